@@ -56,12 +56,46 @@ static void put_number(FILE *out, const struct source *source)
 	(void)fprintf(out, "%s.%s", of, *of == 's' ? "n" : PICK(numbers));
 }
 
-static void put_text(FILE *out, const struct source *source)
+static void put_text_column(FILE *out, const struct source *source)
 {
 	static const char *const texts[] = {"ext", "name", "type", "tag", "owner", "owner_group"};
 	const char *of = table(source);
 
 	(void)fprintf(out, "%s.%s", of, *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
+}
+
+/* A column, or what functions make of it: before it, and behind. */
+static void put_text(FILE *out, const struct source *source)
+{
+	static const char *const functions[][2] = {
+		{"upper(", ")"},
+		{"lower(", ")"},
+		{"substr(", ", 1, 1)"},
+		{"substr(", ", 2)"},
+		{"substring(", ", -3, 2)"},
+		{"substr(", ", 0, 2)"},
+		{"substr(", ", 9, 3)"},
+		{"substr(", ", -1)"},
+		{"trim(", ")"},
+		{"trim(", ", 'dfc')"},
+		{"ltrim(", ", '1d')"},
+		{"rtrim(", ", '.c0')"},
+		{"replace(", ", '1', '')"},
+		{"replace(", ", 'd', 'dir')"},
+		{"replace(", ", '.', 1)"},
+		{"'<' || ", ""},
+		{"(", " || '.c')"},
+		{"", " || NULL"},
+		{"hex(", ")"},
+		{"upper(substr(", ", 1, 2))"},
+		{"replace(lower(trim(", ", 'f')), '.', '_')"},
+	};
+	size_t which = below(PFS_COUNT(functions));
+	bool is_made = below(4) == 0;
+
+	(void)fputs(is_made ? functions[which][0] : "", out);
+	put_text_column(out, source);
+	(void)fputs(is_made ? functions[which][1] : "", out);
 }
 
 static void put_constant(FILE *out)
@@ -77,6 +111,8 @@ static void put_value(FILE *out, const struct source *source, unsigned depth)
 {
 	static const char *const operators[] = {"+", "-", "*", "/", "%", "&", "|", "<<", ">>"};
 
+	bool is_place;
+
 	switch (depth ? below(8) : 7) {
 	case 0:
 	case 1:
@@ -87,9 +123,10 @@ static void put_value(FILE *out, const struct source *source, unsigned depth)
 		(void)fputc(')', out);
 		break;
 	case 2:
-		(void)fputs("length(", out);
+		is_place = below(2);
+		(void)fputs(is_place ? "instr(" : "length(", out);
 		put_text(out, source);
-		(void)fputc(')', out);
+		(void)fputs(is_place ? ", '1')" : ")", out);
 		break;
 	case 3:
 		(void)fputs("coalesce(", out);

@@ -32,6 +32,8 @@ static void put_plain(FILE *out)
 {
 	static const char *const lists[] = {
 		"name AS t, parent AS n, size AS m",
+		"upper(substr(name, 1, 1)) AS t, instr(name, '1') AS n, size AS m",
+		"replace(ext, 'c', 'd1') || '' AS t, depth AS n, NULL AS m",
 		"ext t, ino n, depth + uid m",
 		"type AS t, length(name) AS n, stars AS m",
 		"tag AS t, size AS n, score AS m",
@@ -181,10 +183,10 @@ static void put_nested(FILE *out, unsigned depth)
 static void put_condition(FILE *out)
 {
 	static const char *const conditions[] = {
-		"x.n > 2",     "x.m IS NOT NULL", "x.t LIKE '%1%'",	"x.t = 'c'",
-		"x.n = 100",   "x.m < x.n",	  "x.t IN ('c', 'd1')", "x.n BETWEEN 1 AND 500",
-		"x.t IS NULL", "NOT x.m",	  "x.n + x.m > 7",	"x.t > 'd'",
-		"x.m = '100'", "x.n IN (2, 5)"};
+		"x.n > 2",	 "x.m IS NOT NULL",  "x.t LIKE '%1%'",	    "x.t = 'c'",
+		"x.n = 100",	 "x.m < x.n",	     "x.t IN ('c', 'd1')",  "x.n BETWEEN 1 AND 500",
+		"x.t IS NULL",	 "upper(x.t) = 'C'", "instr(x.t, '1') = 2", "NOT x.m",
+		"x.n + x.m > 7", "x.t > 'd'",	     "x.m = '100'",	    "x.n IN (2, 5)"};
 
 	if (below(2))
 		(void)fprintf(out, " WHERE %s", PICK(conditions));
@@ -209,6 +211,7 @@ static bool put_question(FILE *out, const char *from)
 	static const char *const groups[] = {
 		"SELECT x.t, count(*), sum(x.n), max(x.m) FROM %s",
 		"SELECT x.n, count(DISTINCT x.t), min(x.t) FROM %s",
+		"SELECT upper(substr(x.t, 1, 1)), count(*), min(lower(x.t)) FROM %s",
 		"SELECT x.n + 1, count(x.m) FROM %s",
 	};
 	static const char *const wholes[] = {
@@ -244,9 +247,15 @@ static bool put_question(FILE *out, const char *from)
 }
 
 static const char *const joins[] = {
-	"%s JOIN nodes a ON a.ino = x.n",	"nodes a JOIN %s ON x.t = a.name",
-	"nodes a LEFT JOIN %s ON x.n = a.size", "%s LEFT JOIN side s ON s.ext = x.t",
-	"side s JOIN %s ON s.n = x.n",		"%s JOIN nodes a ON a.ext = x.t AND a.depth < x.n",
+	"%s JOIN nodes a ON upper(a.name) = upper(x.t)",
+	"%s JOIN nodes a ON substr(a.name, 2) = x.t",
+	"nodes a LEFT JOIN %s ON x.t = lower(a.ext) AND substr(a.name, 1, 1) = 'f'",
+	"%s JOIN nodes a ON a.ino = x.n",
+	"nodes a JOIN %s ON x.t = a.name",
+	"nodes a LEFT JOIN %s ON x.n = a.size",
+	"%s LEFT JOIN side s ON s.ext = x.t",
+	"side s JOIN %s ON s.n = x.n",
+	"%s JOIN nodes a ON a.ext = x.t AND a.depth < x.n",
 };
 
 /* The source with the derived one in its place, allocated. */

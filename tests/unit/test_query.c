@@ -454,9 +454,9 @@ static void says(const char *plan, const char *what, bool is_said)
 
 static void test_parts(void **state)
 {
-	char *plan = plan_of("SELECT upper(type), count(*) AS n, rank() OVER (ORDER BY count(*)) FROM nodes "
+	char *plan = plan_of("SELECT hex(type), count(*) AS n, rank() OVER (ORDER BY count(*)) FROM nodes "
 			     "GROUP BY type HAVING n > 1 ORDER BY 1",
-			     "D 3 1,F 3 1");
+			     "64 3 1,66 3 1");
 
 	(void)state;
 	says(plan, "SCAN sqlite_part_0: part 0\n", true);
@@ -471,10 +471,10 @@ static void test_parts(void **state)
 
 static void test_titles_of_parts(void **state)
 {
-	static const char *const titles[] = {"upper( type )", "n", "count( * ) + (SELECT count(*) FROM nodes)",
+	static const char *const titles[] = {"hex( type )", "n", "count( * ) + (SELECT count(*) FROM nodes)",
 					     "type"};
 	struct pfs_query *query =
-		begin("SELECT upper( type ), count(*) AS n, count( * ) + (SELECT count(*) FROM nodes), type "
+		begin("SELECT hex( type ), count(*) AS n, count( * ) + (SELECT count(*) FROM nodes), type "
 		      "FROM (SELECT type FROM nodes GROUP BY type, parent) GROUP BY type");
 
 	(void)state;
@@ -484,19 +484,19 @@ static void test_titles_of_parts(void **state)
 		assert_string_equal(pfs_query_column_name(query, i), titles[i]);
 	rest_text((char[256]){""}, 256, query);
 	pfs_query_finish(query);
-	check("SELECT \"count(*)\" || '' FROM (SELECT upper(type), count(*) FROM nodes GROUP BY type)", "3,3");
-	check("SELECT b || '' FROM (SELECT upper(type) a, type b, count(*) FROM nodes GROUP BY type)", "d,f");
+	check("SELECT \"count(*)\" || '' FROM (SELECT hex(type), count(*) FROM nodes GROUP BY type)", "3,3");
+	check("SELECT b || '' FROM (SELECT hex(type) a, type b, count(*) FROM nodes GROUP BY type)", "d,f");
 }
 
 /* A table of a part is there for its statement alone, and for none that has such a name. */
 static void test_names_of_parts(void **state)
 {
 	(void)state;
-	check("SELECT upper(type), count(*) FROM nodes GROUP BY type", "D 3,F 3");
+	check("SELECT hex(type), count(*) FROM nodes GROUP BY type", "64 3,66 3");
 	refuse("SELECT * FROM sqlite_part_0", -EINVAL, "no such table: sqlite_part_0");
-	check("WITH sqlite_part_0 AS (SELECT 7 AS c0) SELECT upper(type), (SELECT c0 FROM sqlite_part_0) FROM "
+	check("WITH sqlite_part_0 AS (SELECT 7 AS c0) SELECT hex(type), (SELECT c0 FROM sqlite_part_0) FROM "
 	      "nodes GROUP BY type",
-	      "D 7,F 7");
+	      "64 7,66 7");
 	refuse("SELECT upper(type), count(*) FROM nodes GROUP BY typ", -EINVAL, "no such column: typ");
 	assert_int_equal(error.offset, 49);
 }
@@ -518,7 +518,7 @@ static void test_parts_without_answer(void **state)
 	char *plan;
 
 	(void)state;
-	fails("SELECT upper(type), " OVERFLOWS " FROM nodes GROUP BY type", "integer overflow");
+	fails("SELECT hex(type), " OVERFLOWS " FROM nodes GROUP BY type", "integer overflow");
 	plan = plan_of("SELECT upper(name) FROM nodes WHERE depth = 0 OR (depth > 9 AND 5 > " OVERFLOWS ")", "");
 	says(plan, "part", false); /* SQLite, which does not get there, runs it all */
 	free(plan);

@@ -841,6 +841,12 @@ static void test_who_runs(void **state)
 		"UNION ALL SELECT k FROM side",
 		"SELECT count(*) FROM (SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent "
 		"FROM nodes)",
+		"SELECT upper(substr(name, 1, 1)) AS c, count(*) FROM nodes GROUP BY c",
+		"SELECT upper(type), substr(lower(ext), 2), sum(size) FROM nodes GROUP BY type, "
+		"lower(ext)",
+		"SELECT count(*) FROM nodes WHERE replace(name, 'd', '') = name AND instr(name, "
+		"'1') > 0",
+		"SELECT count(*) FROM nodes a JOIN nodes b ON upper(a.name) = b.name || '.C'",
 		"WITH v(e) AS (VALUES ('c'), ('txt'), ('c')) SELECT e, count(*) FROM v JOIN nodes "
 		"ON ext = e GROUP BY e",
 		"SELECT ext, w FROM nodes LEFT JOIN (SELECT 'c' AS e, 2 AS w UNION ALL VALUES "
@@ -865,9 +871,8 @@ static void test_who_runs(void **state)
 	static const char *const sqlites[] = {
 		"SELECT count(*) FROM nodes WHERE ino = 2",
 		"SELECT max(size) FROM nodes",
-		"SELECT upper(ext), count(*) FROM nodes GROUP BY 1",
 		"SELECT round(size / 3), rank() OVER (ORDER BY size) FROM nodes",
-		"SELECT upper(ext), name FROM nodes GROUP BY ext",
+		"SELECT hex(ext), name FROM nodes GROUP BY ext",
 		"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE "
 		"b.parent = a.parent)",
 		"SELECT type, group_concat(name) FROM nodes GROUP BY type",
@@ -883,9 +888,9 @@ static void test_who_runs(void **state)
 
 	static const char *const parts[] = {
 		"SELECT ext, count(*), rank() OVER (ORDER BY count(*)) FROM nodes GROUP BY ext",
-		"SELECT upper(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY "
+		"SELECT hex(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY "
 		"abs(n)",
-		"SELECT upper(type), sum(size) FROM nodes GROUP BY type",
+		"SELECT hex(type), sum(size) FROM nodes GROUP BY type",
 		"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
 		"SELECT round(avg(size), 1) FROM nodes",
 		"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY "
@@ -895,9 +900,9 @@ static void test_who_runs(void **state)
 		"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
 		"SELECT t, sum(n) OVER (ORDER BY t ROWS 2 PRECEDING) FROM (SELECT ext t, count(*) "
 		"n FROM nodes GROUP BY ext)",
-		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT upper(ext), s "
+		"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT hex(ext), s "
 		"FROM w",
-		"SELECT upper(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON "
+		"SELECT hex(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON "
 		"s.ext = a.ext",
 		"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n "
 		"JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) "

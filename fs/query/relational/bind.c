@@ -76,6 +76,9 @@ static void use_term(struct pfs_block *block, const struct pfs_term *term)
 
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		use_term(block, term->args[i]);
+	if (term && term->kind == PFS_BOUND_MADE && block->n_made < PFS_MADE_MAX &&
+	    pfs_block_made(block, term) == block->n_made)
+		block->made[block->n_made++] = term;
 	if (!term || term->kind != PFS_BOUND_COLUMN || term->is_late)
 		return;
 	input = &block->inputs[term->input];

@@ -2,8 +2,8 @@
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
  * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_values.c (rows that a
- * statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c, bind_call.c
- * (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
+ * statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c, bind_call.c,
+ * bind_text.c (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -148,6 +148,19 @@ struct pfs_term *pfs_bind_and(struct pfs_binder *binder, struct pfs_term *a, str
 struct pfs_term *pfs_bind_between(struct pfs_binder *binder, const struct pfs_expr *expr);
 struct pfs_term *pfs_bind_in(struct pfs_binder *binder, const struct pfs_expr *expr);
 struct pfs_term *pfs_bind_like(struct pfs_binder *binder, const struct pfs_expr *expr);
+
+/* ---- bind_text.c ---- */
+
+#define PFS_TEXT_ARGS_MAX 3
+
+/* Returns true for a function of texts, with n arguments. */
+bool pfs_bind_is_text(const struct pfs_name *name, size_t n);
+/* Binds a call of one. */
+struct pfs_term *pfs_bind_text(struct pfs_binder *binder, const struct pfs_name *name,
+			       struct pfs_term *const *args, size_t n);
+/* Binds left || right. */
+struct pfs_term *pfs_bind_concat(struct pfs_binder *binder, const struct pfs_term *left,
+				 const struct pfs_term *right);
 
 /* ---- bind_call.c ---- */
 

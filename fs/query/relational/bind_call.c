@@ -174,9 +174,23 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 
 	if (!text)
 		return NULL;
-	if (text->class != PFS_CLASS_TEXT || text->kind != PFS_BOUND_COLUMN)
+	if (text->class != PFS_CLASS_TEXT ||
+	    (text->kind != PFS_BOUND_COLUMN && text->kind != PFS_BOUND_MADE))
 		return pfs_bind_refuse(binder, "the length of what is no column of texts");
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
+}
+
+static struct pfs_term *bind_text(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *args[PFS_TEXT_ARGS_MAX];
+	size_t n = 0;
+
+	for (const struct pfs_item *item = expr->items->first; item; item = item->next) {
+		args[n] = pfs_bind_expr(binder, item->expr);
+		if (!args[n++])
+			return NULL;
+	}
+	return pfs_bind_text(binder, expr->name, args, n);
 }
 
 /* ---- windows ---- */
@@ -371,5 +385,7 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 	if (n >= 2 &&
 	    (pfs_name_is(expr->name, "coalesce") || (n == 2 && pfs_name_is(expr->name, "ifnull"))))
 		return bind_coalesce(binder, expr->items->first);
+	if (pfs_bind_is_text(expr->name, n))
+		return bind_text(binder, expr);
 	return pfs_bind_refuse(binder, "a function that is SQLite's");
 }

@@ -168,7 +168,8 @@ struct pfs_term *pfs_bind_like(struct pfs_binder *binder, const struct pfs_expr 
 		return NULL;
 	if (expr->op != PFS_AST_LIKE && expr->op != PFS_AST_GLOB)
 		return pfs_bind_refuse(binder, "REGEXP or MATCH");
-	if (left->class != PFS_CLASS_TEXT || left->kind != PFS_BOUND_COLUMN ||
+	if (left->class != PFS_CLASS_TEXT ||
+	    (left->kind != PFS_BOUND_COLUMN && left->kind != PFS_BOUND_MADE) ||
 	    right->kind != PFS_BOUND_CONSTANT || right->class != PFS_CLASS_TEXT)
 		return pfs_bind_refuse(binder,
 				       "a pattern of what is no column, or no constant one");

@@ -82,12 +82,14 @@ static struct pfs_term *bind_binary(struct pfs_binder *binder, const struct pfs_
 {
 	struct pfs_term *left, *right;
 
-	if (operators[expr->op].what == NEITHER)
-		return pfs_bind_refuse(binder, "|| or ->");
+	if (operators[expr->op].what == NEITHER && expr->op != PFS_AST_CONCAT)
+		return pfs_bind_refuse(binder, "->");
 	left = pfs_bind_expr(binder, expr->left);
 	right = left ? pfs_bind_expr(binder, expr->right) : NULL;
 	if (!right)
 		return NULL;
+	if (expr->op == PFS_AST_CONCAT)
+		return pfs_bind_concat(binder, left, right);
 	if (operators[expr->op].what == COMPARES)
 		return pfs_bind_comparison(binder, operators[expr->op].op, left, right);
 	if (operators[expr->op].what == CONNECTS)

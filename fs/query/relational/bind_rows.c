@@ -155,9 +155,11 @@ static bool finds(const struct pfs_binder *binder, const struct pfs_sql_argument
 		(column->field == PFS_FIELD_INO || column->field == PFS_FIELD_PARENT));
 }
 
+/* What a cursor has not, or would make of all rows for a few: late columns, and made ones. */
 static bool has_late(const struct pfs_term *term)
 {
-	bool has = term->kind == PFS_BOUND_COLUMN && term->is_late;
+	bool has =
+		term->kind == PFS_BOUND_MADE || (term->kind == PFS_BOUND_COLUMN && term->is_late);
 
 	for (unsigned i = 0; i < term->n_args; i++)
 		has |= has_late(term->args[i]);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "fs/query/relational/bind.h"
+#include "fs/query/relational/textchain.h"
 
 /* ---- what a binder notes ---- */
 
@@ -127,6 +128,20 @@ static bool constants_equal(const struct pfs_constant *a, const struct pfs_const
 	return false;
 }
 
+bool pfs_steps_begin(const struct pfs_term *term, const struct pfs_term *with)
+{
+	bool begin = with->n_steps <= term->n_steps;
+
+	for (unsigned i = 0; i < with->n_steps && begin; i++) {
+		const struct pfs_text_step *x = &term->steps[i], *y = &with->steps[i];
+
+		begin = x->op == y->op && x->at_left == y->at_left && x->at_right == y->at_right &&
+			x->from == y->from && x->count == y->count &&
+			constants_equal(&x->a, &y->a) && constants_equal(&x->b, &y->b);
+	}
+	return begin;
+}
+
 /* Whether both are the same value wherever they stand: where it is not sure, they are not. */
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 {
@@ -135,6 +150,8 @@ bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 	if (a->kind != b->kind || a->op != b->op || a->n_args != b->n_args ||
 	    a->collation != b->collation || a->n_list || b->n_list || a->escape != b->escape)
 		return false;
+	if (a->n_steps != b->n_steps || !pfs_steps_begin(a, b))
+		return false;
 	for (unsigned i = 0; i < a->n_args; i++) {
 		if (!pfs_bound_equals(a->args[i], b->args[i]))
 			return false;
@@ -142,6 +159,7 @@ bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 	switch (a->kind) {
 	case PFS_BOUND_CONSTANT:
 	case PFS_BOUND_STEP:
+	case PFS_BOUND_MADE:
 		return constants_equal(&a->constant, &b->constant);
 	case PFS_BOUND_COLUMN:
 		return a->input == b->input && a->column == b->column;
@@ -151,4 +169,13 @@ bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 		return false;
 	}
 	return false;
+}
+
+size_t pfs_block_made(const struct pfs_block *block, const struct pfs_term *term)
+{
+	size_t i = 0;
+
+	while (i < block->n_made && !pfs_bound_equals(block->made[i], term))
+		i++;
+	return i;
 }

@@ -18,6 +18,7 @@
 
 #define PFS_AGGREGATES_MAX 64
 #define PFS_INPUTS_MAX	   16
+#define PFS_MADE_MAX	   16 /* of a block; with more it is SQLite's */
 
 enum pfs_class {		 /* of values that are not NULL */
 		 PFS_CLASS_NONE, /* always NULL */
@@ -34,8 +35,11 @@ enum pfs_bound_kind {
 	PFS_BOUND_STEP,	    /* op of args; LIKE and the like: constant, escape; IN: list */
 	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
 	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
-	PFS_BOUND_WINDOW,    /* the same of its windows' functions */
+	PFS_BOUND_MADE,	  /* steps on the text of args[0], a column: a column of the same input */
+	PFS_BOUND_WINDOW, /* the same of its windows' functions */
 };
+
+struct pfs_text_step; /* textchain.h */
 
 struct pfs_term {
 	enum pfs_bound_kind kind;
@@ -54,6 +58,8 @@ struct pfs_term {
 	struct pfs_constant *list;
 	size_t n_list;
 	uint32_t escape;
+	const struct pfs_text_step *steps; /* MADE */
+	unsigned n_steps;
 	unsigned input, column;
 	size_t aggregate;
 	enum pfs_test test;
@@ -166,6 +172,9 @@ struct pfs_block {
 	size_t n_results;
 	struct pfs_bound_order *order;
 	size_t n_order;
+	const struct pfs_term *
+		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
+	size_t n_made;
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
 	bool is_part; /* of an input: its rows are in no order */
@@ -199,10 +208,14 @@ void pfs_block_fold(struct pfs_block *block);
 /* Takes the side tables again that pfs_block_finish has put back, as they are now, for another query of the same
  * connection. -ESTALE: one is not what was bound; and other errors. pfs_block_finish puts back those that were taken. */
 PFS_MUST_CHECK int pfs_block_take_sides(struct pfs_block *block, struct pfs_query *query);
+/* Returns the number of the block's made column that is this one; n_made: it has none. */
+size_t pfs_block_made(const struct pfs_block *block, const struct pfs_term *term);
 /* Puts back the side tables that the block uses; NULL is allowed. */
 void pfs_block_finish(struct pfs_block *block, struct pfs_queries *queries);
 
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b);
+/* Returns true if the term's first steps are all those of `with`. */
+bool pfs_steps_begin(const struct pfs_term *term, const struct pfs_term *with);
 static inline bool pfs_bound_is_number(const struct pfs_term *bound)
 {
 	return bound->class != PFS_CLASS_TEXT;

@@ -48,6 +48,8 @@ static void look_at(struct costing *costing, const struct pfs_term *term, double
 {
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		look_at(costing, term->args[i], rows);
+	if (term && term->kind == PFS_BOUND_MADE)
+		add(costing, PATTERN, rows);
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return;
 	add(costing, term->op == PFS_OP_LIKE || term->op == PFS_OP_GLOB ? PATTERN : LOOK, rows);

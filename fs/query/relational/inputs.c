@@ -262,6 +262,8 @@ int pfs_running_tables(struct pfs_running *running)
 			PFS_TRY(pfs_subselect_get(running, table, input));
 		else if (input->parent_of == i)
 			PFS_TRY(get_nodes(running, i));
+		if (input->parent_of == i)
+			PFS_TRY(pfs_running_texts(running, i));
 	}
 	return 0;
 }

@@ -305,6 +305,11 @@ static int select_rows(struct joining *joining, struct pfs_source *source, unsig
 
 /* ---- joins ---- */
 
+static bool is_column(const struct pfs_term *term)
+{
+	return term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_MADE;
+}
+
 /* Whether the condition is an equality of a column of `input` and one of those that are there. */
 static bool is_key(const struct joining *joining, const struct condition *condition, unsigned input,
 		   uint32_t there, struct pfs_join_key *key)
@@ -313,8 +318,8 @@ static bool is_key(const struct joining *joining, const struct condition *condit
 	const struct pfs_term *term = condition->term, *left, *right;
 	uint32_t own = UINT32_C(1) << input;
 
-	if (term->kind != PFS_BOUND_STEP || term->op != PFS_OP_EQ ||
-	    term->args[0]->kind != PFS_BOUND_COLUMN || term->args[1]->kind != PFS_BOUND_COLUMN)
+	if (term->kind != PFS_BOUND_STEP || term->op != PFS_OP_EQ || !is_column(term->args[0]) ||
+	    !is_column(term->args[1]))
 		return false;
 	left = term->args[0];
 	right = term->args[1];

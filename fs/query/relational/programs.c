@@ -7,11 +7,26 @@ void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct
 	stage->known[stage->n_known++] = (struct pfs_known_value){bound, ref};
 }
 
-static struct pfs_ref ref_of(const struct pfs_stage *stage, const struct pfs_term *bound)
+/* Made columns are behind all others of their table. */
+static size_t made_column(const struct pfs_block *block, const struct pfs_term *bound)
+{
+	unsigned table = block->inputs[bound->input].parent_of;
+	size_t column = 0, made = pfs_block_made(block, bound);
+
+	for (size_t i = 0; i < block->n_inputs; i++)
+		column += block->inputs[i].parent_of == table ? block->inputs[i].n_used : 0;
+	for (size_t i = 0; i < made; i++)
+		column += block->inputs[block->made[i]->input].parent_of == table;
+	return column;
+}
+
+size_t pfs_stage_column(const struct pfs_stage *stage, const struct pfs_term *bound)
 {
 	const struct pfs_input *inputs = stage->block->inputs, *from = &inputs[bound->input];
 	size_t column = from->columns[bound->column].at;
 
+	if (bound->kind == PFS_BOUND_MADE)
+		return made_column(stage->block, bound);
 	if (from->parent_of != bound->input) { /* behind those that were put there before it */
 		column += inputs[from->parent_of].n_used;
 		for (unsigned i = 0; i < bound->input; i++) {
@@ -19,7 +34,34 @@ static struct pfs_ref ref_of(const struct pfs_stage *stage, const struct pfs_ter
 				column += inputs[i].n_used;
 		}
 	}
-	return (struct pfs_ref){stage->table_of[bound->input], (uint16_t)column};
+	return column;
+}
+
+/* Whether a made column's values follow from what is known: a key of the groups, or what it is made
+ * of. */
+static bool is_of_key(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	for (size_t i = 0; i < stage->n_known; i++) {
+		const struct pfs_term *key = stage->known[i].bound;
+		const struct pfs_term *of = key->kind == PFS_BOUND_MADE ? key->args[0] : key;
+
+		if (of->kind == PFS_BOUND_COLUMN && pfs_bound_equals(of, bound->args[0]) &&
+		    pfs_steps_begin(bound, key))
+			return true;
+	}
+	return false;
+}
+
+/* Columns are there before rows are grouped, and afterwards those of whole rows. */
+static bool is_there(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	bool is_row = stage->has_columns || (stage->whole >> bound->input & 1);
+
+	if (bound->kind == PFS_BOUND_COLUMN)
+		return is_row && !bound->is_late;
+	return bound->kind == PFS_BOUND_MADE && (is_row || is_of_key(stage, bound)) &&
+	       pfs_block_made(stage->block, bound) <
+		       stage->block->n_made; /* or there were too many */
 }
 
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const struct pfs_term *bound)
@@ -30,10 +72,10 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const str
 			return true;
 		}
 	}
-	if (bound->kind != PFS_BOUND_COLUMN || bound->is_late ||
-	    (!stage->has_columns && !(stage->whole >> bound->input & 1)))
+	if (!is_there(stage, bound))
 		return false;
-	*ref = ref_of(stage, bound);
+	*ref = (struct pfs_ref){stage->table_of[bound->input],
+				(uint16_t)pfs_stage_column(stage, bound)};
 	return true;
 }
 
@@ -91,6 +133,7 @@ static int emit(struct emitting *emitting, const struct pfs_term *bound)
 			return -EOPNOTSUPP;
 		break;
 	case PFS_BOUND_COLUMN:
+	case PFS_BOUND_MADE:
 	case PFS_BOUND_AGGREGATE:
 	case PFS_BOUND_WINDOW:
 		return -EOPNOTSUPP;

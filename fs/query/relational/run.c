@@ -463,6 +463,7 @@ int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 		error = gather(&running, out);
 	pfs_running_end(&running);
 	pfs_copied_texts_free(context);
+	pfs_made_texts_free(context);
 	if (error)
 		pfs_answer_rows_free(out, context->run);
 	return error;

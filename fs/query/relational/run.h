@@ -40,6 +40,8 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
  * refer to what is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
 				     const struct pfs_term *const *terms, size_t n);
+/* The number, in its table, of a column that is used, or made. */
+size_t pfs_stage_column(const struct pfs_stage *stage, const struct pfs_term *bound);
 void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref);
 
 /* ---- run.c ---- */
@@ -47,6 +49,7 @@ void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct
 struct pfs_early;     /* early.h */
 struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
 struct pfs_copied_texts;
+struct pfs_made_texts;
 
 /* What the blocks of a statement share while it runs. */
 struct pfs_run_context {
@@ -55,6 +58,7 @@ struct pfs_run_context {
 	const struct pfs_run *run;
 	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
 	struct pfs_copied_texts *copies; /* subselect.c; freed when the statement's block has run */
+	struct pfs_made_texts *made;	 /* texts.c; likewise */
 };
 
 /* A block being run: what the last stage left is the source of the next. */
@@ -153,6 +157,24 @@ PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 				      struct pfs_run_context *context);
 /* The tables of the inputs, whose columns are in the order of pfs_input_column.at. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
+
+/* ---- texts.c ---- */
+
+/* What one made column lies in. */
+struct pfs_made_texts {
+	void *cells; /* by element */
+	size_t cells_size;
+	bool is_heap;
+	uint8_t *bytes; /* the heap's */
+	uint64_t size, capacity;
+	struct pfs_heap heap;
+	struct pfs_dictionary_builder dictionary;
+	struct pfs_made_texts *next;
+};
+
+/* Puts the made columns of that input's table behind its columns. */
+PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
+void pfs_made_texts_free(struct pfs_run_context *context);
 
 /* ---- subselect.c ---- */
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/query/relational/textchain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+#define RESULT_MAX ((size_t)1 << 20) /* of what is longer SQLite knows whether it is too long */
+
+struct text {
+	const uint8_t *bytes;
+	size_t len;
+};
+
+void pfs_text_room_finish(struct pfs_text_room *room)
+{
+	for (size_t i = 0; i < PFS_COUNT(room->buffers); i++)
+		free(room->buffers[i].bytes);
+	*room = (struct pfs_text_room){.buffers = {{.bytes = NULL}}};
+}
+
+static bool is_inside(uint8_t byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* ---- results in the room ---- */
+
+static int begin(struct pfs_text_buffer *out, size_t size)
+{
+	out->size = 0;
+	if (size > RESULT_MAX)
+		return -EOPNOTSUPP;
+	return pfs_grow(&out->bytes, &out->capacity, size + 1, 1);
+}
+
+static void put(struct pfs_text_buffer *out, const void *bytes, size_t len)
+{
+	if (len)
+		memcpy(out->bytes + out->size, bytes, len);
+	out->size += len;
+}
+
+static int change_case(struct pfs_text_buffer *out, const struct text *text, uint8_t first)
+{
+	PFS_TRY(begin(out, text->len));
+	for (size_t i = 0; i < text->len; i++) {
+		uint8_t c = text->bytes[i];
+
+		out->bytes[i] = (uint8_t)(c - first) < 26 ? c ^ 0x20 : c;
+	}
+	out->size = text->len;
+	return 0;
+}
+
+static int join(struct pfs_text_buffer *out, const void *a, size_t a_len, const void *b,
+		size_t b_len)
+{
+	PFS_TRY(begin(out, a_len + b_len));
+	put(out, a, a_len);
+	put(out, b, b_len);
+	return 0;
+}
+
+static int replace(struct pfs_text_buffer *out, struct text text, const struct pfs_constant *part,
+		   const struct pfs_constant *by)
+{
+	size_t grown = by->len > part->len ? text.len / part->len * (by->len - part->len) : 0;
+	const uint8_t *found;
+
+	PFS_TRY(begin(out, text.len + grown));
+	while ((found = memmem(text.bytes, text.len, part->text, part->len))) {
+		size_t before = (size_t)(found - text.bytes);
+
+		put(out, text.bytes, before);
+		put(out, by->text, by->len);
+		text.bytes = found + part->len;
+		text.len -= before + part->len;
+	}
+	put(out, text.bytes, text.len);
+	return 0;
+}
+
+/* ---- parts of the text ---- */
+
+static bool is_among(const struct pfs_constant *set, uint8_t byte)
+{
+	return memchr(set->text, byte, set->len) != NULL;
+}
+
+static void trim(struct text *text, const struct pfs_text_step *step)
+{
+	while (step->at_left && text->len && is_among(&step->a, *text->bytes)) {
+		text->bytes++;
+		text->len--;
+	}
+	while (step->at_right && text->len && is_among(&step->a, text->bytes[text->len - 1]))
+		text->len--;
+}
+
+/* The byte behind n characters, a NUL ends the text. */
+static size_t skip(const struct text *text, size_t at, int64_t n)
+{
+	for (; n > 0 && at < text->len && text->bytes[at]; n--) {
+		if (text->bytes[at++] < 0xc0)
+			continue;
+		while (at < text->len && is_inside(text->bytes[at]))
+			at++;
+	}
+	return at;
+}
+
+static int64_t count_characters(const struct text *text)
+{
+	int64_t n = 0;
+
+	for (size_t at = 0; at < text->len && text->bytes[at]; n++)
+		at = skip(text, at, 1);
+	return n;
+}
+
+static void cut(struct text *text, int64_t from, int64_t count)
+{
+	size_t at, end;
+
+	if (from < 0) {
+		from += count_characters(text);
+		if (from < 0) {
+			count = PFS_MAX(count + from, 0);
+			from = 0;
+		}
+	} else if (from > 0) {
+		from--;
+	} else if (count > 0) {
+		count--;
+	}
+	at = skip(text, 0, from);
+	end = skip(text, at, count);
+	text->bytes += at;
+	text->len = end - at;
+}
+
+static int64_t place_of(const struct text *text, const struct pfs_constant *part)
+{
+	const uint8_t *found = text->bytes;
+	int64_t place = 1;
+
+	if (!part->len)
+		return 1;
+	found = text->len ? memmem(text->bytes, text->len, part->text, part->len) : NULL;
+	for (const uint8_t *at = text->bytes; found && at < found; at++)
+		place += !is_inside(at[1]);
+	return found ? place : 0;
+}
+
+/* ---- steps ---- */
+
+int pfs_text_apply(const struct pfs_text_step *steps, size_t n, struct pfs_text_room *room,
+		   const uint8_t **text, size_t *len, int64_t *place)
+{
+	struct text now = {*text, *len};
+	unsigned next = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_text_step *step = &steps[i];
+		struct pfs_text_buffer *out = &room->buffers[next];
+		bool is_made = true;
+
+		switch (step->op) {
+		case PFS_TEXT_UPPER:
+			PFS_TRY(change_case(out, &now, 'a'));
+			break;
+		case PFS_TEXT_LOWER:
+			PFS_TRY(change_case(out, &now, 'A'));
+			break;
+		case PFS_TEXT_PREPEND:
+			PFS_TRY(join(out, step->a.text, step->a.len, now.bytes, now.len));
+			break;
+		case PFS_TEXT_APPEND:
+			PFS_TRY(join(out, now.bytes, now.len, step->a.text, step->a.len));
+			break;
+		case PFS_TEXT_REPLACE:
+			PFS_TRY(replace(out, now, &step->a, &step->b));
+			break;
+		case PFS_TEXT_TRIM:
+			trim(&now, step);
+			is_made = false;
+			break;
+		case PFS_TEXT_PART:
+			cut(&now, step->from, step->count);
+			is_made = false;
+			break;
+		case PFS_TEXT_PLACE:
+			*place = place_of(&now, &step->a);
+			is_made = false;
+			break;
+		}
+		if (is_made) {
+			now = (struct text){out->bytes, out->size};
+			next = !next;
+		}
+	}
+	*text = now.bytes;
+	*len = now.len;
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* Columns that are made of columns of texts (textchain.h), behind those of their table.  What
+ * repeats becomes codes of a dictionary, which is found out by a sample; other texts lie in a heap.
+ */
+#include "fs/query/relational/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "fs/query/relational/textchain.h"
+#include "fs/query/relational/textheap.h"
+
+#define SAMPLE	   2048u /* elements, of which a dictionary's are at most a quarter as many texts */
+#define LOOK_BYTES (UINT64_C(1) << 19) /* between questions whether to go on */
+#define HEAP_MIN   4096u
+
+struct making {
+	struct pfs_running *running;
+	const struct pfs_term *term;
+	const struct pfs_table *table;
+	const struct pfs_table_column *base;
+	struct pfs_made_texts *texts;
+	struct pfs_text_room room;
+	uint64_t *live;	   /* by row; NULL: all are */
+	uint32_t n;	   /* elements */
+	uint32_t *cells;   /* TEXT: codes or places, by element */
+	int64_t *integers; /* NUMBER */
+	uint64_t looked;   /* bytes since the last question */
+};
+
+/* ---- values ---- */
+
+static bool is_there(const struct making *making, uint32_t at)
+{
+	const struct pfs_table_column *base = making->base;
+
+	if (making->live && !(making->live[at / 64] >> at % 64 & 1))
+		return false;
+	return !base->nulls || base->not_null || !(base->nulls[at / 64] >> at % 64 & 1);
+}
+
+static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell, size_t *len)
+{
+	return base->kind == PFS_KIND_CODE ? pfs_dictionary_text(base->dictionary, cell, len)
+					   : pfs_heap_text(base->heap, cell, len);
+}
+
+/* What the steps make of that cell's text; it asks now and then whether to go on. */
+static int apply(struct making *making, uint32_t cell, const uint8_t **text, size_t *len,
+		 int64_t *place)
+{
+	*text = text_at(making->base, cell, len);
+	making->looked += *len + 64;
+	if (making->looked > LOOK_BYTES) {
+		making->looked = 0;
+		PFS_TRY(pfs_run_poll(making->running->run));
+	}
+	return pfs_text_apply(making->term->steps, making->term->n_steps, &making->room, text, len,
+			      place);
+}
+
+/* ---- where texts are put ---- */
+
+static int grow_heap(struct making *making, uint64_t size)
+{
+	struct pfs_made_texts *texts = making->texts;
+	const struct pfs_run *run = making->running->run;
+	uint64_t capacity = PFS_MAX(texts->capacity * 2, HEAP_MIN);
+	uint8_t *bytes;
+
+	while (capacity < size)
+		capacity *= 2;
+	if (capacity >> PFS_TEXT_SHIFT > UINT32_MAX)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_run_alloc_raw(run, &bytes, capacity, 1));
+	if (texts->size)
+		memcpy(bytes, texts->bytes, texts->size);
+	pfs_run_free(run, texts->bytes, texts->capacity, 1);
+	texts->bytes = bytes;
+	texts->capacity = capacity;
+	return 0;
+}
+
+static int put_text(struct making *making, uint32_t *out, const uint8_t *text, size_t len)
+{
+	struct pfs_made_texts *texts = making->texts;
+
+	if (!texts->is_heap)
+		return pfs_dictionary_add(&texts->dictionary, out, (const char *)text, len);
+	if (texts->size + pfs_heap_room(len) > texts->capacity)
+		PFS_TRY(grow_heap(making, texts->size + pfs_heap_room(len)));
+	*out = pfs_heap_put(texts->bytes, &texts->size, text, len);
+	return 0;
+}
+
+/* Whether texts repeat, by some of them. */
+static int look_at_sample(struct making *making)
+{
+	struct pfs_dictionary_builder different = {.table = NULL};
+	uint32_t n = PFS_MIN(making->n, SAMPLE), n_texts = 0, code;
+	int error = pfs_dictionary_begin(&different);
+
+	for (uint32_t i = 0; i < n && !error; i++) {
+		uint32_t at = (uint32_t)((uint64_t)i * making->n / n);
+		const uint8_t *text;
+		int64_t place;
+		size_t len;
+
+		if (!is_there(making, at))
+			continue;
+		n_texts++;
+		error = apply(making, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
+			      &place);
+		if (!error)
+			error = pfs_dictionary_add(&different, &code, (const char *)text, len);
+	}
+	making->texts->is_heap = different.shown.n > n_texts / 4 + 16;
+	pfs_dictionary_finish(&different);
+	return error;
+}
+
+/* ---- all elements ---- */
+
+static int make_each(struct making *making)
+{
+	for (uint32_t at = 0; at < making->n; at++) {
+		const uint8_t *text;
+		int64_t place = 0;
+		size_t len;
+
+		if (!is_there(making, at))
+			continue;
+		PFS_TRY(apply(making, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
+			      &place));
+		if (making->integers)
+			making->integers[at] = place;
+		else
+			PFS_TRY(put_text(making, &making->cells[at], text, len));
+	}
+	return 0;
+}
+
+/* Of a dictionary: each of its texts once. */
+static int make_by_code(struct making *making)
+{
+	const struct pfs_dictionary *dictionary = making->base->dictionary;
+	uint32_t n = dictionary->n, *cells = NULL;
+	int64_t *places = NULL;
+	int error = 0;
+
+	if (making->integers)
+		places = calloc(n + 1, sizeof(*places));
+	else
+		cells = calloc(n + 1, sizeof(*cells));
+	error = cells || places ? 0 : -ENOMEM;
+	for (uint32_t code = 0; code < n && !error; code++) {
+		const uint8_t *text;
+		int64_t place = 0;
+		size_t len;
+
+		error = apply(making, code, &text, &len, &place);
+		if (places)
+			places[code] = place;
+		else if (!error)
+			error = put_text(making, &cells[code], text, len);
+	}
+	for (uint32_t at = 0; at < making->n && !error; at++) {
+		uint32_t code = (uint32_t)pfs_cell_integer(making->base, at);
+
+		code = is_there(making, at) && code < n ? code
+							: n; /* of what is no row, anything */
+		if (making->integers)
+			making->integers[at] = places[code];
+		else
+			making->cells[at] = cells[code];
+	}
+	free(cells);
+	free(places);
+	return error;
+}
+
+static int make_values(struct making *making)
+{
+	const struct pfs_run *run = making->running->run;
+	struct pfs_made_texts *texts = making->texts;
+	bool is_text = making->term->class == PFS_CLASS_TEXT;
+
+	texts->cells_size =
+		(size_t)(making->n + 1) * (is_text ? sizeof(uint32_t) : sizeof(int64_t));
+	PFS_TRY(pfs_run_alloc(run, &texts->cells, texts->cells_size, 1));
+	making->cells = is_text ? texts->cells : NULL;
+	making->integers = is_text ? NULL : texts->cells;
+	if (making->base->kind == PFS_KIND_CODE && making->base->dictionary->n <= making->n)
+		return make_by_code(making);
+	if (is_text)
+		PFS_TRY(look_at_sample(making));
+	return make_each(making);
+}
+
+/* Of a table whose live rows are not all: bits of them. */
+static int find_live(struct making *making, struct pfs_running *running)
+{
+	const struct pfs_table *table = making->table;
+	size_t words = (table->n_rows + 63) / 64;
+
+	if (table->fill_live) /* a viewer's, who has no such columns */
+		return -EOPNOTSUPP;
+	if (!table->live)
+		return 0;
+	making->live = pfs_arena_get(running->arena, (words + 1) * sizeof(*making->live));
+	if (!making->live)
+		return -ENOMEM;
+	memcpy(making->live, table->live, words * sizeof(*making->live));
+	return 0;
+}
+
+/* ---- columns ---- */
+
+static struct pfs_table_column column_of(const struct making *making)
+{
+	struct pfs_made_texts *texts = making->texts;
+	struct pfs_table_column column = *making->base;
+
+	column.data = texts->cells;
+	column.data_stamps = NULL;
+	column.shift = 0;
+	column.mask = 0;
+	column.base = 0;
+	column.unique = false;
+	column.dictionary = NULL;
+	column.heap = NULL;
+	column.is_signed = making->integers != NULL;
+	column.width = making->integers ? sizeof(int64_t) : sizeof(uint32_t);
+	column.kind = making->integers ? PFS_KIND_INTEGER
+		      : texts->is_heap ? PFS_KIND_PLACE
+				       : PFS_KIND_CODE;
+	if (column.kind == PFS_KIND_PLACE) {
+		texts->heap = pfs_heap_of(texts->bytes, texts->size);
+		column.heap = &texts->heap;
+	} else if (column.kind == PFS_KIND_CODE) {
+		column.dictionary = &texts->dictionary.shown;
+	}
+	return column;
+}
+
+static int make(struct pfs_running *running, struct pfs_table_column *out,
+		const struct pfs_term *term, const struct pfs_table *table)
+{
+	struct making making = {.running = running, .term = term, .table = table};
+	struct pfs_made_texts *texts = pfs_arena_get(running->arena, sizeof(*texts));
+	int error;
+
+	if (!texts)
+		return -ENOMEM;
+	texts->next = running->context->made;
+	running->context->made = texts;
+	making.texts = texts;
+	making.base = &table->columns[pfs_stage_column(&running->stage, term->args[0])];
+	making.n = making.base->via ? making.base->n_elements : table->n_rows;
+	if (making.base->kind != PFS_KIND_CODE && making.base->kind != PFS_KIND_PLACE)
+		return -EOPNOTSUPP;
+	if (!making.base->via || making.base->kind == PFS_KIND_PLACE)
+		PFS_TRY(find_live(&making, running));
+	PFS_TRY(pfs_dictionary_begin(&texts->dictionary));
+	error = make_values(&making);
+	pfs_text_room_finish(&making.room);
+	if (!error)
+		*out = column_of(&making);
+	return error;
+}
+
+int pfs_running_texts(struct pfs_running *running, unsigned input)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_table *table = &running->tables[input];
+	struct pfs_table_column *columns;
+	uint32_t n = table->n_columns;
+
+	for (size_t i = 0; i < block->n_made; i++)
+		n += block->inputs[block->made[i]->input].parent_of == input;
+	if (n == table->n_columns)
+		return 0;
+	columns = pfs_arena_get(running->arena, n * sizeof(*columns));
+	if (!columns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->n_columns; i++)
+		columns[i] = table->columns[i];
+	table->columns = columns;
+	for (size_t i = 0; i < block->n_made; i++) {
+		if (block->inputs[block->made[i]->input].parent_of != input)
+			continue;
+		PFS_TRY(make(running, &columns[table->n_columns], block->made[i], table));
+		table->n_columns++;
+	}
+	return 0;
+}
+
+void pfs_made_texts_free(struct pfs_run_context *context)
+{
+	for (struct pfs_made_texts *made = context->made; made; made = made->next) {
+		pfs_run_free(context->run, made->cells, made->cells_size, 1);
+		pfs_run_free(context->run, made->bytes, made->capacity, 1);
+		pfs_dictionary_finish(&made->dictionary);
+	}
+	context->made = NULL;
+}
