@@ -215,6 +215,7 @@ static void begin(struct pfs_tree *tree, struct pfs_group *group)
 	atomic_store(&journal->n_dirty, 0);
 	(void)pthread_mutex_lock(&journal->lock);
 	journal->cut++;
+	(void)pthread_cond_broadcast(&journal->ended); /* for those who wait for rows */
 	(void)pthread_mutex_unlock(&journal->lock);
 }
 

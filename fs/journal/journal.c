@@ -134,7 +134,13 @@ void pfs_journal_let_go(struct pfs_tree *tree)
 	(void)pthread_mutex_unlock(&journal->whole);
 }
 
-static void await_commit(struct pfs_tree *tree)
+/* Returns true if the next group has as many rows as may wait for the one that is being written. */
+static bool is_next_full(const struct pfs_journal *journal)
+{
+	return atomic_load(&journal->n_dirty) >= PFS_DIRTY_WAIT;
+}
+
+static void await_commit(struct pfs_tree *tree, bool for_rows)
 {
 	struct pfs_journal *journal = tree->journal;
 	uint64_t before;
@@ -143,19 +149,21 @@ static void await_commit(struct pfs_tree *tree)
 	before = journal->attempts;
 	journal->wanted = journal->cut + 1;
 	(void)pthread_cond_signal(&journal->wake);
-	while (journal->attempts == before && atomic_load(&journal->running))
+	while (journal->attempts == before && atomic_load(&journal->running) &&
+	       (!for_rows || is_next_full(journal)))
 		(void)pthread_cond_wait(&journal->ended, &journal->lock);
 }
 
-/* Waits until the next commit has ended; the caller then looks again. */
-static void wait_for_commit(struct pfs_tree *tree)
+/* Waits until the next commit has ended, or, for rows, until it has begun; the caller then looks
+ * again. */
+static void wait_for_commit(struct pfs_tree *tree, bool for_rows)
 {
 	struct pfs_journal *journal = tree->journal;
 	bool holds = held == journal;
 
 	if (holds)
 		(void)pthread_mutex_unlock(&journal->whole);
-	await_commit(tree);
+	await_commit(tree, for_rows);
 	if (holds)
 		(void)pthread_mutex_lock(&journal->whole);
 }
@@ -166,12 +174,11 @@ static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
 	return pending || atomic_load(&journal->reaping);
 }
 
-/* 0: go on.  -EAGAIN: not before something was committed. */
+/* 0: go on.  -EAGAIN: not before something was committed; -EBUSY: not before a commit has begun. */
 static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
 {
 	struct pfs_journal *journal = tree->journal;
-	uint64_t next = atomic_load(&journal->n_dirty),
-		 rows = next + atomic_load(&journal->n_writing);
+	uint64_t rows = (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
 	int64_t content = atomic_load(&journal->content);
 	uint64_t pending = content > 0 ? (uint64_t)content : 0, written = pending + atomic_load(&journal->former);
 
@@ -179,7 +186,11 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
 	    atomic_load(&journal->failure))
 		return -EROFS;
-	if (next >= PFS_DIRTY_WAIT || (pending && pending + bytes > pending_limit(tree)))
+	if (is_next_full(journal))
+		return -EBUSY;
+	/* what changes much waits for what did, and nobody else does */
+	if ((nodes > PFS_DIRTY_COMMIT && rows >= PFS_DIRTY_WAIT) ||
+	    (pending && pending + bytes > pending_limit(tree)))
 		return -EAGAIN;
 	pfs_space_refresh(tree, false);
 	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
@@ -196,17 +207,22 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal, bool nowait)
 {
 	struct pfs_journal *journal = tree->journal;
+	unsigned tries = 0;
 
-	for (unsigned tries = 0;; tries += !atomic_load(&journal->reaping)) {
+	for (;;) {
 		int rc = admit(tree, nodes, bytes, removal);
 
 		if (!rc)
 			pfs_snapshots_reserve(tree, nodes);
-		if (rc != -EAGAIN || nowait)
+		if (rc != -EAGAIN && rc != -EBUSY)
 			return rc;
-		if (tries >= PATIENCE && !pfs_space_fits(tree, nodes, bytes, removal))
+		if (nowait)
+			return -EAGAIN;
+		if (rc == -EAGAIN && tries >= PATIENCE &&
+		    !pfs_space_fits(tree, nodes, bytes, removal))
 			return -ENOSPC;
-		wait_for_commit(tree);
+		wait_for_commit(tree, rc == -EBUSY);
+		tries += rc == -EAGAIN && !atomic_load(&journal->reaping);
 	}
 }
 
@@ -227,7 +243,7 @@ int pfs_journal_fetch_primes(struct pfs_tree *tree)
 	(void)pthread_mutex_lock(&journal->lock);
 	journal->primes_wanted = true;
 	(void)pthread_mutex_unlock(&journal->lock);
-	wait_for_commit(tree);
+	wait_for_commit(tree, false);
 	return atomic_load(&journal->failure) || !atomic_load(&journal->running) ? -EROFS : 0;
 }
 

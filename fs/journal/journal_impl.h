@@ -148,7 +148,7 @@ struct pfs_journal {
 
 	pthread_mutex_t lock; /* of all that follows */
 	pthread_cond_t wake;  /* the committer has something to do */
-	pthread_cond_t ended; /* a commit ended, well or not */
+	pthread_cond_t ended; /* a commit ended, well or not, or begins */
 	pthread_t thread;
 	bool stop;
 	bool primes_wanted; /* somebody waits for primes */

@@ -21,6 +21,7 @@
 
 static _Atomic int commit_error;
 static _Atomic unsigned commit_delay_ms;
+static _Atomic bool commit_waits;   /* until it is false */
 static _Atomic uint64_t fake_space; /* 0: the truth */
 static _Atomic bool fake_history;
 static _Atomic int prune_error;
@@ -36,6 +37,8 @@ int __wrap_pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 
 	if (delay.tv_nsec)
 		(void)nanosleep(&delay, NULL);
+	while (atomic_load(&commit_waits))
+		(void)usleep(1000);
 	if (!error)
 		error = __real_pfs_store_commit(store, seq);
 	else
@@ -93,6 +96,7 @@ static int setup(void **state)
 	(void)state;
 	atomic_store(&commit_error, 0);
 	atomic_store(&commit_delay_ms, 0);
+	atomic_store(&commit_waits, false);
 	atomic_store(&fake_space, 0);
 	atomic_store(&fake_history, false);
 	atomic_store(&prune_error, 0);
@@ -489,6 +493,32 @@ static void *make_and_sync(void *arg)
 	return NULL;
 }
 
+/* Many rows that are being written keep nobody but who changes many, too; many that are to be
+ * written, nobody for longer than until the next group begins with them. */
+static void test_changes_beside_a_large_group(void **state)
+{
+	_Atomic uint32_t *dirty = &tree->journal->n_dirty, *writing = &tree->journal->n_writing;
+
+	(void)state;
+	(void)make("whose prime is fetched");
+	sync_and_reset();
+	atomic_store(writing, PFS_DIRTY_WAIT);
+	(void)make("beside it");
+	assert_int_equal(n_commits, 0);
+	assert_int_equal(pfs_journal_reserve(tree, PFS_DIRTY_COMMIT + 1, 0, true), -EAGAIN);
+	atomic_store(&commit_waits, true);
+	pfs_hold_write(tree, __func__);
+	atomic_store(dirty, PFS_DIRTY_WAIT);
+	pfs_hold_end(tree);
+	assert_int_equal(pfs_journal_reserve(tree, 1, 0, true), -EAGAIN);
+	(void)make("after it has begun");
+	assert_int_equal(n_commits, 0);
+	atomic_store(&commit_waits, false);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(pfs_journal_reserve(tree, PFS_DIRTY_COMMIT + 1, 0, true), 0);
+	assert_int_equal(totals().nodes, 4);
+}
+
 static void test_syncs_share_commits(void **state)
 {
 	pthread_t threads[8];
@@ -694,6 +724,7 @@ int main(void)
 		TEST(test_no_space_for_what_goes),
 		TEST(test_history_cannot_be_forgotten),
 		TEST(test_waiting_for_room),
+		TEST(test_changes_beside_a_large_group),
 		TEST(test_syncs_share_commits),
 		TEST(test_unlinked_while_in_use),
 		TEST(test_never_stored_but_written),
