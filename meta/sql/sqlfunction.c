@@ -113,6 +113,25 @@ void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
 		out->real = sqlite3_value_double(value);
 }
 
+int pfs_sql_real(struct pfs_sql *sql, double *out, const char *text)
+{
+	sqlite3_stmt *row = NULL;
+	bool own = sql->own;
+	int result;
+
+	sql->own = true;
+	result = sqlite3_prepare_v3(sql->handle, "SELECT CAST(?1 AS REAL)", -1, 0, &row, NULL);
+	if (!result)
+		result = sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+	if (!result)
+		result = sqlite3_step(row);
+	if (result == SQLITE_ROW)
+		*out = sqlite3_column_double(row, 0);
+	(void)sqlite3_finalize(row);
+	sql->own = own;
+	return result == SQLITE_ROW ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EIO;
+}
+
 void pfs_sql_return_integer(struct pfs_sql_call *call, int64_t value)
 {
 	sqlite3_result_int64(call->context, value);

@@ -271,6 +271,9 @@ void pfs_sql_reset(struct pfs_sql *sql);  /* goes back to before the first row *
 PFS_MUST_CHECK int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
 					 int (*fn)(void *arg, const char *name, bool is_hidden), void *arg);
 
+/* Sets *out to what SQLite makes of the number, which need not be the nearest. -ENOMEM, -EIO. */
+PFS_MUST_CHECK int pfs_sql_real(struct pfs_sql *sql, double *out, const char *text);
+
 /* Steps to the next row. Returns 1 for a row, 0 at the end; -EINTR; -EINVAL: the problem's text
  * says what is wrong; -ENOMEM; -ENOSPC and -EIO of temporary files; or what a callback returned,
  * with an empty text. */

@@ -559,3 +559,6 @@ SELECT d.type, a.ext, count(*), sum(a.size) FROM nodes a JOIN nodes d ON a.paren
 SELECT s.n, count(*), sum(a.size) FROM nodes a JOIN side s ON a.ext = s.ext AND s.k = a.name GROUP BY s.n
 SELECT a.depth, count(*), sum(a.size) FROM nodes a JOIN side s ON a.depth = s.n GROUP BY a.depth
 SELECT min(a.ext), max(a.type), count(*) FROM nodes a JOIN side s ON a.depth = s.n
+SELECT -0.0, -(0.0), - -0.0, -1.5, size FROM nodes
+SELECT size, 5.8032165, 83.0e25, 8.4805817e-18, 2736.3521389, -5.98633117897 FROM nodes WHERE size > -5.8032165
+SELECT count(*), 7837.800949e-10 * count(*) FROM nodes

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions. */
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "fs/query/internal.h"
 #include "fs/query/relational/bind.h"
+#include "meta/sql/sqlquery.h"
 
 /* ---- literals ---- */
 
-static struct pfs_term *bind_real(struct pfs_binder *binder, const char *text)
+/* Of some decimals SQLite makes the number beside the nearest one. */
+static struct pfs_term *bind_real(struct pfs_binder *binder, const char *text, bool negated)
 {
 	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_CONSTANT, PFS_CLASS_NUMBER);
+	double value = 0;
 
 	if (!bound)
 		return NULL;
+	if (pfs_sql_real(binder->query->connection->sql, &value, text))
+		return pfs_bind_refuse(binder, "a number that cannot be read now");
 	bound->constant.type = PFS_IS_REAL;
-	bound->constant.real = strtod(text, NULL);
+	bound->constant.real = negated ? -value : value;
 	return bound;
 }
 
@@ -107,6 +112,9 @@ static struct pfs_term *bind_unary(struct pfs_binder *binder, const struct pfs_e
 
 	if (expr->op == PFS_AST_NEGATE && expr->left->kind == PFS_EXPR_INTEGER)
 		return bind_integer(binder, expr->left->name->text, true);
+	if (expr->op == PFS_AST_NEGATE &&
+	    expr->left->kind == PFS_EXPR_REAL) /* -0.0 is not 0 - 0.0 */
+		return bind_real(binder, expr->left->name->text, true);
 	operand = pfs_bind_expr(binder, expr->left);
 	if (!operand)
 		return NULL;
@@ -209,7 +217,7 @@ static struct pfs_term *bind_any(struct pfs_binder *binder, const struct pfs_exp
 	case PFS_EXPR_INTEGER:
 		return bind_integer(binder, expr->name->text, false);
 	case PFS_EXPR_REAL:
-		return bind_real(binder, expr->name->text);
+		return bind_real(binder, expr->name->text, false);
 	case PFS_EXPR_STRING:
 		return bind_string(binder, expr->name);
 	case PFS_EXPR_COLUMN:
