@@ -166,9 +166,10 @@ static void settle(struct pfs_snapshots *snapshots)
 		atomic_store_explicit(&snapshots->newest[column], newest[column],
 				      memory_order_relaxed);
 	atomic_store_explicit(&snapshots->declared, declared, memory_order_relaxed);
+	/* release: who sees that a snapshot has ended sees that its names and slots have been read */
 	atomic_store_explicit(&snapshots->first, snapshots->oldest ? snapshots->oldest->number : 0,
-			      memory_order_relaxed);
-	atomic_store_explicit(&snapshots->last, last, memory_order_relaxed);
+			      memory_order_release);
+	atomic_store_explicit(&snapshots->last, last, memory_order_release);
 	for (struct version **at = &snapshots->all; *at;) {
 		struct version *version = *at;
 
@@ -525,8 +526,8 @@ uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first)
 {
 	const struct pfs_snapshots *snapshots = tree->snapshots;
 
-	*first = snapshots ? atomic_load_explicit(&snapshots->first, memory_order_relaxed) : 0;
-	return snapshots ? atomic_load_explicit(&snapshots->last, memory_order_relaxed) : 0;
+	*first = snapshots ? atomic_load_explicit(&snapshots->first, memory_order_acquire) : 0;
+	return snapshots ? atomic_load_explicit(&snapshots->last, memory_order_acquire) : 0;
 }
 
 void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes)
@@ -550,7 +551,7 @@ void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
 static bool drain_some(struct pfs_tree *tree)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
-	uint64_t first = atomic_load_explicit(&snapshots->first, memory_order_relaxed);
+	uint64_t first = atomic_load_explicit(&snapshots->first, memory_order_acquire);
 	bool more;
 	unsigned i;
 
