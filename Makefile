@@ -90,7 +90,7 @@ all_nvccflags := -std=c++17 -I. $(NVCCFLAGS) -lineinfo -Xfatbin -compress-all -X
 
 schema_sources := $(patsubst %.sql,$(B)/%.c,$(wildcard meta/*.sql))
 # The B+-trees once more, for values of 64 bits (gpu/index_value.h).
-wide_sources := base/btree.c base/btree_batch.c base/btree_bulk.c gpu/host/index.c \
+wide_sources := base/btree.c base/btree_batch.c base/btree_bulk.c gpu/host/index.c gpu/index_upper.c \
 	$(filter gpu/cuda/cuda_index%.c,$(sources))
 wide_cu_sources := $(filter gpu/cuda/index%.cu,$(cu_sources))
 objects := $(sources:%.c=$(B)/%.o) $(cu_sources:%.cu=$(B)/%.cu.o) \

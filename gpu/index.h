@@ -2,18 +2,18 @@
 /* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and values of 32 or 64 bits (S5), in the
  * host's memory or a device's.
  *
- * An index is either unique, with one value a key, or has duplicates: then its entries are unique as
- * (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in batches,
- * of one or of millions.  Both back ends give the same answers; cursors are the host's alone.
- * Values are arrays of uint32_t; of uint64_t where the index is wide.
- * Not here: upper levels on the host with leaves on a device; other pages on a device than a warp's.
+ * An index is either unique, with one value a key, or has duplicates: then its entries are unique
+ * as (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in
+ * batches, of one or of millions.  Both back ends give the same answers; cursors are the host's
+ * alone. Values are arrays of uint32_t; of uint64_t where the index is wide. Not here: other pages
+ * on a device than a warp's.
  *
- * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index before
- * it or after it, never between.  Questions run side by side.
- * Where: on run->on's back end if it can be had when the index is built, and there it stays; a device
- * that is short of memory hands the index to the host, with a warning.
- * Errors of all functions, beside their own: -ENOMEM; what run->poll answers; -EIO: the device failed
- * and what the index held is lost with it: close it and build it anew. */
+ * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index
+ * before it or after it, never between.  Questions run side by side. Where: on run->on's back end
+ * if it can be had when the index is built, and there it stays; a device that is short of memory
+ * hands the index to the host, with a warning. Errors of all functions, beside their own: -ENOMEM;
+ * what run->poll answers; -EIO: the device failed and what the index held is lost with it: close it
+ * and build it anew. */
 #ifndef PFS_GPU_INDEX_H
 #define PFS_GPU_INDEX_H
 
@@ -40,10 +40,17 @@ enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
 #define PFS_INDEX_PAGE_MOST  1024u
 #define PFS_INDEX_MEASURED   UINT32_MAX
 
+/* Where the levels above the leaves are: beside them, or in the host's memory while the leaves are
+ * on a device.  Then the host finds the leaf of each key, and the device looks into it: a search
+ * crosses the bus once more and waits for the host, and the device is spared those levels.  Without
+ * a device all is on the host. */
+enum pfs_index_upper_levels { PFS_INDEX_UPPER_BESIDE, PFS_INDEX_UPPER_HOST };
+
 struct pfs_index_shape {
 	enum pfs_index_kind kind;
 	bool is_wide;
 	uint32_t page;
+	enum pfs_index_upper_levels upper;
 };
 
 enum pfs_index_question {
@@ -122,6 +129,8 @@ struct pfs_index_info {
 	const char *where; /* "host" or "cuda" */
 	uint64_t n;	   /* entries */
 	uint64_t n_leaves, bytes; /* pages of the lowest level; memory.  0 leaves: not told */
+	uint64_t upper_bytes;	  /* memory of the host for a device's upper levels; 0: they are not
+				     there */
 	uint32_t page;	   /* entries that a leaf has room for */
 	uint32_t measured; /* how often the page has been measured */
 };

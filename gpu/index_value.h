@@ -17,6 +17,15 @@ typedef pfs_btree_value pfs_index_value;
 #define PFS_LIST_VALUES(list) ((list)->wide_values)
 
 #define pfs_host_index_family pfs_host_wide_index_family
+
+/* gpu/index_upper.h */
+#define pfs_index_upper		pfs_wide_index_upper
+#define pfs_index_upper_find	pfs_wide_index_upper_find
+#define pfs_index_upper_free	pfs_wide_index_upper_free
+#define pfs_index_upper_memory	pfs_wide_index_upper_memory
+#define pfs_index_upper_reserve pfs_wide_index_upper_reserve
+#define pfs_index_upper_set	pfs_wide_index_upper_set
+
 #define pfs_cuda_index_family pfs_cuda_wide_index_family
 
 /* gpu/cuda/cuda_index.h */
@@ -30,6 +39,7 @@ typedef pfs_btree_value pfs_index_value;
 #define pfs_index_set_levels	    pfs_wide_index_set_levels
 #define pfs_index_sort		    pfs_wide_index_sort
 #define pfs_index_sums		    pfs_wide_index_sums
+#define pfs_index_upper_download    pfs_wide_index_upper_download
 
 /* gpu/cuda/index_kernels.h */
 #define pfs_cuda_index_build	    pfs_cuda_wide_index_build

@@ -3,6 +3,7 @@
 #include "gpu/cuda/cuda_index.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/log.h"
@@ -36,7 +37,7 @@ size_t pfs_index_set_levels(struct pfs_device_btree *t, const uint64_t *d_levels
 	t->top = 0;
 	t->d_level[0] = t->leaves.d_fence;
 	t->n_level[0] = n;
-	while (n > PFS_TOP_MAX) {
+	while (t->has_upper && n > PFS_TOP_MAX) {
 		n = (uint32_t)pfs_div_round_up(n, 1u << PFS_FAN_BITS);
 		t->top++;
 		t->d_level[t->top] = d_levels ? d_levels + used : NULL;
@@ -44,6 +45,20 @@ size_t pfs_index_set_levels(struct pfs_device_btree *t, const uint64_t *d_levels
 		used += n;
 	}
 	return used;
+}
+
+int pfs_index_upper_download(struct pfs_job *job, struct pfs_index_tree *tree)
+{
+	const struct pfs_device_leaves *leaves = &tree->d.leaves;
+
+	if (tree->d.has_upper)
+		return 0;
+	PFS_TRY(pfs_job_download(job, tree->upper.keys, leaves->d_fence,
+				 leaves->n * sizeof(*leaves->d_fence)));
+	PFS_TRY(pfs_job_download(job, tree->upper.values, leaves->d_fence_value,
+				 leaves->n * sizeof(*leaves->d_fence_value)));
+	pfs_index_upper_set(&tree->upper, leaves->n);
+	return 0;
 }
 
 int pfs_index_alloc_leaves(struct pfs_job *job, struct pfs_device_leaves *leaves, uint32_t n)
@@ -104,6 +119,7 @@ static void close_tree(struct pfs_operator_backend *b, const struct pfs_run *run
 	pfs_index_arrays(tree, arrays);
 	for (size_t i = 0; i < PFS_INDEX_ARRAYS; i++)
 		pfs_device_give(pfs_cuda_operators_of(b), *arrays[i]);
+	pfs_index_upper_free(&tree->upper);
 	free(tree);
 }
 
@@ -111,6 +127,8 @@ static int alloc_tree(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t
 {
 	size_t level_keys = pfs_index_set_levels(&tree->d, NULL, n_leaves);
 
+	if (!tree->d.has_upper)
+		PFS_TRY(pfs_index_upper_reserve(&tree->upper, n_leaves));
 	tree->n_pages = n_leaves + n_leaves / SPARE_SHARE + SPARE_PAGES;
 	PFS_TRY(pfs_index_alloc_pages(job, &tree->d.pages, tree->n_pages));
 	PFS_TRY(pfs_index_alloc_leaves(job, &tree->d.leaves, n_leaves));
@@ -136,7 +154,8 @@ static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint
 	PFS_TRY(pfs_cuda_index_free_pages(tree->d_free, n_leaves, tree->n_free, job->stream));
 	tree->n = n;
 	tree->greatest = n ? keys[n - 1] : 0;
-	return pfs_cuda_index_links(&tree->d, job->stream);
+	PFS_TRY(pfs_cuda_index_links(&tree->d, job->stream));
+	return pfs_index_upper_download(job, tree);
 }
 
 static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -152,6 +171,7 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 	if (!tree)
 		return -ENOMEM;
 	tree->d.is_unique = shape->kind == PFS_INDEX_UNIQUE;
+	tree->d.has_upper = shape->upper != PFS_INDEX_UPPER_HOST;
 	error = pfs_job_begin(&job, b, run);
 	error = error ? error : build_in(&job, tree, keys, values, n);
 	pfs_index_arrays(tree, arrays);
@@ -190,6 +210,27 @@ int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,
 	return pfs_cuda_index_find(&tree->d, &sorted, job->stream);
 }
 
+/* Questions whose leaves the host has looked up. */
+static int answer_at(struct pfs_job *job, const struct pfs_index_tree *tree,
+		     struct pfs_device_find *find, const struct pfs_index_query *query)
+{
+	pfs_index_value value = query->question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
+	uint32_t *leaves = malloc(query->n * sizeof(*leaves)), *d_at;
+	int error;
+
+	if (!leaves)
+		return -ENOMEM;
+	pfs_index_upper_find(&tree->upper, leaves, query->keys, query->n, value);
+	error = pfs_job_upload(job, &d_at, leaves, query->n * sizeof(*leaves));
+	find->d_at = d_at;
+	error = error ? error : pfs_cuda_index_find(&tree->d, find, job->stream);
+	error = error ? error
+		      : PFS_CUDA(cudaStreamSynchronize(
+				job->stream)); /* leaves are read until then */
+	free(leaves);
+	return error;
+}
+
 static int find_in(struct pfs_job *job, const struct pfs_index_tree *tree,
 		   const struct pfs_index_query *query)
 {
@@ -203,7 +244,8 @@ static int find_in(struct pfs_job *job, const struct pfs_index_tree *tree,
 	if (query->found_keys)
 		PFS_TRY(pfs_job_alloc_zero(job, &find.d_found_keys,
 					   n * sizeof(*find.d_found_keys)));
-	PFS_TRY(pfs_index_answer(job, tree, &find));
+	PFS_TRY(tree->d.has_upper ? pfs_index_answer(job, tree, &find)
+				  : answer_at(job, tree, &find, query));
 	if (query->found_keys)
 		PFS_TRY(pfs_job_download(job, query->found_keys, find.d_found_keys,
 					 n * sizeof(*find.d_found_keys)));
@@ -278,6 +320,30 @@ static void describe(const struct pfs_index_tree *tree, struct pfs_index_info *i
 	info->n_leaves = tree->d.leaves.n;
 	info->bytes = tree->n_pages * (PFS_PAGE * entry + 3 * sizeof(uint32_t)) +
 		      tree->d.leaves.n * (entry + sizeof(uint32_t));
+	info->upper_bytes = pfs_index_upper_memory(&tree->upper);
+}
+
+/* The fences that the host has are those of the list. */
+static int verify_upper(struct pfs_job *job, const struct pfs_index_tree *tree)
+{
+	const size_t size = tree->d.leaves.n * sizeof(uint64_t);
+	uint64_t *fences;
+	int error;
+
+	if (tree->d.has_upper)
+		return 0;
+	fences = malloc(size);
+	if (!fences)
+		return -ENOMEM;
+	error = pfs_job_download(job, fences, tree->d.leaves.d_fence, size);
+	if (!error &&
+	    (tree->upper.n[0] != tree->d.leaves.n || memcmp(fences, tree->upper.keys, size) != 0)) {
+		pfs_error(
+			"an index on the device: the upper levels on the host are of other leaves");
+		error = -EUCLEAN;
+	}
+	free(fences);
+	return error;
 }
 
 static int verify_in(struct pfs_job *job, const struct pfs_index_tree *tree)
@@ -300,7 +366,7 @@ static int verify_in(struct pfs_job *job, const struct pfs_index_tree *tree)
 			  (unsigned long long)n, (unsigned long long)tree->n, tree->n_free,
 			  tree->n_pages);
 	else
-		return 0;
+		return verify_upper(job, tree);
 	return -EUCLEAN;
 }
 

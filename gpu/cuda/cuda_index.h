@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/index_kernels.h"
+#include "gpu/index_upper.h"
 
 #define PFS_INDEX_ARRAYS 9
 
@@ -16,6 +17,7 @@ struct pfs_index_tree {
 	uint32_t n_free, n_pages;
 	uint64_t n;	   /* entries */
 	uint64_t greatest; /* no key is greater */
+	struct pfs_index_upper upper; /* where d has no upper levels */
 };
 
 /* The tree's arrays on the device, each owned by it. */
@@ -23,6 +25,9 @@ void pfs_index_arrays(struct pfs_index_tree *tree, void **arrays[PFS_INDEX_ARRAY
 
 /* The levels of t over n leaves, in d_levels (NULL: not yet); how many keys they have. */
 size_t pfs_index_set_levels(struct pfs_device_btree *t, const uint64_t *d_levels, uint32_t n);
+/* Makes the host's upper levels anew from the list of leaves, for which they have room; nothing if
+ * d has its own. */
+PFS_MUST_CHECK int pfs_index_upper_download(struct pfs_job *job, struct pfs_index_tree *tree);
 PFS_MUST_CHECK int pfs_index_alloc_leaves(struct pfs_job *job, struct pfs_device_leaves *leaves,
 					  uint32_t n);
 PFS_MUST_CHECK int pfs_index_alloc_pages(struct pfs_job *job, struct pfs_device_pages *pages,

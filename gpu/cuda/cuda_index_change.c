@@ -26,6 +26,13 @@ static void swap_leaves(struct pfs_job *job, struct pfs_index_tree *tree,
 	(void)pfs_index_set_levels(&tree->d, tree->d_levels, leaves->n);
 }
 
+/* What follows from a new list. */
+static int relink(struct pfs_job *job, struct pfs_index_tree *tree)
+{
+	PFS_TRY(pfs_cuda_index_links(&tree->d, job->stream));
+	return pfs_index_upper_download(job, tree);
+}
+
 /* At least `wanted` free pages. */
 static int make_free(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t wanted)
 {
@@ -64,10 +71,12 @@ static int make_free(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t 
 
 static int make_level_room(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t n_leaves)
 {
-	struct pfs_device_btree scratch = {0};
+	struct pfs_device_btree scratch = {.has_upper = tree->d.has_upper};
 	uint32_t room = n_leaves + n_leaves / 8;
 	uint64_t *d_levels;
 
+	if (!tree->d.has_upper)
+		PFS_TRY(pfs_index_upper_reserve(&tree->upper, n_leaves));
 	if (n_leaves <= tree->level_room)
 		return 0;
 	PFS_TRY(pfs_job_alloc(job, &d_levels,
@@ -191,7 +200,7 @@ static int insert_split(struct pfs_job *job, struct pfs_index_tree *tree,
 	PFS_TRY(pfs_cuda_index_retire_split(&tree->d, in, tree->d_free, d_n, job->stream));
 	PFS_TRY(pfs_job_download(job, &tree->n_free, d_n, sizeof(*d_n)));
 	swap_leaves(job, tree, &splitting->out);
-	return pfs_cuda_index_links(&tree->d, job->stream);
+	return relink(job, tree);
 }
 
 static int insert_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_added,
@@ -306,7 +315,7 @@ static int join_poor(struct pfs_job *job, struct pfs_index_tree *tree, struct jo
 	if (!changed)
 		return 0;
 	swap_leaves(job, tree, &now.leaves);
-	return pfs_cuda_index_links(&tree->d, job->stream);
+	return relink(job, tree);
 }
 
 static int remove_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_removed,

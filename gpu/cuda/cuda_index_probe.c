@@ -73,8 +73,11 @@ int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *r
 			 const struct pfs_index_query *query)
 {
 	struct pfs_job job;
-	int error = pfs_job_begin(&job, b, run);
+	int error;
 
+	if (!tree->d.has_upper)
+		return -EOPNOTSUPP; /* the host is part of each search */
+	error = pfs_job_begin(&job, b, run);
 	error = error ? error : probe_in(&job, tree, seconds, seconds + repeat, repeat, query);
 	return pfs_job_end(&job, error);
 }

@@ -70,12 +70,17 @@ static __global__ void numbers_kernel(uint32_t *out, uint32_t n)
 
 /* ---- device code: questions ---- */
 
-static __device__ __forceinline__ void answer(const pfs_device_btree &t, const pfs_device_find &f,
-					      const uint64_t *top, size_t i)
+/* The value of the pair that a question looks for. */
+static __device__ __forceinline__ pfs_index_value value_of(const pfs_device_find &f)
 {
-	uint64_t key = __ldcs(f.d_keys + i);
-	pfs_index_value value = f.question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
-	pfs_index_place place = pfs_locate(t, top, key, value);
+	return f.question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
+}
+
+static __device__ __forceinline__ void answer_at(const pfs_device_btree &t,
+						 const pfs_device_find &f,
+						 const pfs_index_place &place, uint64_t key,
+						 size_t i)
+{
 	size_t to = f.d_to ? f.d_to[i] : i;
 	size_t e = (size_t)place.page * PFS_PAGE + place.entry;
 	bool is_there = true;
@@ -91,6 +96,24 @@ static __device__ __forceinline__ void answer(const pfs_device_btree &t, const p
 	f.d_values[to] = is_there ? t.pages.d_values[e] : PFS_VALUE_NONE;
 	if (f.d_found_keys && is_there)
 		f.d_found_keys[to] = t.pages.d_keys[e];
+}
+
+static __device__ __forceinline__ void answer(const pfs_device_btree &t, const pfs_device_find &f,
+					      const uint64_t *top, size_t i)
+{
+	uint64_t key = __ldcs(f.d_keys + i);
+
+	answer_at(t, f, pfs_locate(t, top, key, value_of(f)), key, i);
+}
+
+static __global__ void find_at_kernel(pfs_device_btree t, pfs_device_find f)
+{
+	PFS_EACH(i, f.n)
+	{
+		uint64_t key = __ldcs(f.d_keys + i);
+
+		answer_at(t, f, pfs_locate_in(t, f.d_at[i], key, value_of(f)), key, i);
+	}
 }
 
 static __global__ void find_few_kernel(pfs_device_btree t, pfs_device_find f)
@@ -261,6 +284,10 @@ extern "C" int pfs_cuda_index_find(const pfs_device_btree *t, const pfs_device_f
 {
 	size_t size = t->n_level[t->top] * sizeof(uint64_t);
 
+	if (find->d_at) {
+		find_at_kernel<<<pfs_grid(find->n), 256, 0, stream>>>(*t, *find);
+		return PFS_CUDA(cudaGetLastError());
+	}
 	if (find->n < FEW_QUESTIONS) {
 		find_few_kernel<<<pfs_grid(find->n), 256, 0, stream>>>(*t, *find);
 		return PFS_CUDA(cudaGetLastError());

@@ -36,27 +36,17 @@ static __device__ __forceinline__ uint32_t pfs_last_fence(const uint64_t *keys,
 	return from;
 }
 
-/* top: the top level's keys, in shared memory or not. */
-static __device__ __forceinline__ pfs_index_place pfs_locate(const pfs_device_btree &t,
-							     const uint64_t *top, uint64_t key,
-							     pfs_index_value value)
+/* In the leaf at this position. */
+static __device__ __forceinline__ pfs_index_place pfs_locate_in(const pfs_device_btree &t, uint32_t position,
+								uint64_t key, pfs_index_value value)
 {
 	const uint64_t *keys;
 	pfs_index_place place;
-	uint32_t i = pfs_last_fence(top, t.leaves.d_fence_value, 0, t.n_level[t.top],
-				    t.top * PFS_FAN_BITS, key, value);
+	uint32_t i = 0;
 
-	for (int level = t.top - 1; level >= 0; level--) {
-		uint32_t from = i << PFS_FAN_BITS;
-
-		i = pfs_last_fence(t.d_level[level], t.leaves.d_fence_value, from,
-				   min(1u << PFS_FAN_BITS, t.n_level[level] - from),
-				   level * PFS_FAN_BITS, key, value);
-	}
-	place.position = i;
-	place.page = t.leaves.d_page[i];
+	place.position = position;
+	place.page = t.leaves.d_page[position];
 	keys = t.pages.d_keys + (size_t)place.page * PFS_PAGE;
-	i = 0;
 #pragma unroll
 	for (uint32_t half = PFS_PAGE / 2; half; half /= 2) {
 		uint64_t k = keys[i + half - 1];
@@ -73,6 +63,24 @@ static __device__ __forceinline__ pfs_index_place pfs_locate(const pfs_device_bt
 		i++;
 	place.entry = i;
 	return place;
+}
+
+/* top: the top level's keys, in shared memory or not. */
+static __device__ __forceinline__ pfs_index_place pfs_locate(const pfs_device_btree &t,
+							     const uint64_t *top, uint64_t key,
+							     pfs_index_value value)
+{
+	uint32_t i = pfs_last_fence(top, t.leaves.d_fence_value, 0, t.n_level[t.top],
+				    t.top * PFS_FAN_BITS, key, value);
+
+	for (int level = t.top - 1; level >= 0; level--) {
+		uint32_t from = i << PFS_FAN_BITS;
+
+		i = pfs_last_fence(t.d_level[level], t.leaves.d_fence_value, from,
+				   min(1u << PFS_FAN_BITS, t.n_level[level] - from),
+				   level * PFS_FAN_BITS, key, value);
+	}
+	return pfs_locate_in(t, i, key, value);
 }
 
 #endif

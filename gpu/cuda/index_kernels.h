@@ -47,6 +47,7 @@ struct pfs_device_btree {
 	uint32_t n_level[PFS_LEVELS];
 	int top; /* the last level */
 	bool is_unique;
+	bool has_upper; /* levels above the fences; not where those are on the host */
 };
 
 /* New entries, sorted, with the position of each one's leaf; by position, which of them (d_begin ==
@@ -74,12 +75,13 @@ int pfs_cuda_index_links(const struct pfs_device_btree *t, cudaStream_t stream);
 /* d_free[i] = from + n - 1 - i: so the least are taken first. */
 int pfs_cuda_index_free_pages(uint32_t *d_free, uint32_t from, uint32_t n, cudaStream_t stream);
 
-/* Answers questions (enum pfs_index_question) to d_to[i], or i if that is NULL. */
+/* Answers questions (enum pfs_index_question) to d_to[i], or i if that is NULL; in the leaf at
+ * position d_at[i], or if that is NULL in the one that the levels lead to. */
 struct pfs_device_find {
 	uint64_t *d_found_keys; /* or NULL */
 	pfs_index_value *d_values;
 	const uint64_t *d_keys;
-	const uint32_t *d_to;
+	const uint32_t *d_to, *d_at;
 	uint32_t n;
 	int question;
 };

@@ -25,6 +25,7 @@ struct pair_test {
 	struct ref_pairs ref;
 	bool is_wide; /* values as wide_of has them */
 	uint32_t page;
+	enum pfs_index_upper_levels upper;
 };
 
 /* The caller frees it. */
@@ -75,7 +76,7 @@ static inline void *given(const struct pair_test *t, const uint32_t *values, siz
 static inline int build_index(struct pair_test *t, struct pfs_index **out, enum pfs_index_kind kind,
 		       const uint64_t *keys, const uint32_t *values, size_t n)
 {
-	const struct pfs_index_shape shape = {kind, t->is_wide, t->page};
+	const struct pfs_index_shape shape = {kind, t->is_wide, t->page, t->upper};
 	void *own = given(t, values, n);
 	int error = pfs_index_build(&t->run, out, &shape, keys, own, n);
 
@@ -149,9 +150,11 @@ static inline void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_ki
 		assert_int_not_equal(kind, PFS_ENGINE_HOST);
 		skip();
 	}
-	cases(&t);
-	t.is_wide = true;
-	cases(&t);
+	for (unsigned i = 0; i < (kind == PFS_ENGINE_HOST ? 2 : 4); i++) {
+		t.is_wide = i % 2;
+		t.upper = i / 2 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
+		cases(&t);
+	}
 	pfs_operators_close(t.run.operators);
 }
 

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "gpu/engine_impl.h"
 #include "tests/ref/random.h"
 #include "tests/unit/index_util.h"
 
@@ -551,48 +550,14 @@ CASES(measured_pages)
 CASES(steps)
 CASES(changes_of_eight)
 
-#define DEVICE_CALLS 250 /* more than this makes */
-
-/* Every call of the device failing in turn: an index that is built says so or goes to the host, and one
- * that is asked answers right or -EIO. */
-static void device_faults(void **state)
-{
-	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
-	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
-	static const struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
-
-	(void)state;
-	for (long at = 1; at < DEVICE_CALLS; at++) {
-		struct pfs_run run = {.on = PFS_ENGINE_CUDA};
-		struct pfs_index *index;
-		uint32_t found[6];
-		uint64_t n;
-		int error;
-
-		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
-			skip();
-		pfs_cuda_fail_at(at);
-		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
-		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
-		if (!error)
-			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
-		if (!error)
-			assert_memory_equal(found, values, sizeof(values));
-		if (!error)
-			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
-		assert_true(error == 0 || error == -EIO);
-		pfs_cuda_fail_at(0);
-		pfs_index_close(&run, index);
-		pfs_operators_close(run.operators);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(exhaustive), BOTH(built), BOTH(random_cases), BOTH(in_order),
-		BOTH(refusals),	  BOTH(changes_on_the_way),
-		BOTH(pages), BOTH(measured_pages), BOTH(steps), BOTH(changes_of_eight), cmocka_unit_test(device_faults),
+		BOTH(exhaustive),   BOTH(built),
+		BOTH(random_cases), BOTH(in_order),
+		BOTH(refusals),	    BOTH(changes_on_the_way),
+		BOTH(pages),	    BOTH(measured_pages),
+		BOTH(steps),	    BOTH(changes_of_eight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,13 +17,15 @@
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, PAGE, CPU };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, CPU };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
 	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
-	[QUESTIONS] = {"questions", 'q', "N", "in a batch, and entries inserted (a tenth of the keys)"},
+	[QUESTIONS] = {"questions", 'q', "N",
+		       "in a batch, and entries inserted (a tenth of the keys)"},
 	[PAGE] = {"page", 'p', "N", "entries of a page on the host; 0: measured (62)"},
+	[UPPER] = {"upper", 'u', "WHERE", "a device's upper levels: beside or host (beside)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	{0},
 };
@@ -46,6 +48,7 @@ struct bench {
 	uint64_t *all_keys; /* of a peer, */
 	uint32_t *all_values; /* and its values */
 	uint32_t page;
+	enum pfs_index_upper_levels upper;
 	bool bad, is_cpu; /* is_cpu: what times are */
 };
 
@@ -175,7 +178,8 @@ static int open_peers(struct bench *b)
 
 static int build(struct bench *b)
 {
-	const struct pfs_index_shape shape = {.kind = PFS_INDEX_UNIQUE, .page = b->page};
+	const struct pfs_index_shape shape = {
+		.kind = PFS_INDEX_UNIQUE, .page = b->page, .upper = b->upper};
 	struct pfs_index_info info;
 	double started = clock_of(b);
 
@@ -183,6 +187,9 @@ static int build(struct bench *b)
 	line("creation", clock_of(b) - started, b->n, true);
 	pfs_index_describe(b->index, &info);
 	(void)printf("    in pages of %u entries%s\n", info.page, info.measured ? ", measured" : "");
+	if (info.upper_bytes)
+		(void)printf("    the levels above them on the host, %.1f MB\n",
+			     (double)info.upper_bytes / 1e6);
 	return time_peers(b, FILL, b->n);
 }
 
@@ -296,6 +303,12 @@ int pfs_bench_s5(int argc, char **argv)
 			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
 		else if (option == PAGE)
 			pfs_cmd_number(&args, &page, PAGE, 0, PFS_INDEX_PAGE_MOST);
+		else if (option == UPPER && strcmp(args.value, "host") == 0)
+			b.upper = PFS_INDEX_UPPER_HOST;
+		else if (option == UPPER && strcmp(args.value, "beside") != 0)
+			return pfs_cmd_usage("s5", "'%s': neither beside nor host", args.value);
+		else if (option == UPPER)
+			b.upper = PFS_INDEX_UPPER_BESIDE;
 		else if (option == CPU)
 			b.is_cpu = true;
 		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)

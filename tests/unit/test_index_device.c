@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Of ordered indexes what is a device's: the levels that the host keeps for it, each answer
+ * compared with a walk through all fences, and a device that fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "gpu/engine_impl.h"
+#include "gpu/index_upper.h"
+#include "tests/ref/random.h"
+#include "tests/unit/index_util.h"
+
+#define ASKED 500u
+
+static const uint64_t seed = 0x5eed0055;
+
+/* Fences, the least first: keys that repeat now and then where `values` ascend. */
+static void make_fences(struct pfs_index_upper *upper, uint32_t n, bool is_unique, uint64_t *state)
+{
+	uint64_t key = 0;
+	uint32_t value = 0;
+
+	assert_int_equal(pfs_index_upper_reserve(upper, n), 0);
+	for (uint32_t i = 0; i < n; i++) {
+		upper->keys[i] = key;
+		upper->values[i] = value;
+		if (is_unique || random_below(state, 4) == 0) {
+			key += random_below(state, 5) + 1;
+			value = is_unique ? 0 : random_below(state, 3);
+		} else {
+			value += random_below(state, 3) + 1;
+		}
+	}
+	pfs_index_upper_set(upper, n);
+}
+
+static uint32_t leaf_of(const struct pfs_index_upper *upper, uint64_t key, uint32_t value)
+{
+	uint32_t leaf = 0;
+
+	for (uint32_t i = 1; i < upper->n[0]; i++)
+		if (upper->keys[i] < key || (upper->keys[i] == key && upper->values[i] <= value))
+			leaf = i;
+	return leaf;
+}
+
+static void assert_leaves(const struct pfs_index_upper *upper, uint64_t *state)
+{
+	static const uint32_t values[] = {0, 1, 5, PFS_INDEX_NONE};
+	uint64_t keys[ASKED], most = upper->keys[upper->n[0] - 1] + 3;
+	uint32_t leaves[ASKED];
+
+	for (size_t i = 0; i < ASKED; i++)
+		keys[i] = random_next(state) % most;
+	keys[ASKED - 1] = UINT64_MAX;
+	for (size_t v = 0; v < PFS_COUNT(values); v++) {
+		size_t n = v ? ASKED : ASKED - 7; /* not in whole groups */
+
+		pfs_index_upper_find(upper, leaves, keys, n, values[v]);
+		for (size_t i = 0; i < n; i++)
+			assert_int_equal(leaves[i], leaf_of(upper, keys[i], values[v]));
+	}
+}
+
+/* Of every number of leaves about a node's and a level's, one after the other in the same memory.
+ */
+static void leaves_of_pairs(void **state)
+{
+	static const uint32_t sizes[] = {1,   2,    15,	  16,	17,    31, 255, 256,
+					 257, 4095, 4096, 4097, 70001, 3,  4097};
+	struct pfs_index_upper upper = {0};
+	uint64_t random = seed;
+
+	(void)state;
+	print_message("seed %#llx\n", (unsigned long long)seed);
+	for (size_t i = 0; i < PFS_COUNT(sizes) * 2; i++) {
+		make_fences(&upper, sizes[i / 2], i % 2, &random);
+		assert_int_equal(upper.n[0], sizes[i / 2]);
+		assert_true(upper.n[upper.top] <= 16);
+		assert_leaves(&upper, &random);
+		assert_true(pfs_index_upper_memory(&upper) >=
+			    sizes[i / 2] * (sizeof(uint64_t) + sizeof(uint32_t)));
+	}
+	pfs_index_upper_free(&upper);
+}
+
+/* More room leaves what there is as it was. */
+static void room_for_more(void **state)
+{
+	struct pfs_index_upper upper = {0};
+	uint64_t random = seed;
+
+	(void)state;
+	make_fences(&upper, 300, true, &random);
+	assert_int_equal(pfs_index_upper_reserve(&upper, 100000), 0);
+	assert_leaves(&upper, &random);
+	assert_int_equal(pfs_index_upper_reserve(&upper, 7), 0);
+	assert_leaves(&upper, &random);
+	pfs_index_upper_free(&upper);
+}
+
+/* Where all is on the host the choice changes nothing. */
+static void without_device(void **state)
+{
+	static const uint64_t keys[] = {1, 5, 9};
+	static const uint32_t values[] = {4, 3, 2};
+	static const struct pfs_index_shape shape = {.kind = PFS_INDEX_UNIQUE,
+						     .upper = PFS_INDEX_UPPER_HOST};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct pfs_index_info info;
+	struct pfs_index *index;
+	uint32_t found[3];
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_int_equal(pfs_index_build(&run, &index, &shape, keys, values, 3), 0);
+	assert_int_equal(pfs_index_find(&run, index, NULL, found, keys, 3, PFS_INDEX_EQUAL), 0);
+	assert_memory_equal(found, values, sizeof(values));
+	pfs_index_describe(index, &info);
+	assert_string_equal(info.where, "host");
+	assert_int_equal(info.upper_bytes, 0);
+	pfs_index_close(&run, index);
+	pfs_operators_close(run.operators);
+}
+
+#define DEVICE_CALLS 250 /* more than this makes */
+
+/* Every call of the device failing in turn: an index that is built says so or goes to the host, and
+ * one that is asked answers right or -EIO. */
+static void device_faults(void **state)
+{
+	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
+	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
+	struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
+
+	(void)state;
+	for (long at = 2; at < 2 * DEVICE_CALLS; at++) {
+		struct pfs_run run = {.on = PFS_ENGINE_CUDA};
+		struct pfs_index *index;
+		uint32_t found[6];
+		uint64_t n;
+		int error;
+
+		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
+			skip();
+		unique.upper = at % 2 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
+		pfs_cuda_fail_at(at / 2);
+		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
+		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
+		if (!error)
+			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
+		if (!error)
+			assert_memory_equal(found, values, sizeof(values));
+		if (!error)
+			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
+		assert_true(error == 0 || error == -EIO);
+		pfs_cuda_fail_at(0);
+		pfs_index_close(&run, index);
+		pfs_operators_close(run.operators);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaves_of_pairs),
+		cmocka_unit_test(room_for_more),
+		cmocka_unit_test(without_device),
+		cmocka_unit_test(device_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
