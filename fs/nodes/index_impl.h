@@ -10,6 +10,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/radix.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
@@ -81,7 +82,12 @@ static inline uint64_t pfs_index_name_key(const char *name, size_t len, size_t a
 
 	if (at >= len)
 		return 0;
+#ifdef __SANITIZE_THREAD__ /* what lies behind a name may change while a frozen tree is read; it is masked */
+	key = 0;
+	memcpy(&key, name + at, PFS_MIN(len - at, sizeof(key)));
+#else
 	memcpy(&key, name + at, sizeof(key)); /* PFS_NAME_SLACK */
+#endif
 	key = be64toh(key);
 	return len - at < sizeof(key) ? key & ~(UINT64_MAX >> 8 * (len - at)) : key;
 }
