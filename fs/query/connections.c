@@ -152,6 +152,7 @@ void pfs_connection_put(struct pfs_queries *queries, struct pfs_connection *conn
 
 	if (!connection)
 		return;
+	connection->account = NULL;
 	/* when memory is scarce nobody's copies of side tables are kept for the next statement */
 	connection->spent |= !pfs_sql_rest(connection->sql) || pfs_accounts_crowded();
 	if (!connection->spent) {

@@ -87,6 +87,7 @@ struct pfs_connection {
 	struct pfs_sql_scan *spare; /* the scan before, for its memory; NULL: there is none */
 	uint64_t sides_version; /* of the side tables that it knows; 0: of none */
 	struct pfs_viewer viewer; /* whose copies of them it has, if it is limited; its groups are its own */
+	struct pfs_account *account; /* of the statement that has it; NULL: none */
 	bool spent;		/* not to be used again */
 	bool plain_patterns;	/* it is for statements that have no others */
 	unsigned plan_ids; /* given out since the statement was prepared */

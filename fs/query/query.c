@@ -90,9 +90,10 @@ static int take_connection(struct pfs_query *query)
 						   plain, query->is_limited ? &query->viewer : NULL);
 	} while (error == -EAGAIN); /* an attribute of a new name came in between */
 	free(attrs.shown);
-	if (!error)
-		error = pfs_query_enlist(query);
-	return error;
+	if (error)
+		return error;
+	query->connection->account = query->account;
+	return pfs_query_enlist(query);
 }
 
 /* ---- the text as it runs ---- */

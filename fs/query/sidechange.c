@@ -71,10 +71,12 @@ int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_tree *tree = query->queries->tree; /* the statement's own may get frozen while it runs */
 	struct pfs_side_rows rows = {.table = 0};
+	uint64_t charged;
 	int error = -EOPNOTSUPP;
 
 	if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_ROWS)
 		error = pfs_relational_change(query, &rows);
+	charged = rows.capacity;
 	if (!error)
 		error = verify(query, &rows, problem);
 	query->changes = error ? 0 : rows.n;
@@ -88,5 +90,6 @@ int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 			pfs_relational_changed(query, table);
 	}
 	pfs_side_rows_finish(&rows);
+	pfs_account_discharge(query->account, charged);
 	return error;
 }

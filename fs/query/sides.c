@@ -182,7 +182,8 @@ static int fill(const struct filling *filling)
 	int error = pfs_sql_fill_begin(sql, id, filling->side->filled);
 
 	if (!error)
-		error = pfs_sides_rows(filling->tree, id, version, pfs_sql_fill_row, pfs_sql_fill_changed, sql);
+		error = pfs_sides_rows(filling->tree, id, version, pfs_sql_fill_row,
+				       pfs_sql_fill_changed, sql, filling->connection->account);
 	return pfs_sql_fill_end(sql, id, version, error);
 }
 

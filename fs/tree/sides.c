@@ -298,14 +298,19 @@ static int copy_pending(const struct pfs_sides *sides, struct pfs_side_rows *out
 
 int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		   int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-		   int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n), void *arg)
+		   int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		   void *arg, struct pfs_account *account)
 {
 	struct rows rows = {.sides = tree->sides, .is_held = true, .row = row, .arg = arg};
 	struct pfs_side_rows pending = {.table = table};
+	uint64_t charged;
 	int error;
 
 	(void)pthread_rwlock_rdlock(&tree->sides->reading);
 	error = pfs_sides_version(tree) == version ? copy_pending(tree->sides, &pending) : -EAGAIN;
+	charged = pending.capacity;
+	if (pfs_account_charge(account, (int64_t)charged) && !error)
+		error = -ENOMEM;
 	if (!error)
 		error = pfs_store_scan_rows(tree->store, table, let_go, give_row, &rows);
 	if (rows.is_held)
@@ -313,6 +318,7 @@ int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 	if (!error)
 		error = pfs_side_rows_each(&pending, changed, arg);
 	pfs_side_rows_finish(&pending);
+	pfs_account_discharge(account, charged);
 	return error;
 }
 

@@ -10,6 +10,7 @@
 
 #include "fs/tree/siderows.h"
 #include "fs/tree/tree.h"
+#include "meta/account.h"
 #include "meta/store.h"
 
 #define PFS_SIDE_ROWS_MAX ((size_t)64 << 20) /* bytes of rows that pfs_sides_apply takes */
@@ -40,13 +41,16 @@ PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
  * any more.  Any lock or none. */
 uint64_t pfs_sides_schema(const struct pfs_tree *tree);
 
-/* Gives all rows of the table at that version: row for each that the store has, in order of their numbers, then changed for
- * each that waits for a commit, in the order of the changes; cells NULL: it is gone.  Changes and commits go on meanwhile.
- * -EAGAIN: the version is another by now; -ENOENT: there is no such table; and what row and changed return. */
-PFS_MUST_CHECK int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
-				  int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-				  int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-				  void *arg);
+/* Gives all rows of the table at that version: row for each that the store has, in order of their
+ * numbers, then changed for each that waits for a commit, in the order of the changes; cells NULL:
+ * it is gone.  Changes and commits go on meanwhile. What waits is copied on the account (NULL: on
+ * none).  -EAGAIN: the version is another by now; -ENOENT: there is no such table; -ENOMEM; and
+ * what row and changed return. */
+PFS_MUST_CHECK int
+pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
+	       int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+	       int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+	       void *arg, struct pfs_account *account);
 
 /* Returns true if the table has the same rows at both versions, as far as that is known. Any lock or none. */
 bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other);

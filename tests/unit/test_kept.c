@@ -203,6 +203,74 @@ static void test_bounds(void **state)
 	ask("SELECT count(*) + 0 FROM nodes", "6", false); /* others took its place */
 }
 
+/* ---- others change side tables while a statement is prepared ---- */
+
+void __real_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
+void __wrap_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
+
+static unsigned intrusions; /* left */
+static bool is_intruding, makes_tables;
+static unsigned prepared; /* how often the statement itself was */
+
+/* After the connection was told which tables there are, and before it declares them. */
+static void intrude(void)
+{
+	static unsigned number;
+	char sql[128];
+
+	is_intruding = true;
+	intrusions--;
+	number++;
+	(void)snprintf(sql, sizeof(sql), "%s%u%s",
+		       makes_tables ? "CREATE TABLE x" : "INSERT INTO t VALUES (7, ", number,
+		       makes_tables ? " (a)" : "00)");
+	run(sql);
+	is_intruding = false;
+}
+
+void __wrap_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len)
+{
+	if (!is_intruding) {
+		prepared++;
+		if (intrusions)
+			intrude();
+	}
+	__real_pfs_sql_sides_named(sql, text, len);
+}
+
+static void test_prepared_again(void **state)
+{
+	static const char text[] =
+		"SELECT count(*), count(DISTINCT v) FROM t NOT INDEXED"; /* by SQLite, in its copy
+									  */
+
+	(void)state;
+	make_table();
+	reopen(); /* no connection knows the table */
+	intrusions = 6;
+	makes_tables = true;
+	prepared = 0;
+	ask(text, "3 3", false);
+	assert_int_equal(intrusions, 0);
+	assert_int_equal(prepared, 7);
+	ask(text, "3 3", true);
+	assert_int_equal(prepared, 7);
+	ask("SELECT count(*) FROM x1", "0", false);
+	reopen();
+	intrusions = 3; /* after which changes wait */
+	makes_tables = false;
+	prepared = 0;
+	ask(text, "6 6", false);
+	assert_int_equal(intrusions, 0);
+	assert_int_equal(prepared, 4);
+	ask(text, "6 6", true);
+	intrusions = 1;
+	makes_tables = true;
+	change("DELETE FROM t WHERE g = 7", 3);
+	assert_int_equal(intrusions, 0);
+	ask(text, "3 3", false);
+}
+
 /* ---- side by side ---- */
 
 #define THREADS 4
@@ -263,6 +331,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_scopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_bounds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_prepared_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_threads, set_up, tear_down),
 	};
 

@@ -578,10 +578,14 @@ static void test_reading_all_rows_holds_nobody_up(void **state)
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	change("INSERT INTO e VALUES (1)", 1);
 	(void)alarm(120); /* where it deadlocks */
-	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree), change_meanwhile, count_changed, &counting), 0);
+	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree), change_meanwhile,
+					count_changed, &counting, NULL),
+			 0);
 	(void)alarm(0);
 	assert_int_equal(counting.rows + counting.changed, 501);
-	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree) - 1, count_row, count_row, &counting), -EAGAIN);
+	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree) - 1, count_row, count_row,
+					&counting, NULL),
+			 -EAGAIN);
 	check("SELECT count(*) FROM e", "203");
 }
 

@@ -34,6 +34,7 @@ struct changing {
 	bool is_ours;			    /* it is to be put back; else the block's */
 	size_t *result_of; /* by column of the table: the result that it becomes, or SIZE_MAX */
 	struct pfs_side_rows *rows;
+	uint64_t charged; /* bytes of them */
 };
 
 /* ---- what operators ask ---- */
@@ -324,6 +325,17 @@ static int add_row(struct changing *changing, uint64_t i, int64_t number, uint32
 	return pfs_side_rows_add(changing->rows, number, cells, n);
 }
 
+/* They are on the statement's account. */
+static int charge_rows(struct changing *changing)
+{
+	uint64_t more = changing->rows->capacity - changing->charged;
+
+	if (!more)
+		return 0;
+	changing->charged += more;
+	return pfs_account_charge(changing->query->account, (int64_t)more);
+}
+
 static int add_rows(struct changing *changing)
 {
 	const struct pfs_answer_rows *answer = &changing->answer;
@@ -343,6 +355,8 @@ static int add_rows(struct changing *changing)
 			return -EINTR;
 		error = is_delete ? pfs_side_rows_add(changing->rows, number, NULL, 0)
 				  : add_row(changing, i, number, place);
+		if (!error)
+			error = charge_rows(changing);
 		if (!error && changing->rows->size > PFS_SIDE_ROWS_MAX)
 			error = -EOPNOTSUPP;
 	}
@@ -387,8 +401,10 @@ int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
 	pfs_block_finish(changing.block, query->queries);
 	pfs_parsed_free(changing.parsed);
 	pfs_arena_finish(&changing.arena);
-	if (error)
+	if (error) {
 		pfs_side_rows_finish(rows);
+		pfs_account_discharge(query->account, changing.charged);
+	}
 	/* what is too large for its memory may not be for SQLite's */
 	return !error || error == -EINTR ? error : -EOPNOTSUPP;
 }

@@ -175,7 +175,8 @@ int pfs_side_find(struct pfs_running *running, struct pfs_rows **rows)
 		    (!pfs_side_table_is_indexed(side, i) && found(block, i) > (double)most))
 			continue;
 		narrow(&range, block, block->where, i);
-		error = pfs_side_table_find(side, &list, &n, i, &range, most);
+		error = pfs_side_table_find(side, &list, &n, i, &range, most,
+					    running->query->account);
 		if (!error && list)
 			error = pfs_rows_of_list(running->run, rows, side->table.n_rows, list, (uint32_t)n);
 		free(list);

@@ -151,18 +151,48 @@ static struct pfs_side_index *begin(const struct pfs_side_entry *entry)
 	return index;
 }
 
+static bool is_up(const struct pfs_side_entry *entry, const struct pfs_side_index *index)
+{
+	return index && index->n_changed <= MERGED_MIN + entry->n_rows / MERGED_SHARE;
+}
+
+/* Bytes that bring_up needs at once. */
+static uint64_t needed(const struct pfs_side_entry *entry, size_t i)
+{
+	const struct pfs_side_index *index = entry->indexes[i];
+	uint64_t n_changed = index ? index->n_changed : entry->n_rows;
+	uint64_t n = n_changed + n_changed + (index ? index->n : 0);
+
+	if (is_up(entry, index))
+		return 0;
+	return n * sizeof(struct pfs_keyed) + entry->n_rows / 8 +
+	       (index ? 0 : entry->n_rows * sizeof(uint32_t));
+}
+
 /* The lock is held. */
 static int bring_up(struct pfs_side_entry *entry, size_t i)
 {
-	if (entry->indexes[i] && entry->indexes[i]->is_lost)
-		free_index(PFS_TAKE(entry->indexes[i]));
 	if (!entry->indexes[i])
 		entry->indexes[i] = begin(entry);
 	if (!entry->indexes[i])
 		return -ENOMEM;
-	if (entry->indexes[i]->n_changed <= MERGED_MIN + entry->n_rows / MERGED_SHARE)
-		return 0;
-	return merge(entry, entry->indexes[i], i);
+	return is_up(entry, entry->indexes[i]) ? 0 : merge(entry, entry->indexes[i], i);
+}
+
+/* The same on the account.  -E2BIG: it has no room for that. */
+static int bring_up_on(struct pfs_account *account, struct pfs_side_entry *entry, size_t i)
+{
+	uint64_t bytes;
+	int error;
+
+	if (entry->indexes[i] && entry->indexes[i]->is_lost)
+		free_index(PFS_TAKE(entry->indexes[i]));
+	bytes = needed(entry, i);
+	if (bytes > pfs_account_left(account))
+		return -E2BIG;
+	error = pfs_account_charge(account, (int64_t)bytes) ? -E2BIG : bring_up(entry, i);
+	pfs_account_discharge(account, bytes);
+	return error;
 }
 
 /* ---- asking ---- */
@@ -214,16 +244,20 @@ static size_t list(const struct pfs_side_entry *entry, const struct pfs_side_ind
 	return n;
 }
 
-int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, size_t *n, size_t column,
-			const struct pfs_side_range *range, size_t most)
+int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, size_t *n,
+			size_t column, const struct pfs_side_range *range, size_t most,
+			struct pfs_account *account)
 {
 	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
 	const struct pfs_side_index *index;
 	size_t from, to;
+	int error;
 	PFS_LOCKED(&entry->index_lock);
 
 	*rows = NULL;
-	PFS_TRY(bring_up(entry, column));
+	error = bring_up_on(account, entry, column);
+	if (error)
+		return error == -E2BIG ? 0 : error;
 	index = entry->indexes[column];
 	from = place_of(index, range->low);
 	to = PFS_MAX(from, end_of(index, range->high));

@@ -309,8 +309,8 @@ static int follow_row(void *arg, int64_t number, const struct pfs_cell *cells, s
 static int read_rows(struct pfs_side_entry *entry, struct pfs_query *query, bool by_copy)
 {
 	if (!by_copy)
-		return pfs_sides_rows(query->queries->tree, entry->table.id, entry->version, add_stored_row, follow_row,
-				      entry);
+		return pfs_sides_rows(query->queries->tree, entry->table.id, entry->version,
+				      add_stored_row, follow_row, entry, query->account);
 	PFS_TRY(pfs_sides_fill(query->connection, query->queries->tree));
 	return pfs_sql_all_rows(query->connection->sql, entry->table.name, add_row, entry);
 }

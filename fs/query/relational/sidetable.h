@@ -55,10 +55,12 @@ struct pfs_side_range {
 void pfs_side_range_narrow(struct pfs_side_range *range, const struct pfs_side_table *table, size_t column, enum pfs_op op,
 			   const struct pfs_constant *constant);
 bool pfs_side_table_is_indexed(const struct pfs_side_table *table, size_t column); /* find has been asked before */
-/* Finds rows among which all are whose number in the column is in the range, ascending; makes the index, if there is none.
- * *rows NULL: they are more than `most`; else the caller frees them.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, size_t *n, size_t column,
-				       const struct pfs_side_range *range, size_t most);
+/* Finds rows among which all are whose number in the column is in the range, ascending; makes the
+ * index, if there is none, on the account.  *rows NULL: they are more than `most`, or there is no
+ * room for the index; else the caller frees them.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows,
+				       size_t *n, size_t column, const struct pfs_side_range *range,
+				       size_t most, struct pfs_account *account);
 
 /* The queries' cache of them, closed when no statement is left. */
 void pfs_side_tables_close(struct pfs_queries *queries);
