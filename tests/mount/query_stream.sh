@@ -109,6 +109,27 @@ is 'nor open and removed' "$(readlink /proc/[0-9]*/fd/* 2>/dev/null | grep -c "^
 exec 5<&- 6<&- 7<&-
 ok 'opened now' cmp <(primefs tree "$mnt" subtree /) "$paths"
 
+# ---- held open under changes, more than 10,000 of them a second ----
+snapshots() { sed -n "s/.*\"snapshots\": {[^}]*\"$1\": \([0-9]*\)[,}].*/\1/p" "$q/stats"; }
+primefs tree "$mnt" subtree / >whole
+all=$q/sql/'SELECT path, size, mtime, ino, name FROM nodes ORDER BY path'
+cat "$all" >rows
+exec 5<"$paths" 6<"$all"
+head -c 300000 <&5 >front
+head -c 300000 <&6 >rows_front
+given_up=$(snapshots given_up) changes=0
+files=$(grep -c . whole)
+end=$((SECONDS + (PFS_LONG ? 600 : 2)))
+while ((SECONDS < end || changes < 5 * files)); do
+	run 'UPDATE nodes SET mtime = mtime + 1'
+	changes=$((changes + files))
+done
+ok 'what is kept for them is no more than it may be' test "$(snapshots all_bytes)" -le "$(snapshots limit)"
+is 'none was given up' "$(snapshots given_up)" "$given_up"
+ok 'the listing is as it was opened' cmp whole <(cat front - <&5)
+ok 'and so is the answer' cmp rows <(cat rows_front - <&6)
+exec 5<&- 6<&-
+
 # ---- two answers of one node ----
 exec 5<"$paths"
 primefs tree "$mnt" subtree / >whole
