@@ -278,6 +278,30 @@ static char *place(const char *derived)
 	return text;
 }
 
+/* Rows that follow from the text. */
+static bool ask_closed(FILE *out)
+{
+	static const char *const ends[] = {"LIMIT 30", "LIMIT 5 OFFSET 3", "WHERE v < 40",
+					   "WHERE v < 3"};
+	static const char *const lists[] = {
+		"v AS n, 'd' || v AS t, v * 2 AS m",
+		"v AS n, substr('fdc', v % 3 + 1, 1) AS t, NULL AS m",
+		"v / 2 AS n, CASE v % 4 WHEN 1 THEN 'txt' ELSE 'f' || v END AS t, v * 1.5 AS m",
+		"v AS n, CASE WHEN v < 9 THEN 'c' END AS t, CAST(v AS INTEGER) AS m",
+		"v AS n, v || '' AS t, CASE WHEN v < 5 THEN v ELSE 'x' END AS m"};
+	bool ordered;
+	char *from;
+
+	(void)fprintf(out,
+		      "WITH RECURSIVE i(v) AS (SELECT 0 UNION ALL SELECT v + 1 FROM i %s), x AS "
+		      "(SELECT %s FROM i%s) ",
+		      PICK(ends), PICK(lists), below(3) ? "" : " WHERE v <> 4");
+	from = place("x");
+	ordered = put_question(out, from);
+	free(from);
+	return ordered;
+}
+
 static bool ask_with(FILE *out)
 {
 	static const char *const forms[][2] = {
@@ -326,7 +350,9 @@ void random_sub_select(FILE *out, uint64_t *seed)
 bool random_nested(FILE *out, uint64_t *seed)
 {
 	state = seed;
-	switch (below(5)) {
+	switch (below(6)) {
+	case 5:
+		return ask_closed(out);
 	case 0:
 		put_union(out, 1);
 		return put_end(out, 3);

@@ -876,6 +876,10 @@ static void test_who_runs(void **state)
 		"SELECT count(*) FROM nodes WHERE replace(name, 'd', '') = name AND instr(name, "
 		"'1') > 0",
 		"SELECT count(*) FROM nodes a JOIN nodes b ON upper(a.name) = b.name || '.C'",
+		"WITH RECURSIVE i(v) AS (SELECT 0 UNION ALL SELECT v + 1 FROM i LIMIT 30), o(uid, "
+		"team) AS "
+		"(SELECT v, 'team ' || v % 3 FROM i) SELECT team, count(*), sum(size) FROM nodes "
+		"JOIN o USING (uid) GROUP BY team",
 		"WITH v(e) AS (VALUES ('c'), ('txt'), ('c')) SELECT e, count(*) FROM v JOIN nodes "
 		"ON ext = e GROUP BY e",
 		"SELECT ext, w FROM nodes LEFT JOIN (SELECT 'c' AS e, 2 AS w UNION ALL VALUES "

@@ -174,7 +174,12 @@ static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 	     struct pfs_arena *arena, const struct pfs_select *select, struct pfs_bind_part *part)
 {
-	struct pfs_binder binder = {.query = query, .arena = arena, .is_part = part->text != NULL, .is_said = part->is_change};
+	struct pfs_binder binder = {.query = query,
+				    .arena = arena,
+				    .is_part = part->text != NULL,
+				    .is_said = part->is_change,
+				    .text = part->text || part->is_change ? NULL
+									  : query->text.text};
 
 	*out = NULL;
 	binder.block = pfs_bind_get(&binder, sizeof(*binder.block));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
- * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_values.c (rows that a
- * statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c, bind_call.c,
- * bind_text.c (expressions in expressions); bind_column.c and bind_term.c (what those are made of).
+ * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_values.c, bind_closed.c (rows
+ * that a statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c,
+ * bind_call.c, bind_text.c (expressions in expressions); bind_column.c and bind_term.c (what those
+ * are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -29,6 +30,7 @@ struct pfs_bind_scope {
 struct pfs_binder {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
+	const char *text; /* of the statement; NULL: it is a part, or changes something */
 	struct pfs_block *block;
 	const struct pfs_core *core;
 	const struct pfs_bind_scope *scope;
@@ -74,6 +76,18 @@ void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const str
 PFS_MUST_CHECK int pfs_bind_values(struct pfs_binder *binder, const struct pfs_core *core,
 				   const struct pfs_select *end);
 
+/* Binds rows of an input, of which columns' names and values are known, into the binder's block. */
+PFS_MUST_CHECK int pfs_bind_rows_of_values(struct pfs_binder *binder, const struct pfs_input *rows);
+
+/* ---- bind_closed.c ---- */
+
+/* Returns true for a CTE of that scope whose rows follow from the text alone, by recursion: SQLite
+ * is asked for them. */
+bool pfs_bind_is_closed(const struct pfs_bind_scope *scope, const struct pfs_cte *cte);
+/* Binds the CTE's rows into the binder's block. */
+PFS_MUST_CHECK int pfs_bind_closed(struct pfs_binder *binder, const struct pfs_bind_scope *scope,
+				   const struct pfs_cte *cte);
+
 /* ---- bind_rows.c ---- */
 
 /* Makes an input of nodes of the only one that there is, if that is a sub-select of columns of nodes as they are, of which it
@@ -107,6 +121,11 @@ PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *
 				   const struct pfs_bind_scope *scope,
 				   const struct pfs_column_names *names);
 
+/* The same of a CTE that is closed. */
+PFS_MUST_CHECK int pfs_bind_closed_blocks(struct pfs_binder *binder, struct pfs_input *input,
+					  const struct pfs_bind_scope *scope,
+					  const struct pfs_cte *cte);
+
 /* ---- bind_from.c ---- */
 
 /* Binds the sources and how they are joined. */
@@ -116,6 +135,8 @@ PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_fro
 
 /* Remembers the reason; returns NULL.  The first one counts. */
 void *pfs_bind_refuse(struct pfs_binder *binder, const char *why);
+/* Returns a copy, in the arena, of a name that may be gone before what is bound; "" on -ENOMEM. */
+const char *pfs_bind_keep(struct pfs_binder *binder, const char *name);
 void *pfs_bind_get(struct pfs_binder *binder, size_t size); /* zeroed; NULL: -ENOMEM */
 /* Notes a column that SQLite is asked about. */
 void pfs_bind_read(struct pfs_binder *binder, const char *table, const char *column);

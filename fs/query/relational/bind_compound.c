@@ -204,13 +204,16 @@ static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
 static int bind_cores(struct pfs_binder *binder, const struct pfs_core *first,
 		      const struct pfs_core *past);
 
-/* One part of the input: a whole SELECT, or (select NULL) those of a compound up to another one. */
+/* One part of the input: a CTE that is closed, a whole SELECT, or those of a compound up to another
+ * one. */
 static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 		     const struct pfs_bind_scope *scope, const struct pfs_select *select,
-		     const struct pfs_core *first, const struct pfs_core *past)
+		     const struct pfs_core *first, const struct pfs_core *past,
+		     const struct pfs_cte *closed)
 {
 	struct pfs_binder binder = {
 		.query = outer->query,
+		.text = outer->text,
 		.arena = outer->arena,
 		.scope = scope,
 		.level = outer->level + 1,
@@ -225,7 +228,9 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 	if (outer->error)
 		return;
 	input->parts[input->n_parts++] = binder.block;
-	error = select ? pfs_bind_select(&binder, select) : bind_cores(&binder, first, past);
+	error = closed	 ? pfs_bind_closed(&binder, scope, closed)
+		: select ? pfs_bind_select(&binder, select)
+			 : bind_cores(&binder, first, past);
 	if (!error)
 		finish_part(&binder, input);
 	outer->reads = binder.reads;
@@ -245,10 +250,10 @@ static void add_parts(struct pfs_binder *binder, struct pfs_input *input,
 		n++;
 	input->parts = pfs_bind_get(binder, n * sizeof(struct pfs_block *));
 	if (!binder->error)
-		add_part(binder, input, binder->scope, NULL, first, second);
+		add_part(binder, input, binder->scope, NULL, first, second, NULL);
 	for (const struct pfs_core *core = second; core != past && !binder->error;
 	     core = core->next)
-		add_part(binder, input, binder->scope, NULL, core, core->next);
+		add_part(binder, input, binder->scope, NULL, core, core->next, NULL);
 }
 
 /* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides ----
@@ -465,7 +470,7 @@ int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 	input->kind = PFS_INPUT_BLOCKS;
 	input->parts = pfs_bind_get(binder, sizeof(struct pfs_block *));
 	if (!binder->error)
-		add_part(binder, input, scope, select, NULL, NULL);
+		add_part(binder, input, scope, select, NULL, NULL, NULL);
 	if (!binder->error && is_plain_union(input->parts[0], select)) {
 		const struct pfs_input *all = &input->parts[0]->inputs[0];
 
@@ -474,5 +479,15 @@ int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 	}
 	if (names && !binder->error)
 		rename_columns(binder, input, names);
+	return binder->error;
+}
+
+int pfs_bind_closed_blocks(struct pfs_binder *binder, struct pfs_input *input,
+			   const struct pfs_bind_scope *scope, const struct pfs_cte *cte)
+{
+	input->kind = PFS_INPUT_BLOCKS;
+	input->parts = pfs_bind_get(binder, sizeof(struct pfs_block *));
+	if (!binder->error)
+		add_part(binder, input, scope, NULL, NULL, NULL, cte);
 	return binder->error;
 }

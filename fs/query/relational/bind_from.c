@@ -62,16 +62,6 @@ static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)
 	return binder->error;
 }
 
-/* The table may be gone before what is bound. */
-static const char *keep_name(struct pfs_binder *binder, const char *name)
-{
-	const char *kept = pfs_arena_text(binder->arena, name, strlen(name));
-
-	if (!kept)
-		binder->error = -ENOMEM;
-	return kept ? kept : "";
-}
-
 static struct pfs_input_column describe_side(const struct pfs_side_column *column)
 {
 	return (struct pfs_input_column){
@@ -95,12 +85,12 @@ static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const c
 		return binder->error;
 	}
 	input->kind = PFS_INPUT_SIDE;
-	input->table = keep_name(binder, input->side->name);
+	input->table = pfs_bind_keep(binder, input->side->name);
 	input->n_columns = input->side->table.n_columns;
 	input->columns = pfs_bind_get(binder, input->n_columns * sizeof(*input->columns));
 	for (size_t i = 0; input->columns && i < input->n_columns; i++) {
 		input->columns[i] = describe_side(&input->side->columns[i]);
-		input->columns[i].name = keep_name(binder, input->columns[i].name);
+		input->columns[i].name = pfs_bind_keep(binder, input->columns[i].name);
 	}
 	return binder->error;
 }
@@ -139,13 +129,15 @@ int pfs_block_take_sides(struct pfs_block *block, struct pfs_query *query)
 
 /* A CTE comes before a table of its name. */
 static int bind_named(struct pfs_binder *binder, struct pfs_input *input,
-		      const struct pfs_from *from)
+		      const struct pfs_from *from, bool is_joined)
 {
 	const struct pfs_bind_scope *scope;
 	const struct pfs_cte *cte = pfs_bind_find_cte(binder, &scope, from->name);
 
 	if (cte) {
 		input->table = cte->name.text;
+		if (is_joined && pfs_bind_is_closed(scope, cte))
+			return pfs_bind_closed_blocks(binder, input, scope, cte);
 		return pfs_bind_blocks(binder, input, cte->select, scope, cte->columns);
 	}
 	if (!pfs_name_is(from->name, pfs_nodes_source.name))
@@ -155,13 +147,13 @@ static int bind_named(struct pfs_binder *binder, struct pfs_input *input,
 }
 
 static int bind_input(struct pfs_binder *binder, struct pfs_input *input,
-		      const struct pfs_from *from)
+		      const struct pfs_from *from, bool is_joined)
 {
 	if (from->kind == PFS_FROM_SELECT) {
 		input->table = "";
 		PFS_TRY(pfs_bind_blocks(binder, input, from->select, binder->scope, NULL));
 	} else if (from->kind == PFS_FROM_TABLE && !from->schema && !from->is_indexed) {
-		PFS_TRY(bind_named(binder, input, from));
+		PFS_TRY(bind_named(binder, input, from, is_joined));
 	} else {
 		pfs_bind_refuse(binder, "a source that is no table");
 	}
@@ -264,6 +256,7 @@ static void join(struct pfs_binder *binder, unsigned input, const struct pfs_fro
 
 int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
 {
+	bool is_joined = from && from->next;
 	struct pfs_block *block = binder->block;
 
 	block->inputs = pfs_bind_get(binder, PFS_INPUTS_MAX * sizeof(*block->inputs));
@@ -274,7 +267,7 @@ int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
 			return pfs_bind_refuse(binder, "very many tables"), binder->error;
 		block->n_inputs++;
 		block->inputs[input].parent_of = input;
-		if (bind_input(binder, &block->inputs[input], from) == 0)
+		if (bind_input(binder, &block->inputs[input], from, is_joined) == 0)
 			join(binder, input, from);
 	}
 	return binder->error;

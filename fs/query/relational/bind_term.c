@@ -26,6 +26,15 @@ void *pfs_bind_get(struct pfs_binder *binder, size_t size)
 	return piece;
 }
 
+const char *pfs_bind_keep(struct pfs_binder *binder, const char *name)
+{
+	const char *kept = name ? pfs_arena_text(binder->arena, name, strlen(name)) : NULL;
+
+	if (name && !kept)
+		binder->error = -ENOMEM;
+	return kept ? kept : "";
+}
+
 static void note_read(struct pfs_binder *binder, const char *table, const char *column,
 		      bool is_optional)
 {

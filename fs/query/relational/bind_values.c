@@ -55,27 +55,24 @@ static void settle_column(struct pfs_binder *binder, struct pfs_input *input, si
 static const char *name_of(struct pfs_binder *binder, size_t number)
 {
 	char name[32];
-	int len = snprintf(name, sizeof(name), "column%zu", number + 1);
-	const char *copy = pfs_arena_text(binder->arena, name, (size_t)len);
 
-	if (!copy)
-		binder->error = -ENOMEM;
-	return copy;
+	(void)snprintf(name, sizeof(name), "column%zu", number + 1);
+	return pfs_bind_keep(binder, name);
 }
 
 /* The input's columns are the results. */
 static void bind_results(struct pfs_binder *binder, struct pfs_input *input,
-			 const struct pfs_core *core)
+			 const struct pfs_items *items)
 {
 	struct pfs_block *block = binder->block;
-	const struct pfs_item *item = core->results ? core->results->first : NULL;
+	const struct pfs_item *item = items ? items->first : NULL;
 
 	block->results = pfs_bind_get(binder, input->n_columns * sizeof(struct pfs_term *));
 	if (item)
 		binder->items = pfs_bind_get(binder, input->n_columns * sizeof(struct pfs_item *));
 	for (unsigned i = 0; i < input->n_columns && !binder->error; i++) {
 		settle_column(binder, input, i);
-		if (!item)
+		if (!item && !input->columns[i].name)
 			input->columns[i].name = name_of(binder, i);
 		block->results[block->n_results++] = pfs_bind_own_column(binder, 0, i);
 		if (item) {
@@ -119,7 +116,24 @@ int pfs_bind_values(struct pfs_binder *binder, const struct pfs_core *core,
 		input->n_rows++;
 	}
 	if (!binder->error)
-		bind_results(binder, input, core);
+		bind_results(binder, input, core->results);
 	pfs_bind_may_read(binder, input->table, "");
+	return binder->error;
+}
+
+int pfs_bind_rows_of_values(struct pfs_binder *binder, const struct pfs_input *rows)
+{
+	struct pfs_block *block = binder->block;
+
+	block->limit = UINT64_MAX;
+	block->inputs = pfs_bind_get(binder, sizeof(*block->inputs));
+	if (!block->inputs)
+		return binder->error;
+	block->n_inputs = 1;
+	block->inputs[0] = *rows;
+	block->inputs[0].kind = PFS_INPUT_VALUES;
+	block->inputs[0].table = block->inputs[0].name = "";
+	bind_results(binder, &block->inputs[0], NULL);
+	pfs_bind_may_read(binder, "", "");
 	return binder->error;
 }
