@@ -51,7 +51,7 @@ void __wrap_pfs_query_finish(struct pfs_query *query);
 size_t __wrap_pfs_query_columns(const struct pfs_query *query);
 const char *__wrap_pfs_query_column_name(const struct pfs_query *query, size_t column);
 int __wrap_pfs_query_next(struct pfs_query *query, struct pfs_query_error *error);
-int __wrap_pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_part_fn fn, void *arg,
+int __wrap_pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn, void *arg,
 			   struct pfs_query_error *error);
 void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
 			    struct pfs_query_value *out);
@@ -109,7 +109,7 @@ void __wrap_pfs_query_rests(struct pfs_query *query PFS_UNUSED)
 }
 
 int __wrap_pfs_query_parts(struct pfs_query *query PFS_UNUSED, size_t *n_parts PFS_UNUSED,
-			   pfs_part_fn fn PFS_UNUSED, void *arg PFS_UNUSED,
+			   pfs_portion_fn fn PFS_UNUSED, void *arg PFS_UNUSED,
 			   struct pfs_query_error *error PFS_UNUSED)
 {
 	return 0;
