@@ -61,8 +61,9 @@ static void append_node(struct text *text, struct pfs_tree *of, uint32_t slot)
 
 static struct text show(struct pfs_tree *of)
 {
-	struct text text = {0};
+	struct text text = {.bytes = malloc(4096), .capacity = 4096};
 
+	assert_non_null(text.bytes);
 	for (uint32_t slot = 0; slot < of->image.end; slot++)
 		if (pfs_image_is_live(&of->image, slot))
 			append_node(&text, of, slot);

@@ -224,10 +224,10 @@ static int change_one(uint64_t *state)
 
 static void *write_all_the_time(void *arg)
 {
-	uint64_t state = (uintptr_t)arg;
+	uint64_t *state = arg;
 
 	while (!atomic_load(&stop) && atomic_load(&n_changes) < CHANGES - WRITERS) {
-		if (change_one(&state)) {
+		if (change_one(state)) {
 			wrong++;
 			break;
 		}
@@ -310,6 +310,7 @@ static void *ask_all(void *arg)
 static void test_answers_are_of_their_epoch(void **state PFS_UNUSED)
 {
 	static struct reader readers[READERS];
+	static uint64_t seeds[WRITERS] = {1, 2, 3, 4};
 	pthread_t writers[WRITERS];
 	char name[2] = "x";
 
@@ -317,9 +318,9 @@ static void test_answers_are_of_their_epoch(void **state PFS_UNUSED)
 	assert_non_null(changes);
 	for (unsigned i = 0; i < DIRECTORIES; i++, name[0]++)
 		directories[i] = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
-	for (uintptr_t i = 0; i < WRITERS; i++)
-		assert_int_equal(
-			pthread_create(&writers[i], NULL, write_all_the_time, (void *)(i + 1)), 0);
+	for (unsigned i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&writers[i], NULL, write_all_the_time, &seeds[i]),
+				 0);
 	for (unsigned i = 0; i < READERS; i++) {
 		readers[i].number = i;
 		readers[i].rounds = getenv("PFS_TEST_SMALL") ? 1 : 3;
