@@ -65,11 +65,11 @@ static void put_in(struct pfs_connection *connection, struct pfs_queries *querie
 	connection->kept_bytes += kept->size;
 	queries->plans_kept++;
 	queries->plans_bytes += kept->size;
-	while (connection->n_kept > KEPT_MAX || connection->kept_bytes > KEPT_BYTES) {
+	while (connection->kept && (connection->n_kept > KEPT_MAX || connection->kept_bytes > KEPT_BYTES)) {
 		struct pfs_kept **last = &connection->kept;
 
-		while ((*last)->next)
-			last = &(*last)->next;
+		for (kept = connection->kept; kept->next; kept = kept->next)
+			last = &kept->next;
 		free_one(take_out(connection, queries, last));
 	}
 }
