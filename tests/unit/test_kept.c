@@ -208,9 +208,9 @@ static void test_bounds(void **state)
 void __real_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 void __wrap_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 
-static unsigned intrusions; /* left */
-static bool is_intruding, makes_tables;
-static unsigned prepared; /* how often the statement itself was */
+static _Thread_local unsigned intrusions; /* left, of this thread, as all of them */
+static _Thread_local bool is_intruding, makes_tables;
+static _Thread_local unsigned prepared; /* how often the statement itself was */
 
 /* After the connection was told which tables there are, and before it declares them. */
 static void intrude(void)
