@@ -174,13 +174,38 @@ static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
 	return pending || atomic_load(&journal->reaping);
 }
 
+/* How many rows wait for the store, and how many bytes beside them. */
+static uint64_t waiting(const struct pfs_journal *journal, uint64_t *bytes)
+{
+	int64_t content = atomic_load(&journal->content);
+
+	*bytes = (content > 0 ? (uint64_t)content : 0) + atomic_load(&journal->former);
+	return (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
+}
+
+static bool fits(struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
+{
+	pfs_space_refresh(tree, false);
+	if (pfs_space_fits(tree, rows, bytes, removal))
+		return true;
+	pfs_space_refresh(tree, true);
+	return pfs_space_fits(tree, rows, bytes, removal);
+}
+
+bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes)
+{
+	uint64_t written, n = waiting(tree->journal, &written);
+
+	return fits(tree, n + rows, written + bytes, false);
+}
+
 /* 0: go on.  -EAGAIN: not before something was committed; -EBUSY: not before a commit has begun. */
 static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
 {
 	struct pfs_journal *journal = tree->journal;
-	uint64_t rows = (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
+	uint64_t written, rows = waiting(journal, &written);
 	int64_t content = atomic_load(&journal->content);
-	uint64_t pending = content > 0 ? (uint64_t)content : 0, written = pending + atomic_load(&journal->former);
+	uint64_t pending = content > 0 ? (uint64_t)content : 0;
 
 	PFS_TRY(pfs_imagefile_failure(tree));
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
@@ -192,11 +217,7 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	if ((nodes > PFS_DIRTY_COMMIT && rows >= PFS_DIRTY_WAIT) ||
 	    (pending && pending + bytes > pending_limit(tree)))
 		return -EAGAIN;
-	pfs_space_refresh(tree, false);
-	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
-		return 0;
-	pfs_space_refresh(tree, true);
-	if (pfs_space_fits(tree, rows + nodes, written + bytes, removal))
+	if (fits(tree, rows + nodes, written + bytes, removal))
 		return 0;
 	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
 }

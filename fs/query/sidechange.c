@@ -77,6 +77,8 @@ int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 	if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_ROWS)
 		error = pfs_relational_change(query, &rows);
 	charged = rows.capacity;
+	if (!error && rows.n && !pfs_sides_fit(tree, &rows))
+		error = -EOPNOTSUPP; /* the copy's are committed at once */
 	if (!error)
 		error = verify(query, &rows, problem);
 	query->changes = error ? 0 : rows.n;

@@ -373,6 +373,8 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 	if (error == -EEXIST && !*problem->text)
 		error = complain(&keeping, error,
 				 "a damaged one has its name; remove that one first");
+	if (!error && !keeping.schema && !keeping.whole)
+		keeping.whole = keeping.rows.n && !pfs_sides_fit(tree, &keeping.rows);
 	if (!error && (keeping.schema || keeping.whole))
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
 	else if (!error && keeping.rows.n)

@@ -43,6 +43,7 @@ struct pfs_sides {
 	_Atomic uint64_t schema; /* the version that the last change made which was one of more than rows */
 	uint64_t since;		 /* the list has all that came after this version; protected by `reading` */
 	size_t kept;		 /* bytes of those before `pending`; the committer's */
+	_Atomic uint64_t n_pending; /* rows that are not committed */
 	uint64_t group;		 /* the version up to which the group goes; 0: none; the committer's */
 };
 
@@ -133,6 +134,7 @@ static void settle(struct pfs_tree *tree, uint64_t version)
 	pfs_parts_lock(tree);
 	for (; sides->pending && sides->pending->version <= version; sides->pending = sides->pending->next) {
 		*pfs_parts_unreported(tree) -= (int64_t)cost(sides->pending);
+		atomic_fetch_sub(&sides->n_pending, sides->pending->rows.n);
 		sides->kept += cost(sides->pending);
 	}
 	pfs_parts_unlock(tree);
@@ -439,6 +441,14 @@ static void put_last(struct pfs_sides *sides, struct change *change, struct tabl
 		sides->pending = change;
 }
 
+#define PAGE_ROWS 2u /* that a page of the store counts as where room is reserved */
+
+bool pfs_sides_fit(struct pfs_tree *tree, const struct pfs_side_rows *rows)
+{
+	return pfs_journal_has_room(
+		tree, PAGE_ROWS * (rows->n + atomic_load(&tree->sides->n_pending)), rows->size);
+}
+
 int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows)
 {
 	struct pfs_sides *sides = tree->sides;
@@ -458,6 +468,7 @@ int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows)
 	pfs_parts_lock(tree);
 	put_last(sides, change, get_table(sides, change->rows.table, &spare));
 	*pfs_parts_unreported(tree) += (int64_t)cost(change);
+	atomic_fetch_add(&sides->n_pending, change->rows.n);
 	atomic_store(&sides->version, change->version);
 	pfs_parts_unlock(tree);
 	(void)pthread_rwlock_unlock(&sides->reading);

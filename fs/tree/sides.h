@@ -28,6 +28,10 @@ void pfs_sides_release(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 				    int (*write)(void *arg, struct pfs_store *store), void *arg);
 
+/* Returns true if it is sure that the rows can be committed later: each may change a page of its
+ * own. Else they are for pfs_sides_commit, which fails if they cannot. */
+bool pfs_sides_fit(struct pfs_tree *tree, const struct pfs_side_rows *rows);
+
 /* Shows changed rows to whoever reads from now on, and leaves them to the next commit. pfs_sides_hold is held; the call
  * waits for nothing but room. It takes what is in rows, which are at most PFS_SIDE_ROWS_MAX bytes, if there is no error.
  * -EROFS, -ENOSPC, -ENOMEM. */

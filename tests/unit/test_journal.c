@@ -10,6 +10,7 @@
 #include "fs/change/change.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/journal_impl.h"
+#include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
 
@@ -434,6 +435,20 @@ static void test_no_space_for_what_goes(void **state)
 	atomic_store(&fake_space, 0);
 }
 
+/* Each row of a side table that changes may have a page of its own, whose size is not that of the row. */
+static void test_no_space_for_side_rows(void **state)
+{
+	const struct pfs_side_rows few = {.n = 10, .size = 1000}, many = {.n = 10000, .size = 100000};
+
+	(void)state;
+	set_free(1 << 20, false);
+	assert_true(pfs_sides_fit(tree, &few));
+	assert_false(pfs_sides_fit(tree, &many));
+	set_free(UINT64_C(1) << 30, false);
+	assert_true(pfs_sides_fit(tree, &many));
+	atomic_store(&fake_space, 0);
+}
+
 /* History that cannot be forgotten holds up nobody's rows, and is not tried for ever. */
 static void test_history_cannot_be_forgotten(void **state)
 {
@@ -722,6 +737,7 @@ int main(void)
 		TEST(test_no_space),
 		TEST(test_no_space_for_history),
 		TEST(test_no_space_for_what_goes),
+		TEST(test_no_space_for_side_rows),
 		TEST(test_history_cannot_be_forgotten),
 		TEST(test_waiting_for_room),
 		TEST(test_changes_beside_a_large_group),
