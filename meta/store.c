@@ -60,8 +60,7 @@ static int open_folder(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Makes the folder's entry for path durable. */
-static int sync_folder(const char *path)
+int pfs_store_sync_folder(const char *path)
 {
 	int fd PFS_CLOSE = open_folder(path);
 
@@ -142,7 +141,7 @@ static int open_writing(struct pfs_store *store)
 	if (!error)
 		pfs_count_pages(store);
 	if (!error && mode == PFS_DB_CREATE)
-		error = sync_folder(store->path);
+		error = pfs_store_sync_folder(store->path);
 	return error;
 }
 
@@ -353,7 +352,7 @@ int pfs_store_replace(struct pfs_store *store, const char *from)
 		pfs_error("%s: cannot rename to %s: %s", from, store->path, strerror(-error));
 		return error;
 	}
-	return sync_folder(store->path);
+	return pfs_store_sync_folder(store->path);
 }
 
 int pfs_store_publish(const char *from, const char *to)
@@ -374,7 +373,7 @@ int pfs_store_publish(const char *from, const char *to)
 		if (link(from, to) || unlink(from)) /* a filesystem without that flag */
 			return -errno;
 	}
-	return sync_folder(to);
+	return pfs_store_sync_folder(to);
 }
 
 /* ---- what a store is ---- */

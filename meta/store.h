@@ -126,6 +126,9 @@ pid_t pfs_store_holder(const char *path);
 /* Returns the version of the store's format: PFS_STORE_SCHEMA, or less in a READ_ONLY store. */
 int pfs_store_version(const struct pfs_store *store);
 
+/* Makes the entry of the file of that path in its folder durable. What the system says of files. */
+PFS_MUST_CHECK int pfs_store_sync_folder(const char *path);
+
 bool pfs_store_is_read_only(const struct pfs_store *store);
 const char *pfs_store_path(const struct pfs_store *store);
 

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/attr/attrfile.h"
 #include "fs/attr/attrnames.h"
 #include "fs/attr/attrnotes.h"
 #include "fs/attr/attrvalue.h"
@@ -29,6 +30,7 @@ struct base {
 	uint32_t *place; /* by slot: 1 + the value's; 0: none */
 	uint32_t end;	 /* slots that place has */
 	struct pfs_attr_value *values;
+	char *texts;	  /* of all values, as an image file has them; NULL: each has its own */
 	uint64_t *primes; /* only while it is being read */
 	size_t n, capacity, primes_capacity;
 };
@@ -102,10 +104,10 @@ int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree
 
 static void free_base(struct base *base)
 {
-	for (size_t i = 0; i < base->n; i++) {
+	for (size_t i = 0; i < base->n && !base->texts; i++)
 		if (base->values[i].type == PFS_ATTR_TEXT)
 			free((char *)base->values[i].text);
-	}
+	free(base->texts);
 	free(base->name);
 	free(base->place);
 	free(base->values);
@@ -206,29 +208,11 @@ static int begin_notes(struct pfs_attr_columns *columns, struct pfs_attr_notes *
 static int take_value(void *arg, uint64_t prime, const struct pfs_attr_record *attr)
 {
 	struct base *base = arg;
-	struct pfs_attr_value value = {.is_set = true, .type = attr->type};
-	char *text;
 
-	PFS_TRY(pfs_grow(&base->values, &base->capacity, base->n + 1, sizeof(value)));
+	PFS_TRY(pfs_grow(&base->values, &base->capacity, base->n + 1, sizeof(*base->values)));
 	PFS_TRY(pfs_grow(&base->primes, &base->primes_capacity, base->n + 1, sizeof(uint64_t)));
-	switch (attr->type) {
-	case PFS_ATTR_INTEGER:
-		value.integer = attr->integer;
-		break;
-	case PFS_ATTR_REAL:
-		value.real = attr->real;
-		break;
-	case PFS_ATTR_TEXT:
-		text = malloc(attr->text_len + 1);
-		if (!text)
-			return -ENOMEM;
-		memcpy(text, attr->text, attr->text_len);
-		value.text = text;
-		value.text_len = attr->text_len;
-		break;
-	}
-	base->primes[base->n] = prime;
-	base->values[base->n++] = value;
+	PFS_TRY(pfs_attr_value_of(&base->values[base->n], attr));
+	base->primes[base->n++] = prime;
 	return 0;
 }
 
@@ -260,6 +244,21 @@ static int place_values(struct pfs_tree *tree, struct base *base)
 	return 0;
 }
 
+/* False: the image's file has not got it. */
+static bool take_from_file(struct base *base, struct pfs_tree *tree)
+{
+	struct pfs_attrfile_column column;
+
+	if (!pfs_attrfile_read(tree, &column, base->name, base->name_len))
+		return false;
+	base->place = column.place;
+	base->end = column.end;
+	base->values = column.values;
+	base->n = column.n;
+	base->texts = column.texts;
+	return true;
+}
+
 static int read_base(struct base **out, struct pfs_attr_columns *columns, const char *name,
 		     size_t name_len)
 {
@@ -275,10 +274,12 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 	if (!error) {
 		memcpy(base->name, name, name_len);
 		base->name_len = name_len;
-		error = pfs_store_scan_values(tree->store, name, name_len, take_value, base);
 	}
-	if (!error)
-		error = place_values(tree, base);
+	if (!error && !take_from_file(base, tree)) {
+		error = pfs_store_scan_values(tree->store, name, name_len, take_value, base);
+		if (!error)
+			error = place_values(tree, base);
+	}
 	if (error)
 		free_base(base);
 	else
@@ -296,6 +297,28 @@ static struct base *find_base(struct pfs_attr_columns *columns, const char *name
 	if (base)
 		base->references++;
 	return base;
+}
+
+int pfs_attr_columns_asked(struct pfs_tree *tree,
+			   int (*fn)(void *arg, const char *name, size_t name_len), void *arg)
+{
+	struct base *base;
+	int error = 0;
+
+	for (size_t i = 0; !error; i++) {
+		pfs_parts_lock(tree);
+		base = pfs_attrs_columns(tree)->bases;
+		for (size_t k = 0; base && k < i; k++)
+			base = base->next;
+		if (base)
+			base->references++;
+		pfs_parts_unlock(tree);
+		if (!base)
+			break;
+		error = fn(arg, base->name, base->name_len);
+		unref_base(base);
+	}
+	return error;
 }
 
 /* Keeps the column for others, if it still holds and nobody else has read it meanwhile. */

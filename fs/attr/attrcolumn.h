@@ -86,6 +86,11 @@ struct pfs_value;
  * if there is no memory, the columns are forgotten. */
 void pfs_attr_columns_note(struct pfs_attr_columns *columns, uint64_t prime,
 			   struct pfs_value *set);
+/* Calls fn for the name of each column that has been read and is kept, until it returns non-zero,
+ * which is returned. No lock is held, meanwhile either. */
+PFS_MUST_CHECK int pfs_attr_columns_asked(struct pfs_tree *tree,
+					  int (*fn)(void *arg, const char *name, size_t name_len),
+					  void *arg);
 /* Frees what was forgotten. No lock is held. */
 void pfs_attr_columns_settle(struct pfs_attr_columns *columns);
 

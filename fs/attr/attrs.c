@@ -51,9 +51,15 @@ static bool cut_some(struct pfs_tree *tree, unsigned n)
 	return pfs_records_cut_some(tree->attrs->sets, n);
 }
 
+static int store_set(struct pfs_tree *tree, uint64_t prime, const struct pfs_value *set)
+{
+	atomic_store(&tree->attrs->is_written, true);
+	return pfs_attrset_store(tree, prime, set);
+}
+
 static int write_sets(struct pfs_tree *tree)
 {
-	return pfs_records_write(tree->attrs->sets, pfs_attrset_store);
+	return pfs_records_write(tree->attrs->sets, store_set);
 }
 
 static void done(struct pfs_tree *tree)

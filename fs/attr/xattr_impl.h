@@ -5,6 +5,8 @@
 #ifndef PFS_FS_ATTR_XATTR_IMPL_H
 #define PFS_FS_ATTR_XATTR_IMPL_H
 
+#include <stdatomic.h>
+
 #include "fs/attr/attrcolumn.h"
 #include "fs/attr/attrset.h"
 
@@ -22,6 +24,7 @@ struct pfs_attrs {
 	struct pfs_attr_type_of_name *columns; /* in order of names */
 	size_t n_columns, capacity;
 	struct pfs_attr_columns *by_name;
+	_Atomic bool is_written; /* the store's have changed since it was opened */
 };
 
 /* Returns true if a set is small enough to be set, or listed, attribute by attribute. */

@@ -54,7 +54,7 @@ static bool counts_are_sound(const struct pfs_image_header *header)
 	       header->cells < UINT32_MAX && header->heap_size &&
 	       header->heap_size % sizeof(uint32_t) == 0 &&
 	       header->heap_size <= (uint64_t)UINT32_MAX * sizeof(uint32_t) &&
-	       header->rare_size <= UINT64_C(1) << 48;
+	       header->rare_size <= UINT64_C(1) << 48 && header->extra_size <= UINT64_C(1) << 48;
 }
 
 /* Whether the file is one, whole, and of the store as it is or was. */
@@ -290,7 +290,8 @@ static int fill(struct pfs_image_file *file)
 	PFS_TRY(take_counts(file));
 	PFS_TRY(take_strays(file));
 	PFS_TRY(pfs_imagefile_load_strays(file));
-	if (image->file_state.seq != pfs_store_seq(file->tree->store))
+	file->followed = image->file_state.seq != pfs_store_seq(file->tree->store);
+	if (file->followed)
 		PFS_TRY(pfs_imagefile_follow(file->tree));
 	return atomic_load(&file->bad) ? -ENOENT : 0;
 }

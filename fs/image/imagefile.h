@@ -34,6 +34,32 @@ void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint
  * made the file up): any answer may be wrong then, and no change may be written. */
 PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
 
+/* ---- what who is above keeps in the file ---- */
+
+/* make gives bytes that go with the image that is being written, which the caller frees; -ENOMEM.
+ * is_wanted returns true if they are not those of the file that there is, which is then written
+ * anew. */
+struct pfs_image_extras {
+	int (*make)(struct pfs_tree *tree, void **bytes, size_t *size);
+	bool (*is_wanted)(struct pfs_tree *tree);
+};
+struct pfs_image_extra {
+	const uint8_t *bytes;
+	void *memory;
+};
+/* Return how many such bytes the file has, and some of them, which the caller frees; false: there
+ * are none, they are damaged, or there is no memory.  What they say was never verified. */
+uint64_t pfs_imagefile_extra_size(const struct pfs_tree *tree);
+bool pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extra *out, uint64_t at,
+			      uint64_t size);
+void pfs_imagefile_free_extra(struct pfs_image_extra *extra);
+#define PFS_EXTRA __attribute__((cleanup(pfs_imagefile_free_extra)))
+/* Returns how many slots the file has, if it is of the group that was the store's last when the
+ * image was loaded; else 0. */
+uint32_t pfs_imagefile_current_end(const struct pfs_tree *tree);
+/* Returns false in a process that writes the file and has let go of the store. */
+bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree);
+
 /* Writes the image, which has to be that of the store's last committed group, into a file beside the store
  * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the
  * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens

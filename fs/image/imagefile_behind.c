@@ -23,6 +23,8 @@ static bool is_wanted(struct pfs_tree *tree)
 
 	if (image->nodes < PFS_IMAGE_FILE_NODES || pfs_store_state(tree->store, &state))
 		return false;
+	if (tree->extras && image->file && tree->extras->is_wanted(tree))
+		return true;
 	return !image->file || atomic_load(&image->file->bad) || image->file_state.seq != state.seq ||
 	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
 }

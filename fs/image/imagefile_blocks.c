@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* How an image file is laid out, its checksums, and reading blocks of it. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "fs/image/dirtable.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/tree/tree_impl.h"
 
 /* ---- what the file is like ---- */
 
@@ -71,6 +73,7 @@ static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_he
 	size[PFS_SECTION_SPAN_STRAYS] = header->span_strays ? (uint64_t)(header->span_strays - 1) *
 								      sizeof(struct pfs_image_stray)
 							    : 0;
+	size[PFS_SECTION_EXTRA] = header->extra_size;
 }
 
 void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header)
@@ -177,4 +180,47 @@ bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned se
 		size -= n;
 	}
 	return true;
+}
+
+/* ---- what who is above keeps there ---- */
+
+uint64_t pfs_imagefile_extra_size(const struct pfs_tree *tree)
+{
+	return tree->image.file ? tree->image.file->header.extra_size : 0;
+}
+
+bool pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extra *out, uint64_t at,
+			      uint64_t size)
+{
+	const uint64_t unit = PFS_IMAGE_FILE_BLOCK, first = at / unit,
+		       n = pfs_div_round_up(at % unit + size, unit);
+	uint64_t all = pfs_imagefile_extra_size(tree);
+	uint8_t *memory;
+
+	pfs_imagefile_free_extra(out);
+	if (at > all || size > all - at)
+		return false;
+	memory = malloc(n * unit + 1);
+	if (!memory)
+		return false;
+	*out = (struct pfs_image_extra){memory + at % unit, memory};
+	return pfs_imagefile_read(tree->image.file, memory, PFS_SECTION_EXTRA, first, n);
+}
+
+void pfs_imagefile_free_extra(struct pfs_image_extra *extra)
+{
+	free(extra->memory);
+	*extra = (struct pfs_image_extra){NULL, NULL};
+}
+
+uint32_t pfs_imagefile_current_end(const struct pfs_tree *tree)
+{
+	const struct pfs_image_file *file = tree->image.file;
+
+	return file && !file->followed ? file->header.end : 0;
+}
+
+bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree)
+{
+	return !tree->image.file || tree->image.file->load_rows;
 }

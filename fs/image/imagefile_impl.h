@@ -20,7 +20,7 @@
 /* Which columns there are goes by the version of the store's format. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
-#define PFS_IMAGE_FILE_REVISION 3u /* of what follows, within a version of the format */
+#define PFS_IMAGE_FILE_REVISION 4u /* of what follows, within a version of the format */
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)4 << 10) /* bytes that have a checksum together, and are filled together */
 #define PFS_IMAGE_PART	     1024u	       /* slots that struct pfs_image_part is about: a block of names' places */
@@ -47,6 +47,7 @@ enum pfs_image_section {
 	PFS_SECTION_RARE,	 /* struct pfs_image_rare, each with its target, ascending slots */
 	PFS_SECTION_STRAYS,	 /* slots (slotorder.h) */
 	PFS_SECTION_SPAN_STRAYS, /* struct pfs_image_stray, ascending slots (span.h) */
+	PFS_SECTION_EXTRA,	 /* bytes of who is above; read when they are asked for */
 	PFS_SECTIONS
 };
 
@@ -93,6 +94,7 @@ struct pfs_image_header {
 	uint32_t strays; /* one more than there are; 0: the order of slots is not known */
 	uint32_t span_strays,
 		zero; /* one more than there are; 0: directories' ends are not known */
+	uint64_t extra_size; /* bytes */
 	uint64_t table_checksum;
 	uint64_t checksum; /* of all that is before it */
 };
@@ -143,6 +145,7 @@ struct pfs_image_file {
 		struct pfs_image_file *file;
 		unsigned section;
 	} sources[PFS_SECTION_LAZY];
+	bool followed;		/* the image was brought up to a later group */
 	_Atomic bool loading;	/* whatever is not sound ends the use of the file; else the rows are asked */
 	_Atomic bool bad;	/* something was not sound */
 	pthread_mutex_t lock;	/* of rows */

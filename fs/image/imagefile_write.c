@@ -36,6 +36,7 @@ struct writer {
 	uint8_t *buffer; /* BUFFER bytes */
 	struct pfs_image_part *parts;
 	const uint32_t *strays;
+	void *extra; /* of who is above */
 	size_t filled;
 	unsigned section;
 	uint64_t block; /* the next one's number */
@@ -307,6 +308,8 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 	case PFS_SECTION_DIRECTORIES:
 		return pfs_imagefile_write_subtrees(&(struct pfs_image_out){put, writer},
 						    writer->tree, writer->section);
+	case PFS_SECTION_EXTRA:
+		return put(writer, writer->extra, writer->header.extra_size);
 	default:
 		return write_column(writer);
 	}
@@ -440,6 +443,16 @@ static int write_sections(struct writer *writer, const uint32_t *cells)
 	return fsync(writer->fd) ? -errno : 0;
 }
 
+static int make_extra(struct writer *writer)
+{
+	const struct pfs_image_extras *extras = writer->tree->extras;
+	size_t size = 0;
+	int error = extras ? extras->make(writer->tree, &writer->extra, &size) : 0;
+
+	writer->header.extra_size = size;
+	return error;
+}
+
 static int write_file(struct writer *writer)
 {
 	struct pfs_image_part *parts PFS_FREE =
@@ -452,6 +465,7 @@ static int write_file(struct writer *writer)
 	if (!parts)
 		return -ENOMEM;
 	PFS_TRY(count(writer));
+	PFS_TRY(make_extra(writer));
 	PFS_TRY(make_map(writer->image, &map));
 	cells = pfs_slot_map_cells(map, &writer->header.cells);
 	pfs_imagefile_layout(&writer->layout, &writer->header);
@@ -534,18 +548,6 @@ static int take_rights(int fd, const struct stat *store)
 	return fchmod(fd, mode) ? -errno : 0;
 }
 
-static int sync_folder(const char *name)
-{
-	char *folder PFS_FREE = strdup(name);
-	int fd PFS_CLOSE = -1;
-
-	if (!folder)
-		return -ENOMEM;
-	*strrchr(folder, '/') = '\0'; /* the name is absolute */
-	fd = open(*folder ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd < 0 || (fsync(fd) && errno != EINVAL) ? -errno : 0;
-}
-
 /* What is written is of no use once the store is another file, or gone. */
 static bool is_still_there(const struct stat *store, const char *path)
 {
@@ -577,6 +579,7 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 	error = take_rights(fd, &store);
 	if (!error)
 		error = write_file(&writer);
+	free(writer.extra);
 	if (!error)
 		error = pfs_imagefile_failure(tree);
 	if (!error && !is_still_there(&store, path))
@@ -585,7 +588,7 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 		error = -errno;
 	if (error)
 		(void)unlink(part);
-	return error ? error : sync_folder(name);
+	return error ? error : pfs_store_sync_folder(name);
 }
 
 void pfs_imagefile_remove(const struct pfs_tree *tree)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "fs/attr/attrfile.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/content.h"
 #include "fs/content/hardlink.h"
@@ -48,30 +49,15 @@ static int open_store(struct pfs_tree *tree, const char *path)
 
 static int create_parts(struct pfs_tree *tree)
 {
-	static int (*const create[])(struct pfs_tree *tree) = {
-		pfs_image_create,
-		pfs_journal_create,
-		pfs_sides_create,
-		pfs_primes_create,
-		pfs_content_create,
-		pfs_registers_create,
-		pfs_rows_create,
-		pfs_attrs_create,
-		pfs_links_create,
-		pfs_codes_create,
-		pfs_single_create,
-		pfs_totals_create,
-		pfs_spans_create,
-		pfs_slotorder_create,
-		pfs_pasts_create,
-		pfs_scan_create,
-		pfs_viewers_create,
-		pfs_indexes_create,
-		pfs_path_index_create,
-		pfs_columns_create,
-		pfs_directories_create,
-		pfs_snapshots_create,
-		pfs_load,
+	static int (*const create[])(struct pfs_tree * tree) = {
+		pfs_image_create,	pfs_journal_create,    pfs_sides_create,
+		pfs_primes_create,	pfs_content_create,    pfs_registers_create,
+		pfs_rows_create,	pfs_attrs_create,      pfs_attrfile_create,
+		pfs_links_create,	pfs_codes_create,      pfs_single_create,
+		pfs_totals_create,	pfs_spans_create,      pfs_slotorder_create,
+		pfs_pasts_create,	pfs_scan_create,       pfs_viewers_create,
+		pfs_indexes_create,	pfs_path_index_create, pfs_columns_create,
+		pfs_directories_create, pfs_snapshots_create,  pfs_load,
 		pfs_hard_links_create,
 	};
 

@@ -23,6 +23,7 @@ struct pfs_tree {
 	struct pfs_content *content;
 	struct pfs_attrs *attrs;
 	struct pfs_attr_reader *frozen_attrs; /* of a frozen tree */
+	const struct pfs_image_extras *extras; /* imagefile.h; NULL: none */
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;

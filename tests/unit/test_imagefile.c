@@ -20,11 +20,13 @@
 #include "base/checked.h"
 #include "base/lazy.h"
 #include "base/log.h"
+#include "fs/attr/attrfile.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
+#include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"
@@ -616,6 +618,151 @@ static void nothing_wrong_is_written(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* ---- columns of attributes ---- */
+
+#define TAGGED 3000u
+
+static void set_tag(struct pfs_tree *tree, uint64_t ino, unsigned value)
+{
+	char text[32];
+	int len = snprintf(text, sizeof(text), "value %u", value);
+
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.tag", text, (size_t)len, 0), 0);
+}
+
+static struct pfs_attr_reader *open_tags(struct pfs_tree *tree)
+{
+	struct pfs_attr_reader *reader;
+
+	assert_int_equal(pfs_attr_reader_open(&reader, tree, "tag", 3), 0);
+	return reader;
+}
+
+static struct pfs_attr_value tag_of(struct pfs_attr_reader *reader, struct pfs_tree *tree,
+				    uint32_t slot)
+{
+	struct pfs_attr_value value;
+
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_attr_read(reader, &value, &slot, 1), 0);
+	pfs_scan_unlock(tree);
+	return value;
+}
+
+static void assert_same_tags(struct pfs_tree *a, struct pfs_tree *b)
+{
+	struct pfs_attr_reader *in_a = open_tags(a), *in_b = open_tags(b);
+
+	for (uint32_t slot = 0; slot < a->image.end; slot++) {
+		struct pfs_attr_value x = tag_of(in_a, a, slot), y = tag_of(in_b, b, slot);
+
+		assert_int_equal(x.is_set, y.is_set);
+		if (!x.is_set)
+			continue;
+		assert_true(x.type == y.type && x.text_len == y.text_len);
+		assert_memory_equal(x.text, y.text, x.text_len);
+	}
+	pfs_attr_reader_close(in_a);
+	pfs_attr_reader_close(in_b);
+}
+
+/* A store with attributes, one of which somebody has asked for, so that the file has its column. */
+static void make_tagged_store(struct temp_store *temp)
+{
+	struct pfs_tree *tree;
+
+	make_large_store(temp);
+	tree = temp_tree_open(temp);
+	for (uint32_t slot = 0, n = 0; slot < tree->image.end && n < TAGGED; slot += 3)
+		if (pfs_image_is_live(&tree->image, slot) &&
+		    (S_ISREG(tree->image.mode[slot]) || S_ISDIR(tree->image.mode[slot])))
+			set_tag(tree, tree->image.prime[slot], n++ % 700);
+	temp_tree_close(tree);
+	write_file(temp);
+	tree = open_file(temp);
+	assert_int_equal(pfs_imagefile_extra_size(tree), 0);
+	pfs_attr_reader_close(open_tags(tree));
+	assert_int_equal(pfs_imagefile_write(tree), 0);
+	temp_tree_close(tree);
+	tree = open_file(temp);
+	assert_true(pfs_imagefile_extra_size(tree) > TAGGED * sizeof(uint64_t));
+	temp_tree_close(tree);
+}
+
+static void columns_that_were_asked_for_are_there(void **state PFS_UNUSED)
+{
+	struct pfs_attrfile_column column;
+	struct pfs_tree *rows, *file;
+	struct temp_store temp, copy;
+
+	make_tagged_store(&temp);
+	for (unsigned round = 0; round < 2; round++) {
+		rows = open_rows(&temp);
+		file = open_file(&temp);
+		assert_true(pfs_attrfile_read(file, &column, "tag", 3));
+		assert_int_equal(column.n, 700);
+		free(column.place);
+		free(column.values);
+		free(column.texts);
+		assert_false(pfs_attrfile_read(file, &column, "other", 5));
+		assert_false(pfs_attrfile_read(rows, &column, "tag", 3));
+		assert_same_tags(rows, file);
+		assert_int_equal(pfs_imagefile_write(file), 0); /* nor does it get lost */
+		temp_tree_close(rows);
+		temp_tree_close(file);
+	}
+	file = temp_tree_open(&temp);
+	set_tag(file, PFS_ROOT_PRIME, 12345);
+	assert_int_equal(pfs_tree_sync(file), 0);
+	assert_false(pfs_attrfile_read(file, &column, "tag", 3));
+	temp_store_copy(&temp, &copy);
+	rows = open_rows(&copy);
+	assert_same_tags(rows, file);
+	temp_tree_close(rows);
+	temp_store_remove(&copy);
+	temp_tree_close(file);
+	file = open_file(&temp); /* of a later group than the file is */
+	rows = open_rows(&temp);
+	assert_true(file->image.from_file);
+	assert_false(pfs_attrfile_read(file, &column, "tag", 3));
+	assert_same_tags(rows, file);
+	temp_tree_close(rows);
+	temp_tree_close(file);
+	temp_store_remove(&temp);
+}
+
+static void damaged_columns_are_read_of_the_store(void **state PFS_UNUSED)
+{
+	struct pfs_image_layout layout;
+	struct temp_store temp;
+	uint64_t random = seed;
+	struct pfs_tree *rows;
+
+	make_tagged_store(&temp);
+	take_bytes(&temp);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	rows = open_rows(&temp);
+	for (unsigned i = 0; i < (is_long ? 1000 : 30); i++) {
+		size_t at = layout.offset[PFS_SECTION_EXTRA] +
+			    random_below(&random, (uint32_t)layout.size[PFS_SECTION_EXTRA]);
+		struct pfs_tree *file;
+
+		bytes[at] ^= (uint8_t)(1u << random_below(&random, 8));
+		put_bytes(&temp, size);
+		file = open_file(&temp);
+		assert_same_tags(rows, file);
+		temp_tree_close(file);
+		take_bytes(&temp);
+		sum_up(); /* made up: any answer, but no harm */
+		put_bytes(&temp, size);
+		file = open_file(&temp);
+		pfs_attr_reader_close(open_tags(file));
+		temp_tree_close(file);
+	}
+	temp_tree_close(rows);
+	temp_store_remove(&temp);
+}
+
 /* ---- a system that does not let us wait for who touches memory ---- */
 
 static int forbid(long number)
@@ -941,6 +1088,8 @@ int main(void)
 		cmocka_unit_test(the_mode_is_the_stores),
 		cmocka_unit_test(a_kill_leaves_the_old_one),
 		cmocka_unit_test(the_order_of_slots_is_known),
+		cmocka_unit_test(columns_that_were_asked_for_are_there),
+		cmocka_unit_test(damaged_columns_are_read_of_the_store),
 	};
 	const char *text = getenv("PFS_SEED"), *mode = getenv("PFS_LONG");
 	int failed;
