@@ -13,7 +13,7 @@
 
 #include "base/checked.h"
 #include "fs/image/imagefile.h"
-#include "fs/tree/tree.h"
+#include "fs/tree/tree_impl.h"
 #include "tests/ref/temp_store.h"
 
 #define NODES	 (PFS_IMAGE_FILE_NODES + 100u)
@@ -110,11 +110,34 @@ static void a_small_store_has_none(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* As -o snapshot=no has it: nobody to make one, and none is used. */
+static void where_none_is_wanted_none_is_made(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	create(&temp, NODES);
+	atomic_store(&made, 0);
+	tree = temp_tree_open(&temp);
+	assert_int_equal(pfs_imagefile_write(tree), 0);
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &(struct pfs_tree_options){.no_image_file = true,
+								     .image_idle_ms = IDLE_MS,
+								     .commit_ms = 10});
+	assert_false(tree->image.from_file);
+	change(tree, CHANGED);
+	(void)usleep(3000u * IDLE_MS);
+	assert_int_equal(atomic_load(&made), 0);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_outdated_one_is_made_anew),
 		cmocka_unit_test(a_small_store_has_none),
+		cmocka_unit_test(where_none_is_wanted_none_is_made),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
