@@ -435,10 +435,12 @@ static void test_no_space_for_what_goes(void **state)
 	atomic_store(&fake_space, 0);
 }
 
-/* Each row of a side table that changes may have a page of its own, whose size is not that of the row. */
+/* Each row of a side table that changes may have a page of its own, whose size is not that of the
+ * row. */
 static void test_no_space_for_side_rows(void **state)
 {
-	const struct pfs_side_rows few = {.n = 10, .size = 1000}, many = {.n = 10000, .size = 100000};
+	const struct pfs_side_rows few = {.n = 10, .size = 1000},
+				   many = {.n = 10000, .size = 100000};
 
 	(void)state;
 	set_free(1 << 20, false);
