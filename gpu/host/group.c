@@ -95,9 +95,13 @@ static void add_span(const struct pfs_grouping *g, struct pfs_group_table *table
 		pfs_fold_add(&g->folds[i], &table->folds[i], span, g->keys.n ? group : NULL);
 }
 
-/* The tuples of at..end, as far as one span goes; returns where to go on. */
-static uint64_t next_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span,
-			  uint64_t at, uint64_t end)
+uint64_t pfs_grouping_tuples(const struct pfs_grouping *g)
+{
+	return g->reader ? g->reader->end - g->reader->begin : g->positions->n;
+}
+
+uint64_t pfs_grouping_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span, uint64_t at,
+			   uint64_t end)
 {
 	uint64_t words[PFS_SPAN_WORDS], next = PFS_MIN(at + PFS_SPAN, end);
 	uint32_t first;
@@ -133,7 +137,7 @@ static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	for (uint64_t at = from; at < to;) {
 		struct pfs_span span;
 
-		at = next_span(g, worker, &span, at, to);
+		at = pfs_grouping_span(g, worker, &span, at, to);
 		if (span.n)
 			add_span(g, table, &span);
 	}
@@ -172,7 +176,7 @@ static int count_without_keys(struct pfs_group_table *out, const struct pfs_grou
 
 int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g)
 {
-	uint64_t n = g->reader ? g->reader->end - g->reader->begin : g->positions->n;
+	uint64_t n = pfs_grouping_tuples(g);
 	unsigned workers = pfs_host_workers(g->host);
 	struct indexing x = {.grouping = g};
 	int error;
@@ -283,9 +287,12 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 
 /* ---- counting what is distinct ---- */
 
+/* Opens the keys, and looks how tuples are to be grouped by them. */
 static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, size_t n_keys)
 {
-	return pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys);
+	PFS_TRY(pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys, true));
+	g->is_near = false;
+	return is_indexed(g) ? 0 : pfs_groups_are_near(&g->is_near, g);
 }
 
 /* The first positions of all combinations of the keys and the aggregate's value. */
@@ -511,14 +518,13 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	}
 	PFS_TRY(pfs_source_reader_open(&input->reader, g->source));
 	g->bound = input->reader.to - input->reader.from;
-	PFS_TRY(group_keys(g, o->keys, o->n_keys));
-	if (!is_indexed(g))
-		return list_input(input, g, b);
 	g->reader = &input->reader;
-	if (!g->source->where)
-		return 0;
-	g->where = &input->where;
-	return pfs_evaluator_open(&input->where, g->host, g->run, g->source, g->source->where);
+	if (g->source->where) {
+		PFS_TRY(pfs_evaluator_open(&input->where, g->host, g->run, g->source, g->source->where));
+		g->where = &input->where;
+	}
+	PFS_TRY(group_keys(g, o->keys, o->n_keys));
+	return is_indexed(g) || g->is_near ? 0 : list_input(input, g, b);
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */

@@ -24,6 +24,7 @@ struct pfs_grouping {
 	const struct pfs_source_reader *reader;       /* rows of this are looked at as they are met */
 	struct pfs_evaluator *where;
 	uint64_t bound; /* there are no more tuples */
+	bool is_near;	/* by hash: tuples of a group lie near each other */
 	struct pfs_keys keys;
 	const struct pfs_fold *folds;
 	size_t n_folds;
@@ -35,6 +36,14 @@ PFS_MUST_CHECK int pfs_group_table_open(struct pfs_group_table *table,
 PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
 					   const struct pfs_grouping *grouping, size_t capacity);
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
+
+/* Returns how many tuples, or rows that may be some, there are; and makes the span of number `at` on, before `end`, as
+ * a worker of its own. Returns where to go on. */
+uint64_t pfs_grouping_tuples(const struct pfs_grouping *grouping);
+uint64_t pfs_grouping_span(const struct pfs_grouping *grouping, unsigned worker, struct pfs_span *span, uint64_t at,
+			   uint64_t end);
+/* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what conditions say. */
+PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *grouping);
 
 /* Both fill the open table. By index: groups are the keys' numbers, and some have no tuples. */
 #define PFS_GROUP_INDEXED     (UINT64_C(1) << 16) /* numbers that are always so few, */

@@ -1,18 +1,80 @@
 /* SPDX-License-Identifier: MIT */
 /* Grouping by hash: the tuples' keys and positions are distributed over partitions by the keys'
- * hashes, so that no group is in two, and each partition has a hash table that fits the cache. */
+ * hashes, so that no group is in two, and each partition has a hash table that fits the cache.
+ * Where tuples of a group lie near each other, groups of such stretches are distributed instead
+ * (group_near.c). */
+#include "gpu/host/group_hash.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/group.h"
-#include "gpu/host/text.h"
 
 #define PARTITION_ROWS	   32768u /* on average */
 #define PARTITION_BITS_MAX 8u
 #define FIRST_SLOTS	   1024u
+#define POLL_STEP	   65536u /* groups between two questions whether to go on */
+
+/* ---- the table ---- */
+
+static int grow_slots(struct pfs_group_hash *t)
+{
+	size_t wanted = t->n_slots ? t->n_slots * 4 : FIRST_SLOTS;
+	const struct pfs_run *run = t->grouping->run;
+	uint32_t *slots;
+
+	PFS_TRY(pfs_run_alloc(run, &slots, wanted, sizeof(*slots)));
+	for (size_t i = 0; i < t->groups->n; i++) {
+		size_t at = pfs_hash_mix(t->keys[i]) & (wanted - 1);
+
+		while (slots[at])
+			at = (at + 1) & (wanted - 1);
+		slots[at] = (uint32_t)i + 1;
+	}
+	pfs_run_free(run, t->slots, t->n_slots, sizeof(*slots));
+	t->slots = slots;
+	t->n_slots = wanted;
+	return 0;
+}
+
+int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
+{
+	const struct pfs_run *run = t->grouping->run;
+	uint64_t *keys;
+
+	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity));
+	PFS_TRY(pfs_run_alloc_raw(run, &keys, capacity, sizeof(*keys)));
+	if (t->keys)
+		memcpy(keys, t->keys, t->groups->n * sizeof(*keys));
+	pfs_run_free(run, t->keys, t->capacity, sizeof(*keys));
+	t->keys = keys;
+	t->capacity = capacity;
+	return 0;
+}
+
+int pfs_group_hash_grow(struct pfs_group_hash *t)
+{
+	size_t wanted = t->capacity ? t->capacity * 2 : FIRST_SLOTS / 2;
+
+	PFS_TRY(pfs_group_hash_reserve(t, wanted));
+	return !t->slots || t->n_slots < 2 * wanted ? grow_slots(t) : 0;
+}
+
+void pfs_group_hash_free(struct pfs_group_hash *t)
+{
+	if (!t->grouping)
+		return;
+	pfs_run_free(t->grouping->run, t->slots, t->n_slots, sizeof(*t->slots));
+	pfs_run_free(t->grouping->run, t->keys, t->capacity, sizeof(*t->keys));
+	t->slots = NULL;
+	t->keys = NULL;
+}
+
+/* ---- partitions ---- */
 
 struct partitioning {
 	const struct pfs_grouping *grouping;
+	const struct pfs_near_groups *near; /* what is distributed are these; NULL: tuples */
+	uint64_t n;
 	unsigned bits;	/* 2^bits partitions */
 	uint64_t chunk; /* tuples that are distributed together, whole spans */
 	uint64_t n_chunks;
@@ -38,10 +100,12 @@ static int read_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 
 	(void)worker;
 	for (uint64_t at = from; at < to; at += PFS_SPAN) {
-		struct pfs_span span;
+		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, to - at)};
 
-		pfs_positions_span(p->grouping->positions, &span, at, to);
-		pfs_keys_read(&p->grouping->keys, &span, p->unsorted + at, NULL);
+		if (!p->near) {
+			pfs_positions_span(p->grouping->positions, &span, at, to);
+			pfs_keys_read(&p->grouping->keys, &span, p->unsorted + at, NULL);
+		}
 		for (uint32_t i = 0; i < span.n; i++)
 			count[partition_of(p, p->unsorted[at + i])]++;
 	}
@@ -76,83 +140,21 @@ static int distribute_chunk(void *context, unsigned worker, uint64_t from, uint6
 		uint32_t to_place = next[partition_of(p, key)]++;
 
 		p->keys[to_place] = key;
-		p->at[to_place] = positions->at ? positions->at[i] : positions->first + (uint32_t)i;
+		p->at[to_place] = p->near	  ? (uint32_t)i
+				  : positions->at ? positions->at[i]
+						  : positions->first + (uint32_t)i;
 	}
 	return 0;
 }
 
 /* ---- one partition ---- */
 
-struct hash_table {
-	const struct pfs_grouping *grouping;
-	struct pfs_group_table *groups;
-	uint32_t *slots; /* group + 1; 0: free */
-	size_t n_slots;
-	uint64_t *keys; /* by group */
-	size_t capacity;
-};
-
-static int grow_slots(struct hash_table *t)
-{
-	size_t wanted = t->n_slots ? t->n_slots * 4 : FIRST_SLOTS;
-	const struct pfs_run *run = t->grouping->run;
-	uint32_t *slots;
-
-	PFS_TRY(pfs_run_alloc(run, &slots, wanted, sizeof(*slots)));
-	for (size_t i = 0; i < t->groups->n; i++) {
-		size_t at = pfs_hash_mix(t->keys[i]) & (wanted - 1);
-
-		while (slots[at])
-			at = (at + 1) & (wanted - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	pfs_run_free(run, t->slots, t->n_slots, sizeof(*slots));
-	t->slots = slots;
-	t->n_slots = wanted;
-	return 0;
-}
-
-static int grow_groups(struct hash_table *t)
-{
-	size_t wanted = t->capacity ? t->capacity * 2 : FIRST_SLOTS / 2;
-	const struct pfs_run *run = t->grouping->run;
-	uint64_t *keys;
-
-	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, wanted));
-	PFS_TRY(pfs_run_alloc_raw(run, &keys, wanted, sizeof(*keys)));
-	if (t->keys)
-		memcpy(keys, t->keys, t->groups->n * sizeof(*keys));
-	pfs_run_free(run, t->keys, t->capacity, sizeof(*keys));
-	t->keys = keys;
-	t->capacity = wanted;
-	return !t->slots || t->n_slots < 2 * wanted ? grow_slots(t) : 0;
-}
-
-/* The group of the key; there is room for one more. */
-static uint32_t find_group(struct hash_table *t, uint64_t key, uint32_t at)
-{
-	const struct pfs_keys *keys = &t->grouping->keys;
-	size_t slot = pfs_hash_mix(key) & (t->n_slots - 1);
-	uint32_t group;
-
-	for (; t->slots[slot]; slot = (slot + 1) & (t->n_slots - 1)) {
-		group = t->slots[slot] - 1;
-		if (t->keys[group] == key &&
-		    (keys->exact || pfs_keys_equal(keys, t->groups->first[group], keys, at)))
-			return group;
-	}
-	group = (uint32_t)t->groups->n++;
-	t->slots[slot] = group + 1;
-	t->keys[group] = key;
-	t->groups->first[group] = at;
-	return group;
-}
-
-static int add_partition(struct hash_table *t, const uint64_t *keys, const uint32_t *at, uint64_t n)
+static int add_partition(struct pfs_group_hash *t, const uint64_t *keys, const uint32_t *at,
+			 uint64_t n)
 {
 	const struct pfs_grouping *g = t->grouping;
 
-	PFS_TRY(grow_groups(t));
+	PFS_TRY(pfs_group_hash_grow(t));
 	for (uint64_t done = 0; done < n; done += PFS_SPAN) {
 		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, n - done),
 					.at = at + done};
@@ -160,13 +162,43 @@ static int add_partition(struct hash_table *t, const uint64_t *keys, const uint3
 
 		for (uint32_t i = 0; i < span.n; i++) {
 			if (t->groups->n == t->capacity)
-				PFS_TRY(grow_groups(t));
-			group[i] = find_group(t, keys[done + i], span.at[i]);
+				PFS_TRY(pfs_group_hash_grow(t));
+			group[i] = pfs_group_hash_find(t, keys[done + i], span.at[i]);
 			t->groups->rows[group[i]]++;
 		}
 		for (size_t i = 0; i < g->n_folds; i++)
 			pfs_fold_add(&g->folds[i], &t->groups->folds[i], &span, group);
 		PFS_TRY(pfs_run_poll(g->run));
+	}
+	return 0;
+}
+
+/* The same of groups, whose numbers ascend. */
+static int merge_partition(struct pfs_group_hash *t, const struct partitioning *p, uint64_t from,
+			   uint64_t to)
+{
+	const struct pfs_near_worker *worker = p->near->of_worker;
+	const struct pfs_grouping *g = t->grouping;
+
+	PFS_TRY(pfs_group_hash_grow(t));
+	for (uint64_t i = from; i < to; i++) {
+		uint64_t number = p->at[i];
+		uint32_t group;
+		size_t k;
+
+		while (number >= worker->before + worker->table.n)
+			worker++;
+		k = number - worker->before;
+		if (t->groups->n == t->capacity)
+			PFS_TRY(pfs_group_hash_grow(t));
+		group = pfs_group_hash_find(t, p->keys[i], worker->table.first[k]);
+		t->groups->first[group] = PFS_MIN(t->groups->first[group], worker->table.first[k]);
+		t->groups->rows[group] += worker->table.rows[k];
+		for (size_t f = 0; f < g->n_folds; f++)
+			pfs_fold_merge(&g->folds[f], &t->groups->folds[f], group,
+				       &worker->table.folds[f], k);
+		if ((i - from) % POLL_STEP == 0)
+			PFS_TRY(pfs_run_poll(g->run));
 	}
 	return 0;
 }
@@ -178,15 +210,16 @@ static int group_partition(void *context, unsigned worker, uint64_t from, uint64
 
 	(void)worker;
 	for (uint64_t part = from; part < to && !error; part++) {
-		struct hash_table t = {.grouping = p->grouping, .groups = &p->tables[part]};
+		struct pfs_group_hash t = {.grouping = p->grouping, .groups = &p->tables[part]};
 		uint64_t start = p->start[part];
 
 		error = pfs_group_table_open(t.groups, p->grouping);
-		if (!error)
+		if (!error && p->near)
+			error = merge_partition(&t, p, start, p->start[part + 1]);
+		else if (!error)
 			error = add_partition(&t, p->keys + start, p->at + start,
 					      p->start[part + 1] - start);
-		pfs_run_free(p->grouping->run, t.slots, t.n_slots, sizeof(*t.slots));
-		pfs_run_free(p->grouping->run, t.keys, t.capacity, sizeof(*t.keys));
+		pfs_group_hash_free(&t);
 	}
 	return error;
 }
@@ -226,6 +259,10 @@ static int join_partitions(struct partitioning *p)
 		for (size_t k = 0; k < g->n_folds; k++)
 			p->all->folds[k].size += p->tables[part].folds[k].size;
 	}
+	for (unsigned i = 0; p->near && i < p->near->n; i++) {
+		for (size_t k = 0; p->near->of_worker[i].table.folds && k < g->n_folds; k++)
+			p->all->folds[k].size += p->near->of_worker[i].table.folds[k].size;
+	}
 	PFS_TRY(pfs_group_table_reserve(p->all, g, n));
 	p->all->n = n;
 	return pfs_host_for(g->host, g->run, n_parts, 1, join_partition, p);
@@ -234,11 +271,17 @@ static int join_partitions(struct partitioning *p)
 static int run_partitions(struct partitioning *p)
 {
 	const struct pfs_grouping *g = p->grouping;
-	uint64_t n = g->positions->n;
 
-	PFS_TRY(pfs_host_for(g->host, g->run, n, p->chunk, read_chunk, p));
+	for (unsigned i = 0; p->near && i < p->near->n; i++) {
+		const struct pfs_near_worker *worker = &p->near->of_worker[i];
+
+		if (worker->table.n)
+			memcpy(p->unsorted + worker->before, worker->hash.keys,
+			       worker->table.n * sizeof(uint64_t));
+	}
+	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->chunk, read_chunk, p));
 	place_chunks(p);
-	PFS_TRY(pfs_host_for(g->host, g->run, n, p->chunk, distribute_chunk, p));
+	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->chunk, distribute_chunk, p));
 	PFS_TRY(pfs_host_for(g->host, g->run, UINT64_C(1) << p->bits, 1, group_partition, p));
 	return join_partitions(p);
 }
@@ -271,21 +314,39 @@ static void free_partitions(struct partitioning *p, size_t n, size_t n_parts)
 	pfs_run_free(run, p->unsorted, n, sizeof(*p->unsorted));
 }
 
-int pfs_group_by_hash(struct pfs_group_table *out, const struct pfs_grouping *g)
+static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g,
+		       const struct pfs_near_groups *near)
 {
-	struct partitioning p = {.grouping = g, .all = out};
-	uint64_t n = g->positions->n, n_spans = pfs_div_round_up(n, PFS_SPAN);
+	struct partitioning p = {.grouping = g, .all = out, .near = near};
 	size_t n_parts;
 	int error;
 
-	while (p.bits < PARTITION_BITS_MAX && n >> p.bits > PARTITION_ROWS)
+	p.n = near ? near->n_groups : g->positions->n;
+	if (p.n >= PFS_NO_ROW)
+		return -ENOMEM;
+	while (p.bits < PARTITION_BITS_MAX && p.n >> p.bits > PARTITION_ROWS)
 		p.bits++;
 	n_parts = (size_t)1 << p.bits;
-	p.chunk = PFS_SPAN * pfs_div_round_up(PFS_MAX(n_spans, 1), 4ul * pfs_host_workers(g->host));
-	p.n_chunks = pfs_div_round_up(n, p.chunk);
-	error = alloc_partitions(&p, n, n_parts);
+	p.chunk = PFS_SPAN * pfs_div_round_up(PFS_MAX(pfs_div_round_up(p.n, PFS_SPAN), 1),
+					      4ul * pfs_host_workers(g->host));
+	p.n_chunks = pfs_div_round_up(p.n, p.chunk);
+	error = alloc_partitions(&p, p.n, n_parts);
 	if (!error)
 		error = run_partitions(&p);
-	free_partitions(&p, n, n_parts);
+	free_partitions(&p, p.n, n_parts);
+	return error;
+}
+
+int pfs_group_by_hash(struct pfs_group_table *out, const struct pfs_grouping *g)
+{
+	struct pfs_near_groups near;
+	int error;
+
+	if (!g->is_near)
+		return group_items(out, g, NULL);
+	error = pfs_near_groups_make(&near, g);
+	if (!error)
+		error = group_items(out, g, &near);
+	pfs_near_groups_free(&near, g);
 	return error;
 }

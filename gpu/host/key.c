@@ -93,6 +93,17 @@ static bool range_is_known(struct pfs_key *key)
 	return true;
 }
 
+/* A single key whose numbers need not be few, of values that are known to be no negative ones. */
+static bool is_known_alone(struct pfs_key *key)
+{
+	const struct pfs_table_column *c = key->reader.column;
+
+	if (key->reader.kind != PFS_KIND_INTEGER || !c)
+		return false;
+	key->span = INT64_MAX;
+	return c->width == sizeof(uint64_t) && !c->is_signed && !c->shift && !c->mask && !c->base;
+}
+
 bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
 			size_t n)
 {
@@ -101,7 +112,7 @@ bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_
 
 		pfs_cell_reader_open(&key.reader, source, wanted[i].ref);
 		if ((key.reader.kind != PFS_KIND_CODE && key.reader.kind != PFS_KIND_INTEGER) ||
-		    !range_is_known(&key))
+		    !(range_is_known(&key) || (n == 1 && is_known_alone(&key))))
 			return false;
 	}
 	return true;
@@ -109,7 +120,7 @@ bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_
 
 static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const struct pfs_run *run,
 		    const struct pfs_source *source, const struct pfs_positions *positions,
-		    const struct pfs_group_key *wanted)
+		    const struct pfs_group_key *wanted, bool alone)
 {
 	enum pfs_kind kind;
 
@@ -125,7 +136,7 @@ static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const 
 	}
 	if (kind != PFS_KIND_CODE && kind != PFS_KIND_INTEGER)
 		return 0;
-	key->is_ranged = range_is_known(key);
+	key->is_ranged = range_is_known(key) || (alone && is_known_alone(key));
 	return key->is_ranged ? 0 : read_range(key, host, run, positions);
 }
 
@@ -145,14 +156,15 @@ void pfs_keys_multiply(struct pfs_keys *keys)
 
 int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host, const struct pfs_run *run,
 		  const struct pfs_source *source, const struct pfs_positions *positions,
-		  const struct pfs_group_key *wanted, size_t n)
+		  const struct pfs_group_key *wanted, size_t n, bool alone)
 {
 	int error;
 
 	*keys = (struct pfs_keys){.n = n};
 	PFS_TRY(pfs_run_alloc(run, &keys->key, n, sizeof(*keys->key)));
 	for (size_t i = 0; i < n; i++) {
-		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i]);
+		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i],
+				 alone && n == 1);
 		if (error) {
 			pfs_keys_close(run, keys);
 			return error;

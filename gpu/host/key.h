@@ -28,15 +28,17 @@ struct pfs_keys {
 	uint64_t domain; /* exact: all numbers are below it */
 };
 
-/* Returns true if the columns themselves say what range each key has. */
+/* Returns true if the columns themselves say what range each key has, to group by it. */
 bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
 			size_t n);
-/* Opens the keys, and reads their ranges at the positions, which are not looked at if the ranges are
- * known. *keys is {0} on failure. */
+/* Opens the keys, and reads their ranges at the positions, which are not looked at if the ranges
+ * are known. alone: the numbers are compared with each other only, not with those of a join's other
+ * side; the range of a single key may then be that of its type. *keys is {0} on failure.
+ */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,
-				 const struct pfs_group_key *wanted, size_t n);
+				 const struct pfs_group_key *wanted, size_t n, bool alone);
 void pfs_keys_close(const struct pfs_run *run, struct pfs_keys *keys);
 
 /* Computes exact and domain from the ranges. */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu/host/group_hash.h - a hash table of groups, by the numbers of their keys. */
+#ifndef PFS_GPU_HOST_GROUP_HASH_H
+#define PFS_GPU_HOST_GROUP_HASH_H
+
+#include "gpu/host/group.h"
+#include "gpu/host/text.h"
+
+struct pfs_group_hash {
+	const struct pfs_grouping *grouping;
+	struct pfs_group_table *groups;
+	uint32_t *slots; /* group + 1; 0: free */
+	size_t n_slots;
+	uint64_t *keys; /* by group */
+	size_t capacity;
+};
+
+/* Makes room for so many groups, but for them no slots. -ENOMEM. */
+PFS_MUST_CHECK int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity);
+/* Makes room for more groups, and slots for them; slots have all groups then. -ENOMEM. */
+PFS_MUST_CHECK int pfs_group_hash_grow(struct pfs_group_hash *t);
+void pfs_group_hash_free(struct pfs_group_hash *t); /* but for the groups; {0} is allowed */
+
+/* Returns the group of the key, which a tuple at `at` has; there is room for one more. */
+static inline uint32_t pfs_group_hash_find(struct pfs_group_hash *t, uint64_t key, uint32_t at)
+{
+	const struct pfs_keys *keys = &t->grouping->keys;
+	size_t slot = pfs_hash_mix(key) & (t->n_slots - 1);
+	uint32_t group;
+
+	for (; t->slots[slot]; slot = (slot + 1) & (t->n_slots - 1)) {
+		group = t->slots[slot] - 1;
+		if (t->keys[group] == key &&
+		    (keys->exact || pfs_keys_equal(keys, t->groups->first[group], keys, at)))
+			return group;
+	}
+	group = (uint32_t)t->groups->n++;
+	t->slots[slot] = group + 1;
+	t->keys[group] = key;
+	t->groups->first[group] = at;
+	return group;
+}
+
+/* ---- tuples whose groups lie near each other ---- */
+
+/* What each worker has made of the tuples that it has met: some groups are there several times. */
+struct pfs_near_groups {
+	const struct pfs_grouping *grouping;
+	unsigned n; /* workers */
+	struct pfs_near_worker {
+		struct pfs_group_table table;
+		struct pfs_group_hash hash;
+		size_t since;	 /* groups before that are not in the slots any more */
+		uint64_t before; /* groups of the workers before */
+	} * of_worker;
+	uint64_t n_groups; /* of all workers */
+};
+
+PFS_MUST_CHECK int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping *g);
+void pfs_near_groups_free(struct pfs_near_groups *near, const struct pfs_grouping *g);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Grouping of many tuples whose groups lie near each other, and come back: beside a plain loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "gpu/aggregate.h"
+#include "gpu/relation.h"
+
+#define ROWS	  300000u
+#define ELEMENTS  40000u
+#define PER_GROUP 12u
+
+enum { VALUE, BY_WAY, REAL, NUMBER, N_COLUMNS };
+
+static int64_t values[ROWS];
+static uint32_t via[ROWS];
+static uint64_t elements[ELEMENTS], numbers[ROWS], live[(ROWS + 63) / 64];
+static double reals[ROWS];
+
+static const struct pfs_table_column columns[N_COLUMNS] = {
+	[VALUE] = {.kind = PFS_KIND_INTEGER,
+		   .width = 8,
+		   .is_signed = true,
+		   .not_null = true,
+		   .data = values},
+	[BY_WAY] = {.kind = PFS_KIND_INTEGER,
+		    .width = 8,
+		    .data = elements,
+		    .via = via,
+		    .n_elements = ELEMENTS},
+	[REAL] = {.kind = PFS_KIND_REAL, .width = 8, .not_null = true, .data = reals},
+	[NUMBER] = {.kind = PFS_KIND_INTEGER, .width = 8, .not_null = true, .data = numbers},
+};
+static const struct pfs_table table = {
+	.n_rows = ROWS, .n_columns = N_COLUMNS, .columns = columns, .live = live};
+
+/* Which group a row is of: stretches of rows, each group three times, far apart; one is of no
+ * element. */
+static uint32_t group_of(uint32_t row)
+{
+	return row / PER_GROUP % (ROWS / PER_GROUP / 3) * 7919 % ELEMENTS;
+}
+
+static void fill(void)
+{
+	for (uint32_t i = 0; i < ELEMENTS; i++)
+		elements[i] = UINT64_C(3) + (uint64_t)i * 104729;
+	for (uint32_t i = 0; i < ROWS; i++) {
+		uint32_t group = group_of(i);
+
+		values[i] = (int64_t)i * 31 - 4000000;
+		via[i] = group ? group : PFS_NO_ROW;
+		reals[i] = group / 2.0;
+		numbers[i] = (uint64_t)group << 32;
+		live[i / 64] |= (uint64_t)(i % 13 != 5) << i % 64;
+	}
+}
+
+struct plain {
+	int64_t count, sum;
+	uint32_t first;
+};
+
+static bool is_in(uint32_t row, bool selected)
+{
+	return (live[row / 64] >> row % 64 & 1) && (!selected || values[row] > 0);
+}
+
+static void assert_groups(const struct pfs_tuples *tuples, bool selected)
+{
+	struct plain *plain = calloc(ELEMENTS, sizeof(*plain));
+	uint64_t n = 0;
+
+	assert_non_null(plain);
+	for (uint32_t i = 0; i < ROWS; i++) {
+		struct plain *of = &plain[group_of(i)];
+
+		if (!is_in(i, selected))
+			continue;
+		if (!of->count) {
+			of->first = i;
+			n++;
+		}
+		of->count++;
+		of->sum += values[i];
+	}
+	assert_int_equal(tuples->n, n);
+	for (uint64_t i = 0; i < n; i++) {
+		uint32_t row = tuples->tables[0].rows[i];
+		struct plain *of = &plain[group_of(row)];
+
+		assert_int_equal(of->first, row);
+		assert_int_equal(of->count, tuples->computed[0].integers[i]);
+		assert_int_equal(of->sum, tuples->computed[1].integers[i]);
+		of->count = 0;
+	}
+	free(plain);
+}
+
+static int group(const struct pfs_run *run, struct pfs_tuples **tuples, uint16_t key, bool selected)
+{
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, VALUE}},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 0}},
+		{.op = PFS_OP_GT},
+	};
+	const struct pfs_program where = {.steps = steps, .n = PFS_COUNT(steps)};
+	const struct pfs_source source = {.table = &table, .where = selected ? &where : NULL};
+	const struct pfs_group_key keys[] = {{.ref = {0, key}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
+						   {.op = PFS_SUM, .ref = {0, VALUE}}};
+
+	return pfs_group(run, tuples, &source, keys, 1, aggregates, PFS_COUNT(aggregates));
+}
+
+static void test_groups(void **state)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct pfs_tuples *tuples;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 3), 0);
+	for (uint16_t key = BY_WAY; key <= NUMBER; key++) {
+		for (unsigned selected = 0; selected < 2; selected++) {
+			assert_int_equal(group(&run, &tuples, key, selected), 0);
+			assert_groups(tuples, selected);
+			pfs_tuples_free(&run, tuples);
+		}
+	}
+	pfs_operators_close(run.operators);
+}
+
+/* Rows and their parts: the same key by way of rows of a batch. */
+static void test_batch(void **state)
+{
+	const struct pfs_group_key keys[] = {{.ref = {0, BY_WAY}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
+						   {.op = PFS_SUM, .ref = {0, VALUE}}};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct pfs_source source = {.table = &table};
+	struct pfs_tuples *tuples;
+	struct pfs_rows *rows;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	assert_int_equal(pfs_select(&run, &rows, &source, NULL), 0);
+	assert_int_equal(pfs_tuples_of_rows(&run, &source.tuples, &table, rows), 0);
+	source.table = NULL;
+	assert_int_equal(
+		pfs_group(&run, &tuples, &source, keys, 1, aggregates, PFS_COUNT(aggregates)), 0);
+	assert_groups(tuples, false);
+	pfs_tuples_free(&run, tuples);
+	pfs_tuples_free(&run, source.tuples);
+	pfs_rows_free(&run, rows);
+	pfs_operators_close(run.operators);
+}
+
+/* ---- what ends it ---- */
+
+struct allowance {
+	int64_t charged, most;
+};
+
+static int charge(void *context, int64_t bytes)
+{
+	struct allowance *a = context;
+	int64_t now = __atomic_add_fetch(&a->charged, bytes, __ATOMIC_RELAXED);
+
+	if (bytes <= 0 || now <= a->most)
+		return 0;
+	(void)__atomic_sub_fetch(&a->charged, bytes, __ATOMIC_RELAXED);
+	return -ENOMEM;
+}
+
+static void test_memory(void **state)
+{
+	struct allowance a = {.most = INT64_MAX};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .context = &a};
+	struct pfs_tuples *tuples;
+	int error = -ENOMEM;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	for (a.most = 4096; error == -ENOMEM; a.most *= 2) {
+		error = group(&run, &tuples, BY_WAY, true);
+		assert_true(error == 0 || error == -ENOMEM);
+		if (!error)
+			pfs_tuples_free(&run, tuples);
+		assert_int_equal(a.charged, 0);
+	}
+	pfs_operators_close(run.operators);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_memory),
+	};
+
+	fill();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
