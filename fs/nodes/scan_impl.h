@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/scan_impl.h - what the parts of scan.h share.  tree->lock is held for reading throughout.
+/* fs/nodes/scan_impl.h - what the parts of scan.h share.  tree->lock is held for reading
+ * throughout.
  *
  * A selection goes: scan_prepare.c makes a test of each predicate, by what it has to look at;
- * scan_begin.c finds the slots that have to be looked at, and the order of the tests; scan.c takes
- * these slots through the tests (scan_filter.c), 64 to a word of bits, block by block on all cores,
- * and lists the bits that are left. */
+ * scan_begin.c finds the slots that have to be looked at, scan_rank.c the order of the tests;
+ * scan.c takes these slots through the tests (scan_filter.c), 64 to a word of bits, block by block
+ * on all cores, and lists the bits that are left. */
 #ifndef PFS_FS_NODES_SCAN_IMPL_H
 #define PFS_FS_NODES_SCAN_IMPL_H
 
@@ -16,6 +17,7 @@
 
 #define PFS_SCAN_BLOCK_WORDS 64u /* what one thread takes through all tests before the next */
 #define PFS_SCAN_BLOCK	     (PFS_SCAN_BLOCK_WORDS * 64u) /* slots */
+#define PFS_SCAN_SMALL	     4096u /* slots; looking at so many costs less than choosing another way */
 
 /* ---- tests ---- */
 
@@ -95,10 +97,11 @@ void pfs_selection_finish(struct pfs_selection *selection);
  * are more than max; -ENOMEM. */
 PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max);
 
-/* scan_begin.c: Choose the slots to look at; then how to look at them, and in which order; with
- * `estimate`, what may be left is what matters. -ENOMEM. */
+/* scan_begin.c: Chooses the slots to look at. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);
+/* scan_rank.c: Chooses in which order the tests are made; with `estimate`, what may be left is what
+ * matters. -ENOMEM, and what pfs_scan_filter returns. */
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
 
 /* Notes, afterwards, that a column index may have been better. */
