@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One lock for all of a mount's: it is held for moments.  Whoever RUNS an answer's statement alone has `making`.
- *
- * Lock order: a request's own (libfuse's) -> growings->lock. */
-#include "fs/mount/query/growing.h"
+/* Statements whose answers grow: they are made ahead, rest, wait for a turn and go on. */
+#include "fs/mount/query/growing_impl.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/checked.h"
@@ -16,177 +12,15 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "fs/mount/dispatch.h"
-#include "fs/mount/respond.h"
-#include "fs/mount/query/shares.h"
-#include "fs/mount/query/turns.h"
 #include "fs/query/output/format.h"
 
 #define HURRYING_MAX 8
-#define AT_END	   ((uint64_t)INT64_MAX)
-#define TURNS_FROM (UINT64_C(1) << 63) /* numbers of requests are below */
 
 static const struct pfs_query_error nobody_asks = {.error = -EINTR};
 
-enum state {
-	RUNS,	/* somebody makes more */
-	WAITS,	/* for its turn */
-	RESTS,	/* until somebody reads on */
-	ENDED,	/* complete, or failed */
-};
-
-/* A read that waits. */
-struct reader {
-	struct reader *next; /* protected by growings->lock, as the next two are */
-	bool waits;
-	bool is_interrupted; /* while it did not wait */
-	struct pfs_growing *growing;
-	fuse_req_t req;
-	size_t size;
-	uint64_t offset; /* AT_END: he asks where that is, */
-	struct stat attr; /* which becomes the size of this, behind that */
-};
-
-struct pfs_growing {
-	struct pfs_growings *all;
-	struct pfs_answer *answer; /* held */
-	struct pfs_making *making; /* NULL: it ended; set with the lock */
-	const struct pfs_query_scope *scope; /* that it began in; NULL: that has ended.  Of who runs it */
-	uid_t uid;
-	bool sees_all;
-	uint64_t about;	   /* as pfs_growing_asker's */
-	uint64_t ahead;	   /* bytes that are made before they are asked for */
-	unsigned refs;	   /* protected by all->lock, as the rest is */
-	enum state state;
-	uint64_t turn;	   /* that it waits for */
-	bool left;	   /* nobody reads it any more */
-	bool hurries;	   /* it does not rest any more */
-	uint64_t read_to;  /* the farthest that somebody has asked for */
-	uint64_t rests_ns; /* since when it rests; 0: it did not */
-	struct reader *readers;
-	struct pfs_growing *next, **link; /* of those that rest, the longest first */
-};
-
-struct pfs_growings {
-	struct pfs_growing_host host;
-	struct pfs_shares shares;
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* there are some that rest, or none is to any more */
-	/* protected by lock */
-	struct pfs_growing *first, **last; /* of those that rest */
-	struct pfs_growing_counts counts;
-	uint64_t n_turns; /* asked for so far */
-	unsigned hurrying; /* threads that run one to its end */
-	bool has_thread, stops;
-	pthread_t thread;
-};
-
-/* ---- reads ---- */
-
-static void reply_size(struct reader *reader)
-{
-	struct pfs_answer *answer = reader->growing->answer;
-
-	reader->attr.st_size += (off_t)pfs_answer_size(answer);
-	reader->attr.st_blocks = (reader->attr.st_size + 511) / 512;
-	if (pfs_answer_is_complete(answer))
-		(void)pfs_respond_attr(reader->req, &reader->attr, 0);
-	else
-		(void)pfs_respond_error(reader->req, -EIO);
-}
-
-/* What is there is copied; an answer that failed has an end that is none. */
-static void reply(struct reader *reader)
-{
-	struct pfs_answer *answer = reader->growing->answer;
-	char *data PFS_FREE = malloc(reader->size + 1);
-	ssize_t n = data ? pfs_answer_read(answer, data, reader->size, reader->offset) : -ENOMEM;
-
-	if (n >= 0 && (size_t)n < reader->size && !pfs_answer_is_complete(answer))
-		n = -EIO;
-	if (n < 0)
-		(void)pfs_respond_error(reader->req, n == -ENOMEM ? n : -EIO);
-	else
-		(void)pfs_respond_bytes(reader->req, data, (size_t)n);
-}
-
-/* error: 0, or what he is told. */
-static void answer(struct reader *reader, int error)
-{
-	/* After this nobody is in on_interrupt, nor comes there. */
-	fuse_req_interrupt_func(reader->req, NULL, NULL);
-	if (reader->is_interrupted)
-		error = -EINTR;
-	if (error)
-		(void)pfs_respond_error(reader->req, error);
-	else if (reader->offset == AT_END)
-		reply_size(reader);
-	else
-		reply(reader);
-	free(reader);
-}
-
-static void on_interrupt(fuse_req_t req, void *arg)
-{
-	struct reader *reader = arg, **link = &reader->growing->readers;
-	struct pfs_growings *all = reader->growing->all;
-	bool waits;
-
-	(void)pthread_mutex_lock(&all->lock);
-	waits = reader->waits;
-	reader->is_interrupted = true;
-	if (waits) {
-		while (*link != reader)
-			link = &(*link)->next;
-		*link = reader->next;
-		all->counts.readers--;
-	}
-	(void)pthread_mutex_unlock(&all->lock);
-	if (!waits)
-		return;
-	free(reader);
-	(void)pfs_respond_error(req, -EINTR);
-}
-
-/* With the lock: all that was asked for is there, or will never be. */
-static bool is_there(const struct pfs_growing *growing, uint64_t end)
-{
-	return growing->state == ENDED || pfs_answer_made(growing->answer) >= end;
-}
-
-/* Takes those out of the list whose bytes are there, or all of them. */
-static struct reader *take_readers(struct pfs_growing *growing, bool all)
-{
-	struct reader **link, *taken = NULL;
-	PFS_LOCKED(&growing->all->lock);
-
-	for (link = &growing->readers; *link;) {
-		struct reader *reader = *link;
-
-		if (!all && !is_there(growing, PFS_MIN(reader->offset + reader->size, AT_END))) {
-			link = &reader->next;
-			continue;
-		}
-		*link = reader->next;
-		reader->next = taken;
-		reader->waits = false;
-		growing->all->counts.readers--;
-		taken = reader;
-	}
-	return taken;
-}
-
-static void serve(struct reader *readers, int error)
-{
-	for (struct reader *next; readers; readers = next) {
-		next = readers->next;
-		answer(readers, error);
-	}
-}
-
 /* ---- resting ---- */
 
-/* Both with the lock. */
-static void wake(struct pfs_growing *growing, enum state state)
+void pfs_growing_wake(struct pfs_growing *growing, enum pfs_growing_state state)
 {
 	struct pfs_growings *all = growing->all;
 
@@ -202,11 +36,12 @@ static void wake(struct pfs_growing *growing, enum state state)
 
 static void *keep(void *arg);
 
+/* With the lock. */
 static void rest(struct pfs_growing *growing)
 {
 	struct pfs_growings *all = growing->all;
 
-	growing->state = RESTS;
+	growing->state = PFS_GROWING_RESTS;
 	growing->rests_ns = pfs_now_ns();
 	growing->next = NULL;
 	growing->link = all->last;
@@ -265,11 +100,11 @@ static void end(struct pfs_growing *growing, int rc, const struct pfs_query_erro
 	if (!rc)
 		pfs_answer_set_growing(growing->answer, false);
 	(void)pthread_mutex_lock(&growing->all->lock);
-	growing->state = ENDED;
+	growing->state = PFS_GROWING_ENDED;
 	growing->all->counts.answers--;
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	pfs_shares_give(&growing->all->shares, growing->uid);
-	serve(take_readers(growing, true), 0);
+	pfs_growing_answer_readers(growing, true, 0);
 }
 
 void pfs_growing_go_on(struct pfs_growing *growing)
@@ -280,7 +115,7 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	pfs_dispatch_yield();
 	(void)atomic_fetch_add(growing->all->host.running, 1);
 	(void)pthread_mutex_lock(&growing->all->lock);
-	growing->state = RUNS;
+	growing->state = PFS_GROWING_RUNS;
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	if (growing->rests_ns)
 		pfs_query_rested(pfs_making_query(growing->making), pfs_now_ns() - growing->rests_ns);
@@ -288,7 +123,7 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	while (rc > 0 && !rests(growing)) {
 		rc = pfs_making_step(growing->making, &error);
 		if (rc > 0)
-			serve(take_readers(growing, false), 0);
+			pfs_growing_answer_readers(growing, false, 0);
 	}
 	(void)atomic_fetch_sub(growing->all->host.running, 1);
 	if (rc <= 0)
@@ -400,10 +235,10 @@ void pfs_growing_leave(struct pfs_growing *growing)
 		return;
 	(void)pthread_mutex_lock(&growing->all->lock);
 	growing->left = true;
-	ends = growing->state == RESTS;
+	ends = growing->state == PFS_GROWING_RESTS;
 	if (ends)
-		wake(growing, RUNS);
-	else if (growing->state == WAITS)
+		pfs_growing_wake(growing, PFS_GROWING_RUNS);
+	else if (growing->state == PFS_GROWING_WAITS)
 		ends = pfs_turns_withdraw(growing->all->host.turns, growing->turn);
 	if (!ends && growing->making)
 		pfs_query_interrupt(pfs_making_query(growing->making));
@@ -413,10 +248,7 @@ void pfs_growing_leave(struct pfs_growing *growing)
 	drop(growing, ends ? 2 : 1); /* the reader's, and that of who runs it */
 }
 
-/* ---- reading ---- */
-
-/* It waits for its turn; whoever has one runs it. */
-static void take_turn(struct pfs_growing *growing, uint64_t number)
+void pfs_growing_take_turn(struct pfs_growing *growing, uint64_t number)
 {
 	const struct pfs_turn turn = {number, growing->uid, growing->sees_all, true};
 	const struct pfs_growing_host *host = &growing->all->host;
@@ -433,66 +265,8 @@ static void take_turn(struct pfs_growing *growing, uint64_t number)
 	if (left)
 		end(growing, -EINTR, &nobody_asks);
 	else
-		serve(take_readers(growing, true), rc);
+		pfs_growing_answer_readers(growing, true, rc);
 	pfs_growing_unref(growing);
-}
-
-/* Whether the reader is to be answered now; else he waits.  *turn: that the statement is to take, 0: none. */
-static bool ask(struct reader *reader, uint64_t *turn)
-{
-	struct pfs_growing *growing = reader->growing;
-	uint64_t end = PFS_MIN(reader->offset + reader->size, AT_END);
-	bool there;
-	PFS_LOCKED(&growing->all->lock);
-
-	there = is_there(growing, end);
-	growing->read_to = PFS_MAX(growing->read_to, end);
-	*turn = 0;
-	if (growing->state == RESTS &&
-	    pfs_answer_made(growing->answer) < growing->read_to + growing->ahead / 2) {
-		wake(growing, WAITS);
-		*turn = growing->turn = TURNS_FROM + growing->all->n_turns++;
-	}
-	if (there || reader->is_interrupted)
-		return true;
-	reader->waits = true;
-	reader->next = growing->readers;
-	growing->readers = reader;
-	growing->all->counts.readers++;
-	return false;
-}
-
-static void take_reader(const struct reader *asks)
-{
-	struct pfs_growing *growing = asks->growing;
-	struct reader *reader = malloc(sizeof(*reader));
-	uint64_t turn;
-
-	if (!reader) {
-		(void)pfs_respond_error(asks->req, -ENOMEM);
-		return;
-	}
-	*reader = *asks;
-	fuse_req_interrupt_func(reader->req, on_interrupt, reader);
-	if (ask(reader, &turn))
-		answer(reader, 0);
-	if (turn)
-		take_turn(growing, turn);
-}
-
-void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset)
-{
-	take_reader(&(struct reader){
-		.growing = growing, .req = req, .size = size, .offset = PFS_MIN(offset, AT_END - 1)});
-}
-
-void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
-			 uint64_t base)
-{
-	struct reader reader = {.growing = growing, .req = req, .offset = AT_END, .attr = *attr};
-
-	reader.attr.st_size = (off_t)base;
-	take_reader(&reader);
 }
 
 /* ---- those that rest for long ---- */
@@ -515,7 +289,7 @@ static void run_to_end(struct pfs_growings *all, struct pfs_growing *growing)
 	pthread_t thread;
 
 	growing->hurries = true;
-	wake(growing, RUNS);
+	pfs_growing_wake(growing, PFS_GROWING_RUNS);
 	all->hurrying++;
 	(void)pthread_mutex_unlock(&all->lock);
 	if (pfs_thread_start(&thread, hurry, growing) == 0)

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads of answers that grow: each is answered once its bytes are there, and waits without a thread
+ * until then. */
+#include "fs/mount/query/growing_impl.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/mount/respond.h"
+#include "fs/query/output/format.h"
+
+#define TURNS_FROM (UINT64_C(1) << 63) /* numbers of requests are below */
+
+static void reply_size(struct pfs_growing_reader *reader)
+{
+	struct pfs_answer *answer = reader->growing->answer;
+
+	reader->attr.st_size += (off_t)pfs_answer_size(answer);
+	reader->attr.st_blocks = (reader->attr.st_size + 511) / 512;
+	if (pfs_answer_is_complete(answer))
+		(void)pfs_respond_attr(reader->req, &reader->attr, 0);
+	else
+		(void)pfs_respond_error(reader->req, -EIO);
+}
+
+/* What is there is copied; an answer that failed has an end that is none. */
+static void reply(struct pfs_growing_reader *reader)
+{
+	struct pfs_answer *answer = reader->growing->answer;
+	char *data PFS_FREE = malloc(reader->size + 1);
+	ssize_t n = data ? pfs_answer_read(answer, data, reader->size, reader->offset) : -ENOMEM;
+
+	if (n >= 0 && (size_t)n < reader->size && !pfs_answer_is_complete(answer))
+		n = -EIO;
+	if (n < 0)
+		(void)pfs_respond_error(reader->req, n == -ENOMEM ? n : -EIO);
+	else
+		(void)pfs_respond_bytes(reader->req, data, (size_t)n);
+}
+
+/* error: 0, or what he is told. */
+static void answer(struct pfs_growing_reader *reader, int error)
+{
+	/* After this nobody is in on_interrupt, nor comes there. */
+	fuse_req_interrupt_func(reader->req, NULL, NULL);
+	if (reader->is_interrupted)
+		error = -EINTR;
+	if (error)
+		(void)pfs_respond_error(reader->req, error);
+	else if (reader->offset == PFS_ANSWER_END)
+		reply_size(reader);
+	else
+		reply(reader);
+	free(reader);
+}
+
+static void on_interrupt(fuse_req_t req, void *arg)
+{
+	struct pfs_growing_reader *reader = arg, **link = &reader->growing->readers;
+	struct pfs_growings *all = reader->growing->all;
+	bool waits;
+
+	(void)pthread_mutex_lock(&all->lock);
+	waits = reader->waits;
+	reader->is_interrupted = true;
+	if (waits) {
+		while (*link != reader)
+			link = &(*link)->next;
+		*link = reader->next;
+		all->counts.readers--;
+	}
+	(void)pthread_mutex_unlock(&all->lock);
+	if (!waits)
+		return;
+	free(reader);
+	(void)pfs_respond_error(req, -EINTR);
+}
+
+/* With the lock: all that was asked for is there, or will never be. */
+static bool is_there(const struct pfs_growing *growing, uint64_t end)
+{
+	return growing->state == PFS_GROWING_ENDED || pfs_answer_made(growing->answer) >= end;
+}
+
+/* Takes those out of the list whose bytes are there, or all of them. */
+static struct pfs_growing_reader *take_readers(struct pfs_growing *growing, bool all)
+{
+	struct pfs_growing_reader **link, *taken = NULL;
+	PFS_LOCKED(&growing->all->lock);
+
+	for (link = &growing->readers; *link;) {
+		struct pfs_growing_reader *reader = *link;
+
+		if (!all &&
+		    !is_there(growing, PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END))) {
+			link = &reader->next;
+			continue;
+		}
+		*link = reader->next;
+		reader->next = taken;
+		reader->waits = false;
+		growing->all->counts.readers--;
+		taken = reader;
+	}
+	return taken;
+}
+
+void pfs_growing_answer_readers(struct pfs_growing *growing, bool all, int error)
+{
+	struct pfs_growing_reader *readers = take_readers(growing, all);
+
+	for (struct pfs_growing_reader *next; readers; readers = next) {
+		next = readers->next;
+		answer(readers, error);
+	}
+}
+
+/* Whether the reader is to be answered now; else he waits.  *turn: that the statement is to take,
+ * 0: none. */
+static bool ask(struct pfs_growing_reader *reader, uint64_t *turn)
+{
+	struct pfs_growing *growing = reader->growing;
+	uint64_t end = PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END);
+	bool there;
+	PFS_LOCKED(&growing->all->lock);
+
+	there = is_there(growing, end);
+	growing->read_to = PFS_MAX(growing->read_to, end);
+	*turn = 0;
+	if (growing->state == PFS_GROWING_RESTS &&
+	    pfs_answer_made(growing->answer) < growing->read_to + growing->ahead / 2) {
+		pfs_growing_wake(growing, PFS_GROWING_WAITS);
+		*turn = growing->turn = TURNS_FROM + growing->all->n_turns++;
+	}
+	if (there || reader->is_interrupted)
+		return true;
+	reader->waits = true;
+	reader->next = growing->readers;
+	growing->readers = reader;
+	growing->all->counts.readers++;
+	return false;
+}
+
+static void take_reader(const struct pfs_growing_reader *asks)
+{
+	struct pfs_growing *growing = asks->growing;
+	struct pfs_growing_reader *reader = malloc(sizeof(*reader));
+	uint64_t turn;
+
+	if (!reader) {
+		(void)pfs_respond_error(asks->req, -ENOMEM);
+		return;
+	}
+	*reader = *asks;
+	fuse_req_interrupt_func(reader->req, on_interrupt, reader);
+	if (ask(reader, &turn))
+		answer(reader, 0);
+	if (turn)
+		pfs_growing_take_turn(growing, turn);
+}
+
+void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset)
+{
+	take_reader(&(struct pfs_growing_reader){.growing = growing,
+						 .req = req,
+						 .size = size,
+						 .offset = PFS_MIN(offset, PFS_ANSWER_END - 1)});
+}
+
+void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
+			 uint64_t base)
+{
+	struct pfs_growing_reader reader = {
+		.growing = growing, .req = req, .offset = PFS_ANSWER_END, .attr = *attr};
+
+	reader.attr.st_size = (off_t)base;
+	take_reader(&reader);
+}
