@@ -1,25 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* base/clock.h - the monotonic clock, for measuring how long something took. Threads: any number of
- * callers. */
+/* base/clock.h - clocks, in nanoseconds: how long something took, and until when somebody waits.
+ * Threads: any number of callers. */
 #ifndef PFS_BASE_CLOCK_H
 #define PFS_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Returns the nanoseconds since some fixed moment; never goes backwards. */
-static inline uint64_t pfs_now_ns(void)
+#define PFS_NS_PER_S  INT64_C(1000000000)
+#define PFS_NS_PER_MS INT64_C(1000000)
+
+/* The time lies in 1677..2262, as all of clocks do. */
+static inline int64_t pfs_timespec_ns(struct timespec time)
+{
+	return time.tv_sec * PFS_NS_PER_S + time.tv_nsec;
+}
+
+/* Returns the nanoseconds that a clock says. */
+static inline int64_t pfs_clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	(void)clock_gettime(clock, &now);
+	return pfs_timespec_ns(now);
+}
+
+/* Returns the nanoseconds since some fixed moment; never goes backwards. */
+static inline uint64_t pfs_now_ns(void)
+{
+	return (uint64_t)pfs_clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Returns the milliseconds since the same moment. */
 static inline uint64_t pfs_now_ms(void)
 {
-	return pfs_now_ns() / 1000000;
+	return pfs_now_ns() / PFS_NS_PER_MS;
+}
+
+/* Returns the seconds since the same moment. */
+static inline double pfs_now_s(void)
+{
+	return (double)pfs_now_ns() / 1e9;
+}
+
+/* Returns what the clock will say in so many milliseconds: until when to wait. */
+static inline struct timespec pfs_clock_in_ms(clockid_t clock, uint64_t ms)
+{
+	int64_t ns = pfs_clock_ns(clock) + (int64_t)ms * PFS_NS_PER_MS;
+
+	return (struct timespec){.tv_sec = ns / PFS_NS_PER_S, .tv_nsec = ns % PFS_NS_PER_S};
 }
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* History as it is written: former rows, the groups that left them, and how they are forgotten. */
+#include "base/clock.h"
 #include "meta/history.h"
-
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "meta/internal.h"
 
-#define SECOND	   INT64_C(1000000000)
 #define PRUNE_ROWS 4096 /* that one group forgets */
 #define AGE_SLACK  64	/* it may be a 64th older, */
-#define CLOCK_SET  (INT64_C(1735689600) * SECOND) /* 2025: an earlier time is that of no clock that was set */
+#define CLOCK_SET                                                                                  \
+	(INT64_C(1735689600) *                                                                     \
+	 PFS_NS_PER_S)	/* 2025: an earlier time is that of no clock that was set */
 #define SIZE_SLACK 16	/* or is made a 16th less, so that it is seldom looked for what is to go */
 
 sqlite3_stmt *pfs_history_statement(const struct pfs_store *store, enum pfs_history_statement which)
@@ -110,10 +110,7 @@ void pfs_history_end(struct pfs_store *store, bool committed)
 
 int64_t pfs_history_clock(void)
 {
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_REALTIME, &time);
-	return time.tv_sec * SECOND + time.tv_nsec;
+	return pfs_clock_ns(CLOCK_REALTIME);
 }
 
 /* A clock that has not been set yet, as machines without a battery have, tells nothing of what was written by others. */

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "tools/client/ask.h"
 #include "tools/gnu/subtree.h"
 #include "tools/cmd.h"
@@ -199,7 +200,7 @@ static bool stat_above(struct pfs_ls_entry *e, const struct pfs_place *place)
 	e->nlink = attr.st_nlink;
 	e->size = attr.st_size;
 	e->blocks = attr.st_blocks;
-	e->mtime = attr.st_mtim.tv_sec * INT64_C(1000000000) + attr.st_mtim.tv_nsec;
+	e->mtime = pfs_timespec_ns(attr.st_mtim);
 	e->uid = attr.st_uid;
 	e->gid = attr.st_gid;
 	e->mode = attr.st_mode;

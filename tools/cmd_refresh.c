@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
+#include "tools/import/ignore.h"
 #include "tools/newer/from_file.h"
 #include "tools/refresh/refresh.h"
 #include "tools/refresh/sourcewatch.h"
@@ -182,14 +183,6 @@ static int resolve(const struct pfs_answered *answered, const struct request *re
 	return PFS_EXIT_OK;
 }
 
-static double seconds_since(const struct timespec *start)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)(now.tv_sec - start->tv_sec) + (double)(now.tv_nsec - start->tv_nsec) / 1e9;
-}
-
 static int print_report(struct request *request, const struct pfs_answered *answered,
 			const struct pfs_refresh_report *report, double seconds)
 {
@@ -242,10 +235,10 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 	};
 	struct pfs_refresh_report report;
 	char why[PATH_MAX] = "";
-	struct timespec start;
+	double start;
 	int error;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &start);
+	start = pfs_now_s();
 	if (request->wanted[JSON]) {
 		pfs_json_open(&request->json, NULL, '{');
 		pfs_json_open(&request->json, "entries", '[');
@@ -254,9 +247,9 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 	if (error)
 		return explain(request->reply, answered, error, why);
 	if (request->wanted[JSON])
-		end_json(request, &report, seconds_since(&start));
+		end_json(request, &report, pfs_now_s() - start);
 	else
-		error = print_report(request, answered, &report, seconds_since(&start));
+		error = print_report(request, answered, &report, pfs_now_s() - start);
 	if (error)
 		return explain(request->reply, answered, error, why);
 	return report.count[PFS_REFRESH_UNREAD] ? PFS_EXIT_NO : PFS_EXIT_OK;

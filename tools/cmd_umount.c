@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
@@ -89,20 +90,13 @@ struct wait {
 	const char *operand;
 	uint64_t device;
 	unsigned seconds; /* UINT_MAX: for ever */
-	struct timespec began;
+	uint64_t began_ms;
 };
-
-static int64_t waited_ms(const struct wait *wait)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (now.tv_sec - wait->began.tv_sec) * 1000 + (now.tv_nsec - wait->began.tv_nsec) / 1000000;
-}
 
 static bool is_over(const struct wait *wait)
 {
-	return wait->seconds != UINT_MAX && waited_ms(wait) >= (int64_t)wait->seconds * 1000;
+	return wait->seconds != UINT_MAX &&
+	       pfs_now_ms() - wait->began_ms >= UINT64_C(1000) * wait->seconds;
 }
 
 /* Until the daemon exits.  What it waits for is said once it has taken a moment, and again when that is
@@ -120,7 +114,7 @@ static int await_exit(int daemon, const struct wait *wait)
 					    "%s: unmounted here, but its daemon still runs: %s; the store "
 					    "stays in use until then",
 					    wait->operand, why);
-		if (strcmp(why, said) != 0 && waited_ms(wait) >= SAY_MS) {
+		if (strcmp(why, said) != 0 && pfs_now_ms() - wait->began_ms >= SAY_MS) {
 			pfs_cmd_say("umount", "%s: unmounted here; waiting: %s", wait->operand, why);
 			(void)snprintf(said, sizeof(said), "%s", why);
 		}
@@ -149,7 +143,7 @@ static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool
 	char why[PHRASE_MAX];
 
 	wait->device = pfs_holder_device(mount->mountpoint);
-	(void)clock_gettime(CLOCK_MONOTONIC, &wait->began);
+	wait->began_ms = pfs_now_ms();
 
 	if (error && error != -ENOTCONN)
 		return pfs_cmd_fail("umount",

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/content/original_impl.h"
 #include "meta/birthmark.h"
 
@@ -113,11 +114,7 @@ static bool is_all_current(const struct pfs_folder *folder)
 /* Timestamps are as coarse as the clock that the kernel looks at for them, some milliseconds. */
 static bool is_settled(const struct timespec *ctime)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (now.tv_sec - ctime->tv_sec) * INT64_C(1000000000) + now.tv_nsec - ctime->tv_nsec >
-	       SETTLED_NS;
+	return pfs_clock_ns(CLOCK_REALTIME) - pfs_timespec_ns(*ctime) > SETTLED_NS;
 }
 
 /* What the store says of the folder; -ENOENT: nothing. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "fs/image/hold.h"
-
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "fs/tree/tree_impl.h"
+
+#define TICKS CLOCK_MONOTONIC_COARSE /* since the others take longer than many a hold */
 
 #ifdef PFS_VERIFY
 static _Atomic bool counts_cpu = true;
@@ -37,23 +38,6 @@ void pfs_hold_destroy(struct pfs_tree *tree)
 	(void)pthread_mutex_destroy(&tree->lock.mutex);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-/* The tick's clock, since the others take longer than many a hold. */
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
 {
 	if (tree->image.copy)
@@ -61,8 +45,10 @@ static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
 	held.tree = tree;
 	held.by = by;
 	held.is_write = is_write;
-	held.cpu_ns = atomic_load_explicit(&counts_cpu, memory_order_relaxed) ? cpu_ns() : 0;
-	held.ns = now_ns();
+	held.cpu_ns = atomic_load_explicit(&counts_cpu, memory_order_relaxed)
+			      ? (uint64_t)pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID)
+			      : 0;
+	held.ns = (uint64_t)pfs_clock_ns(TICKS);
 }
 
 static void keep_longest(struct pfs_tree_lock *lock, uint64_t ns, uint64_t cpu)
@@ -105,8 +91,8 @@ void pfs_hold_end(struct pfs_tree *tree)
 		(void)pthread_rwlock_unlock(&lock->rw);
 		return;
 	}
-	ns = now_ns() - held.ns;
-	cpu = held.cpu_ns ? cpu_ns() - held.cpu_ns : 0;
+	ns = (uint64_t)pfs_clock_ns(TICKS) - held.ns;
+	cpu = held.cpu_ns ? (uint64_t)pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns : 0;
 	held.tree = NULL;
 	(void)pthread_rwlock_unlock(&lock->rw);
 	if (ns > atomic_load_explicit(&lock->ns[held.is_write], memory_order_relaxed) ||

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "fs/image/hold.h"
 #include "fs/image/imagefile.h"
@@ -18,17 +19,6 @@
 #define RETRY_MS  1000u
 #define IDLE_MS	  60000u
 #define MANY	  64u /* one of so many nodes has changed: opening is to be shorter than bringing them up to date */
-
-static void deadline_in(struct timespec *deadline, unsigned ms)
-{
-	(void)clock_gettime(CLOCK_MONOTONIC, deadline);
-	deadline->tv_sec += ms / 1000;
-	deadline->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (deadline->tv_nsec >= 1000000000) {
-		deadline->tv_nsec -= 1000000000;
-		deadline->tv_sec++;
-	}
-}
 
 static bool is_dirty(const struct pfs_journal *journal)
 {
@@ -62,11 +52,12 @@ static bool is_outdated(struct pfs_tree *tree)
 static void rest(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
+	const struct timespec deadline = pfs_clock_in_ms(
+		CLOCK_MONOTONIC,
+		tree->options.image_idle_ms ? tree->options.image_idle_ms : IDLE_MS);
 	bool outdated = is_outdated(tree);
-	struct timespec deadline;
 	PFS_LOCKED(&journal->lock);
 
-	deadline_in(&deadline, tree->options.image_idle_ms ? tree->options.image_idle_ms : IDLE_MS);
 	while (!is_due(tree) && !is_dirty(journal)) {
 		if (!outdated) {
 			(void)pthread_cond_wait(&journal->wake, &journal->lock);
@@ -89,7 +80,7 @@ static bool wait_until_due(struct pfs_tree *tree)
 
 	rest(tree);
 	PFS_LOCKED(&journal->lock);
-	deadline_in(&deadline, commit_ms);
+	deadline = pfs_clock_in_ms(CLOCK_MONOTONIC, commit_ms);
 	while (!is_due(tree))
 		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
 			break;
@@ -99,10 +90,10 @@ static bool wait_until_due(struct pfs_tree *tree)
 static void wait_to_retry(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
-	struct timespec deadline;
+	const struct timespec deadline = pfs_clock_in_ms(
+		CLOCK_MONOTONIC, tree->options.retry_ms ? tree->options.retry_ms : RETRY_MS);
 	PFS_LOCKED(&journal->lock);
 
-	deadline_in(&deadline, tree->options.retry_ms ? tree->options.retry_ms : RETRY_MS);
 	while (!journal->stop)
 		if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT)
 			break;

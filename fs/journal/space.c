@@ -2,6 +2,7 @@
 /* Will it fit?  What is pending goes through the log into the file, so that room for both must be
  * there: the log's in any case, the file's as far as it is not empty inside.  The file never takes the
  * log's last room: else nothing could be written into what is removed from a full store. */
+#include "base/clock.h"
 #include "fs/journal/journal_impl.h"
 
 #include "base/checked.h"
@@ -17,18 +18,12 @@
 
 #define LOG_SMALL (UINT64_C(1) << 16)
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
-}
-
 void pfs_space_refresh(struct pfs_tree *tree, bool always)
 {
 	struct pfs_space *space = &tree->journal->space;
-	int64_t now = now_ms(), seen = atomic_load(&space->seen_ms);
+	int64_t now = pfs_clock_ns(CLOCK_MONOTONIC_COARSE) / PFS_NS_PER_MS +
+		      1; /* 0: it was not looked at */
+	int64_t seen = atomic_load(&space->seen_ms);
 	struct pfs_store_space store;
 
 	if (!always && seen && now - seen < FRESH_MS)

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
 #include "fs/mount/access.h"
-
-#include <time.h>
 
 #include "base/cleanup.h"
 #include "base/err.h"
 
-#define NS_IN_MS INT64_C(1000000)
-
 /* In which the second request must come; what is older is of somebody who was refused. */
-#define AGAIN_NS (10000 * NS_IN_MS)
-
-/* Never 0. */
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 * NS_IN_MS + now.tv_nsec + 1;
-}
+#define AGAIN_NS (10000 * PFS_NS_PER_MS)
 
 void pfs_access_init(struct pfs_access *access)
 {
@@ -37,14 +25,14 @@ static size_t bucket(uint64_t ino)
 
 void pfs_access_changed(struct pfs_access *access, uint64_t ino)
 {
-	atomic_store(&access->changed_ns[bucket(ino)], now_ns());
+	atomic_store(&access->changed_ns[bucket(ino)], (int64_t)pfs_now_ns());
 }
 
 bool pfs_access_changed_within(const struct pfs_access *access, uint64_t ino, int64_t ms)
 {
 	int64_t changed = atomic_load(&access->changed_ns[bucket(ino)]);
 
-	return changed && now_ns() - changed < ms * NS_IN_MS;
+	return changed && (int64_t)pfs_now_ns() - changed < ms * PFS_NS_PER_MS;
 }
 
 /* By owner and mode alone.  Which other groups a caller is in is not known here, so those who are
@@ -65,7 +53,8 @@ static bool is_granted(const struct stat *attr, unsigned want, uid_t uid, gid_t 
  * the first. */
 static bool is_second(struct pfs_access *access, pid_t pid, uint64_t ino)
 {
-	int64_t now = now_ns(), changed = atomic_load(&access->changed_ns[bucket(ino)]);
+	int64_t now = (int64_t)pfs_now_ns(),
+		changed = atomic_load(&access->changed_ns[bucket(ino)]);
 	unsigned i;
 	PFS_LOCKED(&access->lock);
 

@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 
-#define SPARE_SECONDS 10 /* after which a thread without work ends */
+#define SPARE_MS      10000 /* after which a thread without work ends */
+#define JOIN_MS	      2	    /* after which a thread that ends is woken again */
 #define TICK_MS	      10 /* a request that takes longer than one to two ticks has its thread replaced */
 #define QUIET_TICKS   100     /* without a request the monitor stops ticking */
 #define WAKE_SIGNAL   SIGUSR1 /* interrupts a receiver */
@@ -207,13 +209,11 @@ static void wait_as_spare(struct worker *worker)
 {
 	struct pfs_dispatch *dispatch = worker->dispatch;
 	struct worker **link = &dispatch->spares;
-	struct timespec end;
+	const struct timespec end = pfs_clock_in_ms(CLOCK_MONOTONIC, SPARE_MS);
 	int error = 0;
 
 	worker->next_spare = dispatch->spares;
 	dispatch->spares = worker;
-	(void)clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += SPARE_SECONDS;
 	while (!worker->has_place && !dispatch->stopping && !error)
 		error = pthread_cond_timedwait(&worker->chosen, &dispatch->lock, &end);
 	if (worker->has_place)
@@ -324,14 +324,8 @@ static void *monitor_main(void *arg)
 
 	PFS_LOCKED(&dispatch->lock);
 	while (!dispatch->stopping) {
-		struct timespec tick;
+		const struct timespec tick = pfs_clock_in_ms(CLOCK_MONOTONIC, TICK_MS);
 
-		(void)clock_gettime(CLOCK_MONOTONIC, &tick);
-		tick.tv_nsec += TICK_MS * 1000000L;
-		if (tick.tv_nsec >= 1000000000L) {
-			tick.tv_nsec -= 1000000000L;
-			tick.tv_sec++;
-		}
 		(void)pthread_cond_timedwait(&dispatch->unpark, &dispatch->lock, &tick);
 		quiet = look(dispatch) ? 0 : quiet + 1;
 		if (quiet >= QUIET_TICKS)
@@ -406,12 +400,7 @@ static void join(struct worker *worker)
 		/* A signal that comes just before the worker waits is lost: so again and again. */
 		if (atomic_load(&worker->state) == RECEIVING)
 			(void)pthread_kill(worker->thread, WAKE_SIGNAL);
-		(void)clock_gettime(CLOCK_REALTIME, &end);
-		end.tv_nsec += 2000000;
-		if (end.tv_nsec >= 1000000000L) {
-			end.tv_nsec -= 1000000000L;
-			end.tv_sec++;
-		}
+		end = pfs_clock_in_ms(CLOCK_REALTIME, JOIN_MS);
 		if (pthread_timedjoin_np(worker->thread, NULL, &end) != ETIMEDOUT)
 			return;
 	}

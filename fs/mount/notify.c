@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #define BUCKETS 8192
@@ -37,22 +38,6 @@ struct pfs_notifier {
 	bool stopping;		      /* protected by lock */
 };
 
-static struct timespec time_in(long ms)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_nsec += ms * 1000000L;
-	time.tv_sec += time.tv_nsec / 1000000000L;
-	time.tv_nsec %= 1000000000L;
-	return time;
-}
-
-static bool is_before(struct timespec a, struct timespec b)
-{
-	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
-}
-
 /* ---- the queue; with the lock ---- */
 
 static struct notice **find(struct pfs_notifier *notifier, uint64_t ino)
@@ -66,7 +51,7 @@ static struct notice **find(struct pfs_notifier *notifier, uint64_t ino)
 
 static void append(struct pfs_notifier *notifier, struct notice *notice)
 {
-	notice->due = time_in(PFS_NOTICE_DELAY_MS);
+	notice->due = pfs_clock_in_ms(CLOCK_MONOTONIC, PFS_NOTICE_DELAY_MS);
 	notice->next = NULL;
 	notice->link = notifier->last;
 	*notifier->last = notice;
@@ -120,7 +105,8 @@ static struct notice *take(struct pfs_notifier *notifier)
 		first = notifier->first;
 		if (!first) {
 			(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
-		} else if (!notifier->hurry && is_before(time_in(0), first->due)) {
+		} else if (!notifier->hurry &&
+			   (int64_t)pfs_now_ns() < pfs_timespec_ns(first->due)) {
 			due = first->due; /* it may be postponed meanwhile */
 			(void)pthread_cond_timedwait(&notifier->pushed, &notifier->lock, &due);
 		} else {

@@ -3,9 +3,9 @@
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/pool.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
@@ -80,14 +80,6 @@ static void work_shifted(void *context, size_t from, size_t to)
 	shifted->work(shifted->context, shifted->from + from, shifted->from + to);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 static int look_of(void *watch)
 {
 	return pfs_scan_look(watch);
@@ -111,11 +103,11 @@ int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
 
 	for (size_t from = 0; from < n; from += run) {
 		struct shifted shifted = {.work = work, .context = context, .from = from};
-		int64_t began = now_ns(), took;
+		uint64_t began = pfs_now_ns(), took;
 
 		run = PFS_MIN(n - from, pieces * grain);
 		pfs_scan_run(tree, run, grain, work_shifted, &shifted);
-		took = now_ns() - began;
+		took = pfs_now_ns() - began;
 		PFS_TRY(pfs_scan_look(watch));
 		if (took > RUN_NS)
 			pieces = PFS_MAX(pieces / 2, 1);

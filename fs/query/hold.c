@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tree as a statement sees it: when it is held, let go, and found to have changed. */
+#include "base/clock.h"
 #include "fs/query/internal.h"
 
 #include "fs/image/hold.h"
@@ -10,38 +11,28 @@
 int pfs_query_tick(void *user)
 {
 	struct pfs_query *query = user;
-	const struct timespec *deadline = &query->deadline;
-	struct timespec now;
+	int64_t now;
 
 	if (query->stop)
 		return 1;
 	/* it goes on every few milliseconds; who asks is looked after no more often */
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	if (now.tv_nsec == query->looked)
+	now = pfs_clock_ns(CLOCK_MONOTONIC_COARSE);
+	if (now == query->ticked_ns)
 		return query->late;
-	query->looked = now.tv_nsec;
+	query->ticked_ns = now;
 	if (query->gone && query->gone(query->gone_arg))
 		query->stop = true;
 	if (pfs_query_is_lost(query))
 		return 1;
 	if (query->stop)
 		return 1;
-	if (!deadline->tv_sec && !deadline->tv_nsec)
+	if (!query->deadline_ns)
 		return 0;
-	query->late = now.tv_sec > deadline->tv_sec ||
-		      (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
+	query->late = now >= query->deadline_ns;
 	return query->late;
 }
 
 /* ---- the tree as a statement sees it ---- */
-
-static int64_t coarse_ms(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
 
 static uint64_t lock_tree(const struct pfs_query *query)
 {
@@ -51,7 +42,7 @@ static uint64_t lock_tree(const struct pfs_query *query)
 int pfs_query_look(void *arg)
 {
 	struct pfs_query *query = arg;
-	int64_t now = coarse_ms();
+	int64_t now = pfs_clock_ns(CLOCK_MONOTONIC_COARSE) / PFS_NS_PER_MS;
 
 	if (now == query->looked_ms)
 		return 0;
@@ -63,13 +54,14 @@ int pfs_query_look(void *arg)
 	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
 		return -EAGAIN;
-	query->held_ms = coarse_ms();
+	query->held_ms = pfs_clock_ns(CLOCK_MONOTONIC_COARSE) / PFS_NS_PER_MS;
 	return 0;
 }
 
 bool pfs_query_holds_long(const struct pfs_query *query)
 {
-	return query->holds == 1 && !query->frozen && coarse_ms() - query->held_ms >= HELD_MS &&
+	return query->holds == 1 && !query->frozen &&
+	       pfs_clock_ns(CLOCK_MONOTONIC_COARSE) / PFS_NS_PER_MS - query->held_ms >= HELD_MS &&
 	       pfs_hold_is_wanted(query->tree);
 }
 
@@ -103,7 +95,7 @@ int pfs_query_hold(struct pfs_query *query)
 		}
 		query->epoch = epoch;
 		query->bound = true;
-		query->held_ms = coarse_ms();
+		query->held_ms = pfs_clock_ns(CLOCK_MONOTONIC_COARSE) / PFS_NS_PER_MS;
 	}
 	query->holds++;
 	return 0;

@@ -173,8 +173,8 @@ struct pfs_query {
 	char why[256];		/* they cannot be changed so */
 	struct pfs_account *account; /* what SQLite has for it, and the buffers of scans */
 	struct pfs_query *before, *after; /* of those that run; protected by queries->lock */
-	long looked;		       /* at the clock last, nanoseconds of a second */
-	struct timespec deadline;      /* zero: none */
+	int64_t ticked_ns;   /* the coarse clock, when it was asked last whether to go on */
+	int64_t deadline_ns; /* by that clock; 0: none */
 	bool explains;
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;

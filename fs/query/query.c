@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/image/imagefile.h"
 #include "fs/query/times/timed.h"
 #include "fs/nodes/relation.h"
@@ -32,21 +33,6 @@ static int cause_of(const struct pfs_query *query, int error)
 	if (error != -EINTR && error != -ENOMEM)
 		return error;
 	return query->late ? -ETIMEDOUT : query->stop ? -EINTR : error;
-}
-
-static void set_deadline(struct pfs_query *query, unsigned ms)
-{
-	struct timespec *deadline = &query->deadline;
-
-	if (!ms)
-		return;
-	(void)clock_gettime(CLOCK_MONOTONIC_COARSE, deadline);
-	deadline->tv_sec += ms / 1000;
-	deadline->tv_nsec += (long)(ms % 1000) * 1000000;
-	if (deadline->tv_nsec >= 1000000000) {
-		deadline->tv_nsec -= 1000000000;
-		deadline->tv_sec++;
-	}
 }
 
 /* What the statement is about must be there, and to be seen: whoever is in a directory that he was
@@ -381,7 +367,9 @@ int pfs_query_start(struct pfs_query **out, struct pfs_queries *queries,
 	query->gone = scope->gone;
 	query->gone_arg = scope->gone_arg;
 	query->watch = (struct pfs_scan_watch){&query->stop, pfs_query_look, query};
-	set_deadline(query, scope->time_limit_ms);
+	if (scope->time_limit_ms)
+		query->deadline_ns =
+			pfs_clock_ns(CLOCK_MONOTONIC_COARSE) + scope->time_limit_ms * PFS_NS_PER_MS;
 	code = prepare(query, scope, sql, len, &problem);
 	if (!code && !query->ended)
 		code = change(query, &problem);
@@ -564,16 +552,8 @@ void pfs_query_rests(struct pfs_query *query)
 
 void pfs_query_rested(struct pfs_query *query, uint64_t ns)
 {
-	struct timespec *deadline = &query->deadline;
-
-	if (!deadline->tv_sec && !deadline->tv_nsec)
-		return;
-	deadline->tv_sec += (time_t)(ns / 1000000000);
-	deadline->tv_nsec += (long)(ns % 1000000000);
-	if (deadline->tv_nsec >= 1000000000) {
-		deadline->tv_nsec -= 1000000000;
-		deadline->tv_sec++;
-	}
+	if (query->deadline_ns)
+		query->deadline_ns += (int64_t)ns;
 }
 
 uint64_t pfs_query_changes(const struct pfs_query *query)

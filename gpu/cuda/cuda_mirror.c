@@ -10,11 +10,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/lazy.h"
 #include "gpu/cuda/cuda_operators.h"
 
 #define NEVER	   UINT64_MAX
-#define WAIT_NS	   20000000 /* for leases of an older state */
+#define WAIT_MS	   20	    /* for leases of an older state */
 #define SLACK	   64u	    /* bytes that kernels may read past the end */
 #define FILL_WORDS 65536u
 
@@ -226,14 +227,8 @@ static int refresh(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_a
 static int wait_for(struct pfs_cuda_operators *o, const struct pfs_mirror *m,
 		    const struct pfs_array *a)
 {
-	struct timespec until;
+	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, WAIT_MS);
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WAIT_NS;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
 	while (m->busy || (m->leases && !is_current(m, a))) {
 		if (m->busy) /* an upload ends by itself */
 			(void)pthread_cond_wait(&o->changed, &o->lock);

@@ -4,10 +4,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "gpu/host/sets.h"
 #include "gpu/probe_impl.h"
 
@@ -313,14 +313,6 @@ static void copy_piece(void *context, size_t from, size_t to)
 	memcpy(copy->to + from, copy->from + from, to - from);
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int probe_copy(struct pfs_host *host, double *seconds)
 {
 	char *memory PFS_FREE = malloc(2 * PROBE_SIZE);
@@ -331,9 +323,9 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 		return -ENOMEM;
 	copy = (struct copy){.to = memory, .from = memory + PROBE_SIZE};
 	memset(memory, 1, 2 * PROBE_SIZE);
-	start = now();
+	start = pfs_now_s();
 	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
-	*seconds = now() - start;
+	*seconds = pfs_now_s() - start;
 	return 0;
 }
 
@@ -346,7 +338,7 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 	int rc = 0;
 
 	host_describe(b, &info);
-	start = now();
+	start = pfs_now_s();
 	switch (what) {
 	case PFS_PROBE_COPY:
 		*bytes = 2 * PROBE_SIZE;
@@ -363,7 +355,7 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 		rc = pfs_code_tiles_build(&host->codes, host->columns);
 		break;
 	}
-	*seconds = now() - start;
+	*seconds = pfs_now_s() - start;
 	return rc;
 }
 

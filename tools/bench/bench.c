@@ -12,23 +12,18 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 extern char **environ;
 
 double pfs_bench_now(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return pfs_now_s();
 }
 
 double pfs_bench_cpu(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return (double)pfs_clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
 const char *pfs_bench_primefs(void)

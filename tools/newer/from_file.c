@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "meta/store.h"
 #include "tools/client/ready.h"
 #include "tools/import/import.h"
@@ -187,14 +187,6 @@ static void report(struct job *job, const struct pfs_from_lists *from, double se
 
 /* ---- the whole ---- */
 
-static double now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static int take(struct job *job, const struct pfs_from_lists *from)
 {
 	char why[512] = "";
@@ -234,7 +226,7 @@ static int compare_and_take(struct job *job, double begun)
 	if (!job->file->dry_run)
 		status = take(job, from);
 	if (!status && !pfs_from_tell(from, tell, job))
-		report(job, from, now() - begun);
+		report(job, from, pfs_now_s() - begun);
 	pfs_from_close(from);
 	return pfs_cmd_flush(VERB, status);
 }
@@ -243,7 +235,7 @@ int pfs_refresh_from(const struct pfs_from_file *file)
 {
 	struct job job = {.file = file};
 	char folder[PATH_MAX];
-	double begun = now();
+	double begun = pfs_now_s();
 	int status;
 
 	if (file->folders)

@@ -248,20 +248,6 @@ static int refresh_all(struct pfs_sourcewatch *watch)
 
 /* ---- the thread that refreshes ---- */
 
-static struct timespec after_ms(unsigned ms)
-{
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	return until;
-}
-
 struct news {
 	bool lost, failed, limited;
 };
@@ -290,7 +276,7 @@ static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
 static bool wait_for_news(struct pfs_sourcewatch *watch, int error)
 {
 	unsigned pause_ms = pause_of(watch, error);
-	const struct timespec until = after_ms(pause_ms);
+	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, pause_ms);
 	PFS_LOCKED(&watch->lock);
 
 	while (!(error ? atomic_load(&watch->stop) : pfs_sourcewatch_has_news(watch))) {
@@ -312,7 +298,7 @@ static void wait_for_quiet(struct pfs_sourcewatch *watch)
 	       now < begun + BURST_MS * UINT64_C(1000000) &&
 	       (now < begun + QUIET_MS * UINT64_C(1000000) ||
 		now < watch->heard_ns + QUIET_MS * UINT64_C(1000000))) {
-		const struct timespec until = after_ms(QUIET_MS);
+		const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, QUIET_MS);
 
 		(void)pthread_cond_timedwait(&watch->wake, &watch->lock, &until);
 		now = pfs_now_ns();

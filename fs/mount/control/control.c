@@ -32,7 +32,7 @@
 
 #define STATUS_FAILURE	3     /* as the commands exit */
 #define REQUEST_WAIT_MS 10000 /* for a client to say what it wants */
-#define PLACE_WAIT_S	1     /* for one of too many to be through */
+#define PLACE_WAIT_MS	1000  /* for one of too many to be through */
 
 struct client {
 	struct pfs_reply reply; /* first: replies are clients */
@@ -298,13 +298,11 @@ static struct client *find_place(struct pfs_control *control)
 /* -EBUSY: there are as many as may be. */
 static int start_client(struct pfs_control *control, int fd)
 {
-	struct timespec end;
+	const struct timespec end = pfs_clock_in_ms(CLOCK_REALTIME, PLACE_WAIT_MS);
 	struct client *client;
 	int error = 0;
 
 	PFS_LOCKED(&control->lock);
-	(void)clock_gettime(CLOCK_REALTIME, &end);
-	end.tv_sec += PLACE_WAIT_S;
 	while (!(client = find_place(control)) && !error)
 		error = pthread_cond_timedwait(&control->through, &control->lock, &end);
 	if (!client)

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "fs/nodes/fields.h"
 
 #define NANOSECONDS INT64_C(1000000000)
@@ -335,10 +336,7 @@ bool pfs_time_read(int64_t *nanoseconds, const char *text, size_t len, int64_t n
 
 int64_t pfs_time_now(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * NANOSECONDS + now.tv_nsec;
+	return pfs_clock_ns(CLOCK_REALTIME);
 }
 
 bool pfs_time_is_column(const char *name, size_t len)
