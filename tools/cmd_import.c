@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/log.h"
+#include "tools/import/ignore.h"
 #include "tools/import/import.h"
 #include "tools/import/import_columns.h"
 #include "tools/import/import_recognise.h"
@@ -271,17 +273,9 @@ static int report_all(struct pfs_import *import, double seconds)
 					       : PFS_EXIT_OK);
 }
 
-static double now(void)
-{
-	struct timespec time;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 int pfs_import_run(struct pfs_import *import)
 {
-	double start = now();
+	double start = pfs_now_s();
 	int error, status;
 
 	pfs_log_open(PFS_LOG_NOTHING, false);
@@ -291,7 +285,7 @@ int pfs_import_run(struct pfs_import *import)
 		import->options.skip = import->options.format->skips;
 	error = build_all(import);
 	pfs_progress_clear(&import->progress);
-	status = error ? say_error(import, error) : report_all(import, now() - start);
+	status = error ? say_error(import, error) : report_all(import, pfs_now_s() - start);
 	if (import->options.format->close)
 		import->options.format->close(import);
 	pfs_build_close(import->build);
@@ -458,7 +452,7 @@ static void take_option(struct pfs_cmd_args *args, struct pfs_import_options *op
 	else if (option == ONE_FILE_SYSTEM || option == CROSS_MOUNTS)
 		options->cross_mounts = option == CROSS_MOUNTS;
 	else if (option >= EXCLUDE && option <= GITIGNORE)
-		choose_left_out(args, &options->leaving_out, option);
+		choose_left_out(args, options->leaving_out, option);
 	else if (option == NUL_ENDED)
 		options->nul_ended = true;
 	else if (option == MODE)
@@ -503,7 +497,10 @@ static int open_source(struct pfs_import *import)
 
 int pfs_cmd_import(int argc, char **argv)
 {
-	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}, .guarded = true};
+	struct pfs_leaving_out leaving_out = {.given = false};
+	struct pfs_import import = {.options = {.leaving_out = &leaving_out},
+				    .input = {.fd = -1, .kept_fd = -1},
+				    .guarded = true};
 	struct pfs_cmd_args args;
 	int option, status;
 
@@ -526,6 +523,6 @@ int pfs_cmd_import(int argc, char **argv)
 	if (!status)
 		status = pfs_import_run(&import);
 	pfs_input_close(&import.input);
-	pfs_ignore_finish(&import.options.leaving_out.rules);
+	pfs_ignore_finish(&leaving_out.rules);
 	return status;
 }

@@ -18,7 +18,9 @@
 
 #include "base/err.h"
 #include "meta/store.h"
-#include "tools/import/ignore.h"
+
+struct pfs_ignore;
+struct pfs_leaving_out;
 
 struct pfs_crawl;
 

@@ -15,11 +15,7 @@
 #define PFS_CRAWL_VALUE_SIZE 65536
 #define PFS_CRAWL_DIR_SIZE   65536
 
-/* What a .gitignore file says. */
-struct pfs_crawl_rules {
-	struct pfs_crawl_rules *next;
-	struct pfs_ignore ignore;
-};
+struct pfs_crawl_rules; /* crawl_rules.c */
 
 struct pfs_crawl {
 	struct pfs_crawl_options options;

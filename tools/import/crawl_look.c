@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "tools/import/crawl_impl.h"
+#include "tools/import/ignore.h"
 
 struct pfs_crawl_look {
 	struct pfs_crawl crawl;

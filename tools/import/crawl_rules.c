@@ -5,6 +5,13 @@
 
 #include "base/checked.h"
 #include "tools/import/crawl_impl.h"
+#include "tools/import/ignore.h"
+
+/* What a .gitignore file says. */
+struct pfs_crawl_rules {
+	struct pfs_crawl_rules *next;
+	struct pfs_ignore ignore;
+};
 
 #define GITIGNORE ".gitignore"
 
@@ -46,7 +53,7 @@ bool pfs_crawl_leaves_out(const struct pfs_crawl_thread *thread, const char *nam
 	const struct pfs_leaving_out *leaving_out = thread->crawl->options.leaving_out;
 	const struct pfs_crawl_dir *dir = thread->dir;
 
-	if (!leaving_out || !leaving_out->given)
+	if (!pfs_leaving_out_given(leaving_out))
 		return false;
 	return (thread->tag_only && strcmp(name, PFS_CACHE_TAG) != 0) ||
 	       pfs_ignores(&leaving_out->rules, dir->path, dir->path_len, name, directory) ||

@@ -49,6 +49,11 @@ struct pfs_leaving_out {
 	bool given;		 /* any of these */
 };
 
+static inline bool pfs_leaving_out_given(const struct pfs_leaving_out *leaving_out)
+{
+	return leaving_out && leaving_out->given;
+}
+
 /* Make a text of it, which the caller frees, for a store to keep: a line that names the other two,
  * then a rule a line. Reading it adds to what is there, and sets `given`. -ENOMEM. */
 PFS_MUST_CHECK int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text, size_t *size);

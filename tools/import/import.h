@@ -19,7 +19,6 @@
 #include "fs/build/build.h"
 #include "tools/cmd.h"
 #include "base/input.h"
-#include "tools/import/ignore.h"
 
 enum pfs_import_content {
 	PFS_CONTENT_LINK,
@@ -41,6 +40,8 @@ struct pfs_import_format {
 extern const struct pfs_import_format pfs_import_dir, pfs_import_paths, pfs_import_csv,
 	pfs_import_tar;
 
+struct pfs_leaving_out;
+
 struct pfs_import_options {
 	const char *source, *store;
 	const struct pfs_import_format *format; /* NULL: recognised */
@@ -48,7 +49,7 @@ struct pfs_import_options {
 	enum pfs_import_content content; /* dir */
 	bool content_given;
 	bool cross_mounts; /* dir */
-	struct pfs_leaving_out leaving_out; /* dir */
+	struct pfs_leaving_out *leaving_out; /* dir; NULL, or not given: nothing is left out */
 	bool nul_ended;	/* paths */
 	const char *columns; /* paths */
 	const char *path_column, *id_column, *parent_column, *name_column; /* csv */

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/csv.h"
+#include "tools/import/ignore.h"
 #include "tools/import/import.h"
 #include "tools/import/import_columns.h"
 
@@ -82,7 +83,7 @@ int pfs_import_check_uses(const struct pfs_import_options *options)
 	} uses[] = {
 		{options->content_given, &pfs_import_dir, "content"},
 		{options->cross_mounts, &pfs_import_dir, "cross-mounts"},
-		{options->leaving_out.given, &pfs_import_dir, "exclude"},
+		{pfs_leaving_out_given(options->leaving_out), &pfs_import_dir, "exclude"},
 		{options->nul_ended, &pfs_import_paths, "null"},
 		{options->path_column != NULL, &pfs_import_csv, "path"},
 		{options->id_column != NULL, &pfs_import_csv, "id"},

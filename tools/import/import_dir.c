@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "fs/content/follow.h"
 #include "tools/import/crawl.h"
+#include "tools/import/ignore.h"
 #include "tools/import/import.h"
 #include "tools/import/import_attrs.h"
 
@@ -285,7 +286,7 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	entry->node = PFS_BUILD_ROOT;
 	entry->dir->node = PFS_BUILD_ROOT;
 	if (!pfs_import_root_stored(import)) {
-		if (import->options.leaving_out.given)
+		if (pfs_leaving_out_given(import->options.leaving_out))
 			pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
 		import->report.narrowed += entry->narrowed;
@@ -437,7 +438,7 @@ static int open_dir(struct pfs_import *import)
 	const struct pfs_crawl_options options = {
 		.root = import->options.source,
 		.cross_mounts = import->options.cross_mounts,
-		.leaving_out = &import->options.leaving_out,
+		.leaving_out = import->options.leaving_out,
 		.content = import->options.content == PFS_CONTENT_COPY,
 		.marks = import->options.content == PFS_CONTENT_LINK,
 		.store = import->options.store,
@@ -519,7 +520,7 @@ static int put_left_out(struct pfs_import *import, uint64_t prime)
 	struct pfs_attr_record attr = {
 		.name = PFS_LEFT_OUT, .name_len = sizeof(PFS_LEFT_OUT) - 1, .type = PFS_ATTR_TEXT};
 
-	PFS_TRY(pfs_leaving_out_write(&import->options.leaving_out, &text, &size));
+	PFS_TRY(pfs_leaving_out_write(import->options.leaving_out, &text, &size));
 	if (size > PFS_ATTR_VALUE_MAX)
 		return pfs_import_fail(import,
 				       "the rules to leave something out have %zu bytes; a store keeps at most %u",
@@ -533,7 +534,7 @@ static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct dir *dir = import->state;
 
-	if (node == PFS_BUILD_ROOT && import->options.leaving_out.given)
+	if (node == PFS_BUILD_ROOT && pfs_leaving_out_given(import->options.leaving_out))
 		PFS_TRY(put_left_out(import, prime));
 
 	if (node < dir->n_originals && dir->originals[node].ino)

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tools/import/ignore.h"
 #include "tools/refresh/refresh_impl.h"
 
 /* ---- where a root is in the store ---- */

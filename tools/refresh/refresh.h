@@ -17,7 +17,8 @@
 
 #include "base/err.h"
 #include "fs/tree/tree.h"
-#include "tools/import/ignore.h"
+
+struct pfs_leaving_out;
 
 enum pfs_refresh_event {
 	PFS_REFRESH_ADDED,

@@ -8,6 +8,7 @@
 #include "fs/content/follow.h"
 #include "fs/image/byprime.h"
 #include "tools/import/crawl_look.h"
+#include "tools/import/ignore.h"
 #include "tools/refresh/refresh.h"
 
 /* A directory of the source, and of the store. */
