@@ -354,7 +354,7 @@ static void free_handle(struct pfs_handle *handle)
 	free(handle);
 }
 
-int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call)
+static int create_handle(struct pfs_handle **out, const struct pfs_call *call)
 {
 	const struct pfs_query_scope *scope = &call->scope;
 	struct pfs_handle *handle = calloc(1, sizeof(*handle));
@@ -392,14 +392,6 @@ void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call)
 	call->scope.gid = handle->gid;
 	call->scope.groups = handle->groups;
 	call->scope.n_groups = handle->n_groups;
-}
-
-void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
-{
-	PFS_LOCKED(&virtuals->lock);
-	handle->next = handle->virtual->handles;
-	handle->virtual->handles = handle;
-	handle->shown = true;
 }
 
 static uint64_t find_link(const struct pfs_virtual_names *links, const char *name)
@@ -455,6 +447,28 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 	reap(virtuals, handle->virtual);
 	(void)pthread_mutex_unlock(&virtuals->lock);
 	free_handle(handle);
+}
+
+int pfs_handle_open(struct pfs_handle **out, struct pfs_call *call, int flags,
+		    int (*fill)(struct pfs_call *call, struct pfs_handle *handle, int flags))
+{
+	struct pfs_virtuals *virtuals = call->mount->virtuals;
+	struct pfs_handle *handle;
+	int error;
+
+	*out = NULL;
+	PFS_TRY(create_handle(&handle, call));
+	error = fill(call, handle, flags);
+	if (error) {
+		pfs_handle_close(virtuals, handle);
+		return error;
+	}
+	*out = handle;
+	PFS_LOCKED(&virtuals->lock);
+	handle->next = handle->virtual->handles;
+	handle->virtual->handles = handle;
+	handle->shown = true;
+	return 0;
 }
 
 void pfs_handle_replace(struct pfs_handle *handle, struct pfs_answer *answer,

@@ -184,10 +184,11 @@ struct pfs_handle {
 	struct pfs_virtual_names names;	    /* a directory's */
 };
 
-/* Makes a handle of the call's node; pfs_handle_show makes it one of the node's once it is
- * complete. -ENFILE: the user does not see all and has his share open; -ENOMEM. */
-PFS_MUST_CHECK int pfs_handle_create(struct pfs_handle **out, const struct pfs_call *call);
-void pfs_handle_show(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
+/* Makes a handle of the call's node, which is one of the node's once `fill` has completed it.
+ * -ENFILE: the user does not see all and has his share open; -ENOMEM; and what fill returns. */
+PFS_MUST_CHECK int pfs_handle_open(struct pfs_handle **out, struct pfs_call *call, int flags,
+				   int (*fill)(struct pfs_call *call, struct pfs_handle *handle,
+					       int flags));
 void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
 /* Lets another answer take the place of what is read, from offset `base` on. The handle's lock is
  * held. */

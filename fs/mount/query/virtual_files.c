@@ -51,18 +51,9 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 
 static int open_file(struct pfs_call *call, struct pfs_handle **out, int flags)
 {
-	int error;
-
 	*out = NULL;
 	PFS_TRY(check_open(call, flags));
-	PFS_TRY(pfs_handle_create(out, call));
-	error = open_answers(call, *out, flags);
-	if (error) {
-		pfs_handle_close(call->mount->virtuals, *out);
-		return error;
-	}
-	pfs_handle_show(call->mount->virtuals, *out);
-	return 0;
+	return pfs_handle_open(out, call, flags, open_answers);
 }
 
 void pfs_on_query_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)

@@ -318,22 +318,19 @@ void pfs_on_query_readlink(fuse_req_t req, fuse_ino_t node)
 
 /* ---- directories ---- */
 
-static int open_dir(struct pfs_call *call, struct pfs_handle **out)
+static int list_names(struct pfs_call *call, struct pfs_handle *handle, int flags PFS_UNUSED)
 {
 	const struct pfs_virtual_kind *kind = call->virtual->kind;
-	int error;
 
+	return kind->list ? kind->list(call, call->virtual, &handle->names) : 0;
+}
+
+static int open_dir(struct pfs_call *call, struct pfs_handle **out)
+{
 	*out = NULL;
-	if (!S_ISDIR(kind->mode))
+	if (!S_ISDIR(call->virtual->kind->mode))
 		return -ENOTDIR;
-	PFS_TRY(pfs_handle_create(out, call));
-	error = kind->list ? kind->list(call, call->virtual, &(*out)->names) : 0;
-	if (error) {
-		pfs_handle_close(call->mount->virtuals, *out);
-		return error;
-	}
-	pfs_handle_show(call->mount->virtuals, *out);
-	return 0;
+	return pfs_handle_open(out, call, 0, list_names);
 }
 
 void pfs_on_query_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
