@@ -68,6 +68,21 @@ struct pfs_aggregate_traits {
 
 extern const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES];
 
+/* Returns the kind of the results, whose argument is of that kind. */
+static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits *traits,
+					       enum pfs_kind argument)
+{
+	switch (traits->result) {
+	case PFS_RESULT_INTEGER:
+		return PFS_KIND_INTEGER;
+	case PFS_RESULT_REAL:
+		return PFS_KIND_REAL;
+	case PFS_RESULT_ARGUMENT:
+		break;
+	}
+	return argument;
+}
+
 /* An aggregate that pfs_group (gpu/relation.h) is asked for. */
 struct pfs_aggregate {
 	enum pfs_aggregate_op op;

@@ -94,6 +94,28 @@ enum pfs_op {
 	PFS_OP_NOT,
 };
 
+/* Returns true if the comparison, PFS_OP_EQ to PFS_OP_IS_NOT, is true of two values in that order:
+ * below 0, 0, above 0. */
+static inline bool pfs_op_holds(enum pfs_op op, int order)
+{
+	switch (op) {
+	case PFS_OP_EQ:
+	case PFS_OP_IS:
+		return order == 0;
+	case PFS_OP_NE:
+	case PFS_OP_IS_NOT:
+		return order != 0;
+	case PFS_OP_LT:
+		return order < 0;
+	case PFS_OP_LE:
+		return order <= 0;
+	case PFS_OP_GT:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+
 struct pfs_step {
 	enum pfs_op op;
 	enum pfs_collation collation;

@@ -177,17 +177,9 @@ static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
 
 static enum pfs_kind result_kind(const struct pfs_device_aggregate *a, enum pfs_aggregate_op op)
 {
-	switch (pfs_aggregate_traits[op].result) {
-	case PFS_RESULT_INTEGER:
-		return PFS_KIND_INTEGER;
-	case PFS_RESULT_REAL:
-		return PFS_KIND_REAL;
-	case PFS_RESULT_ARGUMENT:
-		break;
-	}
-	if (a->d_code)
-		return PFS_KIND_CODE;
-	return a->value.column.is_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
+	enum pfs_kind kind = a->value.column.is_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
+
+	return pfs_aggregate_kind(&pfs_aggregate_traits[op], a->d_code ? PFS_KIND_CODE : kind);
 }
 
 static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, const struct work *w,

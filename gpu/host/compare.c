@@ -68,26 +68,6 @@ static int compare_values(enum pfs_collation collation, const struct value *a,
 	return pfs_text_compare(collation, a->text, a->len, b->text, b->len);
 }
 
-static bool holds(enum pfs_op op, int order)
-{
-	switch (op) {
-	case PFS_OP_EQ:
-	case PFS_OP_IS:
-		return order == 0;
-	case PFS_OP_NE:
-	case PFS_OP_IS_NOT:
-		return order != 0;
-	case PFS_OP_LT:
-		return order < 0;
-	case PFS_OP_LE:
-		return order <= 0;
-	case PFS_OP_GT:
-		return order > 0;
-	default:
-		return order >= 0;
-	}
-}
-
 /* 0, 1, or 2 for NULL. */
 static uint8_t compare_one(enum pfs_op op, enum pfs_collation collation, const struct value *a,
 			   const struct value *b)
@@ -96,7 +76,7 @@ static uint8_t compare_one(enum pfs_op op, enum pfs_collation collation, const s
 
 	if (is_null && (op == PFS_OP_IS || op == PFS_OP_IS_NOT))
 		return (a->class == b->class) == (op == PFS_OP_IS);
-	return is_null ? 2 : holds(op, compare_values(collation, a, b));
+	return is_null ? 2 : pfs_op_holds(op, compare_values(collation, a, b));
 }
 
 /* ---- spans ---- */

@@ -393,19 +393,6 @@ static void finish_extreme(const struct pfs_fold *fold, struct pfs_vector *out,
 		out->is_real[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-static enum pfs_kind result_kind(const struct pfs_fold *fold)
-{
-	switch (fold->traits->result) {
-	case PFS_RESULT_INTEGER:
-		return PFS_KIND_INTEGER;
-	case PFS_RESULT_REAL:
-		return PFS_KIND_REAL;
-	case PFS_RESULT_ARGUMENT:
-		break;
-	}
-	return fold->reader.kind;
-}
-
 /* The result of one group, as value number i. */
 static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
 		      const struct pfs_fold_table *t, size_t group, uint64_t i)
@@ -448,7 +435,7 @@ int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host
 		    const struct pfs_fold_table *table, const uint32_t *order, uint64_t n)
 {
 	struct finishing f = {.fold = fold, .table = table, .order = order, .out = out};
-	enum pfs_kind kind = result_kind(fold);
+	enum pfs_kind kind = pfs_aggregate_kind(fold->traits, fold->reader.kind);
 	const struct pfs_cell_reader *reader = &fold->reader;
 
 	PFS_TRY(pfs_vector_make(run, out, kind, n));

@@ -47,22 +47,6 @@ static int compare_texts(const struct pfs_table_column *column, uint32_t row, co
 	return order ? order : (len > constant->len) - (len < constant->len);
 }
 
-static bool agrees(enum pfs_op op, int order)
-{
-	switch (op) {
-	case PFS_OP_LT:
-		return order < 0;
-	case PFS_OP_LE:
-		return order <= 0;
-	case PFS_OP_GT:
-		return order > 0;
-	case PFS_OP_GE:
-		return order >= 0;
-	default:
-		return order == 0;
-	}
-}
-
 /* A comparison of a column with a constant of its class by which an index finds rows: its operator as it is with the
  * column on the left; else PFS_OP_AND. */
 static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term *term, const struct pfs_term **column,
@@ -104,8 +88,9 @@ static bool may_be(const struct pfs_block *block, const struct pfs_term *where, 
 		return true;
 	if (pfs_cell_at(values, row) == PFS_NO_ROW)
 		return false;
-	return agrees(op, values->kind == PFS_KIND_CODE ? compare_texts(values, row, &constant->constant)
-							: compare_numbers(values, row, &constant->constant));
+	return pfs_op_holds(op, values->kind == PFS_KIND_CODE
+					? compare_texts(values, row, &constant->constant)
+					: compare_numbers(values, row, &constant->constant));
 }
 
 static bool names(const struct pfs_block *block, const struct pfs_term *where, unsigned number)
