@@ -74,10 +74,7 @@ static void *load(void)
 
 static bool find(struct pfs_duckdb *duckdb)
 {
-	const struct {
-		const char *name;
-		void **at;
-	} functions[] = {
+	const struct pfs_peer_function functions[] = {
 		{"duckdb_open", (void **)&duckdb->open},
 		{"duckdb_connect", (void **)&duckdb->connect},
 		{"duckdb_query", (void **)&duckdb->query},
@@ -88,12 +85,7 @@ static bool find(struct pfs_duckdb *duckdb)
 		{"duckdb_close", (void **)&duckdb->close},
 	};
 
-	for (size_t i = 0; i < PFS_COUNT(functions); i++) {
-		*functions[i].at = dlsym(duckdb->library, functions[i].name);
-		if (!*functions[i].at)
-			return false;
-	}
-	return true;
+	return pfs_peer_functions(duckdb->library, functions, PFS_COUNT(functions));
 }
 
 int pfs_duckdb_open(struct pfs_duckdb **out)
@@ -105,7 +97,7 @@ int pfs_duckdb_open(struct pfs_duckdb **out)
 	if (!duckdb)
 		return -ENOMEM;
 	duckdb->library = load();
-	if (duckdb->library && find(duckdb))
+	if (find(duckdb))
 		error = duckdb->open(NULL, &duckdb->database) ||
 					duckdb->connect(duckdb->database, &duckdb->connection)
 				? -ENOMEM

@@ -17,6 +17,7 @@
 #include "fs/image/hold.h"
 #include "meta/store.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/query.h"
 
 #define CREATE_US 10000
 #define OTHER	  4711 /* a user who does not see all */
@@ -71,17 +72,10 @@ static const char *const statements[] = {
 
 static int ask(struct bench *bench, const char *sql, bool sees_all)
 {
-	struct pfs_query_scope scope = {
+	const struct pfs_query_scope scope = {
 		.ino = PFS_ROOT_PRIME, .sees_all = sees_all, .uid = OTHER, .gid = OTHER, .may_change = sees_all};
-	struct pfs_query_error problem = {0};
-	struct pfs_query *query;
-	int got;
 
-	PFS_TRY(pfs_query_start(&query, bench->queries, &scope, sql, strlen(sql), &problem));
-	while ((got = pfs_query_next(query, &problem)) == 1 || got == -EAGAIN)
-		;
-	pfs_query_finish(query);
-	return got;
+	return pfs_bench_run_through(bench->queries, &scope, sql);
 }
 
 static int drop(void *arg PFS_UNUSED, const char *bytes PFS_UNUSED, size_t size PFS_UNUSED)

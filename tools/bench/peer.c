@@ -164,3 +164,13 @@ void *pfs_peer_library(const char *name)
 	library = library ? library : load_beside(name, 2);
 	return library ? library : dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
+
+bool pfs_peer_functions(void *library, const struct pfs_peer_function *functions, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		*functions[i].at = library ? dlsym(library, functions[i].name) : NULL;
+		if (!*functions[i].at)
+			return false;
+	}
+	return true;
+}

@@ -6,6 +6,7 @@
 #ifndef PFS_TOOLS_BENCH_PEER_H
 #define PFS_TOOLS_BENCH_PEER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,13 @@
 /* Opens a library in peers/, beside the program or a folder above it, as tools/setup bench brings it, or one of the
  * system's; for dlclose. NULL: there is none. */
 void *pfs_peer_library(const char *name);
+
+/* Finds the functions of a library, which may be NULL. Returns false if it lacks one. */
+struct pfs_peer_function {
+	const char *name;
+	void **at;
+};
+bool pfs_peer_functions(void *library, const struct pfs_peer_function *functions, size_t n);
 
 struct pfs_peer;
 

@@ -89,6 +89,20 @@ int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
 	return failure;
 }
 
+int pfs_bench_run_through(struct pfs_queries *queries, const struct pfs_query_scope *scope,
+			  const char *sql)
+{
+	struct pfs_query_error problem = {.error = 0};
+	struct pfs_query *query;
+	int got;
+
+	PFS_TRY(pfs_query_start(&query, queries, scope, sql, strlen(sql), &problem));
+	while ((got = pfs_query_next(query, &problem)) == 1 || got == -EAGAIN)
+		;
+	pfs_query_finish(query);
+	return got;
+}
+
 struct asked {
 	const struct side *side;
 	const char *sql;

@@ -12,6 +12,7 @@
 
 struct pfs_queries;
 struct pfs_query;
+struct pfs_query_scope;
 
 struct pfs_bench_query {
 	struct pfs_bench_server server; /* its folder and mountpoint; its store, if one was made */
@@ -51,6 +52,11 @@ void pfs_bench_query_lacks(const struct pfs_bench_query *bench, const char *prog
 /* Runs a statement over a tree; row, if not NULL, is called for each, else values are looked at. */
 PFS_MUST_CHECK int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
 				 int (*row)(void *arg, const struct pfs_query *query), void *arg);
+
+/* Runs a statement to its end, which may begin again on the way, without looking at values. What
+ * pfs_query_start returns, or the last pfs_query_next. */
+PFS_MUST_CHECK int pfs_bench_run_through(struct pfs_queries *queries,
+					 const struct pfs_query_scope *scope, const char *sql);
 
 /* Makes the store: a generated tree whose files have sizes. */
 PFS_MUST_CHECK int pfs_bench_query_make(struct pfs_bench_query *bench, uint64_t nodes);

@@ -33,10 +33,7 @@ const char *pfs_s5_peer_name(enum pfs_s5_peer_kind kind)
 
 static int open_abseil(struct pfs_s5_peer *peer)
 {
-	const struct {
-		const char *name;
-		void **at;
-	} functions[] = {
+	const struct pfs_peer_function functions[] = {
 		{"pfs_btree_map_create", (void **)&peer->create},
 		{"pfs_btree_map_destroy", (void **)&peer->destroy},
 		{"pfs_btree_map_append", (void **)&peer->append},
@@ -47,13 +44,8 @@ static int open_abseil(struct pfs_s5_peer *peer)
 	};
 
 	peer->library = pfs_peer_library("libbtreemap.so");
-	if (!peer->library)
+	if (!pfs_peer_functions(peer->library, functions, PFS_COUNT(functions)))
 		return -ENOENT;
-	for (size_t i = 0; i < PFS_COUNT(functions); i++) {
-		*functions[i].at = dlsym(peer->library, functions[i].name);
-		if (!*functions[i].at)
-			return -ENOENT;
-	}
 	peer->map = peer->create();
 	return peer->map ? 0 : -ENOMEM;
 }

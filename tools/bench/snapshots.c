@@ -22,6 +22,7 @@
 #include "fs/tree/frozen.h"
 #include "fs/image/hold.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/query.h"
 #include "tools/bench/samples.h"
 
 #define ROUNDS	3
@@ -210,16 +211,10 @@ static const struct load {
 
 static int run_statement(struct bench *bench, const char *sql)
 {
-	struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
-	struct pfs_query_error problem;
-	struct pfs_query *query;
-	int got;
+	const struct pfs_query_scope scope = {
+		.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
 
-	PFS_TRY(pfs_query_start(&query, bench->queries, &scope, sql, strlen(sql), &problem));
-	while ((got = pfs_query_next(query, &problem)) == 1 || got == -EAGAIN)
-		;
-	pfs_query_finish(query);
-	return got;
+	return pfs_bench_run_through(bench->queries, &scope, sql);
 }
 
 struct work {
