@@ -254,6 +254,18 @@ mount_store() {
 	((!PFS_COMPARE)) || primefs tree --engine=auto "$mnt" count / >/dev/null # from now on it follows changes
 }
 
+# Mounts a store of $1 files with long names, 500 to a directory, whose answers lie in tmp; sets n, name (which names begin
+# with) and q.
+mount_long_names() {
+	n=$1
+	name=$(printf 'x%.0s' {1..90})
+	seq 0 $((n - 1)) | awk -v name="$name" '{print "/d" int($1 / 500) "/" name $1}' |
+		primefs import --format=paths - "$store" >/dev/null
+	mkdir tmp
+	TMPDIR=$work/tmp mount_store
+	q=$mnt/.query
+}
+
 unmount_store() {
 	((!PFS_COMPARE)) || engine_agrees 'the engine agrees with find' "$mnt"
 	primefs umount "$mnt"

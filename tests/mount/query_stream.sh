@@ -7,13 +7,7 @@
 . "$(dirname "$0")/../lib.sh"
 requires fuse
 
-n=90000
-name=$(printf 'x%.0s' {1..90})
-seq 0 $((n - 1)) | awk -v name="$name" '{print "/d" int($1 / 500) "/" name $1}' |
-	primefs import --format=paths - "$store" >/dev/null
-mkdir tmp
-TMPDIR=$work/tmp mount_store
-q=$mnt/.query
+mount_long_names 90000
 paths=$q/paths
 primefs tree "$mnt" subtree / >whole
 size=$(stat -c %s whole)

@@ -122,4 +122,16 @@ static inline const char *content_text(const char *path)
 	return content;
 }
 
+static inline struct stat stat_of(const char *path)
+{
+	struct pfs_tree *tree = open_tree();
+	struct pfs_entry entry;
+	uint64_t ino;
+
+	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
+	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
+	(void)pfs_tree_close(tree);
+	return entry.attr;
+}
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "gpu/index.h"
 #include "gpu/relation.h"
+#include "both_util.h"
 #include "tests/ref/sorted_pairs.h"
 
 /* An index and what it must hold. */
@@ -144,12 +145,8 @@ static inline void remove_pairs(struct pair_test *t, const uint64_t *keys, const
 
 static inline void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_kind kind)
 {
-	struct pair_test t = {.run = {.on = kind}};
+	struct pair_test t = {.run = {.operators = operators_or_skip(kind, 2), .on = kind}};
 
-	if (pfs_operators_open(&t.run.operators, kind, 2)) {
-		assert_int_not_equal(kind, PFS_ENGINE_HOST);
-		skip();
-	}
 	for (unsigned i = 0; i < (kind == PFS_ENGINE_HOST ? 2 : 4); i++) {
 		t.is_wide = i % 2;
 		t.upper = i / 2 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
@@ -158,18 +155,6 @@ static inline void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_ki
 	pfs_operators_close(t.run.operators);
 }
 
-#define CASES(name)                                                                                \
-	static void name##_host(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_on(name, PFS_ENGINE_HOST);                                                     \
-	}                                                                                          \
-	static void name##_cuda(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_on(name, PFS_ENGINE_CUDA);                                                     \
-	}
-
-#define BOTH(name) cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda)
+#define CASES(name) ON_BOTH(name, run_on, name)
 
 #endif

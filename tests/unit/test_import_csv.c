@@ -10,18 +10,6 @@ static const struct pfs_import_options by_id = {.format = &pfs_import_csv,
 						.parent_column = "parent",
 						.name_column = "name"};
 
-static long long size_of(const char *path)
-{
-	struct pfs_tree *tree = open_tree();
-	struct pfs_entry entry;
-	uint64_t ino;
-
-	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
-	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
-	(void)pfs_tree_close(tree);
-	return entry.attr.st_size;
-}
-
 static void rows_with_paths(void **state PFS_UNUSED)
 {
 	assert_int_equal(import_text(&by_path, "size,path,note\n12,/a/b,\"x, y\"\n007,/a/c,\"two\n"
@@ -47,7 +35,7 @@ static void types_may_be_declared(void **state PFS_UNUSED)
 	assert_string_equal(attr_text("/a", "user.v"), "2.5");
 	assert_string_equal(attr_text("/b", "user.v"), "3.0");
 	assert_string_equal(content_text("/a"), "v: 2.5\nn: 7\n");
-	assert_int_equal(size_of("/a"), strlen("v: 2.5\nn: 7\n"));
+	assert_int_equal(stat_of("/a").st_size, strlen("v: 2.5\nn: 7\n"));
 	options.columns = "w:int";
 	assert_int_equal(import_text(&options, "path,v,n\n"), 3);
 	options.columns = "v:int";
@@ -72,7 +60,8 @@ static void parents_and_children_in_any_order(void **state PFS_UNUSED)
 	assert_string_equal(attr_text("/animals", "user.parent"), "");
 	assert_string_equal(attr_text("/animals/cats", "user.primefs.row"),
 			    "id: 2\nparent: 1\nname: cats\nrank: family\n");
-	assert_int_equal(size_of("/animals/cats/lion"), strlen(content_text("/animals/cats/lion")));
+	assert_int_equal(stat_of("/animals/cats/lion").st_size,
+			 strlen(content_text("/animals/cats/lion")));
 }
 
 static void ids_have_the_type_that_is_declared(void **state PFS_UNUSED)
@@ -84,12 +73,12 @@ static void ids_have_the_type_that_is_declared(void **state PFS_UNUSED)
 	assert_string_equal(attr_text("/a", "user.id"), "7");
 	assert_string_equal(attr_text("/a", "user.parent"), "7");
 	assert_string_equal(content_text("/a/b"), "id: 8\nparent: 7\nname: b\n");
-	assert_int_equal(size_of("/a/b"), strlen("id: 8\nparent: 7\nname: b\n"));
+	assert_int_equal(stat_of("/a/b").st_size, strlen("id: 8\nparent: 7\nname: b\n"));
 	options.slash = "_";
 	assert_int_equal(import_text(&options, "id,parent,name\n1,,a/b\n"), 0);
 	assert_string_equal(attr_text("/a_b", "user.name"), "a/b");
 	assert_string_equal(content_text("/a_b"), "id: 1\nparent: \nname: a/b\n");
-	assert_int_equal(size_of("/a_b"), strlen("id: 1\nparent: \nname: a/b\n"));
+	assert_int_equal(stat_of("/a_b").st_size, strlen("id: 1\nparent: \nname: a/b\n"));
 }
 
 static void the_usual_columns_need_no_options(void **state PFS_UNUSED)

@@ -89,18 +89,6 @@ static int import_items(bool skip, const struct item *items)
 #define REG  (S_IFREG | 0644)
 #define DIR_ (S_IFDIR | 0750)
 
-static struct stat stat_of(const char *path)
-{
-	struct pfs_tree *tree = open_tree();
-	struct pfs_entry entry;
-	uint64_t ino;
-
-	assert_int_equal(pfs_tree_resolve(tree, &ino, path), 0);
-	assert_int_equal(pfs_tree_getattr(tree, &entry, ino), 0);
-	(void)pfs_tree_close(tree);
-	return entry.attr;
-}
-
 /* What the mask and a named user's entry take away, libarchive's mode has. */
 static void acls_grant_no_more(void **state PFS_UNUSED)
 {

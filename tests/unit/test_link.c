@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Linked originals: reading through, what changes outside, attacks on the path, the copy before the
  * first change. */
-#include "content_util.h"
+#include "origin_util.h"
 
 #include <dirent.h>
 #include <linux/falloc.h>
@@ -16,7 +16,6 @@
 #define LARGE_CHUNKS 80 /* several reservations of a copy, each of which waits for a commit */
 #define LARGE (LARGE_CHUNKS * C + 1234)
 
-static char origin[128]; /* the imported folder */
 static uint8_t data[LARGE], back[LARGE + 100];
 static struct pfs_store *building;
 static uint64_t first_prime, next_prime; /* numbers rather: nobody divides them */
@@ -37,16 +36,6 @@ static void count_rights(void *arg, uint64_t ino)
 }
 
 /* ---- making originals, and a store that links to them ---- */
-
-static const char *path_of(const char *name)
-{
-	static char paths[2][512]; /* for calls that take two */
-	static unsigned turn;
-	char *path = paths[turn++ % 2];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", origin, name);
-	return path;
-}
 
 /* Without the NUL. */
 static void put_text(uint8_t *bytes, const char *text)

@@ -321,6 +321,18 @@ static int change_between(void *arg)
 	return 0;
 }
 
+/* The order of slots is found out in a tree that has just been opened, in small pieces. */
+static void learn_anew(const struct pfs_scan_watch *watch)
+{
+	temp_tree_close(tree);
+	tree = temp_tree_open_with(&temp, &options);
+	pfs_scan_set_piece(512);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_scan_learn_order(tree, watch), 0);
+	pfs_scan_unlock(tree);
+	pfs_scan_set_piece(UINT32_MAX);
+}
+
 static void test_changes_between(void **state)
 {
 	static const _Atomic bool never;
@@ -331,13 +343,7 @@ static void test_changes_between(void **state)
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned before = number;
 
-		temp_tree_close(tree);
-		tree = temp_tree_open_with(&temp, &options);
-		pfs_scan_set_piece(512);
-		(void)pfs_scan_lock(tree, __func__);
-		assert_int_equal(pfs_scan_learn_order(tree, &watch), 0);
-		pfs_scan_unlock(tree);
-		pfs_scan_set_piece(UINT32_MAX);
+		learn_anew(&watch);
 		assert_true(number > before + 100);
 		assert_int_equal(pfs_slotorder(tree), PFS_ORDER_ASCENDING);
 		check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
@@ -362,13 +368,7 @@ static void test_moved_between(void **state)
 	const struct pfs_scan_watch watch = {&never, move_folder, NULL};
 
 	(void)state;
-	temp_tree_close(tree);
-	tree = temp_tree_open_with(&temp, &options);
-	pfs_scan_set_piece(512);
-	(void)pfs_scan_lock(tree, __func__);
-	assert_int_equal(pfs_scan_learn_order(tree, &watch), 0);
-	pfs_scan_unlock(tree);
-	pfs_scan_set_piece(UINT32_MAX);
+	learn_anew(&watch);
 	assert_int_equal(pfs_slotorder(tree), PFS_ORDER_UNKNOWN);
 	check(PFS_ROOT_PRIME, "", PFS_LIST_INO);
 	assert_int_equal(pfs_slotorder(tree), PFS_ORDER_ASCENDING);

@@ -2,7 +2,7 @@
 /* Originals in the hands of others: files and folders that are replaced, renumbered, closed or
  * given away, ACLs, and stores whose word does not count.  What needs other users runs as root
  * only. */
-#include "content_util.h"
+#include "origin_util.h"
 
 #include <endian.h>
 #include <limits.h>
@@ -13,19 +13,8 @@
 
 #define OTHER_USER 65534
 
-static char origin[128]; /* the imported folder */
 static uint64_t
 	moved_by; /* what the stored numbers of devices are off by: the machine has started anew */
-
-static const char *path_of(const char *name)
-{
-	static char paths[2][512]; /* for calls that take two */
-	static unsigned turn;
-	char *path = paths[turn++ % 2];
-
-	(void)snprintf(path, sizeof(paths[0]), "%s/%s", origin, name);
-	return path;
-}
 
 static void put_file(const char *name, const char *text, mode_t mode)
 {

@@ -15,6 +15,7 @@
 #include "gpu/engine_impl.h"
 #include "gpu/prefix.h"
 #include "gpu/relation.h"
+#include "both_util.h"
 #include "tests/ref/key_lists.h"
 #include "tests/ref/random.h"
 
@@ -569,12 +570,8 @@ static void adversarial(struct prefix_test *t)
 
 static void for_shapes(void (*cases)(struct prefix_test *t), enum pfs_engine_kind kind)
 {
-	struct prefix_test t = {.run = {.on = kind}};
+	struct prefix_test t = {.run = {.operators = operators_or_skip(kind, 2), .on = kind}};
 
-	if (pfs_operators_open(&t.run.operators, kind, 2)) {
-		assert_int_not_equal(kind, PFS_ENGINE_HOST);
-		skip();
-	}
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (size_t i = 0; i < PFS_COUNT(shapes) + PFS_COUNT(integer_shapes); i++) {
 		t.shape = i < PFS_COUNT(shapes) ? shapes[i] : integer_shapes[i - PFS_COUNT(shapes)];
@@ -583,17 +580,7 @@ static void for_shapes(void (*cases)(struct prefix_test *t), enum pfs_engine_kin
 	pfs_operators_close(t.run.operators);
 }
 
-#define CASES(name)                                                                                \
-	static void name##_host(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		for_shapes(name, PFS_ENGINE_HOST);                                                 \
-	}                                                                                          \
-	static void name##_cuda(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		for_shapes(name, PFS_ENGINE_CUDA);                                                 \
-	}
+#define CASES(name) ON_BOTH(name, for_shapes, name)
 
 CASES(exhaustive)
 CASES(random_operations)
@@ -929,8 +916,6 @@ static void device_is_asked(void **state)
 	pfs_prefix_close(&run, index);
 	pfs_operators_close(run.operators);
 }
-
-#define BOTH(name) cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda)
 
 int main(void)
 {

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "gpu/aggregate.h"
+#include "both_util.h"
 #include "tests/ref/relation.h"
 
 static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4096, 4097};
@@ -31,20 +32,14 @@ static unsigned rounds_of(uint32_t n)
 	return n < 200 ? base * 2 : base;
 }
 
-static void run_cases(void (*run_case)(struct ref_world *), enum pfs_engine_kind kind,
-		      uint32_t most)
+static void run_cases(void (*run_case)(struct ref_world *), uint32_t most,
+		      enum pfs_engine_kind kind)
 {
 	const char *seed_text = getenv("PFS_SEED");
 	uint64_t seed = seed_text ? strtoull(seed_text, NULL, 0) : 20261122;
-	struct pfs_operators *operators;
+	struct pfs_operators *operators = operators_or_skip(kind, 3);
 	struct ref_world w;
-	int error = pfs_operators_open(&operators, kind, 3);
 
-	if (error == -ENODEV) {
-		print_message("no CUDA device: skipped\n");
-		skip();
-	}
-	assert_int_equal(error, 0);
 	print_message("seed %llu\n", (unsigned long long)seed);
 	ref_open(&w, operators, kind, seed);
 	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
@@ -277,17 +272,7 @@ static void patterns_ask_by_steps(void **state)
 	free(long_bytes);
 }
 
-#define CASES(name, most)                                                                          \
-	static void name##_host(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_cases(ref_case_##name, PFS_ENGINE_HOST, most);                                 \
-	}                                                                                          \
-	static void name##_cuda(void **state)                                                      \
-	{                                                                                          \
-		(void)state;                                                                       \
-		run_cases(ref_case_##name, PFS_ENGINE_CUDA, most);                                 \
-	}
+#define CASES(name, most) ON_BOTH(name, run_cases, ref_case_##name, most)
 
 CASES(select, UINT32_MAX)
 CASES(compute, UINT32_MAX)
@@ -443,14 +428,15 @@ static void device_answers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(select_host),	cmocka_unit_test(compute_host),
-		cmocka_unit_test(sort_host),	cmocka_unit_test(group_host),
-		cmocka_unit_test(join_host),	cmocka_unit_test(select_cuda),
-		cmocka_unit_test(compute_cuda), cmocka_unit_test(sort_cuda),
-		cmocka_unit_test(group_cuda),	cmocka_unit_test(join_cuda),
-		cmocka_unit_test(large),	cmocka_unit_test(ends),
+		BOTH(select),
+		BOTH(compute),
+		BOTH(sort),
+		BOTH(group),
+		BOTH(join),
+		cmocka_unit_test(large),
+		cmocka_unit_test(ends),
 		cmocka_unit_test(patterns_ask_by_steps),
-		cmocka_unit_test(index_host),	cmocka_unit_test(index_cuda),
+		BOTH(index),
 		cmocka_unit_test(device_answers),
 	};
 
