@@ -250,7 +250,8 @@ static int find_left_out(struct pfs_refresh *refresh, const struct pfs_leaving_o
 	int error;
 
 	*out = refresh->options->leaving_out;
-	if (*out && (*out)->given)
+	refresh->otherwise = pfs_leaving_out_given(*out);
+	if (refresh->otherwise)
 		return 0;
 	*out = &refresh->left_out;
 	error = pfs_follow_left_out(refresh->tree, &text, &size, refresh->root_ino);

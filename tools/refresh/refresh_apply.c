@@ -299,7 +299,7 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 	}
 	if (S_ISDIR(attr->st_mode))
 		taking.flags_cleared = PFS_NODE_SETTLED;
-	if (S_ISDIR(attr->st_mode) && found->entry->settled && !unfinished)
+	if (S_ISDIR(attr->st_mode) && found->entry->settled && !unfinished && !refresh->otherwise)
 		taking.flags_set |= PFS_NODE_SETTLED;
 	if (unfinished)
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};

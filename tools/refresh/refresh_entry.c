@@ -90,7 +90,7 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	struct pfs_refresh_place *place;
 	bool first;
 
-	if ((comparison->place->flat && is_unchanged(child, now)) ||
+	if ((comparison->place->flat && !refresh->otherwise && is_unchanged(child, now)) ||
 	    (dev != comparison->dev && !refresh->options->cross_mounts))
 		return 0;
 	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));

@@ -101,6 +101,7 @@ struct pfs_refresh {
 	uint64_t root_ino; /* the node that stands for it */
 	struct pfs_crawl_look *look;
 	struct pfs_leaving_out left_out; /* as the import was told, unless the options say */
+	bool otherwise;			 /* they do: PFS_NODE_SETTLED is not of what is left out now */
 	struct pfs_refresh_place *todo;
 	struct pfs_refresh_place *kept, **kept_end; /* in the order of walking */
 	struct pfs_finding *found, **found_end;

@@ -115,9 +115,9 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 		place->listed = record.ctime;
 	comparison->adopting = !known;
 	same = known && pfs_is_as_recorded(&record, &batch->entries[0].attr);
-	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED);
+	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
 	if (!same || place->old_path || place->matched ||
-	    (comparison->listing && batch->entries[0].settled))
+	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
 	pfs_crawl_look_free(batch);
 	return 0;
@@ -147,7 +147,7 @@ static int compare_place(struct pfs_comparison *comparison)
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
 		place->before = node.attr;
 	}
-	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path ||
+	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path || refresh->otherwise ||
 			   !pfs_are_times_equal(node.attr.st_mtim, now.st_mtim) ||
 			   !pfs_are_times_equal(node.attr.st_ctim, now.st_ctim)))
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
