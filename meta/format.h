@@ -11,9 +11,11 @@
 
 #include <stdint.h>
 
-/* schema.sql is of this version. Each older version has a schema_v<n>.sql. */
+/* schema.sql is of this version, and so is schema_history.sql. Each older version has a schema_v<n>.sql, and a
+ * schema_history_v<n>.sql if its stores may keep history. */
 #define PFS_STORE_SCHEMA 3
 #define PFS_OLDER_SCHEMAS(X) X(1) X(2)
+#define PFS_OLDER_HISTORIES(X)
 
 /* NUMBER(ID, name, type, since): a number from 0 to the most that the type holds, or INT64_MAX.
  * `since` is the version of the format that brought the column; in rows of older stores it is NULL,

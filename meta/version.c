@@ -10,7 +10,6 @@
 /* What raising a version writes, twice (log and file): a few pages for each new table, and those of
  * the schema. */
 #define RAISE_BYTES ((uint64_t)2 << 20)
-#define HISTORY_SINCE 3 /* the first version whose stores may have it */
 #define MARK                                                                                       \
 	"PRAGMA application_id = " PFS_STRING_OF(                                                  \
 		PFS_DB_APPLICATION_ID) ";"                                                         \
@@ -26,6 +25,18 @@ static const char *const schemas[PFS_STORE_SCHEMA] = {
 	PFS_OLDER_SCHEMAS(OLDER)
 #undef OLDER
 	[PFS_STORE_SCHEMA - 1] = pfs_schema_sql,
+};
+
+#define OLDER(version) extern const char pfs_schema_history_v##version##_sql[];
+PFS_OLDER_HISTORIES(OLDER)
+#undef OLDER
+
+/* What history adds; NULL: stores of the version have none. */
+static const char *const histories[PFS_STORE_SCHEMA] = {
+#define OLDER(version) [(version) - 1] = pfs_schema_history_v##version##_sql,
+	PFS_OLDER_HISTORIES(OLDER)
+#undef OLDER
+	[PFS_STORE_SCHEMA - 1] = pfs_schema_history_sql,
 };
 
 /* ---- checking ---- */
@@ -68,9 +79,9 @@ static bool is_in(const char *schema, const char *object)
  * missing: no statement of the store is ever run over a schema that somebody else thought up.  Side
  * tables have no expressions in theirs, which would need a second parenthesis.  What history adds is there
  * as a whole, or not at all. */
-static int check_schema(struct pfs_db *db, const char *schema)
+static int check_schema(struct pfs_db *db, const char *schema, const char *of_history)
 {
-	const int of_history = db->version >= HISTORY_SINCE ? count_objects(pfs_schema_history_sql) : 0;
+	const int n_of_history = of_history ? count_objects(of_history) : 0;
 	int missing = count_objects(schema), history = 0, got;
 	sqlite3_stmt *row = NULL;
 
@@ -88,7 +99,7 @@ static int check_schema(struct pfs_db *db, const char *schema)
 			break;
 		if (is_in(schema, text))
 			missing--;
-		else if (of_history && is_in(pfs_schema_history_sql, text))
+		else if (of_history && is_in(of_history, text))
 			history++;
 		else
 			got = -EUCLEAN;
@@ -97,7 +108,7 @@ static int check_schema(struct pfs_db *db, const char *schema)
 	if (got)
 		return got;
 	db->has_history = history != 0;
-	return missing || (history && history != of_history) ? -EUCLEAN : 0;
+	return missing || (history && history != n_of_history) ? -EUCLEAN : 0;
 }
 
 int pfs_version_check(struct pfs_db *db)
@@ -114,7 +125,7 @@ int pfs_version_check(struct pfs_db *db)
 	if (version > PFS_STORE_SCHEMA)
 		return -EPROTONOSUPPORT;
 	db->version = (int)version;
-	return check_schema(db, schemas[version - 1]);
+	return check_schema(db, schemas[version - 1], histories[version - 1]);
 }
 
 int pfs_version_mark(struct pfs_db *db)
@@ -159,6 +170,8 @@ static int each_addition(struct pfs_db *db, addition_fn *fn)
 
 	if (!got)
 		got = pfs_db_exec(&today, pfs_schema_sql);
+	if (!got && db->has_history)
+		got = pfs_db_exec(&today, pfs_schema_history_sql);
 	if (!got)
 		got = pfs_db_errno(&today, sqlite3_prepare_v2(today.handle,
 							      "SELECT name, sql FROM sqlite_schema "
