@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "fs/build/build.h"
+#include "tests/ref/random.h"
 
 #define NODES_MAX 60000
 
@@ -55,9 +56,7 @@ static void load(void)
 
 static const struct record *by_prime(uint64_t prime)
 {
-	size_t i;
-
-	for (i = 0; i < n_records; i++)
+	for (size_t i = 0; i < n_records; i++)
 		if (records[i].prime == prime)
 			return &records[i];
 	return NULL;
@@ -473,8 +472,7 @@ static uint64_t random_state;
 
 static uint32_t below(uint32_t limit)
 {
-	random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (uint32_t)((random_state >> 33) % limit);
+	return random_below(&random_state, limit);
 }
 
 static int by_slot(const void *a, const void *b)
@@ -530,11 +528,9 @@ static void check_weights(void)
 
 static void random_trees_are_laid_out_well(void **state PFS_UNUSED)
 {
-	unsigned round;
-
 	random_state = 20240607;
 	print_message("seed %llu\n", (unsigned long long)random_state);
-	for (round = 0; round < 6; round++) {
+	for (unsigned round = 0; round < 6; round++) {
 		struct pfs_build *build = open_build(NULL);
 		uint32_t n = 1 + below(3000), i;
 
