@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers made some rows at a time: when what has been made may be read, and what the statement's time is. */
+#include "base/clock.h"
 #include "fs/query/internal.h"
 #include "fs/query/output/making.h"
 #include "tests/unit/query_util.h"
@@ -167,7 +168,7 @@ static int with_rest(uint64_t ns)
 	if (!rc) {
 		struct pfs_query *query = pfs_making_query(making);
 
-		query->deadline.tv_sec -= 3600;
+		query->deadline_ns -= 3600 * PFS_NS_PER_S;
 		pfs_query_rested(query, ns);
 		rc = to_end();
 	}

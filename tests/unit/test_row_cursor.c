@@ -466,8 +466,8 @@ static void test_interrupt(void **state)
 
 	query = begin_by("SELECT path FROM nodes", false);
 	assert_int_equal(pfs_query_next(query, &error), 1);
-	query->deadline.tv_sec = 1; /* long ago */
-	query->looked = 0;	    /* as if the clock had gone on since */
+	query->deadline_ns = 1;	    /* long ago */
+	query->ticked_ns = 0; /* as if the clock had gone on since */
 	while ((got = pfs_query_next(query, &error)) == 1)
 		;
 	assert_int_equal(got, -ETIMEDOUT);
