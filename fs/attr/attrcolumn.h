@@ -16,6 +16,8 @@
 
 struct pfs_attr_value {
 	bool is_set;
+	uint32_t same; /* values that a reader has given the same number are the same; 0: it has
+			  none */
 	enum pfs_attr_type type;
 	union {
 		int64_t integer;

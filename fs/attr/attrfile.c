@@ -51,8 +51,8 @@ static bool take_values(struct pfs_attrfile_column *out, const struct pfs_attrfi
 	for (uint32_t i = 0; i < head->n_values; i++) {
 		struct pfs_attr_value *value = &out->values[i];
 
-		*value = (struct pfs_attr_value){.is_set = true,
-						 .type = (enum pfs_attr_type)stored[i].type};
+		*value = (struct pfs_attr_value){
+			.is_set = true, .same = i + 1, .type = (enum pfs_attr_type)stored[i].type};
 		if (value->type == PFS_ATTR_TEXT) {
 			if (stored[i].is > head->texts_size ||
 			    stored[i].text_len > head->texts_size - stored[i].is)

@@ -33,6 +33,7 @@ static void free_derived(struct pfs_derived *column)
 	pfs_reserve_close(&column->nulls);
 	pfs_reserve_close(&column->blocks);
 	pfs_dictionary_finish(&column->dictionary);
+	free(column->known);
 	free(column->attr);
 	free(column);
 }
@@ -421,6 +422,7 @@ static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_der
 			struct pfs_attr_reader *old = (*column)->reader;
 
 			(*column)->reader = *reader;
+			(*column)->n_known = 0;
 			*reader = old;
 		}
 		error = *column && (*column)->ready ? follow(tree, *column) : -EAGAIN;

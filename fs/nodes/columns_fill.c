@@ -67,6 +67,29 @@ static void fill_depths(const struct pfs_tree *tree, struct pfs_derived *column,
 						    tree->image.parent[slots[i]] < slots[i]);
 }
 
+/* The code of a text; each that the reader has a number for is looked up once. */
+static int put_text(struct pfs_derived *column, uint32_t *code, const struct pfs_attr_value *value)
+{
+	const size_t before = column->n_known;
+
+	if (value->same && value->same < before && column->known[value->same]) {
+		*code = column->known[value->same] - 1;
+		return 0;
+	}
+	PFS_TRY(pfs_dictionary_add(&column->dictionary, code, value->text, value->text_len));
+	if (!value->same)
+		return 0;
+	if (value->same >= before) {
+		PFS_TRY(pfs_grow(&column->known, &column->known_capacity, (size_t)value->same + 1,
+				 sizeof(*column->known)));
+		memset(column->known + before, 0,
+		       (column->known_capacity - before) * sizeof(*column->known));
+		column->n_known = column->known_capacity;
+	}
+	column->known[value->same] = *code + 1;
+	return 0;
+}
+
 static int put_attr(struct pfs_derived *column, uint32_t slot, const struct pfs_attr_value *value)
 {
 	uint32_t *codes = column->data.base;
@@ -91,8 +114,7 @@ static int put_attr(struct pfs_derived *column, uint32_t slot, const struct pfs_
 		column->is_mixed |= value->type != PFS_ATTR_TEXT;
 		if (value->type != PFS_ATTR_TEXT)
 			return 0;
-		return pfs_dictionary_add(&column->dictionary, &codes[slot], value->text,
-					  value->text_len);
+		return put_text(column, &codes[slot], value);
 	}
 	return 0;
 }
