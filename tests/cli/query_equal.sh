@@ -52,10 +52,10 @@ columns=$(primefs query "$store" "SELECT group_concat('quote(\"' || name || '\")
 is 'as many rows in the copy' "$(sqlite3 "$db" 'SELECT count(*) FROM nodes')" "$(primefs query "$store" 'SELECT count(*) FROM nodes' | tail -n 1)"
 
 # Rows without their names, which SQLite has none of where there is no row and others for rowid; and of
-# a real as many digits as its shell prints.
+# a real as many digits as its shell prints, which leaves out the sign of -0.0.
 rows() {
 	tail -n +2 | awk -F "$tab" -v OFS="$tab" '{
-		for (i = 1; i <= NF; i++) if ($i ~ /^-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?$/) $i = sprintf("%.13g", $i)
+		for (i = 1; i <= NF; i++) if ($i ~ /^-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?$/) $i = sprintf("%.13g", $i + 0)
 		print }' | in_order "$1"
 }
 
