@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/siphash.h"
 #include "fs/attr/attrfile.h"
+#include "fs/attr/xattr_impl.h"
 #include "fs/content/register.h"
 #include "fs/image/imagefile.h"
 #include "fs/nodes/scan.h"
@@ -221,7 +222,8 @@ static int make(struct pfs_tree *tree, void **bytes, size_t *size)
 	uint64_t at = 0;
 	int error;
 
-	if (pfs_imagefile_current_end(tree) || pfs_imagefile_may_ask_store(tree))
+	if ((pfs_imagefile_current_end(tree) && !atomic_load(&tree->attrs->is_written)) ||
+	    pfs_imagefile_may_ask_store(tree))
 		while (pfs_attrfile_next(tree, &head, name, &at))
 			(void)ask(tree, name, head.name_len);
 	error = pfs_attr_columns_asked(tree, write_column, &extra);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/image/totals.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,11 +112,25 @@ static int want_entry(struct pfs_dirtable *table, uint32_t slot)
 	return 0;
 }
 
+/* The directory above, within as many steps as there can be: where an image file or a store is
+ * damaged, directories may lie in each other, until that is found. *left: steps, all at first. */
+static int step_up(const struct pfs_tree *tree, uint32_t *directory, uint32_t *left)
+{
+	if (!(*left)--)
+		return -ELOOP;
+	*directory = tree->image.parent[*directory];
+	return 0;
+}
+
 /* The directory and all above it. */
 static int want_entries(const struct pfs_tree *tree, struct pfs_dirtable *table, uint32_t directory)
 {
-	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory])
+	uint32_t left = tree->image.end;
+
+	while (directory != PFS_NO_SLOT) {
 		PFS_TRY(want_entry(table, directory));
+		PFS_TRY(step_up(tree, &directory, &left));
+	}
 	return 0;
 }
 
@@ -324,7 +339,10 @@ static struct pfs_dirtable_entry *entry_of(struct pfs_tree *tree, uint32_t direc
 /* To the directory and all above it; the newest mtime apart. */
 static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_totals *change)
 {
-	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
+	uint32_t left = tree->image.end;
+	int error = 0;
+
+	while (directory != PFS_NO_SLOT && !error) {
 		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
 
 		if (!entry)
@@ -332,7 +350,10 @@ static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_tota
 		entry->count += (uint32_t)change->count;
 		entry->size += change->size;
 		entry->blocks += change->blocks;
+		error = step_up(tree, &directory, &left);
 	}
+	if (error)
+		forget(tree->totals);
 }
 
 /* The newest mtime in the directory, none being newer than `most`. */
@@ -351,7 +372,10 @@ static int64_t look_for_newest(const struct pfs_tree *tree, uint32_t directory, 
 static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int64_t before,
 		  int64_t now)
 {
-	while (directory != PFS_NO_SLOT) {
+	uint32_t left = tree->image.end;
+	int error = 0;
+
+	while (directory != PFS_NO_SLOT && !error) {
 		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
 		int64_t most;
 
@@ -368,8 +392,10 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 			return;
 		now = entry->newest; /* `before` stays: it matters only while it is the newest */
 		child = directory;
-		directory = tree->image.parent[directory];
+		error = step_up(tree, &directory, &left);
 	}
+	if (error)
+		forget(tree->totals);
 }
 
 static void attached(struct pfs_tree *tree, uint32_t slot)

@@ -21,13 +21,13 @@ struct pfs_part; /* fs/journal/part.h */
 PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 				       bool nowait);
 
-/* Returns true if so many rows of any size, each on a page of its own, and so many bytes beside
- * them fit in the store's filesystem together with what is pending. */
-bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);
-
 /* The same for what removes or moves names: works on a full disk as long as anything does. bytes:
  * that history keeps. */
 PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
+
+/* Returns true if so many rows of any size, each on a page of its own, and so many bytes beside
+ * them fit in the store's filesystem together with what is pending. */
+bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);
 
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);

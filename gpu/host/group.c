@@ -290,7 +290,8 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 /* Opens the keys, and looks how tuples are to be grouped by them. */
 static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, size_t n_keys)
 {
-	PFS_TRY(pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys, true));
+	g->keys.is_alone = true;
+	PFS_TRY(pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys));
 	g->is_near = false;
 	return is_indexed(g) ? 0 : pfs_groups_are_near(&g->is_near, g);
 }

@@ -12,8 +12,8 @@
 #define GROUPS	    8192u /* that are in the slots at a time */
 #define PER_GROUP   4u	  /* tuples of a group in a sample, if groups are near */
 #define TUPLES_MIN  262144u
-#define SAMPLES	    3u
-#define SAMPLE_SIZE (16u * PFS_SPAN)
+#define SAMPLES	    12u
+#define SAMPLE_SIZE (4u * PFS_SPAN)
 
 static int open_worker(struct pfs_near_worker *worker, const struct pfs_grouping *g)
 {

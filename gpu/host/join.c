@@ -81,7 +81,7 @@ static int open_keys(struct joiner *j)
 	for (size_t i = 0; i < n; i++)
 		wanted[i] =
 			(struct pfs_group_key){j->join->keys[i].right, j->join->keys[i].collation};
-	error = pfs_keys_open(&j->right_keys, j->host, j->run, j->right, &j->right_at, wanted, n, false);
+	error = pfs_keys_open(&j->right_keys, j->host, j->run, j->right, &j->right_at, wanted, n);
 	pfs_run_free(j->run, wanted, n, sizeof(*wanted));
 	if (error)
 		return error;

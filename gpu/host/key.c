@@ -156,15 +156,15 @@ void pfs_keys_multiply(struct pfs_keys *keys)
 
 int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host, const struct pfs_run *run,
 		  const struct pfs_source *source, const struct pfs_positions *positions,
-		  const struct pfs_group_key *wanted, size_t n, bool alone)
+		  const struct pfs_group_key *wanted, size_t n)
 {
 	int error;
 
-	*keys = (struct pfs_keys){.n = n};
+	*keys = (struct pfs_keys){.n = n, .is_alone = keys->is_alone};
 	PFS_TRY(pfs_run_alloc(run, &keys->key, n, sizeof(*keys->key)));
 	for (size_t i = 0; i < n; i++) {
 		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i],
-				 alone && n == 1);
+				 keys->is_alone && n == 1);
 		if (error) {
 			pfs_keys_close(run, keys);
 			return error;

@@ -34,12 +34,10 @@ static bool is_of(const struct pfs_sql *sql, const char *text, size_t len)
 static int keep_wanted(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
 {
 	kept->n_wanted = 0;
-	for (size_t i = 0; i < sql->n_sides; i++) {
-		if (!sql->sides[i].wanted)
-			continue;
-		PFS_TRY(pfs_grow(&kept->wanted, &kept->wanted_capacity, kept->n_wanted + 1, sizeof(*kept->wanted)));
-		kept->wanted[kept->n_wanted++] = (uint32_t)i;
-	}
+	PFS_TRY(pfs_grow(&kept->wanted, &kept->wanted_capacity, sql->n_sides + 1, sizeof(*kept->wanted)));
+	for (size_t i = 0; i < sql->n_sides; i++)
+		if (sql->sides[i].wanted)
+			kept->wanted[kept->n_wanted++] = (uint32_t)i;
 	return 0;
 }
 
@@ -119,7 +117,9 @@ bool pfs_sql_use(struct pfs_sql *sql, struct pfs_sql_kept *kept)
 	sql->refused[0] = 0;
 	(void)stpcpy(sql->changed, kept->changed);
 	sql->statement = kept->statement;
-	sql->steps_limit = kept->steps_limit;
+	sql->selects = 0;
+	/* Side tables are filled under the limit of values first; the next step lowers it again. */
+	sql->steps_limit = kept->steps_limit < kept->value_limit ? 0 : kept->steps_limit;
 	sql->saw = kept->saw;
 	sql->updated = kept->updated;
 	sql->columns = kept->columns;
@@ -130,8 +130,7 @@ bool pfs_sql_use(struct pfs_sql *sql, struct pfs_sql_kept *kept)
 	kept->reads = NULL;
 	kept->n_reads = kept->reads_capacity = 0;
 	want(sql, kept);
-	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
-			    (int)(sql->steps_limit ? sql->steps_limit : sql->value_limit));
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->value_limit);
 	return true;
 }
 

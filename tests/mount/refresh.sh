@@ -35,6 +35,7 @@ fails_with 'seconds' 'option refresh: not seconds' primefs mount -o refresh=soon
 mkdir "$work/young"
 echo 1 >"$work/young/one"
 echo 2 >"$work/young/two"
+chmod 755 "$work/young" # no file in it was changed later
 primefs import "$work/young" "$work/young.pfs" >/dev/null
 primefs mount "$work/young.pfs" "$mnt"
 rm "$mnt/two"

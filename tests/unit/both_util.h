@@ -4,6 +4,7 @@
 #ifndef PFS_TESTS_UNIT_BOTH_UTIL_H
 #define PFS_TESTS_UNIT_BOTH_UTIL_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,11 @@ static inline struct pfs_operators *operators_or_skip(enum pfs_engine_kind kind,
 {
 	struct pfs_operators *operators = NULL;
 
-	if (pfs_operators_open(&operators, kind, threads)) {
+	int error = pfs_operators_open(&operators, kind, threads);
+
+	if (error) {
 		assert_int_not_equal(kind, PFS_ENGINE_HOST);
+		assert_int_equal(error, -ENODEV);
 		print_message("no CUDA device: skipped\n");
 		skip();
 	}

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* CTEs that name nothing but CTEs like themselves, such as numbers by recursion: what they say
- * follows from the text alone.  SQLite says it when the statement is bound, and it is VALUES then.
- */
+/* CTEs that name nothing but themselves, such as numbers by recursion, or one like that: what they
+ * say follows from the text alone.  SQLite says it when the statement is bound, and it is VALUES
+ * then.  Each step of such a recursion gives a row, so that the number of rows bounds what that
+ * takes, if no other CTE selects, orders or joins them: that could go through any number of steps
+ * without a row. */
 #include "fs/query/relational/bind.h"
 
 #include <stdio.h>
@@ -12,17 +14,8 @@
 
 #define CONSTANTS_MAX 65536
 #define LEVELS_MAX    8
-#define LOOKS_MAX     256 /* at SELECTs: of several that name each other there is no end */
 
 /* ---- which are ---- */
-
-struct looking {
-	const struct pfs_with *with;
-	unsigned level, n;
-	bool is_recursive; /* one names itself, or one before it */
-};
-
-static bool is_closed(struct looking *looking, const struct pfs_select *select);
 
 /* Functions whose values are those of their arguments; what an expression's affinity or collation
  * is said by, is not among them. */
@@ -81,54 +74,53 @@ static bool is_closed_list(const struct pfs_items *items)
 	return true;
 }
 
-static bool is_closed_from(struct looking *looking, const struct pfs_from *from)
+/* The CTE that the core's only source is, or NULL. */
+static const struct pfs_cte *source_of(const struct pfs_with *with, const struct pfs_core *core)
 {
-	const struct pfs_cte *cte = looking->with->first;
+	const struct pfs_from *from = core->from;
+	const struct pfs_cte *cte = with->first;
 
-	if (from->kind != PFS_FROM_TABLE || from->schema || from->on || from->using ||
-	    (from->join & ~(unsigned)PFS_JOINS_COMMA))
-		return false;
+	if (from->next || from->kind != PFS_FROM_TABLE || from->schema)
+		return NULL;
 	while (cte && !pfs_name_is(from->name, cte->name.text))
 		cte = cte->next;
-	return cte && is_closed(looking, cte->select);
+	return cte;
 }
 
-static bool is_closed_core(struct looking *looking, const struct pfs_core *core)
+static bool is_closed_core(const struct pfs_core *core)
 {
-	if (core->is_distinct || core->group || core->having || core->windows ||
-	    core->compound > PFS_UNION)
-		return false;
-	for (const struct pfs_from *from = core->from; from; from = from->next) {
-		if (!is_closed_from(looking, from))
-			return false;
-	}
-	return is_closed_list(core->results) && is_closed_list(core->rows) &&
-	       is_closed_expr(core->where);
+	return !core->is_distinct && !core->group && !core->having && !core->windows &&
+	       core->compound <= PFS_UNION && is_closed_list(core->results) &&
+	       is_closed_list(core->rows) && is_closed_expr(core->where);
 }
 
-/* One that is met within itself is recursive; the walk ends at some level. */
-static bool is_closed(struct looking *looking, const struct pfs_select *select)
+static bool is_recursion(const struct pfs_with *with, const struct pfs_cte *cte)
 {
-	bool is = !select->with && is_closed_list(select->order) && is_closed_expr(select->limit) &&
-		  is_closed_expr(select->offset);
+	const struct pfs_select *select = cte->select;
+	bool is_recursive = false,
+	     is = !select->offset && is_closed_list(select->order) && is_closed_expr(select->limit);
 
-	if (looking->level == LEVELS_MAX) {
-		looking->is_recursive = true;
-		return is;
+	for (const struct pfs_core *core = select->first; core && is; core = core->next) {
+		is = is_closed_core(core) && (!core->from || source_of(with, core) == cte);
+		is_recursive |= core->from != NULL;
 	}
-	is &= looking->n++ < LOOKS_MAX;
-	looking->level++;
-	for (const struct pfs_core *core = select->first; core && is; core = core->next)
-		is = is_closed_core(looking, core);
-	looking->level--;
-	return is;
+	return is && is_recursive;
 }
 
 bool pfs_bind_is_closed(const struct pfs_bind_scope *scope, const struct pfs_cte *cte)
 {
-	struct looking looking = {.with = scope->with};
+	unsigned levels = 0;
 
-	return is_closed(&looking, cte->select) && looking.is_recursive;
+	while (cte && !cte->select->with && !is_recursion(scope->with, cte)) {
+		const struct pfs_select *select = cte->select;
+		const struct pfs_core *core = select->first;
+
+		if (core->next || !core->from || core->where || !is_closed_core(core) || select->order ||
+		    select->limit || ++levels == LEVELS_MAX)
+			return false;
+		cte = source_of(scope->with, core);
+	}
+	return cte && !cte->select->with;
 }
 
 /* ---- what they say ---- */
@@ -161,9 +153,7 @@ static char *write_statement(struct pfs_binder *binder, const struct pfs_bind_sc
 	FILE *out = open_memstream(&text, len);
 
 	for (const struct pfs_cte *one = scope->with->first; one && out; one = one->next) {
-		struct looking looking = {.with = scope->with};
-
-		if (!is_closed(&looking, one->select))
+		if (!pfs_bind_is_closed(scope, one))
 			continue;
 		(void)fputs(before, out);
 		write_cte(out, binder->text, one);

@@ -64,7 +64,7 @@ static bool is_ascii(const struct pfs_constant *text)
 	bool is = true;
 
 	for (size_t i = 0; i < text->len; i++)
-		is &= text->text[i] > 0;
+		is &= text->text[i] && (uint8_t)text->text[i] < 0x80;
 	return is;
 }
 

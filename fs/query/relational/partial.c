@@ -2,7 +2,7 @@
 /* A large source is grouped a piece at a time, between which the tree is let go, and the pieces'
  * groups are grouped once more, where the aggregates of parts say what that of the whole is: all
  * but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in
- * another. */
+ * another, or have infinities of both signs, of which nothing is left but a NULL. */
 #include "fs/query/relational/partial.h"
 
 #include "base/checked.h"
@@ -34,7 +34,8 @@ bool pfs_partial_is_exact(const struct pfs_block *block)
 		enum pfs_merge merge = pfs_aggregate_traits[aggregate->op].merge;
 
 		if (merge == PFS_MERGE_NONE ||
-		    (merge == PFS_MERGE_GROWING && !only_grows(block, aggregate->arg)))
+		    (pfs_aggregate_traits[aggregate->op].fold == PFS_FOLD_SUM &&
+		     !only_grows(block, aggregate->arg)))
 			return false;
 	}
 	return true;
@@ -111,6 +112,8 @@ static int group_pieces(const struct pfs_partial *partial, struct pfs_tuples **p
 			return -ERANGE;
 		step = *n == 1 && partial->sample ? pfs_running_piece(running)
 						  : pfs_running_next_piece(running, step, started);
+		if (*n >= PIECES_MAX) /* parts has no room for more than the rest */
+			step = n_rows;
 		PFS_TRY(pfs_query_look(running->query));
 	}
 	return 0;

@@ -169,6 +169,7 @@ struct pfs_made_texts {
 	uint64_t size, capacity;
 	struct pfs_heap heap;
 	struct pfs_dictionary_builder dictionary;
+	uint64_t charged; /* bytes of it */
 	struct pfs_made_texts *next;
 };
 

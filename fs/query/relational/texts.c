@@ -82,12 +82,27 @@ static int grow_heap(struct making *making, uint64_t size)
 	return 0;
 }
 
+/* What it has grown by is on the statement's account, too. */
+static int charge_dictionary(const struct making *making)
+{
+	struct pfs_made_texts *texts = making->texts;
+	const struct pfs_run *run = making->running->run;
+	uint64_t more = pfs_dictionary_memory(&texts->dictionary) - texts->charged;
+
+	if (more && run->charge)
+		PFS_TRY(run->charge(run->context, (int64_t)more));
+	texts->charged += more;
+	return 0;
+}
+
 static int put_text(struct making *making, uint32_t *out, const uint8_t *text, size_t len)
 {
 	struct pfs_made_texts *texts = making->texts;
 
-	if (!texts->is_heap)
-		return pfs_dictionary_add(&texts->dictionary, out, (const char *)text, len);
+	if (!texts->is_heap) {
+		PFS_TRY(pfs_dictionary_add(&texts->dictionary, out, (const char *)text, len));
+		return charge_dictionary(making);
+	}
 	if (texts->size + pfs_heap_room(len) > texts->capacity)
 		PFS_TRY(grow_heap(making, texts->size + pfs_heap_room(len)));
 	*out = pfs_heap_put(texts->bytes, &texts->size, text, len);
@@ -302,6 +317,8 @@ void pfs_made_texts_free(struct pfs_run_context *context)
 		pfs_run_free(context->run, made->cells, made->cells_size, 1);
 		pfs_run_free(context->run, made->bytes, made->capacity, 1);
 		pfs_dictionary_finish(&made->dictionary);
+		if (made->charged && context->run->charge)
+			(void)context->run->charge(context->run->context, -(int64_t)made->charged);
 	}
 	context->made = NULL;
 }
