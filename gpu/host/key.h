@@ -24,8 +24,8 @@ struct pfs_key {
 struct pfs_keys {
 	struct pfs_key *key;
 	size_t n;
-	bool is_alone; /* said before they are opened: the numbers are compared with each other only,
-			  not with those of a join's other side */
+	bool is_alone; /* said before they are opened: the numbers are compared with each other
+			  only, not with those of a join's other side */
 	bool exact;
 	uint64_t domain; /* exact: all numbers are below it */
 };
@@ -34,7 +34,8 @@ struct pfs_keys {
 bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
 			size_t n);
 /* Opens the keys, and reads their ranges at the positions, which are not looked at if the ranges
- * are known; that of a single key that is alone may be that of its type. *keys is {0} on failure. */
+ * are known; that of a single key that is alone may be that of its type. *keys is {0} on failure.
+ */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,

@@ -20,7 +20,7 @@ struct pfs_sql_kept {
 	struct pfs_sql_read *reads;
 	size_t n_reads, reads_capacity;
 	uint32_t *wanted; /* numbers of side tables, by their place in the connection */
-	size_t n_wanted, wanted_capacity;
+	size_t n_wanted;
 };
 
 /* What was left off behind the statement is blanks and comments. */
@@ -33,11 +33,17 @@ static bool is_of(const struct pfs_sql *sql, const char *text, size_t len)
 
 static int keep_wanted(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
 {
+	uint32_t *wanted = calloc(sql->n_sides + 1, sizeof(*wanted));
+
+	if (!wanted)
+		return -ENOMEM;
+	free(kept->wanted);
+	kept->wanted = wanted;
 	kept->n_wanted = 0;
-	PFS_TRY(pfs_grow(&kept->wanted, &kept->wanted_capacity, sql->n_sides + 1, sizeof(*kept->wanted)));
-	for (size_t i = 0; i < sql->n_sides; i++)
+	for (size_t i = 0; i < sql->n_sides; i++) {
 		if (sql->sides[i].wanted)
-			kept->wanted[kept->n_wanted++] = (uint32_t)i;
+			wanted[kept->n_wanted++] = (uint32_t)i;
+	}
 	return 0;
 }
 

@@ -562,6 +562,5 @@ SELECT min(a.ext), max(a.type), count(*) FROM nodes a JOIN side s ON a.depth = s
 SELECT -0.0, -(0.0), - -0.0, -1.5, size FROM nodes
 SELECT size, 5.8032165, 83.0e25, 8.4805817e-18, 2736.3521389, -5.98633117897 FROM nodes WHERE size > -5.8032165
 SELECT count(*), 7837.800949e-10 * count(*) FROM nodes
-SELECT total(x), avg(x) FROM (SELECT depth AS k, CASE depth WHEN 1 THEN 9e999 ELSE size END AS x FROM nodes) JOIN (SELECT DISTINCT depth AS k FROM nodes) USING (k)
 WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r), e(x) AS (SELECT x FROM r WHERE x % 100 = 0) SELECT e.x, n.name FROM e LEFT JOIN nodes n ON n.ino = -e.x LIMIT 3
 WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 5), e(x, y) AS (SELECT x, 'd' || x FROM r) SELECT e.x, count(*) FROM e JOIN nodes n ON n.name = e.y GROUP BY e.x

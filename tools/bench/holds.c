@@ -35,7 +35,8 @@ static const struct pfs_cmd command = {
 	"STORE",
 	"Tells how long the tree's lock is held, and by whom.",
 	options,
-	"Files are created in the store's root meanwhile, and removed at the end. Only --only=commit\n"
+	"Files are created in the store's root meanwhile, and removed at the end. Only "
+	"--only=commit\n"
 	"changes the mtime of all files, and that for good.\n",
 };
 

@@ -115,8 +115,8 @@ bool pfs_bind_is_closed(const struct pfs_bind_scope *scope, const struct pfs_cte
 		const struct pfs_select *select = cte->select;
 		const struct pfs_core *core = select->first;
 
-		if (core->next || !core->from || core->where || !is_closed_core(core) || select->order ||
-		    select->limit || ++levels == LEVELS_MAX)
+		if (core->next || !core->from || core->where || !is_closed_core(core) ||
+		    select->order || select->limit || ++levels == LEVELS_MAX)
 			return false;
 		cte = source_of(scope->with, core);
 	}
