@@ -435,6 +435,14 @@ static void begin_child(struct pfs_lazy *lazy)
 				set_state(&lazy->parts[i], k, k + 1, ABSENT);
 }
 
+void pfs_lazy_settle(struct pfs_lazy *lazy)
+{
+	if (!lazy)
+		return;
+	(void)pthread_rwlock_wrlock(&lazy->putting);
+	(void)pthread_rwlock_unlock(&lazy->putting);
+}
+
 pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 {
 	pid_t child;

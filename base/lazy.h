@@ -40,6 +40,11 @@ PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 /* Ends the filling; the memory has to be unmapped next.  NULL is allowed. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
+/* Waits until whoever fills a block has done with it, also where who touched it went on already:
+ * what blocks are filled from may be changed and freed then, if nobody touches another. lazy may be
+ * NULL. */
+void pfs_lazy_settle(struct pfs_lazy *lazy);
+
 /* As fork(2).  The child, in which no other thread is, has it filled (pfs_lazy_fill_all) before it touches any. */
 pid_t pfs_lazy_fork(struct pfs_lazy *lazy);
 

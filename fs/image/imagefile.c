@@ -296,6 +296,12 @@ static int fill(struct pfs_image_file *file)
 	return atomic_load(&file->bad) ? -ENOENT : 0;
 }
 
+void pfs_imagefile_settle(const struct pfs_tree *tree)
+{
+	if (tree->image.file)
+		pfs_lazy_settle(tree->image.file->lazy);
+}
+
 static void close_file(struct pfs_image *image)
 {
 	struct pfs_image_file *file = image->file;

@@ -34,6 +34,9 @@ void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint
  * made the file up): any answer may be wrong then, and no change may be written. */
 PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
 
+/* Before spans and totals are freed, by which the file is mended (pfs_lazy_settle). */
+void pfs_imagefile_settle(const struct pfs_tree *tree);
+
 /* ---- what who is above keeps in the file ---- */
 
 /* make gives bytes that go with the image that is being written, which the caller frees; -ENOMEM.

@@ -122,6 +122,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_scan_destroy(tree);
 	pfs_pasts_destroy(tree);
 	pfs_slotorder_destroy(tree);
+	pfs_imagefile_settle(tree); /* it mends by spans and totals */
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
 	pfs_single_destroy(tree);
