@@ -57,7 +57,8 @@ int pfs_dirtable_open_lent(struct pfs_dirtable *table, uint32_t end,
 
 static bool is_lent(const struct pfs_dirtable *table, uint32_t block)
 {
-	return block < table->n_lent_blocks && !(table->own[block / 64] >> block % 64 & 1);
+	return table->own && block < table->n_lent_blocks &&
+	       !(table->own[block / 64] >> block % 64 & 1);
 }
 
 /* Of blocks that others may be about to change, for whom the caller makes what they touch:

@@ -274,6 +274,14 @@ static int read_at_once(struct pfs_image_file *file)
 	return read_tables(file);
 }
 
+/* What is known of the image only when it is filled. */
+static int take_all(struct pfs_image_file *file)
+{
+	PFS_TRY(take_counts(file));
+	PFS_TRY(take_strays(file));
+	return pfs_imagefile_load_strays(file);
+}
+
 static int fill(struct pfs_image_file *file)
 {
 	struct pfs_image *image = &file->tree->image;
@@ -287,9 +295,7 @@ static int fill(struct pfs_image_file *file)
 	PFS_TRY(open_lazily(file));
 	if (file->tree->options.beside_writer) /* whoever scans its only connection would keep us from the rows */
 		pfs_lazy_fill_all(file->lazy);
-	PFS_TRY(take_counts(file));
-	PFS_TRY(take_strays(file));
-	PFS_TRY(pfs_imagefile_load_strays(file));
+	PFS_TRY(take_all(file));
 	file->followed = image->file_state.seq != pfs_store_seq(file->tree->store);
 	if (file->followed)
 		PFS_TRY(pfs_imagefile_follow(file->tree));
