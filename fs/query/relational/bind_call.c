@@ -185,7 +185,8 @@ static struct pfs_term *bind_text(struct pfs_binder *binder, const struct pfs_ex
 	struct pfs_term *args[PFS_TEXT_ARGS_MAX];
 	size_t n = 0;
 
-	for (const struct pfs_item *item = expr->items->first; item; item = item->next) {
+	for (const struct pfs_item *item = expr->items ? expr->items->first : NULL; item;
+	     item = item->next) {
 		args[n] = pfs_bind_expr(binder, item->expr);
 		if (!args[n++])
 			return NULL;
@@ -327,7 +328,9 @@ static struct pfs_term *add_function(struct pfs_binder *binder, const struct pfs
 	struct pfs_bound_window *own = find_window(binder, window);
 	struct pfs_term *bound;
 
-	if (own && own->n_functions == WINDOW_FUNCTIONS_MAX)
+	if (!own)
+		return NULL;
+	if (own->n_functions == WINDOW_FUNCTIONS_MAX)
 		return pfs_bind_refuse(binder, "very many functions of a window");
 	bound = pfs_term_new(binder, PFS_BOUND_WINDOW, PFS_CLASS_NUMBER);
 	if (binder->error)

@@ -441,9 +441,9 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first
 static int bind_cores(struct pfs_binder *binder, const struct pfs_core *first,
 		      const struct pfs_core *past)
 {
-	if (first->next != past)
+	if (first && first->next != past)
 		return bind_compound(binder, first, past);
-	return pfs_bind_core(binder, first, NULL);
+	return first ? pfs_bind_core(binder, first, NULL) : binder->error;
 }
 
 int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select)

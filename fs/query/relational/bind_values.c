@@ -91,8 +91,8 @@ int pfs_bind_values(struct pfs_binder *binder, const struct pfs_core *core,
 	struct pfs_input *input;
 	size_t n_rows = 0;
 
-	if (core->where || core->group || core->having || core->is_distinct || core->windows ||
-	    (end && (end->order || end->limit || end->offset)))
+	if (!first || core->where || core->group || core->having || core->is_distinct ||
+	    core->windows || (end && (end->order || end->limit || end->offset)))
 		return pfs_bind_refuse(binder, "VALUES, or no FROM, with a condition or order"),
 		       binder->error;
 	for (const struct pfs_items *row = first; row; row = row->next)
@@ -104,7 +104,7 @@ int pfs_bind_values(struct pfs_binder *binder, const struct pfs_core *core,
 	values = pfs_bind_get(binder, n_rows * first->n * sizeof(*values));
 	if (input)
 		input->columns = pfs_bind_get(binder, first->n * sizeof(*input->columns));
-	if (binder->error)
+	if (binder->error || !input)
 		return binder->error;
 	block->n_inputs = 1;
 	input->kind = PFS_INPUT_VALUES;

@@ -121,8 +121,9 @@ static int group_again(struct pfs_partial *partial)
 {
 	struct pfs_running *running = partial->running;
 	const struct pfs_partial *early = &running->early->partial;
-	uint16_t computed = running->tuples->n_computed;
-	bool is_empty = running->tuples->n == 0;
+	const struct pfs_tuples *joined = running->tuples;
+	uint16_t computed = joined ? joined->n_computed : 0;
+	bool is_empty = !joined || joined->n == 0;
 	struct pfs_tuples *tuples;
 
 	for (size_t i = 0; i < early->n_partial; i++)

@@ -143,7 +143,7 @@ static void cut(struct text *text, int64_t from, int64_t count)
 
 static int64_t place_of(const struct text *text, const struct pfs_constant *part)
 {
-	const uint8_t *found = text->bytes;
+	const uint8_t *found;
 	int64_t place = 1;
 
 	if (!part->len)
@@ -156,6 +156,36 @@ static int64_t place_of(const struct text *text, const struct pfs_constant *part
 
 /* ---- steps ---- */
 
+/* What the step makes in `out`; *made: it has, and not only told of a part or a place. */
+static int apply_step(struct pfs_text_buffer *out, bool *made, struct text *now, int64_t *place,
+		      const struct pfs_text_step *step)
+{
+	*made = true;
+	switch (step->op) {
+	case PFS_TEXT_UPPER:
+		return change_case(out, now, 'a');
+	case PFS_TEXT_LOWER:
+		return change_case(out, now, 'A');
+	case PFS_TEXT_PREPEND:
+		return join(out, step->a.text, step->a.len, now->bytes, now->len);
+	case PFS_TEXT_APPEND:
+		return join(out, now->bytes, now->len, step->a.text, step->a.len);
+	case PFS_TEXT_REPLACE:
+		return replace(out, *now, &step->a, &step->b);
+	case PFS_TEXT_TRIM:
+		trim(now, step);
+		break;
+	case PFS_TEXT_PART:
+		cut(now, step->from, step->count);
+		break;
+	case PFS_TEXT_PLACE:
+		*place = place_of(now, &step->a);
+		break;
+	}
+	*made = false;
+	return 0;
+}
+
 int pfs_text_apply(const struct pfs_text_step *steps, size_t n, struct pfs_text_room *room,
 		   const uint8_t **text, size_t *len, int64_t *place)
 {
@@ -163,39 +193,10 @@ int pfs_text_apply(const struct pfs_text_step *steps, size_t n, struct pfs_text_
 	unsigned next = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct pfs_text_step *step = &steps[i];
 		struct pfs_text_buffer *out = &room->buffers[next];
-		bool is_made = true;
+		bool is_made;
 
-		switch (step->op) {
-		case PFS_TEXT_UPPER:
-			PFS_TRY(change_case(out, &now, 'a'));
-			break;
-		case PFS_TEXT_LOWER:
-			PFS_TRY(change_case(out, &now, 'A'));
-			break;
-		case PFS_TEXT_PREPEND:
-			PFS_TRY(join(out, step->a.text, step->a.len, now.bytes, now.len));
-			break;
-		case PFS_TEXT_APPEND:
-			PFS_TRY(join(out, now.bytes, now.len, step->a.text, step->a.len));
-			break;
-		case PFS_TEXT_REPLACE:
-			PFS_TRY(replace(out, now, &step->a, &step->b));
-			break;
-		case PFS_TEXT_TRIM:
-			trim(&now, step);
-			is_made = false;
-			break;
-		case PFS_TEXT_PART:
-			cut(&now, step->from, step->count);
-			is_made = false;
-			break;
-		case PFS_TEXT_PLACE:
-			*place = place_of(&now, &step->a);
-			is_made = false;
-			break;
-		}
+		PFS_TRY(apply_step(out, &is_made, &now, place, &steps[i]));
 		if (is_made) {
 			now = (struct text){out->bytes, out->size};
 			next = !next;

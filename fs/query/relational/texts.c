@@ -185,9 +185,9 @@ static int make_by_code(struct making *making)
 
 		code = is_there(making, at) && code < n ? code
 							: n; /* of what is no row, anything */
-		if (making->integers)
+		if (places)
 			making->integers[at] = places[code];
-		else
+		else if (cells && making->cells)
 			making->cells[at] = cells[code];
 	}
 	free(cells);
