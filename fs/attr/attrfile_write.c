@@ -82,8 +82,8 @@ static int add_value(struct making *making, uint32_t *cell, uint32_t type, const
 	if (type == PFS_ATTR_TEXT) {
 		PFS_TRY(pfs_grow(&making->texts, &making->texts_capacity,
 				 making->head.texts_size + len + 1, 1));
-		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): they have grown */
-		memcpy(making->texts + making->head.texts_size, bytes, len);
+		if (making->texts && bytes) /* for analysers: both are */
+			memcpy(making->texts + making->head.texts_size, bytes, len);
 		value.is = making->head.texts_size;
 		making->head.texts_size += len;
 	} else {

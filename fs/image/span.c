@@ -570,9 +570,10 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;
 	uint8_t *known PFS_FREE = malloc((size_t)image->end + 1);
+	const struct layout *layout = layout_whole(tree->spans);
 	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
-	if (!known || !layout_whole(tree->spans) || layout_whole(tree->spans)->is_lent)
+	if (!known || !layout || layout->is_lent)
 		return true;
 	for (uint32_t slot = 0; slot < image->end; slot++)
 		if (pfs_image_is_live(image, slot) && S_ISDIR(image->mode[slot]) &&

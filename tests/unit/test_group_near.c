@@ -125,9 +125,9 @@ static void test_groups(void **state)
 
 	(void)state;
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 3), 0);
-	for (uint16_t key = BY_WAY; key <= NUMBER; key++) {
+	for (unsigned key = BY_WAY; key <= NUMBER; key++) {
 		for (unsigned selected = 0; selected < 2; selected++) {
-			assert_int_equal(group(&run, &tuples, key, selected), 0);
+			assert_int_equal(group(&run, &tuples, (uint16_t)key, selected), 0);
 			assert_groups(tuples, selected);
 			pfs_tuples_free(&run, tuples);
 		}

@@ -205,8 +205,10 @@ static void test_bounds(void **state)
 
 /* ---- others change side tables while a statement is prepared ---- */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 void __real_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
 void __wrap_pfs_sql_sides_named(struct pfs_sql *sql, const char *text, size_t len);
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static _Thread_local unsigned intrusions; /* left, of this thread, as all of them */
 static _Thread_local bool is_intruding, makes_tables;

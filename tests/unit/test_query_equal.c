@@ -848,6 +848,7 @@ static enum runner runner_of(const char *sql)
 	return runner;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): a list of statements */
 static void test_who_runs(void **state)
 {
 	static const char *const operators[] = {
