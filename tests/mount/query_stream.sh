@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # .query/paths of more than is kept in memory: made as it is read, the same byte for byte to all programs, whatever
 # changes meanwhile, also for those who read half of it and wait.
+# timeout: 300
 # shellcheck disable=SC2002,SC2016,SC2094 # pipes, perl, and files read twice
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"

@@ -134,8 +134,12 @@ bool pfs_bind_is_text(const struct pfs_name *name, size_t n)
 struct pfs_term *pfs_bind_text(struct pfs_binder *binder, const struct pfs_name *name,
 			       struct pfs_term *const *args, size_t n)
 {
-	struct pfs_text_step step = find(name, n)->step;
+	const struct function *function = find(name, n);
+	struct pfs_text_step step;
 
+	if (!function)
+		return pfs_bind_refuse(binder, "a function of texts with other arguments");
+	step = function->step;
 	return take_arguments(binder, &step, args + 1, n - 1) ? add_step(binder, args[0], &step)
 							      : NULL;
 }
