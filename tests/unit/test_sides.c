@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of side tables that change: each connection sees them at once, as one version, and the store has them with the
  * next commit. */
-#include "tests/unit/query_util.h"
+#include "tests/unit/side_util.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -59,15 +59,6 @@ static const char *const statements[] = {
 	"DELETE FROM t WHERE rowid % 5 = # % 5 OR a = @",
 	"DELETE FROM t WHERE b IS @",
 };
-
-static void run_any(const char *sql)
-{
-	struct pfs_query *query;
-
-	if (pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
-		assert_int_equal(error.error, -EINVAL); /* NOT NULL, or that number is taken */
-	pfs_query_finish(query);
-}
 
 static void check_all_the_same(const char *why)
 {
@@ -207,80 +198,7 @@ static void test_columns_are_not_made_anew(void **state)
 	check_operators("in the end");
 }
 
-/* ---- changes by the operators ---- */
-
-/* Whether SQLite has changed the table last: its copy is of that version, or the connection, which made more than rows, is gone. */
-static bool is_sqlites(const char *table)
-{
-	struct pfs_connection *connection = queries->idle;
-	const struct pfs_sql_side *side = connection ? pfs_sql_side_find(connection->sql, table) : NULL;
-
-	return !connection || (side && side->filled && side->version == pfs_sides_version(tree));
-}
-
-/* As the operators and SQLite have it, which has a copy of its own. */
-static void check_both(const char *why, const char *select, const char *rest)
-{
-	static char ours[1 << 20], its[1 << 20];
-	char sql[512];
-
-	(void)snprintf(sql, sizeof(sql), "%s%s", select, rest);
-	query_text(ours, sizeof(ours), sql);
-	(void)snprintf(sql, sizeof(sql), "%s NOT INDEXED%s", select, rest);
-	query_text(its, sizeof(its), sql);
-	if (strcmp(ours, its) != 0)
-		fail_msg("%s, %s: %.300s, not %.300s", why, sql, ours, its);
-}
-
-/* Who runs it, and that the rows are the other's. */
-static void test_few_rows_are_found(void **state)
-{
-	static const struct {
-		const char *select, *rest;
-		bool is_ours;
-	} cases[] = {
-		{"SELECT n, s FROM e", " WHERE n <= 40 ORDER BY n", true},
-		{"SELECT n, s, r FROM e", " WHERE n <= 15000 ORDER BY n", true},
-		{"SELECT n, s, r FROM e", " WHERE 15000 >= n AND n > 100 ORDER BY n", true},
-		{"SELECT n, s FROM e", " WHERE n BETWEEN 100 AND 140 AND r > 1 ORDER BY n", true},
-		{"SELECT n FROM e", " WHERE n > 40 AND n < 40", true},
-		{"SELECT n FROM e", " WHERE n > 19.5 AND n < 22.25 ORDER BY n", true},
-		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 OR n = 3 ORDER BY n", true},
-		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 AND n IS NOT NULL", true},
-		{"SELECT n FROM e", " WHERE s = 's7' ORDER BY n", false}, /* a text, which SQLite's index has */
-		{"SELECT n FROM e", " WHERE s >= 's' ORDER BY n", true},
-		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 30 GROUP BY s ORDER BY s", true},
-		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 9000 GROUP BY s ORDER BY s", true},
-		{"SELECT r, n FROM e", " WHERE r > 249 ORDER BY n", true}, /* r has no index */
-		{"SELECT n FROM e", " ORDER BY n DESC LIMIT 3", false},
-		{"SELECT r, n FROM e", " ORDER BY r DESC, n LIMIT 3", true},
-		{"SELECT max(n) FROM e", "", false},
-		{"SELECT max(r) FROM e", "", true},
-	};
-
-	(void)state;
-	change("CREATE TABLE e (n INTEGER, s TEXT, r REAL)", 0);
-	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 2000) "
-		"SELECT v * 7919 % 20011, 's' || (v % 300), v / 8.0 FROM i");
-	change("UPDATE e SET n = NULL WHERE rowid % 100 = 1", 20);
-	change("CREATE INDEX e_n ON e (n, r)", 0);
-	change("CREATE INDEX e_s ON e (s)", 0);
-	change("CREATE INDEX e_r ON e (r) WHERE r < 0", 0);
-	check("SELECT count(*) FROM e NOT INDEXED", "2000"); /* so that SQLite has a copy */
-	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
-		static char text[1 << 20];
-		struct pfs_query *query;
-		char sql[256];
-
-		(void)snprintf(sql, sizeof(sql), "%s%s", cases[i].select, cases[i].rest);
-		query = begin(sql);
-		rest_text(text, sizeof(text), query);
-		if (pfs_relational_has_rows(query->relational) != cases[i].is_ours)
-			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
-		pfs_query_finish(query);
-		check_both("few", cases[i].select, cases[i].rest);
-	}
-}
+/* ---- indexes of the operators ---- */
 
 static void test_indexes_follow_changes(void **state)
 {
@@ -329,159 +247,6 @@ static void test_indexes_know_the_largest(void **state)
 	check("SELECT a FROM t WHERE a = 9.21e18", "9210000000000000000");
 	check("SELECT a FROM t WHERE a > 9.3e18", "");
 	change("DELETE FROM t WHERE a > 9.2e18", 1);
-}
-
-/* What SQLite would have done, it does not do; what it says, it says. */
-/* NOLINTNEXTLINE(readability-function-size): a list of statements */
-static void test_operators_change_rows(void **state)
-{
-	static const struct {
-		const char *sql;
-		int changes; /* or the error */
-		bool is_ours;
-	} cases[] = {
-		{"UPDATE t SET b = a + 1, c = 'x' WHERE a <= 3000", 3000, true},
-		{"UPDATE t SET c = b", 4000, false}, /* a number as a text */
-		{"UPDATE t SET b = 2.0 WHERE a > 1", 3999, true},
-		{"UPDATE t SET r = a WHERE a <= 2000", 2000, true},
-		{"UPDATE t SET b = 9223372036854775807 WHERE a = 7", 1, true},
-		{"UPDATE t SET r = b + 1 WHERE a = 7", 1, true}, /* it overflows, to a real */
-		{"UPDATE t SET a = NULL", -EINVAL, false},
-		{"UPDATE t SET b = NULL WHERE b = 2", 3999, true},
-		{"UPDATE t SET rowid = rowid + 10000", 4000, false},
-		{"INSERT INTO t SELECT a + 4000, b, c, r FROM t WHERE a <= 3000", 3000, true},
-		{"INSERT INTO t (r, c, b, a) SELECT 1.5, 'y', a, a FROM t WHERE a > 6000", 1000, true},
-		{"INSERT INTO t (a) SELECT a FROM t WHERE a = 4", 1, false}, /* the others' defaults are SQLite's */
-		{"INSERT INTO t VALUES (1, 2, 'z', 3)", 1, true},
-		{"INSERT INTO t VALUES (1, NULL, 'a', 1), (2, 5, NULL, 2.5), (-3, 16, '', NULL)", 3, true},
-		{"INSERT INTO t (c, a, r, b) VALUES ('z', 1, 2, 3)", 1, true},
-		{"INSERT INTO t SELECT 7, 8, 'w', 9", 1, true},
-		{"INSERT INTO t (a) VALUES (1)", 1, false},
-		{"INSERT INTO t VALUES (NULL, 2, 'z', 3)", -EINVAL, false},
-		{"INSERT INTO t VALUES (1, 2, 'z')", -EINVAL, false},
-		{"INSERT INTO t VALUES (1, '7', 'z', 3)", 1, false}, /* texts that become numbers, */
-		{"INSERT INTO t VALUES (1, 7, 8, 3)", 1, false},     /* and numbers that become texts */
-		{"INSERT INTO t VALUES (1, 2, lower('Z'), 3)", 1, false},
-		{"INSERT INTO k VALUES (NULL, 3)", 1, false},
-		{"DELETE FROM k WHERE v = 3 AND id > 2000", 1, true},
-		{"DELETE FROM t WHERE a > 3000 AND c = 'y'", 1000, true},
-		{"DELETE FROM t WHERE a > 3000 AND c IS NOT NULL", -1, true},
-		{"DELETE FROM t WHERE a > 10000000", 0, true},
-		{"INSERT INTO k SELECT a, b FROM t", -EINVAL, false},
-		{"UPDATE k SET v = v + 1", 2000, true}, /* a number of rows is no constraint */
-		{"UPDATE k SET id = id + 5000", 2000, false},
-		{"UPDATE q SET v = v + 1", 2000, false}, /* CHECK */
-		{"UPDATE w SET v = v + 1", 2000, false}, /* UNIQUE */
-		{"UPDATE o SET v = v + 1", 2000, false}, /* an index of an expression */
-		{"DELETE FROM t", -1, true},
-		{"DELETE FROM t", 0, true},
-	};
-
-	(void)state;
-	change("CREATE TABLE t (a INTEGER NOT NULL, b INTEGER, c TEXT, r REAL)", 0);
-	change("CREATE INDEX t_a ON t (a)", 0);
-	run_any("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 4000) "
-		"SELECT v, NULL, NULL, 0.5 FROM i");
-	change("CREATE TABLE k (id INTEGER PRIMARY KEY, v INTEGER)", 0);
-	change("CREATE TABLE q (v INTEGER CHECK (v > 0))", 0);
-	change("CREATE TABLE w (v INTEGER UNIQUE, x)", 0);
-	change("CREATE TABLE o (v INTEGER)", 0);
-	change("CREATE INDEX o_v ON o (abs(v))", 0);
-	for (const char *name = "kqwo"; *name; name++) {
-		char sql[128];
-
-		(void)snprintf(sql, sizeof(sql), "INSERT INTO %c%s SELECT %s FROM t WHERE a <= 2000 ORDER BY a DESC", *name,
-			       *name == 'w' ? " (v)" : "", *name == 'k' ? "a, a" : "a");
-		change(sql, 2000);
-	}
-	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
-		static const char *const asked_of[][2] = {
-			{"SELECT c, count(*), sum(a), count(b), min(b), max(b), sum(r), count(DISTINCT a) FROM t",
-			 " GROUP BY c ORDER BY c"},
-			{"SELECT count(*), sum(id), sum(v), min(id), max(v) FROM k", ""},
-			{"SELECT count(*), sum(v), min(v), max(v) FROM q", ""},
-			{"SELECT count(*), sum(v), min(v), max(v) FROM w", ""},
-			{"SELECT count(*), sum(v), min(v), max(v) FROM o", ""}};
-		char name[2] = {cases[i].sql[*cases[i].sql == 'U' ? 7 : 12]};
-		uint64_t version = pfs_sides_version(tree);
-		struct pfs_query *query;
-		int code = pfs_query_start(&query, queries, &scope, cases[i].sql, strlen(cases[i].sql), &error);
-
-		if (code != (cases[i].changes < -1 ? cases[i].changes : 0))
-			fail_msg("%s: %d, %s", cases[i].sql, code, error.text);
-		if (cases[i].changes >= 0)
-			assert_int_equal(pfs_query_changes(query), cases[i].changes);
-		pfs_query_finish(query);
-		/* builds that verify have SQLite run it, too, and undo that */
-		if (!code && pfs_sides_version(tree) > version && is_sqlites(name) == cases[i].is_ours)
-			fail_msg("%s: %s", cases[i].sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
-		for (size_t j = 0; j < PFS_COUNT(asked_of); j++)
-			check_both(cases[i].sql, asked_of[j][0], asked_of[j][1]);
-	}
-	reopen();
-	check("SELECT count(*) FROM t", "0");
-	check("SELECT count(*), sum(v), min(id) FROM k", "2000 2003000 5001");
-}
-
-/* Names and texts in which such words stand say nothing of rows. */
-static void test_only_words_constrain(void **state)
-{
-	static const struct {
-		const char *columns;
-		bool is_ours;
-	} cases[] = {
-		{"a INTEGER, checked TEXT DEFAULT 'check', \"strict\" INTEGER", true},
-		{"a INTEGER, strict INTEGER, conflict INTEGER /* on conflict */", true},
-		{"a INTEGER, [autoincrement] TEXT", true},
-		{"a INTEGER, b INTEGER CHECK (b > 0)", false},
-		{"a INTEGER, CHECK (a > 0)", false},
-		{"a INTEGER NOT NULL ON CONFLICT IGNORE", false},
-		{"a INTEGER PRIMARY KEY AUTOINCREMENT", false},
-		{"a INTEGER) STRICT --", false},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
-		char sql[256];
-
-		(void)snprintf(sql, sizeof(sql), "CREATE TABLE t (%s\n)", cases[i].columns);
-		if (strstr(sql, "STRICT --"))
-			(void)snprintf(sql, sizeof(sql), "CREATE TABLE t (a INTEGER) STRICT");
-		change(sql, 0);
-		change("INSERT INTO t (a) WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 4000) "
-		       "SELECT v FROM i", 4000);
-		change("DELETE FROM t WHERE a > 0", 4000);
-		if (is_sqlites("t") == cases[i].is_ours)
-			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
-		change("DROP TABLE t", 0);
-	}
-}
-
-/* A table that is too large for the operators is not read again and again to find that out. */
-static void test_too_large_is_remembered(void **state)
-{
-	unsigned refused;
-
-	(void)state;
-	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
-	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 30000) "
-		"SELECT v, 's' || v FROM i");
-	reopen();
-	scope.memory_limit = (uint64_t)1 << 20;
-	refused = queries->n_sides_refused;
-	for (unsigned i = 0; i < 3; i++) {
-		char sql[128];
-		struct pfs_query *query;
-
-		(void)snprintf(sql, sizeof(sql), "SELECT s, count(*) FROM e GROUP BY s HAVING count(*) > %u", i);
-		if (!pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
-			pfs_query_finish(query);
-		assert_int_equal(queries->n_sides_refused - refused, 1);
-	}
-	scope.memory_limit = 0;
-	change("UPDATE e SET s = 'x' WHERE n = 7", 1);
-	check("SELECT count(DISTINCT s) FROM e", "30000");
-	assert_int_equal(queries->n_sides_refused - refused, 1);
 }
 
 /* ---- what others' changes cost ---- */
@@ -633,33 +398,6 @@ static void test_rows_wait_for_the_next_commit(void **state)
 	check("SELECT a, count(*) FROM u GROUP BY a", "1 200,3 100");
 }
 
-/* More than is kept for older connections, and more than waits for a commit. */
-static void test_large_changes(void **state)
-{
-	struct pfs_query *held;
-	uint64_t seq;
-
-	(void)state;
-	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
-	change("INSERT INTO t VALUES (1, 'x')", 1);
-	held = begin("SELECT a FROM t");
-	for (unsigned i = 0; i < 3; i++) {
-		change("INSERT INTO t VALUES (2, hex(zeroblob(1500000)))", 1);
-		assert_int_equal(pfs_tree_sync(tree), 0);
-	}
-	pfs_query_finish(held);
-	check("SELECT count(*), sum(length(b)) FROM t", "4 9000001");
-	seq = pfs_store_seq(tree->store);
-	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 24) "
-	       "SELECT 3, hex(zeroblob(1500000)) FROM i", 24);
-	assert_true(pfs_store_seq(tree->store) > seq);
-	held = begin("SELECT 1");
-	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
-	pfs_query_finish(held);
-	reopen();
-	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
-}
-
 /* A statement that fails has changed nothing, for nobody. */
 static void test_what_fails_changes_nothing(void **state)
 {
@@ -781,17 +519,12 @@ int main(int argc, char **argv)
 		TEST(test_connections_take_over_changes),
 		TEST(test_columns_follow_changes),
 		TEST(test_columns_are_not_made_anew),
-		TEST(test_few_rows_are_found),
 		TEST(test_indexes_follow_changes),
 		TEST(test_indexes_know_the_largest),
-		TEST(test_operators_change_rows),
-		TEST(test_only_words_constrain),
-		TEST(test_too_large_is_remembered),
 		TEST(test_a_join_makes_no_columns_anew),
 		TEST(test_only_who_reads_takes_over),
 		TEST(test_reading_all_rows_holds_nobody_up),
 		TEST(test_rows_wait_for_the_next_commit),
-		TEST(test_large_changes),
 		TEST(test_what_fails_changes_nothing),
 		TEST(test_readers_see_one_version),
 		TEST(test_rows_of_a_tree_that_changes),
