@@ -15,7 +15,6 @@ static int append(struct pfs_edits *edits, const char *bytes, size_t n)
 	return 0;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): two pieces of text, and where */
 int pfs_edits_replace(struct pfs_edits *edits, const char *old, size_t old_at, size_t old_len,
 		      const char *bytes, size_t n)
 {

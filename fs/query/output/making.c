@@ -135,7 +135,6 @@ bool pfs_making_settle(struct pfs_making *making)
 	return pfs_query_settle(making->query);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): those of pfs_query_start, and where the rows go */
 int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
 		   const struct pfs_query_scope *scope, const char *sql, size_t len,
 		   enum pfs_format format, struct pfs_query_error *error)

@@ -399,7 +399,6 @@ static bool can_be_split(const struct pfs_select *select)
 	       (!core->having || core->group);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): its room is the stack's */
 bool pfs_split(struct pfs_finder *finder, const struct pfs_select *select)
 {
 	struct split split = {.finder = finder, .select = select, .core = select->first};
