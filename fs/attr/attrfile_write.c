@@ -72,6 +72,14 @@ static int grow_table(struct making *making)
 	return 0;
 }
 
+/* Where the next text goes, with room for it and one byte more; NULL: no memory. */
+static char *room_for_text(struct making *making, size_t len)
+{
+	if (pfs_grow(&making->texts, &making->texts_capacity, making->head.texts_size + len + 1, 1))
+		return NULL;
+	return making->texts + making->head.texts_size;
+}
+
 static int add_value(struct making *making, uint32_t *cell, uint32_t type, const void *bytes,
 		     size_t len)
 {
@@ -80,10 +88,11 @@ static int add_value(struct making *making, uint32_t *cell, uint32_t type, const
 	PFS_TRY(pfs_grow(&making->values, &making->values_capacity,
 			 (size_t)making->head.n_values + 1, sizeof(value)));
 	if (type == PFS_ATTR_TEXT) {
-		PFS_TRY(pfs_grow(&making->texts, &making->texts_capacity,
-				 making->head.texts_size + len + 1, 1));
-		if (making->texts && bytes) /* for analysers: both are */
-			memcpy(making->texts + making->head.texts_size, bytes, len);
+		char *text = room_for_text(making, len);
+
+		if (!text)
+			return -ENOMEM;
+		memcpy(text, bytes, len);
 		value.is = making->head.texts_size;
 		making->head.texts_size += len;
 	} else {
