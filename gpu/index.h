@@ -42,8 +42,9 @@ enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
 
 /* Where the levels above the leaves are: beside them, or in the host's memory while the leaves are
  * on a device.  Then the host finds the leaf of each key, and the device looks into it: a search
- * crosses the bus once more and waits for the host, and the device is spared those levels.  Without
- * a device all is on the host. */
+ * crosses the bus once more and waits for the host, and the device walks no levels.  The fences of
+ * the leaves, which changes need, are on the device as well.  Without a device all is on the host.
+ */
 enum pfs_index_upper_levels { PFS_INDEX_UPPER_BESIDE, PFS_INDEX_UPPER_HOST };
 
 struct pfs_index_shape {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "gpu/index_fence.h"
 
 #define FAN_BITS     4
 #define FAN	     (1u << FAN_BITS)
@@ -68,21 +69,13 @@ void pfs_index_upper_set(struct pfs_index_upper *upper, uint32_t n)
 	}
 }
 
-/* The child of the last node's that the pair belongs to, by number on this level: the last of up to
- * 16 fences from `from` on that is not greater. */
+/* The child of a level's node that the pair belongs to, by number on this level, on which the
+ * node's begin at `from`. */
 static uint32_t child(const struct pfs_index_upper *upper, int level, uint32_t from, uint64_t key,
 		      pfs_index_value value)
 {
-	const uint64_t *keys = upper->keys + upper->at[level];
-
-	for (uint32_t n = PFS_MIN(FAN, upper->n[level] - from), half; n > 1; n -= half) {
-		half = n / 2;
-		if (keys[from + half] < key ||
-		    (keys[from + half] == key &&
-		     upper->values[(size_t)(from + half) << level * FAN_BITS] <= value))
-			from += half;
-	}
-	return from;
+	return pfs_last_fence(upper->keys + upper->at[level], upper->values, from,
+			      PFS_MIN(FAN, upper->n[level] - from), level * FAN_BITS, key, value);
 }
 
 static void find_some(const struct pfs_index_upper *upper, uint32_t *leaves, const uint64_t *keys,

@@ -48,7 +48,7 @@ struct pfs_cuda_operators {
 	size_t mirrored;
 	uint64_t clock;
 	int64_t failed_at; /* monotonic seconds; 0: the device is well */
-	struct pfs_code_tiles_copy *codes; /* cuda_texts.c */
+	struct pfs_codes_copy *codes; /* cuda_texts.c */
 };
 
 struct pfs_job {

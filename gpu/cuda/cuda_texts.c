@@ -23,15 +23,15 @@ struct subject {
 	uint32_t from_n, to_n;
 };
 
-struct pfs_code_tiles_copy {
-	struct pfs_code_tiles_copy *next;
+struct pfs_codes_copy {
+	struct pfs_codes_copy *next;
 	struct subject subject;
 	uint64_t id; /* as a mirror */
 	uint32_t *of; /* subject.from_n of them */
 	unsigned users; /* protected by o->lock */
 };
 
-static void free_copy(struct pfs_code_tiles_copy *copy)
+static void free_copy(struct pfs_codes_copy *copy)
 {
 	free(copy->of);
 	free(copy);
@@ -40,7 +40,7 @@ static void free_copy(struct pfs_code_tiles_copy *copy)
 void pfs_codes_drop_all(struct pfs_cuda_operators *o)
 {
 	while (o->codes) {
-		struct pfs_code_tiles_copy *copy = o->codes;
+		struct pfs_codes_copy *copy = o->codes;
 
 		o->codes = copy->next;
 		free_copy(copy);
@@ -87,10 +87,10 @@ static int make(struct pfs_codes_map *map, const struct subject *subject,
 	return error;
 }
 
-static int make_copy(struct pfs_code_tiles_copy **out, const struct subject *subject,
+static int make_copy(struct pfs_codes_copy **out, const struct subject *subject,
 		     const struct pfs_dictionary *from, const struct pfs_dictionary *to)
 {
-	struct pfs_code_tiles_copy *copy = calloc(1, sizeof(*copy));
+	struct pfs_codes_copy *copy = calloc(1, sizeof(*copy));
 	struct pfs_codes_map map;
 	int error = copy ? make(&map, subject, from, to) : -ENOMEM;
 
@@ -98,7 +98,7 @@ static int make_copy(struct pfs_code_tiles_copy **out, const struct subject *sub
 		free(copy);
 		return error;
 	}
-	*copy = (struct pfs_code_tiles_copy){
+	*copy = (struct pfs_codes_copy){
 		.subject = *subject, .id = pfs_table_new_id(), .of = map.made, .users = 1};
 	*out = copy;
 	return 0;
@@ -119,12 +119,12 @@ static bool is_current(const struct subject *a, const struct subject *b)
 
 /* Takes out what nobody uses of these: of the same subject, but of smaller dictionaries; or, with
  * subject NULL, the longest unused.  NULL: none. */
-static struct pfs_code_tiles_copy *take_unused(struct pfs_cuda_operators *o,
+static struct pfs_codes_copy *take_unused(struct pfs_cuda_operators *o,
 					  const struct subject *subject)
 {
-	struct pfs_code_tiles_copy **found = NULL, *copy;
+	struct pfs_codes_copy **found = NULL, *copy;
 
-	for (struct pfs_code_tiles_copy **at = &o->codes; *at; at = &(*at)->next)
+	for (struct pfs_codes_copy **at = &o->codes; *at; at = &(*at)->next)
 		if (!(*at)->users &&
 		    (!subject || (is_same(&(*at)->subject, subject) &&
 				  !is_current(&(*at)->subject, subject))))
@@ -138,7 +138,7 @@ static struct pfs_code_tiles_copy *take_unused(struct pfs_cuda_operators *o,
 
 static void drop(struct pfs_cuda_operators *o, const struct subject *subject)
 {
-	struct pfs_code_tiles_copy *copy;
+	struct pfs_codes_copy *copy;
 
 	{
 		PFS_LOCKED(&o->lock);
@@ -151,14 +151,14 @@ static void drop(struct pfs_cuda_operators *o, const struct subject *subject)
 }
 
 /* One more user; the one used last comes first.  NULL: there is none. */
-static struct pfs_code_tiles_copy *find_copy(struct pfs_cuda_operators *o,
-					const struct subject *subject, size_t *n)
+static struct pfs_codes_copy *find_copy(struct pfs_cuda_operators *o, const struct subject *subject,
+					size_t *n)
 {
 	PFS_LOCKED(&o->lock);
 
 	*n = 0;
-	for (struct pfs_code_tiles_copy **at = &o->codes; *at; at = &(*at)->next, ++*n) {
-		struct pfs_code_tiles_copy *copy = *at;
+	for (struct pfs_codes_copy **at = &o->codes; *at; at = &(*at)->next, ++*n) {
+		struct pfs_codes_copy *copy = *at;
 
 		if (!is_same(&copy->subject, subject) || !is_current(&copy->subject, subject))
 			continue;
@@ -183,7 +183,7 @@ static int use(struct pfs_job *job, const uint32_t **d_map, const struct subject
 	       const struct pfs_dictionary *from, const struct pfs_dictionary *to)
 {
 	struct pfs_cuda_operators *o = job->o;
-	struct pfs_code_tiles_copy *copy;
+	struct pfs_codes_copy *copy;
 	int error;
 	size_t n;
 

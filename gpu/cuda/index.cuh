@@ -5,6 +5,7 @@
 
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/index_kernels.h"
+#include "gpu/index_fence.h"
 
 /* Where a pair is or would be: an entry of a leaf, one past its last at most. */
 struct pfs_index_place {
@@ -15,25 +16,6 @@ static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, pfs_index_val
 						     pfs_index_value than_value)
 {
 	return key < than_key || (key == than_key && value < than_value);
-}
-
-/* The last of n fences from `from` on, `shift` bits of position apart, that is not greater than the
- * pair; the first is known not to be.  Values are read only where keys are equal. */
-static __device__ __forceinline__ uint32_t pfs_last_fence(const uint64_t *keys,
-							  const pfs_index_value *__restrict__ values,
-							  uint32_t from, uint32_t n, int shift,
-							  uint64_t key, pfs_index_value value)
-{
-	while (n > 1) {
-		uint32_t half = n >> 1;
-		uint64_t fence = keys[from + half];
-
-		if (fence < key ||
-		    (fence == key && values[(size_t)(from + half) << shift] <= value))
-			from += half;
-		n -= half;
-	}
-	return from;
 }
 
 /* In the leaf at this position. */

@@ -73,9 +73,16 @@ struct indexing {
 	struct pfs_group_table *of_worker;
 };
 
-static void add_span(const struct pfs_grouping *g, struct pfs_group_table *table,
-		     const struct pfs_span *span)
+struct indexed_worker {
+	const struct pfs_grouping *grouping;
+	struct pfs_group_table *table;
+};
+
+static int add_span(void *context, const struct pfs_span *span)
 {
+	const struct indexed_worker *worker = context;
+	const struct pfs_grouping *g = worker->grouping;
+	struct pfs_group_table *table = worker->table;
 	uint64_t keys[PFS_SPAN];
 	uint32_t group[PFS_SPAN];
 
@@ -93,6 +100,7 @@ static void add_span(const struct pfs_grouping *g, struct pfs_group_table *table
 	}
 	for (size_t i = 0; i < g->n_folds; i++)
 		pfs_fold_add(&g->folds[i], &table->folds[i], span, g->keys.n ? group : NULL);
+	return 0;
 }
 
 uint64_t pfs_grouping_tuples(const struct pfs_grouping *g)
@@ -100,8 +108,9 @@ uint64_t pfs_grouping_tuples(const struct pfs_grouping *g)
 	return g->reader ? g->reader->end - g->reader->begin : g->positions->n;
 }
 
-uint64_t pfs_grouping_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span, uint64_t at,
-			   uint64_t end)
+/* Makes the span of number `at` on, before `end`. Returns where to go on. */
+static uint64_t make_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span,
+			  uint64_t at, uint64_t end)
 {
 	uint64_t words[PFS_SPAN_WORDS], next = PFS_MIN(at + PFS_SPAN, end);
 	uint32_t first;
@@ -124,24 +133,30 @@ uint64_t pfs_grouping_span(const struct pfs_grouping *g, unsigned worker, struct
 	return next;
 }
 
+int pfs_grouping_spans(const struct pfs_grouping *g, unsigned worker, uint64_t from, uint64_t to,
+		       int (*fn)(void *context, const struct pfs_span *span), void *context)
+{
+	for (uint64_t at = from; at < to;) {
+		struct pfs_span span;
+
+		at = make_span(g, worker, &span, at, to);
+		if (span.n)
+			PFS_TRY(fn(context, &span));
+	}
+	return g->where ? atomic_load(&g->where->error) : 0;
+}
+
 static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct indexing *x = context;
 	const struct pfs_grouping *g = x->grouping;
-	struct pfs_group_table *table = &x->of_worker[worker];
+	struct indexed_worker its = {g, &x->of_worker[worker]};
 
-	if (!table->capacity) {
-		PFS_TRY(pfs_group_table_open(table, g));
-		PFS_TRY(pfs_group_table_reserve(table, g, g->keys.domain));
+	if (!its.table->capacity) {
+		PFS_TRY(pfs_group_table_open(its.table, g));
+		PFS_TRY(pfs_group_table_reserve(its.table, g, g->keys.domain));
 	}
-	for (uint64_t at = from; at < to;) {
-		struct pfs_span span;
-
-		at = pfs_grouping_span(g, worker, &span, at, to);
-		if (span.n)
-			add_span(g, table, &span);
-	}
-	return g->where ? atomic_load(&g->where->error) : 0;
+	return pfs_grouping_spans(g, worker, from, to, add_span, &its);
 }
 
 static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,

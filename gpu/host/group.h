@@ -37,11 +37,14 @@ PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
 					   const struct pfs_grouping *grouping, size_t capacity);
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
 
-/* Returns how many tuples, or rows that may be some, there are; and makes the span of number `at` on, before `end`, as
- * a worker of its own. Returns where to go on. */
+/* Returns how many tuples, or rows that may be some, there are. */
 uint64_t pfs_grouping_tuples(const struct pfs_grouping *grouping);
-uint64_t pfs_grouping_span(const struct pfs_grouping *grouping, unsigned worker, struct pfs_span *span, uint64_t at,
-			   uint64_t end);
+/* Calls fn(context, span) for the tuples of numbers from..to, as many at a time as a span has, as a
+ * worker of its own: no span is empty. Returns the first error of fn, or what conditions say. */
+PFS_MUST_CHECK int pfs_grouping_spans(const struct pfs_grouping *grouping, unsigned worker,
+				      uint64_t from, uint64_t to,
+				      int (*fn)(void *context, const struct pfs_span *span),
+				      void *context);
 /* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what conditions say. */
 PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *grouping);
 

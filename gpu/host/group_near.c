@@ -54,25 +54,25 @@ static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *sp
 	return 0;
 }
 
+static int group_span(void *context, const struct pfs_span *span)
+{
+	struct pfs_near_worker *worker = context;
+	const struct pfs_grouping *g = worker->hash.grouping;
+	uint32_t group[PFS_SPAN];
+
+	PFS_TRY(find_groups(worker, span, group));
+	for (size_t i = 0; i < g->n_folds; i++)
+		pfs_fold_add(&g->folds[i], &worker->table.folds[i], span, group);
+	return 0;
+}
+
 static int group_piece(void *context, unsigned number, uint64_t from, uint64_t to)
 {
 	const struct pfs_near_groups *near = context;
 	struct pfs_near_worker *worker = &near->of_worker[number];
-	const struct pfs_grouping *g = near->grouping;
 
-	PFS_TRY(open_worker(worker, g));
-	for (uint64_t at = from; at < to;) {
-		uint32_t group[PFS_SPAN];
-		struct pfs_span span;
-
-		at = pfs_grouping_span(g, number, &span, at, to);
-		if (!span.n)
-			continue;
-		PFS_TRY(find_groups(worker, &span, group));
-		for (size_t i = 0; i < g->n_folds; i++)
-			pfs_fold_add(&g->folds[i], &worker->table.folds[i], &span, group);
-	}
-	return g->where ? atomic_load(&g->where->error) : 0;
+	PFS_TRY(open_worker(worker, near->grouping));
+	return pfs_grouping_spans(near->grouping, number, from, to, group_span, worker);
 }
 
 int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping *g)
@@ -95,40 +95,34 @@ void pfs_near_groups_free(struct pfs_near_groups *near, const struct pfs_groupin
 	pfs_run_free(g->run, near->of_worker, near->n, sizeof(*near->of_worker));
 }
 
-static int sample(struct pfs_near_worker *worker, const struct pfs_grouping *g, uint64_t *tuples)
+static int sample(struct pfs_near_worker *worker, const struct pfs_grouping *g)
 {
 	uint64_t n = pfs_grouping_tuples(g);
 
 	PFS_TRY(open_worker(worker, g));
 	for (unsigned i = 0; i < SAMPLES; i++) {
-		uint64_t at = n / SAMPLES * i / PFS_PIECE * PFS_PIECE, end = at + SAMPLE_SIZE;
+		uint64_t at = n / SAMPLES * i / PFS_PIECE * PFS_PIECE;
 
-		while (at < end) {
-			uint32_t group[PFS_SPAN];
-			struct pfs_span span;
-
-			at = pfs_grouping_span(g, 0, &span, at, end);
-			*tuples += span.n;
-			if (span.n)
-				PFS_TRY(find_groups(worker, &span, group));
-		}
+		PFS_TRY(pfs_grouping_spans(g, 0, at, at + SAMPLE_SIZE, group_span, worker));
 	}
-	return g->where ? atomic_load(&g->where->error) : 0;
+	return 0;
 }
 
 int pfs_groups_are_near(bool *near, const struct pfs_grouping *g)
 {
 	struct pfs_grouping bare = *g;
 	struct pfs_near_worker worker = {.since = 0};
-	uint64_t tuples = 0;
+	int64_t tuples = 0;
 	int error;
 
 	*near = false;
 	if (pfs_grouping_tuples(g) < TUPLES_MIN)
 		return 0;
 	bare.n_folds = 0;
-	error = sample(&worker, &bare, &tuples);
-	*near = !error && tuples / PER_GROUP > worker.table.n;
+	error = sample(&worker, &bare);
+	for (size_t i = 0; !error && i < worker.table.n; i++)
+		tuples += worker.table.rows[i];
+	*near = !error && (uint64_t)tuples / PER_GROUP > worker.table.n;
 	close_worker(&worker, &bare);
 	return error;
 }
