@@ -104,7 +104,7 @@ is 'nor open and removed' "$(readlink /proc/[0-9]*/fd/* 2>/dev/null | grep -c "^
 exec 5<&- 6<&- 7<&-
 ok 'opened now' cmp <(primefs tree "$mnt" subtree /) "$paths"
 
-# ---- held open under changes, more than 10,000 of them a second ----
+# ---- held open while all files are changed, five times at least and for two seconds ----
 snapshots() { sed -n "s/.*\"snapshots\": {[^}]*\"$1\": \([0-9]*\)[,}].*/\1/p" "$q/stats"; }
 primefs tree "$mnt" subtree / >whole
 all=$q/sql/'SELECT path, size, mtime, ino, name FROM nodes ORDER BY path'
