@@ -40,8 +40,8 @@ struct pfs_sql {
 	struct pfs_sql_json *json; /* NULL: not needed yet */
 	bool matches_no_blobs; /* LIKE and GLOB, as SQLite was made */
 	bool is_lost; /* there was no memory for a value that was asked for */
-	uint64_t value_limit; /* bytes that a value may have, by the terms, and */
-	uint64_t steps_limit; /* by what the statement does with its values; 0: not counted yet */
+	uint64_t value_limit; /* bytes that a value may have, by the terms, */
+	uint64_t steps_limit; /* and by how many steps over values the statement has; 0: not counted yet */
 	uint64_t sort_memory; /* as set last */
 	int error; /* what a callback said: why SQLite gave up */
 	bool may_change;
