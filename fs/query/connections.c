@@ -15,7 +15,7 @@ static void close_connection(struct pfs_connection *connection, struct pfs_queri
 {
 	if (!connection)
 		return;
-	pfs_kept_forget(connection, queries);
+	pfs_plan_cache_clear(connection, queries);
 	pfs_sql_close(connection->sql);
 	pfs_nodes_free_spare(connection);
 	pfs_node_table_destroy(connection->table);
@@ -104,7 +104,7 @@ static int give_to(struct pfs_connection *connection, const struct pfs_viewer *v
 	connection->viewer = *viewer;
 	connection->viewer.groups = groups;
 	connection->sides_version = 0;
-	pfs_kept_forget(connection, queries);
+	pfs_plan_cache_clear(connection, queries);
 	return 0;
 }
 

@@ -91,9 +91,10 @@ struct pfs_connection {
 	bool spent;		/* not to be used again */
 	bool plain_patterns;	/* it is for statements that have no others */
 	unsigned plan_ids; /* given out since the statement was prepared */
-	struct pfs_kept *kept; /* statements that may be asked again, the latest first */
-	unsigned n_kept;
-	size_t kept_bytes;
+	struct pfs_cached_plan
+		*plans; /* the plan cache: statements that may be asked again, the latest first */
+	unsigned n_plans;
+	size_t plan_bytes;
 	struct pfs_connection *next; /* of the idle ones */
 };
 
@@ -179,7 +180,7 @@ struct pfs_query {
 	struct pfs_scan_record *scans; /* by the plan's id */
 	size_t n_scans, scans_capacity;
 
-	struct pfs_kept *kept; /* as which the connection had it; NULL: it was not kept */
+	struct pfs_cached_plan *cached; /* as which the connection had it; NULL: it was not kept */
 	bool is_planned; /* it has been prepared, and may be kept */
 	struct pfs_relational *relational; /* relational/relational.h */
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
@@ -245,14 +246,16 @@ void pfs_query_thaw(struct pfs_query *query);
 /* Returns true, with the reason in query->lost, if the frozen tree was given up: the statement has to end with -ENOMEM. */
 bool pfs_query_is_lost(struct pfs_query *query);
 
-/* ---- kept.c: statements that were prepared and planned are kept for whoever asks them again ---- */
+/* ---- plancache.c: the plan cache: statements that were prepared and planned are kept for whoever
+ * asks them again ---- */
 
 /* Looks among those that the connection keeps for one of the same text and scope, and takes it: it is prepared then, and planned if
  * query->relational is there. Returns false if there is none that still holds. */
-bool pfs_kept_take(struct pfs_query *query);
+bool pfs_plan_cache_take(struct pfs_query *query);
 /* Keeps what the query, which is about to finish, has prepared and planned, if that is worth it. */
-void pfs_kept_give(struct pfs_query *query);
-void pfs_kept_forget(struct pfs_connection *connection, struct pfs_queries *queries); /* all of it */
+void pfs_plan_cache_give(struct pfs_query *query);
+void pfs_plan_cache_clear(struct pfs_connection *connection,
+			  struct pfs_queries *queries); /* all of it */
 
 /* ---- nodes.c, functions.c ---- */
 

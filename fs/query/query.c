@@ -153,7 +153,7 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 
 	do {
 		PFS_TRY(pfs_sides_refresh(connection, query->tree));
-		if (pfs_kept_take(query))
+		if (pfs_plan_cache_take(query))
 			return 0;
 		error = pfs_sides_declare(query, query->sql, query->len);
 	} while (error == -EAGAIN);
@@ -389,7 +389,7 @@ void pfs_query_finish(struct pfs_query *query)
 	if (!query)
 		return;
 	pfs_query_strike(query);
-	pfs_kept_give(query);
+	pfs_plan_cache_give(query);
 	pfs_relational_free(query->relational);
 	if (query->connection)
 		pfs_sql_finish(query->connection->sql);

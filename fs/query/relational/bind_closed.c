@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "meta/sql/sqlkept.h"
+#include "meta/sql/sqlcache.h"
 
 #define CONSTANTS_MAX 65536
 #define LEVELS_MAX    8
@@ -235,12 +235,12 @@ static int compute(struct pfs_binder *binder, struct pfs_input *input, const cha
 {
 	const struct pfs_edits *whole = &binder->query->text;
 	struct pfs_sql *sql = binder->query->connection->sql;
-	struct pfs_sql_kept *kept = NULL;
+	struct pfs_sql_cached *cached = NULL;
 	struct pfs_sql_problem problem;
-	int error = pfs_sql_keep(sql, &kept, whole->text, whole->len);
+	int error = pfs_sql_cache(sql, &cached, whole->text, whole->len);
 
 	if (error) {
-		pfs_sql_kept_free(kept);
+		pfs_sql_cached_free(cached);
 		pfs_bind_refuse(binder, "a statement that is not prepared");
 		return binder->error = error == -ENOMEM ? error : binder->error;
 	}
@@ -257,10 +257,10 @@ static int compute(struct pfs_binder *binder, struct pfs_input *input, const cha
 		if (input->columns)
 			input->columns[i].name = pfs_bind_keep(binder, name);
 	}
-	if (!pfs_sql_use(sql, kept) && pfs_sql_prepare(sql, whole->text, whole->len, &problem) &&
-	    !binder->error)
+	if (!pfs_sql_use_cached(sql, cached) &&
+	    pfs_sql_prepare(sql, whole->text, whole->len, &problem) && !binder->error)
 		binder->error = -ENOMEM;
-	pfs_sql_kept_free(kept);
+	pfs_sql_cached_free(cached);
 	return binder->error;
 }
 

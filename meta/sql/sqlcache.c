@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "meta/sql/sqlkept.h"
+#include "meta/sql/sqlcache.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "meta/sql/sqlquery_impl.h"
 #include "meta/sql/sqlside.h"
 
-struct pfs_sql_kept {
+struct pfs_sql_cached {
 	sqlite3_stmt *statement; /* NULL: the connection has it */
 	size_t size;
 	uint64_t tables, value_limit, steps_limit; /* the connection's at that time, as the next ones are */
@@ -31,53 +31,55 @@ static bool is_of(const struct pfs_sql *sql, const char *text, size_t len)
 	return its && strlen(its) <= len && memcmp(its, text, strlen(its)) == 0;
 }
 
-static int keep_wanted(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
+static int keep_wanted(struct pfs_sql_cached *cached, const struct pfs_sql *sql)
 {
 	uint32_t *wanted = calloc(sql->n_sides + 1, sizeof(*wanted));
 
 	if (!wanted)
 		return -ENOMEM;
-	free(kept->wanted);
-	kept->wanted = wanted;
-	kept->n_wanted = 0;
+	free(cached->wanted);
+	cached->wanted = wanted;
+	cached->n_wanted = 0;
 	for (size_t i = 0; i < sql->n_sides; i++) {
 		if (sql->sides[i].wanted)
-			wanted[kept->n_wanted++] = (uint32_t)i;
+			wanted[cached->n_wanted++] = (uint32_t)i;
 	}
 	return 0;
 }
 
-static void forget_reads(struct pfs_sql_kept *kept)
+static void forget_reads(struct pfs_sql_cached *cached)
 {
-	for (size_t i = 0; i < kept->n_reads; i++)
-		free(kept->reads[i].table);
-	free(kept->reads);
-	kept->reads = NULL;
-	kept->n_reads = kept->reads_capacity = 0;
+	for (size_t i = 0; i < cached->n_reads; i++)
+		free(cached->reads[i].table);
+	free(cached->reads);
+	cached->reads = NULL;
+	cached->n_reads = cached->reads_capacity = 0;
 }
 
-static int measure(struct pfs_sql_kept *kept, const struct pfs_sql *sql)
+static int measure(struct pfs_sql_cached *cached, const struct pfs_sql *sql)
 {
-	if (kept->size)
+	if (cached->size)
 		return 0;
-	kept->changed = strdup(sql->changed);
-	if (!kept->changed)
+	cached->changed = strdup(sql->changed);
+	if (!cached->changed)
 		return -ENOMEM;
-	kept->size = sizeof(*kept) + (size_t)sqlite3_stmt_status(sql->statement, SQLITE_STMTSTATUS_MEMUSED, 0);
+	cached->size = sizeof(*cached) +
+		       (size_t)sqlite3_stmt_status(sql->statement, SQLITE_STMTSTATUS_MEMUSED, 0);
 	for (size_t i = 0; i < sql->n_reads; i++)
-		kept->size += sizeof(*sql->reads) + strlen(sql->reads[i].table) + strlen(sql->reads[i].column) + 2;
+		cached->size += sizeof(*sql->reads) + strlen(sql->reads[i].table) +
+				strlen(sql->reads[i].column) + 2;
 	return 0;
 }
 
-int pfs_sql_keep(struct pfs_sql *sql, struct pfs_sql_kept **kept, const char *text, size_t len)
+int pfs_sql_cache(struct pfs_sql *sql, struct pfs_sql_cached **cached, const char *text, size_t len)
 {
-	struct pfs_sql_kept *to = *kept;
+	struct pfs_sql_cached *to = *cached;
 
 	if (!is_of(sql, text, len) || sql->reads_lost || sql->saw & PFS_SQL_SAW_SCHEMA ||
 	    sqlite3_stmt_isexplain(sql->statement))
 		return -EOPNOTSUPP;
 	if (!to)
-		to = *kept = calloc(1, sizeof(*to));
+		to = *cached = calloc(1, sizeof(*to));
 	if (!to)
 		return -ENOMEM;
 	PFS_TRY(keep_wanted(to, sql));
@@ -102,18 +104,18 @@ int pfs_sql_keep(struct pfs_sql *sql, struct pfs_sql_kept **kept, const char *te
 }
 
 /* As pfs_sql_sides_named and preparing would find them. */
-static void want(struct pfs_sql *sql, const struct pfs_sql_kept *kept)
+static void want(struct pfs_sql *sql, const struct pfs_sql_cached *cached)
 {
 	for (size_t i = 0; i < sql->n_sides; i++)
 		sql->sides[i].named = sql->sides[i].wanted = false;
-	for (size_t i = 0; i < kept->n_wanted; i++)
-		sql->sides[kept->wanted[i]].named = sql->sides[kept->wanted[i]].wanted = true;
+	for (size_t i = 0; i < cached->n_wanted; i++)
+		sql->sides[cached->wanted[i]].named = sql->sides[cached->wanted[i]].wanted = true;
 }
 
-bool pfs_sql_use(struct pfs_sql *sql, struct pfs_sql_kept *kept)
+bool pfs_sql_use_cached(struct pfs_sql *sql, struct pfs_sql_cached *cached)
 {
-	if (kept->tables != sql->tables_made || kept->may_change != sql->may_change ||
-	    kept->value_limit != sql->value_limit)
+	if (cached->tables != sql->tables_made || cached->may_change != sql->may_change ||
+	    cached->value_limit != sql->value_limit)
 		return false;
 	pfs_sql_finish(sql);
 	pfs_sql_forget_reads(sql);
@@ -121,39 +123,39 @@ bool pfs_sql_use(struct pfs_sql *sql, struct pfs_sql_kept *kept)
 	sql->error = 0;
 	sql->is_lost = false;
 	sql->refused[0] = 0;
-	(void)stpcpy(sql->changed, kept->changed);
-	sql->statement = kept->statement;
+	(void)stpcpy(sql->changed, cached->changed);
+	sql->statement = cached->statement;
 	sql->selects = 0;
 	/* Side tables are filled under the limit of values first; the next step lowers it again. */
-	sql->steps_limit = kept->steps_limit < kept->value_limit ? 0 : kept->steps_limit;
-	sql->saw = kept->saw;
-	sql->updated = kept->updated;
-	sql->columns = kept->columns;
-	sql->reads = kept->reads;
-	sql->n_reads = kept->n_reads;
-	sql->reads_capacity = kept->reads_capacity;
-	kept->statement = NULL;
-	kept->reads = NULL;
-	kept->n_reads = kept->reads_capacity = 0;
-	want(sql, kept);
+	sql->steps_limit = cached->steps_limit < cached->value_limit ? 0 : cached->steps_limit;
+	sql->saw = cached->saw;
+	sql->updated = cached->updated;
+	sql->columns = cached->columns;
+	sql->reads = cached->reads;
+	sql->n_reads = cached->n_reads;
+	sql->reads_capacity = cached->reads_capacity;
+	cached->statement = NULL;
+	cached->reads = NULL;
+	cached->n_reads = cached->reads_capacity = 0;
+	want(sql, cached);
 	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->value_limit);
 	return true;
 }
 
-void pfs_sql_kept_free(struct pfs_sql_kept *kept)
+void pfs_sql_cached_free(struct pfs_sql_cached *cached)
 {
-	if (!kept)
+	if (!cached)
 		return;
-	(void)sqlite3_finalize(kept->statement);
-	forget_reads(kept);
-	free(kept->changed);
-	free(kept->wanted);
-	free(kept);
+	(void)sqlite3_finalize(cached->statement);
+	forget_reads(cached);
+	free(cached->changed);
+	free(cached->wanted);
+	free(cached);
 }
 
-size_t pfs_sql_kept_size(const struct pfs_sql_kept *kept)
+size_t pfs_sql_cached_size(const struct pfs_sql_cached *cached)
 {
-	return kept->size;
+	return cached->size;
 }
 
 bool pfs_sql_each_wanted(const struct pfs_sql *sql, bool (*fn)(void *arg, uint32_t id), void *arg)
