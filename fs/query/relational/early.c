@@ -127,18 +127,9 @@ static int take_aggregates(struct pfs_running *running, struct pfs_partial *part
 								    sizeof(*partial->aggregates));
 	if (!partial->aggregates)
 		return -ENOMEM;
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		const struct pfs_term *arg = block->aggregates[i].arg;
-		struct pfs_aggregate *aggregate = &partial->aggregates[i];
-
-		aggregate->op = block->aggregates[i].op;
-		if (!arg)
-			continue;
-		aggregate->collation = arg->collation;
-		if (!pfs_stage_ref(&running->stage, &aggregate->ref, arg))
-			return -EOPNOTSUPP;
-		aggregate->ref.table = 0;
-	}
+	PFS_TRY(pfs_stage_aggregates(&running->stage, partial->aggregates, block));
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		partial->aggregates[i].ref.table = 0;
 	return pfs_partial_plan(partial);
 }
 

@@ -164,18 +164,7 @@ static int find_refs(struct pfs_partial *grouping)
 		if (!pfs_stage_ref(&running->stage, &grouping->keys[i].ref, block->group[i]))
 			return -EOPNOTSUPP;
 	}
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		const struct pfs_term *arg = block->aggregates[i].arg;
-		struct pfs_aggregate *aggregate = &grouping->aggregates[i];
-
-		aggregate->op = block->aggregates[i].op;
-		if (!arg)
-			continue;
-		aggregate->collation = arg->collation;
-		if (!pfs_stage_ref(&running->stage, &aggregate->ref, arg))
-			return -EOPNOTSUPP;
-	}
-	return 0;
+	return pfs_stage_aggregates(&running->stage, grouping->aggregates, block);
 }
 
 int pfs_running_group(struct pfs_running *running)

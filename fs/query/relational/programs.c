@@ -79,6 +79,22 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const str
 	return true;
 }
 
+int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
+			 const struct pfs_block *block)
+{
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		const struct pfs_term *arg = block->aggregates[i].arg;
+
+		out[i].op = block->aggregates[i].op;
+		if (!arg)
+			continue;
+		out[i].collation = arg->collation;
+		if (!pfs_stage_ref(stage, &out[i].ref, arg))
+			return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 struct emitting {
 	const struct pfs_stage *stage;
 	struct pfs_step *steps;

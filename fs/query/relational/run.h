@@ -36,6 +36,10 @@ struct pfs_stage {
 /* True: the value is there as it is. */
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
 		   const struct pfs_term *bound);
+/* The block's aggregates, into a place for each, empty at first. -EOPNOTSUPP: one is of a value
+ * that is not there. */
+PFS_MUST_CHECK int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
+					const struct pfs_block *block);
 /* The program of a value; of several, which are conditions, that all are true.  -EOPNOTSUPP: they
  * refer to what is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
