@@ -81,6 +81,7 @@ static int bind_side(struct pfs_binder *binder, struct pfs_input *input, const c
 	if (error == -ENOMEM)
 		return binder->error = error;
 	if (error) {
+		binder->query->for_now |= error != -ENOENT && error != -EOPNOTSUPP;
 		pfs_bind_refuse(binder, "a table that the operators do not have");
 		return binder->error;
 	}
