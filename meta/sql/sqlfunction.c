@@ -115,19 +115,21 @@ void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
 
 int pfs_sql_real(struct pfs_sql *sql, double *out, const char *text)
 {
-	sqlite3_stmt *row = NULL;
 	bool own = sql->own;
-	int result;
+	int result = SQLITE_OK;
 
 	sql->own = true;
-	result = sqlite3_prepare_v3(sql->handle, "SELECT CAST(?1 AS REAL)", -1, 0, &row, NULL);
+	if (!sql->to_real)
+		result = sqlite3_prepare_v3(sql->handle, "SELECT CAST(?1 AS REAL)", -1,
+					    SQLITE_PREPARE_PERSISTENT, &sql->to_real, NULL);
 	if (!result)
-		result = sqlite3_bind_text(row, 1, text, -1, SQLITE_STATIC);
+		result = sqlite3_bind_text(sql->to_real, 1, text, -1, SQLITE_STATIC);
 	if (!result)
-		result = sqlite3_step(row);
+		result = sqlite3_step(sql->to_real);
 	if (result == SQLITE_ROW)
-		*out = sqlite3_column_double(row, 0);
-	(void)sqlite3_finalize(row);
+		*out = sqlite3_column_double(sql->to_real, 0);
+	(void)sqlite3_reset(sql->to_real);
+	(void)sqlite3_clear_bindings(sql->to_real);
 	sql->own = own;
 	return result == SQLITE_ROW ? 0 : result == SQLITE_NOMEM ? -ENOMEM : -EIO;
 }

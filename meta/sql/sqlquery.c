@@ -351,6 +351,7 @@ void pfs_sql_close(struct pfs_sql *sql)
 	pfs_sql_finish(sql);
 	pfs_sql_sides_close(sql);
 	pfs_sql_json_close(sql->json);
+	(void)sqlite3_finalize(sql->to_real);
 	(void)sqlite3_close(sql->handle);
 	free(sql->update_values);
 	free(sql->update_given);

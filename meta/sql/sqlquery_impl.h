@@ -58,6 +58,7 @@ struct pfs_sql {
 	struct pfs_sql_value *update_values; /* room for a row of the source */
 	bool *update_given;
 	size_t update_width;
+	sqlite3_stmt *to_real; /* what pfs_sql_real asks; NULL: nothing yet */
 	sqlite3_stmt *fill; /* puts a row into the table being filled, */
 	sqlite3_stmt *empty; /* and takes one out */
 	int64_t *rowids;    /* that the statement changed, in its order */

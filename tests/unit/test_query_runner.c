@@ -61,6 +61,12 @@ static const char *const operators[] = {
 	"SELECT count(*) FROM nodes WHERE replace(name, 'd', '') = name AND instr(name, "
 	"'1') > 0",
 	"SELECT count(*) FROM nodes a JOIN nodes b ON upper(a.name) = b.name || '.C'",
+	"SELECT min(substr(name, 2)), min(substr(name, 3)), min(substr(name, 4)), "
+	"min(substr(name, 5)), min(substr(name, 6)), min(substr(name, 7)), "
+	"min(substr(name, 8)), min(substr(name, 9)), min(substr(name, 10)), "
+	"min(substr(name, 11)), min(substr(name, 12)), min(substr(name, 13)), "
+	"min(substr(name, 14)), min(substr(name, 15)), min(substr(name, 16)), "
+	"min(substr(name, 17)) FROM nodes",
 	"WITH RECURSIVE i(v) AS (SELECT 0 UNION ALL SELECT v + 1 FROM i LIMIT 30), o(uid, "
 	"team) AS "
 	"(SELECT v, 'team ' || v % 3 FROM i) SELECT team, count(*), sum(size) FROM nodes "
@@ -104,6 +110,12 @@ static const char *const sqlites[] = {
 	"max(x) FROM n",
 	"SELECT sum(size) OVER (ORDER BY ino ROWS 1 PRECEDING) FROM nodes",
 	"SELECT count(*) FROM nodes WHERE size = name",
+	"SELECT min(substr(name, 2)), min(substr(name, 3)), min(substr(name, 4)), "
+	"min(substr(name, 5)), min(substr(name, 6)), min(substr(name, 7)), "
+	"min(substr(name, 8)), min(substr(name, 9)), min(substr(name, 10)), "
+	"min(substr(name, 11)), min(substr(name, 12)), min(substr(name, 13)), "
+	"min(substr(name, 14)), min(substr(name, 15)), min(substr(name, 16)), "
+	"min(substr(name, 17)), min(substr(name, 18)) FROM nodes", /* one more than there may be */
 };
 
 /* and parts of which the operators run. */

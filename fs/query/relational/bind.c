@@ -76,9 +76,12 @@ static void use_term(struct pfs_block *block, const struct pfs_term *term)
 
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		use_term(block, term->args[i]);
-	if (term && term->kind == PFS_BOUND_MADE && block->n_made < PFS_MADE_MAX &&
-	    pfs_block_made(block, term) == block->n_made)
-		block->made[block->n_made++] = term;
+	if (term && term->kind == PFS_BOUND_MADE && pfs_block_made(block, term) == block->n_made) {
+		if (block->n_made < PFS_MADE_MAX)
+			block->made[block->n_made++] = term;
+		else
+			block->lacks_made = true;
+	}
 	if (!term || term->kind != PFS_BOUND_COLUMN || term->is_late)
 		return;
 	input = &block->inputs[term->input];
@@ -155,6 +158,8 @@ static void use_results(struct pfs_binder *binder, struct pfs_block *part,
 static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 {
 	use_terms(block);
+	if (block->lacks_made)
+		pfs_bind_refuse(binder, "very many functions of texts");
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		struct pfs_input *input = &block->inputs[i];
 

@@ -61,7 +61,7 @@ static bool is_there(const struct pfs_stage *stage, const struct pfs_term *bound
 		return is_row && !bound->is_late;
 	return bound->kind == PFS_BOUND_MADE && (is_row || is_of_key(stage, bound)) &&
 	       pfs_block_made(stage->block, bound) <
-		       stage->block->n_made; /* or there were too many */
+		       stage->block->n_made; /* or a cursor makes it */
 }
 
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const struct pfs_term *bound)
