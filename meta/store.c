@@ -410,6 +410,7 @@ int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 	*out = (struct pfs_store_space){
 		.free = (uint64_t)fs.f_bavail * fs.f_frsize,
 		.total = (uint64_t)fs.f_blocks * fs.f_frsize,
+		.size = then > now ? then : now,
 		.reusable = free_pages * PFS_DB_PAGE_SIZE,
 		.log = (uint64_t)side_size(store->path, "-wal"),
 		.growth = then > now ? then - now : 0,

@@ -138,6 +138,7 @@ uint64_t pfs_store_seed(const struct pfs_store *store);
 /* Room on the disk, in bytes. */
 struct pfs_store_space {
 	uint64_t free, total; /* of the filesystem, for an unprivileged writer */
+	uint64_t size;	      /* of the file, when the log is in it */
 	uint64_t reusable;    /* empty inside the file, after the last commit: filled first */
 	uint64_t log;	      /* length of the log; a checkpoint can free it */
 	uint64_t growth;      /* by how much the file grows when the log is moved into it */

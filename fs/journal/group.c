@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/radix.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
@@ -39,16 +40,46 @@ static int write_removal(struct pfs_store *store, const struct pfs_group_row *ro
 	return 0;
 }
 
-/* Removals first: what is put may have taken their slots and names. */
-static int write_rows(struct pfs_store *store, const struct pfs_group *group)
+/* By their keys in the store, so that none of its pages is changed twice. */
+static int sort_rows(struct pfs_keyed *order, const struct pfs_group *group)
 {
 	for (size_t i = 0; i < group->n_rows; i++)
-		if (group->rows[i].action != PFS_ROW_PUT)
-			PFS_TRY(write_removal(store, &group->rows[i]));
-	for (size_t i = 0; i < group->n_rows; i++)
-		if (group->rows[i].action == PFS_ROW_PUT)
-			PFS_TRY(pfs_store_put_node(store, &group->rows[i].record));
+		order[i] = (struct pfs_keyed){group->rows[i].record.prime, (uint32_t)i};
+	return pfs_radix_sort(order, group->n_rows);
+}
+
+/* Removals first: what is put may have taken their slots and names. */
+static int write_sorted(struct pfs_store *store, const struct pfs_group *group,
+			const struct pfs_keyed *order)
+{
+	for (size_t i = 0; i < group->n_rows; i++) {
+		const struct pfs_group_row *row = &group->rows[order[i].value];
+
+		if (row->action != PFS_ROW_PUT)
+			PFS_TRY(write_removal(store, row));
+	}
+	for (size_t i = 0; i < group->n_rows; i++) {
+		const struct pfs_group_row *row = &group->rows[order[i].value];
+
+		if (row->action == PFS_ROW_PUT)
+			PFS_TRY(pfs_store_put_node(store, &row->record));
+	}
 	return 0;
+}
+
+static int write_rows(struct pfs_store *store, const struct pfs_group *group)
+{
+	struct pfs_keyed *order;
+	int error;
+
+	if (!group->n_rows)
+		return 0;
+	order = calloc(group->n_rows, sizeof(*order));
+	error = order ? sort_rows(order, group) : -ENOMEM;
+	if (!error)
+		error = write_sorted(store, group, order);
+	free(order);
+	return error;
 }
 
 /* A bounded part of the content that nobody uses, last noted first. */

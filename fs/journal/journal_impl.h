@@ -104,7 +104,7 @@ bool pfs_cut_has_name(const struct pfs_tree *tree, uint64_t prime);
 
 struct pfs_space {
 	/* bytes, as last seen; free: when the log is in the file */
-	_Atomic uint64_t free, total, reusable, log;
+	_Atomic uint64_t free, total, size, reusable, log;
 	_Atomic bool keeps_history; /* each row that changes leaves another */
 	_Atomic int64_t seen_ms;
 };

@@ -11,7 +11,10 @@
 
 #define FRESH_MS 100
 
-#define ROW_BYTES	  4096u			       /* a changed row can mean a page of its own */
+#define ROW_BYTES 4096u /* a changed row can mean a page of its own, */
+#define ROW_GROWTH                                                                                 \
+	512u /* but many are written in the order of their pages, and lengthen the file by no more \
+	      */
 #define CONTENT_BYTES(n) ((n) + (n) / 8)	       /* with pages' heads, indexes and frames */
 #define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* for removals only */
 #define LOG_ROOM(total)	    PFS_MIN(UINT64_C(64) << 20, (total) / 16) /* not for growth */
@@ -34,10 +37,18 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always)
 	if (pfs_store_space(tree->store, &store))
 		return;
 	atomic_store(&space->total, store.total);
+	atomic_store(&space->size, store.size);
 	atomic_store(&space->free, store.free - PFS_MIN(store.growth, store.free));
 	atomic_store(&space->reusable, store.reusable);
 	atomic_store(&space->log, store.log);
 	atomic_store(&space->keeps_history, store.keeps_history);
+}
+
+/* Twice the file, for what parts of the journal write in another order. */
+static uint64_t bytes_of_rows(const struct pfs_space *space, uint64_t rows)
+{
+	rows *= atomic_load(&space->keeps_history) ? 2 : 1;
+	return PFS_MIN(rows * ROW_BYTES, 2 * atomic_load(&space->size) + rows * ROW_GROWTH);
 }
 
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
@@ -48,7 +59,7 @@ bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, 
 
 	if (bytes > (uint64_t)PFS_FILE_SIZE_MAX / 4)
 		return false;
-	needed = (atomic_load(&space->keeps_history) ? 2 * rows : rows) * ROW_BYTES + CONTENT_BYTES(bytes);
+	needed = bytes_of_rows(space, rows) + CONTENT_BYTES(bytes);
 	growth = needed > reusable ? needed - reusable : 0;
 	if (removal)
 		needed += growth;

@@ -24,6 +24,7 @@ static _Atomic int commit_error;
 static _Atomic unsigned commit_delay_ms;
 static _Atomic bool commit_waits;   /* until it is false */
 static _Atomic uint64_t fake_space; /* 0: the truth */
+static _Atomic uint64_t fake_size;
 static _Atomic bool fake_history;
 static _Atomic int prune_error;
 static _Atomic unsigned n_prunes;
@@ -56,8 +57,10 @@ int __wrap_pfs_store_space(struct pfs_store *store, struct pfs_store_space *out)
 
 	if (!space)
 		return __real_pfs_store_space(store, out);
-	*out = (struct pfs_store_space){
-		.free = space, .total = UINT64_C(1) << 40, .keeps_history = atomic_load(&fake_history)};
+	*out = (struct pfs_store_space){.free = space,
+					.total = UINT64_C(1) << 40,
+					.size = atomic_load(&fake_size),
+					.keeps_history = atomic_load(&fake_history)};
 	return 0;
 }
 
@@ -99,6 +102,7 @@ static int setup(void **state)
 	atomic_store(&commit_delay_ms, 0);
 	atomic_store(&commit_waits, false);
 	atomic_store(&fake_space, 0);
+	atomic_store(&fake_size, UINT64_C(1) << 40);
 	atomic_store(&fake_history, false);
 	atomic_store(&prune_error, 0);
 	start_tree(&quiet);
@@ -388,6 +392,22 @@ static void test_no_space_for_history(void **state)
 	assert_int_equal(atomic_load(&tree->journal->former), 0);
 	set_free(4 * sizeof(value), true);
 	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.small", "", 0, 0), 0);
+	atomic_store(&fake_space, 0);
+}
+
+/* Rows of a small store share its pages, however many they are. */
+static void test_many_rows_need_no_page_each(void **state)
+{
+	(void)state;
+	set_free(UINT64_C(3) << 30, false);
+	assert_int_equal(pfs_journal_reserve(tree, 1000000, 0, true), -ENOSPC);
+	atomic_store(&fake_size, 100 << 20);
+	set_free(UINT64_C(3) << 30, false);
+	assert_int_equal(pfs_journal_reserve(tree, 1000000, 0, true), 0);
+	set_free(UINT64_C(1) << 30, false);
+	assert_int_equal(pfs_journal_reserve(tree, 1000000, 0, true), -ENOSPC);
+	set_free(UINT64_C(3) << 30, true);
+	assert_int_equal(pfs_journal_reserve(tree, 2000000, 0, true), -ENOSPC);
 	atomic_store(&fake_space, 0);
 }
 
@@ -738,6 +758,7 @@ int main(void)
 		TEST(test_primes_after_failure),
 		TEST(test_no_space),
 		TEST(test_no_space_for_history),
+		TEST(test_many_rows_need_no_page_each),
 		TEST(test_no_space_for_what_goes),
 		TEST(test_no_space_for_side_rows),
 		TEST(test_history_cannot_be_forgotten),
