@@ -217,10 +217,23 @@ static void test_others_stay(void **state)
 	assert_int_equal(count(&folders[40], 1), 4 * (FILES + 1) + 3 * (FILES + 1));
 }
 
+/* One that comes behind all that was laid out, and goes again. */
+static void test_one_behind(void **state)
+{
+	(void)state;
+	(void)check_directory(folders[1]);
+	assert_true(temp_tree_make(tree, folders[1], "new", S_IFREG | 0644) != 0);
+	assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[1])), 0);
+	(void)check_directory(folders[1]);
+	assert_int_equal(pfs_tree_unlink(tree, folders[1], "new"), 0);
+	assert_int_not_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[1])), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_others_stay, start, stop_tree),
+		cmocka_unit_test_setup_teardown(test_one_behind, start, stop_tree),
 		cmocka_unit_test_setup_teardown(test_random, start, stop_tree),
 		cmocka_unit_test_setup_teardown(test_changes_between, start, stop_tree),
 	};
