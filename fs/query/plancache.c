@@ -167,9 +167,9 @@ bool pfs_plan_cache_take(struct pfs_query *query)
 
 static bool can_be_kept(const struct pfs_query *query)
 {
-	return query->is_planned && !query->for_now && query->relational && !query->parts && !query->explains &&
-	       !query->failure && !query->stop && !query->lost && !query->text.n &&
-	       !query->connection->spent && !pfs_account_refusal(query->account);
+	return query->is_planned && !query->for_now && query->relational && !query->parts &&
+	       !query->explains && !query->failure && !query->stop && !query->lost &&
+	       !query->text.n && !query->connection->spent && !pfs_account_refusal(query->account);
 }
 
 static void move_in(struct pfs_cached_plan *plan, struct pfs_query *query)

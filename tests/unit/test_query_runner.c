@@ -81,6 +81,8 @@ static const char *const operators[] = {
 	"ORDER BY path LIMIT 5 OFFSET 2",
 	"SELECT * FROM nodes ORDER BY subtree_size DESC",
 	"SELECT path FROM (SELECT * FROM nodes WHERE size > 100)",
+	"SELECT path FROM nodes ORDER BY length(name) DESC, ino LIMIT 10",
+	"SELECT name FROM nodes WHERE type = 'f' ORDER BY size % 7, ino",
 	"SELECT name FROM nodes WHERE subtree_count > 1 AND ino = 2",
 	"SELECT sum(size) OVER (ORDER BY ino) FROM nodes",
 	"SELECT t, sum(n) OVER (ORDER BY t) FROM (SELECT ext t, count(*) n FROM nodes "

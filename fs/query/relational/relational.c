@@ -121,10 +121,20 @@ static bool is_side(const struct pfs_block *block)
 	return block->n_inputs == 1 && has_side(block);
 }
 
+/* What each row is sorted by has to be computed. */
+static bool has_computed_order(const struct pfs_block *block)
+{
+	for (size_t i = 0; i < block->n_order; i++) {
+		if (block->order[i].value->n_args)
+			return true;
+	}
+	return false;
+}
+
 static bool is_plain(const struct pfs_block *block)
 {
 	return !block->is_grouped && !block->is_distinct && !block->n_windows &&
-	       (block->n_inputs == 1 || !has_side(block));
+	       !has_computed_order(block) && (block->n_inputs == 1 || !has_side(block));
 }
 
 static const char plain[] = "rows as they are, which scans and indexes have";
