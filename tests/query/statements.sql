@@ -551,6 +551,12 @@ SELECT k, type, count(*), sum(size) FROM side JOIN nodes USING (ext) WHERE depth
 SELECT count(*), sum(size), avg(size), min(size) FROM nodes JOIN side USING (ext) WHERE side.n > 1000000
 SELECT count(*), sum(size), avg(size) FROM nodes JOIN side USING (ext)
 SELECT s.k, a.ext, count(*), sum(a.size) FROM nodes a LEFT JOIN side s ON a.ext = s.ext AND a.depth > s.n GROUP BY s.k, a.ext
+SELECT ext, s.ext, count(*), sum(s.n) FROM nodes a LEFT JOIN side s USING (ext) GROUP BY 1, 2
+SELECT ext, s.ext, a.ext, count(*) FROM side s NATURAL LEFT JOIN nodes a WHERE a.ext IS NULL OR depth > 1 GROUP BY 1, 2, 3
+SELECT count(*), count(b.ino), sum(b.size) FROM nodes a LEFT JOIN nodes b USING (parent, size) WHERE a.depth > 1
+SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) LEFT JOIN side t USING (ext) GROUP BY ext
+SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) JOIN side t USING (ext, n) GROUP BY ext
+SELECT * FROM (SELECT ext, size FROM nodes) LEFT JOIN (SELECT n, ext FROM side) USING (ext)
 SELECT n + depth, count(*), max(mtime) FROM nodes JOIN side USING (ext) WHERE n + depth > 3 OR type = 'd' GROUP BY n + depth
 SELECT DISTINCT k, depth FROM nodes JOIN side USING (ext) WHERE size > 10
 SELECT DISTINCT depth + n FROM nodes a JOIN side ON a.ext = side.ext ORDER BY 1

@@ -39,6 +39,9 @@ static const struct source sources[] = {
 	{"side s LEFT JOIN nodes a ON a.name = s.k AND a.size < 200", "s"},
 	{"nodes a JOIN side s USING (ext)", "s"},
 	{"nodes a NATURAL JOIN side s", "s"},
+	{"nodes a LEFT JOIN side s USING (ext)", "s"},
+	{"side s NATURAL LEFT JOIN nodes a", "s"},
+	{"nodes a LEFT JOIN nodes b USING (name, size)", "b"},
 	{"nodes a, side s, nodes b WHERE s.ext = a.ext AND b.ino = a.parent AND ", "b"},
 };
 

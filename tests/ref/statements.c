@@ -196,14 +196,12 @@ static bool put_side_join(FILE *out)
 {
 	static const char *const what[] = {"count(*)", "a.path, n", "count(*), sum(n)",
 					   "a.name, k"};
-	static const char *const joins[] = {"nodes a NATURAL JOIN side",
-					    "side NATURAL JOIN nodes a",
-					    "nodes a JOIN side USING (ext)",
-					    "nodes a LEFT JOIN side USING (ext)",
-					    "nodes a JOIN side ON k = a.name",
-					    "nodes a JOIN side ON n = a.depth",
-					    "side LEFT JOIN nodes a ON a.name = k",
-					    "nodes a JOIN side ON n <= a.size"};
+	static const char *const joins[] = {
+		"nodes a NATURAL JOIN side",	    "side NATURAL JOIN nodes a",
+		"nodes a JOIN side USING (ext)",    "nodes a LEFT JOIN side USING (ext)",
+		"side NATURAL LEFT JOIN nodes a",   "nodes a JOIN side ON k = a.name",
+		"nodes a JOIN side ON n = a.depth", "side LEFT JOIN nodes a ON a.name = k",
+		"nodes a JOIN side ON n <= a.size"};
 
 	(void)fprintf(out, "SELECT %s FROM %s WHERE ", PICK(what), PICK(joins));
 	put_where(out, "a", "a");

@@ -37,6 +37,8 @@ static const char *const operators[] = {
 	"SELECT DISTINCT ext FROM nodes",
 	"SELECT k, count(*), sum(size) FROM nodes NATURAL JOIN side GROUP BY k",
 	"SELECT a.path, n FROM nodes a JOIN side ON k = a.name ORDER BY n DESC LIMIT 3",
+	"SELECT ext, s.ext, count(*), sum(n) FROM nodes LEFT JOIN side s USING (ext) GROUP BY 1, 2",
+	"SELECT ext, k, sum(size) FROM side NATURAL LEFT JOIN nodes GROUP BY ext, k",
 	"SELECT p.path, count(*) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY 1",
 	"SELECT count(*) FROM nodes WHERE under(ino, 2) AND mtime > '2001-01-01'",
 	"SELECT max(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)",
