@@ -11,10 +11,10 @@
 
 #define FRESH_MS 100
 
-#define ROW_BYTES 4096u /* a changed row can mean a page of its own, */
-#define ROW_GROWTH                                                                                 \
-	512u /* but many are written in the order of their pages, and lengthen the file by no more \
-	      */
+/* A changed row can mean a page of its own; but many are written in the order of their pages, and lengthen the file by
+ * no more than ROW_GROWTH each. */
+#define ROW_BYTES  4096u
+#define ROW_GROWTH 512u
 #define CONTENT_BYTES(n) ((n) + (n) / 8)	       /* with pages' heads, indexes and frames */
 #define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* for removals only */
 #define LOG_ROOM(total)	    PFS_MIN(UINT64_C(64) << 20, (total) / 16) /* not for growth */

@@ -182,8 +182,7 @@ struct pfs_query {
 
 	struct pfs_cached_plan *cached; /* as which the connection had it; NULL: it was not kept */
 	bool is_planned; /* it has been prepared, and may be kept */
-	bool for_now;	 /* its plan lacks a table that was not to be had at this moment: it is not
-			    kept */
+	bool for_now;	 /* its plan lacks a table for the moment, and is not kept */
 	struct pfs_relational *relational; /* relational/relational.h */
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
