@@ -14,6 +14,12 @@ follows() { # DESCRIPTION: the mount is what the source is, soon
 	equal || diff <(listing "$src") <(listing "$mnt") || true
 }
 how() { grep '^source' "$mnt/.query/as_of"; }
+calm() { # events are on their way for some time after the source stands still
+	local before
+	before=$(sort "$mnt/.query/paths")
+	sleep 1
+	[[ $(sort "$mnt/.query/paths") == "$before" ]]
+}
 settle() { wait_for 30 grep -q '^compared' "$mnt/.query/as_of"; }
 fill() {
 	rm -rf "$src"
@@ -139,6 +145,7 @@ settle
 if how | grep -q fanotify; then
 	changes
 	ok 'random changes, fanotify' rounds "$seed" "$n_rounds"
+	ok 'and none is left' wait_for 30 calm
 else
 	skip "fanotify: $(how)"
 fi
@@ -152,6 +159,7 @@ settle
 ok 'inotify' grep -qE '^source inotify watches 5 directories' "$mnt/.query/as_of"
 changes
 ok 'random changes, inotify' rounds "$seed" "$n_rounds"
+ok 'none is left' wait_for 30 calm
 
 # more events than the kernel keeps, while nobody reads them
 kill -STOP "$daemon"
