@@ -403,7 +403,7 @@ SELECT sum(size) FILTER (WHERE type = 'f') FROM nodes
 SELECT CASE WHEN size > 1000 THEN 'big' WHEN size > 0 THEN 'small' END c, count(*) FROM nodes GROUP BY c
 SELECT substr(path, 1, 3), upper(name), length(name), hex(name), instr(path, 'd') FROM nodes
 SELECT typeof(path), typeof(ino), typeof(parent), typeof(ext), typeof(mtime), typeof(target) FROM nodes
-SELECT max(name), size FROM nodes
+SELECT max(path), size FROM nodes
 SELECT min(size), path FROM nodes WHERE type = 'f' AND size > 3000000
 SELECT rowid, ino FROM nodes WHERE rowid = 3
 SELECT path FROM nodes WHERE rowid < 30
