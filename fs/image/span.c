@@ -21,11 +21,10 @@ struct open {
 	size_t n, capacity;
 };
 
-/* The slots of nodes as they were laid out: a directory's end where they were found by the pass,
- * else a node's are its own alone.  Two nodes' slots lie within each other, or apart.  Nodes in
- * slots behind all of these are strays, too. */
+/* The slots of nodes as they were laid out: a directory's end where they were found by the pass, else a node's
+ * are its own alone.  Two nodes' slots lie within each other, or apart. */
 struct layout {
-	struct pfs_btree *strays;   /* slot -> slot, of the others */
+	struct pfs_btree *strays;   /* slot -> slot */
 	struct pfs_btree *attached; /* their parents' slots -> theirs */
 	size_t strays_max;
 	/* The pass sees slots as they are when it comes to them. Those behind it are told of changes as they are
@@ -88,17 +87,16 @@ void pfs_spans_destroy(struct pfs_tree *tree)
 /* -E2BIG, -ENOMEM: the layout is of no use any more. */
 static int add_stray(struct layout *layout, uint32_t slot, uint32_t parent)
 {
-	int error = slot < layout->n ? pfs_btree_insert(layout->strays, slot, slot) : 0;
+	int error = pfs_btree_insert(layout->strays, slot, slot);
 
 	if (error && error != -EEXIST)
 		return error;
-	if (PFS_MAX(pfs_btree_count(layout->strays), pfs_btree_count(layout->attached)) >
-	    layout->strays_max)
+	if (pfs_btree_count(layout->strays) > layout->strays_max)
 		return -E2BIG;
 	return parent == PFS_NO_SLOT ? 0 : pfs_btree_insert(layout->attached, parent, slot);
 }
 
-/* The first stray from `slot` on, and before `to`, that lies among what was laid out. */
+/* The first stray from `slot` on, and before `to`. */
 static bool next_stray(const struct layout *layout, uint32_t *stray, uint32_t slot, uint32_t to)
 {
 	struct pfs_btree_cursor cursor;
@@ -373,9 +371,8 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 	const struct layout *layout = layout_of(tree);
 	uint32_t end = layout ? end_of(layout, directory) : 0, stray;
 
-	if (end && pfs_btree_count(layout->strays) + pfs_btree_count(layout->attached) &&
-	    (next_stray(layout, &stray, directory + 1, end) ||
-	     has_attached(layout, directory, end)))
+	if (end && pfs_btree_count(layout->strays) &&
+	    (next_stray(layout, &stray, directory + 1, end) || has_attached(layout, directory, end)))
 		return 0;
 	return layout_whole(tree->spans) ? end : 0;
 }
@@ -416,7 +413,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		return;
 	if (pfs_image_is_live(&tree->image, slot))
 		error = add_stray(layout, slot, tree->image.parent[slot]);
-	else if (slot < layout->n)
+	else
 		(void)pfs_btree_remove(layout->strays, slot, slot);
 	if (columns & PFS_COLUMN_PRIME && slot < layout->n)
 		layout->end[slot] = 0; /* whoever has it next begins anew */
@@ -431,29 +428,18 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 uint32_t pfs_spans_find(struct pfs_tree *tree)
 {
 	const struct layout *layout;
-	uint32_t n = 0;
 
 	if (pfs_spans_prepare(tree, NULL, NULL))
 		return PFS_SPANS_UNKNOWN;
 	layout = layout_whole(tree->spans);
-	if (!layout)
+	if (!layout || pfs_btree_count(layout->strays) > PFS_SPAN_STRAYS)
 		return PFS_SPANS_UNKNOWN;
-	for (uint32_t slot = layout->n; slot < tree->image.end; slot++)
-		n += pfs_image_is_live(&tree->image, slot);
-	n += (uint32_t)pfs_btree_count(layout->strays);
-	return n > PFS_SPAN_STRAYS ? PFS_SPANS_UNKNOWN : n;
+	return (uint32_t)pfs_btree_count(layout->strays);
 }
 
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot)
 {
-	const struct layout *layout = layout_whole(tree->spans);
-
-	if (next_stray(layout, stray, slot, UINT32_MAX))
-		return true;
-	for (*stray = PFS_MAX(slot, layout->n); *stray < tree->image.end; ++*stray)
-		if (pfs_image_is_live(&tree->image, *stray))
-			return true;
-	return false;
+	return next_stray(layout_whole(tree->spans), stray, slot, UINT32_MAX);
 }
 
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory)
@@ -516,7 +502,7 @@ static bool is_in_place(const struct pfs_image *image, const struct layout *layo
 {
 	uint32_t parent = image->parent[slot], stray;
 
-	if (slot >= layout->n || next_stray(layout, &stray, slot, slot + 1))
+	if (next_stray(layout, &stray, slot, slot + 1))
 		return parent != PFS_NO_SLOT && has_attached(layout, parent, parent + 1);
 	return open->n ? parent == open->slot[open->n - 1] : parent == PFS_NO_SLOT;
 }

@@ -11,9 +11,12 @@
 
 #define FRESH_MS 100
 
-/* A changed row can mean a page of its own; but many are written in the order of their pages, and lengthen the file by
- * no more than ROW_GROWTH each. */
+/* A changed row can mean a page of its own, and more than its columns: a target, attributes. Single
+ * operations leave no more than ROWS_APART pending.  What is more is of statements, whose texts
+ * count where they are admitted: rows that are written in the order of their pages, and lengthen
+ * the file by no more than ROW_GROWTH each. */
 #define ROW_BYTES  4096u
+#define ROWS_APART	    (2 * PFS_DIRTY_WAIT) /* half of them being written */
 #define ROW_GROWTH 512u
 #define CONTENT_BYTES(n) ((n) + (n) / 8)	       /* with pages' heads, indexes and frames */
 #define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* for removals only */
@@ -47,8 +50,13 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always)
 /* Twice the file, for what parts of the journal write in another order. */
 static uint64_t bytes_of_rows(const struct pfs_space *space, uint64_t rows)
 {
+	uint64_t apart, together;
+
 	rows *= atomic_load(&space->keeps_history) ? 2 : 1;
-	return PFS_MIN(rows * ROW_BYTES, 2 * atomic_load(&space->size) + rows * ROW_GROWTH);
+	apart = PFS_MIN(rows, ROWS_APART);
+	together = rows - apart;
+	return apart * ROW_BYTES +
+	       PFS_MIN(together * ROW_BYTES, 2 * atomic_load(&space->size) + together * ROW_GROWTH);
 }
 
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)

@@ -378,28 +378,18 @@ static int in_list(struct compiler *c, const struct pfs_step *s)
 	return emit_truth(c, &step);
 }
 
-/* Takes the column that the step is of. */
-static int take_column(struct compiler *c, struct pfs_device_step *step, struct pfs_ref *column,
-		       enum pfs_kind *kind)
-{
-	struct operand operand;
-
-	if (c->n < 1)
-		return -EINVAL;
-	operand = *pop(c);
-	if (operand.what != COLUMN)
-		return -EOPNOTSUPP;
-	*column = operand.ref;
-	return pfs_job_value(c->job, &step->value, kind, c->source, operand.ref);
-}
-
 static int is_null(struct compiler *c, bool wanted)
 {
 	struct pfs_device_step step = {.op = PFS_DEVICE_IS_NULL};
-	struct pfs_ref column;
+	struct operand column;
 	enum pfs_kind kind;
 
-	PFS_TRY(take_column(c, &step, &column, &kind));
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
 	PFS_TRY(emit_truth(c, &step));
 	return wanted ? 0 : emit_not(c);
 }
@@ -407,13 +397,18 @@ static int is_null(struct compiler *c, bool wanted)
 static int match(struct compiler *c, const struct pfs_step *s)
 {
 	struct pfs_device_step step = {0};
-	struct pfs_ref column;
+	struct operand column;
 	enum pfs_kind kind;
 
-	PFS_TRY(take_column(c, &step, &column, &kind));
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
 	if (kind != PFS_KIND_CODE && kind != PFS_KIND_PLACE)
 		return -EOPNOTSUPP;
-	PFS_TRY(test_text(c, &step, s, column, kind));
+	PFS_TRY(test_text(c, &step, s, column.ref, kind));
 	return emit_truth(c, &step);
 }
 

@@ -232,22 +232,32 @@ static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* The first entries of a large store's n leaves, in its image file's bytes. */
+static struct pfs_btree_entry *take_firsts(struct temp_store *temp, size_t *n)
+{
+	struct pfs_image_layout layout;
+
+	if (!pfs_lazy_is_possible())
+		skip();
+	make_large_store(temp);
+	take_bytes(temp);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	*n = layout.n_leaves;
+	return (struct pfs_btree_entry *)(bytes + layout.offset[PFS_SECTION_FIRSTS]);
+}
+
 /* The file says that a leaf of the index begins with another entry than the rows say: neither of
  * them can be asked. */
 static void what_cannot_be_made_good_is_no_answer(void **state PFS_UNUSED)
 {
-	struct pfs_image_layout layout;
 	struct pfs_btree_entry *firsts;
 	struct temp_store temp;
 	struct pfs_entry entry;
 	struct pfs_tree *tree;
+	size_t n;
 
-	if (!pfs_lazy_is_possible())
-		skip();
-	make_large_store(&temp);
-	take_bytes(&temp);
-	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
-	firsts = (struct pfs_btree_entry *)(bytes + layout.offset[PFS_SECTION_FIRSTS]);
+	firsts = take_firsts(&temp, &n);
+	assert_true(n > 80);
 	firsts[40].slot = firsts[80].slot;
 	sum_up();
 	put_bytes(&temp, size);
@@ -271,19 +281,14 @@ static void what_cannot_be_made_good_is_no_answer(void **state PFS_UNUSED)
 /* A change that was made before is not written with what is not known. */
 static void nothing_wrong_is_written(void **state PFS_UNUSED)
 {
-	struct pfs_image_layout layout;
 	struct pfs_btree_entry *firsts;
 	struct temp_store temp;
 	struct pfs_entry entry;
 	struct pfs_tree *tree;
+	size_t n;
 
-	if (!pfs_lazy_is_possible())
-		skip();
-	make_large_store(&temp);
-	take_bytes(&temp);
-	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
-	firsts = (struct pfs_btree_entry *)(bytes + layout.offset[PFS_SECTION_FIRSTS]);
-	for (size_t i = 1; i + 1 < layout.n_leaves; i += 2)
+	firsts = take_firsts(&temp, &n);
+	for (size_t i = 1; i + 1 < n; i += 2)
 		firsts[i].slot = firsts[i + 1].slot;
 	sum_up();
 	put_bytes(&temp, size);

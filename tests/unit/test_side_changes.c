@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs changes of side tables, the operators or SQLite, and that their rows are the same. */
+/* Who runs statements over side tables and changes of them, the operators or SQLite, and that their
+ * rows are the same. */
 #include "tests/unit/side_util.h"
 
 #include "fs/query/internal.h"

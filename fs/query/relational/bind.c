@@ -69,18 +69,19 @@ static int compare_reads(struct pfs_binder *binder, bool is_change)
 
 /* ---- what is used ---- */
 
-static void use_term(struct pfs_block *block, const struct pfs_term *term)
+static void use_term(struct pfs_binder *binder, struct pfs_block *block,
+		     const struct pfs_term *term)
 {
 	struct pfs_input *input;
 	struct pfs_input_column *column;
 
 	for (unsigned i = 0; term && i < term->n_args; i++)
-		use_term(block, term->args[i]);
+		use_term(binder, block, term->args[i]);
 	if (term && term->kind == PFS_BOUND_MADE && pfs_block_made(block, term) == block->n_made) {
-		if (block->n_made < PFS_MADE_MAX)
-			block->made[block->n_made++] = term;
+		if (block->n_made == PFS_MADE_MAX)
+			pfs_bind_refuse(binder, "very many functions of texts");
 		else
-			block->lacks_made = true;
+			block->made[block->n_made++] = term;
 	}
 	if (!term || term->kind != PFS_BOUND_COLUMN || term->is_late)
 		return;
@@ -92,36 +93,37 @@ static void use_term(struct pfs_block *block, const struct pfs_term *term)
 	column->is_used = true;
 }
 
-static void use_window(struct pfs_block *block, const struct pfs_bound_window *window)
+static void use_window(struct pfs_binder *binder, struct pfs_block *block,
+		       const struct pfs_bound_window *window)
 {
 	for (size_t i = 0; i < window->n_keys; i++)
-		use_term(block, window->keys[i].value);
+		use_term(binder, block, window->keys[i].value);
 	for (size_t i = 0; i < window->n_functions; i++)
-		use_term(block, window->functions[i].arg);
+		use_term(binder, block, window->functions[i].arg);
 }
 
-static void use_terms(struct pfs_block *block)
+static void use_terms(struct pfs_binder *binder, struct pfs_block *block)
 {
 	for (size_t i = 0; i < block->n_inputs; i++) {
-		use_term(block, block->inputs[i].on);
-		use_term(block, block->inputs[i].equal);
+		use_term(binder, block, block->inputs[i].on);
+		use_term(binder, block, block->inputs[i].equal);
 	}
 	for (size_t i = 0; block->rows && i < block->rows->n_rest; i++)
-		use_term(block, block->rows->rest[i]);
+		use_term(binder, block, block->rows->rest[i]);
 	if (block->rows)
 		return; /* its cursor has the values of the rows that it finds */
-	use_term(block, block->where);
-	use_term(block, block->having);
+	use_term(binder, block, block->where);
+	use_term(binder, block, block->having);
 	for (size_t i = 0; i < block->n_group; i++)
-		use_term(block, block->group[i]);
+		use_term(binder, block, block->group[i]);
 	for (size_t i = 0; i < block->n_aggregates; i++)
-		use_term(block, block->aggregates[i].arg);
+		use_term(binder, block, block->aggregates[i].arg);
 	for (size_t i = 0; i < block->n_windows; i++)
-		use_window(block, &block->windows[i]);
+		use_window(binder, block, &block->windows[i]);
 	for (size_t i = 0; i < block->n_order; i++)
-		use_term(block, block->order[i].value);
+		use_term(binder, block, block->order[i].value);
 	for (size_t i = 0; i < block->n_results; i++)
-		use_term(block, block->results[i]);
+		use_term(binder, block, block->results[i]);
 }
 
 /* What is to be distinct is, with all of its columns. */
@@ -157,9 +159,7 @@ static void use_results(struct pfs_binder *binder, struct pfs_block *part,
 /* Columns are found used from the outside inwards, and then a join with parents is none. */
 static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 {
-	use_terms(block);
-	if (block->lacks_made)
-		pfs_bind_refuse(binder, "very many functions of texts");
+	use_terms(binder, block);
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		struct pfs_input *input = &block->inputs[i];
 

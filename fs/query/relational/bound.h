@@ -175,7 +175,6 @@ struct pfs_block {
 	const struct pfs_term *
 		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
 	size_t n_made;
-	bool lacks_made; /* there are more than PFS_MADE_MAX: it is not run */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
 	bool is_part; /* of an input: its rows are in no order */
