@@ -27,8 +27,9 @@ old_store() {
 				"SELECT group_concat(name) FROM pragma_table_info('$table')") FROM new.$table;"
 		done
 		echo "PRAGMA application_id = $((0x70667331)); PRAGMA user_version = $version;"
-	} | sqlite3 "$store"
-	rm "$work/new.pfs"
+	} >"$work/old.sql"
+	sqlite3 "$store" <"$work/old.sql"
+	rm "$work/new.pfs" "$work/old.sql"
 }
 version() { sqlite3 "file:$1?mode=ro" 'PRAGMA user_version'; }
 
