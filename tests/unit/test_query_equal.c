@@ -9,6 +9,7 @@
 #include "tests/ref/nested.h"
 #include "tests/ref/node_copy.h"
 #include "tests/ref/parts.h"
+#include "tests/ref/tied.h"
 #include "tests/ref/windows.h"
 
 #define CORPUS	    "tests/query/statements.sql"
@@ -515,6 +516,12 @@ static void test_parts(void **state)
 	assert_true(with_parts > relational);
 }
 
+static void test_tied(void **state)
+{
+	(void)state;
+	compare_many(random_tied, "with sub-selects in expressions");
+}
+
 static void test_windows(void **state)
 {
 	(void)state;
@@ -528,7 +535,7 @@ int main(void)
 		cmocka_unit_test(test_nested),	       cmocka_unit_test(test_grouped),
 		cmocka_unit_test(test_nested_selects), cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_ordered),	       cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows),	       cmocka_unit_test(test_tied),
 	};
 
 	take_seed();

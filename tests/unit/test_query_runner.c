@@ -95,6 +95,21 @@ static const char *const operators[] = {
 	"r FROM nodes) WHERE r < 9",
 	"SELECT rank() OVER (ORDER BY size), sum(size) OVER (PARTITION BY ext), "
 	"row_number() OVER (ORDER BY ino) FROM nodes",
+	"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE "
+	"b.parent = a.parent)",
+	"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY "
+	"ext",
+	"SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)",
+	"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
+	"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n "
+	"JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) "
+	"ON ino = p",
+	"SELECT name FROM nodes n WHERE NOT EXISTS (SELECT * FROM nodes WHERE parent = n.ino)",
+	"SELECT ino FROM nodes WHERE parent NOT IN (SELECT ino FROM nodes WHERE size > 100)",
+	"SELECT name, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n ORDER BY "
+	"2, 1",
+	"SELECT name, (SELECT p.name FROM nodes p WHERE p.ino = n.parent) FROM nodes n",
+	"SELECT ext FROM nodes GROUP BY ext HAVING sum(size) > (SELECT avg(size) FROM nodes)",
 };
 
 /* that SQLite runs whole, */
@@ -103,8 +118,6 @@ static const char *const sqlites[] = {
 	"SELECT max(size) FROM nodes",
 	"SELECT round(size / 3), rank() OVER (ORDER BY size) FROM nodes",
 	"SELECT hex(ext), name FROM nodes GROUP BY ext",
-	"SELECT a.name FROM nodes a WHERE size = (SELECT max(size) FROM nodes b WHERE "
-	"b.parent = a.parent)",
 	"SELECT type, group_concat(name) FROM nodes GROUP BY type",
 	"SELECT group_concat(a.name) FROM nodes a JOIN side s ON s.ext = a.ext",
 	"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent "
@@ -114,6 +127,11 @@ static const char *const sqlites[] = {
 	"max(x) FROM n",
 	"SELECT sum(size) OVER (ORDER BY ino ROWS 1 PRECEDING) FROM nodes",
 	"SELECT count(*) FROM nodes WHERE size = name",
+	"SELECT name FROM nodes n WHERE EXISTS (SELECT 1 FROM nodes c WHERE c.size < n.size)",
+	"SELECT name, (SELECT c.name FROM nodes c WHERE c.parent = n.ino) FROM nodes n",
+	"SELECT count(*) FROM bare WHERE EXISTS (SELECT 1 FROM bare x WHERE x.w = bare.w)",
+	"SELECT name FROM nodes n WHERE EXISTS (SELECT 1 FROM nodes c WHERE c.parent = n.ino) "
+	"LIMIT 3",
 	"SELECT min(substr(name, 2)), min(substr(name, 3)), min(substr(name, 4)), "
 	"min(substr(name, 5)), min(substr(name, 6)), min(substr(name, 7)), "
 	"min(substr(name, 8)), min(substr(name, 9)), min(substr(name, 10)), "
@@ -130,20 +148,14 @@ static const char *const parts[] = {
 	"SELECT hex(type), sum(size) FROM nodes GROUP BY type",
 	"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
 	"SELECT round(avg(size), 1) FROM nodes",
-	"SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY "
-	"ext",
+	"SELECT name FROM nodes WHERE round(size, 1) > (SELECT avg(size) FROM nodes)",
 	"SELECT (SELECT count(*) FROM nodes) - 1",
-	"SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)",
-	"SELECT path FROM nodes WHERE ext IN (SELECT ext FROM side GROUP BY ext)",
 	"SELECT t, sum(n) OVER (ORDER BY t ROWS 2 PRECEDING) FROM (SELECT ext t, count(*) "
 	"n FROM nodes GROUP BY ext)",
 	"WITH w AS (SELECT ext, sum(size) s FROM nodes GROUP BY ext) SELECT hex(ext), s "
 	"FROM w",
 	"SELECT hex(a.name), rank() OVER (ORDER BY s.n) FROM nodes a JOIN side s ON "
 	"s.ext = a.ext",
-	"SELECT path, (SELECT count(*) FROM nodes c WHERE c.parent = n.ino) FROM nodes n "
-	"JOIN (SELECT parent p, sum(size) s FROM nodes GROUP BY 1 ORDER BY s, p LIMIT 5) "
-	"ON ino = p",
 };
 
 static void test_who_runs(void **state)

@@ -158,6 +158,8 @@ struct pfs_from {
 	struct pfs_from *inner;
 	struct pfs_expr *on;
 	struct pfs_column_names *using;
+	struct pfs_column_names
+		*columns; /* of a sub-select that stood in an expression; the grammar has none */
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
 	struct pfs_text_range span;		/* without the alias and ON */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
- * bind_from.c (SELECTs and their sources, which may be SELECTs), bind_values.c, bind_closed.c (rows
- * that a statement says itself), bind_rows.c (rows as they are); bind_expr.c, bind_compare.c,
- * bind_call.c, bind_text.c (expressions in expressions); bind_column.c and bind_term.c (what those
- * are made of).
+ * bind_from.c, lift.c (SELECTs and their sources, which may be SELECTs), bind_values.c,
+ * bind_closed.c (rows that a statement says itself), bind_rows.c (rows as they are); bind_expr.c,
+ * bind_compare.c, bind_call.c, bind_text.c (expressions in expressions); bind_column.c and
+ * bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -110,10 +110,6 @@ struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, 
 
 /* Binds a whole SELECT into the binder's block, which is new. */
 PFS_MUST_CHECK int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select);
-/* Finds the CTE of that name, and the scope that its own names are of; NULL: there is none. */
-const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
-					const struct pfs_bind_scope **scope,
-					const struct pfs_name *name);
 /* Makes a sub-select, or a CTE's, an input of the block. names NULL: its columns have the names of
  * its results. */
 PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
@@ -130,6 +126,13 @@ PFS_MUST_CHECK int pfs_bind_closed_blocks(struct pfs_binder *binder, struct pfs_
 
 /* Binds the sources and how they are joined. */
 PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from);
+
+/* ---- lift.c ---- */
+
+/* Makes *core the SELECT whose sub-selects in conditions and results are sources behind those of
+ * its FROM, in the arena; the same, if it has none. end: as pfs_bind_core. */
+PFS_MUST_CHECK int pfs_bind_lift(struct pfs_binder *binder, const struct pfs_core **core,
+				 const struct pfs_select *end);
 
 /* ---- bind_term.c ---- */
 
@@ -155,6 +158,10 @@ struct pfs_term *pfs_bound_step(struct pfs_binder *binder, enum pfs_op op, enum 
 				struct pfs_term *a, struct pfs_term *b);
 struct pfs_term *pfs_term_integer(struct pfs_binder *binder, int64_t value);
 struct pfs_term *pfs_term_null(struct pfs_binder *binder);
+/* Finds the CTE of that name, and the scope that its own names are of; NULL: there is none. */
+const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
+					const struct pfs_bind_scope **scope,
+					const struct pfs_name *name);
 
 /* ---- bind_compare.c ---- */
 

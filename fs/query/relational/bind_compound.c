@@ -9,19 +9,6 @@
 
 /* ---- CTEs ---- */
 
-const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
-					const struct pfs_bind_scope **scope,
-					const struct pfs_name *name)
-{
-	for (*scope = binder->scope; *scope; *scope = (*scope)->outer) {
-		for (const struct pfs_cte *cte = (*scope)->with->first; cte; cte = cte->next) {
-			if (pfs_name_is(name, cte->name.text))
-				return cte;
-		}
-	}
-	return NULL;
-}
-
 static int enter_with(struct pfs_binder *binder, const struct pfs_with *with)
 {
 	struct pfs_bind_scope *scope;
@@ -160,11 +147,7 @@ static bool is_ordered_by_all(const struct pfs_block *block, struct pfs_term *co
 
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term)
 {
-	const struct pfs_input *from = &block->inputs[term->input];
-	const struct pfs_column_wish *wish = &from->columns[term->column].wish;
-
-	return term->kind == PFS_BOUND_COLUMN && from->kind == PFS_INPUT_NODES && !wish->attr &&
-	       wish->field == PFS_FIELD_INO;
+	return pfs_block_is_field(block, term, PFS_FIELD_INO);
 }
 
 /* Which rows a LIMIT leaves, SQLite's scans decide where the order does not. */

@@ -152,7 +152,7 @@ static int bind_input(struct pfs_binder *binder, struct pfs_input *input,
 {
 	if (from->kind == PFS_FROM_SELECT) {
 		input->table = "";
-		PFS_TRY(pfs_bind_blocks(binder, input, from->select, binder->scope, NULL));
+		PFS_TRY(pfs_bind_blocks(binder, input, from->select, binder->scope, from->columns));
 	} else if (from->kind == PFS_FROM_TABLE && !from->schema && !from->is_indexed) {
 		PFS_TRY(bind_named(binder, input, from, is_joined));
 	} else {
@@ -253,6 +253,47 @@ static void join(struct pfs_binder *binder, unsigned input, const struct pfs_fro
 		bound->on = pfs_bind_condition(binder, from->on);
 }
 
+/* ---- sub-selects of expressions (lift.c) ---- */
+
+/* Two of its rows that are not equal are not equal to one value: then no row is met twice. */
+static bool keeps_apart(const struct pfs_term *on)
+{
+	if (on->op == PFS_OP_AND)
+		return keeps_apart(on->args[0]) && keeps_apart(on->args[1]);
+	return on->op == PFS_OP_EQ && on->n_args == 2 && on->args[0]->kind == PFS_BOUND_COLUMN &&
+	       on->args[1]->kind == PFS_BOUND_COLUMN && on->collation == PFS_BINARY &&
+	       pfs_bound_is_number(on->args[0]) == pfs_bound_is_number(on->args[1]);
+}
+
+/* An aggregate of all rows is one row. */
+static bool is_row_of_numbers(const struct pfs_input *input)
+{
+	const struct pfs_block *part = input->parts[0];
+
+	for (size_t i = 0; i < input->n_columns; i++) {
+		if (input->columns[i].class == PFS_CLASS_TEXT)
+			return false;
+	}
+	return input->n_parts == 1 && part->is_grouped && !part->n_group && part->limit &&
+	       !part->offset;
+}
+
+static void take_lifted(struct pfs_binder *binder, struct pfs_input *input)
+{
+	input->is_lifted = true;
+	input->is_value = !input->is_left;
+	for (size_t i = 0; i < input->n_columns; i++)
+		input->columns[i].is_hidden = true;
+	if (input->is_value)
+		input->parent_of = PFS_INPUTS_MAX;
+	if (input->is_value && !is_row_of_numbers(input))
+		pfs_bind_refuse(binder, "a sub-select that is no number of all rows");
+	else if (!input->is_value && !(input->on && keeps_apart(input->on)))
+		pfs_bind_refuse(binder, "a sub-select that is tied by more than columns");
+}
+
+/* ---- the whole ---- */
+
 int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
 {
 	bool is_joined = from && from->next;
@@ -268,6 +309,8 @@ int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
 		block->inputs[input].parent_of = input;
 		if (bind_input(binder, &block->inputs[input], from, is_joined) == 0)
 			join(binder, input, from);
+		if (from->columns && !binder->error)
+			take_lifted(binder, &block->inputs[input]);
 	}
 	return binder->error;
 }

@@ -299,6 +299,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 
 	if (!core->from)
 		return pfs_bind_values(binder, core, end);
+	PFS_TRY(pfs_bind_lift(binder, &core, end));
 	PFS_TRY(bind_beginning(binder, core));
 	if (core->where)
 		block->where = pfs_bind_and(binder, block->where, pfs_bind_condition(binder, core->where));

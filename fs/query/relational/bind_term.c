@@ -188,3 +188,16 @@ size_t pfs_block_made(const struct pfs_block *block, const struct pfs_term *term
 		i++;
 	return i;
 }
+
+const struct pfs_cte *pfs_bind_find_cte(const struct pfs_binder *binder,
+					const struct pfs_bind_scope **scope,
+					const struct pfs_name *name)
+{
+	for (*scope = binder->scope; *scope; *scope = (*scope)->outer) {
+		for (const struct pfs_cte *cte = (*scope)->with->first; cte; cte = cte->next) {
+			if (pfs_name_is(name, cte->name.text))
+				return cte;
+		}
+	}
+	return NULL;
+}

@@ -102,6 +102,9 @@ struct pfs_input {
 	size_t n_used;
 	bool is_read; /* some column of it is */
 	bool is_left; /* LEFT JOIN */
+	/* A sub-select of an expression (lift.c); is_value: of one row, joined with none,
+	 * whose numbers are constants once it has run. */
+	bool is_lifted, is_value;
 	bool is_flat; /* nodes, of which a sub-select shows some columns (bind_rows.c) */
 	const struct pfs_side_table *side;
 	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are used
@@ -113,7 +116,8 @@ struct pfs_input {
 	const struct pfs_constant *values;
 	size_t n_rows;
 	/* Each row has one row of an input of nodes before it, its children's parent: its columns
-	 * are columns of that input, behind that one's own.  Else the input itself. */
+	 * are columns of that input, behind that one's own.  Else the input itself; of a value
+	 * PFS_INPUTS_MAX. */
 	unsigned parent_of;
 	/* Conditions, each as it stands in an AND: */
 	struct pfs_term *on;	/* of ON, with the inputs before it; NULL: none */
@@ -199,6 +203,9 @@ PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs
 /* Returns true if the rows that a LIMIT leaves follow from the order alone; false: they may be some
  * of several that are equal, and another run may leave others. */
 bool pfs_block_is_determined(const struct pfs_block *block);
+/* Returns true for that column of an input of nodes. */
+bool pfs_block_is_field(const struct pfs_block *block, const struct pfs_term *term,
+			enum pfs_field field);
 /* Returns true for a node's number as it is, which no two rows of its input share. */
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
 /* Returns the inputs that the term names, bit by bit; what is a column of another input counts as that one's. */

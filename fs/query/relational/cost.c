@@ -111,6 +111,8 @@ static double cost_joins(struct costing *costing, const struct pfs_block *block)
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		double own;
 
+		if (block->inputs[i].is_value)
+			(void)rows_of(costing, &block->inputs[i]);
 		if (block->inputs[i].parent_of != i)
 			continue;
 		own = rows_of(costing, &block->inputs[i]);

@@ -99,6 +99,8 @@ bool pfs_early_find(struct pfs_early_plan *plan, const struct pfs_block *block, 
 		const struct pfs_input *from = &block->inputs[i];
 		uint64_t n_rows = 0;
 
+		if (from->is_value)
+			return false; /* conditions that name it are of no input */
 		if (from->parent_of != i)
 			continue;
 		n_joined++;

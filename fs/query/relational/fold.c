@@ -13,8 +13,8 @@ static const struct pfs_column_wish *wish_of(const struct pfs_block *block,
 	return &from->columns[term->column].wish;
 }
 
-static bool is_field(const struct pfs_block *block, const struct pfs_term *term,
-		     enum pfs_field field)
+bool pfs_block_is_field(const struct pfs_block *block, const struct pfs_term *term,
+			enum pfs_field field)
 {
 	const struct pfs_column_wish *wish = wish_of(block, term);
 
@@ -36,8 +36,8 @@ static struct pfs_term *find_equality(const struct pfs_block *block, struct pfs_
 	for (*parent = 0; term->op == PFS_OP_EQ && *parent < 2; ++*parent) {
 		const struct pfs_term *of = term->args[*parent], *child = term->args[1 - *parent];
 
-		if (is_field(block, of, PFS_FIELD_INO) && of->input == input &&
-		    is_field(block, child, PFS_FIELD_PARENT) && child->input != input)
+		if (pfs_block_is_field(block, of, PFS_FIELD_INO) && of->input == input &&
+		    pfs_block_is_field(block, child, PFS_FIELD_PARENT) && child->input != input)
 			return term;
 	}
 	return NULL;
@@ -120,7 +120,8 @@ uint32_t pfs_term_inputs(const struct pfs_block *block, const struct pfs_term *t
 {
 	uint32_t inputs = 0;
 
-	if (term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES)
+	if ((term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES) &&
+	    !block->inputs[term->input].is_value)
 		inputs = UINT32_C(1) << block->inputs[term->input].parent_of;
 	for (unsigned i = 0; i < term->n_args; i++)
 		inputs |= pfs_term_inputs(block, term->args[i]);

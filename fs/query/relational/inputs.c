@@ -7,6 +7,10 @@
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/textheap.h"
 
+#define FEW_OF_NODES                                                                               \
+	400 /* SQLite finds what belongs to a node in that many times of what the operators take   \
+	       for one */
+
 static int tick(void *arg)
 {
 	return pfs_query_tick(arg);
@@ -242,6 +246,22 @@ static int get_values(struct pfs_running *running, struct pfs_table *table,
 	return 0;
 }
 
+static int get_table(struct pfs_running *running, unsigned number)
+{
+	const struct pfs_input *input = &running->block->inputs[number];
+	struct pfs_table *table = &running->tables[number];
+
+	if (input->kind == PFS_INPUT_SIDE)
+		PFS_TRY(get_side(running, table, input));
+	else if (input->kind == PFS_INPUT_VALUES)
+		PFS_TRY(get_values(running, table, input));
+	else if (input->kind == PFS_INPUT_BLOCKS)
+		PFS_TRY(pfs_subselect_get(running, table, input));
+	else if (input->parent_of == number)
+		PFS_TRY(get_nodes(running, number));
+	return input->parent_of == number ? pfs_running_texts(running, number) : 0;
+}
+
 int pfs_running_tables(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;
@@ -250,20 +270,57 @@ int pfs_running_tables(struct pfs_running *running)
 		pfs_arena_get(running->arena, (block->n_inputs + 1) * sizeof(*running->tables));
 	if (!running->tables)
 		return -ENOMEM;
+	running->stage.tables = running->tables;
 	for (unsigned i = 0; i < block->n_inputs; i++) {
-		const struct pfs_input *input = &block->inputs[i];
-		struct pfs_table *table = &running->tables[i];
+		if (!block->inputs[i].is_lifted || block->inputs[i].is_value)
+			PFS_TRY(get_table(running, i));
+	}
+	return 0;
+}
 
-		if (input->kind == PFS_INPUT_SIDE)
-			PFS_TRY(get_side(running, table, input));
-		else if (input->kind == PFS_INPUT_VALUES)
-			PFS_TRY(get_values(running, table, input));
-		else if (input->kind == PFS_INPUT_BLOCKS)
-			PFS_TRY(pfs_subselect_get(running, table, input));
-		else if (input->parent_of == i)
-			PFS_TRY(get_nodes(running, i));
-		if (input->parent_of == i)
-			PFS_TRY(pfs_running_texts(running, i));
+/* Nodes by their number or their place, which SQLite finds without a look at the others. */
+static bool is_found_at_once(const struct pfs_block *part)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < part->n_results; i++)
+		is |= pfs_block_is_field(part, part->results[i], PFS_FIELD_INO) ||
+		      pfs_block_is_field(part, part->results[i], PFS_FIELD_PARENT);
+	return is;
+}
+
+/* How many rows there are before the next join. */
+static int count_rows(const struct pfs_running *running, uint64_t *n)
+{
+	const struct pfs_source *source = &running->source;
+
+	if (!source->tuples && source->rows)
+		return pfs_rows_count(running->run, n, source->rows);
+	*n = source->tuples ? source->tuples->n : source->table->n_rows;
+	return 0;
+}
+
+/* A sub-select of an expression runs when it is known how many rows it is for: for few of them
+ * SQLite's way, which looks at what belongs to each, takes less than all keys at once. */
+static int run_lifted(struct pfs_running *running, unsigned input)
+{
+	const struct pfs_input *from = &running->block->inputs[input];
+	uint64_t n = 0;
+
+	PFS_TRY(count_rows(running, &n));
+	if (is_found_at_once(from->parts[0]) && n < running->query->n_nodes / FEW_OF_NODES &&
+	    !running->query->piece)
+		return -EOPNOTSUPP;
+	return get_table(running, input);
+}
+
+int pfs_running_lifted(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (block->inputs[i].is_lifted && !block->inputs[i].is_value)
+			PFS_TRY(run_lifted(running, i));
 	}
 	return 0;
 }

@@ -21,12 +21,13 @@ struct condition {
 	bool is_done;
 };
 
-struct joining {
+struct pfs_joining {
 	struct pfs_running *running;
 	struct condition conditions[CONDITIONS_MAX];
 	size_t n;
 	struct pfs_early_plan early;
 	bool has_early;
+	uint32_t there; /* the inputs that are joined, bit by bit */
 };
 
 /* ---- which nodes ---- */
@@ -116,7 +117,7 @@ int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
 
 /* ---- conditions ---- */
 
-static int add_conditions(struct joining *joining, const struct pfs_term *term, int left_join)
+static int add_conditions(struct pfs_joining *joining, const struct pfs_term *term, int left_join)
 {
 	if (!term)
 		return 0;
@@ -134,7 +135,7 @@ static int add_conditions(struct joining *joining, const struct pfs_term *term, 
 	return 0;
 }
 
-static int split(struct joining *joining)
+static int split(struct pfs_joining *joining)
 {
 	const struct pfs_block *block = joining->running->block;
 
@@ -149,7 +150,7 @@ static int split(struct joining *joining)
 }
 
 /* Takes out those that a test is true for, as a program; *n 0: there are none. */
-static int take(struct joining *joining, struct pfs_program *out, size_t *n,
+static int take(struct pfs_joining *joining, struct pfs_program *out, size_t *n,
 		bool (*test)(const struct condition *condition, const void *arg), const void *arg)
 {
 	const struct pfs_term *terms[CONDITIONS_MAX];
@@ -220,7 +221,7 @@ static bool is_scanned(const struct pfs_block *block, const struct pfs_term *ter
 
 /* The rows that a scan finds faster than the operators: in the directory that the statement is
  * about, with names as they are to be.  *rows NULL: it is not asked. */
-static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
+static int scan(struct pfs_joining *joining, struct pfs_rows **rows, unsigned input,
 		const struct selecting *selecting)
 {
 	struct pfs_running *running = joining->running;
@@ -255,7 +256,7 @@ static int scan(struct joining *joining, struct pfs_rows **rows, unsigned input,
 }
 
 /* True if what is selected is grouped next, a piece at a time, each of which finds its own rows. */
-static bool is_left_to_groups(const struct joining *joining, const struct pfs_source *source)
+static bool is_left_to_groups(const struct pfs_joining *joining, const struct pfs_source *source)
 {
 	const struct pfs_running *running = joining->running;
 	const struct pfs_block *block = running->block;
@@ -264,13 +265,16 @@ static bool is_left_to_groups(const struct joining *joining, const struct pfs_so
 		if (!joining->conditions[i].is_done)
 			return false;
 	}
-	return block->n_inputs == 1 && (block->is_grouped || block->is_distinct) &&
-	       running->run->on == PFS_ENGINE_HOST &&
+	for (unsigned i = 1; i < block->n_inputs; i++) {
+		if (!block->inputs[i].is_value)
+			return false;
+	}
+	return (block->is_grouped || block->is_distinct) && running->run->on == PFS_ENGINE_HOST &&
 	       source->table->n_rows > pfs_running_piece(running) &&
 	       !(source->rows && source->rows->form == PFS_ROWS_LIST);
 }
 
-static int select_rows(struct joining *joining, struct pfs_source *source, unsigned input)
+static int select_rows(struct pfs_joining *joining, struct pfs_source *source, unsigned input)
 {
 	struct pfs_running *running = joining->running;
 	const struct pfs_input *from = &running->block->inputs[input];
@@ -311,8 +315,8 @@ static bool is_column(const struct pfs_term *term)
 }
 
 /* Whether the condition is an equality of a column of `input` and one of those that are there. */
-static bool is_key(const struct joining *joining, const struct condition *condition, unsigned input,
-		   uint32_t there, struct pfs_join_key *key)
+static bool is_key(const struct pfs_joining *joining, const struct condition *condition,
+		   unsigned input, uint32_t there, struct pfs_join_key *key)
 {
 	const struct pfs_stage *stage = &joining->running->stage;
 	const struct pfs_term *term = condition->term, *left, *right;
@@ -341,7 +345,7 @@ static bool is_of_left_join(const struct condition *condition, const void *arg)
 	return condition->left_join == *(const int *)arg;
 }
 
-static int join_input(struct joining *joining, unsigned input, uint32_t there)
+static int join_input(struct pfs_joining *joining, unsigned input, uint32_t there)
 {
 	struct pfs_running *running = joining->running;
 	int left_join = running->block->inputs[input].is_left ? (int)input : -1;
@@ -379,7 +383,7 @@ static bool is_any(const struct condition *condition PFS_UNUSED, const void *arg
 	return true;
 }
 
-static int filter_rest(struct joining *joining)
+static int filter_rest(struct pfs_joining *joining)
 {
 	struct pfs_running *running = joining->running;
 	struct pfs_program program;
@@ -394,42 +398,60 @@ static int filter_rest(struct joining *joining)
 	return 0;
 }
 
-static int join_all(struct joining *joining, uint16_t *table_of)
+static int begin(struct pfs_joining *joining, uint16_t *table_of)
 {
 	struct pfs_running *running = joining->running;
 	const struct pfs_block *block = running->block;
-	uint32_t there = 0;
 	uint16_t n = 0;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		if (block->inputs[i].parent_of == i)
 			table_of[i] = n++;
 	}
-	for (unsigned i = 0; i < block->n_inputs; i++)
-		table_of[i] = table_of[block->inputs[i].parent_of];
+	for (unsigned i = 0; i < block->n_inputs; i++) {
+		if (!block->inputs[i].is_value)
+			table_of[i] = table_of[block->inputs[i].parent_of];
+	}
 	running->stage.table_of = table_of;
 	PFS_TRY(find_sets(running));
 	PFS_TRY(split(joining));
 	joining->has_early = pfs_early_find(&joining->early, block, running->query->n_nodes);
+	return 0;
+}
+
+/* Sub-selects of expressions are joined behind all others. */
+static int join_all(struct pfs_joining *joining, bool lifted)
+{
+	struct pfs_running *running = joining->running;
+	const struct pfs_block *block = running->block;
+
 	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].parent_of != i)
+		if (block->inputs[i].parent_of != i || block->inputs[i].is_lifted != lifted)
 			continue;
-		if (!there)
+		if (!joining->there)
 			PFS_TRY(select_rows(joining, &running->source, i));
 		else
-			PFS_TRY(join_input(joining, i, there));
-		there |= UINT32_C(1) << i;
+			PFS_TRY(join_input(joining, i, joining->there));
+		joining->there |= UINT32_C(1) << i;
 	}
-	return filter_rest(joining);
+	return 0;
 }
 
 int pfs_running_join(struct pfs_running *running)
 {
-	struct joining *joining = pfs_arena_get(running->arena, sizeof(*joining));
+	struct pfs_joining *joining = pfs_arena_get(running->arena, sizeof(*joining));
 	uint16_t *table_of = pfs_arena_get(running->arena, PFS_INPUTS_MAX * sizeof(*table_of));
 
 	if (!joining || !table_of)
 		return -ENOMEM;
 	joining->running = running;
-	return join_all(joining, table_of);
+	running->joining = joining;
+	PFS_TRY(begin(joining, table_of));
+	return join_all(joining, false);
+}
+
+int pfs_running_join_lifted(struct pfs_running *running)
+{
+	PFS_TRY(join_all(running->joining, true));
+	return filter_rest(running->joining);
 }

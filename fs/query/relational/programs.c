@@ -2,6 +2,8 @@
 /* Bound values as programs (run.h), and vectors of what they compute. */
 #include "fs/query/relational/run.h"
 
+#include <string.h>
+
 void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref)
 {
 	stage->known[stage->n_known++] = (struct pfs_known_value){bound, ref};
@@ -64,6 +66,11 @@ static bool is_there(const struct pfs_stage *stage, const struct pfs_term *bound
 		       stage->block->n_made; /* or a cursor makes it */
 }
 
+static bool is_value(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	return bound->kind == PFS_BOUND_COLUMN && stage->block->inputs[bound->input].is_value;
+}
+
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const struct pfs_term *bound)
 {
 	for (size_t i = 0; i < stage->n_known; i++) {
@@ -72,7 +79,7 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const str
 			return true;
 		}
 	}
-	if (!is_there(stage, bound))
+	if (is_value(stage, bound) || !is_there(stage, bound))
 		return false;
 	*ref = (struct pfs_ref){stage->table_of[bound->input],
 				(uint16_t)pfs_stage_column(stage, bound)};
@@ -119,10 +126,32 @@ static struct pfs_rows *set_of(const struct pfs_stage *stage, const struct pfs_t
 	return NULL;
 }
 
+/* What a sub-select of one row has found, with that row as its table. */
+static struct pfs_constant value_of(const struct pfs_stage *stage, const struct pfs_term *bound)
+{
+	const struct pfs_table_column *column =
+		&stage->tables[bound->input]
+			 .columns[stage->block->inputs[bound->input].columns[bound->column].at];
+	struct pfs_constant value = {.type = PFS_IS_NULL};
+
+	if (column->nulls && column->nulls[0] & 1)
+		return value;
+	value.type = column->kind == PFS_KIND_REAL ? PFS_IS_REAL : PFS_IS_INTEGER;
+	memcpy(value.type == PFS_IS_REAL ? (void *)&value.real : (void *)&value.integer,
+	       column->data, sizeof(int64_t));
+	return value;
+}
+
 static int emit(struct emitting *emitting, const struct pfs_term *bound)
 {
 	struct pfs_step step = {.op = PFS_OP_COLUMN, .collation = bound->collation};
 
+	if (is_value(emitting->stage, bound)) {
+		step.op = PFS_OP_CONSTANT;
+		step.constant = value_of(emitting->stage, bound);
+		emitting->steps[emitting->n++] = step;
+		return 0;
+	}
 	if (pfs_stage_ref(emitting->stage, &step.ref, bound)) {
 		emitting->steps[emitting->n++] = step;
 		return 0;

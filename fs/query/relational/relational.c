@@ -155,9 +155,10 @@ static const char *why_not(const struct pfs_block *block, const struct pfs_query
 		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {
 			const char *why = why_not(block->inputs[i].parts[part], query);
 
-			if (why && why != plain && why != few_of_side)
+			if (why && why != plain && why != few_of_side &&
+			    !block->inputs[i].is_lifted)
 				return why;
-			is_all_plain &= why != NULL;
+			is_all_plain &= why != NULL && !block->inputs[i].is_lifted;
 		}
 	}
 	return is_all_plain ? plain : NULL;

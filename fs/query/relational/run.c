@@ -407,10 +407,17 @@ void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_q
 	}
 }
 
-static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
+static int find_rows(struct pfs_running *running)
 {
 	PFS_TRY(pfs_running_tables(running));
 	PFS_TRY(pfs_running_join(running));
+	PFS_TRY(pfs_running_lifted(running));
+	return pfs_running_join_lifted(running);
+}
+
+static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
+{
+	PFS_TRY(find_rows(running));
 	if (running->block->is_grouped)
 		PFS_TRY(pfs_running_group(running));
 	PFS_TRY(filter(running));

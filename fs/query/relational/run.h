@@ -29,6 +29,7 @@ struct pfs_stage {
 	bool has_columns;	  /* of all inputs, */
 	uint32_t whole;		  /* or of these, bit by bit: each group is of one row of theirs */
 	const uint16_t *table_of; /* by input: its table in the batch */
+	const struct pfs_table *tables; /* by input: of values, their one row */
 	const struct pfs_node_set *sets;
 	size_t n_sets;
 };
@@ -51,6 +52,7 @@ void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct
 /* ---- run.c ---- */
 
 struct pfs_early;     /* early.h */
+struct pfs_joining;
 struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
 struct pfs_copied_texts;
 struct pfs_made_texts;
@@ -80,6 +82,7 @@ struct pfs_running {
 	struct pfs_tuples *tuples; /* NULL: the source is a table */
 	struct pfs_source source;
 	struct pfs_stage stage;
+	struct pfs_joining *joining; /* join.c: what it has still to do */
 };
 
 #define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
@@ -159,8 +162,12 @@ PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
  * pfs_columns_prepare. */
 PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 				      struct pfs_run_context *context);
-/* The tables of the inputs, whose columns are in the order of pfs_input_column.at. */
+/* The tables of the inputs, whose columns are in the order of pfs_input_column.at; of those that
+ * are lifted, values alone. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
+/* Those of the other lifted inputs, when the rows that they are for are the source. -EOPNOTSUPP:
+ * these are so few that SQLite, which looks at what belongs to each, is sooner done. */
+PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 
 /* ---- texts.c ---- */
 
@@ -209,8 +216,10 @@ PFS_MUST_CHECK int pfs_running_windows(struct pfs_running *running);
 PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,
 					  const struct pfs_term *const *terms, size_t n);
 
-/* The first stage: rows of the inputs for which WHERE and ON are true, joined.  Of a large table that
- * is grouped next, the condition may be left to that: it is then the source's. */
+/* The first stage: rows of the inputs for which WHERE and ON are true, joined; and then with the
+ * lifted ones.  Of a large table that is grouped next, the condition may be left to that: it is
+ * then the source's. */
 PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);
+PFS_MUST_CHECK int pfs_running_join_lifted(struct pfs_running *running);
 
 #endif

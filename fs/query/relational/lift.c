@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* Sub-selects in expressions.  Each becomes one more source of the SELECT around it: with a row for
+ *each key that ties the two together, joined by LEFT JOIN; in the expression a column of that row
+ *stands for it, which is NULL where there is none.
+ *
+ *	EXISTS (SELECT 1 FROM t WHERE k = o AND w)   (SELECT DISTINCT k FROM t WHERE w), k = o: k IS
+ *NOT NULL o IN (SELECT k FROM t WHERE w)               the same (SELECT sum(v) FROM t WHERE k = o
+ *AND w)     (SELECT k, sum(v) FROM t WHERE w GROUP BY k), k = o: its sum
+ *
+ * What nothing ties to the SELECT around it is a source of one row, which is joined with none.
+ *
+ * Where NULL might be taken for false, or more than equalities tie the two, the sub-select is
+ *refused. */
+#include <string.h>
+
+#include "fs/query/relational/lift.h"
+
+/* ---- what can be lifted ---- */
+
+static bool computes(const struct pfs_items *items)
+{
+	for (const struct pfs_item *item = items->first; item; item = item->next) {
+		if (item->expr && item->expr->kind != PFS_EXPR_COLUMN &&
+		    item->expr->kind > PFS_EXPR_BLOB)
+			return true;
+	}
+	return false;
+}
+
+/* One SELECT of rows; a LIMIT of one is none. */
+static bool is_single(const struct pfs_select *select)
+{
+	const struct pfs_core *core = select->first;
+	bool is_limited = select->limit && (select->limit->kind != PFS_EXPR_INTEGER ||
+					    strcmp(select->limit->name->text, "1") != 0);
+
+	return core == select->last && core->results && core->from && !core->group &&
+	       !core->having && !core->windows && !is_limited && !select->offset && !select->with;
+}
+
+static bool is_aggregate(const struct pfs_expr *expr)
+{
+	enum pfs_aggregate_op op;
+
+	return expr->kind == PFS_EXPR_CALL && !expr->is_window &&
+	       (!expr->items || expr->items->n < 2) &&
+	       pfs_aggregate_by_name(&op, expr->name->text, expr->name->len);
+}
+
+/* Says that a column of the sub-select's is no NULL: then it has no row with one. */
+static bool is_said_to_be(const struct pfs_expr *where, const struct pfs_expr *column)
+{
+	const struct pfs_expr *said;
+
+	if (!where || column->kind != PFS_EXPR_COLUMN)
+		return false;
+	if (where->kind == PFS_EXPR_BINARY && where->op == PFS_AST_AND)
+		return is_said_to_be(where->left, column) || is_said_to_be(where->right, column);
+	if (where->kind == PFS_EXPR_BINARY &&
+	    (where->op != PFS_AST_IS_NOT || where->right->kind != PFS_EXPR_NULL))
+		return false;
+	if (where->kind != PFS_EXPR_BINARY && (where->kind != PFS_EXPR_IS_NULL || !where->negated))
+		return false;
+	said = where->left;
+	return said->kind == PFS_EXPR_COLUMN && pfs_name_is(said->name, column->name->text) &&
+	       (said->table ? column->table && pfs_name_is(said->table, column->table->text)
+			    : !column->table);
+}
+
+/* ---- EXISTS ---- */
+
+/* SQLite asks about what it selects, though nobody sees that. */
+static void note_results(struct pfs_binder *binder, const struct pfs_from *from)
+{
+	const struct pfs_node_table *table = binder->query->connection->table;
+
+	for (; from; from = from->next) {
+		for (size_t i = 0; from->kind == PFS_FROM_TABLE && i < table->n; i++)
+			pfs_bind_may_read(binder, pfs_nodes_source.name, table->columns[i].name);
+	}
+}
+
+static struct pfs_expr *lift_exists(struct pfs_lift *lift, const struct pfs_expr *expr)
+{
+	const struct pfs_select *select = expr->select;
+	struct pfs_core core = *select->first;
+	struct pfs_binder *binder = lift->binder;
+	struct pfs_lifted lifted;
+	struct pfs_expr *n = NULL;
+
+	if (!is_single(select) || computes(core.results))
+		return pfs_bind_refuse(binder, "EXISTS of more than rows");
+	pfs_lifted_begin(&lifted, lift, select->first);
+	pfs_lifted_split(&lifted, core.where);
+	core.where = lifted.where;
+	core.is_distinct = lifted.on != NULL;
+	if (!lifted.on)
+		n = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", NULL));
+	if (binder->error)
+		return NULL;
+	note_results(binder, core.from);
+	pfs_lifted_finish(&lifted, select, &core);
+	return lifted.on ? pfs_lift_is_null(binder, pfs_lifted_key(&lifted), true)
+			 : pfs_lift_step(binder, PFS_AST_GT, n,
+					 pfs_lift_number(binder, PFS_EXPR_INTEGER, "0"));
+}
+
+/* ---- IN ---- */
+
+/* What is not one column of rows is a source of its own below. */
+static void wrap(struct pfs_binder *binder, struct pfs_core *core, const struct pfs_select *select)
+{
+	struct pfs_from *from = pfs_bind_get(binder, sizeof(*from));
+
+	if (from)
+		*from = (struct pfs_from){.kind = PFS_FROM_SELECT,
+					  .select = (struct pfs_select *)select,
+					  .span = select->span};
+	*core = (struct pfs_core){.span = select->span, .from = from};
+}
+
+/* o NOT IN (SELECT k ...), where NULL is as false: there is no k, or neither o nor a k is NULL, and
+ * o is not there. */
+static struct pfs_expr *is_in_none(struct pfs_lift *lift, const struct pfs_expr *expr,
+				   struct pfs_expr *is_missing)
+{
+	struct pfs_core core = *expr->select->first;
+	struct pfs_binder *binder = lift->binder;
+	struct pfs_expr *all, *known, *none;
+	struct pfs_lifted lifted;
+
+	pfs_lifted_begin(&lifted, lift, expr->select->first);
+	all = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", NULL));
+	known = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", core.results->first->expr));
+	core.is_distinct = false;
+	pfs_lifted_finish(&lifted, expr->select, &core);
+	none = pfs_lift_step(binder, PFS_AST_EQ, all,
+			     pfs_lift_number(binder, PFS_EXPR_INTEGER, "0"));
+	pfs_lift_and(binder, &is_missing, pfs_lift_is_null(binder, expr->left, true));
+	pfs_lift_and(binder, &is_missing, pfs_lift_step(binder, PFS_AST_EQ, all, known));
+	return pfs_lift_step(binder, PFS_AST_OR, none, is_missing);
+}
+
+static struct pfs_expr *lift_in(struct pfs_lift *lift, const struct pfs_expr *expr,
+				bool is_condition)
+{
+	const struct pfs_select *select = expr->select;
+	struct pfs_core core = *select->first;
+	struct pfs_binder *binder = lift->binder;
+	bool is_plain = is_single(select) && !select->limit && !computes(core.results);
+	struct pfs_expr *key = is_plain && core.results->n == 1 ? core.results->first->expr : NULL,
+			*is_there;
+	struct pfs_lifted lifted;
+
+	if (expr->left->kind != PFS_EXPR_COLUMN || (is_plain && !key))
+		return pfs_bind_refuse(binder, "IN of what is no column");
+	if (!key)
+		wrap(binder, &core, select);
+	pfs_lifted_begin(&lifted, lift, select->first);
+	pfs_lifted_add_key(&lifted, key, expr->left,
+			   true); /* without an expression: all that is selected */
+	if (key) {
+		pfs_lifted_split(&lifted, core.where);
+		core.where = lifted.where;
+	}
+	core.is_distinct = true;
+	pfs_lifted_finish(&lifted, select, &core);
+	is_there = pfs_lift_is_null(binder, pfs_lifted_key(&lifted), !expr->negated);
+	if ((is_condition && !expr->negated) ||
+	    (key && pfs_lift_is_never_null(binder, lift->first, expr->left) &&
+	     (pfs_lift_is_never_null(binder, core.from, key) ||
+	      is_said_to_be(select->first->where, key))))
+		return is_there;
+	if (is_condition && key && !binder->error && lifted.results->n == 1)
+		return is_in_none(lift, expr, is_there);
+	return pfs_bind_refuse(binder, "IN of what may be NULL");
+}
+
+/* ---- values ---- */
+
+/* Nodes by their number: one row at most. */
+static bool is_of_one_node(const struct pfs_lifted *lifted)
+{
+	const struct pfs_from *from = lifted->core->from;
+	const struct pfs_expr *key = lifted->results ? lifted->results->first->expr : NULL;
+
+	return key && !from->next && key->kind == PFS_EXPR_COLUMN &&
+	       pfs_name_is(key->name, "ino") &&
+	       pfs_lift_is_never_null(lifted->lift->binder, from, key);
+}
+
+/* An aggregate of no rows is NULL, but for these. */
+static struct pfs_expr *or_none(struct pfs_binder *binder, struct pfs_expr *value,
+				const struct pfs_expr *of)
+{
+	bool is_count = pfs_name_is(of->name, "count");
+	struct pfs_expr *expr;
+
+	if (!is_count && !pfs_name_is(of->name, "total"))
+		return value;
+	expr = pfs_lift_call(binder, "coalesce", value);
+	if (expr)
+		pfs_lift_add(binder, &expr->items,
+			     is_count ? pfs_lift_number(binder, PFS_EXPR_INTEGER, "0")
+				      : pfs_lift_number(binder, PFS_EXPR_REAL, "0.0"));
+	return expr;
+}
+
+static struct pfs_expr *lift_value(struct pfs_lift *lift, const struct pfs_expr *expr)
+{
+	const struct pfs_select *select = expr->select;
+	struct pfs_core core = *select->first;
+	struct pfs_binder *binder = lift->binder;
+	struct pfs_expr *value = core.results && core.results->n == 1 ? core.results->first->expr
+								      : NULL,
+			*column;
+	struct pfs_lifted lifted;
+	bool is_grouped;
+
+	if (!is_single(select) || !value || core.is_distinct)
+		return pfs_bind_refuse(binder, "a sub-select of more than a value");
+	pfs_lifted_begin(&lifted, lift, select->first);
+	pfs_lifted_split(&lifted, core.where);
+	is_grouped = lifted.on && is_aggregate(value);
+	if (!binder->error && lifted.on &&
+	    (pfs_lifted_names_outer(&lifted, value) || (!is_grouped && !is_of_one_node(&lifted))))
+		pfs_bind_refuse(binder,
+				"a sub-select that is no aggregate of what a column is tied to");
+	for (const struct pfs_item *item = is_grouped ? lifted.results->first : NULL;
+	     item && !binder->error; item = item->next)
+		pfs_lift_add(binder, &core.group, item->expr);
+	column = pfs_lifted_add(&lifted, value);
+	core.where = lifted.where;
+	pfs_lifted_finish(&lifted, select, &core);
+	return is_grouped ? or_none(binder, column, value) : column;
+}
+
+/* ---- expressions ---- */
+
+static bool has_select(const struct pfs_expr *expr);
+
+static bool any_has_select(const struct pfs_items *items)
+{
+	for (const struct pfs_item *item = items ? items->first : NULL; item; item = item->next) {
+		if (has_select(item->expr))
+			return true;
+	}
+	return false;
+}
+
+static bool has_select(const struct pfs_expr *expr)
+{
+	if (!expr)
+		return false;
+	return expr->kind == PFS_EXPR_IN_SELECT || expr->kind == PFS_EXPR_EXISTS ||
+	       expr->kind == PFS_EXPR_SELECT || has_select(expr->left) || has_select(expr->right) ||
+	       has_select(expr->third) || any_has_select(expr->items);
+}
+
+static struct pfs_expr *lift_expr(struct pfs_lift *lift, struct pfs_expr *expr, bool is_condition);
+
+static struct pfs_items *lift_items(struct pfs_lift *lift, const struct pfs_items *items)
+{
+	struct pfs_items *copy = pfs_bind_get(lift->binder, sizeof(*copy));
+
+	if (!copy)
+		return NULL;
+	*copy = *items;
+	copy->first = copy->last = NULL;
+	copy->n = 0;
+	for (const struct pfs_item *item = items->first; item; item = item->next) {
+		pfs_lift_add(lift->binder, &copy, lift_expr(lift, item->expr, false));
+		if (lift->binder->error)
+			return NULL;
+		copy->last->table = item->table;
+		copy->last->alias = item->alias;
+		copy->last->span = item->span;
+	}
+	return copy;
+}
+
+/* is_condition: NULL is as false there. */
+static struct pfs_expr *lift_expr(struct pfs_lift *lift, struct pfs_expr *expr, bool is_condition)
+{
+	struct pfs_expr *copy;
+	bool is_junction;
+
+	if (lift->binder->error || !has_select(expr))
+		return expr;
+	switch (expr->kind) {
+	case PFS_EXPR_EXISTS:
+		return lift_exists(lift, expr);
+	case PFS_EXPR_IN_SELECT:
+		return lift_in(lift, expr, is_condition);
+	case PFS_EXPR_SELECT:
+		return lift_value(lift, expr);
+	default:
+		break;
+	}
+	copy = pfs_bind_get(lift->binder, sizeof(*copy));
+	if (!copy)
+		return NULL;
+	*copy = *expr;
+	is_junction = expr->kind == PFS_EXPR_BINARY &&
+		      (expr->op == PFS_AST_AND || expr->op == PFS_AST_OR);
+	copy->left = lift_expr(lift, expr->left, is_condition && is_junction);
+	copy->right = lift_expr(lift, expr->right, is_condition && is_junction);
+	copy->third = lift_expr(lift, expr->third, false);
+	if (expr->items)
+		copy->items = lift_items(lift, expr->items);
+	return copy;
+}
+
+/* ---- the SELECT ---- */
+
+/* Copies its sources, so that others can stand behind them. */
+static void begin(struct pfs_lift *lift, struct pfs_binder *binder, const struct pfs_from *from)
+{
+	*lift = (struct pfs_lift){.binder = binder};
+	for (; from; from = from->next) {
+		struct pfs_from *copy = pfs_bind_get(binder, sizeof(*copy));
+
+		if (!copy)
+			return;
+		*copy = *from;
+		copy->next = NULL;
+		if (lift->last)
+			lift->last->next = copy;
+		else
+			lift->first = copy;
+		lift->last = copy;
+		lift->n++;
+	}
+}
+
+/* Refuses what is tied to rows, of the sources behind that one. */
+static void take_values(struct pfs_binder *binder, const struct pfs_from *last, const char *why)
+{
+	for (const struct pfs_from *from = last ? last->next : NULL; from && !binder->error;
+	     from = from->next) {
+		if (from->on)
+			pfs_bind_refuse(binder, why);
+	}
+}
+
+int pfs_bind_lift(struct pfs_binder *binder, const struct pfs_core **core,
+		  const struct pfs_select *end)
+{
+	const struct pfs_core *old = *core;
+	bool wants_first_rows = end && end->limit && !end->order && !old->group;
+	const struct pfs_from *last;
+	struct pfs_core *copy;
+	struct pfs_lift lift;
+
+	if (binder->is_said ||
+	    (!any_has_select(old->results) && !has_select(old->where) && !has_select(old->having)))
+		return 0;
+	copy = pfs_bind_get(binder, sizeof(*copy));
+	begin(&lift, binder, old->from);
+	if (binder->error)
+		return binder->error;
+	*copy = *old;
+	copy->from = lift.first;
+	last = lift.last;
+	copy->where = lift_expr(&lift, old->where, true);
+	if (wants_first_rows && !binder->error) /* they need not wait for all keys */
+		take_values(binder, last, "few rows of many, with what is tied to them");
+	last = lift.last;
+	if (any_has_select(old->results))
+		copy->results = lift_items(&lift, old->results);
+	copy->having = lift_expr(&lift, old->having, false);
+	if (old->group && !binder->error)
+		take_values(binder, last, "a sub-select that is tied to a group");
+	*core = copy;
+	return binder->error;
+}
