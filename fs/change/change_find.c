@@ -9,27 +9,25 @@
 #include "fs/attr/attrcolumn.h"
 #include "fs/attr/attredit.h"
 #include "fs/change/change_impl.h"
+#include "fs/image/feed.h"
 #include "fs/image/hold.h"
 #include "fs/image/image.h"
 #include "fs/image/image_copy.h"
-#include "fs/image/watch.h"
 #include "fs/tree/tree_impl.h"
 
 #define FOUND_A_HOLD 1024u
+#define RECENT_MAX   4096u /* changes that may be those of others */
 
 /* Those that changed since the epoch make the set one of yesterday's. */
 static bool is_recent(const struct pfs_changing *changing)
 {
 	const struct pfs_tree *tree = changing->tree;
-	size_t n = changing->changes->n;
-	uint32_t recent[PFS_RECENT];
-	uint64_t since = tree->image.epoch - changing->basis->epoch;
-	size_t n_recent = 0;
+	struct pfs_feed_follower others = {.columns = PFS_COLUMNS_ALL, .cursor = changing->basis->epoch};
+	size_t n = changing->changes->n, n_recent = RECENT_MAX;
+	uint32_t recent[RECENT_MAX];
 
-	if (since > PFS_RECENT)
+	if (pfs_feed_next(&tree->image, &others, recent, &n_recent)) /* more than that */
 		return true;
-	for (uint64_t at = changing->basis->epoch; at < tree->image.epoch; at++)
-		recent[n_recent++] = tree->image.recent[at % PFS_RECENT];
 	qsort(recent, n_recent, sizeof(*recent), pfs_compare_u32);
 	for (size_t row = 0; row < n && n_recent; row++)
 		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), pfs_compare_u32))

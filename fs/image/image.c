@@ -11,6 +11,7 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "base/siphash.h"
+#include "fs/image/feed.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
@@ -44,7 +45,15 @@ int pfs_image_open_columns(struct pfs_image *image)
 	}
 	PFS_TRY(pfs_reserve_open(&image->live_memory, PFS_SLOT_MAX / 8));
 	image->live = image->live_memory.base;
-	return 0;
+	return pfs_feed_create(image);
+}
+
+void pfs_image_close_columns(struct pfs_image *image)
+{
+	pfs_feed_destroy(image);
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		pfs_reserve_close(&image->memory[i]);
+	pfs_reserve_close(&image->live_memory);
 }
 
 int pfs_image_create(struct pfs_tree *tree)
@@ -79,9 +88,7 @@ void pfs_image_destroy(struct pfs_tree *tree)
 	pfs_rare_destroy(image->rare);
 	pfs_slot_map_destroy(image->by_prime);
 	pfs_names_destroy(image->names);
-	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		pfs_reserve_close(&image->memory[i]);
-	pfs_reserve_close(&image->live_memory);
+	pfs_image_close_columns(image);
 	*image = (struct pfs_image){.root = PFS_NO_SLOT, .free_head = PFS_NO_SLOT};
 }
 

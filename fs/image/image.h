@@ -32,7 +32,7 @@ enum pfs_image_array {
 	PFS_IMAGE_COLUMNS
 };
 #define PFS_WATCHERS_MAX  16
-#define PFS_RECENT	  4096u /* changes whose slots are remembered */
+#define PFS_RECENT	  4096u /* changes of directories that are remembered */
 
 enum pfs_slot_state {
 	PFS_SLOT_STORED = 1,	/* the store has, or the group being written will have, a record */
@@ -57,8 +57,9 @@ struct pfs_image {
 	uint32_t free_count;
 	uint64_t epoch; /* raised by each change of a slot */
 	uint64_t access; /* raised when a directory comes, goes, moves, or changes mode or owner */
-	uint32_t recent[PFS_RECENT]; /* slots that changed, each at the epoch (modulo) of its change */
-	uint32_t recent_access[PFS_RECENT]; /* directories', each at the `access` (modulo) before it was raised */
+	struct pfs_feed *feed;		    /* what has changed last (feed.h) */
+	uint32_t recent_access[PFS_RECENT]; /* directories, each at the `access` (modulo) before it
+					       was raised */
 	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
 	unsigned n_watchers;
 	unsigned n_groups; /* groups that were cut, for pfs_watch_check_group */
@@ -92,7 +93,10 @@ struct pfs_image {
 #define PFS_SLOT_MAX (UINT32_C(1) << 30) /* slots an image can have */
 
 PFS_MUST_CHECK int pfs_image_create(struct pfs_tree *tree);
-PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image); /* for image_copy.c */
+/* For image_copy.c: columns without slots, and their feed; close may find them half made. -ENOMEM.
+ */
+PFS_MUST_CHECK int pfs_image_open_columns(struct pfs_image *image);
+void pfs_image_close_columns(struct pfs_image *image);
 void pfs_image_destroy(struct pfs_tree *tree);
 /* Makes the image as empty as it was at first; its watchers stay. -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_clear(struct pfs_tree *tree);

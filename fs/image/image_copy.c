@@ -133,9 +133,7 @@ void pfs_image_copy_close(struct pfs_tree *tree)
 	pfs_btree_destroy(atomic_load(&copy->index));
 	pfs_btree_destroy(copy->empty);
 	(void)pthread_mutex_destroy(&copy->lock);
-	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		pfs_reserve_close(&image->memory[i]);
-	pfs_reserve_close(&image->live_memory);
+	pfs_image_close_columns(image);
 	free(copy);
 	image->copy = NULL;
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "fs/image/feed.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 
@@ -38,7 +39,7 @@ void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	struct pfs_image *image = &tree->image;
 
 	if (!(columns & PFS_COLUMN_PRIME)) /* what became free was seen by nobody before */
-		image->recent[image->epoch++ % PFS_RECENT] = slot;
+		pfs_feed_note(image, slot, columns);
 	if (columns & ACCESS && S_ISDIR(image->mode[slot]))
 		image->recent_access[image->access++ % PFS_RECENT] = slot;
 	for (unsigned i = 0; i < image->n_watchers; i++) {

@@ -74,7 +74,8 @@ void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher);
 /* ---- for the image's setters alone ---- */
 
 void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-/* Also raises the epoch, and notes the slot among the recent ones, unless it became free. */
+/* Also raises the epoch, and puts the change into the feed (feed.h), unless the slot became free.
+ */
 void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns);
 
 /* ---- for tests and VERIFY builds ---- */

@@ -17,10 +17,9 @@
 #define PIECE	(1u << 15) /* slots read in the first hold of the tree, */
 #define PIECE_GROWS 128u   /* up to so many times as many in others */
 #define HELD_NS	4000000u
-#define LOG_MAX (1u << 20) /* changes */
-#define FOLLOWED (1u << 14) /* of which a column takes over so many in one hold */
-#define UNWANTED (16u * LOG_MAX) /* a column that lacks more is given up */
-#define PART	 4u /* of all blocks: if more have changed, all are read */
+#define FOLLOWED    1024u		     /* changes that a column takes over at a time, */
+#define TIMES	    16u			     /* and so often in one hold */
+#define UNWANTED    (16u * PFS_FEED_CHANGES) /* a column that lacks more is given up */
 
 /* ---- life ---- */
 
@@ -46,97 +45,35 @@ void pfs_columns_destroy(struct pfs_tree *tree)
 		return;
 	for (size_t i = 0; i < columns->n; i++)
 		free_derived(columns->columns[i]);
-	free(columns->log);
-	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++)
-		pfs_reserve_close(&columns->blocks[i]);
 	(void)pthread_mutex_destroy(&columns->making);
 	(void)pthread_mutex_destroy(&columns->lock);
 	free(columns);
 	tree->columns = NULL;
 }
 
-/* ---- changes ---- */
-
-/* Forgets the changes before that one: columns that lack them look at changed blocks, if they are wanted soon. The tree
- * is held for writing. */
-static void give_up(struct pfs_derived_columns *columns, uint64_t before)
-{
-	size_t kept = 0, n = PFS_MIN(before - columns->log_begin, columns->n_log);
-
-	for (size_t i = 0; i < columns->n; i++) {
-		struct pfs_derived *column = columns->columns[i];
-
-		if (before - PFS_MIN(column->cursor, before) < UNWANTED || !column->ready) {
-			column->is_lost |= column->cursor < before;
-			columns->columns[kept++] = column;
-		} else {
-			free_derived(column);
-		}
-	}
-	columns->n = kept;
-	columns->n_log -= n;
-	if (columns->n_log)
-		memmove(columns->log, columns->log + n, columns->n_log * sizeof(*columns->log));
-	columns->log_begin = before;
-}
-
-/* Of a node that came or went all is another. */
-static void stamp(struct pfs_derived_columns *columns, uint32_t slot, unsigned bits)
-{
-	if (bits & (PFS_COLUMN_LIVE | PFS_COLUMN_PRIME))
-		bits = PFS_COLUMNS_ALL;
-	columns->clock++;
-	for (; bits; bits &= bits - 1)
-		pfs_stamps_touch(&columns->stamps[__builtin_ctz(bits)], slot, columns->clock);
-}
-
-static void changed(struct pfs_tree *tree, uint32_t slot, unsigned bits)
-{
-	struct pfs_derived_columns *columns = tree->columns;
-	uint64_t log_end = columns->log_begin + columns->n_log;
-
-	stamp(columns, slot, bits);
-	if (!columns->n || (columns->n_log && columns->log[columns->n_log - 1] == slot &&
-			    log_end > columns->followed))
-		return;
-	if (columns->n_log == LOG_MAX)
-		give_up(columns, columns->log_begin + LOG_MAX / 2);
-	if (pfs_grow(&columns->log, &columns->capacity, columns->n_log + 1, sizeof(*columns->log)))
-		give_up(columns, columns->log_begin + columns->n_log + 1);
-	else
-		columns->log[columns->n_log++] = slot;
-}
-
 /* ---- following ---- */
 
-/* Brings the column towards the tree's epoch; 0: it is there, 1: not yet. */
+/* Brings the column towards the tree's epoch; 0: it is there, 1: not yet, -EAGAIN: it has to be
+ * made. */
 static int follow(struct pfs_tree *tree, struct pfs_derived *column)
 {
-	struct pfs_derived_columns *columns = tree->columns;
-	uint64_t log_end = columns->log_begin + columns->n_log;
-	const uint32_t *slots;
-	size_t n;
-	int error = 0;
+	uint32_t slots[FOLLOWED];
+	int more = 1;
 
-	if (column->cursor < columns->log_begin ||
-	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
+	if (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access)
 		return -EAGAIN;
-	slots = columns->log + (column->cursor - columns->log_begin);
-	n = (size_t)PFS_MIN(log_end - column->cursor, FOLLOWED);
-	for (size_t i = 0; i < n; i++)
-		pfs_stamps_touch(&column->data_stamps, slots[i], log_end);
-	if (n)
-		error = pfs_derived_fill(tree, column, slots, n);
-	else
-		error = pfs_derived_reach(column, tree->image.end);
-	if (error)
-		return error;
-	column->cursor += n;
-	columns->followed = PFS_MAX(columns->followed, column->cursor);
-	if (column->cursor < log_end)
-		return 1;
-	column->clock = columns->clock;
-	return 0;
+	for (unsigned i = 0; i < TIMES && more == 1; i++) {
+		struct pfs_feed_follower follower = column->follower;
+		size_t n = FOLLOWED;
+
+		more = pfs_feed_next(&tree->image, &follower, slots, &n);
+		for (size_t row = 0; row < n; row++)
+			pfs_stamps_touch(&column->data_stamps, slots[row], tree->image.epoch);
+		if (n)
+			PFS_TRY(pfs_derived_fill(tree, column, slots, n));
+		column->follower = follower;
+	}
+	return more ? more : pfs_derived_reach(column, tree->image.end);
 }
 
 /* ---- life ---- */
@@ -167,18 +104,24 @@ static bool is_right(const struct pfs_tree *tree, const struct pfs_derived *colu
 /* Attributes are the store's: tests compare those. */
 static bool check_column(const struct pfs_tree *tree, const struct pfs_derived *column)
 {
-	const struct pfs_derived_columns *columns = tree->columns;
+	struct pfs_feed_follower follower = column->follower;
 	uint32_t end = PFS_MIN(column->end, tree->image.end);
 	uint64_t *unread PFS_FREE = calloc(end / 64 + 1, sizeof(*unread));
 
 	if (!unread || !column->ready || column->kind == PFS_DERIVED_ATTR ||
 	    (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
 		return true;
-	if (column->cursor < columns->log_begin)
-		return true; /* it is brought up to date before anybody sees it */
-	for (size_t i = (size_t)(column->cursor - columns->log_begin); i < columns->n_log; i++)
-		if (columns->log[i] < end)
-			unread[columns->log[i] / 64] |= UINT64_C(1) << columns->log[i] % 64;
+	for (int more = 1; more;) {
+		uint32_t slots[FOLLOWED];
+		size_t n = FOLLOWED;
+
+		more = pfs_feed_next(&tree->image, &follower, slots, &n);
+		if (more < 0)
+			return true; /* it is brought up to date before anybody sees it */
+		for (size_t i = 0; i < n; i++)
+			if (slots[i] < end)
+				unread[slots[i] / 64] |= UINT64_C(1) << slots[i] % 64;
+	}
 	for (uint32_t slot = 0; slot < end; slot++)
 		if (pfs_image_is_live(&tree->image, slot) && !has_bit(unread, slot) &&
 		    !is_right(tree, column, slot))
@@ -198,8 +141,6 @@ static bool check(struct pfs_tree *tree)
 
 static const struct pfs_watcher watcher = {
 	.name = "columns",
-	.columns = PFS_COLUMNS_ALL,
-	.changed = changed,
 	.check = check,
 };
 
@@ -212,10 +153,6 @@ int pfs_columns_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&columns->making, NULL);
 	(void)pthread_mutex_init(&columns->lock, NULL);
-	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++) {
-		PFS_TRY(pfs_stamps_reserve(&columns->stamps[i], &columns->blocks[i]));
-		columns->stamps[i].id = pfs_table_new_id();
-	}
 	pfs_watch(tree, &watcher);
 	return 0;
 }
@@ -237,6 +174,12 @@ static struct pfs_derived *find(const struct pfs_derived_columns *columns, enum 
 	return NULL;
 }
 
+static const unsigned made_of[] = {
+	[PFS_DERIVED_EXT] = PFS_COLUMN_NAME,
+	[PFS_DERIVED_DEPTH] = PFS_COLUMN_PARENT,
+	[PFS_DERIVED_ATTR] = PFS_COLUMN_FLAGS,
+};
+
 static struct pfs_derived *new_derived(enum pfs_derived_kind kind,
 				       const struct pfs_column_wish *wish)
 {
@@ -246,6 +189,7 @@ static struct pfs_derived *new_derived(enum pfs_derived_kind kind,
 	if (!column)
 		return NULL;
 	column->kind = kind;
+	column->follower.columns = made_of[kind];
 	if (kind == PFS_DERIVED_ATTR) {
 		column->type = wish->type;
 		column->attr_len = wish->attr_len;
@@ -274,32 +218,23 @@ static void remove_column(struct pfs_derived_columns *columns, const struct pfs_
 	}
 }
 
-/* Whether something that the column is made of has changed there. */
-static bool is_changed(const struct pfs_derived_columns *columns, const struct pfs_derived *column, uint32_t block)
+/* Gives up columns that nobody has wanted for long: who has one in this hold has brought it to the
+ * epoch. */
+static void drop_unwanted(struct pfs_tree *tree)
 {
-	static const unsigned made_of[] = {
-		[PFS_DERIVED_EXT] = PFS_COLUMN_NUMBER_NAME,
-		[PFS_DERIVED_DEPTH] = PFS_COLUMN_NUMBER_PARENT,
-		[PFS_DERIVED_ATTR] = PFS_COLUMN_NUMBER_FLAGS,
-	};
+	struct pfs_derived_columns *columns = tree->columns;
 
-	return pfs_stamps_of(&columns->stamps[made_of[column->kind]], block) > column->since;
+	for (size_t i = columns->n; i-- > 0;) {
+		struct pfs_derived *column = columns->columns[i];
+
+		if (column->ready && tree->image.epoch - column->follower.cursor > UNWANTED) {
+			columns->columns[i] = columns->columns[--columns->n];
+			free_derived(column);
+		}
+	}
 }
 
-/* Whether few blocks have changed since the column held, which are then read alone. */
-static bool has_few_changed(const struct pfs_tree *tree, const struct pfs_derived *column)
-{
-	uint32_t blocks = column->end / PFS_BLOCK_ROWS + 1, n = 0;
-
-	if (!column->since || (column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access))
-		return false;
-	for (uint32_t block = 0; block < blocks; block++)
-		n += is_changed(tree->columns, column, block);
-	return n <= blocks / PART;
-}
-
-/* Notes changes for it from now on.  Whoever makes a column changes the list, and nobody else does
- * without the write lock. */
+/* From now on it follows.  Whoever makes a column changes the list, and nobody else does. */
 static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new)
 {
 	struct pfs_derived_columns *columns = tree->columns;
@@ -308,16 +243,20 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&columns->lock);
+		column->ready = false;
+		drop_unwanted(tree);
 		if (is_new && columns->n == PFS_DERIVED_MAX)
 			error = -ENOMEM;
 		else if (is_new)
 			columns->columns[columns->n++] = column;
-		column->since = column->clock;
-		if (!has_few_changed(tree, column))
-			column->since = column->is_mixed = 0;
-		column->ready = column->is_lost = false;
-		column->clock = columns->clock;
-		column->cursor = columns->followed = columns->log_begin + columns->n_log;
+		column->since = column->follower.cursor;
+		if ((column->kind == PFS_DERIVED_DEPTH && column->access != tree->image.access) ||
+		    !pfs_feed_is_near(&tree->image, column->follower.columns, column->end,
+				      column->since))
+			column->since = 0;
+		if (!column->since)
+			column->is_mixed = false;
+		column->follower.cursor = tree->image.epoch;
 		column->access = tree->image.access;
 		if (!error)
 			error = pfs_derived_reach(column, tree->image.end);
@@ -334,7 +273,8 @@ static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint3
 	while (from < to) {
 		size_t n = 0;
 
-		if (!is_changed(tree->columns, column, from / PFS_BLOCK_ROWS)) {
+		if (!pfs_feed_has_changed(&tree->image, column->follower.columns,
+					  from / PFS_BLOCK_ROWS, column->since)) {
 			from += PFS_COUNT(slots);
 			continue;
 		}
@@ -377,7 +317,6 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 		void *arg)
 {
 	uint32_t end = column->end, size = PIECE;
-	bool is_lost;
 
 	for (uint32_t from = 0; from < end;) {
 		PFS_TRY(fill_piece(tree, column, &from, &size));
@@ -387,13 +326,12 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 	(void)pfs_scan_lock(tree, __func__);
 	{
 		PFS_LOCKED(&tree->columns->lock);
-		is_lost = column->is_lost;
-		column->ready = !is_lost;
+		column->ready = true;
 		column->data_stamps.id = pfs_table_new_id(); /* nobody has a copy of it as it is now */
 		column->nulls_stamps.id = pfs_table_new_id();
 	}
 	pfs_scan_unlock(tree);
-	return is_lost ? -EAGAIN : 0;
+	return 0;
 }
 
 static void forget(struct pfs_tree *tree, struct pfs_derived *column)
@@ -427,7 +365,7 @@ static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_der
 		}
 		error = *column && (*column)->ready ? follow(tree, *column) : -EAGAIN;
 		if (*column && error == -EAGAIN)
-			(*column)->ready = false; /* its maker has it from now on: who gives up old ones leaves it */
+			(*column)->ready = false; /* its maker has it from now on */
 	}
 	pfs_scan_unlock(tree);
 	return error;

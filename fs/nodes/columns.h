@@ -4,9 +4,8 @@
  *
  * Columns that the image has are lent where they lie. What it has not (extensions, depths,
  * attributes) becomes a column when it is first wanted, a piece at a time while the tree changes,
- * and is kept. Slots that change from then on are noted in a log, and read again by whoever wants
- * the column next. Who has missed more than the last million changes reads those blocks again in
- * which something has changed that the column is made of, or all if these are more than a quarter.
+ * and is kept. It follows the image's feed (fs/image/feed.h): slots that changed are read again by
+ * whoever wants the column next, or blocks where it fell behind.
  *
  * Locks: tree->lock; a mutex of its own, taken last; and another one, taken before tree->lock, for
  * who makes a column. */

@@ -8,6 +8,7 @@
 
 #include "base/reserve.h"
 #include "fs/attr/attrcolumn.h"
+#include "fs/image/feed.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/dictionary.h"
 #include "fs/nodes/scan_impl.h"
@@ -23,12 +24,10 @@ struct pfs_derived {
 	enum pfs_attr_type type;
 	struct pfs_attr_reader *reader; /* protected by the columns' lock, as all below is */
 	bool ready;
-	bool is_lost;			/* while it is being made: changes were missed */
 	bool is_mixed;			/* ATTR: some value is of another type */
-	uint64_t cursor;		/* place in the log: what comes before it is in the column */
-	/* Blocks that were stamped up to here are in it, too, once it is ready. */
-	uint64_t clock;
-	uint64_t since;			/* while it is made: blocks that were stamped later are read; 0: all */
+	struct pfs_feed_follower
+		follower; /* what comes before its cursor is in the column, once it is ready */
+	uint64_t since;	  /* while it is made: blocks that have changed since are read; 0: all */
 	uint64_t access;		/* DEPTH: the image's, for which it holds */
 	uint32_t end;			/* slots that it has */
 	struct pfs_reserve data, nulls;
@@ -43,26 +42,12 @@ struct pfs_derived {
 struct pfs_derived_columns {
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
 	pthread_mutex_t lock;
-	/* Changed under tree->lock held for writing, or for reading with the lock. */
+	/* Changed with tree->lock held for reading and the lock. */
 	struct pfs_derived *columns[PFS_DERIVED_MAX];
 	size_t n;
-	uint32_t *log;
-	size_t n_log, capacity;
-	uint64_t log_begin;    /* number of log[0] */
-	uint64_t followed;     /* of the log: somebody has read what comes before it */
 	struct pfs_heap names; /* as they were lent last; protected by the lock */
-	/* The feed: when each block of each column of the image changed last, by enum pfs_column_number. */
-	struct pfs_reserve blocks[PFS_COLUMN_COUNT];
-	struct pfs_stamps stamps[PFS_COLUMN_COUNT];
-	uint64_t clock;	      /* of stamps */
-	uint64_t blocks_read; /* by whoever made a column, or fell behind the log */
+	uint64_t blocks_read;  /* by whoever made a column, or fell behind */
 };
-
-/* Returns the stamps of the array that a field shows, which is made of one column. */
-static inline const struct pfs_stamps *pfs_columns_stamps(const struct pfs_derived_columns *columns, enum pfs_field field)
-{
-	return &columns->stamps[__builtin_ctz(pfs_fields[field].made_of)];
-}
 
 /* Returns true, and the kind, if a column is made for the wish; false: the image has it. */
 static inline bool pfs_derived_kind_of(enum pfs_derived_kind *kind,

@@ -9,12 +9,18 @@
 
 #pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
 
+/* Of the array that a field shows, which is made of one column. */
+static const struct pfs_stamps *stamps_of(const struct pfs_tree *tree, enum pfs_field field)
+{
+	return pfs_feed_stamps(&tree->image, __builtin_ctz(pfs_fields[field].made_of));
+}
+
 void pfs_columns_table(struct pfs_tree *tree, struct pfs_table *out)
 {
 	*out = (struct pfs_table){
 		.n_rows = tree->image.end,
 		.live = tree->image.nodes == tree->image.end ? NULL : tree->image.live,
-		.live_stamps = &tree->columns->stamps[PFS_COLUMN_NUMBER_LIVE],
+		.live_stamps = pfs_feed_stamps(&tree->image, PFS_COLUMN_NUMBER_LIVE),
 		.epoch = tree->image.epoch,
 	};
 }
@@ -83,7 +89,7 @@ static void show_name(struct pfs_tree *tree, struct pfs_table_column *out)
 		.not_null = true,
 		.data = tree->image.name,
 		.heap = heap,
-		.data_stamps = pfs_columns_stamps(tree->columns, PFS_FIELD_NAME),
+		.data_stamps = stamps_of(tree, PFS_FIELD_NAME),
 	};
 }
 
@@ -145,9 +151,9 @@ static int show_field(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 	int error = show_array(tree, out, field);
 
 	/* inos, by way of the array of parents */
-	out->data_stamps = pfs_columns_stamps(tree->columns, out->via ? PFS_FIELD_INO : field);
+	out->data_stamps = stamps_of(tree, out->via ? PFS_FIELD_INO : field);
 	if (out->via)
-		out->via_stamps = pfs_columns_stamps(tree->columns, PFS_FIELD_PARENT);
+		out->via_stamps = stamps_of(tree, PFS_FIELD_PARENT);
 	return error;
 }
 

@@ -343,6 +343,16 @@ static void change_often(unsigned n)
 	}
 }
 
+/* What extensions are made of. */
+static void rename_often(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME,
+						 i % 2 ? "often.b" : "often.a", PFS_ROOT_PRIME,
+						 i % 2 ? "often.a" : "often.b", 0),
+				 0);
+}
+
 /* Of much that changed a hold takes over some; who prepares does so until all is. */
 static void test_follows_in_pieces(void **state)
 {
@@ -350,11 +360,17 @@ static void test_follows_in_pieces(void **state)
 	struct pfs_table_column column;
 	uint64_t read;
 
+	struct pfs_entry entry;
+
 	(void)state;
+	assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "often.a", S_IFREG | 0644, 0,
+				       &temp_root),
+			 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
 	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
 	read = tree->columns->blocks_read;
 	for (unsigned i = 0; i < 2; i++) {
-		change_often(40000);
+		rename_often(40000);
 		(void)pfs_scan_lock(tree, __func__);
 		assert_int_equal(pfs_columns_get(tree, &column, &wish), -EAGAIN);
 		pfs_scan_unlock(tree);
@@ -438,8 +454,20 @@ void __wrap_pfs_attr_reader_close(struct pfs_attr_reader *reader)
 /* As if so much had changed that a column which nobody wants is given up. */
 static void change_very_much(void)
 {
-	tree->columns->log_begin += UINT64_C(16) << 20;
+	tree->image.epoch += UINT64_C(16) << 20;
 	change_often(VERY_OFTEN);
+}
+
+/* A column that nobody has wanted for long goes when another one is made. */
+static void test_is_given_up(void **state PFS_UNUSED)
+{
+	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT},
+				     other = {.field = PFS_FIELD_DEPTH};
+
+	assert_int_equal(pfs_columns_prepare(tree, &wish, 1, NULL, NULL), 0);
+	change_very_much();
+	assert_int_equal(pfs_columns_prepare(tree, &other, 1, NULL, NULL), 0);
+	assert_int_equal(tree->columns->n, 1);
 }
 
 /* Whoever found it lagging behind still has it when he makes it anew, however much changes in between. */
@@ -507,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_gives_up),
 		cmocka_unit_test(test_falls_behind),
 		cmocka_unit_test(test_is_kept_while_it_is_made),
+		cmocka_unit_test(test_is_given_up),
 		cmocka_unit_test(test_many),
 	};
 

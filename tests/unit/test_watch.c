@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Watchers of the image: told before and after, by every way of changing it, and found out when they
  * do not follow. */
+#include "fs/image/feed.h"
 #include "totals_util.h"
 #include "watch_util.h"
 
@@ -100,7 +101,10 @@ static void test_before_and_after(void **state)
 		.changed = count_after,
 		.check = never_wrong,
 	};
+	struct pfs_feed_follower follower = {.columns = PFS_COLUMN_SIZE};
 	uint64_t file, epoch;
+	uint32_t slots[4];
+	size_t n = PFS_COUNT(slots);
 
 	(void)state;
 	begin();
@@ -114,7 +118,10 @@ static void test_before_and_after(void **state)
 	assert_true(told.seen_old && told.seen_new);
 	assert_int_equal(told.before, 1);
 	assert_true(tree->image.epoch > epoch);
-	assert_int_equal(tree->image.recent[epoch % PFS_RECENT], pfs_image_slot(tree, file));
+	follower.cursor = epoch;
+	assert_int_equal(pfs_feed_next(&tree->image, &follower, slots, &n), 0);
+	assert_int_equal(n, 1);
+	assert_int_equal(slots[0], pfs_image_slot(tree, file));
 	(void)make_in(ROOT, "directory", S_IFDIR | 0755);
 	assert_int_equal(told.before, told.after);
 	assert_int_equal(told.most_open, 2);
