@@ -42,38 +42,44 @@ static const struct {
 	const char *from;
 	const char *const *ties;
 	uint32_t n_ties;
-	const char *columns[5], *conditions[3];
+	const char *columns[5], *conditions[3], *texts[2];
 } tables[] = {
 	{"nodes x",
 	 node_ties,
 	 PFS_COUNT(node_ties),
 	 {"x.size", "x.ino", "x.parent", "x.ext", "x.stars"},
-	 {"x.size > 50", "x.name LIKE '%1%'", "x.parent IS NOT NULL"}},
+	 {"x.size > 50", "x.name LIKE '%1%'", "x.parent IS NOT NULL"},
+	 {"x.ext", "x.name"}},
 	{"nodes x",
 	 node_ties,
 	 PFS_COUNT(node_ties),
 	 {"x.depth", "x.name", "x.score", "x.tag", "x.uid"},
-	 {"x.type = 'd'", "x.stars NOT NULL", "x.tag IS NOT NULL"}},
+	 {"x.type = 'd'", "x.stars NOT NULL", "x.tag IS NOT NULL"},
+	 {"x.name", "x.tag"}},
 	{"side x",
 	 side_ties,
 	 PFS_COUNT(side_ties),
 	 {"x.n", "x.k", "x.ext", "n", "k"},
-	 {"x.n > 1", "x.n IS NOT NULL", "k IS NOT NULL"}},
+	 {"x.n > 1", "x.n IS NOT NULL", "k IS NOT NULL"},
+	 {"x.k", "ext"}},
 	{"bare x",
 	 bare_ties,
 	 PFS_COUNT(bare_ties),
 	 {"x.v", "x.w", "x.x", "v", "w"},
-	 {"x.v <> 2", "x.w IS NOT NULL", "v < 0"}},
+	 {"x.v <> 2", "x.w IS NOT NULL", "v < 0"},
+	 {"x.w", "x.x"}},
 	{"(SELECT ext AS t, max(size) AS m FROM nodes GROUP BY ext) x",
 	 made_ties,
 	 PFS_COUNT(made_ties),
 	 {"x.t", "x.m", "m", "t", "m + 1"},
-	 {"m > 100", "t IS NOT NULL", "x.m < 0"}},
+	 {"m > 100", "t IS NOT NULL", "x.m < 0"},
+	 {"x.t", "t"}},
 	{"nodes x JOIN side s ON s.ext = x.ext",
 	 node_ties,
 	 PFS_COUNT(node_ties),
 	 {"s.n", "x.size", "x.ino", "k", "x.name"},
-	 {"s.n > 1", "x.size > 5", "k IS NOT NULL"}},
+	 {"s.n > 1", "x.size > 5", "k IS NOT NULL"},
+	 {"k", "x.name"}},
 };
 
 /* FROM and WHERE. */
@@ -99,24 +105,28 @@ static void put_exists(FILE *out)
 	(void)fprintf(out, "%s)", below(8) ? "" : below(4) ? " LIMIT 1" : " LIMIT 0");
 }
 
+/* A text among numbers that are selected, SQLite compares otherwise where it reads a virtual table.
+ */
 static void put_in(FILE *out)
 {
-	static const char *const columns[] = {"n.ino",	   "n.parent", "n.size", "n.ext",
-					      "name",	   "n.stars",  "n.tag",	 "n.score",
-					      "n.uid + 0", "n.type",   "5"};
+	static const char *const numbers[] = {"n.ino",	 "n.parent",  "n.size", "n.stars",
+					      "n.score", "n.uid + 0", "5"};
+	static const char *const texts[] = {"n.ext", "name", "n.tag", "n.type"};
 	static const char *const ends[] = {"",
 					   "",
 					   "",
 					   "",
 					   " ORDER BY 1 LIMIT 3",
 					   " ORDER BY 1",
-					   " UNION SELECT 100",
+					   " UNION SELECT '100'",
 					   " GROUP BY 1",
-					   " UNION ALL SELECT parent FROM nodes"};
+					   " UNION ALL SELECT name FROM nodes"};
 	uint32_t table = below(PFS_COUNT(tables));
+	bool is_text = below(2);
 
-	(void)fprintf(out, "%s %sIN (SELECT %s%s", PICK(columns), below(2) ? "" : "NOT ",
-		      below(6) ? "" : "DISTINCT ", PICK(tables[table].columns));
+	(void)fprintf(out, "%s %sIN (SELECT %s%s", is_text ? PICK(texts) : PICK(numbers),
+		      below(2) ? "" : "NOT ", below(6) ? "" : "DISTINCT ",
+		      is_text ? PICK(tables[table].texts) : PICK(tables[table].columns));
 	put_source(out, table, below(3) == 0);
 	(void)fprintf(out, "%s)", PICK(ends));
 }
