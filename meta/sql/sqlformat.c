@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* printf(format, ...) as SQLite has it, one conversion at a time: SQLite's own does all of them in one
- * piece, however many and long they are.  What a conversion writes is SQLite's; here it is only told apart
- * from the next, and gets its arguments. */
-#include <stdio.h>
+/* printf(format, ...) as SQLite has it, one conversion at a time: SQLite's own does all of them in
+ * one piece, however many and long they are.  What a conversion writes is SQLite's; here it is only
+ * told apart from the next, and gets its arguments. */
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "meta/sql/sqlquery_impl.h"
 
 #define LOOK_WORK  65536 /* conversions, or pieces of their arguments, between two looks */
@@ -138,15 +138,22 @@ static const char *read_conversion(struct formatting *f, struct conversion *to, 
 /* As SQLite reads it. */
 static void spell(char spec[SPEC_SIZE], const struct conversion *from, const char *letters)
 {
-	int at = snprintf(spec, SPEC_SIZE, "%%%s%.1s%s%s%s%s", from->left ? "-" : "",
-			  from->sign ? &from->sign : "", from->hash ? "#" : "", from->bang ? "!" : "",
-			  from->zero ? "0" : "", from->comma ? "," : "");
+	const char flags[] = {from->left ? '-' : 0, from->sign,		  from->hash ? '#' : 0,
+			      from->bang ? '!' : 0, from->zero ? '0' : 0, from->comma ? ',' : 0};
+	char *at = spec;
 
+	*at++ = '%';
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		*at = flags[i];
+		at += flags[i] != 0;
+	}
 	if (from->width)
-		at += snprintf(spec + at, (size_t)(SPEC_SIZE - at), "%u", from->width);
-	if (from->precision >= 0)
-		at += snprintf(spec + at, (size_t)(SPEC_SIZE - at), ".%d", from->precision);
-	(void)snprintf(spec + at, (size_t)(SPEC_SIZE - at), "%s", letters);
+		at += pfs_print_integer(at, from->width);
+	if (from->precision >= 0) {
+		*at++ = '.';
+		at += pfs_print_integer(at, from->precision);
+	}
+	memcpy(at, letters, strlen(letters) + 1);
 }
 
 static bool may_go_on(struct formatting *f)
