@@ -148,6 +148,7 @@ struct pfs_image_file {
 	bool followed;		/* the image was brought up to a later group */
 	_Atomic bool loading;	/* whatever is not sound ends the use of the file; else the rows are asked */
 	_Atomic bool bad;	/* something was not sound */
+	_Atomic bool removed;	/* because of what was not sound */
 	pthread_mutex_t lock;	/* of rows */
 	_Atomic bool lost;	/* nor could it be made good: what is answered may be wrong */
 	int (*load_rows)(struct pfs_tree *tree); /* NULL: it cannot be */
@@ -167,9 +168,10 @@ size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, u
  * checksums cannot, that nothing points anywhere else than it should. */
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
 
-/* The same from the store's rows, where the file is damaged.  That is right because nothing in a block that has not
- * been touched has changed since the file was written.  Where the rows do not help, either, the image is lost, and the
- * block says nothing that leads out of bounds. */
+/* The same from the store's rows, where the file is damaged, but for ends of subtrees: nothing is
+ * known of them from then on, and the rows are not read.  That is right because nothing in a block
+ * that has not been touched has changed since the file was written.  Where the rows do not help,
+ * either, the image is lost, and the block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
 
 /* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */
@@ -184,8 +186,8 @@ PFS_MUST_CHECK int pfs_imagefile_lend_subtrees(struct pfs_image_file *file);
 PFS_MUST_CHECK int pfs_imagefile_load_strays(struct pfs_image_file *file);
 /* How many bytes the section becomes. */
 size_t pfs_imagefile_subtrees_size(const struct pfs_image_file *file, unsigned section);
-/* pfs_imagefile_fill and pfs_imagefile_mend of one of the three sections; fill returns false, mend
- * an error, as those have it. */
+/* pfs_imagefile_fill of one of the three sections, and pfs_imagefile_mend of one that is not the
+ * ends; fill returns false, mend an error, as those have it. */
 bool pfs_imagefile_fill_subtrees(const struct pfs_image_file *file, void *to, unsigned section,
 				 uint64_t first, uint64_t count, size_t size);
 PFS_MUST_CHECK int pfs_imagefile_mend_subtrees(struct pfs_image_file *file, void *to,

@@ -17,6 +17,7 @@
 #include "fs/image/children.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
+#include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
@@ -48,11 +49,13 @@ void pfs_imagefile_forget_rows(struct pfs_image_file *file)
 }
 
 /* The next to open the store shall not meet with the same. */
-static void remove_file(const struct pfs_image_file *file)
+static void remove_file(struct pfs_image_file *file)
 {
 	char *name PFS_FREE = pfs_imagefile_name(file->tree, "");
 	struct stat ours, named;
 
+	if (atomic_exchange(&file->removed, true))
+		return;
 	pfs_warning("%s: damaged, or changed by somebody; what it lacks is made from the store",
 		    name ? name : PFS_IMAGE_FILE_SUFFIX);
 	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) && ours.st_ino == named.st_ino &&
@@ -354,10 +357,22 @@ int pfs_imagefile_failure(const struct pfs_tree *tree)
 
 /* ---- all of it ---- */
 
+/* Ends depend on what has become of the slots since they were laid out: nobody knows them but the
+ * file. */
+static void give_up_ends(struct pfs_image_file *file)
+{
+	pfs_spans_give_up(file->tree);
+	remove_file(file);
+}
+
 static int mend_block(struct mend *mend)
 {
 	struct pfs_image_file *file = mend->file;
 
+	if (mend->section == PFS_SECTION_ENDS) {
+		give_up_ends(file);
+		return 0;
+	}
 	if (!file->load_rows)
 		return -EIO;
 	PFS_TRY(load_rows(file));
@@ -373,7 +388,6 @@ static int mend_block(struct mend *mend)
 		return make_cells(mend);
 	case PFS_SECTION_INDEX:
 		return make_leaves(mend);
-	case PFS_SECTION_ENDS:
 	case PFS_SECTION_TOTALS:
 	case PFS_SECTION_DIRECTORIES:
 		return pfs_imagefile_mend_subtrees(file, mend->to, mend->section, mend->number,

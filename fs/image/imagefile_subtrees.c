@@ -266,20 +266,11 @@ static int mend_entries(struct pfs_image_file *file, char *to, uint64_t number, 
 	return 0;
 }
 
-/* Ends depend on what has become of the slots since they were laid out: nobody knows them but the
- * file. */
 int pfs_imagefile_mend_subtrees(struct pfs_image_file *file, void *to, unsigned section,
 				uint64_t number, size_t size)
 {
-	switch (section) {
-	case PFS_SECTION_TOTALS:
-		return mend_entries(file, to, number, size);
-	case PFS_SECTION_DIRECTORIES:
-		return mend_table(file, to, (uint32_t)number * TABLE_PARTS);
-	default:
-		pfs_spans_give_up(file->tree);
-		return 0;
-	}
+	return section == PFS_SECTION_TOTALS ? mend_entries(file, to, number, size)
+					     : mend_table(file, to, (uint32_t)number * TABLE_PARTS);
 }
 
 /* ---- writing ---- */
@@ -312,7 +303,7 @@ static int write_end(const struct pfs_image_out *out, const struct pfs_tree *tre
 {
 	uint32_t end = PFS_MIN(pfs_spans_end_of(tree, slot), tree->image.end);
 
-	return out->put(out->writer, &end, sizeof(end));
+	return !end ? -EUCLEAN : out->put(out->writer, &end, sizeof(end));
 }
 
 static int write_total(const struct pfs_image_out *out, const struct pfs_tree *tree, uint32_t slot)

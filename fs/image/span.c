@@ -41,8 +41,7 @@ struct pfs_spans {
 	pthread_mutex_t lock; /* of making the layout, with tree->lock for reading */
 	_Atomic(struct layout *) layout; /* that is being made, with the mutex; or is whole: */
 	_Atomic(struct layout *) whole;	 /* then it is here, too; only who has the write lock takes it away */
-	atomic_bool hopeless; /* there were too many strays, or what an image file says of ends is
-				 damaged */
+	atomic_bool hopeless;	 /* too many strays, or an image file whose ends are damaged */
 	struct pfs_reserve lent; /* ends that an image file fills; stays until the end */
 };
 
@@ -245,9 +244,7 @@ static struct layout *layout_of(struct pfs_tree *tree)
 
 	if (layout || (tree->image.end > atomic_load(&piece) && !tree->image.copy))
 		return layout;
-	if (pfs_spans_prepare(tree, NULL, NULL))
-		return NULL;
-	return layout_whole(tree->spans);
+	return pfs_spans_prepare(tree, NULL, NULL) ? NULL : layout_whole(tree->spans);
 }
 
 /* ---- subtrees ---- */
@@ -427,11 +424,9 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 
 uint32_t pfs_spans_find(struct pfs_tree *tree)
 {
-	const struct layout *layout;
+	const struct layout *layout =
+		pfs_spans_prepare(tree, NULL, NULL) ? NULL : layout_whole(tree->spans);
 
-	if (pfs_spans_prepare(tree, NULL, NULL))
-		return PFS_SPANS_UNKNOWN;
-	layout = layout_whole(tree->spans);
 	if (!layout || pfs_btree_count(layout->strays) > PFS_SPAN_STRAYS)
 		return PFS_SPANS_UNKNOWN;
 	return (uint32_t)pfs_btree_count(layout->strays);
@@ -439,12 +434,17 @@ uint32_t pfs_spans_find(struct pfs_tree *tree)
 
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot)
 {
-	return next_stray(layout_whole(tree->spans), stray, slot, UINT32_MAX);
+	const struct layout *layout = layout_whole(tree->spans);
+
+	return layout && next_stray(layout, stray, slot, UINT32_MAX);
 }
 
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory)
 {
-	return end_of(layout_whole(tree->spans), directory);
+	const struct layout *layout = layout_whole(tree->spans);
+	uint32_t end = layout ? end_of(layout, directory) : 0;
+
+	return layout_whole(tree->spans) ? end : 0; /* what was just read may be damaged */
 }
 
 int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
@@ -564,8 +564,7 @@ static bool check_directory(struct pfs_tree *tree, uint8_t *known, uint32_t dire
 	return true;
 }
 
-/* Some directories' ranges have the nodes that climb to them; what an image file says may have been
- * made up. */
+/* Some directories' ranges have the nodes that climb to them; an image file may be made up. */
 static bool check(struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;

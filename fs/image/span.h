@@ -59,7 +59,8 @@ void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
 /* Makes the pass, unless it has been made, and returns how many strays there are;
  * PFS_SPANS_UNKNOWN: nothing is known, or more than PFS_SPAN_STRAYS.  Else next_stray finds the
  * first from `slot` on, and end_of returns the slot past those of a directory, strays' among them,
- * at least one past its own. */
+ * at least one past its own. After give_up, which lent ends may lead to when they are filled, they
+ * return false and 0. */
 uint32_t pfs_spans_find(struct pfs_tree *tree);
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot);
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory);

@@ -301,6 +301,58 @@ static void nothing_wrong_is_written(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* A large store whose image file has damaged ends of subtrees. */
+static void damage_ends(struct temp_store *temp)
+{
+	struct pfs_image_layout layout;
+
+	if (!pfs_lazy_is_possible())
+		skip();
+	make_large_store(temp);
+	take_bytes(temp);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	assert_true(layout.size[PFS_SECTION_ENDS] > 0);
+	bytes[layout.offset[PFS_SECTION_ENDS]] ^= 1;
+	put_bytes(temp, size);
+}
+
+/* Nobody knows them but the file, so nobody reads the store's rows for them. */
+static void damaged_ends_are_not_known(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree, *rows;
+
+	damage_ends(&temp);
+	tree = open_file(&temp);
+	rows = open_rows(&temp);
+	assert_true(tree->image.from_file);
+	assert_int_equal(pfs_span_end(tree, tree->image.root), 0);
+	assert_true(is_removed(&temp));
+	assert_same(rows, tree);
+	assert_null(tree->image.file->rows);
+	assert_int_equal(pfs_imagefile_failure(tree), 0);
+	temp_tree_close(rows);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
+/* They prove damaged while they are written: that file comes to nothing, the next has none. */
+static void damaged_ends_are_not_written(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	damage_ends(&temp);
+	tree = open_file(&temp);
+	assert_true(tree->image.from_file);
+	assert_int_equal(pfs_imagefile_write(tree), -EUCLEAN);
+	assert_int_equal(pfs_imagefile_write(tree), 0);
+	temp_tree_close(tree);
+	assert_true(check_file(&temp));
+	assert_false(is_removed(&temp));
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +361,8 @@ int main(void)
 		cmocka_unit_test(crafted_files_do_no_harm),
 		cmocka_unit_test(what_cannot_be_made_good_is_no_answer),
 		cmocka_unit_test(nothing_wrong_is_written),
+		cmocka_unit_test(damaged_ends_are_not_known),
+		cmocka_unit_test(damaged_ends_are_not_written),
 	};
 	int failed;
 
