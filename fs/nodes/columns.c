@@ -18,7 +18,7 @@
 #define PIECE_GROWS 128u   /* up to so many times as many in others */
 #define HELD_NS	4000000u
 #define FOLLOWED    1024u		     /* changes that a column takes over at a time, */
-#define TIMES	    16u			     /* and so often in one hold */
+#define TIMES	    8u			     /* and so often in one hold */
 #define UNWANTED    (16u * PFS_FEED_CHANGES) /* a column that lacks more is given up */
 
 /* ---- life ---- */
