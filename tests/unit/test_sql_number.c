@@ -78,6 +78,63 @@ static void test_numbers(void **state)
 	(void)sqlite3_close(handle);
 }
 
+/* As it would be where it stands in a statement. */
+static double literal(sqlite3 *handle, const char *text)
+{
+	char select[64];
+	sqlite3_stmt *statement;
+	double value;
+
+	(void)snprintf(select, sizeof(select), "SELECT %s", text);
+	assert_int_equal(sqlite3_prepare_v2(handle, select, -1, &statement, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+	value = sqlite3_column_double(statement, 0);
+	(void)sqlite3_finalize(statement);
+	return value;
+}
+
+static void agree_on_decimal(struct pfs_sql *sql, const char *text)
+{
+	double ours = -1;
+
+	assert_int_equal(pfs_sql_real(sql, &ours, text), 0);
+	if (ours != literal(sql->handle, text))
+		fail_msg("%s: %.17g", text, ours);
+}
+
+/* Decimals are what they are as literals, all of them by one prepared statement. */
+static void test_decimals(void **state)
+{
+	static const char *const texts[] = {"0.0",	"0.1",
+					    "5.",	".5",
+					    "1e0",	"1e308",
+					    "1e309",	"1e-400",
+					    "4.9e-324", "1.7976931348623157e308",
+					    "2.5e-324", "9007199254740993.0"};
+	struct pfs_sql sql = {.own = false};
+	uint64_t seed = 21;
+	const sqlite3_stmt *first;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &sql.handle), SQLITE_OK);
+	agree_on_decimal(&sql, "1.5");
+	first = sql.to_real;
+	for (size_t i = 0; i < PFS_COUNT(texts); i++)
+		agree_on_decimal(&sql, texts[i]);
+	for (int i = 0; i < 20000; i++) {
+		char text[48];
+
+		(void)snprintf(text, sizeof(text), "%u.%llue%d", random_below(&seed, 10),
+			       (unsigned long long)random_next(&seed),
+			       (int)random_below(&seed, 640) - 330);
+		agree_on_decimal(&sql, text);
+	}
+	assert_ptr_equal(sql.to_real, first);
+	assert_false(sql.own);
+	(void)sqlite3_finalize(sql.to_real);
+	assert_int_equal(sqlite3_close(sql.handle), SQLITE_OK);
+}
+
 static void test_statements(void **state)
 {
 	(void)state;
@@ -95,6 +152,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_decimals),
 		cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
 	};
 
