@@ -11,6 +11,7 @@
 #define FAN	     (1u << FAN_BITS)
 #define SIDE_BY_SIDE 16u /* searches; about as many lines as a core waits for at once */
 #define LINE_KEYS    8u
+#define PIECE	     (1u << 13) /* searches between two polls */
 
 /* Fences and all levels above them. */
 static size_t keys_for(uint32_t n)
@@ -100,11 +101,15 @@ static void find_some(const struct pfs_index_upper *upper, uint32_t *leaves, con
 	}
 }
 
-void pfs_index_upper_find(const struct pfs_index_upper *upper, uint32_t *leaves,
-			  const uint64_t *keys, size_t n, pfs_index_value value)
+int pfs_index_upper_find(const struct pfs_index_upper *upper, const struct pfs_run *run,
+			 uint32_t *leaves, const uint64_t *keys, size_t n, pfs_index_value value)
 {
-	for (size_t i = 0; i < n; i += SIDE_BY_SIDE)
+	for (size_t i = 0; i < n; i += SIDE_BY_SIDE) {
+		if (i % PIECE == 0)
+			PFS_TRY(pfs_run_poll(run));
 		find_some(upper, &leaves[i], &keys[i], PFS_MIN(n - i, SIDE_BY_SIDE), value);
+	}
+	return 0;
 }
 
 size_t pfs_index_upper_memory(const struct pfs_index_upper *upper)

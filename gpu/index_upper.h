@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "gpu/index_value.h"
+#include "gpu/run.h"
 
 #define PFS_UPPER_LEVELS 8 /* of 16 children each: for 2^32 leaves */
 
@@ -35,9 +36,10 @@ PFS_MUST_CHECK int pfs_index_upper_reserve(struct pfs_index_upper *upper, uint32
 void pfs_index_upper_set(struct pfs_index_upper *upper, uint32_t n);
 
 /* Sets leaves[i] to the number of the leaf where (keys[i], value) is or would be: the last whose
- * fence is not greater, or the first. */
-void pfs_index_upper_find(const struct pfs_index_upper *upper, uint32_t *leaves,
-			  const uint64_t *keys, size_t n, pfs_index_value value);
+ * fence is not greater, or the first.  What the run's poll returns, if it ends it. */
+PFS_MUST_CHECK int pfs_index_upper_find(const struct pfs_index_upper *upper,
+					const struct pfs_run *run, uint32_t *leaves,
+					const uint64_t *keys, size_t n, pfs_index_value value);
 
 size_t pfs_index_upper_memory(const struct pfs_index_upper *upper); /* bytes allocated */
 

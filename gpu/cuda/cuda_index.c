@@ -215,19 +215,18 @@ static int answer_at(struct pfs_job *job, const struct pfs_index_tree *tree,
 		     struct pfs_device_find *find, const struct pfs_index_query *query)
 {
 	pfs_index_value value = query->question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
-	uint32_t *leaves = malloc(query->n * sizeof(*leaves)), *d_at;
+	uint32_t *leaves, *d_at = NULL;
 	int error;
 
-	if (!leaves)
-		return -ENOMEM;
-	pfs_index_upper_find(&tree->upper, leaves, query->keys, query->n, value);
-	error = pfs_job_upload(job, &d_at, leaves, query->n * sizeof(*leaves));
+	PFS_TRY(pfs_run_alloc_raw(job->run, &leaves, query->n, sizeof(*leaves)));
+	error = pfs_index_upper_find(&tree->upper, job->run, leaves, query->keys, query->n, value);
+	error = error ? error : pfs_job_upload(job, &d_at, leaves, query->n * sizeof(*leaves));
 	find->d_at = d_at;
 	error = error ? error : pfs_cuda_index_find(&tree->d, find, job->stream);
 	error = error ? error
 		      : PFS_CUDA(cudaStreamSynchronize(
 				job->stream)); /* leaves are read until then */
-	free(leaves);
+	pfs_run_free(job->run, leaves, query->n, sizeof(*leaves));
 	return error;
 }
 

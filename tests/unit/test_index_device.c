@@ -15,6 +15,7 @@
 #include "tests/unit/index_util.h"
 
 #define ASKED 500u
+#define MANY  200000u /* searches: of several milliseconds */
 
 static const uint64_t seed = 0x5eed0055;
 
@@ -48,8 +49,16 @@ static uint32_t leaf_of(const struct pfs_index_upper *upper, uint64_t key, uint3
 	return leaf;
 }
 
+static int poll_times(void *context)
+{
+	unsigned *left = context;
+
+	return (*left)-- ? 0 : -ETIMEDOUT;
+}
+
 static void assert_leaves(const struct pfs_index_upper *upper, uint64_t *state)
 {
+	const struct pfs_run run = {.poll = NULL};
 	static const uint32_t values[] = {0, 1, 5, PFS_INDEX_NONE};
 	uint64_t keys[ASKED], most = upper->keys[upper->n[0] - 1] + 3;
 	uint32_t leaves[ASKED];
@@ -60,7 +69,7 @@ static void assert_leaves(const struct pfs_index_upper *upper, uint64_t *state)
 	for (size_t v = 0; v < PFS_COUNT(values); v++) {
 		size_t n = v ? ASKED : ASKED - 7; /* not in whole groups */
 
-		pfs_index_upper_find(upper, leaves, keys, n, values[v]);
+		assert_int_equal(pfs_index_upper_find(upper, &run, leaves, keys, n, values[v]), 0);
 		for (size_t i = 0; i < n; i++)
 			assert_int_equal(leaves[i], leaf_of(upper, keys[i], values[v]));
 	}
@@ -86,6 +95,28 @@ static void leaves_of_pairs(void **state)
 			    sizes[i / 2] * (sizeof(uint64_t) + sizeof(uint32_t)));
 	}
 	pfs_index_upper_free(&upper);
+}
+
+/* Whoever waits no longer has not to wait for all of many searches. */
+static void many_searches_can_be_ended(void **state)
+{
+	unsigned left = 3;
+	const struct pfs_run run = {.poll = poll_times, .context = &left};
+	uint64_t *keys = calloc(MANY, sizeof(*keys)), random = seed;
+	uint32_t *leaves = calloc(MANY, sizeof(*leaves));
+	struct pfs_index_upper upper = {0};
+
+	(void)state;
+	assert_non_null(keys);
+	assert_non_null(leaves);
+	make_fences(&upper, 300, true, &random);
+	assert_int_equal(pfs_index_upper_find(&upper, &run, leaves, keys, MANY, 0), -ETIMEDOUT);
+	left = MANY;
+	assert_int_equal(pfs_index_upper_find(&upper, &run, leaves, keys, MANY, 0), 0);
+	assert_true(MANY - left > 3);
+	pfs_index_upper_free(&upper);
+	free(leaves);
+	free(keys);
 }
 
 /* More room leaves what there is as it was. */
@@ -167,9 +198,8 @@ static void device_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leaves_of_pairs),
-		cmocka_unit_test(room_for_more),
-		cmocka_unit_test(without_device),
+		cmocka_unit_test(leaves_of_pairs), cmocka_unit_test(many_searches_can_be_ended),
+		cmocka_unit_test(room_for_more),   cmocka_unit_test(without_device),
 		cmocka_unit_test(device_faults),
 	};
 
