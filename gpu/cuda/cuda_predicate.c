@@ -67,6 +67,21 @@ static struct operand *pop(struct compiler *c)
 	return operand;
 }
 
+/* Takes a column off the stack, to be the step's value. */
+static int pop_column(struct compiler *c, struct pfs_device_step *step, struct pfs_ref *ref,
+		      enum pfs_kind *kind)
+{
+	const struct operand *column;
+
+	if (c->n < 1)
+		return -EINVAL;
+	column = pop(c);
+	if (column->what != COLUMN)
+		return -EOPNOTSUPP;
+	*ref = column->ref;
+	return pfs_job_value(c->job, &step->value, kind, c->source, *ref);
+}
+
 /* ---- texts ---- */
 
 /* Which codes the step is true for, by the host, over a table of the dictionary alone: *step tests
@@ -353,15 +368,12 @@ static int send_numbers(struct compiler *c, struct pfs_device_step *step, const 
 static int in_list(struct compiler *c, const struct pfs_step *s)
 {
 	struct pfs_device_step step = {.op = PFS_DEVICE_IN};
-	struct operand column;
 	enum pfs_kind kind;
+	struct pfs_ref ref;
 
-	if (c->n < 1)
-		return -EINVAL;
-	column = *pop(c);
-	if (column.what != COLUMN || s->n_list == 0) /* of none: false, for NULL too */
+	if (s->n_list == 0) /* of none: false, for NULL too */
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	PFS_TRY(pop_column(c, &step, &ref, &kind));
 	for (size_t i = 0; i < s->n_list; i++)
 		if (s->list[i].type == PFS_IS_NULL)
 			return -EOPNOTSUPP;
@@ -370,8 +382,7 @@ static int in_list(struct compiler *c, const struct pfs_step *s)
 	if (kind == PFS_KIND_CODE) {
 		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
 
-		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, column.ref),
-				       steps, 2));
+		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, ref), steps, 2));
 	} else {
 		PFS_TRY(send_numbers(c, &step, s));
 	}
@@ -381,15 +392,10 @@ static int in_list(struct compiler *c, const struct pfs_step *s)
 static int is_null(struct compiler *c, bool wanted)
 {
 	struct pfs_device_step step = {.op = PFS_DEVICE_IS_NULL};
-	struct operand column;
 	enum pfs_kind kind;
+	struct pfs_ref ref;
 
-	if (c->n < 1)
-		return -EINVAL;
-	column = *pop(c);
-	if (column.what != COLUMN)
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	PFS_TRY(pop_column(c, &step, &ref, &kind));
 	PFS_TRY(emit_truth(c, &step));
 	return wanted ? 0 : emit_not(c);
 }
@@ -397,18 +403,13 @@ static int is_null(struct compiler *c, bool wanted)
 static int match(struct compiler *c, const struct pfs_step *s)
 {
 	struct pfs_device_step step = {0};
-	struct operand column;
 	enum pfs_kind kind;
+	struct pfs_ref ref;
 
-	if (c->n < 1)
-		return -EINVAL;
-	column = *pop(c);
-	if (column.what != COLUMN)
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column.ref));
+	PFS_TRY(pop_column(c, &step, &ref, &kind));
 	if (kind != PFS_KIND_CODE && kind != PFS_KIND_PLACE)
 		return -EOPNOTSUPP;
-	PFS_TRY(test_text(c, &step, s, column.ref, kind));
+	PFS_TRY(test_text(c, &step, s, ref, kind));
 	return emit_truth(c, &step);
 }
 
