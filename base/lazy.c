@@ -61,7 +61,7 @@ struct pfs_lazy {
 
 static size_t page_size(void)
 {
-	return (size_t)sysconf(_SC_PAGESIZE);
+	return (size_t)getpagesize();
 }
 
 static size_t whole_pages(size_t size)

@@ -97,7 +97,7 @@ static void set_columns(struct pfs_changing *changing, const struct pfs_move *mo
 	}
 	pfs_image_make(changing->tree, move->slot, mode,
 		       change->set & PFS_CHANGE_UID ? change->uid : changing->caller->uid,
-		       change->set & PFS_CHANGE_GID ? change->gid : gid);
+		       change->set & PFS_CHANGE_GID ? change->gid : gid, changing->now);
 }
 
 static struct pfs_time time_of(int64_t nanoseconds)
@@ -120,8 +120,7 @@ void pfs_change_make(struct pfs_changing *changing)
 			move->parent = changing->moves[move->parent_row].slot;
 		set_columns(changing, move);
 		pfs_image_attach(tree, move->slot, move->parent, move->place);
-		pfs_stamp(tree, move->slot, PFS_COLUMN_ATIME | PFS_COLUMN_MTIME | PFS_COLUMN_CTIME,
-			  changing->now);
+		pfs_journal_touch(tree, move->slot);
 		pfs_stamp(tree, move->parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, changing->now);
 		changing->slots[move->row] = move->slot;
 		if (change->set & PFS_CHANGE_ATIME)

@@ -76,9 +76,11 @@ void pfs_hold_read(struct pfs_tree *tree, const char *by)
 
 void pfs_hold_write(struct pfs_tree *tree, const char *by)
 {
-	atomic_fetch_add_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
-	(void)pthread_rwlock_wrlock(&tree->lock.rw);
-	atomic_fetch_sub_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
+	if (pthread_rwlock_trywrlock(&tree->lock.rw)) {
+		atomic_fetch_add_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
+		(void)pthread_rwlock_wrlock(&tree->lock.rw);
+		atomic_fetch_sub_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
+	}
 	begin(tree, by, true);
 }
 

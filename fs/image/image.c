@@ -8,7 +8,6 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
-#include "base/lazy.h"
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/feed.h"
@@ -95,14 +94,11 @@ void pfs_image_destroy(struct pfs_tree *tree)
 int pfs_image_clear(struct pfs_tree *tree)
 {
 	struct pfs_image *image = &tree->image;
-	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
-	unsigned n_watchers = image->n_watchers;
+	const struct pfs_watchers watchers = image->watchers;
 
-	memcpy(watchers, image->watchers, sizeof(watchers));
 	pfs_image_destroy(tree);
 	PFS_TRY(pfs_image_create(tree));
-	memcpy(image->watchers, watchers, sizeof(watchers));
-	image->n_watchers = n_watchers;
+	image->watchers = watchers;
 	return 0;
 }
 
@@ -137,7 +133,8 @@ int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)
 
 	if (fresh > PFS_SLOT_MAX - image->end)
 		return -ENOSPC;
-	PFS_TRY(pfs_image_grow(tree, image->end + fresh));
+	if (fresh)
+		PFS_TRY(pfs_image_grow(tree, image->end + fresh));
 	PFS_TRY(pfs_slot_map_reserve(image->by_prime,
 				     (uint64_t)image->end - image->free_count + n));
 	return pfs_btree_reserve(image->by_name, n);
@@ -180,8 +177,9 @@ void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot)
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
 		pfs_rare_drop(image->rare, slot);
-	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		memset((char *)image->memory[i].base + slot * layout[i].size, 0, layout[i].size);
+#define COLUMN(id, name, type, ...) image->name[slot] = 0;
+	PFS_IMAGE_ARRAYS(COLUMN)
+#undef COLUMN
 	image->state[slot] = dirty;
 	pfs_watch_changed(tree, slot, PFS_COLUMNS_ALL);
 	pfs_image_chain_free(tree, slot);
@@ -318,7 +316,7 @@ void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint3
 static void touch(const struct pfs_image *image, uint32_t slot)
 {
 	for (size_t i = 0; image->file && i < PFS_IMAGE_COLUMNS; i++)
-		pfs_lazy_touch((char *)image->memory[i].base + slot * layout[i].size, 1);
+		(void)*((const volatile char *)image->memory[i].base + slot * layout[i].size);
 }
 
 void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
@@ -395,26 +393,33 @@ int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, st
 	return error;
 }
 
-void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+/* To a time that fits the columns. */
+static void set_times(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
 	struct pfs_image *image = &tree->image;
 	int error = 0;
 
-	pfs_watch_changing(tree, slot, times);
 	if (times & PFS_COLUMN_ATIME)
 		error = pfs_image_load_time(tree, image->atime, slot, now);
 	if (!error && times & PFS_COLUMN_MTIME)
 		error = pfs_image_load_time(tree, image->mtime, slot, now);
 	if (!error && times & PFS_COLUMN_CTIME)
 		error = pfs_image_load_time(tree, image->ctime, slot, now);
-	PFS_VERIFY_CHECK(!error); /* the time fits */
+	PFS_VERIFY_CHECK(!error);
 	(void)error;
+}
+
+void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+{
+	pfs_watch_changing(tree, slot, times);
+	set_times(tree, slot, times, now);
 	pfs_watch_changed(tree, slot, times);
 }
 
 /* ---- other setters ---- */
 
-void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid)
+void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid,
+		    struct pfs_time now)
 {
 	struct pfs_image *image = &tree->image;
 
@@ -422,6 +427,7 @@ void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid
 	SET(image->uid, slot, uid);
 	SET(image->gid, slot, gid);
 	SET(image->links, slot, S_ISDIR(mode) ? 2 : 1);
+	set_times(tree, slot, PFS_COLUMN_ATIME | PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 }
 
 int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target, size_t target_len,

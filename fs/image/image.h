@@ -31,8 +31,7 @@ enum pfs_image_array {
 #undef PFS_IMAGE_ARRAY
 	PFS_IMAGE_COLUMNS
 };
-#define PFS_WATCHERS_MAX  16
-#define PFS_RECENT	  4096u /* changes of directories that are remembered */
+#define PFS_RECENT 4096u /* changes of directories that are remembered */
 
 enum pfs_slot_state {
 	PFS_SLOT_STORED = 1,	/* the store has, or the group being written will have, a record */
@@ -60,8 +59,7 @@ struct pfs_image {
 	struct pfs_feed *feed;		    /* what has changed last (feed.h) */
 	uint32_t recent_access[PFS_RECENT]; /* directories, each at the `access` (modulo) before it
 					       was raised */
-	const struct pfs_watcher *watchers[PFS_WATCHERS_MAX];
-	unsigned n_watchers;
+	struct pfs_watchers watchers;
 	unsigned n_groups; /* groups that were cut, for pfs_watch_check_group */
 	uint64_t *prime; /* 0: free */
 	uint32_t *parent; /* slot; PFS_NO_SLOT at the root and for the unlinked */
@@ -133,8 +131,10 @@ void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot); /* for snapshot.c
 
 /* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place ---- */
 
-/* Says what a new node is, after take. The mode gives its type; links follow from that. */
-void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid);
+/* Says what a new node is, after take. The mode gives its type; links follow from that. now: its
+ * times, which fit the columns. */
+void pfs_image_make(struct pfs_tree *tree, uint32_t slot, mode_t mode, uid_t uid, gid_t gid,
+		    struct pfs_time now);
 /* Sets a symlink's target (NULL: none), a copy that becomes the image's and gives the node its
  * size, and a device's number. -ENOMEM: the copy stays the caller's. */
 PFS_MUST_CHECK int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, char *target,

@@ -42,6 +42,8 @@ struct pfs_spans {
 	_Atomic(struct layout *) layout; /* that is being made, with the mutex; or is whole: */
 	_Atomic(struct layout *) whole;	 /* then it is here, too; only who has the write lock takes it away */
 	atomic_bool hopeless;	 /* too many strays, or an image file whose ends are damaged */
+	uint32_t parent; /* of the slot that is changing, as it was; PFS_NO_SLOT: it had no place,
+			    or is the root */
 	struct pfs_reserve lent; /* ends that an image file fills; stays until the end */
 };
 
@@ -395,25 +397,32 @@ void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory)
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
-	struct layout *layout = atomic_load(&tree->spans->layout);
-
-	if (layout && pfs_image_is_live(&tree->image, slot) && tree->image.parent[slot] != PFS_NO_SLOT)
-		(void)pfs_btree_remove(layout->attached, tree->image.parent[slot], slot);
+	tree->spans->parent = tree->image.parent[slot];
 }
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
 	struct layout *layout = atomic_load(&tree->spans->layout);
+	uint32_t parent = tree->image.parent[slot], before = tree->spans->parent, stray;
 	int error = 0;
 
-	if (!layout || (slot >= layout->seen && slot < layout->n))
+	if (!layout)
+		return;
+	if (columns & PFS_COLUMN_PRIME) { /* it had no place any more */
+		if (slot < layout->seen)
+			layout->end[slot] = 0; /* whoever has it next begins anew */
+		return;
+	}
+	if (parent == before && next_stray(layout, &stray, slot, slot + 1))
+		return; /* it has another name there */
+	if (before != PFS_NO_SLOT)
+		(void)pfs_btree_remove(layout->attached, before, slot);
+	if (slot >= layout->seen && slot < layout->n)
 		return;
 	if (pfs_image_is_live(&tree->image, slot))
-		error = add_stray(layout, slot, tree->image.parent[slot]);
+		error = add_stray(layout, slot, parent);
 	else
 		(void)pfs_btree_remove(layout->strays, slot, slot);
-	if (columns & PFS_COLUMN_PRIME && slot < layout->n)
-		layout->end[slot] = 0; /* whoever has it next begins anew */
 	if (error == -E2BIG)
 		atomic_store(&tree->spans->hopeless, true);
 	if (error)

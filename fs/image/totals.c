@@ -484,6 +484,8 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		revalued(tree, slot, &totals->own);
 		return;
 	}
+	if (totals->parent != PFS_NO_SLOT && totals->parent == tree->image.parent[slot])
+		return; /* it has another name there */
 	if (totals->parent != PFS_NO_SLOT)
 		detached(tree, slot, totals->parent);
 	if (pfs_image_is_live(&tree->image, slot))

@@ -16,22 +16,31 @@
 
 void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher)
 {
-	struct pfs_image *image = &tree->image;
+	struct pfs_watchers *watchers = &tree->image.watchers;
 
-	PFS_VERIFY_CHECK(image->n_watchers < PFS_WATCHERS_MAX);
-	image->watchers[image->n_watchers++] = watcher;
+	PFS_VERIFY_CHECK(watchers->n < PFS_WATCHERS_MAX);
+	watchers->all[watchers->n++] = watcher;
+	if (watcher->changing)
+		watchers->changing[watchers->n_changing++] =
+			(struct pfs_watcher_call){watcher->changing, watcher->columns};
+	if (watcher->changed)
+		watchers->changed[watchers->n_changed++] =
+			(struct pfs_watcher_call){watcher->changed, watcher->columns};
+}
+
+static void call(struct pfs_tree *tree, const struct pfs_watcher_call *one, unsigned n,
+		 uint32_t slot, unsigned columns)
+{
+	for (; n; n--, one++)
+		if (one->columns & columns)
+			one->call(tree, slot, columns);
 }
 
 void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	const struct pfs_image *image = &tree->image;
+	const struct pfs_watchers *watchers = &tree->image.watchers;
 
-	for (unsigned i = 0; i < image->n_watchers; i++) {
-		const struct pfs_watcher *watcher = image->watchers[i];
-
-		if (watcher->columns & columns && watcher->changing)
-			watcher->changing(tree, slot, columns);
-	}
+	call(tree, watchers->changing, watchers->n_changing, slot, columns);
 }
 
 void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
@@ -42,21 +51,16 @@ void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		pfs_feed_note(image, slot, columns);
 	if (columns & ACCESS && S_ISDIR(image->mode[slot]))
 		image->recent_access[image->access++ % PFS_RECENT] = slot;
-	for (unsigned i = 0; i < image->n_watchers; i++) {
-		const struct pfs_watcher *watcher = image->watchers[i];
-
-		if (watcher->columns & columns && watcher->changed)
-			watcher->changed(tree, slot, columns);
-	}
+	call(tree, image->watchers.changed, image->watchers.n_changed, slot, columns);
 }
 
 const char *pfs_watch_check(struct pfs_tree *tree)
 {
-	const struct pfs_image *image = &tree->image;
+	const struct pfs_watchers *watchers = &tree->image.watchers;
 
-	for (unsigned i = 0; i < image->n_watchers; i++)
-		if (image->watchers[i]->check && !image->watchers[i]->check(tree))
-			return image->watchers[i]->name;
+	for (unsigned i = 0; i < watchers->n; i++)
+		if (watchers->all[i]->check && !watchers->all[i]->check(tree))
+			return watchers->all[i]->name;
 	return NULL;
 }
 

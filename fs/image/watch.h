@@ -68,6 +68,18 @@ struct pfs_watcher {
 	bool (*check)(struct pfs_tree *tree);
 };
 
+/* The watchers of an image: all, and what to call about a change of which columns, side by side, as
+ * each change goes through them. */
+#define PFS_WATCHERS_MAX 16
+struct pfs_watchers {
+	const struct pfs_watcher *all[PFS_WATCHERS_MAX];
+	unsigned n, n_changing, n_changed;
+	struct pfs_watcher_call {
+		void (*call)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+		unsigned columns;
+	} changing[PFS_WATCHERS_MAX], changed[PFS_WATCHERS_MAX];
+};
+
 /* Registers a watcher, whose struct stays as it is until the tree is closed. */
 void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher);
 

@@ -44,7 +44,7 @@ static int set_target(struct pfs_tree *tree, uint32_t slot, struct making *makin
 }
 
 static void set_columns(struct pfs_tree *tree, uint32_t slot, uint32_t parent,
-			const struct making *making)
+			const struct making *making, struct pfs_time now)
 {
 	const struct pfs_image *image = &tree->image;
 	mode_t mode = making->mode;
@@ -55,7 +55,7 @@ static void set_columns(struct pfs_tree *tree, uint32_t slot, uint32_t parent,
 		if (S_ISDIR(mode))
 			mode |= S_ISGID;
 	}
-	pfs_image_make(tree, slot, mode, making->caller->uid, gid);
+	pfs_image_make(tree, slot, mode, making->caller->uid, gid, now);
 }
 
 /* Whatever can fail comes before the first change that could be seen. */
@@ -86,9 +86,9 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 		pfs_names_remove(image->names, name);
 		return rc;
 	}
-	set_columns(tree, slot, parent, making);
+	set_columns(tree, slot, parent, making, now);
 	pfs_image_attach(tree, slot, parent, name);
-	pfs_stamp(tree, slot, PFS_COLUMN_ATIME | PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	pfs_journal_touch(tree, slot);
 	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	pfs_reference(tree, slot);
 	pfs_image_stat(tree, out, slot);

@@ -104,7 +104,8 @@ static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t nam
 
 	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
 	pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
-	pfs_stamp(tree, to, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	if (to != from)
+		pfs_stamp(tree, to, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	pfs_image_move(tree, slot, to, name);
 	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
