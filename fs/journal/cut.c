@@ -239,7 +239,8 @@ static int try_to_begin(struct pfs_tree *tree, struct pfs_group *group, struct r
 
 int pfs_cut_begin(struct pfs_tree *tree, struct pfs_group *group)
 {
-	struct room wanted = {.slots = 1};
+	const uint32_t before = tree->journal->cut_off.slots; /* spare ones included */
+	struct room wanted = {.slots = before ? before - COPIED * 64 : 1};
 	PFS_LOCKED(&tree->journal->whole);
 
 	do

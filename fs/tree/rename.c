@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/btree.h"
 #include "base/checked.h"
 #include "fs/content/row.h"
 #include "fs/image/children.h"
@@ -155,7 +156,7 @@ static int rename_locked(struct pfs_tree *tree, struct renaming *renaming)
 	PFS_TRY(check(tree, renaming));
 	if (renaming->from.slot == renaming->to.slot)
 		return 0;
-	PFS_TRY(pfs_image_reserve(tree, 2));
+	PFS_TRY(pfs_btree_reserve(tree->image.by_name, 2)); /* it takes no slot */
 	renaming->moved[0] = tree->image.prime[renaming->from.slot];
 	if (renaming->flags & RENAME_EXCHANGE)
 		renaming->moved[1] = tree->image.prime[renaming->to.slot];
