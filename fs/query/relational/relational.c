@@ -465,7 +465,7 @@ void pfs_relational_restart(struct pfs_relational *relational)
 static int fail(struct pfs_relational *relational)
 {
 	relational->failed = true;
-	relational->why = "what the operators have no answer to";
+	relational->why = "what the operators have no answer to, or take longer for";
 	return -EOPNOTSUPP;
 }
 
