@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Sub-selects in expressions.  Each becomes one more source of the SELECT around it: with a row for
- *each key that ties the two together, joined by LEFT JOIN; in the expression a column of that row
- *stands for it, which is NULL where there is none.
+ * each key that ties the two together, joined by LEFT JOIN; in the expression a column of that row
+ * stands for it, which is NULL where there is none.
  *
- *	EXISTS (SELECT 1 FROM t WHERE k = o AND w)   (SELECT DISTINCT k FROM t WHERE w), k = o: k IS
- *NOT NULL o IN (SELECT k FROM t WHERE w)               the same (SELECT sum(v) FROM t WHERE k = o
- *AND w)     (SELECT k, sum(v) FROM t WHERE w GROUP BY k), k = o: its sum
+ *	EXISTS (SELECT 1 FROM t WHERE k = o AND w), o IN (SELECT k FROM t WHERE w)
+ *		LEFT JOIN (SELECT DISTINCT k FROM t WHERE w) ON k = o:  k IS NOT NULL
+ *
+ *	(SELECT sum(v) FROM t WHERE k = o AND w)
+ *		LEFT JOIN (SELECT k, sum(v) FROM t WHERE w GROUP BY k) ON k = o:  its sum
  *
  * What nothing ties to the SELECT around it is a source of one row, which is joined with none.
  *
  * Where NULL might be taken for false, or more than equalities tie the two, the sub-select is
- *refused. */
+ * refused. */
 #include <string.h>
 
 #include "fs/query/relational/lift.h"
