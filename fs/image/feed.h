@@ -16,7 +16,7 @@
  *
  * Memory: 8 bytes a change in the ring, 8 MiB once it is full, and 8 a block and column.
  * Locks: changes with tree->lock held for writing, followers with any hold; a follower itself is
- * locked by who has it. No function blocks or fails. */
+ * locked by who has it. No function blocks. */
 #ifndef PFS_FS_IMAGE_FEED_H
 #define PFS_FS_IMAGE_FEED_H
 
