@@ -96,7 +96,9 @@ static void put_source(FILE *out, uint32_t table, bool is_tied)
 
 static void put_exists(FILE *out)
 {
-	static const char *const results[] = {"1", "*", "NULL", "x.rowid", "count(*)", "2 + 3"};
+	static const char *const results[] = {"1",	   "*",	       "NULL",
+					      "x.rowid",   "count(*)", "2 + 3",
+					      "1 AS size", "2 name",   "x.rowid AS tag"};
 	uint32_t table = below(PFS_COUNT(tables));
 
 	(void)fprintf(out, "%sEXISTS (SELECT %s", below(3) ? "" : "NOT ",

@@ -97,6 +97,18 @@ bool pfs_lift_is_never_null(struct pfs_binder *binder, const struct pfs_from *fr
 	return column && strstr(column->declared, "NOT NULL");
 }
 
+/* SQLite looks for a name among the sub-select's results before it looks outside; what is meant so
+ * is not bound. */
+static bool is_alias(const struct pfs_items *results, const struct pfs_expr *expr)
+{
+	for (const struct pfs_item *item = results ? results->first : NULL; item;
+	     item = item->next) {
+		if (!expr->table && item->alias && pfs_name_is(expr->name, item->alias->text))
+			return true;
+	}
+	return false;
+}
+
 /* Those of a sub-select within are its own affair: what it does not find there is refused. */
 static unsigned names_of(const struct pfs_lifted *lifted, const struct pfs_expr *expr)
 {
@@ -105,7 +117,10 @@ static unsigned names_of(const struct pfs_lifted *lifted, const struct pfs_expr 
 	if (!expr)
 		return 0;
 	if (expr->kind == PFS_EXPR_COLUMN)
-		return source_of(lifted->lift->binder, lifted->core->from, expr) ? OWN : OUTER;
+		return source_of(lifted->lift->binder, lifted->core->from, expr) ||
+				       is_alias(lifted->core->results, expr)
+			       ? OWN
+			       : OUTER;
 	names = names_of(lifted, expr->left) | names_of(lifted, expr->right) |
 		names_of(lifted, expr->third);
 	for (const struct pfs_item *item = expr->items ? expr->items->first : NULL; item;
