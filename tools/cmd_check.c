@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/attr/attrfile.h"
 #include "fs/image/imagefile.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
@@ -128,13 +129,30 @@ static int check_image(struct findings *findings)
 	return error;
 }
 
+static int compare_image_file(struct findings *findings, struct pfs_tree *tree,
+			      struct pfs_tree *rows)
+{
+	uint64_t nodes = 0, values = 0;
+	char finding[160];
+
+	PFS_TRY(pfs_imagefile_compare(tree, rows, &nodes));
+	PFS_TRY(pfs_attrfile_compare(tree, rows, &values));
+	if (!nodes && !values)
+		return 0;
+	(void)snprintf(finding, sizeof(finding),
+		       "its image file has %llu nodes and %llu values of attributes otherwise, and "
+		       "is removed; the store is sound",
+		       (unsigned long long)nodes, (unsigned long long)values);
+	pfs_imagefile_remove(tree);
+	print_finding(findings, finding);
+	return 0;
+}
+
 /* The image file, where there is one of the store as it is: the store alone is the truth. */
 static int check_image_file(struct findings *findings)
 {
 	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
 	struct pfs_tree *tree, *rows;
-	uint64_t different = 0;
-	char finding[128];
 	int error;
 
 	PFS_TRY(pfs_tree_open(&tree, findings->store, &how));
@@ -144,16 +162,10 @@ static int check_image_file(struct findings *findings)
 		(void)pfs_tree_close(tree);
 		return error;
 	}
-	error = pfs_imagefile_compare(tree, rows, &different);
+	error = compare_image_file(findings, tree, rows);
 	if (error == -EUCLEAN)
-		print_finding(findings, "its image file was damaged, and is removed; the store is sound");
-	if (!error && different) {
-		(void)snprintf(finding, sizeof(finding),
-			       "its image file has %llu nodes otherwise, and is removed; the store is sound",
-			       (unsigned long long)different);
-		pfs_imagefile_remove(tree);
-		print_finding(findings, finding);
-	}
+		print_finding(findings,
+			      "its image file was damaged, and is removed; the store is sound");
 	(void)pfs_tree_close(rows);
 	(void)pfs_tree_close(tree);
 	return error == -EUCLEAN || error == -ENOENT ? 0 : error;

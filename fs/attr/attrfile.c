@@ -12,7 +12,6 @@
 #include "fs/image/imagefile.h"
 #include "fs/tree/tree_impl.h"
 
-#define AT_ONCE	  256u /* values that are read in one hold */
 #define SIZE_BITS 40u
 
 static bool head_is_sound(const struct pfs_attrfile_head *head, uint64_t room)
@@ -97,6 +96,13 @@ static bool take_column(struct pfs_attrfile_column *out, const struct pfs_attrfi
 	       take_places(out, head, texts + pfs_attrfile_round_up(head->texts_size));
 }
 
+void pfs_attrfile_free(struct pfs_attrfile_column *column)
+{
+	free(column->place);
+	free(column->values);
+	free(column->texts);
+}
+
 bool pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, const char *name,
 		       size_t name_len)
 {
@@ -116,8 +122,6 @@ bool pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, c
 	if (pfs_imagefile_read_extra(tree, &extra, at - head.size + skipped, head.size - skipped) &&
 	    take_column(out, &head, extra.bytes))
 		return true;
-	free(out->place);
-	free(out->values);
-	free(out->texts);
+	pfs_attrfile_free(out);
 	return false;
 }

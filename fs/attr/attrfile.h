@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "fs/attr/attrcolumn.h"
 
-/* What attrcolumn.c keeps of a column; the caller frees all three. */
+/* What attrcolumn.c keeps of a column, or pfs_attrfile_free frees. */
 struct pfs_attrfile_column {
 	uint32_t *place; /* by slot: 1 + the value's; 0: none */
 	uint32_t end;	 /* slots that place has */
@@ -26,6 +26,7 @@ struct pfs_attrfile_column {
  * damaged, or there is no memory. */
 bool pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, const char *name,
 		       size_t name_len);
+void pfs_attrfile_free(struct pfs_attrfile_column *column);
 
 /* As they lie there: one column after the other, each a head, the name, values, their texts, and
  * pairs of slots and values.  Each of these begins at a multiple of 8. */
@@ -53,6 +54,13 @@ static inline uint64_t pfs_attrfile_round_up(uint64_t size)
 /* Gets the column's head and name that begin at *at, which moves on.  False: there are no more. */
 bool pfs_attrfile_next(const struct pfs_tree *tree, struct pfs_attrfile_head *head,
 		       char name[PFS_NAME_MAX], uint64_t *at);
+
+/* Counts the values that the file's columns have otherwise than `rows`, the same store's tree
+ * without the file; a column that cannot be read, or what follows the last one that can, counts as
+ * one.  None of a file that is not of the store's last group: nobody reads its columns.  -ENOMEM,
+ * and what the store returns. */
+PFS_MUST_CHECK int pfs_attrfile_compare(struct pfs_tree *tree, struct pfs_tree *rows,
+					uint64_t *different);
 
 /* Has the columns that are there, and those that the image's file had, written with the image from
  * now on. */

@@ -133,9 +133,7 @@ static void columns_that_were_asked_for_are_there(void **state PFS_UNUSED)
 		file = open_file(&temp);
 		assert_true(pfs_attrfile_read(file, &column, "tag", 3));
 		assert_int_equal(column.n, 700);
-		free(column.place);
-		free(column.values);
-		free(column.texts);
+		pfs_attrfile_free(&column);
 		assert_false(pfs_attrfile_read(file, &column, "other", 5));
 		assert_false(pfs_attrfile_read(rows, &column, "tag", 3));
 		assert_same_tags(rows, file);
@@ -192,6 +190,68 @@ static void damaged_columns_are_read_of_the_store(void **state PFS_UNUSED)
 		temp_tree_close(file);
 	}
 	temp_tree_close(rows);
+	temp_store_remove(&temp);
+}
+
+/* What opening cannot know of a file that somebody made up, comparing with the rows finds. */
+static uint64_t values_otherwise(const struct temp_store *temp)
+{
+	struct pfs_tree *rows = open_rows(temp), *file = open_file(temp);
+	uint64_t nodes, values;
+
+	assert_true(file->image.from_file);
+	assert_int_equal(pfs_imagefile_compare(file, rows, &nodes), 0);
+	assert_int_equal(nodes, 0);
+	assert_int_equal(pfs_attrfile_compare(file, rows, &values), 0);
+	temp_tree_close(rows);
+	temp_tree_close(file);
+	return values;
+}
+
+static void columns_are_compared_with_the_store(void **state PFS_UNUSED)
+{
+	struct pfs_image_layout layout;
+	struct pfs_attrfile_head *head;
+	struct pfs_attrfile_value *values;
+	struct pfs_attrfile_pair *pairs;
+	struct temp_store temp;
+	uint64_t having = 0;
+	char *texts;
+
+	make_tagged_store(&temp);
+	assert_int_equal(values_otherwise(&temp), 0);
+	take_bytes(&temp);
+	pfs_imagefile_layout(&layout, (const struct pfs_image_header *)bytes);
+	head = (struct pfs_attrfile_head *)(bytes + layout.offset[PFS_SECTION_EXTRA]);
+	values = (struct pfs_attrfile_value *)((char *)(head + 1) +
+					       pfs_attrfile_round_up(head->name_len));
+	texts = (char *)(values + head->n_values);
+	pairs = (struct pfs_attrfile_pair *)(texts + pfs_attrfile_round_up(head->texts_size));
+	for (uint64_t i = 0; i < head->n_pairs; i++)
+		having += pairs[i].value == 699;
+	pairs[7].value++; /* one node has another's value */
+	sum_up();
+	put_bytes(&temp, size);
+	assert_int_equal(values_otherwise(&temp), 1);
+	pairs[7].value--;
+	texts[values[699].is]++; /* all nodes that have it */
+	sum_up();
+	put_bytes(&temp, size);
+	assert_int_equal(values_otherwise(&temp), having);
+	texts[values[699].is]--;
+	values[0].type = 99; /* the column cannot be read */
+	sum_up();
+	put_bytes(&temp, size);
+	assert_int_equal(values_otherwise(&temp), 1);
+	values[0].type = PFS_ATTR_TEXT;
+	head->size -= 8; /* nor can it be told from what follows */
+	sum_up();
+	put_bytes(&temp, size);
+	assert_int_equal(values_otherwise(&temp), 1);
+	head->size += 8;
+	texts[0]++; /* with the former checksum */
+	put_bytes(&temp, size);
+	assert_int_equal(values_otherwise(&temp), 1);
 	temp_store_remove(&temp);
 }
 
@@ -517,6 +577,7 @@ int main(void)
 		cmocka_unit_test(the_order_of_slots_is_known),
 		cmocka_unit_test(columns_that_were_asked_for_are_there),
 		cmocka_unit_test(damaged_columns_are_read_of_the_store),
+		cmocka_unit_test(columns_are_compared_with_the_store),
 	};
 	int failed;
 
