@@ -502,6 +502,8 @@ int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folder
 
 int pfs_follow_end(struct pfs_tree *tree)
 {
+	if (tree->listener.end)
+		tree->listener.end(tree->listener.arg);
 	PFS_TRY(pfs_tree_sync(tree));
 	pfs_links_forget_ways(tree);
 	return 0;

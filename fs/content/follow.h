@@ -107,7 +107,8 @@ struct pfs_follow_folders {
 };
 PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders);
 
-/* Commits everything, and lets originals be opened anew. */
+/* Returns when the kernel knows what it was told, everything is committed, and originals are opened
+ * anew.  Not to be called by a thread that serves the kernel. */
 PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 
 /* How the tree's sources are followed, for people. */

@@ -147,6 +147,8 @@ void pfs_notifier_flush(struct pfs_notifier *notifier)
 		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
 	}
 	notifier->hurry--;
+	if (notifier->stopping)
+		(void)pthread_cond_broadcast(&notifier->idle);
 }
 
 int pfs_notifier_start(struct pfs_notifier **out,
@@ -213,6 +215,8 @@ void pfs_notifier_stop(struct pfs_notifier *notifier)
 	notifier->stopping = true;
 	(void)pthread_cond_signal(&notifier->pushed);
 	(void)pthread_cond_broadcast(&notifier->idle);
+	while (notifier->hurry)
+		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
 	(void)pthread_mutex_unlock(&notifier->lock);
 	(void)pthread_join(notifier->thread, NULL);
 	for (notice = notifier->first; notice; notice = next) {

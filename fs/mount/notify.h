@@ -36,7 +36,8 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
  * serves a request which the kernel may make a notice wait for. */
 void pfs_notifier_flush(struct pfs_notifier *notifier);
 
-/* Drops what is queued, ends the thread, frees. NULL is allowed. */
+/* Drops what is queued, has those return who wait in a flush, ends the thread, frees. NULL is
+ * allowed. */
 void pfs_notifier_stop(struct pfs_notifier *notifier);
 
 #endif

@@ -108,8 +108,9 @@ struct pfs_tree_listener {
 	/* The inode's attributes and content are others now because of something that the kernel asked
 	 * for of another one, or of its name.  NULL is allowed. */
 	void (*stale)(void *arg, uint64_t ino);
-	/* Around the calls of changed and stale for what one statement has done, by the thread that calls: end
-	 * returns when the kernel knows, and may block.  NULL is allowed. */
+	/* Around the calls of changed and stale for what one statement has done, by the thread that
+	 * calls: end returns when the kernel knows, and may block.  A refresh, which says itself
+	 * what the kernel has cached, calls end alone.  NULL is allowed. */
 	void (*begin)(void *arg);
 	void (*end)(void *arg);
 	/* A node is about to take over its original's mode or owner: nobody has seen it yet. */

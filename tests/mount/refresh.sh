@@ -23,6 +23,15 @@ rm "$src/d/two"
 ok 'what goes is gone' wait_for 30 test ! -e "$mnt/d/two"
 ok 'a refresh that was asked for' primefs refresh "$mnt"
 ok 'is no trouble to the other' primefs refresh "$store"
+names() { (cd "$1" && find . -mindepth 1 | sort); }
+names "$mnt" >/dev/null # the kernel keeps the listings,
+not_ok 'before' test -e "$mnt/d/asked" # and that there is no such name
+echo asked >"$src/d/asked"
+mv "$src/moved" "$src/d/again"
+primefs refresh "$mnt" >/dev/null
+is 'what it has found is listed when it has ended' "$(names "$mnt")" "$(names "$src")"
+ok 'a name that there was none of is there' test -e "$mnt/d/asked"
+not_ok 'and one that moved is not' test -e "$mnt/moved"
 unmount_store
 check_store
 echo later >"$src/later"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The notifier: notices go out in order, one for many changes of an inode, and all that were pushed
- * before a flush have gone out when it returns, whatever others push meanwhile. */
+ * before a flush have gone out when it returns, whatever others push meanwhile, unless the notifier
+ * stops. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,12 +104,40 @@ static void test_flush_under_changes(void **state)
 	assert_int_equal(sent_at_return, 1);
 }
 
+static void *let_go(void *arg)
+{
+	(void)usleep(30000);
+	first_waits = false;
+	return arg;
+}
+
+/* Who waits in a flush returns before what he waits in is freed. */
+static void test_stop_under_flush(void **state)
+{
+	pthread_t flushing, letting_go;
+
+	(void)state;
+	first_waits = true;
+	pfs_notifier_push(notifier, 1, NULL);
+	pfs_notifier_push(notifier, 3, NULL);
+	assert_int_equal(pthread_create(&flushing, NULL, flush, NULL), 0);
+	while (!first_came)
+		(void)usleep(1000);
+	assert_int_equal(pthread_create(&letting_go, NULL, let_go, NULL), 0);
+	pfs_notifier_stop(notifier);
+	notifier = NULL;
+	assert_int_equal(pthread_join(letting_go, NULL), 0);
+	assert_int_equal(pthread_join(flushing, NULL), 0);
+	assert_int_equal(sent[3], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_flush, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_flush_under_changes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stop_under_flush, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
