@@ -176,6 +176,26 @@ static void holes_and_attributes_are_kept(void **state PFS_UNUSED)
 	(void)pfs_tree_close(tree);
 }
 
+/* More names than usual, so that the list of them is long. */
+static void many_attributes_are_kept(void **state PFS_UNUSED)
+{
+	char path[512], name[64];
+
+	put("many", "x", 1, 0);
+	(void)snprintf(path, sizeof(path), "%s/many", source);
+	for (unsigned i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "user.attribute_number_%u", i);
+		assert_int_equal(setxattr(path, name, "value", 5, 0), 0);
+		assert_int_equal(setxattr(source, name, "above", 5, 0), 0);
+	}
+	assert_int_equal(import_source(PFS_CONTENT_COPY, test_path), 0);
+	for (unsigned i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "user.attribute_number_%u", i);
+		assert_string_equal(attr_text("/many", name), "value");
+		assert_string_equal(attr_text("/", name), "above");
+	}
+}
+
 static void the_store_is_not_its_own_content(void **state PFS_UNUSED)
 {
 	char store[256];
@@ -427,6 +447,7 @@ int main(void)
 		TEST(deeper_than_a_path),
 		TEST(deep_directories_with_siblings),
 		TEST(holes_and_attributes_are_kept),
+		TEST(many_attributes_are_kept),
 		TEST(the_store_is_not_its_own_content),
 		TEST(nodes_have_their_sources),
 		TEST(what_lies_in_what_is_left_out_is_too),

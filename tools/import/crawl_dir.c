@@ -20,6 +20,7 @@
 
 #define BATCH_ENTRIES 1024
 #define BATCH_BYTES   ((size_t)256 << 10)
+#define USUAL_LIST_SIZE ((size_t)256)
 #define SETTLED_SECONDS 2
 #define TICKS		3 /* of the clock */
 #define NSEC		UINT64_C(1000000000)
@@ -64,11 +65,21 @@ static ssize_t get_value(struct pfs_crawl_thread *thread, const char *entry, con
 	return lgetxattr(entry, name, thread->value, sizeof(thread->value));
 }
 
-static ssize_t get_list(struct pfs_crawl_thread *thread, const char *entry)
+static ssize_t get_list_of(struct pfs_crawl_thread *thread, const char *entry, size_t size)
 {
 	if (!*entry)
-		return flistxattr(thread->fd, thread->list, sizeof(thread->list));
-	return llistxattr(entry, thread->list, sizeof(thread->list));
+		return flistxattr(thread->fd, thread->list, size);
+	return llistxattr(entry, thread->list, size);
+}
+
+/* The kernel takes as much memory as there is room for, each time: most lists are short. */
+static ssize_t get_list(struct pfs_crawl_thread *thread, const char *entry)
+{
+	ssize_t size = get_list_of(thread, entry, USUAL_LIST_SIZE);
+
+	if (size < 0 && errno == ERANGE)
+		size = get_list_of(thread, entry, sizeof(thread->list));
+	return size;
 }
 
 /* The name by which the calls for attributes find an entry, which know no directory descriptor. */
