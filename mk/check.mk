@@ -39,6 +39,10 @@ durability_tests := store_crash store_version store_damage store_fault tree_cras
 check-durability: tests ## crashes, faults and damage by the thousand (half an hour)
 	@$(run_tests) --long crash $(durability_tests:%=$(B)/tests/unit/test_%)
 
+fresh_tests := crash/refresh crash/image_kill cli/refresh mount/refresh_random
+check-fresh: tests ## kills of refreshes and of image files' writers, random changes of a folder, damaged image files, by the thousand (an hour)
+	@$(run_tests) --long $(B)/tests/unit/test_imagefile_damage $(fresh_tests:%=tests/%.sh)
+
 check-gaps: $(B)/tests/unit/test_query_gaps ## how long statements go without a look at the clock (a quarter of an hour, alone on the machine)
 	@PFS_LONG=1 $<
 
@@ -81,5 +85,5 @@ coverage: ## line coverage by gcov, worst files first
 print-build:
 	@echo $(B)
 
-.PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability coverage
+.PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability check-fresh coverage
 .PHONY: check-gaps check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
