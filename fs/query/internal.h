@@ -317,6 +317,13 @@ PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query, bool is_last);
 /* Returns true if the text has LIKE or GLOB, each with a literal whose only wildcard is its end. */
 bool pfs_patterns_are_plain(const char *sql, size_t len);
 
+/* ---- members.c ---- */
+
+/* Returns true if the constraint of a column of text may be of IN with what is selected behind it.
+ */
+bool pfs_is_selected_member(const struct pfs_query *query,
+			    const struct pfs_sql_constraint *constraint);
+
 /* ---- push.c ---- */
 
 #define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints, the scope, what is seen */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What of a statement the image answers: constraints that SQLite finds in it, as predicates.
  *
- * A constraint must come out as SQLite's own comparison would.  Numbers: whatever the value is, its
- * place among the integers is known, so that the answer is exact.  Text: a value that is text is
- * compared as text, but if the other side is a column of numbers SQLite first reads both as numbers;
- * that side is not shown here, so only equality, which then is right too, and literals are taken, and
- * only with literals SQLite need not look again. */
+ * A constraint must come out as SQLite's own comparison would.  Numbers: a value's place among the
+ * integers is known, so that the answer is exact.  Text: if the other side is a column of numbers
+ * SQLite first reads both as numbers; that side is not shown here, so only equality, which is right
+ * for a text then, and literals are taken, which alone are exact. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +63,8 @@ static void decide(const struct pfs_query *query, const struct pfs_node_column *
 	bool literal = is_text(constraint->value) || constraint->op == PFS_SQL_IS_NULL ||
 		       constraint->op == PFS_SQL_NOT_NULL;
 
-	if (query->is_limited && pfs_field_is_viewers(column->field))
+	if ((query->is_limited && pfs_field_is_viewers(column->field)) ||
+	    (column->kind != PFS_NODE_INTEGER && pfs_is_selected_member(query, constraint)))
 		return; /* the image's values are of all nodes: only gathered ones are the viewer's */
 	switch (column->kind) {
 	case PFS_NODE_INTEGER:

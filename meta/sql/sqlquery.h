@@ -54,6 +54,7 @@ struct pfs_sql_constraint {
 	int column; /* -1: the rowid */
 	int op;	    /* enum pfs_sql_op */
 	const struct pfs_sql_value *value; /* NULL: it is no constant, and known only when a scan starts */
+	bool is_in; /* `=` each of IN's values; of a row's SQLite does not say so */
 	/* out */
 	bool take;  /* the scan gets it as an argument, and leaves out no row that satisfies it */
 	bool exact; /* and returns no row that does not: SQLite need not check it */

@@ -123,6 +123,7 @@ static void list_constraints(struct planning *planning, sqlite3_index_info *info
 		planning->constraints[n] = (struct pfs_sql_constraint){
 			.column = info->aConstraint[i].iColumn,
 			.op = op,
+			.is_in = sqlite3_vtab_in(info, i, -1),
 		};
 		if (sqlite3_vtab_rhs_value(info, i, &value) == SQLITE_OK) {
 			if (pfs_sql_from_value(&planning->values[n], value))

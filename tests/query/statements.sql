@@ -284,6 +284,20 @@ SELECT path FROM nodes WHERE ino IN ('3', 5.0, 'x')
 SELECT path FROM nodes WHERE name IN ('c', 'd1', 'f2')
 SELECT path FROM nodes WHERE name NOT IN ('c', 'd1', 'f2')
 SELECT path FROM nodes WHERE type IN ('d')
+SELECT path, ext IN (SELECT n FROM side) FROM nodes
+SELECT path FROM nodes WHERE ext IN (SELECT n FROM side)
+SELECT path FROM nodes JOIN bare ON v = depth WHERE ext IN (SELECT n FROM side WHERE n < v + 1)
+SELECT path FROM nodes WHERE ext IN (SELECT w COLLATE NOCASE FROM bare WHERE v = 2)
+SELECT path FROM nodes WHERE ext IN (SELECT upper(w) COLLATE NOCASE FROM bare WHERE v = 2)
+SELECT path FROM nodes WHERE type IN (SELECT 'D' COLLATE NOCASE)
+SELECT path FROM nodes WHERE type IN (SELECT w FROM bare UNION SELECT 'd')
+SELECT path FROM nodes WHERE ext IN (VALUES (1), ('c'))
+SELECT path FROM nodes WHERE ext IN (WITH s(n) AS (SELECT n FROM side) SELECT n FROM s)
+WITH s(n) AS (SELECT n FROM side) SELECT path FROM nodes WHERE ext IN s
+SELECT path FROM nodes WHERE (ext, depth) IN (SELECT n, n FROM side)
+SELECT path FROM nodes WHERE ext IN (1, 'c')
+SELECT path FROM nodes WHERE ext = (SELECT min(n) FROM side)
+SELECT path FROM nodes WHERE ext = (SELECT n FROM side WHERE n = 1)
 SELECT path FROM nodes WHERE ext IN ('c', 'txt') AND size BETWEEN 10 AND 5000
 SELECT path FROM nodes WHERE size BETWEEN 100 AND 50
 SELECT path FROM nodes WHERE size NOT BETWEEN 100 AND 1000

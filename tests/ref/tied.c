@@ -107,8 +107,6 @@ static void put_exists(FILE *out)
 	(void)fprintf(out, "%s)", below(8) ? "" : below(4) ? " LIMIT 1" : " LIMIT 0");
 }
 
-/* A text among numbers that are selected, SQLite compares otherwise where it reads a virtual table.
- */
 static void put_in(FILE *out)
 {
 	static const char *const numbers[] = {"n.ino",	 "n.parent",  "n.size", "n.stars",
@@ -126,9 +124,11 @@ static void put_in(FILE *out)
 	uint32_t table = below(PFS_COUNT(tables));
 	bool is_text = below(2);
 
-	(void)fprintf(out, "%s %sIN (SELECT %s%s", is_text ? PICK(texts) : PICK(numbers),
+	(void)fprintf(out, "%s %sIN (SELECT %s%s%s", is_text ? PICK(texts) : PICK(numbers),
 		      below(2) ? "" : "NOT ", below(6) ? "" : "DISTINCT ",
-		      is_text ? PICK(tables[table].texts) : PICK(tables[table].columns));
+		      is_text == (below(6) > 0) ? PICK(tables[table].texts)
+						: PICK(tables[table].columns),
+		      below(12) ? "" : " COLLATE NOCASE");
 	put_source(out, table, below(3) == 0);
 	(void)fprintf(out, "%s)", PICK(ends));
 }

@@ -54,10 +54,12 @@ static inline void set_values(uint64_t ino, unsigned i)
 	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.size", number, strlen(number), 0), 0);
 }
 
-/* Names that repeat, with and without what comes after a dot, and one that is no UTF-8. */
+/* Names that repeat, with and without what comes after a dot, which may be a number, and one that
+ * is no UTF-8. */
 static inline void grow_tree(unsigned nodes)
 {
-	static const char *const ends[] = {"", "", ".c", ".txt", ".tar.gz", ".", "_x", "\xff"};
+	static const char *const ends[] = {"",	"",   ".c",  ".txt", ".tar.gz",
+					   ".", "_x", ".01", "\xff"};
 	uint64_t dirs[NODES] = {PFS_ROOT_PRIME};
 	unsigned n_dirs = 1;
 
