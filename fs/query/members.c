@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a scan may find a text for IN.  SQLite tells a virtual table of IN as of `=`, one value after another, and
- * tests each row by `=` with the value alone again: of a list that is right, for the values have the column's
- * affinity and collation; of what is selected both may be other ones, and are lost. */
+/* Whether a scan may find a text for IN.  SQLite tells a virtual table of IN as of `=`, one value
+ * after another, and tests each row by `=` with the value alone again: of a list that is right, for
+ * the values have the column's affinity and collation; of what is selected both may be other ones,
+ * and are lost. */
 #include "fs/query/internal.h"
 #include "fs/query/tokens.h"
 
@@ -18,8 +19,8 @@ static bool is_selected(const char *sql, size_t len, const struct pfs_token *in)
 	       pfs_token_is(sql, &token, "WITH");
 }
 
-/* Whether IN of what is selected is somewhere; after_row: where a row of values may stand before it. NOT IN is no
- * matter. */
+/* Whether IN of what is selected is somewhere; after_row: where a row of values may stand before
+ * it. NOT IN is no matter. */
 static bool selects_members(const char *sql, size_t len, bool after_row)
 {
 	struct pfs_token before, token = {.kind = PFS_TOKEN_OTHER};

@@ -584,3 +584,9 @@ SELECT size, 5.8032165, 83.0e25, 8.4805817e-18, 2736.3521389, -5.98633117897 FRO
 SELECT count(*), 7837.800949e-10 * count(*) FROM nodes
 WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r), e(x) AS (SELECT x FROM r WHERE x % 100 = 0) SELECT e.x, n.name FROM e LEFT JOIN nodes n ON n.ino = -e.x LIMIT 3
 WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 5), e(x, y) AS (SELECT x, 'd' || x FROM r) SELECT e.x, count(*) FROM e JOIN nodes n ON n.name = e.y GROUP BY e.x
+SELECT count(*) FROM nodes n WHERE EXISTS (SELECT x.name, x.rowid FROM nodes x WHERE x.parent = n.ino)
+SELECT count(*) FROM nodes n WHERE EXISTS (SELECT * FROM nodes x WHERE x.parent = n.ino)
+SELECT count(*) FROM nodes n WHERE EXISTS (SELECT n.mtime FROM nodes x WHERE x.parent = n.ino)
+SELECT path, (SELECT max(x.size) + 1 FROM nodes x WHERE x.ino = n.parent) FROM nodes n
+SELECT n.depth, sum((SELECT count(*) + 1 FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
+SELECT n.depth, sum((SELECT coalesce(min(x.size), 7) FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth

@@ -49,6 +49,21 @@ static bool is_aggregate(const struct pfs_expr *expr)
 	       pfs_aggregate_by_name(&op, expr->name->text, expr->name->len);
 }
 
+/* Has one somewhere. */
+static bool has_aggregate(const struct pfs_expr *expr)
+{
+	bool has;
+
+	if (!expr)
+		return false;
+	has = is_aggregate(expr) || has_aggregate(expr->left) || has_aggregate(expr->right) ||
+	      has_aggregate(expr->third);
+	for (const struct pfs_item *item = expr->items ? expr->items->first : NULL; item && !has;
+	     item = item->next)
+		has = has_aggregate(item->expr);
+	return has;
+}
+
 /* Says that a column of the sub-select's is no NULL: then it has no row with one. */
 static bool is_said_to_be(const struct pfs_expr *where, const struct pfs_expr *column)
 {
@@ -71,14 +86,29 @@ static bool is_said_to_be(const struct pfs_expr *where, const struct pfs_expr *c
 
 /* ---- EXISTS ---- */
 
+static bool has_nodes(const struct pfs_from *from)
+{
+	while (from &&
+	       (from->kind != PFS_FROM_TABLE || !pfs_name_is(from->name, pfs_nodes_source.name)))
+		from = from->next;
+	return from;
+}
+
 /* SQLite asks about what it selects, though nobody sees that. */
-static void note_results(struct pfs_binder *binder, const struct pfs_from *from)
+static void note_results(struct pfs_binder *binder, const struct pfs_core *core)
 {
 	const struct pfs_node_table *table = binder->query->connection->table;
+	bool has_all = has_nodes(core->from);
 
-	for (; from; from = from->next) {
-		for (size_t i = 0; from->kind == PFS_FROM_TABLE && i < table->n; i++)
-			pfs_bind_may_read(binder, pfs_nodes_source.name, table->columns[i].name);
+	for (const struct pfs_item *item = core->results->first; item; item = item->next) {
+		for (size_t i = 0; i < table->n; i++) {
+			const char *name = table->columns[i].name;
+
+			if (item->expr ? item->expr->kind == PFS_EXPR_COLUMN &&
+						 pfs_name_is(item->expr->name, name)
+				       : has_all)
+				pfs_bind_may_read(binder, pfs_nodes_source.name, name);
+		}
 	}
 }
 
@@ -100,7 +130,7 @@ static struct pfs_expr *lift_exists(struct pfs_lift *lift, const struct pfs_expr
 		n = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", NULL));
 	if (binder->error)
 		return NULL;
-	note_results(binder, core.from);
+	note_results(binder, &core);
 	pfs_lifted_finish(&lifted, select, &core);
 	return lifted.on ? pfs_lift_is_null(binder, pfs_lifted_key(&lifted), true)
 			 : pfs_lift_step(binder, PFS_AST_GT, n,
@@ -225,7 +255,8 @@ static struct pfs_expr *lift_value(struct pfs_lift *lift, const struct pfs_expr 
 	pfs_lifted_split(&lifted, core.where);
 	is_grouped = lifted.on && is_aggregate(value);
 	if (!binder->error && lifted.on &&
-	    (pfs_lifted_names_outer(&lifted, value) || (!is_grouped && !is_of_one_node(&lifted))))
+	    (pfs_lifted_names_outer(&lifted, value) ||
+	     (!is_grouped && (has_aggregate(value) || !is_of_one_node(&lifted)))))
 		pfs_bind_refuse(binder,
 				"a sub-select that is no aggregate of what a column is tied to");
 	for (const struct pfs_item *item = is_grouped ? lifted.results->first : NULL;
