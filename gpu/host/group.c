@@ -543,6 +543,19 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return is_indexed(g) || g->is_near ? 0 : list_input(input, g, b);
 }
 
+/* Where tuples of groups prove not to lie near each other, they are listed, and grouped again. */
+static int group_input(struct pfs_tuples **out, struct pfs_grouping *g, struct input *input,
+		       struct pfs_operator_backend *b, const struct operation *o)
+{
+	int error = run_groups(out, g, o);
+
+	if (error != -ENOTUNIQ)
+		return error;
+	g->is_near = false;
+	PFS_TRY(list_input(input, g, b));
+	return run_groups(out, g, o);
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
 int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 		   struct pfs_tuples **out, const struct pfs_source *source,
@@ -566,7 +579,7 @@ int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 	if (!error)
 		error = open_input(&input, &g, b, &o);
 	if (!error)
-		error = run_groups(out, &g, &o);
+		error = group_input(out, &g, &input, b, &o);
 	pfs_keys_close(run, &g.keys);
 	close_input(run, &input);
 	for (size_t i = 0; i < g.n_folds; i++)

@@ -54,6 +54,7 @@ PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *gr
 #define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23) /* up to so many in all threads */
 PFS_MUST_CHECK int pfs_group_by_index(struct pfs_group_table *out,
 				      const struct pfs_grouping *grouping);
+/* -ENOTUNIQ: tuples of a group do not lie near each other, and no positions of them are there. */
 PFS_MUST_CHECK int pfs_group_by_hash(struct pfs_group_table *out,
 				     const struct pfs_grouping *grouping);
 

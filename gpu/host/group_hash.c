@@ -348,5 +348,5 @@ int pfs_group_by_hash(struct pfs_group_table *out, const struct pfs_grouping *g)
 	if (!error)
 		error = group_items(out, g, &near);
 	pfs_near_groups_free(&near, g);
-	return error;
+	return error == -ENOTUNIQ && g->positions ? group_items(out, g, NULL) : error;
 }

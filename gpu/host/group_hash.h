@@ -51,11 +51,13 @@ struct pfs_near_groups {
 		struct pfs_group_table table;
 		struct pfs_group_hash hash;
 		size_t since;	 /* groups before that are not in the slots any more */
+		uint64_t seen;	 /* tuples */
 		uint64_t before; /* groups of the workers before */
 	} * of_worker;
 	uint64_t n_groups; /* of all workers */
 };
 
+/* -ENOTUNIQ: tuples of a group do not lie near each other; -ENOMEM, and what conditions say. */
 PFS_MUST_CHECK int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping *g);
 void pfs_near_groups_free(struct pfs_near_groups *near, const struct pfs_grouping *g);
 

@@ -2,7 +2,8 @@
 /* Tuples of a group often lie near each other: so do a directory's children.  Each worker then
  * groups what it meets by a table of slots that stays in its cache and is emptied whenever it is
  * full, so that a group may come several times; what is distributed by hash afterwards are these
- * groups and not all tuples. */
+ * groups and not all tuples.  A sample says whether they do; a worker that finds it wrong gives up.
+ */
 #include <string.h>
 
 #include "base/checked.h"
@@ -11,6 +12,8 @@
 #define SLOTS	    16384u
 #define GROUPS	    8192u /* that are in the slots at a time */
 #define PER_GROUP   4u	  /* tuples of a group in a sample, if groups are near */
+#define SEEN_MIN      65536u /* tuples, before a worker gives up: */
+#define PER_GROUP_MIN 2u     /* so few of a group */
 #define TUPLES_MIN  262144u
 #define SAMPLES	    12u
 #define SAMPLE_SIZE (4u * PFS_SPAN)
@@ -51,6 +54,7 @@ static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *sp
 				   : pfs_group_hash_find(hash, keys[i], pfs_span_at(span, i));
 		worker->table.rows[group[i]]++;
 	}
+	worker->seen += span->n;
 	return 0;
 }
 
@@ -72,6 +76,8 @@ static int group_piece(void *context, unsigned number, uint64_t from, uint64_t t
 	struct pfs_near_worker *worker = &near->of_worker[number];
 
 	PFS_TRY(open_worker(worker, near->grouping));
+	if (worker->seen > SEEN_MIN && worker->seen / PER_GROUP_MIN < worker->table.n)
+		return -ENOTUNIQ;
 	return pfs_grouping_spans(near->grouping, number, from, to, group_span, worker);
 }
 

@@ -14,6 +14,7 @@
 #define ROWS	  300000u
 #define ELEMENTS  40000u
 #define PER_GROUP 12u
+#define SAMPLED	  16384u /* each sample begins at a multiple of it */
 
 enum { VALUE, BY_WAY, REAL, NUMBER, N_COLUMNS };
 
@@ -196,12 +197,63 @@ static void test_memory(void **state)
 	pfs_operators_close(run.operators);
 }
 
+/* Wherever a sample looks at a large table, tuples of a group lie beside each other, and nowhere
+ * else. */
+static void test_misleading(void **state)
+{
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_INTEGER, .width = 8, .not_null = true, .data = numbers};
+	const struct pfs_table large = {.n_rows = ROWS, .n_columns = 1, .columns = &column};
+	const struct pfs_group_key keys[] = {{.ref = {0, 0}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL}};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = -1}},
+		{.op = PFS_OP_NE},
+	};
+	const struct pfs_program where = {.steps = steps, .n = PFS_COUNT(steps)};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	uint64_t n = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < ROWS; i++) {
+		bool is_alone = i % SAMPLED >= SAMPLED / 3;
+
+		numbers[i] = (uint64_t)(is_alone ? i : i / SAMPLED) << 32;
+		n += is_alone || i % SAMPLED == 0;
+	}
+	for (unsigned workers = 1; workers < 4; workers++) {
+		for (unsigned selected = 0; selected < 2; selected++) {
+			struct pfs_source source = {.table = &large,
+						    .where = selected ? &where : NULL};
+			struct pfs_tuples *tuples;
+
+			assert_int_equal(
+				pfs_operators_open(&run.operators, PFS_ENGINE_HOST, workers), 0);
+			assert_int_equal(pfs_group(&run, &tuples, &source, keys, 1, aggregates, 1),
+					 0);
+			assert_int_equal(tuples->n, n);
+			for (uint64_t i = 0; i < n; i++) {
+				uint32_t row = tuples->tables[0].rows[i];
+
+				assert_int_equal(tuples->computed[0].integers[i],
+						 row % SAMPLED ? 1
+							       : PFS_MIN(SAMPLED / 3, ROWS - row));
+			}
+			pfs_tuples_free(&run, tuples);
+			pfs_operators_close(run.operators);
+		}
+	}
+	fill();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_misleading),
 	};
 
 	fill();

@@ -171,6 +171,31 @@ static void test_operators_change_rows(void **state)
 }
 
 /* Names and texts in which such words stand say nothing of rows. */
+/* SQLite keeps a real column's -0.0 as 0, and any other's as it is. */
+static void test_zeros_have_signs(void **state)
+{
+	static const char *const made[] = {
+		"INSERT INTO z VALUES (-0.0, -0.0, 1)",
+		"INSERT INTO z VALUES (-1.5, -1.5, 2)",
+		"INSERT INTO z SELECT r * 0.0, b * 0.0, 3 FROM z WHERE r < 0",
+		"UPDATE z SET r = r * 0.0, b = b * 0.0 WHERE n = 2",
+	};
+	static const char *const asked[][2] = {
+		{"SELECT DISTINCT r, b, n FROM z", " ORDER BY n"},
+		{"SELECT DISTINCT n, r * -1, b * -1 FROM z", " ORDER BY n"},
+		{"SELECT n, max(r), min(r), max(b), min(b) FROM z", " GROUP BY n ORDER BY n"},
+		{"SELECT count(DISTINCT r), count(DISTINCT b) FROM z", ""}};
+
+	(void)state;
+	change("CREATE TABLE z (r REAL, b, n INTEGER)", 0);
+	for (size_t i = 0; i < PFS_COUNT(made); i++) {
+		run_any(made[i]);
+		for (size_t k = 0; k < PFS_COUNT(asked); k++)
+			check_both(made[i], asked[k][0], asked[k][1]);
+	}
+	check("SELECT DISTINCT r FROM z", "0");
+}
+
 static void test_only_words_constrain(void **state)
 {
 	static const struct {
@@ -262,9 +287,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_few_rows_are_found), TEST(test_operators_change_rows),
+		TEST(test_few_rows_are_found),	 TEST(test_operators_change_rows),
 		TEST(test_only_words_constrain), TEST(test_too_large_is_remembered),
-		TEST(test_large_changes),
+		TEST(test_large_changes),	 TEST(test_zeros_have_signs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,6 +245,8 @@ static int fit(const struct pfs_side_column *column, struct pfs_cell *cell)
 	if (cell->type == PFS_CELL_INTEGER && column->is_real && cell->integer >= -(int64_t)EXACT &&
 	    cell->integer <= (int64_t)EXACT)
 		*cell = (struct pfs_cell){.type = PFS_CELL_REAL, .real = (double)cell->integer};
+	else if (cell->type == PFS_CELL_REAL && column->is_real)
+		*cell = (struct pfs_cell){.type = PFS_CELL_REAL, .real = 0.0};
 	else if (cell->type == PFS_CELL_REAL && column->affinity == PFS_NUMERIC && cell->real >= -EXACT && cell->real <= EXACT)
 		*cell = (struct pfs_cell){.type = PFS_CELL_INTEGER, .integer = (int64_t)cell->real};
 	else

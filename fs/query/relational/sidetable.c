@@ -225,6 +225,15 @@ static int add_row(void *arg, int64_t number, const struct pfs_cell *cells, size
 	return 0;
 }
 
+/* SQLite keeps whole numbers of a real column as integers, of which none is -0. */
+static bool is_kept_real(const struct pfs_side_column *column, double real)
+{
+	if (column->is_real)
+		return fpclassify(real) != FP_ZERO || !signbit(real);
+	return column->affinity == PFS_NO_AFFINITY ||
+	       (column->affinity == PFS_NUMERIC && real != nearbyint(real));
+}
+
 /* Anybody may have made the store: a table of SQLite's would not keep each value of each class in each column. */
 bool pfs_side_column_keeps(const struct pfs_side_column *column, const struct pfs_cell *cell)
 {
@@ -232,8 +241,7 @@ bool pfs_side_column_keeps(const struct pfs_side_column *column, const struct pf
 	case PFS_CELL_INTEGER:
 		return column->affinity != PFS_TEXTUAL && !column->is_real;
 	case PFS_CELL_REAL:
-		return column->affinity == PFS_NO_AFFINITY || column->is_real ||
-		       (column->affinity == PFS_NUMERIC && cell->real != nearbyint(cell->real));
+		return is_kept_real(column, cell->real);
 	case PFS_CELL_TEXT:
 		return column->affinity != PFS_NUMERIC;
 	default:
