@@ -590,3 +590,11 @@ SELECT count(*) FROM nodes n WHERE EXISTS (SELECT n.mtime FROM nodes x WHERE x.p
 SELECT path, (SELECT max(x.size) + 1 FROM nodes x WHERE x.ino = n.parent) FROM nodes n
 SELECT n.depth, sum((SELECT count(*) + 1 FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
 SELECT n.depth, sum((SELECT coalesce(min(x.size), 7) FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
+WITH RECURSIVE t(ino, level) AS (SELECT CAST(2 AS BIGINT), 0 UNION ALL SELECT n.ino, level + 1 FROM nodes n JOIN t ON n.parent = t.ino) SELECT level, count(*) FROM t GROUP BY level
+WITH RECURSIVE t(ino) AS (VALUES (2) UNION ALL SELECT n.ino FROM t, nodes n WHERE t.ino = n.parent AND n.type = 'd') SELECT sum(n.size), count(*) FROM nodes n JOIN t ON n.parent = t.ino
+WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, name FROM nodes, t WHERE parent = i) SELECT p, count(*) FROM t GROUP BY p
+WITH RECURSIVE t(i, p) AS (SELECT 2, 0 UNION ALL SELECT ino, p + 1 FROM nodes, t WHERE parent = i UNION ALL SELECT -ino, p FROM nodes JOIN t ON parent = i WHERE type <> 'd') SELECT p, count(*), sum(i) FROM t GROUP BY p
+WITH RECURSIVE t(i, v) AS (SELECT 2, 9223372036854775806 UNION ALL SELECT ino, v + 1 FROM nodes, t WHERE parent = i) SELECT v, count(*) FROM t GROUP BY v
+WITH RECURSIVE t(i) AS (SELECT 2 UNION SELECT ino FROM nodes, t WHERE parent = i) SELECT count(*) FROM t
+WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent = i LIMIT 10) SELECT count(*) FROM t
+WITH RECURSIVE t(i, l) AS (SELECT 2, 0 UNION ALL SELECT ino, l + 1 FROM nodes LEFT JOIN t ON parent = i WHERE l < 3) SELECT l, count(*) FROM t GROUP BY l

@@ -9,6 +9,7 @@
 #include "tests/ref/nested.h"
 #include "tests/ref/node_copy.h"
 #include "tests/ref/parts.h"
+#include "tests/ref/recursion.h"
 #include "tests/ref/tied.h"
 #include "tests/ref/windows.h"
 
@@ -528,6 +529,12 @@ static void test_windows(void **state)
 	compare_many(random_windows, "with windows");
 }
 
+static void test_recursion(void **state)
+{
+	(void)state;
+	compare_many(random_recursion, "of recursion over nodes");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +543,7 @@ int main(void)
 		cmocka_unit_test(test_nested_selects), cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_ordered),	       cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_windows),	       cmocka_unit_test(test_tied),
+		cmocka_unit_test(test_recursion),
 	};
 
 	take_seed();

@@ -2,9 +2,9 @@
 /* fs/query/relational/bind.h - inside of pfs_bind (bound.h), each file before those that it calls:
  * bind.c (a statement, and what SQLite was asked to read for it); bind_compound.c, bind_select.c,
  * bind_from.c, lift.c (SELECTs and their sources, which may be SELECTs), bind_values.c,
- * bind_closed.c (rows that a statement says itself), bind_rows.c (rows as they are); bind_expr.c,
- * bind_compare.c, bind_call.c, bind_text.c (expressions in expressions); bind_column.c and
- * bind_term.c (what those are made of).
+ * bind_closed.c (rows that a statement says itself), bind_recursion.c (steps), bind_rows.c (rows as
+ * they are); bind_expr.c, bind_compare.c, bind_call.c, bind_text.c (expressions in expressions);
+ * bind_column.c and bind_term.c (what those are made of).
  *
  * Whoever returns a term returns NULL when binder->error is set, and takes a NULL for an argument
  * that has failed. */
@@ -26,6 +26,12 @@ struct pfs_bind_scope {
 	const struct pfs_bind_scope *outer; /* NULL: none */
 };
 
+/* A recursive CTE and the input that it is, while its steps are bound. */
+struct pfs_bind_recursion {
+	const struct pfs_cte *cte;
+	const struct pfs_input *input;
+};
+
 /* What binds one SELECT of the statement. */
 struct pfs_binder {
 	struct pfs_query *query;
@@ -35,6 +41,8 @@ struct pfs_binder {
 	const struct pfs_core *core;
 	const struct pfs_bind_scope *scope;
 	const struct pfs_item **items; /* by result, what it was written as */
+	const struct pfs_bind_recursion *step; /* of which it binds a step; NULL: of none */
+	const struct pfs_bind_recursion *next; /* the same of the part that is bound next */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
 	bool is_part;		       /* of a statement: its rows are a table */
 	bool is_said; /* rows of VALUES are put into a table as they are said, whatever their types */
@@ -88,6 +96,19 @@ bool pfs_bind_is_closed(const struct pfs_bind_scope *scope, const struct pfs_cte
 PFS_MUST_CHECK int pfs_bind_closed(struct pfs_binder *binder, const struct pfs_bind_scope *scope,
 				   const struct pfs_cte *cte);
 
+/* ---- bind_recursion.c ---- */
+
+/* Returns true for a CTE whose first SELECTs do not name it and all others do. */
+bool pfs_bind_is_recursive(const struct pfs_cte *cte);
+/* Returns true for one of its SELECTs that names it in FROM. */
+bool pfs_bind_is_step(const struct pfs_core *core, const struct pfs_cte *cte);
+/* Binds the columns of a recursion's input, all of which its steps have. */
+void pfs_bind_queue_columns(struct pfs_binder *binder, struct pfs_input *input);
+/* Binds the rows of the step before. */
+PFS_MUST_CHECK int pfs_bind_queue(struct pfs_binder *binder, struct pfs_input *input);
+/* Refuses the input's last part if it is no step to children of nodes. */
+void pfs_bind_check_step(struct pfs_binder *binder, struct pfs_input *input);
+
 /* ---- bind_rows.c ---- */
 
 /* Makes an input of nodes of the only one that there is, if that is a sub-select of columns of nodes as they are, of which it
@@ -121,6 +142,11 @@ PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *
 PFS_MUST_CHECK int pfs_bind_closed_blocks(struct pfs_binder *binder, struct pfs_input *input,
 					  const struct pfs_bind_scope *scope,
 					  const struct pfs_cte *cte);
+
+/* The same of a CTE that is recursive. */
+PFS_MUST_CHECK int pfs_bind_recursive_blocks(struct pfs_binder *binder, struct pfs_input *input,
+					     const struct pfs_bind_scope *scope,
+					     const struct pfs_cte *cte);
 
 /* ---- bind_from.c ---- */
 

@@ -31,7 +31,7 @@ struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input
 {
 	struct pfs_input *from = &binder->block->inputs[input];
 
-	if (from->kind != PFS_INPUT_BLOCKS && !from->is_flat)
+	if (from->kind != PFS_INPUT_BLOCKS && from->kind != PFS_INPUT_QUEUE && !from->is_flat)
 		pfs_bind_read(binder, from->table, from->columns[number].name);
 	from->is_read = true;
 	return pfs_bind_own_column(binder, input, number);

@@ -200,6 +200,7 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 		.arena = outer->arena,
 		.scope = scope,
 		.level = outer->level + 1,
+		.step = outer->next,
 		.reads = outer->reads,
 		.n_blocks = outer->n_blocks + 1,
 		.block = pfs_bind_get(outer, sizeof(*binder.block)),
@@ -462,6 +463,35 @@ int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,
 	}
 	if (names && !binder->error)
 		rename_columns(binder, input, names);
+	return binder->error;
+}
+
+/* Its first parts say which columns there are; steps only match them. */
+int pfs_bind_recursive_blocks(struct pfs_binder *binder, struct pfs_input *input,
+			      const struct pfs_bind_scope *scope, const struct pfs_cte *cte)
+{
+	const struct pfs_bind_recursion recursion = {cte, input};
+	size_t n = 0;
+
+	for (const struct pfs_core *core = cte->select->first; core; core = core->next)
+		n++;
+	input->kind = PFS_INPUT_BLOCKS;
+	input->parts = pfs_bind_get(binder, n * sizeof(struct pfs_block *));
+	for (const struct pfs_core *core = cte->select->first; core && !binder->error;
+	     core = core->next) {
+		bool is_step = pfs_bind_is_step(core, cte);
+
+		if (is_step && !input->n_first) {
+			if (cte->columns)
+				rename_columns(binder, input, cte->columns);
+			pfs_bind_queue_columns(binder, input);
+		}
+		binder->next = is_step ? &recursion : NULL;
+		add_part(binder, input, scope, NULL, core, core->next, NULL);
+		binder->next = NULL;
+		if (is_step && !binder->error)
+			pfs_bind_check_step(binder, input);
+	}
 	return binder->error;
 }
 

@@ -137,6 +137,10 @@ static int bind_named(struct pfs_binder *binder, struct pfs_input *input,
 
 	if (cte) {
 		input->table = cte->name.text;
+		if (binder->step && binder->step->cte == cte)
+			return pfs_bind_queue(binder, input);
+		if (pfs_bind_is_recursive(cte) && !pfs_bind_is_closed(scope, cte))
+			return pfs_bind_recursive_blocks(binder, input, scope, cte);
 		if (is_joined && pfs_bind_is_closed(scope, cte))
 			return pfs_bind_closed_blocks(binder, input, scope, cte);
 		return pfs_bind_blocks(binder, input, cte->select, scope, cte->columns);

@@ -89,7 +89,13 @@ struct pfs_input_column {
 	unsigned number;     /* of nodes: in their table */
 };
 
-enum pfs_input_kind { PFS_INPUT_NODES, PFS_INPUT_SIDE, PFS_INPUT_BLOCKS, PFS_INPUT_VALUES };
+enum pfs_input_kind {
+	PFS_INPUT_NODES,
+	PFS_INPUT_SIDE,
+	PFS_INPUT_BLOCKS,
+	PFS_INPUT_VALUES,
+	PFS_INPUT_QUEUE, /* of a step of a recursion: the rows of the step before */
+};
 
 struct pfs_block;
 
@@ -111,6 +117,13 @@ struct pfs_input {
 	 * are each part's results, by number. */
 	struct pfs_block **parts;
 	size_t n_parts;
+	/* More than 0: the parts from that one on are steps of a recursion, which are run until
+	 * they have no more rows. */
+	size_t n_first;
+	/* QUEUE: whose steps' rows they are; the step's nodes are children of those that its column
+	 * `key` has the numbers of. */
+	const struct pfs_input *of;
+	unsigned key;
 	/* VALUES, which the statement says itself: row by row; in each column NULLs and values of
 	 * one type */
 	const struct pfs_constant *values;

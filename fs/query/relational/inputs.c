@@ -255,6 +255,8 @@ static int get_table(struct pfs_running *running, unsigned number)
 		PFS_TRY(get_side(running, table, input));
 	else if (input->kind == PFS_INPUT_VALUES)
 		PFS_TRY(get_values(running, table, input));
+	else if (input->kind == PFS_INPUT_QUEUE)
+		PFS_TRY(pfs_recursion_queue(running, table, input));
 	else if (input->kind == PFS_INPUT_BLOCKS)
 		PFS_TRY(pfs_subselect_get(running, table, input));
 	else if (input->parent_of == number)

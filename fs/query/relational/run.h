@@ -57,6 +57,13 @@ struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
 struct pfs_copied_texts;
 struct pfs_made_texts;
 
+/* A recursion whose steps run. */
+struct pfs_recursion {
+	const struct pfs_input *of;
+	struct pfs_table rows;		   /* of the step before */
+	const struct pfs_recursion *outer; /* NULL: it is in none */
+};
+
 /* What the blocks of a statement share while it runs. */
 struct pfs_run_context {
 	struct pfs_query *query;
@@ -65,6 +72,7 @@ struct pfs_run_context {
 	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
 	struct pfs_copied_texts *copies; /* subselect.c; freed when the statement's block has run */
 	struct pfs_made_texts *made;	 /* texts.c; likewise */
+	const struct pfs_recursion *recursion; /* NULL: no step is run */
 };
 
 /* A block being run: what the last stage left is the source of the next. */
@@ -141,6 +149,20 @@ PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_
 /* The value of a row, by its number in the answer; arg: struct pfs_answer_rows. Its bytes stay until the rows are freed. */
 void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
+
+/* ---- recursion.c ---- */
+
+/* Gets the rows of the step before, which a QUEUE is. */
+PFS_MUST_CHECK int pfs_recursion_queue(const struct pfs_running *running, struct pfs_table *table,
+				       const struct pfs_input *queue);
+/* Sets *rows to the children of the nodes that the step before has found, if the input is what a
+ * step reads of nodes; else it stays NULL. */
+PFS_MUST_CHECK int pfs_recursion_children(struct pfs_running *running, struct pfs_rows **rows,
+					  unsigned input);
+/* Returns true if so little lies below the only node that a recursion begins with that SQLite's way
+ * takes less. */
+bool pfs_recursion_is_short(const struct pfs_running *running, const struct pfs_input *input,
+			    const struct pfs_table *first);
 
 /* ---- group.c ---- */
 

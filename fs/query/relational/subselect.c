@@ -5,6 +5,8 @@
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/textheap.h"
 
+#define STEPS_MAX 512 /* of a recursion; one with more SQLite goes through */
+
 struct pfs_subselect {
 	struct pfs_tuples *tuples; /* of no table */
 	struct pfs_subselect *next;
@@ -248,20 +250,84 @@ static int describe(struct pfs_running *running, struct pfs_table *table,
 	return 0;
 }
 
-/* Parts become the sub rows, or are freed. */
-static int put_together(struct pfs_running *running, struct pfs_subselect *sub,
+/* Parts become the rows, or are freed. */
+static int put_together(struct pfs_running *running, struct pfs_tuples **out,
 			struct pfs_tuples **parts, size_t n_parts)
 {
 	int error = settle_all(running, parts, n_parts, parts[0]->n_computed);
 
 	if (!error && n_parts == 1) {
-		sub->tuples = parts[0];
+		*out = parts[0];
 		return 0;
 	}
 	if (!error)
-		error = pfs_tuples_concat(running->run, &sub->tuples, parts, n_parts);
+		error = pfs_tuples_concat(running->run, out, parts, n_parts);
 	for (size_t i = 0; i < n_parts; i++)
 		pfs_tuples_free(running->run, parts[i]);
+	return error;
+}
+
+/* Runs the input's parts first..past. */
+static int run_parts(struct pfs_running *running, struct pfs_tuples **out,
+		     const struct pfs_input *input, size_t first, size_t past)
+{
+	struct pfs_tuples **parts =
+		pfs_arena_get(running->arena, (past - first) * sizeof(struct pfs_tuples *));
+	size_t n = 0;
+	int error = 0;
+
+	if (!parts)
+		return -ENOMEM;
+	while (n < past - first && !error) {
+		error = pfs_block_run_part(&parts[n], input->parts[first + n], running->context);
+		n += !error;
+	}
+	if (!error)
+		return put_together(running, out, parts, n);
+	while (n--)
+		pfs_tuples_free(running->run, parts[n]);
+	return error;
+}
+
+/* Runs the steps until one has no more rows; levels[0] has those that it begins with.  *n: how many
+ * there are, each with rows but the first. */
+static int run_steps(struct pfs_running *running, struct pfs_tuples **levels, size_t *n,
+		     const struct pfs_input *input)
+{
+	struct pfs_run_context *context = running->context;
+	struct pfs_recursion recursion = {.of = input, .outer = context->recursion};
+	int error = 0;
+
+	while (!error && levels[*n - 1]->n) {
+		error = *n == STEPS_MAX ? -EOPNOTSUPP
+					: describe(running, &recursion.rows, levels[*n - 1]);
+		if (!error && *n == 1 && pfs_recursion_is_short(running, input, &recursion.rows))
+			error = -EOPNOTSUPP;
+		context->recursion = &recursion;
+		if (!error)
+			error = run_parts(running, &levels[*n], input, input->n_first,
+					  input->n_parts);
+		context->recursion = recursion.outer;
+		*n += !error;
+	}
+	if (!error && *n > 1)
+		pfs_tuples_free(running->run, levels[--*n]);
+	return error;
+}
+
+static int run_recursion(struct pfs_running *running, struct pfs_tuples **out,
+			 const struct pfs_input *input)
+{
+	struct pfs_tuples *levels[STEPS_MAX];
+	size_t n = 1;
+	int error;
+
+	PFS_TRY(run_parts(running, &levels[0], input, 0, input->n_first));
+	error = run_steps(running, levels, &n, input);
+	if (!error)
+		return put_together(running, out, levels, n);
+	while (n--)
+		pfs_tuples_free(running->run, levels[n]);
 	return error;
 }
 
@@ -269,25 +335,15 @@ int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
 		      const struct pfs_input *input)
 {
 	struct pfs_subselect *sub = pfs_arena_get(running->arena, sizeof(*sub));
-	struct pfs_tuples **parts =
-		pfs_arena_get(running->arena, input->n_parts * sizeof(struct pfs_tuples *));
-	size_t n = 0;
-	int error = 0;
 
-	if (!sub || !parts)
+	if (!sub)
 		return -ENOMEM;
-	while (n < input->n_parts && !error) {
-		error = pfs_block_run_part(&parts[n], input->parts[n], running->context);
-		n += !error;
-	}
-	if (error) {
-		while (n--)
-			pfs_tuples_free(running->run, parts[n]);
-		return error;
-	}
 	sub->next = running->subselects;
 	running->subselects = sub;
-	PFS_TRY(put_together(running, sub, parts, n));
+	if (input->n_first)
+		PFS_TRY(run_recursion(running, &sub->tuples, input));
+	else
+		PFS_TRY(run_parts(running, &sub->tuples, input, 0, input->n_parts));
 	return describe(running, table, sub->tuples);
 }
 
