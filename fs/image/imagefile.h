@@ -21,14 +21,24 @@
  * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree));
 
-/* Clears the bits, those of the slots from `slot` on (a multiple of 64), of nodes that nothing has been read of yet and whose
- * names cannot be among those looked for: `has` is asked about names as they lie in the heap (fs/image/names.h), many at a
- * time, and may read PFS_IMAGE_HAS_SLACK bytes past them.  What it is not asked about, its bits stay.  With tree->lock. */
+/* A test of names as they lie in the heap (fs/image/names.h), from `heap` on. */
 #define PFS_IMAGE_HAS_SLACK 320u
+struct pfs_image_test {
+	const void *arg;
+	/* Returns false if there is no such name in these bytes; may read PFS_IMAGE_HAS_SLACK bytes
+	 * past them. */
+	bool (*has)(const void *arg, const uint8_t *heap, size_t size);
+	/* Clears the bits of names that are others: bit i's is at heap + 4 * place[i], and as much
+	 * may be read past them. */
+	void (*keep)(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
+		     size_t words);
+};
+/* Clears the bits, those of the slots from `slot` on (a multiple of 64), of nodes that nothing has
+ * been read of yet and that do not pass the test.  What it is not asked about, its bits stay.  With
+ * tree->lock. */
 struct pfs_image;
-typedef bool pfs_imagefile_has(const void *arg, const char *names, size_t size);
-void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
-			     pfs_imagefile_has *has, const void *arg);
+void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
+			     size_t words, const struct pfs_image_test *test);
 
 /* Returns 0, or -EIO if the image file was damaged and the store's rows could not stand in for it (the store is damaged, too, or somebody
  * made the file up): any answer may be wrong then, and no change may be written. */

@@ -9,6 +9,7 @@
 
 #define HEAP_UNIT  4u
 #define READ_MAX   ((size_t)64 << 10) /* bytes that are read at once: they stay in the processor's cache */
+#define FRONT	   4u		      /* bytes before a name that may be read with it */
 #define MANY	   4u /* one of so many is asked for at least: fewer are looked at one by one */
 
 static size_t begin_of(const struct pfs_image_file *file, uint32_t part)
@@ -27,8 +28,7 @@ struct left_out {
 	const struct pfs_image_file *file;
 	uint64_t *bits;
 	uint32_t from, to; /* slots */
-	pfs_imagefile_has *has;
-	const void *arg;
+	const struct pfs_image_test *test;
 };
 
 /* The words of the part, which may lie in it but for an end; how many. */
@@ -66,31 +66,67 @@ static uint32_t run_end(const struct left_out *left, uint32_t part, uint32_t end
 	return to;
 }
 
+/* Where the names of the part's slots begin, each where the one before ends; `none`: where it has
+ * none.  False: they are not where the slots are. */
+static bool place_names(const struct pfs_image_file *file, uint32_t places[PFS_IMAGE_PART],
+			const uint8_t *names, uint32_t none, uint32_t part)
+{
+	uint32_t end = file->parts[part + 1].place - file->parts[part].place, next = 0;
+	uint64_t live[PFS_IMAGE_PART / 64];
+
+	if (!pfs_imagefile_read(file, live, PFS_SECTION_LIVE, part, 1))
+		return false;
+	for (uint32_t i = 0; i < PFS_IMAGE_PART; i++) {
+		places[i] = none;
+		if (!(live[i / 64] >> i % 64 & 1) || part * PFS_IMAGE_PART + i == file->header.root)
+			continue;
+		if (next >= end)
+			return false;
+		places[i] = next;
+		next += (1 + names[(size_t)next * HEAP_UNIT] + 1 + HEAP_UNIT - 1) / HEAP_UNIT;
+	}
+	return next == end;
+}
+
+static void leave_out_part(const struct left_out *left, const uint8_t *names, uint32_t none,
+			   uint32_t part)
+{
+	size_t size = begin_of(left->file, part + 1) - begin_of(left->file, part);
+	const struct pfs_image_test *test = left->test;
+	uint32_t places[PFS_IMAGE_PART];
+	uint64_t *words;
+	size_t n = words_of(left, &words, part);
+	uint32_t first = PFS_MAX(left->from, part * PFS_IMAGE_PART) - part * PFS_IMAGE_PART;
+
+	if (!test->has(test->arg, names, size))
+		memset(words, 0, n * sizeof(*words));
+	else if (place_names(left->file, places, names, none, part))
+		test->keep(test->arg, words, names, places + first, n);
+}
+
 /* What is damaged is left to who fills it. */
 static void leave_out_run(const struct left_out *left, uint32_t part, uint32_t end)
 {
 	const struct pfs_image_file *file = left->file;
-	char names[READ_MAX + PFS_IMAGE_HAS_SLACK];
-	uint64_t first, n = blocks_of(file, &first, part, end);
+	uint8_t memory[FRONT + READ_MAX + PFS_IMAGE_HAS_SLACK], *blocks = memory + FRONT;
+	uint64_t first, n = blocks_of(file, &first, part, end), size = n * PFS_IMAGE_FILE_BLOCK;
 
-	if (!pfs_imagefile_read(file, names, PFS_SECTION_HEAP, first, n))
+	if (!pfs_imagefile_read(file, blocks, PFS_SECTION_HEAP, first, n))
 		return;
-	memset(names + n * PFS_IMAGE_FILE_BLOCK, 0, PFS_IMAGE_HAS_SLACK);
+	memset(memory, 0, FRONT);
+	memset(blocks + size, 0, PFS_IMAGE_HAS_SLACK);
 	for (; part < end; part++) {
-		size_t from = begin_of(file, part), to = begin_of(file, part + 1), n_words;
-		uint64_t *words;
+		size_t from = begin_of(file, part) - first * PFS_IMAGE_FILE_BLOCK;
 
-		if (left->has(left->arg, names + (from - first * PFS_IMAGE_FILE_BLOCK), to - from))
-			continue;
-		n_words = words_of(left, &words, part);
-		memset(words, 0, n_words * sizeof(*words));
+		leave_out_part(left, blocks + from, (uint32_t)((size - from) / HEAP_UNIT), part);
 	}
 }
 
-void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
-			     pfs_imagefile_has *has, const void *arg)
+void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
+			     size_t words, const struct pfs_image_test *test)
 {
-	struct left_out left = {.file = image->file, .from = slot, .to = slot + (uint32_t)words * 64, .has = has, .arg = arg};
+	struct left_out left = {
+		.file = image->file, .from = slot, .to = slot + (uint32_t)words * 64, .test = test};
 	uint32_t part = slot / PFS_IMAGE_PART, end, to;
 
 	if (!left.file)

@@ -292,9 +292,26 @@ static int one_by_one(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	return 0;
 }
 
-static bool has_trace(const void *arg, const char *names, size_t size)
+/* What is looked for among names that are in the image file only. */
+struct sought {
+	struct pfs_scan_trace trace;
+	const struct pfs_scan_text *text;
+	const struct pfs_scan_simd *simd;
+};
+
+static bool has_trace(const void *arg, const uint8_t *heap, size_t size)
 {
-	return pfs_scan_simd_version(0)->has((const uint8_t *)names, size, arg);
+	const struct sought *sought = arg;
+
+	return pfs_scan_simd_version(0)->has(heap, size, &sought->trace.needle);
+}
+
+static void keep_sought(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
+			size_t words)
+{
+	const struct sought *sought = arg;
+
+	pfs_scan_text_keep_names(sought->text, sought->simd, bits, heap, place, words);
 }
 
 /* Names that are in the image file only are not read into memory to see that they are others.  Where some of the sample
@@ -302,13 +319,15 @@ static bool has_trace(const void *arg, const char *names, size_t size)
 static void leave_out_names(const struct pfs_selection *selection, const struct pfs_scan_test *test, uint64_t *bits,
 			    size_t first, size_t words)
 {
-	struct pfs_scan_trace trace;
+	struct sought sought = {.text = &test->text, .simd = selection->simd};
+	const struct pfs_image_test sought_test = {&sought, has_trace, keep_sought};
 
 	if (!selection->image->file || test->passed)
 		return;
-	pfs_scan_text_trace(&test->text, &trace);
-	if (trace.needle.len)
-		pfs_imagefile_leave_out(selection->image, bits, (uint32_t)first, words, has_trace, &trace.needle);
+	pfs_scan_text_trace(&test->text, &sought.trace);
+	if (sought.trace.needle.len)
+		pfs_imagefile_leave_out(selection->image, bits, (uint32_t)first, words,
+					&sought_test);
 }
 
 static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_text *text,

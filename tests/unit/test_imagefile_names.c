@@ -181,6 +181,9 @@ static void what_is_not_there_fills_nothing(void **state PFS_UNUSED)
 	assert_int_equal(find(tree, PFS_TEST_SUFFIX, "nowhere", false, false).n, 0);
 	assert_int_equal(find(tree, PFS_TEST_GLOB, "*no?where*", false, false).n, 0);
 	assert_int_equal(find(tree, PFS_TEST_LIKE, "%NOwhere", false, false).n, 0);
+	/* letters that are everywhere, but not where they are looked for */
+	assert_int_equal(find(tree, PFS_TEST_PREFIX, "rare", false, false).n, 0);
+	assert_int_equal(find(tree, PFS_TEST_GLOB, "r?re", false, false).n, 0);
 	/* what opening has touched may be counted a little later */
 	assert_true(pfs_lazy_filled(tree->image.file->lazy) <= filled + PFS_SECTION_LAZY);
 	temp_tree_close(tree);
