@@ -28,8 +28,8 @@ struct pfs_image_test {
 	/* Returns false if there is no such name in these bytes; may read PFS_IMAGE_HAS_SLACK bytes
 	 * past them. */
 	bool (*has)(const void *arg, const uint8_t *heap, size_t size);
-	/* Clears the bits of names that are others: bit i's is at heap + 4 * place[i], and as much
-	 * may be read past them. */
+	/* Clears the bits of names that are others: bit i's is at heap + 4 * place[i]; may read as
+	 * much past them, and 4 bytes before. */
 	void (*keep)(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 		     size_t words);
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # refresh: a store follows the folder that it was imported from.
+# timeout: 400
 . "$(dirname "$0")/../lib.sh"
 
 src=$work/src

@@ -191,6 +191,15 @@ static bool use_in_child(const struct temp_store *temp)
 	return is_removed(temp);
 }
 
+/* Where the header says others, there is nothing to sum up: such a file is refused by its size. */
+static bool sizes_are(const struct pfs_image_layout *layout)
+{
+	struct pfs_image_layout now;
+
+	pfs_imagefile_layout(&now, (const struct pfs_image_header *)bytes);
+	return !memcmp(now.size, layout->size, sizeof(now.size));
+}
+
 static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 {
 	struct pfs_image_layout layout;
@@ -216,7 +225,8 @@ static void crafted_files_do_no_harm(void **state PFS_UNUSED)
 		 * is read */
 		if (random_below(&random, 4))
 			memcpy(bytes, sound, sizeof(struct pfs_image_header));
-		if (((struct pfs_image_header *)bytes)->end ==
+		if (sizes_are(&layout) &&
+		    ((struct pfs_image_header *)bytes)->end ==
 			    ((struct pfs_image_header *)sound)->end &&
 		    !memcmp(bytes, sound, offsetof(struct pfs_image_header, revision)))
 			sum_up();
