@@ -47,6 +47,7 @@ int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *name)
 int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
 {
 	struct pfs_backend *backend = NULL;
+	bool is_failed;
 	int rc = -ENODEV;
 
 	if (kind != PFS_ENGINE_HOST)
@@ -57,10 +58,16 @@ int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
 			(*out)->device_only = kind == PFS_ENGINE_CUDA;
 		return rc;
 	}
-	if (kind == PFS_ENGINE_CUDA)
+	is_failed = rc != -ENODEV;
+	if (is_failed)
+		pfs_warning("the device cannot be opened (%s); going on with the host engine",
+			    strerror(-rc));
+	else if (kind == PFS_ENGINE_CUDA)
 		return rc;
-	rc = pfs_host_open(&backend);
-	return rc ? rc : pfs_engine_open_backend(out, backend, false);
+	PFS_TRY(pfs_host_open(&backend));
+	PFS_TRY(pfs_engine_open_backend(out, backend, false));
+	(*out)->is_degraded = is_failed;
+	return 0;
 }
 
 void pfs_engine_close(struct pfs_engine *e)
@@ -84,7 +91,7 @@ void pfs_engine_describe(struct pfs_engine *e, struct pfs_engine_info *info)
 
 	*info = (struct pfs_engine_info){
 		.engine = e->backend->ops->name,
-		.degraded = e->failed != NULL,
+		.degraded = e->is_degraded,
 		.directories = e->columns.n_directories
 				       ? e->columns.n_directories - 1 - e->columns.n_free
 				       : 0,
@@ -104,6 +111,7 @@ bool pfs_engine_fall_back(struct pfs_engine *e, int rc)
 	e->failed = e->backend; /* bitmaps may still be read from it */
 	e->backend = host;
 	e->is_device = false;
+	e->is_degraded = true;
 	e->stale = true;
 	e->names_anew = true;
 	return true;

@@ -37,7 +37,7 @@ PFS_MUST_CHECK int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *na
 struct pfs_engine_info {
 	const char *engine;	    /* "host" or "cuda": what answers now */
 	char device[64];	    /* its name */
-	bool degraded;		    /* opened on a device that has since failed */
+	bool degraded;		    /* a device failed, when it was opened or since */
 	unsigned threads;	    /* of the host back end */
 	uint64_t device_bytes;	    /* allocated on the device */
 	uint64_t directories, deep; /* deep: whose code is beyond 4,096 bits, kept as its factors */
@@ -45,7 +45,8 @@ struct pfs_engine_info {
 };
 
 /* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
- * device if there is one.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
+ * device if there is one. A device that is there and fails leaves the host's engine, degraded, and a
+ * warning.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
 /* Closes the engine; bitmaps and listings must have been freed before. NULL is allowed. */
 void pfs_engine_close(struct pfs_engine *engine);

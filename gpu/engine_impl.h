@@ -155,7 +155,7 @@ struct pfs_backend {
 };
 
 PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
-/* -ENODEV: built without CUDA, or no device. */
+/* -ENODEV: built without CUDA, or no device; -EIO: there is one, and it failed; -ENOMEM. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
 
 /* For tests: the n-th CUDA call from now on fails (0: none). */
@@ -339,6 +339,7 @@ struct pfs_engine {
 	pthread_mutex_t lock; /* protects everything below */
 	struct pfs_backend *backend;
 	struct pfs_backend *failed; /* the device that was left; closed at the end */
+	bool is_degraded;	    /* a device failed, when it was opened or since */
 	bool is_device;
 	bool device_only; /* a device was asked for, so the host's tables are not used */
 	bool use_ranges;

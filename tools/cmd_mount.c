@@ -147,13 +147,15 @@ static int check_powers(unsigned long flags, const char *store)
 static int check_engine(const struct job *job)
 {
 	struct pfs_engine *engine;
+	struct pfs_engine_info info = {.degraded = true};
 
 	if (job->options.engine != PFS_ENGINE_CUDA)
 		return PFS_EXIT_OK;
-	if (pfs_engine_open(&engine, PFS_ENGINE_CUDA) != 0)
-		return pfs_cmd_fail("mount", PFS_CMD_NO_DEVICE);
-	pfs_engine_close(engine);
-	return PFS_EXIT_OK;
+	if (pfs_engine_open(&engine, PFS_ENGINE_CUDA) == 0) {
+		pfs_engine_describe(engine, &info);
+		pfs_engine_close(engine);
+	}
+	return info.degraded ? pfs_cmd_fail("mount", PFS_CMD_NO_DEVICE) : PFS_EXIT_OK;
 }
 
 /* An option that trusts a store is not everybody's to give. */

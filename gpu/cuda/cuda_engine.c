@@ -423,7 +423,7 @@ int pfs_cuda_open(struct pfs_backend **out)
 	rc = open_device(g);
 	if (rc) {
 		cuda_close(&g->base);
-		return -ENODEV; /* said why in the log */
+		return rc; /* said why in the log */
 	}
 	pfs_cuda_read_fail_at();
 	*out = &g->base;

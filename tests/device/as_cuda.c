@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Linked into primefs in place of the CUDA back end: `--engine=cuda` then has a device that is
  * none, so that whatever happens with one can be tested everywhere.  PRIMEFS_CUDA_FAIL_AT=N makes
- * its N-th call fail, and all after it; PRIMEFS_CUDA_SPOIL=N makes it get the code of the directory
- * number N wrong; PRIMEFS_RESIDENT_SILENT_AFTER=N lets single questions wait in vain after N answers. */
+ * its N-th call fail, and all after it; PRIMEFS_CUDA_OPENS=N lets it be opened N times;
+ * PRIMEFS_CUDA_SPOIL=N makes it get the code of the directory number N wrong;
+ * PRIMEFS_RESIDENT_SILENT_AFTER=N lets single questions wait in vain after N answers. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -30,7 +31,11 @@ static void read_fail_at(void)
 
 int pfs_cuda_open(struct pfs_backend **out)
 {
+	static long n_opened;
+
 	read_fail_at();
+	if (n_opened++ >= number_in("PRIMEFS_CUDA_OPENS", LONG_MAX))
+		return -EIO;
 	stand_in.spoiled = (uint32_t)number_in("PRIMEFS_CUDA_SPOIL", 0);
 	return stand_in_open(out);
 }

@@ -61,3 +61,11 @@ for n in $calls; do
 	left=$(grep -c 'going on with the host engine' daemon.log || true)
 	ok "failing-at-$n: it was left, once" test "$left" = 1 -o "$n" -gt 40 -a "$left" = 0 # it may not come to so many
 done
+unset PRIMEFS_CUDA_FAIL_AT
+
+# a device that was there when it was mounted, and cannot be opened for what is asked then
+export PRIMEFS_CUDA_OPENS=1
+follow 'not-opened' 800 --engine=cuda
+is 'not-opened: it was said, once' "$(grep -c 'the device cannot be opened' daemon.log)" 1
+export PRIMEFS_CUDA_OPENS=0
+fails_with 1 'engine cuda: no CUDA device can be used here' primefs mount --engine=cuda "$store" "$mnt"

@@ -187,8 +187,11 @@ static bool has_device(void)
 
 	if (child == 0) {
 		struct pfs_engine *engine;
+		struct pfs_engine_info info = {.degraded = true};
 
-		_exit(pfs_engine_open(&engine, PFS_ENGINE_CUDA) != 0);
+		if (pfs_engine_open(&engine, PFS_ENGINE_CUDA) == 0)
+			pfs_engine_describe(engine, &info);
+		_exit(info.degraded);
 	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
