@@ -32,8 +32,8 @@ hostile=(
 	"$endless SELECT i FROM n UNION SELECT -i FROM n"
 	"SELECT a.ino FROM nodes a, nodes b, nodes c ORDER BY random()"
 	"SELECT count(*) FROM nodes a, nodes b, nodes c WHERE a.size + b.size > c.size"
-	"SELECT count(*) FROM nodes a, nodes b WHERE a.path LIKE '%' || b.path || 'x'"
-	"SELECT a.ext, count(*) FROM nodes a JOIN nodes b USING (type) JOIN nodes c USING (type) GROUP BY a.ext"
+	"SELECT count(*) FROM nodes a, nodes b, nodes c WHERE a.path LIKE '%' || b.path || c.path || 'x'"
+	"SELECT a.ext, sum(length(b.path || c.path)) FROM nodes a JOIN nodes b USING (type) JOIN nodes c USING (type) GROUP BY a.ext"
 )
 
 asking=()
