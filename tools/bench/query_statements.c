@@ -24,6 +24,9 @@ const struct pfs_bench_question pfs_bench_questions[] = {
 	 "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext", NULL, 0.67, NULL},
 	{"grouped by type, with sums", "SELECT type, count(*), sum(size) FROM nodes GROUP BY type",
 	 NULL, 0.67, NULL},
+	{"ten directories with most in them",
+	 "SELECT parent, count(*), sum(size) FROM nodes GROUP BY parent ORDER BY 2 DESC, 1 LIMIT 10", NULL,
+	 0.67, NULL},
 	{"joined with 1,000 owners, grouped",
 	 "WITH RECURSIVE ids(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM ids LIMIT 1000), "
 	 "owners(uid, team) AS MATERIALIZED (SELECT id, 'team ' || id % 7 FROM ids) "
