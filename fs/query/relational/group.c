@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups: of all rows at once, of pieces of a large table (partial.c), or of early groups (early.c). */
+/* Groups: of all rows, or of early groups (early.c). */
 #include "fs/query/relational/early.h"
 
 static int compute_arguments(struct pfs_running *running)
@@ -58,13 +58,7 @@ static int know_groups(struct pfs_running *running, const struct pfs_group_key *
 	return 0;
 }
 
-/* ---- in pieces ---- */
-
-static bool can_be_merged(const struct pfs_running *running)
-{
-	return pfs_source_is_in_pieces(running, &running->source) &&
-	       pfs_partial_is_exact(running->block);
-}
+/* ---- of early groups ---- */
 
 /* An average is its total by its count; the other aggregates are where the merged ones are: vectors from
  * `first` on. */
@@ -103,18 +97,6 @@ static int know_merged(struct pfs_partial *partial, uint16_t first)
 	return 0;
 }
 
-static int group_in_pieces(struct pfs_partial *partial)
-{
-	struct pfs_running *running = partial->running;
-	struct pfs_tuples *tuples;
-
-	PFS_TRY(pfs_partial_plan(partial));
-	PFS_TRY(pfs_partial_run(partial, &tuples, &running->source));
-	pfs_running_go_on(running, tuples);
-	PFS_TRY(know_groups(running, partial->keys, 0));
-	return know_merged(partial, partial->at);
-}
-
 /* What early groups have left, once they have been joined: their aggregates are merged.  Of nothing there is
  * nothing to merge, and the aggregates say what that makes. */
 static int group_again(struct pfs_partial *partial)
@@ -139,20 +121,14 @@ static int group_again(struct pfs_partial *partial)
 
 int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys, size_t n)
 {
-	struct pfs_partial partial = {.running = running, .keys = keys, .n_keys = n};
 	struct pfs_tuples *tuples;
 
-	if (pfs_source_is_in_pieces(running, &running->source)) {
-		PFS_TRY(pfs_partial_run(&partial, &tuples, &running->source));
-	} else {
-		PFS_TRY(pfs_running_settle(running));
-		PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
-	}
+	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
 	pfs_running_go_on(running, tuples);
 	return 0;
 }
 
-/* ---- at once ---- */
+/* ---- of rows ---- */
 
 static int find_refs(struct pfs_partial *grouping)
 {
@@ -185,9 +161,6 @@ int pfs_running_group(struct pfs_running *running)
 	PFS_TRY(find_refs(&grouping));
 	if (running->early)
 		return group_again(&grouping);
-	if (can_be_merged(running))
-		return group_in_pieces(&grouping);
-	PFS_TRY(pfs_running_settle(running));
 	PFS_TRY(pfs_group(running->run, &tuples, &running->source, grouping.keys, block->n_group,
 			  grouping.aggregates, block->n_aggregates));
 	pfs_running_go_on(running, tuples);

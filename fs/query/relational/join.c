@@ -255,7 +255,7 @@ static int scan(struct pfs_joining *joining, struct pfs_rows **rows, unsigned in
 	return n ? rows_of_scan(running, rows, n_rows, predicates, n) : 0;
 }
 
-/* True if what is selected is grouped next, a piece at a time, each of which finds its own rows. */
+/* True if what is selected is grouped next, which looks at each row once. */
 static bool is_left_to_groups(const struct pfs_joining *joining, const struct pfs_source *source)
 {
 	const struct pfs_running *running = joining->running;
@@ -270,7 +270,6 @@ static bool is_left_to_groups(const struct pfs_joining *joining, const struct pf
 			return false;
 	}
 	return (block->is_grouped || block->is_distinct) && running->run->on == PFS_ENGINE_HOST &&
-	       source->table->n_rows > pfs_running_piece(running) &&
 	       !(source->rows && source->rows->form == PFS_ROWS_LIST);
 }
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A large source is grouped a piece at a time, between which the tree is let go, and the pieces'
- * groups are grouped once more, where the aggregates of parts say what that of the whole is: all
- * but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in
+/* What is grouped in parts is grouped once more, where the aggregates of parts say what that of the whole is:
+ * all but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in
  * another, or have infinities of both signs, of which nothing is left but a NULL. */
 #include "fs/query/relational/partial.h"
 
 #include "base/checked.h"
-#include "base/clock.h"
 
-#define PIECES_MAX    2048
 #define SAMPLE_ROWS   8u  /* for each group of a sample that is worth it, */
 #define SAMPLE_GROUPS 64u /* but for so many */
+#define PARTS	      2u
 
 /* Numbers that are never negative: their sum leaves 64 bits in any order or in none. */
 static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg)
@@ -19,12 +17,6 @@ static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg
 
 	return arg->kind == PFS_BOUND_COLUMN && block->inputs[arg->input].kind == PFS_INPUT_NODES &&
 	       !wish->attr && !pfs_field_is_time(wish->field);
-}
-
-bool pfs_source_is_in_pieces(const struct pfs_running *running, const struct pfs_source *source)
-{
-	return source->table && source->table->n_rows > pfs_running_piece(running) &&
-	       source->table->n_rows <= pfs_running_piece(running) * PIECES_MAX;
 }
 
 bool pfs_partial_is_exact(const struct pfs_block *block)
@@ -86,40 +78,25 @@ int pfs_partial_plan(struct pfs_partial *partial)
 	return 0;
 }
 
-/* True if the first piece has so few groups that the others are worth it. */
-static bool is_worth(const struct pfs_partial *partial, uint64_t groups, uint64_t rows)
+/* The sample, and all that is behind it; *n of them are there, also when this fails. */
+static int group_parts(const struct pfs_partial *partial, struct pfs_tuples **parts, size_t *n,
+		       const struct pfs_source *source)
 {
-	return !partial->sample || groups <= PFS_MAX(rows / SAMPLE_ROWS, SAMPLE_GROUPS);
-}
+	uint64_t ends[PARTS] = {PFS_MIN(partial->sample, source->table->n_rows), source->table->n_rows};
+	struct pfs_source part = *source;
 
-/* One after the other; *n of them are there, also when this fails. */
-static int group_pieces(const struct pfs_partial *partial, struct pfs_tuples **parts, size_t *n,
-			const struct pfs_source *source)
-{
-	struct pfs_running *running = partial->running;
-	uint64_t step = partial->sample ? partial->sample : pfs_running_piece(running),
-		 n_rows = source->table->n_rows;
-	struct pfs_source piece = *source;
-
-	for (piece.to = 0; piece.to < n_rows;) {
-		uint64_t started = pfs_now_ns();
-
-		piece.from = piece.to;
-		piece.to = PFS_MIN(piece.from + step, n_rows);
-		PFS_TRY(pfs_group(running->run, &parts[*n], &piece, partial->keys, partial->n_keys,
+	for (part.to = 0; part.to < source->table->n_rows;) {
+		part.from = part.to;
+		part.to = ends[*n];
+		PFS_TRY(pfs_group(partial->running->run, &parts[*n], &part, partial->keys, partial->n_keys,
 				  partial->partial, partial->n_partial));
-		if (!is_worth(partial, parts[(*n)++]->n, piece.to - piece.from) && *n == 1)
+		if ((*n)++ == 0 && parts[0]->n > PFS_MAX(part.to / SAMPLE_ROWS, SAMPLE_GROUPS))
 			return -ERANGE;
-		step = *n == 1 && partial->sample ? pfs_running_piece(running)
-						  : pfs_running_next_piece(running, step, started);
-		if (*n >= PIECES_MAX) /* parts has no room for more than the rest */
-			step = n_rows;
-		PFS_TRY(pfs_query_look(running->query));
 	}
 	return 0;
 }
 
-static int merge_pieces(struct pfs_partial *partial, struct pfs_tuples **out,
+static int merge_parts(struct pfs_partial *partial, struct pfs_tuples **out,
 			struct pfs_tuples *const *parts, size_t n)
 {
 	struct pfs_running *running = partial->running;
@@ -139,19 +116,15 @@ static int merge_pieces(struct pfs_partial *partial, struct pfs_tuples **out,
 int pfs_partial_run(struct pfs_partial *partial, struct pfs_tuples **out,
 		    const struct pfs_source *source)
 {
-	struct pfs_running *running = partial->running;
-	struct pfs_tuples **parts =
-		pfs_arena_get(running->arena, (PIECES_MAX + 2) * sizeof(struct pfs_tuples *));
+	struct pfs_tuples *parts[PARTS];
 	size_t n = 0;
 	int error;
 
 	*out = NULL;
-	if (!parts)
-		return -ENOMEM;
-	error = group_pieces(partial, parts, &n, source);
+	error = group_parts(partial, parts, &n, source);
 	if (!error)
-		error = merge_pieces(partial, out, parts, n);
+		error = merge_parts(partial, out, parts, n);
 	for (size_t i = 0; i < n; i++)
-		pfs_tuples_free(running->run, parts[i]);
+		pfs_tuples_free(partial->running->run, parts[i]);
 	return error;
 }

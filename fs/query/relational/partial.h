@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/partial.h - groups of pieces of a table, which are then grouped once more. */
+/* fs/query/relational/partial.h - groups of parts of a table, which are then grouped once more. */
 #ifndef PFS_FS_QUERY_RELATIONAL_PARTIAL_H
 #define PFS_FS_QUERY_RELATIONAL_PARTIAL_H
 
@@ -11,24 +11,22 @@ struct pfs_partial {
 	size_t n_keys;
 	struct pfs_aggregate
 		*aggregates;	       /* as they are of the whole: the block's, in their order; */
-	struct pfs_aggregate *partial; /* of a piece, AVG being two; */
+	struct pfs_aggregate *partial; /* of a part, AVG being two; */
 	struct pfs_aggregate *merged;  /* of these, once more */
 	uint16_t *partial_of;	       /* by aggregate */
 	size_t n_partial;
 	uint16_t at; /* the first vector of merged aggregates in what pfs_partial_run has made */
-	/* Rows of the first piece, which say whether the others are worth it: if it has many
-	 * groups, none is made.  0: they are in any case. */
+	/* Rows of the first part, 1 or more, which say whether the rest is worth it: if it has many groups,
+	 * none is made. */
 	uint64_t sample;
 };
 
-/* Returns true if the source is a table so large that it is grouped in pieces. */
-bool pfs_source_is_in_pieces(const struct pfs_running *running, const struct pfs_source *source);
 /* Returns true if the block's aggregates follow exactly from those of parts. */
 bool pfs_partial_is_exact(const struct pfs_block *block);
 /* Sets partial, merged and partial_of. -ENOMEM. */
 PFS_MUST_CHECK int pfs_partial_plan(struct pfs_partial *partial);
-/* Groups the source, which is a table's.  Between pieces the tree is let go.  The caller frees
- * *out.  As pfs_group; -ERANGE: the sample has many groups. */
+/* Groups the source, which is a table's.  The caller frees *out.  As pfs_group; -ERANGE: the sample has many
+ * groups. */
 PFS_MUST_CHECK int pfs_partial_run(struct pfs_partial *partial, struct pfs_tuples **out,
 				   const struct pfs_source *source);
 

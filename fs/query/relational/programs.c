@@ -218,6 +218,25 @@ void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples)
 	running->source = (struct pfs_source){.tuples = tuples};
 }
 
+int pfs_running_select(struct pfs_running *running, struct pfs_source *source, unsigned input,
+		       const struct pfs_program *program)
+{
+	struct pfs_rows *rows;
+
+	PFS_TRY(pfs_select(running->run, &rows, source, program));
+	pfs_rows_free(running->run, running->rows[input]);
+	running->rows[input] = source->rows = rows;
+	return 0;
+}
+
+int pfs_running_settle(struct pfs_running *running)
+{
+	const struct pfs_program *where = running->source.where;
+
+	running->source.where = NULL;
+	return where ? pfs_running_select(running, &running->source, 0, where) : 0;
+}
+
 int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
 {
 	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));

@@ -96,7 +96,7 @@ struct pfs_running {
 #define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
 #define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 28) /* a millisecond for each 50 M rows */
 
-/* Rows that are looked at in the first hold of the tree. */
+/* Rows that a cursor looks at in one hold of the tree, at most. */
 static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 {
 	if (running->query->piece)
@@ -104,12 +104,8 @@ static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
 
-/* ---- pieces.c ---- */
+/* ---- programs.c ---- */
 
-/* Rows for the next hold, after one of so many rows began at started_ns (pfs_now_ns): many threads have
- * more of them in the same time. */
-uint64_t pfs_running_next_piece(const struct pfs_running *running, uint64_t rows,
-				uint64_t started_ns);
 /* Selects rows of the source, which is the input's, that the program is true for. */
 PFS_MUST_CHECK int pfs_running_select(struct pfs_running *running, struct pfs_source *source,
 				      unsigned input, const struct pfs_program *program);
