@@ -45,8 +45,8 @@ struct pfs_engine_info {
 };
 
 /* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
- * device if there is one. A device that is there and fails leaves the host's engine, degraded, and a
- * warning.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
+ * device if there is one. A device that is there and fails leaves the host's engine, degraded, and
+ * a warning.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
 /* Closes the engine; bitmaps and listings must have been freed before. NULL is allowed. */
 void pfs_engine_close(struct pfs_engine *engine);

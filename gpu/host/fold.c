@@ -426,7 +426,7 @@ static int finish_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++)
-		PFS_TRY(finish_one(f->fold, f->out, f->table, f->order[i], i));
+		PFS_TRY(finish_one(f->fold, f->out, f->table, f->order ? f->order[i] : i, i));
 	return 0;
 }
 

@@ -19,39 +19,29 @@ int pfs_group_table_open(struct pfs_group_table *table, const struct pfs_groupin
 	return pfs_run_alloc(g->run, &table->folds, g->n_folds, sizeof(*table->folds));
 }
 
-static int grow(const struct pfs_run *run, void *array, size_t old, size_t capacity, size_t size,
-		int fill)
-{
-	void **at = array, *grown;
-
-	PFS_TRY(pfs_run_alloc_raw(run, &grown, capacity, size));
-	if (*at)
-		memcpy(grown, *at, old * size);
-	memset((char *)grown + old * size, fill, (capacity - old) * size);
-	pfs_run_free(run, *at, old, size);
-	*at = grown;
-	return 0;
-}
-
 int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grouping *g,
 			    size_t capacity)
 {
 	uint32_t *first = NULL;
+	int64_t *rows = NULL;
 
 	if (capacity <= table->capacity)
 		return 0;
 	for (size_t i = 0; i < g->n_folds; i++)
 		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
 	PFS_TRY(pfs_run_alloc_raw(g->run, &first, capacity, sizeof(*first)));
-	if (grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows), 0)) {
+	if (pfs_run_alloc(g->run, &rows, capacity, sizeof(*rows))) {
 		pfs_run_free(g->run, first, capacity, sizeof(*first));
 		return -ENOMEM;
 	}
-	if (table->first)
+	if (table->first) {
 		memcpy(first, table->first, table->capacity * sizeof(*first));
-	memset(first + table->capacity, 0xff, (capacity - table->capacity) * sizeof(*first));
+		memcpy(rows, table->rows, table->capacity * sizeof(*rows));
+	}
 	pfs_run_free(g->run, table->first, table->capacity, sizeof(*first));
+	pfs_run_free(g->run, table->rows, table->capacity, sizeof(*rows));
 	table->first = first;
+	table->rows = rows;
 	table->capacity = capacity;
 	return 0;
 }
@@ -167,7 +157,7 @@ static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *t
 	for (size_t i = 0; i < from->capacity; i++) {
 		if (from->rows[i] == 0)
 			continue;
-		to->first[i] = PFS_MIN(to->first[i], from->first[i]);
+		to->first[i] = to->rows[i] ? PFS_MIN(to->first[i], from->first[i]) : from->first[i];
 		to->rows[i] += from->rows[i];
 		for (size_t k = 0; k < g->n_folds; k++)
 			pfs_fold_merge(&g->folds[k], &to->folds[k], i, &from->folds[k], i);
@@ -217,9 +207,14 @@ int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g
 /* Groups that have tuples, and how they come out. */
 struct groups {
 	struct pfs_group_table table;
-	uint32_t *order;
+	uint32_t *order; /* NULL: as they lie, all of them */
 	size_t n;
 };
+
+static size_t group_at(const struct groups *groups, size_t i)
+{
+	return groups->order ? groups->order[i] : i;
+}
 
 static void close_groups(struct groups *groups, const struct pfs_grouping *g)
 {
@@ -243,23 +238,6 @@ static int sort_groups(struct groups *groups, const struct pfs_run *run)
 	return error;
 }
 
-/* sorted: in the order of their first tuples, however many they are. */
-static int order_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
-{
-	struct pfs_group_table *table = &groups->table;
-
-	if (g->keys.n == 0 && table->n == 0) { /* of nothing, too, there is one */
-		PFS_TRY(pfs_group_table_reserve(table, g, 1));
-		table->n = 1;
-	}
-	PFS_TRY(pfs_run_alloc_raw(g->run, &groups->order, table->n, sizeof(*groups->order)));
-	for (size_t i = 0; i < table->n; i++) {
-		if (table->rows[i] || g->keys.n == 0)
-			groups->order[groups->n++] = (uint32_t)i;
-	}
-	return sorted || groups->n <= SORTED_MAX ? sort_groups(groups, g->run) : 0;
-}
-
 /* True if an array by the keys' numbers is worth its memory, which every thread needs. */
 static bool is_indexed(const struct pfs_grouping *g)
 {
@@ -270,6 +248,29 @@ static bool is_indexed(const struct pfs_grouping *g)
 	return domain <= PFS_GROUP_INDEXED ||
 	       (domain <= g->bound / PFS_GROUP_ROWS &&
 		domain * pfs_host_workers(g->host) <= PFS_GROUP_INDEXED_MAX);
+}
+
+/* sorted: in the order of their first tuples, however many they are. */
+static int order_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
+{
+	struct pfs_group_table *table = &groups->table;
+
+	if (g->keys.n == 0) { /* of nothing, too, there is one */
+		PFS_TRY(pfs_group_table_reserve(table, g, 1));
+		table->n = 1;
+		if (!table->rows[0])
+			table->first[0] = PFS_NO_ROW;
+	}
+	groups->n = table->n;
+	if (!sorted && !is_indexed(g) && table->n > SORTED_MAX)
+		return 0;
+	groups->n = 0;
+	PFS_TRY(pfs_run_alloc_raw(g->run, &groups->order, table->n, sizeof(*groups->order)));
+	for (size_t i = 0; i < table->n; i++) {
+		if (table->rows[i] || g->keys.n == 0)
+			groups->order[groups->n++] = (uint32_t)i;
+	}
+	return sorted || groups->n <= SORTED_MAX ? sort_groups(groups, g->run) : 0;
 }
 
 static int make_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
@@ -393,13 +394,28 @@ static bool has_fold(const struct pfs_aggregate *aggregate)
 	return fold != PFS_FOLD_TUPLES && fold != PFS_FOLD_DIFFERENT;
 }
 
+struct counting {
+	const struct groups *groups;
+	struct pfs_vector *out;
+};
+
+static int count_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct counting *c = context;
+
+	(void)worker;
+	for (size_t i = from; i < to; i++)
+		c->out->integers[i] = c->groups->table.rows[group_at(c->groups, i)];
+	return 0;
+}
+
 static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
 		     const struct groups *groups)
 {
+	struct counting c = {groups, out};
+
 	PFS_TRY(pfs_vector_make(g->run, out, PFS_KIND_INTEGER, groups->n));
-	for (size_t i = 0; i < groups->n; i++)
-		out->integers[i] = groups->table.rows[groups->order[i]];
-	return 0;
+	return pfs_host_for(g->host, g->run, groups->n, PFS_PIECE, count_piece, &c);
 }
 
 /* fold: the number of aggregates with one before this. */
@@ -430,15 +446,21 @@ static int finish_aggregates(struct pfs_vector *out, const struct pfs_grouping *
 static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 		       const struct operation *o, const struct groups *groups)
 {
-	struct pfs_positions first = {.n = groups->n, .allocated = groups->n};
+	struct pfs_positions first = {.n = groups->n, .at = groups->table.first};
 	struct pfs_tuples *tuples = NULL;
-	int error = pfs_run_alloc_raw(g->run, &first.at, groups->n, sizeof(*first.at));
+	int error = 0;
 
-	for (size_t i = 0; !error && i < groups->n; i++)
+	if (groups->order) {
+		first.allocated = groups->n;
+		error = pfs_run_alloc_raw(g->run, &first.at, groups->n, sizeof(*first.at));
+	}
+	for (size_t i = 0; !error && groups->order && i < groups->n; i++)
 		first.at[i] = groups->table.first[groups->order[i]];
 	if (!error)
 		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
 				       o->n_aggregates);
+	if (!groups->order)
+		first.at = NULL; /* the table's */
 	if (!error)
 		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
 					  groups);

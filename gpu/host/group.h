@@ -11,7 +11,7 @@
 /* Groups: each one's first position, how many tuples it has, and its aggregates. */
 struct pfs_group_table {
 	size_t n, capacity;
-	uint32_t *first; /* PFS_NO_ROW: none yet */
+	uint32_t *first; /* of a group that has rows */
 	int64_t *rows;
 	struct pfs_fold_table *folds;
 };

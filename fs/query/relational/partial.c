@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is grouped in parts is grouped once more, where the aggregates of parts say what that of the whole is:
- * all but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows and not in
- * another, or have infinities of both signs, of which nothing is left but a NULL. */
+/* What is grouped in parts is grouped once more, where the aggregates of parts say what that of the
+ * whole is: all but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows
+ * and not in another, or have infinities of both signs, of which nothing is left but a NULL. */
 #include "fs/query/relational/partial.h"
 
 #include "base/checked.h"
@@ -82,14 +82,15 @@ int pfs_partial_plan(struct pfs_partial *partial)
 static int group_parts(const struct pfs_partial *partial, struct pfs_tuples **parts, size_t *n,
 		       const struct pfs_source *source)
 {
-	uint64_t ends[PARTS] = {PFS_MIN(partial->sample, source->table->n_rows), source->table->n_rows};
+	uint64_t ends[PARTS] = {PFS_MIN(partial->sample, source->table->n_rows),
+				source->table->n_rows};
 	struct pfs_source part = *source;
 
 	for (part.to = 0; part.to < source->table->n_rows;) {
 		part.from = part.to;
 		part.to = ends[*n];
-		PFS_TRY(pfs_group(partial->running->run, &parts[*n], &part, partial->keys, partial->n_keys,
-				  partial->partial, partial->n_partial));
+		PFS_TRY(pfs_group(partial->running->run, &parts[*n], &part, partial->keys,
+				  partial->n_keys, partial->partial, partial->n_partial));
 		if ((*n)++ == 0 && parts[0]->n > PFS_MAX(part.to / SAMPLE_ROWS, SAMPLE_GROUPS))
 			return -ERANGE;
 	}
@@ -97,7 +98,7 @@ static int group_parts(const struct pfs_partial *partial, struct pfs_tuples **pa
 }
 
 static int merge_parts(struct pfs_partial *partial, struct pfs_tuples **out,
-			struct pfs_tuples *const *parts, size_t n)
+		       struct pfs_tuples *const *parts, size_t n)
 {
 	struct pfs_running *running = partial->running;
 	struct pfs_source source = {.table = NULL};

@@ -16,8 +16,8 @@ struct pfs_partial {
 	uint16_t *partial_of;	       /* by aggregate */
 	size_t n_partial;
 	uint16_t at; /* the first vector of merged aggregates in what pfs_partial_run has made */
-	/* Rows of the first part, 1 or more, which say whether the rest is worth it: if it has many groups,
-	 * none is made. */
+	/* Rows of the first part, 1 or more, which say whether the rest is worth it: if it has many
+	 * groups, none is made. */
 	uint64_t sample;
 };
 
@@ -25,8 +25,8 @@ struct pfs_partial {
 bool pfs_partial_is_exact(const struct pfs_block *block);
 /* Sets partial, merged and partial_of. -ENOMEM. */
 PFS_MUST_CHECK int pfs_partial_plan(struct pfs_partial *partial);
-/* Groups the source, which is a table's.  The caller frees *out.  As pfs_group; -ERANGE: the sample has many
- * groups. */
+/* Groups the source, which is a table's.  The caller frees *out.  As pfs_group; -ERANGE: the sample
+ * has many groups. */
 PFS_MUST_CHECK int pfs_partial_run(struct pfs_partial *partial, struct pfs_tuples **out,
 				   const struct pfs_source *source);
 
