@@ -86,12 +86,14 @@ static int group_parts(const struct pfs_partial *partial, struct pfs_tuples **pa
 				source->table->n_rows};
 	struct pfs_source part = *source;
 
-	for (part.to = 0; part.to < source->table->n_rows;) {
+	part.to = 0;
+	for (size_t i = 0; i < PARTS && part.to < source->table->n_rows; i++) {
 		part.from = part.to;
-		part.to = ends[*n];
-		PFS_TRY(pfs_group(partial->running->run, &parts[*n], &part, partial->keys,
-				  partial->n_keys, partial->partial, partial->n_partial));
-		if ((*n)++ == 0 && parts[0]->n > PFS_MAX(part.to / SAMPLE_ROWS, SAMPLE_GROUPS))
+		part.to = ends[i];
+		PFS_TRY(pfs_group(partial->running->run, &parts[i], &part, partial->keys, partial->n_keys,
+				  partial->partial, partial->n_partial));
+		*n = i + 1;
+		if (i == 0 && parts[0]->n > PFS_MAX(part.to / SAMPLE_ROWS, SAMPLE_GROUPS))
 			return -ERANGE;
 	}
 	return 0;
