@@ -48,16 +48,17 @@ void pfs_imagefile_forget_rows(struct pfs_image_file *file)
 	free(rows);
 }
 
-/* The next to open the store shall not meet with the same. */
-static void remove_file(struct pfs_image_file *file)
+/* The next to open the store shall not meet with the same.  what_follows: of what is damaged, for
+ * the log. */
+static void remove_file(struct pfs_image_file *file, const char *what_follows)
 {
 	char *name PFS_FREE = pfs_imagefile_name(file->tree, "");
 	struct stat ours, named;
 
 	if (atomic_exchange(&file->removed, true))
 		return;
-	pfs_warning("%s: damaged, or changed by somebody; what it lacks is made from the store",
-		    name ? name : PFS_IMAGE_FILE_SUFFIX);
+	pfs_warning("%s: damaged, or changed by somebody; %s", name ? name : PFS_IMAGE_FILE_SUFFIX,
+		    what_follows);
 	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) && ours.st_ino == named.st_ino &&
 	    ours.st_dev == named.st_dev)
 		(void)unlink(name);
@@ -89,7 +90,7 @@ static int load_rows(struct pfs_image_file *file)
 
 	if (file->rows)
 		return 0;
-	remove_file(file);
+	remove_file(file, "what it lacks is made from the store");
 	rows = calloc(1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
@@ -362,7 +363,7 @@ int pfs_imagefile_failure(const struct pfs_tree *tree)
 static void give_up_ends(struct pfs_image_file *file)
 {
 	pfs_spans_give_up(file->tree);
-	remove_file(file);
+	remove_file(file, "subtrees are found without it until the store is opened again");
 }
 
 static int mend_block(struct mend *mend)

@@ -9,38 +9,17 @@
 #include "base/cleanup.h"
 #include "base/reserve.h"
 #include "fs/image/image.h"
+#include "fs/image/span_layout.h"
 #include "fs/tree/tree_impl.h"
 
-#define SORTED	 UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
-#define OPEN	 UINT32_C(0x80000000) /* in place of an end: may still grow, and at which level */
-#define CHECKED	 16u		      /* directories that a check looks at */
-
-/* Directories whose slots may still grow, each within those of the one before. */
-struct open {
-	uint32_t *slot;
-	size_t n, capacity;
-};
-
-/* The slots of nodes as they were laid out: a directory's end where they were found by the pass, else a node's
- * are its own alone.  Two nodes' slots lie within each other, or apart. */
-struct layout {
-	struct pfs_btree *strays;   /* slot -> slot */
-	struct pfs_btree *attached; /* their parents' slots -> theirs */
-	size_t strays_max;
-	/* The pass sees slots as they are when it comes to them. Those behind it are told of changes as they are
-	 * afterwards. */
-	bool is_whole;
-	struct open open;
-	uint32_t seen, last; /* slots; the last of them that was live */
-	uint32_t n;	     /* slots that the pass sees */
-	uint32_t *end;	     /* by slot; 0: no directory */
-	bool is_lent;	     /* `end` is the spans' */
-};
+#define CHECKED 16u /* directories that a check looks at */
 
 struct pfs_spans {
 	pthread_mutex_t lock; /* of making the layout, with tree->lock for reading */
-	_Atomic(struct layout *) layout; /* that is being made, with the mutex; or is whole: */
-	_Atomic(struct layout *) whole;	 /* then it is here, too; only who has the write lock takes it away */
+	/* That is being made, with the mutex, or is whole. */
+	_Atomic(struct pfs_span_layout *) layout;
+	/* The same when it is whole, else NULL; only who has the write lock takes it away. */
+	_Atomic(struct pfs_span_layout *) whole;
 	atomic_bool hopeless;	 /* too many strays, or an image file whose ends are damaged */
 	uint32_t parent; /* of the slot that is changing, as it was; PFS_NO_SLOT: it had no place,
 			    or is the root */
@@ -54,22 +33,10 @@ void pfs_spans_set_piece(uint32_t slots)
 	atomic_store(&piece, slots);
 }
 
-static void layout_free(struct layout *layout)
-{
-	if (!layout)
-		return;
-	pfs_btree_destroy(layout->strays);
-	pfs_btree_destroy(layout->attached);
-	free(layout->open.slot);
-	if (!layout->is_lent)
-		free(layout->end);
-	free(layout);
-}
-
 static void drop(struct pfs_spans *spans)
 {
 	atomic_store(&spans->whole, NULL);
-	layout_free(atomic_exchange(&spans->layout, NULL));
+	pfs_span_layout_free(atomic_exchange(&spans->layout, NULL));
 }
 
 void pfs_spans_destroy(struct pfs_tree *tree)
@@ -83,120 +50,8 @@ void pfs_spans_destroy(struct pfs_tree *tree)
 	tree->spans = NULL;
 }
 
-/* ---- strays ---- */
-
-/* -E2BIG, -ENOMEM: the layout is of no use any more. */
-static int add_stray(struct layout *layout, uint32_t slot, uint32_t parent)
-{
-	int error = pfs_btree_insert(layout->strays, slot, slot);
-
-	if (error && error != -EEXIST)
-		return error;
-	if (pfs_btree_count(layout->strays) > layout->strays_max)
-		return -E2BIG;
-	return parent == PFS_NO_SLOT ? 0 : pfs_btree_insert(layout->attached, parent, slot);
-}
-
-/* The first stray from `slot` on, and before `to`. */
-static bool next_stray(const struct layout *layout, uint32_t *stray, uint32_t slot, uint32_t to)
-{
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(layout->strays, &cursor, slot, 0);
-	if (!pfs_btree_next(layout->strays, &cursor, &entry) || entry.slot >= to)
-		return false;
-	*stray = entry.slot;
-	return true;
-}
-
-/* ---- the pass ---- */
-
-/* One that went meanwhile, and whose slot another node has, is open no more. */
-static void close_to(struct layout *layout, size_t level)
-{
-	struct open *open = &layout->open;
-
-	while (open->n > level) {
-		uint32_t *end = &layout->end[open->slot[--open->n]];
-
-		if (*end & OPEN)
-			*end = layout->last + 1;
-	}
-}
-
-/* The slot comes after the last.  If its parent is open, what is open below that ends; else it is a
- * stray among the slots of what is open. */
-static int add(const struct pfs_image *image, struct layout *layout, uint32_t slot)
-{
-	struct open *open = &layout->open;
-	uint32_t parent = image->parent[slot], *end = layout->end;
-
-	if (parent == PFS_NO_SLOT)
-		close_to(layout, 0);
-	else if (parent < layout->n && end[parent] & OPEN)
-		close_to(layout, (end[parent] & ~OPEN) + 1);
-	else
-		PFS_TRY(add_stray(layout, slot, parent));
-	if (!S_ISDIR(image->mode[slot]))
-		return 0;
-	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
-	end[slot] = OPEN | (uint32_t)open->n;
-	open->slot[open->n++] = slot;
-	return 0;
-}
-
-static int see_piece(const struct pfs_image *image, struct layout *layout)
-{
-	uint32_t to = layout->seen + PFS_MIN(layout->n - layout->seen, atomic_load(&piece));
-
-	for (; layout->seen < to; layout->seen++) {
-		if (!pfs_image_is_live(image, layout->seen))
-			continue;
-		PFS_TRY(add(image, layout, layout->seen));
-		layout->last = layout->seen;
-	}
-	if (layout->seen < layout->n)
-		return 0;
-	close_to(layout, 0);
-	free(layout->open.slot);
-	layout->open = (struct open){0};
-	layout->is_whole = true;
-	return 0;
-}
-
-/* Of n slots, of which nothing is known. */
-static int layout_create(struct layout **out, uint32_t n)
-{
-	struct layout *layout = calloc(1, sizeof(*layout));
-	int error;
-
-	if (!layout)
-		return -ENOMEM;
-	layout->n = n;
-	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, n / 8);
-	error = pfs_btree_create(&layout->strays);
-	if (!error)
-		error = pfs_btree_create(&layout->attached);
-	if (error)
-		layout_free(layout);
-	else
-		*out = layout;
-	return error;
-}
-
-static int layout_begin(const struct pfs_image *image, struct layout **out)
-{
-	PFS_TRY(layout_create(out, image->end));
-	(*out)->end = calloc((size_t)image->end + 1, sizeof((*out)->end[0]));
-	if ((*out)->end)
-		return 0;
-	layout_free(*out);
-	return -ENOMEM;
-}
-
 /* NULL: it is not known. */
-static struct layout *layout_whole(const struct pfs_spans *spans)
+static struct pfs_span_layout *layout_whole(const struct pfs_spans *spans)
 {
 	return atomic_load(&spans->hopeless) ? NULL : atomic_load(&spans->whole);
 }
@@ -205,7 +60,7 @@ static struct layout *layout_whole(const struct pfs_spans *spans)
 static int go_on(struct pfs_tree *tree)
 {
 	struct pfs_spans *spans = tree->spans;
-	struct layout *layout;
+	struct pfs_span_layout *layout;
 	int error = 0;
 	PFS_LOCKED(&spans->lock);
 
@@ -213,9 +68,9 @@ static int go_on(struct pfs_tree *tree)
 	if (atomic_load(&spans->hopeless) || (layout && layout->is_whole))
 		return -ENODATA;
 	if (!layout)
-		PFS_TRY(layout_begin(&tree->image, &layout));
+		PFS_TRY(pfs_span_layout_begin(&tree->image, &layout));
 	atomic_store(&spans->layout, layout);
-	error = see_piece(&tree->image, layout);
+	error = pfs_span_layout_pass(&tree->image, layout, atomic_load(&piece));
 	if (error == -E2BIG)
 		atomic_store(&spans->hopeless, true);
 	if (error)
@@ -240,9 +95,9 @@ int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg)
 }
 
 /* Few slots, and those of a tree that nobody waits for, are laid out when they are first asked for. */
-static struct layout *layout_of(struct pfs_tree *tree)
+static struct pfs_span_layout *layout_of(struct pfs_tree *tree)
 {
-	struct layout *layout = layout_whole(tree->spans);
+	struct pfs_span_layout *layout = layout_whole(tree->spans);
 
 	if (layout || (tree->image.end > atomic_load(&piece) && !tree->image.copy))
 		return layout;
@@ -251,16 +106,8 @@ static struct layout *layout_of(struct pfs_tree *tree)
 
 /* ---- subtrees ---- */
 
-/* Without its mark; marks are set by several readers at once. */
-static uint32_t end_of(const struct layout *layout, uint32_t slot)
-{
-	uint32_t end = slot < layout->n ? __atomic_load_n(&layout->end[slot], __ATOMIC_RELAXED) : 0;
-
-	return end ? end & ~SORTED : slot + 1;
-}
-
 struct found {
-	const struct layout *layout;
+	const struct pfs_span_layout *layout;
 	struct pfs_slot_range *ranges;
 	size_t n, capacity;
 	uint32_t *tops; /* whose slots are to be found */
@@ -299,12 +146,12 @@ static int add_range(struct found *found, uint32_t from, uint32_t to)
 /* The node's slots, without those of strays among them. */
 static int add_top(struct found *found, uint32_t top)
 {
-	const struct layout *layout = found->layout;
-	uint32_t from = top, to = end_of(layout, top), stray, after = top + 1;
+	const struct pfs_span_layout *layout = found->layout;
+	uint32_t from = top, to = pfs_span_layout_end(layout, top), stray, after = top + 1;
 
-	for (; next_stray(layout, &stray, after, to); after = from) {
+	for (; pfs_span_layout_next(layout, &stray, after, to); after = from) {
 		PFS_TRY(add_range(found, from, stray));
-		from = end_of(layout, stray);
+		from = pfs_span_layout_end(layout, stray);
 	}
 	return add_range(found, from, to);
 }
@@ -356,41 +203,33 @@ int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_
 
 /* ---- those that nothing has happened to ---- */
 
-static bool has_attached(const struct layout *layout, uint32_t from, uint32_t to)
-{
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(layout->attached, &cursor, from, 0);
-	return pfs_btree_next(layout->attached, &cursor, &entry) && entry.key < to;
-}
-
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 {
-	const struct layout *layout = layout_of(tree);
-	uint32_t end = layout ? end_of(layout, directory) : 0, stray;
+	const struct pfs_span_layout *layout = layout_of(tree);
+	uint32_t end = layout ? pfs_span_layout_end(layout, directory) : 0, stray;
 
 	if (end && pfs_btree_count(layout->strays) &&
-	    (next_stray(layout, &stray, directory + 1, end) || has_attached(layout, directory, end)))
+	    (pfs_span_layout_next(layout, &stray, directory + 1, end) ||
+	     pfs_span_layout_attached(layout, directory, end)))
 		return 0;
 	return layout_whole(tree->spans) ? end : 0;
 }
 
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory)
 {
-	const struct layout *layout = layout_of(tree);
+	const struct pfs_span_layout *layout = layout_of(tree);
 
 	return layout && directory < layout->n &&
-	       __atomic_load_n(&layout->end[directory], __ATOMIC_RELAXED) & SORTED &&
+	       __atomic_load_n(&layout->end[directory], __ATOMIC_RELAXED) & PFS_SPAN_SORTED &&
 	       pfs_span_end(tree, directory);
 }
 
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory)
 {
-	struct layout *layout = layout_whole(tree->spans);
+	struct pfs_span_layout *layout = layout_whole(tree->spans);
 
 	if (layout && directory < layout->n && layout->end[directory])
-		(void)__atomic_fetch_or(&layout->end[directory], SORTED, __ATOMIC_RELAXED);
+		(void)__atomic_fetch_or(&layout->end[directory], PFS_SPAN_SORTED, __ATOMIC_RELAXED);
 }
 
 /* ---- changes ---- */
@@ -402,7 +241,7 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	struct layout *layout = atomic_load(&tree->spans->layout);
+	struct pfs_span_layout *layout = atomic_load(&tree->spans->layout);
 	uint32_t parent = tree->image.parent[slot], before = tree->spans->parent, stray;
 	int error = 0;
 
@@ -413,14 +252,14 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 			layout->end[slot] = 0; /* whoever has it next begins anew */
 		return;
 	}
-	if (parent == before && next_stray(layout, &stray, slot, slot + 1))
+	if (parent == before && pfs_span_layout_next(layout, &stray, slot, slot + 1))
 		return; /* it has another name there */
 	if (before != PFS_NO_SLOT)
 		(void)pfs_btree_remove(layout->attached, before, slot);
 	if (slot >= layout->seen && slot < layout->n)
 		return;
 	if (pfs_image_is_live(&tree->image, slot))
-		error = add_stray(layout, slot, parent);
+		error = pfs_span_layout_stray(layout, slot, parent);
 	else
 		(void)pfs_btree_remove(layout->strays, slot, slot);
 	if (error == -E2BIG)
@@ -433,7 +272,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 
 uint32_t pfs_spans_find(struct pfs_tree *tree)
 {
-	const struct layout *layout =
+	const struct pfs_span_layout *layout =
 		pfs_spans_prepare(tree, NULL, NULL) ? NULL : layout_whole(tree->spans);
 
 	if (!layout || pfs_btree_count(layout->strays) > PFS_SPAN_STRAYS)
@@ -443,15 +282,15 @@ uint32_t pfs_spans_find(struct pfs_tree *tree)
 
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot)
 {
-	const struct layout *layout = layout_whole(tree->spans);
+	const struct pfs_span_layout *layout = layout_whole(tree->spans);
 
-	return layout && next_stray(layout, stray, slot, UINT32_MAX);
+	return layout && pfs_span_layout_next(layout, stray, slot, UINT32_MAX);
 }
 
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory)
 {
-	const struct layout *layout = layout_whole(tree->spans);
-	uint32_t end = layout ? end_of(layout, directory) : 0;
+	const struct pfs_span_layout *layout = layout_whole(tree->spans);
+	uint32_t end = layout ? pfs_span_layout_end(layout, directory) : 0;
 
 	return layout_whole(tree->spans) ? end : 0; /* what was just read may be damaged */
 }
@@ -460,12 +299,12 @@ int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
 {
 	struct pfs_spans *spans = tree->spans;
 	const size_t size = ((size_t)end + 1) * sizeof(uint32_t);
-	struct layout *layout;
+	struct pfs_span_layout *layout;
 
 	pfs_spans_drop(tree);
 	PFS_TRY(pfs_reserve_open(&spans->lent, size));
 	PFS_TRY(pfs_reserve_grow(&spans->lent, size));
-	PFS_TRY(layout_create(&layout, end));
+	PFS_TRY(pfs_span_layout_create(&layout, end));
 	layout->is_lent = true;
 	*ends = layout->end = spans->lent.base;
 	layout->seen = end;
@@ -477,7 +316,7 @@ int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
 
 int pfs_spans_add_stray(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 {
-	return add_stray(layout_whole(tree->spans), slot, parent);
+	return pfs_span_layout_stray(layout_whole(tree->spans), slot, parent);
 }
 
 void pfs_spans_give_up(struct pfs_tree *tree)
@@ -492,48 +331,12 @@ void pfs_spans_drop(struct pfs_tree *tree)
 	atomic_store(&tree->spans->hopeless, false);
 }
 
-/* Directories that the slot may lie in, each within the one before; -1: one of them does not. */
-static int enter(const struct layout *layout, struct open *open, uint32_t slot)
-{
-	uint32_t end = end_of(layout, slot);
-
-	if (end == slot + 1)
-		return 0;
-	if (open->n && end > end_of(layout, open->slot[open->n - 1]))
-		return -1;
-	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
-	open->slot[open->n++] = slot;
-	return 0;
-}
-
-static bool is_in_place(const struct pfs_image *image, const struct layout *layout,
-			const struct open *open, uint32_t slot)
-{
-	uint32_t parent = image->parent[slot], stray;
-
-	if (next_stray(layout, &stray, slot, slot + 1))
-		return parent != PFS_NO_SLOT && has_attached(layout, parent, parent + 1);
-	return open->n ? parent == open->slot[open->n - 1] : parent == PFS_NO_SLOT;
-}
-
 bool pfs_spans_are_sound(struct pfs_tree *tree)
 {
-	const struct pfs_image *image = &tree->image;
-	const struct layout *layout = layout_whole(tree->spans);
-	struct open open = {0};
-	bool sound = true;
+	const struct pfs_span_layout *layout = layout_whole(tree->spans);
 
-	for (uint32_t slot = 0; layout && sound && slot < image->end; slot++) {
-		if (!pfs_image_is_live(image, slot))
-			continue;
-		while (open.n && slot >= end_of(layout, open.slot[open.n - 1]))
-			open.n--;
-		sound = is_in_place(image, layout, &open, slot);
-		if (sound && S_ISDIR(image->mode[slot]))
-			sound = enter(layout, &open, slot) != -1;
-	}
-	free(open.slot);
-	return sound || !layout_whole(tree->spans);
+	return !layout || pfs_span_layout_is_sound(&tree->image, layout) ||
+	       !layout_whole(tree->spans);
 }
 
 /* ---- life ---- */
@@ -578,7 +381,7 @@ static bool check(struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;
 	uint8_t *known PFS_FREE = malloc((size_t)image->end + 1);
-	const struct layout *layout = layout_whole(tree->spans);
+	const struct pfs_span_layout *layout = layout_whole(tree->spans);
 	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
 	if (!known || !layout || layout->is_lent)

@@ -7,9 +7,8 @@
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/textheap.h"
 
-#define FEW_OF_NODES                                                                               \
-	400 /* SQLite finds what belongs to a node in that many times of what the operators take   \
-	       for one */
+/* SQLite finds what belongs to one node in as long as the operators take for so many. */
+#define FEW_OF_NODES 400
 
 static int tick(void *arg)
 {

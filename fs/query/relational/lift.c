@@ -64,24 +64,32 @@ static bool has_aggregate(const struct pfs_expr *expr)
 	return has;
 }
 
-/* Says that a column of the sub-select's is no NULL: then it has no row with one. */
-static bool is_said_to_be(const struct pfs_expr *where, const struct pfs_expr *column)
+/* expr IS NOT NULL, or expr NOTNULL. */
+static bool is_not_null_test(const struct pfs_expr *expr)
 {
-	const struct pfs_expr *said;
+	if (expr->kind == PFS_EXPR_IS_NULL)
+		return expr->negated;
+	return expr->kind == PFS_EXPR_BINARY && expr->op == PFS_AST_IS_NOT &&
+	       expr->right->kind == PFS_EXPR_NULL;
+}
+
+/* True if one of the conditions that AND ties together in WHERE is that the column is not NULL:
+ * then the sub-select has no row in which it is. */
+static bool is_tested_not_null(const struct pfs_expr *where, const struct pfs_expr *column)
+{
+	const struct pfs_expr *tested;
 
 	if (!where || column->kind != PFS_EXPR_COLUMN)
 		return false;
 	if (where->kind == PFS_EXPR_BINARY && where->op == PFS_AST_AND)
-		return is_said_to_be(where->left, column) || is_said_to_be(where->right, column);
-	if (where->kind == PFS_EXPR_BINARY &&
-	    (where->op != PFS_AST_IS_NOT || where->right->kind != PFS_EXPR_NULL))
+		return is_tested_not_null(where->left, column) ||
+		       is_tested_not_null(where->right, column);
+	if (!is_not_null_test(where))
 		return false;
-	if (where->kind != PFS_EXPR_BINARY && (where->kind != PFS_EXPR_IS_NULL || !where->negated))
-		return false;
-	said = where->left;
-	return said->kind == PFS_EXPR_COLUMN && pfs_name_is(said->name, column->name->text) &&
-	       (said->table ? column->table && pfs_name_is(said->table, column->table->text)
-			    : !column->table);
+	tested = where->left;
+	return tested->kind == PFS_EXPR_COLUMN && pfs_name_is(tested->name, column->name->text) &&
+	       (tested->table ? column->table && pfs_name_is(tested->table, column->table->text)
+			      : !column->table);
 }
 
 /* ---- EXISTS ---- */
@@ -91,7 +99,7 @@ static bool has_nodes(const struct pfs_from *from)
 	while (from &&
 	       (from->kind != PFS_FROM_TABLE || !pfs_name_is(from->name, pfs_nodes_source.name)))
 		from = from->next;
-	return from;
+	return from != NULL;
 }
 
 /* SQLite asks about what it selects, though nobody sees that. */
@@ -115,23 +123,23 @@ static void note_results(struct pfs_binder *binder, const struct pfs_core *core)
 static struct pfs_expr *lift_exists(struct pfs_lift *lift, const struct pfs_expr *expr)
 {
 	const struct pfs_select *select = expr->select;
-	struct pfs_core core = *select->first;
+	struct pfs_core source = *select->first;
 	struct pfs_binder *binder = lift->binder;
 	struct pfs_lifted lifted;
 	struct pfs_expr *n = NULL;
 
-	if (!is_single(select) || computes(core.results))
+	if (!is_single(select) || computes(source.results))
 		return pfs_bind_refuse(binder, "EXISTS of more than rows");
 	pfs_lifted_begin(&lifted, lift, select->first);
-	pfs_lifted_split(&lifted, core.where);
-	core.where = lifted.where;
-	core.is_distinct = lifted.on != NULL;
+	pfs_lifted_split(&lifted, source.where);
+	source.where = lifted.where;
+	source.is_distinct = lifted.on != NULL;
 	if (!lifted.on)
 		n = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", NULL));
 	if (binder->error)
 		return NULL;
-	note_results(binder, &core);
-	pfs_lifted_finish(&lifted, select, &core);
+	note_results(binder, &source);
+	pfs_lifted_finish(&lifted, select, &source);
 	return lifted.on ? pfs_lift_is_null(binder, pfs_lifted_key(&lifted), true)
 			 : pfs_lift_step(binder, PFS_AST_GT, n,
 					 pfs_lift_number(binder, PFS_EXPR_INTEGER, "0"));
@@ -156,16 +164,17 @@ static void wrap(struct pfs_binder *binder, struct pfs_core *core, const struct 
 static struct pfs_expr *is_in_none(struct pfs_lift *lift, const struct pfs_expr *expr,
 				   struct pfs_expr *is_missing)
 {
-	struct pfs_core core = *expr->select->first;
+	struct pfs_core source = *expr->select->first;
 	struct pfs_binder *binder = lift->binder;
 	struct pfs_expr *all, *known, *none;
 	struct pfs_lifted lifted;
 
 	pfs_lifted_begin(&lifted, lift, expr->select->first);
 	all = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", NULL));
-	known = pfs_lifted_add(&lifted, pfs_lift_call(binder, "count", core.results->first->expr));
-	core.is_distinct = false;
-	pfs_lifted_finish(&lifted, expr->select, &core);
+	known = pfs_lifted_add(&lifted,
+			       pfs_lift_call(binder, "count", source.results->first->expr));
+	source.is_distinct = false;
+	pfs_lifted_finish(&lifted, expr->select, &source);
 	none = pfs_lift_step(binder, PFS_AST_EQ, all,
 			     pfs_lift_number(binder, PFS_EXPR_INTEGER, "0"));
 	pfs_lift_and(binder, &is_missing, pfs_lift_is_null(binder, expr->left, true));
@@ -177,33 +186,35 @@ static struct pfs_expr *lift_in(struct pfs_lift *lift, const struct pfs_expr *ex
 				bool is_condition)
 {
 	const struct pfs_select *select = expr->select;
-	struct pfs_core core = *select->first;
+	struct pfs_core source = *select->first;
 	struct pfs_binder *binder = lift->binder;
-	bool is_plain = is_single(select) && !select->limit && !computes(core.results);
-	struct pfs_expr *key = is_plain && core.results->n == 1 ? core.results->first->expr : NULL,
+	bool is_plain = is_single(select) && !select->limit && !computes(source.results);
+	struct pfs_expr *key = is_plain && source.results->n == 1 ? source.results->first->expr
+								  : NULL,
 			*is_there;
+	const bool is_wrapped = !key;
 	struct pfs_lifted lifted;
 
 	if (expr->left->kind != PFS_EXPR_COLUMN || (is_plain && !key))
 		return pfs_bind_refuse(binder, "IN of what is no column");
-	if (!key)
-		wrap(binder, &core, select);
+	if (is_wrapped)
+		wrap(binder, &source, select);
 	pfs_lifted_begin(&lifted, lift, select->first);
-	pfs_lifted_add_key(&lifted, key, expr->left,
-			   true); /* without an expression: all that is selected */
-	if (key) {
-		pfs_lifted_split(&lifted, core.where);
-		core.where = lifted.where;
+	/* A key of NULL is all that is selected. */
+	pfs_lifted_add_key(&lifted, key, expr->left, true);
+	if (!is_wrapped) {
+		pfs_lifted_split(&lifted, source.where);
+		source.where = lifted.where;
 	}
-	core.is_distinct = true;
-	pfs_lifted_finish(&lifted, select, &core);
+	source.is_distinct = true;
+	pfs_lifted_finish(&lifted, select, &source);
 	is_there = pfs_lift_is_null(binder, pfs_lifted_key(&lifted), !expr->negated);
 	if ((is_condition && !expr->negated) ||
-	    (key && pfs_lift_is_never_null(binder, lift->first, expr->left) &&
-	     (pfs_lift_is_never_null(binder, core.from, key) ||
-	      is_said_to_be(select->first->where, key))))
+	    (!is_wrapped && pfs_lift_is_never_null(binder, lift->first, expr->left) &&
+	     (pfs_lift_is_never_null(binder, source.from, key) ||
+	      is_tested_not_null(select->first->where, key))))
 		return is_there;
-	if (is_condition && key && !binder->error && lifted.results->n == 1)
+	if (is_condition && !is_wrapped && !binder->error && lifted.results->n == 1)
 		return is_in_none(lift, expr, is_there);
 	return pfs_bind_refuse(binder, "IN of what may be NULL");
 }
@@ -241,18 +252,19 @@ static struct pfs_expr *or_none(struct pfs_binder *binder, struct pfs_expr *valu
 static struct pfs_expr *lift_value(struct pfs_lift *lift, const struct pfs_expr *expr)
 {
 	const struct pfs_select *select = expr->select;
-	struct pfs_core core = *select->first;
+	struct pfs_core source = *select->first;
 	struct pfs_binder *binder = lift->binder;
-	struct pfs_expr *value = core.results && core.results->n == 1 ? core.results->first->expr
-								      : NULL,
+	struct pfs_expr *value = source.results && source.results->n == 1
+					 ? source.results->first->expr
+					 : NULL,
 			*column;
 	struct pfs_lifted lifted;
 	bool is_grouped;
 
-	if (!is_single(select) || !value || core.is_distinct)
+	if (!is_single(select) || !value || source.is_distinct)
 		return pfs_bind_refuse(binder, "a sub-select of more than a value");
 	pfs_lifted_begin(&lifted, lift, select->first);
-	pfs_lifted_split(&lifted, core.where);
+	pfs_lifted_split(&lifted, source.where);
 	is_grouped = lifted.on && is_aggregate(value);
 	if (!binder->error && lifted.on &&
 	    (pfs_lifted_names_outer(&lifted, value) ||
@@ -261,10 +273,10 @@ static struct pfs_expr *lift_value(struct pfs_lift *lift, const struct pfs_expr 
 				"a sub-select that is no aggregate of what a column is tied to");
 	for (const struct pfs_item *item = is_grouped ? lifted.results->first : NULL;
 	     item && !binder->error; item = item->next)
-		pfs_lift_add(binder, &core.group, item->expr);
+		pfs_lift_add(binder, &source.group, item->expr);
 	column = pfs_lifted_add(&lifted, value);
-	core.where = lifted.where;
-	pfs_lifted_finish(&lifted, select, &core);
+	source.where = lifted.where;
+	pfs_lifted_finish(&lifted, select, &source);
 	return is_grouped ? or_none(binder, column, value) : column;
 }
 

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The layout: the pass over the parents that finds it, and what was found. */
+#include "fs/image/span_layout.h"
+
+#include <stdlib.h>
+
+#include "base/checked.h"
+#include "fs/image/span.h"
+
+#define OPEN UINT32_C(0x80000000) /* in place of an end: may still grow, and at which level */
+
+void pfs_span_layout_free(struct pfs_span_layout *layout)
+{
+	if (!layout)
+		return;
+	pfs_btree_destroy(layout->strays);
+	pfs_btree_destroy(layout->attached);
+	free(layout->open.slot);
+	if (!layout->is_lent)
+		free(layout->end);
+	free(layout);
+}
+
+/* ---- strays ---- */
+
+/* -E2BIG, -ENOMEM: the layout is of no use any more. */
+int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot, uint32_t parent)
+{
+	int error = pfs_btree_insert(layout->strays, slot, slot);
+
+	if (error && error != -EEXIST)
+		return error;
+	if (pfs_btree_count(layout->strays) > layout->strays_max)
+		return -E2BIG;
+	return parent == PFS_NO_SLOT ? 0 : pfs_btree_insert(layout->attached, parent, slot);
+}
+
+/* The first stray from `slot` on, and before `to`. */
+bool pfs_span_layout_next(const struct pfs_span_layout *layout, uint32_t *stray, uint32_t slot,
+			  uint32_t to)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(layout->strays, &cursor, slot, 0);
+	if (!pfs_btree_next(layout->strays, &cursor, &entry) || entry.slot >= to)
+		return false;
+	*stray = entry.slot;
+	return true;
+}
+
+bool pfs_span_layout_attached(const struct pfs_span_layout *layout, uint32_t from, uint32_t to)
+{
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(layout->attached, &cursor, from, 0);
+	return pfs_btree_next(layout->attached, &cursor, &entry) && entry.key < to;
+}
+
+/* ---- the pass ---- */
+
+/* One that went meanwhile, and whose slot another node has, is open no more. */
+static void close_to(struct pfs_span_layout *layout, size_t level)
+{
+	struct pfs_span_open *open = &layout->open;
+
+	while (open->n > level) {
+		uint32_t *end = &layout->end[open->slot[--open->n]];
+
+		if (*end & OPEN)
+			*end = layout->last + 1;
+	}
+}
+
+/* The slot comes after the last.  If its parent is open, what is open below that ends; else it is a
+ * stray among the slots of what is open. */
+static int add(const struct pfs_image *image, struct pfs_span_layout *layout, uint32_t slot)
+{
+	struct pfs_span_open *open = &layout->open;
+	uint32_t parent = image->parent[slot], *end = layout->end;
+
+	if (parent == PFS_NO_SLOT)
+		close_to(layout, 0);
+	else if (parent < layout->n && end[parent] & OPEN)
+		close_to(layout, (end[parent] & ~OPEN) + 1);
+	else
+		PFS_TRY(pfs_span_layout_stray(layout, slot, parent));
+	if (!S_ISDIR(image->mode[slot]))
+		return 0;
+	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
+	end[slot] = OPEN | (uint32_t)open->n;
+	open->slot[open->n++] = slot;
+	return 0;
+}
+
+int pfs_span_layout_pass(const struct pfs_image *image, struct pfs_span_layout *layout,
+			 uint32_t n_slots)
+{
+	uint32_t to = layout->seen + PFS_MIN(layout->n - layout->seen, n_slots);
+
+	for (; layout->seen < to; layout->seen++) {
+		if (!pfs_image_is_live(image, layout->seen))
+			continue;
+		PFS_TRY(add(image, layout, layout->seen));
+		layout->last = layout->seen;
+	}
+	if (layout->seen < layout->n)
+		return 0;
+	close_to(layout, 0);
+	free(layout->open.slot);
+	layout->open = (struct pfs_span_open){0};
+	layout->is_whole = true;
+	return 0;
+}
+
+/* Of n slots, of which nothing is known. */
+int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n)
+{
+	struct pfs_span_layout *layout = calloc(1, sizeof(*layout));
+	int error;
+
+	if (!layout)
+		return -ENOMEM;
+	layout->n = n;
+	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, n / 8);
+	error = pfs_btree_create(&layout->strays);
+	if (!error)
+		error = pfs_btree_create(&layout->attached);
+	if (error)
+		pfs_span_layout_free(layout);
+	else
+		*out = layout;
+	return error;
+}
+
+int pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out)
+{
+	PFS_TRY(pfs_span_layout_create(out, image->end));
+	(*out)->end = calloc((size_t)image->end + 1, sizeof((*out)->end[0]));
+	if ((*out)->end)
+		return 0;
+	pfs_span_layout_free(*out);
+	return -ENOMEM;
+}
+
+/* ---- what was found ---- */
+
+/* Without its mark; marks are set by several readers at once. */
+uint32_t pfs_span_layout_end(const struct pfs_span_layout *layout, uint32_t slot)
+{
+	uint32_t end = slot < layout->n ? __atomic_load_n(&layout->end[slot], __ATOMIC_RELAXED) : 0;
+
+	return end ? end & ~PFS_SPAN_SORTED : slot + 1;
+}
+
+/* Directories that the slot may lie in, each within the one before; -1: one of them does not. */
+static int enter(const struct pfs_span_layout *layout, struct pfs_span_open *open, uint32_t slot)
+{
+	uint32_t end = pfs_span_layout_end(layout, slot);
+
+	if (end == slot + 1)
+		return 0;
+	if (open->n && end > pfs_span_layout_end(layout, open->slot[open->n - 1]))
+		return -1;
+	PFS_TRY(pfs_grow(&open->slot, &open->capacity, open->n + 1, sizeof(*open->slot)));
+	open->slot[open->n++] = slot;
+	return 0;
+}
+
+static bool is_in_place(const struct pfs_image *image, const struct pfs_span_layout *layout,
+			const struct pfs_span_open *open, uint32_t slot)
+{
+	uint32_t parent = image->parent[slot], stray;
+
+	if (pfs_span_layout_next(layout, &stray, slot, slot + 1))
+		return parent != PFS_NO_SLOT &&
+		       pfs_span_layout_attached(layout, parent, parent + 1);
+	return open->n ? parent == open->slot[open->n - 1] : parent == PFS_NO_SLOT;
+}
+
+bool pfs_span_layout_is_sound(const struct pfs_image *image, const struct pfs_span_layout *layout)
+{
+	struct pfs_span_open open = {0};
+	bool sound = true;
+
+	for (uint32_t slot = 0; sound && slot < image->end; slot++) {
+		if (!pfs_image_is_live(image, slot))
+			continue;
+		while (open.n && slot >= pfs_span_layout_end(layout, open.slot[open.n - 1]))
+			open.n--;
+		sound = is_in_place(image, layout, &open, slot);
+		if (sound && S_ISDIR(image->mode[slot]))
+			sound = enter(layout, &open, slot) != -1;
+	}
+	free(open.slot);
+	return sound;
+}

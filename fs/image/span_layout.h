@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* fs/image/span_layout.h - inside of span.c: what the pass finds, the slots of nodes as they were
+ * laid out, and the strays.
+ *
+ * Locks: who makes the pass has the spans' mutex and tree->lock for reading; who adds a stray has
+ * tree->lock for writing; who asks has it for reading, of a layout that is whole. */
+#ifndef PFS_FS_IMAGE_SPAN_LAYOUT_H
+#define PFS_FS_IMAGE_SPAN_LAYOUT_H
+
+#include "base/btree.h"
+#include "fs/image/image.h"
+
+#define PFS_SPAN_SORTED                                                                            \
+	UINT32_C(0x40000000) /* added to an end: children are known to ascend by name */
+
+/* Directories whose slots may still grow, each within those of the one before. */
+struct pfs_span_open {
+	uint32_t *slot;
+	size_t n, capacity;
+};
+
+/* The slots of nodes as they were laid out: a directory's end where they were found by the pass,
+ * else a node's are its own alone.  Two nodes' slots lie within each other, or apart. */
+struct pfs_span_layout {
+	struct pfs_btree *strays;   /* slot -> slot */
+	struct pfs_btree *attached; /* their parents' slots -> theirs */
+	size_t strays_max;
+	/* The pass sees slots as they are when it comes to them. Those behind it are told of
+	 * changes as they are afterwards. */
+	bool is_whole;
+	struct pfs_span_open open;
+	uint32_t seen, last; /* slots; the last of them that was live */
+	uint32_t n;	     /* slots that the pass sees */
+	uint32_t *end;	     /* by slot; 0: no directory */
+	bool is_lent;	     /* `end` is somebody else's */
+};
+
+/* Makes a layout of n slots of which nothing is known, and has no ends. -ENOMEM. */
+PFS_MUST_CHECK int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n);
+/* The same with ends for the image's slots, which a pass fills. -ENOMEM. */
+PFS_MUST_CHECK int pfs_span_layout_begin(const struct pfs_image *image,
+					 struct pfs_span_layout **out);
+void pfs_span_layout_free(struct pfs_span_layout *layout);
+
+/* The pass sees as many slots more, and is_whole is set behind the last. -E2BIG: there are too many
+ * strays, or -ENOMEM: the layout is of no use any more. */
+PFS_MUST_CHECK int pfs_span_layout_pass(const struct pfs_image *image,
+					struct pfs_span_layout *layout, uint32_t n_slots);
+/* Adds a stray; parent PFS_NO_SLOT: it has none. Errors as above. */
+PFS_MUST_CHECK int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot,
+					 uint32_t parent);
+
+/* Finds the first stray from `slot` on, and before `to`. */
+bool pfs_span_layout_next(const struct pfs_span_layout *layout, uint32_t *stray, uint32_t slot,
+			  uint32_t to);
+/* Returns true if the parent of a stray is in from..to, without `to`. */
+bool pfs_span_layout_attached(const struct pfs_span_layout *layout, uint32_t from, uint32_t to);
+/* Returns the slot past those of the node, strays' among them. */
+uint32_t pfs_span_layout_end(const struct pfs_span_layout *layout, uint32_t slot);
+/* Returns true if each node lies where pfs_spans_are_sound (span.h) says. */
+bool pfs_span_layout_is_sound(const struct pfs_image *image, const struct pfs_span_layout *layout);
+
+#endif
