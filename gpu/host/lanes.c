@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/host/lanes.h"
 
+#include <endian.h>
+#include <string.h>
+
 #ifdef __clang__ /* which makes vectors of loops without being told */
 #define VECTORS
 #else

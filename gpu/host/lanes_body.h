@@ -2,6 +2,9 @@
 /* gpu/host/lanes_body.h - the loops of gpu/host/lanes.h, for one instruction set: lanes.c includes
  * it with LANES(name) and LANES_TARGET defined. */
 #ifndef LANES
+#include <endian.h>
+#include <string.h>
+
 #include "gpu/host/lanes.h"
 
 #define LANES(name)  name##_alone
@@ -110,18 +113,28 @@ LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data,
 		out[i] = values[at[i]];
 }
 
-/* Whole words first, so that the loops have a length that is known. */
+/* Truths become bytes, which vectors make of any width, and eight bytes at a time become bits: the
+ * product has byte k's lowest bit at 56 + k, and nothing carries into these.  Whole words come
+ * first, so that the loops have a length that is known. */
 #define LANES_COMPARE(condition)                                                                   \
 	do {                                                                                       \
 		uint32_t w = 0;                                                                    \
                                                                                                    \
 		for (; w < n / 64; w++) {                                                          \
 			uint64_t word = 0;                                                         \
+			uint8_t truths[64];                                                        \
                                                                                                    \
 			for (uint32_t k = 0; k < 64; k++) {                                        \
 				uint32_t i = w * 64 + k;                                           \
                                                                                                    \
-				word |= (uint64_t)(condition) << k;                                \
+				truths[k] = (condition);                                           \
+			}                                                                          \
+			for (uint32_t k = 0; k < 64; k += 8) {                                     \
+				uint64_t eight;                                                    \
+                                                                                                   \
+				memcpy(&eight, truths + k, sizeof(eight));                         \
+				eight = le64toh(eight);                                            \
+				word |= (eight * UINT64_C(0x0102040810204080) >> 56) << k;         \
 			}                                                                          \
 			words[w] = word;                                                           \
 		}                                                                                  \
