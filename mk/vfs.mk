@@ -3,7 +3,7 @@
 
 vfs_objects := $(B)/tests/vfs/faultvfs.o $(B)/tests/vfs/faultrecord.o
 
-$(addprefix $(B)/tests/unit/test_,store_crash store_version store_fault tree_crash tree_fault content_crash change_crash change_fault change_memory history): $(vfs_objects)
+$(addprefix $(B)/tests/unit/test_,store_crash store_version store_fault tree_crash tree_fault content_crash change_crash change_fault change_memory history_crash): $(vfs_objects)
 
 crash_tests := store_crash tree_crash content_crash change_crash
 $(crash_tests:%=$(B)/tests/unit/test_%): $(B)/tests/vfs/foldersync.o

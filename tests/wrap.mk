@@ -8,6 +8,7 @@ WRAP_test_link := pfs_store_commit
 WRAP_test_link_copy := pfs_store_commit
 WRAP_test_original := pfs_store_commit openat64
 WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node pfs_history_prune
+WRAP_test_journal_space := $(WRAP_test_journal)
 WRAP_test_part := pfs_store_commit
 WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64

@@ -39,6 +39,12 @@ const struct pfs_field_info pfs_fields[PFS_FIELD_COUNT] = {
 #undef FIELD
 };
 
+/* What the store keeps of a node is a column of `nodes`, of the same name. */
+#define NUMBER(id, name, ...)                                                                      \
+	_Static_assert(PFS_FIELD_##id > PFS_FIELD_OF_NONE, #name ": fields.h has no line for it");
+PFS_NODE_NUMBERS(NUMBER)
+#undef NUMBER
+
 /* An element of an array is as large as its source says. */
 #define SIZE_OF_U16  sizeof(uint16_t)
 #define SIZE_OF_U32  sizeof(uint32_t)
