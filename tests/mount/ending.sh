@@ -47,8 +47,12 @@ ask() { # HOW STATEMENT
 }
 all_run() { grep -q "\"running\": ${#asking[@]}," "$mnt/.query/stats"; }
 none_ended() {
-	local pid
-	for pid in "${asking[@]}"; do ! gone "$pid" || return; done
+	local i
+	for i in "${!asking[@]}"; do
+		gone "${asking[i]}" || continue
+		echo "number $i has ended: $(head -n 1 "$mnt/.query/error" 2>&1)"
+		return 1
+	done
 }
 
 # ends HOW COMMAND...: the daemon is gone soon after it.
