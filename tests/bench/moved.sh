@@ -3,16 +3,19 @@
 # What questions about a subtree cost once nodes were made and moved in it: `primefs tree STORE count` of two directories,
 # and of a third as a yardstick, before and after a file is made in each of the two and a directory of an eighth
 # of all nodes moves from the first to the second.  Milliseconds from the process's start to its end, the least and the
-# median of the rounds, the three by turns.  Each answer is checked.
+# median of the rounds, the three by turns.  Each answer is checked.  Then one UPDATE moves a thousand directories of a
+# hundred files to another directory and the next one moves them back, by turns, each followed by a count of what moved.
 #
-#	moved.sh DIR [NODES [ROUNDS]]
+#	moved.sh DIR [NODES [ROUNDS [ENGINE]]]
 #
+# ENGINE is what `primefs mount --engine` takes: auto, if it is not said.
 # primefs is the one in PATH.
 set -euo pipefail
 
 dir=$(realpath "${1:?DIR}")
 nodes=${2:-8000000}
 rounds=${3:-15}
+engine=${4:-auto}
 directories=(from to beside)
 
 paths() { # FOLDER FILES: a hundred in a directory
@@ -29,7 +32,7 @@ trap 'primefs umount mnt 2>/dev/null || :; rm -rf moved.pfs* moved-paths mnt' EX
 	paths beside $((nodes * 5 / 8))
 } >moved-paths
 primefs import -q --format=paths moved-paths moved.pfs
-primefs mount moved.pfs mnt
+primefs mount --engine="$engine" moved.pfs mnt
 
 figures() { # least and median, in ms
 	sort -n | awk '{ t[NR] = $1 / 1e3 } END { printf "%.2f [%.2f]", t[1], t[int((NR + 1) / 2)] }'
@@ -64,3 +67,28 @@ for directory in "${directories[@]}"; do
 	echo "/$directory, ${count[$directory]} nodes afterwards: ms $(figures <"moved.pfs-before-$directory") before," \
 		"$(figures <"moved.pfs-after-$directory") after"
 done
+
+mkdir mnt/thousand
+primefs query moved.pfs "CREATE TABLE chosen (ino INTEGER PRIMARY KEY)"
+primefs query moved.pfs "INSERT INTO chosen SELECT ino FROM nodes
+	WHERE child_of(ino, '/to/moving') AND type = 'd' AND subtree_count = 101 LIMIT 1000"
+
+move() { # DIRECTORY: times to moved.pfs-update and moved.pfs-count
+	local began moved
+	began=${EPOCHREALTIME/./}
+	primefs query moved.pfs "UPDATE nodes SET parent = ino_of('/$1') WHERE ino IN (SELECT ino FROM chosen)"
+	moved=${EPOCHREALTIME/./}
+	primefs tree moved.pfs count "/$1" >moved.pfs-answer
+	echo $((${EPOCHREALTIME/./} - moved)) >>moved.pfs-count
+	echo $((moved - began)) >>moved.pfs-update
+}
+
+for ((round = 0; round < rounds; round++)); do
+	move thousand
+	if (($(<moved.pfs-answer) != 101001)); then
+		echo "/thousand: $(<moved.pfs-answer) nodes, not 101001" >&2
+		exit 1
+	fi
+	move to/moving
+done
+echo "1,000 moves in one UPDATE: ms $(figures <moved.pfs-update), the count after it $(figures <moved.pfs-count)"
