@@ -11,13 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "fs/image/hold.h"
 #include "tests/ref/stand_in.h"
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
@@ -508,87 +506,6 @@ static void test_together(void **state)
 	close_tree();
 }
 
-/* ---- the engine is filled beside others ---- */
-
-#define MANY 70000 /* more than are filled while somebody holds the tree */
-
-static uint64_t make_directory(uint64_t parent, unsigned number)
-{
-	struct pfs_entry entry;
-	char name[16];
-
-	(void)snprintf(name, sizeof(name), "m%u", number);
-	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, S_IFDIR | 0755, 0, &temp_root), 0);
-	pfs_tree_forget(tree, entry.attr.st_ino, 1);
-	return entry.attr.st_ino;
-}
-
-/* Directories come, go and move under those that are there. */
-static void *change_directories(void *arg)
-{
-	const uint64_t *parents = arg;
-	unsigned n = 0;
-	char name[16];
-
-	for (; !atomic_load(&stopping); n++) {
-		(void)make_directory(parents[n % FOLDERS], MANY + n);
-		(void)snprintf(name, sizeof(name), "m%u", MANY + n);
-		if (n % 3 == 0)
-			assert_int_equal(pfs_tree_rmdir(tree, parents[n % FOLDERS], name), 0);
-		else if (n % 3 == 1)
-			assert_int_equal(pfs_tree_rename(tree, parents[n % FOLDERS], name,
-							 parents[(n + 1) % FOLDERS], name, 0),
-					 0);
-	}
-	atomic_store(&n_moves, n);
-	return NULL;
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-/* The first question fills it, which takes most of its time and none of the others'. */
-static void test_first_fill(void **state PFS_UNUSED)
-{
-	uint64_t last = PFS_ROOT_PRIME, began, took, held, wrong = 1, ino;
-	char code[200];
-	pthread_t changing;
-
-	open_tree(PFS_ENGINE_HOST);
-	for (unsigned i = 0; i < MANY; i++) {
-		uint64_t made = make_directory(i % 20 ? last : PFS_ROOT_PRIME, i);
-
-		if (i < FOLDERS)
-			folders[i] = made;
-		last = made;
-	}
-	pfs_hold_count_cpu();
-	atomic_store(&stopping, false);
-	(void)pfs_hold_longest(tree, false, true);
-	assert_int_equal(pthread_create(&changing, NULL, change_directories, folders), 0);
-	(void)snprintf(code, sizeof(code), "%" PRIu64, 2 * folders[0]);
-	began = cpu_ns();
-	assert_int_equal(pfs_tree_node_of_code(tree, &ino, code), 0);
-	took = cpu_ns() - began;
-	held = pfs_hold_longest(tree, false, false).cpu_ns;
-	assert_int_equal(ino, folders[0]);
-	for (unsigned i = 0; i < 20; i++)
-		assert_int_equal(pfs_tree_node_of_code(tree, &ino, code), 0);
-	atomic_store(&stopping, true);
-	(void)pthread_join(changing, NULL);
-	print_message("filled in %.1f ms, held %.1f ms, beside %u changes\n", (double)took / 1e6,
-		      (double)held / 1e6, n_moves);
-	assert_true(held < took / 2);
-	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
-	assert_int_equal(wrong, 0);
-	close_tree();
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -596,7 +513,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failing_device), cmocka_unit_test(test_real_device),
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
 		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
-		cmocka_unit_test(test_described),      cmocka_unit_test(test_first_fill),
+		cmocka_unit_test(test_described),
 	};
 	int failed;
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* The codes' engine is filled by the first question, beside others who change directories and
+ * hardly wait for it. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fs/image/hold.h"
+#include "tests/ref/temp_store.h"
+
+#define MANY	70000 /* more than are filled while somebody holds the tree */
+#define FOLDERS 8
+
+static struct temp_store temp;
+static struct pfs_tree *tree;
+static uint64_t folders[FOLDERS];
+static atomic_bool stopping;
+static _Atomic unsigned n_moves;
+
+static uint64_t make_directory(uint64_t parent, unsigned number)
+{
+	struct pfs_entry entry;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "m%u", number);
+	assert_int_equal(pfs_tree_make(tree, &entry, parent, name, S_IFDIR | 0755, 0, &temp_root),
+			 0);
+	pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return entry.attr.st_ino;
+}
+
+/* Directories come, go and move under those that are there. */
+static void *change_directories(void *arg)
+{
+	const uint64_t *parents = arg;
+	unsigned n = 0;
+	char name[16];
+
+	for (; !atomic_load(&stopping); n++) {
+		(void)make_directory(parents[n % FOLDERS], MANY + n);
+		(void)snprintf(name, sizeof(name), "m%u", MANY + n);
+		if (n % 3 == 0)
+			assert_int_equal(pfs_tree_rmdir(tree, parents[n % FOLDERS], name), 0);
+		else if (n % 3 == 1)
+			assert_int_equal(pfs_tree_rename(tree, parents[n % FOLDERS], name,
+							 parents[(n + 1) % FOLDERS], name, 0),
+					 0);
+	}
+	atomic_store(&n_moves, n);
+	return NULL;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+/* The first question fills it, which takes most of its time and none of the others'. */
+static void test_first_fill(void **state PFS_UNUSED)
+{
+	const struct pfs_tree_options options = {.engine = PFS_ENGINE_HOST, .commit_ms = 20};
+	uint64_t last = PFS_ROOT_PRIME, began, took, held, wrong = 1, ino;
+	char code[200];
+	pthread_t changing;
+
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < MANY; i++) {
+		uint64_t made = make_directory(i % 20 ? last : PFS_ROOT_PRIME, i);
+
+		if (i < FOLDERS)
+			folders[i] = made;
+		last = made;
+	}
+	pfs_hold_count_cpu();
+	atomic_store(&stopping, false);
+	(void)pfs_hold_longest(tree, false, true);
+	assert_int_equal(pthread_create(&changing, NULL, change_directories, folders), 0);
+	(void)snprintf(code, sizeof(code), "%" PRIu64, 2 * folders[0]);
+	began = cpu_ns();
+	assert_int_equal(pfs_tree_node_of_code(tree, &ino, code), 0);
+	took = cpu_ns() - began;
+	held = pfs_hold_longest(tree, false, false).cpu_ns;
+	assert_int_equal(ino, folders[0]);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(pfs_tree_node_of_code(tree, &ino, code), 0);
+	atomic_store(&stopping, true);
+	(void)pthread_join(changing, NULL);
+	print_message("filled in %.1f ms, held %.1f ms, beside %u changes\n", (double)took / 1e6,
+		      (double)held / 1e6, n_moves);
+	assert_true(held < took / 2);
+	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
+	assert_int_equal(wrong, 0);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_fill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
