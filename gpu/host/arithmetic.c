@@ -277,6 +277,28 @@ void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 	}
 }
 
+/* Where neither side has reals: a word of truths at a time.  What stands at a NULL is 0. */
+static void choose_integers(struct pfs_slot *slots, uint32_t n)
+{
+	struct pfs_cells *out = &slots[0].cells;
+	const struct pfs_cells *yes = &slots[1].cells, *no = &slots[2].cells;
+
+	out->has_nulls = yes->has_nulls || no->has_nulls;
+	for (uint32_t w = 0; w * 64 < n; w++) {
+		uint64_t yes_there = slots[0].truth[w] & ~(yes->has_nulls ? yes->nulls[w] : 0);
+		uint64_t no_there = ~slots[0].truth[w] & ~(no->has_nulls ? no->nulls[w] : 0);
+		uint32_t count = PFS_MIN(n - w * 64, 64u);
+
+		for (uint32_t k = 0; k < count; k++) {
+			uint32_t i = w * 64 + k;
+
+			out->integers[i] = (yes->integers[i] & -(int64_t)(yes_there >> k & 1)) |
+					   (no->integers[i] & -(int64_t)(no_there >> k & 1));
+		}
+		out->nulls[w] = ~(yes_there | no_there);
+	}
+}
+
 void pfs_slot_choose(struct pfs_slot *slots, uint32_t n)
 {
 	struct pfs_slot *condition = &slots[0], *yes = &slots[1], *no = &slots[2];
@@ -287,6 +309,10 @@ void pfs_slot_choose(struct pfs_slot *slots, uint32_t n)
 	condition->type = PFS_SLOT_IS_NUMBER;
 	condition->cells.has_nulls = false;
 	condition->cells.has_reals = false;
+	if (!yes->cells.has_reals && !no->cells.has_reals) {
+		choose_integers(slots, n);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct pfs_slot *from = pfs_bit(condition->truth, i) ? yes : no;
 

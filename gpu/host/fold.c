@@ -106,7 +106,17 @@ static void add_exact(struct pfs_fold_table *t, size_t group, int64_t value)
 		t->positive[group] += (uint64_t)value;
 }
 
-/* Integers, none NULL; group NULL: all of group 0. */
+/* How many of n cells are not NULL. */
+static uint32_t values_of(const struct pfs_cells *cells, uint32_t n)
+{
+	uint32_t nulls = 0;
+
+	for (uint32_t w = 0; cells->has_nulls && w * 64 < n; w++)
+		nulls += (uint32_t)__builtin_popcountll(cells->nulls[w]);
+	return n - nulls;
+}
+
+/* Integers, none NULL; group NULL: all of group 0, and NULLs, which stand as 0, add nothing. */
 static void sum_integers(struct pfs_fold_table *t, const struct pfs_cells *cells,
 			 const uint32_t *group, uint32_t n)
 {
@@ -116,7 +126,7 @@ static void sum_integers(struct pfs_fold_table *t, const struct pfs_cells *cells
 	t->size += ((pfs_u128)high << 32) + low;
 	if (!group) {
 		t->integer[0] = (int64_t)((uint64_t)t->integer[0] + sum);
-		t->count[0] += n;
+		t->count[0] += values_of(cells, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -251,12 +261,19 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		  const struct pfs_span *span, const uint32_t *group)
 {
 	struct pfs_cells cells;
+	bool are_integers;
 
 	if (span->n == 0)
 		return;
 	pfs_cells_read(&fold->reader, span, &cells);
-	if (fold->traits->fold == PFS_FOLD_SUM && fold->reader.kind == PFS_KIND_INTEGER && !fold->exact &&
-	    !cells.has_nulls) {
+	are_integers = fold->reader.kind == PFS_KIND_INTEGER ||
+		       (fold->reader.kind == PFS_KIND_NUMBER && !cells.has_reals);
+	if (fold->traits->fold == PFS_FOLD_VALUES && !group) {
+		t->count[0] += values_of(&cells, span->n);
+		return;
+	}
+	if (fold->traits->fold == PFS_FOLD_SUM && are_integers && !fold->exact &&
+	    (!cells.has_nulls || !group)) {
 		sum_integers(t, &cells, group, span->n);
 		return;
 	}
