@@ -11,51 +11,6 @@
 
 #define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
 
-/* ---- tables of groups ---- */
-
-int pfs_group_table_open(struct pfs_group_table *table, const struct pfs_grouping *g)
-{
-	*table = (struct pfs_group_table){0};
-	return pfs_run_alloc(g->run, &table->folds, g->n_folds, sizeof(*table->folds));
-}
-
-int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grouping *g,
-			    size_t capacity)
-{
-	uint32_t *first = NULL;
-	int64_t *rows = NULL;
-
-	if (capacity <= table->capacity)
-		return 0;
-	for (size_t i = 0; i < g->n_folds; i++)
-		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
-	PFS_TRY(pfs_run_alloc_raw(g->run, &first, capacity, sizeof(*first)));
-	if (pfs_run_alloc(g->run, &rows, capacity, sizeof(*rows))) {
-		pfs_run_free(g->run, first, capacity, sizeof(*first));
-		return -ENOMEM;
-	}
-	if (table->first) {
-		memcpy(first, table->first, table->capacity * sizeof(*first));
-		memcpy(rows, table->rows, table->capacity * sizeof(*rows));
-	}
-	pfs_run_free(g->run, table->first, table->capacity, sizeof(*first));
-	pfs_run_free(g->run, table->rows, table->capacity, sizeof(*rows));
-	table->first = first;
-	table->rows = rows;
-	table->capacity = capacity;
-	return 0;
-}
-
-void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *g)
-{
-	for (size_t i = 0; table->folds && i < g->n_folds; i++)
-		pfs_fold_table_free(g->run, &table->folds[i]);
-	pfs_run_free(g->run, table->folds, g->n_folds, sizeof(*table->folds));
-	pfs_run_free(g->run, table->first, table->capacity, sizeof(*table->first));
-	pfs_run_free(g->run, table->rows, table->capacity, sizeof(*table->rows));
-	*table = (struct pfs_group_table){0};
-}
-
 /* ---- by index ---- */
 
 struct indexing {
