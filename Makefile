@@ -72,13 +72,13 @@ all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
 # Sources: every .c and .cu of a folder belongs to it.
 sources := $(wildcard base/*.c meta/*.c meta/*/*.c gpu/*.c gpu/host/*.c fs/*/*.c fs/*/*/*.c)
 ifeq ($(CUDA),1)
-sources += $(filter-out gpu/cuda/cuda_none.c,$(wildcard gpu/cuda/*.c))
+sources += $(filter-out %_none.c,$(wildcard gpu/cuda/*.c))
 cu_sources := $(wildcard gpu/cuda/*.cu)
 CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(shell command -v $(NVCC)))))
 all_cflags += -I$(CUDA_HOME)/include
 cuda_libs := $(if $(cu_sources),-L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lstdc++)
 else
-sources += $(wildcard gpu/cuda/cuda_none.c)
+sources += $(wildcard gpu/cuda/*_none.c)
 cu_sources :=
 endif
 bench_sources := $(wildcard tools/bench/*.c)

@@ -286,10 +286,6 @@ struct pfs_index_family {
 	void (*describe)(const struct pfs_index_tree *tree, struct pfs_index_info *info);
 	int (*verify)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      const struct pfs_index_tree *tree);
-	/* Of pfs_index_probe; NULL: nothing there to measure.  seconds: ours, then theirs. */
-	int (*probe)(struct pfs_operator_backend *b, const struct pfs_run *run,
-		     const struct pfs_index_tree *tree, double *seconds, unsigned repeat,
-		     const struct pfs_index_query *query);
 };
 
 /* Makes a list for n entries. -ENOMEM. */

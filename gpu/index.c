@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/engine_impl.h"
+#include "gpu/probe_impl.h"
 
 struct pfs_index {
 	/* Held for reading by questions, for writing by changes; guards everything below. */
@@ -300,9 +301,9 @@ int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
 	int error = -EOPNOTSUPP;
 
 	(void)pthread_rwlock_rdlock(&index->lock);
-	if (family_of(index)->probe)
-		error = family_of(index)->probe(index->backend, run, index->tree, out->seconds,
-						out->repeat, &query);
+	if (index->backend != index->host)
+		error = (index->shape.is_wide ? pfs_cuda_wide_index_probe : pfs_cuda_index_probe)(
+			index->backend, run, index->tree, out->seconds, out->repeat, &query);
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
 }

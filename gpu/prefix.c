@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "gpu/prefix_impl.h"
+#include "gpu/probe_impl.h"
 
 #define TYPICAL_BYTES 128u /* of keys whose length varies */
 #define DEPTH	      8u
@@ -367,8 +368,7 @@ int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix *index, double
 		pfs_prefix_texts_make(&index->tree, batch.texts, batch.integers, keys, 0, keys->n);
 		texts.texts = batch.texts;
 		(void)pthread_mutex_lock(&index->copy_lock);
-		error = device->families->prefix->probe(device, run, index, seconds, repeat,
-							&texts);
+		error = pfs_cuda_prefix_probe(device, run, index, seconds, repeat, &texts);
 		(void)pthread_mutex_unlock(&index->copy_lock);
 	}
 	(void)pthread_rwlock_unlock(&index->lock);

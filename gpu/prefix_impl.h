@@ -133,9 +133,6 @@ struct pfs_prefix_family {
 	void (*drop)(struct pfs_operator_backend *b, struct pfs_prefix_copy *copy);
 	int (*find_name)(struct pfs_operator_backend *b, const struct pfs_run *run, uint32_t *found,
 			 const char *names, size_t n, const char *name);
-	int (*probe)(struct pfs_operator_backend *b, const struct pfs_run *run,
-		     struct pfs_prefix *index, double *seconds, unsigned repeat,
-		     const struct pfs_prefix_texts *keys);
 };
 
 /* ---- prefix_section.c ---- */

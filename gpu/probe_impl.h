@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/probe_impl.h - the measurements of gpu/probe.h as each back end makes them. */
+/* gpu/probe_impl.h - the measurements for benchmarks (gpu/probe.h, pfs_index_probe,
+ * pfs_prefix_probe) as each back end makes them.  They are called by their names: no family has a
+ * member for them. */
 #ifndef PFS_GPU_PROBE_IMPL_H
 #define PFS_GPU_PROBE_IMPL_H
 
@@ -14,5 +16,23 @@ PFS_MUST_CHECK int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64
 PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
+
+/* The searches of an index that is on the device; seconds: ours, then theirs.  The narrow and the
+ * wide index are one source (gpu/index_value.h).  -EOPNOTSUPP: the host is part of each search. */
+PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
+					const struct pfs_index_tree *tree, double *seconds,
+					unsigned repeat, const struct pfs_index_query *query);
+PFS_MUST_CHECK int pfs_cuda_wide_index_probe(struct pfs_operator_backend *b,
+					     const struct pfs_run *run,
+					     const struct pfs_index_tree *tree, double *seconds,
+					     unsigned repeat, const struct pfs_index_query *query);
+
+struct pfs_prefix;
+struct pfs_prefix_texts;
+
+/* The gets of a prefix tree; copy_lock is held. */
+PFS_MUST_CHECK int pfs_cuda_prefix_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
+					 struct pfs_prefix *index, double *seconds, unsigned repeat,
+					 const struct pfs_prefix_texts *keys);
 
 #endif

@@ -3,7 +3,9 @@
 
 WRAP_test_tree_codes := pfs_cuda_open
 
-$(B)/tests/device/primefs: $(B)/tests/device/as_cuda.o $(B)/tests/ref/stand_in.o $(B)/tests/ref/stand_in_resident.o $(tool_objects) $(library)
+as_cuda_objects := tests/device/as_cuda.o tests/ref/stand_in.o tests/ref/stand_in_resident.o gpu/cuda/cuda_probe_none.o
+
+$(B)/tests/device/primefs: $(as_cuda_objects:%=$(B)/%) $(tool_objects) $(library)
 	@mkdir -p $(@D)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
 

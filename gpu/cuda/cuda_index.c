@@ -388,5 +388,4 @@ const struct pfs_index_family pfs_cuda_index_family = {
 	.remove = pfs_cuda_index_remove_batch,
 	.describe = describe,
 	.verify = verify,
-	.probe = pfs_cuda_index_probe,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_index.h - the B+-tree on the device, as its changes and its benchmark see it. */
+/* gpu/cuda/cuda_index.h - the B+-tree on the device, as its changes and its benchmark
+ * (gpu/probe_impl.h) see it. */
 #ifndef PFS_GPU_CUDA_CUDA_INDEX_H
 #define PFS_GPU_CUDA_CUDA_INDEX_H
 
@@ -41,11 +42,6 @@ PFS_MUST_CHECK int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *
 /* Questions that are on the device, sorted by their first bits where that pays. */
 PFS_MUST_CHECK int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,
 				    const struct pfs_device_find *find);
-
-/* cuda_index_probe.c */
-PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
-					const struct pfs_index_tree *tree, double *seconds,
-					unsigned repeat, const struct pfs_index_query *query);
 
 /* cuda_index_change.c */
 PFS_MUST_CHECK int pfs_cuda_index_insert_batch(struct pfs_operator_backend *b,

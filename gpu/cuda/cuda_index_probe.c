@@ -2,6 +2,7 @@
 /* gpu/cuda/cuda_index_probe.c - searches timed where they run, beside a sorted array's. */
 #include "base/checked.h"
 #include "gpu/cuda/cuda_index.h"
+#include "gpu/probe_impl.h"
 
 struct probe {
 	struct pfs_device_find find;

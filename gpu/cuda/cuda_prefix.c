@@ -9,6 +9,7 @@
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/prefix_kernels.h"
 #include "gpu/prefix_impl.h"
+#include "gpu/probe_impl.h"
 
 #define TABLE_WORDS ((size_t)1 << 24) /* of results, at once, unless one key alone needs more */
 #define KEYS_AT_ONCE 32768u	      /* the second dimension of a grid */
@@ -358,9 +359,9 @@ static int probe_in(struct pfs_job *job, struct pfs_prefix *index, double *secon
 	return error;
 }
 
-static int probe(struct pfs_operator_backend *b, const struct pfs_run *run,
-		 struct pfs_prefix *index, double *seconds, unsigned repeat,
-		 const struct pfs_prefix_texts *keys)
+int pfs_cuda_prefix_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
+			  struct pfs_prefix *index, double *seconds, unsigned repeat,
+			  const struct pfs_prefix_texts *keys)
 {
 	struct pfs_job job;
 	int error;
@@ -376,5 +377,4 @@ const struct pfs_prefix_family pfs_cuda_prefix_family = {
 	.find = find,
 	.drop = drop,
 	.find_name = find_name,
-	.probe = probe,
 };
