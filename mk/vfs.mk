@@ -9,7 +9,7 @@ crash_tests := store_crash tree_crash content_crash change_crash
 $(crash_tests:%=$(B)/tests/unit/test_%): $(B)/tests/vfs/foldersync.o
 $(foreach t,$(crash_tests),$(eval WRAP_test_$(t) := fsync))
 
-memory_tests := content_memory totals change_memory
+memory_tests := content_memory totals change_memory imagefile_columns
 $(memory_tests:%=$(B)/tests/unit/test_%): $(B)/tests/vfs/memory.o
 $(foreach t,$(memory_tests),$(eval WRAP_test_$(t) += malloc calloc realloc mmap))
 

@@ -244,19 +244,24 @@ static int place_values(struct pfs_tree *tree, struct base *base)
 	return 0;
 }
 
-/* False: the image's file has not got it. */
-static bool take_from_file(struct base *base, struct pfs_tree *tree)
+/* -ENOENT: the image's file has not got it. */
+static int take_from_file(struct base *base, struct pfs_tree *tree)
 {
 	struct pfs_attrfile_column column;
 
-	if (!pfs_attrfile_read(tree, &column, base->name, base->name_len))
-		return false;
+	PFS_TRY(pfs_attrfile_read(tree, &column, base->name, base->name_len));
 	base->place = column.place;
 	base->end = column.end;
 	base->values = column.values;
 	base->n = column.n;
 	base->texts = column.texts;
-	return true;
+	return 0;
+}
+
+static int take_from_store(struct base *base, struct pfs_tree *tree)
+{
+	PFS_TRY(pfs_store_scan_values(tree->store, base->name, base->name_len, take_value, base));
+	return place_values(tree, base);
 }
 
 static int read_base(struct base **out, struct pfs_attr_columns *columns, const char *name,
@@ -274,11 +279,9 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 	if (!error) {
 		memcpy(base->name, name, name_len);
 		base->name_len = name_len;
-	}
-	if (!error && !take_from_file(base, tree)) {
-		error = pfs_store_scan_values(tree->store, name, name_len, take_value, base);
-		if (!error)
-			error = place_values(tree, base);
+		error = take_from_file(base, tree);
+		if (error == -ENOENT)
+			error = take_from_store(base, tree);
 	}
 	if (error)
 		free_base(base);

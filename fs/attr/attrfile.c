@@ -24,22 +24,23 @@ static bool head_is_sound(const struct pfs_attrfile_head *head, uint64_t room)
 				     head->n_pairs * sizeof(struct pfs_attrfile_pair);
 }
 
-bool pfs_attrfile_next(const struct pfs_tree *tree, struct pfs_attrfile_head *head,
-		       char name[PFS_NAME_MAX], uint64_t *at)
+int pfs_attrfile_next(const struct pfs_tree *tree, struct pfs_attrfile_head *head,
+		      char name[PFS_NAME_MAX], uint64_t *at)
 {
 	struct pfs_image_extra extra PFS_EXTRA = {NULL, NULL};
 	uint64_t size = pfs_imagefile_extra_size(tree), room = size - PFS_MIN(*at, size);
 
-	if (room < sizeof(*head) || !pfs_imagefile_read_extra(tree, &extra, *at, sizeof(*head)))
-		return false;
+	if (room < sizeof(*head))
+		return -ENOENT;
+	PFS_TRY(pfs_imagefile_read_extra(tree, &extra, *at, sizeof(*head)));
 	memcpy(head, extra.bytes, sizeof(*head));
 	pfs_imagefile_free_extra(&extra);
-	if (!head_is_sound(head, room) ||
-	    !pfs_imagefile_read_extra(tree, &extra, *at + sizeof(*head), head->name_len))
-		return false;
+	if (!head_is_sound(head, room))
+		return -ENOENT;
+	PFS_TRY(pfs_imagefile_read_extra(tree, &extra, *at + sizeof(*head), head->name_len));
 	memcpy(name, extra.bytes, head->name_len);
 	*at += head->size;
-	return true;
+	return 0;
 }
 
 static bool take_values(struct pfs_attrfile_column *out, const struct pfs_attrfile_head *head,
@@ -81,8 +82,8 @@ static bool take_places(struct pfs_attrfile_column *out, const struct pfs_attrfi
 	return true;
 }
 
-static bool take_column(struct pfs_attrfile_column *out, const struct pfs_attrfile_head *head,
-			const uint8_t *bytes)
+static int take_column(struct pfs_attrfile_column *out, const struct pfs_attrfile_head *head,
+		       const uint8_t *bytes)
 {
 	const uint8_t *texts = bytes + head->n_values * sizeof(struct pfs_attrfile_value);
 
@@ -90,10 +91,12 @@ static bool take_column(struct pfs_attrfile_column *out, const struct pfs_attrfi
 	out->values = calloc((size_t)head->n_values + 1, sizeof(*out->values));
 	out->texts = malloc(head->texts_size + 1);
 	if (!out->place || !out->values || !out->texts)
-		return false;
+		return -ENOMEM;
 	memcpy(out->texts, texts, head->texts_size);
-	return take_values(out, head, bytes) &&
-	       take_places(out, head, texts + pfs_attrfile_round_up(head->texts_size));
+	if (!take_values(out, head, bytes) ||
+	    !take_places(out, head, texts + pfs_attrfile_round_up(head->texts_size)))
+		return -ENOENT;
+	return 0;
 }
 
 void pfs_attrfile_free(struct pfs_attrfile_column *column)
@@ -103,25 +106,27 @@ void pfs_attrfile_free(struct pfs_attrfile_column *column)
 	free(column->texts);
 }
 
-bool pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, const char *name,
-		       size_t name_len)
+int pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, const char *name,
+		      size_t name_len)
 {
 	struct pfs_image_extra extra PFS_EXTRA = {NULL, NULL};
 	char found[PFS_NAME_MAX];
 	uint64_t at = 0, skipped;
 	struct pfs_attrfile_head head;
+	int error;
 
 	*out = (struct pfs_attrfile_column){.end = pfs_imagefile_current_end(tree)};
 	if (!out->end || atomic_load(&tree->attrs->is_written))
-		return false;
+		return -ENOENT;
 	do {
-		if (!pfs_attrfile_next(tree, &head, found, &at))
-			return false;
+		PFS_TRY(pfs_attrfile_next(tree, &head, found, &at));
 	} while (head.name_len != name_len || memcmp(found, name, name_len) != 0);
 	skipped = sizeof(head) + pfs_attrfile_round_up(name_len);
-	if (pfs_imagefile_read_extra(tree, &extra, at - head.size + skipped, head.size - skipped) &&
-	    take_column(out, &head, extra.bytes))
-		return true;
-	pfs_attrfile_free(out);
-	return false;
+	error = pfs_imagefile_read_extra(tree, &extra, at - head.size + skipped,
+					 head.size - skipped);
+	if (!error)
+		error = take_column(out, &head, extra.bytes);
+	if (error)
+		pfs_attrfile_free(out);
+	return error;
 }

@@ -22,10 +22,10 @@ struct pfs_attrfile_column {
 	char *texts; /* that values point into */
 };
 
-/* Gets the column of that name. False: the file has none, or another one than the store, is
- * damaged, or there is no memory. */
-bool pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out, const char *name,
-		       size_t name_len);
+/* Gets the column of that name.  -ENOENT: the file has none, or another one than the store, or is
+ * damaged; -ENOMEM. */
+PFS_MUST_CHECK int pfs_attrfile_read(struct pfs_tree *tree, struct pfs_attrfile_column *out,
+				     const char *name, size_t name_len);
 void pfs_attrfile_free(struct pfs_attrfile_column *column);
 
 /* As they lie there: one column after the other, each a head, the name, values, their texts, and
@@ -51,9 +51,10 @@ static inline uint64_t pfs_attrfile_round_up(uint64_t size)
 	return pfs_div_round_up(size, 8) * 8;
 }
 
-/* Gets the column's head and name that begin at *at, which moves on.  False: there are no more. */
-bool pfs_attrfile_next(const struct pfs_tree *tree, struct pfs_attrfile_head *head,
-		       char name[PFS_NAME_MAX], uint64_t *at);
+/* Gets the column's head and name that begin at *at, which moves on.  -ENOENT: there are no
+ * more, or they are damaged; -ENOMEM. */
+PFS_MUST_CHECK int pfs_attrfile_next(const struct pfs_tree *tree, struct pfs_attrfile_head *head,
+				     char name[PFS_NAME_MAX], uint64_t *at);
 
 /* Counts the values that the file's columns have otherwise than `rows`, the same store's tree
  * without the file; a column that cannot be read, or what follows the last one that can, counts as

@@ -54,9 +54,10 @@ static int compare_column(struct pfs_tree *tree, struct pfs_tree *rows, uint64_t
 	struct pfs_attr_reader *reader;
 	int error;
 
-	if (!pfs_attrfile_read(tree, &column, name, name_len)) {
+	error = pfs_attrfile_read(tree, &column, name, name_len);
+	if (error) {
 		++*different;
-		return 0;
+		return error == -ENOENT ? 0 : error;
 	}
 	error = pfs_attr_reader_open(&reader, rows, name, name_len);
 	if (!error)
@@ -71,9 +72,15 @@ int pfs_attrfile_compare(struct pfs_tree *tree, struct pfs_tree *rows, uint64_t 
 	char name[PFS_NAME_MAX];
 	struct pfs_attrfile_head head;
 	uint64_t at = 0, n = 0;
+	int error = pfs_imagefile_current_end(tree) ? 0 : -ENOENT;
 
-	while (pfs_imagefile_current_end(tree) && pfs_attrfile_next(tree, &head, name, &at))
-		PFS_TRY(compare_column(tree, rows, &n, name, head.name_len));
+	while (!error) {
+		error = pfs_attrfile_next(tree, &head, name, &at);
+		if (!error)
+			error = compare_column(tree, rows, &n, name, head.name_len);
+	}
+	if (error != -ENOENT)
+		return error;
 	*different = n + (pfs_imagefile_current_end(tree) && at != pfs_imagefile_extra_size(tree));
 	return 0;
 }

@@ -202,13 +202,14 @@ static int write_column(void *arg, const char *name, size_t name_len)
 	return error == -EAGAIN ? 0 : error;
 }
 
+/* If there is no memory to see, it is not: the file is written once more. */
 static bool is_in_file(const struct pfs_tree *tree, const char *name, size_t name_len)
 {
 	char found[PFS_NAME_MAX];
 	struct pfs_attrfile_head head;
 	uint64_t at = 0;
 
-	while (pfs_attrfile_next(tree, &head, found, &at))
+	while (!pfs_attrfile_next(tree, &head, found, &at))
 		if (head.name_len == name_len && memcmp(found, name, name_len) == 0)
 			return true;
 	return false;
@@ -230,12 +231,14 @@ static int make(struct pfs_tree *tree, void **bytes, size_t *size)
 	char name[PFS_NAME_MAX];
 	struct pfs_attrfile_head head;
 	uint64_t at = 0;
-	int error;
+	int error = 0;
 
 	if ((pfs_imagefile_current_end(tree) && !atomic_load(&tree->attrs->is_written)) ||
 	    pfs_imagefile_may_ask_store(tree))
-		while (pfs_attrfile_next(tree, &head, name, &at))
+		while (!(error = pfs_attrfile_next(tree, &head, name, &at)))
 			(void)ask(tree, name, head.name_len);
+	if (error == -ENOMEM)
+		return error;
 	error = pfs_attr_columns_asked(tree, write_column, &extra);
 	if (error) {
 		free(extra.bytes);

@@ -60,11 +60,12 @@ struct pfs_image_extra {
 	const uint8_t *bytes;
 	void *memory;
 };
-/* Return how many such bytes the file has, and some of them, which the caller frees; false: there
- * are none, they are damaged, or there is no memory.  What they say was never verified. */
+/* Return how many such bytes the file has, and some of them, which the caller frees: -ENOENT: there
+ * are none, or they are damaged; -ENOMEM.  What they say was never verified. */
 uint64_t pfs_imagefile_extra_size(const struct pfs_tree *tree);
-bool pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extra *out, uint64_t at,
-			      uint64_t size);
+PFS_MUST_CHECK int pfs_imagefile_read_extra(const struct pfs_tree *tree,
+					    struct pfs_image_extra *out, uint64_t at,
+					    uint64_t size);
 void pfs_imagefile_free_extra(struct pfs_image_extra *extra);
 #define PFS_EXTRA __attribute__((cleanup(pfs_imagefile_free_extra)))
 /* Returns how many slots the file has, if it is of the group that was the store's last when the

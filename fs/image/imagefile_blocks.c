@@ -189,8 +189,8 @@ uint64_t pfs_imagefile_extra_size(const struct pfs_tree *tree)
 	return tree->image.file ? tree->image.file->header.extra_size : 0;
 }
 
-bool pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extra *out, uint64_t at,
-			      uint64_t size)
+int pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extra *out, uint64_t at,
+			     uint64_t size)
 {
 	const uint64_t unit = PFS_IMAGE_FILE_BLOCK, first = at / unit,
 		       n = pfs_div_round_up(at % unit + size, unit);
@@ -199,12 +199,13 @@ bool pfs_imagefile_read_extra(const struct pfs_tree *tree, struct pfs_image_extr
 
 	pfs_imagefile_free_extra(out);
 	if (at > all || size > all - at)
-		return false;
+		return -ENOENT;
 	memory = malloc(n * unit + 1);
 	if (!memory)
-		return false;
+		return -ENOMEM;
 	*out = (struct pfs_image_extra){memory + at % unit, memory};
-	return pfs_imagefile_read(tree->image.file, memory, PFS_SECTION_EXTRA, first, n);
+	return pfs_imagefile_read(tree->image.file, memory, PFS_SECTION_EXTRA, first, n) ? 0
+											 : -ENOENT;
 }
 
 void pfs_imagefile_free_extra(struct pfs_image_extra *extra)
