@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A block is filled in memory of its own and copied in by the kernel, page by page, after it has been verified: whoever
- * touches a page before finds none.  Blocks that were filled one after the other are taken for a scan, and
- * the next are filled with them, as many as have been. */
+/* A block is filled in memory of its own and copied in by the kernel, page by page, after it has
+ * been verified: whoever touches a page before finds none.  With a block that is touched those
+ * beside it are filled, as many as take no longer than its way through the kernel does.  Blocks
+ * that were filled one after the other are taken for a scan, and the next are filled with them, as
+ * many as have been. */
 #include "base/lazy.h"
 
 #include <fcntl.h>
@@ -29,6 +31,7 @@
 #endif
 
 #define PARTS_MAX 32u
+#define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, filled with one of them */
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
 #define THREADS	  4u /* that stand by, at most */
@@ -141,6 +144,10 @@ static void fill(struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 	put(part, first, end, bytes, whole_pages(size));
 }
 
+struct range {
+	uint64_t first, end; /* blocks */
+};
+
 /* How many blocks to fill from this one on: as many as are filled before it. */
 static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 {
@@ -151,16 +158,19 @@ static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 	return PFS_MAX(n, 1);
 }
 
-/* Claims the block and those of the n from it on that nobody has: how far, or `number` if it is not absent. */
-static uint64_t claim(struct pfs_lazy_part *part, uint64_t number, uint64_t n)
+/* Claims the block, if nobody has it, and with it those around it, from `low` to before `high`,
+ * that nobody has. */
+static struct range claim(struct pfs_lazy_part *part, uint64_t low, uint64_t number, uint64_t high)
 {
-	uint64_t end = number;
+	struct range its = {number, number};
 	PFS_LOCKED(&part->lazy->lock);
 
-	while (end < part->n_blocks && end < number + n && state_of(part, end) == ABSENT)
-		end++;
-	set_state(part, number, end, FILLING);
-	return end;
+	while (its.end < PFS_MIN(high, part->n_blocks) && state_of(part, its.end) == ABSENT)
+		its.end++;
+	while (its.end > number && its.first > low && state_of(part, its.first - 1) == ABSENT)
+		its.first--;
+	set_state(part, its.first, its.end, FILLING);
+	return its;
 }
 
 static void await(struct pfs_lazy_part *part, uint64_t number)
@@ -173,10 +183,10 @@ static void await(struct pfs_lazy_part *part, uint64_t number)
 
 static void provide(struct pfs_lazy_part *part, uint64_t number, uint64_t n)
 {
-	uint64_t end = claim(part, number, n);
+	struct range its = claim(part, number, number, number + n);
 
-	if (end > number)
-		fill(part, number, end);
+	if (its.end > number)
+		fill(part, its.first, its.end);
 	else
 		await(part, number);
 }
@@ -232,7 +242,7 @@ void pfs_lazy_fill_all(struct pfs_lazy *lazy)
 		pieces.of[i] = (struct piece){&lazy->parts[i], n, its};
 		n += its;
 	}
-	if (lazy->is_child || pfs_pool_open(&pool, 0)) {
+	if (lazy->is_child || pfs_pool_open(&pool, 0, 0)) {
 		fill_pieces(&pieces, 0, n);
 		return;
 	}
@@ -258,14 +268,17 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 {
 	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
 	struct pfs_lazy_part *part = find_part(lazy, (const char *)address); /* NOLINT(performance-no-int-to-ptr): the kernel's */
-	uint64_t number, end;
+	uint64_t number, low, n;
+	struct range its;
 
 	if (!part)
 		return;
 	number = (address - (uintptr_t)part->memory) / part->block_size;
-	end = claim(part, number, ahead(part, number));
-	if (end > number)
-		fill(part, number, end);
+	n = PFS_MAX(AROUND / part->block_size, 1);
+	low = number / n * n;
+	its = claim(part, low, number, PFS_MAX(low + n, number + ahead(part, number)));
+	if (its.end > number)
+		fill(part, its.first, its.end);
 	else if (state_of(part, number) == FILLED)
 		(void)ioctl(lazy->faults, UFFDIO_WAKE, &range);
 }
@@ -318,16 +331,18 @@ static bool enter(const struct pfs_lazy *lazy)
 	return true;
 }
 
-/* As many as can be; at least one. */
+/* As many as can be; at least one. Requests wait for them, so they have no niceness. */
 static bool start_threads(struct pfs_lazy *lazy)
 {
+	static const struct pfs_thread_kind kind = {"pfs-lazy", 0, PFS_THREAD_STACK};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned n = processors > 0 ? (unsigned)PFS_MIN(processors, (long)THREADS) : 1;
 	sigset_t all, before;
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (lazy->n_threads < n && !pfs_thread_start(&lazy->threads[lazy->n_threads], stand_by, lazy))
+	while (lazy->n_threads < n &&
+	       !pfs_thread_start(&lazy->threads[lazy->n_threads], &kind, stand_by, lazy))
 		lazy->n_threads++;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return lazy->n_threads > 0;

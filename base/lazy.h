@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* base/lazy.h - memory that is filled by blocks, each when somebody first touches it.
+/* base/lazy.h - memory that is filled by blocks, each when somebody first touches it or one beside
+ * it.
  *
- * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until one of the threads that stand by has
- * filled the block beside and put it there, whole.  Code that uses the memory need not know; only the kernel does
- * not wait: a system call gets EFAULT, and what is handed to one, or to a device's driver, is touched before
- * (pfs_lazy_touch).  Where the system does not let us, all is filled at once.
+ * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until one of
+ * the threads that stand by has filled the block beside and put it there, whole.  Code that uses
+ * the memory need not know; only the kernel does not wait: a system call gets EFAULT, and what is
+ * handed to one, or to a device's driver, is touched before (pfs_lazy_touch).  Where the system
+ * does not let us, all is filled at once.
  *
- * Threads: any number touch it at once.  Creating, starting and closing: nobody touches it meanwhile. */
+ * Threads: any number touch it at once.  Creating, starting and closing: nobody touches it
+ * meanwhile. */
 #ifndef PFS_BASE_LAZY_H
 #define PFS_BASE_LAZY_H
 
@@ -57,7 +60,7 @@ void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size);
 /* Returns true if the block has been filled, and may have changed since.  Just after a block was touched this may still be false. */
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number);
 
-/* Returns true if nobody has touched the block, and so nobody has changed it. */
+/* Returns true if nobody has touched the block or one beside it, and so nobody has changed it. */
 bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number);
 
 /* Returns how many blocks have been filled. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/thread.h"
 
 #define THREADS_MAX 256
 
@@ -60,8 +61,9 @@ static void *thread_main(void *argument)
 	return NULL;
 }
 
-int pfs_pool_open(struct pfs_pool **out, unsigned n_threads)
+int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 {
+	const struct pfs_thread_kind kind = {"pfs-pool", niceness, 0};
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned wanted = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
 	struct pfs_pool *pool;
@@ -74,7 +76,7 @@ int pfs_pool_open(struct pfs_pool **out, unsigned n_threads)
 	(void)pthread_cond_init(&pool->start, NULL);
 	(void)pthread_cond_init(&pool->finish, NULL);
 	while (pool->n_threads + 1 < wanted) {
-		if (pthread_create(&pool->threads[pool->n_threads], NULL, thread_main, pool)) {
+		if (pfs_thread_start(&pool->threads[pool->n_threads], &kind, thread_main, pool)) {
 			pfs_pool_close(pool);
 			return -EAGAIN;
 		}

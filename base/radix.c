@@ -59,20 +59,13 @@ static void merge_all(struct pfs_keyed *items, size_t n)
 		memcpy(items, from, n * sizeof(*items));
 }
 
-/* How often each value of each digit is met. */
-static void count_all(size_t (*count)[BUCKETS], const struct pfs_keyed *items, size_t n)
+/* From `from` to `to`, by one digit. */
+static void distribute(struct pfs_keyed *to, const struct pfs_keyed *from, size_t n, unsigned digit)
 {
+	size_t count[BUCKETS] = {0}, before = 0;
+
 	for (size_t i = 0; i < n; i++)
-		for (unsigned digit = 0; digit < DIGITS; digit++)
-			count[digit][digit_of(items[i].key, digit)]++;
-}
-
-/* From `from` to `to`, by one digit; count becomes where each value's next one goes. */
-static void distribute(struct pfs_keyed *to, const struct pfs_keyed *from, size_t n, unsigned digit,
-		       size_t *count)
-{
-	size_t before = 0;
-
+		count[digit_of(from[i].key, digit)]++;
 	for (size_t i = 0; i < BUCKETS; i++) {
 		size_t here = count[i];
 
@@ -83,36 +76,38 @@ static void distribute(struct pfs_keyed *to, const struct pfs_keyed *from, size_
 		to[count[digit_of(from[i].key, digit)]++] = from[i];
 }
 
-int pfs_radix_sort(struct pfs_keyed *items, size_t n)
+void pfs_radix_sort_with(struct pfs_keyed *items, struct pfs_keyed *more, size_t n)
 {
-	size_t(*count)[BUCKETS];
-	struct pfs_keyed *other, *from = items, *to;
+	struct pfs_keyed *from = items, *to = more;
+	uint64_t differ = 0;
 
 	if (n <= SOME) {
 		merge_all(items, n);
-		return 0;
+		return;
 	}
-	count = calloc(DIGITS, sizeof(*count));
-	to = other = malloc(n * sizeof(*other));
-	if (!count || !other) {
-		free(count);
-		free(other);
-		return -ENOMEM;
-	}
-	count_all(count, items, n);
+	for (size_t i = 0; i < n; i++)
+		differ |= items[i].key ^ items[0].key;
 	for (unsigned digit = 0; digit < DIGITS; digit++) {
 		struct pfs_keyed *sorted = to;
 
-		if (count[digit][digit_of(from->key, digit)] == n)
+		if (!digit_of(differ, digit))
 			continue; /* the same in all */
-		distribute(to, from, n, digit, count[digit]);
+		distribute(to, from, n, digit);
 		to = from;
 		from = sorted;
 	}
 	if (from != items)
 		memcpy(items, from, n * sizeof(*items));
-	free(count);
-	free(other);
+}
+
+int pfs_radix_sort(struct pfs_keyed *items, size_t n)
+{
+	struct pfs_keyed *more = n > SOME ? malloc(n * sizeof(*more)) : NULL;
+
+	if (n > SOME && !more)
+		return -ENOMEM;
+	pfs_radix_sort_with(items, more, n);
+	free(more);
 	return 0;
 }
 

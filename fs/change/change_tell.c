@@ -10,6 +10,7 @@
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- what is wrong ---- */
@@ -91,7 +92,7 @@ static int notice(struct pfs_changing *changing, uint32_t slot, const char *name
 	struct pfs_notices *notices = changing->notices;
 	struct notice new = {.ino = changing->tree->image.prime[slot], .name = SIZE_MAX};
 
-	if (!changing->tree->listener.changed || !is_known(changing->tree, slot))
+	if (!is_known(changing->tree, slot))
 		return 0;
 	if (name) {
 		new.name = notices->text_len;
@@ -165,20 +166,22 @@ void pfs_notices_finish(struct pfs_changing *changing)
 
 void pfs_notices_tell(const struct pfs_changing *changing)
 {
-	const struct pfs_tree_listener *listener = &changing->tree->listener;
 	const struct pfs_notices *notices = changing->notices;
+	const struct pfs_tree_listener *listener;
 
 	if (!notices->n && !pfs_registers_any(changing->tree))
 		return;
+	listener = pfs_listener_get(changing->tree);
 	if (listener->begin)
 		listener->begin(listener->arg);
-	for (size_t i = 0; i < notices->n; i++)
+	for (size_t i = 0; i < notices->n && listener->changed; i++)
 		listener->changed(listener->arg, notices->list[i].ino,
 				  notices->list[i].name == SIZE_MAX
 					  ? NULL
 					  : notices->text + notices->list[i].name);
 	if (listener->end)
 		listener->end(listener->arg);
+	pfs_listener_put(changing->tree);
 }
 
 /* ---- rows ---- */

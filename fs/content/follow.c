@@ -18,6 +18,7 @@
 #include "fs/image/primes.h"
 #include "fs/journal/journal.h"
 #include "fs/tree/dir.h"
+#include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 
 #define LISTED_AT_ONCE 4096u /* children copied in one hold of the tree's lock */
@@ -86,6 +87,7 @@ static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uin
 		.ino = image->prime[slot],
 		.flags = image->flags[slot],
 		.attr = {.st_mode = image->mode[slot],
+			 .st_nlink = image->links[slot],
 			 .st_uid = image->uid[slot],
 			 .st_gid = image->gid[slot],
 			 .st_size = image->size[slot],
@@ -115,7 +117,7 @@ static int list_child(const struct pfs_tree *tree, struct pfs_followers *out, ui
 
 /* A part of the children, from *next on; *more: there are others. */
 static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
-		     struct pfs_btree_entry *next, bool *more)
+		     bool directories_alone, struct pfs_btree_entry *next, bool *more)
 {
 	struct pfs_children children;
 	unsigned n = 0;
@@ -134,20 +136,22 @@ static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t 
 		*more = n++ == LISTED_AT_ONCE;
 		if (*more)
 			break;
-		error = list_child(tree, out, next->slot);
+		if (!directories_alone || S_ISDIR(tree->image.mode[next->slot]))
+			error = list_child(tree, out, next->slot);
 	}
 	pfs_hold_end(tree);
 	return error;
 }
 
-int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino)
+int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
+		    bool directories_alone)
 {
 	struct pfs_btree_entry next = {.key = 0};
 	bool more = true;
 
 	out->n = out->names_len = 0;
 	while (more)
-		PFS_TRY(list_some(tree, out, ino, &next, &more));
+		PFS_TRY(list_some(tree, out, ino, directories_alone, &next, &more));
 	return 0;
 }
 
@@ -389,7 +393,6 @@ static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_tak
 
 int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking)
 {
-	const struct pfs_tree_listener *listener = &tree->listener;
 	struct pfs_value *value PFS_UNREF = NULL;
 	bool cached = false;
 	int error;
@@ -400,8 +403,8 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 			return -ENOMEM;
 	}
 	PFS_TRY(pfs_journal_reserve(tree, 1, value ? value->size : 0, false));
-	if (listener->rights_change && taking->set & RIGHTS)
-		listener->rights_change(listener->arg, ino);
+	if (taking->set & RIGHTS)
+		pfs_tell_rights_change(tree, ino);
 	pfs_parts_lock(tree);
 	pfs_hold_write(tree, __func__);
 	error = take_locked(tree, ino, taking, &value, &cached);
@@ -410,17 +413,16 @@ int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking
 	if (error)
 		return error;
 	pfs_links_forget(tree, ino);
-	if (cached && listener->stale)
-		listener->stale(listener->arg, ino);
-	else if (listener->changed)
-		listener->changed(listener->arg, ino, NULL);
+	if (cached)
+		pfs_tell_stale(tree, ino);
+	else
+		pfs_tell_changed(tree, ino, NULL);
 	return 0;
 }
 
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 {
-	if (tree->listener.changed)
-		tree->listener.changed(tree->listener.arg, parent, name);
+	pfs_tell_changed(tree, parent, name);
 }
 
 void pfs_follow_hold(struct pfs_tree *tree)
@@ -502,8 +504,11 @@ int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folder
 
 int pfs_follow_end(struct pfs_tree *tree)
 {
-	if (tree->listener.end)
-		tree->listener.end(tree->listener.arg);
+	const struct pfs_tree_listener *listener = pfs_listener_get(tree);
+
+	if (listener->end)
+		listener->end(listener->arg);
+	pfs_listener_put(tree);
 	PFS_TRY(pfs_tree_sync(tree));
 	pfs_links_forget_ways(tree);
 	return 0;

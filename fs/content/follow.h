@@ -31,7 +31,7 @@ PFS_MUST_CHECK int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_sour
 struct pfs_follower {
 	uint64_t ino;
 	size_t name, name_len; /* in names, where a NUL follows */
-	struct stat attr;      /* type, mode, owner, size, mtime and ctime */
+	struct stat attr;      /* type, mode, owner, links, size, mtime and ctime */
 	uint8_t flags;	       /* enum pfs_node_flag */
 };
 struct pfs_followers {
@@ -40,8 +40,10 @@ struct pfs_followers {
 	char *names;
 	size_t names_len, names_capacity;
 };
-/* Fills in the children of the directory. -ESTALE: there is no such directory; -ENOMEM. */
-PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino);
+/* Fills in the children of the directory, or its directories alone. -ESTALE: there is no such
+ * directory; -ENOMEM. */
+PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
+				   bool directories_alone);
 void pfs_followers_finish(struct pfs_followers *followers);
 
 /* Gets one node, without its name. -ESTALE: there is no such node. */

@@ -18,6 +18,7 @@
 #include "fs/content/original.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
+#include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/birthmark.h"
 
@@ -406,7 +407,6 @@ static bool content_may_differ(const struct pfs_links *links,
 
 static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 {
-	const struct pfs_tree_listener *listener = &tree->listener;
 	struct pfs_links *links = tree->links;
 	const struct pfs_source_record *record;
 	struct pfs_value *source PFS_UNREF = NULL;
@@ -424,15 +424,14 @@ static int refresh_once(struct pfs_tree *tree, uint64_t ino)
 		pfs_fdcache_drop(links->open, ino);
 		return error;
 	}
-	if (listener->rights_change &&
-	    (!same_rights(record, &now.st) || is_another(links, record, &now)))
-		listener->rights_change(listener->arg, ino);
+	if (!same_rights(record, &now.st) || is_another(links, record, &now))
+		pfs_tell_rights_change(tree, ino);
 	error = take_over(tree, ino, source, &now);
 	if (error)
 		return error;
 	pfs_fdcache_drop(links->open, ino);
-	if (listener->changed && content_may_differ(links, record, &now))
-		listener->changed(listener->arg, ino, NULL);
+	if (content_may_differ(links, record, &now))
+		pfs_tell_changed(tree, ino, NULL);
 	return 0;
 }
 

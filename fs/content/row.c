@@ -15,6 +15,7 @@
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
 #include "fs/tree/dir.h"
+#include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 
 #define TRIES 4 /* at a row that changes while its size is found */
@@ -417,8 +418,7 @@ static void change_one(struct pfs_tree *tree, uint64_t ino)
 	if (!ask(tree, ino, &epoch, &dirty))
 		return;
 	refresh(tree, ino, true);
-	if (tree->listener.stale)
-		tree->listener.stale(tree->listener.arg, ino);
+	pfs_tell_stale(tree, ino);
 }
 
 void pfs_row_changed(struct pfs_tree *tree, uint64_t ino, bool below)

@@ -221,7 +221,7 @@ static int make_index(const struct pfs_tree *tree, struct pfs_btree *index)
 		if (image->prime[slot])
 			hashes[slot] = pfs_image_hash(tree, name, len);
 	}
-	PFS_TRY(pfs_pool_open(&load.pool, 0));
+	PFS_TRY(pfs_pool_open(&load.pool, 0, 0));
 	error = pfs_load_index(&load);
 	pfs_pool_close(load.pool);
 	return error;

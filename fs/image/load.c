@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/names.h"
@@ -382,8 +383,9 @@ static int prepare(struct loader *loader)
 /* Calls both functions, at the same time if a thread is to be had. */
 static void call_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)
 {
+	static const struct pfs_thread_kind kind = {"pfs-load", 0, 0};
 	pthread_t thread;
-	bool started = pthread_create(&thread, NULL, other_fn, other_arg) == 0;
+	bool started = pfs_thread_start(&thread, &kind, other_fn, other_arg) == 0;
 
 	if (!started)
 		(void)other_fn(other_arg);
@@ -398,7 +400,7 @@ static int load(struct loader *loader)
 				       .index = loader->tree->image.by_name};
 
 	PFS_TRY(prepare(loader));
-	PFS_TRY(pfs_pool_open(&loader->pool, loader->totals.nodes < PART_NODES ? 1 : 0));
+	PFS_TRY(pfs_pool_open(&loader->pool, loader->totals.nodes < PART_NODES ? 1 : 0, 0));
 	PFS_TRY(load_directories(loader));
 	PFS_TRY(load_others(loader));
 	index.hashes = loader->hashes;

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/thread.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/snapshot.h"
@@ -375,16 +376,17 @@ void pfs_journal_destroy(struct pfs_tree *tree)
 int pfs_journal_start(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
-	int rc;
+	static const struct pfs_thread_kind kind = {"pfs-committer", PFS_THREAD_NICE, 0};
+	int error;
 
 	PFS_TRY(pfs_group_find_orphans(tree, &journal->group));
 	atomic_store(&journal->reaping, journal->group.reap.count != 0);
 	pfs_space_refresh(tree, true);
 	atomic_store(&journal->running, true);
-	rc = pthread_create(&journal->thread, NULL, pfs_committer, tree);
-	if (rc)
+	error = pfs_thread_start(&journal->thread, &kind, pfs_committer, tree);
+	if (error)
 		atomic_store(&journal->running, false);
-	return -rc;
+	return error;
 }
 
 int pfs_journal_stop(struct pfs_tree *tree)

@@ -115,6 +115,7 @@ static int init_clock_cond(pthread_cond_t *cond)
 /* Adds a thread that has a place.  Lock held. */
 static int add_worker(struct pfs_dispatch *dispatch)
 {
+	static const struct pfs_thread_kind kind = {"pfs-receiver", 0, PFS_THREAD_STACK};
 	struct worker *worker = calloc(1, sizeof(*worker));
 	int error;
 
@@ -128,7 +129,8 @@ static int add_worker(struct pfs_dispatch *dispatch)
 		return error;
 	}
 	worker->request = map_pages(dispatch->options.request_size);
-	error = worker->request ? pfs_thread_start(&worker->thread, worker_main, worker) : -ENOMEM;
+	error = worker->request ? pfs_thread_start(&worker->thread, &kind, worker_main, worker)
+				: -ENOMEM;
 	if (error) {
 		free_worker(worker);
 		return error;
@@ -343,6 +345,7 @@ static void on_wake(int signal PFS_UNUSED)
 /* Starts the threads of a dispatcher whose members are initialised. */
 static int start_threads(struct pfs_dispatch *dispatch)
 {
+	static const struct pfs_thread_kind monitor = {"pfs-monitor", 0, 0};
 	struct sigaction action = {.sa_handler = on_wake}; /* no SA_RESTART: it is to interrupt */
 	unsigned i;
 	int error;
@@ -354,7 +357,7 @@ static int start_threads(struct pfs_dispatch *dispatch)
 		PFS_TRY(add_worker(dispatch));
 	if (dispatch->options.max_threads <= dispatch->options.receivers)
 		return 0;
-	error = pfs_thread_start(&dispatch->monitor, monitor_main, dispatch);
+	error = pfs_thread_start(&dispatch->monitor, &monitor, monitor_main, dispatch);
 	dispatch->monitor_runs = error == 0;
 	return error;
 }

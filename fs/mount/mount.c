@@ -210,8 +210,10 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_dispatch_stop(mount->dispatch);
 	pfs_notifier_stop(mount->notifier);
 	pfs_growings_stop(mount->growings);
-	pfs_virtuals_stop(mount->virtuals); /* their threads were the last who could call us */
-	pfs_tree_listen(mount->tree, &nobody);
+	pfs_virtuals_stop(mount->virtuals);
+	pfs_tree_listen(mount->tree,
+			&nobody); /* a command may ask on, and told us of what it changed */
+	pfs_notifier_close(mount->notifier);
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);
 	pfs_virtuals_close(mount->virtuals);

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 #define BUCKETS 8192
 
@@ -147,13 +148,12 @@ void pfs_notifier_flush(struct pfs_notifier *notifier)
 		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
 	}
 	notifier->hurry--;
-	if (notifier->stopping)
-		(void)pthread_cond_broadcast(&notifier->idle);
 }
 
 int pfs_notifier_start(struct pfs_notifier **out,
 		       void (*send)(void *arg, uint64_t ino, const char *name), void *arg)
 {
+	static const struct pfs_thread_kind kind = {"pfs-notifier", 0, 0};
 	struct pfs_notifier *notifier = calloc(1, sizeof(*notifier));
 	pthread_condattr_t clock;
 	int error;
@@ -171,7 +171,7 @@ int pfs_notifier_start(struct pfs_notifier **out,
 	(void)pthread_cond_init(&notifier->pushed, &clock);
 	(void)pthread_cond_init(&notifier->idle, NULL);
 	(void)pthread_condattr_destroy(&clock);
-	error = -pthread_create(&notifier->thread, NULL, notifier_main, notifier);
+	error = pfs_thread_start(&notifier->thread, &kind, notifier_main, notifier);
 	if (error) {
 		pfs_error("cannot start a thread: %s", strerror(-error));
 		free(notifier);
@@ -187,7 +187,7 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 	struct notice *notice;
 
 	PFS_LOCKED(&notifier->lock);
-	if (!name && postpone(notifier, ino))
+	if (notifier->stopping || (!name && postpone(notifier, ino)))
 		return;
 	notice = malloc(sizeof(*notice) + len);
 	if (!notice) {
@@ -207,17 +207,22 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 
 void pfs_notifier_stop(struct pfs_notifier *notifier)
 {
-	struct notice *notice, *next;
-
 	if (!notifier)
 		return;
 	(void)pthread_mutex_lock(&notifier->lock);
 	notifier->stopping = true;
 	(void)pthread_cond_signal(&notifier->pushed);
 	(void)pthread_cond_broadcast(&notifier->idle);
-	while (notifier->hurry)
-		(void)pthread_cond_wait(&notifier->idle, &notifier->lock);
 	(void)pthread_mutex_unlock(&notifier->lock);
+}
+
+void pfs_notifier_close(struct pfs_notifier *notifier)
+{
+	struct notice *notice, *next;
+
+	if (!notifier)
+		return;
+	pfs_notifier_stop(notifier);
 	(void)pthread_join(notifier->thread, NULL);
 	for (notice = notifier->first; notice; notice = next) {
 		next = notice->next;

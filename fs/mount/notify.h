@@ -36,8 +36,11 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
  * serves a request which the kernel may make a notice wait for. */
 void pfs_notifier_flush(struct pfs_notifier *notifier);
 
-/* Drops what is queued, has those return who wait in a flush, ends the thread, frees. NULL is
- * allowed. */
+/* Sends no more: drops what is pushed from now on, and has those return at once who wait in a
+ * flush, now or later. NULL is allowed. */
 void pfs_notifier_stop(struct pfs_notifier *notifier);
+
+/* Stops, ends the thread, and frees, when nobody pushes or flushes any more. NULL is allowed. */
+void pfs_notifier_close(struct pfs_notifier *notifier);
 
 #endif

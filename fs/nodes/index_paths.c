@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/image/names.h"
 #include "meta/store.h"
 
@@ -427,6 +428,7 @@ static void *make_main(void *arg)
 /* Makes it in a thread, unless one does. */
 static void start(struct pfs_tree *tree)
 {
+	static const struct pfs_thread_kind kind = {"pfs-path-index", PFS_THREAD_NICE, 0};
 	struct pfs_path_index *index = tree->path_index;
 	PFS_LOCKED(&index->lock);
 
@@ -439,7 +441,7 @@ static void start(struct pfs_tree *tree)
 		(void)pthread_join(index->thread, NULL);
 	}
 	atomic_store(&index->thread_ended, false);
-	index->has_thread = pthread_create(&index->thread, NULL, make_main, tree) == 0;
+	index->has_thread = pfs_thread_start(&index->thread, &kind, make_main, tree) == 0;
 }
 
 /* ---- the tree's ---- */

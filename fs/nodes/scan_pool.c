@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/pool.h"
+#include "base/thread.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
@@ -58,7 +59,7 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		return;
 	}
 	if (!scan->pool && !scan->no_pool)
-		scan->no_pool = pfs_pool_open(&scan->pool, 0) != 0;
+		scan->no_pool = pfs_pool_open(&scan->pool, 0, PFS_THREAD_NICE) != 0;
 	if (scan->pool)
 		pfs_pool_run(scan->pool, n, grain, work, context);
 	else

@@ -110,7 +110,7 @@ static int by_residues(const struct pfs_tree *tree, uint32_t *found, const mpz_t
 	return of && path ? look_through(&residues, found, number) : -ENOMEM;
 }
 
-/* pfs_engine_node, counted. */
+/* pfs_engine_node, counted if it answers. */
 static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t *slot, const char *decimal)
 {
 	uint64_t began = pfs_now_ns();
@@ -119,6 +119,8 @@ static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t
 
 	if (error == -ESTALE) /* lost with its device: the host engine answers now */
 		error = pfs_engine_node(engine, slot, decimal);
+	if (error && error != -ENOENT)
+		return error;
 	pfs_engine_describe(engine, &info);
 	pfs_single_count(tree, PFS_SINGLE_CODE, info.engine[0] == 'c', pfs_now_ns() - began);
 	return error;
@@ -143,6 +145,7 @@ int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text
 			 const struct pfs_scan_watch *watch)
 {
 	char *decimal PFS_FREE = strndup(text, PFS_MIN(len, DECIMAL_MAX));
+	uint64_t began;
 	mpz_t number;
 	int error;
 
@@ -153,10 +156,12 @@ int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text
 		return 0;
 	if (len <= ENGINE_DIGITS && by_engine(tree, slot, decimal) == 0)
 		return 0;
-	pfs_single_count(tree, PFS_SINGLE_CODE, false, 0);
+	began = pfs_now_ns();
 	(void)mpz_init_set_str(number, decimal, 10); /* digits */
 	error = by_residues(tree, slot, number, watch);
 	mpz_clear(number);
+	if (!error)
+		pfs_single_count(tree, PFS_SINGLE_CODE, false, pfs_now_ns() - began);
 	return error;
 }
 

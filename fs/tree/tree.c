@@ -28,6 +28,7 @@
 #include "fs/nodes/index.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/tree/directories.h"
+#include "fs/tree/listen.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
@@ -77,6 +78,7 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	tree->options = *options;
 	tree->options.no_image_file |= options->at != 0;
 	pfs_hold_create(tree);
+	pfs_listener_create(tree);
 	rc = open_store(tree, path);
 	if (!rc) {
 		atomic_store(&tree->read_only, pfs_store_is_read_only(tree->store));
@@ -138,6 +140,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_journal_destroy(tree);
 	pfs_image_destroy(tree);
 	error = pfs_store_close(tree->store);
+	pfs_listener_destroy(tree);
 	pfs_hold_destroy(tree);
 	free(tree);
 	return rc ? rc : error;
@@ -161,9 +164,4 @@ int pfs_tree_imported_columns(struct pfs_tree *tree,
 	struct columns columns = {.fn = fn, .arg = arg};
 
 	return pfs_store_scan_columns(tree->store, pass_column, &columns);
-}
-
-void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener)
-{
-	tree->listener = *listener;
 }

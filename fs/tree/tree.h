@@ -116,6 +116,8 @@ struct pfs_tree_listener {
 	/* A node is about to take over its original's mode or owner: nobody has seen it yet. */
 	void (*rights_change)(void *arg, uint64_t ino);
 };
+/* Takes the place of the listener that there was, and returns when no call of that one is under
+ * way. */
 void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *listener);
 
 /* ---- names ---- */

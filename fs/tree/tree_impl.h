@@ -43,7 +43,8 @@ struct pfs_tree {
 	struct pfs_registers *registers;
 	struct pfs_kept_rows *rows;
 	struct pfs_hard_links *hard_links;
-	struct pfs_tree_listener listener;
+	struct pfs_tree_listener listener; /* protected by listener_lock: listen.h */
+	pthread_rwlock_t listener_lock;
 };
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "gpu/host/sets.h"
 #include "gpu/probe_impl.h"
 
@@ -394,7 +395,7 @@ int pfs_host_open(struct pfs_backend **out)
 		return -ENOMEM;
 	host->base.ops = &host_ops;
 	host->codes.simd = pfs_simd_version(0);
-	rc = pfs_pool_open(&host->codes.pool, 0);
+	rc = pfs_pool_open(&host->codes.pool, 0, PFS_THREAD_NICE);
 	if (rc) {
 		free(host);
 		return rc;

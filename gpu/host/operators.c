@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "base/thread.h"
 
 #define WORKERS_MAX 256u
 
@@ -24,8 +25,21 @@ struct job {
 	void *context;
 	uint64_t n, grain;
 	atomic_uint_fast64_t next;
-	atomic_int error; /* the first */
+	/* The first piece that failed, above its error, so that this is the least of all; NONE. */
+	atomic_uint_fast64_t failed;
 };
+
+#define ERROR_BITS 12
+#define NONE	   UINT64_MAX
+
+static void note_failed(struct job *job, uint64_t piece, int error)
+{
+	uint_fast64_t failed = piece << ERROR_BITS | (uint64_t)-error,
+		      before = atomic_load(&job->failed);
+
+	while (failed < before && !atomic_compare_exchange_weak(&job->failed, &before, failed))
+		;
+}
 
 unsigned pfs_host_workers(const struct pfs_host_operators *host)
 {
@@ -34,9 +48,9 @@ unsigned pfs_host_workers(const struct pfs_host_operators *host)
 
 static void work_off(struct job *job, unsigned worker)
 {
-	while (!atomic_load(&job->error)) {
+	while (atomic_load(&job->failed) == NONE) {
 		uint64_t from = atomic_fetch_add(&job->next, job->grain);
-		int error, none = 0;
+		int error;
 
 		if (from >= job->n)
 			return;
@@ -45,7 +59,7 @@ static void work_off(struct job *job, unsigned worker)
 			error = job->work(job->context, worker, from,
 					  PFS_MIN(from + job->grain, job->n));
 		if (error)
-			(void)atomic_compare_exchange_strong(&job->error, &none, error);
+			note_failed(job, from / job->grain, error);
 	}
 }
 
@@ -60,17 +74,25 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 		 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 		 void *context)
 {
-	struct job job = {.run = run, .work = work, .context = context, .n = n, .grain = grain};
+	struct job job = {.run = run,
+			  .work = work,
+			  .context = context,
+			  .n = n,
+			  .grain = grain,
+			  .failed = NONE};
+	uint64_t failed;
 
 	if (n > grain && host->n_workers > 1 && pthread_mutex_trylock(&host->lock) == 0) {
 		if (!host->pool && !host->no_pool)
-			host->no_pool = pfs_pool_open(&host->pool, host->n_workers) != 0;
+			host->no_pool =
+				pfs_pool_open(&host->pool, host->n_workers, PFS_THREAD_NICE) != 0;
 		if (host->pool)
 			pfs_pool_run(host->pool, host->n_workers, 1, work_as, &job);
 		(void)pthread_mutex_unlock(&host->lock);
 	}
 	work_off(&job, 0); /* what is left: all of it, if others have the threads */
-	return atomic_load(&job.error);
+	failed = atomic_load(&job.failed);
+	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));
 }
 
 void pfs_host_operators_close(struct pfs_operator_backend *b)

@@ -24,8 +24,9 @@ unsigned pfs_host_workers(const struct pfs_host_operators *host);
 
 /* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each
  * piece once and each worker's pieces one after another; worker < pfs_host_workers. run->poll is
- * called before each piece. The first error ends this and is returned. Operators that run at the
- * same time share the threads: one has them, the others go on alone. */
+ * called before each piece. Pieces begin in their order; none begins after one that failed, and the
+ * error of the first piece of those that failed is returned. Operators that run at the same time
+ * share the threads: one has them, the others go on alone. */
 PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),

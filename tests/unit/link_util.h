@@ -28,6 +28,11 @@ static inline void count_told(void *arg, uint64_t ino, const char *name)
 	told++;
 }
 
+static inline void count_stale(void *arg, uint64_t ino)
+{
+	count_told(arg, ino, NULL);
+}
+
 static inline void count_rights(void *arg, uint64_t ino)
 {
 	(void)arg;
@@ -121,6 +126,7 @@ static inline uint64_t link_to(const char *path)
 static inline void listen_to_tree(void)
 {
 	pfs_tree_listen(tree, &(struct pfs_tree_listener){.changed = count_told,
+							  .stale = count_stale,
 							  .rights_change = count_rights});
 }
 

@@ -207,7 +207,7 @@ static void test_load(void **state)
 	struct pfs_pool *pool;
 
 	(void)state;
-	assert_int_equal(pfs_pool_open(&pool, 3), 0);
+	assert_int_equal(pfs_pool_open(&pool, 3, 0), 0);
 	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
 		load(sizes[i], NULL);
 		load(sizes[i], pool);
@@ -230,7 +230,7 @@ static void test_load_refuses_together(void **state)
 		keys[i] = i / 2;
 	for (uint32_t i = 0; i < N; i++)
 		slots[i] = i;
-	assert_int_equal(pfs_pool_open(&pool, 3), 0);
+	assert_int_equal(pfs_pool_open(&pool, 3, 0), 0);
 	assert_int_equal(pfs_btree_create(&tree), 0);
 	for (uint32_t at = 1; at < N; at += N / 50 - 1) {
 		uint64_t key = keys[at];

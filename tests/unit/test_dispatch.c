@@ -312,8 +312,8 @@ static void notices_arrive_in_order(void **state PFS_UNUSED)
 		pfs_notifier_push(notifier, i, i % 2 ? "name" : NULL);
 	assert_true(becomes(&notices.sent, 10000));
 	assert_false(notices.bad);
-	pfs_notifier_stop(notifier);
-	pfs_notifier_stop(NULL);
+	pfs_notifier_close(notifier);
+	pfs_notifier_close(NULL);
 }
 
 static void drop_notice(void *arg PFS_UNUSED, uint64_t ino PFS_UNUSED, const char *name PFS_UNUSED)
@@ -329,7 +329,21 @@ static void what_is_queued_is_dropped_at_the_end(void **state PFS_UNUSED)
 	assert_int_equal(pfs_notifier_start(&notifier, drop_notice, NULL), 0);
 	for (i = 0; i < 1000; i++)
 		pfs_notifier_push(notifier, i, "name");
+	pfs_notifier_close(notifier);
+}
+
+static void who_comes_after_the_end_is_not_kept(void **state PFS_UNUSED)
+{
+	struct notices notices = {0};
+	struct pfs_notifier *notifier;
+
+	assert_int_equal(pfs_notifier_start(&notifier, count_notice, &notices), 0);
 	pfs_notifier_stop(notifier);
+	pfs_notifier_stop(NULL);
+	pfs_notifier_push(notifier, 0, NULL);
+	pfs_notifier_flush(notifier);
+	pfs_notifier_close(notifier);
+	assert_int_equal(notices.sent, 0);
 }
 
 int main(void)
@@ -347,6 +361,7 @@ int main(void)
 		cmocka_unit_test(starts_and_stops),
 		cmocka_unit_test(notices_arrive_in_order),
 		cmocka_unit_test(what_is_queued_is_dropped_at_the_end),
+		cmocka_unit_test(who_comes_after_the_end_is_not_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

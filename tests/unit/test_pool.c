@@ -43,7 +43,7 @@ static void run_jobs(unsigned n_threads, unsigned n_jobs, uint64_t *seed)
 	struct pfs_pool *pool;
 	static struct job job;
 
-	assert_int_equal(pfs_pool_open(&pool, n_threads), 0);
+	assert_int_equal(pfs_pool_open(&pool, n_threads, 0), 0);
 	assert_int_equal(pfs_pool_threads(pool), n_threads);
 	for (unsigned i = 0; i < n_jobs; i++) {
 		job.n = random_below(seed, random_below(seed, 4) ? 20 : N_MAX);

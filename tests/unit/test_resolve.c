@@ -2,6 +2,7 @@
 /* Many paths at once, against one after the other; nodes by their codes. */
 #include "scan_util.h"
 
+#include "fs/image/single.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/resolve.h"
@@ -97,9 +98,22 @@ static void check_relative(void)
 	}
 }
 
+/* How many questions for a code were counted, and how many of them timed, wherever they were
+ * answered. */
+static struct pfs_single_count count_codes(void)
+{
+	struct pfs_single_stats stats;
+	const struct pfs_single_count *host = &stats.host[PFS_SINGLE_CODE],
+				      *device = &stats.device[PFS_SINGLE_CODE];
+
+	pfs_single_stats(model.tree, &stats);
+	return (struct pfs_single_count){host->n + device->n, host->timed + device->timed, 0};
+}
+
 static void check_codes(void)
 {
-	uint64_t ino;
+	struct pfs_single_count before = count_codes(), after;
+	uint64_t ino, asked = 0;
 	char *code;
 
 	for (size_t i = 0; i < model.n; i++) {
@@ -114,9 +128,14 @@ static void check_codes(void)
 		if (i % 7 == 3) {
 			assert_int_equal(pfs_tree_node_of_code(model.tree, &ino, code), 0);
 			assert_int_equal(ino, model.seen[i].ino);
+			asked++;
 		}
+		asked++;
 		free(code);
 	}
+	after = count_codes();
+	assert_int_equal(after.n - before.n, asked);
+	assert_int_equal(after.timed - before.timed, asked);
 }
 
 /* Numbers that are no node's code: both ways. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/thread.h"
 #include "tools/import/crawl_impl.h"
 
 #define THREADS_MIN 2 /* one may wait for the disk */
@@ -114,6 +115,7 @@ static void *run(void *arg)
 
 static int start_threads(struct pfs_crawl *crawl)
 {
+	static const struct pfs_thread_kind kind = {"pfs-crawl", 0, 0};
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned n = crawl->options.threads;
 
@@ -123,7 +125,7 @@ static int start_threads(struct pfs_crawl *crawl)
 	if (!crawl->threads)
 		return -ENOMEM;
 	for (crawl->n_threads = 0; crawl->n_threads < n; crawl->n_threads++)
-		if (pthread_create(&crawl->threads[crawl->n_threads], NULL, run, crawl) != 0)
+		if (pfs_thread_start(&crawl->threads[crawl->n_threads], &kind, run, crawl) != 0)
 			break;
 	return crawl->n_threads ? 0 : -EAGAIN;
 }

@@ -73,6 +73,7 @@ static int open_events(struct pfs_sourcewatch *watch, struct pfs_sourceevents **
 
 static int begin_means(struct pfs_sourcewatch *watch)
 {
+	static const struct pfs_thread_kind kind = {"pfs-source", 0, PFS_THREAD_STACK};
 	struct pfs_sourceevents *events;
 	int error = open_events(watch, &events);
 
@@ -81,7 +82,7 @@ static int begin_means(struct pfs_sourcewatch *watch)
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->events = events;
 	(void)pthread_mutex_unlock(&watch->lock);
-	error = pfs_thread_start(&watch->hearer, pfs_sourcewatch_hear, watch);
+	error = pfs_thread_start(&watch->hearer, &kind, pfs_sourcewatch_hear, watch);
 	watch->hearing = !error;
 	if (error) {
 		PFS_LOCKED(&watch->lock);
@@ -361,7 +362,8 @@ int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs_tree *tree,
 
 int pfs_sourcewatch_start(struct pfs_sourcewatch *watch)
 {
-	int error = pfs_thread_start(&watch->refresher, run, watch);
+	static const struct pfs_thread_kind kind = {"pfs-refresh", 0, PFS_THREAD_STACK};
+	int error = pfs_thread_start(&watch->refresher, &kind, run, watch);
 
 	watch->started = !error;
 	return error;

@@ -298,6 +298,7 @@ static struct client *find_place(struct pfs_control *control)
 /* -EBUSY: there are as many as may be. */
 static int start_client(struct pfs_control *control, int fd)
 {
+	static const struct pfs_thread_kind kind = {"pfs-client", 0, PFS_THREAD_STACK};
 	const struct timespec end = pfs_clock_in_ms(CLOCK_REALTIME, PLACE_WAIT_MS);
 	struct client *client;
 	int error = 0;
@@ -315,7 +316,7 @@ static int start_client(struct pfs_control *control, int fd)
 		.fd = fd,
 		.spool = -1,
 	};
-	error = pfs_thread_start(&client->thread, client_main, client);
+	error = pfs_thread_start(&client->thread, &kind, client_main, client);
 	client->answering = client->has_thread = !error;
 	return error;
 }
@@ -440,6 +441,7 @@ static void remove_socket(const struct pfs_control *control)
 
 static int start(struct pfs_control *control, const char *store)
 {
+	static const struct pfs_thread_kind kind = {"pfs-control", 0, 0};
 	int error = pfs_wire_place(&control->folder, control->name, store);
 
 	if (!error && !control->options.alone && somebody_listens(control, store))
@@ -453,9 +455,9 @@ static int start(struct pfs_control *control, const char *store)
 	control->stop = eventfd(0, EFD_CLOEXEC);
 	if (control->stop < 0)
 		return -errno;
-	error = pthread_create(&control->thread, NULL, listener_main, control);
+	error = pfs_thread_start(&control->thread, &kind, listener_main, control);
 	control->has_thread = !error;
-	return -error;
+	return error;
 }
 
 int pfs_control_open(struct pfs_control **out, const struct pfs_control_options *options)

@@ -39,6 +39,7 @@ static void *keep(void *arg);
 /* With the lock. */
 static void rest(struct pfs_growing *growing)
 {
+	static const struct pfs_thread_kind kind = {"pfs-rest", PFS_THREAD_NICE, PFS_THREAD_STACK};
 	struct pfs_growings *all = growing->all;
 
 	growing->state = PFS_GROWING_RESTS;
@@ -49,7 +50,7 @@ static void rest(struct pfs_growing *growing)
 	all->last = &growing->next;
 	all->counts.resting++;
 	if (!all->has_thread && !all->stops)
-		all->has_thread = pfs_thread_start(&all->thread, keep, all) == 0;
+		all->has_thread = pfs_thread_start(&all->thread, &kind, keep, all) == 0;
 	(void)pthread_cond_broadcast(&all->changed);
 }
 
@@ -286,13 +287,14 @@ static void *hurry(void *arg)
 /* With the lock, which is let go of meanwhile.  One that has no end is not to keep the others waiting. */
 static void run_to_end(struct pfs_growings *all, struct pfs_growing *growing)
 {
+	static const struct pfs_thread_kind kind = {"pfs-hurry", PFS_THREAD_NICE, PFS_THREAD_STACK};
 	pthread_t thread;
 
 	growing->hurries = true;
 	pfs_growing_wake(growing, PFS_GROWING_RUNS);
 	all->hurrying++;
 	(void)pthread_mutex_unlock(&all->lock);
-	if (pfs_thread_start(&thread, hurry, growing) == 0)
+	if (pfs_thread_start(&thread, &kind, hurry, growing) == 0)
 		(void)pthread_detach(thread);
 	else
 		(void)hurry(growing);

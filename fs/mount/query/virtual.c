@@ -558,7 +558,7 @@ void pfs_virtuals_stop(struct pfs_virtuals *virtuals)
 {
 	if (!virtuals)
 		return;
-	pfs_notifier_stop(virtuals->notifier);
+	pfs_notifier_close(virtuals->notifier);
 	virtuals->notifier = NULL;
 }
 

@@ -290,6 +290,7 @@ static void *go_ahead(void *arg)
 /* With the lock: somebody has read from there to there, and may go on. */
 static void note_read(struct pfs_stream *stream, uint64_t from, uint64_t to)
 {
+	static const struct pfs_thread_kind kind = {"pfs-ahead", PFS_THREAD_NICE, PFS_THREAD_STACK};
 	bool goes_on = from == stream->read_to;
 
 	stream->read_to = to;
@@ -297,7 +298,7 @@ static void note_read(struct pfs_stream *stream, uint64_t from, uint64_t to)
 		return;
 	if (!stream->has_ahead) {
 		stream->no_ahead = atomic_fetch_add(&n_threads, 1) >= THREADS ||
-				   pfs_thread_start(&stream->ahead, go_ahead, stream) != 0;
+				   pfs_thread_start(&stream->ahead, &kind, go_ahead, stream) != 0;
 		stream->has_ahead = !stream->no_ahead;
 		if (stream->no_ahead)
 			(void)atomic_fetch_sub(&n_threads, 1);
