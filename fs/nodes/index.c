@@ -71,23 +71,82 @@ static int make_room(struct pfs_index_tracked *tracked, uint32_t slot)
 	return 0;
 }
 
-static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+/* -E2BIG: too many have. */
+static int note(struct pfs_index_tracked *tracked, uint32_t slot)
 {
-	struct pfs_index_tracked *tracked =
-		atomic_load_explicit(&tree->indexes->now, memory_order_relaxed);
-
-	if (!tracked)
-		return;
-	tracked->version++;
 	if (pfs_index_is_stale(tracked, slot))
-		return;
-	if (tracked->n_changed == tracked->most || make_room(tracked, slot)) {
-		atomic_store(&tree->indexes->now, NULL);
-		pfs_index_unref(tracked);
-		return;
-	}
+		return 0;
+	if (tracked->n_changed == tracked->most)
+		return -E2BIG;
+	PFS_TRY(make_room(tracked, slot));
 	tracked->stale[slot / 64] |= UINT64_C(1) << slot % 64;
 	tracked->changed[tracked->n_changed++] = slot;
+	return 0;
+}
+
+/* After it fell behind: which slots of the changed blocks have changed, nobody knows. */
+static int note_blocks(const struct pfs_image *image, struct pfs_index_tracked *tracked)
+{
+	const struct pfs_feed_follower *follower = &tracked->follower;
+
+	for (uint32_t first = 0; first < image->end; first += PFS_BLOCK_ROWS) {
+		const uint32_t end = PFS_MIN(image->end, first + PFS_BLOCK_ROWS);
+
+		if (!pfs_feed_has_changed(image, follower->columns, first / PFS_BLOCK_ROWS,
+					  follower->cursor))
+			continue;
+		for (uint32_t slot = first; slot < end; slot++)
+			PFS_TRY(note(tracked, slot));
+	}
+	tracked->follower.cursor = tracked->last = image->epoch;
+	return 0;
+}
+
+/* Returns 0: that is all, 1: there are more; if it fails, they are to be given up. */
+static int follow(const struct pfs_image *image, struct pfs_index_tracked *tracked,
+		  uint32_t slots[PFS_FEED_LOOKED])
+{
+	size_t n = PFS_FEED_LOOKED;
+	int more = pfs_feed_next(image, &tracked->follower, slots, &n);
+
+	if (more == -EAGAIN)
+		return note_blocks(image, tracked);
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(note(tracked, slots[i]));
+	if (n)
+		tracked->last = tracked->follower.cursor;
+	return more;
+}
+
+struct pfs_index_tracked *pfs_index_at_epoch(struct pfs_tree *tree, bool *more)
+{
+	struct pfs_index_tracked *tracked = atomic_load(&tree->indexes->now);
+	int left;
+
+	*more = false;
+	if (!tracked || tree->image.copy) /* whose image stays as it is */
+		return tracked;
+	left = follow(&tree->image, tracked, tree->indexes->slots);
+	*more = left > 0;
+	if (left < 0) {
+		atomic_store(&tree->indexes->now, NULL);
+		pfs_index_unref(tracked);
+	}
+	return left ? NULL : tracked;
+}
+
+void pfs_indexes_follow(struct pfs_tree *tree)
+{
+	bool more = !tree->image.copy;
+
+	while (more && atomic_load(&tree->indexes->now)) {
+		(void)pfs_scan_lock(tree, __func__);
+		{
+			PFS_LOCKED(&tree->indexes->lock);
+			(void)pfs_index_at_epoch(tree, &more);
+		}
+		pfs_scan_unlock(tree);
+	}
 }
 
 /* What has not changed is as it was sorted, and nothing is missing. */
@@ -119,27 +178,15 @@ static bool check(struct pfs_tree *tree)
 	const struct pfs_index_tracked *tracked;
 	PFS_LOCKED(&tree->indexes->lock);
 
-	tracked = atomic_load(&tree->indexes->now);
+	for (bool more = true; more;)
+		tracked = pfs_index_at_epoch(tree, &more);
 	for (enum pfs_field field = 0; tracked && field < PFS_FIELD_COUNT; field++)
 		if (!check_column(tree, tracked, field))
 			return false;
 	return true;
 }
 
-/* What values with an index are made of. */
-#define INDEXED	  ~0u
-#define UNINDEXED 0u
-#define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, ...)         \
-	| ((unsigned)(made_of) & (index))
-#define INDEXED_COLUMNS (0u PFS_FIELDS(FIELD, PFS_NO_ALIAS))
-
-static const struct pfs_watcher watcher = {
-	.name = "column indexes",
-	/* NOLINTNEXTLINE(misc-redundant-expression): several fields are made of the same */
-	.columns = INDEXED_COLUMNS | PFS_COLUMNS_PLACE | PFS_COLUMN_PRIME,
-	.changed = changed,
-	.check = check,
-};
+static const struct pfs_watcher watcher = {.name = "column indexes", .check = check};
 
 int pfs_indexes_create(struct pfs_tree *tree)
 {
@@ -176,19 +223,19 @@ static int copy_tracked(struct pfs_index_tracked *copy, struct pfs_index_tracked
 
 int pfs_indexes_freeze(struct pfs_tree *frozen, struct pfs_tree *live)
 {
-	struct pfs_index_tracked *of = atomic_load(&live->indexes->now), *copy;
+	struct pfs_index_tracked *of, *copy;
+	bool more;
 	int error;
+	PFS_LOCKED(&live->indexes->lock);
 
+	of = pfs_index_at_epoch(live, &more);
 	if (!of)
 		return 0;
 	copy = calloc(1, sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	atomic_init(&copy->users, 1);
-	{
-		PFS_LOCKED(&live->indexes->lock);
-		error = copy_tracked(copy, of);
-	}
+	error = copy_tracked(copy, of);
 	if (error)
 		pfs_index_unref(copy);
 	else
@@ -205,6 +252,7 @@ static int make_tracked(struct pfs_tree *tree)
 	if (!tracked)
 		return -ENOMEM;
 	atomic_init(&tracked->users, 1);
+	tracked->follower.cursor = tree->image.epoch;
 	tracked->words = tree->image.end / 64 + 1;
 	tracked->most = CHANGED_MIN + tree->image.nodes / CHANGED_PART;
 	tracked->stale = calloc(tracked->words, sizeof(*tracked->stale));
@@ -216,22 +264,32 @@ static int make_tracked(struct pfs_tree *tree)
 	return 0;
 }
 
-/* The indexes to add one to, and room for as many items as there are slots. */
-static int begin(struct pfs_tree *tree, struct pfs_index_tracked **out, struct pfs_keyed **items,
-		 size_t *end)
+/* Gets the indexes to add one to, which follow its columns from now on.  -EEXIST: they have it;
+ * -ENOMEM. */
+static int begin_tracked(struct pfs_tree *tree, struct pfs_index_tracked **out,
+			 enum pfs_field field)
 {
-	int error = 0;
+	struct pfs_indexes *indexes = tree->indexes;
+	PFS_LOCKED(&indexes->lock);
+
+	if (!atomic_load(&indexes->now))
+		PFS_TRY(make_tracked(tree));
+	if (atomic_load(&indexes->now)->columns[field])
+		return -EEXIST;
+	*out = atomic_load(&indexes->now);
+	(*out)->follower.columns |= PFS_COLUMN_LIVE | pfs_fields[field].made_of;
+	atomic_fetch_add(&(*out)->users, 1);
+	return 0;
+}
+
+/* And room for as many items as there are slots. */
+static int begin(struct pfs_tree *tree, struct pfs_index_tracked **out, struct pfs_keyed **items,
+		 size_t *end, enum pfs_field field)
+{
+	int error;
 
 	(void)pfs_scan_lock(tree, __func__);
-	{
-		PFS_LOCKED(&tree->indexes->lock);
-		if (!atomic_load(&tree->indexes->now))
-			error = make_tracked(tree);
-		if (!error) {
-			*out = atomic_load(&tree->indexes->now);
-			atomic_fetch_add(&(*out)->users, 1);
-		}
-	}
+	error = begin_tracked(tree, out, field);
 	*end = tree->image.end;
 	pfs_scan_unlock(tree);
 	if (error)
@@ -240,7 +298,8 @@ static int begin(struct pfs_tree *tree, struct pfs_index_tracked **out, struct p
 	return *items ? 0 : -ENOMEM;
 }
 
-/* Nodes that change between two holds are noted as changed, and what was read of them is passed over. */
+/* Nodes that change between two holds are told by the feed, and what was read of them is passed
+ * over. */
 static size_t gather(struct pfs_tree *tree, struct pfs_keyed *items, size_t end,
 		     enum pfs_field field)
 {
@@ -308,7 +367,7 @@ static void make(struct pfs_tree *tree, enum pfs_field field)
 	struct pfs_index_column *column = NULL;
 	size_t n, end;
 
-	if (!begin(tree, &tracked, &items, &end)) {
+	if (!begin(tree, &tracked, &items, &end, field)) {
 		n = gather(tree, items, end, field);
 		if (!pfs_radix_sort(items, n))
 			column = make_column(tree, items, n, field);
@@ -329,6 +388,7 @@ void pfs_scan_prepare(struct pfs_tree *tree)
 	struct pfs_indexes *indexes = tree->indexes;
 
 	pfs_path_index_follow(tree);
+	pfs_indexes_follow(tree);
 	if (!atomic_load_explicit(&indexes->due, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&indexes->making))
 		return;

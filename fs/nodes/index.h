@@ -3,11 +3,12 @@
  * for ranges that leave few nodes, ORDER BY with LIMIT, min() and max().
  *
  * An index is made at the second question that it would have helped: a question asked once pays
- * nothing for it. It is an array of slots as sorted when it was made, which nothing moves. What
- * changes from then on is noted, as a bit a slot and in a list; it is passed over in the array and
- * taken from the list instead, which is sorted when it is asked for. With more than a few thousand
- * changes the indexes are given up, and made again when two more questions want one. So a change
- * costs a bit.
+ * nothing for it. It is an array of slots as sorted when it was made, which nothing moves. Whoever
+ * asks it next has it follow the image's feed: what has changed is noted, as a bit a slot and in a
+ * list; it is passed over in the array and taken from the list instead, which is sorted when it is
+ * asked for. Who fell behind the feed counts the slots of changed blocks as changed. With more than
+ * a few thousand changes the indexes are given up, and made again when two more questions want one.
+ * So a change costs them nothing.
  *
  * Memory: 4.5 bytes a node and column, 32 while it is made.
  * Locks: tree->lock; a mutex of its own, taken last, for finding and making indexes. */
@@ -19,8 +20,11 @@
 
 PFS_MUST_CHECK int pfs_indexes_create(struct pfs_tree *tree);
 void pfs_indexes_destroy(struct pfs_tree *tree);
-/* Lets a frozen tree (fs/tree/frozen.h), which has none yet, use the indexes that the live one has: what has changed
- * since they were made is copied, in a fraction of a millisecond. The live tree is held for reading. -ENOMEM. */
+/* Has the indexes follow the feed, in as many holds as it takes. The tree is not held. */
+void pfs_indexes_follow(struct pfs_tree *tree);
+/* Lets a frozen tree (fs/tree/frozen.h), which has none yet, use the indexes that the live one has:
+ * what has changed since they were made is copied, in a fraction of a millisecond, if they have
+ * followed but for a few thousand changes. The live tree is held for reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_indexes_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
 
 /* Notes that an index of the field would have helped a question. */

@@ -12,10 +12,12 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
+#include "fs/image/feed.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/nodes/index.h"
 #include "fs/tree/tree_impl.h"
+#include "gpu/table.h"
 
 #define PFS_INDEX_STEP	 16u /* one of so many slots has its key kept beside it */
 
@@ -25,10 +27,10 @@ struct pfs_index_column {
 	uint64_t *sample; /* keys of slot[0], slot[STEP], ..., then */
 };
 
-/* What has changed, in the order of values, as of a version. */
+/* What has changed, in the order of values, up to a cursor. */
 struct pfs_index_fresh {
 	atomic_uint users;
-	uint64_t version;
+	uint64_t cursor;
 	size_t n;
 	struct pfs_keyed items[];
 };
@@ -36,9 +38,11 @@ struct pfs_index_fresh {
 /* Indexes and what has changed since the first of them was begun. */
 struct pfs_index_tracked {
 	atomic_uint users;
-	/* Written with tree->lock for writing. */
-	uint64_t version; /* of what has changed */
-	uint64_t *stale;  /* by slot: is in `changed` */
+	/* Written with tree->lock held for reading and the indexes' lock, before anybody walks at
+	 * that epoch; so a walk reads it without the latter. */
+	struct pfs_feed_follower follower;
+	uint64_t last;	 /* the cursor after the last change of columns that they are made of */
+	uint64_t *stale; /* by slot: is in `changed` */
 	size_t words;
 	uint32_t *changed;
 	size_t n_changed, capacity, most;
@@ -52,12 +56,17 @@ struct pfs_index_tracked {
 struct pfs_indexes {
 	pthread_mutex_t lock;
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
-	/* NULL: none. Set with tree->lock held for reading and `lock`; taken away with tree->lock
-	 * held for writing. */
+	/* NULL: none. Written with tree->lock held for reading and `lock`. */
 	_Atomic(struct pfs_index_tracked *) now;
 	atomic_uint missed[PFS_FIELD_COUNT];
-	atomic_bool due; /* one is to be made */
+	atomic_bool due;		 /* one is to be made */
+	uint32_t slots[PFS_FEED_LOOKED]; /* that changed next; protected by lock */
 };
+
+/* Returns the indexes as they are at the tree's epoch, after PFS_FEED_LOOKED changes at most. NULL:
+ * there are none, too much has changed, or, *more, there are more changes to be read in other
+ * holds. The tree is held, and the indexes' lock. */
+struct pfs_index_tracked *pfs_index_at_epoch(struct pfs_tree *tree, bool *more);
 
 void pfs_index_unref(struct pfs_index_tracked *tracked);	   /* NULL is allowed, both */
 void pfs_index_unref_fresh(struct pfs_index_fresh *fresh);

@@ -48,12 +48,12 @@ static int get_fresh(struct pfs_index_fresh **out, struct pfs_tree *tree,
 {
 	struct pfs_index_fresh *fresh = tracked->fresh[field];
 
-	if (!fresh || fresh->version != tracked->version) {
+	if (!fresh || fresh->cursor != tracked->last) {
 		fresh = malloc(sizeof(*fresh) + tracked->n_changed * sizeof(*fresh->items));
 		if (!fresh)
 			return -ENOMEM;
 		atomic_init(&fresh->users, 1);
-		fresh->version = tracked->version;
+		fresh->cursor = tracked->last;
 		if (list_changed(fresh, tree, tracked, field)) {
 			free(fresh);
 			return -ENOMEM;
@@ -154,12 +154,11 @@ int pfs_index_walk_open(struct pfs_index_walk **out, struct pfs_tree *tree,
 			const struct pfs_index_range *range, bool descending)
 {
 	struct pfs_indexes *indexes = tree->indexes;
-	struct pfs_index_tracked *tracked = atomic_load(&indexes->now);
 	struct pfs_index_walk *walk;
 	int error = -ENOENT;
 
 	*out = NULL;
-	if (!tracked)
+	if (!atomic_load(&indexes->now))
 		return -ENOENT;
 	walk = calloc(1, sizeof(*walk));
 	if (!walk)
@@ -168,8 +167,13 @@ int pfs_index_walk_open(struct pfs_index_walk **out, struct pfs_tree *tree,
 	walk->field = range->field;
 	walk->descending = descending;
 	{
+		struct pfs_index_tracked *tracked;
+		bool more;
 		PFS_LOCKED(&indexes->lock);
-		walk->column = tracked->columns[range->field];
+
+		tracked = pfs_index_at_epoch(tree, &more);
+		if (tracked)
+			walk->column = tracked->columns[range->field];
 		if (walk->column)
 			error = get_fresh(&walk->fresh, tree, tracked, range->field);
 		if (!error) {

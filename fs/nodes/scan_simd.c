@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "base/checked.h"
+#include "base/err.h"
+
 /* ---- portable ---- */
 
 static void between_i64_c(uint64_t *bits, const int64_t *values, size_t words, int64_t low,
@@ -209,6 +212,20 @@ AVX2 static inline struct ends ends_of(const struct pfs_needle *needle)
 	};
 }
 
+/* Loads a name's bytes, of which so many are left. What lies behind them may change while a frozen
+ * tree is read; it is masked. */
+AVX2 static inline __m256i load_text(const uint8_t *bytes, size_t left PFS_UNUSED)
+{
+#ifdef __SANITIZE_THREAD__
+	uint8_t copy[32] = {0};
+
+	memcpy(copy, bytes, PFS_MIN(left, sizeof(copy)));
+	return load(copy);
+#else
+	return load(bytes); /* PFS_NAME_SLACK */
+#endif
+}
+
 /* 32 places at a time: where first and last byte are right, the rest is looked at. */
 AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle,
 				      const struct ends *ends)
@@ -216,8 +233,11 @@ AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const s
 	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len; /* where it may begin */
 
 	for (ptrdiff_t at = 0; at <= last; at += 32) {
-		__m256i a = _mm256_or_si256(load(bytes + at), ends->first_fold);
-		__m256i b = _mm256_or_si256(load(bytes + at + needle->len - 1), ends->last_fold);
+		__m256i a =
+			_mm256_or_si256(load_text(bytes + at, size - (size_t)at), ends->first_fold);
+		__m256i b = _mm256_or_si256(
+			load_text(bytes + at + needle->len - 1, (size_t)(last - at) + 1),
+			ends->last_fold);
 		__m256i both = _mm256_and_si256(_mm256_cmpeq_epi8(a, ends->first),
 						_mm256_cmpeq_epi8(b, ends->last));
 		uint32_t hits = (uint32_t)_mm256_movemask_epi8(both);

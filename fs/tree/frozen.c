@@ -66,6 +66,7 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
 	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
 	PFS_TRY(pfs_indexes_create(tree));
+	pfs_indexes_follow(live); /* so that little is left for the hold */
 	return begin(tree, live, wish);
 }
 
