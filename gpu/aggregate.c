@@ -13,6 +13,12 @@ const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES] = {
 #undef AGGREGATE
 };
 
+const struct pfs_fold_traits pfs_fold_traits[] = {
+#define FOLD(id, takes, is_end) [PFS_FOLD_##id] = {PFS_TAKES_##takes, is_end},
+	PFS_FOLDS(FOLD)
+#undef FOLD
+};
+
 bool pfs_aggregate_by_name(enum pfs_aggregate_op *op, const char *name, size_t len)
 {
 	for (int i = 0; i < PFS_N_AGGREGATES; i++) {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that those who bind and plan statements
- * ask about one.
+/* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that those who bind and plan
+ * statements ask about one.
  *
- * To add an aggregate, add its line.  If it keeps of a group what another keeps (enum pfs_fold_kind),
- * gpu/host/fold.c computes its result; if not, it has a kind of its own, and the compiler names the
- * switches of gpu/host/fold.c that lack it.  A device leaves an aggregate that has no line in the table of
- * gpu/cuda/cuda_group.c to the host. */
+ * To add an aggregate, add its line.  If it keeps of a group what another keeps (PFS_FOLDS),
+ * gpu/host/fold.c computes its result; if not, it has a line there, and the compiler names the
+ * switches of gpu/host/fold.c that lack it.  A device leaves an aggregate that has no line in the
+ * table of gpu/cuda/cuda_group.c to the host.  Outside the back ends nobody asks which fold it is:
+ * the two lines say what it takes, what its result is and how groups merge. */
 #ifndef PFS_GPU_AGGREGATE_H
 #define PFS_GPU_AGGREGATE_H
 
@@ -21,7 +22,7 @@
 	AGGREGATE(COUNT, "count", VALUES, INTEGER, ZERO, SUM)                                      \
 	AGGREGATE(COUNT_DISTINCT, NULL, DIFFERENT, INTEGER, ZERO, NONE)                            \
 	AGGREGATE(SUM, "sum", SUM, ARGUMENT, NOTHING, GROWING)                                     \
-	AGGREGATE(TOTAL, "total", SUM, REAL, ZERO, SAME)                                           \
+	AGGREGATE(TOTAL, "total", SUM, REAL, ZERO, GROWING)                                        \
 	AGGREGATE(AVG, "avg", SUM, REAL, NOTHING, MEAN)                                            \
 	AGGREGATE(MIN, "min", EXTREME, ARGUMENT, NOTHING, SAME)                                    \
 	AGGREGATE(MAX, "max", EXTREME, ARGUMENT, NOTHING, SAME)
@@ -33,14 +34,41 @@ enum pfs_aggregate_op {
 	PFS_N_AGGREGATES
 };
 
-/* What is kept of a group while its tuples are added. */
+/* What is kept of a group while its tuples are added.
+ * FOLD(ID, takes, is end): TUPLES keeps how many tuples there are, VALUES how many values are not
+ * NULL, DIFFERENT how many different values there are, SUM the sum of the values and how many there
+ * are, EXTREME the least or greatest value and the first tuple that has it.  The others are
+ * below. */
+#define PFS_FOLDS(FOLD)                                                                            \
+	FOLD(TUPLES, NOTHING, false)                                                               \
+	FOLD(VALUES, NULLS, false)                                                                 \
+	FOLD(DIFFERENT, VALUES, false)                                                             \
+	FOLD(SUM, NUMBERS, false)                                                                  \
+	FOLD(EXTREME, VALUES, true)
+
 enum pfs_fold_kind {
-	PFS_FOLD_TUPLES,    /* how many there are; the aggregate has no argument */
-	PFS_FOLD_VALUES,    /* how many values are not NULL */
-	PFS_FOLD_DIFFERENT, /* how many different values there are */
-	PFS_FOLD_SUM,	    /* the sum of the values, which are numbers, and how many there are */
-	PFS_FOLD_EXTREME,   /* the least or greatest value, and the first tuple that has it */
+#define PFS_FOLD_KIND(id, ...) PFS_FOLD_##id,
+	PFS_FOLDS(PFS_FOLD_KIND)
+#undef PFS_FOLD_KIND
 };
+
+/* What an aggregate is given of its argument. */
+enum pfs_fold_takes {
+	PFS_TAKES_NOTHING, /* it has no argument */
+	PFS_TAKES_NULLS,   /* which values are NULL */
+	PFS_TAKES_VALUES,  /* values of any kind */
+	PFS_TAKES_NUMBERS, /* values, which are numbers */
+};
+
+struct pfs_fold_traits {
+	enum pfs_fold_takes takes;
+	/* The result is the value at one end of their order: of the argument's class and collation,
+	 * the same with and without repetitions, and what an index of the values begins or ends
+	 * with. */
+	bool is_end;
+};
+
+extern const struct pfs_fold_traits pfs_fold_traits[];
 
 enum pfs_aggregate_result {
 	PFS_RESULT_INTEGER,
@@ -50,12 +78,13 @@ enum pfs_aggregate_result {
 
 /* How groups that were made of pieces of a source become those of the whole. */
 enum pfs_merge {
-	PFS_MERGE_NONE,	   /* that cannot be done */
-	PFS_MERGE_SAME,	   /* the pieces' results are aggregated in the same way */
-	/* The same, but only where no value is negative: another sum may leave 64 bits half-way. */
+	PFS_MERGE_NONE, /* that cannot be done */
+	PFS_MERGE_SAME, /* the pieces' results are aggregated in the same way */
+	/* The same, but only of integers none of which is negative: another sum may leave 64 bits
+	 * half-way, and one of reals is rounded otherwise. */
 	PFS_MERGE_GROWING,
-	PFS_MERGE_SUM,	   /* the pieces' results are added */
-	PFS_MERGE_MEAN,	   /* the pieces' totals by their counts */
+	PFS_MERGE_SUM,	/* the pieces' results are added */
+	PFS_MERGE_MEAN, /* the pieces' totals by their counts, of the same integers as GROWING */
 };
 
 struct pfs_aggregate_traits {
@@ -67,6 +96,12 @@ struct pfs_aggregate_traits {
 };
 
 extern const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES];
+
+/* Returns what the aggregate's fold is asked about. */
+static inline const struct pfs_fold_traits *pfs_fold_of(enum pfs_aggregate_op op)
+{
+	return &pfs_fold_traits[pfs_aggregate_traits[op].fold];
+}
 
 /* Returns the kind of the results, whose argument is of that kind. */
 static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits *traits,

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "gpu/aggregate.h"
 #include "gpu/engine_impl.h"
+#include "gpu/host/operators.h"
 #include "gpu/window.h"
 
 struct pfs_operators {
@@ -48,6 +49,14 @@ void pfs_operators_close(struct pfs_operators *o)
 		o->host->families->close(o->host);
 	(void)pthread_mutex_destroy(&o->starting);
 	free(o);
+}
+
+int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint64_t grain,
+		      int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+		      void *context)
+{
+	return pfs_host_for(pfs_host_operators_of(run->operators->host), run, n, grain, work,
+			    context);
 }
 
 struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o)
@@ -288,17 +297,17 @@ int pfs_window(const struct pfs_run *run, struct pfs_tuples **out, const struct 
 
 static int check_aggregate(const struct pfs_source *source, const struct pfs_aggregate *aggregate)
 {
-	const struct pfs_aggregate_traits *traits;
+	enum pfs_fold_takes takes;
 	enum pfs_kind kind;
 
 	if (aggregate->op >= PFS_N_AGGREGATES)
 		return -EINVAL;
-	traits = &pfs_aggregate_traits[aggregate->op];
-	if (traits->fold == PFS_FOLD_TUPLES)
+	takes = pfs_fold_of(aggregate->op)->takes;
+	if (takes == PFS_TAKES_NOTHING)
 		return 0;
 	PFS_TRY(check_ref(source, aggregate->ref));
 	kind = kind_of(source, aggregate->ref);
-	return traits->fold == PFS_FOLD_SUM && (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)
+	return takes == PFS_TAKES_NUMBERS && (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)
 		       ? -EOPNOTSUPP
 		       : 0;
 }

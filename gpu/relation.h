@@ -40,6 +40,14 @@ struct pfs_operator_counts {
 	uint64_t host, device;
 };
 void pfs_operators_count(const struct pfs_operators *operators, struct pfs_operator_counts *counts);
+/* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, on the
+ * host's threads, which operators share with it; run->poll is called before each piece.  A piece
+ * that fails lets none begin that has not; the error is that of the first piece of those that
+ * failed.  Not to be called by an operator. */
+PFS_MUST_CHECK int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint64_t grain,
+				     int (*work)(void *context, unsigned worker, uint64_t from,
+						 uint64_t to),
+				     void *context);
 
 /* ---- batches ---- */
 

@@ -19,3 +19,4 @@ WRAP_test_row_groups := pfs_store_put_node pfs_store_put_attr pfs_store_remove_a
 	pfs_store_commit pfs_row_changed
 WRAP_test_columns := pfs_attr_reader_close
 WRAP_test_plancache := pfs_sql_sides_named pfs_side_table_get
+WRAP_test_query_replay_corpus := clock_gettime

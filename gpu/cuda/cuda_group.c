@@ -107,17 +107,17 @@ static int add_aggregate(struct pfs_job *job, struct work *w,
 			 const struct pfs_aggregate *aggregate)
 {
 	struct pfs_device_aggregate *a = &w->groups.aggregate[w->groups.n_aggregates++];
-	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[aggregate->op];
+	const enum pfs_fold_takes takes = pfs_fold_of(aggregate->op)->takes;
 	enum pfs_kind kind = PFS_KIND_INTEGER;
 
 	if (!device_aggregates[aggregate->op].is_known)
 		return -EOPNOTSUPP;
 	a->show = device_aggregates[aggregate->op].show;
-	a->is_null_of_none = !traits->is_zero_of_none;
-	if (traits->fold == PFS_FOLD_TUPLES)
+	a->is_null_of_none = !pfs_aggregate_traits[aggregate->op].is_zero_of_none;
+	if (takes == PFS_TAKES_NOTHING)
 		return 0;
 	PFS_TRY(pfs_job_value(job, &a->value, &kind, w->source, aggregate->ref));
-	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && traits->fold != PFS_FOLD_VALUES))
+	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && takes != PFS_TAKES_NULLS))
 		return -EOPNOTSUPP;
 	a->op = kind == PFS_KIND_REAL ? device_aggregates[aggregate->op].op_of_reals
 				      : device_aggregates[aggregate->op].op;

@@ -2,10 +2,11 @@
 /* gpu/cuda/group.cu - grouping: each row adds itself to the totals of its group.
  *
  * A block keeps totals in shared memory and adds them to the device's at its end.  Few groups have all
- * of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet.  Of many, those
- * that a block meets first have theirs there: where some groups are much larger than others these are
- * among them, and the second-level cache is spared what it is worst at, additions to one place.  Many
- * whose numbers are dense are split first (group_parts.cu). */
+ * of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet.  Their first
+ * places are looked for afterwards: most often few rows show them all, and a word less for each copy is
+ * room for more copies.  Of many, those that a block meets first have theirs there: where some groups are
+ * much larger than others these are among them, and the second-level cache is spared what it is worst at,
+ * additions to one place.  Many whose numbers are dense are split first (group_parts.cu). */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/totals.cuh"
 #include "gpu/relation.h"
@@ -15,6 +16,7 @@
 #define SHARED_TWO (110u << 10) /* bytes: two blocks of half as many threads fit a multiprocessor */
 #define MOST_THREADS 768u
 #define SHARED_ONE (220u << 10) /* one of MOST_THREADS does */
+#define EARLY	   (1u << 18)	/* places among which first ones are looked for at first */
 
 /* ---- device code ---- */
 
@@ -129,47 +131,51 @@ static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups,
 		if (!(f.valid >> r & 1))
 			continue;
 		count_row<DIRECT>(count, groups.d_count, at[r], group[r]);
-		if (DIRECT || at[r] != PFS_NOWHERE)
+		if (DIRECT)
+			continue;
+		if (at[r] != PFS_NOWHERE)
 			pfs_earlier(&first[at[r]], place);
 		else
 			pfs_earlier(&groups.d_first[group[r]], place);
 	}
 }
 
-/* Places from..from + n of the block's totals, all of one group, are added to the device's. */
+/* The copies of a group's totals in the block, from..from + n, n a power of two, are added to the
+ * device's.  Neighbouring threads begin at different copies, so that they are in different banks. */
 static __device__ void hand_over(const pfs_device_groups &groups, uint32_t *memory,
 				 const pfs_total_planes &t, uint32_t from, uint32_t n, uint32_t group)
 {
-	const uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
-	uint32_t sum = 0, least = PFS_NOWHERE;
+	const uint32_t *count = pfs_plane(memory, t, t.count);
+	uint32_t sum = 0;
 
-	for (uint32_t i = from; i < from + n; i++) {
-		sum += count[i];
-		least = min(least, first[i]);
-	}
+	for (uint32_t i = 0; i < n; i++)
+		sum += count[from + ((i + threadIdx.x) & (n - 1))];
 	if (!sum)
 		return;
 	atomicAdd(&groups.d_count[group], sum);
-	pfs_earlier(&groups.d_first[group], least);
+	if (t.first != PFS_NO_PLANE)
+		pfs_earlier(&groups.d_first[group], pfs_plane(memory, t, t.first)[from]);
 	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
 		const pfs_device_aggregate &a = groups.aggregate[k];
 		const uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
 		unsigned long long total = pfs_neutral(a.op);
 
 		sum = 0;
-		for (uint32_t i = from; a.d_count && i < from + n; i++)
-			sum += counts[i];
+		for (uint32_t i = 0; a.d_count && i < n; i++)
+			sum += counts[from + ((i + threadIdx.x) & (n - 1))];
 		if (sum)
 			atomicAdd(&a.d_count[group], sum);
 		if (!a.d_value)
 			continue;
-		for (uint32_t i = from; i < from + n; i++)
-			total = pfs_joined(a.op, total, pfs_total_at(memory, t, a, k, i));
+		for (uint32_t i = 0; i < n; i++)
+			total = pfs_joined(a.op, total,
+					   pfs_total_at(memory, t, a, k,
+							from + ((i + threadIdx.x) & (n - 1))));
 		pfs_hand_over(a, group, total);
 	}
 }
 
-/* DIRECT: t.n = groups * copies. */
+/* DIRECT: t.n = groups * copies, and there is no plane of first places. */
 template <bool DIRECT>
 static __global__ void __launch_bounds__(MOST_THREADS)
 	group_kernel(const __grid_constant__ pfs_device_groups groups,
@@ -215,6 +221,46 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 			if (ids[i] != PFS_NOWHERE)
 				hand_over(groups, memory, t, i, 1, ids[i]);
 	}
+}
+
+/* The first places of the groups that have none before places.from: all blocks see the same, as what others
+ * find meanwhile is not before it. */
+static __global__ void __launch_bounds__(MOST_THREADS)
+	first_kernel(const __grid_constant__ pfs_device_groups groups,
+		     const __grid_constant__ pfs_device_keys keys,
+		     const __grid_constant__ pfs_device_places places)
+{
+	extern __shared__ unsigned long long shared[];
+	uint32_t *first = reinterpret_cast<uint32_t *>(shared);
+	const uint64_t tile = (uint64_t)blockDim.x * ROWS;
+	bool any = false;
+
+	for (uint32_t g = threadIdx.x; g < groups.n; g += blockDim.x) {
+		bool is_wanted = groups.d_count[g] && groups.d_first[g] >= places.from;
+
+		first[g] = is_wanted ? PFS_NOWHERE : 0; /* nothing is earlier */
+		any |= is_wanted;
+	}
+	if (!__syncthreads_or(any))
+		return;
+	for (uint64_t base = (places.from & ~UINT64_C(3)) + blockIdx.x * tile; base < places.to;
+	     base += gridDim.x * tile) {
+		uint32_t group[ROWS];
+		pfs_fours<FOURS> f;
+
+		pfs_take<FOURS>(f, places, base, blockDim.x);
+		if (!f.valid)
+			continue;
+		pfs_numbers<FOURS>(group, keys, f);
+#pragma unroll
+		for (int r = 0; r < ROWS; r++)
+			if (f.valid >> r & 1)
+				pfs_earlier(&first[group[r]], f.first[r / 4] + r % 4);
+	}
+	__syncthreads();
+	for (uint32_t g = threadIdx.x; g < groups.n; g += blockDim.x)
+		if (groups.d_count[g] && first[g] >= places.from)
+			pfs_earlier(&groups.d_first[g], first[g]);
 }
 
 /* The combination of a place's group and value, which is counted where nobody had it before. */
@@ -398,6 +444,12 @@ static uint32_t copies_in(const pfs_total_planes &t, uint64_t groups, size_t byt
 	return copies;
 }
 
+static int allow_shared(const void *kernel)
+{
+	return PFS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					     SHARED_ONE));
+}
+
 template <bool DIRECT>
 static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
 		  const pfs_device_table *table, const pfs_device_places *places, pfs_total_planes t,
@@ -406,9 +458,7 @@ static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
 	size_t bytes = (size_t)t.n * t.planes * 4;
 	unsigned threads = bytes > SHARED_TWO ? MOST_THREADS : MOST_THREADS / 2,
 		 most = 132 * MOST_THREADS / threads;
-	int error = PFS_CUDA(cudaFuncSetAttribute(
-		reinterpret_cast<const void *>(group_kernel<DIRECT>),
-		cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_ONE));
+	int error = allow_shared(reinterpret_cast<const void *>(group_kernel<DIRECT>));
 
 	if (error)
 		return error;
@@ -419,16 +469,41 @@ static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
 	return PFS_CUDA(cudaGetLastError());
 }
 
+static int find_first(const pfs_device_groups &groups, const pfs_device_keys *keys,
+		      const pfs_device_places *places, cudaStream_t stream)
+{
+	unsigned blocks = std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(3)),
+					      MOST_THREADS * ROWS),
+				   132u);
+
+	first_kernel<<<blocks, MOST_THREADS, groups.n * sizeof(uint32_t), stream>>>(groups, *keys,
+										    *places);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+/* Nearly always all are among the early ones, and the second kernel ends at once. */
+static int find_firsts(const pfs_device_groups &groups, const pfs_device_keys *keys,
+		       const pfs_device_places *places, cudaStream_t stream)
+{
+	pfs_device_places early = *places, late = *places;
+	int error = allow_shared(reinterpret_cast<const void *>(first_kernel));
+
+	early.to = late.from = std::min(places->to, places->from + EARLY);
+	if (!error)
+		error = find_first(groups, keys, &early, stream);
+	if (!error && late.from < late.to)
+		error = find_first(groups, keys, &late, stream);
+	return error;
+}
+
 static uint32_t copies_of(const pfs_device_groups *groups, const pfs_device_table *table)
 {
 	pfs_total_planes t;
-	uint32_t copies;
 
 	if (table->capacity)
 		return 0;
-	(void)pfs_lay_out(&t, groups, false);
-	copies = copies_in(t, groups->n, SHARED_TWO);
-	return copies ? copies : copies_in(t, groups->n, SHARED_ONE);
+	(void)pfs_lay_out(&t, groups, false, false);
+	return copies_in(t, groups->n, SHARED_ONE);
 }
 
 extern "C" size_t pfs_cuda_group_room(const pfs_device_groups *groups, const pfs_device_table *table,
@@ -446,6 +521,7 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 	uint32_t copies = copies_of(groups, table);
 	pfs_device_groups added;
 	pfs_total_planes t;
+	int error;
 
 	if (places->to <= places->from)
 		return 0;
@@ -453,12 +529,14 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 		return pfs_cuda_group_all(groups, places, stream);
 	if (!copies && d_temporary)
 		return pfs_cuda_group_parts(groups, keys, places, d_temporary, stream);
-	added = pfs_lay_out(&t, groups, !copies);
+	added = pfs_lay_out(&t, groups, !copies, !copies);
 	t.n = copies ? (uint32_t)groups->n * copies : 1;
 	while (!copies && (size_t)t.n * 2 * t.planes * 4 <= SHARED_TWO)
 		t.n *= 2;
-	return copies ? launch<true>(added, keys, table, places, t, copies, stream)
-		      : launch<false>(added, keys, table, places, t, 1, stream);
+	if (!copies)
+		return launch<false>(added, keys, table, places, t, 1, stream);
+	error = launch<true>(added, keys, table, places, t, copies, stream);
+	return error ? error : find_firsts(added, keys, places, stream);
 }
 
 extern "C" int pfs_cuda_group_distinct(unsigned long long *d_value, const pfs_device_key *value,

@@ -399,7 +399,7 @@ static bool plan(parts *p, pfs_total_planes *t, pfs_device_groups *added,
 	uint64_t rows = places->to - (places->from & ~UINT64_C(3));
 
 	*p = {};
-	*added = pfs_lay_out(t, groups, false);
+	*added = pfs_lay_out(t, groups, true, false);
 	if (rows < ROWS_MIN || rows >= UINT64_C(1) << 32 || added->n_aggregates > CARRIED)
 		return false;
 	for (uint32_t k = 0; k < added->n_aggregates; k++) {

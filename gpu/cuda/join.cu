@@ -16,8 +16,9 @@
 #define ROWS	4 /* a thread */
 #define TILE	(THREADS * ROWS)
 #define UNIQUE_ROWS 8	 /* a thread, where right's keys are unique */
-#define SHARE	    4096 /* pairs of a merge that a block writes */
-#define KNOWN	    2048 /* keys whose places it keeps in shared memory */
+#define SHARE	    4096  /* pairs of a merge that a block writes */
+#define KNOWN	    SHARE /* keys whose places it keeps in shared memory */
+#define TOGETHER    4	  /* pairs that a thread writes at once */
 
 /* ---- device code ---- */
 
@@ -260,11 +261,11 @@ static __global__ void __launch_bounds__(THREADS)
 }
 
 /* The first of ascending keys from..to that is not below (or, above: not at most) key. */
-static __device__ __forceinline__ uint64_t bound(const uint64_t *__restrict__ keys, uint64_t from,
-						 uint64_t to, uint64_t key, bool above)
+template <class T>
+static __device__ __forceinline__ T bound(const T *__restrict__ keys, T from, T to, T key, bool above)
 {
 	while (from < to) {
-		uint64_t middle = (from + to) / 2;
+		T middle = (from + to) / 2;
 
 		if (keys[middle] < key || (above && keys[middle] == key))
 			from = middle + 1;
@@ -299,7 +300,7 @@ static __global__ void merge_count_kernel(uint64_t *pairs, pfs_merge_range *rang
 		pairs[i] = 0;
 		if (i && few[i - 1] == key)
 			continue;
-		first = bound(many, 0, m, key, false);
+		first = bound(many, UINT64_C(0), m, key, false);
 		if (first == m || many[first] != key)
 			continue;
 		ranges[i].first = (uint32_t)first;
@@ -309,44 +310,110 @@ static __global__ void merge_count_kernel(uint64_t *pairs, pfs_merge_range *rang
 	}
 }
 
-/* The last key whose pairs begin at or before `pair`; starts[from] does. */
-static __device__ __forceinline__ uint64_t key_of(const uint64_t *__restrict__ starts, uint64_t from,
-						  uint64_t to, uint64_t pair)
+/* The last of n keys whose pairs begin at or before `pair`, found by a warp: the first one's do. */
+static __device__ __forceinline__ uint64_t key_of(const uint64_t *__restrict__ starts, uint64_t n,
+						  uint64_t pair)
 {
-	return bound(starts, from, to, pair, true) - 1;
+	uint64_t from = 0, to = n;
+
+	while (from < to) {
+		uint64_t step = (to - from + 32) / 33;
+		uint64_t at = from + ((threadIdx.x & 31) + 1) * step - 1;
+		uint32_t passed = __popc(
+			__ballot_sync(PFS_ALL_LANES, at < to && starts[at] <= pair));
+
+		if (passed < 32)
+			to = min(to, from + (passed + 1) * step - 1);
+		from += passed * step;
+	}
+	return from - 1;
 }
 
-/* A block writes SHARE pairs.  swapped: the smaller index is right's. */
+/* Which rows of the two a key's pair is of: first those of left's first row. */
+static __device__ __forceinline__ void pair_of(const pfs_merge_range &range, uint32_t pair,
+					       bool swapped, uint32_t *few, uint32_t *many)
+{
+	uint32_t right = swapped ? range.few : range.many;
+	uint32_t i = pair < right ? 0 : right == 1 ? pair : pair / right, j = pair - i * right;
+
+	*few = swapped ? j : i;
+	*many = range.first + (swapped ? i : j);
+}
+
+/* The last of a share's keys key..n whose pairs begin at or before `pair`: key's do. */
+static __device__ __forceinline__ uint32_t key_in(const uint32_t *known, bool is_known,
+						  const uint64_t *__restrict__ starts, uint32_t key,
+						  uint32_t n, uint32_t pair)
+{
+	if (key + 1 == n || (is_known ? known[key + 1] : starts[key + 1]) > pair)
+		return key;
+	return is_known ? bound(known, key + 1, n, pair, true) - 1
+			: (uint32_t)(bound(starts, (uint64_t)key + 1, (uint64_t)n, (uint64_t)pair,
+					   true) -
+				     1);
+}
+
+/* out[at..] = rows, but none from `to` on; at is a multiple of TOGETHER. */
+static __device__ __forceinline__ void write_rows(uint32_t *out, const uint32_t (&rows)[TOGETHER],
+						  uint32_t at, uint32_t to)
+{
+	if (at + TOGETHER <= to) {
+		__stcs(reinterpret_cast<uint4 *>(out + at),
+		       make_uint4(rows[0], rows[1], rows[2], rows[3]));
+		return;
+	}
+#pragma unroll
+	for (int r = 0; r < TOGETHER; r++)
+		if (at + r < to)
+			out[at + r] = rows[r];
+}
+
+/* A block writes SHARE pairs, each thread TOGETHER, as they follow each other.  swapped: the smaller index
+ * is right's. */
 static __global__ void __launch_bounds__(THREADS)
 	merge_write_kernel(uint32_t *__restrict__ left_rows, uint32_t *__restrict__ right_rows,
 			   const uint64_t *__restrict__ starts, uint64_t n,
 			   const pfs_merge_range *__restrict__ ranges,
 			   const uint32_t *__restrict__ few, const uint32_t *__restrict__ many,
-			   uint64_t total, bool swapped)
+			   uint32_t total, bool swapped)
 {
-	__shared__ uint64_t known[KNOWN], ends[2];
-	const uint64_t from = (uint64_t)blockIdx.x * SHARE, to = min(from + SHARE, total);
+	__shared__ uint32_t known[KNOWN];
+	__shared__ uint64_t ends[2];
+	const uint32_t from = blockIdx.x * SHARE, to = from + min((uint32_t)SHARE, total - from);
+	const uint32_t warp = threadIdx.x >> 5;
 
-	if (threadIdx.x < 2)
-		ends[threadIdx.x] = key_of(starts, 0, n, threadIdx.x ? to - 1 : from);
+	if (warp < 2)
+		ends[warp] = key_of(starts, n, warp ? to - 1 : from);
 	__syncthreads();
-	const uint64_t first = ends[0], keys = ends[1] + 1 - first;
+	const uint64_t first = ends[0];
+	const uint32_t keys = (uint32_t)(ends[1] + 1 - first);
 	const bool is_known = keys <= KNOWN;
 
 	for (uint32_t i = threadIdx.x; is_known && i < keys; i += THREADS)
-		known[i] = starts[first + i];
+		known[i] = (uint32_t)starts[first + i];
 	__syncthreads();
-	for (uint64_t pair = from + threadIdx.x; pair < to; pair += THREADS) {
-		uint64_t key = is_known ? first + key_of(known, 0, keys, pair)
-					: key_of(starts, first, first + keys, pair);
-		uint64_t at = pair - starts[key];
-		const pfs_merge_range range = ranges[key];
-		uint32_t right = swapped ? range.few : range.many;
-		uint64_t i = right == 1 || at < right ? (right == 1 ? at : 0) : at / right;
-		uint64_t j = at - i * right;
+	for (uint32_t at = threadIdx.x * TOGETHER; at < to - from; at += THREADS * TOGETHER) {
+		const uint32_t pair = from + at;
+		uint32_t few_rows[TOGETHER], many_rows[TOGETHER], key = 0;
 
-		left_rows[pair] = swapped ? many[range.first + i] : few[key + i];
-		right_rows[pair] = swapped ? few[key + j] : many[range.first + j];
+#pragma unroll
+		for (int r = 0; r < TOGETHER; r++) {
+			uint32_t p = min(pair + r, to - 1), in_few, in_many;
+
+			key = key_in(known, is_known, starts + first, key, keys, p);
+			pair_of(ranges[first + key],
+				p - (is_known ? known[key] : (uint32_t)starts[first + key]),
+				swapped, &in_few, &in_many);
+			few_rows[r] = (uint32_t)first + key + in_few;
+			many_rows[r] = in_many;
+		}
+#pragma unroll
+		for (int r = 0; r < TOGETHER; r++) {
+			few_rows[r] = __ldg(few + few_rows[r]);
+			many_rows[r] = __ldg(many + many_rows[r]);
+		}
+		write_rows(swapped ? right_rows : left_rows, few_rows, pair, to);
+		write_rows(swapped ? left_rows : right_rows, many_rows, pair, to);
 	}
 }
 
@@ -446,6 +513,7 @@ extern "C" int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_row
 	if (total == 0)
 		return 0;
 	merge_write_kernel<<<pfs_blocks(total, SHARE), THREADS, 0, stream>>>(
-		d_left_rows, d_right_rows, d_starts, n, d_ranges, d_few, d_many, total, swapped);
+		d_left_rows, d_right_rows, d_starts, n, d_ranges, d_few, d_many, (uint32_t)total,
+		swapped);
 	return PFS_CUDA(cudaGetLastError());
 }

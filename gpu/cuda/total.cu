@@ -153,7 +153,7 @@ extern "C" int pfs_cuda_group_all(const pfs_device_groups *groups, const pfs_dev
 {
 	uint64_t n = places->to - (places->from & ~UINT64_C(3));
 	pfs_total_planes t;
-	pfs_device_groups added = pfs_lay_out(&t, groups, false);
+	pfs_device_groups added = pfs_lay_out(&t, groups, true, false);
 
 	total_kernel<<<dim3(std::min(pfs_blocks(n, THREADS * ROWS), 132u * 8), added.n_aggregates + 1),
 		       THREADS, 0, stream>>>(added, *places);

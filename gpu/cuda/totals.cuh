@@ -18,8 +18,9 @@ struct pfs_total_planes {
 };
 
 /* The aggregates that pfs_cuda_group adds to, and the planes that they take; values first, so that
- * what has 64 bits is aligned. */
-static inline pfs_device_groups pfs_lay_out(pfs_total_planes *t, const pfs_device_groups *all, bool ids)
+ * what has 64 bits is aligned.  `first`, `ids`: whether these have planes. */
+static inline pfs_device_groups pfs_lay_out(pfs_total_planes *t, const pfs_device_groups *all,
+					    bool first, bool ids)
 {
 	pfs_device_groups groups = *all;
 	uint8_t planes = 0;
@@ -35,7 +36,7 @@ static inline pfs_device_groups pfs_lay_out(pfs_total_planes *t, const pfs_devic
 		t->value[k] = groups.aggregate[k].d_value ? planes : PFS_NO_PLANE;
 		planes += groups.aggregate[k].d_value ? 2 : 0;
 	}
-	t->first = planes++;
+	t->first = first ? planes++ : PFS_NO_PLANE;
 	t->count = planes++;
 	t->ids = ids ? planes++ : PFS_NO_PLANE;
 	for (uint32_t k = 0; k < groups.n_aggregates; k++)
@@ -151,8 +152,9 @@ static __device__ void pfs_clear(uint32_t *memory, const pfs_total_planes &t,
 				 const pfs_device_groups &groups)
 {
 	for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
-		pfs_plane(memory, t, t.first)[i] = PFS_NOWHERE;
 		pfs_plane(memory, t, t.count)[i] = 0;
+		if (t.first != PFS_NO_PLANE)
+			pfs_plane(memory, t, t.first)[i] = PFS_NOWHERE;
 		if (t.ids != PFS_NO_PLANE)
 			pfs_plane(memory, t, t.ids)[i] = PFS_NOWHERE;
 	}

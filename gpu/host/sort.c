@@ -2,6 +2,7 @@
 /* Sorting everything: the keys become as few 64-bit words as their ranges allow, and the positions
  * are sorted by each word, the last first.  Parts of a word's range are sorted by several threads.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,7 @@
 #include "gpu/host/positions.h"
 
 #define PARALLEL_MIN 65536u		 /* items from which on threads help */
-#define CHUNK_MAX    (UINT64_C(1) << 18) /* items sorted at a time, in the cache */
+#define CHUNK_MAX    (UINT64_C(1) << 16) /* items sorted at a time: in the cache, a millisecond */
 #define FEW_OF	     8u /* a limit up to this part of the tuples does not sort the rest */
 
 /* ---- keys as numbers ---- */
@@ -141,43 +142,76 @@ static int make_room(struct words *w, const struct pfs_run *run, uint64_t count,
 	return 0;
 }
 
-static int add_nulls(struct words *w, const struct pfs_sorting *s, const struct pfs_order_key *key,
-		     const uint64_t *nulls)
-{
-	uint64_t count = s->positions->n, *word;
+/* A key's numbers as they go into a word. */
+struct digits {
+	const struct pfs_order_key *key;
+	uint64_t *numbers;     /* of NULLs they count for nothing */
+	const uint64_t *nulls; /* NULL: there are none */
+	uint64_t *word, base, least, greatest;
+	pthread_mutex_t *mutex; /* of least and greatest, as they are found */
+};
 
-	PFS_TRY(make_room(w, s->run, count, 2));
-	word = w->word[w->n - 1];
-	for (uint64_t i = 0; i < count; i++)
-		word[i] = word[i] * 2 + (pfs_bit(nulls, i) == key->nulls_last);
+static int add_nulls_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct digits *d = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++)
+		d->word[i] = d->word[i] * 2 + (pfs_bit(d->nulls, i) == d->key->nulls_last);
 	return 0;
 }
 
-/* nulls NULL: there are none.  The numbers of NULLs count for nothing. */
-static int add_numbers(struct words *w, const struct pfs_sorting *s,
-		       const struct pfs_order_key *key, uint64_t *numbers, const uint64_t *nulls)
+static int find_range_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	uint64_t count = s->positions->n, least = UINT64_MAX, greatest = 0, base, *word;
+	struct digits *d = context;
+	uint64_t least = UINT64_MAX, greatest = 0;
 
-	for (uint64_t i = 0; i < count; i++) {
-		if (nulls && pfs_bit(nulls, i))
+	(void)worker;
+	for (uint64_t i = from; i < to; i++) {
+		if (d->nulls && pfs_bit(d->nulls, i))
 			continue;
-		least = PFS_MIN(least, numbers[i]);
-		greatest = PFS_MAX(greatest, numbers[i]);
+		least = PFS_MIN(least, d->numbers[i]);
+		greatest = PFS_MAX(greatest, d->numbers[i]);
 	}
-	if (least > greatest) /* all are NULL */
-		return 0;
-	for (uint64_t i = 0; nulls && i < count; i++) {
-		if (pfs_bit(nulls, i))
-			numbers[i] = least;
-	}
-	base = greatest - least + 1;
-	PFS_TRY(make_room(w, s->run, count, base));
-	word = w->word[w->n - 1];
-	for (uint64_t i = 0; i < count; i++)
-		word[i] = word[i] * base +
-			  (key->descending ? greatest - numbers[i] : numbers[i] - least);
+	(void)pthread_mutex_lock(d->mutex);
+	d->least = PFS_MIN(d->least, least);
+	d->greatest = PFS_MAX(d->greatest, greatest);
+	(void)pthread_mutex_unlock(d->mutex);
 	return 0;
+}
+
+static int add_numbers_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct digits *d = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++) {
+		uint64_t number = d->nulls && pfs_bit(d->nulls, i) ? d->least : d->numbers[i];
+
+		d->word[i] = d->word[i] * d->base +
+			     (d->key->descending ? d->greatest - number : number - d->least);
+	}
+	return 0;
+}
+
+static int add_nulls(struct words *w, const struct pfs_sorting *s, struct digits *d)
+{
+	PFS_TRY(make_room(w, s->run, s->positions->n, 2));
+	d->word = w->word[w->n - 1];
+	return pfs_host_for(s->host, s->run, s->positions->n, PFS_PIECE, add_nulls_piece, d);
+}
+
+static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digits *d)
+{
+	uint64_t n = s->positions->n;
+
+	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, find_range_piece, d));
+	if (d->least > d->greatest) /* all are NULL */
+		return 0;
+	d->base = d->greatest - d->least + 1;
+	PFS_TRY(make_room(w, s->run, n, d->base));
+	d->word = w->word[w->n - 1];
+	return pfs_host_for(s->host, s->run, n, PFS_PIECE, add_numbers_piece, d);
 }
 
 static bool any_bit(const uint64_t *words, uint64_t n)
@@ -194,6 +228,8 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 	struct numbering n = {.sorting = s, .key = key};
 	uint64_t count = s->positions->n;
 	size_t words = (size_t)pfs_div_round_up(count, 64);
+	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+	struct digits d;
 	bool has_nulls;
 	int error = pfs_run_alloc_raw(s->run, &n.numbers, count, sizeof(*n.numbers));
 
@@ -204,10 +240,17 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 	if (!error && (key->reader.kind == PFS_KIND_PLACE || key->reader.kind == PFS_KIND_NUMBER))
 		error = rank_numbers(&n, count);
 	has_nulls = !error && any_bit(n.nulls, count);
+	d = (struct digits){
+		.key = key,
+		.numbers = n.numbers,
+		.nulls = has_nulls ? n.nulls : NULL,
+		.least = UINT64_MAX,
+		.mutex = &mutex,
+	};
 	if (has_nulls)
-		error = add_nulls(w, s, key, n.nulls);
+		error = add_nulls(w, s, &d);
 	if (!error)
-		error = add_numbers(w, s, key, n.numbers, has_nulls ? n.nulls : NULL);
+		error = add_numbers(w, s, &d);
 	pfs_run_free(s->run, n.numbers, count, sizeof(*n.numbers));
 	pfs_run_free(s->run, n.nulls, words, sizeof(*n.nulls));
 	return error;
@@ -221,6 +264,16 @@ struct chunked {
 	uint64_t n, chunk;
 	const uint64_t *word;
 };
+
+static int number_indexes(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct chunked *c = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++)
+		c->from[i].value = (uint32_t)i;
+	return 0;
+}
 
 static int fill_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
@@ -237,7 +290,8 @@ static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 	const struct chunked *c = context;
 
 	(void)worker;
-	return pfs_radix_sort(c->from + from, to - from);
+	pfs_radix_sort_with(c->from + from, c->to + from, to - from);
+	return 0;
 }
 
 /* How many of a are among the first k of both merged, a's first where keys are equal. */
@@ -311,17 +365,32 @@ static int sort_by_words(const struct pfs_sorting *s, const struct words *w,
 {
 	struct chunked c = {.from = items, .to = more, .n = s->positions->n};
 
-	for (uint64_t i = 0; i < c.n; i++)
-		items[i].value = (uint32_t)i;
+	PFS_TRY(pfs_host_for(s->host, s->run, c.n, PFS_PIECE, number_indexes, &c));
 	for (size_t k = w->n; k-- > 0;) {
 		c.word = w->word[k];
 		PFS_TRY(pfs_host_for(s->host, s->run, c.n, PFS_PIECE, fill_chunk, &c));
 		if (c.n < PARALLEL_MIN)
-			PFS_TRY(pfs_radix_sort(c.from, c.n));
+			pfs_radix_sort_with(c.from, c.to, c.n);
 		else
 			PFS_TRY(sort_chunks(s, &c));
 	}
 	*order = c.from;
+	return 0;
+}
+
+struct ordering {
+	const struct pfs_positions *positions;
+	const struct pfs_keyed *sorted;
+	uint32_t *order;
+};
+
+static int order_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct ordering *o = context;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++)
+		o->order[i] = position_of(o->positions, o->sorted[i].value);
 	return 0;
 }
 
@@ -330,6 +399,7 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 	struct pfs_keyed *items = NULL, *more = NULL, *sorted = NULL;
 	uint64_t n = s->positions->n;
 	struct words w = {0};
+	struct ordering o;
 	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
 
 	*order = NULL;
@@ -344,8 +414,13 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 	free_words(&w, s);
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
-	for (uint64_t i = 0; !error && i < n; i++)
-		(*order)[i] = position_of(s->positions, sorted[i].value);
+	o = (struct ordering){s->positions, sorted, *order};
+	if (!error)
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, order_piece, &o);
+	if (error) {
+		pfs_run_free(s->run, *order, n, sizeof(**order));
+		*order = NULL;
+	}
 	pfs_run_free(s->run, items, n, sizeof(*items));
 	pfs_run_free(s->run, more, n, sizeof(*more));
 	return error;

@@ -97,4 +97,26 @@ for statement in "${hostile[@]:0:n}"; do ask file "$statement"; done
 ok 'they run' wait_for 20 all_run
 kill -9 "${asking[@]}"
 ends 'umount after clients were killed' primefs umount --wait=20 "$mnt"
+
+# commands that change what the kernel knows tell it to the end, and nobody after it
+change_on() {
+	while [[ -e $work/going ]]; do
+		primefs query "$mnt" "UPDATE nodes SET mode = 420 - 4 * (mode & 4) WHERE type = 'f'" >/dev/null 2>&1 || break
+	done
+}
+for ((round = 0; round < 5; round++)); do
+	mount_in_foreground
+	ls -lR "$mnt" >/dev/null 2>&1 || true # it knows them
+	touch "$work/going"
+	change_on & asking+=($!)
+	change_on & asking+=($!)
+	sleep 0.3
+	primefs umount --wait=20 "$mnt" || true
+	status=0
+	wait "$daemon" || status=$?
+	is "round $round: the daemon ended as it should" "$status" 0
+	rm "$work/going" # they may ask the store itself by now
+	wait "${asking[@]}" || true
+	asking=()
+done
 check_store

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements that change nodes: what they do, what they refuse, that a refused one does nothing. */
+#include "fs/tree/listen.h"
 #include "tests/ref/random.h"
 #include "tests/unit/query_util.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/xattr.h>
 
 static struct pfs_entry attr_of(const char *path)
@@ -459,6 +463,57 @@ static void test_listener(void **state)
 	pfs_tree_forget(tree, a, 1);
 }
 
+/* Who is told of it; freed when it is no longer the listener. */
+struct ear {
+	atomic_uint calls, inside;
+};
+
+static void hear(void *arg, uint64_t ino, const char *name)
+{
+	struct ear *ear = arg;
+
+	(void)ino;
+	(void)name;
+	atomic_fetch_add(&ear->inside, 1);
+	(void)usleep(1000); /* time enough to be missed */
+	atomic_fetch_add(&ear->calls, 1);
+	atomic_fetch_sub(&ear->inside, 1);
+}
+
+static atomic_bool is_enough;
+
+static void *tell_on(void *arg)
+{
+	while (!atomic_load(&is_enough))
+		pfs_tell_changed(arg, PFS_ROOT_PRIME, "name");
+	return NULL;
+}
+
+static void test_listener_goes(void **state)
+{
+	static const struct pfs_tree_listener nobody;
+	pthread_t tellers[2];
+
+	(void)state;
+	atomic_store(&is_enough, false);
+	for (size_t i = 0; i < PFS_COUNT(tellers); i++)
+		assert_int_equal(pthread_create(&tellers[i], NULL, tell_on, tree), 0);
+	for (unsigned round = 0; round < 20; round++) {
+		struct ear *ear = calloc(1, sizeof(*ear));
+
+		assert_non_null(ear);
+		pfs_tree_listen(tree, &(struct pfs_tree_listener){.arg = ear, .changed = hear});
+		while (!atomic_load(&ear->calls))
+			(void)sched_yield();
+		pfs_tree_listen(tree, &nobody);
+		assert_int_equal(atomic_load(&ear->inside), 0);
+		free(ear);
+	}
+	atomic_store(&is_enough, true);
+	for (size_t i = 0; i < PFS_COUNT(tellers); i++)
+		assert_int_equal(pthread_join(tellers[i], NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -472,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_listener, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_listener_goes, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

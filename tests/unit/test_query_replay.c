@@ -309,6 +309,7 @@ static void *ask_all(void *arg)
 
 static void test_answers_are_of_their_epoch(void **state PFS_UNUSED)
 {
+	static const struct pfs_thread_kind kind = {"reader", 0, PFS_THREAD_STACK};
 	static struct reader readers[READERS];
 	static uint64_t seeds[WRITERS] = {1, 2, 3, 4};
 	pthread_t writers[WRITERS];
@@ -324,7 +325,8 @@ static void test_answers_are_of_their_epoch(void **state PFS_UNUSED)
 	for (unsigned i = 0; i < READERS; i++) {
 		readers[i].number = i;
 		readers[i].rounds = getenv("PFS_TEST_SMALL") ? 1 : 3;
-		assert_int_equal(pfs_thread_start(&readers[i].thread, ask_all, &readers[i]), 0);
+		assert_int_equal(pfs_thread_start(&readers[i].thread, &kind, ask_all, &readers[i]),
+				 0);
 	}
 	for (unsigned i = 0; i < READERS; i++)
 		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements of a viewer who does not see all: as over a tree that has nothing but what he sees. */
-#include "scan_util.h"
+#include "twin_util.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,12 +12,8 @@
 #include "fs/nodes/visible.h"
 
 static uint64_t seed = 20261121;
-static struct temp_store temp, twin_temp;
-static struct model model;
-static struct pfs_tree *twin;
-static struct pfs_queries *queries, *twin_queries;
-static const struct pfs_tree_options options = {.no_atime = true};
-static unsigned in_part; /* viewers who saw some nodes, and not others */
+static struct temp_store temp;
+static struct pfs_queries *queries;
 static _Atomic unsigned past;	 /* statements of theirs that the operators ran */
 
 /* ---- statements as text ---- */
@@ -108,74 +104,7 @@ static void compare_plans(const struct pfs_query_scope *limited, const char *sql
 	free(wanted);
 }
 
-/* ---- the twin: what the viewer sees ---- */
-
-static bool sees(size_t i, const struct pfs_viewer *viewer)
-{
-	while (i) {
-		i = model.seen[i].parent;
-		if (!lets_in(&model.seen[i].attr, viewer))
-			return false;
-	}
-	return true;
-}
-
-static uint64_t copy_node(uint64_t parent, const struct seen *seen)
-{
-	struct pfs_entry entry;
-	int rc;
-
-	if (seen->target)
-		rc = pfs_tree_symlink(twin, &entry, parent, seen->name, seen->target, &temp_root);
-	else
-		rc = pfs_tree_make(twin, &entry, parent, seen->name, seen->attr.st_mode,
-				   seen->attr.st_rdev, &temp_root);
-	assert_int_equal(rc, 0);
-	pfs_tree_forget(twin, entry.attr.st_ino, 1);
-	return entry.attr.st_ino;
-}
-
-static void copy_attributes(uint64_t ino, const struct seen *seen)
-{
-	struct pfs_entry entry;
-	unsigned set = PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID | PFS_SET_ATIME | PFS_SET_MTIME;
-
-	if (S_ISREG(seen->attr.st_mode))
-		set |= PFS_SET_SIZE;
-	assert_int_equal(pfs_tree_setattr(twin, &entry, ino, &seen->attr, set, &temp_root), 0);
-}
-
-static void make_twin(const struct pfs_viewer *viewer)
-{
-	uint64_t *inos = calloc(model.n, sizeof(*inos));
-	size_t count = 0;
-
-	assert_non_null(inos);
-	temp_store_create(&twin_temp);
-	twin = temp_tree_open_with(&twin_temp, &options);
-	assert_int_equal(pfs_queries_open(&twin_queries, twin), 0);
-	inos[0] = PFS_ROOT_PRIME;
-	for (size_t i = 1; i < model.n; i++) {
-		if (!sees(i, viewer))
-			continue;
-		inos[i] = copy_node(inos[model.seen[i].parent], &model.seen[i]);
-		count++;
-	}
-	for (size_t i = 0; i < model.n; i++)
-		if (inos[i])
-			copy_attributes(inos[i], &model.seen[i]);
-	in_part += count > 0 && count + 1 < model.n;
-	free(inos);
-}
-
-static void remove_twin(void)
-{
-	pfs_queries_close(twin_queries);
-	temp_tree_close(twin);
-	temp_store_remove(&twin_temp);
-}
-
-/* ---- */
+/* ---- random viewers ---- */
 
 static const char *const statements[] = {
 	"SELECT upper(type), count(*), rank() OVER (ORDER BY sum(size)) FROM nodes GROUP BY type",

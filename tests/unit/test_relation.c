@@ -404,6 +404,40 @@ static void compute_numbers(struct counting *c)
 	pfs_tuples_free(&c->run, tuples);
 }
 
+#define N_LATE 600000u
+
+/* The first row of a group that few rows have is found wherever it is: near 2^18, and the last. */
+static void late_firsts(struct counting *c)
+{
+	static uint32_t numbers[N_LATE];
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = numbers};
+	const struct pfs_table table = {.n_rows = N_LATE, .n_columns = 1, .columns = &column};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_group_key key = {.ref = {0, 0}};
+	const struct pfs_aggregate count = {.op = PFS_COUNT_ALL};
+	const uint32_t late[] = {1u << 18, (1u << 18) - 1, (1u << 18) + 1, 399999, N_LATE - 1};
+	struct pfs_tuples *tuples;
+
+	for (uint32_t i = 0; i < N_LATE; i++)
+		numbers[i] = i % 7;
+	for (uint32_t i = 0; i < 5; i++)
+		numbers[late[i]] = 7 + i;
+	numbers[500000] = 10; /* once more, behind its first */
+	assert_int_equal(pfs_group(&c->run, &tuples, &source, &key, 1, &count, 1), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+	assert_int_equal(tuples->n, 12);
+	for (uint64_t i = 0; i < tuples->n; i++) {
+		uint32_t row = tuples->tables[0].rows[i], number = numbers[row];
+
+		assert_int_equal(row, number < 7 ? number : late[number - 7]);
+		if (number >= 7)
+			assert_int_equal(tuples->computed[0].integers[i], number == 10 ? 2 : 1);
+	}
+	pfs_tuples_free(&c->run, tuples);
+}
+
 /* What is done with texts by code, with different values and with arithmetic is the device's. */
 static void device_answers(void **state)
 {
@@ -422,6 +456,7 @@ static void device_answers(void **state)
 	group_texts(&c);
 	sort_texts(&c);
 	compute_numbers(&c);
+	late_firsts(&c);
 	pfs_operators_close(c.run.operators);
 }
 

@@ -59,7 +59,7 @@ static struct pfs_term *add_aggregate(struct pfs_binder *binder, enum pfs_aggreg
 		block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){op, arg};
 	bound->aggregate = i;
 	bound->can_be_null = !traits->is_zero_of_none;
-	if (arg && traits->fold == PFS_FOLD_EXTREME) {
+	if (arg && pfs_fold_of(op)->is_end) {
 		bound->class = arg->class;
 		bound->collation = arg->collation;
 	}
@@ -89,7 +89,7 @@ static struct pfs_term *bind_argument(struct pfs_binder *binder, enum pfs_aggreg
 		return add_aggregate(binder, PFS_COUNT_ALL, NULL);
 	if (arg->kind == PFS_BOUND_CONSTANT)
 		return pfs_bind_refuse(binder, "an aggregate of a constant");
-	if (!pfs_bound_is_number(arg) && pfs_aggregate_traits[op].fold == PFS_FOLD_SUM)
+	if (!pfs_bound_is_number(arg) && pfs_fold_of(op)->takes == PFS_TAKES_NUMBERS)
 		return pfs_bind_refuse(binder, "a sum of texts");
 	return add_aggregate(binder, op, arg);
 }
@@ -106,7 +106,7 @@ static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct p
 		return pfs_bind_refuse(binder, "an aggregate of nothing");
 	if (expr->is_distinct && op == PFS_COUNT)
 		op = PFS_COUNT_DISTINCT;
-	else if (expr->is_distinct && pfs_aggregate_traits[op].fold != PFS_FOLD_EXTREME)
+	else if (expr->is_distinct && !pfs_fold_of(op)->is_end)
 		return pfs_bind_refuse(binder, "DISTINCT in an aggregate other than count");
 	binder->in_aggregate = true;
 	if (!counts_rows)

@@ -185,7 +185,7 @@ static bool ends_early(const struct pfs_block *block)
 		return column && column->is_indexed;
 	}
 	if (block->n_group || block->where || block->n_aggregates != 1 ||
-	    pfs_aggregate_traits[block->aggregates[0].op].fold != PFS_FOLD_EXTREME)
+	    !pfs_fold_of(block->aggregates[0].op)->is_end)
 		return false;
 	column = side_column(block, block->aggregates[0].arg);
 	return column && column->is_indexed;

@@ -19,17 +19,27 @@ static bool only_grows(const struct pfs_block *block, const struct pfs_term *arg
 	       !wish->attr && !pfs_field_is_time(wish->field);
 }
 
+static bool merges_exactly(const struct pfs_block *block,
+			   const struct pfs_bound_aggregate *aggregate)
+{
+	switch (pfs_aggregate_traits[aggregate->op].merge) {
+	case PFS_MERGE_NONE:
+		return false;
+	case PFS_MERGE_GROWING:
+	case PFS_MERGE_MEAN:
+		return only_grows(block, aggregate->arg);
+	case PFS_MERGE_SAME:
+	case PFS_MERGE_SUM:
+		break;
+	}
+	return true;
+}
+
 bool pfs_partial_is_exact(const struct pfs_block *block)
 {
-	for (size_t i = 0; i < block->n_aggregates; i++) {
-		const struct pfs_bound_aggregate *aggregate = &block->aggregates[i];
-		enum pfs_merge merge = pfs_aggregate_traits[aggregate->op].merge;
-
-		if (merge == PFS_MERGE_NONE ||
-		    (pfs_aggregate_traits[aggregate->op].fold == PFS_FOLD_SUM &&
-		     !only_grows(block, aggregate->arg)))
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		if (!merges_exactly(block, &block->aggregates[i]))
 			return false;
-	}
 	return true;
 }
 

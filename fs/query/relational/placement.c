@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/query/internal.h"
 
 #define START_NS 1000000000u /* about what starting and copying take */
@@ -50,6 +51,8 @@ static void *start(void *operators)
 
 void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns)
 {
+	static const struct pfs_thread_kind kind = {"pfs-device", 0,
+						    0}; /* a driver's threads inherit it */
 	uint64_t lost = ns > cost->device_ns ? ns - cost->device_ns : 0;
 
 	if (placement->kind != PFS_ENGINE_AUTO || cost->device_ns >= cost->host_ns ||
@@ -57,8 +60,8 @@ void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *
 	    atomic_fetch_add(&placement->lost_ns, lost) + lost < START_NS ||
 	    atomic_exchange(&placement->asked, true))
 		return;
-	placement->is_starting = pthread_create(&placement->starter, NULL, start,
-						placement->operators) == 0;
+	placement->is_starting =
+		pfs_thread_start(&placement->starter, &kind, start, placement->operators) == 0;
 }
 
 /* ---- of queries ---- */

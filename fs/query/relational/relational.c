@@ -103,7 +103,7 @@ static bool is_end_of_order(const struct pfs_block *block)
 {
 	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
 	       !block->n_group && !block->where && block->n_aggregates == 1 &&
-	       pfs_aggregate_traits[block->aggregates[0].op].fold == PFS_FOLD_EXTREME &&
+	       pfs_fold_of(block->aggregates[0].op)->is_end &&
 	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
 }
 

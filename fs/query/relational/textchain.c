@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/textchain.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 
 #define RESULT_MAX ((size_t)1 << 20) /* of what is longer SQLite knows whether it is too long */
+#define SHORT_MAX  256
 
 struct text {
 	const uint8_t *bytes;
@@ -23,6 +25,52 @@ void pfs_text_room_finish(struct pfs_text_room *room)
 static bool is_inside(uint8_t byte)
 {
 	return (byte & 0xc0) == 0x80;
+}
+
+/* ---- where a part is ---- */
+
+/* Has the high bit of each of the eight bytes that is `byte`, and maybe of others behind one. */
+static uint64_t same_bytes(const uint8_t *bytes, uint8_t byte)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	word = le64toh(word) ^ ones * byte;
+	return (word - ones) & ~word & ones << 7;
+}
+
+/* Where the first of the eight places from `at` on is at which the part stands, or NULL. */
+static const uint8_t *find_in_eight(const uint8_t *at, const struct pfs_constant *part)
+{
+	size_t last = part->len - 1;
+	uint64_t hits = same_bytes(at, (uint8_t)part->text[0]) &
+			same_bytes(at + last, (uint8_t)part->text[last]);
+
+	for (; hits; hits &= hits - 1) {
+		const uint8_t *found = at + __builtin_ctzll(hits) / 8;
+
+		if (memcmp(found, part->text, part->len) == 0)
+			return found;
+	}
+	return NULL;
+}
+
+/* The first place of the part, which is not empty, or NULL.  What memmem prepares for each text
+ * takes longer than to look through a short one, such as a name. */
+static const uint8_t *find(const struct text *text, const struct pfs_constant *part)
+{
+	const uint8_t *found = NULL;
+	size_t places;
+
+	if (part->len > text->len)
+		return NULL;
+	places = text->len - part->len + 1;
+	if (places < 8 || text->len > SHORT_MAX)
+		return memmem(text->bytes, text->len, part->text, part->len);
+	for (size_t at = 0; at < places && !found; at += 8)
+		found = find_in_eight(text->bytes + PFS_MIN(at, places - 8), part);
+	return found;
 }
 
 /* ---- results in the room ---- */
@@ -70,7 +118,7 @@ static int replace(struct pfs_text_buffer *out, struct text text, const struct p
 	const uint8_t *found;
 
 	PFS_TRY(begin(out, text.len + grown));
-	while ((found = memmem(text.bytes, text.len, part->text, part->len))) {
+	while ((found = find(&text, part))) {
 		size_t before = (size_t)(found - text.bytes);
 
 		put(out, text.bytes, before);
@@ -148,7 +196,7 @@ static int64_t place_of(const struct text *text, const struct pfs_constant *part
 
 	if (!part->len)
 		return 1;
-	found = text->len ? memmem(text->bytes, text->len, part->text, part->len) : NULL;
+	found = find(text, part);
 	for (const uint8_t *at = text->bytes; found && at < found; at++)
 		place += !is_inside(at[1]);
 	return found ? place : 0;

@@ -14,6 +14,14 @@
 #define SAMPLE	   2048u /* elements, of which a dictionary's are at most a quarter as many texts */
 #define LOOK_BYTES (UINT64_C(1) << 19) /* between questions whether to go on */
 #define HEAP_MIN   4096u
+#define PIECE	   (1u << 15) /* elements */
+
+/* What is made of a piece of the elements, before it is joined to the column. */
+struct piece {
+	struct pfs_made_texts texts;
+	uint64_t begins; /* where the column's heap has that of the piece */
+	uint32_t *codes; /* by the piece's code: the column's */
+};
 
 struct making {
 	struct pfs_running *running;
@@ -21,12 +29,22 @@ struct making {
 	const struct pfs_table *table;
 	const struct pfs_table_column *base;
 	struct pfs_made_texts *texts;
-	struct pfs_text_room room;
 	uint64_t *live;	   /* by row; NULL: all are */
-	uint32_t n;	   /* elements */
-	uint32_t *cells;   /* TEXT: codes or places, by element */
+	uint32_t n;	   /* elements: rows, or what a column of another table has */
+	bool by_code;	   /* instead of these elements the dictionary's codes are gone through */
+	uint32_t *cells;   /* TEXT: codes or places, by what is gone through */
 	int64_t *integers; /* NUMBER */
-	uint64_t looked;   /* bytes since the last question */
+	struct piece *pieces;
+	/* Of each code, where they are made first. */
+	uint32_t *code_cells;
+	int64_t *code_integers;
+};
+
+/* What one thread applies the steps with. */
+struct applying {
+	const struct making *making;
+	struct pfs_text_room room;
+	uint64_t looked; /* bytes since the last question */
 };
 
 /* ---- values ---- */
@@ -35,9 +53,16 @@ static bool is_there(const struct making *making, uint32_t at)
 {
 	const struct pfs_table_column *base = making->base;
 
+	if (making->by_code)
+		return true;
 	if (making->live && !(making->live[at / 64] >> at % 64 & 1))
 		return false;
 	return !base->nulls || base->not_null || !(base->nulls[at / 64] >> at % 64 & 1);
+}
+
+static uint32_t cell_at(const struct making *making, uint32_t at)
+{
+	return making->by_code ? at : (uint32_t)pfs_cell_integer(making->base, at);
 }
 
 static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell, size_t *len)
@@ -47,25 +72,25 @@ static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell
 }
 
 /* What the steps make of that cell's text; it asks now and then whether to go on. */
-static int apply(struct making *making, uint32_t cell, const uint8_t **text, size_t *len,
+static int apply(struct applying *applying, uint32_t cell, const uint8_t **text, size_t *len,
 		 int64_t *place)
 {
+	const struct making *making = applying->making;
+
 	*text = text_at(making->base, cell, len);
-	making->looked += *len + 64;
-	if (making->looked > LOOK_BYTES) {
-		making->looked = 0;
+	applying->looked += *len + 64;
+	if (applying->looked > LOOK_BYTES) {
+		applying->looked = 0;
 		PFS_TRY(pfs_run_poll(making->running->run));
 	}
-	return pfs_text_apply(making->term->steps, making->term->n_steps, &making->room, text, len,
-			      place);
+	return pfs_text_apply(making->term->steps, making->term->n_steps, &applying->room, text,
+			      len, place);
 }
 
 /* ---- where texts are put ---- */
 
-static int grow_heap(struct making *making, uint64_t size)
+static int grow_heap(struct pfs_made_texts *texts, const struct pfs_run *run, uint64_t size)
 {
-	struct pfs_made_texts *texts = making->texts;
-	const struct pfs_run *run = making->running->run;
 	uint64_t capacity = PFS_MAX(texts->capacity * 2, HEAP_MIN);
 	uint8_t *bytes;
 
@@ -83,10 +108,8 @@ static int grow_heap(struct making *making, uint64_t size)
 }
 
 /* What it has grown by is on the statement's account, too. */
-static int charge_dictionary(const struct making *making)
+static int charge_dictionary(struct pfs_made_texts *texts, const struct pfs_run *run)
 {
-	struct pfs_made_texts *texts = making->texts;
-	const struct pfs_run *run = making->running->run;
 	uint64_t more = pfs_dictionary_memory(&texts->dictionary) - texts->charged;
 
 	if (more && run->charge)
@@ -95,23 +118,33 @@ static int charge_dictionary(const struct making *making)
 	return 0;
 }
 
-static int put_text(struct making *making, uint32_t *out, const uint8_t *text, size_t len)
+static int put_text(struct pfs_made_texts *texts, const struct pfs_run *run, uint32_t *out,
+		    const uint8_t *text, size_t len)
 {
-	struct pfs_made_texts *texts = making->texts;
-
 	if (!texts->is_heap) {
 		PFS_TRY(pfs_dictionary_add(&texts->dictionary, out, (const char *)text, len));
-		return charge_dictionary(making);
+		return charge_dictionary(texts, run);
 	}
 	if (texts->size + pfs_heap_room(len) > texts->capacity)
-		PFS_TRY(grow_heap(making, texts->size + pfs_heap_room(len)));
+		PFS_TRY(grow_heap(texts, run, texts->size + pfs_heap_room(len)));
 	*out = pfs_heap_put(texts->bytes, &texts->size, text, len);
 	return 0;
+}
+
+static void free_texts(struct pfs_made_texts *texts, const struct pfs_run *run)
+{
+	pfs_run_free(run, texts->bytes, texts->capacity, 1);
+	pfs_dictionary_finish(&texts->dictionary);
+	if (texts->charged && run->charge)
+		(void)run->charge(run->context, -(int64_t)texts->charged);
+	texts->bytes = NULL;
+	texts->charged = 0;
 }
 
 /* Whether texts repeat, by some of them. */
 static int look_at_sample(struct making *making)
 {
+	struct applying applying = {.making = making};
 	struct pfs_dictionary_builder different = {.table = NULL};
 	uint32_t n = PFS_MIN(making->n, SAMPLE), n_texts = 0, code;
 	int error = pfs_dictionary_begin(&different);
@@ -125,33 +158,141 @@ static int look_at_sample(struct making *making)
 		if (!is_there(making, at))
 			continue;
 		n_texts++;
-		error = apply(making, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
+		error = apply(&applying, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
 			      &place);
 		if (!error)
 			error = pfs_dictionary_add(&different, &code, (const char *)text, len);
 	}
 	making->texts->is_heap = different.shown.n > n_texts / 4 + 16;
 	pfs_dictionary_finish(&different);
+	pfs_text_room_finish(&applying.room);
 	return error;
 }
 
-/* ---- all elements ---- */
+/* ---- pieces ---- */
 
-static int make_each(struct making *making)
+static int make_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	for (uint32_t at = 0; at < making->n; at++) {
+	struct making *making = context;
+	struct pfs_made_texts *texts = &making->pieces[from / PIECE].texts;
+	struct applying applying = {.making = making};
+	int error = 0;
+
+	(void)worker;
+	texts->is_heap = making->texts->is_heap;
+	for (uint32_t at = (uint32_t)from; at < to && !error; at++) {
 		const uint8_t *text;
 		int64_t place = 0;
 		size_t len;
 
 		if (!is_there(making, at))
 			continue;
-		PFS_TRY(apply(making, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
-			      &place));
+		error = apply(&applying, cell_at(making, at), &text, &len, &place);
 		if (making->integers)
 			making->integers[at] = place;
+		else if (!error)
+			error = put_text(texts, making->running->run, &making->cells[at], text,
+					 len);
+	}
+	pfs_text_room_finish(&applying.room);
+	return error;
+}
+
+/* From the piece's cells to the column's. */
+static int join_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	struct making *making = context;
+	struct piece *piece = &making->pieces[from / PIECE];
+	bool is_heap = making->texts->is_heap;
+
+	(void)worker;
+	if (is_heap && piece->texts.size)
+		memcpy(making->texts->bytes + piece->begins, piece->texts.bytes, piece->texts.size);
+	free_texts(&piece->texts, making->running->run);
+	for (uint32_t at = (uint32_t)from; at < to; at++) {
+		uint32_t *cell = &making->cells[at];
+
+		if (is_there(making, at))
+			*cell = is_heap ? *cell + (uint32_t)(piece->begins >> PFS_TEXT_SHIFT)
+					: piece->codes[*cell];
+	}
+	return 0;
+}
+
+/* Room for the heaps of all pieces, one behind the other. */
+static int place_heaps(struct making *making, size_t n_pieces)
+{
+	struct pfs_made_texts *texts = making->texts;
+
+	for (size_t i = 0; i < n_pieces; i++) {
+		making->pieces[i].begins = texts->size;
+		texts->size += making->pieces[i].texts.size;
+	}
+	if (texts->size >> PFS_TEXT_SHIFT > UINT32_MAX)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_run_alloc_raw(making->running->run, &texts->bytes, texts->size, 1));
+	texts->capacity = texts->size;
+	return 0;
+}
+
+/* Puts the piece's texts into the column's dictionary, in their order: codes are the same however
+ * elements are cut. */
+static int join_dictionary(struct making *making, struct piece *piece)
+{
+	const struct pfs_dictionary *of = &piece->texts.dictionary.shown;
+	const struct pfs_run *run = making->running->run;
+
+	PFS_TRY(pfs_run_poll(run));
+	PFS_TRY(pfs_run_alloc_raw(run, &piece->codes, PIECE, sizeof(*piece->codes)));
+	for (uint32_t code = 0; code < of->n; code++) {
+		size_t len;
+		const uint8_t *text = pfs_dictionary_text(of, code, &len);
+
+		PFS_TRY(put_text(making->texts, run, &piece->codes[code], text, len));
+	}
+	return 0;
+}
+
+static int make_each(struct making *making, uint32_t n)
+{
+	const struct pfs_run *run = making->running->run;
+	size_t n_pieces = pfs_div_round_up(n, PIECE);
+	int error;
+
+	PFS_TRY(pfs_run_alloc(run, &making->pieces, n_pieces, sizeof(*making->pieces)));
+	error = pfs_operators_for(run, n, PIECE, make_piece, making);
+	if (!error && making->cells && making->texts->is_heap)
+		error = place_heaps(making, n_pieces);
+	else if (making->cells)
+		for (size_t i = 0; i < n_pieces && !error; i++)
+			error = join_dictionary(making, &making->pieces[i]);
+	if (!error && making->cells)
+		error = pfs_operators_for(run, n, PIECE, join_piece, making);
+	for (size_t i = 0; i < n_pieces; i++) {
+		free_texts(&making->pieces[i].texts, run);
+		pfs_run_free(run, making->pieces[i].codes, PIECE, sizeof(uint32_t));
+	}
+	pfs_run_free(run, making->pieces, n_pieces, sizeof(*making->pieces));
+	return error;
+}
+
+/* ---- all elements ---- */
+
+static int spread_codes(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	struct making *making = context;
+	uint32_t n = making->base->dictionary->n;
+
+	(void)worker;
+	for (uint32_t at = (uint32_t)from; at < to; at++) {
+		uint32_t code = (uint32_t)pfs_cell_integer(making->base, at);
+
+		code = is_there(making, at) && code < n ? code
+							: n; /* of what is no row, anything */
+		if (making->integers)
+			making->integers[at] = making->code_integers[code];
 		else
-			PFS_TRY(put_text(making, &making->cells[at], text, len));
+			making->cells[at] = making->code_cells[code];
 	}
 	return 0;
 }
@@ -159,39 +300,21 @@ static int make_each(struct making *making)
 /* Of a dictionary: each of its texts once. */
 static int make_by_code(struct making *making)
 {
-	const struct pfs_dictionary *dictionary = making->base->dictionary;
-	uint32_t n = dictionary->n, *cells = NULL;
-	int64_t *places = NULL;
-	int error = 0;
+	const struct pfs_run *run = making->running->run;
+	uint32_t n = making->base->dictionary->n;
+	size_t size = making->integers ? sizeof(int64_t) : sizeof(uint32_t);
+	struct making codes = *making;
+	void *made;
+	int error;
 
-	if (making->integers)
-		places = calloc(n + 1, sizeof(*places));
-	else
-		cells = calloc(n + 1, sizeof(*cells));
-	error = cells || places ? 0 : -ENOMEM;
-	for (uint32_t code = 0; code < n && !error; code++) {
-		const uint8_t *text;
-		int64_t place = 0;
-		size_t len;
-
-		error = apply(making, code, &text, &len, &place);
-		if (places)
-			places[code] = place;
-		else if (!error)
-			error = put_text(making, &cells[code], text, len);
-	}
-	for (uint32_t at = 0; at < making->n && !error; at++) {
-		uint32_t code = (uint32_t)pfs_cell_integer(making->base, at);
-
-		code = is_there(making, at) && code < n ? code
-							: n; /* of what is no row, anything */
-		if (places)
-			making->integers[at] = places[code];
-		else if (cells && making->cells)
-			making->cells[at] = cells[code];
-	}
-	free(cells);
-	free(places);
+	PFS_TRY(pfs_run_alloc(run, &made, (size_t)n + 1, size));
+	codes.by_code = true;
+	codes.integers = making->code_integers = making->integers ? made : NULL;
+	codes.cells = making->code_cells = making->integers ? NULL : made;
+	error = make_each(&codes, n);
+	if (!error)
+		error = pfs_operators_for(run, making->n, PIECE, spread_codes, making);
+	pfs_run_free(run, made, (size_t)n + 1, size);
 	return error;
 }
 
@@ -210,7 +333,7 @@ static int make_values(struct making *making)
 		return make_by_code(making);
 	if (is_text)
 		PFS_TRY(look_at_sample(making));
-	return make_each(making);
+	return make_each(making, making->n);
 }
 
 /* Of a table whose live rows are not all: bits of them. */
@@ -279,7 +402,6 @@ static int make(struct pfs_running *running, struct pfs_table_column *out,
 		PFS_TRY(find_live(&making, running));
 	PFS_TRY(pfs_dictionary_begin(&texts->dictionary));
 	error = make_values(&making);
-	pfs_text_room_finish(&making.room);
 	if (!error)
 		*out = column_of(&making);
 	return error;
@@ -315,10 +437,7 @@ void pfs_made_texts_free(struct pfs_run_context *context)
 {
 	for (struct pfs_made_texts *made = context->made; made; made = made->next) {
 		pfs_run_free(context->run, made->cells, made->cells_size, 1);
-		pfs_run_free(context->run, made->bytes, made->capacity, 1);
-		pfs_dictionary_finish(&made->dictionary);
-		if (made->charged && context->run->charge)
-			(void)context->run->charge(context->run->context, -(int64_t)made->charged);
+		free_texts(made, context->run);
 	}
 	context->made = NULL;
 }
