@@ -160,6 +160,20 @@ refresh
 is 'no listing is read when nothing changed' "$(primefs refresh --json "$store" | field listed)" 0
 touch "$src/c/d/another"
 is 'that of a directory that changed is' "$(primefs refresh --json "$store" | field listed)" 1
+mkdir -p "$src/quick/er/lowest"
+refresh
+sleep 2.1
+refresh
+ok 'quick, when nothing changed' primefs refresh --quick "$store"
+echo x >"$src/quick/er/lowest/file"
+mkdir "$src/c/d/below"
+mv "$src/quick/er" "$src/c/d/below/er"
+lowest=$(prime /quick/er/lowest)
+ok 'quick, after changes in directories without others' primefs refresh --quick "$store"
+is 'finds what is new and what has moved' "$(primefs find "$store" /c/d/below -printf '%P|')" '|er|er/lowest|er/lowest/file|'
+is 'which keeps its prime' "$(prime /c/d/below/er/lowest)" "$lowest"
+rm -r "$src/quick" "$src/c/d/below"
+refresh
 echo quick >>"$src/c/d/another"
 ok 'quick' primefs refresh --quick "$store"
 is 'does not look at files' "$(primefs find "$store" /c/d/another -printf %s)" 0

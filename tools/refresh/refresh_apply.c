@@ -125,7 +125,7 @@ static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n
 	if (!error)
 		(*out)[(*n)++] = (struct below){.ino = top};
 	for (size_t i = 0; i < *n && !error; i++) {
-		error = pfs_follow_list(refresh->tree, &children, (*out)[i].ino);
+		error = pfs_follow_list(refresh->tree, &children, (*out)[i].ino, false);
 		if (error == -ENOTDIR) {
 			error = 0;
 			continue;

@@ -74,6 +74,11 @@ int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batc
 
 /* ---- one child ---- */
 
+static bool passes_over_files(const struct pfs_comparison *comparison)
+{
+	return comparison->refresh->options->quick && !comparison->place->old_path;
+}
+
 /* The directory, and its listing, are as they were when it was read last. */
 static bool is_unchanged(const struct pfs_follower *child, const struct statx *now)
 {
@@ -82,16 +87,34 @@ static bool is_unchanged(const struct pfs_follower *child, const struct statx *n
 	       pfs_are_times_equal(child->attr.st_ctim, time_of(now->stx_ctime));
 }
 
+/* Nothing in it would be looked at, and nobody wants to know that it is read. */
+static int may_stay_closed(const struct pfs_comparison *comparison, bool *out,
+			   const struct pfs_follower *child, const struct statx *now, dev_t dev)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	uint64_t was = 0;
+
+	*out = passes_over_files(comparison) && child->attr.st_nlink == 2 &&
+	       is_unchanged(child, now) && !refresh->otherwise && !refresh->options->watcher;
+	if (*out)
+		PFS_TRY(pfs_refresh_note_walked(refresh, &was, child->ino, dev, now->stx_ino));
+	*out = *out && !was;
+	return 0;
+}
+
 static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			  const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	dev_t dev = makedev(now->stx_dev_major, now->stx_dev_minor);
 	struct pfs_refresh_place *place;
-	bool first;
+	bool first, closed;
 
 	if ((comparison->place->flat && !refresh->otherwise && is_unchanged(child, now)) ||
 	    (dev != comparison->dev && !refresh->options->cross_mounts))
+		return 0;
+	PFS_TRY(may_stay_closed(comparison, &closed, child, now, dev));
+	if (closed)
 		return 0;
 	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));
 	if (!first && !comparison->place->old_path) /* below what moved, it was not found there */
@@ -226,8 +249,7 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 
 	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(child->attr.st_mode)))
 		return 0;
-	if (refresh->options->quick && !S_ISDIR(child->attr.st_mode) &&
-	    !comparison->place->old_path)
+	if (passes_over_files(comparison) && !S_ISDIR(child->attr.st_mode))
 		return 0;
 	refresh->report->looked_at++;
 	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
@@ -479,8 +501,8 @@ int pfs_compare_children(struct pfs_comparison *comparison)
 
 	children->n = children->names_len = 0;
 	if (comparison->place->ino)
-		PFS_TRY(pfs_follow_list(comparison->refresh->tree, children,
-					comparison->place->ino));
+		PFS_TRY(pfs_follow_list(comparison->refresh->tree, children, comparison->place->ino,
+					passes_over_files(comparison) && !comparison->listing));
 	if (comparison->listing)
 		return compare_listing(comparison);
 	for (size_t i = 0; i < children->n; i++) {

@@ -132,6 +132,11 @@ PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_fin
  * way. */
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
+/* The source's directory of those numbers is read as `ino`, if not 0; *was: the node that it was
+ * when it was read before in this refresh, if another.  -ENOMEM. */
+PFS_MUST_CHECK int pfs_refresh_note_walked(struct pfs_refresh *refresh, uint64_t *was, uint64_t ino,
+					   dev_t source_dev, uint64_t source_ino);
+
 /* The directory that is open is read as place->ino, if not 0; finds out what it was when it was read before, in
  * this refresh or by the watcher. */
 PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd, const struct stat *attr);

@@ -51,23 +51,23 @@ int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 	return 0;
 }
 
-/* What is there already was read before in this refresh. */
-static int note_walked(struct pfs_refresh *refresh, struct pfs_refresh_place *place, const struct stat *attr)
+int pfs_refresh_note_walked(struct pfs_refresh *refresh, uint64_t *was, uint64_t ino,
+			    dev_t source_dev, uint64_t source_ino)
 {
 	struct pfs_walked *walked =
-		(struct pfs_walked *)pfs_byprime_find(&refresh->walked, attr->st_ino);
+		(struct pfs_walked *)pfs_byprime_find(&refresh->walked, source_ino);
 
 	if (walked) {
-		if (walked->dev == attr->st_dev && walked->ino != place->ino)
-			place->was = walked->ino;
+		if (walked->dev == source_dev && walked->ino != ino)
+			*was = walked->ino;
 		return 0;
 	}
-	if (!place->ino)
+	if (!ino)
 		return 0;
 	walked = calloc(1, sizeof(*walked));
 	if (!walked)
 		return -ENOMEM;
-	*walked = (struct pfs_walked){{.prime = attr->st_ino}, attr->st_dev, place->ino};
+	*walked = (struct pfs_walked){{.prime = source_ino}, source_dev, ino};
 	pfs_byprime_add(&refresh->walked, &walked->by_source);
 	return 0;
 }
@@ -79,7 +79,9 @@ int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *pla
 
 	if (watcher)
 		place->number = watcher->enter(watcher->arg, fd, place->ino, &place->was);
-	return place->was ? 0 : note_walked(refresh, place, attr);
+	return place->was ? 0
+			  : pfs_refresh_note_walked(refresh, &place->was, place->ino, attr->st_dev,
+						    attr->st_ino);
 }
 
 bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was)
@@ -287,7 +289,7 @@ static int note_below(struct pfs_refresh *refresh, uint64_t top,
 	if (!error)
 		todo[n++] = top;
 	while (!error && n) {
-		error = pfs_follow_list(refresh->tree, &children, todo[--n]);
+		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
 		for (size_t i = 0; i < children.n && !error; i++) {
 			const struct pfs_follower *child = &children.list[i];
 
@@ -372,7 +374,7 @@ int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
 	if (!error)
 		todo[n++] = ino;
 	while (!error && n) {
-		error = pfs_follow_list(refresh->tree, &children, todo[--n]);
+		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
 		for (size_t i = 0; i < children.n && !error; i++)
 			error = displace_child(refresh, &children.list[i], &todo, &n, &capacity);
 	}
