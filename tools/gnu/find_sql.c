@@ -114,6 +114,18 @@ static struct condition number_condition(const struct pfs_find_node *node)
 	return say(true, "%s BETWEEN %" PRId64 " AND %" PRId64, name, high - unit + 1, high);
 }
 
+/* Returns the last byte of the class that begins at a `[`; NULL: that is not clear, as of classes
+ * with names, escapes and characters of several bytes, or there is none.  Never too early: what
+ * follows is taken for what names have. */
+static const char *end_of_class(const char *c)
+{
+	c += 1 + strspn(c + 1, "!^");
+	for (c += *c == ']'; *c && *c != ']'; c++)
+		if (*c == '[' || *c == '\\' || (unsigned char)*c > 127)
+			return NULL;
+	return *c ? c : NULL;
+}
+
 /* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`, and what is
  * not ASCII where not all is text, as GLOB compares characters.  *exact: it matches the same. */
 static char *glob_of(const char *pattern, bool *exact)
@@ -129,11 +141,13 @@ static char *glob_of(const char *pattern, bool *exact)
 		if (*c == '*') {
 			*to++ = '*';
 		} else if (strchr("?[]\\", *c) || (!is_text && (unsigned char)*c > 127)) {
-			/* classes may hold anything: what follows them is left to the decision */
+			const char *end = *c == '[' ? end_of_class(c) : c;
+
 			*exact = false;
 			*to++ = '*';
-			if (strchr("[]\\", *c))
+			if (!end || strchr("]\\", *c)) /* what follows is left to the decision */
 				break;
+			c = end;
 		} else {
 			if (*c == '\'')
 				*to++ = '\'';
@@ -156,8 +170,13 @@ static char *like_of(const char *pattern)
 	*to++ = '\'';
 	for (const char *c = pattern; *c; c++) {
 		if (strchr("[\\", *c)) {
+			const char *end = *c == '[' ? end_of_class(c) : NULL;
+
 			*to++ = '%';
-			break;
+			if (!end)
+				break;
+			c = end;
+			continue;
 		}
 		if (*c == '\'')
 			*to++ = '\'';
