@@ -46,6 +46,11 @@ check-fresh: tests ## kills of refreshes and of image files' writers, random cha
 check-gaps: $(B)/tests/unit/test_query_gaps ## how long statements go without a look at the clock (a quarter of an hour, alone on the machine)
 	@PFS_LONG=1 $<
 
+# The tables that some of the statements read are made by others, first.
+check-latency: all primefs-bench $(B)/tests/mount/statements ## lookups while each statement of the tests runs over 3,000,000 nodes (a quarter of an hour, alone on the machine)
+	@{ $(B)/tests/mount/statements && cat tests/query/statements.sql; } >$(B)/latency.sql
+	@$(B)/primefs-bench beside $(LATENCY_NODES:%=--nodes=%) $(B)/latency.sql
+
 check-faults: ## each of the relational engine's seeded faults is found by a test (a quarter of an hour)
 	@tests/faults
 
@@ -86,4 +91,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability check-fresh coverage
-.PHONY: check-gaps check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
+.PHONY: check-gaps check-latency check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build

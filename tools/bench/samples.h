@@ -14,6 +14,9 @@ struct pfs_samples {
 
 /* started: by pfs_bench_now(). What there is no room for is left out. */
 void pfs_samples_add(struct pfs_samples *samples, double started);
+/* The longest that this part of them took, in ms: 0.999 is all but one of a thousand; 0: there is
+ * none. Sorts them. */
+double pfs_samples_part(const struct pfs_samples *samples, double part);
 /* Prints p50, p99, p99.9 and the longest in milliseconds, without the line's end; sorts them. */
 void pfs_samples_print(const struct pfs_samples *samples);
 
