@@ -47,12 +47,13 @@ static const enum pfs_mailbox_op ops[PFS_SINGLE_KINDS] = {
 	[PFS_SINGLE_ANCESTOR] = PFS_MAILBOX_ANCESTOR, [PFS_SINGLE_MOVE] = PFS_MAILBOX_MOVE,
 	[PFS_SINGLE_CHILD] = PFS_MAILBOX_CHILD,	      [PFS_SINGLE_COMMON] = PFS_MAILBOX_COMMON,
 	[PFS_SINGLE_CODE] = PFS_MAILBOX_OPS, /* the engine's */
+	[PFS_SINGLE_PATH] = PFS_MAILBOX_OPS, /* nobody's */
 };
 
 const char *pfs_single_name(enum pfs_single_kind kind)
 {
 	static const char *const names[PFS_SINGLE_KINDS] = {"lookup", "list",	"ancestor", "move",
-							    "child",  "common", "code"};
+							    "child",  "common", "code",	    "path"};
 
 	return names[kind];
 }
@@ -338,12 +339,13 @@ bool pfs_single_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a
 
 /* ---- figures ---- */
 
-static void add(struct counter *counter, uint64_t n, uint64_t ns)
+/* Adds n questions, of which so many took ns together. */
+static void add(struct counter *counter, uint64_t n, uint64_t timed, uint64_t ns)
 {
 	atomic_fetch_add_explicit(&counter->n, n, memory_order_relaxed);
 	if (!ns)
 		return;
-	atomic_fetch_add_explicit(&counter->timed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&counter->timed, timed, memory_order_relaxed);
 	atomic_fetch_add_explicit(&counter->ns, ns, memory_order_relaxed);
 }
 
@@ -352,7 +354,16 @@ void pfs_single_count(const struct pfs_tree *tree, enum pfs_single_kind kind, bo
 	struct pfs_single *single = tree->single;
 
 	if (single && !tree->image.copy)
-		add(on_device ? &single->device[kind] : &single->host[kind], 1, ns);
+		add(on_device ? &single->device[kind] : &single->host[kind], 1, 1, ns);
+}
+
+void pfs_single_count_many(const struct pfs_tree *tree, enum pfs_single_kind kind, uint64_t n,
+			   uint64_t ns)
+{
+	struct pfs_single *single = tree->single;
+
+	if (single && !tree->image.copy)
+		add(&single->host[kind], n, n, ns);
 }
 
 uint64_t pfs_single_host_begin(const struct pfs_tree *tree, enum pfs_single_kind kind)
@@ -368,7 +379,7 @@ uint64_t pfs_single_host_begin(const struct pfs_tree *tree, enum pfs_single_kind
 void pfs_single_host_end(const struct pfs_tree *tree, enum pfs_single_kind kind, uint64_t began)
 {
 	if (began)
-		add(&tree->single->host[kind], 0, pfs_now_ns() - began);
+		add(&tree->single->host[kind], 0, 1, pfs_now_ns() - began);
 }
 
 static void read_counter(struct pfs_single_count *out, const struct counter *counter)

@@ -30,6 +30,7 @@ enum pfs_single_kind {
 	PFS_SINGLE_CHILD,
 	PFS_SINGLE_COMMON,
 	PFS_SINGLE_CODE,
+	PFS_SINGLE_PATH, /* of many at once (pfs_tree_resolve_many); no device is asked */
 	PFS_SINGLE_KINDS,
 };
 
@@ -52,6 +53,9 @@ bool pfs_single_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a
 /* Counts a question that the host answered or, for CODE, the device. ns 0: its time was not
  * measured. */
 void pfs_single_count(const struct pfs_tree *tree, enum pfs_single_kind kind, bool on_device, uint64_t ns);
+/* Counts n questions that the host answered together in that time. */
+void pfs_single_count_many(const struct pfs_tree *tree, enum pfs_single_kind kind, uint64_t n,
+			   uint64_t ns);
 /* As pfs_single_count for the host, around the question; the time of one in PFS_SINGLE_TIMED is
  * measured. */
 #define PFS_SINGLE_TIMED 64u

@@ -7,6 +7,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/children.h"
 #include "fs/image/names.h"
+#include "fs/image/single.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
@@ -332,11 +333,14 @@ static int compare_slots(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int set_ancestors(struct pfs_scan_test *test, const struct pfs_image *image)
+/* The host walks up once, whoever answers single questions: a kernel would be asked for each. */
+static int set_ancestors(struct pfs_scan_test *test, const struct pfs_tree *tree)
 {
+	const struct pfs_image *image = &tree->image;
 	size_t capacity = 0;
 
 	test->how = PFS_HOW_LIST;
+	pfs_single_count(tree, PFS_SINGLE_ANCESTOR, false, 0);
 	for (uint32_t slot = image->parent[test->slot]; slot != PFS_NO_SLOT;
 	     slot = image->parent[slot]) {
 		PFS_TRY(pfs_grow(&test->list, &capacity, test->n_list + 1, sizeof(*test->list)));
@@ -353,7 +357,7 @@ static int set_relation(struct pfs_scan_test *test, struct pfs_tree *tree, enum 
 	if (test->slot == PFS_NO_SLOT)
 		return -ENOENT;
 	if (relation == PFS_TEST_ANCESTOR_OF)
-		return set_ancestors(test, &tree->image);
+		return set_ancestors(test, tree);
 	if (relation != PFS_TEST_CHILD_OF)
 		return set_under(test, tree);
 	set_child_of(test, &tree->image, test->slot);

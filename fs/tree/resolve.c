@@ -7,8 +7,10 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/image/single.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
@@ -326,9 +328,12 @@ static void resolve_piece(void *arg, size_t from, size_t to)
  * at each time. */
 static void run_job(struct job *job)
 {
+	const uint64_t began = pfs_now_ns();
+
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
 	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
+	pfs_single_count_many(job->tree, PFS_SINGLE_PATH, job->n, pfs_now_ns() - began);
 	if (job->known)
 		pfs_directories_return(job->tree, job->known);
 }

@@ -57,10 +57,13 @@ many'
 begin --engine=cuda
 work_and_compare cuda
 is 'cuda: it says so' "$(grep -c '"single": {"by": "cuda"' "$mnt/.query/stats")" 1
-for kind in lookup list ancestor move child common; do
+for kind in lookup list ancestor move child common code; do
 	is "cuda: the image was not asked for: $kind" "$(count host "$kind")" 0
 	ok "cuda: the device was asked for: $kind" test "$(count cuda "$kind")" -gt 0
 done
+is 'cuda: paths in bulk are looked up by the image' \
+	"$(before=$(count host path) && printf '/a\n/a/b\n/nothing\n' | primefs resolve "$mnt" >/dev/null
+	echo $(($(count host path) - before)))" 3
 end
 is 'cuda: no warning' "$(warnings)" 0
 check_store
