@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/radix.h"
 #include "gpu/host/families.h"
 #include "gpu/host/operators.h"
 #include "gpu/index_value.h"
@@ -147,12 +148,16 @@ struct pairs {
 	size_t n;
 };
 
-static int plant(struct pfs_btree **out, uint32_t page, const struct pairs *pairs)
+static int plant(struct pfs_host_operators *host, struct pfs_btree **out, uint32_t page,
+		 const struct pairs *pairs)
 {
+	struct pfs_pool *pool;
 	int error;
 
 	PFS_TRY(pfs_btree_create_of(out, page));
-	error = pfs_btree_load(*out, NULL, pairs->keys, pairs->values, pairs->n);
+	pool = pfs_host_take_pool(host);
+	error = pfs_btree_load(*out, pool, pairs->keys, pairs->values, pairs->n);
+	pfs_host_return_pool(host, pool);
 	if (!error)
 		return 0;
 	pfs_btree_destroy(*out);
@@ -188,7 +193,8 @@ static void take_sample(uint64_t *sample, const struct pairs *pairs)
 }
 
 /* The tree with the best page instead of the one that there is, if any.  Nothing has changed on an error. */
-static int measure(const struct pfs_run *run, struct pfs_index_tree *tree, const struct pairs *pairs)
+static int measure(struct pfs_host_operators *host, const struct pfs_run *run,
+		   struct pfs_index_tree *tree, const struct pairs *pairs)
 {
 	uint64_t *sample PFS_FREE = malloc(SAMPLE * sizeof(*sample));
 	uint64_t best = UINT64_MAX, ns;
@@ -200,7 +206,7 @@ static int measure(const struct pfs_run *run, struct pfs_index_tree *tree, const
 		take_sample(sample, pairs);
 	for (size_t i = 0; i < PFS_COUNT(pages) && !error; i++) {
 		error = pfs_run_poll(run);
-		error = error ? error : plant(&other, pages[i], pairs);
+		error = error ? error : plant(host, &other, pages[i], pairs);
 		if (error)
 			break;
 		ns = time_searches(other, sample);
@@ -240,8 +246,9 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 	tree->is_measured = shape->page == PFS_INDEX_MEASURED;
 	tree->page = shape->page && !tree->is_measured ? shape->page : PFS_INDEX_PAGE;
 	tree->n_then = MEASURE_AT / GROWTH;
-	error = tree->is_measured && n >= MEASURE_AT ? measure(run, tree, &pairs)
-						     : plant(&tree->btree, tree->page, &pairs);
+	error = tree->is_measured && n >= MEASURE_AT
+			? measure(pfs_host_operators_of(b), run, tree, &pairs)
+			: plant(pfs_host_operators_of(b), &tree->btree, tree->page, &pairs);
 	if (error)
 		close_tree(b, run, tree);
 	else
@@ -262,7 +269,7 @@ static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run, str
 	if (range(b, run, tree, &all, 0, UINT64_MAX))
 		return;
 	pairs = (struct pairs){all.keys, PFS_LIST_VALUES(&all), all.n};
-	(void)measure(run, tree, &pairs);
+	(void)measure(pfs_host_operators_of(b), run, tree, &pairs);
 	pfs_index_list_free(run, &all);
 }
 
@@ -277,19 +284,6 @@ static pfs_index_value value_of(const struct pfs_btree *btree, uint64_t key)
 	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_VALUE_NONE;
 }
 
-/* The same of a group's key, whose keys were looked for together, before the first of them was changed. */
-static pfs_index_value old_value(const struct pfs_btree *btree, const uint64_t *keys,
-				 const struct pfs_btree_entry *found, size_t i)
-{
-	unsigned is_again = 0;
-
-	for (size_t k = 0; k < i; k++)
-		is_again |= keys[k] == keys[i];
-	if (is_again)
-		return value_of(btree, keys[i]);
-	return found[i].slot != PFS_BTREE_NONE && found[i].key == keys[i] ? found[i].slot : PFS_VALUE_NONE;
-}
-
 /* Room has been reserved, so that no insertion fails.  old: what a unique index has. */
 static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_value value,
 		       pfs_index_value old, enum pfs_index_policy policy)
@@ -301,60 +295,105 @@ static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_valu
 	return pfs_btree_insert(tree->btree, key, value) == 0 && old == PFS_VALUE_NONE;
 }
 
+/* A batch in the order of its keys, so that neighbours in the tree are changed one after the other;
+ * equal keys stay in the order in which they were given. */
+struct sorted {
+	struct pfs_keyed *items; /* value: the place in the batch */
+	uint64_t keys[GROUP];	 /* of the group that is looked for */
+	struct pfs_btree_entry found[GROUP];
+};
+
+static int sort_batch(struct sorted *sorted, const struct pfs_run *run,
+		      const struct pfs_index_change *change)
+{
+	int error;
+
+	if (change->n > UINT32_MAX)
+		return -E2BIG;
+	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
+	PFS_TRY(pfs_run_alloc_raw(run, &sorted->items, change->n, sizeof(*sorted->items)));
+	for (size_t i = 0; i < change->n; i++)
+		sorted->items[i] = (struct pfs_keyed){change->keys[i], (uint32_t)i};
+	error = pfs_radix_sort(sorted->items, change->n);
+	if (error)
+		pfs_run_free(run, sorted->items, change->n, sizeof(*sorted->items));
+	return error;
+}
+
+static void find_group(struct sorted *sorted, const struct pfs_btree *btree, size_t from, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sorted->keys[i] = sorted->items[from + i].key;
+	pfs_btree_find(btree, sorted->found, sorted->keys, 0, n);
+}
+
+/* What a unique index has for the group's key, PFS_VALUE_NONE if nothing: as it was found before
+ * the group's first key was changed, or, of a key that comes again, as it is now. */
+static pfs_index_value old_value(const struct pfs_btree *btree, const struct sorted *sorted,
+				 size_t i)
+{
+	const struct pfs_btree_entry *found = &sorted->found[i];
+
+	if (i && sorted->keys[i - 1] == sorted->keys[i])
+		return value_of(btree, sorted->keys[i]);
+	return found->slot != PFS_BTREE_NONE && found->key == sorted->keys[i] ? found->slot
+									       : PFS_VALUE_NONE;
+}
+
 static int insert_batch(struct pfs_operator_backend *b, const struct pfs_run *run,
-			  struct pfs_index_tree *tree, uint64_t *n_added,
-			  const struct pfs_index_change *change)
+			struct pfs_index_tree *tree, uint64_t *n_added,
+			const struct pfs_index_change *change)
 {
 	const pfs_index_value *values = change->values;
-	struct pfs_btree_entry found[GROUP];
-	uint64_t added = 0;
+	struct sorted sorted;
 
-	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
 	PFS_TRY(pfs_btree_reserve(tree->btree, change->n));
+	PFS_TRY(sort_batch(&sorted, run, change));
+	*n_added = 0;
 	for (size_t from = 0; from < change->n; from += GROUP) {
-		const uint64_t *keys = change->keys + from;
 		size_t n = PFS_MIN(change->n - from, GROUP);
 
-		pfs_btree_find(tree->btree, found, keys, 0, n);
+		find_group(&sorted, tree->btree, from, n);
 		for (size_t i = 0; i < n; i++) {
 			pfs_index_value old = tree->kind == PFS_INDEX_UNIQUE
-					       ? old_value(tree->btree, keys, found, i)
-					       : PFS_VALUE_NONE;
+						      ? old_value(tree->btree, &sorted, i)
+						      : PFS_VALUE_NONE;
 
-			added += insert_one(tree, keys[i], values[from + i], old, change->policy);
+			*n_added += insert_one(tree, sorted.keys[i],
+					       values[sorted.items[from + i].value], old,
+					       change->policy);
 		}
 	}
-	*n_added = added;
+	pfs_run_free(run, sorted.items, change->n, sizeof(*sorted.items));
 	adapt(b, run, tree);
 	return 0;
 }
 
 static int remove_batch(struct pfs_operator_backend *b, const struct pfs_run *run,
-			  struct pfs_index_tree *tree, uint64_t *n_removed,
-			  const struct pfs_index_change *change)
+			struct pfs_index_tree *tree, uint64_t *n_removed,
+			const struct pfs_index_change *change)
 {
 	const pfs_index_value *values = change->values;
-	struct pfs_btree_entry found[GROUP];
-	uint64_t removed = 0;
+	struct sorted sorted;
 
 	(void)b;
-	PFS_TRY(pfs_run_poll(run));
+	PFS_TRY(sort_batch(&sorted, run, change));
+	*n_removed = 0;
 	for (size_t from = 0; from < change->n; from += GROUP) {
-		const uint64_t *keys = change->keys + from;
 		size_t n = PFS_MIN(change->n - from, GROUP);
 
-		pfs_btree_find(tree->btree, found, keys, 0, n);
+		find_group(&sorted, tree->btree, from, n);
 		for (size_t i = 0; i < n; i++) {
-			pfs_index_value value = found[i].slot;
+			pfs_index_value value = sorted.found[i].slot;
 
 			if (values)
-				value = values[from + i];
-			else if (value == PFS_BTREE_NONE || found[i].key != keys[i])
+				value = values[sorted.items[from + i].value];
+			else if (value == PFS_BTREE_NONE || sorted.found[i].key != sorted.keys[i])
 				continue; /* a key that comes twice is gone by then */
-			removed += pfs_btree_remove(tree->btree, keys[i], value);
+			*n_removed += pfs_btree_remove(tree->btree, sorted.keys[i], value);
 		}
 	}
-	*n_removed = removed;
+	pfs_run_free(run, sorted.items, change->n, sizeof(*sorted.items));
 	return 0;
 }
 

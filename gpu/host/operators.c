@@ -69,6 +69,23 @@ static void work_as(void *context, size_t from, size_t to)
 		work_off(context, (unsigned)worker);
 }
 
+struct pfs_pool *pfs_host_take_pool(struct pfs_host_operators *host)
+{
+	if (host->n_workers == 1 || pthread_mutex_trylock(&host->lock))
+		return NULL;
+	if (!host->pool && !host->no_pool)
+		host->no_pool = pfs_pool_open(&host->pool, host->n_workers, PFS_THREAD_NICE) != 0;
+	if (!host->pool)
+		(void)pthread_mutex_unlock(&host->lock);
+	return host->pool;
+}
+
+void pfs_host_return_pool(struct pfs_host_operators *host, struct pfs_pool *pool)
+{
+	if (pool)
+		(void)pthread_mutex_unlock(&host->lock);
+}
+
 int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n,
 		 uint64_t grain,
 		 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
@@ -82,13 +99,12 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 			  .failed = NONE};
 	uint64_t failed;
 
-	if (n > grain && host->n_workers > 1 && pthread_mutex_trylock(&host->lock) == 0) {
-		if (!host->pool && !host->no_pool)
-			host->no_pool =
-				pfs_pool_open(&host->pool, host->n_workers, PFS_THREAD_NICE) != 0;
-		if (host->pool)
-			pfs_pool_run(host->pool, host->n_workers, 1, work_as, &job);
-		(void)pthread_mutex_unlock(&host->lock);
+	if (n > grain) {
+		struct pfs_pool *pool = pfs_host_take_pool(host);
+
+		if (pool)
+			pfs_pool_run(pool, host->n_workers, 1, work_as, &job);
+		pfs_host_return_pool(host, pool);
 	}
 	work_off(&job, 0); /* what is left: all of it, if others have the threads */
 	failed = atomic_load(&job.failed);

@@ -32,4 +32,11 @@ pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 	     void *context);
 
+struct pfs_pool;
+
+/* Takes the threads, for what wants a pool (base/pool.h), until they are returned.  NULL: another
+ * operator has them, or they cannot be had; the caller goes on alone. */
+struct pfs_pool *pfs_host_take_pool(struct pfs_host_operators *host);
+void pfs_host_return_pool(struct pfs_host_operators *host, struct pfs_pool *pool); /* NULL allowed */
+
 #endif
