@@ -17,7 +17,7 @@
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, CPU };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
@@ -26,6 +26,7 @@ static const struct pfs_cmd_option options[] = {
 		       "in a batch, and entries inserted (a tenth of the keys)"},
 	[PAGE] = {"page", 'p', "N", "entries of a page on the host; 0: measured (62)"},
 	[UPPER] = {"upper", 'u', "WHERE", "a device's upper levels: beside or host (beside)"},
+	[THREADS] = {"threads", 't', "N", "of the host's operators; 0: one a processor (0)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	{0},
 };
@@ -48,6 +49,7 @@ struct bench {
 	uint64_t *all_keys; /* of a peer, */
 	uint32_t *all_values; /* and its values */
 	uint32_t page;
+	unsigned n_threads;
 	enum pfs_index_upper_levels upper;
 	bool bad, is_cpu; /* is_cpu: what times are */
 };
@@ -113,6 +115,14 @@ static void line(const char *what, double seconds, size_t n, bool is_right)
 	(void)fflush(stdout);
 }
 
+static double median_of(double *seconds, unsigned n)
+{
+	struct pfs_figure figure;
+
+	pfs_figure_of(&figure, seconds, n);
+	return figure.median;
+}
+
 /* ---- beside it ---- */
 
 enum step { FILL, FIND, VISIT, INSERT, REMOVE };
@@ -138,19 +148,26 @@ static bool is_peer_right(const struct bench *b, enum step step)
 	return step != FIND || memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 }
 
-/* The same step of n keys by the other maps. */
+/* The same step of n keys by the other maps, as often as ours where it changes nothing. */
 static int time_peers(struct bench *b, enum step step, size_t n)
 {
+	const unsigned runs = step == FIND || step == VISIT ? RUNS : 1;
+
 	for (int kind = 0; kind < PFS_S5_PEERS; kind++) {
-		double started = clock_of(b);
+		double seconds[RUNS];
 		char what[64];
 
 		if (!b->peers[kind])
 			continue;
-		PFS_TRY(ask_peer(b, b->peers[kind], step));
+		for (unsigned i = 0; i < runs; i++) {
+			double started = clock_of(b);
+
+			PFS_TRY(ask_peer(b, b->peers[kind], step));
+			seconds[i] = clock_of(b) - started;
+		}
 		(void)snprintf(what, sizeof(what), "    beside %s, one thread",
 			       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
-		line(what, clock_of(b) - started, n, is_peer_right(b, step));
+		line(what, median_of(seconds, runs), n, is_peer_right(b, step));
 		b->bad |= !is_peer_right(b, step);
 	}
 	return 0;
@@ -181,10 +198,17 @@ static int build(struct bench *b)
 	const struct pfs_index_shape shape = {
 		.kind = PFS_INDEX_UNIQUE, .page = b->page, .upper = b->upper};
 	struct pfs_index_info info;
-	double started = clock_of(b);
+	double seconds[RUNS];
 
-	PFS_TRY(pfs_index_build(&b->run, &b->index, &shape, b->keys, b->values, b->n));
-	line("creation", clock_of(b) - started, b->n, true);
+	for (int i = 0; i < RUNS; i++) {
+		double started;
+
+		pfs_index_close(&b->run, b->index);
+		started = clock_of(b);
+		PFS_TRY(pfs_index_build(&b->run, &b->index, &shape, b->keys, b->values, b->n));
+		seconds[i] = clock_of(b) - started;
+	}
+	line("creation", median_of(seconds, RUNS), b->n, true);
 	pfs_index_describe(b->index, &info);
 	(void)printf("    in pages of %u entries%s\n", info.page, info.measured ? ", measured" : "");
 	if (info.upper_bytes)
@@ -195,17 +219,14 @@ static int build(struct bench *b)
 
 static int search(struct bench *b, const char *what)
 {
-	double best = 0, started;
+	double seconds[RUNS], started;
 	bool is_right;
 
 	for (int i = 0; i < RUNS; i++) {
-		double taken;
-
 		started = clock_of(b);
 		PFS_TRY(pfs_index_find(&b->run, b->index, NULL, b->found, b->asked, b->m,
 				       PFS_INDEX_EQUAL));
-		taken = clock_of(b) - started;
-		best = i && best < taken ? best : taken;
+		seconds[i] = clock_of(b) - started;
 	}
 	started = clock_of(b);
 	for (size_t i = 0; i < b->m; i++)
@@ -213,37 +234,48 @@ static int search(struct bench *b, const char *what)
 	started = clock_of(b) - started;
 	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 	b->bad |= !is_right;
-	line(what, best, b->m, is_right);
+	line(what, median_of(seconds, RUNS), b->m, is_right);
 	line("    beside a sorted array, one thread", started, b->m, true);
 	return time_peers(b, FIND, b->m);
 }
 
 /* Where the questions and the answers lie on the device. */
-static int search_on_device(struct bench *b)
+static int search_on_device(struct bench *b, const char *what)
 {
 	double seconds[2 * RUNS];
 	const struct pfs_index_seconds out = {seconds, RUNS};
-	struct pfs_figure figure;
 	int error = pfs_index_probe(&b->run, b->index, &out, b->asked, b->m);
 
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
-	pfs_figure_of(&figure, seconds, RUNS);
-	line("search, on the device", figure.median, b->m, true);
-	pfs_figure_of(&figure, seconds + RUNS, RUNS);
-	line("    beside thrust::lower_bound, sorted array", figure.median, b->m, true);
+	line(what, median_of(seconds, RUNS), b->m, true);
+	line("    beside thrust::lower_bound, sorted array", median_of(seconds + RUNS, RUNS), b->m,
+	     true);
 	return 0;
+}
+
+static int search_both(struct bench *b, const char *what, const char *on_device)
+{
+	PFS_TRY(search(b, what));
+	return search_on_device(b, on_device);
 }
 
 static int visit(struct bench *b, const char *what, uint64_t first, uint64_t last)
 {
 	struct pfs_index_list list;
-	double started = clock_of(b);
+	double seconds[RUNS];
+	size_t n = 0;
 
-	PFS_TRY(pfs_index_range(&b->run, b->index, &list, first, last));
-	line(what, clock_of(b) - started, list.n, true);
-	pfs_index_list_free(&b->run, &list);
+	for (int i = 0; i < RUNS; i++) {
+		double started = clock_of(b);
+
+		PFS_TRY(pfs_index_range(&b->run, b->index, &list, first, last));
+		seconds[i] = clock_of(b) - started;
+		n = list.n;
+		pfs_index_list_free(&b->run, &list);
+	}
+	line(what, median_of(seconds, RUNS), n, true);
 	return 0;
 }
 
@@ -275,23 +307,28 @@ static int change(struct bench *b)
 
 static int bench(struct bench *b)
 {
-	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
+	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, b->n_threads));
 	PFS_TRY(make(b));
 	PFS_TRY(open_peers(b));
 	(void)printf("%zu keys, %zu questions, %s\n", b->n, b->m,
 		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
 	PFS_TRY(build(b));
-	PFS_TRY(search(b, "search"));
-	PFS_TRY(search_on_device(b));
+	PFS_TRY(search_both(b, "search", "search, on the device"));
 	PFS_TRY(visit_some(b));
 	PFS_TRY(change(b));
-	return search(b, "search after insertion and deletion");
+	return search_both(b, "search after insertion and deletion", "search after them, on the device");
+}
+
+static bool upper_by_name(enum pfs_index_upper_levels *out, const char *name)
+{
+	*out = strcmp(name, "host") == 0 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
+	return *out == PFS_INDEX_UPPER_HOST || strcmp(name, "beside") == 0;
 }
 
 int pfs_bench_s5(int argc, char **argv)
 {
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
-	uint64_t keys = 1000000, questions = 0, page = PFS_INDEX_PAGE;
+	uint64_t keys = 1000000, questions = 0, page = PFS_INDEX_PAGE, threads = 0;
 	struct pfs_cmd_args args;
 	int option, error;
 
@@ -303,20 +340,19 @@ int pfs_bench_s5(int argc, char **argv)
 			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
 		else if (option == PAGE)
 			pfs_cmd_number(&args, &page, PAGE, 0, PFS_INDEX_PAGE_MOST);
-		else if (option == UPPER && strcmp(args.value, "host") == 0)
-			b.upper = PFS_INDEX_UPPER_HOST;
-		else if (option == UPPER && strcmp(args.value, "beside") != 0)
+		else if (option == THREADS)
+			pfs_cmd_number(&args, &threads, THREADS, 0, 256);
+		else if (option == UPPER && !upper_by_name(&b.upper, args.value))
 			return pfs_cmd_usage("s5", "'%s': neither beside nor host", args.value);
-		else if (option == UPPER)
-			b.upper = PFS_INDEX_UPPER_BESIDE;
 		else if (option == CPU)
 			b.is_cpu = true;
-		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
+		else if (option == ENGINE && pfs_engine_by_name(&b.run.on, args.value) != 0)
 			return pfs_cmd_usage("s5", "'%s': no engine", args.value);
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
 	b.n = keys;
+	b.n_threads = (unsigned)threads;
 	b.page = page ? (uint32_t)page : PFS_INDEX_MEASURED;
 	b.m = questions ? questions : keys / 10;
 	error = bench(&b);
