@@ -22,19 +22,20 @@
 #define URL_MAX	  147u
 #define TAIL	  32u /* a number of 17 digits, and what snprintf needs */
 #define RUNS	  5
-#define SINGLES	  64u	 /* asked one after the other */
-#define QUESTIONS 100000u /* in a batch */
+#define SINGLES	  64u	  /* asked one after the other, */
+#define MORE	  100000u /* or, where they take little, so many */
 #define FEW	  100u
 
-enum { KEYS, ENGINE, BITS, MEMORY, SET, CPU };
-enum { PARTITIONS, CONSECUTIVE, URLS, PATHS };
+enum { KEYS, ENGINE, QUESTIONS, BITS, MEMORY, SET, CPU };
+enum { PARTITIONS, CONSECUTIVE, URLS, PATHS, COMPONENTS };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "of a compact tree, at most (1000000)"},
 	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
+	[QUESTIONS] = {"questions", 'q', "N", "in a batch (100000)"},
 	[BITS] = {"bits", 'b', "N", "of a sub-key (4)"},
 	[MEMORY] = {"memory", 'm', "MIB", "of a tree with all levels, at most (1024)"},
-	[SET] = {"set", 's', "NAME", "partitions, consecutive, urls or paths (all)"},
+	[SET] = {"set", 's', "NAME", "partitions, consecutive, urls, paths or components (all)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	{0},
 };
@@ -47,7 +48,7 @@ static const struct pfs_cmd command = {
 	"Each answer is compared with the key's number: BAD where they differ.\n",
 };
 
-static const char *const sets[] = {"partitions", "consecutive", "urls", "paths"};
+static const char *const sets[] = {"partitions", "consecutive", "urls", "paths", "components"};
 
 static const char *const traversals[] = {
 	[PFS_PREFIX_SERIAL] = "serial",
@@ -64,7 +65,7 @@ struct asked {
 
 struct bench {
 	struct pfs_run run;
-	size_t set, most; /* most keys */
+	size_t set, most, questions; /* most keys */
 	uint64_t memory;
 	unsigned bits;
 	bool is_cpu; /* what times are */
@@ -135,6 +136,20 @@ static size_t path_key(uint8_t *out, uint64_t i)
 	return (size_t)n;
 }
 
+/* A directory's number, and the name of one of the twelve entries that each has, as the path index
+ * has them: 16 bytes. */
+static size_t component_key(uint8_t *out, uint64_t i)
+{
+	char text[TAIL];
+	uint64_t state = i, r = pfs_gen_random(&state), directory = i / 12;
+	int n = snprintf(text, sizeof(text), "%06x-%05u", (unsigned)(r & 0xffffff), (unsigned)(i % 12));
+
+	for (int k = 0; k < 4; k++)
+		*out++ = (uint8_t)(directory >> (24 - 8 * k));
+	memcpy(out, text, (size_t)n);
+	return 4 + (size_t)n;
+}
+
 static int make_keys(struct bench *b)
 {
 	static size_t (*const make[])(uint8_t *out, uint64_t i) = {
@@ -142,6 +157,7 @@ static int make_keys(struct bench *b)
 		[CONSECUTIVE] = consecutive_key,
 		[URLS] = url_key,
 		[PATHS] = path_key,
+		[COMPONENTS] = component_key,
 	};
 	size_t size = 0;
 
@@ -209,17 +225,18 @@ static bool is_right(struct bench *b, const struct asked *asked)
 static int get_batch(struct bench *b, struct pfs_prefix *index)
 {
 	const struct pfs_prefix_keys keys = {b->batch.bytes, b->batch.at, b->batch.n};
-	double best = 0;
+	struct pfs_figure figure;
+	double seconds[RUNS];
 
 	for (int i = 0; i < RUNS; i++) {
-		double started = clock_of(b), taken;
+		double started = clock_of(b);
 
 		PFS_TRY(pfs_prefix_get(&b->run, index, b->got, b->places, &keys,
 				       PFS_PREFIX_SERIAL));
-		taken = clock_of(b) - started;
-		best = i && best < taken ? best : taken;
+		seconds[i] = clock_of(b) - started;
 	}
-	line("get, a batch", best, b->batch.n, is_right(b, &b->batch));
+	pfs_figure_of(&figure, seconds, RUNS);
+	line("get, a batch", figure.median, b->batch.n, is_right(b, &b->batch));
 	return 0;
 }
 
@@ -362,17 +379,23 @@ static void print_head(struct bench *b, struct pfs_prefix *index, const char *wh
 	line("insertion, one batch", seconds, info.n_keys, true);
 }
 
+/* Keys of which only compact trees are made, and these at once as large as they are to be. */
+static bool is_large(const struct bench *b)
+{
+	return b->set == PATHS || b->set == COMPONENTS;
+}
+
 /* Few, where each is a walk through all partitions, or is looked for among all keys. */
 static size_t n_singles(const struct bench *b)
 {
-	return b->set == PATHS ? QUESTIONS : SINGLES;
+	return is_large(b) ? PFS_MIN(MORE, b->questions) : SINGLES;
 }
 
 static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_compact)
 {
 	int last = is_compact ? PFS_PREFIX_SERIAL : PFS_PREFIX_PARALLEL;
 
-	PFS_TRY(make_asked(b, &b->batch, QUESTIONS, n, 5));
+	PFS_TRY(make_asked(b, &b->batch, b->questions, n, 5));
 	PFS_TRY(make_asked(b, &b->singles, n_singles(b), n, 6));
 	PFS_TRY(get_batch(b, index));
 	PFS_TRY(get_on_device(b, index, &b->batch, PFS_PREFIX_SERIAL));
@@ -470,7 +493,7 @@ static int bench_set(struct bench *b)
 	int error = make_keys(b);
 	bool is_full;
 
-	if (!error && b->set == PATHS) {
+	if (!error && is_large(b)) {
 		error = one_index(b, &compact, "compact", b->most, &is_full);
 		if (!error)
 			search_array(b, b->most);
@@ -488,8 +511,8 @@ static int bench_set(struct bench *b)
 
 static int bench(struct bench *b, size_t only)
 {
-	b->got = malloc(QUESTIONS * sizeof(*b->got));
-	b->places = malloc(QUESTIONS * sizeof(*b->places));
+	b->got = malloc(b->questions * sizeof(*b->got));
+	b->places = malloc(b->questions * sizeof(*b->places));
 	if (!b->got || !b->places)
 		return -ENOMEM;
 	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
@@ -511,7 +534,7 @@ static size_t set_of(const char *name)
 int pfs_bench_s3(int argc, char **argv)
 {
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
-	uint64_t keys = 1000000, bits = 4, memory = 1024;
+	uint64_t keys = 1000000, questions = 100000, bits = 4, memory = 1024;
 	size_t only = PFS_COUNT(sets);
 	struct pfs_cmd_args args;
 	int option, error;
@@ -520,6 +543,8 @@ int pfs_bench_s3(int argc, char **argv)
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		if (option == KEYS)
 			pfs_cmd_number(&args, &keys, KEYS, FEW, 100000000);
+		else if (option == QUESTIONS)
+			pfs_cmd_number(&args, &questions, QUESTIONS, SINGLES, 100000000);
 		else if (option == BITS)
 			pfs_cmd_number(&args, &bits, BITS, 1, 8);
 		else if (option == MEMORY)
@@ -536,6 +561,7 @@ int pfs_bench_s3(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
 	b.most = keys;
+	b.questions = questions;
 	b.bits = (unsigned)bits;
 	b.memory = memory << 20;
 	error = bench(&b, only);
