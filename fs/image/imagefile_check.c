@@ -17,7 +17,6 @@
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
-#define HEAP_UNIT  4u
 #define NSEC_END   UINT64_C(1000000000)
 #define OTHERS	   (UINT64_C(1) << 32) /* primes of what is no directory are above it */
 #define ONES	   UINT64_C(0x0101010101010101)
@@ -248,7 +247,7 @@ static bool bytes_are_sound(const char *name, size_t len)
  * looked at in the image: others write there. */
 static bool read_names(const struct pfs_image_file *file, char *buffer, const char **names, uint32_t part)
 {
-	size_t from = (size_t)file->parts[part].place * HEAP_UNIT, to = (size_t)file->parts[part + 1].place * HEAP_UNIT;
+	size_t from = (size_t)file->parts[part].place * PFS_NAME_UNIT, to = (size_t)file->parts[part + 1].place * PFS_NAME_UNIT;
 	uint64_t first = from / PFS_IMAGE_FILE_BLOCK;
 	uint64_t end = pfs_div_round_up(to, PFS_IMAGE_FILE_BLOCK);
 
@@ -265,7 +264,7 @@ static bool part_is_sound(const struct range *range, const uint32_t *places, uin
 	uint64_t end = part[1].place, next = part->place;
 
 	for (uint32_t slot = from; slot < to; slot++, places++) {
-		const char *name = names + (next - part->place) * HEAP_UNIT;
+		const char *name = names + (next - part->place) * PFS_NAME_UNIT;
 		size_t len = (uint8_t)name[0];
 
 		if (!is_live(range, slot) || slot == range->file->header.root) {
@@ -275,7 +274,7 @@ static bool part_is_sound(const struct range *range, const uint32_t *places, uin
 		}
 		if (*places != next || next >= end)
 			return false;
-		next += (1 + len + 1 + HEAP_UNIT - 1) / HEAP_UNIT;
+		next += (1 + len + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT;
 		if (!len || next > end || name[1 + len] || !bytes_are_sound(name + 1, len))
 			return false;
 	}
@@ -589,7 +588,7 @@ static bool parts_are_true(const struct pfs_image_file *file)
 	for (size_t i = 0; i < file->layout.n_parts; i++)
 		if (file->parts[i].place > file->parts[i + 1].place || !file->parts[i].place)
 			return false;
-	return last->free == PFS_NO_SLOT && (uint64_t)last->place * HEAP_UNIT == file->header.heap_size;
+	return last->free == PFS_NO_SLOT && (uint64_t)last->place * PFS_NAME_UNIT == file->header.heap_size;
 }
 
 int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare)

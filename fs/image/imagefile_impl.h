@@ -20,7 +20,7 @@
 /* Which columns there are goes by the version of the store's format. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
-#define PFS_IMAGE_FILE_REVISION 4u /* of what follows, within a version of the format */
+#define PFS_IMAGE_FILE_REVISION 5u /* of what follows, within a version of the format */
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)4 << 10) /* bytes that have a checksum together, and are filled together */
 #define PFS_IMAGE_PART	     1024u	       /* slots that struct pfs_image_part is about: a block of names' places */

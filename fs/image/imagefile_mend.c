@@ -21,7 +21,6 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define HEAP_UNIT    4u
 #define RETRY_US     1000000u
 #define TRIES	     8u
 
@@ -139,7 +138,7 @@ static void chain_free(const struct mend *mend)
 
 static uint32_t units(size_t len)
 {
-	return (uint32_t)((1 + len + 1 + HEAP_UNIT - 1) / HEAP_UNIT);
+	return (uint32_t)((1 + len + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT);
 }
 
 static const char *name_of(const struct pfs_image_file *file, uint32_t slot, size_t *len)
@@ -187,11 +186,11 @@ static void restore_names(const struct mend *mend)
 	for (uint32_t i = 0; i < mend->size / sizeof(*places); i++) {
 		size_t len;
 		const char *name = name_of(file, (uint32_t)mend->number * PFS_IMAGE_PART + i, &len);
-		char *to = file->memory[PFS_SECTION_HEAP] + (size_t)places[i] * HEAP_UNIT;
+		char *to = file->memory[PFS_SECTION_HEAP] + (size_t)places[i] * PFS_NAME_UNIT;
 
 		if (!name)
 			continue;
-		pfs_lazy_provide(file->lazy_parts[PFS_SECTION_HEAP], (size_t)places[i] * HEAP_UNIT, len + 2);
+		pfs_lazy_provide(file->lazy_parts[PFS_SECTION_HEAP], (size_t)places[i] * PFS_NAME_UNIT, len + 2);
 		write_name(to, name, len);
 	}
 }
@@ -212,7 +211,7 @@ static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t pa
 	else if (!pfs_imagefile_read(file, places, PFS_SECTION_NAME, part, 1))
 		PFS_TRY(place_names(file, places, part, n));
 	for (uint32_t i = 0; i < n; i++) {
-		size_t len, at = (size_t)places[i] * HEAP_UNIT, from, to;
+		size_t len, at = (size_t)places[i] * PFS_NAME_UNIT, from, to;
 		const char *name = name_of(file, (uint32_t)part * PFS_IMAGE_PART + i, &len);
 		char bytes[1 + 255 + 1];
 
@@ -231,8 +230,8 @@ static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t pa
 static int write_names(const struct mend *mend)
 {
 	const struct pfs_image_file *file = mend->file;
-	uint64_t begin = mend->number * PFS_IMAGE_FILE_BLOCK / HEAP_UNIT;
-	uint64_t end = begin + mend->size / HEAP_UNIT;
+	uint64_t begin = mend->number * PFS_IMAGE_FILE_BLOCK / PFS_NAME_UNIT;
+	uint64_t end = begin + mend->size / PFS_NAME_UNIT;
 	uint32_t *places PFS_FREE = malloc(PFS_IMAGE_PART * sizeof(*places));
 
 	if (!places)

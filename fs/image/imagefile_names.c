@@ -6,15 +6,15 @@
 #include "base/checked.h"
 #include "base/lazy.h"
 #include "fs/image/imagefile_impl.h"
+#include "fs/image/names.h"
 
-#define HEAP_UNIT  4u
 #define READ_MAX   ((size_t)64 << 10) /* bytes that are read at once: they stay in the processor's cache */
 #define FRONT	   4u		      /* bytes before a name that may be read with it */
 #define MANY	   4u /* one of so many is asked for at least: fewer are looked at one by one */
 
 static size_t begin_of(const struct pfs_image_file *file, uint32_t part)
 {
-	return (size_t)file->parts[part].place * HEAP_UNIT;
+	return (size_t)file->parts[part].place * PFS_NAME_UNIT;
 }
 
 /* How many blocks of the heap parts from `part` to `end` lie in, *first being the first. */
@@ -83,7 +83,7 @@ static bool place_names(const struct pfs_image_file *file, uint32_t places[PFS_I
 		if (next >= end)
 			return false;
 		places[i] = next;
-		next += (1 + names[(size_t)next * HEAP_UNIT] + 1 + HEAP_UNIT - 1) / HEAP_UNIT;
+		next += (1 + names[(size_t)next * PFS_NAME_UNIT] + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT;
 	}
 	return next == end;
 }
@@ -118,7 +118,7 @@ static void leave_out_run(const struct left_out *left, uint32_t part, uint32_t e
 	for (; part < end; part++) {
 		size_t from = begin_of(file, part) - first * PFS_IMAGE_FILE_BLOCK;
 
-		leave_out_part(left, blocks + from, (uint32_t)((size - from) / HEAP_UNIT), part);
+		leave_out_part(left, blocks + from, (uint32_t)((size - from) / PFS_NAME_UNIT), part);
 	}
 }
 

@@ -22,7 +22,6 @@
 #include "fs/tree/tree_impl.h"
 
 #define PART_SUFFIX ".part"
-#define HEAP_UNIT   4u
 #define BUFFER	    ((size_t)1 << 20)
 #define FREE_PART   10u /* one of so many parts of the filesystem stays free */
 
@@ -124,7 +123,7 @@ static int write_column(struct writer *writer)
 /* Bytes of a name with its length, a NUL, and up to whole units. */
 static size_t name_room(size_t len)
 {
-	return pfs_div_round_up(1 + len + 1, HEAP_UNIT) * HEAP_UNIT;
+	return pfs_div_round_up(1 + len + 1, PFS_NAME_UNIT) * PFS_NAME_UNIT;
 }
 
 static int write_places(struct writer *writer)
@@ -139,7 +138,7 @@ static int write_places(struct writer *writer)
 		if (is_live(image, slot) && slot != image->root) {
 			(void)pfs_names_get(image->names, image->name[slot], &len);
 			place = next;
-			next += (uint32_t)(name_room(len) / HEAP_UNIT);
+			next += (uint32_t)(name_room(len) / PFS_NAME_UNIT);
 		}
 		PFS_TRY(put(writer, &place, sizeof(place)));
 	}
@@ -149,10 +148,10 @@ static int write_places(struct writer *writer)
 static int write_names(struct writer *writer)
 {
 	const struct pfs_image *image = writer->image;
-	uint8_t room[1 + PFS_NAME_MAX + 1 + HEAP_UNIT];
+	uint8_t room[1 + PFS_NAME_MAX + 1 + PFS_NAME_UNIT];
 
-	memset(room, 0, HEAP_UNIT);
-	PFS_TRY(put(writer, room, HEAP_UNIT));
+	memset(room, 0, PFS_NAME_UNIT);
+	PFS_TRY(put(writer, room, PFS_NAME_UNIT));
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		const char *name;
 		size_t len;
@@ -344,7 +343,7 @@ static void count_parts(struct writer *writer)
 	for (size_t i = 0; i < n; i++)
 		writer->parts[i + 1].before =
 			writer->parts[i].before + writer->parts[i].directories;
-	writer->parts[n].place = (uint32_t)(writer->header.heap_size / HEAP_UNIT);
+	writer->parts[n].place = (uint32_t)(writer->header.heap_size / PFS_NAME_UNIT);
 	writer->parts[n].free = next;
 	for (uint32_t slot = image->end; slot-- > 0;) {
 		if (!is_live(image, slot))
@@ -373,16 +372,16 @@ static int count(struct writer *writer)
 		.nodes = image->nodes,
 		.directories = image->directories,
 		.root = image->root,
-		.heap_size = HEAP_UNIT,
+		.heap_size = PFS_NAME_UNIT,
 		.revision = PFS_IMAGE_FILE_REVISION,
 	};
 	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		if (slot % PFS_IMAGE_PART == 0)
-			writer->parts[slot / PFS_IMAGE_PART].place = (uint32_t)(header->heap_size / HEAP_UNIT);
+			writer->parts[slot / PFS_IMAGE_PART].place = (uint32_t)(header->heap_size / PFS_NAME_UNIT);
 		if (is_live(image, slot))
 			count_node(writer, slot);
-		if (header->heap_size / HEAP_UNIT >= UINT32_MAX)
+		if (header->heap_size / PFS_NAME_UNIT >= UINT32_MAX)
 			return -EFBIG;
 	}
 	count_parts(writer);

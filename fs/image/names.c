@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The heap of names: a length byte, the bytes, a NUL, rounded up to 4 bytes; places count units of 4
- * bytes, so 32 bits reach 16 GiB.  Freed places are kept in a list for each size and never merged:
- * names are short and sizes few. */
+/* The heap of names: a length byte, the bytes, a NUL, rounded up to units of 8 bytes, which places
+ * count: so 32 bits reach 32 GiB, a billion names of 20 bytes.  Freed places are kept in a list for
+ * each size and never merged: names are short and sizes few. */
 #include "fs/image/names.h"
 
 #include <stdatomic.h>
@@ -14,11 +14,10 @@
 #include "gpu/table.h"
 #include "meta/store.h"
 
-#define UNIT 4u
-#define HEAP_MAX (((size_t)UNIT << 32) + PFS_NAME_SLACK)
+#define HEAP_MAX (((size_t)PFS_NAME_UNIT << 32) + PFS_NAME_SLACK)
 #define REGION 16384u /* units a loading thread takes at once */
 #define DRAIN 1024u /* names freed at a time */
-#define CLASSES ((1 + PFS_NAME_MAX + 1 + UNIT - 1) / UNIT + 1)
+#define CLASSES ((1 + PFS_NAME_MAX + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT + 1)
 
 struct kept_name {
 	uint32_t place;
@@ -42,12 +41,12 @@ struct pfs_names {
 
 static uint32_t units(size_t len)
 {
-	return (uint32_t)((1 + len + 1 + UNIT - 1) / UNIT);
+	return (uint32_t)((1 + len + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT);
 }
 
 static unsigned char *at(const struct pfs_names *names, uint32_t place)
 {
-	return (unsigned char *)names->heap.base + (size_t)place * UNIT;
+	return (unsigned char *)names->heap.base + (size_t)place * PFS_NAME_UNIT;
 }
 
 int pfs_names_create(struct pfs_names **out)
@@ -61,7 +60,7 @@ int pfs_names_create(struct pfs_names **out)
 	(void)pthread_mutex_init(&names->lock, NULL);
 	error = pfs_reserve_open(&names->heap, HEAP_MAX);
 	if (!error)
-		error = pfs_reserve_grow(&names->heap, UNIT + PFS_NAME_SLACK);
+		error = pfs_reserve_grow(&names->heap, PFS_NAME_UNIT + PFS_NAME_SLACK);
 	if (!error)
 		error = pfs_stamps_reserve(&names->stamps, &names->blocks);
 	if (error) {
@@ -107,7 +106,7 @@ static int take_fresh(struct pfs_names *names, uint64_t *first, uint64_t n)
 {
 	if (names->end + n > UINT32_MAX)
 		return -ENOMEM;
-	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * UNIT + PFS_NAME_SLACK));
+	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * PFS_NAME_UNIT + PFS_NAME_SLACK));
 	*first = names->end;
 	names->end += n;
 	return 0;
@@ -152,8 +151,8 @@ int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size)
 {
 	uint64_t first;
 
-	PFS_VERIFY_CHECK(names->end == 1 && size % UNIT == 0);
-	PFS_TRY(take_fresh(names, &first, size / UNIT - 1));
+	PFS_VERIFY_CHECK(names->end == 1 && size % PFS_NAME_UNIT == 0);
+	PFS_TRY(take_fresh(names, &first, size / PFS_NAME_UNIT - 1));
 	*bytes = names->heap.base;
 	return 0;
 }
@@ -177,7 +176,7 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 	if (place == PFS_NO_NAME)
 		return;
 	/* the store need not have it from now on (imagefile_mend.c): all of it is here */
-	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * UNIT - 1);
+	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * PFS_NAME_UNIT - 1);
 	if (!held)
 		free_place(names, place);
 	else if (!pfs_grow(&names->kept, &names->kept_capacity, names->n_kept + 1,
@@ -228,7 +227,7 @@ void pfs_names_prefetch(const struct pfs_names *names, uint32_t place)
 
 uint64_t pfs_names_bytes(const struct pfs_names *names)
 {
-	return (names->end - names->free_units) * UNIT;
+	return (names->end - names->free_units) * PFS_NAME_UNIT;
 }
 
 const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names)
@@ -240,8 +239,8 @@ void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view)
 {
 	*view = (struct pfs_names_view){
 		.heap = names->heap.base,
-		.heap_size = names->end * UNIT,
-		.place_shift = (unsigned)__builtin_ctz(UNIT),
+		.heap_size = names->end * PFS_NAME_UNIT,
+		.place_shift = (unsigned)__builtin_ctz(PFS_NAME_UNIT),
 		.generation = names->reused,
 	};
 }

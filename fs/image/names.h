@@ -14,7 +14,8 @@
 
 struct pfs_names;
 
-#define PFS_NO_NAME 0u
+#define PFS_NO_NAME   0u
+#define PFS_NAME_UNIT 8u /* bytes that a place counts */
 #define PFS_NAME_SLACK 320u /* so many bytes may be read from a name's start on, whatever is in them */
 
 PFS_MUST_CHECK int pfs_names_create(struct pfs_names **out);
@@ -30,9 +31,9 @@ struct pfs_name_region {
 };
 PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_region *region,
 				    uint32_t *place, const void *name, size_t len);
-/* Makes an empty heap one of `size` bytes, which the caller fills at *bytes: 4 zeros, then for each
- * name its length, its bytes, and NULs up to a multiple of 4 bytes, one at least. A name's place is
- * where it begins, divided by 4. -ENOMEM. */
+/* Makes an empty heap one of `size` bytes, which the caller fills at *bytes: a unit of zeros, then
+ * for each name its length, its bytes, and NULs up to a whole unit, one at least. A name's place is
+ * the number of units before it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
 /* Makes names that are removed from now on keep their bytes until they are drained. number stands

@@ -339,7 +339,7 @@ static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_t
 	size_t i;
 
 	while (next_bit(&walk, &i)) {
-		const uint8_t *name = selection->heap + (size_t)place[i] * 4;
+		const uint8_t *name = selection->heap + (size_t)place[i] * PFS_NAME_UNIT;
 
 		if (leave(worker, (uint32_t)(first + i)))
 			break;

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/err.h"
+#include "fs/image/names.h"
 
 /* ---- portable ---- */
 
@@ -74,7 +75,7 @@ static void keep_containing_c(uint64_t *bits, const uint8_t *heap, const uint32_
 	for (size_t w = 0; w < words; w++, place += 64) {
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *name = heap + (size_t)place[i] * 4;
+			const uint8_t *name = heap + (size_t)place[i] * PFS_NAME_UNIT;
 
 			if (!has_c(name + 1, name[0], needle))
 				bits[w] &= ~(UINT64_C(1) << i);
@@ -262,7 +263,7 @@ AVX2 static void keep_containing_avx2(uint64_t *bits, const uint8_t *heap, const
 
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *name = heap + (size_t)place[i] * 4;
+			const uint8_t *name = heap + (size_t)place[i] * PFS_NAME_UNIT;
 
 			found |= (uint64_t)contains_avx2(name + 1, name[0], needle, &ends) << i;
 		}

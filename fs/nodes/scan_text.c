@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/pattern.h"
+#include "fs/image/names.h"
 
 #define LOOKS 256u /* of patterns, at the most: 16 M steps, while the tree is held */
 
@@ -349,7 +350,7 @@ static void keep_by_ends(const struct pfs_scan_text *text, uint64_t *bits, const
 
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *name = heap + (size_t)place[i] * 4;
+			const uint8_t *name = heap + (size_t)place[i] * PFS_NAME_UNIT;
 
 			/* a place's number is 1 or more, but for the empty name's */
 			if (fits(&start, name) && name[0] >= text->min_len &&
