@@ -36,7 +36,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing
 # Packages: pkg-config name and the Debian package that has it.
 packages := fuse3 sqlite3 gmp primesieve libxxhash $(if $(filter 1,$(ARCHIVE)),libarchive) $(if $(filter 1,$(EDIT)),libedit)
 debian   := lemon re2c libfuse3-dev libsqlite3-dev libgmp-dev libprimesieve-dev libxxhash-dev libarchive-dev libedit-dev libcmocka-dev
-no_deps  := help clean test demo setup print-build layering lint-layering lint-shell lint-man format
+no_deps  := help clean test demo setup print-build lint-shell lint-man format
 goals    := $(if $(MAKECMDGOALS),$(MAKECMDGOALS),all)
 ifneq ($(filter-out $(no_deps),$(goals)),)
 missing := $(shell for p in $(packages) cmocka; do pkg-config --exists $$p || echo $$p; done; \

@@ -325,9 +325,26 @@ size_t pfs_source_computed(const struct pfs_source *source);
 
 /* Opens the host's back end; n_threads as for pfs_operators_open. */
 PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
-/* Return the back ends of the operators; the device's is NULL until it is started. */
-struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o);
-struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o);
+
+struct pfs_operators {
+	struct pfs_operator_backend *host;
+	pthread_mutex_t starting;	     /* held by the thread that starts the device */
+	struct pfs_operator_backend *device; /* NULL until started; then never changes */
+	struct pfs_operator_counts counts;
+};
+
+/* The next two return the back ends of the operators; the device's is NULL until it is started. They
+ * are here because a device's back end, which relation.c opens, asks the host's. */
+static inline struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o)
+{
+	return o->host;
+}
+
+static inline struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o)
+{
+	return __atomic_load_n(&o->device, __ATOMIC_ACQUIRE);
+}
+
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 

@@ -13,13 +13,6 @@
 #include "gpu/host/operators.h"
 #include "gpu/window.h"
 
-struct pfs_operators {
-	struct pfs_operator_backend *host;
-	pthread_mutex_t starting;	     /* of whoever starts the device */
-	struct pfs_operator_backend *device; /* NULL until started; then never changes */
-	struct pfs_operator_counts counts;
-};
-
 int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind, unsigned n_threads)
 {
 	struct pfs_operators *o = calloc(1, sizeof(*o));
@@ -57,16 +50,6 @@ int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint64_t grain,
 {
 	return pfs_host_for(pfs_host_operators_of(run->operators->host), run, n, grain, work,
 			    context);
-}
-
-struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o)
-{
-	return o->host;
-}
-
-struct pfs_operator_backend *pfs_operators_device(const struct pfs_operators *o)
-{
-	return __atomic_load_n(&o->device, __ATOMIC_ACQUIRE);
 }
 
 int pfs_operators_start_device(struct pfs_operators *o)

@@ -153,15 +153,6 @@ int pfs_resident_open_backend(struct pfs_resident **out, struct pfs_resident_bac
 	return 0;
 }
 
-int pfs_resident_open(struct pfs_resident **out)
-{
-	struct pfs_resident_backend *backend;
-
-	*out = NULL;
-	PFS_TRY(pfs_cuda_resident_open(&backend));
-	return pfs_resident_open_backend(out, backend);
-}
-
 static void forget(struct pfs_resident *r)
 {
 	PFS_LOCKED(&all_lock);

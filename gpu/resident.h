@@ -29,9 +29,7 @@
 struct pfs_resident;
 struct pfs_resident_backend;
 
-/* Opens it, with nothing in it. -ENODEV: there is no device; -ENOMEM. */
-PFS_MUST_CHECK int pfs_resident_open(struct pfs_resident **out);
-/* As pfs_resident_open, over this back end, which it then owns. */
+/* Opens it over a back end, which it then owns, with nothing in it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_resident_open_backend(struct pfs_resident **out,
 					     struct pfs_resident_backend *backend);
 void pfs_resident_close(struct pfs_resident *resident); /* NULL is allowed */
@@ -117,5 +115,16 @@ struct pfs_resident_backend {
 
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_resident_open(struct pfs_resident_backend **out);
+
+/* Opens it over the device, with nothing in it. -ENODEV: there is none; -ENOMEM. It stands here since
+ * the device's back end calls resident.c, which therefore must not call the back end. */
+PFS_MUST_CHECK static inline int pfs_resident_open(struct pfs_resident **out)
+{
+	struct pfs_resident_backend *backend;
+
+	*out = NULL;
+	PFS_TRY(pfs_cuda_resident_open(&backend));
+	return pfs_resident_open_backend(out, backend);
+}
 
 #endif

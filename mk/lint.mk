@@ -23,8 +23,8 @@ lint: lint-layering lint-headers lint-tidy lint-analyzer lint-cppcheck lint-shel
 layering: lint-layering
 headercheck: lint-headers
 
-lint-layering: ## includes go down only, libraries stay where they belong
-	@tests/layering
+lint-layering: $(filter-out %.cu.o,$(objects)) $(tool_objects) $(bench_objects) ## includes go down only, libraries stay where they belong
+	@B=$(B) tests/layering
 
 lint-headers: $(lint_headers:%=$(B)/lint/%.ok) ## each header compiles alone
 lint-tidy: $(lint_sources:%=$(B)/lint/%.tidy) ## clang-tidy

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_operators.c - the CUDA back end of the relational operators: opened, closed, and its
- * jobs' streams and memory. */
+/* gpu/cuda/cuda_operators.c - the streams and the memory of jobs. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/lazy.h"
 #include "base/log.h"
-#include "gpu/resident.h"
 
 #define PAD		64u /* kernels may read a little past an array */
 #define RETRY_SECONDS	30  /* a device that failed is tried again after so long */
-#define MIRROR_SHARE(n) ((n) / 10 * 6)
 
 static int64_t seconds_now(void)
 {
@@ -24,8 +20,6 @@ static int64_t seconds_now(void)
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec;
 }
-
-/* ---- jobs ---- */
 
 static int take_stream(struct pfs_job *job)
 {
@@ -150,79 +144,4 @@ int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t s
 		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost,
 						 job->stream)));
 	return PFS_CUDA(cudaStreamSynchronize(job->stream));
-}
-
-/* ---- opening ---- */
-
-static void close_operators(struct pfs_operator_backend *b)
-{
-	struct pfs_cuda_operators *o = pfs_cuda_operators_of(b);
-
-	pfs_resident_keep_away();
-	(void)cudaDeviceSynchronize();
-	pfs_codes_drop_all(o);
-	pfs_mirrors_drop_all(o);
-	for (unsigned i = 0; i < o->n_idle; i++)
-		(void)cudaStreamDestroy(o->idle[i]);
-	(void)cudaDeviceSynchronize();
-	if (o->pool)
-		(void)cudaMemPoolDestroy(o->pool);
-	pfs_resident_come_back();
-	(void)pthread_cond_destroy(&o->changed);
-	(void)pthread_mutex_destroy(&o->lock);
-	free(o);
-}
-
-static const struct pfs_families families = {
-	.name = "cuda",
-	.close = close_operators,
-	.select = &pfs_cuda_select_family,
-	.sort = &pfs_cuda_sort_family,
-	.group = &pfs_cuda_group_family,
-	.join = &pfs_cuda_join_family,
-	.gather = &pfs_cuda_gather_family,
-	.index = &pfs_cuda_index_family,
-	.wide_index = &pfs_cuda_wide_index_family,
-	.prefix = &pfs_cuda_prefix_family,
-};
-
-static int open_pool(struct pfs_cuda_operators *o)
-{
-	struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
-					 .location = {.type = cudaMemLocationTypeDevice}};
-	uint64_t keep = UINT64_MAX; /* freed memory stays in the pool */
-	size_t free_size, all;
-
-	PFS_TRY(PFS_CUDA(cudaMemGetInfo(&free_size, &all)));
-	o->mirror_limit = MIRROR_SHARE(all);
-	PFS_TRY(PFS_CUDA(cudaMemPoolCreate(&o->pool, &props)));
-	return PFS_CUDA(cudaMemPoolSetAttribute(o->pool, cudaMemPoolAttrReleaseThreshold, &keep));
-}
-
-int pfs_cuda_operators_open(struct pfs_operator_backend **out)
-{
-	struct pfs_cuda_operators *o;
-	pthread_condattr_t attr;
-	int n = 0, error;
-
-	*out = NULL;
-	if (cudaGetDeviceCount(&n) != cudaSuccess || n == 0) {
-		(void)cudaGetLastError();
-		return -ENODEV;
-	}
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return -ENOMEM;
-	o->base.families = &families;
-	(void)pthread_mutex_init(&o->lock, NULL);
-	(void)pthread_condattr_init(&attr);
-	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(&o->changed, &attr);
-	(void)pthread_condattr_destroy(&attr);
-	error = open_pool(o);
-	if (error)
-		close_operators(&o->base);
-	else
-		*out = &o->base;
-	return error == -EIO ? -ENODEV : error;
 }

@@ -98,6 +98,7 @@ static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
 						.dictionary = dictionary};
 	const struct pfs_table table = {
 		.n_rows = dictionary->n, .n_columns = 1, .columns = &column};
+	struct pfs_operator_backend *host = pfs_operators_host(c->job->run->operators);
 	struct pfs_run run = *c->job->run;
 	size_t words = pfs_div_round_up(dictionary->n, 64);
 	uint64_t *bits PFS_FREE = malloc(words * 8 + 1);
@@ -109,8 +110,9 @@ static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
 	for (uint32_t i = 0; i < dictionary->n; i++)
 		codes[i] = i;
 	run.on = PFS_ENGINE_HOST;
-	PFS_TRY(pfs_select(&run, &rows, &(struct pfs_source){.table = &table},
-			   &(struct pfs_program){steps, n}));
+	PFS_TRY(host->families->select->select(host, &run, &rows,
+					       &(struct pfs_source){.table = &table},
+					       &(struct pfs_program){steps, n}));
 	pfs_rows_words(rows, bits, 0, words);
 	pfs_rows_free(&run, rows);
 	step->op = PFS_DEVICE_IN_SET;
