@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
+#include "gpu/probe.h"
 
 #define DECIMAL_MAX (1u << 20)
 #define CHECK_BATCH 4096u

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "gpu/engine_impl.h"
+#include "gpu/probe.h"
 
 int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend, bool is_device)
 {

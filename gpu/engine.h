@@ -82,11 +82,6 @@ struct pfs_delta {
 PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 				    const struct pfs_delta *deltas, size_t n);
 
-/* Allows ranges, as is so at first: while slots are in pre-order and nothing under a directory has
- * changed since they were loaded, its subtree is a range of slots, and is answered so without
- * looking at codes. */
-void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
-
 /* ---- one node ---- */
 
 /* From here on -ENOENT says that the slot is not in use. */
@@ -94,18 +89,9 @@ void pfs_engine_use_ranges(struct pfs_engine *engine, bool on);
 /* Gets the directory that the node lies in; PFS_NO_SLOT for the root. */
 PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
 
-/* Gets the code in decimal, which the caller frees. */
-PFS_MUST_CHECK int pfs_engine_code(struct pfs_engine *engine, char **decimal, uint32_t slot);
-
 /* Finds the node whose code is the decimal number. -ENOENT: none has it; -EINVAL: it is no number;
  * -E2BIG: it is longer than 1 MiB. */
 PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
-
-/* Sets under[i] to 1 if slots[i] is, or lies under, any of the m directories, else to 0 (also for a
- * slot that is not in use). */
-PFS_MUST_CHECK int pfs_engine_under_any(struct pfs_engine *engine, uint8_t *under,
-					const uint32_t *slots, size_t n,
-					const uint32_t *directories, size_t m);
 
 /* Finds the deepest node that all n are or lie under, by the gcd of their codes. -EINVAL: n is
  * 0. */

@@ -130,8 +130,6 @@ struct pfs_engine_ops {
 	/* Slots in from..to whose parent is the directory. */
 	int (*children)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
 			uint64_t from, uint64_t to);
-	int (*under_any)(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
-			 const uint32_t *directories, size_t m);
 	/* Lists directories whose prime divides the number (odd), the first `capacity` of them;
 	 * they are *n in all. */
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,

@@ -38,36 +38,6 @@ static void list_ancestors(const struct pfs_columns *c, uint32_t *out, size_t de
 			out[at] = c->directory_slot[d];
 }
 
-int pfs_engine_under_any(struct pfs_engine *e, uint8_t *under, const uint32_t *slots, size_t n,
-			 const uint32_t *directories, size_t m)
-{
-	PFS_LOCKED(&e->lock);
-	uint32_t *numbers PFS_FREE = malloc((m + 1) * sizeof(*numbers));
-	size_t n_numbers = 0;
-	int rc;
-
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < m; i++) {
-		if (find_live(e, directories[i]))
-			return -ENOENT;
-		if (pfs_slot_is_directory(&e->columns, directories[i]))
-			numbers[n_numbers++] = e->columns.home[directories[i]];
-	}
-	do {
-		rc = pfs_engine_update(e);
-		if (rc == 0)
-			rc = e->backend->ops->under_any(e->backend, under, slots, n, numbers,
-							n_numbers);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc || n_numbers == m)
-		return rc;
-	for (size_t i = 0; i < n; i++) /* what is no directory holds itself alone */
-		for (size_t j = 0; j < m && !under[i]; j++)
-			under[i] = slots[i] == directories[j];
-	return 0;
-}
-
 /* ---- sets ---- */
 
 static int range_bitmap(struct pfs_engine *e, struct pfs_bitmap **out, uint64_t from, uint64_t to)

@@ -233,26 +233,6 @@ static int cuda_children(struct pfs_backend *b, uint32_t *bits, size_t words, ui
 	return pfs_cuda_children(&t, bits, words, directory, from, to, pfs_cuda_of(b)->stream);
 }
 
-static int cuda_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
-			  const uint32_t *directories, size_t m)
-{
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	size_t marks = ((size_t)g->n_directories / 32 + 1) * sizeof(uint32_t);
-	int rc = pfs_device_reserve(g, &g->directory_bits, marks);
-
-	rc = rc ? rc : pfs_device_clear(g, g->directory_bits.d_memory, marks);
-	rc = rc ? rc : upload_list(g, directories, m);
-	rc = rc ? rc
-		: pfs_cuda_set_bits(g->directory_bits.d_memory, g->list.d_memory, m, g->stream);
-	rc = rc ? rc : upload_list(g, slots, n);
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, n);
-	rc = rc ? rc
-		: pfs_cuda_under_any(&t, g->values.d_memory, g->list.d_memory, n,
-				     g->directory_bits.d_memory, g->stream);
-	return rc ? rc : pfs_device_read(g, under, g->values.d_memory, n);
-}
-
 static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			 const uint32_t *limbs, size_t n_limbs)
 {
@@ -382,7 +362,6 @@ static const struct pfs_engine_ops cuda_ops = {
 	.count = cuda_count,
 	.subtrees = pfs_cuda_subtrees,
 	.children = cuda_children,
-	.under_any = cuda_under_any,
 	.dividing = cuda_dividing,
 	.find_prime = cuda_find_prime,
 	.codes = cuda_codes,

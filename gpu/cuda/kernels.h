@@ -144,8 +144,6 @@ int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_
 
 int pfs_cuda_children(const struct pfs_cuda_tree *t, uint32_t *d_bits, size_t words,
 		      uint32_t directory, uint64_t from, uint64_t to, cudaStream_t stream);
-int pfs_cuda_under_any(const struct pfs_cuda_tree *t, uint8_t *d_under, const uint32_t *d_slots,
-		       size_t n, const uint32_t *d_marks, cudaStream_t stream);
 int pfs_cuda_dividing(const struct pfs_cuda_tree *t, uint32_t *d_found, size_t capacity,
 		      uint64_t *d_count, const uint32_t *d_limbs, size_t n_limbs,
 		      cudaStream_t stream);

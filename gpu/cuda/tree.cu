@@ -44,20 +44,6 @@ static __global__ void subdirectories_kernel(pfs_cuda_tree t, uint32_t *bits, ui
 	}
 }
 
-static __global__ void under_any_kernel(pfs_cuda_tree t, uint8_t *__restrict__ under,
-					const uint32_t *__restrict__ slots, size_t n,
-					const uint32_t *__restrict__ marks)
-{
-	PFS_EACH(i, n)
-	{
-		uint32_t slot = slots[i], d = slot < t.n_slots ? t.d_home[slot] : 0;
-
-		while (d && !pfs_bit(marks, d))
-			d = t.d_directories[d].parent;
-		under[i] = d != 0;
-	}
-}
-
 static __global__ void dividing_kernel(pfs_cuda_tree t, uint32_t *found, size_t capacity,
 				       wide *count, const uint32_t *__restrict__ limbs,
 				       size_t n_limbs)
@@ -91,13 +77,6 @@ int pfs_cuda_children(const pfs_cuda_tree *t, uint32_t *d_bits, size_t words, ui
 								 to);
 	subdirectories_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits,
 									      directory);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-int pfs_cuda_under_any(const pfs_cuda_tree *t, uint8_t *d_under, const uint32_t *d_slots, size_t n,
-		       const uint32_t *d_marks, cudaStream_t stream)
-{
-	under_any_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_under, d_slots, n, d_marks);
 	return PFS_CUDA(cudaGetLastError());
 }
 

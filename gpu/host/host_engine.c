@@ -196,9 +196,6 @@ static int host_children(struct pfs_backend *b, uint32_t *bits, size_t words, ui
 
 struct each {
 	const struct pfs_columns *c;
-	uint8_t *under;
-	const uint32_t *slots;
-	const uint32_t *marks;
 	const uint32_t *limbs;
 	size_t n_limbs;
 	uint32_t *found;
@@ -206,35 +203,6 @@ struct each {
 	atomic_size_t n_found;
 	uint64_t prime;
 };
-
-static void under_piece(void *context, size_t from, size_t to)
-{
-	struct each *e = context;
-
-	for (size_t i = from; i < to; i++) {
-		uint32_t slot = e->slots[i], d = slot < e->c->n_slots ? e->c->home[slot] : 0;
-
-		while (d && !(e->marks[d / 32] >> d % 32 & 1))
-			d = e->c->directories[d].parent;
-		e->under[i] = d != 0;
-	}
-}
-
-static int host_under_any(struct pfs_backend *b, uint8_t *under, const uint32_t *slots, size_t n,
-			  const uint32_t *directories, size_t m)
-{
-	struct pfs_host *host = pfs_host_of(b);
-	uint32_t *marks PFS_FREE = calloc(host->columns->n_directories / 32 + 1, sizeof(*marks));
-	struct each e = {.c = host->columns, .slots = slots, .marks = marks};
-
-	if (!marks)
-		return -ENOMEM;
-	e.under = under;
-	for (size_t i = 0; i < m; i++)
-		marks[directories[i] / 32] |= 1u << directories[i] % 32;
-	pfs_pool_run(host->codes.pool, n, 4096, under_piece, &e);
-	return 0;
-}
 
 static void dividing_piece(void *context, size_t from, size_t to)
 {
@@ -377,7 +345,6 @@ static const struct pfs_engine_ops host_ops = {
 	.count = pfs_host_count,
 	.subtrees = host_subtrees,
 	.children = host_children,
-	.under_any = host_under_any,
 	.dividing = host_dividing,
 	.find_prime = host_find_prime,
 	.codes = host_codes,

@@ -194,7 +194,6 @@ void check_two(struct pair *p, uint32_t a, uint32_t b)
 	bool *second PFS_FREE = calloc(p->ref.n + 1, sizeof(*second));
 	uint32_t both[2] = {a, b}, found, expected = ref_common_ancestor(&p->ref, both, 2);
 	struct pfs_bitmap *set, *others;
-	uint8_t any;
 
 	assert_true(first && second);
 	ref_parents(&p->ref, first, a);
@@ -208,37 +207,24 @@ void check_two(struct pair *p, uint32_t a, uint32_t b)
 	check_set(p, set, first);
 	assert_int_equal(pfs_engine_common_ancestor(p->engine, &found, both, 2), 0);
 	assert_int_equal(found, expected);
-	ref_subtree(&p->ref, first, b);
-	assert_int_equal(pfs_engine_under_any(p->engine, &any, &a, 1, &b, 1), 0);
-	assert_int_equal(any, first[a]);
 }
 
 static void check_batches(struct pair *p)
 {
 	size_t n = p->ref.n, n_asked = 0;
 	bool *expected PFS_FREE = calloc(n + 1, sizeof(*expected));
-	bool *any PFS_FREE = calloc(n + 1, sizeof(*any));
-	uint8_t *under PFS_FREE = calloc(n + 1, 1);
-	uint32_t *slots PFS_FREE = calloc(n + 1, sizeof(*slots));
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX];
 	uint32_t asked[PFS_SUBTREES_MAX];
 
-	assert_true(expected && any && under && slots);
+	assert_non_null(expected);
 	for (n_asked = 0; n_asked < pair_random(p, PFS_SUBTREES_MAX) + 1; n_asked++)
 		asked[n_asked] = pair_random_node(p, pair_random(p, 4) != 0);
 	pfs_engine_use_ranges(p->engine, pair_random(p, 2));
 	assert_int_equal(pfs_engine_subtrees(p->engine, sets, asked, n_asked), 0);
 	for (size_t k = 0; k < n_asked; k++) {
 		ref_subtree(&p->ref, expected, asked[k]);
-		for (size_t i = 0; i < n; i++)
-			any[i] = any[i] || expected[i];
 		check_set(p, sets[k], expected);
 	}
-	for (uint32_t i = 0; i < n; i++)
-		slots[i] = i;
-	assert_int_equal(pfs_engine_under_any(p->engine, under, slots, n, asked, n_asked), 0);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(under[i], any[i]);
 }
 
 /* ---- listings ---- */

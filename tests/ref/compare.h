@@ -5,6 +5,7 @@
 #define PFS_TESTS_REF_COMPARE_H
 
 #include "gpu/engine.h"
+#include "gpu/probe.h"
 #include "tests/ref/ref_tree.h"
 
 struct pair {

@@ -73,10 +73,6 @@ WRAP(children,
      (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t directory, uint64_t from,
       uint64_t to),
      (inner(b), bits, words, directory, from, to))
-WRAP(under_any,
-     (struct pfs_backend * b, uint8_t *under, const uint32_t *slots, size_t n,
-      const uint32_t *directories, size_t m),
-     (inner(b), under, slots, n, directories, m))
 WRAP(dividing,
      (struct pfs_backend * b, uint32_t *directories, size_t *n, size_t capacity,
       const uint32_t *limbs, size_t n_limbs),
@@ -138,7 +134,6 @@ static const struct pfs_engine_ops faulty_ops = {
 	.count = faulty_count,
 	.subtrees = faulty_subtrees,
 	.children = faulty_children,
-	.under_any = faulty_under_any,
 	.dividing = faulty_dividing,
 	.find_prime = faulty_find_prime,
 	.codes = faulty_codes,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The engine on trees that are large in some way, under random changes: codes of every width,
- * chains of 2,000, a star of a million, the shape of this machine's /usr, a million nodes against a
- * thousand directories. */
+ * chains of 2,000, a star of a million, the shape of this machine's /usr. */
 #include <ftw.h>
 #include <limits.h>
 #include <primesieve.h>
@@ -215,59 +214,11 @@ static void shape_of_usr(void **state)
 	pfs_engine_close(engine);
 }
 
-/* ---- a million nodes against a thousand directories ---- */
-
-static void million_under_thousand(void **state)
-{
-	enum { NODES = 1000000, ASKED = 1000 };
-	struct pfs_engine *engine = open_or_skip(kind_of(state));
-	uint32_t *parent = calloc(NODES, sizeof(*parent)), *slots = calloc(NODES, sizeof(*slots));
-	uint64_t *prime = calloc(NODES, sizeof(*prime)), random = first_seed();
-	uint64_t *small = primesieve_generate_n_primes(NODES / 4 + 1, 3, UINT64_PRIMES);
-	bool *expected = calloc(NODES, sizeof(*expected)), *top = calloc(NODES, sizeof(*top));
-	uint8_t *under = malloc(NODES);
-	uint32_t directories[ASKED];
-	size_t hits = 0;
-
-	assert_true(parent && slots && prime && small && expected && top && under);
-	print_message("seed %llu\n", (unsigned long long)random);
-	for (uint32_t i = 0; i < NODES; i++) { /* every fourth is a directory */
-		random = random * UINT64_C(6364136223846793005) + 1;
-		parent[i] = i == 0 ? PFS_NO_SLOT : (uint32_t)((random >> 33) % i) / 4 * 4;
-		prime[i] = i == 0 ? 2 : i % 4 == 0 ? small[i / 4] : (UINT64_C(1) << 32) + 2 * i + 1;
-		slots[i] = i;
-	}
-	for (size_t k = 0; k < ASKED;
-	     k++) { /* few near the root, which would have all under them */
-		random = random * UINT64_C(6364136223846793005) + 1;
-		directories[k] = (uint32_t)((random >> 33) % (NODES - 4000) + 4000) / 4 * 4;
-		top[directories[k]] = true;
-	}
-	for (uint32_t i = 0; i < NODES; i++) {
-		expected[i] = top[i] || (i && expected[parent[i]]);
-		hits += expected[i];
-	}
-	assert_int_equal(pfs_engine_load(engine, parent, prime, NODES), 0);
-	assert_int_equal(pfs_engine_under_any(engine, under, slots, NODES, directories, ASKED), 0);
-	for (size_t i = 0; i < NODES; i++)
-		if (under[i] != expected[i])
-			fail_msg("node %zu: %d", i, under[i]);
-	assert_in_range(hits, 1000, NODES - 1000);
-	primesieve_free(small);
-	free(parent);
-	free(slots);
-	free(prime);
-	free(expected);
-	free(top);
-	free(under);
-	pfs_engine_close(engine);
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_ALL(widths),	      ON_ALL(lengths),	    ON_ALL(random_chains),
-		ON_ALL(million_star), ON_ALL(shape_of_usr), ON_ALL(million_under_thousand),
+		ON_ALL(million_star), ON_ALL(shape_of_usr),
 	};
 
 	return RUN_ON_ALL(tests, argc, argv);

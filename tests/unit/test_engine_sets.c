@@ -11,7 +11,6 @@ static void batches(void **state)
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX + 1] = {NULL};
 	uint32_t slots[PFS_SUBTREES_MAX + 1];
 	bool expected[1300];
-	uint8_t under = 9;
 	struct pair p;
 
 	pair_init(&p, engine, 3);
@@ -32,14 +31,6 @@ static void batches(void **state)
 			check_set(&p, sets[k], expected);
 		}
 	}
-	/* Nobody under nothing, and what is not there under nobody. */
-	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 1, slots, 0), 0);
-	assert_int_equal(under, 0);
-	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 0, slots, 5), 0);
-	slots[1] = 4000000;
-	assert_int_equal(pfs_engine_under_any(engine, &under, &slots[1], 1, slots, 1), 0);
-	assert_int_equal(under, 0);
-	assert_int_equal(pfs_engine_under_any(engine, &under, slots, 1, &slots[1], 1), -ENOENT);
 	pair_finish(&p);
 	pfs_engine_close(engine);
 }

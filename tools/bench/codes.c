@@ -339,40 +339,6 @@ static int subtrees(struct bench *b, const struct tree *t)
 	return rc;
 }
 
-struct membership {
-	uint32_t *slots, *directories;
-	uint8_t *under;
-	size_t n, m;
-};
-
-static int under_any(struct bench *b, void *argument)
-{
-	struct membership *q = argument;
-
-	return pfs_engine_under_any(b->engine, q->under, q->slots, q->n, q->directories, q->m);
-}
-
-static int memberships(struct bench *b, const struct tree *t)
-{
-	struct membership q = {.n = PFS_MIN(t->n, 1000000u), .m = 1000};
-	uint32_t *slots PFS_FREE = q.slots = malloc(q.n * sizeof(*q.slots));
-	uint32_t *directories PFS_FREE = q.directories = malloc(q.m * sizeof(*q.directories));
-	uint8_t *under PFS_FREE = q.under = malloc(q.n);
-	struct pfs_figure f;
-	int rc;
-
-	if (!slots || !directories || !under)
-		return -ENOMEM;
-	for (size_t i = 0; i < q.n; i++)
-		slots[i] = (uint32_t)(mix(i) % t->n);
-	for (size_t i = 0; i < q.m; i++)
-		directories[i] = t->slot[mix(i + 5) % t->n_directories];
-	rc = time_calls(b, &f, under_any, &q);
-	if (rc == 0)
-		print_figure("a million nodes against a thousand directories", &f, 0);
-	return rc;
-}
-
 struct moving {
 	struct pfs_delta delta[2];
 	unsigned turn;
@@ -483,7 +449,6 @@ static int mixed(struct bench *b)
 	if (rc == 0)
 		print_figure("all codes from parents and primes", &f, b->copy_rate);
 	rc = rc ? rc : subtrees(b, &t);
-	rc = rc ? rc : memberships(b, &t);
 	rc = rc ? rc : listings(b, &t);
 	rc = rc ? rc : moves(b, &t, 1000, "a subtree");
 	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");

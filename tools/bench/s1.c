@@ -15,6 +15,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine.h"
+#include "gpu/probe.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/gen_kladr.h"
 
