@@ -14,7 +14,7 @@ const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES] = {
 };
 
 const struct pfs_fold_traits pfs_fold_traits[] = {
-#define FOLD(id, takes, is_end) [PFS_FOLD_##id] = {PFS_TAKES_##takes, is_end},
+#define FOLD(id, takes, ...) [PFS_FOLD_##id] = {PFS_TAKES_##takes, __VA_ARGS__},
 	PFS_FOLDS(FOLD)
 #undef FOLD
 };

@@ -2,11 +2,12 @@
 /* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that those who bind and plan
  * statements ask about one.
  *
- * To add an aggregate, add its line.  If it keeps of a group what another keeps (PFS_FOLDS),
- * gpu/host/fold.c computes its result; if not, it has a line there, and the compiler names the
- * switches of gpu/host/fold.c that lack it.  A device leaves an aggregate that has no line in the
- * table of gpu/cuda/cuda_group.c to the host.  Outside the back ends nobody asks which fold it is:
- * the two lines say what it takes, what its result is and how groups merge. */
+ * To add an aggregate, add its line.  If it keeps of a group what another keeps (PFS_FOLDS), the
+ * compiler names no other place, unless its result is made in a new way (pfs_aggregate_result); if
+ * not, add a line to PFS_FOLDS, and the compiler names the switches of gpu/host/fold.c and
+ * gpu/host/group.c that lack it.  A device leaves an aggregate that has no line in the table of
+ * gpu/cuda/cuda_group.c to the host.  Outside the back ends nobody asks which fold it is: the two
+ * lines say what it takes, what its result is and how groups merge. */
 #ifndef PFS_GPU_AGGREGATE_H
 #define PFS_GPU_AGGREGATE_H
 
@@ -23,9 +24,9 @@
 	AGGREGATE(COUNT_DISTINCT, NULL, DIFFERENT, INTEGER, ZERO, NONE)                            \
 	AGGREGATE(SUM, "sum", SUM, ARGUMENT, NOTHING, GROWING)                                     \
 	AGGREGATE(TOTAL, "total", SUM, REAL, ZERO, GROWING)                                        \
-	AGGREGATE(AVG, "avg", SUM, REAL, NOTHING, MEAN)                                            \
-	AGGREGATE(MIN, "min", EXTREME, ARGUMENT, NOTHING, SAME)                                    \
-	AGGREGATE(MAX, "max", EXTREME, ARGUMENT, NOTHING, SAME)
+	AGGREGATE(AVG, "avg", SUM, MEAN, NOTHING, MEAN)                                            \
+	AGGREGATE(MIN, "min", LEAST, ARGUMENT, NOTHING, SAME)                                      \
+	AGGREGATE(MAX, "max", GREATEST, ARGUMENT, NOTHING, SAME)
 
 enum pfs_aggregate_op {
 #define PFS_AGGREGATE_OP(id, ...) PFS_##id,
@@ -35,16 +36,17 @@ enum pfs_aggregate_op {
 };
 
 /* What is kept of a group while its tuples are added.
- * FOLD(ID, takes, is end): TUPLES keeps how many tuples there are, VALUES how many values are not
- * NULL, DIFFERENT how many different values there are, SUM the sum of the values and how many there
- * are, EXTREME the least or greatest value and the first tuple that has it.  The others are
- * below. */
+ * FOLD(ID, takes, is end, groups again, can overflow): TUPLES keeps how many tuples there are, VALUES
+ * how many values are not NULL, DIFFERENT how many different values there are, SUM the sum of the
+ * values and how many there are, LEAST and GREATEST such a value and the first tuple that has it.  The
+ * others are below. */
 #define PFS_FOLDS(FOLD)                                                                            \
-	FOLD(TUPLES, NOTHING, false)                                                               \
-	FOLD(VALUES, NULLS, false)                                                                 \
-	FOLD(DIFFERENT, VALUES, false)                                                             \
-	FOLD(SUM, NUMBERS, false)                                                                  \
-	FOLD(EXTREME, VALUES, true)
+	FOLD(TUPLES, NOTHING, false, false, false)                                                 \
+	FOLD(VALUES, NULLS, false, false, false)                                                   \
+	FOLD(DIFFERENT, VALUES, false, true, false)                                                \
+	FOLD(SUM, NUMBERS, false, false, true)                                                     \
+	FOLD(LEAST, VALUES, true, false, false)                                                    \
+	FOLD(GREATEST, VALUES, true, false, false)
 
 enum pfs_fold_kind {
 #define PFS_FOLD_KIND(id, ...) PFS_FOLD_##id,
@@ -66,6 +68,10 @@ struct pfs_fold_traits {
 	 * the same with and without repetitions, and what an index of the values begins or ends
 	 * with. */
 	bool is_end;
+	/* The tuples are grouped once more, by the keys and the argument: so they are listed first,
+	 * and the groups are put in the order of their first tuples. */
+	bool groups_again;
+	bool can_overflow; /* integers may leave 64 bits while they are added */
 };
 
 extern const struct pfs_fold_traits pfs_fold_traits[];
@@ -73,6 +79,7 @@ extern const struct pfs_fold_traits pfs_fold_traits[];
 enum pfs_aggregate_result {
 	PFS_RESULT_INTEGER,
 	PFS_RESULT_REAL,
+	PFS_RESULT_MEAN,     /* a real: the sum of the values by their number */
 	PFS_RESULT_ARGUMENT, /* of the argument's kind */
 };
 
@@ -111,6 +118,7 @@ static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits
 	case PFS_RESULT_INTEGER:
 		return PFS_KIND_INTEGER;
 	case PFS_RESULT_REAL:
+	case PFS_RESULT_MEAN:
 		return PFS_KIND_REAL;
 	case PFS_RESULT_ARGUMENT:
 		break;

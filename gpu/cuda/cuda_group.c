@@ -287,7 +287,7 @@ static int group(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
 		PFS_TRY(add_aggregate(job, w, &aggregates[k]));
 	PFS_TRY(add_rows(job, w));
 	for (size_t k = 0; k < n_aggregates; k++)
-		if (aggregates[k].op == PFS_COUNT_DISTINCT)
+		if (pfs_fold_of(aggregates[k].op)->groups_again)
 			PFS_TRY(count_distinct(job, w, k, &aggregates[k]));
 	return read_out(job, out, w, aggregates, n_aggregates);
 }

@@ -13,11 +13,10 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 {
 	const struct pfs_dictionary *dictionary;
 
-	*fold = (struct pfs_fold){.op = aggregate->op,
-				  .traits = &pfs_aggregate_traits[aggregate->op],
+	*fold = (struct pfs_fold){.traits = &pfs_aggregate_traits[aggregate->op],
 				  .collation = aggregate->collation};
 	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
-	if (fold->traits->fold != PFS_FOLD_EXTREME || fold->reader.kind != PFS_KIND_CODE)
+	if (!pfs_fold_of(aggregate->op)->is_end || fold->reader.kind != PFS_KIND_CODE)
 		return 0;
 	dictionary = fold->reader.column ? fold->reader.column->dictionary
 					 : fold->reader.vector->dictionary;
@@ -43,10 +42,33 @@ static int grow(const struct pfs_run *run, void *array, size_t old, size_t capac
 	return 0;
 }
 
+enum kept {
+	KEEPS_COUNT,  /* how many values there are */
+	KEEPS_NUMBER, /* and a number */
+	KEEPS_PLACE,  /* and where that is */
+};
+
+static enum kept kept_of(const struct pfs_fold *fold)
+{
+	switch (fold->traits->fold) {
+	case PFS_FOLD_TUPLES:
+	case PFS_FOLD_VALUES:
+	case PFS_FOLD_DIFFERENT:
+		break;
+	case PFS_FOLD_SUM:
+		return KEEPS_NUMBER;
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
+		return KEEPS_PLACE;
+	}
+	return KEEPS_COUNT;
+}
+
 int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		     struct pfs_fold_table *t, size_t capacity)
 {
-	const bool is_number = fold->traits->fold != PFS_FOLD_VALUES;
+	const enum kept kept = kept_of(fold);
+	const bool is_number = kept >= KEEPS_NUMBER;
 	struct {
 		void *array;
 		size_t size;
@@ -56,7 +78,7 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		{&t->integer, sizeof(*t->integer), is_number},
 		{&t->real, sizeof(*t->real), is_number},
 		{&t->is_real, sizeof(*t->is_real), is_number},
-		{&t->at, sizeof(*t->at), fold->traits->fold == PFS_FOLD_EXTREME},
+		{&t->at, sizeof(*t->at), kept >= KEEPS_PLACE},
 		{&t->positive, sizeof(*t->positive), fold->exact},
 		{&t->negative, sizeof(*t->negative), fold->exact},
 	};
@@ -169,6 +191,7 @@ static int compare(const struct pfs_fold *fold, struct pfs_number a, struct pfs_
 static void offer(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
 		  struct pfs_number value, uint32_t at, int64_t count)
 {
+	const bool wants_least = fold->traits->fold == PFS_FOLD_LEAST;
 	bool is_better = t->count[group] == 0;
 
 	if (!is_better) {
@@ -177,7 +200,7 @@ static void offer(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t 
 					  .real = t->real[group]};
 		int order = compare(fold, value, best);
 
-		is_better = order == 0 ? at < t->at[group] : (order < 0) == (fold->op == PFS_MIN);
+		is_better = order == 0 ? at < t->at[group] : (order < 0) == wants_least;
 	}
 	t->count[group] += count;
 	if (!is_better)
@@ -229,7 +252,8 @@ static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t
 		case PFS_FOLD_VALUES:
 			t->count[g]++;
 			break;
-		case PFS_FOLD_EXTREME:
+		case PFS_FOLD_LEAST:
+		case PFS_FOLD_GREATEST:
 			offer(fold, t, g, number_of(fold, cells, i), pfs_span_at(span, i), 1);
 			break;
 		case PFS_FOLD_SUM:
@@ -251,38 +275,54 @@ static void offer_integers(const struct pfs_fold *fold, struct pfs_fold_table *t
 	uint32_t i = 0;
 
 	pfs_lanes()->extremes(&least, &greatest, cells->integers, span->n);
-	best.integer = fold->op == PFS_MIN ? least : greatest;
+	best.integer = fold->traits->fold == PFS_FOLD_LEAST ? least : greatest;
 	while (cells->integers[i] != best.integer)
 		i++;
 	offer(fold, t, 0, best, pfs_span_at(span, i), span->n);
+}
+
+/* Adds all of the span at once; false: that is to be done one by one. */
+static bool add_at_once(const struct pfs_fold *fold, struct pfs_fold_table *t,
+			const struct pfs_span *span, const uint32_t *group,
+			const struct pfs_cells *cells)
+{
+	enum pfs_kind kind = fold->reader.kind;
+
+	switch (fold->traits->fold) {
+	case PFS_FOLD_VALUES:
+		if (group)
+			return false;
+		t->count[0] += values_of(cells, span->n);
+		return true;
+	case PFS_FOLD_SUM:
+		if (fold->exact || (cells->has_nulls && group) ||
+		    !(kind == PFS_KIND_INTEGER || (kind == PFS_KIND_NUMBER && !cells->has_reals)))
+			return false;
+		sum_integers(t, cells, group, span->n);
+		return true;
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
+		if (kind != PFS_KIND_INTEGER || cells->has_nulls || group)
+			return false;
+		offer_integers(fold, t, span, cells);
+		return true;
+	case PFS_FOLD_TUPLES:
+	case PFS_FOLD_DIFFERENT:
+		break; /* no folds */
+	}
+	return true;
 }
 
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		  const struct pfs_span *span, const uint32_t *group)
 {
 	struct pfs_cells cells;
-	bool are_integers;
 
 	if (span->n == 0)
 		return;
 	pfs_cells_read(&fold->reader, span, &cells);
-	are_integers = fold->reader.kind == PFS_KIND_INTEGER ||
-		       (fold->reader.kind == PFS_KIND_NUMBER && !cells.has_reals);
-	if (fold->traits->fold == PFS_FOLD_VALUES && !group) {
-		t->count[0] += values_of(&cells, span->n);
-		return;
-	}
-	if (fold->traits->fold == PFS_FOLD_SUM && are_integers && !fold->exact &&
-	    (!cells.has_nulls || !group)) {
-		sum_integers(t, &cells, group, span->n);
-		return;
-	}
-	if (fold->traits->fold == PFS_FOLD_EXTREME && fold->reader.kind == PFS_KIND_INTEGER &&
-	    !cells.has_nulls && !group) {
-		offer_integers(fold, t, span, &cells);
-		return;
-	}
-	add_one_by_one(fold, t, span, group, &cells);
+	if (!add_at_once(fold, t, span, group, &cells))
+		add_one_by_one(fold, t, span, group, &cells);
 }
 
 static void merge_sums(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
@@ -309,7 +349,8 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 	case PFS_FOLD_VALUES:
 		t->count[into] += other->count[from];
 		return;
-	case PFS_FOLD_EXTREME:
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
 		value = (struct pfs_number){.is_real = other->is_real[from],
 					    .integer = other->integer[from],
 					    .real = other->real[from]};
@@ -326,7 +367,7 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 
 bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table, uint64_t n)
 {
-	return fold->traits->fold == PFS_FOLD_SUM && !fold->exact && table->size + n > INT64_MAX;
+	return pfs_fold_traits[fold->traits->fold].can_overflow && !fold->exact && table->size + n > INT64_MAX;
 }
 
 /* ---- results ---- */
@@ -366,17 +407,26 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 {
 	double real = t->real[group] + integers_as_real(fold, t, group);
 	uint64_t bit = UINT64_C(1) << i % 64;
+	bool is_integer = false;
 
-	if (fold->op == PFS_SUM)
-		PFS_TRY(check_sum(fold, t, group));
 	if (t->count[group] == 0 && !fold->traits->is_zero_of_none) {
 		out->nulls[i / 64] |= bit;
 		out->integers[i] = 0;
 		return 0;
 	}
-	if (fold->op == PFS_AVG)
+	switch (fold->traits->result) {
+	case PFS_RESULT_ARGUMENT:
+		PFS_TRY(check_sum(fold, t, group));
+		is_integer = !t->is_real[group];
+		break;
+	case PFS_RESULT_MEAN:
 		real /= (double)t->count[group];
-	if (fold->op == PFS_SUM && !t->is_real[group]) {
+		break;
+	case PFS_RESULT_INTEGER:
+	case PFS_RESULT_REAL:
+		break;
+	}
+	if (is_integer) {
 		out->integers[i] = t->integer[group];
 		return 0;
 	}
@@ -418,7 +468,8 @@ static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
 	case PFS_FOLD_VALUES:
 		out->integers[i] = t->count[group];
 		return 0;
-	case PFS_FOLD_EXTREME:
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
 		finish_extreme(fold, out, t, group, i);
 		return 0;
 	case PFS_FOLD_SUM:

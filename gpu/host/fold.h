@@ -11,8 +11,7 @@
 
 /* An aggregate that keeps something of each value: neither COUNT_ALL nor COUNT_DISTINCT. */
 struct pfs_fold {
-	enum pfs_aggregate_op op;
-	const struct pfs_aggregate_traits *traits; /* the op's */
+	const struct pfs_aggregate_traits *traits;
 	enum pfs_collation collation;
 	struct pfs_cell_reader reader;
 	struct pfs_codes_map rank; /* MIN and MAX of codes */

@@ -342,11 +342,34 @@ struct operation {
 	struct pfs_fold *folds; /* of the aggregates that have one, in their order */
 };
 
+static enum pfs_fold_kind fold_of(const struct pfs_aggregate *aggregate)
+{
+	return pfs_aggregate_traits[aggregate->op].fold;
+}
+
+/* True if something is kept of each value; else the groups alone say what the aggregate is. */
 static bool has_fold(const struct pfs_aggregate *aggregate)
 {
-	enum pfs_fold_kind fold = pfs_aggregate_traits[aggregate->op].fold;
+	switch (fold_of(aggregate)) {
+	case PFS_FOLD_TUPLES:
+	case PFS_FOLD_DIFFERENT:
+		return false;
+	case PFS_FOLD_VALUES:
+	case PFS_FOLD_SUM:
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
+		break;
+	}
+	return true;
+}
 
-	return fold != PFS_FOLD_TUPLES && fold != PFS_FOLD_DIFFERENT;
+static bool groups_again(const struct operation *o)
+{
+	for (size_t i = 0; i < o->n_aggregates; i++) {
+		if (pfs_fold_of(o->aggregates[i].op)->groups_again)
+			return true;
+	}
+	return false;
 }
 
 struct counting {
@@ -378,10 +401,17 @@ static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 		      const struct operation *o, const struct groups *groups,
 		      const struct pfs_aggregate *aggregate, size_t fold)
 {
-	if (aggregate->op == PFS_COUNT_ALL)
+	switch (fold_of(aggregate)) {
+	case PFS_FOLD_TUPLES:
 		return count_all(out, g, groups);
-	if (aggregate->op == PFS_COUNT_DISTINCT)
+	case PFS_FOLD_DIFFERENT:
 		return count_distinct(out, g, o->keys, o->n_keys, aggregate, groups->n);
+	case PFS_FOLD_VALUES:
+	case PFS_FOLD_SUM:
+	case PFS_FOLD_LEAST:
+	case PFS_FOLD_GREATEST:
+		break;
+	}
 	return pfs_fold_finish(&o->folds[fold], g->host, g->run, out, &groups->table.folds[fold],
 			       groups->order, groups->n);
 }
@@ -429,12 +459,10 @@ static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 
 static int run_groups(struct pfs_tuples **out, struct pfs_grouping *g, const struct operation *o)
 {
-	bool sorted = false;
+	bool sorted = groups_again(o);
 	struct groups groups;
 	int error;
 
-	for (size_t i = 0; i < o->n_aggregates; i++)
-		sorted |= o->aggregates[i].op == PFS_COUNT_DISTINCT;
 	error = make_groups(&groups, g, sorted);
 	if (!error && mark_exact(o->folds, g, &groups)) {
 		close_groups(&groups, g);
@@ -481,15 +509,6 @@ static int list_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return 0;
 }
 
-static bool counts_distinct(const struct operation *o)
-{
-	for (size_t i = 0; i < o->n_aggregates; i++) {
-		if (o->aggregates[i].op == PFS_COUNT_DISTINCT)
-			return true;
-	}
-	return false;
-}
-
 /* True if rows of a table can be looked at as they are met: nobody needs them twice. */
 static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 {
@@ -497,7 +516,7 @@ static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 	bool only_counts = o->n_keys == 0 && g->n_folds == 0 && !source->where;
 
 	return source->table && !(source->rows && source->rows->form == PFS_ROWS_LIST) &&
-	       !only_counts && !counts_distinct(o) &&
+	       !only_counts && !groups_again(o) &&
 	       pfs_keys_are_known(source, o->keys, o->n_keys);
 }
 

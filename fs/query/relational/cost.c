@@ -149,7 +149,7 @@ static double cost_groups(struct costing *costing, const struct pfs_block *block
 				  : GROUP_FEW,
 	    rows * (1 + (double)block->n_aggregates) / 2);
 	for (size_t i = 0; i < block->n_aggregates; i++) {
-		if (block->aggregates[i].op == PFS_COUNT_DISTINCT)
+		if (pfs_fold_of(block->aggregates[i].op)->groups_again)
 			add(costing, GROUP_MANY, rows);
 	}
 	return groups;
