@@ -19,8 +19,11 @@
 #include "tools/import/import_recognise.h"
 #include "tools/client/ready.h"
 
-static const struct pfs_import_format *const formats[] = {&pfs_import_dir, &pfs_import_paths,
-							  &pfs_import_csv, &pfs_import_tar};
+static const struct pfs_import_format *const formats[] = {
+#define FORMAT(name) &pfs_import_##name,
+	PFS_IMPORT_FORMATS(FORMAT)
+#undef FORMAT
+};
 
 static void show_writing(void *arg, uint64_t done, uint64_t total)
 {
@@ -368,13 +371,16 @@ static const struct pfs_cmd command = {
 
 static void choose_format(struct pfs_cmd_args *args, struct pfs_import_options *options)
 {
+#define FORMAT(name) ", " #name
+	static const char names[] = PFS_IMPORT_FORMATS(FORMAT);
+#undef FORMAT
 	size_t i;
 
 	for (i = 0; i < PFS_COUNT(formats); i++)
 		if (strcmp(args->value, formats[i]->name) == 0)
 			options->format = formats[i];
 	if (!options->format)
-		pfs_cmd_reject(args, "--format=%s: not one of dir, paths, csv, tar", args->value);
+		pfs_cmd_reject(args, "--format=%s: not one of %s", args->value, names + 2);
 }
 
 static void choose_content(struct pfs_cmd_args *args, struct pfs_import_options *options)

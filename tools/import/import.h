@@ -37,8 +37,13 @@ struct pfs_import_format {
 	void (*close)(struct pfs_import *import); /* frees import->state; may be NULL */
 };
 
-extern const struct pfs_import_format pfs_import_dir, pfs_import_paths, pfs_import_csv,
-	pfs_import_tar;
+/* Each format once, by its name: pfs_import_NAME is defined in import_NAME.c.  Whoever lists formats
+ * lists these. */
+#define PFS_IMPORT_FORMATS(FORMAT) FORMAT(dir) FORMAT(paths) FORMAT(csv) FORMAT(tar)
+
+#define PFS_IMPORT_FORMAT(name) extern const struct pfs_import_format pfs_import_##name;
+PFS_IMPORT_FORMATS(PFS_IMPORT_FORMAT)
+#undef PFS_IMPORT_FORMAT
 
 struct pfs_leaving_out;
 
