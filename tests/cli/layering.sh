@@ -18,11 +18,16 @@ run_layering() {
 		mkdir -p "build/${file%/*}"
 		"$cc" -I. -c "$file" -o "build/${file%.c}.o"
 	done
-	B=build tests/layering -v >out 2>&1
+	B=${builds-build} tests/layering -v >out 2>&1
 }
 
 for name in a b c d; do echo "void $name(void); void $name(void) {}" >fs/image/$name.c; done
 ok "nothing is wrong" run_layering
+
+builds=nowhere
+not_ok "without objects calls are not counted, which is wrong" run_layering
+ok "and told" grep -q 'there are no objects in nowhere' out
+unset builds
 
 # a -> b -> c -> a: three are not too many; four are
 calls() {
@@ -36,6 +41,18 @@ calls c d
 calls d a
 not_ok "four may not" run_layering
 ok "which are named" grep -q '^circle of 4 .*fs/image/d.c' out
+builds="nowhere build"
+not_ok "one of the builds is enough" run_layering
+unset builds
+
+# what is compiled a second time, for wide values, calls and is called, too
+calls d b
+echo 'void a(void); void d_wide(void); void d_wide(void) { a(); }' |
+	"$cc" -x c -c - -o build/fs/image/d.wide.o
+not_ok "its calls count" run_layering
+rm build/fs/image/d.wide.o
+ok "and are gone with it" run_layering
+calls d a
 
 # a table of functions calls its members; the file that changes are told through does not count
 echo 'void a(void); void (*const table[])(void); void (*const table[])(void) = {a}; void d(void); void d(void) { table[0](); }' \
