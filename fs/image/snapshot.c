@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Versions of blocks. What makes reading without the lock right stands in docs/ARCHITECTURE.md,
+/* Versions of blocks. What makes reading without the lock right stands in docs/design/snapshots.md,
  * "Snapshots". */
 #include "fs/image/snapshot.h"
 

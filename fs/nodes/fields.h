@@ -7,7 +7,7 @@
  * Nobody switches over enum pfs_field: where the value lies, or what makes it (enum pfs_field_source),
  * decides what is done with it, and the compiler tells which source a switch lacks.
  *
- * To add a field is to add its line; docs/ARCHITECTURE.md, "A column of nodes is added", has an example. */
+ * To add a field is to add its line; docs/design/columns.md has an example. */
 #ifndef PFS_FS_NODES_FIELDS_H
 #define PFS_FS_NODES_FIELDS_H
 
