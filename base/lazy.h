@@ -37,7 +37,8 @@ PFS_MUST_CHECK int pfs_lazy_create(struct pfs_lazy **out);
 PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size,
 				size_t block_size, pfs_lazy_fill *fill, void *context);
 
-/* From now on the parts are such memory; or, where that is not to be had, filled.  -ENOMEM. */
+/* Starts filling on demand. Where the kernel does not allow that, all parts are filled at once.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 
 /* Ends the filling; the memory has to be unmapped next.  NULL is allowed. */

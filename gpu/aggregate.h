@@ -87,8 +87,8 @@ enum pfs_aggregate_result {
 enum pfs_merge {
 	PFS_MERGE_NONE, /* that cannot be done */
 	PFS_MERGE_SAME, /* the pieces' results are aggregated in the same way */
-	/* The same, but only of integers none of which is negative: another sum may leave 64 bits
-	 * half-way, and one of reals is rounded otherwise. */
+	/* As SAME, but only for integers none of which is negative: otherwise a partial sum could
+	 * overflow, and sums of reals would round differently. */
 	PFS_MERGE_GROWING,
 	PFS_MERGE_SUM,	/* the pieces' results are added */
 	PFS_MERGE_MEAN, /* the pieces' totals by their counts, of the same integers as GROWING */

@@ -306,8 +306,8 @@ static void combine_words(struct pfs_rows *rows, const struct pfs_rows *other, e
 	}
 }
 
-/* But for AND only where the other may have rows is anything to be done: pieces of a table are put together
- * so. */
+/* Unless `op` is AND, only the words in which the other set has rows need work; so sets made piece
+ * by piece are joined cheaply. */
 static void combine_bits(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op)
 {
 	rows->from = 0; /* and what may have bits is not kept narrow */

@@ -37,7 +37,8 @@ static inline int pfs_run_poll(const struct pfs_run *run)
 	return run->poll ? run->poll(run->context) : 0;
 }
 
-/* What something has taken whose rows may take a moment or a minute: so whether to go on is asked by steps, not by rows. */
+/* Counts work whose steps may take long, so that the run is polled for cancellation by steps and
+ * not by rows. */
 struct pfs_run_work {
 	const struct pfs_run *run;
 	uint64_t steps; /* at most, since run was polled */

@@ -392,8 +392,8 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	return error;
 }
 
-/* Of an original that changed: more than its mode or owner, which move the ctime as well, and than
- * what a store of version 1 did not know of it. */
+/* True if an original's content may have changed: more than mode or owner (which also move the
+ * ctime), and more than a version 1 record could not know. */
 static bool content_may_differ(const struct pfs_links *links,
 			       const struct pfs_source_record *record,
 			       const struct pfs_original *now)

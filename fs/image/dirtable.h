@@ -31,8 +31,9 @@ struct pfs_dirtable {
 	struct pfs_reserve memory;
 	struct pfs_dirtable_block *blocks; /* memory.base */
 	uint32_t n_blocks;
-	/* Of a table that was lent: entries that are nobody's to free, of blocks below
-	 * n_lent_blocks that `own` has no bit of; and what the others had as they were lent. */
+	/* Entries lent by another table, which this one must not free: those of blocks below
+	 * n_lent_blocks whose bit in `own` is clear. `had`: the bits of blocks that were there when
+	 * lent. */
 	struct pfs_dirtable_entry *lent;
 	uint64_t *own, *had;
 	uint32_t n_lent, n_lent_blocks;

@@ -112,8 +112,8 @@ void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_imag
 /* Returns the image's column of that section; *element is the size of one of its elements. */
 void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsigned section);
 
-/* Of one block, or of header and table with numbers from PFS_SUM_TABLE on: what has another place or is of
- * another file has another checksum. */
+/* Computes the checksum of one block, of the header or of the table (numbers from PFS_SUM_TABLE
+ * on). The number and the file enter it, so that misplaced or foreign blocks do not match. */
 #define PFS_SUM_TABLE  (UINT64_MAX - 1)
 #define PFS_SUM_HEADER UINT64_MAX
 uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number, const void *bytes,

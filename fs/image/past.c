@@ -246,7 +246,7 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 			past->error = add(past, slot, &place);
 }
 
-/* What was live lay in a directory that was, or was the root. */
+/* A node that was live must have had a live directory as parent, or be the root. */
 static bool is_sound(const struct pfs_past *past, uint32_t slot)
 {
 	struct pfs_past_place place, above;

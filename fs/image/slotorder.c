@@ -16,8 +16,8 @@ struct pfs_slotorder {
 	pthread_mutex_t lock; /* of noting it, with tree->lock for reading */
 	atomic_int order;     /* enum pfs_slot_order; set after what strays from it, */
 	uint32_t strays[PFS_STRAYS_MAX], n_strays; /* which ascends */
-	/* Of those who look while it is unknown, which `strays` are for then; protected by the lock, and by tree->lock
-	 * for writing. */
+	/* Protected by the lock and, for writing, by tree->lock: how many threads are determining
+	 * the order (and share `strays`), and how often such a pass was abandoned. */
 	unsigned looking, ended; /* how many; how often what had begun came to nothing */
 };
 

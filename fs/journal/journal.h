@@ -21,8 +21,8 @@ struct pfs_part; /* fs/journal/part.h */
 PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 				       bool nowait);
 
-/* The same for what removes or moves names: works on a full disk as long as anything does. bytes:
- * that history keeps. */
+/* As pfs_journal_reserve, for changes that remove or move names: these succeed on a full disk as
+ * long as anything can. `bytes`: what history keeps of them. */
 PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
 
 /* Returns true if so many rows of any size, each on a page of its own, and so many bytes beside

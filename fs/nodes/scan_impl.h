@@ -196,7 +196,8 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 bool pfs_slots_ascend(const struct pfs_slots *slots);
 
-/* In pre-order, whatever order they have; scan_order.c knows when that is the best way. */
+/* Sorts slots into pre-order by walking up to their directories; scan_order.c decides when this is
+ * the cheapest way. */
 PFS_MUST_CHECK int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 					 const struct pfs_scan_watch *watch);
 

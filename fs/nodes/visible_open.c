@@ -70,8 +70,8 @@ static bool is_unknown(const struct pass *pass, uint32_t slot)
 	return slot < pass->end && !pfs_slot_bit(pass->known, slot);
 }
 
-/* Of a directory and those above it that are not known yet: all from one that does not let in downwards are
- * closed. */
+/* Classifies a directory and its unclassified ancestors: all below the topmost one that the viewer
+ * may not search are closed. */
 static void find_above(struct pass *pass, uint32_t slot)
 {
 	const uint32_t *parents = pass->image->parent;

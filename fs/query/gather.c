@@ -154,7 +154,7 @@ static void from_attr(struct pfs_sql_value *out, const struct pfs_attr_value *at
 	}
 }
 
-/* Of what the file is no more it is none. */
+/* Drops a hash that was made for another size or mtime of the file. */
 static void from_hash(struct pfs_attr_value *value, int64_t size, int64_t mtime_ns)
 {
 	int64_t ns = mtime_ns % NS, s = mtime_ns / NS;

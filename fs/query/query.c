@@ -122,8 +122,8 @@ const char *pfs_query_column_name(const struct pfs_query *query, size_t column)
 	return column < query->n_titles ? query->titles[column] : "";
 }
 
-/* As it was written, for its titles and errors; and as it runs, if that is another text.  Doubts count
- * where SQLite has none. */
+/* Prepares the statement as written, for titles and errors, and the rewritten text that runs, if
+ * they differ. Our own doubts about it are reported only where SQLite reports no error. */
 static int prepare_both(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	const struct pfs_timed_tables tables = {list_columns, query->connection->sql};

@@ -257,8 +257,8 @@ PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 				       int (*fn)(void *arg, const char *name, size_t len),
 				       void *arg);
 
-/* What primefs keeps of a file's content for itself, an attribute to nobody else: a text that says what it is of. Setting
- * it moves no time.  Errors as above. */
+/* Gets, and sets, the attribute in which primefs keeps something about a file's content (a hash); the text
+ * says which size and mtime it belongs to. Neither moves a time. Errors as above. */
 PFS_MUST_CHECK ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino);
 PFS_MUST_CHECK int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value,
 				     size_t size);

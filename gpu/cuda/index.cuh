@@ -39,7 +39,8 @@ static __device__ __forceinline__ pfs_index_place pfs_locate_in(const pfs_device
 			 t.pages.d_values[(size_t)place.page * PFS_PAGE + i + half - 1] < value)
 			i += half;
 	}
-	/* Of 31 entries; the last one decides between 31 and 32. */
+	/* Of a full page of 32 the search above covers 31 entries; this comparison decides about
+	 * the last. */
 	if (i == PFS_PAGE - 1 && pfs_pair_less(keys[i], t.pages.d_values[(size_t)place.page * PFS_PAGE + i],
 					       key, value))
 		i++;

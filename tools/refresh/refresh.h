@@ -39,8 +39,9 @@ struct pfs_refresh_watcher {
 	uint64_t (*enter)(void *arg, int fd, uint64_t ino, uint64_t *was);
 	/* The directory of that number has got its node. */
 	void (*made)(void *arg, uint64_t number, uint64_t ino);
-	/* All has been compared.  Whether something has changed meanwhile: then what is gone may be where was looked
-	 * before it came there, and stays until the next refresh. */
+	/* Called once everything was compared: returns true if the source changed meanwhile. What
+	 * looks gone may only have moved to a directory already looked at, and is kept until the
+	 * next refresh. */
 	bool (*restless)(void *arg);
 	/* Something in the directory of that number is left to the next refresh. */
 	void (*left)(void *arg, uint64_t number);

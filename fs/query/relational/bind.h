@@ -49,8 +49,9 @@ struct pfs_binder {
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* within an expression; the same one level up */
 	bool is_unsure;		  /* columns that the operators have not are only late */
-	/* It may be a SELECT of rows as they are (struct pfs_row_plan), which may name such columns and late ones
-	 * anywhere; lax: it does, and why that is not taken if it is none. */
+	/* Set if the SELECT may be answered as plain rows (struct pfs_row_plan), which may then use
+	 * late columns anywhere. `lax` says why it is refused if it turns out not to be one; NULL:
+	 * no such column was used. */
 	bool takes_rows;
 	const char *lax;
 	/* Of the whole statement, handed on from one to the next: */
@@ -124,7 +125,7 @@ PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,
 				 const struct pfs_name *name);
 struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input, unsigned number);
-/* The same, unknown to SQLite: the key does not have it. */
+/* Returns such a term for a column that SQLite does not know of, so it is left out of the key. */
 struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, unsigned number);
 
 /* ---- bind_compound.c ---- */

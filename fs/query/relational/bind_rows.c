@@ -143,7 +143,8 @@ static bool take_argument(struct pfs_sql_argument *out, const struct pfs_binder 
 	       is_scanned(binder, out);
 }
 
-/* By which a scan finds rows without a look at each, or what the operators have not. */
+/* True if a scan finds rows by this condition without looking at each, or if the operators cannot
+ * test it. */
 static bool finds(const struct pfs_binder *binder, const struct pfs_sql_argument *argument)
 {
 	const struct pfs_node_column *column =

@@ -164,8 +164,8 @@ struct pfs_row_plan {
 	size_t n_arguments;
 	const struct pfs_term **rest; /* and the others; each as it stands in an AND */
 	size_t n_rest;
-	/* There is a LIMIT, and no order, and all conditions are arguments by which no row is found without a look
-	 * at each: `rest` has them, too, for the first rows may be enough. */
+	/* True for a LIMIT without an order whose conditions use no index. `rest` repeats the
+	 * conditions, since the first rows may satisfy the LIMIT. */
 	bool is_short;
 	struct pfs_order order[PFS_ORDERS_MAX];
 	size_t n_order;

@@ -19,8 +19,8 @@
 /* How long a statement is going to take (cost.h). */
 struct pfs_cost {
 	uint64_t host_ns, device_ns;
-	/* Of its joins, by a table of hashes, which the two above count, and by merging both columns, each sorted
-	 * for it; all 0: it has none. */
+	/* The cost of the joins by hash table (contained in the costs above) and by merging both
+	 * sorted columns; all 0: there is no join. */
 	struct pfs_join_cost {
 		uint64_t hash_ns, merge_ns;
 	} host_join, device_join;

@@ -41,8 +41,8 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
  * that is not there. */
 PFS_MUST_CHECK int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
 					const struct pfs_block *block);
-/* The program of a value; of several, which are conditions, that all are true.  -EOPNOTSUPP: they
- * refer to what is not there; -ENOMEM. */
+/* Makes a program that computes a value, or, of several conditions, their conjunction. -EOPNOTSUPP:
+ * they refer to what is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
 				     const struct pfs_term *const *terms, size_t n);
 /* The number, in its table, of a column that is used, or made. */
@@ -183,8 +183,8 @@ PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 /* The tables of the inputs, whose columns are in the order of pfs_input_column.at; of those that
  * are lifted, values alone. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
-/* Those of the other lifted inputs, when the rows that they are for are the source. -EOPNOTSUPP:
- * these are so few that SQLite, which looks at what belongs to each, is sooner done. */
+/* Makes the tables of the other lifted inputs, once the rows they belong to are the source.
+ * -EOPNOTSUPP: so few rows that SQLite's row-by-row way is faster. */
 PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 
 /* ---- texts.c ---- */

@@ -14,7 +14,7 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 			   void (*value)(const void *arg, uint64_t row, size_t column,
 					 struct pfs_query_value *out),
 			   const void *arg);
-/* The same of rows as they are, before the first of them. */
+/* As above, for plain-row answers; to be called before the first row. */
 void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block *block,
 				struct pfs_run_context *context);
 /* The same of a statement with parts, whose text is `with`: it is prepared, as it is afterwards.  As
