@@ -21,7 +21,7 @@ enum pfs_acl_tag {
 	PFS_ACL_OTHER = 32,
 };
 
-/* What the entries that were added so far grant, in 3 bits each: read, write, execute. */
+/* Holds what the entries that were added so far grant, in 3 bits each: read, write, execute. */
 struct pfs_acl {
 	unsigned group, other, mask;
 	unsigned users, groups; /* what each named user, each named group is granted, before the mask */

@@ -32,7 +32,8 @@ struct pfs_btree_cursor {
 
 /* Makes an empty tree, the caller's to destroy. -ENOMEM; *out is NULL then. */
 PFS_MUST_CHECK int pfs_btree_create(struct pfs_btree **out);
-/* The same, of leaves of up to so many entries, PFS_BTREE_PAGE_LEAST at least; it is not loaded lazily. */
+/* Makes an empty tree whose leaves have at most `page` entries, PFS_BTREE_PAGE_LEAST at least. It
+ * cannot be loaded lazily. -ENOMEM. */
 #define PFS_BTREE_PAGE_LEAST 8u
 #define PFS_BTREE_PAGE	     62u /* of other trees */
 PFS_MUST_CHECK int pfs_btree_create_of(struct pfs_btree **out, uint32_t page);
@@ -44,9 +45,10 @@ void pfs_btree_destroy(struct pfs_btree *tree);
 PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
 				  const uint64_t *keys, const pfs_btree_value *slots, size_t n);
 
-/* The same where leaves lie in memory of the caller's, who makes each before anybody looks at it: n_leaves of
- * PFS_BTREE_LEAF_SIZE bytes, which stay there until the tree is destroyed.  All but the last have
- * PFS_BTREE_LEAF_COUNT pairs of the n; firsts[i] is the first of leaf i, strictly ascending.  -EINVAL, -ENOMEM. */
+/* As pfs_btree_load, but the leaves lie in memory of the caller's, who makes each before anybody
+ * looks at it: n_leaves of PFS_BTREE_LEAF_SIZE bytes, which stay there until the tree is destroyed.
+ * All but the last have PFS_BTREE_LEAF_COUNT of the n pairs; firsts[i] is the first of leaf i,
+ * strictly ascending. -EINVAL, -ENOMEM. */
 #define PFS_BTREE_LEAF_COUNT 58u
 #define PFS_BTREE_LEAF_SIZE  (24u + 62u * (sizeof(uint64_t) + sizeof(pfs_btree_value))) /* bytes: 768, or 1,016 */
 PFS_MUST_CHECK int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves,

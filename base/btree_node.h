@@ -50,7 +50,7 @@ static inline pfs_btree_value *pfs_btree_slots(const struct pfs_btree *tree, con
 	return (pfs_btree_value *)(leaf->keys + tree->leaf_max);
 }
 
-/* How many entries a leaf gets at a load: room for some inserts. */
+/* Returns how many entries a load puts into a leaf: some room is left for inserts. */
 static inline uint32_t pfs_btree_fill(uint32_t leaf_max)
 {
 	return leaf_max - leaf_max / 15;

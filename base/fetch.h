@@ -3,7 +3,8 @@
 #ifndef PFS_BASE_FETCH_H
 #define PFS_BASE_FETCH_H
 
-/* In front of such a function: gcc takes it for one without effect and would leave calls of it out. */
+/* Declares a function that only fetches into the cache: gcc would take it for one without effect
+ * and leave out calls of it. */
 #define PFS_FETCHES static inline __attribute__((always_inline))
 
 #endif

@@ -17,7 +17,8 @@ struct pfs_keyed {
 /* Sorts by key, ascending; items with equal keys stay in their order. Takes as much memory again,
  * and passes for those bytes of the keys only that differ at all. -ENOMEM: nothing has moved. */
 PFS_MUST_CHECK int pfs_radix_sort(struct pfs_keyed *items, size_t n);
-/* The same with memory for n more, in which nothing is left that counts. */
+/* As pfs_radix_sort, in the caller's memory for n more items, whose content is undefined
+ * afterwards. It cannot fail. */
 void pfs_radix_sort_with(struct pfs_keyed *items, struct pfs_keyed *more, size_t n);
 
 /* Sorts numbers, in the same way. */

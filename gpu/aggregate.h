@@ -54,7 +54,7 @@ enum pfs_fold_kind {
 #undef PFS_FOLD_KIND
 };
 
-/* What an aggregate is given of its argument. */
+/* Says what an aggregate is given of its argument. */
 enum pfs_fold_takes {
 	PFS_TAKES_NOTHING, /* it has no argument */
 	PFS_TAKES_NULLS,   /* which values are NULL */
@@ -83,7 +83,7 @@ enum pfs_aggregate_result {
 	PFS_RESULT_ARGUMENT, /* of the argument's kind */
 };
 
-/* How groups that were made of pieces of a source become those of the whole. */
+/* Says how groups that were made of pieces of a source become those of the whole. */
 enum pfs_merge {
 	PFS_MERGE_NONE, /* that cannot be done */
 	PFS_MERGE_SAME, /* the pieces' results are aggregated in the same way */

@@ -51,7 +51,7 @@ struct pfs_directory {
 	uint32_t prime;	 /* the factor that it adds: 1 at the root, whose 2 is not kept in codes */
 };
 
-/* What the image knows, as the engine needs it; the host back end computes on it as it is. */
+/* Holds what the engine needs to know of the image; the host back end computes on it as it is. */
 struct pfs_columns {
 	uint32_t n_slots, slot_capacity;
 	uint32_t *home;				    /* by slot */
@@ -59,8 +59,8 @@ struct pfs_columns {
 	uint32_t n_directories, directory_capacity; /* numbers in use, 0 included */
 	struct pfs_directory *directories;
 	uint32_t *directory_slot; /* PFS_NO_SLOT: number not in use */
-	/* How many slots its subtree takes, which are then the range from its own slot on; 0: it is
-	 * no range any more, and neither is any directory above. */
+	/* The number of slots of its subtree, which are the range from its own slot on; 0: it is no
+	 * range any more, and neither is any directory above. */
 	uint32_t *span;
 	uint32_t *free_directories;
 	size_t n_free, free_capacity;

@@ -40,11 +40,11 @@ enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
 #define PFS_INDEX_PAGE_MOST  1024u
 #define PFS_INDEX_MEASURED   UINT32_MAX
 
-/* Where the levels above the leaves are: beside them, or in the host's memory while the leaves are
- * on a device.  Then the host finds the leaf of each key, and the device looks into it: a search
- * crosses the bus once more and waits for the host, and the device walks no levels.  The fences of
- * the leaves, which changes need, are on the device as well.  Without a device all is on the host.
- */
+/* Says where the levels above the leaves are: beside them, or in the host's memory while the leaves
+ * are on a device. In the second case the host finds the leaf of each key, and the device looks
+ * into it: a search crosses the bus once more and waits for the host, and the device walks no
+ * levels. The fences of the leaves, which changes need, are on the device as well. Without a device
+ * all is on the host. */
 enum pfs_index_upper_levels { PFS_INDEX_UPPER_BESIDE, PFS_INDEX_UPPER_HOST };
 
 struct pfs_index_shape {
@@ -60,7 +60,7 @@ enum pfs_index_question {
 	PFS_INDEX_GREATER,   /* the first entry whose key is greater (the upper bound) */
 };
 
-/* What becomes of an entry whose key a unique index has already. */
+/* Says what becomes of an entry whose key a unique index has already. */
 enum pfs_index_policy { PFS_INDEX_REFUSE, PFS_INDEX_REPLACE };
 
 /* Entries in order, for pfs_index_list_free. */

@@ -36,8 +36,8 @@ enum pfs_prefix_key_type { PFS_PREFIX_BYTES, PFS_PREFIX_U32, PFS_PREFIX_U64 };
 enum pfs_prefix_layout {
 	/* Every level is there, each node is allocated when it is first needed. */
 	PFS_PREFIX_ON_DEMAND,
-	/* The same levels; 16 partitions of a level share their inner nodes, and what differs between
-	 * them lies side by side, for the 16 threads that walk them. */
+	/* Every level is there, too, but 16 partitions of a level share their inner nodes, and what
+	 * differs between them lies side by side, for the 16 threads that walk them. */
 	PFS_PREFIX_SIXTEEN,
 	/* Only nodes where keys part; keys are compared at the end.  There are no partitions, and every
 	 * traversal is the serial one. */

@@ -59,7 +59,7 @@ struct pfs_prefix_payload { /* by place; number 0 ends the list at both sides */
 	uint32_t unused;
 };
 
-/* What goes out with the sections. */
+/* Describes the sections that a tree is written as, and is written before them. */
 struct pfs_prefix_head {
 	struct pfs_prefix_shape shape;
 	uint32_t first_place; /* a free one */
@@ -124,8 +124,9 @@ struct pfs_prefix_texts {
 	enum pfs_prefix_traversal traversal;
 };
 
-/* Of a device.  The index's lock is held for reading, copy_lock is held.  items[i]: with PFS_PREFIX_ITEM,
- * or 0; with *unsure the host has to compare their keys. */
+/* A device's functions. They are called with the index's lock held for reading, and copy_lock.
+ * items[i] is set to an item with PFS_PREFIX_ITEM, or to 0; *unsure: the host has to compare the
+ * keys. */
 struct pfs_prefix_family {
 	int (*find)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		    struct pfs_prefix *index, uint32_t *items, bool *unsure,
@@ -224,7 +225,7 @@ PFS_MUST_CHECK int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree,
 /* Nodes within their section, counts, each partition reached once.  -EUCLEAN, logged. */
 PFS_MUST_CHECK int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree);
 
-/* Where in a compact tree a key belongs. */
+/* Tells where in a compact tree a key belongs. */
 struct pfs_prefix_spot {
 	uint32_t *word;	     /* that leads to what it parts from: a node, or a key */
 	uint32_t level;	     /* where it parts from the leaf's key */
@@ -301,8 +302,8 @@ PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uin
 PFS_MUST_CHECK int pfs_host_prefix_find(struct pfs_operator_backend *b, const struct pfs_run *run,
 					struct pfs_prefix *index, uint32_t *items,
 					const struct pfs_prefix_texts *keys);
-/* Of a compact tree: has what changes of these keys will look at on its way to the cache, side by side; at most
- * PFS_PREFIX_SIDE_BY_SIDE of them. */
+/* Fetches into the cache, side by side, what changes of these keys will look at; the tree is a
+ * compact one, and n is at most PFS_PREFIX_SIDE_BY_SIDE. */
 #define PFS_PREFIX_SIDE_BY_SIDE 16u
 void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n);
 /* The index's blocks, made if need be; valid while the lock is held. */

@@ -49,7 +49,7 @@ struct pfs_prefix_block {
 	uint32_t size; /* partitions; 0: the number is free */
 };
 
-/* Where a tree lies, on the host or a device. */
+/* Tells where a tree lies, on the host or a device. */
 struct pfs_prefix_view {
 	const uint32_t *words;
 	const struct pfs_prefix_group *groups;
@@ -92,7 +92,7 @@ PFS_BOTH bool pfs_prefix_is_last(const struct pfs_prefix_view *v, uint32_t level
 	return (level + 1) % v->levels == 0 || level + 1 == v->fixed;
 }
 
-/* Where in a node a partition's child is. */
+/* Returns where in a node a partition's child is. */
 PFS_BOTH uint32_t pfs_prefix_child(const struct pfs_prefix_view *v, uint32_t sub_key, uint32_t lane,
 				   bool is_last)
 {
@@ -164,7 +164,8 @@ PFS_BOTH uint32_t pfs_prefix_level(const uint32_t *node)
 	return node[0] >> 16 & 0x7fff;
 }
 
-/* Whether a compact node has a word of this index: 0: the end word; else a sub-key and 1. */
+/* Returns true if a compact node has a word of this index. 0 is the index of the end word; that of
+ * a sub-key is one more than it. */
 PFS_BOTH bool pfs_prefix_has(const struct pfs_prefix_view *v, const uint32_t *node, uint32_t index)
 {
 	if (index == 0)
@@ -172,7 +173,7 @@ PFS_BOTH bool pfs_prefix_has(const struct pfs_prefix_view *v, const uint32_t *no
 	return node[v->map + (index - 1) / 32] >> (index - 1) % 32 & 1;
 }
 
-/* How many words of a compact node come before the one of this index. */
+/* Returns how many words of a compact node come before the one of this index. */
 PFS_BOTH uint32_t pfs_prefix_rank(const struct pfs_prefix_view *v, const uint32_t *node, uint32_t index)
 {
 	const uint32_t *map = node + v->map;

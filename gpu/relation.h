@@ -35,7 +35,7 @@ void pfs_operators_close(struct pfs_operators *operators);
  * this, also beside operators. -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
-/* How many operators the host and the device have answered since they were opened. */
+/* Counts the operators that the host and the device have answered since they were opened. */
 struct pfs_operator_counts {
 	uint64_t host, device;
 };
@@ -103,17 +103,17 @@ PFS_MUST_CHECK int pfs_tuples_of_vectors(const struct pfs_run *run, struct pfs_t
 PFS_MUST_CHECK int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
 				     struct pfs_tuples *const *parts, size_t n_parts);
 
-/* What an operator reads: rows of a table (rows NULL: all that exist; if not, all of them exist)
- * or, with table NULL, a batch; and of these the fragment from..to, of row numbers or of places in
- * the batch; to 0: to the end. Operators over disjoint fragments may run at once, on different
- * devices. */
+/* Says what an operator reads: rows of a table (rows NULL: all that exist; if not, all of them
+ * exist) or, with table NULL, a batch; and of these the fragment from..to, of row numbers or of
+ * places in the batch; to 0: to the end. Operators over disjoint fragments may run at once, on
+ * different devices. */
 struct pfs_source {
 	const struct pfs_table *table;
 	struct pfs_rows *rows;	   /* not changed, but brought here if the host needs them */
 	struct pfs_tuples *tuples; /* as rows */
 	uint64_t from, to;
-	/* Of a table, for pfs_group only: rows for which it is not true are not in the source; NULL:
-	 * all are. On a device -EOPNOTSUPP, so that the host groups. */
+	/* Only pfs_group reads it, of a table: rows for which it is not true are not in the source;
+	 * NULL: all are. A device answers -EOPNOTSUPP, so that the host groups. */
 	const struct pfs_program *where;
 };
 
@@ -236,9 +236,9 @@ struct pfs_column_index {
 	enum pfs_collation collation;
 	uint32_t *rows;
 	uint64_t n;
-	/* For each row a number, and these never fall. Of integers and reals they are equal where
-	 * the values are, also beside another index of the same kind. NULL: the back end has
-	 * none. */
+	/* A number for each row; from row to row they never fall. If the values are integers or
+	 * reals, equal values have equal numbers, also in another index of the same kind. NULL: the
+	 * back end has none. */
 	uint64_t *numbers;
 	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be there only */
 	void *device;

@@ -39,9 +39,9 @@ struct pfs_dictionary {
 	const uint8_t *bytes;
 	const uint64_t *offset; /* n + 1 */
 	uint32_t n;
-	/* By code: its place, from 0, in the order of bytes (memcmp, the shorter first).  A version
-	 * of its own: another array after codes were added.  NULL: an operator that wants it makes
-	 * it. */
+	/* The place of each code, from 0, in the order of bytes (memcmp, the shorter first). It has
+	 * a version of its own: after codes were added it is another array. NULL: an operator that
+	 * wants it makes it. */
 	const uint32_t *rank;
 };
 
@@ -56,8 +56,8 @@ struct pfs_heap {
 	uint64_t size; /* only grows at the end */
 	uint8_t place_shift;
 	uint8_t length_size; /* 1 or 4 */
-	/* Of blocks of PFS_BLOCK_ROWS places, where those of removed texts are used again; NULL: they
-	 * are not. */
+	/* The stamps of blocks of PFS_BLOCK_ROWS places, if those of removed texts are used again;
+	 * NULL: they are not. */
 	const struct pfs_stamps *stamps;
 };
 
@@ -91,7 +91,8 @@ struct pfs_table_column {
 	const uint64_t *nulls; /* bit r % 64 of word r / 64 set: NULL.  NULL: there is none */
 	const struct pfs_dictionary *dictionary;
 	const struct pfs_heap *heap;
-	/* Of data, via and nulls; NULL: whoever mirrors the array copies it for each statement. */
+	/* The stamps of data, via and nulls; NULL: whoever mirrors the array copies it for each
+	 * statement. */
 	const struct pfs_stamps *data_stamps, *via_stamps, *nulls_stamps;
 };
 
@@ -99,8 +100,8 @@ struct pfs_table {
 	uint32_t n_rows; /* rows 0..n_rows; at most PFS_ROWS_MAX */
 	uint32_t n_columns;
 	const struct pfs_table_column *columns;
-	/* Which rows exist: bits as in `nulls`; or a function that writes words first.. of such
-	 * bits, called by several threads; or neither: all. */
+	/* Says which rows exist, by bits as in `nulls`, or by a function that writes words first..
+	 * of such bits and is called by several threads. If there is neither, all rows exist. */
 	const uint64_t *live;
 	void (*fill_live)(void *context, uint64_t *words, size_t first, size_t n);
 	void *live_context;

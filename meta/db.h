@@ -24,8 +24,8 @@ struct pfs_db {
 	sqlite3_stmt *history[PFS_HISTORY_COUNT]; /* of the writer, if the store keeps history; else NULLs */
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the pool of idle readers */
-	/* Of the writer alone: put a row into the side table that was written last, and remove one (table.c);
-	 * NULL: none was. */
+	/* Used by the writer alone (table.c): they put a row into the side table that was written
+	 * last, and remove one; NULL: none was. */
 	sqlite3_stmt *row_put, *row_remove;
 	uint32_t row_table;
 	size_t row_columns;

@@ -18,7 +18,7 @@
 
 struct pfs_store;
 
-/* What to keep; 0: it is no bound.  Both 0: nothing. */
+/* Says how much of the past is kept. 0: this is no bound; both 0: nothing is kept. */
 struct pfs_history_rule {
 	int64_t age;   /* nanoseconds */
 	uint64_t size; /* bytes, about, of former rows */
@@ -37,7 +37,7 @@ PFS_MUST_CHECK int pfs_history_parse(struct pfs_history_rule *out, const char *t
  * is open.  The store's errors. */
 PFS_MUST_CHECK int pfs_history_set(struct pfs_store *store, const struct pfs_history_rule *rule);
 
-/* Of the group committed last. */
+/* Describes the history as of the group committed last. */
 PFS_MUST_CHECK int pfs_history_read(struct pfs_store *store, struct pfs_history *out);
 
 /* Opens the store, which this process has open, once more: for reading, with nodes and attributes as they were at
@@ -55,7 +55,7 @@ PFS_MUST_CHECK int pfs_history_open(struct pfs_store **out, struct pfs_store *of
 void pfs_history_pause(struct pfs_store *past);
 PFS_MUST_CHECK int pfs_history_go_on(struct pfs_store *past);
 
-/* Whether something is to be forgotten; the writing thread's. */
+/* Returns true if something is to be forgotten; the writing thread calls it. */
 bool pfs_history_is_due(const struct pfs_store *store);
 /* Forgets the oldest rows, a bounded number; in a group. */
 PFS_MUST_CHECK int pfs_history_prune(struct pfs_store *store);

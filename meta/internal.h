@@ -50,7 +50,7 @@ struct pfs_name_cache {
 	} entry[PFS_NAME_CACHE_SIZE];
 };
 
-/* What the writing thread knows of it. */
+/* Holds what the writing thread knows of the history. */
 struct pfs_history_state {
 	bool is_known;
 	int64_t age;   /* as struct pfs_history_rule has them */
@@ -138,7 +138,7 @@ void pfs_change_end(struct pfs_store *store);
 
 /* ---- history (meta/history.h) ---- */
 
-/* Whether the store has history now: 1 or 0. */
+/* Returns 1 if the store has history now, else 0. */
 PFS_MUST_CHECK int pfs_history_is_there(struct pfs_db *db);
 
 /* The statement to bind, or NULL: no history is kept.  In a group. */

@@ -217,8 +217,9 @@ PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 /* Inserts or replaces the record of node->prime. */
 PFS_MUST_CHECK int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
 
-/* The same of so many whose primes have no records yet; in a store that is made at once (PFS_STORE_BULK) that takes half as
- * long.  -EINVAL: one is none that can be; -EEXIST and others spoil the group: a prime had a record. */
+/* Inserts so many records at once, whose primes have none yet; in a store that is made at once
+ * (PFS_STORE_BULK) that takes half as long. -EINVAL: a record is not a possible one; -EEXIST (a
+ * prime had a record) and others spoil the group. */
 #define PFS_STORE_NODES 32u
 PFS_MUST_CHECK int pfs_store_put_nodes(struct pfs_store *store,
 				       const struct pfs_node_record nodes[PFS_STORE_NODES]);
@@ -233,7 +234,7 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 					int (*fn)(void *arg, const struct pfs_node_record *node),
 					void *arg);
 
-/* How many there are of what. Cheap. */
+/* Counts what the store has. They are kept, so that asking is cheap. */
 struct pfs_store_totals {
 	uint64_t nodes, orphans;
 	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans check that) */
@@ -336,8 +337,7 @@ PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *na
 
 #define PFS_HANDLE_MAX 132 /* bytes: the handle's type and what name_to_handle_at gives */
 
-/* What a file has from its birth on, by which it is told from a later one that has its inode
- * number. */
+/* Tells a file from a later one that has its inode number: it has these from its birth on. */
 struct pfs_birthmark {
 	struct pfs_time birth;
 	bool has_birth;	    /* not every filesystem tells it */
@@ -364,8 +364,8 @@ struct pfs_source_dir {
 	uint32_t mode, uid, gid;
 };
 
-/* Where a node came from in the source, so that a refresh finds it again: a linked file's, and that
- * of whatever else came with the import of a folder. */
+/* Says where a node came from in the source, so that a refresh finds it again. Linked files have
+ * one, and so has whatever else came with the import of a folder. */
 struct pfs_source_record {
 	uint64_t prime;
 	uint32_t root;

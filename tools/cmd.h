@@ -50,7 +50,7 @@ static inline int pfs_cmd_worst(int a, int b)
 	return a > b ? a : b;
 }
 
-/* What messages and help call the program: "primefs"; set before anything else. */
+/* The name that messages and help give the program, "primefs"; set before anything else. */
 extern const char *pfs_cmd_program;
 
 /* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */

@@ -26,7 +26,7 @@ void pfs_stdout_flush(struct pfs_stdout *out);
  * did not get out. */
 PFS_MUST_CHECK int pfs_stdout_end(struct pfs_stdout *out, const char *verb, int status);
 
-/* What the buffer has no room for. */
+/* Takes what the buffer has no room for. */
 void pfs_stdout_overflow(struct pfs_stdout *out, const char *bytes, size_t n);
 
 static inline void pfs_stdout_put(struct pfs_stdout *out, const char *bytes, size_t n)
@@ -51,14 +51,15 @@ static inline void pfs_stdout_text(struct pfs_stdout *out, const char *text)
 	pfs_stdout_put(out, text, strlen(text));
 }
 
-/* In a column: n bytes, after or before blanks that make them `width`. */
+/* Put n bytes into a column, after or before blanks that make them `width`. */
 void pfs_stdout_right(struct pfs_stdout *out, const char *bytes, size_t n, size_t width);
 void pfs_stdout_left(struct pfs_stdout *out, const char *bytes, size_t n, size_t width);
 
-/* To the right; returns what it takes, which may be more than the width. */
+/* Puts a number to the right of a column; returns how wide it is, which may be more than the
+ * width. */
 size_t pfs_stdout_number(struct pfs_stdout *out, uint64_t number, size_t width);
 
-/* What is rare enough for printf. */
+/* Prints by printf, which is slow, what is rare. */
 void pfs_stdout_printf(struct pfs_stdout *out, const char *format, ...) PFS_PRINTF(2, 3);
 
 /* A name or path.  For a terminal with ? for what does not print in the locale, so that no name can

@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "fs/attr/attrcolumn.h"
 
-/* What attrcolumn.c keeps of a column, or pfs_attrfile_free frees. */
+/* Holds a column of attributes, which attrcolumn.c keeps, or pfs_attrfile_free frees. */
 struct pfs_attrfile_column {
 	uint32_t *place; /* by slot: 1 + the value's; 0: none */
 	uint32_t end;	 /* slots that place has */

@@ -79,7 +79,7 @@ void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
 #define PFS_LEFT_OUT "primefs.left_out" /* the attribute that keeps it; nobody else sets or sees it */
 PFS_MUST_CHECK int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino);
 
-/* What a node takes over. */
+/* Says what a node takes over. */
 struct pfs_taking {
 	const struct pfs_source_record *record; /* NULL: what the store says stays */
 	const struct stat *attr;
@@ -113,7 +113,7 @@ PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree, const struct pf
  * anew.  Not to be called by a thread that serves the kernel. */
 PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 
-/* How the tree's sources are followed, for people. */
+/* Says how the tree's sources are followed, for people. */
 #define PFS_FOLLOW_HOW 160
 struct pfs_follow_state {
 	char how[PFS_FOLLOW_HOW]; /* "": not at all */
@@ -128,7 +128,7 @@ void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *
 /* Returns the epoch that pfs_tree_change is given. */
 uint64_t pfs_follow_epoch(struct pfs_tree *tree);
 
-/* What link.c keeps of a tree for follow.c. */
+/* Holds what link.c keeps of a tree for follow.c. */
 struct pfs_follow_known {
 	pthread_mutex_t lock;
 	struct pfs_follow_state state; /* protected by lock */

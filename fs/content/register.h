@@ -19,7 +19,7 @@ struct pfs_register {
 	size_t n;
 };
 
-/* What a name stands for at a node that belongs to the register. */
+/* Says what a name stands for at a node that belongs to the register. */
 enum pfs_role {
 	PFS_ROLE_NONE, /* an attribute as any */
 	PFS_ROLE_PATH,

@@ -44,7 +44,8 @@ void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint
  * made the file up): any answer may be wrong then, and no change may be written. */
 PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
 
-/* Before spans and totals are freed, by which the file is mended (pfs_lazy_settle). */
+/* Waits until nobody mends the file any more (pfs_lazy_settle); to be called before spans and
+ * totals are freed, by which it is mended. */
 void pfs_imagefile_settle(const struct pfs_tree *tree);
 
 /* ---- what who is above keeps in the file ---- */

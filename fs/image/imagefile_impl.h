@@ -17,7 +17,7 @@
 #include "meta/store.h"
 
 #define PFS_IMAGE_FILE_BEGIN "primefs image " /* of any version */
-/* Which columns there are goes by the version of the store's format. */
+/* The version of the store's format decides which columns there are. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
 #define PFS_IMAGE_FILE_REVISION 5u /* of what follows, within a version of the format */
@@ -51,7 +51,7 @@ enum pfs_image_section {
 	PFS_SECTIONS
 };
 
-/* What is known of PFS_IMAGE_PART slots; one more follows the last. */
+/* Describes PFS_IMAGE_PART slots; one more follows the last. */
 struct pfs_image_part {
 	uint32_t place;	      /* of the first name: the part's names follow each other from there on */
 	uint32_t free;	      /* the first slot without a node from the part's beginning on; PFS_NO_SLOT */
@@ -99,7 +99,7 @@ struct pfs_image_header {
 	uint64_t checksum; /* of all that is before it */
 };
 
-/* What follows from the counts. */
+/* Says where sections lie, which follows from the counts. */
 struct pfs_image_layout {
 	uint64_t offset[PFS_SECTIONS], size[PFS_SECTIONS]; /* bytes */
 	uint64_t unit[PFS_SECTIONS];			   /* bytes that have a checksum together */
@@ -168,10 +168,10 @@ size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, u
  * checksums cannot, that nothing points anywhere else than it should. */
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
 
-/* The same from the store's rows, where the file is damaged, but for ends of subtrees: nothing is
- * known of them from then on, and the rows are not read.  That is right because nothing in a block
- * that has not been touched has changed since the file was written.  Where the rows do not help,
- * either, the image is lost, and the block says nothing that leads out of bounds. */
+/* Fills a block from the store's rows, where the file is damaged, but for ends of subtrees: nothing
+ * is known of them from then on, and the rows are not read. That is right because nothing in a
+ * block that has not been touched has changed since the file was written. Where the rows do not
+ * help, either, the image is lost, and the block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
 
 /* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */
@@ -184,7 +184,7 @@ PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, v
  * they are not sound; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_lend_subtrees(struct pfs_image_file *file);
 PFS_MUST_CHECK int pfs_imagefile_load_strays(struct pfs_image_file *file);
-/* How many bytes the section becomes. */
+/* Returns how many bytes the section becomes. */
 size_t pfs_imagefile_subtrees_size(const struct pfs_image_file *file, unsigned section);
 /* pfs_imagefile_fill of one of the three sections, and pfs_imagefile_mend of one that is not the
  * ends; fill returns false, mend an error, as those have it. */
@@ -200,8 +200,8 @@ struct pfs_image_out {
 };
 PFS_MUST_CHECK int pfs_imagefile_write_subtrees(const struct pfs_image_out *out,
 						const struct pfs_tree *tree, unsigned section);
-/* Whether totals and ends are what the nodes say, `rows` being the same store's without the file.
- */
+/* Returns true if totals and ends are what the nodes say; `rows` is the same store's tree, read
+ * without the file. */
 bool pfs_imagefile_subtrees_are_same(struct pfs_tree *tree, struct pfs_tree *rows);
 
 void pfs_imagefile_forget_rows(struct pfs_image_file *file);

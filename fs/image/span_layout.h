@@ -37,7 +37,7 @@ struct pfs_span_layout {
 
 /* Makes a layout of n slots of which nothing is known, and has no ends. -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n);
-/* The same with ends for the image's slots, which a pass fills. -ENOMEM. */
+/* Makes one with ends for the image's slots, which a pass fills. -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_layout_begin(const struct pfs_image *image,
 					 struct pfs_span_layout **out);
 void pfs_span_layout_free(struct pfs_span_layout *layout);

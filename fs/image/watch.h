@@ -53,7 +53,7 @@ enum pfs_columns_bits {
 #define PFS_COLUMNS_PLACE (PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LIVE)
 #define PFS_COLUMNS_ALL	  ((1u << PFS_COLUMN_COUNT) - 1)
 
-/* What is called about a change. None of the functions can fail; a watcher that lacks memory
+/* The functions that are called about a change. None of them can fail; a watcher that lacks memory
  * forgets what it knows. */
 struct pfs_watcher {
 	const char *name;

@@ -69,7 +69,7 @@ void pfs_group_release(struct pfs_group *group);
 
 /* ---- cut.c: what a commit has, of one moment ---- */
 
-/* What the group of that moment still lacks; protected by tree->lock. */
+/* Holds what the group of that moment still lacks; protected by tree->lock. */
 struct pfs_cut {
 	bool goes_on;
 	uint8_t mark;	 /* PFS_SLOT_DIRTY_1 or _2: of slots whose rows are still to be copied */
@@ -85,8 +85,8 @@ struct pfs_cut {
  * is held; holds of tree->lock are short, however much it is. -ENOMEM leaves everything as it was.
  */
 PFS_MUST_CHECK int pfs_group_cut(struct pfs_tree *tree, struct pfs_group *group);
-/* The same in steps, for it and for tests: `begin` is the moment; then `some` as long as it returns
- * true. */
+/* Do the same in steps, for it and for tests: `begin` is the moment; `some` is called then as long
+ * as it returns true. */
 PFS_MUST_CHECK int pfs_cut_begin(struct pfs_tree *tree, struct pfs_group *group);
 bool pfs_cut_some(struct pfs_tree *tree, struct pfs_group *group);
 

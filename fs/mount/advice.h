@@ -16,7 +16,7 @@
 
 #define PFS_ADVICE_SLOTS 64
 
-/* What is known of processes; all zero at first. */
+/* Holds what is known of processes; it is all zero at first. */
 struct pfs_advice {
 	struct pfs_advice_slot {
 		_Atomic pid_t pid;

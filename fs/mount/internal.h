@@ -22,7 +22,7 @@
 #define PFS_OPEN_BUCKETS 4096
 #define PFS_OPCODES	 64
 
-/* How often an operation was asked for, and how long it took in all, in nanoseconds. */
+/* Counts how often an operation was asked for, and how long it took in all, in nanoseconds. */
 struct pfs_operation_count {
 	_Atomic uint64_t n, ns;
 };
@@ -43,7 +43,7 @@ struct pfs_mount {
 	bool owns_fd;		  /* no session closes it */
 	_Atomic uint32_t offered; /* INIT's flags, while that is being answered */
 	_Atomic bool gone;	  /* unmounted, or the connection is cut */
-	/* How often files are open whose content may change behind the kernel's back. */
+	/* Counts the opened files whose content may change behind the kernel's back. */
 	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
 	/* `.query`: see virtual.h */
 	struct pfs_queries *queries; /* the caller's */
@@ -112,7 +112,7 @@ PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned 
 /* Does what the mount options sync and dirsync ask for. Returns `error` unless that is 0; else
  * waits until the change is committed, and returns 0 or why it cannot be. */
 PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
-/* For all but names; write() is settled by the kernel. */
+/* Does the same for changes of anything but names; write() is settled by the kernel. */
 PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error);
 
 /* ---- replying: exactly once a request; see respond.h ---- */

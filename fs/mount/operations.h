@@ -97,7 +97,7 @@
 PFS_OPERATIONS(X)
 #undef X
 
-/* What libfuse is given, but for init. */
+/* The functions that libfuse is given, but for init. */
 extern const struct fuse_lowlevel_ops pfs_operations;
 
 #endif

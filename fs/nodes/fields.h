@@ -167,7 +167,7 @@ struct pfs_field_info {
 	const char *index_name; /* "index of size" */
 };
 
-/* By enum pfs_field. */
+/* Describes each field, by enum pfs_field. */
 extern const struct pfs_field_info pfs_fields[PFS_FIELD_COUNT];
 
 /* Returns true if the field has bytes, and no integer. */

@@ -27,7 +27,7 @@ struct pfs_index_column {
 	uint64_t *sample; /* keys of slot[0], slot[STEP], ..., then */
 };
 
-/* What has changed, in the order of values, up to a cursor. */
+/* Lists what has changed, in the order of values, up to a cursor. */
 struct pfs_index_fresh {
 	atomic_uint users;
 	uint64_t cursor;

@@ -8,7 +8,7 @@
 
 struct pfs_past;
 
-/* Where the text goes, as of pfs_tree_list; fn is called in the caller's thread. */
+/* Says where the text goes, as in pfs_tree_list; fn is called in the caller's thread. */
 struct pfs_list_sink {
 	const struct pfs_past *past; /* they are listed as they were then; NULL: as they are */
 	unsigned flags; /* enum pfs_list_flag */

@@ -16,9 +16,10 @@
 uint64_t pfs_scan_lock(struct pfs_tree *tree, const char *by);
 void pfs_scan_unlock(struct pfs_tree *tree);
 
-/* Who waits for a scan. Any thread of the scan looks at `stop`. The thread that asked calls `look`
- * every few milliseconds, with the tree held; a result that is not 0 ends the scan. look may let go
- * of the tree and take it again; if the epoch is another one then, it returns -EAGAIN. */
+/* Watches a scan on behalf of whoever waits for it. Any thread of the scan looks at `stop`. The
+ * thread that asked calls `look` every few milliseconds, with the tree held; a result that is not 0
+ * ends the scan. look may let go of the tree and take it again; if the epoch is another one then,
+ * it returns -EAGAIN. */
 struct pfs_scan_watch {
 	const _Atomic bool *stop; /* becoming true ends the scan with -EINTR */
 	int (*look)(void *arg);

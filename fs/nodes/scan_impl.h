@@ -21,7 +21,7 @@
 
 /* ---- tests ---- */
 
-/* What a test looks at. */
+/* Says what a test looks at. */
 enum pfs_scan_how {
 	PFS_HOW_NOTHING, /* it is false for all that have the value */
 	PFS_HOW_SLOT,	 /* the slot's number: low <= slot <= high */
@@ -137,15 +137,15 @@ struct pfs_trail {
  * never. -ENOMEM. */
 PFS_MUST_CHECK int pfs_trail_to(struct pfs_trail *trail, const struct pfs_image *image,
 				uint32_t slot, bool keep_bytes);
-/* The same in two steps: meet sets *level to where the way to the node leaves the trail; turn takes
- * that way. */
+/* Do the same in two steps: meet sets *level to where the way to the node leaves the trail; turn
+ * takes that way. */
 PFS_MUST_CHECK int pfs_trail_meet(struct pfs_trail *trail, const struct pfs_image *image,
 				  uint32_t slot, size_t *level);
 PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_image *image,
 				  size_t level, bool keep_bytes);
 void pfs_trail_finish(struct pfs_trail *trail);
 
-/* What texts may take in one hold of the tree, about: bytes looked at, or steps of patterns. */
+/* Bounds what texts take in one hold of the tree, about: bytes looked at, or steps of patterns. */
 #define PFS_SCAN_WORK (UINT64_C(1) << 22)
 
 struct pfs_scan_worker {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What is looked for in names: one byte or more, in small letters if they are folded. */
+/* A text that is looked for in names: one byte or more, in small letters if they are folded. */
 struct pfs_needle {
 	const uint8_t *text;
 	size_t len;
@@ -35,7 +35,8 @@ struct pfs_scan_simd {
 	 * the needle in it; looks at names whose bit is set. */
 	void (*keep_containing)(uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 				size_t words, const struct pfs_needle *needle);
-	/* Whether the needle is anywhere in the bytes, of which PFS_SCAN_SIMD_SLACK more than size may be read. */
+	/* Returns true if the needle is anywhere in the bytes, of which PFS_SCAN_SIMD_SLACK more
+	 * than size may be read. */
 	bool (*has)(const uint8_t *bytes, size_t size, const struct pfs_needle *needle);
 };
 

@@ -40,7 +40,7 @@ static inline bool pfs_node_column_is_hash(const struct pfs_node_column *column)
 	       memcmp(column->attr, PFS_HASH_NAME, column->attr_len) == 0;
 }
 
-/* Which of the attributes' names, in their order, a viewer sees.  shown NULL: all of them. */
+/* Says which of the attributes' names, in their order, a viewer sees. shown NULL: all of them. */
 struct pfs_attr_visibility {
 	bool *shown;
 	uint64_t n;
@@ -122,7 +122,7 @@ struct pfs_queries {
 	bool stopping;		     /* none is to start; protected by lock */
 };
 
-/* What one scan of nodes, as planned, has done. */
+/* Records what one scan of nodes, as planned, has done. */
 struct pfs_scan_record {
 	char *pushed; /* "size >= 100, under(ino, 7)"; NULL: not yet started */
 	const char *how;

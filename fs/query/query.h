@@ -38,7 +38,7 @@ void pfs_queries_close(struct pfs_queries *queries);
  * or none has been started. */
 bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device);
 
-/* What the connections keep of statements that were asked before. */
+/* Counts the statements that connections keep for another time. */
 struct pfs_plan_counts {
 	uint64_t made, found; /* statements that were prepared, and those that were found as they had been */
 	uint64_t kept, bytes; /* now; bytes of memory, about */

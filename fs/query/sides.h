@@ -9,7 +9,7 @@
 /* Tells the connection which tables there are now; their rows are read when a statement names them.  A prepared statement is finished
  * if the tables are others than before.  The connection's statement reads what they have at this moment.  -ENOMEM; the store's errors. */
 PFS_MUST_CHECK int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree);
-/* Whether refresh would find the same tables. */
+/* Returns true if refresh would find the same tables. */
 bool pfs_sides_are_known(const struct pfs_connection *connection, const struct pfs_tree *tree);
 
 /* Declares in the connection's database each table that the text may name.  -EAGAIN: tables have changed since refresh; -EINTR. */

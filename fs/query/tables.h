@@ -31,7 +31,7 @@ bool pfs_table_is_text(const char *name,
 PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,
 				    const struct pfs_sink *sink, struct pfs_query_error *error);
 
-/* Where the bytes of a table come from. They are read as by pread(2), twice from the beginning
+/* Says where the bytes of a table come from. They are read as by pread(2), twice from the beginning
  * (pfs_answer_read with an answer is such a function). */
 struct pfs_table_bytes {
 	void *arg;

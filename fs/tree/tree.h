@@ -91,8 +91,8 @@ bool pfs_tree_has_rows(const struct pfs_tree *tree);
  * and what to do. Locks nothing: to be called before pfs_tree_start. */
 bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size);
 
-/* Who asks: owner of what is created; privileged (uid 0) callers keep suid and sgid as Linux
- * has it.  Access itself is decided by the kernel (default_permissions). */
+/* Says who asks, and so owns what is created; privileged (uid 0) callers keep suid and sgid as
+ * Linux has it. Access itself is decided by the kernel (default_permissions). */
 struct pfs_caller {
 	uid_t uid;
 	gid_t gid;
@@ -257,8 +257,8 @@ PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 				       int (*fn)(void *arg, const char *name, size_t len),
 				       void *arg);
 
-/* Gets, and sets, the attribute in which primefs keeps something about a file's content (a hash); the text
- * says which size and mtime it belongs to. Neither moves a time. Errors as above. */
+/* Gets, and sets, the attribute in which primefs keeps something about a file's content (a hash); the
+ * text says which size and mtime it belongs to. Neither moves a time. Errors as above. */
 PFS_MUST_CHECK ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino);
 PFS_MUST_CHECK int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value,
 				     size_t size);
@@ -329,7 +329,7 @@ struct pfs_tree_info {
 };
 PFS_MUST_CHECK int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out);
 
-/* What the store keeps of what was before, and what that costs. */
+/* Describes what the store keeps of the past, and what that costs. */
 PFS_MUST_CHECK int pfs_tree_history(struct pfs_tree *tree, struct pfs_history *out);
 /* The tree's store as it was: pfs_history_open. */
 PFS_MUST_CHECK int pfs_tree_history_open(struct pfs_tree *tree, struct pfs_store **out, int64_t at,

@@ -61,7 +61,7 @@ struct pfs_job {
 	size_t n_leases, lease_capacity;
 };
 
-/* What lies on the device of a batch, by table and by computed vector. */
+/* Holds what of a batch lies on the device, by table and by computed vector. */
 struct pfs_device_tuples {
 	uint32_t **d_rows; /* NULL: tables[i].from + place */
 	void **d_data;
@@ -178,23 +178,25 @@ PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, struct pfs_device_prog
 
 /* ---- cuda_texts.c ---- */
 
-/* Arrays by code, made by the host once for as long as the dictionaries are not appended to; *d_map is
- * on the device until the job's end.  -ENOMEM; what run's functions say. */
+/* The next four set *d_map to an array by code, which the host makes once for as long as the
+ * dictionaries are not appended to; it is on the device until the job's end. -ENOMEM; what run's
+ * functions say. */
 
-/* By each code of `from`: the first code of `to` that is equal by the collation, or all ones. */
+/* Gives for each code of `from` the first code of `to` that is equal by the collation, or all
+ * ones. */
 PFS_MUST_CHECK int pfs_job_translate(struct pfs_job *job, const uint32_t **d_map,
 				     const struct pfs_dictionary *from,
 				     const struct pfs_dictionary *to,
 				     enum pfs_collation collation);
-/* By code: the first code that is equal by the collation; NULL where each is itself. */
+/* Gives for each code the first one that is equal by the collation; NULL: each is itself. */
 PFS_MUST_CHECK int pfs_job_fold(struct pfs_job *job, const uint32_t **d_map,
 				const struct pfs_dictionary *dictionary,
 				enum pfs_collation collation);
-/* By code: its place in the collation's order; codes that are equal have the same. */
+/* Gives for each code its place in the collation's order; codes that are equal have the same. */
 PFS_MUST_CHECK int pfs_job_rank(struct pfs_job *job, const uint32_t **d_rank,
 				const struct pfs_dictionary *dictionary,
 				enum pfs_collation collation);
-/* The code at each place of the order by bytes. */
+/* Gives the code at each place of the order by bytes. */
 PFS_MUST_CHECK int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
 				 const struct pfs_dictionary *dictionary);
 void pfs_codes_drop_all(struct pfs_cuda_operators *o);

@@ -7,7 +7,7 @@
 #include "gpu/cuda/index_kernels.h"
 #include "gpu/index_fence.h"
 
-/* Where a pair is or would be: an entry of a leaf, one past its last at most. */
+/* Tells where a pair is or would be: at an entry of a leaf, or one past its last. */
 struct pfs_index_place {
 	uint32_t position, page, entry;
 };
@@ -18,7 +18,7 @@ static __device__ __forceinline__ bool pfs_pair_less(uint64_t key, pfs_index_val
 	return key < than_key || (key == than_key && value < than_value);
 }
 
-/* In the leaf at this position. */
+/* Finds the place in the leaf at this position. */
 static __device__ __forceinline__ pfs_index_place pfs_locate_in(const pfs_device_btree &t, uint32_t position,
 								uint64_t key, pfs_index_value value)
 {

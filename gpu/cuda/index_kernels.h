@@ -70,7 +70,7 @@ extern "C" {
 /* The pages 0.. of the list from n sorted pairs, spread evenly, and the list. */
 int pfs_cuda_index_build(const struct pfs_device_btree *t, const uint64_t *d_keys,
 			 const pfs_index_value *d_values, uint64_t n, cudaStream_t stream);
-/* What follows from the list: the links and the levels from 1 up. */
+/* Makes what follows from the list: the links, and the levels from 1 up. */
 int pfs_cuda_index_links(const struct pfs_device_btree *t, cudaStream_t stream);
 /* d_free[i] = from + n - 1 - i: so the least are taken first. */
 int pfs_cuda_index_free_pages(uint32_t *d_free, uint32_t from, uint32_t n, cudaStream_t stream);
@@ -100,8 +100,8 @@ int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size, pfs_in
 /* d_out[i] = i. */
 int pfs_cuda_index_numbers(uint32_t *d_out, uint32_t n, cudaStream_t stream);
 
-/* Of sorted pairs: d_is_new[i] for what is to be added, its leaf's position in d_at[i]; d_place[i] =
- * where the value of pair i is to replace one, or PFS_PAGE_NONE. */
+/* Looks up sorted pairs: sets d_is_new[i] for one that is to be added, and its leaf's position in
+ * d_at[i]; d_place[i] to where the value of pair i is to replace one, or to PFS_PAGE_NONE. */
 int pfs_cuda_index_mark_new(const struct pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,
 			    uint32_t *d_place, const uint64_t *d_keys, const pfs_index_value *d_values,
 			    uint32_t n, bool replace, cudaStream_t stream);
@@ -151,7 +151,8 @@ int pfs_cuda_index_ends(const struct pfs_device_btree *t, uint32_t *d_ends, uint
 struct pfs_device_range {
 	uint32_t from, from_entry, to, to_entry; /* positions; the end is exclusive */
 };
-/* How many entries of the range each of its leaves has, to be summed; then the entries. */
+/* Count the entries of the range in each of its leaves, which the caller sums; then copy the
+ * entries. */
 int pfs_cuda_index_range_counts(const struct pfs_device_btree *t, uint64_t *d_counts,
 				const struct pfs_device_range *range, cudaStream_t stream);
 int pfs_cuda_index_range_copy(const struct pfs_device_btree *t, uint64_t *d_keys_out,

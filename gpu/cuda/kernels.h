@@ -43,7 +43,8 @@ struct pfs_cuda_codes {
 	struct pfs_cuda_counters *d_counters;
 };
 
-/* Where the i-th new row of a width goes: into the open tile while it lasts, then into new ones. */
+/* Says where the i-th new row of a width goes: into the open tile while it lasts, then into new
+ * ones. */
 struct pfs_cuda_rows {
 	uint32_t n_open[PFS_CUDA_WIDTHS], open[PFS_CUDA_WIDTHS], fresh[PFS_CUDA_WIDTHS];
 };

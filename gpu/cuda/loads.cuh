@@ -13,7 +13,8 @@ template <int FOURS> struct pfs_fours {
 	uint32_t valid;
 };
 
-/* Those of `places` in the tile at `base`, a multiple of four, which `threads` threads take. */
+/* Takes those of `places` that lie in the tile at `base`, a multiple of four, for `threads`
+ * threads. */
 template <int FOURS>
 static __device__ __forceinline__ void pfs_take(pfs_fours<FOURS> &f, const pfs_device_places &places,
 						uint64_t base, uint32_t threads)
@@ -38,8 +39,8 @@ static __device__ __forceinline__ void pfs_take(pfs_fours<FOURS> &f, const pfs_d
 	}
 }
 
-/* How elements are loaded: as they lie, without sign, shift or base.  R is uint64_t, or uint32_t where
- * they have no more bytes. */
+/* Loads elements as they lie, without sign, shift or base. R is uint64_t, or uint32_t where they
+ * have no more bytes. */
 template <class T, class R>
 static __device__ __forceinline__ void pfs_load_four(R *raw, const void *data, uint64_t first)
 {

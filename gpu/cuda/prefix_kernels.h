@@ -31,8 +31,8 @@ struct pfs_device_prefix {
 struct pfs_device_prefix_batch {
 	uint32_t from, n; /* keys */
 	uint32_t *d_results;
-	/* For the way backwards, cleared before: from where a partition is reached, and 1; and by key of
-	 * the batch how many payloads were found. */
+	/* Used on the way backwards, and cleared before: the node from which a partition is
+	 * reached, plus 1; and for each key of the batch the number of payloads that were found. */
 	uint32_t *d_previous, *d_counts;
 };
 
@@ -46,8 +46,9 @@ int pfs_cuda_prefix_serial(const struct pfs_device_prefix *prefix,
 /* A thread a partition and key; then a thread a key that follows the results from the root on. */
 int pfs_cuda_prefix_speculative(const struct pfs_device_prefix *prefix,
 				const struct pfs_device_prefix_batch *batch, cudaStream_t stream);
-/* The same; then a thread a partition with a payload that goes back to the root.  Where a key has found
- * exactly one payload its item is that, whether it is the key's or not. */
+/* As pfs_cuda_prefix_speculative at first; then a thread goes from each partition with a payload
+ * back to the root. Where a key has found exactly one payload its item is that, whether it is the
+ * key's or not. */
 int pfs_cuda_prefix_parallel(const struct pfs_device_prefix *prefix,
 			     const struct pfs_device_prefix_batch *batch, cudaStream_t stream);
 /* A block of threads for each block of partitions, whose results stay in shared memory; results are by

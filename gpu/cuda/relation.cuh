@@ -72,8 +72,8 @@ static __device__ __forceinline__ bool pfs_value(const pfs_device_value &v, uint
 	return true;
 }
 
-/* What many rows of a thread have in common is decided once: the places' values, NULL where the bit of
- * *valid is cleared. */
+/* Reads the values at a thread's places, NULL where the bit of *valid is cleared. What they have in
+ * common is decided once. */
 template <int ROWS, class Read>
 static __device__ __forceinline__ void pfs_values_by(const pfs_device_value &v,
 						     const uint32_t (&place)[ROWS],

@@ -91,7 +91,8 @@ struct pfs_device_step {
 	const uint8_t *d_heap; /* of texts by place */
 	uint64_t n;	       /* of the list or set; bytes of the text */
 	uint8_t place_shift, length_size;
-	/* Of texts: d_text is ASCII in small letters, and the texts' capitals count as these. */
+	/* Set for texts if d_text is ASCII in small letters, and the texts' capitals count as
+	 * these. */
 	uint8_t folds;
 	uint8_t ends_at_nul; /* a NUL byte ends the text */
 	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its elements. */
@@ -202,7 +203,7 @@ enum pfs_device_aggregate_op {
 	PFS_DEVICE_DISTINCT, /* counted by pfs_cuda_group_distinct */
 };
 
-/* What a group's result is, of what was kept of it. */
+/* Says how a group's result is made of what was kept of it. */
 enum pfs_device_show {
 	PFS_SHOW_COUNT, /* the number of values, or of tuples where there is no argument */
 	PFS_SHOW_VALUE, /* what was kept, as it is */
@@ -320,8 +321,8 @@ int pfs_cuda_join_find(unsigned long long *d_found, uint64_t *d_sums,
 int pfs_cuda_join_write(uint32_t *d_left, uint32_t *d_right, const uint64_t *d_starts,
 			const unsigned long long *d_found, const uint32_t *d_rows, uint64_t from,
 			uint64_t n, cudaStream_t stream);
-/* Of unique keys.  rows[place in the table]: the row, all ones at first; *d_repeated is set where there is a
- * row already. */
+/* Builds the table of unique keys: rows[place in the table] is the row, all ones at first;
+ * *d_repeated is set where there is a row already. */
 int pfs_cuda_join_build_unique(uint32_t *d_rows, uint32_t *d_repeated,
 			       const struct pfs_device_keys *keys,
 			       const struct pfs_device_table *table,

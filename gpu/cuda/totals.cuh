@@ -92,7 +92,7 @@ static __device__ __forceinline__ double pfs_as_real(const pfs_device_aggregate 
 	return a.value.column.is_real ? pfs_real_of_order(x) : (double)x;
 }
 
-/* To the device's total of a group. */
+/* Adds to the device's total of a group. */
 static __device__ __forceinline__ void pfs_add_global(const pfs_device_aggregate &a, uint32_t group,
 						      int64_t x)
 {
@@ -116,7 +116,7 @@ static __device__ __forceinline__ void pfs_add_global(const pfs_device_aggregate
 	}
 }
 
-/* To the block's at a place. */
+/* Adds to the block's total at a place. */
 static __device__ __forceinline__ void pfs_add_shared(const pfs_device_aggregate &a, uint32_t *plane,
 						      const pfs_total_planes &t, uint32_t at, int64_t x)
 {
@@ -169,7 +169,7 @@ static __device__ void pfs_clear(uint32_t *memory, const pfs_total_planes &t,
 	__syncthreads();
 }
 
-/* What a place holds of aggregate k, as the device's total has it. */
+/* Returns what a place holds of aggregate k, as the device's total has it. */
 static __device__ __forceinline__ unsigned long long pfs_total_at(uint32_t *memory,
 								  const pfs_total_planes &t,
 								  const pfs_device_aggregate &a,

@@ -25,7 +25,7 @@ struct pfs_slot {
 	struct pfs_cells cells;
 };
 
-/* What a step needs beside itself. */
+/* Holds what a step needs beside itself. */
 struct pfs_prepared {
 	struct pfs_cell_reader reader; /* COLUMN */
 	struct pfs_constant *sorted;   /* IN: without NULLs */

@@ -20,7 +20,7 @@ struct pfs_fold {
 
 __extension__ typedef unsigned __int128 pfs_u128;
 
-/* What is kept for one aggregate, by group; what the aggregate does not need is NULL. */
+/* Holds what is kept for one aggregate, by group; what the aggregate does not need is NULL. */
 struct pfs_fold_table {
 	size_t capacity;
 	int64_t *count;	  /* values that are not NULL */

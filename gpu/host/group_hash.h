@@ -43,7 +43,8 @@ static inline uint32_t pfs_group_hash_find(struct pfs_group_hash *t, uint64_t ke
 
 /* ---- tuples whose groups lie near each other ---- */
 
-/* What each worker has made of the tuples that it has met: some groups are there several times. */
+/* Holds what each worker has made of the tuples that it has met: a group may be there several
+ * times. */
 struct pfs_near_groups {
 	const struct pfs_grouping *grouping;
 	unsigned n; /* workers */

@@ -91,7 +91,7 @@ struct pfs_sql_argument {
 	struct pfs_sql_value number;
 };
 
-/* What a scan is started with. */
+/* Holds what a scan is started with. */
 struct pfs_sql_begin {
 	unsigned id;	  /* these three are the plan's */
 	uint64_t columns, limit;
@@ -238,7 +238,7 @@ void pfs_sql_close(struct pfs_sql *sql); /* NULL is allowed */
 /* The terms on which the next statements run. */
 struct pfs_sql_terms {
 	void *user; /* passed to callbacks */
-	/* What they allocate is counted on it; what does not fit is sorted in temporary files. */
+	/* Counts what they allocate; what does not fit is sorted in temporary files. */
 	struct pfs_account *account;
 	uint64_t memory; /* the account's bound in bytes; 0: none */
 	/* The most bytes that a value, or a row, may have, else -ENOMEM; 0: PFS_SQL_VALUE_MAX. A

@@ -63,7 +63,7 @@ PFS_MUST_CHECK int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, uint64_t v
 /* The rows, which a statement of the connection has changed, are of that version now. */
 void pfs_sql_side_is_of(struct pfs_sql *sql, uint32_t id, uint64_t version);
 
-/* How a side table's column is declared; generated columns stand among the others. */
+/* Says how a side table's column is declared; generated columns stand among the others. */
 struct pfs_sql_declared {
 	bool is_number; /* the row's number by another name */
 	const char *name, *type, *collation;
@@ -96,8 +96,8 @@ PFS_MUST_CHECK int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *prob
 PFS_MUST_CHECK int pfs_sql_commit(struct pfs_sql *sql);
 void pfs_sql_rollback(struct pfs_sql *sql);
 
-/* What has become of the side tables: first those that are gone, then those that are new (id 0),
- * then those whose rows or indexes have changed. */
+/* Says what has become of a side table. They are told in this order: first those that are gone,
+ * then those that are new (id 0), then those whose rows or indexes have changed. */
 enum pfs_sql_fate {
 	PFS_SQL_DROPPED,
 	PFS_SQL_MADE,	  /* it is new, and so are all its rows */

@@ -35,12 +35,12 @@ PFS_MUST_CHECK int pfs_bench_run_as(const char *verb, double *seconds, uint64_t 
 
 /* ---- a folder with a store ---- */
 
-/* What a subject with the options --nodes and --folder measures. */
+/* Holds what a subject with the options --nodes and --folder measures. */
 struct pfs_bench_folder {
 	const char *verb; /* for messages: every failure is said */
 	uint64_t nodes;	  /* of the made-up tree */
 	char path[PATH_MAX];
-	/* In it; those that are there are removed at the end. */
+	/* Files in the folder; those that are there are removed at the end. */
 	char list[PATH_MAX + 16], store[PATH_MAX + 16], image[PATH_MAX + 32], mountpoint[PATH_MAX + 16];
 };
 
@@ -55,14 +55,15 @@ PFS_MUST_CHECK int pfs_bench_folder_begin(struct pfs_bench_folder *folder, const
 /* Removes the folder. `error`, if not 0, is said; returns the exit status. */
 PFS_MUST_CHECK int pfs_bench_folder_end(const struct pfs_bench_folder *folder, int error);
 
-/* For subjects with other options: the folder alone, in `parent` (NULL or "": $TMPDIR or /tmp). */
+/* Makes the folder alone, in `parent` (NULL or "": $TMPDIR or /tmp), for subjects with other
+ * options. */
 PFS_MUST_CHECK int pfs_bench_folder_make(struct pfs_bench_folder *folder, const char *parent);
 void pfs_bench_folder_remove(const struct pfs_bench_folder *folder);
 
 /* Write the tree's paths into `list`, a line each; and import them into `store`. */
 PFS_MUST_CHECK int pfs_bench_folder_list(const struct pfs_bench_folder *folder);
 PFS_MUST_CHECK int pfs_bench_folder_import(const struct pfs_bench_folder *folder);
-/* How many nodes the store at `path` has, and how long their names are together. */
+/* Tells how many nodes the store at `path` has, and how long their names are together. */
 PFS_MUST_CHECK int pfs_bench_sum_names(uint64_t *nodes, uint64_t *name_bytes, const char *path);
 
 /* ---- figures ---- */

@@ -18,7 +18,7 @@
 
 struct pfs_sourcewatch;
 
-/* What a verb answers about: its arg. */
+/* Holds what a verb answers about; it is the verb's arg. */
 struct pfs_answered {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries; /* of the tree, for all who ask */

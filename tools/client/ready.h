@@ -28,7 +28,8 @@ PFS_MUST_CHECK int pfs_ready_tree(struct pfs_tree **tree, const char *verb, cons
  * what was changed before the call is in it, if this user may enter the mountpoint. */
 PFS_MUST_CHECK int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store);
 
-/* The same, as it was at that time, in nanoseconds since 1970 (meta/history.h); a line when the store does not know. */
+/* Opens the tree as it was at that time, in nanoseconds since 1970 (meta/history.h); prints a line
+ * when the store does not know. */
 PFS_MUST_CHECK int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, int64_t at);
 
 /* Opens a store as of one committed group, without a lock, for pfs_imagefile_make_behind; NULL: it cannot be. */

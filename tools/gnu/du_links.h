@@ -5,7 +5,7 @@
 
 #include "tools/gnu/subtree.h"
 
-/* Those that have been seen so far, of all places; zeros at first. */
+/* Remembers the files with several names that were seen so far, of all places; zeros at first. */
 struct pfs_du_links {
 	struct pfs_du_seen {
 		uint64_t link; /* 0: free */

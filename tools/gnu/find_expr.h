@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "tools/stdout.h"
 
-/* What deciding and printing need to know of a node. */
+/* Says what deciding and printing need to know of a node. */
 enum pfs_find_need {
 	PFS_FIND_INO = 1,
 	PFS_FIND_MODE = 2,

@@ -16,7 +16,8 @@ struct pfs_gzip_check {
 };
 
 void pfs_gzip_begin(struct pfs_gzip_check *check);
-/* All bytes of the file, and all that they unpack to, in order; mixed as they come. */
+/* Take all bytes of the file, and all that they unpack to, each in order; the calls mix as they
+ * come. */
 void pfs_gzip_packed(struct pfs_gzip_check *check, const void *bytes, size_t size);
 void pfs_gzip_unpacked(struct pfs_gzip_check *check, const void *bytes, size_t size);
 /* To be called after the last of both. Returns false if the checksum or the size is another one. A

@@ -41,7 +41,7 @@ PFS_MUST_CHECK int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const cha
 bool pfs_ignores(const struct pfs_ignore *ignore, const char *path, size_t len, const char *name,
 		 bool directory);
 
-/* What an import, or a refresh, was told to leave out. */
+/* Says what an import, or a refresh, was told to leave out. */
 struct pfs_leaving_out {
 	struct pfs_ignore rules; /* of paths from the root */
 	bool gitignore;		 /* and what .gitignore files say, each of what is below it */

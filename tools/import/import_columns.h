@@ -37,7 +37,7 @@ const char *pfs_import_columns_add(struct pfs_import_columns *columns, const voi
 const char *pfs_import_columns_parse(struct pfs_import_columns *columns, const char *text);
 void pfs_import_columns_free(struct pfs_import_columns *columns);
 
-/* In the first pass: looks at a value. Returns NULL, or why it cannot be one of this column. */
+/* Looks at a value, in the first pass. Returns NULL, or why it cannot be one of this column. */
 const char *pfs_import_column_see(struct pfs_import_column *column, const void *text, size_t len);
 
 /* Returns the length of a value that was seen, as the attribute prints. */

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "fs/build/build.h"
 
-/* What lies above the last path's last component. */
+/* Holds the directories above the last path's last component. */
 struct pfs_path_trail {
 	char *path; /* the last path */
 	size_t len, capacity;

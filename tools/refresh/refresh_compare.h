@@ -40,7 +40,8 @@ static inline bool pfs_is_later(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* Of a node whose original was as the record says, and is now as the entry says: enum pfs_set. */
+/* Returns what a node takes over (bits of enum pfs_set) whose original was as the record says, and
+ * is now as the entry says. */
 unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
 			  const struct stat *now);
 bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);

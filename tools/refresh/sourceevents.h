@@ -34,8 +34,8 @@ PFS_MUST_CHECK int pfs_sourceevents_add(struct pfs_sourceevents *events, uint64_
 /* Says that no more events of that number are wanted. */
 void pfs_sourceevents_remove(struct pfs_sourceevents *events, uint64_t number);
 
-/* How many directories should be added at most: three quarters of what inotify lets a user have, so that others of
- * the user's programs get theirs; SIZE_MAX for fanotify. */
+/* Returns how many directories should be added at most: three quarters of what inotify lets a user
+ * have, so that others of the user's programs get theirs; SIZE_MAX for fanotify. */
 size_t pfs_sourceevents_limit(enum pfs_sourceevents_kind kind);
 
 enum pfs_sourceevent {

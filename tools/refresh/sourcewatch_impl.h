@@ -60,7 +60,7 @@ extern const char *const pfs_sourcewatch_names[]; /* of the means */
 
 /* ---- sourcewatch_note.c ---- */
 
-/* What refreshes tell: it is watch->watcher. */
+/* Returns what refreshes tell of their progress, which becomes watch->watcher. */
 struct pfs_refresh_watcher pfs_sourcewatch_tells(struct pfs_sourcewatch *watch);
 
 /* The thread that hears events, until watch->ended is readable or there are no more. */

@@ -30,7 +30,7 @@ struct pfs_turns;
 
 #define PFS_GROWING_MAX 512u /* answers at a time (shares.h); others are complete before they are read */
 
-/* What those of a mount need. */
+/* Gives growing answers what they need of their mount. */
 struct pfs_growing_host {
 	void *arg;
 	struct pfs_turns *turns;

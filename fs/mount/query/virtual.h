@@ -49,7 +49,7 @@ static inline bool pfs_is_virtual(uint64_t node)
 
 /* ---- kinds of nodes ---- */
 
-/* What a lookup has found; `data` becomes the node's. */
+/* Tells what a lookup has found; `data` becomes the node's. */
 struct pfs_virtual_found {
 	const struct pfs_virtual_kind *kind;
 	void *data; /* allocated in one piece, or NULL */
@@ -71,7 +71,7 @@ PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const 
 void pfs_virtual_names_clear(struct pfs_virtual_names *names);
 void pfs_virtual_names_finish(struct pfs_virtual_names *names);
 
-/* What a kind of node can do. A member that is NULL: the operation is not for this kind. All return
+/* The operations of a kind of node. If a member is NULL the kind has no such operation. All return
  * 0 or a negative errno. */
 struct pfs_virtual_kind {
 	mode_t mode; /* type and the mounting user's permissions */
@@ -109,7 +109,7 @@ struct pfs_virtual {
 	void *data;
 	char *name;
 	struct pfs_handle *handles; /* protected by the table's lock */
-	/* What was listed last to a viewer who sees all; protected by the table's lock. */
+	/* The names listed last to a viewer who sees all; protected by the table's lock. */
 	struct pfs_virtual_names links;
 	uint64_t lookups;	    /* protected by the table's lock */
 	uint32_t holds;		    /* the same; children, handles, and requests at work on it */
@@ -161,7 +161,7 @@ uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virt
 struct pfs_handle {
 	struct pfs_virtual *virtual; /* held */
 	struct pfs_handle *next;     /* the node's next, the one opened last first; the table's lock */
-	/* Who opened it; what is done with it is done as that user. */
+	/* The process and user that opened it; what is done with it is done as that user. */
 	pid_t pid;
 	bool sees_all;
 	uid_t uid;

@@ -25,7 +25,7 @@ PFS_MUST_CHECK int pfs_format_by_name(enum pfs_format *format, const char *name,
 
 /* ---- writing rows ---- */
 
-/* Where bytes go; write returns 0 or a negative errno, which ends the writing. */
+/* Says where bytes go; write returns 0 or a negative errno, which ends the writing. */
 struct pfs_sink {
 	void *arg;
 	int (*write)(void *arg, const void *bytes, size_t size);

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* What the text comes from. It gives the same rows whenever it is asked for them. */
+/* Makes the rows of the text. It gives the same rows whenever it is asked for them. */
 struct pfs_stream_source {
 	void *arg; /* the stream's from open on, which may fail */
 	/* Gives some of the text from *row on (0 is the beginning) to fn, in pieces; moves *row

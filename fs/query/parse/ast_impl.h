@@ -22,7 +22,7 @@ struct pfs_parser {
 	struct pfs_statement *statement;
 };
 
-/* What rules hand on that is no node. */
+/* Rules of the grammar hand these on, which are no nodes of the tree. */
 struct pfs_qualified {
 	const struct pfs_name *schema, *name;
 	uint32_t at;

@@ -32,7 +32,7 @@ struct pfs_substitute { /* in the statement: what stands there instead */
 	char *text;
 };
 
-/* What is looked for in one statement. */
+/* Looks for parts in one statement. */
 struct pfs_finder {
 	struct pfs_parts *parts;
 	const char *text; /* the statement's */
@@ -44,7 +44,7 @@ struct pfs_finder {
 	int error;	  /* -ENOMEM */
 };
 
-/* How the rows of a part are used, which decides what may be one. */
+/* Says how the rows of a part are used, which decides what may be one. */
 enum pfs_part_use { PFS_PART_ROWS, PFS_PART_VALUE, PFS_PART_SET };
 
 /* ---- part.c ---- */

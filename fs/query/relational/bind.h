@@ -32,7 +32,7 @@ struct pfs_bind_recursion {
 	const struct pfs_input *input;
 };
 
-/* What binds one SELECT of the statement. */
+/* Binds one SELECT of the statement. */
 struct pfs_binder {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
@@ -54,7 +54,7 @@ struct pfs_binder {
 	 * no such column was used. */
 	bool takes_rows;
 	const char *lax;
-	/* Of the whole statement, handed on from one to the next: */
+	/* These belong to the whole statement, and each binder hands them on to the next: */
 	struct pfs_bound_read *reads;
 	unsigned n_blocks;
 	int error;	 /* 0, -ENOTSUP (`why` says) or -ENOMEM */
@@ -139,12 +139,12 @@ PFS_MUST_CHECK int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *
 				   const struct pfs_bind_scope *scope,
 				   const struct pfs_column_names *names);
 
-/* The same of a CTE that is closed. */
+/* Makes a CTE that is closed such an input. */
 PFS_MUST_CHECK int pfs_bind_closed_blocks(struct pfs_binder *binder, struct pfs_input *input,
 					  const struct pfs_bind_scope *scope,
 					  const struct pfs_cte *cte);
 
-/* The same of a CTE that is recursive. */
+/* Makes a CTE that is recursive such an input. */
 PFS_MUST_CHECK int pfs_bind_recursive_blocks(struct pfs_binder *binder, struct pfs_input *input,
 					     const struct pfs_bind_scope *scope,
 					     const struct pfs_cte *cte);

@@ -199,8 +199,8 @@ struct pfs_block {
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };
 
-/* What SQLite is to prepare before it says what it reads. text NULL: nothing, for it has prepared
- * all. */
+/* Says what SQLite is to prepare before it tells what it reads. text NULL: nothing, for it has
+ * prepared all. */
 struct pfs_bind_part {
 	const char *text;
 	size_t len;

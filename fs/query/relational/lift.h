@@ -29,7 +29,7 @@ void pfs_lift_add(struct pfs_binder *binder, struct pfs_items **items, struct pf
 
 /* ---- lift_source.c ---- */
 
-/* What becomes of one SELECT: its sources, and behind them those of its sub-selects. */
+/* Holds the sources of one SELECT, and behind them those of its sub-selects. */
 struct pfs_lift {
 	struct pfs_binder *binder;
 	struct pfs_from *first, *last;

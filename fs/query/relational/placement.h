@@ -16,7 +16,7 @@
 
 #include "gpu/relation.h"
 
-/* How long a statement is going to take (cost.h). */
+/* Estimates how long a statement is going to take (cost.h). */
 struct pfs_cost {
 	uint64_t host_ns, device_ns;
 	/* The cost of the joins by hash table (contained in the costs above) and by merging both
@@ -41,7 +41,7 @@ struct pfs_placement {
 PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind);
 void pfs_placement_close(struct pfs_placement *placement); /* nothing open is allowed */
 
-/* Where such a statement is to run. */
+/* Returns where such a statement is to run. */
 enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
 				      const struct pfs_cost *cost);
 /* So long it took on the host. */

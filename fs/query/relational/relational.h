@@ -20,8 +20,8 @@ struct pfs_parsed;
 /* Plans the statement, which SQLite has prepared, for the operators. *out, which is NULL only on
  * -ENOMEM, knows why not where it cannot be run here. */
 PFS_MUST_CHECK int pfs_relational_plan(struct pfs_relational **out, struct pfs_query *query);
-/* The same for one of its parts, a SELECT that stands alone, if SQLite has only prepared the
- * statement. *part is the caller's, and says what SQLite was asked. */
+/* Plans one of its parts, a SELECT that stands alone, if SQLite has only prepared the statement.
+ * *part is the caller's, and says what SQLite was asked. */
 PFS_MUST_CHECK int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
 					    struct pfs_bind_part *part);
 void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */

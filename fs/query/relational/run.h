@@ -20,7 +20,7 @@ struct pfs_node_set {
 	struct pfs_rows *rows;
 };
 
-/* What programs of one stage of a statement may refer to. */
+/* Holds what programs of one stage of a statement may refer to. */
 struct pfs_stage {
 	struct pfs_arena *arena;
 	const struct pfs_block *block;
@@ -64,7 +64,7 @@ struct pfs_recursion {
 	const struct pfs_recursion *outer; /* NULL: it is in none */
 };
 
-/* What the blocks of a statement share while it runs. */
+/* Holds what the blocks of a statement share while it runs. */
 struct pfs_run_context {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
@@ -139,7 +139,8 @@ void pfs_running_end(struct pfs_running *running);
 /* Runs the block; the tree is held.  -EOPNOTSUPP and what else the operators say. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
-/* The same of a part of an input: its rows as a batch of one vector for each result. */
+/* Runs the block of a part of an input, and makes its rows a batch of one vector for each
+ * result. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 				      struct pfs_run_context *context);
 /* The value of a row, by its number in the answer; arg: struct pfs_answer_rows. Its bytes stay until the rows are freed. */
@@ -176,7 +177,7 @@ PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
 
 /* ---- inputs.c ---- */
 
-/* Before the tree is held: makes the columns of nodes that the block wants.  As
+/* Makes the columns of nodes that the block wants, before the tree is held. As
  * pfs_columns_prepare. */
 PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 				      struct pfs_run_context *context);
@@ -189,7 +190,7 @@ PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 
 /* ---- texts.c ---- */
 
-/* What one made column lies in. */
+/* Holds the memory of one column that was made. */
 struct pfs_made_texts {
 	void *cells; /* by element */
 	size_t cells_size;

@@ -41,7 +41,7 @@ int64_t pfs_side_table_number(const struct pfs_side_table *table, uint32_t row);
 int64_t pfs_side_table_last(const struct pfs_side_table *table);
 /* The value of a row's column that has no why_not; bytes are the table's. */
 void pfs_side_table_cell(const struct pfs_side_table *table, struct pfs_cell *out, uint32_t row, size_t column);
-/* Whether SQLite would keep that value in the column as it is. */
+/* Returns true if SQLite would keep that value in the column as it is. */
 bool pfs_side_column_keeps(const struct pfs_side_column *column, const struct pfs_cell *cell);
 
 /* ---- rows by their values ---- */

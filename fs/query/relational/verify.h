@@ -17,8 +17,8 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 /* As above, for plain-row answers; to be called before the first row. */
 void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block *block,
 				struct pfs_run_context *context);
-/* The same of a statement with parts, whose text is `with`: it is prepared, as it is afterwards.  As
- * pfs_sql_prepare. */
+/* As above, for a statement with parts, whose text is `with`; it is prepared again, as it will be
+ * afterwards. As pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
 				    struct pfs_sql_problem *problem);
 #else

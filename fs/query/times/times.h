@@ -16,13 +16,13 @@
 /* Reads an ISO 8601 time.  Returns false if the text is none, or it is beyond 64 bits of nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
-/* The same, or a time seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are their
- * first moments in UTC; "1 year 2 months ago"; "-30 days", "+1 hour -5 minutes".  Months and years are
- * the calendar's; a day that the month has not is as many days after it. */
+/* Reads such a time, or one seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are
+ * their first moments in UTC; "1 year 2 months ago"; "-30 days", "+1 hour -5 minutes". Months and
+ * years are the calendar's; a day that the month has not is as many days after it. */
 bool pfs_time_read(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
 
-/* The same, or a number: seconds since 1970, or nanoseconds if it is as large as those are (1e14).  What the
- * times of history are written as (meta/history.h). */
+/* Reads what pfs_time_read does, or a number: seconds since 1970, or nanoseconds if it is as large
+ * as those are (1e14). Times of history (meta/history.h) are written so. */
 bool pfs_time_point(int64_t *nanoseconds, const char *text, size_t len, int64_t now);
 
 #define PFS_TIME_TEXT 40
