@@ -1,14 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* base/clock.h - clocks, in nanoseconds: how long something took, and until when somebody waits.
+/* base/clock.h - clocks, in nanoseconds: how long something took, and until when somebody waits; times of
+ * files, and as the kernel has them.
  * Threads: any number of callers. */
 #ifndef PFS_BASE_CLOCK_H
 #define PFS_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define PFS_NS_PER_S  INT64_C(1000000000)
 #define PFS_NS_PER_MS INT64_C(1000000)
+
+/* A moment, since 1970. Seconds are any signed 64-bit number; nsec < 1,000,000,000. */
+struct pfs_time {
+	int64_t sec;
+	uint32_t nsec;
+};
+
+static inline struct pfs_time pfs_time_of(struct timespec time)
+{
+	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
+}
+
+static inline struct timespec pfs_timespec_of(struct pfs_time time)
+{
+	return (struct timespec){.tv_sec = time.sec, .tv_nsec = time.nsec};
+}
+
+static inline struct timespec pfs_timespec_of_statx(struct statx_timestamp time)
+{
+	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
+}
+
+/* Returns true if both are the same time. */
+static inline bool pfs_is_time(struct pfs_time a, struct timespec b)
+{
+	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
+}
 
 /* The time lies in 1677..2262, as all of clocks do. */
 static inline int64_t pfs_timespec_ns(struct timespec time)

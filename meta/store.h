@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "meta/format.h"
 
@@ -33,12 +34,6 @@ struct pfs_store;
 #define PFS_ATTR_VALUE_MAX 65536
 
 #define PFS_ROOT_PRIME UINT64_C(2)
-
-/* A moment. Seconds are any signed 64-bit number; nsec < 1,000,000,000. */
-struct pfs_time {
-	int64_t sec;
-	uint32_t nsec;
-};
 
 enum pfs_node_flag {
 	PFS_NODE_LINKED = 1, /* content is read through to an original: a source record exists */

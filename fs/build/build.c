@@ -206,12 +206,9 @@ static void fill_default(const struct pfs_build *build, struct pfs_node_record *
 				 : S_IFREG | (defaults->st_mode & 07777);
 	record->uid = defaults->st_uid;
 	record->gid = defaults->st_gid;
-	record->atime =
-		(struct pfs_time){defaults->st_atim.tv_sec, (uint32_t)defaults->st_atim.tv_nsec};
-	record->mtime =
-		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
-	record->ctime =
-		(struct pfs_time){defaults->st_ctim.tv_sec, (uint32_t)defaults->st_ctim.tv_nsec};
+	record->atime = pfs_time_of(defaults->st_atim);
+	record->mtime = pfs_time_of(defaults->st_mtim);
+	record->ctime = pfs_time_of(defaults->st_ctim);
 }
 
 static void fill_attr(const struct pfs_build *build, struct pfs_node_record *record, uint32_t node)
@@ -389,8 +386,7 @@ static int rewrite(struct pfs_build *build, uint32_t node)
 	if (error < 0 || !kept.found)
 		return error < 0 ? error : -EUCLEAN;
 	kept.record.flags = build->flags[node];
-	kept.record.mtime =
-		(struct pfs_time){defaults->st_mtim.tv_sec, (uint32_t)defaults->st_mtim.tv_nsec};
+	kept.record.mtime = pfs_time_of(defaults->st_mtim);
 	kept.record.ctime = kept.record.mtime;
 	PFS_TRY(pfs_store_put_node(build->store, &kept.record));
 	return tell(build, node, kept.record.prime);

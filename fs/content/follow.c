@@ -74,11 +74,6 @@ int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out, c
 
 /* ---- nodes ---- */
 
-static struct timespec timespec_of(struct pfs_time time)
-{
-	return (struct timespec){.tv_sec = time.sec, .tv_nsec = time.nsec};
-}
-
 static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
@@ -91,8 +86,8 @@ static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uin
 			 .st_uid = image->uid[slot],
 			 .st_gid = image->gid[slot],
 			 .st_size = image->size[slot],
-			 .st_mtim = timespec_of(pfs_image_time(tree, image->mtime, slot)),
-			 .st_ctim = timespec_of(pfs_image_time(tree, image->ctime, slot))},
+			 .st_mtim = pfs_timespec_of(pfs_image_time(tree, image->mtime, slot)),
+			 .st_ctim = pfs_timespec_of(pfs_image_time(tree, image->ctime, slot))},
 	};
 }
 
@@ -222,8 +217,7 @@ static bool is_alike(const struct pfs_tree *tree, uint32_t slot, const struct st
 		return false;
 	ctime = pfs_image_time(tree, tree->image.ctime, slot);
 	mtime = pfs_image_time(tree, tree->image.mtime, slot);
-	return ctime.sec == of->st_ctim.tv_sec && ctime.nsec == (uint32_t)of->st_ctim.tv_nsec &&
-	       mtime.sec == of->st_mtim.tv_sec && mtime.nsec == (uint32_t)of->st_mtim.tv_nsec;
+	return pfs_is_time(ctime, of->st_ctim) && pfs_is_time(mtime, of->st_mtim);
 }
 
 /* The directory of a file that is like one of these, or 0.  With the tree's lock. */
@@ -329,11 +323,6 @@ int pfs_follow_find(struct pfs_tree *tree,
 
 /* ---- taking over ---- */
 
-static struct pfs_time time_of(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
-
 static void take_rights(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
 {
 	const struct pfs_image *image = &tree->image;
@@ -357,13 +346,13 @@ static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 		pfs_image_set_size(tree, slot, taking->attr->st_size, taking->attr->st_blocks);
 	if (taking->set & PFS_SET_ATIME)
 		PFS_TRY(pfs_image_set_time(tree, image->atime, slot,
-					   time_of(taking->attr->st_atim)));
+					   pfs_time_of(taking->attr->st_atim)));
 	if (taking->set & PFS_SET_MTIME)
 		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot,
-					   time_of(taking->attr->st_mtim)));
+					   pfs_time_of(taking->attr->st_mtim)));
 	return taking->set & PFS_SET_CTIME
 		       ? pfs_image_set_time(tree, image->ctime, slot,
-					    time_of(taking->attr->st_ctim))
+					    pfs_time_of(taking->attr->st_ctim))
 		       : 0;
 }
 

@@ -268,11 +268,6 @@ static int look(const struct pfs_links *links, struct pfs_original *out,
 	return error;
 }
 
-static bool same_time(struct pfs_time a, struct timespec b)
-{
-	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
-}
-
 static bool same_rights(const struct pfs_source_record *record, const struct stat *st)
 {
 	return record->mode == st->st_mode && record->uid == st->st_uid &&
@@ -299,15 +294,10 @@ static bool same_access(const struct pfs_links *links, const struct pfs_source_r
 bool pfs_links_same(const struct pfs_source_record *record, const struct stat *st)
 {
 	return record->ino == st->st_ino && record->size == st->st_size &&
-	       same_time(record->mtime, st->st_mtim) && same_time(record->ctime, st->st_ctim);
+	       pfs_is_time(record->mtime, st->st_mtim) && pfs_is_time(record->ctime, st->st_ctim);
 }
 
 /* ---- refreshing ---- */
-
-static struct pfs_time time_of(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
 
 static struct pfs_value *source_now(const struct pfs_value *before, const struct pfs_original *now)
 {
@@ -318,8 +308,8 @@ static struct pfs_value *source_now(const struct pfs_value *before, const struct
 	record.ino = st->st_ino;
 	record.mark = now->mark;
 	record.size = st->st_size;
-	record.mtime = time_of(st->st_mtim);
-	record.ctime = time_of(st->st_ctim);
+	record.mtime = pfs_time_of(st->st_mtim);
+	record.ctime = pfs_time_of(st->st_ctim);
 	record.mode = st->st_mode;
 	record.uid = st->st_uid;
 	record.gid = st->st_gid;
@@ -342,12 +332,12 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 	gid_t gid;
 	int error = 0;
 
-	if (another || !same_time(record->mtime, st->st_mtim))
-		error = pfs_image_set_time(tree, image->mtime, slot, time_of(st->st_mtim));
+	if (another || !pfs_is_time(record->mtime, st->st_mtim))
+		error = pfs_image_set_time(tree, image->mtime, slot, pfs_time_of(st->st_mtim));
 	if (!error && another)
-		error = pfs_image_set_time(tree, image->atime, slot, time_of(st->st_atim));
+		error = pfs_image_set_time(tree, image->atime, slot, pfs_time_of(st->st_atim));
 	if (!error && (another || is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim)))
-		error = pfs_image_set_time(tree, image->ctime, slot, time_of(st->st_ctim));
+		error = pfs_image_set_time(tree, image->ctime, slot, pfs_time_of(st->st_ctim));
 	if (error)
 		return error;
 	if (another || record->mode != st->st_mode)
@@ -398,11 +388,11 @@ static bool content_may_differ(const struct pfs_links *links,
 			       const struct pfs_source_record *record,
 			       const struct pfs_original *now)
 {
-	bool touched = !same_time(record->ctime, now->st.st_ctim);
+	bool touched = !pfs_is_time(record->ctime, now->st.st_ctim);
 
 	return (touched && same_rights(record, &now->st)) ||
 	       !pfs_original_is(links->originals, now, record) || record->size != now->st.st_size ||
-	       !same_time(record->mtime, now->st.st_mtim);
+	       !pfs_is_time(record->mtime, now->st.st_mtim);
 }
 
 static int refresh_once(struct pfs_tree *tree, uint64_t ino)

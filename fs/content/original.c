@@ -182,11 +182,6 @@ mode_t pfs_granted_mode(int fd, mode_t mode)
 
 /* ---- the original ---- */
 
-static struct timespec time_of(struct statx_timestamp time)
-{
-	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
-}
-
 static int stat_original(struct pfs_original *out, int fd)
 {
 	struct statx from;
@@ -201,9 +196,9 @@ static int stat_original(struct pfs_original *out, int fd)
 		       .st_gid = from.stx_gid,
 		       .st_size = (off_t)from.stx_size,
 		       .st_blocks = (blkcnt_t)from.stx_blocks,
-		       .st_atim = time_of(from.stx_atime),
-		       .st_mtim = time_of(from.stx_mtime),
-		       .st_ctim = time_of(from.stx_ctime)},
+		       .st_atim = pfs_timespec_of_statx(from.stx_atime),
+		       .st_mtim = pfs_timespec_of_statx(from.stx_mtime),
+		       .st_ctim = pfs_timespec_of_statx(from.stx_ctime)},
 		.mark = {.has_birth = from.stx_mask & STATX_BTIME,
 			 .birth = {from.stx_btime.tv_sec, from.stx_btime.tv_nsec}},
 	};
@@ -220,8 +215,7 @@ static bool is_untouched(const struct pfs_original *original,
 	       then->birth.sec == now->birth.sec && then->birth.nsec == now->birth.nsec &&
 	       record->ino == original->st.st_ino && record->mode == original->st.st_mode &&
 	       record->uid == original->st.st_uid && record->gid == original->st.st_gid &&
-	       record->ctime.sec == original->st.st_ctim.tv_sec &&
-	       record->ctime.nsec == (uint32_t)original->st.st_ctim.tv_nsec;
+	       pfs_is_time(record->ctime, original->st.st_ctim);
 }
 
 int pfs_original_see(struct pfs_originals *originals, const struct pfs_way *way,

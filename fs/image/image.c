@@ -484,15 +484,10 @@ struct pfs_time pfs_now(void)
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	return (struct pfs_time){.sec = now.tv_sec, .nsec = (uint32_t)now.tv_nsec};
+	return pfs_time_of(now);
 }
 
 /* ---- rows ---- */
-
-static struct timespec to_timespec(struct pfs_time time)
-{
-	return (struct timespec){.tv_sec = time.sec, .tv_nsec = time.nsec};
-}
 
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot)
 {
@@ -508,9 +503,9 @@ void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t
 		.st_size = image->size[slot],
 		.st_blocks = image->blocks[slot],
 		.st_blksize = 4096,
-		.st_atim = to_timespec(pfs_image_time(tree, image->atime, slot)),
-		.st_mtim = to_timespec(pfs_image_time(tree, image->mtime, slot)),
-		.st_ctim = to_timespec(pfs_image_time(tree, image->ctime, slot)),
+		.st_atim = pfs_timespec_of(pfs_image_time(tree, image->atime, slot)),
+		.st_mtim = pfs_timespec_of(pfs_image_time(tree, image->mtime, slot)),
+		.st_ctim = pfs_timespec_of(pfs_image_time(tree, image->ctime, slot)),
 	};
 	if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode)) {
 		const struct pfs_rare_values *values = pfs_rare_find(image->rare, slot);

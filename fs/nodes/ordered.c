@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"
@@ -261,16 +262,9 @@ static int step(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 	return 0;
 }
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool has(const struct pfs_slots *slots, uint32_t slot)
 {
-	return slots->n && bsearch(&slot, slots->slot, slots->n, sizeof(slot), compare_slots);
+	return slots->n && bsearch(&slot, slots->slot, slots->n, sizeof(slot), pfs_compare_u32);
 }
 
 /* Drops from the chunk the nodes that fail the predicates or are not in `within`. */
@@ -286,7 +280,7 @@ static int filter(struct pfs_ordered *ordered)
 	for (size_t i = 0; i < ordered->chunk_n; i++)
 		if (!within || has(within, ordered->chunk[i]))
 			sorted[all.n++] = ordered->chunk[i];
-	qsort(sorted, all.n, sizeof(*sorted), compare_slots);
+	qsort(sorted, all.n, sizeof(*sorted), pfs_compare_u32);
 	PFS_TRY(pfs_scan_select(ordered->tree, &found, ordered->predicates, ordered->n_predicates,
 				&all, ordered->question.watch));
 	for (size_t i = 0; i < ordered->chunk_n; i++)

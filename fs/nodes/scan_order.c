@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "base/search.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
@@ -225,13 +226,6 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 
 /* ---- strays ---- */
 
-static int by_slot(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Whether slots have the order of the tree is found out in pieces, between which the tree may change
  * (fs/image/slotorder.h). */
 struct looking {
@@ -351,7 +345,7 @@ static int look_at_all(struct looking *looking, enum pfs_slot_order *found, cons
 	}
 	if (rc < 0)
 		return rc;
-	qsort(looking->strays, looking->n_strays, sizeof(*looking->strays), by_slot);
+	qsort(looking->strays, looking->n_strays, sizeof(*looking->strays), pfs_compare_u32);
 	*found = rc ? PFS_ORDER_ASCENDING : PFS_ORDER_OTHER;
 	return 0;
 }

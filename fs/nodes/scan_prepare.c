@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/number.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/children.h"
 #include "fs/image/names.h"
@@ -326,13 +327,6 @@ static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
 
 /* ---- other relations ---- */
 
-static int compare_slots(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The host walks up once, whoever answers single questions: a kernel would be asked for each. */
 static int set_ancestors(struct pfs_scan_test *test, const struct pfs_tree *tree)
 {
@@ -347,7 +341,7 @@ static int set_ancestors(struct pfs_scan_test *test, const struct pfs_tree *tree
 		test->list[test->n_list++] = slot;
 	}
 	if (test->n_list)
-		qsort(test->list, test->n_list, sizeof(*test->list), compare_slots);
+		qsort(test->list, test->n_list, sizeof(*test->list), pfs_compare_u32);
 	return 0;
 }
 

@@ -101,11 +101,6 @@ struct setting {
 	struct pfs_time now;
 };
 
-static struct pfs_time from_timespec(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
-
 /* As chown and truncate do it: suid goes, sgid too where it makes a program run as the group. */
 static mode_t without_privileges(mode_t mode)
 {
@@ -120,9 +115,9 @@ static mode_t without_privileges(mode_t mode)
 static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_time atime = from_timespec(setting->attr->st_atim);
-	struct pfs_time mtime = from_timespec(setting->attr->st_mtim);
-	struct pfs_time ctime = from_timespec(setting->attr->st_ctim);
+	struct pfs_time atime = pfs_time_of(setting->attr->st_atim);
+	struct pfs_time mtime = pfs_time_of(setting->attr->st_mtim);
+	struct pfs_time ctime = pfs_time_of(setting->attr->st_ctim);
 	struct pfs_rare_values *values;
 
 	/* truncate(2) to the size that it has already */

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/number.h"
 #include "gpu/host/chain.h"
 
 #define BUILD_GRAIN 65536u
@@ -246,13 +247,6 @@ static int recode(struct pfs_code_tiles *codes, const struct pfs_columns *c, str
 	return rc;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Recoded directories are taken out of the list first and enter it again if still deep. */
 static void forget_deep(struct pfs_code_tiles *codes, const uint32_t *concerned)
 {
@@ -291,7 +285,7 @@ int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns
 				    (uint32_t)(w * 32) + (uint32_t)__builtin_ctz(left));
 	pfs_chain_finish(&chain);
 	if (codes->n_deep)
-		qsort(codes->deep, codes->n_deep, sizeof(*codes->deep), compare_numbers);
+		qsort(codes->deep, codes->n_deep, sizeof(*codes->deep), pfs_compare_u32);
 	if (rc == 0 && codes->n_lost > codes->n_rows / 2 + 64 * PFS_TILE_ROWS)
 		rc = pfs_code_tiles_build(codes, c);
 	return rc;
@@ -351,7 +345,7 @@ static int answer_deep(const struct pfs_code_tiles *codes, const struct pfs_colu
 			const uint32_t *at = codes->row_of[d] || d == 0
 						     ? NULL
 						     : bsearch(&d, codes->deep, codes->n_deep,
-							       sizeof(d), compare_numbers);
+							       sizeof(d), pfs_compare_u32);
 
 			if (!at || known[at - codes->deep])
 				break;

@@ -14,11 +14,6 @@
 
 /* ---- records ---- */
 
-static struct pfs_time time_of(struct timespec time)
-{
-	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
-}
-
 /* The path of what was found in the source.  false: longer than a record has. */
 static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len)
 {
@@ -42,8 +37,8 @@ static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
 		.dev = pfs_refresh_dev(refresh, attr->st_dev),
 		.ino = attr->st_ino,
 		.size = attr->st_size,
-		.mtime = time_of(attr->st_mtim),
-		.ctime = time_of(attr->st_ctim),
+		.mtime = pfs_time_of(attr->st_mtim),
+		.ctime = pfs_time_of(attr->st_ctim),
 		.mode = attr->st_mode,
 		.uid = attr->st_uid,
 		.gid = attr->st_gid,

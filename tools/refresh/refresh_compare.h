@@ -25,11 +25,6 @@ struct pfs_comparison {
 	size_t n_unknown, unknown_capacity;
 };
 
-static inline bool pfs_is_time(struct pfs_time a, struct timespec b)
-{
-	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
-}
-
 static inline bool pfs_are_times_equal(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;

@@ -12,11 +12,6 @@
 #include "base/search.h"
 #include "tools/refresh/refresh_compare.h"
 
-static struct timespec time_of(struct statx_timestamp time)
-{
-	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
-}
-
 /* ---- what a node takes over ---- */
 
 unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
@@ -83,8 +78,8 @@ static bool passes_over_files(const struct pfs_comparison *comparison)
 static bool is_unchanged(const struct pfs_follower *child, const struct statx *now)
 {
 	return child->flags & PFS_NODE_SETTLED &&
-	       pfs_are_times_equal(child->attr.st_mtim, time_of(now->stx_mtime)) &&
-	       pfs_are_times_equal(child->attr.st_ctim, time_of(now->stx_ctime));
+	       pfs_are_times_equal(child->attr.st_mtim, pfs_timespec_of_statx(now->stx_mtime)) &&
+	       pfs_are_times_equal(child->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));
 }
 
 /* Nothing in it would be looked at, and nobody wants to know that it is read. */
@@ -263,8 +258,8 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 		return push_directory(comparison, child, name, &now);
 	if (!comparison->place->old_path &&
 	    (!comparison->adopting || S_ISREG(now.stx_mode)) && (int64_t)now.stx_size == child->attr.st_size &&
-	    pfs_are_times_equal(child->attr.st_mtim, time_of(now.stx_mtime)) &&
-	    pfs_are_times_equal(child->attr.st_ctim, time_of(now.stx_ctime)))
+	    pfs_are_times_equal(child->attr.st_mtim, pfs_timespec_of_statx(now.stx_mtime)) &&
+	    pfs_are_times_equal(child->attr.st_ctim, pfs_timespec_of_statx(now.stx_ctime)))
 		return 0;
 	if (now.stx_nlink > 1 && refresh->options->watcher)
 		refresh->options->watcher->linked(refresh->options->watcher->arg, &child->attr);
@@ -327,7 +322,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 static bool was_removed(const struct pfs_comparison *comparison, const struct stat *attr)
 {
 	const struct pfs_refresh_place *place = comparison->place;
-	struct timespec listed = {.tv_sec = place->listed.sec, .tv_nsec = place->listed.nsec};
+	struct timespec listed = pfs_timespec_of(place->listed);
 
 	if (!place->touched)
 		return false;

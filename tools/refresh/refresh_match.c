@@ -147,10 +147,7 @@ static int claim(struct pfs_finding *found, struct pfs_gone *gone)
 	found->set |= record->uid != now->st_uid ? PFS_SET_UID : 0;
 	found->set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
 	found->set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
-	found->set |= record->mtime.sec != now->st_mtim.tv_sec ||
-				      record->mtime.nsec != (uint32_t)now->st_mtim.tv_nsec
-			      ? PFS_SET_MTIME
-			      : 0;
+	found->set |= pfs_is_time(record->mtime, now->st_mtim) ? 0 : PFS_SET_MTIME;
 	return 0;
 }
 
