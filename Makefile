@@ -102,7 +102,7 @@ library := $(B)/libprimefs.a
 tool_library := $(B)/libtools.a
 ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
 test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c tests/gpu/test_*.c))
-mount_programs := $(patsubst %.c,$(B)/%,$(filter-out %/probe.c,$(wildcard tests/mount/*.c tests/crash/*.c)))
+mount_programs := $(patsubst %.c,$(B)/%,$(filter-out %/probe.c %/twin_trees.c,$(wildcard tests/mount/*.c tests/crash/*.c)))
 fuzz_programs := $(patsubst %.c,$(B)/%_replay,$(wildcard tests/fuzz/*_fuzzer.c))
 libs = $(PKG_LIBS) $(cuda_libs) -ldl -lm
 
@@ -180,6 +180,7 @@ $(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
 $(B)/tests/mount/%: $(B)/tests/mount/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
 $(B)/tests/mount/statements: $(B)/tests/ref/statements.o
+$(B)/tests/mount/twin: $(B)/tests/mount/twin_trees.o
 $(B)/tests/crash/%: $(B)/tests/crash/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
 $(B)/tests/fuzz/parse_fuzzer_replay $(B)/tests/fuzz/parse_fuzzer: $(B)/tests/ref/unparse.o

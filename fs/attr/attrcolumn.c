@@ -7,7 +7,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/attr/attrfile.h"
-#include "fs/attr/attrnames.h"
 #include "fs/attr/attrnotes.h"
 #include "fs/attr/attrvalue.h"
 #include "fs/attr/xattr.h"
@@ -38,7 +37,6 @@ struct base {
 struct pfs_attr_columns {
 	struct pfs_tree *tree;
 	/* protected by the content lock */
-	struct pfs_attr_name_list names;
 	struct base *bases, *forgotten;
 	/* changed with tree->lock held for writing, too */
 	struct pfs_attr_notes *notes; /* NULL: nothing is noted */
@@ -57,47 +55,15 @@ struct pfs_attr_reader {
 	size_t n_held, held_capacity;
 };
 
-/* ---- names ---- */
-
-int pfs_attr_columns_name(struct pfs_attr_columns *columns, const char *name, size_t name_len)
-{
-	return pfs_attr_name_add(&columns->names, name, name_len, PFS_ATTR_TEXT);
-}
-
-int pfs_attr_names(struct pfs_tree *tree,
-		   int (*fn)(void *arg, const char *name, size_t name_len, enum pfs_attr_type type),
-		   void *arg)
-{
-	const struct pfs_attr_name_list *list = &pfs_attrs_columns(tree)->names;
-	int error = 0;
-
-	pfs_parts_lock(tree);
-	for (size_t i = 0; i < list->n && !error; i++)
-		error = fn(arg, list->names[i].bytes, list->names[i].len, list->names[i].type);
-	pfs_parts_unlock(tree);
-	return error;
-}
-
-uint64_t pfs_attr_names_count(const struct pfs_tree *tree)
-{
-	return pfs_attrs_columns(tree)->names.n;
-}
-
 int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree)
 {
 	struct pfs_attr_columns *columns = calloc(1, sizeof(*columns));
-	int error;
 
-	*out = NULL;
+	*out = columns;
 	if (!columns)
 		return -ENOMEM;
 	columns->tree = tree;
-	error = pfs_attr_names_load(&columns->names, tree);
-	if (error)
-		pfs_attr_columns_destroy(columns);
-	else
-		*out = columns;
-	return error;
+	return 0;
 }
 
 /* ---- changes ---- */
@@ -161,7 +127,6 @@ void pfs_attr_columns_destroy(struct pfs_attr_columns *columns)
 	free_bases(columns->forgotten);
 	pfs_attr_notes_unref(columns->notes);
 	pfs_attr_notes_unref(columns->old_notes);
-	pfs_attr_name_list_finish(&columns->names);
 	free(columns);
 }
 

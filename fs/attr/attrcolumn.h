@@ -80,9 +80,6 @@ bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime);
 struct pfs_attr_columns;
 PFS_MUST_CHECK int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree);
 void pfs_attr_columns_destroy(struct pfs_attr_columns *columns);
-/* Makes sure that pfs_attr_columns_note cannot fail for a name that is new. -ENOMEM. */
-PFS_MUST_CHECK int pfs_attr_columns_name(struct pfs_attr_columns *columns, const char *name,
-					 size_t name_len);
 struct pfs_value;
 /* Notes that the node's attributes are these now; tree->lock is held for writing. It cannot fail:
  * if there is no memory, the columns are forgotten. */

@@ -53,7 +53,7 @@ int pfs_attr_edit_set(struct pfs_tree *tree, struct pfs_attr_edit *edit, const c
 	if (value) {
 		attr.type = pfs_attr_type_of(tree->attrs, &attr);
 		pfs_parts_lock(tree);
-		error = pfs_attr_columns_name(tree->attrs->by_name, name, name_len);
+		error = pfs_attr_name_add(&tree->attrs->names, name, name_len, PFS_ATTR_TEXT);
 		pfs_parts_unlock(tree);
 		PFS_TRY(error);
 	}

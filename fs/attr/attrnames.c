@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/attr/xattr_impl.h"
 #include "fs/content/register.h"
+#include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
 /* In the order of bytes. */
@@ -113,4 +115,23 @@ int pfs_attr_names_load(struct pfs_attr_name_list *list, struct pfs_tree *tree)
 	for (size_t i = 0; (of = pfs_register_at(tree, i)); i++)
 		PFS_TRY(add_computed(list, of));
 	return 0;
+}
+
+int pfs_attr_names(struct pfs_tree *tree,
+		   int (*fn)(void *arg, const char *name, size_t name_len, enum pfs_attr_type type),
+		   void *arg)
+{
+	const struct pfs_attr_name_list *list = &tree->attrs->names;
+	int error = 0;
+
+	pfs_parts_lock(tree);
+	for (size_t i = 0; i < list->n && !error; i++)
+		error = fn(arg, list->names[i].bytes, list->names[i].len, list->names[i].type);
+	pfs_parts_unlock(tree);
+	return error;
+}
+
+uint64_t pfs_attr_names_count(const struct pfs_tree *tree)
+{
+	return tree->attrs->names.n;
 }

@@ -105,6 +105,8 @@ int pfs_attrs_create(struct pfs_tree *tree)
 	if (!error)
 		error = pfs_store_scan_columns(tree->store, add_column, attrs);
 	if (!error)
+		error = pfs_attr_names_load(&attrs->names, tree);
+	if (!error)
 		error = pfs_attr_columns_create(&attrs->by_name, tree);
 	if (error) {
 		pfs_attrs_destroy(tree);
@@ -127,6 +129,7 @@ void pfs_attrs_destroy(struct pfs_tree *tree)
 		free(attrs->columns[i].name);
 	free(attrs->columns);
 	pfs_attr_columns_destroy(attrs->by_name);
+	pfs_attr_name_list_finish(&attrs->names);
 	pfs_records_destroy(attrs->sets);
 	free(attrs);
 	tree->attrs = NULL;

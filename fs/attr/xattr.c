@@ -277,7 +277,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	pfs_hold_write(tree, __func__);
 	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
-		error = pfs_attr_columns_name(tree->attrs->by_name, attr->name, attr->name_len);
+		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len, PFS_ATTR_TEXT);
 	slot = pfs_image_slot(tree, ino);
 	if (!error && is_hash(attr)) /* nothing of the node has changed that anybody sees */
 		now = pfs_image_time(tree, tree->image.ctime, slot);

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "fs/attr/attrcolumn.h"
+#include "fs/attr/attrnames.h"
 #include "fs/attr/attrset.h"
 
 /* The most bytes that all attributes of a node may have that are set one by one. */
@@ -24,6 +25,7 @@ struct pfs_attrs {
 	struct pfs_attr_type_of_name *columns; /* in order of names */
 	size_t n_columns, capacity;
 	struct pfs_attr_columns *by_name;
+	struct pfs_attr_name_list names; /* protected by the content lock */
 	_Atomic bool is_written; /* the store's have changed since it was opened */
 };
 
