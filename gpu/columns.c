@@ -21,7 +21,7 @@ void pfs_changes_clear(struct pfs_changes *changes)
 {
 	changes->n_slots = 0;
 	changes->n_directories = 0;
-	changes->n_moved = 0;
+	changes->has_moves = false;
 	changes->everything = false;
 }
 
@@ -324,11 +324,7 @@ static int move_node(struct pfs_columns *c, struct pfs_changes *changes,
 				return -EINVAL;
 		spoil_ranges(c, c->directories[number].parent);
 		c->directories[number].parent = home;
-		if (changes->n_moved == PFS_SUBTREES_MAX)
-			changes->everything = true;
-		else
-			changes->moved[changes->n_moved++] =
-				pfs_divisor_of(c->directories[number].prime);
+		changes->has_moves = true;
 	} else {
 		spoil_ranges(c, c->home[delta->slot]);
 		c->home[delta->slot] = home;

@@ -73,8 +73,7 @@ struct pfs_changes {
 	size_t n_slots, slot_capacity;
 	uint32_t *directories; /* made, moved or removed */
 	size_t n_directories, directory_capacity;
-	struct pfs_divisor moved[PFS_SUBTREES_MAX]; /* all codes that one of these divides change */
-	size_t n_moved;
+	bool has_moves; /* one of them moved: the codes of those below it change, too */
 	bool everything; /* too much changed: load anew */
 };
 

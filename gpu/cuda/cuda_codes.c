@@ -269,28 +269,22 @@ static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
 				       g->values.d_memory, n, g->stream);
 }
 
-static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n);
-
-/* Bits of the directories whose codes change, in `work`: those under a moved one, as the codes
- * before say, and those made, moved or removed themselves. */
-static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes, size_t words)
+/* Sets, in `work`, the bits of the directories whose codes change: those made, moved or removed,
+ * whose numbers patch_directories() has left in `list`, and those that lie under a moved one now.
+ */
+static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes)
 {
-	int rc = pfs_device_reserve(g, &g->work, words * sizeof(uint32_t));
+	size_t size = ((size_t)g->n_directories / 32 + PFS_TILE_WORDS) * sizeof(uint32_t);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	int rc = pfs_device_reserve(g, &g->work, size);
 
-	rc = rc ? rc : pfs_device_clear(g, g->work.d_memory, words * sizeof(uint32_t));
-	if (rc == 0 && changes->n_moved) {
-		rc = masks_of(g, changes->moved, changes->n_moved);
-		rc = rc ? rc
-			: pfs_cuda_any_mask(g->work.d_memory, g->directory_masks.d_memory,
-					    g->n_directories, g->stream);
-	}
-	rc = rc ? rc : pfs_device_reserve(g, &g->list, changes->n_directories * sizeof(uint32_t));
+	rc = rc ? rc : pfs_device_clear(g, g->work.d_memory, size);
 	rc = rc ? rc
-		: pfs_device_write(g, g->list.d_memory, changes->directories,
-				   changes->n_directories * sizeof(uint32_t));
-	return rc ? rc
-		  : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory, changes->n_directories,
-				      g->stream);
+		: pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory, changes->n_directories,
+				    g->stream);
+	return rc || !changes->has_moves
+		       ? rc
+		       : pfs_cuda_mark_below(&t, g->work.d_memory, g->stream);
 }
 
 static int recode(struct pfs_cuda *g)
@@ -319,18 +313,18 @@ int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
 		   const struct pfs_changes *changes)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	size_t words = (size_t)c->n_directories / 32 + PFS_TILE_WORDS;
-	int rc = 0;
+	int rc;
 
 	if (c->slot_capacity > g->slot_capacity || c->directory_capacity > g->directory_capacity)
 		return pfs_cuda_load(b, c);
-	if (changes->n_directories)
-		rc = find_concerned(g, changes, words);
-	rc = rc ? rc : patch_slots(g, c, changes);
+	rc = patch_slots(g, c, changes);
 	rc = rc ? rc : patch_directories(g, c, changes);
 	g->n_slots = c->n_slots;
 	g->n_directories = c->n_directories;
-	return rc || changes->n_directories == 0 ? rc : recode(g);
+	if (rc || changes->n_directories == 0)
+		return rc;
+	rc = find_concerned(g, changes);
+	return rc ? rc : recode(g);
 }
 
 /* ---- scanning ---- */

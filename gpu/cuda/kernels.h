@@ -107,8 +107,6 @@ int pfs_cuda_deep_bits(const struct pfs_cuda_codes *c, const uint32_t *d_deep, u
 int pfs_cuda_deep_masks(const struct pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
 			const struct pfs_cuda_divisors *divisors, uint64_t *d_masks,
 			cudaStream_t stream);
-/* d_bits |= (mask != 0) */
-int pfs_cuda_any_mask(uint32_t *d_bits, const uint64_t *d_masks, size_t n, cudaStream_t stream);
 
 /* ---- sets.cu ---- */
 
@@ -145,6 +143,8 @@ int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_
 
 int pfs_cuda_children(const struct pfs_cuda_tree *t, uint32_t *d_bits, size_t words,
 		      uint32_t directory, uint64_t from, uint64_t to, cudaStream_t stream);
+/* d_bits, by directory number: sets the bits of all directories that lie under one whose bit is set. */
+int pfs_cuda_mark_below(const struct pfs_cuda_tree *t, uint32_t *d_bits, cudaStream_t stream);
 int pfs_cuda_dividing(const struct pfs_cuda_tree *t, uint32_t *d_found, size_t capacity,
 		      uint64_t *d_count, const uint32_t *d_limbs, size_t n_limbs,
 		      cudaStream_t stream);

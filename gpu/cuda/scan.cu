@@ -374,17 +374,6 @@ static __global__ void deep_masks_kernel(pfs_cuda_codes c, const uint32_t *__res
 	}
 }
 
-static __global__ void any_mask_kernel(uint32_t *bits, const uint64_t *__restrict__ masks, size_t n)
-{
-	PFS_EACH(i, (n + 31) / 32 * 32)
-	{
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, i < n && masks[i] != 0);
-
-		if ((threadIdx.x & 31) == 0 && word)
-			bits[i >> 5] |= word;
-	}
-}
-
 /* ---- launches ---- */
 
 int pfs_cuda_scan(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
@@ -444,11 +433,5 @@ int pfs_cuda_deep_masks(const pfs_cuda_codes *c, const uint32_t *d_deep, uint32_
 {
 	deep_masks_kernel<<<pfs_grid(n_deep), 256, 0, stream>>>(*c, d_deep, n_deep, *divisors,
 								d_masks);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-int pfs_cuda_any_mask(uint32_t *d_bits, const uint64_t *d_masks, size_t n, cudaStream_t stream)
-{
-	any_mask_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_bits, d_masks, n);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -44,6 +44,22 @@ static __global__ void subdirectories_kernel(pfs_cuda_tree t, uint32_t *bits, ui
 	}
 }
 
+/* A warp writes one word.  A bit that another warp has set meanwhile ends a way up earlier, and
+ * rightly: its directory lies under a marked one. */
+static __global__ void mark_below_kernel(pfs_cuda_tree t, uint32_t *bits)
+{
+	PFS_EACH(i, ((size_t)t.n_directories + 31) / 32 * 32)
+	{
+		uint32_t d = i < t.n_directories ? (uint32_t)i : 0, word;
+
+		while (d && !pfs_bit(bits, d))
+			d = t.d_directories[d].parent;
+		word = __ballot_sync(PFS_ALL_LANES, d != 0);
+		if ((threadIdx.x & 31) == 0)
+			bits[i >> 5] = word;
+	}
+}
+
 static __global__ void dividing_kernel(pfs_cuda_tree t, uint32_t *found, size_t capacity,
 				       wide *count, const uint32_t *__restrict__ limbs,
 				       size_t n_limbs)
@@ -77,6 +93,12 @@ int pfs_cuda_children(const pfs_cuda_tree *t, uint32_t *d_bits, size_t words, ui
 								 to);
 	subdirectories_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits,
 									      directory);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+int pfs_cuda_mark_below(const pfs_cuda_tree *t, uint32_t *d_bits, cudaStream_t stream)
+{
+	mark_below_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits);
 	return PFS_CUDA(cudaGetLastError());
 }
 

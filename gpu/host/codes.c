@@ -258,25 +258,71 @@ static void forget_deep(struct pfs_code_tiles *codes, const uint32_t *concerned)
 	codes->n_deep = kept;
 }
 
+static bool bit_of(const uint32_t *bits, uint32_t i)
+{
+	return bits[i / 32] >> i % 32 & 1;
+}
+
+struct marking {
+	const struct pfs_columns *c;
+	const uint32_t *changed;
+	uint32_t *concerned;
+};
+
+static void mark_piece(void *context, size_t from, size_t to)
+{
+	const struct marking *m = context;
+
+	for (size_t d = from; d < to; d++) {
+		bool under = false;
+
+		for (uint32_t up = (uint32_t)d; up && !under; up = m->c->directories[up].parent) {
+			if (up >= from && up < d) { /* known already: one step, in pre-order */
+				under = bit_of(m->concerned, up);
+				break;
+			}
+			under = bit_of(m->changed, up);
+		}
+		if (under) /* few are, and a store would hold up the next one's load */
+			m->concerned[d / 32] |= 1u << d % 32;
+	}
+}
+
+/* Makes the bits of the directories whose codes change: those made, moved or removed, and those
+ * that lie under a moved one now. */
+static int find_concerned(struct pfs_code_tiles *codes, uint32_t **out, const struct pfs_columns *c,
+			  const struct pfs_changes *changes)
+{
+	size_t n_words = pfs_div_round_up(c->n_directories, 32) + 1;
+	uint32_t *changed PFS_FREE = calloc(n_words, sizeof(*changed));
+	struct marking m = {.c = c, .changed = changed};
+
+	if (!changed)
+		return -ENOMEM;
+	for (size_t i = 0; i < changes->n_directories; i++)
+		changed[changes->directories[i] / 32] |= 1u << changes->directories[i] % 32;
+	if (!changes->has_moves) {
+		*out = changed;
+		changed = NULL;
+		return 0;
+	}
+	m.concerned = calloc(n_words, sizeof(*m.concerned));
+	if (!m.concerned)
+		return -ENOMEM;
+	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, mark_piece, &m);
+	*out = m.concerned;
+	return 0;
+}
+
 int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns *c,
 		     const struct pfs_changes *changes)
 {
-	size_t n_words = pfs_div_round_up(c->n_directories, 32), words = 0;
-	uint32_t *concerned PFS_FREE = calloc(n_words + 1, sizeof(*concerned));
+	size_t n_words = pfs_div_round_up(c->n_directories, 32);
+	uint32_t *concerned PFS_FREE = NULL;
 	struct pfs_chain chain = {.c = c};
-	uint32_t *bits = NULL;
-	int rc = concerned ? 0 : -ENOMEM;
+	int rc;
 
-	/* What lay under a moved directory, says the old code. */
-	if (rc == 0 && changes->n_moved)
-		rc = pfs_code_tiles_scan(codes, c, &bits, &words, changes->moved, changes->n_moved);
-	if (rc)
-		return rc;
-	for (size_t k = 0; k < changes->n_moved; k++)
-		for (size_t w = 0; w < PFS_MIN(words, n_words); w++)
-			concerned[w] |= bits[k * words + w];
-	for (size_t i = 0; i < changes->n_directories; i++)
-		concerned[changes->directories[i] / 32] |= 1u << changes->directories[i] % 32;
+	PFS_TRY(find_concerned(codes, &concerned, c, changes));
 	rc = grow_rows(codes, c->n_directories);
 	forget_deep(codes, concerned);
 	for (size_t w = 0; w < n_words && rc == 0; w++)
@@ -319,11 +365,6 @@ static void gather_directories(void *context, size_t from, size_t to)
 		s->codes->simd->gather_bits(
 			s->codes->directory_bits + k * s->directory_words + from / 32,
 			s->codes->row_of + from, to - from, s->codes->row_bits + k * s->row_words);
-}
-
-static bool bit_of(const uint32_t *bits, uint32_t i)
-{
-	return bits[i / 32] >> i % 32 & 1;
 }
 
 /* A deep directory lies under the prime if it is its own, or if the directory above does: upwards

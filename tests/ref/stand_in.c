@@ -43,14 +43,19 @@ static int faulty_load(struct pfs_backend *b, const struct pfs_columns *c)
 {
 	int rc = fails() ? stand_in.failure : inner(b)->ops->load(inner(b), c);
 
+	stand_in.loads++;
 	if (rc == 0 && stand_in.spoiled)
 		spoil(inner(b));
 	return rc;
 }
 
-WRAP(apply,
-     (struct pfs_backend * b, const struct pfs_columns *c, const struct pfs_changes *changes),
-     (inner(b), c, changes))
+static int faulty_apply(struct pfs_backend *b, const struct pfs_columns *c,
+			const struct pfs_changes *changes)
+{
+	stand_in.applies++;
+	return fails() ? stand_in.failure : inner(b)->ops->apply(inner(b), c, changes);
+}
+
 WRAP(sync, (struct pfs_backend * b), (inner(b)))
 WRAP(alloc, (struct pfs_backend * b, void **memory, size_t size), (inner(b), memory, size))
 WRAP(write, (struct pfs_backend * b, void *memory, size_t offset, const void *in, size_t size),

@@ -16,6 +16,7 @@ struct stand_in {
 	int failure;	  /* -EIO or -ENOMEM */
 	bool reads_fail;  /* else what is there can still be read */
 	uint32_t spoiled; /* the directory number whose code a load gets wrong; 0: none */
+	unsigned loads, applies; /* how often columns were loaded, and changed */
 };
 
 extern struct stand_in stand_in; /* all of them */
