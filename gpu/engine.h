@@ -143,9 +143,12 @@ void pfs_cursor_finish(struct pfs_cursor *cursor);
 
 /* ---- recursive listings ---- */
 
+struct pfs_stamps; /* gpu/table.h */
+
 /* Where names are: that of a slot starts at heap[(uint64_t)place[slot] << place_shift], with its
- * length in one byte before its bytes.  generation changes when the heap is compacted; else it only
- * grows at its end.  The root's name is not read. */
+ * length in one byte before its bytes.  The heap grows at its end; what else changed has stamps,
+ * of blocks of PFS_BLOCK_ROWS places, of which `clock` is the last.  Another generation is another
+ * heap.  The root's name is not read. */
 struct pfs_names_view {
 	const uint8_t *heap;
 	size_t heap_size;
@@ -153,6 +156,8 @@ struct pfs_names_view {
 	size_t n_slots;
 	unsigned place_shift;
 	uint64_t generation;
+	const struct pfs_stamps *stamps; /* NULL: places are not used again */
+	uint64_t clock;
 };
 
 enum pfs_listing_flags {

@@ -77,6 +77,11 @@ struct pfs_changes {
 	bool everything; /* too much changed: load anew */
 };
 
+/* Bytes of the heap of names. */
+struct pfs_names_piece {
+	size_t from, to;
+};
+
 struct pfs_paths_request {
 	const struct pfs_columns *columns;
 	const struct pfs_names_view *view;
@@ -85,9 +90,12 @@ struct pfs_paths_request {
 	const void *bits;
 	size_t n_words;
 	unsigned flags;
-	/* Slots whose names changed since the last listing, when the back end keeps names. */
+	/* Slots whose names changed since the last listing, and what of the heap did, ascending;
+	 * when the back end keeps names. */
 	const uint32_t *renamed;
 	size_t n_renamed;
+	const struct pfs_names_piece *pieces;
+	size_t n_pieces;
 	bool names_anew;
 };
 
@@ -360,7 +368,8 @@ struct pfs_engine {
 	uint32_t *renamed; /* slots whose names changed since the last listing */
 	size_t n_renamed, renamed_capacity;
 	bool names_anew;
-	uint64_t names_generation; /* of the last listing */
+	uint64_t names_generation, names_clock; /* of the last listing */
+	size_t names_size;
 	struct pfs_code_index codes;
 };
 

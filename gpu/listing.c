@@ -18,10 +18,43 @@ struct pfs_listing {
 	uint64_t done; /* bytes handed out: where to go on if the device fails */
 };
 
+/* Lists what of the heap has changed since the last listing: blocks whose stamp is newer, neighbours
+ * together, and what was added at the end. */
+static int find_changed_names(struct pfs_names_piece **out, size_t *n, const struct pfs_engine *e,
+			      const struct pfs_names_view *view)
+{
+	size_t block = (size_t)PFS_BLOCK_ROWS << view->place_shift;
+	size_t known = PFS_MIN(e->names_size, view->heap_size), capacity = 0;
+
+	*n = 0;
+	for (size_t from = 0; from < view->heap_size;) {
+		size_t to = PFS_MIN(from + block, known);
+
+		if (from >= known)
+			to = view->heap_size;
+		else if (!view->stamps ||
+			 pfs_stamps_of(view->stamps, (uint32_t)(from / block)) <= e->names_clock) {
+			from = to;
+			continue;
+		}
+		if (*n && (*out)[*n - 1].to == from) {
+			(*out)[*n - 1].to = to;
+		} else {
+			if (pfs_grow(out, &capacity, *n + 1, sizeof(**out)))
+				return -ENOMEM;
+			(*out)[(*n)++] = (struct pfs_names_piece){from, to};
+		}
+		from = to;
+	}
+	return 0;
+}
+
 /* The engine's lock is held. */
 static int open_paths(struct pfs_listing *l)
 {
 	struct pfs_engine *e = l->engine;
+	struct pfs_names_piece *pieces PFS_FREE = NULL;
+	size_t n_pieces;
 	struct pfs_paths_request request = {
 		.columns = &e->columns,
 		.view = &l->view,
@@ -32,6 +65,9 @@ static int open_paths(struct pfs_listing *l)
 	};
 	int rc;
 
+	PFS_TRY(find_changed_names(&pieces, &n_pieces, e, &l->view));
+	request.pieces = pieces;
+	request.n_pieces = n_pieces;
 	do {
 		rc = pfs_engine_update(e);
 		rc = rc ? rc : pfs_bitmap_here(l->bitmap);
@@ -46,6 +82,8 @@ static int open_paths(struct pfs_listing *l)
 	if (rc == 0) {
 		l->backend = e->backend;
 		e->names_generation = l->view.generation;
+		e->names_clock = l->view.clock;
+		e->names_size = l->view.heap_size;
 		e->names_anew = false;
 		e->n_renamed = 0;
 	}

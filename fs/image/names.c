@@ -29,11 +29,10 @@ struct pfs_names {
 	struct pfs_reserve heap;
 	_Atomic uint64_t end; /* in units; read without the lock, too, by who reads a still image */
 	uint64_t free_units;
-	_Atomic uint64_t reused; /* the same; places that got another name: what was copied of the heap is stale */
 	uint32_t free_list[CLASSES]; /* by size in units */
 	struct pfs_reserve blocks;   /* of stamps */
 	struct pfs_stamps stamps;
-	uint64_t clock;
+	_Atomic uint64_t clock; /* the last stamp; read without the lock, too */
 	_Atomic uint64_t held;	/* 0: names that are removed are free at once */
 	struct kept_name *kept; /* from first_kept on; what there is no memory for stays unused */
 	size_t first_kept, n_kept, kept_capacity;
@@ -96,9 +95,10 @@ static void store(const struct pfs_names *names, uint32_t place, const void *nam
 /* What stands from the place on has changed: a name may reach into the next block. */
 static void touch(struct pfs_names *names, uint32_t place, uint32_t size)
 {
-	names->clock++;
-	pfs_stamps_touch(&names->stamps, place, names->clock);
-	pfs_stamps_touch(&names->stamps, place + size - 1, names->clock);
+	uint64_t epoch = atomic_fetch_add_explicit(&names->clock, 1, memory_order_relaxed) + 1;
+
+	pfs_stamps_touch(&names->stamps, place, epoch);
+	pfs_stamps_touch(&names->stamps, place + size - 1, epoch);
 }
 
 /* *first = the start of n fresh units. */
@@ -121,7 +121,6 @@ int pfs_names_add(struct pfs_names *names, uint32_t *place, const void *name, si
 		*place = names->free_list[size];
 		memcpy(&names->free_list[size], at(names, *place), sizeof(uint32_t));
 		names->free_units -= size;
-		names->reused++;
 	} else {
 		PFS_TRY(take_fresh(names, &first, size));
 		*place = (uint32_t)first;
@@ -241,6 +240,8 @@ void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view)
 		.heap = names->heap.base,
 		.heap_size = names->end * PFS_NAME_UNIT,
 		.place_shift = (unsigned)__builtin_ctz(PFS_NAME_UNIT),
-		.generation = names->reused,
+		.generation = names->stamps.id,
+		.stamps = &names->stamps,
+		.clock = names->clock,
 	};
 }

@@ -61,7 +61,6 @@ struct pfs_cuda {
 
 	/* names as they were at the last listing */
 	struct pfs_device_buffer heap, place, directory_place, directory_length;
-	size_t heap_used;
 	struct pfs_device_buffer probe[2];
 	struct pfs_text text; /* the last listing's, for the next */
 };

@@ -32,7 +32,7 @@ static struct pfs_cuda_names names_of(const struct pfs_cuda *g, unsigned shift, 
 	};
 }
 
-/* ---- names: what was added to the heap, and the places that changed ---- */
+/* ---- names: what changed of the heap, and the places that changed ---- */
 
 static int upload_all_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 {
@@ -45,23 +45,25 @@ static int upload_all_names(struct pfs_cuda *g, const struct pfs_paths_request *
 	rc = rc ? rc
 		: pfs_device_write(g, g->place.d_memory, r->view->place,
 				   r->columns->n_slots * sizeof(uint32_t));
-	g->heap_used = rc ? 0 : r->view->heap_size;
 	return rc;
 }
 
-static int upload_new_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
+static int upload_changed_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 {
 	size_t n = r->n_renamed;
 	uint32_t *places PFS_FREE = malloc((n + 1) * sizeof(*places));
-	int rc;
+	int rc = 0;
 
 	if (!places)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		places[i] = r->view->place[r->renamed[i]];
-	rc = pfs_device_write(g, (char *)g->heap.d_memory + g->heap_used,
-			      r->view->heap + g->heap_used, r->view->heap_size - g->heap_used);
-	g->heap_used = r->view->heap_size;
+	for (size_t i = 0; i < r->n_pieces && rc == 0; i++) {
+		const struct pfs_names_piece *p = &r->pieces[i];
+
+		rc = pfs_device_write(g, (char *)g->heap.d_memory + p->from,
+				      r->view->heap + p->from, p->to - p->from);
+	}
 	if (rc || n == 0)
 		return rc;
 	rc = pfs_device_reserve(g, &g->list, n * sizeof(*places));
@@ -81,11 +83,10 @@ static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 	int rc;
 
 	if (r->names_anew || r->view->heap_size + 4096 > g->heap.size ||
-	    r->view->heap_size < g->heap_used ||
 	    (size_t)g->n_slots * sizeof(uint32_t) + 4096 > g->place.size)
 		rc = upload_all_names(g, r);
 	else
-		rc = upload_new_names(g, r);
+		rc = upload_changed_names(g, r);
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_place, directories);
 	rc = rc ? rc : pfs_device_reserve(g, &g->directory_length, directories);
 	names = names_of(g, r->view->place_shift, r->flags);

@@ -85,9 +85,15 @@ WRAP(dividing,
 WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inner(b), slot, prime))
 WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
      (inner(b), limbs, n_limbs, first, n))
-WRAP(paths_open,
-     (struct pfs_backend * b, struct pfs_path_listing **out, const struct pfs_paths_request *request),
-     (inner(b), out, request))
+static int faulty_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
+			     const struct pfs_paths_request *request)
+{
+	stand_in.names_sent += request->names_anew ? request->view->heap_size : 0;
+	for (size_t i = 0; i < request->n_pieces && !request->names_anew; i++)
+		stand_in.names_sent += request->pieces[i].to - request->pieces[i].from;
+	return fails() ? stand_in.failure : inner(b)->ops->paths_open(inner(b), out, request);
+}
+
 WRAP(paths_next,
      (struct pfs_backend * b, struct pfs_path_listing *paths, const char **bytes, size_t *size),
      (inner(b), paths, bytes, size))

@@ -17,6 +17,7 @@ struct stand_in {
 	bool reads_fail;  /* else what is there can still be read */
 	uint32_t spoiled; /* the directory number whose code a load gets wrong; 0: none */
 	unsigned loads, applies; /* how often columns were loaded, and changed */
+	uint64_t names_sent;	 /* bytes of the heap of names that a device would have been sent */
 };
 
 extern struct stand_in stand_in; /* all of them */

@@ -2,28 +2,11 @@
 /* Many directories that move, are made and go between two questions: whatever lies below a moved one has
  * another code, and the back end is sent the changes, not everything anew.  The stand-in counts what a
  * device is asked. */
-#include "engine_util.h"
-#include "gpu/engine_impl.h"
-#include "tests/ref/stand_in.h"
-
-static enum pfs_engine_kind engine_stand_in = (enum pfs_engine_kind)(PFS_ENGINE_CUDA + 1);
-
-static struct pfs_engine *open_case(void **state)
-{
-	struct pfs_backend *device = NULL;
-	struct pfs_engine *engine = NULL;
-
-	if (kind_of(state) != engine_stand_in)
-		return open_or_skip(kind_of(state));
-	stand_in.loads = stand_in.applies = 0;
-	assert_int_equal(stand_in_open(&device), 0);
-	assert_int_equal(pfs_engine_open_backend(&engine, device, true), 0);
-	return engine;
-}
+#include "stand_in_util.h"
 
 static void check_counts(void **state, unsigned loads, unsigned applies)
 {
-	if (kind_of(state) != engine_stand_in)
+	if (!is_stand_in(state))
 		return;
 	assert_int_equal(stand_in.loads, loads);
 	assert_int_equal(stand_in.applies, applies);
@@ -163,8 +146,6 @@ static void others(void **state)
 	pair_finish(&p);
 	pfs_engine_close(engine);
 }
-
-#define ON_EACH(test) ON_ALL(test), ON(stand_in, test)
 
 int main(int argc, char **argv)
 {

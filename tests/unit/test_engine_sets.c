@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What is read out of sets of nodes, on every engine: many subtrees at once, common ancestors, paths; sets
  * of every size around the blocks that the engines work in. */
-#include "engine_util.h"
+#include "fs/image/names.h"
+#include "stand_in_util.h"
 
 /* ---- many at a time ---- */
 
@@ -308,11 +309,109 @@ static void listings_and_changes(void **state)
 	pfs_engine_close(engine);
 }
 
+/* ---- names in places of removed ones ---- */
+
+enum { FILES = 20000, NAME_LEN = 40 };
+
+static uint32_t add_name(struct pfs_names *names, uint32_t slot, unsigned round)
+{
+	char name[NAME_LEN + 1];
+	uint32_t place;
+
+	(void)snprintf(name, sizeof(name), "%0*u", NAME_LEN, slot * 10 + round);
+	assert_int_equal(pfs_names_add(names, &place, name, NAME_LEN), 0);
+	return place;
+}
+
+/* Renames a file whose next name takes the place of the one before. */
+static void rename_file(struct pfs_engine *engine, struct pfs_names *names, uint32_t *place,
+			unsigned *rounds, uint32_t slot)
+{
+	const struct pfs_delta delta = {.op = PFS_DELTA_NAME, .slot = slot};
+	uint32_t before = place[slot];
+
+	pfs_names_remove(names, before);
+	place[slot] = add_name(names, slot, ++rounds[slot]);
+	assert_int_equal(place[slot], before);
+	assert_int_equal(pfs_engine_apply(engine, NULL, &delta, 1), 0);
+}
+
+static void check_names(struct pfs_engine *engine, const struct pfs_names *names,
+			const uint32_t *place, const unsigned *rounds, size_t n)
+{
+	struct pfs_names_view view;
+	struct pfs_listing *listing;
+	struct pfs_bitmap *set;
+	char line[NAME_LEN + 8];
+	const char *bytes;
+	uint32_t slot = 0;
+	size_t size;
+
+	pfs_names_view(names, &view);
+	view.place = place;
+	view.n_slots = n;
+	assert_int_equal(pfs_engine_subtree(engine, &set, 0), 0);
+	assert_int_equal(pfs_listing_open(&listing, set, &view, 0), 0);
+	while (pfs_listing_next(listing, &bytes, &size) == 1) {
+		for (size_t len; size; bytes += len, size -= len, slot++) {
+			len = (size_t)snprintf(line, sizeof(line), "/%0*u\n", NAME_LEN,
+					       slot * 10 + rounds[slot]);
+			len = slot ? len : 2;
+			assert_true(slot < n && len <= size);
+			assert_memory_equal(bytes, slot ? line : "/\n", len);
+		}
+	}
+	assert_int_equal(slot, n);
+	pfs_listing_close(listing);
+	pfs_bitmap_free(set);
+}
+
+/* The heap is sent whole once; then what changed, in blocks. */
+static void names_used_again(void **state)
+{
+	enum { BLOCK = PFS_BLOCK_ROWS * 4 };
+	struct pfs_engine *engine = open_case(state);
+	static uint32_t parent[FILES + 1], place[FILES + 1];
+	static uint64_t prime[FILES + 1];
+	unsigned rounds[FILES + 1] = {0};
+	const struct pfs_delta add = {
+		.op = PFS_DELTA_ADD, .slot = FILES, .prime = (UINT64_C(1) << 32) + 2 * FILES + 1};
+	struct pfs_names *names;
+
+	assert_int_equal(pfs_names_create(&names), 0);
+	for (uint32_t i = 0; i < FILES; i++) {
+		parent[i] = i ? 0 : PFS_NO_SLOT;
+		prime[i] = i ? (UINT64_C(1) << 32) + 2 * i + 1 : 2;
+		place[i] = add_name(names, i, 0);
+	}
+	assert_int_equal(pfs_engine_load(engine, parent, prime, FILES), 0);
+	check_names(engine, names, place, rounds, FILES);
+	if (is_stand_in(state))
+		assert_true(stand_in.names_sent >= FILES * NAME_LEN);
+	stand_in.names_sent = 0;
+	check_names(engine, names, place, rounds, FILES);
+	assert_int_equal(stand_in.names_sent, 0);
+	rename_file(engine, names, place, rounds, FILES / 2);
+	check_names(engine, names, place, rounds, FILES);
+	if (is_stand_in(state))
+		assert_in_range(stand_in.names_sent, 1, 2 * BLOCK);
+	stand_in.names_sent = 0;
+	rename_file(engine, names, place, rounds, 1);
+	rename_file(engine, names, place, rounds, FILES - 1);
+	place[FILES] = add_name(names, FILES, 0); /* and one at the end */
+	assert_int_equal(pfs_engine_apply(engine, NULL, &add, 1), 0);
+	check_names(engine, names, place, rounds, FILES + 1);
+	if (is_stand_in(state))
+		assert_in_range(stand_in.names_sent, 1, 4 * BLOCK);
+	pfs_names_destroy(names);
+	pfs_engine_close(engine);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_ALL(batches),  ON_ALL(common_ancestors),	ON_ALL(empty),
-		ON_ALL(listings), ON_ALL(listings_and_changes),
+		ON_ALL(listings), ON_ALL(listings_and_changes), ON_EACH(names_used_again),
 	};
 
 	return RUN_ON_ALL(tests, argc, argv);
