@@ -15,7 +15,9 @@
 
 #define PFS_MAILBOX_SLOTS   16u	  /* questions at a time: a warp each */
 #define PFS_MAILBOX_ENTRIES 64u	  /* of an answer */
-#define PFS_MAILBOX_STEPS   2048u /* steps on a way up, after which the client hears where it has come to */
+/* Steps on a way up, after which the client hears where it has come to: a step waits for memory for
+ * a microsecond at most, and the server is to leave in a hundred. */
+#define PFS_MAILBOX_STEPS   64u
 #define PFS_MAILBOX_NONE    0xffffffffu
 
 enum pfs_mailbox_op {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ struct pfs_resident {
 	int failed; /* 0, or what each call returns */
 	uint32_t taken;	   /* slots with a client, as bits */
 	uint32_t falsify;  /* operations, as bits */
-	uint64_t runs, loads, batches, edits, change_ns, asked;
+	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked;
 };
 
 /* All of them, and how often a kernel must not stay. */
@@ -80,6 +81,7 @@ static int stop(struct pfs_resident *r)
 {
 	struct pfs_mailbox *mailbox = r->backend->mailbox;
 	uint64_t began = pfs_now_ns();
+	bool has_entered = load_word(&mailbox->entered) == r->number;
 
 	if (!is_running(r))
 		return failure_of(r);
@@ -90,6 +92,8 @@ static int stop(struct pfs_resident *r)
 		if (pfs_now_ns() - began > r->backend->patience_ns + LEAVE_NS + START_NS)
 			return fail(r, -EIO, "its kernel does not leave");
 	}
+	if (has_entered) /* else it had yet to begin, which takes longer */
+		r->leave_ns = PFS_MAX(r->leave_ns, pfs_now_ns() - began);
 	return failure_of(r);
 }
 
@@ -413,6 +417,7 @@ void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *inf
 		.batches = r->batches,
 		.edits = __atomic_load_n(&r->edits, __ATOMIC_RELAXED),
 		.change_ns = __atomic_load_n(&r->change_ns, __ATOMIC_RELAXED),
+		.leave_ns = r->leave_ns,
 		.asked = __atomic_load_n(&r->asked, __ATOMIC_RELAXED),
 	};
 	r->backend->ops->describe(r->backend, info);

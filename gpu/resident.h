@@ -78,6 +78,7 @@ struct pfs_resident_info {
 	uint64_t loads, batches; /* of the whole; of changes */
 	uint64_t edits;		 /* changes that the kernel itself made, one by one */
 	uint64_t change_ns;	 /* that batches and edits took */
+	uint64_t leave_ns; /* the longest that a run on the device took to leave once it was told */
 	uint64_t asked, bytes;	 /* questions answered; device memory */
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);

@@ -337,6 +337,25 @@ static void leaves_and_starts_again(open_fn open_it)
 	end(m);
 }
 
+/* How long it takes to leave is kept; a run may have ended by itself before it was told. */
+static void time_to_leave(open_fn open_it)
+{
+	struct model *m = begin(open_it);
+	struct pfs_resident_info info = {.leave_ns = 0};
+
+	pfs_resident_describe(m->resident, &info);
+	assert_int_equal(info.leave_ns, 0);
+	for (int i = 0; i < 200 && !info.leave_ns; i++) {
+		assert_int_equal(ask_some(m, &m->random, 1), 0);
+		pfs_resident_keep_away();
+		pfs_resident_come_back();
+		pfs_resident_describe(m->resident, &info);
+	}
+	assert_true(info.leave_ns > 0);
+	print_message("left after %llu us at most\n", (unsigned long long)info.leave_ns / 1000);
+	end(m);
+}
+
 static void is_falsified(open_fn open_it)
 {
 	struct model *m = begin(open_it);
@@ -475,6 +494,7 @@ static void serves_in_slices(void **state)
 BOTH(follows_changes)
 BOTH(goes_long_ways)
 BOTH(leaves_and_starts_again)
+BOTH(time_to_leave)
 BOTH(is_falsified)
 
 int main(void)
@@ -483,6 +503,7 @@ int main(void)
 		cmocka_unit_test(follows_changes_stand_in),
 		cmocka_unit_test(goes_long_ways_stand_in),
 		cmocka_unit_test(leaves_and_starts_again_stand_in),
+		cmocka_unit_test(time_to_leave_stand_in),
 		cmocka_unit_test(is_falsified_stand_in),
 		cmocka_unit_test(every_call_of_a_stand_in),
 		cmocka_unit_test(silence_is_a_failure),
@@ -490,6 +511,7 @@ int main(void)
 		cmocka_unit_test(follows_changes_device),
 		cmocka_unit_test(goes_long_ways_device),
 		cmocka_unit_test(leaves_and_starts_again_device),
+		cmocka_unit_test(time_to_leave_device),
 		cmocka_unit_test(is_falsified_device),
 		cmocka_unit_test(every_call_of_a_device),
 	};
