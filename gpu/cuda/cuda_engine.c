@@ -15,7 +15,8 @@
 
 #define PAD 4096u /* kernels may read whole tiles */
 
-/* ---- memory; taking and returning it waits for all of the device ---- */
+/* ---- memory: the host's, for which all of the device is waited for; and the pool's, in the stream's
+ * order ---- */
 
 int pfs_pinned_alloc(void **memory, size_t size)
 {
@@ -36,44 +37,38 @@ void pfs_pinned_free(void *memory)
 	pfs_resident_come_back();
 }
 
-static void free_memory(void *d_memory)
+/* What was freed lies in the pool, perhaps in pieces that are too small. */
+static void trim_pool(struct pfs_cuda *g)
 {
 	pfs_resident_keep_away();
-	(void)cudaFree(d_memory);
+	(void)cudaStreamSynchronize(g->stream);
+	(void)cudaMemPoolTrimTo(g->memory, 0);
 	pfs_resident_come_back();
-}
-
-static void drop_spares(struct pfs_cuda *g)
-{
-	g->spare_size = 0;
-	while (g->n_spare) {
-		g->n_spare--;
-		free_memory(g->spare[g->n_spare].d_memory);
-		g->allocated -= g->spare[g->n_spare].size;
-	}
 }
 
 static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
 {
-	size_t free_size = 0, all = 0;
-	int rc;
+	int rc = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
 
-	if (g->n_spare && cudaMemGetInfo(&free_size, &all) == cudaSuccess && free_size < 2 * size)
-		drop_spares(g);
-	pfs_resident_keep_away();
-	rc = PFS_CUDA(cudaMalloc(d_memory, size));
-	pfs_resident_come_back();
+	if (rc == -ENOMEM) {
+		trim_pool(g);
+		rc = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
+	}
 	if (rc == 0)
 		g->allocated += size;
 	return rc;
 }
 
+static void free_memory(struct pfs_cuda *g, void *d_memory, size_t size)
+{
+	(void)cudaFreeAsync(d_memory, g->stream); /* after what is queued */
+	g->allocated -= size;
+}
+
 void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer)
 {
-	if (buffer->d_memory) {
-		free_memory(buffer->d_memory);
-		g->allocated -= buffer->size;
-	}
+	if (buffer->d_memory)
+		free_memory(g, buffer->d_memory, buffer->size);
 	*buffer = (struct pfs_device_buffer){0};
 }
 
@@ -140,32 +135,12 @@ struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
 
 static int cuda_alloc(struct pfs_backend *b, void **memory, size_t size)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-
-	for (size_t i = g->n_spare; i-- > 0;) {
-		if (g->spare[i].size != size)
-			continue;
-		*memory = g->spare[i].d_memory;
-		g->spare[i] = g->spare[--g->n_spare];
-		g->spare_size -= size;
-		return 0;
-	}
-	return device_alloc(g, memory, size);
+	return device_alloc(pfs_cuda_of(b), memory, size);
 }
 
 static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-
-	/* What is queued still uses it: the stream's order makes reuse safe, freeing waits. */
-	if (g->n_spare < PFS_SPARE_BITMAPS && g->spare_size + size <= PFS_SPARE_SIZE_MAX) {
-		g->spare_size += size;
-		g->spare[g->n_spare].d_memory = memory;
-		g->spare[g->n_spare++].size = size;
-		return;
-	}
-	free_memory(memory);
-	g->allocated -= size;
+	free_memory(pfs_cuda_of(b), memory, size);
 }
 
 static int cuda_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
@@ -333,11 +308,16 @@ static void cuda_close(struct pfs_backend *b)
 
 	if (g->stream)
 		(void)cudaStreamSynchronize(g->stream);
-	drop_spares(g);
 	for (size_t i = 0; i < PFS_COUNT(buffers); i++)
 		pfs_device_free(g, buffers[i]);
 	pfs_text_free(g, &g->text);
 	pfs_pinned_free(g->host_counters);
+	if (g->stream)
+		(void)cudaStreamSynchronize(g->stream); /* all of it is free now */
+	pfs_resident_keep_away();
+	if (g->memory)
+		(void)cudaMemPoolDestroy(g->memory);
+	pfs_resident_come_back();
 	if (g->copy_stream)
 		(void)cudaStreamDestroy(g->copy_stream);
 	if (g->stream)
@@ -370,6 +350,18 @@ static const struct pfs_engine_ops cuda_ops = {
 	.paths_close = pfs_cuda_paths_close,
 };
 
+static int open_pool(struct pfs_cuda *g)
+{
+	struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
+					 .location = {.type = cudaMemLocationTypeDevice}};
+	uint64_t keep = UINT64_MAX; /* freed memory stays in the pool */
+	int rc = PFS_CUDA(cudaMemPoolCreate(&g->memory, &props));
+
+	return rc ? rc
+		  : PFS_CUDA(cudaMemPoolSetAttribute(g->memory, cudaMemPoolAttrReleaseThreshold,
+						     &keep));
+}
+
 static int open_device(struct pfs_cuda *g)
 {
 	struct cudaDeviceProp properties;
@@ -381,6 +373,7 @@ static int open_device(struct pfs_cuda *g)
 	(void)snprintf(g->name, sizeof(g->name), "%.63s", properties.name);
 	rc = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
 	rc = rc ? rc : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
+	rc = rc ? rc : open_pool(g);
 	rc = rc ? rc : pfs_pinned_alloc(&counters, sizeof(*g->host_counters));
 	g->host_counters = counters;
 	return rc ? rc : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));

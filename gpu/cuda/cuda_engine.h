@@ -11,11 +11,6 @@
 #include "gpu/cuda/kernels.h"
 #include "gpu/engine_impl.h"
 
-/* Memory that is kept for the next query, up to so many bytes: cudaMalloc takes longer than a
- * scan. */
-#define PFS_SPARE_BITMAPS  80
-#define PFS_SPARE_SIZE_MAX ((size_t)2 << 30)
-
 /* Device memory that grows and is then used from its start. */
 struct pfs_device_buffer {
 	void *d_memory;
@@ -32,6 +27,7 @@ struct pfs_text {
 struct pfs_cuda {
 	struct pfs_backend base;
 	cudaStream_t stream, copy_stream;
+	cudaMemPool_t memory; /* taken and given back in the order of `stream` */
 	char name[64];
 	uint64_t allocated; /* bytes on the device */
 
@@ -53,11 +49,6 @@ struct pfs_cuda {
 	/* scratch */
 	struct pfs_device_buffer row_bits, directory_bits, row_masks, directory_masks, list, values,
 		work;
-	struct {
-		void *d_memory;
-		size_t size;
-	} spare[PFS_SPARE_BITMAPS];
-	size_t n_spare, spare_size;
 
 	/* names as they were at the last listing */
 	struct pfs_device_buffer heap, place, directory_place, directory_length;
