@@ -94,7 +94,12 @@ not_ok "a README.md may not name what is not there" run_layering
 ok "which is told" grep -q '^fs/image/README.md: there is no gone.c' out
 ok "and names each file" grep -q '^fs/image/README.md: does not name fs/image/a.c' out
 not_ok "but not what a module keeps to itself" grep -q 'image_impl.h' out
+# shellcheck disable=SC2016
+echo '`image/`' >fs/README.md
 rm fs/image/README.md
+not_ok "a folder's name does not name its files" run_layering
+ok "which are told" grep -q '^fs/README.md: does not name fs/image/a.c' out
+rm fs/README.md
 
 mkdir docs
 # shellcheck disable=SC2016 # backquotes of Markdown
