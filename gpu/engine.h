@@ -145,7 +145,7 @@ void pfs_cursor_finish(struct pfs_cursor *cursor);
 
 struct pfs_stamps; /* gpu/table.h */
 
-/* Where names are: that of a slot starts at heap[(uint64_t)place[slot] << place_shift], with its
+/* Tells where names are: that of a slot starts at heap[(uint64_t)place[slot] << place_shift], with its
  * length in one byte before its bytes.  The heap grows at its end; what else changed has stamps,
  * of blocks of PFS_BLOCK_ROWS places, of which `clock` is the last.  Another generation is another
  * heap.  The root's name is not read. */

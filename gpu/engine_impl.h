@@ -102,8 +102,8 @@ struct pfs_paths_request {
 struct pfs_backend;
 struct pfs_path_listing; /* a back end's listing in progress */
 
-/* What a back end does. Memory is its own: bitmaps are 32-bit words. Bitmaps that are passed to
- * queries have words for at least slot_capacity bits, and are overwritten whole. All members are
+/* The functions of a back end. Memory is its own: bitmaps are 32-bit words. Bitmaps that are passed
+ * to queries have words for at least slot_capacity bits, and are overwritten whole. All members are
  * required. -ENOMEM and -EIO make engine.c leave a device. */
 struct pfs_engine_ops {
 	const char *name;

@@ -163,7 +163,8 @@ static inline void pfs_prefix_touch(struct pfs_prefix_tree *tree, enum pfs_prefi
 		stale[p] = 1;
 }
 
-/* What is changed but for the key is the host's alone: no page is touched for its sake. */
+/* Returns an item's record to be changed, its key apart. Whatever else it has is the host's alone,
+ * so no page is touched for its sake. */
 static inline struct pfs_prefix_record *pfs_prefix_record_of(const struct pfs_prefix_tree *tree,
 							     uint32_t item)
 {

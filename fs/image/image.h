@@ -190,8 +190,8 @@ void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *ou
 void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node);
 /* Gets the row as the store has it. It points into the image: to be used under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
-/* What columns have for a time that nanoseconds in 64 bits cannot say: the nearest that they can;
- * the time itself is a rare value. INT64_MIN is no time. */
+/* These stand in columns for times before and after what nanoseconds in 64 bits can say; the time
+ * itself is a rare value then. INT64_MIN is no time. */
 #define PFS_TIME_PAST	(INT64_MIN + 1)
 #define PFS_TIME_FUTURE INT64_MAX
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot);

@@ -40,7 +40,7 @@ PFS_MUST_CHECK int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mou
 struct pfs_kernel_daemon {
 	pid_t pid;
 	bool read_only; /* the store is open for reading only */
-	/* Where it listens (control.h), if that is not beside the store; else "". */
+	/* The path at which it listens (control.h), if that is not beside the store; else "". */
 	char control[PFS_CONTROL_NAME_SIZE];
 };
 PFS_MUST_CHECK int pfs_kernel_daemon(struct pfs_kernel_daemon *out, const char *mountpoint);

@@ -116,7 +116,7 @@ enum pfs_node_kind {
 	PFS_NODE_ATTR, /* no field: an attribute, by its name */
 };
 
-/* Where a field's value lies, or what makes it.  Times are nanoseconds, clamped to 64 bits. */
+/* Says where a field's value lies, or what makes it. Times are nanoseconds, clamped to 64 bits. */
 enum pfs_field_source {
 	PFS_SOURCE_NONE, /* no field */
 	PFS_SOURCE_U16,	 /* arrays of the image */
@@ -140,7 +140,7 @@ enum pfs_field_source {
 	PFS_SOURCE_PREORDER,
 };
 
-/* How the relational operators get a column (fs/nodes/columns.h). */
+/* Says how the relational operators get a column (fs/nodes/columns.h). */
 enum pfs_operand {
 	PFS_OPERAND_ABSENT, /* they have it not: SQLite runs the statement */
 	PFS_OPERAND_LENT,   /* an array of the image, where it lies */
@@ -148,7 +148,7 @@ enum pfs_operand {
 	PFS_OPERAND_LATE,   /* not computed with: made of the rows that the answer has */
 };
 
-/* How many different values there are, for guesses. */
+/* Says how many different values there are, for guesses. */
 enum pfs_field_values {
 	PFS_VALUES_FEW,
 	PFS_VALUES_MANY, /* one for some ten nodes */

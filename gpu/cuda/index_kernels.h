@@ -163,7 +163,8 @@ int pfs_cuda_index_range_copy(const struct pfs_device_btree *t, uint64_t *d_keys
 int pfs_cuda_index_verify(const struct pfs_device_btree *t, uint32_t *d_bad, uint64_t *d_n,
 			  cudaStream_t stream);
 
-/* For comparison: the first of n ascending keys that is not less, by Thrust, for each of m. */
+/* Finds the first of n ascending keys that is not less, by Thrust, for each of m; for
+ * comparison. */
 int pfs_cuda_index_search_array(pfs_index_value *d_out, const uint64_t *d_keys, uint64_t n,
 				const uint64_t *d_asked, uint64_t m, cudaStream_t stream);
 

@@ -51,7 +51,8 @@ struct pfs_cuda_rows {
 
 struct pfs_cuda_divisors {
 	uint32_t p[PFS_CUDA_PREDICATES], inverse[PFS_CUDA_PREDICATES];
-	/* For codes of up to max_limbs: powers[k][l] = 2^(32 l) mod p; see codes.cu. */
+	/* powers[k][l] = 2^(32 l) mod p: codes of up to max_limbs are tested by these; see
+	 * codes.cu. */
 	uint32_t max_limbs[PFS_CUDA_PREDICATES];
 	uint32_t powers[PFS_CUDA_PREDICATES][PFS_CUDA_FAST_LIMBS];
 	uint32_t n;

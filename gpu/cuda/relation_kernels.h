@@ -164,7 +164,7 @@ int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d_types,
 
 /* ---- group.cu ---- */
 
-/* What the values of an array can be, found in one pass. above and below are the sums of the values
+/* Bounds the values of an array, which one pass finds. above and below are the sums of the values
  * above and below zero, as doubles; they are not set for reals. */
 struct pfs_device_bounds {
 	long long least, most;

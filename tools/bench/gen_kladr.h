@@ -11,7 +11,7 @@
 
 #define PFS_KLADR_LEVELS 5 /* below the country */
 
-/* By node, in pre-order; node 0 is the country, its own parent. */
+/* Arrays by node, in pre-order; node 0 is the country, its own parent. */
 struct pfs_kladr {
 	uint32_t n;
 	uint32_t *parent;

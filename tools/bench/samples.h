@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How long each of many things took: kept as they end, and said by percentiles. One thread at a time. */
+/* tools/bench/samples.h - how long each of many things took: kept as they end, and said by
+ * percentiles. One thread at a time. */
 #ifndef PFS_TOOLS_BENCH_SAMPLES_H
 #define PFS_TOOLS_BENCH_SAMPLES_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operators make of a SELECT, in its own words: a line of `plan`. */
+/* fs/query/relational/describe.h - what the operators make of a SELECT, in its own words: a line of
+ * `plan`. */
 #ifndef PFS_FS_QUERY_RELATIONAL_DESCRIBE_H
 #define PFS_FS_QUERY_RELATIONAL_DESCRIBE_H
 

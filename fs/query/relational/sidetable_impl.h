@@ -18,7 +18,7 @@ struct pfs_side_entry {
 	const struct pfs_account *account; /* while it is being made */
 	struct pfs_query *query;	   /* likewise */
 	struct pfs_side_entry *next;
-	/* There is one of each for a column; arrays of texts are codes. */
+	/* Arrays with an element for each column; those of texts are codes. */
 	struct pfs_dictionary_builder *dictionaries;
 	struct pfs_table_column *columns;
 	void **data;
