@@ -9,6 +9,7 @@
 #include "fs/query/parts/parts.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
+#include "meta/sql/sqlside.h"
 
 struct writing {
 	FILE *out;
@@ -92,6 +93,10 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	query->connection->plan_ids = 0; /* so that scans get the numbers that they have */
 	if (query->is_index)
 		(void)fputs("the store's names of path indexes\n", writing.out);
+	else if (query->is_by_operators)
+		(void)fputs("rows of a side table found and changed by the relational operators\n", writing.out);
+	else if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_TABLES) /* by now they are other ones */
+		(void)fputs("tables or indexes made or dropped\n", writing.out);
 	else if (!pfs_relational_is_planned(query->relational))
 		error = pfs_sql_explain(query->connection->sql, running->text, running->len, write_step,
 					&writing);
@@ -102,7 +107,7 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 		write_scan(&writing, 0);
 		(void)fputc('\n', writing.out);
 	}
-	if (query->relational)
+	if (query->relational && !query->is_by_operators)
 		pfs_relational_describe(query->relational, writing.out);
 	if (fclose(writing.out) && !error)
 		error = -ENOMEM;

@@ -163,6 +163,7 @@ struct pfs_query {
 	bool (*gone)(void *arg); /* the scope's */
 	void *gone_arg;
 	bool late;  /* stopped by its own clock */
+	bool is_by_operators; /* rows of a side table were changed, and not by SQLite */
 	bool is_index; /* it made or dropped a path index, and SQLite knows nothing of it */
 	bool ended; /* no row is left, or it failed with `failure` */
 	int failure;

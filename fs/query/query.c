@@ -180,13 +180,21 @@ static void set_terms(struct pfs_query *query, const struct pfs_query_scope *sco
 	pfs_sql_set_up(query->connection->sql, &terms);
 }
 
+static bool changes_sides(const struct pfs_query *query)
+{
+	enum pfs_sql_effect effect = pfs_sql_effect(query->connection->sql);
+
+	return effect == PFS_SQL_CHANGES_ROWS || effect == PFS_SQL_CHANGES_TABLES;
+}
+
 static int plan_once(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	PFS_TRY(prepare_text(query, problem));
 	PFS_TRY(pfs_query_note_reads(query));
 	if (!query->relational) {
 		PFS_TRY(pfs_relational_plan(&query->relational, query));
-		PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
+		if (!changes_sides(query)) /* else they are planned when the tables stand still */
+			PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
 	}
 	query->is_planned = true;
 	return needs_copies(query) ? pfs_sides_fill(query->connection, query->queries->tree) : 0;
@@ -250,14 +258,21 @@ static int prepare_again(struct pfs_query *query)
 
 /* ---- statements that change something: run here to their end ---- */
 
+/* Its parts, and then the statement. */
+static int run_once(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	if (query->parts)
+		PFS_TRY(pfs_parts_run(query->parts, problem));
+	return pfs_sql_run(query->connection->sql, problem);
+}
+
 static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
-	struct pfs_sql *sql = query->connection->sql;
-	int error = pfs_sql_run(sql, problem);
+	int error = run_once(query, problem);
 
 	while (error == -EAGAIN && !query->frozen) {
 		PFS_TRY(prepare_again(query));
-		error = pfs_sql_run(sql, problem);
+		error = run_once(query, problem);
 	}
 	pfs_query_let_go(query);
 	return error;
@@ -269,6 +284,7 @@ static int change_copy(struct pfs_query *query, struct pfs_sql_problem *problem)
 	struct pfs_connection *connection = query->connection;
 	struct pfs_tree *tree = query->queries->tree;
 
+	PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
 	PFS_TRY(pfs_sides_fill(connection, tree));
 	PFS_TRY(run(query, problem));
 	PFS_TRY(pfs_sides_keep(connection, tree, problem));
@@ -285,18 +301,22 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 	int error = 0;
 
 	pfs_sides_hold(tree);
-	if (pfs_sides_are_known(connection, tree))
+	if (pfs_sides_are_known(connection, tree)) {
 		error = pfs_sides_refresh(connection, tree);
-	else
-		error = prepare_text(query, problem);
+	} else {
+		pfs_relational_free(PFS_TAKE(query->relational));
+		error = plan_once(query, problem);
+	}
 	if (!error)
 		error = pfs_path_index_leaves_name(tree, &is_done, query->sql, query->len, problem);
 	if (!error && is_done) {
 		pfs_sides_release(tree);
 		return 0;
 	}
-	if (!error)
+	if (!error) {
 		error = pfs_sides_change(query, problem);
+		query->is_by_operators = !error;
+	}
 	if (error == -EOPNOTSUPP)
 		error = change_copy(query, problem);
 	pfs_sides_release(tree);
@@ -314,7 +334,7 @@ static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem
 		if (again)
 			PFS_TRY(prepare_again(query));
 		pfs_change_set_clear(&query->set);
-		error = pfs_sql_run(sql, problem);
+		error = run_once(query, problem);
 		pfs_sql_rollback(sql); /* there is nothing in it */
 		pfs_query_let_go(query);
 		if (!error && pfs_query_is_lost(query))

@@ -2,6 +2,7 @@
 /* meta/sql/sqlpart.c - parts of a statement as virtual tables: rows that are there before the statement's
  * first step, told one after another. */
 #include <stdio.h>
+#include <string.h>
 
 #include "meta/sql/sqlquery_impl.h"
 
@@ -119,4 +120,20 @@ int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts, siz
 	for (; sql->n_parts < n && !result; sql->n_parts++)
 		result = set_module(sql, sql->n_parts, &module, (void *)&parts[sql->n_parts]);
 	return result ? -ENOMEM : 0;
+}
+
+/* As SQLite's own rule has it. */
+const char *pfs_sql_column_affinity(const struct pfs_sql *sql, size_t column)
+{
+	static const char *const words[][2] = {
+		{"INT", "INT"},	  {"CHAR", "TEXT"}, {"CLOB", "TEXT"}, {"TEXT", "TEXT"},
+		{"BLOB", "BLOB"}, {"REAL", "REAL"}, {"FLOA", "REAL"}, {"DOUB", "REAL"},
+	};
+	const char *type = sqlite3_column_decltype(sql->statement, (int)column);
+
+	for (size_t i = 0; type && i < PFS_COUNT(words); i++) {
+		if (strcasestr(type, words[i][0]))
+			return words[i][1];
+	}
+	return type ? "NUM" : NULL;
 }

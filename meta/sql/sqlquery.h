@@ -298,6 +298,9 @@ uint64_t pfs_sql_source_columns(const struct pfs_sql *sql);
 
 size_t pfs_sql_columns(const struct pfs_sql *sql);
 const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
+/* Returns the affinity, as a declaration names it (INT, REAL, NUM, TEXT, BLOB), of a result that is a column as it is; NULL: it is
+ * anything else, or declared without a type. */
+const char *pfs_sql_column_affinity(const struct pfs_sql *sql, size_t column);
 /* Gets a value of the present row; it is valid until the next step, reset or finish. If there is no
  * memory for it, it is empty, and the next step is -ENOMEM. */
 void pfs_sql_value(struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);

@@ -86,6 +86,10 @@ static int change_nodes(void)
 		"UPDATE nodes SET size = @1 * 3000 WHERE path = '/d@2/f@3'",
 		"DELETE FROM nodes WHERE under(ino, '/d@1')",
 		"DELETE FROM nodes WHERE type = 'f' AND ino % 7 = @1",
+		"UPDATE nodes SET gid = @1, note = name WHERE length(name) % 4 = @2 % 4 AND type = 'f'",
+		"UPDATE nodes SET tag = (SELECT count(*) FROM nodes WHERE depth > @1) WHERE depth > "
+		"(SELECT avg(depth) FROM nodes) AND ino % 2",
+		"INSERT INTO nodes (path, tag) SELECT '/g@1-' || depth, count(*) FROM nodes GROUP BY depth",
 	};
 
 	fill_in(statements[below(PFS_COUNT(statements))]);
@@ -98,6 +102,8 @@ static int change_tables(void)
 		"CREATE TABLE t@1 (id INTEGER PRIMARY KEY, a INTEGER, b TEXT)",
 		"CREATE TABLE t@1 AS SELECT ino AS a, name AS b FROM nodes",
 		"INSERT INTO t@1 (a, b) SELECT ino, path FROM nodes WHERE ino % 2 = @2 % 2",
+		"CREATE TABLE t@1 AS SELECT depth AS a, max(name) AS b FROM nodes GROUP BY depth",
+		"INSERT INTO t@1 (a, b) SELECT count(*), type FROM nodes WHERE ino % 2 = @2 % 2 GROUP BY type",
 		"INSERT INTO t@1 (a, b) VALUES (@2, zeroblob(@3 * 9000)), (@3, NULL)",
 		"UPDATE t@1 SET a = a + 1, b = substr(b, 1, 30) || '@2' WHERE a % 2",
 		"DELETE FROM t@1 WHERE a % 3 = @2 % 3",

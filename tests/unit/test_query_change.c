@@ -54,6 +54,47 @@ static void test_attributes(void **state)
 	check_tree(TREE);
 }
 
+/* Runs a statement and looks whether its plan says so. */
+static void change_as(const char *sql, uint64_t expected, const char *step, bool is_there)
+{
+	struct pfs_query *query;
+	char *plan;
+
+	scope.explains = true;
+	query = begin(sql);
+	scope.explains = false;
+	assert_int_equal(pfs_query_changes(query), expected);
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	if (!strstr(plan, step) == is_there)
+		fail_msg("%s: %s", sql, plan);
+	free(plan);
+	pfs_query_finish(query);
+}
+
+/* The operators find nodes where a scan alone cannot; each is then looked for by its number. */
+static void test_members(void **state)
+{
+	static const char part[] = "part 0: run by the relational operators on the host: nodes";
+
+	(void)state;
+	change_as("UPDATE nodes SET mtime = seconds(5) WHERE length(name) = 3 AND size % 2 = 0", 1, part, true);
+	check("SELECT path FROM nodes WHERE mtime = seconds(5)", "/a/d.c");
+	change_as("UPDATE nodes AS n SET mtime = seconds(6) WHERE n.type = 'f' AND n.ino % 1 = 0", 3, part, true);
+	change_as("UPDATE nodes SET uid = 5 WHERE name = 'd.c'", 1, "part", false);
+	change_as("UPDATE nodes SET uid = 6 WHERE upper(name) LIKE 'D.%'", 1, part, true);
+	change_as("UPDATE nodes SET uid = 7 WHERE depth = (SELECT max(depth) FROM nodes)", 1, part, true);
+	change_as("WITH m AS (SELECT count(*) d FROM nodes GROUP BY type) UPDATE nodes SET uid = 8 WHERE depth = (SELECT d FROM m)",
+		  1, "part 0", true);
+	check("SELECT path, uid FROM nodes WHERE uid > 0 ORDER BY path", "/a/b/c.txt 8,/a/d.c 6");
+	scope.ino = ino_of("/a/b");
+	change_as("UPDATE nodes SET mtime = seconds(7) WHERE type = 'f' AND length(name) > 0", 1, part, true);
+	scope.ino = PFS_ROOT_PRIME;
+	check("SELECT path FROM nodes WHERE mtime = seconds(7)", "/a/b/c.txt");
+	change_as("INSERT INTO nodes (path, type) SELECT '/new-' || type, 'd' FROM nodes GROUP BY type", 2, "part 0", true);
+	change_as("DELETE FROM nodes WHERE substr(name, 1, 4) = 'new-' AND size % 1 = 0", 2, part, true);
+	check_tree(TREE);
+}
+
 static void test_xattrs(void **state)
 {
 	char value[32];
@@ -518,6 +559,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_attributes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_members, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_xattrs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_moves, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_nodes, set_up, tear_down),

@@ -538,6 +538,124 @@ static void test_recursion(void **state)
 	compare_many(random_recursion, "of recursion over nodes");
 }
 
+/* ---- statements that change something ---- */
+
+/* Runs it on both sides, and counts what had parts.  False: one has an error, and the other none, or both have one, *equal. */
+static bool run_both(const char *sql, bool *equal)
+{
+	struct pfs_query *query = begin(sql, strlen(sql));
+	struct rows none = {.n = 0};
+	bool failed = !query;
+
+	with_parts += query && has_parts(query);
+	pfs_query_finish(query);
+	theirs(&none, sql, strlen(sql));
+	*equal = failed == none.failed;
+	return !failed && !none.failed;
+}
+
+/* A table made of the statement's rows has SQLite's columns, types and rows. */
+static bool compare_made(bool (*make)(FILE *out, uint64_t *seed))
+{
+	static const char columns[] = "SELECT name, type FROM pragma_table_info('made')";
+	static const char all[] = "SELECT * FROM made";
+	bool equal, ignored;
+	size_t len;
+	char *sql;
+	FILE *out = open_memstream(&sql, &len);
+
+	(void)fputs("CREATE TABLE made AS ", out);
+	(void)make(out, &seed);
+	(void)fclose(out);
+	if (run_both(sql, &equal))
+		equal = compare(columns, sizeof(columns) - 1, true) && compare(all, sizeof(all) - 1, false);
+	if (!equal)
+		print_error("%s\n", sql);
+	free(sql);
+	(void)run_both("DROP TABLE IF EXISTS made", &ignored);
+	return equal;
+}
+
+static void test_made_tables(void **state)
+{
+	static bool (*const makers[])(FILE *out, uint64_t *seed) = {random_grouped, random_parts, random_nested,
+								    random_windows, random_statement};
+	unsigned long n = how_many();
+	unsigned wrong = 0;
+
+	(void)state;
+	with_parts = 0;
+	for (unsigned long i = 0; i < n; i++)
+		wrong += !compare_made(makers[i % PFS_COUNT(makers)]);
+	print_message("%lu tables made of statements, %lu with parts, %u other ones\n", n, with_parts, wrong);
+	assert_int_equal(wrong, 0);
+	assert_true(with_parts > n / 4);
+}
+
+/* The nodes that an UPDATE has found are those that SQLite finds. */
+static bool compare_updated(const char *where, unsigned number)
+{
+	const char *at = strchr(where, '@');
+	char condition[200], sql[300];
+	struct rows found = {.n = 0};
+	struct pfs_query *query;
+	bool equal;
+
+	(void)snprintf(condition, sizeof(condition), "%.*s%u%s", at ? (int)(at - where) : (int)strlen(where), where,
+		       below(9), at ? at + 1 : "");
+	if (!at)
+		(void)snprintf(condition, sizeof(condition), "%s", where);
+	(void)snprintf(sql, sizeof(sql), "SELECT ino FROM nodes WHERE %s", condition);
+	theirs(&found, sql, strlen(sql));
+	sort(&found);
+	(void)snprintf(sql, sizeof(sql), "UPDATE nodes SET gid = %u WHERE %s", number, condition);
+	query = begin(sql, strlen(sql));
+	with_parts += query && has_parts(query);
+	pfs_query_finish(query);
+	(void)snprintf(sql, sizeof(sql), "SELECT ino FROM nodes WHERE gid = %u", number);
+	equal = query && compare_with(&found, sql, strlen(sql), false);
+	if (!equal)
+		print_error("  where %s\n", condition);
+	drop(&found);
+	return equal;
+}
+
+static void test_updated_nodes(void **state)
+{
+	static const char *const conditions[] = {
+		"ino % 9 = @",
+		"length(name) > @",
+		"size % 3 = 1 AND name LIKE '%@%'",
+		"substr(name, 1, 2) = 'f@'",
+		"upper(ext) = 'TXT' OR depth = @",
+		"size > (SELECT avg(size) FROM nodes WHERE uid <> @)",
+		"parent IN (SELECT ino FROM nodes WHERE name LIKE 'd@%') AND size % 2 = 0",
+		"ext IN (SELECT ext FROM nodes GROUP BY ext HAVING count(*) > @)",
+		"EXISTS (SELECT 1 FROM side s WHERE s.n = nodes.depth) AND ino % 2",
+		"mode & 64 AND stars IS NULL",
+		"tag || '' = '@' OR size + 0 = 100",
+		"under(ino, '/') AND size * 2 > @",
+		"length(path) % 9 = @",
+		"random() IS NULL OR size % 5 = @ % 5",
+	};
+	unsigned long n = how_many();
+	unsigned wrong = 0;
+
+	(void)state;
+	with_parts = 0;
+	for (unsigned i = 0; i < n; i++) {
+		wrong += !compare_updated(conditions[i % PFS_COUNT(conditions)], 1000 + i);
+		if (below(12) == 0) {
+			change_tree();
+			copy_again();
+		}
+	}
+	copy_again();
+	print_message("%lu updates of nodes, %lu with parts, %u of other ones\n", n, with_parts, wrong);
+	assert_int_equal(wrong, 0);
+	assert_true(with_parts > n / 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -546,7 +664,8 @@ int main(void)
 		cmocka_unit_test(test_nested_selects), cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_ordered),	       cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_windows),	       cmocka_unit_test(test_tied),
-		cmocka_unit_test(test_recursion),
+		cmocka_unit_test(test_recursion),      cmocka_unit_test(test_made_tables),
+		cmocka_unit_test(test_updated_nodes),
 	};
 
 	take_seed();

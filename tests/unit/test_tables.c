@@ -181,6 +181,56 @@ static void test_statements(void **state)
 	check_names("u;");
 }
 
+/* Runs a statement that changes something; it has so many parts for the operators. */
+static void change_in_parts(const char *sql, unsigned n_parts)
+{
+	struct pfs_query *query;
+	unsigned found = 0;
+	char *plan;
+
+	scope.explains = true;
+	query = begin(sql);
+	scope.explains = false;
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	for (const char *at = plan; (at = strstr(at, "\npart ")); at++)
+		found++;
+	found += strncmp(plan, "part ", 5) == 0;
+	if (found != n_parts || (n_parts && !strstr(plan, "relational operators on the host")))
+		fail_msg("%s: %s", sql, plan);
+	free(plan);
+	pfs_query_finish(query);
+}
+
+/* What is inserted, or made a table of, is found by the operators, and written by SQLite: on a connection that
+ * has never seen a part, and for good. */
+static void test_parts(void **state)
+{
+	(void)state;
+	change_in_parts("CREATE TABLE t AS SELECT type, count(*) AS n, sum(size), max(DEPTH) FROM nodes GROUP BY type",
+			1);
+	check("SELECT name, type FROM pragma_table_info('t')", "type TEXT,n ,sum(size) ,max(DEPTH) ");
+	reopen();
+	check("SELECT * FROM t ORDER BY type", "d 3 0 2,f 3 0 3");
+	change_in_parts("INSERT INTO t SELECT ext, count(*), min(depth), NULL FROM nodes WHERE type = 'f' GROUP BY ext",
+			1);
+	reopen();
+	check("SELECT * FROM t WHERE type NOT IN ('d', 'f') ORDER BY type", "c 1 2 -,gz 1 1 -,txt 1 3 -");
+	change_in_parts("CREATE TABLE u AS SELECT Depth, group_concat(n) FROM (SELECT depth, count(*) n FROM nodes "
+			"GROUP BY depth ORDER BY depth) GROUP BY 1", 1);
+	check("SELECT name, type FROM pragma_table_info('u')", "depth INT,group_concat(n) ");
+	change_in_parts("WITH x (d, n) AS (SELECT depth, count(*) FROM nodes GROUP BY depth) "
+			"INSERT INTO u SELECT d, printf('%d!', n) FROM x WHERE d > 1", 2);
+	check("SELECT * FROM u", "0 1,1 2,2 2,3 1,2 2!,3 1!");
+	change_in_parts("INSERT INTO u WITH x AS (SELECT type, count(*) n FROM nodes GROUP BY type) SELECT n, type FROM x",
+			1);
+	change_in_parts("INSERT INTO u SELECT size, path FROM nodes WHERE length(name) = 3", 1);
+	change_in_parts("INSERT INTO u SELECT size, path FROM nodes WHERE name = 'd.c'", 0); /* a scan finds it */
+	change_in_parts("UPDATE u SET depth = (SELECT count(*) FROM nodes WHERE size % 2 = 0), \"group_concat(n)\" = "
+			"printf('%d', depth) WHERE depth > (SELECT count(*) FROM nodes WHERE depth = 3 AND size % 2 = 0)", 2);
+	reopen();
+	check("SELECT * FROM u", "0 1,1 2,6 2,6 3,6 2,6 3,6 3,6 3,0 /a/d.c,0 /a/d.c");
+}
+
 static void test_refused(void **state)
 {
 	(void)state;
@@ -347,6 +397,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_csv, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_join, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_statements, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A walk over the tree of a statement, from the outside inwards: what is taken is not looked into. */
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "fs/query/parts/parts_impl.h"
@@ -125,8 +127,85 @@ static void walk_select(struct pfs_finder *finder, const struct pfs_select *sele
 	walk_expr(finder, select->offset);
 }
 
-void pfs_find_parts(struct pfs_finder *finder)
+/* ---- changes ---- */
+
+/* SELECT their numbers FROM the table WHERE it says so. */
+static char *write_members(struct pfs_finder *finder, const struct pfs_statement *statement, size_t *size)
 {
-	walk_ctes(finder, finder->select->with);
-	walk_select(finder, finder->select);
+	const struct pfs_text_range where = statement->where->span;
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	if (out) {
+		(void)fputs("SELECT ino FROM nodes", out);
+		if (statement->alias)
+			(void)fprintf(out, " AS %.*s", (int)statement->alias->span.len,
+				      finder->text + statement->alias->span.at);
+		(void)fprintf(out, " WHERE %.*s", (int)where.len, finder->text + where.at);
+	}
+	if (out && !fclose(out))
+		return text;
+	free(text);
+	finder->error = -ENOMEM;
+	return NULL;
+}
+
+static char *write_membership(struct pfs_finder *finder)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out) {
+		(void)fputs("ino IN (", out);
+		pfs_part_select(finder, out, false);
+		(void)fputc(')', out);
+	}
+	if (!out || fclose(out))
+		finder->error = -ENOMEM;
+	return text;
+}
+
+/* Which nodes an UPDATE or DELETE is about is a part, if a scan alone does not find them. */
+static bool take_members(struct pfs_finder *finder, const struct pfs_statement *statement)
+{
+	bool is_taken;
+	size_t size;
+	char *text;
+
+	if (!statement->where || statement->schema || statement->from || statement->order || statement->limit ||
+	    statement->table->len != 5 || strncasecmp(statement->table->text, "nodes", 5) != 0)
+		return false;
+	text = write_members(finder, statement, &size);
+	is_taken = text && pfs_part_take(finder, PFS_PART_MEMBERS, text, size);
+	free(text);
+	if (is_taken)
+		pfs_finder_put(finder, statement->where->span, write_membership(finder));
+	return is_taken;
+}
+
+/* The SELECT whose rows a statement inserts, or makes a table of, is a part if it can be one. */
+static bool take_source(struct pfs_finder *finder, const struct pfs_select *select)
+{
+	return finder->is_change && select->first->results &&
+	       pfs_finder_take(finder, select->span, PFS_PART_ROWS, false);
+}
+
+void pfs_find_parts(struct pfs_finder *finder, const struct pfs_statement *statement)
+{
+	const struct pfs_select *select = statement->select;
+
+	if (select && take_source(finder, select))
+		return;
+	if (finder->makes_table && !pfs_part_name_results(finder, select))
+		return;
+	walk_ctes(finder, statement->with);
+	if (select) {
+		walk_ctes(finder, select->with);
+		walk_select(finder, select);
+		return;
+	}
+	walk_items(finder, statement->set);
+	if (!take_members(finder, statement))
+		walk_expr(finder, statement->where);
 }

@@ -16,6 +16,7 @@ static bool is_fit(const struct pfs_block *block, enum pfs_part_use use)
 		return block->n_results == 1 && block->is_grouped && !block->n_group &&
 		       !block->having && block->limit == UINT64_MAX && !block->offset;
 	case PFS_PART_SET:
+	case PFS_PART_MEMBERS:
 		return block->n_results == 1 && pfs_block_is_determined(block);
 	case PFS_PART_ROWS:
 		break;
@@ -62,6 +63,16 @@ static enum derived derive(const struct pfs_block *block, const struct pfs_term 
 	return derived;
 }
 
+/* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no matter. */
+static const char *type_of_numbers(const struct pfs_finder *finder, size_t column)
+{
+	const char *type = pfs_sql_column_affinity(finder->parts->query->connection->sql, column);
+
+	if (!type)
+		return finder->makes_table ? NULL : declared[NUMBERS];
+	return type;
+}
+
 static bool has_other_collation(const struct pfs_term *result)
 {
 	return result->is_collated || result->collation != PFS_BINARY;
@@ -86,11 +97,11 @@ static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
 	}
 	for (size_t i = 0; i < part->n && is_known; i++) {
 		enum derived derived = derive(block, block->results[i]);
+		const char *type = derived == NUMBERS ? type_of_numbers(finder, i) : declared[derived];
 
-		is_known = derived != UNKNOWN && !has_other_collation(block->results[i]);
+		is_known = type && !has_other_collation(block->results[i]);
 		part->has_no_affinity[i] = derived == EXPRESSION;
-		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i,
-			      is_known ? declared[derived] : "");
+		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i, is_known ? type : "");
 	}
 	(void)fputc(')', out);
 	if (fclose(out))
@@ -111,15 +122,16 @@ void pfs_part_free(struct pfs_statement_part *part)
 /* The text with the WITH before it; NULL: -ENOMEM is set. */
 static char *make_text(struct pfs_finder *finder, const char *text, size_t len, size_t *size)
 {
-	char *whole = malloc(finder->with.len + len + 1);
+	size_t with = strlen(finder->with);
+	char *whole = malloc(with + len + 1);
 
 	if (!whole) {
 		finder->error = -ENOMEM;
 		return NULL;
 	}
-	memcpy(whole, finder->text + finder->with.at, finder->with.len);
-	memcpy(whole + finder->with.len, text, len);
-	*size = finder->with.len + len;
+	memcpy(whole, finder->with, with);
+	memcpy(whole + with, text, len);
+	*size = with + len;
 	whole[*size] = 0;
 	return whole;
 }
@@ -128,7 +140,7 @@ bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char 
 {
 	struct pfs_parts *parts = finder->parts;
 	struct pfs_statement_part *part = &parts->part[parts->n];
-	struct pfs_bind_part asked = {.text = NULL};
+	struct pfs_bind_part asked = {.takes_rows = finder->is_change};
 	char *whole;
 	bool is_taken;
 
@@ -147,6 +159,7 @@ bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char 
 		parts->n++;
 	else
 		pfs_part_free(part);
+	part->is_members = is_taken && use == PFS_PART_MEMBERS;
 	return is_taken;
 }
 
@@ -185,4 +198,55 @@ void pfs_part_select(const struct pfs_finder *finder, FILE *out, bool is_whole)
 		write_name(out, pfs_sql_column_name(sql, i));
 	}
 	(void)fprintf(out, " FROM " PFS_SQL_PART_NAME "%u%s", number, is_whole ? " LIMIT -1" : "");
+}
+
+/* ---- the names of a table's columns ---- */
+
+/* NULL: -ENOMEM is set. */
+static char *make_name(struct pfs_finder *finder, size_t column)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out)
+		(void)fputc(' ', out);
+	if (out)
+		write_name(out, pfs_sql_column_name(finder->parts->query->connection->sql, column));
+	if (!out || fclose(out))
+		finder->error = -ENOMEM;
+	return text;
+}
+
+static bool has_star(const struct pfs_items *results)
+{
+	const struct pfs_item *item = results->first;
+
+	while (item && item->expr)
+		item = item->next;
+	return item != NULL;
+}
+
+bool pfs_part_name_results(struct pfs_finder *finder, const struct pfs_select *select)
+{
+	const struct pfs_items *results = select->first->results;
+	struct pfs_sql_problem problem;
+	size_t len, column = 0;
+	char *text;
+	int error;
+
+	if (!results || has_star(results))
+		return false;
+	text = make_text(finder, finder->text + select->span.at, select->span.len, &len);
+	if (!text)
+		return false;
+	finder->is_prepared = true;
+	error = pfs_sql_prepare(finder->parts->query->connection->sql, text, len, &problem);
+	free(text);
+	for (const struct pfs_item *item = results->first; item && !error; item = item->next, column++) {
+		if (!item->alias)
+			pfs_finder_put(finder, (struct pfs_text_range){item->span.at + item->span.len, 0},
+				       make_name(finder, column));
+	}
+	return !error && !finder->error;
 }

@@ -8,6 +8,12 @@
 #include "fs/query/parts/parts_impl.h"
 #include "fs/query/relational/relational.h"
 #include "fs/query/relational/verify.h"
+#include "fs/query/tokens.h"
+#include "meta/sql/sqlside.h"
+
+/* Nodes that are looked for by their numbers: so many always, and more if they are not more than that part of all. */
+#define MEMBERS_FEW   4096
+#define MEMBERS_SHARE 8
 
 /* ---- the text ---- */
 
@@ -18,16 +24,21 @@ static int by_place(const void *a, const void *b)
 	return (x->span.at > y->span.at) - (x->span.at < y->span.at);
 }
 
-/* A name behind an expression comes after what stands in the expression's place. */
+/* A name behind an expression comes after what stands in the expression's place; of places in one another the
+ * outer one counts. */
 static int replace_places(struct pfs_finder *finder)
 {
 	const struct pfs_edits *before = &finder->parts->query->text;
 	struct pfs_edits *text = &finder->parts->text;
+	uint32_t end = 0;
 
 	qsort(finder->places, finder->n_places, sizeof(*finder->places), by_place);
 	for (size_t i = 0; i < finder->n_places; i++) {
 		const struct pfs_substitute *place = &finder->places[i];
 
+		if (place->span.at < end)
+			continue;
+		end = place->span.at + place->span.len;
 		PFS_TRY(pfs_edits_replace(text, before->text, place->span.at, place->span.len, place->text,
 					  strlen(place->text)));
 	}
@@ -87,6 +98,39 @@ static void finish_finder(struct pfs_finder *finder)
 	for (size_t i = 0; i < finder->n_places; i++)
 		free(finder->places[i].text);
 	free(finder->places);
+	free(finder->with);
+}
+
+/* The text from its first name to the parenthesis behind its last SELECT. */
+static char *copy_with(const struct pfs_with *with, const char *text, size_t len)
+{
+	const struct pfs_text_range last = with ? with->last->select->span : (struct pfs_text_range){0, 0};
+	struct pfs_token end;
+	char *copy;
+
+	if (!with)
+		return strdup("");
+	end = pfs_token_next(text, len, last.at + last.len);
+	return asprintf(&copy, "WITH %s%.*s ", with->is_recursive ? "RECURSIVE " : "",
+			(int)(end.at + end.len - with->first->name.span.at), text + with->first->name.span.at) < 0
+		       ? NULL
+		       : copy;
+}
+
+/* False: it cannot have parts. */
+static bool may_have_parts(const struct pfs_statement *statement)
+{
+	switch (statement->kind) {
+	case PFS_STATEMENT_SELECT:
+	case PFS_STATEMENT_UPDATE:
+	case PFS_STATEMENT_DELETE:
+		return true;
+	case PFS_STATEMENT_INSERT:
+	case PFS_STATEMENT_CREATE_TABLE:
+		return statement->select && !(statement->with && statement->select->with);
+	default:
+		return false;
+	}
 }
 
 static int find(struct pfs_parts *parts, const struct pfs_parsed *parsed, bool *is_prepared)
@@ -97,11 +141,16 @@ static int find(struct pfs_parts *parts, const struct pfs_parsed *parsed, bool *
 		.parts = parts,
 		.text = pfs_parsed_text(parsed),
 		.select = select,
-		.with = {statement->span.at, select->with ? select->span.at - statement->span.at : 0},
+		.is_change = statement->kind != PFS_STATEMENT_SELECT,
+		.makes_table = statement->kind == PFS_STATEMENT_CREATE_TABLE,
 	};
 	int error;
 
-	pfs_find_parts(&finder);
+	finder.with = copy_with(statement->with || !select ? statement->with : select->with, finder.text,
+				parts->query->text.len);
+	if (!finder.with)
+		return -ENOMEM;
+	pfs_find_parts(&finder, statement);
 	error = finder.error;
 	if (!error && parts->n)
 		error = replace_places(&finder);
@@ -116,6 +165,11 @@ static bool has_our_names(const struct pfs_edits *text)
 	return memmem(text->text, text->len, PFS_SQL_PART_NAME, sizeof(PFS_SQL_PART_NAME) - 1) != NULL;
 }
 
+static bool has_limit(const struct pfs_select *select)
+{
+	return select && select->limit;
+}
+
 int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query, const struct pfs_relational *whole)
 {
 	const struct pfs_parsed *parsed = pfs_relational_not_bound(whole);
@@ -125,7 +179,7 @@ int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query, const struct
 	int error;
 
 	*out = NULL;
-	if (!parsed || pfs_parsed_statement(parsed)->kind != PFS_STATEMENT_SELECT || has_our_names(&query->text))
+	if (!parsed || !may_have_parts(pfs_parsed_statement(parsed)) || has_our_names(&query->text))
 		return 0;
 	parts = calloc(1, sizeof(*parts));
 	if (!parts)
@@ -137,7 +191,7 @@ int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query, const struct
 		if (!error)
 			error = prepare(query, &parts->text, &problem);
 		if (!error) {
-			parts->is_cut = pfs_parsed_statement(parsed)->select->limit != NULL;
+			parts->is_cut = has_limit(pfs_parsed_statement(parsed)->select);
 			*out = parts;
 			return 0;
 		}
@@ -172,6 +226,17 @@ void pfs_parts_forget(struct pfs_parts *parts)
 		parts->has_run = false;
 }
 
+/* SQLite looks for each by its number; where they are many, one scan finds them sooner. */
+static bool has_many_members(const struct pfs_parts *parts)
+{
+	uint64_t most = PFS_MAX(parts->query->n_nodes / MEMBERS_SHARE, (uint64_t)MEMBERS_FEW);
+	bool has = false;
+
+	for (unsigned i = 0; i < parts->n; i++)
+		has |= parts->part[i].is_members && pfs_relational_rows(parts->part[i].relational) > most;
+	return has;
+}
+
 int pfs_parts_run(struct pfs_parts *parts, struct pfs_sql_problem *problem)
 {
 	struct pfs_relational *list[PFS_STATEMENT_PARTS_MAX];
@@ -182,6 +247,8 @@ int pfs_parts_run(struct pfs_parts *parts, struct pfs_sql_problem *problem)
 	for (unsigned i = 0; i < parts->n; i++)
 		list[i] = parts->part[i].relational;
 	error = pfs_relational_run(list, parts->n);
+	if (!error && has_many_members(parts))
+		error = -EOPNOTSUPP;
 	if (error == -EINTR)
 		return error;
 	if (error) {
@@ -190,6 +257,8 @@ int pfs_parts_run(struct pfs_parts *parts, struct pfs_sql_problem *problem)
 		return prepare(parts->query, &parts->query->text, problem);
 	}
 	parts->has_run = true;
+	if (pfs_sql_effect(parts->query->connection->sql) != PFS_SQL_READS)
+		return pfs_parts_verify_change(parts->query, &parts->text, problem);
 	return pfs_parts_verify(parts->query, &parts->text, parts->is_cut, problem);
 }
 

@@ -15,6 +15,7 @@ struct pfs_statement_part {
 	char *declaration;
 	size_t n;		/* columns: c0, c1 ... */
 	bool *has_no_affinity; /* by column: an expression without one, which a column cannot be */
+	bool is_members; /* the numbers of the nodes that an UPDATE or DELETE is about */
 };
 
 struct pfs_parts {
@@ -36,8 +37,10 @@ struct pfs_substitute { /* in the statement: what stands there instead */
 struct pfs_finder {
 	struct pfs_parts *parts;
 	const char *text; /* the statement's */
-	const struct pfs_select *select; /* the whole */
-	struct pfs_text_range with; /* its WITH, which each part may name; len 0: none */
+	const struct pfs_select *select; /* the whole, or what a statement inserts or makes a table of; NULL: none */
+	bool is_change;	  /* it changes something; parts of it may be rows of nodes as they are */
+	bool makes_table; /* whose columns are declared as SQLite derives them */
+	char *with; /* the statement's WITH, which each part may name; owned; "": none */
 	struct pfs_substitute *places; /* owned, in no order */
 	size_t n_places, capacity;
 	bool is_prepared; /* a part: the statement that SQLite had is gone */
@@ -45,7 +48,7 @@ struct pfs_finder {
 };
 
 /* Says how the rows of a part are used, which decides what may be one. */
-enum pfs_part_use { PFS_PART_ROWS, PFS_PART_VALUE, PFS_PART_SET };
+enum pfs_part_use { PFS_PART_ROWS, PFS_PART_VALUE, PFS_PART_SET, PFS_PART_MEMBERS };
 
 /* ---- part.c ---- */
 
@@ -57,12 +60,14 @@ void pfs_part_column(const struct pfs_finder *finder, FILE *out, size_t column);
 /* Prints a SELECT of all columns of the last part, under the names that SQLite has for them.  is_whole: SQLite must not merge it with
  * the SELECT around it, so that it reads the rows once, and not for each row of another table. */
 void pfs_part_select(const struct pfs_finder *finder, FILE *out, bool is_whole);
+/* Names the results of a SELECT as SQLite does, wherever their text is going to be another one.  Returns false if that cannot be. */
+bool pfs_part_name_results(struct pfs_finder *finder, const struct pfs_select *select);
 void pfs_part_free(struct pfs_statement_part *part);
 
 /* ---- find.c ---- */
 
 /* Takes all parts of the statement. */
-void pfs_find_parts(struct pfs_finder *finder);
+void pfs_find_parts(struct pfs_finder *finder, const struct pfs_statement *statement);
 /* Puts a text, which becomes the finder's, in the place of what was written there. */
 void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char *text);
 

@@ -181,7 +181,7 @@ int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 {
 	struct pfs_binder binder = {.query = query,
 				    .arena = arena,
-				    .is_part = part->text != NULL,
+				    .is_table = part->text && !part->takes_rows,
 				    .is_said = part->is_change,
 				    .text = part->text || part->is_change ? NULL
 									  : query->text.text};

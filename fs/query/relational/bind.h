@@ -44,7 +44,7 @@ struct pfs_binder {
 	const struct pfs_bind_recursion *step; /* of which it binds a step; NULL: of none */
 	const struct pfs_bind_recursion *next; /* the same of the part that is bound next */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
-	bool is_part;		       /* of a statement: its rows are a table */
+	bool is_table;		       /* of a part: its rows are never those of nodes as they are */
 	bool is_said; /* rows of VALUES are put into a table as they are said, whatever their types */
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* within an expression; the same one level up */

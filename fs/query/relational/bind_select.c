@@ -242,9 +242,9 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	block->aggregates = pfs_bind_get(binder, PFS_AGGREGATES_MAX * sizeof(*block->aggregates));
 	PFS_TRY(binder->error);
 	PFS_TRY(pfs_bind_from(binder, core->from));
-	if (!binder->level && !binder->is_part && !core->group && !core->is_distinct)
+	if (!binder->level && !binder->is_table && !core->group && !core->is_distinct)
 		PFS_TRY(pfs_bind_flatten(binder));
-	binder->takes_rows = !binder->level && !binder->is_part && !core->group && !core->is_distinct &&
+	binder->takes_rows = !binder->level && !binder->is_table && !core->group && !core->is_distinct &&
 			     block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
 	PFS_TRY(bind_results(binder, core->results));
 	binder->takes_aliases = true;

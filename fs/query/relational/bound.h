@@ -206,6 +206,7 @@ struct pfs_bind_part {
 	size_t len;
 	bool is_prepared; /* out: it was asked; the statement that it had is gone */
 	bool is_change; /* the SELECT is what changes rows of its table, of which SQLite need not be asked whether it is read */
+	bool takes_rows; /* a part that may be rows of nodes as they are (struct pfs_row_plan) */
 };
 
 /* Binds a SELECT; *out is in the arena. -ENOTSUP: it is not taken, and *why says which part of it;

@@ -8,13 +8,13 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "fs/query/relational/choice.h"
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/cursor.h"
 #include "fs/query/relational/describe.h"
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/rowlist.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
-#include "meta/sql/sqlside.h"
 
 #define BOUND_BYTES ((size_t)16 << 20) /* of a statement's plan */
 #define ATTEMPTS    4 /* to find the tree as it was when the columns were made ready */
@@ -35,6 +35,7 @@ struct pfs_relational {
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
+	struct pfs_row_list list;      /* of a part that is rows as they are: those */
 	uint64_t at;		       /* rows read; the row is the one before */
 	struct pfs_row_cursor *cursor; /* of rows as they are; NULL: not begun */
 	bool was_settled;
@@ -68,102 +69,6 @@ static int charge(void *context, int64_t bytes)
 
 /* ---- plans ---- */
 
-/* Whether the column is one by which a scan finds few nodes: in a sub-select, too, of which SQLite
- * moves the condition inwards. */
-static bool names_few(const struct pfs_block *block, const struct pfs_term *column)
-{
-	const struct pfs_input *input = &block->inputs[column->input];
-	const struct pfs_input_column *of = &input->columns[column->column];
-
-	if (column->kind != PFS_BOUND_COLUMN || column->is_late)
-		return false;
-	for (size_t i = 0; i < input->n_parts; i++) {
-		if (names_few(input->parts[i], input->parts[i]->results[of->at]))
-			return true;
-	}
-	return input->kind == PFS_INPUT_NODES && !of->wish.attr &&
-	       (of->wish.field == PFS_FIELD_INO || of->wish.field == PFS_FIELD_PARENT ||
-		of->wish.field == PFS_FIELD_NAME);
-}
-
-/* What is found at once by its number, its place or its name is SQLite's: a scan of its own knows
- * how. */
-static bool finds_few(const struct pfs_block *block, const struct pfs_term *where)
-{
-	if (!where || where->kind != PFS_BOUND_STEP)
-		return false;
-	if (where->op == PFS_OP_AND)
-		return finds_few(block, where->args[0]) || finds_few(block, where->args[1]);
-	return where->op == PFS_OP_EQ && where->args[1]->kind == PFS_BOUND_CONSTANT &&
-	       names_few(block, where->args[0]);
-}
-
-/* The least or greatest of all, which an index begins with. */
-static bool is_end_of_order(const struct pfs_block *block)
-{
-	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
-	       !block->n_group && !block->where && block->n_aggregates == 1 &&
-	       pfs_fold_of(block->aggregates[0].op)->is_end &&
-	       block->aggregates[0].arg->kind == PFS_BOUND_COLUMN;
-}
-
-static bool has_side(const struct pfs_block *block)
-{
-	for (size_t i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].kind == PFS_INPUT_SIDE)
-			return true;
-	}
-	return false;
-}
-
-static bool is_side(const struct pfs_block *block)
-{
-	return block->n_inputs == 1 && has_side(block);
-}
-
-/* What each row is sorted by has to be computed. */
-static bool has_computed_order(const struct pfs_block *block)
-{
-	for (size_t i = 0; i < block->n_order; i++) {
-		if (block->order[i].value->n_args)
-			return true;
-	}
-	return false;
-}
-
-static bool is_plain(const struct pfs_block *block)
-{
-	return !block->is_grouped && !block->is_distinct && !block->n_windows &&
-	       !has_computed_order(block) && (block->n_inputs == 1 || !has_side(block));
-}
-
-static const char plain[] = "rows as they are, which scans and indexes have";
-static const char few_of_side[] = "few rows of a side table, which are found at once";
-
-/* Whether SQLite's way is better, by what the block reads; what is plain throughout is. */
-static const char *why_not(const struct pfs_block *block, const struct pfs_query *query)
-{
-	bool is_all_plain = is_plain(block);
-
-	if (finds_few(block, block->where))
-		return "few nodes, which are found at once";
-	if (is_end_of_order(block))
-		return "the end of an order";
-	if (pfs_side_finds_few(block, query, PFS_SQLITE_ROW_NS))
-		return few_of_side;
-	for (size_t i = 0; i < block->n_inputs; i++) {
-		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {
-			const char *why = why_not(block->inputs[i].parts[part], query);
-
-			if (why && why != plain && why != few_of_side &&
-			    !block->inputs[i].is_lifted)
-				return why;
-			is_all_plain &= why != NULL && !block->inputs[i].is_lifted;
-		}
-	}
-	return is_all_plain ? plain : NULL;
-}
-
 static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 		struct pfs_bind_part *part)
 {
@@ -178,7 +83,7 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 	}
 	statement = pfs_parsed_statement(relational->parsed);
 	if (statement->kind != PFS_STATEMENT_SELECT) {
-		relational->why = "a statement that is no SELECT";
+		relational->why = "a statement that changes something";
 		error = -ENOTSUP;
 	} else {
 		error = pfs_bind(&relational->bound, &relational->why, query, &relational->arena,
@@ -188,13 +93,11 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 }
 
 /* Whether what is bound is run here, by what there is now. */
-static void judge(struct pfs_relational *relational, bool is_part)
+static void judge(struct pfs_relational *relational, enum pfs_block_use use)
 {
 	struct pfs_block *bound = relational->bound;
 
-	relational->why = bound->rows ? NULL : why_not(bound, relational->query);
-	if (relational->why == plain && !is_part && is_side(bound))
-		relational->why = NULL;
+	relational->why = pfs_block_why_not(bound, relational->query, use);
 	relational->block = relational->why ? NULL : bound;
 	if (relational->why)
 		pfs_block_finish(bound, relational->query->queries);
@@ -222,13 +125,11 @@ static int plan(struct pfs_relational *relational, struct pfs_bind_part *part)
 	const char *text = part->text ? part->text : query->text.text;
 	int error;
 
-	if (pfs_sql_effect(query->connection->sql) != PFS_SQL_READS)
-		relational->why = "a statement that changes something";
-	if (relational->why)
-		return 0;
 	error = bind(relational, text, part->text ? part->len : query->text.len, part);
 	if (!error)
-		judge(relational, part->text);
+		judge(relational, !part->text	    ? PFS_BLOCK_WHOLE
+				  : part->takes_rows ? PFS_BLOCK_CHANGE_PART
+						     : PFS_BLOCK_PART);
 	else if (!relational->why)
 		relational->why = "more than the memory of a plan";
 	return relational->block ? place(relational) : 0;
@@ -272,7 +173,7 @@ void pfs_relational_rest(struct pfs_relational *relational)
 	if (!relational->query) /* it does so already */
 		return;
 	pfs_row_cursor_close(PFS_TAKE(relational->cursor));
-	pfs_answer_rows_free(&relational->rows, &relational->run);
+	pfs_relational_forget(relational);
 	pfs_dictionary_finish(&relational->context.owners[0].dictionary);
 	pfs_dictionary_finish(&relational->context.owners[1].dictionary);
 	pfs_block_finish(relational->bound, relational->query->queries);
@@ -291,7 +192,7 @@ bool pfs_relational_resume(struct pfs_relational *relational, struct pfs_query *
 	if (relational->bound)
 		error = pfs_block_take_sides(relational->bound, query);
 	if (!error && relational->bound)
-		judge(relational, false);
+		judge(relational, PFS_BLOCK_WHOLE);
 	if (!error && relational->block)
 		error = place(relational);
 	if (error)
@@ -364,12 +265,15 @@ void pfs_relational_value(const struct pfs_relational *relational, size_t column
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
 			     struct pfs_query_value *out)
 {
-	pfs_answer_value(&relational->rows, row, column, out);
+	if (relational->block->rows)
+		pfs_row_list_value(&relational->list, row, column, out);
+	else
+		pfs_answer_value(&relational->rows, row, column, out);
 }
 
 uint64_t pfs_relational_rows(const struct pfs_relational *relational)
 {
-	return relational->rows.n;
+	return relational->block->rows ? relational->list.n : relational->rows.n;
 }
 
 /* ---- running ---- */
@@ -377,6 +281,7 @@ uint64_t pfs_relational_rows(const struct pfs_relational *relational)
 void pfs_relational_forget(struct pfs_relational *relational)
 {
 	pfs_answer_rows_free(&relational->rows, &relational->run);
+	pfs_row_list_free(&relational->list, relational->query->account);
 }
 
 static int run_block(struct pfs_relational *relational)
@@ -384,6 +289,13 @@ static int run_block(struct pfs_relational *relational)
 	pfs_relational_forget(relational);
 	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
 	return pfs_block_run(&relational->rows, relational->block, &relational->context);
+}
+
+/* Rows as they are: their cursor holds the tree as it goes. */
+static int read_rows(struct pfs_relational *relational)
+{
+	pfs_relational_forget(relational);
+	return pfs_row_list_read(&relational->list, relational->block, &relational->context);
 }
 
 static int run_once(struct pfs_relational *const *list, size_t n)
@@ -396,8 +308,10 @@ static int run_once(struct pfs_relational *const *list, size_t n)
 	query->bound = false; /* nothing of it has been seen */
 	PFS_TRY(pfs_query_hold(query));
 	for (size_t i = 0; i < n && !error; i++)
-		error = run_block(list[i]);
+		error = list[i]->block->rows ? 0 : run_block(list[i]);
 	pfs_query_release(query);
+	for (size_t i = 0; i < n && !error; i++)
+		error = list[i]->block->rows ? read_rows(list[i]) : 0;
 	return error;
 }
 

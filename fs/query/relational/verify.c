@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/checked.h"
 #include "base/log.h"
 #include "fs/query/relational/cursor.h"
+
+#include "meta/sql/sqlside.h"
 
 #define ROWS_MAX 100000u /* more are not compared */
 
@@ -35,6 +38,17 @@ static void write_value(FILE *out, const struct pfs_query_value *value)
 	}
 }
 
+/* Adds what was written to `out`, a memory stream, and closes it. */
+static bool keep_line(struct lines *lines, FILE *out, char **line)
+{
+	if (fclose(out) || pfs_grow(&lines->line, &lines->capacity, lines->n + 1, sizeof(*lines->line))) {
+		free(*line);
+		return false;
+	}
+	lines->line[lines->n++] = *line;
+	return true;
+}
+
 static bool add_line(struct lines *lines, size_t n_columns,
 		     void (*value)(const void *arg, uint64_t row, size_t column,
 				   struct pfs_query_value *out),
@@ -52,13 +66,7 @@ static bool add_line(struct lines *lines, size_t n_columns,
 		value(arg, row, i, &v);
 		write_value(out, &v);
 	}
-	if (fclose(out) ||
-	    pfs_grow(&lines->line, &lines->capacity, lines->n + 1, sizeof(*lines->line))) {
-		free(line);
-		return false;
-	}
-	lines->line[lines->n++] = line;
-	return true;
+	return keep_line(lines, out, &line);
 }
 
 static void sqlite_value(const void *arg, uint64_t row PFS_UNUSED, size_t column,
@@ -193,6 +201,148 @@ int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool
 	query->connection->plan_ids = 0;
 	PFS_TRY(error);
 	return pfs_sql_prepare(sql, with->text, with->len, problem);
+}
+
+/* ---- statements that change something ---- */
+
+struct changes { /* of one run */
+	const struct pfs_query *query;
+	struct lines lines;
+	int error; /* that the statement ended with, */
+	bool is_open; /* or it was not run to its end, or there was no memory for what it did */
+};
+
+static void write_bytes(FILE *out, const struct pfs_change_set *set, struct pfs_bytes bytes)
+{
+	(void)fprintf(out, " %.*s", (int)bytes.len, bytes.len ? set->text + bytes.at : "");
+}
+
+static void add_nodes(struct changes *changes)
+{
+	const struct pfs_change_set *set = &changes->query->set;
+
+	for (size_t i = 0; i < set->n && !changes->is_open; i++) {
+		const struct pfs_change *of = &set->list[i];
+		char *line = NULL;
+		size_t size;
+		FILE *out = open_memstream(&line, &size);
+
+		if (!out) {
+			changes->is_open = true;
+			return;
+		}
+		(void)fprintf(out, "%d %llu: %x %o %u %u %lld %lld %lld %llu", (int)set->kind,
+			      (unsigned long long)of->ino, of->set, of->mode, of->uid, of->gid,
+			      (long long)of->size, (long long)of->atime, (long long)of->mtime,
+			      (unsigned long long)of->parent);
+		write_bytes(out, set, of->name);
+		write_bytes(out, set, of->path);
+		write_bytes(out, set, of->target);
+		for (size_t a = of->first_attr; a < of->first_attr + of->n_attrs; a++) {
+			(void)fputs(set->attrs[a].removed ? " -" : " +", out);
+			write_bytes(out, set, set->attrs[a].name);
+			write_bytes(out, set, set->attrs[a].value);
+		}
+		changes->is_open |= !keep_line(&changes->lines, out, &line);
+	}
+}
+
+/* Which numbers inserted rows get is SQLite's own way of scanning. */
+static int add_side_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	static const enum pfs_value_type types[] = {
+		[PFS_CELL_NULL] = PFS_VALUE_NULL, [PFS_CELL_INTEGER] = PFS_VALUE_INT,
+		[PFS_CELL_REAL] = PFS_VALUE_REAL, [PFS_CELL_TEXT] = PFS_VALUE_TEXT,
+		[PFS_CELL_BLOB] = PFS_VALUE_BLOB,
+	};
+	struct changes *changes = arg;
+	bool has_number = !cells || strncasecmp(changes->query->sql, "UPDATE", 6) == 0;
+	char *line = NULL;
+	size_t size;
+	FILE *out = open_memstream(&line, &size);
+
+	if (!out)
+		return -ENOMEM;
+	if (has_number)
+		(void)fprintf(out, "row %lld: ", (long long)row);
+	for (size_t i = 0; cells && i < n; i++) {
+		struct pfs_query_value value = {.type = types[cells[i].type]};
+
+		if (value.type == PFS_VALUE_INT)
+			value.integer = cells[i].integer;
+		else if (value.type == PFS_VALUE_REAL)
+			value.real = cells[i].real;
+		else if (value.type != PFS_VALUE_NULL)
+			value.bytes = cells[i].bytes;
+		value.size = value.bytes ? cells[i].size : 0;
+		write_value(out, &value);
+	}
+	return keep_line(&changes->lines, out, &line) ? 0 : -ENOMEM;
+}
+
+static int add_side(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate)
+{
+	struct changes *changes = arg;
+	struct pfs_sql *sql = changes->query->connection->sql;
+	char *text = NULL;
+	size_t size;
+	char *line = NULL;
+	FILE *out;
+
+	if (fate == PFS_SQL_CHANGED)
+		return pfs_sql_changed_rows(sql, side->name, add_side_row, changes);
+	out = open_memstream(&line, &size);
+	if (!out)
+		return -ENOMEM;
+	if (fate != PFS_SQL_DROPPED)
+		PFS_TRY(pfs_sql_declaration(sql, &text, side->name));
+	(void)fprintf(out, "%s", text ? text : "");
+	free(text);
+	if (!keep_line(&changes->lines, out, &line))
+		return -ENOMEM;
+	return fate == PFS_SQL_DROPPED ? 0 : pfs_sql_all_rows(sql, side->name, add_side_row, changes);
+}
+
+static void run_and_look(struct changes *changes, struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_sql *sql = query->connection->sql;
+
+	changes->query = query;
+	changes->error = pfs_sql_run(sql, problem);
+	if (!changes->error) {
+		add_nodes(changes);
+		changes->is_open |= pfs_sql_fates(sql, add_side, changes) != 0;
+	}
+	changes->is_open |= changes->error == -EAGAIN || changes->error == -EINTR || changes->error == -ENOMEM;
+	pfs_sql_rollback(sql);
+	pfs_query_let_go(query);
+	pfs_change_set_clear(&query->set);
+	*query->why = 0;
+}
+
+int pfs_parts_verify_change(struct pfs_query *query, const struct pfs_edits *with,
+			    struct pfs_sql_problem *problem)
+{
+	struct changes ours = {.error = 0}, theirs = {.error = 0};
+	bool explains = query->explains;
+	int error;
+
+	query->explains = false;
+	run_and_look(&ours, query, problem);
+	query->connection->plan_ids = 0;
+	error = pfs_sql_prepare(query->connection->sql, query->text.text, query->text.len, problem);
+	if (!error && !ours.is_open)
+		run_and_look(&theirs, query, problem);
+	if (!error && !ours.is_open && !theirs.is_open) {
+		PFS_VERIFY_CHECK(ours.error == theirs.error);
+		compare(query, &ours.lines, &theirs.lines, false);
+	}
+	query->explains = explains;
+	finish(&ours.lines);
+	finish(&theirs.lines);
+	query->connection->plan_ids = 0;
+	PFS_TRY(error);
+	return pfs_sql_prepare(query->connection->sql, with->text, with->len, problem);
 }
 
 #endif

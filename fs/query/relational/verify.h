@@ -21,6 +21,9 @@ void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block 
  * afterwards. As pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
 				    struct pfs_sql_problem *problem);
+/* The same of one that changes something: what it asks of nodes and leaves in side tables, each time rolled back. */
+PFS_MUST_CHECK int pfs_parts_verify_change(struct pfs_query *query, const struct pfs_edits *with,
+					   struct pfs_sql_problem *problem);
 #else
 static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
 					 const struct pfs_block *block PFS_UNUSED,
@@ -40,6 +43,13 @@ static inline void pfs_relational_verify_rows(struct pfs_query *query PFS_UNUSED
 static inline int pfs_parts_verify(struct pfs_query *query PFS_UNUSED,
 				   const struct pfs_edits *with PFS_UNUSED, bool is_cut PFS_UNUSED,
 				   struct pfs_sql_problem *problem PFS_UNUSED)
+{
+	return 0;
+}
+
+static inline int pfs_parts_verify_change(struct pfs_query *query PFS_UNUSED,
+					  const struct pfs_edits *with PFS_UNUSED,
+					  struct pfs_sql_problem *problem PFS_UNUSED)
 {
 	return 0;
 }
