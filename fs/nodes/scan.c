@@ -373,6 +373,21 @@ bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predic
 	return is_short;
 }
 
+void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out, const struct pfs_predicate *predicates,
+		    size_t n)
+{
+	struct pfs_selection selection = {0};
+	bool has_total = false;
+
+	*out = (struct pfs_scan_weighed){.index = NULL};
+	for (size_t i = 0; i < n; i++) /* totals are not made for a guess */
+		has_total |= pfs_field_is_total(predicates[i].field);
+	if (has_total || pfs_selection_init(&selection, tree, predicates, n, NULL) ||
+	    pfs_selection_weigh(&selection, out))
+		*out = (struct pfs_scan_weighed){.index = NULL};
+	pfs_selection_finish(&selection);
+}
+
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n)
 {

@@ -98,6 +98,17 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 			   const struct pfs_predicate *predicates, size_t n);
 
+/* A column index beside a scan, in nanoseconds of one processor. */
+struct pfs_scan_weighed {
+	const char *index; /* as pfs_scan_estimate has it; NULL: nothing that is asked is a range of a column that can have one */
+	bool is_there;	   /* it is made */
+	bool is_chosen;
+	uint64_t index_ns, scan_ns;
+};
+
+/* Estimates what the predicates cost by the column index that leaves the fewest nodes, made or not, and by a scan. */
+void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out, const struct pfs_predicate *predicates, size_t n);
+
 /* Returns true if pfs_scan_select would have the nodes from an index or a list, and look at few others. */
 bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predicates, size_t n);
 

@@ -482,7 +482,8 @@ static int take_paths(struct pfs_selection *selection)
 
 /* ---- all of it ---- */
 
-int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots *within)
+/* By where nodes are, and not by their values. */
+static int begin_by_place(struct pfs_selection *selection, const struct pfs_slots *within)
 {
 	take_ranges(selection);
 	if (within) {
@@ -492,7 +493,59 @@ int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots 
 	PFS_TRY(take_paths(selection));
 	PFS_TRY(take_parts(selection));
 	PFS_TRY(take_ancestors(selection));
-	PFS_TRY(take_children(selection));
+	return take_children(selection);
+}
+
+int pfs_selection_begin(struct pfs_selection *selection, const struct pfs_slots *within)
+{
+	PFS_TRY(begin_by_place(selection, within));
 	PFS_TRY(take_ranges_of_values(selection));
 	return take_subtree(selection);
+}
+
+/* ---- for the reader of a plan ---- */
+
+/* A slot of the index costs as much as so many of the scan as `rare` says. */
+static int weigh_range(const struct pfs_selection *selection, const struct pfs_scan_test *test,
+		       struct pfs_scan_weighed *out)
+{
+	double rows = (double)test->share * (double)pfs_selection_size(selection);
+	struct pfs_scan_weighed weighed = {.index = pfs_fields[test->field].index_name};
+	struct pfs_index_range range;
+	struct pfs_index_walk *walk;
+	bool exact;
+	int error;
+
+	if (!has_range(test, &range, &exact))
+		return 0;
+	error = pfs_index_walk_open(&walk, selection->tree, &range, false);
+	if (!error) {
+		weighed.is_there = true;
+		weighed.is_chosen = pfs_index_walk_left(walk) <= rare(selection, test);
+		rows = (double)pfs_index_walk_left(walk);
+		pfs_index_walk_close(walk);
+	}
+	weighed.index_ns = (uint64_t)(rows * test->cost * (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE));
+	weighed.scan_ns = out->scan_ns;
+	if (!out->index || weighed.index_ns < out->index_ns)
+		*out = weighed;
+	return error == -ENOENT ? 0 : error;
+}
+
+int pfs_selection_weigh(struct pfs_selection *selection, struct pfs_scan_weighed *out)
+{
+	double left = 1, ns = 0;
+
+	PFS_TRY(begin_by_place(selection, NULL));
+	if (selection->list)
+		return 0;
+	PFS_TRY(pfs_selection_order(selection, true));
+	for (size_t i = 0; i < selection->n_order; i++) {
+		ns += left * selection->order[i]->cost;
+		left *= selection->order[i]->share;
+	}
+	out->scan_ns = (uint64_t)(ns * (double)pfs_selection_size(selection));
+	for (size_t i = 0; i < selection->n_order; i++)
+		PFS_TRY(weigh_range(selection, selection->order[i], out));
+	return 0;
 }

@@ -100,6 +100,8 @@ PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slo
 /* scan_begin.c: Chooses the slots to look at. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);
+/* scan_begin.c: As pfs_scan_weigh, of a selection that is not begun, and not to be used afterwards. */
+PFS_MUST_CHECK int pfs_selection_weigh(struct pfs_selection *selection, struct pfs_scan_weighed *out);
 /* scan_rank.c: Chooses in which order the tests are made; with `estimate`, what may be left is what
  * matters. -ENOMEM, and what pfs_scan_filter returns. */
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);

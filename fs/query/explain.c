@@ -33,6 +33,18 @@ static int level_of(struct writing *writing, int id, int parent)
 	return level;
 }
 
+/* What a scan of nodes would take by the index of a column and without. */
+static void write_weighed(FILE *out, const struct pfs_scan_weighed *weighed)
+{
+	if (!weighed->index)
+		return;
+	(void)fprintf(out, "; index or scan: %.3f ms by the %s, %.3f ms by a scan; chosen: the %s",
+		      (double)weighed->index_ns / 1e6, weighed->index, (double)weighed->scan_ns / 1e6,
+		      weighed->is_chosen ? "index" : "scan");
+	if (!weighed->is_there)
+		(void)fputs(", for that index is not made yet", out);
+}
+
 static void write_scan(struct writing *writing, unsigned long id)
 {
 	const struct pfs_scan_record *record =
@@ -62,6 +74,7 @@ static void write_scan(struct writing *writing, unsigned long id)
 			      (unsigned long long)record->estimated);
 	(void)fprintf(writing->out, "selected %llu, read %llu",
 		      (unsigned long long)record->selected, (unsigned long long)record->seen);
+	write_weighed(writing->out, &record->weighed);
 }
 
 static int write_step(void *arg, int id, int parent, const char *detail)

@@ -127,6 +127,7 @@ struct pfs_scan_record {
 	char *pushed; /* "size >= 100, under(ino, 7)"; NULL: not yet started */
 	const char *how;
 	const char *sorted; /* "then sorted"; NULL: not */
+	struct pfs_scan_weighed weighed;
 	uint64_t starts, estimated, selected, seen;
 };
 

@@ -133,6 +133,8 @@ void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_push
 						      pushed->predicates, pushed->n);
 		if (ordered)
 			note_order(record, ordered);
+		if (!ordered || !pfs_ordered_walks(ordered))
+			pfs_scan_weigh(query->tree, &record->weighed, pushed->predicates, pushed->n);
 	}
 	record->starts++;
 	record->selected += selected;

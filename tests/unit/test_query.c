@@ -426,6 +426,54 @@ static void test_plan(void **state)
 	free(text);
 }
 
+/* What a range of a column costs by its index and by a scan: before the index is there, and then. */
+static void test_plan_of_index(void **state)
+{
+	static const char sql[] = "SELECT path FROM nodes WHERE size BETWEEN 7 AND 9 AND type = 'f'";
+	char *text = plan_of(sql, "");
+
+	(void)state;
+	assert_non_null(strstr(text, "index or scan: "));
+	assert_non_null(strstr(text, " ms by the index of size, "));
+	assert_non_null(strstr(text, "chosen: the scan, for that index is not made yet"));
+	for (unsigned i = 0; i < 2; i++) {
+		free(text);
+		text = plan_of(sql, "");
+	}
+	assert_non_null(strstr(text, "by index of size"));
+	assert_non_null(strstr(text, "chosen: the index"));
+	free(text);
+	text = plan_of("SELECT path FROM nodes WHERE type = 'l'", "");
+	assert_null(strstr(text, "index or scan"));
+	free(text);
+}
+
+static void test_plan_of_side_index(void **state)
+{
+	static const char sql[] = "SELECT n FROM indexed WHERE t = 't7'";
+	char *text;
+
+	(void)state;
+	scope.may_change = true;
+	change("CREATE TABLE indexed (t TEXT, n INTEGER)", 0);
+	change("CREATE INDEX indexed_t ON indexed (t)", 0);
+	change("INSERT INTO indexed WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 20000) "
+	       "SELECT 't' || i, i FROM c", 20000);
+	text = plan_of(sql, "7");
+	for (unsigned i = 0; i < 400 && !strstr(text, "chosen: the index"); i++) { /* until SQLite's copy is worth what it takes */
+		assert_non_null(strstr(text, "index or scan: "));
+		assert_non_null(strstr(text, " ms by an index of the table, "));
+		assert_non_null(strstr(text, "chosen: the operators"));
+		free(text);
+		text = plan_of(sql, "7");
+	}
+	assert_non_null(strstr(text, "chosen: the index"));
+	free(text);
+	text = plan_of("SELECT n FROM indexed WHERE n % 7000 = 7", "7,7007,14007");
+	assert_null(strstr(text, "index or scan"));
+	free(text);
+}
+
 static void test_raw_bytes(void **state)
 {
 	struct pfs_query_value value;
@@ -583,6 +631,7 @@ int main(void)
 		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
 		TEST(test_attributes), TEST(test_many_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
+		TEST(test_plan_of_index), TEST(test_plan_of_side_index),
 		TEST(test_preorder),
 		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
 		PARTS(test_parts),      PARTS(test_titles_of_parts), PARTS(test_names_of_parts),

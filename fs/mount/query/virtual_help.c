@@ -69,6 +69,8 @@ static const char text[] =
 	"# A saved query of this directory, kept in the store.  It has result.tsv .csv .json "
 	".txt,\n"
 	"# paths, paths0, nodes/, plan, error and as_of; sql is its statement.  rmdir forgets it.\n"
+	"# plan tells who ran what of it, and what it would have taken otherwise: on the host or a device,\n"
+	"# by an index or a scan.\n"
 	"mkdir .query/large\n"
 	"echo 'SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC' > "
 	".query/large/sql\n"

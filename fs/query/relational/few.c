@@ -206,13 +206,25 @@ static bool is_worth_it(const struct pfs_block *block, const struct pfs_query *q
 	return (double)side->missed_ns >= (double)rows * SQLITE_FILL;
 }
 
-bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query, double sqlite_row_ns)
+bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns, struct pfs_side_weighed *out)
 {
-	double rows, won;
+	double rows, all;
 
+	*out = (struct pfs_side_weighed){.is_index = false};
 	if (block->n_inputs != 1 || block->inputs[0].kind != PFS_INPUT_SIDE)
 		return false;
+	all = block->inputs[0].side->table.n_rows;
 	rows = ends_early(block) ? 1 : stepped(block);
-	won = OPERATORS + block->inputs[0].side->table.n_rows * OPERATORS_ROW - rows * (sqlite_row_ns - ANSWER_ROW);
-	return won > 0 && is_worth_it(block, query, won);
+	out->is_index = rows < all;
+	out->index_ns = (uint64_t)fmin(rows * sqlite_row_ns, 1e18);
+	out->operators_ns = (uint64_t)(OPERATORS + all * OPERATORS_ROW + fmin(rows, all) * ANSWER_ROW);
+	return true;
+}
+
+bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query, double sqlite_row_ns)
+{
+	struct pfs_side_weighed weighed;
+
+	return pfs_side_weigh(block, sqlite_row_ns, &weighed) && weighed.operators_ns > weighed.index_ns &&
+	       is_worth_it(block, query, (double)(weighed.operators_ns - weighed.index_ns));
 }

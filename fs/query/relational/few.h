@@ -9,8 +9,17 @@
 #define PFS_SQLITE_ROW_NS   300.0 /* that SQLite takes for a row that an index has found, */
 #define PFS_SQLITE_CHANGE_NS 700.0 /* and that it changes */
 
+/* An index of SQLite's copy beside the operators. */
+struct pfs_side_weighed {
+	bool is_index; /* one finds less than all rows */
+	uint64_t index_ns, operators_ns;
+};
+
+/* Estimates them for a block about one side table alone; false: it is about something else.  Rows are estimated by a sample of the table's. */
+bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns, struct pfs_side_weighed *out);
+
 /* Returns true if the block is about one side table alone, and SQLite's copy finds what it wants of it by an index, or
- * after a few rows, sooner than the operators would.  Rows are estimated by a sample of the table's.  A copy that does not
+ * after a few rows, sooner than the operators would.  A copy that does not
  * have all rows as they are now is brought up to date only when that has been missed for as long as it would take. */
 bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query, double sqlite_row_ns);
 

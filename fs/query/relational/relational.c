@@ -12,6 +12,7 @@
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/cursor.h"
 #include "fs/query/relational/describe.h"
+#include "fs/query/relational/few.h"
 #include "fs/query/relational/rowlist.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"
@@ -32,6 +33,7 @@ struct pfs_relational {
 	bool holds; /* it runs on a device: the tree is held until that has its answer */
 	struct pfs_run run;
 	struct pfs_cost cost;
+	struct pfs_side_weighed weighed;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
@@ -97,6 +99,7 @@ static void judge(struct pfs_relational *relational, enum pfs_block_use use)
 {
 	struct pfs_block *bound = relational->bound;
 
+	(void)pfs_side_weigh(bound, PFS_SQLITE_ROW_NS, &relational->weighed);
 	relational->why = pfs_block_why_not(bound, relational->query, use);
 	relational->block = relational->why ? NULL : bound;
 	if (relational->why)
@@ -491,6 +494,13 @@ int pfs_relational_next(struct pfs_relational *relational)
 
 /* ---- what is said of it ---- */
 
+static void describe_index(const struct pfs_relational *relational, FILE *out)
+{
+	(void)fprintf(out, "\nindex or scan: %.3f ms by an index of the table, %.3f ms by the operators; chosen: the %s",
+		      (double)relational->weighed.index_ns / 1e6, (double)relational->weighed.operators_ns / 1e6,
+		      pfs_relational_is_planned(relational) ? "operators" : "index");
+}
+
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 {
 	if (pfs_relational_is_planned(relational)) {
@@ -509,5 +519,7 @@ void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
 			      relational->why);
 	}
+	if (relational->weighed.is_index && !relational->query->is_limited)
+		describe_index(relational, out);
 	(void)fputc('\n', out);
 }
