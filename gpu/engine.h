@@ -105,8 +105,6 @@ PFS_MUST_CHECK int pfs_engine_subtree(struct pfs_engine *engine, struct pfs_bitm
 				      uint32_t slot); /* the node included */
 PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
 				      uint32_t slot); /* proper ancestors */
-PFS_MUST_CHECK int pfs_engine_children(struct pfs_engine *engine, struct pfs_bitmap **out,
-				       uint32_t slot);
 
 /* Finds n subtrees in one pass over the codes, as n bitmaps. -E2BIG: n is above
  * PFS_SUBTREES_MAX. */

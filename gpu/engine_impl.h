@@ -134,9 +134,8 @@ struct pfs_engine_ops {
 	/* Questions */
 	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
 			const struct pfs_divisor *divisors, size_t n);
-	/* Slots in from..to whose parent is the directory. */
-	int (*children)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
-			uint64_t from, uint64_t to);
+	/* The directories above the slot. */
+	int (*parents)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot);
 	/* Lists directories whose prime divides the number (odd), the first `capacity` of them;
 	 * they are *n in all. */
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,

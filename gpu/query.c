@@ -19,25 +19,6 @@ int pfs_engine_parent(struct pfs_engine *e, uint32_t *parent, uint32_t slot)
 	return 0;
 }
 
-static size_t depth_of(const struct pfs_columns *c, uint32_t slot)
-{
-	size_t depth = 0;
-
-	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
-		depth++;
-	return depth;
-}
-
-static void list_ancestors(const struct pfs_columns *c, uint32_t *out, size_t depth,
-			   size_t capacity, uint32_t slot)
-{
-	size_t at = depth;
-
-	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
-		if (--at < capacity)
-			out[at] = c->directory_slot[d];
-}
-
 /* ---- sets ---- */
 
 static int range_bitmap(struct pfs_engine *e, struct pfs_bitmap **out, uint64_t from, uint64_t to)
@@ -153,66 +134,20 @@ int pfs_engine_subtree(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t s
 	return pfs_engine_subtrees(e, out, &slot, 1);
 }
 
-static int parents_locked(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
-{
-	const struct pfs_columns *c = &e->columns;
-	struct pfs_bitmap *bitmap = NULL;
-	uint32_t *slots PFS_FREE = NULL;
-	size_t depth;
-	int rc;
-
-	if (find_live(e, slot))
-		return -ENOENT;
-	depth = depth_of(c, slot);
-	slots = malloc((depth + 1) * sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	list_ancestors(c, slots, depth, depth, slot);
-	do {
-		rc = pfs_bitmap_new(e, &bitmap);
-		if (rc)
-			continue;
-		rc = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, depth);
-		if (rc)
-			free_unlocked(bitmap);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0)
-		*out = bitmap;
-	return rc;
-}
-
 int pfs_engine_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
 {
 	PFS_LOCKED(&e->lock);
-
-	return parents_locked(e, out, slot);
-}
-
-int pfs_engine_children(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
-{
-	PFS_LOCKED(&e->lock);
-	const struct pfs_columns *c = &e->columns;
 	struct pfs_bitmap *bitmap = NULL;
-	uint64_t from = 0, to = c->n_slots;
-	uint32_t directory;
 	int rc;
 
 	if (find_live(e, slot))
 		return -ENOENT;
-	if (!pfs_slot_is_directory(c, slot))
-		return range_bitmap(e, out, 0, 0);
-	directory = c->home[slot];
-	if (c->span[directory] && e->use_ranges) {
-		from = slot;
-		to = from + c->span[directory];
-	}
 	do {
 		rc = pfs_engine_update(e);
 		rc = rc ? rc : pfs_bitmap_new(e, &bitmap);
 		if (rc)
 			continue;
-		rc = e->backend->ops->children(e->backend, bitmap->bits, bitmap->words, directory,
-					       from, to);
+		rc = e->backend->ops->parents(e->backend, bitmap->bits, bitmap->words, slot);
 		if (rc)
 			free_unlocked(bitmap);
 	} while (pfs_engine_leave_device(e, rc));

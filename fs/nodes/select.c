@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/span.h"
@@ -22,9 +23,7 @@ static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_
 	if (relation == PFS_SUBTREE)
 		return pfs_engine_subtrees(engine, out, slots, n);
 	for (; done < n && !error; done += !error)
-		error = relation == PFS_CHILDREN
-				? pfs_engine_children(engine, &out[done], slots[done])
-				: pfs_engine_parents(engine, &out[done], slots[done]);
+		error = pfs_engine_parents(engine, &out[done], slots[done]);
 	while (error && done > 0)
 		pfs_bitmap_free(out[--done]);
 	return error;
@@ -64,6 +63,27 @@ static int select_parents(struct pfs_engine *engine, struct pfs_bitmap **out, co
 	return pfs_bitmap_of_slots(engine, out, parents, n_parents);
 }
 
+/* From the index of names, on whichever side single questions are answered: a scan of all slots would
+ * cost the same for a directory of three. */
+static int select_children(const struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
+			   const uint32_t *slots, size_t n)
+{
+	uint32_t *found PFS_FREE = NULL;
+	size_t n_found = 0, capacity = 0;
+	struct pfs_children children;
+	struct pfs_btree_entry entry;
+
+	for (size_t i = 0; i < n; i++) {
+		pfs_children_begin(&children, tree, slots[i], 0, 0);
+		while (pfs_children_next(&children, &entry)) {
+			if (pfs_grow(&found, &capacity, n_found + 1, sizeof(*found)))
+				return -ENOMEM;
+			found[n_found++] = entry.slot;
+		}
+	}
+	return pfs_bitmap_of_slots(engine, out, found, n_found);
+}
+
 static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, const uint32_t *slots,
 			  size_t n)
 {
@@ -74,7 +94,7 @@ static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, co
 }
 
 /* The union over all slots; of common ancestors the intersection. */
-static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
+static int select_slots(const struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
 			enum pfs_relation relation, const uint32_t *slots, size_t n)
 {
 	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
@@ -83,6 +103,8 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
 
 	if (relation == PFS_PARENTS)
 		return select_parents(engine, out, slots, n);
+	if (relation == PFS_CHILDREN)
+		return select_children(tree, engine, out, slots, n);
 	if (relation == PFS_DEEPEST_COMMON)
 		return select_deepest(engine, out, slots, n);
 	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
@@ -114,7 +136,7 @@ static int answer(struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_b
 		if (slots[i] == PFS_NO_SLOT || tree->image.state[slots[i]] & PFS_SLOT_UNLINKED)
 			return -ENOENT;
 	}
-	return select_slots(engine, out, question->relation, slots, question->n);
+	return select_slots(tree, engine, out, question->relation, slots, question->n);
 }
 
 static int count_set(struct pfs_tree *tree, struct pfs_engine *engine, uint64_t *count,

@@ -200,12 +200,13 @@ static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bi
 
 /* ---- questions ---- */
 
-static int cuda_children(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
-			 uint64_t from, uint64_t to)
+static int cuda_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot)
 {
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(pfs_cuda_of(b));
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	int rc = pfs_device_clear(g, bits, words * sizeof(*bits));
 
-	return pfs_cuda_children(&t, bits, words, directory, from, to, pfs_cuda_of(b)->stream);
+	return rc ? rc : pfs_cuda_parents(&t, bits, slot, g->stream);
 }
 
 static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
@@ -341,7 +342,7 @@ static const struct pfs_engine_ops cuda_ops = {
 	.combine = cuda_combine,
 	.count = cuda_count,
 	.subtrees = pfs_cuda_subtrees,
-	.children = cuda_children,
+	.parents = cuda_parents,
 	.dividing = cuda_dividing,
 	.find_prime = cuda_find_prime,
 	.codes = cuda_codes,

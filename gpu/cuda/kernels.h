@@ -142,8 +142,9 @@ int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_
 
 /* ---- tree.cu ---- */
 
-int pfs_cuda_children(const struct pfs_cuda_tree *t, uint32_t *d_bits, size_t words,
-		      uint32_t directory, uint64_t from, uint64_t to, cudaStream_t stream);
+/* Sets the bits of the directories above the slot. */
+int pfs_cuda_parents(const struct pfs_cuda_tree *t, uint32_t *d_bits, uint32_t slot,
+		     cudaStream_t stream);
 /* d_bits, by directory number: sets the bits of all directories that lie under one whose bit is set. */
 int pfs_cuda_mark_below(const struct pfs_cuda_tree *t, uint32_t *d_bits, cudaStream_t stream);
 int pfs_cuda_dividing(const struct pfs_cuda_tree *t, uint32_t *d_found, size_t capacity,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/tree.cu - questions that parents and primes answer: children, membership, factors. */
+/* gpu/cuda/tree.cu - questions that parents and primes answer: ways up, membership, factors. */
 #include "gpu/cuda/device.cuh"
 
 #define NO_SLOT UINT32_MAX
@@ -8,39 +8,17 @@ typedef unsigned long long wide;
 
 /* ---- device code ---- */
 
-static __global__ void __launch_bounds__(256)
-	children_kernel(pfs_cuda_tree t, uint32_t *__restrict__ bits, size_t words,
-			uint32_t directory, uint64_t from, uint64_t to)
+/* One lane: each step waits for the one before. */
+static __global__ void parents_kernel(pfs_cuda_tree t, uint32_t *bits, uint32_t slot)
 {
-	/* Whole warps: words is a multiple of 32, a word's 32 slots are eight lanes' fours. */
-	PFS_EACH(four, words * 8)
-	{
-		uint64_t slot = (uint64_t)four * 4;
-		uint32_t nibble = 0;
+	uint32_t d = t.d_home[slot];
 
-		if (slot + 4 > from && slot < to) {
-			uint4 home = pfs_load4(t.d_home + slot);
+	if (t.d_directory_slot[d] == slot)
+		d = t.d_directories[d].parent;
+	for (; d; d = t.d_directories[d].parent) {
+		uint32_t at = t.d_directory_slot[d];
 
-			nibble = (home.x == directory) | (home.y == directory) << 1 |
-				 (home.z == directory) << 2 | (home.w == directory) << 3;
-		}
-		pfs_store_nibbles(nibble, bits, four);
-	}
-}
-
-/* The directory itself has that home, its subdirectories have not. */
-static __global__ void subdirectories_kernel(pfs_cuda_tree t, uint32_t *bits, uint32_t directory)
-{
-	PFS_EACH(d, t.n_directories)
-	{
-		uint32_t slot = t.d_directory_slot[d];
-
-		if (slot == NO_SLOT)
-			continue;
-		if (d == directory)
-			atomicAnd(bits + (slot >> 5), ~(1u << (slot & 31)));
-		else if (t.d_directories[d].parent == directory)
-			atomicOr(bits + (slot >> 5), 1u << (slot & 31));
+		bits[at >> 5] |= 1u << (at & 31);
 	}
 }
 
@@ -86,13 +64,9 @@ static __global__ void find_prime_kernel(pfs_cuda_tree t, uint64_t prime, wide *
 
 /* ---- launches ---- */
 
-int pfs_cuda_children(const pfs_cuda_tree *t, uint32_t *d_bits, size_t words, uint32_t directory,
-		      uint64_t from, uint64_t to, cudaStream_t stream)
+int pfs_cuda_parents(const pfs_cuda_tree *t, uint32_t *d_bits, uint32_t slot, cudaStream_t stream)
 {
-	children_kernel<<<pfs_grid(words * 8), 256, 0, stream>>>(*t, d_bits, words, directory, from,
-								 to);
-	subdirectories_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits,
-									      directory);
+	parents_kernel<<<1, 1, 0, stream>>>(*t, d_bits, slot);
 	return PFS_CUDA(cudaGetLastError());
 }
 

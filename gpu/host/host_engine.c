@@ -97,7 +97,6 @@ struct spread {
 	size_t n;
 	const uint32_t *directory_bits;
 	size_t directory_words;
-	uint32_t directory; /* for children */
 };
 
 /* Whole words by the fast loop; the last slots one by one. */
@@ -144,51 +143,13 @@ static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t wo
 	return 0;
 }
 
-static void children_piece(void *context, size_t from, size_t to)
+static int host_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot)
 {
-	const struct spread *s = context;
-	size_t whole = to & ~(size_t)31;
+	const struct pfs_columns *c = pfs_host_of(b)->columns;
 
-	s->simd->equal_bits(s->bits[0] + from / 32, s->c->home + from, whole - from, s->directory);
-	for (size_t i = whole; i < to; i++) {
-		uint32_t word = i == whole ? 0 : s->bits[0][i / 32];
-
-		s->bits[0][i / 32] = word | (uint32_t)(s->c->home[i] == s->directory) << i % 32;
-	}
-}
-
-static void subdirectories_piece(void *context, size_t from, size_t to)
-{
-	const struct spread *s = context;
-
-	for (size_t d = from; d < to; d++) {
-		uint32_t slot = s->c->directory_slot[d];
-
-		if (s->c->directories[d].parent == s->directory && slot != PFS_NO_SLOT)
-			(void)__atomic_fetch_or(&s->bits[0][slot / 32], 1u << slot % 32,
-						__ATOMIC_RELAXED);
-	}
-}
-
-/* Files have the directory as their home; the directory itself has too; subdirectories have not. */
-static int host_children(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t directory,
-			 uint64_t from, uint64_t to)
-{
-	struct pfs_host *host = pfs_host_of(b);
-	const struct pfs_columns *c = host->columns;
-	struct spread s = {.simd = host->codes.simd, .c = c, .bits = &bits, .directory = directory};
-	uint32_t own = c->directory_slot[directory];
-
-	if (from == 0 && to == c->n_slots) {
-		pfs_pool_run(host->codes.pool, c->n_slots, GRAIN, children_piece, &s);
-		clear_end(bits, words, c->n_slots);
-	} else {
-		memset(bits, 0, words * sizeof(*bits));
-		for (uint64_t i = from; i < to; i++)
-			bits[i / 32] |= (uint32_t)(c->home[i] == directory) << i % 32;
-	}
-	bits[own / 32] &= ~(1u << own % 32);
-	pfs_pool_run(host->codes.pool, c->n_directories, GRAIN, subdirectories_piece, &s);
+	memset(bits, 0, words * sizeof(*bits));
+	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
+		bits[c->directory_slot[d] / 32] |= 1u << c->directory_slot[d] % 32;
 	return 0;
 }
 
@@ -344,7 +305,7 @@ static const struct pfs_engine_ops host_ops = {
 	.combine = pfs_host_combine,
 	.count = pfs_host_count,
 	.subtrees = host_subtrees,
-	.children = host_children,
+	.parents = host_parents,
 	.dividing = host_dividing,
 	.find_prime = host_find_prime,
 	.codes = host_codes,

@@ -35,22 +35,10 @@ static void gather_bits_c(uint32_t *bits, const uint32_t *index, size_t n, const
 	}
 }
 
-static void equal_bits_c(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value)
-{
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned i = 0; i < 32; i++)
-			word |= (uint32_t)(values[w * 32 + i] == value) << i;
-		bits[w] = word;
-	}
-}
-
 static const struct pfs_simd portable = {
 	.name = "portable",
 	.scan_tile = scan_tile_c,
 	.gather_bits = gather_bits_c,
-	.equal_bits = equal_bits_c,
 };
 
 #ifdef __x86_64__
@@ -133,29 +121,10 @@ AVX2 static void gather_bits_avx2(uint32_t *bits, const uint32_t *index, size_t 
 	}
 }
 
-AVX2 static void equal_bits_avx2(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value)
-{
-	__m256i wanted = _mm256_set1_epi32((int)value);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		uint32_t word = 0;
-
-		for (unsigned k = 0; k < 4; k++) {
-			__m256i x = _mm256_loadu_si256(
-				(const __m256i *)(values + w * 32 + (size_t)8 * k));
-
-			x = _mm256_cmpeq_epi32(x, wanted);
-			word |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(x)) << 8 * k;
-		}
-		bits[w] = word;
-	}
-}
-
 static const struct pfs_simd avx2 = {
 	.name = "AVX2",
 	.scan_tile = scan_tile_avx2,
 	.gather_bits = gather_bits_avx2,
-	.equal_bits = equal_bits_avx2,
 };
 
 /* ---- AVX-512: sixteen rows at a time ---- */
@@ -220,25 +189,10 @@ AVX512 static void gather_bits_avx512(uint32_t *bits, const uint32_t *index, siz
 	}
 }
 
-AVX512 static void equal_bits_avx512(uint32_t *bits, const uint32_t *values, size_t n,
-				     uint32_t value)
-{
-	__m512i wanted = _mm512_set1_epi32((int)value);
-
-	for (size_t w = 0; w < n / 32; w++) {
-		__m512i a = _mm512_loadu_si512(values + w * 32);
-		__m512i b = _mm512_loadu_si512(values + w * 32 + 16);
-
-		bits[w] = (uint32_t)_mm512_cmpeq_epi32_mask(a, wanted) |
-			  (uint32_t)_mm512_cmpeq_epi32_mask(b, wanted) << 16;
-	}
-}
-
 static const struct pfs_simd avx512 = {
 	.name = "AVX-512",
 	.scan_tile = scan_tile_avx512,
 	.gather_bits = gather_bits_avx512,
-	.equal_bits = equal_bits_avx512,
 };
 #endif
 

@@ -14,8 +14,6 @@ struct pfs_simd {
 			  struct pfs_divisor divisor);
 	/* Bit i of bits = bit index[i] of table, for n (a multiple of 32). */
 	void (*gather_bits)(uint32_t *bits, const uint32_t *index, size_t n, const uint32_t *table);
-	/* Bit i of bits = (values[i] == value), for n (a multiple of 32). */
-	void (*equal_bits)(uint32_t *bits, const uint32_t *values, size_t n, uint32_t value);
 };
 
 /* Returns the i-th version that this processor runs, the fastest first; NULL past the last, which

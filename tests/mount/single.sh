@@ -40,6 +40,7 @@ work_and_compare() {
 	is "$1: a listing" "$(find "$mnt/many" -name "file *" | wc -l)" 300
 	is "$1: a listing of all" "$(cd "$mnt" && find . -not -path './.query*' | sort | md5sum)" \
 		"$(cd tree && find . | sort | md5sum)"
+	is "$1: children of a folder" "$(primefs tree "$mnt" children /many /d | wc -l)" 301
 	mkdir "$mnt/new" && mv "$mnt/a" "$mnt/new/" && mv "$mnt/new/a/x" "$mnt/d/"
 	is "$1: after a move" "$(cat "$mnt/new/a/b/c/z" && cd "$mnt" && echo new/a/* d/*)" 'new/a/b d/w d/x'
 	z=$(ino new/a/b/c/z) c=$(ino new/a/b/c)
@@ -121,11 +122,13 @@ falsified() {
 	end
 }
 lists_all() { (($(find "$mnt/many" -name "file *" | wc -l) == 300)); }
+has_children() { (($(primefs tree "$mnt" children /many | wc -l) == 300)); }
 is_ancestor() { [[ $(sql "SELECT ancestor_of(2, ino) FROM nodes WHERE name = 'z'") == 1 ]]; }
 is_common() { [[ $(sql "SELECT common_ancestor(ino, 2) FROM nodes WHERE name = 'z'") == 2 ]]; }
 is_child() { [[ $(sql "SELECT child_of(ino, parent) FROM nodes WHERE name = 'z'") == 1 ]]; }
 falsified lookup 'a path' test -e "$mnt/a/b/c/z"
 falsified list 'a listing' lists_all
+falsified list 'the children of a folder' has_children
 falsified ancestor 'ancestor_of' is_ancestor
 falsified move 'a move' mv "$mnt/a" "$mnt/d/"
 falsified common 'common_ancestor' is_common

@@ -162,9 +162,6 @@ static void check_sets_of(struct pair *p, uint32_t slot)
 		ref_subtree(&p->ref, expected, slot);
 		assert_int_equal(pfs_engine_subtree(p->engine, &set, slot), 0);
 		check_set(p, set, expected);
-		ref_children(&p->ref, expected, slot);
-		assert_int_equal(pfs_engine_children(p->engine, &set, slot), 0);
-		check_set(p, set, expected);
 	}
 	ref_parents(&p->ref, expected, slot);
 	assert_int_equal(pfs_engine_parents(p->engine, &set, slot), 0);

@@ -93,12 +93,6 @@ uint32_t ref_parent(const struct ref_tree *t, uint32_t slot)
 	return best;
 }
 
-void ref_children(const struct ref_tree *t, bool *out, uint32_t slot)
-{
-	for (size_t x = 0; x < t->n; x++)
-		out[x] = t->nodes[x].live && t->nodes[x].parent == slot;
-}
-
 size_t ref_remove(struct ref_tree *t, uint32_t slot)
 {
 	size_t removed = 0;

@@ -38,7 +38,6 @@ bool ref_move(struct ref_tree *t, uint32_t slot, uint32_t parent);
 void ref_subtree(const struct ref_tree *t, bool *out, uint32_t slot); /* code(x) mod k = 0 */
 void ref_parents(const struct ref_tree *t, bool *out,
 		 uint32_t slot); /* k mod code(x) = 0, x != k */
-void ref_children(const struct ref_tree *t, bool *out, uint32_t slot); /* parent(x) = k */
 uint32_t ref_parent(const struct ref_tree *t, uint32_t slot); /* the largest of parents(k) */
 uint32_t ref_node(const struct ref_tree *t, const mpz_t code);
 /* The node whose code is the gcd of the codes. */

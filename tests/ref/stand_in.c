@@ -74,10 +74,8 @@ WRAP(subtrees,
      (struct pfs_backend * b, uint32_t *const *bits, size_t words,
       const struct pfs_divisor *divisors, size_t n),
      (inner(b), bits, words, divisors, n))
-WRAP(children,
-     (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t directory, uint64_t from,
-      uint64_t to),
-     (inner(b), bits, words, directory, from, to))
+WRAP(parents, (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t slot),
+     (inner(b), bits, words, slot))
 WRAP(dividing,
      (struct pfs_backend * b, uint32_t *directories, size_t *n, size_t capacity,
       const uint32_t *limbs, size_t n_limbs),
@@ -144,7 +142,7 @@ static const struct pfs_engine_ops faulty_ops = {
 	.combine = faulty_combine,
 	.count = faulty_count,
 	.subtrees = faulty_subtrees,
-	.children = faulty_children,
+	.parents = faulty_parents,
 	.dividing = faulty_dividing,
 	.find_prime = faulty_find_prime,
 	.codes = faulty_codes,

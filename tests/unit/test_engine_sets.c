@@ -90,7 +90,6 @@ static void empty(void **state)
 		else
 			assert_int_equal(pfs_engine_load(engine, nowhere, none, n), 0);
 		assert_int_equal(pfs_engine_subtree(engine, &set, 0), -ENOENT);
-		assert_int_equal(pfs_engine_children(engine, &set, 0), -ENOENT);
 		assert_int_equal(pfs_engine_parents(engine, &set, 0), -ENOENT);
 		assert_int_equal(pfs_engine_parent(engine, &slot, 0), -ENOENT);
 		assert_int_equal(pfs_engine_code(engine, &code, 0), -ENOENT);

@@ -120,16 +120,12 @@ static void gathers(void **state)
 		index[i] = (uint32_t)(next_random() % (TABLE * 32));
 	for (unsigned i = 0; i < TABLE; i++)
 		table[i] = (uint32_t)next_random();
-	index[17] = index[4000] = index[5];
 	for (unsigned v = 0; (simd = pfs_simd_version(v)); v++) {
 		print_message("%s\n", simd->name);
 		simd->gather_bits(bits, index, N, table);
 		for (unsigned i = 0; i < N; i++)
 			assert_int_equal(bits[i / 32] >> i % 32 & 1,
 					 table[index[i] / 32] >> index[i] % 32 & 1);
-		simd->equal_bits(bits, index, N, index[5]);
-		for (unsigned i = 0; i < N; i++)
-			assert_int_equal(bits[i / 32] >> i % 32 & 1, index[i] == index[5]);
 	}
 }
 
