@@ -67,7 +67,7 @@ static void free_first(struct pfs_attr_notes *notes)
 
 	notes->first = kept->next;
 	notes->n--;
-	pfs_snapshots_keep(notes->tree, -bytes_of(kept));
+	pfs_snapshots_keep(notes->tree, PFS_KEPT_ATTRIBUTES, -bytes_of(kept));
 	pfs_value_unref(kept->version.set);
 	free(kept);
 }
@@ -115,7 +115,7 @@ static int keep_older(struct pfs_attr_notes *notes, struct note *note, uint64_t 
 	*(notes->first ? &notes->last->next : &notes->first) = kept;
 	notes->last = kept;
 	notes->n++;
-	pfs_snapshots_keep(notes->tree, bytes_of(kept));
+	pfs_snapshots_keep(notes->tree, PFS_KEPT_ATTRIBUTES, bytes_of(kept));
 	return 0;
 }
 

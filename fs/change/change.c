@@ -463,17 +463,42 @@ static int run_creation(struct pfs_changing *changing)
 	return error;
 }
 
+/* Which columns of the image the set changes, those of the directories that get and lose nodes included. */
+static unsigned columns_of(const struct pfs_change_set *changes)
+{
+	static const struct {
+		unsigned fields, columns;
+	} kinds[] = {
+		{PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH,
+		 PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LINKS | PFS_COLUMN_MTIME},
+		{PFS_CHANGE_MODE, PFS_COLUMN_MODE},
+		{PFS_CHANGE_UID | PFS_CHANGE_GID, PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_MODE},
+		{PFS_CHANGE_SIZE,
+		 PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_FLAGS | PFS_COLUMN_MODE | PFS_COLUMN_MTIME},
+		{PFS_CHANGE_ATIME, PFS_COLUMN_ATIME},
+		{PFS_CHANGE_MTIME, PFS_COLUMN_MTIME},
+	};
+	unsigned fields = 0, columns = PFS_COLUMN_CTIME | (changes->n_attrs ? PFS_COLUMN_FLAGS : 0);
+
+	if (changes->kind != PFS_CHANGE_UPDATE)
+		return columns | PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS | PFS_COLUMN_MTIME;
+	for (size_t i = 0; i < changes->n; i++)
+		fields |= changes->list[i].set;
+	for (size_t i = 0; i < PFS_COUNT(kinds); i++)
+		columns |= kinds[i].fields & fields ? kinds[i].columns : 0;
+	return columns;
+}
+
 static int reserve(struct pfs_changing *changing)
 {
 	const struct pfs_change_set *changes = changing->changes;
+	const bool removal = changes->kind == PFS_CHANGE_REMOVE;
 	int error = pfs_change_measure(changing);
 
-	if (!error && changes->kind == PFS_CHANGE_REMOVE)
-		error = pfs_journal_reserve_removal(changing->tree, 2 * changes->n,
-						    changing->former);
-	else if (!error)
-		error = pfs_journal_reserve(changing->tree, 2 * changes->n,
-					    changes->text_len + changing->former, false);
+	if (!error)
+		error = pfs_journal_reserve_set(changing->tree, 2 * changes->n,
+						(removal ? 0 : changes->text_len) + changing->former,
+						columns_of(changes), removal);
 	if (error == -EROFS)
 		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
 	if (error == -ENOSPC)

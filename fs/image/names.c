@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/reserve.h"
+#include "fs/image/kept.h"
 #include "gpu/table.h"
 #include "meta/store.h"
 
@@ -18,11 +18,6 @@
 #define REGION 16384u /* units a loading thread takes at once */
 #define DRAIN 1024u /* names freed at a time */
 #define CLASSES ((1 + PFS_NAME_MAX + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT + 1)
-
-struct kept_name {
-	uint32_t place;
-	uint64_t number;
-};
 
 struct pfs_names {
 	pthread_mutex_t lock; /* of pfs_names_add_in; the tree's lock protects all else */
@@ -34,8 +29,7 @@ struct pfs_names {
 	struct pfs_stamps stamps;
 	_Atomic uint64_t clock; /* the last stamp; read without the lock, too */
 	_Atomic uint64_t held;	/* 0: names that are removed are free at once */
-	struct kept_name *kept; /* from first_kept on; what there is no memory for stays unused */
-	size_t first_kept, n_kept, kept_capacity;
+	struct pfs_kept kept;	/* what there is no memory for stays unused */
 };
 
 static uint32_t units(size_t len)
@@ -77,7 +71,7 @@ void pfs_names_destroy(struct pfs_names *names)
 		return;
 	pfs_reserve_close(&names->heap);
 	pfs_reserve_close(&names->blocks);
-	free(names->kept);
+	pfs_kept_finish(&names->kept);
 	(void)pthread_mutex_destroy(&names->lock);
 	free(names);
 }
@@ -178,9 +172,8 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * PFS_NAME_UNIT - 1);
 	if (!held)
 		free_place(names, place);
-	else if (!pfs_grow(&names->kept, &names->kept_capacity, names->n_kept + 1,
-			   sizeof(*names->kept)))
-		names->kept[names->n_kept++] = (struct kept_name){place, held};
+	else
+		(void)!pfs_kept_add(&names->kept, place, held);
 }
 
 void pfs_names_hold(struct pfs_names *names, uint64_t number)
@@ -190,24 +183,17 @@ void pfs_names_hold(struct pfs_names *names, uint64_t number)
 
 bool pfs_names_drain(struct pfs_names *names, uint64_t first)
 {
+	uint32_t place;
 	unsigned i;
 
-	for (i = 0; i < DRAIN && names->first_kept < names->n_kept; i++) {
-		const struct kept_name *kept = &names->kept[names->first_kept];
-
-		if (first && first <= kept->number)
-			break;
-		free_place(names, kept->place);
-		names->first_kept++;
-	}
-	if (names->first_kept == names->n_kept)
-		names->first_kept = names->n_kept = 0;
+	for (i = 0; i < DRAIN && pfs_kept_take(&names->kept, &place, first); i++)
+		free_place(names, place);
 	return i == DRAIN;
 }
 
 size_t pfs_names_held(const struct pfs_names *names)
 {
-	return names->n_kept - names->first_kept;
+	return pfs_kept_count(&names->kept);
 }
 
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len)

@@ -42,7 +42,7 @@ void pfs_names_hold(struct pfs_names *names, uint64_t number);
 /* Frees some of the names that were removed while the number was below `first`; 0: of all. Returns
  * false if there are no more. */
 bool pfs_names_drain(struct pfs_names *names, uint64_t first);
-size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that */
+size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that; any lock, or none */
 /* Fills in the view of the heap for the engine's listings, but for place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 /* Tells when blocks of the heap last changed, for whoever keeps a copy. */

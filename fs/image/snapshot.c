@@ -3,6 +3,7 @@
  * "Snapshots". */
 #include "fs/image/snapshot.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +12,12 @@
 #include "fs/image/hold.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/image/snapshot_impl.h"
 #include "fs/tree/tree_impl.h"
 
-#define BLOCKS	   (PFS_SLOT_MAX / PFS_SNAPSHOT_BLOCK)
-#define CLASSES	   4u /* of blocks by their size */
-#define PART	   8u /* of the image: what copies may take */
-#define DRAIN	   256u /* kept slots freed at a time */
-#define KEPT_NAME  16u /* bytes that a kept name costs, about, */
-#define KEPT_SLOT  96u /* and a slot */
+#define BLOCKS (PFS_SLOT_MAX / PFS_SNAPSHOT_BLOCK)
+#define PIECE  256u /* versions looked at in one hold of the lock, */
+#define DRAIN  256u /* and slots freed in one of the tree */
 
 static const struct {
 	size_t field; /* of struct pfs_image */
@@ -32,125 +31,66 @@ static const struct {
 	{offsetof(struct pfs_image, live), 1, CLASS_OF(1)},
 #undef COLUMN
 };
-static const size_t class_size[CLASSES] = {512, 8192, 16384, 32768};
-
-/* A block as it was. It is what snapshots read whose number is above `from` and at most `to`. */
-struct version {
-	struct version *older; /* of the same block; of free ones: the next */
-	struct version *next;  /* of all */
-	uint64_t from, to;
-	uint32_t block;
-	uint8_t column;
-	uint64_t data[];
-};
-
-struct entry {
-	_Atomic uint64_t copied; /* the number of the newest snapshot that a copy was made for */
-	struct version *newest;	 /* protected by the lock */
-};
-
-struct pfs_snapshot {
-	struct pfs_tree *tree;
-	uint64_t number; /* they are counted from 1 */
-	uint32_t end;
-	unsigned declared;
-	unsigned columns; /* of those, which are still wanted; protected by the lock, as all below */
-	_Atomic bool given_up;
-	struct pfs_snapshot *next; /* the one taken after it */
-};
-
-struct kept_slot {
-	uint32_t slot;
-	uint64_t number; /* of the newest snapshot when its node went */
-};
-
-struct pfs_snapshots {
-	pthread_mutex_t lock;
-	_Atomic unsigned declared; /* by some snapshot */
-	_Atomic uint64_t newest[PFS_COLUMN_COUNT]; /* snapshot that declares the column; 0: none */
-	_Atomic uint64_t first, last; /* numbers of those open; 0: there is none */
-	_Atomic int64_t elsewhere; /* bytes */
-	struct pfs_reserve memory;
-	struct entry *entries; /* memory.base, by column and block */
-	/* Protected by the lock. */
-	struct pfs_snapshot *oldest;
-	uint64_t number; /* given last */
-	struct version *all, *spare[CLASSES];
-	size_t n_spare[CLASSES];
-	uint64_t limit;
-	struct pfs_tree *tree;
-	struct pfs_snapshot_stats stats;
-	/* Protected by tree->lock, for writing. */
-	struct kept_slot *kept;
-	size_t first_kept, n_kept, kept_capacity;
-};
-
-/* ---- life ---- */
-
-static void free_spare(struct pfs_snapshots *snapshots)
-{
-	for (unsigned class = 0; class < CLASSES; class++) {
-		while (snapshots->spare[class]) {
-			struct version *version = snapshots->spare[class];
-
-			snapshots->spare[class] = version->older;
-			free(version);
-			snapshots->stats.bytes -= class_size[class];
-		}
-		snapshots->n_spare[class] = 0;
-	}
-}
-
-void pfs_snapshots_destroy(struct pfs_tree *tree)
-{
-	struct pfs_snapshots *snapshots = tree->snapshots;
-
-	if (!snapshots)
-		return;
-	PFS_VERIFY_CHECK(!snapshots->oldest && !snapshots->all);
-	free_spare(snapshots);
-	free(snapshots->kept);
-	pfs_reserve_close(&snapshots->memory);
-	(void)pthread_mutex_destroy(&snapshots->lock);
-	free(snapshots);
-	tree->snapshots = NULL;
-}
 
 /* ---- which versions are needed; the lock is held ---- */
 
-static struct entry *entry_of(const struct pfs_snapshots *snapshots, unsigned column, uint32_t block)
+static struct pfs_snapshot_entry *entry_of(const struct pfs_snapshots *snapshots, unsigned column, uint32_t block)
 {
 	return &snapshots->entries[(size_t)column * BLOCKS + block];
 }
 
-static bool is_wanted(const struct pfs_snapshots *snapshots, unsigned column, uint64_t from,
-		      uint64_t to)
+/* The newest snapshot that reads a version of the block with these numbers; NULL: none does. */
+static struct pfs_snapshot *find_reader(const struct pfs_snapshots *snapshots, unsigned column,
+					uint32_t block, uint64_t from, uint64_t to)
 {
-	for (const struct pfs_snapshot *one = snapshots->oldest; one; one = one->next)
-		if (one->columns >> column & 1 && one->number > from && one->number <= to)
-			return true;
-	return false;
+	struct pfs_snapshot *found = NULL;
+
+	for (struct pfs_snapshot *one = snapshots->oldest; one && one->number <= to; one = one->next)
+		if (one->columns >> column & 1 && one->number > from &&
+		    one->end > block * PFS_SNAPSHOT_BLOCK)
+			found = one;
+	return found;
 }
 
-static void put_spare(struct pfs_snapshots *snapshots, struct version *version, unsigned class)
+static void free_version(struct pfs_snapshots *snapshots, struct pfs_version *version)
 {
-	version->older = snapshots->spare[class];
-	snapshots->spare[class] = version;
-	snapshots->n_spare[class]++;
-}
-
-static void free_version(struct pfs_snapshots *snapshots, struct version *version)
-{
-	struct version **at = &entry_of(snapshots, version->column, version->block)->newest;
+	struct pfs_version **at = &entry_of(snapshots, version->column, version->block)->newest;
 
 	while (*at != version)
 		at = &(*at)->older;
 	*at = version->older;
-	put_spare(snapshots, version, layout[version->column].class);
+	pfs_spare_put(snapshots, version, layout[version->column].class);
 }
 
-/* After snapshots or columns of them have gone. */
-static void settle(struct pfs_snapshots *snapshots)
+static void put_version(struct pfs_snapshot *snapshot, struct pfs_version *version)
+{
+	version->next = snapshot->versions;
+	snapshot->versions = version;
+}
+
+/* Some versions of a snapshot that has no columns any more: others who read them get them. */
+static void hand_over(struct pfs_snapshot *snapshot, unsigned most)
+{
+	struct pfs_snapshots *snapshots = snapshot->tree->snapshots;
+
+	for (unsigned i = 0; i < most && snapshot->versions; i++) {
+		struct pfs_version *version = snapshot->versions;
+		struct pfs_snapshot *reader =
+			find_reader(snapshots, version->column, version->block, version->from, version->to);
+
+		snapshot->versions = version->next;
+		if (reader)
+			put_version(reader, version);
+		else
+			free_version(snapshots, version);
+	}
+}
+
+/* Says what is declared yet, after snapshots or columns of them have gone. Each store is a release: a
+ * writer who sees it, and therefore copies nothing, also sees that the snapshot was given up, and so
+ * does who sees what that writer stores. Who sees that a snapshot has ended sees that its names and
+ * slots have been read. */
+static void publish(struct pfs_snapshots *snapshots)
 {
 	uint64_t newest[PFS_COLUMN_COUNT] = {0}, last = 0;
 	unsigned declared = 0;
@@ -158,59 +98,38 @@ static void settle(struct pfs_snapshots *snapshots)
 	for (const struct pfs_snapshot *one = snapshots->oldest; one; one = one->next) {
 		declared |= one->columns;
 		last = one->number;
-		for (unsigned column = 0; column < PFS_COLUMN_COUNT; column++)
-			if (one->columns >> column & 1)
-				newest[column] = one->number;
+		for (unsigned left = one->columns; left; left &= left - 1)
+			newest[__builtin_ctz(left)] = one->number;
 	}
 	for (unsigned column = 0; column < PFS_COLUMN_COUNT; column++)
 		atomic_store_explicit(&snapshots->newest[column], newest[column],
-				      memory_order_relaxed);
-	atomic_store_explicit(&snapshots->declared, declared, memory_order_relaxed);
-	/* release: who sees that a snapshot has ended sees that its names and slots have been read */
+				      memory_order_release);
+	atomic_store_explicit(&snapshots->declared, declared, memory_order_release);
 	atomic_store_explicit(&snapshots->first, snapshots->oldest ? snapshots->oldest->number : 0,
 			      memory_order_release);
 	atomic_store_explicit(&snapshots->last, last, memory_order_release);
-	for (struct version **at = &snapshots->all; *at;) {
-		struct version *version = *at;
-
-		if (is_wanted(snapshots, version->column, version->from, version->to)) {
-			at = &version->next;
-		} else {
-			*at = version->next;
-			free_version(snapshots, version);
-		}
-	}
-	if (!declared)
-		free_spare(snapshots);
 	pfs_names_hold(snapshots->tree->image.names, last);
 }
 
-/* The oldest loses its columns, and is to end. False: there is none. */
-static bool give_up_oldest(struct pfs_snapshots *snapshots)
+/* The oldest, or the oldest of those that have columns, loses its columns and is to end. False: there is
+ * none. */
+static bool give_up(struct pfs_snapshots *snapshots, bool has_columns)
 {
 	struct pfs_snapshot *one = snapshots->oldest;
 
-	while (one && one->given_up)
+	while (one && (one->given_up || (has_columns && !one->columns)))
 		one = one->next;
 	if (!one)
 		return false;
 	atomic_store_explicit(&one->given_up, true, memory_order_relaxed);
 	one->columns = 0;
 	snapshots->stats.given_up++;
-	settle(snapshots);
+	publish(snapshots);
+	hand_over(one, UINT_MAX);
 	return true;
 }
 
 /* ---- taken and ended ---- */
-
-static uint64_t limit_of(const struct pfs_tree *tree)
-{
-	uint64_t bytes = pfs_names_bytes(tree->image.names);
-
-	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		bytes += tree->image.memory[i].committed;
-	return bytes / PART;
-}
 
 int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned columns)
 {
@@ -229,11 +148,31 @@ int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned
 	while (*at)
 		at = &(*at)->next;
 	*at = snapshot;
-	snapshots->limit = limit_of(tree);
+	pfs_snapshots_find_limit(snapshots);
 	snapshots->stats.open++;
 	snapshots->stats.taken++;
-	settle(snapshots);
+	publish(snapshots);
 	return 0;
+}
+
+/* It reads no column any more. */
+static void let_go(struct pfs_snapshot *snapshot)
+{
+	struct pfs_snapshots *snapshots = snapshot->tree->snapshots;
+	struct pfs_version *spares = NULL, *next;
+	bool more = true;
+
+	while (more) { /* a writer may be waiting for the lock */
+		PFS_LOCKED(&snapshots->lock);
+		hand_over(snapshot, PIECE);
+		more = snapshot->versions;
+		if (!more && !atomic_load_explicit(&snapshots->declared, memory_order_relaxed))
+			spares = pfs_spare_take_all(snapshots);
+	}
+	for (; spares; spares = next) {
+		next = spares->older;
+		free(spares);
+	}
 }
 
 void pfs_snapshot_end(struct pfs_snapshot *snapshot)
@@ -249,18 +188,21 @@ void pfs_snapshot_end(struct pfs_snapshot *snapshot)
 			break;
 		}
 	snapshots->stats.open--;
-	settle(snapshots);
+	publish(snapshots);
 	(void)pthread_mutex_unlock(&snapshots->lock);
+	let_go(snapshot);
 	free(snapshot);
 }
 
 void pfs_snapshot_drop_columns(struct pfs_snapshot *snapshot)
 {
 	struct pfs_snapshots *snapshots = snapshot->tree->snapshots;
-	PFS_LOCKED(&snapshots->lock);
 
+	(void)pthread_mutex_lock(&snapshots->lock);
 	snapshot->columns = 0;
-	settle(snapshots);
+	publish(snapshots);
+	(void)pthread_mutex_unlock(&snapshots->lock);
+	let_go(snapshot);
 }
 
 bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot)
@@ -311,16 +253,16 @@ __attribute__((no_sanitize("thread"), noinline)) static void read_words(uint64_t
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-static bool is_untouched(const struct pfs_snapshot *snapshot, const struct entry *entry)
+static bool is_untouched(const struct pfs_snapshot *snapshot, const struct pfs_snapshot_entry *entry)
 {
 	return atomic_load_explicit(&entry->copied, memory_order_relaxed) < snapshot->number &&
 	       !pfs_snapshot_is_given_up(snapshot);
 }
 
-static int fetch_version(struct pfs_snapshot *snapshot, void *out, const struct entry *entry,
+static int fetch_version(struct pfs_snapshot *snapshot, void *out, const struct pfs_snapshot_entry *entry,
 			 size_t bytes)
 {
-	const struct version *version;
+	const struct pfs_version *version;
 	PFS_LOCKED(&snapshot->tree->snapshots->lock);
 
 	if (snapshot->given_up)
@@ -337,7 +279,7 @@ static int fetch_version(struct pfs_snapshot *snapshot, void *out, const struct 
 int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block)
 {
 	unsigned number = number_of(column);
-	const struct entry *entry = entry_of(snapshot->tree->snapshots, number, block);
+	const struct pfs_snapshot_entry *entry = entry_of(snapshot->tree->snapshots, number, block);
 	const size_t bytes = bytes_of(number, block, snapshot->end);
 	const char *array = pfs_snapshot_array(&snapshot->tree->image, column);
 
@@ -354,95 +296,67 @@ int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column
 
 /* ---- changes ---- */
 
-/* Bytes in all; the lock is held, as for the next three. */
-static uint64_t taken(const struct pfs_snapshots *snapshots)
+/* What was reserved; other changes may have been faster, or there was no memory to reserve: then what is
+ * reserved for other columns goes first, and the oldest snapshot with columns only after that. NULL:
+ * nobody reads the version any more. */
+static struct pfs_version *take_spare(struct pfs_snapshots *snapshots, struct pfs_snapshot **reader,
+				  const struct pfs_version *as)
 {
-	const struct pfs_snapshot_stats *stats = &snapshots->stats;
+	const unsigned class = layout[as->column].class;
 
-	return stats->bytes + stats->kept_names * KEPT_NAME + stats->kept_slots * KEPT_SLOT +
-	       (uint64_t)atomic_load_explicit(&snapshots->elsewhere, memory_order_relaxed);
-}
+	while ((*reader = find_reader(snapshots, as->column, as->block, as->from, as->to))) {
+		struct pfs_version *version = pfs_spare_pop(snapshots, class);
 
-/* What is kept for one that was given up is freed when it has ended: that shall not cost the others theirs. */
-static uint64_t limit_now(const struct pfs_snapshots *snapshots)
-{
-	uint64_t limit = snapshots->limit;
-
-	for (const struct pfs_snapshot *one = snapshots->oldest; one && one->given_up; one = one->next)
-		limit += snapshots->limit / 4;
-	return limit;
-}
-
-static struct version *make_spare(struct pfs_snapshots *snapshots, unsigned class)
-{
-	struct pfs_snapshot_stats *stats = &snapshots->stats;
-	struct version *version = NULL;
-
-	if (taken(snapshots) + class_size[class] <= limit_now(snapshots))
-		version = malloc(sizeof(*version) + class_size[class]);
-	if (version) {
-		stats->bytes += class_size[class];
-		stats->most_bytes = PFS_MAX(stats->most_bytes, stats->bytes);
+		if (!version)
+			version = pfs_spare_make(snapshots, class);
+		if (version)
+			return version;
+		if (!pfs_spare_free(snapshots))
+			(void)give_up(snapshots, true);
 	}
-	return version;
-}
-
-/* What was reserved; other changes may have been faster. */
-static struct version *take_spare(struct pfs_snapshots *snapshots, unsigned class)
-{
-	struct version *version = snapshots->spare[class];
-
-	if (!version)
-		return make_spare(snapshots, class);
-	snapshots->spare[class] = version->older;
-	snapshots->n_spare[class]--;
-	return version;
+	return NULL;
 }
 
 /* Copies the block for all snapshots since the last copy of it. */
 static void copy_block(struct pfs_tree *tree, unsigned column, uint32_t block)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
-	struct entry *entry = entry_of(snapshots, column, block);
+	struct pfs_snapshot_entry *entry = entry_of(snapshots, column, block);
 	const char *array = pfs_snapshot_array(&tree->image, 1u << column);
-	struct version *version;
-	uint64_t from, to;
+	struct pfs_version *version, new = {.block = block, .column = (uint8_t)column};
+	struct pfs_snapshot *reader;
 	PFS_LOCKED(&snapshots->lock);
 
-	from = atomic_load_explicit(&entry->copied, memory_order_relaxed);
-	to = atomic_load_explicit(&snapshots->newest[column], memory_order_relaxed);
-	if (!is_wanted(snapshots, column, from, to))
+	new.from = atomic_load_explicit(&entry->copied, memory_order_relaxed);
+	new.to = atomic_load_explicit(&snapshots->newest[column], memory_order_relaxed);
+	if (new.from >= new.to)
 		return;
-	do
-		version = take_spare(snapshots, layout[column].class);
-	while (!version && give_up_oldest(snapshots) && is_wanted(snapshots, column, from, to));
-	if (!version)
-		return;
-	*version = (struct version){.older = entry->newest,
-				    .next = snapshots->all,
-				    .from = from,
-				    .to = to,
-				    .block = block,
-				    .column = (uint8_t)column};
-	memcpy(version->data, array + (size_t)block * PFS_SNAPSHOT_BLOCK * layout[column].bits / 8,
-	       bytes_of(column, block, tree->image.end));
-	entry->newest = snapshots->all = version;
-	snapshots->stats.copied++;
-	atomic_store_explicit(&entry->copied, to, memory_order_relaxed);
+	version = take_spare(snapshots, &reader, &new);
+	if (version) {
+		new.older = entry->newest; /* taking it may have freed others */
+		*version = new;
+		memcpy(version->data, array + (size_t)block * PFS_SNAPSHOT_BLOCK * layout[column].bits / 8,
+		       bytes_of(column, block, tree->image.end));
+		entry->newest = version;
+		put_version(reader, version);
+		snapshots->stats.copied++;
+	}
+	atomic_store_explicit(&entry->copied, new.to, memory_order_relaxed);
 }
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
 	const uint32_t block = slot / PFS_SNAPSHOT_BLOCK;
-	unsigned left = columns & atomic_load_explicit(&snapshots->declared, memory_order_relaxed);
+	/* acquire, as the next: who copies nothing because a snapshot was given up has seen that it was */
+	unsigned left = columns & atomic_load_explicit(&snapshots->declared, memory_order_acquire);
 
 	for (; left; left &= left - 1) {
 		unsigned column = number_of(left);
-		const struct entry *entry = entry_of(snapshots, column, block);
+		const struct pfs_snapshot_entry *entry = entry_of(snapshots, column, block);
 
 		if (atomic_load_explicit(&entry->copied, memory_order_relaxed) <
-		    atomic_load_explicit(&snapshots->newest[column], memory_order_relaxed))
+		    atomic_load_explicit(&snapshots->newest[column], memory_order_acquire))
 			copy_block(tree, column, block);
 	}
 	/* who sees what is stored from here on sees that it was copied (or given up) before */
@@ -455,10 +369,12 @@ static const struct pfs_watcher watcher = {
 	.changing = changing,
 };
 
+/* ---- life ---- */
+
 int pfs_snapshots_create(struct pfs_tree *tree)
 {
 	struct pfs_snapshots *snapshots = calloc(1, sizeof(*snapshots));
-	const size_t size = (size_t)PFS_COLUMN_COUNT * BLOCKS * sizeof(struct entry);
+	const size_t size = (size_t)PFS_COLUMN_COUNT * BLOCKS * sizeof(struct pfs_snapshot_entry);
 
 	tree->snapshots = snapshots;
 	if (!snapshots)
@@ -472,23 +388,26 @@ int pfs_snapshots_create(struct pfs_tree *tree)
 	return 0;
 }
 
-/* ---- memory for them ---- */
-
-/* The lock is held. */
-static void reserve_class(struct pfs_snapshots *snapshots, unsigned class, size_t wanted)
+void pfs_snapshots_destroy(struct pfs_tree *tree)
 {
-	while (snapshots->n_spare[class] < wanted &&
-	       atomic_load_explicit(&snapshots->declared, memory_order_relaxed)) {
-		struct version *version = make_spare(snapshots, class);
+	struct pfs_snapshots *snapshots = tree->snapshots;
 
-		if (version)
-			put_spare(snapshots, version, class);
-		else
-			(void)give_up_oldest(snapshots);
-	}
+	if (!snapshots)
+		return;
+	PFS_VERIFY_CHECK(!snapshots->oldest);
+	while (pfs_spare_free(snapshots))
+		;
+	PFS_VERIFY_CHECK(!snapshots->stats.bytes);
+	pfs_kept_finish(&snapshots->kept);
+	pfs_reserve_close(&snapshots->memory);
+	(void)pthread_mutex_destroy(&snapshots->lock);
+	free(snapshots);
+	tree->snapshots = NULL;
 }
 
-/* No more than all the blocks that the newest snapshot has. */
+/* ---- memory for them ---- */
+
+/* No more than all the blocks that the newest snapshot has; the lock is held. */
 static uint32_t most_blocks(const struct pfs_snapshots *snapshots)
 {
 	uint32_t end = 0;
@@ -498,79 +417,65 @@ static uint32_t most_blocks(const struct pfs_snapshots *snapshots)
 	return end / PFS_SNAPSHOT_BLOCK + 1;
 }
 
-void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots)
+/* Names, slots and what is kept elsewhere go when the oldest snapshot has ended: no change waits for that. */
+static void keep_limit(struct pfs_snapshots *snapshots)
+{
+	while (pfs_snapshots_are_over(snapshots))
+		if (!pfs_spare_free(snapshots)) {
+			(void)give_up(snapshots, false);
+			break;
+		}
+}
+
+/* Some of the memory for copies of so many blocks of each column. False: all is there, or there is no more. */
+static bool reserve_some(struct pfs_snapshots *snapshots, size_t slots, unsigned columns)
+{
+	size_t wanted[PFS_VERSION_CLASSES] = {0}, blocks = PFS_MIN(slots, most_blocks(snapshots));
+	unsigned made = 0;
+
+	columns &= atomic_load_explicit(&snapshots->declared, memory_order_relaxed);
+	for (; columns; columns &= columns - 1) {
+		unsigned class = layout[number_of(columns)].class;
+
+		wanted[class] += blocks;
+		for (; snapshots->n_spare[class] < wanted[class]; made++) {
+			struct pfs_version *version =
+				made < PIECE ? pfs_spare_make(snapshots, class) : NULL;
+
+			if (!version) /* how much is needed is seen when blocks change */
+				return made == PIECE;
+			pfs_spare_put(snapshots, version, class);
+		}
+	}
+	return false;
+}
+
+void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
-	size_t wanted[CLASSES] = {0};
 	uint64_t first;
+	bool more = pfs_snapshots_open(tree, &first);
 
-	if (!pfs_snapshots_open(tree, &first))
-		return;
-	PFS_LOCKED(&snapshots->lock);
-	if (taken(snapshots) > limit_now(snapshots))
-		(void)give_up_oldest(snapshots);
-	slots = PFS_MIN(slots, most_blocks(snapshots));
-	for (unsigned column = 0; column < PFS_COLUMN_COUNT; column++) {
-		unsigned class = layout[column].class;
-
-		if (!(atomic_load(&snapshots->declared) >> column & 1))
-			continue;
-		wanted[class] += slots;
-		reserve_class(snapshots, class, wanted[class]);
+	while (more) { /* who takes a snapshot may be waiting for the lock */
+		PFS_LOCKED(&snapshots->lock);
+		keep_limit(snapshots);
+		more = reserve_some(snapshots, slots, columns);
 	}
 }
 
 /* ---- slots and names ---- */
-
-uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first)
-{
-	const struct pfs_snapshots *snapshots = tree->snapshots;
-
-	*first = snapshots ? atomic_load_explicit(&snapshots->first, memory_order_acquire) : 0;
-	return snapshots ? atomic_load_explicit(&snapshots->last, memory_order_acquire) : 0;
-}
-
-void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes)
-{
-	if (tree->snapshots)
-		(void)atomic_fetch_add_explicit(&tree->snapshots->elsewhere, bytes, memory_order_relaxed);
-}
-
-void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
-{
-	struct pfs_snapshots *snapshots = tree->snapshots;
-
-	if (pfs_grow(&snapshots->kept, &snapshots->kept_capacity, snapshots->n_kept + 1,
-		     sizeof(*snapshots->kept)))
-		return;
-	snapshots->kept[snapshots->n_kept++] = (struct kept_slot){
-		slot, atomic_load_explicit(&snapshots->last, memory_order_relaxed)};
-}
 
 /* False: there is no more that can be freed. */
 static bool drain_some(struct pfs_tree *tree)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
 	uint64_t first = atomic_load_explicit(&snapshots->first, memory_order_acquire);
-	bool more;
+	uint32_t slot;
 	unsigned i;
 
-	for (i = 0; i < DRAIN && snapshots->first_kept < snapshots->n_kept; i++) {
-		const struct kept_slot *kept = &snapshots->kept[snapshots->first_kept];
-
-		if (first && first <= kept->number)
-			break;
-		snapshots->first_kept++;
-		pfs_image_free_now(tree, kept->slot);
-	}
-	if (snapshots->first_kept == snapshots->n_kept)
-		snapshots->first_kept = snapshots->n_kept = 0;
-	more = pfs_names_drain(tree->image.names, first) || i == DRAIN;
-	(void)pthread_mutex_lock(&snapshots->lock);
-	snapshots->stats.kept_names = pfs_names_held(tree->image.names);
-	snapshots->stats.kept_slots = snapshots->n_kept - snapshots->first_kept;
-	(void)pthread_mutex_unlock(&snapshots->lock);
-	return more;
+	for (i = 0; i < DRAIN && pfs_kept_take(&snapshots->kept, &slot, first); i++)
+		pfs_image_free_now(tree, slot);
+	return pfs_names_drain(tree->image.names, first) || i == DRAIN;
 }
 
 void pfs_snapshots_drain(struct pfs_tree *tree)
@@ -582,15 +487,4 @@ void pfs_snapshots_drain(struct pfs_tree *tree)
 		more = drain_some(tree);
 		pfs_hold_end(tree);
 	}
-}
-
-void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out)
-{
-	const struct pfs_snapshots *snapshots = tree->snapshots;
-	PFS_LOCKED(&tree->snapshots->lock);
-
-	*out = snapshots->stats;
-	out->kept_elsewhere = (uint64_t)atomic_load(&snapshots->elsewhere);
-	out->taken_bytes = taken(snapshots);
-	out->limit = snapshots->limit;
 }

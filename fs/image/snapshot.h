@@ -8,9 +8,11 @@
  * still found by its prime, and has its symlink's target.
  *
  * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved
- * before the change takes the lock. If there is none, or all copies would be more than an eighth of
- * the image, the oldest snapshot is given up: reading its columns is -ENOMEM from then on. Until it
- * has ended, and what is kept for it with it, the others may have a quarter more.
+ * before the change takes the lock. If there is none when a block has to be copied, or all that is
+ * kept would be more than an eighth of the image (in a small one, 8 MiB), a snapshot is given up:
+ * the oldest, or where a block needs memory, the oldest that has columns. Reading its columns is
+ * -ENOMEM from then on. Until it has ended, and what is kept for it with it, the others may have a
+ * quarter more.
  *
  * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy
  * takes.
@@ -58,14 +60,26 @@ uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot);
 
 /* ---- for those who change the image ---- */
 
-/* Takes memory for the copies that a change of so many slots can need. To be called before
- * tree->lock is taken. */
-void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots);
+/* Takes memory for the copies that a change of these columns of so many slots can need, as far as it
+ * may. Blocks are what is copied: how many change is not known before, and no snapshot is given up for
+ * what might be needed. To be called before tree->lock is taken. */
+void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns);
 /* Returns the number of the newest snapshot that is open, and sets *first to that of the oldest; 0:
  * none is, and a slot may be used again. Any hold of tree->lock. */
 uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first);
-/* Says that so many bytes more (or less) are kept for snapshots elsewhere; they count. Any lock. */
-void pfs_snapshots_keep(struct pfs_tree *tree, int64_t bytes);
+/* What is kept elsewhere for whoever reads the tree as it was. */
+enum pfs_kept_kind {
+	PFS_KEPT_ATTRIBUTES, /* older sets (fs/attr/attrnotes.h) */
+	PFS_KEPT_PASTS,	     /* places that nodes had (past.h) */
+	PFS_KEPT_KINDS,
+};
+/* Says that so many bytes more (or less) are kept elsewhere; they count. Any lock. */
+void pfs_snapshots_keep(struct pfs_tree *tree, enum pfs_kept_kind kind, int64_t bytes);
+/* Returns true if so many bytes more of a kind may be kept: all within the limit, and the kind within half
+ * of it. Any lock. */
+bool pfs_snapshots_has_room(struct pfs_tree *tree, enum pfs_kept_kind kind, uint64_t bytes);
+/* Finds out anew what may be kept of the image, as taking a snapshot does. tree->lock is held. */
+void pfs_snapshots_measure(struct pfs_tree *tree);
 /* Keeps the slot from being used again before the snapshots that are open now have ended. Returns
  * false if there is no memory to remember that: it stays unused until the tree is closed.
  * tree->lock is held for writing. */
@@ -79,7 +93,7 @@ struct pfs_snapshot_stats {
 	uint64_t taken, given_up, copied; /* since the tree was opened; blocks */
 	uint64_t bytes, most_bytes; /* of copies and memory for them: now, and at the most */
 	uint64_t kept_names, kept_slots;
-	uint64_t kept_elsewhere; /* bytes: sets of attributes */
+	uint64_t kept_elsewhere[PFS_KEPT_KINDS]; /* bytes */
 	uint64_t taken_bytes, limit; /* what all of that takes, about, and may */
 };
 void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out); /* no lock */

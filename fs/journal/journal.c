@@ -226,7 +226,8 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 /* Whoever else changes things must not make a full disk look as if it could become empty. */
 #define PATIENCE 5
 
-static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal, bool nowait)
+static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsigned columns, bool removal,
+		   bool nowait)
 {
 	struct pfs_journal *journal = tree->journal;
 	unsigned tries = 0;
@@ -235,7 +236,7 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool r
 		int rc = admit(tree, nodes, bytes, removal);
 
 		if (!rc)
-			pfs_snapshots_reserve(tree, nodes);
+			pfs_snapshots_reserve(tree, nodes, columns);
 		if (rc != -EAGAIN && rc != -EBUSY)
 			return rc;
 		if (nowait)
@@ -250,12 +251,17 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool r
 
 int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes, bool nowait)
 {
-	return reserve(tree, nodes, bytes, false, nowait);
+	return reserve(tree, nodes, bytes, PFS_COLUMNS_ALL, false, nowait);
 }
 
 int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
 {
-	return reserve(tree, nodes, bytes, true, false);
+	return reserve(tree, nodes, bytes, PFS_COLUMNS_ALL, true, false);
+}
+
+int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes, unsigned columns, bool removal)
+{
+	return reserve(tree, nodes, bytes, columns, removal, false);
 }
 
 int pfs_journal_fetch_primes(struct pfs_tree *tree)

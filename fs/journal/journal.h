@@ -25,6 +25,11 @@ PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint
  * long as anything can. `bytes`: what history keeps of them. */
 PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
 
+/* The same for a set of changes, of which it is known what columns of nodes it changes (fs/image/watch.h):
+ * memory for snapshots is taken for these alone. */
+PFS_MUST_CHECK int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
+					   unsigned columns, bool removal);
+
 /* Returns true if so many rows of any size, each on a page of its own, and so many bytes beside
  * them fit in the store's filesystem together with what is pending. */
 bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fs/image/image.h"
+#include "fs/image/kept.h"
 #include "fs/image/names.h"
 #include "fs/image/snapshot.h"
 #include "fs/tree/tree_impl.h"
@@ -43,7 +44,7 @@ static int64_t size_in(struct pfs_snapshot *snapshot, uint32_t slot)
 /* As operations do: memory first, then the lock. */
 static void set_size(uint32_t slot, int64_t size)
 {
-	pfs_snapshots_reserve(tree, 1);
+	pfs_snapshots_reserve(tree, 1, ALL);
 	pfs_hold_write(tree, __func__);
 	pfs_image_set_size(tree, slot, size, 0);
 	pfs_hold_end(tree);
@@ -144,8 +145,10 @@ static void test_kept(void **state)
 	place = tree->image.name[slot];
 	snapshot = take(ALL);
 	assert_int_equal(pfs_tree_unlink(tree, ROOT, "a name to keep"), 0);
+	assert_int_equal(stats().kept_names, 1); /* it counts from now on */
 	pfs_tree_forget(tree, file, 1);
 	assert_int_equal(pfs_tree_sync(tree), 0);
+	assert_int_equal(stats().kept_slots, 1);
 	assert_int_equal(pfs_tree_getattr(tree, &entry, file), -ESTALE);
 	assert_int_equal(tree->image.prime[slot], file);
 	(void)make_in(ROOT, "another of length", S_IFREG | 0644);
@@ -161,6 +164,27 @@ static void test_kept(void **state)
 	assert_int_equal(stats().kept_slots, 0);
 	assert_int_equal(stats().kept_names, 0);
 	end();
+}
+
+/* Snapshots overlap, so that something is kept all the time: the queue does not grow. */
+static void test_kept_queue(void **state)
+{
+	struct pfs_kept kept = {0};
+	uint32_t what, next = 0;
+
+	(void)state;
+	for (uint32_t round = 1; round <= 1000; round++) {
+		for (uint32_t i = 0; i < 10; i++)
+			assert_int_equal(pfs_kept_add(&kept, 10 * round + i, round), 0);
+		for (; pfs_kept_take(&kept, &what, PFS_MAX(round, 3) - 2); next++)
+			assert_int_equal(what, 10 + next);
+		assert_true(pfs_kept_count(&kept) <= 40);
+	}
+	assert_true(kept.capacity <= 200);
+	for (; pfs_kept_take(&kept, &what, 0); next++)
+		assert_int_equal(what, 10 + next);
+	assert_int_equal(next, 10000);
+	pfs_kept_finish(&kept);
 }
 
 /* ---- too little memory ---- */
@@ -212,6 +236,102 @@ static void test_given_up(void **state)
 	temp_store_remove(&temp);
 }
 
+/* What is kept elsewhere, of the limit all but `left`; more than that if left is negative. */
+static int64_t fill_limit(int64_t left)
+{
+	int64_t bytes = (int64_t)stats().limit - (int64_t)stats().taken_bytes - left;
+
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, bytes);
+	return bytes;
+}
+
+/* Who reserves does not know how much he needs: no snapshot is given up for that. */
+static void test_reserved(void **state)
+{
+	const int64_t block = (int64_t)pfs_snapshot_block_size(PFS_COLUMN_SIZE);
+	struct pfs_snapshot *snapshot;
+	int64_t kept;
+
+	(void)state;
+	open_new();
+	make_files(BLOCKS * PFS_SNAPSHOT_BLOCK);
+	change_each_block(7);
+	snapshot = take(ALL);
+	pfs_snapshots_reserve(tree, 1000000, PFS_COLUMN_SIZE);
+	assert_int_equal(stats().bytes, (BLOCKS + 1) * block);
+	kept = fill_limit(3 * block); /* much less than all columns could need */
+	pfs_snapshots_reserve(tree, 1000000, ALL);
+	assert_false(pfs_snapshot_is_given_up(snapshot));
+	pfs_hold_write(tree, __func__);
+	pfs_image_stamp(tree, 5, PFS_COLUMN_MTIME, (struct pfs_time){1, 0});
+	pfs_hold_end(tree);
+	assert_false(pfs_snapshot_is_given_up(snapshot));
+	/* what was reserved for other columns goes first */
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		pfs_hold_write(tree, __func__);
+		pfs_image_set_mode(tree, i * PFS_SNAPSHOT_BLOCK + 5, S_IFREG | 0600);
+		pfs_image_stamp(tree, i * PFS_SNAPSHOT_BLOCK + 5, PFS_COLUMN_MTIME, (struct pfs_time){2, 0});
+		pfs_hold_end(tree);
+	}
+	assert_int_equal(stats().given_up, 0);
+	assert_int_equal(stats().copied, 2 * BLOCKS);
+	assert_int_equal(size_in(snapshot, 5), 7);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -kept);
+	pfs_snapshot_end(snapshot);
+	assert_int_equal(stats().bytes, 0);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
+/* For a block the oldest goes that has any; for what goes with its end, the oldest. */
+static void test_who_is_given_up(void **state)
+{
+	struct pfs_snapshot *without, *with, *last;
+	int64_t kept;
+
+	(void)state;
+	open_new();
+	make_files(10);
+	without = take(ALL);
+	pfs_snapshot_drop_columns(without);
+	with = take(ALL);
+	last = take(PFS_COLUMN_SIZE);
+	kept = fill_limit(0);
+	pfs_hold_write(tree, __func__);
+	pfs_image_set_size(tree, 3, 33, 0);
+	pfs_hold_end(tree);
+	assert_false(pfs_snapshot_is_given_up(without));
+	assert_true(pfs_snapshot_is_given_up(with));
+	assert_int_equal(size_in(last, 3), 0); /* a quarter more is allowed until that one has ended */
+	pfs_snapshot_end(with);
+	pfs_snapshots_reserve(tree, 1, PFS_COLUMN_MTIME);
+	assert_true(pfs_snapshot_is_given_up(without));
+	assert_false(pfs_snapshot_is_given_up(last));
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -kept);
+	pfs_snapshot_end(without);
+	pfs_snapshot_end(last);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
+/* Blocks that a snapshot does not have are not copied for it. */
+static void test_new_blocks(void **state)
+{
+	struct pfs_snapshot *snapshot;
+
+	(void)state;
+	open_new();
+	snapshot = take(PFS_COLUMN_NAME);
+	make_files(2 * PFS_SNAPSHOT_BLOCK);
+	assert_int_equal(stats().copied, 1);
+	pfs_snapshot_end(snapshot);
+	snapshot = take(PFS_COLUMN_NAME);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "f8000", ROOT, "renamed", 0), 0);
+	assert_int_equal(stats().copied, 2);
+	pfs_snapshot_end(snapshot);
+	end();
+}
+
 /* Others may have taken what a change reserved. */
 static void test_nothing_reserved(void **state)
 {
@@ -248,13 +368,27 @@ static struct {
 static void *write_all_the_time(void *arg)
 {
 	while (!atomic_load(&litmus.stop)) {
-		pfs_snapshots_reserve(tree, CELLS);
+		pfs_snapshots_reserve(tree, CELLS, ALL);
 		pfs_hold_write(tree, __func__);
 		litmus.value++;
 		for (unsigned cell = 0; cell < CELLS; cell++)
 			pfs_image_set_size(tree, litmus.slots[cell], litmus.value, litmus.value);
 		pfs_hold_end(tree);
 		(void)usleep(20); /* the lock prefers writers */
+	}
+	return arg;
+}
+
+/* As if what is kept elsewhere became too much now and then. */
+static void *give_up_all_the_time(void *arg)
+{
+	while (!atomic_load(&litmus.stop)) {
+		const int64_t bytes = INT64_C(1) << 40;
+
+		pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, bytes);
+		pfs_snapshots_reserve(tree, 0, 0);
+		pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -bytes);
+		(void)usleep(500);
 	}
 	return arg;
 }
@@ -299,7 +433,7 @@ static void *read_all_the_time(void *arg)
 
 static void test_litmus(void **state)
 {
-	pthread_t threads[WRITERS + READERS];
+	pthread_t threads[WRITERS + READERS], giving_up;
 
 	(void)state;
 	open_new();
@@ -314,13 +448,15 @@ static void test_litmus(void **state)
 							    : read_all_the_time,
 						NULL),
 				 0);
+	assert_int_equal(pthread_create(&giving_up, NULL, give_up_all_the_time, NULL), 0);
 	for (unsigned i = WRITERS; i < WRITERS + READERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	atomic_store(&litmus.stop, true);
 	for (unsigned i = 0; i < WRITERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(pthread_join(giving_up, NULL), 0);
 	assert_int_equal(atomic_load(&litmus.torn), 0);
-	assert_true(atomic_load(&litmus.read) > 0 && stats().copied > 0);
+	assert_true(atomic_load(&litmus.read) > 0 && stats().copied > 0 && stats().given_up > 0);
 	assert_int_equal(stats().open, 0);
 	assert_int_equal(stats().bytes, 0);
 	print_message("%u values read, %llu blocks copied, %llu snapshots given up\n",
@@ -334,7 +470,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions), cmocka_unit_test(test_middle),
-		cmocka_unit_test(test_kept),	 cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_kept),	 cmocka_unit_test(test_kept_queue),
+		cmocka_unit_test(test_given_up), cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_who_is_given_up), cmocka_unit_test(test_new_blocks),
 		cmocka_unit_test(test_nothing_reserved), cmocka_unit_test(test_litmus),
 	};
 

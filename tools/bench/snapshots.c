@@ -282,8 +282,9 @@ static int run_loads(struct bench *bench)
 	for (size_t i = 0; i < PFS_COUNT(loads); i++)
 		PFS_TRY(run_beside(bench, &loads[i]));
 	pfs_snapshots_stats(bench->tree, &stats);
-	printf("\nversions of blocks, and memory for them: %.1f MiB at the most, of %.1f\n",
-	       (double)stats.most_bytes / (1 << 20), (double)stats.limit / (1 << 20));
+	printf("\nversions of blocks, and memory for them: %.1f MiB at the most, of %.1f; %llu of %llu snapshots given up\n",
+	       (double)stats.most_bytes / (1 << 20), (double)stats.limit / (1 << 20),
+	       (unsigned long long)stats.given_up, (unsigned long long)stats.taken);
 	return 0;
 }
 

@@ -173,11 +173,14 @@ static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
 	pfs_out_print(out,
 	      ",\n  \"snapshots\": {\"open\": %u, \"taken\": %llu, \"given_up\": %llu, "
 	      "\"copied_blocks\": %llu, \"bytes\": %llu, \"most_bytes\": %llu, \"names\": %llu, "
-	      "\"slots\": %llu, \"attribute_bytes\": %llu, \"all_bytes\": %llu, \"limit\": %llu}",
+	      "\"slots\": %llu, \"attribute_bytes\": %llu, \"listing_bytes\": %llu, "
+	      "\"all_bytes\": %llu, \"limit\": %llu}",
 	      stats.open, (unsigned long long)stats.taken, (unsigned long long)stats.given_up,
 	      (unsigned long long)stats.copied, (unsigned long long)stats.bytes,
 	      (unsigned long long)stats.most_bytes, (unsigned long long)stats.kept_names,
-	      (unsigned long long)stats.kept_slots, (unsigned long long)stats.kept_elsewhere,
+	      (unsigned long long)stats.kept_slots,
+	      (unsigned long long)stats.kept_elsewhere[PFS_KEPT_ATTRIBUTES],
+	      (unsigned long long)stats.kept_elsewhere[PFS_KEPT_PASTS],
 	      (unsigned long long)stats.taken_bytes, (unsigned long long)stats.limit);
 }
 
