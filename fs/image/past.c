@@ -11,13 +11,14 @@
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/image/snapshot.h"
 #include "fs/image/watch.h"
 #include "fs/tree/tree_impl.h"
 
-#define PAGE_SLOTS 256u
-#define UNIT	   8u /* bytes that a reference to what is remembered counts */
-#define CHUNK	   ((size_t)1 << 20)
-#define CHUNKS	   (((size_t)UNIT << 32) / CHUNK) /* that references reach */
+#define PAGE_SLOTS 128u
+#define UNIT	   8u /* bytes that what is remembered is a multiple of */
+#define CHUNK	   ((size_t)32 << 10)
+#define REMEMBERED 64u /* bytes that a slot takes, about */
 
 struct remembered {
 	uint64_t prime;
@@ -27,7 +28,13 @@ struct remembered {
 };
 
 struct page {
-	uint32_t at[PAGE_SLOTS]; /* in units, 0: the slot has not changed */
+	struct remembered *at[PAGE_SLOTS]; /* NULL: the slot has not changed */
+};
+
+struct chunk {
+	struct chunk *next;
+	char bytes[CHUNK - sizeof(struct chunk *)];
+	char slack[PFS_NAME_SLACK]; /* behind a name */
 };
 
 struct pfs_past {
@@ -37,23 +44,17 @@ struct pfs_past {
 	uint32_t end;
 	int error;
 	struct page **pages;
-	char **chunks;
-	size_t n_chunks, chunks_capacity;
-	size_t used; /* of the last chunk */
-	size_t memory;
+	struct chunk *chunks; /* the one being filled first */
+	size_t used; /* of that one */
 };
 
 struct pfs_pasts {
 	pthread_mutex_t lock; /* of readers who open and close; those who change have the tree to themselves */
 	struct pfs_past *newest;
+	_Atomic unsigned open; /* how many there are */
+	struct chunk *spare; /* protected by the lock, as n_spare is: there are changes yet to come */
+	size_t n_spare;
 };
-
-static _Atomic size_t memory_max = PFS_PAST_MEMORY;
-
-void pfs_pasts_set_memory(size_t bytes)
-{
-	atomic_store(&memory_max, bytes);
-}
 
 /* ---- opening and closing ---- */
 
@@ -62,14 +63,27 @@ static size_t n_pages(const struct pfs_past *past)
 	return past->end / PAGE_SLOTS + 1;
 }
 
+static void count(struct pfs_tree *tree, size_t bytes, bool more)
+{
+	pfs_snapshots_keep(tree, PFS_KEPT_PASTS, more ? (int64_t)bytes : -(int64_t)bytes);
+}
+
+static void free_chunks(struct pfs_tree *tree, struct chunk *chunk)
+{
+	while (chunk) {
+		struct chunk *next = chunk->next;
+
+		free(chunk);
+		count(tree, sizeof(*chunk), false);
+		chunk = next;
+	}
+}
+
 static void destroy(struct pfs_past *past)
 {
-	for (size_t i = 0; past->n_chunks && i < n_pages(past); i++)
-		free(past->pages[i]);
-	for (size_t i = 0; i < past->n_chunks; i++)
-		free(past->chunks[i]);
+	free_chunks(past->tree, past->chunks);
+	count(past->tree, n_pages(past) * sizeof(struct page *), false);
 	free(past->pages);
-	free(past->chunks);
 	free(past);
 }
 
@@ -97,14 +111,17 @@ int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree)
 		free(past);
 		return -ENOMEM;
 	}
+	count(tree, n_pages(past) * sizeof(struct page *), true);
+	pfs_snapshots_measure(tree);
 	past->next = pasts->newest;
 	pasts->newest = past;
+	atomic_fetch_add(&pasts->open, 1);
 	*out = past;
 	return 0;
 }
 
-/* Whether nobody has it any more; it is none of the tree's then. */
-static bool drop(struct pfs_past *past)
+/* Whether nobody has it any more; it is none of the tree's then, *spare is to be freed. */
+static bool drop(struct pfs_past *past, struct chunk **spare)
 {
 	struct pfs_pasts *pasts = past->tree->pasts;
 	struct pfs_past **link = &pasts->newest;
@@ -115,11 +132,15 @@ static bool drop(struct pfs_past *past)
 	while (*link != past)
 		link = &(*link)->next;
 	*link = past->next;
+	atomic_fetch_sub(&pasts->open, 1);
+	*spare = PFS_TAKE(pasts->spare);
+	pasts->n_spare = 0;
 	return true;
 }
 
 void pfs_past_close(struct pfs_past *past)
 {
+	struct chunk *spare = NULL;
 	struct pfs_tree *tree;
 	bool is_last;
 
@@ -127,8 +148,9 @@ void pfs_past_close(struct pfs_past *past)
 		return;
 	tree = past->tree;
 	pfs_hold_read(tree, __func__);
-	is_last = drop(past); /* if not, the past may be gone from here on */
+	is_last = drop(past, &spare); /* if not, the past may be gone from here on */
 	pfs_hold_end(tree);
+	free_chunks(tree, spare);
 	if (is_last)
 		destroy(past);
 }
@@ -142,14 +164,15 @@ int pfs_past_check(const struct pfs_past *past)
 
 bool pfs_past_is_present(const struct pfs_past *past)
 {
-	return !past->n_chunks && !past->error;
+	return !past->chunks && !past->error;
 }
 
-static struct remembered *at(const struct pfs_past *past, uint32_t place)
+/* What the past remembers of the slot; NULL: it has not changed, or the past was given up. */
+static const struct remembered *find(const struct pfs_past *past, uint32_t slot)
 {
-	size_t from = (size_t)place * UNIT;
+	const struct page *page = past->error ? NULL : past->pages[slot / PAGE_SLOTS];
 
-	return (struct remembered *)(void *)(past->chunks[from / CHUNK] + from % CHUNK);
+	return page ? page->at[slot % PAGE_SLOTS] : NULL;
 }
 
 static void find_now(const struct pfs_image *image, struct pfs_past_place *out, uint32_t slot)
@@ -164,73 +187,145 @@ static void find_now(const struct pfs_image *image, struct pfs_past_place *out, 
 
 void pfs_past_find(const struct pfs_past *past, struct pfs_past_place *out, uint32_t slot)
 {
-	const struct page *page = past->pages[slot / PAGE_SLOTS];
-	uint32_t place = page ? page->at[slot % PAGE_SLOTS] : 0;
-	const struct remembered *was;
+	const struct remembered *was = find(past, slot);
 
-	if (!place) {
+	if (was)
+		*out = (struct pfs_past_place){was->is_live, was->parent, was->prime, was->len, was->name};
+	else
 		find_now(&past->tree->image, out, slot);
-		return;
+}
+
+/* ---- memory ---- */
+
+static struct chunk *make_chunk(struct pfs_tree *tree)
+{
+	struct chunk *chunk = NULL;
+
+	if (pfs_snapshots_has_room(tree, PFS_KEPT_PASTS, sizeof(*chunk)))
+		chunk = malloc(sizeof(*chunk));
+	if (chunk)
+		count(tree, sizeof(*chunk), true);
+	return chunk;
+}
+
+/* The lock is held, as for the next. */
+static void put_spare(struct pfs_pasts *pasts, struct chunk *chunk)
+{
+	chunk->next = pasts->spare;
+	pasts->spare = chunk;
+	pasts->n_spare++;
+}
+
+static struct chunk *pop_spare(struct pfs_pasts *pasts)
+{
+	struct chunk *chunk = pasts->spare;
+
+	if (chunk) {
+		pasts->spare = chunk->next;
+		pasts->n_spare--;
 	}
-	was = at(past, place);
-	*out = (struct pfs_past_place){was->is_live, was->parent, was->prime, was->len, was->name};
+	return chunk;
+}
+
+/* False: there are as many, or may not be more. */
+static bool reserve_chunk(struct pfs_tree *tree, size_t wanted)
+{
+	struct pfs_pasts *pasts = tree->pasts;
+	struct chunk *chunk;
+	PFS_LOCKED(&pasts->lock);
+
+	chunk = pasts->n_spare < wanted ? make_chunk(tree) : NULL;
+	if (chunk)
+		put_spare(pasts, chunk);
+	return chunk;
+}
+
+void pfs_pasts_reserve(struct pfs_tree *tree, size_t slots)
+{
+	const unsigned open = tree->pasts ? atomic_load(&tree->pasts->open) : 0;
+	const size_t wanted = slots ? open * (slots * REMEMBERED / CHUNK + 1) : 0;
+
+	for (size_t i = 0; i < wanted && reserve_chunk(tree, wanted); i++)
+		;
 }
 
 /* ---- remembering, with the write lock ---- */
 
+/* The oldest that remembers anything loses it to the others. False: there is none. */
+static bool give_up_oldest(struct pfs_pasts *pasts)
+{
+	struct pfs_past *oldest = NULL;
+
+	for (struct pfs_past *past = pasts->newest; past; past = past->next)
+		if (past->chunks)
+			oldest = past;
+	if (!oldest)
+		return false;
+	oldest->error = -ENOMEM;
+	while (oldest->chunks) {
+		struct chunk *chunk = oldest->chunks;
+
+		oldest->chunks = chunk->next;
+		put_spare(pasts, chunk);
+	}
+	return true;
+}
+
+/* What was reserved; others may have been faster. */
 static int add_chunk(struct pfs_past *past)
 {
-	char *chunk;
+	struct pfs_pasts *pasts = past->tree->pasts;
+	struct chunk *chunk;
+	PFS_LOCKED(&pasts->lock);
 
-	if (past->memory + CHUNK > atomic_load(&memory_max) || past->n_chunks == CHUNKS)
-		return -ENOMEM;
-	PFS_TRY(pfs_grow(&past->chunks, &past->chunks_capacity, past->n_chunks + 1, sizeof(char *)));
-	chunk = malloc(CHUNK + PFS_NAME_SLACK);
+	do {
+		chunk = pop_spare(pasts);
+		if (!chunk)
+			chunk = make_chunk(past->tree);
+	} while (!chunk && give_up_oldest(pasts) && !past->error);
 	if (!chunk)
 		return -ENOMEM;
-	past->used = past->n_chunks ? 0 : UNIT; /* place 0 is none */
-	past->chunks[past->n_chunks++] = chunk;
-	past->memory += CHUNK;
+	chunk->next = past->chunks;
+	past->chunks = chunk;
+	past->used = 0;
 	return 0;
 }
 
-static int find_page(struct pfs_past *past, struct page **out, uint32_t slot)
+static void *take(struct pfs_past *past, size_t size)
 {
-	struct page **page = &past->pages[slot / PAGE_SLOTS];
+	char *bytes;
 
-	if (!*page) {
-		*page = calloc(1, sizeof(**page));
-		past->memory += sizeof(**page);
-	}
-	*out = *page;
-	return *page ? 0 : -ENOMEM;
+	size = pfs_div_round_up(size, UNIT) * UNIT;
+	if ((!past->chunks || past->used + size > sizeof(past->chunks->bytes)) && add_chunk(past))
+		return NULL;
+	bytes = past->chunks->bytes + past->used;
+	past->used += size;
+	return bytes;
 }
 
 static int add(struct pfs_past *past, uint32_t slot, const struct pfs_past_place *place)
 {
-	size_t size = (sizeof(struct remembered) + place->len + UNIT - 1) / UNIT * UNIT;
+	struct page **page = &past->pages[slot / PAGE_SLOTS];
 	struct remembered *now;
-	struct page *page;
 
-	if (!past->n_chunks || past->used + size > CHUNK)
-		PFS_TRY(add_chunk(past));
-	PFS_TRY(find_page(past, &page, slot));
-	page->at[slot % PAGE_SLOTS] = (uint32_t)(((past->n_chunks - 1) * CHUNK + past->used) / UNIT);
-	now = at(past, page->at[slot % PAGE_SLOTS]);
-	past->used += size;
+	if (!*page) {
+		*page = take(past, sizeof(**page));
+		if (!*page)
+			return -ENOMEM;
+		memset(*page, 0, sizeof(**page));
+	}
+	now = take(past, sizeof(*now) + place->len);
+	if (!now)
+		return -ENOMEM;
 	*now = (struct remembered){place->prime, place->parent, place->is_live, (uint8_t)place->len};
 	memcpy(now->name, place->name, place->len);
+	(*page)->at[slot % PAGE_SLOTS] = now;
 	return 0;
 }
 
 static bool knows(const struct pfs_past *past, uint32_t slot)
 {
-	const struct page *page;
-
-	if (past->error || slot >= past->end)
-		return true;
-	page = past->pages[slot / PAGE_SLOTS];
-	return page && page->at[slot % PAGE_SLOTS];
+	return past->error || slot >= past->end || find(past, slot);
 }
 
 /* What becomes free had no place any more. */
@@ -293,6 +388,7 @@ void pfs_pasts_destroy(struct pfs_tree *tree)
 	if (!tree->pasts)
 		return;
 	PFS_VERIFY_CHECK(!tree->pasts->newest);
+	free_chunks(tree, tree->pasts->spare);
 	(void)pthread_mutex_destroy(&tree->pasts->lock);
 	free(tree->pasts);
 	tree->pasts = NULL;

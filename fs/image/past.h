@@ -4,7 +4,8 @@
  *
  * A past remembers, by slot, the prime, parent and name that each node had before its first change
  * since then; what is not in it is as the image has it. Pasts between which nothing changed are
- * one.
+ * one. What they remember counts among what is kept for snapshots, of which all pasts may have half
+ * (snapshot.h): beyond that the oldest that remembers anything is given up, never the change.
  *
  * Locks: tree->lock for reading, for writing where names come and go. Not handled here: any other
  * column. */
@@ -15,10 +16,6 @@
 
 struct pfs_past;
 
-/* The most bytes that a past may have; one that could not remember more is of no use. */
-#define PFS_PAST_MEMORY ((size_t)256 << 20)
-void pfs_pasts_set_memory(size_t bytes); /* another limit, for tests */
-
 PFS_MUST_CHECK int pfs_pasts_create(struct pfs_tree *tree);
 void pfs_pasts_destroy(struct pfs_tree *tree); /* none is open */
 
@@ -26,8 +23,11 @@ void pfs_pasts_destroy(struct pfs_tree *tree); /* none is open */
 PFS_MUST_CHECK int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree);
 void pfs_past_close(struct pfs_past *past); /* NULL is allowed; the tree is not held */
 
-/* Returns 0 if the past is right. -ENOMEM: more has changed since than it could remember. */
+/* Returns 0 if the past is right. -ENOMEM: it was given up, as more has changed than may be remembered. */
 PFS_MUST_CHECK int pfs_past_check(const struct pfs_past *past);
+/* Takes memory for what a change of the places of so many nodes can have pasts remember. To be called
+ * before tree->lock is taken. */
+void pfs_pasts_reserve(struct pfs_tree *tree, size_t slots);
 bool pfs_past_is_present(const struct pfs_past *past); /* true if nothing has changed since */
 
 struct pfs_past_place {

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
+#include "fs/image/past.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/watch.h"
 #include "fs/journal/journal_impl.h"
@@ -235,8 +236,10 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsign
 	for (;;) {
 		int rc = admit(tree, nodes, bytes, removal);
 
-		if (!rc)
+		if (!rc) {
 			pfs_snapshots_reserve(tree, nodes, columns);
+			pfs_pasts_reserve(tree, columns & PFS_COLUMNS_PLACE ? nodes : 0);
+		}
 		if (rc != -EAGAIN && rc != -EBUSY)
 			return rc;
 		if (nowait)

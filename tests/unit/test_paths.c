@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "fs/image/past.h"
+#include "fs/image/snapshot.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
 #include "tests/ref/random.h"
@@ -282,18 +283,27 @@ static void test_emptied(void **state)
 	close_listing(&listing);
 }
 
+static uint64_t remembered(void)
+{
+	struct pfs_snapshot_stats stats;
+
+	pfs_snapshots_stats(tree, &stats);
+	return stats.kept_elsewhere[PFS_KEPT_PASTS];
+}
+
 /* One that cannot remember what has changed says so; one opened later is not concerned. */
 static void test_forgetful(void **state)
 {
+	const int64_t most = INT64_C(1) << 40;
 	struct listing listing, later;
 
 	(void)state;
 	assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, "moves", S_IFREG | 0644));
-	pfs_pasts_set_memory(0);
 	open_listing(&listing, PFS_ROOT_PRIME);
 	assert_int_equal(go_on(&listing), 1);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, most); /* no room is left */
 	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "moves", PFS_ROOT_PRIME, "moved", 0), 0);
-	pfs_pasts_set_memory(PFS_PAST_MEMORY);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -most);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(go_on(&listing), -ENOMEM);
 	open_listing(&later, PFS_ROOT_PRIME);
@@ -302,6 +312,59 @@ static void test_forgetful(void **state)
 	check_whole(&later);
 	close_listing(&later);
 	close_listing(&listing);
+	assert_int_equal(remembered(), 0);
+}
+
+/* Of two the older one goes: what it had remembered is room for the other. */
+static void test_oldest_goes(void **state)
+{
+	struct listing older, later;
+	int64_t most = INT64_C(1) << 40;
+	uint64_t before;
+
+	(void)state;
+	open_listing(&older, PFS_ROOT_PRIME);
+	for (unsigned i = 0; i < 5000; i++)
+		change(&seed);
+	open_listing(&later, PFS_ROOT_PRIME);
+	before = remembered();
+	assert_true(before > 0);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, most);
+	for (unsigned i = 0; i < 2000; i++)
+		change(&seed);
+	assert_int_equal(remembered(), before);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -most);
+	assert_int_equal(go_on(&older), -ENOMEM);
+	check_whole(&later);
+	close_listing(&older);
+	close_listing(&later);
+	assert_int_equal(remembered(), 0);
+}
+
+/* What was reserved before a change is enough for it, whatever was taken meanwhile. */
+static void test_reserved(void **state)
+{
+	const int64_t most = INT64_C(1) << 40;
+	struct listing listings[2];
+	uint64_t ino = temp_tree_make(tree, PFS_ROOT_PRIME, "stays or goes", S_IFREG | 0644);
+	uint64_t before;
+
+	(void)state;
+	assert_true(ino);
+	open_listing(&listings[0], PFS_ROOT_PRIME);
+	assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, "between", S_IFREG | 0644));
+	open_listing(&listings[1], PFS_ROOT_PRIME);
+	pfs_pasts_reserve(tree, 1);
+	before = remembered();
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, most);
+	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "stays or goes"), 0);
+	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -most);
+	assert_int_equal(remembered(), before);
+	for (size_t i = 0; i < 2; i++)
+		check_whole(&listings[i]);
+	for (size_t i = 0; i < 2; i++)
+		close_listing(&listings[i]);
+	assert_int_equal(remembered(), 0);
 }
 
 static atomic_bool ended;
@@ -349,6 +412,8 @@ int main(void)
 		cmocka_unit_test(test_still),	  cmocka_unit_test(test_strays),
 		cmocka_unit_test(test_changing),
 		cmocka_unit_test(test_emptied),	  cmocka_unit_test(test_forgetful),
+		cmocka_unit_test(test_oldest_goes),
+		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_together),
 	};
 
