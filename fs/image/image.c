@@ -159,14 +159,10 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime)
 
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 {
-	uint64_t first;
-
-	if (!pfs_snapshots_open(tree, &first)) {
+	if (pfs_snapshots_keep_slot(tree, slot))
+		tree->image.state[slot] |= PFS_SLOT_DROPPED | PFS_SLOT_KEPT;
+	else
 		pfs_image_free_now(tree, slot);
-		return;
-	}
-	tree->image.state[slot] |= PFS_SLOT_DROPPED | PFS_SLOT_KEPT;
-	pfs_snapshots_keep_slot(tree, slot);
 }
 
 void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot)

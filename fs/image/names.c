@@ -28,7 +28,8 @@ struct pfs_names {
 	struct pfs_reserve blocks;   /* of stamps */
 	struct pfs_stamps stamps;
 	_Atomic uint64_t clock; /* the last stamp; read without the lock, too */
-	_Atomic uint64_t held;	/* 0: names that are removed are free at once */
+	_Atomic uint64_t held;	/* 0: names that are removed are free at once, */
+	_Atomic uint64_t held_end; /* as those are that have places from here on */
 	struct pfs_kept kept;	/* what there is no memory for stays unused */
 };
 
@@ -170,15 +171,21 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 		return;
 	/* the store need not have it from now on (imagefile_mend.c): all of it is here */
 	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * PFS_NAME_UNIT - 1);
-	if (!held)
+	if (!held || place >= atomic_load_explicit(&names->held_end, memory_order_acquire))
 		free_place(names, place);
 	else
 		(void)!pfs_kept_add(&names->kept, place, held);
 }
 
-void pfs_names_hold(struct pfs_names *names, uint64_t number)
+void pfs_names_hold(struct pfs_names *names, uint64_t number, uint64_t end)
 {
+	atomic_store_explicit(&names->held_end, end, memory_order_release);
 	atomic_store_explicit(&names->held, number, memory_order_release);
+}
+
+uint64_t pfs_names_end(const struct pfs_names *names)
+{
+	return names->end;
 }
 
 bool pfs_names_drain(struct pfs_names *names, uint64_t first)

@@ -92,12 +92,13 @@ static void hand_over(struct pfs_snapshot *snapshot, unsigned most)
  * slots have been read. */
 static void publish(struct pfs_snapshots *snapshots)
 {
-	uint64_t newest[PFS_COLUMN_COUNT] = {0}, last = 0;
+	uint64_t newest[PFS_COLUMN_COUNT] = {0};
+	const struct pfs_snapshot *last = NULL;
 	unsigned declared = 0;
 
 	for (const struct pfs_snapshot *one = snapshots->oldest; one; one = one->next) {
 		declared |= one->columns;
-		last = one->number;
+		last = one;
 		for (unsigned left = one->columns; left; left &= left - 1)
 			newest[__builtin_ctz(left)] = one->number;
 	}
@@ -107,8 +108,9 @@ static void publish(struct pfs_snapshots *snapshots)
 	atomic_store_explicit(&snapshots->declared, declared, memory_order_release);
 	atomic_store_explicit(&snapshots->first, snapshots->oldest ? snapshots->oldest->number : 0,
 			      memory_order_release);
-	atomic_store_explicit(&snapshots->last, last, memory_order_release);
-	pfs_names_hold(snapshots->tree->image.names, last);
+	atomic_store_explicit(&snapshots->end, last ? last->end : 0, memory_order_release);
+	atomic_store_explicit(&snapshots->last, last ? last->number : 0, memory_order_release);
+	pfs_names_hold(snapshots->tree->image.names, last ? last->number : 0, last ? last->names_end : 0);
 }
 
 /* The oldest, or the oldest of those that have columns, loses its columns and is to end. False: there is
@@ -143,6 +145,7 @@ int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned
 	*snapshot = (struct pfs_snapshot){.tree = tree,
 					  .number = ++snapshots->number,
 					  .end = tree->image.end,
+					  .names_end = pfs_names_end(tree->image.names),
 					  .declared = columns,
 					  .columns = columns};
 	while (*at)

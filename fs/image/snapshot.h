@@ -4,12 +4,13 @@
  * A snapshot declares the columns that it wants. Before a writer first changes a block (4,096
  * slots) of such a column, the block is copied. Snapshots that were taken between two changes share
  * the copy, and the last of them that needs it frees it. Until the snapshot ends, the bytes of
- * names that are removed stay as they are, and a slot whose node is gone is not used again: it is
- * still found by its prime, and has its symlink's target.
+ * names that it has stay as they are, and a slot that it has and whose node is gone is not used again:
+ * it is still found by its prime, and has its symlink's target. Names and slots behind all that were
+ * used when it was taken are not kept for it.
  *
  * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved
  * before the change takes the lock. If there is none when a block has to be copied, or all that is
- * kept would be more than an eighth of the image (in a small one, 8 MiB), a snapshot is given up:
+ * kept would be more than an eighth of the image (in a small one, 64 MiB), a snapshot is given up:
  * the oldest, or where a block needs memory, the oldest that has columns. Reading its columns is
  * -ENOMEM from then on. Until it has ended, and what is kept for it with it, the others may have a
  * quarter more.
@@ -80,10 +81,10 @@ void pfs_snapshots_keep(struct pfs_tree *tree, enum pfs_kept_kind kind, int64_t 
 bool pfs_snapshots_has_room(struct pfs_tree *tree, enum pfs_kept_kind kind, uint64_t bytes);
 /* Finds out anew what may be kept of the image, as taking a snapshot does. tree->lock is held. */
 void pfs_snapshots_measure(struct pfs_tree *tree);
-/* Keeps the slot from being used again before the snapshots that are open now have ended. Returns
- * false if there is no memory to remember that: it stays unused until the tree is closed.
- * tree->lock is held for writing. */
-void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot);
+/* Keeps the slot from being used again before the snapshots that are open now have ended; if there
+ * is no memory to remember that, it stays unused until the tree is closed. Returns false if none of
+ * them has the slot. tree->lock is held for writing. */
+bool pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot);
 /* Frees the slots and names that were kept for snapshots that have ended, in short holds. No lock
  * is held. */
 void pfs_snapshots_drain(struct pfs_tree *tree);

@@ -32,6 +32,7 @@ struct pfs_snapshot {
 	struct pfs_tree *tree;
 	uint64_t number; /* they are counted from 1 */
 	uint32_t end;
+	uint64_t names_end;
 	unsigned declared;
 	unsigned columns; /* of those, which are still wanted; protected by the lock, as all below */
 	_Atomic bool given_up;
@@ -44,6 +45,7 @@ struct pfs_snapshots {
 	_Atomic unsigned declared; /* by some snapshot */
 	_Atomic uint64_t newest[PFS_COLUMN_COUNT]; /* snapshot that declares the column; 0: none */
 	_Atomic uint64_t first, last; /* numbers of those open; 0: there is none */
+	_Atomic uint32_t end;	      /* of the last: slots from here on no snapshot has */
 	_Atomic int64_t elsewhere[PFS_KEPT_KINDS]; /* bytes */
 	struct pfs_reserve memory;
 	struct pfs_snapshot_entry *entries; /* memory.base, by column and block */

@@ -9,7 +9,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define PART	  8u /* of the image: what all that is kept may take, */
-#define LEAST	  (UINT64_C(8) << 20) /* but so many bytes in a small one */
+#define LEAST	  (UINT64_C(64) << 20) /* but so many bytes in a small one */
 #define KEPT_NAME 16u /* bytes that a kept name costs, about, */
 #define KEPT_SLOT 96u /* and a slot */
 
@@ -155,12 +155,15 @@ void pfs_snapshots_measure(struct pfs_tree *tree)
 	pfs_snapshots_find_limit(tree->snapshots);
 }
 
-void pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
+bool pfs_snapshots_keep_slot(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_snapshots *snapshots = tree->snapshots;
+	uint64_t first, last = pfs_snapshots_open(tree, &first);
 
-	(void)!pfs_kept_add(&snapshots->kept, slot,
-			    atomic_load_explicit(&snapshots->last, memory_order_relaxed));
+	if (!last || slot >= atomic_load_explicit(&snapshots->end, memory_order_acquire))
+		return false;
+	(void)!pfs_kept_add(&snapshots->kept, slot, last);
+	return true;
 }
 
 void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out)

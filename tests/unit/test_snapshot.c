@@ -166,6 +166,37 @@ static void test_kept(void **state)
 	end();
 }
 
+/* What came after the snapshot is not kept for it, however often it comes and goes. */
+static void test_came_later(void **state)
+{
+	struct pfs_snapshot *snapshot;
+	uint32_t end_slot = 0;
+	uint64_t ino;
+
+	(void)state;
+	open_new();
+	(void)make_in(ROOT, "0", S_IFREG | 0644);
+	snapshot = take(ALL);
+	for (unsigned i = 0; i < 100; i++) {
+		char from[16], to[16];
+
+		(void)snprintf(from, sizeof(from), "%u", i);
+		(void)snprintf(to, sizeof(to), "%u", i + 1);
+		assert_int_equal(pfs_tree_rename(tree, ROOT, from, ROOT, to, 0), 0);
+		ino = make_in(ROOT, "comes and goes", S_IFREG | 0644);
+		assert_int_equal(pfs_tree_unlink(tree, ROOT, "comes and goes"), 0);
+		pfs_tree_forget(tree, ino, 1);
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		if (!i)
+			end_slot = tree->image.end;
+	}
+	assert_int_equal(stats().kept_names, 1);
+	assert_int_equal(stats().kept_slots, 0);
+	assert_int_equal(tree->image.end, end_slot);
+	pfs_snapshot_end(snapshot);
+	end();
+}
+
 /* Snapshots overlap, so that something is kept all the time: the queue does not grow. */
 static void test_kept_queue(void **state)
 {
@@ -190,7 +221,7 @@ static void test_kept_queue(void **state)
 /* ---- too little memory ---- */
 
 #define BLOCKS 3
-#define MOST   200
+#define MOST   500
 
 static void make_files(unsigned n)
 {
@@ -471,6 +502,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions), cmocka_unit_test(test_middle),
 		cmocka_unit_test(test_kept),	 cmocka_unit_test(test_kept_queue),
+		cmocka_unit_test(test_came_later),
 		cmocka_unit_test(test_given_up), cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_who_is_given_up), cmocka_unit_test(test_new_blocks),
 		cmocka_unit_test(test_nothing_reserved), cmocka_unit_test(test_litmus),

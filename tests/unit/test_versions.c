@@ -283,7 +283,7 @@ static void test_replayed(void **state)
 
 /* ---- an answer that is held open ---- */
 
-#define HELD 2000u /* changes of each kind */
+#define HELD 20000u /* nodes, each with half a kilobyte of attributes */
 
 static struct pfs_snapshot_stats stats(void)
 {
@@ -293,55 +293,66 @@ static struct pfs_snapshot_stats stats(void)
 	return out;
 }
 
-/* Each a new set of attributes, a name and a node that go. */
-static void churn(unsigned from)
+static void colour_held(uint64_t ino, unsigned value)
 {
-	char name[32], text[512];
+	char text[512];
 
-	for (unsigned i = from; i < from + HELD; i++) {
-		uint64_t ino;
+	(void)snprintf(text, sizeof(text), "%0500u", value);
+	assert_int_equal(pfs_tree_setxattr(tree, ino, "user.colour", text, strlen(text), 0), 0);
+}
 
+static void make_held(uint64_t *inos)
+{
+	char name[32];
+
+	for (unsigned i = 0; i < HELD; i++) {
 		(void)snprintf(name, sizeof(name), "held%u", i);
-		(void)snprintf(text, sizeof(text), "%0500u", i);
-		ino = make(PFS_ROOT_PRIME, name, S_IFREG | 0600);
-		assert_int_equal(pfs_tree_setxattr(tree, ino, "user.colour", text, strlen(text), 0), 0);
-		assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, name), 0);
-		assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.colour", text, strlen(text), 0), 0);
-		assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a"), "user.colour", text, strlen(text), 0), 0);
+		inos[i] = make(PFS_ROOT_PRIME, name, S_IFREG | 0600);
+		colour_held(inos[i], 0);
 	}
-	assert_int_equal(pfs_tree_sync(tree), 0);
 }
 
 /* What is kept for it counts, whatever it is; beyond an eighth of the image the statement ends, and no change fails.
  * With its end all of that goes. */
 static void test_held_open(void **state PFS_UNUSED)
 {
+	static const int64_t most = INT64_C(56) << 20; /* so that 8 MiB are left */
+	static uint64_t inos[HELD];
 	struct pfs_query *query, *later;
 	char text[256];
+	unsigned n = 0;
 
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.colour", "1", 1, 0), 0);
 	query_text(text, sizeof(text), "SELECT count(colour) FROM nodes");
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.colour", "2", 1, 0), 0);
+	make_held(inos);
 	query = begin("SELECT count(*), max(colour) FROM nodes");
 	assert_int_equal(pfs_query_freeze(query), 0);
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/d.c"), "user.colour", "3", 1, 0), 0);
 	assert_true(stats().kept_elsewhere[PFS_KEPT_ATTRIBUTES] > 0);
 	assert_true(stats().taken_bytes >= stats().kept_elsewhere[PFS_KEPT_ATTRIBUTES]);
-	for (unsigned i = 0; i < 100 && !stats().given_up; i++)
-		churn(i * HELD);
+	pfs_snapshots_keep(tree, PFS_KEPT_PASTS, most);
+	for (; n < HELD && !stats().given_up; n++)
+		colour_held(inos[n], n);
 	assert_int_equal(stats().given_up, 1);
+	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "held1"), 0);
+	assert_int_equal(pfs_tree_sync(tree), 0);
 	assert_true(stats().kept_slots > 0);
 	/* who comes later is not given up for what is kept for the first */
 	later = begin("SELECT count(*), max(colour) FROM nodes");
 	assert_int_equal(pfs_query_freeze(later), 0);
-	churn(1000000);
+	for (unsigned i = 2; i < 1000; i++)
+		colour_held(inos[i], 1);
 	assert_int_equal(stats().given_up, 1);
+	pfs_snapshots_keep(tree, PFS_KEPT_PASTS, -most);
 	assert_int_equal(pfs_query_next(query, &error), -ENOMEM);
 	assert_non_null(strstr(error.text, "run it again"));
 	pfs_query_finish(query);
 	assert_int_equal(pfs_query_next(later, &error), 1);
 	pfs_query_finish(later);
-	churn(2000000);
+	for (unsigned i = 2; i < 2000; i++)
+		colour_held(inos[i], 2);
+	assert_int_equal(pfs_tree_sync(tree), 0);
 	assert_int_equal(stats().open, 0);
 	assert_int_equal(stats().bytes + stats().kept_slots + stats().kept_names, 0);
 	assert_int_equal(stats().kept_elsewhere[PFS_KEPT_ATTRIBUTES], 0);
