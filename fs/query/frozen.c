@@ -82,6 +82,20 @@ int pfs_query_begin_freeze(struct pfs_query *query)
 	return error;
 }
 
+int pfs_query_try_freeze(struct pfs_query *query)
+{
+	uint64_t size;
+	int error;
+
+	PFS_TRY(pfs_query_begin_freeze(query));
+	size = pfs_frozen_size(query->still);
+	error = pfs_account_charge(query->frozen_account, (int64_t)size);
+	pfs_account_discharge(query->frozen_account, size);
+	if (error)
+		pfs_query_thaw(query);
+	return error;
+}
+
 /* Its bytes are what others' changes cost, and not the statement's: they count for all statements together. */
 static int fill(struct pfs_query *query)
 {

@@ -241,6 +241,8 @@ PFS_MUST_CHECK int pfs_query_note_reads(struct pfs_query *query);
 /* Begins to freeze the tree, which is not held, as it is now; freeze goes on from there.  Errors as freeze, but they do not end the
  * statement. */
 PFS_MUST_CHECK int pfs_query_begin_freeze(struct pfs_query *query);
+/* The same, only if there seems to be memory for the frozen tree. */
+PFS_MUST_CHECK int pfs_query_try_freeze(struct pfs_query *query);
 /* Freezes the tree, which is not held, as it is now, for the statement to read from now on.  -EOPNOTSUPP: it reads a frozen one;
  * -ENOMEM; -EINTR; the store's errors. */
 PFS_MUST_CHECK int pfs_query_freeze(struct pfs_query *query);

@@ -439,13 +439,11 @@ size_t pfs_query_columns(const struct pfs_query *query)
 	return pfs_sql_columns(query->connection->sql);
 }
 
-static int begin_again(struct pfs_query *query, struct pfs_query_error *error)
+static int begin_again(struct pfs_query *query)
 {
-	int code = prepare_again(query);
-
-	query->ended = code != 0;
-	query->failure = code;
-	return pfs_query_complain(query, error, code ? code : -EAGAIN, NULL);
+	query->failure = prepare_again(query);
+	query->ended = query->failure != 0;
+	return query->failure;
 }
 
 /* The operators had no answer, so that SQLite needs the rows of side tables: as they are now, if they have changed. */
@@ -500,8 +498,10 @@ static int confirm(const struct pfs_query *query, int got)
 static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_problem *problem,
 		   struct pfs_query_error *error)
 {
-	if (got == -EAGAIN && !query->frozen)
-		return begin_again(query, error);
+	if (got == -EAGAIN && !query->frozen) {
+		got = begin_again(query);
+		return pfs_query_complain(query, error, got ? got : -EAGAIN, NULL);
+	}
 	(void)pfs_query_is_lost(query);
 	got = cause_of(query, got);
 	query->ended = true;
@@ -554,6 +554,17 @@ bool pfs_query_is_settled(const struct pfs_query *query)
 bool pfs_query_settle(struct pfs_query *query)
 {
 	return pfs_query_is_settled(query) || pfs_relational_settle(query->relational) == 0;
+}
+
+int pfs_query_begin_anew(struct pfs_query *query, struct pfs_query_error *error)
+{
+	int code;
+
+	pfs_query_let_go(query);
+	if (pfs_query_try_freeze(query))
+		return -EOPNOTSUPP;
+	code = begin_again(query);
+	return code ? pfs_query_complain(query, error, code, NULL) : 0;
 }
 
 void pfs_query_rests(struct pfs_query *query)

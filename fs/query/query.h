@@ -6,7 +6,7 @@
  * pushed down to them; the rest runs on SQLite over virtual tables of the same image.
  *
  * A statement sees one epoch of the tree, whole, and one that changes nodes changes all that it
- * names or none.  No lock is held between two calls, but for a run anew (pfs_query_next).
+ * names or none.  No lock is held between two calls.
  *
  * Threads: any number of callers; one query belongs to one thread at a time, but for
  * pfs_query_interrupt.
@@ -111,6 +111,9 @@ bool pfs_query_is_settled(const struct pfs_query *query);
 /* Settles the query where that is possible: the rows to come are read from the tree while it is as it was, and from a frozen one once it
  * has changed.  Returns pfs_query_is_settled. */
 bool pfs_query_settle(struct pfs_query *query);
+/* Settles a query that cannot be settled as it is: it begins anew over a frozen tree, and what was read before is to be thrown away.
+ * -EOPNOTSUPP: no tree can be frozen for it, and it goes on as before; other errors, with *error filled in, end it. */
+PFS_MUST_CHECK int pfs_query_begin_anew(struct pfs_query *query, struct pfs_query_error *error);
 /* Says that no row may be asked for in a long time: what the query reads is frozen now, so that changes meanwhile do not have to keep more
  * for it than they may. */
 void pfs_query_rests(struct pfs_query *query);

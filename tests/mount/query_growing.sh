@@ -121,11 +121,17 @@ name=$(printf 'd%0199d' 0)
 mkdir "$mnt/$name"
 (cd "$mnt/$name" && seq 1500 | xargs touch)
 columns=$(printf 'path,%.0s' {1..39})path
-for how in '' ' ORDER BY name DESC' ' WHERE mode IN (33188,33261)'; do
-	rows=$q/sql/"SELECT $columns FROM nodes$how"
+# The operators have no such frame, so that SQLite runs it, over the tree and once more over a frozen one.
+windows="$(printf 'path,%.0s' {1..30})sum(size) OVER (ORDER BY ino ROWS 1 PRECEDING) FROM nodes"
+mkdir "$q/windows"
+echo "SELECT $windows" >"$q/windows/sql"
+ok 'SQLite runs what the operators do not take' grep -q 'run by SQLite' "$q/windows/plan"
+for statement in "$columns FROM nodes" "$columns FROM nodes ORDER BY name DESC" \
+	"$columns FROM nodes WHERE mode IN (33188,33261)" "$windows"; do
+	rows=$q/sql/"SELECT $statement" how=${statement##*path,}
 	cat "$rows" >whole
 	exec 5<"$rows"
-	ok "rows$how rest" wait_for 20 are resting 1
+	ok "rows of $how rest" wait_for 20 are resting 1
 	touch "$mnt/later"
 	rm "$mnt/$name/1500"
 	ok 'and are those of when they began' cmp whole <(cat <&5)

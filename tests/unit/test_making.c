@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "fs/query/internal.h"
 #include "fs/query/output/making.h"
+#include "meta/account.h"
 #include "tests/unit/query_util.h"
 
 #define FILES 4000
@@ -106,7 +107,7 @@ static void test_settles(void **state PFS_UNUSED)
 		assert_int_equal(begin_making(statements[i]), 0);
 		assert_int_equal(pfs_making_step(making, &error), 1);
 		assert_false(pfs_making_is_settled(making));
-		assert_true(pfs_making_settle(making));
+		assert_int_equal(pfs_making_settle(making, &error), 1);
 		assert_false(pfs_making_query(making)->frozen);
 		pfs_answer_set_growing(answer, true);
 		(void)make(scope.ino, statements[i] + 7, S_IFREG | 0644);
@@ -117,17 +118,63 @@ static void test_settles(void **state PFS_UNUSED)
 	}
 }
 
-/* One that has changed by then is no more what they are of. */
+/* Rows of a tree that has changed by then are made anew. */
 static void test_settles_late(void **state PFS_UNUSED)
 {
 	assert_int_equal(begin_making("SELECT name FROM nodes"), 0);
 	assert_int_equal(pfs_making_step(making, &error), 1);
 	(void)make(scope.ino, "soon", S_IFREG | 0644);
-	assert_false(pfs_making_settle(making));
+	assert_int_equal(pfs_making_settle(making, &error), 0);
 	assert_int_equal(pfs_making_step(making, &error), 1);
-	assert_true(pfs_making_settle(making));
+	assert_int_equal(pfs_making_settle(making, &error), 1);
 	assert_int_equal(to_end(), 0);
 	assert_true(finish() > FILES);
+}
+
+/* The operators have no such frame: SQLite runs it. */
+static const char windows[] =
+	"SELECT name, sum(size) OVER (ORDER BY ino ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM nodes";
+
+/* What SQLite runs itself begins anew over a frozen tree, which nobody changes. */
+static void test_settles_of_sqlite(void **state PFS_UNUSED)
+{
+	size_t rows;
+
+	assert_int_equal(begin_making(windows), 0);
+	assert_int_equal(to_end(), 0);
+	rows = finish();
+	assert_int_equal(begin_making(windows), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_false(pfs_making_is_settled(making));
+	assert_int_equal(pfs_making_settle(making, &error), 0);
+	assert_true(pfs_making_is_settled(making));
+	assert_true(pfs_making_query(making)->frozen);
+	assert_int_equal(pfs_answer_made(answer), 0);
+	(void)make(scope.ino, "after", S_IFREG | 0644);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	assert_int_equal(pfs_making_settle(making, &error), 1);
+	pfs_answer_set_growing(answer, true);
+	(void)make(scope.ino, "still after", S_IFREG | 0644);
+	assert_int_equal(to_end(), 0);
+	pfs_answer_set_growing(answer, false);
+	assert_int_equal(finish(), rows);
+}
+
+/* Where no tree can be frozen, the answer goes on to its end. */
+static void test_cannot_settle(void **state PFS_UNUSED)
+{
+	size_t rows;
+
+	assert_int_equal(begin_making(windows), 0);
+	assert_int_equal(to_end(), 0);
+	rows = finish();
+	assert_int_equal(begin_making(windows), 0);
+	assert_int_equal(pfs_making_step(making, &error), 1);
+	pfs_accounts_limit(1);
+	assert_int_equal(pfs_making_settle(making, &error), -EOPNOTSUPP);
+	pfs_accounts_limit(0);
+	assert_int_equal(to_end(), 0);
+	assert_int_equal(finish(), rows);
 }
 
 /* Rows that the operators have put in order are all there. */
@@ -188,7 +235,8 @@ int main(void)
 		cmocka_unit_test(test_of_no_tree),    cmocka_unit_test(test_of_tree),
 		cmocka_unit_test(test_of_operators),  cmocka_unit_test(test_growing_fails),
 		cmocka_unit_test(test_rest_is_no_time), cmocka_unit_test(test_settles),
-		cmocka_unit_test(test_settles_late),
+		cmocka_unit_test(test_settles_late),  cmocka_unit_test(test_settles_of_sqlite),
+		cmocka_unit_test(test_cannot_settle),
 	};
 
 	return cmocka_run_group_tests_name("making", tests, set_up_files, tear_down);

@@ -132,20 +132,33 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	pfs_growing_unref(growing);
 }
 
+/* Of an answer of which there is enough to begin with.  1: it may be read from now on; 0: not yet, and not before it
+ * is complete unless *may_grow; an error ends its statement. */
+static int settle(struct pfs_growing *growing, bool *may_grow, struct pfs_query_error *error)
+{
+	struct pfs_shares *shares = &growing->all->shares;
+	int rc = -EOPNOTSUPP;
+
+	if (pfs_shares_take(shares, growing->uid)) {
+		rc = pfs_making_settle(growing->making, error);
+		if (rc <= 0)
+			pfs_shares_give(shares, growing->uid);
+	}
+	*may_grow = rc != -EOPNOTSUPP;
+	return *may_grow ? rc : 0;
+}
+
 /* Until there is enough to begin with.  1: there is; else as pfs_making_step. */
 static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_error *error)
 {
-	struct pfs_making *making = growing->making;
-	int rc = 1;
+	int rc;
 
-	while (rc > 0) {
-		rc = pfs_making_step(making, error);
-		if (rc <= 0 || !may_grow || pfs_answer_made(growing->answer) < growing->ahead ||
-		    !pfs_making_settle(making))
+	while ((rc = pfs_making_step(growing->making, error)) > 0) {
+		if (!may_grow || pfs_answer_made(growing->answer) < growing->ahead)
 			continue;
-		if (pfs_shares_take(&growing->all->shares, growing->uid))
-			return 1;
-		may_grow = false;
+		rc = settle(growing, &may_grow, error);
+		if (rc)
+			return rc;
 	}
 	return rc;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "fs/query/output/format.h"
 
 #define RESTARTS_MAX 8 /* the query promises one */
@@ -16,6 +17,7 @@ struct pfs_making {
 	struct pfs_writing *writing;
 	enum pfs_format format;
 	unsigned restarts;
+	uint64_t began_ns;
 	size_t len;
 	char *sql;
 	gid_t *groups;
@@ -61,6 +63,7 @@ int pfs_making_open(struct pfs_making **out, struct pfs_answer *answer, struct p
 		return -ENOMEM;
 	}
 	making->answer = pfs_answer_ref(answer);
+	making->began_ns = pfs_now_ns();
 	rc = copy_asked(making, &own, asked);
 	if (rc) {
 		(void)pfs_format_failed(error, rc);
@@ -130,9 +133,17 @@ bool pfs_making_is_settled(const struct pfs_making *making)
 	return pfs_query_is_settled(making->query);
 }
 
-bool pfs_making_settle(struct pfs_making *making)
+int pfs_making_settle(struct pfs_making *making, struct pfs_query_error *error)
 {
-	return pfs_query_settle(making->query);
+	int rc;
+
+	if (pfs_query_settle(making->query))
+		return 1;
+	PFS_TRY(pfs_query_begin_anew(making->query, error));
+	/* It has as much time as one that need not begin anew. */
+	pfs_query_rested(making->query, pfs_now_ns() - making->began_ns);
+	rc = begin_writing(making);
+	return rc ? pfs_format_failed(error, rc) : 0;
 }
 
 int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,

@@ -34,7 +34,8 @@ const char *pfs_making_sql(const struct pfs_making *making, size_t *len);
 /* Returns true if what has been made may be read: it is not going to be thrown away, and the next
  * step may wait. */
 bool pfs_making_is_settled(const struct pfs_making *making);
-/* Has that be so where it can be had (pfs_query_settle); returns true if it is. */
-bool pfs_making_settle(struct pfs_making *making);
+/* Has that be so, of an answer that nobody has read yet. Returns 1 if it is; 0: the answer is empty, and the statement begins anew so that
+ * it will be from now on (pfs_query_begin_anew). -EOPNOTSUPP: it goes on as before; other errors end it. */
+PFS_MUST_CHECK int pfs_making_settle(struct pfs_making *making, struct pfs_query_error *error);
 
 #endif
