@@ -238,6 +238,12 @@ wait_for() {
 	done
 }
 
+# within DESCRIPTION MICROSECONDS LIMIT: says how long it took, and with --long that this is no more than the limit.
+within() {
+	echo "        $1: $2 µs at most, where $3 are wanted"
+	((!PFS_LONG)) || ok "$1 in time" test "$2" -le "$3"
+}
+
 # empty_store [STORE]: a store with nothing but its root, owned by whoever runs this.
 empty_store() {
 	primefs import --format=paths - "${1:-$store}" </dev/null >/dev/null

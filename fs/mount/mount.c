@@ -13,6 +13,7 @@
 #include "fs/mount/kernel.h"
 #include "fs/mount/notify.h"
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/streamed.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
@@ -97,7 +98,7 @@ static void on_failed_answer(void *arg, uid_t uid, uint64_t about, const char *t
 		pfs_reasons_tell(mount->reasons, uid, about, text);
 }
 
-/* Statements, which run beside what else is asked. */
+/* Statements and their answers, which are made beside what else is asked. */
 static int start_turns(struct pfs_mount *mount)
 {
 	struct pfs_growing_host host = {
@@ -110,6 +111,7 @@ static int start_turns(struct pfs_mount *mount)
 
 	if (mount->options.query_kept)
 		pfs_answers_set_budget(mount->options.query_kept);
+	PFS_TRY(pfs_streamed_open(&mount->streamed));
 	if (mount->options.single)
 		return 0;
 	PFS_TRY(pfs_turns_open(&mount->turns, slots()));
@@ -218,6 +220,7 @@ void pfs_mount_close(struct pfs_mount *mount)
 	pfs_access_finish(&mount->access);
 	pfs_virtuals_close(mount->virtuals);
 	pfs_growings_close(mount->growings);
+	pfs_streamed_close(mount->streamed);
 	pfs_known_columns_close(mount->columns);
 	pfs_reasons_close(mount->reasons);
 	pfs_turns_close(mount->turns);

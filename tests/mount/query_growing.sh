@@ -192,7 +192,12 @@ ok 'killed, they are gone' wait_for 10 gone "$waiting"
 wait "$waiting" 2>/dev/null || true
 is 'and wait no more' "$(counted readers)" 0
 is 'the answer goes on' "$(counted growing)" 1
-ok 'interrupted, a read may be repeated' timeout 60 "$probes/reads" interrupt 20 20000000 <&5
+late=$(timeout 60 "$probes/reads" interrupt 20 20000000 <&5) && status=0 || status=$?
+is 'interrupted, a read may be repeated' "$status" 0
+within 'an interrupted read is answered' "$late" 50000
+killed=$(timeout 60 "$probes/reads" kill 20 20000000 <&5) && status=0 || status=$?
+is 'who waits in a read is killed' "$status" 0
+within 'a reader that is killed is gone' "$killed" 100000
 is 'and does not wait' "$(counted readers)" 0
 ok 'what is there is read under alarms' cmp <(tail -c +1001 large | head -c 1500000) <(head -c 1500000 <&5)
 exec 5<&-

@@ -35,7 +35,7 @@ same 'tail -c' tail -c 5000001
 same 'tail -c, from a place on' tail -c +5000001
 same 'tail -n' tail -n 50000
 same tac tac
-same sort sort
+# Not sort: it takes memory by the size, and of a file of 0 bytes writes thousands of temporary ones.
 counts() { wc -lc | awk '{ print $1, $2 }'; }
 is 'wc' "$(counts <"$paths")" "$(counts <whole)"
 ok 'wc -c of the file' test "$(wc -c "$paths" | cut -d' ' -f1)" -eq "$size"
@@ -159,5 +159,33 @@ primefs tree "$mnt" subtree / >whole
 ok 'copy_file_range beside what it is of' cmp <(grep -v '^/copied$' "$mnt/copied") <(grep -v '^/copied$' whole)
 cp "$paths" "$mnt/copied"
 ok 'a copy beside what it is of' cmp <(grep -v '^/copied$' "$mnt/copied") <(grep -v '^/copied$' whole)
+unmount_store
+
+# ---- many reads anywhere in one: few make text, the others wait without a thread ----
+TMPDIR=$work/tmp mount_in_foreground
+exec 5<"$paths"
+cat <&5 >whole
+threads() { sed -n 's/^Threads:[[:space:]]*//p' "/proc/$daemon/status"; }
+waiting() { sed -n 's/.*"readers": \([0-9]*\)[,}].*/\1/p' "$q/stats"; }
+many_wait() { (($(waiting) >= 150)); }
+before=$(threads)
+"$probes/reads" scatter 200 "$(stat -c %s whole)" <&5 >late &
+readers=$!
+ok 'many wait' wait_for 20 many_wait
+for _ in {1..20}; do stat -c %s "$mnt/copied" >/dev/null; done
+ok 'names are looked up meanwhile, and few threads are at work' test "$(threads)" -le $((before + 16))
+is 'statements are answered' "$(tail -n 1 "$q/sql/SELECT 7 AS n")" 7
+ok 'it is read by others, too' cmp whole <(cat "$paths")
+killed=$("$probes/reads" kill 20 "$(($(stat -c %s whole) - 1000))" <&5)
+within 'a reader that is killed is gone' "$killed" 100000
+kill "$readers"
+wait "$readers" && status=0 || status=$?
+is 'none of them has failed' "$status" 0
+read -r times late <late
+ok 'some were interrupted' test "$times" -gt 0
+within 'an interrupted read is answered' "$late" 50000
+ok 'they may be repeated' "$probes/reads" preadv "$paths" whole
+ok 'none waits' wait_for 20 test "$(waiting)" = 0
+exec 5<&-
 unmount_store
 check_store

@@ -9,7 +9,13 @@
  *	reads alarm FILE		under SIGALRM every 10 ms, once it is open
  *	reads preadv FILE WHOLE		pieces anywhere, compared with WHOLE
  *	reads wait N OFFSET		N threads read standard input from there on, until it ends or they do
- *	reads interrupt N OFFSET	one does, N times, and is interrupted each time */
+ *	reads interrupt N OFFSET	one does, N times, and is interrupted each time; prints the most microseconds
+ *					that a read took beyond the period of the alarm
+ *	reads kill N OFFSET		N processes do, one after the other, and are killed; prints the most
+ *					microseconds that one took to be gone
+ *	reads scatter N SIZE		N threads read standard input anywhere below SIZE, and one more under alarms,
+ *					until SIGTERM, a minute at most; prints how often that one was interrupted,
+ *					and how late at most, as `interrupt` */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -27,6 +33,8 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BLOCK ((size_t)64 << 10)
@@ -221,18 +229,42 @@ static void compare(int fd, const char *with)
 
 /* ---- signals ---- */
 
-static void on_alarm(int number)
+#define PERIOD_US 10000
+
+static void on_signal(int number)
 {
 	(void)number;
 }
 
 static void alarms(void)
 {
-	const struct sigaction action = {.sa_handler = on_alarm}; /* without SA_RESTART */
-	const struct itimerval every = {{0, 10000}, {0, 10000}};
+	const struct sigaction action = {.sa_handler = on_signal}; /* without SA_RESTART */
+	const struct itimerval every = {{0, PERIOD_US}, {0, PERIOD_US}};
 
 	(void)must("sigaction", sigaction(SIGALRM, &action, NULL));
 	(void)must("setitimer", setitimer(ITIMER_REAL, &every, NULL));
+}
+
+static long now_us(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Reads standard input at the offset, where an alarm may interrupt it; true if one has. Fails at any other error. */
+static bool is_interrupted(long offset, long *latest_us)
+{
+	long start = now_us(), n = pread(0, block[0], BLOCK, offset), late = now_us() - start - PERIOD_US;
+
+	if (n >= 0)
+		return false;
+	if (errno != EINTR)
+		(void)must("read", n);
+	if (late > *latest_us)
+		*latest_us = late;
+	return true;
 }
 
 static void read_alarmed(int fd)
@@ -250,15 +282,54 @@ static void read_alarmed(int fd)
 
 static void interrupt(long times, long offset)
 {
+	long latest_us = 0;
+
 	alarms();
 	while (times-- > 0) {
-		long n = pread(0, block[0], BLOCK, offset);
-
-		if (n >= 0 || errno != EINTR) {
-			(void)fprintf(stderr, "read: %ld, %s\n", n, strerror(errno));
-			exit(1);
-		}
+		if (is_interrupted(offset, &latest_us))
+			continue;
+		(void)fprintf(stderr, "a read was not interrupted\n");
+		exit(1);
 	}
+	(void)printf("%ld\n", latest_us);
+}
+
+/* Whether the process is in pread(2). */
+static bool is_reading(pid_t pid)
+{
+	char name[64], text[32] = "";
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/syscall", (int)pid);
+	fd = open(name, O_RDONLY);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
+		(void)usleep(20000); /* it is not told: it should be by now */
+	if (fd < 0)
+		return true;
+	(void)close(fd);
+	return !*text || strtol(text, NULL, 10) == SYS_pread64;
+}
+
+static void kill_readers(long times, long offset)
+{
+	long latest_us = 0;
+
+	while (times-- > 0) {
+		pid_t pid = (pid_t)must("fork", fork());
+		int tries = 2000, status;
+		long start;
+
+		if (!pid)
+			_exit(pread(0, block[0], BLOCK, offset) < 0);
+		while (!is_reading(pid) && tries-- > 0)
+			(void)usleep(1000);
+		start = now_us();
+		(void)must("kill", kill(pid, SIGKILL));
+		(void)must("waitpid", waitpid(pid, &status, 0));
+		if (now_us() - start > latest_us)
+			latest_us = now_us() - start;
+	}
+	(void)printf("%ld\n", latest_us);
 }
 
 static void *read_one(void *offset)
@@ -282,19 +353,81 @@ static void wait_all(long n, long offset)
 	free(threads);
 }
 
+/* ---- anywhere, by many ---- */
+
+static _Atomic bool stops;
+static long scatter_size;
+
+static void on_term(int number)
+{
+	(void)number;
+	atomic_store(&stops, true);
+}
+
+static void *read_anywhere(void *seed)
+{
+	unsigned random = *(unsigned *)seed;
+	char byte;
+
+	while (!atomic_load(&stops))
+		(void)must("read", pread(0, &byte, 1, rand_r(&random) % scatter_size));
+	return NULL;
+}
+
+static void scatter(long n)
+{
+	const struct sigaction action = {.sa_handler = on_term};
+	pthread_t *threads = calloc((size_t)n, sizeof(*threads));
+	unsigned *seeds = calloc((size_t)n, sizeof(*seeds)), seed = (unsigned)getpid();
+	long end_us = now_us() + 60000000, latest_us = 0, times = 0;
+	sigset_t both;
+
+	(void)sigemptyset(&both);
+	(void)sigaddset(&both, SIGALRM);
+	(void)sigaddset(&both, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &both, NULL);
+	(void)must("sigaction", sigaction(SIGTERM, &action, NULL));
+	for (long i = 0; threads && seeds && i < n; i++) {
+		seeds[i] = seed + (unsigned)i;
+		(void)must("pthread_create", -pthread_create(&threads[i], NULL, read_anywhere, &seeds[i]));
+	}
+	alarms();
+	(void)pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+	while (!atomic_load(&stops) && now_us() < end_us)
+		times += is_interrupted(rand_r(&seed) % scatter_size, &latest_us);
+	atomic_store(&stops, true);
+	for (long i = 0; threads && seeds && i < n; i++)
+		(void)pthread_join(threads[i], NULL);
+	free(threads);
+	free(seeds);
+	(void)printf("%ld %ld\n", times, latest_us);
+}
+
+/* Of those that read standard input. */
+static bool reads_input(const char *how, char **arguments)
+{
+	long n = strtol(arguments[0], NULL, 10), at = strtol(arguments[1], NULL, 10);
+
+	if (strcmp(how, "wait") == 0)
+		wait_all(n, at);
+	else if (strcmp(how, "interrupt") == 0)
+		interrupt(n, at);
+	else if (strcmp(how, "kill") == 0)
+		kill_readers(n, at);
+	else if (strcmp(how, "scatter") == 0 && (scatter_size = at) > 0)
+		scatter(n);
+	else
+		return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 2 ? argv[1] : "";
 	int flags = strcmp(how, "direct") == 0 || strcmp(how, "uring") == 0 ? O_DIRECT : 0, fd;
 
-	if (strcmp(how, "wait") == 0 && argc > 3) {
-		wait_all(strtol(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
+	if (argc > 3 && reads_input(how, argv + 2))
 		return 0;
-	}
-	if (strcmp(how, "interrupt") == 0 && argc > 3) {
-		interrupt(strtol(argv[2], NULL, 10), strtol(argv[3], NULL, 10));
-		return 0;
-	}
 	fd = (int)must(argc > 2 ? argv[2] : "reads", argc > 2 ? open(argv[2], O_RDONLY | flags) : -1);
 	if (strcmp(how, "read") == 0)
 		read_sized(fd);

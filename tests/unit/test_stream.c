@@ -2,6 +2,7 @@
 /* Text that is made as it is read: from the front, from behind, anywhere, by several at once; what is kept of it,
  * and how much is made again.  PFS_SEED: another seed. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "base/checked.h"
@@ -166,7 +168,7 @@ static void test_forward(void **state)
 
 static void test_begin(void **state)
 {
-	struct rows rows = {.n = ROWS}, few = {.n = 10}, none = {.n = 0};
+	struct rows rows = {.n = ROWS}, few = {.n = 10}, none = {.n = 0}, some = {.n = PFS_STREAM_MARKED - 1};
 	struct pfs_stream *stream = open_stream(&rows);
 	uint64_t size;
 
@@ -175,6 +177,14 @@ static void test_begin(void **state)
 	assert_false(pfs_stream_size(stream, &size));
 	assert_true(rows.made < ROWS / 10); /* not more than is kept */
 	assert_true(reads_right(stream, 10, 0));
+	pfs_stream_close(stream);
+
+	stream = open_stream(&some);
+	assert_int_equal(pfs_stream_begin(stream, NULL), 0);
+	assert_true(some.made < some.n); /* more than is kept */
+	pfs_stream_measure_some(stream);
+	assert_true(pfs_stream_size(stream, &size));
+	assert_memory_equal(whole + size, "-65535\n", 7);
 	pfs_stream_close(stream);
 
 	stream = open_stream(&few);
@@ -306,6 +316,80 @@ static void test_gone(void **state)
 	pfs_stream_close(stream);
 }
 
+/* ---- one asks the source, and others come ---- */
+
+struct gate {
+	struct rows rows;
+	sem_t is_in, open;
+	_Atomic bool is_shut;
+};
+
+/* Waits within the source until the gate is opened; 20 s at most. */
+static int next_behind_gate(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
+			    void *fn_arg)
+{
+	struct gate *gate = arg;
+
+	if (gate->is_shut) {
+		struct timespec end;
+
+		(void)clock_gettime(CLOCK_REALTIME, &end);
+		end.tv_sec += 20;
+		(void)sem_post(&gate->is_in);
+		(void)sem_timedwait(&gate->open, &end);
+		gate->is_shut = false;
+	}
+	return next_rows(&gate->rows, row, fn, fn_arg);
+}
+
+static void *read_first(void *stream)
+{
+	return reads_right(stream, 10, 0) ? stream : NULL;
+}
+
+static bool is_gone(void *arg)
+{
+	return *(const bool *)arg;
+}
+
+/* Who does not wait any more is let go while another one asks the source, whatever he wants of it. */
+static void test_gone_behind(void **state)
+{
+	struct gate gate = {.rows = {.n = ROWS}, .is_shut = true};
+	const struct pfs_stream_source source = {&gate, next_behind_gate, measure_rows, close_rows};
+	bool gone = true;
+	const struct pfs_stream_wait wait = {is_gone, &gone};
+	struct pfs_stream *stream;
+	pthread_t first;
+	void *read;
+	char byte;
+
+	(void)state;
+	(void)sem_init(&gate.is_in, 0, 0);
+	(void)sem_init(&gate.open, 0, 0);
+	assert_int_equal(pfs_stream_open(&stream, &source, MEMORY), 0);
+	assert_int_equal(pthread_create(&first, NULL, read_first, stream), 0);
+	(void)sem_wait(&gate.is_in);
+	assert_int_equal(pfs_stream_read(stream, &byte, 1, whole_size / 2, &wait), -EINTR);
+	assert_int_equal(pfs_stream_measure(stream, &wait), -EINTR);
+	assert_int_equal(pfs_stream_read_kept(stream, &byte, 1, 0), -EAGAIN);
+	pfs_stream_measure_some(stream);
+	assert_int_equal(gate.rows.measured, 0);
+	assert_true(gate.is_shut);
+	(void)sem_post(&gate.open);
+	(void)pthread_join(first, &read);
+	assert_ptr_equal(read, stream);
+	assert_int_equal(pfs_stream_read_kept(stream, &byte, 1, 0), 1);
+	assert_int_equal(pfs_stream_read_kept(stream, &byte, 1, whole_size / 2), -EAGAIN);
+	pfs_stream_measure_some(stream);
+	assert_int_equal(gate.rows.measured, 1);
+	assert_true(reads_right(stream, 1000, whole_size - 500));
+	assert_int_equal(pfs_stream_read_kept(stream, &byte, 1, whole_size), 0);
+	pfs_stream_close(stream);
+	(void)sem_destroy(&gate.is_in);
+	(void)sem_destroy(&gate.open);
+}
+
 /* What fails is told to each who comes there; what is kept is still to be had. */
 static void test_failing(void **state)
 {
@@ -354,7 +438,7 @@ int main(void)
 		cmocka_unit_test(test_back),	 cmocka_unit_test(test_anywhere),
 		cmocka_unit_test(test_together), cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_failing),	 cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_measured), cmocka_unit_test(test_gone_behind),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : seed;

@@ -61,7 +61,7 @@ static bool rests(struct pfs_growing *growing)
 	bool is_enough;
 	PFS_LOCKED(&growing->all->lock);
 
-	is_enough = pfs_answer_is_in_file(growing->answer) && !growing->readers && !growing->left &&
+	is_enough = pfs_answer_is_in_file(growing->answer) && !growing->readers.first && !growing->left &&
 		    !growing->hurries && made >= growing->read_to + growing->ahead;
 	if (is_enough)
 		rest(growing);
@@ -210,6 +210,7 @@ int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
 		return rc;
 	}
 	pfs_answer_set_growing(answer, true);
+	pfs_pendings_init(&growing->readers, &growings->lock, &growings->counts.readers);
 	PFS_LOCKED(&growings->lock);
 	growings->counts.answers++;
 	*out = growing;

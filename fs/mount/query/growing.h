@@ -85,9 +85,7 @@ void pfs_growing_leave(struct pfs_growing *growing);
 /* Replies with bytes of the answer, fewer only at its end, now or when they are there; EIO: they
  * cannot be made. */
 void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset);
-/* Replies with attr once the answer's length is known; st_size becomes how far it reaches behind
- * `base`. */
-void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
-			 uint64_t base);
+/* Replies with attr, to whose st_size the answer's is added, once that is known. */
+void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr);
 
 #endif

@@ -3,9 +3,7 @@
  * for a turn or rest) and growing_read.c (who reads their answers).
  *
  * One lock for all of a mount's: it is held for moments.  Whoever runs an answer's statement alone
- * has `making`.
- *
- * Lock order: a request's own (libfuse's) -> growings->lock. */
+ * has `making`. */
 #ifndef PFS_FS_MOUNT_QUERY_GROWING_IMPL_H
 #define PFS_FS_MOUNT_QUERY_GROWING_IMPL_H
 
@@ -15,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/pending.h"
 #include "fs/mount/query/shares.h"
 #include "fs/mount/query/turns.h"
 
@@ -29,11 +28,8 @@ enum pfs_growing_state {
 
 /* A read that waits. */
 struct pfs_growing_reader {
-	struct pfs_growing_reader *next; /* protected by growings->lock, as the next two are */
-	bool waits;
-	bool is_interrupted; /* while it did not wait */
+	struct pfs_pending pending;
 	struct pfs_growing *growing;
-	fuse_req_t req;
 	size_t size;
 	uint64_t offset;  /* PFS_ANSWER_END: he asks where that is, */
 	struct stat attr; /* which becomes the size of this, behind that */
@@ -56,7 +52,7 @@ struct pfs_growing {
 	bool hurries;	   /* it does not rest any more */
 	uint64_t read_to;  /* the farthest that somebody has asked for */
 	uint64_t rests_ns; /* since when it rests; 0: it did not */
-	struct pfs_growing_reader *readers;
+	struct pfs_pendings readers;
 	struct pfs_growing *next, **link; /* of those that rest, the longest first */
 };
 

@@ -19,9 +19,9 @@ static void reply_size(struct pfs_growing_reader *reader)
 	reader->attr.st_size += (off_t)pfs_answer_size(answer);
 	reader->attr.st_blocks = (reader->attr.st_size + 511) / 512;
 	if (pfs_answer_is_complete(answer))
-		(void)pfs_respond_attr(reader->req, &reader->attr, 0);
+		(void)pfs_respond_attr(reader->pending.req, &reader->attr, 0);
 	else
-		(void)pfs_respond_error(reader->req, -EIO);
+		(void)pfs_respond_error(reader->pending.req, -EIO);
 }
 
 /* What is there is copied; an answer that failed has an end that is none. */
@@ -34,47 +34,25 @@ static void reply(struct pfs_growing_reader *reader)
 	if (n >= 0 && (size_t)n < reader->size && !pfs_answer_is_complete(answer))
 		n = -EIO;
 	if (n < 0)
-		(void)pfs_respond_error(reader->req, n == -ENOMEM ? n : -EIO);
+		(void)pfs_respond_error(reader->pending.req, n == -ENOMEM ? n : -EIO);
 	else
-		(void)pfs_respond_bytes(reader->req, data, (size_t)n);
+		(void)pfs_respond_bytes(reader->pending.req, data, (size_t)n);
 }
 
 /* error: 0, or what he is told. */
 static void answer(struct pfs_growing_reader *reader, int error)
 {
-	/* After this nobody is in on_interrupt, nor comes there. */
-	fuse_req_interrupt_func(reader->req, NULL, NULL);
-	if (reader->is_interrupted)
+	fuse_req_t req = reader->pending.req;
+
+	if (pfs_pending_end(&reader->pending))
 		error = -EINTR;
 	if (error)
-		(void)pfs_respond_error(reader->req, error);
+		(void)pfs_respond_error(req, error);
 	else if (reader->offset == PFS_ANSWER_END)
 		reply_size(reader);
 	else
 		reply(reader);
 	free(reader);
-}
-
-static void on_interrupt(fuse_req_t req, void *arg)
-{
-	struct pfs_growing_reader *reader = arg, **link = &reader->growing->readers;
-	struct pfs_growings *all = reader->growing->all;
-	bool waits;
-
-	(void)pthread_mutex_lock(&all->lock);
-	waits = reader->waits;
-	reader->is_interrupted = true;
-	if (waits) {
-		while (*link != reader)
-			link = &(*link)->next;
-		*link = reader->next;
-		all->counts.readers--;
-	}
-	(void)pthread_mutex_unlock(&all->lock);
-	if (!waits)
-		return;
-	free(reader);
-	(void)pfs_respond_error(req, -EINTR);
 }
 
 /* With the lock: all that was asked for is there, or will never be. */
@@ -84,35 +62,31 @@ static bool is_there(const struct pfs_growing *growing, uint64_t end)
 }
 
 /* Takes those out of the list whose bytes are there, or all of them. */
-static struct pfs_growing_reader *take_readers(struct pfs_growing *growing, bool all)
+static struct pfs_pending *take_readers(struct pfs_growing *growing, bool all)
 {
-	struct pfs_growing_reader **link, *taken = NULL;
+	struct pfs_pending *taken = NULL;
 	PFS_LOCKED(&growing->all->lock);
 
-	for (link = &growing->readers; *link;) {
-		struct pfs_growing_reader *reader = *link;
+	for (struct pfs_pending *next, *pending = growing->readers.first; pending; pending = next) {
+		const struct pfs_growing_reader *reader = (struct pfs_growing_reader *)pending;
 
-		if (!all &&
-		    !is_there(growing, PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END))) {
-			link = &reader->next;
+		next = pending->next;
+		if (!all && !is_there(growing, PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END)))
 			continue;
-		}
-		*link = reader->next;
-		reader->next = taken;
-		reader->waits = false;
-		growing->all->counts.readers--;
-		taken = reader;
+		pfs_pending_take(pending);
+		pending->next = taken;
+		taken = pending;
 	}
 	return taken;
 }
 
 void pfs_growing_answer_readers(struct pfs_growing *growing, bool all, int error)
 {
-	struct pfs_growing_reader *readers = take_readers(growing, all);
+	struct pfs_pending *readers = take_readers(growing, all);
 
-	for (struct pfs_growing_reader *next; readers; readers = next) {
+	for (struct pfs_pending *next; readers; readers = next) {
 		next = readers->next;
-		answer(readers, error);
+		answer((struct pfs_growing_reader *)readers, error);
 	}
 }
 
@@ -133,13 +107,7 @@ static bool ask(struct pfs_growing_reader *reader, uint64_t *turn)
 		pfs_growing_wake(growing, PFS_GROWING_WAITS);
 		*turn = growing->turn = TURNS_FROM + growing->all->n_turns++;
 	}
-	if (there || reader->is_interrupted)
-		return true;
-	reader->waits = true;
-	reader->next = growing->readers;
-	growing->readers = reader;
-	growing->all->counts.readers++;
-	return false;
+	return there || !pfs_pending_wait(&reader->pending);
 }
 
 static void take_reader(const struct pfs_growing_reader *asks)
@@ -149,11 +117,12 @@ static void take_reader(const struct pfs_growing_reader *asks)
 	uint64_t turn;
 
 	if (!reader) {
-		(void)pfs_respond_error(asks->req, -ENOMEM);
+		(void)pfs_respond_error(asks->pending.req, -ENOMEM);
 		return;
 	}
 	*reader = *asks;
-	fuse_req_interrupt_func(reader->req, on_interrupt, reader);
+	reader->pending.list = &growing->readers;
+	pfs_pending_begin(&reader->pending);
 	if (ask(reader, &turn))
 		answer(reader, 0);
 	if (turn)
@@ -163,17 +132,13 @@ static void take_reader(const struct pfs_growing_reader *asks)
 void pfs_growing_read(struct pfs_growing *growing, fuse_req_t req, size_t size, uint64_t offset)
 {
 	take_reader(&(struct pfs_growing_reader){.growing = growing,
-						 .req = req,
+						 .pending.req = req,
 						 .size = size,
 						 .offset = PFS_MIN(offset, PFS_ANSWER_END - 1)});
 }
 
-void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr,
-			 uint64_t base)
+void pfs_growing_measure(struct pfs_growing *growing, fuse_req_t req, const struct stat *attr)
 {
-	struct pfs_growing_reader reader = {
-		.growing = growing, .req = req, .offset = PFS_ANSWER_END, .attr = *attr};
-
-	reader.attr.st_size = (off_t)base;
-	take_reader(&reader);
+	take_reader(&(struct pfs_growing_reader){
+		.growing = growing, .pending.req = req, .offset = PFS_ANSWER_END, .attr = *attr});
 }

@@ -528,22 +528,15 @@ static uint64_t size_of_only(const struct pfs_call *call, struct pfs_answer **an
 	return his ? size_of(his, answer) : 0;
 }
 
-/* A stream that ends within its first mark is measured in a moment; any other for who seeks its end. */
-static bool is_enough(void *steps)
+uint64_t pfs_handles_size(const struct pfs_call *call, struct pfs_handle *handle)
 {
-	return ++*(unsigned *)steps > 1;
-}
-
-uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle)
-{
-	unsigned steps = 0;
-	const struct pfs_stream_wait wait = {handle ? pfs_call_is_gone : is_enough,
-					     handle ? (void *)call : &steps};
 	struct pfs_answer *answer;
 	uint64_t size = handle ? size_of(handle, &answer) : size_of_only(call, &answer);
 
-	if (answer && pfs_answer_measure(answer, &wait) == 0)
+	if (answer && !handle) {
+		pfs_answer_measure_some(answer);
 		size += pfs_answer_size(answer);
+	}
 	pfs_answer_close(answer);
 	return size;
 }

@@ -194,16 +194,12 @@ void pfs_handle_close(struct pfs_virtuals *virtuals, struct pfs_handle *handle);
  * held. */
 void pfs_handle_replace(struct pfs_handle *handle, struct pfs_answer *answer,
 			struct pfs_growing *growing, uint64_t base);
-/* Returns what is read, held, if it still grows; else NULL. */
-struct pfs_growing *pfs_handle_growing(struct pfs_handle *handle);
-/* Replies with attr and the size of that answer once it is known, and lets go of it. */
-void pfs_handle_measure(struct pfs_handle *handle, struct pfs_growing *growing, fuse_req_t req,
-			const struct stat *attr);
+/* Sets attr's size to that of what is read; if that is not known yet, replies with attr once it is, and returns true. */
+bool pfs_handle_measure(struct pfs_handle *handle, fuse_req_t req, struct stat *attr);
 /* Returns the st_size of the call's node for who asks with a handle or, without one (NULL), of the
- * handle that the thread has open, or else of the only one of the same user and groups. It is
- * measured where it is not known, but without a handle only if that takes a short time; 0: there is
- * no such handle, or it is not known. */
-uint64_t pfs_handles_size(struct pfs_call *call, struct pfs_handle *handle);
+ * handle that the thread has open, or else of the only one of the same user and groups; some of it is measured for
+ * the latter where it is not known. 0: there is no such handle, or it is not known. */
+uint64_t pfs_handles_size(const struct pfs_call *call, struct pfs_handle *handle);
 /* Makes the call, whosever it is, go on as the user who opened the handle. */
 void pfs_handle_act(const struct pfs_handle *handle, struct pfs_call *call);
 static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)

@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/streamed.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/mount/respond.h"
 
@@ -132,8 +133,6 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 	struct iovec views[VIEWS_MAX];
 	int n = 0;
 
-	if (!pfs_answer_is_complete(answer))
-		return false;
 	while (size && offset < end) {
 		const char *bytes;
 		size_t some = size;
@@ -147,27 +146,6 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 	}
 	(void)pfs_respond_views(req, views, n);
 	return true;
-}
-
-static bool is_interrupted(void *req)
-{
-	return fuse_req_interrupted(req);
-}
-
-/* What is read cannot be made: why is for the one who opened it. */
-static int fail_read(fuse_req_t req, const struct pfs_handle *handle, int error)
-{
-	struct pfs_call call;
-
-	if (error == -EINTR || pfs_call_begin(&call, req, handle->virtual->node, 0))
-		return error == -EINTR ? error : -EIO;
-	pfs_handle_act(handle, &call);
-	(void)pfs_call_fail(&call, -EIO, "%s: cannot be read on (%s); open it again",
-			    handle->virtual->name,
-			    error == -ENOMEM ? "there is no memory for it, or for what has changed since"
-					     : strerror(-error));
-	pfs_call_end(&call);
-	return -EIO;
 }
 
 /* With the lock. */
@@ -189,38 +167,26 @@ static struct pfs_answer *answer_at(struct pfs_handle *handle, struct pfs_growin
 	return pfs_answer_ref(handle->answer);
 }
 
-struct pfs_growing *pfs_handle_growing(struct pfs_handle *handle)
+bool pfs_handle_measure(struct pfs_handle *handle, fuse_req_t req, struct stat *attr)
 {
-	PFS_LOCKED(&handle->lock);
-
-	return growing_of(handle);
-}
-
-void pfs_handle_measure(struct pfs_handle *handle, struct pfs_growing *growing, fuse_req_t req,
-			const struct stat *attr)
-{
-	uint64_t base;
+	struct pfs_growing *growing;
+	struct pfs_answer *answer;
+	bool is_known;
 
 	(void)pthread_mutex_lock(&handle->lock);
-	base = handle->base;
+	answer = pfs_answer_ref(handle->answer);
+	is_known = pfs_answer_is_complete(answer);
+	growing = growing_of(handle);
+	attr->st_size = (off_t)(handle->base + (is_known ? pfs_answer_size(answer) : 0));
+	attr->st_blocks = (attr->st_size + 511) / 512;
 	(void)pthread_mutex_unlock(&handle->lock);
-	pfs_growing_measure(growing, req, attr, base);
+	if (growing)
+		pfs_growing_measure(growing, req, attr);
+	else if (!is_known)
+		pfs_streamed_measure(pfs_mount_of(req)->streamed, req, handle, answer, attr);
 	pfs_growing_unref(growing);
-}
-
-static void reply_copied(fuse_req_t req, struct pfs_handle *handle, struct pfs_answer *answer,
-			 size_t size, uint64_t offset)
-{
-	const struct pfs_stream_wait wait = {is_interrupted, req};
-	char *data = pfs_dispatch_scratch(size);
-	ssize_t n = data ? pfs_answer_read_while(answer, data, size, offset, &wait) : -ENOMEM;
-
-	if (n < 0)
-		n = fail_read(req, handle, (int)n);
-	if (n < 0)
-		pfs_respond_error(req, (int)n);
-	else
-		(void)pfs_respond_bytes(req, data, (size_t)n);
+	pfs_answer_close(answer);
+	return growing || !is_known;
 }
 
 /* What was written and waits for its end is answered now; with the lock. */
@@ -277,8 +243,8 @@ void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, 
 	answer = answer_at(handle, &growing, &at);
 	if (growing)
 		pfs_growing_read(growing, req, size, at);
-	else if (!reply_kept(req, answer, size, at))
-		reply_copied(req, handle, answer, size, at);
+	else if (pfs_answer_is_stream(answer) || !reply_kept(req, answer, size, at))
+		pfs_streamed_read(pfs_mount_of(req)->streamed, req, handle, answer, size, at);
 	pfs_growing_unref(growing);
 	pfs_answer_close(answer);
 }

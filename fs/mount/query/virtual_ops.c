@@ -59,7 +59,7 @@ static double timeout_of(const struct pfs_call *call, const struct stat *attr)
 /* The kernel asks with a handle when somebody wants to know where its end is (lseek), not for fstat. */
 void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
-	struct pfs_growing *growing = NULL;
+	struct pfs_handle *handle = NULL;
 	struct pfs_call call;
 	struct stat attr;
 	double timeout;
@@ -73,13 +73,11 @@ void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 	fill_attr(&call, &attr, call.virtual);
 	timeout = timeout_of(&call, &attr);
 	if (S_ISREG(attr.st_mode) && fi)
-		growing = pfs_handle_growing(pfs_handle_of(fi));
-	if (S_ISREG(attr.st_mode) && !growing)
-		set_size(&attr, pfs_handles_size(&call, fi ? pfs_handle_of(fi) : NULL));
+		handle = pfs_handle_of(fi);
+	else if (S_ISREG(attr.st_mode))
+		set_size(&attr, pfs_handles_size(&call, NULL));
 	pfs_call_end(&call);
-	if (growing)
-		pfs_handle_measure(pfs_handle_of(fi), growing, req, &attr);
-	else
+	if (!handle || !pfs_handle_measure(handle, req, &attr))
 		(void)pfs_respond_attr(req, &attr, timeout);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "fs/mount/query/growing.h"
+#include "fs/mount/query/streamed.h"
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
@@ -245,7 +246,7 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	      (unsigned long long)atomic_load(&call->mount->run),
 	      (unsigned long long)atomic_load(&call->mount->failed),
 	      pfs_virtuals_count(call->mount->virtuals), growing.answers, growing.resting,
-	      growing.readers);
+	      growing.readers + pfs_streamed_waiting(call->mount->streamed));
 	pfs_out_text(out, ",\n  \"operations\": {");
 	for (i = 0; i < PFS_OPCODES; i++) {
 		uint64_t n = atomic_load(&call->mount->counts[i].n);

@@ -104,6 +104,11 @@ int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
 	return pfs_stream_begin(stream, wait);
 }
 
+bool pfs_answer_is_stream(const struct pfs_answer *answer)
+{
+	return answer->stream;
+}
+
 bool pfs_answer_is_complete(const struct pfs_answer *answer)
 {
 	uint64_t size;
@@ -237,6 +242,18 @@ ssize_t pfs_answer_read(struct pfs_answer *answer, void *data, size_t size, uint
 int pfs_answer_measure(const struct pfs_answer *answer, const struct pfs_stream_wait *wait)
 {
 	return answer->stream ? pfs_stream_measure(answer->stream, wait) : 0;
+}
+
+void pfs_answer_measure_some(const struct pfs_answer *answer)
+{
+	if (answer->stream)
+		pfs_stream_measure_some(answer->stream);
+}
+
+ssize_t pfs_answer_read_there(struct pfs_answer *answer, void *data, size_t size, uint64_t offset)
+{
+	return answer->stream ? pfs_stream_read_kept(answer->stream, data, size, offset)
+			      : pfs_answer_read(answer, data, size, offset);
 }
 
 ssize_t pfs_answer_read_while(struct pfs_answer *answer, void *data, size_t size,

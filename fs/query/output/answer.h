@@ -66,11 +66,16 @@ bool pfs_answer_is_in_file(const struct pfs_answer *answer);
  * on; begins the stream. */
 PFS_MUST_CHECK int pfs_answer_set_stream(struct pfs_answer *answer, struct pfs_stream *stream,
 					 const struct pfs_stream_wait *wait);
+bool pfs_answer_is_stream(const struct pfs_answer *answer);
 bool pfs_answer_is_complete(const struct pfs_answer *answer);
 /* Finds the size of a stream, as pfs_stream_measure does. 0, or an error as of
  * pfs_answer_read_while. */
 PFS_MUST_CHECK int pfs_answer_measure(const struct pfs_answer *answer,
 				      const struct pfs_stream_wait *wait);
+void pfs_answer_measure_some(const struct pfs_answer *answer); /* as pfs_stream_measure_some */
+/* Reads what is there, as pfs_answer_read; -EAGAIN: some of it has to be made first. */
+PFS_MUST_CHECK ssize_t pfs_answer_read_there(struct pfs_answer *answer, void *data, size_t size,
+					     uint64_t offset);
 /* As pfs_answer_read; ends with -EINTR where nobody waits any more for what is still to be made. */
 PFS_MUST_CHECK ssize_t pfs_answer_read_while(struct pfs_answer *answer, void *data, size_t size,
 					     uint64_t offset, const struct pfs_stream_wait *wait);

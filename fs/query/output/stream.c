@@ -2,8 +2,9 @@
 /* The pieces kept follow one another; the source goes on behind the last.  Marks say where rows begin in the
  * text, as far as it has been seen.
  *
- * Lock order: making -> lock.  Who has `making` asks the source, and alone changes pieces and marks, with `lock`
- * where others may look at the same; a piece that is being made is not among those that they see. */
+ * The first of the makers asks the source, and alone changes pieces and marks, with `lock` where others may look at
+ * the same; a piece that is being made is not among those that they see.  The other makers wait until they are the
+ * first, and look meanwhile whether somebody still waits for them.  `gone` is called with the lock. */
 #include "fs/query/output/stream.h"
 
 #include <pthread.h>
@@ -13,11 +14,13 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/search.h"
 #include "base/thread.h"
 
 #define PIECES	 64u /* kept at most */
 #define THREADS	 16u /* that make what comes next, of all streams */
+#define LOOK_MS	 10  /* after which a maker who waits looks whether he is to go on waiting */
 
 struct piece {
 	char *bytes;
@@ -29,10 +32,17 @@ struct mark {
 	uint64_t row, offset;
 };
 
+/* Who asks the source, or is going to. */
+struct maker {
+	struct maker *next;
+};
+
 struct pfs_stream {
 	struct pfs_stream_source source;
 	size_t memory;
-	pthread_mutex_t making, lock;
+	pthread_mutex_t lock;
+	pthread_cond_t is_first; /* another maker is */
+	struct maker *makers, **last_maker; /* in the order in which they came; protected by lock */
 	struct piece pieces[PIECES]; /* a ring */
 	size_t first, n;
 	size_t kept;	  /* bytes in them */
@@ -54,6 +64,7 @@ static atomic_uint n_threads;
 int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *source, size_t memory)
 {
 	struct pfs_stream *stream = calloc(1, sizeof(*stream));
+	pthread_condattr_t attr;
 
 	*out = stream;
 	if (!stream) {
@@ -62,7 +73,11 @@ int pfs_stream_open(struct pfs_stream **out, const struct pfs_stream_source *sou
 	}
 	stream->source = *source;
 	stream->memory = memory;
-	(void)pthread_mutex_init(&stream->making, NULL);
+	stream->last_maker = &stream->makers;
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&stream->is_first, &attr);
+	(void)pthread_condattr_destroy(&attr);
 	(void)pthread_mutex_init(&stream->lock, NULL);
 	(void)pthread_cond_init(&stream->is_wanted, NULL);
 	return 0;
@@ -90,9 +105,51 @@ void pfs_stream_close(struct pfs_stream *stream)
 		free(stream->pieces[i].bytes);
 	free(stream->marks);
 	(void)pthread_cond_destroy(&stream->is_wanted);
+	(void)pthread_cond_destroy(&stream->is_first);
 	(void)pthread_mutex_destroy(&stream->lock);
-	(void)pthread_mutex_destroy(&stream->making);
 	free(stream);
+}
+
+/* ---- makers ---- */
+
+/* With the lock. */
+static void remove_maker(struct pfs_stream *stream, const struct maker *maker)
+{
+	struct maker **link = &stream->makers;
+
+	while (*link != maker)
+		link = &(*link)->next;
+	*link = maker->next;
+	if (!maker->next)
+		stream->last_maker = link;
+	(void)pthread_cond_broadcast(&stream->is_first);
+}
+
+/* Waits until it is the first maker, which it is until end_making.  -EINTR: nobody waits for it any more. */
+static int begin_making(struct pfs_stream *stream, struct maker *maker, const struct pfs_stream_wait *wait)
+{
+	PFS_LOCKED(&stream->lock);
+
+	maker->next = NULL;
+	*stream->last_maker = maker;
+	stream->last_maker = &maker->next;
+	while (stream->makers != maker) {
+		const struct timespec end = pfs_clock_in_ms(CLOCK_MONOTONIC, LOOK_MS);
+
+		if (wait && wait->gone(wait->arg)) {
+			remove_maker(stream, maker);
+			return -EINTR;
+		}
+		(void)pthread_cond_timedwait(&stream->is_first, &stream->lock, &end);
+	}
+	return 0;
+}
+
+static void end_making(struct pfs_stream *stream, const struct maker *maker)
+{
+	PFS_LOCKED(&stream->lock);
+
+	remove_maker(stream, maker);
 }
 
 /* ---- with the lock ---- */
@@ -175,7 +232,7 @@ static void add_piece(struct pfs_stream *stream, const struct piece *piece, uint
 	stream->next = (struct mark){row, piece->from + piece->size};
 }
 
-/* One more piece, by who has `making` alone; 0: there is none. */
+/* One more piece, by the first maker alone; 0: there is none. */
 static int make_next(struct pfs_stream *stream)
 {
 	uint64_t row = stream->next.row;
@@ -267,6 +324,7 @@ static bool is_close(const struct pfs_stream *stream)
 static void *go_ahead(void *arg)
 {
 	struct pfs_stream *stream = arg;
+	struct maker maker;
 
 	(void)pthread_mutex_lock(&stream->lock);
 	while (!stream->stops) {
@@ -278,9 +336,9 @@ static void *go_ahead(void *arg)
 			continue;
 		}
 		(void)pthread_mutex_unlock(&stream->lock);
-		(void)pthread_mutex_lock(&stream->making);
+		(void)begin_making(stream, &maker, NULL);
 		(void)make_next(stream); /* what fails is told to who asks for it */
-		(void)pthread_mutex_unlock(&stream->making);
+		end_making(stream, &maker);
 		(void)pthread_mutex_lock(&stream->lock);
 	}
 	(void)pthread_mutex_unlock(&stream->lock);
@@ -320,6 +378,19 @@ static size_t copy_if_kept(struct pfs_stream *stream, char *data, size_t size, u
 	return n;
 }
 
+ssize_t pfs_stream_read_kept(struct pfs_stream *stream, void *data, size_t size, uint64_t offset)
+{
+	size_t n;
+	PFS_LOCKED(&stream->lock);
+
+	n = copy_kept(stream, data, size, offset);
+	if (n < size && !(stream->is_known && offset + n >= stream->size))
+		return -EAGAIN;
+	if (n)
+		note_read(stream, offset, offset + n);
+	return (ssize_t)n;
+}
+
 static bool is_kept(struct pfs_stream *stream, uint64_t offset)
 {
 	char byte;
@@ -332,18 +403,19 @@ static ssize_t read_some(struct pfs_stream *stream, char *data, size_t size, uin
 			 const struct pfs_stream_wait *wait, bool *is_there)
 {
 	size_t n = copy_if_kept(stream, data, size, offset);
+	struct maker maker;
+	int rc;
 
-	*is_there = n > 0;
-	if (!n) {
-		PFS_LOCKED(&stream->making);
-		int rc = is_kept(stream, offset) ? 1 : approach(stream, offset, wait);
-
-		if (rc < 0)
-			return rc;
-		n = copy_if_kept(stream, data, size, offset);
-		*is_there = rc > 0;
-	}
-	return (ssize_t)n;
+	*is_there = true;
+	if (n)
+		return (ssize_t)n;
+	PFS_TRY(begin_making(stream, &maker, wait));
+	rc = is_kept(stream, offset) ? 1 : approach(stream, offset, wait);
+	if (rc >= 0)
+		n = copy_if_kept(stream, data, size, offset); /* before others drop it */
+	end_making(stream, &maker);
+	*is_there = rc > 0;
+	return rc < 0 ? rc : (ssize_t)n;
 }
 
 ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint64_t offset,
@@ -366,19 +438,6 @@ ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint
 	return (ssize_t)done;
 }
 
-int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
-{
-	int rc = 1;
-	PFS_LOCKED(&stream->making);
-
-	while (rc > 0 && stream->next.offset < stream->memory) {
-		if (wait && wait->gone(wait->arg))
-			return -EINTR;
-		rc = make_next(stream);
-	}
-	return rc < 0 ? rc : 0;
-}
-
 /* The next rows from the last mark on; 0: these were the last. */
 static int measure_next(struct pfs_stream *stream)
 {
@@ -397,19 +456,56 @@ static int measure_next(struct pfs_stream *stream)
 	return rc;
 }
 
+/* 1: the size is not known yet. */
+static int measure_some(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
+{
+	struct maker maker;
+	int rc = 0;
+
+	PFS_TRY(begin_making(stream, &maker, wait));
+	if (!stream->is_known)
+		rc = wait && wait->gone(wait->arg) ? -EINTR : measure_next(stream);
+	end_making(stream, &maker);
+	return rc;
+}
+
 int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
+{
+	int rc;
+
+	do
+		rc = measure_some(stream, wait);
+	while (rc > 0);
+	return rc;
+}
+
+static bool is_gone(void *arg PFS_UNUSED)
+{
+	return true;
+}
+
+void pfs_stream_measure_some(struct pfs_stream *stream)
+{
+	static const struct pfs_stream_wait never = {is_gone, NULL};
+	struct maker maker;
+
+	if (begin_making(stream, &maker, &never))
+		return;
+	if (!stream->is_known)
+		(void)measure_next(stream); /* what fails is told to who asks for it */
+	end_making(stream, &maker);
+}
+
+int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
 {
 	int rc = 1;
 
-	while (rc > 0) {
-		PFS_LOCKED(&stream->making); /* for one step: others read meanwhile */
-		if (stream->is_known)
-			return 0;
+	while (rc > 0 && stream->next.offset < stream->memory) {
 		if (wait && wait->gone(wait->arg))
 			return -EINTR;
-		rc = measure_next(stream);
+		rc = make_next(stream);
 	}
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 bool pfs_stream_size(struct pfs_stream *stream, uint64_t *size)

@@ -36,22 +36,27 @@ PFS_MUST_CHECK int pfs_stream_open(struct pfs_stream **out, const struct pfs_str
 				   size_t memory);
 void pfs_stream_close(struct pfs_stream *stream); /* NULL is allowed */
 
-/* Called between two pieces (NULL: never): true if nobody waits any more. */
+/* Called between two pieces, and from time to time while others ask the source (NULL: never): true if
+ * nobody waits any more. It does nothing with the stream. */
 struct pfs_stream_wait {
 	bool (*gone)(void *arg);
 	void *arg;
 };
 
 /* Makes the text until it ends or fills what is kept, so that the size of a short one is known.
- * Errors as of read. */
+ * Nobody reads yet. Errors as of read. */
 PFS_MUST_CHECK int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait);
 
 /* Reads; returns the number of bytes, fewer than `size` only at the end. -EINTR: nobody waits; it
  * may be asked again, as after any error. What the source returns. */
 PFS_MUST_CHECK ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size,
 				       uint64_t offset, const struct pfs_stream_wait *wait);
+/* Reads what is kept, as read does; -EAGAIN: some of it has to be made. */
+PFS_MUST_CHECK ssize_t pfs_stream_read_kept(struct pfs_stream *stream, void *data, size_t size, uint64_t offset);
 /* Finds the size where it is not known yet, without making the text; 0, or an error as of read. */
 PFS_MUST_CHECK int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait);
+/* Measures the next PFS_STREAM_MARKED rows where the size is not known yet, unless somebody asks the source. */
+void pfs_stream_measure_some(struct pfs_stream *stream);
 /* Gets the size; returns false if it is not known. */
 bool pfs_stream_size(struct pfs_stream *stream, uint64_t *size);
 
