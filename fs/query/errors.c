@@ -160,6 +160,7 @@ static const char *sentence(int code)
 	case -ETIMEDOUT:
 		return "the statement ran longer than it may; narrow it down or raise the limit";
 	case -EAGAIN:
+	case -EBUSY:
 		return "the tree changed while the statement ran; run it again";
 	case -ENOSPC:
 		return "no space for temporary files; make room in $TMPDIR or sort fewer rows";

@@ -439,9 +439,15 @@ size_t pfs_query_columns(const struct pfs_query *query)
 	return pfs_sql_columns(query->connection->sql);
 }
 
+/* -EAGAIN tells callers that the rows begin anew, which happens once. */
+static int final(int error)
+{
+	return error == -EAGAIN ? -EBUSY : error;
+}
+
 static int begin_again(struct pfs_query *query)
 {
-	query->failure = prepare_again(query);
+	query->failure = final(prepare_again(query));
 	query->ended = query->failure != 0;
 	return query->failure;
 }
@@ -503,7 +509,7 @@ static int stop_at(struct pfs_query *query, int got, const struct pfs_sql_proble
 		return pfs_query_complain(query, error, got ? got : -EAGAIN, NULL);
 	}
 	(void)pfs_query_is_lost(query);
-	got = cause_of(query, got);
+	got = final(cause_of(query, got));
 	query->ended = true;
 	query->failure = got;
 	pfs_query_let_go(query);

@@ -101,7 +101,7 @@ const char *pfs_query_column_name(const struct pfs_query *query, size_t column);
 PFS_MUST_CHECK int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error);
 
 /* Restarts: a statement that met a change of the tree while it ran begins anew, on its own terms;
- * pfs_query_next then returns -EAGAIN and what was read before is to be thrown away.  The tree cannot
+ * pfs_query_next then returns -EAGAIN, once, and what was read before is to be thrown away.  The tree cannot
  * change under it again: it reads a frozen one.  One that changes nodes does so in pfs_query_start, and looks whether
  * they are as it found them when it changes them. */
 

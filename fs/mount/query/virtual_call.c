@@ -18,7 +18,6 @@
 #define GROUP_UNKNOWN 65534 /* as /proc shows groups of another user namespace, whatever they are */
 #define RUNNING_MAX                                                                                \
 	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
-#define RESTARTS_MAX 8
 
 /* ---- reasons ---- */
 
@@ -377,14 +376,13 @@ int pfs_call_rows(struct pfs_call *call, const char *sql, size_t len,
 {
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
-	unsigned restarts = 0;
 	int rc, stop = 0;
 
 	PFS_TRY(pfs_call_start(call, &query, sql, len));
 	while (!stop && (rc = pfs_query_next(query, &error)) != 0) {
 		if (rc > 0)
 			stop = row(arg, query);
-		else if (rc == -EAGAIN && ++restarts < RESTARTS_MAX)
+		else if (rc == -EAGAIN)
 			stop = row(arg, NULL);
 		else
 			break;

@@ -130,11 +130,11 @@ static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file, struct pf
 static int run_to_end(struct pfs_call *call, struct pfs_query *query)
 {
 	struct pfs_query_error error = {.error = 0};
-	int rc, restarts = 0;
+	int rc;
 
 	do
 		rc = pfs_query_next(query, &error);
-	while (rc > 0 || (rc == -EAGAIN && restarts++ < 2));
+	while (rc > 0 || rc == -EAGAIN);
 	return rc ? pfs_call_fail(call, rc, "%s", error.text) : 0;
 }
 

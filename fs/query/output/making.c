@@ -9,14 +9,11 @@
 #include "base/clock.h"
 #include "fs/query/output/format.h"
 
-#define RESTARTS_MAX 8 /* the query promises one */
-
 struct pfs_making {
 	struct pfs_answer *answer;
 	struct pfs_query *query;
 	struct pfs_writing *writing;
 	enum pfs_format format;
-	unsigned restarts;
 	uint64_t began_ns;
 	size_t len;
 	char *sql;
@@ -106,7 +103,7 @@ int pfs_making_step(struct pfs_making *making, struct pfs_query_error *error)
 
 	if (rc == -EAGAIN && !pfs_answer_is_complete(making->answer))
 		return fail_restart(error);
-	if (rc == -EAGAIN && ++making->restarts < RESTARTS_MAX) {
+	if (rc == -EAGAIN) {
 		rc = begin_writing(making);
 		return rc ? pfs_format_failed(error, rc) : 1;
 	}
