@@ -111,6 +111,8 @@ not_ok() {
 	fi
 }
 
+# For Python: whether it reads the same in two files.
+python_reads='import sys; a, b = (open(name, "rb").read() for name in sys.argv[1:3]); sys.exit(a != b)'
 # python DESCRIPTION ARGUMENT...: python3 ARGUMENT... succeeds; skipped where there is none, as on a
 # system that has only what tools/setup installs.
 python() {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Answers that are read while they are made: the same byte for byte to all programs; who reads them may wait, be
 # interrupted, go back, or go; a statement whose reader does not come on takes no turn, no time and, in the end, no snapshot.
-# shellcheck disable=SC2002,SC2094 # pipes, and files read twice
+# shellcheck disable=SC2002,SC2016,SC2094 # pipes, perl, and files read twice
 # shellcheck source=tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 requires fuse
@@ -84,6 +84,10 @@ for size in $sizes; do
 	ok "copy_file_range, $size" cmp "$size" "$mnt/copied"
 	ok "preadv anywhere, $size" "$probes/reads" preadv "${!size}" "$size"
 	ok "read under alarms, $size" cmp "$size" <("$probes/reads" alarm "${!size}")
+	python "Python's read(), $size" -c "$python_reads" "${!size}" "$size"
+	is "opened with O_DIRECT it is complete, $size" \
+		"$(perl -e 'use Fcntl; sysopen my $file, $ARGV[0], Fcntl::O_DIRECT() or die $!; print -s $file' "${!size}")" \
+		"$(stat -c %s "$size")"
 	if command -v less >/dev/null; then
 		ok "less, $size" cmp "$size" <(less "${!size}")
 	else

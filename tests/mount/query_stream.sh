@@ -52,6 +52,7 @@ if command -v less >/dev/null; then
 else
 	skip 'no less'
 fi
+python "Python's read()" -c "$python_reads" "$paths" whole
 if command -v tar >/dev/null; then
 	ok 'tar, of a small one' cmp <(cat "$mnt/d0/.query/paths") <(tar -C "$mnt/d0/.query" -cf - paths | tar -xOf -)
 else

@@ -252,7 +252,7 @@ static void read_corpus(void)
 	ssize_t len;
 
 	if (!file)
-		skip();
+		fail_msg("%s: %s; run this in the folder of the source", CORPUS, strerror(errno));
 	while ((len = getline(&line, &capacity, file)) > 0) {
 		bool ordered = strncmp(line, "= ", 2) == 0;
 
