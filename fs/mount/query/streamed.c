@@ -122,12 +122,12 @@ static void answer(struct read *read)
 
 /* ---- those that wait ---- */
 
-/* Whether the read is to be answered now; else it waits. */
+/* Whether the read is to be answered now, as one that was interrupted is in any case; else it waits. */
 static bool enter(struct pfs_streamed *streamed, struct read *read)
 {
 	PFS_LOCKED(&streamed->lock);
 
-	if (streamed->making == PFS_STREAMED_MAX && pfs_pending_wait(&read->pending))
+	if (streamed->making >= PFS_STREAMED_MAX && pfs_pending_wait(&read->pending))
 		return false;
 	streamed->making++;
 	return true;
