@@ -38,7 +38,8 @@ static const struct pfs_cmd command = {
 	PFS_SHOWN_FIELDS(FIELD, ALIAS) ".\n"
 #undef FIELD
 #undef ALIAS
-	"hash, which is not in *: what primefs dupes keeps.\n"
+	"hash, which is not in *: what primefs dupes keeps; nor is compared: when the node was\n"
+	"last known to be as its source.\n"
 	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
 	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
 	"nodes_at(TIME) is nodes as it was, where history is kept: nodes_at('2 days ago');\n"

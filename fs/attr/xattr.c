@@ -25,6 +25,7 @@
 #define OURS	    "primefs." /* after the prefix: names that nobody else sets */
 #define SUBTREE	    OURS "subtree_"
 #define HASH	    OURS "hash"
+#define SAVED	    OURS "query."
 #define NAME_LIMIT  (XATTR_NAME_MAX - PREFIX_LEN)
 #define LIST_LIMIT  ((size_t)XATTR_LIST_MAX)
 
@@ -258,10 +259,11 @@ void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slo
 	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
 
-static bool is_hash(const struct pfs_attr *attr)
+/* All that is this program's own but saved queries, which people write. */
+static bool is_silent(const struct pfs_attr *attr)
 {
-	return attr->name_len == sizeof(HASH) - 1 &&
-	       memcmp(attr->name, HASH, sizeof(HASH) - 1) == 0;
+	return pfs_attr_is_ours(attr->name, attr->name_len) &&
+	       (attr->name_len < sizeof(SAVED) - 1 || memcmp(attr->name, SAVED, sizeof(SAVED) - 1) != 0);
 }
 
 /* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
@@ -279,7 +281,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	if (!error && attr->text)
 		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len, PFS_ATTR_TEXT);
 	slot = pfs_image_slot(tree, ino);
-	if (!error && is_hash(attr)) /* nothing of the node has changed that anybody sees */
+	if (!error && is_silent(attr)) /* nothing of the node has changed that anybody sees */
 		now = pfs_image_time(tree, tree->image.ctime, slot);
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
@@ -380,6 +382,11 @@ static ssize_t get_ours(struct pfs_tree *tree, void *value, size_t size, uint64_
 	return give(value, size, attr.text, attr.text_len);
 }
 
+int pfs_attr_change_ours(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr)
+{
+	return change(tree, ino, attr, 0);
+}
+
 ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino)
 {
 	return get_ours(tree, value, size, ino, HASH);
@@ -395,10 +402,8 @@ int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value, si
 		.type = PFS_ATTR_TEXT,
 	};
 
-	return change(tree, ino, &attr, 0);
+	return pfs_attr_change_ours(tree, ino, &attr);
 }
-
-#define SAVED OURS "query."
 
 /* *out = the attribute's name.  -EINVAL, -ERANGE. */
 static int saved_name(char out[NAME_LIMIT + 1], const char *name)

@@ -445,15 +445,6 @@ void pfs_follow_set_how(struct pfs_tree *tree, const char *how)
 	(void)snprintf(known->state.how, sizeof(known->state.how), "%s", how);
 }
 
-void pfs_follow_set_compared(struct pfs_tree *tree, int64_t compared_s, bool quick)
-{
-	struct pfs_follow_known *known = pfs_links_follow_known(tree);
-	PFS_LOCKED(&known->lock);
-
-	known->state.compared_s = compared_s;
-	known->state.quick = quick;
-}
-
 void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out)
 {
 	struct pfs_follow_known *known = pfs_links_follow_known(tree);

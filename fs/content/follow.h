@@ -117,12 +117,8 @@ PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 #define PFS_FOLLOW_HOW 160
 struct pfs_follow_state {
 	char how[PFS_FOLLOW_HOW]; /* "": not at all */
-	int64_t compared_s; /* since 1970, when a comparison of everything began that came to its end; 0: none since the
-			       store was opened */
-	bool quick;	    /* but files were not looked at */
 };
 void pfs_follow_set_how(struct pfs_tree *tree, const char *how);
-void pfs_follow_set_compared(struct pfs_tree *tree, int64_t compared_s, bool quick);
 void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out);
 
 /* Returns the epoch that pfs_tree_change is given. */

@@ -134,6 +134,7 @@ static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 	case PFS_SOURCE_LINK:
 	case PFS_SOURCE_LINKS:
 	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_COMPARED:
 	case PFS_SOURCE_READDIR:
 	case PFS_SOURCE_TOTAL:
 	case PFS_SOURCE_TOTAL_TIME:

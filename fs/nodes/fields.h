@@ -83,6 +83,8 @@
 #define PFS_HIDDEN_FIELDS(FIELD)                                                                   \
 	FIELD(RDEV, "rdev", "INTEGER HIDDEN", INTEGER, MADE(RDEV),                                 \
 	      PFS_COLUMN_MODE, ABSENT, FEW, ORDERED, UNINDEXED, ALIKE, never)                      \
+	FIELD(COMPARED, "compared", "INTEGER HIDDEN", INTEGER, MADE(COMPARED), /* with its source, last */ \
+	      PFS_COLUMN_PARENT | PFS_COLUMN_MODE, ABSENT, FEW, UNORDERED, UNINDEXED, ALIKE, never) \
 	FIELD(READDIR, "readdir", "INTEGER HIDDEN", INTEGER, MADE(READDIR), /* an order of siblings */ \
 	      PFS_COLUMN_PARENT | PFS_COLUMN_NAME, ABSENT, FEW, ORDERED, UNINDEXED, ALIKE, never)  \
 	FIELD(PREORDER, "preorder", "TEXT HIDDEN NOT NULL", BYTES, MADE(PREORDER), /* an order of all: */ \
@@ -130,6 +132,7 @@ enum pfs_field_source {
 	PFS_SOURCE_LINK,
 	PFS_SOURCE_LINKS,
 	PFS_SOURCE_RDEV,
+	PFS_SOURCE_COMPARED, /* a time, or none; scans are not asked for those that have a certain one */
 	PFS_SOURCE_READDIR,
 	PFS_SOURCE_TOTAL, /* of the subtree */
 	PFS_SOURCE_TOTAL_TIME,
@@ -192,6 +195,7 @@ static inline bool pfs_field_is_total(enum pfs_field field)
 static inline bool pfs_field_is_time(enum pfs_field field)
 {
 	return pfs_fields[field].source == PFS_SOURCE_TIME ||
+	       pfs_fields[field].source == PFS_SOURCE_COMPARED ||
 	       pfs_fields[field].source == PFS_SOURCE_TOTAL_TIME;
 }
 

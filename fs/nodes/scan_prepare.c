@@ -144,6 +144,7 @@ static int set_source(struct pfs_scan_test *test, struct pfs_tree *tree)
 	case PFS_SOURCE_TOTAL_TIME:
 		return 0;
 	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_COMPARED: /* nor is this pushed down */
 	case PFS_SOURCE_NAME:
 	case PFS_SOURCE_EXT:
 	case PFS_SOURCE_TARGET:
@@ -320,6 +321,7 @@ static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
 		set_nothing(test);
 		return 0;
 	case PFS_SOURCE_NONE:
+	case PFS_SOURCE_COMPARED:
 		break;
 	}
 	return -EINVAL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/content/compared.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"
@@ -83,6 +84,8 @@ int64_t pfs_scan_integer(const struct pfs_tree *tree, enum pfs_field field, uint
 		return pfs_hard_link_names(tree, slot, NULL);
 	case PFS_SOURCE_RDEV:
 		return device(image, slot);
+	case PFS_SOURCE_COMPARED:
+		return pfs_compared_ns(tree, slot);
 	case PFS_SOURCE_READDIR:
 		return slot == image->root ? 0 : pfs_dir_offset(tree, slot);
 	case PFS_SOURCE_TOTAL:
@@ -227,6 +230,7 @@ const char *pfs_scan_text(const struct pfs_image *image, size_t *len, enum pfs_f
 	case PFS_SOURCE_LINK:
 	case PFS_SOURCE_LINKS:
 	case PFS_SOURCE_RDEV:
+	case PFS_SOURCE_COMPARED:
 	case PFS_SOURCE_READDIR:
 	case PFS_SOURCE_TOTAL:
 	case PFS_SOURCE_TOTAL_TIME:

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "fs/content/compared.h"
 #include "fs/image/watch.h"
 #include "fs/query/internal.h"
 #include "meta/sql/sqlside.h"
@@ -20,6 +21,8 @@ static int add_column(struct pfs_query *query, const struct pfs_node_column *col
 	struct pfs_frozen_wish *wish = &query->frozen_wish;
 
 	if (column->kind != PFS_NODE_ATTR) {
+		if (pfs_fields[column->field].source == PFS_SOURCE_COMPARED)
+			PFS_TRY(pfs_compared_load(query->queries->tree));
 		wish->columns |= pfs_fields[column->field].made_of;
 		return 0;
 	}

@@ -66,6 +66,8 @@ static void decide(const struct pfs_query *query, const struct pfs_node_column *
 	if ((query->is_limited && pfs_field_is_viewers(column->field)) ||
 	    (column->kind != PFS_NODE_INTEGER && pfs_is_selected_member(query, constraint)))
 		return; /* the image's values are of all nodes: only gathered ones are the viewer's */
+	if (column->kind != PFS_NODE_ATTR && pfs_fields[column->field].source == PFS_SOURCE_COMPARED)
+		return; /* it may change while nothing of the image does */
 	switch (column->kind) {
 	case PFS_NODE_INTEGER:
 		constraint->take = constraint->op <= PFS_SQL_NOT_NULL ||

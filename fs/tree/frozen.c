@@ -63,6 +63,7 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct
 	tree->store = live->store;
 	tree->scan = live->scan;
 	tree->registers = live->registers;
+	tree->compared = live->compared;
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
 	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
 	PFS_TRY(pfs_indexes_create(tree));

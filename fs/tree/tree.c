@@ -7,6 +7,7 @@
 #include "fs/attr/attrfile.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/content.h"
+#include "fs/content/compared.h"
 #include "fs/content/hardlink.h"
 #include "fs/content/link.h"
 #include "fs/content/register.h"
@@ -59,7 +60,7 @@ static int create_parts(struct pfs_tree *tree)
 		pfs_pasts_create,	pfs_scan_create,       pfs_viewers_create,
 		pfs_indexes_create,	pfs_path_index_create, pfs_columns_create,
 		pfs_directories_create, pfs_snapshots_create,  pfs_load,
-		pfs_hard_links_create,
+		pfs_hard_links_create,  pfs_compared_create,
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(create); i++)
@@ -132,6 +133,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);
 	pfs_hard_links_destroy(tree);
+	pfs_compared_destroy(tree);
 	pfs_rows_destroy(tree);
 	pfs_registers_destroy(tree);
 	pfs_content_destroy(tree);

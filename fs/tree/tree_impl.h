@@ -43,6 +43,7 @@ struct pfs_tree {
 	struct pfs_registers *registers;
 	struct pfs_kept_rows *rows;
 	struct pfs_hard_links *hard_links;
+	struct pfs_compared *compared; /* of a frozen tree: the live one's */
 	struct pfs_tree_listener listener; /* protected by listener_lock: listen.h */
 	pthread_rwlock_t listener_lock;
 };

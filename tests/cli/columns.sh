@@ -20,7 +20,7 @@ columns=$(primefs query --tsv "$store" 'SELECT * FROM nodes LIMIT 0')
 is 'the columns of nodes are these, in this order' "${columns//$'\t'/ }" \
 	'path name ext ino parent depth type mode uid gid owner owner_group size blocks nlink link links target mtime atime ctime subtree_count subtree_size subtree_blocks subtree_mtime'
 
-for column in $columns rdev readdir preorder; do
+for column in $columns compared rdev readdir preorder; do
 	for test in 'IS NULL' 'IS NOT NULL' "= (SELECT max($column) FROM nodes)" \
 		"<> (SELECT max($column) FROM nodes)" ">= (SELECT min(+$column) FROM nodes WHERE depth = 1)" \
 		"< (SELECT max(+$column) FROM nodes)"; do
@@ -34,7 +34,7 @@ for column in $columns rdev readdir preorder; do
 done
 
 help=$(primefs query --help)
-for column in $columns; do
+for column in $columns compared; do
 	ok "help names $column" grep -qw -- "$column" <<<"$help"
 	ok "the manual names $column" grep -qE "^\.(It )?Li.*\b$column\b" "$top/docs/man/primefs-query.1"
 done

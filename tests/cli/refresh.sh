@@ -200,6 +200,41 @@ else
 	skip 'mounted: no FUSE'
 fi
 
+# ---- when each part was compared ----
+# The times that nodes have, in seconds, as many as they have different ones.
+compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }
+later() { sleep 1.1; }
+newer() { ok "$1" test "$(compared "$2")" -gt "$(compared "$3")"; } # DESCRIPTION NODES OTHERS
+rm -rf "$store" "${src:?}"/*
+mkdir -p "$src"/{a/b,c}
+touch "$src"/{a,a/b,c}/file
+before=$(date +%s)
+primefs import -q "$src" "$store"
+imported=$(compared 1)
+ok 'an import says when it began' test "$imported" -ge "$before"
+later
+primefs refresh -n "$store" >/dev/null
+is 'a dry run compares for nobody' "$(compared 1)" "$imported"
+primefs refresh "$store" /a/b /c/file >/dev/null
+newer 'a directory that was refreshed' "under(ino, '/a/b')" "name = 'a'"
+is 'nothing else' "$(compared "NOT under(ino, '/a/b')")" "$imported"
+later
+primefs refresh -q "$store" >/dev/null
+newer 'a quick refresh of directories' "type = 'd'" "path = '/a/b/file'"
+is 'leaves files' "$(compared "path = '/c/file'")" "$imported"
+later
+primefs refresh "$store" >/dev/null
+ok 'everything' test "$(compared 1)" -gt "$imported"
+is 'which is one time then' "$(compared 1 | wc -w)" 1
+is 'and one that is kept' "$(primefs query --tsv "$store" "SELECT count(*) FROM nodes WHERE compared > '1 hour ago'" | tail -n 1)" \
+	"$(primefs query --tsv "$store" 'SELECT count(*) FROM nodes' | tail -n 1)"
+refreshed=$(compared 1)
+primefs optimize -q "$store" 2>/dev/null || primefs optimize "$store" >/dev/null
+is 'optimize keeps it' "$(compared 1)" "$refreshed"
+is 'what the folder does not have is not compared' \
+	"$(primefs import -q --format=paths /dev/stdin "$work/list.pfs" <<<a/b && primefs query --tsv "$work/list.pfs" 'SELECT count(compared) FROM nodes' | tail -n 1)" 0
+check_store
+
 # ---- random changes ----
 rm -rf "$store" "${src:?}"/*
 for i in 1 2 3; do mkdir -p "$src/$i/$i" && echo "$i" >"$src/$i/file"; done

@@ -20,7 +20,7 @@ calm() { # events are on their way for some time after the source stands still
 	sleep 1
 	[[ $(sort "$mnt/.query/paths") == "$before" ]]
 }
-settle() { wait_for 30 grep -q '^compared' "$mnt/.query/as_of"; }
+settle() { wait_for 30 grep -q '^source [fir]' "$mnt/.query/as_of"; }
 fill() {
 	rm -rf "$src"
 	mkdir -p "$src/a/b/c" "$src/d"
@@ -192,6 +192,42 @@ ok 'nor empties the mount' test -e "$mnt/one"
 mv "$work/away" "$src"
 echo back >"$src/back"
 follows 'it comes back'
+unmount_store
+
+# ---- when it was compared ----
+known() { sed -n 's/^compared \([^ ]*\) \/$/\1/p' "$mnt/.query/as_of"; }
+fill
+echo 'SELECT path FROM nodes' >"$work/sql"
+mount_store -o history=2d
+imported=$(known)
+ok 'without a watch it is as old as the import' test -n "$imported"
+is 'also later' "$(sleep 1.1 && known)" "$imported"
+is 'as_of of a part' "$(sed -n 's/^compared //p' "$mnt/a/.query/as_of")" "$imported /a"
+mkdir "$mnt/.query/saved"
+cp "$work/sql" "$mnt/.query/saved/sql"
+cat "$mnt/.query/saved/paths" >/dev/null
+ok 'a saved query says so, too' grep -qx "compared $imported /" "$mnt/.query/saved/as_of"
+primefs refresh "$mnt" /a >/dev/null
+is 'a part that was refreshed has a line' "$(sed -n 's/^compared [^ ]* //p' "$mnt/.query/as_of" | xargs)" '/ /a'
+primefs refresh --quick "$mnt" >/dev/null
+is 'directories alone, too' "$(sed -n 's/^directories [^ ]* //p' "$mnt/.query/as_of")" /
+is 'and are not everything' "$(known)" "$imported"
+rmdir "$mnt/.query/saved"
+unmount_store
+is 'and none of it is a change to anybody' "$(primefs diff "$store" '2 seconds ago')" ''
+mount_store -o watch
+settle
+before=$(known)
+sleep 1.1
+ok 'with a watch it is as new as the watch' test "$(known)" '>' "$before"
+echo changed >>"$src/one"
+follows 'a change'
+sleep 1.1
+ok 'also after a change' test "$(known)" '>' "$before"
+before=$(known)
+unmount_store
+mount_store
+ok 'which the store keeps' test ! "$(known)" '<' "$before"
 unmount_store
 
 # ---- read-only ----

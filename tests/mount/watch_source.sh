@@ -9,7 +9,7 @@ in_own_namespace || skip_all 'skipped: no mount namespaces'
 show='%P|%y|%m|%U|%s|%T@|%l\n'
 listing() { (cd "$1" && find . -mindepth 1 ! -type d -printf "$show" -o -mindepth 1 -printf '%P|%y|%m|%U\n' | sort); }
 equal() { [[ $("${run_as[@]}" bash -c "$(declare -p show); $(declare -f listing); listing $src") == "$("${run_as[@]}" bash -c "$(declare -p show); $(declare -f listing); listing $mnt")" ]]; }
-settle() { wait_for 30 "${run_as[@]}" grep -q '^compared' "$mnt/.query/as_of"; }
+settle() { wait_for 30 "${run_as[@]}" grep -q '^source [fir]' "$mnt/.query/as_of"; }
 how() { "${run_as[@]}" grep '^source' "$mnt/.query/as_of"; }
 
 # ---- how long it takes ----

@@ -90,6 +90,7 @@ static int64_t naive_integer(enum pfs_field field, size_t i)
 	case PFS_FIELD_LINKS:
 		return (int64_t)st->st_nlink;
 	case PFS_FIELD_LINK: /* tests/cli/hard_links.sh has some */
+	case PFS_FIELD_COMPARED: /* and tests/cli/refresh.sh these */
 		return PFS_FIELD_NONE;
 	case PFS_FIELD_MTIME:
 		return naive_time(st->st_mtim);
@@ -305,7 +306,7 @@ static enum pfs_field random_field(bool has_bytes)
 	do
 		field = 1 + rnd(PFS_FIELD_COUNT - 1);
 	while (pfs_field_is_bytes(field) != has_bytes || field == PFS_FIELD_READDIR ||
-	       field == PFS_FIELD_PREORDER);
+	       field == PFS_FIELD_PREORDER || field == PFS_FIELD_COMPARED);
 	return field;
 }
 

@@ -7,9 +7,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/compared.h"
 #include "fs/content/follow.h"
 #include "tools/import/crawl.h"
 #include "tools/import/ignore.h"
@@ -53,6 +55,7 @@ struct dir {
 	} * running;
 	size_t n_running, running_capacity; /* no more than there are threads */
 	uint64_t n_messages;
+	time_t begun_s; /* since 1970 */
 };
 
 /* ---- hard links ---- */
@@ -286,7 +289,7 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	entry->node = PFS_BUILD_ROOT;
 	entry->dir->node = PFS_BUILD_ROOT;
 	if (!pfs_import_root_stored(import)) {
-		if (pfs_leaving_out_given(import->options.leaving_out))
+		if (pfs_leaving_out_given(import->options.leaving_out) || import->options.content == PFS_CONTENT_LINK)
 			pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
 		import->report.narrowed += entry->narrowed;
@@ -450,6 +453,7 @@ static int open_dir(struct pfs_import *import)
 	if (!dir)
 		return -ENOMEM;
 	import->state = dir;
+	dir->begun_s = time(NULL);
 	dir->root = realpath(import->options.source, NULL);
 	error = dir->root ? pfs_crawl_open(&dir->crawl, &options) : -errno;
 	if (error && error != -ENOMEM)
@@ -530,13 +534,31 @@ static int put_left_out(struct pfs_import *import, uint64_t prime)
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
 
+/* So that people can see how old the copy is. */
+static int put_compared(struct pfs_import *import, uint64_t prime)
+{
+	const struct dir *dir = import->state;
+	const struct pfs_compared_times times = {.full_s = dir->begun_s};
+	char text[PFS_COMPARED_TEXT_SIZE];
+	const struct pfs_attr_record attr = {
+		.name = PFS_COMPARED,
+		.name_len = sizeof(PFS_COMPARED) - 1,
+		.type = PFS_ATTR_TEXT,
+		.text = text,
+		.text_len = (size_t)pfs_compared_print(text, &times),
+	};
+
+	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
+}
+
 static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct dir *dir = import->state;
 
 	if (node == PFS_BUILD_ROOT && pfs_leaving_out_given(import->options.leaving_out))
 		PFS_TRY(put_left_out(import, prime));
-
+	if (node == PFS_BUILD_ROOT && import->options.content == PFS_CONTENT_LINK && !pfs_import_root_stored(import))
+		PFS_TRY(put_compared(import, prime));
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));
 	PFS_TRY(put_name(import, node, prime));

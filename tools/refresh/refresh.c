@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/compared.h"
 #include "tools/import/ignore.h"
 #include "tools/refresh/refresh_impl.h"
 
@@ -295,12 +296,38 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 	return error;
 }
 
+/* A file was compared with what is beside it, of which no stamp tells. */
+static int note_directory(const struct pfs_refresh *refresh, const struct pfs_compared_times *times, uint64_t ino)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	char path[PATH_MAX];
+	int error = pfs_follow_node(refresh->tree, &node, ino);
+
+	if (!error && S_ISDIR(node.attr.st_mode))
+		error = pfs_follow_record(refresh->tree, &record, path, ino);
+	if (!error && S_ISDIR(node.attr.st_mode) && record.root == refresh->root.id)
+		error = pfs_compared_note(refresh->tree, ino, times, !refresh->options->repeated);
+	return error == -ESTALE || error == -ENOENT ? 0 : error;
+}
+
+static int note_compared(const struct pfs_refresh *refresh, time_t begun)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+	const struct pfs_compared_times times = {options->quick ? 0 : begun, options->quick ? begun : 0};
+
+	if (!options->n_inos)
+		return refresh->root_ino ? note_directory(refresh, &times, refresh->root_ino) : 0;
+	for (size_t i = 0; i < options->n_inos; i++)
+		PFS_TRY(note_directory(refresh, &times, options->inos[i]));
+	return 0;
+}
+
 int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 		struct pfs_refresh_report *report, char *why, size_t why_size)
 {
 	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
 	struct pfs_original_root root;
-	time_t begun;
 	size_t n = 0;
 	PFS_LOCKED(&one_at_a_time);
 
@@ -308,7 +335,6 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 	if (!pfs_follow_root(tree, &root, 0))
 		return -ENODATA;
 	PFS_TRY(pfs_follow_allowed(tree));
-	begun = time(NULL);
 	for (; pfs_follow_root(tree, &root, n); n++) {
 		struct pfs_refresh refresh = {
 			.tree = tree,
@@ -317,12 +343,13 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 			.root = root,
 			.store = options->store,
 		};
+		time_t begun = time(NULL);
 
 		refresh.kept_end = &refresh.kept;
 		refresh.found_end = &refresh.found;
 		PFS_TRY(refresh_root(&refresh, why, why_size));
+		if (!options->shallow && !options->dry_run)
+			PFS_TRY(note_compared(&refresh, begun));
 	}
-	if (!options->n_inos && !options->dry_run)
-		pfs_follow_set_compared(tree, begun, options->quick);
 	return 0;
 }

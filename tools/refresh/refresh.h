@@ -59,6 +59,7 @@ struct pfs_refresh_options {
 	const struct pfs_leaving_out *leaving_out; /* neither compared nor removed; NULL, or not given: what import was told */
 	const struct pfs_refresh_watcher *watcher; /* or NULL */
 	bool shallow;	   /* of what is below the inos' directories, only directories that changed, too */
+	bool repeated;	   /* is done again soon: the store need not know when it was */
 	bool quick;	   /* files are not looked at where their directory is as it was */
 	bool keep;	   /* what is gone stays, with an attribute `gone` that says since when */
 	bool dry_run;	   /* changes nothing */

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "fs/content/compared.h"
 #include "fs/content/follow.h"
 #include "tools/refresh/sourcewatch_impl.h"
 
@@ -160,6 +161,7 @@ static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n
 		.n_inos = n,
 		.shallow = n != 0,
 		.watcher = &watch->watcher,
+		.repeated = watch->compared_once,
 		.gone = is_stopped,
 		.arg = watch,
 	};
@@ -172,6 +174,7 @@ static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n
 			    *why ? ": " : "", strerror(-error));
 	if (error != -ECANCELED)
 		watch->last = error;
+	watch->compared_once |= !error && !n;
 	return error;
 }
 
@@ -310,13 +313,15 @@ static void *run(void *arg)
 {
 	struct pfs_sourcewatch *watch = arg;
 	bool all = true;
+	int error;
 
 	choose_means(watch);
 	while (!is_stopped(watch)) {
-		int error = all ? refresh_all(watch) : refresh_stale(watch);
 		struct news news;
 
+		error = all ? refresh_all(watch) : refresh_stale(watch);
 		pfs_sourcewatch_forget_gone(watch);
+		pfs_sourcewatch_set_seen(watch, !error);
 		say_means(watch);
 		all = !wait_for_news(watch, error) || error;
 		wait_for_quiet(watch);
@@ -325,6 +330,10 @@ static void *run(void *arg)
 			lower_means(watch);
 		all |= news.lost || news.failed;
 	}
+	pfs_sourcewatch_set_seen(watch, false);
+	error = pfs_compared_keep(watch->tree);
+	if (error)
+		pfs_info("%s: when it was compared last is not kept: %s", watch->options.store, strerror(-error));
 	end_means(watch);
 	pfs_follow_set_how(watch->tree, "");
 	return NULL;

@@ -49,6 +49,7 @@ struct pfs_sourcewatch {
 	size_t n_linked;
 
 	/* the thread's that refreshes */
+	bool compared_once; /* everything, since it was started */
 	int last;	   /* error that was logged */
 	unsigned retry_ms; /* to wait after the next error */
 	int ended;	   /* eventfd: the thread that hears is to end */
@@ -68,6 +69,10 @@ void *pfs_sourcewatch_hear(void *arg);
 
 /* True if the thread that refreshes has something to do.  With the lock. */
 bool pfs_sourcewatch_has_news(const struct pfs_sourcewatch *watch);
+
+/* The last refresh came to its end, or not: if nothing has changed since, what is watched is known to be as it is
+ * in the store (pfs_compared_set_live). */
+void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen);
 
 /* Takes stale directories off the list, and calls fn, if not NULL, with the node of each that has one; the others
  * are put on it again when they have.  With the lock. */

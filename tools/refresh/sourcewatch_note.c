@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "fs/content/compared.h"
 #include "fs/content/follow.h"
 #include "tools/refresh/sourcewatch_impl.h"
 
@@ -202,6 +203,7 @@ static void hear(void *arg, enum pfs_sourceevent event, uint64_t number)
 	PFS_LOCKED(&watch->lock);
 
 	if (event == PFS_SOURCEEVENT_LOST) {
+		pfs_compared_set_live(watch->tree, false);
 		if (!watch->lost)
 			pfs_info("%s: events were lost; everything is refreshed", watch->options.store);
 		watch->lost = true;
@@ -214,6 +216,7 @@ static void hear(void *arg, enum pfs_sourceevent event, uint64_t number)
 		forget(watch, directory);
 		return;
 	}
+	pfs_compared_set_live(watch->tree, false);
 	mark(watch, directory);
 	watch->heard_ns = pfs_now_ns();
 }
@@ -221,6 +224,13 @@ static void hear(void *arg, enum pfs_sourceevent event, uint64_t number)
 bool pfs_sourcewatch_has_news(const struct pfs_sourcewatch *watch)
 {
 	return watch->stale || watch->lost || watch->failed || atomic_load(&watch->stop);
+}
+
+void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen)
+{
+	PFS_LOCKED(&watch->lock);
+
+	pfs_compared_set_live(watch->tree, seen && watch->events && !watch->limited && !pfs_sourcewatch_has_news(watch));
 }
 
 void *pfs_sourcewatch_hear(void *arg)
@@ -239,6 +249,8 @@ void *pfs_sourcewatch_hear(void *arg)
 			error = pfs_sourceevents_read(watch->events, hear, watch);
 		(void)pthread_mutex_lock(&watch->lock);
 		watch->failed = error != 0;
+		if (error)
+			pfs_compared_set_live(watch->tree, false);
 		if (pfs_sourcewatch_has_news(watch))
 			(void)pthread_cond_signal(&watch->wake);
 		(void)pthread_mutex_unlock(&watch->lock);

@@ -271,6 +271,10 @@ PFS_MUST_CHECK int pfs_call_start(struct pfs_call *call, struct pfs_query **quer
 				  size_t len);
 void pfs_call_stop(struct pfs_call *call, struct pfs_query *query);
 
+/* Gets the lines of as_of that say when the directory, and parts of it, were last compared with their folders; the
+ * caller frees them. */
+PFS_MUST_CHECK int pfs_call_compared(struct pfs_call *call, char **text);
+
 /* Returns the caller's last reason, of those about st_ino `about` (0: of all), which the caller
  * frees; NULL: there is none. */
 char *pfs_call_reason(struct pfs_call *call, uint64_t about);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/compared.h"
 #include "fs/content/follow.h"
 #include "fs/mount/query/virtual.h"
 #include "fs/nodes/paths.h"
@@ -225,13 +226,82 @@ static const char *show_time(char out[64], time_t time)
 	return out;
 }
 
+static void print_compared(FILE *out, const struct pfs_compared_times *times, const char *path)
+{
+	char date[64];
+
+	if (times->full_s)
+		(void)fprintf(out, "compared %s %s\n", show_time(date, times->full_s), path);
+	if (times->quick_s > times->full_s)
+		(void)fprintf(out, "directories %s %s\n", show_time(date, times->quick_s), path);
+}
+
+/* Where the part with the stamp lies below the directory; false: it does not. */
+static bool find_part(struct pfs_tree *tree, char **path, uint64_t ino, const char *above)
+{
+	size_t len = strlen(above);
+
+	*path = NULL;
+	return !pfs_tree_path(tree, path, ino) && strlen(*path) > len && memcmp(*path, above, len) == 0 &&
+	       (len == 1 || (*path)[len] == '/');
+}
+
+/* Those that say more than what is said of all. */
+static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compared_times *all, const char *above)
+{
+	struct pfs_tree *tree = call->mount->tree;
+	struct pfs_compared_stamp *list PFS_FREE = NULL;
+	size_t n;
+
+	PFS_TRY(pfs_compared_list(tree, &list, &n));
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_compared_times times;
+		char *path PFS_FREE = NULL;
+
+		if (find_part(tree, &path, list[i].ino, above) && !pfs_compared_node(tree, &times, list[i].ino) &&
+		    (times.full_s != all->full_s || times.quick_s != all->quick_s))
+			print_compared(out, &times, path);
+	}
+	return 0;
+}
+
+/* Others than who sees everything are told of the directory alone, as other parts' names may be none of their
+ * business. */
+int pfs_call_compared(struct pfs_call *call, char **text)
+{
+	struct pfs_compared_times times;
+	char *path PFS_FREE = NULL;
+	size_t size;
+	FILE *out;
+	int error = pfs_compared_load(call->mount->tree);
+
+	*text = NULL;
+	if (!error)
+		error = pfs_tree_path(call->mount->tree, &path, call->scope.ino);
+	if (!error)
+		error = pfs_compared_node(call->mount->tree, &times, call->scope.ino);
+	if (error)
+		return error;
+	out = open_memstream(text, &size);
+	if (!out)
+		return -ENOMEM;
+	print_compared(out, &times, path);
+	if (call->scope.sees_all)
+		error = print_parts(call, out, &times, path);
+	if (fclose(out) && !error)
+		error = -ENOMEM;
+	if (error)
+		free(PFS_TAKE(*text));
+	return error;
+}
+
 /* The epoch counts all changes, also those in directories that are closed to some. */
 static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
 		      struct pfs_answer *answer)
 {
 	struct pfs_tree *tree = call->mount->tree;
 	struct pfs_follow_state state;
-	char line[sizeof(state.how) + 128], date[64];
+	char line[sizeof(state.how) + 128], date[64], *compared PFS_FREE = NULL;
 
 	pfs_follow_get_state(tree, &state);
 	if (call->scope.sees_all) {
@@ -243,11 +313,8 @@ static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED
 	PFS_TRY(pfs_answer_text(answer, line));
 	(void)snprintf(line, sizeof(line), "source %s\n", *state.how ? state.how : "not followed");
 	PFS_TRY(pfs_answer_text(answer, line));
-	if (!state.compared_s)
-		return 0;
-	(void)snprintf(line, sizeof(line), "compared %s%s\n", show_time(date, state.compared_s),
-		       state.quick ? ", directories alone" : "");
-	return pfs_answer_text(answer, line);
+	PFS_TRY(pfs_call_compared(call, &compared));
+	return pfs_answer_text(answer, compared);
 }
 
 static const struct pfs_virtual_kind as_of_kind = {

@@ -81,18 +81,22 @@ static uint64_t as_of_key(const struct pfs_virtual *saved)
 
 static void keep_as_of(struct pfs_call *call, const struct pfs_virtual *saved)
 {
-	char text[128], date[64];
+	char epoch[64] = "", date[64], *text PFS_FREE = NULL, *compared PFS_FREE = NULL;
 	time_t now = time(NULL);
 	struct tm tm;
 
+	if (pfs_call_compared(call, &compared))
+		return;
 	if (!gmtime_r(&now, &tm) || !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		return;
 	/* The epoch counts all changes, also those in directories that are closed to some. */
 	if (call->scope.sees_all)
-		(void)snprintf(text, sizeof(text), "epoch %llu\ntime %s",
-			       (unsigned long long)call->epoch, date);
-	else
-		(void)snprintf(text, sizeof(text), "time %s", date);
+		(void)snprintf(epoch, sizeof(epoch), "epoch %llu\n", (unsigned long long)call->epoch);
+	if (asprintf(&text, "%stime %s\n%s", epoch, date, compared) < 0) {
+		text = NULL;
+		return;
+	}
+	text[strlen(text) - 1] = '\0'; /* whoever reads it gets a newline at its end */
 	pfs_call_keep(call, as_of_key(saved), text);
 }
 

@@ -175,7 +175,7 @@ static size_t skip_explain(const char *sql, size_t len)
  * those of the same names. */
 static bool may_have_times(const char *sql, size_t len)
 {
-	return pfs_token_may_be(sql, len, "time") || pfs_token_may_be(sql, len, "with") ||
+	return pfs_token_may_be(sql, len, "time") || pfs_token_may_be(sql, len, "compared") || pfs_token_may_be(sql, len, "with") ||
 	       pfs_token_may_be(sql, len, "natural") || pfs_token_may_be(sql, len, "seconds");
 }
 

@@ -2,7 +2,7 @@
 /* fs/query/times/timed.h - rewrites a statement so that whatever it compares with a time is read as
  * a time.
  *
- * A time is a column mtime, atime, ctime or subtree_mtime of `nodes`, wherever it is led to by
+ * A time is a column mtime, atime, ctime, subtree_mtime or compared of `nodes`, wherever it is led to by
  * names: through aliases, sub-selects and CTEs; its MAX, MIN and AVG; what COALESCE, CASE and the
  * like choose among times; what seconds() makes; a time with something added or taken away. Columns
  * of other tables are none, whatever their names. What is compared with a time (=, <, IS, BETWEEN,

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "fs/content/compared.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+#include "base/search.h"
+#include "fs/attr/attrcolumn.h"
+#include "fs/attr/attrset.h"
+#include "fs/attr/xattr.h"
+#include "fs/image/image.h"
+#include "fs/journal/records.h"
+#include "fs/tree/tree_impl.h"
+
+#define STAMPS_MAX     1024u
+#define LOOKED_AT_ONCE 65536u /* slots in one hold of the tree's lock */
+#define NS	       INT64_C(1000000000)
+
+struct pfs_compared {
+	pthread_mutex_t changing; /* held by who loads or changes stamps, while the store is asked, too */
+	bool loaded;		  /* protected by changing */
+	pthread_rwlock_t lock;	  /* after tree->lock */
+	/* protected by lock; written with both */
+	struct pfs_compared_stamp *list; /* in order of inode numbers */
+	size_t n, capacity;
+	bool live;
+	int64_t live_s; /* until when a watch had seen everything; 0: it never had */
+};
+
+int pfs_compared_create(struct pfs_tree *tree)
+{
+	tree->compared = calloc(1, sizeof(*tree->compared));
+	if (!tree->compared)
+		return -ENOMEM;
+	(void)pthread_mutex_init(&tree->compared->changing, NULL);
+	(void)pthread_rwlock_init(&tree->compared->lock, NULL);
+	return 0;
+}
+
+void pfs_compared_destroy(struct pfs_tree *tree)
+{
+	if (!tree->compared)
+		return;
+	(void)pthread_rwlock_destroy(&tree->compared->lock);
+	(void)pthread_mutex_destroy(&tree->compared->changing);
+	free(tree->compared->list);
+	free(tree->compared);
+	tree->compared = NULL;
+}
+
+/* ---- the table ---- */
+
+/* Where the stamp is, or would be. */
+static size_t place_of(const struct pfs_compared *compared, uint64_t ino)
+{
+	return (size_t)PFS_SEARCH(i, 0, compared->n, compared->list[i].ino < ino);
+}
+
+static struct pfs_compared_stamp *find(const struct pfs_compared *compared, uint64_t ino)
+{
+	size_t at = place_of(compared, ino);
+
+	return at < compared->n && compared->list[at].ino == ino ? &compared->list[at] : NULL;
+}
+
+static void take_newer(struct pfs_compared_times *times, const struct pfs_compared_times *other)
+{
+	times->full_s = PFS_MAX(times->full_s, other->full_s);
+	times->quick_s = PFS_MAX(times->quick_s, other->quick_s);
+}
+
+static int put(struct pfs_compared *compared, uint64_t ino, const struct pfs_compared_times *times, bool kept)
+{
+	struct pfs_compared_stamp *stamp;
+	size_t at;
+	int error = 0;
+
+	(void)pthread_rwlock_wrlock(&compared->lock);
+	stamp = find(compared, ino);
+	if (!stamp)
+		error = pfs_grow(&compared->list, &compared->capacity, compared->n + 1, sizeof(*compared->list));
+	if (!stamp && !error) {
+		at = place_of(compared, ino);
+		stamp = &compared->list[at];
+		memmove(stamp + 1, stamp, (compared->n++ - at) * sizeof(*stamp));
+		*stamp = (struct pfs_compared_stamp){.ino = ino};
+	}
+	if (!error) {
+		take_newer(&stamp->times, times);
+		stamp->kept = kept;
+	}
+	(void)pthread_rwlock_unlock(&compared->lock);
+	return error;
+}
+
+static void drop(struct pfs_compared *compared, uint64_t ino)
+{
+	struct pfs_compared_stamp *stamp;
+
+	(void)pthread_rwlock_wrlock(&compared->lock);
+	stamp = find(compared, ino);
+	if (stamp) {
+		size_t behind = compared->n - (size_t)(stamp - compared->list) - 1;
+
+		memmove(stamp, stamp + 1, behind * sizeof(*stamp));
+		compared->n--;
+	}
+	(void)pthread_rwlock_unlock(&compared->lock);
+}
+
+/* ---- the attribute ---- */
+
+int pfs_compared_print(char out[PFS_COMPARED_TEXT_SIZE], const struct pfs_compared_times *times)
+{
+	return snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s, times->quick_s);
+}
+
+static int write_stamp(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
+{
+	char text[PFS_COMPARED_TEXT_SIZE];
+	const struct pfs_attr attr = {
+		.name = PFS_COMPARED,
+		.name_len = sizeof(PFS_COMPARED) - 1,
+		.text = times ? text : NULL,
+		.text_len = times ? (uint32_t)pfs_compared_print(text, times) : 0,
+		.type = PFS_ATTR_TEXT,
+	};
+
+	return pfs_attr_change_ours(tree, ino, &attr);
+}
+
+static int read_stamp(struct pfs_tree *tree, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_compared_times times;
+	char text[PFS_COMPARED_TEXT_SIZE] = "", *end;
+	struct pfs_attr attr;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	if (!pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
+		return 0;
+	memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
+	times.full_s = strtoll(text, &end, 10);
+	times.quick_s = *end == ' ' ? strtoll(end + 1, &end, 10) : -1;
+	if (*end || times.full_s < 0 || times.quick_s < 0)
+		return 0;
+	return put(tree->compared, ino, &times, true);
+}
+
+static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
+{
+	return len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0;
+}
+
+/* The next directory from *slot on that has attributes; 0: none of those of one hold. */
+static uint64_t next_directory(struct pfs_tree *tree, uint32_t *slot, bool *more)
+{
+	const struct pfs_image *image = &tree->image;
+	uint64_t ino = 0;
+	uint32_t stop;
+
+	pfs_hold_read(tree, __func__);
+	stop = PFS_MIN(image->end, *slot + LOOKED_AT_ONCE);
+	for (; *slot < stop && !ino; ++*slot)
+		if (image->flags[*slot] & PFS_NODE_ATTRS && S_ISDIR(image->mode[*slot]) &&
+		    !(image->state[*slot] & PFS_SLOT_UNLINKED))
+			ino = image->prime[*slot];
+	*more = *slot < image->end;
+	pfs_hold_end(tree);
+	return ino;
+}
+
+static int load(struct pfs_tree *tree)
+{
+	uint32_t slot = 0;
+	int there;
+
+	if (tree->compared->loaded)
+		return 0;
+	there = pfs_attr_names(tree, is_stamp, NULL);
+	if (there < 0)
+		return there;
+	for (bool more = there; more;) {
+		uint64_t ino = next_directory(tree, &slot, &more);
+		int error = ino ? read_stamp(tree, ino) : 0;
+
+		if (error && error != -ESTALE)
+			return error;
+	}
+	tree->compared->loaded = true;
+	return 0;
+}
+
+int pfs_compared_load(struct pfs_tree *tree)
+{
+	PFS_LOCKED(&tree->compared->changing);
+
+	return load(tree);
+}
+
+/* ---- what nodes have ---- */
+
+struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_compared *compared = tree->compared;
+	struct pfs_compared_times times = {.full_s = 0};
+	bool found = false;
+
+	(void)pthread_rwlock_rdlock(&compared->lock);
+	if (compared->n == 1 && compared->list[0].ino == PFS_ROOT_PRIME)
+		slot = tree->image.root; /* nearly always; saves each node the way up */
+	for (; compared->n && slot != PFS_NO_SLOT; slot = tree->image.parent[slot]) {
+		const struct pfs_compared_stamp *stamp = find(compared, tree->image.prime[slot]);
+
+		if (stamp)
+			take_newer(&times, &stamp->times);
+		found |= stamp != NULL;
+	}
+	if (found)
+		times.full_s = PFS_MAX(times.full_s, compared->live ? (int64_t)time(NULL) : compared->live_s);
+	(void)pthread_rwlock_unlock(&compared->lock);
+	return times;
+}
+
+int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_compared_times times = pfs_compared_at(tree, slot);
+	int64_t time_s = S_ISDIR(tree->image.mode[slot]) ? PFS_MAX(times.full_s, times.quick_s) : times.full_s;
+
+	return time_s > 0 && time_s <= INT64_MAX / NS ? time_s * NS : INT64_MIN;
+}
+
+int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino)
+{
+	uint32_t slot;
+
+	pfs_hold_read(tree, __func__);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT)
+		*out = pfs_compared_at(tree, slot);
+	pfs_hold_end(tree);
+	return slot == PFS_NO_SLOT ? -ESTALE : 0;
+}
+
+int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, size_t *n)
+{
+	struct pfs_compared *compared = tree->compared;
+
+	(void)pthread_rwlock_rdlock(&compared->lock);
+	*n = compared->n;
+	*out = calloc(*n + 1, sizeof(**out));
+	if (*out && *n)
+		memcpy(*out, compared->list, *n * sizeof(**out));
+	(void)pthread_rwlock_unlock(&compared->lock);
+	return *out ? 0 : -ENOMEM;
+}
+
+/* ---- changing ---- */
+
+/* Tells if the node lies below the directory; true if it is gone. */
+static bool is_below(struct pfs_tree *tree, uint64_t ino, uint64_t above)
+{
+	uint32_t slot, top;
+
+	pfs_hold_read(tree, __func__);
+	slot = pfs_image_slot(tree, ino);
+	top = pfs_image_slot(tree, above);
+	while (slot != PFS_NO_SLOT && slot != top)
+		slot = tree->image.parent[slot];
+	pfs_hold_end(tree);
+	return slot == top;
+}
+
+static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_compared_times *b)
+{
+	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s);
+}
+
+static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
+{
+	struct pfs_compared_stamp *list PFS_FREE = NULL;
+	size_t n;
+
+	PFS_TRY(pfs_compared_list(tree, &list, &n));
+	for (size_t i = 0; i < n; i++) {
+		int error;
+
+		if (list[i].ino == ino || !says_no_more(&list[i].times, times) || !is_below(tree, list[i].ino, ino))
+			continue;
+		error = list[i].kept ? write_stamp(tree, list[i].ino, NULL) : 0;
+		if (error && error != -ESTALE && error != -ENODATA)
+			return error;
+		drop(tree->compared, list[i].ino);
+	}
+	return 0;
+}
+
+static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool keep)
+{
+	const struct pfs_compared_stamp *there;
+	struct pfs_compared_times all = *times;
+
+	PFS_TRY(load(tree));
+	there = find(tree->compared, ino);
+	if (there)
+		take_newer(&all, &there->times);
+	if (!there && tree->compared->n >= STAMPS_MAX)
+		return 0; /* those above go on counting */
+	if (keep)
+		PFS_TRY(write_stamp(tree, ino, &all));
+	PFS_TRY(put(tree->compared, ino, &all, keep));
+	return keep ? drop_below(tree, ino, &all) : 0;
+}
+
+int pfs_compared_note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool keep)
+{
+	PFS_LOCKED(&tree->compared->changing);
+
+	return note(tree, ino, times, keep);
+}
+
+void pfs_compared_set_live(struct pfs_tree *tree, bool live)
+{
+	struct pfs_compared *compared = tree->compared;
+
+	(void)pthread_rwlock_wrlock(&compared->lock);
+	if (compared->live && !live)
+		compared->live_s = time(NULL);
+	compared->live = live;
+	(void)pthread_rwlock_unlock(&compared->lock);
+}
+
+static bool is_top(struct pfs_tree *tree, const struct pfs_compared_stamp *list, size_t n, size_t i)
+{
+	for (size_t j = 0; j < n; j++)
+		if (j != i && is_below(tree, list[i].ino, list[j].ino))
+			return false;
+	return true;
+}
+
+int pfs_compared_keep(struct pfs_tree *tree)
+{
+	struct pfs_compared_stamp *list PFS_FREE = NULL;
+	size_t n;
+	PFS_LOCKED(&tree->compared->changing);
+
+	PFS_TRY(pfs_compared_list(tree, &list, &n));
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_compared_times times = {.full_s = 0};
+		int error = pfs_compared_node(tree, &times, list[i].ino);
+
+		if (!error && is_top(tree, list, n, i) &&
+		    (!list[i].kept || times.full_s != list[i].times.full_s))
+			error = note(tree, list[i].ino, &times, true);
+		if (error && error != -ESTALE)
+			return error;
+	}
+	return 0;
+}
