@@ -414,6 +414,12 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 	pfs_tell_changed(tree, parent, name);
 }
 
+int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
+{
+	/* as changing an attribute does, whatever it is going to be */
+	return pfs_journal_reserve(tree, nodes, bytes + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
+}
+
 void pfs_follow_hold(struct pfs_tree *tree)
 {
 	pfs_journal_hold(tree);

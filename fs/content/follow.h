@@ -93,6 +93,10 @@ PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const st
 /* Tells the kernel that the name has come or gone. */
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
 
+/* Makes sure that the changes of a hold fit: rows of nodes, and bytes of records, attributes and targets. Not within a
+ * hold, which it would end: it may wait for a commit. -ENOSPC and others as of pfs_journal_reserve. */
+PFS_MUST_CHECK int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
+
 /* Makes changes between the two calls one group (pfs_journal_hold). */
 void pfs_follow_hold(struct pfs_tree *tree);
 void pfs_follow_let_go(struct pfs_tree *tree);

@@ -27,7 +27,7 @@ primefs import "$src" "$store" >/dev/null
 # Of each directory the generations of its files, and how many there are.
 generations() {
 	primefs find "$store" / -mindepth 2 -maxdepth 2 -type f -printf '%h %f\n' |
-		sed 's/-.*//' | sort | uniq -c | awk '{print $1, $2}'
+		sed 's/-.*//' | sort | uniq -c | awk '{print $1, $2, $3}'
 }
 show='%P|%y|%m|%l|%T@\n'
 listing() { sort <<<"$1"; }
@@ -52,3 +52,42 @@ echo "$killed of $cycles were killed"
 is 'each directory is as it was or as it is' "$whole" 1
 is 'the next refresh goes on' "$same" 1
 check_store
+
+# ---- a full disk ----
+# The store's has room for some of the directories, each of which gets many more files.
+many=150
+printf -v long '%0100d' 0
+grow() { # GENERATION FILES
+	local dir name
+	for dir in "$src"/*/; do
+		rm -rf "${dir:?}"*
+		for ((name = 1; name <= $2; name++)); do : >"$dir$1-$name-$long"; done
+	done
+}
+if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=6m tmpfs "$work/small" 2>/dev/null; then
+	rm -f "$store"
+	store=$work/small/store.pfs
+	for i in {31..120}; do mkdir "$src/$i"; done
+	grow 0 20
+	primefs import "$src" "$store" >/dev/null
+	grow 1 "$many"
+	status=0
+	primefs refresh "$store" >"$work/said" 2>&1 || status=$?
+	is 'a refresh that fills the disk fails' "$status" 3
+	is 'and says so in one line' "$(cat "$work/said")" "primefs refresh: $store: refreshing: No space left on device"
+	generations >"$work/generations"
+	cut -d ' ' -f 1 "$work/generations" | sort | uniq -c
+	ok 'some directories are as they are now' grep -q "^$many .*/[0-9]* 1$" "$work/generations"
+	ok 'others as they were' grep -q '^20 .*/[0-9]* 0$' "$work/generations"
+	is 'each is the one or the other' "$(awk -v many="$many" \
+		'!($1 == 20 && $3 == 0 || $1 == many && $3 == 1) || seen[$2]++' "$work/generations")" ''
+	is 'and there' "$(wc -l <"$work/generations")" 120
+	check_store
+	mount -o remount,size=200m "$work/small"
+	ok 'with room the next one goes on' primefs refresh "$store"
+	is 'to the end' "$(primefs find "$store" / -mindepth 1 -printf '%P %y %T@\n' | sort)" \
+		"$(cd "$src" && find . -mindepth 1 -printf '%P %y %T@\n' | sort)"
+	check_store
+else
+	skip 'skipped: a full disk needs root and a tmpfs'
+fi

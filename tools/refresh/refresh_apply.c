@@ -429,6 +429,9 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	if (!error)
 		error = pfs_refresh_move(refresh);
 	for (struct pfs_refresh_place *place = refresh->kept; place && !error; place = place->next) {
+		error = pfs_refresh_reserve_place(refresh, place);
+		if (error)
+			break;
 		pfs_follow_hold(refresh->tree);
 		error = apply_place(refresh, place);
 		pfs_follow_let_go(refresh->tree);

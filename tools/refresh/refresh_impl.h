@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order of things),
  * refresh_walk.c and refresh_entry.c (comparing), refresh_match.c (what moved), refresh_plan.c (what is known meanwhile),
- * refresh_apply.c and refresh_place.c (make it so). */
+ * refresh_room.c (is there room for it), refresh_apply.c and refresh_place.c (make it so). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -71,6 +71,7 @@ struct pfs_gone {
 	struct pfs_source_record record; /* path: behind it */
 	uint64_t parent;	    /* its directory, in the store */
 	mode_t mode;
+	size_t n_below; /* nodes below it in the store, of those at the top */
 	bool top;     /* its name is gone, else it lies below one that is gone */
 	bool maybe;   /* another file has its name: it goes if that one is not to be it */
 	bool present; /* it is where it was, after all */
@@ -192,6 +193,13 @@ PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
 
 /* New directories are made, and what has moved goes to its place, as one group. */
 PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
+
+/* ---- refresh_room.c ---- */
+
+/* Makes sure, before a hold, that there is room for all that it will do: of all new directories and moves, and
+ * of one place.  -ENOSPC: nothing has been touched. */
+PFS_MUST_CHECK int pfs_refresh_reserve_moves(struct pfs_refresh *refresh);
+PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place);
 
 /* ---- refresh_apply.c ---- */
 

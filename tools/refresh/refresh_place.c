@@ -175,6 +175,7 @@ int pfs_refresh_move(struct pfs_refresh *refresh)
 		found = found->following;
 	if (!found)
 		return 0;
+	PFS_TRY(pfs_refresh_reserve_moves(refresh));
 	pfs_follow_hold(refresh->tree);
 	error = move_locked(refresh);
 	pfs_follow_let_go(refresh->tree);

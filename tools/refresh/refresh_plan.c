@@ -278,7 +278,7 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 }
 
 /* All with a record below a directory that is gone; what the store has moved there is not gone with it. */
-static int note_below(struct pfs_refresh *refresh, uint64_t top,
+static int note_below(struct pfs_refresh *refresh, size_t *n_below, uint64_t top,
 		      const struct pfs_source_record *top_record)
 {
 	struct pfs_followers children = {.n = 0};
@@ -290,6 +290,7 @@ static int note_below(struct pfs_refresh *refresh, uint64_t top,
 		todo[n++] = top;
 	while (!error && n) {
 		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
+		*n_below += children.n;
 		for (size_t i = 0; i < children.n && !error; i++) {
 			const struct pfs_follower *child = &children.list[i];
 
@@ -317,7 +318,7 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out, struct 
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
 		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
 		if (S_ISDIR(node.attr.st_mode))
-			PFS_TRY(note_below(refresh, ino, record));
+			PFS_TRY(note_below(refresh, &gone->n_below, ino, record));
 	}
 	*out = gone;
 	if (gone->top)
