@@ -9,12 +9,32 @@
 #include "base/cleanup.h"
 #include "meta/internal.h"
 
-#define GROUP_MAX    ((size_t)1 << 20) /* primes of one group */
+/* Whoever keeps a copy reads it all anew when more than an eighth of the nodes have changed: so many primes of one
+ * group, and about three bytes for each, are remembered of a large store. */
+#define GROUP_PRIMES ((size_t)1 << 20)
 #define KEPT_BYTES   (UINT64_C(4) << 20)
+#define NODES_PART   8
+#define GROUP_BYTES  UINT32_MAX /* of a row that is read */
+#define SPARE_PRIMES ((size_t)1 << 16) /* memory for so many is kept for the next group */
 #define ROW_OVERHEAD 32 /* as CHANGE_SIZE and CHANGE_EXCESS count */
-#define LEB128_MAX   10 /* bytes of a 64-bit number */
 
 /* ---- writing ---- */
+
+static uint64_t count_nodes(const struct pfs_store *store)
+{
+	return store->meta.nodes[0] + store->meta.nodes[1];
+}
+
+static size_t most_primes(const struct pfs_store *store)
+{
+	return PFS_MAX(store->feed_primes ? store->feed_primes : GROUP_PRIMES,
+		       (size_t)(count_nodes(store) / NODES_PART));
+}
+
+static uint64_t most_bytes(const struct pfs_store *store)
+{
+	return PFS_MAX(KEPT_BYTES, count_nodes(store));
+}
 
 void pfs_change_note(struct pfs_store *store, uint64_t prime)
 {
@@ -24,8 +44,8 @@ void pfs_change_note(struct pfs_store *store, uint64_t prime)
 		return;
 	if (changes->count && changes->primes[changes->count - 1] == prime)
 		return;
-	if (changes->count == GROUP_MAX || pfs_grow(&changes->primes, &changes->capacity,
-						    changes->count + 1, sizeof(*changes->primes)))
+	if (changes->count >= most_primes(store) ||
+	    pfs_grow(&changes->primes, &changes->capacity, changes->count + 1, sizeof(*changes->primes)))
 		changes->lost = true;
 	else
 		changes->primes[changes->count++] = prime;
@@ -35,8 +55,7 @@ void pfs_change_end(struct pfs_store *store)
 {
 	store->changes.count = 0;
 	store->changes.lost = false;
-	if (store->changes.capacity >
-	    GROUP_MAX / 16) { /* after a large group give the memory back */
+	if (store->changes.capacity > SPARE_PRIMES) { /* after a large group give the memory back */
 		free(store->changes.primes);
 		store->changes.primes = NULL;
 		store->changes.capacity = 0;
@@ -48,6 +67,15 @@ static int compare_primes(const void *a, const void *b)
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
+}
+
+static size_t number_size(uint64_t number)
+{
+	size_t size = 1;
+
+	while (number >>= 7)
+		size++;
+	return size;
 }
 
 static uint8_t *put_number(uint8_t *out, uint64_t number)
@@ -63,20 +91,19 @@ static uint8_t *put_number(uint8_t *out, uint64_t number)
 /* *out = the encoded primes, the caller's to free; NULL without memory for it. */
 static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 {
-	uint8_t *at = *out = malloc(changes->count * LEB128_MAX);
 	uint64_t last = 0;
-	size_t i;
+	size_t size = 0;
+	uint8_t *at;
 
-	if (!at)
-		return 0;
 	qsort(changes->primes, changes->count, sizeof(*changes->primes), compare_primes);
-	for (i = 0; i < changes->count; i++) {
-		if (changes->primes[i] == last)
-			continue;
-		at = put_number(at, changes->primes[i] - last);
-		last = changes->primes[i];
-	}
-	return (size_t)(at - *out);
+	for (size_t i = 0; i < changes->count; last = changes->primes[i++])
+		size += changes->primes[i] == last ? 0 : number_size(changes->primes[i] - last);
+	at = *out = malloc(size);
+	last = 0;
+	for (size_t i = 0; at && i < changes->count; last = changes->primes[i++])
+		if (changes->primes[i] != last)
+			at = put_number(at, changes->primes[i] - last);
+	return at ? size : 0;
 }
 
 /* The token that a remembered group left: 1; 0: it is not remembered, or left none. */
@@ -137,7 +164,7 @@ static int trim(struct pfs_store *store, struct pfs_meta *meta)
 	uint64_t seq = 0;
 	int got;
 
-	pfs_bind_u64(row, 1, KEPT_BYTES / 2);
+	pfs_bind_u64(row, 1, most_bytes(store) / 2);
 	got = pfs_db_step(store->writer, row);
 	if (got == 1 && sqlite3_column_type(row, 0) == SQLITE_INTEGER)
 		seq = (uint64_t)sqlite3_column_int64(row, 0);
@@ -174,7 +201,7 @@ int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
 	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 3, meta->token, PFS_TOKEN_SIZE);
 	error = pfs_group_run(store, PFS_SQL_CHANGE_PUT);
 	changes->bytes += len + ROW_OVERHEAD;
-	return error || changes->bytes <= KEPT_BYTES ? error : trim(store, meta);
+	return error || changes->bytes <= most_bytes(store) ? error : trim(store, meta);
 }
 
 /* ---- reading ---- */
@@ -230,7 +257,7 @@ static int tell_group(struct feed *feed, sqlite3_stmt *row)
 	int got = 0;
 
 	if (!pfs_column_int(&seq, row, 0, 1, INT64_MAX) ||
-	    !pfs_column_blob(&bytes, &len, row, 1, GROUP_MAX * LEB128_MAX))
+	    !pfs_column_blob(&bytes, &len, row, 1, GROUP_BYTES))
 		return pfs_db_damaged(feed->db, "changes of group", 0, "they are none");
 	for (at = bytes, end = at + len; at < end && !got;) {
 		uint64_t step;

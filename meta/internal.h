@@ -82,6 +82,7 @@ struct pfs_store {
 	struct pfs_name_cache *names;
 	struct pfs_bulk_rows *rows; /* node.c; NULL until they are needed */
 	struct pfs_group_changes changes;
+	size_t feed_primes; /* as the options have it */
 	struct pfs_history_state history;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
 	bool keeps_history;	    /* atomic */

@@ -244,6 +244,7 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 	store = make_store(options->flags);
 	if (!store)
 		return -ENOMEM;
+	store->feed_primes = options->feed_primes;
 	store->log_limit = options->log_bytes ? options->log_bytes : LOG_LIMIT;
 	error = open_store(store, path, options);
 	if (error) {
@@ -386,6 +387,11 @@ int pfs_store_version(const struct pfs_store *store)
 bool pfs_store_is_read_only(const struct pfs_store *store)
 {
 	return store->flags & PFS_STORE_READ_ONLY;
+}
+
+bool pfs_store_is_steady(const struct pfs_store *store)
+{
+	return store->group && store->read_mode == PFS_DB_READ;
 }
 
 const char *pfs_store_path(const struct pfs_store *store)

@@ -83,6 +83,7 @@ struct pfs_store_options {
 	mode_t mode;	   /* with CREATE: of the file, whatever the umask; 0: 0600 */
 	unsigned wait_ms;  /* wait this long for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
+	size_t feed_primes; /* changed nodes of one group that are remembered in any case; 0: 2^20 (tests) */
 	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
 	int64_t at; /* with READ_ONLY, 0: now; else its nodes and attributes as they were then, in nanoseconds since 1970,
 		       and all else as it is: meta/history.h.  Threads: as UNLOCKED */
@@ -125,6 +126,10 @@ int pfs_store_version(const struct pfs_store *store);
 PFS_MUST_CHECK int pfs_store_sync_folder(const char *path);
 
 bool pfs_store_is_read_only(const struct pfs_store *store);
+
+/* Returns true if all that is read stays that of one group whatever others write meanwhile: of a store that was opened
+ * UNLOCKED and has a log, in which what others write goes behind it. */
+bool pfs_store_is_steady(const struct pfs_store *store);
 const char *pfs_store_path(const struct pfs_store *store);
 
 /* Returns a random number that was fixed when the store was created (the seed of the name hash). */

@@ -81,7 +81,8 @@ struct pfs_image {
 	struct pfs_image_copy *copy; /* NULL: this one changes (image_copy.h) */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	bool from_file; /* it was loaded from an image file (imagefile.h), */
-	struct pfs_store_state file_state; /* which was of this state of the store */
+	struct pfs_store_state file_state; /* which was of this state of the store; */
+	size_t n_followed;		   /* so many nodes that had changed since were read into it */
 	struct pfs_image_file *file; /* it, or of an image that is copied; what has not been touched since is read from it then */
 	void (*close_file)(struct pfs_image *image); /* lets go of it; the memory has to be unmapped next */
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */

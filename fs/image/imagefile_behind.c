@@ -78,7 +78,7 @@ void pfs_imagefile_write_behind(struct pfs_tree *tree)
 }
 
 /* Nobody is held up, so that the store is not locked and others may have written to it while it was read: then
- * what was read is of no use. */
+ * what was read is of no use, unless it is of one group all the same. */
 static bool is_unchanged(const struct pfs_tree *tree)
 {
 	const struct pfs_store_options how = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
@@ -86,6 +86,8 @@ static bool is_unchanged(const struct pfs_tree *tree)
 	struct pfs_store *store;
 	bool same;
 
+	if (pfs_store_is_steady(tree->store))
+		return true;
 	if (pfs_store_state(tree->store, &then) ||
 	    pfs_store_open(&store, pfs_store_path(tree->store), &how))
 		return false;

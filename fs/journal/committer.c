@@ -17,8 +17,13 @@
 
 #define COMMIT_MS 1000u
 #define RETRY_MS  1000u
-#define IDLE_MS	  60000u
-#define MANY	  64u /* one of so many nodes has changed: opening is to be shorter than bringing them up to date */
+/* When the image file is made anew: where nothing changes for a while, and one of MANY nodes has, so that opening takes no
+ * longer than bringing these up to date; where changes do not pause, seldom, and before they are too many to be
+ * brought up to date (imagefile_follow.c). */
+#define IDLE_MS	   60000u
+#define MANY	   64u
+#define BESIDE_MS  600000u
+#define MANY_BESIDE 16u
 
 static bool is_dirty(const struct pfs_journal *journal)
 {
@@ -35,8 +40,8 @@ static bool is_due(const struct pfs_tree *tree)
 	       pfs_group_forgets(tree, &journal->group);
 }
 
-/* Whether an image file is to be made when nothing changes for a while. */
-static bool is_outdated(struct pfs_tree *tree)
+/* Whether one of so many nodes has changed since the image file was made. */
+static bool is_outdated(struct pfs_tree *tree, unsigned many)
 {
 	uint32_t nodes;
 
@@ -45,7 +50,22 @@ static bool is_outdated(struct pfs_tree *tree)
 	pfs_hold_read(tree, __func__);
 	nodes = tree->image.nodes;
 	pfs_hold_end(tree);
-	return nodes >= PFS_IMAGE_FILE_NODES && tree->journal->unsaved > nodes / MANY;
+	return nodes >= PFS_IMAGE_FILE_NODES && tree->journal->unsaved > nodes / many;
+}
+
+static void make_image_file(struct pfs_tree *tree)
+{
+	tree->journal->unsaved = 0;
+	tree->journal->image_made_ns = pfs_now_ns();
+	tree->options.make_image_file(pfs_store_path(tree->store));
+}
+
+static void make_beside(struct pfs_tree *tree)
+{
+	uint64_t pause_ms = tree->options.image_beside_ms ? tree->options.image_beside_ms : BESIDE_MS;
+
+	if (pfs_now_ns() >= tree->journal->image_made_ns + pause_ms * PFS_NS_PER_MS && is_outdated(tree, MANY_BESIDE))
+		make_image_file(tree);
 }
 
 /* The first change ends it. */
@@ -55,7 +75,7 @@ static void rest(struct pfs_tree *tree)
 	const struct timespec deadline = pfs_clock_in_ms(
 		CLOCK_MONOTONIC,
 		tree->options.image_idle_ms ? tree->options.image_idle_ms : IDLE_MS);
-	bool outdated = is_outdated(tree);
+	bool outdated = is_outdated(tree, MANY);
 	PFS_LOCKED(&journal->lock);
 
 	while (!is_due(tree) && !is_dirty(journal)) {
@@ -63,9 +83,8 @@ static void rest(struct pfs_tree *tree)
 			(void)pthread_cond_wait(&journal->wake, &journal->lock);
 		} else if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT) {
 			outdated = false;
-			journal->unsaved = 0;
 			(void)pthread_mutex_unlock(&journal->lock);
-			tree->options.make_image_file(pfs_store_path(tree->store));
+			make_image_file(tree);
 			(void)pthread_mutex_lock(&journal->lock);
 		}
 	}
@@ -228,12 +247,15 @@ void *pfs_committer(void *arg)
 	struct pfs_journal *journal = tree->journal;
 	int rc = 0;
 
-	journal->unsaved = tree->image.from_file ? 0 : UINT32_MAX;
+	journal->unsaved = tree->image.from_file ? tree->image.n_followed : UINT32_MAX;
+	journal->image_made_ns = pfs_now_ns();
 	while (wait_until_due(tree)) {
 		bool stop;
 
 		write_errand(tree);
 		rc = commit(tree);
+		if (!rc)
+			make_beside(tree);
 		(void)pthread_mutex_lock(&journal->lock);
 		stop = journal->stop;
 		(void)pthread_mutex_unlock(&journal->lock);

@@ -156,7 +156,8 @@ struct pfs_journal {
 	uint64_t committed; /* number of the last group committed: cut or one less */
 	uint64_t wanted;    /* commit up to this number without delay */
 	uint64_t attempts;  /* commits tried */
-	uint64_t unsaved;   /* rows of groups that the image file has not; the committer's own */
+	uint64_t unsaved;   /* rows of groups that the image file has not; the committer's own, as is */
+	uint64_t image_made_ns; /* when it last had one made, or began */
 	struct pfs_errand *errand; /* to be written next, or NULL */
 
 	pthread_mutex_t whole; /* before all others: held while groups may not be cut */

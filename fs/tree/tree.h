@@ -52,9 +52,10 @@ struct pfs_tree_options {
 	 * process then ends. */
 	bool leave_image_file;
 	/* Has one made by another process, of a large store whose image file many changes have outdated, or that has none,
-	 * when nothing has changed for image_idle_ms (0: 60,000); by the committer, which waits for it.  NULL: not. */
+	 * when nothing has changed for image_idle_ms (0: 60,000), or, where changes do not pause, when very many have and
+	 * the last one is image_beside_ms old (0: 600,000); by the committer, which waits for it.  NULL: not. */
 	void (*make_image_file)(const char *store);
-	unsigned image_idle_ms;
+	unsigned image_idle_ms, image_beside_ms;
 	unsigned wait_ms; /* for another process's lock on the store */
 	const struct pfs_history_rule *history; /* of what was before, to be kept from now on (meta/history.h); NULL: as
 						   the store has it.  Not read_only */

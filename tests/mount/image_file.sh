@@ -72,6 +72,19 @@ primefs optimize --image "$store"
 ok 'one can be made of what is mounted' await_image "$made"
 unmount_store
 is 'that has it' "$(primefs find "$store" -name idle)" /idle
+
+# Beside changes that do not pause, as the committer has it: each touch is a group of its own.
+made=$(stat -c %i "$image")
+mount_store
+(while [[ ! -e $work/enough ]]; do touch "$mnt/busy" && sync "$mnt/busy"; done) &
+busy=$!
+ok 'changes go on' wait_for 10 test -e "$mnt/busy"
+primefs optimize --image "$store"
+ok 'one can be made while changes go on' await_image "$made"
+touch "$work/enough"
+wait "$busy"
+unmount_store
+check_store
 fails_with 'or the store is named' 'No such file' primefs optimize --image "$work/nothing"
 
 # Added to.

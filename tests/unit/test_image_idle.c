@@ -95,6 +95,31 @@ static void an_outdated_one_is_made_anew(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* Much has changed, and the next change comes before it has been idle. */
+static void one_is_made_beside_changes(void **state PFS_UNUSED)
+{
+	struct temp_store temp;
+	struct pfs_tree *tree;
+
+	create(&temp, NODES);
+	atomic_store(&made, 0);
+	tree = temp_tree_open_with(&temp, &(struct pfs_tree_options){.make_image_file = make,
+								     .image_idle_ms = 1000 * WAIT_MS,
+								     .image_beside_ms = 1,
+								     .commit_ms = 10});
+	(void)usleep(3000u * IDLE_MS);
+	assert_int_equal(atomic_load(&made), 0);
+	change(tree, 1); /* there is none at all */
+	await(1);
+	change(tree, CHANGED);
+	(void)usleep(3000u * IDLE_MS);
+	assert_int_equal(atomic_load(&made), 1);
+	change(tree, 3 * CHANGED);
+	await(2);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 static void a_small_store_has_none(void **state PFS_UNUSED)
 {
 	struct temp_store temp;
@@ -136,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_outdated_one_is_made_anew),
+		cmocka_unit_test(one_is_made_beside_changes),
 		cmocka_unit_test(a_small_store_has_none),
 		cmocka_unit_test(where_none_is_wanted_none_is_made),
 	};

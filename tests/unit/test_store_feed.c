@@ -140,6 +140,31 @@ static void old_groups_are_forgotten(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
+/* What a group may change for the feed to go on follows the number of nodes. */
+static void a_large_store_remembers_more(void **state PFS_UNUSED)
+{
+	const struct pfs_store_options how = {.feed_primes = 5};
+	struct pfs_store *store = new_store(0);
+	struct feed_text feed = {.text = ""};
+	uint64_t i;
+
+	assert_int_equal(pfs_store_begin(store), 0);
+	for (i = 0; i < 79; i++)
+		put_file(store, 1000 + i);
+	assert_int_equal(commit(store), 2);
+	assert_int_equal(pfs_store_close(store), 0);
+	assert_int_equal(pfs_store_open(&store, test_path, &how), 0);
+	for (unsigned n = 10; n <= 11; n++) { /* an eighth of them, with the root, and one more */
+		assert_int_equal(pfs_store_begin(store), 0);
+		for (i = 0; i < n; i++)
+			assert_int_equal(pfs_store_remove_chunks(store, 1000 + i, 0, 1), 0);
+		assert_int_equal(commit(store), n - 7);
+		feed.text[0] = 0;
+		assert_int_equal(pfs_store_scan_changes(store, n - 8, see_change, &feed), n == 10 ? 0 : -ESTALE);
+	}
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
 /* More than one group may change: the feed starts anew after it. */
 static void a_huge_group_starts_the_feed_anew(void **state PFS_UNUSED)
 {
@@ -248,6 +273,7 @@ int main(void)
 		cmocka_unit_test(groups_are_told_in_order),
 		cmocka_unit_test(an_import_is_not_remembered),
 		cmocka_unit_test(old_groups_are_forgotten),
+		cmocka_unit_test(a_large_store_remembers_more),
 		cmocka_unit_test(a_huge_group_starts_the_feed_anew),
 		cmocka_unit_test(a_state_is_known_again),
 		cmocka_unit_test(copies_that_diverged_are_told_apart),
