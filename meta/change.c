@@ -98,7 +98,7 @@ static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 	qsort(changes->primes, changes->count, sizeof(*changes->primes), compare_primes);
 	for (size_t i = 0; i < changes->count; last = changes->primes[i++])
 		size += changes->primes[i] == last ? 0 : number_size(changes->primes[i] - last);
-	at = *out = malloc(size);
+	at = *out = malloc(PFS_MAX(size, 1));
 	last = 0;
 	for (size_t i = 0; at && i < changes->count; last = changes->primes[i++])
 		if (changes->primes[i] != last)
