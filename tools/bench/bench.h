@@ -29,6 +29,13 @@ const char *pfs_bench_primefs(void);
 /* Runs a program, found along PATH, to its end and drops its output; *seconds (may be NULL) is how
  * long it took. -EIO: it failed, which has been said. */
 PFS_MUST_CHECK int pfs_bench_run(const char *verb, double *seconds, const char *const *argv);
+/* Print how long another program takes, once, or that it is not installed; one that fails has said so. The last two
+ * are updatedb, which writes all names below the folder to `names`, and duc, which writes sizes to a file beside `near` that
+ * is removed. */
+void pfs_bench_run_other(const char *verb, const char *what, const char *const *argv);
+void pfs_bench_index_names(const char *verb, const char *what, const char *folder, const char *names);
+void pfs_bench_index_sizes(const char *verb, const char *what, const char *folder, const char *near);
+
 /* As pfs_bench_run; *memory (may be NULL) is the most bytes that it had in memory, and an exit status up to `worst` is no
  * failure. */
 PFS_MUST_CHECK int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv, int worst);

@@ -78,42 +78,22 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
-/* What others do with what is mounted, once; one that fails has said so. */
-static void run_other(const char *what, const char *const *words)
-{
-	struct pfs_figures figure = {.what = what, .unit = "ms"};
-	double seconds;
-
-	if (!pfs_bench_is_installed(words[0])) {
-		(void)printf("%s\n    %s: not installed\n", what, words[0]);
-		return;
-	}
-	if (pfs_bench_run(command.verb, &seconds, words))
-		return;
-	pfs_figures_add(&figure, seconds * 1e3);
-	pfs_figures_print(&figure, NULL);
-}
-
+/* What others do with what is mounted, once. */
 static void run_others(const struct bench *bench)
 {
 	const char *place = bench->folder.mountpoint;
-	char names[sizeof(bench->folder.store) + 8], sizes[sizeof(names)];
+	char names[sizeof(bench->folder.store) + 8];
 	const char *find[] = {"find", place, "-fprintf", "/dev/null", "%s\n", NULL};
 	const char *name[] = {"find", place, "-name", "no such name", NULL};
-	const char *updatedb[] = {"updatedb",	  "-l", "no", "-U", place,	  "-o", names, "--prunefs", "",
-				  "--prunepaths", "",	"--prune-bind-mounts",	  "no", NULL};
 	const char *plocate[] = {"plocate", "-d", names, "-c", "", NULL};
-	const char *duc[] = {"duc", "index", "-q", "-d", sizes, place, NULL};
 
 	(void)snprintf(names, sizeof(names), "%s.names", bench->folder.store);
-	(void)snprintf(sizes, sizeof(sizes), "%s.sizes", bench->folder.store);
-	run_other("find -printf of the mount", find);
-	run_other("find -name of the mount", name);
-	run_other("updatedb of the mount", updatedb);
-	run_other("plocate, all names counted", plocate);
-	run_other("duc index of the mount", duc);
+	pfs_bench_run_other(command.verb, "find -printf of the mount", find);
+	pfs_bench_run_other(command.verb, "find -name of the mount", name);
+	pfs_bench_index_names(command.verb, "updatedb of the mount", place, names);
+	pfs_bench_run_other(command.verb, "plocate, all names counted", plocate);
 	(void)unlink(names);
-	(void)unlink(sizes);
+	pfs_bench_index_sizes(command.verb, "duc index of the mount", place, bench->folder.store);
 }
 
 static int run_beside(const struct bench *bench)

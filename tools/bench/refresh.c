@@ -155,6 +155,19 @@ static int refresh_round(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
+/* What others do to bring what they know of the folder up to date. */
+static void index_anew(const struct bench *bench)
+{
+	const char *verb = bench->command->verb;
+	char names[sizeof(bench->store) + 8];
+
+	(void)snprintf(names, sizeof(names), "%s.names", bench->store);
+	pfs_bench_index_names(verb, "updatedb of the folder", bench->source, names);
+	pfs_bench_index_names(verb, "updatedb of the folder, again", bench->source, names);
+	(void)unlink(names);
+	pfs_bench_index_sizes(verb, "duc index of the folder", bench->source, bench->store);
+}
+
 static int run_refresh(const struct bench *bench, struct pfs_figures *figures)
 {
 	const char *alone[] = {pfs_bench_primefs(), "refresh", bench->store, NULL};
@@ -171,6 +184,8 @@ static int run_refresh(const struct bench *bench, struct pfs_figures *figures)
 	for (int round = 0; round < ROUNDS && !error; round++)
 		error = refresh_round(bench, figures);
 	PFS_TRY(pfs_bench_run(bench->command->verb, NULL, umount));
+	if (!error)
+		index_anew(bench);
 	return error;
 }
 
