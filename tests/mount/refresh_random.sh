@@ -57,6 +57,16 @@ rounds_() { # COMMAND...: after each round's changes
 		fi
 	done
 }
+names_of() { (cd "$1" && find . -mindepth 1 -printf '%P|%y\n' | sort); }
+quick_first() { # finds each name; files that changed are for the other refresh
+	primefs refresh --quick "$mnt"
+	if [[ $(names_of "$src") != "$(names_of "$mnt")" ]]; then
+		echo 'after --quick'
+		diff <(names_of "$src") <(names_of "$mnt") || true
+		quick=wrong
+	fi
+	primefs refresh "$mnt"
+}
 nothing_differs() { # where there is rsync, it finds nothing to do
 	if command -v rsync >/dev/null; then
 		[[ -z $(rsync -anic --delete --no-times --omit-dir-times "$src/" "$mnt/") ]]
@@ -71,6 +81,10 @@ RANDOM=$seed
 mount_store
 ok 'random changes, each time refreshed' rounds primefs refresh "$mnt"
 same_content 'the content is the same'
+quick=right
+ok 'random changes, refreshed quickly and then wholly' rounds quick_first
+is 'quick refreshes have found each name' "$quick" right
+same_content 'the content is the same again'
 unmount_store
 check_store
 

@@ -4,6 +4,9 @@
 #ifndef PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 #define PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 
+#include <string.h>
+#include <sys/stat.h>
+
 #include "tools/refresh/refresh_impl.h"
 
 #define PFS_TAKE_RIGHTS (PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID)
@@ -34,6 +37,32 @@ static inline bool pfs_is_later(struct timespec a, struct timespec b)
 {
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
+
+/* The directory, and its listing, are as they were when it was read last. */
+static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now)
+{
+	return directory->flags & PFS_NODE_SETTLED &&
+	       pfs_are_times_equal(directory->attr.st_mtim, pfs_timespec_of_statx(now->stx_mtime)) &&
+	       pfs_are_times_equal(directory->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));
+}
+
+static inline bool pfs_passes_over_files(const struct pfs_comparison *comparison)
+{
+	return comparison->refresh->options->quick && !comparison->place->old_path;
+}
+
+/* Returns a node's name as the source has it. */
+static inline const char *pfs_source_name(const char *name)
+{
+	return strcmp(name, ".query~") == 0 ? ".query" : name;
+}
+
+/* ---- refresh_closed.c ---- */
+
+/* Compares a directory of the place and all below it as far as that needs no directory to be opened. *closed is false if
+ * this one is to be walked, which those below it that need it are. */
+PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const struct pfs_follower *child,
+				      const char *name, const struct statx *now);
 
 /* Returns what a node takes over (bits of enum pfs_set) whose original was as the record says, and
  * is now as the entry says. */

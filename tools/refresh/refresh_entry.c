@@ -69,34 +69,6 @@ int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batc
 
 /* ---- one child ---- */
 
-static bool passes_over_files(const struct pfs_comparison *comparison)
-{
-	return comparison->refresh->options->quick && !comparison->place->old_path;
-}
-
-/* The directory, and its listing, are as they were when it was read last. */
-static bool is_unchanged(const struct pfs_follower *child, const struct statx *now)
-{
-	return child->flags & PFS_NODE_SETTLED &&
-	       pfs_are_times_equal(child->attr.st_mtim, pfs_timespec_of_statx(now->stx_mtime)) &&
-	       pfs_are_times_equal(child->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));
-}
-
-/* Nothing in it would be looked at, and nobody wants to know that it is read. */
-static int may_stay_closed(const struct pfs_comparison *comparison, bool *out,
-			   const struct pfs_follower *child, const struct statx *now, dev_t dev)
-{
-	struct pfs_refresh *refresh = comparison->refresh;
-	uint64_t was = 0;
-
-	*out = passes_over_files(comparison) && child->attr.st_nlink == 2 &&
-	       is_unchanged(child, now) && !refresh->otherwise && !refresh->options->watcher;
-	if (*out)
-		PFS_TRY(pfs_refresh_note_walked(refresh, &was, child->ino, dev, now->stx_ino));
-	*out = *out && !was;
-	return 0;
-}
-
 static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			  const char *name, const struct statx *now)
 {
@@ -105,10 +77,10 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	struct pfs_refresh_place *place;
 	bool first, closed;
 
-	if ((comparison->place->flat && !refresh->otherwise && is_unchanged(child, now)) ||
+	if ((comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now)) ||
 	    (dev != comparison->dev && !refresh->options->cross_mounts))
 		return 0;
-	PFS_TRY(may_stay_closed(comparison, &closed, child, now, dev));
+	PFS_TRY(pfs_compare_closed(comparison, &closed, child, name, now));
 	if (closed)
 		return 0;
 	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));
@@ -244,7 +216,7 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 
 	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(child->attr.st_mode)))
 		return 0;
-	if (passes_over_files(comparison) && !S_ISDIR(child->attr.st_mode))
+	if (pfs_passes_over_files(comparison) && !S_ISDIR(child->attr.st_mode))
 		return 0;
 	refresh->report->looked_at++;
 	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
@@ -420,12 +392,6 @@ static int compare_unknown(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* As the source has it. */
-static const char *source_name(const char *name)
-{
-	return strcmp(name, ".query~") == 0 ? ".query" : name;
-}
-
 /* The listing cannot be read to its end: what is missing in it is not gone, and it is read again next
  * time. */
 static int give_up(struct pfs_comparison *comparison, const char *why)
@@ -468,7 +434,7 @@ static int compare_listed(struct pfs_comparison *comparison, uint32_t i)
 	const struct pfs_follower *child = &children->list[i];
 	const char *name = children->names + child->name;
 
-	return comparison->seen[i] ? compare_child(comparison, child, source_name(name))
+	return comparison->seen[i] ? compare_child(comparison, child, pfs_source_name(name))
 				   : miss(comparison, child);
 }
 
@@ -497,14 +463,14 @@ int pfs_compare_children(struct pfs_comparison *comparison)
 	children->n = children->names_len = 0;
 	if (comparison->place->ino)
 		PFS_TRY(pfs_follow_list(comparison->refresh->tree, children, comparison->place->ino,
-					passes_over_files(comparison) && !comparison->listing));
+					pfs_passes_over_files(comparison) && !comparison->listing));
 	if (comparison->listing)
 		return compare_listing(comparison);
 	for (size_t i = 0; i < children->n; i++) {
 		const struct pfs_follower *child = &children->list[i];
 
 		PFS_TRY(compare_child(comparison, child,
-				      source_name(children->names + child->name)));
+				      pfs_source_name(children->names + child->name)));
 	}
 	return 0;
 }

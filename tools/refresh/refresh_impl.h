@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order of things),
- * refresh_walk.c and refresh_entry.c (comparing), refresh_match.c (what moved), refresh_plan.c (what is known meanwhile),
+ * refresh_walk.c, refresh_entry.c and refresh_closed.c (comparing), refresh_match.c (what moved), refresh_plan.c (what is known meanwhile),
  * refresh_room.c (is there room for it), refresh_apply.c and refresh_place.c (make it so). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
