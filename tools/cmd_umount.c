@@ -3,13 +3,17 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/mount/kernel.h"
@@ -23,11 +27,13 @@ enum { LAZY, WAIT };
 #define LOOK_MS    500
 #define SAY_MS	   1000
 #define PHRASE_MAX 160
+#define USUAL_SECONDS	120 /* for the daemon's end */
+#define ANSWER_SECONDS	20  /* that are given to a daemon that has to answer, besides */
 
 static const struct pfs_cmd_option options[] = {
 	[LAZY] = {"lazy", 'l', NULL,
 		  "detach now, finish when nobody uses it any more; do not wait"},
-	[WAIT] = {"wait", 0, "SECONDS", "give up after so long; 0: do not wait; else it is waited for ever"},
+	[WAIT] = {"wait", 0, "SECONDS", "give up after so long; 0: do not wait; without it: 120 for the daemon"},
 	{0},
 };
 
@@ -89,14 +95,14 @@ static int watch_daemon(const struct pfs_kernel_mount *mount)
 struct wait {
 	const char *operand;
 	uint64_t device;
-	unsigned seconds; /* UINT_MAX: for ever */
+	unsigned seconds;
+	bool retries; /* while it is busy */
 	uint64_t began_ms;
 };
 
 static bool is_over(const struct wait *wait)
 {
-	return wait->seconds != UINT_MAX &&
-	       pfs_now_ms() - wait->began_ms >= UINT64_C(1000) * wait->seconds;
+	return pfs_now_ms() - wait->began_ms >= UINT64_C(1000) * wait->seconds;
 }
 
 /* Until the daemon exits.  What it waits for is said once it has taken a moment, and again when that is
@@ -128,7 +134,7 @@ static int detach(const struct wait *wait, const char *mountpoint, bool lazy)
 	const struct timespec pause = {.tv_nsec = 50000000};
 	int error = pfs_kernel_unmount(mountpoint, lazy);
 
-	while (error == -EBUSY && wait->seconds != UINT_MAX && !is_over(wait)) {
+	while (error == -EBUSY && wait->retries && !is_over(wait)) {
 		(void)nanosleep(&pause, NULL);
 		error = pfs_kernel_unmount(mountpoint, lazy);
 	}
@@ -163,35 +169,82 @@ static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool
 	return daemon >= 0 ? await_exit(daemon, wait) : PFS_EXIT_OK;
 }
 
-int pfs_cmd_umount(int argc, char **argv)
+static int unmount_operand(struct wait *wait, bool lazy)
 {
 	struct pfs_kernel_mount mount;
-	struct pfs_cmd_args args;
 	char mountpoint[PATH_MAX];
-	struct wait wait = {.seconds = UINT_MAX};
+	int error = resolve(mountpoint, wait->operand);
+
+	if (error)
+		return pfs_cmd_fail("umount", "%s: %s", wait->operand, strerror(-error));
+	if (pfs_kernel_find(&mount, mountpoint, NULL) == 0)
+		return unmount(wait, &mount, lazy);
+	if (pfs_kernel_find(&mount, NULL, mountpoint) == 0)
+		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that", wait->operand,
+				    mount.mountpoint);
+	return pfs_cmd_fail("umount", "%s: no store is mounted here", wait->operand);
+}
+
+/* Waits for the process that unmounts, as long as anything may take. */
+static int await_child(pid_t child, const struct wait *wait)
+{
+	int fd PFS_CLOSE = (int)syscall(SYS_pidfd_open, child, 0);
+	struct pollfd event = {.fd = fd, .events = POLLIN};
+	uint64_t limit_ms = UINT64_C(1000) * (wait->seconds + ANSWER_SECONDS);
+	int n, status = 0;
+
+	do
+		n = poll(&event, 1, (int)PFS_MIN(limit_ms, (uint64_t)INT_MAX));
+	while (n < 0 && errno == EINTR);
+	if (n == 0)
+		(void)kill(child, SIGKILL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (n == 0)
+		return pfs_cmd_fail("umount",
+				    "%s: its daemon does not answer; end that, or detach the mount with umount -l",
+				    wait->operand);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : PFS_EXIT_FAILURE;
+}
+
+/* A call that waits for a daemon that does not answer can only be killed, so that another process makes it. */
+static int supervise(struct wait *wait, bool lazy)
+{
+	pid_t parent = getpid(), child = fork();
+	int status;
+
+	if (child < 0)
+		return pfs_cmd_fail("umount", "%s: %s", wait->operand, strerror(errno));
+	if (child)
+		return await_child(child, wait);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(PFS_EXIT_FAILURE);
+	status = unmount_operand(wait, lazy);
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+int pfs_cmd_umount(int argc, char **argv)
+{
+	struct pfs_cmd_args args;
+	struct wait wait = {.seconds = USUAL_SECONDS};
 	bool lazy = false;
 	uint64_t seconds;
-	int option, error;
+	int option;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		lazy |= option == LAZY;
-		seconds = UINT_MAX;
+		seconds = USUAL_SECONDS;
 		if (option == WAIT)
 			pfs_cmd_number(&args, &seconds, WAIT, 0, WAIT_MAX);
 		if (option == WAIT)
 			wait.seconds = (unsigned)seconds;
+		wait.retries |= option == WAIT;
 	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;
 	wait.operand = args.operands[0];
-	error = resolve(mountpoint, args.operands[0]);
-	if (error)
-		return pfs_cmd_fail("umount", "%s: %s", args.operands[0], strerror(-error));
-	if (pfs_kernel_find(&mount, mountpoint, NULL) == 0)
-		return unmount(&wait, &mount, lazy);
-	if (pfs_kernel_find(&mount, NULL, mountpoint) == 0)
-		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that", args.operands[0],
-				    mount.mountpoint);
-	return pfs_cmd_fail("umount", "%s: no store is mounted here", args.operands[0]);
+	return supervise(&wait, lazy);
 }

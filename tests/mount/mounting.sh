@@ -90,10 +90,17 @@ if unshare -m --propagation private true 2>/dev/null; then
 	sleeper=$!
 	wait_for 10 apart
 	primefs umount "$mnt" 2>said
-	ok 'it waits for ever if told nothing' wait_for 10 gone "$sleeper"
+	ok 'it waits if told nothing' wait_for 10 gone "$sleeper"
 	ok 'and says for what' grep -q 'waiting: process' said
 	is 'which is said once; what else it waits for, too' "$(sort said | uniq -d)" ''
 fi
+mount_in_foreground
+kill -STOP "$daemon"
+fails_with 'a daemon that does not answer keeps nobody for ever' 'its daemon does not answer' primefs umount --wait=0 "$mnt"
+kill -CONT "$daemon"
+ok 'it is still mounted' is_mounted "$mnt"
+ok 'and is unmounted when it answers again' primefs umount "$mnt"
+wait "$daemon" || true
 fails_with 'a directory is no store' 'make a store of it' primefs mount "$work" "$mnt"
 mount_store
 fails_with 'nor is a store a mountpoint' 'a store, mounted on .*mnt; name that' primefs umount "$store"
