@@ -37,6 +37,10 @@ cleanup_fn() { cleanups+=("$(printf '%q ' "$@")"); }
 # gone PID: the process has ended, each of its threads, whether or not somebody has waited for it.
 gone() { ! kill -0 "$1" 2>/dev/null || ! grep -qs '^State:[[:space:]]*[^[:space:]Z]' "/proc/$1"/task/*/status; }
 
+# kill_own [-SIGNAL] PID: for cleaning up, a process that this script has started.  By then it may have ended, and
+# where numbers are few and tests many another process has its number.
+kill_own() { [[ $(sed -n 's/^PPid:[[:space:]]*//p' "/proc/${*: -1}/status" 2>/dev/null) == "$$" ]] && kill "$@"; }
+
 # force_unmount DIR: for cleaning up, whatever state the daemon is in.
 force_unmount() {
 	umount -l "$1" 2>/dev/null || fusermount3 -uz "$1" 2>/dev/null || true
@@ -300,7 +304,7 @@ mount_in_foreground() {
 	fi
 	primefs mount -f "$store" "$mnt" "$@" >>"$work/daemon.log" 2>&1 &
 	daemon=$!
-	cleanup_fn kill -9 "$daemon"
+	cleanup_fn kill_own -9 "$daemon"
 	wait_for 20 is_mounted "$mnt" || {
 		cat "$work/daemon.log"
 		return 1
@@ -316,7 +320,7 @@ mount_faulty() {
 	[[ -e $store ]] || empty_store
 	PFS_FAULT_FILE=$work/plan "$faulty" mount -f "$store" "$mnt" >>"$work/daemon.log" 2>&1 &
 	daemon=$!
-	cleanup_fn kill -9 "$daemon"
+	cleanup_fn kill_own -9 "$daemon"
 	wait_for 20 is_mounted "$mnt"
 }
 begin_fault() { echo "$1" >"$work/plan"; }

@@ -162,7 +162,7 @@ if ((EUID == 0)); then
 	setpriv --reuid 1234 --regid 1234 --clear-groups --inh-caps=-all -- \
 		"$probes/listen" "$work/sticky/s.pfs.sock" >/dev/null 2>&1 &
 	stranger=$!
-	cleanup_fn kill "$stranger"
+	cleanup_fn kill_own "$stranger"
 	wait_for 10 test -S sticky/s.pfs.sock
 	ok 'a socket of another is not spoken to' primefs tree sticky/s.pfs count /
 	primefs mount "$work/sticky/s.pfs" "$mnt"

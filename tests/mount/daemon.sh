@@ -40,7 +40,7 @@ for signal in TERM INT HUP; do
 done
 (cd "$mnt" && exec sleep 30) &
 busy=$!
-cleanup_fn kill "$busy"
+cleanup_fn kill_own "$busy"
 is_there() { [[ $(readlink "/proc/$busy/cwd") == "$mnt" ]]; }
 wait_for 5 is_there
 fails_with 'a busy mount is not unmounted' 'in use|[Bb]usy' primefs umount "$mnt"

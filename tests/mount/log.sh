@@ -16,7 +16,7 @@ cp -a /dev/null /dev/fuse "$work/dev"
 mount --bind "$work/dev" /dev
 cleanup_fn umount -l /dev
 "$probes/listen" /dev/log >"$work/syslog" &
-cleanup_fn kill $!
+cleanup_fn kill_own $!
 wait_for 5 test -S /dev/log
 
 # trouble: the disk fails for a while, which is worth a word.
@@ -41,7 +41,7 @@ unmount_store
 : >"$work/syslog"
 "$faulty" mount -f "$store" "$mnt" >"$work/terminal" 2>&1 &
 daemon=$!
-cleanup_fn kill -9 "$daemon"
+cleanup_fn kill_own -9 "$daemon"
 wait_for 20 is_mounted "$mnt"
 trouble
 ok 'in the foreground it tells stderr' wait_for 5 grep -qE "$failed" "$work/terminal"

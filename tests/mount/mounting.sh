@@ -67,7 +67,7 @@ ok 'and waits for it to be closed if told to' primefs umount --wait=20 "$mnt"
 mount_store
 (cd "$mnt" && exec sleep 100) &
 sleeper=$!
-cleanup_fn kill "$sleeper"
+cleanup_fn kill_own "$sleeper"
 in_it() { [[ $(readlink "/proc/$sleeper/cwd") == "$mnt" ]]; }
 wait_for 10 in_it
 fails_with 'so is who works in it' "process $sleeper \\(.*works in it" primefs umount --wait=0 "$mnt"
@@ -78,7 +78,7 @@ if unshare -m --propagation private true 2>/dev/null; then
 	mount_store
 	unshare -m --propagation private sleep 100 &
 	sleeper=$!
-	cleanup_fn kill "$sleeper"
+	cleanup_fn kill_own "$sleeper"
 	apart() { [[ $(readlink "/proc/$sleeper/ns/mnt") != "$(readlink /proc/self/ns/mnt)" ]]; }
 	wait_for 10 apart
 	fails_with 'and another mount namespace' 'process [0-9]+ \(.*mount namespace where it is still mounted' \

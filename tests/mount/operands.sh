@@ -17,7 +17,7 @@ mkdir "$src/e"
 ((EUID)) || mknod "$src/d/disk" b 259 12
 "$probes/listen" "$src/d/sock" >/dev/null 2>&1 &
 listener=$!
-cleanup_fn kill "$listener"
+cleanup_fn kill_own "$listener"
 wait_for 10 test -S "$src/d/sock"
 touch -d '2020-02-03 04:05:06 UTC' "$src"/d/*
 primefs import --quiet --content=copy "$src" "$store"
