@@ -82,7 +82,7 @@ struct pfs_image {
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
 	bool from_file; /* it was loaded from an image file (imagefile.h), */
 	struct pfs_store_state file_state; /* which was of this state of the store; */
-	size_t n_followed;		   /* so many nodes that had changed since were read into it */
+	uint64_t n_behind; /* rows that have changed since, read into the image or written by it; the committer's */
 	struct pfs_image_file *file; /* it, or of an image that is copied; what has not been touched since is read from it then */
 	void (*close_file)(struct pfs_image *image); /* lets go of it; the memory has to be unmapped next */
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */

@@ -95,7 +95,7 @@ PFS_MUST_CHECK int pfs_imagefile_compare(struct pfs_tree *tree, struct pfs_tree 
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));
 
 /* Has a process of its own do pfs_imagefile_write; it holds nothing of the store and ends by itself.  Does nothing if the image is small
- * (PFS_IMAGE_FILE_NODES) or the image file has the store's last group already.  The journal has stopped, and this process is about to
+ * (PFS_IMAGE_FILE_NODES), or the image file has the store's last group already, or all but a row or two of it.  The journal has stopped, and this process is about to
  * end. */
 void pfs_imagefile_write_behind(struct pfs_tree *tree);
 

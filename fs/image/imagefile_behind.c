@@ -14,6 +14,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define NICE 10
+#define FEW_ROWS 2 /* that opening reads as soon as none: what a refresh that changed nothing leaves, and another */
 #define KEPT 3 /* the descriptor that is */
 
 static bool is_wanted(struct pfs_tree *tree)
@@ -71,9 +72,18 @@ static bool is_writer(const char *store, struct pfs_image_file *file)
 	return true;
 }
 
+/* Next to nothing has changed since the file was written. */
+static bool is_near(struct pfs_tree *tree)
+{
+	const struct pfs_image *image = &tree->image;
+
+	return image->file && image->n_behind <= FEW_ROWS && !atomic_load(&image->file->bad) &&
+	       (!tree->extras || !tree->extras->is_wanted(tree));
+}
+
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	if (is_wanted(tree) && is_writer(pfs_store_path(tree->store), tree->image.file))
+	if (is_wanted(tree) && !is_near(tree) && is_writer(pfs_store_path(tree->store), tree->image.file))
 		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 

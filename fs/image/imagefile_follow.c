@@ -384,7 +384,7 @@ int pfs_imagefile_follow(struct pfs_tree *tree)
 		error = pfs_store_scan_changes(tree->store, tree->image.file_state.seq, note, &changes);
 	if (!error) {
 		leave_one_of_each(&changes);
-		tree->image.n_followed = changes.n;
+		tree->image.n_behind = changes.n;
 		error = follow(&changes, &totals);
 	}
 	for (size_t i = 0; i < changes.n; i++)

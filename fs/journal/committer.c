@@ -233,6 +233,7 @@ static int commit(struct pfs_tree *tree)
 	}
 	pfs_snapshots_drain(tree);
 	journal->unsaved += journal->group.n_rows;
+	tree->image.n_behind += journal->group.n_rows;
 	rc = write_group(tree);
 	if (!rc)
 		pfs_group_forget(tree, &journal->group);
@@ -247,7 +248,7 @@ void *pfs_committer(void *arg)
 	struct pfs_journal *journal = tree->journal;
 	int rc = 0;
 
-	journal->unsaved = tree->image.from_file ? tree->image.n_followed : UINT32_MAX;
+	journal->unsaved = tree->image.from_file ? tree->image.n_behind : UINT32_MAX;
 	journal->image_made_ns = pfs_now_ns();
 	while (wait_until_due(tree)) {
 		bool stop;

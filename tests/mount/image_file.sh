@@ -63,6 +63,14 @@ unmount_store
 ok 'which makes another one' await_image "$made"
 is 'that has it' "$(primefs find "$store" -name kept)" /kept
 
+made=$(stat -c %i "$image")
+mount_store
+chmod 600 "$mnt/later"
+unmount_store
+sleep 0.5
+is 'a row or two are no reason to write it again' "$(stat -c %i "$image")" "$made"
+is 'and are read with it' "$(primefs find "$store" -name later -perm 600)" /later
+
 # Made while it is mounted, by whoever asks.
 made=$(stat -c %i "$image")
 mount_store
