@@ -246,6 +246,9 @@ struct pfs_gather_family {
 		     struct pfs_tuples *tuples);
 	void (*release)(struct pfs_operator_backend *b, const struct pfs_run *run,
 			struct pfs_tuples *tuples);
+	/* As pfs_table_mirror; NULL: the back end reads the owner's arrays. */
+	int (*mirror)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      const struct pfs_table *table, size_t size);
 };
 
 struct pfs_index_tree; /* a back end's B+-tree; gpu/index.c has it locked */

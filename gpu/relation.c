@@ -84,6 +84,15 @@ static int counted(struct pfs_operators *o, const struct pfs_operator_backend *b
 	return error;
 }
 
+int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, size_t size)
+{
+	struct pfs_operator_backend *b = pfs_operators_device(run->operators);
+
+	if (run->on == PFS_ENGINE_HOST || !b || !b->families->gather || !b->families->gather->mirror)
+		return 0;
+	return b->families->gather->mirror(b, run, table, size);
+}
+
 /* ---- what every operator is given ---- */
 
 static int check_source(const struct pfs_source *source)

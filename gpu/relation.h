@@ -49,6 +49,12 @@ PFS_MUST_CHECK int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint
 						 uint64_t to),
 				     void *context);
 
+/* Brings a device's copies of the table's arrays nearer to what these are now, unless somebody reads a
+ * copy: about `size` bytes of what has changed cross the bus. Where run->on is HOST, and without a device,
+ * there is nothing to do. Returns 1 if more has changed, else 0; -ENOMEM, -EIO, -EOPNOTSUPP, what
+ * run->poll returns. */
+PFS_MUST_CHECK int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, size_t size);
+
 /* ---- batches ---- */
 
 /* Computed values, or a column's, of a batch's rows. */

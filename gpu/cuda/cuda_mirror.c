@@ -3,7 +3,10 @@
  * that changed cross the bus again.
  *
  * A job that reads a mirror has a lease on it.  While others have leases a mirror is not changed: who
- * needs a newer state waits a little, then leaves the operator to the host. */
+ * needs a newer state waits a little, then leaves the operator to the host.
+ *
+ * Copies are made in pieces, and between two of them the statement may be told to give way: what was
+ * copied until then stays. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,9 +18,10 @@
 #include "gpu/cuda/cuda_operators.h"
 
 #define NEVER	   UINT64_MAX
-#define WAIT_MS	   20	    /* for leases of an older state */
+#define WAIT_MS	   3	    /* for leases of an older state: the tree is held meanwhile */
 #define SLACK	   64u	    /* bytes that kernels may read past the end */
 #define FILL_WORDS 65536u
+#define PIECE	   ((size_t)16 << 20) /* bytes copied before the statement is asked whether it goes on */
 
 static size_t bytes_of(const struct pfs_array *a, uint64_t n)
 {
@@ -101,17 +105,26 @@ static struct pfs_mirror *find_mirror(struct pfs_cuda_operators *o, uint64_t id)
 
 /* ---- copying ---- */
 
+static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data, size_t from, size_t to)
+{
+	for (size_t n; from < to; from += n) {
+		n = PFS_MIN(to - from, PIECE);
+		PFS_TRY(pfs_run_poll(job->run));
+		pfs_lazy_touch(data + from, n);
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_memory + from, data + from, n, cudaMemcpyHostToDevice,
+						 job->stream)));
+	}
+	return 0;
+}
+
 /* Bytes from..to of the array, to their place in d_memory. */
 static int copy_piece(struct pfs_job *job, uint8_t *d_memory, const struct pfs_array *a,
 		      size_t from, size_t to)
 {
 	uint64_t *words PFS_FREE = NULL;
 
-	if (!a->fill) {
-		pfs_lazy_touch((const uint8_t *)a->data + from, to - from);
-		return PFS_CUDA(cudaMemcpyAsync(d_memory + from, (const uint8_t *)a->data + from,
-						to - from, cudaMemcpyHostToDevice, job->stream));
-	}
+	if (!a->fill)
+		return copy_data(job, d_memory, a->data, from, to);
 	words = malloc(FILL_WORDS * sizeof(*words));
 	if (!words)
 		return -ENOMEM;
@@ -177,46 +190,71 @@ static int resize(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_ar
 	return 0;
 }
 
-/* Blocks that changed, neighbours together. */
+static bool has_changed(const struct pfs_mirror *m, const struct pfs_array *a, size_t block)
+{
+	return m->epoch[block] != pfs_stamps_of(a->stamps, (uint32_t)block) ||
+	       m->held < PFS_MIN((block + 1) * block_bytes(a), bytes_of(a, a->n));
+}
+
+static void use_up(struct pfs_job *job, size_t size)
+{
+	job->left -= PFS_MIN(job->left, size);
+}
+
+/* Blocks that changed, neighbours together, ascending: all that lies below what is held is a copy, if of an older
+ * state. */
 static int copy_blocks(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
 {
-	size_t n = (size_t)pfs_div_round_up(a->n, PFS_BLOCK_ROWS), size = bytes_of(a, a->n);
+	size_t n = (size_t)pfs_div_round_up(a->n, PFS_BLOCK_ROWS), size = bytes_of(a, a->n), i = 0;
 
-	for (size_t i = 0, from; i < n;) {
-		for (from = i; i < n; i++) {
-			uint64_t now = pfs_stamps_of(a->stamps, (uint32_t)i);
+	while (i < n && job->left) {
+		size_t most = PFS_MIN(PIECE, job->left) / block_bytes(a), to = i, end;
 
-			if (m->epoch[i] == now && m->held >= PFS_MIN((i + 1) * block_bytes(a), size))
-				break;
-			m->epoch[i] = now;
+		while (to < n && to - i < PFS_MAX(most, (size_t)1) && has_changed(m, a, to))
+			to++;
+		if (to == i) {
+			i++;
+			continue;
 		}
-		if (i > from)
-			PFS_TRY(copy_piece(job, m->d_memory, a, from * block_bytes(a),
-					   PFS_MIN(i * block_bytes(a), size)));
-		i += i == from;
+		end = PFS_MIN(to * block_bytes(a), size);
+		PFS_TRY(copy_piece(job, m->d_memory, a, i * block_bytes(a), end));
+		use_up(job, end - i * block_bytes(a));
+		for (; i < to; i++)
+			m->epoch[i] = pfs_stamps_of(a->stamps, (uint32_t)i);
+		m->held = PFS_MAX(m->held, end);
 	}
-	m->held = size;
+	if (i == n)
+		m->held = size;
 	return 0;
 }
 
+/* What came at the end; by words, if not all of it. */
+static int copy_end(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	size_t from = m->held, to = bytes_of(a, a->n);
+
+	if (from < to && to - from > job->left)
+		to = from + job->left / 8 * 8;
+	PFS_TRY(copy_piece(job, m->d_memory, a, from, to));
+	use_up(job, to - from);
+	m->held = to;
+	return 0;
+}
+
+/* An error of the device leaves no copy; others, as when the statement is to give way, what was copied. */
 static int refresh(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
 {
-	size_t size = bytes_of(a, a->n);
-	int error;
+	int error, late;
 
 	m->has_bounds = false;
 	error = resize(job, m, a);
-	if (!error && a->stamps)
-		error = copy_blocks(job, m, a);
-	else if (!error) {
-		error = copy_piece(job, m->d_memory, a, m->held, size);
-		m->held = error ? m->held : size;
-	}
 	if (!error)
-		error = PFS_CUDA(cudaStreamSynchronize(job->stream));
-	for (size_t i = 0; error && i < m->n_blocks; i++)
+		error = a->stamps ? copy_blocks(job, m, a) : copy_end(job, m, a);
+	late = PFS_CUDA(cudaStreamSynchronize(job->stream));
+	error = error ? error : late;
+	for (size_t i = 0; (late || error == -EIO) && i < m->n_blocks; i++)
 		m->epoch[i] = NEVER;
-	m->held = error ? 0 : m->held;
+	m->held = late || error == -EIO ? 0 : m->held;
 	return error;
 }
 
@@ -238,6 +276,21 @@ static int wait_for(struct pfs_cuda_operators *o, const struct pfs_mirror *m,
 	return 0;
 }
 
+/* The lock is held, but not while the mirror, which nobody reads, is changed. */
+static int update(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
+{
+	struct pfs_cuda_operators *o = job->o;
+	int error;
+
+	m->busy = true;
+	(void)pthread_mutex_unlock(&o->lock);
+	error = refresh(job, m, a);
+	(void)pthread_mutex_lock(&o->lock);
+	m->busy = false;
+	(void)pthread_cond_broadcast(&o->changed);
+	return error;
+}
+
 static int lease(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
 {
 	struct pfs_cuda_operators *o = job->o;
@@ -246,20 +299,34 @@ static int lease(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_arr
 	m->pins++;
 	error = wait_for(o, m, a);
 	m->used = ++o->clock;
-	if (!error && !is_current(m, a)) {
-		m->busy = true;
-		(void)pthread_mutex_unlock(&o->lock);
-		error = refresh(job, m, a);
-		(void)pthread_mutex_lock(&o->lock);
-		m->busy = false;
-		(void)pthread_cond_broadcast(&o->changed);
-	}
+	if (!error && !is_current(m, a))
+		error = update(job, m, a);
 	m->pins--;
 	if (error)
 		return error;
 	job->leases[job->n_leases++] = m;
 	m->leases++;
 	return 0;
+}
+
+int pfs_job_mirror(struct pfs_job *job, const struct pfs_array *a)
+{
+	struct pfs_mirror *m;
+	int error;
+	PFS_LOCKED(&job->o->lock);
+
+	m = a->id ? find_mirror(job->o, a->id) : NULL;
+	if (!m)
+		return a->id ? -ENOMEM : 0;
+	m->used = ++job->o->clock;
+	if (m->busy || m->leases || is_current(m, a))
+		return 0;
+	if (!job->left)
+		return 1;
+	m->pins++;
+	error = update(job, m, a);
+	m->pins--;
+	return error ? error : !is_current(m, a);
 }
 
 void pfs_job_return_leases(struct pfs_job *job)

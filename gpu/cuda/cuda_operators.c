@@ -41,7 +41,7 @@ static int take_stream(struct pfs_job *job)
 
 int pfs_job_begin(struct pfs_job *job, struct pfs_operator_backend *b, const struct pfs_run *run)
 {
-	*job = (struct pfs_job){.o = pfs_cuda_operators_of(b), .run = run};
+	*job = (struct pfs_job){.o = pfs_cuda_operators_of(b), .run = run, .left = SIZE_MAX};
 	PFS_TRY(pfs_run_poll(run));
 	return take_stream(job);
 }

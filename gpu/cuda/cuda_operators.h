@@ -59,6 +59,7 @@ struct pfs_job {
 	size_t n_temporary, temporary_capacity;
 	struct pfs_mirror **leases;
 	size_t n_leases, lease_capacity;
+	size_t left; /* bytes that it may yet copy into mirrors, at least a block each time */
 };
 
 /* Holds what of a batch lies on the device, by table and by computed vector. */
@@ -119,6 +120,9 @@ struct pfs_array {
  * for, to its mirror, or NULL. -EOPNOTSUPP: others read an older state of it and do not end. */
 PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
 				 const struct pfs_array *array);
+/* Copies as much of what has changed of the array as the job may, without a lease. Returns 1 if there is more;
+ * 0 if not, if the array has no id, or if others use its copy. */
+PFS_MUST_CHECK int pfs_job_mirror(struct pfs_job *job, const struct pfs_array *array);
 void pfs_job_return_leases(struct pfs_job *job);
 /* Frees the copy of an array that nobody asks for again, unless somebody reads it. */
 void pfs_mirror_forget(struct pfs_cuda_operators *o, uint64_t id);

@@ -123,35 +123,42 @@ const struct pfs_dictionary *pfs_source_dictionary(const struct pfs_source *sour
 	return column ? column->dictionary : source->tuples->computed[ref.column].dictionary;
 }
 
+static struct pfs_array array_of(const struct pfs_stamps *stamps, const void *data, uint64_t n,
+				 unsigned element_bits)
+{
+	return (struct pfs_array){.id = stamps ? stamps->id : 0,
+				  .data = data,
+				  .n = n,
+				  .element_bits = element_bits,
+				  .stamps = stamps};
+}
+
 static struct pfs_array data_array(const struct pfs_table_column *c, uint32_t n_rows)
 {
-	return (struct pfs_array){.id = c->data_stamps ? c->data_stamps->id : 0,
-				  .data = c->data,
-				  .n = c->via ? c->n_elements : n_rows,
-				  .element_bits = 8u * c->width,
-				  .stamps = c->data_stamps};
+	return array_of(c->data_stamps, c->data, c->via ? c->n_elements : n_rows, 8u * c->width);
+}
+
+enum { DATA, VIA, NULLS, N_ARRAYS };
+
+/* A column's arrays; the data of one that it lacks is NULL. */
+static void arrays_of(struct pfs_array arrays[N_ARRAYS], const struct pfs_table_column *c, uint32_t n_rows)
+{
+	arrays[DATA] = data_array(c, n_rows);
+	arrays[VIA] = array_of(c->via_stamps, c->via, n_rows, 32);
+	arrays[NULLS] = array_of(c->nulls_stamps, c->not_null ? NULL : c->nulls, arrays[DATA].n, 1);
 }
 
 static int column_arrays(struct pfs_job *job, struct pfs_device_column *out,
 			 const struct pfs_table_column *c, uint32_t n_rows)
 {
-	struct pfs_array data = data_array(c, n_rows);
-	struct pfs_array via = {.id = c->via_stamps ? c->via_stamps->id : 0,
-				.data = c->via,
-				.n = n_rows,
-				.element_bits = 32,
-				.stamps = c->via_stamps};
-	struct pfs_array nulls = {.id = c->nulls_stamps ? c->nulls_stamps->id : 0,
-				  .data = c->nulls,
-				  .n = data.n,
-				  .element_bits = 1,
-				  .stamps = c->nulls_stamps};
+	struct pfs_array arrays[N_ARRAYS];
 
-	PFS_TRY(pfs_job_array(job, &out->d_data, NULL, &data));
-	if (c->via)
-		PFS_TRY(pfs_job_array(job, (const void **)&out->d_via, NULL, &via));
-	if (c->nulls && !c->not_null)
-		PFS_TRY(pfs_job_array(job, (const void **)&out->d_nulls, NULL, &nulls));
+	arrays_of(arrays, c, n_rows);
+	PFS_TRY(pfs_job_array(job, &out->d_data, NULL, &arrays[DATA]));
+	if (arrays[VIA].data)
+		PFS_TRY(pfs_job_array(job, (const void **)&out->d_via, NULL, &arrays[VIA]));
+	if (arrays[NULLS].data)
+		PFS_TRY(pfs_job_array(job, (const void **)&out->d_nulls, NULL, &arrays[NULLS]));
 	return 0;
 }
 
@@ -540,9 +547,39 @@ static int gather(struct pfs_operator_backend *b, const struct pfs_run *run, str
 	return error;
 }
 
+/* ---- copies ahead of a statement ---- */
+
+static int mirror_table(struct pfs_job *job, const struct pfs_table *table)
+{
+	struct pfs_array arrays[N_ARRAYS], live = array_of(table->live_stamps, table->live, table->n_rows, 1);
+	int more = live.data ? pfs_job_mirror(job, &live) : 0;
+
+	for (uint32_t column = 0; column < table->n_columns; column++) {
+		arrays_of(arrays, &table->columns[column], table->n_rows);
+		for (size_t i = 0; i < N_ARRAYS && !more; i++)
+			if (arrays[i].data)
+				more = pfs_job_mirror(job, &arrays[i]);
+	}
+	return more;
+}
+
+static int mirror(struct pfs_operator_backend *b, const struct pfs_run *run, const struct pfs_table *table,
+		  size_t size)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run), more = 0;
+
+	job.left = size;
+	if (!error)
+		more = mirror_table(&job, table);
+	error = pfs_job_end(&job, error ? error : PFS_MIN(more, 0));
+	return error ? error : more;
+}
+
 const struct pfs_gather_family pfs_cuda_gather_family = {
 	.gather = gather,
 	.compute = pfs_cuda_compute,
 	.fetch = fetch_tuples,
 	.release = release_tuples,
+	.mirror = mirror,
 };

@@ -9,6 +9,7 @@
 
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */
 #define FEW_OF_NODES 400
+#define MIRRORED_HELD ((size_t)4 << 20) /* bytes copied to a device in one hold, before the statement's own */
 
 static int tick(void *arg)
 {
@@ -326,6 +327,44 @@ int pfs_running_lifted(struct pfs_running *running)
 	return 0;
 }
 
+/* Copies more of the columns to the device, in one hold. Returns 1 if there is yet more; 0 also if it does not work:
+ * then the statement's own hold shows why. */
+static int mirror_some(struct pfs_run_context *context, struct pfs_table_column *columns,
+		       const struct pfs_column_wish *wishes, size_t n, uint64_t *size)
+{
+	struct pfs_tree *tree = context->query->tree;
+	struct pfs_table table;
+	int error = 0;
+
+	(void)pfs_scan_lock(tree, __func__);
+	pfs_columns_table(tree, &table);
+	table.columns = columns;
+	for (size_t i = 0; i < n && !error; i++)
+		error = pfs_columns_get(tree, &columns[table.n_columns++], &wishes[i]);
+	if (!error)
+		error = pfs_table_mirror(context->run, &table, MIRRORED_HELD);
+	pfs_scan_unlock(tree);
+	*size = (uint64_t)table.n_rows * (n + 1) * sizeof(int64_t);
+	return error == -EINTR || error == 1 ? error : 0;
+}
+
+/* What the statement's hold then copies to the device is what has changed meanwhile. Ends if that is much each time. */
+static int mirror(struct pfs_run_context *context, const struct pfs_column_wish *wishes, size_t n)
+{
+	struct pfs_table_column *columns = pfs_arena_get(context->arena, (n + 1) * sizeof(*columns));
+	uint64_t size = 0, copied = 0;
+	int more = 1;
+
+	if (!columns)
+		return -ENOMEM;
+	for (; more == 1 && copied <= 2 * size; copied += MIRRORED_HELD) {
+		if (pfs_query_tick(context->query))
+			return -EINTR;
+		more = mirror_some(context, columns, wishes, n, &size);
+	}
+	return more < 0 ? more : 0;
+}
+
 int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *context)
 {
 	struct pfs_query *query = context->query;
@@ -342,6 +381,8 @@ int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *co
 		if (!wishes)
 			return -ENOMEM;
 		PFS_TRY(pfs_columns_prepare(query->tree, wishes, input->n_used, tick, query));
+		if (context->run->on != PFS_ENGINE_HOST)
+			PFS_TRY(mirror(context, wishes, input->n_used));
 	}
 	return 0;
 }

@@ -30,7 +30,6 @@ struct pfs_relational {
 	const char *why;	   /* as this is not taken, or though it is bound */
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
-	bool holds; /* it runs on a device: the tree is held until that has its answer */
 	struct pfs_run run;
 	struct pfs_cost cost;
 	struct pfs_side_weighed weighed;
@@ -53,7 +52,7 @@ static int poll(void *context)
 	if (pthread_equal(pthread_self(), relational->thread)) {
 		if (pfs_query_tick(query))
 			return -EINTR;
-		if (!relational->holds && pfs_query_holds_long(query))
+		if (pfs_query_holds_long(query))
 			return -EAGAIN; /* others wait for the tree: once more, over a frozen one */
 	}
 	return query->stop ? -EINTR : 0;
@@ -182,7 +181,7 @@ void pfs_relational_rest(struct pfs_relational *relational)
 	pfs_block_finish(relational->bound, relational->query->queries);
 	pfs_arena_finish(&relational->ran);
 	relational->block = NULL;
-	relational->failed = relational->has_run = relational->holds = relational->was_settled = false;
+	relational->failed = relational->has_run = relational->was_settled = false;
 	relational->at = 0;
 	relational->query = NULL;
 }
@@ -318,37 +317,23 @@ static int run_once(struct pfs_relational *const *list, size_t n)
 	return error;
 }
 
-static bool is_on_host(struct pfs_relational *const *list, size_t n)
-{
-	bool is = true;
-
-	for (size_t i = 0; i < n; i++)
-		is &= list[i]->run.on == PFS_ENGINE_HOST;
-	return is;
-}
-
-static void hold(struct pfs_relational *const *list, size_t n, bool holds)
+/* A device that failed took with it what lay there; of a frozen tree it has no copies. */
+static void go_to_host(struct pfs_relational *const *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		list[i]->holds = holds;
+		list[i]->run.on = PFS_ENGINE_HOST;
 }
 
 static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
 {
-	bool can_freeze = is_on_host(list, n);
-	int error;
+	struct pfs_query *query = list[0]->query;
+	int error = run_once(list, n);
 
-	hold(list, n, !can_freeze);
-	error = run_once(list, n);
-	if (error == -EAGAIN && can_freeze) {
-		error = pfs_query_freeze(list[0]->query);
-		if (!error)
-			error = run_once(list, n);
-	}
 	for (unsigned attempt = 1; (error == -EAGAIN || error == -EIO) && attempt < ATTEMPTS;
 	     attempt++) {
-		for (size_t i = 0; i < n && error == -EIO; i++)
-			list[i]->run.on = PFS_ENGINE_HOST; /* what lay on the device went with it */
+		go_to_host(list, n);
+		if (error == -EAGAIN && !query->frozen)
+			PFS_TRY(pfs_query_freeze(query));
 		error = run_once(list, n);
 	}
 	return error;

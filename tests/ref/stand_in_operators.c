@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/ref/stand_in_operators.h"
+
+#include "base/checked.h"
+#include "gpu/engine_impl.h"
+#include "gpu/host/families.h"
+#include "gpu/host/operators.h"
+
+struct stand_in_operators stand_in_operators;
+
+static int select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+		       const struct pfs_source *source, const struct pfs_program *program)
+{
+	if (!stand_in_operators.loses_rows)
+		return pfs_host_select_rows(b, run, out, source, program);
+	PFS_TRY(pfs_rows_of_range(run, out, source->table->n_rows, 0, source->table->n_rows));
+	(*out)->form = PFS_ROWS_ON_DEVICE;
+	(*out)->backend = b;
+	return 0;
+}
+
+static int fetch(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
+		 struct pfs_rows *rows PFS_UNUSED)
+{
+	return -EIO;
+}
+
+static void release(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
+		    struct pfs_rows *rows PFS_UNUSED)
+{
+}
+
+static int mirror(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
+		  const struct pfs_table *table, size_t size)
+{
+	stand_in_operators.mirrored++;
+	stand_in_operators.most = PFS_MAX(stand_in_operators.most, size);
+	stand_in_operators.columns = pfs_table_is_sound(table) ? table->n_columns : 0;
+	return stand_in_operators.more;
+}
+
+static const struct pfs_select_family select_family = {.select = select_rows, .fetch = fetch, .release = release};
+static const struct pfs_gather_family gather_family = {.mirror = mirror};
+static const struct pfs_families families = {
+	.name = "cuda",
+	.close = pfs_host_operators_close,
+	.select = &select_family,
+	.gather = &gather_family,
+};
+
+int stand_in_operators_open(struct pfs_operator_backend **out)
+{
+	return pfs_host_operators_create(out, &families, 1);
+}

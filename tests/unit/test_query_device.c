@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* Statements on a device, which the host's operators stand in for: they give way to who waits for the tree, also
+ * after the device has failed, and what the device lacks is copied before they hold the tree. */
+#include "fs/query/internal.h"
+#include "tests/ref/stand_in_operators.h"
+#include "tests/unit/query_util.h"
+
+#include <pthread.h>
+
+#define BYTES_HELD ((size_t)16 << 20) /* that one hold may copy, at most */
+
+static bool waits; /* the next to select works until it is told to give way */
+static unsigned told, n_made;
+static pthread_t maker;
+
+static void *make_one(void *arg PFS_UNUSED)
+{
+	struct pfs_entry entry;
+	char name[16];
+
+	(void)snprintf(name, sizeof(name), "new%u", n_made);
+	if (!pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &temp_root))
+		pfs_tree_forget(tree, entry.attr.st_ino, 1);
+	return NULL;
+}
+
+/* Works on while somebody waits for the tree, until the statement says that it is to give way, or for ten seconds. */
+static int work_until_told(const struct pfs_run *run)
+{
+	int rc = 0;
+
+	n_made++;
+	assert_int_equal(pthread_create(&maker, NULL, make_one, NULL), 0);
+	for (unsigned ms = 0; ms < 10000 && !rc; ms++) {
+		(void)usleep(1000);
+		rc = run->poll(run->context);
+	}
+	told += rc == -EAGAIN;
+	return rc;
+}
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */
+int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program);
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program);
+int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out);
+
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program)
+{
+	if (waits) {
+		waits = false;
+		PFS_TRY(work_until_told(run));
+	}
+	return __real_pfs_host_select_rows(b, run, out, source, program);
+}
+
+int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out)
+{
+	return stand_in_operators_open(out);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static const char folders[] = "SELECT mode, count(*) FROM nodes WHERE type = 'd' GROUP BY mode";
+
+static int begin_test(void **state)
+{
+	const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA};
+
+	(void)set_up(state);
+	close_queries();
+	tree = temp_tree_open_with(&store, &options);
+	assert_int_equal(pfs_queries_open(&queries, tree), 0);
+	stand_in_operators = (struct stand_in_operators){.more = 0};
+	told = 0;
+	return 0;
+}
+
+/* The device ran so many of its operators to the end. */
+static void assert_answered_by(uint64_t device)
+{
+	uint64_t host, before, now;
+	char rows[100];
+
+	(void)pfs_queries_count(queries, &host, &before);
+	query_text(rows, sizeof(rows), folders);
+	assert_string_equal(rows, "16877 3");
+	assert_true(pfs_queries_count(queries, &host, &now));
+	assert_int_equal(now - before, device);
+}
+
+static void test_gives_way(void **state PFS_UNUSED)
+{
+	assert_answered_by(1);
+	waits = true;
+	assert_answered_by(0);
+	(void)pthread_join(maker, NULL);
+	assert_int_equal(told, 1);
+}
+
+/* What runs on the host instead gives way, too. */
+static void test_fails(void **state PFS_UNUSED)
+{
+	stand_in_operators.loses_rows = true;
+	waits = true;
+	assert_answered_by(1); /* it had selected */
+	(void)pthread_join(maker, NULL);
+	assert_int_equal(told, 1);
+}
+
+static void test_mirrors(void **state PFS_UNUSED)
+{
+	assert_answered_by(1);
+	assert_int_equal(stand_in_operators.mirrored, 1);
+	assert_int_equal(stand_in_operators.columns, 2);
+	assert_in_range(stand_in_operators.most, 1, BYTES_HELD);
+	stand_in_operators.more = 1; /* others change it all the time */
+	assert_answered_by(1);
+	assert_in_range(stand_in_operators.mirrored, 2, 100);
+	stand_in_operators.more = -EIO;
+	assert_answered_by(1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_gives_way, begin_test, tear_down),
+		cmocka_unit_test_setup_teardown(test_fails, begin_test, tear_down),
+		cmocka_unit_test_setup_teardown(test_mirrors, begin_test, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
