@@ -95,6 +95,9 @@ static int cannot(struct pfs_reply *reply, int error)
 {
 	if (error == -ENODEV)
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, PFS_CMD_NO_DEVICE);
+	if (error == -EAGAIN)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
+				      "the tree changes faster than the engine follows it; try again later");
 	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "cannot answer: %s", strerror(-error));
 }
 

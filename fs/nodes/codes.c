@@ -24,7 +24,8 @@
 #define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */
 #define DELTAS_FEW ((size_t)1 << 13) /* applied by who holds the tree anyway, and */
 #define SLOTS_FEW  (1u << 16)	     /* filled */
-#define TRIES	   4u /* to get there beside somebody who writes; then the tree is held */
+#define TRIES	   4u /* to leave little to do, beside somebody who writes, and */
+#define BEGINNINGS 4u /* to find it so when the tree is held */
 
 struct pfs_codes {
 	pthread_mutex_t lock; /* one question at a time */
@@ -238,26 +239,42 @@ static int apply(struct pfs_codes *codes, const struct pfs_delta *deltas, size_t
 	return error;
 }
 
-/* All of it, while the tree is held. */
-static int bring_up_to_date(struct pfs_tree *tree)
+/* Whether what is left to do takes a moment. */
+static bool is_little(const struct pfs_tree *tree)
+{
+	const struct pfs_codes *codes = tree->codes;
+
+	return codes->follows && codes->loaded ? codes->n_deltas <= DELTAS_FEW : tree->image.end <= SLOTS_FEW;
+}
+
+static int fill_held(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
 	struct filling filling = {0};
-	size_t n = codes->n_deltas;
-	int error;
+	int error = begin_filling(tree, &filling);
 
-	if (!codes->engine)
-		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
-	codes->n_deltas = 0;
-	if (codes->follows && codes->loaded && !apply(codes, codes->deltas, n))
-		return 0;
-	error = begin_filling(tree, &filling);
 	if (!error)
 		error = fill(codes, &filling);
 	if (error)
 		fill_anew(codes);
 	finish_filling(&filling);
 	return error;
+}
+
+/* While the tree is held.  -EAGAIN: that would take long. */
+static int bring_up_to_date(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+	size_t n = codes->n_deltas;
+
+	if (!is_little(tree))
+		return -EAGAIN;
+	if (!codes->engine)
+		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
+	codes->n_deltas = 0;
+	if (codes->follows && codes->loaded && !apply(codes, codes->deltas, n))
+		return 0;
+	return is_little(tree) ? fill_held(tree) : -EAGAIN;
 }
 
 /* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it takes out. */
@@ -279,37 +296,44 @@ static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_
 	return error;
 }
 
-/* Leaves little to do for who holds the tree, if it can; what fails is done again there, where it says so.  The
- * tree is not held. */
-static int prepare(struct pfs_tree *tree)
+/* One step towards an engine that has little to do when the tree is held; *is_done: there was nothing to do. */
+static int prepare_some(struct pfs_tree *tree, bool *is_done)
 {
 	struct pfs_codes *codes = tree->codes;
+	struct pfs_delta *deltas PFS_FREE = NULL;
+	struct filling filling = {0};
+	size_t n = 0;
+	int error = take_work(tree, &filling, &deltas, &n);
+
+	if (!error && filling.snapshot)
+		error = fill(codes, &filling);
+	else if (!error && deltas && !apply(codes, deltas, n)) /* what it makes of them, too */
+		codes->loaded = !pfs_engine_sync(codes->engine);
+	*is_done = !error && !filling.snapshot && !deltas;
+	if (error && filling.snapshot && pfs_snapshot_is_given_up(filling.snapshot))
+		error = -EAGAIN;
+	finish_filling(&filling);
+	return error;
+}
+
+int pfs_codes_prepare(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+	bool is_done = false;
+	int error = 0;
 
 	if (!codes->engine)
 		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
-	for (unsigned tries = 0; tries < TRIES; tries++) {
-		struct pfs_delta *deltas PFS_FREE = NULL;
-		struct filling filling = {0};
-		size_t n = 0;
-		int error = take_work(tree, &filling, &deltas, &n);
-
-		if (!error && filling.snapshot)
-			error = fill(codes, &filling);
-		else if (!error && deltas && !apply(codes, deltas, n))
-			error = pfs_engine_sync(codes->engine); /* what it makes of them, too */
-		finish_filling(&filling);
-		if (error || (!filling.snapshot && !deltas))
-			break;
+	for (unsigned tries = 0; tries < TRIES && !is_done; tries++)
+		error = prepare_some(tree, &is_done);
+	if (error == -EAGAIN)
+		return 0; /* whoever holds the tree finds out */
+	if (error) {
+		pfs_hold_read(tree, __func__);
+		fill_anew(codes);
+		pfs_hold_end(tree);
 	}
-	return 0;
-}
-
-/* Whether that takes a moment. */
-static bool is_little(const struct pfs_tree *tree)
-{
-	const struct pfs_codes *codes = tree->codes;
-
-	return codes->follows && codes->loaded ? codes->n_deltas <= DELTAS_FEW : tree->image.end <= SLOTS_FEW;
+	return error;
 }
 
 void pfs_codes_prepare_wanted(struct pfs_tree *tree)
@@ -320,24 +344,61 @@ void pfs_codes_prepare_wanted(struct pfs_tree *tree)
 	    pthread_mutex_trylock(&codes->lock))
 		return;
 	atomic_store(&codes->wanted, false);
-	(void)prepare(tree); /* else others answer, as before */
+	if (pfs_codes_prepare(tree))
+		pfs_debug("the engine could not be filled: others answer, as before");
 	(void)pthread_mutex_unlock(&codes->lock);
+}
+
+void pfs_codes_lock(struct pfs_tree *tree)
+{
+	(void)pthread_mutex_lock(&tree->codes->lock);
+}
+
+int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine)
+{
+	int error = bring_up_to_date(tree);
+
+	*engine = error ? NULL : tree->codes->engine;
+	return error;
 }
 
 int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 {
-	int error;
+	int error = -EAGAIN;
 
-	(void)pthread_mutex_lock(&tree->codes->lock);
-	error = prepare(tree);
-	pfs_hold_read(tree, __func__);
-	if (!error)
-		error = bring_up_to_date(tree);
+	pfs_codes_lock(tree);
+	for (unsigned i = 0; i < BEGINNINGS && error == -EAGAIN; i++) {
+		error = pfs_codes_prepare(tree);
+		if (error)
+			break;
+		pfs_hold_read(tree, __func__);
+		error = pfs_codes_get(tree, engine);
+		if (error)
+			pfs_hold_end(tree);
+	}
 	if (error)
-		pfs_codes_end(tree);
-	else
-		*engine = tree->codes->engine;
+		pfs_codes_release(tree);
 	return error;
+}
+
+int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end)
+{
+	size_t words = pfs_div_round_up(end, 64);
+	uint64_t *bits PFS_FREE = malloc((words + 1) * sizeof(*bits));
+	uint32_t halves[1024];
+
+	*out = NULL;
+	if (!bits)
+		return -ENOMEM;
+	for (size_t w = 0; w < words; w += PFS_COUNT(halves) / 2) {
+		size_t n = PFS_MIN(words - w, PFS_COUNT(halves) / 2);
+
+		PFS_TRY(pfs_bitmap_read(set, halves, 2 * w, 2 * n));
+		for (size_t i = 0; i < n; i++)
+			bits[w + i] = halves[2 * i] | (uint64_t)halves[2 * i + 1] << 32;
+	}
+	*out = PFS_TAKE(bits);
+	return 0;
 }
 
 int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
@@ -347,11 +408,11 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 
 	if (tree->image.copy || pthread_mutex_trylock(&codes->lock))
 		return error;
-	if (codes->follows || codes->kind != PFS_ENGINE_AUTO || codes->declined++ >= DECLINE) {
-		if (is_little(tree))
-			error = bring_up_to_date(tree);
-		else
-			atomic_store(&codes->wanted, true);
+	if (codes->follows || codes->kind != PFS_ENGINE_AUTO || codes->declined++ >= DECLINE)
+		error = bring_up_to_date(tree);
+	if (error == -EAGAIN) {
+		atomic_store(&codes->wanted, true);
+		error = -EBUSY;
 	}
 	if (error)
 		pfs_codes_release(tree);

@@ -17,9 +17,19 @@ PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
 void pfs_codes_destroy(struct pfs_tree *tree);
 
 /* Begins a question: *engine knows the image as it is, and the image stays so until pfs_codes_end,
- * tree->lock being held for reading. -ENODEV, -ENOMEM; nothing is held then. */
+ * tree->lock being held for reading. -ENODEV, -ENOMEM; -EAGAIN: the tree changes faster than the engine
+ * follows it; nothing is held then. */
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_end(struct pfs_tree *tree);
+
+/* The same in parts, for several questions or holds: lock, and finally release, which let nobody else ask
+ * meanwhile; prepare, while the tree is not held, -ENODEV, -ENOMEM; and get, while it is, -EAGAIN: so much has
+ * changed that prepare has to come first. */
+void pfs_codes_lock(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_codes_prepare(struct pfs_tree *tree);
+PFS_MUST_CHECK int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine);
+/* Reads the set as bits by slot, in words up to `end`, which the caller frees. -ENOMEM, and the engine's errors. */
+PFS_MUST_CHECK int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end);
 
 /* As pfs_codes_begin, for who holds tree->lock for reading already and goes on holding it;
  * therefore it never waits. -EBUSY: another question is being answered; or the engine is empty,

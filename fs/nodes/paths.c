@@ -23,6 +23,10 @@ struct pfs_paths {
 	struct pfs_past *past;
 	unsigned flags;
 	uint32_t from, to;
+	uint64_t *set; /* bits by slot: only these; NULL: all */
+	int (*find)(void *arg, uint64_t **bits); /* the set, where it is one; NULL: a subtree */
+	void *find_arg;
+	uint64_t n_set; /* nodes of the set, where they are sorted as slots */
 	struct pfs_slots slots; /* n 0: all from..to, but for the strays */
 	/* Those that are not where pre-order would have them, ascending; and those of them that are live, in
 	 * pre-order, with the slot before which each comes: theirs are rows more. */
@@ -83,13 +87,19 @@ static bool is_stray(const struct pfs_slots *strays, uint32_t slot)
 	return low < strays->n && strays->slot[low] == slot;
 }
 
-/* The first slot from there on that is live and no stray, or `to`. */
+/* Bits of the nodes that are listed, if they are live. */
+static const uint64_t *bits_of(const struct pfs_paths *paths)
+{
+	return paths->set ? paths->set : paths->tree->image.live;
+}
+
+/* The first slot from there on that is live, or of the set, and no stray, or `to`. */
 static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot)
 {
-	const struct pfs_image *image = &paths->tree->image;
+	const uint64_t *bits = bits_of(paths);
 
 	while (slot < paths->to) {
-		uint64_t live = image->live[slot / 64] >> slot % 64;
+		uint64_t live = bits[slot / 64] >> slot % 64;
 
 		if (!live) {
 			slot = slot / 64 * 64 + 64;
@@ -131,13 +141,13 @@ static int copy_strays(struct pfs_paths *paths)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		paths->strays.slot[paths->strays.n++] = strays[i];
-		if (pfs_image_is_live(&paths->tree->image, strays[i]))
+		if (bits_of(paths)[strays[i] / 64] >> strays[i] % 64 & 1)
 			paths->placed.slot[paths->placed.n++] = strays[i];
 	}
 	return 0;
 }
 
-/* Of the whole tree, which is in pre-order but for strays: finds the places of these. */
+/* Of the whole tree, or the set, which is in pre-order but for strays: finds the places of these. */
 static int place_strays(struct pfs_paths *paths)
 {
 	uint32_t at = 0;
@@ -148,6 +158,12 @@ static int place_strays(struct pfs_paths *paths)
 	for (size_t i = 0; i < paths->placed.n; i++)
 		paths->before[i] = at = find_behind(paths, paths->placed.slot[i], at);
 	return 0;
+}
+
+/* Whether the slot's own row has it. */
+static bool is_placed_by_slot(const struct pfs_paths *paths, uint32_t slot)
+{
+	return (!paths->set || paths->set[slot / 64] >> slot % 64 & 1) && !is_stray(&paths->strays, slot);
 }
 
 /* The slots of some rows, *n of them: without strays where they are. */
@@ -166,7 +182,7 @@ static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n,
 	for (; row < end; row++) {
 		if (k < paths->placed.n && paths->before[k] + k == row)
 			slots[(*n)++] = paths->placed.slot[k++];
-		else if (!is_stray(&paths->strays, (uint32_t)(row - k)))
+		else if (is_placed_by_slot(paths, (uint32_t)(row - k)))
 			slots[(*n)++] = (uint32_t)(row - k);
 	}
 	return 0;
@@ -190,10 +206,59 @@ static int prepare(struct pfs_tree *tree, uint64_t ino)
 	return 0;
 }
 
+/* ---- sets ---- */
+
+static int find_set(struct pfs_paths *paths, uint32_t end, uint64_t *n)
+{
+	free(PFS_TAKE(paths->set));
+	PFS_TRY(paths->find(paths->find_arg, &paths->set));
+	*n = 0;
+	for (size_t word = 0; word < pfs_div_round_up(end, 64); word++)
+		*n += (uint64_t)__builtin_popcountll(paths->set[word]);
+	return 0;
+}
+
+/* The set as slots in pre-order, in place of bits. */
+static int sort_set(struct pfs_paths *paths, struct pfs_tree *tree, uint64_t n)
+{
+	uint64_t *set PFS_FREE = PFS_TAKE(paths->set);
+
+	paths->from = paths->to = 0;
+	paths->slots.slot = malloc((size_t)(n + 1) * sizeof(*paths->slots.slot));
+	if (!paths->slots.slot)
+		return -ENOMEM;
+	for (size_t word = 0; paths->slots.n < n; word++)
+		for (uint64_t left = set[word]; left; left &= left - 1)
+			paths->slots.slot[paths->slots.n++] =
+				(uint32_t)(word * 64 + (unsigned)__builtin_ctzll(left));
+	return pfs_scan_sort_preorder(tree, &paths->slots, NULL);
+}
+
+static int find_set_order(struct pfs_paths *paths)
+{
+	static const _Atomic bool never;
+	struct pfs_tree *tree = paths->tree;
+	const struct pfs_scan_watch watch = {&never, pfs_hold_pause, tree};
+	uint64_t n;
+
+	PFS_TRY(find_set(paths, tree->image.end, &n));
+	if (n > PFS_PATHS_HELD && pfs_slotorder(tree) == PFS_ORDER_UNKNOWN) {
+		PFS_TRY(pfs_scan_learn_order(tree, &watch));
+		PFS_TRY(find_set(paths, tree->image.end, &n));
+	}
+	if (n <= PFS_PATHS_HELD)
+		return sort_set(paths, tree, n);
+	return pfs_slotorder(tree) == PFS_ORDER_ASCENDING ? place_strays(paths) : -EFBIG;
+}
+
+/* ---- opening ---- */
+
 static int find_order(struct pfs_paths *paths, uint64_t ino)
 {
 	struct pfs_tree *tree = paths->tree;
 
+	if (paths->find)
+		return find_set_order(paths);
 	PFS_TRY(prepare(tree, ino));
 	if (ino == PFS_ROOT_PRIME && !pfs_scan_ascends(tree, 0, tree->image.end) &&
 	    pfs_slotorder(tree) == PFS_ORDER_ASCENDING)
@@ -201,17 +266,25 @@ static int find_order(struct pfs_paths *paths, uint64_t ino)
 	return order(paths, tree, ino, PFS_PATHS_HELD);
 }
 
-static int open_past(void *arg)
+static int open_past(struct pfs_paths *paths)
+{
+	return pfs_past_open(&paths->past, paths->tree);
+}
+
+/* What belongs to the moment at which the frozen tree is taken. */
+static int begun(void *arg)
 {
 	struct pfs_paths *paths = arg;
 
-	return pfs_past_open(&paths->past, paths->tree);
+	if (paths->find)
+		PFS_TRY(find_set(paths, paths->tree->image.end, &paths->n_set));
+	return open_past(paths);
 }
 
 static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account *account)
 {
 	const struct pfs_frozen_wish wish = {
-		.most = pfs_account_left(account), .begun = open_past, .arg = paths};
+		.most = pfs_account_left(account), .begun = begun, .arg = paths};
 	struct pfs_tree *frozen;
 	int error;
 
@@ -219,7 +292,7 @@ static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account
 	error = pfs_account_charge(account, (int64_t)pfs_frozen_size(frozen));
 	pfs_hold_read(frozen, __func__);
 	if (!error)
-		error = order(paths, frozen, ino, UINT64_MAX);
+		error = paths->find ? sort_set(paths, frozen, paths->n_set) : order(paths, frozen, ino, UINT64_MAX);
 	pfs_hold_end(frozen);
 	if (!error && pfs_frozen_is_lost(frozen))
 		error = -ENOMEM;
@@ -240,16 +313,16 @@ static int sort_many(struct pfs_paths *paths, uint64_t ino)
 	return error;
 }
 
-int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, unsigned flags)
+static int open_paths(struct pfs_paths **out, const struct pfs_paths *begun_as, uint64_t ino)
 {
-	struct pfs_paths *paths = calloc(1, sizeof(*paths));
+	struct pfs_paths *paths = malloc(sizeof(*paths));
+	struct pfs_tree *tree = begun_as->tree;
 	int error;
 
 	*out = NULL;
 	if (!paths)
 		return -ENOMEM;
-	paths->tree = tree;
-	paths->flags = flags;
+	*paths = *begun_as;
 	pfs_hold_read(tree, __func__);
 	error = find_order(paths, ino);
 	if (!error)
@@ -264,10 +337,23 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 	return error;
 }
 
+int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, unsigned flags)
+{
+	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags}, ino);
+}
+
+int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree, int (*find)(void *arg, uint64_t **bits),
+		       void *arg, unsigned flags)
+{
+	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags, .find = find, .find_arg = arg},
+			  PFS_ROOT_PRIME);
+}
+
 void pfs_paths_close(struct pfs_paths *paths)
 {
 	if (!paths)
 		return;
+	free(paths->set);
 	pfs_past_close(paths->past);
 	pfs_slots_finish(&paths->slots);
 	pfs_slots_finish(&paths->strays);
@@ -283,7 +369,7 @@ static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end,
 	size_t n;
 
 	PFS_TRY(pfs_past_check(paths->past));
-	if (paths->strays.n) {
+	if (paths->strays.n || paths->set) {
 		PFS_TRY(list_placed(paths, &slots, &n, row, end));
 		return pfs_list_slots(paths->tree, slots, n, sink);
 	}
@@ -322,7 +408,7 @@ static int measure(const struct pfs_paths *paths, uint64_t *size, uint64_t row, 
 	size_t n;
 
 	PFS_TRY(pfs_past_check(paths->past));
-	if (paths->strays.n) {
+	if (paths->strays.n || paths->set) {
 		PFS_TRY(list_placed(paths, &slots, &n, row, end));
 		return pfs_list_measure_slots(paths->tree, size, slots, n, paths->past);
 	}

@@ -16,6 +16,10 @@ struct pfs_paths;
  * sorted: many of them over a frozen tree. -ENOENT: no node has the number, or it has no name; -ENOMEM. */
 PFS_MUST_CHECK int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino,
 				  unsigned flags);
+/* The same of a set: find gets it as bits by slot up to the image's end, which this frees, while the tree is
+ * held, and perhaps once more in a later hold. Returns also what find returns. */
+PFS_MUST_CHECK int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree,
+				      int (*find)(void *arg, uint64_t **bits), void *arg, unsigned flags);
 void pfs_paths_close(struct pfs_paths *paths); /* NULL is allowed */
 
 /* Gives some of the text from *row on (0 is the beginning) to fn, in pieces, in this thread and

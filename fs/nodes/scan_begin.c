@@ -289,23 +289,10 @@ static int take_children(struct pfs_selection *selection)
 
 /* ---- subtrees that are no ranges ---- */
 
-/* The words of the set as bits by slot. */
 static int read_bits(struct pfs_selection *selection, struct pfs_scan_test *test,
 		     const struct pfs_bitmap *set)
 {
-	size_t words = pfs_div_round_up(selection->image->end, 64);
-	uint32_t halves[1024];
-
-	test->own_bits = malloc((words + 1) * sizeof(*test->own_bits));
-	if (!test->own_bits)
-		return -ENOMEM;
-	for (size_t w = 0; w < words; w += PFS_COUNT(halves) / 2) {
-		size_t n = PFS_MIN(words - w, PFS_COUNT(halves) / 2);
-
-		PFS_TRY(pfs_bitmap_read(set, halves, 2 * w, 2 * n));
-		for (size_t i = 0; i < n; i++)
-			test->own_bits[w + i] = halves[2 * i] | (uint64_t)halves[2 * i + 1] << 32;
-	}
+	PFS_TRY(pfs_codes_bits(&test->own_bits, set, selection->image->end));
 	test->bits = test->own_bits;
 	test->how = PFS_HOW_BITS;
 	return 0;

@@ -6,12 +6,13 @@
 #include "base/cleanup.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
-#include "fs/image/names.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/paths.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
+
+#define ATTEMPTS 4u /* to find a set beside somebody who writes */
 
 /* The sets of n nodes; subtrees all in one pass over the codes. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
@@ -208,99 +209,65 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	return error;
 }
 
-/* Where the listing goes; what went out before the device was lost is not repeated. */
-struct sink {
-	int (*fn)(void *arg, const char *bytes, size_t size);
-	void *arg;
-	uint64_t sent, seen; /* bytes: by all attempts, by this one */
+/* What a set is found from, again and again until it is. */
+struct finding {
+	struct pfs_tree *tree;
+	const struct pfs_question *question;
 };
 
-static int send(struct sink *sink, const char *bytes, size_t size)
+static int find_set(void *arg, uint64_t **bits)
 {
-	uint64_t known = PFS_MIN(sink->sent - PFS_MIN(sink->seen, sink->sent), size);
-
-	sink->seen += size;
-	if (known == size)
-		return 0;
-	sink->sent = sink->seen;
-	return sink->fn(sink->arg, bytes + known, size - known);
-}
-
-static int list_set(struct pfs_tree *tree, const struct pfs_bitmap *set, unsigned flags,
-		    struct sink *sink)
-{
-	struct pfs_names_view view;
-	struct pfs_listing *listing;
-	uint64_t count;
-	const char *bytes;
-	size_t size;
-	int rc;
-
-	PFS_TRY(pfs_bitmap_count(set, &count));
-	PFS_TRY(pfs_scan_learn_order(tree, NULL));
-	if (!pfs_scan_ascends(tree, 0, tree->image.end))
-		flags |= PFS_LISTING_PATH_ORDER;
-	pfs_names_view(tree->image.names, &view);
-	view.place = tree->image.name;
-	view.n_slots = tree->image.end;
-	PFS_TRY(pfs_listing_open(&listing, set, &view, flags));
-	sink->seen = 0;
-	while ((rc = pfs_listing_next(listing, &bytes, &size)) > 0) {
-		rc = send(sink, bytes, size);
-		if (rc)
-			break;
-	}
-	pfs_listing_close(listing);
-	return rc;
-}
-
-static int list(struct pfs_tree *tree, struct pfs_engine *engine,
-		const struct pfs_question *question, unsigned flags, struct sink *sink)
-{
+	const struct finding *finding = arg;
+	struct pfs_tree *tree = finding->tree;
+	struct pfs_engine *engine;
 	struct pfs_bitmap *set;
-	int rc;
+	int error;
 
-	PFS_TRY(answer(tree, engine, &set, question));
-	rc = list_set(tree, set, flags, sink);
+	PFS_TRY(pfs_codes_get(tree, &engine));
+	error = answer(tree, engine, &set, finding->question);
+	if (error == -ESTALE) /* as above */
+		error = answer(tree, engine, &set, finding->question);
+	if (error)
+		return error;
+	error = pfs_codes_bits(bits, set, tree->image.end);
 	pfs_bitmap_free(set);
-	return rc;
+	return error == -ESTALE ? -EAGAIN : error;
 }
 
-/* As a scan finds it, in many short holds: for one subtree that costs less than to bring an engine on the host
- * up to date. */
-static int list_scanned(struct pfs_tree *tree, uint64_t ino, unsigned flags,
-			int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
+static int open_set(struct pfs_paths **paths, struct pfs_tree *tree, const struct pfs_question *question,
+		    unsigned flags)
+{
+	struct finding finding = {tree, question};
+	int error = -EAGAIN;
+
+	pfs_codes_lock(tree);
+	for (unsigned i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
+		error = pfs_codes_prepare(tree);
+		if (!error)
+			error = pfs_paths_open_set(paths, tree, find_set, &finding, flags);
+	}
+	pfs_codes_release(tree);
+	return error;
+}
+
+/* In many short holds.  One subtree is found by a scan: that costs less than to bring an engine on the host up to
+ * date. */
+int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
+		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
 	struct pfs_paths *paths;
 	uint64_t row = 0, before;
 	int rc = 0;
 
-	PFS_TRY(pfs_paths_open(&paths, tree, ino, flags));
+	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
+		PFS_TRY(pfs_paths_open(&paths, tree, question->inos[0], flags));
+	else
+		PFS_TRY(open_set(&paths, tree, question, flags));
 	do {
 		before = row;
 		rc = pfs_paths_next(paths, &row, fn, arg);
 	} while (row != before); /* else there are no more, or that is what fn says */
 	pfs_paths_close(paths);
-	return rc;
-}
-
-int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
-		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
-{
-	struct sink sink = {.fn = fn, .arg = arg};
-	unsigned listing = 0;
-	struct pfs_engine *engine;
-	int rc;
-
-	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
-		return list_scanned(tree, question->inos[0], flags, fn, arg);
-	listing |= flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0;
-	listing |= flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0;
-	PFS_TRY(pfs_codes_begin(tree, &engine));
-	rc = list(tree, engine, question, listing, &sink);
-	if (rc == -ESTALE)
-		rc = list(tree, engine, question, listing, &sink);
-	pfs_codes_end(tree);
 	return rc;
 }
 

@@ -392,8 +392,8 @@ struct pfs_question {
 };
 
 /* Counts the nodes that answer the question. -ENOENT: no node has one of the inode numbers, or it
- * has no name. -ENODEV: options.engine asked for a device that is not there. Both of count and list
- * hold the image's read lock. */
+ * has no name. -ENODEV: options.engine asked for a device that is not there. -EAGAIN: the tree changes
+ * faster than the engine follows it. */
 PFS_MUST_CHECK int pfs_tree_count(struct pfs_tree *tree, uint64_t *count,
 				  const struct pfs_question *question);
 

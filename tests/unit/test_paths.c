@@ -5,6 +5,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
+
+#include "fs/image/hold.h"
 #include "fs/image/past.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/slotorder.h"
@@ -257,6 +260,125 @@ static void test_strays(void **state)
 	}
 }
 
+/* ---- sets ---- */
+
+#define CHOSEN (FOLDERS / 2) /* every other folder, which have more than one hold takes */
+
+/* What lies under the chosen folders, wherever these are. */
+struct chosen {
+	uint64_t inos[CHOSEN];
+	char *paths[CHOSEN];
+	struct text wanted;
+};
+
+static bool is_chosen(const struct chosen *chosen, const char *line)
+{
+	for (size_t i = 0; i < CHOSEN; i++) {
+		size_t len = strlen(chosen->paths[i]);
+
+		if (strncmp(line, chosen->paths[i], len) == 0 && (line[len] == '/' || line[len] == '\n'))
+			return true;
+	}
+	return false;
+}
+
+static void choose(struct chosen *chosen)
+{
+	struct text all;
+	char name[32];
+
+	*chosen = (struct chosen){.wanted = {.size = 0}};
+	for (unsigned i = 0; i < CHOSEN; i++) {
+		(void)snprintf(name, sizeof(name), "folder%04u", 2 * i);
+		chosen->inos[i] = look_up(PFS_ROOT_PRIME, name);
+		assert_int_not_equal(chosen->inos[i], 0);
+		assert_int_equal(pfs_tree_path(tree, &chosen->paths[i], chosen->inos[i]), 0);
+	}
+	all = list_now(PFS_ROOT_PRIME, 0);
+	for (char *line = all.bytes, *end; line < all.bytes + all.size; line = end) {
+		end = (char *)memchr(line, '\n', (size_t)(all.bytes + all.size - line)) + 1;
+		if (is_chosen(chosen, line))
+			(void)append_text(&chosen->wanted, line, (size_t)(end - line));
+	}
+	free(all.bytes);
+}
+
+/* Reads a listing, and has a file renamed meanwhile that comes last in it. */
+struct set_reader {
+	struct text text;
+	pthread_t thread;
+	uint64_t folder;
+	bool has_begun, was_changed; /* when the last piece came */
+	atomic_bool is_changed;
+};
+
+static void *change_last(void *arg)
+{
+	struct set_reader *reader = arg;
+
+	if (!pfs_tree_rename(tree, reader->folder, "199", PFS_ROOT_PRIME, "!199", 0) &&
+	    !pfs_tree_rename(tree, PFS_ROOT_PRIME, "!199", reader->folder, "199", 0))
+		atomic_store(&reader->is_changed, true);
+	return NULL;
+}
+
+static int read_set(void *arg, const char *bytes, size_t size)
+{
+	struct set_reader *reader = arg;
+
+	if (!reader->has_begun)
+		assert_int_equal(pthread_create(&reader->thread, NULL, change_last, reader), 0);
+	for (unsigned ms = 0; !reader->has_begun && ms < 10000 && !pfs_hold_is_wanted(tree); ms++)
+		(void)usleep(1000);
+	reader->has_begun = true;
+	reader->was_changed = atomic_load(&reader->is_changed);
+	return append_text(&reader->text, bytes, size);
+}
+
+/* A set is listed in several holds, between which others come, and as it was in the first. */
+static void check_set(void)
+{
+	struct chosen chosen;
+	struct set_reader reader = {.has_begun = false};
+	struct pfs_question question = {PFS_SUBTREE, chosen.inos, CHOSEN};
+	struct text folder = {.size = 0};
+
+	choose(&chosen);
+	reader.folder = chosen.inos[CHOSEN - 1];
+	assert_int_equal(pfs_tree_list(tree, &question, 0, read_set, &reader), 0);
+	(void)pthread_join(reader.thread, NULL);
+	assert_true(reader.was_changed);
+	assert_int_equal(reader.text.size, chosen.wanted.size);
+	assert_memory_equal(reader.text.bytes, chosen.wanted.bytes, chosen.wanted.size);
+	question = (struct pfs_question){PFS_CHILDREN, chosen.inos, 1};
+	assert_int_equal(pfs_tree_list(tree, &question, 0, append_text, &folder), 0);
+	assert_true(folder.size > 0 && folder.size < chosen.wanted.size);
+	assert_memory_equal(folder.bytes, chosen.wanted.bytes + strlen(chosen.paths[0]) + 1, folder.size);
+	free(folder.bytes);
+	for (size_t i = 0; i < CHOSEN; i++)
+		free(chosen.paths[i]);
+	free(chosen.wanted.bytes);
+	free(reader.text.bytes);
+}
+
+static void test_sets(void **state)
+{
+	uint64_t folder = look_up(PFS_ROOT_PRIME, "folder0100");
+	char name[32];
+
+	(void)state;
+	assert_int_equal(n_strays(), 0);
+	check_set();
+	assert_true(n_strays() > 0);
+	check_set();
+	for (unsigned i = 0; i < PFS_STRAYS_MAX + 1; i++) { /* so many that slots have no order */
+		(void)snprintf(name, sizeof(name), "!%05u", i);
+		assert_true(temp_tree_make(tree, folder, name, S_IFREG | 0644));
+	}
+	assert_int_equal(n_strays(), 0);
+	check_set();
+}
+
 /* Everything goes. */
 static void test_emptied(void **state)
 {
@@ -416,8 +538,9 @@ int main(void)
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_together),
 	};
+	const struct CMUnitTest of_sets[] = {cmocka_unit_test(test_sets)};
 
 	seed = given ? strtoull(given, NULL, 10) : seed;
 	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
-	return cmocka_run_group_tests(tests, start, stop_tree);
+	return cmocka_run_group_tests(tests, start, stop_tree) + cmocka_run_group_tests(of_sets, start, stop_tree);
 }

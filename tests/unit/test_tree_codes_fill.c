@@ -8,10 +8,15 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/err.h"
 #include "fs/image/hold.h"
+#include "fs/image/snapshot.h"
+#include "fs/tree/tree_impl.h"
+#include "gpu/engine.h"
 #include "tests/ref/temp_store.h"
 
 #define MANY	70000 /* more than are filled while somebody holds the tree */
@@ -22,6 +27,50 @@ static struct pfs_tree *tree;
 static uint64_t folders[FOLDERS];
 static atomic_bool stopping;
 static _Atomic unsigned n_moves;
+
+/* ---- snapshots that are given up ---- */
+
+static unsigned n_given_up; /* of the next snapshots */
+static unsigned n_loads, n_held; /* how often the engine was filled, and how often while the tree was held */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block);
+int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block);
+bool __real_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
+bool __wrap_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
+int __real_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n);
+int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n);
+
+int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block)
+{
+	return n_given_up ? -ENOMEM : __real_pfs_snapshot_fetch(snapshot, out, column, block);
+}
+
+bool __wrap_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot)
+{
+	if (!n_given_up)
+		return __real_pfs_snapshot_is_given_up(snapshot);
+	n_given_up--;
+	return true;
+}
+
+/* Others let go of the tree within a second. */
+int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n)
+{
+	unsigned ms = 0;
+
+	n_loads++;
+	while (ms < 1000 && pthread_rwlock_trywrlock(&tree->lock.rw)) {
+		(void)usleep(1000);
+		ms++;
+	}
+	if (ms < 1000)
+		(void)pthread_rwlock_unlock(&tree->lock.rw);
+	else
+		n_held++;
+	return __real_pfs_engine_load(engine, parent, prime, n);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static uint64_t make_directory(uint64_t parent, unsigned number)
 {
@@ -104,10 +153,35 @@ static void test_first_fill(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* It is filled from another one, and not while the tree is held; there are not always more to come. */
+static void test_given_up(void **state PFS_UNUSED)
+{
+	const struct pfs_tree_options options = {.engine = PFS_ENGINE_HOST};
+	uint64_t root = PFS_ROOT_PRIME, count;
+	const struct pfs_question question = {.relation = PFS_CHILDREN, .inos = &root, .n = 1};
+
+	temp_store_create(&temp);
+	tree = temp_tree_open_with(&temp, &options);
+	for (unsigned i = 0; i < MANY; i++)
+		(void)make_directory(PFS_ROOT_PRIME, i);
+	n_loads = n_held = 0;
+	n_given_up = 1000;
+	assert_int_equal(pfs_tree_count(tree, &count, &question), -EAGAIN);
+	assert_int_equal(n_loads, 0);
+	n_given_up = 7;
+	assert_int_equal(pfs_tree_count(tree, &count, &question), 0);
+	assert_int_equal(count, MANY);
+	assert_int_equal(n_loads, 1);
+	assert_int_equal(n_held, 0);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_fill),
+		cmocka_unit_test(test_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
