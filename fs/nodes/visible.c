@@ -16,7 +16,7 @@
 
 #define VIEWERS_MAX 16u /* that are remembered */
 #define LOOK_EVERY  (16u << 10) /* slots */
-#define TRIES	    16u /* to find what is open, where more changes than can be followed */
+#define TRIES	    4u /* to find what is open, where more changes than can be followed */
 
 struct counts {
 	struct pfs_totals *totals; /* by number of directory */
@@ -198,7 +198,7 @@ int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer)
 		}
 	}
 	pfs_scan_unlock(tree);
-	return error == -EAGAIN ? 0 : error; /* directories change all the time: whoever asks finds out himself */
+	return error == -EAGAIN ? 0 : error; /* directories change all the time: get says so */
 }
 
 int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
@@ -212,7 +212,7 @@ int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 		return 0;
 	PFS_LOCKED(&tree->viewers->lock);
 	error = recall(&visible, tree, viewer);
-	if (error == -EAGAIN) {
+	if (error == -EAGAIN && (tree->image.copy || pfs_open_is_little(tree))) {
 		error = create(&visible, tree, viewer, NULL, false);
 		if (!error)
 			remember(tree->viewers, visible);
@@ -251,25 +251,12 @@ bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tr
 	return !visible || pfs_viewer_may(&tree->image, &visible->viewer, slot, R_OK);
 }
 
-int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
-			struct pfs_slots *out)
+bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
-	size_t capacity = 0;
 
-	*out = (struct pfs_slots){.n = 0};
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (!(image->flags[slot] & PFS_NODE_ATTRS) || !pfs_image_is_live(image, slot) ||
-		    !pfs_visible_has(visible, tree, slot) ||
-		    !pfs_visible_may_read(visible, tree, slot))
-			continue;
-		if (pfs_grow(&out->slot, &capacity, out->n + 1, sizeof(*out->slot))) {
-			pfs_slots_finish(out);
-			return -ENOMEM;
-		}
-		out->slot[out->n++] = slot;
-	}
-	return 0;
+	return slot < image->end && image->flags[slot] & PFS_NODE_ATTRS && pfs_image_is_live(image, slot) &&
+	       pfs_visible_has(visible, tree, slot) && pfs_visible_may_read(visible, tree, slot);
 }
 
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible)

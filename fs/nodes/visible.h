@@ -23,10 +23,11 @@ struct pfs_viewer {
 	size_t n_groups;
 };
 
-/* Finds, in many short holds, what pfs_visible_get would find in one long hold. To be called before
- * the tree is held. -ENOMEM. */
+/* Finds, in many short holds, what pfs_visible_get gets in one. To be called before the tree is held.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_visible_make(struct pfs_tree *tree, const struct pfs_viewer *viewer);
-/* Gets what the viewer sees; NULL: everything. -ENOMEM. */
+/* Gets what the viewer sees; NULL: everything. -ENOMEM; -EAGAIN: it has not been made, or more directories
+ * change than can be followed; never of a frozen tree. */
 PFS_MUST_CHECK int pfs_visible_get(struct pfs_visible **out, struct pfs_tree *tree,
 				   const struct pfs_viewer *viewer);
 struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible); /* NULL is allowed, for both */
@@ -44,10 +45,8 @@ void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree 
 /* Returns true if the viewer may read the node, which he sees: its content and its attributes. */
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 
-/* Gets the slots of nodes that are seen and that have, or had, attributes that may be read.
- * -ENOMEM. */
-PFS_MUST_CHECK int pfs_visible_bearers(const struct pfs_visible *visible, const struct pfs_tree *tree,
-				       struct pfs_slots *out);
+/* Returns true if the slot has a node that is seen and that has, or had, attributes that may be read. */
+bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot);
 
 /* Returns the predicate that holds for what is seen; valid as long as `visible` is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);

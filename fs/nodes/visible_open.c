@@ -31,6 +31,11 @@ void pfs_open_set_piece(uint32_t slots, uint32_t entries)
 	atomic_store(&followed, entries ? entries : FOLLOWED);
 }
 
+bool pfs_open_is_little(const struct pfs_tree *tree)
+{
+	return tree->image.end <= atomic_load(&held_slots);
+}
+
 static bool is_member(const struct pfs_viewer *viewer, gid_t gid)
 {
 	for (size_t i = 0; i < viewer->n_groups; i++)

@@ -45,6 +45,8 @@ PFS_MUST_CHECK int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree, c
 PFS_MUST_CHECK int pfs_open_copy(struct pfs_open *open, const struct pfs_tree *tree, const struct pfs_viewer *viewer,
 				 const struct pfs_open *before);
 void pfs_open_finish(struct pfs_open *open);
+/* Returns true if they are found in one hold, at once. */
+bool pfs_open_is_little(const struct pfs_tree *tree);
 
 /* For tests: looks at so many slots in a hold, and follows at most so many entries. 0: as many as ever. */
 void pfs_open_set_piece(uint32_t slots, uint32_t entries);

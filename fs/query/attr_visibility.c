@@ -15,8 +15,8 @@
 #define SAMPLE	   256 /* nodes whose names are listed */
 #define LIST_SIZE  ((size_t)64 << 10)
 #define BATCH	   1024
-#define HELD	   (64 * BATCH) /* nodes looked at before others may have the tree */
-#define TRIES	   8 /* while the tree changes; then the name stays unknown */
+#define HELD	   (16u * BATCH) /* nodes looked at in one hold of the tree */
+#define TRIES	   8 /* while columns of attributes are forgotten; then the name stays unknown */
 
 struct entry {
 	struct pfs_visible *visible;
@@ -66,8 +66,9 @@ struct looking {
 	size_t capacity;
 	struct pfs_attr_visibility attrs;
 	size_t n_unknown;
-	uint64_t epoch; /* that the slots are of */
-	struct pfs_slots slots; /* nodes that have attributes, seen */
+	uint64_t epoch; /* when looking began */
+	uint32_t *slots; /* of nodes that bore attributes and were seen when they were looked at */
+	size_t n_slots, slots_capacity;
 };
 
 static int add_name(void *arg, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
@@ -89,7 +90,7 @@ static void finish(struct looking *looking)
 		free(looking->names[i]);
 	free(looking->names);
 	free(looking->attrs.shown);
-	pfs_slots_finish(&looking->slots);
+	free(looking->slots);
 }
 
 static int compare(const void *key, const void *name)
@@ -108,20 +109,66 @@ static void show(struct looking *looking, const char *name)
 	looking->n_unknown--;
 }
 
-/* Nodes that have attributes, in the tree as it is now. */
-static int find_bearers(struct looking *looking)
+/* Takes the tree, and finds what is seen now. */
+static int hold(const struct looking *looking, uint64_t *epoch)
 {
 	struct pfs_query *query = looking->query;
 	int error;
 
-	pfs_slots_finish(&looking->slots);
 	PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
-	looking->epoch = pfs_scan_lock(query->tree, __func__);
+	*epoch = pfs_scan_lock(query->tree, __func__);
 	error = pfs_query_look_around(query);
-	if (!error)
-		error = pfs_visible_bearers(query->visible, query->tree, &looking->slots);
-	pfs_scan_unlock(query->tree);
+	if (error)
+		pfs_scan_unlock(query->tree);
 	return error;
+}
+
+static int add_bearers(struct looking *looking, uint32_t from, uint32_t to)
+{
+	const struct pfs_query *query = looking->query;
+
+	for (uint32_t slot = from; slot < to; slot++) {
+		if (!pfs_visible_bears(query->visible, query->tree, slot))
+			continue;
+		PFS_TRY(pfs_grow(&looking->slots, &looking->slots_capacity, looking->n_slots + 1,
+				 sizeof(*looking->slots)));
+		looking->slots[looking->n_slots++] = slot;
+	}
+	return 0;
+}
+
+/* The tree may change between two holds: whoever reads of one of them looks again whether he may. */
+static int find_bearers(struct looking *looking)
+{
+	struct pfs_query *query = looking->query;
+	uint32_t from = 0, to, end;
+	uint64_t epoch;
+	int error;
+
+	do {
+		if (pfs_query_tick(query))
+			return -EINTR;
+		PFS_TRY(hold(looking, &epoch));
+		looking->epoch = from ? looking->epoch : epoch;
+		end = pfs_scan_end(query->tree);
+		to = PFS_MIN(end, from + HELD);
+		error = add_bearers(looking, from, to);
+		pfs_scan_unlock(query->tree);
+		from = to;
+	} while (!error && to < end);
+	return error;
+}
+
+/* Those of n slots that may be read now; returns how many. The tree is held. */
+static size_t keep_bearers(const struct looking *looking, uint32_t *out, const uint32_t *slots, size_t n)
+{
+	const struct pfs_query *query = looking->query;
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (pfs_visible_bears(query->visible, query->tree, slots[i]))
+			out[n_kept++] = slots[i];
+	return n_kept;
 }
 
 /* What a few of them, from all over the tree, have. */
@@ -129,20 +176,20 @@ static int list_some(struct looking *looking)
 {
 	static const char prefix[] = "user.";
 	struct pfs_tree *tree = looking->query->tree;
-	size_t n = PFS_MIN(looking->slots.n, SAMPLE);
+	size_t n = PFS_MIN(looking->n_slots, SAMPLE);
 	char *list PFS_FREE = malloc(LIST_SIZE);
 	uint32_t slots[SAMPLE];
 	int64_t inos[SAMPLE];
-	int error = 0;
+	uint64_t epoch;
+	int error;
 
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		slots[i] = looking->slots.slot[i * looking->slots.n / n];
-	if (pfs_scan_lock(tree, __func__) == looking->epoch)
-		error = pfs_scan_integers(tree, inos, PFS_FIELD_INO, slots, n);
-	else
-		n = 0; /* they may be others' slots */
+		slots[i] = looking->slots[i * looking->n_slots / n];
+	PFS_TRY(hold(looking, &epoch));
+	n = keep_bearers(looking, slots, slots, n);
+	error = pfs_scan_integers(tree, inos, PFS_FIELD_INO, slots, n);
 	pfs_scan_unlock(tree);
 	for (size_t i = 0; i < n && looking->n_unknown && !error; i++) {
 		ssize_t size = pfs_tree_listxattr(tree, list, LIST_SIZE, (uint64_t)inos[i]);
@@ -153,34 +200,37 @@ static int list_some(struct looking *looking)
 	return error;
 }
 
-/* Lets go of the tree for a moment.  -EAGAIN: it has changed; -EINTR: the statement is to end. */
-static int let_others(const struct looking *looking)
-{
-	struct pfs_tree *tree = looking->query->tree;
-
-	pfs_scan_unlock(tree);
-	if (pfs_scan_lock(tree, __func__) != looking->epoch)
-		return -EAGAIN;
-	return pfs_query_tick(looking->query) ? -EINTR : 0;
-}
-
-/* Whether one of the nodes has the attribute.  The tree is held. */
-static int look_through(struct looking *looking, struct pfs_attr_reader *reader, size_t name)
+/* Whether one of n slots' nodes has the attribute, in one hold. */
+static int look_at_some(struct looking *looking, struct pfs_attr_reader *reader, size_t name, const uint32_t *slots,
+			size_t n)
 {
 	struct pfs_attr_value values[BATCH];
+	uint32_t kept[BATCH];
+	uint64_t epoch;
+	int error = 0;
 
-	for (size_t at = 0; at < looking->slots.n; at += BATCH) {
-		size_t n = PFS_MIN(looking->slots.n - at, BATCH);
+	PFS_TRY(hold(looking, &epoch));
+	for (size_t at = 0; at < n && !error && !looking->attrs.shown[name]; at += BATCH) {
+		size_t n_kept = keep_bearers(looking, kept, slots + at, PFS_MIN(n - at, BATCH));
 
-		if (at && at % HELD == 0)
-			PFS_TRY(let_others(looking));
-		PFS_TRY(pfs_attr_read(reader, values, looking->slots.slot + at, n));
-		for (size_t i = 0; i < n; i++) {
-			if (!values[i].is_set)
-				continue;
-			looking->attrs.shown[name] = true;
+		error = pfs_attr_read(reader, values, kept, n_kept);
+		for (size_t i = 0; i < n_kept && !error; i++)
+			looking->attrs.shown[name] |= values[i].is_set;
+	}
+	pfs_scan_unlock(looking->query->tree);
+	return error;
+}
+
+static int look_through(struct looking *looking, struct pfs_attr_reader *reader, size_t name)
+{
+	for (size_t at = 0; at < looking->n_slots; at += HELD) {
+		if (pfs_query_tick(looking->query))
+			return -EINTR;
+		PFS_TRY(look_at_some(looking, reader, name, looking->slots + at,
+				     PFS_MIN(looking->n_slots - at, HELD)));
+		if (looking->attrs.shown[name]) {
 			looking->n_unknown--;
-			return 0;
+			break;
 		}
 	}
 	return 0;
@@ -188,20 +238,15 @@ static int look_through(struct looking *looking, struct pfs_attr_reader *reader,
 
 static int look_for(struct looking *looking, size_t name)
 {
-	struct pfs_tree *tree = looking->query->tree;
 	const char *text = looking->names[name];
 	int error = -EAGAIN;
 
 	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++) {
 		struct pfs_attr_reader *reader;
 
-		PFS_TRY(pfs_attr_reader_open(&reader, tree, text, strlen(text)));
-		if (pfs_scan_lock(tree, __func__) == looking->epoch)
-			error = look_through(looking, reader, name);
-		pfs_scan_unlock(tree);
+		PFS_TRY(pfs_attr_reader_open(&reader, looking->query->tree, text, strlen(text)));
+		error = look_through(looking, reader, name);
 		pfs_attr_reader_close(reader);
-		if (error == -EAGAIN)
-			PFS_TRY(find_bearers(looking));
 	}
 	return error == -EAGAIN ? 0 : error;
 }

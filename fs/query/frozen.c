@@ -45,6 +45,12 @@ static int add_read(struct pfs_query *query, const char *name)
 	return 0;
 }
 
+struct pfs_frozen_wish pfs_query_rights_wish(struct pfs_query *query)
+{
+	return (struct pfs_frozen_wish){
+		.columns = PFS_COLUMN_PRIME | (query->is_limited ? VIEWERS : 0), .poll = tick, .arg = query};
+}
+
 int pfs_query_note_reads(struct pfs_query *query)
 {
 	const struct pfs_node_table *table = query->connection->table;
@@ -53,8 +59,7 @@ int pfs_query_note_reads(struct pfs_query *query)
 	uint64_t needed = pfs_sql_source_columns(query->connection->sql);
 	size_t n;
 
-	query->frozen_wish = (struct pfs_frozen_wish){
-		.columns = PFS_COLUMN_PRIME | (query->is_limited ? VIEWERS : 0), .poll = tick, .arg = query};
+	query->frozen_wish = pfs_query_rights_wish(query);
 	if (!pfs_sql_reads(query->connection->sql, &reads, &n)) {
 		needed = UINT64_MAX; /* it is not known which */
 		n = 0;

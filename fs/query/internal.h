@@ -236,6 +236,8 @@ uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *val
 
 /* ---- frozen.c ---- */
 
+/* Returns what is to be frozen of a tree to see what may be seen of it. */
+struct pfs_frozen_wish pfs_query_rights_wish(struct pfs_query *query);
 /* Notes what the statement, which is prepared, reads. -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_note_reads(struct pfs_query *query);
 /* Begins to freeze the tree, which is not held, as it is now; freeze goes on from there.  Errors as freeze, but they do not end the

@@ -37,13 +37,11 @@ static int cause_of(const struct pfs_query *query, int error)
 
 /* What the statement is about must be there, and to be seen: whoever is in a directory that he was
  * let into past a closed one gets no answer, rather than an empty one. */
-static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem)
+static int look_at_top(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	uint32_t slot;
 	int error = 0;
 
-	if (query->is_limited)
-		PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
 	query->epoch = pfs_scan_lock(query->tree, __func__);
 	query->n_nodes = query->is_limited ? NODES_ASSUMED : pfs_relation_nodes(query->tree);
 	slot = pfs_scan_slot_of(query->tree, query->top);
@@ -61,6 +59,22 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 	return error;
 }
 
+static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	int error;
+
+	if (query->is_limited)
+		PFS_TRY(pfs_visible_make(query->tree, &query->viewer));
+	error = look_at_top(query, problem);
+	if (error != -EAGAIN)
+		return error;
+	query->frozen_wish = pfs_query_rights_wish(query); /* directories change faster than is followed */
+	PFS_TRY(pfs_query_freeze(query));
+	error = look_at_top(query, problem);
+	pfs_query_thaw(query);
+	return error;
+}
+
 static int take_connection(struct pfs_query *query)
 {
 	bool plain = pfs_patterns_are_plain(query->sql, query->len);
@@ -70,10 +84,10 @@ static int take_connection(struct pfs_query *query)
 	do {
 		free(attrs.shown);
 		attrs.shown = NULL;
-		error = query->is_limited ? pfs_attr_visibility_find(query, &attrs) : 0;
-		if (!error)
-			error = pfs_connection_get(&query->connection, query->queries, &attrs,
-						   plain, query->is_limited ? &query->viewer : NULL);
+		if (query->is_limited)
+			PFS_TRY(pfs_attr_visibility_find(query, &attrs));
+		error = pfs_connection_get(&query->connection, query->queries, &attrs, plain,
+					   query->is_limited ? &query->viewer : NULL);
 	} while (error == -EAGAIN); /* an attribute of a new name came in between */
 	free(attrs.shown);
 	if (error)

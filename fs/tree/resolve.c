@@ -18,6 +18,7 @@
 #define PIECE 1024u /* paths that a thread takes at once */
 #define GROUP 32u   /* walks side by side */
 #define MANY  256u  /* paths that are worth remembering directories for */
+#define TRIES  16u /* to find what the viewer sees beside others who change directories */
 #define PROBES 8u   /* directories above a path that are looked for among those that are remembered */
 
 /* A path on its way. */
@@ -355,30 +356,40 @@ static uint32_t top_of(const struct pfs_tree *tree, const struct pfs_visible *vi
 	return slot != PFS_NO_SLOT && pfs_visible_has(visible, tree, slot) ? slot : PFS_NO_SLOT;
 }
 
+/* Takes the tree, and finds what the viewer sees then. */
+static int hold(struct pfs_tree *tree, struct pfs_visible **visible, const struct pfs_viewer *viewer)
+{
+	int error = -EAGAIN;
+
+	*visible = NULL;
+	for (unsigned tries = 0; tries < TRIES && error == -EAGAIN; tries++) {
+		if (viewer)
+			PFS_TRY(pfs_visible_make(tree, viewer));
+		(void)pfs_scan_lock(tree, __func__);
+		error = viewer ? pfs_visible_get(visible, tree, viewer) : 0;
+		if (error)
+			pfs_scan_unlock(tree);
+	}
+	return error;
+}
+
 /* A part of the paths, in one hold of the tree. */
 static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 			const struct pfs_path_text *paths, size_t n,
 			const struct pfs_resolve_from *from)
 {
-	struct pfs_visible *visible = NULL;
-	int error = 0;
+	struct job job = {.tree = tree, .paths = paths, .n = n};
+	struct pfs_visible *visible;
 
-	if (from->viewer)
-		PFS_TRY(pfs_visible_make(tree, from->viewer));
-	(void)pfs_scan_lock(tree, __func__);
-	if (from->viewer)
-		error = pfs_visible_get(&visible, tree, from->viewer);
-	if (!error) {
-		struct job job = {.tree = tree, .visible = visible, .paths = paths, .n = n};
-
-		job.slots = slots;
-		job.inos = inos;
-		job.top = top_of(tree, visible, from->ino);
-		run_job(&job);
-	}
+	PFS_TRY(hold(tree, &visible, from->viewer));
+	job.visible = visible;
+	job.slots = slots;
+	job.inos = inos;
+	job.top = top_of(tree, visible, from->ino);
+	run_job(&job);
 	pfs_scan_unlock(tree);
 	pfs_visible_unref(visible);
-	return error;
+	return 0;
 }
 
 int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths,

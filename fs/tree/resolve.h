@@ -26,7 +26,8 @@ struct pfs_resolve_from {
  * find it, no symlink being followed at any place; 0: there is none, the path is empty, or the way
  * leads over what the viewer does not see. ".." of the root is the root. Takes tree->lock for
  * reading, a few milliseconds at a time: some paths may see what is changed meanwhile, and others
- * not. -ENOMEM; -EINTR: nobody waits. */
+ * not. -ENOMEM; -EINTR: nobody waits; -EAGAIN: more directories change than what the viewer sees can
+ * follow. */
 PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 					 const struct pfs_path_text *paths, size_t n,
 					 const struct pfs_resolve_from *from);
@@ -34,7 +35,7 @@ PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 /* As pfs_tree_resolve_many, between pfs_scan_lock and pfs_scan_unlock, for so few paths that these
  * may be held. Gets slots, or PFS_NO_SLOT. top: the slot that relative paths begin at, of a node
  * with a name that is seen, or PFS_NO_SLOT. */
-#define PFS_RESOLVE_HELD 16384u
+#define PFS_RESOLVE_HELD 4096u
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n);
 

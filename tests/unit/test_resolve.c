@@ -65,6 +65,8 @@ static void check_paths(const struct pfs_viewer *viewer, size_t n)
 	for (size_t i = 0; i < n; i++)
 		paths[i].bytes = random_path(&paths[i].len);
 	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), 0);
+	if (viewer)
+		assert_int_equal(pfs_visible_make(model.tree, viewer), 0);
 	(void)pfs_scan_lock(model.tree, __func__);
 	if (viewer)
 		assert_int_equal(pfs_visible_get(&visible, model.tree, viewer), 0);
