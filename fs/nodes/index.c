@@ -9,7 +9,8 @@
 
 #define QUESTIONS    2u	  /* that an index is made for */
 #define CHANGED_MIN  4096u
-#define CHANGED_PART 128u /* of the nodes: so many may have changed besides */
+#define CHANGED_PART 128u /* of the nodes: so many may have changed besides, */
+#define CHANGED_MAX  16384u /* and so many in all: who asks sorts them while the tree is held */
 #define PIECE	     (1u << 16) /* slots read in one hold of the tree */
 
 /* ---- life ---- */
@@ -254,7 +255,7 @@ static int make_tracked(struct pfs_tree *tree)
 	atomic_init(&tracked->users, 1);
 	tracked->follower.cursor = tree->image.epoch;
 	tracked->words = tree->image.end / 64 + 1;
-	tracked->most = CHANGED_MIN + tree->image.nodes / CHANGED_PART;
+	tracked->most = PFS_MIN(CHANGED_MIN + tree->image.nodes / CHANGED_PART, CHANGED_MAX);
 	tracked->stale = calloc(tracked->words, sizeof(*tracked->stale));
 	if (!tracked->stale) {
 		pfs_index_unref(tracked);

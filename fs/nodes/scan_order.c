@@ -23,7 +23,7 @@
 
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
 #define RUN_NODES 32u	/* on average, at least, for runs to be merged */
-#define LOOKED_AT (UINT32_C(1) << 16) /* slots, a multiple of 64: some milliseconds of a processor */
+#define LOOKED_AT (UINT32_C(1) << 15) /* slots, a multiple of 64: a millisecond or two of a processor */
 #define MOVED	  ((size_t)1 << 19) /* slots, between two looks */
 #define TAIL	  (2 * (size_t)PFS_STRAYS_MAX)
 

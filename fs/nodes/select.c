@@ -14,6 +14,12 @@
 
 #define ATTEMPTS 4u /* to find a set beside somebody who writes */
 
+/* What a set is found from, again and again until it is. */
+struct finding {
+	struct pfs_tree *tree;
+	const struct pfs_question *question;
+};
+
 /* The sets of n nodes; subtrees all in one pass over the codes. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
 		   const uint32_t *slots, size_t n)
@@ -152,51 +158,113 @@ static int count_set(struct pfs_tree *tree, struct pfs_engine *engine, uint64_t 
 	return error;
 }
 
+/* ---- subtrees, by their ranges of slots ---- */
+
+/* Which of the word's bits are in the range, from slot on. */
+static uint64_t mask_of(struct pfs_slot_range range, uint32_t slot)
+{
+	uint32_t bits = PFS_MIN(range.to - slot, 64 - slot % 64);
+
+	return ~UINT64_C(0) >> (64 - bits) << slot % 64;
+}
+
+static uint32_t next_word(struct pfs_slot_range range, uint32_t slot)
+{
+	return slot + PFS_MIN(range.to - slot, 64 - slot % 64);
+}
+
 /* Nodes in a range of slots. */
 static uint64_t count_live(const struct pfs_image *image, struct pfs_slot_range range)
 {
 	uint64_t n = 0;
 
-	for (uint32_t slot = range.from; slot < range.to;) {
-		uint32_t bits = PFS_MIN(range.to - slot, 64 - slot % 64);
-
-		n += (uint64_t)__builtin_popcountll(image->live[slot / 64] >> slot % 64 &
-						    ~UINT64_C(0) >> (64 - bits));
-		slot += bits;
-	}
+	for (uint32_t slot = range.from; slot < range.to; slot = next_word(range, slot))
+		n += (uint64_t)__builtin_popcountll(image->live[slot / 64] & mask_of(range, slot));
 	return n;
 }
 
-/* One subtree's nodes, by its ranges; may let go of the tree.  -ENODATA: they are not known. */
-static int count_ranges(struct pfs_tree *tree, uint64_t *count, uint64_t ino)
+/* -ENODATA: they are not known. */
+static int ranges_of(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n, uint64_t ino)
 {
 	const struct pfs_image *image = &tree->image;
-	struct pfs_slot_range *ranges PFS_FREE = NULL;
-	uint32_t slot;
-	size_t n;
+	uint32_t slot = pfs_image_slot(tree, ino);
 
-	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
-	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_UNLINKED)
 		return -ENOENT;
-	*count = 1;
-	if (!S_ISDIR(image->mode[slot]))
-		return 0;
-	PFS_TRY(pfs_span_ranges(tree, &ranges, &n, slot));
-	*count = 0;
-	for (size_t i = 0; i < n; i++)
-		*count += count_live(image, ranges[i]);
+	if (S_ISDIR(image->mode[slot]))
+		return pfs_span_ranges(tree, ranges, n, slot);
+	*ranges = malloc(sizeof(**ranges));
+	if (!*ranges)
+		return -ENOMEM;
+	**ranges = (struct pfs_slot_range){slot, slot + 1};
+	*n = 1;
 	return 0;
 }
 
+/* The set of all that is in the subtrees, as bits by slot. */
+static int find_ranges(void *arg, uint64_t **bits)
+{
+	const struct finding *finding = arg;
+	const struct pfs_image *image = &finding->tree->image;
+	uint64_t *set PFS_FREE = calloc(pfs_div_round_up(image->end, 64) + 1, sizeof(*set));
+
+	if (!set)
+		return -ENOMEM;
+	for (size_t i = 0; i < finding->question->n; i++) {
+		struct pfs_slot_range *ranges PFS_FREE = NULL;
+		size_t n;
+
+		PFS_TRY(ranges_of(finding->tree, &ranges, &n, finding->question->inos[i]));
+		for (size_t k = 0; k < n; k++)
+			for (uint32_t slot = ranges[k].from; slot < ranges[k].to;
+			     slot = next_word(ranges[k], slot))
+				set[slot / 64] |= image->live[slot / 64] & mask_of(ranges[k], slot);
+	}
+	*bits = PFS_TAKE(set);
+	return 0;
+}
+
+/* May let go of the tree. */
+static int count_ranges(struct finding *finding, uint64_t *count)
+{
+	const struct pfs_question *question = finding->question;
+	struct pfs_tree *tree = finding->tree;
+	struct pfs_slot_range *ranges PFS_FREE = NULL;
+	uint64_t *bits PFS_FREE = NULL;
+	size_t n;
+
+	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
+	if (question->n > 1) {
+		PFS_TRY(find_ranges(finding, &bits));
+		*count = 0;
+		for (size_t word = 0; word < pfs_div_round_up(tree->image.end, 64); word++)
+			*count += (uint64_t)__builtin_popcountll(bits[word]);
+		return 0;
+	}
+	PFS_TRY(ranges_of(tree, &ranges, &n, *question->inos));
+	*count = 0;
+	for (size_t i = 0; i < n; i++)
+		*count += count_live(&tree->image, ranges[i]);
+	return 0;
+}
+
+/* Whether they are to be found by ranges: that costs less than to bring an engine on the host up to date. */
+static bool are_ranges(struct pfs_tree *tree, const struct pfs_question *question)
+{
+	return question->relation == PFS_SUBTREE && question->n && !pfs_codes_use_device(tree);
+}
+
+/* ---- */
+
 int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
 {
+	struct finding finding = {tree, question};
 	struct pfs_engine *engine;
 	int error = -ENODATA;
 
-	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree)) {
+	if (are_ranges(tree, question)) {
 		pfs_hold_read(tree, __func__);
-		error = count_ranges(tree, count, question->inos[0]);
+		error = count_ranges(&finding, count);
 		pfs_hold_end(tree);
 	}
 	if (error != -ENODATA)
@@ -208,12 +276,6 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	pfs_codes_end(tree);
 	return error;
 }
-
-/* What a set is found from, again and again until it is. */
-struct finding {
-	struct pfs_tree *tree;
-	const struct pfs_question *question;
-};
 
 static int find_set(void *arg, uint64_t **bits)
 {
@@ -234,35 +296,49 @@ static int find_set(void *arg, uint64_t **bits)
 	return error == -ESTALE ? -EAGAIN : error;
 }
 
-static int open_set(struct pfs_paths **paths, struct pfs_tree *tree, const struct pfs_question *question,
-		    unsigned flags)
+static int open_by_engine(struct pfs_paths **paths, struct finding *finding, unsigned flags)
 {
-	struct finding finding = {tree, question};
+	struct pfs_tree *tree = finding->tree;
 	int error = -EAGAIN;
 
 	pfs_codes_lock(tree);
 	for (unsigned i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
 		error = pfs_codes_prepare(tree);
 		if (!error)
-			error = pfs_paths_open_set(paths, tree, find_set, &finding, flags);
+			error = pfs_paths_open_set(paths, tree, find_set, finding, flags);
 	}
 	pfs_codes_release(tree);
 	return error;
 }
 
-/* In many short holds.  One subtree is found by a scan: that costs less than to bring an engine on the host up to
- * date. */
+static int open_set(struct pfs_paths **paths, struct finding *finding, unsigned flags)
+{
+	struct pfs_tree *tree = finding->tree;
+	int error = -ENODATA;
+
+	if (are_ranges(tree, finding->question)) {
+		pfs_hold_read(tree, __func__);
+		error = pfs_spans_prepare(tree, pfs_hold_pause, tree);
+		pfs_hold_end(tree);
+		if (!error)
+			error = pfs_paths_open_set(paths, tree, find_ranges, finding, flags);
+	}
+	return error == -ENODATA ? open_by_engine(paths, finding, flags) : error;
+}
+
+/* In many short holds. */
 int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
 		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
+	struct finding finding = {tree, question};
 	struct pfs_paths *paths;
 	uint64_t row = 0, before;
 	int rc = 0;
 
-	if (question->relation == PFS_SUBTREE && question->n == 1 && !pfs_codes_use_device(tree))
+	if (question->n == 1 && are_ranges(tree, question))
 		PFS_TRY(pfs_paths_open(&paths, tree, question->inos[0], flags));
 	else
-		PFS_TRY(open_set(&paths, tree, question, flags));
+		PFS_TRY(open_set(&paths, &finding, flags));
 	do {
 		before = row;
 		rc = pfs_paths_next(paths, &row, fn, arg);

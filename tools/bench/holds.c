@@ -21,12 +21,17 @@
 
 #define CREATE_US 10000
 #define OTHER	  4711 /* a user who does not see all */
+#define STALE	  60000u /* files made after an index */
+#define BEARERS	  20000u /* files with an attribute, */
+#define RARE	  777u	 /* one of which has another, too */
+#define UNITED	  64u	 /* directories of a union, at most */
 
-enum { LIMIT, ONLY };
+enum { LIMIT, ONLY, ENGINE };
 
 static const struct pfs_cmd_option options[] = {
 	[LIMIT] = {"limit", 'l', "MS", "say which holds are longer (5)"},
 	[ONLY] = {"only", 'o', "TEXT", "ask only what has this in it"},
+	[ENGINE] = {"engine", 'e', "NAME", "auto, host or cuda (auto)"},
 	{0},
 };
 
@@ -49,6 +54,9 @@ struct bench {
 	unsigned files; /* created */
 	unsigned longer, limit_ms;
 	const char *only; /* NULL: everything */
+	enum pfs_engine_kind engine;
+	uint64_t inos[UNITED]; /* of what is listed */
+	size_t n_inos;
 };
 
 /* ---- what is asked ---- */
@@ -80,6 +88,8 @@ static int ask(struct bench *bench, const char *sql, bool sees_all)
 	return pfs_bench_run_through(bench->queries, &scope, sql);
 }
 
+static const char in_order[] = "SELECT path FROM nodes ORDER BY size DESC LIMIT 10";
+
 static int drop(void *arg PFS_UNUSED, const char *bytes PFS_UNUSED, size_t size PFS_UNUSED)
 {
 	return 0;
@@ -104,6 +114,30 @@ static int list_tree(struct bench *bench)
 	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = &root, .n = 1};
 
 	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
+}
+
+static int list_children(struct bench *bench)
+{
+	const struct pfs_question question = {.relation = PFS_CHILDREN, .inos = bench->inos, .n = bench->n_inos};
+
+	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
+}
+
+static int list_union(struct bench *bench)
+{
+	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = bench->inos, .n = bench->n_inos};
+
+	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
+}
+
+static int ask_limited(struct bench *bench)
+{
+	return ask(bench, "SELECT count(held_often), count(held_rare) FROM nodes", false);
+}
+
+static int ask_index(struct bench *bench)
+{
+	return ask(bench, in_order, true);
 }
 
 static int count_tree(struct bench *bench)
@@ -138,16 +172,91 @@ static int commit_all(struct bench *bench)
 	return pfs_tree_sync(bench->tree);
 }
 
-static const struct {
+/* ---- what is made ready before, while nobody else does anything ---- */
+
+static int keep_ino(void *arg, const struct pfs_query *query)
+{
+	struct bench *bench = arg;
+	struct pfs_query_value value;
+
+	pfs_query_value(query, 0, &value);
+	if (bench->n_inos < UNITED)
+		bench->inos[bench->n_inos++] = (uint64_t)value.integer;
+	return 0;
+}
+
+static int find(struct bench *bench, const char *sql)
+{
+	uint64_t rows;
+
+	bench->n_inos = 0;
+	PFS_TRY(pfs_bench_ask(bench->queries, &rows, sql, keep_ino, bench));
+	return bench->n_inos ? 0 : -ENOENT;
+}
+
+static int find_largest(struct bench *bench)
+{
+	return find(bench, "SELECT parent FROM nodes WHERE parent > 0 GROUP BY parent ORDER BY count(*) DESC LIMIT 1");
+}
+
+static int find_tops(struct bench *bench)
+{
+	return find(bench, "SELECT ino FROM nodes WHERE type = 'd' AND depth = 2 LIMIT 64");
+}
+
+static int make_file(struct bench *bench, uint64_t *ino)
+{
+	struct pfs_entry entry;
+	char name[40];
+
+	(void)snprintf(name, sizeof(name), "held %u", bench->files++);
+	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &owner));
+	*ino = entry.attr.st_ino;
+	pfs_tree_forget(bench->tree, *ino, 1);
+	return 0;
+}
+
+static int make_bearers(struct bench *bench)
+{
+	for (unsigned i = 0; i < BEARERS; i++) {
+		uint64_t ino;
+
+		PFS_TRY(make_file(bench, &ino));
+		PFS_TRY(pfs_tree_setxattr(bench->tree, ino, "user.held_often", "1", 1, 0));
+		if (i == RARE)
+			PFS_TRY(pfs_tree_setxattr(bench->tree, ino, "user.held_rare", "1", 1, 0));
+	}
+	return 0;
+}
+
+/* An index is made for the third who asks. */
+static int make_stale(struct bench *bench)
+{
+	for (unsigned i = 0; i < 3; i++)
+		PFS_TRY(ask(bench, in_order, true));
+	for (unsigned i = 0; i < STALE; i++) {
+		uint64_t ino;
+
+		PFS_TRY(make_file(bench, &ino));
+	}
+	return 0;
+}
+
+static const struct other {
 	const char *what;
 	int (*fn)(struct bench *bench);
+	int (*make_ready)(struct bench *bench); /* NULL: nothing */
 } others[] = {
-	{"all paths, as .query/paths", list_paths},
-	{"all paths, as primefs tree", list_tree},
-	{"the engine's first count", count_tree},
-	{"totals of the root", total},
-	{"figures of the store", tell_info},
-	{"a commit of all files, changed", commit_all},
+	{"all paths, as .query/paths", list_paths, NULL},
+	{"all paths, as primefs tree", list_tree, NULL},
+	{"children of the largest directory", list_children, find_largest},
+	{"a union of subtrees", list_union, find_tops},
+	{"the engine's first count", count_tree, NULL},
+	{"totals of the root", total, NULL},
+	{"figures of the store", tell_info, NULL},
+	{"attributes, for a user who does not see all", ask_limited, make_bearers},
+	{"an index with 60000 stale slots", ask_index, make_stale},
+	{"a commit of all files, changed", commit_all, NULL},
 };
 
 /* ---- measured ---- */
@@ -202,22 +311,24 @@ static int measure(struct bench *bench, const char *what, int (*fn)(struct bench
 	return error;
 }
 
-/* Each of a tree of which nothing has been asked. */
-static int measure_fresh(struct bench *bench, const char *store, const char *what,
-			 int (*fn)(struct bench *bench), bool sees_all)
+/* Each of a tree of which nothing has been asked but what makes it ready. */
+static int measure_fresh(struct bench *bench, const char *store, const struct other *other, bool sees_all)
 {
+	const struct pfs_tree_options opened = {.engine = bench->engine};
 	char name[40];
 	int error;
 
-	if (bench->only && !strstr(what, bench->only))
+	if (bench->only && !strstr(other->what, bench->only))
 		return 0;
-	PFS_TRY(pfs_tree_open(&bench->tree, store, &(struct pfs_tree_options){0}));
+	PFS_TRY(pfs_tree_open(&bench->tree, store, &opened));
 	bench->files = 0;
 	error = pfs_tree_start(bench->tree);
 	if (!error)
 		error = pfs_queries_open(&bench->queries, bench->tree);
+	if (!error && other->make_ready)
+		error = other->make_ready(bench);
 	if (!error)
-		error = measure(bench, what, fn, sees_all);
+		error = measure(bench, other->what, other->fn, sees_all);
 	pfs_queries_close(bench->queries);
 	bench->queries = NULL;
 	for (unsigned i = 0; i < bench->files; i++) {
@@ -236,9 +347,9 @@ static int run(struct bench *bench, const char *store)
 	printf("read: cpu ms,  ms, by                    write: cpu ms,  ms, by                        s\n");
 	for (size_t i = 0; i < PFS_COUNT(others); i++)
 		if (others[i].fn != commit_all || bench->only)
-			PFS_TRY(measure_fresh(bench, store, others[i].what, others[i].fn, true));
+			PFS_TRY(measure_fresh(bench, store, &others[i], true));
 	for (size_t i = 0; i < 2 * PFS_COUNT(statements); i++)
-		PFS_TRY(measure_fresh(bench, store, statements[i / 2], NULL, i % 2 == 0));
+		PFS_TRY(measure_fresh(bench, store, &(struct other){.what = statements[i / 2]}, i % 2 == 0));
 	return 0;
 }
 
@@ -253,8 +364,10 @@ int pfs_bench_holds(int argc, char **argv)
 	for (int option; (option = pfs_cmd_next(&args)) >= 0;) {
 		if (option == LIMIT)
 			pfs_cmd_number(&args, &limit, LIMIT, 1, 1000000);
-		else
+		else if (option == ONLY)
 			bench.only = args.value;
+		else if (pfs_engine_by_name(&bench.engine, args.value))
+			return pfs_cmd_usage("holds", "'%s': no engine", args.value);
 	}
 	if (pfs_cmd_end(&args, 1, 1))
 		return args.status;

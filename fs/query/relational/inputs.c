@@ -9,6 +9,7 @@
 
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */
 #define FEW_OF_NODES 400
+#define LOOKED_AT (1u << 14) /* rows, before others who wait for the tree are looked for */
 #define MIRRORED_HELD ((size_t)4 << 20) /* bytes copied to a device in one hold, before the statement's own */
 
 static int tick(void *arg)
@@ -63,6 +64,8 @@ static int hide_unread(struct pfs_running *running, const struct pfs_table *tabl
 	for (uint32_t row = 0; row < table->n_rows; row++) {
 		uint64_t bit = UINT64_C(1) << row % 64;
 
+		if (row % LOOKED_AT == 0)
+			PFS_TRY(pfs_run_poll(running->run));
 		if ((column->nulls && column->nulls[row / 64] & bit) ||
 		    !pfs_visible_may_read(query->visible, query->tree, row))
 			nulls[row / 64] |= bit;
