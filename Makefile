@@ -101,7 +101,7 @@ bench_objects := $(bench_sources:%.c=$(B)/%.o)
 library := $(B)/libprimefs.a
 tool_library := $(B)/libtools.a
 ref_objects := $(patsubst %.c,$(B)/%.o,$(wildcard tests/ref/*.c))
-test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c tests/gpu/test_*.c))
+test_programs := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 mount_programs := $(patsubst %.c,$(B)/%,$(filter-out %/probe.c %/twin_trees.c,$(wildcard tests/mount/*.c tests/crash/*.c)))
 fuzz_programs := $(patsubst %.c,$(B)/%_replay,$(wildcard tests/fuzz/*_fuzzer.c))
 libs = $(PKG_LIBS) $(cuda_libs) -ldl -lm
@@ -175,8 +175,6 @@ $(parse)/parse.o $(B)/lint/fs/query/parse/parse.c.tidy $(B)/lint/fs/query/parse/
 $(B)/tests/unit/test_%: $(B)/tests/unit/test_%.o $(ref_objects) $(tool_library) $(library)
 	$(CC) $(all_ldflags) $(foreach w,$(WRAP_test_$*),-Wl,--wrap=$(w)) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/unit/test_import_tar: libs += $(if $(filter 1,$(ARCHIVE)),-larchive)
-$(B)/tests/gpu/test_%: $(B)/tests/gpu/test_%.o $(ref_objects) $(library)
-	$(CC) $(all_ldflags) -o $@ $^ $(libs) -lcmocka
 $(B)/tests/mount/%: $(B)/tests/mount/%.o $(B)/tests/mount/probe.o
 	$(CC) $(all_ldflags) -o $@ $^
 $(B)/tests/mount/statements: $(B)/tests/ref/statements.o

@@ -70,14 +70,6 @@ check-valgrind: ## unit tests under valgrind's memcheck
 valgrind-unit: $(test_programs)
 	@$(run_tests) --under 'valgrind -q --error-exitcode=99 --leak-check=full' unit
 
-check-gpu: ## GPU tests under compute-sanitizer
-	@$(MAKE) --no-print-directory CUDA=1 sanitizer-gpu
-
-sanitizer-gpu: $(filter $(B)/tests/gpu/%,$(test_programs))
-	@for tool in memcheck racecheck synccheck; do \
-		$(run_tests) --under "compute-sanitizer --error-exitcode=99 --tool $$tool" gpu || exit; \
-	done
-
 coverage: ## line coverage by gcov, worst files first
 	@$(MAKE) --no-print-directory -s CUDA=0 B=build/coverage \
 		CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage tests
@@ -91,4 +83,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability check-fresh coverage
-.PHONY: check-gaps check-latency check-races races check-valgrind valgrind-unit check-gpu sanitizer-gpu print-build
+.PHONY: check-gaps check-latency check-races races check-valgrind valgrind-unit print-build
