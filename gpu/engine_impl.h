@@ -162,8 +162,11 @@ PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
 /* -ENODEV: built without CUDA, or no device; -EIO: there is one, and it failed; -ENOMEM. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
 
-/* For tests: the n-th CUDA call from now on fails (0: none). */
-void pfs_cuda_fail_at(long n);
+/* For tests: the n-th CUDA call from now on fails (0: none). Returns how many calls were left before one
+ * that was to fail; 0: it has failed, or there was none. */
+long pfs_cuda_fail_at(long n);
+/* For tests: bytes of device memory that nobody had freed when operators were closed, all that were. */
+uint64_t pfs_cuda_bytes_left(void);
 
 /* Makes an engine over this back end, which it then owns (tests: one that fails at will). */
 PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_backend *backend,

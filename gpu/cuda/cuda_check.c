@@ -13,9 +13,9 @@
 
 static atomic_long calls_left; /* 0: none is to fail */
 
-void pfs_cuda_fail_at(long n)
+long pfs_cuda_fail_at(long n)
 {
-	atomic_store(&calls_left, n);
+	return atomic_exchange(&calls_left, n);
 }
 
 static void read_fail_at(void)

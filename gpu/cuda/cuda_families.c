@@ -8,6 +8,22 @@
 
 #define MIRROR_SHARE(n) ((n) / 10 * 6)
 
+static _Atomic uint64_t bytes_left;
+
+uint64_t pfs_cuda_bytes_left(void)
+{
+	return bytes_left;
+}
+
+static void close_pool(cudaMemPool_t pool)
+{
+	uint64_t used = 0;
+
+	if (cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) == cudaSuccess)
+		bytes_left += used;
+	(void)cudaMemPoolDestroy(pool);
+}
+
 static void close_operators(struct pfs_operator_backend *b)
 {
 	struct pfs_cuda_operators *o = pfs_cuda_operators_of(b);
@@ -20,7 +36,7 @@ static void close_operators(struct pfs_operator_backend *b)
 		(void)cudaStreamDestroy(o->idle[i]);
 	(void)cudaDeviceSynchronize();
 	if (o->pool)
-		(void)cudaMemPoolDestroy(o->pool);
+		close_pool(o->pool);
 	pfs_resident_come_back();
 	(void)pthread_cond_destroy(&o->changed);
 	(void)pthread_mutex_destroy(&o->lock);

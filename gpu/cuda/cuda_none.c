@@ -9,9 +9,15 @@ int pfs_cuda_open(struct pfs_backend **out)
 	return -ENODEV;
 }
 
-void pfs_cuda_fail_at(long n)
+long pfs_cuda_fail_at(long n)
 {
 	(void)n;
+	return 0;
+}
+
+uint64_t pfs_cuda_bytes_left(void)
+{
+	return 0;
 }
 
 int pfs_cuda_operators_open(struct pfs_operator_backend **out)

@@ -40,9 +40,17 @@ int pfs_cuda_open(struct pfs_backend **out)
 	return stand_in_open(out);
 }
 
-void pfs_cuda_fail_at(long n)
+long pfs_cuda_fail_at(long n)
 {
+	long left = stand_in.calls_left;
+
 	stand_in.calls_left = n > 0 ? n : LONG_MAX;
+	return left == LONG_MAX ? 0 : left;
+}
+
+uint64_t pfs_cuda_bytes_left(void)
+{
+	return 0;
 }
 
 int pfs_cuda_operators_open(struct pfs_operator_backend **out)

@@ -25,6 +25,6 @@ extern struct stand_in stand_in; /* all of them */
 PFS_MUST_CHECK int stand_in_open(struct pfs_backend **out);
 
 /* Of a real device (gpu/engine_impl.h, which does not go together with meta/store.h). */
-void pfs_cuda_fail_at(long n);
+long pfs_cuda_fail_at(long n);
 
 #endif

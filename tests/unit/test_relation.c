@@ -81,197 +81,6 @@ static void large(void **state)
 	pfs_operators_close(operators);
 }
 
-/* ---- what ends an operator ---- */
-
-struct budget {
-	int64_t charged, most;
-	unsigned polls_left;
-};
-
-static int charge(void *context, int64_t bytes)
-{
-	struct budget *b = context;
-	int64_t now = __atomic_add_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
-
-	if (bytes <= 0 || now <= b->most)
-		return 0;
-	(void)__atomic_sub_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
-	return -ENOMEM;
-}
-
-static int poll(void *context)
-{
-	struct budget *b = context;
-	unsigned left = __atomic_load_n(&b->polls_left, __ATOMIC_RELAXED);
-
-	if (left == 0)
-		return -ETIMEDOUT;
-	if (left != UINT32_MAX)
-		(void)__atomic_sub_fetch(&b->polls_left, 1, __ATOMIC_RELAXED);
-	return 0;
-}
-
-/* One of each operator; the first error. */
-static int run_all(const struct pfs_run *run, const struct pfs_table *table)
-{
-	const struct pfs_source source = {.table = table};
-	const struct pfs_step steps[] = {
-		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
-		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 5}},
-		{.op = PFS_OP_GT},
-	};
-	const struct pfs_program program = {.steps = steps, .n = 3};
-	const struct pfs_sort_key sort_keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
-	const struct pfs_group_key keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
-	const struct pfs_aggregate aggregates[] = {{.op = PFS_SUM, .ref = {0, 0}},
-						   {.op = PFS_COUNT_DISTINCT, .ref = {0, 1}}};
-	const struct pfs_join_key join_key = {{0, 0}, {0, 0}, PFS_BINARY};
-	const struct pfs_join join = {.kind = PFS_JOIN_LEFT, .keys = &join_key, .n_keys = 1};
-	struct pfs_source some = {.table = table, .to = 3};
-	struct pfs_column_index *index;
-	struct pfs_tuples *tuples;
-	struct pfs_rows *rows;
-	int error = pfs_select(run, &rows, &source, &program);
-
-	if (!error)
-		pfs_rows_free(run, rows);
-	error = error ? error : pfs_compute(run, &tuples, &source, &program, 1);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_filter(run, &tuples, &source, &program);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_sort(run, &tuples, &source, sort_keys, 2, 0, UINT64_MAX);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_sort(run, &tuples, &source, sort_keys, 2, 1, 3);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_group(run, &tuples, &source, keys, 2, aggregates, 2);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_join(run, &tuples, &source, &some, &join);
-	if (!error)
-		pfs_tuples_free(run, tuples);
-	error = error ? error : pfs_column_index_build(run, &index, &source, 0, PFS_BINARY);
-	if (!error)
-		pfs_column_index_free(run, index);
-	return error;
-}
-
-#define N_ENDED 20000
-
-/* Whatever allocation fails, and whenever it is told to stop, an operator leaves nothing behind. */
-static void ends(void **state)
-{
-	static int64_t values[N_ENDED];
-	static uint32_t codes[N_ENDED];
-	static const uint64_t offset[] = {0, 1, 2, 3};
-	const struct pfs_dictionary dictionary = {
-		.bytes = (const uint8_t *)"abc", .offset = offset, .n = 3};
-	const struct pfs_table_column columns[] = {
-		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = values},
-		{.kind = PFS_KIND_CODE, .width = 4, .data = codes, .dictionary = &dictionary},
-	};
-	const struct pfs_table table = {.n_rows = N_ENDED, .n_columns = 2, .columns = columns};
-	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
-	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
-	int error = -ENOMEM;
-
-	(void)state;
-	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
-	for (uint32_t i = 0; i < N_ENDED; i++) {
-		values[i] = (int64_t)i * 7919 % 100003;
-		codes[i] = i % 3;
-	}
-	assert_int_equal(run_all(&run, &table), 0);
-	assert_int_equal(b.charged, 0);
-	for (b.most = 64; error == -ENOMEM; b.most += b.most / 32 + 16) {
-		error = run_all(&run, &table);
-		assert_true(error == 0 || error == -ENOMEM);
-		assert_int_equal(b.charged, 0);
-	}
-	assert_int_equal(error, 0);
-	b.most = INT64_MAX;
-	error = -ETIMEDOUT;
-	for (unsigned polls = 0; error; polls++) {
-		b.polls_left = polls;
-		error = run_all(&run, &table);
-		assert_true(error == 0 || error == -ETIMEDOUT);
-		assert_int_equal(b.charged, 0);
-	}
-	pfs_operators_close(run.operators);
-}
-
-#define N_MATCHED  1000u
-#define MATCHED_LEN ((size_t)1000)
-#define LONG_LEN   ((size_t)1 << 20)
-
-/* How often selecting with the pattern asks whether to go on; told not to soon, it ends. */
-static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n)
-{
-	static const char pattern[] = "%aaaaaab%";
-	const struct pfs_table table = {.n_rows = n, .n_columns = 1, .columns = column};
-	const struct pfs_source source = {.table = &table};
-	const struct pfs_step steps[] = {
-		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
-		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
-		{.op = PFS_OP_NOT},
-	};
-	const struct pfs_program program = {.steps = steps, .n = 3};
-	struct budget *b = run->context;
-	const unsigned most = 1u << 30;
-	unsigned polls;
-	uint64_t kept;
-	struct pfs_rows *rows;
-
-	b->polls_left = most;
-	assert_int_equal(pfs_select(run, &rows, &source, &program), 0);
-	polls = most - b->polls_left;
-	assert_int_equal(pfs_rows_count(run, &kept, rows), 0);
-	assert_int_equal(kept, n);
-	pfs_rows_free(run, rows);
-	b->polls_left = polls - 1;
-	assert_int_equal(pfs_select(run, &rows, &source, &program), -ETIMEDOUT);
-	assert_int_equal(b->charged, 0);
-	return polls;
-}
-
-/* Few rows may take long: whether to go on is asked by what patterns take. */
-static void patterns_ask_by_steps(void **state)
-{
-	static uint32_t places[N_MATCHED];
-	const size_t stride = 4 + MATCHED_LEN;
-	uint8_t *heap_bytes = malloc(N_MATCHED * stride), *long_bytes = malloc(LONG_LEN);
-	const uint64_t offset[] = {0, LONG_LEN};
-	const uint32_t code = 0;
-	const struct pfs_heap heap = {.bytes = heap_bytes, .size = N_MATCHED * stride, .length_size = 4};
-	const struct pfs_dictionary dictionary = {.bytes = long_bytes, .offset = offset, .n = 1};
-	const struct pfs_table_column names = {.kind = PFS_KIND_PLACE, .width = 4, .data = places, .heap = &heap};
-	const struct pfs_table_column texts = {
-		.kind = PFS_KIND_CODE, .width = 4, .data = &code, .dictionary = &dictionary};
-	struct budget b = {.most = INT64_MAX};
-	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
-
-	(void)state;
-	assert_non_null(heap_bytes);
-	assert_non_null(long_bytes);
-	memset(heap_bytes, 'a', N_MATCHED * stride);
-	memset(long_bytes, 'a', LONG_LEN);
-	for (uint32_t i = 0; i < N_MATCHED; i++) {
-		const uint32_t len = MATCHED_LEN;
-
-		places[i] = (uint32_t)(i * stride);
-		memcpy(heap_bytes + i * stride, &len, sizeof(len));
-	}
-	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
-	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED), 8, 100);
-	assert_in_range(polls_of_pattern(&run, &texts, 1), 10, 10000);
-	pfs_operators_close(run.operators);
-	free(heap_bytes);
-	free(long_bytes);
-}
-
 #define CASES(name, most) ON_BOTH(name, run_cases, ref_case_##name, most)
 
 CASES(select, UINT32_MAX)
@@ -460,7 +269,8 @@ static void device_answers(void **state)
 	pfs_operators_close(c.run.operators);
 }
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(select),
@@ -469,11 +279,11 @@ int main(void)
 		BOTH(group),
 		BOTH(join),
 		cmocka_unit_test(large),
-		cmocka_unit_test(ends),
-		cmocka_unit_test(patterns_ask_by_steps),
 		BOTH(index),
 		cmocka_unit_test(device_answers),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* What ends the relational operators before their work is done: memory, whoever waits, a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "gpu/aggregate.h"
+#include "gpu/engine_impl.h"
+#include "both_util.h"
+
+struct budget {
+	int64_t charged, most;
+	unsigned polls_left;
+};
+
+static int charge(void *context, int64_t bytes)
+{
+	struct budget *b = context;
+	int64_t now = __atomic_add_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
+
+	if (bytes <= 0 || now <= b->most)
+		return 0;
+	(void)__atomic_sub_fetch(&b->charged, bytes, __ATOMIC_RELAXED);
+	return -ENOMEM;
+}
+
+static int poll(void *context)
+{
+	struct budget *b = context;
+	unsigned left = __atomic_load_n(&b->polls_left, __ATOMIC_RELAXED);
+
+	if (left == 0)
+		return -ETIMEDOUT;
+	if (left != UINT32_MAX)
+		(void)__atomic_sub_fetch(&b->polls_left, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* ---- one of each operator, and what they answer ---- */
+
+static const struct pfs_step positive[] = {
+	{.op = PFS_OP_COLUMN, .ref = {0, 0}},
+	{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 5}},
+	{.op = PFS_OP_GT},
+};
+static const struct pfs_step with_b[] = {
+	{.op = PFS_OP_COLUMN, .ref = {0, 1}},
+	{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = "%B", .len = 2}},
+};
+static const struct pfs_program programs[] = {{.steps = positive, .n = 3}, {.steps = with_b, .n = 2}};
+
+static uint64_t mix(uint64_t digest, uint64_t value)
+{
+	return (digest ^ value) * UINT64_C(0x9e3779b97f4a7c15) + (digest >> 29);
+}
+
+/* Brings the batch here, adds it to the digest, whatever the order of its tuples, and frees it. */
+static int take(const struct pfs_run *run, uint64_t *digest, struct pfs_tuples *tuples)
+{
+	uint64_t sum = 0;
+	int error = pfs_tuples_here(run, tuples);
+
+	for (uint64_t i = 0; !error && i < tuples->n; i++) {
+		uint64_t one = 1;
+
+		for (unsigned t = 0; t < tuples->n_tables; t++)
+			one = mix(one, tuples->tables[t].rows ? tuples->tables[t].rows[i]
+							      : tuples->tables[t].from + i);
+		for (unsigned c = 0; c < tuples->n_computed; c++) {
+			assert_int_equal(tuples->computed[c].kind, PFS_KIND_INTEGER);
+			one = mix(one, (uint64_t)tuples->computed[c].integers[i]);
+		}
+		sum += one;
+	}
+	pfs_tuples_free(run, tuples);
+	*digest = mix(*digest, sum);
+	return error;
+}
+
+static int selects(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	for (size_t i = 0; i < PFS_COUNT(programs); i++) {
+		uint64_t next = 0, n = 0, in_order = 0;
+		struct pfs_rows *rows;
+		uint32_t row;
+		int error = pfs_select(run, &rows, source, &programs[i]);
+
+		error = error ? error : pfs_rows_count(run, &n, rows);
+		error = error ? error : pfs_rows_here(run, rows);
+		while (!error && pfs_rows_next(rows, &next, &row, 1) == 1)
+			in_order = mix(in_order, row);
+		pfs_rows_free(run, rows);
+		*digest = mix(mix(*digest, n), in_order);
+		PFS_TRY(error);
+	}
+	return 0;
+}
+
+static int computes(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	struct pfs_source computed = {.table = NULL};
+	const struct pfs_sort_key key = {.ref = {PFS_COMPUTED, 0}};
+	struct pfs_tuples *tuples;
+	int error;
+
+	PFS_TRY(pfs_filter(run, &tuples, source, &programs[0]));
+	PFS_TRY(take(run, digest, tuples));
+	PFS_TRY(pfs_compute(run, &computed.tuples, source, programs, 2));
+	error = pfs_sort(run, &tuples, &computed, &key, 1, 0, UINT64_MAX); /* of what may lie on the device */
+	error = error ? error : take(run, digest, tuples);
+	pfs_tuples_free(run, computed.tuples);
+	return error;
+}
+
+static int sorts(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	const struct pfs_sort_key keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
+	struct pfs_tuples *tuples;
+
+	PFS_TRY(pfs_sort(run, &tuples, source, keys, 2, 0, UINT64_MAX));
+	PFS_TRY(take(run, digest, tuples));
+	PFS_TRY(pfs_sort(run, &tuples, source, keys, 2, 1, 3));
+	return take(run, digest, tuples);
+}
+
+static int groups(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	const struct pfs_group_key keys[] = {{.ref = {0, 1}}, {.ref = {0, 0}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_SUM, .ref = {0, 0}},
+						   {.op = PFS_COUNT_DISTINCT, .ref = {0, 1}}};
+	struct pfs_tuples *tuples;
+
+	for (size_t n_keys = 0; n_keys <= 2; n_keys++) {
+		PFS_TRY(pfs_group(run, &tuples, source, keys, n_keys, aggregates, 2));
+		PFS_TRY(take(run, digest, tuples));
+	}
+	return 0;
+}
+
+static int joins(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	const struct pfs_join_key keys[] = {{{0, 0}, {0, 0}, PFS_BINARY}, {{0, 1}, {0, 1}, PFS_NOCASE}};
+	const struct pfs_source some = {.table = source->table, .to = 3};
+	struct pfs_tuples *tuples;
+
+	for (size_t i = 0; i < PFS_COUNT(keys); i++) {
+		const struct pfs_join join = {
+			.kind = i ? PFS_JOIN_INNER : PFS_JOIN_LEFT, .keys = &keys[i], .n_keys = 1};
+
+		PFS_TRY(pfs_join(run, &tuples, source, &some, &join));
+		PFS_TRY(take(run, digest, tuples));
+	}
+	return 0;
+}
+
+static int indexes(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
+{
+	struct pfs_column_index *index;
+	int error;
+
+	PFS_TRY(pfs_column_index_build(run, &index, source, 0, PFS_BINARY));
+	error = pfs_column_index_here(run, index);
+	for (uint64_t i = 0; !error && i < index->n; i++)
+		*digest = mix(*digest, index->rows[i]);
+	pfs_column_index_free(run, index);
+	return error;
+}
+
+/* One of each operator: the first error. */
+static int run_all(const struct pfs_run *run, uint64_t *digest, const struct pfs_table *table)
+{
+	static int (*const operators[])(const struct pfs_run *run, uint64_t *digest,
+					const struct pfs_source *source) = {selects, computes, sorts,
+									    groups,  joins,    indexes};
+	const struct pfs_source source = {.table = table};
+
+	*digest = 0;
+	for (size_t i = 0; i < PFS_COUNT(operators); i++)
+		PFS_TRY(operators[i](run, digest, &source));
+	return 0;
+}
+
+#define N_ENDED 20000
+
+static int64_t values[N_ENDED];
+static uint32_t codes[N_ENDED];
+static const uint64_t offset[] = {0, 1, 2, 3};
+static const struct pfs_dictionary dictionary = {.bytes = (const uint8_t *)"abc", .offset = offset, .n = 3};
+static const struct pfs_table_column columns[] = {
+	{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = values},
+	{.kind = PFS_KIND_CODE, .width = 4, .data = codes, .dictionary = &dictionary},
+};
+static const struct pfs_table table = {.n_rows = N_ENDED, .n_columns = 2, .columns = columns};
+
+static int fill_table(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < N_ENDED; i++) {
+		values[i] = (int64_t)i * 7919 % 100003;
+		codes[i] = i % 3;
+	}
+	return 0;
+}
+
+/* Whatever allocation fails, and whenever it is told to stop, an operator leaves nothing behind. */
+static void ends(void **state)
+{
+	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	uint64_t expected, digest;
+	int error = -ENOMEM;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	assert_int_equal(run_all(&run, &expected, &table), 0);
+	assert_int_equal(b.charged, 0);
+	for (b.most = 64; error == -ENOMEM; b.most += b.most / 32 + 16) {
+		error = run_all(&run, &digest, &table);
+		assert_true(error == 0 || error == -ENOMEM);
+		assert_int_equal(b.charged, 0);
+	}
+	assert_int_equal(error, 0);
+	assert_int_equal(digest, expected);
+	b.most = INT64_MAX;
+	error = -ETIMEDOUT;
+	for (unsigned polls = 0; error; polls++) {
+		b.polls_left = polls;
+		error = run_all(&run, &digest, &table);
+		assert_true(error == 0 || error == -ETIMEDOUT);
+		assert_int_equal(b.charged, 0);
+	}
+	assert_int_equal(digest, expected);
+	pfs_operators_close(run.operators);
+}
+
+/* Every call of the device failing in turn: the answers are the host's, which has a statement to itself where
+ * an operator's input was lost with the device, and no memory is left, here or there. */
+static void every_device_call(void **state)
+{
+	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
+	struct pfs_run run = {.charge = charge, .poll = poll, .context = &b};
+	uint64_t expected, digest;
+	bool is_met = true;
+	long n;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	assert_int_equal(run_all(&run, &expected, &table), 0);
+	pfs_operators_close(run.operators);
+	for (n = 1; is_met; n++) {
+		int error;
+
+		run.operators = operators_or_skip(PFS_ENGINE_CUDA, 2);
+		run.on = PFS_ENGINE_CUDA;
+		pfs_cuda_fail_at(n);
+		error = run_all(&run, &digest, &table);
+		is_met = pfs_cuda_fail_at(0) == 0;
+		assert_true(error == 0 || (is_met && error == -EIO));
+		run.on = PFS_ENGINE_HOST;
+		if (error)
+			assert_int_equal(run_all(&run, &digest, &table), 0);
+		assert_int_equal(digest, expected);
+		assert_int_equal(b.charged, 0);
+		pfs_operators_close(run.operators);
+		assert_int_equal(pfs_cuda_bytes_left(), 0);
+	}
+	print_message("to call %ld\n", n);
+	assert_true(n > 50);
+}
+
+#define N_MATCHED  1000u
+#define MATCHED_LEN ((size_t)1000)
+#define LONG_LEN   ((size_t)1 << 20)
+
+/* How often selecting with the pattern asks whether to go on; told not to soon, it ends. */
+static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n)
+{
+	static const char pattern[] = "%aaaaaab%";
+	const struct pfs_table names = {.n_rows = n, .n_columns = 1, .columns = column};
+	const struct pfs_source source = {.table = &names};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
+		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
+		{.op = PFS_OP_NOT},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 3};
+	struct budget *b = run->context;
+	const unsigned most = 1u << 30;
+	unsigned polls;
+	uint64_t kept;
+	struct pfs_rows *rows;
+
+	b->polls_left = most;
+	assert_int_equal(pfs_select(run, &rows, &source, &program), 0);
+	polls = most - b->polls_left;
+	assert_int_equal(pfs_rows_count(run, &kept, rows), 0);
+	assert_int_equal(kept, n);
+	pfs_rows_free(run, rows);
+	b->polls_left = polls - 1;
+	assert_int_equal(pfs_select(run, &rows, &source, &program), -ETIMEDOUT);
+	assert_int_equal(b->charged, 0);
+	return polls;
+}
+
+/* Few rows may take long: whether to go on is asked by what patterns take. */
+static void patterns_ask_by_steps(void **state)
+{
+	static uint32_t places[N_MATCHED];
+	const size_t stride = 4 + MATCHED_LEN;
+	uint8_t *heap_bytes = malloc(N_MATCHED * stride), *long_bytes = malloc(LONG_LEN);
+	const uint64_t ends_at[] = {0, LONG_LEN};
+	const uint32_t code = 0;
+	const struct pfs_heap heap = {.bytes = heap_bytes, .size = N_MATCHED * stride, .length_size = 4};
+	const struct pfs_dictionary long_text = {.bytes = long_bytes, .offset = ends_at, .n = 1};
+	const struct pfs_table_column names = {.kind = PFS_KIND_PLACE, .width = 4, .data = places, .heap = &heap};
+	const struct pfs_table_column texts = {
+		.kind = PFS_KIND_CODE, .width = 4, .data = &code, .dictionary = &long_text};
+	struct budget b = {.most = INT64_MAX};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+
+	(void)state;
+	assert_non_null(heap_bytes);
+	assert_non_null(long_bytes);
+	memset(heap_bytes, 'a', N_MATCHED * stride);
+	memset(long_bytes, 'a', LONG_LEN);
+	for (uint32_t i = 0; i < N_MATCHED; i++) {
+		const uint32_t len = MATCHED_LEN;
+
+		places[i] = (uint32_t)(i * stride);
+		memcpy(heap_bytes + i * stride, &len, sizeof(len));
+	}
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED), 8, 100);
+	assert_in_range(polls_of_pattern(&run, &texts, 1), 10, 10000);
+	pfs_operators_close(run.operators);
+	free(heap_bytes);
+	free(long_bytes);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(ends),
+		cmocka_unit_test(every_device_call),
+		cmocka_unit_test(patterns_ask_by_steps),
+	};
+
+	return cmocka_run_group_tests(tests, fill_table, NULL);
+}
