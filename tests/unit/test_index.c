@@ -550,7 +550,8 @@ CASES(measured_pages)
 CASES(steps)
 CASES(changes_of_eight)
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(exhaustive),   BOTH(built),
@@ -560,5 +561,7 @@ int main(void)
 		BOTH(steps),	    BOTH(changes_of_eight),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,7 +195,8 @@ static void device_faults(void **state)
 	}
 }
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_of_pairs), cmocka_unit_test(many_searches_can_be_ended),
@@ -203,5 +204,7 @@ int main(void)
 		cmocka_unit_test(device_faults),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -583,7 +583,8 @@ CASES(exhaustive)
 CASES(random_operations)
 CASES(adversarial)
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(exhaustive),
@@ -591,5 +592,7 @@ int main(void)
 		BOTH(adversarial),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

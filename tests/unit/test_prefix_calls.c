@@ -349,7 +349,8 @@ static void device_is_asked(void **state)
 	pfs_operators_close(run.operators);
 }
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(dictionary),
@@ -361,5 +362,7 @@ int main(void)
 		cmocka_unit_test(device_is_asked),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
