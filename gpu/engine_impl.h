@@ -184,11 +184,6 @@ struct pfs_select_family {
 	int (*select)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      struct pfs_rows **out, const struct pfs_source *source,
 		      const struct pfs_program *program);
-	int (*count)(struct pfs_operator_backend *b, const struct pfs_run *run, uint64_t *count,
-		     const struct pfs_source *source, const struct pfs_program *program);
-	/* Combines two sets, of which at least one is this back end's. */
-	int (*combine)(struct pfs_operator_backend *b, const struct pfs_run *run,
-		       struct pfs_rows *rows, struct pfs_rows *other, enum pfs_rows_op op);
 	int (*count_rows)(struct pfs_operator_backend *b, const struct pfs_run *run,
 			  uint64_t *count, const struct pfs_rows *rows);
 	/* Fetches the set into the host's memory. */

@@ -215,17 +215,6 @@ int pfs_select(const struct pfs_run *run, struct pfs_rows **out, const struct pf
 		       source, program);
 }
 
-int pfs_select_count(const struct pfs_run *run, uint64_t *count, const struct pfs_source *source,
-		     const struct pfs_program *program)
-{
-	PFS_TRY(check_source(source));
-	if (!source->table)
-		return -EINVAL;
-	PFS_TRY(check_program(source, program));
-	return OPERATE(run, select, count, bring(run, b, source, program, program != NULL), count,
-		       source, program);
-}
-
 int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
 	       const struct pfs_program *program)
 {

@@ -129,9 +129,6 @@ struct pfs_source {
  * all). */
 PFS_MUST_CHECK int pfs_select(const struct pfs_run *run, struct pfs_rows **out,
 			      const struct pfs_source *source, const struct pfs_program *program);
-PFS_MUST_CHECK int pfs_select_count(const struct pfs_run *run, uint64_t *count,
-				    const struct pfs_source *source,
-				    const struct pfs_program *program);
 
 /* Keeps the tuples of the source for which the program is true, in their order: for HAVING, and
  * conditions on both sides of a join. */

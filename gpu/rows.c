@@ -23,18 +23,6 @@ static int new_rows(const struct pfs_run *run, struct pfs_rows **out, enum pfs_r
 	return 0;
 }
 
-static void drop_content(const struct pfs_run *run, struct pfs_rows *rows)
-{
-	if (rows->form == PFS_ROWS_ON_DEVICE && rows->backend)
-		rows->backend->families->select->release(rows->backend, run, rows);
-	pfs_run_free(run, rows->bits, rows->allocated, 1);
-	pfs_run_free(run, rows->list, rows->allocated, 1);
-	rows->bits = NULL;
-	rows->list = NULL;
-	rows->device = NULL;
-	rows->allocated = 0;
-}
-
 int pfs_rows_of_range(const struct pfs_run *run, struct pfs_rows **out, uint32_t n_rows,
 		      uint32_t from, uint32_t to)
 {
@@ -95,7 +83,10 @@ void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows)
 {
 	if (!rows)
 		return;
-	drop_content(run, rows);
+	if (rows->form == PFS_ROWS_ON_DEVICE && rows->backend)
+		rows->backend->families->select->release(rows->backend, run, rows);
+	pfs_run_free(run, rows->bits, rows->allocated, 1);
+	pfs_run_free(run, rows->list, rows->allocated, 1);
 	pfs_run_free(run, rows, 1, sizeof(*rows));
 }
 
@@ -244,109 +235,4 @@ int pfs_rows_here(const struct pfs_run *run, struct pfs_rows *rows)
 	if (rows->form != PFS_ROWS_ON_DEVICE)
 		return 0;
 	return rows->backend->families->select->fetch(rows->backend, run, rows);
-}
-
-/* ---- combining ---- */
-
-static int to_bits(const struct pfs_run *run, struct pfs_rows *rows)
-{
-	size_t n = words_of(rows->n_rows);
-	uint64_t *bits;
-
-	if (rows->form == PFS_ROWS_BITS)
-		return 0;
-	PFS_TRY(pfs_run_alloc_raw(run, &bits, n, sizeof(*bits)));
-	pfs_rows_words(rows, bits, 0, n);
-	drop_content(run, rows);
-	rows->form = PFS_ROWS_BITS;
-	rows->from = 0;
-	rows->to = rows->n_rows;
-	rows->bits = bits;
-	rows->allocated = n * sizeof(*bits);
-	return 0;
-}
-
-/* The rows of `list`, which may be rows itself, that test has, or has not. */
-static int keep_of_list(const struct pfs_run *run, struct pfs_rows *rows,
-			const struct pfs_rows *list, const struct pfs_rows *test, bool wanted)
-{
-	size_t allocated = list->n_list * sizeof(*list->list);
-	uint32_t *kept, n = 0;
-
-	PFS_TRY(pfs_run_alloc_raw(run, &kept, list->n_list, sizeof(*kept)));
-	for (uint32_t i = 0; i < list->n_list; i++) {
-		if (pfs_rows_has(test, list->list[i]) == wanted)
-			kept[n++] = list->list[i];
-	}
-	drop_content(run, rows);
-	rows->form = PFS_ROWS_LIST;
-	rows->list = kept;
-	rows->n_list = n;
-	rows->allocated = allocated;
-	return 0;
-}
-
-/* Words first..end. */
-static void combine_words(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op,
-			  size_t first, size_t end)
-{
-	uint64_t words[PFS_BLOCK_WORDS];
-
-	for (; first < end; first += PFS_BLOCK_WORDS) {
-		size_t n = PFS_MIN(end - first, PFS_COUNT(words));
-
-		pfs_rows_words(other, words, first, n);
-		for (size_t i = 0; i < n; i++) {
-			uint64_t *to = &rows->bits[first + i];
-
-			*to = op == PFS_ROWS_AND  ? *to & words[i]
-			      : op == PFS_ROWS_OR ? *to | words[i]
-						  : *to & ~words[i];
-		}
-	}
-}
-
-/* Unless `op` is AND, only the words in which the other set has rows need work; so sets made piece
- * by piece are joined cheaply. */
-static void combine_bits(struct pfs_rows *rows, const struct pfs_rows *other, enum pfs_rows_op op)
-{
-	rows->from = 0; /* and what may have bits is not kept narrow */
-	rows->to = rows->n_rows;
-	if (op == PFS_ROWS_AND) {
-		combine_words(rows, other, op, 0, words_of(rows->n_rows));
-		return;
-	}
-	for (uint32_t i = 0; other->form == PFS_ROWS_LIST && i < other->n_list; i++) {
-		uint64_t *word = &rows->bits[other->list[i] / 64];
-		uint64_t bit = UINT64_C(1) << other->list[i] % 64;
-
-		*word = op == PFS_ROWS_OR ? *word | bit : *word & ~bit;
-	}
-	if (other->form != PFS_ROWS_LIST)
-		combine_words(rows, other, op, other->from / 64, words_of(other->to));
-}
-
-int pfs_rows_combine(const struct pfs_run *run, struct pfs_rows *rows, struct pfs_rows *other,
-		     enum pfs_rows_op op)
-{
-	struct pfs_operator_backend *b = rows->form == PFS_ROWS_ON_DEVICE    ? rows->backend
-					 : other->form == PFS_ROWS_ON_DEVICE ? other->backend
-									     : NULL;
-
-	if (rows->n_rows != other->n_rows)
-		return -EINVAL;
-	if (b)
-		return b->families->select->combine(b, run, rows, other, op);
-	if (op == PFS_ROWS_AND && rows->form == PFS_ROWS_RANGE && other->form == PFS_ROWS_RANGE) {
-		rows->from = PFS_MAX(rows->from, other->from);
-		rows->to = PFS_MAX(rows->from, PFS_MIN(rows->to, other->to));
-		return 0;
-	}
-	if (op != PFS_ROWS_OR && rows->form == PFS_ROWS_LIST)
-		return keep_of_list(run, rows, rows, other, op == PFS_ROWS_AND);
-	if (op == PFS_ROWS_AND && other->form == PFS_ROWS_LIST)
-		return keep_of_list(run, rows, other, rows, true);
-	PFS_TRY(to_bits(run, rows));
-	combine_bits(rows, other, op);
-	return 0;
 }

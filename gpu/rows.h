@@ -42,12 +42,6 @@ PFS_MUST_CHECK int pfs_rows_of_list(const struct pfs_run *run, struct pfs_rows *
 				    uint32_t n_rows, const uint32_t *list, uint32_t n);
 void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows); /* NULL is allowed */
 
-enum pfs_rows_op { PFS_ROWS_AND, PFS_ROWS_OR, PFS_ROWS_AND_NOT };
-
-/* Sets rows to `rows op other`. other is not changed, but is brought to where rows is. Both are of
- * one table. On failure `rows` is as it was. */
-PFS_MUST_CHECK int pfs_rows_combine(const struct pfs_run *run, struct pfs_rows *rows,
-				    struct pfs_rows *other, enum pfs_rows_op op);
 PFS_MUST_CHECK int pfs_rows_count(const struct pfs_run *run, uint64_t *count,
 				  const struct pfs_rows *rows);
 

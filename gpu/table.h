@@ -20,7 +20,6 @@
 #define PFS_NO_ROW	UINT32_MAX /* no row of this table: its columns read as NULL */
 #define PFS_ROWS_MAX	(UINT32_MAX - 64u)
 #define PFS_BLOCK_ROWS	4096u /* rows whose changes are noted together */
-#define PFS_BLOCK_WORDS (PFS_BLOCK_ROWS / 64u)
 
 enum pfs_kind {
 	PFS_KIND_INTEGER,

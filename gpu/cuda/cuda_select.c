@@ -47,70 +47,25 @@ static int cuda_select(struct pfs_operator_backend *b, const struct pfs_run *run
 	return error;
 }
 
-static int count_places(struct pfs_job *job, uint64_t *count, const struct pfs_source *source,
-			const struct pfs_program *program)
+static int count_bits(struct pfs_job *job, uint64_t *count, const struct pfs_rows *rows)
 {
+	const struct pfs_table table = {.n_rows = rows->n_rows};
+	/* Only read. */
+	const struct pfs_source source = {.table = &table, .rows = (struct pfs_rows *)rows};
 	uint64_t *d_count;
 
 	PFS_TRY(pfs_job_alloc_zero(job, &d_count, sizeof(*d_count)));
-	PFS_TRY(select_places(job, NULL, d_count, source, program));
+	PFS_TRY(select_places(job, NULL, d_count, &source, NULL));
 	return pfs_job_download(job, count, d_count, sizeof(*count));
-}
-
-static int cuda_count(struct pfs_operator_backend *b, const struct pfs_run *run, uint64_t *count,
-		      const struct pfs_source *source, const struct pfs_program *program)
-{
-	struct pfs_job job;
-	int error = pfs_job_begin(&job, b, run);
-
-	return pfs_job_end(&job, error ? error : count_places(&job, count, source, program));
-}
-
-static int combine_rows(struct pfs_job *job, struct pfs_rows *rows, struct pfs_rows *other,
-			enum pfs_rows_op op)
-{
-	const struct pfs_source sources[2] = {
-		{.table = &(struct pfs_table){.n_rows = rows->n_rows}, .rows = rows},
-		{.table = &(struct pfs_table){.n_rows = rows->n_rows}, .rows = other},
-	};
-	size_t words = pfs_div_round_up(rows->n_rows, 64) * 2;
-	uint32_t *d_bits[2];
-
-	for (size_t i = 0; i < 2; i++) {
-		PFS_TRY(pfs_job_alloc(job, &d_bits[i], words * 4));
-		PFS_TRY(select_places(job, d_bits[i], NULL, &sources[i], NULL));
-	}
-	PFS_TRY(pfs_cuda_rows_combine(d_bits[0], d_bits[1], words, (int)op, job->stream));
-	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
-	pfs_job_keep(job, d_bits[0]);
-	if (rows->form == PFS_ROWS_ON_DEVICE)
-		pfs_device_give(job->o, rows->device);
-	pfs_run_free(job->run, rows->bits, rows->allocated, 1);
-	pfs_run_free(job->run, rows->list, rows->allocated, 1);
-	*rows = (struct pfs_rows){.form = PFS_ROWS_ON_DEVICE,
-				  .n_rows = rows->n_rows,
-				  .backend = &job->o->base,
-				  .device = d_bits[0]};
-	return 0;
-}
-
-static int cuda_combine(struct pfs_operator_backend *b, const struct pfs_run *run,
-			struct pfs_rows *rows, struct pfs_rows *other, enum pfs_rows_op op)
-{
-	struct pfs_job job;
-	int error = pfs_job_begin(&job, b, run);
-
-	return pfs_job_end(&job, error ? error : combine_rows(&job, rows, other, op));
 }
 
 static int cuda_count_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
 			   uint64_t *count, const struct pfs_rows *rows)
 {
-	const struct pfs_table table = {.n_rows = rows->n_rows};
-	/* Only read. */
-	const struct pfs_source source = {.table = &table, .rows = (struct pfs_rows *)rows};
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
 
-	return cuda_count(b, run, count, &source, NULL);
+	return pfs_job_end(&job, error ? error : count_bits(&job, count, rows));
 }
 
 static int fetch_bits(struct pfs_job *job, struct pfs_rows *rows)
@@ -154,8 +109,6 @@ static void cuda_release_rows(struct pfs_operator_backend *b, const struct pfs_r
 
 const struct pfs_select_family pfs_cuda_select_family = {
 	.select = cuda_select,
-	.count = cuda_count,
-	.combine = cuda_combine,
 	.count_rows = cuda_count_rows,
 	.fetch = cuda_fetch_rows,
 	.release = cuda_release_rows,

@@ -114,9 +114,6 @@ int pfs_cuda_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_count,
 		    const struct pfs_device_places *places,
 		    const struct pfs_device_program *program, cudaStream_t stream);
 
-/* bits = bits op other (enum pfs_rows_op). */
-int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words, int op,
-			  cudaStream_t stream);
 /* Lists the numbers of the set bits, ascending; with d_temporary NULL only *temporary_size is
  * set. */
 int pfs_cuda_rows_list(uint32_t *d_list, uint64_t *d_n, void *d_temporary, size_t *temporary_size,

@@ -417,17 +417,6 @@ static __global__ void __launch_bounds__(WARPS * 32)
 		atomicAdd(count, (unsigned long long)sum);
 }
 
-static __global__ void combine_rows_kernel(uint32_t *bits, const uint32_t *__restrict__ other,
-					   size_t words, int op)
-{
-	PFS_EACH(i, words)
-	{
-		uint32_t a = bits[i], b = other[i];
-
-		bits[i] = op == PFS_ROWS_AND ? a & b : op == PFS_ROWS_OR ? a | b : a & ~b;
-	}
-}
-
 struct has_bit {
 	const uint32_t *bits;
 	__device__ bool operator()(uint32_t i) const { return pfs_bit(bits, i); }
@@ -458,13 +447,6 @@ extern "C" int pfs_cuda_select(uint32_t *d_bits, uint64_t n_bits, uint64_t *d_co
 		launch_select<8>(d_bits, n_bits, d_count, places, program, stream);
 	else
 		launch_select<PFS_DEVICE_STEPS>(d_bits, n_bits, d_count, places, program, stream);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_rows_combine(uint32_t *d_bits, const uint32_t *d_other, size_t words,
-				     int op, cudaStream_t stream)
-{
-	combine_rows_kernel<<<pfs_grid(words), 256, 0, stream>>>(d_bits, d_other, words, op);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -5,7 +5,6 @@
 
 static const struct pfs_select_family select_family = {
 	.select = pfs_host_select_rows,
-	.count = pfs_host_select_count,
 };
 static const struct pfs_sort_family sort_family = {
 	.sort = pfs_host_sort,

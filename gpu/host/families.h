@@ -10,9 +10,6 @@
 PFS_MUST_CHECK int pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
 					struct pfs_rows **out, const struct pfs_source *source,
 					const struct pfs_program *program);
-PFS_MUST_CHECK int pfs_host_select_count(struct pfs_operator_backend *b, const struct pfs_run *run,
-					 uint64_t *count, const struct pfs_source *source,
-					 const struct pfs_program *program);
 
 /* gather.c */
 PFS_MUST_CHECK int pfs_host_gather_column(struct pfs_operator_backend *b, const struct pfs_run *run,

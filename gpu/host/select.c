@@ -13,7 +13,7 @@ struct selection {
 	struct pfs_source_reader reader;
 	struct pfs_evaluator evaluator;
 	bool has_program;
-	uint64_t *bits;	 /* by row from the reader's first on; NULL: only counted */
+	uint64_t *bits;	 /* by row from the reader's first on */
 	uint32_t *list;	 /* read by list: those kept of each piece, from the piece's place on */
 	uint32_t *count; /* of each piece */
 };
@@ -26,15 +26,14 @@ static uint32_t select_span(struct selection *s, unsigned worker, uint32_t first
 				 ? pfs_evaluate_words(&s->evaluator, worker, &s->reader, words, first)
 				 : pfs_source_reader_words(&s->reader, words, first);
 
-	if (s->bits)
-		memcpy(s->bits + (first - s->reader.begin) / 64, words,
-		       PFS_MIN(left, PFS_SPAN_WORDS) * sizeof(*words));
+	memcpy(s->bits + (first - s->reader.begin) / 64, words,
+	       PFS_MIN(left, PFS_SPAN_WORDS) * sizeof(*words));
 	return count;
 }
 
 static uint32_t select_of_list(struct selection *s, unsigned worker, uint64_t at, uint64_t end)
 {
-	uint32_t *out = s->list ? s->list + (at - s->reader.begin) : NULL, n = 0;
+	uint32_t *out = s->list + (at - s->reader.begin), n = 0;
 
 	while (at < end && !atomic_load(&s->evaluator.error)) {
 		struct pfs_span span;
@@ -45,9 +44,7 @@ static uint32_t select_of_list(struct selection *s, unsigned worker, uint64_t at
 		for (uint32_t i = 0; i < span.n; i++) {
 			if (truth && !pfs_bit(truth, i))
 				continue;
-			if (out)
-				out[n] = span.at[i];
-			n++;
+			out[n++] = span.at[i];
 		}
 	}
 	return n;
@@ -96,20 +93,6 @@ static int open_selection(struct selection *s, struct pfs_host_operators *host,
 	*s = (struct selection){.has_program = program != NULL};
 	PFS_TRY(pfs_source_reader_open(&s->reader, source));
 	return program ? pfs_evaluator_open(&s->evaluator, host, run, source, program) : 0;
-}
-
-int pfs_host_select_count(struct pfs_operator_backend *b, const struct pfs_run *run,
-			  uint64_t *count, const struct pfs_source *source,
-			  const struct pfs_program *program)
-{
-	struct pfs_host_operators *host = pfs_host_operators_of(b);
-	struct selection s;
-	int error;
-
-	PFS_TRY(open_selection(&s, host, run, source, program));
-	error = select_all(&s, host, run, count);
-	pfs_evaluator_close(&s.evaluator);
-	return error;
 }
 
 /* Lists the rows of the bits, which are `total`. */

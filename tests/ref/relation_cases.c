@@ -104,7 +104,7 @@ void ref_case_select(struct ref_world *w)
 	ref_condition(w, e, ref_below(w, 5));
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_select(&w->run, &rows, &source, &program), 0);
-	assert_int_equal(pfs_select_count(&w->run, &count, &source, &program), 0);
+	assert_int_equal(pfs_rows_count(&w->run, &count, rows), 0);
 	assert_int_equal(pfs_rows_here(&w->run, rows), 0);
 	(void)snprintf(sql, sizeof(sql), "SELECT r FROM a WHERE (%s)%s ORDER BY r", e->sql, where);
 	statement = ref_prepare(w, sql, e);

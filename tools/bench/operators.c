@@ -241,8 +241,13 @@ static int count_names(struct bench *b, bool check)
 		{.op = PFS_OP_CONTAINS,
 		 .constant = {.type = PFS_IS_TEXT, .text = "needle", .len = 6}}};
 	uint64_t n, wanted = 0;
+	struct pfs_rows *rows;
+	int error;
 
-	PFS_TRY(pfs_select_count(&b->run, &n, table_of(b), &(struct pfs_program){steps, 2}));
+	PFS_TRY(pfs_select(&b->run, &rows, table_of(b), &(struct pfs_program){steps, 2}));
+	error = pfs_rows_count(&b->run, &n, rows);
+	pfs_rows_free(&b->run, rows);
+	PFS_TRY(error);
 	for (uint32_t i = 0; check && i < b->n; i++)
 		wanted += memmem(b->names + (size_t)i * 24 + 1, NAME_BYTES, "needle", 6) != NULL;
 	b->bad |= check && n != wanted;
