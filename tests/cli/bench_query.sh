@@ -29,6 +29,10 @@ fi
 is 'nothing is left behind' "$(find "$work" -maxdepth 1 -name 'primefs-bench*')" ''
 bench --nodes=1000 --only=recursion >out
 is 'only what was asked for' "$(grep -c '; SQLite ' out) $(grep -c 'find ' out)" '5 0'
+bench --nodes=1000 --only=recursion --peers=none >out
+is 'and of nobody else' "$(grep -c ' ms \[' out) $(grep -cE 'SQLite|DuckDB' out)" '5 0'
+bench --nodes=1000 --only=prefix --peers=sqlite --prefix="'" >out 2>errors
+ok 'what is wrong with a statement, in place of its figure' grep -qE '^    primefs: .*unrecognized token' out
 
 mkdir -p tree/deep/er
 for name in libx lib.json data.json; do

@@ -22,7 +22,7 @@
 #define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"
 #define N_COLUMNS     11
 
-enum { NODES, BESIDE, RUNS, ONLY, PREFIX, PART, FOLDER, JSON };
+enum { NODES, BESIDE, RUNS, ONLY, PREFIX, PART, PEERS, FOLDER, JSON };
 
 static const struct pfs_cmd_option options[] = {
 	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
@@ -31,6 +31,7 @@ static const struct pfs_cmd_option options[] = {
 	[ONLY] = {"only", 'o', "TEXT", "statements alone, and of these those with TEXT in their titles"},
 	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib; bar)"},
 	[PART] = {"part", 's', "TEXT", "that names have somewhere (json; rama)"},
+	[PEERS] = {"peers", 0, "WHICH", "beside statements: all, sqlite, duckdb or none (all)"},
 	[FOLDER] = {"folder", 'd', "DIR", "for the store and the mountpoint ($TMPDIR or /tmp)"},
 	[JSON] = {"json", 0, NULL, "print an array of objects"},
 	{0},
@@ -48,8 +49,8 @@ static const struct pfs_cmd command = {
 struct side {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
-	struct pfs_peer *peer;
-	struct pfs_duckdb *duckdb; /* NULL: it is not there */
+	struct pfs_peer *peer;	   /* NULL: it is not wanted */
+	struct pfs_duckdb *duckdb; /* NULL: it is not there, or not wanted */
 	char ino[32], deep[32], wide[32], rare[32];
 	char *path; /* quoted */
 };
@@ -58,34 +59,37 @@ struct side {
 
 static const struct pfs_query_scope everything = {.ino = 2, .sees_all = true, .may_change = true};
 
-static int said(const struct pfs_query_error *error, const char *sql)
+/* As pfs_bench_ask, but *error is not said. */
+static int ask(struct pfs_queries *queries, uint64_t *rows, const char *sql, struct pfs_query_error *error,
+	       int (*row)(void *arg, const struct pfs_query *query), void *arg)
 {
-	(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", sql, error->text);
-	return error->error ? error->error : -EIO;
-}
-
-int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
-		  int (*row)(void *arg, const struct pfs_query *query), void *arg)
-{
-	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
 	struct pfs_query_value value;
 	uint64_t n = 0;
 	int got, failure = 0;
 
-	if (pfs_query_start(&query, queries, &everything, sql, strlen(sql), &error))
-		return said(&error, sql);
-	while (!failure && (got = pfs_query_next(query, &error)) == 1) {
+	*error = (struct pfs_query_error){.error = 0};
+	PFS_TRY(pfs_query_start(&query, queries, &everything, sql, strlen(sql), error));
+	while (!failure && (got = pfs_query_next(query, error)) == 1) {
 		for (size_t i = 0; !row && i < pfs_query_columns(query); i++)
 			pfs_query_value(query, i, &value);
 		failure = row ? row(arg, query) : 0;
 		n++;
 	}
 	pfs_query_finish(query);
-	if (!failure && got)
-		return said(&error, sql);
 	if (rows)
 		*rows = n;
+	return failure ? failure : got;
+}
+
+int pfs_bench_ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
+		  int (*row)(void *arg, const struct pfs_query *query), void *arg)
+{
+	struct pfs_query_error error;
+	int failure = ask(queries, rows, sql, &error, row, arg);
+
+	if (error.error)
+		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s", sql, error.text);
 	return failure;
 }
 
@@ -321,12 +325,12 @@ static int fill_duckdb(const struct pfs_bench_query *bench, const struct side *s
 }
 
 /* Has what is made once made: an index, when two questions would have been helped by it. */
-static int warm_up(const struct side *side, const char *sql)
+static int warm_up(const struct side *side, const char *sql, struct pfs_query_error *error)
 {
 	uint64_t rows;
 
 	for (unsigned i = 0; i < 3; i++)
-		PFS_TRY(pfs_bench_ask(side->queries, &rows, sql, NULL, NULL));
+		PFS_TRY(ask(side->queries, &rows, sql, error, NULL, NULL));
 	return 0;
 }
 
@@ -337,11 +341,17 @@ static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, 
 {
 	char sql[STATEMENT_MAX];
 	struct asked theirs = {.side = ours->side, .sql = sql};
+	int error;
 
 	figures->yardstick = peer;
 	figures->n_yardstick = 0;
 	PFS_TRY(fill_in(sql, bench, ours->side, text));
-	PFS_TRY(pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time, &theirs));
+	error = pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time, &theirs);
+	if (error == -EINVAL) { /* which it has said: others may take the statement */
+		pfs_bench_query_failed(bench, figures->what, peer, "the statement fails");
+		return 0;
+	}
+	PFS_TRY(error);
 	if (!statement->theirs && ours->rows != theirs.rows)
 		(void)pfs_cmd_fail(PFS_BENCH_QUERY, "%s: %s has %llu rows", figures->what, peer,
 				   (unsigned long long)theirs.rows);
@@ -353,6 +363,7 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 {
 	char sql[STATEMENT_MAX], what[128];
 	const char *theirs = statement->theirs ? statement->theirs : statement->ours;
+	bool has_duckdb = !statement->duckdb || *statement->duckdb;
 	struct asked ours = {.side = side, .sql = sql};
 	struct pfs_figures figures = {
 		.what = what,
@@ -360,15 +371,22 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 		.less_is_better = true,
 		.wanted_ratio = statement->wanted,
 	};
+	struct pfs_query_error error;
 
 	PFS_TRY(fill_in(sql, bench, side, statement->ours));
-	PFS_TRY(warm_up(side, sql));
+	if (warm_up(side, sql, &error)) {
+		pfs_bench_query_failed(bench, statement->what, "primefs", error.text);
+		return 0;
+	}
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &ours));
 	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what, (unsigned long long)ours.rows);
-	PFS_TRY(run_peer(bench, &figures, statement, &ours, theirs, "SQLite", time_theirs));
+	if (side->peer)
+		PFS_TRY(run_peer(bench, &figures, statement, &ours, theirs, "SQLite", time_theirs));
+	else if (!side->duckdb || !has_duckdb)
+		PFS_TRY(pfs_bench_query_print(bench, &figures));
 	*median = figures.ours[figures.n / 2];
 	figures.wanted_ratio = 0;
-	if (!side->duckdb || (statement->duckdb && !*statement->duckdb))
+	if (!side->duckdb || !has_duckdb)
 		return 0;
 	return run_peer(bench, &figures, statement, &ours, statement->duckdb ? statement->duckdb : theirs, "DuckDB",
 			time_duckdb);
@@ -379,11 +397,12 @@ static int run_all(struct pfs_bench_query *bench, struct side *side, double *bar
 	double median = 0;
 
 	PFS_TRY(choose(side));
-	if (pfs_duckdb_open(&side->duckdb))
+	if (!bench->without_duckdb && pfs_duckdb_open(&side->duckdb))
 		pfs_bench_query_lacks(bench, "DuckDB");
-	else
+	if (side->duckdb)
 		PFS_TRY(fill_duckdb(bench, side));
-	PFS_TRY(fill_peer(side));
+	if (!bench->without_sqlite)
+		PFS_TRY(fill_peer(side));
 	for (size_t i = 0; i < pfs_bench_n_questions; i++) {
 		const struct pfs_bench_question *statement = &pfs_bench_questions[i];
 
@@ -423,6 +442,14 @@ static int run(struct pfs_bench_query *bench, uint64_t nodes)
 	return bench->only ? 0 : pfs_bench_query_mount(bench, bare);
 }
 
+static void choose_peers(struct pfs_bench_query *bench, struct pfs_cmd_args *args)
+{
+	bench->without_sqlite = strcmp(args->value, "duckdb") == 0 || strcmp(args->value, "none") == 0;
+	bench->without_duckdb = strcmp(args->value, "sqlite") == 0 || strcmp(args->value, "none") == 0;
+	if (!bench->without_sqlite && !bench->without_duckdb && strcmp(args->value, "all") != 0)
+		pfs_cmd_reject(args, "--peers=%s: not all, sqlite, duckdb or none", args->value);
+}
+
 int pfs_bench_query(int argc, char **argv)
 {
 	struct pfs_bench_query bench = {
@@ -449,6 +476,8 @@ int pfs_bench_query(int argc, char **argv)
 			bench.prefix = args.value;
 		else if (option == PART)
 			bench.part = args.value;
+		else if (option == PEERS)
+			choose_peers(&bench, &args);
 		else if (option == FOLDER)
 			folder = args.value;
 		else

@@ -20,6 +20,7 @@ struct pfs_bench_query {
 	uint64_t runs;
 	const char *only; /* part of the titles of what is asked; NULL: all */
 	const char *prefix, *part; /* of names, to look for */
+	bool without_sqlite, without_duckdb;
 	struct pfs_json *json;	   /* or NULL */
 	struct pfs_bench_goal {
 		double ratio, wanted;
@@ -45,6 +46,9 @@ extern const size_t pfs_bench_n_questions;
 PFS_MUST_CHECK int pfs_bench_query_print(struct pfs_bench_query *bench,
 					 struct pfs_figures *figures);
 void pfs_bench_query_sum_up(struct pfs_bench_query *bench);
+
+/* Prints, in place of a figure, that a statement has none: whose it is, and what was wrong. */
+void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what, const char *whose, const char *error);
 
 /* Prints that a yardstick is missing. */
 void pfs_bench_query_lacks(const struct pfs_bench_query *bench, const char *program);

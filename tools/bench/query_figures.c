@@ -61,6 +61,19 @@ void pfs_bench_query_sum_up(struct pfs_bench_query *bench)
 	bench->goals = NULL;
 }
 
+void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what, const char *whose, const char *error)
+{
+	if (!bench->json) {
+		(void)printf("%s\n    %s: %s\n", what, whose, error);
+		return;
+	}
+	pfs_json_open(bench->json, NULL, '{');
+	pfs_json_string(bench->json, "what", what);
+	pfs_json_string(bench->json, "failed", whose);
+	pfs_json_string(bench->json, "error", error);
+	pfs_json_close(bench->json, '}');
+}
+
 void pfs_bench_query_lacks(const struct pfs_bench_query *bench, const char *program)
 {
 	if (!bench->json) {

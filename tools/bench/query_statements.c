@@ -20,6 +20,8 @@ const struct pfs_bench_question pfs_bench_questions[] = {
 	{"wide size range, counted and summed",
 	 "SELECT count(*), sum(size) FROM nodes WHERE size BETWEEN 1000 AND 100000", NULL, 0.67, NULL},
 	{"all counted", "SELECT count(*) FROM nodes", NULL, 0.67, NULL},
+	{"sum of sizes", "SELECT sum(size) FROM nodes", NULL, 0.67, NULL},
+	{"distinct extensions", "SELECT DISTINCT ext FROM nodes", NULL, 0, NULL},
 	{"grouped by extension, with sums",
 	 "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext", NULL, 0.67, NULL},
 	{"grouped by type, with sums", "SELECT type, count(*), sum(size) FROM nodes GROUP BY type",

@@ -19,10 +19,11 @@
 #define SLACK	  1.10 /* of SQLite's time, or */
 #define SLACK_MS  0.05
 
-enum { ROWS, FOLDER };
+enum { ROWS, ENGINE, FOLDER };
 
 static const struct pfs_cmd_option options[] = {
 	[ROWS] = {"rows", 'r', "N", "of the table (500000)"},
+	[ENGINE] = {"engine", 'e', "NAME", "auto, host or cuda (auto)"},
 	[FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
 	{0},
 };
@@ -42,6 +43,7 @@ enum peer { OURS, SQLITE, PREPARED, DUCKDB, PEERS };
 struct bench {
 	struct pfs_bench_folder folder;
 	uint64_t rows;
+	enum pfs_engine_kind engine;
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	struct pfs_peer *sqlite;
@@ -190,7 +192,7 @@ static int run_operation(struct bench *bench, const struct operation *operation)
 static int begin(struct bench *bench)
 {
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
-	PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
+	PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){.engine = bench->engine}));
 	PFS_TRY(pfs_tree_start(bench->tree));
 	PFS_TRY(pfs_queries_open(&bench->queries, bench->tree));
 	PFS_TRY(pfs_peer_open(&bench->sqlite));
@@ -203,6 +205,8 @@ static int begin(struct bench *bench)
 
 static int run_all(struct bench *bench)
 {
+	uint64_t host = 0, device = 0;
+
 	PFS_TRY(begin(bench));
 	(void)printf("%llu rows, num: 1 to that in no order, grp: 1 to 100, val: 1 to 65535\n",
 		     (unsigned long long)bench->rows);
@@ -210,6 +214,9 @@ static int run_all(struct bench *bench)
 		PFS_TRY(run_operation(bench, &operations[i]));
 	(void)printf("\n%u of %u slower than SQLite by more than 10 %% and 50 us", bench->slow, bench->figures);
 	(void)printf(bench->slow ? ", the worst %.1f times\n" : "\n", bench->worst);
+	if (pfs_queries_count(bench->queries, &host, &device))
+		(void)printf("operators: %llu on the host, %llu on the device\n", (unsigned long long)host,
+			     (unsigned long long)device);
 	return 0;
 }
 
@@ -224,6 +231,8 @@ int pfs_bench_s2(int argc, char **argv)
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		if (option == ROWS)
 			pfs_cmd_number(&args, &bench.rows, ROWS, 1, 100000000);
+		else if (option == ENGINE)
+			pfs_cmd_engine(&args, &bench.engine);
 		else
 			parent = args.value;
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench s4 - joins of a small relation with unique keys and a large one whose keys follow Zipf's
- * law: by merging two column indexes, whole and in fragments of their domain, and without an index.
+ * law: by merging two column indexes, whole and in fragments of their domain, and without an index, beside DuckDB.
  *
  * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
  * results stay there.  Pairs are counted, and some of each answer compared with the keys. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/bench.h"
+#include "tools/bench/duckdb.h"
 
 #define RUNS	    7
 #define THREADS_MAX 64
@@ -32,7 +35,7 @@ static const struct pfs_cmd_option options[] = {
 static const struct pfs_cmd command = {
 	"s4",
 	"",
-	"Times joins at several skews: indexes merged, whole and in fragments, and unsorted.",
+	"Times joins at several skews: indexes merged, whole and in fragments, and unsorted, beside DuckDB.",
 	options,
 	"Answers are compared with the keys: BAD where they differ.\n",
 };
@@ -49,6 +52,7 @@ struct relation {
 struct bench {
 	struct pfs_run run;
 	struct relation left, right;
+	struct pfs_duckdb *duckdb; /* NULL: it is not there */
 	double theta;
 	uint64_t fragments;
 	bool bad, any_bad;
@@ -250,6 +254,48 @@ static int join_unsorted(struct bench *b, bool check)
 	return error;
 }
 
+/* ---- DuckDB ---- */
+
+static int write_keys(const struct relation *r, FILE *csv)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		pfs_duckdb_put_number(csv, r->keys[i], false);
+		pfs_duckdb_put_number(csv, i, true);
+	}
+	return fclose(csv) == 0 ? 0 : -EIO;
+}
+
+/* Has DuckDB a table of that name, anew: the keys, and each row's number. */
+static int fill_duckdb(const struct bench *b, const struct relation *r, const char *name)
+{
+	const char *folder = getenv("TMPDIR");
+	char path[PATH_MAX], sql[2 * PATH_MAX];
+	int fd, error;
+	FILE *csv;
+
+	(void)snprintf(path, sizeof(path), "%s/primefs-bench-s4-XXXXXX", folder && *folder ? folder : "/tmp");
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	csv = fdopen(fd, "w");
+	error = csv ? write_keys(r, csv) : -errno;
+	if (!csv)
+		(void)close(fd);
+	(void)snprintf(sql, sizeof(sql),
+		       "CREATE OR REPLACE TABLE %s (k UINTEGER, n UINTEGER); COPY %s FROM '%s' (FORMAT csv, HEADER false)",
+		       name, name, path);
+	error = error ? error : pfs_duckdb_run(b->duckdb, NULL, sql);
+	(void)unlink(path);
+	return error;
+}
+
+/* All pairs of rows, which are not kept: of each pair's numbers sums are made. */
+static int join_in_duckdb(struct bench *b, bool check)
+{
+	(void)check;
+	return pfs_duckdb_run(b->duckdb, NULL, "SELECT count(*), sum(l.n), sum(r.n) FROM r JOIN l ON r.k = l.k");
+}
+
 static int time_skew(struct bench *b, double theta)
 {
 	char name[48];
@@ -257,6 +303,10 @@ static int time_skew(struct bench *b, double theta)
 	b->theta = theta;
 	PFS_TRY(fill(b));
 	PFS_TRY(time_what(b, "unsorted, build included", join_unsorted));
+	if (b->duckdb) {
+		PFS_TRY(fill_duckdb(b, &b->right, "r"));
+		PFS_TRY(time_what(b, "the same by DuckDB", join_in_duckdb));
+	}
 	PFS_TRY(time_what(b, "index of the large relation", build_right));
 	PFS_TRY(time_what(b, "indexes merged, all pairs", merge));
 	(void)snprintf(name, sizeof(name), "cut into %llu fragments and merged",
@@ -274,6 +324,10 @@ static int bench(struct bench *b, uint32_t n_left, uint32_t n_right)
 	for (uint32_t i = 0; i < n_left; i++)
 		b->left.keys[i] = key_of(b, i);
 	PFS_TRY(build_index(b, &b->left));
+	if (pfs_duckdb_open(&b->duckdb))
+		(void)printf("DuckDB: not installed\n");
+	else
+		PFS_TRY(fill_duckdb(b, &b->left, "l"));
 	(void)printf("%u and %u rows, %s\n", n_left, n_right,
 		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
 	for (unsigned i = 0; i < PFS_COUNT(thetas); i++)
@@ -305,6 +359,7 @@ int pfs_bench_s4(int argc, char **argv)
 	pfs_column_index_free(&b.run, b.left.index);
 	pfs_column_index_free(&b.run, b.right.index);
 	pfs_operators_close(b.run.operators);
+	pfs_duckdb_close(b.duckdb);
 	free_relation(&b.left);
 	free_relation(&b.right);
 	if (error)
