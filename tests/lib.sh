@@ -343,3 +343,18 @@ run_probe() {
 		fail "$1 ended without figures"
 	fi
 }
+
+# store_of_statements: $store for the statements of tests/query/who.tsv: a tree with attributes, so large that what the
+# operators begin with is less than what they save, and side tables.
+store_of_statements() {
+	local sql
+	awk -v n=20000 'BEGIN { split(" .c .txt .tar.gz .h _x", ends, " ")
+		for (i = 0; i < n; i++) printf "/d%d/d%d/f%d%s\tc%d\t%d\t%d.5\t%d\n", i % 3, i % 400, i / 4, ends[i % 6],
+			i % 7, i % 9, i % 4, i % 800 }' </dev/null |
+		primefs import --format=paths --columns=tag,stars:int,score:real,size:int - "$store" >/dev/null
+	{
+		"$probes/statements"
+		echo 'CREATE TABLE owners (dir TEXT, who TEXT)'
+		echo 'CREATE TABLE kinds (ext TEXT, kind TEXT)'
+	} | while IFS= read -r sql; do primefs query "$store" "$sql"; done
+}

@@ -143,7 +143,11 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 		return explain(reply, &error, sql);
 	while ((rc = pfs_query_next(query, &error)) == 1 || rc == -EAGAIN)
 		; /* what each step has seen is a part of the plan */
-	rc = rc ? rc : pfs_query_plan(query, &plan);
+	if (rc) {
+		pfs_query_finish(query);
+		return explain(reply, &error, sql);
+	}
+	rc = pfs_query_plan(query, &plan);
 	pfs_query_finish(query);
 	return rc || pfs_reply_write(reply, plan, strlen(plan))
 		       ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the plan: %s", strerror(-rc))

@@ -34,6 +34,8 @@ is 'and of nobody else' "$(grep -c ' ms \[' out) $(grep -cE 'SQLite|DuckDB' out)
 bench --nodes=1000 --only=prefix --peers=sqlite --prefix="'" >out 2>errors
 ok 'what is wrong with a statement, in place of its figure' grep -qE '^    primefs: .*unrecognized token' out
 
+is 'the statements themselves' "$(bench --list | head -n 1)" 'SELECT 1'
+
 mkdir -p tree/deep/er
 for name in libx lib.json data.json; do
 	head -c 12345 /dev/zero >"tree/deep/$name"

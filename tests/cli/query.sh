@@ -19,6 +19,8 @@ is 'paths' "$(query --paths "SELECT size, path FROM nodes WHERE ext = 'c' ORDER 
 is 'paths, NUL-ended' "$(query -0 "SELECT path FROM nodes WHERE ext = 'c' ORDER BY path" | tr '\0' '!')" '/a/x.c!/a/y.c!'
 is 'aligned' "$(query --txt 'SELECT 1 AS one' | head -n 1 | tr -d ' ')" one
 ok 'the plan' grep -q "ext = 'c'" <(query --plan "SELECT count(*) FROM nodes WHERE ext = 'c'")
+exits 'the plan of a statement that fails on the way' 2 query --plan 'SELECT sum(9223372036854775807) FROM nodes'
+is 'says what the statement says' "$(query --plan 'SELECT sum(9223372036854775807) FROM nodes' 2>&1)" 'primefs query: integer overflow'
 is 'several from standard input' "$(printf 'SELECT 1;\n\nSELECT\n2;SELECT 3' | primefs query --csv "$store" 2>&1 | tr -d '\r' | head -n 2 | tail -n 1)" 1
 is 'the last without a semicolon' "$(printf 'SELECT count(*) AS n FROM nodes' | primefs query "$store")" $'n\n6'
 is 'quit' "$(printf 'quit\nSELECT 1;' | primefs query "$store")" ''

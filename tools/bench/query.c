@@ -22,7 +22,7 @@
 #define COLUMNS	      "ino, parent, depth, name, ext, path, type, size, blocks, mtime, uid"
 #define N_COLUMNS     11
 
-enum { NODES, BESIDE, RUNS, ONLY, PREFIX, PART, PEERS, FOLDER, JSON };
+enum { NODES, BESIDE, RUNS, ONLY, PREFIX, PART, PEERS, LIST, FOLDER, JSON };
 
 static const struct pfs_cmd_option options[] = {
 	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
@@ -32,6 +32,7 @@ static const struct pfs_cmd_option options[] = {
 	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib; bar)"},
 	[PART] = {"part", 's', "TEXT", "that names have somewhere (json; rama)"},
 	[PEERS] = {"peers", 0, "WHICH", "beside statements: all, sqlite, duckdb or none (all)"},
+	[LIST] = {"list", 0, NULL, "print the statements alone, one a line, and ask none"},
 	[FOLDER] = {"folder", 'd', "DIR", "for the store and the mountpoint ($TMPDIR or /tmp)"},
 	[JSON] = {"json", 0, NULL, "print an array of objects"},
 	{0},
@@ -450,49 +451,77 @@ static void choose_peers(struct pfs_bench_query *bench, struct pfs_cmd_args *arg
 		pfs_cmd_reject(args, "--peers=%s: not all, sqlite, duckdb or none", args->value);
 }
 
+/* What is asked for beside what the two halves need. */
+struct wishes {
+	uint64_t nodes;
+	const char *folder;
+	bool lists;
+};
+
+static void take_option(struct pfs_bench_query *bench, struct wishes *wishes, struct pfs_cmd_args *args, int option)
+{
+	switch (option) {
+	case NODES:
+		pfs_cmd_number(args, &wishes->nodes, NODES, 100, UINT32_MAX - 1);
+		break;
+	case RUNS:
+		pfs_cmd_number(args, &bench->runs, RUNS, 1, PFS_BENCH_RUNS_MAX);
+		break;
+	case BESIDE:
+		bench->beside = args->value;
+		break;
+	case ONLY:
+		bench->only = args->value;
+		break;
+	case PREFIX:
+		bench->prefix = args->value;
+		break;
+	case PART:
+		bench->part = args->value;
+		break;
+	case PEERS:
+		choose_peers(bench, args);
+		break;
+	case FOLDER:
+		wishes->folder = args->value;
+		break;
+	default:
+		wishes->lists = true;
+	}
+}
+
 int pfs_bench_query(int argc, char **argv)
 {
 	struct pfs_bench_query bench = {
 		.server = {.verb = PFS_BENCH_QUERY, .threads = 2},
 		.runs = 9,
 	};
-	const char *folder = getenv("TMPDIR");
+	struct wishes wishes = {.nodes = 1000000, .folder = getenv("TMPDIR")};
 	struct pfs_json json = {.out = stdout};
 	struct pfs_cmd_args args;
-	uint64_t nodes = 1000000;
 	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
-		if (option == NODES)
-			pfs_cmd_number(&args, &nodes, NODES, 100, UINT32_MAX - 1);
-		else if (option == RUNS)
-			pfs_cmd_number(&args, &bench.runs, RUNS, 1, PFS_BENCH_RUNS_MAX);
-		else if (option == BESIDE)
-			bench.beside = args.value;
-		else if (option == ONLY)
-			bench.only = args.value;
-		else if (option == PREFIX)
-			bench.prefix = args.value;
-		else if (option == PART)
-			bench.part = args.value;
-		else if (option == PEERS)
-			choose_peers(&bench, &args);
-		else if (option == FOLDER)
-			folder = args.value;
-		else
+		if (option == JSON)
 			bench.json = &json;
+		else
+			take_option(&bench, &wishes, &args, option);
 	}
 	if (pfs_cmd_end(&args, 0, 1))
 		return args.status;
+	for (size_t i = 0; wishes.lists && i < pfs_bench_n_questions; i++)
+		(void)puts(pfs_bench_questions[i].ours);
+	if (wishes.lists)
+		return pfs_cmd_flush(PFS_BENCH_QUERY, PFS_EXIT_OK);
 	bench.store = args.n_operands ? args.operands[0] : NULL;
 	bench.prefix = bench.prefix ? bench.prefix : bench.store ? "lib" : "bar";
 	bench.part = bench.part ? bench.part : bench.store ? "json" : "rama";
-	if (pfs_bench_server_open(&bench.server, folder && *folder ? folder : "/tmp") != 0)
+	if (pfs_bench_server_open(&bench.server, wishes.folder && *wishes.folder ? wishes.folder : "/tmp") != 0)
 		return PFS_EXIT_FAILURE;
 	if (bench.json)
 		pfs_json_open(&json, NULL, '[');
-	error = run(&bench, nodes);
+	error = run(&bench, wishes.nodes);
 	pfs_bench_query_sum_up(&bench);
 	if (bench.json)
 		pfs_json_close(&json, ']');
