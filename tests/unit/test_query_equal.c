@@ -9,6 +9,7 @@
 #include "tests/ref/nested.h"
 #include "tests/ref/node_copy.h"
 #include "tests/ref/parts.h"
+#include "tests/ref/random_sides.h"
 #include "tests/ref/recursion.h"
 #include "tests/ref/tied.h"
 #include "tests/ref/windows.h"
@@ -474,9 +475,8 @@ static void test_ordered(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* While the tree changes, too.  So many of them are run past SQLite that the comparison says
- * something. */
-static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *what)
+/* So many are run past SQLite that the comparison says something; between two, `change` may change the tables. */
+static void compare_changing(bool (*make)(FILE *out, uint64_t *seed), void (*change)(void), const char *what)
 {
 	unsigned long n = how_many() * 4;
 	unsigned wrong = 0;
@@ -484,15 +484,25 @@ static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *wh
 	relational = with_parts = 0;
 	for (unsigned long i = 0; i < n; i++) {
 		wrong += !compare_random(make);
-		if (below(12) == 0) {
-			change_tree();
-			copy_again();
-		}
+		change();
 	}
 	print_message("%lu statements %s, %lu past SQLite, %lu in parts, %u with other rows\n", n, what,
 		      relational, with_parts, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(relational + with_parts > n / 4);
+}
+
+static void change_now_and_then(void)
+{
+	if (below(12) == 0) {
+		change_tree();
+		copy_again();
+	}
+}
+
+static void compare_many(bool (*make)(FILE *out, uint64_t *seed), const char *what)
+{
+	compare_changing(make, change_now_and_then, what);
 }
 
 static void test_rows(void **state)
@@ -656,6 +666,42 @@ static void test_updated_nodes(void **state)
 	assert_true(with_parts > n / 3);
 }
 
+/* ---- random side tables ---- */
+
+/* Makes them anew, here and there. */
+static void fill_sides(void)
+{
+	char *text = NULL, *next, *sql;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	random_sides_fill(out, &seed);
+	(void)fclose(out);
+	next = text;
+	while ((sql = strsep(&next, "\n")) && *sql) {
+		struct pfs_query *query = begin(sql, strlen(sql));
+
+		if (!query)
+			fail_msg("%.200s", sql);
+		pfs_query_finish(query);
+		run_reference(sql);
+	}
+	free(text);
+}
+
+static void fill_now_and_then(void)
+{
+	if (below(25) == 0)
+		fill_sides();
+}
+
+static void test_sides(void **state)
+{
+	(void)state;
+	fill_sides();
+	compare_changing(random_sides, fill_now_and_then, "of random side tables");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -665,7 +711,7 @@ int main(void)
 		cmocka_unit_test(test_ordered),	       cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_windows),	       cmocka_unit_test(test_tied),
 		cmocka_unit_test(test_recursion),      cmocka_unit_test(test_made_tables),
-		cmocka_unit_test(test_updated_nodes),
+		cmocka_unit_test(test_updated_nodes),  cmocka_unit_test(test_sides),
 	};
 
 	take_seed();
