@@ -178,12 +178,14 @@ static void put_term(FILE *out, const struct from *from)
 	static const char *const operators[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
 	static const char *const collations[] = {"", "", "", " COLLATE NOCASE", " COLLATE RTRIM", " COLLATE BINARY"};
 	const struct table *t = one_of(from);
-	unsigned at = below(COLUMNS);
+	unsigned at = below(COLUMNS), form = below(7);
 	const struct class *of = t->of[at];
 	const char *collation = of->is_number ? "" : PICK(collations);
 
 	(void)fprintf(out, "%s.c%u", t->name, at);
-	switch (below(7)) {
+	if (form == 3 && of->is_number && below(8)) /* a pattern of numbers: SQLite's */
+		form = 4;
+	switch (form) {
 	case 0:
 		(void)fprintf(out, " IS %sNULL", below(2) ? "NOT " : "");
 		break;
@@ -195,11 +197,8 @@ static void put_term(FILE *out, const struct from *from)
 			      constant(of));
 		break;
 	case 3:
-		if (!of->is_number || below(8) == 0) {
-			put_pattern(out);
-			break;
-		}
-		/* fall through */
+		put_pattern(out);
+		break;
 	case 4:
 		(void)fprintf(out, " %s ", PICK(operators));
 		put_other_column(out, from, of);
