@@ -96,6 +96,29 @@ static void test_joins(void **state)
 	pfs_query_finish(query);
 }
 
+/* A device is started once as much time is lost as its start and the columns of the statement take. */
+static void test_start(void **state)
+{
+	struct pfs_cost one = cost("SELECT sum(size) FROM nodes", MANY, 2);
+	struct pfs_cost two = cost("SELECT sum(size), max(mtime) FROM nodes", MANY, 2);
+	struct pfs_cost none = cost("SELECT sum(size) FROM nodes", 0, 2);
+	struct pfs_placement placement = {.kind = PFS_ENGINE_HOST};
+	uint64_t start = pfs_placement_start_ns(&one);
+
+	(void)state;
+	assert_true(pfs_placement_start_ns(&none) > 0);
+	assert_true(start > pfs_placement_start_ns(&none));
+	assert_true(pfs_placement_start_ns(&two) > start);
+	assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_AUTO), 0);
+	pfs_placement_took(&placement, &one, one.device_ns + start / 2);
+	assert_false(placement.asked);
+	pfs_placement_took(&placement, &one, one.device_ns); /* nothing lost */
+	assert_false(placement.asked);
+	pfs_placement_took(&placement, &one, one.device_ns + start / 2 + 1);
+	assert_true(placement.asked);
+	pfs_placement_close(&placement);
+}
+
 static void test_plan(void **state)
 {
 	struct pfs_query *query = begin("SELECT type, count(*) FROM nodes GROUP BY type");
@@ -119,6 +142,7 @@ int main(void)
 		cmocka_unit_test(test_order),
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_joins),
+		cmocka_unit_test(test_start),
 		cmocka_unit_test(test_plan),
 	};
 

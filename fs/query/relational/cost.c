@@ -11,6 +11,7 @@
 #define FEW_GROUPS 65536.0
 #define FEW_VALUES 1000.0 /* about how many different ones a column of few has */
 #define TOP_ROWS   4096u /* a LIMIT that keeps candidates */
+#define VALUE_BYTES 8.0 /* of a column on the device, about: many are narrower, names are longer */
 
 enum work { LOOK, PATTERN, FOLD, GROUP_FEW, GROUP_MANY, SORT, TOP, JOIN, MERGE, WINDOW, GIVE };
 
@@ -186,6 +187,24 @@ static struct pfs_join_cost join_cost(const struct costing *costing, bool on_dev
 				      (uint64_t)fmin(merge * costing->joined + 3 * launch, 1e18)};
 }
 
+/* The bytes of the columns that the block reads. */
+static double upload_of(const struct pfs_block *block, double n_nodes)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < block->n_inputs; i++) {
+		const struct pfs_input *input = &block->inputs[i];
+		double rows = input->kind == PFS_INPUT_NODES  ? n_nodes
+			      : input->kind == PFS_INPUT_SIDE ? input->side->table.n_rows
+							      : 0;
+
+		bytes += rows * (double)input->n_used * VALUE_BYTES;
+		for (size_t part = 0; part < input->n_parts; part++)
+			bytes += upload_of(input->parts[part], n_nodes);
+	}
+	return bytes;
+}
+
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads)
 {
 	struct costing host = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes}, device = host;
@@ -195,6 +214,7 @@ struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, uns
 	(void)cost_block(&device, block);
 	return (struct pfs_cost){(uint64_t)fmin(host.host, 1e18),
 				 (uint64_t)fmin(device.device, 1e18),
+				 (uint64_t)fmin(upload_of(block, (double)n_nodes), 1e18),
 				 join_cost(&host, false), join_cost(&device, true)};
 }
 

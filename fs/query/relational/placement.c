@@ -10,7 +10,9 @@
 #include "base/thread.h"
 #include "fs/query/internal.h"
 
-#define START_NS 1000000000u /* about what starting and copying take */
+/* What is assumed of a device before one is started. */
+#define START_NS  UINT64_C(300000000)
+#define BUS_BYTES 10 /* a nanosecond, with what it takes to lay them ready */
 
 int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind)
 {
@@ -49,6 +51,11 @@ static void *start(void *operators)
 	return NULL;
 }
 
+uint64_t pfs_placement_start_ns(const struct pfs_cost *cost)
+{
+	return START_NS + cost->upload_bytes / BUS_BYTES;
+}
+
 void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns)
 {
 	static const struct pfs_thread_kind kind = {"pfs-device", 0,
@@ -57,7 +64,7 @@ void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *
 
 	if (placement->kind != PFS_ENGINE_AUTO || cost->device_ns >= cost->host_ns ||
 	    pfs_operators_has_device(placement->operators) ||
-	    atomic_fetch_add(&placement->lost_ns, lost) + lost < START_NS ||
+	    atomic_fetch_add(&placement->lost_ns, lost) + lost < pfs_placement_start_ns(cost) ||
 	    atomic_exchange(&placement->asked, true))
 		return;
 	placement->is_starting =

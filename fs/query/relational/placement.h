@@ -19,6 +19,9 @@
 /* Estimates how long a statement is going to take (cost.h). */
 struct pfs_cost {
 	uint64_t host_ns, device_ns;
+	/* About the bytes of the columns that it reads, which a device that is started for it is
+	 * sent first. */
+	uint64_t upload_bytes;
 	/* The cost of the joins by hash table (contained in the costs above) and by merging both
 	 * sorted columns; all 0: there is no join. */
 	struct pfs_join_cost {
@@ -44,7 +47,9 @@ void pfs_placement_close(struct pfs_placement *placement); /* nothing open is al
 /* Returns where such a statement is to run. */
 enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
 				      const struct pfs_cost *cost);
-/* So long it took on the host. */
+/* Returns how long it takes to start a device and send it the columns of such a statement. */
+uint64_t pfs_placement_start_ns(const struct pfs_cost *cost);
+/* So long it took on the host.  The device is started once statements have lost as much time as that takes. */
 void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns);
 
 #endif
