@@ -273,6 +273,10 @@ static void test_beside_changes(void **state)
 		"UPDATE nodes SET uid = uid + 1 WHERE nlink > 0 AND mtime > 0 AND path >= '/'",
 		"UPDATE nodes SET tag = name WHERE ctime > 0 AND type = 'd'",
 		"UPDATE nodes SET tag = name || uid, rare = name",
+		"UPDATE nodes SET gid = gid + 1 WHERE length(name) > 0 AND uid % 1 = 0", /* these have parts */
+		"UPDATE nodes SET tag = (SELECT count(*) FROM nodes WHERE size % 2 = 0) WHERE type = 'd'",
+		"INSERT INTO counts SELECT name, count(*) FROM nodes GROUP BY name",
+		"INSERT INTO counts SELECT upper(name) || typeof(count(*)), count(*) FROM nodes GROUP BY name",
 	};
 	const unsigned rounds = getenv("PFS_TEST_SMALL") ? 2 : 10;
 	pthread_t thread;
@@ -287,6 +291,7 @@ static void test_beside_changes(void **state)
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		(void)make(ino_of("/a"), name, S_IFREG | 0600);
 	}
+	change("CREATE TABLE counts (name TEXT, n INTEGER)", 0);
 	atomic_store(&stop, false);
 	assert_int_equal(pthread_create(&thread, NULL, change_the_root, (void *)&stop), 0);
 	for (unsigned i = 0; i < rounds * PFS_COUNT(statements); i++) {
@@ -303,6 +308,7 @@ static void test_beside_changes(void **state)
 	assert_true(n_frozen > 0);
 	assert_int_equal(attr_of("/").st_mode, S_IFDIR | 0700);
 	assert_int_equal(attr_of("/a/n1999").st_uid, rounds);
+	assert_int_equal(attr_of("/a/n1999").st_gid, rounds);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/relational/bind.h"
+#include "fs/query/relational/choice.h"
 #include "fs/query/relational/few.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
@@ -26,6 +27,7 @@ struct changing {
 	struct pfs_parsed *parsed;
 	const struct pfs_statement *statement;
 	struct pfs_block *block;
+	bool reads_nodes;
 	struct pfs_run run;
 	struct pfs_run_context context;
 	const struct pfs_input *said; /* VALUES: the rows; NULL: the answer's */
@@ -43,8 +45,12 @@ static int poll(void *context)
 {
 	const struct changing *changing = context;
 
-	if (pthread_equal(pthread_self(), changing->thread) && pfs_query_tick(changing->query))
-		return -EINTR;
+	if (pthread_equal(pthread_self(), changing->thread)) {
+		if (pfs_query_tick(changing->query))
+			return -EINTR;
+		if (pfs_query_holds_long(changing->query)) /* others wait for the tree */
+			return -EAGAIN;
+	}
 	return changing->query->stop ? -EINTR : 0;
 }
 
@@ -98,17 +104,25 @@ static const struct pfs_select *make_select(struct changing *changing)
 	return select;
 }
 
-/* Nothing of the tree, which is not held. */
-static bool is_of_sides(const struct pfs_block *block)
+static bool reads_nodes(const struct pfs_block *block)
 {
+	bool reads = false;
+
 	for (size_t i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].kind == PFS_INPUT_NODES)
-			return false;
+		reads |= block->inputs[i].kind == PFS_INPUT_NODES;
 		for (size_t part = 0; part < block->inputs[i].n_parts; part++)
-			if (!is_of_sides(block->inputs[i].parts[part]))
-				return false;
+			reads |= reads_nodes(block->inputs[i].parts[part]);
 	}
-	return block->n_inputs && !block->rows;
+	return reads;
+}
+
+/* Whether all its rows are computed here; few nodes, and rows of nodes as they are, are found as any part's are. */
+static bool can_run(const struct changing *changing)
+{
+	const struct pfs_block *block = changing->block;
+
+	return block->n_inputs && !block->rows &&
+	       (!changing->reads_nodes || !pfs_block_why_not(block, changing->query, PFS_BLOCK_CHANGE_PART));
 }
 
 static int bind(struct changing *changing)
@@ -144,7 +158,8 @@ static int bind(struct changing *changing)
 	if (!select)
 		return -ENOMEM;
 	PFS_TRY(pfs_bind(&changing->block, &why, query, &changing->arena, select, &part));
-	return is_of_sides(changing->block) ? 0 : -EOPNOTSUPP;
+	changing->reads_nodes = reads_nodes(changing->block);
+	return can_run(changing) ? 0 : -EOPNOTSUPP;
 }
 
 /* ---- the table ---- */
@@ -367,6 +382,24 @@ static int add_rows(struct changing *changing)
 
 /* ---- the whole ---- */
 
+/* Nodes are those of one moment. -EAGAIN: others have waited for the tree. */
+static int run_block(struct changing *changing)
+{
+	struct pfs_query *query = changing->query;
+	int error;
+
+	if (!changing->reads_nodes)
+		return pfs_block_run(&changing->answer, changing->block, &changing->context);
+	PFS_TRY(pfs_inputs_prepare(changing->block, &changing->context));
+	query->bound = false; /* nothing of the tree has been seen */
+	PFS_TRY(pfs_query_hold(query));
+	error = pfs_block_run(&changing->answer, changing->block, &changing->context);
+	pfs_query_release(query);
+	if (error)
+		query->bound = false; /* nor is, when SQLite runs the statement */
+	return error;
+}
+
 static int find_rows(struct changing *changing)
 {
 	struct pfs_query *query = changing->query;
@@ -383,7 +416,7 @@ static int find_rows(struct changing *changing)
 	PFS_TRY(pfs_queries_placement(query->queries, &placement));
 	changing->run.operators = placement->operators;
 	changing->block->wants_places = changing->statement->kind != PFS_STATEMENT_INSERT;
-	PFS_TRY(pfs_block_run(&changing->answer, changing->block, &changing->context));
+	PFS_TRY(run_block(changing));
 	return add_rows(changing);
 }
 
@@ -398,6 +431,8 @@ int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
 	if (!query->is_limited)
 		error = find_rows(&changing);
 	pfs_answer_rows_free(&changing.answer, &changing.run);
+	pfs_dictionary_finish(&changing.context.owners[0].dictionary);
+	pfs_dictionary_finish(&changing.context.owners[1].dictionary);
 	if (changing.is_ours)
 		pfs_side_table_put(query->queries, changing.table);
 	pfs_block_finish(changing.block, query->queries);
