@@ -358,11 +358,29 @@ static void test_held_open(void **state PFS_UNUSED)
 	assert_int_equal(stats().kept_elsewhere[PFS_KEPT_ATTRIBUTES], 0);
 }
 
+/* Memory is reserved for copies of the columns that a statement changes, and of no other. */
+static void test_reserved_columns(void **state PFS_UNUSED)
+{
+	struct pfs_snapshot *snapshot;
+
+	assert_int_equal(stats().bytes, 0);
+	pfs_hold_read(tree, __func__);
+	assert_int_equal(pfs_snapshot_take(&snapshot, tree, PFS_COLUMNS_ALL), 0);
+	pfs_hold_end(tree);
+	change("UPDATE nodes SET mtime = mtime + 1 WHERE path = '/a/d.c'", 1);
+	assert_true(stats().copied > 0);
+	/* of two blocks at the most, the modification and the change time */
+	assert_true(stats().bytes <= 2 * 2 * pfs_snapshot_block_size(PFS_COLUMN_MTIME));
+	pfs_snapshot_end(snapshot);
+	assert_int_equal(stats().bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_replayed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_held_open, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reserved_columns, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
