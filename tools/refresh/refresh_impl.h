@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order of things),
  * refresh_walk.c, refresh_entry.c and refresh_closed.c (comparing), refresh_match.c (what moved), refresh_plan.c (what is known meanwhile),
- * refresh_room.c (is there room for it), refresh_apply.c and refresh_place.c (make it so). */
+ * refresh_apply.c and refresh_place.c (make it so). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -189,17 +189,14 @@ PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
 /* Decides what each entry found is. */
 PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
 
-/* ---- refresh_place.c: what changes places ---- */
+/* ---- refresh_place.c: what changes places, and room for it ---- */
+
+/* Makes sure, before the hold, that there is room for all that will be done to the place. -ENOSPC: nothing has been
+ * touched. */
+PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place);
 
 /* New directories are made, and what has moved goes to its place, as one group. */
 PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
-
-/* ---- refresh_room.c ---- */
-
-/* Makes sure, before a hold, that there is room for all that it will do: of all new directories and moves, and
- * of one place.  -ENOSPC: nothing has been touched. */
-PFS_MUST_CHECK int pfs_refresh_reserve_moves(struct pfs_refresh *refresh);
-PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place);
 
 /* ---- refresh_apply.c ---- */
 

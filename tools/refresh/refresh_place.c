@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* New directories, and nodes that come to another place. */
+/* New directories, and nodes that come to another place; whether there is room for what a hold will do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 #include "fs/change/change.h"
 #include "tools/refresh/refresh_impl.h"
 
-#define ATTEMPTS 16 /* at a set of changes that others' changes come before */
+#define ATTEMPTS       16 /* at a set of changes that others' changes come before */
+#define DIRECTORY_ROWS 4u /* the one that a change is in, and what is reserved for one more change than there are */
 
 static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 {
@@ -23,6 +24,73 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
 					&caller, why, sizeof(why));
 	return error;
+}
+
+/* ---- room ----
+ *
+ * A disk that filled up in the middle of a hold would leave a directory with half of its entries: each change by
+ * itself finds out only when it is made. */
+
+/* What the next group gets, at most. */
+struct need {
+	size_t rows;
+	uint64_t bytes;
+};
+
+static void add_found(struct need *need, const struct pfs_finding *found)
+{
+	const struct pfs_crawl_entry *entry = found->entry;
+	size_t at = entry->attrs;
+
+	need->rows++;
+	need->bytes += sizeof(struct pfs_source_record) + found->place->dir->path_len + strlen(found->name) +
+		       entry->target_len;
+	for (uint32_t i = 0; i < entry->n_attrs; i++) {
+		struct pfs_crawl_attr attr;
+
+		pfs_crawl_attr(found->batch, &attr, &at);
+		need->bytes += attr.name_len + attr.value_len;
+	}
+}
+
+/* What goes is touched, and what is reserved to remove it is as much again. */
+static void add_gone(struct need *need, const struct pfs_gone *gone)
+{
+	for (; gone; gone = gone->next)
+		if (!gone->present && !gone->claimed)
+			need->rows += 2 * (gone->n_below + 1);
+}
+
+static int reserve(struct pfs_refresh *refresh, const struct need *need)
+{
+	return pfs_follow_reserve(refresh->tree, need->rows, need->bytes);
+}
+
+static int reserve_moves(struct pfs_refresh *refresh)
+{
+	struct need need = {.rows = DIRECTORY_ROWS};
+
+	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
+		bool is_new = found->kind == PFS_FOUND_NEW && S_ISDIR(found->entry->attr.st_mode);
+
+		if (!is_new && found->kind != PFS_FOUND_MOVED)
+			continue;
+		add_found(&need, found);
+		need.rows += 3; /* both directories that it is moved between, and a node in its way */
+	}
+	return reserve(refresh, &need);
+}
+
+int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
+{
+	struct need need = {.rows = DIRECTORY_ROWS};
+
+	for (const struct pfs_finding *found = place->found; found; found = found->next)
+		add_found(&need, found);
+	if (place->own)
+		add_found(&need, place->own);
+	add_gone(&need, place->gone);
+	return reserve(refresh, &need);
 }
 
 /* ---- names that are in the way ---- */
@@ -175,7 +243,7 @@ int pfs_refresh_move(struct pfs_refresh *refresh)
 		found = found->following;
 	if (!found)
 		return 0;
-	PFS_TRY(pfs_refresh_reserve_moves(refresh));
+	PFS_TRY(reserve_moves(refresh));
 	pfs_follow_hold(refresh->tree);
 	error = move_locked(refresh);
 	pfs_follow_let_go(refresh->tree);
