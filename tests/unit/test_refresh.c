@@ -14,8 +14,8 @@ static struct pfs_tree *tree;
 static struct {
 	const char *at;
 	void (*change)(void);
-	bool restless;
-	unsigned left;
+	bool restless, knows;
+	unsigned left, entered;
 } scene;
 
 static const char *path_of(const char *name)
@@ -62,7 +62,13 @@ static uint64_t enter(void *arg PFS_UNUSED, int fd, uint64_t ino PFS_UNUSED, uin
 		scene.at = NULL;
 		scene.change();
 	}
+	scene.entered++;
 	return 1;
+}
+
+static bool knows(void *arg PFS_UNUSED, uint64_t ino PFS_UNUSED)
+{
+	return scene.knows;
 }
 
 static void made(void *arg PFS_UNUSED, uint64_t number PFS_UNUSED, uint64_t ino PFS_UNUSED)
@@ -84,14 +90,19 @@ static void linked(void *arg PFS_UNUSED, const struct stat *node PFS_UNUSED)
 {
 }
 
-static void refresh(void)
+static void refresh_as(bool quick)
 {
-	const struct pfs_refresh_watcher watcher = {NULL, enter, made, restless, left, linked};
-	const struct pfs_refresh_options options = {.store = test_path, .watcher = &watcher};
+	const struct pfs_refresh_watcher watcher = {NULL, enter, knows, made, restless, left, linked};
+	const struct pfs_refresh_options options = {.store = test_path, .watcher = &watcher, .quick = quick};
 	struct pfs_refresh_report report;
 	char why[PATH_MAX] = "";
 
 	assert_int_equal(pfs_refresh(tree, &options, &report, why, sizeof(why)), 0);
+}
+
+static void refresh(void)
+{
+	refresh_as(false);
 }
 
 static uint64_t ino_of(const char *path)
@@ -254,9 +265,34 @@ static void what_is_gone_while_the_source_changes(void **state PFS_UNUSED)
 	assert_int_equal(ino_of("/3"), 0);
 }
 
+/* Of 1/a/b/c and its like nothing has changed: who watches them all has none of them opened but the top. */
+static void a_quick_one_opens_what_has_changed(void **state PFS_UNUSED)
+{
+	make_dir("1/a");
+	make_dir("1/a/b");
+	make_dir("1/a/b/c");
+	(void)usleep(2200000);
+	refresh(); /* by now times tell of changes */
+	scene.entered = 0;
+	refresh_as(true);
+	assert_int_equal(scene.entered, 1 + 9 + 3);
+	scene.knows = true;
+	scene.entered = 0;
+	refresh_as(true);
+	assert_int_equal(scene.entered, 1);
+	put("1/a/b/c/new");
+	put("1/a/b/other");
+	scene.entered = 0;
+	refresh_as(true);
+	assert_int_equal(scene.entered, 3);
+	assert_true(ino_of("/1/a/b/c/new"));
+	assert_true(ino_of("/1/a/b/other"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_quick_one_opens_what_has_changed, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),

@@ -37,6 +37,8 @@ struct pfs_refresh_watcher {
 	/* The directory is about to be read.  ino: its node; 0: it will have one, perhaps.  Returns a number for it.
 	 * *was: the node that it was when it was read before, if that is known. */
 	uint64_t (*enter)(void *arg, int fd, uint64_t ino, uint64_t *was);
+	/* Returns true if the node's directory has been read before, and need not be watched anew. */
+	bool (*knows)(void *arg, uint64_t ino);
 	/* The directory of that number has got its node. */
 	void (*made)(void *arg, uint64_t number, uint64_t ino);
 	/* Called once everything was compared: returns true if the source changed meanwhile. What

@@ -54,9 +54,10 @@ static int may_stay_closed(const struct pfs_comparison *comparison, bool *out, c
 			   const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	uint64_t was = 0;
 
-	*out = pfs_is_unchanged(directory, now);
+	*out = pfs_is_unchanged(directory, now) && (!watcher || watcher->knows(watcher->arg, directory->ino));
 	if (*out)
 		PFS_TRY(pfs_refresh_note_walked(refresh, &was, directory->ino, device_of(now), now->stx_ino));
 	*out = *out && !was;
@@ -156,8 +157,7 @@ int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const st
 	int error;
 
 	*closed = false;
-	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise ||
-	    refresh->options->watcher)
+	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise)
 		return 0;
 	/* what is left out is known of directories that are entered alone */
 	if (child->attr.st_nlink != 2 && pfs_leaving_out_given(&refresh->left_out))

@@ -16,6 +16,7 @@
 /* A directory of the source. */
 struct pfs_source_directory {
 	struct pfs_byprime by_number;
+	struct pfs_byprime by_ino; /* if it has a node */
 	struct pfs_source_directory *next_stale;
 	uint64_t ino; /* its node; 0: none yet */
 	bool stale;   /* it is in the list */
@@ -33,7 +34,7 @@ struct pfs_sourcewatch {
 
 	/* protected by lock */
 	struct pfs_sourceevents *events; /* NULL: none; changed by the thread that refreshes alone */
-	struct pfs_byprime_table directories;
+	struct pfs_byprime_table directories, by_ino;
 	size_t live; /* of them, when they were last looked through */
 	struct pfs_source_directory *stale;
 	size_t n_stale;

@@ -37,9 +37,19 @@ static struct pfs_source_directory *find(const struct pfs_sourcewatch *watch, ui
 	return (struct pfs_source_directory *)pfs_byprime_find(&watch->directories, number);
 }
 
+static void set_ino(struct pfs_sourcewatch *watch, struct pfs_source_directory *directory, uint64_t ino)
+{
+	if (directory->ino)
+		pfs_byprime_remove(&watch->by_ino, &directory->by_ino);
+	directory->ino = directory->by_ino.prime = ino;
+	if (ino)
+		pfs_byprime_add(&watch->by_ino, &directory->by_ino);
+}
+
 static void forget(struct pfs_sourcewatch *watch, struct pfs_source_directory *directory)
 {
 	directory->gone = true;
+	set_ino(watch, directory, 0);
 	if (directory->stale)
 		return;
 	pfs_byprime_remove(&watch->directories, &directory->by_number);
@@ -63,6 +73,10 @@ void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *
 	}
 }
 
+static void leave_directory(void *arg PFS_UNUSED, struct pfs_byprime *entry PFS_UNUSED)
+{
+}
+
 static void free_directory(void *arg PFS_UNUSED, struct pfs_byprime *entry)
 {
 	free(entry);
@@ -72,8 +86,8 @@ void pfs_sourcewatch_forget_all(struct pfs_sourcewatch *watch)
 {
 	watch->stale = NULL;
 	watch->n_stale = 0;
+	pfs_byprime_drain(&watch->by_ino, leave_directory, NULL);
 	pfs_byprime_drain(&watch->directories, free_directory, NULL);
-	watch->directories = (struct pfs_byprime_table){.count = 0};
 	watch->live = 0;
 }
 
@@ -137,10 +151,18 @@ static uint64_t enter(void *arg, int fd, uint64_t ino, uint64_t *was)
 		directory = add(watch, number);
 	if (directory) {
 		*was = directory->ino == ino ? 0 : directory->ino;
-		directory->ino = ino;
+		set_ino(watch, directory, ino);
 		directory->gone = directory->missed = false;
 	}
 	return directory ? number : 0;
+}
+
+static bool knows(void *arg, uint64_t ino)
+{
+	struct pfs_sourcewatch *watch = arg;
+	PFS_LOCKED(&watch->lock);
+
+	return !watch->events || pfs_byprime_find(&watch->by_ino, ino);
 }
 
 static void made(void *arg, uint64_t number, uint64_t ino)
@@ -152,7 +174,7 @@ static void made(void *arg, uint64_t number, uint64_t ino)
 	directory = number ? find(watch, number) : NULL;
 	if (!directory)
 		return;
-	directory->ino = ino;
+	set_ino(watch, directory, ino);
 	if (directory->missed) {
 		directory->missed = false;
 		mark(watch, directory);
@@ -272,6 +294,7 @@ static void forget_if_gone(struct pfs_sourcewatch *watch, struct pfs_byprime **a
 			continue;
 		}
 		pfs_sourceevents_remove(watch->events, directory->by_number.prime);
+		set_ino(watch, directory, 0);
 		*at = directory->by_number.next;
 		watch->directories.count--;
 		free(directory);
@@ -293,5 +316,5 @@ void pfs_sourcewatch_forget_gone(struct pfs_sourcewatch *watch)
 
 struct pfs_refresh_watcher pfs_sourcewatch_tells(struct pfs_sourcewatch *watch)
 {
-	return (struct pfs_refresh_watcher){watch, enter, made, restless, left, linked};
+	return (struct pfs_refresh_watcher){watch, enter, knows, made, restless, left, linked};
 }
