@@ -263,7 +263,7 @@ int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, si
 
 /* ---- changing ---- */
 
-/* Tells if the node lies below the directory; true if it is gone. */
+/* Returns true if the node lies below the directory, or if both are gone. */
 static bool is_below(struct pfs_tree *tree, uint64_t ino, uint64_t above)
 {
 	uint32_t slot, top;

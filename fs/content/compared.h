@@ -54,7 +54,8 @@ struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t 
 /* Returns nanoseconds since 1970, of a directory by quick comparisons, too; INT64_MIN: never. As above. */
 int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot);
 
-/* Gets what is known of one node, and a list of all stamps, which the caller frees. No lock is held. -ESTALE; -ENOMEM. */
+/* Gets what is known of one node, and a list of all stamps, which the caller frees. No lock is held.
+ * -ESTALE; -ENOMEM. */
 PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino);
 PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, size_t *n);
 

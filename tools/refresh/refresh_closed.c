@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a quick refresh looks at in a directory that is as it was are the directories in it, by their names alone: such a
- * directory is not opened, but those in it are asked for by their paths from one above it that is open.  Nothing is
- * taken over here: whatever differs is walked as usual. */
+/* In a directory that is as it was a quick refresh looks at directories alone, whose names the store has: so it is not
+ * opened, but those in it are asked for by their paths from one above it that is open.  Nothing is taken over here:
+ * whatever differs is walked as usual. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
