@@ -247,6 +247,70 @@ static void late_firsts(struct counting *c)
 	pfs_tuples_free(&c->run, tuples);
 }
 
+#define N_MIRRORED 10000000u
+#define MIRRORED   ((size_t)1 << 20) /* bytes at a time */
+
+static int give_way(void *context)
+{
+	unsigned *left = context;
+
+	return (*left)-- == 1 ? -EAGAIN : 0;
+}
+
+/* How often more has changed. */
+static unsigned mirror(struct counting *c, const struct pfs_table *table)
+{
+	unsigned times = 0;
+	int more;
+
+	while ((more = pfs_table_mirror(&c->run, table, MIRRORED)) == 1 && times < N_MIRRORED)
+		times++;
+	assert_int_equal(more, 0);
+	return times;
+}
+
+/* A column is copied in pieces, before it is asked for; what a statement that gives way has copied stays. */
+static void mirror_in_pieces(struct counting *c)
+{
+	static uint32_t numbers[N_MIRRORED];
+	struct pfs_reserve blocks = {0};
+	struct pfs_stamps stamps;
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = numbers, .data_stamps = &stamps};
+	const struct pfs_table table = {.n_rows = N_MIRRORED, .n_columns = 1, .columns = &column};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_aggregate sum = {.op = PFS_SUM, .ref = {0, 0}};
+	struct pfs_tuples *tuples;
+	unsigned left = 4; /* the fourth look, before the third piece */
+	int64_t expected = 0;
+
+	assert_int_equal(pfs_stamps_reserve(&stamps, &blocks), 0);
+	for (uint32_t i = 0; i < N_MIRRORED; i++)
+		expected += numbers[i] = i % 1000;
+	c->run.poll = give_way;
+	c->run.context = &left;
+	assert_int_equal(pfs_group(&c->run, &tuples, &source, NULL, 0, &sum, 1), -EAGAIN);
+	c->run.poll = NULL;
+	assert_in_range(mirror(c, &table), 1, sizeof(numbers) / MIRRORED - 16);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(mirror(c, &table), 0);
+		assert_int_equal(pfs_group(&c->run, &tuples, &source, NULL, 0, &sum, 1), 0);
+		assert_device_answered(c, 1);
+		assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+		assert_int_equal(tuples->computed[0].integers[0], expected);
+		pfs_tuples_free(&c->run, tuples);
+		numbers[i * 3333333]++;
+		pfs_stamps_touch(&stamps, i * 3333333, i + 1);
+		expected++;
+	}
+	assert_int_equal(pfs_group(&c->run, &tuples, &source, NULL, 0, &sum, 1), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+	assert_int_equal(tuples->computed[0].integers[0], expected);
+	pfs_tuples_free(&c->run, tuples);
+	pfs_reserve_close(&blocks);
+}
+
 /* What is done with texts by code, with different values and with arithmetic is the device's. */
 static void device_answers(void **state)
 {
@@ -266,6 +330,7 @@ static void device_answers(void **state)
 	sort_texts(&c);
 	compute_numbers(&c);
 	late_firsts(&c);
+	mirror_in_pieces(&c);
 	pfs_operators_close(c.run.operators);
 }
 

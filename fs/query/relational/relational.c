@@ -327,8 +327,11 @@ static void go_to_host(struct pfs_relational *const *list, size_t n)
 static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
 {
 	struct pfs_query *query = list[0]->query;
-	int error = run_once(list, n);
+	int error;
 
+	if (query->frozen)
+		go_to_host(list, n);
+	error = run_once(list, n);
 	for (unsigned attempt = 1; (error == -EAGAIN || error == -EIO) && attempt < ATTEMPTS;
 	     attempt++) {
 		go_to_host(list, n);
