@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "gpu/aggregate.h"
-#include "tests/ref/relation.h"
+#include "tests/ref/relation_met.h"
 
 static struct ref_expression expression; /* large */
 
@@ -102,6 +102,7 @@ void ref_case_select(struct ref_world *w)
 
 	memset(e, 0, sizeof(*e));
 	ref_condition(w, e, ref_below(w, 5));
+	ref_met_program(w, e);
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_select(&w->run, &rows, &source, &program), 0);
 	assert_int_equal(pfs_rows_count(&w->run, &count, rows), 0);
@@ -166,6 +167,7 @@ void ref_case_compute(struct ref_world *w)
 
 	memset(e, 0, sizeof(*e));
 	ref_number(w, e, 1 + ref_below(w, 3));
+	ref_met_program(w, e);
 	program = (struct pfs_program){.steps = e->steps, .n = e->n};
 	assert_int_equal(pfs_compute(&w->run, &tuples, &source, &program, 1), 0);
 	assert_int_equal(pfs_tuples_here(&w->run, tuples), 0);
@@ -220,6 +222,7 @@ void ref_case_sort(struct ref_world *w)
 						.collation = (enum pfs_collation)ref_below(w, 3),
 						.descending = ref_below(w, 2),
 						.nulls_last = ref_below(w, 2)};
+		ref_met(w, REF_SORT, w->a.columns[keys[k].ref.column].kind);
 		at += sprintf(at, "c%u COLLATE %s %s NULLS %s, ", keys[k].ref.column,
 			      collation_name(keys[k].collation),
 			      keys[k].descending ? "DESC" : "ASC",
@@ -261,6 +264,7 @@ static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggreg
 			(struct pfs_aggregate){.op = op,
 					       .ref = {0, (uint16_t)column},
 					       .collation = (enum pfs_collation)ref_below(w, 3)};
+		ref_met(w, REF_AGGREGATE + op, w->a.columns[column].kind);
 		name = aggregate_names[op];
 		if (op == PFS_COUNT_ALL)
 			*at += sprintf(*at, ", count(*)");
@@ -369,6 +373,7 @@ void ref_case_group(struct ref_world *w)
 		keys[k] =
 			(struct pfs_group_key){.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)},
 					       .collation = (enum pfs_collation)ref_below(w, 3)};
+		ref_met(w, REF_GROUP, w->a.columns[keys[k].ref.column].kind);
 		at += sprintf(at, "%s c%u COLLATE %s", k ? "," : " GROUP BY", keys[k].ref.column,
 			      collation_name(keys[k].collation));
 	}
@@ -448,6 +453,7 @@ void ref_case_join(struct ref_world *w)
 			(struct pfs_join_key){.left = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)},
 					      .right = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)},
 					      .collation = (enum pfs_collation)ref_below(w, 3)};
+		ref_met(w, REF_JOIN, w->a.columns[keys[k].left.column].kind);
 		at += sprintf(at, " AND a.c%u COLLATE %s = b.c%u", keys[k].left.column,
 			      collation_name(keys[k].collation), keys[k].right.column);
 	}
@@ -562,6 +568,7 @@ void ref_case_index(struct ref_world *w)
 	struct pfs_column_index *b =
 		build_index(w, &w->b, ref_below(w, REF_COLUMNS_MAX), collation);
 
+	ref_met(w, REF_INDEX, w->a.columns[a->column].kind);
 	assert_int_equal(pfs_column_index_here(&w->run, a), 0);
 	check_range(w, a);
 	check_merge(w, a, b);

@@ -165,15 +165,21 @@ static enum pfs_collation say_collation(struct ref_world *w, struct ref_expressi
 	return (enum pfs_collation)which;
 }
 
+/* Of what is compared some is computed, where the expression is not deep, too. */
+static unsigned depth_of_value(struct ref_world *w, unsigned depth)
+{
+	return depth ? depth : ref_below(w, 3) == 0;
+}
+
 static void say_comparison(struct ref_world *w, struct ref_expression *e, unsigned depth)
 {
 	static const char *const signs[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
 	unsigned which = ref_below(w, PFS_COUNT(signs));
-	bool is_text = ref_below(w, 3) == 0, other_is_text = is_text != (ref_below(w, 10) == 0);
+	bool is_text = ref_below(w, 2), other_is_text = is_text != (ref_below(w, 10) == 0);
 	enum pfs_collation collation;
 
 	say(e, "(");
-	say_value(w, e, depth, is_text);
+	say_value(w, e, depth_of_value(w, depth), is_text);
 	collation = say_collation(w, e, 3);
 	say(e, " %s ", signs[which]);
 	say_value(w, e, ref_below(w, 2) ? depth : 0, other_is_text);
@@ -187,7 +193,7 @@ static void say_between(struct ref_world *w, struct ref_expression *e, unsigned 
 	enum pfs_collation collation;
 
 	say(e, "(");
-	say_value(w, e, depth, is_text);
+	say_value(w, e, depth_of_value(w, depth), is_text);
 	collation = say_collation(w, e, 3);
 	say(e, " BETWEEN ");
 	say_value(w, e, 0, is_text);
@@ -214,7 +220,7 @@ static void say_in(struct ref_world *w, struct ref_expression *e, unsigned depth
 	if (e->n_lists + n > PFS_COUNT(e->lists))
 		n = 0;
 	say(e, "(");
-	say_value(w, e, depth, is_text);
+	say_value(w, e, depth_of_value(w, depth), is_text);
 	/* Members that RTRIM makes equal are a malformed database to SQLite 3.40. */
 	collation = say_collation(w, e, 2);
 	say(e, " IN (");
@@ -276,6 +282,7 @@ static void say_set(struct ref_world *w, struct ref_expression *e)
 void ref_truth(struct ref_world *w, struct ref_expression *e, unsigned depth)
 {
 	unsigned which = depth ? ref_below(w, 12) : ref_below(w, 6);
+	bool is_null;
 
 	switch (which) {
 	case 0:
@@ -294,9 +301,10 @@ void ref_truth(struct ref_world *w, struct ref_expression *e, unsigned depth)
 	case 5:
 	case 6:
 		say(e, "(");
-		say_value(w, e, depth ? depth - 1 : 0, ref_below(w, 2));
-		say(e, which == 5 ? " IS NULL)" : " NOT NULL)");
-		(void)step(e, which == 5 ? PFS_OP_IS_NULL : PFS_OP_NOT_NULL);
+		say_value(w, e, depth_of_value(w, depth ? depth - 1 : 0), ref_below(w, 2));
+		is_null = ref_below(w, 2);
+		say(e, is_null ? " IS NULL)" : " NOT NULL)");
+		(void)step(e, is_null ? PFS_OP_IS_NULL : PFS_OP_NOT_NULL);
 		return;
 	case 7:
 		say(e, "(NOT ");

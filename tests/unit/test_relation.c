@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "gpu/aggregate.h"
 #include "both_util.h"
-#include "tests/ref/relation.h"
+#include "tests/ref/relation_met.h"
 
 static const uint32_t sizes[] = {0, 1, 2, 63, 64, 100, 1023, 1024, 1025, 4095, 4096, 4097};
 
@@ -27,7 +27,7 @@ static unsigned chosen(unsigned usual, unsigned small, unsigned in_long_mode)
 
 static unsigned rounds_of(uint32_t n)
 {
-	unsigned base = chosen(24, 6, 400);
+	unsigned base = chosen(24, 6, 1200);
 
 	return n < 200 ? base * 2 : base;
 }
@@ -53,6 +53,15 @@ static void run_cases(void (*run_case)(struct ref_world *), uint32_t most,
 	}
 	ref_close(&w);
 	pfs_operators_close(operators);
+}
+
+static bool has_device(void)
+{
+	struct pfs_operators *operators;
+	int error = pfs_operators_open(&operators, PFS_ENGINE_CUDA, 1);
+
+	pfs_operators_close(operators);
+	return !error;
 }
 
 /* As many rows as several threads, partitions and parts of a sort take. */
@@ -89,6 +98,26 @@ CASES(sort, UINT32_MAX)
 CASES(group, UINT32_MAX)
 CASES(join, 1025)
 CASES(index, 1025)
+
+/* ---- what was asked ---- */
+
+#define ENOUGH 200 /* of each pair of an operator and a kind of operands, in the long mode */
+
+/* The cases above reach each operator with operands of each kind that it can have, and that often. */
+static void each_pair_is_met(void **state)
+{
+	static const enum pfs_engine_kind kinds[] = {PFS_ENGINE_HOST, PFS_ENGINE_CUDA};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(kinds); i++) {
+		struct ref_least least = ref_least_met(kinds[i]);
+
+		print_message("%s: each pair at least %llu times (operator %u, kind %u)\n", i ? "cuda" : "host",
+			      (unsigned long long)least.n, least.op, least.kind);
+		if (i == 0 || has_device())
+			assert_true(least.n >= chosen(0, 0, ENOUGH));
+	}
+}
 
 /* ---- who answers ---- */
 
@@ -345,6 +374,7 @@ int main(int argc, char **argv)
 		BOTH(join),
 		cmocka_unit_test(large),
 		BOTH(index),
+		cmocka_unit_test(each_pair_is_met),
 		cmocka_unit_test(device_answers),
 	};
 
