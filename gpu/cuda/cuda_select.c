@@ -65,7 +65,8 @@ static int cuda_count_rows(struct pfs_operator_backend *b, const struct pfs_run 
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
-	return pfs_job_end(&job, error ? error : count_bits(&job, count, rows));
+	error = pfs_job_end(&job, error ? error : count_bits(&job, count, rows));
+	return error == -EOPNOTSUPP ? -EIO : error;
 }
 
 static int fetch_bits(struct pfs_job *job, struct pfs_rows *rows)
