@@ -23,7 +23,7 @@
 #include "base/err.h"
 
 #define PFS_NO_SLOT	 UINT32_MAX
-#define PFS_SUBTREES_MAX 64 /* predicates in one pass */
+#define PFS_SUBTREES_MAX 64 /* in one pass */
 
 struct pfs_engine;
 struct pfs_bitmap;
@@ -106,7 +106,7 @@ PFS_MUST_CHECK int pfs_engine_subtree(struct pfs_engine *engine, struct pfs_bitm
 PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
 				      uint32_t slot); /* proper ancestors */
 
-/* Finds n subtrees in one pass over the codes, as n bitmaps. -E2BIG: n is above
+/* Finds n subtrees in one pass, as n bitmaps. -E2BIG: n is above
  * PFS_SUBTREES_MAX. */
 PFS_MUST_CHECK int pfs_engine_subtrees(struct pfs_engine *engine, struct pfs_bitmap **out,
 				       const uint32_t *slots, size_t n);

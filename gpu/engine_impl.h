@@ -77,6 +77,13 @@ struct pfs_changes {
 	bool everything; /* too much changed: load anew */
 };
 
+/* One of the subtrees that are asked for together. */
+struct pfs_asked_subtree {
+	uint32_t directory;
+	struct pfs_divisor divisor; /* of its prime */
+	uint64_t mask; /* of several: bit k is set if it is, or lies under, the k-th */
+};
+
 /* Bytes of the heap of names. */
 struct pfs_names_piece {
 	size_t from, to;
@@ -133,7 +140,7 @@ struct pfs_engine_ops {
 
 	/* Questions */
 	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
-			const struct pfs_divisor *divisors, size_t n);
+			const struct pfs_asked_subtree *subtrees, size_t n);
 	/* The directories above the slot. */
 	int (*parents)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot);
 	/* Lists directories whose prime divides the number (odd), the first `capacity` of them;

@@ -72,14 +72,33 @@ static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const 
 	return rc;
 }
 
+/* Of each subtree, which of them it lies in. */
+static void find_masks(const struct pfs_columns *c, struct pfs_asked_subtree *subtrees, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		subtrees[i].mask = 0;
+		for (uint32_t d = subtrees[i].directory; d; d = c->directories[d].parent)
+			for (size_t k = 0; k < n; k++)
+				subtrees[i].mask |= (uint64_t)(subtrees[k].directory == d) << k;
+	}
+}
+
 static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
 			   const size_t *left, size_t n_left)
 {
 	const struct pfs_columns *c = &e->columns;
-	struct pfs_divisor divisors[PFS_SUBTREES_MAX];
+	struct pfs_asked_subtree subtrees[PFS_SUBTREES_MAX];
 	uint32_t *bits[PFS_SUBTREES_MAX];
 	int rc;
 
+	for (size_t i = 0; i < n_left; i++) {
+		uint32_t directory = c->home[slots[left[i]]];
+
+		subtrees[i].directory = directory;
+		subtrees[i].divisor = pfs_divisor_of(c->directories[directory].prime);
+	}
+	if (n_left > 1)
+		find_masks(c, subtrees, n_left);
 	do {
 		rc = pfs_engine_update(e);
 		for (size_t i = 0; i < n_left && rc == 0; i++) {
@@ -88,11 +107,10 @@ static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const 
 			rc = pfs_bitmap_new(e, &out[left[i]]);
 			if (rc == 0)
 				bits[i] = out[left[i]]->bits;
-			divisors[i] = pfs_divisor_of(c->directories[c->home[slots[left[i]]]].prime);
 		}
 		if (rc == 0)
 			rc = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),
-						       divisors, n_left);
+						       subtrees, n_left);
 	} while (pfs_engine_leave_device(e, rc));
 	return rc;
 }

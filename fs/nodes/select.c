@@ -20,7 +20,7 @@ struct finding {
 	const struct pfs_question *question;
 };
 
-/* The sets of n nodes; subtrees all in one pass over the codes. */
+/* The sets of n nodes; subtrees all in one pass. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
 		   const uint32_t *slots, size_t n)
 {

@@ -405,40 +405,44 @@ int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, s
 	return row_masks_of(g, &prepared);
 }
 
-/* d_masks by directory: bit k for divisor k. */
-static int masks_of(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
+/* Masks by directory: its own, if it is one of those asked for, else that of the first such above. */
+static int masks_of(struct pfs_cuda *g, const struct pfs_asked_subtree *subtrees, size_t n)
 {
-	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
-	struct pfs_cuda_divisors prepared;
-	int rc;
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	size_t size = directory_count(g) * sizeof(uint64_t);
+	uint32_t directories[PFS_SUBTREES_MAX];
+	uint64_t masks[PFS_SUBTREES_MAX];
+	int rc = pfs_device_reserve(g, &g->directory_masks, size);
 
-	prepare_divisors(&prepared, divisors, n);
-	rc = row_masks_of(g, &prepared);
+	for (size_t k = 0; k < n; k++) {
+		directories[k] = subtrees[k].directory;
+		masks[k] = subtrees[k].mask;
+	}
+	rc = rc ? rc : pfs_device_clear(g, g->directory_masks.d_memory, size);
+	rc = rc ? rc : pfs_device_reserve(g, &g->list, sizeof(directories));
+	rc = rc ? rc : pfs_device_reserve(g, &g->values, sizeof(masks));
+	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, directories, n * sizeof(*directories));
+	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, masks, n * sizeof(*masks));
 	rc = rc ? rc
-		: pfs_device_reserve(g, &g->directory_masks, directory_count(g) * sizeof(uint64_t));
-	rc = rc ? rc
-		: pfs_cuda_gather_masks(g->directory_masks.d_memory, g->row_of.d_memory,
-					directory_count(g), g->row_masks.d_memory, g->stream);
-	if (rc == 0 && g->n_deep)
-		rc = pfs_cuda_deep_masks(&c, g->deep.d_memory, g->n_deep, &prepared,
-					 g->directory_masks.d_memory, g->stream);
-	return rc;
+		: pfs_cuda_scatter64(g->directory_masks.d_memory, g->list.d_memory,
+				     g->values.d_memory, n, g->stream);
+	return rc ? rc : pfs_cuda_masks_below(&t, g->directory_masks.d_memory, g->stream);
 }
 
 int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
-		      const struct pfs_divisor *divisors, size_t n)
+		      const struct pfs_asked_subtree *subtrees, size_t n)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_bitmaps bitmaps;
 	int rc;
 
 	if (n == 1) {
-		rc = bits_of(g, divisors[0]);
+		rc = bits_of(g, subtrees[0].divisor);
 		return rc ? rc
 			  : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
 						 g->directory_bits.d_memory, g->stream);
 	}
-	rc = masks_of(g, divisors, n);
+	rc = masks_of(g, subtrees, n);
 	for (size_t k = 0; k < n; k++)
 		bitmaps.d_bits[k] = bits[k];
 	return rc ? rc

@@ -91,7 +91,7 @@ PFS_MUST_CHECK int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns
 PFS_MUST_CHECK int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
 				  const struct pfs_changes *changes);
 PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
-				     const struct pfs_divisor *divisors, size_t n);
+				     const struct pfs_asked_subtree *subtrees, size_t n);
 
 /* Scans for the benchmark: bits, or masks, by row. */
 PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors,

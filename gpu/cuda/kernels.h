@@ -95,19 +95,13 @@ int pfs_cuda_scan_many(const struct pfs_cuda_tile *d_tiles, uint32_t n_tiles,
 /* Bit i of d_bits = bit d_index[i] of d_table, for n, a multiple of 1,024. */
 int pfs_cuda_gather_bits(uint32_t *d_bits, const uint32_t *d_index, size_t n,
 			 const uint32_t *d_table, cudaStream_t stream);
-int pfs_cuda_gather_masks(uint64_t *d_masks, const uint32_t *d_index, size_t n,
-			  const uint64_t *d_table, cudaStream_t stream);
 /* bitmaps[k] = bits k of d_table[d_index[i]]. */
 int pfs_cuda_spread_masks(const struct pfs_cuda_bitmaps *bitmaps, uint32_t n_bitmaps,
 			  const uint32_t *d_index, size_t n, const uint64_t *d_table,
 			  cudaStream_t stream);
-/* Sets the deep directories' bits, or masks, from those of the first directory above that has a
- * code. */
+/* Sets the deep directories' bits from that of the first directory above that has a code. */
 int pfs_cuda_deep_bits(const struct pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
 		       uint32_t p, uint32_t *d_bits, cudaStream_t stream);
-int pfs_cuda_deep_masks(const struct pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
-			const struct pfs_cuda_divisors *divisors, uint64_t *d_masks,
-			cudaStream_t stream);
 
 /* ---- sets.cu ---- */
 
@@ -145,8 +139,12 @@ int pfs_cuda_scatter64(uint64_t *d_target, const uint32_t *d_list, const uint64_
 /* Sets the bits of the directories above the slot. */
 int pfs_cuda_parents(const struct pfs_cuda_tree *t, uint32_t *d_bits, uint32_t slot,
 		     cudaStream_t stream);
-/* d_bits, by directory number: sets the bits of all directories that lie under one whose bit is set. */
+/* d_bits, by directory number: sets the bits of all directories that lie under one whose bit is
+ * set. */
 int pfs_cuda_mark_below(const struct pfs_cuda_tree *t, uint32_t *d_bits, cudaStream_t stream);
+/* d_masks, by directory number: a directory whose mask is 0 gets that of the first one above whose
+ * mask is not. */
+int pfs_cuda_masks_below(const struct pfs_cuda_tree *t, uint64_t *d_masks, cudaStream_t stream);
 int pfs_cuda_dividing(const struct pfs_cuda_tree *t, uint32_t *d_found, size_t capacity,
 		      uint64_t *d_count, const uint32_t *d_limbs, size_t n_limbs,
 		      cudaStream_t stream);

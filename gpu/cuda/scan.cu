@@ -293,14 +293,6 @@ static __global__ void __launch_bounds__(256)
 			pfs_store_nibbles(nibble[k], bits, (base + k * 1024) >> 2);
 }
 
-static __global__ void gather_masks_kernel(uint64_t *__restrict__ masks,
-					   const uint32_t *__restrict__ index, size_t n,
-					   const uint64_t *__restrict__ table)
-{
-	PFS_EACH(i, n)
-	masks[i] = table[__ldcs(index + i)];
-}
-
 /* Each lane gives a row of 32 bits, each gets a column. */
 static __device__ __forceinline__ uint32_t transpose(uint32_t x)
 {
@@ -355,25 +347,6 @@ static __global__ void deep_bits_kernel(pfs_cuda_codes c, const uint32_t *__rest
 	}
 }
 
-static __global__ void deep_masks_kernel(pfs_cuda_codes c, const uint32_t *__restrict__ deep,
-					 uint32_t n_deep,
-					 const __grid_constant__ pfs_cuda_divisors divisors,
-					 uint64_t *masks)
-{
-	PFS_EACH(i, n_deep)
-	{
-		uint32_t d = deep[i];
-		uint64_t mask = 0;
-
-		for (; d && c.d_width[d] == PFS_CUDA_DEEP; d = c.d_directories[d].parent)
-			for (unsigned k = 0; k < divisors.n; k++)
-				mask |= (uint64_t)(c.d_directories[d].prime == divisors.p[k] ||
-						   divisors.p[k] == 1)
-					<< k;
-		masks[deep[i]] = mask | (d ? masks[d] : 0);
-	}
-}
-
 /* ---- launches ---- */
 
 int pfs_cuda_scan(const pfs_cuda_tile *d_tiles, uint32_t n_tiles, const uint32_t *d_pool,
@@ -405,13 +378,6 @@ int pfs_cuda_gather_bits(uint32_t *d_bits, const uint32_t *d_index, size_t n,
 	return PFS_CUDA(cudaGetLastError());
 }
 
-int pfs_cuda_gather_masks(uint64_t *d_masks, const uint32_t *d_index, size_t n,
-			  const uint64_t *d_table, cudaStream_t stream)
-{
-	gather_masks_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_masks, d_index, n, d_table);
-	return PFS_CUDA(cudaGetLastError());
-}
-
 int pfs_cuda_spread_masks(const pfs_cuda_bitmaps *bitmaps, uint32_t n_bitmaps,
 			  const uint32_t *d_index, size_t n, const uint64_t *d_table,
 			  cudaStream_t stream)
@@ -425,13 +391,5 @@ int pfs_cuda_deep_bits(const pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t
 		       uint32_t *d_bits, cudaStream_t stream)
 {
 	deep_bits_kernel<<<pfs_grid(n_deep), 256, 0, stream>>>(*c, d_deep, n_deep, p, d_bits);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-int pfs_cuda_deep_masks(const pfs_cuda_codes *c, const uint32_t *d_deep, uint32_t n_deep,
-			const pfs_cuda_divisors *divisors, uint64_t *d_masks, cudaStream_t stream)
-{
-	deep_masks_kernel<<<pfs_grid(n_deep), 256, 0, stream>>>(*c, d_deep, n_deep, *divisors,
-								d_masks);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -38,6 +38,20 @@ static __global__ void mark_below_kernel(pfs_cuda_tree t, uint32_t *bits)
 	}
 }
 
+/* The same: a mask that another thread has written meanwhile is that of all its ways up. */
+static __global__ void masks_below_kernel(pfs_cuda_tree t, wide *masks)
+{
+	PFS_EACH(i, t.n_directories)
+	{
+		wide mask = 0;
+
+		for (uint32_t d = (uint32_t)i; d && !mask; d = t.d_directories[d].parent)
+			mask = masks[d];
+		if (mask)
+			masks[i] = mask;
+	}
+}
+
 static __global__ void dividing_kernel(pfs_cuda_tree t, uint32_t *found, size_t capacity,
 				       wide *count, const uint32_t *__restrict__ limbs,
 				       size_t n_limbs)
@@ -73,6 +87,13 @@ int pfs_cuda_parents(const pfs_cuda_tree *t, uint32_t *d_bits, uint32_t slot, cu
 int pfs_cuda_mark_below(const pfs_cuda_tree *t, uint32_t *d_bits, cudaStream_t stream)
 {
 	mark_below_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(*t, d_bits);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+int pfs_cuda_masks_below(const pfs_cuda_tree *t, uint64_t *d_masks, cudaStream_t stream)
+{
+	masks_below_kernel<<<pfs_grid(t->n_directories), 256, 0, stream>>>(
+		*t, reinterpret_cast<wide *>(d_masks));
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -342,7 +342,7 @@ int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns
 struct scan {
 	struct pfs_code_tiles *codes;
 	const struct pfs_divisor *divisors;
-	size_t n, row_words, directory_words;
+	size_t n, row_words;
 };
 
 static void scan_tiles(void *context, size_t from, size_t to)
@@ -359,12 +359,10 @@ static void scan_tiles(void *context, size_t from, size_t to)
 
 static void gather_directories(void *context, size_t from, size_t to)
 {
-	struct scan *s = context;
+	const struct pfs_code_tiles *codes = context;
 
-	for (size_t k = 0; k < s->n; k++)
-		s->codes->simd->gather_bits(
-			s->codes->directory_bits + k * s->directory_words + from / 32,
-			s->codes->row_of + from, to - from, s->codes->row_bits + k * s->row_words);
+	codes->simd->gather_bits(codes->directory_bits + from / 32, codes->row_of + from, to - from,
+				 codes->row_bits);
 }
 
 /* A deep directory lies under the prime if it is its own, or if the directory above does: upwards
@@ -418,23 +416,16 @@ int pfs_code_tiles_scan_rows(struct pfs_code_tiles *codes, const struct pfs_divi
 }
 
 int pfs_code_tiles_scan(struct pfs_code_tiles *codes, const struct pfs_columns *c, uint32_t **bits,
-		   size_t *words, const struct pfs_divisor *divisors, size_t n)
+		   struct pfs_divisor divisor)
 {
-	struct scan s = {.codes = codes, .divisors = divisors, .n = n};
-	int rc = 0;
+	size_t n_words = pfs_div_round_up(c->n_directories, 32);
 
-	s.row_words = codes->n_tiles * PFS_TILE_WORDS;
-	s.directory_words = pfs_div_round_up(c->n_directories, 32);
-	if (pfs_code_tiles_scan_rows(codes, divisors, n) ||
-	    pfs_grow(&codes->directory_bits, &codes->directory_bits_capacity,
-		     s.directory_words * n + 1, sizeof(*codes->directory_bits)) ||
+	if (pfs_code_tiles_scan_rows(codes, &divisor, 1) ||
+	    pfs_grow(&codes->directory_bits, &codes->directory_bits_capacity, n_words + 1,
+		     sizeof(*codes->directory_bits)) ||
 	    grow_rows(codes, c->n_directories))
 		return -ENOMEM;
-	pfs_pool_run(codes->pool, s.directory_words * 32, BUILD_GRAIN, gather_directories, &s);
-	for (size_t k = 0; k < n && codes->n_deep && rc == 0; k++)
-		rc = answer_deep(codes, c, codes->directory_bits + k * s.directory_words,
-				 divisors[k].p);
+	pfs_pool_run(codes->pool, n_words * 32, BUILD_GRAIN, gather_directories, codes);
 	*bits = codes->directory_bits;
-	*words = s.directory_words;
-	return rc;
+	return codes->n_deep ? answer_deep(codes, c, codes->directory_bits, divisor.p) : 0;
 }

@@ -40,11 +40,10 @@ PFS_MUST_CHECK int pfs_code_tiles_build(struct pfs_code_tiles *codes, const stru
 PFS_MUST_CHECK int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns *c,
 				    const struct pfs_changes *changes);
 
-/* Finds, for each divisor k, which codes it divides: bits by directory number, at *bits + k *
- * *words. They are scratch of `codes`, valid until the next call. */
+/* Finds which codes the divisor divides: bits by directory number, which are scratch of `codes`,
+ * valid until the next call. */
 PFS_MUST_CHECK int pfs_code_tiles_scan(struct pfs_code_tiles *codes, const struct pfs_columns *c,
-				  uint32_t **bits, size_t *words,
-				  const struct pfs_divisor *divisors, size_t n);
+				  uint32_t **bits, struct pfs_divisor divisor);
 
 /* Scans only to row bits, which stay in scratch: what a scan costs without the rest. */
 PFS_MUST_CHECK int pfs_code_tiles_scan_rows(struct pfs_code_tiles *codes, const struct pfs_divisor *divisors,

@@ -93,28 +93,22 @@ static int host_write(struct pfs_backend *b, void *memory, size_t offset, const 
 struct spread {
 	const struct pfs_simd *simd;
 	const struct pfs_columns *c;
-	uint32_t *const *bits;
-	size_t n;
+	uint32_t *bits;
 	const uint32_t *directory_bits;
-	size_t directory_words;
 };
 
 /* Whole words by the fast loop; the last slots one by one. */
 static void spread_piece(void *context, size_t from, size_t to)
 {
 	const struct spread *s = context;
+	const uint32_t *table = s->directory_bits;
 	size_t whole = to & ~(size_t)31;
 
-	for (size_t k = 0; k < s->n; k++) {
-		const uint32_t *table = s->directory_bits + k * s->directory_words;
+	s->simd->gather_bits(s->bits + from / 32, s->c->home + from, whole - from, table);
+	for (size_t i = whole; i < to; i++) {
+		uint32_t home = s->c->home[i], word = i == whole ? 0 : s->bits[i / 32];
 
-		s->simd->gather_bits(s->bits[k] + from / 32, s->c->home + from, whole - from,
-				     table);
-		for (size_t i = whole; i < to; i++) {
-			uint32_t home = s->c->home[i], word = i == whole ? 0 : s->bits[k][i / 32];
-
-			s->bits[k][i / 32] = word | (table[home / 32] >> home % 32 & 1) << i % 32;
-		}
+		s->bits[i / 32] = word | (table[home / 32] >> home % 32 & 1) << i % 32;
 	}
 }
 
@@ -125,22 +119,95 @@ static void clear_end(uint32_t *bits, size_t words, uint32_t n_slots)
 	memset(bits + used, 0, (words - used) * sizeof(*bits));
 }
 
-static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
-			 const struct pfs_divisor *divisors, size_t n)
+static int one_subtree(struct pfs_host *host, uint32_t *const *bits, size_t words,
+		       struct pfs_divisor divisor)
 {
-	struct pfs_host *host = pfs_host_of(b);
-	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits, .n = n};
+	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits[0]};
 	uint32_t *directory_bits;
-	int rc = pfs_code_tiles_scan(&host->codes, host->columns, &directory_bits, &s.directory_words,
-				divisors, n);
 
-	if (rc)
-		return rc;
+	PFS_TRY(pfs_code_tiles_scan(&host->codes, host->columns, &directory_bits, divisor));
 	s.directory_bits = directory_bits;
 	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
-	for (size_t k = 0; k < n; k++)
-		clear_end(bits[k], words, host->columns->n_slots);
+	clear_end(bits[0], words, host->columns->n_slots);
 	return 0;
+}
+
+struct masks {
+	const struct pfs_columns *c;
+	const uint64_t *asked; /* by directory: 0, or the mask of one that is asked for */
+	uint64_t *masks;
+	uint32_t *const *bits;
+};
+
+/* A directory's mask is its own or its parent's: known already, in pre-order. */
+static void masks_piece(void *context, size_t from, size_t to)
+{
+	const struct masks *m = context;
+
+	for (size_t d = from; d < to; d++) {
+		uint64_t mask = 0;
+
+		for (uint32_t up = (uint32_t)d; up && !mask; up = m->c->directories[up].parent) {
+			if (up >= from && up < d) {
+				mask = m->masks[up];
+				break;
+			}
+			mask = m->asked[up];
+		}
+		m->masks[d] = mask;
+	}
+}
+
+/* 32 slots at a time; most have no bit at all. */
+static void spread_masks_piece(void *context, size_t from, size_t to)
+{
+	const struct masks *m = context;
+
+	for (size_t at = from; at < to; at += 32) {
+		size_t n = PFS_MIN(to - at, (size_t)32);
+		uint64_t mask[32], any = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			mask[i] = m->masks[m->c->home[at + i]];
+			any |= mask[i];
+		}
+		for (; any; any &= any - 1) {
+			unsigned k = (unsigned)__builtin_ctzll(any);
+			uint32_t word = 0;
+
+			for (size_t i = 0; i < n; i++)
+				word |= (uint32_t)(mask[i] >> k & 1) << i;
+			m->bits[k][at / 32] = word;
+		}
+	}
+}
+
+static int many_subtrees(struct pfs_host *host, uint32_t *const *bits, size_t words,
+			 const struct pfs_asked_subtree *subtrees, size_t n)
+{
+	const struct pfs_columns *c = host->columns;
+	uint64_t *asked PFS_FREE = calloc(c->n_directories, sizeof(*asked));
+	uint64_t *masks PFS_FREE = malloc((size_t)c->n_directories * sizeof(*masks));
+	struct masks m = {.c = c, .asked = asked, .masks = masks, .bits = bits};
+
+	if (!asked || !masks)
+		return -ENOMEM;
+	for (size_t k = 0; k < n; k++) {
+		asked[subtrees[k].directory] = subtrees[k].mask;
+		memset(bits[k], 0, words * sizeof(*bits[k]));
+	}
+	pfs_pool_run(host->codes.pool, c->n_directories, DIVIDED, masks_piece, &m);
+	pfs_pool_run(host->codes.pool, c->n_slots, GRAIN, spread_masks_piece, &m);
+	return 0;
+}
+
+static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+			 const struct pfs_asked_subtree *subtrees, size_t n)
+{
+	struct pfs_host *host = pfs_host_of(b);
+
+	return n == 1 ? one_subtree(host, bits, words, subtrees[0].divisor)
+		      : many_subtrees(host, bits, words, subtrees, n);
 }
 
 static int host_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot)

@@ -72,8 +72,8 @@ WRAP(count, (struct pfs_backend * b, uint64_t *count, const uint32_t *bits, size
      (inner(b), count, bits, words))
 WRAP(subtrees,
      (struct pfs_backend * b, uint32_t *const *bits, size_t words,
-      const struct pfs_divisor *divisors, size_t n),
-     (inner(b), bits, words, divisors, n))
+      const struct pfs_asked_subtree *subtrees, size_t n),
+     (inner(b), bits, words, subtrees, n))
 WRAP(parents, (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t slot),
      (inner(b), bits, words, slot))
 WRAP(dividing,

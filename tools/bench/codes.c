@@ -328,7 +328,7 @@ static int subtrees(struct bench *b, const struct tree *t)
 	rc = time_calls(b, &f, many_subtrees, slots);
 	if (rc)
 		return rc;
-	print_figure("64 subtrees by codes in one pass, 64 bitmaps", &f, 0);
+	print_figure("64 subtrees in one pass, 64 bitmaps", &f, 0);
 	pfs_engine_use_ranges(b->engine, true);
 	rc = time_calls(b, &f, one_subtree, some);
 	if (rc == 0)
