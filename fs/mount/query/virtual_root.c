@@ -258,9 +258,11 @@ static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compar
 		struct pfs_compared_times times;
 		char *path PFS_FREE = NULL;
 
-		if (find_part(tree, &path, list[i].ino, above) && !pfs_compared_node(tree, &times, list[i].ino) &&
-		    (times.full_s != all->full_s || times.quick_s != all->quick_s))
-			print_compared(out, &times, path);
+		if (!find_part(tree, &path, list[i].ino, above) || pfs_compared_node(tree, &times, list[i].ino))
+			continue;
+		times.full_s = times.full_s == all->full_s ? 0 : times.full_s;
+		times.quick_s = times.quick_s == all->quick_s ? 0 : times.quick_s;
+		print_compared(out, &times, path);
 	}
 	return 0;
 }
