@@ -51,7 +51,7 @@ struct pfs_mount {
 	struct pfs_reasons *reasons;
 	struct pfs_known_columns *columns;
 	struct pfs_growings *growings; /* NULL: all answers are complete before they are read */
-	struct pfs_streamed *streamed;
+	struct pfs_streamed *streamed; /* NULL as above */
 	struct pfs_turns *turns; /* NULL: requests are processed one after the other */
 	_Atomic int running;	     /* statements */
 	_Atomic uint64_t run, failed; /* statements, so far */

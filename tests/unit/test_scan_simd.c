@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/checked.h"
+#include "fs/image/names.h"
 #include "fs/nodes/scan_simd.h"
 #include "tests/ref/random.h"
 
@@ -97,13 +98,13 @@ static void fill_heap(void)
 	for (size_t i = 0; i < N; i++) {
 		uint32_t len = rnd(8) ? rnd(70) : rnd(256);
 
-		if (at * 4 + 260 > sizeof(heap) - 512)
+		if (at * PFS_NAME_UNIT + 260 > sizeof(heap) - 512)
 			at = 1;
 		places[i] = at;
-		heap[(size_t)at * 4] = (uint8_t)len;
+		heap[(size_t)at * PFS_NAME_UNIT] = (uint8_t)len;
 		for (uint32_t k = 1; k <= len; k++)
-			heap[(size_t)at * 4 + k] = (uint8_t) "abABc@`{["[rnd(9)];
-		at += (len + 5) / 4;
+			heap[(size_t)at * PFS_NAME_UNIT + k] = (uint8_t) "abABc@`{["[rnd(9)];
+		at += (len + 1 + PFS_NAME_UNIT) / PFS_NAME_UNIT;
 	}
 }
 
@@ -129,7 +130,7 @@ static void check_names(const struct pfs_scan_simd *simd)
 	simd->keep_containing(bits, heap, places, WORDS, &needle);
 	for (size_t i = 0; i < N; i++)
 		assert_int_equal(bit(bits, i),
-				 bit(before, i) && contains(heap + (size_t)places[i] * 4, &needle));
+				 bit(before, i) && contains(heap + (size_t)places[i] * PFS_NAME_UNIT, &needle));
 }
 
 /* In many names at once, the needle being in one of them or across two. */

@@ -246,7 +246,8 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	      (unsigned long long)atomic_load(&call->mount->run),
 	      (unsigned long long)atomic_load(&call->mount->failed),
 	      pfs_virtuals_count(call->mount->virtuals), growing.answers, growing.resting,
-	      growing.readers + pfs_streamed_waiting(call->mount->streamed));
+	      growing.readers +
+		      (call->mount->streamed ? pfs_streamed_waiting(call->mount->streamed) : 0));
 	pfs_out_text(out, ",\n  \"operations\": {");
 	for (i = 0; i < PFS_OPCODES; i++) {
 		uint64_t n = atomic_load(&call->mount->counts[i].n);
