@@ -81,6 +81,8 @@ static void test_members(void **state)
 	check("SELECT path FROM nodes WHERE mtime = seconds(5)", "/a/d.c");
 	change_as("UPDATE nodes AS n SET mtime = seconds(6) WHERE n.type = 'f' AND n.ino % 1 = 0", 3, part, true);
 	change_as("UPDATE nodes SET uid = 5 WHERE name = 'd.c'", 1, "part", false);
+	change_as("UPDATE nodes SET uid = 8 WHERE name IN (SELECT name FROM nodes WHERE name = 'd.c') AND length(name) = 3",
+		  1, "nodes, where name IN", false);
 	change_as("UPDATE nodes SET uid = 6 WHERE upper(name) LIKE 'D.%'", 1, part, true);
 	change_as("UPDATE nodes SET uid = 7 WHERE depth = (SELECT max(depth) FROM nodes)", 1, part, true);
 	change_as("WITH m AS (SELECT count(*) d FROM nodes GROUP BY type) UPDATE nodes SET uid = 8 WHERE depth = (SELECT d FROM m)",

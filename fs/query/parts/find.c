@@ -166,6 +166,25 @@ static char *write_membership(struct pfs_finder *finder)
 	return text;
 }
 
+static bool is_named(const struct pfs_expr *column, const char *name)
+{
+	return column->kind == PFS_EXPR_COLUMN && column->name->len == strlen(name) &&
+	       strncasecmp(column->name->text, name, column->name->len) == 0;
+}
+
+/* Returns true if the condition names nodes by numbers, parents or names that a list or a SELECT
+ * has: a scan finds those of each at once, and an operator would look at all nodes. */
+static bool names_each(const struct pfs_expr *where)
+{
+	if (where->kind == PFS_EXPR_BINARY && where->op == PFS_AST_AND)
+		return names_each(where->left) || names_each(where->right);
+	if (where->negated || (where->kind != PFS_EXPR_IN_LIST && where->kind != PFS_EXPR_IN_SELECT &&
+			       where->kind != PFS_EXPR_IN_TABLE))
+		return false;
+	return is_named(where->left, "ino") || is_named(where->left, "parent") ||
+	       is_named(where->left, "name");
+}
+
 /* Which nodes an UPDATE or DELETE is about is a part, if a scan alone does not find them. */
 static bool take_members(struct pfs_finder *finder, const struct pfs_statement *statement)
 {
@@ -174,7 +193,7 @@ static bool take_members(struct pfs_finder *finder, const struct pfs_statement *
 	char *text;
 
 	if (!statement->where || statement->schema || statement->from || statement->order || statement->limit ||
-	    statement->table->len != 5 || strncasecmp(statement->table->text, "nodes", 5) != 0)
+	    names_each(statement->where) || statement->table->len != 5 || strncasecmp(statement->table->text, "nodes", 5) != 0)
 		return false;
 	text = write_members(finder, statement, &size);
 	is_taken = text && pfs_part_take(finder, PFS_PART_MEMBERS, text, size);
