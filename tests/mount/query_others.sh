@@ -190,7 +190,8 @@ is 'its links' "$(as_user ls "$q/all/nodes" | tr '\n' ' ')" 'a.txt b.c link m.tx
 ok 'its plan has no estimate' bash -c "! setpriv --reuid $user --regid $user --clear-groups cat '$q/all/plan' | grep -q estimated"
 ok "root's has one" grep -q estimated "$q/all/plan"
 fails_with 'EXPLAIN, which shows addresses' 'Permission denied' as_user cat "$q/sql/EXPLAIN SELECT path FROM nodes"
-is 'as_of tells no epoch' "$(as_user cat "$q/all/result.tsv" >/dev/null && as_user cut -d ' ' -f 1 "$q/all/as_of")" time
+is 'as_of tells no epoch, and of the directory when it was compared' \
+	"$(as_user cat "$q/all/result.tsv" >/dev/null && as_user cut -d ' ' -f 1 "$q/all/as_of" | tr '\n' ' ')" 'time compared '
 fails_with 'others make none' 'Permission denied' as_user mkdir "$q/theirs"
 fails_with 'nor change one' 'Permission denied' as_user bash -c "echo x >'$q/all/sql'"
 fails_with 'nor remove one' 'Permission denied' as_user rmdir "$q/all"
