@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many entries at once: searches side by side, and ranges read leaf by leaf. */
+#include "base/btree.h"
+
 #include <string.h>
 
 #include "base/btree_node.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole tree at once: bulk load and verification. */
+#include "base/btree.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/bitmap.c - sets of nodes: made, combined, counted, walked.  A set that is a range of slots is
  * kept as two numbers until its bits are needed. */
+#include "gpu/engine_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "gpu/engine_impl.h"
 
 #define CURSOR_WORDS_FIRST 256	 /* small sets are many, */
 #define CURSOR_WORDS_MOST  65536 /* large ones cross the bus in few pieces */

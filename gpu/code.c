@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/code.c - codes as numbers: products and greatest common divisors by GMP. */
+#include "gpu/probe.h"
+
 #include <gmp.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
-#include "gpu/probe.h"
 
 #define DECIMAL_MAX (1u << 20)
 #define CHECK_BATCH 4096u

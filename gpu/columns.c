@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/columns.c - the engine's columns: made from the image's, changed record by record. */
+#include "gpu/engine_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/engine_impl.h"
 
 void pfs_columns_free(struct pfs_columns *c)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/order.c - component-wise pre-order of a set of nodes: every directory before what lies in it,
  * siblings by the bytes of their names. */
+#include "gpu/engine_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/preorder.h"
-#include "gpu/engine_impl.h"
 
 struct ordering {
 	const struct pfs_columns *c;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prefix trees out to bytes and in again: their sections as they are, with a sum for each page. */
+#include "gpu/prefix.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"

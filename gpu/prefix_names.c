@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A dictionary of prefix trees by name. */
+#include "gpu/prefix.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"

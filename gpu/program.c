@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which programs are ones: what each step takes from the stack and what it leaves there. */
+#include "gpu/predicate.h"
+
 #include <string.h>
 
-#include "gpu/predicate.h"
 #include "gpu/relation.h"
 
 /* What may lie on the stack, as bits. */

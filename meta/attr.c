@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/attr.c - attributes.  Their names are numbered: the same few stand at millions of nodes. */
-#include <math.h>
-#include <string.h>
+#include "meta/store.h"
 
 #include "meta/internal.h"
+
+#include <math.h>
+#include <string.h>
 
 /* ---- names ---- */
 

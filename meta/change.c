@@ -2,12 +2,13 @@
 /* meta/change.c - which nodes each group has changed, for whoever keeps a copy of the store.
  * A group's primes are one row: sorted, differences as LEB128.  The oldest rows are forgotten, and
  * a group too large to remember makes the feed start after it. */
+#include "meta/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "meta/internal.h"
 
 /* Whoever keeps a copy reads it all anew when more than an eighth of the nodes have changed: so many primes of one
  * group, and about three bytes for each, are remembered of a large store. */

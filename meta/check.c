@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/check.c - what is wrong with a store, as far as it can be told without knowing the tree. */
+#include "meta/store.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>

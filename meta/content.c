@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks of files, and content whose node is gone (meta/store.h). */
+#include "meta/store.h"
+
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/explain.c - why a store could not be opened, for people. */
+#include "meta/store.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "meta/store.h"
 #include "meta/vfs.h"
 
 /* "1234 (primefs mount a.pfs /mnt)": from /proc, cut short where it is long. */

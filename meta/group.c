@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/group.c - the writing connection: groups, the log, and the numbers that outlive them. */
+#include "meta/internal.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "meta/internal.h"
 
 #define ROW_BYTES 16 /* of a node's record, at least */
 #define SLOTS_MIN ((uint64_t)1 << 22) /* so many may have been in use and never written */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* How much history is kept: rules as they are written, and a store that begins with one or ends
  * with it. */
+#include "meta/history.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/history.h"
 #include "meta/internal.h"
 #include "meta/version.h"
 

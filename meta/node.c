@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of nodes: checked on their way in and out, written, read (meta/store.h). */
+#include "meta/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "meta/internal.h"
 
 /* Columns in the order of PFS_NODE_COLUMNS; parameters are one higher. */
 enum node_column {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/register.c - what the tables were like whose rows are nodes. */
+#include "meta/internal.h"
+
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "meta/internal.h"
 
 enum { ID, ROOT, COLUMNS, ROLES, DELIMITER = ROLES + 4, SLASH, STYLE };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What a store was imported from: folders, files, hard links, and the stamp that says it was never copied
  * (meta/store.h). */
+#include "meta/internal.h"
+
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "meta/birthmark.h"
-#include "meta/internal.h"
 
 static bool path_valid(const char *path, size_t len)
 {

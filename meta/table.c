@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/table.c - side tables: a catalogue, and for each table one of SQLite's with its rows; and the names of path
  * indexes, which are those of no table. */
+#include "meta/store.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

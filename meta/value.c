@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/value.c - values in and out of statements; what comes out of a file is never trusted. */
+#include "meta/db.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/db.h"
 #include "meta/store.h"
 
 #define NSEC_PER_SEC INT64_C(1000000000)

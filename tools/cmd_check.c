@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs check: is everything in a store as it has to be? */
+#include "tools/cmd.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "fs/attr/attrfile.h"
 #include "fs/image/imagefile.h"
 #include "meta/store.h"
-#include "tools/cmd.h"
 #include "tools/client/ready.h"
 
 enum { ENGINE, JSON };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs diff - what has changed between two stores, or between two times of one. */
+#include "tools/cmd.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "fs/query/times/times.h"
 #include "meta/store.h"
 #include "tools/client/ready.h"
-#include "tools/cmd.h"
 #include "tools/newer/from_print.h"
 
 enum { BY_PATH, SUMMARY, JSON };

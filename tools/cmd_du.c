@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs du - du(1) over a store or a mounted one, from the totals that every directory keeps. */
+#include "tools/cmd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +14,6 @@
 #include "tools/client/answer.h"
 #include "tools/client/ask.h"
 #include "tools/gnu/subtree.h"
-#include "tools/cmd.h"
 #include "tools/gnu/du_links.h"
 #include "tools/gnu/long_fields.h"
 #include "tools/stdout.h"

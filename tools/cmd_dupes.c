@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs dupes - files with the same content. */
+#include "tools/client/answer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/dupes/dupes.h"
 

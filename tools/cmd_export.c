@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs export: what was imported comes out again. */
+#include "tools/cmd.h"
+
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 #include "fs/attr/attrcolumn.h"
 #include "fs/content/register.h"
 #include "meta/store.h"
-#include "tools/cmd.h"
 #include "tools/export/export.h"
 #include "tools/client/ready.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs find - find(1) over a store or a mounted one: what can be said in SQL is asked for, the
  * rest is decided here. */
+#include "tools/cmd.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,7 +16,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/client/ask.h"
-#include "tools/cmd.h"
 #include "tools/gnu/find_search.h"
 
 static const struct pfs_cmd_option options[] = {{0}};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs import: the options, the format, the order of things, and the report. */
+#include "tools/import/import.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -14,7 +16,6 @@
 #include "base/csv.h"
 #include "base/log.h"
 #include "tools/import/ignore.h"
-#include "tools/import/import.h"
 #include "tools/import/import_columns.h"
 #include "tools/import/import_recognise.h"
 #include "tools/client/ready.h"

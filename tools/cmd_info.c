@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs info: what a store holds, in figures. */
+#include "tools/client/answer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "fs/query/times/times.h"
 #include "meta/history.h"
 #include "meta/store.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 enum { JSON };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs ls - ls(1) over a store or a mounted one; with -R the whole subtree in one question. */
+#include "tools/cmd.h"
+
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -14,7 +16,6 @@
 #include "base/clock.h"
 #include "tools/client/ask.h"
 #include "tools/gnu/subtree.h"
-#include "tools/cmd.h"
 #include "tools/columns.h"
 #include "tools/gnu/ls_names.h"
 #include "tools/gnu/ls_print.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs mount - serves a store as a filesystem until it is unmounted. */
+#include "tools/cmd.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -21,7 +23,6 @@
 #include "meta/account.h"
 #include "meta/store.h"
 #include "tools/client/answer.h"
-#include "tools/cmd.h"
 #include "tools/refresh/sourcewatch.h"
 
 #define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs optimize - lays a store out anew. */
+#include "tools/cmd.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "fs/image/imagefile.h"
 #include "meta/history.h"
 #include "meta/store.h"
-#include "tools/cmd.h"
 #include "tools/client/ready.h"
 
 enum { IMAGE };

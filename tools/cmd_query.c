@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs query - statements over a store or a mounted one: one of the command line, or many at a
  * prompt. */
+#include "tools/client/answer.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +11,6 @@
 #include "base/cleanup.h"
 #include "fs/nodes/fields.h"
 #include "fs/query/output/answer.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/client/prompt.h"
 

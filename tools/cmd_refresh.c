@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs refresh - what came with a folder is brought up to date with it. */
+#include "tools/client/answer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/import/ignore.h"
 #include "tools/newer/from_file.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs resolve - the inode numbers of paths, as they come in. */
+#include "tools/client/answer.h"
+
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/tree/resolve.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 #include "tools/stdout.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs tree - questions about subtrees, ancestors and children, answered from the codes. */
+#include "tools/client/answer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "fs/tree/tree.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 enum { ENGINE, INO, ZERO, JSON };

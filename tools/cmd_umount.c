@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs umount - unmounts a store and waits until its daemon has committed and exited. */
+#include "tools/cmd.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -18,7 +20,6 @@
 #include "base/clock.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
-#include "tools/cmd.h"
 #include "tools/client/holder.h"
 
 enum { LAZY, WAIT };

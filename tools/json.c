@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* JSON to a stream, indented; what is no UTF-8 becomes U+FFFD (tools/cmd.h). */
+#include "tools/cmd.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-#include "tools/cmd.h"
 
 /* The length of the UTF-8 sequence that s starts with, at most len; 0 when it is none. */
 static size_t utf8_len(const unsigned char *s, size_t len)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs - the command line: finds the verb and runs it. */
+#include "tools/cmd.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 
 #include "base/log.h"
 #include "tools/client/answer.h"
-#include "tools/cmd.h"
 
 struct verb {
 	const char *name;

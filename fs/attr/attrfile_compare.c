@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparing columns of attributes in the image's file with the store. */
+#include "fs/attr/attrfile.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/attr/attrfile.h"
 #include "fs/image/imagefile.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"

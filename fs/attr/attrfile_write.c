@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing columns of attributes into the image's file. */
+#include "fs/attr/attrfile.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/siphash.h"
-#include "fs/attr/attrfile.h"
 #include "fs/attr/xattr_impl.h"
 #include "fs/content/register.h"
 #include "fs/image/imagefile.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The sets of attributes: their part in commits, and what a node has. */
+#include "fs/attr/xattr.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/attr/xattr.h"
 #include "fs/attr/xattr_impl.h"
 #include "fs/image/image.h"
 #include "fs/journal/part.h"

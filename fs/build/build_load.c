@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* An existing store under a build: its nodes are loaded so that their names are found, and the
  * directory that things are added under is looked up or made. */
+#include "fs/build/build_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/search.h"
-#include "fs/build/build_impl.h"
 
 struct load {
 	struct pfs_build *build;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes of a build: columns, the heap of names, and the table that finds a child by name. */
+#include "fs/build/build_impl.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/checked.h"
-#include "fs/build/build_impl.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define TABLE_MIN 1024

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of slots: pre-order, children in byte order of their names; and what directories weigh.
  */
+#include "fs/build/build_impl.h"
+
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/build/build_impl.h"
 
 struct sort_key {
 	uint64_t bytes; /* eight of the name, after what all siblings have in common */

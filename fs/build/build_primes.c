@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Primes for many nodes: ranges from the store, sieved by primesieve. */
+#include "fs/build/build_impl.h"
+
 #include <math.h>
 #include <primesieve.h>
 
 #include "base/checked.h"
 #include "base/log.h"
-#include "fs/build/build_impl.h"
 
 #define SPAN_MIN (UINT64_C(1) << 13) /* about 370 primes above 2^32 */
 #define SPAN_MAX (UINT64_C(1) << 24) /* about 760,000, 6 MB */

@@ -2,6 +2,8 @@
 /* Is the store a tree?  A damaged one has no image, so the records are looked at as they are: sorted
  * by prime, with their parents' primes.  What the store can tell alone (slots, numbers handed out,
  * values in range) pfs_store_check says. */
+#include "fs/tree/tree.h"
+
 #include <gmp.h>
 #include <inttypes.h>
 #include <primesieve.h>
@@ -15,7 +17,6 @@
 #include "base/search.h"
 #include "base/siphash.h"
 #include "fs/image/names.h"
-#include "fs/tree/tree.h"
 #include "meta/store.h"
 
 #define FINDINGS_PER_RULE 100

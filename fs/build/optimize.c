@@ -2,6 +2,8 @@
 /* Optimizing: the store is built anew beside itself, with slots in pre-order and the smallest primes
  * for the heaviest directories, and then takes its own name.  Until that moment the old file is
  * untouched; afterwards every inode number may have changed. */
+#include "fs/tree/tree.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A set of changes: found possible as a whole, with the locks held, and then made in the same hold. */
+#include "fs/change/change.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

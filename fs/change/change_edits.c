@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The attributes that a set changes. */
+#include "fs/change/change_impl.h"
+
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "fs/attr/attredit.h"
 #include "fs/attr/attrvalue.h"
 #include "fs/attr/xattr.h"
-#include "fs/change/change_impl.h"
 #include "fs/journal/journal.h"
 
 static int edit_attributes(struct pfs_changing *changing, size_t row, const struct pfs_attr_change **attr)

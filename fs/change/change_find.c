@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The nodes of a set: which there still are, and whether they are as they were when they were chosen. */
+#include "fs/change/change_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "base/number.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/attr/attredit.h"
-#include "fs/change/change_impl.h"
 #include "fs/image/feed.h"
 #include "fs/image/hold.h"
 #include "fs/image/image.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The nodes that a set makes. */
+#include "fs/change/change_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/change/change_impl.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the nodes of a set come to.  What counts is the tree as it will be: a name may be taken that
  * another node of the set gives up, and a directory may be named by the path that the set gives it. */
+#include "fs/change/change_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/siphash.h"
-#include "fs/change/change_impl.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"

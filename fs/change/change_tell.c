@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a set of changes has to say: why it cannot be, and what the kernel is to forget. */
+#include "fs/change/change_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/change/change_impl.h"
 #include "fs/content/register.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"

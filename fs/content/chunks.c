@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks in memory: buffers, the ordered set of a file's chunks, the files that have any. */
+#include "fs/content/content_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/content_impl.h"
 
 #define BUFFERS_KEPT 256 /* whole ones stay for reuse instead of going to the kernel */
 

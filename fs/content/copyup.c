@@ -3,11 +3,12 @@
  *
  * They may be more than one group holds.  Until the group that takes the source record away they
  * mean nothing, and a copy that was broken off is cut away by the next one. */
+#include "fs/content/content_impl.h"
+
 #include <errno.h>
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "fs/content/content_impl.h"
 #include "fs/content/fdcache.h"
 #include "fs/content/link.h"
 #include "fs/content/row.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* One change of content: find out what is there, make everything ready, then change it. */
+#include "fs/content/content_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges: fallocate, truncation, and opening (which may truncate). */
+#include "fs/content/content.h"
+
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "fs/content/content.h"
 #include "fs/content/hardlink.h"
 #include "fs/content/link.h"
 #include "fs/content/row.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* read, with access times, and lseek to data and holes. */
+#include "fs/tree/tree.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>

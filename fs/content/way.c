@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The way to an original: folder by folder, each checked once and looked at every time. */
+#include "fs/content/original_impl.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "fs/content/original_impl.h"
 #include "meta/birthmark.h"
 
 #define FOLDERS_OPEN 512		/* with those above the remembered ones */

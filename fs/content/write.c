@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* write and copy_file_range. */
+#include "fs/tree/tree.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing the image file by a process of its own, which nobody waits for. */
+#include "fs/image/imagefile.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* How an image file is laid out, its checksums, and reading blocks of it. */
+#include "fs/image/imagefile_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "fs/image/dirtable.h"
-#include "fs/image/imagefile_impl.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- what the file is like ---- */

@@ -5,6 +5,8 @@
  *
  * Blocks of the image that are looked at are provided before, so that there is an order: modes need none, parents,
  * primes and links need modes, the index needs parents and modes. */
+#include "fs/image/imagefile_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +14,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/lazy.h"
-#include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"

@@ -2,13 +2,14 @@
 /* An image file of an earlier group of the store: the nodes that later groups changed are taken out of the
  * image, and those of them that there still are go in as the store has them now.  What the store says is
  * verified as far as it meets with the rest; whatever does not fit ends in loading all from the rows. */
+#include "fs/image/imagefile_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/image/imagefile_impl.h"
 #include "fs/image/children.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"

@@ -6,6 +6,8 @@
  * (image.c).  So what the rows say of them now is what the file should say.  Only places of names,
  * and cells of the map, depend on nodes of other blocks, too: those are taken from the file's other
  * sections. */
+#include "fs/image/imagefile_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +17,6 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/children.h"
-#include "fs/image/imagefile_impl.h"
 #include "fs/image/names.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Looking for names where they lie in the image file, without a column, a heap or a place of memory being filled: parts
  * that have none of those asked for are nothing but read, verified and left. */
+#include "fs/image/imagefile.h"
+
 #include <string.h>
 
 #include "base/checked.h"

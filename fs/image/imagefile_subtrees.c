@@ -3,6 +3,8 @@
  * totals (totals.h).  In the file both are lists in the order of the directories' slots, with a bit
  * a slot that tells which those are; what struct pfs_image_part counts tells where a part's begin.
  */
+#include "fs/image/imagefile_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/lazy.h"
 #include "fs/image/dirtable.h"
-#include "fs/image/imagefile_impl.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Writing an image file: section after section through a buffer.  Names are laid out anew, in order
  * of slots and without what removed ones have left. */
+#include "fs/image/imagefile.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The index of names at once: entries are counted out by parent, and sorted by hash within a parent,
  * which threads share by parents. */
+#include "fs/image/load.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -11,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "fs/image/image.h"
-#include "fs/image/load.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "fs/image/snapshot_impl.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/image/snapshot_impl.h"
 #include "fs/tree/tree_impl.h"
 
 #define PART	  8u /* of the image: what all that is kept may take, */

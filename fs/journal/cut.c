@@ -8,6 +8,8 @@
  * changed millions of nodes.
  *
  * A free slot may have a mark, too. It loses it as soon as it is used again. */
+#include "fs/journal/journal_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,7 +19,6 @@
 #include "base/log.h"
 #include "fs/image/image.h"
 #include "fs/image/rare_values.h"
-#include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 
 /* At most, in one hold: */

@@ -5,6 +5,8 @@
  * content that somebody still uses, or that is too much for one group, an orphan is noted in the
  * same transaction; orphans nobody uses any more are reaped a part at a time.  So is history,
  * apart. */
+#include "fs/journal/journal_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,6 @@
 #include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
 #include "fs/image/rare_values.h"
-#include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
 

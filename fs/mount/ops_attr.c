@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on attributes: stat, statfs and the extended ones. */
+#include "fs/mount/internal.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "fs/mount/internal.h"
 #include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/kernel.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on directories. */
+#include "fs/mount/internal.h"
+
 #include <string.h>
 
-#include "fs/mount/internal.h"
 #include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on files and their content. */
+#include "fs/mount/internal.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "fs/mount/internal.h"
 #include "fs/mount/respond.h"
 #include "fs/mount/notify.h"
 #include "fs/mount/operations.h"

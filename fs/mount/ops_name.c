@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Operations on names: lookup and forget, making, removing, renaming. */
+#include "fs/mount/internal.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#include "fs/mount/internal.h"
 #include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The connection to the kernel as libfuse knows it: what is agreed on at first, requests in,
  * replies and notices out. */
+#include "fs/mount/query/virtual.h" /* and internal.h, whose session this is */
+
 #include <linux/fuse.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,7 +19,6 @@
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/turns.h"
-#include "fs/mount/query/virtual.h"
 
 static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
 {

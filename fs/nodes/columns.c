@@ -2,6 +2,8 @@
 /* Columns that are made, and how they follow the tree.  Before a reader gets one it is brought to
  * the tree's epoch; so nobody else reads it while it is being changed, since whoever reads it in
  * the same hold found nothing more to do. */
+#include "fs/nodes/columns_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +13,6 @@
 #include "fs/content/register.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/nodes/columns_impl.h"
 #include "fs/tree/tree_impl.h"
 
 #define PIECE	(1u << 15) /* slots read in the first hold of the tree, */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The values of columns that are made: of some slots, as they change, and of many that follow each other, by all
  * threads. */
+#include "fs/nodes/columns_impl.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/nodes/columns_impl.h"
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN	8192u /* slots that a thread takes at a time; whole words of bits */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Predicates become tests: each by the columns, names or bits that it has to look at. */
+#include "fs/nodes/scan_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "fs/image/names.h"
 #include "fs/image/single.h"
 #include "fs/image/totals.h"
-#include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
 #pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a node's fields are, one by one and in bulk. */
+#include "fs/nodes/scan_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +12,6 @@
 #include "fs/image/path.h"
 #include "fs/image/rare_values.h"
 #include "fs/image/totals.h"
-#include "fs/nodes/scan_impl.h"
 #include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 

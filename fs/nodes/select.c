@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets of nodes by their relation to others, counted or listed. */
+#include "fs/tree/tree.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"

@@ -4,12 +4,13 @@
  *
  * Most stores have their attributes all over: a few nodes show nearly all names.  Those that are left are
  * looked for in their columns, one by one. */
+#include "fs/query/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/internal.h"
 
 #define REMEMBERED 8   /* viewers */
 #define SAMPLE	   256 /* nodes whose names are listed */

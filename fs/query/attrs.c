@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The attributes that a statement reads. */
+#include "fs/query/internal.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "fs/query/internal.h"
 
 static int open_attr(struct pfs_query *query, size_t i)
 {

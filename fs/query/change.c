@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a statement asks of nodes, row by row, becomes a set of changes (fs/change/change.h): SQLite reads
  * the tree meanwhile, so it is changed only when the statement has seen all of it. */
+#include "fs/query/internal.h"
+
 #include <grp.h>
 #include <math.h>
 #include <pwd.h>
@@ -13,7 +15,6 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/image/watch.h"
-#include "fs/query/internal.h"
 
 #define ENTRY_SIZE 16384 /* of a line in the database of users or groups */
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Connections, which statements run on: one each, kept for the next when it is done, since opening
  * one takes longer than many a statement. */
+#include "fs/query/sides.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/relational/sidetable.h"
-#include "fs/query/sides.h"
 
 #define IDLE_CONNECTIONS 4
 

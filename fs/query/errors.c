@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is wrong with a statement, and what to do, in one line. */
+#include "fs/query/internal.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 #include <strings.h>
 
 #include "base/checked.h"
-#include "fs/query/internal.h"
 
 #define SHOWN_MAX 100 /* bytes of a line, on either side of what is wrong */
 #define NAME_MAX_LEN 64 /* names longer than this are not compared */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A statement's plan as a text: SQLite's steps, with what the image was asked (plan.c) in place of
  * the number that SQLite knows a scan by. */
+#include "fs/query/query.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

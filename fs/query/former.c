@@ -2,6 +2,8 @@
 /* nodes_at(TIME) and attrs_at(TIME): nodes and attributes as they were, from the store's history
  * (meta/history.h).  Rows are read from the store as it was committed, in order of inode numbers;
  * only directories are kept in memory, for paths. */
+#include "fs/query/internal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "fs/query/internal.h"
 #include "meta/account.h"
 #include "meta/history.h"
 #include "meta/store.h"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A statement whose tree changed goes on with the tree as it is at one moment, frozen, and so holds nobody
  * up. What is frozen are the columns that SQLite was asked for leave to read, or needs. */
+#include "fs/query/internal.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "fs/content/compared.h"
 #include "fs/image/watch.h"
-#include "fs/query/internal.h"
 #include "meta/sql/sqlside.h"
 
 #define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)

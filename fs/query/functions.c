@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of the tree.  They take nodes by path or by ino; what does not exist is NULL. */
+#include "fs/query/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/query/internal.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/resolve.h"
 

@@ -2,6 +2,8 @@
 /* The rows of nodes.  A scan first selects slots, then gathers the columns that the statement uses
  * for a batch of them at a time, so that the tree is held for a batch only; a tree that changes in
  * between ends the statement with -EAGAIN. */
+#include "fs/query/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 

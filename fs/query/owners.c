@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of users and groups.  Few ids stand at many nodes, and the system's databases may be far
  * away: each id is looked up once, and the answer is kept as long as the cache. */
+#include "fs/query/internal.h"
+
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "fs/query/internal.h"
 
 #define ENTRY_SIZE 16384 /* of a line in a database, members included; longer ones have no name */
 

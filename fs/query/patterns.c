@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a statement's patterns can be left to SQLite (meta/sql/sqlquery.h, plain_patterns). */
+#include "fs/query/internal.h"
+
 #include <string.h>
 #include <strings.h>
 
-#include "fs/query/internal.h"
 #include "fs/query/tokens.h"
 
 /* 'text%': SQLite goes by an index then, and takes no longer than the text is. */

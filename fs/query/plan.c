@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* How a statement runs: what the image was asked, by the number that SQLite knows a scan by. */
+#include "fs/query/internal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/internal.h"
 
 /* ---- records ---- */
 

@@ -3,6 +3,8 @@
  * asked again or others take its place. What binding knows of side tables is compared with what
  * they are then; what is sooner, and where it runs, is decided anew. One that SQLite runs is
  * planned anew once a table of its has other rows. */
+#include "fs/query/internal.h"
+
 #include <stdlib.h>
 #include <string.h>
 

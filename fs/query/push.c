@@ -5,12 +5,13 @@
  * integers is known, so that the answer is exact.  Text: if the other side is a column of numbers
  * SQLite first reads both as numbers; that side is not shown here, so only equality, which is right
  * for a text then, and literals are taken, which alone are exact. */
+#include "fs/query/internal.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/internal.h"
 #include "fs/nodes/relation.h"
 #include "meta/store.h"
 

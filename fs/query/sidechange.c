@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of side tables that the operators change, which are shown as those that SQLite has changed in its copy. */
+#include "fs/query/sides.h"
+
 #include <string.h>
 #include <strings.h>
 
 #include "base/log.h"
 #include "fs/query/relational/change.h"
-#include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
 
@@ -26,6 +27,8 @@ static int collect_changed(void *arg, const struct pfs_sql_side *side, enum pfs_
 {
 	struct verifying *its = arg;
 
+	if (fate == PFS_SQL_REPLACED) /* there was no memory to note which rows */
+		return -ENOMEM;
 	PFS_VERIFY_CHECK(fate == PFS_SQL_CHANGED);
 	its->rows.table = side->id;
 	return pfs_sql_changed_rows(its->sql, side->name, collect, &its->rows);

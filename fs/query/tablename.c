@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a table may be called. */
+#include "fs/query/tables.h"
+
 #include <string.h>
 #include <strings.h>
 
 #include "fs/query/output/format.h"
 #include "fs/query/sides.h"
-#include "fs/query/tables.h"
 
 bool pfs_table_is_text(const char *name, size_t len)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nodes by their codes. */
+#include "fs/nodes/relation.h"
+
 #include <gmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "fs/image/image.h"
 #include "fs/image/single.h"
 #include "fs/nodes/codes.h"
-#include "fs/nodes/relation.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 

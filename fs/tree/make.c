@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that come and go: mkdir, mknod, symlink, unlink, rmdir. */
+#include "fs/tree/dir.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,6 @@
 #include "fs/image/primes.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/part.h"
-#include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
 /* ---- making ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Life of a tree: open, start, close. */
+#include "fs/tree/tree.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_codes.c - the device's columns and codes: loaded, changed, scanned. */
+#include "gpu/cuda/cuda_engine.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_engine.h"
 
 static const uint8_t widths[PFS_N_WIDTHS] = PFS_WIDTHS;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_compute.c - computed values on the device: expressions over numbers whose results are all
  * integers or all reals; where they are mixed the host has them. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/cuda/cuda_operators.h"
 
 static int read_leaf(struct pfs_job *job, struct pfs_device_operation *o,
 		     const struct pfs_source *source, const struct pfs_step *step)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_families.c - the CUDA back end of the relational operators: which functions it has
  * (gpu/engine_impl.h says what they do), how it is opened and closed. */
+#include "gpu/engine_impl.h"
+
 #include <stdlib.h>
 
 #include "gpu/cuda/cuda_operators.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_group.c - grouping on the device: keys as numbers, which are places in the totals where
  * they are dense and otherwise looked up in a table; sums only where none can overflow. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "gpu/aggregate.h"
-#include "gpu/cuda/cuda_operators.h"
 
 #define DENSE_MIN  ((uint64_t)1 << 20) /* numbers that need no table, however few rows */
 #define DENSE_MAX  ((uint64_t)1 << 30)

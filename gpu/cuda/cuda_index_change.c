@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_index_change.c - batches of changes of an index on the device.  Whatever needs memory
  * comes before the first kernel that changes the tree. */
+#include "gpu/cuda/cuda_index.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "gpu/cuda/cuda_index.h"
 
 #define PAGES_MAX (1u << 27) /* entries have 32-bit numbers */
 

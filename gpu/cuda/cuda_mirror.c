@@ -7,6 +7,8 @@
  *
  * Copies are made in pieces, and between two of them the statement may be told to give way: what was
  * copied until then stays. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/lazy.h"
-#include "gpu/cuda/cuda_operators.h"
 
 #define NEVER	   UINT64_MAX
 #define WAIT_MS	   3	    /* for leases of an older state: the tree is held meanwhile */

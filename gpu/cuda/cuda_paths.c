@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_paths.c - listings: while one piece crosses the bus, the next is written. */
+#include "gpu/cuda/cuda_engine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_engine.h"
 
 #define PIECE_SIZE ((size_t)16 << 20)
 

@@ -5,12 +5,13 @@
  * integers and reals compare exactly.  What is asked of a text with a dictionary is asked of the
  * dictionary's texts, by the host; the rows then look their code's bit up.  Arithmetic is the
  * host's. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/cuda_range.h"
 
 #define STACK 16 /* truths, as select.cu has room for */

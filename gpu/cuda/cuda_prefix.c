@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_prefix.c - copies of prefix trees on the device: brought up to date by the page, asked,
  * measured. */
+#include "gpu/probe_impl.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -9,7 +11,6 @@
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/prefix_kernels.h"
 #include "gpu/prefix_impl.h"
-#include "gpu/probe_impl.h"
 
 #define TABLE_WORDS ((size_t)1 << 24) /* of results, at once, unless one key alone needs more */
 #define KEYS_AT_ONCE 32768u	      /* the second dimension of a grid */

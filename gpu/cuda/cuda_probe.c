@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_probe.c - what benchmarks time, by events around it. */
+#include "gpu/probe_impl.h"
+
 #include <stdlib.h>
 
 #include "gpu/cuda/cuda_engine.h"
-#include "gpu/probe_impl.h"
 
 #define COPY_SIZE    ((size_t)2 << 30)
 #define TO_HOST_SIZE ((size_t)64 << 20)

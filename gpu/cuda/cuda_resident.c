@@ -2,6 +2,8 @@
 /* gpu/cuda/cuda_resident.c - what the kernel that answers single questions reads: a B+-tree of names and
  * each slot's parent; and its start.  Memory comes from the operators' stream-ordered pool, since whatever
  * waits for all of the device would wait for the kernel. */
+#include "gpu/resident.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/lazy.h"
 #include "gpu/cuda/cuda_index.h"
 #include "gpu/cuda/resident_kernels.h"
-#include "gpu/resident.h"
 
 #define PATIENCE_NS	    UINT64_C(10000000)
 #define PATIENCE_WATCHED_NS UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */

@@ -4,12 +4,13 @@
  *
  * With a small limit most of the input is left out first: histograms of the first key's digits tell which
  * keys can be among the first; only these are listed and sorted. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_operators.h"
 
 #define DIGIT	   12 /* bits, as the histogram of sort.cu has */
 #define WORTH	   65536u

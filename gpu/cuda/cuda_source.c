@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_source.c - what an operator's input is on the device: which places it has, and the
  * values at them; and batches that lie there. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_operators.h"
 
 #define NUMBERS_MAX ((uint64_t)1 << 62)
 

@@ -3,12 +3,13 @@
  * code once, and it stays, here and as a mirror on the device, while the dictionaries stay as they are.
  *
  * Lock: o->lock guards the list; nobody makes an array or copies one under it. */
+#include "gpu/cuda/cuda_operators.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/cuda/cuda_operators.h"
 #include "gpu/host/dictionary.h"
 
 #define KEPT_MAX 32u

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers, as SQLite's virtual machine computes with them. */
+#include "gpu/host/evaluate.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/evaluate.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 

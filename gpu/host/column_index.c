@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Column indexes on the host: built by sorting, searched by halving, cut into intervals of the
  * domain. */
+#include "gpu/host/index_value.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/search.h"
 #include "gpu/host/families.h"
-#include "gpu/host/index_value.h"
 #include "gpu/host/order.h"
 #include "gpu/host/positions.h"
 

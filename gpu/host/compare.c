@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparisons, lists and patterns. */
+#include "gpu/host/evaluate.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/evaluate.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"

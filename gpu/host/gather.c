@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done tuple by tuple: values of columns and of programs, and which tuples a program keeps.
  */
+#include "gpu/host/families.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "gpu/host/evaluate.h"
-#include "gpu/host/families.h"
 #include "gpu/host/positions.h"
 
 struct gathering {

@@ -4,10 +4,11 @@
  * full, so that a group may come several times; what is distributed by hash afterwards are these
  * groups and not all tuples.  A sample says whether they do; a worker that finds it wrong gives up.
  */
+#include "gpu/host/group_hash.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/group_hash.h"
 
 #define SLOTS	    16384u
 #define GROUPS	    8192u /* that are in the slots at a time */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/host/host_engine.c - the back end that every machine has: threads and SIMD over the engine's
  * own columns. */
+#include "gpu/probe_impl.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "gpu/host/sets.h"
-#include "gpu/probe_impl.h"
 
 #define DIVIDED 16384u /* directories that a thread takes at once */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ordered indexes on the host: base/btree.h, batches of questions over all threads. */
+#include "gpu/host/families.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/radix.h"
-#include "gpu/host/families.h"
 #include "gpu/host/operators.h"
 #include "gpu/index_value.h"
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Joining by hash: a table of the right side's keys, by the keys' numbers where these are dense,
  * which the left side's tuples look up. */
+#include "gpu/host/families.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "gpu/host/evaluate.h"
-#include "gpu/host/families.h"
 #include "gpu/host/key.h"
 #include "gpu/host/pairs.h"
 #include "gpu/host/text.h"

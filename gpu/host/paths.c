@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/host/paths.c - paths as bytes, in pieces of many nodes, one thread a piece; the last
  * directory's path is kept, so that in pre-order a node costs little more than its own name. */
+#include "gpu/host/sets.h"
+
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "gpu/host/sets.h"
 
 #define PIECE_NODES 16384u
 #define NAME_BYTES  256u /* a slash and a name */

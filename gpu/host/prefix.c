@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions to prefix trees on the host: the traversals, each as a device does it, on all threads. */
+#include "gpu/prefix_impl.h"
+
 #include <stdlib.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/fetch.h"
 #include "gpu/host/operators.h"
-#include "gpu/prefix_impl.h"
 
 #define GRAIN_KEYS	 1024u
 #define GRAIN_PARTITIONS 4096u

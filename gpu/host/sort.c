@@ -2,6 +2,8 @@
 /* Sorting everything: the keys become as few 64-bit words as their ranges allow, and the positions
  * are sorted by each word, the last first.  Parts of a word's range are sorted by several threads.
  */
+#include "gpu/host/order.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,6 @@
 #include "base/search.h"
 #include "gpu/host/families.h"
 #include "gpu/host/lanes.h"
-#include "gpu/host/order.h"
 #include "gpu/host/positions.h"
 
 #define PARALLEL_MIN 65536u		 /* items from which on threads help */

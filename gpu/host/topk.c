@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The first few of an order: each thread keeps twice as many candidates, and lets nothing in that
  * cannot be among its first. */
+#include "gpu/host/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "gpu/host/order.h"
 #include "gpu/host/positions.h"
 
 struct candidate {

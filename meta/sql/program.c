@@ -4,11 +4,12 @@
  * SQLite's machine asks whether to go on where it jumps, not between the steps of one row.  Of these each
  * takes a nanosecond or two for a byte of a value, and a statement may have thousands.  So the more steps
  * there are that go through values, the shorter values may be. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sql/sqlquery_impl.h"
 
 #define STEPS_FREE 4	 /* over values as long as may be: some 50 ms */
 #define SHORT	   16	 /* bytes of a statement that has no more than these: SELECT 1 need not wait */

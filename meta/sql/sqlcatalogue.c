@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqlcatalogue.c - the side tables that a connection knows, by name, and which of them a statement
  * names. */
+#include "meta/sql/sqlside.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/siphash.h"
 #include "meta/sql/sqlquery_impl.h"
-#include "meta/sql/sqlside.h"
 
 #define NAME_MAX_BYTES PFS_TABLE_NAME_LIMIT
 

@@ -2,11 +2,12 @@
 /* printf(format, ...) as SQLite has it, one conversion at a time: SQLite's own does all of them in
  * one piece, however many and long they are.  What a conversion writes is SQLite's; here it is only
  * told apart from the next, and gets its arguments. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "meta/sql/sqlquery_impl.h"
 
 #define LOOK_WORK  65536 /* conversions, or pieces of their arguments, between two looks */
 #define PIECE_BITS 10

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqlfunction.c - functions that callbacks compute. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "meta/sql/sqlquery_impl.h"
 
 #define ARGUMENTS_MAX 4
 

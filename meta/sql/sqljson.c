@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* json_patch(target, patch): SQLite's looks for each member of the patch among those of the target, in one
  * piece.  It is asked for what is short enough, on a connection of its own, where it still is SQLite's. */
-#include <stdlib.h>
-
 #include "meta/sql/sqlquery_impl.h"
+
+#include <stdlib.h>
 
 #define PRODUCT_MAX ((uint64_t)1 << 30) /* of both lengths: some hundredths of a second */
 #define SUBTYPE_JSON 'J'

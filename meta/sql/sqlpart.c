@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqlpart.c - parts of a statement as virtual tables: rows that are there before the statement's
  * first step, told one after another. */
-#include <stdio.h>
-#include <string.h>
+#include "meta/sql/sqlquery.h"
 
 #include "meta/sql/sqlquery_impl.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define ROWS_ASSUMED 1000 /* of a part, which has not run when the statement is planned */
 

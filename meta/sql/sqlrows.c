@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Of tables that a connection has of its own: what their columns are declared as, and their rows, all, and those that a
  * statement has changed. */
+#include "meta/sql/sqlside.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "meta/db.h"
 #include "meta/sql/sqlquery_impl.h"
-#include "meta/sql/sqlside.h"
 
 #define WALKED_PER_CHANGED 4
 

@@ -7,13 +7,14 @@
  *
  * Text is handed to SQLite as a copy: it keeps pointers that it is told to be lasting (max(name), GROUP
  * BY) beyond the batch. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "meta/sql/sqlquery_impl.h"
 
 #define CONSTRAINTS_MAX 64 /* looked at; what is more SQLite tests itself */
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqltablefunction.c - table functions of one value, whose rows callbacks give one after the other.
  * NAME(value) has the function's columns, and the value as a hidden one behind them. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <string.h>
 
 #include "base/checked.h"
-#include "meta/sql/sqlquery_impl.h"
 
 /* Rows that were opened for an argument: SQLite closes and opens cursors as often as an outer table has rows. */
 struct pfs_sql_opened {

@@ -2,12 +2,13 @@
 /* Functions of SQLite's on text that take, as it has them, the product of their arguments' lengths: here
  * they take their sum, or look at the clock.  What they return is the same, byte for byte, also of what
  * is not UTF-8, and of a value that is no text. */
+#include "meta/sql/sqlquery_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/pattern.h"
-#include "meta/sql/sqlquery_impl.h"
 
 #define LOOK_STEPS 65536 /* of a few nanoseconds each, between two looks */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqlvtab.c - what the virtual tables of a connection have in common (sqlquery_impl.h). */
-#include <string.h>
-
 #include "meta/sql/sqlquery_impl.h"
+
+#include <string.h>
 
 int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out, const char *declaration, struct pfs_sql *sql,
 			 const void *of)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench answers - large answers of `.query` as who reads them meets them: the first byte, the rest, the
  * close; and lookups while a thousand wait for what a statement has not made. */
+#include "tools/bench/bench.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "tools/bench/bench.h"
 
 #define ROUNDS	 5
 #define READ	 ((size_t)1 << 20)

@@ -6,6 +6,8 @@
  * Lookups beside a statement are too slow when they are above the limits and above twice what they
  * are beside the busy loops. A statement that is above the limits has a turn of the busy
  * loops next, and is asked again: some meet what else the machine does. */
+#include "tools/bench/bench.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -19,7 +21,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/samples.h"
 
 #define ROUNDS	  3

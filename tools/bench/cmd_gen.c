@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench gen: made-up hierarchies, for trying and measuring. */
+#include "tools/bench/bench.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 #include "tools/bench/gen_kladr.h"
 

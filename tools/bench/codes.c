@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench codes - scans over prime-product codes, each figure beside the ceiling that the
  * same hardware sets in the same run. */
+#include "tools/bench/bench.h"
+
 #include <primesieve.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 #include "base/cleanup.h"
 #include "gpu/engine.h"
 #include "gpu/probe.h"
-#include "tools/bench/bench.h"
 
 #define REPEAT		 20u
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A folder with a store of a made-up tree (tools/bench/bench.h). */
+#include "tools/bench/bench.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -7,7 +9,6 @@
 
 #include "fs/image/imagefile.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
 int pfs_bench_folder_make(struct pfs_bench_folder *folder, const char *parent)

@@ -4,6 +4,8 @@
  *
  * By the clock, and by the processor time of the thread that had it, which other work of the machine does not
  * lengthen. */
+#include "tools/bench/bench.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,7 +18,6 @@
 #include "fs/query/query.h"
 #include "fs/image/hold.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/query.h"
 
 #define CREATE_US 10000

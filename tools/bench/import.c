@@ -3,6 +3,8 @@
  *
  * Every import is a process of its own, this program once more, so that its time has everything in
  * it and its memory nothing else. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,7 +12,6 @@
 
 #include "base/checked.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 
 #define REPEAT	    5
 #define SOME_MISSED 1 /* find, and import too, end with it when something could not be read */

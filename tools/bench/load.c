@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Clients of a filesystem: threads that do one thing as often as they can. */
+#include "tools/bench/bench.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "tools/bench/bench.h"
 
 struct client {
 	const struct pfs_load *load;

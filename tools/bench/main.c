@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench - measures primefs beside its yardsticks, and makes hierarchies to measure with. */
+#include "tools/bench/bench.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "tools/bench/bench.h"
 
 static const struct subject {
 	const char *name;

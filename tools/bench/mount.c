@@ -2,6 +2,8 @@
 /* primefs-bench mount - a mounted store beside a FUSE filesystem that answers from arithmetic, and
  * beside the filesystem that the store lies on; each figure and its yardstick from the same run,
  * taken in turns. */
+#include "tools/bench/bench.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,6 @@
 #include "fs/mount/options.h"
 #include "gpu/engine.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/server.h"
 #include "tools/bench/gen.h"
 

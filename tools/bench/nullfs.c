@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench nullfs - the yardstick of primefs-bench mount, to be tried by hand. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "tools/bench/yardstick.h"
-#include "tools/bench/bench.h"
 
 enum { DIRS, FILES, BYTES, THREADS, TIMEOUT };
 

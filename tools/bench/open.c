@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench open - how long a store takes to open, from its image file beside its rows, and what a
  * command and a mount make of that. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/checked.h"
 #include "fs/image/imagefile.h"
 #include "fs/tree/tree.h"
-#include "tools/bench/bench.h"
 
 #define ROUNDS 5
 

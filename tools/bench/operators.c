@@ -4,6 +4,8 @@
  *
  * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
  * results stay there, unless a line says otherwise.  Each answer is compared with a plain loop's. */
+#include "tools/bench/bench.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #include "gpu/aggregate.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
-#include "tools/bench/bench.h"
 
 #define RUNS	   9
 #define NAME_BYTES 20u

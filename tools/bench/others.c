@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Other programs that index a folder, beside which primefs is measured. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#include "tools/bench/bench.h"
 
 void pfs_bench_run_other(const char *verb, const char *what, const char *const *argv)
 {

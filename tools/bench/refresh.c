@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench refresh and watch - how long it takes to bring a store up to date with its folder, beside find on
  * that folder in the same run, and until a change shows in a mount that follows it. */
+#include "tools/bench/bench.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -13,7 +15,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/bench/bench.h"
 
 #define ROUNDS	       5
 #define FILES_A_FOLDER 32

@@ -3,6 +3,8 @@
  *
  * The paths are in memory, the numbers go there; of the command, they come from a file and go
  * nowhere. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,6 @@
 #include "base/checked.h"
 #include "fs/tree/resolve.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
 #define ROUNDS 5

@@ -3,6 +3,8 @@
  * its records in a file, and five tests; on each engine, by codes and by ranges of slots.  With
  * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
  * same. */
+#include "tools/bench/bench.h"
+
 #include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +18,6 @@
 #include "base/cleanup.h"
 #include "gpu/engine.h"
 #include "gpu/probe.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/gen_kladr.h"
 
 #define SEARCHES 3500u

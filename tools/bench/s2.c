@@ -4,6 +4,8 @@
  *
  * A statement is timed from its text to the last value of its last row, or to the answer that it has changed what
  * it names. */
+#include "tools/bench/bench.h"
+
 #include <stdlib.h>
 #include <string.h>
 

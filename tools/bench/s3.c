@@ -4,6 +4,8 @@
  * compact trees, beside a scan of all keys and a sorted array in the same run.
  *
  * Times are from and to the caller's memory, a device's bus included; "on the device" lines are not. */
+#include "tools/bench/bench.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,6 @@
 #include "gpu/prefix.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
 #define LINE	  128u /* bytes of a key of the first two sets */

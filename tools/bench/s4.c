@@ -4,6 +4,8 @@
  *
  * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
  * results stay there.  Pairs are counted, and some of each answer compared with the keys. */
+#include "tools/bench/bench.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,7 +17,6 @@
 #include "base/checked.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/duckdb.h"
 
 #define RUNS	    7

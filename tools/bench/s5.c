@@ -4,6 +4,8 @@
  *
  * Keys are random 64-bit numbers; questions are unsorted, and one in eight has no key.  Times are from
  * and to the caller's memory, a device's bus included; "on the device" lines are not. */
+#include "tools/bench/bench.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +14,6 @@
 #include "gpu/index.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
-#include "tools/bench/bench.h"
 #include "tools/bench/s5_peers.h"
 
 #define RUNS 5

@@ -2,6 +2,8 @@
 /* primefs-bench statements - a statement's way through .query/run: opened, written, read to the end, closed.
  *
  * $PRIMEFS names another one to be measured likewise. */
+#include "tools/bench/bench.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/bench/bench.h"
 
 #define TIMES 201 /* of a short one: the median of so many is one figure */
 

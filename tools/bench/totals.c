@@ -3,6 +3,8 @@
  *
  * Everything is asked of the tree itself, without a mount: beside a request's way through the
  * kernel the differences would not be seen. */
+#include "tools/bench/bench.h"
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,6 @@
 #include "base/checked.h"
 #include "fs/tree/tree.h"
 #include "meta/store.h"
-#include "tools/bench/bench.h"
 
 #define ROUNDS	5
 #define CHANGES 20000u

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A table as it was imported: its columns in their order, a row a node, ids and parents as the tree is
  * now.  Attributes that the table did not have follow behind. */
+#include "tools/export/export.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +11,6 @@
 #include "base/csv.h"
 #include "base/number.h"
 #include "tools/cmd.h"
-#include "tools/export/export.h"
 
 struct table {
 	struct pfs_export *to;

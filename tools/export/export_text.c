@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths and tables.  Every node has a line, the root if it has a value; an empty directory's path
  * ends with a slash, so that import does not take it for a file. */
+#include "tools/export/export.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "meta/store.h"
 #include "base/csv.h"
-#include "tools/export/export.h"
 
 /* The node before the one at hand: whether a directory is empty is seen by what comes next. */
 struct text {

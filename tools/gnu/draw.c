@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The verb behind `primefs du --svg`: words are "treemap", "--", a path. */
+#include "tools/client/answer.h"
+
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "fs/query/output/treemap.h"
-#include "tools/client/answer.h"
 #include "tools/cmd.h"
 
 #define WIDTH	 1200 /* pixels, as .query/treemap.svg has */

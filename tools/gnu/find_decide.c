@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Deciding an expression of find(1) for one node, and its actions. */
+#include "tools/gnu/find_expr.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <grp.h>
@@ -15,7 +17,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/cmd.h"
-#include "tools/gnu/find_expr.h"
 #include "tools/gnu/find_format.h"
 #include "tools/gnu/find_ls.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parsing the expressions of find(1): what joins tests and actions. */
+#include "tools/gnu/find_parse_impl.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +10,6 @@
 
 #include "base/clock.h"
 #include "tools/gnu/find_format.h"
-#include "tools/gnu/find_parse_impl.h"
 
 #define DEPTH_MAX 256 /* of parentheses and negations */
 

@@ -4,6 +4,8 @@
  * For each part there are two conditions, both true of more nodes than they should rather than of
  * fewer: `holds`, where the part may be true, and `acts`, where deciding it may do something.  Only
  * where the latter is true does a node matter. */
+#include "tools/gnu/find_expr.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +14,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/gnu/find_expr.h"
 
 /* A condition and, when it is exact, so that it can be negated. */
 struct condition {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs find where order matters: all rows are collected, then visited as find(1) would walk. */
+#include "tools/gnu/find_search.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/cleanup.h"
 #include "tools/gnu/subtree.h"
 #include "tools/cmd.h"
-#include "tools/gnu/find_search.h"
 
 /* Directories are collected whether or not they matter themselves: the way to what does leads
  * through them. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One directory: its entries with their attributes. */
+#include "tools/import/crawl_impl.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,7 +18,6 @@
 #include "fs/image/imagefile.h"
 #include "fs/mount/control/control.h"
 #include "meta/birthmark.h"
-#include "tools/import/crawl_impl.h"
 
 #define BATCH_ENTRIES 1024
 #define BATCH_BYTES   ((size_t)256 << 10)

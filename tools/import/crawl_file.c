@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The content of regular files, chunk by chunk, holes left out. */
+#include "tools/import/crawl_impl.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "meta/store.h"
-#include "tools/import/crawl_impl.h"
 
 /* Up to `size` bytes from offset on; fewer only at the end of the file. */
 static ssize_t read_at(int fd, char *to, size_t size, uint64_t offset)

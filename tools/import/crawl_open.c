@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Directories are opened by their paths below the root, without following a symlink. */
+#include "tools/import/crawl_impl.h"
+
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "tools/import/crawl_impl.h"
 
 int pfs_crawl_openat(int dir, const char *name, int flags)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a crawl leaves out. */
+#include "tools/import/crawl_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "tools/import/crawl_impl.h"
 #include "tools/import/ignore.h"
 
 /* What a .gitignore file says. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What the threads of a crawl send to whoever reads it, and what they say. */
+#include "tools/import/crawl_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "tools/import/crawl_impl.h"
 
 #define QUEUE_BYTES ((size_t)16 << 20)
 #define SHOWN_MAX   1000 /* bytes of a directory's path in a message */

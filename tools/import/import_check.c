@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the options of an import make sense. */
+#include "tools/import/import.h"
+
 #include <assert.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/csv.h"
 #include "tools/import/ignore.h"
-#include "tools/import/import.h"
 #include "tools/import/import_columns.h"
 
 /* One byte, with an escape for a tab, or the NCBI's. */

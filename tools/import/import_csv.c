@@ -4,13 +4,14 @@
  * Rows come in any order, so the whole table is read first (what is kept of a row: its place, and
  * its id, parent and name); then the tree is made from the top down; the values of the columns are
  * read again when the nodes have their primes. */
+#include "tools/import/import_csv_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
-#include "tools/import/import_csv_impl.h"
 
 #define PROGRESS  16384u /* rows between two looks whether to tell of it */
 #define NONE	  PFS_CSV_NONE

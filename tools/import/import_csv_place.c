@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the rows of a table belong: by a path, or by an id, that of the parent, and a name. */
+#include "tools/import/import_csv_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "tools/import/import_csv_impl.h"
 
 #define NONE  PFS_CSV_NONE
 #define WHERE PFS_CSV_WHERE

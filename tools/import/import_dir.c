@@ -3,6 +3,8 @@
  *
  * Files whose content is linked or left where it is get their primes with all others, in pre-order;
  * copied ones get them as they come, so that nothing waits in memory. */
+#include "tools/import/import.h"
+
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@
 #include "fs/content/follow.h"
 #include "tools/import/crawl.h"
 #include "tools/import/ignore.h"
-#include "tools/import/import.h"
 #include "tools/import/import_attrs.h"
 
 #define NOWHERE	 UINT32_MAX /* a directory that is left out */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A large store is opened in a moment from the first time on, and one that was stays so. */
+#include "tools/import/import.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -7,7 +9,6 @@
 
 #include "fs/image/imagefile.h"
 #include "tools/client/ready.h"
-#include "tools/import/import.h"
 
 #define NODE_BYTES 48 /* a store takes more than that for a node */
 

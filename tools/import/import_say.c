@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What an import says while it goes on. */
+#include "tools/import/import.h"
+
 #include <stdarg.h>
 #include <string.h>
-
-#include "tools/import/import.h"
 
 static PFS_PRINTF(2, 0) void say(struct pfs_import *import, const char *format, va_list values)
 {

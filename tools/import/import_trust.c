@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs import --trust: whoever runs it vouches for the roots of a copied, restored or old store.
  */
+#include "tools/import/import.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "meta/store.h"
-#include "tools/import/import.h"
 #include "tools/client/ready.h"
 
 struct shown {

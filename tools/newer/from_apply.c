@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes the store's tree what the newer one is. */
+#include "tools/newer/from.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

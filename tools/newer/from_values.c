@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Attributes, content, mode, owner and times of one node. */
+#include "tools/newer/from_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +9,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/follow.h"
-#include "tools/newer/from_impl.h"
 
 #define PIECE ((size_t)256 << 10)
 #define RIGHTS (PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID)

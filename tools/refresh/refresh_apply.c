@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What each directory takes over: what goes first, then what comes, its own times last. */
+#include "tools/refresh/refresh_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -10,7 +12,6 @@
 #include "base/cleanup.h"
 #include "fs/change/change.h"
 #include "tools/refresh/refresh_compare.h"
-#include "tools/refresh/refresh_impl.h"
 
 /* ---- records ---- */
 

@@ -2,6 +2,8 @@
 /* In a directory that is as it was a quick refresh looks at directories alone, whose names the store has: so it is not
  * opened, but those in it are asked for by their paths from one above it that is open.  Nothing is taken over here:
  * whatever differs is walked as usual. */
+#include "tools/refresh/refresh_compare.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +13,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/import/ignore.h"
-#include "tools/refresh/refresh_compare.h"
 
 #define LONG_PATH (PATH_MAX / 2) /* from there on a directory is opened, so that paths begin anew */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compares what the store has in a directory with what is there now. */
+#include "tools/refresh/refresh_compare.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +12,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "tools/refresh/refresh_compare.h"
 
 /* ---- what a node takes over ---- */
 

@@ -3,12 +3,13 @@
  *
  * Directories come first: what lies in one that moved is compared with what it held, which brings up
  * more of everything.  An original's own mark decides before its name does. */
+#include "tools/refresh/refresh_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "tools/refresh/refresh_impl.h"
 
 /* ---- nodes that the store has moved ---- */
 

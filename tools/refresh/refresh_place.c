@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* New directories, and nodes that come to another place; whether there is room for what a hold will do. */
+#include "tools/refresh/refresh_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/change/change.h"
-#include "tools/refresh/refresh_impl.h"
 
 #define ATTEMPTS       16 /* at a set of changes that others' changes come before */
 #define DIRECTORY_ROWS 4u /* the one that a change is in, and what is reserved for one more change than there are */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is known while a source is compared. */
+#include "tools/refresh/refresh_impl.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/siphash.h"
 #include "meta/birthmark.h"
-#include "tools/refresh/refresh_impl.h"
 
 /* ---- places ---- */
 

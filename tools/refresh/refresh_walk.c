@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Goes through directories: whether each still is the one that it was, and has changed. */
+#include "tools/refresh/refresh_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 

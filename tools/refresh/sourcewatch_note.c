@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which directories of the source are watched, what nodes they are, and which may have changed. */
+#include "tools/refresh/sourcewatch_impl.h"
+
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/log.h"
 #include "fs/content/compared.h"
 #include "fs/content/follow.h"
-#include "tools/refresh/sourcewatch_impl.h"
 
 #define FORGOTTEN_AFTER 4096 /* directories added, before those that are gone are dropped */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The client's side of the control socket. */
+#include "fs/mount/control/control_wire.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <stddef.h>
@@ -13,7 +15,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/control/control.h"
-#include "fs/mount/control/control_wire.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 

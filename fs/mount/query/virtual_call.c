@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who asks through `.query`, the statements that run for them, and what went wrong. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,6 @@
 #include "base/cleanup.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/shares.h"
-#include "fs/mount/query/virtual.h"
 
 #define REASONS_MAX 256 /* users and saved queries whose last reason is kept */
 #define GROUPS_MAX    65536

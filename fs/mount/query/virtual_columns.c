@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The columns of nodes, for facets: asked of SQLite once for each set of attributes that there is, since whoever
  * walks in `.query/where` wants them at every step. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "fs/attr/attrcolumn.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/query/facet.h"
 
 struct pfs_known_columns {

@@ -2,6 +2,8 @@
 /* FUSE's operations on open virtual files.  What a file holds is complete when its open is
  * answered, or goes on growing, or is made as it is read; what is written to one is taken over when it is closed, but for `run`, whose writes are
  * statements. */
+#include "fs/mount/query/virtual.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -12,7 +14,6 @@
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/streamed.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/mount/respond.h"
 
 /* ---- opening ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/help`: all of it on one page. */
-#include <string.h>
-
 #include "fs/mount/query/virtual.h"
+
+#include <string.h>
 
 static const char text[] =
 	"# .query: questions about this directory and all that is under it\n"

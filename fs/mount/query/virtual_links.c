@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Directories of symlinks to the nodes of a statement.  A name that several have becomes
  * name~prime; an empty one, the root's, is a slash, encoded. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/query/facet.h"
 #include "fs/nodes/scan.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* FUSE's operations on virtual nodes, those on open files apart (virtual_files.c). */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -9,7 +11,6 @@
 #include "base/checked.h"
 #include "base/number.h"
 #include "fs/mount/operations.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/mount/respond.h"
 
 #define TIMES_SECONDS 1.0 /* the times of directories and links are those of now: how old that may be */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/resolve`: paths are written, one a line; the primes of their nodes are read, in their order. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/tree/resolve.h"
 
 #define BATCH PFS_RESOLVE_HELD /* paths at once */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query` itself, and the simple files in it. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,6 @@
 #include "base/cleanup.h"
 #include "fs/content/compared.h"
 #include "fs/content/follow.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/nodes/paths.h"
 #include "fs/query/output/treemap.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/NAME/`: saved queries.  The statement is kept with the directory (pfs_tree_set_saved) and
  * moves and dies with it; everything else is computed when it is opened. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include <time.h>
 
 #include "base/cleanup.h"
-#include "fs/mount/query/virtual.h"
 
 #define NAME_MAX_BYTES 200 /* leaves room for what the store adds */
 #define DEPTH_OF_NODES 3   /* .query/NAME/nodes */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/stats`: what the directory holds and what the daemon has done, as JSON. */
+#include "fs/mount/query/virtual.h"
+
 #include <linux/fuse.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,6 @@
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/streamed.h"
 #include "fs/mount/query/turns.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/query/output/format.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/hold.h"

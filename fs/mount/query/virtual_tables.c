@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/tables`, the same in every `.query`: side tables as CSV, and what `nodes` looks like.  A
  * table is there once the file that it is written to has been closed. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/mount/query/virtual.h"
 #include "fs/query/tables.h"
 
 #define SUFFIX ".csv"

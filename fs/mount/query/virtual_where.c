@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* `.query/where`: facets. */
+#include "fs/mount/query/virtual.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "fs/mount/query/virtual.h"
 #include "fs/query/facet.h"
 
 static const struct pfs_virtual_kind answer_kind;

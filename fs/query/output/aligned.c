@@ -2,12 +2,13 @@
 /* Rows in aligned columns, for people: numbers to the right, the rest to the left.  Cells are
  * escaped as in TSV, so that a row is a line.  The rows are spooled so until all widths are known.
  */
+#include "fs/query/output/format.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/output/format.h"
 
 #define GAP	     "  "
 #define SPOOL_MEMORY ((size_t)1 << 20)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Strings and members of objects, as JSON writes them. */
+#include "fs/query/output/format.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "fs/query/output/format.h"
 
 /* The bytes of the UTF-8 character at text, 0 if there is none: overlong forms, surrogates and what
  * is beyond U+10FFFF are none. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Output, gathered: into large writes, or kept in one piece. */
+#include "fs/query/output/format.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/output/format.h"
 
 int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink)
 {

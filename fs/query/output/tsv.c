@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tab-separated values. */
+#include "fs/query/output/format.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/number.h"
-#include "fs/query/output/format.h"
 #include "fs/query/internal.h"
 
 /* What a byte is written as after a backslash; 0: itself, without one. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* FROM, SELECT and WITH. */
+#include "fs/query/parse/ast_impl.h"
+
 #include <string.h>
 #include <strings.h>
-
-#include "fs/query/parse/ast_impl.h"
 
 /* ---- FROM ---- */
 

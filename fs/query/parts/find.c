@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A walk over the tree of a statement, from the outside inwards: what is taken is not looked into. */
+#include "fs/query/parts/parts_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/checked.h"
-#include "fs/query/parts/parts_impl.h"
 
 void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char *text)
 {

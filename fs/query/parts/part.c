@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* One part of a statement: whether it may be one, its columns, and its text (parts_impl.h). */
+#include "fs/query/parts/parts_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/query/parts/parts_impl.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
 

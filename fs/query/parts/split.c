@@ -4,12 +4,13 @@
  *
  * Grouped, what is needed is the keys, written as in GROUP BY, and aggregates; else columns.  A name that
  * is not needed so must be an alias of a result. */
+#include "fs/query/parts/parts_impl.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/checked.h"
-#include "fs/query/parts/parts_impl.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
 #include "gpu/aggregate.h"

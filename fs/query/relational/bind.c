@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A statement, and the key that lets it in. */
+#include "fs/query/relational/bind.h"
+
 #include <strings.h>
 
-#include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
 /* ---- the key ---- */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparisons: which value becomes the other's class, and by which collation they are compared. */
+#include "fs/query/relational/bind.h"
+
 #include <string.h>
 
 #include "base/number.h"
-#include "fs/query/relational/bind.h"
 
 #define PATTERN_MAX 10000 /* what is longer is an error of SQLite's */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* SELECTs made of SELECTs: WITH, sub-selects in FROM, UNION, INTERSECT and EXCEPT. */
-#include <strings.h>
-
 #include "fs/query/relational/bind.h"
+
+#include <strings.h>
 
 #define LEVELS_MAX 8  /* a CTE that names itself goes on without end */
 #define BLOCKS_MAX 64 /* one that is named twice, of one that is named twice ... */

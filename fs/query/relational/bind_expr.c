@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions. */
+#include "fs/query/relational/bind.h"
+
 #include <string.h>
 #include <strings.h>
 
 #include "fs/query/internal.h"
-#include "fs/query/relational/bind.h"
 #include "meta/sql/sqlquery.h"
 
 /* ---- literals ---- */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* FROM: tables, their columns, and how they are joined. */
+#include "fs/query/relational/bind.h"
+
 #include <string.h>
 
 #include <strings.h>
 
-#include "fs/query/relational/bind.h"
 #include "fs/query/relational/sidetable.h"
 
 static void describe(struct pfs_input_column *column, const struct pfs_node_column *node,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What a binder notes, and its terms: made, and compared with one another. */
+#include "fs/query/relational/bind.h"
+
 #include <string.h>
 #include <strings.h>
 
-#include "fs/query/relational/bind.h"
 #include "fs/query/relational/textchain.h"
 
 /* ---- what a binder notes ---- */

@@ -13,9 +13,9 @@
  *
  * Where NULL might be taken for false, or more than equalities tie the two, the sub-select is
  * refused. */
-#include <string.h>
-
 #include "fs/query/relational/lift.h"
+
+#include <string.h>
 
 /* ---- what can be lifted ---- */
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A sub-select as a source: keys that tie it to the SELECT around it, and names that no statement
  * can have. */
+#include "fs/query/relational/lift.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/relational/lift.h"
 #include "fs/query/relational/sidetable.h"
 
 #define KEYS_MAX 8

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
-
 #include "fs/query/relational/lift.h"
+
+#include <string.h>
 
 struct pfs_expr *pfs_lift_expr(struct pfs_binder *binder, enum pfs_expr_kind kind)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of owners as columns: a node's is that of its number, so the column is one of numbers, by
  * way of which names are found. */
-#include <string.h>
-
 #include "fs/query/relational/ownernames.h"
+
+#include <string.h>
 
 #define NUMBERS_MAX (1u << 18) /* larger ones are SQLite's */
 

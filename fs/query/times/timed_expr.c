@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Expressions: which are times, and what is compared with them. */
+#include "fs/query/times/timed_impl.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/times/timed_impl.h"
 #include "fs/query/tokens.h"
 
 #define CLOSING ")"

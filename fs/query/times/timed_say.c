@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the walk over a statement with times has to say: what is put into the text, and a first
  * doubt. */
+#include "fs/query/times/timed_impl.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "fs/query/times/timed_impl.h"
 
 void pfs_timed_doubt(struct pfs_timed *t, uint32_t at, const char *format, ...)
 {

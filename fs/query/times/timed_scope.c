@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What names mean. */
+#include "fs/query/times/timed_impl.h"
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/checked.h"
-#include "fs/query/times/timed_impl.h"
 
 #define COLUMNS_MAX 2000 /* as SQLite has it */
 

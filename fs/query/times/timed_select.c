@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects, and what their columns are. */
+#include "fs/query/times/timed_impl.h"
+
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "fs/query/times/timed_impl.h"
 
 #define SELECTS_MAX 300 /* inside of one another, by way of names, too */
 
