@@ -77,20 +77,24 @@ static int select_parents(struct pfs_engine *engine, struct pfs_bitmap **out, co
 static int select_children(const struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
 			   const uint32_t *slots, size_t n)
 {
-	uint32_t *found PFS_FREE = NULL;
+	uint32_t *found = NULL;
 	size_t n_found = 0, capacity = 0;
 	struct pfs_children children;
 	struct pfs_btree_entry entry;
+	int error = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !error; i++) {
 		pfs_children_begin(&children, tree, slots[i], 0, 0);
-		while (pfs_children_next(&children, &entry)) {
-			if (pfs_grow(&found, &capacity, n_found + 1, sizeof(*found)))
-				return -ENOMEM;
-			found[n_found++] = entry.slot;
+		while (!error && pfs_children_next(&children, &entry)) {
+			error = pfs_grow(&found, &capacity, n_found + 1, sizeof(*found));
+			if (!error)
+				found[n_found++] = entry.slot;
 		}
 	}
-	return pfs_bitmap_of_slots(engine, out, found, n_found);
+	if (!error)
+		error = pfs_bitmap_of_slots(engine, out, found, n_found);
+	free(found);
+	return error;
 }
 
 static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, const uint32_t *slots,

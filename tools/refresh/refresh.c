@@ -304,9 +304,10 @@ static int note_directory(const struct pfs_refresh *refresh, const struct pfs_co
 	char path[PATH_MAX];
 	int error = pfs_follow_node(refresh->tree, &node, ino);
 
-	if (!error && S_ISDIR(node.attr.st_mode))
-		error = pfs_follow_record(refresh->tree, &record, path, ino);
-	if (!error && S_ISDIR(node.attr.st_mode) && record.root == refresh->root.id)
+	if (error || !S_ISDIR(node.attr.st_mode))
+		return error == -ESTALE || error == -ENOENT ? 0 : error;
+	error = pfs_follow_record(refresh->tree, &record, path, ino);
+	if (!error && record.root == refresh->root.id)
 		error = pfs_compared_note(refresh->tree, ino, times, !refresh->options->repeated);
 	return error == -ESTALE || error == -ENOENT ? 0 : error;
 }
