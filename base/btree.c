@@ -139,7 +139,7 @@ static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t 
 int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 {
 	size_t leaves, inners, most;
-	int rc;
+	int error;
 
 	/* each insert can split a leaf and every node above it, and may add a level */
 	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners) ||
@@ -149,8 +149,8 @@ int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 	most = most / tree->leaf_min + 2;
 	leaves = PFS_MIN(n, most);
 	inners = PFS_MIN(inners, most / INNER_MIN * 2 + tree->height + 2);
-	rc = pfs_node_pool_reserve(&tree->leaves, leaves);
-	return rc ? rc : pfs_node_pool_reserve(&tree->inners, inners);
+	error = pfs_node_pool_reserve(&tree->leaves, leaves);
+	return error ? error : pfs_node_pool_reserve(&tree->inners, inners);
 }
 
 int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
@@ -158,7 +158,7 @@ int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 	struct path path;
 	struct pfs_leaf *leaf, *right;
 	uint32_t i, from;
-	int rc;
+	int error;
 
 	leaf = descend(tree, &path, key, slot);
 	i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
@@ -169,9 +169,9 @@ int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 		tree->count++;
 		return 0;
 	}
-	rc = pfs_btree_reserve(tree, 1);
-	if (rc)
-		return rc;
+	error = pfs_btree_reserve(tree, 1);
+	if (error)
+		return error;
 	right = pfs_node_pool_take(&tree->leaves);
 	from = !leaf->next && i == leaf->count ? leaf->count : leaf->count / 2;
 	leaf_split(tree, leaf, right, from);

@@ -136,7 +136,7 @@ int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t
 		   const pfs_btree_value *slots, size_t n)
 {
 	struct leaves leaves = {.tree = tree, .n = n, .keys = keys, .slots = slots};
-	int rc;
+	int error;
 
 	if (tree->count)
 		return -EINVAL;
@@ -146,13 +146,13 @@ int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t
 	leaves.children = calloc(leaves.n_leaves, sizeof(*leaves.children));
 	if (!leaves.children)
 		return -ENOMEM;
-	rc = pfs_node_pool_reserve(&tree->leaves, leaves.n_leaves);
-	if (!rc)
-		rc = pfs_node_pool_reserve(&tree->inners, inners_above(leaves.n_leaves));
-	if (!rc)
-		rc = build(tree, pool, &leaves);
+	error = pfs_node_pool_reserve(&tree->leaves, leaves.n_leaves);
+	if (!error)
+		error = pfs_node_pool_reserve(&tree->inners, inners_above(leaves.n_leaves));
+	if (!error)
+		error = build(tree, pool, &leaves);
 	free(leaves.children);
-	return rc;
+	return error;
 }
 
 /* ---- leaves that are made later ---- */
@@ -244,7 +244,7 @@ static int verify_leaf(struct verification *seen, const struct pfs_leaf *leaf)
 static int verify_subtree(struct verification *seen, const void *node, unsigned height, bool right)
 {
 	const struct pfs_inner *inner = node;
-	int rc;
+	int error;
 
 	if (!height)
 		return verify_leaf(seen, node);
@@ -256,10 +256,10 @@ static int verify_subtree(struct verification *seen, const void *node, unsigned 
 			return -EUCLEAN;
 		seen->least_key = i ? inner->keys[i - 1] : seen->least_key;
 		seen->least_slot = i ? inner->slots[i - 1] : seen->least_slot;
-		rc = verify_subtree(seen, inner->children[i], height - 1,
-				    right && i == inner->count);
-		if (rc)
-			return rc;
+		error = verify_subtree(seen, inner->children[i], height - 1,
+				       right && i == inner->count);
+		if (error)
+			return error;
 	}
 	return 0;
 }
@@ -267,13 +267,13 @@ static int verify_subtree(struct verification *seen, const void *node, unsigned 
 int pfs_btree_verify(const struct pfs_btree *tree)
 {
 	struct verification seen = {.tree = tree};
-	int rc;
+	int error;
 
 	if (tree->height >= LEVELS_MAX)
 		return -EUCLEAN;
-	rc = verify_subtree(&seen, tree->root, tree->height, true);
-	if (rc)
-		return rc;
+	error = verify_subtree(&seen, tree->root, tree->height, true);
+	if (error)
+		return error;
 	if (seen.count != tree->count || !seen.previous || seen.previous->next ||
 	    seen.leaves != tree->leaves.n_used || seen.inners != tree->inners.n_used)
 		return -EUCLEAN;

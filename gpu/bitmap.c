@@ -31,17 +31,17 @@ int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out)
 {
 	struct pfs_bitmap *bitmap = calloc(1, sizeof(*bitmap));
 	void *memory = NULL;
-	int rc;
+	int error;
 
 	if (!bitmap)
 		return -ENOMEM;
 	bitmap->engine = e;
 	bitmap->backend = e->backend;
 	bitmap->words = pfs_engine_words(e);
-	rc = e->backend->ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
-	if (rc) {
+	error = e->backend->ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
+	if (error) {
 		free(bitmap);
-		return rc;
+		return error;
 	}
 	bitmap->bits = memory;
 	*out = bitmap;
@@ -66,7 +66,7 @@ static int rescue(struct pfs_bitmap *bitmap)
 	size_t size = bitmap->words * sizeof(*bitmap->bits);
 	uint32_t *copy PFS_FREE = malloc(size);
 	void *memory = NULL;
-	int rc;
+	int error;
 
 	if (!copy)
 		return -ENOMEM;
@@ -74,9 +74,9 @@ static int rescue(struct pfs_bitmap *bitmap)
 		pfs_warning("a result was lost with the device");
 		return -ESTALE;
 	}
-	rc = ops->alloc(e->backend, &memory, size);
-	if (rc)
-		return rc;
+	error = ops->alloc(e->backend, &memory, size);
+	if (error)
+		return error;
 	release_bits(bitmap);
 	bitmap->backend = e->backend;
 	bitmap->bits = memory;
@@ -89,21 +89,21 @@ int pfs_bitmap_here(const struct pfs_bitmap *set)
 	struct pfs_engine *e = bitmap->engine;
 	const struct pfs_engine_ops *ops = e->backend->ops;
 	void *memory = NULL;
-	int rc;
+	int error;
 
 	if (!bitmap->is_range)
 		return bitmap->backend == e->backend ? 0 : rescue(bitmap);
-	rc = ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
-	if (rc)
-		return rc;
+	error = ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
+	if (error)
+		return error;
 	bitmap->backend = e->backend;
 	bitmap->bits = memory;
-	rc = ops->fill(e->backend, bitmap->bits, bitmap->words, bitmap->from, bitmap->to);
-	if (rc)
+	error = ops->fill(e->backend, bitmap->bits, bitmap->words, bitmap->from, bitmap->to);
+	if (error)
 		release_bits(bitmap);
 	else
 		bitmap->is_range = false;
-	return rc;
+	return error;
 }
 
 int pfs_bitmap_of_slots(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
@@ -111,24 +111,24 @@ int pfs_bitmap_of_slots(struct pfs_engine *e, struct pfs_bitmap **out, const uin
 {
 	PFS_LOCKED(&e->lock);
 	struct pfs_bitmap *bitmap = NULL;
-	int rc;
+	int error;
 
 	for (size_t i = 0; i < n; i++)
 		if (slots[i] >= e->columns.n_slots)
 			return -EINVAL;
 	do {
-		rc = pfs_bitmap_new(e, &bitmap);
-		if (rc)
+		error = pfs_bitmap_new(e, &bitmap);
+		if (error)
 			continue;
-		rc = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, n);
-		if (rc) {
+		error = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, n);
+		if (error) {
 			release_bits(bitmap);
 			free(bitmap);
 		}
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0)
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0)
 		*out = bitmap;
-	return rc;
+	return error;
 }
 
 static int widen(struct pfs_bitmap *bitmap, size_t words)
@@ -136,17 +136,17 @@ static int widen(struct pfs_bitmap *bitmap, size_t words)
 	struct pfs_engine *e = bitmap->engine;
 	const struct pfs_engine_ops *ops = e->backend->ops;
 	void *memory = NULL;
-	int rc = ops->alloc(e->backend, &memory, words * sizeof(*bitmap->bits));
+	int error = ops->alloc(e->backend, &memory, words * sizeof(*bitmap->bits));
 
-	if (rc)
-		return rc;
-	rc = ops->fill(e->backend, memory, words, 0, 0);
-	if (rc == 0)
-		rc = ops->combine(e->backend, memory, words, bitmap->bits, bitmap->words,
-				  PFS_BITMAP_OR);
-	if (rc) {
+	if (error)
+		return error;
+	error = ops->fill(e->backend, memory, words, 0, 0);
+	if (error == 0)
+		error = ops->combine(e->backend, memory, words, bitmap->bits, bitmap->words,
+				     PFS_BITMAP_OR);
+	if (error) {
 		ops->release(e->backend, memory, words * sizeof(*bitmap->bits));
-		return rc;
+		return error;
 	}
 	release_bits(bitmap);
 	bitmap->bits = memory;
@@ -159,35 +159,36 @@ int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other
 {
 	struct pfs_engine *e = bitmap->engine;
 	PFS_LOCKED(&e->lock);
-	int rc;
+	int error;
 
 	do {
-		rc = pfs_bitmap_here(bitmap);
-		rc = rc ? rc : pfs_bitmap_here(other);
-		if (rc == 0 && op == PFS_BITMAP_OR && other->words > bitmap->words)
-			rc = widen(bitmap, other->words);
-		if (rc == 0)
-			rc = e->backend->ops->combine(e->backend, bitmap->bits, bitmap->words,
-						      other->bits, other->words, op);
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
+		error = pfs_bitmap_here(bitmap);
+		error = error ? error : pfs_bitmap_here(other);
+		if (error == 0 && op == PFS_BITMAP_OR && other->words > bitmap->words)
+			error = widen(bitmap, other->words);
+		if (error == 0)
+			error = e->backend->ops->combine(e->backend, bitmap->bits, bitmap->words,
+							 other->bits, other->words, op);
+	} while (pfs_engine_leave_device(e, error));
+	return error;
 }
 
 static int count_locked(const struct pfs_bitmap *bitmap, uint64_t *count)
 {
 	struct pfs_engine *e = bitmap->engine;
-	int rc;
+	int error;
 
 	if (bitmap->is_range) {
 		*count = bitmap->to - bitmap->from;
 		return 0;
 	}
 	do {
-		rc = pfs_bitmap_here(bitmap);
-		if (rc == 0)
-			rc = e->backend->ops->count(e->backend, count, bitmap->bits, bitmap->words);
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
+		error = pfs_bitmap_here(bitmap);
+		if (error == 0)
+			error = e->backend->ops->count(e->backend, count, bitmap->bits,
+						       bitmap->words);
+	} while (pfs_engine_leave_device(e, error));
+	return error;
 }
 
 int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
@@ -213,7 +214,7 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 	struct pfs_engine *e = bitmap->engine;
 	PFS_LOCKED(&e->lock);
 	size_t there = first < bitmap->words ? PFS_MIN(n, bitmap->words - first) : 0;
-	int rc;
+	int error;
 
 	if (bitmap->is_range) {
 		range_words(words, first, n, bitmap->from, bitmap->to);
@@ -223,12 +224,13 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 	if (there == 0)
 		return 0;
 	do {
-		rc = pfs_bitmap_here(bitmap);
-		if (rc == 0)
-			rc = e->backend->ops->read(e->backend, words, bitmap->bits,
-						   first * sizeof(*words), there * sizeof(*words));
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
+		error = pfs_bitmap_here(bitmap);
+		if (error == 0)
+			error = e->backend->ops->read(e->backend, words, bitmap->bits,
+						      first * sizeof(*words),
+						      there * sizeof(*words));
+	} while (pfs_engine_leave_device(e, error));
+	return error;
 }
 
 static int refill(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, size_t end)
@@ -270,9 +272,9 @@ int pfs_cursor_next(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, 
 		}
 		if (cursor->first + cursor->n >= end)
 			return 0;
-		int rc = refill(cursor, bitmap, end);
-		if (rc)
-			return rc;
+		int error = refill(cursor, bitmap, end);
+		if (error)
+			return error;
 	}
 }
 

@@ -84,22 +84,22 @@ static int dividing(struct pfs_engine *e, uint32_t **out, size_t *n, const mpz_t
 	size_t capacity = n_limbs * 32; /* each prime takes more than a bit */
 	uint32_t *limbs PFS_FREE = calloc(n_limbs, sizeof(*limbs));
 	uint32_t *directories PFS_FREE = malloc(capacity * sizeof(*directories));
-	int rc;
+	int error;
 
 	if (!limbs || !directories)
 		return -ENOMEM;
 	(void)mpz_export(limbs, &written, -1, sizeof(*limbs), 0, 0, number);
 	do {
-		rc = pfs_engine_update(e);
-		if (rc == 0)
-			rc = e->backend->ops->dividing(e->backend, directories, n, capacity, limbs,
-						       n_limbs);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0 && *n > capacity)
-		rc = -ENOENT;
-	if (rc == 0)
+		error = pfs_engine_update(e);
+		if (error == 0)
+			error = e->backend->ops->dividing(e->backend, directories, n, capacity,
+							  limbs, n_limbs);
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0 && *n > capacity)
+		error = -ENOENT;
+	if (error == 0)
 		*out = PFS_TAKE(directories);
-	return rc;
+	return error;
 }
 
 /* number = code(deepest) * rest: the directory itself if rest is 1, else the file of that prime. */
@@ -107,7 +107,7 @@ static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, 
 {
 	const struct pfs_columns *c = &e->columns;
 	uint64_t prime = 0;
-	int rc = -ENOENT;
+	int error = -ENOENT;
 	mpz_t code;
 
 	mpz_init(code);
@@ -116,22 +116,22 @@ static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, 
 		mpz_divexact(code, number, code);
 		if (mpz_cmp_ui(code, 1) == 0) {
 			*slot = c->directory_slot[deepest];
-			rc = 0;
+			error = 0;
 		} else if (mpz_sizeinbase(code, 2) <= 64) {
 			(void)mpz_export(&prime, NULL, -1, sizeof(prime), 0, 0, code);
 		}
 	}
 	mpz_clear(code);
 	if (prime < PFS_FIRST_FILE_PRIME)
-		return rc;
+		return error;
 	do {
-		rc = pfs_engine_update(e);
-		if (rc == 0)
-			rc = e->backend->ops->find_prime(e->backend, slot, prime);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0 && c->home[*slot] != deepest)
-		rc = -ENOENT;
-	return rc;
+		error = pfs_engine_update(e);
+		if (error == 0)
+			error = e->backend->ops->find_prime(e->backend, slot, prime);
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0 && c->home[*slot] != deepest)
+		error = -ENOENT;
+	return error;
 }
 
 static int node_by_index(const struct pfs_engine *e, uint32_t *slot, const mpz_t number)
@@ -157,19 +157,19 @@ static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 	uint32_t *directories PFS_FREE = NULL;
 	uint32_t deepest;
 	size_t n = 0;
-	int rc;
+	int error;
 
 	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
 		return -ENOENT; /* one factor 2: the root's */
 	mpz_tdiv_q_2exp(number, number, 1);
 	if (!(e->device_only && e->is_device) && pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
 		return node_by_index(e, slot, number);
-	rc = dividing(e, &directories, &n, number);
-	if (rc)
-		return rc;
-	rc = end_of_path(&e->columns, &deepest, directories, n);
-	if (rc)
-		return rc;
+	error = dividing(e, &directories, &n, number);
+	if (error)
+		return error;
+	error = end_of_path(&e->columns, &deepest, directories, n);
+	if (error)
+		return error;
 	return deepest ? node_of_rest(e, slot, deepest, number) : -ENOENT;
 }
 
@@ -178,16 +178,16 @@ int pfs_engine_node(struct pfs_engine *e, uint32_t *slot, const char *decimal)
 	PFS_LOCKED(&e->lock);
 	size_t length = strnlen(decimal, DECIMAL_MAX + 1);
 	mpz_t number;
-	int rc;
+	int error;
 
 	if (length > DECIMAL_MAX)
 		return -E2BIG;
 	if (length == 0 || strspn(decimal, "0123456789") != length)
 		return -EINVAL;
 	mpz_init(number);
-	rc = mpz_set_str(number, decimal, 10) ? -EINVAL : node_locked(e, slot, number);
+	error = mpz_set_str(number, decimal, 10) ? -EINVAL : node_locked(e, slot, number);
 	mpz_clear(number);
-	return rc;
+	return error;
 }
 
 int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const uint32_t *slots,
@@ -267,23 +267,23 @@ int pfs_engine_check(struct pfs_engine *e, uint64_t *wrong)
 	uint32_t *limbs PFS_FREE = malloc(sizeof(*limbs) * CHECK_BATCH * PFS_LIMBS_MAX);
 	uint32_t *n_limbs PFS_FREE = malloc(sizeof(*n_limbs) * CHECK_BATCH);
 	uint64_t total;
-	int rc;
+	int error;
 
 	if (!limbs || !n_limbs)
 		return -ENOMEM;
 	do {
 		total = 0;
-		rc = pfs_engine_update(e);
-		for (uint32_t d = 1; d < e->columns.n_directories && rc == 0;) {
+		error = pfs_engine_update(e);
+		for (uint32_t d = 1; d < e->columns.n_directories && error == 0;) {
 			size_t n = PFS_MIN(CHECK_BATCH, e->columns.n_directories - d);
 
-			rc = e->backend->ops->codes(e->backend, limbs, n_limbs, d, n);
-			if (rc == 0)
+			error = e->backend->ops->codes(e->backend, limbs, n_limbs, d, n);
+			if (error == 0)
 				total += count_wrong(&e->columns, limbs, n_limbs, d, n);
 			d += (uint32_t)n;
 		}
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0)
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0)
 		*wrong = total;
-	return rc;
+	return error;
 }

@@ -203,25 +203,25 @@ static int find_ranges(struct pfs_columns *c)
 
 int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent, const uint64_t *prime, size_t n)
 {
-	int rc;
+	int error;
 
 	if (n > UINT32_MAX - (1u << 17))
 		return -EOVERFLOW;
 	/* Bitmaps cover the capacity: what an earlier, larger tree left would slow every query. */
 	pfs_columns_free(c);
-	rc = grow_slots(c, n + PFS_MIN(n / 64 + 64, (size_t)1 << 16));
-	if (rc == 0 && n) {
+	error = grow_slots(c, n + PFS_MIN(n / 64 + 64, (size_t)1 << 16));
+	if (error == 0 && n) {
 		memset(c->home, 0, n * sizeof(*c->home));
 		memcpy(c->prime, prime, n * sizeof(*prime));
 		c->n_slots = (uint32_t)n;
 	}
-	rc = rc ? rc : number_directories(c, prime, n);
-	rc = rc ? rc : link_slots(c, parent, n);
-	rc = rc ? rc : find_circles(c);
-	rc = rc ? rc : find_ranges(c);
-	if (rc)
+	error = error ? error : number_directories(c, prime, n);
+	error = error ? error : link_slots(c, parent, n);
+	error = error ? error : find_circles(c);
+	error = error ? error : find_ranges(c);
+	if (error)
 		pfs_columns_free(c);
-	return rc;
+	return error;
 }
 
 /* From here up no subtree is a range any more. */
@@ -262,7 +262,7 @@ static int add(struct pfs_columns *c, struct pfs_changes *changes, const struct 
 {
 	bool is_directory = delta->prime < PFS_FIRST_FILE_PRIME;
 	uint32_t home, number = 0;
-	int rc;
+	int error;
 
 	if (pfs_slot_live(c, delta->slot) || delta->slot >= UINT32_MAX - (1u << 16) ||
 	    !pfs_slot_live(c, delta->parent) || !pfs_slot_is_directory(c, delta->parent) ||
@@ -275,9 +275,9 @@ static int add(struct pfs_columns *c, struct pfs_changes *changes, const struct 
 	}
 	home = c->home[delta->parent];
 	if (is_directory) {
-		rc = take_number(c, &number);
-		if (rc)
-			return rc;
+		error = take_number(c, &number);
+		if (error)
+			return error;
 		set_directory(c, number, delta->slot, home, delta->prime);
 	}
 	c->home[delta->slot] = number ? number : home;

@@ -49,22 +49,22 @@ int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind)
 {
 	struct pfs_backend *backend = NULL;
 	bool is_failed;
-	int rc = -ENODEV;
+	int error = -ENODEV;
 
 	if (kind != PFS_ENGINE_HOST)
-		rc = pfs_cuda_open(&backend);
-	if (rc == 0) {
-		rc = pfs_engine_open_backend(out, backend, true);
-		if (rc == 0)
+		error = pfs_cuda_open(&backend);
+	if (error == 0) {
+		error = pfs_engine_open_backend(out, backend, true);
+		if (error == 0)
 			(*out)->device_only = kind == PFS_ENGINE_CUDA;
-		return rc;
+		return error;
 	}
-	is_failed = rc != -ENODEV;
+	is_failed = error != -ENODEV;
 	if (is_failed)
 		pfs_warning("the device cannot be opened (%s); going on with the host engine",
-			    strerror(-rc));
+			    strerror(-error));
 	else if (kind == PFS_ENGINE_CUDA)
-		return rc;
+		return error;
 	PFS_TRY(pfs_host_open(&backend));
 	PFS_TRY(pfs_engine_open_backend(out, backend, false));
 	(*out)->is_degraded = is_failed;
@@ -100,15 +100,15 @@ void pfs_engine_describe(struct pfs_engine *e, struct pfs_engine_info *info)
 	e->backend->ops->describe(e->backend, info);
 }
 
-bool pfs_engine_fall_back(struct pfs_engine *e, int rc)
+bool pfs_engine_fall_back(struct pfs_engine *e, int error)
 {
 	struct pfs_backend *host;
 
-	if (!e->is_device || (rc != -ENOMEM && rc != -EIO))
+	if (!e->is_device || (error != -ENOMEM && error != -EIO))
 		return false;
 	if (pfs_host_open(&host))
 		return false;
-	pfs_warning("the device failed (%s); going on with the host engine", strerror(-rc));
+	pfs_warning("the device failed (%s); going on with the host engine", strerror(-error));
 	e->failed = e->backend; /* bitmaps may still be read from it */
 	e->backend = host;
 	e->is_device = false;
@@ -120,35 +120,35 @@ bool pfs_engine_fall_back(struct pfs_engine *e, int rc)
 
 int pfs_engine_update(struct pfs_engine *e)
 {
-	int rc = 0;
+	int error = 0;
 
 	do {
 		const struct pfs_engine_ops *ops = e->backend->ops;
 
 		if (e->stale || e->changes.everything)
-			rc = ops->load(e->backend, &e->columns);
+			error = ops->load(e->backend, &e->columns);
 		else if (e->changes.n_slots || e->changes.n_directories)
-			rc = ops->apply(e->backend, &e->columns, &e->changes);
+			error = ops->apply(e->backend, &e->columns, &e->changes);
 		/* A back end that stopped half-way is loaded anew next time. */
-		e->stale = rc != 0;
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0)
+		e->stale = error != 0;
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0)
 		pfs_changes_clear(&e->changes);
-	return rc;
+	return error;
 }
 
 int pfs_engine_load(struct pfs_engine *e, const uint32_t *parent, const uint64_t *prime, size_t n)
 {
 	PFS_LOCKED(&e->lock);
-	int rc;
+	int error;
 
 	e->epoch++;
 	e->stale = true;
 	e->names_anew = true;
 	e->n_renamed = 0;
 	pfs_changes_clear(&e->changes);
-	rc = pfs_columns_load(&e->columns, parent, prime, n);
-	return rc ? rc : pfs_engine_update(e);
+	error = pfs_columns_load(&e->columns, parent, prime, n);
+	return error ? error : pfs_engine_update(e);
 }
 
 static int note_name(struct pfs_engine *e, uint32_t slot)
@@ -171,23 +171,23 @@ int pfs_engine_apply(struct pfs_engine *e, size_t *applied, const struct pfs_del
 {
 	PFS_LOCKED(&e->lock);
 	size_t done = 0;
-	int rc = 0;
+	int error = 0;
 
 	for (; done < n; done++) {
-		rc = pfs_columns_apply(&e->columns, &e->changes, &deltas[done]);
-		if (rc == 0 && deltas[done].op != PFS_DELTA_REMOVE)
-			rc = note_name(e, deltas[done].slot);
-		if (rc)
+		error = pfs_columns_apply(&e->columns, &e->changes, &deltas[done]);
+		if (error == 0 && deltas[done].op != PFS_DELTA_REMOVE)
+			error = note_name(e, deltas[done].slot);
+		if (error)
 			break;
 	}
 	if (e->changes.n_slots > e->columns.n_slots / 2 + 1024)
 		e->changes.everything = true;
-	if (rc == -ENOMEM)
+	if (error == -ENOMEM)
 		e->stale = true;
 	e->epoch += done != 0;
 	if (applied)
 		*applied = done;
-	return rc;
+	return error;
 }
 
 void pfs_engine_use_ranges(struct pfs_engine *e, bool on)
@@ -200,11 +200,11 @@ void pfs_engine_use_ranges(struct pfs_engine *e, bool on)
 int pfs_engine_sync(struct pfs_engine *e)
 {
 	PFS_LOCKED(&e->lock);
-	int rc;
+	int error;
 
 	do {
-		rc = pfs_engine_update(e);
-		rc = rc ? rc : e->backend->ops->sync(e->backend);
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
+		error = pfs_engine_update(e);
+		error = error ? error : e->backend->ops->sync(e->backend);
+	} while (pfs_engine_leave_device(e, error));
+	return error;
 }

@@ -422,10 +422,10 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* Takes what a back end answered. Returns true if the device was left, and the call must be
  * repeated on the host back end. */
-bool pfs_engine_fall_back(struct pfs_engine *e, int rc);
-static inline bool pfs_engine_leave_device(struct pfs_engine *e, int rc)
+bool pfs_engine_fall_back(struct pfs_engine *e, int error);
+static inline bool pfs_engine_leave_device(struct pfs_engine *e, int error)
 {
-	return rc != 0 && pfs_engine_fall_back(e, rc);
+	return error != 0 && pfs_engine_fall_back(e, error);
 }
 /* Brings the back end's columns up to date. */
 PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);

@@ -63,23 +63,23 @@ static int open_paths(struct pfs_listing *l)
 		.n_words = l->bitmap->words,
 		.flags = l->flags,
 	};
-	int rc;
+	int error;
 
 	PFS_TRY(find_changed_names(&pieces, &n_pieces, e, &l->view));
 	request.pieces = pieces;
 	request.n_pieces = n_pieces;
 	do {
-		rc = pfs_engine_update(e);
-		rc = rc ? rc : pfs_bitmap_here(l->bitmap);
-		if (rc)
+		error = pfs_engine_update(e);
+		error = error ? error : pfs_bitmap_here(l->bitmap);
+		if (error)
 			continue;
 		request.bits = l->bitmap->bits;
 		request.names_anew = e->names_anew || e->names_generation != l->view.generation;
 		request.renamed = e->renamed;
 		request.n_renamed = e->n_renamed;
-		rc = e->backend->ops->paths_open(e->backend, &l->paths, &request);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0) {
+		error = e->backend->ops->paths_open(e->backend, &l->paths, &request);
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0) {
 		l->backend = e->backend;
 		e->names_generation = l->view.generation;
 		e->names_clock = l->view.clock;
@@ -87,23 +87,23 @@ static int open_paths(struct pfs_listing *l)
 		e->names_anew = false;
 		e->n_renamed = 0;
 	}
-	return rc;
+	return error;
 }
 
 static int order_slots(struct pfs_listing *l, uint64_t count)
 {
 	struct pfs_cursor cursor = {0};
 	uint32_t slot;
-	int rc;
+	int error;
 
 	l->slots = malloc((count + 1) * sizeof(*l->slots));
 	if (!l->slots)
 		return -ENOMEM;
-	while ((rc = pfs_cursor_next(&cursor, l->bitmap, &slot)) == 1 && l->n < count)
+	while ((error = pfs_cursor_next(&cursor, l->bitmap, &slot)) == 1 && l->n < count)
 		if (pfs_slot_live(&l->engine->columns, slot))
 			l->slots[l->n++] = slot;
 	pfs_cursor_finish(&cursor);
-	return rc < 0 ? rc : pfs_path_order(&l->engine->columns, &l->view, l->slots, l->n);
+	return error < 0 ? error : pfs_path_order(&l->engine->columns, &l->view, l->slots, l->n);
 }
 
 int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
@@ -112,25 +112,25 @@ int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
 	struct pfs_engine *e = bitmap->engine;
 	struct pfs_listing *l = calloc(1, sizeof(*l));
 	uint64_t count = 0;
-	int rc = 0;
+	int error = 0;
 
 	if (!l)
 		return -ENOMEM;
 	*l = (struct pfs_listing){.engine = e, .bitmap = bitmap, .view = *view, .flags = flags};
 	if (view->n_slots < e->columns.n_slots)
-		rc = -EINVAL;
-	if (rc == 0 && flags & PFS_LISTING_PATH_ORDER) {
-		rc = pfs_bitmap_count(bitmap, &count);
-		rc = rc ? rc : order_slots(l, count);
+		error = -EINVAL;
+	if (error == 0 && flags & PFS_LISTING_PATH_ORDER) {
+		error = pfs_bitmap_count(bitmap, &count);
+		error = error ? error : order_slots(l, count);
 	}
-	if (rc == 0) {
+	if (error == 0) {
 		PFS_LOCKED(&e->lock);
 		l->epoch = e->epoch;
-		rc = open_paths(l);
+		error = open_paths(l);
 	}
-	if (rc) {
+	if (error) {
 		pfs_listing_close(l);
-		return rc;
+		return error;
 	}
 	*out = l;
 	return 0;
@@ -141,41 +141,41 @@ int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
 static int reopen(struct pfs_listing *l, const char **bytes, size_t *size)
 {
 	uint64_t skip = l->done;
-	int rc = open_paths(l);
+	int error = open_paths(l);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	for (;;) {
-		rc = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
-		if (rc != 1 || skip < *size)
+		error = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
+		if (error != 1 || skip < *size)
 			break;
 		skip -= *size;
 	}
-	if (rc == 1) {
+	if (error == 1) {
 		*bytes += skip;
 		*size -= skip;
 	}
-	return rc;
+	return error;
 }
 
 int pfs_listing_next(struct pfs_listing *l, const char **bytes, size_t *size)
 {
 	struct pfs_engine *e = l->engine;
 	PFS_LOCKED(&e->lock);
-	int rc = 0;
+	int error = 0;
 
 	if (l->epoch != e->epoch)
 		return -ESTALE;
 	if (l->backend == e->backend)
-		rc = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
-	if (l->backend != e->backend || pfs_engine_leave_device(e, rc)) {
+		error = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
+	if (l->backend != e->backend || pfs_engine_leave_device(e, error)) {
 		l->backend->ops->paths_close(l->backend, l->paths);
 		l->paths = NULL;
-		rc = reopen(l, bytes, size);
+		error = reopen(l, bytes, size);
 	}
-	if (rc == 1)
+	if (error == 1)
 		l->done += *size;
-	return rc;
+	return error;
 }
 
 void pfs_listing_close(struct pfs_listing *l)

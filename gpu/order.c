@@ -35,7 +35,7 @@ static int add_entry(struct ordering *o, uint32_t slot, uint32_t above, uint32_t
 static int directory_entry(struct ordering *o, uint32_t directory, uint32_t *index)
 {
 	uint32_t missing = 0, top = directory, below = 0;
-	int rc = 0;
+	int error = 0;
 
 	/* Reverses the chain of missing ones in of_directory, to be made from the top. */
 	while (top && !o->of_directory[top]) {
@@ -45,29 +45,29 @@ static int directory_entry(struct ordering *o, uint32_t directory, uint32_t *ind
 		missing++;
 	}
 	*index = top ? o->of_directory[top] : 0;
-	while (missing-- > 0 && rc == 0) {
+	while (missing-- > 0 && error == 0) {
 		uint32_t d = below;
 
 		below = o->of_directory[d];
-		rc = add_entry(o, o->c->directory_slot[d], *index, index);
+		error = add_entry(o, o->c->directory_slot[d], *index, index);
 		o->of_directory[d] = *index;
 	}
-	return rc;
+	return error;
 }
 
 static int add_slot(struct ordering *o, uint32_t slot)
 {
 	uint32_t home = o->c->home[slot], index;
-	int rc;
+	int error;
 
 	if (!home)
 		return 0;
-	rc = directory_entry(o, home, &index);
-	if (rc == 0 && !pfs_slot_is_directory(o->c, slot))
-		rc = add_entry(o, slot, index, &index);
-	if (rc == 0)
+	error = directory_entry(o, home, &index);
+	if (error == 0 && !pfs_slot_is_directory(o->c, slot))
+		error = add_entry(o, slot, index, &index);
+	if (error == 0)
 		pfs_preorder_want(&o->order, index);
-	return rc;
+	return error;
 }
 
 int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *view, uint32_t *slots,
@@ -78,17 +78,17 @@ int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *vie
 		.view = view,
 		.order = {.compare = compare_names, .arg = view},
 	};
-	int rc;
+	int error;
 
 	o.of_directory = calloc(PFS_MAX(c->n_directories, 1u), sizeof(*o.of_directory));
 	if (!o.of_directory)
 		return -ENOMEM;
-	rc = pfs_grow(&o.order.entries, &o.order.capacity, n + 1, sizeof(*o.order.entries));
-	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = add_slot(&o, slots[i]);
-	if (rc == 0)
-		rc = pfs_preorder_list(&o.order, slots);
+	error = pfs_grow(&o.order.entries, &o.order.capacity, n + 1, sizeof(*o.order.entries));
+	for (size_t i = 0; i < n && error == 0; i++)
+		error = add_slot(&o, slots[i]);
+	if (error == 0)
+		error = pfs_preorder_list(&o.order, slots);
 	pfs_preorder_finish(&o.order);
 	free(o.of_directory);
-	return rc;
+	return error;
 }

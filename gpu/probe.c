@@ -27,7 +27,7 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 	PFS_LOCKED(&e->lock);
 	struct pfs_divisor divisors[PFS_SUBTREES_MAX];
 	double *seconds PFS_FREE = calloc(repeat + 2u, sizeof(*seconds));
-	int rc = 0;
+	int error = 0;
 
 	if (!seconds)
 		return -ENOMEM;
@@ -40,11 +40,11 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 		divisors[i] =
 			pfs_divisor_of(e->columns.directories[e->columns.home[slots[i]]].prime);
 	}
-	rc = pfs_engine_update(e);
-	for (unsigned i = 0; i < repeat + 2 && rc == 0; i++)
-		rc = (e->is_device ? pfs_cuda_probe : pfs_host_probe)(
+	error = pfs_engine_update(e);
+	for (unsigned i = 0; i < repeat + 2 && error == 0; i++)
+		error = (e->is_device ? pfs_cuda_probe : pfs_host_probe)(
 			e->backend, &seconds[i], &figure->bytes, what, divisors, n);
-	if (rc == 0)
+	if (error == 0)
 		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
-	return rc;
+	return error;
 }

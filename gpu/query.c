@@ -53,23 +53,23 @@ static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const 
 			   size_t n, size_t *left, size_t *n_left)
 {
 	const struct pfs_columns *c = &e->columns;
-	int rc = 0;
+	int error = 0;
 
 	*n_left = 0;
-	for (size_t i = 0; i < n && rc == 0; i++) {
+	for (size_t i = 0; i < n && error == 0; i++) {
 		uint32_t slot = slots[i], span;
 
 		if (!pfs_slot_is_directory(c, slot)) {
-			rc = range_bitmap(e, &out[i], slot, (uint64_t)slot + 1);
+			error = range_bitmap(e, &out[i], slot, (uint64_t)slot + 1);
 			continue;
 		}
 		span = c->span[c->home[slot]];
 		if (span && e->use_ranges)
-			rc = range_bitmap(e, &out[i], slot, (uint64_t)slot + span);
+			error = range_bitmap(e, &out[i], slot, (uint64_t)slot + span);
 		else
 			left[(*n_left)++] = i;
 	}
-	return rc;
+	return error;
 }
 
 /* Of each subtree, which of them it lies in. */
@@ -89,7 +89,7 @@ static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const 
 	const struct pfs_columns *c = &e->columns;
 	struct pfs_asked_subtree subtrees[PFS_SUBTREES_MAX];
 	uint32_t *bits[PFS_SUBTREES_MAX];
-	int rc;
+	int error;
 
 	for (size_t i = 0; i < n_left; i++) {
 		uint32_t directory = c->home[slots[left[i]]];
@@ -100,19 +100,19 @@ static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const 
 	if (n_left > 1)
 		find_masks(c, subtrees, n_left);
 	do {
-		rc = pfs_engine_update(e);
-		for (size_t i = 0; i < n_left && rc == 0; i++) {
+		error = pfs_engine_update(e);
+		for (size_t i = 0; i < n_left && error == 0; i++) {
 			free_unlocked(out[left[i]]); /* of a device that failed half-way */
 			out[left[i]] = NULL;
-			rc = pfs_bitmap_new(e, &out[left[i]]);
-			if (rc == 0)
+			error = pfs_bitmap_new(e, &out[left[i]]);
+			if (error == 0)
 				bits[i] = out[left[i]]->bits;
 		}
-		if (rc == 0)
-			rc = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),
-						       subtrees, n_left);
-	} while (pfs_engine_leave_device(e, rc));
-	return rc;
+		if (error == 0)
+			error = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),
+							  subtrees, n_left);
+	} while (pfs_engine_leave_device(e, error));
+	return error;
 }
 
 static int subtrees_locked(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
@@ -120,23 +120,23 @@ static int subtrees_locked(struct pfs_engine *e, struct pfs_bitmap **out, const 
 {
 	struct pfs_bitmap *made[PFS_SUBTREES_MAX] = {NULL};
 	size_t left[PFS_SUBTREES_MAX], n_left;
-	int rc;
+	int error;
 
 	if (n > PFS_SUBTREES_MAX)
 		return -E2BIG;
 	for (size_t i = 0; i < n; i++)
 		if (find_live(e, slots[i]))
 			return -ENOENT;
-	rc = answer_by_range(e, made, slots, n, left, &n_left);
-	if (rc == 0 && n_left)
-		rc = answer_by_codes(e, made, slots, left, n_left);
+	error = answer_by_range(e, made, slots, n, left, &n_left);
+	if (error == 0 && n_left)
+		error = answer_by_codes(e, made, slots, left, n_left);
 	for (size_t i = 0; i < n; i++) {
-		if (rc)
+		if (error)
 			free_unlocked(made[i]);
 		else
 			out[i] = made[i];
 	}
-	return rc;
+	return error;
 }
 
 int pfs_engine_subtrees(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
@@ -156,20 +156,20 @@ int pfs_engine_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t s
 {
 	PFS_LOCKED(&e->lock);
 	struct pfs_bitmap *bitmap = NULL;
-	int rc;
+	int error;
 
 	if (find_live(e, slot))
 		return -ENOENT;
 	do {
-		rc = pfs_engine_update(e);
-		rc = rc ? rc : pfs_bitmap_new(e, &bitmap);
-		if (rc)
+		error = pfs_engine_update(e);
+		error = error ? error : pfs_bitmap_new(e, &bitmap);
+		if (error)
 			continue;
-		rc = e->backend->ops->parents(e->backend, bitmap->bits, bitmap->words, slot);
-		if (rc)
+		error = e->backend->ops->parents(e->backend, bitmap->bits, bitmap->words, slot);
+		if (error)
 			free_unlocked(bitmap);
-	} while (pfs_engine_leave_device(e, rc));
-	if (rc == 0)
+	} while (pfs_engine_leave_device(e, error));
+	if (error == 0)
 		*out = bitmap;
-	return rc;
+	return error;
 }

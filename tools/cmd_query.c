@@ -109,12 +109,12 @@ static int answer_rows(struct pfs_queries *queries, const struct pfs_query_scope
 	const struct pfs_sink sink = {reply, pass_on};
 	struct pfs_query_error error = {0};
 	struct pfs_query *query;
-	int rc = pfs_query_start(&query, queries, scope, sql, strlen(sql), &error);
+	int status = pfs_query_start(&query, queries, scope, sql, strlen(sql), &error);
 
-	if (!rc)
-		rc = pfs_format_rows(query, format, &sink, &error);
+	if (!status)
+		status = pfs_format_rows(query, format, &sink, &error);
 	pfs_query_finish(query);
-	return rc ? explain(reply, &error, sql) : PFS_EXIT_OK;
+	return status ? explain(reply, &error, sql) : PFS_EXIT_OK;
 }
 
 /* What has been changed is in the store when the command says nothing. */
@@ -136,22 +136,22 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 	struct pfs_query_error error = {0};
 	struct pfs_query *query;
 	char *plan PFS_FREE = NULL;
-	int rc;
+	int status;
 
 	explaining.explains = true;
-	rc = pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error);
-	if (rc)
+	status = pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error);
+	if (status)
 		return explain(reply, &error, sql);
-	while ((rc = pfs_query_next(query, &error)) == 1 || rc == -EAGAIN)
+	while ((status = pfs_query_next(query, &error)) == 1 || status == -EAGAIN)
 		; /* what each step has seen is a part of the plan */
-	if (rc) {
+	if (status) {
 		pfs_query_finish(query);
 		return explain(reply, &error, sql);
 	}
-	rc = pfs_query_plan(query, &plan);
+	status = pfs_query_plan(query, &plan);
 	pfs_query_finish(query);
-	return rc || pfs_reply_write(reply, plan, strlen(plan))
-		       ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the plan: %s", strerror(-rc))
+	return status || pfs_reply_write(reply, plan, strlen(plan))
+		       ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "the plan: %s", strerror(-status))
 		       : PFS_EXIT_OK;
 }
 

@@ -289,12 +289,12 @@ static int check_primes(struct check *check)
 
 static int check_tree(struct check *check, struct pfs_store *store)
 {
-	int rc = pfs_store_scan_nodes(store, 0, UINT64_MAX, add, check);
+	int error = pfs_store_scan_nodes(store, 0, UINT64_MAX, add, check);
 
-	if (rc == -EUCLEAN)
+	if (error == -EUCLEAN)
 		check->fn(check->arg, "the nodes cannot be read to the end");
-	else if (rc)
-		return rc;
+	else if (error)
+		return error;
 	find_parents(check);
 	find_cycles(check);
 	PFS_TRY(find_duplicates(check));
@@ -311,16 +311,16 @@ int pfs_tree_check(const char *path, const struct pfs_tree_options *options,
 	};
 	struct check check = {.fn = fn, .arg = arg};
 	struct pfs_store *store;
-	int rc, error;
+	int first, error;
 
 	PFS_TRY(pfs_store_open(&store, path, &how));
-	rc = pfs_names_create(&check.names);
-	if (!rc)
-		rc = check_tree(&check, store);
-	if (!rc)
-		rc = pfs_store_check(store, fn, arg);
+	first = pfs_names_create(&check.names);
+	if (!first)
+		first = check_tree(&check, store);
+	if (!first)
+		first = pfs_store_check(store, fn, arg);
 	pfs_names_destroy(check.names);
 	free(check.nodes);
 	error = pfs_store_close(store);
-	return rc ? rc : error;
+	return first ? first : error;
 }

@@ -77,16 +77,16 @@ static int copy_chunks(struct pfs_store *from, const struct copy *copy, uint64_t
 	char *data PFS_FREE = malloc(PFS_CHUNK_SIZE);
 	uint64_t n = 0;
 	size_t len;
-	int rc;
+	int error;
 
 	if (!data)
 		return -ENOMEM;
-	while (!(rc = pfs_store_next_chunk(from, &n, &len, old, n, UINT64_MAX))) {
+	while (!(error = pfs_store_next_chunk(from, &n, &len, old, n, UINT64_MAX))) {
 		PFS_TRY(pfs_store_get_chunk(from, data, &len, old, n));
 		PFS_TRY(pfs_store_put_chunk(copy->to, copy->prime, n, data, len));
 		n++;
 	}
-	return rc == -ENOENT ? 0 : rc;
+	return error == -ENOENT ? 0 : error;
 }
 
 struct new_link {

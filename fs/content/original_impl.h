@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/original_impl.h - what original.c (roots and files) and way.c (folders) share.  Nobody
- * else includes it. */
+/* fs/content/original_impl.h - what original.c (roots and files) and original_path.c (folders)
+ * share.  Nobody else includes it. */
 #ifndef PFS_FS_CONTENT_ORIGINAL_IMPL_H
 #define PFS_FS_CONTENT_ORIGINAL_IMPL_H
 

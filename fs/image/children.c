@@ -28,7 +28,8 @@ static bool child_by_device(const struct pfs_tree *tree, uint32_t *slot, uint64_
 
 	*slot = PFS_NO_SLOT;
 	do {
-		if (!pfs_single_entries(tree, some, &n, PFS_SINGLE_LOOKUP, &from, key, CANDIDATES))
+		if (!pfs_device_lookup_entries(tree, some, &n, PFS_QUESTION_LOOKUP, &from, key,
+					       CANDIDATES))
 			return false;
 		for (unsigned i = 0; i < n; i++)
 			if (has_name(tree, some[i].slot, name, len)) {
@@ -60,9 +61,9 @@ uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const cha
 
 	if (child_by_device(tree, &slot, key, name, len))
 		return slot;
-	began = pfs_single_host_begin(tree, PFS_SINGLE_LOOKUP);
+	began = pfs_device_lookup_host_begin(tree, PFS_QUESTION_LOOKUP);
 	slot = child_by_index(tree, key, name, len);
-	pfs_single_host_end(tree, PFS_SINGLE_LOOKUP, began);
+	pfs_device_lookup_host_end(tree, PFS_QUESTION_LOOKUP, began);
 	return slot;
 }
 
@@ -71,7 +72,8 @@ uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const cha
 static bool ask_device(struct pfs_children *c, unsigned capacity)
 {
 	c->n = c->at = 0;
-	if (!pfs_single_entries(c->tree, c->some, &c->n, PFS_SINGLE_LIST, &c->next, c->last, capacity))
+	if (!pfs_device_lookup_entries(c->tree, c->some, &c->n, PFS_QUESTION_LIST, &c->next,
+				       c->last, capacity))
 		return false;
 	if (c->n)
 		c->next = (struct pfs_btree_entry){c->some[c->n - 1].key, c->some[c->n - 1].slot + 1};
@@ -83,7 +85,8 @@ static bool ask_device(struct pfs_children *c, unsigned capacity)
 static void ask_image(struct pfs_children *c)
 {
 	c->by_device = false;
-	(void)pfs_single_host_begin(c->tree, PFS_SINGLE_LIST); /* its reading is the caller's */
+	(void)pfs_device_lookup_host_begin(c->tree,
+					   PFS_QUESTION_LIST); /* its reading is the caller's */
 	pfs_btree_seek(pfs_image_index(c->tree), &c->cursor, c->next.key, c->next.slot);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/children.h - the entries of a directory, by name or in the order of the index, from
- * whoever answers single questions (single.h).
+ * whoever answers single questions (device_lookup.h).
  *
  * Locks: any lock on the tree, held as long as a listing lasts. */
 #ifndef PFS_FS_IMAGE_CHILDREN_H
 #define PFS_FS_IMAGE_CHILDREN_H
 
 #include "base/btree.h"
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 
 /* Returns the slot of the child of that name, or PFS_NO_SLOT. */
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);

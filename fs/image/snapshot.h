@@ -71,7 +71,7 @@ uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first);
 /* What is kept elsewhere for whoever reads the tree as it was. */
 enum pfs_kept_kind {
 	PFS_KEPT_ATTRIBUTES, /* older sets (fs/attr/attrnotes.h) */
-	PFS_KEPT_PASTS,	     /* places that nodes had (past.h) */
+	PFS_KEPT_PASTS,	     /* places that nodes had (old_places.h) */
 	PFS_KEPT_KINDS,
 };
 /* Says that so many bytes more (or less) are kept elsewhere; they count. Any lock. */

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "fs/image/dirtable.h"
 #include "fs/image/image.h"
-#include "fs/image/newest.h"
+#include "fs/image/newest_child.h"
 #include "fs/tree/tree_impl.h"
 
 #define PIECE (64u << 10) /* slots that are counted in one hold of the tree */

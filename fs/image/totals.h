@@ -10,9 +10,9 @@
  * A change costs a step for each directory above it. The newest mtime climbs no further than it
  * changes. When its bearer leaves or gets an older one, the next has to be looked for among the
  * directory's children, and so on above as long as that changes something: 64 of them at most, or a
- * heap of the newest (newest.h), which costs a look at all children once in 4,096 such changes of a
- * directory. Writing, making, removing and renaming never need that, since they stamp the directory
- * itself: only setting times back does, and times in the future.
+ * heap of the newest (newest_child.h), which costs a look at all children once in 4,096 such
+ * changes of a directory. Writing, making, removing and renaming never need that, since they stamp
+ * the directory itself: only setting times back does, and times in the future.
  *
  * Locks: tree->lock, for writing where something changes. The table's own mutex, taken last, lets
  * one of several readers make a piece. Memory that runs out during a change

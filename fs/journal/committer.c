@@ -161,19 +161,19 @@ static void write_errand(struct pfs_tree *tree)
 }
 
 /* Tells whoever waits how the attempt went; logs changes of fortune. */
-static void publish(struct pfs_tree *tree, int rc)
+static void publish(struct pfs_tree *tree, int error)
 {
 	struct pfs_journal *journal = tree->journal;
 	const char *path = pfs_store_path(tree->store);
 	PFS_LOCKED(&journal->lock);
 
-	if (rc && rc != atomic_load(&journal->failure))
+	if (error && error != atomic_load(&journal->failure))
 		pfs_error("%s: changes cannot be written (%s); it is read-only until they can",
-			  path, strerror(-rc));
-	if (!rc && atomic_load(&journal->failure))
+			  path, strerror(-error));
+	if (!error && atomic_load(&journal->failure))
 		pfs_info("%s: changes are written again", path);
-	atomic_store(&journal->failure, rc);
-	if (!rc)
+	atomic_store(&journal->failure, error);
+	if (!error)
 		journal->committed = journal->cut;
 	else
 		refuse_errand(journal);
@@ -195,7 +195,7 @@ static int write_group(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
 	bool fetch = pfs_primes_low(tree), last;
-	int rc;
+	int error;
 
 	(void)pthread_mutex_lock(&journal->lock);
 	fetch = journal->primes_wanted || (fetch && journal->group.n_rows);
@@ -205,17 +205,17 @@ static int write_group(struct pfs_tree *tree)
 		(void)pthread_mutex_lock(&journal->lock);
 		last = journal->stop;
 		(void)pthread_mutex_unlock(&journal->lock);
-		rc = pfs_group_write(tree, &journal->group, fetch);
-		if (!rc)
+		error = pfs_group_write(tree, &journal->group, fetch);
+		if (!error)
 			pfs_group_done(tree, &journal->group);
 		atomic_store(&journal->n_writing, (uint32_t)journal->group.n_rows);
 		atomic_store(&journal->reaping, journal->group.reap.count != 0);
-		if (!rc)
+		if (!error)
 			free_log(tree);
 		pfs_space_refresh(tree, true);
-		publish(tree, rc);
-		if (!rc || last)
-			return rc;
+		publish(tree, error);
+		if (!error || last)
+			return error;
 		wait_to_retry(tree);
 	}
 }
@@ -224,29 +224,29 @@ static int write_group(struct pfs_tree *tree)
 static int commit(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
-	int rc = pfs_group_cut(tree, &journal->group);
+	int error = pfs_group_cut(tree, &journal->group);
 
-	if (rc) {
-		publish(tree, rc);
+	if (error) {
+		publish(tree, error);
 		wait_to_retry(tree);
-		return rc;
+		return error;
 	}
 	pfs_snapshots_drain(tree);
 	journal->unsaved += journal->group.n_rows;
 	tree->image.n_behind += journal->group.n_rows;
-	rc = write_group(tree);
-	if (!rc)
+	error = write_group(tree);
+	if (!error)
 		pfs_group_forget(tree, &journal->group);
-	if (!rc && pfs_store_checkpoint(tree->store, false))
+	if (!error && pfs_store_checkpoint(tree->store, false))
 		pfs_debug("%s: checkpoint put off", pfs_store_path(tree->store));
-	return rc;
+	return error;
 }
 
 void *pfs_committer(void *arg)
 {
 	struct pfs_tree *tree = arg;
 	struct pfs_journal *journal = tree->journal;
-	int rc = 0;
+	int error = 0;
 
 	journal->unsaved = tree->image.from_file ? tree->image.n_behind : UINT32_MAX;
 	journal->image_made_ns = pfs_now_ns();
@@ -254,13 +254,13 @@ void *pfs_committer(void *arg)
 		bool stop;
 
 		write_errand(tree);
-		rc = commit(tree);
-		if (!rc)
+		error = commit(tree);
+		if (!error)
 			make_beside(tree);
 		(void)pthread_mutex_lock(&journal->lock);
 		stop = journal->stop;
 		(void)pthread_mutex_unlock(&journal->lock);
-		if (rc && stop)
+		if (error && stop)
 			break;
 	}
 	(void)pthread_mutex_lock(&journal->lock);

@@ -140,20 +140,20 @@ void pfs_group_forget(struct pfs_tree *tree, struct pfs_group *group)
 
 int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)
 {
-	int rc;
+	int error;
 
 	if (!group->n_rows && !group->content && !group->reap.count && !fetch)
 		return 0;
 	PFS_TRY(pfs_imagefile_failure(tree)); /* what was cut may be wrong */
-	rc = pfs_store_begin(tree->store);
-	if (!rc) {
-		rc = write_all(tree, group, fetch);
-		if (rc)
+	error = pfs_store_begin(tree->store);
+	if (!error) {
+		error = write_all(tree, group, fetch);
+		if (error)
 			pfs_store_rollback(tree->store);
 	}
 	if (fetch)
-		pfs_primes_fetched(tree, rc == 0);
-	return rc;
+		pfs_primes_fetched(tree, error == 0);
+	return error;
 }
 
 static void release_rows(struct pfs_group *group)
@@ -182,15 +182,15 @@ int pfs_group_find_orphans(struct pfs_tree *tree, struct pfs_group *group)
 {
 	struct pfs_reap *reap = &group->reap;
 	uint64_t prime, from = 0;
-	int rc;
+	int error;
 
-	while (!(rc = pfs_store_next_orphan(tree->store, &prime, from))) {
+	while (!(error = pfs_store_next_orphan(tree->store, &prime, from))) {
 		PFS_TRY(pfs_grow(&reap->primes, &reap->capacity, reap->count + 1,
 				 sizeof(*reap->primes)));
 		reap->primes[reap->count++] = prime;
 		from = prime + 1;
 	}
-	return rc == -ENOENT ? 0 : rc;
+	return error == -ENOENT ? 0 : error;
 }
 
 void pfs_group_release(struct pfs_group *group)

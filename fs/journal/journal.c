@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
-#include "fs/image/past.h"
+#include "fs/image/old_places.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/watch.h"
 #include "fs/journal/journal_impl.h"
@@ -234,21 +234,21 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsign
 	unsigned tries = 0;
 
 	for (;;) {
-		int rc = admit(tree, nodes, bytes, removal);
+		int error = admit(tree, nodes, bytes, removal);
 
-		if (!rc) {
+		if (!error) {
 			pfs_snapshots_reserve(tree, nodes, columns);
-			pfs_pasts_reserve(tree, columns & PFS_COLUMNS_PLACE ? nodes : 0);
+			pfs_place_history_reserve(tree, columns & PFS_COLUMNS_PLACE ? nodes : 0);
 		}
-		if (rc != -EAGAIN && rc != -EBUSY)
-			return rc;
+		if (error != -EAGAIN && error != -EBUSY)
+			return error;
 		if (nowait)
 			return -EAGAIN;
-		if (rc == -EAGAIN && tries >= PATIENCE &&
+		if (error == -EAGAIN && tries >= PATIENCE &&
 		    !pfs_space_fits(tree, nodes, bytes, removal))
 			return -ENOSPC;
-		wait_for_commit(tree, rc == -EBUSY);
-		tries += rc == -EAGAIN && !atomic_load(&journal->reaping);
+		wait_for_commit(tree, error == -EBUSY);
+		tries += error == -EAGAIN && !atomic_load(&journal->reaping);
 	}
 }
 

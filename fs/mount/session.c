@@ -220,18 +220,18 @@ static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, v
 static int take_turn(struct pfs_mount *mount, const struct pfs_turn *first, void *request, size_t len)
 {
 	struct pfs_turn turn = *first;
-	int rc = pfs_turns_take(mount->turns, &turn, request, len);
+	int error = pfs_turns_take(mount->turns, &turn, request, len);
 	void *next;
 
-	if (rc <= 0)
-		return rc;
+	if (error <= 0)
+		return error;
 	process_turn(mount, &turn, request, len);
 	while ((next = pfs_turns_end(mount->turns, &turn, &len)) != NULL) {
 		pfs_dispatch_yield();
 		process_turn(mount, &turn, next, len);
 		free(next);
 	}
-	return rc;
+	return error;
 }
 
 int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing)
@@ -243,13 +243,13 @@ static void process_in_turn(struct pfs_mount *mount, void *buffer, size_t len)
 {
 	const struct fuse_in_header *head = buffer;
 	const struct pfs_turn turn = {head->unique, head->uid, pfs_sees_all(head->uid), false};
-	int rc = take_turn(mount, &turn, buffer, len);
+	int error = take_turn(mount, &turn, buffer, len);
 
-	if (rc == -EAGAIN)
+	if (error == -EAGAIN)
 		pfs_reasons_keep(mount->reasons, head->uid,
 				 "too many of your statements wait to be run; try again later");
-	if (rc < 0)
-		reply_unseen(mount, head->unique, rc);
+	if (error < 0)
+		reply_unseen(mount, head->unique, error);
 }
 
 /* Of an image that proved damaged nothing is told any more; what the kernel lets go of is let go.  Requests that are being

@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "fs/image/names.h"
-#include "fs/image/past.h"
+#include "fs/image/old_places.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
@@ -29,7 +29,7 @@ struct text {
 
 struct listing {
 	const struct pfs_image *image;
-	const struct pfs_past *past; /* NULL: the present is as it was */
+	const struct pfs_old_places *past; /* NULL: the present is as it was */
 	const struct pfs_list_sink *sink;
 	const uint32_t *slots; /* NULL: all from the first on that have a node */
 	uint32_t first;
@@ -49,7 +49,7 @@ struct listing {
 /* A thread's: the path of the directory that the last node lay in, with a slash at its end. */
 struct writer {
 	const struct pfs_image *image;
-	const struct pfs_past *past; /* NULL: nothing has changed since */
+	const struct pfs_old_places *past; /* NULL: nothing has changed since */
 	struct pfs_trail trail;
 	uint32_t *way; /* in the past, from a directory up */
 	size_t way_capacity;
@@ -83,19 +83,19 @@ static int add_above(struct text *above, const char *name, size_t len)
 /* In the past a directory may have lain elsewhere, and so may those above it. */
 static int go_back_to(struct writer *writer, uint32_t directory)
 {
-	struct pfs_past_place place;
+	struct pfs_old_place place;
 	uint32_t slot = directory;
 	size_t n = 0;
 
 	for (; slot != writer->image->root; slot = place.parent) {
 		PFS_TRY(pfs_grow(&writer->way, &writer->way_capacity, n + 1, sizeof(*writer->way)));
 		writer->way[n++] = slot;
-		pfs_past_find(writer->past, &place, slot);
+		pfs_old_places_find(writer->past, &place, slot);
 	}
 	writer->above.size = 0;
 	PFS_TRY(add_above(&writer->above, "", 0));
 	while (n > 0) {
-		pfs_past_find(writer->past, &place, writer->way[--n]);
+		pfs_old_places_find(writer->past, &place, writer->way[--n]);
 		PFS_TRY(add_above(&writer->above, place.name, place.len));
 	}
 	writer->directory = directory;
@@ -115,12 +115,12 @@ static int go_to(struct writer *writer, uint32_t directory)
 	return 0;
 }
 
-static void find_place(const struct writer *writer, struct pfs_past_place *place, uint32_t slot)
+static void find_place(const struct writer *writer, struct pfs_old_place *place, uint32_t slot)
 {
 	const struct pfs_image *image = writer->image;
 
 	if (writer->past) {
-		pfs_past_find(writer->past, place, slot);
+		pfs_old_places_find(writer->past, place, slot);
 		return;
 	}
 	place->is_live = pfs_image_is_live(image, slot);
@@ -132,7 +132,7 @@ static void find_place(const struct writer *writer, struct pfs_past_place *place
 static int add_path(struct writer *writer, const struct listing *l, struct text *text, uint32_t slot)
 {
 	const struct pfs_image *image = writer->image;
-	struct pfs_past_place place;
+	struct pfs_old_place place;
 	uint32_t directory;
 
 	find_place(writer, &place, slot);
@@ -233,7 +233,7 @@ static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 static int list(struct pfs_tree *tree, struct listing *l)
 {
 	l->image = &tree->image;
-	l->past = l->sink->past && !pfs_past_is_present(l->sink->past) ? l->sink->past : NULL;
+	l->past = l->sink->past && !pfs_old_places_is_present(l->sink->past) ? l->sink->past : NULL;
 	l->caller = pthread_self();
 	l->piece_slots = PFS_MIN(PFS_MAX(l->n_slots / RING, PIECE_LEAST), PIECE_SLOTS);
 	l->n = pfs_div_round_up(l->n_slots, l->piece_slots);
@@ -266,7 +266,7 @@ int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 
 struct measuring {
 	const struct pfs_image *image;
-	const struct pfs_past *past;
+	const struct pfs_old_places *past;
 	const uint32_t *slots;
 	uint32_t first;
 	_Atomic uint64_t size;
@@ -276,7 +276,7 @@ struct measuring {
 /* *len = of the directory's path, with a slash at its end. */
 static int length_of(struct writer *writer, size_t *len, uint32_t directory)
 {
-	struct pfs_past_place place;
+	struct pfs_old_place place;
 
 	*len = 1;
 	if (!writer->past) {
@@ -285,7 +285,7 @@ static int length_of(struct writer *writer, size_t *len, uint32_t directory)
 		return 0;
 	}
 	for (uint32_t slot = directory; slot != writer->image->root; slot = place.parent) {
-		pfs_past_find(writer->past, &place, slot);
+		pfs_old_places_find(writer->past, &place, slot);
 		*len += place.len + 1;
 	}
 	return 0;
@@ -298,7 +298,7 @@ static int measure_some(struct writer *writer, struct measuring *m, size_t from,
 
 	for (size_t i = from; i < to; i++) {
 		uint32_t slot = m->slots ? m->slots[i] : m->first + (uint32_t)i;
-		struct pfs_past_place place;
+		struct pfs_old_place place;
 
 		find_place(writer, &place, slot);
 		if (!place.is_live)
@@ -330,7 +330,7 @@ static void measure_piece(void *context, size_t from, size_t to)
 static int measure(struct pfs_tree *tree, uint64_t *size, struct measuring *m, size_t n)
 {
 	m->image = &tree->image;
-	if (m->past && pfs_past_is_present(m->past))
+	if (m->past && pfs_old_places_is_present(m->past))
 		m->past = NULL;
 	pfs_scan_run(tree, n, PIECE_SLOTS, measure_piece, m);
 	*size = m->size;
@@ -338,13 +338,13 @@ static int measure(struct pfs_tree *tree, uint64_t *size, struct measuring *m, s
 }
 
 int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from, uint32_t to,
-			   const struct pfs_past *past)
+			   const struct pfs_old_places *past)
 {
 	return measure(tree, size, &(struct measuring){.past = past, .first = from}, to - from);
 }
 
 int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size, const uint32_t *slots, size_t n,
-			   const struct pfs_past *past)
+			   const struct pfs_old_places *past)
 {
 	return measure(tree, size, &(struct measuring){.past = past, .slots = slots}, n);
 }

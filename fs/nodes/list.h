@@ -6,11 +6,12 @@
 
 #include "fs/tree/tree.h"
 
-struct pfs_past;
+struct pfs_old_places;
 
 /* Says where the text goes, as in pfs_tree_list; fn is called in the caller's thread. */
 struct pfs_list_sink {
-	const struct pfs_past *past; /* they are listed as they were then; NULL: as they are */
+	const struct pfs_old_places
+		*past;	/* they are listed as they were then; NULL: as they are */
 	unsigned flags; /* enum pfs_list_flag */
 	int (*fn)(void *arg, const char *bytes, size_t size);
 	void *arg;
@@ -26,9 +27,9 @@ PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, 
 
 /* Set *size to how many bytes that text has, without primes; fn is not called. -ENOMEM. */
 PFS_MUST_CHECK int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from,
-					  uint32_t to, const struct pfs_past *past);
+					  uint32_t to, const struct pfs_old_places *past);
 PFS_MUST_CHECK int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size,
 					  const uint32_t *slots, size_t n,
-					  const struct pfs_past *past);
+					  const struct pfs_old_places *past);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/radix.h"
 #include "fs/image/hold.h"
-#include "fs/image/past.h"
+#include "fs/image/old_places.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/nodes/list.h"
@@ -20,7 +20,7 @@
 
 struct pfs_paths {
 	struct pfs_tree *tree;
-	struct pfs_past *past;
+	struct pfs_old_places *past;
 	unsigned flags;
 	uint32_t from, to;
 	uint64_t *set; /* bits by slot: only these; NULL: all */
@@ -268,7 +268,7 @@ static int find_order(struct pfs_paths *paths, uint64_t ino)
 
 static int open_past(struct pfs_paths *paths)
 {
-	return pfs_past_open(&paths->past, paths->tree);
+	return pfs_old_places_open(&paths->past, paths->tree);
 }
 
 /* What belongs to the moment at which the frozen tree is taken. */
@@ -354,7 +354,7 @@ void pfs_paths_close(struct pfs_paths *paths)
 	if (!paths)
 		return;
 	free(paths->set);
-	pfs_past_close(paths->past);
+	pfs_old_places_close(paths->past);
 	pfs_slots_finish(&paths->slots);
 	pfs_slots_finish(&paths->strays);
 	pfs_slots_finish(&paths->placed);
@@ -368,7 +368,7 @@ static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end,
 	uint32_t *slots PFS_FREE = NULL;
 	size_t n;
 
-	PFS_TRY(pfs_past_check(paths->past));
+	PFS_TRY(pfs_old_places_check(paths->past));
 	if (paths->strays.n || paths->set) {
 		PFS_TRY(list_placed(paths, &slots, &n, row, end));
 		return pfs_list_slots(paths->tree, slots, n, sink);
@@ -389,15 +389,15 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 {
 	const struct pfs_list_sink sink = {paths->past, paths->flags, fn, arg};
 	uint64_t n = rows_of(paths), end = PFS_MIN(n, *row + PFS_PATHS_HELD);
-	int rc;
+	int error;
 
 	if (*row >= n)
 		return 0;
 	pfs_hold_read(paths->tree, __func__);
-	rc = list(paths, *row, end, &sink);
+	error = list(paths, *row, end, &sink);
 	pfs_hold_end(paths->tree);
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	*row = end;
 	return 1;
 }
@@ -407,7 +407,7 @@ static int measure(const struct pfs_paths *paths, uint64_t *size, uint64_t row, 
 	uint32_t *slots PFS_FREE = NULL;
 	size_t n;
 
-	PFS_TRY(pfs_past_check(paths->past));
+	PFS_TRY(pfs_old_places_check(paths->past));
 	if (paths->strays.n || paths->set) {
 		PFS_TRY(list_placed(paths, &slots, &n, row, end));
 		return pfs_list_measure_slots(paths->tree, size, slots, n, paths->past);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/nodes/paths.h - the paths of a subtree as text that is made piece by piece, each piece in a
  * short hold of the tree, and all as they were when it was opened, whatever changes meanwhile
- * (fs/image/past.h).
+ * (fs/image/old_places.h).
  *
  * Threads: one at a time. Locks: the caller does not hold the tree. */
 #ifndef PFS_FS_NODES_PATHS_H

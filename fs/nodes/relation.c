@@ -47,9 +47,9 @@ bool pfs_relation_is_child(const struct pfs_tree *tree, uint32_t slot, uint32_t 
 {
 	bool child;
 
-	if (pfs_single_is_child(tree, &child, slot, parent))
+	if (pfs_device_lookup_is_child(tree, &child, slot, parent))
 		return child;
-	pfs_single_count(tree, PFS_SINGLE_CHILD, false, 0);
+	pfs_device_lookup_count(tree, PFS_QUESTION_CHILD, false, 0);
 	return tree->image.parent[slot] == parent;
 }
 
@@ -62,9 +62,9 @@ bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t 
 {
 	bool under;
 
-	if (pfs_single_is_under(tree, &under, PFS_SINGLE_ANCESTOR, slot, top))
+	if (pfs_device_lookup_is_under(tree, &under, PFS_QUESTION_ANCESTOR, slot, top))
 		return under;
-	pfs_single_count(tree, PFS_SINGLE_ANCESTOR, false, 0);
+	pfs_device_lookup_count(tree, PFS_QUESTION_ANCESTOR, false, 0);
 	return pfs_image_is_under(tree, slot, top);
 }
 
@@ -73,9 +73,9 @@ uint32_t pfs_relation_common(const struct pfs_tree *tree, uint32_t a, uint32_t b
 	const struct pfs_image *image = &tree->image;
 	uint32_t depth_a, depth_b, common;
 
-	if (pfs_single_common(tree, &common, a, b))
+	if (pfs_device_lookup_common(tree, &common, a, b))
 		return common;
-	pfs_single_count(tree, PFS_SINGLE_COMMON, false, 0);
+	pfs_device_lookup_count(tree, PFS_QUESTION_COMMON, false, 0);
 	depth_a = pfs_image_depth(image, a);
 	depth_b = pfs_image_depth(image, b);
 	for (; depth_a > depth_b; depth_a--)

@@ -336,17 +336,17 @@ static int look_at_all(struct looking *looking, enum pfs_slot_order *found, cons
 {
 	const struct pfs_image *image = &looking->tree->image;
 	uint32_t step = PFS_MIN(atomic_load(&looked_at), LOOKED_AT);
-	int rc = 1;
+	int error = 1;
 
-	for (uint32_t from = 0; from < image->end && rc == 1; from += step) {
-		rc = look_at_piece(looking, from, PFS_MIN(image->end, from + step));
-		if (rc >= 0)
+	for (uint32_t from = 0; from < image->end && error == 1; from += step) {
+		error = look_at_piece(looking, from, PFS_MIN(image->end, from + step));
+		if (error >= 0)
 			PFS_TRY(pfs_scan_look(watch));
 	}
-	if (rc < 0)
-		return rc;
+	if (error < 0)
+		return error;
 	qsort(looking->strays, looking->n_strays, sizeof(*looking->strays), pfs_compare_u32);
-	*found = rc ? PFS_ORDER_ASCENDING : PFS_ORDER_OTHER;
+	*found = error ? PFS_ORDER_ASCENDING : PFS_ORDER_OTHER;
 	return 0;
 }
 

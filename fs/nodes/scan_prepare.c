@@ -10,7 +10,7 @@
 #include "fs/content/hardlink.h"
 #include "fs/image/children.h"
 #include "fs/image/names.h"
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
@@ -337,7 +337,7 @@ static int set_ancestors(struct pfs_scan_test *test, const struct pfs_tree *tree
 	size_t capacity = 0;
 
 	test->how = PFS_HOW_LIST;
-	pfs_single_count(tree, PFS_SINGLE_ANCESTOR, false, 0);
+	pfs_device_lookup_count(tree, PFS_QUESTION_ANCESTOR, false, 0);
 	for (uint32_t slot = image->parent[test->slot]; slot != PFS_NO_SLOT;
 	     slot = image->parent[slot]) {
 		PFS_TRY(pfs_grow(&test->list, &capacity, test->n_list + 1, sizeof(*test->list)));

@@ -339,7 +339,7 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 	struct finding finding = {tree, question};
 	struct pfs_paths *paths;
 	uint64_t row = 0, before;
-	int rc = 0;
+	int error = 0;
 
 	if (question->n == 1 && are_ranges(tree, question))
 		PFS_TRY(pfs_paths_open(&paths, tree, question->inos[0], flags));
@@ -347,10 +347,10 @@ int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, un
 		PFS_TRY(open_set(&paths, &finding, flags));
 	do {
 		before = row;
-		rc = pfs_paths_next(paths, &row, fn, arg);
+		error = pfs_paths_next(paths, &row, fn, arg);
 	} while (row != before); /* else there are no more, or that is what fn says */
 	pfs_paths_close(paths);
-	return rc;
+	return error;
 }
 
 int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/internal.h - what the files behind fs/query/query.h share: query.c (statements), hold.c and frozen.c (the tree as
- * a statement sees it), connections.c (what statements run on), columns.c (which columns `nodes` has),
- * attr_visibility.c (and for whom), nodes.c (its rows), gather.c (their values), push.c (conditions that the image
- * answers), functions.c, former.c (rows of the past), owners.c, patterns.c, errors.c, plan.c. */
+/* fs/query/internal.h - what the files behind fs/query/query.h share: query.c (statements), hold.c
+ * and frozen.c (the tree as a statement sees it), connections.c (what statements run on), columns.c
+ * (which columns `nodes` has), attr_visibility.c (and for whom), nodes.c (its rows), gather.c
+ * (their values), push.c (conditions that the image answers), functions.c, nodes_at.c (rows of the
+ * past), owners.c, patterns.c, errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -270,7 +271,7 @@ extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
 extern const struct pfs_sql_table_function pfs_resolve_table; /* resolve(TEXT): its lines as paths */
-extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* former.c */
+extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* nodes_at.c */
 
 /* ---- parts of rows as they are ---- */
 
@@ -323,7 +324,7 @@ PFS_MUST_CHECK int pfs_nodes_change(struct pfs_query *query, bool is_last);
 /* Returns true if the text has LIKE or GLOB, each with a literal whose only wildcard is its end. */
 bool pfs_patterns_are_plain(const char *sql, size_t len);
 
-/* ---- members.c ---- */
+/* ---- in_texts.c ---- */
 
 /* Returns true if the constraint of a column of text may be of IN with what is selected behind it.
  */

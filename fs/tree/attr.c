@@ -29,32 +29,32 @@ static int stat_locked(struct pfs_tree *tree, struct pfs_entry *out, uint64_t in
 
 int pfs_tree_getattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino)
 {
-	int rc;
+	int error;
 
 	pfs_hold_read(tree, __func__);
-	rc = stat_locked(tree, out, ino);
+	error = stat_locked(tree, out, ino);
 	pfs_hold_end(tree);
-	if (rc || !out->volatile_attr)
-		return rc;
+	if (error || !out->volatile_attr)
+		return error;
 	PFS_TRY(pfs_links_refresh(tree, ino));
 	pfs_hold_read(tree, __func__);
-	rc = stat_locked(tree, out, ino);
+	error = stat_locked(tree, out, ino);
 	pfs_hold_end(tree);
-	return rc;
+	return error;
 }
 
 int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino)
 {
 	bool atime_due = false;
 	uint32_t slot;
-	int rc = 0;
+	int error = 0;
 
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot == PFS_NO_SLOT) {
-		rc = -ESTALE;
+		error = -ESTALE;
 	} else if (!S_ISLNK(tree->image.mode[slot])) {
-		rc = -EINVAL;
+		error = -EINVAL;
 	} else {
 		const struct pfs_rare_values *values = pfs_rare_find(tree->image.rare, slot);
 
@@ -65,7 +65,7 @@ int pfs_tree_readlink(struct pfs_tree *tree, char *target, uint64_t ino)
 	pfs_hold_end(tree);
 	if (atime_due)
 		pfs_update_atime(tree, ino);
-	return rc;
+	return error;
 }
 
 int pfs_tree_statfs(struct pfs_tree *tree, struct statvfs *out)
@@ -220,7 +220,7 @@ int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 		     const struct stat *attr, unsigned set, const struct pfs_caller *caller)
 {
 	struct setting setting = {.attr = attr, .set = set, .privileged = caller->uid == 0};
-	int rc;
+	int error;
 
 	if (set & PFS_SET_SIZE) {
 		PFS_TRY(pfs_check_size(tree, ino, attr->st_size));
@@ -230,9 +230,9 @@ int pfs_tree_setattr(struct pfs_tree *tree, struct pfs_entry *out, uint64_t ino,
 	}
 	pfs_hold_write(tree, __func__);
 	setting.now = pfs_now();
-	rc = set_locked(tree, out, ino, &setting);
+	error = set_locked(tree, out, ino, &setting);
 	pfs_hold_end(tree);
 	if (set & PFS_SET_SIZE)
 		pfs_content_end_size(tree);
-	return rc;
+	return error;
 }

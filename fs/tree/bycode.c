@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/image/image.h"
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
@@ -123,7 +123,8 @@ static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t
 	if (error && error != -ENOENT)
 		return error;
 	pfs_engine_describe(engine, &info);
-	pfs_single_count(tree, PFS_SINGLE_CODE, info.engine[0] == 'c', pfs_now_ns() - began);
+	pfs_device_lookup_count(tree, PFS_QUESTION_CODE, info.engine[0] == 'c',
+				pfs_now_ns() - began);
 	return error;
 }
 
@@ -162,7 +163,7 @@ int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *text
 	error = by_residues(tree, slot, number, watch);
 	mpz_clear(number);
 	if (!error)
-		pfs_single_count(tree, PFS_SINGLE_CODE, false, pfs_now_ns() - began);
+		pfs_device_lookup_count(tree, PFS_QUESTION_CODE, false, pfs_now_ns() - began);
 	return error;
 }
 

@@ -134,18 +134,18 @@ int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t paren
 {
 	size_t len = strnlen(name, PFS_NAME_MAX + 1);
 	uint32_t slot;
-	int rc;
+	int error;
 
 	if (len > PFS_NAME_MAX)
 		return -ENAMETOOLONG;
 	pfs_hold_read(tree, __func__);
-	rc = find(tree, &slot, parent, name, len);
-	if (!rc) {
+	error = find(tree, &slot, parent, name, len);
+	if (!error) {
 		pfs_reference(tree, slot);
 		pfs_image_stat(tree, out, slot);
 	}
 	pfs_hold_end(tree);
-	return rc;
+	return error;
 }
 
 /* ---- readdir ----
@@ -237,18 +237,18 @@ int pfs_tree_readdir(struct pfs_tree *tree, uint64_t ino, int64_t offset, bool w
 {
 	struct listing listing = {.tree = tree, .want_attr = want_attr, .fn = fn, .arg = arg};
 	bool atime_due = false;
-	int rc;
+	int error;
 
 	if (offset < 0)
 		return -EINVAL;
 	pfs_hold_read(tree, __func__);
-	rc = pfs_dir_slot(tree, &listing.directory, ino);
-	if (!rc) {
+	error = pfs_dir_slot(tree, &listing.directory, ino);
+	if (!error) {
 		list_all(&listing, offset);
 		atime_due = pfs_atime_is_due(tree, listing.directory);
 	}
 	pfs_hold_end(tree);
 	if (atime_due)
 		pfs_update_atime(tree, ino);
-	return rc;
+	return error;
 }

@@ -68,24 +68,24 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 	struct pfs_time now = pfs_now();
 	uint32_t parent, slot, name;
 	uint64_t prime;
-	int rc;
+	int error;
 
 	PFS_TRY(pfs_dir_slot_alive(tree, &parent, making->parent));
 	if (pfs_image_child(tree, parent, making->name, making->name_len) != PFS_NO_SLOT)
 		return -EEXIST;
 	PFS_TRY(pfs_image_reserve(tree, 1));
 	PFS_TRY(pfs_names_add(image->names, &name, making->name, making->name_len));
-	rc = pfs_primes_next(tree, &prime, kind);
-	if (rc) {
+	error = pfs_primes_next(tree, &prime, kind);
+	if (error) {
 		pfs_names_remove(image->names, name);
-		return rc;
+		return error;
 	}
 	slot = pfs_image_take(tree, prime);
-	rc = set_target(tree, slot, making);
-	if (rc) {
+	error = set_target(tree, slot, making);
+	if (error) {
 		pfs_image_free(tree, slot);
 		pfs_names_remove(image->names, name);
-		return rc;
+		return error;
 	}
 	set_columns(tree, slot, parent, making, now);
 	pfs_image_attach(tree, slot, parent, name);
@@ -98,22 +98,22 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 
 static int make(struct pfs_tree *tree, struct pfs_entry *out, struct making *making)
 {
-	int rc = pfs_name_check(&making->name_len, making->name);
+	int error = pfs_name_check(&making->name_len, making->name);
 
-	if (!rc && pfs_name_is_reserved(making->name))
-		rc = -EEXIST;
-	while (!rc) {
-		rc = pfs_journal_reserve(tree, 2, making->target_len, false);
-		if (rc)
+	if (!error && pfs_name_is_reserved(making->name))
+		error = -EEXIST;
+	while (!error) {
+		error = pfs_journal_reserve(tree, 2, making->target_len, false);
+		if (error)
 			break;
 		pfs_hold_write(tree, __func__);
-		rc = make_locked(tree, out, making);
+		error = make_locked(tree, out, making);
 		pfs_hold_end(tree);
-		if (rc != -EAGAIN)
+		if (error != -EAGAIN)
 			break;
-		rc = pfs_journal_fetch_primes(tree);
+		error = pfs_journal_fetch_primes(tree);
 	}
-	return rc;
+	return error;
 }
 
 int pfs_tree_make(struct pfs_tree *tree, struct pfs_entry *out, uint64_t parent, const char *name,
@@ -135,7 +135,7 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 {
 	struct making making = {
 		.parent = parent, .name = name, .mode = S_IFLNK | 0777, .caller = caller};
-	int rc;
+	int error;
 
 	making.target_len = strnlen(target, PFS_TARGET_MAX + 1);
 	if (making.target_len > PFS_TARGET_MAX)
@@ -145,9 +145,9 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 	making.target = strdup(target);
 	if (!making.target)
 		return -ENOMEM;
-	rc = make(tree, out, &making);
+	error = make(tree, out, &making);
 	free(making.target);
-	return rc;
+	return error;
 }
 
 /* ---- removing ---- */
@@ -199,23 +199,23 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 
 static int remove_name(struct pfs_tree *tree, struct removing *removing)
 {
-	int rc = pfs_name_check(&removing->name_len, removing->name);
+	int error = pfs_name_check(&removing->name_len, removing->name);
 
-	while (!rc) {
-		rc = pfs_journal_reserve_removal(tree, 2, removing->former);
-		if (rc)
+	while (!error) {
+		error = pfs_journal_reserve_removal(tree, 2, removing->former);
+		if (error)
 			break;
 		pfs_hold_write(tree, __func__);
-		rc = remove_locked(tree, removing);
+		error = remove_locked(tree, removing);
 		pfs_hold_end(tree);
-		if (rc != -EAGAIN)
+		if (error != -EAGAIN)
 			break;
-		rc = pfs_parts_keep(tree, removing->ino, &removing->former);
+		error = pfs_parts_keep(tree, removing->ino, &removing->former);
 		removing->kept = removing->ino;
 	}
-	if (!rc)
+	if (!error)
 		pfs_drop_unused(tree, removing->ino);
-	return rc;
+	return error;
 }
 
 int pfs_tree_unlink(struct pfs_tree *tree, uint64_t parent, const char *name)

@@ -43,9 +43,9 @@ static bool is_under(const struct pfs_tree *tree, uint32_t directory, uint32_t m
 {
 	bool under;
 
-	if (pfs_single_is_under(tree, &under, PFS_SINGLE_MOVE, directory, moved))
+	if (pfs_device_lookup_is_under(tree, &under, PFS_QUESTION_MOVE, directory, moved))
 		return under;
-	pfs_single_count(tree, PFS_SINGLE_MOVE, false, 0);
+	pfs_device_lookup_count(tree, PFS_QUESTION_MOVE, false, 0);
 	return pfs_image_is_under(tree, directory, moved);
 }
 
@@ -117,13 +117,13 @@ static int exchange(struct pfs_tree *tree, struct renaming *renaming)
 	struct place *from = &renaming->from, *to = &renaming->to;
 	struct pfs_time now = pfs_now();
 	uint32_t new_name, old_name;
-	int rc;
+	int error;
 
 	PFS_TRY(pfs_names_add(names, &new_name, to->name, to->name_len));
-	rc = pfs_names_add(names, &old_name, from->name, from->name_len);
-	if (rc) {
+	error = pfs_names_add(names, &old_name, from->name, from->name_len);
+	if (error) {
 		pfs_names_remove(names, new_name);
-		return rc;
+		return error;
 	}
 	move(tree, from->slot, to->directory, new_name, now);
 	move(tree, to->slot, from->directory, old_name, now);
@@ -182,26 +182,26 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 		.to = {.parent = new_parent, .name = new_name},
 		.flags = flags,
 	};
-	int rc = prepare(&renaming);
+	int error = prepare(&renaming);
 
 	pfs_rows_hold(tree);
-	while (!rc) {
-		rc = pfs_journal_reserve_removal(tree, 4, renaming.former);
-		if (rc)
+	while (!error) {
+		error = pfs_journal_reserve_removal(tree, 4, renaming.former);
+		if (error)
 			break;
 		pfs_hold_write(tree, __func__);
-		rc = rename_locked(tree, &renaming);
+		error = rename_locked(tree, &renaming);
 		pfs_hold_end(tree);
-		if (rc != -EAGAIN)
+		if (error != -EAGAIN)
 			break;
-		rc = pfs_parts_keep(tree, renaming.replaced, &renaming.former);
+		error = pfs_parts_keep(tree, renaming.replaced, &renaming.former);
 		renaming.kept = renaming.replaced;
 	}
-	if (!rc && renaming.replaced)
+	if (!error && renaming.replaced)
 		pfs_drop_unused(tree, renaming.replaced);
-	for (size_t i = 0; i < PFS_COUNT(renaming.moved) && !rc; i++)
+	for (size_t i = 0; i < PFS_COUNT(renaming.moved) && !error; i++)
 		if (renaming.moved[i])
 			pfs_row_changed(tree, renaming.moved[i], false);
 	pfs_rows_let_go(tree);
-	return rc;
+	return error;
 }

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
@@ -334,7 +334,7 @@ static void run_job(struct job *job)
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
 	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
-	pfs_single_count_many(job->tree, PFS_SINGLE_PATH, job->n, pfs_now_ns() - began);
+	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, job->n, pfs_now_ns() - began);
 	if (job->known)
 		pfs_directories_return(job->tree, job->known);
 }

@@ -18,8 +18,8 @@
 #include "fs/image/imagefile.h"
 #include "fs/image/load.h"
 #include "fs/image/primes.h"
-#include "fs/image/past.h"
-#include "fs/image/single.h"
+#include "fs/image/old_places.h"
+#include "fs/image/device_lookup.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
@@ -54,15 +54,15 @@ static int open_store(struct pfs_tree *tree, const char *path)
 static int create_parts(struct pfs_tree *tree)
 {
 	static int (*const create[])(struct pfs_tree * tree) = {
-		pfs_image_create,	pfs_journal_create,    pfs_sides_create,
-		pfs_primes_create,	pfs_content_create,    pfs_registers_create,
-		pfs_rows_create,	pfs_attrs_create,      pfs_attrfile_create,
-		pfs_links_create,	pfs_codes_create,      pfs_single_create,
-		pfs_totals_create,	pfs_spans_create,      pfs_slotorder_create,
-		pfs_pasts_create,	pfs_scan_create,       pfs_viewers_create,
-		pfs_indexes_create,	pfs_path_index_create, pfs_columns_create,
-		pfs_directories_create, pfs_snapshots_create,  pfs_load,
-		pfs_hard_links_create,  pfs_compared_create,
+		pfs_image_create,	  pfs_journal_create,	 pfs_sides_create,
+		pfs_primes_create,	  pfs_content_create,	 pfs_registers_create,
+		pfs_rows_create,	  pfs_attrs_create,	 pfs_attrfile_create,
+		pfs_links_create,	  pfs_codes_create,	 pfs_device_lookup_create,
+		pfs_totals_create,	  pfs_spans_create,	 pfs_slotorder_create,
+		pfs_place_history_create, pfs_scan_create,	 pfs_viewers_create,
+		pfs_indexes_create,	  pfs_path_index_create, pfs_columns_create,
+		pfs_directories_create,	  pfs_snapshots_create,	 pfs_load,
+		pfs_hard_links_create,	  pfs_compared_create,
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(create); i++)
@@ -73,7 +73,7 @@ static int create_parts(struct pfs_tree *tree)
 int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree_options *options)
 {
 	struct pfs_tree *tree = calloc(1, sizeof(*tree));
-	int rc;
+	int error;
 
 	*out = NULL;
 	if (!tree)
@@ -82,14 +82,14 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	tree->options.no_image_file |= options->at != 0;
 	pfs_hold_create(tree);
 	pfs_listener_create(tree);
-	rc = open_store(tree, path);
-	if (!rc) {
+	error = open_store(tree, path);
+	if (!error) {
 		atomic_store(&tree->read_only, pfs_store_is_read_only(tree->store));
-		rc = create_parts(tree);
+		error = create_parts(tree);
 	}
-	if (rc) {
+	if (error) {
 		(void)pfs_tree_close(tree);
-		return rc;
+		return error;
 	}
 	*out = tree;
 	return 0;
@@ -102,21 +102,21 @@ bool pfs_tree_is_read_only(const struct pfs_tree *tree)
 
 int pfs_tree_start(struct pfs_tree *tree)
 {
-	pfs_single_start(tree);
+	pfs_device_lookup_start(tree);
 	return atomic_load(&tree->read_only) ? 0 : pfs_journal_start(tree);
 }
 
 int pfs_tree_close(struct pfs_tree *tree)
 {
-	int rc, error;
+	int first, error;
 
 	if (!tree)
 		return 0;
-	rc = pfs_journal_stop(tree);
-	if (!rc)
-		rc = pfs_imagefile_failure(tree);
+	first = pfs_journal_stop(tree);
+	if (!first)
+		first = pfs_imagefile_failure(tree);
 	PFS_VERIFY_CHECK(!pfs_watch_check(tree));
-	if (tree->options.leave_image_file && !rc)
+	if (tree->options.leave_image_file && !first)
 		pfs_imagefile_write_behind(tree);
 	pfs_directories_destroy(tree);
 	pfs_snapshots_destroy(tree);
@@ -125,12 +125,12 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_columns_destroy(tree);
 	pfs_viewers_destroy(tree);
 	pfs_scan_destroy(tree);
-	pfs_pasts_destroy(tree);
+	pfs_place_history_destroy(tree);
 	pfs_slotorder_destroy(tree);
 	pfs_imagefile_settle(tree); /* it mends by spans and totals */
 	pfs_spans_destroy(tree);
 	pfs_totals_destroy(tree);
-	pfs_single_destroy(tree);
+	pfs_device_lookup_destroy(tree);
 	pfs_codes_destroy(tree);
 	pfs_links_destroy(tree);
 	pfs_attrs_destroy(tree);
@@ -147,7 +147,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_listener_destroy(tree);
 	pfs_hold_destroy(tree);
 	free(tree);
-	return rc ? rc : error;
+	return first ? first : error;
 }
 
 struct columns {

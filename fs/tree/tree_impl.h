@@ -27,11 +27,11 @@ struct pfs_tree {
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;
-	struct pfs_single *single;
+	struct pfs_device_lookup *single;
 	struct pfs_totals_table *totals;
 	struct pfs_spans *spans;
 	struct pfs_slotorder *slotorder;
-	struct pfs_pasts *pasts;
+	struct pfs_place_history *pasts;
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;

@@ -74,15 +74,15 @@ static void accept_plan(struct pfs_cuda *g, const struct plan *plan)
 static int write_tiles(struct pfs_cuda *g, const struct plan *plan)
 {
 	uint32_t at = g->pool_used;
-	int rc = 0;
+	int error = 0;
 
-	for (unsigned w = 0; w < PFS_N_WIDTHS && rc == 0; w++) {
+	for (unsigned w = 0; w < PFS_N_WIDTHS && error == 0; w++) {
 		if (plan->n_new[w])
-			rc = pfs_cuda_codes_tiles(g->tiles.d_memory, plan->first[w], plan->n_new[w],
-						  at, widths[w], g->stream);
+			error = pfs_cuda_codes_tiles(g->tiles.d_memory, plan->first[w],
+						     plan->n_new[w], at, widths[w], g->stream);
 		at += plan->n_new[w] * widths[w];
 	}
-	return rc;
+	return error;
 }
 
 /* Room for what the plan needs; *fits = false: codes must be built anew to have it. */
@@ -97,9 +97,10 @@ static int reserve_for(struct pfs_cuda *g, const struct plan *plan)
 	/* An eighth more, and a few tiles of every width. */
 	size_t tiles = (size_t)plan->n_tiles + plan->n_tiles / 8 + 4 * PFS_N_WIDTHS;
 	size_t pool = (size_t)plan->pool_used + plan->pool_used / 8 + 2048;
-	int rc = pfs_device_reserve(g, &g->tiles, tiles * sizeof(struct pfs_cuda_tile));
+	int error = pfs_device_reserve(g, &g->tiles, tiles * sizeof(struct pfs_cuda_tile));
 
-	return rc ? rc : pfs_device_reserve(g, &g->pool, pool * PFS_TILE_ROWS * sizeof(uint32_t));
+	return error ? error
+		     : pfs_device_reserve(g, &g->pool, pool * PFS_TILE_ROWS * sizeof(uint32_t));
 }
 
 /* ---- building ---- */
@@ -107,20 +108,20 @@ static int reserve_for(struct pfs_cuda *g, const struct plan *plan)
 static int list_deep(struct pfs_cuda *g)
 {
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
-	int rc;
+	int error;
 
-	rc = pfs_counters_clear(g);
-	rc = rc ? rc : pfs_device_reserve(g, &g->deep, c.n * sizeof(uint32_t));
-	rc = rc ? rc : pfs_cuda_codes_deep(&c, g->deep.d_memory, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	g->n_deep = rc ? 0 : g->host_counters->n_deep;
-	return rc;
+	error = pfs_counters_clear(g);
+	error = error ? error : pfs_device_reserve(g, &g->deep, c.n * sizeof(uint32_t));
+	error = error ? error : pfs_cuda_codes_deep(&c, g->deep.d_memory, g->stream);
+	error = error ? error : pfs_counters_read(g);
+	g->n_deep = error ? 0 : g->host_counters->n_deep;
+	return error;
 }
 
 static int forget_codes(struct pfs_cuda *g)
 {
 	size_t capacity = (size_t)g->directory_capacity + PFS_TILE_ROWS;
-	int rc;
+	int error;
 
 	g->n_tiles = 1; /* the blank one */
 	g->pool_used = 0;
@@ -128,40 +129,44 @@ static int forget_codes(struct pfs_cuda *g)
 	g->n_deep = 0;
 	memset(g->open_tile, 0, sizeof(g->open_tile));
 	memset(g->open_used, 0, sizeof(g->open_used));
-	rc = pfs_device_reserve(g, &g->row_of, capacity * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_reserve(g, &g->width, capacity);
-	rc = rc ? rc : pfs_device_reserve(g, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
-	rc = rc ? rc : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
-	rc = rc ? rc : pfs_device_clear(g, g->row_of.d_memory, capacity * sizeof(uint32_t));
-	return rc ? rc
-		  : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
-					     g->stream));
+	error = pfs_device_reserve(g, &g->row_of, capacity * sizeof(uint32_t));
+	error = error ? error : pfs_device_reserve(g, &g->width, capacity);
+	error = error ? error : pfs_device_reserve(g, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
+	error = error ? error
+		      : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
+	error = error ? error
+		      : pfs_device_clear(g, g->row_of.d_memory, capacity * sizeof(uint32_t));
+	return error ? error
+		     : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
+						g->stream));
 }
 
 int pfs_cuda_codes_build(struct pfs_cuda *g)
 {
 	struct pfs_cuda_codes c;
 	struct plan plan;
-	int rc = forget_codes(g);
+	int error = forget_codes(g);
 
-	if (rc || g->n_directories < 2)
-		return rc;
+	if (error || g->n_directories < 2)
+		return error;
 	c = pfs_cuda_codes_of(g);
-	rc = pfs_counters_clear(g);
-	rc = rc ? rc : pfs_cuda_codes_widths(&c, NULL, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
+	error = pfs_counters_clear(g);
+	error = error ? error : pfs_cuda_codes_widths(&c, NULL, g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error)
+		return error;
 	plan_rows(g, &plan);
 	if (!fits(g, &plan)) {
-		rc = reserve_for(g, &plan);
-		rc = rc ? rc : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
+		error = reserve_for(g, &plan);
+		error = error ? error
+			      : pfs_device_clear(g, g->tiles.d_memory,
+						 sizeof(struct pfs_cuda_tile));
 		c = pfs_cuda_codes_of(g);
 	}
-	rc = rc ? rc : write_tiles(g, &plan);
-	rc = rc ? rc : pfs_cuda_codes_write(&c, NULL, &plan.rows, g->stream);
-	if (rc)
-		return rc;
+	error = error ? error : write_tiles(g, &plan);
+	error = error ? error : pfs_cuda_codes_write(&c, NULL, &plan.rows, g->stream);
+	if (error)
+		return error;
 	accept_plan(g, &plan);
 	return g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
 }
@@ -170,36 +175,40 @@ static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
 {
 	size_t slots = ((size_t)c->slot_capacity / PFS_TILE_ROWS + 1) * PFS_TILE_ROWS;
 	size_t directories = (size_t)c->directory_capacity + PFS_TILE_ROWS;
-	int rc = pfs_device_reserve(g, &g->home, slots * sizeof(*c->home));
+	int error = pfs_device_reserve(g, &g->home, slots * sizeof(*c->home));
 
-	rc = rc ? rc : pfs_device_reserve(g, &g->prime, slots * sizeof(*c->prime));
-	rc = rc ? rc
-		: pfs_device_reserve(g, &g->directories, directories * sizeof(*c->directories));
-	rc = rc ? rc : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
-	if (rc)
-		return rc;
-	rc = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
-	rc = rc ? rc : pfs_device_clear(g, g->prime.d_memory, slots * sizeof(*c->prime));
-	rc = rc ? rc
-		: pfs_device_write(g, g->home.d_memory, c->home, c->n_slots * sizeof(*c->home));
-	rc = rc ? rc
-		: pfs_device_write(g, g->prime.d_memory, c->prime, c->n_slots * sizeof(*c->prime));
-	rc = rc ? rc
-		: pfs_device_write(g, g->directories.d_memory, c->directories,
-				   c->n_directories * sizeof(*c->directories));
-	rc = rc ? rc
-		: pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
-				   c->n_directories * sizeof(uint32_t));
-	return rc;
+	error = error ? error : pfs_device_reserve(g, &g->prime, slots * sizeof(*c->prime));
+	error = error ? error
+		      : pfs_device_reserve(g, &g->directories,
+					   directories * sizeof(*c->directories));
+	error = error ? error
+		      : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
+	if (error)
+		return error;
+	error = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
+	error = error ? error : pfs_device_clear(g, g->prime.d_memory, slots * sizeof(*c->prime));
+	error = error ? error
+		      : pfs_device_write(g, g->home.d_memory, c->home,
+					 c->n_slots * sizeof(*c->home));
+	error = error ? error
+		      : pfs_device_write(g, g->prime.d_memory, c->prime,
+					 c->n_slots * sizeof(*c->prime));
+	error = error ? error
+		      : pfs_device_write(g, g->directories.d_memory, c->directories,
+					 c->n_directories * sizeof(*c->directories));
+	error = error ? error
+		      : pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
+					 c->n_directories * sizeof(uint32_t));
+	return error;
 }
 
 int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	int rc = upload_columns(g, c);
+	int error = upload_columns(g, c);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	g->n_slots = c->n_slots;
 	g->slot_capacity = c->slot_capacity;
 	g->n_directories = c->n_directories;
@@ -217,27 +226,29 @@ static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
 	size_t n = changes->n_slots;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *homes = (uint32_t *)values;
-	int rc;
+	int error;
 
 	if (n == 0)
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	rc = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
-	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, changes->slots, n * sizeof(uint32_t));
+	error = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
+	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
+	error = error ? error
+		      : pfs_device_write(g, g->list.d_memory, changes->slots, n * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++)
 		values[i] = c->prime[changes->slots[i]];
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	rc = rc ? rc
-		: pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory, n,
-				     g->stream);
+	error = error ? error
+		      : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
+	error = error ? error
+		      : pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory,
+					   n, g->stream);
 	for (size_t i = 0; i < n; i++)
 		homes[i] = c->home[changes->slots[i]];
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, homes, n * sizeof(*homes));
-	return rc ? rc
-		  : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
-				       g->stream);
+	error = error ? error : pfs_device_write(g, g->values.d_memory, homes, n * sizeof(*homes));
+	return error ? error
+		     : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
+					  g->stream);
 }
 
 static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
@@ -246,28 +257,30 @@ static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
 	size_t n = changes->n_directories;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *slots = (uint32_t *)values;
-	int rc;
+	int error;
 
 	if (n == 0)
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	rc = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
-	rc = rc ? rc
-		: pfs_device_write(g, g->list.d_memory, changes->directories, n * sizeof(uint32_t));
+	error = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
+	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
+	error = error ? error
+		      : pfs_device_write(g, g->list.d_memory, changes->directories,
+					 n * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++)
 		memcpy(&values[i], &c->directories[changes->directories[i]], sizeof(*values));
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	rc = rc ? rc
-		: pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory, g->values.d_memory,
-				     n, g->stream);
+	error = error ? error
+		      : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
+	error = error ? error
+		      : pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory,
+					   g->values.d_memory, n, g->stream);
 	for (size_t i = 0; i < n; i++)
 		slots[i] = c->directory_slot[changes->directories[i]];
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, slots, n * sizeof(*slots));
-	return rc ? rc
-		  : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
-				       g->values.d_memory, n, g->stream);
+	error = error ? error : pfs_device_write(g, g->values.d_memory, slots, n * sizeof(*slots));
+	return error ? error
+		     : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
+					  g->values.d_memory, n, g->stream);
 }
 
 /* Sets, in `work`, the bits of the directories whose codes change: those made, moved or removed,
@@ -277,35 +290,34 @@ static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes)
 {
 	size_t size = ((size_t)g->n_directories / 32 + PFS_TILE_WORDS) * sizeof(uint32_t);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int rc = pfs_device_reserve(g, &g->work, size);
+	int error = pfs_device_reserve(g, &g->work, size);
 
-	rc = rc ? rc : pfs_device_clear(g, g->work.d_memory, size);
-	rc = rc ? rc
-		: pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory, changes->n_directories,
-				    g->stream);
-	return rc || !changes->has_moves
-		       ? rc
-		       : pfs_cuda_mark_below(&t, g->work.d_memory, g->stream);
+	error = error ? error : pfs_device_clear(g, g->work.d_memory, size);
+	error = error ? error
+		      : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory,
+					  changes->n_directories, g->stream);
+	return error || !changes->has_moves ? error
+					    : pfs_cuda_mark_below(&t, g->work.d_memory, g->stream);
 }
 
 static int recode(struct pfs_cuda *g)
 {
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
 	struct plan plan;
-	int rc = pfs_counters_clear(g);
+	int error = pfs_counters_clear(g);
 
-	rc = rc ? rc : pfs_cuda_codes_widths(&c, g->work.d_memory, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
+	error = error ? error : pfs_cuda_codes_widths(&c, g->work.d_memory, g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error)
+		return error;
 	g->n_lost += g->host_counters->n_lost;
 	plan_rows(g, &plan);
 	if (!fits(g, &plan) || g->n_lost > g->n_rows / 2 + 64 * PFS_TILE_ROWS)
 		return pfs_cuda_codes_build(g);
-	rc = write_tiles(g, &plan);
-	rc = rc ? rc : pfs_cuda_codes_write(&c, g->work.d_memory, &plan.rows, g->stream);
-	if (rc)
-		return rc;
+	error = write_tiles(g, &plan);
+	error = error ? error : pfs_cuda_codes_write(&c, g->work.d_memory, &plan.rows, g->stream);
+	if (error)
+		return error;
 	accept_plan(g, &plan);
 	return g->n_deep || g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
 }
@@ -314,18 +326,18 @@ int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
 		   const struct pfs_changes *changes)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	int rc;
+	int error;
 
 	if (c->slot_capacity > g->slot_capacity || c->directory_capacity > g->directory_capacity)
 		return pfs_cuda_load(b, c);
-	rc = patch_slots(g, c, changes);
-	rc = rc ? rc : patch_directories(g, c, changes);
+	error = patch_slots(g, c, changes);
+	error = error ? error : patch_directories(g, c, changes);
 	g->n_slots = c->n_slots;
 	g->n_directories = c->n_directories;
-	if (rc || changes->n_directories == 0)
-		return rc;
-	rc = find_concerned(g, changes);
-	return rc ? rc : recode(g);
+	if (error || changes->n_directories == 0)
+		return error;
+	error = find_concerned(g, changes);
+	return error ? error : recode(g);
 }
 
 /* ---- scanning ---- */
@@ -342,28 +354,28 @@ static size_t directory_count(const struct pfs_cuda *g) /* whole tiles; row_of i
 
 static int row_bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
 {
-	int rc = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
+	int error = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
 
-	rc = rc ? rc : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
-	return rc ? rc
-		  : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
-				  divisor.inverse, g->row_bits.d_memory, g->stream);
+	error = error ? error : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
+	return error ? error
+		     : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
+				     divisor.inverse, g->row_bits.d_memory, g->stream);
 }
 
 /* d_bits by directory. */
 static int bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
 {
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
-	int rc = row_bits_of(g, divisor);
+	int error = row_bits_of(g, divisor);
 
-	rc = rc ? rc : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
-	rc = rc ? rc
-		: pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
-				       directory_count(g), g->row_bits.d_memory, g->stream);
-	if (rc == 0 && g->n_deep)
-		rc = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
-					g->directory_bits.d_memory, g->stream);
-	return rc;
+	error = error ? error : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
+	error = error ? error
+		      : pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
+					     directory_count(g), g->row_bits.d_memory, g->stream);
+	if (error == 0 && g->n_deep)
+		error = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
+					   g->directory_bits.d_memory, g->stream);
+	return error;
 }
 
 static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_divisor *divisors,
@@ -386,14 +398,15 @@ static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_div
 
 static int row_masks_of(struct pfs_cuda *g, const struct pfs_cuda_divisors *prepared)
 {
-	int wide = 0, rc = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+	int wide = 0, error = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
 
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++)
 		wide |= widths[w] > 8 && g->open_tile[w] != 0;
-	rc = rc ? rc : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
-	return rc ? rc
-		  : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, prepared,
-				       g->row_masks.d_memory, wide, g->stream);
+	error = error ? error
+		      : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
+	return error ? error
+		     : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, prepared,
+					  g->row_masks.d_memory, wide, g->stream);
 }
 
 int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
@@ -413,21 +426,23 @@ static int masks_of(struct pfs_cuda *g, const struct pfs_asked_subtree *subtrees
 	size_t size = directory_count(g) * sizeof(uint64_t);
 	uint32_t directories[PFS_SUBTREES_MAX];
 	uint64_t masks[PFS_SUBTREES_MAX];
-	int rc = pfs_device_reserve(g, &g->directory_masks, size);
+	int error = pfs_device_reserve(g, &g->directory_masks, size);
 
 	for (size_t k = 0; k < n; k++) {
 		directories[k] = subtrees[k].directory;
 		masks[k] = subtrees[k].mask;
 	}
-	rc = rc ? rc : pfs_device_clear(g, g->directory_masks.d_memory, size);
-	rc = rc ? rc : pfs_device_reserve(g, &g->list, sizeof(directories));
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, sizeof(masks));
-	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, directories, n * sizeof(*directories));
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, masks, n * sizeof(*masks));
-	rc = rc ? rc
-		: pfs_cuda_scatter64(g->directory_masks.d_memory, g->list.d_memory,
-				     g->values.d_memory, n, g->stream);
-	return rc ? rc : pfs_cuda_masks_below(&t, g->directory_masks.d_memory, g->stream);
+	error = error ? error : pfs_device_clear(g, g->directory_masks.d_memory, size);
+	error = error ? error : pfs_device_reserve(g, &g->list, sizeof(directories));
+	error = error ? error : pfs_device_reserve(g, &g->values, sizeof(masks));
+	error = error ? error
+		      : pfs_device_write(g, g->list.d_memory, directories,
+					 n * sizeof(*directories));
+	error = error ? error : pfs_device_write(g, g->values.d_memory, masks, n * sizeof(*masks));
+	error = error ? error
+		      : pfs_cuda_scatter64(g->directory_masks.d_memory, g->list.d_memory,
+					   g->values.d_memory, n, g->stream);
+	return error ? error : pfs_cuda_masks_below(&t, g->directory_masks.d_memory, g->stream);
 }
 
 int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
@@ -435,18 +450,18 @@ int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_bitmaps bitmaps;
-	int rc;
+	int error;
 
 	if (n == 1) {
-		rc = bits_of(g, subtrees[0].divisor);
-		return rc ? rc
-			  : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
-						 g->directory_bits.d_memory, g->stream);
+		error = bits_of(g, subtrees[0].divisor);
+		return error ? error
+			     : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
+						    g->directory_bits.d_memory, g->stream);
 	}
-	rc = masks_of(g, subtrees, n);
+	error = masks_of(g, subtrees, n);
 	for (size_t k = 0; k < n; k++)
 		bitmaps.d_bits[k] = bits[k];
-	return rc ? rc
-		  : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
-					  g->directory_masks.d_memory, g->stream);
+	return error ? error
+		     : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
+					     g->directory_masks.d_memory, g->stream);
 }

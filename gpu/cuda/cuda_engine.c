@@ -20,12 +20,12 @@
 
 int pfs_pinned_alloc(void **memory, size_t size)
 {
-	int rc;
+	int error;
 
 	pfs_resident_keep_away();
-	rc = PFS_CUDA(cudaMallocHost(memory, size));
+	error = PFS_CUDA(cudaMallocHost(memory, size));
 	pfs_resident_come_back();
-	return rc;
+	return error;
 }
 
 void pfs_pinned_free(void *memory)
@@ -48,15 +48,15 @@ static void trim_pool(struct pfs_cuda *g)
 
 static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
 {
-	int rc = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
+	int error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
 
-	if (rc == -ENOMEM) {
+	if (error == -ENOMEM) {
 		trim_pool(g);
-		rc = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
+		error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
 	}
-	if (rc == 0)
+	if (error == 0)
 		g->allocated += size;
-	return rc;
+	return error;
 }
 
 static void free_memory(struct pfs_cuda *g, void *d_memory, size_t size)
@@ -75,15 +75,15 @@ void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer)
 int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer, size_t size)
 {
 	size_t wanted = (size + PAD - 1) / PAD * PAD + PAD;
-	int rc;
+	int error;
 
 	if (size + PAD <= buffer->size)
 		return 0;
 	pfs_device_free(g, buffer);
-	rc = device_alloc(g, &buffer->d_memory, wanted);
-	if (rc) {
+	error = device_alloc(g, &buffer->d_memory, wanted);
+	if (error) {
 		buffer->d_memory = NULL;
-		return rc;
+		return error;
 	}
 	buffer->size = wanted;
 	return 0;
@@ -98,11 +98,12 @@ int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t si
 
 int pfs_device_read(struct pfs_cuda *g, void *to, const void *d_from, size_t size)
 {
-	int rc = 0;
+	int error = 0;
 
 	if (size)
-		rc = PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost, g->stream));
-	return rc ? rc : PFS_CUDA(cudaStreamSynchronize(g->stream));
+		error = PFS_CUDA(
+			cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost, g->stream));
+	return error ? error : PFS_CUDA(cudaStreamSynchronize(g->stream));
 }
 
 int pfs_device_clear(struct pfs_cuda *g, void *d_memory, size_t size)
@@ -165,19 +166,19 @@ static int cuda_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64
 
 static int upload_list(struct pfs_cuda *g, const uint32_t *list, size_t n)
 {
-	int rc = pfs_device_reserve(g, &g->list, n * sizeof(*list));
+	int error = pfs_device_reserve(g, &g->list, n * sizeof(*list));
 
-	return rc ? rc : pfs_device_write(g, g->list.d_memory, list, n * sizeof(*list));
+	return error ? error : pfs_device_write(g, g->list.d_memory, list, n * sizeof(*list));
 }
 
 static int cuda_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
 		    size_t n)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	int rc = pfs_device_clear(g, bits, words * sizeof(*bits));
+	int error = pfs_device_clear(g, bits, words * sizeof(*bits));
 
-	rc = rc ? rc : upload_list(g, slots, n);
-	return rc ? rc : pfs_cuda_set_bits(bits, g->list.d_memory, n, g->stream);
+	error = error ? error : upload_list(g, slots, n);
+	return error ? error : pfs_cuda_set_bits(bits, g->list.d_memory, n, g->stream);
 }
 
 static int cuda_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
@@ -189,13 +190,13 @@ static int cuda_combine(struct pfs_backend *b, uint32_t *bits, size_t words, con
 static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
-	int rc = pfs_counters_clear(g);
+	int error = pfs_counters_clear(g);
 
-	rc = rc ? rc : pfs_cuda_count(bits, words, pfs_count_at(g), g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc == 0)
+	error = error ? error : pfs_cuda_count(bits, words, pfs_count_at(g), g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error == 0)
 		*count = g->host_counters->count;
-	return rc;
+	return error;
 }
 
 /* ---- questions ---- */
@@ -204,9 +205,9 @@ static int cuda_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uin
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int rc = pfs_device_clear(g, bits, words * sizeof(*bits));
+	int error = pfs_device_clear(g, bits, words * sizeof(*bits));
 
-	return rc ? rc : pfs_cuda_parents(&t, bits, slot, g->stream);
+	return error ? error : pfs_cuda_parents(&t, bits, slot, g->stream);
 }
 
 static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
@@ -214,16 +215,16 @@ static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int rc = pfs_counters_clear(g);
+	int error = pfs_counters_clear(g);
 
-	rc = rc ? rc : upload_list(g, limbs, n_limbs);
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, capacity * sizeof(*directories));
-	rc = rc ? rc
-		: pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
-				    g->list.d_memory, n_limbs, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
+	error = error ? error : upload_list(g, limbs, n_limbs);
+	error = error ? error : pfs_device_reserve(g, &g->values, capacity * sizeof(*directories));
+	error = error ? error
+		      : pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
+					  g->list.d_memory, n_limbs, g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error)
+		return error;
 	*n = g->host_counters->count;
 	return pfs_device_read(g, directories, g->values.d_memory,
 			       PFS_MIN(*n, capacity) * sizeof(*directories));
@@ -233,12 +234,12 @@ static int cuda_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int rc = pfs_counters_clear(g);
+	int error = pfs_counters_clear(g);
 
-	rc = rc ? rc : pfs_cuda_find_prime(&t, prime, pfs_count_at(g), g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
+	error = error ? error : pfs_cuda_find_prime(&t, prime, pfs_count_at(g), g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error)
+		return error;
 	if (g->host_counters->count == 0)
 		return -ENOENT;
 	*slot = (uint32_t)(g->host_counters->count - 1);
@@ -251,14 +252,14 @@ static int cuda_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs,
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
 	size_t size = n * PFS_LIMBS_MAX * sizeof(*limbs);
-	int rc = pfs_device_reserve(g, &g->values, size);
+	int error = pfs_device_reserve(g, &g->values, size);
 
-	rc = rc ? rc : pfs_device_reserve(g, &g->list, n * sizeof(*n_limbs));
-	rc = rc ? rc
-		: pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first, (uint32_t)n,
-				      g->stream);
-	rc = rc ? rc : pfs_device_read(g, limbs, g->values.d_memory, size);
-	return rc ? rc : pfs_device_read(g, n_limbs, g->list.d_memory, n * sizeof(*n_limbs));
+	error = error ? error : pfs_device_reserve(g, &g->list, n * sizeof(*n_limbs));
+	error = error ? error
+		      : pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first,
+					    (uint32_t)n, g->stream);
+	error = error ? error : pfs_device_read(g, limbs, g->values.d_memory, size);
+	return error ? error : pfs_device_read(g, n_limbs, g->list.d_memory, n * sizeof(*n_limbs));
 }
 
 static int cuda_sync(struct pfs_backend *b)
@@ -356,34 +357,35 @@ static int open_pool(struct pfs_cuda *g)
 	struct cudaMemPoolProps props = {.allocType = cudaMemAllocationTypePinned,
 					 .location = {.type = cudaMemLocationTypeDevice}};
 	uint64_t keep = UINT64_MAX; /* freed memory stays in the pool */
-	int rc = PFS_CUDA(cudaMemPoolCreate(&g->memory, &props));
+	int error = PFS_CUDA(cudaMemPoolCreate(&g->memory, &props));
 
-	return rc ? rc
-		  : PFS_CUDA(cudaMemPoolSetAttribute(g->memory, cudaMemPoolAttrReleaseThreshold,
-						     &keep));
+	return error ? error
+		     : PFS_CUDA(cudaMemPoolSetAttribute(g->memory, cudaMemPoolAttrReleaseThreshold,
+							&keep));
 }
 
 static int open_device(struct pfs_cuda *g)
 {
 	struct cudaDeviceProp properties;
 	void *counters = NULL;
-	int rc = PFS_CUDA(cudaGetDeviceProperties(&properties, 0));
+	int error = PFS_CUDA(cudaGetDeviceProperties(&properties, 0));
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	(void)snprintf(g->name, sizeof(g->name), "%.63s", properties.name);
-	rc = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
-	rc = rc ? rc : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
-	rc = rc ? rc : open_pool(g);
-	rc = rc ? rc : pfs_pinned_alloc(&counters, sizeof(*g->host_counters));
+	error = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
+	error = error ? error
+		      : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
+	error = error ? error : open_pool(g);
+	error = error ? error : pfs_pinned_alloc(&counters, sizeof(*g->host_counters));
 	g->host_counters = counters;
-	return rc ? rc : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));
+	return error ? error : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));
 }
 
 int pfs_cuda_open(struct pfs_backend **out)
 {
 	struct pfs_cuda *g;
-	int count = 0, rc;
+	int count = 0, error;
 
 	if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
 		(void)cudaGetLastError();
@@ -393,10 +395,10 @@ int pfs_cuda_open(struct pfs_backend **out)
 	if (!g)
 		return -ENOMEM;
 	g->base.ops = &cuda_ops;
-	rc = open_device(g);
-	if (rc) {
+	error = open_device(g);
+	if (error) {
 		cuda_close(&g->base);
-		return rc; /* said why in the log */
+		return error; /* said why in the log */
 	}
 	pfs_cuda_read_fail_at();
 	*out = &g->base;

@@ -38,42 +38,46 @@ static struct pfs_cuda_names names_of(const struct pfs_cuda *g, unsigned shift, 
 static int upload_all_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 {
 	size_t room = r->view->heap_size + r->view->heap_size / 8 + 4096;
-	int rc = pfs_device_reserve(g, &g->heap, room);
+	int error = pfs_device_reserve(g, &g->heap, room);
 
-	rc = rc ? rc
-		: pfs_device_reserve(g, &g->place, (size_t)g->slot_capacity * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_write(g, g->heap.d_memory, r->view->heap, r->view->heap_size);
-	rc = rc ? rc
-		: pfs_device_write(g, g->place.d_memory, r->view->place,
-				   r->columns->n_slots * sizeof(uint32_t));
-	return rc;
+	error = error ? error
+		      : pfs_device_reserve(g, &g->place,
+					   (size_t)g->slot_capacity * sizeof(uint32_t));
+	error = error ? error
+		      : pfs_device_write(g, g->heap.d_memory, r->view->heap, r->view->heap_size);
+	error = error ? error
+		      : pfs_device_write(g, g->place.d_memory, r->view->place,
+					 r->columns->n_slots * sizeof(uint32_t));
+	return error;
 }
 
 static int upload_changed_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 {
 	size_t n = r->n_renamed;
 	uint32_t *places PFS_FREE = malloc((n + 1) * sizeof(*places));
-	int rc = 0;
+	int error = 0;
 
 	if (!places)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		places[i] = r->view->place[r->renamed[i]];
-	for (size_t i = 0; i < r->n_pieces && rc == 0; i++) {
+	for (size_t i = 0; i < r->n_pieces && error == 0; i++) {
 		const struct pfs_names_piece *p = &r->pieces[i];
 
-		rc = pfs_device_write(g, (char *)g->heap.d_memory + p->from,
-				      r->view->heap + p->from, p->to - p->from);
+		error = pfs_device_write(g, (char *)g->heap.d_memory + p->from,
+					 r->view->heap + p->from, p->to - p->from);
 	}
-	if (rc || n == 0)
-		return rc;
-	rc = pfs_device_reserve(g, &g->list, n * sizeof(*places));
-	rc = rc ? rc : pfs_device_reserve(g, &g->values, n * sizeof(*places));
-	rc = rc ? rc : pfs_device_write(g, g->list.d_memory, r->renamed, n * sizeof(*places));
-	rc = rc ? rc : pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places));
-	return rc ? rc
-		  : pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory, n,
-				       g->stream);
+	if (error || n == 0)
+		return error;
+	error = pfs_device_reserve(g, &g->list, n * sizeof(*places));
+	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(*places));
+	error = error ? error
+		      : pfs_device_write(g, g->list.d_memory, r->renamed, n * sizeof(*places));
+	error = error ? error
+		      : pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places));
+	return error ? error
+		     : pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory,
+					  n, g->stream);
 }
 
 static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
@@ -81,17 +85,17 @@ static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	struct pfs_cuda_names names;
 	size_t directories = (size_t)g->n_directories * sizeof(uint32_t);
-	int rc;
+	int error;
 
 	if (r->names_anew || r->view->heap_size + 4096 > g->heap.size ||
 	    (size_t)g->n_slots * sizeof(uint32_t) + 4096 > g->place.size)
-		rc = upload_all_names(g, r);
+		error = upload_all_names(g, r);
 	else
-		rc = upload_changed_names(g, r);
-	rc = rc ? rc : pfs_device_reserve(g, &g->directory_place, directories);
-	rc = rc ? rc : pfs_device_reserve(g, &g->directory_length, directories);
+		error = upload_changed_names(g, r);
+	error = error ? error : pfs_device_reserve(g, &g->directory_place, directories);
+	error = error ? error : pfs_device_reserve(g, &g->directory_length, directories);
 	names = names_of(g, r->view->place_shift, r->flags);
-	return rc ? rc : pfs_cuda_directory_paths(&t, &names, g->stream);
+	return error ? error : pfs_cuda_directory_paths(&t, &names, g->stream);
 }
 
 /* ---- the listing ---- */
@@ -108,22 +112,22 @@ void pfs_text_free(struct pfs_cuda *g, struct pfs_text *text)
 /* Takes over the last listing's buffers, if they are large enough and not in use. */
 static int reserve_text(struct pfs_cuda *g, struct pfs_text *text, size_t size)
 {
-	int rc = 0;
+	int error = 0;
 
 	*text = g->text;
 	g->text = (struct pfs_text){0};
 	if (text->size >= size)
 		return 0;
 	pfs_text_free(g, text);
-	for (unsigned i = 0; i < 2 && rc == 0; i++) {
+	for (unsigned i = 0; i < 2 && error == 0; i++) {
 		void *bytes = NULL;
 
-		rc = pfs_pinned_alloc(&bytes, size);
-		text->bytes[i] = rc ? NULL : bytes;
-		rc = rc ? rc : pfs_device_reserve(g, &text->d_bytes[i], size);
+		error = pfs_pinned_alloc(&bytes, size);
+		text->bytes[i] = error ? NULL : bytes;
+		error = error ? error : pfs_device_reserve(g, &text->d_bytes[i], size);
 	}
-	text->size = rc ? 0 : size;
-	return rc;
+	text->size = error ? 0 : size;
+	return error;
 }
 
 void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
@@ -157,27 +161,29 @@ static int take_slots(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t
 {
 	size_t words = r->n_words, scratch = pfs_cuda_list_scratch(words);
 	uint64_t count;
-	int rc;
+	int error;
 
 	*n = r->n;
 	if (r->slots) {
-		rc = pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots));
-		return rc ? rc
-			  : pfs_device_write(g, paths->slots.d_memory, r->slots,
-					     r->n * sizeof(*r->slots));
+		error = pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots));
+		return error ? error
+			     : pfs_device_write(g, paths->slots.d_memory, r->slots,
+						r->n * sizeof(*r->slots));
 	}
-	rc = pfs_device_reserve(g, &g->values, words * sizeof(uint32_t));
-	rc = rc ? rc
-		: pfs_cuda_live(g->values.d_memory, r->bits, words, g->home.d_memory, g->stream);
-	rc = rc ? rc : g->base.ops->count(&g->base, &count, g->values.d_memory, words);
-	if (rc)
-		return rc;
+	error = pfs_device_reserve(g, &g->values, words * sizeof(uint32_t));
+	error = error ? error
+		      : pfs_cuda_live(g->values.d_memory, r->bits, words, g->home.d_memory,
+				      g->stream);
+	error = error ? error : g->base.ops->count(&g->base, &count, g->values.d_memory, words);
+	if (error)
+		return error;
 	*n = count;
-	rc = pfs_device_reserve(g, &paths->slots, count * sizeof(uint32_t));
-	rc = rc ? rc : pfs_device_reserve(g, &g->work, scratch);
-	return rc ? rc
-		  : pfs_cuda_list(paths->slots.d_memory, count, pfs_count_at(g), g->values.d_memory,
-				  words, g->work.d_memory, scratch, g->stream);
+	error = pfs_device_reserve(g, &paths->slots, count * sizeof(uint32_t));
+	error = error ? error : pfs_device_reserve(g, &g->work, scratch);
+	return error ? error
+		     : pfs_cuda_list(paths->slots.d_memory, count, pfs_count_at(g),
+				     g->values.d_memory, words, g->work.d_memory, scratch,
+				     g->stream);
 }
 
 /* Line ends, then where to cut; and the sizes of the pieces. */
@@ -187,37 +193,37 @@ static int cut(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t n,
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	size_t scratch = pfs_cuda_path_scratch(n), most;
 	uint64_t total, longest, *d_cuts;
-	int rc = pfs_device_reserve(g, &paths->ends, n * sizeof(uint64_t));
+	int error = pfs_device_reserve(g, &paths->ends, n * sizeof(uint64_t));
 
-	rc = rc ? rc : pfs_device_reserve(g, &g->work, scratch);
-	rc = rc ? rc
-		: pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(g),
-				     paths->slots.d_memory, n, g->work.d_memory, scratch,
-				     g->stream);
-	rc = rc ? rc : pfs_device_read(g, &longest, pfs_count_at(g), sizeof(longest));
-	rc = rc ? rc
-		: pfs_device_read(g, &total, (uint64_t *)paths->ends.d_memory + n - 1,
-				  sizeof(total));
-	if (rc)
-		return rc;
+	error = error ? error : pfs_device_reserve(g, &g->work, scratch);
+	error = error ? error
+		      : pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(g),
+					   paths->slots.d_memory, n, g->work.d_memory, scratch,
+					   g->stream);
+	error = error ? error : pfs_device_read(g, &longest, pfs_count_at(g), sizeof(longest));
+	error = error ? error
+		      : pfs_device_read(g, &total, (uint64_t *)paths->ends.d_memory + n - 1,
+					sizeof(total));
+	if (error)
+		return error;
 	/* Every piece but the last has more than its size less the longest line. */
 	longest = PFS_MAX(longest, PIECE_SIZE / 4);
-	rc = reserve_text(g, &paths->text, PFS_MAX(PIECE_SIZE, longest * 2));
-	if (rc)
-		return rc;
+	error = reserve_text(g, &paths->text, PFS_MAX(PIECE_SIZE, longest * 2));
+	if (error)
+		return error;
 	most = total / (paths->text.size - longest) + 2;
 	paths->cuts = malloc((most + 2) * sizeof(*paths->cuts));
 	paths->sizes = malloc((most + 2) * sizeof(*paths->sizes));
 	if (!paths->cuts || !paths->sizes)
 		return -ENOMEM;
-	rc = pfs_device_reserve(g, &g->values, (most + 2) * sizeof(uint64_t));
+	error = pfs_device_reserve(g, &g->values, (most + 2) * sizeof(uint64_t));
 	d_cuts = g->values.d_memory;
-	rc = rc ? rc
-		: pfs_cuda_path_cuts(d_cuts, pfs_count_at(g), most, paths->ends.d_memory, n,
-				     paths->text.size, g->stream);
-	rc = rc ? rc : pfs_counters_read(g);
-	if (rc)
-		return rc;
+	error = error ? error
+		      : pfs_cuda_path_cuts(d_cuts, pfs_count_at(g), most, paths->ends.d_memory, n,
+					   paths->text.size, g->stream);
+	error = error ? error : pfs_counters_read(g);
+	if (error)
+		return error;
 	paths->n_pieces = g->host_counters->count;
 	return pfs_device_read(g, paths->cuts, d_cuts, (paths->n_pieces + 1) * sizeof(uint64_t));
 }
@@ -225,16 +231,16 @@ static int cut(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t n,
 static int read_sizes(struct pfs_cuda *g, struct pfs_path_listing *paths)
 {
 	uint64_t before = 0, end;
-	int rc = 0;
+	int error = 0;
 
-	for (size_t k = 0; k < paths->n_pieces && rc == 0; k++) {
-		rc = pfs_device_read(g, &end,
-				     (uint64_t *)paths->ends.d_memory + paths->cuts[k + 1] - 1,
-				     sizeof(end));
+	for (size_t k = 0; k < paths->n_pieces && error == 0; k++) {
+		error = pfs_device_read(g, &end,
+					(uint64_t *)paths->ends.d_memory + paths->cuts[k + 1] - 1,
+					sizeof(end));
 		paths->sizes[k] = end - before;
 		before = end;
 	}
-	return rc;
+	return error;
 }
 
 int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
@@ -244,28 +250,28 @@ int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
 	struct pfs_cuda_names names;
 	size_t n = 0;
-	int rc;
+	int error;
 
 	if (!paths)
 		return -ENOMEM;
 	paths->flags = request->flags | request->view->place_shift << 8;
-	rc = upload_names(g, request);
-	rc = rc ? rc : take_slots(g, paths, &n, request);
+	error = upload_names(g, request);
+	error = error ? error : take_slots(g, paths, &n, request);
 	for (unsigned i = 0; i < 2; i++) {
-		rc = rc ? rc
-			: PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i],
-							    cudaEventDisableTiming));
-		rc = rc ? rc
-			: PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i],
-							    cudaEventDisableTiming));
+		error = error ? error
+			      : PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i],
+								  cudaEventDisableTiming));
+		error = error ? error
+			      : PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i],
+								  cudaEventDisableTiming));
 	}
 	names = names_of(g, request->view->place_shift, request->flags);
-	if (rc == 0 && n)
-		rc = cut(g, paths, n, &names);
-	rc = rc ? rc : read_sizes(g, paths);
-	if (rc) {
+	if (error == 0 && n)
+		error = cut(g, paths, n, &names);
+	error = error ? error : read_sizes(g, paths);
+	if (error) {
 		pfs_cuda_paths_close(b, paths);
-		return rc;
+		return error;
 	}
 	*out = paths;
 	return 0;
@@ -277,17 +283,17 @@ static int start_piece(struct pfs_cuda *g, struct pfs_path_listing *paths)
 	unsigned i = k % 2;
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	struct pfs_cuda_names names = names_of(g, paths->flags >> 8, paths->flags & 0xff);
-	int rc = pfs_cuda_path_text(&t, &names, paths->text.d_bytes[i].d_memory,
-				    paths->ends.d_memory, paths->slots.d_memory, paths->cuts[k],
-				    paths->cuts[k + 1] - paths->cuts[k], g->stream);
+	int error = pfs_cuda_path_text(&t, &names, paths->text.d_bytes[i].d_memory,
+				       paths->ends.d_memory, paths->slots.d_memory, paths->cuts[k],
+				       paths->cuts[k + 1] - paths->cuts[k], g->stream);
 
-	rc = rc ? rc : PFS_CUDA(cudaEventRecord(paths->written[i], g->stream));
-	rc = rc ? rc : PFS_CUDA(cudaStreamWaitEvent(g->copy_stream, paths->written[i], 0));
-	rc = rc ? rc
-		: PFS_CUDA(cudaMemcpyAsync(paths->text.bytes[i], paths->text.d_bytes[i].d_memory,
-					   paths->sizes[k], cudaMemcpyDeviceToHost,
-					   g->copy_stream));
-	return rc ? rc : PFS_CUDA(cudaEventRecord(paths->copied[i], g->copy_stream));
+	error = error ? error : PFS_CUDA(cudaEventRecord(paths->written[i], g->stream));
+	error = error ? error : PFS_CUDA(cudaStreamWaitEvent(g->copy_stream, paths->written[i], 0));
+	error = error ? error
+		      : PFS_CUDA(cudaMemcpyAsync(paths->text.bytes[i],
+						 paths->text.d_bytes[i].d_memory, paths->sizes[k],
+						 cudaMemcpyDeviceToHost, g->copy_stream));
+	return error ? error : PFS_CUDA(cudaEventRecord(paths->copied[i], g->copy_stream));
 }
 
 int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
@@ -295,16 +301,16 @@ int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	size_t k = paths->done;
-	int rc = 0;
+	int error = 0;
 
 	if (k == paths->n_pieces)
 		return 0;
 	/* The other buffer's piece has been read: the caller has come back. */
-	while (paths->started < PFS_MIN(k + 2, paths->n_pieces) && rc == 0)
-		rc = start_piece(g, paths);
-	rc = rc ? rc : PFS_CUDA(cudaEventSynchronize(paths->copied[k % 2]));
-	if (rc)
-		return rc;
+	while (paths->started < PFS_MIN(k + 2, paths->n_pieces) && error == 0)
+		error = start_piece(g, paths);
+	error = error ? error : PFS_CUDA(cudaEventSynchronize(paths->copied[k % 2]));
+	if (error)
+		return error;
 	*bytes = paths->text.bytes[k % 2];
 	*size = paths->sizes[k];
 	paths->done++;

@@ -31,7 +31,7 @@ static int prepare(struct pfs_cuda *g, enum pfs_probe what, void **pinned, uint6
 {
 	size_t size = what == PFS_PROBE_COPY ? COPY_SIZE : TO_HOST_SIZE;
 	bool fresh = g->probe[0].size < size;
-	int rc = 0;
+	int error = 0;
 
 	*bytes = g->n_limbs * sizeof(uint32_t);
 	if (what == PFS_PROBE_BUILD)
@@ -39,14 +39,15 @@ static int prepare(struct pfs_cuda *g, enum pfs_probe what, void **pinned, uint6
 	if (what != PFS_PROBE_COPY && what != PFS_PROBE_TO_HOST)
 		return 0;
 	*bytes = what == PFS_PROBE_COPY ? 2 * COPY_SIZE : TO_HOST_SIZE;
-	for (unsigned i = 0; i < 2 && rc == 0; i++) {
-		rc = pfs_device_reserve(g, &g->probe[i], size);
-		if (rc == 0 && fresh)
-			rc = PFS_CUDA(cudaMemsetAsync(g->probe[i].d_memory, 0x5a, size, g->stream));
+	for (unsigned i = 0; i < 2 && error == 0; i++) {
+		error = pfs_device_reserve(g, &g->probe[i], size);
+		if (error == 0 && fresh)
+			error = PFS_CUDA(
+				cudaMemsetAsync(g->probe[i].d_memory, 0x5a, size, g->stream));
 	}
-	if (rc == 0 && what == PFS_PROBE_TO_HOST)
-		rc = PFS_CUDA(cudaMallocHost(pinned, TO_HOST_SIZE));
-	return rc;
+	if (error == 0 && what == PFS_PROBE_TO_HOST)
+		error = PFS_CUDA(cudaMallocHost(pinned, TO_HOST_SIZE));
+	return error;
 }
 
 int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
@@ -56,15 +57,15 @@ int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 	cudaEvent_t start = NULL, stop = NULL;
 	void *pinned = NULL;
 	float ms = 0;
-	int rc = prepare(g, what, &pinned, bytes);
+	int error = prepare(g, what, &pinned, bytes);
 
-	rc = rc ? rc : PFS_CUDA(cudaEventCreate(&start));
-	rc = rc ? rc : PFS_CUDA(cudaEventCreate(&stop));
-	rc = rc ? rc : PFS_CUDA(cudaEventRecord(start, g->stream));
-	rc = rc ? rc : run_probe(g, what, divisors, n, pinned);
-	rc = rc ? rc : PFS_CUDA(cudaEventRecord(stop, g->stream));
-	rc = rc ? rc : PFS_CUDA(cudaEventSynchronize(stop));
-	rc = rc ? rc : PFS_CUDA(cudaEventElapsedTime(&ms, start, stop));
+	error = error ? error : PFS_CUDA(cudaEventCreate(&start));
+	error = error ? error : PFS_CUDA(cudaEventCreate(&stop));
+	error = error ? error : PFS_CUDA(cudaEventRecord(start, g->stream));
+	error = error ? error : run_probe(g, what, divisors, n, pinned);
+	error = error ? error : PFS_CUDA(cudaEventRecord(stop, g->stream));
+	error = error ? error : PFS_CUDA(cudaEventSynchronize(stop));
+	error = error ? error : PFS_CUDA(cudaEventElapsedTime(&ms, start, stop));
 	if (start)
 		(void)cudaEventDestroy(start);
 	if (stop)
@@ -72,5 +73,5 @@ int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 	if (pinned)
 		(void)cudaFreeHost(pinned);
 	*seconds = ms / 1e3;
-	return rc;
+	return error;
 }

@@ -177,15 +177,15 @@ int pfs_cuda_path_ends(const pfs_cuda_tree *t, const pfs_cuda_names *names, uint
 		       uint64_t *d_longest, const uint32_t *d_slots, size_t n, void *d_scratch,
 		       size_t scratch_size, cudaStream_t stream)
 {
-	int rc;
+	int error;
 
 	line_lengths_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, *names, d_ends, d_slots, n);
-	rc = PFS_CUDA(cub::DeviceReduce::Max(d_scratch, scratch_size, d_ends, d_longest, (int64_t)n,
-					     stream));
-	rc = rc ? rc
-		: PFS_CUDA(cub::DeviceScan::InclusiveSum(d_scratch, scratch_size, d_ends, d_ends,
-							 (int64_t)n, stream));
-	return rc ? rc : PFS_CUDA(cudaGetLastError());
+	error = PFS_CUDA(cub::DeviceReduce::Max(d_scratch, scratch_size, d_ends, d_longest,
+						(int64_t)n, stream));
+	error = error ? error
+		      : PFS_CUDA(cub::DeviceScan::InclusiveSum(d_scratch, scratch_size, d_ends,
+							       d_ends, (int64_t)n, stream));
+	return error ? error : PFS_CUDA(cudaGetLastError());
 }
 
 int pfs_cuda_path_cuts(uint64_t *d_cuts, uint64_t *d_n_cuts, uint64_t max, const uint64_t *d_ends,

@@ -183,13 +183,14 @@ int pfs_cuda_list(uint32_t *d_slots, size_t capacity, uint64_t *d_count, const u
 	uint64_t *d_places = static_cast<uint64_t *>(d_scratch);
 	size_t places_size = (n * sizeof(uint64_t) + 255) / 256 * 256;
 	size_t size = scratch_size - places_size;
-	int rc;
+	int error;
 
 	count_blocks_kernel<<<n, LIST_WORDS, 0, stream>>>(d_bits, words, d_places);
-	rc = PFS_CUDA(cub::DeviceScan::ExclusiveSum(static_cast<char *>(d_scratch) + places_size,
-						    size, d_places, d_places, (int64_t)n, stream));
-	if (rc)
-		return rc;
+	error = PFS_CUDA(cub::DeviceScan::ExclusiveSum(static_cast<char *>(d_scratch) + places_size,
+						       size, d_places, d_places, (int64_t)n,
+						       stream));
+	if (error)
+		return error;
 	list_kernel<<<n, LIST_WORDS, 0, stream>>>(d_slots, capacity, d_bits, words, d_places,
 						  reinterpret_cast<unsigned long long *>(d_count));
 	return PFS_CUDA(cudaGetLastError());

@@ -49,7 +49,7 @@ static int follow(struct pfs_chain *chain, uint32_t directory)
 	const struct pfs_directory *directories = chain->c->directories;
 	uint32_t parent = directories[directory].parent;
 	size_t n = 0;
-	int rc = 0;
+	int error = 0;
 
 	while (chain->n && chain->levels[chain->n - 1].directory != parent)
 		chain->n--;
@@ -58,19 +58,19 @@ static int follow(struct pfs_chain *chain, uint32_t directory)
 			return -ENOMEM;
 		chain->path[n++] = d;
 	}
-	while (n-- > 0 && rc == 0) {
-		rc = push(chain, chain->path[n]);
+	while (n-- > 0 && error == 0) {
+		error = push(chain, chain->path[n]);
 	}
-	return rc;
+	return error;
 }
 
 int pfs_chain_code(struct pfs_chain *chain, const uint32_t **limbs, unsigned *n_limbs,
 		   uint32_t directory)
 {
-	int rc = follow(chain, directory);
+	int error = follow(chain, directory);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	*limbs = chain->levels[chain->n - 1].limbs;
 	*n_limbs = chain->levels[chain->n - 1].n_limbs;
 	return 0;

@@ -76,10 +76,10 @@ static int take_row(struct pfs_code_tiles *codes, unsigned w, uint32_t *row)
 	struct pfs_tile *tile = &codes->tiles[codes->open_tile[w]];
 
 	if (codes->open_tile[w] == 0 || tile->used == PFS_TILE_ROWS) {
-		int rc = add_tiles(codes, w, 1);
+		int error = add_tiles(codes, w, 1);
 
-		if (rc)
-			return rc;
+		if (error)
+			return error;
 		codes->open_tile[w] = (uint32_t)codes->n_tiles - 1;
 		tile = &codes->tiles[codes->n_tiles - 1];
 	}
@@ -116,7 +116,7 @@ struct build {
 	const struct pfs_columns *c;
 	uint8_t *width; /* by directory */
 	bool write;	/* the second time */
-	atomic_int rc;
+	atomic_int error;
 };
 
 static void build_piece(void *context, size_t from, size_t to)
@@ -125,23 +125,23 @@ static void build_piece(void *context, size_t from, size_t to)
 	struct pfs_chain chain = {.c = b->c};
 	const uint32_t *limbs;
 	unsigned n_limbs;
-	int rc = 0;
+	int error = 0;
 
-	for (size_t d = from; d < to && rc == 0; d++) {
+	for (size_t d = from; d < to && error == 0; d++) {
 		if (b->c->directory_slot[d] == PFS_NO_SLOT) {
 			b->width[d] = UNUSED;
 			continue;
 		}
-		rc = pfs_chain_code(&chain, &limbs, &n_limbs, (uint32_t)d);
-		if (rc)
+		error = pfs_chain_code(&chain, &limbs, &n_limbs, (uint32_t)d);
+		if (error)
 			break;
 		if (!b->write)
 			b->width[d] = n_limbs ? (uint8_t)width_of(n_limbs) : DEEP;
 		else if (b->codes->row_of[d])
 			write_row(b->codes, b->codes->row_of[d], limbs, n_limbs);
 	}
-	if (rc)
-		atomic_store(&b->rc, rc);
+	if (error)
+		atomic_store(&b->error, error);
 	pfs_chain_finish(&chain);
 }
 
@@ -158,26 +158,26 @@ static int assign_rows(struct pfs_code_tiles *codes, const struct pfs_columns *c
 {
 	size_t count[256] = {0};
 	uint32_t next[PFS_N_WIDTHS];
-	int rc = add_tiles(codes, 0, 1);
+	int error = add_tiles(codes, 0, 1);
 
 	for (size_t d = 1; d < c->n_directories; d++)
 		count[width[d]]++;
-	for (unsigned w = 0; w < PFS_N_WIDTHS && rc == 0; w++) {
+	for (unsigned w = 0; w < PFS_N_WIDTHS && error == 0; w++) {
 		next[w] = (uint32_t)codes->n_tiles * PFS_TILE_ROWS;
-		rc = add_tiles(codes, w, pfs_div_round_up(count[w], PFS_TILE_ROWS));
+		error = add_tiles(codes, w, pfs_div_round_up(count[w], PFS_TILE_ROWS));
 		codes->n_rows += count[w];
-		for (size_t t = next[w] / PFS_TILE_ROWS; t < codes->n_tiles && rc == 0; t++) {
+		for (size_t t = next[w] / PFS_TILE_ROWS; t < codes->n_tiles && error == 0; t++) {
 			codes->tiles[t].used = (uint32_t)PFS_MIN(count[w], PFS_TILE_ROWS);
 			count[w] -= codes->tiles[t].used;
 			codes->open_tile[w] = (uint32_t)t;
 		}
 	}
-	for (uint32_t d = 1; d < c->n_directories && rc == 0; d++) {
+	for (uint32_t d = 1; d < c->n_directories && error == 0; d++) {
 		codes->row_of[d] = width[d] < PFS_N_WIDTHS ? next[width[d]]++ : 0;
 		if (width[d] == DEEP)
-			rc = note_deep(codes, d);
+			error = note_deep(codes, d);
 	}
-	return rc;
+	return error;
 }
 
 static int grow_rows(struct pfs_code_tiles *codes, size_t n)
@@ -195,7 +195,7 @@ int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns 
 {
 	struct build b = {.codes = codes, .c = c};
 	uint8_t *width PFS_FREE = malloc((size_t)c->n_directories + 1);
-	int rc;
+	int error;
 
 	drop_tiles(codes);
 	b.width = width;
@@ -203,16 +203,16 @@ int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns 
 		return -ENOMEM;
 	memset(codes->row_of, 0, codes->row_capacity * sizeof(*codes->row_of));
 	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
-	rc = atomic_load(&b.rc);
-	rc = rc ? rc : assign_rows(codes, c, width);
-	if (rc == 0) {
+	error = atomic_load(&b.error);
+	error = error ? error : assign_rows(codes, c, width);
+	if (error == 0) {
 		b.write = true;
 		pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
-		rc = atomic_load(&b.rc);
+		error = atomic_load(&b.error);
 	}
-	if (rc)
+	if (error)
 		drop_tiles(codes);
-	return rc;
+	return error;
 }
 
 /* ---- changing ---- */
@@ -223,28 +223,28 @@ static int recode(struct pfs_code_tiles *codes, const struct pfs_columns *c, str
 	uint32_t row = codes->row_of[d];
 	const uint32_t *limbs;
 	unsigned n_limbs;
-	int rc;
+	int error;
 
 	if (c->directory_slot[d] == PFS_NO_SLOT) {
 		codes->n_lost += row != 0;
 		codes->row_of[d] = 0;
 		return 0;
 	}
-	rc = pfs_chain_code(chain, &limbs, &n_limbs, d);
-	if (rc)
-		return rc;
+	error = pfs_chain_code(chain, &limbs, &n_limbs, d);
+	if (error)
+		return error;
 	if (row && (n_limbs == 0 || codes->tiles[row / PFS_TILE_ROWS].n_limbs < n_limbs)) {
 		codes->n_lost++;
 		row = 0;
 	}
 	if (n_limbs == 0)
-		rc = note_deep(codes, d);
+		error = note_deep(codes, d);
 	else if (row == 0)
-		rc = take_row(codes, width_of(n_limbs), &row);
+		error = take_row(codes, width_of(n_limbs), &row);
 	codes->row_of[d] = row;
-	if (rc == 0 && n_limbs)
+	if (error == 0 && n_limbs)
 		write_row(codes, row, limbs, n_limbs);
-	return rc;
+	return error;
 }
 
 /* Recoded directories are taken out of the list first and enter it again if still deep. */
@@ -320,21 +320,21 @@ int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns
 	size_t n_words = pfs_div_round_up(c->n_directories, 32);
 	uint32_t *concerned PFS_FREE = NULL;
 	struct pfs_chain chain = {.c = c};
-	int rc;
+	int error;
 
 	PFS_TRY(find_concerned(codes, &concerned, c, changes));
-	rc = grow_rows(codes, c->n_directories);
+	error = grow_rows(codes, c->n_directories);
 	forget_deep(codes, concerned);
-	for (size_t w = 0; w < n_words && rc == 0; w++)
-		for (uint32_t left = concerned[w]; left && rc == 0; left &= left - 1)
-			rc = recode(codes, c, &chain,
-				    (uint32_t)(w * 32) + (uint32_t)__builtin_ctz(left));
+	for (size_t w = 0; w < n_words && error == 0; w++)
+		for (uint32_t left = concerned[w]; left && error == 0; left &= left - 1)
+			error = recode(codes, c, &chain,
+				       (uint32_t)(w * 32) + (uint32_t)__builtin_ctz(left));
 	pfs_chain_finish(&chain);
 	if (codes->n_deep)
 		qsort(codes->deep, codes->n_deep, sizeof(*codes->deep), pfs_compare_u32);
-	if (rc == 0 && codes->n_lost > codes->n_rows / 2 + 64 * PFS_TILE_ROWS)
-		rc = pfs_code_tiles_build(codes, c);
-	return rc;
+	if (error == 0 && codes->n_lost > codes->n_rows / 2 + 64 * PFS_TILE_ROWS)
+		error = pfs_code_tiles_build(codes, c);
+	return error;
 }
 
 /* ---- scanning ---- */

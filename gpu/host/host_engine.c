@@ -333,7 +333,7 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 	struct pfs_host *host = pfs_host_of(b);
 	struct pfs_engine_info info;
 	double start;
-	int rc = 0;
+	int error = 0;
 
 	host_describe(b, &info);
 	start = pfs_now_s();
@@ -345,16 +345,16 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 		return -ENOTSUP;
 	case PFS_PROBE_SCAN:
 		*bytes = info.code_limbs * sizeof(uint32_t);
-		rc = pfs_code_tiles_scan_rows(&host->codes, divisors, n);
+		error = pfs_code_tiles_scan_rows(&host->codes, divisors, n);
 		break;
 	case PFS_PROBE_BUILD:
 		*bytes = info.code_limbs * sizeof(uint32_t) +
 			 host->columns->n_directories * sizeof(struct pfs_directory);
-		rc = pfs_code_tiles_build(&host->codes, host->columns);
+		error = pfs_code_tiles_build(&host->codes, host->columns);
 		break;
 	}
 	*seconds = pfs_now_s() - start;
-	return rc;
+	return error;
 }
 
 static const struct pfs_engine_ops host_ops = {
@@ -385,16 +385,16 @@ static const struct pfs_engine_ops host_ops = {
 int pfs_host_open(struct pfs_backend **out)
 {
 	struct pfs_host *host = calloc(1, sizeof(*host));
-	int rc;
+	int error;
 
 	if (!host)
 		return -ENOMEM;
 	host->base.ops = &host_ops;
 	host->codes.simd = pfs_simd_version(0);
-	rc = pfs_pool_open(&host->codes.pool, 0, PFS_THREAD_NICE);
-	if (rc) {
+	error = pfs_pool_open(&host->codes.pool, 0, PFS_THREAD_NICE);
+	if (error) {
 		free(host);
-		return rc;
+		return error;
 	}
 	*out = &host->base;
 	return 0;

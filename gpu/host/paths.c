@@ -28,7 +28,7 @@ struct pfs_path_listing {
 	size_t next_word, next_slot; /* where the next batch begins */
 	struct text *pieces;
 	size_t n_pieces, pieces_max, next_piece;
-	atomic_int rc;
+	atomic_int error;
 };
 
 /* A directory's path as text, and the directories on it below the root: the next one's differs little. */
@@ -130,18 +130,18 @@ static void write_pieces(void *context, size_t from, size_t to)
 {
 	struct pfs_path_listing *paths = context;
 	struct prefix prefix = {0};
-	int rc = 0;
+	int error = 0;
 
-	for (size_t piece = from; piece < to && rc == 0; piece++) {
+	for (size_t piece = from; piece < to && error == 0; piece++) {
 		size_t end = PFS_MIN((piece + 1) * PIECE_NODES, paths->n_slots);
 
 		paths->pieces[piece].size = 0;
-		for (size_t i = piece * PIECE_NODES; i < end && rc == 0; i++)
-			rc = append_path(&paths->pieces[piece], &prefix, &paths->request,
-					 paths->slots[i]);
+		for (size_t i = piece * PIECE_NODES; i < end && error == 0; i++)
+			error = append_path(&paths->pieces[piece], &prefix, &paths->request,
+					    paths->slots[i]);
 	}
-	if (rc)
-		atomic_store(&paths->rc, rc);
+	if (error)
+		atomic_store(&paths->error, error);
 	free(prefix.text.bytes);
 	free(prefix.directory);
 	free(prefix.end);
@@ -198,7 +198,7 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 			size_t *size)
 {
 	if (paths->next_piece == paths->n_pieces) {
-		int rc;
+		int error;
 
 		take_slots(paths);
 		paths->next_piece = 0;
@@ -206,9 +206,9 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 		if (paths->n_pieces == 0)
 			return 0;
 		pfs_pool_run(pfs_host_of(b)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
-		rc = atomic_load(&paths->rc);
-		if (rc)
-			return rc;
+		error = atomic_load(&paths->error);
+		if (error)
+			return error;
 	}
 	*bytes = paths->pieces[paths->next_piece].bytes;
 	*size = paths->pieces[paths->next_piece++].size;

@@ -108,10 +108,10 @@ static bool may_fail_so(int error)
 static void look_up(struct pfs_call *call, const char *name, mode_t type)
 {
 	struct pfs_virtual_found found = {NULL, NULL};
-	int rc = call->virtual->kind->lookup(call, call->virtual, name, &found);
+	int error = call->virtual->kind->lookup(call, call->virtual, name, &found);
 
 	assert(*name && !strchr(name, '/'));
-	assert(rc ? may_fail_so(rc) : (found.kind->mode & S_IFMT) == type);
+	assert(error ? may_fail_so(error) : (found.kind->mode & S_IFMT) == type);
 	free(found.data);
 }
 

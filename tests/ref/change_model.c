@@ -36,14 +36,14 @@ int change_model_run(const char *sql)
 {
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
-	int rc = pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error);
+	int status = pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error);
 
-	while (!rc && (rc = pfs_query_next(query, &error)) == 1)
-		rc = 0;
-	if (rc)
+	while (!status && (status = pfs_query_next(query, &error)) == 1)
+		status = 0;
+	if (status)
 		(void)snprintf(text, sizeof(text), "%s: %s", sql, error.text);
 	pfs_query_finish(query);
-	return rc;
+	return status;
 }
 
 /* Each of @1 to @3 stands for a number below PLACES. */
@@ -124,15 +124,15 @@ static int change_saved(void)
 	char path[16], name[8];
 	uint64_t ino;
 	bool removed = below(3) == 0;
-	int rc;
+	int error;
 
 	(void)snprintf(path, sizeof(path), "/d%u", below(PLACES));
 	(void)snprintf(name, sizeof(name), "q%u", below(3));
 	(void)snprintf(text, sizeof(text), "%s: saved query %s%s", path, name,
 		       removed ? " removed" : "");
-	rc = pfs_tree_resolve(tree, &ino, path);
-	if (rc)
-		return rc;
+	error = pfs_tree_resolve(tree, &ino, path);
+	if (error)
+		return error;
 	return pfs_tree_set_saved(tree, ino, name, removed ? NULL : statement,
 				  below(sizeof(statement)), 0);
 }
@@ -143,15 +143,15 @@ static int write_file(void)
 	struct pfs_entry entry;
 	uint64_t ino;
 	ssize_t n;
-	int rc;
+	int error;
 
 	(void)snprintf(text, sizeof(text), "/d%u/f%u", below(PLACES), below(PLACES));
-	rc = pfs_tree_resolve(tree, &ino, text);
-	if (rc)
-		return rc;
-	rc = pfs_tree_getattr(tree, &entry, ino);
-	if (rc || !S_ISREG(entry.attr.st_mode))
-		return rc;
+	error = pfs_tree_resolve(tree, &ino, text);
+	if (error)
+		return error;
+	error = pfs_tree_getattr(tree, &entry, ino);
+	if (error || !S_ISREG(entry.attr.st_mode))
+		return error;
 	memset(bytes, (int)below(256), sizeof(bytes));
 	n = pfs_tree_write(tree, ino, bytes, 1 + below(sizeof(bytes)), below(3000), true, false);
 	return n < 0 ? (int)n : 0;
@@ -223,13 +223,13 @@ const char *change_model_text(void)
 	return text;
 }
 
-bool change_model_may_refuse(int rc)
+bool change_model_may_refuse(int error)
 {
 	static const int reasons[] = {-EEXIST,	  -EINVAL,  -ENOENT, -ENOTDIR,
 				      -ENOTEMPTY, -ENODATA, -EPERM};
 
 	for (size_t i = 0; i < PFS_COUNT(reasons); i++) {
-		if (rc == reasons[i])
+		if (error == reasons[i])
 			return true;
 	}
 	return false;

@@ -29,7 +29,7 @@ int change_model_step(enum change_part *part);
 /* The words of the last step. */
 const char *change_model_text(void);
 /* Whether a change may fail so without any fault: it asks for what cannot be. */
-bool change_model_may_refuse(int rc);
+bool change_model_may_refuse(int error);
 
 struct change_state {
 	uint64_t part[CHANGE_PARTS];

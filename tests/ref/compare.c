@@ -283,11 +283,11 @@ static void check_listing(struct pair *p, const struct pfs_names_view *view,
 	size_t at = 0, size;
 	const char *bytes;
 	char expected[64];
-	int rc;
+	int error;
 
 	(void)p;
 	assert_int_equal(pfs_listing_open(&listing, set, view, flags), 0);
-	while ((rc = pfs_listing_next(listing, &bytes, &size)) == 1) {
+	while ((error = pfs_listing_next(listing, &bytes, &size)) == 1) {
 		for (const char *end = bytes + size; bytes < end; at++) {
 			size_t length = strlen(lines[at].path);
 
@@ -305,7 +305,7 @@ static void check_listing(struct pair *p, const struct pfs_names_view *view,
 			bytes += length + 1;
 		}
 	}
-	assert_int_equal(rc, 0);
+	assert_int_equal(error, 0);
 	assert_int_equal(at, n);
 	pfs_listing_close(listing);
 }

@@ -388,22 +388,22 @@ static void make_column(struct ref_world *w, struct ref_table *t, unsigned colum
 
 static void bind(sqlite3_stmt *statement, int at, const struct pfs_constant *c)
 {
-	int rc = SQLITE_OK;
+	int error = SQLITE_OK;
 
 	switch (c->type) {
 	case PFS_IS_NULL:
-		rc = sqlite3_bind_null(statement, at);
+		error = sqlite3_bind_null(statement, at);
 		break;
 	case PFS_IS_INTEGER:
-		rc = sqlite3_bind_int64(statement, at, c->integer);
+		error = sqlite3_bind_int64(statement, at, c->integer);
 		break;
 	case PFS_IS_REAL:
-		rc = sqlite3_bind_double(statement, at, c->real);
+		error = sqlite3_bind_double(statement, at, c->real);
 		break;
 	case PFS_IS_TEXT:
-		rc = sqlite3_bind_text(statement, at, c->text, (int)c->len, SQLITE_TRANSIENT);
+		error = sqlite3_bind_text(statement, at, c->text, (int)c->len, SQLITE_TRANSIENT);
 	}
-	assert_int_equal(rc, SQLITE_OK);
+	assert_int_equal(error, SQLITE_OK);
 }
 
 static void exec(struct ref_world *w, const char *sql)

@@ -302,9 +302,9 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 {
 	struct pair *groups = sort_groups(tuples);
 	uint64_t n_groups = 0;
-	int rc;
+	int error;
 
-	while ((rc = sqlite3_step(statement)) == SQLITE_ROW) {
+	while ((error = sqlite3_step(statement)) == SQLITE_ROW) {
 		bool is_none = sqlite3_column_type(statement, 0) == SQLITE_NULL;
 		uint32_t first =
 			is_none ? PFS_NO_ROW : (uint32_t)sqlite3_column_int64(statement, 0);
@@ -328,7 +328,7 @@ static void compare_groups(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 					 sql);
 		}
 	}
-	assert_int_equal(rc, SQLITE_DONE);
+	assert_int_equal(error, SQLITE_DONE);
 	assert_int_equal(n_groups, tuples->n);
 	free(groups);
 }
@@ -358,7 +358,7 @@ void ref_case_group(struct ref_world *w)
 	struct pfs_aggregate aggregates[5];
 	struct pfs_tuples *tuples;
 	sqlite3_stmt *statement;
-	int error, rc;
+	int error, status;
 
 	at += sprintf(at, "SELECT min(r)");
 	n = say_aggregates(w, aggregates, &at);
@@ -383,9 +383,9 @@ void ref_case_group(struct ref_world *w)
 	if (error) {
 		assert_true(error == -EOVERFLOW || error == -EOPNOTSUPP);
 		assert_null(tuples);
-		while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+		while ((status = sqlite3_step(statement)) == SQLITE_ROW)
 			;
-		if (error == -EOVERFLOW && rc == SQLITE_DONE)
+		if (error == -EOVERFLOW && status == SQLITE_DONE)
 			fail_msg("no overflow in %s", sql);
 	} else {
 		assert_int_equal(pfs_tuples_here(&w->run, tuples), 0);

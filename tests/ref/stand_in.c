@@ -41,12 +41,12 @@ static void spoil(struct pfs_backend *b)
 
 static int faulty_load(struct pfs_backend *b, const struct pfs_columns *c)
 {
-	int rc = fails() ? stand_in.failure : inner(b)->ops->load(inner(b), c);
+	int error = fails() ? stand_in.failure : inner(b)->ops->load(inner(b), c);
 
 	stand_in.loads++;
-	if (rc == 0 && stand_in.spoiled)
+	if (error == 0 && stand_in.spoiled)
 		spoil(inner(b));
-	return rc;
+	return error;
 }
 
 static int faulty_apply(struct pfs_backend *b, const struct pfs_columns *c,
@@ -154,15 +154,15 @@ static const struct pfs_engine_ops faulty_ops = {
 int stand_in_open(struct pfs_backend **out)
 {
 	struct device *device = calloc(1, sizeof(*device));
-	int rc;
+	int error;
 
 	if (!device)
 		return -ENOMEM;
 	device->base.ops = &faulty_ops;
-	rc = pfs_host_open(&device->inner);
-	if (rc)
+	error = pfs_host_open(&device->inner);
+	if (error)
 		free(device);
 	else
 		*out = &device->base;
-	return rc;
+	return error;
 }

@@ -140,12 +140,12 @@ uint64_t tree_model_state_of(struct pfs_tree *of)
 /* ---- operations, on both ---- */
 
 /* The operation's result is what it must be; true when it was done. */
-static bool done(int rc, int expected)
+static bool done(int error, int expected)
 {
-	if (faults && (rc == -EROFS || rc == -EIO || rc == -ENOSPC || rc == -ENOMEM))
+	if (faults && (error == -EROFS || error == -EIO || error == -ENOSPC || error == -ENOMEM))
 		return false;
-	assert_int_equal(rc, expected);
-	return rc == 0;
+	assert_int_equal(error, expected);
+	return error == 0;
 }
 
 static int any_node(void)
@@ -192,7 +192,7 @@ static void drop(int i)
 static void do_make(void)
 {
 	static const mode_t types[] = {S_IFREG, S_IFREG, S_IFDIR, S_IFDIR, S_IFCHR, S_IFIFO};
-	int parent = any_node(), free_node = 1, expected = directory_error(parent), rc;
+	int parent = any_node(), free_node = 1, expected = directory_error(parent), error;
 	struct pfs_entry entry;
 	mode_t mode = types[tree_model_random(6)] | 0600;
 	char name[4];
@@ -204,8 +204,8 @@ static void do_make(void)
 	any_name(name);
 	if (!expected && child(parent, name) != -1)
 		expected = -EEXIST;
-	rc = pfs_tree_make(tree, &entry, model[parent].ino, name, mode, 5, &temp_user);
-	if (!done(rc, expected))
+	error = pfs_tree_make(tree, &entry, model[parent].ino, name, mode, 5, &temp_user);
+	if (!done(error, expected))
 		return;
 	model[free_node] = (struct model_node){
 		.ino = entry.attr.st_ino,
@@ -222,7 +222,7 @@ static void do_make(void)
 
 static void do_remove(void)
 {
-	int parent = any_directory(), victim, expected = 0, rc;
+	int parent = any_directory(), victim, expected = 0, error;
 	bool rmdir = tree_model_random(2);
 	char name[4];
 
@@ -236,9 +236,9 @@ static void do_remove(void)
 		expected = -EISDIR;
 	else if (rmdir && !is_empty(victim))
 		expected = -ENOTEMPTY;
-	rc = rmdir ? pfs_tree_rmdir(tree, model[parent].ino, name)
-		   : pfs_tree_unlink(tree, model[parent].ino, name);
-	if (done(rc, expected))
+	error = rmdir ? pfs_tree_rmdir(tree, model[parent].ino, name)
+		      : pfs_tree_unlink(tree, model[parent].ino, name);
+	if (done(error, expected))
 		drop(victim);
 }
 
@@ -253,12 +253,12 @@ static int replace_error(int from, int to)
 
 static int rename_error(int from_dir, int from, int to_dir, int to, unsigned flags)
 {
-	int rc = directory_error(from_dir);
+	int error = directory_error(from_dir);
 
-	if (!rc)
-		rc = directory_error(to_dir);
-	if (rc)
-		return rc;
+	if (!error)
+		error = directory_error(to_dir);
+	if (error)
+		return error;
 	if (from == -1)
 		return -ENOENT;
 	if (flags & RENAME_NOREPLACE && to != -1)
@@ -276,15 +276,16 @@ static void do_rename(void)
 {
 	static const unsigned choices[] = {0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE};
 	unsigned flags = choices[tree_model_random(4)];
-	int from_dir = any_directory(), to_dir = any_directory(), from, to, rc;
+	int from_dir = any_directory(), to_dir = any_directory(), from, to, error;
 	char name[4], new_name[4];
 
 	any_name(name);
 	any_name(new_name);
 	from = child(from_dir, name);
 	to = child(to_dir, new_name);
-	rc = pfs_tree_rename(tree, model[from_dir].ino, name, model[to_dir].ino, new_name, flags);
-	if (!done(rc, rename_error(from_dir, from, to_dir, to, flags)) || from == to)
+	error = pfs_tree_rename(tree, model[from_dir].ino, name, model[to_dir].ino, new_name,
+				flags);
+	if (!done(error, rename_error(from_dir, from, to_dir, to, flags)) || from == to)
 		return;
 	if (flags & RENAME_EXCHANGE) {
 		model[to].parent = from_dir;

@@ -53,21 +53,21 @@ static inline void crash_at(size_t length, enum fault_crash crash, uint64_t cras
 	struct temp_store temp;
 	struct pfs_tree *left;
 	bool right;
-	int rc;
+	int error;
 
 	temp_store_folder(&temp);
 	assert_int_equal(fault_replay(temp.folder, length, crash, crash_seed), 0);
-	rc = pfs_tree_open(&left, temp.path, &(struct pfs_tree_options){0});
-	right = rc ? synced == 0 : true; /* it was still being made */
-	if (!rc) {
+	error = pfs_tree_open(&left, temp.path, &(struct pfs_tree_options){0});
+	right = error ? synced == 0 : true; /* it was still being made */
+	if (!error) {
 		assert_int_equal(pfs_tree_start(left), 0);
 		right = judge(left, synced);
 		temp_tree_close(left);
 	}
 	if (!right)
 		fail_msg("crash after %zu entries, kind %d, seed %llu: opening says %d", length,
-			 (int)crash, (unsigned long long)crash_seed, rc);
-	if (!rc)
+			 (int)crash, (unsigned long long)crash_seed, error);
+	if (!error)
 		assert_int_equal(temp_store_findings(&temp), 0);
 	temp_store_remove(&temp);
 }

@@ -19,13 +19,13 @@
 static inline struct pfs_engine *open_or_skip(enum pfs_engine_kind kind)
 {
 	struct pfs_engine *engine = NULL;
-	int rc = pfs_engine_open(&engine, kind);
+	int error = pfs_engine_open(&engine, kind);
 
-	if (rc == -ENODEV) {
+	if (error == -ENODEV) {
 		print_message("no CUDA device: skipped\n");
 		skip();
 	}
-	assert_int_equal(rc, 0);
+	assert_int_equal(error, 0);
 	return engine;
 }
 

@@ -19,11 +19,11 @@
 #include "tests/vfs/faultvfs.h"
 
 /* What an operation may answer while the plan is at work. */
-static inline void assert_fault(int rc, const struct fault_plan *plan, const char *what)
+static inline void assert_fault(int status, const struct fault_plan *plan, const char *what)
 {
-	if (rc != 0 && rc != -plan->error && rc != -EIO && rc != -EROFS)
+	if (status != 0 && status != -plan->error && status != -EIO && status != -EROFS)
 		fail_msg("%s: %s was injected, %s came back", what, strerror(plan->error),
-			 strerror(-rc));
+			 strerror(-status));
 }
 
 /* The fault is over: so much that a sync says so. */

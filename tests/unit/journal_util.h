@@ -112,11 +112,11 @@ static inline int setup(void **state)
 static inline int try_make(const char *name, uint64_t *ino)
 {
 	struct pfs_entry entry;
-	int rc = pfs_tree_make(tree, &entry, ROOT, name, S_IFREG | 0644, 0, &temp_root);
+	int error = pfs_tree_make(tree, &entry, ROOT, name, S_IFREG | 0644, 0, &temp_root);
 
-	if (!rc && ino)
+	if (!error && ino)
 		*ino = entry.attr.st_ino;
-	return rc;
+	return error;
 }
 
 static inline uint64_t make(const char *name)
@@ -139,11 +139,11 @@ static inline void set_mode(uint64_t ino, mode_t mode)
 static inline bool exists(const char *name)
 {
 	struct pfs_entry entry;
-	int rc = pfs_tree_lookup(tree, &entry, ROOT, name);
+	int error = pfs_tree_lookup(tree, &entry, ROOT, name);
 
-	if (!rc)
+	if (!error)
 		pfs_tree_forget(tree, entry.attr.st_ino, 1);
-	return !rc;
+	return !error;
 }
 
 static inline void sync_and_reset(void)

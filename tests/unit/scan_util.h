@@ -181,19 +181,20 @@ static void random_node(struct pfs_tree *tree, uint64_t *directories, size_t *n,
 	mode_t type = types[rnd(PFS_COUNT(types))];
 	struct pfs_entry entry;
 	char name[600];
-	int rc;
+	int error;
 
 	(void)random_name(name);
 	name[PFS_NAME_MAX] = 0;
 	if (type == S_IFLNK)
-		rc = pfs_tree_symlink(tree, &entry, parent, name, rnd(2) ? "../lib/a" : name,
-				      &temp_root);
+		error = pfs_tree_symlink(tree, &entry, parent, name, rnd(2) ? "../lib/a" : name,
+					 &temp_root);
 	else
-		rc = pfs_tree_make(tree, &entry, parent, name, type | 0644,
-				   S_ISCHR(type) || S_ISBLK(type) ? 1 + rnd(3) : 0, &temp_root);
-	if (rc == -EEXIST || rc == -EINVAL || rc == -ENOENT) /* another directory may have taken the place of an empty one */
+		error = pfs_tree_make(tree, &entry, parent, name, type | 0644,
+				      S_ISCHR(type) || S_ISBLK(type) ? 1 + rnd(3) : 0, &temp_root);
+	if (error == -EEXIST || error == -EINVAL ||
+	    error == -ENOENT) /* another directory may have taken the place of an empty one */
 		return;
-	assert_int_equal(rc, 0);
+	assert_int_equal(error, 0);
 	random_attributes(tree, entry.attr.st_ino, type);
 	if (S_ISDIR(type) && *n < max)
 		directories[(*n)++] = entry.attr.st_ino;
@@ -221,7 +222,7 @@ static inline void random_changes(struct model *model, size_t changes)
 		const struct seen *to = &model->seen[rnd((uint32_t)model->n)];
 		uint64_t parent = model->seen[seen->parent].ino, into[1] = {to->ino};
 		size_t n = 1;
-		int rc;
+		int error;
 
 		memcpy(name, seen->name, strlen(seen->name) + 1);
 		(void)random_name(other);
@@ -229,12 +230,12 @@ static inline void random_changes(struct model *model, size_t changes)
 		if (rnd(3) == 0 && S_ISDIR(to->attr.st_mode))
 			random_node(model->tree, into, &n, 1);
 		else if (rnd(2))
-			rc = pfs_tree_rename(model->tree, parent, name, to->ino, other, 0);
+			error = pfs_tree_rename(model->tree, parent, name, to->ino, other, 0);
 		else if (S_ISDIR(seen->attr.st_mode))
-			rc = pfs_tree_rmdir(model->tree, parent, name);
+			error = pfs_tree_rmdir(model->tree, parent, name);
 		else
-			rc = pfs_tree_unlink(model->tree, parent, name);
-		(void)rc; /* often impossible, or gone */
+			error = pfs_tree_unlink(model->tree, parent, name);
+		(void)error; /* often impossible, or gone */
 		model_look(model, model->tree);
 	}
 }

@@ -28,11 +28,11 @@ static void record(struct temp_store *temp, uint64_t seed)
 	note(0, 0);
 	for (uint64_t i = 1, synced = 0; i <= STEPS; i++) {
 		enum change_part part;
-		int rc = change_model_step(&part);
+		int error = change_model_step(&part);
 
-		if (rc && !change_model_may_refuse(rc))
-			fail_msg("%s: %d", change_model_text(), rc);
-		done += rc == 0;
+		if (error && !change_model_may_refuse(error))
+			fail_msg("%s: %d", change_model_text(), error);
+		done += error == 0;
 		if (i % 7 == 0) {
 			assert_int_equal(pfs_tree_sync(change_model_tree()), 0);
 			synced = i;

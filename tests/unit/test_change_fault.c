@@ -28,18 +28,18 @@ static void step(uint64_t i, const struct fault_plan *plan)
 {
 	struct change_state now;
 	enum change_part part;
-	int rc = change_model_step(&part);
+	int error = change_model_step(&part);
 
-	if (!change_model_may_refuse(rc))
-		assert_fault(rc, plan, change_model_text());
-	if (part == CHANGE_TABLES && !change_model_may_refuse(rc))
-		unsure = rc != 0;
+	if (!change_model_may_refuse(error))
+		assert_fault(error, plan, change_model_text());
+	if (part == CHANGE_TABLES && !change_model_may_refuse(error))
+		unsure = error != 0;
 	look(&now);
 	for (unsigned p = 0; p < CHANGE_PARTS; p++) {
-		if ((rc || p != part) && now.part[p] != history[p].state[i - 1])
+		if ((error || p != part) && now.part[p] != history[p].state[i - 1])
 			fail_msg("PFS_SEED=%llu, call %llu: %s: %d, but %s other than before",
 				 (unsigned long long)seed, (unsigned long long)plan->first,
-				 change_model_text(), rc, p ? "tables are" : "nodes are");
+				 change_model_text(), error, p ? "tables are" : "nodes are");
 		history_note(&history[p], i, now.part[p]);
 	}
 }
@@ -52,10 +52,10 @@ static uint64_t change(const struct fault_plan *plan)
 	for (uint64_t i = 1; i <= STEPS; i++) {
 		step(i, plan);
 		if (i % 6 == 0) {
-			int rc = pfs_tree_sync(change_model_tree());
+			int error = pfs_tree_sync(change_model_tree());
 
-			assert_fault(rc, plan, change_model_text());
-			if (!rc)
+			assert_fault(error, plan, change_model_text());
+			if (!error)
 				synced = i;
 		}
 	}

@@ -52,10 +52,10 @@ static const struct {
 
 static void undo(size_t i)
 {
-	int rc = change_model_run(statements[i].undone);
+	int error = change_model_run(statements[i].undone);
 
-	if (rc)
-		fail_msg("%s: %d", change_model_text(), rc);
+	if (error)
+		fail_msg("%s: %d", change_model_text(), error);
 }
 
 /* After a commit that failed: it is tried again. */
@@ -71,23 +71,24 @@ static bool attempt(size_t i, unsigned n, bool (*refuse)(bool begin, unsigned n)
 {
 	struct change_state before, after;
 	bool refused;
-	int rc;
+	int error;
 
 	assert_int_equal(change_model_import("t3"), 0);
 	/* by connections of its own, so that those of the statement have not seen the table */
 	change_model_look(&before, change_model_tree());
 	(void)refuse(true, n);
-	rc = change_model_run(statements[i].done);
+	error = change_model_run(statements[i].done);
 	refused = refuse(false, n);
 	change_model_look(&after, NULL);
 	/* it may have been the committer's request, which ends what the import began */
 	assert_true(!refused || recovers());
-	if (rc == -EROFS && refused)
-		rc = -ENOMEM;
-	if (rc && (rc != -ENOMEM || !refused || memcmp(&before, &after, sizeof(before)) != 0))
-		fail_msg("%s: request %u: %d, %s", rc ? change_model_text() : statements[i].done, n,
-			 rc, memcmp(&before, &after, sizeof(before)) ? "changed" : "as before");
-	if (!rc && statements[i].undone)
+	if (error == -EROFS && refused)
+		error = -ENOMEM;
+	if (error && (error != -ENOMEM || !refused || memcmp(&before, &after, sizeof(before)) != 0))
+		fail_msg("%s: request %u: %d, %s", error ? change_model_text() : statements[i].done,
+			 n, error,
+			 memcmp(&before, &after, sizeof(before)) ? "changed" : "as before");
+	if (!error && statements[i].undone)
 		undo(i);
 	return !refused;
 }

@@ -211,15 +211,15 @@ static void test_looks(void **state PFS_UNUSED)
 			struct pfs_ordered *ordered;
 			uint32_t slots[64];
 			size_t n = PFS_COUNT(slots);
-			int rc;
+			int status;
 
 			(void)pfs_scan_lock(tree, __func__);
-			rc = pfs_ordered_open(&ordered, tree, &question);
-			if (!rc)
-				rc = pfs_ordered_next(ordered, slots, &n);
+			status = pfs_ordered_open(&ordered, tree, &question);
+			if (!status)
+				status = pfs_ordered_next(ordered, slots, &n);
 			pfs_ordered_close(ordered);
 			pfs_scan_unlock(tree);
-			assert_int_equal(rc, end ? -EAGAIN : 0);
+			assert_int_equal(status, end ? -EAGAIN : 0);
 			assert_true(looks.n >= (end ? end : i < 2 ? 3 : 1));
 			assert_true(looks.longest < 2);
 		}

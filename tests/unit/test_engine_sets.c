@@ -202,10 +202,10 @@ static void check_paths(const struct named *t, const struct pfs_bitmap *set, con
 	struct pfs_listing *listing;
 	const char *bytes = NULL;
 	size_t left = 0, i = 0;
-	int rc;
+	int error;
 
 	assert_int_equal(pfs_listing_open(&listing, set, &t->view, flags), 0);
-	while ((rc = pfs_listing_next(listing, &bytes, &left)) == 1) {
+	while ((error = pfs_listing_next(listing, &bytes, &left)) == 1) {
 		while (left > 0) { /* whole lines */
 			size_t len = 0, start;
 
@@ -225,7 +225,7 @@ static void check_paths(const struct named *t, const struct pfs_bitmap *set, con
 			i++;
 		}
 	}
-	assert_int_equal(rc, 0);
+	assert_int_equal(error, 0);
 	assert_int_equal(i, n);
 	pfs_listing_close(listing);
 }

@@ -54,12 +54,12 @@ static size_t finish(void)
 
 static int to_end(void)
 {
-	int rc;
+	int status;
 
 	do
-		rc = pfs_making_step(making, &error);
-	while (rc > 0);
-	return rc;
+		status = pfs_making_step(making, &error);
+	while (status > 0);
+	return status;
 }
 
 static void test_of_no_tree(void **state PFS_UNUSED)
@@ -207,20 +207,20 @@ static void test_growing_fails(void **state PFS_UNUSED)
 /* Of a statement that may take an hour, and has, of which nobody asked for rows so long. */
 static int with_rest(uint64_t ns)
 {
-	int rc;
+	int status;
 
 	scope.time_limit_ms = 3600000;
-	rc = begin_making(rows_of_none);
+	status = begin_making(rows_of_none);
 	scope.time_limit_ms = 0;
-	if (!rc) {
+	if (!status) {
 		struct pfs_query *query = pfs_making_query(making);
 
 		query->deadline_ns -= 3600 * PFS_NS_PER_S;
 		pfs_query_rested(query, ns);
-		rc = to_end();
+		status = to_end();
 	}
 	(void)finish();
-	return rc;
+	return status;
 }
 
 static void test_rest_is_no_time(void **state PFS_UNUSED)

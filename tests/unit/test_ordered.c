@@ -345,27 +345,27 @@ static void change_some(size_t changes)
 		const struct seen *seen = &model.seen[1 + rnd((uint32_t)PFS_MAX(model.n, 2) - 1)];
 		uint64_t parent = model.seen[seen->parent].ino;
 		char name[600];
-		int rc = 0;
+		int error = 0;
 
 		(void)random_name(name);
 		name[PFS_NAME_MAX] = 0;
 		if (rnd(3) == 0)
 			random_node(model.tree, directories, &n, PFS_COUNT(directories));
 		else if (rnd(3) == 0)
-			rc = pfs_tree_unlink(model.tree, parent, seen->name);
+			error = pfs_tree_unlink(model.tree, parent, seen->name);
 		else if (rnd(3) == 0)
-			rc = pfs_tree_rename(model.tree, parent, seen->name,
-					     directories[rnd((uint32_t)n)], name, 0);
+			error = pfs_tree_rename(model.tree, parent, seen->name,
+						directories[rnd((uint32_t)n)], name, 0);
 		else if (rnd(2))
-			rc = pfs_tree_setattr(model.tree, &(struct pfs_entry){.volatile_attr = false},
-					      seen->ino,
-					      &(struct stat){.st_mtim.tv_sec = rnd(900), .st_uid = rnd(5)},
-					      PFS_SET_MTIME | PFS_SET_UID, &temp_root);
+			error = pfs_tree_setattr(
+				model.tree, &(struct pfs_entry){.volatile_attr = false}, seen->ino,
+				&(struct stat){.st_mtim.tv_sec = rnd(900), .st_uid = rnd(5)},
+				PFS_SET_MTIME | PFS_SET_UID, &temp_root);
 		else if (S_ISREG(seen->attr.st_mode))
-			rc = pfs_tree_setattr(model.tree, &(struct pfs_entry){.volatile_attr = false},
-					      seen->ino, &(struct stat){.st_size = rnd(1000000)},
-					      PFS_SET_SIZE, &temp_root);
-		(void)rc; /* often impossible, or gone */
+			error = pfs_tree_setattr(
+				model.tree, &(struct pfs_entry){.volatile_attr = false}, seen->ino,
+				&(struct stat){.st_size = rnd(1000000)}, PFS_SET_SIZE, &temp_root);
+		(void)error; /* often impossible, or gone */
 	}
 	model_look(&model, model.tree);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fs/image/hold.h"
-#include "fs/image/past.h"
+#include "fs/image/old_places.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/paths.h"
@@ -92,26 +92,28 @@ static uint64_t measure(struct listing *listing)
 /* Goes on by a piece; at the end looks whether it is right, and begins again.  1: there is more. */
 static int go_on(struct listing *listing)
 {
-	int rc = pfs_paths_next(listing->paths, &listing->row, append_text, &listing->found);
+	int error = pfs_paths_next(listing->paths, &listing->row, append_text, &listing->found);
 
-	if (rc != 0)
-		return rc;
-	rc = listing->found.size == listing->wanted.size && measure(listing) == listing->wanted.size &&
-			     memcmp(listing->found.bytes, listing->wanted.bytes, listing->wanted.size) == 0
-		     ? 0
-		     : -EILSEQ;
+	if (error != 0)
+		return error;
+	error = listing->found.size == listing->wanted.size &&
+				measure(listing) == listing->wanted.size &&
+				memcmp(listing->found.bytes, listing->wanted.bytes,
+				       listing->wanted.size) == 0
+			? 0
+			: -EILSEQ;
 	listing->row = listing->found.size = 0;
-	return rc;
+	return error;
 }
 
 static void check_whole(struct listing *listing)
 {
-	int rc = 1;
+	int error = 1;
 
 	listing->row = listing->found.size = 0;
-	while (rc > 0)
-		rc = go_on(listing);
-	assert_int_equal(rc, 0);
+	while (error > 0)
+		error = go_on(listing);
+	assert_int_equal(error, 0);
 }
 
 /* ---- changes ---- */
@@ -482,7 +484,7 @@ static void test_reserved(void **state)
 	open_listing(&listings[0], PFS_ROOT_PRIME);
 	assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, "between", S_IFREG | 0644));
 	open_listing(&listings[1], PFS_ROOT_PRIME);
-	pfs_pasts_reserve(tree, 1);
+	pfs_place_history_reserve(tree, 1);
 	before = remembered();
 	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, most);
 	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "stays or goes"), 0);
@@ -500,11 +502,11 @@ static atomic_bool ended;
 static void *read_on(void *arg)
 {
 	struct listing *listing = arg;
-	int rc = 0;
+	int error = 0;
 
-	while (!atomic_load(&ended) && rc >= 0)
-		rc = go_on(listing);
-	listing->row = rc < 0;
+	while (!atomic_load(&ended) && error >= 0)
+		error = go_on(listing);
+	listing->row = error < 0;
 	return NULL;
 }
 

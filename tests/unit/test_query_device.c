@@ -27,16 +27,16 @@ static void *make_one(void *arg PFS_UNUSED)
 /* Works on while somebody waits for the tree, until the statement says that it is to give way, or for ten seconds. */
 static int work_until_told(const struct pfs_run *run)
 {
-	int rc = 0;
+	int polled = 0;
 
 	n_made++;
 	assert_int_equal(pthread_create(&maker, NULL, make_one, NULL), 0);
-	for (unsigned ms = 0; ms < 10000 && !rc; ms++) {
+	for (unsigned ms = 0; ms < 10000 && !polled; ms++) {
 		(void)usleep(1000);
-		rc = run->poll(run->context);
+		polled = run->poll(run->context);
 	}
-	told += rc == -EAGAIN;
-	return rc;
+	told += polled == -EAGAIN;
+	return polled;
 }
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */

@@ -25,7 +25,7 @@ static int append(void *arg, const void *bytes, size_t size)
 
 /* The rows as text, allocated.  -EAGAIN: the tree has changed, and they are void: the committer frees nodes in the
  * background. */
-static char *rows_of(struct pfs_query *query, int *rc, struct pfs_query_error *error)
+static char *rows_of(struct pfs_query *query, int *status, struct pfs_query_error *error)
 {
 	char *text = NULL;
 	size_t size;
@@ -33,9 +33,9 @@ static char *rows_of(struct pfs_query *query, int *rc, struct pfs_query_error *e
 	const struct pfs_sink sink = {out, append};
 
 	assert_non_null(out);
-	*rc = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, error);
-	if (*rc)
-		(void)fprintf(out, "error %d: %s\n", *rc, error->text);
+	*status = pfs_format_rows(query, PFS_FORMAT_TSV, &sink, error);
+	if (*status)
+		(void)fprintf(out, "error %d: %s\n", *status, error->text);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
@@ -46,17 +46,17 @@ static char *run(struct pfs_queries *of, const struct pfs_query_scope *scope, co
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
 	char *text = NULL;
-	int rc = pfs_query_start(&query, of, scope, sql, strlen(sql), &error);
+	int status = pfs_query_start(&query, of, scope, sql, strlen(sql), &error);
 
-	if (rc) {
-		assert_int_not_equal(asprintf(&text, "error %d: %s\n", rc, error.text), -1);
+	if (status) {
+		assert_int_not_equal(asprintf(&text, "error %d: %s\n", status, error.text), -1);
 		return text;
 	}
 	do {
 		free(text);
-		text = rows_of(query, &rc, &error);
-	} while (rc == -EAGAIN);
-	if (!rc && of == queries && query->is_limited)
+		text = rows_of(query, &status, &error);
+	} while (status == -EAGAIN);
+	if (!status && of == queries && query->is_limited)
 		past += pfs_relational_has_rows(query->relational);
 	pfs_query_finish(query);
 	return text;

@@ -2,7 +2,7 @@
 /* Many paths at once, against one after the other; nodes by their codes. */
 #include "scan_util.h"
 
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 #include "fs/nodes/relation.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/resolve.h"
@@ -102,19 +102,20 @@ static void check_relative(void)
 
 /* How many questions for a code were counted, and how many of them timed, wherever they were
  * answered. */
-static struct pfs_single_count count_codes(void)
+static struct pfs_device_lookup_count count_codes(void)
 {
-	struct pfs_single_stats stats;
-	const struct pfs_single_count *host = &stats.host[PFS_SINGLE_CODE],
-				      *device = &stats.device[PFS_SINGLE_CODE];
+	struct pfs_device_lookup_stats stats;
+	const struct pfs_device_lookup_count *host = &stats.host[PFS_QUESTION_CODE],
+					     *device = &stats.device[PFS_QUESTION_CODE];
 
-	pfs_single_stats(model.tree, &stats);
-	return (struct pfs_single_count){host->n + device->n, host->timed + device->timed, 0};
+	pfs_device_lookup_stats(model.tree, &stats);
+	return (struct pfs_device_lookup_count){host->n + device->n, host->timed + device->timed,
+						0};
 }
 
 static void check_codes(void)
 {
-	struct pfs_single_count before = count_codes(), after;
+	struct pfs_device_lookup_count before = count_codes(), after;
 	uint64_t ino, asked = 0;
 	char *code;
 

@@ -225,7 +225,7 @@ static int append(void *arg, const void *bytes, size_t size)
 static int write_text(char **text, const char *sql, enum pfs_format format, bool by_sqlite)
 {
 	struct pfs_query *query = begin_by(sql, by_sqlite);
-	int rc;
+	int status;
 
 	*text = NULL;
 	do {
@@ -234,15 +234,15 @@ static int write_text(char **text, const char *sql, enum pfs_format format, bool
 
 		free(*text);
 		out = open_memstream(text, &size);
-		rc = pfs_format_rows(query, format, &(struct pfs_sink){out, append}, &error);
+		status = pfs_format_rows(query, format, &(struct pfs_sink){out, append}, &error);
 		(void)fclose(out);
-	} while (rc == -EAGAIN);
+	} while (status == -EAGAIN);
 	pfs_query_finish(query);
-	if (rc) {
+	if (status) {
 		free(*text);
 		*text = NULL;
 	}
-	return rc;
+	return status;
 }
 
 static void check_written(const char *sql, enum pfs_format format)
@@ -495,11 +495,11 @@ static void test_memory(void **state)
 	scope.memory_limit = 100000;
 	for (int by_sqlite = 0; by_sqlite < 2; by_sqlite++) {
 		struct pfs_query *query = begin_by("SELECT path, name FROM nodes ORDER BY size, name", by_sqlite);
-		int rc;
+		int status;
 
-		while ((rc = pfs_query_next(query, &error)) == 1)
+		while ((status = pfs_query_next(query, &error)) == 1)
 			;
-		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(status, -ENOMEM);
 		pfs_query_finish(query);
 	}
 }

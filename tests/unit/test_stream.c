@@ -75,10 +75,10 @@ static int give_rows(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const cha
 	if (rows->most && rows->made + A_TIME > rows->most)
 		return -EPROTO;
 	for (uint64_t i = *row; i < end; i++) {
-		int rc = fn(fn_arg, text, row_text(text, i));
+		int error = fn(fn_arg, text, row_text(text, i));
 
-		if (rc)
-			return rc;
+		if (error)
+			return error;
 	}
 	rows->made += end - *row;
 	*row = end;
@@ -89,12 +89,12 @@ static int next_rows(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const cha
 		     void *fn_arg)
 {
 	struct rows *rows = arg;
-	int rc;
+	int error;
 
 	rows->together += atomic_fetch_add(&rows->asked, 1) != 0;
-	rc = give_rows(arg, row, fn, fn_arg);
+	error = give_rows(arg, row, fn, fn_arg);
 	(void)atomic_fetch_sub(&rows->asked, 1);
-	return rc;
+	return error;
 }
 
 static int measure_rows(void *arg, uint64_t *row, uint64_t *size, uint64_t n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The newest mtime of a directory with more children than fs/image/newest.h remembers. */
+/* The newest mtime of a directory with more children than fs/image/newest_child.h remembers. */
 #include "totals_util.h"
 
 #define WIDE 20000u

@@ -19,10 +19,10 @@ static uint64_t change(struct pfs_tree *tree, const struct fault_plan *plan)
 		tree_model_step();
 		states[i] = tree_model_state();
 		if (i % 6 == 0) {
-			int rc = pfs_tree_sync(tree);
+			int error = pfs_tree_sync(tree);
 
-			assert_fault(rc, plan, "a change of the tree");
-			if (!rc)
+			assert_fault(error, plan, "a change of the tree");
+			if (!error)
 				synced = i;
 		}
 	}
@@ -133,13 +133,13 @@ static void test_opening(void **state)
 						  .first = first * (kind ? 7 : 1),
 						  .count = 1,
 						  .error = kind ? ENOMEM : EIO};
-			int rc;
+			int status;
 
 			fault_set(&plan);
-			rc = pfs_tree_open(&tree, temp.path,
-					   &(struct pfs_tree_options){.vfs = FAULT_VFS_NAME});
+			status = pfs_tree_open(&tree, temp.path,
+					       &(struct pfs_tree_options){.vfs = FAULT_VFS_NAME});
 			fault_set(NULL);
-			if (rc)
+			if (status)
 				assert_null(tree);
 			else
 				assert_int_equal(tree_model_state_of(tree), tree_model_state());

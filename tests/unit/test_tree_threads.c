@@ -78,45 +78,45 @@ static void work_in_common(struct worker *worker)
 	struct pfs_entry entry;
 	struct stat attr = {.st_mode = 0640};
 	unsigned entries = 0;
-	int rc;
+	int error;
 
 	(void)snprintf(name, sizeof(name), "c%u", random_below(worker, NAMES));
 	(void)snprintf(other, sizeof(other), "c%u", random_below(worker, NAMES));
 	switch (random_below(worker, 6)) {
 	case 0:
 	case 1:
-		rc = pfs_tree_make(tree, &entry, common, name,
-				   random_below(worker, 2) ? S_IFREG | 0600 : S_IFDIR | 0700, 0,
-				   &temp_user);
-		expect(worker, !rc || rc == -EEXIST, "make in common");
-		worker->made += !rc;
-		if (!rc)
+		error = pfs_tree_make(tree, &entry, common, name,
+				      random_below(worker, 2) ? S_IFREG | 0600 : S_IFDIR | 0700, 0,
+				      &temp_user);
+		expect(worker, !error || error == -EEXIST, "make in common");
+		worker->made += !error;
+		if (!error)
 			pfs_tree_forget(tree, entry.attr.st_ino, 1);
 		break;
 	case 2:
-		rc = pfs_tree_unlink(tree, common, name);
-		if (rc == -EISDIR)
-			rc = pfs_tree_rmdir(tree, common, name);
-		expect(worker, !rc || rc == -ENOENT || rc == -ENOTDIR, "remove in common");
-		worker->removed += !rc;
+		error = pfs_tree_unlink(tree, common, name);
+		if (error == -EISDIR)
+			error = pfs_tree_rmdir(tree, common, name);
+		expect(worker, !error || error == -ENOENT || error == -ENOTDIR, "remove in common");
+		worker->removed += !error;
 		break;
 	case 3:
-		rc = pfs_tree_rename(tree, common, name, common, other, RENAME_EXCHANGE);
-		expect(worker, !rc || rc == -ENOENT, "exchange in common");
+		error = pfs_tree_rename(tree, common, name, common, other, RENAME_EXCHANGE);
+		expect(worker, !error || error == -ENOENT, "exchange in common");
 		break;
 	case 4:
-		rc = pfs_tree_lookup(tree, &entry, common, name);
-		expect(worker, !rc || rc == -ENOENT, "lookup in common");
-		if (rc)
+		error = pfs_tree_lookup(tree, &entry, common, name);
+		expect(worker, !error || error == -ENOENT, "lookup in common");
+		if (error)
 			break;
-		rc = pfs_tree_setattr(tree, &entry, entry.attr.st_ino, &attr, PFS_SET_MODE,
-				      &temp_user);
-		expect(worker, !rc, "setattr in common");
+		error = pfs_tree_setattr(tree, &entry, entry.attr.st_ino, &attr, PFS_SET_MODE,
+					 &temp_user);
+		expect(worker, !error, "setattr in common");
 		pfs_tree_forget(tree, entry.attr.st_ino, 1);
 		break;
 	default:
-		rc = pfs_tree_readdir(tree, common, 0, false, count, &entries);
-		expect(worker, !rc && entries >= 2 && entries <= NAMES + 2, "readdir of common");
+		error = pfs_tree_readdir(tree, common, 0, false, count, &entries);
+		expect(worker, !error && entries >= 2 && entries <= NAMES + 2, "readdir of common");
 	}
 }
 

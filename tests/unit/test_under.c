@@ -145,10 +145,10 @@ static _Atomic unsigned done, refused;
 static int find_parent(uint64_t *parent, uint64_t ino)
 {
 	struct pfs_entry entry;
-	int rc = pfs_tree_lookup(tree, &entry, ino, "..");
+	int error = pfs_tree_lookup(tree, &entry, ino, "..");
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	*parent = entry.attr.st_ino;
 	pfs_tree_forget(tree, *parent, 1);
 	return 0;
@@ -163,15 +163,15 @@ static void *rename_at_random(void *arg)
 	for (unsigned i = 0; i < RENAMES; i++) {
 		uint32_t a = random_below(&seed, PLACES), b = random_below(&seed, PLACES);
 		uint64_t to = random_below(&seed, 5) ? places[b] : PFS_ROOT_PRIME;
-		int rc;
+		int error;
 
 		(void)snprintf(name, sizeof(name), "%u", a);
 		if (find_parent(&parent, places[a]))
 			continue;
-		rc = pfs_tree_rename(tree, parent, name, to, name, 0);
-		if (rc == 0)
+		error = pfs_tree_rename(tree, parent, name, to, name, 0);
+		if (error == 0)
 			atomic_fetch_add(&done, 1);
-		else if (rc == -EINVAL)
+		else if (error == -EINVAL)
 			atomic_fetch_add(&refused, 1);
 	}
 	return NULL;

@@ -33,14 +33,15 @@ static bool sees(size_t i, const struct pfs_viewer *viewer)
 static uint64_t copy_node(uint64_t parent, const struct seen *seen)
 {
 	struct pfs_entry entry;
-	int rc;
+	int error;
 
 	if (seen->target)
-		rc = pfs_tree_symlink(twin, &entry, parent, seen->name, seen->target, &temp_root);
+		error = pfs_tree_symlink(twin, &entry, parent, seen->name, seen->target,
+					 &temp_root);
 	else
-		rc = pfs_tree_make(twin, &entry, parent, seen->name, seen->attr.st_mode,
-				   seen->attr.st_rdev, &temp_root);
-	assert_int_equal(rc, 0);
+		error = pfs_tree_make(twin, &entry, parent, seen->name, seen->attr.st_mode,
+				      seen->attr.st_rdev, &temp_root);
+	assert_int_equal(error, 0);
 	pfs_tree_forget(twin, entry.attr.st_ino, 1);
 	return entry.attr.st_ino;
 }

@@ -262,11 +262,11 @@ static int ask_one(struct bench *bench, const char *sql, double more_ms)
 
 	bench->one.what = sql;
 	for (unsigned i = 0; i < ROUNDS && !is_well; i++) {
-		int rc = take_turn_of(bench, &bench->one);
+		int error = take_turn_of(bench, &bench->one);
 
-		if (rc) {
+		if (error) {
 			bench->n_refused++;
-			return PFS_MIN(rc, 0);
+			return PFS_MIN(error, 0);
 		}
 		bench->n_again += i > 0;
 		bench->loops.lookups.n = 0;
@@ -356,12 +356,12 @@ static int run_mounted(struct bench *bench)
 	for (size_t i = 0; i < PFS_COUNT(loads); i++)
 		PFS_TRY(make_room(&loads[i]));
 	for (unsigned i = 0; i < ROUNDS * PFS_COUNT(loads); i++) {
-		int rc;
+		int error;
 
 		bench->load = &loads[i % PFS_COUNT(loads)];
-		rc = take_turn(bench);
-		if (rc)
-			return rc < 0 ? rc : -EIO;
+		error = take_turn(bench);
+		if (error)
+			return error < 0 ? error : -EIO;
 	}
 	print();
 	PFS_TRY(judge_all(bench));

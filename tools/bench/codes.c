@@ -59,37 +59,37 @@ static int time_calls(struct bench *b, struct pfs_figure *f, int (*op)(struct be
 		      void *argument)
 {
 	double seconds[REPEAT];
-	int rc = 0;
+	int error = 0;
 
 	*f = (struct pfs_figure){0};
-	for (unsigned i = 0; i < REPEAT + 2 && rc == 0; i++) {
+	for (unsigned i = 0; i < REPEAT + 2 && error == 0; i++) {
 		double start;
 
-		rc = pfs_engine_sync(b->engine);
+		error = pfs_engine_sync(b->engine);
 		start = pfs_bench_now();
-		rc = rc ? rc : op(b, argument);
-		rc = rc ? rc : pfs_engine_sync(b->engine);
+		error = error ? error : op(b, argument);
+		error = error ? error : pfs_engine_sync(b->engine);
 		if (i >= 2)
 			seconds[i - 2] = pfs_bench_now() - start;
 	}
-	if (rc == 0)
+	if (error == 0)
 		pfs_figure_of(f, seconds, REPEAT);
-	return rc;
+	return error;
 }
 
 static int copies(struct bench *b)
 {
 	struct pfs_figure f;
-	int rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_COPY, NULL, 0, REPEAT);
+	int error = pfs_engine_probe(b->engine, &f, PFS_PROBE_COPY, NULL, 0, REPEAT);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	b->copy_rate = (double)f.bytes / f.median;
 	print_figure("copy, read and written", &f, 0);
-	rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_TO_HOST, NULL, 0, REPEAT);
-	if (rc == 0)
+	error = pfs_engine_probe(b->engine, &f, PFS_PROBE_TO_HOST, NULL, 0, REPEAT);
+	if (error == 0)
 		print_figure("device to pinned host memory", &f, 0);
-	return rc == -ENOTSUP ? 0 : rc;
+	return error == -ENOTSUP ? 0 : error;
 }
 
 /* ---- one width: a chain of wide primes, and all the rest in its last directory ---- */
@@ -118,20 +118,20 @@ static int one_width(struct bench *b, unsigned n_limbs)
 	uint32_t slots[32];
 	struct pfs_figure f;
 	char what[64];
-	int rc = load_width(b, n_limbs);
+	int error = load_width(b, n_limbs);
 
 	for (uint32_t i = 0; i < PFS_COUNT(slots); i++)
 		slots[i] = n_limbs + i * 1000;
-	rc = rc ? rc : pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 1, REPEAT);
-	if (rc)
-		return rc;
+	error = error ? error : pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 1, REPEAT);
+	if (error)
+		return error;
 	(void)snprintf(what, sizeof(what), "scan, %u bits", n_limbs * 32);
 	print_figure(what, &f, b->copy_rate);
 	if (n_limbs != 4)
 		return 0;
-	rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 32, REPEAT);
-	if (rc)
-		return rc;
+	error = pfs_engine_probe(b->engine, &f, PFS_PROBE_SCAN, slots, 32, REPEAT);
+	if (error)
+		return error;
 	print_figure("32 predicates in one pass, 128 bits", &f, 0);
 	(void)printf("  %-52s %9.0f G tests/s\n", "", 32 * (double)b->rows / f.median / 1e9);
 	return 0;
@@ -140,12 +140,12 @@ static int one_width(struct bench *b, unsigned n_limbs)
 static int widths(struct bench *b)
 {
 	static const unsigned limbs[] = {2, 3, 4, 8, 16};
-	int rc = 0;
+	int error = 0;
 
 	(void)printf("%llu codes of one width, bits by row\n", (unsigned long long)b->rows);
-	for (size_t i = 0; i < PFS_COUNT(limbs) && rc == 0; i++)
-		rc = one_width(b, limbs[i]);
-	return rc;
+	for (size_t i = 0; i < PFS_COUNT(limbs) && error == 0; i++)
+		error = one_width(b, limbs[i]);
+	return error;
 }
 
 /* ---- the mixed tree, in pre-order: a directory, its files, its subdirectories ---- */
@@ -256,37 +256,37 @@ static int make_tree(struct tree *t, uint32_t n_directories, uint64_t n_files)
 static int one_subtree(struct bench *b, void *slot)
 {
 	struct pfs_bitmap *set;
-	int rc = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
+	int error = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
 
-	if (rc == 0)
+	if (error == 0)
 		pfs_bitmap_free(set);
-	return rc;
+	return error;
 }
 
 static int many_subtrees(struct bench *b, void *slots)
 {
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX];
-	int rc = pfs_engine_subtrees(b->engine, sets, slots, PFS_SUBTREES_MAX);
+	int error = pfs_engine_subtrees(b->engine, sets, slots, PFS_SUBTREES_MAX);
 
-	for (size_t i = 0; i < PFS_SUBTREES_MAX && rc == 0; i++)
+	for (size_t i = 0; i < PFS_SUBTREES_MAX && error == 0; i++)
 		pfs_bitmap_free(sets[i]);
-	return rc;
+	return error;
 }
 
 static int range_written(struct bench *b, void *slot)
 {
 	struct pfs_bitmap *set, *empty;
-	int rc = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
+	int error = pfs_engine_subtree(b->engine, &set, *(uint32_t *)slot);
 
-	if (rc)
-		return rc;
-	rc = pfs_bitmap_of_slots(b->engine, &empty, NULL, 0);
-	if (rc == 0) {
-		rc = pfs_bitmap_combine(empty, set, PFS_BITMAP_OR);
+	if (error)
+		return error;
+	error = pfs_bitmap_of_slots(b->engine, &empty, NULL, 0);
+	if (error == 0) {
+		error = pfs_bitmap_combine(empty, set, PFS_BITMAP_OR);
 		pfs_bitmap_free(empty);
 	}
 	pfs_bitmap_free(set);
-	return rc;
+	return error;
 }
 
 /* The answer by codes must be the range that pre-order says. */
@@ -295,23 +295,23 @@ static int verify(struct bench *b, const struct tree *t, uint32_t d)
 	uint32_t end = d + t->size[d];
 	uint64_t wanted = (end < t->n_directories ? t->slot[end] : t->n) - t->slot[d], count = 0;
 	struct pfs_bitmap *set;
-	int rc = pfs_engine_subtree(b->engine, &set, t->slot[d]);
+	int error = pfs_engine_subtree(b->engine, &set, t->slot[d]);
 
-	if (rc)
-		return rc;
-	rc = pfs_bitmap_count(set, &count);
+	if (error)
+		return error;
+	error = pfs_bitmap_count(set, &count);
 	pfs_bitmap_free(set);
-	if (rc == 0 && count != wanted)
+	if (error == 0 && count != wanted)
 		(void)printf("  BAD: directory %u holds %llu, not %llu\n", d,
 			     (unsigned long long)wanted, (unsigned long long)count);
-	return rc;
+	return error;
 }
 
 static int subtrees(struct bench *b, const struct tree *t)
 {
 	uint32_t slots[PFS_SUBTREES_MAX], *some = &slots[1];
 	struct pfs_figure f;
-	int rc = 0;
+	int error = 0;
 
 	for (uint32_t k = 0; k < PFS_SUBTREES_MAX; k++) {
 		uint32_t d = (uint32_t)(mix(k) % t->n_directories);
@@ -320,24 +320,24 @@ static int subtrees(struct bench *b, const struct tree *t)
 			d = t->up[d];
 		slots[k] = t->slot[d];
 		pfs_engine_use_ranges(b->engine, false);
-		rc = rc || k >= 8 ? rc : verify(b, t, d);
+		error = error || k >= 8 ? error : verify(b, t, d);
 	}
-	rc = rc ? rc : time_calls(b, &f, one_subtree, some);
-	if (rc)
-		return rc;
+	error = error ? error : time_calls(b, &f, one_subtree, some);
+	if (error)
+		return error;
 	print_figure("subtree by codes, bitmap of all slots", &f, 0);
-	rc = time_calls(b, &f, many_subtrees, slots);
-	if (rc)
-		return rc;
+	error = time_calls(b, &f, many_subtrees, slots);
+	if (error)
+		return error;
 	print_figure("64 subtrees in one pass, 64 bitmaps", &f, 0);
 	pfs_engine_use_ranges(b->engine, true);
-	rc = time_calls(b, &f, one_subtree, some);
-	if (rc == 0)
+	error = time_calls(b, &f, one_subtree, some);
+	if (error == 0)
 		print_figure("subtree as a range of slots", &f, 0);
-	rc = rc ? rc : time_calls(b, &f, range_written, some);
-	if (rc == 0)
+	error = error ? error : time_calls(b, &f, range_written, some);
+	if (error == 0)
 		print_figure("subtree as a range of slots, bitmap, or-ed", &f, 0);
-	return rc;
+	return error;
 }
 
 struct moving {
@@ -359,7 +359,7 @@ static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const c
 	struct moving m = {.turn = 0};
 	struct pfs_figure f;
 	char what[64];
-	int rc;
+	int error;
 
 	for (uint32_t d = 1; d < t->n_directories; d++) {
 		uint32_t distance = t->size[d] > wanted ? t->size[d] - wanted : wanted - t->size[d];
@@ -375,11 +375,11 @@ static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const c
 	for (uint32_t d = 1; d < t->n_directories; d++) /* another place, outside it, one deep */
 		if ((d < best || d >= best + t->size[best]) && d != t->up[best] && t->up[d] == 0)
 			m.delta[0].parent = t->slot[d];
-	rc = time_calls(b, &f, move, &m);
+	error = time_calls(b, &f, move, &m);
 	(void)snprintf(what, sizeof(what), "moving %s of %u directories", size, t->size[best]);
-	if (rc == 0)
+	if (error == 0)
 		print_figure(what, &f, 0);
-	return rc;
+	return error;
 }
 
 static int listings(struct bench *b, const struct tree *t)
@@ -391,7 +391,7 @@ static int listings(struct bench *b, const struct tree *t)
 	struct pfs_listing *listing;
 	double best = 1e9, opened = 0;
 	uint64_t bytes = 0;
-	int rc = 0;
+	int error = 0;
 
 	if (!place || !heap)
 		return -ENOMEM;
@@ -404,18 +404,18 @@ static int listings(struct bench *b, const struct tree *t)
 	view.heap = heap;
 	view.heap_size = 16 * t->n;
 	view.place = place;
-	rc = pfs_engine_subtree(b->engine, &set, 0);
-	for (unsigned round = 0; round < 3 && rc == 0; round++) {
+	error = pfs_engine_subtree(b->engine, &set, 0);
+	for (unsigned round = 0; round < 3 && error == 0; round++) {
 		double start = pfs_bench_now(), ready;
 		const char *text;
 		size_t size;
 
-		rc = pfs_listing_open(&listing, set, &view, 0);
-		if (rc)
+		error = pfs_listing_open(&listing, set, &view, 0);
+		if (error)
 			break;
 		ready = pfs_bench_now();
 		bytes = 0;
-		while ((rc = pfs_listing_next(listing, &text, &size)) == 1)
+		while ((error = pfs_listing_next(listing, &text, &size)) == 1)
 			bytes += size;
 		if (pfs_bench_now() - ready < best) {
 			best = pfs_bench_now() - ready;
@@ -424,11 +424,11 @@ static int listings(struct bench *b, const struct tree *t)
 		pfs_listing_close(listing);
 	}
 	pfs_bitmap_free(set);
-	if (rc == 0)
+	if (error == 0)
 		(void)printf("  %-52s %9.3f ms, then %.1f GB/s of text (%.2f GB)\n",
 			     "listing every path, slot order: opening", opened * 1e3,
 			     (double)bytes / best / 1e9, (double)bytes / 1e9);
-	return rc;
+	return error;
 }
 
 static int mixed(struct bench *b)
@@ -436,49 +436,49 @@ static int mixed(struct bench *b)
 	struct pfs_engine_info info;
 	struct pfs_figure f;
 	struct tree t;
-	int rc = make_tree(&t, (uint32_t)b->directories, b->files);
+	int error = make_tree(&t, (uint32_t)b->directories, b->files);
 
-	rc = rc ? rc : pfs_engine_load(b->engine, t.parent, t.prime, t.n);
-	if (rc == 0) {
+	error = error ? error : pfs_engine_load(b->engine, t.parent, t.prime, t.n);
+	if (error == 0) {
 		pfs_engine_describe(b->engine, &info);
 		(void)printf("%u directories (%.2f limbs on average, %llu deep), %llu files\n",
 			     t.n_directories, (double)info.code_limbs / t.n_directories,
 			     (unsigned long long)info.deep,
 			     (unsigned long long)(t.n - t.n_directories));
-		rc = pfs_engine_probe(b->engine, &f, PFS_PROBE_BUILD, NULL, 0, REPEAT);
+		error = pfs_engine_probe(b->engine, &f, PFS_PROBE_BUILD, NULL, 0, REPEAT);
 	}
-	if (rc == 0)
+	if (error == 0)
 		print_figure("all codes from parents and primes", &f, b->copy_rate);
-	rc = rc ? rc : subtrees(b, &t);
-	rc = rc ? rc : listings(b, &t);
-	rc = rc ? rc : moves(b, &t, 1000, "a subtree");
-	rc = rc ? rc : moves(b, &t, t.n_directories / 2, "a subtree");
-	rc = rc ? rc : subtrees(b, &t);
+	error = error ? error : subtrees(b, &t);
+	error = error ? error : listings(b, &t);
+	error = error ? error : moves(b, &t, 1000, "a subtree");
+	error = error ? error : moves(b, &t, t.n_directories / 2, "a subtree");
+	error = error ? error : subtrees(b, &t);
 	free_tree(&t);
-	return rc;
+	return error;
 }
 
 static int bench_engine(enum pfs_engine_kind kind, struct bench b)
 {
 	struct pfs_engine_info info;
 	bool device = kind == PFS_ENGINE_CUDA;
-	int rc = pfs_engine_open(&b.engine, kind);
+	int error = pfs_engine_open(&b.engine, kind);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	b.rows = b.rows ? b.rows : device ? 104857600 : 4194304;
 	b.directories = b.directories ? b.directories : device ? 20000000 : 1000000;
 	b.files = b.files ? b.files : 5 * b.directories;
 	pfs_engine_describe(b.engine, &info);
 	(void)printf("%s: %s\n", info.engine, info.device);
-	rc = copies(&b);
-	rc = rc ? rc : widths(&b);
-	rc = rc ? rc : mixed(&b);
+	error = copies(&b);
+	error = error ? error : widths(&b);
+	error = error ? error : mixed(&b);
 	pfs_engine_describe(b.engine, &info);
-	if (rc == 0 && info.degraded)
-		rc = -EIO;
+	if (error == 0 && info.degraded)
+		error = -EIO;
 	pfs_engine_close(b.engine);
-	return rc;
+	return error;
 }
 
 int pfs_bench_codes(int argc, char **argv);
@@ -488,7 +488,7 @@ int pfs_bench_codes(int argc, char **argv)
 	struct bench b = {0};
 	struct pfs_cmd_args args;
 	const char *engine = "both";
-	int option, rc = 0;
+	int option, error = 0;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
@@ -504,12 +504,12 @@ int pfs_bench_codes(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
 	if (strcmp(engine, "host") != 0)
-		rc = bench_engine(PFS_ENGINE_CUDA, b);
-	if (rc == -ENODEV && strcmp(engine, "both") == 0)
-		rc = 0;
-	if (rc == 0 && strcmp(engine, "cuda") != 0)
-		rc = bench_engine(PFS_ENGINE_HOST, b);
-	if (rc)
-		return pfs_cmd_fail("codes", "%s", strerror(-rc));
+		error = bench_engine(PFS_ENGINE_CUDA, b);
+	if (error == -ENODEV && strcmp(engine, "both") == 0)
+		error = 0;
+	if (error == 0 && strcmp(engine, "cuda") != 0)
+		error = bench_engine(PFS_ENGINE_HOST, b);
+	if (error)
+		return pfs_cmd_fail("codes", "%s", strerror(-error));
 	return pfs_cmd_flush("codes", PFS_EXIT_OK);
 }

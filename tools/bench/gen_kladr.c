@@ -106,10 +106,11 @@ void pfs_kladr_free(struct pfs_kladr *kladr)
 int pfs_gen_kladr(FILE *out, uint64_t nodes, uint64_t seed)
 {
 	struct pfs_kladr k;
-	int rc = pfs_kladr_make(&k, (uint32_t)PFS_MIN(PFS_MAX(nodes, 1000u), UINT32_MAX - 1), seed);
+	int error =
+		pfs_kladr_make(&k, (uint32_t)PFS_MIN(PFS_MAX(nodes, 1000u), UINT32_MAX - 1), seed);
 
-	if (rc)
-		return rc;
+	if (error)
+		return error;
 	(void)fputs("id,parent,name,objName,gpsX,gpsY,level,objType,objCode\n", out);
 	for (uint32_t i = 0; i < k.n; i++) {
 		uint64_t x = mix(seed ^ (uint64_t)i << 20);

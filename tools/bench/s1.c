@@ -94,7 +94,7 @@ static int make_data(struct bench *b, uint64_t seed)
 	uint64_t x = seed * 2 + 1;
 	uint32_t n = b->tree.n;
 	size_t run = PFS_MAX(b->record, (size_t)1 << 20);
-	int rc;
+	int error;
 
 	assert(n > 0);
 	b->prime = calloc(n, sizeof(*b->prime));
@@ -103,7 +103,7 @@ static int make_data(struct bench *b, uint64_t seed)
 	if (!b->prime || !b->parent || !b->buffer)
 		return -ENOMEM;
 	memset(b->buffer, 'x', run);
-	rc = give_primes(b);
+	error = give_primes(b);
 	for (uint32_t i = 0; i < n; i++)
 		b->parent[i] = i ? b->tree.parent[i] : PFS_NO_SLOT;
 	for (size_t i = 0; i < SEARCHES; i++) {
@@ -115,7 +115,7 @@ static int make_data(struct bench *b, uint64_t seed)
 	}
 	for (size_t i = 0; i < FETCHES; i++)
 		b->fetch[i] = (uint32_t)(next_random(&x) % n);
-	return rc;
+	return error;
 }
 
 /* ---- the tests ---- */
@@ -136,9 +136,9 @@ static int read_set(struct bench *b, struct pfs_bitmap *set)
 	const uint32_t most = PFS_MAX((uint32_t)(((size_t)1 << 20) / b->record), 1u);
 	struct pfs_cursor cursor = {0};
 	uint32_t slot, first = 0, n = 0;
-	int rc, failed = 0;
+	int error, failed = 0;
 
-	while ((rc = pfs_cursor_next(&cursor, set, &slot)) == 1 && failed == 0) {
+	while ((error = pfs_cursor_next(&cursor, set, &slot)) == 1 && failed == 0) {
 		if (n && (slot != first + n || n == most)) {
 			failed = read_records(b, first, n);
 			n = 0;
@@ -147,126 +147,126 @@ static int read_set(struct bench *b, struct pfs_bitmap *set)
 		n++;
 	}
 	pfs_cursor_finish(&cursor);
-	if (rc < 0 || failed)
-		return failed ? failed : rc;
+	if (error < 0 || failed)
+		return failed ? failed : error;
 	return n ? read_records(b, first, n) : 0;
 }
 
 static int add_nodes(struct bench *b)
 {
 	FILE *file PFS_FCLOSE = fdopen(dup(b->fd), "w");
-	int rc = 0;
+	int error = 0;
 
 	if (!file)
 		return -errno;
-	rc = pfs_engine_load(b->engine, b->parent, b->prime, 1);
-	for (uint32_t i = 0; i < b->tree.n && rc == 0; i++) {
+	error = pfs_engine_load(b->engine, b->parent, b->prime, 1);
+	for (uint32_t i = 0; i < b->tree.n && error == 0; i++) {
 		const struct pfs_delta delta = {.op = PFS_DELTA_ADD,
 						.slot = i,
 						.parent = b->parent[i],
 						.prime = b->prime[i]};
 
 		if (i)
-			rc = pfs_engine_apply(b->engine, NULL, &delta, 1);
+			error = pfs_engine_apply(b->engine, NULL, &delta, 1);
 		if (fwrite(b->buffer, b->record, 1, file) != 1)
-			rc = -EIO;
+			error = -EIO;
 	}
-	if (rc == 0 && fflush(file))
-		rc = -EIO;
-	return rc ? rc : pfs_engine_sync(b->engine);
+	if (error == 0 && fflush(file))
+		error = -EIO;
+	return error ? error : pfs_engine_sync(b->engine);
 }
 
 static int search_subtrees(struct bench *b)
 {
-	int rc = 0;
+	int error = 0;
 
-	for (size_t i = 0; i < SEARCHES && rc == 0; i++) {
+	for (size_t i = 0; i < SEARCHES && error == 0; i++) {
 		struct pfs_bitmap *set;
 
-		rc = pfs_engine_subtree(b->engine, &set, b->search[i]);
-		if (rc)
+		error = pfs_engine_subtree(b->engine, &set, b->search[i]);
+		if (error)
 			break;
-		rc = read_set(b, set);
+		error = read_set(b, set);
 		pfs_bitmap_free(set);
 	}
-	return rc;
+	return error;
 }
 
 static int search_parents(struct bench *b)
 {
-	int rc = 0;
+	int error = 0;
 
-	for (size_t i = 0; i < SEARCHES && rc == 0; i++) {
+	for (size_t i = 0; i < SEARCHES && error == 0; i++) {
 		uint32_t up = b->below[i];
 
 		do {
-			rc = pfs_engine_parent(b->engine, &up, up);
-			if (rc == 0 && up != PFS_NO_SLOT)
-				rc = read_records(b, up, 1);
-		} while (rc == 0 && up != PFS_NO_SLOT);
+			error = pfs_engine_parent(b->engine, &up, up);
+			if (error == 0 && up != PFS_NO_SLOT)
+				error = read_records(b, up, 1);
+		} while (error == 0 && up != PFS_NO_SLOT);
 	}
-	return rc;
+	return error;
 }
 
 static int read_tree(struct bench *b)
 {
 	struct pfs_bitmap *set;
-	int rc = pfs_engine_subtree(b->engine, &set, 0);
+	int error = pfs_engine_subtree(b->engine, &set, 0);
 
-	if (rc)
-		return rc;
-	rc = read_set(b, set);
+	if (error)
+		return error;
+	error = read_set(b, set);
 	pfs_bitmap_free(set);
-	return rc;
+	return error;
 }
 
 static int fetch_nodes(struct bench *b)
 {
-	int rc = 0;
+	int error = 0;
 
-	for (size_t i = 0; i < FETCHES && rc == 0; i++) {
+	for (size_t i = 0; i < FETCHES && error == 0; i++) {
 		char *code;
 		uint32_t slot;
 
-		rc = pfs_engine_code(b->engine, &code, b->fetch[i]);
-		if (rc)
+		error = pfs_engine_code(b->engine, &code, b->fetch[i]);
+		if (error)
 			break;
-		rc = pfs_engine_node(b->engine, &slot, code);
+		error = pfs_engine_node(b->engine, &slot, code);
 		free(code);
-		if (rc == 0 && slot != b->fetch[i])
-			rc = -EIO;
-		rc = rc ? rc : read_records(b, slot, 1);
+		if (error == 0 && slot != b->fetch[i])
+			error = -EIO;
+		error = error ? error : read_records(b, slot, 1);
 	}
-	return rc;
+	return error;
 }
 
 static int timed(struct bench *b, double *seconds, int (*test)(struct bench *))
 {
 	double start = pfs_bench_now();
-	int rc = test(b);
+	int error = test(b);
 
 	*seconds = pfs_bench_now() - start;
-	return rc;
+	return error;
 }
 
 /* The five of one engine.  Queries are put to the tree as import leaves it. */
 static int run_engine(struct bench *b, double seconds[TESTS], enum pfs_engine_kind kind,
 		      bool ranges)
 {
-	int rc = pfs_engine_open(&b->engine, kind);
+	int error = pfs_engine_open(&b->engine, kind);
 
-	if (rc)
-		return rc;
-	rc = ftruncate(b->fd, 0) ? -errno : 0;
-	rc = rc ? rc : timed(b, &seconds[0], add_nodes);
-	rc = rc ? rc : pfs_engine_load(b->engine, b->parent, b->prime, b->tree.n);
+	if (error)
+		return error;
+	error = ftruncate(b->fd, 0) ? -errno : 0;
+	error = error ? error : timed(b, &seconds[0], add_nodes);
+	error = error ? error : pfs_engine_load(b->engine, b->parent, b->prime, b->tree.n);
 	pfs_engine_use_ranges(b->engine, ranges);
-	rc = rc ? rc : timed(b, &seconds[1], search_subtrees);
-	rc = rc ? rc : timed(b, &seconds[2], search_parents);
-	rc = rc ? rc : timed(b, &seconds[3], read_tree);
-	rc = rc ? rc : timed(b, &seconds[4], fetch_nodes);
+	error = error ? error : timed(b, &seconds[1], search_subtrees);
+	error = error ? error : timed(b, &seconds[2], search_parents);
+	error = error ? error : timed(b, &seconds[3], read_tree);
+	error = error ? error : timed(b, &seconds[4], fetch_nodes);
 	pfs_engine_close(b->engine);
-	return rc;
+	return error;
 }
 
 static void print_row(const char *name, const struct bench *b, const double s[TESTS])
@@ -312,23 +312,23 @@ static int run_all(struct bench *b)
 		{"primefs cuda, ranges", PFS_ENGINE_CUDA, true},
 	};
 	double seconds[TESTS];
-	int rc = 0;
+	int error = 0;
 
 	(void)printf("%" PRIu32 " nodes, records of %zu bytes\n%-26s %12s %12s %12s %10s %12s\n",
 		     b->tree.n, b->record, "", "additions/s", "subtrees/s", "parents/s", "tree, s",
 		     "nodes/s");
-	for (size_t i = 0; i < PFS_COUNT(runs) && rc == 0; i++) {
-		rc = run_engine(b, seconds, runs[i].kind, runs[i].ranges);
-		if (rc == -ENODEV) {
+	for (size_t i = 0; i < PFS_COUNT(runs) && error == 0; i++) {
+		error = run_engine(b, seconds, runs[i].kind, runs[i].ranges);
+		if (error == -ENODEV) {
 			(void)printf("%-26s no device\n", runs[i].name);
-			rc = 0;
+			error = 0;
 			continue;
 		}
-		if (rc == 0)
+		if (error == 0)
 			print_row(runs[i].name, b, seconds);
 	}
 	print_paper(b);
-	return rc == -ENODEV ? 0 : rc;
+	return error == -ENODEV ? 0 : error;
 }
 
 /* ---- for the peers ---- */
@@ -404,7 +404,7 @@ int pfs_bench_s1(int argc, char **argv)
 	const char *directory = "/tmp", *peers = NULL;
 	struct bench b = {.fd = -1};
 	struct pfs_cmd_args args;
-	int option, rc;
+	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
@@ -422,12 +422,12 @@ int pfs_bench_s1(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
 	b.record = record;
-	rc = pfs_kladr_make(&b.tree, (uint32_t)nodes, seed);
-	rc = rc ? rc : make_data(&b, seed);
-	rc = rc || !peers ? rc : write_for_peers(&b, peers);
-	if (rc == 0) {
+	error = pfs_kladr_make(&b.tree, (uint32_t)nodes, seed);
+	error = error ? error : make_data(&b, seed);
+	error = error || !peers ? error : write_for_peers(&b, peers);
+	if (error == 0) {
 		b.fd = open_records(directory);
-		rc = b.fd < 0 ? b.fd : run_all(&b);
+		error = b.fd < 0 ? b.fd : run_all(&b);
 	}
 	if (b.fd >= 0)
 		(void)close(b.fd);
@@ -435,7 +435,7 @@ int pfs_bench_s1(int argc, char **argv)
 	free(b.prime);
 	free(b.parent);
 	free(b.buffer);
-	if (rc)
-		return pfs_cmd_fail("s1", "%s", strerror(-rc));
+	if (error)
+		return pfs_cmd_fail("s1", "%s", strerror(-error));
 	return pfs_cmd_flush("s1", PFS_EXIT_OK);
 }

@@ -23,18 +23,18 @@ static int take_rows(struct pfs_treemap *treemap, struct pfs_queries *queries,
 	char sql[PFS_TREEMAP_STATEMENT];
 	size_t len = pfs_treemap_statement(treemap, sql, scope->ino);
 	struct pfs_query *query;
-	int rc = pfs_query_start(&query, queries, scope, sql, len, error), attempts = 0;
+	int status = pfs_query_start(&query, queries, scope, sql, len, error), attempts = 0;
 
-	while (!rc && (rc = pfs_query_next(query, error)) != 0) {
-		if (rc == 1) {
-			rc = pfs_treemap_row(treemap, query);
-		} else if (rc == -EAGAIN && ++attempts < ATTEMPTS) {
+	while (!status && (status = pfs_query_next(query, error)) != 0) {
+		if (status == 1) {
+			status = pfs_treemap_row(treemap, query);
+		} else if (status == -EAGAIN && ++attempts < ATTEMPTS) {
 			pfs_treemap_clear(treemap); /* it begins anew */
-			rc = 0;
+			status = 0;
 		}
 	}
 	pfs_query_finish(query);
-	return rc;
+	return status;
 }
 
 static int draw(const struct pfs_answered *answered, struct pfs_treemap *treemap,
@@ -43,17 +43,17 @@ static int draw(const struct pfs_answered *answered, struct pfs_treemap *treemap
 	struct pfs_query_scope scope;
 	const struct pfs_sink sink = {reply, pass_on};
 	struct pfs_query_error error = {.text = "no memory"};
-	int rc;
+	int status;
 
 	pfs_answered_scope(answered, &scope, reply);
-	rc = pfs_tree_resolve(answered->tree, &scope.ino, path);
-	if (rc)
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, strerror(-rc));
-	rc = take_rows(treemap, answered->queries, &scope, &error);
-	if (!rc)
-		rc = pfs_treemap_write(treemap, &sink, scope.ino, path);
-	return rc ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, error.text)
-		  : PFS_EXIT_OK;
+	status = pfs_tree_resolve(answered->tree, &scope.ino, path);
+	if (status)
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, strerror(-status));
+	status = take_rows(treemap, answered->queries, &scope, &error);
+	if (!status)
+		status = pfs_treemap_write(treemap, &sink, scope.ino, path);
+	return status ? pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", path, error.text)
+		      : PFS_EXIT_OK;
 }
 
 int pfs_answer_treemap(void *arg, struct pfs_reply *reply, const char *const *words, size_t n)

@@ -35,10 +35,10 @@ static int run(struct log *log, const char *sql, size_t len)
 		.may_change = true,
 	};
 	struct pfs_query *query;
-	int rc = pfs_query_start(&query, log->queries, &scope, sql, len, &log->error);
+	int status = pfs_query_start(&query, log->queries, &scope, sql, len, &log->error);
 
 	pfs_query_finish(query);
-	return rc;
+	return status;
 }
 
 static int flush(struct log *log)

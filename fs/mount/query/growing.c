@@ -88,17 +88,17 @@ static void tell(struct pfs_growing *growing, const struct pfs_query_error *erro
 }
 
 /* Ends the statement, and tells who waits. */
-static void end(struct pfs_growing *growing, int rc, const struct pfs_query_error *error)
+static void end(struct pfs_growing *growing, int status, const struct pfs_query_error *error)
 {
 	struct pfs_making *making = growing->making;
 
-	if (rc && rc != -EINTR)
+	if (status && status != -EINTR)
 		tell(growing, error);
 	(void)pthread_mutex_lock(&growing->all->lock);
 	growing->making = NULL; /* nobody interrupts it any more */
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	pfs_making_close(making);
-	if (!rc)
+	if (!status)
 		pfs_answer_set_growing(growing->answer, false);
 	(void)pthread_mutex_lock(&growing->all->lock);
 	growing->state = PFS_GROWING_ENDED;
@@ -111,7 +111,7 @@ static void end(struct pfs_growing *growing, int rc, const struct pfs_query_erro
 void pfs_growing_go_on(struct pfs_growing *growing)
 {
 	struct pfs_query_error error = {.error = 0};
-	int rc = 1;
+	int status = 1;
 
 	pfs_dispatch_yield();
 	(void)atomic_fetch_add(growing->all->host.running, 1);
@@ -121,14 +121,14 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	if (growing->rests_ns)
 		pfs_query_rested(pfs_making_query(growing->making), pfs_now_ns() - growing->rests_ns);
 	growing->rests_ns = 0;
-	while (rc > 0 && !rests(growing)) {
-		rc = pfs_making_step(growing->making, &error);
-		if (rc > 0)
+	while (status > 0 && !rests(growing)) {
+		status = pfs_making_step(growing->making, &error);
+		if (status > 0)
 			pfs_growing_answer_readers(growing, false, 0);
 	}
 	(void)atomic_fetch_sub(growing->all->host.running, 1);
-	if (rc <= 0)
-		end(growing, rc, &error);
+	if (status <= 0)
+		end(growing, status, &error);
 	pfs_growing_unref(growing);
 }
 
@@ -137,30 +137,30 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 static int settle(struct pfs_growing *growing, bool *may_grow, struct pfs_query_error *error)
 {
 	struct pfs_shares *shares = &growing->all->shares;
-	int rc = -EOPNOTSUPP;
+	int status = -EOPNOTSUPP;
 
 	if (pfs_shares_take(shares, growing->uid)) {
-		rc = pfs_making_settle(growing->making, error);
-		if (rc <= 0)
+		status = pfs_making_settle(growing->making, error);
+		if (status <= 0)
 			pfs_shares_give(shares, growing->uid);
 	}
-	*may_grow = rc != -EOPNOTSUPP;
-	return *may_grow ? rc : 0;
+	*may_grow = status != -EOPNOTSUPP;
+	return *may_grow ? status : 0;
 }
 
 /* Until there is enough to begin with.  1: there is; else as pfs_making_step. */
 static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_error *error)
 {
-	int rc;
+	int status;
 
-	while ((rc = pfs_making_step(growing->making, error)) > 0) {
+	while ((status = pfs_making_step(growing->making, error)) > 0) {
 		if (!may_grow || pfs_answer_made(growing->answer) < growing->ahead)
 			continue;
-		rc = settle(growing, &may_grow, error);
-		if (rc)
-			return rc;
+		status = settle(growing, &may_grow, error);
+		if (status)
+			return status;
 	}
-	return rc;
+	return status;
 }
 
 static void destroy(struct pfs_growing *growing)
@@ -174,15 +174,15 @@ static int start(struct pfs_growing *growing, const struct pfs_asked *asked,
 		 const struct pfs_growing_asker *asker, struct pfs_query_error *error)
 {
 	struct pfs_query_scope scope = *asker->scope;
-	int rc;
+	int status;
 
 	scope.gone = is_gone;
 	scope.gone_arg = growing;
 	PFS_TRY(pfs_making_open(&growing->making, growing->answer, asker->queries, &scope, asked, error));
 	asker->running(asker->arg, pfs_making_query(growing->making));
-	rc = begin(growing, growing->all && !asker->wants_all, error);
+	status = begin(growing, growing->all && !asker->wants_all, error);
 	asker->running(asker->arg, NULL);
-	return rc;
+	return status;
 }
 
 int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
@@ -190,7 +190,7 @@ int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
 		      const struct pfs_growing_asker *asker, struct pfs_query_error *error)
 {
 	struct pfs_growing *growing = calloc(1, sizeof(*growing));
-	int rc;
+	int status;
 
 	*out = NULL;
 	if (!growing)
@@ -203,11 +203,11 @@ int pfs_growing_begin(struct pfs_growing **out, struct pfs_growings *growings,
 	growing->about = asker->about;
 	growing->ahead = asker->memory;
 	growing->refs = 2;
-	rc = start(growing, asked, asker, error);
+	status = start(growing, asked, asker, error);
 	growing->scope = NULL;
-	if (rc <= 0) {
+	if (status <= 0) {
 		destroy(growing);
-		return rc;
+		return status;
 	}
 	pfs_answer_set_growing(answer, true);
 	pfs_pendings_init(&growing->readers, &growings->lock, &growings->counts.readers);
@@ -267,10 +267,10 @@ void pfs_growing_take_turn(struct pfs_growing *growing, uint64_t number)
 {
 	const struct pfs_turn turn = {number, growing->uid, growing->sees_all, true};
 	const struct pfs_growing_host *host = &growing->all->host;
-	int rc = host->take_turn(host->arg, &turn, growing);
+	int error = host->take_turn(host->arg, &turn, growing);
 	bool left;
 
-	if (rc >= 0)
+	if (error >= 0)
 		return;
 	(void)pthread_mutex_lock(&growing->all->lock);
 	left = growing->left;
@@ -280,7 +280,7 @@ void pfs_growing_take_turn(struct pfs_growing *growing, uint64_t number)
 	if (left)
 		end(growing, -EINTR, &nobody_asks);
 	else
-		pfs_growing_answer_readers(growing, true, rc);
+		pfs_growing_answer_readers(growing, true, error);
 	pfs_growing_unref(growing);
 }
 

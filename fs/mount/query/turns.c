@@ -194,7 +194,7 @@ static bool was_overtaken(struct pfs_turns *turns, uint64_t number)
 int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn, const void *request, size_t len)
 {
 	struct user *user;
-	int rc = 1;
+	int error = 1;
 	PFS_LOCKED(&turns->lock);
 
 	if (was_overtaken(turns, turn->number))
@@ -206,9 +206,9 @@ int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn, const v
 		give(turns, user);
 		return 1;
 	}
-	rc = wait_for_turn(turns, user, turn, request, len);
+	error = wait_for_turn(turns, user, turn, request, len);
 	forget_idle(turns, user);
-	return rc;
+	return error;
 }
 
 void *pfs_turns_end(struct pfs_turns *turns, struct pfs_turn *turn, size_t *len)

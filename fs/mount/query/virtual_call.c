@@ -338,24 +338,24 @@ int pfs_call_answer(struct pfs_call *call, struct pfs_answer *answer, enum pfs_f
 		.running = set_running,
 	};
 	struct pfs_query_error error = {.error = 0};
-	int rc;
+	int status;
 
 	PFS_TRY(begin_statement(call));
-	rc = pfs_growing_begin(&call->growing, call->mount->growings, answer, &asked, &asker,
-			       &error);
+	status = pfs_growing_begin(&call->growing, call->mount->growings, answer, &asked, &asker,
+				   &error);
 	end_statement(call);
-	return rc ? fail_statement(call, &error, sql, len) : 0;
+	return status ? fail_statement(call, &error, sql, len) : 0;
 }
 
 int pfs_call_start(struct pfs_call *call, struct pfs_query **query, const char *sql, size_t len)
 {
 	struct pfs_query_error error = {.error = 0};
-	int rc;
+	int status;
 
 	*query = NULL;
 	PFS_TRY(begin_statement(call));
-	rc = pfs_query_start(query, call->mount->queries, &call->scope, sql, len, &error);
-	if (rc) {
+	status = pfs_query_start(query, call->mount->queries, &call->scope, sql, len, &error);
+	if (status) {
 		end_statement(call);
 		return fail_statement(call, &error, sql, len);
 	}
@@ -377,13 +377,13 @@ int pfs_call_rows(struct pfs_call *call, const char *sql, size_t len,
 {
 	struct pfs_query_error error = {.error = 0};
 	struct pfs_query *query;
-	int rc, stop = 0;
+	int status, stop = 0;
 
 	PFS_TRY(pfs_call_start(call, &query, sql, len));
-	while (!stop && (rc = pfs_query_next(query, &error)) != 0) {
-		if (rc > 0)
+	while (!stop && (status = pfs_query_next(query, &error)) != 0) {
+		if (status > 0)
 			stop = row(arg, query);
-		else if (rc == -EAGAIN)
+		else if (status == -EAGAIN)
 			stop = row(arg, NULL);
 		else
 			break;
@@ -391,7 +391,7 @@ int pfs_call_rows(struct pfs_call *call, const char *sql, size_t len,
 	pfs_call_stop(call, query);
 	if (stop)
 		return stop;
-	return rc < 0 ? fail_statement(call, &error, sql, len) : 0;
+	return status < 0 ? fail_statement(call, &error, sql, len) : 0;
 }
 
 int pfs_answer_text(struct pfs_answer *answer, const char *text)

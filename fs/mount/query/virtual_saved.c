@@ -135,12 +135,12 @@ static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file, struct pf
 static int run_to_end(struct pfs_call *call, struct pfs_query *query)
 {
 	struct pfs_query_error error = {.error = 0};
-	int rc;
+	int status;
 
 	do
-		rc = pfs_query_next(query, &error);
-	while (rc > 0 || rc == -EAGAIN);
-	return rc ? pfs_call_fail(call, rc, "%s", error.text) : 0;
+		status = pfs_query_next(query, &error);
+	while (status > 0 || status == -EAGAIN);
+	return status ? pfs_call_fail(call, status, "%s", error.text) : 0;
 }
 
 /* With the rows seen, so the statement is run. */

@@ -14,7 +14,7 @@
 #include "fs/query/output/format.h"
 #include "fs/image/snapshot.h"
 #include "fs/image/hold.h"
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/query/pathindex.h"
 
@@ -136,22 +136,25 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	return 0;
 }
 
-static void print_counts(struct pfs_out *out, const char *name, const struct pfs_single_count *counts)
+static void print_counts(struct pfs_out *out, const char *name,
+			 const struct pfs_device_lookup_count *counts)
 {
 	pfs_out_print(out, "\"%s\": {", name);
-	for (unsigned kind = 0; kind < PFS_SINGLE_KINDS; kind++)
-		pfs_out_print(out, "%s\"%s\": {\"count\": %llu, \"timed\": %llu, \"ns\": %llu}", kind ? ", " : "",
-		      pfs_single_name((enum pfs_single_kind)kind), (unsigned long long)counts[kind].n,
-		      (unsigned long long)counts[kind].timed, (unsigned long long)counts[kind].ns);
+	for (unsigned kind = 0; kind < PFS_QUESTION_KINDS; kind++)
+		pfs_out_print(
+			out, "%s\"%s\": {\"count\": %llu, \"timed\": %llu, \"ns\": %llu}",
+			kind ? ", " : "", pfs_device_lookup_name((enum pfs_device_lookup_kind)kind),
+			(unsigned long long)counts[kind].n, (unsigned long long)counts[kind].timed,
+			(unsigned long long)counts[kind].ns);
 	pfs_out_print(out, "}");
 }
 
 /* Who answers lookups and the like, one at a time. */
 static void print_single(struct pfs_call *call, struct pfs_out *out)
 {
-	struct pfs_single_stats stats;
+	struct pfs_device_lookup_stats stats;
 
-	pfs_single_stats(call->mount->tree, &stats);
+	pfs_device_lookup_stats(call->mount->tree, &stats);
 	pfs_out_print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ", stats.by_device ? "cuda" : "host");
 	print_counts(out, "host", stats.host);
 	pfs_out_print(out, ",\n    ");

@@ -62,14 +62,14 @@ static void spool_row(struct table *table, const struct pfs_query *query)
 
 static int spool(struct table *table, struct pfs_query *query, struct pfs_query_error *error)
 {
-	int rc;
+	int status;
 
 	table->to_spool = (struct pfs_sink){table->spool, pfs_answer_write};
 	table->out.sink = &table->to_spool;
 	spool_names(table, query);
-	while (!table->out.error && (rc = pfs_query_next(query, error)) != 0) {
-		if (rc < 0)
-			return rc;
+	while (!table->out.error && (status = pfs_query_next(query, error)) != 0) {
+		if (status < 0)
+			return status;
 		spool_row(table, query);
 	}
 	pfs_out_flush(&table->out);
@@ -164,50 +164,50 @@ static int each_cell(struct table *table,
 static int run(struct table *table, struct pfs_query *query, const struct pfs_sink *sink,
 	       struct pfs_query_error *error)
 {
-	int rc = pfs_answer_create(&table->spool, SPOOL_MEMORY, 0);
+	int status = pfs_answer_create(&table->spool, SPOOL_MEMORY, 0);
 
-	if (rc)
-		return pfs_format_failed(error, rc);
-	rc = spool(table, query, error);
-	if (rc)
-		return rc;
-	rc = each_cell(table, measure);
-	if (rc)
-		return pfs_format_failed(error, rc);
+	if (status)
+		return pfs_format_failed(error, status);
+	status = spool(table, query, error);
+	if (status)
+		return status;
+	status = each_cell(table, measure);
+	if (status)
+		return pfs_format_failed(error, status);
 	table->out.sink = sink;
-	rc = each_cell(table, print);
+	status = each_cell(table, print);
 	pfs_out_flush(&table->out);
-	if (!rc)
-		rc = table->out.error;
-	return rc ? pfs_format_failed(error, rc) : 0;
+	if (!status)
+		status = table->out.error;
+	return status ? pfs_format_failed(error, status) : 0;
 }
 
 /* A statement without columns gives nothing, but is run. */
 static int run_to_end(struct pfs_query *query, struct pfs_query_error *error)
 {
-	int rc;
+	int status;
 
 	do
-		rc = pfs_query_next(query, error);
-	while (rc > 0);
-	return rc;
+		status = pfs_query_next(query, error);
+	while (status > 0);
+	return status;
 }
 
 int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
 		       struct pfs_query_error *error)
 {
 	struct table table = {.n_columns = pfs_query_columns(query)};
-	int rc;
+	int status;
 
 	if (!table.n_columns)
 		return run_to_end(query, error);
 	table.columns = calloc(table.n_columns, sizeof(*table.columns));
 	if (table.columns && pfs_out_init(&table.out, NULL) == 0)
-		rc = run(&table, query, sink, error);
+		status = run(&table, query, sink, error);
 	else
-		rc = pfs_format_failed(error, -ENOMEM);
+		status = pfs_format_failed(error, -ENOMEM);
 	pfs_answer_close(table.spool);
 	free(table.columns);
 	pfs_out_finish(&table.out);
-	return rc;
+	return status;
 }

@@ -237,20 +237,20 @@ static const struct writer {
 	[PFS_FORMAT_PATHS0] = {NULL, paths0_row, NULL, NULL},
 };
 
-int pfs_format_failed(struct pfs_query_error *error, int rc)
+int pfs_format_failed(struct pfs_query_error *error, int failure)
 {
-	*error = (struct pfs_query_error){.error = rc, .offset = -1};
-	if (rc == -EFBIG)
+	*error = (struct pfs_query_error){.error = failure, .offset = -1};
+	if (failure == -EFBIG)
 		(void)snprintf(error->text, sizeof(error->text),
 			       "the answer is larger than the limit; ask for less");
-	else if (rc == -ENOSPC)
+	else if (failure == -ENOSPC)
 		(void)snprintf(error->text, sizeof(error->text),
 			       "no space for the answer in the folder for temporary files; "
 			       "ask for less, or set TMPDIR");
 	else
 		(void)snprintf(error->text, sizeof(error->text), "cannot keep the answer: %s",
-			       strerror(-rc));
-	return rc;
+			       strerror(-failure));
+	return failure;
 }
 
 /* ---- in parts, by all cores ---- */
@@ -371,15 +371,15 @@ static int write_some(struct pfs_writing *writing, struct pfs_query_error *error
 	struct rows *rows = &writing->rows;
 	const struct row row = {rows, NULL, 0};
 	size_t n_parts;
-	int rc = pfs_query_parts(rows->query, &n_parts, write_part, writing, error);
+	int status = pfs_query_parts(rows->query, &n_parts, write_part, writing, error);
 
-	if (rc > 0)
+	if (status > 0)
 		write_parts(writing, n_parts);
-	if (rc)
-		return rc < 0 ? rc : MANY;
-	rc = pfs_query_next(rows->query, error);
-	if (rc <= 0)
-		return rc;
+	if (status)
+		return status < 0 ? status : MANY;
+	status = pfs_query_next(rows->query, error);
+	if (status <= 0)
+		return status;
 	if (rows->n_columns)
 		writing->writer->row(&writing->out, &row);
 	writing->out.rows++;
@@ -444,33 +444,33 @@ int pfs_writing_step(struct pfs_writing *writing, struct pfs_query_error *error)
 {
 	struct pfs_out *out = &writing->out;
 	uint64_t rows = out->rows;
-	int rc = 1;
+	int status = 1;
 
 	if (writing->format == PFS_FORMAT_TEXT)
 		return pfs_format_aligned(writing->rows.query, &writing->sink, error);
-	while (rc == 1 && !out->error && out->rows - rows < STEP_ROWS) {
-		rc = write_some(writing, error);
-		if (rc < 0)
-			return rc;
+	while (status == 1 && !out->error && out->rows - rows < STEP_ROWS) {
+		status = write_some(writing, error);
+		if (status < 0)
+			return status;
 	}
-	if (!rc && writing->writer->end)
+	if (!status && writing->writer->end)
 		writing->writer->end(out);
-	if (!rc)
+	if (!status)
 		pfs_out_flush(out);
-	return out->error ? pfs_format_failed(error, out->error) : rc > 0;
+	return out->error ? pfs_format_failed(error, out->error) : status > 0;
 }
 
 int pfs_format_rows(struct pfs_query *query, enum pfs_format how, const struct pfs_sink *sink,
 		    struct pfs_query_error *error)
 {
 	struct pfs_writing *writing;
-	int rc = pfs_writing_open(&writing, query, how, sink, NULL);
+	int status = pfs_writing_open(&writing, query, how, sink, NULL);
 
-	if (rc)
-		return pfs_format_failed(error, rc);
+	if (status)
+		return pfs_format_failed(error, status);
 	do
-		rc = pfs_writing_step(writing, error);
-	while (rc > 0);
+		status = pfs_writing_step(writing, error);
+	while (status > 0);
 	pfs_writing_close(writing);
-	return rc;
+	return status;
 }

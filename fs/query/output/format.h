@@ -73,7 +73,7 @@ PFS_MUST_CHECK int pfs_writing_step(struct pfs_writing *writing, struct pfs_quer
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
 				      struct pfs_query_error *error);
 
-/* Fills in why an answer could not be written; returns rc. */
-int pfs_format_failed(struct pfs_query_error *error, int rc);
+/* Fills in why an answer could not be written; returns failure. */
+int pfs_format_failed(struct pfs_query_error *error, int failure);
 
 #endif

@@ -52,7 +52,7 @@ int pfs_making_open(struct pfs_making **out, struct pfs_answer *answer, struct p
 {
 	struct pfs_making *making = calloc(1, sizeof(*making));
 	struct pfs_query_scope own = *scope;
-	int rc;
+	int status;
 
 	*out = NULL;
 	if (!making) {
@@ -61,19 +61,20 @@ int pfs_making_open(struct pfs_making **out, struct pfs_answer *answer, struct p
 	}
 	making->answer = pfs_answer_ref(answer);
 	making->began_ns = pfs_now_ns();
-	rc = copy_asked(making, &own, asked);
-	if (rc) {
-		(void)pfs_format_failed(error, rc);
+	status = copy_asked(making, &own, asked);
+	if (status) {
+		(void)pfs_format_failed(error, status);
 	} else {
-		rc = pfs_query_start(&making->query, queries, &own, making->sql, making->len, error);
-		if (!rc && (rc = begin_writing(making)) != 0)
-			(void)pfs_format_failed(error, rc);
+		status = pfs_query_start(&making->query, queries, &own, making->sql, making->len,
+					 error);
+		if (!status && (status = begin_writing(making)) != 0)
+			(void)pfs_format_failed(error, status);
 	}
-	if (rc)
+	if (status)
 		pfs_making_close(making);
 	else
 		*out = making;
-	return rc;
+	return status;
 }
 
 void pfs_making_close(struct pfs_making *making)
@@ -99,19 +100,19 @@ static int fail_restart(struct pfs_query_error *error)
 
 int pfs_making_step(struct pfs_making *making, struct pfs_query_error *error)
 {
-	int rc = pfs_writing_step(making->writing, error);
+	int status = pfs_writing_step(making->writing, error);
 
-	if (rc == -EAGAIN && !pfs_answer_is_complete(making->answer))
+	if (status == -EAGAIN && !pfs_answer_is_complete(making->answer))
 		return fail_restart(error);
-	if (rc == -EAGAIN) {
-		rc = begin_writing(making);
-		return rc ? pfs_format_failed(error, rc) : 1;
+	if (status == -EAGAIN) {
+		status = begin_writing(making);
+		return status ? pfs_format_failed(error, status) : 1;
 	}
-	if (rc < 0 && pfs_answer_is_complete(making->answer))
+	if (status < 0 && pfs_answer_is_complete(making->answer))
 		pfs_answer_truncate(making->answer);
-	if (rc > 0 && pfs_answer_is_in_file(making->answer))
+	if (status > 0 && pfs_answer_is_in_file(making->answer))
 		pfs_query_rests(making->query); /* as far as nobody reads on */
-	return rc;
+	return status;
 }
 
 struct pfs_query *pfs_making_query(struct pfs_making *making)
@@ -132,15 +133,15 @@ bool pfs_making_is_settled(const struct pfs_making *making)
 
 int pfs_making_settle(struct pfs_making *making, struct pfs_query_error *error)
 {
-	int rc;
+	int status;
 
 	if (pfs_query_settle(making->query))
 		return 1;
 	PFS_TRY(pfs_query_begin_anew(making->query, error));
 	/* It has as much time as one that need not begin anew. */
 	pfs_query_rested(making->query, pfs_now_ns() - making->began_ns);
-	rc = begin_writing(making);
-	return rc ? pfs_format_failed(error, rc) : 0;
+	status = begin_writing(making);
+	return status ? pfs_format_failed(error, status) : 0;
 }
 
 int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
@@ -149,13 +150,13 @@ int pfs_answer_run(struct pfs_answer *answer, struct pfs_queries *queries,
 {
 	const struct pfs_asked asked = {sql, len, format};
 	struct pfs_making *making;
-	int rc = pfs_making_open(&making, answer, queries, scope, &asked, error);
+	int status = pfs_making_open(&making, answer, queries, scope, &asked, error);
 
-	if (rc)
-		return rc;
+	if (status)
+		return status;
 	do
-		rc = pfs_making_step(making, error);
-	while (rc > 0);
+		status = pfs_making_step(making, error);
+	while (status > 0);
 	pfs_making_close(making);
-	return rc;
+	return status;
 }

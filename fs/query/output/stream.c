@@ -237,19 +237,19 @@ static int make_next(struct pfs_stream *stream)
 {
 	uint64_t row = stream->next.row;
 	struct piece *piece;
-	int rc;
+	int error;
 
 	if (is_at_end(stream))
 		return 0;
 	PFS_TRY(prepare_piece(stream, &piece));
-	rc = stream->source.next(stream->source.arg, &row, add_bytes, piece);
-	if (rc > 0) {
+	error = stream->source.next(stream->source.arg, &row, add_bytes, piece);
+	if (error > 0) {
 		add_piece(stream, piece, row);
-	} else if (rc == 0) {
+	} else if (error == 0) {
 		PFS_LOCKED(&stream->lock);
 		end_at(stream, stream->next.offset);
 	}
-	return rc;
+	return error;
 }
 
 /* The last one that is not behind the offset. */
@@ -298,17 +298,17 @@ static size_t copy_kept(struct pfs_stream *stream, char *to, size_t size, uint64
 static int approach(struct pfs_stream *stream, uint64_t offset, const struct pfs_stream_wait *wait)
 {
 	size_t marks = stream->n_marks;
-	int rc = 1;
+	int error = 1;
 
 	turn_to(stream, offset);
-	while (rc > 0 && offset >= stream->next.offset && stream->n_marks <= marks + 1) {
+	while (error > 0 && offset >= stream->next.offset && stream->n_marks <= marks + 1) {
 		if (wait && wait->gone(wait->arg))
 			return -EINTR;
-		rc = make_next(stream);
+		error = make_next(stream);
 	}
-	if (rc < 0)
-		return rc;
-	return rc == 0 || offset < stream->next.offset;
+	if (error < 0)
+		return error;
+	return error == 0 || offset < stream->next.offset;
 }
 
 /* ---- going ahead ---- */
@@ -404,18 +404,18 @@ static ssize_t read_some(struct pfs_stream *stream, char *data, size_t size, uin
 {
 	size_t n = copy_if_kept(stream, data, size, offset);
 	struct maker maker;
-	int rc;
+	int error;
 
 	*is_there = true;
 	if (n)
 		return (ssize_t)n;
 	PFS_TRY(begin_making(stream, &maker, wait));
-	rc = is_kept(stream, offset) ? 1 : approach(stream, offset, wait);
-	if (rc >= 0)
+	error = is_kept(stream, offset) ? 1 : approach(stream, offset, wait);
+	if (error >= 0)
 		n = copy_if_kept(stream, data, size, offset); /* before others drop it */
 	end_making(stream, &maker);
-	*is_there = rc > 0;
-	return rc < 0 ? rc : (ssize_t)n;
+	*is_there = error > 0;
+	return error < 0 ? error : (ssize_t)n;
 }
 
 ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint64_t offset,
@@ -443,40 +443,40 @@ static int measure_next(struct pfs_stream *stream)
 {
 	struct mark mark = stream->last;
 	uint64_t size, before = mark.row;
-	int rc;
+	int error;
 
 	PFS_TRY(reserve_mark(stream));
-	rc = stream->source.measure(stream->source.arg, &mark.row, &size, PFS_STREAM_MARKED);
-	if (rc > 0) {
+	error = stream->source.measure(stream->source.arg, &mark.row, &size, PFS_STREAM_MARKED);
+	if (error > 0) {
 		mark.offset += size;
 		add_mark(stream, mark);
 	}
-	if (rc == 0 || (rc > 0 && mark.row - before < PFS_STREAM_MARKED))
+	if (error == 0 || (error > 0 && mark.row - before < PFS_STREAM_MARKED))
 		end_at(stream, mark.offset);
-	return rc;
+	return error;
 }
 
 /* 1: the size is not known yet. */
 static int measure_some(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
 {
 	struct maker maker;
-	int rc = 0;
+	int error = 0;
 
 	PFS_TRY(begin_making(stream, &maker, wait));
 	if (!stream->is_known)
-		rc = wait && wait->gone(wait->arg) ? -EINTR : measure_next(stream);
+		error = wait && wait->gone(wait->arg) ? -EINTR : measure_next(stream);
 	end_making(stream, &maker);
-	return rc;
+	return error;
 }
 
 int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
 {
-	int rc;
+	int error;
 
 	do
-		rc = measure_some(stream, wait);
-	while (rc > 0);
-	return rc;
+		error = measure_some(stream, wait);
+	while (error > 0);
+	return error;
 }
 
 static bool is_gone(void *arg PFS_UNUSED)
@@ -498,14 +498,14 @@ void pfs_stream_measure_some(struct pfs_stream *stream)
 
 int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_stream_wait *wait)
 {
-	int rc = 1;
+	int error = 1;
 
-	while (rc > 0 && stream->next.offset < stream->memory) {
+	while (error > 0 && stream->next.offset < stream->memory) {
 		if (wait && wait->gone(wait->arg))
 			return -EINTR;
-		rc = make_next(stream);
+		error = make_next(stream);
 	}
-	return rc < 0 ? rc : 0;
+	return error < 0 ? error : 0;
 }
 
 bool pfs_stream_size(struct pfs_stream *stream, uint64_t *size)

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "fs/query/relational/bind.h"
 #include "fs/query/relational/choice.h"
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/side_lookup.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/sides.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/choice.h"
 
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/side_lookup.h"
 
 /* Whether the column is one by which a scan finds few nodes: in a sub-select, too, of which SQLite
  * moves the condition inwards. */

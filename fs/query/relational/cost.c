@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/checked.h"
-#include "fs/query/relational/early.h"
+#include "fs/query/relational/eager_groups.h"
 #include "fs/query/relational/sidetable.h"
 
 #define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
@@ -105,8 +105,9 @@ static double rows_of(struct costing *costing, const struct pfs_input *input)
 
 static double cost_joins(struct costing *costing, const struct pfs_block *block)
 {
-	struct pfs_early_plan early;
-	bool has_early = costing->on_host && pfs_early_find(&early, block, (uint64_t)costing->n_nodes);
+	struct pfs_eager_plan early;
+	bool has_early =
+		costing->on_host && pfs_eager_find(&early, block, (uint64_t)costing->n_nodes);
 	double rows = 0;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups: of all rows, or of early groups (early.c). */
-#include "fs/query/relational/early.h"
+/* Groups: of all rows, or of early groups (eager_groups.c). */
+#include "fs/query/relational/eager_groups.h"
 
 static int compute_arguments(struct pfs_running *running)
 {

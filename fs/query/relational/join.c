@@ -3,8 +3,8 @@
  * its rows, equalities of two columns are what inputs are joined by, and the rest is looked at
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
-#include "fs/query/relational/early.h"
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/eager_groups.h"
+#include "fs/query/relational/side_lookup.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct pfs_joining {
 	struct pfs_running *running;
 	struct condition conditions[CONDITIONS_MAX];
 	size_t n;
-	struct pfs_early_plan early;
+	struct pfs_eager_plan early;
 	bool has_early;
 	uint32_t there; /* the inputs that are joined, bit by bit */
 };
@@ -301,7 +301,7 @@ static int select_rows(struct pfs_joining *joining, struct pfs_source *source, u
 		return error;
 	source->where = n ? program : NULL;
 	if (joining->has_early && joining->early.input == input)
-		PFS_TRY(pfs_early_group(running, source, &joining->early));
+		PFS_TRY(pfs_eager_group(running, source, &joining->early));
 	if (!source->where || is_left_to_groups(joining, source))
 		return 0;
 	source->where = NULL;
@@ -416,7 +416,7 @@ static int begin(struct pfs_joining *joining, uint16_t *table_of)
 	running->stage.table_of = table_of;
 	PFS_TRY(find_sets(running));
 	PFS_TRY(split(joining));
-	joining->has_early = pfs_early_find(&joining->early, block, running->query->n_nodes);
+	joining->has_early = pfs_eager_find(&joining->early, block, running->query->n_nodes);
 	return 0;
 }
 

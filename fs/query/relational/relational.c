@@ -12,7 +12,7 @@
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/cursor.h"
 #include "fs/query/relational/describe.h"
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/side_lookup.h"
 #include "fs/query/relational/rowlist.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/verify.h"

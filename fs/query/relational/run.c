@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stages: select, compute what keys and aggregates are of, group, HAVING, functions of windows, compute what results are,
  * DISTINCT, sort, gather. */
-#include "fs/query/relational/early.h"
+#include "fs/query/relational/eager_groups.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -453,7 +453,7 @@ void pfs_running_end(struct pfs_running *running)
 		pfs_rows_free(running->run, running->rows[i]);
 	for (size_t i = 0; i < running->stage.n_sets; i++)
 		pfs_rows_free(running->run, running->sets[i].rows);
-	pfs_early_free(running);
+	pfs_eager_free(running);
 	pfs_subselects_free(running);
 }
 

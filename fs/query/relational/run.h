@@ -51,7 +51,7 @@ void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct
 
 /* ---- run.c ---- */
 
-struct pfs_early;     /* early.h */
+struct pfs_eager; /* eager_groups.h */
 struct pfs_joining;
 struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
 struct pfs_copied_texts;
@@ -86,7 +86,7 @@ struct pfs_running {
 	struct pfs_subselect *subselects;      /* those of sub-selects */
 	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
 	struct pfs_node_set *sets;
-	struct pfs_early *early; /* NULL: inputs are joined as they are */
+	struct pfs_eager *early;   /* NULL: inputs are joined as they are */
 	struct pfs_tuples *tuples; /* NULL: the source is a table */
 	struct pfs_source source;
 	struct pfs_stage stage;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/query/relational/few.h"
+#include "fs/query/relational/side_lookup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,45 +12,52 @@
 
 #define SAMPLE 1024u /* rows that are looked at */
 
-/* Nanoseconds: of SQLite for a row that its copy takes over, of the operators for a statement, a row that is looked at and
- * one of the answer. */
+/* Nanoseconds: of SQLite for a row that its copy takes over, of the operators for a statement, a
+ * row that is looked at and one of the answer. */
 #define SQLITE_FILL   800.0
 #define OPERATORS     60000.0
 #define OPERATORS_ROW 0.8
 #define ANSWER_ROW    60.0
 
-static const struct pfs_side_column *side_column(const struct pfs_block *block, const struct pfs_term *term)
+static const struct pfs_side_column *side_column(const struct pfs_block *block,
+						 const struct pfs_term *term)
 {
-	return term->kind == PFS_BOUND_COLUMN ? &block->inputs[0].side->columns[term->column] : NULL;
+	return term->kind == PFS_BOUND_COLUMN ? &block->inputs[0].side->columns[term->column]
+					      : NULL;
 }
 
-static int compare_numbers(const struct pfs_table_column *column, uint32_t row, const struct pfs_constant *constant)
+static int compare_numbers(const struct pfs_table_column *column, uint32_t row,
+			   const struct pfs_constant *constant)
 {
 	if (column->kind == PFS_KIND_INTEGER && constant->type == PFS_IS_INTEGER) {
 		int64_t value = ((const int64_t *)column->data)[row];
 
 		return (value > constant->integer) - (value < constant->integer);
 	}
-	double value = column->kind == PFS_KIND_INTEGER ? (double)((const int64_t *)column->data)[row]
-							: ((const double *)column->data)[row];
-	double other = constant->type == PFS_IS_INTEGER ? (double)constant->integer : constant->real;
+	double value = column->kind == PFS_KIND_INTEGER
+			       ? (double)((const int64_t *)column->data)[row]
+			       : ((const double *)column->data)[row];
+	double other =
+		constant->type == PFS_IS_INTEGER ? (double)constant->integer : constant->real;
 
 	return (value > other) - (value < other);
 }
 
-static int compare_texts(const struct pfs_table_column *column, uint32_t row, const struct pfs_constant *constant)
+static int compare_texts(const struct pfs_table_column *column, uint32_t row,
+			 const struct pfs_constant *constant)
 {
 	size_t len;
-	const uint8_t *text = pfs_dictionary_text(column->dictionary, ((const uint32_t *)column->data)[row], &len);
+	const uint8_t *text = pfs_dictionary_text(column->dictionary,
+						  ((const uint32_t *)column->data)[row], &len);
 	int order = memcmp(text, constant->text, PFS_MIN(len, constant->len));
 
 	return order ? order : (len > constant->len) - (len < constant->len);
 }
 
-/* A comparison of a column with a constant of its class by which an index finds rows: its operator as it is with the
- * column on the left; else PFS_OP_AND. */
-static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term *term, const struct pfs_term **column,
-			    const struct pfs_term **constant)
+/* A comparison of a column with a constant of its class by which an index finds rows: its operator
+ * as it is with the column on the left; else PFS_OP_AND. */
+static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term *term,
+			    const struct pfs_term **column, const struct pfs_term **constant)
 {
 	static const struct {
 		enum pfs_op op, mirrored;
@@ -75,14 +82,16 @@ static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term
 }
 
 /* Whether what WHERE says of that column alone, at its ANDs, is true of the row. */
-static bool may_be(const struct pfs_block *block, const struct pfs_term *where, unsigned number, uint32_t row)
+static bool may_be(const struct pfs_block *block, const struct pfs_term *where, unsigned number,
+		   uint32_t row)
 {
 	const struct pfs_table_column *values = &block->inputs[0].side->table.columns[number];
 	const struct pfs_term *column, *constant;
 	enum pfs_op op;
 
 	if (where->kind == PFS_BOUND_STEP && where->op == PFS_OP_AND)
-		return may_be(block, where->args[0], number, row) && may_be(block, where->args[1], number, row);
+		return may_be(block, where->args[0], number, row) &&
+		       may_be(block, where->args[1], number, row);
 	op = found_by(block, where, &column, &constant);
 	if (op == PFS_OP_AND || column->column != number)
 		return true;
@@ -109,11 +118,13 @@ static double found(const struct pfs_block *block, unsigned number)
 	uint32_t n = PFS_MIN(table->n_rows, SAMPLE), hits = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		hits += may_be(block, block->where, number, (uint32_t)((uint64_t)i * table->n_rows / n));
+		hits += may_be(block, block->where, number,
+			       (uint32_t)((uint64_t)i * table->n_rows / n));
 	return table->n_rows * ((n == table->n_rows ? 0 : 0.25) + hits) / PFS_MAX(n, 1u);
 }
 
-/* The rows that SQLite has to step over; all, and more, where what is grouped has no index of texts. */
+/* The rows that SQLite has to step over; all, and more, where what is grouped has no index of
+ * texts. */
 static double stepped(const struct pfs_block *block)
 {
 	const struct pfs_side_table *side = block->inputs[0].side;
@@ -129,7 +140,8 @@ static double stepped(const struct pfs_block *block)
 
 /* ---- rows of numbers ---- */
 
-static void narrow(struct pfs_side_range *range, const struct pfs_block *block, const struct pfs_term *where, unsigned number)
+static void narrow(struct pfs_side_range *range, const struct pfs_block *block,
+		   const struct pfs_term *where, unsigned number)
 {
 	const struct pfs_term *column, *constant;
 	enum pfs_op op;
@@ -141,7 +153,8 @@ static void narrow(struct pfs_side_range *range, const struct pfs_block *block, 
 	}
 	op = found_by(block, where, &column, &constant);
 	if (op != PFS_OP_AND && column->column == number)
-		pfs_side_range_narrow(range, block->inputs[0].side, number, op, &constant->constant);
+		pfs_side_range_narrow(range, block->inputs[0].side, number, op,
+				      &constant->constant);
 }
 
 int pfs_side_find(struct pfs_running *running, struct pfs_rows **rows)
@@ -156,14 +169,16 @@ int pfs_side_find(struct pfs_running *running, struct pfs_rows **rows)
 		uint32_t *list;
 
 		if (!side->columns[i].is_indexed || side->columns[i].why_not ||
-		    side->table.columns[i].kind == PFS_KIND_CODE || !names(block, block->where, i) ||
+		    side->table.columns[i].kind == PFS_KIND_CODE ||
+		    !names(block, block->where, i) ||
 		    (!pfs_side_table_is_indexed(side, i) && found(block, i) > (double)most))
 			continue;
 		narrow(&range, block, block->where, i);
 		error = pfs_side_table_find(side, &list, &n, i, &range, most,
 					    running->query->account);
 		if (!error && list)
-			error = pfs_rows_of_list(running->run, rows, side->table.n_rows, list, (uint32_t)n);
+			error = pfs_rows_of_list(running->run, rows, side->table.n_rows, list,
+						 (uint32_t)n);
 		free(list);
 	}
 	return error;
@@ -206,7 +221,8 @@ static bool is_worth_it(const struct pfs_block *block, const struct pfs_query *q
 	return (double)side->missed_ns >= (double)rows * SQLITE_FILL;
 }
 
-bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns, struct pfs_side_weighed *out)
+bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns,
+		    struct pfs_side_weighed *out)
 {
 	double rows, all;
 
@@ -217,14 +233,17 @@ bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns, struct 
 	rows = ends_early(block) ? 1 : stepped(block);
 	out->is_index = rows < all;
 	out->index_ns = (uint64_t)fmin(rows * sqlite_row_ns, 1e18);
-	out->operators_ns = (uint64_t)(OPERATORS + all * OPERATORS_ROW + fmin(rows, all) * ANSWER_ROW);
+	out->operators_ns =
+		(uint64_t)(OPERATORS + all * OPERATORS_ROW + fmin(rows, all) * ANSWER_ROW);
 	return true;
 }
 
-bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query, double sqlite_row_ns)
+bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query,
+			double sqlite_row_ns)
 {
 	struct pfs_side_weighed weighed;
 
-	return pfs_side_weigh(block, sqlite_row_ns, &weighed) && weighed.operators_ns > weighed.index_ns &&
+	return pfs_side_weigh(block, sqlite_row_ns, &weighed) &&
+	       weighed.operators_ns > weighed.index_ns &&
 	       is_worth_it(block, query, (double)(weighed.operators_ns - weighed.index_ns));
 }

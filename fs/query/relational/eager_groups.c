@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/query/relational/early.h"
+#include "fs/query/relational/eager_groups.h"
 
 #include "base/checked.h"
 #include "fs/query/relational/sidetable.h"
@@ -9,7 +9,7 @@
 
 /* ---- whether ---- */
 
-static bool add_column(struct pfs_early_plan *plan, const struct pfs_block *block,
+static bool add_column(struct pfs_eager_plan *plan, const struct pfs_block *block,
 		       const struct pfs_term *column)
 {
 	const struct pfs_input *from = &block->inputs[column->input];
@@ -29,7 +29,7 @@ static bool add_column(struct pfs_early_plan *plan, const struct pfs_block *bloc
 
 /* Adds the columns of the input that the term names; false: they are none of few values, or it asks
  * for rows. */
-static bool add_columns(struct pfs_early_plan *plan, const struct pfs_block *block,
+static bool add_columns(struct pfs_eager_plan *plan, const struct pfs_block *block,
 			const struct pfs_term *term)
 {
 	bool is_own = (term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_NODES) &&
@@ -45,7 +45,7 @@ static bool add_columns(struct pfs_early_plan *plan, const struct pfs_block *blo
 }
 
 /* The same of a condition, but for those parts that select the input's rows before. */
-static bool add_condition(struct pfs_early_plan *plan, const struct pfs_block *block,
+static bool add_condition(struct pfs_eager_plan *plan, const struct pfs_block *block,
 			  const struct pfs_term *term, bool is_of_left_join)
 {
 	if (!term)
@@ -58,7 +58,7 @@ static bool add_condition(struct pfs_early_plan *plan, const struct pfs_block *b
 	return add_columns(plan, block, term);
 }
 
-static bool add_all(struct pfs_early_plan *plan, const struct pfs_block *block)
+static bool add_all(struct pfs_eager_plan *plan, const struct pfs_block *block)
 {
 	struct pfs_term *const *keys = block->is_grouped ? block->group : block->results;
 	size_t n_keys = block->is_grouped ? block->n_group : block->n_results;
@@ -78,7 +78,7 @@ static bool add_all(struct pfs_early_plan *plan, const struct pfs_block *block)
 }
 
 /* True if each aggregate is of one of the input's columns, or of none. */
-static bool has_arguments(const struct pfs_early_plan *plan, const struct pfs_block *block)
+static bool has_arguments(const struct pfs_eager_plan *plan, const struct pfs_block *block)
 {
 	for (size_t i = 0; i < block->n_aggregates; i++) {
 		const struct pfs_term *arg = block->aggregates[i].arg;
@@ -90,11 +90,11 @@ static bool has_arguments(const struct pfs_early_plan *plan, const struct pfs_bl
 	return true;
 }
 
-bool pfs_early_find(struct pfs_early_plan *plan, const struct pfs_block *block, uint64_t n_nodes)
+bool pfs_eager_find(struct pfs_eager_plan *plan, const struct pfs_block *block, uint64_t n_nodes)
 {
 	unsigned n_joined = 0;
 
-	*plan = (struct pfs_early_plan){.n_rows = 0};
+	*plan = (struct pfs_eager_plan){.n_rows = 0};
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		const struct pfs_input *from = &block->inputs[i];
 		uint64_t n_rows = 0;
@@ -136,7 +136,7 @@ static int take_aggregates(struct pfs_running *running, struct pfs_partial *part
 }
 
 static int take_keys(struct pfs_running *running, struct pfs_partial *partial,
-		     const struct pfs_early_plan *plan)
+		     const struct pfs_eager_plan *plan)
 {
 	partial->n_keys = plan->n_columns;
 	partial->keys =
@@ -152,11 +152,11 @@ static int take_keys(struct pfs_running *running, struct pfs_partial *partial,
 	return 0;
 }
 
-int pfs_early_group(struct pfs_running *running, struct pfs_source *source,
-		    const struct pfs_early_plan *plan)
+int pfs_eager_group(struct pfs_running *running, struct pfs_source *source,
+		    const struct pfs_eager_plan *plan)
 {
 	uint64_t rows_min = running->query->piece ? 1 : ROWS_MIN;
-	struct pfs_early *early;
+	struct pfs_eager *early;
 	int error;
 
 	if (running->run->on != PFS_ENGINE_HOST || source->table->n_rows < rows_min ||
@@ -180,7 +180,7 @@ int pfs_early_group(struct pfs_running *running, struct pfs_source *source,
 	return 0;
 }
 
-void pfs_early_free(struct pfs_running *running)
+void pfs_eager_free(struct pfs_running *running)
 {
 	if (running->early)
 		pfs_tuples_free(running->run, running->early->tuples);

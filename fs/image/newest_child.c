@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/image/newest.h"
+#include "fs/image/newest_child.h"
 
 #include <stdlib.h>
 
@@ -9,11 +9,11 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define CHILDREN_READ	 64u   /* a directory of so many is read whenever it is asked */
-#define LISTS	 32u   /* directories with a heap */
-#define HEAP_MAX 8192u /* children in it */
-#define HALF	 (HEAP_MAX / 2)
-#define BUCKETS	 1024u
+#define CHILDREN_READ 64u   /* a directory of so many is read whenever it is asked */
+#define LISTS	      32u   /* directories with a heap */
+#define HEAP_MAX      8192u /* children in it */
+#define HALF	      (HEAP_MAX / 2)
+#define BUCKETS	      1024u
 
 #define NOTHING INT64_MIN
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is remembered lies in chunks that never move, found by pages of slots: nothing is built anew while the
- * tree is held for writing. */
-#include "fs/image/past.h"
+/* What is remembered lies in chunks that never move, found by pages of slots: nothing is built anew
+ * while the tree is held for writing. */
+#include "fs/image/old_places.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -37,28 +37,30 @@ struct chunk {
 	char slack[PFS_NAME_SLACK]; /* behind a name */
 };
 
-struct pfs_past {
+struct pfs_old_places {
 	struct pfs_tree *tree;
-	struct pfs_past *next; /* an older one; protected by the pasts' lock, as refs are */
+	struct pfs_old_places *next; /* an older one; protected by the pasts' lock, as refs are */
 	unsigned refs;
 	uint32_t end;
 	int error;
 	struct page **pages;
 	struct chunk *chunks; /* the one being filled first */
-	size_t used; /* of that one */
+	size_t used;	      /* of that one */
 };
 
-struct pfs_pasts {
-	pthread_mutex_t lock; /* of readers who open and close; those who change have the tree to themselves */
-	struct pfs_past *newest;
+struct pfs_place_history {
+	pthread_mutex_t lock; /* of readers who open and close; those who change have the tree to
+				 themselves */
+	struct pfs_old_places *newest;
 	_Atomic unsigned open; /* how many there are */
-	struct chunk *spare; /* protected by the lock, as n_spare is: there are changes yet to come */
+	struct chunk
+		*spare; /* protected by the lock, as n_spare is: there are changes yet to come */
 	size_t n_spare;
 };
 
 /* ---- opening and closing ---- */
 
-static size_t n_pages(const struct pfs_past *past)
+static size_t n_pages(const struct pfs_old_places *past)
 {
 	return past->end / PAGE_SLOTS + 1;
 }
@@ -79,7 +81,7 @@ static void free_chunks(struct pfs_tree *tree, struct chunk *chunk)
 	}
 }
 
-static void destroy(struct pfs_past *past)
+static void destroy(struct pfs_old_places *past)
 {
 	free_chunks(past->tree, past->chunks);
 	count(past->tree, n_pages(past) * sizeof(struct page *), false);
@@ -87,14 +89,14 @@ static void destroy(struct pfs_past *past)
 	free(past);
 }
 
-int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree)
+int pfs_old_places_open(struct pfs_old_places **out, struct pfs_tree *tree)
 {
-	struct pfs_pasts *pasts = tree->pasts;
-	struct pfs_past *past;
+	struct pfs_place_history *pasts = tree->pasts;
+	struct pfs_old_places *past;
 	PFS_LOCKED(&pasts->lock);
 
 	past = pasts->newest;
-	if (past && pfs_past_is_present(past) && past->end == tree->image.end) {
+	if (past && pfs_old_places_is_present(past) && past->end == tree->image.end) {
 		past->refs++;
 		*out = past;
 		return 0;
@@ -121,10 +123,10 @@ int pfs_past_open(struct pfs_past **out, struct pfs_tree *tree)
 }
 
 /* Whether nobody has it any more; it is none of the tree's then, *spare is to be freed. */
-static bool drop(struct pfs_past *past, struct chunk **spare)
+static bool drop(struct pfs_old_places *past, struct chunk **spare)
 {
-	struct pfs_pasts *pasts = past->tree->pasts;
-	struct pfs_past **link = &pasts->newest;
+	struct pfs_place_history *pasts = past->tree->pasts;
+	struct pfs_old_places **link = &pasts->newest;
 	PFS_LOCKED(&pasts->lock);
 
 	if (--past->refs)
@@ -138,7 +140,7 @@ static bool drop(struct pfs_past *past, struct chunk **spare)
 	return true;
 }
 
-void pfs_past_close(struct pfs_past *past)
+void pfs_old_places_close(struct pfs_old_places *past)
 {
 	struct chunk *spare = NULL;
 	struct pfs_tree *tree;
@@ -157,27 +159,27 @@ void pfs_past_close(struct pfs_past *past)
 
 /* ---- looking ---- */
 
-int pfs_past_check(const struct pfs_past *past)
+int pfs_old_places_check(const struct pfs_old_places *past)
 {
 	return past->error;
 }
 
-bool pfs_past_is_present(const struct pfs_past *past)
+bool pfs_old_places_is_present(const struct pfs_old_places *past)
 {
 	return !past->chunks && !past->error;
 }
 
 /* What the past remembers of the slot; NULL: it has not changed, or the past was given up. */
-static const struct remembered *find(const struct pfs_past *past, uint32_t slot)
+static const struct remembered *find(const struct pfs_old_places *past, uint32_t slot)
 {
 	const struct page *page = past->error ? NULL : past->pages[slot / PAGE_SLOTS];
 
 	return page ? page->at[slot % PAGE_SLOTS] : NULL;
 }
 
-static void find_now(const struct pfs_image *image, struct pfs_past_place *out, uint32_t slot)
+static void find_now(const struct pfs_image *image, struct pfs_old_place *out, uint32_t slot)
 {
-	*out = (struct pfs_past_place){
+	*out = (struct pfs_old_place){
 		.is_live = pfs_image_is_live(image, slot),
 		.parent = image->parent[slot],
 		.prime = image->prime[slot],
@@ -185,12 +187,14 @@ static void find_now(const struct pfs_image *image, struct pfs_past_place *out, 
 	out->name = pfs_names_get(image->names, image->name[slot], &out->len);
 }
 
-void pfs_past_find(const struct pfs_past *past, struct pfs_past_place *out, uint32_t slot)
+void pfs_old_places_find(const struct pfs_old_places *past, struct pfs_old_place *out,
+			 uint32_t slot)
 {
 	const struct remembered *was = find(past, slot);
 
 	if (was)
-		*out = (struct pfs_past_place){was->is_live, was->parent, was->prime, was->len, was->name};
+		*out = (struct pfs_old_place){was->is_live, was->parent, was->prime, was->len,
+					      was->name};
 	else
 		find_now(&past->tree->image, out, slot);
 }
@@ -209,14 +213,14 @@ static struct chunk *make_chunk(struct pfs_tree *tree)
 }
 
 /* The lock is held, as for the next. */
-static void put_spare(struct pfs_pasts *pasts, struct chunk *chunk)
+static void put_spare(struct pfs_place_history *pasts, struct chunk *chunk)
 {
 	chunk->next = pasts->spare;
 	pasts->spare = chunk;
 	pasts->n_spare++;
 }
 
-static struct chunk *pop_spare(struct pfs_pasts *pasts)
+static struct chunk *pop_spare(struct pfs_place_history *pasts)
 {
 	struct chunk *chunk = pasts->spare;
 
@@ -230,7 +234,7 @@ static struct chunk *pop_spare(struct pfs_pasts *pasts)
 /* False: there are as many, or may not be more. */
 static bool reserve_chunk(struct pfs_tree *tree, size_t wanted)
 {
-	struct pfs_pasts *pasts = tree->pasts;
+	struct pfs_place_history *pasts = tree->pasts;
 	struct chunk *chunk;
 	PFS_LOCKED(&pasts->lock);
 
@@ -240,7 +244,7 @@ static bool reserve_chunk(struct pfs_tree *tree, size_t wanted)
 	return chunk;
 }
 
-void pfs_pasts_reserve(struct pfs_tree *tree, size_t slots)
+void pfs_place_history_reserve(struct pfs_tree *tree, size_t slots)
 {
 	const unsigned open = tree->pasts ? atomic_load(&tree->pasts->open) : 0;
 	const size_t wanted = slots ? open * (slots * REMEMBERED / CHUNK + 1) : 0;
@@ -252,11 +256,11 @@ void pfs_pasts_reserve(struct pfs_tree *tree, size_t slots)
 /* ---- remembering, with the write lock ---- */
 
 /* The oldest that remembers anything loses it to the others. False: there is none. */
-static bool give_up_oldest(struct pfs_pasts *pasts)
+static bool give_up_oldest(struct pfs_place_history *pasts)
 {
-	struct pfs_past *oldest = NULL;
+	struct pfs_old_places *oldest = NULL;
 
-	for (struct pfs_past *past = pasts->newest; past; past = past->next)
+	for (struct pfs_old_places *past = pasts->newest; past; past = past->next)
 		if (past->chunks)
 			oldest = past;
 	if (!oldest)
@@ -272,9 +276,9 @@ static bool give_up_oldest(struct pfs_pasts *pasts)
 }
 
 /* What was reserved; others may have been faster. */
-static int add_chunk(struct pfs_past *past)
+static int add_chunk(struct pfs_old_places *past)
 {
-	struct pfs_pasts *pasts = past->tree->pasts;
+	struct pfs_place_history *pasts = past->tree->pasts;
 	struct chunk *chunk;
 	PFS_LOCKED(&pasts->lock);
 
@@ -291,7 +295,7 @@ static int add_chunk(struct pfs_past *past)
 	return 0;
 }
 
-static void *take(struct pfs_past *past, size_t size)
+static void *take(struct pfs_old_places *past, size_t size)
 {
 	char *bytes;
 
@@ -303,7 +307,7 @@ static void *take(struct pfs_past *past, size_t size)
 	return bytes;
 }
 
-static int add(struct pfs_past *past, uint32_t slot, const struct pfs_past_place *place)
+static int add(struct pfs_old_places *past, uint32_t slot, const struct pfs_old_place *place)
 {
 	struct page **page = &past->pages[slot / PAGE_SLOTS];
 	struct remembered *now;
@@ -317,13 +321,14 @@ static int add(struct pfs_past *past, uint32_t slot, const struct pfs_past_place
 	now = take(past, sizeof(*now) + place->len);
 	if (!now)
 		return -ENOMEM;
-	*now = (struct remembered){place->prime, place->parent, place->is_live, (uint8_t)place->len};
+	*now = (struct remembered){place->prime, place->parent, place->is_live,
+				   (uint8_t)place->len};
 	memcpy(now->name, place->name, place->len);
 	(*page)->at[slot % PAGE_SLOTS] = now;
 	return 0;
 }
 
-static bool knows(const struct pfs_past *past, uint32_t slot)
+static bool knows(const struct pfs_old_places *past, uint32_t slot)
 {
 	return past->error || slot >= past->end || find(past, slot);
 }
@@ -331,35 +336,35 @@ static bool knows(const struct pfs_past *past, uint32_t slot)
 /* What becomes free had no place any more. */
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	struct pfs_past_place place;
+	struct pfs_old_place place;
 
 	if (!tree->pasts->newest || columns & PFS_COLUMN_PRIME)
 		return;
 	find_now(&tree->image, &place, slot);
-	for (struct pfs_past *past = tree->pasts->newest; past; past = past->next)
+	for (struct pfs_old_places *past = tree->pasts->newest; past; past = past->next)
 		if (!knows(past, slot))
 			past->error = add(past, slot, &place);
 }
 
 /* A node that was live must have had a live directory as parent, or be the root. */
-static bool is_sound(const struct pfs_past *past, uint32_t slot)
+static bool is_sound(const struct pfs_old_places *past, uint32_t slot)
 {
-	struct pfs_past_place place, above;
+	struct pfs_old_place place, above;
 
 	if (!knows(past, slot))
 		return true;
-	pfs_past_find(past, &place, slot);
+	pfs_old_places_find(past, &place, slot);
 	if (!place.is_live || slot == past->tree->image.root)
 		return true;
 	if (place.parent >= past->end)
 		return false;
-	pfs_past_find(past, &above, place.parent);
+	pfs_old_places_find(past, &above, place.parent);
 	return above.is_live;
 }
 
 static bool check(struct pfs_tree *tree)
 {
-	for (const struct pfs_past *past = tree->pasts->newest; past; past = past->next)
+	for (const struct pfs_old_places *past = tree->pasts->newest; past; past = past->next)
 		for (uint32_t slot = 0; slot < past->end && !past->error; slot++)
 			if (!is_sound(past, slot))
 				return false;
@@ -373,7 +378,7 @@ static const struct pfs_watcher watcher = {
 	.check = check,
 };
 
-int pfs_pasts_create(struct pfs_tree *tree)
+int pfs_place_history_create(struct pfs_tree *tree)
 {
 	tree->pasts = calloc(1, sizeof(*tree->pasts));
 	if (!tree->pasts)
@@ -383,7 +388,7 @@ int pfs_pasts_create(struct pfs_tree *tree)
 	return 0;
 }
 
-void pfs_pasts_destroy(struct pfs_tree *tree)
+void pfs_place_history_destroy(struct pfs_tree *tree)
 {
 	if (!tree->pasts)
 		return;

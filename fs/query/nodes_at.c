@@ -15,10 +15,10 @@
 #include "meta/history.h"
 #include "meta/store.h"
 
-#define BATCH  256		   /* records that are read at once, at most */
-#define WINDOW 1024		   /* primes that are looked through for them at first */
+#define BATCH	     256  /* records that are read at once, at most */
+#define WINDOW	     1024 /* primes that are looked through for them at first */
 #define ROWS_ASSUMED 1000000
-#define OTHERS (UINT64_C(1) << 32) /* the numbers of what is no directory begin there */
+#define OTHERS	     (UINT64_C(1) << 32) /* the numbers of what is no directory begin there */
 
 enum column {
 	PATH,
@@ -249,7 +249,8 @@ static void pause_past(void *arg)
 
 static int charge_directories(struct past *past)
 {
-	size_t size = past->directories_capacity * sizeof(*past->directories) + past->names_capacity;
+	size_t size =
+		past->directories_capacity * sizeof(*past->directories) + past->names_capacity;
 	size_t more = size - past->charged;
 
 	past->charged = size;
@@ -517,8 +518,10 @@ static int give_attribute(void *arg, struct pfs_sql_value *out, int column)
 
 const struct pfs_sql_table_function pfs_nodes_at_table = {
 	.name = "nodes_at",
-	.columns = "path TEXT, name TEXT, ino INTEGER, parent INTEGER, depth INTEGER, type TEXT, mode INTEGER, "
-		   "uid INTEGER, gid INTEGER, size INTEGER, blocks INTEGER, target TEXT, mtime INTEGER, "
+	.columns = "path TEXT, name TEXT, ino INTEGER, parent INTEGER, depth INTEGER, type TEXT, "
+		   "mode INTEGER, "
+		   "uid INTEGER, gid INTEGER, size INTEGER, blocks INTEGER, target TEXT, mtime "
+		   "INTEGER, "
 		   "ctime INTEGER",
 	.n_columns = COLUMNS,
 	.rows_assumed = ROWS_ASSUMED,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/newest.h - for the totals: remembers the newest children of a few wide directories.
+/* fs/image/newest_child.h - for the totals: remembers the newest children of a few wide
+ * directories.
  *
  * Clients that set times back one file after the other (archives being unpacked, copies that keep
  * times) take away the newest child of a directory again and again, and finding the next would look
@@ -8,8 +9,8 @@
  * it comes to the top. All children are looked at again only when the heap has run empty.
  *
  * Locks: tree->lock, held for writing. Memory: at most 4 MiB. */
-#ifndef PFS_FS_IMAGE_NEWEST_H
-#define PFS_FS_IMAGE_NEWEST_H
+#ifndef PFS_FS_IMAGE_NEWEST_CHILD_H
+#define PFS_FS_IMAGE_NEWEST_CHILD_H
 
 #include "fs/tree/tree.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/image/single.h"
+#include "fs/image/device_lookup.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ struct counter {
 	_Atomic uint64_t n, timed, ns;
 };
 
-struct pfs_single {
+struct pfs_device_lookup {
 	/* NULL: nobody but the image answers.  Set before the tree has more than one user. */
 	struct pfs_resident *resident;
 	pthread_mutex_t lock; /* who brings the device up to date; after tree->lock */
@@ -39,28 +39,28 @@ struct pfs_single {
 	_Atomic bool is_current; /* loaded, and no changes */
 	_Atomic bool is_given_up;
 	bool is_falsified;
-	struct counter host[PFS_SINGLE_KINDS], device[PFS_SINGLE_KINDS];
+	struct counter host[PFS_QUESTION_KINDS], device[PFS_QUESTION_KINDS];
 };
 
-static const enum pfs_mailbox_op ops[PFS_SINGLE_KINDS] = {
-	[PFS_SINGLE_LOOKUP] = PFS_MAILBOX_LOOKUP,     [PFS_SINGLE_LIST] = PFS_MAILBOX_LIST,
-	[PFS_SINGLE_ANCESTOR] = PFS_MAILBOX_ANCESTOR, [PFS_SINGLE_MOVE] = PFS_MAILBOX_MOVE,
-	[PFS_SINGLE_CHILD] = PFS_MAILBOX_CHILD,	      [PFS_SINGLE_COMMON] = PFS_MAILBOX_COMMON,
-	[PFS_SINGLE_CODE] = PFS_MAILBOX_OPS, /* the engine's */
-	[PFS_SINGLE_PATH] = PFS_MAILBOX_OPS, /* nobody's */
+static const enum pfs_mailbox_op ops[PFS_QUESTION_KINDS] = {
+	[PFS_QUESTION_LOOKUP] = PFS_MAILBOX_LOOKUP,	[PFS_QUESTION_LIST] = PFS_MAILBOX_LIST,
+	[PFS_QUESTION_ANCESTOR] = PFS_MAILBOX_ANCESTOR, [PFS_QUESTION_MOVE] = PFS_MAILBOX_MOVE,
+	[PFS_QUESTION_CHILD] = PFS_MAILBOX_CHILD,	[PFS_QUESTION_COMMON] = PFS_MAILBOX_COMMON,
+	[PFS_QUESTION_CODE] = PFS_MAILBOX_OPS, /* the engine's */
+	[PFS_QUESTION_PATH] = PFS_MAILBOX_OPS, /* nobody's */
 };
 
-const char *pfs_single_name(enum pfs_single_kind kind)
+const char *pfs_device_lookup_name(enum pfs_device_lookup_kind kind)
 {
-	static const char *const names[PFS_SINGLE_KINDS] = {"lookup", "list",	"ancestor", "move",
-							    "child",  "common", "code",	    "path"};
+	static const char *const names[PFS_QUESTION_KINDS] = {
+		"lookup", "list", "ancestor", "move", "child", "common", "code", "path"};
 
 	return names[kind];
 }
 
 /* ---- changes; tree->lock held for writing ---- */
 
-static void note(struct pfs_single *single, const struct change *change)
+static void note(struct pfs_device_lookup *single, const struct change *change)
 {
 	atomic_store(&single->is_current, false);
 	if (single->n_changes == CHANGES_MAX ||
@@ -84,13 +84,13 @@ static void note_place(struct pfs_tree *tree, uint32_t slot, bool is_gone)
 	if (!tree->single->is_loaded || !pfs_image_is_live(image, slot))
 		return;
 	name = pfs_names_get(image->names, image->name[slot], &len);
-	note(tree->single, &(struct change){
-				   .key = pfs_image_key(image->parent[slot],
-							pfs_image_hash(tree, name, len)),
-				   .slot = slot,
-				   .parent = is_gone ? PFS_NO_SLOT : image->parent[slot],
-				   .is_gone = is_gone,
-			   });
+	note(tree->single,
+	     &(struct change){
+		     .key = pfs_image_key(image->parent[slot], pfs_image_hash(tree, name, len)),
+		     .slot = slot,
+		     .parent = is_gone ? PFS_NO_SLOT : image->parent[slot],
+		     .is_gone = is_gone,
+	     });
 }
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
@@ -106,7 +106,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 /* ---- giving up ---- */
 
 /* The device's own failures have been told. */
-static int give_up(struct pfs_single *single, const char *why)
+static int give_up(struct pfs_device_lookup *single, const char *why)
 {
 	if (!atomic_exchange(&single->is_given_up, true) && why)
 		pfs_warning("%s; single questions go on on the processor", why);
@@ -118,7 +118,7 @@ static int give_up(struct pfs_single *single, const char *why)
 static int load(const struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 	size_t n = pfs_btree_count(image->by_name);
 	uint64_t *keys PFS_FREE = malloc((n + 1) * sizeof(*keys));
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
@@ -181,8 +181,8 @@ static void *make_lists(struct lists *lists, size_t n)
 }
 
 /* The last that happened to each pair, and each slot's last parent. */
-static void sum_up(struct pfs_resident_changes *out, const struct lists *lists, struct change *changes,
-		   size_t n)
+static void sum_up(struct pfs_resident_changes *out, const struct lists *lists,
+		   struct change *changes, size_t n)
 {
 	qsort(changes, n, sizeof(*changes), by_pair);
 	for (size_t i = 0; i < n; i++) {
@@ -209,7 +209,7 @@ static void sum_up(struct pfs_resident_changes *out, const struct lists *lists, 
 
 static int apply(const struct pfs_tree *tree)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 	struct lists lists;
 	void *memory PFS_FREE = make_lists(&lists, single->n_changes);
 	struct pfs_resident_changes changes = {
@@ -231,7 +231,7 @@ static int apply(const struct pfs_tree *tree)
 
 static int bring_up_to_date(const struct pfs_tree *tree)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 	int error = 0;
 	PFS_LOCKED(&single->lock);
 
@@ -253,7 +253,7 @@ static int bring_up_to_date(const struct pfs_tree *tree)
 /* False: the device is not to be asked. */
 static bool begin(const struct pfs_tree *tree, uint64_t *began)
 {
-	const struct pfs_single *single = tree->single;
+	const struct pfs_device_lookup *single = tree->single;
 
 	if (!single || !single->resident || tree->image.copy || atomic_load(&single->is_given_up))
 		return false;
@@ -261,20 +261,21 @@ static bool begin(const struct pfs_tree *tree, uint64_t *began)
 	return atomic_load(&single->is_current) || bring_up_to_date(tree) == 0;
 }
 
-static bool end(const struct pfs_tree *tree, enum pfs_single_kind kind, int error, uint64_t began)
+static bool end(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind, int error,
+		uint64_t began)
 {
 	if (error)
 		(void)give_up(tree->single, NULL);
 	else
-		pfs_single_count(tree, kind, true, pfs_now_ns() - began);
+		pfs_device_lookup_count(tree, kind, true, pfs_now_ns() - began);
 	return !error;
 }
 
 /* ---- questions ---- */
 
-bool pfs_single_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out, unsigned *n,
-			enum pfs_single_kind kind, const struct pfs_btree_entry *from, uint64_t last,
-			unsigned capacity)
+bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out,
+			       unsigned *n, enum pfs_device_lookup_kind kind,
+			       const struct pfs_btree_entry *from, uint64_t last, unsigned capacity)
 {
 	const struct pfs_mailbox_question question = {
 		.op = ops[kind],
@@ -300,19 +301,22 @@ bool pfs_single_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out
 	return end(tree, kind, error, began);
 }
 
-bool pfs_single_is_under(const struct pfs_tree *tree, bool *under, enum pfs_single_kind kind,
-			 uint32_t slot, uint32_t top)
+bool pfs_device_lookup_is_under(const struct pfs_tree *tree, bool *under,
+				enum pfs_device_lookup_kind kind, uint32_t slot, uint32_t top)
 {
 	uint64_t began;
 
 	return begin(tree, &began) &&
 	       end(tree, kind,
-		   pfs_resident_is_under(tree->single->resident, under, ops[kind], slot, top), began);
+		   pfs_resident_is_under(tree->single->resident, under, ops[kind], slot, top),
+		   began);
 }
 
-bool pfs_single_is_child(const struct pfs_tree *tree, bool *child, uint32_t slot, uint32_t parent)
+bool pfs_device_lookup_is_child(const struct pfs_tree *tree, bool *child, uint32_t slot,
+				uint32_t parent)
 {
-	const struct pfs_mailbox_question question = {.op = PFS_MAILBOX_CHILD, .a = slot, .b = parent};
+	const struct pfs_mailbox_question question = {
+		.op = PFS_MAILBOX_CHILD, .a = slot, .b = parent};
 	struct pfs_mailbox_answer answer = {.n = 0};
 	uint64_t began;
 	int error;
@@ -321,10 +325,10 @@ bool pfs_single_is_child(const struct pfs_tree *tree, bool *child, uint32_t slot
 		return false;
 	error = pfs_resident_ask(tree->single->resident, &answer, &question);
 	*child = answer.a;
-	return end(tree, PFS_SINGLE_CHILD, error, began);
+	return end(tree, PFS_QUESTION_CHILD, error, began);
 }
 
-bool pfs_single_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a, uint32_t b)
+bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a, uint32_t b)
 {
 	uint64_t began;
 	int error;
@@ -334,7 +338,7 @@ bool pfs_single_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a
 	error = pfs_resident_common(tree->single->resident, common, a, b);
 	if (!error && (*common >= tree->image.end || !pfs_image_is_live(&tree->image, *common)))
 		error = give_up(tree->single, NOWHERE);
-	return end(tree, PFS_SINGLE_COMMON, error, began);
+	return end(tree, PFS_QUESTION_COMMON, error, began);
 }
 
 /* ---- figures ---- */
@@ -349,52 +353,55 @@ static void add(struct counter *counter, uint64_t n, uint64_t timed, uint64_t ns
 	atomic_fetch_add_explicit(&counter->ns, ns, memory_order_relaxed);
 }
 
-void pfs_single_count(const struct pfs_tree *tree, enum pfs_single_kind kind, bool on_device, uint64_t ns)
+void pfs_device_lookup_count(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
+			     bool on_device, uint64_t ns)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (single && !tree->image.copy)
 		add(on_device ? &single->device[kind] : &single->host[kind], 1, 1, ns);
 }
 
-void pfs_single_count_many(const struct pfs_tree *tree, enum pfs_single_kind kind, uint64_t n,
-			   uint64_t ns)
+void pfs_device_lookup_count_many(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
+				  uint64_t n, uint64_t ns)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (single && !tree->image.copy)
 		add(&single->host[kind], n, n, ns);
 }
 
-uint64_t pfs_single_host_begin(const struct pfs_tree *tree, enum pfs_single_kind kind)
+uint64_t pfs_device_lookup_host_begin(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (!single || tree->image.copy ||
-	    atomic_fetch_add_explicit(&single->host[kind].n, 1, memory_order_relaxed) % PFS_SINGLE_TIMED)
+	    atomic_fetch_add_explicit(&single->host[kind].n, 1, memory_order_relaxed) %
+		    PFS_QUESTION_TIMED)
 		return 0;
 	return pfs_now_ns();
 }
 
-void pfs_single_host_end(const struct pfs_tree *tree, enum pfs_single_kind kind, uint64_t began)
+void pfs_device_lookup_host_end(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
+				uint64_t began)
 {
 	if (began)
 		add(&tree->single->host[kind], 0, 1, pfs_now_ns() - began);
 }
 
-static void read_counter(struct pfs_single_count *out, const struct counter *counter)
+static void read_counter(struct pfs_device_lookup_count *out, const struct counter *counter)
 {
 	out->n = atomic_load(&counter->n);
 	out->timed = atomic_load(&counter->timed);
 	out->ns = atomic_load(&counter->ns);
 }
 
-void pfs_single_stats(struct pfs_tree *tree, struct pfs_single_stats *out)
+void pfs_device_lookup_stats(struct pfs_tree *tree, struct pfs_device_lookup_stats *out)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
-	*out = (struct pfs_single_stats){.by_device = false};
-	for (unsigned kind = 0; kind < PFS_SINGLE_KINDS; kind++) {
+	*out = (struct pfs_device_lookup_stats){.by_device = false};
+	for (unsigned kind = 0; kind < PFS_QUESTION_KINDS; kind++) {
 		read_counter(&out->host[kind], &single->host[kind]);
 		read_counter(&out->device[kind], &single->device[kind]);
 	}
@@ -415,8 +422,8 @@ static bool check_entries(const struct pfs_tree *tree)
 
 	pfs_btree_seek(tree->image.by_name, &cursor, 0, 0);
 	while (n == PFS_MAILBOX_ENTRIES) {
-		if (!pfs_single_entries(tree, some, &n, PFS_SINGLE_LIST, &from, UINT64_MAX,
-					PFS_MAILBOX_ENTRIES))
+		if (!pfs_device_lookup_entries(tree, some, &n, PFS_QUESTION_LIST, &from, UINT64_MAX,
+					       PFS_MAILBOX_ENTRIES))
 			return atomic_load(&tree->single->is_given_up);
 		for (unsigned i = 0; i < n; i++)
 			if (!pfs_btree_next(tree->image.by_name, &cursor, &entry) ||
@@ -434,7 +441,8 @@ static bool check_parents(const struct pfs_tree *tree)
 		bool child;
 
 		if (pfs_image_is_live(&tree->image, slot) &&
-		    pfs_single_is_child(tree, &child, slot, tree->image.parent[slot]) && !child)
+		    pfs_device_lookup_is_child(tree, &child, slot, tree->image.parent[slot]) &&
+		    !child)
 			return false;
 	}
 	return true;
@@ -442,7 +450,7 @@ static bool check_parents(const struct pfs_tree *tree)
 
 static bool check(struct pfs_tree *tree)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (!single || !single->resident || single->is_falsified || !single->is_loaded)
 		return true;
@@ -457,7 +465,7 @@ static const struct pfs_watcher watcher = {
 	.check = check,
 };
 
-int pfs_single_create(struct pfs_tree *tree)
+int pfs_device_lookup_create(struct pfs_tree *tree)
 {
 	tree->single = calloc(1, sizeof(*tree->single));
 	if (!tree->single)
@@ -467,9 +475,9 @@ int pfs_single_create(struct pfs_tree *tree)
 	return 0;
 }
 
-void pfs_single_destroy(struct pfs_tree *tree)
+void pfs_device_lookup_destroy(struct pfs_tree *tree)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (!single)
 		return;
@@ -481,14 +489,14 @@ void pfs_single_destroy(struct pfs_tree *tree)
 }
 
 /* VERIFY builds: PRIMEFS_FALSIFY=lookup,move has the device answer these wrongly. */
-static void falsify(struct pfs_single *single)
+static void falsify(struct pfs_device_lookup *single)
 {
 #ifdef PFS_VERIFY
 	const char *text = getenv("PRIMEFS_FALSIFY");
 	uint32_t operations = 0;
 
-	for (unsigned kind = 0; text && kind < PFS_SINGLE_CODE; kind++)
-		if (strstr(text, pfs_single_name(kind)))
+	for (unsigned kind = 0; text && kind < PFS_QUESTION_CODE; kind++)
+		if (strstr(text, pfs_device_lookup_name(kind)))
 			operations |= UINT32_C(1) << ops[kind];
 	single->is_falsified = operations;
 	pfs_resident_falsify(single->resident, operations);
@@ -497,14 +505,15 @@ static void falsify(struct pfs_single *single)
 #endif
 }
 
-void pfs_single_start(struct pfs_tree *tree)
+void pfs_device_lookup_start(struct pfs_tree *tree)
 {
-	struct pfs_single *single = tree->single;
+	struct pfs_device_lookup *single = tree->single;
 
 	if (tree->options.engine != PFS_ENGINE_CUDA || single->resident)
 		return;
 	if (pfs_resident_open(&single->resident)) {
-		pfs_warning("single questions are answered by the processor: there is no device for them");
+		pfs_warning("single questions are answered by the processor: there is no device "
+			    "for them");
 		return;
 	}
 	falsify(single);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/partial.h - groups of parts of a table, which are then grouped once more. */
-#ifndef PFS_FS_QUERY_RELATIONAL_PARTIAL_H
-#define PFS_FS_QUERY_RELATIONAL_PARTIAL_H
+/* fs/query/relational/partial_groups.h - groups of parts of a table, which are then grouped once
+ * more. */
+#ifndef PFS_FS_QUERY_RELATIONAL_PARTIAL_GROUPS_H
+#define PFS_FS_QUERY_RELATIONAL_PARTIAL_GROUPS_H
 
 #include "fs/query/relational/run.h"
 

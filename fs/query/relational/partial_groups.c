@@ -2,7 +2,7 @@
 /* What is grouped in parts is grouped once more, where the aggregates of parts say what that of the
  * whole is: all but count(DISTINCT), and but for sums that may leave 64 bits in one order of rows
  * and not in another, or have infinities of both signs, of which nothing is left but a NULL. */
-#include "fs/query/relational/partial.h"
+#include "fs/query/relational/partial_groups.h"
 
 #include "base/checked.h"
 
@@ -100,8 +100,8 @@ static int group_parts(const struct pfs_partial *partial, struct pfs_tuples **pa
 	for (size_t i = 0; i < PARTS && part.to < source->table->n_rows; i++) {
 		part.from = part.to;
 		part.to = ends[i];
-		PFS_TRY(pfs_group(partial->running->run, &parts[i], &part, partial->keys, partial->n_keys,
-				  partial->partial, partial->n_partial));
+		PFS_TRY(pfs_group(partial->running->run, &parts[i], &part, partial->keys,
+				  partial->n_keys, partial->partial, partial->n_partial));
 		*n = i + 1;
 		if (i == 0 && parts[0]->n > PFS_MAX(part.to / SAMPLE_ROWS, SAMPLE_GROUPS))
 			return -ERANGE;
