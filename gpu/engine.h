@@ -159,19 +159,28 @@ struct pfs_names_view {
 };
 
 enum pfs_listing_flags {
-	PFS_LISTING_PATH_ORDER = 1, /* component-wise pre-order; otherwise slot order */
-	PFS_LISTING_PRIMES = 2,	    /* the prime in decimal and a tab before each path */
-	PFS_LISTING_ZERO = 4,	    /* paths end in NUL instead of newline */
+	PFS_LISTING_PRIMES = 1, /* the prime in decimal and a tab before each path */
+	PFS_LISTING_ZERO = 2,	/* paths end in NUL instead of newline */
 };
 
-/* Lists the absolute paths of the set's nodes, in pieces. Until the listing is closed, view must
- * stay as it is, and the tree must not be changed. */
-PFS_MUST_CHECK int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
-				    const struct pfs_names_view *view, unsigned flags);
-/* Returns 1 and the next piece (whole lines, valid until the next call), or 0 at the end. -ESTALE:
- * the tree changed meanwhile. */
-PFS_MUST_CHECK int pfs_listing_next(struct pfs_listing *listing, const char **bytes, size_t *size);
-void pfs_listing_close(struct pfs_listing *listing);
+/* Tells the back end about `most` bytes of the names that it does not know yet. Returns 1 if there are
+ * more, 0 if it knows them all. -EINVAL: the view has fewer slots than the engine. */
+PFS_MUST_CHECK int pfs_engine_send_names(struct pfs_engine *engine,
+					 const struct pfs_names_view *view, size_t most);
+
+/* Asks for the absolute paths of the nodes in n slots, in this order; slots without a node have no
+ * line. fn gets pieces of whole lines, valid during the call, in the caller's thread; it must not ask
+ * the engine. */
+struct pfs_listing {
+	const struct pfs_names_view *view; /* its names are sent first, if they have not been */
+	const uint32_t *slots;
+	size_t n;
+	unsigned flags; /* enum pfs_listing_flags */
+	int (*fn)(void *arg, const char *bytes, size_t size);
+	void *arg;
+};
+/* Returns 0, or what fn returned that was not 0. */
+PFS_MUST_CHECK int pfs_engine_list(struct pfs_engine *engine, const struct pfs_listing *listing);
 
 /* ---- self-examination ---- */
 

@@ -89,21 +89,22 @@ struct pfs_names_piece {
 	size_t from, to;
 };
 
+/* What a back end that keeps names has to learn of them. */
+struct pfs_names_update {
+	const struct pfs_names_view *view;
+	const struct pfs_names_piece *pieces; /* of the heap, ascending */
+	size_t n_pieces;
+	const uint32_t *renamed; /* slots whose places have changed, and */
+	size_t n_renamed;
+	size_t from, to; /* a range of slots */
+};
+
 struct pfs_paths_request {
 	const struct pfs_columns *columns;
 	const struct pfs_names_view *view;
-	const uint32_t *slots; /* in the order wanted, or NULL: the set's, in slot order */
+	const uint32_t *slots; /* in the order wanted; each has a node */
 	size_t n;
-	const void *bits;
-	size_t n_words;
 	unsigned flags;
-	/* Slots whose names changed since the last listing, and what of the heap did, ascending;
-	 * when the back end keeps names. */
-	const uint32_t *renamed;
-	size_t n_renamed;
-	const struct pfs_names_piece *pieces;
-	size_t n_pieces;
-	bool names_anew;
 };
 
 struct pfs_backend;
@@ -153,6 +154,9 @@ struct pfs_engine_ops {
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
+	/* Makes room for a heap of names and for places by slot; what was there is lost. */
+	int (*names_reserve)(struct pfs_backend *b, size_t heap, size_t places);
+	int (*names_update)(struct pfs_backend *b, const struct pfs_names_update *update);
 	int (*paths_open)(struct pfs_backend *b, struct pfs_path_listing **out,
 			  const struct pfs_paths_request *request);
 	int (*paths_next)(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
@@ -372,11 +376,13 @@ struct pfs_engine {
 	uint64_t epoch; /* raised by every change of the columns */
 	struct pfs_columns columns;
 	struct pfs_changes changes;
-	uint32_t *renamed; /* slots whose names changed since the last listing */
+	/* What the back end knows of names: heap[0 .. names_size], places[0 .. places_sent], as they
+	 * were at names_clock, in rooms that large. */
+	uint32_t *renamed; /* slots whose names have changed since */
 	size_t n_renamed, renamed_capacity;
-	bool names_anew;
-	uint64_t names_generation, names_clock; /* of the last listing */
-	size_t names_size;
+	bool names_anew; /* nothing */
+	uint64_t names_generation, names_clock;
+	size_t names_size, names_room, places_sent, places_room;
 	struct pfs_code_index codes;
 };
 
@@ -437,11 +443,7 @@ PFS_MUST_CHECK int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out)
 /* Makes `bits` valid in the engine's present back end, which does not change the set. */
 PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_bitmap *bitmap);
 
-/* ---- order.c ---- */
-
-/* Sorts slots[0..n), which are in slot order, into component-wise pre-order. */
-PFS_MUST_CHECK int pfs_path_order(const struct pfs_columns *c, const struct pfs_names_view *view,
-				  uint32_t *slots, size_t n);
+/* ---- names ---- */
 
 static inline const uint8_t *pfs_name_of(const struct pfs_names_view *view, uint32_t slot)
 {

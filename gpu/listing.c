@@ -1,191 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/listing.c - recursive listings: which nodes in what order; the bytes come from the back end.
- */
-#include "base/checked.h"
-#include "base/cleanup.h"
+/* Which names the back end has to be sent, and what it lists of which nodes; the lines are its own. */
 #include "gpu/engine_impl.h"
 
-struct pfs_listing {
-	struct pfs_engine *engine;
-	struct pfs_backend *backend;
-	struct pfs_path_listing *paths;
-	struct pfs_names_view view;
-	uint32_t *slots; /* in path order, or NULL */
-	size_t n;
-	const struct pfs_bitmap *bitmap;
-	unsigned flags;
-	uint64_t epoch;
-	uint64_t done; /* bytes handed out: where to go on if the device fails */
-};
+#include "base/checked.h"
+#include "base/cleanup.h"
 
-/* Lists what of the heap has changed since the last listing: blocks whose stamp is newer, neighbours
- * together, and what was added at the end. */
-static int find_changed_names(struct pfs_names_piece **out, size_t *n, const struct pfs_engine *e,
-			      const struct pfs_names_view *view)
+#define ROOM(n) ((n) + (n) / 8 + 4096) /* for as many, and some more */
+
+/* ---- names ---- */
+
+static int add_piece(struct pfs_names_piece **pieces, size_t *capacity, size_t *n, size_t from, size_t to)
 {
-	size_t block = (size_t)PFS_BLOCK_ROWS << view->place_shift;
-	size_t known = PFS_MIN(e->names_size, view->heap_size), capacity = 0;
+	if (*n && (*pieces)[*n - 1].to == from) {
+		(*pieces)[*n - 1].to = to;
+		return 0;
+	}
+	PFS_TRY(pfs_grow(pieces, capacity, *n + 1, sizeof(**pieces)));
+	(*pieces)[(*n)++] = (struct pfs_names_piece){from, to};
+	return 0;
+}
+
+/* Lists what was sent and has changed since, blocks whose stamp is newer, and then what comes behind it,
+ * up to `to`. */
+static int find_pieces(struct pfs_names_piece **pieces, size_t *n, const struct pfs_engine *e,
+		       const struct pfs_names_view *view, size_t to)
+{
+	size_t block = (size_t)PFS_BLOCK_ROWS << view->place_shift, capacity = 0;
 
 	*n = 0;
-	for (size_t from = 0; from < view->heap_size;) {
-		size_t to = PFS_MIN(from + block, known);
+	for (size_t from = 0; view->stamps && from < e->names_size; from += block)
+		if (pfs_stamps_of(view->stamps, (uint32_t)(from / block)) > e->names_clock)
+			PFS_TRY(add_piece(pieces, &capacity, n, from, PFS_MIN(from + block, e->names_size)));
+	return e->names_size < to ? add_piece(pieces, &capacity, n, e->names_size, to) : 0;
+}
 
-		if (from >= known)
-			to = view->heap_size;
-		else if (!view->stamps ||
-			 pfs_stamps_of(view->stamps, (uint32_t)(from / block)) <= e->names_clock) {
-			from = to;
-			continue;
-		}
-		if (*n && (*out)[*n - 1].to == from) {
-			(*out)[*n - 1].to = to;
-		} else {
-			if (pfs_grow(out, &capacity, *n + 1, sizeof(**out)))
-				return -ENOMEM;
-			(*out)[(*n)++] = (struct pfs_names_piece){from, to};
-		}
-		from = to;
-	}
+static int begin_names(struct pfs_engine *e, const struct pfs_names_view *view)
+{
+	size_t heap = ROOM(view->heap_size), places = ROOM(view->n_slots);
+
+	e->names_anew = true; /* until there is room */
+	PFS_TRY(e->backend->ops->names_reserve(e->backend, heap, places));
+	e->names_anew = false;
+	e->names_generation = view->generation;
+	e->names_clock = view->clock;
+	e->names_room = heap;
+	e->places_room = places;
+	e->names_size = e->places_sent = e->n_renamed = 0;
 	return 0;
 }
 
-/* The engine's lock is held. */
-static int open_paths(struct pfs_listing *l)
+static int send_names(struct pfs_engine *e, const struct pfs_names_view *view, size_t most)
 {
-	struct pfs_engine *e = l->engine;
 	struct pfs_names_piece *pieces PFS_FREE = NULL;
-	size_t n_pieces;
-	struct pfs_paths_request request = {
-		.columns = &e->columns,
-		.view = &l->view,
-		.slots = l->slots,
-		.n = l->n,
-		.n_words = l->bitmap->words,
-		.flags = l->flags,
-	};
-	int error;
+	struct pfs_names_update update = {.view = view, .renamed = e->renamed};
+	size_t to;
 
-	PFS_TRY(find_changed_names(&pieces, &n_pieces, e, &l->view));
-	request.pieces = pieces;
-	request.n_pieces = n_pieces;
-	do {
-		error = pfs_engine_update(e);
-		error = error ? error : pfs_bitmap_here(l->bitmap);
-		if (error)
-			continue;
-		request.bits = l->bitmap->bits;
-		request.names_anew = e->names_anew || e->names_generation != l->view.generation;
-		request.renamed = e->renamed;
-		request.n_renamed = e->n_renamed;
-		error = e->backend->ops->paths_open(e->backend, &l->paths, &request);
-	} while (pfs_engine_leave_device(e, error));
-	if (error == 0) {
-		l->backend = e->backend;
-		e->names_generation = l->view.generation;
-		e->names_clock = l->view.clock;
-		e->names_size = l->view.heap_size;
-		e->names_anew = false;
-		e->n_renamed = 0;
-	}
-	return error;
+	if (e->names_anew || e->names_generation != view->generation ||
+	    view->heap_size > e->names_room || view->n_slots > e->places_room)
+		PFS_TRY(begin_names(e, view));
+	to = e->names_size + PFS_MIN(most, view->heap_size - e->names_size);
+	PFS_TRY(find_pieces(&pieces, &update.n_pieces, e, view, to));
+	update.pieces = pieces;
+	update.n_renamed = e->n_renamed;
+	update.from = e->places_sent;
+	update.to = update.from + PFS_MIN(most / sizeof(*view->place), view->n_slots - update.from);
+	PFS_TRY(e->backend->ops->names_update(e->backend, &update));
+	e->names_clock = view->clock;
+	e->names_size = to;
+	e->places_sent = update.to;
+	e->n_renamed = 0;
+	return e->names_size < view->heap_size || e->places_sent < view->n_slots;
 }
 
-static int order_slots(struct pfs_listing *l, uint64_t count)
+int pfs_engine_send_names(struct pfs_engine *e, const struct pfs_names_view *view, size_t most)
 {
-	struct pfs_cursor cursor = {0};
-	uint32_t slot;
-	int error;
+	PFS_LOCKED(&e->lock);
+	int more;
 
-	l->slots = malloc((count + 1) * sizeof(*l->slots));
-	if (!l->slots)
-		return -ENOMEM;
-	while ((error = pfs_cursor_next(&cursor, l->bitmap, &slot)) == 1 && l->n < count)
-		if (pfs_slot_live(&l->engine->columns, slot))
-			l->slots[l->n++] = slot;
-	pfs_cursor_finish(&cursor);
-	return error < 0 ? error : pfs_path_order(&l->engine->columns, &l->view, l->slots, l->n);
-}
-
-int pfs_listing_open(struct pfs_listing **out, const struct pfs_bitmap *bitmap,
-		     const struct pfs_names_view *view, unsigned flags)
-{
-	struct pfs_engine *e = bitmap->engine;
-	struct pfs_listing *l = calloc(1, sizeof(*l));
-	uint64_t count = 0;
-	int error = 0;
-
-	if (!l)
-		return -ENOMEM;
-	*l = (struct pfs_listing){.engine = e, .bitmap = bitmap, .view = *view, .flags = flags};
 	if (view->n_slots < e->columns.n_slots)
-		error = -EINVAL;
-	if (error == 0 && flags & PFS_LISTING_PATH_ORDER) {
-		error = pfs_bitmap_count(bitmap, &count);
-		error = error ? error : order_slots(l, count);
+		return -EINVAL;
+	do
+		more = send_names(e, view, most);
+	while (more < 0 && pfs_engine_leave_device(e, more));
+	return more;
+}
+
+/* ---- lines ---- */
+
+struct giving {
+	const struct pfs_listing *listing;
+	struct pfs_paths_request request;
+	uint64_t given; /* bytes: where to go on if the device fails */
+	int status;	/* what fn returned */
+};
+
+/* Pieces are cut differently by another back end, so what was given is passed over by its size. */
+static int give(const struct pfs_engine *e, struct pfs_path_listing *paths, struct giving *g)
+{
+	uint64_t skip = g->given;
+	const char *bytes;
+	size_t size;
+	int error;
+
+	while (!g->status && (error = e->backend->ops->paths_next(e->backend, paths, &bytes, &size)) != 0) {
+		size_t known;
+
+		if (error < 0)
+			return error;
+		known = PFS_MIN(skip, size);
+		skip -= known;
+		if (known == size)
+			continue;
+		g->given += size - known;
+		g->status = g->listing->fn(g->listing->arg, bytes + known, size - known);
 	}
-	if (error == 0) {
-		PFS_LOCKED(&e->lock);
-		l->epoch = e->epoch;
-		error = open_paths(l);
-	}
-	if (error) {
-		pfs_listing_close(l);
-		return error;
-	}
-	*out = l;
 	return 0;
 }
 
-/* On a new back end: pieces are cut differently there, so what was handed out is skipped by size.
- */
-static int reopen(struct pfs_listing *l, const char **bytes, size_t *size)
+static int list(struct pfs_engine *e, struct giving *g)
 {
-	uint64_t skip = l->done;
-	int error = open_paths(l);
+	const struct pfs_names_view *view = g->listing->view;
+	struct pfs_path_listing *paths;
+	int error;
 
-	if (error)
+	PFS_TRY(pfs_engine_update(e));
+	error = send_names(e, view, view->heap_size + view->n_slots * sizeof(*view->place));
+	if (error < 0)
 		return error;
-	for (;;) {
-		error = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
-		if (error != 1 || skip < *size)
-			break;
-		skip -= *size;
-	}
-	if (error == 1) {
-		*bytes += skip;
-		*size -= skip;
-	}
+	PFS_TRY(e->backend->ops->paths_open(e->backend, &paths, &g->request));
+	error = give(e, paths, g);
+	e->backend->ops->paths_close(e->backend, paths);
 	return error;
 }
 
-int pfs_listing_next(struct pfs_listing *l, const char **bytes, size_t *size)
+int pfs_engine_list(struct pfs_engine *e, const struct pfs_listing *l)
 {
-	struct pfs_engine *e = l->engine;
+	uint32_t *slots PFS_FREE = malloc((l->n + 1) * sizeof(*slots));
+	struct giving giving = {
+		.listing = l,
+		.request = {.columns = &e->columns, .view = l->view, .slots = slots, .flags = l->flags},
+	};
 	PFS_LOCKED(&e->lock);
-	int error = 0;
+	int error;
 
-	if (l->epoch != e->epoch)
-		return -ESTALE;
-	if (l->backend == e->backend)
-		error = l->backend->ops->paths_next(l->backend, l->paths, bytes, size);
-	if (l->backend != e->backend || pfs_engine_leave_device(e, error)) {
-		l->backend->ops->paths_close(l->backend, l->paths);
-		l->paths = NULL;
-		error = reopen(l, bytes, size);
-	}
-	if (error == 1)
-		l->done += *size;
-	return error;
-}
-
-void pfs_listing_close(struct pfs_listing *l)
-{
-	if (!l)
-		return;
-	if (l->paths) {
-		PFS_LOCKED(&l->engine->lock);
-		l->backend->ops->paths_close(l->backend, l->paths);
-	}
-	free(l->slots);
-	free(l);
+	if (!slots)
+		return -ENOMEM;
+	if (l->view->n_slots < e->columns.n_slots)
+		return -EINVAL;
+	for (size_t i = 0; i < l->n; i++)
+		if (pfs_slot_live(&e->columns, l->slots[i]))
+			slots[giving.request.n++] = l->slots[i];
+	do
+		error = list(e, &giving);
+	while (pfs_engine_leave_device(e, error));
+	return error ? error : giving.status;
 }

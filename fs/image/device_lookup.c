@@ -53,7 +53,7 @@ static const enum pfs_mailbox_op ops[PFS_QUESTION_KINDS] = {
 const char *pfs_device_lookup_name(enum pfs_device_lookup_kind kind)
 {
 	static const char *const names[PFS_QUESTION_KINDS] = {
-		"lookup", "list", "ancestor", "move", "child", "common", "code", "path"};
+		"lookup", "list", "ancestor", "move", "child", "common", "code", "path", "text"};
 
 	return names[kind];
 }

@@ -31,8 +31,7 @@ struct listing {
 	const struct pfs_image *image;
 	const struct pfs_old_places *past; /* NULL: the present is as it was */
 	const struct pfs_list_sink *sink;
-	const uint32_t *slots; /* NULL: all from the first on that have a node */
-	uint32_t first;
+	const uint32_t *slots;
 	size_t n_slots, piece_slots;
 	pthread_t caller;
 	pthread_mutex_t lock;
@@ -164,7 +163,7 @@ static int write_piece(struct writer *writer, struct listing *l, size_t piece)
 
 	text->size = 0;
 	for (size_t i = from; i < to; i++)
-		PFS_TRY(add_path(writer, l, text, l->slots ? l->slots[i] : l->first + (uint32_t)i));
+		PFS_TRY(add_path(writer, l, text, l->slots[i]));
 	return 0;
 }
 
@@ -250,12 +249,6 @@ static int list(struct pfs_tree *tree, struct listing *l)
 	return l->error;
 }
 
-int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to,
-		   const struct pfs_list_sink *sink)
-{
-	return list(tree, &(struct listing){.sink = sink, .first = from, .n_slots = to - from});
-}
-
 int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 		   const struct pfs_list_sink *sink)
 {
@@ -268,7 +261,6 @@ struct measuring {
 	const struct pfs_image *image;
 	const struct pfs_old_places *past;
 	const uint32_t *slots;
-	uint32_t first;
 	_Atomic uint64_t size;
 	_Atomic int error;
 };
@@ -297,7 +289,7 @@ static int measure_some(struct writer *writer, struct measuring *m, size_t from,
 	size_t above = 0;
 
 	for (size_t i = from; i < to; i++) {
-		uint32_t slot = m->slots ? m->slots[i] : m->first + (uint32_t)i;
+		uint32_t slot = m->slots[i];
 		struct pfs_old_place place;
 
 		find_place(writer, &place, slot);
@@ -327,24 +319,13 @@ static void measure_piece(void *context, size_t from, size_t to)
 	writer_finish(&writer);
 }
 
-static int measure(struct pfs_tree *tree, uint64_t *size, struct measuring *m, size_t n)
+int pfs_list_measure(struct pfs_tree *tree, uint64_t *size, const uint32_t *slots, size_t n,
+		     const struct pfs_old_places *past)
 {
-	m->image = &tree->image;
-	if (m->past && pfs_old_places_is_present(m->past))
-		m->past = NULL;
-	pfs_scan_run(tree, n, PIECE_SLOTS, measure_piece, m);
-	*size = m->size;
-	return m->error;
-}
+	struct measuring m = {.image = &tree->image, .slots = slots};
 
-int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from, uint32_t to,
-			   const struct pfs_old_places *past)
-{
-	return measure(tree, size, &(struct measuring){.past = past, .first = from}, to - from);
-}
-
-int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size, const uint32_t *slots, size_t n,
-			   const struct pfs_old_places *past)
-{
-	return measure(tree, size, &(struct measuring){.past = past, .slots = slots}, n);
+	m.past = past && !pfs_old_places_is_present(past) ? past : NULL;
+	pfs_scan_run(tree, n, PIECE_SLOTS, measure_piece, &m);
+	*size = m.size;
+	return m.error;
 }

@@ -17,19 +17,14 @@ struct pfs_list_sink {
 	void *arg;
 };
 
-/* Give the absolute paths of the nodes in slots from..to, or in n slots and in their order, until
- * fn returns non-zero, which is returned. A few megabytes are written ahead. tree->lock is held for
+/* Gives the absolute paths of the nodes in n slots, in their order, until fn returns non-zero, which is
+ * returned; a slot without a node has none. A few megabytes are written ahead. tree->lock is held for
  * reading. -ENOMEM. */
-PFS_MUST_CHECK int pfs_list_range(struct pfs_tree *tree, uint32_t from, uint32_t to,
-				  const struct pfs_list_sink *sink);
 PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
 				  const struct pfs_list_sink *sink);
 
-/* Set *size to how many bytes that text has, without primes; fn is not called. -ENOMEM. */
-PFS_MUST_CHECK int pfs_list_measure_range(struct pfs_tree *tree, uint64_t *size, uint32_t from,
-					  uint32_t to, const struct pfs_old_places *past);
-PFS_MUST_CHECK int pfs_list_measure_slots(struct pfs_tree *tree, uint64_t *size,
-					  const uint32_t *slots, size_t n,
-					  const struct pfs_old_places *past);
+/* Sets *size to how many bytes that text has, without primes; fn is not called. -ENOMEM. */
+PFS_MUST_CHECK int pfs_list_measure(struct pfs_tree *tree, uint64_t *size, const uint32_t *slots,
+				    size_t n, const struct pfs_old_places *past);
 
 #endif

@@ -2,20 +2,26 @@
 #include "fs/nodes/paths.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/radix.h"
+#include "fs/image/device_lookup.h"
 #include "fs/image/hold.h"
+#include "fs/image/names.h"
 #include "fs/image/old_places.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
+#include "fs/nodes/codes.h"
 #include "fs/nodes/list.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/account.h"
 
+#define NAMES_HELD ((size_t)4 << 20) /* bytes of names that a device is sent in one hold, at most */
 #define ASKED_PART 8u /* from that part of the nodes on it is worth it to know the order of all */
 
 struct pfs_paths {
@@ -27,6 +33,7 @@ struct pfs_paths {
 	int (*find)(void *arg, uint64_t **bits); /* the set, where it is one; NULL: a subtree */
 	void *find_arg;
 	uint64_t n_set; /* nodes of the set, where they are sorted as slots */
+	bool on_device;
 	struct pfs_slots slots; /* n 0: all from..to, but for the strays */
 	/* Those that are not where pre-order would have them, ascending; and those of them that are live, in
 	 * pre-order, with the slot before which each comes: theirs are rows more. */
@@ -166,7 +173,7 @@ static bool is_placed_by_slot(const struct pfs_paths *paths, uint32_t slot)
 	return (!paths->set || paths->set[slot / 64] >> slot % 64 & 1) && !is_stray(&paths->strays, slot);
 }
 
-/* The slots of some rows, *n of them: without strays where they are. */
+/* The slots of some rows that lie in pre-order, *n of them: without strays where they are. */
 static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n, uint64_t row,
 		       uint64_t end)
 {
@@ -182,8 +189,8 @@ static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n,
 	for (; row < end; row++) {
 		if (k < paths->placed.n && paths->before[k] + k == row)
 			slots[(*n)++] = paths->placed.slot[k++];
-		else if (is_placed_by_slot(paths, (uint32_t)(row - k)))
-			slots[(*n)++] = (uint32_t)(row - k);
+		else if (is_placed_by_slot(paths, paths->from + (uint32_t)(row - k)))
+			slots[(*n)++] = paths->from + (uint32_t)(row - k);
 	}
 	return 0;
 }
@@ -323,6 +330,7 @@ static int open_paths(struct pfs_paths **out, const struct pfs_paths *begun_as, 
 	if (!paths)
 		return -ENOMEM;
 	*paths = *begun_as;
+	paths->on_device = pfs_tree_engine_kind(tree) == PFS_ENGINE_CUDA;
 	pfs_hold_read(tree, __func__);
 	error = find_order(paths, ino);
 	if (!error)
@@ -362,21 +370,67 @@ void pfs_paths_close(struct pfs_paths *paths)
 	free(paths);
 }
 
-static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end,
-		const struct pfs_list_sink *sink)
+/* What stands in rows row..end. */
+static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64_t row, uint64_t end)
 {
-	uint32_t *slots PFS_FREE = NULL;
-	size_t n;
+	if (!paths->slots.n)
+		return list_placed(paths, &out->slot, &out->n, row, end);
+	out->n = (size_t)(end - row);
+	out->slot = malloc(out->n * sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	memcpy(out->slot, paths->slots.slot + row, out->n * sizeof(*out->slot));
+	return 0;
+}
+
+/* By kernels, if a device has the image as it is now, and that is as it was. -EAGAIN: no; but more of the names
+ * may be there now. */
+static int list_by_device(const struct pfs_paths *paths, const struct pfs_slots *slots,
+			  const struct pfs_list_sink *sink)
+{
+	struct pfs_tree *tree = paths->tree;
+	struct pfs_names_view view;
+	const struct pfs_listing listing = {
+		.view = &view,
+		.slots = slots->slot,
+		.n = slots->n,
+		.flags = (sink->flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0) |
+			 (sink->flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0),
+		.fn = sink->fn,
+		.arg = sink->arg,
+	};
+	struct pfs_engine_info info;
+	struct pfs_engine *engine;
+	int error;
+
+	if (!paths->on_device || !pfs_old_places_is_present(paths->past) || pfs_codes_try(tree, &engine))
+		return -EAGAIN;
+	pfs_names_view(tree->image.names, &view);
+	view.place = tree->image.name;
+	view.n_slots = tree->image.end;
+	pfs_engine_describe(engine, &info);
+	error = info.degraded || pfs_engine_send_names(engine, &view, NAMES_HELD) ? -EAGAIN
+										   : pfs_engine_list(engine, &listing);
+	pfs_codes_release(tree);
+	return error;
+}
+
+static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end, const struct pfs_list_sink *sink)
+{
+	struct pfs_slots slots = {0};
+	uint64_t began = pfs_now_ns();
+	bool by_device;
+	int error;
 
 	PFS_TRY(pfs_old_places_check(paths->past));
-	if (paths->strays.n || paths->set) {
-		PFS_TRY(list_placed(paths, &slots, &n, row, end));
-		return pfs_list_slots(paths->tree, slots, n, sink);
-	}
-	if (paths->slots.n)
-		return pfs_list_slots(paths->tree, paths->slots.slot + row, (size_t)(end - row), sink);
-	return pfs_list_range(paths->tree, paths->from + (uint32_t)row, paths->from + (uint32_t)end,
-			      sink);
+	error = slots_of(paths, &slots, row, end);
+	error = error ? error : list_by_device(paths, &slots, sink);
+	by_device = error != -EAGAIN;
+	if (!by_device)
+		error = pfs_list_slots(paths->tree, slots.slot, slots.n, sink);
+	pfs_device_lookup_count(paths->tree, PFS_QUESTION_TEXT, by_device, pfs_now_ns() - began);
+	pfs_slots_finish(&slots);
+	return error;
 }
 
 static uint64_t rows_of(const struct pfs_paths *paths)
@@ -404,19 +458,14 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 
 static int measure(const struct pfs_paths *paths, uint64_t *size, uint64_t row, uint64_t end)
 {
-	uint32_t *slots PFS_FREE = NULL;
-	size_t n;
+	struct pfs_slots slots = {0};
+	int error;
 
 	PFS_TRY(pfs_old_places_check(paths->past));
-	if (paths->strays.n || paths->set) {
-		PFS_TRY(list_placed(paths, &slots, &n, row, end));
-		return pfs_list_measure_slots(paths->tree, size, slots, n, paths->past);
-	}
-	if (paths->slots.n)
-		return pfs_list_measure_slots(paths->tree, size, paths->slots.slot + row,
-					      (size_t)(end - row), paths->past);
-	return pfs_list_measure_range(paths->tree, size, paths->from + (uint32_t)row,
-				      paths->from + (uint32_t)end, paths->past);
+	error = slots_of(paths, &slots, row, end);
+	error = error ? error : pfs_list_measure(paths->tree, size, slots.slot, slots.n, paths->past);
+	pfs_slots_finish(&slots);
+	return error;
 }
 
 int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size, uint64_t n)

@@ -207,6 +207,7 @@ int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	int error = upload_columns(g, c);
 
+	g->has_directory_paths = false;
 	if (error)
 		return error;
 	g->n_slots = c->n_slots;
@@ -330,6 +331,7 @@ int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
 
 	if (c->slot_capacity > g->slot_capacity || c->directory_capacity > g->directory_capacity)
 		return pfs_cuda_load(b, c);
+	g->has_directory_paths = g->has_directory_paths && !changes->n_directories;
 	error = patch_slots(g, c, changes);
 	error = error ? error : patch_directories(g, c, changes);
 	g->n_slots = c->n_slots;

@@ -50,8 +50,9 @@ struct pfs_cuda {
 	struct pfs_device_buffer row_bits, directory_bits, row_masks, directory_masks, list, values,
 		work;
 
-	/* names as they were at the last listing */
+	/* names, as far as they were sent */
 	struct pfs_device_buffer heap, place, directory_place, directory_length;
+	bool has_directory_paths; /* the last two are those of the names and directories */
 	struct pfs_device_buffer probe[2];
 	struct pfs_text text; /* the last listing's, for the next */
 };
@@ -99,6 +100,9 @@ PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divis
 
 /* ---- cuda_paths.c ---- */
 
+PFS_MUST_CHECK int pfs_cuda_names_reserve(struct pfs_backend *b, size_t heap, size_t places);
+PFS_MUST_CHECK int pfs_cuda_names_update(struct pfs_backend *b,
+					 const struct pfs_names_update *update);
 PFS_MUST_CHECK int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 				       const struct pfs_paths_request *request);
 PFS_MUST_CHECK int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths,

@@ -33,69 +33,58 @@ static struct pfs_cuda_names names_of(const struct pfs_cuda *g, unsigned shift, 
 	};
 }
 
-/* ---- names: what changed of the heap, and the places that changed ---- */
+/* ---- names ---- */
 
-static int upload_all_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
+int pfs_cuda_names_reserve(struct pfs_backend *b, size_t heap, size_t places)
 {
-	size_t room = r->view->heap_size + r->view->heap_size / 8 + 4096;
-	int error = pfs_device_reserve(g, &g->heap, room);
+	struct pfs_cuda *g = pfs_cuda_of(b);
 
-	error = error ? error
-		      : pfs_device_reserve(g, &g->place,
-					   (size_t)g->slot_capacity * sizeof(uint32_t));
-	error = error ? error
-		      : pfs_device_write(g, g->heap.d_memory, r->view->heap, r->view->heap_size);
-	error = error ? error
-		      : pfs_device_write(g, g->place.d_memory, r->view->place,
-					 r->columns->n_slots * sizeof(uint32_t));
-	return error;
+	PFS_TRY(pfs_device_reserve(g, &g->heap, heap));
+	return pfs_device_reserve(g, &g->place, places * sizeof(uint32_t));
 }
 
-static int upload_changed_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
+static int write_renamed(struct pfs_cuda *g, const struct pfs_names_update *u)
 {
-	size_t n = r->n_renamed;
+	size_t n = u->n_renamed;
 	uint32_t *places PFS_FREE = malloc((n + 1) * sizeof(*places));
-	int error = 0;
 
 	if (!places)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		places[i] = r->view->place[r->renamed[i]];
-	for (size_t i = 0; i < r->n_pieces && error == 0; i++) {
-		const struct pfs_names_piece *p = &r->pieces[i];
-
-		error = pfs_device_write(g, (char *)g->heap.d_memory + p->from,
-					 r->view->heap + p->from, p->to - p->from);
-	}
-	if (error || n == 0)
-		return error;
-	error = pfs_device_reserve(g, &g->list, n * sizeof(*places));
-	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(*places));
-	error = error ? error
-		      : pfs_device_write(g, g->list.d_memory, r->renamed, n * sizeof(*places));
-	error = error ? error
-		      : pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places));
-	return error ? error
-		     : pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory,
-					  n, g->stream);
+		places[i] = u->view->place[u->renamed[i]];
+	PFS_TRY(pfs_device_reserve(g, &g->list, n * sizeof(*places)));
+	PFS_TRY(pfs_device_reserve(g, &g->values, n * sizeof(*places)));
+	PFS_TRY(pfs_device_write(g, g->list.d_memory, u->renamed, n * sizeof(*places)));
+	PFS_TRY(pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places)));
+	return pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory, n, g->stream);
 }
 
-static int upload_names(struct pfs_cuda *g, const struct pfs_paths_request *r)
+int pfs_cuda_names_update(struct pfs_backend *b, const struct pfs_names_update *u)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+
+	g->has_directory_paths = g->has_directory_paths && !u->n_pieces && !u->n_renamed && u->from == u->to;
+	for (size_t i = 0; i < u->n_pieces; i++) {
+		const struct pfs_names_piece *p = &u->pieces[i];
+
+		PFS_TRY(pfs_device_write(g, (char *)g->heap.d_memory + p->from, u->view->heap + p->from,
+					 p->to - p->from));
+	}
+	if (u->from < u->to)
+		PFS_TRY(pfs_device_write(g, (uint32_t *)g->place.d_memory + u->from,
+					 u->view->place + u->from, (u->to - u->from) * sizeof(uint32_t)));
+	return u->n_renamed ? write_renamed(g, u) : 0;
+}
+
+static int find_directory_paths(struct pfs_cuda *g, const struct pfs_cuda_names *names)
 {
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	struct pfs_cuda_names names;
-	size_t directories = (size_t)g->n_directories * sizeof(uint32_t);
-	int error;
 
-	if (r->names_anew || r->view->heap_size + 4096 > g->heap.size ||
-	    (size_t)g->n_slots * sizeof(uint32_t) + 4096 > g->place.size)
-		error = upload_all_names(g, r);
-	else
-		error = upload_changed_names(g, r);
-	error = error ? error : pfs_device_reserve(g, &g->directory_place, directories);
-	error = error ? error : pfs_device_reserve(g, &g->directory_length, directories);
-	names = names_of(g, r->view->place_shift, r->flags);
-	return error ? error : pfs_cuda_directory_paths(&t, &names, g->stream);
+	if (g->has_directory_paths)
+		return 0;
+	PFS_TRY(pfs_cuda_directory_paths(&t, names, g->stream));
+	g->has_directory_paths = true;
+	return 0;
 }
 
 /* ---- the listing ---- */
@@ -155,37 +144,6 @@ void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 	free(paths);
 }
 
-/* The slots in the order wanted; *n of them. */
-static int take_slots(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t *n,
-		      const struct pfs_paths_request *r)
-{
-	size_t words = r->n_words, scratch = pfs_cuda_list_scratch(words);
-	uint64_t count;
-	int error;
-
-	*n = r->n;
-	if (r->slots) {
-		error = pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots));
-		return error ? error
-			     : pfs_device_write(g, paths->slots.d_memory, r->slots,
-						r->n * sizeof(*r->slots));
-	}
-	error = pfs_device_reserve(g, &g->values, words * sizeof(uint32_t));
-	error = error ? error
-		      : pfs_cuda_live(g->values.d_memory, r->bits, words, g->home.d_memory,
-				      g->stream);
-	error = error ? error : g->base.ops->count(&g->base, &count, g->values.d_memory, words);
-	if (error)
-		return error;
-	*n = count;
-	error = pfs_device_reserve(g, &paths->slots, count * sizeof(uint32_t));
-	error = error ? error : pfs_device_reserve(g, &g->work, scratch);
-	return error ? error
-		     : pfs_cuda_list(paths->slots.d_memory, count, pfs_count_at(g),
-				     g->values.d_memory, words, g->work.d_memory, scratch,
-				     g->stream);
-}
-
 /* Line ends, then where to cut; and the sizes of the pieces. */
 static int cut(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t n,
 	       const struct pfs_cuda_names *names)
@@ -243,32 +201,38 @@ static int read_sizes(struct pfs_cuda *g, struct pfs_path_listing *paths)
 	return error;
 }
 
+static int open_listing(struct pfs_cuda *g, struct pfs_path_listing *paths,
+			const struct pfs_paths_request *r)
+{
+	size_t directories = (size_t)g->n_directories * sizeof(uint32_t);
+	struct pfs_cuda_names names;
+
+	for (unsigned i = 0; i < 2; i++) {
+		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i], cudaEventDisableTiming)));
+		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i], cudaEventDisableTiming)));
+	}
+	PFS_TRY(pfs_device_reserve(g, &g->directory_place, directories));
+	PFS_TRY(pfs_device_reserve(g, &g->directory_length, directories));
+	names = names_of(g, r->view->place_shift, r->flags);
+	PFS_TRY(find_directory_paths(g, &names));
+	if (!r->n)
+		return 0;
+	PFS_TRY(pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots)));
+	PFS_TRY(pfs_device_write(g, paths->slots.d_memory, r->slots, r->n * sizeof(*r->slots)));
+	PFS_TRY(cut(g, paths, r->n, &names));
+	return read_sizes(g, paths);
+}
+
 int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
-	struct pfs_cuda_names names;
-	size_t n = 0;
 	int error;
 
 	if (!paths)
 		return -ENOMEM;
 	paths->flags = request->flags | request->view->place_shift << 8;
-	error = upload_names(g, request);
-	error = error ? error : take_slots(g, paths, &n, request);
-	for (unsigned i = 0; i < 2; i++) {
-		error = error ? error
-			      : PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i],
-								  cudaEventDisableTiming));
-		error = error ? error
-			      : PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i],
-								  cudaEventDisableTiming));
-	}
-	names = names_of(g, request->view->place_shift, request->flags);
-	if (error == 0 && n)
-		error = cut(g, paths, n, &names);
-	error = error ? error : read_sizes(g, paths);
+	error = open_listing(pfs_cuda_of(b), paths, request);
 	if (error) {
 		pfs_cuda_paths_close(b, paths);
 		return error;

@@ -109,15 +109,7 @@ int pfs_cuda_fill(uint32_t *d_bits, size_t words, uint64_t from, uint64_t to, cu
 int pfs_cuda_set_bits(uint32_t *d_bits, const uint32_t *d_list, size_t n, cudaStream_t stream);
 int pfs_cuda_combine(uint32_t *d_bits, size_t words, const uint32_t *d_other, size_t other_words,
 		     int op, cudaStream_t stream);
-/* Leaves out slots that are not in use. */
-int pfs_cuda_live(uint32_t *d_out, const uint32_t *d_bits, size_t words, const uint32_t *d_home,
-		  cudaStream_t stream);
 int pfs_cuda_count(const uint32_t *d_bits, size_t words, uint64_t *d_count, cudaStream_t stream);
-/* Lists the set bits in d_slots, `capacity` of them at most; d_scratch has pfs_cuda_list_scratch
- * bytes. */
-size_t pfs_cuda_list_scratch(size_t words);
-int pfs_cuda_list(uint32_t *d_slots, size_t capacity, uint64_t *d_count, const uint32_t *d_bits,
-		  size_t words, void *d_scratch, size_t scratch_size, cudaStream_t stream);
 
 struct pfs_cuda_tree {
 	const uint32_t *d_home;

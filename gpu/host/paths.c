@@ -23,9 +23,8 @@ struct text {
 
 struct pfs_path_listing {
 	struct pfs_paths_request request;
-	uint32_t *slots; /* of this batch */
-	size_t n_slots;
-	size_t next_word, next_slot; /* where the next batch begins */
+	const uint32_t *slots; /* of this batch */
+	size_t n_slots, next_slot; /* where the next batch begins */
 	struct text *pieces;
 	size_t n_pieces, pieces_max, next_piece;
 	atomic_int error;
@@ -151,28 +150,20 @@ static void write_pieces(void *context, size_t from, size_t to)
 static void take_slots(struct pfs_path_listing *paths)
 {
 	const struct pfs_paths_request *r = &paths->request;
-	const uint32_t *bits = r->bits;
-	size_t max = paths->pieces_max * PIECE_NODES, n = 0;
 
-	if (r->slots) {
-		n = PFS_MIN(max, r->n - paths->next_slot);
-		if (n)
-			memcpy(paths->slots, r->slots + paths->next_slot, n * sizeof(*r->slots));
-		paths->next_slot += n;
-	} else {
-		for (; paths->next_word < r->n_words && n + 32 <= max; paths->next_word++) {
-			uint32_t left = bits[paths->next_word];
+	paths->slots = r->slots + paths->next_slot;
+	paths->n_slots = PFS_MIN(paths->pieces_max * PIECE_NODES, r->n - paths->next_slot);
+	paths->next_slot += paths->n_slots;
+}
 
-			for (; left; left &= left - 1) {
-				uint32_t slot = (uint32_t)(paths->next_word * 32) +
-						(uint32_t)__builtin_ctz(left);
+int pfs_host_names_reserve(struct pfs_backend *b PFS_UNUSED, size_t heap PFS_UNUSED, size_t places PFS_UNUSED)
+{
+	return 0;
+}
 
-				if (pfs_slot_live(r->columns, slot))
-					paths->slots[n++] = slot;
-			}
-		}
-	}
-	paths->n_slots = n;
+int pfs_host_names_update(struct pfs_backend *b PFS_UNUSED, const struct pfs_names_update *update PFS_UNUSED)
+{
+	return 0;
 }
 
 int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
@@ -184,9 +175,8 @@ int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 		return -ENOMEM;
 	paths->request = *request;
 	paths->pieces_max = (size_t)4 * pfs_pool_threads(pfs_host_of(b)->codes.pool);
-	paths->slots = malloc(paths->pieces_max * PIECE_NODES * sizeof(*paths->slots));
 	paths->pieces = calloc(paths->pieces_max, sizeof(*paths->pieces));
-	if (!paths->slots || !paths->pieces) {
+	if (!paths->pieces) {
 		pfs_host_paths_close(b, paths);
 		return -ENOMEM;
 	}
@@ -221,6 +211,5 @@ void pfs_host_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 	for (size_t i = 0; i < paths->pieces_max && paths->pieces; i++)
 		free(paths->pieces[i].bytes);
 	free(paths->pieces);
-	free(paths->slots);
 	free(paths);
 }

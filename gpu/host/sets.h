@@ -27,6 +27,9 @@ int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const 
 int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
 
 /* paths.c: listings */
+/* The names are read where they are: nothing is sent. */
+int pfs_host_names_reserve(struct pfs_backend *b, size_t heap, size_t places);
+int pfs_host_names_update(struct pfs_backend *b, const struct pfs_names_update *update);
 int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request);
 int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,

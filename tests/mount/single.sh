@@ -40,6 +40,8 @@ work_and_compare() {
 	is "$1: a listing" "$(find "$mnt/many" -name "file *" | wc -l)" 300
 	is "$1: a listing of all" "$(cd "$mnt" && find . -not -path './.query*' | sort | md5sum)" \
 		"$(cd tree && find . | sort | md5sum)"
+	is "$1: all paths" "$(sort "$mnt/.query/paths" | md5sum)" "$(cd tree && find . | sed 's/^\.//; s/^$/\//' | sort | md5sum)"
+	is "$1: a recursive listing" "$(primefs tree "$mnt" subtree /many | wc -l)" 301
 	is "$1: children of a folder" "$(primefs tree "$mnt" children /many /d | wc -l)" 301
 	mkdir "$mnt/new" && mv "$mnt/a" "$mnt/new/" && mv "$mnt/new/a/x" "$mnt/d/"
 	is "$1: after a move" "$(cat "$mnt/new/a/b/c/z" && cd "$mnt" && echo new/a/* d/*)" 'new/a/b d/w d/x'
@@ -58,7 +60,7 @@ many'
 begin --engine=cuda
 work_and_compare cuda
 is 'cuda: it says so' "$(grep -c '"single": {"by": "cuda"' "$mnt/.query/stats")" 1
-for kind in lookup list ancestor move child common code; do
+for kind in lookup list ancestor move child common code text; do
 	is "cuda: the image was not asked for: $kind" "$(count host "$kind")" 0
 	ok "cuda: the device was asked for: $kind" test "$(count cuda "$kind")" -gt 0
 done
@@ -72,7 +74,7 @@ check_store
 begin --engine=auto
 work_and_compare auto
 is 'auto: it says so' "$(grep -c '"single": {"by": "host"' "$mnt/.query/stats")" 1
-for kind in lookup list ancestor move child common; do
+for kind in lookup list ancestor move child common text; do
 	is "auto: the device was not asked for: $kind" "$(count cuda "$kind")" 0
 	ok "auto: the image was asked for: $kind" test "$(count host "$kind")" -gt 0
 done

@@ -83,15 +83,17 @@ WRAP(dividing,
 WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inner(b), slot, prime))
 WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
      (inner(b), limbs, n_limbs, first, n))
-static int faulty_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
-			     const struct pfs_paths_request *request)
+WRAP(names_reserve, (struct pfs_backend * b, size_t heap, size_t places), (inner(b), heap, places))
+static int faulty_names_update(struct pfs_backend *b, const struct pfs_names_update *update)
 {
-	stand_in.names_sent += request->names_anew ? request->view->heap_size : 0;
-	for (size_t i = 0; i < request->n_pieces && !request->names_anew; i++)
-		stand_in.names_sent += request->pieces[i].to - request->pieces[i].from;
-	return fails() ? stand_in.failure : inner(b)->ops->paths_open(inner(b), out, request);
+	for (size_t i = 0; i < update->n_pieces; i++)
+		stand_in.names_sent += update->pieces[i].to - update->pieces[i].from;
+	return fails() ? stand_in.failure : inner(b)->ops->names_update(inner(b), update);
 }
 
+WRAP(paths_open,
+     (struct pfs_backend * b, struct pfs_path_listing **out, const struct pfs_paths_request *request),
+     (inner(b), out, request))
 WRAP(paths_next,
      (struct pfs_backend * b, struct pfs_path_listing *paths, const char **bytes, size_t *size),
      (inner(b), paths, bytes, size))
@@ -146,6 +148,8 @@ static const struct pfs_engine_ops faulty_ops = {
 	.dividing = faulty_dividing,
 	.find_prime = faulty_find_prime,
 	.codes = faulty_codes,
+	.names_reserve = faulty_names_reserve,
+	.names_update = faulty_names_update,
 	.paths_open = faulty_paths_open,
 	.paths_next = faulty_paths_next,
 	.paths_close = faulty_paths_close,

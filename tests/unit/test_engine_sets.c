@@ -194,40 +194,63 @@ static int by_path(const void *a, const void *b)
 	return ref_compare_paths(x, y);
 }
 
-/* The set's listing is the slots' paths, in the order given. */
-static void check_paths(const struct named *t, const struct pfs_bitmap *set, const uint32_t *slots,
-			size_t n, unsigned flags)
+/* The lines that a listing has to have. */
+struct expecting {
+	const struct named *t;
+	const uint32_t *slots;
+	size_t n, at, end; /* fn says no before line `end` */
+	unsigned flags;
+};
+
+static size_t make_line(const struct expecting *e, char *line)
+{
+	uint32_t slot = e->slots[e->at];
+	size_t len = 0, start;
+
+	if (e->flags & PFS_LISTING_PRIMES)
+		len = (size_t)sprintf(line, "%llu\t", (unsigned long long)e->t->prime[slot]);
+	start = len;
+	len += path_of(e->t, line + len, slot);
+	if (len == start)
+		line[len++] = '/';
+	line[len++] = e->flags & PFS_LISTING_ZERO ? '\0' : '\n';
+	return len;
+}
+
+static int expect_lines(void *arg, const char *bytes, size_t size)
 {
 	static char line[100100];
-	struct pfs_listing *listing;
-	const char *bytes = NULL;
-	size_t left = 0, i = 0;
-	int error;
+	struct expecting *e = arg;
 
-	assert_int_equal(pfs_listing_open(&listing, set, &t->view, flags), 0);
-	while ((error = pfs_listing_next(listing, &bytes, &left)) == 1) {
-		while (left > 0) { /* whole lines */
-			size_t len = 0, start;
+	while (size > 0 && e->at < e->end) { /* whole lines */
+		size_t len;
 
-			assert_true(i < n);
-			if (flags & PFS_LISTING_PRIMES)
-				len = (size_t)sprintf(line, "%llu\t",
-						      (unsigned long long)t->prime[slots[i]]);
-			start = len;
-			len += path_of(t, line + len, slots[i]);
-			if (len == start)
-				line[len++] = '/';
-			line[len++] = flags & PFS_LISTING_ZERO ? '\0' : '\n';
-			assert_true(len <= left);
-			assert_memory_equal(bytes, line, len);
-			bytes += len;
-			left -= len;
-			i++;
-		}
+		assert_true(e->at < e->n);
+		len = make_line(e, line);
+		assert_true(len <= size);
+		assert_memory_equal(bytes, line, len);
+		bytes += len;
+		size -= len;
+		e->at++;
 	}
-	assert_int_equal(error, 0);
-	assert_int_equal(i, n);
-	pfs_listing_close(listing);
+	return size ? -EPIPE : 0;
+}
+
+/* The listing is these slots' paths, of which the first n are of nodes. */
+static int list_until(struct pfs_engine *engine, struct expecting *e, size_t n_slots)
+{
+	const struct pfs_listing listing = {&e->t->view, e->slots, n_slots, e->flags, expect_lines, e};
+
+	return pfs_engine_list(engine, &listing);
+}
+
+static void check_paths(struct pfs_engine *engine, const struct named *t, const uint32_t *slots, size_t n,
+			size_t n_slots, unsigned flags)
+{
+	struct expecting e = {.t = t, .slots = slots, .n = n, .end = SIZE_MAX, .flags = flags};
+
+	assert_int_equal(list_until(engine, &e, n_slots), 0);
+	assert_int_equal(e.at, n);
 }
 
 static void listings(void **state)
@@ -235,7 +258,6 @@ static void listings(void **state)
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
 	const size_t wanted[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1400};
 	uint32_t slots[1500];
-	struct pfs_bitmap *set;
 	struct named t;
 	struct pair p;
 
@@ -248,44 +270,33 @@ static void listings(void **state)
 		for (uint32_t i = 0; i < t.n && n < wanted[s]; i++)
 			if (pair_random(&p, t.n - i) < wanted[s] - n)
 				slots[n++] = i;
-		assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, n), 0);
-		for (unsigned flags = 0; flags < 8; flags += 2)
-			check_paths(&t, set, slots, n, flags);
+		for (unsigned flags = 0; flags < 4; flags++)
+			check_paths(engine, &t, slots, n, n, flags);
 		sorted = &t;
 		qsort(slots, n, sizeof(*slots), by_path);
-		for (unsigned flags = 1; flags < 8; flags += 2)
-			check_paths(&t, set, slots, n, flags);
-		pfs_bitmap_free(set);
+		for (unsigned flags = 0; flags < 4; flags++)
+			check_paths(engine, &t, slots, n, n, flags);
 	}
 	free_named(&t);
 	pair_finish(&p);
 	pfs_engine_close(engine);
 }
 
-/* A listing that is under way when the tree changes says so; bits of slots that hold no node have
- * no path. */
+/* Slots that hold no node have no path; names that change are sent again. */
 static void listings_and_changes(void **state)
 {
 	struct pfs_engine *engine = open_or_skip(kind_of(state));
 	const struct pfs_delta remove = {.op = PFS_DELTA_REMOVE, .slot = 1499};
 	const struct pfs_delta rename = {.op = PFS_DELTA_NAME, .slot = 700};
-	uint32_t slots[] = {5, 700, 1498, 1499};
-	struct pfs_listing *listing;
-	struct pfs_bitmap *set;
-	const char *bytes;
+	const uint32_t slots[] = {5, 700, 1498, 1499};
 	struct named t;
-	size_t size;
 
 	make_named(&t, 1500);
 	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
-	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 4), 0);
-	check_paths(&t, set, slots, 4, 0);
-	assert_int_equal(pfs_listing_open(&listing, set, &t.view, 0), 0);
+	check_paths(engine, &t, slots, 4, 4, 0);
 	assert_int_equal(pfs_engine_apply(engine, NULL, &remove, 1), 0);
-	assert_int_equal(pfs_listing_next(listing, &bytes, &size), -ESTALE);
-	pfs_listing_close(listing);
-	check_paths(&t, set, slots, 3, 0);
-	check_paths(&t, set, slots, 3, PFS_LISTING_PRIMES);
+	check_paths(engine, &t, slots, 3, 4, 0);
+	check_paths(engine, &t, slots, 3, 4, PFS_LISTING_PRIMES);
 	/* Another name, further on in the heap. */
 	free(t.name[700]);
 	t.heap = realloc(t.heap, t.view.heap_size + 300);
@@ -293,17 +304,66 @@ static void listings_and_changes(void **state)
 	t.view.heap = t.heap;
 	name_node(&t, 700, 99);
 	assert_int_equal(pfs_engine_apply(engine, NULL, &rename, 1), 0);
-	check_paths(&t, set, slots, 3, 0);
+	check_paths(engine, &t, slots, 3, 4, 0);
 	/* A load tells of all names at once. */
 	free(t.name[5]);
 	name_node(&t, 5, 98);
 	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
-	pfs_bitmap_free(set);
-	assert_int_equal(pfs_bitmap_of_slots(engine, &set, slots, 4), 0);
-	check_paths(&t, set, slots, 4, 0);
+	check_paths(engine, &t, slots, 4, 4, 0);
 	t.view.n_slots = 10; /* fewer than the engine knows */
-	assert_int_equal(pfs_listing_open(&listing, set, &t.view, 0), -EINVAL);
-	pfs_bitmap_free(set);
+	assert_int_equal(list_until(engine, &(struct expecting){.t = &t, .slots = slots}, 4), -EINVAL);
+	assert_int_equal(pfs_engine_send_names(engine, &t.view, 1), -EINVAL);
+	free_named(&t);
+	pfs_engine_close(engine);
+}
+
+/* What fn says ends the listing and is returned; the engine goes on answering. */
+static void listings_end(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const uint32_t slots[] = {5, 700, 1498, 1499};
+	struct named t;
+
+	make_named(&t, 1500);
+	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	for (size_t end = 0; end < 4; end++) {
+		struct expecting e = {.t = &t, .slots = slots, .n = 4, .end = end};
+
+		assert_int_equal(list_until(engine, &e, 4), -EPIPE);
+		assert_int_equal(e.at, end);
+	}
+	check_paths(engine, &t, slots, 4, 4, 0);
+	free_named(&t);
+	pfs_engine_close(engine);
+}
+
+/* Names are sent a few at a time, some changing meanwhile. */
+static void names_in_pieces(void **state)
+{
+	struct pfs_engine *engine = open_or_skip(kind_of(state));
+	const struct pfs_delta rename = {.op = PFS_DELTA_NAME, .slot = 5};
+	uint32_t slots[1500];
+	struct named t;
+	int more;
+
+	make_named(&t, 1500);
+	t.heap = realloc(t.heap, t.view.heap_size + 300);
+	assert_non_null(t.heap);
+	t.view.heap = t.heap;
+	for (uint32_t i = 0; i < t.n; i++)
+		slots[i] = i;
+	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	for (unsigned i = 0; (more = pfs_engine_send_names(engine, &t.view, 1000)) == 1; i++) {
+		if (i != 9)
+			continue;
+		free(t.name[5]);
+		name_node(&t, 5, 99);
+		assert_int_equal(pfs_engine_apply(engine, NULL, &rename, 1), 0);
+		check_paths(engine, &t, slots, 8, 8, 0); /* sends what is left */
+		assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
+	}
+	assert_int_equal(more, 0);
+	check_paths(engine, &t, slots, t.n, t.n, 0);
 	free_named(&t);
 	pfs_engine_close(engine);
 }
@@ -335,34 +395,41 @@ static void rename_file(struct pfs_engine *engine, struct pfs_names *names, uint
 	assert_int_equal(pfs_engine_apply(engine, NULL, &delta, 1), 0);
 }
 
-static void check_names(struct pfs_engine *engine, const struct pfs_names *names,
-			const uint32_t *place, const unsigned *rounds, size_t n)
-{
-	struct pfs_names_view view;
-	struct pfs_listing *listing;
-	struct pfs_bitmap *set;
-	char line[NAME_LEN + 8];
-	const char *bytes;
-	uint32_t slot = 0;
-	size_t size;
+struct numbered {
+	const unsigned *rounds;
+	uint32_t slot, n;
+};
 
+static int expect_names(void *arg, const char *bytes, size_t size)
+{
+	struct numbered *e = arg;
+	char line[NAME_LEN + 8];
+
+	for (size_t len; size; bytes += len, size -= len, e->slot++) {
+		len = (size_t)snprintf(line, sizeof(line), "/%0*u\n", NAME_LEN,
+				       e->slot * 10 + e->rounds[e->slot]);
+		len = e->slot ? len : 2;
+		assert_true(e->slot < e->n && len <= size);
+		assert_memory_equal(bytes, e->slot ? line : "/\n", len);
+	}
+	return 0;
+}
+
+static void check_names(struct pfs_engine *engine, const struct pfs_names *names,
+			const uint32_t *place, const unsigned *rounds, uint32_t n)
+{
+	struct numbered expected = {rounds, 0, n};
+	static uint32_t slots[FILES + 1];
+	struct pfs_names_view view;
+	const struct pfs_listing listing = {&view, slots, n, 0, expect_names, &expected};
+
+	for (uint32_t i = 0; i < n; i++)
+		slots[i] = i;
 	pfs_names_view(names, &view);
 	view.place = place;
 	view.n_slots = n;
-	assert_int_equal(pfs_engine_subtree(engine, &set, 0), 0);
-	assert_int_equal(pfs_listing_open(&listing, set, &view, 0), 0);
-	while (pfs_listing_next(listing, &bytes, &size) == 1) {
-		for (size_t len; size; bytes += len, size -= len, slot++) {
-			len = (size_t)snprintf(line, sizeof(line), "/%0*u\n", NAME_LEN,
-					       slot * 10 + rounds[slot]);
-			len = slot ? len : 2;
-			assert_true(slot < n && len <= size);
-			assert_memory_equal(bytes, slot ? line : "/\n", len);
-		}
-	}
-	assert_int_equal(slot, n);
-	pfs_listing_close(listing);
-	pfs_bitmap_free(set);
+	assert_int_equal(pfs_engine_list(engine, &listing), 0);
+	assert_int_equal(expected.slot, n);
 }
 
 /* The heap is sent whole once; then what changed, in blocks. */
@@ -410,7 +477,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_ALL(batches),  ON_ALL(common_ancestors),	ON_ALL(empty),
-		ON_ALL(listings), ON_ALL(listings_and_changes), ON_EACH(names_used_again),
+		ON_ALL(listings), ON_ALL(listings_and_changes), ON_ALL(listings_end),
+		ON_ALL(names_in_pieces), ON_EACH(names_used_again),
 	};
 
 	return RUN_ON_ALL(tests, argc, argv);
