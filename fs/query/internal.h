@@ -80,6 +80,56 @@ void pfs_owners_destroy(struct pfs_owners *owners); /* NULL is allowed */
 PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_value *values,
 				    const int64_t *ids, size_t n, bool groups);
 
+/* ---- parts of rows as they are ---- */
+
+struct pfs_portion {
+	size_t n;
+	const struct pfs_sql_column *columns; /* of nodes, */
+	const int *of;			      /* by the statement's */
+};
+
+void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value);
+
+static inline void pfs_portion_value(const struct pfs_portion *part, size_t row, size_t column,
+				  struct pfs_query_value *out)
+{
+	const struct pfs_sql_column *values = &part->columns[part->of[column]];
+
+	out->type = PFS_VALUE_NULL;
+	switch (values->kind) {
+	case PFS_SQL_INTEGERS:
+		if (values->integers[row] == PFS_SQL_NO_INTEGER)
+			break;
+		out->type = PFS_VALUE_INT;
+		out->integer = values->integers[row];
+		break;
+	case PFS_SQL_BYTES:
+		if (values->is_null && values->is_null[row])
+			break;
+		out->type = PFS_VALUE_TEXT;
+		out->bytes = values->bytes + values->offset[row];
+		out->size = values->offset[row + 1] - values->offset[row];
+		break;
+	case PFS_SQL_VALUES:
+		pfs_query_take_value(out, &values->values[row]);
+		break;
+	case PFS_SQL_ABSENT:
+		break;
+	}
+}
+
+/* A walk through portions, row by row: the portion at hand, and at which of its rows it is. */
+struct pfs_portion_walk {
+	struct pfs_portion portion;
+	size_t row;
+};
+
+/* Goes to the portion's next row.  False: the row was the last. */
+static inline bool pfs_portion_walk_on(struct pfs_portion_walk *walk)
+{
+	return ++walk->row < walk->portion.n;
+}
+
 /* ---- query.c ---- */
 
 struct pfs_connection {
@@ -187,6 +237,7 @@ struct pfs_query {
 	bool is_planned; /* it has been prepared, and may be kept */
 	bool for_now;	 /* its plan lacks a table for the moment, and is not kept */
 	struct pfs_relational *relational; /* relational/relational.h */
+	struct pfs_portion_walk walk; /* of rows as they are, if it answers with those; else the portion has none */
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at before it lets go of the tree; 0: as it finds right */
 
@@ -272,44 +323,6 @@ void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
 extern const struct pfs_sql_table_function pfs_resolve_table; /* resolve(TEXT): its lines as paths */
 extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* nodes_at.c */
-
-/* ---- parts of rows as they are ---- */
-
-struct pfs_portion {
-	size_t n;
-	const struct pfs_sql_column *columns; /* of nodes, */
-	const int *of;			      /* by the statement's */
-};
-
-void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value);
-
-static inline void pfs_portion_value(const struct pfs_portion *part, size_t row, size_t column,
-				  struct pfs_query_value *out)
-{
-	const struct pfs_sql_column *values = &part->columns[part->of[column]];
-
-	out->type = PFS_VALUE_NULL;
-	switch (values->kind) {
-	case PFS_SQL_INTEGERS:
-		if (values->integers[row] == PFS_SQL_NO_INTEGER)
-			break;
-		out->type = PFS_VALUE_INT;
-		out->integer = values->integers[row];
-		break;
-	case PFS_SQL_BYTES:
-		if (values->is_null && values->is_null[row])
-			break;
-		out->type = PFS_VALUE_TEXT;
-		out->bytes = values->bytes + values->offset[row];
-		out->size = values->offset[row + 1] - values->offset[row];
-		break;
-	case PFS_SQL_VALUES:
-		pfs_query_take_value(out, &values->values[row]);
-		break;
-	case PFS_SQL_ABSENT:
-		break;
-	}
-}
 
 /* ---- change.c: what a statement asks of nodes ---- */
 

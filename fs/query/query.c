@@ -535,6 +535,8 @@ int pfs_query_next(struct pfs_query *query, struct pfs_query_error *error)
 	struct pfs_sql_problem problem; /* not cleared for each row */
 	int got;
 
+	if (pfs_portion_walk_on(&query->walk) && !query->stop)
+		return 1;
 	problem.offset = -1;
 	problem.text[0] = 0;
 	if (query->ended)
@@ -556,6 +558,10 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 {
 	struct pfs_sql_value value;
 
+	if (query->walk.portion.n) {
+		pfs_portion_value(&query->walk.portion, query->walk.row, column, out);
+		return;
+	}
 	if (pfs_relational_has_rows(query->relational)) {
 		pfs_relational_value(query->relational, column, out);
 		return;

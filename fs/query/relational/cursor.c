@@ -15,10 +15,10 @@
 #define STEPS	    UINT64_C(4000000) /* of patterns, in one hold of the tree: some milliseconds */
 #define TRIED_ROWS  ((uint64_t)4096) /* before a scan looks for the few rows that a short answer has */
 #define FIRST_ROWS  32	  /* gathered first: a LIMIT, or who asks, may want no more */
-#define ROWS_MAX    16384 /* gathered at once */
+#define ROWS_MAX    PFS_ROW_PART /* gathered at once */
 
 int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
-		    struct pfs_run_context *context)
+			struct pfs_run_context *context, struct pfs_portion_walk *walk)
 {
 	struct pfs_row_cursor *cursor = malloc(sizeof(*cursor));
 
@@ -33,6 +33,8 @@ int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *blo
 	cursor->block = block;
 	cursor->plan = block->rows;
 	cursor->context = context;
+	cursor->walk = walk;
+	*walk = (struct pfs_portion_walk){.row = 0};
 	cursor->skip = block->offset;
 	cursor->left = block->limit;
 	cursor->piece = FIRST_PIECE;
@@ -48,6 +50,7 @@ void pfs_row_cursor_close(struct pfs_row_cursor *cursor)
 	if (!cursor)
 		return;
 	pfs_row_cursor_close_hands(cursor);
+	cursor->walk->portion.n = 0;
 	pfs_gathered_close(cursor->gather);
 	pfs_ordered_close(cursor->ordered);
 	pfs_slots_finish(&cursor->within);
@@ -402,14 +405,14 @@ static int drain(struct pfs_row_cursor *cursor)
 
 bool pfs_row_cursor_is_between(const struct pfs_row_cursor *cursor)
 {
-	return cursor->row + 1 >= cursor->n_gathered;
+	return cursor->walk->row + 1 >= cursor->walk->portion.n;
 }
 
 int pfs_row_cursor_part(struct pfs_row_cursor *cursor)
 {
 	int error;
 
-	if (!cursor->given || cursor->row + 1 < cursor->n_gathered)
+	if (!cursor->given || !pfs_row_cursor_is_between(cursor))
 		return -EOPNOTSUPP;
 	if (!cursor->ordered || cursor->is_done)
 		return 0;
@@ -425,7 +428,7 @@ int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor)
 
 	pfs_row_cursor_close_hands(cursor);
 	pfs_gathered_close(PFS_TAKE(cursor->gather));
-	cursor->n_gathered = cursor->row = 0;
+	cursor->walk->portion.n = 0;
 	PFS_TRY(open_gather(cursor));
 	if (cursor->is_done)
 		return 0;
@@ -440,31 +443,34 @@ int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor)
 	return error;
 }
 
-/* ---- row by row ---- */
+/* ---- rows to walk through ---- */
 
-/* How many rows are gathered next, by what the last ones took. */
-static size_t next_batch(const struct pfs_row_cursor *cursor)
+/* How many rows are gathered next, by what the last n took. */
+static size_t next_batch(const struct pfs_row_cursor *cursor, size_t n)
 {
 	size_t batch = PFS_MIN(cursor->batch * 4, ROWS_MAX);
 	size_t bytes = pfs_gathered_bytes(cursor->gather);
 	uint64_t left = pfs_account_left(cursor->query->account) / PFS_ROW_MEMORY_PART;
-	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / cursor->n_gathered + 1;
+	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / n + 1;
 
 	if (bytes > PFS_ROW_WAVE_BYTES / 32) /* what comes next may well have more */
-		batch = PFS_MIN(batch, PFS_MAX(cursor->n_gathered * (PFS_ROW_WAVE_BYTES / 2) / bytes, 1));
+		batch = PFS_MIN(batch, PFS_MAX(n * (PFS_ROW_WAVE_BYTES / 2) / bytes, 1));
 	return (size_t)PFS_MAX(PFS_MIN((uint64_t)batch, left / row), (uint64_t)FIRST_ROWS);
 }
 
 static int gather_held(struct pfs_row_cursor *cursor)
 {
+	size_t n;
+
 	PFS_TRY(pfs_row_cursor_slots(cursor));
-	cursor->n_gathered = PFS_MIN(cursor->n - cursor->at, cursor->batch);
-	cursor->row = 0;
-	if (!cursor->n_gathered)
+	n = PFS_MIN(cursor->n - cursor->at, cursor->batch);
+	if (!n)
 		return 0;
-	PFS_TRY(pfs_gathered_rows(cursor->gather, cursor->slots + cursor->at, cursor->n_gathered));
-	cursor->at += cursor->n_gathered;
-	cursor->batch = next_batch(cursor);
+	PFS_TRY(pfs_gathered_rows(cursor->gather, cursor->slots + cursor->at, n));
+	*cursor->walk = (struct pfs_portion_walk){
+		.portion = {n, pfs_gathered_columns(cursor->gather), cursor->plan->columns}};
+	cursor->at += n;
+	cursor->batch = next_batch(cursor, n);
 	return 0;
 }
 
@@ -472,9 +478,7 @@ int pfs_row_cursor_next(struct pfs_row_cursor *cursor)
 {
 	int error;
 
-	if (++cursor->row < cursor->n_gathered)
-		return 1;
-	cursor->n_gathered = 0;
+	cursor->walk->portion.n = 0;
 	if (cursor->query->stop || pfs_query_tick(cursor->query))
 		return -EINTR;
 	if (!cursor->is_begun)
@@ -485,20 +489,11 @@ int pfs_row_cursor_next(struct pfs_row_cursor *cursor)
 	error = gather_held(cursor);
 	pfs_query_release(cursor->query);
 	PFS_TRY(error);
-	cursor->given += cursor->n_gathered;
-	return cursor->n_gathered != 0;
+	cursor->given += cursor->walk->portion.n;
+	return cursor->walk->portion.n != 0;
 }
 
 bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor)
 {
 	return cursor->given != 0;
-}
-
-void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out)
-{
-	const struct pfs_portion part = {cursor->n_gathered, pfs_gathered_columns(cursor->gather),
-				      cursor->plan->columns};
-
-	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
-	pfs_portion_value(&part, cursor->row, column, out);
 }

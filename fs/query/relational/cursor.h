@@ -11,23 +11,21 @@
 
 struct pfs_row_cursor;
 
-/* Makes a cursor, which reads nothing yet. The block has `rows`; it and the context outlive the
- * cursor. -ENOMEM. */
+/* Makes a cursor, which reads nothing yet. The block has `rows`; it, the context and the walk outlive the
+ * cursor, which fills the walk's portion. -ENOMEM. */
 PFS_MUST_CHECK int pfs_row_cursor_open(struct pfs_row_cursor **out, const struct pfs_block *block,
-				   struct pfs_run_context *context);
+				   struct pfs_run_context *context, struct pfs_portion_walk *walk);
 void pfs_row_cursor_close(struct pfs_row_cursor *cursor); /* NULL is allowed */
 
-/* Reads the next row. 1: there is one; 0: the end; -EAGAIN, -EINTR; before the first row also what
- * the operators return. */
+/* Reads the next rows, once the walk has gone through those that there are: they are its portion, and it is at the
+ * first. 1: there are some; 0: the end; -EAGAIN, -EINTR; before the first row also what the operators return. */
 PFS_MUST_CHECK int pfs_row_cursor_next(struct pfs_row_cursor *cursor);
 bool pfs_row_cursor_has_begun(const struct pfs_row_cursor *cursor); /* there was a row */
-/* Gets a value of the last row. */
-void pfs_row_cursor_value(const struct pfs_row_cursor *cursor, size_t column, struct pfs_query_value *out);
 /* Prepares for the statement's tree to become another one with the same nodes: what the cursor has
  * of the old one, it has as slots from then on. -EAGAIN: the tree changed; -EOPNOTSUPP: there are
  * rows of it; -ENOMEM. In any case it can go on as before. */
 PFS_MUST_CHECK int pfs_row_cursor_part(struct pfs_row_cursor *cursor);
-/* False: rows are gathered that have not been given; going on now would lose them. */
+/* False: the walk has not gone through all rows that were read; going on now would lose them. */
 bool pfs_row_cursor_is_between(const struct pfs_row_cursor *cursor);
 /* Goes on afterwards, over the other tree. After an error the cursor is of no more use. */
 PFS_MUST_CHECK int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor);

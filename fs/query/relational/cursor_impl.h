@@ -37,8 +37,9 @@ struct pfs_row_cursor {
 	size_t n, at;
 	uint64_t given;
 
-	struct pfs_gathered *gather; /* of rows one by one: */
-	size_t n_gathered, row, batch;
+	struct pfs_gathered *gather;	/* of rows one by one: */
+	struct pfs_portion_walk *walk;	/* through them, the reader's */
+	size_t batch;			/* how many are gathered next */
 
 	size_t wave, wave_max; /* rows that are worked on at once */
 	_Atomic size_t bytes;  /* of the values of the last ones, */

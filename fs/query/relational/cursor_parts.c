@@ -152,7 +152,7 @@ int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_por
 
 	*n_parts = 0;
 	/* Of another tree the first rows come alone, which make ready what several threads read. */
-	if (!cursor->n_gathered || cursor->row + 1 < cursor->n_gathered || (cursor->is_done && cursor->at == cursor->n))
+	if (!cursor->walk->portion.n || !pfs_row_cursor_is_between(cursor) || (cursor->is_done && cursor->at == cursor->n))
 		return 0;
 	if (cursor->query->stop || pfs_query_tick(cursor->query))
 		return -EINTR;

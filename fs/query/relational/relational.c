@@ -258,10 +258,7 @@ const struct pfs_block *pfs_relational_block(const struct pfs_relational *relati
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
 			  struct pfs_query_value *out)
 {
-	if (relational->cursor)
-		pfs_row_cursor_value(relational->cursor, column, out);
-	else
-		pfs_answer_value(&relational->rows, relational->at - 1, column, out);
+	pfs_answer_value(&relational->rows, relational->at - 1, column, out);
 }
 
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
@@ -426,7 +423,7 @@ static int next_as_it_is(struct pfs_relational *relational)
 		pfs_relational_verify_rows(relational->query, relational->block,
 					   &relational->context);
 		PFS_TRY(pfs_row_cursor_open(&relational->cursor, relational->block,
-					    &relational->context));
+					    &relational->context, &relational->query->walk));
 	}
 	got = pfs_row_cursor_next(relational->cursor);
 	if (has_changed(relational, got)) {

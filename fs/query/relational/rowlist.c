@@ -36,7 +36,7 @@ static bool has_bytes(const struct pfs_query_value *value)
 	return value->type == PFS_VALUE_TEXT || value->type == PFS_VALUE_BLOB;
 }
 
-static int add_row(struct pfs_row_list *list, const struct pfs_row_cursor *cursor)
+static int add_row(struct pfs_row_list *list, const struct pfs_portion_walk *walk)
 {
 	struct pfs_query_value *values;
 	size_t capacity = (size_t)list->capacity;
@@ -45,7 +45,7 @@ static int add_row(struct pfs_row_list *list, const struct pfs_row_cursor *curso
 	list->capacity = capacity;
 	values = list->values + list->n * list->n_columns;
 	for (size_t i = 0; i < list->n_columns; i++) {
-		pfs_row_cursor_value(cursor, i, &values[i]);
+		pfs_portion_value(&walk->portion, walk->row, i, &values[i]);
 		if (has_bytes(&values[i]))
 			PFS_TRY(keep_bytes(list, &values[i]));
 	}
@@ -66,12 +66,15 @@ static void place_bytes(struct pfs_row_list *list)
 	}
 }
 
-static int read_all(struct pfs_row_list *list, struct pfs_row_cursor *cursor, struct pfs_account *account)
+static int read_all(struct pfs_row_list *list, struct pfs_row_cursor *cursor, struct pfs_portion_walk *walk,
+		    struct pfs_account *account)
 {
 	int got;
 
 	while ((got = pfs_row_cursor_next(cursor)) == 1) {
-		PFS_TRY(add_row(list, cursor));
+		do
+			PFS_TRY(add_row(list, walk));
+		while (pfs_portion_walk_on(walk));
 		PFS_TRY(charge(list, account));
 	}
 	return got;
@@ -81,13 +84,14 @@ int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_block *block, s
 {
 	struct pfs_query *query = context->query;
 	bool explains = query->explains;
+	struct pfs_portion_walk walk;
 	struct pfs_row_cursor *cursor;
 	int error;
 
 	out->n_columns = block->n_results;
-	PFS_TRY(pfs_row_cursor_open(&cursor, block, context));
+	PFS_TRY(pfs_row_cursor_open(&cursor, block, context, &walk));
 	query->explains = false; /* the scans that are noted are SQLite's */
-	error = read_all(out, cursor, query->account);
+	error = read_all(out, cursor, &walk, query->account);
 	query->explains = explains;
 	pfs_row_cursor_close(cursor);
 	if (!error)

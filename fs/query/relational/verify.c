@@ -135,21 +135,24 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 	finish(&theirs);
 }
 
-static void row_value(const void *arg, uint64_t row PFS_UNUSED, size_t column,
-		      struct pfs_query_value *out)
+static void row_value(const void *arg, uint64_t row, size_t column, struct pfs_query_value *out)
 {
-	pfs_row_cursor_value(arg, column, out);
+	pfs_portion_value(arg, (size_t)row, column, out);
 }
 
 /* Whether all rows are there. */
 static bool take_cursor(struct lines *lines, const struct pfs_block *block,
 			struct pfs_run_context *context)
 {
+	struct pfs_portion_walk walk;
 	struct pfs_row_cursor *cursor;
-	int got = pfs_row_cursor_open(&cursor, block, context);
+	int got = pfs_row_cursor_open(&cursor, block, context, &walk);
 
 	while (!got && lines->n < ROWS_MAX && (got = pfs_row_cursor_next(cursor)) == 1)
-		got = add_line(lines, block->n_results, row_value, cursor, 0) ? 0 : -ENOMEM;
+		do
+			got = add_line(lines, block->n_results, row_value, &walk.portion, walk.row) ? 0
+												 : -ENOMEM;
+		while (!got && pfs_portion_walk_on(&walk));
 	pfs_row_cursor_close(cursor);
 	return !got && lines->n < ROWS_MAX;
 }
