@@ -69,18 +69,22 @@ static bool is_counted(const struct pfs_tree *tree, uint32_t slot)
 }
 
 /* What counts already of a node and what lies in it. */
-static struct pfs_totals whole(const struct pfs_tree *tree, const struct pfs_dirtable *table,
-			       uint32_t slot)
+static void find_whole(struct pfs_totals *out, const struct pfs_tree *tree, const struct pfs_dirtable *table,
+		       uint32_t slot)
 {
 	const struct pfs_totals nothing = {.mtime = NOTHING};
 	const struct pfs_dirtable_entry *entry;
 
-	if (!S_ISDIR(tree->image.mode[slot]))
-		return is_counted(tree, slot) ? pfs_totals_own(tree, slot) : nothing;
-	if (!pfs_dirtable_has(table, slot))
-		return nothing;
+	if (!S_ISDIR(tree->image.mode[slot])) {
+		*out = is_counted(tree, slot) ? pfs_totals_own(tree, slot) : nothing;
+		return;
+	}
+	if (!pfs_dirtable_has(table, slot)) {
+		*out = nothing;
+		return;
+	}
 	entry = pfs_dirtable_at(table, slot);
-	return (struct pfs_totals){
+	*out = (struct pfs_totals){
 		.count = entry->count,
 		.size = entry->size,
 		.blocks = entry->blocks,
@@ -183,8 +187,9 @@ static void give(const struct additions *a, const struct pfs_tree *tree, struct 
 {
 	while (addition && addition->below == 0) {
 		struct addition *above = addition_above(a, tree, addition);
-		struct pfs_totals sum = whole(tree, table, addition->directory);
+		struct pfs_totals sum;
 
+		find_whole(&sum, tree, table, addition->directory);
 		add_to(&sum, &addition->sum);
 		set_entry(pfs_dirtable_at(table, addition->directory), &sum);
 		addition->below = DONE;
@@ -315,7 +320,7 @@ int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg)
 
 void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t slot)
 {
-	*out = whole(tree, &tree->totals->table, slot);
+	find_whole(out, tree, &tree->totals->table, slot);
 }
 
 /* ---- changes ---- */
@@ -411,7 +416,7 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 		if (!error)
 			set_entry(pfs_dirtable_at(table, slot), &totals);
 	}
-	totals = whole(tree, table, slot);
+	find_whole(&totals, tree, table, slot);
 	if (!error && !totals.count)
 		return;
 	if (!error)
@@ -426,8 +431,9 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 
 static void detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 {
-	const struct pfs_totals totals = whole(tree, &tree->totals->table, slot);
+	struct pfs_totals totals;
 
+	find_whole(&totals, tree, &tree->totals->table, slot);
 	if (!totals.count)
 		return;
 	add(tree, parent,

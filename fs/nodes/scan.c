@@ -15,6 +15,7 @@
 #define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
 #define COSTLY_WORDS 16u /* where each slot may take long; */
 #define COSTLY_RUN   128u /* so many pieces in one hold, or less where they do take long */
+#define LISTED_ALONE (64u << 10) /* slots that are listed sooner than threads are woken */
 #define CHILDREN_FEW 1024u /* of a directory, which are listed by its entries */
 
 /* ---- a range of slots ---- */
@@ -172,6 +173,7 @@ static void list_pieces(void *context, size_t from, size_t to)
 
 static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
 {
+	size_t grain = n < LISTED_ALONE ? scan->n_pieces : 1;
 	int error;
 
 	if (n == 0)
@@ -181,7 +183,7 @@ static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
 		return -ENOMEM;
 	out->n = n;
 	scan->out = out->slot;
-	error = pfs_scan_run_watched(scan->selection->tree, scan->n_pieces, 1, list_pieces, scan,
+	error = pfs_scan_run_watched(scan->selection->tree, scan->n_pieces, grain, list_pieces, scan,
 				     scan->selection->watch);
 	if (error)
 		pfs_slots_finish(out);

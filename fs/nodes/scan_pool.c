@@ -12,8 +12,8 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define RUN_FIRST 8u /* pieces for each of which there is no measure yet */
-#define RUN_NS	  INT64_C(4000000) /* what a run may take, about */
+#define RUN_NS	   UINT64_C(4000000) /* what a run may take, and one piece more */
+#define SHARES_MAX 256u		     /* as many as there may be threads */
 
 struct pfs_scan {
 	pthread_mutex_t lock;  /* of who has the threads */
@@ -67,18 +67,27 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 	(void)pthread_mutex_unlock(&scan->lock);
 }
 
-/* A part of what is to be done, as if that were all. */
-struct shifted {
+/* Pieces that threads take one by one until the run has lasted long enough. */
+struct watched {
 	void (*work)(void *context, size_t from, size_t to);
 	void *context;
-	size_t from;
+	size_t n, grain;
+	atomic_size_t next; /* the first that nobody has taken */
+	uint64_t until_ns;
 };
 
-static void work_shifted(void *context, size_t from, size_t to)
+/* One thread's share.  Of the first one a piece is taken in any case, so that each run gets on. */
+static void work_watched(void *context, size_t share, size_t end PFS_UNUSED)
 {
-	const struct shifted *shifted = context;
+	struct watched *watched = context;
 
-	shifted->work(shifted->context, shifted->from + from, shifted->from + to);
+	for (bool first = share == 0; first || pfs_now_ns() < watched->until_ns; first = false) {
+		size_t from = atomic_fetch_add(&watched->next, watched->grain);
+
+		if (from >= watched->n)
+			return;
+		watched->work(watched->context, from, PFS_MIN(from + watched->grain, watched->n));
+	}
 }
 
 static int look_of(void *watch)
@@ -100,20 +109,14 @@ int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
 			 void (*work)(void *context, size_t from, size_t to), void *context,
 			 const struct pfs_scan_watch *watch)
 {
-	size_t pieces = watch ? RUN_FIRST : n, run;
+	struct watched watched = {.work = work, .context = context, .n = n, .grain = grain};
 
-	for (size_t from = 0; from < n; from += run) {
-		struct shifted shifted = {.work = work, .context = context, .from = from};
-		uint64_t began = pfs_now_ns(), took;
+	while (atomic_load(&watched.next) < n) {
+		size_t pieces = pfs_div_round_up(n - atomic_load(&watched.next), grain);
 
-		run = PFS_MIN(n - from, pieces * grain);
-		pfs_scan_run(tree, run, grain, work_shifted, &shifted);
-		took = pfs_now_ns() - began;
+		watched.until_ns = watch ? pfs_now_ns() + RUN_NS : UINT64_MAX;
+		pfs_scan_run(tree, PFS_MIN(pieces, SHARES_MAX), 1, work_watched, &watched);
 		PFS_TRY(pfs_scan_look(watch));
-		if (took > RUN_NS)
-			pieces = PFS_MAX(pieces / 2, 1);
-		else if (took < RUN_NS / 4 && pieces < n)
-			pieces *= 2;
 	}
 	return 0;
 }

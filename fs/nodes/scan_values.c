@@ -136,6 +136,13 @@ static void gather_types(int64_t *out, const uint16_t *mode, const uint32_t *slo
 		out[i] = type_letter(mode[slots[i]]);
 }
 
+static void gather_totals(int64_t *out, const struct pfs_tree *tree, enum pfs_field field, const uint32_t *slots,
+			  size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = total(tree, field, slots[i]);
+}
+
 static void gather_integers(void *context, size_t from, size_t to)
 {
 	const struct integers *integers = context;
@@ -158,6 +165,10 @@ static void gather_integers(void *context, size_t from, size_t to)
 		return;
 	case PFS_SOURCE_TYPE:
 		gather_types(out, array, slots, n);
+		return;
+	case PFS_SOURCE_TOTAL:
+	case PFS_SOURCE_TOTAL_TIME:
+		gather_totals(out, integers->tree, integers->field, slots, n);
 		return;
 	default: /* one by one */
 		break;

@@ -3,6 +3,8 @@
 #include "predicate_util.h"
 
 #include <sqlite3.h>
+#include <stdatomic.h>
+#include <unistd.h>
 
 #include "base/pattern.h"
 
@@ -279,6 +281,59 @@ static int never(void *arg PFS_UNUSED)
 	return 0;
 }
 
+/* ---- work that lets others in ---- */
+
+#define PIECES 24u
+#define PIECE  10u /* elements */
+
+struct pieces {
+	atomic_uint seen[PIECES * PIECE];
+	bool is_slow; /* so that a run has no more pieces than there are threads */
+	unsigned looks, most_looks;
+};
+
+static void see(void *context, size_t from, size_t to)
+{
+	struct pieces *pieces = context;
+
+	assert_true(from % PIECE == 0 && to - from <= PIECE);
+	for (; from < to; from++)
+		atomic_fetch_add(&pieces->seen[from], 1);
+	if (pieces->is_slow)
+		(void)usleep(5000);
+}
+
+static int count_look(void *arg)
+{
+	struct pieces *pieces = arg;
+
+	return ++pieces->looks == pieces->most_looks ? -EAGAIN : 0;
+}
+
+/* Each element is seen once, however many runs it takes; a look ends them. */
+static void test_watched(void **state)
+{
+	const size_t n = PIECES * PIECE - 3, pieces_a_run = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	_Atomic bool stop = false;
+	struct pieces pieces = {.is_slow = false};
+	const struct pfs_scan_watch watch = {&stop, count_look, &pieces};
+
+	(void)state;
+	begin(10);
+	assert_int_equal(pfs_scan_run_watched(model.tree, n, PIECE, see, &pieces, NULL), 0);
+	assert_int_equal(pieces.looks, 0);
+	pieces.is_slow = true;
+	assert_int_equal(pfs_scan_run_watched(model.tree, n, PIECE, see, &pieces, &watch), 0);
+	assert_true(pieces.looks >= PIECES / (pieces_a_run + 1));
+	for (size_t i = 0; i < PIECES * PIECE; i++)
+		assert_int_equal(pieces.seen[i], i < n ? 2 : 0);
+	pieces.most_looks = pieces.looks + 1;
+	assert_int_equal(pfs_scan_run_watched(model.tree, n, PIECE, see, &pieces, &watch), -EAGAIN);
+	assert_int_equal(pfs_scan_run_watched(model.tree, 0, PIECE, see, &pieces, &watch), 0);
+	assert_int_equal(pieces.looks, pieces.most_looks);
+	end();
+}
+
 /* What is not filled in afterwards is no pointer to anything. */
 static __attribute__((noinline)) void spoil_stack(void)
 {
@@ -364,6 +419,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_optimized),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_watched),
 	};
 
 	if (argc > 1)
