@@ -2,6 +2,7 @@
 # primefs with a device that is none (tests/device/as_cuda.c), for tests of what happens with one.
 
 WRAP_test_tree_codes := pfs_cuda_open
+WRAP_test_device_follow := pfs_cuda_resident_open
 WRAP_test_query_device := pfs_cuda_operators_open pfs_host_select_rows
 
 as_cuda_objects := tests/device/as_cuda.o tests/ref/stand_in.o tests/ref/stand_in_resident.o gpu/cuda/cuda_probe_none.o

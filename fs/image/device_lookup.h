@@ -4,11 +4,12 @@
  * the caller asks the image.
  *
  * The device's index of names and its column of parents follow the image as a watcher: changes are
- * gathered under the write lock and sent as a batch before the next question. The device finds the
- * names of a hash; their bytes are compared here.
+ * gathered under the write lock and sent as a batch before the next question. A thread of its own
+ * fills the device, and sends changes that are many. The device finds the names of a hash; their
+ * bytes are compared here.
  *
- * A function that returns false leaves the question to its caller: there is no device, it has
- * failed, or the image is one that stands still.
+ * A function that returns false leaves the question to its caller: there is no device, it does not
+ * have all names yet, it has failed, or the image is one that stands still.
  *
  * Locks: any lock on the tree, unless it says otherwise. */
 #ifndef PFS_FS_IMAGE_DEVICE_LOOKUP_H

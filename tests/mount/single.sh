@@ -16,12 +16,14 @@ mkdir -p tree/a/b/c tree/d tree/many
 touch tree/a/x tree/a/b/y tree/a/b/c/z tree/d/w
 for ((i = 0; i < 300; i++)); do : >"tree/many/file $i"; done
 
-# begin OPTION...: a mount of that tree.
+# begin OPTION...: a mount of that tree, whose device has all names or has failed.
 begin() {
 	rm -f "$store" daemon.log
 	primefs import tree "$store" >/dev/null
 	mount_in_foreground "$@"
+	[[ $* != *cuda* ]] || wait_for 20 device_has_names
 }
+device_has_names() { [[ $(warnings) -gt 0 ]] || grep -q '"single": {"by": "cuda"' "$mnt/.query/stats"; }
 end() {
 	primefs umount "$mnt"
 	wait "$daemon" || fail "the daemon ended with status $?"
