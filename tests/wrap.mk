@@ -22,3 +22,4 @@ WRAP_test_visible_changes := pfs_scan_lock
 WRAP_test_columns := pfs_attr_reader_close
 WRAP_test_plancache := pfs_sql_sides_named pfs_side_table_get
 WRAP_test_query_replay_corpus := clock_gettime
+WRAP_test_pending := fuse_req_interrupt_func pfs_respond_error

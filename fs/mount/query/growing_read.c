@@ -42,16 +42,14 @@ static void reply(struct pfs_growing_reader *reader)
 /* error: 0, or what he is told. */
 static void answer(struct pfs_growing_reader *reader, int error)
 {
-	fuse_req_t req = reader->pending.req;
-
-	if (pfs_pending_end(&reader->pending))
-		error = -EINTR;
-	if (error)
-		(void)pfs_respond_error(req, error);
-	else if (reader->offset == PFS_ANSWER_END)
-		reply_size(reader);
-	else
-		reply(reader);
+	if (!pfs_pending_end(&reader->pending)) {
+		if (error)
+			(void)pfs_respond_error(reader->pending.req, error);
+		else if (reader->offset == PFS_ANSWER_END)
+			reply_size(reader);
+		else
+			reply(reader);
+	}
 	free(reader);
 }
 

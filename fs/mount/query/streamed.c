@@ -17,8 +17,9 @@ struct pfs_streamed {
 
 struct read {
 	struct pfs_pending pending;
-	struct pfs_handle *handle; /* both are held by the kernel until the reply */
-	struct pfs_answer *answer;
+	struct pfs_handle *handle; /* both are held by the kernel until the reply; */
+	struct pfs_answer *answer; /* this also while bytes of it are made */
+	bool is_made;
 	bool measures; /* it asks for attributes, not for bytes */
 	size_t size;
 	uint64_t offset;
@@ -54,9 +55,9 @@ unsigned pfs_streamed_waiting(struct pfs_streamed *streamed)
 
 /* ---- one read ---- */
 
-static bool is_interrupted(void *req)
+static bool is_gone(void *pending)
 {
-	return fuse_req_interrupted(req);
+	return pfs_pending_is_gone(pending);
 }
 
 /* What is read cannot be made: why is for the one who opened it. */
@@ -83,22 +84,8 @@ static void respond_bytes(fuse_req_t req, const struct read *read, const char *d
 		(void)pfs_respond_bytes(req, data, (size_t)n);
 }
 
-static void reply_bytes(fuse_req_t req, const struct read *read)
+static void respond_attr(fuse_req_t req, struct read *read, int error)
 {
-	const struct pfs_stream_wait wait = {is_interrupted, req};
-	char *data = pfs_dispatch_scratch(read->size);
-	ssize_t n = -ENOMEM;
-
-	if (data)
-		n = pfs_answer_read_while(read->answer, data, read->size, read->offset, &wait);
-	respond_bytes(req, read, data, n);
-}
-
-static void reply_attr(fuse_req_t req, struct read *read)
-{
-	const struct pfs_stream_wait wait = {is_interrupted, req};
-	int error = pfs_answer_measure(read->answer, &wait);
-
 	read->attr.st_size += (off_t)pfs_answer_size(read->answer);
 	read->attr.st_blocks = (read->attr.st_size + 511) / 512;
 	if (error)
@@ -107,20 +94,43 @@ static void reply_attr(fuse_req_t req, struct read *read)
 		(void)pfs_respond_attr(req, &read->attr, 0);
 }
 
+/* Makes what is asked, which an interrupt ends; *data is this thread's. */
+static ssize_t make(struct read *read, char **data)
+{
+	const struct pfs_stream_wait wait = {is_gone, &read->pending};
+
+	if (read->measures)
+		return pfs_answer_measure(read->answer, &wait);
+	*data = pfs_dispatch_scratch(read->size);
+	return *data ? pfs_answer_read_while(read->answer, *data, read->size, read->offset, &wait)
+		     : -ENOMEM;
+}
+
 static void answer(struct read *read)
 {
-	fuse_req_t req = read->pending.req;
+	char *data = NULL;
+	ssize_t n = read->is_made ? make(read, &data) : 0;
 
-	if (pfs_pending_end(&read->pending))
-		(void)pfs_respond_error(req, -EINTR);
-	else if (read->measures)
-		reply_attr(req, read);
-	else
-		reply_bytes(req, read);
+	if (!pfs_pending_end(&read->pending)) {
+		if (read->measures)
+			respond_attr(read->pending.req, read, (int)n);
+		else
+			respond_bytes(read->pending.req, read, data, n);
+	}
+	if (read->is_made)
+		pfs_answer_close(read->answer);
 	free(read);
 }
 
 /* ---- those that wait ---- */
+
+/* With the lock: it does not wait.  Once an interrupt has answered it, the answer may be closed. */
+static void begin(struct read *read)
+{
+	read->is_made = pfs_pending_make(&read->pending);
+	if (read->is_made)
+		(void)pfs_answer_ref(read->answer);
+}
 
 /* Whether the read is to be answered now, as one that was interrupted is in any case; else it waits. */
 static bool enter(struct pfs_streamed *streamed, struct read *read)
@@ -130,6 +140,7 @@ static bool enter(struct pfs_streamed *streamed, struct read *read)
 	if (streamed->making >= PFS_STREAMED_MAX && pfs_pending_wait(&read->pending))
 		return false;
 	streamed->making++;
+	begin(read);
 	return true;
 }
 
@@ -140,10 +151,12 @@ static struct read *go_on(struct pfs_streamed *streamed)
 	PFS_LOCKED(&streamed->lock);
 
 	next = streamed->waiting.first;
-	if (next)
+	if (next) {
 		pfs_pending_take(next);
-	else
+		begin((struct read *)next);
+	} else {
 		streamed->making--;
+	}
 	return (struct read *)next;
 }
 
