@@ -76,10 +76,8 @@ int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 	(void)pthread_cond_init(&pool->start, NULL);
 	(void)pthread_cond_init(&pool->finish, NULL);
 	while (pool->n_threads + 1 < wanted) {
-		if (pfs_thread_start(&pool->threads[pool->n_threads], &kind, thread_main, pool)) {
-			pfs_pool_close(pool);
-			return -EAGAIN;
-		}
+		if (pfs_thread_start(&pool->threads[pool->n_threads], &kind, thread_main, pool))
+			break;
 		pool->n_threads++;
 	}
 	*out = pool;

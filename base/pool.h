@@ -13,7 +13,7 @@ struct pfs_pool;
 
 /* Opens a pool of n_threads, the later caller of run included; 0: as many as there are processors.
  * niceness is that of the others (thread.h): PFS_THREAD_NICE, or 0 where nobody is served
- * meanwhile. -ENOMEM, -EAGAIN: no more threads can be started; *out is NULL then. */
+ * meanwhile. There are fewer if no more can be started. -ENOMEM; *out is NULL then. */
 PFS_MUST_CHECK int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness);
 void pfs_pool_close(struct pfs_pool *pool);
 unsigned pfs_pool_threads(const struct pfs_pool *pool);

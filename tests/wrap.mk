@@ -23,3 +23,5 @@ WRAP_test_columns := pfs_attr_reader_close
 WRAP_test_plancache := pfs_sql_sides_named pfs_side_table_get
 WRAP_test_query_replay_corpus := clock_gettime
 WRAP_test_pending := fuse_req_interrupt_func pfs_respond_error
+WRAP_test_dispatch := pfs_thread_start getrlimit64
+WRAP_test_pool := pfs_thread_start

@@ -9,9 +9,11 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -342,24 +344,54 @@ static void on_wake(int signal PFS_UNUSED)
 {
 }
 
-/* Starts the threads of a dispatcher whose members are initialised. */
+static int start_monitor(struct pfs_dispatch *dispatch)
+{
+	static const struct pfs_thread_kind kind = {"pfs-monitor", 0, 0};
+	int error;
+
+	if (dispatch->options.max_threads <= dispatch->options.receivers)
+		return 0;
+	error = pfs_thread_start(&dispatch->monitor, &kind, monitor_main, dispatch);
+	dispatch->monitor_runs = error == 0;
+	return error;
+}
+
+/* Where the process may have so much address space only, stacks of receivers take a quarter of it at
+ * most: statements and pools need some, too. */
+static unsigned affordable(unsigned receivers)
+{
+	struct rlimit space;
+
+	if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur == RLIM_INFINITY)
+		return receivers;
+	return (unsigned)PFS_MAX(PFS_MIN(receivers, space.rlim_cur / 4 / PFS_THREAD_STACK), 1);
+}
+
+/* Starts the threads of a dispatcher whose members are initialised: fewer receivers if there cannot be
+ * as many. */
 static int start_threads(struct pfs_dispatch *dispatch)
 {
-	static const struct pfs_thread_kind monitor = {"pfs-monitor", 0, 0};
 	struct sigaction action = {.sa_handler = on_wake}; /* no SA_RESTART: it is to interrupt */
-	unsigned i;
+	const unsigned wanted = dispatch->options.receivers, most = affordable(wanted);
+	unsigned n = 0;
 	int error;
 
 	if (sigaction(WAKE_SIGNAL, &action, NULL) != 0)
 		return -errno;
 	PFS_LOCKED(&dispatch->lock);
-	for (i = 0; i < dispatch->options.receivers; i++)
-		PFS_TRY(add_worker(dispatch));
-	if (dispatch->options.max_threads <= dispatch->options.receivers)
-		return 0;
-	error = pfs_thread_start(&dispatch->monitor, &monitor, monitor_main, dispatch);
-	dispatch->monitor_runs = error == 0;
-	return error;
+	error = start_monitor(dispatch);
+	while (!error && n < most) {
+		error = add_worker(dispatch);
+		n += !error;
+	}
+	if (!n)
+		return error;
+	if (n < wanted)
+		pfs_warning("%u threads wait for requests instead of %u: there is no room for "
+			    "more (ulimit -v, -u)",
+			    n, wanted);
+	dispatch->options.receivers = n;
+	return 0;
 }
 
 int pfs_dispatch_start(struct pfs_dispatch **out, const struct pfs_dispatch_options *options)

@@ -31,7 +31,8 @@ struct pfs_dispatch_options {
 	void (*process)(void *arg, void *buffer, size_t len);
 };
 
-/* Starts the threads.  *out is NULL on failure.  All signals should be blocked. */
+/* Starts the threads, with a warning if there cannot be as many receivers. *out is NULL on failure:
+ * there is not even one.  All signals should be blocked. */
 PFS_MUST_CHECK int pfs_dispatch_start(struct pfs_dispatch **out,
 				      const struct pfs_dispatch_options *options);
 

@@ -148,7 +148,7 @@ done
 limited() {
 	(ulimit -v 2000000 && "$@")
 }
-ok 'mounts where address space is limited' limited primefs mount --engine=host "$store" "$mnt"
+ok 'mounts where address space is limited' limited primefs mount --engine=host -o threads=64 "$store" "$mnt"
 (cd "$mnt" && seq 500 | xargs touch)
 is 'and lists' "$(wc -l <"$mnt/.query/paths")" "$(find "$mnt" | wc -l)"
 primefs umount "$mnt"

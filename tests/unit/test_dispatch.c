@@ -2,6 +2,7 @@
 /* Threads that receive requests, over a pipe in place of /dev/fuse; and the notifier. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "fs/mount/dispatch.h"
 #include "fs/mount/notify.h"
 
@@ -273,6 +276,88 @@ static void says_when_there_is_no_more(void **state PFS_UNUSED)
 	assert_int_equal(server.quick, 2);
 }
 
+/* ---- where there is no room for as many ---- */
+
+static _Atomic int receivers_left = INT_MAX; /* that can be started */
+static _Atomic unsigned receivers_started;
+static rlim_t address_space = RLIM_INFINITY;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg);
+int __wrap_getrlimit64(int resource, struct rlimit *limit);
+
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg)
+{
+	if (strcmp(kind->name, "pfs-receiver") == 0) {
+		if (atomic_fetch_sub(&receivers_left, 1) <= 0)
+			return -EAGAIN;
+		atomic_fetch_add(&receivers_started, 1);
+	}
+	return __real_pfs_thread_start(thread, kind, main, arg);
+}
+
+int __wrap_getrlimit64(int resource, struct rlimit *limit)
+{
+	*limit = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+	if (resource == RLIMIT_AS)
+		limit->rlim_cur = address_space;
+	return 0;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static void serves_with(unsigned receivers)
+{
+	struct server server;
+	struct pfs_dispatch *dispatch;
+
+	receivers_started = 0;
+	dispatch = start(&server, 5, 10);
+	assert_int_equal(receivers_started, receivers);
+	request(&server, "qqq");
+	assert_true(becomes(&server.quick, 3));
+	finish(&server, dispatch);
+}
+
+static void fewer_receivers_serve_as_well(void **state PFS_UNUSED)
+{
+	receivers_left = 2;
+	serves_with(2);
+	receivers_left = 1;
+	serves_with(1);
+	receivers_left = INT_MAX;
+}
+
+static void stacks_take_a_quarter_of_the_address_space(void **state PFS_UNUSED)
+{
+	address_space = (rlim_t)3 * 4 * PFS_THREAD_STACK;
+	serves_with(3);
+	address_space = 1;
+	serves_with(1);
+	address_space = RLIM_INFINITY;
+	serves_with(5);
+}
+
+static void without_a_receiver_it_does_not_start(void **state PFS_UNUSED)
+{
+	const struct pfs_dispatch_options options = {
+		.receivers = 2,
+		.max_threads = 10,
+		.request_size = 4096,
+		.receive = receive,
+		.process = process,
+	};
+	struct pfs_dispatch *dispatch;
+
+	receivers_left = 0;
+	assert_int_equal(pfs_dispatch_start(&dispatch, &options), -EAGAIN);
+	assert_null(dispatch);
+	receivers_left = INT_MAX;
+}
+
 static void starts_and_stops(void **state PFS_UNUSED)
 {
 	struct server server;
@@ -358,6 +443,9 @@ int main(void)
 		cmocka_unit_test(one_thread_serves_one_at_a_time),
 		cmocka_unit_test(scratch_memory_is_the_threads_own),
 		cmocka_unit_test(says_when_there_is_no_more),
+		cmocka_unit_test(fewer_receivers_serve_as_well),
+		cmocka_unit_test(stacks_take_a_quarter_of_the_address_space),
+		cmocka_unit_test(without_a_receiver_it_does_not_start),
 		cmocka_unit_test(starts_and_stops),
 		cmocka_unit_test(notices_arrive_in_order),
 		cmocka_unit_test(what_is_queued_is_dropped_at_the_end),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The pool of threads: each piece of a job is worked on once, and run returns after all of them,
  * whatever the number of threads, pieces and jobs, and however late a thread wakes up. */
+#include <limits.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/pool.h"
+#include "base/thread.h"
 #include "tests/ref/random.h"
 
 #define N_MAX 5000
@@ -38,13 +40,31 @@ static void work(void *context, size_t from, size_t to)
 	atomic_fetch_add(&job->done, to - from);
 }
 
+static unsigned threads_left = UINT_MAX; /* that can be started */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
+			    void *arg)
+{
+	if (!threads_left)
+		return -EAGAIN;
+	threads_left--;
+	return __real_pfs_thread_start(thread, kind, main, arg);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
 static void run_jobs(unsigned n_threads, unsigned n_jobs, uint64_t *seed)
 {
+	unsigned others = PFS_MIN(n_threads - 1, threads_left);
 	struct pfs_pool *pool;
 	static struct job job;
 
 	assert_int_equal(pfs_pool_open(&pool, n_threads, 0), 0);
-	assert_int_equal(pfs_pool_threads(pool), n_threads);
+	assert_int_equal(pfs_pool_threads(pool), others + 1);
 	for (unsigned i = 0; i < n_jobs; i++) {
 		job.n = random_below(seed, random_below(seed, 4) ? 20 : N_MAX);
 		job.grain = 1 + random_below(seed, random_below(seed, 2) ? 3 : N_MAX);
@@ -78,11 +98,24 @@ static void test_life(void **state)
 	pfs_pool_close(NULL);
 }
 
+static void fewer_threads_do_as_well(void **state)
+{
+	uint64_t seed = 20261126;
+
+	(void)state;
+	for (unsigned left = 0; left < 4; left++) {
+		threads_left = left;
+		run_jobs(6, 50, &seed);
+	}
+	threads_left = UINT_MAX;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_life),
+		cmocka_unit_test(fewer_threads_do_as_well),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
