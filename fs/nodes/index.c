@@ -378,7 +378,7 @@ static void make(struct pfs_tree *tree, enum pfs_field field)
 	pfs_index_unref(tracked);
 }
 
-void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field)
+void pfs_scan_missed(struct pfs_tree *tree, enum pfs_field field)
 {
 	if (atomic_fetch_add(&tree->indexes->missed[field], 1) + 1 >= QUESTIONS)
 		atomic_store(&tree->indexes->due, true);

@@ -27,9 +27,6 @@ void pfs_indexes_follow(struct pfs_tree *tree);
  * followed but for a few thousand changes. The live tree is held for reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_indexes_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
 
-/* Notes that an index of the field would have helped a question. */
-void pfs_index_missed(struct pfs_tree *tree, enum pfs_field field);
-
 /* A range of a column's values. */
 struct pfs_index_range {
 	enum pfs_field field;

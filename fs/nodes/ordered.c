@@ -134,7 +134,7 @@ static int open_index(struct pfs_ordered *ordered, const struct pfs_index_range 
 	error = pfs_index_walk_open(&ordered->index, ordered->tree, range,
 				    ordered->order[0].descending);
 	if (error == -ENOENT)
-		pfs_index_missed(ordered->tree, range->field);
+		pfs_scan_missed(ordered->tree, range->field);
 	ordered->how = pfs_fields[range->field].index_name;
 	return error == -ENOENT ? 0 : error;
 }

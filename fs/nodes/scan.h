@@ -91,6 +91,9 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_slots *within,
 				   const struct pfs_scan_watch *watch);
 
+/* Lists the directory's children by its entries, ascending. -E2BIG: they are more than max; -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max);
+
 /* Guesses from a sample how many nodes the predicates leave, and tells where they would be looked
  * for, as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index",
  * "subtree by name index", "index of size", "index of name" and the like, "path index",
@@ -111,6 +114,9 @@ void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out, const s
 
 /* Returns true if pfs_scan_select would have the nodes from an index or a list, and look at few others. */
 bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predicates, size_t n);
+
+/* Notes that an index of the field would have helped a question. */
+void pfs_scan_missed(struct pfs_tree *tree, enum pfs_field field);
 
 /* Returns how many slots the node's subtree takes, if it is a range of them, or all; 0: it is not
  * known. */

@@ -429,7 +429,7 @@ void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
 		double few = selection->n_order == 1 ? (double)found : (double)test->share * (double)size;
 
 		if (has_range(test, &range, &exact) && few <= (double)rare(selection, test))
-			pfs_index_missed(selection->tree, test->field);
+			pfs_scan_missed(selection->tree, test->field);
 	}
 }
 

@@ -93,10 +93,6 @@ PFS_MUST_CHECK int pfs_selection_init(struct pfs_selection *selection, struct pf
 				      const struct pfs_scan_watch *watch);
 void pfs_selection_finish(struct pfs_selection *selection);
 
-/* Lists the directory's children by its entries, ascending; freed with pfs_slots_finish.  The tree is held.  -E2BIG: they
- * are more than max; -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max);
-
 /* scan_begin.c: Chooses the slots to look at. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);

@@ -27,7 +27,8 @@ static const char *const node_ties[] = {
 static const char *const side_ties[] = {
 	"x.ext = n.ext", "n.uid = x.n",	   "k = name",	       "x.k = n.name",
 	"x.n = n.stars", "x.n = size",	   "n.tag = k",	       "x.ext = n.ext AND x.n = n.uid",
-	"x.n = n.ext",	 "\"k\" = n.name", "n.name = \"name\""};
+	"x.n = n.ext",	 "\"k\" = n.name", "n.name = \"name\"", "x.n = n.ino",
+	"n.parent = x.n"};
 static const char *const bare_ties[] = {"x.v = n.size",
 					"x.w = n.ext",
 					"n.ext = x.w",

@@ -122,6 +122,10 @@ const struct pfs_bench_question pfs_bench_questions[] = {
 	{"NOT IN, a sub-select",
 	 "SELECT count(*) FROM nodes WHERE type = 'd' AND ino NOT IN (SELECT parent FROM nodes WHERE "
 	 "parent IS NOT NULL)", NULL, 0, NULL},
+	{"nodes that a few numbers name",
+	 "SELECT count(*), sum(size) FROM nodes WHERE ino IN (SELECT parent FROM nodes WHERE size > $rare)", NULL, 0, NULL},
+	{"children that a few numbers name",
+	 "SELECT count(*), sum(size) FROM nodes WHERE parent IN (SELECT parent FROM nodes WHERE size > $rare)", NULL, 0, NULL},
 	{"grouped by a first letter",
 	 "SELECT upper(substr(name, 1, 1)) AS c, count(*) FROM nodes GROUP BY c", NULL, 0, NULL},
 	{"names taken apart",

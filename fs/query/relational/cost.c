@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "fs/query/relational/eager_groups.h"
 #include "fs/query/relational/sidetable.h"
+#include "fs/query/relational/ties.h"
 
 #define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
 #define FEW_GROUPS 65536.0
@@ -86,6 +87,42 @@ static double groups_of(const struct pfs_block *block, const struct pfs_term *ke
 	return fmin(rows, FEW_VALUES);
 }
 
+/* ---- few nodes ---- */
+
+/* Nanoseconds a value: to find the node of a number, a directory's children, the nodes of a name in an
+ * index; and a node, where all parents are looked at. */
+#define FIND_NUMBER   150.0
+#define FIND_CHILDREN 1000.0
+#define FIND_NAME     5000.0
+#define LOOK_AT_PARENT 2.0
+#define CHILDREN       10.0 /* of a directory, and nodes of a name, about */
+
+struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, uint64_t n_values, uint64_t n_nodes,
+					unsigned n_threads)
+{
+	double values = (double)n_values, nodes = (double)n_nodes, find = FIND_NUMBER * values;
+
+	if (field == PFS_FIELD_PARENT)
+		find = fmin(FIND_CHILDREN * values, LOOK_AT_PARENT * nodes + find);
+	else if (field == PFS_FIELD_NAME)
+		find = FIND_NAME * values;
+	return (struct pfs_few_nodes){
+		.by = field == PFS_FIELD_INO ? "number" : pfs_fields[field].name,
+		.n_values = n_values,
+		.find_ns = (uint64_t)find,
+		.all_ns = (uint64_t)(costs[JOIN].host * (nodes + values) / PFS_MAX(n_threads, 1u)),
+	};
+}
+
+void pfs_cost_describe_few(const struct pfs_few_nodes *few, FILE *out)
+{
+	if (few->by)
+		(void)fprintf(out, "\nfew nodes or all: %.3f ms by the %s that %llu values say, %.3f ms by a look at all; chosen: %s%s",
+			      (double)few->find_ns / 1e6, few->by, (unsigned long long)few->n_values,
+			      (double)few->all_ns / 1e6, few->is_chosen ? "few" : "all",
+			      few->lacks_index ? ", for an index of names is not made yet, or has many for one" : "");
+}
+
 static double cost_block(struct costing *costing, const struct pfs_block *block);
 
 static double rows_of(struct costing *costing, const struct pfs_input *input)
@@ -103,6 +140,28 @@ static double rows_of(struct costing *costing, const struct pfs_input *input)
 	return rows;
 }
 
+/* Returns how many rows of the input are looked at: all, or those that values of another one name. */
+static double rows_looked_at(struct costing *costing, const struct pfs_block *block, unsigned input)
+{
+	double rows = rows_of(costing, &block->inputs[input]);
+	struct pfs_tie ties[PFS_TIES_MAX];
+	size_t n = pfs_ties_find(ties, block, input);
+
+	for (size_t i = 0; i < n; i++) {
+		struct costing apart = *costing; /* they are an input, and counted there */
+		double values = rows_of(&apart, &block->inputs[ties[i].by->input]);
+		struct pfs_few_nodes few = pfs_cost_few_nodes(
+			ties[i].field, (uint64_t)values, (uint64_t)rows, (unsigned)costing->threads);
+
+		if (few.find_ns >= few.all_ns)
+			continue;
+		costing->host += (double)few.find_ns;
+		costing->device += (double)few.find_ns; /* the host finds them */
+		return fmin(rows, values * (ties[i].field == PFS_FIELD_INO ? 1 : CHILDREN));
+	}
+	return rows;
+}
+
 static double cost_joins(struct costing *costing, const struct pfs_block *block)
 {
 	struct pfs_eager_plan early;
@@ -117,7 +176,7 @@ static double cost_joins(struct costing *costing, const struct pfs_block *block)
 			(void)rows_of(costing, &block->inputs[i]);
 		if (block->inputs[i].parent_of != i)
 			continue;
-		own = rows_of(costing, &block->inputs[i]);
+		own = rows_looked_at(costing, block, i);
 		look_at(costing, block->inputs[i].on, own);
 		if (has_early && early.input == i) {
 			add(costing, GROUP_FEW, own * (1 + (double)block->n_aggregates) / 2);

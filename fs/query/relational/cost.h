@@ -13,6 +13,12 @@
 /* Estimates a block over a tree of so many nodes, with so many threads on the host. */
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads);
 
+/* Estimates finding nodes by values of that field (INO, PARENT or NAME), beside a look at all of them. */
+struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, uint64_t n_values, uint64_t n_nodes,
+					unsigned n_threads);
+/* Writes a line of a plan, if there was such a choice. */
+void pfs_cost_describe_few(const struct pfs_few_nodes *few, FILE *out);
+
 /* Writes lines of a plan: a newline before each, none at the end. on_host: where the statement runs. */
 void pfs_cost_describe(const struct pfs_cost *cost, FILE *out, bool has_device, bool on_host);
 

@@ -6,6 +6,7 @@
 
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/textheap.h"
+#include "fs/query/relational/ties.h"
 
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */
 #define FEW_OF_NODES 400
@@ -319,12 +320,51 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 	return get_table(running, input);
 }
 
+/* Whether the condition, at one of its ANDs, is one of that input alone. */
+static bool has_own(const struct pfs_block *block, const struct pfs_term *term, unsigned input)
+{
+	if (!term)
+		return false;
+	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_AND)
+		return has_own(block, term->args[0], input) || has_own(block, term->args[1], input);
+	return pfs_term_inputs(block, term) == UINT32_C(1) << input;
+}
+
+/* Where the nodes may be few without them, whether SQLite's way takes less is found out first. */
+static int run_tied(struct pfs_running *running, unsigned input)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_tie ties[PFS_TIES_MAX];
+	size_t n = pfs_ties_find(ties, block, input);
+	bool of_all = n && !has_own(block, block->where, input);
+
+	for (unsigned i = 0; i < block->n_inputs && of_all; i++)
+		of_all = !has_own(block, block->inputs[i].on, input);
+	for (size_t i = 0; i < n; i++) {
+		unsigned by = ties[i].by->input;
+
+		if (!block->inputs[by].is_lifted || block->inputs[by].is_value || running->has_lifted >> by & 1 ||
+		    (!of_all && is_found_at_once(block->inputs[by].parts[0])))
+			continue;
+		PFS_TRY(get_table(running, by));
+		running->has_lifted |= UINT32_C(1) << by;
+	}
+	return 0;
+}
+
+int pfs_running_tied(struct pfs_running *running)
+{
+	for (unsigned i = 0; i < running->block->n_inputs; i++)
+		PFS_TRY(run_tied(running, i));
+	return 0;
+}
+
 int pfs_running_lifted(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].is_lifted && !block->inputs[i].is_value)
+		if (block->inputs[i].is_lifted && !block->inputs[i].is_value && !(running->has_lifted >> i & 1))
 			PFS_TRY(run_lifted(running, i));
 	}
 	return 0;
@@ -368,24 +408,30 @@ static int mirror(struct pfs_run_context *context, const struct pfs_column_wish 
 	return more < 0 ? more : 0;
 }
 
+static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *context, unsigned number)
+{
+	const struct pfs_input *input = &block->inputs[number];
+	const struct pfs_column_wish *wishes = wishes_of(context->arena, input);
+	struct pfs_query *query = context->query;
+	struct pfs_tie ties[PFS_TIES_MAX];
+
+	if (!wishes)
+		return -ENOMEM;
+	if (pfs_ties_find(ties, block, number))
+		pfs_scan_prepare(query->tree); /* few nodes are found by it */
+	PFS_TRY(pfs_columns_prepare(query->tree, wishes, input->n_used, tick, query));
+	return context->run->on == PFS_ENGINE_HOST ? 0 : mirror(context, wishes, input->n_used);
+}
+
 int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *context)
 {
-	struct pfs_query *query = context->query;
-
-	for (size_t i = 0; i < block->n_inputs; i++) {
+	for (unsigned i = 0; i < block->n_inputs; i++) {
 		const struct pfs_input *input = &block->inputs[i];
-		const struct pfs_column_wish *wishes;
 
 		for (size_t part = 0; part < input->n_parts; part++)
 			PFS_TRY(pfs_inputs_prepare(input->parts[part], context));
-		if (input->kind != PFS_INPUT_NODES)
-			continue;
-		wishes = wishes_of(context->arena, input);
-		if (!wishes)
-			return -ENOMEM;
-		PFS_TRY(pfs_columns_prepare(query->tree, wishes, input->n_used, tick, query));
-		if (context->run->on != PFS_ENGINE_HOST)
-			PFS_TRY(mirror(context, wishes, input->n_used));
+		if (input->kind == PFS_INPUT_NODES)
+			PFS_TRY(prepare_nodes(block, context, i));
 	}
 	return 0;
 }

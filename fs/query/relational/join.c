@@ -288,9 +288,9 @@ static int select_rows(struct pfs_joining *joining, struct pfs_source *source, u
 		return -ENOMEM;
 	*source = (struct pfs_source){.table = &running->tables[input]};
 	if (from->kind == PFS_INPUT_NODES)
-		PFS_TRY(scan(joining, &running->rows[input], input, &selecting));
+		PFS_TRY(pfs_running_few_nodes(running, &running->rows[input], input));
 	if (from->kind == PFS_INPUT_NODES && !running->rows[input])
-		PFS_TRY(pfs_recursion_children(running, &running->rows[input], input));
+		PFS_TRY(scan(joining, &running->rows[input], input, &selecting));
 	if (from->kind == PFS_INPUT_SIDE && running->block->n_inputs == 1)
 		PFS_TRY(pfs_side_find(running, &running->rows[input]));
 	source->rows = running->rows[input];

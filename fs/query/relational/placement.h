@@ -29,6 +29,13 @@ struct pfs_cost {
 	} host_join, device_join;
 };
 
+/* Rows of nodes by values that name them, or all rows: nanoseconds of the host's. */
+struct pfs_few_nodes {
+	const char *by; /* NULL: no values name them */
+	uint64_t n_values, find_ns, all_ns;
+	bool is_chosen, lacks_index;
+};
+
 struct pfs_placement {
 	enum pfs_engine_kind kind;
 	struct pfs_operators *operators;

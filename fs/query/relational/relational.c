@@ -287,6 +287,7 @@ static int run_block(struct pfs_relational *relational)
 {
 	pfs_relational_forget(relational);
 	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
+	relational->context.few.by = NULL;
 	return pfs_block_run(&relational->rows, relational->block, &relational->context);
 }
 
@@ -500,6 +501,8 @@ void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 			pfs_cost_describe(&relational->cost, out,
 					  pfs_operators_has_device(relational->run.operators),
 					  relational->run.on == PFS_ENGINE_HOST);
+		if (!relational->query->is_limited)
+			pfs_cost_describe_few(&relational->context.few, out);
 	} else {
 		(void)fprintf(out, "run by SQLite over the columns of the image, for it has %s",
 			      relational->why);

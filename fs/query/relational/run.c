@@ -410,6 +410,7 @@ void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_q
 static int find_rows(struct pfs_running *running)
 {
 	PFS_TRY(pfs_running_tables(running));
+	PFS_TRY(pfs_running_tied(running));
 	PFS_TRY(pfs_running_join(running));
 	PFS_TRY(pfs_running_lifted(running));
 	return pfs_running_join_lifted(running);

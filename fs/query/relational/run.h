@@ -73,6 +73,7 @@ struct pfs_run_context {
 	struct pfs_copied_texts *copies; /* subselect.c; freed when the statement's block has run */
 	struct pfs_made_texts *made;	 /* texts.c; likewise */
 	const struct pfs_recursion *recursion; /* NULL: no step is run */
+	struct pfs_few_nodes few;	       /* few_nodes.c: the last choice */
 };
 
 /* A block being run: what the last stage left is the source of the next. */
@@ -84,6 +85,7 @@ struct pfs_running {
 	const struct pfs_run *run;
 	struct pfs_table *tables;	       /* by input */
 	struct pfs_subselect *subselects;      /* those of sub-selects */
+	uint32_t has_lifted; /* the lifted inputs that have a table, bit by bit */
 	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
 	struct pfs_node_set *sets;
 	struct pfs_eager *early;   /* NULL: inputs are joined as they are */
@@ -152,10 +154,6 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 /* Gets the rows of the step before, which a QUEUE is. */
 PFS_MUST_CHECK int pfs_recursion_queue(const struct pfs_running *running, struct pfs_table *table,
 				       const struct pfs_input *queue);
-/* Sets *rows to the children of the nodes that the step before has found, if the input is what a
- * step reads of nodes; else it stays NULL. */
-PFS_MUST_CHECK int pfs_recursion_children(struct pfs_running *running, struct pfs_rows **rows,
-					  unsigned input);
 /* Returns true if so little lies below the only node that a recursion begins with that SQLite's way
  * takes less. */
 bool pfs_recursion_is_short(const struct pfs_running *running, const struct pfs_input *input,
@@ -184,6 +182,8 @@ PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 /* The tables of the inputs, whose columns are in the order of pfs_input_column.at; of those that
  * are lifted, values alone. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
+/* Makes the tables of those lifted inputs whose values may name few nodes, before these are looked for. */
+PFS_MUST_CHECK int pfs_running_tied(struct pfs_running *running);
 /* Makes the tables of the other lifted inputs, once the rows they belong to are the source.
  * -EOPNOTSUPP: so few rows that SQLite's row-by-row way is faster. */
 PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
@@ -228,8 +228,14 @@ PFS_MUST_CHECK int pfs_running_group(struct pfs_running *running);
  * one's order then. */
 PFS_MUST_CHECK int pfs_running_windows(struct pfs_running *running);
 
-/* ---- join.c ---- */
+/* ---- few_nodes.c ---- */
 
+/* Sets *rows to a superset of the input's rows that can be in the answer, if values of another input name
+ * few of them; else it stays NULL. The tree is held. */
+PFS_MUST_CHECK int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows,
+					 unsigned input);
+
+/* ---- join.c ---- */
 
 /* The program of conditions on the one input that there is. */
 PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pfs_program *out,

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/* Nodes whose number, parent or name has to be equal to one of a few values are looked up, each value by itself, and
+ * have the rows that a look at all nodes has. */
+#include "query_util.h"
+
+#include "fs/query/internal.h"
+
+#define FOLDERS 100u
+#define FILES	30u
+
+static int set_up_many(void **state)
+{
+	char name[32];
+
+	if (set_up(state))
+		return -1;
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t folder;
+
+		(void)snprintf(name, sizeof(name), "folder %u", i);
+		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned j = 0; j < FILES; j++) {
+			(void)snprintf(name, sizeof(name), "file %u", i * 7 + j);
+			(void)make(folder, name, S_IFREG | 0644);
+		}
+	}
+	pfs_query_finish(begin("CREATE TABLE few (i INTEGER, r REAL, n TEXT)"));
+	pfs_query_finish(begin("INSERT INTO few SELECT ino, ino, name FROM nodes WHERE name IN ('folder 3', 'file 20', 'file 21')"));
+	pfs_query_finish(begin("INSERT INTO few VALUES (NULL, NULL, NULL), (-1, 2.5, 'no such'), (1000003, 1e300, ''), (2, 2, 'a')"));
+	pfs_query_finish(begin("CREATE TABLE many AS SELECT ino AS i, name AS n FROM nodes"));
+	pfs_query_finish(begin("DELETE FROM few WHERE n = 'file 21'"));
+	return 0;
+}
+
+/* The plan has that line, or does not, and the statement has the rows of another one. */
+static void same(const char *sql, const char *other, const char *line)
+{
+	static char a[1 << 20], b[1 << 20];
+	struct pfs_query *query = begin(sql);
+	char *plan;
+
+	query->explains = true;
+	rest_text(a, sizeof(a), query);
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	if (!strstr(plan, line))
+		fail_msg("%s: %s", sql, plan);
+	free(plan);
+	pfs_query_finish(query);
+	query_text(b, sizeof(b), other);
+	assert_string_equal(a, b);
+}
+
+static const char few[] = "; chosen: few", all[] = "; chosen: all";
+
+static void test_numbers(void **state)
+{
+	(void)state;
+	same("SELECT path FROM nodes WHERE ino IN (SELECT i FROM few) ORDER BY ino",
+	     "SELECT path FROM nodes WHERE +ino IN (SELECT i FROM few) ORDER BY ino", few);
+	same("SELECT path FROM nodes WHERE ino IN (SELECT r FROM few) AND size = 0 ORDER BY ino",
+	     "SELECT path FROM nodes WHERE +ino IN (SELECT r FROM few) ORDER BY ino", few);
+	same("SELECT count(*), min(n.ino) FROM nodes n JOIN few ON n.ino = i",
+	     "SELECT count(*), min(n.ino) FROM nodes n JOIN few ON n.ino + 0 = i", few);
+	same("SELECT f.n, name FROM few f LEFT JOIN nodes ON ino = r ORDER BY f.n, r",
+	     "SELECT f.n, (SELECT name FROM nodes WHERE ino = r) FROM few f ORDER BY f.n, r", few);
+	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT i FROM many)", "SELECT count(*) FROM nodes", "\njoins: ");
+}
+
+static void test_parents(void **state)
+{
+	(void)state;
+	same("SELECT path FROM nodes WHERE parent IN (SELECT i FROM few) ORDER BY ino",
+	     "SELECT path FROM nodes WHERE +parent IN (SELECT i FROM few) ORDER BY ino", few);
+	/* of more than are listed, by a look at all parents */
+	same("SELECT count(*), min(size) FROM nodes WHERE parent IN (SELECT i FROM many WHERE n GLOB 'folder*')",
+	     "SELECT count(*), min(size) FROM nodes WHERE +parent IN (SELECT i FROM many WHERE n GLOB 'folder*')", few);
+}
+
+/* By the index of names, which is made when it was missed twice; until then all nodes are looked at. */
+static void test_names(void **state)
+{
+	static const char sql[] = "SELECT path FROM nodes WHERE name IN (SELECT n FROM few) ORDER BY ino";
+	static const char other[] = "SELECT path FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY ino";
+
+	(void)state;
+	same(sql, other, all);
+	same(sql, other, "index of names is not made yet");
+	same(sql, other, few);
+	same("SELECT count(*) FROM nodes WHERE name IN (SELECT n FROM many)", "SELECT count(*) FROM nodes", all);
+}
+
+/* Where a row that is not there is asked for, or one that only might be, all nodes are looked at. */
+static void test_others(void **state)
+{
+	(void)state;
+	same("SELECT count(*), count(i) FROM nodes LEFT JOIN few ON ino = i",
+	     "SELECT count(*), (SELECT count(*) FROM few WHERE i IN (SELECT ino FROM nodes)) FROM nodes", "\njoins: ");
+	same("SELECT count(*) FROM nodes WHERE ino NOT IN (SELECT i FROM few WHERE i IS NOT NULL)",
+	     "SELECT count(*) - (SELECT count(DISTINCT i) FROM few WHERE i IN (SELECT ino FROM nodes)) FROM nodes",
+	     "\njoins: ");
+	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT i FROM few) OR size = 0",
+	     "SELECT count(*) FROM nodes", "\njoins: ");
+}
+
+/* Below another directory than the root, only what lies there is found. */
+static void test_below(void **state)
+{
+	(void)state;
+	scope.ino = ino_of("/folder 3");
+	same("SELECT name FROM nodes WHERE ino IN (SELECT i FROM few) ORDER BY ino",
+	     "SELECT name FROM nodes WHERE +ino IN (SELECT i FROM few) ORDER BY ino", few);
+	same("SELECT name FROM nodes WHERE parent IN (SELECT i FROM few) ORDER BY ino",
+	     "SELECT name FROM nodes WHERE +parent IN (SELECT i FROM few) ORDER BY ino", few);
+	scope.ino = PFS_ROOT_PRIME;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_parents),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_below),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_many, tear_down);
+}
