@@ -3,7 +3,10 @@
  * been verified: whoever touches a page before finds none.  With a block that is touched those
  * beside it are filled, as many as take no longer than its way through the kernel does.  Blocks
  * that were filled one after the other are taken for a scan, and the next are filled with them, as
- * many as have been. */
+ * many as have been.
+ *
+ * The kernel gets pages of 4 KiB that way.  Whoever then reads in no order waits twice for most lines, for the page's
+ * address and for the line; so a thread that has nothing to fill has the kernel put whole stretches into one large page each. */
 #include "base/lazy.h"
 
 #include <fcntl.h>
@@ -35,6 +38,12 @@
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
 #define THREADS	  4u /* that stand by, at most */
+#define LARGE	  ((size_t)2 << 20) /* bytes of a large page; a stretch is where one can lie */
+#define IDLE_MS	  100 /* without a block to fill, before stretches are joined */
+
+#ifndef MADV_COLLAPSE /* Linux 6.1 */
+#define MADV_COLLAPSE 25
+#endif
 
 enum block { ABSENT, FILLING, FILLED };
 
@@ -46,6 +55,7 @@ struct pfs_lazy_part {
 	pfs_lazy_fill *fill;
 	void *context;
 	_Atomic uint8_t *blocks; /* enum block; changed under the lock */
+	uint8_t *joined; /* a byte a stretch: it is not tried again; protected by lazy->joining */
 };
 
 struct pfs_lazy {
@@ -58,6 +68,8 @@ struct pfs_lazy {
 	pthread_cond_t filled; /* something was */
 	pthread_rwlock_t putting; /* read: between the first page of a block and its being FILLED */
 	_Atomic uint64_t n_filled;
+	pthread_mutex_t joining;
+	_Atomic uint64_t n_looked_at; /* n_filled when stretches were last looked at to the end */
 	unsigned n_parts;
 	struct pfs_lazy_part parts[PARTS_MAX];
 };
@@ -283,6 +295,63 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 		(void)ioctl(lazy->faults, UFFDIO_WAKE, &range);
 }
 
+/* ---- large pages ---- */
+
+static size_t count_stretches(const struct pfs_lazy_part *part)
+{
+	return part->size / LARGE;
+}
+
+/* The stretch's first byte in the part's memory; the last stretches may begin beyond it. */
+static size_t begin_of_stretch(const struct pfs_lazy_part *part, size_t number)
+{
+	return (size_t)(-(uintptr_t)part->memory % LARGE) + number * LARGE;
+}
+
+static bool is_stretch_filled(const struct pfs_lazy_part *part, size_t number)
+{
+	size_t at = begin_of_stretch(part, number), end = at + LARGE;
+
+	if (end > part->size)
+		return false;
+	for (uint64_t i = at / part->block_size; i < pfs_div_round_up(end, part->block_size); i++)
+		if (state_of(part, i) != FILLED)
+			return false;
+	return true;
+}
+
+/* Joins stretches until all have been looked at, or there is something else to do.  One that the kernel does not join stays
+ * as it is. */
+static void join_stretches(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
+{
+	const uint64_t n_filled = atomic_load(&lazy->n_filled);
+
+	for (unsigned i = 0; i < lazy->n_parts; i++) {
+		struct pfs_lazy_part *part = &lazy->parts[i];
+
+		for (size_t k = 0; k < count_stretches(part); k++) {
+			if (part->joined[k] || !is_stretch_filled(part, k))
+				continue;
+			part->joined[k] = 1;
+			(void)madvise(part->memory + begin_of_stretch(part, k), LARGE, MADV_COLLAPSE);
+			if (poll(fds, n_fds, 0) > 0)
+				return;
+		}
+	}
+	atomic_store(&lazy->n_looked_at, n_filled);
+}
+
+/* Waits for something to do, and joins stretches if nothing comes. */
+static void await_fault(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
+{
+	bool is_due = atomic_load(&lazy->n_looked_at) != atomic_load(&lazy->n_filled);
+
+	if (poll(fds, n_fds, is_due ? IDLE_MS : -1) || pthread_mutex_trylock(&lazy->joining))
+		return;
+	join_stretches(lazy, fds, n_fds);
+	(void)pthread_mutex_unlock(&lazy->joining);
+}
+
 static void *stand_by(void *arg)
 {
 	struct pfs_lazy *lazy = arg;
@@ -291,7 +360,7 @@ static void *stand_by(void *arg)
 
 	while (!(fds[1].revents & POLLIN)) {
 		if (read(lazy->faults, &fault, sizeof(fault)) != sizeof(fault))
-			(void)poll(fds, PFS_COUNT(fds), -1);
+			await_fault(lazy, fds, PFS_COUNT(fds));
 		else if (fault.event == UFFD_EVENT_PAGEFAULT)
 			answer(lazy, (uintptr_t)fault.arg.pagefault.address);
 	}
@@ -379,6 +448,7 @@ int pfs_lazy_create(struct pfs_lazy **out)
 	(void)pthread_mutex_init(&lazy->lock, NULL);
 	(void)pthread_cond_init(&lazy->filled, NULL);
 	(void)pthread_rwlock_init(&lazy->putting, NULL);
+	(void)pthread_mutex_init(&lazy->joining, NULL);
 	return 0;
 }
 
@@ -400,8 +470,12 @@ int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory
 				       .fill = fill_blocks,
 				       .context = context};
 	part->blocks = calloc(part->n_blocks, sizeof(*part->blocks));
-	if (!part->blocks)
+	part->joined = calloc(count_stretches(part) + 1, sizeof(*part->joined));
+	if (!part->blocks || !part->joined) {
+		free(part->blocks);
+		free(part->joined);
 		return -ENOMEM;
+	}
 	lazy->n_parts++;
 	*out = part;
 	return 0;
@@ -426,11 +500,14 @@ void pfs_lazy_close(struct pfs_lazy *lazy)
 	}
 	close_descriptor(lazy->faults);
 	close_descriptor(lazy->ending);
-	for (unsigned i = 0; i < lazy->n_parts; i++)
+	for (unsigned i = 0; i < lazy->n_parts; i++) {
 		free(lazy->parts[i].blocks);
+		free(lazy->parts[i].joined);
+	}
 	(void)pthread_mutex_destroy(&lazy->lock);
 	(void)pthread_cond_destroy(&lazy->filled);
 	(void)pthread_rwlock_destroy(&lazy->putting);
+	(void)pthread_mutex_destroy(&lazy->joining);
 	free(lazy);
 }
 

@@ -6,7 +6,8 @@
  * the threads that stand by has filled the block beside and put it there, whole.  Code that uses
  * the memory need not know; only the kernel does not wait: a system call gets EFAULT, and what is
  * handed to one, or to a device's driver, is touched before (pfs_lazy_touch).  Where the system
- * does not let us, all is filled at once.
+ * does not let us, all is filled at once.  Stretches of 2 MiB that have been filled become large pages when nothing has
+ * been asked for a while, if the kernel does that (Linux 6.1).
  *
  * Threads: any number touch it at once.  Creating, starting and closing: nobody touches it
  * meanwhile. */

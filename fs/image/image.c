@@ -126,6 +126,12 @@ int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
 	return pfs_reserve_grow(&image->live_memory, ((size_t)end + 63) / 64 * sizeof(uint64_t));
 }
 
+void pfs_image_expect_filled(struct pfs_image *image)
+{
+	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
+		pfs_expect_filled(image->memory[i].base, image->memory[i].committed);
+}
+
 int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)
 {
 	struct pfs_image *image = &tree->image;

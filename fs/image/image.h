@@ -108,8 +108,10 @@ uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
  * there would be more than PFS_SLOT_MAX slots. */
 PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 
-/* For loading: grow makes the columns reach below `end`; chain_free puts a slot among the free. */
+/* For loading: grow makes the columns reach below `end`; expect_filled says that all of them are about to be written;
+ * chain_free puts a slot among the free. */
 PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
+void pfs_image_expect_filled(struct pfs_image *image);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
 
 /* After loading: gives a name to each slot that has a mode. */

@@ -373,6 +373,7 @@ static int prepare(struct loader *loader)
 	PFS_TRY(pfs_store_totals(loader->tree->store, &loader->totals));
 	PFS_TRY(bound_slots(loader));
 	PFS_TRY(pfs_image_grow(loader->tree, image->end));
+	pfs_image_expect_filled(image);
 	loader->hashes = malloc(((size_t)image->end + 1) * sizeof(*loader->hashes));
 	if (!loader->hashes)
 		return -ENOMEM;

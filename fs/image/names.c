@@ -99,9 +99,13 @@ static void touch(struct pfs_names *names, uint32_t place, uint32_t size)
 /* *first = the start of n fresh units. */
 static int take_fresh(struct pfs_names *names, uint64_t *first, uint64_t n)
 {
+	const size_t committed = names->heap.committed;
+
 	if (names->end + n > UINT32_MAX)
 		return -ENOMEM;
 	PFS_TRY(pfs_reserve_grow(&names->heap, (names->end + n) * PFS_NAME_UNIT + PFS_NAME_SLACK));
+	if (names->heap.committed > committed)
+		pfs_expect_filled(names->heap.base, names->heap.committed);
 	*first = names->end;
 	names->end += n;
 	return 0;

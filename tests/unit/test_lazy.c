@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that is filled when it is touched: by several threads, after a fork, neighbours together, and all at once where
- * the system does not help. */
+ * the system does not help; large pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/lazy.h"
@@ -258,6 +260,99 @@ static void it_is_filled_at_once_elsewhere(void **state)
 	close_memory(&memory);
 }
 
+/* ---- large pages ---- */
+
+#define LARGE ((size_t)2 << 20)
+#define TRIES 3000 /* of 10 ms */
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+static void fill_large(void *context, void *to, uint64_t first, uint64_t count, size_t size)
+{
+	uint8_t *at = to;
+
+	(void)context, (void)count;
+	for (size_t i = 0; i < size; i++)
+		at[i] = byte_at(first * BLOCK + i);
+}
+
+static uint8_t *map_large(size_t size)
+{
+	uint8_t *memory = mmap(NULL, size + LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	return memory;
+}
+
+static uint8_t *align(uint8_t *memory)
+{
+	return memory + (size_t)(-(uintptr_t)memory % LARGE);
+}
+
+/* Bytes in large pages of the mappings that begin in this memory. */
+static size_t large_bytes(const uint8_t *memory, size_t size)
+{
+	FILE *maps = fopen("/proc/self/smaps", "re");
+	unsigned long begin, end, kib;
+	bool is_in = false;
+	size_t sum = 0;
+	char line[512];
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) /* NOLINT(cert-err34-c): the kernel wrote it */
+			is_in = begin >= (uintptr_t)memory && begin < (uintptr_t)memory + size;
+		else if (is_in && sscanf(line, "AnonHugePages: %lu kB", &kib) == 1) /* NOLINT(cert-err34-c) */
+			sum += kib << 10;
+	}
+	assert_int_equal(fclose(maps), 0);
+	return sum;
+}
+
+static bool has_large_pages(void)
+{
+	uint8_t *memory = map_large(LARGE);
+	bool has;
+
+	memset(align(memory), 1, LARGE);
+	has = madvise(align(memory), LARGE, MADV_COLLAPSE) == 0 && large_bytes(memory, 2 * LARGE) > 0;
+	assert_int_equal(munmap(memory, 2 * LARGE), 0);
+	return has;
+}
+
+/* Of three stretches the first is touched once, the second is filled, and the third but for a block: only the second can
+ * be a large page. */
+static void filled_stretches_become_large_pages(void **state)
+{
+	const struct timespec soon = {.tv_nsec = 10000000};
+	uint8_t *memory, *bytes;
+	struct pfs_lazy_part *part;
+	struct pfs_lazy *lazy;
+
+	(void)state;
+	need_it();
+	if (!has_large_pages())
+		skip();
+	memory = map_large(3 * LARGE);
+	bytes = align(memory);
+	assert_int_equal(pfs_lazy_create(&lazy), 0);
+	assert_int_equal(pfs_lazy_add(lazy, &part, bytes, 3 * LARGE, BLOCK, fill_large, NULL), 0);
+	assert_int_equal(pfs_lazy_start(lazy), 0);
+	pfs_lazy_provide(part, LARGE, LARGE);
+	pfs_lazy_provide(part, 2 * LARGE, LARGE - BLOCK);
+	assert_int_equal(bytes[0], byte_at(0)); /* whoever fills this looks for stretches afterwards */
+	for (unsigned i = 0; i < TRIES && large_bytes(memory, 4 * LARGE) == 0; i++)
+		(void)nanosleep(&soon, NULL);
+	assert_int_equal(large_bytes(memory, 4 * LARGE), LARGE);
+	assert_true(pfs_lazy_is_absent(part, 3 * LARGE / BLOCK - 1));
+	for (size_t i = 0; i < 3 * LARGE; i++)
+		assert_int_equal(bytes[i], byte_at(i));
+	pfs_lazy_close(lazy);
+	assert_int_equal(munmap(memory, 4 * LARGE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +363,7 @@ int main(void)
 		cmocka_unit_test(a_child_fills_its_own),
 		cmocka_unit_test(memory_that_is_gone_is_given_up),
 		cmocka_unit_test(it_is_filled_at_once_elsewhere),
+		cmocka_unit_test(filled_stretches_become_large_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

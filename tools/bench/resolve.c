@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* primefs-bench resolve - many paths at once, beside one after the other.
  *
- * The paths are in memory, the numbers go there; of the command, they come from a file and go
- * nowhere. */
+ * The paths are in memory, one behind the other in the order in which they are asked for, as whoever has read or received
+ * them has them; the numbers go there. Of the command, they come from a file and go nowhere. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -38,6 +38,7 @@ struct bench {
 	struct pfs_tree *tree;
 	char *text; /* number, tab, path, NUL: of each node */
 	size_t size, capacity;
+	char *mixed_text; /* the paths that are asked for in a random order, in that order */
 	struct pfs_path_text *paths; /* in pre-order, */
 	struct pfs_path_text *mixed; /* and in a random one, */
 	uint64_t *wanted, *mixed_wanted, *got;
@@ -78,6 +79,29 @@ static int list_paths(struct bench *bench)
 		bench->wanted[bench->n] = strtoull(path.bytes, &end, 10);
 		bench->paths[bench->n].bytes = end + 1;
 		bench->paths[bench->n++].len = path.len - (size_t)(end + 1 - path.bytes);
+	}
+	return 0;
+}
+
+/* Copies the first n of the mixed paths to where they follow each other, each with its NUL. */
+static int line_up(struct bench *bench, size_t n)
+{
+	size_t size = 0;
+	char *to;
+
+	for (size_t i = 0; i < n; i++)
+		size += bench->mixed[i].len + 1;
+	to = bench->mixed_text = malloc(size + 1);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_path_text *path = &bench->mixed[i];
+
+		if (path->len)
+			memcpy(to, path->bytes, path->len);
+		to[path->len] = 0;
+		path->bytes = to;
+		to += path->len + 1;
 	}
 	return 0;
 }
@@ -183,8 +207,10 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 		error = list_paths(bench);
 	if (!error) {
 		mix(bench);
-		error = write_mixed(bench, PFS_MIN(bench->n, ASKED));
+		error = line_up(bench, PFS_MIN(bench->n, ASKED));
 	}
+	if (!error)
+		error = write_mixed(bench, PFS_MIN(bench->n, ASKED));
 	for (int round = 0; round < ROUNDS && !error; round++)
 		error = run_round(bench, figures);
 	if (bench->tree && pfs_tree_close(bench->tree) && !error)
@@ -195,6 +221,7 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 static void clean_up(struct bench *bench)
 {
 	free(bench->text);
+	free(bench->mixed_text);
 	free(bench->paths);
 	free(bench->mixed);
 	free(bench->wanted);
