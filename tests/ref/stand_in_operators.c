@@ -46,7 +46,20 @@ static const struct pfs_families families = {
 	.close = pfs_host_operators_close,
 	.select = &select_family,
 	.gather = &gather_family,
+	.index = &stand_in_index_family,
+	.wide_index = &stand_in_index_family,
+	.prefix = &stand_in_prefix_family,
 };
+
+int stand_in_operators_call(void)
+{
+	stand_in_operators.indexed++;
+	if (!stand_in_operators.fail_at || --stand_in_operators.fail_at)
+		return 0;
+	if (stand_in_operators.failure == -EIO)
+		stand_in_operators.fail_at = 1;
+	return stand_in_operators.failure;
+}
 
 int stand_in_operators_open(struct pfs_operator_backend **out)
 {

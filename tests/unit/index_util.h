@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/index_util.h - an ordered index with 32-bit or 64-bit values, on the host or a device, beside a sorted
- * array. */
+/* tests/unit/index_util.h - an ordered index with 32-bit or 64-bit values, on the host, a device or its stand-in, beside a
+ * sorted array. */
 #ifndef PFS_TESTS_UNIT_INDEX_UTIL_H
 #define PFS_TESTS_UNIT_INDEX_UTIL_H
 
@@ -16,7 +16,7 @@
 #include "base/checked.h"
 #include "gpu/index.h"
 #include "gpu/relation.h"
-#include "both_util.h"
+#include "each_util.h"
 #include "tests/ref/sorted_pairs.h"
 
 /* An index and what it must hold. */
@@ -143,18 +143,19 @@ static inline void remove_pairs(struct pair_test *t, const uint64_t *keys, const
 
 /* ---- where they run ---- */
 
-static inline void run_on(void (*cases)(struct pair_test *t), enum pfs_engine_kind kind)
+static inline void run_on(void (*cases)(struct pair_test *t), enum index_place place)
 {
-	struct pair_test t = {.run = {.operators = operators_or_skip(kind, 2), .on = kind}};
+	struct pair_test t = {.run = run_at(place, 2)};
 
-	for (unsigned i = 0; i < (kind == PFS_ENGINE_HOST ? 2 : 4); i++) {
+	for (unsigned i = 0; i < (place == ON_CUDA ? 4 : 2); i++) {
 		t.is_wide = i % 2;
 		t.upper = i / 2 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
 		cases(&t);
 	}
+	assert_true(place != ON_STAND_IN || stand_in_operators.indexed);
 	pfs_operators_close(t.run.operators);
 }
 
-#define CASES(name) ON_BOTH(name, run_on, name)
+#define CASES(name) ON_EACH(name, run_on, name)
 
 #endif

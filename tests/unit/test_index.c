@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ordered indexes: one table of cases on the host and, where there is one, on a device, each answer
- * compared with a sorted array's. */
+/* Ordered indexes: one table of cases on the host, on the stand-in of a device and, where there is one, on a device, each
+ * answer compared with a sorted array's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -371,17 +371,18 @@ static void changes_on_the_way(struct pair_test *t)
 
 /* ---- pages ---- */
 
-/* Of all sizes, as said. */
+/* Of all sizes, as said; a device has its own, whatever is said. */
 static void pages(struct pair_test *t)
 {
 	static const uint32_t sizes[] = {PFS_INDEX_PAGE_LEAST, 9, 30, 255, PFS_INDEX_PAGE_MOST};
+	bool is_host = t->run.on == PFS_ENGINE_HOST;
 	struct pfs_index_info info;
 
-	for (size_t i = 0; i < PFS_COUNT(sizes) && t->run.on == PFS_ENGINE_HOST; i++) {
+	for (size_t i = 0; i < (is_host ? PFS_COUNT(sizes) : 1); i++) {
 		t->page = sizes[i];
 		begin(t, PFS_INDEX_UNIQUE);
 		pfs_index_describe(t->index, &info);
-		assert_int_equal(info.page, sizes[i]);
+		assert_true(!is_host || info.page == sizes[i]);
 		end(t);
 		random_batches(t, PFS_INDEX_UNIQUE, UINT64_MAX, UINT32_MAX, 500 + 2 * sizes[i]);
 		random_batches(t, PFS_INDEX_DUPLICATES, 5, 20000, 1000);
@@ -554,11 +555,11 @@ CASES(changes_of_eight)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(exhaustive),   BOTH(built),
-		BOTH(random_cases), BOTH(in_order),
-		BOTH(refusals),	    BOTH(changes_on_the_way),
-		BOTH(pages),	    BOTH(measured_pages),
-		BOTH(steps),	    BOTH(changes_of_eight),
+		EACH(exhaustive),   EACH(built),
+		EACH(random_cases), EACH(in_order),
+		EACH(refusals),	    EACH(changes_on_the_way),
+		EACH(pages),	    EACH(measured_pages),
+		EACH(steps),	    EACH(changes_of_eight),
 	};
 
 	if (argc > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Of ordered indexes what is a device's: the levels that the host keeps for it, each answer
- * compared with a walk through all fences, and a device that fails. */
+ * compared with a walk through all fences, and a device, or the stand-in of one, that fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,13 +195,63 @@ static void device_faults(void **state)
 	}
 }
 
+/* Each call of the stand-in failing in turn: one that is short of memory has the index go to the host, with everything that
+ * it held; one that is lost has it answer right or -EIO, and from then on -EIO. */
+static void stand_in_faults(void **state)
+{
+	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
+	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
+	static const struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
+	unsigned n_calls = 0;
+
+	(void)state;
+	for (unsigned at = 0; at <= 2 * n_calls + 1; at++) {
+		struct pfs_run run = run_at(ON_STAND_IN, 1);
+		struct pfs_index_list list = {0};
+		struct pfs_index_info info;
+		struct pfs_index *index;
+		uint32_t found[6];
+		uint64_t n;
+		int error;
+
+		stand_in_operators.fail_at = at / 2;
+		stand_in_operators.failure = at % 2 ? -EIO : -ENOMEM;
+		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
+		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
+		if (!error)
+			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
+		if (!error)
+			assert_memory_equal(found, values, sizeof(values));
+		if (!error)
+			error = pfs_index_range(&run, index, &list, 8, 23);
+		if (!error)
+			assert_int_equal(list.n, 4);
+		pfs_index_list_free(&run, &list);
+		if (!error)
+			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
+		if (!error)
+			assert_int_equal(n, 4);
+		if (at == 0)
+			n_calls = stand_in_operators.indexed;
+		pfs_index_describe(index, &info);
+		if (at % 2 == 0)
+			assert_int_equal(error, 0);
+		assert_string_equal(info.where, error || at < 2 || at / 2 > n_calls ? "cuda" : "host");
+		if (error)
+			assert_int_equal(pfs_index_remove(&run, index, &n, keys, NULL, 4), -EIO);
+		pfs_index_close(&run, index);
+		pfs_operators_close(run.operators);
+	}
+	assert_true(n_calls >= 5); /* of build, insert, find, range, remove */
+}
+
 /* With an argument, a pattern, only the tests that match it. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_of_pairs), cmocka_unit_test(many_searches_can_be_ended),
 		cmocka_unit_test(room_for_more),   cmocka_unit_test(without_device),
-		cmocka_unit_test(device_faults),
+		cmocka_unit_test(device_faults),   cmocka_unit_test(stand_in_faults),
 	};
 
 	if (argc > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefix trees: one table of cases for each shape, on the host and, where there is one, on a device, each
- * answer compared with a sorted array's and a hash table's. */
+/* Prefix trees: one table of cases for each shape, on the host, on the stand-in of a device and, where there is one, on a
+ * device, each answer compared with a sorted array's and a hash table's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "base/checked.h"
 #include "gpu/prefix.h"
 #include "gpu/relation.h"
-#include "both_util.h"
+#include "each_util.h"
 #include "tests/ref/key_lists.h"
 #include "tests/ref/random.h"
 
@@ -565,19 +565,20 @@ static void adversarial(struct prefix_test *t)
 
 /* ---- for every shape ---- */
 
-static void for_shapes(void (*cases)(struct prefix_test *t), enum pfs_engine_kind kind)
+static void for_shapes(void (*cases)(struct prefix_test *t), enum index_place place)
 {
-	struct prefix_test t = {.run = {.operators = operators_or_skip(kind, 2), .on = kind}};
+	struct prefix_test t = {.run = run_at(place, 2)};
 
 	print_message("seed %#llx\n", (unsigned long long)seed);
 	for (size_t i = 0; i < PFS_COUNT(shapes) + PFS_COUNT(integer_shapes); i++) {
 		t.shape = i < PFS_COUNT(shapes) ? shapes[i] : integer_shapes[i - PFS_COUNT(shapes)];
 		cases(&t);
 	}
+	assert_true(place != ON_STAND_IN || stand_in_operators.indexed);
 	pfs_operators_close(t.run.operators);
 }
 
-#define CASES(name) ON_BOTH(name, for_shapes, name)
+#define CASES(name) ON_EACH(name, for_shapes, name)
 
 CASES(exhaustive)
 CASES(random_operations)
@@ -587,9 +588,9 @@ CASES(adversarial)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(exhaustive),
-		BOTH(random_operations),
-		BOTH(adversarial),
+		EACH(exhaustive),
+		EACH(random_operations),
+		EACH(adversarial),
 	};
 
 	if (argc > 1)
