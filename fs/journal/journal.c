@@ -17,6 +17,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define PENDING_LIMIT (UINT64_C(256) << 20)
+#define NSEC_MAX      999999999u
 
 /* ---- the dirty set ---- */
 
@@ -50,9 +51,21 @@ bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot)
 	return tree->image.state[slot] & tree->journal->mark;
 }
 
+static struct pfs_time next_nanosecond(struct pfs_time time)
+{
+	return time.nsec < NSEC_MAX ? (struct pfs_time){time.sec, time.nsec + 1} : (struct pfs_time){time.sec + 1, 0};
+}
+
+/* A refresh knows by its times that a directory is as its source was when that was read last. The clocks of both
+ * stand still between two ticks, so that a change of the store and one of the source may have the same time: the
+ * store's has a ctime behind its mtime, which no change of a listing in a source has. */
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
+	const unsigned listing = PFS_COLUMN_MTIME | PFS_COLUMN_CTIME;
+
 	pfs_image_stamp(tree, slot, times, now);
+	if (tree->image.flags[slot] & PFS_NODE_SETTLED && (times & listing) == listing)
+		pfs_image_stamp(tree, slot, PFS_COLUMN_CTIME, next_nanosecond(now));
 	pfs_journal_touch(tree, slot);
 }
 

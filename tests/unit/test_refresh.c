@@ -7,6 +7,8 @@
 
 #include "tools/refresh/refresh.h"
 
+#define ATTEMPTS 100 /* until two changes have one time */
+
 static char source[160];
 static struct pfs_tree *tree;
 
@@ -114,6 +116,15 @@ static uint64_t ino_of(const char *path)
 	return ino;
 }
 
+static void times_of(struct timespec times[2], const char *path)
+{
+	struct pfs_entry entry;
+
+	assert_int_equal(pfs_tree_getattr(tree, &entry, ino_of(path)), 0);
+	times[0] = entry.attr.st_mtim;
+	times[1] = entry.attr.st_ctim;
+}
+
 /* ---- stores ---- */
 
 static int make_source(void **state)
@@ -202,6 +213,18 @@ static void directories_that_are_exchanged(void **state PFS_UNUSED)
 	}
 }
 
+/* The directory's times are those of its source. */
+static void assert_as_source(const char *path)
+{
+	struct timespec times[2];
+	struct stat attr;
+
+	times_of(times, path);
+	assert_int_equal(lstat(path_of(path + 1), &attr), 0);
+	assert_memory_equal(&times[0], &attr.st_mtim, sizeof(times[0]));
+	assert_memory_equal(&times[1], &attr.st_ctim, sizeof(times[1]));
+}
+
 static void move_into_two(void)
 {
 	move("5", "2/5");
@@ -237,7 +260,37 @@ static void directories_that_come_elsewhere(void **state PFS_UNUSED)
 		assert_int_equal(rmdir(path_of("8/new")), 0);
 		refresh();
 		assert_int_equal(five, ino_of("/5"));
+		assert_as_source("/");
+		assert_as_source("/2");
 	}
+}
+
+/* One may stamp both changes with the same time, as the clock stands still between its ticks. */
+static void a_store_that_changes_when_its_source_does(void **state PFS_UNUSED)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	struct timespec ours[2];
+	struct stat theirs;
+	char name[32] = "";
+
+	(void)usleep(2200000);
+	refresh(); /* by now times tell of changes */
+	for (int i = 0; i < ATTEMPTS; i++) {
+		struct pfs_entry made;
+
+		(void)snprintf(name, sizeof(name), "1/theirs%d", i);
+		put(name);
+		(void)snprintf(name, sizeof(name), "ours%d", i);
+		assert_int_equal(pfs_tree_make(tree, &made, ino_of("/1"), name, S_IFREG | 0644, 0, &caller), 0);
+		pfs_tree_forget(tree, made.attr.st_ino, 1);
+		times_of(ours, "/1");
+		assert_int_equal(lstat(path_of("1"), &theirs), 0);
+		(void)snprintf(name, sizeof(name), "/1/theirs%d", i);
+		if (memcmp(&ours[0], &theirs.st_mtim, sizeof(ours[0])) == 0)
+			break;
+	}
+	refresh();
+	assert_true(ino_of(name));
 }
 
 static void nothing(void)
@@ -295,6 +348,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_quick_one_opens_what_has_changed, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
+		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
 	};
 

@@ -202,37 +202,60 @@ static int move_all(struct pfs_refresh *refresh)
 	return error;
 }
 
-/* What is made and moved changes the times of directories; they tell what is still to do there. */
-static int restore_times(struct pfs_refresh *refresh)
+/* Directories that something leaves. Where that is only known from where it is now, nothing has been found in them. */
+static int list_left(struct pfs_refresh *refresh, struct pfs_followers *left)
 {
-	const struct pfs_refresh_place *place;
+	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
+		uint64_t ino = found->kind == PFS_FOUND_MOVED ? pfs_follow_parent(refresh->tree, found->ino) : 0;
 
-	for (place = refresh->kept; place; place = place->next) {
-		const struct pfs_taking taking = {
-			.attr = &place->before,
-			.set = PFS_SET_MTIME | PFS_SET_CTIME,
-		};
-		int error;
-
-		if (!place->ino || !place->before.st_mode || place->touched)
+		if (!ino || (left->n && left->list[left->n - 1].ino == ino))
 			continue;
-		error = pfs_follow_take(refresh->tree, place->ino, &taking);
-		if (error && error != -ESTALE)
-			return error;
+		PFS_TRY(pfs_grow(&left->list, &left->capacity, left->n + 1, sizeof(*left->list)));
+		if (!pfs_follow_node(refresh->tree, &left->list[left->n], ino))
+			left->n++;
 	}
 	return 0;
 }
 
-static int move_locked(struct pfs_refresh *refresh)
+static int restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat *before)
+{
+	const struct pfs_taking taking = {.attr = before, .set = PFS_SET_MTIME | PFS_SET_CTIME};
+	int error = pfs_follow_take(refresh->tree, ino, &taking);
+
+	return error == -ESTALE ? 0 : error;
+}
+
+/* What is made and moved changes the times of directories; they tell what is still to do there. */
+static int restore_times(struct pfs_refresh *refresh, const struct pfs_followers *left)
+{
+	for (size_t i = 0; i < left->n; i++)
+		PFS_TRY(restore(refresh, left->list[i].ino, &left->list[i].attr));
+	for (const struct pfs_refresh_place *place = refresh->kept; place; place = place->next)
+		if (place->ino && place->before.st_mode && !place->touched)
+			PFS_TRY(restore(refresh, place->ino, &place->before));
+	return 0;
+}
+
+static int make_and_move(struct pfs_refresh *refresh, struct pfs_followers *left)
 {
 	struct pfs_finding *found;
 
+	PFS_TRY(list_left(refresh, left));
 	PFS_TRY(clear_names(refresh));
 	for (found = refresh->found; found; found = found->following)
 		if (makes_directory(found))
 			PFS_TRY(make_directory(refresh, found));
 	PFS_TRY(move_all(refresh));
-	return restore_times(refresh);
+	return restore_times(refresh, left);
+}
+
+static int move_locked(struct pfs_refresh *refresh)
+{
+	struct pfs_followers left = {.n = 0};
+	int error = make_and_move(refresh, &left);
+
+	pfs_followers_finish(&left);
+	return error;
 }
 
 int pfs_refresh_move(struct pfs_refresh *refresh)
