@@ -256,11 +256,13 @@ static uint32_t number_of(const struct pfs_build *build, uint32_t node)
 	return node == build->at ? PFS_BUILD_ROOT : node;
 }
 
+/* Nothing that is added belongs to the store's own root, unless it is added there. */
 static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 {
 	const struct pfs_build_options *options = &build->options;
+	bool is_ours = node || !build->at;
 
-	return options->written ? options->written(options->arg, number_of(build, node), prime) : 0;
+	return options->written && is_ours ? options->written(options->arg, number_of(build, node), prime) : 0;
 }
 
 static int write_records(struct writer *writer)

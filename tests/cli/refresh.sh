@@ -231,6 +231,14 @@ is 'and one that is kept' "$(primefs query --tsv "$store" "SELECT count(*) FROM 
 refreshed=$(compared 1)
 primefs optimize -q "$store" 2>/dev/null || primefs optimize "$store" >/dev/null
 is 'optimize keeps it' "$(compared 1)" "$refreshed"
+# ---- folders that were added ----
+mkdir -p "$work"/{two/x,three/y/z}
+touch "$work"/{two,two/x,three,three/y}/{file2,file3}
+primefs import -q --at=/c/new "$work/two" "$store"
+primefs import -q --at=/c "$work/three" "$store"
+is 'all of them are followed' "$(primefs refresh "$store" | sed 's/.*: //; s/ in .*//')" '0 added, 0 removed, 0 moved, 0 changed, 0 kept'
+touch "$work/three/y/more" "$work/two/x/more" "$src/c/more" "$work/three/top"
+is 'each is' "$(primefs refresh --list "$store" | head -n -1 | sort)" "$(printf 'added %s\n' /c/more /c/new/x/more /c/top /c/y/more)"
 is 'what the folder does not have is not compared' \
 	"$(primefs import -q --format=paths /dev/stdin "$work/list.pfs" <<<a/b && primefs query --tsv "$work/list.pfs" 'SELECT count(compared) FROM nodes' | tail -n 1)" 0
 check_store

@@ -138,6 +138,12 @@ static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_bat
 				"attributes changed in the store");
 }
 
+static int tell_own(struct pfs_refresh *refresh, const struct pfs_follower *child)
+{
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
+				"the store has something of its own by this name");
+}
+
 /* Another type than the node has. */
 static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -149,9 +155,8 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 	struct pfs_gone *gone;
 	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 
-	if (error == -ENOENT)
-		return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
-				     "the store has something of its own by this name");
+	if (error == -ENOENT || (!error && record.root != refresh->root.id))
+		return tell_own(refresh, child);
 	if (!error)
 		error = pfs_crawl_look_at(refresh->look, &batch, name);
 	if (error || !batch)
@@ -200,6 +205,8 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 		return adopt(comparison, child, name);
 	if (error)
 		return error;
+	if (record.root != refresh->root.id)
+		return tell_own(refresh, child);
 	if (!is_recorded_here(comparison, &record, &recorded) || strcmp(recorded, name) != 0)
 		return pfs_refresh_displaced(refresh, child->ino, path);
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
@@ -269,13 +276,13 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 		return 0;
 	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 
-	if (error == -ENOENT || (!error && record.root != refresh->root.id)) {
+	if (error == -ENOENT)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
 				      "it is the store's own"));
+	if (error == -ENOENT || (!error && record.root != refresh->root.id))
 		return S_ISDIR(child->attr.st_mode)
 			       ? pfs_refresh_displaced_below(refresh, child->ino)
 			       : 0;
-	}
 	if (error)
 		return error;
 	if (!is_recorded_here(comparison, &record, &name))

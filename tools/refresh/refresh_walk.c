@@ -95,6 +95,10 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (error && error != -ENOENT)
 		return error;
 	known = !error;
+	if (known && record.root != refresh->root.id) { /* both have put something in it: it stays the other one's */
+		comparison->listing = true;
+		return 0;
+	}
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
 	if (!batch)
 		return -ESTALE;
