@@ -14,6 +14,7 @@
 #include "fs/attr/attrcolumn.h"
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
+#include "fs/content/content_impl.h"
 #include "fs/image/image.h"
 #include "fs/journal/records.h"
 #include "fs/tree/tree_impl.h"
@@ -73,14 +74,20 @@ static void take_newer(struct pfs_compared_times *times, const struct pfs_compar
 {
 	times->full_s = PFS_MAX(times->full_s, other->full_s);
 	times->quick_s = PFS_MAX(times->quick_s, other->quick_s);
+	times->flat_s = PFS_MAX(times->flat_s, other->flat_s);
+	if (times->flat_s <= times->full_s)
+		times->flat_s = 0;
 }
 
-static int put(struct pfs_compared *compared, uint64_t ino, const struct pfs_compared_times *times, bool kept)
+static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool kept)
 {
+	struct pfs_compared *compared = tree->compared;
+	struct pfs_value *record PFS_UNREF = NULL;
 	struct pfs_compared_stamp *stamp;
 	size_t at;
 	int error = 0;
 
+	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &record, ino, PFS_RECORDS_LOOK));
 	(void)pthread_rwlock_wrlock(&compared->lock);
 	stamp = find(compared, ino);
 	if (!stamp)
@@ -94,6 +101,7 @@ static int put(struct pfs_compared *compared, uint64_t ino, const struct pfs_com
 	if (!error) {
 		take_newer(&stamp->times, times);
 		stamp->kept = kept;
+		stamp->followed = record != NULL;
 	}
 	(void)pthread_rwlock_unlock(&compared->lock);
 	return error;
@@ -118,7 +126,11 @@ static void drop(struct pfs_compared *compared, uint64_t ino)
 
 int pfs_compared_print(char out[PFS_COMPARED_TEXT_SIZE], const struct pfs_compared_times *times)
 {
-	return snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s, times->quick_s);
+	int len = snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s, times->quick_s);
+
+	/* without the third, which programs before it did not know, unless there is one */
+	return times->flat_s ? len + snprintf(out + len, PFS_COMPARED_TEXT_SIZE - (size_t)len, " %" PRId64, times->flat_s)
+			     : len;
 }
 
 static int write_stamp(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
@@ -135,22 +147,30 @@ static int write_stamp(struct pfs_tree *tree, uint64_t ino, const struct pfs_com
 	return pfs_attr_change_ours(tree, ino, &attr);
 }
 
+/* False: it is none, or one of a later version. */
+static bool parse(struct pfs_compared_times *times, const char *text)
+{
+	char *end;
+
+	*times = (struct pfs_compared_times){.full_s = strtoll(text, &end, 10)};
+	times->quick_s = *end == ' ' ? strtoll(end + 1, &end, 10) : -1;
+	if (*end == ' ')
+		times->flat_s = strtoll(end + 1, &end, 10);
+	return !*end && times->full_s >= 0 && times->quick_s >= 0 && times->flat_s >= 0;
+}
+
 static int read_stamp(struct pfs_tree *tree, uint64_t ino)
 {
 	struct pfs_value *set PFS_UNREF = NULL;
 	struct pfs_compared_times times;
-	char text[PFS_COMPARED_TEXT_SIZE] = "", *end;
+	char text[PFS_COMPARED_TEXT_SIZE] = "";
 	struct pfs_attr attr;
 
 	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
 	if (!pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
 		return 0;
 	memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
-	times.full_s = strtoll(text, &end, 10);
-	times.quick_s = *end == ' ' ? strtoll(end + 1, &end, 10) : -1;
-	if (*end || times.full_s < 0 || times.quick_s < 0)
-		return 0;
-	return put(tree->compared, ino, &times, true);
+	return parse(&times, text) ? put(tree, ino, &times, true) : 0;
 }
 
 static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
@@ -206,33 +226,67 @@ int pfs_compared_load(struct pfs_tree *tree)
 
 /* ---- what nodes have ---- */
 
-struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t slot)
+/* What a stamp above the node, or at it, says of the node. */
+struct known {
+	struct pfs_compared_times times; /* flat_s: of the node's own stamp */
+	int64_t beside_s;		 /* flat_s of the directory that it is in */
+	bool followed;
+};
+
+static void take_stamp(struct known *known, const struct pfs_compared_stamp *stamp, unsigned distance)
+{
+	const struct pfs_compared_times *times = &stamp->times;
+
+	known->times.full_s = PFS_MAX(known->times.full_s, times->full_s);
+	known->times.quick_s = PFS_MAX(known->times.quick_s, times->quick_s);
+	if (distance == 0)
+		known->times.flat_s = times->flat_s;
+	else if (distance == 1)
+		known->beside_s = times->flat_s;
+	known->followed |= stamp->followed && (times->full_s || times->quick_s || (times->flat_s && distance < 2));
+}
+
+static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot)
 {
 	struct pfs_compared *compared = tree->compared;
-	struct pfs_compared_times times = {.full_s = 0};
-	bool found = false;
+	const struct pfs_compared_stamp *list;
+	unsigned distance = 0;
 
+	*known = (struct known){.beside_s = 0};
 	(void)pthread_rwlock_rdlock(&compared->lock);
-	if (compared->n == 1 && compared->list[0].ino == PFS_ROOT_PRIME)
+	list = compared->list;
+	if (compared->n == 1 && list->ino == PFS_ROOT_PRIME && !list->times.flat_s)
 		slot = tree->image.root; /* nearly always; saves each node the way up */
-	for (; compared->n && slot != PFS_NO_SLOT; slot = tree->image.parent[slot]) {
+	for (; compared->n && slot != PFS_NO_SLOT; slot = tree->image.parent[slot], distance++) {
 		const struct pfs_compared_stamp *stamp = find(compared, tree->image.prime[slot]);
 
 		if (stamp)
-			take_newer(&times, &stamp->times);
-		found |= stamp != NULL;
+			take_stamp(known, stamp, distance);
 	}
-	if (found)
-		times.full_s = PFS_MAX(times.full_s, compared->live ? (int64_t)time(NULL) : compared->live_s);
+	if (known->followed)
+		known->times.full_s = PFS_MAX(known->times.full_s, compared->live ? (int64_t)time(NULL) : compared->live_s);
 	(void)pthread_rwlock_unlock(&compared->lock);
-	return times;
+}
+
+struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t slot)
+{
+	struct known known;
+
+	know(tree, &known, slot);
+	return known.times;
 }
 
 int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot)
 {
-	struct pfs_compared_times times = pfs_compared_at(tree, slot);
-	int64_t time_s = S_ISDIR(tree->image.mode[slot]) ? PFS_MAX(times.full_s, times.quick_s) : times.full_s;
+	struct known known;
+	int64_t time_s;
 
+	know(tree, &known, slot);
+	time_s = PFS_MAX(known.times.full_s, known.beside_s);
+	if (S_ISDIR(tree->image.mode[slot])) {
+		time_s = PFS_MAX(time_s, known.times.quick_s);
+		time_s = PFS_MAX(time_s, known.times.flat_s);
+	}
 	return time_s > 0 && time_s <= INT64_MAX / NS ? time_s * NS : INT64_MIN;
 }
 
@@ -279,7 +333,7 @@ static bool is_below(struct pfs_tree *tree, uint64_t ino, uint64_t above)
 
 static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_compared_times *b)
 {
-	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s);
+	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s) && a->flat_s <= b->full_s;
 }
 
 static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
@@ -314,7 +368,7 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 		return 0; /* those above go on counting */
 	if (keep)
 		PFS_TRY(write_stamp(tree, ino, &all));
-	PFS_TRY(put(tree->compared, ino, &all, keep));
+	PFS_TRY(put(tree, ino, &all, keep));
 	return keep ? drop_below(tree, ino, &all) : 0;
 }
 

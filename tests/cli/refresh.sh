@@ -206,8 +206,8 @@ compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000
 later() { sleep 1.1; }
 newer() { ok "$1" test "$(compared "$2")" -gt "$(compared "$3")"; } # DESCRIPTION NODES OTHERS
 rm -rf "$store" "${src:?}"/*
-mkdir -p "$src"/{a/b,c}
-touch "$src"/{a,a/b,c}/file
+mkdir -p "$src"/{a/b,c/d}
+touch "$src"/{a,a/b,c,c/d}/file
 before=$(date +%s)
 primefs import -q "$src" "$store"
 imported=$(compared 1)
@@ -217,11 +217,14 @@ primefs refresh -n "$store" >/dev/null
 is 'a dry run compares for nobody' "$(compared 1)" "$imported"
 primefs refresh "$store" /a/b /c/file >/dev/null
 newer 'a directory that was refreshed' "under(ino, '/a/b')" "name = 'a'"
-is 'nothing else' "$(compared "NOT under(ino, '/a/b')")" "$imported"
+newer 'a file that was refreshed' "path = '/c/file'" "name = 'a'"
+is 'with what is beside it' "$(compared "name IN ('c', 'd')")" "$(compared "path = '/c/file'")"
+is 'nothing else' "$(compared "NOT under(ino, '/a/b') AND path NOT IN ('/c', '/c/d', '/c/file')")" "$imported"
 later
 primefs refresh -q "$store" >/dev/null
+primefs refresh -q "$store" /c/d/file >/dev/null
 newer 'a quick refresh of directories' "type = 'd'" "path = '/a/b/file'"
-is 'leaves files' "$(compared "path = '/c/file'")" "$imported"
+is 'leaves files' "$(compared "path = '/c/d/file'")" "$imported"
 later
 primefs refresh "$store" >/dev/null
 ok 'everything' test "$(compared 1)" -gt "$imported"
@@ -234,11 +237,19 @@ is 'optimize keeps it' "$(compared 1)" "$refreshed"
 # ---- folders that were added ----
 mkdir -p "$work"/{two/x,three/y/z}
 touch "$work"/{two,two/x,three,three/y}/{file2,file3}
+later
 primefs import -q --at=/c/new "$work/two" "$store"
+newer 'a folder that is added says when' "under(ino, '/c/new')" "path = '/c'"
+later
 primefs import -q --at=/c "$work/three" "$store"
+newer 'also one that is added to what is there' "under(ino, '/c/y')" "path = '/c/new'"
+is 'and nothing that was there' "$(compared "path IN ('/', '/c', '/c/file', '/c/d')")" "$refreshed"
+added=$(compared "under(ino, '/c/y')")
 is 'all of them are followed' "$(primefs refresh "$store" | sed 's/.*: //; s/ in .*//')" '0 added, 0 removed, 0 moved, 0 changed, 0 kept'
+later
 touch "$work/three/y/more" "$work/two/x/more" "$src/c/more" "$work/three/top"
 is 'each is' "$(primefs refresh --list "$store" | head -n -1 | sort)" "$(printf 'added %s\n' /c/more /c/new/x/more /c/top /c/y/more)"
+ok 'each says when' test "$(compared "under(ino, '/c/y') OR under(ino, '/c/new')")" -gt "$added"
 is 'what the folder does not have is not compared' \
 	"$(primefs import -q --format=paths /dev/stdin "$work/list.pfs" <<<a/b && primefs query --tsv "$work/list.pfs" 'SELECT count(compared) FROM nodes' | tail -n 1)" 0
 check_store

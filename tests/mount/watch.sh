@@ -210,6 +210,8 @@ cat "$mnt/.query/saved/paths" >/dev/null
 ok 'a saved query says so, too' grep -qx "compared $imported /" "$mnt/.query/saved/as_of"
 primefs refresh "$mnt" /a >/dev/null
 is 'a part that was refreshed has a line' "$(sed -n 's/^compared [^ ]* //p' "$mnt/.query/as_of" | xargs)" '/ /a'
+primefs refresh "$mnt" /one >/dev/null
+is 'and a directory of which a file was' "$(sed -n 's/^entries [^ ]* //p' "$mnt/.query/as_of" | xargs)" /
 primefs refresh --quick "$mnt" >/dev/null
 is 'directories alone, too' "$(sed -n 's/^directories [^ ]* //p' "$mnt/.query/as_of")" /
 is 'and are not everything' "$(known)" "$imported"

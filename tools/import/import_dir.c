@@ -26,7 +26,7 @@
 struct original {
 	uint64_t dev, ino; /* ino 0: none */
 	struct pfs_time birth;
-	bool has_birth;
+	bool has_birth, is_top; /* is_top: of a directory: what it is in did not come with the folder */
 	uint8_t handle_len;
 	size_t handle; /* offset in the handles */
 };
@@ -57,6 +57,7 @@ struct dir {
 	size_t n_running, running_capacity; /* no more than there are threads */
 	uint64_t n_messages;
 	time_t begun_s; /* since 1970 */
+	bool is_root_new;
 };
 
 /* ---- hard links ---- */
@@ -192,9 +193,10 @@ static int take_attrs(struct pfs_import *import, const struct pfs_crawl_batch *b
 	return 0;
 }
 
-static int note_original(struct dir *dir, const struct pfs_crawl_batch *batch,
+static int note_original(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 			 const struct pfs_crawl_entry *entry)
 {
+	struct dir *dir = import->state;
 	const uint32_t node = entry->node;
 	struct pfs_birthmark mark;
 
@@ -210,9 +212,12 @@ static int note_original(struct dir *dir, const struct pfs_crawl_batch *batch,
 		.ino = entry->attr.st_ino,
 		.birth = mark.birth,
 		.has_birth = mark.has_birth,
+		.is_top = entry->dir && (!entry->parent || (entry->parent->node == PFS_BUILD_ROOT && !dir->is_root_new)),
 		.handle_len = mark.handle_len,
 		.handle = dir->n_handle_bytes,
 	};
+	if (dir->originals[node].is_top)
+		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
 	(void)memcpy(dir->handles + dir->n_handle_bytes, mark.handle, mark.handle_len);
 	dir->n_handle_bytes += mark.handle_len;
 	return 0;
@@ -243,7 +248,7 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 				     "content, which --content=copy has");
 	}
 	pfs_build_set_flags(import->build, entry->node, PFS_NODE_LINKED, 0);
-	return note_original(dir, batch, entry);
+	return note_original(import, batch, entry);
 }
 
 /* What has no content: refreshing knows it again. */
@@ -256,7 +261,7 @@ static int take_other(struct pfs_import *import, const struct pfs_crawl_batch *b
 		return 0;
 	if (entry->settled)
 		pfs_build_set_flags(import->build, entry->node, PFS_NODE_SETTLED, 0);
-	return note_original(import->state, batch, entry);
+	return note_original(import, batch, entry);
 }
 
 /* The store's word about originals becomes this import's, unless it has others already. */
@@ -289,9 +294,10 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	pfs_crawl_mark(batch, &root.mark, entry);
 	entry->node = PFS_BUILD_ROOT;
 	entry->dir->node = PFS_BUILD_ROOT;
-	if (!pfs_import_root_stored(import)) {
-		if (pfs_leaving_out_given(import->options.leaving_out) || import->options.content == PFS_CONTENT_LINK)
-			pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
+	dir->is_root_new = !pfs_import_root_stored(import);
+	if (pfs_leaving_out_given(import->options.leaving_out))
+		pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
+	if (dir->is_root_new) {
 		PFS_TRY(pfs_build_set(import->build, PFS_BUILD_ROOT, &entry->attr));
 		import->report.narrowed += entry->narrowed;
 		PFS_TRY(take_attrs(import, batch, entry));
@@ -558,7 +564,7 @@ static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 
 	if (node == PFS_BUILD_ROOT && pfs_leaving_out_given(import->options.leaving_out))
 		PFS_TRY(put_left_out(import, prime));
-	if (node == PFS_BUILD_ROOT && import->options.content == PFS_CONTENT_LINK && !pfs_import_root_stored(import))
+	if (node < dir->n_originals && dir->originals[node].is_top)
 		PFS_TRY(put_compared(import, prime));
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));

@@ -5,11 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "fs/content/compared.h"
 #include "meta/store.h"
 #include "tools/client/ready.h"
 #include "tools/import/import.h"
@@ -26,6 +28,7 @@ struct job {
 	char passing[PATH_MAX + 32]; /* the store of what is newer, while it has a name */
 	struct pfs_tree *tree, *newer;
 	uint64_t root;
+	time_t begun_s; /* since 1970 */
 	bool has_register;
 	struct pfs_register_record is;
 	const struct pfs_import_format *format;
@@ -189,11 +192,15 @@ static void report(struct job *job, const struct pfs_from_lists *from, double se
 
 static int take(struct job *job, const struct pfs_from_lists *from)
 {
+	const struct pfs_compared_times times = {.full_s = job->begun_s};
 	char why[512] = "";
 	int error = pfs_from_apply((struct pfs_from_lists *)from);
 
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store, strerror(-error));
+	error = pfs_compared_note(job->tree, job->root, &times, true);
+	if (error)
+		return pfs_cmd_fail(VERB, "%s: is up to date, but does not know it: %s", job->store, strerror(-error));
 	error = pfs_from_log(job->tree, from, job->file->newer, why, sizeof(why));
 	return error ? pfs_cmd_fail(VERB, "%s: is up to date, but the table refreshes cannot be written: %s",
 				    job->store, *why ? why : strerror(-error))
@@ -233,7 +240,7 @@ static int compare_and_take(struct job *job, double begun)
 
 int pfs_refresh_from(const struct pfs_from_file *file)
 {
-	struct job job = {.file = file};
+	struct job job = {.file = file, .begun_s = time(NULL)};
 	char folder[PATH_MAX];
 	double begun = pfs_now_s();
 	int status;

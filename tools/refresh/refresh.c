@@ -296,32 +296,64 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 	return error;
 }
 
-/* A file was compared with what is beside it, of which no stamp tells. */
-static int note_directory(const struct pfs_refresh *refresh, const struct pfs_compared_times *times, uint64_t ino)
+/* ---- when it was compared ---- */
+
+/* True if the node came with the root. */
+static bool is_of_root(const struct pfs_refresh *refresh, uint64_t ino)
 {
 	struct pfs_source_record record;
-	struct pfs_follower node;
 	char path[PATH_MAX];
-	int error = pfs_follow_node(refresh->tree, &node, ino);
 
-	if (error || !S_ISDIR(node.attr.st_mode))
-		return error == -ESTALE || error == -ENOENT ? 0 : error;
-	error = pfs_follow_record(refresh->tree, &record, path, ino);
-	if (!error && record.root == refresh->root.id)
-		error = pfs_compared_note(refresh->tree, ino, times, !refresh->options->repeated);
+	return !pfs_follow_record(refresh->tree, &record, path, ino) && record.root == refresh->root.id;
+}
+
+static int note(const struct pfs_refresh *refresh, uint64_t ino, const struct pfs_compared_times *times)
+{
+	int error = pfs_compared_note(refresh->tree, ino, times, !refresh->options->repeated);
+
 	return error == -ESTALE || error == -ENOENT ? 0 : error;
+}
+
+/* Files were compared with all that is in their directory. */
+static int note_node(const struct pfs_refresh *refresh, uint64_t ino, const struct pfs_compared_times *times)
+{
+	const struct pfs_compared_times flat = {.flat_s = times->full_s};
+	struct pfs_follower node;
+
+	if (pfs_follow_node(refresh->tree, &node, ino) || !is_of_root(refresh, ino))
+		return 0;
+	if (S_ISDIR(node.attr.st_mode))
+		return note(refresh, ino, times);
+	ino = pfs_follow_parent(refresh->tree, ino);
+	return flat.flat_s && is_of_root(refresh, ino) ? note(refresh, ino, &flat) : 0;
+}
+
+/* The root was added to a directory that has more in it than came with the root. */
+static int note_children(const struct pfs_refresh *refresh, const struct pfs_compared_times *times)
+{
+	struct pfs_followers children = {.n = 0};
+	int error = pfs_follow_list(refresh->tree, &children, refresh->root_ino, true);
+
+	for (size_t i = 0; i < children.n && !error; i++)
+		error = note_node(refresh, children.list[i].ino, times);
+	pfs_followers_finish(&children);
+	return error == -ESTALE ? 0 : error;
 }
 
 static int note_compared(const struct pfs_refresh *refresh, time_t begun)
 {
 	const struct pfs_refresh_options *options = refresh->options;
-	const struct pfs_compared_times times = {options->quick ? 0 : begun, options->quick ? begun : 0};
+	const struct pfs_compared_times times = {
+		.full_s = options->quick ? 0 : begun,
+		.quick_s = options->quick ? begun : 0,
+	};
 
-	if (!options->n_inos)
-		return refresh->root_ino ? note_directory(refresh, &times, refresh->root_ino) : 0;
 	for (size_t i = 0; i < options->n_inos; i++)
-		PFS_TRY(note_directory(refresh, &times, options->inos[i]));
-	return 0;
+		PFS_TRY(note_node(refresh, options->inos[i], &times));
+	if (options->n_inos || !refresh->root_ino)
+		return 0;
+	return is_of_root(refresh, refresh->root_ino) ? note(refresh, refresh->root_ino, &times)
+						      : note_children(refresh, &times);
 }
 
 int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,

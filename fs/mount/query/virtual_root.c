@@ -235,6 +235,8 @@ static void print_compared(FILE *out, const struct pfs_compared_times *times, co
 		(void)fprintf(out, "compared %s %s\n", show_time(date, times->full_s), path);
 	if (times->quick_s > times->full_s)
 		(void)fprintf(out, "directories %s %s\n", show_time(date, times->quick_s), path);
+	if (times->flat_s)
+		(void)fprintf(out, "entries %s %s\n", show_time(date, times->flat_s), path);
 }
 
 /* Where the part with the stamp lies below the directory; false: it does not. */
