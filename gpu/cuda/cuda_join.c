@@ -204,6 +204,32 @@ static int fit(struct pfs_job *job, uint32_t **d_rows, uint64_t n, uint64_t room
 	return 0;
 }
 
+/* Where left is a range of a table's rows and each has a partner, or is kept without one, left's
+ * rows of the pairs are that range, and right's are written where they are.  Else *out stays NULL. */
+static int probe_range(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
+		       const struct pfs_device_keys *keys, const struct side *left,
+		       const struct side *right, bool outer)
+{
+	uint64_t n = size_of(left);
+	uint32_t *d_right, *d_missing, missing = 0;
+
+	if (!left->source->table || left->places.d_mask || n == 0)
+		return 0;
+	PFS_TRY(pfs_job_alloc(job, &d_right, n * sizeof(*d_right)));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_missing, sizeof(*d_missing)));
+	PFS_TRY(pfs_cuda_join_partners(d_right, d_missing, keys, &b->table, b->limit, b->d_rows,
+				       &left->places, outer, job->stream));
+	if (!outer)
+		PFS_TRY(pfs_job_download(job, &missing, d_missing, sizeof(missing)));
+	if (missing)
+		return 0;
+	PFS_TRY(pfs_device_tuples_make(job, out, n, 1 + pfs_source_tables(right->source),
+				       pfs_source_computed(right->source)));
+	(*out)->tables[0].table = left->source->table;
+	(*out)->tables[0].from = (uint32_t)left->places.from;
+	return pfs_job_put(job, *out, 1, 0, right->source, d_right, true);
+}
+
 static int probe_unique(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
 			const struct pfs_device_keys *keys, const struct side *left,
 			const struct side *right, bool outer)
@@ -229,6 +255,10 @@ static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct buil
 
 	PFS_TRY(pfs_run_poll(job->run));
 	PFS_TRY(left_keys(job, &keys, b, left, right));
+	if (!b->d_slots)
+		PFS_TRY(probe_range(job, out, b, &keys, left, right, outer));
+	if (*out)
+		return 0;
 	return b->d_slots ? probe_slots(job, out, b, &keys, left, right, outer)
 			  : probe_unique(job, out, b, &keys, left, right, outer);
 }
@@ -270,37 +300,69 @@ static int cuda_join(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- two indexes ---- */
 
+struct merging {
+	const struct pfs_index_fragment *few, *many; /* few is not the larger one */
+	bool swapped;				     /* it is right's */
+	struct pfs_merge_range *d_ranges;
+	uint64_t *d_starts, total; /* pairs */
+};
+
+/* Finds the ranges of the keys of the smaller index, and where the pairs of each begin. */
+static int count_merged(struct pfs_job *job, struct merging *m)
+{
+	const struct pfs_device_index *few = m->few->index->device;
+	const struct pfs_device_index *many = m->many->index->device;
+	const struct pfs_merge_side side = {many->d_keys,     m->many->from,	  m->many->to,
+					    many->d_run_keys, many->d_run_starts, many->n_runs};
+	uint64_t n = m->few->to - m->few->from, *d_pairs;
+
+	PFS_TRY(pfs_job_alloc(job, &d_pairs, (n + 1) * sizeof(*d_pairs)));
+	PFS_TRY(pfs_job_alloc(job, &m->d_ranges, n * sizeof(*m->d_ranges)));
+	PFS_TRY(pfs_cuda_merge_count(d_pairs, m->d_ranges, few->d_keys + m->few->from, n, &side,
+				     job->stream));
+	return sum_up(job, &m->d_starts, &m->total, d_pairs, n);
+}
+
+/* Fills the batch's two tables with the rows of the pairs. */
+static int write_merged(struct pfs_job *job, struct pfs_tuples *out, const struct merging *m)
+{
+	const struct pfs_device_index *few = m->few->index->device;
+	const struct pfs_device_index *many = m->many->index->device;
+	struct pfs_device_tuples *device = out->device;
+	uint32_t *d_share_keys;
+
+	PFS_TRY(pfs_job_alloc(job, &d_share_keys,
+			      (pfs_cuda_merge_shares(m->total) + 1) * sizeof(*d_share_keys)));
+	for (size_t i = 0; i < 2; i++) {
+		PFS_TRY(pfs_job_alloc(job, &device->d_rows[i], m->total * sizeof(uint32_t)));
+		pfs_job_keep(job, device->d_rows[i]);
+	}
+	return pfs_cuda_merge_write(device->d_rows[m->swapped], device->d_rows[!m->swapped],
+				    d_share_keys, m->d_starts, m->few->to - m->few->from,
+				    m->d_ranges, few->d_rows + m->few->from, many->d_rows, m->total,
+				    m->swapped, job->stream);
+}
+
 static int merge(struct pfs_job *job, struct pfs_tuples **out,
 		 const struct pfs_index_fragment *left, const struct pfs_index_fragment *right)
 {
 	const struct pfs_table_column *a = &left->index->table->columns[left->index->column];
 	const struct pfs_table_column *b = &right->index->table->columns[right->index->column];
-	bool swapped = right->to - right->from < left->to - left->from;
-	const struct pfs_index_fragment *few = swapped ? right : left;
-	const struct pfs_index_fragment *many = swapped ? left : right;
-	const struct pfs_device_index *f = few->index->device, *m = many->index->device;
-	uint64_t n = few->to - few->from, total, *d_pairs, *d_starts;
-	struct pfs_merge_range *d_ranges;
-	struct pfs_device_tuples *device;
+	struct merging m = {.few = left, .many = right};
 
-	if (!f || !m || a->kind != b->kind || a->dictionary != b->dictionary)
+	m.swapped = right->to - right->from < left->to - left->from;
+	if (m.swapped) {
+		m.few = right;
+		m.many = left;
+	}
+	if (!left->index->device || !right->index->device || a->kind != b->kind ||
+	    a->dictionary != b->dictionary)
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_alloc(job, &d_pairs, (n + 1) * sizeof(*d_pairs)));
-	PFS_TRY(pfs_job_alloc(job, &d_ranges, n * sizeof(*d_ranges)));
-	PFS_TRY(pfs_cuda_merge_count(d_pairs, d_ranges, f->d_keys + few->from, n,
-				     m->d_keys + many->from, many->to - many->from, job->stream));
-	PFS_TRY(sum_up(job, &d_starts, &total, d_pairs, n));
-	PFS_TRY(pfs_device_tuples_make(job, out, total, 2, 0));
+	PFS_TRY(count_merged(job, &m));
+	PFS_TRY(pfs_device_tuples_make(job, out, m.total, 2, 0));
 	(*out)->tables[0].table = left->index->table;
 	(*out)->tables[1].table = right->index->table;
-	device = (*out)->device;
-	for (size_t i = 0; i < 2; i++) {
-		PFS_TRY(pfs_job_alloc(job, &device->d_rows[i], total * sizeof(uint32_t)));
-		pfs_job_keep(job, device->d_rows[i]);
-	}
-	return pfs_cuda_merge_write(device->d_rows[0], device->d_rows[1], d_starts, n, d_ranges,
-				    f->d_rows + few->from, m->d_rows + many->from, total, swapped,
-				    job->stream);
+	return write_merged(job, *out, &m);
 }
 
 static int cuda_merge(struct pfs_operator_backend *b, const struct pfs_run *run,

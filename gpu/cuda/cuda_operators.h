@@ -72,6 +72,11 @@ struct pfs_device_tuples {
 struct pfs_device_index {
 	uint32_t *d_rows;
 	uint64_t *d_keys; /* ascending */
+	/* Where most keys repeat, each once, and where its entries start, with n behind the last;
+	 * else NULL. */
+	uint64_t *d_run_keys;
+	uint32_t *d_run_starts;
+	uint64_t n_runs;
 };
 
 static inline struct pfs_cuda_operators *pfs_cuda_operators_of(struct pfs_operator_backend *b)

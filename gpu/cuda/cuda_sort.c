@@ -15,6 +15,7 @@
 #define DIGIT	   12 /* bits, as the histogram of sort.cu has */
 #define WORTH	   65536u
 #define CANDIDATES 4u /* so many times the limit are few enough */
+#define REPEATED   4u /* entries a key, on average, from which an index lists its runs */
 
 struct key {
 	struct pfs_device_sort_key device;
@@ -199,11 +200,51 @@ static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- column indexes ---- */
 
+/* Lists the runs of equal keys, if these are few: a merge then searches them in place of all keys. */
+static int list_runs(struct pfs_job *job, struct pfs_device_index *device, uint64_t n)
+{
+	struct pfs_device_places all = {.to = n};
+	uint32_t *d_bits, *d_starts;
+	uint64_t n_runs;
+
+	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(n, 64) * 8));
+	PFS_TRY(pfs_cuda_run_bits(d_bits, device->d_keys, n, job->stream));
+	all.d_mask = d_bits;
+	PFS_TRY(pfs_job_list(job, &d_starts, &n_runs, &all));
+	if (n_runs > n / REPEATED)
+		return 0;
+	PFS_TRY(pfs_job_alloc(job, &device->d_run_starts, (n_runs + 1) * sizeof(*d_starts)));
+	PFS_TRY(pfs_job_alloc(job, &device->d_run_keys, n_runs * sizeof(*device->d_run_keys)));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(device->d_run_starts, d_starts, n_runs * sizeof(*d_starts),
+					 cudaMemcpyDeviceToDevice, job->stream)));
+	device->n_runs = n_runs;
+	return pfs_cuda_run_keys(device->d_run_keys, device->d_run_starts, device->d_keys, n_runs,
+				 n, job->stream);
+}
+
+static int keep_index(struct pfs_job *job, struct pfs_column_index *index,
+		      const struct pfs_device_index *made, uint64_t n)
+{
+	struct pfs_device_index *device = malloc(sizeof(*device));
+
+	if (!device)
+		return -ENOMEM;
+	*device = *made;
+	pfs_job_keep(job, device->d_rows);
+	pfs_job_keep(job, device->d_keys);
+	pfs_job_keep(job, device->d_run_keys);
+	pfs_job_keep(job, device->d_run_starts);
+	index->n = n;
+	index->device = device;
+	index->backend = &job->o->base;
+	return 0;
+}
+
 static int make_index(struct pfs_job *job, struct pfs_column_index *index,
 		      const struct pfs_source *source)
 {
 	const struct pfs_sort_key by = {.ref = {0, index->column}, .collation = index->collation};
-	struct pfs_device_index *device;
+	struct pfs_device_index device = {0};
 	struct pfs_device_places places;
 	struct pfs_device_program not_null = {
 		.n = 2, .step = {{.op = PFS_DEVICE_IS_NULL}, {.op = PFS_DEVICE_NOT}}};
@@ -225,16 +266,11 @@ static int make_index(struct pfs_job *job, struct pfs_column_index *index,
 	PFS_TRY(begin_sort(job, &s, &places));
 	if (s.n)
 		PFS_TRY(sort_by(job, &s, &key));
-	device = calloc(1, sizeof(*device));
-	if (!device)
-		return -ENOMEM;
-	pfs_job_keep(job, s.d_places);
-	pfs_job_keep(job, s.d_keys_next);
-	*device = (struct pfs_device_index){s.d_places, s.d_keys_next};
-	index->n = s.n;
-	index->device = device;
-	index->backend = &job->o->base;
-	return 0;
+	device.d_rows = s.d_places;
+	device.d_keys = s.d_keys_next;
+	if (s.n)
+		PFS_TRY(list_runs(job, &device, s.n));
+	return keep_index(job, index, &device, s.n);
 }
 
 static int cuda_index(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -254,6 +290,8 @@ static void cuda_release_index(struct pfs_operator_backend *b, const struct pfs_
 	(void)run;
 	pfs_device_give(pfs_cuda_operators_of(b), device->d_rows);
 	pfs_device_give(pfs_cuda_operators_of(b), device->d_keys);
+	pfs_device_give(pfs_cuda_operators_of(b), device->d_run_keys);
+	pfs_device_give(pfs_cuda_operators_of(b), device->d_run_starts);
 	free(device);
 	index->device = NULL;
 }

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/join.cu - equality joins.  Where right's keys are unique, a row a number: left's rows look
- * theirs up and write their pairs in the same pass.  Else right's rows are put in the order of their keys'
- * numbers, and a slot a number says how many and where; left's rows look their slot up, pairs are
- * counted by tiles, the tiles' places summed up, and the pairs written.
- *
- * And the merge of two indexes, which needs no table: each key of the smaller one finds its range of the
- * other; all pairs of all keys are one sequence, of which threads take even shares, however they are
- * distributed over the keys. */
+/* gpu/cuda/join.cu - equality joins.  Where right's keys are unique, a row a number: left's rows
+ * look theirs up and write their pairs in the same pass.  If left is all rows of a range, it is
+ * tried first whether each has a partner: then partners alone are written, a row's where the row
+ * is.  Else right's rows are put in the order of their keys' numbers, and a slot a number says how
+ * many and where; left's rows look their slot up, pairs are counted by tiles, the tiles' places
+ * summed up, and the pairs written. */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
 #include "gpu/cuda/keys.cuh"
+#include "gpu/cuda/loads.cuh"
 
 #define THREADS 256
 #define ROWS	4 /* a thread */
 #define TILE	(THREADS * ROWS)
 #define UNIQUE_ROWS 8	 /* a thread, where right's keys are unique */
-#define SHARE	    4096  /* pairs of a merge that a block writes */
-#define KNOWN	    SHARE /* keys whose places it keeps in shared memory */
-#define TOGETHER    4	  /* pairs that a thread writes at once */
+#define FOURS	    2	 /* a thread, where partners alone are written */
 
 /* ---- device code ---- */
 
@@ -189,6 +186,83 @@ static __global__ void __launch_bounds__(THREADS)
 	}
 }
 
+/* As right_numbers, of rows in fours. */
+static __device__ __forceinline__ void
+right_numbers_of_fours(const pfs_device_keys &keys, uint64_t limit, const pfs_fours<FOURS> &f,
+		       uint64_t (&number)[FOURS * 4], uint32_t *valid)
+{
+	for (uint32_t k = 0; k < keys.n; k++) {
+		const pfs_device_key &key = keys.key[k];
+		uint64_t range = (k + 1 < keys.n ? keys.key[k + 1].stride : limit) / key.stride;
+		uint64_t raw[FOURS * 4];
+
+		pfs_load<FOURS>(raw, valid, key.value, f);
+#pragma unroll
+		for (int r = 0; r < FOURS * 4; r++) {
+			int64_t x;
+			uint64_t above;
+
+			if (!(*valid >> r & 1))
+				continue;
+			x = pfs_cooked(key.value.column, raw[r]);
+			if (key.d_map)
+				x = key.d_map[x];
+			above = (uint64_t)x - (uint64_t)key.least + 1;
+			if (x < key.least || above >= range)
+				*valid &= ~(1u << r);
+			number[r] += above * key.stride;
+		}
+	}
+}
+
+/* right[i]: the partner of the i-th place, or none; *missing is set if one has none.  Unless that
+ * is allowed, blocks that see it set leave. */
+static __global__ void __launch_bounds__(THREADS)
+	join_partners_kernel(uint32_t *right, uint32_t *missing,
+			     const __grid_constant__ pfs_device_keys keys,
+			     const __grid_constant__ pfs_device_table table, uint64_t limit,
+			     const uint32_t *__restrict__ rows,
+			     const __grid_constant__ pfs_device_places places, bool outer)
+{
+	const uint32_t is_vain = *reinterpret_cast<volatile uint32_t *>(missing);
+	uint64_t number[FOURS * 4] = {};
+	uint32_t partner[FOURS * 4], valid, lacking = 0;
+	pfs_fours<FOURS> f;
+
+	pfs_take<FOURS>(f, places,
+			(places.from & ~UINT64_C(3)) + (uint64_t)blockIdx.x * THREADS * FOURS * 4,
+			THREADS);
+	valid = f.valid;
+	right_numbers_of_fours(keys, limit, f, number, &valid);
+	if (is_vain && !outer)
+		return;
+#pragma unroll
+	for (int r = 0; r < FOURS * 4; r++) {
+		uint64_t found = PFS_EMPTY;
+
+		if (valid >> r & 1)
+			found = pfs_look_up(table, number[r], limit);
+		partner[r] = found == PFS_EMPTY ? PFS_NOWHERE : __ldg(rows + found);
+	}
+#pragma unroll
+	for (int i = 0; i < FOURS; i++) {
+		const uint32_t *four = partner + 4 * i, bits = f.valid >> 4 * i & 15;
+		uint32_t *out = right + (f.first[i] - (uint32_t)places.from);
+
+		if (bits == 15 && (places.from & 3) == 0)
+			__stcs(reinterpret_cast<uint4 *>(out),
+			       make_uint4(four[0], four[1], four[2], four[3]));
+#pragma unroll
+		for (int r = 0; r < 4; r++) {
+			lacking |= bits >> r & (four[r] == PFS_NOWHERE);
+			if ((bits >> r & 1) && (bits != 15 || (places.from & 3)))
+				out[r] = four[r];
+		}
+	}
+	if (lacking)
+		*missing = 1;
+}
+
 static __global__ void __launch_bounds__(THREADS)
 	find_partners_kernel(unsigned long long *found, uint64_t *sums,
 			     const __grid_constant__ pfs_device_keys keys,
@@ -257,163 +331,6 @@ static __global__ void __launch_bounds__(THREADS)
 			left[at] = (uint32_t)(from + place + r);
 			right[at] = n == 1 ? first : rows[first + k];
 		}
-	}
-}
-
-/* The first of ascending keys from..to that is not below (or, above: not at most) key. */
-template <class T>
-static __device__ __forceinline__ T bound(const T *__restrict__ keys, T from, T to, T key, bool above)
-{
-	while (from < to) {
-		T middle = (from + to) / 2;
-
-		if (keys[middle] < key || (above && keys[middle] == key))
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
-}
-
-/* Behind the last of those that are equal to keys[from]: most often near. */
-static __device__ __forceinline__ uint64_t end_of(const uint64_t *__restrict__ keys, uint64_t from,
-						  uint64_t to)
-{
-	uint64_t key = keys[from], step = 1;
-
-	while (from + step < to && keys[from + step] == key) {
-		from += step;
-		step *= 2;
-	}
-	return bound(keys, from, min(from + step, to), key, true);
-}
-
-/* Of each key of the smaller index its rows and the other's, at the first of the equal ones. */
-static __global__ void merge_count_kernel(uint64_t *pairs, pfs_merge_range *ranges,
-					  const uint64_t *__restrict__ few, uint64_t n,
-					  const uint64_t *__restrict__ many, uint64_t m)
-{
-	PFS_EACH(i, n)
-	{
-		uint64_t key = few[i], first;
-
-		pairs[i] = 0;
-		if (i && few[i - 1] == key)
-			continue;
-		first = bound(many, UINT64_C(0), m, key, false);
-		if (first == m || many[first] != key)
-			continue;
-		ranges[i].first = (uint32_t)first;
-		ranges[i].few = (uint32_t)(end_of(few, i, n) - i);
-		ranges[i].many = (uint32_t)(end_of(many, first, m) - first);
-		pairs[i] = (uint64_t)ranges[i].few * ranges[i].many;
-	}
-}
-
-/* The last of n keys whose pairs begin at or before `pair`, found by a warp: the first one's do. */
-static __device__ __forceinline__ uint64_t key_of(const uint64_t *__restrict__ starts, uint64_t n,
-						  uint64_t pair)
-{
-	uint64_t from = 0, to = n;
-
-	while (from < to) {
-		uint64_t step = (to - from + 32) / 33;
-		uint64_t at = from + ((threadIdx.x & 31) + 1) * step - 1;
-		uint32_t passed = __popc(
-			__ballot_sync(PFS_ALL_LANES, at < to && starts[at] <= pair));
-
-		if (passed < 32)
-			to = min(to, from + (passed + 1) * step - 1);
-		from += passed * step;
-	}
-	return from - 1;
-}
-
-/* Which rows of the two a key's pair is of: first those of left's first row. */
-static __device__ __forceinline__ void pair_of(const pfs_merge_range &range, uint32_t pair,
-					       bool swapped, uint32_t *few, uint32_t *many)
-{
-	uint32_t right = swapped ? range.few : range.many;
-	uint32_t i = pair < right ? 0 : right == 1 ? pair : pair / right, j = pair - i * right;
-
-	*few = swapped ? j : i;
-	*many = range.first + (swapped ? i : j);
-}
-
-/* The last of a share's keys key..n whose pairs begin at or before `pair`: key's do. */
-static __device__ __forceinline__ uint32_t key_in(const uint32_t *known, bool is_known,
-						  const uint64_t *__restrict__ starts, uint32_t key,
-						  uint32_t n, uint32_t pair)
-{
-	if (key + 1 == n || (is_known ? known[key + 1] : starts[key + 1]) > pair)
-		return key;
-	return is_known ? bound(known, key + 1, n, pair, true) - 1
-			: (uint32_t)(bound(starts, (uint64_t)key + 1, (uint64_t)n, (uint64_t)pair,
-					   true) -
-				     1);
-}
-
-/* out[at..] = rows, but none from `to` on; at is a multiple of TOGETHER. */
-static __device__ __forceinline__ void write_rows(uint32_t *out, const uint32_t (&rows)[TOGETHER],
-						  uint32_t at, uint32_t to)
-{
-	if (at + TOGETHER <= to) {
-		__stcs(reinterpret_cast<uint4 *>(out + at),
-		       make_uint4(rows[0], rows[1], rows[2], rows[3]));
-		return;
-	}
-#pragma unroll
-	for (int r = 0; r < TOGETHER; r++)
-		if (at + r < to)
-			out[at + r] = rows[r];
-}
-
-/* A block writes SHARE pairs, each thread TOGETHER, as they follow each other.  swapped: the smaller index
- * is right's. */
-static __global__ void __launch_bounds__(THREADS)
-	merge_write_kernel(uint32_t *__restrict__ left_rows, uint32_t *__restrict__ right_rows,
-			   const uint64_t *__restrict__ starts, uint64_t n,
-			   const pfs_merge_range *__restrict__ ranges,
-			   const uint32_t *__restrict__ few, const uint32_t *__restrict__ many,
-			   uint32_t total, bool swapped)
-{
-	__shared__ uint32_t known[KNOWN];
-	__shared__ uint64_t ends[2];
-	const uint32_t from = blockIdx.x * SHARE, to = from + min((uint32_t)SHARE, total - from);
-	const uint32_t warp = threadIdx.x >> 5;
-
-	if (warp < 2)
-		ends[warp] = key_of(starts, n, warp ? to - 1 : from);
-	__syncthreads();
-	const uint64_t first = ends[0];
-	const uint32_t keys = (uint32_t)(ends[1] + 1 - first);
-	const bool is_known = keys <= KNOWN;
-
-	for (uint32_t i = threadIdx.x; is_known && i < keys; i += THREADS)
-		known[i] = (uint32_t)starts[first + i];
-	__syncthreads();
-	for (uint32_t at = threadIdx.x * TOGETHER; at < to - from; at += THREADS * TOGETHER) {
-		const uint32_t pair = from + at;
-		uint32_t few_rows[TOGETHER], many_rows[TOGETHER], key = 0;
-
-#pragma unroll
-		for (int r = 0; r < TOGETHER; r++) {
-			uint32_t p = min(pair + r, to - 1), in_few, in_many;
-
-			key = key_in(known, is_known, starts + first, key, keys, p);
-			pair_of(ranges[first + key],
-				p - (is_known ? known[key] : (uint32_t)starts[first + key]),
-				swapped, &in_few, &in_many);
-			few_rows[r] = (uint32_t)first + key + in_few;
-			many_rows[r] = in_many;
-		}
-#pragma unroll
-		for (int r = 0; r < TOGETHER; r++) {
-			few_rows[r] = __ldg(few + few_rows[r]);
-			many_rows[r] = __ldg(many + many_rows[r]);
-		}
-		write_rows(swapped ? right_rows : left_rows, few_rows, pair, to);
-		write_rows(swapped ? left_rows : right_rows, many_rows, pair, to);
 	}
 }
 
@@ -496,24 +413,15 @@ extern "C" int pfs_cuda_join_unique(uint32_t *d_left, uint32_t *d_right, uint64_
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_merge_count(uint64_t *d_pairs, pfs_merge_range *d_ranges,
-				    const uint64_t *d_few, uint64_t n, const uint64_t *d_many,
-				    uint64_t m, cudaStream_t stream)
+extern "C" int pfs_cuda_join_partners(uint32_t *d_right, uint32_t *d_missing,
+				      const pfs_device_keys *keys, const pfs_device_table *table,
+				      uint64_t limit, const uint32_t *d_rows,
+				      const pfs_device_places *places, bool outer,
+				      cudaStream_t stream)
 {
-	merge_count_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_pairs, d_ranges, d_few, n, d_many, m);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_rows,
-				    const uint64_t *d_starts, uint64_t n,
-				    const pfs_merge_range *d_ranges, const uint32_t *d_few,
-				    const uint32_t *d_many, uint64_t total, bool swapped,
-				    cudaStream_t stream)
-{
-	if (total == 0)
-		return 0;
-	merge_write_kernel<<<pfs_blocks(total, SHARE), THREADS, 0, stream>>>(
-		d_left_rows, d_right_rows, d_starts, n, d_ranges, d_few, d_many, (uint32_t)total,
-		swapped);
+	join_partners_kernel<<<pfs_blocks(places->to - (places->from & ~UINT64_C(3)),
+					  THREADS * FOURS * 4),
+			       THREADS, 0, stream>>>(d_right, d_missing, *keys, *table, limit,
+						     d_rows, *places, outer);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -330,16 +330,47 @@ int pfs_cuda_join_unique(uint32_t *d_left, uint32_t *d_right, uint64_t *d_total,
 			 uint64_t limit, const uint32_t *d_rows,
 			 const struct pfs_device_places *places, bool outer, cudaStream_t stream);
 
-/* The merge of two ascending arrays, of which `few` is best the smaller: at the first of its equal keys
- * how many they are, where the other's begin, and how many. */
+/* As pfs_cuda_join_unique, of left's places without a mask: d_right[i] is the partner of place from
+ * + i, or none. *d_missing, at first 0, is set if one has none; unless `outer`, d_right means
+ * nothing then. */
+int pfs_cuda_join_partners(uint32_t *d_right, uint32_t *d_missing,
+			   const struct pfs_device_keys *keys, const struct pfs_device_table *table,
+			   uint64_t limit, const uint32_t *d_rows,
+			   const struct pfs_device_places *places, bool outer, cudaStream_t stream);
+
+/* ---- merge.cu ---- */
+
+/* Sets the bits of the entries whose keys are not the ones before; n keys, ascending. */
+int pfs_cuda_run_bits(uint32_t *d_bits, const uint64_t *d_keys, uint64_t n, cudaStream_t stream);
+/* Gets the runs' keys from where they start; d_starts[n_runs] becomes n. */
+int pfs_cuda_run_keys(uint64_t *d_run_keys, uint32_t *d_starts, const uint64_t *d_keys,
+		      uint64_t n_runs, uint64_t n, cudaStream_t stream);
+
+/* The larger of two column indexes that are merged: its entries from..to; d_run_keys may be NULL. */
+struct pfs_merge_side {
+	const uint64_t *d_keys;
+	uint64_t from, to;
+	const uint64_t *d_run_keys;
+	const uint32_t *d_run_starts;
+	uint64_t n_runs;
+};
+
+/* Of each key of the smaller index, at the first of its equal ones: how many these are, where the
+ * equal ones of the larger index begin, and how many they are.  At the others, and where there is
+ * no partner, all is 0. */
 struct pfs_merge_range {
 	uint32_t few, first, many;
 };
 int pfs_cuda_merge_count(uint64_t *d_pairs, struct pfs_merge_range *d_ranges, const uint64_t *d_few,
-			 uint64_t n, const uint64_t *d_many, uint64_t m, cudaStream_t stream);
-/* starts[0..n): sums of pairs; the arrays' rows in pairs, left's few or, swapped, many. */
-int pfs_cuda_merge_write(uint32_t *d_left_rows, uint32_t *d_right_rows, const uint64_t *d_starts,
-			 uint64_t n, const struct pfs_merge_range *d_ranges, const uint32_t *d_few,
+			 uint64_t n, const struct pfs_merge_side *many, cudaStream_t stream);
+/* Returns how many shares of the pairs there are; d_share_keys has room for one more. */
+uint64_t pfs_cuda_merge_shares(uint64_t total);
+/* Writes the rows of the pairs. starts[0..n): sums of pairs; d_few, d_many: the rows of the entries
+ * that were counted from; swapped: the smaller index is right's, so pairs of a key are in the order
+ * of the larger one's rows. */
+int pfs_cuda_merge_write(uint32_t *d_few_out, uint32_t *d_many_out, uint32_t *d_share_keys,
+			 const uint64_t *d_starts, uint64_t n,
+			 const struct pfs_merge_range *d_ranges, const uint32_t *d_few,
 			 const uint32_t *d_many, uint64_t total, bool swapped, cudaStream_t stream);
 
 /* out[i] = sum of in[0..i). */
