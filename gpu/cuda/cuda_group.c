@@ -201,28 +201,38 @@ static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, co
 				     d_list, out->n, job->stream);
 }
 
-/* The groups that have a tuple; without keys the one, in any case. */
-static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, const struct work *w)
+/* Lists the groups that have a tuple; without keys the one, in any case.  *d_n is NULL, or *n is
+ * how many groups there can be, and *d_n how many of them are listed, which is not waited for;
+ * numbers behind them are 0. */
+static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, uint64_t **d_n,
+		       const struct work *w)
 {
 	struct pfs_device_places all = {.to = w->groups.n};
 	uint32_t *d_bits;
-	uint64_t *d_n;
 
-	if (w->keys.n == 0) {
-		*n = 1;
+	*d_n = NULL;
+	*n = w->keys.n ? w->groups.n : 1;
+	if (w->keys.n == 0)
 		return pfs_job_alloc_zero(job, d_list, sizeof(**d_list));
-	}
 	if (w->groups.n <= LISTED_AT_ONCE) {
 		PFS_TRY(pfs_job_alloc(job, d_list, w->groups.n * sizeof(**d_list)));
-		PFS_TRY(pfs_job_alloc(job, &d_n, sizeof(*d_n)));
-		PFS_TRY(pfs_cuda_group_list(*d_list, d_n, w->groups.d_count,
-					    (uint32_t)w->groups.n, job->stream));
-		return pfs_job_download(job, n, d_n, sizeof(*n));
+		PFS_TRY(pfs_job_alloc(job, d_n, sizeof(**d_n)));
+		return pfs_cuda_group_list(*d_list, *d_n, w->groups.d_count, (uint32_t)w->groups.n,
+					   job->stream);
 	}
 	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
 	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));
 	all.d_mask = d_bits;
 	return pfs_job_list(job, d_list, n, &all);
+}
+
+/* Makes the batch as long as there are groups. */
+static int shorten(struct pfs_job *job, struct pfs_tuples *out, const uint64_t *d_n)
+{
+	PFS_TRY(pfs_job_download(job, &out->n, d_n, sizeof(out->n)));
+	for (size_t i = 0; i < out->n_computed; i++)
+		out->computed[i].n = out->n;
+	return 0;
 }
 
 static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
@@ -231,9 +241,9 @@ static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w
 	const struct pfs_source *source = w->source;
 	size_t n_computed = pfs_source_computed(source);
 	uint32_t *d_list, *d_first;
-	uint64_t n;
+	uint64_t n, *d_n;
 
-	PFS_TRY(list_groups(job, &d_list, &n, w));
+	PFS_TRY(list_groups(job, &d_list, &n, &d_n, w));
 	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
 				       n_computed + n_aggregates));
 	PFS_TRY(pfs_job_alloc(job, &d_first, n * sizeof(*d_first)));
@@ -241,7 +251,7 @@ static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w
 	PFS_TRY(pfs_job_put(job, *out, 0, 0, source, d_first, true));
 	for (size_t k = 0; k < n_aggregates; k++)
 		PFS_TRY(put_result(job, *out, n_computed + k, w, k, &aggregates[k], d_list));
-	return 0;
+	return d_n ? shorten(job, *out, d_n) : 0;
 }
 
 /* The keys as numbers, and totals for as many groups as there can be. */

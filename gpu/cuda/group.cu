@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/group.cu - grouping: each row adds itself to the totals of its group.
  *
- * A block keeps totals in shared memory and adds them to the device's at its end.  Few groups have all
- * of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet.  Their first
- * places are looked for afterwards: most often few rows show them all, and a word less for each copy is
- * room for more copies.  Of many, those that a block meets first have theirs there: where some groups are
- * much larger than others these are among them, and the second-level cache is spared what it is worst at,
- * additions to one place.  Many whose numbers are dense are split first (group_parts.cu). */
+ * A block keeps totals in shared memory and adds them to the device's at its end.  Few groups have
+ * all of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet. Their
+ * first places are looked for afterwards: most often few rows show them all, and a word less for
+ * each copy is room for more copies.  Of many, those that a block meets first have theirs there:
+ * where some groups are much larger than others these are among them, and the second-level cache is
+ * spared what it is worst at, additions to one place.  Many whose numbers are dense are split first
+ * (group_parts.cu).  What is asked for most of few groups is compiled on its own (group_plain.cu). */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/totals.cuh"
 #include "gpu/relation.h"
@@ -73,6 +74,31 @@ static __device__ __forceinline__ void count_row(uint32_t *plane, uint32_t *all,
 	}
 }
 
+/* Adds the rows' values to sums in two planes of n words.  All low words are under way before the
+ * first one's carry is waited for.  BARE: raw elements are the values, of 32 bits. */
+template <bool BARE>
+static __device__ __forceinline__ void
+add_sums(uint32_t *low, uint32_t n, const pfs_device_column &c, const uint64_t (&raw)[ROWS],
+	 uint32_t known, const uint32_t (&at)[ROWS])
+{
+	uint32_t before[ROWS];
+	uint64_t x[ROWS];
+
+#pragma unroll
+	for (int r = 0; r < ROWS; r++) {
+		x[r] = BARE ? (uint32_t)raw[r] : (uint64_t)pfs_cooked(c, raw[r]);
+		before[r] = known >> r & 1 ? atomicAdd(&low[at[r]], (uint32_t)x[r]) : 0;
+	}
+#pragma unroll
+	for (int r = 0; r < ROWS; r++) {
+		uint32_t high =
+			(uint32_t)(x[r] >> 32) + (before[r] + (uint32_t)x[r] < (uint32_t)x[r]);
+
+		if (high && (known >> r & 1))
+			atomicAdd(&low[n + at[r]], high);
+	}
+}
+
 /* Aggregate k of the rows, whose raw elements are loaded. */
 template <bool DIRECT>
 static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &groups, uint32_t k,
@@ -94,11 +120,11 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 	}
 	if (!a.d_value)
 		return;
-	if (DIRECT && a.op == PFS_DEVICE_SUM && pfs_is_bare(c)) {
-#pragma unroll
-		for (int r = 0; r < ROWS; r++)
-			if (known >> r & 1)
-				pfs_add_wide(plane + at[r], plane + t.n + at[r], (uint32_t)raw[r]);
+	if (DIRECT && a.op == PFS_DEVICE_SUM) {
+		if (pfs_is_bare(c))
+			add_sums<true>(plane, t.n, c, raw, known, at);
+		else
+			add_sums<false>(plane, t.n, c, raw, known, at);
 		return;
 	}
 #pragma unroll
@@ -137,41 +163,6 @@ static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups,
 			pfs_earlier(&first[at[r]], place);
 		else
 			pfs_earlier(&groups.d_first[group[r]], place);
-	}
-}
-
-/* The copies of a group's totals in the block, from..from + n, n a power of two, are added to the
- * device's.  Neighbouring threads begin at different copies, so that they are in different banks. */
-static __device__ void hand_over(const pfs_device_groups &groups, uint32_t *memory,
-				 const pfs_total_planes &t, uint32_t from, uint32_t n, uint32_t group)
-{
-	const uint32_t *count = pfs_plane(memory, t, t.count);
-	uint32_t sum = 0;
-
-	for (uint32_t i = 0; i < n; i++)
-		sum += count[from + ((i + threadIdx.x) & (n - 1))];
-	if (!sum)
-		return;
-	atomicAdd(&groups.d_count[group], sum);
-	if (t.first != PFS_NO_PLANE)
-		pfs_earlier(&groups.d_first[group], pfs_plane(memory, t, t.first)[from]);
-	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
-		const pfs_device_aggregate &a = groups.aggregate[k];
-		const uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
-		unsigned long long total = pfs_neutral(a.op);
-
-		sum = 0;
-		for (uint32_t i = 0; a.d_count && i < n; i++)
-			sum += counts[from + ((i + threadIdx.x) & (n - 1))];
-		if (sum)
-			atomicAdd(&a.d_count[group], sum);
-		if (!a.d_value)
-			continue;
-		for (uint32_t i = 0; i < n; i++)
-			total = pfs_joined(a.op, total,
-					   pfs_total_at(memory, t, a, k,
-							from + ((i + threadIdx.x) & (n - 1))));
-		pfs_hand_over(a, group, total);
 	}
 }
 
@@ -215,11 +206,11 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 	__syncthreads();
 	if constexpr (DIRECT) {
 		for (uint32_t g = threadIdx.x; g < t.n / copies; g += blockDim.x)
-			hand_over(groups, memory, t, g * copies, copies, g);
+			pfs_hand_over_copies(groups, memory, t, g * copies, copies, g);
 	} else {
 		for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
 			if (ids[i] != PFS_NOWHERE)
-				hand_over(groups, memory, t, i, 1, ids[i]);
+				pfs_hand_over_copies(groups, memory, t, i, 1, ids[i]);
 	}
 }
 
@@ -309,7 +300,7 @@ static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restr
 	}
 }
 
-/* The groups that have a tuple, ascending, by one block. */
+/* The groups that have a tuple, ascending, by one block; the rest of the list is 0. */
 static __global__ void __launch_bounds__(1024)
 	list_groups_kernel(uint32_t *list, uint64_t *n_listed, const uint32_t *__restrict__ count,
 			   uint32_t n)
@@ -334,6 +325,8 @@ static __global__ void __launch_bounds__(1024)
 			list[at + __popc(word & ((1u << lane) - 1))] = i;
 		__syncthreads();
 	}
+	for (uint32_t i = before + threadIdx.x; i < n; i += 1024)
+		list[i] = 0;
 	if (threadIdx.x == 0)
 		*n_listed = before;
 }
@@ -535,7 +528,9 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 		t.n *= 2;
 	if (!copies)
 		return launch<false>(added, keys, table, places, t, 1, stream);
-	error = launch<true>(added, keys, table, places, t, copies, stream);
+	error = pfs_cuda_group_is_plain(groups, keys, places)
+			? pfs_cuda_group_plain(groups, keys, places, copies, stream)
+			: launch<true>(added, keys, table, places, t, copies, stream);
 	return error ? error : find_firsts(added, keys, places, stream);
 }
 

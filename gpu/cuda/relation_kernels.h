@@ -246,6 +246,14 @@ int pfs_cuda_group_parts(const struct pfs_device_groups *groups, const struct pf
 			 cudaStream_t stream);
 size_t pfs_cuda_group_parts_room(const struct pfs_device_groups *groups,
 				 const struct pfs_device_places *places);
+/* group_plain.cu: As pfs_cuda_group, without first places, of columns that are read as they lie,
+ * which pfs_cuda_group_is_plain tells; copies: of each group's totals in a block. */
+bool pfs_cuda_group_is_plain(const struct pfs_device_groups *groups,
+			     const struct pfs_device_keys *keys,
+			     const struct pfs_device_places *places);
+int pfs_cuda_group_plain(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
+			 const struct pfs_device_places *places, uint32_t copies,
+			 cudaStream_t stream);
 /* After pfs_cuda_group: d_value[group] += how many different values the places have; `value` is the key
  * that numbers them, `limit` how many combinations with groups there are.  d_seen: as many bits, 0, or
  * with `pairs` a table with room for all places. */
@@ -258,8 +266,8 @@ int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uin
 		     cudaStream_t stream);
 /* Sets the bits of the groups that have a tuple. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
-/* Lists their numbers, ascending, and how many they are; of a few thousand groups at most, by one
- * block. */
+/* Lists their numbers, ascending, and how many they are; numbers behind these, up to n, are 0. Of a
+ * few thousand groups at most, by one block. */
 int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
 			cudaStream_t stream);
 /* d_out[i] = what the aggregate shows of group list[i]. */

@@ -210,4 +210,40 @@ static __device__ __forceinline__ void pfs_hand_over(const pfs_device_aggregate 
 		pfs_add_global(a, group, (int64_t)total);
 }
 
+/* The copies of a group's totals in the block, from..from + n, n a power of two, are added to the
+ * device's.  Neighbouring threads begin at different copies, so that they are in different banks. */
+static __device__ void pfs_hand_over_copies(const pfs_device_groups &groups, uint32_t *memory,
+					    const pfs_total_planes &t, uint32_t from, uint32_t n,
+					    uint32_t group)
+{
+	const uint32_t *count = pfs_plane(memory, t, t.count);
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += count[from + ((i + threadIdx.x) & (n - 1))];
+	if (!sum)
+		return;
+	atomicAdd(&groups.d_count[group], sum);
+	if (t.first != PFS_NO_PLANE)
+		pfs_earlier(&groups.d_first[group], pfs_plane(memory, t, t.first)[from]);
+	for (uint32_t k = 0; k < groups.n_aggregates; k++) {
+		const pfs_device_aggregate &a = groups.aggregate[k];
+		const uint32_t *counts = pfs_plane(memory, t, t.counts[k]);
+		unsigned long long total = pfs_neutral(a.op);
+
+		sum = 0;
+		for (uint32_t i = 0; a.d_count && i < n; i++)
+			sum += counts[from + ((i + threadIdx.x) & (n - 1))];
+		if (sum)
+			atomicAdd(&a.d_count[group], sum);
+		if (!a.d_value)
+			continue;
+		for (uint32_t i = 0; i < n; i++)
+			total = pfs_joined(a.op, total,
+					   pfs_total_at(memory, t, a, k,
+							from + ((i + threadIdx.x) & (n - 1))));
+		pfs_hand_over(a, group, total);
+	}
+}
+
 #endif
