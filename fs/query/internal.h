@@ -95,7 +95,7 @@ static inline void pfs_portion_value(const struct pfs_portion *part, size_t row,
 {
 	const struct pfs_sql_column *values = &part->columns[part->of[column]];
 
-	out->type = PFS_VALUE_NULL;
+	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 	switch (values->kind) {
 	case PFS_SQL_INTEGERS:
 		if (values->integers[row] == PFS_SQL_NO_INTEGER)
