@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/children.h - the entries of a directory, by name or in the order of the index, from
- * whoever answers single questions (device_lookup.h).
+/* fs/image/children.h - the entries of a directory, by name or in the order of the index. A device
+ * answers, if there is one for single questions (device_lookup.h), else the image.
  *
  * Locks: any lock on the tree, held as long as a listing lasts. */
 #ifndef PFS_FS_IMAGE_CHILDREN_H

@@ -9,7 +9,7 @@
  * bytes are compared here.
  *
  * A function that returns false leaves the question to its caller: there is no device, it does not
- * have all names yet, it has failed, or the image is one that stands still.
+ * have all names yet, it has failed, or the tree is frozen (image.copy).
  *
  * Locks: any lock on the tree, unless it says otherwise. */
 #ifndef PFS_FS_IMAGE_DEVICE_LOOKUP_H
@@ -55,15 +55,15 @@ bool pfs_device_lookup_is_child(const struct pfs_tree *tree, bool *child, uint32
 bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a,
 			      uint32_t b);
 
-/* Counts a question that the host answered or, for CODE, the device. ns 0: its time was not
- * measured. */
+/* Counts one question. on_device: the device answered it (callers in other files say so of CODE
+ * alone). ns 0: its time was not measured. */
 void pfs_device_lookup_count(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
 			     bool on_device, uint64_t ns);
 /* Counts n questions that the host answered together in that time. */
 void pfs_device_lookup_count_many(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
 				  uint64_t n, uint64_t ns);
-/* As pfs_device_lookup_count for the host, around the question; the time of one in
- * PFS_QUESTION_TIMED is measured. */
+/* begin counts a question that the host is to answer, and end its time, which is measured for one
+ * question in PFS_QUESTION_TIMED. */
 #define PFS_QUESTION_TIMED 64u
 uint64_t pfs_device_lookup_host_begin(const struct pfs_tree *tree,
 				      enum pfs_device_lookup_kind kind);
@@ -71,8 +71,8 @@ void pfs_device_lookup_host_end(const struct pfs_tree *tree, enum pfs_device_loo
 				uint64_t began);
 
 struct pfs_device_lookup_count {
-	uint64_t n, timed; /* questions, and those of them whose time was measured, */
-	uint64_t ns;	   /* which took so long together */
+	uint64_t n, timed; /* questions; those of them whose time was measured */
+	uint64_t ns;	   /* time that the measured ones took together */
 };
 
 struct pfs_device_lookup_stats {

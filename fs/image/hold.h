@@ -13,8 +13,8 @@
 
 struct pfs_tree;
 
-/* The longest hold of one kind. "ns" is by the clock, so that other work of the machine counts,
- * too, and exact to a tick of some milliseconds: shorter holds are 0, and nobody's. */
+/* The longest hold of one kind. ns is wall-clock time, so it includes time when the thread did not
+ * run. The clock ticks every few milliseconds: a shorter hold measures 0 or one tick. */
 struct pfs_hold {
 	uint64_t ns;
 	uint64_t cpu_ns; /* processor time of the thread, perhaps in another hold; 0: not counted */
@@ -23,9 +23,9 @@ struct pfs_hold {
 
 struct pfs_tree_lock {
 	pthread_rwlock_t rw;
-	atomic_uint waiting; /* writers, and with them whoever comes to read meanwhile */
+	atomic_uint waiting; /* writers that wait; new readers queue behind them, uncounted */
 	pthread_mutex_t mutex;
-	_Atomic uint64_t ns[2], cpu_ns[2]; /* of `longest`, to look at without the mutex */
+	_Atomic uint64_t ns[2], cpu_ns[2]; /* copies of `longest`'s, read without the mutex */
 	struct pfs_hold longest[2]; /* for reading, for writing; protected by the mutex */
 };
 
@@ -33,15 +33,16 @@ struct pfs_tree_lock {
 void pfs_hold_create(struct pfs_tree *tree);
 void pfs_hold_destroy(struct pfs_tree *tree);
 
-/* Take the lock, for reading or for writing, and let it go. A thread holds a tree once; what it
- * waits before that is not counted. */
+/* Take the lock, for reading or for writing, and let it go. A thread holds one tree's lock at most
+ * once. The time that it waits for the lock is not counted. */
 void pfs_hold_read(struct pfs_tree *tree, const char *by);
 void pfs_hold_write(struct pfs_tree *tree, const char *by);
 void pfs_hold_end(struct pfs_tree *tree);
-/* Ends a hold for reading, so that who waits to write comes, and begins another under the same name.
- * Returns 0. `tree` is a pointer to no type, so that this is a `look` for who makes something in pieces. */
+/* Ends a hold for reading, so that a waiting writer gets the lock, and begins another under the
+ * same name. Returns 0. `tree` is a void pointer, so that this function can be the `look` that long
+ * work calls between its pieces. */
 int pfs_hold_pause(void *tree);
-/* Returns true if somebody waits for the readers to end. */
+/* Returns true if a writer waits for the readers to end. */
 bool pfs_hold_is_wanted(const struct pfs_tree *tree);
 
 /* Makes holds that begin from now on count their processor time, too, which costs two system calls

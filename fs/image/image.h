@@ -19,7 +19,7 @@
 #include "gpu/engine.h"
 #include "meta/store.h"
 
-/* The image's arrays by slot: those that are watched, and those that are not. */
+/* The image's arrays by slot: first those that are watched, then those that are not. */
 #define PFS_IMAGE_ARRAYS(COLUMN)                                                                   \
 	PFS_WATCHED_COLUMNS(COLUMN)                                                                \
 	COLUMN(STATE, state, uint8_t)                                                              \
@@ -35,13 +35,15 @@ enum pfs_image_array {
 
 enum pfs_slot_state {
 	PFS_SLOT_STORED = 1,	/* the store has, or the group being written will have, a record */
-	PFS_SLOT_DIRTY_1 = 2,	/* of the next group, or of the one being cut; */
+	/* The row has changed and is not written. The two marks alternate from cut to cut: one is
+	 * the next group's (journal->mark), the other that of the group being cut. */
+	PFS_SLOT_DIRTY_1 = 2,
 	PFS_SLOT_UNLINKED = 4,	/* no name any more; lives until its last reference goes */
 	PFS_SLOT_RARE = 8,	/* has an entry in the table of rare values */
 	PFS_SLOT_DROPPED = 16,	/* unlinked, and no reference is left: free after the next cut */
-	PFS_SLOT_KEPT = 64,	/* free but for snapshots that are open */
 	PFS_SLOT_ORPHAN = 32,	/* unlinked, and the store has an orphan record for its content */
-	PFS_SLOT_DIRTY_2 = 128, /* they have the one and the other in turn */
+	PFS_SLOT_KEPT = 64,	/* not used again before the snapshots that are open have ended */
+	PFS_SLOT_DIRTY_2 = 128,
 	PFS_SLOT_DIRTY = PFS_SLOT_DIRTY_1 | PFS_SLOT_DIRTY_2,
 };
 
@@ -57,8 +59,9 @@ struct pfs_image {
 	uint64_t epoch; /* raised by each change of a slot */
 	uint64_t access; /* raised when a directory comes, goes, moves, or changes mode or owner */
 	struct pfs_feed *feed;		    /* what has changed last (feed.h) */
-	uint32_t recent_access[PFS_RECENT]; /* directories, each at the `access` (modulo) before it
-					       was raised */
+	/* A ring of directories: the one whose change raised access from n to n + 1 is at
+	 * n % PFS_RECENT. */
+	uint32_t recent_access[PFS_RECENT];
 	struct pfs_watchers watchers;
 	unsigned n_groups; /* groups that were cut, for pfs_watch_check_group */
 	uint64_t *prime; /* 0: free */
@@ -73,18 +76,25 @@ struct pfs_image {
 #undef PFS_IMAGE_MEMBER
 	int64_t *atime, *mtime, *ctime; /* nanoseconds; PFS_TIME_PAST and _FUTURE: see the rare values */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
-	uint32_t *depth; /* of directories (pfs_image_depth); 0: not known; at the root: whether any is */
+	/* The depth of a directory (pfs_image_depth); 0: not known. The root's entry is 1 once a
+	 * depth of 2 or more may be known, else 0. */
+	uint32_t *depth;
 	_Atomic uint32_t *references; /* saturates at UINT32_MAX: then never freed */
 	struct pfs_names *names;
 	struct pfs_slot_map *by_prime;  /* prime -> slot */
 	struct pfs_rare *rare; /* slot -> rdev, symlink target, times beyond nanoseconds */
-	struct pfs_image_copy *copy; /* NULL: this one changes (image_copy.h) */
+	struct pfs_image_copy *copy; /* NULL: this is the live image (image_copy.h) */
 	struct pfs_btree *by_name; /* (parent slot << 31 | name hash) -> slot: lookup and readdir */
-	bool from_file; /* it was loaded from an image file (imagefile.h), */
-	struct pfs_store_state file_state; /* which was of this state of the store; */
-	uint64_t n_behind; /* rows that have changed since, read into the image or written by it; the committer's */
-	struct pfs_image_file *file; /* it, or of an image that is copied; what has not been touched since is read from it then */
-	void (*close_file)(struct pfs_image *image); /* lets go of it; the memory has to be unmapped next */
+	bool from_file; /* this image was loaded from an image file (imagefile.h) */
+	struct pfs_store_state file_state; /* the state of the store that the file was made of */
+	/* Rows that have changed since the file was made: read into the image at the opening, or
+	 * written by this process. For the committer alone. */
+	uint64_t n_behind;
+	/* The file that this image (or, of a copy, the live image) was loaded from; NULL: none. A
+	 * block is read from it at its first touch. */
+	struct pfs_image_file *file;
+	/* Closes the file; the memory has to be unmapped next. */
+	void (*close_file)(struct pfs_image *image);
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
 	struct pfs_reserve live_memory;
 };

@@ -35,8 +35,9 @@ uint64_t pfs_image_copy_bytes(const struct pfs_tree *tree);
  * end. */
 bool pfs_image_copy_is_lost(const struct pfs_tree *tree);
 
-/* Returns which of these columns the live image has changed at the slot; what the copy has not, is not told, nor is LIVE.
- * The live tree is held. */
+/* Returns which of these columns differ between the copy and the live image at the slot; all, if
+ * the slot is newer. Only columns that the copy has are compared, and never LIVE. The live tree is
+ * held. */
 unsigned pfs_image_copy_changed(const struct pfs_tree *tree, uint32_t slot, unsigned columns);
 
 /* ---- for image.c ---- */

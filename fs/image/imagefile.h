@@ -33,9 +33,9 @@ struct pfs_image_test {
 	void (*keep)(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
 		     size_t words);
 };
-/* Clears the bits, those of the slots from `slot` on (a multiple of 64), of nodes that nothing has
- * been read of yet and that do not pass the test.  What it is not asked about, its bits stay.  With
- * tree->lock. */
+/* Clears bits of nodes whose names fail the test, in parts of the file that nobody has touched yet
+ * and of whose bits many are set. Other bits stay. `bits` are those of the slots from `slot` on,
+ * which is a multiple of 64. tree->lock is held. */
 struct pfs_image;
 void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
 			     size_t words, const struct pfs_image_test *test);
@@ -48,10 +48,10 @@ PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
  * totals are freed, by which it is mended. */
 void pfs_imagefile_settle(const struct pfs_tree *tree);
 
-/* ---- what who is above keeps in the file ---- */
+/* ---- bytes that modules above the image keep in the file ---- */
 
-/* make gives bytes that go with the image that is being written, which the caller frees; -ENOMEM.
- * is_wanted returns true if they are not those of the file that there is, which is then written
+/* make returns the bytes that belong to the image that is being written; the caller frees them.
+ * -ENOMEM. is_wanted returns true if the present file has other bytes; the file is then written
  * anew. */
 struct pfs_image_extras {
 	int (*make)(struct pfs_tree *tree, void **bytes, size_t *size);
@@ -61,8 +61,9 @@ struct pfs_image_extra {
 	const uint8_t *bytes;
 	void *memory;
 };
-/* Return how many such bytes the file has, and some of them, which the caller frees: -ENOENT: there
- * are none, or they are damaged; -ENOMEM.  What they say was never verified. */
+/* extra_size returns how many such bytes the file has. read_extra reads some of them, which the
+ * caller frees; -ENOENT: there are none, or they are damaged; -ENOMEM. Their checksum is verified,
+ * but not what they say. */
 uint64_t pfs_imagefile_extra_size(const struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_imagefile_read_extra(const struct pfs_tree *tree,
 					    struct pfs_image_extra *out, uint64_t at,

@@ -47,7 +47,7 @@ enum pfs_image_section {
 	PFS_SECTION_RARE,	 /* struct pfs_image_rare, each with its target, ascending slots */
 	PFS_SECTION_STRAYS,	 /* slots (slotorder.h) */
 	PFS_SECTION_SPAN_STRAYS, /* struct pfs_image_stray, ascending slots (span.h) */
-	PFS_SECTION_EXTRA,	 /* bytes of who is above; read when they are asked for */
+	PFS_SECTION_EXTRA,	 /* bytes of modules above the image; read when asked for */
 	PFS_SECTIONS
 };
 
@@ -146,7 +146,9 @@ struct pfs_image_file {
 		unsigned section;
 	} sources[PFS_SECTION_LAZY];
 	bool followed;		/* the image was brought up to a later group */
-	_Atomic bool loading;	/* whatever is not sound ends the use of the file; else the rows are asked */
+	/* Set while the file is being opened: damage then makes opening use the rows. Later a
+	 * damaged block alone is made from them. */
+	_Atomic bool loading;
 	_Atomic bool bad;	/* something was not sound */
 	_Atomic bool removed;	/* because of what was not sound */
 	pthread_mutex_t lock;	/* of rows */
@@ -168,10 +170,10 @@ size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, u
  * checksums cannot, that nothing points anywhere else than it should. */
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
 
-/* Fills a block from the store's rows, where the file is damaged, but for ends of subtrees: nothing
- * is known of them from then on, and the rows are not read. That is right because nothing in a
- * block that has not been touched has changed since the file was written. Where the rows do not
- * help, either, the image is lost, and the block says nothing that leads out of bounds. */
+/* Makes a damaged block from the store's rows. That is right because nothing in a block that has
+ * not been touched has changed since the file was written. A damaged block of ends of subtrees is
+ * not made: ends are unknown from then on. If the rows are damaged, too, the image is lost, and the
+ * block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
 
 /* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */

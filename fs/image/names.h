@@ -36,13 +36,13 @@ PFS_MUST_CHECK int pfs_names_add_in(struct pfs_names *names, struct pfs_name_reg
  * the number of units before it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_names_adopt(struct pfs_names *names, void **bytes, uint64_t size);
 void pfs_names_remove(struct pfs_names *names, uint32_t place);
-/* Makes names that are removed from now on keep their bytes until they are drained, if their places
- * lie before `end`: those from there on came later. number stands for who wants that; 0: nobody
- * does. Any thread. */
+/* From now on pfs_names_remove keeps the bytes of names whose places are below end, until
+ * pfs_names_drain. number: the newest open snapshot's; 0: removed names are freed at once. Any
+ * thread. */
 void pfs_names_hold(struct pfs_names *names, uint64_t number, uint64_t end);
 uint64_t pfs_names_end(const struct pfs_names *names); /* behind the last place that was ever used */
-/* Frees some of the names that were removed while the number was below `first`; 0: of all. Returns
- * false if there are no more. */
+/* Frees some of the names that were removed while the number was below `first`; first 0: some of
+ * all removed names. Returns false if there are no more. */
 bool pfs_names_drain(struct pfs_names *names, uint64_t first);
 size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that; any lock, or none */
 /* Fills in the view of the heap for the engine's listings, but for place and n_slots. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/old_places.h - where nodes were and what they were called, for who goes on reading the
- * tree as it was when he began.
+/* fs/image/old_places.h - where nodes were and what they were called, for readers that go on
+ * reading the tree as it was when they began.
  *
- * A past remembers, by slot, the prime, parent and name that each node had before its first change
- * since then; what is not in it is as the image has it. Pasts between which nothing changed are
- * one. What they remember counts among what is kept for snapshots, of which all pasts may have half
- * (snapshot.h): beyond that the oldest that remembers anything is given up, never the change.
+ * A past (struct pfs_old_places) remembers, by slot, the prime, parent and name that a node had
+ * before its first change since the past was opened; what is not in it is as the image has it. A
+ * past that is opened when nothing has changed since the newest one shares it. The memory of all
+ * pasts counts among what is kept for snapshots, and may be half of that (snapshot.h). Before it is
+ * more, the oldest past that remembers anything is given up; a change never fails for it.
  *
  * Locks: tree->lock for reading, for writing where names come and go. Not handled here: any other
  * column. */
@@ -26,7 +27,7 @@ void pfs_old_places_close(struct pfs_old_places *past); /* NULL is allowed; the 
 /* Returns 0 if the past is right. -ENOMEM: it was given up, as more has changed than may be
  * remembered. */
 PFS_MUST_CHECK int pfs_old_places_check(const struct pfs_old_places *past);
-/* Takes memory for what a change of the places of so many nodes can have pasts remember. To be
+/* Takes memory for what open pasts will remember when the places of so many nodes change. To be
  * called before tree->lock is taken. */
 void pfs_place_history_reserve(struct pfs_tree *tree, size_t slots);
 bool pfs_old_places_is_present(
@@ -34,7 +35,7 @@ bool pfs_old_places_is_present(
 
 struct pfs_old_place {
 	bool is_live;	 /* it had a name, or was the root */
-	uint32_t parent; /* of a node that was live and not the root; */
+	uint32_t parent; /* slot, if the node was live and not the root; else undefined */
 	uint64_t prime;
 	size_t len;
 	const char

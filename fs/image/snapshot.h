@@ -5,15 +5,15 @@
  * slots) of such a column, the block is copied. Snapshots that were taken between two changes share
  * the copy, and the last of them that needs it frees it. Until the snapshot ends, the bytes of
  * names that it has stay as they are, and a slot that it has and whose node is gone is not used again:
- * it is still found by its prime, and has its symlink's target. Names and slots behind all that were
- * used when it was taken are not kept for it.
+ * it is still found by its prime, and has its symlink's target. Slots and names that came into use
+ * after the newest snapshot was taken are freed at once.
  *
  * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved
  * before the change takes the lock. If there is none when a block has to be copied, or all that is
  * kept would be more than an eighth of the image (in a small one, 64 MiB), a snapshot is given up:
  * the oldest, or where a block needs memory, the oldest that has columns. Reading its columns is
- * -ENOMEM from then on. Until it has ended, and what is kept for it with it, the others may have a
- * quarter more.
+ * -ENOMEM from then on. The limit is a quarter higher for each given-up snapshot that has not
+ * ended.
  *
  * Locks: as each function says. A mutex of its own is taken last, for as long as a block's copy
  * takes.
@@ -53,13 +53,13 @@ PFS_MUST_CHECK int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, 
 				      uint32_t block);
 /* Says that the columns are not wanted any more; names and slots are. */
 void pfs_snapshot_drop_columns(struct pfs_snapshot *snapshot);
-/* Returns true if the snapshot was given up: who reads names by it has to end soon. */
+/* Returns true if the snapshot was given up: a reader of its names has to end soon. */
 bool pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
 
 /* Returns the snapshot's number; they are counted from 1, in the order in which they are taken. */
 uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot);
 
-/* ---- for those who change the image ---- */
+/* ---- for changes of the image ---- */
 
 /* Takes memory for the copies that a change of these columns of so many slots can need, as far as it
  * may. Blocks are what is copied: how many change is not known before, and no snapshot is given up for
@@ -68,7 +68,7 @@ void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns
 /* Returns the number of the newest snapshot that is open, and sets *first to that of the oldest; 0:
  * none is, and a slot may be used again. Any hold of tree->lock. */
 uint64_t pfs_snapshots_open(const struct pfs_tree *tree, uint64_t *first);
-/* What is kept elsewhere for whoever reads the tree as it was. */
+/* What other modules keep for readers of the tree as it was. */
 enum pfs_kept_kind {
 	PFS_KEPT_ATTRIBUTES, /* older sets (fs/attr/attrnotes.h) */
 	PFS_KEPT_PASTS,	     /* places that nodes had (old_places.h) */

@@ -24,7 +24,9 @@ struct pfs_version {
 };
 
 struct pfs_snapshot_entry {
-	_Atomic uint64_t copied; /* the number of the newest snapshot that has a copy, or needs none */
+	/* Snapshots up to this number do not read the block in the image any more: they have a
+	 * copy, or need none. */
+	_Atomic uint64_t copied;
 	struct pfs_version *newest;	 /* protected by the lock */
 };
 

@@ -2,8 +2,8 @@
 /* fs/image/span_layout.h - inside of span.c: what the pass finds, the slots of nodes as they were
  * laid out, and the strays.
  *
- * Locks: who makes the pass has the spans' mutex and tree->lock for reading; who adds a stray has
- * tree->lock for writing; who asks has it for reading, of a layout that is whole. */
+ * Locks: the pass has the spans' mutex and tree->lock for reading. Adding a stray takes tree->lock
+ * for writing. Questions need it for reading, and a layout that is whole. */
 #ifndef PFS_FS_IMAGE_SPAN_LAYOUT_H
 #define PFS_FS_IMAGE_SPAN_LAYOUT_H
 
@@ -19,14 +19,14 @@ struct pfs_span_open {
 	size_t n, capacity;
 };
 
-/* The slots of nodes as they were laid out: a directory's end where they were found by the pass,
- * else a node's are its own alone.  Two nodes' slots lie within each other, or apart. */
+/* The slots of nodes as they were laid out. A directory's slots reach to the end that the pass
+ * found; any other node has its own slot alone. Two nodes' slots lie in each other, or apart. */
 struct pfs_span_layout {
 	struct pfs_btree *strays;   /* slot -> slot */
-	struct pfs_btree *attached; /* their parents' slots -> theirs */
+	struct pfs_btree *attached; /* parent's slot -> stray's slot */
 	size_t strays_max;
-	/* The pass sees slots as they are when it comes to them. Those behind it are told of
-	 * changes as they are afterwards. */
+	/* True once the pass has seen all slots. It sees a slot as it is when it comes there; a
+	 * later change of that slot is told to the layout as it is to one that is whole. */
 	bool is_whole;
 	struct pfs_span_open open;
 	uint32_t seen, last; /* slots; the last of them that was live */
@@ -35,18 +35,18 @@ struct pfs_span_layout {
 	bool is_lent;	     /* `end` is somebody else's */
 };
 
-/* Makes a layout of n slots of which nothing is known, and has no ends. -ENOMEM. */
+/* Makes a layout of n slots, of which nothing is known and which have no ends. -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n);
-/* Makes one with ends for the image's slots, which a pass fills. -ENOMEM. */
+/* Makes a layout with ends for the image's slots, which a pass fills. -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_layout_begin(const struct pfs_image *image,
 					 struct pfs_span_layout **out);
 void pfs_span_layout_free(struct pfs_span_layout *layout);
 
-/* The pass sees as many slots more, and is_whole is set behind the last. -E2BIG: there are too many
- * strays, or -ENOMEM: the layout is of no use any more. */
+/* Has the pass see n_slots more, and sets is_whole after the last. -E2BIG: there are too many
+ * strays; -ENOMEM. After either the layout is of no use any more. */
 PFS_MUST_CHECK int pfs_span_layout_pass(const struct pfs_image *image,
 					struct pfs_span_layout *layout, uint32_t n_slots);
-/* Adds a stray; parent PFS_NO_SLOT: it has none. Errors as above. */
+/* Adds a stray; parent PFS_NO_SLOT: it has none. Errors as for pfs_span_layout_pass. */
 PFS_MUST_CHECK int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot,
 					 uint32_t parent);
 

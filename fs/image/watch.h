@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/watch.h - how whatever is derived from the image hears of a change.
+/* fs/image/watch.h - how a module that derives something from the image hears of a change at once.
+ * (One that may hear of it later follows the feed: feed.h.)
  *
  * A watcher is registered once, when its module is created. The image's setters (image.h) are the
- * only way to change a column, and tell the watchers; so nobody who adds an operation can forget
- * one. A slot without a place is filled and emptied in silence: giving it the place tells of all of
- * it, and that it became free is told afterwards.
+ * only way to change a column, and tell the watchers; so a new operation cannot forget one. Changes
+ * of a slot without a place are not told. Attaching it tells PFS_COLUMNS_PLACE: read all of it
+ * anew. Freeing it is told afterwards, with PFS_COLUMN_PRIME.
  *
  * Not told are references, which change under the read lock; depths, which are found as they are
  * asked for; the journal's marks in the state; and loading, which ends before anybody watches.
@@ -53,8 +54,8 @@ enum pfs_columns_bits {
 #define PFS_COLUMNS_PLACE (PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LIVE)
 #define PFS_COLUMNS_ALL	  ((1u << PFS_COLUMN_COUNT) - 1)
 
-/* The functions that are called about a change. None of them can fail; a watcher that lacks memory
- * forgets what it knows. */
+/* The functions that the setters call about a change. None of them can fail; a watcher that lacks
+ * memory forgets what it knows. */
 struct pfs_watcher {
 	const char *name;
 	unsigned columns; /* that it wants to hear of */
@@ -68,8 +69,8 @@ struct pfs_watcher {
 	bool (*check)(struct pfs_tree *tree);
 };
 
-/* The watchers of an image: all, and what to call about a change of which columns, side by side, as
- * each change goes through them. */
+/* The watchers of an image, and, side by side because each change goes through them, the functions
+ * to call with the columns that each wants to hear of. */
 #define PFS_WATCHERS_MAX 16
 struct pfs_watchers {
 	const struct pfs_watcher *all[PFS_WATCHERS_MAX];
