@@ -31,19 +31,19 @@ PFS_MUST_CHECK int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engi
 /* Reads the set as bits by slot, in words up to `end`, which the caller frees. -ENOMEM, and the engine's errors. */
 PFS_MUST_CHECK int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end);
 
-/* As pfs_codes_begin, for who holds tree->lock for reading already and goes on holding it;
- * therefore it never waits. -EBUSY: another question is being answered; or the engine is empty,
- * nobody has chosen it, and this is one of the first few questions; or there is too much to tell
- * it, which is `wanted` from then on. */
+/* As pfs_codes_begin, for a caller that holds tree->lock for reading already and goes on holding
+ * it; therefore it never waits. -EBUSY: another question is being answered; the tree is frozen; the
+ * engine is AUTO, does not follow the tree yet, and this is one of the first 16 questions; or it is
+ * too far behind (pfs_codes_prepare_wanted then catches up). */
 PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_release(struct pfs_tree *tree);
-/* Tells the engine what was wanted, if anything was and no question is being answered. The tree is
- * not held. */
+/* Brings the engine up to date if pfs_codes_try found it too far behind, and no question is being
+ * answered. The tree is not held. */
 void pfs_codes_prepare_wanted(struct pfs_tree *tree);
 /* Describes the engine; see pfs_tree_engine. */
 PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);
-/* Returns true if a device answers already, or is to answer all: to start one takes longer than a subtree's
- * ranges of slots. */
+/* Returns true if the engine is on a device, or is to be (--engine=cuda). Otherwise use the
+ * subtree's ranges of slots: starting a device takes longer. */
 bool pfs_codes_use_device(struct pfs_tree *tree);
 
 #endif

@@ -32,8 +32,9 @@ struct pfs_derived {
 	uint32_t end;			/* slots that it has */
 	struct pfs_reserve data, nulls;
 	struct pfs_dictionary_builder dictionary;
-	uint32_t *known; /* ATTR: by what `same` of the reader's values is, 1 + the code; 0: not
-			    known */
+	/* ATTR: 1 + the text's code, by the number that the reader gives to equal values (`same`);
+	 * 0: not known yet. */
+	uint32_t *known;
 	size_t n_known, known_capacity;
 	struct pfs_reserve blocks; /* of both stamps */
 	struct pfs_stamps data_stamps, nulls_stamps;

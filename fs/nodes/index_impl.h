@@ -24,7 +24,8 @@
 struct pfs_index_column {
 	size_t n;
 	uint32_t *slot;
-	uint64_t *sample; /* keys of slot[0], slot[STEP], ..., then */
+	/* The keys of slot[0], slot[STEP], ... as they were when the index was made. */
+	uint64_t *sample;
 };
 
 /* Lists what has changed, in the order of values, up to a cursor. */

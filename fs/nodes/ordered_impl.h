@@ -36,8 +36,9 @@ PFS_MUST_CHECK int pfs_slot_sorting_sort(struct pfs_slot_sorting *sorting, size_
 
 struct pfs_path_walk;
 
-/* Returns true if a walk up from `top` steps from slot to slot, as its first children show: each
- * step costs less than a key of the path index then. The spans have been prepared. */
+/* Returns true if the slots under `top` seem to lie in the order of paths (its first 64 children
+ * do). A walk then goes from slot to slot, cheaper than a path index. The spans have been
+ * prepared. */
 bool pfs_path_walk_is_cheap(struct pfs_tree *tree, uint32_t top);
 /* Opens a walk over all nodes under `top`, itself included, by the bytes of PATH or PREORDER.
  * -ENOMEM. */

@@ -23,7 +23,7 @@
 
 /* Says what a test looks at. */
 enum pfs_scan_how {
-	PFS_HOW_NOTHING, /* it is false for all that have the value */
+	PFS_HOW_NOTHING, /* no value passes (negated: every node that has a value does) */
 	PFS_HOW_SLOT,	 /* the slot's number: low <= slot <= high */
 	PFS_HOW_LIST,	 /* a few slots, ascending */
 	PFS_HOW_RANGES,	 /* ranges of slots, ascending; without `slot` if proper */

@@ -51,8 +51,8 @@ bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree 
 /* Returns the predicate that holds for what is seen; valid as long as `visible` is. */
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible);
 
-/* Counts what pfs_visible_integers, or pfs_scan_integers if `visible` is NULL, would count first,
- * and without a look. -ENOMEM, and what looks return. */
+/* Makes the totals that pfs_visible_integers (pfs_scan_integers if `visible` is NULL) would make on
+ * its first call, but with looks. Does nothing for other fields. -ENOMEM, and what looks return. */
 PFS_MUST_CHECK int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum pfs_field field,
 				       const struct pfs_scan_watch *watch);
 
