@@ -13,7 +13,8 @@
 
 #include "fs/query/relational/bound.h"
 
-/* A pair of the key that is compared with what SQLite's authorizer was asked about. */
+/* A table and column that was bound. If these are not what SQLite's authorizer was asked about,
+ * SQLite runs the statement (compare_reads in bind.c). */
 struct pfs_bound_read {
 	const char *table, *column;
 	bool is_optional; /* USING and NATURAL */
@@ -41,14 +42,16 @@ struct pfs_binder {
 	const struct pfs_core *core;
 	const struct pfs_bind_scope *scope;
 	const struct pfs_item **items; /* by result, what it was written as */
-	const struct pfs_bind_recursion *step; /* of which it binds a step; NULL: of none */
-	const struct pfs_bind_recursion *next; /* the same of the part that is bound next */
+	const struct pfs_bind_recursion *step; /* the recursion whose step it binds; NULL: none */
+	const struct pfs_bind_recursion *next; /* `step` of the part that is bound next */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
 	bool is_table;		       /* of a part: its rows are never those of nodes as they are */
-	bool is_said; /* rows of VALUES are put into a table as they are said, whatever their types */
+	bool is_said; /* VALUES of an INSERT: a column may have several types */
 	bool in_aggregate, takes_aggregates, takes_aliases;
-	bool is_inner, was_inner; /* within an expression; the same one level up */
-	bool is_unsure;		  /* columns that the operators have not are only late */
+	bool is_inner, was_inner; /* it is in an expression; the SELECT around it is in one */
+	/* It binds a result of a sub-select that is a column alone: if the operators cannot have
+	 * the column, it is marked late, not refused. */
+	bool is_unsure;
 	/* Set if the SELECT may be answered as plain rows (struct pfs_row_plan), which may then use
 	 * late columns anywhere. `lax` says why it is refused if it turns out not to be one; NULL:
 	 * no such column was used. */
@@ -112,8 +115,8 @@ void pfs_bind_check_step(struct pfs_binder *binder, struct pfs_input *input);
 
 /* ---- bind_rows.c ---- */
 
-/* Makes an input of nodes of the only one that there is, if that is a sub-select of columns of nodes as they are, of which it
- * is the first step. */
+/* If the block's only input is a sub-select of plain columns of nodes, makes the nodes the input
+ * (is_flat), and the sub-select's WHERE the block's. */
 PFS_MUST_CHECK int pfs_bind_flatten(struct pfs_binder *binder);
 /* Sets the block's `rows` if it is a SELECT of rows as they are; where it is none, `lax` is refused. */
 PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);

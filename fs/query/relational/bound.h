@@ -36,7 +36,9 @@ enum pfs_bound_kind {
 	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
 	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
 	PFS_BOUND_MADE,	  /* steps on the text of args[0], a column: a column of the same input */
-	PFS_BOUND_WINDOW, /* the same of its windows' functions */
+	/* A window function of the block: `aggregate` is the number of its window times
+	 * WINDOW_FUNCTIONS_MAX (bind_call.c), plus its own number in that window. */
+	PFS_BOUND_WINDOW,
 };
 
 struct pfs_text_step; /* textchain.h */
@@ -128,9 +130,9 @@ struct pfs_input {
 	 * one type */
 	const struct pfs_constant *values;
 	size_t n_rows;
-	/* Each row has one row of an input of nodes before it, its children's parent: its columns
-	 * are columns of that input, behind that one's own.  Else the input itself; of a value
-	 * PFS_INPUTS_MAX. */
+	/* Nodes that were folded (fold.c): the input of their children, in whose table this input's
+	 * columns lie, behind that one's own; this input is not joined. Else the input's own
+	 * number; is_value: PFS_INPUTS_MAX. */
 	unsigned parent_of;
 	/* Conditions, each as it stands in an AND: */
 	struct pfs_term *on;	/* of ON, with the inputs before it; NULL: none */

@@ -30,7 +30,8 @@ void pfs_relational_rest(struct pfs_relational *relational);
 /* Takes the plan up for another query of the same text, connection and scope, of which SQLite was asked the same. Returns
  * false if it does not hold any more; it rests then. */
 bool pfs_relational_resume(struct pfs_relational *relational, struct pfs_query *query);
-/* Returns true if it holds whatever rows side tables have; false: only while they have the same. */
+/* Returns true if the statement is bound: its plan survives changed rows of side tables. That it
+ * was not bound is true only while these are the same. */
 bool pfs_relational_is_bound(const struct pfs_relational *relational);
 size_t pfs_relational_memory(const struct pfs_relational *relational); /* bytes, at rest */
 

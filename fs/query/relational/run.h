@@ -26,8 +26,10 @@ struct pfs_stage {
 	const struct pfs_block *block;
 	struct pfs_known_value *known;
 	size_t n_known;
-	bool has_columns;	  /* of all inputs, */
-	uint32_t whole;		  /* or of these, bit by bit: each group is of one row of theirs */
+	bool has_columns; /* columns of all inputs may be named: nothing is grouped yet */
+	/* After grouping, bit i is set if columns of input i may still be named, as its node's
+	 * number is a key. Without grouping all bits are set. */
+	uint32_t whole;
 	const uint16_t *table_of; /* by input: its table in the batch */
 	const struct pfs_table *tables; /* by input: of values, their one row */
 	const struct pfs_node_set *sets;
