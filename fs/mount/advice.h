@@ -2,9 +2,9 @@
 /* fs/mount/advice.h - which listings carry attributes.
  *
  * Attributes with a listing save a request for each entry, if they are wanted; if not, they cost
- * three times what names alone do. Who lists does not say. So the first part of a listing carries
- * them, which is all of a small directory; the rest does for a process that was seen to ask for an
- * entry that it had been given without. A wrong guess costs time only.
+ * three times what names alone do. A request does not say which. So the first part of a listing
+ * carries them, which is all of a small directory. The rest carries them if the process was seen to
+ * look up an entry that had been listed to it without attributes. A wrong guess costs time only.
  * Threads: any number; a race costs a wrong guess. */
 #ifndef PFS_FS_MOUNT_ADVICE_H
 #define PFS_FS_MOUNT_ADVICE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/dispatch.h - the threads that receive requests and process them.
  *
- * A fixed, small number of threads wait for requests: the fewer they are, the more often the thread
- * that runs already takes the next request. A thread that is going to wait for the disk says so
- * (pfs_dispatch_yield); unless some receiver waits already, another thread takes its place among
- * them. It finishes its request where it stands, and then joins the spare ones. A thread that is at
- * its request for some milliseconds is replaced in any case. So no request waits for another's
- * disk, and none is copied.
+ * A small, fixed number of threads, the receivers, wait for requests: the fewer they are, the more
+ * often the thread that runs already takes the next request. A receiver that is going to wait for
+ * the disk says so (pfs_dispatch_yield). If no other receiver is free, a spare thread becomes a
+ * receiver in its place; the first one finishes its request, and is then a spare thread itself. A
+ * receiver whose request takes some milliseconds is replaced in any case. So no request waits for
+ * another request's disk, and none is copied.
  *
  * Nothing of FUSE is here: requests are bytes. */
 #ifndef PFS_FS_MOUNT_DISPATCH_H
@@ -22,11 +22,11 @@ struct pfs_dispatch;
 
 struct pfs_dispatch_options {
 	unsigned receivers;   /* threads that wait for requests; at least 1 */
-	unsigned max_threads; /* with those that finish a request; if equal, nobody is replaced */
+	unsigned max_threads; /* of all kinds; if it equals receivers, none is ever replaced */
 	size_t request_size;  /* size of the buffer that receive() is given, in bytes */
 	void *arg;
-	/* Waits for a request and returns its length; 0 to be called again; negative: there will be
-	 * no more.  Interrupted by a signal (-EINTR of the call it waits in) it returns 0. */
+	/* Waits for a request and returns its length; 0: call it again; negative: there will be no
+	 * more requests. It returns 0 when a signal interrupts it (EINTR). */
 	ssize_t (*receive)(void *arg, void *buffer, size_t size);
 	void (*process)(void *arg, void *buffer, size_t len);
 };
@@ -40,7 +40,8 @@ PFS_MUST_CHECK int pfs_dispatch_start(struct pfs_dispatch **out,
  * dispatcher's. */
 int pfs_dispatch_event(const struct pfs_dispatch *dispatch);
 
-/* Receives no more requests, waits for those in process, frees. NULL is allowed. */
+/* Receives no more requests, waits for those that are being processed, and frees all. NULL is
+ * allowed. */
 void pfs_dispatch_stop(struct pfs_dispatch *dispatch);
 
 /* ---- inside process() ---- */
@@ -49,8 +50,8 @@ void pfs_dispatch_stop(struct pfs_dispatch *dispatch);
  * repeated; does nothing in other threads. */
 void pfs_dispatch_yield(void);
 
-/* Returns at least `size` bytes of this thread's own, aligned to pages, valid until process()
- * returns or the next call; NULL if there is no memory. */
+/* Returns a buffer that belongs to this thread, of at least `size` bytes, aligned to pages. It is
+ * valid until process() returns or until the next call. NULL: there is no memory. */
 void *pfs_dispatch_scratch(size_t size);
 
 #endif

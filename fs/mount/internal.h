@@ -17,7 +17,7 @@
 
 #define PFS_IO_BYTES (1024 * 1024) /* the largest write and read-ahead */
 
-#define PFS_MORE_THREADS 128 /* threads that may wait for the disk, or for a query, at a time */
+#define PFS_MORE_THREADS 128 /* threads that may wait for the disk or a statement at a time */
 
 #define PFS_OPEN_BUCKETS 4096
 #define PFS_OPCODES	 64
@@ -37,28 +37,28 @@ struct pfs_mount {
 	struct pfs_access access;
 	char *mountpoint;
 	char control[PFS_CONTROL_NAME_SIZE]; /* see has_control */
-	_Atomic bool has_control; /* commands ask by that name; set once, after the name is */
+	_Atomic bool has_control; /* `control` is set: commands connect by it; set once */
 	uint64_t dev;		  /* of the mounted filesystem; 0: unknown */
 	int fd;			  /* /dev/fuse, or -1 */
-	bool owns_fd;		  /* no session closes it */
-	_Atomic uint32_t offered; /* INIT's flags, while that is being answered */
+	bool owns_fd;		  /* the mount closes fd itself, as no session does */
+	_Atomic uint32_t offered; /* the flags of the INIT request, while it is being answered */
 	_Atomic bool gone;	  /* unmounted, or the connection is cut */
 	/* Counts the opened files whose content may change behind the kernel's back. */
 	_Atomic uint32_t volatile_opens[PFS_OPEN_BUCKETS];
 	/* `.query`: see virtual.h */
-	struct pfs_queries *queries; /* the caller's */
+	struct pfs_queries *queries; /* owned by the caller of pfs_mount_open */
 	struct pfs_virtuals *virtuals;
 	struct pfs_reasons *reasons;
 	struct pfs_known_columns *columns;
 	struct pfs_growings *growings; /* NULL: all answers are complete before they are read */
-	struct pfs_streamed *streamed; /* NULL as above */
+	struct pfs_streamed *streamed; /* reads of streams (query/streamed.h) */
 	struct pfs_turns *turns; /* NULL: requests are processed one after the other */
-	_Atomic int running;	     /* statements */
-	_Atomic uint64_t run, failed; /* statements, so far */
+	_Atomic int running;	     /* statements that run now */
+	_Atomic uint64_t run, failed; /* statements since the mount; those of them that failed */
 	struct pfs_operation_count counts[PFS_OPCODES]; /* by opcode */
 };
 
-/* Returns the count for an inode; others may share it. */
+/* Returns the count of volatile opens of an inode. Several inodes may share a count. */
 static inline _Atomic uint32_t *pfs_volatile_opens(struct pfs_mount *mount, uint64_t ino)
 {
 	return &mount->volatile_opens[(ino >> 1) % PFS_OPEN_BUCKETS];
@@ -105,15 +105,17 @@ static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volati
 	return volatile_attr ? 0 : mount->options.timeout;
 }
 
-/* To be called before something is opened or truncated that may have changed behind the kernel's
- * back. Returns 0, or -ESTALE so that the kernel decides on access again (access.h). want: R_OK,
- * W_OK, X_OK. */
+/* To be called before a file is opened or truncated whose rights may have changed without the
+ * kernel's knowledge. Returns 0, or -ESTALE so that the kernel decides on access again (access.h).
+ * want: R_OK, W_OK, X_OK. */
 PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want);
 
-/* Does what the mount options sync and dirsync ask for. Returns `error` unless that is 0; else
- * waits until the change is committed, and returns 0 or why it cannot be. */
+/* To be called after a change of names. Returns `error` unless that is 0. With the mount options
+ * sync or dirsync it waits until the change is committed; it returns 0, or the error for which the
+ * change cannot be committed. */
 PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
-/* Does the same for changes of anything but names; write() is settled by the kernel. */
+/* As pfs_settle_names, after a change of anything but names, for the option sync. Not for write():
+ * there the kernel sends an fsync of its own. */
 PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error);
 
 /* ---- replying: exactly once a request; see respond.h ---- */
@@ -130,16 +132,16 @@ void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry);
 PFS_MUST_CHECK int pfs_session_open(struct pfs_mount *mount);
 void pfs_session_close(struct pfs_mount *mount);
 
-/* For pfs_dispatch_start; arg is the mount. */
+/* The functions receive and process of struct pfs_dispatch_options; arg is the mount. */
 ssize_t pfs_session_receive(void *arg, void *buffer, size_t size);
 void pfs_session_process(void *arg, void *buffer, size_t len);
 
-/* The take_turn of a pfs_growing_host; arg is the mount. */
+/* The function take_turn of struct pfs_growing_host; arg is the mount. */
 struct pfs_turn;
 struct pfs_growing;
 int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing);
 
-/* For pfs_notifier_start; arg is the mount. */
+/* The function send of pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);
 
 #endif

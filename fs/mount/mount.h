@@ -3,7 +3,7 @@
  *
  * It decodes requests, calls fs/tree and replies; the kernel decides on access
  * (default_permissions). The kernel keeps names and attributes for as long as the options say,
- * since nobody else changes them; it is told what the tree changes on its own. */
+ * since all changes pass through it; what the tree changes on its own is told to it by notices. */
 #ifndef PFS_FS_MOUNT_MOUNT_H
 #define PFS_FS_MOUNT_MOUNT_H
 
@@ -13,23 +13,25 @@
 
 struct pfs_mount;
 
-/* Mounts the tree, which has been started, and serves it; `queries` is what its statements share.
- * Both stay the caller's; both paths are absolute. Signals should be blocked: threads are started.
- * Requests are answered from the return on. Errors are logged. *out is NULL on failure. */
+/* Mounts the tree, which has been started, and serves it. `queries` is what its statements share.
+ * Tree and queries stay the caller's. Both paths are absolute. Signals should be blocked, since
+ * this starts threads. From its return on, requests are answered. Errors are logged. *out is NULL
+ * on failure. */
 struct pfs_queries;
 PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree,
 				  struct pfs_queries *queries, const char *store,
 				  const char *mountpoint, const struct pfs_mount_options *options);
 
-/* Sets the name that commands are told that find no socket beside the store (control.h). To be
- * called once. */
+/* Sets the name of the daemon's socket for commands that find no socket beside the store
+ * (control.h). To be called once. */
 void pfs_mount_answers_at(struct pfs_mount *mount, const char *name);
 
 /* Returns a descriptor that becomes readable when the filesystem has been unmounted. It stays the
  * mount's. */
 int pfs_mount_event(const struct pfs_mount *mount);
 
-/* Unmounts, even if it is in use, finishes what is being served, frees.  NULL is allowed. */
+/* Unmounts, even if the mount is in use, finishes the requests that are being served, and frees the
+ * mount. NULL is allowed. */
 void pfs_mount_close(struct pfs_mount *mount);
 
 #endif

@@ -2,10 +2,11 @@
 /* fs/mount/operations.h - every FUSE operation, once: how to tell that a request is about `.query`,
  * and the functions of `.query` and of the tree that answer it.
  *
- * X(operation, whether it is about `.query`, its parameters, their names): pfs_on_query_<operation>
- * answers what is about `.query` (fs/mount/query), pfs_on_node_<operation> what is about nodes of
- * the tree (ops_*.c). One that is missing on either side does not link; one that differs from
- * libfuse's does not compile.  Each replies exactly once. */
+ * X(operation, condition under which it is about `.query`, its parameters, their names). Requests
+ * about `.query` are answered by pfs_on_query_<operation> (fs/mount/query), requests about nodes of
+ * the tree by pfs_on_node_<operation> (ops_*.c). If a function is missing on either side, the
+ * program does not link; if its parameters differ from libfuse's, it does not compile. Each
+ * function replies exactly once. */
 #ifndef PFS_FS_MOUNT_OPERATIONS_H
 #define PFS_FS_MOUNT_OPERATIONS_H
 
@@ -97,7 +98,7 @@
 PFS_OPERATIONS(X)
 #undef X
 
-/* The functions that libfuse is given, but for init. */
+/* The functions for libfuse; init is missing, and set by the session. */
 extern const struct fuse_lowlevel_ops pfs_operations;
 
 #endif

@@ -15,21 +15,21 @@
 #define PFS_MOUNT_THREADS_MAX 64
 
 enum pfs_readdirplus {
-	PFS_READDIRPLUS_AUTO, /* for processes that ask for attributes (advice.h) */
+	PFS_READDIRPLUS_AUTO, /* for processes that want attributes, as advice.h guesses */
 	PFS_READDIRPLUS_ALWAYS,
 	PFS_READDIRPLUS_NEVER,
 };
 
 enum pfs_follow_choice {
 	PFS_FOLLOW_NOT,
-	PFS_FOLLOW_AUTO, /* by the first of the others that works */
-	PFS_FOLLOW_FANOTIFY, /* or by what comes after it */
+	PFS_FOLLOW_AUTO, /* by the first that works: fanotify, inotify, refreshes */
+	PFS_FOLLOW_FANOTIFY, /* as AUTO */
 	PFS_FOLLOW_INOTIFY,
 };
 
 struct pfs_mount_options {
 	unsigned long flags; /* mount(2)'s MS_* flags, MS_REMOUNT included */
-	unsigned long said;  /* those of them that an option set or cleared */
+	unsigned long said;  /* the flags that an option set or cleared */
 	bool explicit_rw;    /* "rw" was said */
 	bool allow_other;
 	bool writeback;	  /* the kernel gathers writes before it sends them */
@@ -40,24 +40,26 @@ struct pfs_mount_options {
 	enum pfs_readdirplus readdirplus;
 	enum pfs_engine_kind engine;
 	enum pfs_links_choice links;
-	bool sets_history; /* as `history` says, from now on */
+	bool sets_history; /* the store's rule of history becomes `history` */
 	struct pfs_history_rule history;
-	bool no_image_file;	/* neither used nor left (fs/image/imagefile.h) */
-	bool query_others;	/* `.query` answers all users, each of what it may see */
+	bool no_image_file;	/* no image file is read or written (fs/image/imagefile.h) */
+	bool query_others;	/* `.query` answers all users, about what each of them sees */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	/* Bytes of all statements together; 0: a quarter of the machine's memory. */
 	uint64_t query_memory_total;
 	uint64_t query_value;	/* bytes that a value in a statement may have */
-	enum pfs_follow_choice watch; /* how changes of the source are taken over as they come */
+	enum pfs_follow_choice watch; /* how the source is watched for changes */
 	unsigned watch_limit;	/* directories that inotify may watch; 0: the usual */
 	unsigned refresh_ms;	/* milliseconds between refreshes from the source; 0: none */
 	unsigned query_time_ms; /* milliseconds that a statement may take; 0: no limit */
-	/* Milliseconds that one waits for the reader of its answer; for tests, as the next. */
+	/* For tests: milliseconds that a statement waits for the reader of its answer. */
 	unsigned query_rest_ms;
-	uint64_t query_kept; /* bytes that answers may have beyond their own; 0: the usual */
+	/* For tests: bytes of memory that all answers together may have beyond their own
+	 * (answer.h); 0: the usual. */
+	uint64_t query_kept;
 };
 
-/* Returns the flags among the options with which the kernel lists a mount. */
+/* Returns the flags (MS_*) that are among the options of a mount as the kernel lists them. */
 unsigned long pfs_mount_flags_of(const char *text);
 
 void pfs_mount_options_init(struct pfs_mount_options *options);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/mount/reply.h - where a verb's answer goes: to a client of the control socket or, in a command
- * that has the tree to itself, to what that prints. Verbs (fs/mount/control/control.h) cannot tell
- * which.
+ * that has opened the store itself, to that command's output. Verbs (fs/mount/control/control.h)
+ * cannot tell which.
  *
- * Threads: a reply belongs to one. */
+ * Threads: a reply belongs to one thread. */
 #ifndef PFS_FS_MOUNT_REPLY_H
 #define PFS_FS_MOUNT_REPLY_H
 
@@ -15,11 +15,11 @@
 #define PFS_REPLY_MESSAGE 8192
 
 struct pfs_reply {
-	/* Writes bytes of the answer. Never waits for the reader, so locks may be held. An error
-	 * says that the verb is to stop; -EPIPE: nobody reads any more; -ENOBUFS: the reader lags
-	 * behind by more than there is memory for. */
+	/* Writes bytes of the answer. It never waits for the reader, so the caller may hold locks.
+	 * After an error the verb has to stop. -EPIPE: the reader is gone; -ENOBUFS: the reader
+	 * lags behind by more bytes than there is memory for. */
 	int (*write)(struct pfs_reply *reply, const void *bytes, size_t size);
-	bool (*gone)(struct pfs_reply *reply); /* true if nobody reads any more */
+	bool (*gone)(struct pfs_reply *reply); /* true if the reader is gone */
 	char message[PFS_REPLY_MESSAGE];       /* the sentence for stderr; "" for none */
 };
 
@@ -32,8 +32,7 @@ PFS_MUST_CHECK static inline int pfs_reply_write(struct pfs_reply *reply, const 
 PFS_MUST_CHECK int pfs_reply_print(struct pfs_reply *reply, const char *format, ...)
 	PFS_PRINTF(2, 3);
 
-/* Returns true if nobody reads any more; for work that is long and writes nothing, to ask from time
- * to time. */
+/* Returns true if the reader is gone. Long work that writes nothing calls it from time to time. */
 static inline bool pfs_reply_gone(struct pfs_reply *reply)
 {
 	return reply->gone(reply);

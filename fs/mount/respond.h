@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/respond.h - replies to the kernel: whatever answers a request goes through here, with any libfuse.
+/* fs/mount/respond.h - replies to the kernel: every answer to a request goes through these.
  *
- * The image is read without asking whether its file is sound, and what nobody can tell any more reads as harmless
- * nonsense (pfs_imagefile_failure).  The failure is known before the nonsense can be read.  So each function looks for it once the
- * answer has been made, and then replies EIO instead: no answer leaves that was made of lost blocks.
+ * Operations read the image without asking whether its file is sound; a block that is lost reads as
+ * harmless nonsense. The failure is noted before the nonsense can be read (pfs_imagefile_failure).
+ * So each function looks for a failure once the answer has been made, and then replies EIO instead:
+ * no answer that was made of lost blocks reaches the kernel.
  *
- * Each replies exactly once, and returns 0, or a negative errno where the kernel did not take the answer: it has no
- * reference to an entry then and will release no descriptor.  Parameters are those of libfuse's functions. */
+ * Each function replies exactly once. It returns 0, or a negative errno if the kernel did not take
+ * the answer: the kernel then has no reference to the entry, and will not release the open file.
+ * Parameters are those of libfuse's functions. */
 #ifndef PFS_FS_MOUNT_RESPOND_H
 #define PFS_FS_MOUNT_RESPOND_H
 
@@ -26,7 +28,7 @@ int pfs_respond_views(fuse_req_t req, const struct iovec *views, int count);
 int pfs_respond_written(fuse_req_t req, size_t size);
 int pfs_respond_place(fuse_req_t req, off_t offset);
 int pfs_respond_statfs(fuse_req_t req, const struct statvfs *stat);
-/* The size of an extended attribute, or of the list of them. */
+/* Replies with the size of an extended attribute, or of the list of them. */
 int pfs_respond_size(fuse_req_t req, size_t size);
 
 #endif

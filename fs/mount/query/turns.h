@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/query/turns.h - requests that run statements take turns: so many at a time, shared
- * fairly between users. A request that has to wait does so as a copy, without a thread; whoever
- * ends a turn goes on with the next.
+/* fs/mount/query/turns.h - requests that run statements take turns: a limited number runs at a
+ * time, shared fairly between users. A request that has to wait does so as a copy, without a
+ * thread; the thread that ends a turn goes on with the next request.
  *
- * A slot that becomes free goes to the user who has the fewest turns and has waited longest for
- * one; users who do not see all leave half of the slots to those who do.
+ * A turn that becomes free goes to the user who has the fewest turns; of several such users, to the
+ * one who has waited longest. Users who do not see all nodes leave half of the turns to users who
+ * do.
  *
  * Nothing of FUSE is here: a request is bytes with a number. Threads: any number. */
 #ifndef PFS_FS_MOUNT_QUERY_TURNS_H
@@ -28,20 +29,22 @@ struct pfs_turn {
 	bool is_answer; /* there is no request: an answer goes on (growing.h) */
 };
 
-PFS_MUST_CHECK int pfs_turns_open(struct pfs_turns **out, unsigned slots); /* 1 or more.  -ENOMEM. */
-void pfs_turns_close(struct pfs_turns *turns); /* those who wait are dropped; NULL is allowed */
+/* slots: how many turns there are at a time, 1 or more. -ENOMEM. */
+PFS_MUST_CHECK int pfs_turns_open(struct pfs_turns **out, unsigned slots);
+void pfs_turns_close(struct pfs_turns *turns); /* drops waiting requests; NULL is allowed */
 
-/* Asks for a turn. Returns 1 if it is its turn, which ends with pfs_turns_end; 0 if a copy of it
- * waits. -EINTR: it was withdrawn before; -EAGAIN: too many of the user's wait; -ENOMEM. */
+/* Asks for a turn. Returns 1 if the request has its turn, which ends with pfs_turns_end; 0 if a
+ * copy of the request waits. -EINTR: it was withdrawn before; -EAGAIN: too many requests of the
+ * user wait; -ENOMEM. */
 PFS_MUST_CHECK int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn,
 				  const void *request, size_t len);
-/* Ends a turn. Returns the request whose turn it is now, of *len bytes, which the caller frees,
- * with *turn; NULL: nobody is to have the slot now. */
+/* Ends the turn *turn. Returns the request that has its turn now, of *len bytes, which the caller
+ * frees, and sets *turn to its turn; NULL: no request gets a turn now. */
 void *pfs_turns_end(struct pfs_turns *turns, struct pfs_turn *turn, size_t *len);
-/* Withdraws a request. Returns false if it did not wait; if it comes later, having been overtaken,
- * it gets no turn. */
+/* Withdraws a request. Returns false if it did not wait. If it asks for a turn only later, because
+ * this call overtook it, it gets none. */
 bool pfs_turns_withdraw(struct pfs_turns *turns, uint64_t number);
 
-unsigned pfs_turns_waiting(struct pfs_turns *turns);
+unsigned pfs_turns_waiting(struct pfs_turns *turns); /* returns how many requests wait */
 
 #endif
