@@ -15,9 +15,9 @@
 
 struct pfs_part; /* fs/journal/part.h */
 
-/* An operation's first step, without locks: makes sure that its changes can be kept and committed.
- * bytes: of content.  -EROFS, -ENOSPC, -ENOMEM; waits while too much is pending, or -EAGAIN with
- * nowait. */
+/* The first step of each operation that changes something: makes sure that changes of `nodes` rows
+ * and of `bytes` of content can be kept in memory and committed. No locks are held. If too much is
+ * pending, it waits, or returns -EAGAIN if nowait is set. -EROFS, -ENOSPC, -ENOMEM. */
 PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 				       bool nowait);
 
@@ -25,55 +25,63 @@ PFS_MUST_CHECK int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint
  * long as anything can. `bytes`: what history keeps of them. */
 PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
 
-/* The same for a set of changes, of which it is known what columns of nodes it changes (fs/image/watch.h):
- * memory for snapshots is taken for these alone. */
+/* As pfs_journal_reserve (removal: as pfs_journal_reserve_removal), for a set of changes to these
+ * columns alone (fs/image/watch.h): memory for snapshots is taken for no others. */
 PFS_MUST_CHECK int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 					   unsigned columns, bool removal);
 
-/* Returns true if so many rows of any size, each on a page of its own, and so many bytes beside
- * them fit in the store's filesystem together with what is pending. */
+/* Returns true if `rows` rows of any size, each on a page of its own, and `bytes` bytes more fit in
+ * the store's filesystem, together with all that is pending. */
 bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);
 
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */
 PFS_MUST_CHECK int pfs_journal_fetch_primes(struct pfs_tree *tree);
 
-/* Whatever is changed between hold and let_go goes into one group, unless it is so much that it waits for a commit.  No lock is
- * held; one thread at a time holds, and may do so again, others wait. */
+/* Changes that are made between hold and let_go go into one group, unless they are so many that
+ * they have to wait for a commit. No lock is held. One thread at a time may hold, several times one
+ * in another; other threads wait in hold. */
 void pfs_journal_hold(struct pfs_tree *tree);
 void pfs_journal_let_go(struct pfs_tree *tree);
 
-/* With tree->lock held for writing; cannot fail within what was reserved.  Raise the epoch. */
-void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot); /* the row changed or is new */
-/* Returns true if the row is in the next group already; for reading is enough. */
+/* The next five functions need tree->lock for writing, and cannot fail within what was reserved.
+ *
+ * touch notes that the row has changed or is new, so that the next group has it. */
+void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot);
+/* Returns true if the row is in the next group already. tree->lock held for reading is enough. */
 bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot);
+/* Sets some of the node's times (PFS_COLUMN_ATIME and so on) to now, and touches it. */
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times,
-	       struct pfs_time now); /* sets times to now, and touches */
-void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot); /* last name gone, maybe referenced */
-/* Last reference gone too, content dropped: the slot is freed, at once or after the next cut. */
+	       struct pfs_time now);
+/* Notes that the node has lost its last name; it may still be referenced. */
+void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot);
+/* Notes that the node has lost its last reference, too, and its content has been dropped: the slot
+ * is freed, at once or after the next cut. */
 void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot);
 
-/* Counts bytes of content that wait for the store from now on (or, negative, do not wait any more). */
+/* Adds bytes of content to those that wait for the store (negative: they do not wait any more). */
 void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes);
 
-/* Attributes of so many bytes were replaced, or will be: with tree->lock; where the store keeps no history nothing remains of them.
- * To be reserved before: what pfs_journal_former returns for them. */
+/* pfs_journal_replaced notes that attributes of so many bytes were replaced, or will be, which the
+ * store's history then keeps; tree->lock is held. pfs_journal_former returns the bytes that are to
+ * be reserved for that before; 0 if the store keeps no history. */
 void pfs_journal_replaced(struct pfs_tree *tree, uint64_t bytes);
 uint64_t pfs_journal_former(const struct pfs_tree *tree, uint64_t bytes);
 
-/* Gets the bytes of the store's filesystem, and how many are free, less what is pending. */
+/* Gets the size of the store's filesystem, and its free bytes, less those that are pending. */
 PFS_MUST_CHECK int pfs_journal_space(struct pfs_tree *tree, uint64_t *free_bytes,
 				     uint64_t *total_bytes);
 
-/* A group of a part's own, which the committer writes between two of the image's. */
+/* One part's own write, which the committer commits alone, between two of the image's groups. */
 struct pfs_errand {
-	const struct pfs_part *part; /* whose commit it is */
+	const struct pfs_part *part; /* the part whose `commit` commits it */
 	int (*write)(void *arg, struct pfs_store *store);
 	void *arg;
 	int error;
 	bool done;
 };
 
-/* Sends an errand and waits until it is done, after those of others.  Returns the errand's error; -EROFS when nothing can be written. */
+/* Sends an errand and waits until it is done, which is after errands sent before it. Returns the
+ * errand's error; -EROFS: nothing can be written now. */
 PFS_MUST_CHECK int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand);
 
 PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);
