@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/follow.h - nodes that came with a folder, for whoever compares them with it (tools/refresh): what
- * the image has of a directory's children, what the store says of their originals, and how a node takes
- * over what its original has become.
+/* fs/content/follow.h - what a refresh (tools/refresh) needs of nodes that were imported from a
+ * folder: the children of a directory as the image has them, records of their originals, and how a
+ * node takes over what its original has become.
  *
- * Not handled here: what has changed; names, which tree.h and change.h change.
+ * Not handled here: finding out what has changed; changes of names (tree.h and change.h).
  *
  * Locks: none held by the caller.  Threads: any number. */
 #ifndef PFS_FS_CONTENT_FOLLOW_H
@@ -27,7 +27,8 @@ bool pfs_follow_root(const struct pfs_tree *tree, struct pfs_original_root *out,
 PFS_MUST_CHECK int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out,
 					  char path[PATH_MAX], uint32_t id);
 
-/* A directory's children, in no order. All zero at first; may be filled again. */
+/* A directory's children (struct pfs_followers), in no order. It is all zero at first, and may be
+ * filled again. */
 struct pfs_follower {
 	uint64_t ino;
 	size_t name, name_len; /* in names, where a NUL follows */
@@ -40,8 +41,8 @@ struct pfs_followers {
 	char *names;
 	size_t names_len, names_capacity;
 };
-/* Fills in the children of the directory, or its directories alone. -ESTALE: there is no such
- * directory; -ENOMEM. */
+/* Fills in the children of the directory, or only those that are directories. -ESTALE: there is no
+ * such directory; -ENOMEM. */
 PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
 				   bool directories_alone);
 void pfs_followers_finish(struct pfs_followers *followers);
@@ -56,35 +57,35 @@ PFS_MUST_CHECK int pfs_follow_child(struct pfs_tree *tree, uint64_t *ino, uint64
 /* Returns the directory that a node with a name lies in; 0 if there is none. */
 uint64_t pfs_follow_parent(struct pfs_tree *tree, uint64_t ino);
 
-/* Gets what the store says of the node's original; its path is copied into `path`. -ENOENT:
- * nothing. */
+/* Gets the store's record of the node's original; its path is copied into `path`. -ENOENT: there is
+ * none. */
 PFS_MUST_CHECK int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out,
 				     char path[PATH_MAX], uint64_t ino);
 
-/* Calls fn for nodes that have a record, for one of each root at least, until it returns non-zero,
- * which is returned. */
+/* Calls fn for some of the nodes that have a record, at least one for each root, until fn returns
+ * non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_follow_find(struct pfs_tree *tree,
 				   int (*fn)(void *arg, uint64_t ino,
 					     const struct pfs_source_record *record),
 				   void *arg);
 
-/* Calls fn for the directory of each regular file that has the size and times of one of the n:
- * names of one file had them together. Scans the image; a directory may be told more than once. */
+/* Calls fn for the directory of each regular file that has the size and times of one of the n
+ * `of`: it may be another name of that file, since all names of a file have the same. Scans the
+ * image; fn may be called more than once for a directory. */
 void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
 		      void (*fn)(void *arg, uint64_t directory), void *arg);
 
-/* Gets what was left out when the folder that the node stands for was imported: the text that
- * import wrote (PFS_LEFT_OUT), with a NUL behind it, which the caller frees. -ENODATA: nothing
- * was. */
-#define PFS_LEFT_OUT "primefs.left_out" /* the attribute that keeps it; nobody else sets or sees it */
+/* Gets the text in which import noted what it left out of the folder that the node stands for
+ * (PFS_LEFT_OUT), with a NUL behind it; the caller frees it. -ENODATA: nothing was left out. */
+#define PFS_LEFT_OUT "primefs.left_out" /* its attribute, which only this program sets and sees */
 PFS_MUST_CHECK int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino);
 
-/* Says what a node takes over. */
+/* What a node takes over. */
 struct pfs_taking {
-	const struct pfs_source_record *record; /* NULL: what the store says stays */
+	const struct pfs_source_record *record; /* the new record; NULL: the old one stays */
 	const struct stat *attr;
-	unsigned set; /* enum pfs_set: of attr; a size goes with st_blocks */
-	bool another; /* a file in place of the one that it was: no name of that any more */
+	unsigned set; /* enum pfs_set: the members of attr to take; a size goes with st_blocks */
+	bool another; /* the original is another file now, of which the node is the only name */
 	uint8_t flags_set, flags_cleared;
 };
 /* Makes the node take that over, and tells the kernel. -ESTALE, and what reserving returns. */
@@ -93,19 +94,20 @@ PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const st
 /* Tells the kernel that the name has come or gone. */
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
 
-/* Makes sure that the changes of a hold fit: rows of nodes, and bytes of records, attributes and targets. Not within a
- * hold, which it would end: it may wait for a commit. -ENOSPC and others as of pfs_journal_reserve. */
+/* Makes sure that the changes of a hold fit: rows of `nodes` nodes, and `bytes` of records,
+ * attributes and targets. To be called before the hold, not in it, since it may wait for a commit,
+ * which would end the hold's group. -ENOSPC, and other errors of pfs_journal_reserve. */
 PFS_MUST_CHECK int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
 
 /* Makes changes between the two calls one group (pfs_journal_hold). */
 void pfs_follow_hold(struct pfs_tree *tree);
 void pfs_follow_let_go(struct pfs_tree *tree);
 
-/* Fetches primes for directories, or for other nodes, that are to be made; without it the first
- * node made would end the group. -EROFS. */
+/* Fetches primes for directories, or for other nodes, that are to be made in a hold; without it the
+ * first node that is made would wait for them, and end the hold's group. -EROFS. */
 PFS_MUST_CHECK int pfs_follow_fetch(struct pfs_tree *tree, bool directories, bool others);
 
-/* Writes records of folders, and of roots that have none of their rights yet, as a group of its own. */
+/* Writes records of folders, and of a root whose record lacks its rights, as an errand. */
 struct pfs_follow_folders {
 	const struct pfs_source_dir *dirs;
 	size_t n_dirs;
@@ -113,8 +115,9 @@ struct pfs_follow_folders {
 };
 PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders);
 
-/* Returns when the kernel knows what it was told, everything is committed, and originals are opened
- * anew.  Not to be called by a thread that serves the kernel. */
+/* Waits until the kernel has all notices and everything is committed, and closes the folders on
+ * ways to originals, so that they are checked anew. Not to be called by a thread that serves
+ * requests. */
 PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 
 /* Says how the tree's sources are followed, for people. */
@@ -128,7 +131,7 @@ void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *
 /* Returns the epoch that pfs_tree_change is given. */
 uint64_t pfs_follow_epoch(struct pfs_tree *tree);
 
-/* Holds what link.c keeps of a tree for follow.c. */
+/* What link.c keeps for follow.c. */
 struct pfs_follow_known {
 	pthread_mutex_t lock;
 	struct pfs_follow_state state; /* protected by lock */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/link.h - originals that content is read through to, and the records of linked nodes.
+/* fs/content/link.h - linked nodes: their records, and the originals whose bytes reads get.
  *
  * Locks: the caller holds none. */
 #ifndef PFS_FS_CONTENT_LINK_H
@@ -13,8 +13,8 @@
 PFS_MUST_CHECK int pfs_links_create(struct pfs_tree *tree);
 void pfs_links_destroy(struct pfs_tree *tree);
 
-/* Compares the node with its original and takes over what changed (attributes, through the
- * journal). 0, -ESTALE, or what opening returns. */
+/* Compares the node with its original, and makes the node's attributes those of the original.
+ * Errors are -ESTALE and those of opening the original. */
 PFS_MUST_CHECK int pfs_links_refresh(struct pfs_tree *tree, uint64_t ino);
 
 #endif

@@ -2,11 +2,11 @@
 /* fs/content/original.h - where the originals of linked files are, and whether they still are what
  * the store says of them.
  *
- * The daemon may be root, and the folders anybody's. So a way to an original is gone folder by
- * folder, none of them by a symlink. Each folder must be the one that import saw, by its handle, or
- * belong to the same user and be no wider open; what it has lost in rights to pass since then, the
- * original loses, too. Folders of which the store knows nothing (it was made by version 1) must
- * belong to this process's user, with all that is below them.
+ * The daemon may be root, and the folders may belong to any user. So a way to an original is opened
+ * folder by folder, and never through a symlink. Each folder must be the one that import saw, by
+ * its handle, or belong to the same user and give no more rights than then. Rights to pass that a
+ * folder has lost since then are taken from the original, too. Folders that the store has no record
+ * of (it was made by version 1) must belong to this process's user, with all that is below them.
  *
  * Threads: any number. */
 #ifndef PFS_FS_CONTENT_ORIGINAL_H
@@ -24,8 +24,8 @@ void pfs_originals_destroy(struct pfs_originals *originals); /* NULL is allowed 
 
 size_t pfs_originals_roots(const struct pfs_originals *originals);
 
-/* Gets root number i < pfs_originals_roots: its number in the store, its device then and now, and
- * its folder, O_PATH (-1: it is gone, or another one). */
+/* Gets root number i < pfs_originals_roots: its number in the store, its device at the import and
+ * now, and a descriptor of its folder (O_PATH; -1: the folder is gone, or another one). */
 struct pfs_original_root {
 	uint32_t id;
 	dev_t stored_dev, dev;
@@ -36,20 +36,20 @@ void pfs_originals_root(const struct pfs_originals *originals, struct pfs_origin
 
 /* An original as it is now. */
 struct pfs_original {
-	struct stat st; /* st_mode: what an ACL and the folders on the way leave of it;
-			   st_dev: as the number would be if the root's had stayed the same */
+	struct stat st; /* st_mode: less the rights that an ACL or a folder on the way takes away;
+			   st_dev: as if the root's device had kept its number since the import */
 	struct pfs_birthmark mark;
 };
 
-/* The way to an original: a folder, the name in it; folder NULL: not open. */
+/* The way to an original: a folder, and the original's name in it. folder NULL: it is not open. */
 struct pfs_way {
 	struct pfs_folder *folder;
 	int fd; /* the folder's */
 	const char *name;
 };
 
-/* Opens the way to the record's original; close it afterwards. -ESTALE: there is no way, or not the
- * one that import saw; -EMFILE, -ENFILE, -EACCES, -ENOMEM. */
+/* Opens the way to the record's original; the caller closes it. -ESTALE: a folder on it is gone, or
+ * is not the one that import saw; -EMFILE, -ENFILE, -EACCES, -ENOMEM. */
 PFS_MUST_CHECK int pfs_way_open(struct pfs_originals *originals, struct pfs_way *way,
 				const struct pfs_source_record *record);
 void pfs_way_close(struct pfs_originals *originals, struct pfs_way *way);
@@ -57,17 +57,18 @@ void pfs_way_close(struct pfs_originals *originals, struct pfs_way *way);
 /* Closes the descriptors of folders that are kept open. */
 void pfs_originals_shrink(struct pfs_originals *originals);
 
-/* Looks at the original at the end of the way. -ESTALE: there is none, or it is no regular file. */
+/* Gets the original at the end of the way. -ESTALE: there is none, or it is no regular file. */
 PFS_MUST_CHECK int pfs_original_look(struct pfs_originals *originals, const struct pfs_way *way,
 				     struct pfs_original *out,
 				     const struct pfs_source_record *record);
 
-/* As pfs_original_look, of an open file. */
+/* As pfs_original_look, for an original that is open as fd. */
 PFS_MUST_CHECK int pfs_original_see(struct pfs_originals *originals, const struct pfs_way *way,
 				    struct pfs_original *out,
 				    const struct pfs_source_record *record, int fd);
 
-/* Returns true if it is the file that the record is of, whatever has happened to it. */
+/* Returns true if the original is the file of the record, even if its content or attributes have
+ * changed. */
 bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_original *original,
 		     const struct pfs_source_record *record);
 

@@ -9,12 +9,12 @@
 
 #include "fs/content/original.h"
 
-#define PFS_FOLDERS_KEPT 256 /* checked ones that are remembered, and open */
+#define PFS_FOLDERS_KEPT 256 /* checked folders that are remembered and kept open */
 
 struct pfs_origin_root {
 	struct pfs_source_root stored; /* without the path */
 	int fd;			       /* O_PATH; -1: gone or replaced */
-	dev_t dev;		       /* today's */
+	dev_t dev;		       /* the device's present number */
 };
 
 struct pfs_rights {
@@ -28,9 +28,11 @@ struct pfs_folder {
 	struct pfs_folder *parent; /* a reference; NULL: the root */
 	int fd;			   /* O_PATH */
 	struct timespec ctime;
-	bool settled;	 /* it, and all above: what happens to them shows in their ctimes */
-	bool recorded;	 /* it, and all above; else what is below must be this process's user's */
-	unsigned n_lost; /* of these whose rights are not what they were */
+	bool settled;	 /* each change of it, or of a folder above it, shows in their ctimes */
+	/* The store has a record of it and of all folders above it. Else all that is below it must
+	 * belong to this process's user. */
+	bool recorded;
+	unsigned n_lost; /* it and folders above it whose rights have changed since the import */
 	struct pfs_lost {
 		struct pfs_rights then, now;
 	} lost[4];
@@ -45,15 +47,17 @@ struct pfs_originals {
 	size_t n_roots, capacity;
 	_Atomic unsigned n_open; /* folders */
 	pthread_mutex_t mutex;
+	/* By the hash of root and path; protected by mutex. */
 	struct pfs_folder
-		*kept[PFS_FOLDERS_KEPT]; /* protected by mutex; by the hash of root and path */
+		*kept[PFS_FOLDERS_KEPT];
 };
 
 /* Returns the root of that number; NULL if there is none. */
 const struct pfs_origin_root *pfs_origin_find(const struct pfs_originals *originals, uint32_t id);
 
-/* Returns the number that a device would have if the root's had stayed as it was: the two change
- * places. */
+/* Returns the number that the device would have if the root's device had kept its number since the
+ * import: the root's present number becomes its former one, and that one becomes the present
+ * one. */
 dev_t pfs_lasting_dev(const struct pfs_origin_root *root, dev_t dev);
 
 struct pfs_file_identity {
@@ -61,18 +65,20 @@ struct pfs_file_identity {
 	const struct pfs_birthmark *mark;
 };
 
-/* Returns true if both are one file. Both are on the root's device, or both on others; there a
- * handle decides, else the number and the birth. A store of version 1 has no more than numbers. */
+/* Returns true if a and b are one file: both lie on the root's device, or neither does, and they
+ * have the same handle or, where one has none, the same inode number and time of birth. A record of
+ * version 1 has neither handle nor birth: off the root's device, a and b must then have the same
+ * device, too. */
 bool pfs_same_file(const struct pfs_origin_root *root, const struct pfs_file_identity *a,
 		   const struct pfs_file_identity *b);
 
-/* Returns what an ACL leaves of the mode; fd may be O_PATH. */
+/* Returns the mode less the rights that the file's ACL takes away; fd may be O_PATH. */
 mode_t pfs_granted_mode(int fd, mode_t mode);
 
-/* Returns what the folders on the way have taken from the file's mode since the import. */
+/* Returns the bits of the file's mode that folders on the way have taken away since the import. */
 mode_t pfs_lost_on(const struct pfs_folder *folder, const struct stat *file);
 
-/* Returns the errno for a step that failed, as pfs_way_open returns it. */
+/* Returns the error that pfs_way_open returns if a step fails with `error`. */
 int pfs_way_error(int error);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/content/register.h - tables whose rows are nodes: which columns they have, and what the image
- * knows of a row.
+/* fs/content/register.h - registers: imported tables whose rows are nodes.
  *
- * The columns of a register are attributes of its nodes. Three are not kept but follow from where
- * the node is: its name (with the slashes that it had in the table), the id of its parent, and its
- * path. Registers never change while a tree is open.
+ * The columns of a register are attributes of its nodes. Three columns are not kept but computed
+ * from the node's place: its name (with the slashes that it had in the table), the id of its
+ * parent, and its path. Registers never change while a tree is open.
  *
  * Locks: those that each function names; registers themselves need none. */
 #ifndef PFS_FS_CONTENT_REGISTER_H
@@ -19,16 +18,16 @@ struct pfs_register {
 	size_t n;
 };
 
-/* Says what a name stands for at a node that belongs to the register. */
+/* Says which computed column an attribute's name stands for in a register. */
 enum pfs_role {
-	PFS_ROLE_NONE, /* an attribute as any */
+	PFS_ROLE_NONE, /* none: it is an ordinary attribute */
 	PFS_ROLE_PATH,
 	PFS_ROLE_PARENT,
 	PFS_ROLE_NAME,
 };
 enum pfs_role pfs_register_role(const struct pfs_register *of, const char *name, size_t len);
 
-/* Returns a register that has a column of this name that is not kept; NULL if none has. */
+/* Returns a register that has a computed column of this name; NULL: none has. */
 const struct pfs_register *pfs_registers_computing(const struct pfs_tree *tree, const char *name,
 						   size_t len);
 
@@ -37,10 +36,10 @@ PFS_MUST_CHECK int pfs_registers_create(struct pfs_tree *tree);
 void pfs_registers_destroy(struct pfs_tree *tree);
 /* Returns register i, in the order of imports; NULL behind the last. */
 const struct pfs_register *pfs_register_at(const struct pfs_tree *tree, size_t i);
-bool pfs_registers_any(const struct pfs_tree *tree);
+bool pfs_registers_any(const struct pfs_tree *tree); /* true if there is a register */
 
 /* Returns the register with the nearest root at or above the node; for a row that was moved out of
- * all, the last one; NULL if there is none. Any lock on the tree is held. */
+ * all registers, the last register; NULL: there is none. Any lock on the tree is held. */
 const struct pfs_register *pfs_register_of(const struct pfs_tree *tree, uint32_t slot);
 
 /* Writes the name as the table had it into `out`, which has room for PFS_NAME_MAX bytes. Returns
