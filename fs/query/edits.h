@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/edits.h - a statement in which something has been replaced. Threads: one at a time. */
+/* fs/query/edits.h - makes a new text of a statement in which parts are replaced. Threads: one at a
+ * time. */
 #ifndef PFS_FS_QUERY_EDITS_H
 #define PFS_FS_QUERY_EDITS_H
 
@@ -8,10 +9,10 @@
 #include "base/err.h"
 
 struct pfs_edits {
-	char *text; /* as it is now; not terminated */
+	char *text; /* the new text; not NUL-ended */
 	size_t len, capacity;
-	size_t copied; /* so many bytes of the old text are in it */
-	size_t n;      /* replacements */
+	size_t copied; /* bytes of the old text that have been copied or replaced */
+	size_t n;      /* how many replacements there were */
 };
 
 void pfs_edits_finish(struct pfs_edits *edits);

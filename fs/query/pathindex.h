@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/pathindex.h - CREATE INDEX name ON nodes(path), and DROP INDEX name.
  *
- * SQLite does not see them: it has no indexes of virtual tables. However many names there are, the
- * tree has one index of paths (fs/nodes/index_paths.h), or none. Their names differ from those of
- * tables and of tables' indexes, whatever their capitals; the store keeps them. */
+ * SQLite does not see these statements: it has no indexes of virtual tables. However many such
+ * indexes have been made, the tree has one index of paths (fs/nodes/index_paths.h), or none. The
+ * store keeps their names, which differ from those of tables and of tables' indexes, with upper and
+ * lower case being equal. */
 #ifndef PFS_FS_QUERY_PATHINDEX_H
 #define PFS_FS_QUERY_PATHINDEX_H
 
 #include "fs/query/internal.h"
 
-/* Runs the statement, whole and durably, if it is one of the two, and sets *is_one. -EINVAL: it
- * cannot be done; -EACCES: it is one, and may_change is false; what the store returns. */
+/* If the statement is one of the two, runs it, durably, and sets *is_one. -EINVAL: it cannot be
+ * done; -EACCES: it is one of them, and may_change is false; what the store returns. */
 PFS_MUST_CHECK int pfs_path_index_statement(struct pfs_query *query, bool *is_one, bool may_change,
 					    struct pfs_sql_problem *problem);
 
-/* Checks a statement that makes a table or an index, pfs_sides_hold being held. -EINVAL: it uses
- * the name of a path index. *is_done: it was only to be made if there is none of its name. */
+/* Checks a statement that makes a table or an index; pfs_sides_hold is held. -EINVAL: it uses the
+ * name of a path index. *is_done: the name is used, but the statement says IF NOT EXISTS. */
 PFS_MUST_CHECK int pfs_path_index_leaves_name(struct pfs_tree *tree, bool *is_done, const char *sql,
 					      size_t len, struct pfs_sql_problem *problem);
-/* Checks the name of a table in the same way. -EEXIST. */
+/* Checks the name of a table. -EEXIST: it is the name of a path index. */
 PFS_MUST_CHECK int pfs_path_index_leaves(struct pfs_tree *tree, const char *table);
 
 /* Calls fn with each name, in byte order, until it returns non-zero, which is returned. */

@@ -19,7 +19,7 @@
 PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name),
 				    void *arg);
 
-/* Returns 0 if there is a table of that name, in the same way; -ENOENT. */
+/* Returns 0 if statements can see a table of that name, without opening it; -ENOENT. */
 PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);
 
 /* Returns 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
@@ -27,21 +27,21 @@ PFS_MUST_CHECK int pfs_table_check_name(const char *name);
 bool pfs_table_is_text(const char *name,
 		       size_t len); /* UTF-8 without control characters, not empty */
 
-/* Writes the table as CSV, in one state of it. -ENOENT, or what the sink returns. */
+/* Writes the table as CSV, as it is at one moment. -ENOENT, or what the sink returns. */
 PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,
 				    const struct pfs_sink *sink, struct pfs_query_error *error);
 
-/* Says where the bytes of a table come from. They are read as by pread(2), twice from the beginning
- * (pfs_answer_read with an answer is such a function). */
+/* Where the bytes of a table come from. read works as pread(2) does; all bytes are read twice.
+ * (pfs_answer_read is such a function, with an answer as arg.) */
 struct pfs_table_bytes {
 	void *arg;
 	ssize_t (*read)(void *arg, void *data, size_t size, uint64_t offset);
 };
 
-/* Makes the table, or replaces the one of that name, durably, or changes nothing. A column is
- * integer or real if every value in it prints back byte for byte, else text. -EINVAL: the bytes are
- * no such CSV, and the text names the line; -EEXIST, -EINVAL, -ENAMETOOLONG: the name; -EFBIG,
- * -EROFS, -ENOSPC, -ENOMEM, -EIO. */
+/* Makes the table, or replaces the one of that name, durably; after an error nothing has changed. A
+ * column is integer or real if every value in it prints back byte for byte, else text. -EINVAL: the
+ * bytes are no such CSV, and error->text names the line; -EEXIST, -EINVAL, -ENAMETOOLONG: errors of
+ * pfs_table_check_name; -EFBIG, -EROFS, -ENOSPC, -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_table_import(struct pfs_queries *queries, const char *name,
 				    const struct pfs_table_bytes *bytes,
 				    struct pfs_query_error *error);

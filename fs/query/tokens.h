@@ -8,9 +8,9 @@
 
 enum pfs_token_kind {
 	PFS_TOKEN_END,
-	PFS_TOKEN_WORD, /* quoted or not */
+	PFS_TOKEN_WORD, /* a word or name, quoted or not */
 	PFS_TOKEN_STRING,
-	PFS_TOKEN_OPERATOR, /* of comparison */
+	PFS_TOKEN_OPERATOR, /* an operator of comparison */
 	PFS_TOKEN_OPEN,
 	PFS_TOKEN_CLOSE,
 	PFS_TOKEN_COMMA,
@@ -29,11 +29,12 @@ struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from);
 /* Returns true if the token is that word, not quoted, in any case of letters. */
 bool pfs_token_is(const char *sql, const struct pfs_token *token, const char *word);
 
-/* Returns true if the word (of small letters) is somewhere in the text, in any case, be it as a
- * part of another one or in a comment: that is known sooner than the tokens. */
+/* Returns true if the word (given in small letters) is anywhere in the text, in any case of
+ * letters, also as a part of another word or in a comment. This is faster than looking at the
+ * tokens. */
 bool pfs_token_may_be(const char *sql, size_t len, const char *word);
 
-/* Returns true if words are made of such characters. */
+/* Returns true for a character that words consist of. */
 bool pfs_token_is_letter(char c);
 
 #endif

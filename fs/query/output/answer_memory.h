@@ -2,10 +2,10 @@
 /* fs/query/output/answer_memory.h - the bytes of an answer that are in memory, in chunks that never
  * move; inside of fs/query.
  *
- * Each answer may have some memory of its own; what all answers have beyond that is below one budget.  A
- * chunk may be lent, so that its bytes are written where they stay.
+ * Each answer may have some memory of its own. What all answers together have beyond that is
+ * limited by one budget. A chunk may be lent, so that its bytes are written where they stay.
  *
- * Threads: one at a time changes it, but any number may ask for chunks; any number may read. */
+ * Threads: one at a time changes an answer's memory, but any number may ask for chunks or read. */
 #ifndef PFS_FS_QUERY_OUTPUT_ANSWER_MEMORY_H
 #define PFS_FS_QUERY_OUTPUT_ANSWER_MEMORY_H
 
@@ -19,36 +19,36 @@
 struct pfs_extent {
 	const char *bytes;
 	size_t size;
-	uint64_t from; /* offset of the first */
+	uint64_t from; /* offset in the answer of the first byte */
 };
 
-/* First come the bytes of head, which grows while it is alone. */
+/* The answer's bytes are those of `head` and then those of the extents. */
 struct pfs_answer_memory {
-	uint64_t size; /* of all */
-	size_t own; /* bytes that it may have whatever others have */
-	bool may_grow; /* beyond that, by what all have together */
-	char *head;
+	uint64_t size; /* bytes in all */
+	size_t own; /* bytes that it may have, however much other answers have */
+	bool may_grow; /* it may have more than `own`, within the budget of all answers */
+	char *head; /* grows, and may move, as long as there are no extents */
 	size_t in_head, head_capacity;
-	struct pfs_extent *extents; /* behind it, in their order */
+	struct pfs_extent *extents; /* in their order */
 	size_t n_extents, extents_capacity;
-	char *at, *end; /* of the chunk that is copied to */
+	char *at, *end; /* the free rest of the chunk that bytes are copied to */
 	pthread_mutex_t lock;
 	/* protected by lock */
 	char **chunks;
 	size_t n_chunks, chunks_capacity;
-	uint64_t taken; /* of the budget */
+	uint64_t taken; /* bytes that it has of the budget */
 };
 
 void pfs_answer_memory_init(struct pfs_answer_memory *memory, size_t own);
 void pfs_answer_memory_finish(struct pfs_answer_memory *memory);
 void pfs_answer_memory_clear(struct pfs_answer_memory *memory);
 
-/* Copies some of the bytes behind the others; returns how many; 0: there is no room. */
+/* Appends some of the bytes; returns how many; 0: there is no room. */
 size_t pfs_answer_memory_copy(struct pfs_answer_memory *memory, const char *bytes, size_t size);
 
-/* Returns a chunk to be written to; NULL: there is none to be had. */
+/* Returns a chunk to be filled (pfs_answer_lend); NULL: there is no memory for one. */
 char *pfs_answer_memory_lend(struct pfs_answer_memory *memory);
-/* Says that bytes of a chunk that was lent come next, where they are. -ENOMEM. */
+/* Appends bytes that are in a lent chunk, without moving them. -ENOMEM. */
 PFS_MUST_CHECK int pfs_answer_memory_add(struct pfs_answer_memory *memory, const char *bytes, size_t size);
 
 /* As pfs_answer_view. */

@@ -6,20 +6,20 @@
 
 #include "fs/query/output/answer.h"
 
-/* Output gathered into large writes to a sink, or, without one, in one piece.  After an error the rest
- * is dropped. */
+/* Output that is gathered, and written to a sink in large pieces. Without a sink it is kept in one
+ * piece. After an error all further output is dropped. */
 struct pfs_out {
-	const struct pfs_sink *sink; /* NULL: kept */
+	const struct pfs_sink *sink; /* NULL: the output is kept */
 	int error;
 	char *data;
 	size_t used, capacity; /* at least PFS_OUT_SIZE */
-	bool is_lent; /* data is somebody else's; beyond capacity it goes on in memory of its own */
+	bool is_lent; /* the caller owns `data`; output beyond it is moved to memory of its own */
 	uint64_t rows;
 };
 #define PFS_OUT_SIZE ((size_t)64 << 10)
 
 PFS_MUST_CHECK int pfs_out_init(struct pfs_out *out, const struct pfs_sink *sink); /* -ENOMEM */
-/* Keeps the output in `size` bytes of the caller's, as far as they go. */
+/* Keeps the output in `size` bytes that the caller owns, as long as it fits. */
 void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
 void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
@@ -44,8 +44,8 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 }
 
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
-void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escaped */
-/* Writes rows of a part, until there are `size` bytes; returns how many rows. */
+void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escapes them */
+/* Writes rows of a portion, until there are `size` bytes; returns how many rows. */
 size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns, size_t size);
 
 /* Returns how many bytes the UTF-8 character at text (size > 0) has; 0 if there is none: overlong
@@ -58,8 +58,8 @@ bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
 /* Writes "name":value and, where the value is no UTF-8, "name_bytes": in base64. */
 void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
 
-/* The rows of a query on their way, some at a time.  answer: the sink is its, and much of it is not copied; NULL:
- * it is another.  -ENOMEM. */
+/* Writes the rows of a query, some at a time. answer: the answer whose sink `sink` is, so that many
+ * rows are written into its memory directly; NULL: the sink is none of an answer's. -ENOMEM. */
 struct pfs_writing;
 PFS_MUST_CHECK int pfs_writing_open(struct pfs_writing **out, struct pfs_query *query,
 				    enum pfs_format format, const struct pfs_sink *sink,
@@ -73,7 +73,7 @@ PFS_MUST_CHECK int pfs_writing_step(struct pfs_writing *writing, struct pfs_quer
 PFS_MUST_CHECK int pfs_format_aligned(struct pfs_query *query, const struct pfs_sink *sink,
 				      struct pfs_query_error *error);
 
-/* Fills in why an answer could not be written; returns failure. */
+/* Fills in *error for an answer that could not be written; returns failure. */
 int pfs_format_failed(struct pfs_query_error *error, int failure);
 
 #endif

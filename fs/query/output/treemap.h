@@ -2,8 +2,8 @@
 /* fs/query/output/treemap.h - the sizes of a subtree as a picture: one SVG that needs nothing else.
  *
  * A squarified treemap (Bruls, Huizing and van Wijk 2000): a rectangle for each file, as large as its
- * size, inside that of its directory; coloured by extension.  What would be too small to see is drawn
- * together, as its directory's rest.
+ * size, inside the rectangle of its directory, and coloured by extension. Files that are too small
+ * to be seen are drawn as one rectangle, the directory's rest.
  *
  * Use: run pfs_treemap_statement's statement, give its rows to pfs_treemap_row, then write. */
 #ifndef PFS_FS_QUERY_OUTPUT_TREEMAP_H
@@ -18,11 +18,12 @@ PFS_MUST_CHECK int pfs_treemap_create(struct pfs_treemap **out, unsigned width, 
 void pfs_treemap_close(struct pfs_treemap *treemap); /* NULL is allowed */
 void pfs_treemap_clear(struct pfs_treemap *treemap); /* removes all rows: the statement has begun anew */
 
-/* Writes the statement whose rows it is made of, for the directory `ino`. Returns its length. */
+/* Writes the statement of whose rows a treemap of the directory `ino` is made. Returns its
+ * length. */
 #define PFS_TREEMAP_STATEMENT 512
 size_t pfs_treemap_statement(const struct pfs_treemap *treemap, char sql[PFS_TREEMAP_STATEMENT],
 			     uint64_t ino);
-/* Takes the query's present row. -ENOMEM. */
+/* Adds the query's present row. -ENOMEM. */
 PFS_MUST_CHECK int pfs_treemap_row(struct pfs_treemap *treemap, const struct pfs_query *query);
 
 /* Writes the picture; title is bytes, as a path is. What the sink returns; -ENOMEM. */
