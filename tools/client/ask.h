@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/client/ask.h - rows about a place: what lies at a path of a mounted store, asked through the
- * `.query` there, or at a path in a store, asked through its daemon or read. */
+/* tools/client/ask.h - rows about a place. A place is a path in a mounted store, about which
+ * `.query` is asked there; or a path in a store, about which its daemon is asked, or which is
+ * read. */
 #ifndef PFS_TOOLS_CLIENT_ASK_H
 #define PFS_TOOLS_CLIENT_ASK_H
 
@@ -13,28 +14,30 @@
 
 struct pfs_place {
 	const char *verb;
-	const char *shown; /* what stands for the place in what is printed; "" for a store's root */
-	struct pfs_answerer *store; /* NULL: mounted; all places of a call share it */
-	char *folder;	   /* mounted: the directory whose .query is asked */
-	dev_t device;	   /* mounted: of the mount */
-	char *path;	   /* absolute in the store; NULL: it could not be opened */
+	const char *shown; /* the name of the place in what is printed; "" for a store's root */
+	struct pfs_answerer *store; /* shared by all places of a call; NULL: the place is mounted */
+	char *folder;	   /* if mounted: the directory whose .query is asked */
+	dev_t device;	   /* if mounted: the mount's device number */
+	char *path;	   /* absolute in the store; NULL: the place could not be opened */
 };
 
-/* Opens every place that the operands name: a store and paths in it (none: its root), or paths of
- * mounted stores (none: the working directory); follows: such a path that is a symlink to a directory is
- * that directory.  An exit status, having said what was wrong; with
- * PFS_EXIT_FAILURE some may be open.  Close them in any case. */
+/* Opens every place that the operands name: a store and paths in it (no path: its root), or paths
+ * in mounted stores (no operand: the working directory). follows: a path in a mounted store that is
+ * a symlink to a directory stands for that directory. Returns an exit status; if it is not
+ * PFS_EXIT_OK, the reason has been printed, and with PFS_EXIT_FAILURE some places may be open. The
+ * caller closes the places in any case. */
 PFS_MUST_CHECK int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb,
 				   char **operands, size_t n_operands, bool follows);
 void pfs_places_close(struct pfs_place *places, size_t n);
 
-/* Calls row for each row of the statement, to be taken apart by tools/gnu/row.h, until it returns false.  An
- * exit status, having said what was wrong. */
+/* Calls row for each row of the statement, until it returns false; tools/gnu/row.h parses a row.
+ * Returns an exit status; if it is not PFS_EXIT_OK, the reason has been printed. */
 PFS_MUST_CHECK int pfs_place_ask(const struct pfs_place *place, const char *sql,
 				 bool (*row)(void *arg, struct pfs_row *row), void *arg);
 
-/* As pfs_place_ask, and the rows stay: what is left of one, at row->at - kept->text, may be taken
- * later. The text moves while rows come; the caller frees it in any case. */
+/* As pfs_place_ask, but keeps the text of all rows: the rest of a row, from the offset
+ * row->at - kept->text on, may be parsed later. The text may move with each row. The caller frees
+ * kept->text in any case. */
 struct pfs_place_text {
 	char *text;
 	size_t size, capacity;
@@ -43,14 +46,14 @@ PFS_MUST_CHECK int pfs_place_keep(const struct pfs_place *place, struct pfs_plac
 				  const char *sql,
 				  bool (*row)(void *arg, struct pfs_row *row), void *arg);
 
-/* Asks .query/run of the mounted directory `folder`, which answers whoever may ask there; `shown` stands
- * for it in messages.  The answer is TSV; a sink that returns -ECANCELED has enough.  An exit status,
- * having said what was wrong. */
+/* Asks .query/run in the mounted directory `folder`, as any user may who has rights there. `shown`
+ * is its name in messages. The answer is TSV; a sink ends it by -ECANCELED. Returns an exit status;
+ * if it is not PFS_EXIT_OK, the reason has been printed. */
 struct pfs_sink;
 PFS_MUST_CHECK int pfs_ask_run(const char *verb, const char *shown, const char *folder,
 			       const char *sql, const struct pfs_sink *sink);
 
-/* Returns the text as SQL has it, in quotes, which the caller frees; NULL: no memory. */
+/* Returns the text as a literal of SQL, in quotes, which the caller frees; NULL: no memory. */
 char *pfs_sql_quote(const char *text);
 
 #endif
