@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/refresh/refresh_compare.h - what refresh_walk.c (directories) and refresh_entry.c (what is in them) share.
- * Nobody else includes it. */
+/* tools/refresh/refresh_compare.h - what refresh_walk.c (directories), refresh_closed.c
+ * (directories that need not be opened) and refresh_entry.c (entries) share. No other file includes
+ * it. */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 #define PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 
@@ -19,12 +20,12 @@ struct pfs_comparison {
 	struct pfs_refresh_place *place;
 	int fd;
 	dev_t dev;
-	const char *old_path; /* of its record */
-	bool listing;	      /* its names are read anew */
-	bool adopting;	      /* the store is an older one: it has no record of what is no file */
-	uint32_t *by_name;    /* the children, if listing */
-	uint8_t *seen;	      /* a flag a child */
-	char **unknown;	      /* names that no child has; NULL: a child had it once */
+	const char *old_path; /* the path that the directory's record has */
+	bool listing;	      /* the directory's listing is read anew */
+	bool adopting;	      /* the store is an older one, with records of regular files alone */
+	uint32_t *by_name;    /* if listing: the children in the order of their names */
+	uint8_t *seen;	      /* a flag a child: the source has it */
+	char **unknown;	      /* names that no child has; NULL: a child had this one once */
 	size_t n_unknown, unknown_capacity;
 };
 
@@ -38,7 +39,7 @@ static inline bool pfs_is_later(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* The directory, and its listing, are as they were when it was read last. */
+/* Returns true if the directory and its listing are as they were when it was last read. */
 static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now)
 {
 	return directory->flags & PFS_NODE_SETTLED &&
@@ -59,22 +60,24 @@ static inline const char *pfs_source_name(const char *name)
 
 /* ---- refresh_closed.c ---- */
 
-/* Compares a directory of the place and all below it as far as that needs no directory to be opened. *closed is false if
- * this one is to be walked, which those below it that need it are. */
+/* Compares a directory in the place, and all below it, without opening it. Directories below it
+ * that have to be opened are put on the list of places to be walked. *closed is false if the
+ * directory itself has to be walked. */
 PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const struct pfs_follower *child,
 				      const char *name, const struct statx *now);
 
-/* Returns what a node takes over (bits of enum pfs_set) whose original was as the record says, and
- * is now as the entry says. */
+/* Returns what a node takes over (bits of enum pfs_set) if its original was as the record says and
+ * is as `now` says. */
 unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
 			  const struct stat *now);
 bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
 
-/* An entry that may be new, at the place.  Takes the batch over, on failure too. */
+/* Notes an entry of the place that may be new. over: the node of its name, whose original it is
+ * not; or 0. Takes the batch over, also on failure. */
 PFS_MUST_CHECK int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 				const char *name, uint64_t over);
 
-/* Compares what is in the place's directory, which has been entered. */
+/* Compares the entries of the place's directory, which has been entered (pfs_refresh_enter). */
 PFS_MUST_CHECK int pfs_compare_children(struct pfs_comparison *comparison);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/sourcewatch.h - a mounted store follows the folders that it was imported from.
  *
- * The kernel says which directories may have changed; these are compared by a shallow refresh
- * (tools/refresh/refresh.h), which alone changes anything.  Means, each tried when the one before it cannot be had or
- * has failed: fanotify on the folders' filesystems, inotify, a refresh of everything every so often.  Where inotify
- * comes to its limit, what is watched is followed at once and everything is refreshed every so often as well.  Events
- * that were lost are followed by a refresh of everything.
+ * The kernel says which directories may have changed. A shallow refresh (tools/refresh/refresh.h)
+ * compares these, and makes all changes. There are three means; each is used if the one before it
+ * is not available or has failed: fanotify on the folders' filesystems, inotify, a refresh of
+ * everything at intervals. If inotify cannot watch all directories, changes of the watched ones are
+ * followed at once, and everything is refreshed at intervals, too. If events were lost, everything
+ * is refreshed.
  *
- * Threads: one hears events and only notes directories, one refreshes; neither is ever waited for but by stop.  Whoever
- * refreshes the same tree otherwise hands in pfs_sourcewatch_watcher, so that directories that come up are watched.
- * Nothing that goes wrong ends either thread or the daemon: it is logged, once for each reason.
+ * Threads: one reads events and notes directories, another refreshes; only pfs_sourcewatch_stop
+ * waits for them. Other refreshes of the same tree are given pfs_sourcewatch_watcher, so that
+ * directories that they find are watched. An error ends neither the threads nor the daemon; it is
+ * logged, once for each reason.
  *
  * Not followed: what is written through a memory map until the file is closed; times that change alone on other names
  * of a file. */
@@ -22,19 +24,19 @@
 enum pfs_sourcewatch_means {
 	PFS_SOURCEWATCH_FANOTIFY,
 	PFS_SOURCEWATCH_INOTIFY,
-	PFS_SOURCEWATCH_REFRESH, /* of everything, every pause_ms */
+	PFS_SOURCEWATCH_REFRESH, /* everything is refreshed every pause_ms */
 };
 
 struct pfs_sourcewatch_options {
-	const char *store; /* its path */
-	enum pfs_sourcewatch_means best; /* means that are not tried are those before it */
-	size_t limit;	   /* directories that inotify may watch; 0: three quarters of what the user may */
-	unsigned pause_ms; /* between refreshes of everything, where these are needed; 0: half a minute */
+	const char *store; /* the store's path */
+	enum pfs_sourcewatch_means best; /* the first means to try; those before it are not used */
+	size_t limit;	   /* directories inotify may watch; 0: 3/4 of the user's limit */
+	unsigned pause_ms; /* between refreshes of everything, if needed; 0: half a minute */
 };
 
 struct pfs_sourcewatch;
 
-/* Makes one, which does nothing yet; tree and options->store stay until close. -ENOMEM. */
+/* Makes a watch, which does nothing yet. tree and options->store must outlive it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs_tree *tree,
 					const struct pfs_sourcewatch_options *options);
 
@@ -42,8 +44,8 @@ PFS_MUST_CHECK int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs
  * had. */
 PFS_MUST_CHECK int pfs_sourcewatch_start(struct pfs_sourcewatch *watch);
 
-/* Ends a refresh that is comparing, waits for one that is making changes.  NULL, and what was not started, is
- * allowed. */
+/* Ends the threads: a refresh that is comparing ends at once, one that is making changes is waited
+ * for. NULL is allowed, and so is a watch that was not started. */
 void pfs_sourcewatch_stop(struct pfs_sourcewatch *watch);
 void pfs_sourcewatch_close(struct pfs_sourcewatch *watch); /* after stop; NULL is allowed */
 

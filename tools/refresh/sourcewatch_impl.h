@@ -11,7 +11,7 @@
 #include "tools/refresh/sourceevents.h"
 #include "tools/refresh/sourcewatch.h"
 
-#define PFS_LINKED_AT_ONCE 64 /* files with several names; of more, everything is refreshed */
+#define PFS_LINKED_AT_ONCE 64 /* changed files with several names; with more, all is refreshed */
 
 /* A directory of the source. */
 struct pfs_source_directory {
@@ -19,9 +19,9 @@ struct pfs_source_directory {
 	struct pfs_byprime by_ino; /* if it has a node */
 	struct pfs_source_directory *next_stale;
 	uint64_t ino; /* its node; 0: none yet */
-	bool stale;   /* it is in the list */
-	bool missed;  /* it was stale before it had a node */
-	bool gone;    /* with stale: to be dropped with the list */
+	bool stale;   /* it is in the list of stale directories: it may have changed */
+	bool missed;  /* it was taken off that list when it had no node yet */
+	bool gone;    /* with stale: it is freed when it is taken off the list */
 };
 
 struct pfs_sourcewatch {
@@ -35,24 +35,24 @@ struct pfs_sourcewatch {
 	/* protected by lock */
 	struct pfs_sourceevents *events; /* NULL: none; changed by the thread that refreshes alone */
 	struct pfs_byprime_table directories, by_ino;
-	size_t live; /* of them, when they were last looked through */
+	size_t live; /* directories that were left when gone ones were last dropped */
 	struct pfs_source_directory *stale;
 	size_t n_stale;
 	uint64_t heard_ns; /* when the last event came */
 	bool lost;	   /* everything may be stale */
 	bool failed;	   /* the events have ended */
-	bool limited;	   /* not all directories are watched, */
-	bool limit_said;   /* and that has been logged */
+	bool limited;	   /* not all directories are watched */
+	bool limit_said;   /* that not all are watched has been logged */
 	enum pfs_sourcewatch_means means; /* changed by the thread that refreshes alone */
-	bool held_back;	 /* the refresh before this one left what was gone to this one */
-	bool links_only; /* what is refreshed now is so for its links alone: it has none to add */
+	bool held_back;	 /* the last refresh left nodes that look gone to this one */
+	bool links_only; /* this refresh is only about other names of files in `linked` */
 	struct stat linked[PFS_LINKED_AT_ONCE];
 	size_t n_linked;
 
-	/* the thread's that refreshes */
-	bool compared_once; /* everything, since it was started */
-	int last;	   /* error that was logged */
-	unsigned retry_ms; /* to wait after the next error */
+	/* for the thread that refreshes alone */
+	bool compared_once; /* everything has been compared since the start */
+	int last;	   /* the error that was logged last */
+	unsigned retry_ms; /* time to wait after the next error */
 	int ended;	   /* eventfd: the thread that hears is to end */
 	pthread_t refresher, hearer;
 	bool started, hearing;
@@ -62,24 +62,27 @@ extern const char *const pfs_sourcewatch_names[]; /* of the means */
 
 /* ---- sourcewatch_note.c ---- */
 
-/* Returns what refreshes tell of their progress, which becomes watch->watcher. */
+/* Returns the functions that refreshes call, for watch->watcher. */
 struct pfs_refresh_watcher pfs_sourcewatch_tells(struct pfs_sourcewatch *watch);
 
-/* The thread that hears events, until watch->ended is readable or there are no more. */
+/* The function of the thread that reads events; it ends when watch->ended is readable or no more
+ * events will come. arg is the watch. */
 void *pfs_sourcewatch_hear(void *arg);
 
-/* True if the thread that refreshes has something to do.  With the lock. */
+/* Returns true if the thread that refreshes has something to do. The lock is held. */
 bool pfs_sourcewatch_has_news(const struct pfs_sourcewatch *watch);
 
-/* The last refresh came to its end, or not: if nothing has changed since, what is watched is known to be as it is
- * in the store (pfs_compared_set_live). */
+/* Called after a refresh. seen: it came to its end. If nothing has changed since, the watched part
+ * of the store is known to be as its source (pfs_compared_set_live). */
 void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen);
 
-/* Takes stale directories off the list, and calls fn, if not NULL, with the node of each that has one; the others
- * are put on it again when they have.  With the lock. */
+/* Takes stale directories off the list, and calls fn, if not NULL, with the node of each that has
+ * one. A directory without a node is put on the list again when it gets its node. The lock is
+ * held. */
 void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino), void *arg);
 
-/* Drops all directories; those whose nodes are gone, once there may be many of them.  The first with the lock. */
+/* pfs_sourcewatch_forget_all drops all directories; the lock is held. pfs_sourcewatch_forget_gone
+ * drops those whose nodes are gone, if there may be many. */
 void pfs_sourcewatch_forget_all(struct pfs_sourcewatch *watch);
 void pfs_sourcewatch_forget_gone(struct pfs_sourcewatch *watch);
 
