@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that those who bind and plan
- * statements ask about one.
+/* gpu/aggregate.h - the aggregates of GROUP BY, a line each: all that the binder and the planner of
+ * statements have to know about one.
  *
- * To add an aggregate, add its line.  If it keeps of a group what another keeps (PFS_FOLDS), the
- * compiler names no other place, unless its result is made in a new way (pfs_aggregate_result); if
- * not, add a line to PFS_FOLDS, and the compiler names the switches of gpu/host/fold.c and
- * gpu/host/group.c that lack it.  A device leaves an aggregate that has no line in the table of
- * gpu/cuda/cuda_group.c to the host.  Outside the back ends nobody asks which fold it is: the two
- * lines say what it takes, what its result is and how groups merge. */
+ * To add an aggregate, add its line. If it keeps for a group what another aggregate keeps (its
+ * fold, PFS_FOLDS), that is all, unless its result is made in a new way (pfs_aggregate_result).
+ * Else add a line to PFS_FOLDS, too, and the compiler names the switches of gpu/host/fold.c and
+ * gpu/host/group.c that lack it. A device leaves an aggregate that has no line in the table of
+ * gpu/cuda/cuda_group.c to the host. Only the back ends ask which fold an aggregate has: its lines
+ * say what it takes, what its result is and how groups merge. */
 #ifndef PFS_GPU_AGGREGATE_H
 #define PFS_GPU_AGGREGATE_H
 
@@ -16,8 +16,9 @@
 
 #include "gpu/predicate.h"
 
-/* AGGREGATE(ID, name, fold, result, of none, merge): `name` is what statements call it; COUNT_ALL and
- * COUNT_DISTINCT are count(*) and count(DISTINCT x), which have the name of COUNT.  The others are below. */
+/* AGGREGATE(ID, name, fold, result, result of no values, merge): `name` is its name in statements;
+ * COUNT_ALL and COUNT_DISTINCT are count(*) and count(DISTINCT x), which have the name of COUNT.
+ * The members of struct pfs_aggregate_traits explain the rest. */
 #define PFS_AGGREGATES(AGGREGATE)                                                                  \
 	AGGREGATE(COUNT_ALL, NULL, TUPLES, INTEGER, ZERO, SUM)                                     \
 	AGGREGATE(COUNT, "count", VALUES, INTEGER, ZERO, SUM)                                      \
@@ -35,11 +36,11 @@ enum pfs_aggregate_op {
 	PFS_N_AGGREGATES
 };
 
-/* What is kept of a group while its tuples are added.
+/* What is kept for a group while its tuples are added.
  * FOLD(ID, takes, is end, groups again, can overflow): TUPLES keeps how many tuples there are, VALUES
  * how many values are not NULL, DIFFERENT how many different values there are, SUM the sum of the
- * values and how many there are, LEAST and GREATEST such a value and the first tuple that has it.  The
- * others are below. */
+ * values and how many there are, LEAST and GREATEST the least or greatest value and the first tuple
+ * that has it. The members of struct pfs_fold_traits explain the rest. */
 #define PFS_FOLDS(FOLD)                                                                            \
 	FOLD(TUPLES, NOTHING, false, false, false)                                                 \
 	FOLD(VALUES, NULLS, false, false, false)                                                   \
@@ -64,12 +65,11 @@ enum pfs_fold_takes {
 
 struct pfs_fold_traits {
 	enum pfs_fold_takes takes;
-	/* The result is the value at one end of their order: of the argument's class and collation,
-	 * the same with and without repetitions, and what an index of the values begins or ends
-	 * with. */
+	/* The result is the least or greatest value. So it has the argument's class and collation,
+	 * does not depend on repetitions, and is the first or last value in an index. */
 	bool is_end;
-	/* The tuples are grouped once more, by the keys and the argument: so they are listed first,
-	 * and the groups are put in the order of their first tuples. */
+	/* The tuples are grouped a second time, by the keys and the argument. For that they are
+	 * listed first, and the groups are put in the order of their first tuples. */
 	bool groups_again;
 	bool can_overflow; /* integers may leave 64 bits while they are added */
 };
@@ -79,11 +79,11 @@ extern const struct pfs_fold_traits pfs_fold_traits[];
 enum pfs_aggregate_result {
 	PFS_RESULT_INTEGER,
 	PFS_RESULT_REAL,
-	PFS_RESULT_MEAN,     /* a real: the sum of the values by their number */
+	PFS_RESULT_MEAN,     /* a real: the sum of the values, divided by their number */
 	PFS_RESULT_ARGUMENT, /* of the argument's kind */
 };
 
-/* Says how groups that were made of pieces of a source become those of the whole. */
+/* Says how results for pieces of a source become the results for the whole source. */
 enum pfs_merge {
 	PFS_MERGE_NONE, /* that cannot be done */
 	PFS_MERGE_SAME, /* the pieces' results are aggregated in the same way */
@@ -91,26 +91,26 @@ enum pfs_merge {
 	 * overflow, and sums of reals would round differently. */
 	PFS_MERGE_GROWING,
 	PFS_MERGE_SUM,	/* the pieces' results are added */
-	PFS_MERGE_MEAN, /* the pieces' totals by their counts, of the same integers as GROWING */
+	PFS_MERGE_MEAN, /* the pieces' totals, divided by their counts; else as GROWING */
 };
 
 struct pfs_aggregate_traits {
 	const char *name; /* NULL: statements cannot name it */
 	enum pfs_fold_kind fold;
 	enum pfs_aggregate_result result;
-	bool is_zero_of_none; /* a group without values has 0; else NULL */
+	bool is_zero_of_none; /* the result for a group without values is 0; else NULL */
 	enum pfs_merge merge;
 };
 
 extern const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES];
 
-/* Returns what the aggregate's fold is asked about. */
+/* Returns the traits of the aggregate's fold. */
 static inline const struct pfs_fold_traits *pfs_fold_of(enum pfs_aggregate_op op)
 {
 	return &pfs_fold_traits[pfs_aggregate_traits[op].fold];
 }
 
-/* Returns the kind of the results, whose argument is of that kind. */
+/* Returns the kind of the aggregate's results for an argument of that kind. */
 static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits *traits,
 					       enum pfs_kind argument)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/code_index.h - nodes by their codes, for those who ask for many between two changes: a hash
- * table over the codes' low 64 bits.  Whoever asks compares the whole code. */
+/* gpu/code_index.h - finds nodes by their codes, if many are looked up between two changes of the
+ * tree: a hash table over the codes' low 64 bits. The caller compares the whole code. */
 #ifndef PFS_GPU_CODE_INDEX_H
 #define PFS_GPU_CODE_INDEX_H
 
@@ -12,19 +12,20 @@ struct pfs_columns;
 
 struct pfs_code_index {
 	struct pfs_code_entry *entries; /* NULL: there is none */
-	unsigned bits;			/* of a place */
-	uint64_t epoch;			/* of the tree that it belongs to */
-	unsigned asked;			/* in that epoch, without it */
+	unsigned bits;			/* the table has 2^bits places */
+	uint64_t epoch;			/* the tree's epoch that the table belongs to */
+	unsigned asked;			/* how often it was asked for in this epoch */
 };
 
-/* Returns true if there is a table for this tree. It is made when it has been asked for often
- * enough, if there is memory and the tree is not very large; false: the caller has to search. */
+/* Returns true if there is a table for this epoch. It is made when it has been asked for often
+ * enough, if there is memory and the tree is not very large. false: the caller has to search
+ * without it. */
 bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns *c,
 			  uint64_t epoch);
 void pfs_code_index_drop(struct pfs_code_index *index);
 
-/* Returns the next slot that may have a code with these low bits, the root's 2 left out;
- * PFS_NO_SLOT: there is no further one. *at is 0 at first. */
+/* Returns the next slot whose code may have these low bits, the root's factor 2 left out;
+ * PFS_NO_SLOT: there is no further one. *at is 0 before the first call. */
 uint32_t pfs_code_index_next(const struct pfs_code_index *index, uint64_t low, size_t *at);
 
 #endif

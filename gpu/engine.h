@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/engine.h - questions about a tree whose nodes carry primes, answered by arithmetic on
- * columns: on a CUDA device when there is one, on all cores otherwise, with the same results bit
- * for bit.
+/* gpu/engine.h - questions about a tree whose nodes have primes, answered by arithmetic on columns:
+ * on a CUDA device if there is one, else on all cores, with the same results bit for bit.
  *
  * A node is a slot (dense, 32 bits).  Its prime is unique; a directory's is below 2^32 (the root's
  * is 2, all others odd), anything else's is above: that is how the engine tells them apart.  The
  * code of a node is the product of the primes on its path, the root's included.  x lies under k
  * exactly when prime(k) divides code(x).
  *
- * Threads: any number of callers; calls on one engine run one after another.
- * A device that fails or runs out of memory is left for good: the engine goes on with the host back
- * end, repeats the call and the caller sees one warning in the log, no error.
- * Not handled here: names (but for listings), permissions, whether a change makes sense as a file
- * operation. */
+ * Threads: any number of callers; calls on one engine run one after another. If the device fails or
+ * runs out of memory, the engine leaves it for good: it goes on with the host back end, repeats the
+ * call, and logs one warning; the caller sees no error. Not handled here: names (but for listings),
+ * permissions, whether a change makes sense as a file operation. */
 #ifndef PFS_GPU_ENGINE_H
 #define PFS_GPU_ENGINE_H
 
@@ -35,18 +33,18 @@ enum pfs_engine_kind { PFS_ENGINE_AUTO, PFS_ENGINE_HOST, PFS_ENGINE_CUDA };
 PFS_MUST_CHECK int pfs_engine_by_name(enum pfs_engine_kind *kind, const char *name);
 
 struct pfs_engine_info {
-	const char *engine;	    /* "host" or "cuda": what answers now */
-	char device[64];	    /* its name */
+	const char *engine;	    /* "host" or "cuda": the back end that answers now */
+	char device[64];	    /* the device's name */
 	bool degraded;		    /* a device failed, when it was opened or since */
 	unsigned threads;	    /* of the host back end */
 	uint64_t device_bytes;	    /* allocated on the device */
-	uint64_t directories, deep; /* deep: whose code is beyond 4,096 bits, kept as its factors */
-	uint64_t code_limbs;	    /* of 32 bits, over all directories with a code */
+	uint64_t directories, deep; /* deep: with codes beyond 4,096 bits, kept as their factors */
+	uint64_t code_limbs;	    /* limbs of 32 bits of all codes together */
 };
 
-/* Opens an empty engine.  Call after daemonizing: CUDA does not survive a fork.  AUTO takes the
- * device if there is one. A device that is there and fails leaves the host's engine, degraded, and
- * a warning.  -ENODEV: CUDA was asked for and is not there; -ENOMEM. */
+/* Opens an empty engine. To be called after daemonizing: CUDA does not survive a fork. AUTO takes
+ * the device if there is one. If a device is there and fails, the engine is the host's, degraded,
+ * and a warning is logged. -ENODEV: CUDA was asked for, and there is no device; -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_open(struct pfs_engine **out, enum pfs_engine_kind kind);
 /* Closes the engine; bitmaps and listings must have been freed before. NULL is allowed. */
 void pfs_engine_close(struct pfs_engine *engine);
@@ -74,33 +72,33 @@ struct pfs_delta {
 	enum pfs_delta_op op;
 };
 
-/* Applies the changes in order. Queries see them from now on; the device's columns are brought up
- * to date by the next one. -EINVAL: a record does not fit the tree as it then is (the slot is in
- * use or not, the parent is no directory, the prime is of the wrong kind, a directory would come
- * under itself); the records before it are applied, and *applied says how many (NULL: not
- * asked). */
+/* Applies the changes in order. Questions see them from now on; the next question brings the
+ * device's columns up to date. -EINVAL: a change does not fit the tree as it then is (the slot is
+ * in use, or is not, the parent is no directory, the prime is of the wrong kind, a directory would
+ * come under itself); the changes before it have been applied. *applied is how many have been
+ * (NULL: not wanted). */
 PFS_MUST_CHECK int pfs_engine_apply(struct pfs_engine *engine, size_t *applied,
 				    const struct pfs_delta *deltas, size_t n);
 
 /* ---- one node ---- */
 
-/* From here on -ENOENT says that the slot is not in use. */
+/* -ENOENT of all functions from here on: the slot is not in use. */
 
 /* Gets the directory that the node lies in; PFS_NO_SLOT for the root. */
 PFS_MUST_CHECK int pfs_engine_parent(struct pfs_engine *engine, uint32_t *parent, uint32_t slot);
 
-/* Finds the node whose code is the decimal number. -ENOENT: none has it; -EINVAL: it is no number;
- * -E2BIG: it is longer than 1 MiB. */
+/* Finds the node whose code is the decimal number. -ENOENT: no node has it; -EINVAL: it is no
+ * number; -E2BIG: it is longer than 1 MiB. */
 PFS_MUST_CHECK int pfs_engine_node(struct pfs_engine *engine, uint32_t *slot, const char *decimal);
 
-/* Finds the deepest node that all n are or lie under, by the gcd of their codes. -EINVAL: n is
- * 0. */
+/* Finds the deepest node that each of the n nodes is or lies under, by the greatest common divisor
+ * of their codes. -EINVAL: n is 0. */
 PFS_MUST_CHECK int pfs_engine_common_ancestor(struct pfs_engine *engine, uint32_t *ancestor,
 					      const uint32_t *slots, size_t n);
 
 /* ---- sets of nodes: one bit a slot, kept where the engine computes ---- */
 
-/* Each makes a bitmap, which the caller frees. -ENOENT, -ENOMEM. */
+/* These functions make a bitmap, which the caller frees. -ENOENT, -ENOMEM. */
 PFS_MUST_CHECK int pfs_engine_subtree(struct pfs_engine *engine, struct pfs_bitmap **out,
 				      uint32_t slot); /* the node included */
 PFS_MUST_CHECK int pfs_engine_parents(struct pfs_engine *engine, struct pfs_bitmap **out,
@@ -118,7 +116,7 @@ void pfs_bitmap_free(struct pfs_bitmap *bitmap);
 
 enum pfs_bitmap_op { PFS_BITMAP_AND, PFS_BITMAP_OR, PFS_BITMAP_AND_NOT };
 
-/* From here on also -ESTALE: the bitmap was lost with its device; ask anew from the start. */
+/* -ESTALE of all functions from here on: the bitmap was lost with its device; make it anew. */
 PFS_MUST_CHECK int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other,
 				      enum pfs_bitmap_op op); /* bitmap = bitmap op other */
 PFS_MUST_CHECK int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
@@ -143,10 +141,10 @@ void pfs_cursor_finish(struct pfs_cursor *cursor);
 
 struct pfs_stamps; /* gpu/table.h */
 
-/* Tells where names are: that of a slot starts at heap[(uint64_t)place[slot] << place_shift], with its
- * length in one byte before its bytes.  The heap grows at its end; what else changed has stamps,
- * of blocks of PFS_BLOCK_ROWS places, of which `clock` is the last.  Another generation is another
- * heap.  The root's name is not read. */
+/* Where names are. The name of a slot is at heap[(uint64_t)place[slot] << place_shift]: its length
+ * in one byte, and then its bytes. The heap grows at its end. Changes of other bytes are in
+ * `stamps`, by blocks of PFS_BLOCK_ROWS places; `clock` is the last stamp. If the generation is
+ * another one, the whole heap is. The root's name is not read. */
 struct pfs_names_view {
 	const uint8_t *heap;
 	size_t heap_size;
@@ -184,11 +182,12 @@ PFS_MUST_CHECK int pfs_engine_list(struct pfs_engine *engine, const struct pfs_l
 
 /* ---- self-examination ---- */
 
-/* Compares every directory's code, read back from where queries use it, with GMP's product. *wrong
- * is how many differ. */
+/* Reads every directory's code back from the back end, and compares it with GMP's product of the
+ * primes. *wrong is how many differ. */
 PFS_MUST_CHECK int pfs_engine_check(struct pfs_engine *engine, uint64_t *wrong);
 
-/* Waits for everything queued and brings device columns up to date (benchmarks). */
+/* For benchmarks: brings the device's columns up to date, and waits for all that is queued
+ * there. */
 PFS_MUST_CHECK int pfs_engine_sync(struct pfs_engine *engine);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/engine_impl.h - for implementers: the columns that engine.c keeps and the table of functions
- * that a back end fills.
+/* gpu/engine_impl.h - for implementers: the columns that engine.c keeps, and the tables of
+ * functions that a back end fills.
  *
- * Directories have numbers of their own, dense and stable while they live, because everything that
- * is computed is computed for directories; number 0 is reserved and means none.  By slot there is
- * only `home`: the directory itself, or the one that a file lies in.  So a file's bit in a subtree
- * is its home's bit, and a slot that is not in use has home 0, whose bit is never set. */
+ * Directories have numbers of their own, dense and stable while they live, because everything is
+ * computed for directories; number 0 is reserved and means none. Each slot has a `home`: the number
+ * of the directory itself or, for any other node, of the directory that it lies in. So a file's bit
+ * in a subtree is its home's bit. A slot that is not in use has home 0, whose bit is never set. */
 #ifndef PFS_GPU_ENGINE_IMPL_H
 #define PFS_GPU_ENGINE_IMPL_H
 
@@ -24,9 +24,9 @@
 #define PFS_TILE_ROWS  1024u
 #define PFS_TILE_WORDS (PFS_TILE_ROWS / 32)
 
-/* The widths, in limbs.  A directory's row has the first that fits; whatever needs more than the
- * last is deep: kept as its factors, which are multiplied out (by GMP) only when its code is asked
- * for. */
+/* The widths of codes, in limbs. A directory's code has the first width that fits. A directory
+ * whose code needs more than the last one is deep: its code is kept as its factors, which GMP
+ * multiplies when the code is asked for. */
 #define PFS_WIDTHS                                                                                 \
 	{                                                                                          \
 		1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128        \
@@ -34,8 +34,8 @@
 #define PFS_N_WIDTHS  21
 #define PFS_LIMBS_MAX 128
 
-/* The length of a product of different primes lies between these, says the sum of their rounded
- * logarithms; for sums of up to 32 * PFS_LIMBS_MAX or little more. */
+/* Return bounds of the length in bits of a product of different primes; sum: the sum of their
+ * rounded logarithms, up to 32 * PFS_LIMBS_MAX or little more. */
 PFS_BOTH float pfs_bits_most(float sum)
 {
 	return sum + 0.01f + sum * 0.0001f;
@@ -51,7 +51,7 @@ struct pfs_directory {
 	uint32_t prime;	 /* the factor that it adds: 1 at the root, whose 2 is not kept in codes */
 };
 
-/* Holds what the engine needs to know of the image; the host back end computes on it as it is. */
+/* The engine's copy of the image's places and primes; the host back end computes on it in place. */
 struct pfs_columns {
 	uint32_t n_slots, slot_capacity;
 	uint32_t *home;				    /* by slot */
@@ -59,21 +59,21 @@ struct pfs_columns {
 	uint32_t n_directories, directory_capacity; /* numbers in use, 0 included */
 	struct pfs_directory *directories;
 	uint32_t *directory_slot; /* PFS_NO_SLOT: number not in use */
-	/* The number of slots of its subtree, which are the range from its own slot on; 0: it is no
-	 * range any more, and neither is any directory above. */
+	/* By directory: how many slots its subtree has, which are the range from its own slot on;
+	 * 0: its subtree is no range any more, nor that of any directory above it. */
 	uint32_t *span;
 	uint32_t *free_directories;
 	size_t n_free, free_capacity;
 	uint32_t root; /* directory number */
 };
 
-/* The changes since the back end last saw the columns. Lists may repeat. */
+/* The changes since the back end last saw the columns. The lists may have repetitions. */
 struct pfs_changes {
-	uint32_t *slots; /* home or prime changed */
+	uint32_t *slots; /* slots whose home or prime changed */
 	size_t n_slots, slot_capacity;
-	uint32_t *directories; /* made, moved or removed */
+	uint32_t *directories; /* directories that were made, moved or removed */
 	size_t n_directories, directory_capacity;
-	bool has_moves; /* one of them moved: the codes of those below it change, too */
+	bool has_moves; /* a directory moved: the codes of those below it change, too */
 	bool everything; /* too much changed: load anew */
 };
 
@@ -81,7 +81,7 @@ struct pfs_changes {
 struct pfs_asked_subtree {
 	uint32_t directory;
 	struct pfs_divisor divisor; /* of its prime */
-	uint64_t mask; /* of several: bit k is set if it is, or lies under, the k-th */
+	uint64_t mask; /* bit k is set if the directory is, or lies under, the k-th of them */
 };
 
 /* Bytes of the heap of names. */
@@ -110,9 +110,9 @@ struct pfs_paths_request {
 struct pfs_backend;
 struct pfs_path_listing; /* a back end's listing in progress */
 
-/* The functions of a back end. Memory is its own: bitmaps are 32-bit words. Bitmaps that are passed
- * to queries have words for at least slot_capacity bits, and are overwritten whole. All members are
- * required. -ENOMEM and -EIO make engine.c leave a device. */
+/* The functions of a back end of codes. Bitmaps, of 32-bit words, are in the back end's memory.
+ * Those passed to questions have words for at least slot_capacity bits, and are overwritten whole.
+ * All members are required. After -ENOMEM or -EIO engine.c leaves a device. */
 struct pfs_engine_ops {
 	const char *name;
 	void (*close)(struct pfs_backend *b);
@@ -149,8 +149,8 @@ struct pfs_engine_ops {
 	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
 			const uint32_t *limbs, size_t n_limbs);
 	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
-	/* Reads the codes of directories first.. into limbs[i * PFS_LIMBS_MAX ...], n_limbs[i]
-	 * each; 0: it has none (it is deep, or not in use). */
+	/* Reads the codes of n directories from `first` on: the i-th into n_limbs[i] limbs at
+	 * limbs[i * PFS_LIMBS_MAX]; n_limbs[i] 0: it has no code (it is deep, or not in use). */
 	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
@@ -173,10 +173,11 @@ PFS_MUST_CHECK int pfs_host_open(struct pfs_backend **out);
 /* -ENODEV: built without CUDA, or no device; -EIO: there is one, and it failed; -ENOMEM. */
 PFS_MUST_CHECK int pfs_cuda_open(struct pfs_backend **out);
 
-/* For tests: the n-th CUDA call from now on fails (0: none). Returns how many calls were left before one
- * that was to fail; 0: it has failed, or there was none. */
+/* For tests: makes the n-th CUDA call from now on fail (0: none). Returns how many calls were left
+ * before the one that was to fail until now; 0: it has failed, or none was to fail. */
 long pfs_cuda_fail_at(long n);
-/* For tests: bytes of device memory that nobody had freed when operators were closed, all that were. */
+/* For tests: returns the bytes of device memory that were not freed when operators were closed,
+ * over all operators that have been. */
 uint64_t pfs_cuda_bytes_left(void);
 
 /* Makes an engine over this back end, which it then owns (tests: one that fails at will). */
@@ -185,11 +186,11 @@ PFS_MUST_CHECK int pfs_engine_open_backend(struct pfs_engine **out, struct pfs_b
 
 /* ---- the relational operators: families of functions ----
  *
- * A back end has a table of families.  A family that is NULL, or a function that answers -EOPNOTSUPP,
- * leaves the operator to the host back end, which has them all; gpu/relation.c sees to that, and has
- * checked the arguments.  A device's -ENOMEM and -EIO do the same.  Functions are called by any number of
- * threads at once.  What they return may lie on the device: whoever made it has `fetch` and `release`.
- * Sources are either in the host's memory or this back end's own. */
+ * A back end has a table of families. If a family is NULL, or a function returns -EOPNOTSUPP, or a
+ * device -ENOMEM or -EIO, gpu/relation.c has the host's back end, which has all families, run the
+ * operator. gpu/relation.c has also checked the arguments. Any number of threads call the functions
+ * at once. Results may be on the device; the back end that made one fetches and releases it.
+ * Sources are in the host's memory or on this back end's device. */
 
 struct pfs_select_family {
 	int (*select)(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -215,7 +216,7 @@ struct pfs_sort_family {
 	/* As pfs_window; NULL: the host's. */
 	int (*window)(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
 		      const struct pfs_source *source, const struct pfs_window *window);
-	/* Sets index->rows, or its device part, and n; the rest is filled in before. */
+	/* Sets index->rows, or index->device, and index->n; the other members are set before. */
 	int (*index)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_column_index *index, const struct pfs_source *source);
 	int (*fetch)(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -277,7 +278,8 @@ struct pfs_index_change { /* of pfs_index_insert and pfs_index_remove */
 	enum pfs_index_policy policy;
 };
 
-/* As gpu/index.h says.  What insert and remove return but -EIO leaves the tree as it was. */
+/* The functions do what gpu/index.h says. If insert or remove fails with anything but -EIO, the
+ * tree is as it was. */
 struct pfs_index_family {
 	int (*build)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_index_tree **out, const struct pfs_index_shape *shape, const uint64_t *keys,
@@ -319,23 +321,24 @@ struct pfs_families {
 	const struct pfs_join_family *join;
 	const struct pfs_gather_family *gather;
 	const struct pfs_index_family *index, *wide_index;
-	/* NULL: the tree stays on the host, whose family there is none of (gpu/prefix_impl.h). */
+	/* A device's family; NULL: prefix trees stay on the host, which needs none
+	 * (gpu/prefix_impl.h). */
 	const struct pfs_prefix_family *prefix;
 };
 
-/* First member of every such back end. */
+/* The first member of every back end of the relational operators. */
 struct pfs_operator_backend {
 	const struct pfs_families *families;
 };
 
 /* ---- tuples.c: for back ends ---- */
 
-/* Makes a batch of n tuples without rows and values. What they get is allocated with pfs_run_alloc:
- * rows for n, data and bits as vectors have. */
+/* Makes a batch of n tuples without rows and values. The caller allocates these with pfs_run_alloc:
+ * rows for n tuples, and the data and bits of vectors. */
 PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,
 				   size_t n_tables, size_t n_computed);
 
-/* Tables and vectors of a source. */
+/* Return how many tables, and how many computed vectors, the source has. */
 size_t pfs_source_tables(const struct pfs_source *source);
 size_t pfs_source_computed(const struct pfs_source *source);
 
@@ -367,7 +370,7 @@ PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 struct pfs_engine {
 	pthread_mutex_t lock; /* protects everything below */
 	struct pfs_backend *backend;
-	struct pfs_backend *failed; /* the device that was left; closed at the end */
+	struct pfs_backend *failed; /* the device that was left; closed with the engine */
 	bool is_degraded;	    /* a device failed, when it was opened or since */
 	bool is_device;
 	bool device_only; /* a device was asked for, so the host's tables are not used */
@@ -376,19 +379,21 @@ struct pfs_engine {
 	uint64_t epoch; /* raised by every change of the columns */
 	struct pfs_columns columns;
 	struct pfs_changes changes;
-	/* What the back end knows of names: heap[0 .. names_size], places[0 .. places_sent], as they
-	 * were at names_clock, in rooms that large. */
-	uint32_t *renamed; /* slots whose names have changed since */
+	/* What the back end knows of names, as they were at names_clock: the first names_size bytes of
+	 * the heap, and the places of the first places_sent slots. */
+	uint64_t names_generation, names_clock; /* of struct pfs_names_view */
+	size_t names_size, places_sent;
+	size_t names_room, places_room; /* bytes and slots that it has room for */
+	bool names_anew;		/* it knows nothing */
+	uint32_t *renamed;		/* slots whose places have changed since */
 	size_t n_renamed, renamed_capacity;
-	bool names_anew; /* nothing */
-	uint64_t names_generation, names_clock;
-	size_t names_size, names_room, places_sent, places_room;
 	struct pfs_code_index codes;
 };
 
 struct pfs_bitmap {
 	struct pfs_engine *engine;
-	/* A range of slots, not yet written out, or words in the back end's memory. */
+	/* The set is the range from..to of slots, without words; or words in the back end's
+	 * memory. */
 	bool is_range;
 	uint64_t from, to;
 	struct pfs_backend *backend;
@@ -426,8 +431,8 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* ---- engine.c ---- */
 
-/* Takes what a back end answered. Returns true if the device was left, and the call must be
- * repeated on the host back end. */
+/* Called with an error of a back end. Returns true if the device was left for it, so that the call
+ * must be repeated on the host's back end. */
 bool pfs_engine_fall_back(struct pfs_engine *e, int error);
 static inline bool pfs_engine_leave_device(struct pfs_engine *e, int error)
 {

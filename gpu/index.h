@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and values of 32 or 64 bits (S5), in the
- * host's memory or a device's.
+/* gpu/index.h - ordered indexes: B+-trees of 64-bit keys and values of 32 or 64 bits, in the host's
+ * memory or a device's (S5 of docs/design/papers.md).
  *
  * An index is either unique, with one value a key, or has duplicates: then its entries are unique
- * as (key, value) pairs, and the values of a key come in ascending order.  Everything is asked in
- * batches, of one or of millions.  Both back ends give the same answers; cursors are the host's
- * alone. Values are arrays of uint32_t; of uint64_t where the index is wide. Not here: other pages
- * on a device than a warp's.
+ * as (key, value) pairs, and the values of a key come in ascending order. Questions and changes
+ * come in batches, of one or of millions. Both back ends give the same answers; but only the host
+ * has cursors, and pages on a device always have the width of a warp. Values are arrays of uint32_t
+ * or, if the index is wide, of uint64_t.
  *
- * Threads: any number.  Each batch of changes is one step: a batch of questions sees the index
- * before it or after it, never between.  Questions run side by side. Where: on run->on's back end
- * if it can be had when the index is built, and there it stays; a device that is short of memory
- * hands the index to the host, with a warning. Errors of all functions, beside their own: -ENOMEM;
- * what run->poll answers; -EIO: the device failed and what the index held is lost with it: close it
- * and build it anew. */
+ * Threads: any number. Each batch of changes is one step: a batch of questions sees the index
+ * before it or after it, never between. Questions run side by side. An index is built on run->on's
+ * back end, if there is one, and stays there; if a device is short of memory, its index moves to
+ * the host, with a warning. Errors of all functions, beside their own: -ENOMEM; what run->poll
+ * returns; -EIO: the device failed, and the index is lost with it: close it and build it anew. */
 #ifndef PFS_GPU_INDEX_H
 #define PFS_GPU_INDEX_H
 
@@ -25,26 +24,27 @@
 #include "gpu/run.h"
 
 #define PFS_INDEX_NONE	    UINT32_MAX /* no value: no entry may have it */
-#define PFS_INDEX_WIDE_NONE UINT64_MAX /* the same of a wide index, wherever NONE is meant below */
+#define PFS_INDEX_WIDE_NONE UINT64_MAX /* in a wide index it takes the place of PFS_INDEX_NONE */
 #define PFS_INDEX_BATCH_MAX ((size_t)1 << 30)
 
 struct pfs_index;
 
 enum pfs_index_kind { PFS_INDEX_UNIQUE, PFS_INDEX_DUPLICATES };
 
-/* On the host a leaf is a page of up to so many entries; a device's are as wide as a warp, whatever is said here.
- * MEASURED: the page with which searches of the keys were fastest when the index was built, and again whenever it has
- * four times the entries of then: that takes as long as some five builds.  0: PFS_INDEX_PAGE. */
+/* The most entries that a page, a leaf of the tree, has on the host; 0: PFS_INDEX_PAGE. MEASURED:
+ * building the index finds the page with which searches of its keys are fastest, and does so again
+ * whenever the index has four times as many entries; that takes as long as about five builds. On a
+ * device this has no effect. */
 #define PFS_INDEX_PAGE_LEAST 8u
 #define PFS_INDEX_PAGE	     62u
 #define PFS_INDEX_PAGE_MOST  1024u
 #define PFS_INDEX_MEASURED   UINT32_MAX
 
-/* Says where the levels above the leaves are: beside them, or in the host's memory while the leaves
- * are on a device. In the second case the host finds the leaf of each key, and the device looks
- * into it: a search crosses the bus once more and waits for the host, and the device walks no
- * levels. The fences of the leaves, which changes need, are on the device as well. Without a device
- * all is on the host. */
+/* Says where the levels above the leaves are: BESIDE the leaves, or in the memory of the HOST while
+ * the leaves are on a device. In the second case the host finds the leaf of each key, and the
+ * device looks into the leaf: a search crosses the bus once more and waits for the host, but the
+ * device walks no levels. The fences of the leaves, which changes need, are on the device as well.
+ * Without a device all is on the host. */
 enum pfs_index_upper_levels { PFS_INDEX_UPPER_BESIDE, PFS_INDEX_UPPER_HOST };
 
 struct pfs_index_shape {
@@ -60,14 +60,14 @@ enum pfs_index_question {
 	PFS_INDEX_GREATER,   /* the first entry whose key is greater (the upper bound) */
 };
 
-/* Says what becomes of an entry whose key a unique index has already. */
+/* Says what an insertion does if a unique index has its key already. */
 enum pfs_index_policy { PFS_INDEX_REFUSE, PFS_INDEX_REPLACE };
 
 /* Entries in order, for pfs_index_list_free. */
 struct pfs_index_list {
 	uint64_t *keys;
-	uint32_t *values;      /* NULL of a wide index, */
-	uint64_t *wide_values; /* and this of any other */
+	uint32_t *values;      /* NULL for a wide index */
+	uint64_t *wide_values; /* NULL for any other */
 	size_t n;
 };
 
@@ -92,8 +92,8 @@ PFS_MUST_CHECK int pfs_index_range(const struct pfs_run *run, struct pfs_index *
 				   struct pfs_index_list *out, uint64_t first, uint64_t last);
 void pfs_index_list_free(const struct pfs_run *run, struct pfs_index_list *list);
 
-/* A place between entries: before all that are not less than this pair.  It is the caller's to set, and stays
- * there whatever is changed. */
+/* A place between entries: before all entries that are not less than this pair. The caller sets it,
+ * and it stays valid whatever changes. */
 struct pfs_index_cursor {
 	uint64_t key;
 	uint64_t value;
@@ -103,25 +103,25 @@ struct pfs_index_cursor {
 
 enum pfs_index_direction { PFS_INDEX_UP, PFS_INDEX_DOWN };
 
-/* Reads the next entries from the cursor on, the nearest first, into the caller's arrays of out->n;
- * out->n becomes how many there were, fewer only where there are no more. The cursor steps over
- * them; on an error it does not. -EOPNOTSUPP: the index is on a device, which has ranges but no
- * cursors. */
+/* Reads the next entries from the cursor on, the nearest first, into the caller's arrays, which
+ * have room for out->n; out->n becomes how many were read, fewer only if there are no more. The
+ * cursor steps over them; on an error it does not. -EOPNOTSUPP: the index is on a device, which has
+ * ranges but no cursors. */
 PFS_MUST_CHECK int pfs_index_read(const struct pfs_run *run, struct pfs_index *index,
 				  struct pfs_index_cursor *cursor, struct pfs_index_list *out,
 				  enum pfs_index_direction direction);
 
-/* Does n insertions as if one after the other; *n_added entries are new. REPLACE sets the value of
- * a key that a unique index has; otherwise what is there stays, and the entry is refused. With
- * duplicates the policy means nothing: a pair that is there is refused. -EINVAL: a value is
- * PFS_INDEX_NONE. On any error but -EIO nothing has changed. */
+/* Makes n insertions as if one after the other; *n_added is how many entries are new. If a unique
+ * index has the key, REPLACE sets its value, and REFUSE leaves it. With duplicates the policy has
+ * no effect: a pair that is there is left. -EINVAL: a value is PFS_INDEX_NONE. On any error but
+ * -EIO nothing has changed. */
 PFS_MUST_CHECK int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index,
 				    uint64_t *n_added, const uint64_t *keys, const void *values,
 				    size_t n, enum pfs_index_policy policy);
 
-/* Removes the keys' entries; *n_removed of them were there. values is NULL for a unique index;
- * otherwise it tells which of a key's entries (-EINVAL if not so). On any error but -EIO nothing
- * has changed. */
+/* Removes the keys' entries; *n_removed is how many were there. With duplicates `values` says which
+ * of a key's entries; for a unique index it is NULL (-EINVAL if not so). On any error but -EIO
+ * nothing has changed. */
 PFS_MUST_CHECK int pfs_index_remove(const struct pfs_run *run, struct pfs_index *index,
 				    uint64_t *n_removed, const uint64_t *keys,
 				    const void *values, size_t n);
@@ -129,9 +129,8 @@ PFS_MUST_CHECK int pfs_index_remove(const struct pfs_run *run, struct pfs_index 
 struct pfs_index_info {
 	const char *where; /* "host" or "cuda" */
 	uint64_t n;	   /* entries */
-	uint64_t n_leaves, bytes; /* pages of the lowest level; memory.  0 leaves: not told */
-	uint64_t upper_bytes;	  /* memory of the host for a device's upper levels; 0: they are not
-				     there */
+	uint64_t n_leaves, bytes; /* pages of the lowest level (0: not known); bytes of memory */
+	uint64_t upper_bytes;	  /* the host's memory for a device's upper levels; 0: none */
 	uint32_t page;	   /* entries that a leaf has room for */
 	uint32_t measured; /* how often the page has been measured */
 };

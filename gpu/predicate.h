@@ -9,8 +9,8 @@
  *
  * As SQLite: integers and reals compare by their exact values; any number is less than any text;
  * texts compare by the step's collation.  Integer + - * and negation that overflow give a real,
- * division of integers truncates, and / or % by zero is NULL.  Affinity is no matter here: the
- * planner has converted constants, and gives no columns whose affinities would convert each other.
+ * division of integers truncates, and / or % by zero is NULL.  Affinity is not handled here: the
+ * planner has converted constants, and does not pass columns whose affinities would convert values.
  */
 #ifndef PFS_GPU_PREDICATE_H
 #define PFS_GPU_PREDICATE_H
@@ -39,7 +39,7 @@ enum pfs_op {
 	/* push */
 	PFS_OP_COLUMN,	 /* ref */
 	PFS_OP_CONSTANT, /* constant */
-	PFS_OP_BITS, /* bits, ref.table: a truth, never NULL: the row of that table is in the set */
+	PFS_OP_BITS, /* bits, ref.table: a truth, never NULL: is that table's row in the set? */
 
 	/* two numbers -> a number */
 	PFS_OP_ADD,
@@ -73,15 +73,15 @@ enum pfs_op {
 	PFS_OP_IS_NOT,
 	/* value, low, high -> a truth: value >= low AND value <= high; collation */
 	PFS_OP_BETWEEN,
-	/* a value -> a truth: equal to one of list[0..n_list); NULL if none but the value, or one
-	 * of the list, is NULL; an empty list is false.  Collation. */
+	/* a value -> a truth: is it equal to one of list[0..n_list)? If not, and the value or one
+	 * of the list is NULL, the result is NULL. An empty list gives false. Collation. */
 	PFS_OP_IN,
 	/* a value -> a truth, never NULL */
 	PFS_OP_IS_NULL,
 	PFS_OP_NOT_NULL,
 
-	/* a text -> a truth: `constant` is the pattern, NUL-terminated for LIKE and GLOB.  LIKE and GLOB end at a NUL byte, as
-	 * SQLite's do; the others compare all bytes. */
+	/* a text -> a truth: `constant` is the pattern, NUL-terminated for LIKE and GLOB. As in
+	 * SQLite, LIKE and GLOB look at a text up to its first NUL; the others at all bytes. */
 	PFS_OP_LIKE, /* folds ASCII; escape: a character, or 0 */
 	PFS_OP_GLOB,
 	PFS_OP_PREFIX,
@@ -94,8 +94,8 @@ enum pfs_op {
 	PFS_OP_NOT,
 };
 
-/* Returns true if the comparison, PFS_OP_EQ to PFS_OP_IS_NOT, is true of two values in that order:
- * below 0, 0, above 0. */
+/* Returns true if the comparison (PFS_OP_EQ to PFS_OP_IS_NOT) is true for two values, of which the
+ * first is less than (order below 0), equal to (0) or greater than (above 0) the second. */
 static inline bool pfs_op_holds(enum pfs_op op, int order)
 {
 	switch (op) {
@@ -124,31 +124,31 @@ struct pfs_step {
 	struct pfs_constant constant;
 	const struct pfs_constant *list; /* in any order, repeats allowed */
 	size_t n_list;
-	struct pfs_rows *bits; /* not changed, but brought to where the program runs */
+	struct pfs_rows *bits; /* the set stays the same, but may move to where the program runs */
 };
 
-/* A program, which is the caller's with all that it points to. At its end one value is left. */
+/* A program. The caller owns it and all that it points to. At its end one value is left. */
 struct pfs_program {
 	const struct pfs_step *steps;
 	size_t n;
 };
 
-#define PFS_PROGRAM_STEPS 4096 /* -E2BIG beyond, */
-#define PFS_PROGRAM_DEPTH 32   /* or of values on the stack */
+#define PFS_PROGRAM_STEPS 4096 /* a program with more steps is -E2BIG */
+#define PFS_PROGRAM_DEPTH 32   /* a program with more values on the stack is -E2BIG */
 
-/* Returns true for a LIKE or GLOB whose pattern is of ASCII characters and has no others than
- * "anything", at its ends, that stand for something else. *op is then PFS_OP_EQ, PREFIX, SUFFIX or
- * CONTAINS of the *len bytes at *text, with ASCII's capitals and small letters alike for LIKE, in
- * what is before a text's first NUL. */
+/* Returns true for a LIKE or GLOB whose pattern consists of ASCII characters, with no wildcard but
+ * % (GLOB: *) at its ends. It then is the test *op, PFS_OP_EQ, PREFIX, SUFFIX or CONTAINS, with the
+ * *len bytes at *text, of the part of a text before its first NUL; for LIKE capitals equal small
+ * letters. */
 bool pfs_pattern_is_simple(const struct pfs_step *step, enum pfs_op *op, const char **text,
 			   size_t *len);
 
 struct pfs_tuples;
 
-/* Checks a program, for a table or else for tuples, and tells what it leaves: *is_truth, or a value
- * of *kind (CODE and PLACE: the program is one column; NUMBER: integers that may overflow, too).
- * -EINVAL: an operand is missing or left over, or a reference leads nowhere; -E2BIG; -EOPNOTSUPP:
- * an operand is of a kind that the step does not take. */
+/* Checks a program, for a table or, if that is NULL, for tuples, and tells what it leaves: a truth
+ * (*is_truth), or a value of *kind (CODE and PLACE: the program is one column; NUMBER: also if it
+ * leaves integers that may overflow). -EINVAL: an operand is missing or left over, or a column does
+ * not exist; -E2BIG; -EOPNOTSUPP: an operand is of a kind that the step does not take. */
 PFS_MUST_CHECK int pfs_program_check(enum pfs_kind *kind, bool *is_truth,
 				     const struct pfs_program *program,
 				     const struct pfs_table *table,

@@ -8,8 +8,8 @@
 #include "gpu/engine_impl.h"
 #include "gpu/probe.h"
 
-/* Makes one measurement on a back end that nobody else uses: how long it took, and the bytes that had to
- * move at least. */
+/* Make one measurement on a back end that no other thread uses: *seconds is how long it took,
+ * *bytes how many bytes had to move at least. */
 PFS_MUST_CHECK int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
@@ -17,8 +17,8 @@ PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
 
-/* The searches of an index that is on the device; seconds: ours, then theirs.  The narrow and the
- * wide index are one source (gpu/index_value.h).  -EOPNOTSUPP: the host is part of each search. */
+/* Do what pfs_index_probe (gpu/index.h) says for an index on the device. The narrow and the wide
+ * index are one source (gpu/index_value.h). -EOPNOTSUPP: the host is part of each search. */
 PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
 					const struct pfs_index_tree *tree, double *seconds,
 					unsigned repeat, const struct pfs_index_query *query);
@@ -30,7 +30,7 @@ PFS_MUST_CHECK int pfs_cuda_wide_index_probe(struct pfs_operator_backend *b,
 struct pfs_prefix;
 struct pfs_prefix_texts;
 
-/* The gets of a prefix tree; copy_lock is held. */
+/* Does what pfs_prefix_probe (gpu/prefix.h) says; copy_lock is held. */
 PFS_MUST_CHECK int pfs_cuda_prefix_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
 					 struct pfs_prefix *index, double *seconds, unsigned repeat,
 					 const struct pfs_prefix_texts *keys);

@@ -6,15 +6,14 @@
  * batches (struct pfs_tuples) out of all others.  A batch names rows, it does not copy them:
  * columns are fetched by pfs_gather, as late as possible.
  *
- * Threads: any number of callers on one pfs_operators; they run side by side.  Results are the
- * caller's, to be freed with the run that they were made with (or one of the same charge and
- * context).
+ * Threads: any number of callers on one pfs_operators; they run side by side. The caller frees
+ * results, with the run that they were made with (or with one of the same charge and context).
  *
- * Errors of all: -ENOMEM; what run's functions say; -EINVAL for a description that is none;
- * -EOPNOTSUPP: correct, but not to be had here with SQLite's results: SQLite runs the statement. On
- * failure nothing is left, outputs are NULL.  A device that fails is not seen: the operator is
- * repeated on the host, unless an input lies on the device only: -EIO, and the statement is
- * repeated with on = HOST. */
+ * Errors of all functions: -ENOMEM; what run's functions return; -EINVAL: the description is wrong;
+ * -EOPNOTSUPP: the description is right, but the operators cannot give SQLite's results for it, and
+ * SQLite runs the statement. On failure nothing is left, and outputs are NULL. If a device fails,
+ * the operator is repeated on the host, and the caller sees no error; but if an input lies only on
+ * the device, the error is -EIO, and the statement is repeated with on = HOST. */
 #ifndef PFS_GPU_RELATION_H
 #define PFS_GPU_RELATION_H
 
@@ -35,24 +34,24 @@ void pfs_operators_close(struct pfs_operators *operators);
  * this, also beside operators. -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
-/* Counts the operators that the host and the device have answered since they were opened. */
+/* How many operators the host and the device have run since pfs_operators_open. */
 struct pfs_operator_counts {
 	uint64_t host, device;
 };
 void pfs_operators_count(const struct pfs_operators *operators, struct pfs_operator_counts *counts);
 /* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, on the
- * host's threads, which operators share with it; run->poll is called before each piece.  A piece
- * that fails lets none begin that has not; the error is that of the first piece of those that
- * failed.  Not to be called by an operator. */
+ * host's threads, which operators use, too; run->poll is called before each piece. After a piece
+ * has failed, no further one begins; the error is that of the first of the failed pieces. An
+ * operator must not call it. */
 PFS_MUST_CHECK int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint64_t grain,
 				     int (*work)(void *context, unsigned worker, uint64_t from,
 						 uint64_t to),
 				     void *context);
 
-/* Brings a device's copies of the table's arrays nearer to what these are now, unless somebody reads a
- * copy: about `size` bytes of what has changed cross the bus. Where run->on is HOST, and without a device,
- * there is nothing to do. Returns 1 if more has changed, else 0; -ENOMEM, -EIO, -EOPNOTSUPP, what
- * run->poll returns. */
+/* Sends changed blocks of the table's arrays to the device's mirrors, about `size` bytes, except
+ * for mirrors that an operator is reading. If run->on is HOST, or there is no device, does nothing.
+ * Returns 1 if more blocks have changed, else 0; -ENOMEM, -EIO, -EOPNOTSUPP, what run->poll
+ * returns. */
 PFS_MUST_CHECK int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, size_t size);
 
 /* ---- batches ---- */
@@ -62,9 +61,9 @@ struct pfs_vector {
 	enum pfs_kind kind;
 	union {
 		void *data;
-		int64_t *integers; /* INTEGER; NUMBER where is_real has no bit */
-		double *reals;	   /* REAL; NUMBER where it has */
-		uint32_t *codes;   /* CODE, PLACE; what stands at a NULL means nothing */
+		int64_t *integers; /* INTEGER; NUMBER if the value's bit in is_real is 0 */
+		double *reals;	   /* REAL; NUMBER if that bit is 1 */
+		uint32_t *codes;   /* CODE, PLACE; undefined for NULLs */
 	};
 	uint64_t *nulls;   /* a bit a row; NULL: no value is NULL */
 	uint64_t *is_real; /* NUMBER: a bit a row */
@@ -75,8 +74,8 @@ struct pfs_vector {
 
 struct pfs_tuple_table {
 	const struct pfs_table *table;
-	/* The rows of this table, n of them, in the batch's order, PFS_NO_ROW for none. NULL: they
-	 * are from, from + 1, ... */
+	/* The n rows of this table in the batch's order; PFS_NO_ROW: the tuple has none of it.
+	 * NULL: they are `from`, from + 1, ... */
 	uint32_t *rows;
 	uint32_t from;
 };
@@ -87,7 +86,7 @@ struct pfs_tuples {
 	uint16_t n_tables, n_computed;
 	struct pfs_tuple_table *tables;
 	struct pfs_vector *computed;
-	/* On a device: rows and data above are NULL until pfs_tuples_here. */
+	/* If the batch is on a device: `rows` and `data` are NULL until pfs_tuples_here. */
 	struct pfs_operator_backend *backend;
 	void *device;
 };
@@ -99,27 +98,29 @@ PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples 
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
 				      const struct pfs_table *table, const struct pfs_rows *rows);
 
-/* Makes a batch of n tuples of no table, with these vectors of n values each, which become the
- * batch's; on failure they have been freed. */
+/* Makes a batch of n tuples of no table, with these vectors of n values each. The batch then owns
+ * the vectors; on failure they have been freed. */
 PFS_MUST_CHECK int pfs_tuples_of_vectors(const struct pfs_run *run, struct pfs_tuples **out,
 					 uint64_t n, struct pfs_vector *vectors, size_t n_vectors);
 
-/* Puts all tuples of the parts together, in their order. The parts are batches over the same
- * tables, with as many computed vectors of the same kinds each. -EOPNOTSUPP: they are of others. */
+/* Makes one batch of all tuples of the parts, in their order. The parts are batches of the same
+ * tables, with computed vectors of the same kinds. -EOPNOTSUPP: they are not. */
 PFS_MUST_CHECK int pfs_tuples_concat(const struct pfs_run *run, struct pfs_tuples **out,
 				     struct pfs_tuples *const *parts, size_t n_parts);
 
-/* Says what an operator reads: rows of a table (rows NULL: all that exist; if not, all of them
- * exist) or, with table NULL, a batch; and of these the fragment from..to, of row numbers or of
- * places in the batch; to 0: to the end. Operators over disjoint fragments may run at once, on
+/* What an operator reads: rows of a table (rows NULL: all rows that exist; else rows that exist)
+ * or, if table is NULL, the batch `tuples`; and of these the fragment from..to, of row numbers or
+ * of places in the batch; to 0: to the end. Operators over disjoint fragments may run at once, on
  * different devices. */
 struct pfs_source {
 	const struct pfs_table *table;
-	struct pfs_rows *rows;	   /* not changed, but brought here if the host needs them */
-	struct pfs_tuples *tuples; /* as rows */
+	/* rows and tuples stay the same, but may move to the host's memory if the host needs
+	 * them. */
+	struct pfs_rows *rows;
+	struct pfs_tuples *tuples;
 	uint64_t from, to;
-	/* Only pfs_group reads it, of a table: rows for which it is not true are not in the source;
-	 * NULL: all are. A device answers -EOPNOTSUPP, so that the host groups. */
+	/* For pfs_group alone, and for a table: rows for which it is not true are left out; NULL:
+	 * none is. A device returns -EOPNOTSUPP, so that the host groups. */
 	const struct pfs_program *where;
 };
 
@@ -149,9 +150,9 @@ struct pfs_sort_key {
 	bool nulls_last; /* SQLite's default: first when ascending, last when descending */
 };
 
-/* Sorts the source's tuples in the keys' order; those that are equal stay in the source's. Leaves
- * out the first `offset`, and gives at most `limit` of them (UINT64_MAX: all). NULL comes first,
- * then numbers, then texts. A small limit takes memory for as many rows, not for all. */
+/* Sorts the source's tuples in the keys' order; equal tuples stay in the source's order. Leaves out
+ * the first `offset` tuples, and gives at most `limit` of the others (UINT64_MAX: all). NULL comes
+ * first, then numbers, then texts. A small limit takes memory for so many rows, not for all. */
 PFS_MUST_CHECK int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *source, const struct pfs_sort_key *keys,
 			    size_t n_keys, uint64_t offset, uint64_t limit);
@@ -166,12 +167,11 @@ struct pfs_group_key {
 };
 
 /* Makes one tuple for each combination of the keys' values (NULL is a value), in no particular
- * order: of each table, and of each computed vector, the row or value of the group's first tuple;
- * then, as further vectors, the aggregates. The keys' values are what pfs_gather fetches. Without
- * aggregates this is DISTINCT. Without keys there is one group, also of an empty source; its rows
- * are then PFS_NO_ROW, and its vectors NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM.
- * -EOPNOTSUPP also: whether SUM overflows depends on the order of rows; SUM, TOTAL, AVG of
- * texts. */
+ * order. It has the rows and computed values of the group's first tuple, and then the aggregates as
+ * further vectors. pfs_gather then fetches the keys' values. Without aggregates this is DISTINCT.
+ * Without keys there is one group, also if the source is empty; its rows are then PFS_NO_ROW, and
+ * its values NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM
+ * overflows in some orders of the rows only, and for SUM, TOTAL and AVG of texts. */
 PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 			     const struct pfs_source *source, const struct pfs_group_key *keys,
 			     size_t n_keys, const struct pfs_aggregate *aggregates,
@@ -180,11 +180,11 @@ PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 /* ---- join ---- */
 
 enum pfs_join_kind { PFS_JOIN_INNER, PFS_JOIN_LEFT };
-/* A wish: a back end that has only one way goes that. */
+/* The way that the caller prefers; a back end that has only one takes that. */
 enum pfs_join_how { PFS_JOIN_AUTO, PFS_JOIN_HASH, PFS_JOIN_MERGE };
 
 struct pfs_join_key {
-	struct pfs_ref left, right; /* equal, and neither NULL */
+	struct pfs_ref left, right; /* tuples join if these are equal, and neither is NULL */
 	enum pfs_collation collation;
 };
 
@@ -198,22 +198,23 @@ struct pfs_join {
 	const struct pfs_program *condition;
 };
 
-/* Joins the tuples of both sides that belong together: tables and vectors of left, then of right.
- * LEFT: also each tuple of left that has no partner, with right's rows PFS_NO_ROW and vectors NULL.
- * They come in no particular order. */
+/* Makes a tuple of each pair of tuples, one of each side, that belong together; it has the tables
+ * and vectors of left, then those of right. LEFT: also makes one of each tuple of left without a
+ * partner, with right's rows PFS_NO_ROW and values NULL. The tuples come in no particular order. */
 PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *left, const struct pfs_source *right,
 			    const struct pfs_join *join);
 
 /* ---- gather ---- */
 
-/* Gets the values of one column of the source, in its order; to be freed with pfs_vector_free. The
- * text of a CODE or PLACE is found with pfs_vector_text. */
+/* Gets the values of one column for the source's tuples, in their order. The caller frees them with
+ * pfs_vector_free. pfs_vector_text gives the text of a CODE or PLACE. */
 PFS_MUST_CHECK int pfs_gather(const struct pfs_run *run, struct pfs_vector *out,
 			      const struct pfs_source *source, struct pfs_ref ref);
 void pfs_vector_free(const struct pfs_run *run, struct pfs_vector *vector);
 
-/* Make a vector of n values that are not yet set; and bits for so many, all 0. */
+/* pfs_vector_make makes a vector of n values that are not yet set, pfs_vector_make_bits bits for n
+ * values, all 0. */
 PFS_MUST_CHECK int pfs_vector_make(const struct pfs_run *run, struct pfs_vector *vector,
 				   enum pfs_kind kind, uint64_t n);
 PFS_MUST_CHECK int pfs_vector_make_bits(const struct pfs_run *run, uint64_t **bits, uint64_t n);
@@ -231,19 +232,19 @@ static inline const uint8_t *pfs_vector_text(const struct pfs_vector *v, uint64_
 
 /* ---- column indexes ---- */
 
-/* The rows of one column in the order of its values, duplicates in row order; rows whose value is
- * NULL are not in it.  It is of the table as it was when it was made. */
+/* The rows of a table in the order of one column's values, equal values in row order, without rows
+ * whose value is NULL. It has the values that the table had when the index was made. */
 struct pfs_column_index {
 	const struct pfs_table *table;
 	uint16_t column;
 	enum pfs_collation collation;
 	uint32_t *rows;
 	uint64_t n;
-	/* A number for each row; from row to row they never fall. If the values are integers or
+	/* A number for each element of `rows`; they never fall. If the values are integers or
 	 * reals, equal values have equal numbers, also in another index of the same kind. NULL: the
-	 * back end has none. */
+	 * back end makes none. */
 	uint64_t *numbers;
-	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be there only */
+	struct pfs_operator_backend *backend; /* as in struct pfs_tuples: rows may be only there */
 	void *device;
 };
 
@@ -253,8 +254,8 @@ PFS_MUST_CHECK int pfs_column_index_build(const struct pfs_run *run, struct pfs_
 void pfs_column_index_free(const struct pfs_run *run, struct pfs_column_index *index);
 PFS_MUST_CHECK int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *index);
 
-/* Finds where the values lie that are between low and high: rows[*from] to rows[*to]. NULL: it is
- * open at that end; is_open: without the bound itself. */
+/* Finds where the values between low and high are: rows[*from] up to, but without, rows[*to]. A
+ * bound that is NULL does not limit; is_open: the bound's own value is not included. */
 struct pfs_bound {
 	struct pfs_constant value;
 	bool is_open;
@@ -264,18 +265,18 @@ PFS_MUST_CHECK int pfs_column_index_range(const struct pfs_run *run, uint64_t *f
 					  const struct pfs_bound *low,
 					  const struct pfs_bound *high);
 
-/* Cuts the columns' common domain into k intervals, so that both indexes' fragments of interval i,
- * places left_at[i] to left_at[i + 1] and right_at[i] to right_at[i + 1], join with each other
- * only. The pairs are about equally large, but a value is never cut. Both arrays have room for k +
- * 1. */
+/* Cuts the domain of both columns into k intervals. Interval i is the fragment of the left index
+ * from left_at[i] to left_at[i + 1], and of the right one from right_at[i] to right_at[i + 1]; each
+ * fragment joins only with that of the same interval. The intervals are about equally large, but
+ * equal values are always in one. Both arrays have room for k + 1 elements. */
 PFS_MUST_CHECK int pfs_column_index_cut(const struct pfs_run *run, uint64_t *left_at,
 					uint64_t *right_at, size_t k, struct pfs_column_index *left,
 					struct pfs_column_index *right);
 
-/* Joins such fragments of both indexes, by equality and by merging: places left_from..left_to and
- * right_from..right_to. Makes a batch of two tables in the order of values. */
+/* Joins a fragment of each index by equality, by merging them. Makes a batch of two tables in the
+ * order of values. */
 struct pfs_index_fragment {
-	struct pfs_column_index *index; /* brought here if the host needs it */
+	struct pfs_column_index *index; /* may move to the host's memory if the host needs it */
 	uint64_t from, to;
 };
 PFS_MUST_CHECK int pfs_column_index_join(const struct pfs_run *run, struct pfs_tuples **out,

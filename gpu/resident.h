@@ -2,16 +2,18 @@
 /* gpu/resident.h - single questions about a tree, answered on a device by a kernel that stays there and
  * polls a mailbox (gpu/mailbox.h): a few microseconds each, where a launch and a copy take ten times that.
  *
- * The device has an index of names, (key, slot) pairs in that order, and each slot's parent.  It is sent
- * changes in batches.
+ * The device has an index of names, (key, slot) pairs in that order, and each slot's parent.
+ * Changes are sent to it in batches.
  *
- * The kernel leaves the device when nobody asked for PFS_RESIDENT_IDLE_MS, after PFS_RESIDENT_LIMIT_MS at
- * the latest, and at once when it is told: before what it reads is changed, and before whatever waits for
- * all of the device (pfs_resident_keep_away).  The next question starts it again.
+ * The kernel leaves the device when no question came for PFS_RESIDENT_IDLE_MS, after
+ * PFS_RESIDENT_LIMIT_MS at the latest, and at once when it is told to: before its data is changed,
+ * and before a call that waits for all of the device (pfs_resident_keep_away). The next question
+ * starts it again.
  *
- * Threads: any number ask at once.  Nobody asks while somebody loads, applies or closes.
- * Errors: a device that fails, or does not answer in time, is left for good with one warning.  From then on
- * each function returns -EIO, or -ENOMEM if its memory was short, and the caller has to answer himself. */
+ * Threads: any number ask at once, but none while another thread loads, applies or closes. Errors:
+ * a device that fails, or does not answer in time, is left for good with one warning. From then on
+ * each function returns -EIO, or -ENOMEM if its memory was short, and the caller has to find the
+ * answer itself. */
 #ifndef PFS_GPU_RESIDENT_H
 #define PFS_GPU_RESIDENT_H
 
@@ -29,7 +31,7 @@
 struct pfs_resident;
 struct pfs_resident_backend;
 
-/* Opens it over a back end, which it then owns, with nothing in it. -ENOMEM. */
+/* Opens a resident without data over a back end, which it then owns. -ENOMEM. */
 PFS_MUST_CHECK int pfs_resident_open_backend(struct pfs_resident **out,
 					     struct pfs_resident_backend *backend);
 void pfs_resident_close(struct pfs_resident *resident); /* NULL is allowed */
@@ -42,19 +44,19 @@ struct pfs_resident_load {
 	size_t n;
 };
 
-/* Replaces everything by this. The arrays stay the caller's. */
+/* Replaces all data. The arrays stay the caller's. */
 PFS_MUST_CHECK int pfs_resident_load(struct pfs_resident *resident,
 				     const struct pfs_resident_load *load);
 
 struct pfs_resident_changes {
-	/* Pairs that go, and then pairs that come; no pair is in both, and each ascends strictly. A
-	 * pair that is not there may go, and one that is there may come. */
+	/* Pairs to remove, which is done first, and pairs to add. No pair is in both; both ascend
+	 * strictly. A pair to remove need not be there, and one to add may be there. */
 	const uint64_t *gone_keys, *new_keys;
 	const uint32_t *gone_values, *new_values;
 	size_t n_gone, n_new;
-	const uint32_t *slots, *parents; /* no slot twice; the slot of each pair is there */
+	const uint32_t *slots, *parents; /* no slot twice; includes the slot of each pair */
 	size_t n_slots;
-	uint32_t end; /* no slot is at or beyond it */
+	uint32_t end; /* all slots are below it */
 };
 
 PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
@@ -74,21 +76,21 @@ struct pfs_resident_info {
 	char device[64];
 	bool failed;
 	bool is_running; /* the kernel is on the device */
-	uint64_t runs;	 /* of the kernel */
-	uint64_t loads, batches; /* of the whole; of changes */
+	uint64_t runs;	 /* how often the kernel was started */
+	uint64_t loads, batches; /* how often all data was sent; batches of changes */
 	uint64_t edits;		 /* changes that the kernel itself made, one by one */
-	uint64_t change_ns;	 /* that batches and edits took */
-	uint64_t leave_ns; /* the longest that a run on the device took to leave once it was told */
+	uint64_t change_ns;	 /* time that batches and edits took */
+	uint64_t leave_ns; /* the longest time that the kernel took to leave once it was told to */
 	uint64_t asked, bytes;	 /* questions answered; device memory */
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
 
-/* For tests: bits of the operations (enum pfs_mailbox_op) whose answers are to be wrong. */
+/* For tests: makes answers to these operations wrong (bits by enum pfs_mailbox_op). */
 void pfs_resident_falsify(struct pfs_resident *resident, uint32_t operations);
 
-/* Keep kernels away between the two calls, around what waits for all of a device: one that is there
- * has left when keep_away returns, and those that are started leave as soon as there is nothing to
- * answer. */
+/* To be called before and after a CUDA call that waits for all of a device. A kernel that is there
+ * has left when pfs_resident_keep_away returns; kernels that are started before
+ * pfs_resident_come_back leave as soon as there is nothing to answer. */
 void pfs_resident_keep_away(void);
 void pfs_resident_come_back(void);
 
@@ -110,15 +112,16 @@ struct pfs_resident_ops {
 struct pfs_resident_backend {
 	const struct pfs_resident_ops *ops;
 	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
-	uint64_t patience_ns; /* nanoseconds that a question may wait for a server that runs */
-	bool in_slices; /* runs stay only while there is something to answer */
+	uint64_t patience_ns; /* nanoseconds that a running server may take for a question */
+	bool in_slices; /* a run ends as soon as there is nothing to answer */
 };
 
 /* -ENODEV: built without CUDA, or no device. */
 PFS_MUST_CHECK int pfs_cuda_resident_open(struct pfs_resident_backend **out);
 
-/* Opens it over the device, with nothing in it. -ENODEV: there is none; -ENOMEM. It stands here since
- * the device's back end calls resident.c, which therefore must not call the back end. */
+/* Opens a resident without data over the device. -ENODEV: there is none; -ENOMEM. It is in this
+ * header because the device's back end calls resident.c, which therefore must not call the back
+ * end. */
 PFS_MUST_CHECK static inline int pfs_resident_open(struct pfs_resident **out)
 {
 	struct pfs_resident_backend *backend;

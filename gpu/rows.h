@@ -25,14 +25,14 @@ struct pfs_rows {
 	uint32_t *list;	   /* LIST: ascending, none twice */
 	uint32_t n_list;
 	size_t allocated; /* bytes of bits or list, charged */
-	/* ON_DEVICE: whose it is, and what only that knows. */
+	/* ON_DEVICE: the back end that has the set, and the back end's own data. */
 	struct pfs_operator_backend *backend;
 	void *device;
 };
 
-/* Each makes a set, which the caller frees; *out is NULL on failure. Bits and list are copied. The
- * bits are those of the rows from..to, the first of which is a multiple of 64. The list ascends, has
- * none twice, and all below n_rows. */
+/* Make a set, which the caller frees; *out is NULL on failure. Bits and list are copied. The bits
+ * are those of the rows from..to; `from` is a multiple of 64. The list ascends, has no row twice,
+ * and only rows below n_rows. */
 PFS_MUST_CHECK int pfs_rows_of_range(const struct pfs_run *run, struct pfs_rows **out,
 				     uint32_t n_rows, uint32_t from, uint32_t to);
 PFS_MUST_CHECK int pfs_rows_of_bits(const struct pfs_run *run, struct pfs_rows **out,
@@ -45,10 +45,10 @@ void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows); /* NULL is
 PFS_MUST_CHECK int pfs_rows_count(const struct pfs_run *run, uint64_t *count,
 				  const struct pfs_rows *rows);
 
-/* Makes the set a range, bits or a list in the host's memory, if it is not. */
+/* If the set is on a device, makes it a range, bits or a list in the host's memory. */
 PFS_MUST_CHECK int pfs_rows_here(const struct pfs_run *run, struct pfs_rows *rows);
 
-/* From here on the set is in the host's memory. */
+/* All functions from here on need the set in the host's memory. */
 
 bool pfs_rows_has(const struct pfs_rows *rows, uint32_t row);
 

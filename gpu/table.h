@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/table.h - tables as the operators see them: n rows of typed columns, lent by their owner.
  *
- * Nothing here owns memory.  The arrays stay where they are, and what a statement reads of them
- * stays as it is, from the statement's first operator until its last result is freed; the host
- * computes on them in place.  A device mirrors an array whose `id` it knows, and copies a block
- * again when the block's epoch is above the one that it holds.
+ * Nothing here owns memory. The owner moves no array, and does not change what a statement reads of
+ * them, from the statement's first operator until its last result is freed. The host computes on
+ * the arrays in place. A device has mirrors of arrays, found by their `id`, and copies a block
+ * again when the block's epoch is above that of its copy.
  *
  * Not handled here: snapshots, locks, names of columns, affinity. */
 #ifndef PFS_GPU_TABLE_H
@@ -31,47 +31,47 @@ enum pfs_kind {
 
 enum pfs_collation { PFS_BINARY, PFS_NOCASE, PFS_RTRIM };
 
-/* Texts that repeat.  The bytes of code c are bytes[offset[c]] to bytes[offset[c + 1]]; no two
- * codes have the same.  Append-only: a code keeps its bytes for as long as the id stands. */
+/* Texts that repeat. The bytes of code c are bytes[offset[c]] up to, but without,
+ * bytes[offset[c + 1]]; no two codes have the same bytes. Texts are only added: a code keeps its
+ * bytes as long as the dictionary has the same id. */
 struct pfs_dictionary {
-	uint64_t id; /* pfs_table_new_id; 0: not worth mirroring */
+	uint64_t id; /* from pfs_table_new_id; 0: it is not worth mirroring */
 	const uint8_t *bytes;
 	const uint64_t *offset; /* n + 1 */
 	uint32_t n;
-	/* The place of each code, from 0, in the order of bytes (memcmp, the shorter first). It has
-	 * a version of its own: after codes were added it is another array. NULL: an operator that
-	 * wants it makes it. */
+	/* The rank of each code, from 0, in the order of bytes (memcmp, the shorter first). After
+	 * codes were added it is another array. NULL: an operator that needs it makes it. */
 	const uint32_t *rank;
 };
 
 struct pfs_stamps;
 
-/* Texts that do not repeat: that of place p starts at bytes + ((uint64_t)p << place_shift), with
- * its length in length_size bytes, little-endian, before its bytes.  Texts of rows that
- * exist never change in place. */
+/* Texts that do not repeat. The text of place p is at bytes + ((uint64_t)p << place_shift): its
+ * length in length_size bytes, little-endian, and then its bytes. Texts of rows that exist never
+ * change in place. */
 struct pfs_heap {
-	uint64_t id; /* another one when the heap was compacted; 0: not worth mirroring */
+	uint64_t id; /* another one after the heap was compacted; 0: it is not worth mirroring */
 	const uint8_t *bytes;
 	uint64_t size; /* only grows at the end */
 	uint8_t place_shift;
 	uint8_t length_size; /* 1 or 4 */
-	/* The stamps of blocks of PFS_BLOCK_ROWS places, if those of removed texts are used again;
+	/* The stamps of blocks of PFS_BLOCK_ROWS places, if places of removed texts are used again;
 	 * NULL: they are not. */
 	const struct pfs_stamps *stamps;
 };
 
 /* When each block of PFS_BLOCK_ROWS elements of an array last changed. */
 struct pfs_stamps {
-	uint64_t id;	 /* of the array; another one when it moved or changed its width */
+	uint64_t id;	 /* the array's; another one after it moved or changed its width */
 	uint64_t *block; /* epochs; written by pfs_stamps_touch alone, read by any thread */
 };
 /* Reserves room for the stamps of any number of rows; the caller closes `blocks` (base/reserve.h).
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks);
 
-/* One column.  The value of row r: NULL where `nulls` has its bit, else the element r of data.
- * Integers and codes: ((element >> shift) & mask) + base, the element read as unsigned unless
- * is_signed; the result fits int64_t, a code is below dictionary->n.
+/* One column.  The value of row r is NULL if its bit in `nulls` is set, else the element r of data.
+ * Integers and codes are ((element >> shift) & mask) + base, where the element is read as unsigned
+ * unless is_signed; the result fits int64_t, and a code is below dictionary->n.
  * With `via`, the value of row r is that of element via[r] of data and nulls, which may have
  * another number of elements than the table has rows; via[r] = PFS_NO_ROW is NULL.  So a node's
  * `parent` is the prime of the slot in its parent column. */
@@ -79,19 +79,18 @@ struct pfs_table_column {
 	enum pfs_kind kind;
 	uint8_t width; /* bytes of an element: integers and codes 1, 2, 4, 8; reals 8; places 4 */
 	bool is_signed;
-	bool not_null; /* no row that exists is NULL: nulls is not looked at */
+	bool not_null; /* no row that exists is NULL: `nulls` is not read */
 	bool unique;   /* no two rows that exist have the same value */
 	uint8_t shift;
 	uint64_t mask; /* 0: all bits.  With a mask or shift the element is unsigned */
 	int64_t base;
 	const void *data;
 	const uint32_t *via;
-	uint32_t n_elements;   /* of data and nulls, with via; else the table's n_rows count */
+	uint32_t n_elements;   /* with via: elements of data and nulls; else they have n_rows */
 	const uint64_t *nulls; /* bit r % 64 of word r / 64 set: NULL.  NULL: there is none */
 	const struct pfs_dictionary *dictionary;
 	const struct pfs_heap *heap;
-	/* The stamps of data, via and nulls; NULL: whoever mirrors the array copies it for each
-	 * statement. */
+	/* The stamps of data, via and nulls; NULL: a device copies the array for each statement. */
 	const struct pfs_stamps *data_stamps, *via_stamps, *nulls_stamps;
 };
 
@@ -99,13 +98,13 @@ struct pfs_table {
 	uint32_t n_rows; /* rows 0..n_rows; at most PFS_ROWS_MAX */
 	uint32_t n_columns;
 	const struct pfs_table_column *columns;
-	/* Says which rows exist, by bits as in `nulls`, or by a function that writes words first..
-	 * of such bits and is called by several threads. If there is neither, all rows exist. */
+	/* Which rows exist: bits as in `nulls`, or a function that writes n words of such bits from
+	 * word `first` on, and is called by several threads. If both are NULL, all rows exist. */
 	const uint64_t *live;
 	void (*fill_live)(void *context, uint64_t *words, size_t first, size_t n);
 	void *live_context;
 	const struct pfs_stamps *live_stamps;
-	uint64_t epoch; /* the state that the statement reads */
+	uint64_t epoch; /* the epoch of the state that the statement reads */
 };
 
 /* Returns a number that was never returned before. */
@@ -173,7 +172,7 @@ static inline double pfs_cell_real(const struct pfs_table_column *column, uint32
 	return ((const double *)column->data)[at];
 }
 
-/* Return the bytes of a code, and of a place. */
+/* pfs_dictionary_text returns the bytes of a code, pfs_heap_text those of a place. */
 static inline const uint8_t *pfs_dictionary_text(const struct pfs_dictionary *dictionary,
 						 uint32_t code, size_t *len)
 {
