@@ -194,9 +194,9 @@ struct pfs_edit {
 	int64_t copied_blocks, copied_size; /* st_blocks of the copy; st_size of a row's text */
 };
 
-/* Begins an edit: on success the content lock is held and the file is nobody else's. A linked file
- * is copied first, unless keep_linked. -EAGAIN with nowait; -ENODATA; and what pfs_file_node
- * returns. */
+/* Begins an edit: on success the content lock is held, and no other edit of the file can begin. A
+ * linked file is copied first, unless keep_linked. -EAGAIN with nowait; -ENODATA; and what
+ * pfs_file_node returns. */
 PFS_MUST_CHECK int pfs_edit_open(struct pfs_edit *edit, struct pfs_tree *tree, uint64_t ino,
 				 bool nowait, bool keep_linked);
 /* Ends the edit, also a failed one: frees and unlocks. */

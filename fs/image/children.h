@@ -19,8 +19,8 @@ struct pfs_children {
 	const struct pfs_tree *tree;
 	uint64_t last; /* the greatest key that an entry can have */
 	bool by_device;
-	struct pfs_btree_cursor cursor; /* of the image's index, otherwise */
-	struct pfs_btree_entry next;	/* where the device is to go on */
+	struct pfs_btree_cursor cursor; /* if not by_device: of the image's index of names */
+	struct pfs_btree_entry next;	/* if by_device: where the device goes on */
 	struct pfs_btree_entry some[PFS_MAILBOX_ENTRIES];
 	unsigned n, at;
 };

@@ -31,9 +31,9 @@ struct pfs_dirtable {
 	struct pfs_reserve memory;
 	struct pfs_dirtable_block *blocks; /* memory.base */
 	uint32_t n_blocks;
-	/* Entries lent by another table, which this one must not free: those of blocks below
-	 * n_lent_blocks whose bit in `own` is clear. `had`: the bits of blocks that were there when
-	 * lent. */
+	/* Entries that were lent (pfs_dirtable_open_lent), which this table must not free: those of
+	 * blocks below n_lent_blocks whose bit in `own` is clear. `had`: for each such block, which
+	 * slots had entries when it was lent. */
 	struct pfs_dirtable_entry *lent;
 	uint64_t *own, *had;
 	uint32_t n_lent, n_lent_blocks;
@@ -41,17 +41,17 @@ struct pfs_dirtable {
 
 PFS_MUST_CHECK int pfs_dirtable_open(struct pfs_dirtable *table); /* empty; -ENOMEM */
 
-/* Opens a table of slots below `end` that somebody else fills with blocks: their n entries are
- * those at `entries`, in the order of slots, memory of the lender's that may be written to and
- * stays until the table is closed.  Nothing of either is looked at before somebody asks for it.
- * -ENOMEM. */
+/* Opens a table of slots below `end` whose blocks and entries the caller lends: it fills the memory
+ * of blocks, and `entries`, with n entries in the order of slots, when they are first touched (the
+ * table touches neither here). `entries` may be written to, and must stay until the table is
+ * closed. -ENOMEM. */
 PFS_MUST_CHECK int pfs_dirtable_open_lent(struct pfs_dirtable *table, uint32_t end,
 					  struct pfs_dirtable_entry *entries, uint32_t n);
 
 /* Returns which slots the block had entries for when it was lent; n_lent_blocks are. */
 uint64_t pfs_dirtable_had(const struct pfs_dirtable *table, uint32_t block);
 
-/* As close; memory that the lender fills stays as it is, and becomes the caller's. */
+/* As pfs_dirtable_close, but the memory of blocks is not freed: it becomes the caller's. */
 struct pfs_reserve pfs_dirtable_take(struct pfs_dirtable *table);
 void pfs_dirtable_close(struct pfs_dirtable *table); /* a table that is all zero is allowed */
 

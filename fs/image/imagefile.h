@@ -2,20 +2,20 @@
 /* fs/image/imagefile.h - the image as a file beside its store, STORE.img, so that opening the store need not
  * read its rows and make its indexes again (docs/FORMAT.md, "The image file").
  *
- * The store alone is the truth: an image file that is missing, unreadable, somebody else's, of another state
- * of the store, cut, changed or made up is no error, the image is then loaded from the rows.  Opening reads what
- * is asked for: each block of the file is read and verified when somebody first touches what it becomes, and
- * not looked at again.  One that is damaged by then is made from the store's rows, which takes as long as
- * loading them does, once, and the file is removed.
+ * The store alone is the truth. If the image file is missing, unreadable, another user's, of
+ * another state of the store, cut, changed or forged, that is no error: the image is loaded from
+ * the rows. Opening reads little: each block of the file is read and verified when the memory that
+ * it becomes is first touched, and never again. A block that is damaged by then is made from the
+ * store's rows; the first such block takes as long as loading all rows, and the file is removed.
  *
- * Locks: nobody else sees the tree meanwhile. */
+ * Locks: no other thread sees the tree meanwhile, except where a function says otherwise. */
 #ifndef PFS_FS_IMAGE_IMAGEFILE_H
 #define PFS_FS_IMAGE_IMAGEFILE_H
 
 #include "fs/tree/tree.h"
 
 #define PFS_IMAGE_FILE_SUFFIX ".img"
-#define PFS_IMAGE_FILE_NODES  65536u /* fewer are loaded in a moment, and have none */
+#define PFS_IMAGE_FILE_NODES  65536u /* smaller trees have no image file: loading takes a moment */
 
 /* Fills an empty image.  load_rows fills one from the rows of its store, should that be needed later.  -ENOENT:
  * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
@@ -40,12 +40,13 @@ struct pfs_image;
 void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
 			     size_t words, const struct pfs_image_test *test);
 
-/* Returns 0, or -EIO if the image file was damaged and the store's rows could not stand in for it (the store is damaged, too, or somebody
- * made the file up): any answer may be wrong then, and no change may be written. */
+/* Returns 0; or -EIO if a block of the image file was damaged and could not be made from the
+ * store's rows, since the store is damaged, too, or the file was forged. Any answer may then be
+ * wrong, and no change may be written. Any thread. */
 PFS_MUST_CHECK int pfs_imagefile_failure(const struct pfs_tree *tree);
 
-/* Waits until nobody mends the file any more (pfs_lazy_settle); to be called before spans and
- * totals are freed, by which it is mended. */
+/* Waits until no thread makes a damaged block any more (pfs_lazy_settle). To be called before spans
+ * and totals are freed, since making one uses them. */
 void pfs_imagefile_settle(const struct pfs_tree *tree);
 
 /* ---- bytes that modules above the image keep in the file ---- */
@@ -76,28 +77,32 @@ uint32_t pfs_imagefile_current_end(const struct pfs_tree *tree);
 /* Returns false in a process that writes the file and has let go of the store. */
 bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree);
 
-/* Writes the image, which has to be that of the store's last committed group, into a file beside the store
- * and puts it in the place of the one that is there; takes as long as the disk does.  The file has the
- * store's mode, less what lets others write, and its owner.  -ENODATA: the store's groups have no tokens
- * (meta/store.h); -EBUSY: somebody else is at it; -ENOSPC: less than a tenth of the filesystem would stay
- * free; -EIO: pfs_imagefile_failure; -EPERM: it cannot be the store's owner's, or something else has its name; -ENOMEM; what the system says of files. */
+/* Writes the image, which has to be that of the store's last committed group, into a file beside
+ * the store, which replaces the present one; it takes as long as the disk does. The file has the
+ * store's owner and its mode, without rights of others to write. -ENODATA: the store's groups have
+ * no tokens (meta/store.h); -EBUSY: it is being written already; -ENOSPC: less than a tenth of
+ * the filesystem would stay free; -EIO: pfs_imagefile_failure; -EPERM: the file cannot be given to
+ * the store's owner, or its name belongs to something else; -ENOMEM; errors of the system about
+ * files. */
 PFS_MUST_CHECK int pfs_imagefile_write(struct pfs_tree *tree);
 
 /* Removes the store's image file, if it has one: the store has become another. */
 void pfs_imagefile_remove(const struct pfs_tree *tree);
 
-/* Touches all of an image that came from a file, and counts the nodes that it has otherwise than `rows`, the
- * same store's without one.  -ENOENT: it did not come from a file; -EUCLEAN: that was damaged, and is removed. */
+/* Touches all of an image that was loaded from an image file, and counts the nodes in which it
+ * differs from `rows`, the same store's image loaded from the rows. -ENOENT: it was not loaded from
+ * a file; -EUCLEAN: the file was damaged, and has been removed. */
 PFS_MUST_CHECK int pfs_imagefile_compare(struct pfs_tree *tree, struct pfs_tree *rows,
 					 uint64_t *different);
 
-/* Makes an image file of a store that nobody has open, by a process of its own as below, in which
- * `open` opens it (NULL: it cannot) beside whoever writes.  This process is about to end. */
+/* As pfs_imagefile_write_behind, for a store that this process does not have open: the new process
+ * opens it with `open` (NULL: it cannot be opened), beside a process that may write to it. */
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));
 
-/* Has a process of its own do pfs_imagefile_write; it holds nothing of the store and ends by itself.  Does nothing if the image is small
- * (PFS_IMAGE_FILE_NODES), or the image file has the store's last group already, or all but a row or two of it.  The journal has stopped, and this process is about to
- * end. */
+/* Starts a process that calls pfs_imagefile_write, holds no lock of the store, and ends by itself.
+ * The journal has stopped, and this process is about to end. Does nothing if the image is small
+ * (PFS_IMAGE_FILE_NODES), or if the image file has the store's last group already, except for a few
+ * rows. */
 void pfs_imagefile_write_behind(struct pfs_tree *tree);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/image/load.h - fills the image from the store: load.c (the records) and load_index.c (the
- * index of names). Nobody else sees the tree meanwhile, so nothing here takes its lock. */
+ * index of names). No other thread sees the tree meanwhile, so nothing here takes its lock. */
 #ifndef PFS_FS_IMAGE_LOAD_H
 #define PFS_FS_IMAGE_LOAD_H
 

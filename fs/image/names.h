@@ -47,7 +47,7 @@ bool pfs_names_drain(struct pfs_names *names, uint64_t first);
 size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that; any lock, or none */
 /* Fills in the view of the heap for the engine's listings, but for place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
-/* Tells when blocks of the heap last changed, for whoever keeps a copy. */
+/* Returns when blocks of the heap last changed, for devices that have a copy. */
 const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names);
 /* Returns a name, which stays where it is until it is removed, and its length. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);

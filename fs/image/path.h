@@ -24,8 +24,9 @@ bool pfs_image_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top
  * once. */
 uint32_t pfs_image_depth(const struct pfs_image *image, uint32_t slot);
 
-/* Returns the length in bytes of the node's path below the directory with the prime `top` (or the root, if that comes first): of the
- * path with a slash at its beginning, 0 for that directory itself.  Unless out is NULL, writes the path, which ends before out. */
+/* Returns the length in bytes of the node's path below the directory with the prime `top` (or below
+ * the root, if `top` is not above the node). The path begins with a slash; for the directory itself
+ * it has 0 bytes. Unless out is NULL, writes the path so that it ends just before `out`. */
 size_t pfs_path_write(const struct pfs_image *image, char *out, uint64_t top, uint32_t slot);
 
 /* Gets the length of the node's code in bits. -ENOMEM. */

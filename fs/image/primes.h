@@ -20,7 +20,7 @@ void pfs_primes_destroy(struct pfs_tree *tree);
  * the committer fetch (pfs_primes_low), wait, try again. -ENOSPC: all of the kind are used. */
 PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind kind);
 
-/* Says that somebody will ask for that kind: what is fetched from now on includes it. */
+/* Says that primes of that kind will be asked for: fetches from now on include it. */
 void pfs_primes_want(struct pfs_tree *tree, enum pfs_prime_kind kind);
 
 /* low returns true if the committer should fetch. fetch is called inside a group; fetched when that

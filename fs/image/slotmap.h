@@ -23,8 +23,8 @@ uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *prime
 /* Makes an insert or find of that prime, a little later, faster. */
 void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
 
-/* Returns the cells as they lie in memory, for whoever keeps them. Only of a map that nothing was
- * removed from and that has not grown since it was reserved. */
+/* Returns the cells as they lie in memory, for the image file. Only for a map from which nothing
+ * was removed, and that has not grown since it was reserved. */
 const uint32_t *pfs_slot_map_cells(const struct pfs_slot_map *map, uint32_t *n_cells);
 /* Makes an empty map one of such cells, which the caller fills at *cells; n_used of them, fewer
  * than all, are not 0. -ENOMEM. */

@@ -33,7 +33,7 @@ size_t pfs_slotorder_keep(struct pfs_tree *tree, uint32_t *slots, size_t n);
 void pfs_slotorder_end(struct pfs_tree *tree, unsigned begun, enum pfs_slot_order order,
 		       const uint32_t *strays, size_t n);
 
-/* ---- for the image's file; nobody else sees the tree ---- */
+/* ---- for the image's file; no other thread sees the tree ---- */
 
 #define PFS_STRAYS_UNKNOWN UINT32_MAX
 /* Sets what is known: n ascending strays, copied, or PFS_STRAYS_UNKNOWN. What changes afterwards is followed. */

@@ -2,16 +2,17 @@
 /* fs/image/span.h - subtrees as ranges of slots.
  *
  * Import and optimize lay slots out in pre-order, so that a subtree is the slots from its
- * directory's on.  One pass over the parents, a piece in a hold, finds every directory's slots as
- * they are laid out then; the few nodes that lie elsewhere than their parents' are *strays*. Behind
- * the pass a node that comes, or gets another place, is a stray; a directory takes the slots below
- * it along.  So a subtree is its directory's slots without those of strays among them, and the same
- * of each stray whose parent is one of its nodes: as many ranges as strays are concerned, found in
- * the time that it takes to write them down.  An image file has what the pass found.  What goes
- * away costs nothing: a range may have slots without a node.
+ * directory's on. One pass over the parents, a piece in a hold, finds the slots of every directory
+ * as they are laid out then. The few nodes that do not lie among the slots of their parent are
+ * *strays*. After the pass each node that is made, or gets another place, is a stray; if it is a
+ * directory, the slots below it stay its own. So a subtree is the slots of its directory without
+ * those of strays among them, and likewise the slots of each stray whose parent is in the subtree.
+ * The number of ranges follows from the number of strays concerned, and finding them takes as long
+ * as writing them down. An image file has what the pass found. Removing a node costs nothing: a
+ * range may have slots without a node.
  *
- * Where strays are more than PFS_SPAN_STRAYS, and an eighth of the slots, nothing is known any more
- * until the store is opened anew; the codes decide then.
+ * If strays are more than PFS_SPAN_STRAYS, and more than an eighth of the slots, nothing is known
+ * until the store is opened anew; codes answer then.
  *
  * Memory: 4 bytes a slot, 40 a stray.
  * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one
@@ -34,9 +35,10 @@ void pfs_spans_destroy(struct pfs_tree *tree);
 #define PFS_SPAN_PIECE (UINT32_C(1) << 19) /* slots, which take a millisecond or two */
 void pfs_spans_set_piece(uint32_t slots);  /* another one, for tests */
 
-/* Makes the pass, unless it has been made.  `look` (NULL: nobody waits) is called between two pieces; it may let go of the
- * tree, which may then change.  What it returns, if not 0, ends the call, and whoever asks next goes on from there.  Until the pass
- * is made nothing is known; few slots, and those of a frozen tree, are passed when the functions below are first called. */
+/* Makes the pass, unless it has been made. `look` (NULL: none) is called between two pieces; it may
+ * let go of the tree, which may then change. If it returns non-zero, the call ends and returns
+ * that; the next call goes on from there. Until the pass is made nothing is known. If there are few
+ * slots, or the tree is frozen, the functions below make it when they are first called. */
 PFS_MUST_CHECK int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
 /* Gets the subtree as n ranges, which ascend and do not touch: every slot in them that has a node belongs to the subtree, and no
@@ -53,7 +55,7 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
 
-/* ---- for the image's file; nobody else sees the tree, but for give_up ---- */
+/* ---- for the image's file; no other thread sees the tree, except in pfs_spans_give_up ---- */
 
 #define PFS_SPANS_UNKNOWN UINT32_MAX
 /* Makes the pass, unless it has been made, and returns how many strays there are;
@@ -65,11 +67,11 @@ uint32_t pfs_spans_find(struct pfs_tree *tree);
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot);
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory);
 
-/* Takes a pass over slots below `end` for made, with what the caller fills, whenever somebody
- * touches it: *ends, by slot what pfs_spans_end_of is, 0 for what is no directory.  It stays until
- * it is dropped or the spans are destroyed.  Then add_stray adds strays with their parents. What
- * changes afterwards is followed.  give_up: what was filled is of no use; nothing is known from
- * then on. -ENOMEM. */
+/* pfs_spans_lend replaces the pass over slots below `end`: the caller fills *ends when it is first
+ * touched, by slot with what pfs_spans_end_of returns, 0 if the slot is no directory. *ends stays
+ * until pfs_spans_drop, or until the spans are destroyed. pfs_spans_add_stray then adds strays with
+ * their parents. Later changes are followed. pfs_spans_give_up: *ends cannot be filled; nothing is
+ * known from then on. -ENOMEM. */
 PFS_MUST_CHECK int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends);
 PFS_MUST_CHECK int pfs_spans_add_stray(struct pfs_tree *tree, uint32_t slot, uint32_t parent);
 void pfs_spans_give_up(struct pfs_tree *tree);

@@ -32,7 +32,7 @@ struct pfs_span_layout {
 	uint32_t seen, last; /* slots; the last of them that was live */
 	uint32_t n;	     /* slots that the pass sees */
 	uint32_t *end;	     /* by slot; 0: no directory */
-	bool is_lent;	     /* `end` is somebody else's */
+	bool is_lent;	     /* `end` was lent (pfs_spans_lend), and is not freed here */
 };
 
 /* Makes a layout of n slots, of which nothing is known and which have no ends. -ENOMEM. */

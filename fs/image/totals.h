@@ -4,15 +4,16 @@
  * Only directories keep any (28 bytes each, and 16 for every 64 slots); what is no directory
  * answers from its row. They come with the image file; where there is none they are made when they
  * are first asked for, by one pass over the image (a few steps a node), of which a piece is made in
- * a hold. Every change behind the pass brings those above it up to date; what changes before it
- * does not count yet. Without a pass a change costs one comparison.
+ * a hold. A change of a node that the pass has seen brings the totals above it up to date; one of a
+ * node that it has not seen does nothing yet. Without a pass a change costs one comparison.
  *
- * A change costs a step for each directory above it. The newest mtime climbs no further than it
- * changes. When its bearer leaves or gets an older one, the next has to be looked for among the
- * directory's children, and so on above as long as that changes something: 64 of them at most, or a
- * heap of the newest (newest_child.h), which costs a look at all children once in 4,096 such
- * changes of a directory. Writing, making, removing and renaming never need that, since they stamp
- * the directory itself: only setting times back does, and times in the future.
+ * A change costs a step for each directory above it. The newest mtime is passed up only as long as
+ * that changes something. When the newest node leaves or gets an older mtime, the next newest is
+ * looked for among the directory's children, and likewise in the directories above as long as that
+ * changes something: among 64 children at most, or in a heap of the newest (newest_child.h), which
+ * costs a look at all children once in 4,096 such changes of a directory. Writing, making, removing
+ * and renaming never need that, since they stamp the directory itself; only setting times back, or
+ * into the future, does.
  *
  * Locks: tree->lock, for writing where something changes. The table's own mutex, taken last, lets
  * one of several readers make a piece. Memory that runs out during a change
@@ -26,8 +27,8 @@ PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
 void pfs_totals_destroy(struct pfs_tree *tree);
 
 /* Makes the totals if there are none; they stay until the lock (for reading or writing) is given
- * back. look (NULL: none) is called from time to time meanwhile; a result that is not 0 ends this
- * and is returned. It may let go of the lock and take it again; whoever asks next goes on from
+ * back. look (NULL: none) is called from time to time meanwhile, and may let go of the lock and
+ * take it again. If it returns non-zero, the call ends and returns that; the next call goes on from
  * there. -ENOMEM. */
 PFS_MUST_CHECK int pfs_totals_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
@@ -42,12 +43,12 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 /* Returns the node's own totals, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
 
-/* ---- for the image's file; nobody else sees the tree ---- */
+/* ---- for the image's file; no other thread sees the tree ---- */
 
-/* Makes totals of a tree of slots below `end` with n directories out of memory that the caller
- * fills, whenever somebody touches it, as dirtable.h has it: *blocks with struct
- * pfs_dirtable_block, *entries with the entries of all directories, in the order of slots. It stays
- * until the totals are dropped or destroyed. From now on they follow each change.  -ENOMEM. */
+/* Makes totals of a tree of slots below `end` with n directories, in memory that the caller fills
+ * when it is first touched (dirtable.h): *blocks with struct pfs_dirtable_block, *entries with the
+ * entries of all directories, in the order of slots. The memory stays until the totals are dropped
+ * or destroyed. From now on they follow each change. -ENOMEM. */
 PFS_MUST_CHECK int pfs_totals_lend(struct pfs_tree *tree, uint32_t end, uint32_t n, void **blocks,
 				   void **entries);
 void pfs_totals_drop(struct pfs_tree *tree); /* they are made anew when they are asked for */

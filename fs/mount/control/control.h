@@ -8,9 +8,9 @@
  * the first of them the verb. The answer is bytes, as they come; at its end an exit status and, if
  * something was wrong, a sentence.
  *
- * Each request is answered by a thread of its own; what its client does not read at once is kept
- * for him in memory. So a slow client holds up nobody, and one that is gone ends the work at the
- * verb's next write.
+ * Each request is answered by a thread of its own. Bytes that its client does not read at once are
+ * kept in memory. So a slow client delays no other, and when a client is gone, the verb ends at its
+ * next write.
  *
  * The client's side is pfs_control_ask. */
 #ifndef PFS_FS_MOUNT_CONTROL_CONTROL_H
@@ -26,7 +26,7 @@
 #define PFS_CONTROL_SUFFIX	".sock"
 #define PFS_CONTROL_REQUEST_MAX ((size_t)8 << 20) /* bytes of all words */
 #define PFS_CONTROL_WORDS_MAX	((size_t)1 << 20)
-#define PFS_CONTROL_CLIENTS	16 /* at a time; who comes when there are as many is told so */
+#define PFS_CONTROL_CLIENTS	16 /* clients at a time; further ones are refused with a sentence */
 
 /* ---- the daemon's side ---- */
 
@@ -63,9 +63,9 @@ void pfs_control_close(struct pfs_control *control);
 
 /* Asks the daemon of the store at path, which need not be absolute. The answer goes into reply,
  * whose write may wait and whose failure ends the call. *status is what the verb returned. -ENOENT:
- * nobody listens who is to be trusted, that is this user, root or the store's owner; -EACCES: the
- * store is open by somebody else's daemon; -EPIPE: the daemon ended before it had answered;
- * -EPROTO: it speaks another version; -E2BIG: the request is too long. */
+ * no daemon listens, or none that this user, root or the store's owner runs; -EACCES: another
+ * user's daemon has the store; -EPIPE: the daemon ended before it had answered; -EPROTO: it speaks
+ * another version; -E2BIG: the request is too long. */
 PFS_MUST_CHECK int pfs_control_ask(int *status, struct pfs_reply *reply, const char *store,
 				   const char *const *words, size_t n);
 

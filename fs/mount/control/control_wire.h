@@ -36,13 +36,14 @@ struct pfs_wire_frame {
  * caller closes, and the name in it. -ENAMETOOLONG. */
 PFS_MUST_CHECK int pfs_wire_place(int *folder, char name[PFS_WIRE_NAME_SIZE], const char *store);
 
-/* Makes an address of what an open descriptor refers to or, with a name of at most 64 bytes, of
- * what is so called in that folder: addresses of sockets are short, paths of stores need not be. */
+/* Makes a socket's address that refers to the open descriptor fd or, if name (at most 64 bytes) is
+ * not NULL, to that name in the folder fd. It is short, as addresses of sockets have to be, even if
+ * the store's path is long. */
 void pfs_wire_address(struct sockaddr_un *address, int fd, const char *name);
 
-/* Connects to the socket of that name in the folder. -ENOENT: there is no socket, or nobody
- * listens; -EACCES: it is not this user's, root's or `owner`'s, and is left alone, since its
- * listener could let us wait. */
+/* Connects to the socket of that name in the folder. -ENOENT: there is no socket, or no process
+ * listens; -EACCES: it is not this user's, root's or `owner`'s, and is not connected to, since its
+ * listener could make this process wait. */
 PFS_MUST_CHECK int pfs_wire_connect(int *fd, int folder, const char *name, uid_t owner);
 
 /* Makes an address without a file, for a daemon whose name beside the store is taken. Returns the
