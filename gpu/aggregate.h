@@ -80,12 +80,12 @@ enum pfs_aggregate_result {
 	PFS_RESULT_INTEGER,
 	PFS_RESULT_REAL,
 	PFS_RESULT_MEAN,     /* a real: the sum of the values, divided by their number */
-	PFS_RESULT_ARGUMENT, /* of the argument's kind */
+	PFS_RESULT_ARGUMENT, /* a value of the argument's kind */
 };
 
 /* Says how results for pieces of a source become the results for the whole source. */
 enum pfs_merge {
-	PFS_MERGE_NONE, /* that cannot be done */
+	PFS_MERGE_NONE, /* pieces cannot be merged */
 	PFS_MERGE_SAME, /* the pieces' results are aggregated in the same way */
 	/* As SAME, but only for integers none of which is negative: otherwise a partial sum could
 	 * overflow, and sums of reals would round differently. */

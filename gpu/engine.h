@@ -21,7 +21,7 @@
 #include "base/err.h"
 
 #define PFS_NO_SLOT	 UINT32_MAX
-#define PFS_SUBTREES_MAX 64 /* in one pass */
+#define PFS_SUBTREES_MAX 64 /* subtrees that pfs_engine_subtrees finds in one pass */
 
 struct pfs_engine;
 struct pfs_bitmap;

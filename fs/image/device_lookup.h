@@ -31,7 +31,7 @@ enum pfs_device_lookup_kind {
 	PFS_QUESTION_CHILD,
 	PFS_QUESTION_COMMON,
 	PFS_QUESTION_CODE,
-	PFS_QUESTION_PATH, /* of many at once (pfs_tree_resolve_many); no device is asked */
+	PFS_QUESTION_PATH, /* one of many paths (pfs_tree_resolve_many); no device is asked */
 	PFS_QUESTION_TEXT, /* some thousand lines of a recursive listing (fs/nodes/paths.h) */
 	PFS_QUESTION_KINDS,
 };

@@ -28,8 +28,8 @@ struct pfs_image;
 struct pfs_stamps; /* gpu/table.h */
 
 struct pfs_feed_follower {
-	unsigned columns; /* that it follows, bits */
-	uint64_t cursor;  /* it has the changes before this one */
+	unsigned columns; /* the columns that it follows, as bits */
+	uint64_t cursor;  /* the number of the first change that it does not know */
 };
 
 PFS_MUST_CHECK int pfs_feed_create(struct pfs_image *image);

@@ -91,11 +91,12 @@ void pfs_snapshots_drain(struct pfs_tree *tree);
 
 struct pfs_snapshot_stats {
 	unsigned open;
-	uint64_t taken, given_up, copied; /* since the tree was opened; blocks */
-	uint64_t bytes, most_bytes; /* of copies and memory for them: now, and at the most */
+	/* Since the tree was opened: snapshots taken and given up; blocks copied. */
+	uint64_t taken, given_up, copied;
+	uint64_t bytes, most_bytes; /* memory for copies: now, and the most there was */
 	uint64_t kept_names, kept_slots;
 	uint64_t kept_elsewhere[PFS_KEPT_KINDS]; /* bytes */
-	uint64_t taken_bytes, limit; /* what all of that takes, about, and may */
+	uint64_t taken_bytes, limit; /* about how many bytes all of that takes; and may take */
 };
 void pfs_snapshots_stats(struct pfs_tree *tree, struct pfs_snapshot_stats *out); /* no lock */
 

@@ -36,7 +36,8 @@ struct pfs_snapshot {
 	uint32_t end;
 	uint64_t names_end;
 	unsigned declared;
-	unsigned columns; /* of those, which are still wanted; protected by the lock, as all below */
+	/* Declared columns that are still wanted. It and all below are protected by the lock. */
+	unsigned columns;
 	_Atomic bool given_up;
 	struct pfs_version *versions; /* each that is needed is in the list of one snapshot that reads it */
 	struct pfs_snapshot *next; /* the one taken after it */
@@ -44,10 +45,10 @@ struct pfs_snapshot {
 
 struct pfs_snapshots {
 	pthread_mutex_t lock;
-	_Atomic unsigned declared; /* by some snapshot */
+	_Atomic unsigned declared; /* columns that some snapshot declares */
 	_Atomic uint64_t newest[PFS_COLUMN_COUNT]; /* snapshot that declares the column; 0: none */
 	_Atomic uint64_t first, last; /* numbers of those open; 0: there is none */
-	_Atomic uint32_t end;	      /* of the last: slots from here on no snapshot has */
+	_Atomic uint32_t end;	      /* the newest's: no snapshot has slots from here on */
 	_Atomic int64_t elsewhere[PFS_KEPT_KINDS]; /* bytes */
 	struct pfs_reserve memory;
 	struct pfs_snapshot_entry *entries; /* memory.base, by column and block */

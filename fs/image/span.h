@@ -23,7 +23,7 @@
 #include "fs/tree/tree.h"
 
 #define PFS_SPAN_STRAYS 65536u
-#define PFS_SPAN_RANGES 65536u /* that a subtree may have */
+#define PFS_SPAN_RANGES 65536u /* ranges that a subtree may have */
 
 struct pfs_slot_range {
 	uint32_t from, to; /* without `to` */

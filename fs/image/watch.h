@@ -58,7 +58,7 @@ enum pfs_columns_bits {
  * memory forgets what it knows. */
 struct pfs_watcher {
 	const char *name;
-	unsigned columns; /* that it wants to hear of */
+	unsigned columns; /* the columns that it wants to hear of */
 	/* Called before the first byte changes, and after the last; NULL: not wanted. While a
 	 * directory gets or loses its place, the links of the directory above change; no other
 	 * changes lie within each other. */

@@ -71,7 +71,7 @@ struct pfs_query_scope {
 
 struct pfs_query_error {
 	int error;    /* negative errno */
-	long offset;  /* in the statement, of what is wrong; -1: of no one place */
+	long offset;  /* where in the statement the fault is; -1: at no single place */
 	char text[512]; /* one line: what is wrong and what to do */
 };
 

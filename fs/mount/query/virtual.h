@@ -63,7 +63,7 @@ struct pfs_virtual_names {
 	size_t n, capacity;
 	char *bytes; /* NUL-ended */
 	size_t used, bytes_capacity;
-	uint64_t epoch; /* of the tree, if these are links, sorted by name; else 0 */
+	uint64_t epoch; /* if these are links, sorted by name: the tree's epoch; else 0 */
 };
 PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, size_t len, mode_t type);
 void pfs_virtual_names_clear(struct pfs_virtual_names *names);
@@ -111,7 +111,7 @@ struct pfs_virtual {
 	/* The names listed last to a viewer who sees all; protected by the table's lock. */
 	struct pfs_virtual_names links;
 	uint64_t lookups;	    /* protected by the table's lock */
-	/* protected by the table's lock, too: */
+	/* The next three are protected by the table's lock, too. */
 	uint32_t holds; /* how many children, handles and requests at work use it */
 	bool named;	/* a lookup by name finds it */
 	bool is_told;	/* the kernel was asked to forget it, and has not looked it up since */
