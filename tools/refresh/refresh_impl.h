@@ -40,7 +40,7 @@ enum pfs_finding_kind {
 	PFS_FOUND_NEW,	   /* it is new, or has moved: that is known once it is matched */
 	PFS_FOUND_MOVED,   /* the node `ino` comes here */
 	PFS_FOUND_CHANGED, /* the node `ino`, which is here, takes something over */
-	PFS_FOUND_LEFT,	   /* a node that was made in the store has its name; nothing is done */
+	PFS_FOUND_LEFT,	   /* nothing is done: it is `removed`, or its name is taken in the store */
 };
 
 /* An entry of the source that something follows from. */
