@@ -85,7 +85,7 @@ struct pfs_taking {
 	const struct pfs_source_record *record; /* the new record; NULL: the old one stays */
 	const struct stat *attr;
 	unsigned set; /* enum pfs_set: the members of attr to take; a size goes with st_blocks */
-	bool another; /* the original is another file: the node is no name of the old one any more */
+	bool another; /* the original is another file: the node leaves its group (hardlink.h) */
 	uint8_t flags_set, flags_cleared;
 };
 /* Makes the node take that over, and tells the kernel. -ESTALE, and what reserving returns. */
