@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/imagefile_impl.h - how an image file is laid out, and one that is in use, for imagefile*.c.
+/* fs/image/imagefile_impl.h - for imagefile*.c: how an image file is laid out, and what is kept of
+ * one that is in use.
  *
- * A page with the header, the table of blocks' checksums, and the sections, each from a page's beginning
- * on.  Sizes and places of all of them follow from the header's counts.  Numbers are as the machine has
- * them. */
+ * The file is a page with the header, the table of the blocks' checksums, and the sections, each of
+ * which begins at a page. Sizes and places of all of them follow from the header's counts. Numbers
+ * are in the machine's byte order. */
 #ifndef PFS_FS_IMAGE_IMAGEFILE_IMPL_H
 #define PFS_FS_IMAGE_IMAGEFILE_IMPL_H
 
@@ -39,8 +40,8 @@ enum pfs_image_section {
 			     nothing */
 	PFS_SECTION_TOTALS,	 /* of directories, in order of slots: struct pfs_dirtable_entry */
 	PFS_SECTION_DIRECTORIES, /* a bit a slot; becomes blocks of the table of totals */
-	PFS_SECTION_LAZY, /* how many are read when they are touched; the others are when the file
-			     is opened */
+	PFS_SECTION_LAZY, /* sections before this one are read when they are touched, all others when
+			     the file is opened */
 	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
 	PFS_SECTION_FIRSTS,	 /* struct pfs_btree_entry: the first of each leaf of the index */
@@ -125,7 +126,8 @@ char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 struct pfs_lazy;
 struct pfs_lazy_part;
 
-/* One that an image was loaded from: what has not been touched is read from it when that happens. */
+/* An image file that an image was loaded from, whose blocks are read when they are first
+ * touched. */
 struct pfs_image_file {
 	struct pfs_tree *tree;
 	int fd;
@@ -149,25 +151,26 @@ struct pfs_image_file {
 	/* Set while the file is being opened: damage then makes opening use the rows. Later a
 	 * damaged block alone is made from them. */
 	_Atomic bool loading;
-	_Atomic bool bad;	/* something was not sound */
-	_Atomic bool removed;	/* because of what was not sound */
-	pthread_mutex_t lock;	/* of rows */
-	_Atomic bool lost;	/* nor could it be made good: what is answered may be wrong */
-	int (*load_rows)(struct pfs_tree *tree); /* NULL: it cannot be */
-	struct pfs_tree *rows;	/* as loaded from the store's rows, once something was not sound */
+	_Atomic bool bad;	/* something in the file is damaged */
+	_Atomic bool removed;	/* the file was removed, because it is damaged */
+	pthread_mutex_t lock;	/* protects `rows` */
+	_Atomic bool lost;	/* a block could not be made from the rows: answers may be wrong */
+	int (*load_rows)(struct pfs_tree *tree); /* loads the store's rows; NULL: it cannot */
+	struct pfs_tree *rows;	/* the tree made of the store's rows, once the file was found bad */
 };
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
 /* Returns true if all of so many bytes could be read. */
 bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset);
 
-/* read reads blocks of a section and returns true if their checksums are right; size returns their size in the file, in bytes. */
+/* pfs_imagefile_read reads blocks of a section, and returns true if their checksums are right.
+ * pfs_imagefile_size returns the size of these blocks in the file, in bytes. */
 bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
 			uint64_t count);
 size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count);
 
-/* Fills blocks of a section that is read when it is touched (pfs_lazy_fill): reads them, and verifies what
- * checksums cannot, that nothing points anywhere else than it should. */
+/* The pfs_lazy_fill of sections that are read when they are touched: reads blocks, and verifies
+ * what checksums cannot: that all numbers in them point where they may. */
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size);
 
 /* Makes a damaged block from the store's rows. That is right because nothing in a block that has
@@ -176,26 +179,27 @@ void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, 
  * block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
 
-/* Bytes from `offset` on of the map's cells as its writer made them: primes by slot, 0 where there is no node. */
+/* Makes the bytes from `offset` on of the map's cells, as the file's writer made them. primes: by
+ * slot; 0: there is no node. */
 PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
 					    size_t offset, size_t size);
 
-/* ---- what is known of directories' subtrees (imagefile_subtrees.c) ---- */
+/* ---- imagefile_subtrees.c: ends and totals of directories' subtrees ---- */
 
-/* Takes memory for it, of which nothing is filled yet; load_strays then reads the strays. -ENOENT:
- * they are not sound; -ENOMEM. */
+/* pfs_imagefile_lend_subtrees takes memory for them, which is filled later;
+ * pfs_imagefile_load_strays then reads the strays. -ENOENT: the strays are damaged; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_lend_subtrees(struct pfs_image_file *file);
 PFS_MUST_CHECK int pfs_imagefile_load_strays(struct pfs_image_file *file);
 /* Returns how many bytes the section becomes. */
 size_t pfs_imagefile_subtrees_size(const struct pfs_image_file *file, unsigned section);
-/* pfs_imagefile_fill of one of the three sections, and pfs_imagefile_mend of one that is not the
- * ends; fill returns false, mend an error, as those have it. */
+/* Do the work of pfs_imagefile_fill for these three sections, and of pfs_imagefile_mend for the two
+ * that are not ends. fill returns false if a block is damaged; mend returns an error. */
 bool pfs_imagefile_fill_subtrees(const struct pfs_image_file *file, void *to, unsigned section,
 				 uint64_t first, uint64_t count, size_t size);
 PFS_MUST_CHECK int pfs_imagefile_mend_subtrees(struct pfs_image_file *file, void *to,
 					       unsigned section, uint64_t number, size_t size);
-/* Writes one of these sections: of a tree whose totals were made, and ends, if the section is to
- * have any. */
+/* Writes one of these sections. The tree's totals have been made, and so have the ends, unless the
+ * section is to be empty. */
 struct pfs_image_out {
 	int (*put)(void *writer, const void *bytes, size_t size);
 	void *writer;
@@ -208,12 +212,13 @@ bool pfs_imagefile_subtrees_are_same(struct pfs_tree *tree, struct pfs_tree *row
 
 void pfs_imagefile_forget_rows(struct pfs_image_file *file);
 
-/* Checks what was read when the file was opened, and takes its rare values.  -ENOENT: it contradicts itself; -ENOMEM. */
+/* Checks what was read when the file was opened, and takes over its rare values. -ENOENT: it
+ * contradicts itself; -ENOMEM. */
 PFS_MUST_CHECK int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare);
 
-/* Brings the image of an earlier state of the store, which the store follows, up to its last group.  -ENOENT: that
- * would take as long as reading all rows, or what the groups changed does not fit what there is; -ENOMEM.
- * The image is of no use then. */
+/* Brings the image of an earlier state of the store up to the store's last group. -ENOENT: that
+ * would take as long as reading all rows, or the changes do not fit the image; -ENOMEM. After an
+ * error the image is of no use. */
 PFS_MUST_CHECK int pfs_imagefile_follow(struct pfs_tree *tree);
 
 #endif
