@@ -40,8 +40,8 @@ enum pfs_image_section {
 			     nothing */
 	PFS_SECTION_TOTALS,	 /* of directories, in order of slots: struct pfs_dirtable_entry */
 	PFS_SECTION_DIRECTORIES, /* a bit a slot; becomes blocks of the table of totals */
-	PFS_SECTION_LAZY, /* sections before this one are read when they are touched, all others when
-			     the file is opened */
+	/* Sections before LAZY are read when they are touched, the others when the file is opened. */
+	PFS_SECTION_LAZY,
 	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
 	PFS_SECTION_FIRSTS,	 /* struct pfs_btree_entry: the first of each leaf of the index */
