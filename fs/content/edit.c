@@ -477,15 +477,21 @@ void pfs_edit_apply(struct pfs_edit *edit)
 			apply_one(edit, i);
 }
 
-void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged)
+/* Clears suid and sgid as a change of content does. */
+static void clear_set_id(struct pfs_tree *tree, uint32_t slot, bool privileged)
 {
 	mode_t mode = tree->image.mode[slot];
 	/* without execution by the group the second bit means mandatory locking */
 	mode_t gone = mode & S_IXGRP ? S_ISUID | S_ISGID : S_ISUID;
 
-	pfs_image_stamp(tree, slot, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, pfs_now());
 	if (!privileged && mode & gone)
 		pfs_image_set_mode(tree, slot, mode & ~gone);
+}
+
+void pfs_node_changed(struct pfs_tree *tree, uint32_t slot, bool privileged)
+{
+	pfs_image_stamp(tree, slot, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, pfs_now());
+	clear_set_id(tree, slot, privileged);
 }
 
 void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
@@ -496,10 +502,10 @@ void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
 
 	pfs_hold_write(tree, __func__);
 	slot = pfs_image_slot(tree, edit->ino); /* there: the content lock keeps it */
-	pfs_image_set_size(tree, slot, size >= 0 ? size : image->size[slot],
-			   PFS_MAX(image->blocks[slot] + edit->blocks, 0));
+	pfs_image_write(tree, slot, size >= 0 ? size : image->size[slot],
+			PFS_MAX(image->blocks[slot] + edit->blocks, 0), pfs_now());
 	pfs_hard_link_leave(tree, slot);
-	pfs_node_changed(tree, slot, privileged);
+	clear_set_id(tree, slot, privileged);
 	pfs_journal_touch(tree, slot);
 	pfs_hold_end(tree);
 	edit->blocks = 0;

@@ -69,13 +69,10 @@ ssize_t pfs_tree_write(struct pfs_tree *tree, uint64_t ino, const void *data, si
 	struct pfs_file_node node;
 	int error;
 
-	error = pfs_file_node(tree, &node, ino);
-	if (error)
-		return error;
 	if (!append && offset < 0)
 		return -EINVAL;
 	if (!size)
-		return 0;
+		return pfs_file_node(tree, &node, ino);
 	if (!append &&
 	    (offset > PFS_FILE_SIZE_MAX || size > (uint64_t)(PFS_FILE_SIZE_MAX - offset)))
 		return -EFBIG;

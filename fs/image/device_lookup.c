@@ -88,20 +88,21 @@ bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_ent
 			       unsigned *n, enum pfs_device_lookup_kind kind,
 			       const struct pfs_btree_entry *from, uint64_t last, unsigned capacity)
 {
-	const struct pfs_mailbox_question question = {
-		.op = ops[kind],
-		.capacity = PFS_MIN(capacity, PFS_MAILBOX_ENTRIES),
-		.first = from->key,
-		.value = from->slot,
-		.last = last,
-	};
 	const struct pfs_image *image = &tree->image;
+	struct pfs_mailbox_question question;
 	struct pfs_mailbox_answer answer;
 	uint64_t began;
 	int error;
 
 	if (!begin(tree, &began))
 		return false;
+	question = (struct pfs_mailbox_question){
+		.op = ops[kind],
+		.capacity = PFS_MIN(capacity, PFS_MAILBOX_ENTRIES),
+		.first = from->key,
+		.value = from->slot,
+		.last = last,
+	};
 	error = pfs_resident_ask(tree->single->resident, &answer, &question);
 	for (unsigned i = 0; !error && i < answer.n; i++) {
 		out[i] = (struct pfs_btree_entry){answer.keys[i], answer.values[i]};

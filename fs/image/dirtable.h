@@ -75,6 +75,18 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtab
 	return block->entries + __builtin_popcountll(block->has & (pfs_dirtable_bit(slot) - 1));
 }
 
+/* Returns the slot's entry, as pfs_dirtable_at, or NULL if it has none. */
+static inline struct pfs_dirtable_entry *pfs_dirtable_find(const struct pfs_dirtable *table, uint32_t slot)
+{
+	const struct pfs_dirtable_block *block = &table->blocks[slot / PFS_DIRTABLE_BLOCK];
+	uint64_t up_to; /* the bits of the slot, which is the highest, and of those before it */
+
+	if (slot / PFS_DIRTABLE_BLOCK >= table->n_blocks)
+		return NULL;
+	up_to = block->has << (PFS_DIRTABLE_BLOCK - 1 - slot % PFS_DIRTABLE_BLOCK);
+	return up_to >> (PFS_DIRTABLE_BLOCK - 1) ? block->entries + __builtin_popcountll(up_to) - 1 : NULL;
+}
+
 /* Gives a slot that has none an entry, whose values are undefined. -ENOMEM. */
 PFS_MUST_CHECK int pfs_dirtable_insert(struct pfs_dirtable *table, uint32_t slot);
 /* Takes the slot's entry away, which it has. -ENOMEM, of a table that was lent. */

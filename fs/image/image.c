@@ -228,6 +228,64 @@ struct pfs_btree *pfs_image_index(const struct pfs_tree *tree)
 	return tree->image.copy ? pfs_image_copy_index(tree) : tree->image.by_name;
 }
 
+/* ---- times ---- */
+
+static unsigned rare_time(const struct pfs_image *image, const int64_t *column)
+{
+	if (column == image->atime)
+		return PFS_RARE_ATIME;
+	return column == image->mtime ? PFS_RARE_MTIME : PFS_RARE_CTIME;
+}
+
+struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
+{
+	int64_t value = column[slot];
+	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
+
+	if (value == PFS_TIME_PAST || value == PFS_TIME_FUTURE)
+		return pfs_rare_find(tree->image.rare, slot)->times[rare_time(&tree->image, column)];
+	if (nsec < 0) {
+		nsec += NANOSECONDS;
+		sec--;
+	}
+	return (struct pfs_time){.sec = sec, .nsec = (uint32_t)nsec};
+}
+
+int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+{
+	int64_t value;
+	struct pfs_rare_values *values;
+
+	if (!__builtin_mul_overflow(time.sec, NANOSECONDS, &value) &&
+	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value > PFS_TIME_PAST &&
+	    value < PFS_TIME_FUTURE) {
+		SET(column, slot, value);
+		return 0;
+	}
+	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
+	tree->image.state[slot] |= PFS_SLOT_RARE;
+	values->times[rare_time(&tree->image, column)] = time;
+	SET(column, slot, time.sec < 0 ? PFS_TIME_PAST : PFS_TIME_FUTURE);
+	return 0;
+}
+
+/* To a time that fits the columns. */
+static void set_times(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
+{
+	const struct pfs_image *image = &tree->image;
+	const int64_t ns = now.sec * NANOSECONDS + now.nsec;
+
+	PFS_VERIFY_CHECK(pfs_time_fits(now));
+	if (times & PFS_COLUMN_ATIME)
+		SET(image->atime, slot, ns);
+	if (times & PFS_COLUMN_MTIME)
+		SET(image->mtime, slot, ns);
+	if (times & PFS_COLUMN_CTIME)
+		SET(image->ctime, slot, ns);
+}
+
+/* ---- places ---- */
+
 /* The key of the node's name in its place. */
 static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
 {
@@ -304,13 +362,15 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 	pfs_watch_changed(tree, slot, PFS_COLUMNS_PLACE);
 }
 
-void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
+		    struct pfs_time ctime)
 {
-	const unsigned columns = PFS_COLUMN_PARENT | PFS_COLUMN_NAME;
+	const unsigned columns = PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_CTIME;
 
 	pfs_watch_changing(tree, slot, columns);
 	leave(tree, slot);
 	enter(tree, slot, parent, name);
+	set_times(tree, slot, PFS_COLUMN_CTIME, ctime);
 	pfs_watch_changed(tree, slot, columns);
 }
 
@@ -321,10 +381,10 @@ static void touch(const struct pfs_image *image, uint32_t slot)
 		(void)*((const volatile char *)image->memory[i].base + slot * layout[i].size);
 }
 
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, const struct pfs_time *ctime)
 {
 	struct pfs_image *image = &tree->image;
-	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS;
+	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS | PFS_COLUMN_CTIME;
 
 	touch(image, slot);
 	pfs_watch_changing(tree, slot, columns);
@@ -332,52 +392,15 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot)
 	SET(image->parent, slot, PFS_NO_SLOT);
 	SET(image->name, slot, PFS_NO_NAME);
 	SET(image->links, slot, 0);
+	if (ctime)
+		set_times(tree, slot, PFS_COLUMN_CTIME, *ctime);
 	set_live(image, slot, false);
 	image->nodes--;
 	image->directories -= S_ISDIR(image->mode[slot]);
 	pfs_watch_changed(tree, slot, columns);
 }
 
-/* ---- times ---- */
-
-static unsigned rare_time(const struct pfs_image *image, const int64_t *column)
-{
-	if (column == image->atime)
-		return PFS_RARE_ATIME;
-	return column == image->mtime ? PFS_RARE_MTIME : PFS_RARE_CTIME;
-}
-
-struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
-{
-	int64_t value = column[slot];
-	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
-
-	if (value == PFS_TIME_PAST || value == PFS_TIME_FUTURE)
-		return pfs_rare_find(tree->image.rare, slot)->times[rare_time(&tree->image, column)];
-	if (nsec < 0) {
-		nsec += NANOSECONDS;
-		sec--;
-	}
-	return (struct pfs_time){.sec = sec, .nsec = (uint32_t)nsec};
-}
-
-int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
-{
-	int64_t value;
-	struct pfs_rare_values *values;
-
-	if (!__builtin_mul_overflow(time.sec, NANOSECONDS, &value) &&
-	    !__builtin_add_overflow(value, (int64_t)time.nsec, &value) && value > PFS_TIME_PAST &&
-	    value < PFS_TIME_FUTURE) {
-		SET(column, slot, value);
-		return 0;
-	}
-	PFS_TRY(pfs_rare_get(tree->image.rare, &values, slot));
-	tree->image.state[slot] |= PFS_SLOT_RARE;
-	values->times[rare_time(&tree->image, column)] = time;
-	SET(column, slot, time.sec < 0 ? PFS_TIME_PAST : PFS_TIME_FUTURE);
-	return 0;
-}
+/* ---- times that are told ---- */
 
 int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
 {
@@ -393,22 +416,6 @@ int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, st
 	error = pfs_image_load_time(tree, column, slot, time);
 	pfs_watch_changed(tree, slot, columns);
 	return error;
-}
-
-/* To a time that fits the columns. */
-static void set_times(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
-{
-	struct pfs_image *image = &tree->image;
-	int error = 0;
-
-	if (times & PFS_COLUMN_ATIME)
-		error = pfs_image_load_time(tree, image->atime, slot, now);
-	if (!error && times & PFS_COLUMN_MTIME)
-		error = pfs_image_load_time(tree, image->mtime, slot, now);
-	if (!error && times & PFS_COLUMN_CTIME)
-		error = pfs_image_load_time(tree, image->ctime, slot, now);
-	PFS_VERIFY_CHECK(!error);
-	(void)error;
 }
 
 void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
@@ -478,6 +485,19 @@ void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int6
 	pfs_watch_changing(tree, slot, columns);
 	SET(tree->image.size, slot, size);
 	SET(tree->image.blocks, slot, blocks);
+	pfs_watch_changed(tree, slot, columns);
+}
+
+void pfs_image_write(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks,
+		     struct pfs_time now)
+{
+	const unsigned times = PFS_COLUMN_MTIME | PFS_COLUMN_CTIME;
+	const unsigned columns = PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | times;
+
+	pfs_watch_changing(tree, slot, columns);
+	SET(tree->image.size, slot, size);
+	SET(tree->image.blocks, slot, blocks);
+	set_times(tree, slot, times, now);
 	pfs_watch_changed(tree, slot, columns);
 }
 

@@ -156,10 +156,12 @@ PFS_MUST_CHECK int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, ch
 /* Gives the slot its first place: parent, name, index. Counts it as a node or directory, and a
  * directory among its parent's links. name: a place in the name heap, which becomes the image's. */
 void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
-/* Gives the slot another place; the name that it had is freed. */
-void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
-/* Takes the slot's place away for good, with its links, and frees the name. */
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot);
+/* Gives the slot another place; the name that it had is freed. ctime, its own then, fits the column. */
+void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
+		    struct pfs_time ctime);
+/* Takes the slot's place away for good, with its links, and frees the name. ctime as above; NULL: it
+ * stays as it was. */
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, const struct pfs_time *ctime);
 
 void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode);
 void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid);
@@ -167,6 +169,9 @@ void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t 
 void pfs_image_set_flags(struct pfs_tree *tree, uint32_t slot, unsigned gone, unsigned come);
 /* Sets st_size and st_blocks of what is no directory. */
 void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks);
+/* Sets st_size and st_blocks, and mtime and ctime to now, which fits the columns. */
+void pfs_image_write(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks,
+		     struct pfs_time now);
 /* Sets a time of the slot. Cannot fail for a time that the clock gives; -ENOMEM for one outside
  * 1677..2262. */
 PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,

@@ -166,7 +166,7 @@ static int take_out(struct changes *changes)
 			continue;
 		change->stays = stays(tree, change);
 		if (!change->stays)
-			pfs_image_detach(tree, change->slot);
+			pfs_image_detach(tree, change->slot, NULL);
 	}
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *change = &changes->all[i];

@@ -208,7 +208,7 @@ uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory)
 	const struct pfs_span_layout *layout = layout_of(tree);
 	uint32_t end = layout ? pfs_span_layout_end(layout, directory) : 0, stray;
 
-	if (end && pfs_btree_count(layout->strays) &&
+	if (end && pfs_btree_count(layout->attached) &&
 	    (pfs_span_layout_next(layout, &stray, directory + 1, end) ||
 	     pfs_span_layout_attached(layout, directory, end)))
 		return 0;
@@ -242,7 +242,7 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
 	struct pfs_span_layout *layout = atomic_load(&tree->spans->layout);
-	uint32_t parent = tree->image.parent[slot], before = tree->spans->parent, stray;
+	uint32_t parent = tree->image.parent[slot], before = tree->spans->parent;
 	int error = 0;
 
 	if (!layout)
@@ -252,7 +252,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 			layout->end[slot] = 0; /* whoever has it next begins anew */
 		return;
 	}
-	if (parent == before && pfs_span_layout_next(layout, &stray, slot, slot + 1))
+	if (parent == before && pfs_span_layout_is_stray(layout, slot))
 		return; /* it has another name there */
 	if (before != PFS_NO_SLOT)
 		(void)pfs_btree_remove(layout->attached, before, slot);
@@ -261,7 +261,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	if (pfs_image_is_live(&tree->image, slot))
 		error = pfs_span_layout_stray(layout, slot, parent);
 	else
-		(void)pfs_btree_remove(layout->strays, slot, slot);
+		pfs_span_layout_gone(layout, slot);
 	if (error == -E2BIG)
 		atomic_store(&tree->spans->hopeless, true);
 	if (error)
@@ -275,16 +275,23 @@ uint32_t pfs_spans_find(struct pfs_tree *tree)
 	const struct pfs_span_layout *layout =
 		pfs_spans_prepare(tree, NULL, NULL) ? NULL : layout_whole(tree->spans);
 
-	if (!layout || pfs_btree_count(layout->strays) > PFS_SPAN_STRAYS)
+	if (!layout || pfs_btree_count(layout->attached) > PFS_SPAN_STRAYS)
 		return PFS_SPANS_UNKNOWN;
-	return (uint32_t)pfs_btree_count(layout->strays);
+	return (uint32_t)pfs_btree_count(layout->attached);
 }
 
 bool pfs_spans_next_stray(const struct pfs_tree *tree, uint32_t *stray, uint32_t slot)
 {
 	const struct pfs_span_layout *layout = layout_whole(tree->spans);
 
-	return layout && pfs_span_layout_next(layout, stray, slot, UINT32_MAX);
+	if (!layout || pfs_span_layout_next(layout, stray, slot, UINT32_MAX))
+		return layout;
+	for (slot = PFS_MAX(slot, layout->n); slot < tree->image.end; slot++)
+		if (pfs_image_is_live(&tree->image, slot)) {
+			*stray = slot;
+			return true;
+		}
+	return false;
 }
 
 uint32_t pfs_spans_end_of(const struct pfs_tree *tree, uint32_t directory)

@@ -26,13 +26,25 @@ void pfs_span_layout_free(struct pfs_span_layout *layout)
 /* -E2BIG, -ENOMEM: the layout is of no use any more. */
 int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot, uint32_t parent)
 {
-	int error = pfs_btree_insert(layout->strays, slot, slot);
+	int error = slot < layout->n ? pfs_btree_insert(layout->strays, slot, slot) : 0;
 
 	if (error && error != -EEXIST)
 		return error;
-	if (pfs_btree_count(layout->strays) > layout->strays_max)
-		return -E2BIG;
-	return parent == PFS_NO_SLOT ? 0 : pfs_btree_insert(layout->attached, parent, slot);
+	PFS_TRY(pfs_btree_insert(layout->attached, parent, slot));
+	return pfs_btree_count(layout->attached) > layout->strays_max ? -E2BIG : 0;
+}
+
+void pfs_span_layout_gone(struct pfs_span_layout *layout, uint32_t slot)
+{
+	if (slot < layout->n)
+		(void)pfs_btree_remove(layout->strays, slot, slot);
+}
+
+bool pfs_span_layout_is_stray(const struct pfs_span_layout *layout, uint32_t slot)
+{
+	uint32_t stray;
+
+	return slot >= layout->n || pfs_span_layout_next(layout, &stray, slot, slot + 1);
 }
 
 /* The first stray from `slot` on, and before `to`. */
@@ -171,9 +183,9 @@ static int enter(const struct pfs_span_layout *layout, struct pfs_span_open *ope
 static bool is_in_place(const struct pfs_image *image, const struct pfs_span_layout *layout,
 			const struct pfs_span_open *open, uint32_t slot)
 {
-	uint32_t parent = image->parent[slot], stray;
+	uint32_t parent = image->parent[slot];
 
-	if (pfs_span_layout_next(layout, &stray, slot, slot + 1))
+	if (pfs_span_layout_is_stray(layout, slot))
 		return parent != PFS_NO_SLOT &&
 		       pfs_span_layout_attached(layout, parent, parent + 1);
 	return open->n ? parent == open->slot[open->n - 1] : parent == PFS_NO_SLOT;

@@ -22,8 +22,8 @@ struct pfs_span_open {
 /* The slots of nodes as they were laid out. A directory's slots reach to the end that the pass
  * found; any other node has its own slot alone. Two nodes' slots lie in each other, or apart. */
 struct pfs_span_layout {
-	struct pfs_btree *strays;   /* slot -> slot */
-	struct pfs_btree *attached; /* parent's slot -> stray's slot */
+	struct pfs_btree *strays;   /* slot -> slot; not slots from n on: each node there is a stray */
+	struct pfs_btree *attached; /* the parent's slot of each stray -> the stray's slot */
 	size_t strays_max;
 	/* True once the pass has seen all slots. It sees a slot as it is when it comes there; a
 	 * later change of that slot is told to the layout as it is to one that is whole. */
@@ -46,11 +46,15 @@ void pfs_span_layout_free(struct pfs_span_layout *layout);
  * strays; -ENOMEM. After either the layout is of no use any more. */
 PFS_MUST_CHECK int pfs_span_layout_pass(const struct pfs_image *image,
 					struct pfs_span_layout *layout, uint32_t n_slots);
-/* Adds a stray; parent PFS_NO_SLOT: it has none. Errors as for pfs_span_layout_pass. */
+/* pfs_span_layout_stray adds a stray; parent PFS_NO_SLOT: it has none. pfs_span_layout_gone removes one
+ * whose parent is no longer attached. Errors as for pfs_span_layout_pass. */
 PFS_MUST_CHECK int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot,
 					 uint32_t parent);
+void pfs_span_layout_gone(struct pfs_span_layout *layout, uint32_t slot);
+/* Returns true if the slot, which has a node, is a stray's. */
+bool pfs_span_layout_is_stray(const struct pfs_span_layout *layout, uint32_t slot);
 
-/* Finds the first stray from `slot` on, and before `to`. */
+/* Finds the first stray from `slot` on, and before `to`, among the n slots. */
 bool pfs_span_layout_next(const struct pfs_span_layout *layout, uint32_t *stray, uint32_t slot,
 			  uint32_t to);
 /* Returns true if the parent of a stray is in from..to, without `to`. */

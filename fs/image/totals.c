@@ -79,11 +79,11 @@ static void find_whole(struct pfs_totals *out, const struct pfs_tree *tree, cons
 		*out = is_counted(tree, slot) ? pfs_totals_own(tree, slot) : nothing;
 		return;
 	}
-	if (!pfs_dirtable_has(table, slot)) {
+	entry = pfs_dirtable_find(table, slot);
+	if (!entry) {
 		*out = nothing;
 		return;
 	}
-	entry = pfs_dirtable_at(table, slot);
 	*out = (struct pfs_totals){
 		.count = entry->count,
 		.size = entry->size,
@@ -331,34 +331,25 @@ static bool are_kept(const struct pfs_tree *tree)
 	return tree->totals && tree->totals->begun;
 }
 
-/* The directory's; NULL, and nothing is known any more: it has none, as may be where an image file
- * was made up. */
-static struct pfs_dirtable_entry *entry_of(struct pfs_tree *tree, uint32_t directory)
-{
-	if (pfs_dirtable_has(&tree->totals->table, directory))
-		return pfs_dirtable_at(&tree->totals->table, directory);
-	forget(tree->totals);
-	return NULL;
-}
-
-/* To the directory and all above it; the newest mtime apart. */
+/* To the directory and all above it; the newest mtime apart.  If one of them has no entry, as may be where an image
+ * file was made up, nothing is known any more. */
 static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_totals *change)
 {
+	const struct pfs_dirtable *table = &tree->totals->table;
+	const uint32_t *parent = tree->image.parent;
 	uint32_t left = tree->image.end;
-	int error = 0;
 
-	while (directory != PFS_NO_SLOT && !error) {
-		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
+	for (; directory != PFS_NO_SLOT; directory = parent[directory]) {
+		struct pfs_dirtable_entry *entry = pfs_dirtable_find(table, directory);
 
-		if (!entry)
+		if (!entry || !left--) {
+			forget(tree->totals);
 			return;
+		}
 		entry->count += (uint32_t)change->count;
 		entry->size += change->size;
 		entry->blocks += change->blocks;
-		error = step_up(tree, &directory, &left);
 	}
-	if (error)
-		forget(tree->totals);
 }
 
 /* The newest mtime in the directory, none being newer than `most`. */
@@ -378,14 +369,15 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 		  int64_t now)
 {
 	uint32_t left = tree->image.end;
-	int error = 0;
 
-	while (directory != PFS_NO_SLOT && !error) {
-		struct pfs_dirtable_entry *entry = entry_of(tree, directory);
+	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
+		struct pfs_dirtable_entry *entry = pfs_dirtable_find(&tree->totals->table, directory);
 		int64_t most;
 
-		if (!entry)
+		if (!entry || !left--) {
+			forget(tree->totals);
 			return;
+		}
 		most = entry->newest;
 		if (child != directory)
 			pfs_newest_note(tree->totals->newest, tree, directory, child, now);
@@ -397,10 +389,7 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 			return;
 		now = entry->newest; /* `before` stays: it matters only while it is the newest */
 		child = directory;
-		error = step_up(tree, &directory, &left);
 	}
-	if (error)
-		forget(tree->totals);
 }
 
 static void attached(struct pfs_tree *tree, uint32_t slot)
@@ -419,7 +408,7 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 	find_whole(&totals, tree, table, slot);
 	if (!error && !totals.count)
 		return;
-	if (!error)
+	if (!error && tree->totals->counted != UINT32_MAX) /* else all directories have one */
 		error = want_entries(tree, table, parent);
 	if (error) {
 		forget(tree->totals);

@@ -102,13 +102,8 @@ static void set_known(struct pfs_codes *codes, uint32_t slot, bool known)
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
 {
 	struct pfs_codes *codes = tree->codes;
-	struct pfs_delta delta = {
-		.slot = slot,
-		.parent = tree->image.parent[slot],
-		.prime = tree->image.prime[slot],
-		.op = PFS_DELTA_ADD,
-	};
 	size_t n_known = codes->n_known;
+	struct pfs_delta delta;
 
 	if (!codes->follows)
 		return;
@@ -124,6 +119,12 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 		return;
 	}
 	memset(codes->known + n_known, 0, (codes->n_known - n_known) * sizeof(*codes->known));
+	delta = (struct pfs_delta){
+		.slot = slot,
+		.parent = tree->image.parent[slot],
+		.prime = tree->image.prime[slot],
+		.op = PFS_DELTA_ADD,
+	};
 	if (is_known(codes, slot)) {
 		delta.op = PFS_DELTA_MOVE;
 		note(codes, &delta);

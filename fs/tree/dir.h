@@ -26,9 +26,9 @@ void pfs_reference(struct pfs_tree *tree, uint32_t slot);
 /* Lets an unlinked node go if nobody refers to it. No locks are held. */
 void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino);
 
-/* Takes the name off a node, which is unlinked from now on, and stamps it and its parent. The
- * caller calls pfs_drop_unused afterwards. */
-void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
+/* Takes the name off a node, which is unlinked from now on, and stamps it and its parent. Returns true if
+ * nobody refers to it: the caller calls pfs_drop_unused afterwards. Else whoever forgets the last reference does. */
+bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
 
 /* Checks what can be said of a truncation before pfs_content_prepare_size. No locks are held.
  * -ESTALE, -EISDIR, -EINVAL, -EFBIG. */

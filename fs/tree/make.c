@@ -152,15 +152,15 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 
 /* ---- removing ---- */
 
-void pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
+bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 {
 	uint32_t parent = tree->image.parent[slot];
 
 	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now); /* first, as rename does */
-	pfs_image_detach(tree, slot);
+	pfs_image_detach(tree, slot, &now);
 	pfs_hard_link_leave(tree, slot);
-	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 	pfs_journal_unlinked(tree, slot);
+	return !atomic_load(&tree->image.references[slot]);
 }
 
 struct removing {
@@ -171,6 +171,7 @@ struct removing {
 	uint64_t kept; /* the node whose record may go */
 	uint64_t former; /* what history keeps of it, in bytes */
 	uint64_t ino;  /* the node that went, or that has to be kept first */
+	bool is_unused; /* nobody refers to it */
 };
 
 /* -EAGAIN: call pfs_parts_keep for ino first. */
@@ -192,7 +193,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	removing->ino = image->prime[slot];
 	if (pfs_parts_must_keep(tree, slot) && removing->kept != removing->ino)
 		return -EAGAIN;
-	pfs_unlink_slot(tree, slot, pfs_now());
+	removing->is_unused = pfs_unlink_slot(tree, slot, pfs_now());
 	pfs_journal_replaced(tree, removing->former);
 	return 0;
 }
@@ -213,7 +214,7 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 		error = pfs_parts_keep(tree, removing->ino, &removing->former);
 		removing->kept = removing->ino;
 	}
-	if (!error)
+	if (!error && removing->is_unused)
 		pfs_drop_unused(tree, removing->ino);
 	return error;
 }

@@ -30,6 +30,7 @@ struct renaming {
 	uint64_t kept;	   /* the node whose record may go */
 	uint64_t former;   /* what history keeps of it, in bytes */
 	uint64_t replaced; /* the node that went or has to be kept first, or 0 */
+	bool is_unused;	   /* nobody refers to it */
 	uint64_t moved[2]; /* those that have another place now, or 0 */
 };
 
@@ -107,8 +108,8 @@ static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t nam
 	pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	if (to != from)
 		pfs_stamp(tree, to, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
-	pfs_image_move(tree, slot, to, name);
-	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
+	pfs_image_move(tree, slot, to, name, now);
+	pfs_journal_touch(tree, slot);
 }
 
 static int exchange(struct pfs_tree *tree, struct renaming *renaming)
@@ -143,7 +144,7 @@ static int replace(struct pfs_tree *tree, struct renaming *renaming)
 	}
 	PFS_TRY(pfs_names_add(tree->image.names, &name, to->name, to->name_len));
 	if (to->slot != PFS_NO_SLOT)
-		pfs_unlink_slot(tree, to->slot, now);
+		renaming->is_unused = pfs_unlink_slot(tree, to->slot, now);
 	pfs_journal_replaced(tree, renaming->former);
 	move(tree, from->slot, to->directory, name, now);
 	return 0;
@@ -197,7 +198,7 @@ int pfs_tree_rename(struct pfs_tree *tree, uint64_t parent, const char *name, ui
 		error = pfs_parts_keep(tree, renaming.replaced, &renaming.former);
 		renaming.kept = renaming.replaced;
 	}
-	if (!error && renaming.replaced)
+	if (!error && renaming.is_unused)
 		pfs_drop_unused(tree, renaming.replaced);
 	for (size_t i = 0; i < PFS_COUNT(renaming.moved) && !error; i++)
 		if (renaming.moved[i])
