@@ -32,7 +32,7 @@ struct pfs_slot_range {
 PFS_MUST_CHECK int pfs_spans_create(struct pfs_tree *tree); /* -ENOMEM */
 void pfs_spans_destroy(struct pfs_tree *tree);
 
-#define PFS_SPAN_PIECE (UINT32_C(1) << 19) /* slots, which take a millisecond or two */
+#define PFS_SPAN_PIECE (UINT32_C(1) << 17) /* slots: half a millisecond, or more if they are read from a file first */
 void pfs_spans_set_piece(uint32_t slots);  /* another one, for tests */
 
 /* Makes the pass, unless it has been made. `look` (NULL: none) is called between two pieces; it may

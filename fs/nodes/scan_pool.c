@@ -12,7 +12,7 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define RUN_NS	   UINT64_C(4000000) /* what a run may take, and one piece more */
+#define RUN_NS	   UINT64_C(2000000) /* what a run may take, and one piece more */
 #define SHARES_MAX 256u		     /* as many as there may be threads */
 
 struct pfs_scan {

@@ -223,7 +223,7 @@ struct pfs_query {
 	struct pfs_scan_watch watch; /* what its scans call from time to time */
 	/* By the coarse clock: when the tree was last taken, and when pfs_query_look last
 	 * looked. */
-	int64_t held_ms, looked_ms;
+	uint64_t held_ns; /* pfs_now_ns() when the lock was taken last */
 	_Atomic bool stop;
 	bool (*gone)(void *arg); /* of the scope */
 	void *gone_arg;
