@@ -404,6 +404,12 @@ SELECT DISTINCT type, uid FROM nodes
 SELECT DISTINCT ext FROM nodes WHERE size > 10
 SELECT name FROM nodes UNION SELECT ext FROM nodes
 SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
+SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes
+SELECT name, size FROM nodes WHERE depth > 1 INTERSECT SELECT name, size FROM nodes WHERE depth < 3
+SELECT name FROM nodes INTERSECT SELECT k FROM side ORDER BY name DESC
+SELECT size FROM nodes EXCEPT SELECT n FROM side
+SELECT type FROM nodes INTERSECT SELECT tag FROM nodes
+SELECT count(*) FROM (SELECT ino, name FROM nodes EXCEPT SELECT n, k FROM side)
 SELECT size FROM nodes INTERSECT SELECT length(path) FROM nodes
 SELECT name FROM nodes WHERE depth = 1 UNION ALL SELECT name FROM nodes WHERE depth = 2
 WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, p || '/' || name FROM nodes, t WHERE parent = i) SELECT * FROM t

@@ -114,6 +114,27 @@ static void test_below(void **state)
 	scope.ino = PFS_ROOT_PRIME;
 }
 
+/* INTERSECT and EXCEPT of columns that are never NULL are joins; what is NULL on the right is equal to nothing. */
+static void test_sets(void **state)
+{
+	(void)state;
+	same("SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes",
+	     "SELECT ino FROM nodes d WHERE type = 'd' AND NOT EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino) ORDER BY 1",
+	     "\njoins: ");
+	same("SELECT name FROM nodes INTERSECT SELECT n FROM few ORDER BY 1",
+	     "SELECT DISTINCT name FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY 1", "\njoins: ");
+	same("SELECT count(*) FROM (SELECT ino, name FROM nodes INTERSECT SELECT i, n FROM few)",
+	     "SELECT count(*) FROM few WHERE i IN (SELECT ino FROM nodes) AND i <> 2", "\njoins: ");
+}
+
+/* What SQLite would find once and whole is found by the operators, however few the nodes are. */
+static void test_once(void **state)
+{
+	(void)state;
+	same("SELECT name FROM nodes WHERE size + 1 = 2 AND ino IN (SELECT parent FROM nodes)",
+	     "SELECT name FROM nodes WHERE size + 1 = 2", "run by the relational operators");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +143,8 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_below),
+		cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_once),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_many, tear_down);

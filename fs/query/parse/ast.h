@@ -160,6 +160,7 @@ struct pfs_from {
 	struct pfs_column_names *using;
 	struct pfs_column_names
 		*columns; /* of a sub-select that stood in an expression; the grammar has none */
+	bool is_once;	 /* of such a sub-select: SQLite, too, runs it once, and not for each row around it */
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
 	struct pfs_text_range span;		/* without the alias and ON */

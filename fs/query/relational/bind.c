@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "fs/query/relational/sidetable.h"
+#include "fs/query/relational/ties.h"
 
 /* ---- the key ---- */
 
@@ -161,6 +162,7 @@ static void use_results(struct pfs_binder *binder, struct pfs_block *part,
 static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 {
 	use_terms(binder, block);
+	pfs_block_join_inner(block);
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		struct pfs_input *input = &block->inputs[i];
 

@@ -164,6 +164,12 @@ PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_fro
 PFS_MUST_CHECK int pfs_bind_lift(struct pfs_binder *binder, const struct pfs_core **core,
 				 const struct pfs_select *end);
 
+/* Sets *out to what `first INTERSECT second`, or EXCEPT, is as one SELECT in the arena: DISTINCT, with the second one a
+ * source behind those of the first. NULL: it is left as it is, for a column of the first may be NULL, or one of the
+ * second is none. */
+PFS_MUST_CHECK int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out,
+				     const struct pfs_core *first, const struct pfs_core *second);
+
 /* ---- bind_term.c ---- */
 
 /* Remembers the reason; returns NULL.  The first one counts. */

@@ -240,8 +240,8 @@ static void add_parts(struct pfs_binder *binder, struct pfs_input *input,
 		add_part(binder, input, binder->scope, NULL, core, core->next, NULL);
 }
 
-/* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides ----
- */
+/* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides, unless a join does
+ * (lift.c) ---- */
 
 /* Numbers the parts, in a column behind the others. */
 static void add_tags(struct pfs_binder *binder, struct pfs_input *input)
@@ -298,6 +298,13 @@ static struct pfs_term *bind_membership(struct pfs_binder *binder, const struct 
 	return is_in;
 }
 
+static void group_by_all(struct pfs_block *block)
+{
+	block->is_grouped = true;
+	block->group = block->results;
+	block->n_group = block->n_results;
+}
+
 static void bind_set(struct pfs_binder *binder, const struct pfs_core *first,
 		     const struct pfs_core *past)
 {
@@ -314,9 +321,7 @@ static void bind_set(struct pfs_binder *binder, const struct pfs_core *first,
 		add_tags(binder, input);
 	if (binder->error)
 		return;
-	block->is_grouped = true;
-	block->group = block->results;
-	block->n_group = block->n_results;
+	group_by_all(block);
 	block->having = bind_membership(binder, first, past, (unsigned)block->n_results);
 }
 
@@ -395,7 +400,7 @@ static bool has_only_unions(const struct pfs_core *first, const struct pfs_core 
 static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first,
 			 const struct pfs_core *past)
 {
-	const struct pfs_core *last = last_set(first, past);
+	const struct pfs_core *last = last_set(first, past), *lifted = NULL;
 	bool is_set = last && last->next == past;
 	struct pfs_block *block = binder->block;
 	struct pfs_input *input;
@@ -408,7 +413,12 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first
 	input = &block->inputs[0];
 	input->kind = PFS_INPUT_BLOCKS;
 	input->table = input->name = "";
-	add_parts(binder, input, first, last && !is_set ? last->next : first->next, past);
+	if (first->next == last && is_set && last->compound != PFS_UNION)
+		PFS_TRY(pfs_bind_lift_set(binder, &lifted, first, last));
+	if (lifted)
+		add_parts(binder, input, lifted, NULL, NULL);
+	else
+		add_parts(binder, input, first, last && !is_set ? last->next : first->next, past);
 	if (binder->error)
 		return binder->error;
 	block->results = pfs_bind_get(binder, input->n_columns * sizeof(struct pfs_term *));
@@ -417,7 +427,9 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first
 		block->results[block->n_results++] = pfs_bind_own_column(binder, 0, i);
 	binder->is_unsure = false;
 	block->is_distinct = is_set && has_only_unions(first, past);
-	if (is_set && !block->is_distinct && !binder->error)
+	if (lifted)
+		group_by_all(block);
+	else if (is_set && !block->is_distinct && !binder->error)
 		bind_set(binder, first, past);
 	return binder->error;
 }

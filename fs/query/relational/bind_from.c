@@ -283,9 +283,10 @@ static bool is_row_of_numbers(const struct pfs_input *input)
 	       !part->offset;
 }
 
-static void take_lifted(struct pfs_binder *binder, struct pfs_input *input)
+static void take_lifted(struct pfs_binder *binder, struct pfs_input *input, bool is_once)
 {
 	input->is_lifted = true;
+	input->is_once = is_once;
 	input->is_value = !input->is_left;
 	for (size_t i = 0; i < input->n_columns; i++)
 		input->columns[i].is_hidden = true;
@@ -315,7 +316,7 @@ int pfs_bind_from(struct pfs_binder *binder, const struct pfs_from *from)
 		if (bind_input(binder, &block->inputs[input], from, is_joined) == 0)
 			join(binder, input, from);
 		if (from->columns && !binder->error)
-			take_lifted(binder, &block->inputs[input]);
+			take_lifted(binder, &block->inputs[input], from->is_once);
 	}
 	return binder->error;
 }

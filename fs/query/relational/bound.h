@@ -113,6 +113,7 @@ struct pfs_input {
 	/* A sub-select of an expression (lift.c); is_value: of one row, joined with none,
 	 * whose numbers are constants once it has run. */
 	bool is_lifted, is_value;
+	bool is_once; /* lifted: SQLite, too, runs it once */
 	bool is_flat; /* nodes, of which a sub-select shows some columns (bind_rows.c) */
 	const struct pfs_side_table *side;
 	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are used

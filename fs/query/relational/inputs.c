@@ -314,7 +314,7 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 	uint64_t n = 0;
 
 	PFS_TRY(count_rows(running, &n));
-	if (is_found_at_once(from->parts[0]) && n < running->query->n_nodes / FEW_OF_NODES &&
+	if (!from->is_once && is_found_at_once(from->parts[0]) && n < running->query->n_nodes / FEW_OF_NODES &&
 	    !running->query->piece)
 		return -EOPNOTSUPP;
 	return get_table(running, input);
@@ -344,7 +344,7 @@ static int run_tied(struct pfs_running *running, unsigned input)
 		unsigned by = ties[i].by->input;
 
 		if (!block->inputs[by].is_lifted || block->inputs[by].is_value || running->has_lifted >> by & 1 ||
-		    (!of_all && is_found_at_once(block->inputs[by].parts[0])))
+		    (!of_all && !block->inputs[by].is_once && is_found_at_once(block->inputs[by].parts[0])))
 			continue;
 		PFS_TRY(get_table(running, by));
 		running->has_lifted |= UINT32_C(1) << by;

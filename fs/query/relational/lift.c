@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#define SET_KEYS_MAX 8
+
 /* ---- what can be lifted ---- */
 
 static bool computes(const struct pfs_items *items)
@@ -206,6 +208,7 @@ static struct pfs_expr *lift_in(struct pfs_lift *lift, const struct pfs_expr *ex
 		pfs_lifted_split(&lifted, source.where);
 		source.where = lifted.where;
 	}
+	lifted.is_once = lifted.results && lifted.results->n == 1;
 	source.is_distinct = true;
 	pfs_lifted_finish(&lifted, select, &source);
 	is_there = pfs_lift_is_null(binder, pfs_lifted_key(&lifted), !expr->negated);
@@ -386,6 +389,61 @@ static void take_values(struct pfs_binder *binder, const struct pfs_from *last, 
 		if (from->on)
 			pfs_bind_refuse(binder, why);
 	}
+}
+
+/* ---- INTERSECT and EXCEPT ---- */
+
+/* A SELECT of columns that are never NULL, so that a row that is equal to another one is found by these; only they are
+ * compared. */
+static bool has_keys(struct pfs_binder *binder, const struct pfs_core *core)
+{
+	if (!core->results || core->group || core->having || core->windows || core->results->n > SET_KEYS_MAX)
+		return false;
+	for (const struct pfs_item *item = core->results->first; item; item = item->next) {
+		if (!item->expr || !pfs_lift_is_never_null(binder, core->from, item->expr))
+			return false;
+	}
+	return true;
+}
+
+static bool has_columns(const struct pfs_core *core, size_t n)
+{
+	return core->results && core->from && !core->group && !core->having && !core->windows &&
+	       core->results->n == n && !computes(core->results);
+}
+
+int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out, const struct pfs_core *first,
+		      const struct pfs_core *second)
+{
+	struct pfs_core source = *second, *copy;
+	struct pfs_select *select;
+	const struct pfs_item *own;
+	struct pfs_lifted lifted;
+	struct pfs_lift lift;
+
+	*out = NULL;
+	if (!has_keys(binder, first) || !has_columns(second, first->results->n))
+		return binder->error;
+	copy = pfs_bind_get(binder, sizeof(*copy));
+	select = pfs_bind_get(binder, sizeof(*select));
+	begin(&lift, binder, first->from);
+	if (binder->error)
+		return binder->error;
+	select->span = second->span;
+	*copy = *first;
+	copy->from = lift.first;
+	copy->compound = PFS_COMPOUND_NONE;
+	copy->next = NULL;
+	pfs_lifted_begin(&lifted, &lift, second);
+	own = second->results->first;
+	for (const struct pfs_item *item = first->results->first; item; item = item->next, own = own->next)
+		pfs_lifted_add_key(&lifted, own->expr, item->expr, true);
+	lifted.is_once = source.is_distinct = copy->is_distinct = true;
+	pfs_lifted_finish(&lifted, select, &source);
+	pfs_lift_and(binder, &copy->where,
+		     pfs_lift_is_null(binder, pfs_lifted_key(&lifted), second->compound == PFS_INTERSECT));
+	*out = copy;
+	return binder->error;
 }
 
 int pfs_bind_lift(struct pfs_binder *binder, const struct pfs_core **core,

@@ -45,6 +45,7 @@ struct pfs_lifted {
 	struct pfs_expr *where;	   /* what is left of its own */
 	const struct pfs_name *alias;
 	struct pfs_column_names *names, *last_name; /* of the results */
+	bool is_once; /* nothing of the SELECT around is named in it */
 };
 
 void pfs_lifted_begin(struct pfs_lifted *lifted, struct pfs_lift *lift,

@@ -245,6 +245,7 @@ void pfs_lifted_finish(struct pfs_lifted *lifted, const struct pfs_select *selec
 				  .select = own_select,
 				  .columns = lifted->names,
 				  .on = lifted->on,
+				  .is_once = lifted->is_once,
 				  .span = select->span};
 	lift->last->next = from;
 	lift->last = from;

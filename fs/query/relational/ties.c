@@ -23,16 +23,16 @@ static bool is_looked_up(const struct finding *finding, enum pfs_field *field,
 	return false;
 }
 
-/* Adds the equalities at the ANDs of a condition; other: those with that input alone, -1: with any. */
-static void add_ties(struct finding *finding, const struct pfs_term *term, int other)
+/* Adds the equalities at the ANDs of a condition. */
+static void add_ties(struct finding *finding, const struct pfs_term *term)
 {
 	enum pfs_field field;
 
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return;
 	if (term->op == PFS_OP_AND) {
-		add_ties(finding, term->args[0], other);
-		add_ties(finding, term->args[1], other);
+		add_ties(finding, term->args[0]);
+		add_ties(finding, term->args[1]);
 		return;
 	}
 	for (unsigned own = 0; own < 2 && term->op == PFS_OP_EQ; own++) {
@@ -41,7 +41,6 @@ static void add_ties(struct finding *finding, const struct pfs_term *term, int o
 		if (finding->n < PFS_TIES_MAX && is_looked_up(finding, &field, term->args[own]) &&
 		    (field != PFS_FIELD_NAME || term->collation == PFS_BINARY) &&
 		    by->kind == PFS_BOUND_COLUMN && !by->is_late && by->input != finding->input &&
-		    (other < 0 || by->input == (unsigned)other) &&
 		    finding->block->inputs[by->input].kind != PFS_INPUT_NODES)
 			finding->ties[finding->n++] = (struct pfs_tie){field, by};
 	}
@@ -58,6 +57,12 @@ static bool wants_row(const struct pfs_term *term, unsigned input)
 	       term->args[0]->input == input;
 }
 
+void pfs_block_join_inner(struct pfs_block *block)
+{
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		block->inputs[i].is_left &= !wants_row(block->where, i);
+}
+
 size_t pfs_ties_find(struct pfs_tie ties[static PFS_TIES_MAX], const struct pfs_block *block,
 		     unsigned input)
 {
@@ -67,15 +72,14 @@ size_t pfs_ties_find(struct pfs_tie ties[static PFS_TIES_MAX], const struct pfs_
 	if (block->inputs[input].kind != PFS_INPUT_NODES || block->inputs[input].parent_of != input)
 		return 0;
 	if (!is_left)
-		add_ties(&finding, block->where, -1);
+		add_ties(&finding, block->where);
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		const struct pfs_input *from = &block->inputs[i];
-		int other = from->is_left && i != input ? (int)i : -1;
 
-		if (i != input && (is_left || (from->is_left && !wants_row(block->where, i))))
+		if (i != input && (is_left || from->is_left))
 			continue;
-		add_ties(&finding, from->on, other);
-		add_ties(&finding, from->equal, other);
+		add_ties(&finding, from->on);
+		add_ties(&finding, from->equal);
 	}
 	return finding.n;
 }

@@ -17,5 +17,7 @@ struct pfs_tie {
 /* Finds such equalities in WHERE, ON, USING and NATURAL; returns how many. */
 size_t pfs_ties_find(struct pfs_tie ties[static PFS_TIES_MAX], const struct pfs_block *block,
 		     unsigned input);
+/* Makes inner joins of those LEFT JOINs of which WHERE leaves only what they have found a row for. */
+void pfs_block_join_inner(struct pfs_block *block);
 
 #endif
