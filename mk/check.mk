@@ -46,6 +46,9 @@ check-fresh: tests ## kills of refreshes and of image files' writers, random cha
 check-gaps: $(B)/tests/unit/test_query_gaps ## how long statements go without a look at the clock (a quarter of an hour, alone on the machine)
 	@PFS_LONG=1 $<
 
+check-leaks: $(B)/tests/unit/test_query_leaks ## a million short statements of each kind leave no memory and no descriptor behind (ten minutes)
+	@PFS_LONG=1 $<
+
 # The tables that some of the statements read are made by others, first.
 check-latency: all primefs-bench $(B)/tests/mount/statements ## lookups while each statement of the tests runs over 3,000,000 nodes (a quarter of an hour, alone on the machine)
 	@{ $(B)/tests/mount/statements && cat tests/query/statements.sql; } >$(B)/latency.sql
@@ -83,4 +86,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability check-fresh coverage
-.PHONY: check-gaps check-latency check-races races check-valgrind valgrind-unit print-build
+.PHONY: check-gaps check-leaks check-latency check-races races check-valgrind valgrind-unit print-build
