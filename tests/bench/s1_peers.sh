@@ -3,16 +3,16 @@
 # The five tests of `primefs-bench s1` on SQLite (materialised paths) and PostgreSQL (ltree), over the
 # tree and the queries that `primefs-bench s1 --peers=DIR` wrote.
 #
-#	s1_peers.sh DIR RECORD_BYTES
+#	s1_peers.sh DIR
 #
 # Each is set up as its user would: bulk load, then the indexes; paths compare by bytes; a fifth of the
-# memory as cache.  Additions are the bulk load with its indexes, the other tests one statement a query in
-# one session.  A server is made in DIR and removed again; as root it runs as the user postgres.
+# memory as cache.  Additions are the load of DIR/tree.csv, records and indexes included: by `primefs import`, of the
+# primefs in PATH, too.  The other tests are one statement a query in one session.  A server is made and removed
+# again; as root it runs as the user postgres.
 set -euo pipefail
 
 dir=$(realpath "${1:?DIR}")
-record=${2:?RECORD_BYTES}
-nodes=$(wc -l <"$dir/tree.csv")
+nodes=$(($(wc -l <"$dir/tree.csv") - 1))
 memory_mb=$(awk '/MemTotal/ { printf "%d", $2 / 1024 / 5 }' /proc/meminfo)
 
 seconds() { # runs the command, prints how long it took
@@ -29,17 +29,32 @@ row() { # name additions subtrees parents tree nodes, in seconds
 			3500 / par, tree, 10000 / node }'
 }
 
+# ---- primefs ----
+
+primefs_load() {
+	primefs import -q --format=csv --id=id --parent=parent --name=name "$dir/tree.csv" "$dir/s1.pfs"
+}
+
+if command -v primefs >/dev/null; then
+	rm -f "$dir"/s1.pfs*
+	awk -v n="$nodes" -v s="$(seconds primefs_load)" \
+		'BEGIN { printf "%-26s %12.0f\n", "primefs import", n / s }'
+	rm -f "$dir"/s1.pfs*
+else
+	echo "primefs: not in PATH, left out"
+fi
+
 # ---- SQLite ----
 
 sqlite_load() {
 	sqlite3 "$dir/s1.db" <<-SQL
 		PRAGMA journal_mode = OFF;
 		PRAGMA synchronous = OFF;
-		CREATE TEMP TABLE t (id INTEGER PRIMARY KEY, path TEXT);
+		CREATE TEMP TABLE t (id INTEGER PRIMARY KEY, parent INTEGER, name TEXT, path TEXT, data TEXT);
 		.mode csv
-		.import --schema temp $dir/tree.csv t
+		.import --schema temp --skip 1 $dir/tree.csv t
 		CREATE TABLE node (id INTEGER PRIMARY KEY, path TEXT NOT NULL, data TEXT NOT NULL);
-		INSERT INTO node SELECT id, path, substr(hex(zeroblob($record)), 1, $record) FROM t;
+		INSERT INTO node SELECT id, path, data FROM t;
 		CREATE UNIQUE INDEX node_path ON node (path);
 		ANALYZE;
 		PRAGMA journal_mode = WAL;
@@ -95,18 +110,16 @@ as "$bin/pg_ctl" -D "$cluster/db" -w -l "$cluster/log" -o "-k $cluster -c listen
 	-c shared_buffers=${memory_mb}MB -c work_mem=64MB -c maintenance_work_mem=512MB \
 	-c max_wal_size=8GB -c jit=off -c max_parallel_workers_per_gather=2" start >/dev/null
 
-pg() { as "$bin/psql" -h "$cluster" -d postgres -qAtX -v ON_ERROR_STOP=1; }
+pg() { as "$bin/psql" -h "$cluster" -d postgres -qAtX -v ON_ERROR_STOP=1 "$@"; }
 pg_file() { pg <"$1"; }
 pg_load() {
+	pg -c "CREATE EXTENSION ltree" \
+		-c "CREATE TABLE t (id integer, parent integer, name text, path ltree, data text)" \
+		-c "COPY t FROM STDIN CSV HEADER" <"$dir/tree.csv"
 	pg <<-SQL
-		CREATE EXTENSION ltree;
-		CREATE TABLE t (id integer, path ltree);
-		\copy t FROM pstdin CSV
-		$(cat "$dir/tree.csv")
-		\.
 		CREATE TABLE node (id integer PRIMARY KEY, path ltree NOT NULL, data text NOT NULL);
 		ALTER TABLE node ALTER data SET STORAGE EXTERNAL;
-		INSERT INTO node SELECT id, path, repeat('x', $record) FROM t;
+		INSERT INTO node SELECT id, path, data FROM t;
 		CREATE INDEX ON node USING gist (path);
 		CREATE UNIQUE INDEX ON node (path);
 		ANALYZE node;

@@ -35,10 +35,11 @@ static const struct pfs_cmd_option options[] = {
 };
 static const struct pfs_cmd command = {
 	"s1", "", "the five tests of the paper on prime-product codes", options,
-	"Additions, subtree searches, parent searches, reading the whole tree, nodes by their "
-	"codes;\n"
-	"each record found is read from the file.  Rates are a second, the whole tree's is "
-	"seconds.\n"};
+	"Additions to columns in memory, subtree searches, parent searches, reading the whole tree, "
+	"nodes\n"
+	"by their codes; each record found is read from the file.  Rates are a second, the whole tree's "
+	"is\n"
+	"seconds.  Imports of the register beside others: tests/bench/s1_peers.sh, after --peers.\n"};
 
 struct bench {
 	struct pfs_kladr tree;
@@ -315,7 +316,7 @@ static int run_all(struct bench *b)
 	int error = 0;
 
 	(void)printf("%" PRIu32 " nodes, records of %zu bytes\n%-26s %12s %12s %12s %10s %12s\n",
-		     b->tree.n, b->record, "", "additions/s", "subtrees/s", "parents/s", "tree, s",
+		     b->tree.n, b->record, "", "columns/s", "subtrees/s", "parents/s", "tree, s",
 		     "nodes/s");
 	for (size_t i = 0; i < PFS_COUNT(runs) && error == 0; i++) {
 		error = run_engine(b, seconds, runs[i].kind, runs[i].ranges);
@@ -365,17 +366,27 @@ static void print_list(const char *directory, const char *name, const struct pfs
 	}
 }
 
+/* The file that primefs imports and the others load: who is above, its path for those who go by paths, and its record. */
+static int write_tree(const struct bench *b, FILE *out)
+{
+	(void)fputs("id,parent,name,path,data\n", out);
+	for (uint32_t i = 0; i < b->tree.n; i++) {
+		(void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",%08" PRIu32 ",", i, b->tree.parent[i], i);
+		print_path(out, &b->tree, i);
+		(void)fputc(',', out);
+		(void)fwrite(b->buffer, 1, b->record, out);
+		(void)fputc('\n', out);
+	}
+	return fflush(out) || ferror(out) ? -EIO : 0;
+}
+
 static int write_for_peers(const struct bench *b, const char *directory)
 {
 	FILE *tree PFS_FCLOSE = create(directory, "tree.csv");
 
 	if (!tree)
 		return -errno;
-	for (uint32_t i = 0; i < b->tree.n; i++) {
-		(void)fprintf(tree, "%" PRIu32 ",", i);
-		print_path(tree, &b->tree, i);
-		(void)fputc('\n', tree);
-	}
+	PFS_TRY(write_tree(b, tree));
 	print_list(directory, "subtrees", &b->tree, b->search, SEARCHES);
 	print_list(directory, "parents", &b->tree, b->below, SEARCHES);
 	print_list(directory, "nodes", &b->tree, b->fetch, FETCHES);

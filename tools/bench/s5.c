@@ -18,7 +18,7 @@
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
@@ -29,6 +29,7 @@ static const struct pfs_cmd_option options[] = {
 	[UPPER] = {"upper", 'u', "WHERE", "a device's upper levels: beside or host (beside)"},
 	[THREADS] = {"threads", 't', "N", "of the host's operators; 0: one a processor (0)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
+	[SIZES] = {"sizes", 0, NULL, "from 5,000 keys to those, then other pages of them"},
 	{0},
 };
 
@@ -50,7 +51,6 @@ struct bench {
 	uint64_t *all_keys; /* of a peer, */
 	uint32_t *all_values; /* and its values */
 	uint32_t page;
-	unsigned n_threads;
 	enum pfs_index_upper_levels upper;
 	bool bad, is_cpu; /* is_cpu: what times are */
 };
@@ -213,7 +213,9 @@ static int build(struct bench *b)
 	}
 	line("creation", median_of(seconds, RUNS), b->n, true);
 	pfs_index_describe(b->index, &info);
-	(void)printf("    in pages of %u entries%s\n", info.page, info.measured ? ", measured" : "");
+	(void)printf("    in pages of %u entries%s, %.1f MB, %.1f bytes a key\n", info.page,
+		     info.measured ? ", measured" : "", (double)info.bytes / 1e6,
+		     (double)info.bytes / (double)b->n);
 	if (info.upper_bytes)
 		(void)printf("    the levels above them on the host, %.1f MB\n",
 			     (double)info.upper_bytes / 1e6);
@@ -308,9 +310,8 @@ static int change(struct bench *b)
 	return 0;
 }
 
-static int bench(struct bench *b)
+static int bench_index(struct bench *b)
 {
-	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, b->n_threads));
 	PFS_TRY(make(b));
 	PFS_TRY(open_peers(b));
 	(void)printf("%zu keys, %zu questions, %s\n", b->n, b->m,
@@ -320,6 +321,53 @@ static int bench(struct bench *b)
 	PFS_TRY(visit_some(b));
 	PFS_TRY(change(b));
 	return search_both(b, "search after insertion and deletion", "search after them, on the device");
+}
+
+static void clear(struct bench *b)
+{
+	pfs_index_close(&b->run, b->index);
+	for (int kind = 0; kind < PFS_S5_PEERS; kind++) {
+		pfs_s5_peer_close(b->peers[kind]);
+		b->peers[kind] = NULL;
+	}
+	free(b->all_keys);
+	free(b->all_values);
+	free(b->keys);
+	free(b->values);
+	free(b->asked);
+	free(b->new_keys);
+	free(b->found);
+	free(b->expected);
+	b->index = NULL;
+	b->all_keys = b->keys = b->asked = b->new_keys = NULL;
+	b->all_values = b->values = b->found = b->expected = NULL;
+}
+
+/* One index of so many keys, and a tenth as many questions if nothing else is said. */
+static int bench(struct bench *b, uint64_t keys, uint64_t questions, uint64_t page)
+{
+	int error;
+
+	b->n = keys;
+	b->m = questions ? questions : keys / 10;
+	b->page = page ? (uint32_t)page : PFS_INDEX_MEASURED;
+	error = bench_index(b);
+	clear(b);
+	return error;
+}
+
+/* As the paper's figures go: more and more keys; then the most of them in pages of other sizes. */
+static int bench_sizes(struct bench *b, uint64_t keys, uint64_t questions, uint64_t page)
+{
+	static const uint64_t steps[] = {5000, 20000, 100000, 1000000, 10000000, 40000000};
+	static const uint32_t pages[] = {14, 30, 126, 254};
+
+	for (size_t i = 0; i < PFS_COUNT(steps) && steps[i] < keys; i++)
+		PFS_TRY(bench(b, steps[i], PFS_MIN(questions, steps[i]), page));
+	PFS_TRY(bench(b, keys, questions, page));
+	for (size_t i = 0; i < PFS_COUNT(pages) && b->run.on == PFS_ENGINE_HOST; i++)
+		PFS_TRY(bench(b, keys, questions, pages[i]));
+	return 0;
 }
 
 static bool upper_by_name(enum pfs_index_upper_levels *out, const char *name)
@@ -333,12 +381,15 @@ int pfs_bench_s5(int argc, char **argv)
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
 	uint64_t keys = 1000000, questions = 0, page = PFS_INDEX_PAGE, threads = 0;
 	struct pfs_cmd_args args;
+	bool is_sweep = false;
 	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
 	while ((option = pfs_cmd_next(&args)) >= 0) {
 		if (option == KEYS)
 			pfs_cmd_number(&args, &keys, KEYS, 1000, 500000000);
+		else if (option == SIZES)
+			is_sweep = true;
 		else if (option == QUESTIONS)
 			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
 		else if (option == PAGE)
@@ -354,23 +405,10 @@ int pfs_bench_s5(int argc, char **argv)
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
-	b.n = keys;
-	b.n_threads = (unsigned)threads;
-	b.page = page ? (uint32_t)page : PFS_INDEX_MEASURED;
-	b.m = questions ? questions : keys / 10;
-	error = bench(&b);
-	pfs_index_close(&b.run, b.index);
+	error = pfs_operators_open(&b.run.operators, b.run.on, (unsigned)threads);
+	if (!error)
+		error = (is_sweep ? bench_sizes : bench)(&b, keys, questions, page);
 	pfs_operators_close(b.run.operators);
-	for (int kind = 0; kind < PFS_S5_PEERS; kind++)
-		pfs_s5_peer_close(b.peers[kind]);
-	free(b.all_keys);
-	free(b.all_values);
-	free(b.keys);
-	free(b.values);
-	free(b.asked);
-	free(b.new_keys);
-	free(b.found);
-	free(b.expected);
 	if (error)
 		return pfs_cmd_fail("s5", "%s", strerror(-error));
 	return pfs_cmd_flush("s5", b.bad ? PFS_EXIT_FAILURE : PFS_EXIT_OK);

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# primefs-bench s1 and s5: the file that primefs imports is the one that others load, and every size and page is measured.
+# shellcheck disable=SC2154 # variables of tests/lib.sh
+. "$(dirname "$0")/../lib.sh"
+
+ok 's1 writes what others load' primefs-bench s1 --nodes=1000 --record=7 --peers="$work" --dir="$work"
+is 'a row a node, with its path and its record' "$(awk -F, 'NR > 1 && $4 ~ /^00000000/ && $5 == "xxxxxxx"' "$work/tree.csv" |
+	wc -l)" 1000
+ok 'primefs imports that file' primefs import -q --format=csv --id=id --parent=parent --name=name "$work/tree.csv" "$store"
+is 'all of it, and the root' "$(primefs tree "$store" count /)" 1001
+is 'with the records' "$(primefs query "$store" "SELECT count(*) FROM nodes WHERE data = 'xxxxxxx'" | tail -n 1)" 1000
+
+primefs-bench s5 --keys=6000 --sizes >"$work/s5"
+ok 's5 has the sizes below' grep -q '^5000 keys, ' "$work/s5"
+is 's5 has the keys themselves in each page' "$(grep -c '^6000 keys, ' "$work/s5")" 5
+is 'pages' "$(sed -n 's/^    in pages of \([0-9]*\) entries, .* bytes a key$/\1/p' "$work/s5" | xargs)" '62 62 14 30 126 254'
+not_ok 'every answer is right' grep -q BAD "$work/s5"
+check_store
