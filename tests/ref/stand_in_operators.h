@@ -21,7 +21,7 @@ struct stand_in_operators {
 	 * follow, as a lost device's. */
 	unsigned fail_at;
 	int failure;
-	unsigned indexed; /* calls of these */
+	_Atomic unsigned indexed; /* calls of these */
 };
 
 extern struct stand_in_operators stand_in_operators;
