@@ -12,7 +12,10 @@
 #include "base/temporary.h"
 
 #define STEP_MAX ((size_t)1 << 20)
-#define STEP_MIN ((size_t)16 << 10) /* after a jump, which may be one of many */
+/* After a jump, powers of two: more where more than one record is read there, less where not. */
+#define JUMP_MIN   ((size_t)1 << 10)
+#define JUMP_FIRST ((size_t)16 << 10)
+#define JUMP_MAX   ((size_t)64 << 10)
 
 int pfs_input_open(struct pfs_input_stream *input, const char *path)
 {
@@ -195,6 +198,36 @@ uint64_t pfs_input_tell(const struct pfs_input_stream *input)
 	return input->offset + input->next;
 }
 
+/* Who jumps often jumps near by, and as often back: what is before the place is read with it. */
+static int jump(struct pfs_input_stream *input, uint64_t offset)
+{
+	size_t before;
+	ssize_t n;
+
+	if (!input->jump)
+		input->jump = JUMP_FIRST;
+	else if (input->records > 1)
+		input->jump = PFS_MIN(input->jump * 2, JUMP_MAX);
+	else
+		input->jump = PFS_MAX(input->jump / 2, JUMP_MIN);
+	input->records = 0;
+	input->step = input->jump;
+	input->end = false;
+	before = offset % input->jump;
+	input->offset = offset - before;
+	input->next = input->size = 0;
+	n = before ? pfs_input_need(input, before) : 0;
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n >= before) {
+		input->next = before;
+	} else { /* behind the end */
+		input->offset = offset;
+		input->size = 0;
+	}
+	return 0;
+}
+
 int pfs_input_seek(struct pfs_input_stream *input, uint64_t offset)
 {
 	if (offset >= input->offset && offset <= input->offset + input->size) {
@@ -208,11 +241,7 @@ int pfs_input_seek(struct pfs_input_stream *input, uint64_t offset)
 			return -ESPIPE;
 		turn_to_kept(input);
 	}
-	input->offset = offset;
-	input->next = input->size = 0;
-	input->step = STEP_MIN;
-	input->end = false;
-	return 0;
+	return jump(input, offset);
 }
 
 int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t *len, char delimiter)
@@ -229,6 +258,7 @@ int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t
 			*record = start;
 			*len = end ? (size_t)(end - start) : size;
 			input->next += *len + (end != NULL);
+			input->records++;
 			return 1;
 		}
 		if (input->end)

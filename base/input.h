@@ -27,6 +27,8 @@ struct pfs_input_stream {
 	size_t next, size; /* the buffer's unread part: next..size */
 	uint64_t offset;   /* of the buffer's first byte */
 	size_t step;	   /* bytes to read at once */
+	size_t jump;	   /* the same, where it went last; 0: it read in order */
+	uint64_t records;  /* read since then */
 	const struct pfs_input_maker *maker;
 	void *made_of;
 	const char *why; /* a sentence about the last error, or NULL */

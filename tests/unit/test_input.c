@@ -99,6 +99,49 @@ static void test_file(void **state)
 	free(offsets);
 }
 
+static void read_line(struct pfs_input_stream *input, const uint64_t *offsets, unsigned n)
+{
+	const char *record;
+	char line[64];
+	size_t len;
+
+	assert_int_equal(pfs_input_seek(input, offsets[n]), 0);
+	assert_int_equal(pfs_input_tell(input), offsets[n]);
+	assert_int_equal(pfs_input_record(input, &record, &len, '\n'), 1);
+	assert_int_equal(len, make_line(line, n));
+	assert_memory_equal(record, line, len);
+}
+
+/* Places that are near each other are read together; of those that are not little is read. */
+static void test_jumps(void **state)
+{
+	uint64_t *offsets = calloc(LINES, sizeof(*offsets)), begin;
+	struct pfs_input_stream input;
+	const char *record;
+	size_t len;
+
+	(void)state;
+	assert_int_equal(pfs_input_open(&input, path), 0);
+	read_all(&input, offsets);
+	for (unsigned i = 0; i < 20; i++)
+		read_line(&input, offsets, i % 2 ? i * 1000 : LINES - 1 - i * 1000);
+	assert_true(input.size < 4096);
+	for (unsigned i = 0; i < 40; i++) {
+		read_line(&input, offsets, LINES / 2 + i * 100);
+		read_line(&input, offsets, LINES / 2 + i * 100 + 1);
+	}
+	begin = input.offset;
+	assert_true(begin <= offsets[LINES / 2 + 3700]);
+	read_line(&input, offsets, LINES / 2 + 3700);
+	assert_int_equal(input.offset, begin);
+	assert_int_equal(pfs_input_seek(&input, offsets[LINES - 1] + 12345), 0);
+	assert_int_equal(pfs_input_tell(&input), offsets[LINES - 1] + 12345);
+	assert_int_equal(pfs_input_record(&input, &record, &len, '\n'), 0);
+	read_line(&input, offsets, LINES - 1);
+	pfs_input_close(&input);
+	free(offsets);
+}
+
 /* Standard input becomes a pipe that a child writes the file into; returns the old one. */
 static int feed(void)
 {
@@ -192,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_ends),
 	};
