@@ -71,6 +71,9 @@ PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum p
 				 uint32_t parent, const void *name, size_t name_len,
 				 const struct stat *attr);
 
+/* Fetches what adding or finding that child soon will look at into the processor's cache. */
+void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name, size_t name_len);
+
 /* Finds the child of that name. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent,
 				  const void *name, size_t name_len);

@@ -290,6 +290,14 @@ int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *
 	return 0;
 }
 
+void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name, size_t name_len)
+{
+	uint32_t hash = hash_name(build, pfs_build_node(build, parent), name, name_len);
+
+	if (build->table_size)
+		__builtin_prefetch(&build->table[hash & (build->table_size - 1)], 1);
+}
+
 int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent, const void *name,
 		   size_t name_len)
 {

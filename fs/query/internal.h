@@ -221,8 +221,6 @@ struct pfs_query {
 	bool bound;	 /* a scan or function has read the tree at `epoch`: no other may follow */
 	unsigned holds;	 /* how many holds of the tree this query has, one in another */
 	struct pfs_scan_watch watch; /* what its scans call from time to time */
-	/* By the coarse clock: when the tree was last taken, and when pfs_query_look last
-	 * looked. */
 	uint64_t held_ns; /* pfs_now_ns() when the lock was taken last */
 	_Atomic bool stop;
 	bool (*gone)(void *arg); /* of the scope */

@@ -515,12 +515,13 @@ int pfs_crawl_know_root(struct pfs_crawl *crawl, struct statx *from)
 	return 0;
 }
 
-/* What changed before the crawl began is to be told by its times from what changes while it runs. */
+/* Where anybody will ask, what changed before the crawl began is to be told by its times from what changes while it
+ * runs. */
 static void let_clock_tick(const struct pfs_crawl *crawl)
 {
 	const struct timespec ticks = {.tv_nsec = (long)(TICKS * tick_ns() % NSEC)};
 
-	if (crawl->is_exact)
+	if (crawl->is_exact && crawl->options.marks)
 		(void)nanosleep(&ticks, NULL);
 }
 

@@ -5,7 +5,6 @@
  * copied ones get them as they come, so that nothing waits in memory. */
 #include "tools/import/import.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,13 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/content/compared.h"
-#include "fs/content/follow.h"
 #include "tools/import/crawl.h"
 #include "tools/import/ignore.h"
 #include "tools/import/import_attrs.h"
+#include "tools/import/import_source.h"
 
 #define NOWHERE	 UINT32_MAX /* a directory that is left out */
+#define AHEAD	 8u /* entries: so many are found while memory answers once */
 #define PROGRESS 256u /* messages between two looks whether to tell of it */
 
 /* Which original a node has: the rest of what the source record needs is in the build. */
@@ -424,14 +423,25 @@ static int take_content(struct pfs_import *import, const struct pfs_crawl_messag
 
 /* ---- all of it ---- */
 
+/* Where it will be looked for is fetched into the processor's cache. */
+static void expect(struct pfs_import *import, const struct pfs_crawl_batch *batch, size_t i)
+{
+	const struct pfs_crawl_entry *entry = i < batch->n_entries ? &batch->entries[i] : NULL;
+
+	if (entry && entry->parent && entry->parent->node != NOWHERE)
+		pfs_build_expect(import->build, entry->parent->node, batch->bytes + entry->name, entry->name_len);
+}
+
 static int take_message(struct pfs_import *import, const struct pfs_crawl_message *message)
 {
 	size_t i;
 
 	switch (message->kind) {
 	case PFS_CRAWL_ENTRIES:
-		for (i = 0; i < message->batch->n_entries; i++)
+		for (i = 0; i < message->batch->n_entries; i++) {
+			expect(import, message->batch, i + AHEAD);
 			PFS_TRY(take_entry(import, message->batch, &message->batch->entries[i]));
+		}
 		return 0;
 	case PFS_CRAWL_CHUNK:
 		return message->entry->left_out ? 0 : take_chunk(import, message);
@@ -523,49 +533,14 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 	return pfs_store_put_source(pfs_build_store(import->build), &source);
 }
 
-/* So that a refresh leaves the same out. */
-static int put_left_out(struct pfs_import *import, uint64_t prime)
-{
-	char *text PFS_FREE = NULL;
-	size_t size;
-	struct pfs_attr_record attr = {
-		.name = PFS_LEFT_OUT, .name_len = sizeof(PFS_LEFT_OUT) - 1, .type = PFS_ATTR_TEXT};
-
-	PFS_TRY(pfs_leaving_out_write(import->options.leaving_out, &text, &size));
-	if (size > PFS_ATTR_VALUE_MAX)
-		return pfs_import_fail(import,
-				       "the rules to leave something out have %zu bytes; a store keeps at most %u",
-				       size, PFS_ATTR_VALUE_MAX);
-	attr.text = text;
-	attr.text_len = size;
-	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
-}
-
-/* So that people can see how old the copy is. */
-static int put_compared(struct pfs_import *import, uint64_t prime)
-{
-	const struct dir *dir = import->state;
-	const struct pfs_compared_times times = {.full_s = dir->begun_s};
-	char text[PFS_COMPARED_TEXT_SIZE];
-	const struct pfs_attr_record attr = {
-		.name = PFS_COMPARED,
-		.name_len = sizeof(PFS_COMPARED) - 1,
-		.type = PFS_ATTR_TEXT,
-		.text = text,
-		.text_len = (size_t)pfs_compared_print(text, &times),
-	};
-
-	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
-}
-
 static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct dir *dir = import->state;
 
 	if (node == PFS_BUILD_ROOT && pfs_leaving_out_given(import->options.leaving_out))
-		PFS_TRY(put_left_out(import, prime));
+		PFS_TRY(pfs_import_put_left_out(import, prime));
 	if (node < dir->n_originals && dir->originals[node].is_top)
-		PFS_TRY(put_compared(import, prime));
+		PFS_TRY(pfs_import_put_compared(import, prime, dir->begun_s));
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));
 	PFS_TRY(put_name(import, node, prime));
