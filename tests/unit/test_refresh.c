@@ -342,10 +342,49 @@ static void a_quick_one_opens_what_has_changed(void **state PFS_UNUSED)
 	assert_true(ino_of("/1/a/b/other"));
 }
 
+static const char *name_of(unsigned i, const char *below)
+{
+	static char name[64];
+
+	(void)snprintf(name, sizeof(name), "1/many/%u%s", i, below);
+	return name;
+}
+
+/* Several threads look at them. */
+static void a_quick_one_looks_at_many(void **state PFS_UNUSED)
+{
+	uint64_t seven;
+
+	make_dir("1/many");
+	for (unsigned i = 0; i < 300; i++) {
+		make_dir(name_of(i, ""));
+		make_dir(name_of(i, "/a"));
+		make_dir(name_of(i, "/a/b"));
+	}
+	refresh();
+	(void)usleep(2200000);
+	refresh(); /* by now times tell of changes */
+	seven = ino_of("/1/many/7");
+	scene.knows = true;
+	scene.entered = 0;
+	refresh_as(true);
+	assert_int_equal(scene.entered, 1);
+	put("1/many/250/a/b/new");
+	assert_int_equal(rmdir(path_of("1/many/100/a/b")), 0);
+	move("1/many/7", "1/many/8/a/7");
+	refresh_as(true);
+	assert_true(ino_of("/1/many/250/a/b/new"));
+	assert_int_equal(ino_of("/1/many/100/a/b"), 0);
+	assert_int_equal(ino_of("/1/many/8/a/7"), seven);
+	assert_true(ino_of("/1/many/8/a/7/a/b"));
+	assert_true(ino_of("/1/many/299/a/b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_quick_one_opens_what_has_changed, begin, end),
+		cmocka_unit_test_setup_teardown(a_quick_one_looks_at_many, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin, end),

@@ -421,8 +421,11 @@ static int forget_times(struct pfs_refresh *refresh, const struct pfs_refresh_pl
 int pfs_refresh_apply(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_place *kept;
-	int error = put_folders(refresh);
+	int error;
 
+	if (!refresh->kept && !refresh->found && !refresh->loose && !refresh->root_record)
+		return 0; /* nothing has changed, nobody has to wait for the disk */
+	error = put_folders(refresh);
 	if (!error)
 		error = fetch_primes(refresh);
 	for (kept = refresh->kept; kept && !error; kept = kept->next)

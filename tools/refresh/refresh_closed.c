@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* In a directory that is as it was a quick refresh looks at directories alone, whose names the store has: so it is not
- * opened, but those in it are asked for by their paths from one above it that is open.  Nothing is taken over here:
- * whatever differs is walked as usual. */
+ * opened, but those in it are asked for by their paths from one above it that is open.  The kernel takes half of the
+ * time to find them, so that several threads ask it.  Nothing is taken over here: whatever differs is walked as usual. */
 #include "tools/refresh/refresh_compare.h"
 
 #include <fcntl.h>
@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
+#include "base/pool.h"
+#include "base/thread.h"
 #include "tools/import/ignore.h"
 
-#define LONG_PATH (PATH_MAX / 2) /* from there on a directory is opened, so that paths begin anew */
+#define LONG_PATH   (PATH_MAX / 2) /* from there on a directory is opened, so that paths begin anew */
+#define AT_ONCE	    128u	   /* directories that threads share */
+#define PIECE	    8u		   /* of them, that one has at a time; fewer are not worth a second one */
+#define THREADS_MAX 4u
 
 /* A directory that stays closed, with others in it. */
 struct closed {
@@ -23,12 +28,21 @@ struct closed {
 	char path[]; /* from the place's directory on */
 };
 
+/* One that is looked at beside others, by any thread. */
+struct looked_at {
+	struct closed *closed;
+	struct pfs_followers children; /* directories in it */
+	struct statx *now;	       /* of each, as far as they were looked at */
+	size_t n, capacity;
+	bool differs; /* not all of them are directories that there still are */
+	int error;
+};
+
 struct closed_walk {
 	struct pfs_comparison *comparison;
 	struct closed *todo;
-	struct pfs_followers children; /* of the one at hand */
-	struct statx *now;	       /* of each */
-	size_t capacity;
+	struct looked_at looked_at[AT_ONCE];
+	size_t n;
 };
 
 static dev_t device_of(const struct statx *now)
@@ -78,55 +92,105 @@ static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t abo
 	return 0;
 }
 
-/* All of them, before anything follows from one.  False: something is not as it should be. */
-static bool look_at_all(struct closed_walk *walk, const struct closed *closed)
+/* All of them, before anything follows from one. */
+static void look_at_children(const struct pfs_comparison *comparison, struct looked_at *at)
 {
-	const struct pfs_comparison *comparison = walk->comparison;
-	char path[PATH_MAX];
+	const struct closed *closed = at->closed;
+	size_t len = strlen(closed->path);
+	char path[LONG_PATH + PFS_NAME_MAX + 2];
 
-	for (size_t i = 0; i < walk->children.n; i++) {
-		const char *name = pfs_source_name(walk->children.names + walk->children.list[i].name);
+	memcpy(path, closed->path, len);
+	path[len] = '/';
+	for (; at->n < at->children.n && !at->differs; at->n++) {
+		struct statx *now = &at->now[at->n];
+		const char *name = pfs_source_name(at->children.names + at->children.list[at->n].name);
 
-		(void)snprintf(path, sizeof(path), "%s/%s", closed->path, name);
-		comparison->refresh->report->looked_at++;
-		if (statx(comparison->fd, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
-			  &walk->now[i]) < 0 ||
-		    !S_ISDIR(walk->now[i].stx_mode))
-			return false;
+		memcpy(path + len + 1, name, strlen(name) + 1);
+		at->differs = statx(comparison->fd, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
+				    now) < 0 ||
+			      !S_ISDIR(now->stx_mode);
 	}
-	return true;
 }
 
-static int compare_one(struct closed_walk *walk, const struct closed *closed, size_t i)
+static void look_at_some(void *context, size_t from, size_t to)
+{
+	struct closed_walk *walk = context;
+
+	for (; from < to; from++) {
+		struct looked_at *at = &walk->looked_at[from];
+
+		at->n = 0;
+		at->differs = false;
+		at->error = pfs_follow_list(walk->comparison->refresh->tree, &at->children, at->closed->ino, true);
+		if (!at->error)
+			at->error = pfs_grow(&at->now, &at->capacity, at->children.n, sizeof(*at->now));
+		if (!at->error)
+			look_at_children(walk->comparison, at);
+	}
+}
+
+static int compare_one(struct closed_walk *walk, const struct looked_at *at, size_t i)
 {
 	const struct pfs_comparison *comparison = walk->comparison;
-	const struct pfs_follower *child = &walk->children.list[i];
+	const struct pfs_follower *child = &at->children.list[i];
 	char path[PATH_MAX];
 	bool stays;
 
-	if (device_of(&walk->now[i]) != comparison->dev && !comparison->refresh->options->cross_mounts)
+	if (device_of(&at->now[i]) != comparison->dev && !comparison->refresh->options->cross_mounts)
 		return 0;
-	(void)snprintf(path, sizeof(path), "%s/%s", closed->path, pfs_source_name(walk->children.names + child->name));
-	PFS_TRY(may_stay_closed(comparison, &stays, child, &walk->now[i]));
+	PFS_TRY(may_stay_closed(comparison, &stays, child, &at->now[i]));
 	if (stays && child->attr.st_nlink == 2)
 		return 0;
-	return stays && strlen(path) < LONG_PATH ? add(walk, child->ino, closed->ino, path)
-						 : walk_later(walk, child->ino, closed->ino, path);
+	(void)snprintf(path, sizeof(path), "%s/%s", at->closed->path, pfs_source_name(at->children.names + child->name));
+	return stays && strlen(path) < LONG_PATH ? add(walk, child->ino, at->closed->ino, path)
+						 : walk_later(walk, child->ino, at->closed->ino, path);
 }
 
-static int compare_in(struct closed_walk *walk, const struct closed *closed)
+static int compare_in(struct closed_walk *walk, const struct looked_at *at)
 {
-	struct pfs_refresh *refresh = walk->comparison->refresh;
-	int error = pfs_follow_list(refresh->tree, &walk->children, closed->ino, true);
+	const struct closed *closed = at->closed;
 
-	if (!error)
-		error = pfs_grow(&walk->now, &walk->capacity, walk->children.n, sizeof(*walk->now));
-	if (error)
-		return error == -ESTALE ? 0 : error; /* the node has just been removed */
-	if (!look_at_all(walk, closed))
+	walk->comparison->refresh->report->looked_at += at->n;
+	if (at->error)
+		return at->error == -ESTALE ? 0 : at->error; /* the node has just been removed */
+	if (at->differs)
 		return walk_later(walk, closed->ino, closed->above, closed->path);
-	for (size_t i = 0; i < walk->children.n && !error; i++)
-		error = compare_one(walk, closed, i);
+	for (size_t i = 0; i < at->children.n; i++)
+		PFS_TRY(compare_one(walk, at, i));
+	return 0;
+}
+
+/* NULL where there is one processor or no thread can be started. */
+static struct pfs_pool *get_pool(struct pfs_refresh *refresh)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!refresh->pool && !refresh->no_pool)
+		refresh->no_pool = processors < 2 || pfs_pool_open(&refresh->pool, PFS_MIN((unsigned)processors, THREADS_MAX),
+								   PFS_THREAD_NICE);
+	return refresh->pool;
+}
+
+/* As many as wait, up to AT_ONCE. */
+static int compare_some(struct closed_walk *walk)
+{
+	struct pfs_pool *pool;
+	int error = 0;
+
+	for (walk->n = 0; walk->todo && walk->n < AT_ONCE; walk->n++) {
+		walk->looked_at[walk->n].closed = walk->todo;
+		walk->todo = walk->todo->next;
+	}
+	pool = walk->n > PIECE ? get_pool(walk->comparison->refresh) : NULL;
+	if (pool)
+		pfs_pool_run(pool, walk->n, PIECE, look_at_some, walk);
+	else
+		look_at_some(walk, 0, walk->n);
+	for (size_t i = 0; i < walk->n; i++) {
+		if (!error)
+			error = compare_in(walk, &walk->looked_at[i]);
+		free(walk->looked_at[i].closed);
+	}
 	return error;
 }
 
@@ -135,27 +199,36 @@ static int compare_all(struct closed_walk *walk)
 	const struct pfs_refresh_options *options = walk->comparison->refresh->options;
 	int error = 0;
 
+	while (walk->todo && !error) {
+		bool gone = options->gone && options->gone(options->arg);
+
+		error = gone ? -ECANCELED : compare_some(walk);
+	}
 	while (walk->todo) {
 		struct closed *closed = walk->todo;
 
 		walk->todo = closed->next;
-		if (!error && options->gone && options->gone(options->arg))
-			error = -ECANCELED;
-		if (!error)
-			error = compare_in(walk, closed);
 		free(closed);
 	}
-	pfs_followers_finish(&walk->children);
-	free(walk->now);
+	for (size_t i = 0; i < AT_ONCE; i++) {
+		pfs_followers_finish(&walk->looked_at[i].children);
+		free(walk->looked_at[i].now);
+	}
 	return error;
+}
+
+static int compare_below(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
+{
+	struct closed_walk walk = {.comparison = comparison};
+
+	PFS_TRY(add(&walk, child->ino, comparison->place->ino, name));
+	return compare_all(&walk);
 }
 
 int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const struct pfs_follower *child,
 		       const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	struct closed_walk walk = {.comparison = comparison};
-	int error;
 
 	*closed = false;
 	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise)
@@ -164,8 +237,5 @@ int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const st
 	if (child->attr.st_nlink != 2 && pfs_leaving_out_given(&refresh->left_out))
 		return 0;
 	PFS_TRY(may_stay_closed(comparison, closed, child, now));
-	if (!*closed || child->attr.st_nlink == 2)
-		return 0;
-	error = add(&walk, child->ino, comparison->place->ino, name);
-	return error ? error : compare_all(&walk);
+	return *closed && child->attr.st_nlink != 2 ? compare_below(comparison, child, name) : 0;
 }

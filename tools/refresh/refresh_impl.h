@@ -6,6 +6,7 @@
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
+#include "base/pool.h"
 #include "fs/content/follow.h"
 #include "fs/image/byprime.h"
 #include "tools/import/crawl_look.h"
@@ -116,6 +117,8 @@ struct pfs_refresh {
 	struct pfs_byprime_table walked;
 	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
 	struct pfs_source_root *root_record; /* the root's record, if it is to be written */
+	struct pfs_pool *pool; /* threads of a quick refresh, once they are wanted; NULL with no_pool: there are none */
+	bool no_pool;
 };
 
 /* ---- refresh_plan.c ---- */

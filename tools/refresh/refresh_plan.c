@@ -445,4 +445,5 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);
 	pfs_followers_finish(&refresh->children);
+	pfs_pool_close(refresh->pool);
 }
