@@ -18,6 +18,20 @@
 #define PATH_XATTR "user.primefs.path"
 #define PIECE_SIZE ((size_t)256 << 10)
 
+struct pfs_run_file {
+	const struct pfs_place *of; /* NULL: none is open */
+	int dir, fd;
+};
+
+static void close_run(struct pfs_run_file *run)
+{
+	if (!run->of)
+		return;
+	(void)close(run->fd);
+	(void)close(run->dir);
+	run->of = NULL;
+}
+
 /* ---- places ---- */
 
 /* The path in its store of a mounted path, allocated; NULL: errno says why there is none. */
@@ -134,14 +148,18 @@ int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char
 		    size_t n_operands, bool follows)
 {
 	struct pfs_answerer *store = NULL;
+	struct pfs_run_file *run = calloc(1, sizeof(*run));
 	static char here[] = ".", root[] = "/";
 	static char *no_operands[] = {here}, *no_paths[] = {root};
 	int status = PFS_EXIT_OK;
 
 	*n = 0;
 	*places = calloc(PFS_MAX(n_operands, 1), sizeof(**places));
-	if (!*places)
+	if (!run || !*places) {
+		free(run);
 		return pfs_cmd_fail(verb, "no memory");
+	}
+	(*places)->run = run;
 	if (n_operands && is_store(operands[0])) {
 		status = pfs_answerer_open(&store, verb, operands[0]);
 		operands = n_operands > 1 ? operands + 1 : no_paths;
@@ -156,6 +174,7 @@ int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char
 
 		place->verb = verb;
 		place->store = store;
+		place->run = run;
 		opened = store ? open_in_store(place, operands[i]) : open_mounted(place, operands[i], follows);
 		status = opened ? opened : status;
 		++*n;
@@ -167,6 +186,10 @@ void pfs_places_close(struct pfs_place *places, size_t n)
 {
 	if (n)
 		pfs_answerer_close(places[0].store);
+	if (places) {
+		close_run(places[0].run);
+		free(places[0].run);
+	}
 	for (size_t i = 0; i < n; i++) {
 		free(places[i].folder);
 		free(places[i].path);
@@ -267,15 +290,25 @@ static int explain(const char *verb, const char *shown, int folder, int error)
 	return pfs_cmd_fail(verb, "%s: %s", shown, text);
 }
 
-/* *fd: the answer, to be read. */
-static int open_run(int *fd, int *dir, const char *verb, const char *shown, const char *folder,
-		    const char *sql)
+/* *dir and *fd are open afterwards, or neither is. */
+static int open_run(int *fd, int *dir, const char *verb, const char *folder)
 {
+	int status;
+
 	*dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	*fd = *dir < 0 ? -1 : openat(*dir, ".query/run", O_RDWR | O_CLOEXEC);
-	if (*fd < 0)
-		return pfs_cmd_fail(verb, "%s/.query/run: %s", folder, strerror(errno));
-	return write(*fd, sql, strlen(sql)) < 0 ? explain(verb, shown, *dir, errno) : PFS_EXIT_OK;
+	if (*fd >= 0)
+		return PFS_EXIT_OK;
+	status = pfs_cmd_fail(verb, "%s/.query/run: %s", folder, strerror(errno));
+	if (*dir >= 0)
+		(void)close(*dir);
+	return status;
+}
+
+/* The answer is what is read next. */
+static int write_run(int fd, int dir, const char *verb, const char *shown, const char *sql)
+{
+	return write(fd, sql, strlen(sql)) < 0 ? explain(verb, shown, dir, errno) : PFS_EXIT_OK;
 }
 
 int pfs_ask_run(const char *verb, const char *shown, const char *folder, const char *sql,
@@ -287,7 +320,8 @@ int pfs_ask_run(const char *verb, const char *shown, const char *folder, const c
 
 	if (!piece)
 		return pfs_cmd_fail(verb, "no memory");
-	PFS_TRY(open_run(&fd, &dir, verb, shown, folder, sql));
+	PFS_TRY(open_run(&fd, &dir, verb, folder));
+	PFS_TRY(write_run(fd, dir, verb, shown, sql));
 	while ((got = read(fd, piece, PIECE_SIZE)) > 0) {
 		int error = sink->write(sink->arg, piece, (size_t)got);
 
@@ -300,20 +334,38 @@ int pfs_ask_run(const char *verb, const char *shown, const char *folder, const c
 }
 
 /* As with a sink, but that pieces are read to where they are taken apart. */
-static int read_run(struct reader *reader, const struct pfs_place *place, const char *sql)
+static int read_answer(struct reader *reader, const struct pfs_run_file *run, const char *sql)
 {
-	int dir PFS_CLOSE = -1, fd PFS_CLOSE = -1;
+	const struct pfs_place *place = run->of;
 	ssize_t got;
 
-	PFS_TRY(open_run(&fd, &dir, place->verb, place->shown, place->folder, sql));
+	PFS_TRY(write_run(run->fd, run->dir, place->verb, place->shown, sql));
 	do {
 		if (!make_room(reader, PIECE_SIZE))
 			return pfs_cmd_fail(place->verb, "the answer: %s", strerror(ENOMEM));
-		got = read(fd, reader->text->text + reader->text->size, PIECE_SIZE);
+		got = read(run->fd, reader->text->text + reader->text->size, PIECE_SIZE);
 		if (got > 0)
 			take_lines(reader, (size_t)got);
 	} while (got > 0 && !reader->stopped);
-	return got < 0 ? explain(place->verb, place->shown, dir, errno) : PFS_EXIT_OK;
+	return got < 0 ? explain(place->verb, place->shown, run->dir, errno) : PFS_EXIT_OK;
+}
+
+/* The file is taken while it is used: who takes a row apart may ask something else meanwhile. */
+static int read_run(struct reader *reader, const struct pfs_place *place, const char *sql)
+{
+	struct pfs_run_file run = *place->run;
+	int status;
+
+	place->run->of = NULL;
+	if (run.of != place) {
+		close_run(&run);
+		PFS_TRY(open_run(&run.fd, &run.dir, place->verb, place->folder));
+		run.of = place;
+	}
+	status = read_answer(reader, &run, sql);
+	close_run(place->run);
+	*place->run = run;
+	return status;
 }
 
 static int ask(struct reader *reader, const struct pfs_place *place, const char *sql)
