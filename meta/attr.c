@@ -5,7 +5,10 @@
 #include "meta/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/checked.h"
 
 /* ---- names ---- */
 
@@ -74,24 +77,28 @@ static bool name_valid(const void *name, size_t len)
 
 /* ---- writing ---- */
 
-static int bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_record *attr)
+static bool value_valid(const struct pfs_attr_record *attr)
 {
 	switch (attr->type) {
 	case PFS_ATTR_INTEGER:
-		pfs_bind_int(put, parameter, attr->integer);
-		return 0;
+		return true;
 	case PFS_ATTR_REAL:
-		if (isnan(attr->real)) /* SQLite makes it NULL */
-			return -EINVAL;
-		(void)sqlite3_bind_double(put, parameter, attr->real);
-		return 0;
+		return !isnan(attr->real); /* SQLite makes it NULL */
 	case PFS_ATTR_TEXT:
-		if (attr->text_len > PFS_ATTR_VALUE_MAX)
-			return -EINVAL;
-		pfs_bind_blob(put, parameter, attr->text, attr->text_len);
-		return 0;
+		return attr->text_len <= PFS_ATTR_VALUE_MAX;
 	}
-	return -EINVAL;
+	return false;
+}
+
+/* A value that is valid. */
+static void bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_record *attr)
+{
+	if (attr->type == PFS_ATTR_INTEGER)
+		pfs_bind_int(put, parameter, attr->integer);
+	else if (attr->type == PFS_ATTR_REAL)
+		(void)sqlite3_bind_double(put, parameter, attr->real);
+	else
+		pfs_bind_blob(put, parameter, attr->text, attr->text_len);
 }
 
 /* What the group leaves of the attribute before it becomes attr; NULL: before it is removed, with `id` 0 as all of the
@@ -103,7 +110,6 @@ static int leave_former(struct pfs_store *store, uint64_t prime, int64_t id,
 					   : id ? PFS_HISTORY_ATTR_GONE
 						: PFS_HISTORY_ATTRS_GONE;
 	sqlite3_stmt *leave = pfs_history_statement(store, which);
-	int error = 0;
 
 	if (!leave)
 		return 0;
@@ -111,33 +117,115 @@ static int leave_former(struct pfs_store *store, uint64_t prime, int64_t id,
 	if (id)
 		pfs_bind_int(leave, 2, id);
 	if (attr)
-		error = bind_value(leave, 3, attr);
-	return error ? error : pfs_history_note(store, which);
+		bind_value(leave, 3, attr);
+	return pfs_history_note(store, which);
+}
+
+static int put_one(struct pfs_store *store, uint64_t prime, int64_t id, const struct pfs_attr_record *attr)
+{
+	sqlite3_stmt *put = store->writer->sql[PFS_SQL_ATTR_PUT];
+
+	bind_value(put, 3, attr);
+	pfs_bind_u64(put, 1, prime);
+	pfs_bind_int(put, 2, id);
+	return pfs_group_run(store, PFS_SQL_ATTR_PUT);
+}
+
+/* ---- many at once, in a store that is made ---- */
+
+#define ROWS_TOGETHER 32u /* of PFS_SQL_ATTRS_PUT */
+
+struct pfs_attr_rows {
+	struct attr_row {
+		uint64_t prime;
+		int64_t id;
+		size_t place; /* of the text, in bytes */
+		struct pfs_attr_record attr; /* its name and text aside */
+	} row[ROWS_TOGETHER];
+	unsigned n;
+	char *bytes;
+	size_t n_bytes, capacity;
+};
+
+void pfs_attr_rows_free(struct pfs_attr_rows *rows)
+{
+	if (rows)
+		free(rows->bytes);
+	free(rows);
+}
+
+static struct pfs_attr_record record_of(const struct pfs_attr_rows *rows, const struct attr_row *row)
+{
+	struct pfs_attr_record attr = row->attr;
+
+	attr.text = rows->bytes + row->place;
+	return attr;
+}
+
+static int put_all(struct pfs_store *store, const struct pfs_attr_rows *rows)
+{
+	sqlite3_stmt *put = store->writer->sql[PFS_SQL_ATTRS_PUT];
+
+	for (int i = 0; i < (int)ROWS_TOGETHER; i++) {
+		const struct attr_row *row = &rows->row[i];
+		const struct pfs_attr_record attr = record_of(rows, row);
+
+		pfs_bind_u64(put, 3 * i + 1, row->prime);
+		pfs_bind_int(put, 3 * i + 2, row->id);
+		bind_value(put, 3 * i + 3, &attr);
+	}
+	return pfs_group_run(store, PFS_SQL_ATTRS_PUT);
+}
+
+static int put_rows(struct pfs_store *store)
+{
+	struct pfs_attr_rows *rows = store->attr_rows;
+	unsigned n = rows->n;
+
+	rows->n = 0;
+	rows->n_bytes = 0;
+	store->put_rest = NULL;
+	if (n == ROWS_TOGETHER)
+		return put_all(store, rows);
+	for (unsigned i = 0; i < n; i++) {
+		const struct pfs_attr_record attr = record_of(rows, &rows->row[i]);
+
+		PFS_TRY(put_one(store, rows->row[i].prime, rows->row[i].id, &attr));
+	}
+	return 0;
+}
+
+static int put_later(struct pfs_store *store, uint64_t prime, int64_t id, const struct pfs_attr_record *attr)
+{
+	size_t len = attr->type == PFS_ATTR_TEXT ? attr->text_len : 0;
+	struct pfs_attr_rows *rows = store->attr_rows;
+
+	if (!rows)
+		rows = store->attr_rows = calloc(1, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	PFS_TRY(pfs_grow(&rows->bytes, &rows->capacity, rows->n_bytes + len + 1, 1));
+	rows->row[rows->n++] = (struct attr_row){prime, id, rows->n_bytes, *attr};
+	if (len && rows->bytes)
+		(void)memcpy(rows->bytes + rows->n_bytes, attr->text, len);
+	rows->n_bytes += len;
+	store->put_rest = put_rows;
+	return rows->n == ROWS_TOGETHER ? put_rows(store) : 0;
 }
 
 int pfs_store_put_attr(struct pfs_store *store, uint64_t prime, const struct pfs_attr_record *attr)
 {
-	int error = pfs_group_ready(store);
-	sqlite3_stmt *put;
 	int64_t id = 0;
 
-	if (error)
-		return error;
-	if (prime >= PFS_END_PRIME || !name_valid(attr->name, attr->name_len))
+	PFS_TRY(pfs_group_ready(store));
+	if (prime >= PFS_END_PRIME || !name_valid(attr->name, attr->name_len) || !value_valid(attr))
 		return -EINVAL;
-	put = store->writer->sql[PFS_SQL_ATTR_PUT];
-	error = bind_value(put, 3, attr);
-	if (!error)
-		error = name_id(store, &id, attr->name, attr->name_len);
-	if (error)
-		return error;
+	PFS_TRY(name_id(store, &id, attr->name, attr->name_len));
+	if (store->flags & PFS_STORE_BULK)
+		return put_later(store, prime, id, attr);
 	pfs_change_note(store, prime);
-	error = leave_former(store, prime, id, attr);
-	if (error)
-		return error;
-	pfs_bind_u64(put, 1, prime);
-	pfs_bind_int(put, 2, id);
-	return pfs_group_run(store, PFS_SQL_ATTR_PUT);
+	PFS_TRY(leave_former(store, prime, id, attr));
+	return put_one(store, prime, id, attr);
 }
 
 int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *name,
@@ -147,6 +235,8 @@ int pfs_store_remove_attr(struct pfs_store *store, uint64_t prime, const void *n
 	int error = pfs_group_ready(store);
 	int64_t id = 0;
 
+	if (!error)
+		error = pfs_group_settle(store);
 	if (!error && name)
 		error = find_name(store, &id, name, name_len);
 	if (error)

@@ -223,6 +223,7 @@ void pfs_store_rollback(struct pfs_store *store)
 	pfs_history_end(store, false);
 	if (store->flags & PFS_STORE_BULK) {
 		store->spoilt = true;
+		store->put_rest = NULL;
 		return;
 	}
 	/* Some failures have made SQLite roll back already. */
@@ -262,6 +263,8 @@ int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 
 	if (error && !store->in_group)
 		return error;
+	if (!error)
+		error = pfs_group_settle(store);
 	if (!error)
 		error = write_meta_and_commit(store, &meta);
 	if (error) {

@@ -62,6 +62,7 @@ struct pfs_history_state {
 };
 
 struct pfs_bulk_rows;
+struct pfs_attr_rows;
 
 struct pfs_store {
 	char *path; /* absolute, symlinks resolved */
@@ -81,6 +82,8 @@ struct pfs_store {
 	uint64_t log_bytes; /* bytes in the log after the last commit */
 	struct pfs_name_cache *names;
 	struct pfs_bulk_rows *rows; /* node.c; NULL until they are needed */
+	struct pfs_attr_rows *attr_rows; /* attr.c; the same */
+	int (*put_rest)(struct pfs_store *store); /* of what a BULK store puts some at a time; NULL: there is nothing */
 	struct pfs_group_changes changes;
 	size_t feed_primes; /* as the options have it */
 	struct pfs_history_state history;
@@ -126,6 +129,14 @@ static inline void pfs_cleanup_reader(struct pfs_reader *reader)
 /* Returns 0 if the open group can take a change. -EROFS; -EINVAL: there is no group; or what made
  * the group fail. */
 PFS_MUST_CHECK int pfs_group_ready(const struct pfs_store *store);
+
+/* Puts what a BULK store was given and has not put yet, before it is read, removed or committed. */
+static inline int pfs_group_settle(struct pfs_store *store)
+{
+	return store->put_rest ? store->put_rest(store) : 0;
+}
+
+void pfs_attr_rows_free(struct pfs_attr_rows *rows); /* NULL is allowed */
 
 /* Notes, for the feed, that the open group changes something of the node. */
 void pfs_change_note(struct pfs_store *store, uint64_t prime);

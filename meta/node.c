@@ -254,6 +254,8 @@ int pfs_store_remove_node(struct pfs_store *store, uint64_t prime)
 {
 	int error = pfs_group_ready(store);
 
+	if (!error)
+		error = pfs_group_settle(store);
 	if (error)
 		return error;
 	pfs_change_note(store, prime);

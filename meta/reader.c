@@ -16,7 +16,7 @@ int pfs_reader_get(struct pfs_store *store, struct pfs_db **out)
 
 	if (store->flags & PFS_STORE_BULK) {
 		*out = store->writer;
-		return 0;
+		return pfs_group_settle(store);
 	}
 	if (store->group) {
 		(void)pthread_mutex_lock(&store->group_mutex);

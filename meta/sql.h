@@ -94,6 +94,9 @@
 	X(ATTR_PUT, WRITE,                                                                         \
 	  "INSERT INTO attr (prime, name, value) VALUES (?1, ?2, ?3) "                             \
 	  "ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                        \
+	X(ATTRS_PUT, BULK,                                                                         \
+	  "INSERT INTO attr (prime, name, value) VALUES " PFS_ROWS_32("(?, ?, ?)")                 \
+	  " ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                       \
 	X(ATTR_DELETE, WRITE, "DELETE FROM attr WHERE prime = ?1 AND name = ?2")                   \
 	X(ATTR_DELETE_ALL, WRITE, "DELETE FROM attr WHERE prime = ?1")                             \
 	X(ATTR_SCAN, READ,                                                                         \

@@ -203,6 +203,7 @@ static void free_store(struct pfs_store *store)
 	(void)pthread_mutex_destroy(&store->group_mutex);
 	free(store->names);
 	free(store->rows);
+	pfs_attr_rows_free(store->attr_rows);
 	free(store->changes.primes);
 	free(store->path);
 	free(store->vfs);

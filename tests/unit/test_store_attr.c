@@ -61,10 +61,18 @@ static int put_text(struct pfs_store *store, uint64_t prime, const char *name, c
 	return pfs_store_put_attr(store, prime, &attr);
 }
 
-static void values_come_back_typed(void **state PFS_UNUSED)
+/* Every second time of a store that is made at once, which puts attributes some at a time. */
+static unsigned bulk = PFS_STORE_BULK;
+
+static unsigned flags_of(void **state)
+{
+	return *state ? *(unsigned *)*state : 0;
+}
+
+static void values_come_back_typed(void **state)
 {
 	static uint8_t big[PFS_ATTR_VALUE_MAX];
-	struct pfs_store *store = new_store(0);
+	struct pfs_store *store = new_store(flags_of(state));
 	struct seen_attrs *seen;
 	size_t i;
 
@@ -97,9 +105,9 @@ static void values_come_back_typed(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
-static void values_are_replaced_and_removed(void **state PFS_UNUSED)
+static void values_are_replaced_and_removed(void **state)
 {
-	struct pfs_store *store = new_store(0);
+	struct pfs_store *store = new_store(flags_of(state));
 	struct seen_attrs *seen;
 
 	assert_int_equal(pfs_store_begin(store), 0);
@@ -123,10 +131,10 @@ static void values_are_replaced_and_removed(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
-static void bad_attributes_are_refused(void **state PFS_UNUSED)
+static void bad_attributes_are_refused(void **state)
 {
 	static const uint8_t big[PFS_ATTR_VALUE_MAX + 1];
-	struct pfs_store *store = new_store(0);
+	struct pfs_store *store = new_store(flags_of(state));
 	char long_name[PFS_ATTR_NAME_MAX + 2];
 
 	(void)memset(long_name, 'n', sizeof(long_name) - 1);
@@ -161,9 +169,9 @@ static void names_survive_a_rollback(void **state PFS_UNUSED)
 }
 
 /* More names than are remembered. */
-static void many_names(void **state PFS_UNUSED)
+static void many_names(void **state)
 {
-	struct pfs_store *store = new_store(0);
+	struct pfs_store *store = new_store(flags_of(state));
 	uint64_t i;
 
 	assert_int_equal(pfs_store_begin(store), 0);
@@ -182,6 +190,41 @@ static void many_names(void **state PFS_UNUSED)
 		assert_int_equal(seen->count, 1);
 		assert_string_equal(seen->name[0], name);
 		assert_int_equal(seen->attr[0].integer, 500 + i);
+	}
+	assert_int_equal(pfs_store_close(store), 0);
+}
+
+/* Before there are enough to be put together, after that, and in between. */
+static void a_group_reads_its_own(void **state PFS_UNUSED)
+{
+	struct pfs_store *store = new_store(PFS_STORE_BULK);
+	char text[20];
+
+	assert_int_equal(pfs_store_begin(store), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		int len = snprintf(text, sizeof(text), "%*u", (int)(i % 15), i);
+
+		assert_int_equal(put_text(store, 5 + i, "a", text, (size_t)len), 0);
+		if (i % 40 != 7)
+			continue;
+		assert_int_equal(scan_attrs(store, 5 + i)->attr[0].text_len, len);
+		assert_memory_equal(scan_attrs(store, 5 + i)->text[0], text, len);
+		assert_int_equal(put_integer(store, 5 + i, "a", i), 0);
+		assert_int_equal(put_integer(store, 5 + i, "b", i), 0);
+		assert_int_equal(pfs_store_remove_attr(store, 5 + i, "b", 1), 0);
+	}
+	assert_int_equal(pfs_store_commit(store, NULL), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		int len = snprintf(text, sizeof(text), "%*u", (int)(i % 15), i);
+		const struct seen_attrs *seen = scan_attrs(store, 5 + i);
+
+		assert_int_equal(seen->count, 1);
+		if (i % 40 == 7) {
+			assert_int_equal(seen->attr[0].integer, i);
+		} else {
+			assert_int_equal(seen->attr[0].text_len, len);
+			assert_memory_equal(seen->text[0], text, len);
+		}
 	}
 	assert_int_equal(pfs_store_close(store), 0);
 }
@@ -223,6 +266,11 @@ int main(void)
 		cmocka_unit_test(names_survive_a_rollback),
 		cmocka_unit_test(many_names),
 		cmocka_unit_test(columns_come_back),
+		cmocka_unit_test_prestate(values_come_back_typed, &bulk),
+		cmocka_unit_test_prestate(values_are_replaced_and_removed, &bulk),
+		cmocka_unit_test_prestate(bad_attributes_are_refused, &bulk),
+		cmocka_unit_test_prestate(many_names, &bulk),
+		cmocka_unit_test(a_group_reads_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
