@@ -247,7 +247,8 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
 	for (int i = 0; i < FOURS; i++) {
 		const uint32_t *four = partner + 4 * i, bits = f.valid >> 4 * i & 15;
-		uint32_t *out = right + (f.first[i] - (uint32_t)places.from);
+		/* The first four may begin before the places do. */
+		uint32_t *out = right + ((int64_t)f.first[i] - (int64_t)places.from);
 
 		if (bits == 15 && (places.from & 3) == 0)
 			__stcs(reinterpret_cast<uint4 *>(out),

@@ -8,11 +8,12 @@
 
 #include <cmocka.h>
 
+#include "base/checked.h"
 #include "both_util.h"
 #include "gpu/aggregate.h"
 #include "tests/ref/random.h"
 
-#define MOST 130000u /* rows of a table */
+#define MOST 300000u /* rows of a table */
 
 static uint64_t seeded = 0x5eed0013;
 
@@ -56,6 +57,16 @@ static uint64_t row_of(const struct pfs_tuples *tuples, unsigned table, uint64_t
 	const struct pfs_tuple_table *t = &tuples->tables[table];
 
 	return t->rows ? t->rows[place] : t->from + place;
+}
+
+/* A device does all of this itself. */
+static void close_operators(struct pfs_run *run)
+{
+	struct pfs_operator_counts counts;
+
+	pfs_operators_count(run->operators, &counts);
+	assert_int_equal(run->on == PFS_ENGINE_HOST ? counts.device : counts.host, 0);
+	pfs_operators_close(run->operators);
 }
 
 /* ---- indexes merged ---- */
@@ -164,7 +175,7 @@ static void run_merges(unsigned threads, enum pfs_engine_kind kind)
 	}
 	free_made(&few);
 	free_made(&many);
-	pfs_operators_close(run.operators);
+	close_operators(&run);
 }
 
 /* ---- joins of all rows of a range ---- */
@@ -231,54 +242,64 @@ static void run_joins(unsigned threads, enum pfs_engine_kind kind)
 	}
 	free_made(&left);
 	free_made(&right);
-	pfs_operators_close(run.operators);
+	close_operators(&run);
 }
 
-/* ---- few groups ---- */
+/* ---- groups ---- */
 
-/* Rows from..to by column 0: how many, and the sum of column 1, if there is one. */
-static void group(const struct pfs_run *run, const struct made *m, uint32_t from, uint32_t to)
+struct expected {
+	uint64_t count;
+	int64_t sum;
+	uint32_t first;
+};
+
+/* Rows from..to by column 0, whose elements are below `limit`: how many, and the sum of column 1,
+ * if there is one. */
+static void group(const struct pfs_run *run, const struct made *m, uint32_t limit, uint32_t from,
+		  uint32_t to)
 {
 	const struct pfs_source source = {.table = &m->table, .from = from, .to = to};
 	const struct pfs_group_key key = {.ref = {0, 0}};
 	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
 						   {.op = PFS_SUM, .ref = {0, 1}}};
 	const bool has_sum = m->table.n_columns > 1;
-	uint64_t counts[256] = {0}, n = 0;
-	int64_t sums[256] = {0};
-	uint32_t firsts[256];
+	struct expected *expected = calloc(limit, sizeof(*expected));
 	struct pfs_tuples *tuples;
+	uint64_t n = 0;
 
+	assert_non_null(expected);
 	for (uint32_t i = from; i < to; i++) {
-		int64_t k = value_of(m, 0, i) - m->columns[0].base;
+		struct expected *e = &expected[value_of(m, 0, i) - m->columns[0].base];
 
-		if (counts[k]++ == 0) {
-			firsts[k] = i;
+		if (e->count++ == 0) {
+			e->first = i;
 			n++;
 		}
-		sums[k] += has_sum ? value_of(m, 1, i) : 0;
+		e->sum += has_sum ? value_of(m, 1, i) : 0;
 	}
 	assert_int_equal(pfs_group(run, &tuples, &source, &key, 1, aggregates, has_sum ? 2 : 1), 0);
 	assert_int_equal(pfs_tuples_here(run, tuples), 0);
 	assert_int_equal(tuples->n, n);
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t row = row_of(tuples, 0, i);
-		int64_t k = value_of(m, 0, row) - m->columns[0].base;
+		struct expected *e = &expected[value_of(m, 0, row) - m->columns[0].base];
 
-		assert_int_equal(row, firsts[k]);
-		assert_int_equal(tuples->computed[0].integers[i], counts[k]);
+		assert_int_equal(row, e->first);
+		assert_int_equal(tuples->computed[0].integers[i], e->count);
 		if (has_sum)
-			assert_int_equal(tuples->computed[1].integers[i], sums[k]);
+			assert_int_equal(tuples->computed[1].integers[i], e->sum);
+		e->count = 0; /* each is there once */
 	}
 	pfs_tuples_free(run, tuples);
+	free(expected);
 }
 
-/* Numbers below 200 as keys, which are met at once or late, and any as values. */
-static void fill_groups(struct made *m)
+/* Elements below `limit` as keys, which are met at once or late, and any as values. */
+static void fill_groups(struct made *m, uint32_t limit)
 {
 	m->table.n_rows = MOST;
 	for (uint32_t i = 0; i < MOST; i++) {
-		uint64_t key = random_below(&seeded, i < MOST / 2 ? 100 : 200);
+		uint64_t key = random_below(&seeded, i < MOST / 2 ? limit / 2 : limit);
 		uint64_t value = random_next(&seeded) >> random_below(&seeded, 40) >> 20;
 
 		if (i % 3 == 0 && m->columns[1].is_signed)
@@ -291,7 +312,7 @@ static void fill_groups(struct made *m)
 	}
 }
 
-static void run_groups(unsigned threads, enum pfs_engine_kind kind)
+static void run_groups(unsigned threads, uint32_t limit, enum pfs_engine_kind kind)
 {
 	static const uint32_t ranges[][2] = {
 		{0, MOST}, {1, MOST - 1}, {2, 50003}, {5, 7}, {4, 8192}};
@@ -303,26 +324,30 @@ static void run_groups(unsigned threads, enum pfs_engine_kind kind)
 		unsigned value_width = value_widths[i / 3];
 		struct made m = {0};
 
+		if (limit > 1u << 8 * PFS_MIN(widths[i % 3], 3u))
+			continue;
 		make_column(&m, 0, widths[i % 3], false);
 		m.columns[0].base = i % 2 ? -70 : 0;
 		if (value_width)
 			make_column(&m, 1, value_width, value_width == 8);
-		fill_groups(&m);
+		fill_groups(&m, limit);
 		for (size_t r = 0; r < PFS_COUNT(ranges); r++)
-			group(&run, &m, ranges[r][0], ranges[r][1]);
+			group(&run, &m, limit, ranges[r][0], ranges[r][1]);
 		free_made(&m);
 	}
-	pfs_operators_close(run.operators);
+	close_operators(&run);
 }
 
 ON_BOTH(merges, run_merges, 2)
 ON_BOTH(joins, run_joins, 2)
-ON_BOTH(groups, run_groups, 2)
+ON_BOTH(few_groups, run_groups, 2, 200)
+ON_BOTH(many_groups, run_groups, 2, 50000)
 
 /* With an argument, a pattern, only the tests that match it. */
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {BOTH(merges), BOTH(joins), BOTH(groups)};
+	const struct CMUnitTest tests[] = {BOTH(merges), BOTH(joins), BOTH(few_groups),
+					   BOTH(many_groups)};
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
