@@ -97,6 +97,42 @@ static __device__ __forceinline__ void load_and_carry(T *out, T *staged, const p
 	carry(out, staged, value.column, raw, f.valid, at, n);
 }
 
+/* Puts the tile's rows in the order of their parts and writes them, and where each part begins;
+ * at[] becomes where the thread's rows are among the *n of the tile.  Called by all threads, who
+ * then wait for each other. */
+static __device__ __forceinline__ void order_rows(const parts &p, uint32_t *staged,
+						  const uint32_t (&number)[ROWS], uint32_t valid,
+						  uint32_t (&at)[ROWS], uint32_t *n)
+{
+	__shared__ uint32_t start[PARTS_MAX + 1], sums[THREADS / 32];
+	const uint64_t tile = blockIdx.x;
+
+	for (uint32_t i = threadIdx.x; i < p.n; i += THREADS)
+		start[i] = 0;
+	__syncthreads();
+#pragma unroll
+	for (int r = 0; r < ROWS; r++)
+		if (valid >> r & 1)
+			at[r] = atomicAdd(&start[number[r] & (p.n - 1)], 1u);
+	__syncthreads();
+	starts_of(start, p.n, sums);
+	*n = start[p.n];
+	for (uint32_t i = threadIdx.x; i <= p.n; i += THREADS)
+		p.d_starts[tile * (p.n + 1) + i] = (uint16_t)start[i];
+#pragma unroll
+	for (int r = 0; r < ROWS; r++) {
+		if (!(valid >> r & 1))
+			continue;
+		at[r] += start[number[r] & (p.n - 1)];
+		staged[at[r]] = number[r] >> p.bits << TILE_BITS |
+				((r / 4 * THREADS + threadIdx.x) * 4 + r % 4);
+	}
+	__syncthreads();
+	for (uint32_t i = threadIdx.x; i < *n; i += THREADS)
+		__stcs(&p.d_rows[tile * TILE + i], staged[i]);
+	__syncthreads();
+}
+
 static __global__ void __launch_bounds__(THREADS, 2)
 	split_kernel(const __grid_constant__ parts p,
 		     const __grid_constant__ pfs_device_groups groups,
@@ -104,42 +140,18 @@ static __global__ void __launch_bounds__(THREADS, 2)
 		     const __grid_constant__ pfs_device_places places)
 {
 	extern __shared__ unsigned long long shared[];
-	__shared__ uint32_t start[PARTS_MAX + 1], sums[THREADS / 32];
 	uint32_t *staged = reinterpret_cast<uint32_t *>(shared);
-	const uint64_t tile = blockIdx.x, out = tile * TILE;
+	const uint64_t out = (uint64_t)blockIdx.x * TILE;
 	const bool is_early = p.n_values && p.width[0] == 4;
 	uint32_t number[ROWS], at[ROWS], early[ROWS], n, known;
 	pfs_fours<FOURS> f;
 
-	for (uint32_t i = threadIdx.x; i < p.n; i += THREADS)
-		start[i] = 0;
-	__syncthreads();
 	pfs_take<FOURS>(f, places, (places.from & ~UINT64_C(3)) + out, THREADS);
 	known = f.valid;
 	if (is_early) /* under way while the rows are ordered */
 		pfs_load<FOURS>(early, &known, groups.aggregate[0].value, f);
 	pfs_numbers<FOURS>(number, keys, f);
-#pragma unroll
-	for (int r = 0; r < ROWS; r++)
-		if (f.valid >> r & 1)
-			at[r] = atomicAdd(&start[number[r] & (p.n - 1)], 1u);
-	__syncthreads();
-	starts_of(start, p.n, sums);
-	n = start[p.n];
-	for (uint32_t i = threadIdx.x; i <= p.n; i += THREADS)
-		p.d_starts[tile * (p.n + 1) + i] = (uint16_t)start[i];
-#pragma unroll
-	for (int r = 0; r < ROWS; r++) {
-		if (!(f.valid >> r & 1))
-			continue;
-		at[r] += start[number[r] & (p.n - 1)];
-		staged[at[r]] = number[r] >> p.bits << TILE_BITS |
-				((r / 4 * THREADS + threadIdx.x) * 4 + r % 4);
-	}
-	__syncthreads();
-	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-		__stcs(&p.d_rows[out + i], staged[i]);
-	__syncthreads();
+	order_rows(p, staged, number, f.valid, at, &n);
 	if (is_early)
 		carry(static_cast<uint32_t *>(p.d_values[0]) + out, staged,
 		      groups.aggregate[0].value.column, early, f.valid, at, n);
@@ -155,19 +167,54 @@ static __global__ void __launch_bounds__(THREADS, 2)
 	}
 }
 
+/* The same by one column of 32 bits, with one value that is read as it lies: fewer registers, so
+ * more blocks. */
+template <class V>
+static __global__ void __launch_bounds__(THREADS, 3)
+	split_plain_kernel(const __grid_constant__ parts p, const uint32_t *__restrict__ keys,
+			   const V *__restrict__ values, uint32_t less,
+			   const __grid_constant__ pfs_device_places places)
+{
+	extern __shared__ unsigned long long shared[];
+	V *staged = reinterpret_cast<V *>(shared);
+	const uint64_t out = (uint64_t)blockIdx.x * TILE;
+	uint32_t number[ROWS], at[ROWS], n;
+	pfs_fours<FOURS> f;
+	V value[ROWS];
+
+	pfs_take<FOURS>(f, places, (places.from & ~UINT64_C(3)) + out, THREADS);
+#pragma unroll
+	for (int i = 0; i < FOURS; i++) {
+		if (!(f.valid >> 4 * i & 15))
+			continue;
+		pfs_load_four<uint32_t>(number + 4 * i, keys, f.first[i]);
+		pfs_load_four<V>(value + 4 * i, values, f.first[i]);
+	}
+#pragma unroll
+	for (int r = 0; r < ROWS; r++)
+		number[r] -= less;
+	order_rows(p, reinterpret_cast<uint32_t *>(shared), number, f.valid, at, &n);
+#pragma unroll
+	for (int r = 0; r < ROWS; r++)
+		if (f.valid >> r & 1)
+			staged[at[r]] = value[r];
+	__syncthreads();
+	for (uint32_t i = threadIdx.x; i < n; i += THREADS)
+		__stcs(&static_cast<V *>(p.d_values[0])[out + i], staged[i]);
+}
+
 /* How many blocks share each part: of one that is much larger than others, several. */
 static __global__ void __launch_bounds__(THREADS) units_kernel(const __grid_constant__ parts p)
 {
 	__shared__ uint32_t shares[PARTS_MAX + 1], sums[THREADS / 32], all;
-	uint32_t samples = min(p.tiles, SAMPLES), sum = 0, mine = 0;
+	uint32_t samples = min(p.tiles, SAMPLES), step = p.tiles / samples, sum = 0, mine = 0;
 
 	if (threadIdx.x == 0)
 		all = 0;
 	__syncthreads();
 #pragma unroll
 	for (uint32_t i = 0; i < SAMPLES; i++) { /* all under way at once */
-		const uint16_t *start = p.d_starts +
-					(uint64_t)i * p.tiles / samples * (p.n + 1) + threadIdx.x;
+		const uint16_t *start = p.d_starts + (uint64_t)(i * step) * (p.n + 1) + threadIdx.x;
 
 		if (threadIdx.x < p.n && i < samples)
 			sum += (uint32_t)start[1] - start[0];
@@ -469,6 +516,41 @@ static int add_parts(const parts &p, const pfs_device_groups &groups, uint64_t f
 	return PFS_CUDA(cudaGetLastError());
 }
 
+template <class V>
+static int split_plain(const parts &p, const pfs_device_key &key, const pfs_device_value &value,
+		       const pfs_device_places *places, size_t staged, cudaStream_t stream)
+{
+	uint64_t less = (uint64_t)key.least - (uint64_t)key.value.column.base - 1;
+	int error = allow_shared(reinterpret_cast<const void *>(split_plain_kernel<V>), staged);
+
+	if (error)
+		return error;
+	split_plain_kernel<V><<<p.tiles, THREADS, staged, stream>>>(
+		p, static_cast<const uint32_t *>(key.value.column.d_data) + key.value.from,
+		static_cast<const V *>(value.column.d_data) + value.from, (uint32_t)less, *places);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+/* Into tiles whose rows lie in the order of their parts. */
+static int split(const parts &p, const pfs_device_groups &added, const pfs_device_keys *keys,
+		 const pfs_device_places *places, size_t staged, cudaStream_t stream)
+{
+	const pfs_device_key &key = keys->key[0];
+	int error;
+
+	if (pfs_cuda_group_is_plain(&added, keys, places) && key.value.column.width == 4 &&
+	    added.n_aggregates)
+		return p.width[0] == 4 ? split_plain<uint32_t>(p, key, added.aggregate[0].value,
+							       places, staged, stream)
+				       : split_plain<uint64_t>(p, key, added.aggregate[0].value,
+							       places, staged, stream);
+	error = allow_shared(reinterpret_cast<const void *>(split_kernel), staged);
+	if (error)
+		return error;
+	split_kernel<<<p.tiles, THREADS, staged, stream>>>(p, added, *keys, *places);
+	return PFS_CUDA(cudaGetLastError());
+}
+
 extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_device_keys *keys,
 				    const pfs_device_places *places, void *d_temporary,
 				    cudaStream_t stream)
@@ -485,11 +567,7 @@ extern "C" int pfs_cuda_group_parts(const pfs_device_groups *groups, const pfs_d
 	(void)place_parts(&p, static_cast<uint8_t *>(d_temporary));
 	for (uint32_t v = 0; v < p.n_values; v++)
 		staged = std::max(staged, (size_t)TILE * p.width[v]);
-	error = allow_shared(reinterpret_cast<const void *>(split_kernel), staged);
-	if (error)
-		return error;
-	split_kernel<<<p.tiles, THREADS, staged, stream>>>(p, added, *keys, *places);
-	error = PFS_CUDA(cudaGetLastError());
+	error = split(p, added, keys, places, staged, stream);
 	if (error)
 		return error;
 	units_kernel<<<1, THREADS, 0, stream>>>(p);
