@@ -10,6 +10,9 @@
 #include "base/log.h"
 #include "gpu/engine_impl.h"
 #include "gpu/probe_impl.h"
+#include "gpu/relation.h"
+
+#define MANY ((size_t)1 << 20) /* values that several threads look at */
 
 struct pfs_index {
 	/* Held for reading by questions, for writing by changes; guards everything below. */
@@ -29,12 +32,6 @@ static const struct pfs_index_family *family_of(const struct pfs_index *index)
 	return family_for(index->backend, index->shape.is_wide);
 }
 
-static bool is_none(const struct pfs_index_shape *shape, const void *values, size_t i)
-{
-	return shape->is_wide ? ((const uint64_t *)values)[i] == PFS_INDEX_WIDE_NONE
-			      : ((const uint32_t *)values)[i] == PFS_INDEX_NONE;
-}
-
 static bool is_value_less(const struct pfs_index_shape *shape, const void *values, size_t i, size_t than)
 {
 	const uint64_t *wide = values;
@@ -43,20 +40,43 @@ static bool is_value_less(const struct pfs_index_shape *shape, const void *value
 	return shape->is_wide ? wide[i] < wide[than] : narrow[i] < narrow[than];
 }
 
-static int check_values(const struct pfs_index_shape *shape, const void *values, size_t n)
+struct values {
+	const struct pfs_index_shape *shape;
+	const void *of;
+};
+
+static int check_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; i < n; i++)
-		if (is_none(shape, values, i))
-			return -EINVAL;
-	return 0;
+	const struct values *values = context;
+	const uint64_t *wide = values->of;
+	const uint32_t *narrow = values->of;
+	bool is_none = false;
+
+	(void)worker;
+	if (values->shape->is_wide)
+		for (uint64_t i = from; i < to; i++)
+			is_none |= wide[i] == PFS_INDEX_WIDE_NONE;
+	else
+		for (uint64_t i = from; i < to; i++)
+			is_none |= narrow[i] == PFS_INDEX_NONE;
+	return is_none ? -EINVAL : 0;
 }
 
-static int check_pairs(const struct pfs_index_shape *shape, const uint64_t *keys, const void *values,
-		       size_t n)
+static int check_values(const struct pfs_run *run, const struct pfs_index_shape *shape,
+			const void *values, size_t n)
+{
+	struct values context = {shape, values};
+
+	return n < MANY ? check_piece(&context, 0, 0, n)
+			: pfs_operators_for(run, n, MANY / 4, check_piece, &context);
+}
+
+static int check_pairs(const struct pfs_run *run, const struct pfs_index_shape *shape,
+		       const uint64_t *keys, const void *values, size_t n)
 {
 	if (n > PFS_INDEX_BATCH_MAX)
 		return -EINVAL;
-	PFS_TRY(check_values(shape, values, n));
+	PFS_TRY(check_values(run, shape, values, n));
 	for (size_t i = 1; i < n; i++) {
 		if (keys[i - 1] < keys[i])
 			continue;
@@ -93,7 +113,7 @@ int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
 	if (shape->page && shape->page != PFS_INDEX_MEASURED &&
 	    (shape->page < PFS_INDEX_PAGE_LEAST || shape->page > PFS_INDEX_PAGE_MOST))
 		return -EINVAL;
-	PFS_TRY(check_pairs(shape, keys, values, n));
+	PFS_TRY(check_pairs(run, shape, keys, values, n));
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
@@ -202,7 +222,7 @@ int pfs_index_insert(const struct pfs_run *run, struct pfs_index *index, uint64_
 
 	if (n > PFS_INDEX_BATCH_MAX)
 		return -EINVAL;
-	PFS_TRY(check_values(&index->shape, values, n));
+	PFS_TRY(check_values(run, &index->shape, values, n));
 	(void)pthread_rwlock_wrlock(&index->lock);
 	do
 		error = family_of(index)->insert(index->backend, run, index->tree, n_added,

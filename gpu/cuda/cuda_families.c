@@ -40,6 +40,8 @@ static void close_operators(struct pfs_operator_backend *b)
 	if (o->pool)
 		close_pool(o->pool);
 	pfs_resident_come_back();
+	pfs_staging_close(o);
+	(void)pthread_mutex_destroy(&o->staging_lock);
 	(void)pthread_cond_destroy(&o->changed);
 	(void)pthread_mutex_destroy(&o->lock);
 	free(o);
@@ -87,6 +89,7 @@ int pfs_cuda_operators_open(struct pfs_operator_backend **out)
 		return -ENOMEM;
 	o->base.families = &families;
 	(void)pthread_mutex_init(&o->lock, NULL);
+	(void)pthread_mutex_init(&o->staging_lock, NULL);
 	(void)pthread_condattr_init(&attr);
 	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&o->changed, &attr);

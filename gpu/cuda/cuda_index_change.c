@@ -212,8 +212,10 @@ static int insert_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t 
 	struct batch batch;
 	bool replace = tree->d.is_unique && change->policy == PFS_INDEX_REPLACE;
 	uint32_t *d_place, n_out = 0;
+	uint64_t greatest;
 
 	PFS_TRY(sort_batch(job, &batch, change, tree->d.is_unique));
+	PFS_TRY(pfs_job_download(job, &greatest, batch.d_keys + batch.n - 1, sizeof(greatest)));
 	PFS_TRY(choose_new(job, tree, &in, &d_place, &batch, replace));
 	if (in.n)
 		PFS_TRY(share_out(job, tree, &in, &n_out, &splitting.n_fresh));
@@ -226,8 +228,7 @@ static int insert_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t 
 		PFS_TRY(insert_split(job, tree, &in, &splitting));
 	else if (in.n)
 		PFS_TRY(pfs_cuda_index_insert(&tree->d, &in, job->stream));
-	for (size_t i = 0; i < change->n; i++)
-		tree->greatest = PFS_MAX(tree->greatest, change->keys[i]);
+	tree->greatest = PFS_MAX(tree->greatest, greatest);
 	tree->n += in.n;
 	*n_added = in.n;
 	return 0;

@@ -112,8 +112,7 @@ static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data
 		n = PFS_MIN(to - from, PIECE);
 		PFS_TRY(pfs_run_poll(job->run));
 		pfs_lazy_touch(data + from, n);
-		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_memory + from, data + from, n, cudaMemcpyHostToDevice,
-						 job->stream)));
+		PFS_TRY(pfs_job_copy(job, d_memory + from, data + from, n));
 	}
 	return 0;
 }

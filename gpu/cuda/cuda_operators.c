@@ -134,8 +134,7 @@ int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size
 	if (size == 0)
 		return 0;
 	pfs_lazy_touch(from, size);
-	return PFS_CUDA(cudaMemcpyAsync(*(void **)out, from, size, cudaMemcpyHostToDevice,
-					job->stream));
+	return pfs_job_copy(job, *(void **)out, from, size);
 }
 
 int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size)

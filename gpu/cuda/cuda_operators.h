@@ -3,10 +3,11 @@
  * mirrored arrays, and the *job*, which is one operator's work from its first kernel to its last.
  *
  * A job has a stream of its own; jobs of several threads run side by side.  All device memory of a
- * query comes from a stream-ordered pool.  When a job has ended everything that it queued is done, so
- * its results may be used by any other job.
+ * query comes from a stream-ordered pool.  When a job has ended everything that it queued is done,
+ * so its results may be used by any other job.
  *
- * Lock: o->lock guards the streams and the mirrors; no kernel or copy is waited for under it. */
+ * Lock: o->lock guards the streams and the mirrors; no kernel or copy is waited for under it.
+ * Nothing is locked under o->staging_lock. */
 #ifndef PFS_GPU_CUDA_CUDA_OPERATORS_H
 #define PFS_GPU_CUDA_CUDA_OPERATORS_H
 
@@ -49,6 +50,10 @@ struct pfs_cuda_operators {
 	uint64_t clock;
 	int64_t failed_at; /* monotonic seconds; 0: the device is well */
 	struct pfs_codes_copy *codes; /* cuda_texts.c */
+	pthread_mutex_t staging_lock; /* held while a job copies; it may wait for the device */
+	/* protected by staging_lock */
+	struct pfs_staging *staging; /* cuda_staging.c; NULL until first wanted */
+	bool no_staging;	     /* it could not be had */
 };
 
 struct pfs_job {
@@ -105,6 +110,12 @@ void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
 PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size);
 /* Waits for it. */
 PFS_MUST_CHECK int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size);
+
+/* ---- cuda_staging.c ---- */
+
+/* Copies `size` bytes of the host, which may change when it returns. */
+PFS_MUST_CHECK int pfs_job_copy(struct pfs_job *job, void *d_to, const void *from, size_t size);
+void pfs_staging_close(struct pfs_cuda_operators *o);
 
 /* ---- cuda_mirror.c ---- */
 
