@@ -390,7 +390,6 @@ static int start_threads(struct pfs_dispatch *dispatch)
 		pfs_warning("%u threads wait for requests instead of %u: there is no room for "
 			    "more (ulimit -v, -u)",
 			    n, wanted);
-	dispatch->options.receivers = n;
 	return 0;
 }
 
