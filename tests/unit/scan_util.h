@@ -191,8 +191,8 @@ static void random_node(struct pfs_tree *tree, uint64_t *directories, size_t *n,
 	else
 		error = pfs_tree_make(tree, &entry, parent, name, type | 0644,
 				      S_ISCHR(type) || S_ISBLK(type) ? 1 + rnd(3) : 0, &temp_root);
-	if (error == -EEXIST || error == -EINVAL ||
-	    error == -ENOENT) /* another directory may have taken the place of an empty one */
+	if (error == -EEXIST || error == -EINVAL || error == -ENOENT ||
+	    error == -ESTALE) /* another directory may have taken the place of an empty one, which may be committed */
 		return;
 	assert_int_equal(error, 0);
 	random_attributes(tree, entry.attr.st_ino, type);
