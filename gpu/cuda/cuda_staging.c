@@ -82,19 +82,25 @@ static void copy_some(void *context, size_t from, size_t to)
 	memcpy(copy->to + from, copy->from + from, to - from);
 }
 
+/* Through one of the pieces, once the device has what was there. */
+static int copy_piece(struct pfs_job *job, struct pfs_staging *staging, size_t turn, uint8_t *d_to,
+		      const uint8_t *from, size_t size)
+{
+	struct copy copy = {staging->pieces[turn], from};
+
+	PFS_TRY(PFS_CUDA(cudaEventSynchronize(staging->taken[turn])));
+	pfs_pool_run(staging->pool, size, GRAIN, copy_some, &copy);
+	PFS_TRY(PFS_CUDA(
+		cudaMemcpyAsync(d_to, copy.to, size, cudaMemcpyHostToDevice, job->stream)));
+	return PFS_CUDA(cudaEventRecord(staging->taken[turn], job->stream));
+}
+
 static int copy_staged(struct pfs_job *job, struct pfs_staging *staging, uint8_t *d_to,
 		       const uint8_t *from, size_t size)
 {
-	for (size_t at = 0, turn = 0; at < size; at += PIECE, turn ^= 1) {
-		struct copy copy = {staging->pieces[turn], from + at};
-		size_t n = PFS_MIN(size - at, PIECE);
-
-		PFS_TRY(PFS_CUDA(cudaEventSynchronize(staging->taken[turn])));
-		pfs_pool_run(staging->pool, n, GRAIN, copy_some, &copy);
-		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_to + at, copy.to, n, cudaMemcpyHostToDevice,
-						 job->stream)));
-		PFS_TRY(PFS_CUDA(cudaEventRecord(staging->taken[turn], job->stream)));
-	}
+	for (size_t at = 0, turn = 0; at < size; at += PIECE, turn ^= 1)
+		PFS_TRY(copy_piece(job, staging, turn, d_to + at, from + at,
+				   PFS_MIN(size - at, PIECE)));
 	return 0;
 }
 
