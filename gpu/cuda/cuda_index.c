@@ -12,7 +12,7 @@
 #define SPARE_PAGES   64u
 #define SORT_MIN      (1u << 19) /* questions; and leaves that do not stay in the cache */
 #define SORT_LEAVES   (1u << 16)
-#define SORT_BITS     8
+#define SORT_BITS     16
 
 void pfs_index_arrays(struct pfs_index_tree *tree, void **arrays[PFS_INDEX_ARRAYS])
 {

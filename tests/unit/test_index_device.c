@@ -75,8 +75,7 @@ static void assert_leaves(const struct pfs_index_upper *upper, uint64_t *state)
 	}
 }
 
-/* Of every number of leaves about a node's and a level's, one after the other in the same memory.
- */
+/* Of every number of leaves about a node's and a level's, one after the other in the same memory. */
 static void leaves_of_pairs(void **state)
 {
 	static const uint32_t sizes[] = {1,   2,    15,	  16,	17,    31, 255, 256,
@@ -245,6 +244,101 @@ static void stand_in_faults(void **state)
 	assert_true(n_calls >= 5); /* of build, insert, find, range, remove */
 }
 
+
+/* ---- so many questions that they are sorted first ---- */
+
+#define PAIRS	  1700000u /* on more leaves than need no sort */
+#define QUESTIONS 600001u
+#define LONGEST	  80000u /* entries of one key, which fill many leaves */
+
+struct many {
+	uint64_t *keys, *asked, *found_keys;
+	uint32_t *values, *found;
+};
+
+/* Ascending; each key once, or for about `repeated` entries and one of them for LONGEST. */
+static void make_many(struct many *m, uint32_t repeated, uint64_t *random)
+{
+	uint64_t key = 5;
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		if (left == 0) {
+			key += 1 + random_next(random) % ((uint64_t)1 << 40);
+			left = repeated ? 1 + random_below(random, 2 * repeated) : 1;
+			left = repeated && i > PAIRS / 2 && i < PAIRS / 2 + repeated ? LONGEST
+										     : left;
+		}
+		left--;
+		m->keys[i] = key;
+		m->values[i] = i;
+	}
+	for (uint32_t i = 0; i < QUESTIONS; i++)
+		m->asked[i] = m->keys[random_below(random, PAIRS)] + random_below(random, 3) - 1;
+	m->asked[7] = 0;
+	m->asked[8] = UINT64_MAX;
+}
+
+/* The first entry whose key is not less than `key`, or is greater. */
+static uint32_t entry_of(const struct many *m, uint64_t key, bool is_greater)
+{
+	uint32_t from = 0, to = PAIRS;
+
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+
+		if (m->keys[middle] < key || (is_greater && m->keys[middle] == key))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static void assert_answers(const struct pfs_run *run, struct pfs_index *index, struct many *m,
+			   enum pfs_index_question question)
+{
+	assert_int_equal(
+		pfs_index_find(run, index, m->found_keys, m->found, m->asked, QUESTIONS, question),
+		0);
+	for (uint32_t i = 0; i < QUESTIONS; i++) {
+		uint32_t entry = entry_of(m, m->asked[i], question == PFS_INDEX_GREATER);
+		bool is_there = entry < PAIRS &&
+				(question != PFS_INDEX_EQUAL || m->keys[entry] == m->asked[i]);
+
+		assert_int_equal(m->found[i], is_there ? m->values[entry] : PFS_INDEX_NONE);
+		if (is_there)
+			assert_int_equal(m->found_keys[i], m->keys[entry]);
+	}
+}
+
+static void run_many_questions(uint32_t repeated, enum pfs_engine_kind kind)
+{
+	const struct pfs_index_shape shape = {.kind = repeated ? PFS_INDEX_DUPLICATES
+							       : PFS_INDEX_UNIQUE};
+	struct pfs_run run = {.on = kind, .operators = operators_or_skip(kind, 2)};
+	struct many m = {room(PAIRS, 8), room(QUESTIONS, 8), room(QUESTIONS, 8), room(PAIRS, 4),
+			 room(QUESTIONS, 4)};
+	struct pfs_index *index;
+	uint64_t random = seed;
+
+	make_many(&m, repeated, &random);
+	assert_int_equal(pfs_index_build(&run, &index, &shape, m.keys, m.values, PAIRS), 0);
+	assert_answers(&run, index, &m, PFS_INDEX_EQUAL);
+	assert_answers(&run, index, &m, PFS_INDEX_NOT_LESS);
+	assert_answers(&run, index, &m, PFS_INDEX_GREATER);
+	pfs_index_close(&run, index);
+	pfs_operators_close(run.operators);
+	free(m.keys);
+	free(m.asked);
+	free(m.found_keys);
+	free(m.values);
+	free(m.found);
+}
+
+ON_BOTH(many_questions, run_many_questions, 0)
+ON_BOTH(many_questions_of_few_keys, run_many_questions, 1000)
+
 /* With an argument, a pattern, only the tests that match it. */
 int main(int argc, char **argv)
 {
@@ -252,6 +346,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(leaves_of_pairs), cmocka_unit_test(many_searches_can_be_ended),
 		cmocka_unit_test(room_for_more),   cmocka_unit_test(without_device),
 		cmocka_unit_test(device_faults),   cmocka_unit_test(stand_in_faults),
+
+		cmocka_unit_test(device_faults),   BOTH(many_questions),
+		BOTH(many_questions_of_few_keys),
 	};
 
 	if (argc > 1)
