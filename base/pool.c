@@ -17,9 +17,10 @@ struct pfs_pool {
 	pthread_cond_t start, finish;
 	/* protected by lock */
 	unsigned long job;
-	unsigned busy;
+	bool is_open;  /* the job: threads may still come to it */
+	unsigned busy; /* threads at it, the caller apart */
 	bool closing;
-	/* the job; written with the lock held and nobody busy */
+	/* the job; written with the lock held, when it is not open and nobody is busy */
 	void (*work)(void *context, size_t from, size_t to);
 	void *context;
 	size_t n, grain;
@@ -46,11 +47,12 @@ static void *thread_main(void *argument)
 
 	(void)pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		while (!pool->closing && pool->job == seen)
+		while (!pool->closing && (!pool->is_open || pool->job == seen))
 			(void)pthread_cond_wait(&pool->start, &pool->lock);
 		if (pool->closing)
 			break;
 		seen = pool->job;
+		pool->busy++;
 		(void)pthread_mutex_unlock(&pool->lock);
 		work_off(pool);
 		(void)pthread_mutex_lock(&pool->lock);
@@ -119,12 +121,13 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 	pool->n = n;
 	pool->grain = grain;
 	atomic_store(&pool->next, 0);
-	pool->busy = pool->n_threads;
+	pool->is_open = true;
 	pool->job++;
 	(void)pthread_cond_broadcast(&pool->start);
 	(void)pthread_mutex_unlock(&pool->lock);
 	work_off(pool);
 	(void)pthread_mutex_lock(&pool->lock);
+	pool->is_open = false; /* who has not come by now finds nothing to do */
 	while (pool->busy)
 		(void)pthread_cond_wait(&pool->finish, &pool->lock);
 	(void)pthread_mutex_unlock(&pool->lock);

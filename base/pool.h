@@ -18,8 +18,8 @@ PFS_MUST_CHECK int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int 
 void pfs_pool_close(struct pfs_pool *pool);
 unsigned pfs_pool_threads(const struct pfs_pool *pool);
 
-/* Calls work(context, from, to) for pieces of 0..n, each `grain` long but for the last, on all
- * threads; returns when all are done. work must not call back into the pool. */
+/* Calls work(context, from, to) for pieces of 0..n, each `grain` long but for the last, on those threads
+ * that come while there are some; returns when all are done. work must not call back into the pool. */
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
