@@ -139,7 +139,7 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
 /* As pfs_scan_run, in as many runs as it takes for one to last a few milliseconds, with a look
- * between them; what that returns, if not 0, ends it. */
+ * after each; what that returns, if not 0, ends it.  The first run, a short one, is the caller's alone. */
 PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
 					void (*work)(void *context, size_t from, size_t to),
 					void *context, const struct pfs_scan_watch *watch);

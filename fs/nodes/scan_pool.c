@@ -13,6 +13,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define RUN_NS	   UINT64_C(2000000) /* what a run may take, and one piece more */
+#define ALONE_NS   UINT64_C(100000)  /* many a scan is over before others have woken, or have been let run */
 #define SHARES_MAX 256u		     /* as many as there may be threads */
 
 struct pfs_scan {
@@ -111,12 +112,15 @@ int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
 {
 	struct watched watched = {.work = work, .context = context, .n = n, .grain = grain};
 
+	watched.until_ns = pfs_now_ns() + ALONE_NS;
+	if (n)
+		work_watched(&watched, 0, 1);
 	while (atomic_load(&watched.next) < n) {
 		size_t pieces = pfs_div_round_up(n - atomic_load(&watched.next), grain);
 
+		PFS_TRY(pfs_scan_look(watch));
 		watched.until_ns = watch ? pfs_now_ns() + RUN_NS : UINT64_MAX;
 		pfs_scan_run(tree, PFS_MIN(pieces, SHARES_MAX), 1, work_watched, &watched);
-		PFS_TRY(pfs_scan_look(watch));
 	}
-	return 0;
+	return pfs_scan_look(watch);
 }

@@ -346,9 +346,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(leaves_of_pairs), cmocka_unit_test(many_searches_can_be_ended),
 		cmocka_unit_test(room_for_more),   cmocka_unit_test(without_device),
 		cmocka_unit_test(device_faults),   cmocka_unit_test(stand_in_faults),
-
-		cmocka_unit_test(device_faults),   BOTH(many_questions),
-		BOTH(many_questions_of_few_keys),
+		BOTH(many_questions),		   BOTH(many_questions_of_few_keys),
 	};
 
 	if (argc > 1)
