@@ -403,6 +403,15 @@ SELECT common_ancestor(ino, '/d1') FROM nodes
 SELECT DISTINCT type, uid FROM nodes
 SELECT DISTINCT ext FROM nodes WHERE size > 10
 SELECT name FROM nodes UNION SELECT ext FROM nodes
+SELECT depth, count(*), sum(subtree_size), max(subtree_count), min(subtree_mtime) FROM nodes GROUP BY depth
+SELECT subtree_count, count(*) FROM nodes WHERE subtree_blocks >= 0 AND depth < 3 GROUP BY subtree_count
+SELECT n, sum(subtree_size) FROM side JOIN nodes ON name = k GROUP BY n
+SELECT n, k, subtree_count FROM side LEFT JOIN nodes ON name = k AND subtree_count > 1
+SELECT d.subtree_size, count(*) FROM nodes f JOIN nodes d ON f.parent = d.ino GROUP BY d.ino
+SELECT s + 1, count(*) FROM (SELECT subtree_count AS s FROM nodes WHERE type = 'd') GROUP BY 1
+SELECT DISTINCT subtree_count FROM nodes WHERE subtree_count * 2 > 5
+SELECT path FROM (SELECT path, subtree_count AS c FROM nodes WHERE subtree_size > 0) WHERE c + 1 > 3
+SELECT sum(c) FROM (SELECT subtree_count AS c FROM nodes WHERE ino = 2)
 SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
 SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes
 SELECT name, size FROM nodes WHERE depth > 1 INTERSECT SELECT name, size FROM nodes WHERE depth < 3

@@ -53,7 +53,8 @@ static const char *table(const struct source *source)
 static void put_number(FILE *out, const struct source *source)
 {
 	static const char *const numbers[] = {"size", "depth", "ino",	"parent", "mode",  "uid",
-					      "size", "stars", "score", "blocks", "nlink", "mtime"};
+					      "size", "stars", "score", "blocks", "nlink", "mtime",
+					      "subtree_count", "subtree_size"};
 	const char *of = table(source);
 
 	(void)fprintf(out, "%s.%s", of, *of == 's' ? "n" : PICK(numbers));

@@ -135,6 +135,17 @@ static void test_once(void **state)
 	     "SELECT name FROM nodes WHERE size + 1 = 2", "run by the relational operators");
 }
 
+/* Totals of those nodes that are found, and of all. */
+static void test_totals(void **state)
+{
+	(void)state;
+	same("SELECT n, sum(subtree_count) FROM nodes JOIN few ON name = n GROUP BY n ORDER BY n",
+	     "SELECT n, sum((SELECT subtree_count FROM nodes x WHERE x.ino = nodes.ino)) FROM nodes JOIN few ON +name = n "
+	     "GROUP BY n ORDER BY n", few);
+	same("SELECT type, max(subtree_count) FROM nodes GROUP BY type ORDER BY type",
+	     "SELECT 'd', subtree_count FROM nodes WHERE ino = 2 UNION ALL SELECT 'f', 1", "run by the relational operators");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +154,7 @@ int main(void)
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_below),
+		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_once),
 	};

@@ -6,21 +6,22 @@ struct pfs_term *pfs_bind_own_column(struct pfs_binder *binder, unsigned input, 
 {
 	const struct pfs_input *from = &binder->block->inputs[input];
 	const struct pfs_input_column *column = &from->columns[number];
+	const char *why_not = column->is_total && !binder->takes_rows ? NULL : column->why_not;
 	struct pfs_term *bound = pfs_bind_get(binder, sizeof(*bound));
 
 	if (!bound)
 		return NULL;
-	if (column->why_not && binder->takes_rows)
-		binder->lax = column->why_not;
-	else if (column->why_not && !binder->is_unsure)
-		return pfs_bind_refuse(binder, column->why_not);
+	if (why_not && binder->takes_rows)
+		binder->lax = why_not;
+	else if (why_not && !binder->is_unsure)
+		return pfs_bind_refuse(binder, why_not);
 	bound->kind = PFS_BOUND_COLUMN;
 	bound->size = 1;
 	bound->class = column->class;
 	bound->affinity = column->affinity;
 	bound->collation = column->collation;
 	bound->has_collation = true;
-	bound->is_late = column->is_late || column->why_not;
+	bound->is_late = column->is_late || why_not;
 	bound->can_be_null = column->can_be_null || from->is_left;
 	bound->input = input;
 	bound->column = number;

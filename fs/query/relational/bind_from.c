@@ -47,6 +47,7 @@ static void describe(struct pfs_input_column *column, const struct pfs_node_colu
 	column->is_late = operand == PFS_OPERAND_LATE;
 	if (operand == PFS_OPERAND_ABSENT || (is_limited && pfs_field_is_viewers(node->field)))
 		column->why_not = "a subtree's total, names of a file, or an order of nodes";
+	column->is_total = !is_limited && pfs_field_is_total(node->field);
 }
 
 static int bind_nodes(struct pfs_binder *binder, struct pfs_input *input)

@@ -156,14 +156,14 @@ static bool finds(const struct pfs_binder *binder, const struct pfs_sql_argument
 		(column->field == PFS_FIELD_INO || column->field == PFS_FIELD_PARENT));
 }
 
-/* What a cursor has not, or would make of all rows for a few: late columns, and made ones. */
-static bool has_late(const struct pfs_term *term)
+/* What a cursor has not, or would make of all rows for a few: late columns, totals, and made ones. */
+static bool has_late(const struct pfs_block *block, const struct pfs_term *term)
 {
-	bool has =
-		term->kind == PFS_BOUND_MADE || (term->kind == PFS_BOUND_COLUMN && term->is_late);
+	bool has = term->kind == PFS_BOUND_MADE || (term->kind == PFS_BOUND_COLUMN && term->is_late) ||
+		   pfs_block_is_total(block, term);
 
 	for (unsigned i = 0; i < term->n_args; i++)
-		has |= has_late(term->args[i]);
+		has |= has_late(block, term->args[i]);
 	return has;
 }
 
@@ -188,7 +188,7 @@ static bool split(const struct pfs_binder *binder, struct pfs_row_plan *plan,
 	if (plan->n_arguments == ARGUMENTS_MAX || !take_argument(argument, binder, where)) {
 		plan->rest[plan->n_rest++] = where;
 		plan->is_short = false;
-		return !has_late(where);
+		return !has_late(binder->block, where);
 	}
 	plan->n_arguments++;
 	plan->is_short &= !finds(binder, argument);

@@ -84,6 +84,7 @@ struct pfs_input_column {
 	enum pfs_node_kind kind; /* of nodes: OWNER and GROUP are the names of the wish's numbers */
 	const char *why_not; /* the operators cannot have it; NULL: they can */
 	bool is_late;	     /* of nodes: they cannot, but it is known of each node in the end */
+	bool is_total;	     /* of nodes: of a subtree; why_not is of rows as they are, else totals.c makes it */
 	bool is_used;	     /* as a column of the operators' */
 	bool is_hidden;	     /* not one of those that NATURAL compares */
 	bool is_merged;	     /* with one before it, by USING or NATURAL */
@@ -223,6 +224,10 @@ bool pfs_block_is_determined(const struct pfs_block *block);
 /* Returns true for that column of an input of nodes. */
 bool pfs_block_is_field(const struct pfs_block *block, const struct pfs_term *term,
 			enum pfs_field field);
+/* Returns true for a column of nodes that is a subtree's total. */
+bool pfs_block_is_total(const struct pfs_block *block, const struct pfs_term *term);
+/* Returns true if some column that the block or a part of it computes with is one. */
+bool pfs_block_has_totals(const struct pfs_block *block);
 /* Returns true for a node's number as it is, which no two rows of its input share. */
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
 /* Returns the inputs that the term names, bit by bit; what is a column of another input counts as that one's. */

@@ -21,6 +21,13 @@ bool pfs_block_is_field(const struct pfs_block *block, const struct pfs_term *te
 	return wish && !wish->attr && wish->field == field;
 }
 
+bool pfs_block_is_total(const struct pfs_block *block, const struct pfs_term *term)
+{
+	const struct pfs_column_wish *wish = wish_of(block, term);
+
+	return wish && !wish->attr && pfs_field_is_total(wish->field);
+}
+
 /* child.parent = parent.ino, in one of the ANDs; *parent is which argument. */
 static struct pfs_term *find_equality(const struct pfs_block *block, struct pfs_term *term,
 				      unsigned input, unsigned *parent)
@@ -70,9 +77,9 @@ static bool can_be_folded(const struct pfs_block *block, unsigned input)
 	for (size_t i = 0; i < from->n_columns; i++) {
 		const struct pfs_input_column *column = &from->columns[i];
 
-		/* found by way of something already: a parent's parent, an owner's name */
+		/* found by way of something already, or made: a parent's parent, an owner's name, a total */
 		if (column->is_used && !column->wish.attr &&
-		    (column->wish.field == PFS_FIELD_PARENT || column->kind == PFS_NODE_OWNER ||
+		    (column->is_total || column->wish.field == PFS_FIELD_PARENT || column->kind == PFS_NODE_OWNER ||
 		     column->kind == PFS_NODE_GROUP))
 			return false;
 	}

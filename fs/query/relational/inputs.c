@@ -31,6 +31,11 @@ static struct pfs_column_wish *wishes_of(struct pfs_arena *arena, const struct p
 	return wishes;
 }
 
+static bool is_total(const struct pfs_column_wish *wish)
+{
+	return !wish->attr && pfs_field_is_total(wish->field);
+}
+
 static int get_owners(struct pfs_running *running, struct pfs_table_column *column,
 		      const struct pfs_table *table, enum pfs_node_kind kind)
 {
@@ -90,6 +95,13 @@ static int get_columns(struct pfs_running *running, struct pfs_table *table,
 	for (size_t i = 0; i < input->n_used; i++) {
 		struct pfs_table_column *column = &columns[table->n_columns++];
 
+		if (is_total(&wishes[i])) { /* it is made when it is known of which rows */
+			*column = (struct pfs_table_column){.kind = PFS_KIND_INTEGER,
+							    .width = sizeof(int64_t),
+							    .is_signed = true,
+							    .not_null = true};
+			continue;
+		}
 		PFS_TRY(pfs_columns_get(tree, column, &wishes[i]));
 		if (wishes[i].attr && running->query->visible)
 			PFS_TRY(hide_unread(running, table, column));
@@ -411,16 +423,21 @@ static int mirror(struct pfs_run_context *context, const struct pfs_column_wish 
 static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *context, unsigned number)
 {
 	const struct pfs_input *input = &block->inputs[number];
-	const struct pfs_column_wish *wishes = wishes_of(context->arena, input);
+	struct pfs_column_wish *wishes = wishes_of(context->arena, input);
 	struct pfs_query *query = context->query;
 	struct pfs_tie ties[PFS_TIES_MAX];
+	size_t n = 0;
 
 	if (!wishes)
 		return -ENOMEM;
+	for (size_t i = 0; i < input->n_used; i++) {
+		if (!is_total(&wishes[i]))
+			wishes[n++] = wishes[i];
+	}
 	if (pfs_ties_find(ties, block, number))
 		pfs_scan_prepare(query->tree); /* few nodes are found by it */
-	PFS_TRY(pfs_columns_prepare(query->tree, wishes, input->n_used, tick, query));
-	return context->run->on == PFS_ENGINE_HOST ? 0 : mirror(context, wishes, input->n_used);
+	PFS_TRY(pfs_columns_prepare(query->tree, wishes, n, tick, query));
+	return context->run->on == PFS_ENGINE_HOST ? 0 : mirror(context, wishes, n);
 }
 
 int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *context)

@@ -273,6 +273,25 @@ static bool is_left_to_groups(const struct pfs_joining *joining, const struct pf
 	       !(source->rows && source->rows->form == PFS_ROWS_LIST);
 }
 
+/* The rows that are had without a look at each; running->rows[input] NULL: there is no such way. */
+static int find_rows(struct pfs_joining *joining, unsigned input, const struct selecting *selecting)
+{
+	struct pfs_running *running = joining->running;
+	struct pfs_rows **rows = &running->rows[input];
+
+	switch (running->block->inputs[input].kind) {
+	case PFS_INPUT_NODES:
+		PFS_TRY(pfs_running_few_nodes(running, rows, input));
+		if (!*rows)
+			PFS_TRY(scan(joining, rows, input, selecting));
+		return pfs_running_totals(running, input);
+	case PFS_INPUT_SIDE:
+		return running->block->n_inputs == 1 ? pfs_side_find(running, rows) : 0;
+	default:
+		return 0;
+	}
+}
+
 static int select_rows(struct pfs_joining *joining, struct pfs_source *source, unsigned input)
 {
 	struct pfs_running *running = joining->running;
@@ -287,12 +306,7 @@ static int select_rows(struct pfs_joining *joining, struct pfs_source *source, u
 	if (!program)
 		return -ENOMEM;
 	*source = (struct pfs_source){.table = &running->tables[input]};
-	if (from->kind == PFS_INPUT_NODES)
-		PFS_TRY(pfs_running_few_nodes(running, &running->rows[input], input));
-	if (from->kind == PFS_INPUT_NODES && !running->rows[input])
-		PFS_TRY(scan(joining, &running->rows[input], input, &selecting));
-	if (from->kind == PFS_INPUT_SIDE && running->block->n_inputs == 1)
-		PFS_TRY(pfs_side_find(running, &running->rows[input]));
+	PFS_TRY(find_rows(joining, input, &selecting));
 	source->rows = running->rows[input];
 	running->stage.table_of = alone;
 	error = take(joining, program, &n, selects, &selecting);

@@ -114,8 +114,8 @@ static int place(struct pfs_relational *relational)
 	relational->cost =
 		pfs_cost_of(relational->block, relational->query->n_nodes, placement->processors);
 	relational->run.operators = placement->operators;
-	relational->run.on = relational->query->is_limited || /* what is seen is on no device */
-					     relational->block->rows
+	relational->run.on = relational->query->is_limited || /* what is seen is on no device, nor are totals */
+					     relational->block->rows || pfs_block_has_totals(relational->block)
 				     ? PFS_ENGINE_HOST
 				     : pfs_placement_of(placement, &relational->cost);
 	return 0;

@@ -456,6 +456,7 @@ void pfs_running_end(struct pfs_running *running)
 		pfs_rows_free(running->run, running->sets[i].rows);
 	pfs_eager_free(running);
 	pfs_subselects_free(running);
+	pfs_made_totals_free(running);
 }
 
 int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,

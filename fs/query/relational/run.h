@@ -58,6 +58,7 @@ struct pfs_joining;
 struct pfs_subselect; /* subselect.c: the rows of a sub-select as a table */
 struct pfs_copied_texts;
 struct pfs_made_texts;
+struct pfs_made_totals;
 
 /* A recursion whose steps run. */
 struct pfs_recursion {
@@ -87,6 +88,7 @@ struct pfs_running {
 	const struct pfs_run *run;
 	struct pfs_table *tables;	       /* by input */
 	struct pfs_subselect *subselects;      /* those of sub-selects */
+	struct pfs_made_totals *totals;	       /* totals.c */
 	uint32_t has_lifted; /* the lifted inputs that have a table, bit by bit */
 	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
 	struct pfs_node_set *sets;
@@ -208,6 +210,12 @@ struct pfs_made_texts {
 /* Puts the made columns of that input's table behind its columns. */
 PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
 void pfs_made_texts_free(struct pfs_run_context *context);
+
+/* ---- totals.c ---- */
+
+/* Makes those columns of an input of nodes that are totals, of the rows that are selected so far. */
+PFS_MUST_CHECK int pfs_running_totals(struct pfs_running *running, unsigned input);
+void pfs_made_totals_free(struct pfs_running *running);
 
 /* ---- subselect.c ---- */
 
