@@ -412,6 +412,13 @@ SELECT s + 1, count(*) FROM (SELECT subtree_count AS s FROM nodes WHERE type = '
 SELECT DISTINCT subtree_count FROM nodes WHERE subtree_count * 2 > 5
 SELECT path FROM (SELECT path, subtree_count AS c FROM nodes WHERE subtree_size > 0) WHERE c + 1 > 3
 SELECT sum(c) FROM (SELECT subtree_count AS c FROM nodes WHERE ino = 2)
+SELECT count(*) FROM nodes WHERE instr(name, 'f1') > 0
+SELECT count(*), sum(size) FROM nodes WHERE instr(tag, 'e') = 0
+SELECT path FROM nodes WHERE 1 <= instr(ext, 't')
+SELECT ino FROM nodes WHERE instr(name, '') <> 0 AND instr(name, '.') < 1
+SELECT instr(name, '1') > 0, 0 < instr(tag, 'r'), count(*) FROM nodes GROUP BY 1, 2
+SELECT ext, count(*) FROM nodes GROUP BY ext HAVING instr(ext, 'x') >= 1
+SELECT n, count(*) FROM side JOIN nodes USING (ext) WHERE instr(k, 'd') > 0 OR instr(name, '2') <= 0 GROUP BY n
 SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
 SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes
 SELECT name, size FROM nodes WHERE depth > 1 INTERSECT SELECT name, size FROM nodes WHERE depth < 3

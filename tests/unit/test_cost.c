@@ -49,6 +49,11 @@ static void test_order(void **state)
 	is_dearer(by_type, "SELECT count(*), sum(size) FROM nodes");
 	is_dearer("SELECT count(*) FROM nodes WHERE name LIKE '%a%'",
 		  "SELECT count(*) FROM nodes WHERE size > 9");
+	/* whether a text is there, and where */
+	is_dearer("SELECT count(*) FROM nodes WHERE instr(name, 'a') > 1",
+		  "SELECT count(*) FROM nodes WHERE instr(name, 'a') > 0");
+	is_dearer("SELECT count(*) FROM nodes WHERE instr(name, 'a') = 1",
+		  "SELECT count(*) FROM nodes WHERE 1 <= instr(name, 'a')");
 	is_dearer("SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2",
 		  "SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2 LIMIT 10");
 	is_dearer("SELECT count(*) FROM (SELECT parent, count(*) FROM nodes GROUP BY 1)",

@@ -54,7 +54,7 @@ static void look_at(struct costing *costing, const struct pfs_term *term, double
 		add(costing, PATTERN, rows);
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return;
-	add(costing, term->op == PFS_OP_LIKE || term->op == PFS_OP_GLOB ? PATTERN : LOOK, rows);
+	add(costing, term->op >= PFS_OP_LIKE && term->op <= PFS_OP_CONTAINS ? PATTERN : LOOK, rows);
 }
 
 /* Nothing is known of values: an equality leaves a tenth of the rows, another condition a third. */

@@ -191,7 +191,7 @@ static bool is_for_device(const struct pfs_term *term)
 	enum pfs_op op;
 	size_t len;
 
-	return pfs_pattern_is_simple(&step, &op, &text, &len);
+	return term->op == PFS_OP_CONTAINS || pfs_pattern_is_simple(&step, &op, &text, &len);
 }
 
 /* A pattern that names are to have, or a place in the tree, as a scan has it; `on`: where the operators
@@ -203,15 +203,17 @@ static bool is_scanned(const struct pfs_block *block, const struct pfs_term *ter
 	const struct pfs_column_wish *wish;
 
 	if (term->kind != PFS_BOUND_STEP || !of || of->kind != PFS_BOUND_COLUMN ||
-	    (term->op != PFS_OP_LIKE && term->op != PFS_OP_GLOB) || term->escape ||
-	    memchr(term->constant.text, 0, term->constant.len))
+	    (term->op != PFS_OP_LIKE && term->op != PFS_OP_GLOB && term->op != PFS_OP_CONTAINS) ||
+	    term->escape || !term->constant.len || memchr(term->constant.text, 0, term->constant.len))
 		return false;
 	wish = &block->inputs[of->input].columns[of->column].wish;
 	if (on != PFS_ENGINE_HOST && is_for_device(term))
 		return false;
 	*out = (struct pfs_predicate){
 		.field = PFS_FIELD_NAME,
-		.test = term->op == PFS_OP_LIKE ? PFS_TEST_LIKE : PFS_TEST_GLOB,
+		.test = term->op == PFS_OP_LIKE	  ? PFS_TEST_LIKE
+			: term->op == PFS_OP_GLOB ? PFS_TEST_GLOB
+						  : PFS_TEST_CONTAINS,
 		.text = term->constant.text,
 		.text_len = term->constant.len,
 	};
