@@ -8,58 +8,121 @@
 #include "base/checked.h"
 #include "base/fetch.h"
 
-#define SIDE_BY_SIDE 16u /* about as many lines as a core waits for at once */
-#define LINE	     64u
+#define SIDE_BY_SIDE 32u /* more than a core waits for lines at once */
+#define STEPS	     2u /* of a search of a node that are taken by turns */
 
-/* The halves and quarters of a node's keys are what its search reads first. */
-PFS_FETCHES void prefetch_keys(const void *node, const uint64_t *keys, uint32_t capacity)
+/* Searches side by side. Each step of one looks at a line that was fetched while the others took theirs. */
+struct searches {
+	const struct pfs_btree *tree;
+	const uint64_t *wanted;
+	pfs_btree_value slot;
+	size_t n;
+	const void *node[SIDE_BY_SIDE]; /* all of one level */
+	struct pfs_btree_search at[SIDE_BY_SIDE];
+	uint32_t rank[SIDE_BY_SIDE];
+};
+
+/* What a search of a node reads first: its count, and the key in the middle if it is as full as most. */
+PFS_FETCHES void fetch_node(const void *node, const uint64_t *keys, uint32_t capacity)
 {
-	__builtin_prefetch(node); /* its count */
-	for (uint32_t i = 0; i < capacity; i += LINE / sizeof(*keys) * 2)
-		__builtin_prefetch(&keys[i]);
+	__builtin_prefetch(node);
+	__builtin_prefetch(&keys[pfs_btree_fill(capacity) / 2 - 1]);
 }
 
-PFS_FETCHES void prefetch(const void *node, uint32_t leaf_max)
+PFS_FETCHES void fetch(const void *node, uint32_t leaf_max)
 {
 	if (leaf_max)
-		prefetch_keys(node, ((const struct pfs_leaf *)node)->keys, leaf_max);
+		fetch_node(node, ((const struct pfs_leaf *)node)->keys, leaf_max);
 	else
-		prefetch_keys(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
+		fetch_node(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
+}
+
+/* Takes the first steps of each search that was begun, by turns: after them what is left is about a line. */
+static void halve_all(struct searches *searches)
+{
+	for (unsigned step = 0; step < STEPS; step++) {
+		for (size_t i = 0; i < searches->n; i++) {
+			struct pfs_btree_search *at = &searches->at[i];
+
+			if (at->n < 2)
+				continue;
+			pfs_btree_halve(at, searches->wanted[i]);
+			__builtin_prefetch(&at->base[at->n / 2]);
+		}
+	}
+}
+
+/* One level down; leaf_max: of the nodes there, 0: they are inner ones. */
+static void descend(struct searches *searches, uint32_t leaf_max)
+{
+	for (size_t i = 0; i < searches->n; i++) {
+		const struct pfs_inner *inner = searches->node[i];
+
+		searches->at[i] = (struct pfs_btree_search){inner->keys, inner->count};
+	}
+	halve_all(searches);
+	for (size_t i = 0; i < searches->n; i++) {
+		const struct pfs_inner *inner = searches->node[i];
+		uint64_t key = searches->wanted[i];
+		uint32_t rank = pfs_btree_end(searches->at[i], inner->keys, inner->slots, inner->count, key,
+					      searches->slot);
+
+		searches->rank[i] = pfs_btree_child_of(inner, rank, key, searches->slot);
+		__builtin_prefetch(&inner->children[searches->rank[i]]);
+	}
+	for (size_t i = 0; i < searches->n; i++) {
+		const struct pfs_inner *inner = searches->node[i];
+
+		searches->node[i] = inner->children[searches->rank[i]];
+		fetch(searches->node[i], leaf_max);
+	}
+}
+
+/* In the leaves; one that has nothing that is not less gives way to the next. */
+static void end_in_leaves(struct searches *searches)
+{
+	for (size_t i = 0; i < searches->n; i++) {
+		const struct pfs_leaf *leaf = searches->node[i];
+
+		searches->at[i] = (struct pfs_btree_search){leaf->keys, leaf->count};
+	}
+	halve_all(searches);
+	for (size_t i = 0; i < searches->n; i++) {
+		const struct pfs_leaf *leaf = searches->node[i];
+		const pfs_btree_value *slots = pfs_btree_slots(searches->tree, leaf);
+
+		searches->rank[i] = pfs_btree_end(searches->at[i], leaf->keys, slots, leaf->count,
+						  searches->wanted[i], searches->slot);
+		if (searches->rank[i] == leaf->count) {
+			searches->node[i] = leaf = leaf->next;
+			searches->rank[i] = 0;
+		}
+		if (leaf)
+			__builtin_prefetch(&pfs_btree_slots(searches->tree, leaf)[searches->rank[i]]);
+	}
 }
 
 static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 		      const uint64_t *keys, pfs_btree_value slot, size_t n)
 {
-	const void *node[SIDE_BY_SIDE];
-	uint32_t at[SIDE_BY_SIDE];
+	struct searches searches;
 
+	searches.tree = tree;
+	searches.wanted = keys;
+	searches.slot = slot;
+	searches.n = n;
 	for (size_t i = 0; i < n; i++)
-		node[i] = tree->root;
-	for (unsigned level = 0; level < tree->height; level++) {
-		for (size_t i = 0; i < n; i++) {
-			const struct pfs_inner *inner = node[i];
-
-			node[i] = inner->children[pfs_btree_child(inner, keys[i], slot)];
-			prefetch(node[i], level + 1 == tree->height ? tree->leaf_max : 0);
-		}
-	}
+		searches.node[i] = tree->root;
+	for (unsigned level = 0; level < tree->height; level++)
+		descend(&searches, level + 1 == tree->height ? tree->leaf_max : 0);
+	end_in_leaves(&searches);
 	for (size_t i = 0; i < n; i++) {
-		const struct pfs_leaf *leaf = node[i];
-
-		at[i] = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, keys[i], slot);
-		if (at[i] == leaf->count) {
-			node[i] = leaf = leaf->next;
-			at[i] = 0;
-		}
-		if (leaf)
-			__builtin_prefetch(&pfs_btree_slots(tree, leaf)[at[i]]);
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct pfs_leaf *leaf = node[i];
+		const struct pfs_leaf *leaf = searches.node[i];
+		uint32_t at = searches.rank[i];
 
 		out[i] = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
 		if (leaf)
-			out[i] = (struct pfs_btree_entry){leaf->keys[at[i]], pfs_btree_slots(tree, leaf)[at[i]]};
+			out[i] = (struct pfs_btree_entry){leaf->keys[at], pfs_btree_slots(tree, leaf)[at]};
 	}
 }
 

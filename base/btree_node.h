@@ -56,34 +56,55 @@ static inline uint32_t pfs_btree_fill(uint32_t leaf_max)
 	return leaf_max - leaf_max / 15;
 }
 
-/* Returns how many of a node's pairs are less than (key, slot). With slot 0 that is the number of
- * keys below `key`. */
-static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots, uint32_t count,
-				      uint64_t key, pfs_btree_value slot)
+/* A search among a node's keys: the first that is not less is one of the n from base on, or the one behind them. */
+struct pfs_btree_search {
+	const uint64_t *base;
+	uint32_t n;
+};
+
+/* One step of it, while n is over 1. */
+static inline void pfs_btree_halve(struct pfs_btree_search *search, uint64_t key)
 {
-	const uint64_t *base = keys;
-	uint32_t i, n = count;
+	uint32_t half = search->n / 2;
 
-	while (n > 1) {
-		uint32_t half = n / 2;
+	/* Not a condition, of which gcc makes a jump that is mispredicted every other time. */
+	search->base += half & -(size_t)(search->base[half - 1] < key);
+	search->n -= half;
+}
 
-		/* Not a condition, of which gcc makes a jump that is mispredicted every other time. */
-		base += half & -(size_t)(base[half - 1] < key);
-		n -= half;
-	}
-	i = (uint32_t)(base - keys) + (n && *base < key);
+/* All that is left of it: returns what pfs_btree_rank does. */
+static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint64_t *keys,
+				     const pfs_btree_value *slots, uint32_t count, uint64_t key, pfs_btree_value slot)
+{
+	uint32_t i;
+
+	while (search.n > 1)
+		pfs_btree_halve(&search, key);
+	i = (uint32_t)(search.base - keys) + (search.n && *search.base < key);
 	while (slot && i < count && keys[i] == key && slots[i] < slot) /* for 0 slots are not read: they lie elsewhere */
 		i++;
 	return i;
 }
 
+/* Returns how many of a node's pairs are less than (key, slot). With slot 0 that is the number of
+ * keys below `key`. */
+static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots, uint32_t count,
+				      uint64_t key, pfs_btree_value slot)
+{
+	return pfs_btree_end((struct pfs_btree_search){keys, count}, keys, slots, count, key, slot);
+}
+
+/* Returns the child in which (key, slot) is or would be, i being its rank: a separator equal to the pair starts the child
+ * on its right. */
+static inline uint32_t pfs_btree_child_of(const struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btree_value slot)
+{
+	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
+}
+
 /* Returns the number of the child in which (key, slot) is or would be. */
 static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, pfs_btree_value slot)
 {
-	uint32_t i = pfs_btree_rank(node->keys, node->slots, node->count, key, slot);
-
-	/* a separator equal to the pair starts the child on its right */
-	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
+	return pfs_btree_child_of(node, pfs_btree_rank(node->keys, node->slots, node->count, key, slot), key, slot);
 }
 
 #endif

@@ -149,6 +149,7 @@ static bool probe(const struct job *job, struct walk *walks, size_t n)
 			continue;
 		}
 		walk->slot = found[i]->slot;
+		__builtin_prefetch(&job->tree->image.mode[walk->slot]);
 		walk->at = walk->prefix;
 		walk->prefix = NULL;
 		if (walk->at == walk->dir_end)
