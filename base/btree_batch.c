@@ -22,7 +22,7 @@ struct searches {
 	uint32_t rank[SIDE_BY_SIDE];
 };
 
-/* What a search of a node reads first: its count, and the key in the middle if it is as full as most. */
+/* Fetches what a search of a node reads first: its count, and the key in the middle if it is as full as most. */
 PFS_FETCHES void fetch_node(const void *node, const uint64_t *keys, uint32_t capacity)
 {
 	__builtin_prefetch(node);
@@ -52,7 +52,7 @@ static void halve_all(struct searches *searches)
 	}
 }
 
-/* One level down; leaf_max: of the nodes there, 0: they are inner ones. */
+/* Goes one level down. leaf_max is that of the nodes there; 0 says that they are inner ones. */
 static void descend(struct searches *searches, uint32_t leaf_max)
 {
 	for (size_t i = 0; i < searches->n; i++) {
@@ -78,7 +78,7 @@ static void descend(struct searches *searches, uint32_t leaf_max)
 	}
 }
 
-/* In the leaves; one that has nothing that is not less gives way to the next. */
+/* Ends the searches in the leaves. A leaf in which everything is less gives way to the next one. */
 static void end_in_leaves(struct searches *searches)
 {
 	for (size_t i = 0; i < searches->n; i++) {

@@ -62,7 +62,7 @@ struct pfs_btree_search {
 	uint32_t n;
 };
 
-/* One step of it, while n is over 1. */
+/* Does one step of a search whose n is over 1. */
 static inline void pfs_btree_halve(struct pfs_btree_search *search, uint64_t key)
 {
 	uint32_t half = search->n / 2;
@@ -72,7 +72,7 @@ static inline void pfs_btree_halve(struct pfs_btree_search *search, uint64_t key
 	search->n -= half;
 }
 
-/* All that is left of it: returns what pfs_btree_rank does. */
+/* Does what is left of a search, and returns what pfs_btree_rank does. */
 static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint64_t *keys,
 				     const pfs_btree_value *slots, uint32_t count, uint64_t key, pfs_btree_value slot)
 {

@@ -302,7 +302,7 @@ static size_t count_stretches(const struct pfs_lazy_part *part)
 	return part->size / LARGE;
 }
 
-/* The stretch's first byte in the part's memory; the last stretches may begin beyond it. */
+/* Returns where the stretch begins in the part's memory, beyond whose end the last one may lie. */
 static size_t begin_of_stretch(const struct pfs_lazy_part *part, size_t number)
 {
 	return (size_t)(-(uintptr_t)part->memory % LARGE) + number * LARGE;
