@@ -233,6 +233,18 @@ mount_store
 ok 'which the store keeps' test ! "$(known)" '<' "$before"
 unmount_store
 
+# ---- folders that were added to a directory that there was ----
+mkdir -p "$work/more/deep"
+primefs import -q --at=/d "$work/more" "$store"
+mount_store -o watch
+settle
+touch "$work/more/top" "$work/more/deep/below"
+ok 'what comes to one of them' wait_for 10 test -e "$mnt/d/top"
+ok 'or below it' wait_for 10 test -e "$mnt/d/deep/below"
+rm "$work/more/top"
+ok 'and goes' wait_for 10 test ! -e "$mnt/d/top"
+unmount_store
+
 # ---- read-only ----
 mount_store -o ro,watch
 ok 'a mount that is read-only follows nothing' grep -q '^source not followed' "$mnt/.query/as_of"

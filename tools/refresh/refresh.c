@@ -75,8 +75,12 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 	if (error)
 		return error == -ESTALE ? 0 : error;
 	error = pfs_follow_record(refresh->tree, &record, path, ino);
-	if (error || record.root != refresh->root.id)
-		return error == -ENOENT ? 0 : error;
+	if (error && error != -ENOENT)
+		return error;
+	if (ino == refresh->root_ino)
+		*path = 0; /* whatever came to the same directory before */
+	else if (error || record.root != refresh->root.id)
+		return 0;
 	if (!S_ISDIR(node.attr.st_mode)) { /* with what is beside it */
 		char *slash = strrchr(path, '/');
 
