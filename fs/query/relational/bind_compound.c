@@ -416,7 +416,7 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first
 	if (first->next == last && is_set && last->compound != PFS_UNION)
 		PFS_TRY(pfs_bind_lift_set(binder, &lifted, first, last));
 	if (lifted)
-		add_parts(binder, input, lifted, NULL, NULL);
+		add_parts(binder, input, lifted, lifted->next, lifted->next);
 	else
 		add_parts(binder, input, first, last && !is_set ? last->next : first->next, past);
 	if (binder->error)
