@@ -59,7 +59,8 @@ static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
 
 /* Holds the mutex to the end of the enclosing block. */
 #define PFS_LOCKED(mutex) PFS_LOCKED_AT(mutex, __LINE__)
-#define PFS_LOCKED_AT(mutex, line) PFS_LOCKED_AS(mutex, pfs_locked_##line)
+#define PFS_LOCKED_AT(mutex, line) PFS_LOCKED_IN(mutex, line) /* for the line's number */
+#define PFS_LOCKED_IN(mutex, line) PFS_LOCKED_AS(mutex, pfs_locked_##line)
 #define PFS_LOCKED_AS(mutex, name)                                                                 \
 	pthread_mutex_t *name __attribute__((cleanup(pfs_cleanup_unlock), unused)) =               \
 		pfs_lock_mutex(mutex)

@@ -20,6 +20,7 @@
 struct pfs_resident {
 	struct pfs_resident_backend *backend;
 	struct pfs_resident *next; /* in `residents` */
+	pthread_mutex_t data; /* guards what the kernel reads; taken before the locks of runs */
 	/* Guards runs: who starts one, or wants none. */
 	pthread_mutex_t lock;
 	uint32_t number;   /* of the last run; written under lock, read by anybody */
@@ -27,7 +28,7 @@ struct pfs_resident {
 	int failed; /* 0, or what each call returns */
 	uint32_t taken;	   /* slots with a client, as bits */
 	uint32_t falsify;  /* operations, as bits */
-	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked;
+	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked; /* loads and batches: under data */
 };
 
 /* All of them, and how often a kernel must not stay. */
@@ -149,6 +150,7 @@ int pfs_resident_open_backend(struct pfs_resident **out, struct pfs_resident_bac
 		return -ENOMEM;
 	}
 	r->backend = backend;
+	(void)pthread_mutex_init(&r->data, NULL);
 	(void)pthread_mutex_init(&r->lock, NULL);
 	PFS_LOCKED(&all_lock);
 	r->next = residents;
@@ -180,17 +182,26 @@ void pfs_resident_close(struct pfs_resident *r)
 	if (!is_running(r))
 		r->backend->ops->close(r->backend);
 	(void)pthread_mutex_destroy(&r->lock);
+	(void)pthread_mutex_destroy(&r->data);
 	free(r);
 }
 
 /* ---- what the kernel reads ---- */
 
-int pfs_resident_load(struct pfs_resident *r, const struct pfs_resident_load *load)
+/* Nobody asks until what it reads has changed; the back end may have kernels kept away meanwhile. */
+static int stop_run(struct pfs_resident *r)
 {
 	PFS_LOCKED(&r->lock);
+
+	return stop(r);
+}
+
+int pfs_resident_load(struct pfs_resident *r, const struct pfs_resident_load *load)
+{
+	PFS_LOCKED(&r->data);
 	int error;
 
-	PFS_TRY(stop(r));
+	PFS_TRY(stop_run(r));
 	error = r->backend->ops->load(r->backend, load);
 	r->loads++;
 	return error ? fail(r, error, strerror(-error)) : 0;
@@ -383,10 +394,10 @@ static int edit(struct pfs_resident *r, const struct pfs_resident_changes *c)
 
 static int apply_batch(struct pfs_resident *r, const struct pfs_resident_changes *changes)
 {
-	PFS_LOCKED(&r->lock);
+	PFS_LOCKED(&r->data);
 	int error;
 
-	PFS_TRY(stop(r));
+	PFS_TRY(stop_run(r));
 	error = r->backend->ops->apply(r->backend, changes);
 	r->batches++;
 	return error ? fail(r, error, strerror(-error)) : 0;
@@ -407,6 +418,7 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 
 void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *info)
 {
+	PFS_LOCKED(&r->data);
 	PFS_LOCKED(&r->lock);
 
 	*info = (struct pfs_resident_info){

@@ -215,10 +215,18 @@ static int set_parents(struct server *s, const uint32_t *slots, const uint32_t *
 	return 0;
 }
 
+/* A device's memory for large arrays is pinned, for which all of the device is waited for. */
+static void wait_for_all(void)
+{
+	pfs_resident_keep_away();
+	pfs_resident_come_back();
+}
+
 static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *load)
 {
 	struct server *s = server_of(b);
 
+	wait_for_all();
 	if (fails())
 		return stand_in.failure;
 	pfs_btree_destroy(s->index);
@@ -231,6 +239,7 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 {
 	struct server *s = server_of(b);
 
+	wait_for_all();
 	if (fails())
 		return stand_in.failure;
 	for (size_t i = 0; i < c->n_gone; i++)
