@@ -9,12 +9,12 @@
 requires fuse
 
 # What the device has no kernels for: texts compared otherwise than by their dictionary, values computed of
-# texts, conditions with arithmetic, windows, what sub-selects are tied to.  Nor is it asked for rows as
+# texts, conditions with arithmetic, windows, what sub-selects are tied to, totals of subtrees.  Nor is it asked for rows as
 # they are that a condition on one column leaves: the host's scan reads those.
 only_host='OVER|CASE|upper|lower|length|substr|replace|instr|trim|coalesce|ifnull|nullif|abs|typeof|hex|CAST|printf'
 only_host+='| IS | IS NOT |\|\|| % |[<>=] ?-?[0-9]*[.][0-9]|IN \([^S)]*NULL|UNION|EXCEPT|INTERSECT|EXISTS|RECURSIVE'
 only_host+='|^SELECT [a-z".]+ FROM nodes WHERE [a-z".]+ ([<>=]+|IN) '
-only_host+='|LIKE|GLOB|group_concat|\((SELECT|WITH|VALUES)|path|target|COLLATE|FILTER|[+*/&] ?[a-z0-9]|NOT '
+only_host+='|subtree_|LIKE|GLOB|group_concat|\((SELECT|WITH|VALUES)|path|target|COLLATE|FILTER|[+*/&] ?[a-z0-9]|NOT '
 
 store_of_statements
 sed -n 's/^operators\t//p' "$top/tests/query/who.tsv" >statements

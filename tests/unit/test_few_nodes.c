@@ -83,8 +83,13 @@ static void test_names(void **state)
 	static const char other[] = "SELECT path FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY ino";
 
 	(void)state;
+#ifndef PFS_VERIFY /* which runs each statement twice */
 	same(sql, other, all);
 	same(sql, other, "index of names is not made yet");
+#else
+	same(sql, other, "few nodes or all");
+	same(sql, other, "few nodes or all");
+#endif
 	same(sql, other, few);
 	same("SELECT count(*) FROM nodes WHERE name IN (SELECT n FROM many)", "SELECT count(*) FROM nodes", all);
 }
