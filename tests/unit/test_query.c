@@ -476,6 +476,18 @@ static void test_plan_of_side_index(void **state)
 	free(text);
 }
 
+/* A part's reals stay reals where SQLite keeps its rows for a join. */
+static void test_reals_of_part(void **state)
+{
+	(void)state;
+	scope.may_change = true;
+	change("CREATE TABLE twice (t INTEGER)", 0);
+	change("INSERT INTO twice VALUES (1), (2)", 2);
+	change("CREATE TABLE reals (r, t)", 0);
+	change("INSERT INTO reals SELECT x.r - 1, typeof(x.r) FROM twice s JOIN (SELECT CAST(ino AS REAL) AS r FROM nodes) AS x LIMIT 2", 2);
+	free(plan_of("SELECT count(*) FROM reals WHERE typeof(r) = 'real' AND t = 'real'", "2"));
+}
+
 static void test_raw_bytes(void **state)
 {
 	struct pfs_query_value value;
@@ -634,7 +646,7 @@ int main(void)
 		TEST(test_attributes), TEST(test_many_attributes), TEST(test_errors),    TEST(test_failures),
 		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
 		TEST(test_plan_of_index), TEST(test_plan_of_side_index),
-		TEST(test_preorder),
+		TEST(test_preorder),    TEST(test_reals_of_part),
 		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
 		PARTS(test_parts),      PARTS(test_titles_of_parts), PARTS(test_names_of_parts),
 		PARTS(test_parts_without_answer), PARTS(test_parts_restart), PARTS(test_many_parts),

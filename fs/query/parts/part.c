@@ -30,11 +30,12 @@ static bool is_fit(const struct pfs_block *block, enum pfs_part_use use)
 static const char *const declared[] = {
 	[0] = NULL, /* what SQLite derives is not known */
 	"NUM",	    /* numeric, which it compares as any other affinity of numbers */
+	"REAL",	    /* of a CAST: NUM would make an integer of 4096.0 where rows are kept */
 	"TEXT",
 	"BLOB", /* none, as a column's */
 	"",	/* none, as an expression's */
 };
-enum derived { UNKNOWN, NUMBERS, TEXTS, ANYTHING, EXPRESSION };
+enum derived { UNKNOWN, NUMBERS, REALS, TEXTS, ANYTHING, EXPRESSION };
 
 /* What SQLite derives for a result. */
 static enum derived derive(const struct pfs_block *block, const struct pfs_term *result)
@@ -43,8 +44,10 @@ static enum derived derive(const struct pfs_block *block, const struct pfs_term 
 	enum derived derived = UNKNOWN;
 	size_t at;
 
-	if (result->affinity != PFS_NO_AFFINITY)
-		return result->affinity == PFS_NUMERIC ? NUMBERS : TEXTS;
+	if (result->affinity == PFS_TEXTUAL)
+		return TEXTS;
+	if (result->affinity == PFS_NUMERIC)
+		return result->kind == PFS_BOUND_STEP && result->op == PFS_OP_TO_REAL ? REALS : NUMBERS;
 	if (result->kind != PFS_BOUND_COLUMN)
 		return EXPRESSION;
 	input = &block->inputs[result->input];
@@ -65,12 +68,12 @@ static enum derived derive(const struct pfs_block *block, const struct pfs_term 
 }
 
 /* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no matter. */
-static const char *type_of_numbers(const struct pfs_finder *finder, size_t column)
+static const char *type_of_numbers(const struct pfs_finder *finder, size_t column, enum derived derived)
 {
 	const char *type = pfs_sql_column_affinity(finder->parts->query->connection->sql, column);
 
 	if (!type)
-		return finder->makes_table ? NULL : declared[NUMBERS];
+		return finder->makes_table ? NULL : declared[derived];
 	return type;
 }
 
@@ -98,7 +101,8 @@ static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
 	}
 	for (size_t i = 0; i < part->n && is_known; i++) {
 		enum derived derived = derive(block, block->results[i]);
-		const char *type = derived == NUMBERS ? type_of_numbers(finder, i) : declared[derived];
+		bool is_number = derived == NUMBERS || derived == REALS;
+		const char *type = is_number ? type_of_numbers(finder, i, derived) : declared[derived];
 
 		is_known = type && !has_other_collation(block->results[i]);
 		part->has_no_affinity[i] = derived == EXPRESSION;
