@@ -37,34 +37,43 @@ static const char *const declared[] = {
 };
 enum derived { UNKNOWN, NUMBERS, REALS, TEXTS, ANYTHING, EXPRESSION };
 
-/* What SQLite derives for a result. */
-static enum derived derive(const struct pfs_block *block, const struct pfs_term *result)
-{
-	const struct pfs_input *input;
-	enum derived derived = UNKNOWN;
-	size_t at;
+static enum derived derive(const struct pfs_block *block, const struct pfs_term *result);
 
-	if (result->affinity == PFS_TEXTUAL)
-		return TEXTS;
-	if (result->affinity == PFS_NUMERIC)
-		return result->kind == PFS_BOUND_STEP && result->op == PFS_OP_TO_REAL ? REALS : NUMBERS;
-	if (result->kind != PFS_BOUND_COLUMN)
-		return EXPRESSION;
-	input = &block->inputs[result->input];
-	if (input->kind == PFS_INPUT_SIDE)
-		return ANYTHING;
-	if (!input->columns[result->column].is_used)
-		return UNKNOWN;
-	at = input->columns[result->column].at;
-	for (size_t i = 0; i < input->n_parts; i++) {
+/* What is derived for a sub-select's column; not known where its parts differ, as versions of SQLite do then. */
+static enum derived derive_column(const struct pfs_input *input, size_t column)
+{
+	enum derived derived = UNKNOWN;
+	size_t at = input->columns[column].at;
+
+	for (size_t i = 0; i < input->n_parts && input->columns[column].is_used; i++) {
 		const struct pfs_block *part = input->parts[i];
 		enum derived other = derive(part, part->results[at]);
 
-		if (i && other != derived) /* versions of SQLite differ here */
+		if (i && other != derived)
 			return UNKNOWN;
 		derived = other;
 	}
 	return derived;
+}
+
+/* What SQLite derives for a result. */
+static enum derived derive(const struct pfs_block *block, const struct pfs_term *result)
+{
+	const struct pfs_input *input;
+
+	if (result->affinity == PFS_TEXTUAL)
+		return TEXTS;
+	if (result->kind != PFS_BOUND_COLUMN) {
+		if (result->affinity == PFS_NO_AFFINITY)
+			return EXPRESSION;
+		return result->op == PFS_OP_TO_REAL ? REALS : NUMBERS;
+	}
+	input = &block->inputs[result->input];
+	if (input->n_parts)
+		return derive_column(input, result->column);
+	if (result->affinity == PFS_NUMERIC)
+		return NUMBERS;
+	return input->kind == PFS_INPUT_SIDE ? ANYTHING : UNKNOWN;
 }
 
 /* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no matter. */
