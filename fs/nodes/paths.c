@@ -383,10 +383,10 @@ static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64
 	return 0;
 }
 
-/* By kernels, if a device has the image as it is now, and that is as it was. -EAGAIN: no; but more of the names
- * may be there now. */
-static int list_by_device(const struct pfs_paths *paths, const struct pfs_slots *slots,
-			  const struct pfs_list_sink *sink)
+/* By kernels, if a device has the image as it is now, and that is as it was; sets *error. False: no, but more of
+ * the names may be there now. */
+static bool list_by_device(const struct pfs_paths *paths, const struct pfs_slots *slots,
+			   const struct pfs_list_sink *sink, int *error)
 {
 	struct pfs_tree *tree = paths->tree;
 	struct pfs_names_view view;
@@ -401,18 +401,19 @@ static int list_by_device(const struct pfs_paths *paths, const struct pfs_slots 
 	};
 	struct pfs_engine_info info;
 	struct pfs_engine *engine;
-	int error;
+	bool is_ready;
 
 	if (!paths->on_device || !pfs_old_places_is_present(paths->past) || pfs_codes_try(tree, &engine))
-		return -EAGAIN;
+		return false;
 	pfs_names_view(tree->image.names, &view);
 	view.place = tree->image.name;
 	view.n_slots = tree->image.end;
 	pfs_engine_describe(engine, &info);
-	error = info.degraded || pfs_engine_send_names(engine, &view, NAMES_HELD) ? -EAGAIN
-										   : pfs_engine_list(engine, &listing);
+	is_ready = !info.degraded && !pfs_engine_send_names(engine, &view, NAMES_HELD);
+	if (is_ready)
+		*error = pfs_engine_list(engine, &listing);
 	pfs_codes_release(tree);
-	return error;
+	return is_ready;
 }
 
 static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end, const struct pfs_list_sink *sink)
@@ -420,12 +421,11 @@ static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end, const
 	struct pfs_slots slots = {0};
 	uint64_t began = pfs_now_ns();
 	bool by_device;
-	int error;
+	int error = 0;
 
 	PFS_TRY(pfs_old_places_check(paths->past));
-	error = slots_of(paths, &slots, row, end);
-	error = error ? error : list_by_device(paths, &slots, sink);
-	by_device = error != -EAGAIN;
+	PFS_TRY(slots_of(paths, &slots, row, end));
+	by_device = list_by_device(paths, &slots, sink, &error);
 	if (!by_device)
 		error = pfs_list_slots(paths->tree, slots.slot, slots.n, sink);
 	pfs_device_lookup_count(paths->tree, PFS_QUESTION_TEXT, by_device, pfs_now_ns() - began);
