@@ -244,17 +244,31 @@ void pfs_path_index_follow(struct pfs_tree *tree)
 	pfs_path_entries_unref(entries);
 }
 
+/* Whether the index has a key with a slot; with others, too, which had the key before and whose
+ * changes are not applied yet. */
+static bool has_key(struct pfs_path_entries *entries, const struct pfs_prefix_keys *key,
+		    uint64_t slot)
+{
+	size_t len = key->at[1] - key->at[0];
+	struct pfs_prefix_entry found;
+	int there = pfs_prefix_seek(entries->prefix, &found, key);
+
+	while (there == 1 && found.len == len &&
+	       memcmp(found.key, (const uint8_t *)key->keys + key->at[0], len) == 0) {
+		if (found.payload == slot)
+			return true;
+		there = pfs_prefix_next(entries->prefix, &found);
+	}
+	return false;
+}
+
 /* What the index has of a node that has not changed since. */
 static bool has_keys(struct pfs_path_entries *entries, const struct pfs_path_keys *keys)
 {
 	for (size_t i = 0; i < keys->n; i++) {
 		const struct pfs_prefix_keys key = {keys->bytes, keys->at + i, 1};
-		struct pfs_prefix_entry found;
 
-		if (pfs_prefix_seek(entries->prefix, &found, &key) != 1 ||
-		    found.len != keys->at[i + 1] - keys->at[i] ||
-		    memcmp(found.key, keys->bytes + keys->at[i], found.len) != 0 ||
-		    found.payload != keys->slots[i])
+		if (!has_key(entries, &key, keys->slots[i]))
 			return false;
 	}
 	return true;
