@@ -65,6 +65,7 @@ all_cflags := -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DFUSE_USE_VERSION
 	-pthread -MMD -MP $(CFLAGS)
 $(addprefix $(B)/,tools/primefs.o lint/tools/primefs.c.tidy lint/tools/primefs.c.analyzer): \
 	all_cflags += -DPFS_VERSION='"$(VERSION)"' # not for all: it differs from commit to commit
+$(B)/tools/primefs.o: $(B)/version
 $(addprefix $(B)/,tools/archive.o lint/tools/archive.c.tidy lint/tools/archive.c.analyzer): \
 	all_cflags += $(if $(archive_so),-DPFS_ARCHIVE_LIBRARY='"$(archive_so)"') # loaded when needed
 all_ldflags := $(if $(SAN),-fsanitize=$(SAN)) -pthread $(LDFLAGS)
@@ -113,6 +114,10 @@ primefs-bench: $(B)/primefs-bench $(if $(in_build),build/primefs build/primefs-b
 
 build/primefs build/primefs-bench: build/%: $(B)/%
 	@cp -f $< $@
+
+$(B)/version: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
 
 $(B)/primefs: $(tool_objects) $(library)
 	$(CC) $(all_ldflags) -o $@ $^ $(libs)
@@ -197,7 +202,7 @@ help: ## this list
 clean: ## remove build/
 	rm -rf build
 
-.PHONY: all primefs-bench tests help clean
+.PHONY: all primefs-bench tests help clean FORCE
 .SECONDARY:
 .DEFAULT_GOAL := all
 
