@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/prefix_impl.h - for implementers: a prefix tree as the host has it, and the family of functions of
- * a device that has copies.
+/* gpu/prefix_impl.h - for implementers: the host's prefix tree, and the functions of a device that
+ * keeps copies of such trees.
  *
- * All that an index is lies in *sections*, each one piece of memory that grows without moving and holds
- * no addresses but offsets.  Its pages have a mark each when they changed, for the device's copy. */
+ * An index is kept in *sections*. A section is one piece of memory that grows without moving; it
+ * holds offsets and no addresses, so it can be written to a file as it is. Each of its pages of 64
+ * KiB has a mark that says whether it has changed since the device's copy was made. */
 #ifndef PFS_GPU_PREFIX_IMPL_H
 #define PFS_GPU_PREFIX_IMPL_H
 
@@ -18,17 +19,17 @@
 
 #define PFS_PREFIX_PAGE_BITS 16 /* 64 KiB */
 #define PFS_PREFIX_PAGE	     ((size_t)1 << PFS_PREFIX_PAGE_BITS)
-#define PFS_PREFIX_BLOCK_MAX 1024u /* partitions: their results fit into shared memory */
-#define PFS_PREFIX_BATCH     65536u /* keys that are made ready at once */
+#define PFS_PREFIX_BLOCK_MAX 1024u /* partitions of a block: their results fit into shared memory */
+#define PFS_PREFIX_BATCH     65536u /* keys that are converted to struct pfs_prefix_text at once */
 #define PFS_PREFIX_KEY_SIZES ((PFS_PREFIX_KEY_MAX + PFS_PREFIX_RECORD_HEAD) / 8 + 2) /* units of 8 bytes */
-#define PFS_PREFIX_NODE_SIZES 68u /* COMPACT, in units: to the 266 words of a node with 257 of them */
+#define PFS_PREFIX_NODE_SIZES 68u /* COMPACT: to the node of 266 words, 257 behind its head */
 
 enum pfs_prefix_section_name {
 	PFS_PREFIX_WORDS,
 	PFS_PREFIX_GROUPS,
 	PFS_PREFIX_BLOCKS,
 	PFS_PREFIX_RECORDS, /* keys */
-	PFS_PREFIX_PARTS,   /* from here on the host's only */
+	PFS_PREFIX_PARTS,   /* this one and the following are not copied to a device */
 	PFS_PREFIX_SPARES,
 	PFS_PREFIX_OPEN,
 	PFS_PREFIX_ENTRIES,
@@ -38,48 +39,54 @@ enum pfs_prefix_section_name {
 
 struct pfs_prefix_section {
 	struct pfs_reserve memory;
-	uint64_t used;		   /* bytes */
-	struct pfs_reserve stale; /* a byte a page: changed since a device had it */
+	uint64_t used;		  /* bytes */
+	struct pfs_reserve stale; /* a byte for each page: 1 if a device's copy is older */
 };
 
-struct pfs_prefix_part { /* by partition */
-	uint32_t count;	 /* words of it that hold an item or a partition */
-	uint32_t block;
+/* An element of the section PARTS: one for each partition. */
+struct pfs_prefix_part {
+	uint32_t count; /* of the partition's words, those that hold an item or a partition */
+	uint32_t block; /* the block that the partition belongs to */
 };
 
-struct pfs_prefix_spare { /* by group */
-	uint32_t lanes;	  /* a bit for each partition in use */
-	uint32_t next;	  /* group in the same list */
+/* An element of the section SPARES: one for each group. */
+struct pfs_prefix_spare {
+	uint32_t lanes; /* a bit for each lane that has a partition */
+	uint32_t next;	/* the next in the list of free groups, or of those with a free lane */
 };
 
-struct pfs_prefix_payload { /* by place; number 0 ends the list at both sides */
+/* An element of the section ENTRIES; its index is the payload's *place*. All payloads are one list
+ * that is linked both ways, in the order of their keys; place 0 holds no payload and ends the list
+ * at both ends. */
+struct pfs_prefix_payload {
 	uint64_t payload;
-	uint32_t next, previous;
-	uint32_t item; /* PFS_PREFIX_NONE: the place is free, and next is the next free one */
+	uint32_t next, previous; /* places */
+	uint32_t item; /* the key; PFS_PREFIX_NONE: the place is free, `next` the next free one */
 	uint32_t unused;
 };
 
-/* Describes the sections that a tree is written as, and is written before them. */
+/* What an index has beside its sections; pfs_prefix_write puts it before them. Each free_ member is
+ * the first element of a list of free ones of one kind and size; 0 ends such a list. */
 struct pfs_prefix_head {
 	struct pfs_prefix_shape shape;
-	uint32_t first_place; /* a free one */
-	/* Inner, last; COMPACT: of 1, 2, ... units.  0 ends a list, as below. */
+	uint32_t first_place; /* of the list of free places */
+	/* [0] inner nodes, [1] nodes of last levels; COMPACT: [i] nodes of i + 1 units. */
 	uint32_t free_nodes[PFS_PREFIX_NODE_SIZES];
 	uint32_t free_group, free_block;
-	uint32_t free_records[PFS_PREFIX_KEY_SIZES];
+	uint32_t free_records[PFS_PREFIX_KEY_SIZES]; /* by size, in units of 8 bytes */
 	uint64_t n_keys, n_payloads, n_nodes, n_partitions, n_blocks;
 	uint64_t removals;
 };
 
-/* A node on the way to a key. */
+/* A word of a node on the way to a key. */
 struct pfs_prefix_place {
 	uint32_t node;
 	uint32_t partition;
-	uint32_t index; /* 0: the end word; else a sub-key and 1; PFS_PREFIX_BEFORE: before both */
+	uint32_t index; /* 0: the end word; 1 + a sub-key; PFS_PREFIX_BEFORE: before all words */
 };
 #define PFS_PREFIX_BEFORE UINT32_MAX
 
-/* A way down: the step of number i is at level i. */
+/* The way from the root to a word: steps[i] is at level i. */
 struct pfs_prefix_path {
 	struct pfs_prefix_place *steps;
 	size_t n, capacity;
@@ -89,44 +96,47 @@ struct pfs_prefix_tree {
 	struct pfs_prefix_head head;
 	struct pfs_prefix_section sections[PFS_PREFIX_SECTIONS];
 	struct pfs_prefix_view view;
-	/* Whole units.  Of an inner node, of one in the last level; COMPACT: of each size. */
+	/* The size of each kind of node, in words, a multiple of PFS_PREFIX_UNIT: as
+	 * head.free_nodes. */
 	uint32_t node_words[PFS_PREFIX_NODE_SIZES];
-	struct pfs_prefix_path path;  /* a change's */
-	uint64_t changes; /* batches */
+	struct pfs_prefix_path path; /* memory that changes use again */
+	uint64_t changes;	     /* batches of changes so far */
 };
 
-/* The partitions of each block, its root first: list[first[block]] on; and, by partition, its place
- * there. */
+/* The partitions of each block, for HIERARCHICAL lookups: those of block b are list[first[b]] to
+ * list[first[b + 1]], its root first. Partition p is in block[p], and at place[p] behind first[b].
+ */
 struct pfs_prefix_blocks {
 	uint32_t *first, *list, *place, *block;
-	uint32_t n_blocks, n_partitions; /* numbers, free ones too */
+	uint32_t n_blocks, n_partitions; /* upper bounds of the numbers in use */
 };
 
-struct pfs_prefix_copy; /* a device's */
+struct pfs_prefix_copy; /* a device's copy of the tree's pages */
 
 struct pfs_prefix {
-	/* Held for reading by questions, for writing by changes; guards everything but what follows. */
+	/* Questions hold it for reading, changes for writing. It protects `tree`. */
 	pthread_rwlock_t lock;
 	struct pfs_prefix_tree tree;
+	/* Held while `blocks` is made, under `lock` for reading. Changes throw it away. */
 	pthread_mutex_t blocks_lock;
-	struct pfs_prefix_blocks blocks; /* protected by blocks_lock until made, then by lock */
+	struct pfs_prefix_blocks blocks;
 	bool has_blocks;
 	pthread_mutex_t copy_lock;
-	struct pfs_prefix_copy *copy; /* protected by copy_lock */
-	bool no_copy;		      /* the device was short of memory, which has been said */
-	atomic_uint_fast64_t asked_on_device;
+	struct pfs_prefix_copy *copy; /* protected by copy_lock; NULL: the device has none */
+	bool no_copy;		      /* the device was short of memory, and a warning was logged */
+	atomic_uint_fast64_t asked_on_device; /* keys that the device has looked up */
 };
 
-/* A batch of keys, ready: integers with the highest byte first. */
+/* A batch of keys to be looked up. */
 struct pfs_prefix_texts {
 	const struct pfs_prefix_text *texts;
 	size_t n;
 	enum pfs_prefix_traversal traversal;
 };
 
-/* A device's functions. They are called with the index's lock held for reading, and copy_lock.
- * items[i] is set to an item with PFS_PREFIX_ITEM, or to 0; *unsure: the host has to compare the
- * keys. */
+/* A device's functions. `find` is called with the index's lock held for reading, and copy_lock;
+ * `drop` with copy_lock, or by the index's last user. `find` sets items[i] to an item with
+ * PFS_PREFIX_ITEM, or to 0; if it sets *unsure, the host has to compare the keys. */
 struct pfs_prefix_family {
 	int (*find)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		    struct pfs_prefix *index, uint32_t *items, bool *unsure,
@@ -140,10 +150,10 @@ struct pfs_prefix_family {
 
 PFS_MUST_CHECK int pfs_prefix_sections_open(struct pfs_prefix_tree *tree);
 void pfs_prefix_sections_close(struct pfs_prefix_tree *tree);
-/* Room for `size` more bytes.  -ENOMEM; -EOVERFLOW: the section is full. */
+/* Makes room for `size` more bytes in a section. -ENOMEM; -EOVERFLOW: the section is full. */
 PFS_MUST_CHECK int pfs_prefix_reserve(struct pfs_prefix_tree *tree,
 				      enum pfs_prefix_section_name name, size_t size);
-/* Takes bytes for which there is room: where they begin.  They are 0. */
+/* Takes `size` bytes that were reserved, all 0. Returns their offset in the section. */
 uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name, size_t size);
 
 static inline void *pfs_prefix_base(const struct pfs_prefix_tree *tree,
@@ -152,7 +162,7 @@ static inline void *pfs_prefix_base(const struct pfs_prefix_tree *tree,
 	return tree->sections[name].memory.base;
 }
 
-/* The byte at this offset, and `size` from there on, are about to change. */
+/* Marks the pages of `size` bytes from `offset` on as changed. */
 static inline void pfs_prefix_touch(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name,
 				    uint64_t offset, size_t size)
 {
@@ -163,8 +173,8 @@ static inline void pfs_prefix_touch(struct pfs_prefix_tree *tree, enum pfs_prefi
 		stale[p] = 1;
 }
 
-/* Returns an item's record to be changed, its key apart. Whatever else it has is the host's alone,
- * so no page is touched for its sake. */
+/* Returns an item's record. The caller may change all but its key and length without marking the
+ * page, since a device reads nothing else of it. */
 static inline struct pfs_prefix_record *pfs_prefix_record_of(const struct pfs_prefix_tree *tree,
 							     uint32_t item)
 {
@@ -184,7 +194,7 @@ static inline uint32_t pfs_prefix_n_groups(const struct pfs_prefix_tree *tree)
 	return (uint32_t)(tree->sections[PFS_PREFIX_GROUPS].used / sizeof(struct pfs_prefix_group));
 }
 
-/* Partition numbers, free ones too. */
+/* Returns an upper bound of the partition numbers in use. */
 static inline uint32_t pfs_prefix_n_partitions(const struct pfs_prefix_tree *tree)
 {
 	return pfs_prefix_n_groups(tree) * tree->view.width;
@@ -199,21 +209,24 @@ static inline struct pfs_prefix_text pfs_prefix_key_of(const struct pfs_prefix_t
 					pfs_prefix_levels_of(r->len, tree->view.bits)};
 }
 
-/* -ENAMETOOLONG and -EINVAL as gpu/prefix.h says.  pfs_prefix_texts_make: keys from..from + n of a batch;
- * `texts` has room for them, and `integers` for 8 bytes each. */
+/* pfs_prefix_check_keys returns -ENAMETOOLONG or -EINVAL as gpu/prefix.h says.
+ * pfs_prefix_texts_make converts the keys from..from + n of a batch; `texts` has room for n, and
+ * `integers` for the bytes of n integers, which the texts point to. */
 PFS_MUST_CHECK int pfs_prefix_check_keys(const struct pfs_prefix_tree *tree,
 					 const struct pfs_prefix_keys *keys);
 void pfs_prefix_texts_make(const struct pfs_prefix_tree *tree, struct pfs_prefix_text *texts,
 			   uint64_t *integers, const struct pfs_prefix_keys *keys, size_t from,
 			   size_t n);
 
-/* ---- host/prefix_tree.c: the layouts with partitions; host/prefix_compact.c: the other ----
+/* ---- host/prefix_tree.c: the layouts with partitions; host/prefix_compact.c: COMPACT ----
  *
- * insert: the key is not there; what it needs has been reserved by `reserve`.
- * remove: the key is there. */
+ * The caller knows before an insert that the key is not there, and before a removal that it is.
+ * Before an insert it calls the function `reserve` of the layout, so that the insert cannot fail.
+ */
 
 PFS_MUST_CHECK int pfs_prefix_tree_create(struct pfs_prefix_tree *tree);
-/* *word is the key's, if *equal; else of the first key that is greater, or 0.  The path is anew. */
+/* Sets *word to the key's item and *equal to true, or *word to the item of the first greater key,
+ * or to 0 if there is none. Overwrites the path with the way to it. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
 					struct pfs_prefix_path *path,
 					const struct pfs_prefix_text *key);
@@ -223,16 +236,18 @@ void pfs_prefix_tree_insert(struct pfs_prefix_tree *tree, const struct pfs_prefi
 			    uint32_t item);
 PFS_MUST_CHECK int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree,
 					  const struct pfs_prefix_text *key);
-/* Nodes within their section, counts, each partition reached once.  -EUCLEAN, logged. */
+/* Checks that nodes lie within their section, that counts are right, and that each partition is
+ * reached once. -EUCLEAN: one of these is wrong, which is logged; -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree);
 
 /* Tells where in a compact tree a key belongs. */
 struct pfs_prefix_spot {
-	uint32_t *word;	     /* that leads to what it parts from: a node, or a key */
-	uint32_t level;	     /* where it parts from the leaf's key */
-	bool is_free;	     /* the node at *word gets it; otherwise a new one before it does */
-	bool is_less, equal; /* than the leaf's key */
-	uint32_t leaf;	     /* the key itself or one next to it; 0: the tree is empty */
+	uint32_t *word;	 /* the word that leads to the node or item from which the key parts */
+	uint32_t level;	 /* the first level at which the key and the leaf's key differ */
+	bool is_free;	 /* the node at *word gets the key as a child; else a new node takes its place */
+	bool is_less;	 /* the key is less than the leaf's */
+	bool equal;	 /* the key is the leaf's */
+	uint32_t leaf;	 /* the item of the key or of one next to it in order; 0: the tree is empty */
 };
 
 void pfs_prefix_compact_locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
@@ -243,7 +258,8 @@ PFS_MUST_CHECK int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree);
 void pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot);
 PFS_MUST_CHECK int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree);
 
-/* An empty node of this size (a number in node_words); what it takes has been reserved. */
+/* Takes an empty node, whose memory was reserved, and gives one back. `size` is an index of
+ * node_words. */
 uint32_t pfs_prefix_node_take(struct pfs_prefix_tree *tree, unsigned size);
 void pfs_prefix_node_give(struct pfs_prefix_tree *tree, unsigned size, uint32_t node);
 PFS_MUST_CHECK int pfs_prefix_path_push(struct pfs_prefix_path *path,
@@ -255,8 +271,10 @@ static inline uint32_t *pfs_prefix_words_of(const struct pfs_prefix_tree *tree, 
 	       (size_t)node * PFS_PREFIX_UNIT;
 }
 
-/* One step of a key's way down a compact tree to a key that is next to it below the node where it parts: where
- * it does not go on, the next word does, or the last one, and from there on always the side that is nearer. */
+/* Goes one step down a compact tree, from a node towards the key or a key next to it. At the node
+ * where the key's own word is missing, the step follows the next greater word, and from there on
+ * always the first word; or, if no word is greater, always the last one. *side keeps which of these
+ * it is; it is PFS_PREFIX_ON_THE_WAY at the root. Returns the word that it followed. */
 enum pfs_prefix_side { PFS_PREFIX_ON_THE_WAY, PFS_PREFIX_FIRST, PFS_PREFIX_LAST };
 static inline uint32_t pfs_prefix_step_near(const struct pfs_prefix_view *v, uint8_t *side, uint32_t node,
 					    const struct pfs_prefix_text *key)
@@ -276,6 +294,7 @@ static inline uint32_t pfs_prefix_step_near(const struct pfs_prefix_view *v, uin
 	return words[v->head + (rank < n ? rank : n - 1)];
 }
 
+/* Sets a word of a node, and marks its page as changed. */
 static inline void pfs_prefix_set(struct pfs_prefix_tree *tree, uint32_t *word, uint32_t value)
 {
 	uint32_t *base = pfs_prefix_base(tree, PFS_PREFIX_WORDS);
@@ -290,11 +309,11 @@ static inline void pfs_prefix_set(struct pfs_prefix_tree *tree, uint32_t *word, 
 PFS_MUST_CHECK int pfs_prefix_lists_create(struct pfs_prefix_tree *tree);
 PFS_MUST_CHECK int pfs_prefix_lists_insert(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key, uint64_t payload);
-/* 1: removed; 0: not there. */
+/* Returns 1 if it removed the payload, 0 if the key has no such payload. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_lists_remove(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key, uint64_t payload);
 PFS_MUST_CHECK int pfs_prefix_lists_verify(const struct pfs_prefix_tree *tree);
-/* The place of the first payload of the first key that is not less, or 0. */
+/* Sets *place to that of the first payload of the first key that is not less, or to 0. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uint32_t *place,
 					 const struct pfs_prefix_text *key);
 
@@ -303,20 +322,23 @@ PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uin
 PFS_MUST_CHECK int pfs_host_prefix_find(struct pfs_operator_backend *b, const struct pfs_run *run,
 					struct pfs_prefix *index, uint32_t *items,
 					const struct pfs_prefix_texts *keys);
-/* Fetches into the cache, side by side, what changes of these keys will look at; the tree is a
- * compact one, and n is at most PFS_PREFIX_SIDE_BY_SIDE. */
+/* Fetches into the cache, for several keys side by side, what changes of these keys will read. The
+ * tree is compact, and n is at most PFS_PREFIX_SIDE_BY_SIDE. */
 #define PFS_PREFIX_SIDE_BY_SIDE 16u
 void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n);
-/* The index's blocks, made if need be; valid while the lock is held. */
+/* Gets the index's blocks, and makes them if a change has thrown them away; they are valid while
+ * the index's lock is held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_blocks_get(struct pfs_prefix *index,
 					 const struct pfs_prefix_blocks **out);
 void pfs_prefix_blocks_forget(struct pfs_prefix *index);
 
-/* ---- for prefix_bytes.c: an index without content of a shape that has been checked ---- */
+/* ---- for prefix_bytes.c ---- */
 
+/* Makes an index that has no sections' content yet. -EINVAL: there is no such shape; -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_open_empty(const struct pfs_run *run, struct pfs_prefix **out,
 					 const struct pfs_prefix_shape *shape);
 PFS_MUST_CHECK int pfs_prefix_verify_tree(const struct pfs_prefix_tree *tree);
+/* Sets tree->view anew, after sections have grown or the root has changed. */
 void pfs_prefix_set_view(struct pfs_prefix_tree *tree);
 
 #endif

@@ -1,41 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/dir.h - what the operations on names and attributes share.
+/* fs/tree/dir.h - functions that the operations on names and attributes share.
  *
- * Locks: any lock on the tree, and the write lock for what changes something, unless it says
- * otherwise. */
+ * Locks: the caller holds tree->lock, for writing where a function changes something, unless the
+ * function says otherwise. */
 #ifndef PFS_FS_TREE_DIR_H
 #define PFS_FS_TREE_DIR_H
 
 #include "fs/tree/tree.h"
 #include "meta/store.h"
 
-/* Sets *len to the name's length. -ENAMETOOLONG, -EINVAL: it can name no entry. No lock is held. */
+/* Sets *len to the name's length. -ENAMETOOLONG; -EINVAL: no entry can have this name. No lock is
+ * held. */
 PFS_MUST_CHECK int pfs_name_check(size_t *len, const char *name);
 bool pfs_name_is_reserved(const char *name); /* ".query" */
 
-/* Get the slot of the directory of that inode number. -ESTALE, -ENOTDIR; alive: -ENOENT if it was
- * removed. */
+/* Get the slot of the directory with that inode number. -ESTALE; -ENOTDIR; pfs_dir_slot_alive also
+ * -ENOENT: the directory was removed. */
 PFS_MUST_CHECK int pfs_dir_slot(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
 PFS_MUST_CHECK int pfs_dir_slot_alive(const struct pfs_tree *tree, uint32_t *slot, uint64_t ino);
-/* Returns the offset of readdir after the node's entry. */
+/* Returns the offset with which readdir goes on behind the node's entry. */
 int64_t pfs_dir_offset(const struct pfs_tree *tree, uint32_t slot);
 
-/* Counts one more reference. */
+/* Adds one to the count of the node's references. */
 void pfs_reference(struct pfs_tree *tree, uint32_t slot);
 
-/* Lets an unlinked node go if nobody refers to it. No locks are held. */
+/* Drops the node if it is unlinked and has no references. The caller holds no lock. */
 void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino);
 
-/* Takes the name off a node, which is unlinked from now on, and stamps it and its parent. Returns true if
- * nobody refers to it: the caller calls pfs_drop_unused afterwards. Else whoever forgets the last reference does. */
+/* Unlinks a node: takes its name away, and sets ctime of the node and mtime and ctime of its parent
+ * to `now`. Returns true if the node has no references: the caller must call pfs_drop_unused after
+ * it has released the lock. Otherwise pfs_tree_forget does that when the last reference goes. */
 bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
 
-/* Checks what can be said of a truncation before pfs_content_prepare_size. No locks are held.
- * -ESTALE, -EISDIR, -EINVAL, -EFBIG. */
+/* Checks that the file can be truncated to this size, before pfs_content_prepare_size. The caller
+ * holds no lock. -ESTALE; -EISDIR; -EINVAL: it is no regular file, or the size is negative; -EFBIG.
+ */
 PFS_MUST_CHECK int pfs_check_size(struct pfs_tree *tree, uint64_t ino, int64_t size);
 
-/* Sets what `set` (enum pfs_set) names, as a privileged caller of setattr does; times must be such
- * as a column holds. A size must have been prepared, and its locks are held. */
+/* Sets the attributes that `set` (enum pfs_set) names, as setattr does for a privileged caller.
+ * Times must fit into columns (pfs_time_fits). For a size, pfs_content_prepare_size has succeeded,
+ * and the caller also holds the content lock. */
 void pfs_set_attributes(struct pfs_tree *tree, uint32_t slot, const struct stat *attr,
 			unsigned set, struct pfs_time now);
 

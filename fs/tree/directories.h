@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/directories.h - where paths of directories lead, for whoever resolves many: a table by
- * hash, verified by the path's bytes.
+/* fs/tree/directories.h - a hash table from paths of directories to their slots, for resolving many
+ * paths. A lookup compares the path's bytes, so a hash that two paths share gives no wrong answer.
  *
- * A table holds for the image.access that it was made at: whatever changes a directory's place
- * makes it stale, and it is replaced. It has room for each directory once, and is given up when
- * that is full.
+ * A table is right for one value of image.access, which rises when a directory changes its place,
+ * mode or owner; then the next pfs_directories_take makes a new table. It also makes a new one when
+ * the memory for paths, which is about what each directory needs once, is used up.
  *
- * Threads: any number look and add at once; nothing that is in a table changes.
- * pfs_directories_take is called with tree->lock held for reading; what it returns is valid until
- * it is returned or the lock is let go, whichever comes first. */
+ * Threads: any number look up and add at once; an entry never changes. pfs_directories_take is
+ * called with tree->lock held for reading; the caller may use the table until it gives it back or
+ * releases the lock, whichever comes first. */
 #ifndef PFS_FS_TREE_DIRECTORIES_H
 #define PFS_FS_TREE_DIRECTORIES_H
 
@@ -25,31 +25,34 @@ struct pfs_tree;
 #define PFS_DIRECTORY_PATH_MAX 1000u /* bytes; longer ones are walked */
 
 struct pfs_directory_path {
-	uint32_t slot, top; /* top: that it begins at; PFS_NO_SLOT: it is absolute */
+	uint32_t slot; /* of the directory */
+	uint32_t top;  /* the slot at which the path begins; PFS_NO_SLOT: it is absolute */
 	uint32_t len;
-	char bytes[]; /* as it is written in paths */
+	char bytes[];
 };
 
-/* A cell: the hash's upper half, and the path's place in units of 8 bytes; 0: free. */
-struct pfs_directory_bucket { /* a cache line */
+/* A bucket fills a cache line. A cell has the upper half of a path's hash, and in the lower half
+ * the path's offset in `paths`, in units of 8 bytes; 0: the cell is free. */
+struct pfs_directory_bucket {
 	_Atomic uint64_t cells[8];
 };
 
 struct pfs_directories {
-	struct pfs_reserve memory;
-	struct pfs_directory_bucket *buckets; /* in it */
-	uint64_t mask; /* of bucket numbers */
+	struct pfs_reserve memory; /* of the buckets */
+	struct pfs_directory_bucket *buckets;
+	uint64_t mask; /* hash & mask is a bucket's number */
 	char *paths;
-	size_t paths_size;
-	atomic_size_t paths_used; /* past the size: it is full */
-	uint64_t access;
-	unsigned references; /* protected by the tables' lock */
+	size_t paths_size;	  /* bytes */
+	atomic_size_t paths_used; /* greater than paths_size: there is no room left */
+	uint64_t access;	  /* the image.access for which the table is right */
+	unsigned references;	  /* protected by the lock of struct pfs_directory_tables */
 };
 
+/* Makes room for the tree's present table, of which there is none yet. -ENOMEM. */
 PFS_MUST_CHECK int pfs_directories_create(struct pfs_tree *tree);
 void pfs_directories_destroy(struct pfs_tree *tree);
 
-/* Returns the tree's table as it is now; NULL: there is no memory for one. */
+/* Returns a table for the present image.access; NULL: there is no memory for one. */
 struct pfs_directories *pfs_directories_take(struct pfs_tree *tree);
 /* Gives a table back; NULL is allowed. */
 void pfs_directories_return(struct pfs_tree *tree, struct pfs_directories *table);
@@ -77,7 +80,7 @@ static inline struct pfs_directory_bucket *pfs_directory_bucket(const struct pfs
 	return &table->buckets[hash & table->mask];
 }
 
-/* Returns a path that may be the hash's, or NULL; the caller compares its bytes. */
+/* Returns a path whose hash has the same upper half, or NULL; the caller compares its bytes. */
 static inline const struct pfs_directory_path *
 pfs_directory_find(const struct pfs_directories *table, uint64_t hash)
 {
@@ -95,8 +98,8 @@ pfs_directory_find(const struct pfs_directories *table, uint64_t hash)
 	return NULL;
 }
 
-/* Copies the path into the table, if there is room and nothing of that hash. `path` has no bytes; they are
- * `bytes`. */
+/* Copies the path into the table, unless there is no room or the bucket has such a hash already.
+ * The path's bytes are at `bytes`, not behind `path`. */
 void pfs_directory_add(struct pfs_directories *table, uint64_t hash,
 		       const struct pfs_directory_path *path, const char *bytes);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/resolve.h - many paths at once: their inode numbers.
+/* fs/tree/resolve.h - finds the inode numbers of many paths at once.
  *
- * Paths are walked component by component through the index of names, groups of them side by side, so
- * that one waits for memory while others are at work; on all cores.  What a directory's path leads
- * to is remembered for the paths behind it. */
+ * All cores walk paths component by component through the index of names. Each walks a group of
+ * paths side by side, so that one path waits for memory while others go on. The slots of
+ * directories' paths are remembered for the paths that follow (directories.h). */
 #ifndef PFS_FS_TREE_RESOLVE_H
 #define PFS_FS_TREE_RESOLVE_H
 
@@ -14,35 +14,38 @@ struct pfs_path_text {
 	size_t len;
 };
 
-/* As whom paths are resolved, and from where. */
+/* For which viewer paths are resolved, and from which directory. */
 struct pfs_resolve_from {
-	uint64_t ino; /* the directory that relative paths begin at; 0: the root */
-	const struct pfs_viewer *viewer; /* NULL: sees everything */
-	bool (*gone)(void *arg); /* asked from time to time: true if nobody waits any more; NULL: never asked */
+	uint64_t ino; /* the directory at which relative paths begin; 0: the root */
+	const struct pfs_viewer *viewer; /* NULL: everything is visible */
+	/* Called from time to time; returns true if nobody waits for the answer any more. NULL: not
+	 * called. */
+	bool (*gone)(void *arg);
 	void *arg;
 };
 
-/* Sets inos[i] to the node at paths[i], as stat(2) of it on the mounted tree by that viewer would
- * find it, no symlink being followed at any place; 0: there is none, the path is empty, or the way
- * leads over what the viewer does not see. ".." of the root is the root. Takes tree->lock for
- * reading, a few milliseconds at a time: some paths may see what is changed meanwhile, and others
- * not. -ENOMEM; -EINTR: nobody waits; -EAGAIN: more directories change than what the viewer sees can
- * follow. */
+/* Sets inos[i] to the inode number that lstat(2) of paths[i] on the mounted tree would give the
+ * viewer, if no symlink were followed anywhere; 0: there is no such node, the path is empty, or a
+ * directory on it is not visible to the viewer. ".." of the root is the root. Takes tree->lock for
+ * reading, for a few milliseconds at a time, so some paths may be resolved before and others after
+ * a change. -ENOMEM; -EINTR: from->gone returned true; -EAGAIN: directories change too fast for
+ * finding what the viewer sees. */
 PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 					 const struct pfs_path_text *paths, size_t n,
 					 const struct pfs_resolve_from *from);
 
-/* As pfs_tree_resolve_many, between pfs_scan_lock and pfs_scan_unlock, for so few paths that these
- * may be held. Gets slots, or PFS_NO_SLOT. top: the slot that relative paths begin at, of a node
- * with a name that is seen, or PFS_NO_SLOT. */
+/* As pfs_tree_resolve_many, for at most PFS_RESOLVE_HELD paths, while the caller holds
+ * pfs_scan_lock. Sets slots[i], to PFS_NO_SLOT if there is no such node. top: the slot at which
+ * relative paths begin, of a visible node with a name, or PFS_NO_SLOT. */
 #define PFS_RESOLVE_HELD 4096u
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n);
 
 /* ---- lists of paths ---- */
 
-/* Gets the next path of a text of paths that end with the delimiter, the last one perhaps without
- * it. Returns false at the end. *at is 0 at first. */
+/* Gets the next path of a text of paths, each ended by the delimiter, which the last one may lack.
+ * Returns false at the end. *at is the offset of the next path; set it to 0 before the first call.
+ */
 bool pfs_path_next(struct pfs_path_text *out, const char *text, size_t size, size_t *at,
 		   char delimiter);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/siderows.h - rows of a side table that one change has put or removed, packed one after the other.
+/* fs/tree/siderows.h - the rows of a side table that one change has written or removed, packed one
+ * behind the other.
  *
- * Threads: whoever has it may read it side by side with others; adding is one's own. */
+ * Threads: any number read at once while none adds. */
 #ifndef PFS_FS_TREE_SIDEROWS_H
 #define PFS_FS_TREE_SIDEROWS_H
 
@@ -12,22 +13,22 @@
 #include "meta/store.h"
 
 struct pfs_side_rows {
-	uint32_t table; /* the store's number */
+	uint32_t table; /* its number in the store */
 	size_t n;	/* rows */
-	uint8_t *bytes; /* its own */
-	size_t size, capacity;
+	uint8_t *bytes; /* the packed rows; freed by pfs_side_rows_finish */
+	size_t size, capacity; /* bytes */
 };
 
-/* The row has these cells from now on; NULL: it is gone.  They are copied.  -E2BIG: a row of more than
- * PFS_TABLE_ROW_MAX; -ENOMEM.  Nothing is added then. */
+/* Adds a row that now has these cells, which are copied; cells NULL: the row was removed. -E2BIG:
+ * the row is larger than PFS_TABLE_ROW_MAX; -ENOMEM. On an error nothing is added. */
 PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells,
 				     size_t n);
 
-/* Adds those of another, behind its own.  -ENOMEM: none is added. */
+/* Adds all rows of `more` behind those of `rows`. -ENOMEM: none is added. */
 PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows, const struct pfs_side_rows *more);
 
-/* Calls fn for each in the order in which they were added, until it returns non-zero, which is returned.  Texts and
- * blobs stay the rows'. */
+/* Calls fn for each row, in the order in which they were added, until it returns non-zero, which is
+ * returned; cells is NULL for a row that was removed. Texts and blobs of cells belong to `rows`. */
 PFS_MUST_CHECK int pfs_side_rows_each(const struct pfs_side_rows *rows,
 				      int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 				      void *arg);

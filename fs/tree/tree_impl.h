@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/tree_impl.h - what a tree is made of: the store, the image, and the modules beside it, each
- * behind its own pointer.  Only the modules of the tree look inside.
+/* fs/tree/tree_impl.h - struct pfs_tree: the store, the image, and a pointer to each module beside
+ * them. fs/query, fs/mount and tools do not include this header.
  *
- * Lock order: the content lock (pfs_parts_lock) -> tree->lock -> journal's own mutex, or the totals'.  No
- * lock is held while the store is read or written. */
+ * Lock order: the content lock (pfs_parts_lock) -> tree->lock -> the mutexes of the journal and of
+ * the totals. None of them is held while the store is read or written. */
 #ifndef PFS_FS_TREE_TREE_IMPL_H
 #define PFS_FS_TREE_TREE_IMPL_H
 
@@ -22,8 +22,8 @@ struct pfs_tree {
 	struct pfs_journal *journal;
 	struct pfs_content *content;
 	struct pfs_attrs *attrs;
-	struct pfs_attr_reader *frozen_attrs; /* of a frozen tree */
-	const struct pfs_image_extras *extras; /* imagefile.h; NULL: none */
+	struct pfs_attr_reader *frozen_attrs; /* of a frozen tree (frozen.h) */
+	const struct pfs_image_extras *extras; /* of image files (imagefile.h); NULL: none */
 	struct pfs_links *links;
 	struct pfs_primes *primes;
 	struct pfs_codes *codes;
@@ -35,7 +35,7 @@ struct pfs_tree {
 	struct pfs_scan *scan;
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
-	struct pfs_path_index *path_index; /* NULL: none is to be made */
+	struct pfs_path_index *path_index; /* NULL: this tree makes none */
 	struct pfs_derived_columns *columns;
 	struct pfs_directory_tables *directories;
 	struct pfs_snapshots *snapshots;
@@ -43,8 +43,8 @@ struct pfs_tree {
 	struct pfs_registers *registers;
 	struct pfs_kept_rows *rows;
 	struct pfs_hard_links *hard_links;
-	struct pfs_compared *compared; /* of a frozen tree: the live one's */
-	struct pfs_tree_listener listener; /* protected by listener_lock: listen.h */
+	struct pfs_compared *compared; /* in a frozen tree the live tree's */
+	struct pfs_tree_listener listener; /* protected by listener_lock (listen.h) */
 	pthread_rwlock_t listener_lock;
 };
 
