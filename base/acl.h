@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/acl.h - what a POSIX ACL really grants, as a mode. A file that has an ACL shows the ACL's
- * mask in the group's bits of st_mode, which may be more than its group may do.
+/* base/acl.h - the mode that says what a POSIX ACL really grants. st_mode of a file with an ACL
+ * shows the ACL's mask in the group's bits, which may be more than the owning group is granted.
  * Threads: any number of callers; nothing is shared. */
 #ifndef PFS_BASE_ACL_H
 #define PFS_BASE_ACL_H
@@ -11,7 +11,7 @@
 
 #define PFS_ACL_XATTR "system.posix_acl_access"
 
-/* Says whom an entry is about; the numbers are the kernel's. */
+/* Says to whom an entry applies; the numbers are the kernel's. */
 enum pfs_acl_tag {
 	PFS_ACL_OWNER = 1,
 	PFS_ACL_USER = 2,
@@ -21,26 +21,27 @@ enum pfs_acl_tag {
 	PFS_ACL_OTHER = 32,
 };
 
-/* Holds what the entries that were added so far grant, in 3 bits each: read, write, execute. */
+/* What the entries that were added so far grant, in 3 bits each: read, write, execute. */
 struct pfs_acl {
 	unsigned group, other, mask;
-	unsigned users, groups; /* what each named user, each named group is granted, before the mask */
+	unsigned users;	 /* what all named users are granted, before the mask */
+	unsigned groups; /* the same for named groups */
 };
 #define PFS_ACL_INIT {.mask = 7, .users = 7, .groups = 7}
 
-/* Adds an entry; of perm the lowest 3 bits count. Returns false if there is no such tag. */
+/* Adds an entry, which grants the lowest 3 bits of perm. Returns false if there is no such tag. */
 bool pfs_acl_add(struct pfs_acl *acl, unsigned tag, unsigned perm);
 
-/* Returns the mode with what the owning group is really granted in its group's bits, and without
- * anything in the group's and others' bits that an entry of the ACL denies to somebody. */
+/* Returns the mode with what the owning group is granted in the group's bits. Of the group's and
+ * others' bits it takes away what some entry of the ACL denies to somebody. */
 uint32_t pfs_acl_mode(const struct pfs_acl *acl, uint32_t mode);
 
-/* As pfs_acl_mode, from the attribute's value, which stays the caller's. If the value cannot be
- * read, group and others get nothing. */
+/* As pfs_acl_mode, for the ACL that is the value of the attribute PFS_ACL_XATTR; the value stays
+ * the caller's. If it is no ACL, group and others get nothing. */
 uint32_t pfs_acl_value_mode(uint32_t mode, const void *value, size_t size);
 
-/* As pfs_acl_mode, for the file at path, whose st_mode is mode and which is no symlink; a file
- * without an ACL keeps its mode. For an O_PATH descriptor give its path in /proc/self/fd. */
+/* As pfs_acl_mode, for the file at path, which is no symlink and has st_mode `mode`; a file without
+ * an ACL keeps its mode. An O_PATH descriptor is named by its path in /proc/self/fd. */
 uint32_t pfs_acl_file_mode(uint32_t mode, const char *path);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* base/btree.h - an ordered index in memory from 64-bit keys to 32-bit slots: a B+-tree with linked
- * leaves (S5).  Compiled with PFS_WIDE_VALUES, slots have 64 bits (base/btree_value.h).
+ * leaves (docs/design/papers.md, S5). Compiled with PFS_WIDE_VALUES, slots have 64 bits
+ * (base/btree_value.h).
  *
- * Entries are (key, slot) pairs; a pair is in the tree once. They are ordered by key, then by slot,
- * so that duplicates of a key come in slot order.
- * Threads: any number of readers, or one writer; the caller locks.
- * Memory: at most 20 bytes an entry after a bulk load. */
+ * An entry is a pair of a key and a slot. Entries are ordered by key, then by slot; no two are
+ * equal. Threads: any number of readers, or one writer; the caller locks. Memory: at most 20 bytes
+ * an entry after a bulk load. */
 #ifndef PFS_BASE_BTREE_H
 #define PFS_BASE_BTREE_H
 
@@ -24,46 +24,48 @@ struct pfs_btree_entry {
 	pfs_btree_value slot;
 };
 
-/* A place between entries; invalid after any change of the tree (seek again by key and slot). */
+/* A position between two entries. A change of the tree invalidates it: seek again by key and slot.
+ */
 struct pfs_btree_cursor {
 	const void *leaf;
 	uint32_t position;
 };
 
-/* Makes an empty tree, the caller's to destroy. -ENOMEM; *out is NULL then. */
+/* Makes an empty tree, which the caller destroys. *out is NULL on failure. -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_create(struct pfs_btree **out);
-/* Makes an empty tree whose leaves have at most `page` entries, PFS_BTREE_PAGE_LEAST at least. It
- * cannot be loaded lazily. -ENOMEM. */
+/* Makes an empty tree whose leaves have at most `page` entries, which is at least
+ * PFS_BTREE_PAGE_LEAST. Such a tree cannot be loaded lazily. -ENOMEM. */
 #define PFS_BTREE_PAGE_LEAST 8u
-#define PFS_BTREE_PAGE	     62u /* of other trees */
+#define PFS_BTREE_PAGE	     62u /* entries of a leaf of other trees */
 PFS_MUST_CHECK int pfs_btree_create_of(struct pfs_btree **out, uint32_t page);
 void pfs_btree_destroy(struct pfs_btree *tree);
 
-/* Fills an empty tree from n pairs, which are sorted by (key, slot) and given as two arrays that
- * stay the caller's. The pool's threads help; if pool is NULL this thread does all. -EINVAL: the
- * tree is not empty, or the pairs are not strictly ascending; -ENOMEM. */
+/* Fills an empty tree with n entries, which strictly ascend and are given as two arrays that stay
+ * the caller's. The pool's threads help, unless it is NULL. -EINVAL: the tree is not empty, or the
+ * entries do not ascend; -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
 				  const uint64_t *keys, const pfs_btree_value *slots, size_t n);
 
-/* As pfs_btree_load, but the leaves lie in memory of the caller's, who makes each before anybody
- * looks at it: n_leaves of PFS_BTREE_LEAF_SIZE bytes, which stay there until the tree is destroyed.
- * All but the last have PFS_BTREE_LEAF_COUNT of the n pairs; firsts[i] is the first of leaf i,
- * strictly ascending. -EINVAL, -ENOMEM. */
+/* As pfs_btree_load, but the leaves are in the caller's memory at `leaves`, which must stay until
+ * the tree is destroyed; each has PFS_BTREE_LEAF_SIZE bytes. The caller makes a leaf
+ * (pfs_btree_make_leaf) at the latest when somebody reads it (base/lazy.h). Each leaf but the last
+ * has PFS_BTREE_LEAF_COUNT of the n entries; firsts[i] is the first entry of leaf i, strictly
+ * ascending. -EINVAL, -ENOMEM. */
 #define PFS_BTREE_LEAF_COUNT 58u
 #define PFS_BTREE_LEAF_SIZE  (24u + 62u * (sizeof(uint64_t) + sizeof(pfs_btree_value))) /* bytes: 768, or 1,016 */
 PFS_MUST_CHECK int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves,
 					 const struct pfs_btree_entry *firsts, size_t n);
-/* Makes one of these leaves, number i of n_leaves that will be at `leaves`, at `to`. */
+/* Writes leaf number i of these n_leaves to `to`; `leaves` is the address of the first. */
 void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
 			 const struct pfs_btree_entry *entries, unsigned count);
 
-/* Adds a pair. -EEXIST: the pair is there already; -ENOMEM: the tree is unchanged. */
+/* Adds an entry. -EEXIST: it is there already; -ENOMEM: the tree is unchanged. */
 PFS_MUST_CHECK int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot);
 
-/* Takes memory so that the next n inserts cannot fail. -ENOMEM. */
+/* Takes memory, so that none of the next n inserts returns -ENOMEM. -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_reserve(struct pfs_btree *tree, size_t n);
 
-/* Removes a pair; returns false if it is not there. */
+/* Removes an entry; returns false if it is not there. */
 bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot);
 
 size_t pfs_btree_count(const struct pfs_btree *tree);
@@ -73,23 +75,24 @@ size_t pfs_btree_memory(const struct pfs_btree *tree); /* bytes allocated */
 void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t key,
 		    pfs_btree_value slot);
 
-/* Reads the entry after the cursor and steps over it; false at the end. */
+/* Reads the entry behind the cursor and moves the cursor behind it; returns false at the end. */
 bool pfs_btree_next(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
 		    struct pfs_btree_entry *out);
 
-/* Does n seeks to (keys[i], slot), each followed by a next: out[i] is the first entry that is not
- * less, or has the slot PFS_BTREE_NONE if there is none. The descents go side by side, so that they
- * wait for memory together. */
+/* Sets out[i] to the first entry that is not less than (keys[i], slot), for n keys; its slot is
+ * PFS_BTREE_NONE if there is no such entry. The n descents go side by side, so that they wait for
+ * memory at the same time. */
 void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
 		    pfs_btree_value slot, size_t n);
 
-/* Reads the next entries whose keys are `last` at most, up to `capacity` of them, into two arrays
- * of the caller's, and steps over them. Returns how many; fewer than capacity at the end. */
+/* Reads the next entries whose keys are at most `last`, up to `capacity` of them, into two arrays
+ * of the caller's, and moves the cursor behind them. Returns how many; fewer than capacity if there
+ * are no more. */
 size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
 		      pfs_btree_value *slots, size_t capacity, uint64_t last);
 
-/* Does the same down: reads the entries before the cursor, the nearest first. Fewer than capacity at
- * the beginning. */
+/* Reads the entries before the cursor, the nearest first, and moves the cursor before them. Returns
+ * how many; fewer than capacity at the beginning of the tree. */
 size_t pfs_btree_read_back(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
 			   pfs_btree_value *slots, size_t capacity);
 

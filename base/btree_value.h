@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/btree_value.h - what the keys of a B+-tree lead to: 32 bits, the slots of an image; or 64, where the
- * same source is compiled once more, with PFS_WIDE_VALUES, under names of its own (Makefile). */
+/* base/btree_value.h - the type of the values in a B+-tree: 32 bits, for the slots of an image. The
+ * Makefile compiles the same source once more with PFS_WIDE_VALUES, for values of 64 bits and under
+ * other names. */
 #ifndef PFS_BASE_BTREE_VALUE_H
 #define PFS_BASE_BTREE_VALUE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/checked.h - arithmetic, parsing and growth of arrays that notice overflow. Threads: any
- * number of callers. */
+/* base/checked.h - arithmetic, parsing and growth of arrays, with checks for overflow.
+ * Threads: any number of callers. */
 #ifndef PFS_BASE_CHECKED_H
 #define PFS_BASE_CHECKED_H
 
@@ -19,8 +19,8 @@ static inline uint64_t pfs_div_round_up(uint64_t n, uint64_t unit)
 	return n / unit + (n % unit != 0);
 }
 
-/* Sets *out to the decimal number that the whole text is. -EINVAL: the text is no number; -ERANGE:
- * it does not fit into 64 bits. */
+/* Parses a text that is all digits. -EINVAL: it is empty or has another character; -ERANGE: the
+ * number does not fit into 64 bits. */
 PFS_MUST_CHECK static inline int pfs_parse_u64(uint64_t *out, const char *text)
 {
 	uint64_t value = 0;
@@ -38,9 +38,9 @@ PFS_MUST_CHECK static inline int pfs_parse_u64(uint64_t *out, const char *text)
 	return 0;
 }
 
-/* Makes room for at least `needed` elements of element_size bytes in *array (NULL at first; the
- * caller frees it), which has room for *capacity now; it grows by half at least. -ENOMEM leaves
- * both as they were. */
+/* Makes room for at least `needed` elements of element_size bytes in *array, which has room for
+ * *capacity now and then grows by at least half. *array is NULL at first; the caller frees it.
+ * -ENOMEM: both are unchanged. */
 PFS_MUST_CHECK static inline int pfs_grow(void *array, size_t *capacity, size_t needed,
 					  size_t element_size)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/cleanup.h - locals that are released at the end of their scope, whichever way it is left.
- * This is the whole list of what is released so; anything with several steps has one `fail:` label
- * instead. */
+/* base/cleanup.h - attributes of local variables that are released when their scope ends. This is
+ * the whole list of them; code that has more to undo uses one `fail:` label. */
 #ifndef PFS_BASE_CLEANUP_H
 #define PFS_BASE_CLEANUP_H
 
@@ -65,7 +64,8 @@ static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
 	pthread_mutex_t *name __attribute__((cleanup(pfs_cleanup_unlock), unused)) =               \
 		pfs_lock_mutex(mutex)
 
-/* Takes the value out of an owning local, so that its cleanup finds nothing: return PFS_TAKE(p); */
+/* Sets an owning local to NULL and gives its value, so that its cleanup does nothing:
+ * return PFS_TAKE(p); */
 #define PFS_TAKE(pointer)                                                                          \
 	({                                                                                         \
 		__typeof__(pointer) pfs_taken = (pointer);                                         \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/clock.h - clocks, in nanoseconds: how long something took, and until when somebody waits; times of
- * files, and as the kernel has them.
+/* base/clock.h - clocks, in nanoseconds, for measuring and for waiting; and conversions between the
+ * types for times of files.
  * Threads: any number of callers. */
 #ifndef PFS_BASE_CLOCK_H
 #define PFS_BASE_CLOCK_H
@@ -13,7 +13,7 @@
 #define PFS_NS_PER_S  INT64_C(1000000000)
 #define PFS_NS_PER_MS INT64_C(1000000)
 
-/* A moment, since 1970. Seconds are any signed 64-bit number; nsec < 1,000,000,000. */
+/* A time since 1970. sec may be any number; nsec is less than 1,000,000,000. */
 struct pfs_time {
 	int64_t sec;
 	uint32_t nsec;
@@ -40,13 +40,13 @@ static inline bool pfs_is_time(struct pfs_time a, struct timespec b)
 	return a.sec == b.tv_sec && a.nsec == (uint32_t)b.tv_nsec;
 }
 
-/* The time lies in 1677..2262, as all of clocks do. */
+/* Returns nanoseconds since 1970. The time must be in 1677..2262, as those of clocks are. */
 static inline int64_t pfs_timespec_ns(struct timespec time)
 {
 	return time.tv_sec * PFS_NS_PER_S + time.tv_nsec;
 }
 
-/* Returns the nanoseconds that a clock says. */
+/* Returns the time of a clock. */
 static inline int64_t pfs_clock_ns(clockid_t clock)
 {
 	struct timespec now;
@@ -55,7 +55,7 @@ static inline int64_t pfs_clock_ns(clockid_t clock)
 	return pfs_timespec_ns(now);
 }
 
-/* Returns the nanoseconds since some fixed moment; never goes backwards. */
+/* Returns the nanoseconds since some fixed moment. It never falls. */
 static inline uint64_t pfs_now_ns(void)
 {
 	return (uint64_t)pfs_clock_ns(CLOCK_MONOTONIC);
@@ -73,7 +73,7 @@ static inline double pfs_now_s(void)
 	return (double)pfs_now_ns() / 1e9;
 }
 
-/* Returns what the clock will say in so many milliseconds: until when to wait. */
+/* Returns the clock's time in `ms` milliseconds from now, for functions that wait until a time. */
 static inline struct timespec pfs_clock_in_ms(clockid_t clock, uint64_t ms)
 {
 	int64_t ns = pfs_clock_ns(clock) + (int64_t)ms * PFS_NS_PER_MS;

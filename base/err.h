@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* base/err.h - the error convention and the attributes that enforce it.
- * Every function that can fail returns 0 or a negative errno; data goes through out-parameters,
- * written only on success.  The function that turns a foreign error into an errno logs it, once. */
+/* base/err.h - the convention for errors, and attributes that enforce it. A function that can fail
+ * returns 0 or a negative errno, and gives data through out-parameters, which it writes only on
+ * success. The function that turns a library's error into an errno logs it. */
 #ifndef PFS_BASE_ERR_H
 #define PFS_BASE_ERR_H
 
@@ -11,7 +11,7 @@
 #define PFS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define PFS_UNUSED __attribute__((unused))
 
-/* Hands an error on: returns from the calling function unless call is 0. */
+/* Makes the calling function return the call's value, unless that is 0. */
 #define PFS_TRY(call)                                                                              \
 	do {                                                                                       \
 		int pfs_try_error = (call);                                                        \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* base/lazy.h - memory that is filled by blocks, each when somebody first touches it or one beside
- * it.
+/* base/lazy.h - memory in blocks, each of which is filled when a thread first touches it or a block
+ * beside it.
  *
- * Until then a block has no pages: whoever reads or writes it waits (userfaultfd(2)) until one of
- * the threads that stand by has filled the block beside and put it there, whole.  Code that uses
- * the memory need not know; only the kernel does not wait: a system call gets EFAULT, and what is
- * handed to one, or to a device's driver, is touched before (pfs_lazy_touch).  Where the system
- * does not let us, all is filled at once.  Stretches of 2 MiB that have been filled become large pages when nothing has
- * been asked for a while, if the kernel does that (Linux 6.1).
+ * A block that is not filled has no pages. A thread that reads or writes it waits (userfaultfd(2))
+ * until a thread of this module has filled a block elsewhere and moved it there, whole. Code that
+ * uses the memory need not know of this, with one exception: a system call that gets the address of
+ * such memory fails with EFAULT, so memory is touched (pfs_lazy_touch) before it is given to a
+ * system call or to a device's driver. If the system does not allow this, all memory is filled at
+ * the start. Ranges of 2 MiB that have been filled become large pages after a while without any
+ * filling, if the kernel can do that (Linux 6.1).
  *
- * Threads: any number touch it at once.  Creating, starting and closing: nobody touches it
- * meanwhile. */
+ * Threads: any number touch the memory at once; none while it is created, started or closed. */
 #ifndef PFS_BASE_LAZY_H
 #define PFS_BASE_LAZY_H
 
@@ -21,57 +21,59 @@
 
 #include "base/err.h"
 
-struct pfs_lazy; /* several parts, and who fills them */
+struct pfs_lazy; /* several parts, and the threads that fill them */
 struct pfs_lazy_part;
 
-/* Makes `count` blocks from block `first` on at `to`, which is zero so far, `size` bytes in all.  It cannot fail, may
- * do what any thread may, and looks at such memory, of another part that never waits for this one, only after
- * pfs_lazy_provide: nobody else would fill it. */
+/* Writes `count` blocks, from block number `first` on, to `to`: `size` bytes, which are 0 before.
+ * It cannot fail. If it reads lazy memory, that belongs to a part whose filling does not read this
+ * part, and it calls pfs_lazy_provide first: it runs on the thread that would have to fill it. */
 typedef void pfs_lazy_fill(void *context, void *to, uint64_t first, uint64_t count, size_t size);
 
-/* -ENOMEM. */
+/* Makes lazy memory without parts. -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_create(struct pfs_lazy **out);
 
-/* The `size` bytes at `memory`, which are whole private anonymous pages but for the last one's end, are to be a part, in
- * blocks of block_size bytes (whole pages); what is there is forgotten, and the last page's end is zero.  Before the
- * start.  It is the lazy memory's; NULL: size is 0.  -ENOMEM. */
+/* Makes a part of the `size` bytes at `memory`, in blocks of block_size bytes. The memory is
+ * private anonymous pages, and block_size a multiple of a page. What the pages hold is lost, and
+ * the last page is 0 behind `size`. Call this before pfs_lazy_start. *out belongs to `lazy`; it is
+ * NULL if size is 0. -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size,
 				size_t block_size, pfs_lazy_fill *fill, void *context);
 
-/* Starts filling on demand. Where the kernel does not allow that, all parts are filled at once.
- * -ENOMEM. */
+/* Starts filling on demand; if the kernel does not allow that, fills all parts. -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 
-/* Ends the filling; the memory has to be unmapped next.  NULL is allowed. */
+/* Ends the filling. The caller then unmaps the memory. NULL is allowed. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
-/* Waits until whoever fills a block has done with it, also where who touched it went on already:
- * what blocks are filled from may be changed and freed then, if nobody touches another. lazy may be
- * NULL. */
+/* Waits until no call of a fill function is under way. If no thread touches another block
+ * afterwards, what the blocks are filled from may be changed and freed. NULL is allowed. */
 void pfs_lazy_settle(struct pfs_lazy *lazy);
 
-/* As fork(2).  The child, in which no other thread is, has it filled (pfs_lazy_fill_all) before it touches any. */
+/* As fork(2). The child has no thread that fills blocks, so it calls pfs_lazy_fill_all before it
+ * touches the memory. */
 pid_t pfs_lazy_fork(struct pfs_lazy *lazy);
 
-/* Fills every block that has not been filled, on all processors.  In a child of pfs_lazy_fork alone. */
+/* Fills every block that is not filled, on all processors. Only for a child of pfs_lazy_fork. */
 void pfs_lazy_fill_all(struct pfs_lazy *lazy);
 
-/* Fills the blocks of these bytes of the part that have not been filled, or waits for whoever is filling one. */
+/* Makes sure that the blocks with these bytes of the part are filled; `at` is an offset. Waits for
+ * blocks that another thread is filling. */
 void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size);
 
-/* Returns true if the block has been filled, and may have changed since.  Just after a block was touched this may still be false. */
+/* Returns true if the block has been filled, and so may have changed since. It may return false for
+ * a moment after the block was touched. */
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number);
 
-/* Returns true if nobody has touched the block or one beside it, and so nobody has changed it. */
+/* Returns true if nobody has begun to fill the block, so that it has not changed. */
 bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number);
 
 /* Returns how many blocks have been filled. */
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy);
 
-/* Returns true if blocks are filled when they are touched; false if this system has all filled at the start. */
+/* Returns true if this system allows filling on demand; false if pfs_lazy_start fills all. */
 bool pfs_lazy_is_possible(void);
 
-/* Fills whatever of any memory, lazy or not, has not been filled. */
+/* Touches these bytes of any memory, lazy or not, so that they are filled. */
 void pfs_lazy_touch(const void *memory, size_t size);
 
 #endif

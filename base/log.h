@@ -10,19 +10,19 @@
 
 enum pfs_log_level {
 	PFS_LOG_NOTHING =
-		0,	   /* for pfs_log_open: a command that says its errors itself, in one line */
+		0,	   /* for pfs_log_open: a command prints its errors itself, in one line */
 	PFS_LOG_ERROR = 3, /* values are syslog's */
 	PFS_LOG_WARNING = 4,
-	PFS_LOG_NOTICE = 5, /* what people must not miss: said at NOTHING, too */
+	PFS_LOG_NOTICE = 5, /* logged even if the level is NOTHING */
 	PFS_LOG_INFO = 6,
 	PFS_LOG_DEBUG = 7,
 };
 
-/* Sets the least important level that is logged, and where to; to_syslog: the system log from now
- * on. Until this is called it is INFO, and stderr. */
+/* Sets the least important level that is logged, and whether messages go to the system log or to
+ * stderr. Before the first call these are INFO and stderr. */
 void pfs_log_open(enum pfs_log_level level, bool to_syslog);
 
-/* Logs "primefs: ", the message and a newline. errno stays what it was. */
+/* Logs "primefs: ", the message and a newline. Does not change errno. */
 void pfs_log(enum pfs_log_level level, const char *format, ...) PFS_PRINTF(2, 3);
 
 #define pfs_error(...)   pfs_log(PFS_LOG_ERROR, __VA_ARGS__)

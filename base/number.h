@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* base/number.h - numbers that are kept in place of their text, where the text can be had back
- * exactly.
+/* base/number.h - conversions between numbers and texts that lose nothing.
  *
- * An attribute's type is inferred, and a new value takes its column's type, only when printing the
- * number gives the same bytes again: "7" is an integer, "007", "+7" and "7 " are text.
+ * A text is kept as a number only if printing the number gives the same bytes again: "7" is an
+ * integer; "007", "+7" and "7 " stay texts. This decides the types of attributes, and whether a new
+ * value takes its column's type.
  * Threads: any number of callers. */
 #ifndef PFS_BASE_NUMBER_H
 #define PFS_BASE_NUMBER_H
@@ -22,8 +22,8 @@ size_t pfs_print_integer(char out[PFS_NUMBER_SIZE], int64_t value);
  * the NUL. */
 size_t pfs_print_real(char out[PFS_NUMBER_SIZE], double value);
 
-/* Returns true, and sets *out, if the text is exactly what the functions above print for *out.
- * False for NaN and negative zero, too: SQLite does not keep them. */
+/* Return true, and set *out, if the text is exactly what pfs_print_integer or pfs_print_real prints
+ * for *out. They return false for NaN and negative zero, which SQLite does not keep. */
 bool pfs_is_integer(int64_t *out, const void *text, size_t len);
 bool pfs_is_real(double *out, const void *text, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/radix.h - sorts many small things by a number, and finds one among those that are sorted.
+/* base/radix.h - sorts small items by a number, and searches sorted numbers.
  * Threads: any number of callers. */
 #ifndef PFS_BASE_RADIX_H
 #define PFS_BASE_RADIX_H
@@ -14,14 +14,15 @@ struct pfs_keyed {
 	uint32_t value;
 };
 
-/* Sorts by key, ascending; items with equal keys stay in their order. Takes as much memory again,
- * and passes for those bytes of the keys only that differ at all. -ENOMEM: nothing has moved. */
+/* Sorts by key, ascending; items with equal keys keep their order. It allocates as much memory as
+ * the items have, and makes a pass for each byte of the keys that is not the same in all. -ENOMEM:
+ * the items are unchanged. */
 PFS_MUST_CHECK int pfs_radix_sort(struct pfs_keyed *items, size_t n);
-/* As pfs_radix_sort, in the caller's memory for n more items, whose content is undefined
+/* As pfs_radix_sort, but uses the caller's memory for n items at `more`, whose content is undefined
  * afterwards. It cannot fail. */
 void pfs_radix_sort_with(struct pfs_keyed *items, struct pfs_keyed *more, size_t n);
 
-/* Sorts numbers, in the same way. */
+/* Sorts numbers, ascending. -ENOMEM: they are unchanged. */
 PFS_MUST_CHECK int pfs_radix_sort_u32(uint32_t *items, size_t n);
 
 /* Returns the index of the first of n ascending values that is not below `value`, or n if all

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/random.h - random bytes that nobody can guess, for names that nobody can put something in
- * the way of. Threads: any number of callers. */
+/* base/random.h - random bytes that nobody can guess, for names of files that nobody else can have
+ * created before. Threads: any number of callers. */
 #ifndef PFS_BASE_RANDOM_H
 #define PFS_BASE_RANDOM_H
 
@@ -10,8 +10,8 @@
 
 #define PFS_RANDOM_SIZE 17 /* 16 hexadecimal digits and a NUL */
 
-/* Writes 16 hexadecimal digits. Fails only where the system has no random numbers, with
- * getrandom(2)'s errno. */
+/* Writes 16 hexadecimal digits and a NUL. Fails only if the system has no random numbers, with the
+ * errno of getrandom(2). */
 PFS_MUST_CHECK int pfs_random_digits(char out[PFS_RANDOM_SIZE]);
 
 /* Writes `size` random bytes, 256 at most. Fails as pfs_random_digits does. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/reserve.h - arrays that grow without moving: address space reserved at once, memory
- * committed as it is needed.  Threads: the caller locks. */
+/* base/reserve.h - arrays that grow without moving: their address space is reserved at once, and
+ * memory is committed when it is needed. Threads: the caller locks. */
 #ifndef PFS_BASE_RESERVE_H
 #define PFS_BASE_RESERVE_H
 
@@ -19,20 +19,20 @@ struct pfs_reserve {
 PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
 void pfs_reserve_close(struct pfs_reserve *reserve);
 
-/* Makes the first `size` bytes usable; those that were not are zero. Memory is committed in steps
- * of 1 MiB, or of an eighth of what is there. -ENOMEM, also beyond the limit. */
+/* Makes the first `size` bytes usable; bytes that were not usable before are 0. Commits memory in
+ * steps of 1 MiB or of an eighth of what is committed. -ENOMEM, also if size is beyond the limit.
+ */
 PFS_MUST_CHECK int pfs_reserve_grow(struct pfs_reserve *reserve, size_t size);
 
-/* Asks for huge pages, for memory that is about to be filled whole. Has no effect on less than 8
- * MiB, or where the system has none. */
+/* Asks for huge pages, for memory that will be filled whole. It has no effect on less than 8 MiB,
+ * or if the system has no huge pages. */
 void pfs_expect_filled(void *memory, size_t size);
 
-/* Returns a quarter of the machine's memory, in bytes: a bound for what should leave room for
- * others. */
+/* Returns a quarter of the machine's memory, in bytes: a bound for memory that leaves room for
+ * other uses. */
 uint64_t pfs_quarter_of_memory(void);
 
-/* Makes all committed bytes zero again; their memory goes back to the system until they are
- * written. */
+/* Makes all committed bytes 0. The system gets their memory back until they are written again. */
 void pfs_reserve_clear(struct pfs_reserve *reserve);
 
 #endif

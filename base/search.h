@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* The first of the places from `low` up to `high` at which the expression is_before is false, or `high`: a uint64_t.  is_before
- * names the place `at`; it is true up to some place, and false from there on.
+/* Gives the first position from `low` on, and before `high`, for which the expression is_before is
+ * false, or `high` if there is none: a uint64_t. is_before names the position `at`; it must be true
+ * up to some position and false from there on.
  *
  *     first = PFS_SEARCH(i, 0, n, numbers[i] < wanted); */
 #define PFS_SEARCH(at, low, high, is_before)                                                       \

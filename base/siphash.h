@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* base/siphash.h - SipHash-1-3 (Aumasson and Bernstein 2012): a keyed hash of bytes. Who does not
- * know the key cannot choose inputs that collide. Threads: any number of callers. */
+/* base/siphash.h - SipHash-1-3 (Aumasson and Bernstein 2012): a keyed hash of bytes. Nobody can
+ * choose inputs that collide without knowing the key. Threads: any number of callers. */
 #ifndef PFS_BASE_SIPHASH_H
 #define PFS_BASE_SIPHASH_H
 
