@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/lock.h - who may open a store: one writer or many readers, by flock(2) on the file itself.
+/* meta/lock.h - the lock of a store: one writer or many readers, by flock(2) on the file itself.
  *
  * The descriptor stays open as long as the store is: closing any descriptor of the file would drop
  * the record locks that SQLite holds on it.
@@ -22,15 +22,15 @@ struct pfs_lock {
 #define PFS_LOCK_NONE ((struct pfs_lock){.fd = -1})
 
 enum pfs_lock_mode {
-	PFS_LOCK_NOT,	 /* takes no lock: only opens the file, for reading */
-	PFS_LOCK_SHARED, /* shared with other readers */
-	PFS_LOCK_ALONE,	 /* not shared */
-	PFS_LOCK_CREATE, /* not shared, and makes the file; -EEXIST when there is one */
+	PFS_LOCK_NOT,	 /* takes no lock, and opens the file for reading */
+	PFS_LOCK_SHARED, /* shares the lock with other readers */
+	PFS_LOCK_ALONE,	 /* shares it with nobody */
+	PFS_LOCK_CREATE, /* as ALONE, and makes the file; -EEXIST: there is one */
 };
 
-/* Opens path and locks it, waiting up to wait_ms milliseconds. -EBUSY: somebody else still has it
- * locked; -EMEDIUMTYPE: it is no regular file; -ENOLCK: the filesystem knows no locks; or what
- * open(2) returns. */
+/* Opens the file at path and locks it; waits up to wait_ms milliseconds for the lock. -EBUSY:
+ * another lock is in the way; -EMEDIUMTYPE: it is no regular file; -ENOLCK: the filesystem has no
+ * locks; the errors of open(2). */
 PFS_MUST_CHECK int pfs_lock_open(struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode,
 				 unsigned wait_ms);
 

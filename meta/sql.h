@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql.h - every statement of the store, its text beside its name.
- * READ statements are prepared on every connection, WRITE ones on the writing connection only, BULK ones on that of a
- * store that is made at once (PFS_STORE_BULK). */
+/* meta/sql.h - all SQL statements of the store: names and texts.
+ * READ statements are prepared on every connection, WRITE statements on the writing connection, and
+ * BULK statements on the writing connection of a BULK store (PFS_STORE_BULK). */
 #ifndef PFS_META_SQL_H
 #define PFS_META_SQL_H
 
 #include "meta/format.h"
 
-/* Lists of the table `node`'s columns. The prime comes first; parameters have the numbers of their
- * columns. */
+/* Lists of the columns of the table `node`. The prime comes first; parameter number n is for the
+ * n-th column. */
 #define PFS_NUMBER_NAME(id, name, type, since)	    ", " #name
 #define PFS_NUMBER_PARAMETER(id, name, type, since) ", ?"
 #define PFS_NUMBER_SET(id, name, type, since)	    ", " #name " = ?"
@@ -24,7 +24,7 @@
 #define PFS_SOURCE_COLUMNS                                                                         \
 	"root, path, dev, ino, size, mtime, ctime, mode, uid, gid, handle, birth, prime"
 
-/* A row's parameters follow those of the row before, each in the order of its columns. */
+/* Statements with several rows have the parameters of one row behind those of the row before. */
 #define PFS_NODE_VALUES "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?" PFS_NODE_NUMBERS(PFS_NUMBER_PARAMETER) ")"
 #define PFS_ROWS_2(X) X ", " X
 #define PFS_ROWS_8(X) PFS_ROWS_2(X) ", " PFS_ROWS_2(X) ", " PFS_ROWS_2(X) ", " PFS_ROWS_2(X)
@@ -153,8 +153,8 @@
 enum pfs_store_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
 #undef PFS_SQL_ENUM
 
-/* ---- history: on the writing connection, while the store keeps one ----
- * What is changed leaves its former row, unless a time of access alone changes. */
+/* ---- history: on the writing connection of a store that keeps history ----
+ * A change of more than a node's time of access leaves the former row. */
 
 #define PFS_HISTORY_SEQ "(SELECT seq + 1 FROM meta WHERE id = 1)" /* the open group's number */
 #define PFS_NUMBER_DIFFERS(id, name, type, since) " OR " #name " IS NOT ?"
@@ -162,8 +162,9 @@ enum pfs_store_statement { PFS_SQL_STATEMENTS(PFS_SQL_ENUM) PFS_SQL_COUNT };
 	"INSERT OR IGNORE INTO history_node (seq, " PFS_NODE_COLUMNS ") SELECT " PFS_HISTORY_SEQ   \
 	", " PFS_NODE_COLUMNS " FROM node WHERE prime = ?1"
 
-/* X(name, text): the first three and ATTR_CHANGE run before the statements of the store whose parameters they have,
- * NODE_NEW (prime) after it; GROUP_PUT (number, time) last, and tells about how many bytes it was. */
+/* X(name, text): *_CHANGE and *_GONE run before that statement of the store whose parameters they
+ * have. NODE_NEW (prime) runs after an insert. GROUP_PUT (the group's number and time) runs last,
+ * and returns about how many bytes the group's former rows have. */
 #define PFS_HISTORY_STATEMENTS(X)                                                                  \
 	X(NODE_CHANGE, PFS_HISTORY_LEAVE                                                           \
 	  " AND (parent IS NOT ?2 OR slot IS NOT ?3 OR mode IS NOT ?4 OR flags IS NOT ?5 OR "      \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/store.h - the durable truth: nodes, content, attributes and tables in one file.
+/* meta/store.h - the store: nodes, content, attributes and tables, kept durably in one file.
  *
  * A store knows no tree, no paths and no codes; it keeps records by prime. It is one SQLite file
- * (docs/FORMAT.md), but nothing of SQL shows here, so that another store can stand beside it.
+ * (docs/FORMAT.md), but this interface has no SQL, so that it could be another kind of file.
  *
  * Threads: reading functions are called by any number of threads; each takes a connection from a
  * pool. Writing functions belong to one thread at a time, between pfs_store_begin and
@@ -10,7 +10,7 @@
  *
  * Errors: every function that can fail returns 0 or a negative errno, which is logged once here:
  * -EIO, -ENOSPC, -ENOMEM and -EROFS as SQLite and the disk report them, -EUCLEAN for a damaged
- * file. Others are named where they occur. Memory that a callback is passed is the store's, and
+ * file. Others are named where they occur. Memory that a callback gets belongs to the store, and is
  * valid during the call. */
 #ifndef PFS_META_STORE_H
 #define PFS_META_STORE_H
@@ -30,27 +30,27 @@ struct pfs_store;
 #define PFS_NAME_MAX     255
 #define PFS_TARGET_MAX   4095
 #define PFS_ATTR_NAME_MAX  255   /* without "user." */
-#define PFS_ATTR_COLUMNS_MAX 1900 /* so many attributes can be columns of nodes */
+#define PFS_ATTR_COLUMNS_MAX 1900 /* attributes that can be columns of `nodes` */
 #define PFS_ATTR_VALUE_MAX 65536
 
 #define PFS_ROOT_PRIME UINT64_C(2)
 
 enum pfs_node_flag {
-	PFS_NODE_LINKED = 1, /* content is read through to an original: a source record exists */
-	PFS_NODE_NODATA = 2, /* imported without content: reading it is -ENODATA */
+	PFS_NODE_LINKED = 1, /* its content is that of an original: it has a source record */
+	PFS_NODE_NODATA = 2, /* imported without content: reading fails with -ENODATA */
 	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
-	PFS_NODE_ROW = 8,    /* a row of a register; a file's content is made from it */
-	PFS_NODE_WRITTEN = 16, /* a row whose file was written to: its content is in chunks */
-	PFS_NODE_NAMED = 32, /* one of several names of a file: a hard link record exists */
+	PFS_NODE_ROW = 8,    /* a row of a register; if it is a file, its content is made from the row */
+	PFS_NODE_WRITTEN = 16, /* a file that was such a row and was written to: it has chunks */
+	PFS_NODE_NAMED = 32, /* one of several names of a file: it has a hard link record */
 	PFS_NODE_SETTLED = 64, /* a directory whose source was last changed well before it was read:
 				  its times tell whether it has been changed since */
-	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file's content is no chunks */
+	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file whose content is not in chunks */
 };
 
 struct pfs_node_record {
 	uint64_t prime;
 	uint64_t parent; /* the parent's prime; 0 at the root */
-	uint32_t slot;   /* persisted, unique among live nodes */
+	uint32_t slot;   /* unique among the store's nodes */
 	uint32_t mode;   /* as st_mode: type and permissions */
 	uint32_t flags;  /* enum pfs_node_flag */
 	uint64_t rdev;   /* character and block devices */
@@ -67,82 +67,87 @@ struct pfs_node_record {
 /* ---- opening ---- */
 
 enum pfs_store_flag {
-	PFS_STORE_READ_ONLY = 1, /* works where neither file nor folder can be written */
-	PFS_STORE_CREATE = 2,    /* makes the file; -EEXIST when there is one */
-	PFS_STORE_BULK = 4,      /* with CREATE: no journal, no sync before close (import writes a
-				    temporary file and publishes it).  Reads see the open group
-				    too and belong to the writing thread. */
-	PFS_STORE_UNLOCKED = 8,  /* with READ_ONLY: take no lock, beside a writer.  All that is read is of the
-				    group committed last when it was opened; one thread reads at a time,
-				    and no callback may wait for another that does */
-	PFS_STORE_ALONE = 16,    /* with READ_ONLY: lock it as a writer does */
+	PFS_STORE_READ_ONLY = 1, /* also works if neither file nor folder can be written */
+	PFS_STORE_CREATE = 2,    /* makes the file; -EEXIST: there is one */
+	/* With CREATE: without a journal, and without a sync before close. (Import writes a
+	 * temporary file and publishes it.) Only the writing thread reads, and sees the open group.
+	 */
+	PFS_STORE_BULK = 4,
+	/* With READ_ONLY: takes no lock, so a writer may have the store open. All that is read is
+	 * of the group that was committed last at the opening. One thread at a time reads, and no
+	 * callback may wait for another thread that reads. */
+	PFS_STORE_UNLOCKED = 8,
+	PFS_STORE_ALONE = 16, /* with READ_ONLY: locks the store as a writer does */
 };
 
 struct pfs_store_options {
 	unsigned flags;
-	mode_t mode;	   /* with CREATE: of the file, whatever the umask; 0: 0600 */
-	unsigned wait_ms;  /* wait this long for another process's lock */
+	mode_t mode;	   /* with CREATE: the file's mode, whatever the umask; 0: 0600 */
+	unsigned wait_ms;  /* how long to wait for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
-	size_t feed_primes; /* changed nodes of one group that are remembered in any case; 0: 2^20 (tests) */
-	uint64_t log_bytes; /* pfs_store_checkpoint acts from this length on; 0: 64 MiB */
-	int64_t at; /* with READ_ONLY, 0: now; else its nodes and attributes as they were then, in nanoseconds since 1970,
-		       and all else as it is: meta/history.h.  Threads: as UNLOCKED */
+	size_t feed_primes; /* changed nodes of one group that are surely remembered; 0: 2^20 (tests) */
+	uint64_t log_bytes; /* the length of the log from which pfs_store_checkpoint acts; 0: 64 MiB */
+	/* With READ_ONLY: the time, in nanoseconds since 1970, whose nodes and attributes are shown
+	 * (meta/history.h); all else is as it is now. 0: now. Threads: as UNLOCKED. */
+	int64_t at;
 };
 
-/* Opens the store at path. A writer has it alone, readers share it: -EBUSY if another process holds
- * it (pfs_store_holder). A store of an older version is read as it is; opening it for writing
- * brings it up to PFS_STORE_SCHEMA, after a line in the log: -ENOSPC when there may be no room for
- * that. -ENOENT, -EACCES; -EMEDIUMTYPE: the file is no primefs store, or is damaged beyond opening;
- * -EPROTONOSUPPORT: its schema is newer than this program knows. With `at`:
- * -ENODATA: the store keeps no history; -ESTALE: it goes not so far back. *out is NULL on failure. */
+/* Opens the store at path. A writer does not share it, readers do: -EBUSY: another process has it
+ * (pfs_store_holder). A store of an older version can be read; opening it for writing raises it to
+ * PFS_STORE_SCHEMA, and logs a line: -ENOSPC: there may be no room for that. -ENOENT; -EACCES;
+ * -EMEDIUMTYPE: the file is no primefs store, or too damaged to be opened; -EPROTONOSUPPORT: its
+ * version is newer than this program knows. With `at`: -ENODATA: the store keeps no history;
+ * -ESTALE: its history begins later. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
 
-/* Closes the store: rolls back what is uncommitted, moves the log into the file (leaving one file,
- * no -wal), unlocks and frees. NULL is allowed. Returns the first error; the object is gone all the
- * same. */
+/* Closes and frees the store: rolls back the open group, moves the log into the file (so that there
+ * is one file, and no -wal), and unlocks. NULL is allowed. Returns the first error; the store is
+ * closed all the same. */
 int pfs_store_close(struct pfs_store *store);
 
-/* Gives a closed store its final name, durably; both in one folder.  -EEXIST when `to` exists.
- * What an earlier store of that name may have left beside it (-wal, -shm) is removed: SQLite would take
- * it for this one's. */
+/* Renames a closed store durably, within its folder. -EEXIST: `to` exists. Removes a -wal and -shm
+ * that an earlier store of that name may have left: SQLite would take them for this store's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);
 
-/* Puts the closed store `from`, in the same folder, durably in the place of this one, which was
- * opened READ_ONLY and ALONE and has only to be closed afterwards. The new file gets the mode of
- * the old one and, where this user may set it, its owner. */
+/* Replaces this store durably by the closed store `from` in the same folder. This store was opened
+ * READ_ONLY and ALONE, and can only be closed afterwards. The new file gets the mode of the old one
+ * and, if this user may set it, its owner. */
 PFS_MUST_CHECK int pfs_store_replace(struct pfs_store *store, const char *from);
 
-/* Writes a sentence for the user about why the last pfs_store_open of path failed with `error`. */
+/* Writes a sentence for the user that says why pfs_store_open of path has just failed with `error`.
+ */
 void pfs_store_explain(char *out, size_t size, const char *path, int error);
 
-/* Returns the process that holds the lock of path; 0 if none does, or it cannot be told. */
+/* Returns the process that has locked the store at path; 0: none, or it is not known. */
 pid_t pfs_store_holder(const char *path);
 
 /* Returns the version of the store's format: PFS_STORE_SCHEMA, or less in a READ_ONLY store. */
 int pfs_store_version(const struct pfs_store *store);
 
-/* Makes the entry of the file of that path in its folder durable. What the system says of files. */
+/* Makes the directory entry of the file at path durable. Errors of open(2) and fsync(2). */
 PFS_MUST_CHECK int pfs_store_sync_folder(const char *path);
 
 bool pfs_store_is_read_only(const struct pfs_store *store);
 
-/* Returns true if all that is read stays that of one group whatever others write meanwhile: of a store that was opened
- * UNLOCKED and has a log, in which what others write goes behind it. */
+/* Returns true if all that is read is of one group, whatever other processes write meanwhile. That
+ * is so for a store that was opened UNLOCKED and has a log, since others write behind the part of
+ * the log that is read. */
 bool pfs_store_is_steady(const struct pfs_store *store);
 const char *pfs_store_path(const struct pfs_store *store);
 
-/* Returns a random number that was fixed when the store was created (the seed of the name hash). */
+/* Returns a random number that was chosen when the store was created: the key of the names' hash.
+ */
 uint64_t pfs_store_seed(const struct pfs_store *store);
 
 /* Room on the disk, in bytes. */
 struct pfs_store_space {
 	uint64_t free, total; /* of the filesystem, for an unprivileged writer */
-	uint64_t size;	      /* of the file, when the log is in it */
-	uint64_t reusable;    /* empty inside the file, after the last commit: filled first */
-	uint64_t log;	      /* length of the log; a checkpoint can free it */
-	uint64_t growth;      /* by how much the file grows when the log is moved into it */
-	bool keeps_history;   /* what a group replaces or removes stays, besides (history.h) */
+	uint64_t size;	      /* of the file, once the log is moved into it */
+	uint64_t reusable;    /* in empty pages of the file after the last commit, which are filled first */
+	uint64_t log;	      /* of the log; a checkpoint can free it */
+	uint64_t growth;      /* how much the file grows when the log is moved into it */
+	bool keeps_history;   /* former rows also take room (history.h) */
 };
 PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, struct pfs_store_space *out);
 
@@ -150,25 +155,25 @@ PFS_MUST_CHECK int pfs_store_space(struct pfs_store *store, struct pfs_store_spa
 
 PFS_MUST_CHECK int pfs_store_begin(struct pfs_store *store);
 
-/* Commits the open group; on return it is durable (synced). *seq is the group's number, which grows
- * by one with each group; seq may be NULL. If this fails, the group is rolled back and can be
- * written again. Once a change of the group has failed (unless with -EINVAL for a bad argument), so
- * do all later ones and the commit. */
+/* Commits the open group; on return it is durable. Sets *seq to the group's number, which is one
+ * more than that of the group before; seq may be NULL. On failure the group is rolled back, and can
+ * be written again. After a change of the group has failed, all its later changes and the commit
+ * fail too, but for a change that failed with -EINVAL because of its arguments. */
 PFS_MUST_CHECK int pfs_store_commit(struct pfs_store *store, uint64_t *seq);
 
-/* Rolls the open group back; does nothing without one. A BULK store cannot undo: it is fit only for
- * being removed then. */
+/* Rolls the open group back, if there is one. A BULK store cannot undo changes: its file can only
+ * be removed afterwards. */
 void pfs_store_rollback(struct pfs_store *store);
 
-/* Moves committed pages into the main file when the log is long. Not to be called within a group.
- * free_log: moves them in any case, and gives the log's room back to the filesystem. */
+/* Moves committed pages from the log into the main file, if the log is long; with free_log in any
+ * case, and then gives the log's room back to the filesystem. No group is open. */
 PFS_MUST_CHECK int pfs_store_checkpoint(struct pfs_store *store, bool free_log);
 
-/* Calls fn for each node that a group later than number `since` has changed in any way (its record,
+/* Calls fn for each node of which a group after number `since` has changed anything (record,
  * content, attributes or source), in order of groups, then of primes, until fn returns non-zero,
- * which is returned.  node is the record as it is now, NULL when it is gone; its pointers are
- * valid during the call.  -ESTALE: the store does not remember so far back (it keeps some
- * megabytes of this, and nothing of an import): read everything instead. */
+ * which is returned. node is the present record, or NULL if there is none any more; its pointers
+ * are valid during the call. -ESTALE: the store does not remember changes so far back; read
+ * everything instead. (It keeps some megabytes of changes, and none of an import.) */
 PFS_MUST_CHECK int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
 					  int (*fn)(void *arg, uint64_t seq, uint64_t prime,
 						    const struct pfs_node_record *node),
@@ -177,20 +182,20 @@ PFS_MUST_CHECK int pfs_store_scan_changes(struct pfs_store *store, uint64_t sinc
 /* Returns the number of the last committed group. */
 uint64_t pfs_store_seq(struct pfs_store *store);
 
-/* Names a committed group: its number, and random bytes that no other group has, not even one of
- * the same number in a copy of the store that was changed on its own. */
+/* The identity of a committed group: its number, and its token. A token is random bytes that no
+ * other group has, not even the group with the same number in a copy of the store. */
 #define PFS_TOKEN_SIZE 16
 struct pfs_store_state {
 	uint64_t seq;
 	uint8_t token[PFS_TOKEN_SIZE];
 };
 
-/* Tells the last committed group: as it was when the store was opened for reading, or as it is now
- * for a writer. -ENODATA: no group of this version of the format has been committed. */
+/* Gets the identity of the last committed group; for a reader, of the last one when it opened the
+ * store. -ENODATA: no group of this version of the format has been committed. */
 PFS_MUST_CHECK int pfs_store_state(struct pfs_store *store, struct pfs_store_state *out);
 
-/* Returns 0 if the state is one of this store's own past, and pfs_store_scan_changes tells all that
- * came after it; -ESTALE: it is not, or it is forgotten. */
+/* Returns 0 if the state is of a group of this store, and pfs_store_scan_changes knows all changes
+ * after it; else -ESTALE. */
 PFS_MUST_CHECK int pfs_store_follows(struct pfs_store *store, const struct pfs_store_state *state);
 
 /* ---- primes ---- */
@@ -200,15 +205,14 @@ enum pfs_prime_kind {
 	PFS_PRIME_OTHER,     /* numbers above 2^32 */
 };
 
-/* Hands out the numbers first <= n < end for taking primes from; no later call, even after a crash,
- * hands out any of them again once the group that this call is part of has been committed.  After
- * a rollback they stay handed out, which the next group records.
- * -ENOSPC when the kind's numbers are used up (end is never beyond 2^32, or 2^63). */
+/* Hands out a range of numbers, first <= n < end, to take primes from. Once the open group has been
+ * committed, no later call hands out any of them again, even after a crash. After a rollback they
+ * stay handed out, which the next group records. -ENOSPC: the numbers of this kind are used up (end
+ * is at most 2^32, or 2^63). */
 PFS_MUST_CHECK int pfs_store_reserve(struct pfs_store *store, uint64_t *first, uint64_t *end,
 				     enum pfs_prime_kind kind, uint64_t count);
 
-/* Sets *first so that the kind's numbers below it may have been handed out, and those from it on
- * never were. */
+/* Sets *first to a number such that no number of the kind from it on was ever handed out. */
 PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 				      enum pfs_prime_kind kind);
 
@@ -217,15 +221,15 @@ PFS_MUST_CHECK int pfs_store_reserved(struct pfs_store *store, uint64_t *first,
 /* Inserts or replaces the record of node->prime. */
 PFS_MUST_CHECK int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node);
 
-/* Inserts so many records at once, whose primes have none yet; in a store that is made at once
- * (PFS_STORE_BULK) that takes half as long. -EINVAL: a record is not a possible one; -EEXIST (a
- * prime had a record) and others spoil the group. */
+/* Inserts PFS_STORE_NODES records, whose primes have no records yet. In a BULK store this takes
+ * half as long as pfs_store_put_node. -EINVAL: a record has impossible values; -EEXIST: a prime has
+ * a record, which spoils the group as other errors do. */
 #define PFS_STORE_NODES 32u
 PFS_MUST_CHECK int pfs_store_put_nodes(struct pfs_store *store,
 				       const struct pfs_node_record nodes[PFS_STORE_NODES]);
 
-/* Removes the record and the node's attributes, source and hard link, but not its content
- * (pfs_store_add_orphan). There is no error if it is not there. */
+/* Removes the node's record, attributes, source and hard link, but not its content
+ * (pfs_store_add_orphan). It is no error if there is no such node. */
 PFS_MUST_CHECK int pfs_store_remove_node(struct pfs_store *store, uint64_t prime);
 
 /* Calls fn for each node record with first <= prime < end, in order of primes, until fn returns
@@ -234,44 +238,45 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 					int (*fn)(void *arg, const struct pfs_node_record *node),
 					void *arg);
 
-/* Counts what the store has. They are kept, so that asking is cheap. */
+/* Counts of what the store has, which need not be counted anew. */
 struct pfs_store_totals {
 	uint64_t nodes, orphans;
-	uint64_t end_slot;  /* no record's slot, now or earlier, reaches it (scans check that) */
+	uint64_t end_slot;  /* greater than every slot that a record has or had (scans check that) */
 	uint64_t end_prime; /* one more than the largest prime in use */
 };
 PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
 
 /* ---- content: chunk n of a node holds the bytes from n * PFS_CHUNK_SIZE on ----
- * An absent chunk is a hole.  A present one may be shorter than the chunk: the rest reads as zeros.
- * A present chunk of length 0 is space that was allocated and never written. */
+ * A chunk that is not there is a hole. A chunk may be stored with fewer bytes; the others are 0. A
+ * chunk of length 0 was allocated and never written. */
 
 PFS_MUST_CHECK int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n,
 				       const void *data, size_t len);
 
-/* Copies all chunks, those of the open group included, to a node that has none. */
+/* Copies all chunks of a node, also those of the open group, to a node that has none. */
 PFS_MUST_CHECK int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from);
 
 /* Removes the chunks first <= n < end. */
 PFS_MUST_CHECK int pfs_store_remove_chunks(struct pfs_store *store, uint64_t prime, uint64_t first,
 					   uint64_t end);
 
-/* Copies a chunk's stored bytes into data, which has room for PFS_CHUNK_SIZE; *len is how many.
- * -ENOENT: it is a hole. */
+/* Copies a chunk's *len stored bytes to data, which has room for PFS_CHUNK_SIZE. -ENOENT: it is a
+ * hole. */
 PFS_MUST_CHECK int pfs_store_get_chunk(struct pfs_store *store, void *data, size_t *len,
 				       uint64_t prime, uint64_t n);
 
-/* Finds the first chunk that is there with first <= n < end, and the length that is stored.
- * -ENOENT: there is none. */
+/* Finds the first chunk with first <= n < end, and the length of its stored bytes. -ENOENT: there
+ * is none. */
 PFS_MUST_CHECK int pfs_store_next_chunk(struct pfs_store *store, uint64_t *n, size_t *len,
 					uint64_t prime, uint64_t first, uint64_t end);
 
-/* Notes that the content of this prime has no node any more and is to be removed, at the latest
- * when the store is opened next. To be called in the group that removes the node's record. */
+/* Notes that the content of this prime is an orphan: it has no node any more, and is to be removed,
+ * at the latest when the store is next opened. Call it in the group that removes the node's record.
+ */
 PFS_MUST_CHECK int pfs_store_add_orphan(struct pfs_store *store, uint64_t prime);
 
-/* Removes at most max_chunks chunks of the orphan, and with the last of them its record; *left says
- * whether any remain. Part of a group. */
+/* Removes at most max_chunks chunks of the orphan, and the record of the orphan with the last of
+ * them. Sets *left to true if some chunks remain. A group is open. */
 PFS_MUST_CHECK int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime,
 					 uint64_t max_chunks);
 
@@ -310,8 +315,8 @@ PFS_MUST_CHECK int pfs_store_scan_attrs(struct pfs_store *store, uint64_t prime,
 					int (*fn)(void *arg, const struct pfs_attr_record *attr),
 					void *arg);
 
-/* Attribute columns: names that were imported with a type. A value that is set later takes that
- * type if it prints back byte for byte. Putting one again changes its type. */
+/* Attribute columns: names that were imported with a type. A value that is set later gets that type
+ * if printing it gives the same bytes again. Putting a column again changes its type. */
 PFS_MUST_CHECK int pfs_store_put_column(struct pfs_store *store, const void *name, size_t name_len,
 					enum pfs_attr_type type);
 PFS_MUST_CHECK int pfs_store_scan_columns(struct pfs_store *store,
@@ -337,11 +342,11 @@ PFS_MUST_CHECK int pfs_store_scan_values(struct pfs_store *store, const void *na
 
 #define PFS_HANDLE_MAX 132 /* bytes: the handle's type and what name_to_handle_at gives */
 
-/* Tells a file from a later one that has its inode number: it has these from its birth on. */
+/* Values that a file has from its birth on, and a later file with the same inode number has not. */
 struct pfs_birthmark {
 	struct pfs_time birth;
-	bool has_birth;	    /* not every filesystem tells it */
-	uint8_t handle_len; /* 0: the filesystem has no handles, or it was not recorded */
+	bool has_birth;	    /* `birth` is known; not every filesystem tells it */
+	uint8_t handle_len; /* 0: the filesystem has no handles, or none was recorded */
 	uint8_t handle[PFS_HANDLE_MAX];
 };
 
@@ -350,11 +355,11 @@ struct pfs_source_root {
 	const char *path; /* absolute, NUL-terminated */
 	uint64_t dev, ino; /* of the folder itself at import */
 	struct pfs_birthmark mark;
-	bool has_rights; /* stores of version 1 do not know mode, uid and gid */
+	bool has_rights; /* mode, uid and gid are known; stores of version 1 do not have them */
 	uint32_t mode, uid, gid;
 };
 
-/* A folder between a root and an original, as it was at import. */
+/* A folder between a source root and an original, as it was at import. */
 struct pfs_source_dir {
 	uint32_t root;
 	const void *path; /* relative to the root, raw bytes; never empty */
@@ -364,14 +369,14 @@ struct pfs_source_dir {
 	uint32_t mode, uid, gid;
 };
 
-/* Says where a node came from in the source, so that a refresh finds it again. Linked files have
- * one, and so has whatever else came with the import of a folder. */
+/* Where a node came from in its source. Linked files read their content there, and a refresh finds
+ * each node again by it. Each node that an import of a folder made has one. */
 struct pfs_source_record {
 	uint64_t prime;
 	uint32_t root;
 	const void *path; /* relative to the root, raw bytes */
 	size_t path_len;
-	/* the original as it was last seen */
+	/* These are of the original as it was last seen. */
 	uint64_t dev, ino;
 	struct pfs_birthmark mark;
 	int64_t size;
@@ -412,18 +417,18 @@ PFS_MUST_CHECK int pfs_store_count_sources(struct pfs_store *store, uint64_t *co
 /* Sets *out if the last committed group has any source or source root. */
 PFS_MUST_CHECK int pfs_store_has_originals(struct pfs_store *store, bool *out);
 
-/* ---- trust: whether what the store says of originals is to be believed ---- */
+/* ---- trust: whether to believe what the store says of originals ---- */
 
-/* Writes the birthmark of the store's own file into the store. Whoever calls this vouches for its
- * source roots. Part of a group. */
+/* Writes the birthmark of the store's own file into the store: its stamp. The caller knows that the
+ * store's source roots are right. A group is open. */
 PFS_MUST_CHECK int pfs_store_stamp(struct pfs_store *store);
 
 enum pfs_store_trust {
-	PFS_TRUST_OWN,	   /* the file that was stamped, this process's user's, and only that one's
-			      to write */
-	PFS_TRUST_NOT_OWN, /* another user's */
+	PFS_TRUST_OWN,	   /* it is the file that was stamped, and this user's, and nobody else may
+			      write it */
+	PFS_TRUST_NOT_OWN, /* it is another user's */
 	PFS_TRUST_SHARED,  /* group or others may write it */
-	PFS_TRUST_UNSTAMPED, /* it has no stamp, or another file's: it is a copy */
+	PFS_TRUST_UNSTAMPED, /* it has no stamp, or that of another file, of which it is a copy */
 };
 PFS_MUST_CHECK int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out);
 
@@ -434,18 +439,19 @@ PFS_MUST_CHECK int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust
 #define PFS_NO_COLUMN		 (-1)
 
 enum pfs_register_style {
-	PFS_REGISTER_OWN_PARENT = 1, /* rows at the top have their own id as their parent's */
+	PFS_REGISTER_OWN_PARENT = 1, /* rows at the top have their own id as parent */
 	PFS_REGISTER_SLASHED = 2,    /* paths begin with a slash */
 };
 
 struct pfs_register_record {
 	uint64_t root; /* the prime of the directory that the rows lie under */
-	const char *columns; /* their names in order, a NUL behind each */
+	const char *columns; /* the columns' names in order, a NUL behind each */
 	size_t columns_len;
-	/* the columns, from 0, that are not kept as attributes (id is); or PFS_NO_COLUMN */
+	/* The numbers, from 0, of columns with a meaning, or PFS_NO_COLUMN. All but id are not kept
+	 * as attributes. */
 	int path, id, parent, name;
 	char delimiter[PFS_REGISTER_SIGN_MAX + 1];
-	char slash[PFS_REGISTER_SIGN_MAX + 1]; /* in names in place of '/'; "": none */
+	char slash[PFS_REGISTER_SIGN_MAX + 1]; /* what names have in place of '/'; "": nothing */
 	unsigned style;			       /* enum pfs_register_style */
 };
 
@@ -459,8 +465,8 @@ pfs_store_scan_registers(struct pfs_store *store,
 
 /* ---- hard links: nodes that were names of one file when they were imported ---- */
 
-/* Notes that the node was a name of the file with the number `link`, which is the same at all its
- * names. It goes with the node's record. */
+/* Notes that the node was a name of the file with the number `link`; all names of one file have the
+ * same number. Removing the node's record removes this too. */
 PFS_MUST_CHECK int pfs_store_put_hard_link(struct pfs_store *store, uint64_t prime, int64_t link);
 
 /* Calls fn for each such node, in order of primes, until it returns non-zero, which is returned. */
@@ -478,7 +484,7 @@ struct pfs_table_record {
 	uint32_t id; /* 0: chosen by put */
 	const void *name;
 	size_t name_len;
-	const void *columns; /* how they are declared; the store only keeps it */
+	const void *columns; /* the declaration (meta/declaration.h), which the store only keeps */
 	size_t columns_len;
 };
 
@@ -490,9 +496,9 @@ struct pfs_cell {
 	size_t size;
 };
 
-/* Makes a table without rows (id 0); or renames the table of that id and changes what is said about
- * its columns, whose number stays. The name must be free. -EINVAL: the name or the number of
- * columns cannot be. */
+/* With id 0, makes a table without rows; else renames the table of that id and changes its
+ * declaration, with the same number of columns. No other table may have the name. -EINVAL: the name
+ * or the number of columns is not allowed. */
 PFS_MUST_CHECK int pfs_store_put_table(struct pfs_store *store, uint32_t *id,
 				       const struct pfs_table_record *table, unsigned n_columns);
 PFS_MUST_CHECK int pfs_store_drop_table(struct pfs_store *store, uint32_t id);
@@ -500,7 +506,7 @@ PFS_MUST_CHECK int pfs_store_drop_table(struct pfs_store *store, uint32_t id);
 /* Inserts or replaces the row of that number. -E2BIG: it has more than PFS_TABLE_ROW_MAX bytes. */
 PFS_MUST_CHECK int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
 				     const struct pfs_cell *cells, size_t n);
-/* No error when there is none. */
+/* Removes a row. It is no error if there is none. */
 PFS_MUST_CHECK int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row);
 
 /* Calls fn for each table, in byte order of names, until it returns non-zero, which is returned. */
@@ -514,32 +520,33 @@ PFS_MUST_CHECK int pfs_store_get_table(struct pfs_store *store, uint32_t id,
 				       void *arg);
 
 /* Calls fn for each row of a table, in order of their numbers, until it returns non-zero, which is
- * returned; and begun, unless that is NULL, once before the first: what is committed afterwards is not
- * among the rows. -ENOENT: there is no such table. */
+ * returned. Before the first row it calls begun, unless that is NULL: later commits do not change
+ * the rows that fn gets. -ENOENT: there is no such table. */
 PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id, void (*begun)(void *arg),
 				       int (*fn)(void *arg, int64_t row,
 						 const struct pfs_cell *cells, size_t n),
 				       void *arg);
 PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id);
 
-/* ---- path indexes: that statements have made one, under which names ---- */
+/* ---- path indexes: the names under which statements have made indexes on paths ---- */
 
 #define PFS_PATH_INDEX_NAME_LIMIT 255
 
-/* Keeps the name of an index on nodes' paths, which must be free. -EINVAL: it cannot be a name. */
+/* Adds the name of an index on nodes' paths; no other may have it. -EINVAL: it is no possible name.
+ */
 PFS_MUST_CHECK int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len);
-/* No error when there is none. */
+/* Removes a name. It is no error if there is none. */
 PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len);
-/* Calls fn for each, in byte order of names, until it returns non-zero, which is returned. */
+/* Calls fn for each name, in byte order, until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
 					       int (*fn)(void *arg, const char *name, size_t len),
 					       void *arg);
 
 /* ---- checking ---- */
 
-/* Runs SQLite's integrity check, and looks for what the store alone can tell: chunks, attributes
- * and sources without a node, duplicate slots. Calls fn with one line for each finding. Returns 0
- * if it could look at everything, whatever it found. */
+/* Runs SQLite's integrity check, and looks for chunks, attributes and sources without a node and
+ * for slots that two nodes have. Calls fn with one line for each finding. Returns 0 if it could
+ * look at everything, whatever it found. */
 PFS_MUST_CHECK int pfs_store_check(struct pfs_store *store,
 				   void (*fn)(void *arg, const char *finding), void *arg);
 
