@@ -7,6 +7,7 @@
 #include "fs/attr/xattr_impl.h"
 #include "fs/content/register.h"
 #include "fs/content/row.h"
+#include "fs/journal/journal.h"
 #include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
@@ -79,7 +80,8 @@ void pfs_attr_edit_apply(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint
 {
 	if (!edit->in_use || edit->after == edit->before)
 		return;
-	pfs_attr_put(tree, edit->record, slot, edit->ino, PFS_TAKE(edit->after), now);
+	pfs_attr_put(tree, edit->record, slot, edit->ino, PFS_TAKE(edit->after),
+		     pfs_stamp_ctime(tree, slot, now));
 }
 
 void pfs_attr_edit_finish(struct pfs_attr_edit *edit)

@@ -281,8 +281,8 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	if (!error && attr->text)
 		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len, PFS_ATTR_TEXT);
 	slot = pfs_image_slot(tree, ino);
-	if (!error && is_silent(attr)) /* nothing of the node has changed that anybody sees */
-		now = pfs_image_time(tree, tree->image.ctime, slot);
+	if (!error) /* silent: nothing of the node has changed that anybody sees */
+		now = is_silent(attr) ? pfs_image_time(tree, tree->image.ctime, slot) : pfs_stamp_ctime(tree, slot, now);
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
 	pfs_hold_end(tree);

@@ -56,15 +56,27 @@ static struct pfs_time next_nanosecond(struct pfs_time time)
 	return time.nsec < NSEC_MAX ? (struct pfs_time){time.sec, time.nsec + 1} : (struct pfs_time){time.sec + 1, 0};
 }
 
-/* A refresh knows by its times that a directory is as its source was when that was read last. The clocks of both
- * stand still between two ticks, so that a change of the store and one of the source may have the same time: the
- * store's has a ctime behind its mtime, which no change of a listing in a source has. */
+/* True if a refresh tells by the node's times that its original is as it was. */
+static bool is_followed(const struct pfs_image *image, uint32_t slot)
+{
+	mode_t mode = image->mode[slot];
+
+	return image->flags[slot] & (PFS_NODE_SETTLED | PFS_NODE_LINKED) || !(S_ISREG(mode) || S_ISDIR(mode));
+}
+
+/* The clocks of store and source stand still between two ticks, so that a change of the store and one of the source
+ * may have the same time. A nanosecond later than a tick no change of the source has. */
+struct pfs_time pfs_stamp_ctime(const struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
+{
+	return is_followed(&tree->image, slot) ? next_nanosecond(now) : now;
+}
+
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
 	const unsigned listing = PFS_COLUMN_MTIME | PFS_COLUMN_CTIME;
 
 	pfs_image_stamp(tree, slot, times, now);
-	if (tree->image.flags[slot] & PFS_NODE_SETTLED && (times & listing) == listing)
+	if ((times & listing) == listing && is_followed(&tree->image, slot))
 		pfs_image_stamp(tree, slot, PFS_COLUMN_CTIME, next_nanosecond(now));
 	pfs_journal_touch(tree, slot);
 }

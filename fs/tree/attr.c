@@ -135,7 +135,7 @@ static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting 
 	if (setting->set & PFS_SET_MTIME_NOW)
 		mtime = setting->now;
 	if (!(setting->set & PFS_SET_CTIME))
-		ctime = setting->now;
+		ctime = pfs_stamp_ctime(tree, slot, setting->now);
 	if (setting->set & (PFS_SET_ATIME | PFS_SET_ATIME_NOW))
 		PFS_TRY(pfs_image_set_time(tree, image->atime, slot, atime));
 	if (setting->set & (PFS_SET_MTIME | PFS_SET_MTIME_NOW | PFS_SET_SIZE))

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
+#include "fs/content/follow.h"
 #include "tools/refresh/refresh.h"
 
 #define ATTEMPTS 100 /* until two changes have one time */
@@ -293,6 +294,39 @@ static void a_store_that_changes_when_its_source_does(void **state PFS_UNUSED)
 	assert_true(ino_of(name));
 }
 
+/* The same of modes: of a file and of a directory. */
+static void modes_that_change_at_once(void **state PFS_UNUSED)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	static const char *const paths[] = {"/1/file", "/1"};
+	const struct stat ours = {.st_mode = 0700};
+
+	(void)usleep(2200000);
+	refresh(); /* by now times tell of changes */
+	for (size_t k = 0; k < PFS_COUNT(paths); k++) {
+		uint64_t ino = ino_of(paths[k]);
+		struct timespec now = {0};
+		struct pfs_follower node;
+		struct pfs_entry set;
+		struct stat theirs;
+
+		for (int i = 0; i < ATTEMPTS; i++) {
+			/* A time that somebody has read is followed by one between two ticks. */
+			assert_int_equal(chmod(path_of(paths[k] + 1), 0755), 0);
+			(void)usleep(10000);
+			(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+			assert_int_equal(pfs_tree_setattr(tree, &set, ino, &ours, PFS_SET_MODE, &caller), 0);
+			assert_int_equal(chmod(path_of(paths[k] + 1), 0711), 0);
+			assert_int_equal(lstat(path_of(paths[k] + 1), &theirs), 0);
+			if (memcmp(&now, &theirs.st_ctim, sizeof(now)) == 0)
+				break;
+		}
+		refresh();
+		assert_int_equal(pfs_follow_node(tree, &node, ino), 0);
+		assert_int_equal(node.attr.st_mode & 07777, 0711);
+	}
+}
+
 static void nothing(void)
 {
 }
@@ -388,6 +422,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin, end),
+		cmocka_unit_test_setup_teardown(modes_that_change_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
 	};
 
