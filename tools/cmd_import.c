@@ -18,6 +18,7 @@
 #include "tools/import/ignore.h"
 #include "tools/import/import_columns.h"
 #include "tools/import/import_recognise.h"
+#include "tools/import/import_source.h"
 #include "tools/client/ready.h"
 
 static const struct pfs_import_format *const formats[] = {
@@ -144,7 +145,9 @@ static int written(void *arg, uint32_t node, uint64_t prime)
 {
 	struct pfs_import *import = arg;
 
-	return import->options.format->written(import, node, prime);
+	if (import->options.format->written)
+		PFS_TRY(import->options.format->written(import, node, prime));
+	return pfs_import_put_compared(import, node, prime);
 }
 
 static int build_all(struct pfs_import *import)
@@ -157,7 +160,7 @@ static int build_all(struct pfs_import *import)
 		.wait_ms = PFS_READY_WAIT_MS,
 		.arg = import,
 		.progress = show_writing,
-		.written = options->format->written ? written : NULL,
+		.written = written,
 	};
 	bool held = import->guarded && !options->at;
 	sigset_t before;
@@ -173,8 +176,10 @@ static int build_all(struct pfs_import *import)
 	if (error)
 		return error;
 	error = options->format->read(import);
-	if (!error)
+	if (!error) {
+		pfs_import_mark_compared(import);
 		error = pfs_build_finish(import->build);
+	}
 	if (!error && options->format->finished)
 		error = options->format->finished(import);
 	return error ? error : pfs_build_commit(import->build);
@@ -282,6 +287,7 @@ int pfs_import_run(struct pfs_import *import)
 	double start = pfs_now_s();
 	int error, status;
 
+	import->begun_s = time(NULL);
 	pfs_log_open(PFS_LOG_NOTHING, false);
 	set_defaults(&import->defaults);
 	(void)pthread_mutex_init(&import->mutex, NULL);

@@ -92,6 +92,12 @@ PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, 
  * already. */
 PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
 
+/* pfs_build_is_top returns true for a directory that is new in one that was there before, and for a new store's
+ * root. pfs_build_next_top gets the next such node from number *from on, which goes behind it, and returns false if
+ * there are no more. */
+bool pfs_build_is_top(const struct pfs_build *build, uint32_t node);
+bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from);
+
 /* Sets and clears flags (enum pfs_node_flag) of the node's record. */
 void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);
 

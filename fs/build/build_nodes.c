@@ -431,6 +431,25 @@ bool pfs_build_has_children(const struct pfs_build *build, uint32_t node)
 	return build->state[pfs_build_node(build, node)] & BUILD_PARENT;
 }
 
+bool pfs_build_is_top(const struct pfs_build *build, uint32_t node)
+{
+	node = pfs_build_node(build, node);
+	return node >= build->n_stored && build->state[node] & BUILD_DIRECTORY &&
+	       (node == 0 || build->parent[node] < build->n_stored);
+}
+
+bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from)
+{
+	size_t end = build->n_stored ? build->count : 1; /* below a new root there is no other */
+
+	for (*from = (uint32_t)PFS_MAX(*from, build->n_stored); *from < end;) {
+		*node = (*from)++;
+		if (pfs_build_is_top(build, *node))
+			return true;
+	}
+	return false;
+}
+
 uint64_t pfs_build_count(const struct pfs_build *build)
 {
 	return build->count - build->n_stored;

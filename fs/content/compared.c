@@ -19,7 +19,6 @@
 #include "fs/journal/records.h"
 #include "fs/tree/tree_impl.h"
 
-#define STAMPS_MAX     1024u
 #define LOOKED_AT_ONCE 65536u /* slots in one hold of the tree's lock */
 #define NS	       INT64_C(1000000000)
 
@@ -364,7 +363,7 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 	there = find(tree->compared, ino);
 	if (there)
 		take_newer(&all, &there->times);
-	if (!there && tree->compared->n >= STAMPS_MAX)
+	if (!there && tree->compared->n >= PFS_COMPARED_MAX)
 		return 0; /* those above go on counting */
 	if (keep)
 		PFS_TRY(write_stamp(tree, ino, &all));

@@ -18,6 +18,7 @@
 
 #define PFS_COMPARED	       "primefs.compared" /* the attribute, without "user." */
 #define PFS_COMPARED_TEXT_SIZE 64
+#define PFS_COMPARED_MAX       1024u /* stamps; further directories have only what those above them say */
 
 /* Seconds since 1970; 0: never. */
 struct pfs_compared_times {

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "fs/build/build.h"
@@ -88,6 +89,8 @@ struct pfs_import {
 	pthread_mutex_t mutex; /* one message at a time */
 	bool stopped;	       /* by a problem; atomic */
 	void *state; /* the format's */
+	time_t begun_s; /* since 1970; the source was as it is imported then or later */
+	bool says_when; /* directories that are added get a stamp (import_source.h) */
 	bool guarded; /* signals that end the process remove the unfinished store */
 	void (*say)(void *arg, const char *message); /* NULL: to standard error */
 	void *say_arg;

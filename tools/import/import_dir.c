@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -25,7 +24,7 @@
 struct original {
 	uint64_t dev, ino; /* ino 0: none */
 	struct pfs_time birth;
-	bool has_birth, is_top; /* is_top: of a directory: what it is in did not come with the folder */
+	bool has_birth;
 	uint8_t handle_len;
 	size_t handle; /* offset in the handles */
 };
@@ -55,7 +54,6 @@ struct dir {
 	} * running;
 	size_t n_running, running_capacity; /* no more than there are threads */
 	uint64_t n_messages;
-	time_t begun_s; /* since 1970 */
 	bool is_root_new;
 };
 
@@ -211,12 +209,9 @@ static int note_original(struct pfs_import *import, const struct pfs_crawl_batch
 		.ino = entry->attr.st_ino,
 		.birth = mark.birth,
 		.has_birth = mark.has_birth,
-		.is_top = entry->dir && (!entry->parent || (entry->parent->node == PFS_BUILD_ROOT && !dir->is_root_new)),
 		.handle_len = mark.handle_len,
 		.handle = dir->n_handle_bytes,
 	};
-	if (dir->originals[node].is_top)
-		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
 	(void)memcpy(dir->handles + dir->n_handle_bytes, mark.handle, mark.handle_len);
 	dir->n_handle_bytes += mark.handle_len;
 	return 0;
@@ -470,7 +465,6 @@ static int open_dir(struct pfs_import *import)
 	if (!dir)
 		return -ENOMEM;
 	import->state = dir;
-	dir->begun_s = time(NULL);
 	dir->root = realpath(import->options.source, NULL);
 	error = dir->root ? pfs_crawl_open(&dir->crawl, &options) : -errno;
 	if (error && error != -ENOMEM)
@@ -539,8 +533,6 @@ static int dir_written(struct pfs_import *import, uint32_t node, uint64_t prime)
 
 	if (node == PFS_BUILD_ROOT && pfs_leaving_out_given(import->options.leaving_out))
 		PFS_TRY(pfs_import_put_left_out(import, prime));
-	if (node < dir->n_originals && dir->originals[node].is_top)
-		PFS_TRY(pfs_import_put_compared(import, prime, dir->begun_s));
 	if (node < dir->n_originals && dir->originals[node].ino)
 		PFS_TRY(put_source(import, node, prime));
 	PFS_TRY(put_name(import, node, prime));

@@ -25,9 +25,20 @@ int pfs_import_put_left_out(struct pfs_import *import, uint64_t prime)
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
 
-int pfs_import_put_compared(struct pfs_import *import, uint64_t prime, time_t begun_s)
+void pfs_import_mark_compared(struct pfs_import *import)
 {
-	const struct pfs_compared_times times = {.full_s = begun_s};
+	uint32_t node, from = 0, n = 0;
+
+	while (n <= PFS_COMPARED_MAX && pfs_build_next_top(import->build, &node, &from))
+		n++;
+	import->says_when = n <= PFS_COMPARED_MAX && !import->options.passing;
+	for (from = 0; import->says_when && pfs_build_next_top(import->build, &node, &from);)
+		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
+}
+
+int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t prime)
+{
+	const struct pfs_compared_times times = {.full_s = import->begun_s};
 	char text[PFS_COMPARED_TEXT_SIZE];
 	const struct pfs_attr_record attr = {
 		.name = PFS_COMPARED,
@@ -37,5 +48,7 @@ int pfs_import_put_compared(struct pfs_import *import, uint64_t prime, time_t be
 		.text_len = (size_t)pfs_compared_print(text, &times),
 	};
 
+	if (!import->says_when || !pfs_build_is_top(import->build, node))
+		return 0;
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
