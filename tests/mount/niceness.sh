@@ -24,7 +24,8 @@ each() {
 	done
 }
 print() { echo "$1 $2"; }
-has() { each print | grep -q "^$1 "; }
+# Not through a pipe: a grep that has found it ends, which ends the others with a signal.
+has() { grep -q "^$1 " <<<"$(each print)"; }
 expect() { # NAME NICENESS: of all threads of this name; there is one
 	is "$1" "$(each print | grep "^$1 " | sort -u)" "$1 $2"
 }
@@ -59,6 +60,6 @@ primefs query "$store" 'SELECT count(*) FROM nodes' >/dev/null
 # ---- all of them; one that has just started has neither yet ----
 beside='pfs-ahead|pfs-committer|pfs-hurry|pfs-names|pfs-path-index|pfs-pool|pfs-rest'
 others='pfs-client|pfs-control|pfs-lazy|pfs-monitor|pfs-notifier|pfs-receiver|cuda[^ ]*'
-as_expected() { ! each print | grep -qvE "^(($beside) $nicer|($others) $own)\$"; }
+as_expected() { ! grep -qvE "^(($beside) $nicer|($others) $own)\$" <<<"$(each print)"; }
 ok 'all have a name and its niceness' wait_for 5 as_expected
 unmount_store
