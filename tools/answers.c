@@ -35,6 +35,6 @@ VERB(treemap)
 #undef VERB
 
 const struct pfs_verb pfs_answers[] = {
-	{"dupes", dupes},     {"info", info}, {"query", query},	    {"refresh", refresh},
-	{"resolve", resolve}, {"tree", tree}, {"treemap", treemap}, {0},
+	{"dupes", dupes, false},     {"info", info, false}, {"query", query, true},	{"refresh", refresh, false},
+	{"resolve", resolve, false}, {"tree", tree, false}, {"treemap", treemap, true}, {0},
 };

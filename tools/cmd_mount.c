@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
+#include "fs/mount/query/turns.h"
 #include "fs/mount/powers.h"
 #include "meta/account.h"
 #include "meta/store.h"
@@ -260,12 +261,13 @@ static void report_ready(struct job *job)
 
 /* Commands ask the daemon what they cannot find out themselves while the store is mounted.  A
  * reader may be unable to put a socket there, and need not: they can read the store, too. */
-static struct pfs_control *open_control(struct pfs_answered *answered, bool read_only)
+static struct pfs_control *open_control(struct pfs_answered *answered, struct pfs_turns *turns, bool read_only)
 {
 	const struct pfs_control_options control_options = {
 		.store = answered->store,
 		.verbs = pfs_answers,
 		.arg = answered,
+		.turns = turns,
 		.alone = !read_only,
 	};
 	struct pfs_control *control;
@@ -338,6 +340,7 @@ static int serve(struct job *job)
 	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
 	struct pfs_control *control = NULL;
+	struct pfs_turns *turns = NULL;
 	struct pfs_sourcewatch *watch = NULL;
 	int signals PFS_CLOSE = -1;
 	int error = catch_signals(&signals);
@@ -365,7 +368,8 @@ static int serve(struct job *job)
 	if (!error) {
 		answered.tree = tree;
 		answered.watch = watch = open_watch(tree, job);
-		control = open_control(&answered, job->options.flags & MS_RDONLY);
+		turns = pfs_mount_turns(served);
+		control = open_control(&answered, turns, job->options.flags & MS_RDONLY);
 		if (control && *pfs_control_name(control))
 			pfs_mount_answers_at(served, pfs_control_name(control));
 		report_ready(job);
@@ -375,6 +379,7 @@ static int serve(struct job *job)
 	}
 	pfs_mount_close(served);
 	pfs_control_close(control); /* last: as long as there is a mount there is an answer */
+	pfs_turns_close(turns);
 	pfs_sourcewatch_close(watch);
 	pfs_queries_close(answered.queries);
 	if (pfs_tree_close(tree) != 0 || error)

@@ -38,6 +38,8 @@ struct worker {
 	pthread_t thread;
 	pthread_cond_t chosen; /* a place is free for this spare */
 	bool has_place;	       /* protected by dispatch->lock */
+	void (*job)(void *arg); /* what a spare is to do besides; NULL: nothing; protected by dispatch->lock */
+	void *job_arg;
 	_Atomic int state;
 	_Atomic uint32_t served; /* requests, to tell a long one from many */
 	uint32_t served_at_tick; /* monitor's */
@@ -114,8 +116,8 @@ static int init_clock_cond(pthread_cond_t *cond)
 	return -error;
 }
 
-/* Adds a thread that has a place.  Lock held. */
-static int add_worker(struct pfs_dispatch *dispatch)
+/* Adds a thread that has a place or, if there is a job, a spare one that does it.  Lock held. */
+static int add_worker(struct pfs_dispatch *dispatch, void (*job)(void *arg), void *arg)
 {
 	static const struct pfs_thread_kind kind = {"pfs-receiver", 0, PFS_THREAD_STACK};
 	struct worker *worker = calloc(1, sizeof(*worker));
@@ -124,7 +126,10 @@ static int add_worker(struct pfs_dispatch *dispatch)
 	if (!worker)
 		return -ENOMEM;
 	worker->dispatch = dispatch;
-	worker->has_place = true;
+	worker->has_place = !job;
+	worker->job = job;
+	worker->job_arg = arg;
+	atomic_store(&worker->state, job ? REPLACED : RECEIVING);
 	error = init_clock_cond(&worker->chosen);
 	if (error) {
 		free(worker);
@@ -159,18 +164,47 @@ static void leave(struct worker *worker)
 	free_worker(worker);
 }
 
-/* Gives a place among the receivers to a spare thread or a new one.  Lock held. */
-static bool fill_place(struct pfs_dispatch *dispatch)
+/* Wakes a spare thread, if there is one, for what the caller gives it.  Lock held. */
+static struct worker *take_spare(struct pfs_dispatch *dispatch)
 {
 	struct worker *spare = dispatch->spares;
 
 	if (spare) {
 		dispatch->spares = spare->next_spare;
-		spare->has_place = true;
 		(void)pthread_cond_signal(&spare->chosen);
-		return true;
 	}
-	return dispatch->n_workers < dispatch->options.max_threads && add_worker(dispatch) == 0;
+	return spare;
+}
+
+static bool has_room(const struct pfs_dispatch *dispatch)
+{
+	return dispatch->n_workers < dispatch->options.max_threads;
+}
+
+/* Gives a place among the receivers to a spare thread or a new one.  Lock held. */
+static bool fill_place(struct pfs_dispatch *dispatch)
+{
+	struct worker *spare = take_spare(dispatch);
+
+	if (!spare)
+		return has_room(dispatch) && add_worker(dispatch, NULL, NULL) == 0;
+	spare->has_place = true;
+	return true;
+}
+
+int pfs_dispatch_run(struct pfs_dispatch *dispatch, void (*fn)(void *arg), void *arg)
+{
+	struct worker *spare;
+	PFS_LOCKED(&dispatch->lock);
+
+	if (dispatch->stopping)
+		return -EAGAIN;
+	spare = take_spare(dispatch);
+	if (!spare)
+		return has_room(dispatch) ? add_worker(dispatch, fn, arg) : -EAGAIN;
+	spare->job = fn;
+	spare->job_arg = arg;
+	return 0;
 }
 
 /* Puts another thread in the place of one that processes.  Lock held. */
@@ -218,22 +252,36 @@ static void wait_as_spare(struct worker *worker)
 
 	worker->next_spare = dispatch->spares;
 	dispatch->spares = worker;
-	while (!worker->has_place && !dispatch->stopping && !error)
+	while (!worker->has_place && !worker->job && !dispatch->stopping && !error)
 		error = pthread_cond_timedwait(&worker->chosen, &dispatch->lock, &end);
-	if (worker->has_place)
+	if (worker->has_place || worker->job)
 		return;
 	while (*link != worker)
 		link = &(*link)->next_spare;
 	*link = worker->next_spare;
 }
 
-/* After a request during which the worker was replaced: waits for a place.  False: it is to end,
- * and may be gone already. */
+/* Lock held, but not during the job. */
+static void do_job(struct worker *worker)
+{
+	void (*job)(void *arg) = PFS_TAKE(worker->job);
+
+	(void)pthread_mutex_unlock(&worker->dispatch->lock);
+	job(worker->job_arg);
+	(void)pthread_mutex_lock(&worker->dispatch->lock);
+}
+
+/* After a request during which the worker was replaced, or the job that it began with: waits for a place, and does
+ * jobs meanwhile.  False: it is to end, and may be gone already. */
 static bool rejoin(struct worker *worker)
 {
 	PFS_LOCKED(&worker->dispatch->lock);
-	if (!worker->has_place)
+	if (!worker->has_place && !worker->job)
 		wait_as_spare(worker);
+	while (worker->job) {
+		do_job(worker);
+		wait_as_spare(worker);
+	}
 	if (!worker->has_place) {
 		leave(worker);
 		return false;
@@ -276,6 +324,8 @@ static void *worker_main(void *arg)
 	(void)sigemptyset(&wake);
 	(void)sigaddset(&wake, WAKE_SIGNAL);
 	(void)pthread_sigmask(SIG_UNBLOCK, &wake, NULL);
+	if (atomic_load(&worker->state) == REPLACED && !rejoin(worker))
+		return NULL;
 	while (!atomic_load_explicit(&dispatch->ended, memory_order_relaxed)) {
 		ssize_t len = dispatch->options.receive(dispatch->options.arg, worker->request,
 							dispatch->options.request_size);
@@ -381,7 +431,7 @@ static int start_threads(struct pfs_dispatch *dispatch)
 	PFS_LOCKED(&dispatch->lock);
 	error = start_monitor(dispatch);
 	while (!error && n < most) {
-		error = add_worker(dispatch);
+		error = add_worker(dispatch, NULL, NULL);
 		n += !error;
 	}
 	if (!n)

@@ -40,6 +40,10 @@ PFS_MUST_CHECK int pfs_dispatch_start(struct pfs_dispatch **out,
  * dispatcher's. */
 int pfs_dispatch_event(const struct pfs_dispatch *dispatch);
 
+/* Has a thread that is no receiver call fn(arg), which may do what process() may. -EAGAIN: there
+ * are as many threads as may be, or the dispatcher is being stopped; -ENOMEM. */
+PFS_MUST_CHECK int pfs_dispatch_run(struct pfs_dispatch *dispatch, void (*fn)(void *arg), void *arg);
+
 /* Receives no more requests, waits for those that are being processed, and frees all. NULL is
  * allowed. */
 void pfs_dispatch_stop(struct pfs_dispatch *dispatch);

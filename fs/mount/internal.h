@@ -140,6 +140,8 @@ void pfs_session_process(void *arg, void *buffer, size_t len);
 struct pfs_turn;
 struct pfs_growing;
 int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing);
+/* The function go_on of pfs_turns_open; arg is the mount. */
+void pfs_session_go_on(void *arg, const struct pfs_turn *turn, void *request, size_t len);
 
 /* The function send of pfs_notifier_start; arg is the mount. */
 void pfs_session_notify(void *arg, uint64_t ino, const char *name);

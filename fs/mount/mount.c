@@ -114,7 +114,7 @@ static int start_turns(struct pfs_mount *mount)
 	PFS_TRY(pfs_streamed_open(&mount->streamed));
 	if (mount->options.single)
 		return 0;
-	PFS_TRY(pfs_turns_open(&mount->turns, slots()));
+	PFS_TRY(pfs_turns_open(&mount->turns, slots(), pfs_session_go_on, mount));
 	host.turns = mount->turns;
 	return pfs_growings_open(&mount->growings, &host);
 }
@@ -183,6 +183,11 @@ void pfs_mount_answers_at(struct pfs_mount *mount, const char *name)
 	atomic_store(&mount->has_control, true);
 }
 
+struct pfs_turns *pfs_mount_turns(struct pfs_mount *mount)
+{
+	return pfs_turns_ref(mount->turns);
+}
+
 int pfs_mount_event(const struct pfs_mount *mount)
 {
 	return pfs_dispatch_event(mount->dispatch);
@@ -208,6 +213,7 @@ void pfs_mount_close(struct pfs_mount *mount)
 	if (!mount)
 		return;
 	pfs_queries_stop(mount->queries); /* whatever they are at, nobody waits for them */
+	pfs_turns_stop(mount->turns);	  /* commands may ask on, but end no turn any more */
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
 	pfs_notifier_stop(mount->notifier);

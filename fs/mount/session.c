@@ -200,12 +200,25 @@ static bool interrupt_waiting(const struct pfs_mount *mount, const void *buffer,
 
 static bool takes_turn(const struct pfs_mount *mount, const struct fuse_in_header *head)
 {
-	bool writes = head->opcode == FUSE_WRITE, sees_all = pfs_sees_all(head->uid);
+	bool sees_all = pfs_sees_all(head->uid);
+	enum pfs_virtual_use use;
 
-	if (!writes && head->opcode != FUSE_OPEN)
+	switch (head->opcode) {
+	case FUSE_OPEN:
+		use = PFS_VIRTUAL_OPENED;
+		break;
+	case FUSE_WRITE:
+		use = PFS_VIRTUAL_WRITTEN;
+		break;
+	case FUSE_LOOKUP:
+	case FUSE_OPENDIR:
+		use = PFS_VIRTUAL_SEARCHED;
+		break;
+	default:
 		return false;
+	}
 	return pfs_is_virtual(head->nodeid) && (sees_all || mount->options.query_others) &&
-	       pfs_virtual_runs(mount->virtuals, head->nodeid, writes, sees_all);
+	       pfs_virtual_runs(mount->virtuals, head->nodeid, use, sees_all);
 }
 
 static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
@@ -216,22 +229,66 @@ static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, v
 		process(mount, request, len);
 }
 
-/* Processes the request if it is its turn (1), and those whose turn comes then; else as pfs_turns_take. */
-static int take_turn(struct pfs_mount *mount, const struct pfs_turn *first, void *request, size_t len)
+/* Processes the requests whose turn comes when this one ends. */
+static void end_turn(struct pfs_mount *mount, const struct pfs_turn *first)
 {
 	struct pfs_turn turn = *first;
-	int error = pfs_turns_take(mount->turns, &turn, request, len);
+	size_t len;
 	void *next;
 
-	if (error <= 0)
-		return error;
-	process_turn(mount, &turn, request, len);
 	while ((next = pfs_turns_end(mount->turns, &turn, &len)) != NULL) {
 		pfs_dispatch_yield();
 		process_turn(mount, &turn, next, len);
 		free(next);
 	}
+}
+
+/* Processes the request if it is its turn (1), and those whose turn comes then; else as pfs_turns_take. */
+static int take_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
+{
+	int error = pfs_turns_take(mount->turns, turn, request, len);
+
+	if (error <= 0)
+		return error;
+	process_turn(mount, turn, request, len);
+	end_turn(mount, turn);
 	return error;
+}
+
+/* A request that has its turn when a command's statement ends its own. */
+struct handed {
+	struct pfs_mount *mount;
+	struct pfs_turn turn;
+	void *request;
+	size_t len;
+};
+
+static void process_handed(const struct handed *handed)
+{
+	process_turn(handed->mount, &handed->turn, handed->request, handed->len);
+	free(handed->request);
+	end_turn(handed->mount, &handed->turn);
+}
+
+static void take_handed(void *arg)
+{
+	process_handed(arg);
+	free(arg);
+}
+
+/* By a thread of the dispatcher, so that the command is not kept waiting; if there can be none, at once. */
+void pfs_session_go_on(void *arg, const struct pfs_turn *turn, void *request, size_t len)
+{
+	struct pfs_mount *mount = arg;
+	const struct handed handed = {mount, *turn, request, len};
+	struct handed *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = handed;
+	if (copy && !pfs_dispatch_run(mount->dispatch, take_handed, copy))
+		return;
+	free(copy);
+	process_handed(&handed);
 }
 
 int pfs_session_take_turn(void *arg, const struct pfs_turn *turn, struct pfs_growing *growing)

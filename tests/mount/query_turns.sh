@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Statements take turns: a thousand who wait have no thread, hold nobody up and are all answered; who is interrupted
-# or killed while he waits is let go at once.
+# Statements take turns, those of commands and facets, too: a thousand who wait have no thread, hold nobody up and are
+# all answered; who is interrupted or killed while he waits is let go at once.
 # timeout: 300
 # shellcheck disable=SC2016 # perl
 # shellcheck source=tests/lib.sh
@@ -89,6 +89,46 @@ vacate
 ok 'none runs' wait_for 20 run_are 0
 is 'the next is answered' "$(tail -n 1 "$q/sql/SELECT 7 AS n")" 7
 
+# ---- commands' statements, and facets ----
+occupy
+ok 'the slots are taken for others' wait_for 60 run_are "$slots"
+primefs query --tsv "$store" 'SELECT 8 AS n' >asked 2>&1 &
+command=$!
+ok "a command's statement waits" wait_for 20 wait_are 1
+primefs query --tsv "$store" 'SELECT 9 AS n' >killed 2>&1 &
+killed=$!
+ok 'and another' wait_for 20 wait_are 2
+kill -9 "$killed"
+wait "$killed" 2>/dev/null || true
+ok 'killed, it waits no more' wait_for 5 wait_are 1
+ls "$q/where" >listed 2>&1 &
+list=$!
+ok 'so does a listing of facets' wait_for 20 wait_are 2
+stat "$q/where/type" >looked 2>&1 &
+look=$!
+ok 'and a lookup' wait_for 20 wait_are 3
+is 'what runs no statement is answered' "$(primefs tree "$store" count /)" 4
+is 'they are not' "$(cat asked listed looked)" ''
+vacate
+wait "$command" && status=0 || status=$?
+is 'then the command is' "$status $(tail -n 1 asked)" '0 8'
+wait "$list" && status=0 || status=$?
+is 'the listing, too' "$status $(grep -cx type listed)" '0 1'
+wait "$look" && status=0 || status=$?
+is 'and the lookup' "$status" 0
+ok 'no turn is left over' wait_for 20 run_are 0
+
+# Each turn that a command ends goes to a request or a command.
+ok 'commands and requests are answered by turns' bash -c '
+	for i in {1..100}; do
+		primefs query --tsv "$1" "SELECT $i AS n" >"command.$i" &
+		cat "$2/sql/SELECT $i AS n" >"request.$i" &
+		((i % 8)) || wait
+	done
+	wait
+	for i in {1..100}; do cmp "command.$i" "request.$i" || exit 1; done' - "$store" "$q"
+ok 'and none waits' wait_are 0
+
 # ---- one that runs ----
 ok 'a statement that runs is interrupted' timeout 60 perl -e "$alarms"'
 	alarms(0.3);
@@ -122,11 +162,15 @@ occupy
 ok 'the slots are taken' wait_for 60 run_are "$slots"
 cat "$q/sql/SELECT 1" >/dev/null 2>&1 &
 reader=$!
-ok 'one waits for them' wait_for 20 wait_are 1
+primefs query "$store" 'SELECT 1' >/dev/null 2>said &
+command=$!
+ok 'two wait for them' wait_for 20 wait_are 2
 kill "$daemon"
 wait "$daemon" && status=0 || status=$?
 is 'the daemon ends well' "$status" 0
 wait "$reader" && status=0 || status=$?
 is 'who waited was told' "$status" 1
+wait "$command" && status=0 || status=$?
+ok 'and so was the command, or it asked the store' test "$status" = 0 -o -n "$(cat said)"
 wait "${pids[@]}" 2>/dev/null || true
 check_store

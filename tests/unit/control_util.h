@@ -31,6 +31,7 @@
 static struct {
 	char folder[40], store[64], socket[100];
 	struct pfs_control *control;
+	struct pfs_turns *turns; /* NULL: verbs take none */
 	_Atomic unsigned begun, ended;
 	_Atomic int error; /* of the last write that failed */
 	_Atomic bool released;
@@ -103,7 +104,8 @@ static inline int brood(void *arg PFS_UNUSED, struct pfs_reply *reply,
 }
 
 static const struct pfs_verb verbs[] = {
-	{"echo", echo}, {"refuse", refuse}, {"flood", flood}, {"brood", brood}, {0},
+	{"echo", echo, false},	 {"refuse", refuse, false}, {"flood", flood, false},
+	{"brood", brood, false}, {"run", brood, true},	    {0},
 };
 
 static inline int try_open(struct pfs_control **out, bool alone, uint64_t unread_limit)
@@ -111,6 +113,7 @@ static inline int try_open(struct pfs_control **out, bool alone, uint64_t unread
 	const struct pfs_control_options options = {
 		.store = d.store,
 		.verbs = verbs,
+		.turns = d.turns,
 		.alone = alone,
 		.unread_limit = unread_limit,
 	};

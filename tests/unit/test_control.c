@@ -2,6 +2,9 @@
 /* The control socket: answers of every size, and clients that are slow, gone, many or mad. */
 #include "control_util.h"
 
+#include "base/cleanup.h"
+#include "fs/mount/query/turns.h"
+
 static void test_answers(void **state)
 {
 	const char *const words[] = {"echo", "", "two words", "line\nline", "\xff\xfe", ""};
@@ -196,6 +199,83 @@ static void test_many_clients(void **state)
 		(void)close(brooding[i]);
 }
 
+static void no_request_waits(void *arg PFS_UNUSED, const struct pfs_turn *turn PFS_UNUSED,
+			     void *request PFS_UNUSED, size_t len PFS_UNUSED)
+{
+	fail();
+}
+
+static bool await_waiting(unsigned n)
+{
+	for (unsigned ms = 0; ms < 20000 && pfs_turns_waiting(d.turns) != n; ms++)
+		pause_ms(1);
+	return pfs_turns_waiting(d.turns) == n;
+}
+
+static void open_with_turn(void)
+{
+	pfs_control_close(d.control);
+	assert_int_equal(pfs_turns_open(&d.turns, 1, no_request_waits, NULL), 0);
+	open_with(0);
+}
+
+static void close_turn(void)
+{
+	pfs_control_close(PFS_TAKE(d.control));
+	pfs_turns_close(PFS_TAKE(d.turns));
+}
+
+/* A verb that runs a statement waits for its turn, the others do not; a client who leaves waits no more. */
+static void test_turns(void **state)
+{
+	static const char run[] = "run";
+	struct answer answer = ANSWER;
+	int fds[3], status = -1;
+
+	(void)state;
+	open_with_turn();
+	fds[0] = raw_ask(run, sizeof(run), 1);
+	assert_true(becomes(&d.begun, 1));
+	fds[1] = raw_ask(run, sizeof(run), 1);
+	fds[2] = raw_ask(run, sizeof(run), 1);
+	assert_true(await_waiting(2));
+	assert_int_equal(ask(&answer, &status, "echo", NULL), 0);
+	assert_int_equal(d.begun, 1);
+	(void)close(fds[1]);
+	assert_true(await_waiting(1));
+	atomic_store(&d.released, true);
+	assert_true(becomes(&d.ended, 2));
+	assert_true(await_waiting(0));
+	(void)close(fds[0]);
+	(void)close(fds[2]);
+	free(answer.bytes);
+	close_turn();
+}
+
+/* Who waits when the turns are stopped, or comes later, is told. */
+static void test_turns_stop(void **state)
+{
+	static const char run[] = "run";
+	struct answer answer = ANSWER;
+	int fds[2], status = -1;
+
+	(void)state;
+	open_with_turn();
+	fds[0] = raw_ask(run, sizeof(run), 1);
+	assert_true(becomes(&d.begun, 1));
+	fds[1] = raw_ask(run, sizeof(run), 1);
+	assert_true(await_waiting(1));
+	(void)close(fds[0]); /* which ends the verb */
+	(void)close(fds[1]);
+	pfs_turns_stop(d.turns);
+	assert_true(await_waiting(0));
+	assert_int_equal(ask(&answer, &status, "run", NULL), 0);
+	assert_int_equal(status, 3);
+	assert_non_null(strstr(answer.reply.message, "unmounted"));
+	free(answer.bytes);
+	close_turn();
+}
+
 /* Whatever is sent, the daemon goes on. */
 static void test_mad_clients(void **state)
 {
@@ -265,7 +345,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_answers),	 TEST(test_sizes),	  TEST(test_slow_client),
 		TEST(test_large_answer), TEST(test_unread_limit), TEST(test_gone_client),
-		TEST(test_many_clients), TEST(test_mad_clients),  TEST(test_closing),
+		TEST(test_many_clients), TEST(test_turns),	  TEST(test_turns_stop),
+		TEST(test_mad_clients),	 TEST(test_closing),
 	};
 	sigset_t all;
 

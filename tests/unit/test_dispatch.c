@@ -164,6 +164,51 @@ static void who_yields_is_replaced(void **state PFS_UNUSED)
 	assert_int_equal(server.done, 35);
 }
 
+struct job {
+	struct server *server;
+	_Atomic unsigned done;
+};
+
+/* A job has memory of its thread's, and may take long. */
+static void do_job(void *arg)
+{
+	struct job *job = arg;
+
+	use_scratch(job->server);
+	atomic_fetch_add(&job->server->waiting, 1);
+	while (!atomic_load(&job->server->released))
+		pause_ms(1);
+	atomic_fetch_add(&job->done, 1);
+}
+
+static void jobs_are_done_by_spare_threads(void **state PFS_UNUSED)
+{
+	struct server server;
+	struct pfs_dispatch *dispatch = start(&server, 1, 4);
+	struct job job = {.server = &server};
+
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pfs_dispatch_run(dispatch, do_job, &job), 0);
+	assert_true(becomes(&server.waiting, 3));
+	assert_int_equal(pfs_dispatch_run(dispatch, do_job, &job), -EAGAIN); /* that would be a fifth thread */
+	request(&server, "q");
+	assert_true(becomes(&server.quick, 1));
+	atomic_store(&server.released, true);
+	assert_true(becomes(&job.done, 3));
+	for (unsigned i = 0; i < 100; i++) { /* by threads that are there */
+		int error;
+
+		while ((error = pfs_dispatch_run(dispatch, do_job, &job)) == -EAGAIN)
+			pause_ms(1);
+		assert_int_equal(error, 0);
+	}
+	assert_true(becomes(&job.done, 103));
+	request(&server, "yyyq");
+	assert_true(becomes(&server.quick, 2));
+	finish(&server, dispatch);
+	assert_int_equal(server.done, 3);
+}
+
 static unsigned count_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -436,6 +481,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(serves_many),
 		cmocka_unit_test(who_yields_is_replaced),
+		cmocka_unit_test(jobs_are_done_by_spare_threads),
 		cmocka_unit_test(nobody_is_replaced_while_another_waits),
 		cmocka_unit_test(who_is_stuck_is_replaced),
 		cmocka_unit_test(who_is_stuck_after_a_pause_too),

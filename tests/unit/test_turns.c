@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <unistd.h>
+
 #include "base/checked.h"
 #include "fs/mount/query/turns.h"
 
@@ -48,9 +50,18 @@ static uint64_t end(uid_t uid)
 	return end_as(uid, true);
 }
 
+/* The number of the request that another thread was to go on with last. */
+static atomic_uint handed;
+
+static void go_on(void *arg PFS_UNUSED, const struct pfs_turn *turn, void *request, size_t len PFS_UNUSED)
+{
+	atomic_store(&handed, (unsigned)turn->number);
+	free(request);
+}
+
 static void open_turns(unsigned slots)
 {
-	assert_int_equal(pfs_turns_open(&turns, slots), 0);
+	assert_int_equal(pfs_turns_open(&turns, slots, go_on, NULL), 0);
 }
 
 static void test_order(void **state)
@@ -145,6 +156,131 @@ static void test_withdrawn(void **state)
 	pfs_turns_close(NULL);
 }
 
+/* ---- calls ---- */
+
+struct call {
+	uid_t uid;
+	pthread_t thread;
+	atomic_bool has_run, is_let_go, is_gone;
+	int result;
+};
+
+static void run_call(void *arg)
+{
+	struct call *call = arg;
+
+	atomic_store(&call->has_run, true);
+	while (!atomic_load(&call->is_let_go))
+		(void)usleep(1000);
+}
+
+static bool is_gone(void *arg)
+{
+	const struct call *call = arg;
+
+	return atomic_load(&call->is_gone);
+}
+
+static void *call_main(void *arg)
+{
+	struct call *call = arg;
+	const struct pfs_turn_call turn = {call->uid, true, run_call, is_gone, call};
+
+	call->result = pfs_turns_call(turns, &turn);
+	return NULL;
+}
+
+static void begin_call(struct call *call, uid_t uid)
+{
+	*call = (struct call){.uid = uid, .result = 1};
+	assert_int_equal(pthread_create(&call->thread, NULL, call_main, call), 0);
+}
+
+static int end_call(struct call *call)
+{
+	atomic_store(&call->is_let_go, true);
+	assert_int_equal(pthread_join(call->thread, NULL), 0);
+	return call->result;
+}
+
+static void await_run(const struct call *call)
+{
+	for (unsigned ms = 0; ms < 20000 && !atomic_load(&call->has_run); ms++)
+		(void)usleep(1000);
+	assert_true(atomic_load(&call->has_run));
+}
+
+static void await_waiting(unsigned n)
+{
+	for (unsigned ms = 0; ms < 20000 && pfs_turns_waiting(turns) != n; ms++)
+		(void)usleep(1000);
+	assert_int_equal(pfs_turns_waiting(turns), n);
+}
+
+/* Calls and requests wait for each other, fairly by user. */
+static void test_calls(void **state)
+{
+	struct call first, second, third;
+
+	(void)state;
+	open_turns(1);
+	begin_call(&first, 5);
+	await_run(&first);
+	begin_call(&second, 5);
+	await_waiting(1);
+	assert_int_equal(take(7, 6), 0);
+	assert_false(atomic_load(&second.has_run));
+	atomic_store(&handed, 0);
+	assert_int_equal(end_call(&first), 0);
+	assert_int_equal(atomic_load(&handed), 7); /* 6 had no turn yet */
+	assert_false(atomic_load(&second.has_run));
+	begin_call(&third, 6);
+	await_waiting(2);
+	assert_int_equal(end(6), 0); /* a call goes on by itself */
+	await_run(&second);
+	assert_false(atomic_load(&third.has_run));
+	assert_int_equal(end_call(&second), 0);
+	await_run(&third);
+	assert_int_equal(end_call(&third), 0);
+	assert_int_equal(take(8, 5), 1);
+	pfs_turns_close(turns);
+}
+
+/* One that waits leaves when nobody wants it, and all do when the turns are stopped, which waits for those that run. */
+static void test_calls_end(void **state)
+{
+	struct call runs, leaves, waits;
+
+	(void)state;
+	open_turns(1);
+	begin_call(&runs, 5);
+	await_run(&runs);
+	begin_call(&leaves, 6);
+	begin_call(&waits, 7);
+	await_waiting(2);
+	atomic_store(&leaves.is_gone, true);
+	assert_int_equal(end_call(&leaves), -EINTR);
+	assert_false(atomic_load(&leaves.has_run));
+	assert_int_equal(pfs_turns_waiting(turns), 1);
+	atomic_store(&runs.is_let_go, true);
+	await_run(&waits);
+	atomic_store(&waits.is_let_go, true);
+	pfs_turns_stop(turns);
+	assert_int_equal(end_call(&runs), 0);
+	assert_int_equal(end_call(&waits), 0);
+	begin_call(&leaves, 5);
+	assert_int_equal(end_call(&leaves), -EINTR);
+	assert_int_equal(take(1, 5), 1); /* requests do, still */
+	begin_call(&leaves, 5);
+	assert_int_equal(end_call(&leaves), -EINTR);
+	assert_ptr_equal(pfs_turns_ref(turns), turns);
+	pfs_turns_close(turns);
+	assert_int_equal(end(5), 0);
+	pfs_turns_close(turns);
+	pfs_turns_stop(NULL);
+	assert_null(pfs_turns_ref(NULL));
+}
+
 /* ---- many threads ---- */
 
 #define SLOTS	4u
@@ -209,6 +345,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),	  cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_others),	  cmocka_unit_test(test_withdrawn),
+		cmocka_unit_test(test_calls),	  cmocka_unit_test(test_calls_end),
 		cmocka_unit_test(test_together),
 	};
 

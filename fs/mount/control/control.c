@@ -29,6 +29,7 @@
 #include "base/thread.h"
 #include "fs/mount/control/control_wire.h"
 #include "fs/mount/kernel.h"
+#include "fs/mount/query/turns.h"
 
 #define STATUS_FAILURE	3     /* as the commands exit */
 #define REQUEST_WAIT_MS 10000 /* for a client to say what it wants */
@@ -233,24 +234,64 @@ static int receive_words(int fd, char **text, const char ***words, size_t *n)
 	return *n == request.n_words && *n > 0 && at == request.size ? 0 : -EPROTO;
 }
 
-static bool is_allowed(int fd)
+static bool is_allowed(int fd, uid_t *uid)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-	       (peer.uid == geteuid() || peer.uid == 0);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+		return false;
+	*uid = peer.uid;
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+struct question {
+	const struct pfs_verb *verb;
+	struct client *client;
+	const char *const *words;
+	size_t n;
+	int status;
+};
+
+static void ask_verb(void *arg)
+{
+	struct question *question = arg;
+	struct client *client = question->client;
+
+	question->status =
+		question->verb->answer(client->control->options.arg, &client->reply, question->words, question->n);
+}
+
+static bool has_left(void *arg)
+{
+	const struct question *question = arg;
+
+	return is_gone(&question->client->reply);
+}
+
+static int answer_in_turn(struct question *question, uid_t uid)
+{
+	const struct pfs_turn_call call = {uid, true, ask_verb, has_left, question};
+	int error = pfs_turns_call(question->client->control->options.turns, &call);
+
+	if (!error)
+		return question->status;
+	return pfs_reply_fail(&question->client->reply, STATUS_FAILURE,
+			      error == -EINTR ? "the store is being unmounted"
+					      : "the daemon has no memory for this");
 }
 
 static int answer(struct client *client)
 {
 	const struct pfs_verb *verb = client->control->options.verbs;
+	struct question question = {.client = client};
 	char *text PFS_FREE = NULL;
 	const char **words PFS_FREE = NULL;
+	uid_t uid;
 	size_t n = 0;
 	int error;
 
-	if (!is_allowed(client->fd))
+	if (!is_allowed(client->fd, &uid))
 		return pfs_reply_fail(&client->reply, STATUS_FAILURE,
 				      "only the user who mounted the store and root are answered");
 	error = receive_words(client->fd, &text, &words, &n);
@@ -264,7 +305,13 @@ static int answer(struct client *client)
 				      "the daemon of the mounted store does not know '%s'; it may "
 				      "be an older version: mount again",
 				      words[0]);
-	return verb->answer(client->control->options.arg, &client->reply, words, n);
+	question.verb = verb;
+	question.words = words;
+	question.n = n;
+	if (verb->runs && client->control->options.turns)
+		return answer_in_turn(&question, uid);
+	ask_verb(&question);
+	return question.status;
 }
 
 static void *client_main(void *arg)

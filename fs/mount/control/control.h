@@ -35,12 +35,16 @@ struct pfs_verb {
 	/* Answers words[0..n), of which the first is the name, and returns the exit status. Called
 	 * by several threads at once, without locks. */
 	int (*answer)(void *arg, struct pfs_reply *reply, const char *const *words, size_t n);
+	bool runs; /* it runs a statement, and takes a turn */
 };
+
+struct pfs_turns;
 
 struct pfs_control_options {
 	const char *store;	      /* its absolute path */
 	const struct pfs_verb *verbs; /* ended by one whose name is NULL; they stay the caller's */
 	void *arg;
+	struct pfs_turns *turns; /* that statements take, the caller's (query/turns.h); NULL: none */
 	bool alone; /* the store is locked for writing: a socket that is there is a dead daemon's */
 	uint64_t unread_limit; /* bytes kept for all clients together; 0: a quarter of the memory */
 };

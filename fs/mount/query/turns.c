@@ -7,14 +7,18 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #define OVERTAKEN 64 /* numbers withdrawn that are remembered */
+#define GONE_MS	  100 /* after which a call that waits is asked again whether anybody wants it */
 
+/* A request that waits, or a call, which is on its thread's stack. */
 struct waiting {
 	struct waiting *next;
 	struct pfs_turn turn;
 	size_t len;
-	void *request;
+	void *request; /* NULL: it is a call */
+	bool has_turn; /* the call's; protected by the turns' lock */
 };
 
 /* Whoever has a turn, or waits for one. */
@@ -28,8 +32,14 @@ struct user {
 
 struct pfs_turns {
 	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a call has its turn or has ended, or the turns are stopped */
 	unsigned slots;
+	pfs_turns_go_on *go_on;
+	void *arg;
 	/* protected by lock */
+	unsigned refs;
+	unsigned calls; /* that have a turn */
+	bool is_stopped;
 	unsigned running, others_running, n_waiting;
 	uint64_t clock; /* turns given */
 	struct user **users;
@@ -38,7 +48,7 @@ struct pfs_turns {
 	unsigned next_overtaken;
 };
 
-int pfs_turns_open(struct pfs_turns **out, unsigned slots)
+int pfs_turns_open(struct pfs_turns **out, unsigned slots, pfs_turns_go_on *go_on, void *arg)
 {
 	struct pfs_turns *turns = calloc(1, sizeof(*turns));
 
@@ -46,8 +56,28 @@ int pfs_turns_open(struct pfs_turns **out, unsigned slots)
 	if (!turns)
 		return -ENOMEM;
 	turns->slots = slots;
+	turns->go_on = go_on;
+	turns->arg = arg;
+	turns->refs = 1;
 	(void)pthread_mutex_init(&turns->lock, NULL);
+	(void)pthread_cond_init(&turns->changed, NULL);
 	return 0;
+}
+
+struct pfs_turns *pfs_turns_ref(struct pfs_turns *turns)
+{
+	if (turns) {
+		PFS_LOCKED(&turns->lock);
+		turns->refs++;
+	}
+	return turns;
+}
+
+static bool unref(struct pfs_turns *turns)
+{
+	PFS_LOCKED(&turns->lock);
+
+	return --turns->refs == 0;
 }
 
 static void free_waiting(struct waiting *waiting)
@@ -58,7 +88,7 @@ static void free_waiting(struct waiting *waiting)
 
 void pfs_turns_close(struct pfs_turns *turns)
 {
-	if (!turns)
+	if (!turns || !unref(turns))
 		return;
 	for (size_t i = 0; i < turns->n; i++) {
 		while (turns->users[i]->first) {
@@ -70,6 +100,7 @@ void pfs_turns_close(struct pfs_turns *turns)
 		free(turns->users[i]);
 	}
 	free(turns->users);
+	(void)pthread_cond_destroy(&turns->changed);
 	(void)pthread_mutex_destroy(&turns->lock);
 	free(turns);
 }
@@ -143,13 +174,23 @@ static struct user *next_user(const struct pfs_turns *turns)
 	return best;
 }
 
+static int link_waiting(struct pfs_turns *turns, struct user *user, struct waiting *waiting)
+{
+	if (!user->sees_all && user->n_waiting == PFS_WAITING_OTHERS)
+		return -EAGAIN;
+	*user->last = waiting;
+	user->last = &waiting->next;
+	user->n_waiting++;
+	turns->n_waiting++;
+	return 0;
+}
+
 static int wait_for_turn(struct pfs_turns *turns, struct user *user, const struct pfs_turn *turn,
 			 const void *request, size_t len)
 {
 	struct waiting *waiting;
+	int error;
 
-	if (!user->sees_all && user->n_waiting == PFS_WAITING_OTHERS)
-		return -EAGAIN;
 	waiting = malloc(sizeof(*waiting));
 	if (!waiting)
 		return -ENOMEM;
@@ -159,11 +200,10 @@ static int wait_for_turn(struct pfs_turns *turns, struct user *user, const struc
 		return -ENOMEM;
 	}
 	memcpy(waiting->request, request, len);
-	*user->last = waiting;
-	user->last = &waiting->next;
-	user->n_waiting++;
-	turns->n_waiting++;
-	return 0;
+	error = link_waiting(turns, user, waiting);
+	if (error)
+		free_waiting(waiting);
+	return error;
 }
 
 static struct waiting *unlink_waiting(struct pfs_turns *turns, struct user *user, struct waiting **link)
@@ -176,6 +216,25 @@ static struct waiting *unlink_waiting(struct pfs_turns *turns, struct user *user
 	user->n_waiting--;
 	turns->n_waiting--;
 	return waiting;
+}
+
+/* Gives a turn that is free to whoever is next. Returns the request that has it now; NULL: none has, or a call,
+ * whose thread goes on. */
+static struct waiting *give_next(struct pfs_turns *turns)
+{
+	struct user *next = next_user(turns);
+	struct waiting *waiting;
+
+	if (!next)
+		return NULL;
+	waiting = unlink_waiting(turns, next, &next->first);
+	give(turns, next);
+	if (waiting->request)
+		return waiting;
+	waiting->has_turn = true;
+	turns->calls++;
+	(void)pthread_cond_broadcast(&turns->changed);
+	return NULL;
 }
 
 static bool was_overtaken(struct pfs_turns *turns, uint64_t number)
@@ -213,18 +272,16 @@ int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn, const v
 
 void *pfs_turns_end(struct pfs_turns *turns, struct pfs_turn *turn, size_t *len)
 {
-	struct user *user, *next;
+	struct waiting *waiting;
+	struct user *user;
 	void *request = NULL;
 	PFS_LOCKED(&turns->lock);
 
 	user = find_user(turns, turn); /* is there: he has a turn */
 	if (user)
 		give_back(turns, user);
-	next = next_user(turns);
-	if (next) {
-		struct waiting *waiting = unlink_waiting(turns, next, &next->first);
-
-		give(turns, next);
+	waiting = give_next(turns);
+	if (waiting) {
 		*turn = waiting->turn;
 		*len = waiting->len;
 		request = waiting->request;
@@ -253,6 +310,85 @@ bool pfs_turns_withdraw(struct pfs_turns *turns, uint64_t number)
 	turns->overtaken[turns->next_overtaken++ % OVERTAKEN] = number;
 	return false;
 }
+
+/* ---- calls ---- */
+
+/* Until the call has its turn, or nobody wants it any more; with the lock, which is let go of meanwhile. */
+static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiting *waiting,
+			const struct pfs_turn_call *call)
+{
+	struct waiting **link = &user->first;
+
+	PFS_TRY(link_waiting(turns, user, waiting));
+	while (!waiting->has_turn && !turns->is_stopped && !call->gone(call->arg)) {
+		const struct timespec until = pfs_clock_in_ms(CLOCK_REALTIME, GONE_MS);
+
+		(void)pthread_cond_timedwait(&turns->changed, &turns->lock, &until);
+	}
+	if (waiting->has_turn)
+		return 0;
+	while (*link != waiting)
+		link = &(*link)->next;
+	(void)unlink_waiting(turns, user, link);
+	return -EINTR;
+}
+
+static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, const struct pfs_turn_call *call)
+{
+	struct waiting waiting = {.turn = *turn};
+	struct user *user;
+	int error;
+	PFS_LOCKED(&turns->lock);
+
+	if (turns->is_stopped)
+		return -EINTR;
+	user = find_user(turns, turn);
+	if (!user)
+		return -ENOMEM;
+	if (!user->first && may_run(turns, user)) {
+		give(turns, user);
+		turns->calls++;
+		return 0;
+	}
+	error = wait_as_call(turns, user, &waiting, call);
+	forget_idle(turns, user);
+	return error;
+}
+
+static void end_call(struct pfs_turns *turns, struct pfs_turn *turn)
+{
+	size_t len = 0;
+	void *request = pfs_turns_end(turns, turn, &len);
+
+	if (request)
+		turns->go_on(turns->arg, turn, request, len);
+	PFS_LOCKED(&turns->lock);
+	turns->calls--;
+	(void)pthread_cond_broadcast(&turns->changed);
+}
+
+int pfs_turns_call(struct pfs_turns *turns, const struct pfs_turn_call *call)
+{
+	struct pfs_turn turn = {.uid = call->uid, .sees_all = call->sees_all};
+
+	PFS_TRY(begin_call(turns, &turn, call));
+	call->run(call->arg);
+	end_call(turns, &turn);
+	return 0;
+}
+
+void pfs_turns_stop(struct pfs_turns *turns)
+{
+	if (!turns)
+		return;
+	PFS_LOCKED(&turns->lock);
+	turns->is_stopped = true;
+	(void)pthread_cond_broadcast(&turns->changed);
+	while (turns->calls)
+		(void)pthread_cond_wait(&turns->changed, &turns->lock);
+}
+
+/* ---- */
 
 unsigned pfs_turns_waiting(struct pfs_turns *turns)
 {

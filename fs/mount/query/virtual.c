@@ -223,14 +223,21 @@ struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node
 	return virtual;
 }
 
-bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes, bool sees_all)
+static bool runs(const struct pfs_virtual_kind *kind, enum pfs_virtual_use use, bool sees_all)
+{
+	if (use == PFS_VIRTUAL_SEARCHED)
+		return kind->finds;
+	return (kind->runs || (kind->runs_for_others && !sees_all)) &&
+	       (use == PFS_VIRTUAL_WRITTEN) == (kind->write != NULL);
+}
+
+bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, enum pfs_virtual_use use, bool sees_all)
 {
 	const struct pfs_virtual *virtual;
 
 	PFS_LOCKED(&virtuals->lock);
 	virtual = find_node(virtuals, node);
-	return virtual && (virtual->kind->runs || (virtual->kind->runs_for_others && !sees_all)) &&
-	       writes == (virtual->kind->write != NULL);
+	return virtual && runs(virtual->kind, use, sees_all);
 }
 
 static void hold_virtual(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)

@@ -77,6 +77,7 @@ struct pfs_virtual_kind {
 	/* An open (or, if the kind takes writes, a write) runs a statement and takes a turn. */
 	bool runs;
 	bool runs_for_others; /* as `runs`, if the user does not see all nodes */
+	bool finds; /* a lookup in the directory, and an open of it, may run a statement and takes a turn */
 	int (*lookup)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
 		      struct pfs_virtual_found *found);
 	int (*list)(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtual_names *names);
@@ -137,8 +138,14 @@ struct pfs_shares *pfs_virtuals_running(struct pfs_virtuals *virtuals);
 
 /* Returns the node of that number, held; NULL if there is none. */
 struct pfs_virtual *pfs_virtual_get(struct pfs_virtuals *virtuals, uint64_t node);
-/* Returns true if an open of the node, or a write to it, has to take a turn (turns.h). */
-bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, bool writes, bool sees_all);
+enum pfs_virtual_use {
+	PFS_VIRTUAL_OPENED,
+	PFS_VIRTUAL_WRITTEN,
+	PFS_VIRTUAL_SEARCHED, /* a name is looked up in the directory, or it is opened */
+};
+/* Returns true if a request that uses the node so has to take a turn (turns.h). */
+bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, enum pfs_virtual_use use,
+		      bool sees_all);
 void pfs_virtual_drop(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual);
 
 /* Gets the node for what a lookup in parent (NULL: in the directory ino itself) has found. It is

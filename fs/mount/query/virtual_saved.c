@@ -261,6 +261,7 @@ static const struct pfs_virtual_kind plan_kind = {
 static const struct pfs_virtual_kind error_kind = {.mode = S_IFREG | 0400, .fill = fill_error};
 static const struct pfs_virtual_kind nodes_kind = {
 	.mode = S_IFDIR | 0500,
+	.finds = true,
 	.list = list_nodes,
 	.lookup = lookup_node,
 };

@@ -246,6 +246,7 @@ static const struct pfs_virtual_kind answer_kind = {
 
 const struct pfs_virtual_kind pfs_where_kind = {
 	.mode = S_IFDIR | 0500,
+	.finds = true,
 	.lookup = lookup,
 	.list = list,
 	.differ = facets_differ,
