@@ -29,6 +29,7 @@ struct pfs_resident {
 	uint32_t taken;	   /* slots with a client, as bits */
 	uint32_t falsify;  /* operations, as bits */
 	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked; /* loads and batches: under data */
+	struct pfs_resident_info told; /* what of it is under data, as it was last told; under lock */
 };
 
 /* All of them, and how often a kernel must not stay. */
@@ -416,23 +417,31 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 
 /* ---- the rest ---- */
 
+/* Under data, which a load has for long. */
+static void describe_data(struct pfs_resident *r)
+{
+	struct pfs_resident_info told = {.loads = r->loads, .batches = r->batches};
+
+	r->backend->ops->describe(r->backend, &told);
+	PFS_LOCKED(&r->lock);
+	r->told = told;
+}
+
 void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *info)
 {
-	PFS_LOCKED(&r->data);
+	if (!pthread_mutex_trylock(&r->data)) {
+		describe_data(r);
+		(void)pthread_mutex_unlock(&r->data);
+	}
 	PFS_LOCKED(&r->lock);
-
-	*info = (struct pfs_resident_info){
-		.failed = failure_of(r),
-		.is_running = is_running(r),
-		.runs = r->runs,
-		.loads = r->loads,
-		.batches = r->batches,
-		.edits = __atomic_load_n(&r->edits, __ATOMIC_RELAXED),
-		.change_ns = __atomic_load_n(&r->change_ns, __ATOMIC_RELAXED),
-		.leave_ns = r->leave_ns,
-		.asked = __atomic_load_n(&r->asked, __ATOMIC_RELAXED),
-	};
-	r->backend->ops->describe(r->backend, info);
+	*info = r->told;
+	info->failed = failure_of(r);
+	info->is_running = is_running(r);
+	info->runs = r->runs;
+	info->edits = __atomic_load_n(&r->edits, __ATOMIC_RELAXED);
+	info->change_ns = __atomic_load_n(&r->change_ns, __ATOMIC_RELAXED);
+	info->leave_ns = r->leave_ns;
+	info->asked = __atomic_load_n(&r->asked, __ATOMIC_RELAXED);
 }
 
 void pfs_resident_falsify(struct pfs_resident *r, uint32_t operations)

@@ -34,6 +34,8 @@ struct pfs_codes {
 	unsigned declined;	   /* protected by lock */
 	bool loaded;		   /* the engine has the image, deltas aside, if `follows`; protected by lock */
 	atomic_bool wanted;	   /* somebody who held the tree declined to fill it */
+	pthread_mutex_t told_lock;   /* held for moments only */
+	struct pfs_engine_info told; /* the latest description; protected by told_lock */
 	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for reading. */
 	bool follows; /* changes are noted */
 	uint64_t *known; /* a bit a slot: the engine has, or is getting, or the deltas add, the node */
@@ -53,6 +55,7 @@ void pfs_codes_destroy(struct pfs_tree *tree)
 	free(codes->deltas);
 	free(codes->known);
 	(void)pthread_mutex_destroy(&codes->lock);
+	(void)pthread_mutex_destroy(&codes->told_lock);
 	free(codes);
 	tree->codes = NULL;
 }
@@ -159,6 +162,7 @@ int pfs_codes_create(struct pfs_tree *tree)
 	if (!codes)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&codes->lock, NULL);
+	(void)pthread_mutex_init(&codes->told_lock, NULL);
 	codes->kind = tree->options.engine;
 	tree->codes = codes;
 	pfs_watch(tree, &watcher);
@@ -422,15 +426,41 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	return error;
 }
 
-int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info)
+/* With the lock. */
+static int describe(struct pfs_codes *codes, struct pfs_engine_info *info)
 {
-	struct pfs_codes *codes = tree->codes;
-	PFS_LOCKED(&codes->lock);
-
 	if (!codes->engine)
 		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
 	pfs_engine_describe(codes->engine, info);
+	PFS_LOCKED(&codes->told_lock);
+	codes->told = *info;
 	return 0;
+}
+
+int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	PFS_LOCKED(&tree->codes->lock);
+
+	return describe(tree->codes, info);
+}
+
+int pfs_codes_describe_now(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	static const char *const kinds[] = {
+		[PFS_ENGINE_AUTO] = "auto", [PFS_ENGINE_HOST] = "host", [PFS_ENGINE_CUDA] = "cuda"};
+	struct pfs_codes *codes = tree->codes;
+	int error;
+
+	if (!pthread_mutex_trylock(&codes->lock)) {
+		error = describe(codes, info);
+		(void)pthread_mutex_unlock(&codes->lock);
+		return error;
+	}
+	PFS_LOCKED(&codes->told_lock);
+	*info = codes->told;
+	if (!info->engine)
+		info->engine = kinds[pfs_tree_engine_kind(tree)];
+	return 1;
 }
 
 bool pfs_codes_use_device(struct pfs_tree *tree)

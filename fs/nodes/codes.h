@@ -42,6 +42,8 @@ void pfs_codes_release(struct pfs_tree *tree);
 void pfs_codes_prepare_wanted(struct pfs_tree *tree);
 /* Describes the engine; see pfs_tree_engine. */
 PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);
+/* As pfs_codes_describe; see pfs_tree_engine_now. */
+PFS_MUST_CHECK int pfs_codes_describe_now(struct pfs_tree *tree, struct pfs_engine_info *info);
 /* Returns true if the engine is on a device, or is to be (--engine=cuda). Otherwise use the
  * subtree's ranges of slots: starting a device takes longer. */
 bool pfs_codes_use_device(struct pfs_tree *tree);

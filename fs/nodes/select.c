@@ -358,6 +358,11 @@ int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info)
 	return pfs_codes_describe(tree, info);
 }
 
+int pfs_tree_engine_now(struct pfs_tree *tree, struct pfs_engine_info *info)
+{
+	return pfs_codes_describe_now(tree, info);
+}
+
 int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)
 {
 	struct pfs_engine *engine;

@@ -215,6 +215,7 @@ int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
 		return -ENOMEM;
 	queries->tree = tree;
 	(void)pthread_mutex_init(&queries->lock, NULL);
+	(void)pthread_mutex_init(&queries->placing, NULL);
 	error = pfs_owners_create(&queries->owners);
 	if (!error)
 		error = pfs_attr_visibilities_create(&queries->attr_visibilities);
@@ -240,6 +241,7 @@ void pfs_queries_close(struct pfs_queries *queries)
 	pfs_owners_destroy(queries->owners);
 	pfs_attr_visibilities_destroy(queries->attr_visibilities);
 	(void)pthread_mutex_destroy(&queries->lock);
+	(void)pthread_mutex_destroy(&queries->placing);
 	free(queries);
 }
 

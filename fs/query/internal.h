@@ -164,7 +164,9 @@ struct pfs_queries {
 	struct pfs_owners *owners;
 	struct pfs_attr_visibilities *attr_visibilities;
 	pthread_mutex_t lock;
-	struct pfs_placement placement;	 /* not open until wanted; opening is protected by lock */
+	pthread_mutex_t placing; /* of opening the placement, which starts a device; taken before lock */
+	/* Not open until wanted. Set with both locks, so that either is enough to read it. */
+	struct pfs_placement placement;
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	uint64_t sides_made;		 /* entries made by reading all rows; protected by lock */
 	/* Side tables that were too large to be read into memory, so that this is not tried again

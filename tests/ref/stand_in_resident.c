@@ -231,6 +231,8 @@ static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *
 		return stand_in.failure;
 	pfs_btree_destroy(s->index);
 	PFS_TRY(pfs_btree_create(&s->index));
+	if (stand_in_resident.loading)
+		stand_in_resident.loading();
 	PFS_TRY(pfs_btree_load(s->index, NULL, load->keys, load->values, load->n));
 	return set_parents(s, NULL, load->parent, load->n_slots, load->n_slots);
 }

@@ -15,6 +15,7 @@ struct stand_in_resident {
 	long silent_after; /* questions; from then on it answers none.  Below 0: it always answers */
 	uint64_t patience_ns;
 	bool in_slices;
+	void (*loading)(void); /* called amid each load; NULL: nothing */
 };
 
 extern struct stand_in_resident stand_in_resident; /* all that are opened from now on */

@@ -76,11 +76,27 @@ static void it_goes_on_if_nobody_waits(void **state PFS_UNUSED)
 	pfs_query_finish(query);
 }
 
+/* A device that starts, which takes long, keeps only those waiting who want operators. */
+static void figures_are_told_while_a_device_starts(void **state PFS_UNUSED)
+{
+	uint64_t host = 1, device = 1;
+
+	(void)pthread_mutex_lock(&queries->placing);
+	assert_false(pfs_queries_count(queries, &host, &device));
+	(void)pthread_mutex_unlock(&queries->placing);
+	assert_int_equal(host + device, 0);
+	pfs_query_finish(start_held());
+	(void)pthread_mutex_lock(&queries->placing);
+	(void)pfs_queries_count(queries, &host, &device);
+	(void)pthread_mutex_unlock(&queries->placing);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_waits_is_let_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_goes_on_if_nobody_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(figures_are_told_while_a_device_starts, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

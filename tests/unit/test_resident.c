@@ -480,6 +480,44 @@ static void serves_in_slices(void **state)
 	stand_in_resident.in_slices = false;
 }
 
+static struct pfs_resident *being_loaded; /* NULL: nothing is asked of it then */
+static unsigned told;
+
+static void ask_amid(void)
+{
+	struct pfs_resident_info info = {.loads = 0};
+
+	if (!being_loaded)
+		return;
+	pfs_resident_describe(being_loaded, &info);
+	assert_int_equal(info.loads, 1); /* this one is not counted yet */
+	assert_true(info.asked > 0);
+	told++;
+}
+
+/* Who wants to know its figures does not wait for a load, but is told those of before. */
+static void is_described_amid_a_load(void **state)
+{
+	const struct pfs_resident_load nothing = {.n = 0};
+	struct pfs_resident_info info;
+	struct model *m;
+
+	(void)state;
+	stand_in_resident.loading = ask_amid;
+	m = begin(open_stand_in);
+	assert_int_equal(ask_some(m, &m->random, 5), 0);
+	pfs_resident_describe(m->resident, &info);
+	assert_int_equal(info.loads, 1);
+	being_loaded = m->resident;
+	assert_int_equal(pfs_resident_load(m->resident, &nothing), 0);
+	being_loaded = NULL;
+	stand_in_resident.loading = NULL;
+	assert_int_equal(told, 1);
+	pfs_resident_describe(m->resident, &info);
+	assert_int_equal(info.loads, 2);
+	end(m);
+}
+
 #define BOTH(name)                                                                                 \
 	static void name##_stand_in(void **state)                                                  \
 	{                                                                                          \
@@ -508,6 +546,7 @@ int main(void)
 		cmocka_unit_test(every_call_of_a_stand_in),
 		cmocka_unit_test(silence_is_a_failure),
 		cmocka_unit_test(serves_in_slices),
+		cmocka_unit_test(is_described_amid_a_load),
 		cmocka_unit_test(follows_changes_device),
 		cmocka_unit_test(goes_long_ways_device),
 		cmocka_unit_test(leaves_and_starts_again_device),

@@ -16,6 +16,7 @@
 
 #include "base/checked.h"
 #include "base/log.h"
+#include "fs/nodes/codes.h"
 #include "tests/ref/stand_in.h"
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
@@ -252,6 +253,32 @@ static void test_described(void **state)
 	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
 	assert_int_equal(pfs_tree_engine(tree, &info), 0);
 	assert_int_equal(info.directories, 1);
+	close_tree();
+}
+
+/* Nor does he wait for who has it. */
+static void test_described_now(void **state)
+{
+	struct pfs_engine_info info;
+	uint64_t wrong;
+
+	(void)state;
+	open_tree(PFS_ENGINE_HOST);
+	pfs_codes_lock(tree);
+	assert_int_equal(pfs_tree_engine_now(tree, &info), 1);
+	assert_string_equal(info.engine, "host");
+	pfs_codes_release(tree);
+	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
+	assert_int_equal(pfs_tree_engine_now(tree, &info), 0);
+	assert_int_equal(info.directories, 1);
+	(void)temp_tree_make(tree, PFS_ROOT_PRIME, "d", S_IFDIR | 0755);
+	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
+	pfs_codes_lock(tree);
+	assert_int_equal(pfs_tree_engine_now(tree, &info), 1);
+	assert_int_equal(info.directories, 1); /* as it was last told */
+	pfs_codes_release(tree);
+	assert_int_equal(pfs_tree_engine_now(tree, &info), 0);
+	assert_int_equal(info.directories, 2);
 	close_tree();
 }
 
@@ -513,7 +540,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failing_device), cmocka_unit_test(test_real_device),
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
 		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
-		cmocka_unit_test(test_described),
+		cmocka_unit_test(test_described), cmocka_unit_test(test_described_now),
 	};
 	int failed;
 

@@ -75,17 +75,29 @@ static int take_totals(void *arg, const struct pfs_query *query)
 	return 0;
 }
 
-static int print_directory(struct pfs_call *call, struct pfs_out *out)
+/* A statement may wait for a device, which who sees all need not. */
+static int find_totals(struct pfs_call *call, struct totals *totals)
 {
-	char *path PFS_FREE = NULL;
-	struct totals totals = {0, 0};
+	struct pfs_totals all;
 	char sql[128];
 	int n = snprintf(sql, sizeof(sql),
 			 "SELECT subtree_count, subtree_size FROM nodes WHERE ino = %llu",
 			 (unsigned long long)call->scope.ino);
 
+	if (!call->scope.sees_all)
+		return pfs_call_rows(call, sql, (size_t)n, take_totals, totals);
+	PFS_TRY(pfs_tree_totals(call->mount->tree, &all, call->scope.ino));
+	*totals = (struct totals){(int64_t)all.count, (int64_t)all.size};
+	return 0;
+}
+
+static int print_directory(struct pfs_call *call, struct pfs_out *out)
+{
+	char *path PFS_FREE = NULL;
+	struct totals totals = {0, 0};
+
 	PFS_TRY(pfs_tree_path(call->mount->tree, &path, call->scope.ino));
-	PFS_TRY(pfs_call_rows(call, sql, (size_t)n, take_totals, &totals));
+	PFS_TRY(find_totals(call, &totals));
 	pfs_out_text(out, "  \"directory\": {\"path\": ");
 	(void)pfs_out_json(out, path, strlen(path));
 	pfs_out_print(out, ", \"ino\": %llu, \"nodes\": %lld, \"bytes\": %lld}",
@@ -118,14 +130,16 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	struct pfs_plan_counts plans;
 	uint64_t host, device;
 	bool has_device = pfs_queries_count(call->mount->queries, &host, &device);
+	int is_busy = pfs_tree_engine_now(call->mount->tree, &info);
 
-	PFS_TRY(pfs_tree_engine(call->mount->tree, &info));
+	if (is_busy < 0)
+		return is_busy;
 	pfs_out_print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
 	(void)pfs_out_json(out, info.device, strlen(info.device));
 	pfs_out_print(out,
-	      ", \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
+	      ", \"busy\": %s, \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
 	      "\"directories\": %llu, \"deep\": %llu}",
-	      info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
+	      is_busy ? "true" : "false", info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
 	      (unsigned long long)info.directories, (unsigned long long)info.deep);
 	pfs_out_print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
 	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);

@@ -73,12 +73,24 @@ void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *
 
 /* ---- of queries ---- */
 
-int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
+static void publish(struct pfs_queries *queries, const struct pfs_placement *opened)
 {
 	PFS_LOCKED(&queries->lock);
-	if (!queries->placement.operators)
-		PFS_TRY(pfs_placement_open(&queries->placement,
-					   pfs_tree_engine_kind(queries->tree)));
+
+	queries->placement.kind = opened->kind;
+	queries->placement.processors = opened->processors;
+	queries->placement.operators = opened->operators;
+}
+
+int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **out)
+{
+	struct pfs_placement opened = {.operators = NULL};
+	PFS_LOCKED(&queries->placing);
+
+	if (!queries->placement.operators) {
+		PFS_TRY(pfs_placement_open(&opened, pfs_tree_engine_kind(queries->tree)));
+		publish(queries, &opened);
+	}
 	*out = &queries->placement;
 	return 0;
 }
