@@ -24,7 +24,7 @@ static const struct pfs_prefix_shape shape = {
 
 /* ---- keys ---- */
 
-static void keys_finish(struct pfs_path_keys *keys)
+void pfs_path_keys_finish(struct pfs_path_keys *keys)
 {
 	free(keys->bytes);
 	free(keys->at);
@@ -32,7 +32,7 @@ static void keys_finish(struct pfs_path_keys *keys)
 	*keys = (struct pfs_path_keys){.bytes = NULL};
 }
 
-static void keys_cut(struct pfs_path_keys *keys, size_t n)
+void pfs_path_keys_cut(struct pfs_path_keys *keys, size_t n)
 {
 	if (keys->at)
 		keys->size = keys->at[n];
@@ -52,8 +52,7 @@ static int add_key(struct pfs_path_keys *keys, uint32_t directory, const char *n
 	return 0;
 }
 
-/* Those of a node, if it has a name; the root has none. */
-static int add_keys(struct pfs_path_keys *keys, const struct pfs_image *image, uint32_t slot)
+int pfs_path_keys_add(struct pfs_path_keys *keys, const struct pfs_image *image, uint32_t slot)
 {
 	char inside[PFS_NAME_MAX + 1];
 	const char *name;
@@ -75,12 +74,50 @@ static struct pfs_prefix_keys batch_of(const struct pfs_path_keys *keys, size_t 
 	return (struct pfs_prefix_keys){keys->bytes, keys->at + from, keys->n - from};
 }
 
-static int insert(struct pfs_path_entries *entries, const struct pfs_path_keys *keys)
+int pfs_path_keys_insert(struct pfs_prefix *prefix, const struct pfs_path_keys *keys)
 {
 	const struct pfs_prefix_keys batch = batch_of(keys, 0);
 	uint64_t n;
 
-	return keys->n ? pfs_prefix_insert(&host, entries->prefix, &n, &batch, keys->slots) : 0;
+	return keys->n ? pfs_prefix_insert(&host, prefix, &n, &batch, keys->slots) : 0;
+}
+
+/* Whether the tree has a key with a slot; with others, too, which had the key before and whose
+ * changes are not applied yet. */
+static bool has_key(struct pfs_prefix *prefix, const struct pfs_prefix_keys *key, uint64_t slot)
+{
+	size_t len = key->at[1] - key->at[0];
+	struct pfs_prefix_entry found;
+	int there = pfs_prefix_seek(prefix, &found, key);
+
+	while (there == 1 && found.len == len &&
+	       memcmp(found.key, (const uint8_t *)key->keys + key->at[0], len) == 0) {
+		if (found.payload == slot)
+			return true;
+		there = pfs_prefix_next(prefix, &found);
+	}
+	return false;
+}
+
+bool pfs_path_keys_are_in(struct pfs_prefix *prefix, const struct pfs_path_keys *keys)
+{
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct pfs_prefix_keys key = {keys->bytes, keys->at + i, 1};
+
+		if (!has_key(prefix, &key, keys->slots[i]))
+			return false;
+	}
+	return true;
+}
+
+int pfs_path_prefix_create(struct pfs_prefix **out)
+{
+	return pfs_prefix_create(&host, out, &shape);
+}
+
+void pfs_path_prefix_close(struct pfs_prefix *prefix)
+{
+	pfs_prefix_close(&host, prefix);
 }
 
 /* ---- life ---- */
@@ -89,9 +126,9 @@ void pfs_path_entries_unref(struct pfs_path_entries *entries)
 {
 	if (!entries || atomic_fetch_sub(&entries->users, 1) != 1)
 		return;
-	pfs_prefix_close(&host, entries->prefix);
+	pfs_path_prefix_close(entries->prefix);
 	(void)pthread_mutex_destroy(&entries->lock);
-	keys_finish(&entries->old);
+	pfs_path_keys_finish(&entries->old);
 	free(entries->noted);
 	free(entries->changes);
 	free(entries);
@@ -154,7 +191,7 @@ static int note(struct pfs_path_entries *entries, const struct pfs_image *image,
 		       (words - entries->words) * sizeof(*entries->noted));
 		entries->words = words;
 	}
-	PFS_TRY(add_keys(&entries->old, image, slot));
+	PFS_TRY(pfs_path_keys_add(&entries->old, image, slot));
 	entries->noted[slot / 64] |= UINT64_C(1) << slot % 64;
 	entries->changes[entries->n_changes++] = change;
 	return 0;
@@ -196,12 +233,12 @@ static int apply(struct pfs_path_entries *entries, const struct pfs_image *image
 		uint32_t slot = entries->changes[i].slot;
 
 		entries->noted[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-		error = add_keys(&fresh, image, slot);
+		error = pfs_path_keys_add(&fresh, image, slot);
 	}
 	if (!error)
-		error = insert(entries, &fresh);
-	keys_finish(&fresh);
-	keys_cut(&entries->old, first);
+		error = pfs_path_keys_insert(entries->prefix, &fresh);
+	pfs_path_keys_finish(&fresh);
+	pfs_path_keys_cut(&entries->old, first);
 	entries->n_changes = from;
 	if (error)
 		atomic_store(&entries->is_broken, true);
@@ -244,36 +281,6 @@ void pfs_path_index_follow(struct pfs_tree *tree)
 	pfs_path_entries_unref(entries);
 }
 
-/* Whether the index has a key with a slot; with others, too, which had the key before and whose
- * changes are not applied yet. */
-static bool has_key(struct pfs_path_entries *entries, const struct pfs_prefix_keys *key,
-		    uint64_t slot)
-{
-	size_t len = key->at[1] - key->at[0];
-	struct pfs_prefix_entry found;
-	int there = pfs_prefix_seek(entries->prefix, &found, key);
-
-	while (there == 1 && found.len == len &&
-	       memcmp(found.key, (const uint8_t *)key->keys + key->at[0], len) == 0) {
-		if (found.payload == slot)
-			return true;
-		there = pfs_prefix_next(entries->prefix, &found);
-	}
-	return false;
-}
-
-/* What the index has of a node that has not changed since. */
-static bool has_keys(struct pfs_path_entries *entries, const struct pfs_path_keys *keys)
-{
-	for (size_t i = 0; i < keys->n; i++) {
-		const struct pfs_prefix_keys key = {keys->bytes, keys->at + i, 1};
-
-		if (!has_key(entries, &key, keys->slots[i]))
-			return false;
-	}
-	return true;
-}
-
 static bool check_entries(struct pfs_tree *tree, struct pfs_path_entries *entries)
 {
 	struct pfs_path_keys keys = {.bytes = NULL};
@@ -282,17 +289,17 @@ static bool check_entries(struct pfs_tree *tree, struct pfs_path_entries *entrie
 	bool right = true;
 
 	for (uint32_t slot = 0; slot < tree->image.end && right; slot++) {
-		keys_cut(&keys, 0);
+		pfs_path_keys_cut(&keys, 0);
 		if (is_noted(entries, slot))
 			continue;
-		if (add_keys(&keys, &tree->image, slot))
+		if (pfs_path_keys_add(&keys, &tree->image, slot))
 			break;
 		n += keys.n;
-		right = has_keys(entries, &keys);
+		right = pfs_path_keys_are_in(entries->prefix, &keys);
 	}
 	pfs_prefix_describe(entries->prefix, &info);
 	right = right && info.n_payloads == n;
-	keys_finish(&keys);
+	pfs_path_keys_finish(&keys);
 	return right;
 }
 
@@ -328,7 +335,7 @@ static int begin(struct pfs_tree *tree, struct pfs_path_entries **out)
 		return -ENOMEM;
 	atomic_init(&entries->users, 2);
 	(void)pthread_mutex_init(&entries->lock, NULL);
-	if (pfs_prefix_create(&host, &entries->prefix, &shape)) {
+	if (pfs_path_prefix_create(&entries->prefix)) {
 		atomic_store(&entries->users, 1);
 		pfs_path_entries_unref(entries);
 		return -ENOMEM;
@@ -357,7 +364,7 @@ static int read_some(struct pfs_tree *tree, struct pfs_path_entries *entries,
 	to = PFS_MIN(entries->made_to + PIECE, image->end);
 	*done = to == entries->made_to;
 	for (uint32_t slot = entries->made_to; slot < to && !error; slot++)
-		error = add_keys(keys, image, slot);
+		error = pfs_path_keys_add(keys, image, slot);
 	entries->made_to = to;
 	if (*done)
 		atomic_store(&entries->is_made, true);
@@ -379,12 +386,12 @@ static int fill(struct pfs_tree *tree, struct pfs_path_entries *entries)
 
 	while (!error && !done) {
 		error = read_some(tree, entries, &keys, &done);
-		error = error ? error : insert(entries, &keys);
-		keys_cut(&keys, 0);
+		error = error ? error : pfs_path_keys_insert(entries->prefix, &keys);
+		pfs_path_keys_cut(&keys, 0);
 		if (!error && is_given_up(tree->path_index, entries))
 			error = -EAGAIN;
 	}
-	keys_finish(&keys);
+	pfs_path_keys_finish(&keys);
 	return error;
 }
 

@@ -12,7 +12,17 @@
  * next question. With too many changes, or without memory, the index is given up, and made again
  * for who misses it.
  *
- * Memory: some 90 bytes a node, a quarter of the machine's at most.
+ * A frozen tree (fs/tree/frozen.h) reads the live tree's index, a few hundred keys while nobody
+ * changes it. Keys of nodes whose place has changed since are passed over, and those that such a
+ * node has in the frozen tree are merged in from a prefix tree of the frozen tree's own. Because a
+ * key names its directory by the slot, a directory that has moved is such a node and what lies
+ * below it is not: its keys are as they were. Between two such pieces a walk keeps no place in the
+ * live index but the last key, behind which it seeks again; so it does not matter to it what is
+ * put in or taken out, or whether the index is given up. If places of more than a 16th of the nodes
+ * have changed when a question begins, the frozen tree has no index.
+ *
+ * Memory: some 90 bytes a node, a quarter of the machine's at most; for a frozen tree as much for
+ * each node whose place has changed since, and a bit a slot.
  * Locks: tree->lock; a mutex of its own, taken after it. */
 #ifndef PFS_FS_NODES_INDEX_PATHS_H
 #define PFS_FS_NODES_INDEX_PATHS_H
@@ -43,7 +53,12 @@ struct pfs_path_index_info {
 /* Describes the index; returns false if none is wanted. Any lock or none. */
 bool pfs_path_index_describe(struct pfs_tree *tree, struct pfs_path_index_info *info);
 
-/* ---- questions: the tree is held ---- */
+/* Lets a frozen tree use the live one's index, if one is wanted, though it be made later. The live
+ * tree is held for reading. -ENOMEM. */
+PFS_MUST_CHECK int pfs_path_index_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
+void pfs_path_index_thaw(struct pfs_tree *frozen);
+
+/* ---- questions: the tree is held; if that is a frozen tree, the live one is not ---- */
 
 #define PFS_PATH_RANGE_ROOM 1024u
 
@@ -59,8 +74,8 @@ struct pfs_path_range {
 bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_scan_text *text);
 
 /* Opens a walk along the paths of a range, which stays the caller's, up or down. It may go on in a
- * later hold if the epoch is the same. -ENOENT: there is no index, or it does not follow yet;
- * -ENOMEM. */
+ * later hold if the epoch is the same, as a frozen tree's always is. -ENOENT: there is no index, or
+ * it does not follow yet; -ENOMEM. */
 struct pfs_path_index_walk;
 PFS_MUST_CHECK int pfs_path_index_walk_open(struct pfs_path_index_walk **out, struct pfs_tree *tree,
 					    const struct pfs_path_range *range, bool descending);

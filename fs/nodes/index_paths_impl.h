@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/nodes/index_paths_impl.h - what the files behind index_paths.h share: index_paths.c (life,
- * changes, making one) and index_paths_walk.c (ranges). */
+ * changes, making one), index_paths_walk.c (ranges) and index_paths_frozen.c (frozen trees). */
 #ifndef PFS_FS_NODES_INDEX_PATHS_IMPL_H
 #define PFS_FS_NODES_INDEX_PATHS_IMPL_H
 
 #include <pthread.h>
 
+#include "fs/image/feed.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"
 #include "gpu/prefix.h"
@@ -57,7 +58,53 @@ struct pfs_path_index {
 PFS_MUST_CHECK int pfs_path_entries_take(struct pfs_tree *tree, struct pfs_path_entries **out);
 void pfs_path_entries_unref(struct pfs_path_entries *entries); /* NULL is allowed */
 
-#define PFS_PATH_KEY_SIZE (4u + PFS_NAME_MAX + 1u)
+/* ---- index_paths_frozen.c ---- */
+
+/* What a frozen tree has of an index: the live tree's for nodes whose place has not changed since,
+ * and a prefix tree of its own for the others. */
+struct pfs_path_frozen {
+	struct pfs_tree *tree, *live;
+	pthread_mutex_t lock; /* guards all that follows; taken before the live tree's lock */
+	struct pfs_path_entries *entries; /* the live tree's; NULL: not asked for yet */
+	struct pfs_prefix *own;		  /* NULL until it has a key */
+	struct pfs_feed_follower follower;
+	uint64_t *changed; /* a bit a slot; NULL as long as `entries` */
+	size_t n_changed;
+	/* Places of nodes from each of these slots on, `run` of them, may have changed next. */
+	uint32_t *next, run;
+	size_t n_next;
+	int error; /* memory was short: the index is of no use any more */
+};
+
+/* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins.
+ * The live tree is not held. -ENOMEM; if it opens, -ENOENT: there is no index, or too much has
+ * changed. */
+PFS_MUST_CHECK int pfs_path_frozen_begin(struct pfs_path_frozen *frozen, bool opens);
+void pfs_path_frozen_end(struct pfs_path_frozen *frozen);
+
+/* Returns true if the live index's keys of the slot say nothing of the frozen tree. */
+static inline bool pfs_path_frozen_has_changed(const struct pfs_path_frozen *frozen, uint64_t slot)
+{
+	return slot >= frozen->tree->image.end || frozen->changed[slot / 64] >> slot % 64 & 1;
+}
+
+/* ---- keys ---- */
+
+/* Adds the keys of a slot's node; it has none if it is not live, and the root has none. -ENOMEM. */
+PFS_MUST_CHECK int pfs_path_keys_add(struct pfs_path_keys *keys, const struct pfs_image *image,
+				     uint32_t slot);
+void pfs_path_keys_cut(struct pfs_path_keys *keys, size_t n); /* the first n stay */
+void pfs_path_keys_finish(struct pfs_path_keys *keys);
+
+/* Makes a prefix tree as the index is one. -ENOMEM. */
+PFS_MUST_CHECK int pfs_path_prefix_create(struct pfs_prefix **out);
+void pfs_path_prefix_close(struct pfs_prefix *prefix); /* NULL is allowed */
+PFS_MUST_CHECK int pfs_path_keys_insert(struct pfs_prefix *prefix,
+					const struct pfs_path_keys *keys);
+/* Returns true if the tree has all of the keys, each with its slot. */
+bool pfs_path_keys_are_in(struct pfs_prefix *prefix, const struct pfs_path_keys *keys);
+
+#define PFS_PATH_KEY_SIZE (4u + PFS_NAME_MAX + 2u) /* a slash, and one byte more than any key has */
 
 /* Makes a key as the index has it, of bytes of a name or of more. Returns its length. */
 static inline size_t pfs_path_key(uint8_t out[PFS_PATH_KEY_SIZE], uint32_t directory,

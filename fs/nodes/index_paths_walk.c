@@ -9,16 +9,32 @@
 #include "base/cleanup.h"
 #include "base/radix.h"
 
-/* A directory, and the key in it that is next. */
+#define SOURCES 2u   /* prefix trees: a live tree's index; of a frozen tree, that and its own */
+#define PIECE	256u /* keys that a frozen tree looks at while nobody changes the index */
+
+/* Where in a directory the walk begins or goes on. */
+enum position {
+	AT_ALL,	 /* with the first key; downwards, the last one */
+	AT_NAME, /* with the first key not less than the name; downwards, the last that is */
+	BEHIND,	 /* behind the name's key, which the walk has passed; downwards, before it */
+};
+
+/* A directory in which the walk is. */
 struct level {
-	struct pfs_prefix_entry entry;
-	bool is_over;
+	uint64_t piece; /* in which what follows was looked up */
+	struct pfs_prefix_entry next[SOURCES];
+	bool is_over[SOURCES];
+	enum position position;
 	uint32_t directory;
 	size_t path_len; /* of the directory's, without a slash at its end */
+	size_t name_len; /* of what the walk's path has behind that and a slash */
 };
 
 struct pfs_path_index_walk {
-	struct pfs_path_entries *entries;
+	struct pfs_path_entries *entries; /* NULL: of a frozen tree */
+	struct pfs_path_frozen *frozen;	  /* NULL: of a live one */
+	struct pfs_prefix *sources[SOURCES]; /* NULL: nothing there */
+	uint64_t piece; /* counted from 1: between two, the sources may change */
 	const struct pfs_path_range *range;
 	uint32_t root;
 	bool descending;
@@ -99,103 +115,144 @@ static bool is_high_enough(const struct pfs_path_index_walk *walk, const char *p
 	return !walk->range->low || compare(path, len, walk->range->low, walk->range->low_len) >= 0;
 }
 
-/* ---- levels ---- */
+/* ---- keys ---- */
 
-static bool is_in(const struct level *level)
+/* found: as pfs_prefix_seek and the like have it. */
+static int set_next(struct level *level, unsigned source, int found)
 {
 	uint8_t head[PFS_PATH_KEY_SIZE];
 
-	(void)pfs_path_key(head, level->directory, "", 0);
-	return memcmp(level->entry.key, head, 4) == 0;
-}
-
-/* found: as pfs_prefix_seek and the like have it. */
-static int set_entry(struct level *level, int found)
-{
 	if (found < 0)
 		return found == -ESTALE ? -EAGAIN : found;
-	level->is_over = found == 0 || !is_in(level);
+	(void)pfs_path_key(head, level->directory, "", 0);
+	level->is_over[source] = !found || memcmp(level->next[source].key, head, 4) != 0;
 	return 0;
 }
 
-/* To the first key of the directory that is not less than the bytes; or, downwards, to the last one that is less. */
-static int seek(const struct pfs_path_index_walk *walk, struct level *level, uint32_t directory,
-		const char *bytes, size_t len)
+static int step(const struct pfs_path_index_walk *walk, struct level *level, unsigned source)
 {
-	struct pfs_prefix *prefix = walk->entries->prefix;
-	uint8_t key[PFS_PATH_KEY_SIZE];
-	const uint64_t at[2] = {0, pfs_path_key(key, directory, bytes, len)};
+	struct pfs_prefix *prefix = walk->sources[source];
+	struct pfs_prefix_entry *next = &level->next[source];
+
+	return set_next(level, source, walk->descending ? pfs_prefix_previous(prefix, next)
+							: pfs_prefix_next(prefix, next));
+}
+
+static int seek(const struct pfs_path_index_walk *walk, struct level *level, unsigned source)
+{
+	const char *name = walk->path + level->path_len + 1;
+	const bool is_behind = level->position == BEHIND && !walk->descending;
+	struct pfs_prefix_entry *next = &level->next[source];
+	struct pfs_prefix *prefix = walk->sources[source];
+	uint8_t key[PFS_PATH_KEY_SIZE + 1];
+	uint64_t at[2] = {0};
 	const struct pfs_prefix_keys one = {key, at, 1};
-	int found = pfs_prefix_seek(prefix, &level->entry, &one);
+	int found;
 
+	level->is_over[source] = true;
+	if (!prefix)
+		return 0;
+	if (level->position == AT_ALL)
+		at[1] = pfs_path_key(key, level->directory + walk->descending, "", 0);
+	else
+		at[1] = pfs_path_key(key, level->directory, name, level->name_len);
+	if (is_behind)
+		key[at[1]++] = 0;
+	found = pfs_prefix_seek(prefix, next, &one);
 	if (walk->descending && found >= 0)
-		found = found ? pfs_prefix_previous(prefix, &level->entry)
-			      : pfs_prefix_last(prefix, &level->entry);
-	return set_entry(level, found);
+		found = found ? pfs_prefix_previous(prefix, next) : pfs_prefix_last(prefix, next);
+	return set_next(level, source, found);
 }
 
-static int step(const struct pfs_path_index_walk *walk, struct level *level)
+/* Has the next key of each source at hand. */
+static int look_up(const struct pfs_path_index_walk *walk, struct level *level)
 {
-	struct pfs_prefix *prefix = walk->entries->prefix;
-
-	return set_entry(level, walk->descending ? pfs_prefix_previous(prefix, &level->entry)
-						 : pfs_prefix_next(prefix, &level->entry));
-}
-
-static int add_level(struct pfs_path_index_walk *walk, struct level **out, uint32_t directory,
-		     size_t path_len)
-{
-	PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, walk->n + 1, sizeof(*walk->levels)));
-	*out = &walk->levels[walk->n++];
-	**out = (struct level){.directory = directory, .path_len = path_len, .is_over = true};
+	if (level->piece == walk->piece)
+		return 0;
+	for (unsigned i = 0; i < SOURCES; i++)
+		PFS_TRY(seek(walk, level, i));
+	level->piece = walk->piece;
 	return 0;
 }
 
-/* All of a directory. */
+/* The key that comes first; NULL: there is none. */
+static const struct pfs_prefix_entry *first_key(const struct pfs_path_index_walk *walk,
+						const struct level *level)
+{
+	const struct pfs_prefix_entry *a = level->is_over[0] ? NULL : &level->next[0];
+	const struct pfs_prefix_entry *b = level->is_over[1] ? NULL : &level->next[1];
+
+	if (!a || !b)
+		return a ? a : b;
+	return (compare((const char *)a->key, a->len, (const char *)b->key, b->len) <= 0) !=
+			       walk->descending
+		       ? a
+		       : b;
+}
+
+/* Whether the entry has the name's key, in the level's directory. */
+static bool has_name(const struct pfs_path_index_walk *walk, const struct level *level,
+		     const struct pfs_prefix_entry *entry)
+{
+	return entry->len == level->name_len + 4 &&
+	       memcmp(entry->key + 4, walk->path + level->path_len + 1, level->name_len) == 0;
+}
+
+static bool counts(const struct pfs_path_index_walk *walk, unsigned source, uint64_t slot)
+{
+	return source != 0 || !walk->frozen || !pfs_path_frozen_has_changed(walk->frozen, slot);
+}
+
+/* Goes behind all that has the name's key.  *slot: the node that has it, or PFS_NO_SLOT. */
+static int pass(const struct pfs_path_index_walk *walk, struct level *level, uint32_t *slot)
+{
+	*slot = PFS_NO_SLOT;
+	for (unsigned i = 0; i < SOURCES; i++) {
+		while (!level->is_over[i] && has_name(walk, level, &level->next[i])) {
+			uint64_t found = level->next[i].payload;
+
+			if (counts(walk, i, found))
+				*slot = (uint32_t)found;
+			PFS_TRY(step(walk, level, i));
+		}
+	}
+	level->position = BEHIND;
+	return 0;
+}
+
+/* ---- levels ---- */
+
+/* Puts a directory on the path, all of it; it is the last level then. */
 static int enter(struct pfs_path_index_walk *walk, uint32_t directory, size_t path_len)
 {
-	struct level *level;
-
-	PFS_TRY(add_level(walk, &level, directory, path_len));
-	return seek(walk, level, walk->descending ? directory + 1 : directory, "", 0);
-}
-
-/* The name of the level's entry to the end of the path: *is_inside: what lies in it. */
-static int spell(struct pfs_path_index_walk *walk, const struct level *level, size_t *len,
-		 bool *is_inside)
-{
-	size_t n = level->entry.len - 4;
-	const char *name = (const char *)level->entry.key + 4;
-
-	*is_inside = n && name[n - 1] == '/';
-	*len = level->path_len + 1 + n;
-	PFS_TRY(pfs_grow(&walk->path, &walk->path_capacity, *len + 1, 1));
-	walk->path[level->path_len] = '/';
-	memcpy(walk->path + level->path_len + 1, name, n);
+	PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, walk->n + 1, sizeof(*walk->levels)));
+	walk->levels[walk->n++] =
+		(struct level){.directory = directory, .path_len = path_len};
 	return 0;
 }
 
-/* A directory on the way to where the walk begins, the bytes with their slash: it is entered at `directory`, and
- * behind it the level above goes on. */
-static int descend(struct pfs_path_index_walk *walk, struct level *level, uint32_t *directory,
-		   const char *bytes, size_t len)
+/* Puts a name behind the path of the level's directory. */
+static int spell(struct pfs_path_index_walk *walk, struct level *level, const void *name, size_t len)
 {
-	uint8_t key[PFS_PATH_KEY_SIZE];
-	const uint64_t at[2] = {0, pfs_path_key(key, level->directory, bytes, len)};
-	const struct pfs_prefix_keys one = {key, at, 1};
-	struct pfs_prefix_entry entry;
-	int found = pfs_prefix_seek(walk->entries->prefix, &entry, &one);
-	bool is_inside;
-	size_t path_len;
+	PFS_TRY(pfs_grow(&walk->path, &walk->path_capacity, level->path_len + len + 1, 1));
+	walk->path[level->path_len] = '/';
+	memcpy(walk->path + level->path_len + 1, name, len);
+	level->name_len = len;
+	return 0;
+}
 
-	*directory = PFS_NO_SLOT;
-	PFS_TRY(PFS_MIN(found, 0));
-	if (!found || at[1] != len + 4 || entry.len != at[1] || memcmp(entry.key, key, at[1]) != 0)
-		return seek(walk, level, level->directory, bytes, len);
-	level->entry = entry;
-	PFS_TRY(spell(walk, level, &path_len, &is_inside));
-	*directory = (uint32_t)entry.payload;
-	return step(walk, level);
+/* Goes behind the key of a directory on the way, a name with a slash at its end.  *directory:
+ * PFS_NO_SLOT if there is none. */
+static int pass_directory(const struct pfs_path_index_walk *walk, struct level *level,
+			  uint32_t *directory)
+{
+	struct pfs_path_index_walk up = *walk;
+
+	up.descending = false; /* so that the key itself comes first */
+	PFS_TRY(look_up(&up, level));
+	PFS_TRY(pass(&up, level, directory));
+	level->piece = 0;
+	return 0;
 }
 
 /* To where a path is, or would be. */
@@ -206,21 +263,22 @@ static int begin_at(struct pfs_path_index_walk *walk, const char *path, size_t l
 	size_t path_len = 0;
 
 	path++;
-	for (;;) {
+	while (directory != PFS_NO_SLOT) {
 		const char *slash = path < end ? memchr(path, '/', (size_t)(end - path)) : NULL;
+		size_t n = (size_t)((slash ? slash + 1 : end) - path);
 		struct level *level;
-		size_t n;
 
-		PFS_TRY(add_level(walk, &level, directory, path_len));
+		PFS_TRY(enter(walk, directory, path_len));
+		level = &walk->levels[walk->n - 1];
+		level->position = AT_NAME;
+		PFS_TRY(spell(walk, level, path, n));
 		if (!slash)
-			return seek(walk, level, directory, path, (size_t)(end - path));
-		n = (size_t)(slash - path) + 1;
-		PFS_TRY(descend(walk, level, &directory, path, n));
-		if (directory == PFS_NO_SLOT)
 			return 0;
+		PFS_TRY(pass_directory(walk, level, &directory));
 		path_len += n;
-		path = slash + 1;
+		path += n;
 	}
+	return 0;
 }
 
 /* ---- walks ---- */
@@ -241,15 +299,37 @@ static int begin(struct pfs_path_index_walk *walk)
 	return 0;
 }
 
+/* Begins a piece of the walk, to be ended by end_piece. */
+static int begin_piece(struct pfs_path_index_walk *walk)
+{
+	const bool opens = walk->piece == 0;
+
+	if (walk->frozen) {
+		PFS_TRY(pfs_path_frozen_begin(walk->frozen, opens));
+		walk->sources[0] = walk->frozen->entries->prefix;
+		walk->sources[1] = walk->frozen->own;
+	}
+	if (walk->frozen || opens)
+		walk->piece++;
+	return 0;
+}
+
+static void end_piece(const struct pfs_path_index_walk *walk)
+{
+	if (walk->frozen)
+		pfs_path_frozen_end(walk->frozen);
+}
+
 int pfs_path_index_walk_open(struct pfs_path_index_walk **out, struct pfs_tree *tree,
 			     const struct pfs_path_range *range, bool descending)
 {
-	struct pfs_path_entries *entries;
+	struct pfs_path_entries *entries = NULL;
 	struct pfs_path_index_walk *walk;
 	int error;
 
 	*out = NULL;
-	PFS_TRY(pfs_path_entries_take(tree, &entries));
+	if (!tree->path_frozen)
+		PFS_TRY(pfs_path_entries_take(tree, &entries));
 	walk = calloc(1, sizeof(*walk));
 	if (!walk) {
 		pfs_path_entries_unref(entries);
@@ -257,11 +337,17 @@ int pfs_path_index_walk_open(struct pfs_path_index_walk **out, struct pfs_tree *
 	}
 	*walk = (struct pfs_path_index_walk){
 		.entries = entries,
+		.frozen = tree->path_frozen,
+		.sources = {entries ? entries->prefix : NULL},
 		.range = range,
 		.root = tree->image.root,
 		.descending = descending,
 	};
-	error = begin(walk);
+	error = begin_piece(walk);
+	if (!error) {
+		error = begin(walk);
+		end_piece(walk);
+	}
 	if (error)
 		pfs_path_index_walk_close(walk);
 	else
@@ -283,25 +369,43 @@ void pfs_path_index_walk_close(struct pfs_path_index_walk *walk)
 static int next_key(struct pfs_path_index_walk *walk, uint32_t *slot)
 {
 	struct level *level = &walk->levels[walk->n - 1];
-	uint32_t found = (uint32_t)level->entry.payload;
+	const struct pfs_prefix_entry *key;
+	uint32_t found;
 	bool is_inside;
 	size_t len;
 
 	*slot = PFS_NO_SLOT;
-	if (level->is_over) {
+	PFS_TRY(look_up(walk, level));
+	key = first_key(walk, level);
+	if (!key) {
 		walk->n--;
 		return 0;
 	}
-	PFS_TRY(spell(walk, level, &len, &is_inside));
+	PFS_TRY(spell(walk, level, key->key + 4, key->len - 4));
+	len = level->path_len + 1 + level->name_len;
+	is_inside = walk->path[len - 1] == '/';
 	if (walk->descending ? !is_inside && !is_high_enough(walk, walk->path, len)
 			     : !is_low_enough(walk, walk->path, len)) {
 		walk->n = 0;
 		return 0;
 	}
-	PFS_TRY(step(walk, level));
-	if (is_inside)
+	PFS_TRY(pass(walk, level, &found));
+	if (found != PFS_NO_SLOT && is_inside)
 		return enter(walk, found, len - 1);
 	*slot = found;
+	return 0;
+}
+
+/* So many keys that nobody who changes the index waits for long. */
+static int walk_piece(struct pfs_path_index_walk *walk, uint32_t *slots, size_t *n, size_t room)
+{
+	for (unsigned i = 0; i < PIECE && *n < room && walk->n; i++) {
+		uint32_t slot;
+
+		PFS_TRY(next_key(walk, &slot));
+		if (slot != PFS_NO_SLOT)
+			slots[(*n)++] = slot;
+	}
 	return 0;
 }
 
@@ -315,11 +419,12 @@ int pfs_path_index_walk_next(struct pfs_path_index_walk *walk, uint32_t *slots, 
 		walk->root_is_due = false;
 	}
 	while (*n < room && walk->n) {
-		uint32_t slot;
+		int error;
 
-		PFS_TRY(next_key(walk, &slot));
-		if (slot != PFS_NO_SLOT)
-			slots[(*n)++] = slot;
+		PFS_TRY(begin_piece(walk));
+		error = walk_piece(walk, slots, n, room);
+		end_piece(walk);
+		PFS_TRY(error);
 	}
 	if (*n < room && walk->root_is_due) {
 		slots[(*n)++] = walk->root;

@@ -16,6 +16,7 @@
 #include "fs/nodes/codes.h"
 #include "fs/nodes/columns.h"
 #include "fs/nodes/index.h"
+#include "fs/nodes/index_paths.h"
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
 
@@ -50,6 +51,8 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 		error = pfs_attrs_frozen_begin(tree, number);
 	if (!error)
 		error = pfs_indexes_freeze(tree, live);
+	if (!error)
+		error = pfs_path_index_freeze(tree, live);
 	if (!error && wish->begun)
 		error = wish->begun(wish->arg);
 	pfs_hold_end(live);
@@ -116,6 +119,7 @@ void pfs_frozen_close(struct pfs_tree *frozen)
 	if (!frozen)
 		return;
 	pfs_directories_destroy(frozen);
+	pfs_path_index_thaw(frozen);
 	pfs_indexes_destroy(frozen);
 	pfs_columns_destroy(frozen);
 	pfs_viewers_destroy(frozen);

@@ -36,6 +36,7 @@ struct pfs_tree {
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
 	struct pfs_path_index *path_index; /* NULL: this tree makes none */
+	struct pfs_path_frozen *path_frozen; /* of a frozen tree; NULL: it has no path index */
 	struct pfs_derived_columns *columns;
 	struct pfs_directory_tables *directories;
 	struct pfs_snapshots *snapshots;

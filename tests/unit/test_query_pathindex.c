@@ -3,6 +3,7 @@
 #include "query_util.h"
 
 #include "fs/nodes/index_paths.h"
+#include "fs/query/internal.h"
 #include "fs/query/pathindex.h"
 
 static void make_now(void)
@@ -148,9 +149,32 @@ static const char *const questions[] = {
 	"SELECT count(*), max(path) FROM nodes WHERE path GLOB '/many/f77*' AND type = 'f'",
 };
 
+/* As the tree was before a directory moved, and a node came and went. */
+static void check_frozen(const char *sql, const char *expected)
+{
+	const uint64_t k = ino_of("/k");
+	struct pfs_query *query = begin(sql);
+	char text[1 << 12];
+
+	assert_int_equal(pfs_query_freeze(query), 0);
+	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "many", k, "moved", 0), 0);
+	assert_int_equal(pfs_tree_unlink(tree, k, "x"), 0);
+	(void)make(k, "later", S_IFREG | 0644);
+	pfs_path_index_follow(tree);
+	rest_text(text, sizeof(text), query);
+	pfs_query_finish(query);
+	if (strcmp(text, expected) != 0)
+		fail_msg("%s, frozen: %s, not %s", sql, text, expected);
+	assert_int_equal(pfs_tree_unlink(tree, k, "later"), 0);
+	(void)make(k, "x", S_IFREG | 0644);
+	assert_int_equal(pfs_tree_rename(tree, k, "moved", PFS_ROOT_PRIME, "many", 0), 0);
+}
+
 static void test_answers(void **state)
 {
 	static char before[PFS_COUNT(questions)][1 << 12], after[1 << 12];
+	struct pfs_path_index_info info;
+	uint64_t asked;
 
 	(void)state;
 	make_neighbours();
@@ -166,6 +190,12 @@ static void test_answers(void **state)
 			if (strcmp(before[i], after) != 0)
 				fail_msg("%s: %s, not %s", questions[i], after, before[i]);
 		}
+		assert_true(pfs_path_index_describe(tree, &info));
+		asked = info.asked;
+		for (size_t i = 0; i < PFS_COUNT(questions); i++)
+			check_frozen(questions[i], before[i]);
+		assert_true(pfs_path_index_describe(tree, &info));
+		assert_true(info.asked > asked);
 		pfs_path_index_want(tree, false, false);
 	}
 	scope.sees_all = true;
