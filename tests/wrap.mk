@@ -28,5 +28,6 @@ WRAP_test_pool := pfs_thread_start
 WRAP_test_index := pfs_cuda_operators_open
 WRAP_test_index_device := pfs_cuda_operators_open
 WRAP_test_prefix := pfs_cuda_operators_open
+WRAP_test_prefix_calls := pfs_cuda_operators_open
 WRAP_test_query_hold := clock_gettime
 WRAP_test_index_history := pfs_cuda_operators_open

@@ -159,34 +159,40 @@ static void without_device(void **state)
 
 #define DEVICE_CALLS 250 /* more than this makes */
 
+static const uint64_t six_keys[] = {4, 8, 15, 16, 23, 42};
+
+/* Builds an index of three keys, inserts three more and finds them; returns the first error after it was built. */
+static int insert_and_find(const struct pfs_run *run, struct pfs_index **index, const struct pfs_index_shape *shape)
+{
+	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
+	uint32_t found[6];
+	uint64_t n;
+
+	assert_int_equal(pfs_index_build(run, index, shape, six_keys, values, 3), 0);
+	PFS_TRY(pfs_index_insert(run, *index, &n, six_keys, values, 6, PFS_INDEX_REFUSE));
+	PFS_TRY(pfs_index_find(run, *index, NULL, found, six_keys, 6, PFS_INDEX_EQUAL));
+	assert_memory_equal(found, values, sizeof(values));
+	return 0;
+}
+
 /* Every call of the device failing in turn: an index that is built says so or goes to the host, and
  * one that is asked answers right or -EIO. */
 static void device_faults(void **state)
 {
-	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
-	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
 	struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
 
 	(void)state;
 	for (long at = 2; at < 2 * DEVICE_CALLS; at++) {
-		struct pfs_run run = {.on = PFS_ENGINE_CUDA};
+		struct pfs_run run = run_at(ON_CUDA, 1);
 		struct pfs_index *index;
-		uint32_t found[6];
 		uint64_t n;
 		int error;
 
-		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
-			skip();
 		unique.upper = at % 2 ? PFS_INDEX_UPPER_HOST : PFS_INDEX_UPPER_BESIDE;
 		pfs_cuda_fail_at(at / 2);
-		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
-		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
+		error = insert_and_find(&run, &index, &unique);
 		if (!error)
-			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
-		if (!error)
-			assert_memory_equal(found, values, sizeof(values));
-		if (!error)
-			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
+			error = pfs_index_remove(&run, index, &n, six_keys, NULL, 4);
 		assert_true(error == 0 || error == -EIO);
 		pfs_cuda_fail_at(0);
 		pfs_index_close(&run, index);
@@ -198,8 +204,6 @@ static void device_faults(void **state)
  * it held; one that is lost has it answer right or -EIO, and from then on -EIO. */
 static void stand_in_faults(void **state)
 {
-	static const uint64_t keys[] = {4, 8, 15, 16, 23, 42};
-	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
 	static const struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
 	unsigned n_calls = 0;
 
@@ -209,25 +213,19 @@ static void stand_in_faults(void **state)
 		struct pfs_index_list list = {0};
 		struct pfs_index_info info;
 		struct pfs_index *index;
-		uint32_t found[6];
 		uint64_t n;
 		int error;
 
 		stand_in_operators.fail_at = at / 2;
 		stand_in_operators.failure = at % 2 ? -EIO : -ENOMEM;
-		assert_int_equal(pfs_index_build(&run, &index, &unique, keys, values, 3), 0);
-		error = pfs_index_insert(&run, index, &n, keys, values, 6, PFS_INDEX_REFUSE);
-		if (!error)
-			error = pfs_index_find(&run, index, NULL, found, keys, 6, PFS_INDEX_EQUAL);
-		if (!error)
-			assert_memory_equal(found, values, sizeof(values));
+		error = insert_and_find(&run, &index, &unique);
 		if (!error)
 			error = pfs_index_range(&run, index, &list, 8, 23);
 		if (!error)
 			assert_int_equal(list.n, 4);
 		pfs_index_list_free(&run, &list);
 		if (!error)
-			error = pfs_index_remove(&run, index, &n, keys, NULL, 4);
+			error = pfs_index_remove(&run, index, &n, six_keys, NULL, 4);
 		if (!error)
 			assert_int_equal(n, 4);
 		if (at == 0)
@@ -237,13 +235,12 @@ static void stand_in_faults(void **state)
 			assert_int_equal(error, 0);
 		assert_string_equal(info.where, error || at < 2 || at / 2 > n_calls ? "cuda" : "host");
 		if (error)
-			assert_int_equal(pfs_index_remove(&run, index, &n, keys, NULL, 4), -EIO);
+			assert_int_equal(pfs_index_remove(&run, index, &n, six_keys, NULL, 4), -EIO);
 		pfs_index_close(&run, index);
 		pfs_operators_close(run.operators);
 	}
 	assert_true(n_calls >= 5); /* of build, insert, find, range, remove */
 }
-
 
 /* ---- so many questions that they are sorted first ---- */
 

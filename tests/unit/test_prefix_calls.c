@@ -14,7 +14,7 @@
 #include "base/checked.h"
 #include "gpu/engine_impl.h"
 #include "gpu/prefix.h"
-#include "both_util.h"
+#include "each_util.h"
 
 /* ---- on the host ---- */
 
@@ -287,61 +287,137 @@ static void threads_cuda(void **state)
 /* ---- devices ---- */
 
 #define DEVICE_CALLS 150 /* more than this makes */
+#define TRAVERSALS   (PFS_PREFIX_PARALLEL + 1)
+
+static const uint64_t three_at[] = {0, 1, 3, 6}, three_payloads[] = {10, 20, 30};
+static const struct pfs_prefix_keys three = {"abbccc", three_at, 3};
+
+static struct pfs_prefix *make_three(const struct pfs_run *run, const struct pfs_prefix_shape *shape)
+{
+	struct pfs_prefix *index;
+	uint64_t n;
+
+	assert_int_equal(pfs_prefix_create(run, &index, shape), 0);
+	assert_int_equal(pfs_prefix_insert(run, index, &n, &three, three_payloads), 0);
+	return index;
+}
+
+/* Every traversal finds what is there, and that of a fourth key nothing is. */
+static void ask_three(const struct pfs_run *run, struct pfs_prefix *index)
+{
+	static const uint64_t at[] = {0, 1, 3, 6, 9};
+	const struct pfs_prefix_keys four = {"abbcccccd", at, 4};
+
+	for (int traversal = PFS_PREFIX_SERIAL; traversal < TRAVERSALS; traversal++) {
+		uint64_t got[4];
+		uint32_t places[4];
+
+		assert_int_equal(pfs_prefix_get(run, index, got, places, &four,
+						(enum pfs_prefix_traversal)traversal),
+				 0);
+		assert_memory_equal(got, three_payloads, sizeof(three_payloads));
+		assert_int_equal(places[3], PFS_PREFIX_NONE);
+	}
+}
 
 /* Every call of the device failing in turn: the answers are the same, and the index goes on. */
 static void device_faults(void **state)
 {
-	static const uint64_t at[] = {0, 1, 3, 6}, payloads[] = {10, 20, 30};
-	const struct pfs_prefix_keys keys = {"abbccc", at, 3};
-
 	(void)state;
 	for (long call = 1; call < DEVICE_CALLS; call++) {
-		struct pfs_run run = {.on = PFS_ENGINE_CUDA};
+		struct pfs_run run = run_at(ON_CUDA, 1);
 		struct pfs_prefix *index;
-		uint64_t n, got[3];
-		uint32_t places[3];
 
-		if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
-			skip();
-		assert_int_equal(pfs_prefix_create(&run, &index, &plain), 0);
 		pfs_cuda_fail_at(call);
-		assert_int_equal(pfs_prefix_insert(&run, index, &n, &keys, payloads), 0);
-		for (int traversal = PFS_PREFIX_SERIAL; traversal <= PFS_PREFIX_PARALLEL;
-		     traversal++) {
-			assert_int_equal(pfs_prefix_get(&run, index, got, places, &keys,
-							(enum pfs_prefix_traversal)traversal),
-					 0);
-			assert_memory_equal(got, payloads, sizeof(got));
-		}
+		index = make_three(&run, &plain);
+		ask_three(&run, index);
 		pfs_cuda_fail_at(0);
 		pfs_prefix_close(&run, index);
 		pfs_operators_close(run.operators);
 	}
 }
 
+static void find_index(const struct pfs_run *run, struct pfs_prefix_names *names, struct pfs_prefix *index)
+{
+	struct pfs_prefix *found;
+
+	assert_int_equal(pfs_prefix_names_find(run, names, &found, "here"), 0);
+	assert_ptr_equal(found, index);
+	assert_int_equal(pfs_prefix_names_find(run, names, &found, "none"), 0);
+	assert_null(found);
+}
+
+/* How many keys the stand-in looks up if its call of that number fails (0: none does): one that is short of memory is not asked
+ * again until the index has been paged out; one that is lost answers nothing any more. */
+static uint64_t asked_at(unsigned call, int failure)
+{
+	const unsigned before = call ? PFS_MIN(call - 1, TRAVERSALS) : TRAVERSALS;
+
+	return 4 * (before + (call == 0 || failure == -ENOMEM ? TRAVERSALS : 0));
+}
+
+/* Asks an index and a dictionary, and the index again after it was paged out. Returns the calls that the stand-in had. */
+static unsigned stand_in_fault(unsigned call, int failure, const struct pfs_prefix_shape *shape)
+{
+	struct pfs_run run = run_at(ON_STAND_IN, 1);
+	struct pfs_prefix *index = make_three(&run, shape);
+	struct pfs_prefix_names *names;
+	struct pfs_prefix_info info;
+	unsigned n_calls;
+
+	assert_int_equal(pfs_prefix_names_create(&names), 0);
+	assert_int_equal(pfs_prefix_names_add(names, "here", index), 0);
+	stand_in_operators.fail_at = call;
+	stand_in_operators.failure = failure;
+	ask_three(&run, index);
+	pfs_prefix_describe(index, &info);
+	assert_string_equal(info.where, call >= 1 && call <= TRAVERSALS ? "host" : "cuda");
+	find_index(&run, names, index);
+	pfs_prefix_page_out(&run, index);
+	ask_three(&run, index);
+	n_calls = stand_in_operators.indexed;
+	pfs_prefix_describe(index, &info);
+	assert_int_equal(info.asked_on_device, asked_at(call, failure));
+	assert_string_equal(info.where, call && failure == -EIO ? "host" : "cuda");
+	pfs_prefix_names_close(&run, names);
+	pfs_prefix_close(&run, index);
+	pfs_operators_close(run.operators);
+	return n_calls;
+}
+
+/* Each call of the stand-in failing in turn, for want of memory and for good: the answers are the same. */
+static void stand_in_faults(void **state)
+{
+	static const struct pfs_prefix_shape shapes[] = {
+		{PFS_PREFIX_BYTES, PFS_PREFIX_ON_DEMAND, 4, 0, 0},
+		{PFS_PREFIX_BYTES, PFS_PREFIX_SIXTEEN, 4, 0, 0},
+		{PFS_PREFIX_BYTES, PFS_PREFIX_COMPACT, 2, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(shapes); i++) {
+		unsigned n_calls = stand_in_fault(0, 0, &shapes[i]);
+
+		assert_int_equal(n_calls, 2 * TRAVERSALS + 2);
+		for (unsigned call = 1; call <= TRAVERSALS + 2; call++) {
+			(void)stand_in_fault(call, -ENOMEM, &shapes[i]);
+			(void)stand_in_fault(call, -EIO, &shapes[i]);
+		}
+	}
+}
+
 /* The device answers, and not the host in its place. */
 static void device_is_asked(void **state)
 {
-	static const uint64_t at[] = {0, 1, 3, 6}, payloads[] = {10, 20, 30};
-	const struct pfs_prefix_keys keys = {"abbccc", at, 3};
-	struct pfs_run run = {.on = PFS_ENGINE_CUDA};
+	struct pfs_run run = run_at(ON_CUDA, 1);
+	struct pfs_prefix *index = make_three(&run, &plain);
 	struct pfs_prefix_info info;
-	struct pfs_prefix *index;
-	uint32_t places[3];
-	uint64_t n;
 
 	(void)state;
-	if (pfs_operators_open(&run.operators, PFS_ENGINE_CUDA, 1))
-		skip();
-	assert_int_equal(pfs_prefix_create(&run, &index, &plain), 0);
-	assert_int_equal(pfs_prefix_insert(&run, index, &n, &keys, payloads), 0);
-	for (int traversal = PFS_PREFIX_SERIAL; traversal <= PFS_PREFIX_PARALLEL; traversal++)
-		assert_int_equal(pfs_prefix_get(&run, index, NULL, places, &keys,
-						(enum pfs_prefix_traversal)traversal),
-				 0);
+	ask_three(&run, index);
 	pfs_prefix_describe(index, &info);
 	assert_string_equal(info.where, "cuda");
-	assert_int_equal(info.asked_on_device, 12);
+	assert_int_equal(info.asked_on_device, 4 * TRAVERSALS);
 	pfs_prefix_page_out(&run, index);
 	pfs_prefix_describe(index, &info);
 	assert_string_equal(info.where, "host");
@@ -359,6 +435,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lists_of_payloads),
 		cmocka_unit_test(damage),
 		cmocka_unit_test(device_faults),
+		cmocka_unit_test(stand_in_faults),
 		cmocka_unit_test(device_is_asked),
 	};
 
