@@ -22,6 +22,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define LISTED_AT_ONCE 4096u /* children copied in one hold of the tree's lock */
+#define FETCHED_AT_ONCE 16u
 #define RIGHTS	       (PFS_SET_MODE | PFS_SET_UID | PFS_SET_GID)
 
 int pfs_follow_allowed(const struct pfs_tree *tree)
@@ -91,63 +92,143 @@ static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uin
 	};
 }
 
-static int list_child(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot)
+static int take_name(const struct pfs_tree *tree, char **names, size_t *len, size_t *capacity, uint32_t slot,
+		     size_t *name_len)
 {
-	struct pfs_follower *child;
-	const char *name;
-	size_t len;
+	const char *name = pfs_names_get(tree->image.names, tree->image.name[slot], name_len);
 
-	name = pfs_names_get(tree->image.names, tree->image.name[slot], &len);
-	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
-	PFS_TRY(pfs_grow(&out->names, &out->names_capacity, out->names_len + len + 1, 1));
-	child = &out->list[out->n++];
-	show_node(tree, child, slot);
-	child->name = out->names_len;
-	child->name_len = len;
-	memcpy(out->names + out->names_len, name, len);
-	out->names[out->names_len + len] = 0;
-	out->names_len += len + 1;
+	PFS_TRY(pfs_grow(names, capacity, *len + *name_len + 1, 1));
+	memcpy(*names + *len, name, *name_len);
+	(*names)[*len + *name_len] = 0;
+	*len += *name_len + 1;
 	return 0;
 }
 
-/* A part of the children, from *next on; *more: there are others. */
-static int list_some(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
-		     bool directories_alone, struct pfs_btree_entry *next, bool *more)
+static int list_child(const struct pfs_tree *tree, void *to, uint32_t slot)
 {
+	struct pfs_followers *out = to;
+	struct pfs_follower *child;
+	size_t name = out->names_len, len;
+
+	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
+	PFS_TRY(take_name(tree, &out->names, &out->names_len, &out->names_capacity, slot, &len));
+	child = &out->list[out->n++];
+	show_node(tree, child, slot);
+	child->name = name;
+	child->name_len = len;
+	return 0;
+}
+
+static int list_subdirectory(const struct pfs_tree *tree, void *to, uint32_t slot)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_subdirectories *out = to;
+	size_t name = out->names_len, len;
+
+	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
+	PFS_TRY(take_name(tree, &out->names, &out->names_len, &out->names_capacity, slot, &len));
+	out->list[out->n++] = (struct pfs_subdirectory){
+		.ino = image->prime[slot],
+		.slot = slot,
+		.name = (uint32_t)name,
+		.mtime = image->mtime[slot],
+		.ctime = image->ctime[slot],
+		.settled = image->flags[slot] & PFS_NODE_SETTLED,
+		.has_subdirectories = image->links[slot] != 2,
+	};
+	return 0;
+}
+
+/* A listing that lets others have the tree as it goes. */
+struct listing {
+	struct pfs_tree *tree;
+	uint64_t ino;
+	uint32_t slot; /* where it was last found, or PFS_NO_SLOT */
+	bool directories_alone;
+	int (*list)(const struct pfs_tree *tree, void *to, uint32_t slot);
+	void *to;
+	struct pfs_btree_entry next; /* where it goes on, at the earliest; key 0: at the beginning */
+};
+
+static int find_directory(struct listing *listing)
+{
+	const struct pfs_image *image = &listing->tree->image;
+	uint32_t slot = listing->slot;
+
+	if (slot < image->end && image->prime[slot] == listing->ino && S_ISDIR(image->mode[slot]))
+		return 0;
+	return pfs_dir_slot(listing->tree, &listing->slot, listing->ino);
+}
+
+/* Slots of children lie anywhere: their lines are fetched together. */
+static void fetch(const struct pfs_image *image, uint32_t slot)
+{
+	__builtin_prefetch(&image->prime[slot]);
+	__builtin_prefetch(&image->name[slot]);
+	__builtin_prefetch(&image->flags[slot]);
+	__builtin_prefetch(&image->links[slot]);
+	__builtin_prefetch(&image->mtime[slot]);
+	__builtin_prefetch(&image->ctime[slot]);
+}
+
+/* The next children that are listed, of as many as the hold has left; *n of them. */
+static void next_slots(struct listing *listing, struct pfs_children *children, uint32_t slots[FETCHED_AT_ONCE],
+		       unsigned *n, unsigned *left)
+{
+	const struct pfs_image *image = &listing->tree->image;
+
+	for (*n = 0; *n < FETCHED_AT_ONCE && *left && pfs_children_next(children, &listing->next); --*left) {
+		uint32_t slot = listing->next.slot;
+
+		if (listing->directories_alone && !S_ISDIR(image->mode[slot]))
+			continue;
+		fetch(image, slot);
+		slots[(*n)++] = slot;
+	}
+}
+
+/* A part of the children; *more: there may be others, behind next. */
+static int list_some(struct listing *listing, bool *more)
+{
+	struct pfs_tree *tree = listing->tree;
+	struct pfs_btree_entry *next = &listing->next;
 	struct pfs_children children;
-	unsigned n = 0;
-	uint32_t slot;
+	uint32_t slots[FETCHED_AT_ONCE];
+	unsigned n = FETCHED_AT_ONCE, left = LISTED_AT_ONCE;
 	int error;
 
 	pfs_hold_read(tree, __func__);
-	*more = false;
-	error = pfs_dir_slot(tree, &slot, ino);
+	error = find_directory(listing);
 	if (!error && !next->key)
-		*next = (struct pfs_btree_entry){.key = pfs_image_key(slot, 0)};
+		*next = (struct pfs_btree_entry){.key = pfs_image_key(listing->slot, 0)};
 	if (!error)
-		pfs_children_begin(&children, tree, slot, (uint32_t)(next->key - pfs_image_key(slot, 0)),
-				   next->slot);
-	while (!error && pfs_children_next(&children, next)) {
-		*more = n++ == LISTED_AT_ONCE;
-		if (*more)
-			break;
-		if (!directories_alone || S_ISDIR(tree->image.mode[next->slot]))
-			error = list_child(tree, out, next->slot);
+		pfs_children_begin(&children, tree, listing->slot,
+				   (uint32_t)(next->key - pfs_image_key(listing->slot, 0)), next->slot);
+	while (!error && n == FETCHED_AT_ONCE) {
+		next_slots(listing, &children, slots, &n, &left);
+		for (unsigned i = 0; i < n && !error; i++)
+			error = listing->list(tree, listing->to, slots[i]);
 	}
 	pfs_hold_end(tree);
+	*more = !left;
+	next->slot++;
 	return error;
+}
+
+static int list_all(struct listing *listing)
+{
+	bool more = true;
+
+	while (more)
+		PFS_TRY(list_some(listing, &more));
+	return 0;
 }
 
 int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
 		    bool directories_alone)
 {
-	struct pfs_btree_entry next = {.key = 0};
-	bool more = true;
-
 	out->n = out->names_len = 0;
-	while (more)
-		PFS_TRY(list_some(tree, out, ino, directories_alone, &next, &more));
-	return 0;
+	return list_all(&(struct listing){tree, ino, PFS_NO_SLOT, directories_alone, list_child, out, {0}});
 }
 
 void pfs_followers_finish(struct pfs_followers *followers)
@@ -155,6 +236,19 @@ void pfs_followers_finish(struct pfs_followers *followers)
 	free(followers->list);
 	free(followers->names);
 	*followers = (struct pfs_followers){.n = 0};
+}
+
+int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_subdirectories *out, uint64_t ino, uint32_t slot)
+{
+	out->n = out->names_len = 0;
+	return list_all(&(struct listing){tree, ino, slot, true, list_subdirectory, out, {0}});
+}
+
+void pfs_subdirectories_finish(struct pfs_subdirectories *directories)
+{
+	free(directories->list);
+	free(directories->names);
+	*directories = (struct pfs_subdirectories){.n = 0};
 }
 
 int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t ino)

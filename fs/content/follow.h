@@ -47,6 +47,28 @@ PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *
 				   bool directories_alone);
 void pfs_followers_finish(struct pfs_followers *followers);
 
+/* The directories in a directory: as much as it takes to see that they are as they were. It is all zero at first, and
+ * may be filled again. */
+struct pfs_subdirectory {
+	uint64_t ino;
+	uint32_t slot;		 /* which the node has as long as it is there */
+	uint32_t name;		 /* in names, where a NUL follows */
+	int64_t mtime, ctime;	 /* nanoseconds, or PFS_TIME_PAST, or PFS_TIME_FUTURE (image.h) */
+	bool settled;		 /* PFS_NODE_SETTLED */
+	bool has_subdirectories;
+};
+struct pfs_subdirectories {
+	struct pfs_subdirectory *list;
+	size_t n, capacity;
+	char *names;
+	size_t names_len, names_capacity;
+};
+/* Fills in the directories in the directory `ino`. slot: where it was found; PFS_NO_SLOT: not known. -ESTALE: there is
+ * no such directory; -ENOMEM. */
+PFS_MUST_CHECK int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_subdirectories *out, uint64_t ino,
+					     uint32_t slot);
+void pfs_subdirectories_finish(struct pfs_subdirectories *directories);
+
 /* Gets one node, without its name. -ESTALE: there is no such node. */
 PFS_MUST_CHECK int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t ino);
 

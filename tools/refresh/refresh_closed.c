@@ -20,19 +20,28 @@
 #define AT_ONCE	    128u	   /* directories that threads share */
 #define PIECE	    8u		   /* of them, that one has at a time; fewer are not worth a second one */
 #define THREADS_MAX 4u
+#define NS	    INT64_C(1000000000)
 
 /* A directory that stays closed, with others in it. */
 struct closed {
 	struct closed *next;
 	uint64_t ino, above;
-	char path[]; /* from the place's directory on */
+	uint32_t slot; /* the node's; PFS_NO_SLOT: not known */
+	char path[];   /* from the place's directory on */
+};
+
+/* What the source has in the place of a directory. */
+struct original {
+	uint64_t ino;
+	dev_t dev;
+	bool unchanged;
 };
 
 /* One that is looked at beside others, by any thread. */
 struct looked_at {
 	struct closed *closed;
-	struct pfs_followers children; /* directories in it */
-	struct statx *now;	       /* of each, as far as they were looked at */
+	struct pfs_subdirectories children;
+	struct original *originals; /* of each, as far as they were looked at */
 	size_t n, capacity;
 	bool differs; /* not all of them are directories that there still are */
 	int error;
@@ -50,33 +59,26 @@ static dev_t device_of(const struct statx *now)
 	return makedev(now->stx_dev_major, now->stx_dev_minor);
 }
 
-static int add(struct closed_walk *walk, uint64_t ino, uint64_t above, const char *path)
+static int add(struct closed_walk *walk, uint64_t ino, uint32_t slot, uint64_t above, const char *path)
 {
 	size_t len = strlen(path);
 	struct closed *closed = malloc(sizeof(*closed) + len + 1);
 
 	if (!closed)
 		return -ENOMEM;
-	*closed = (struct closed){.next = walk->todo, .ino = ino, .above = above};
+	*closed = (struct closed){.next = walk->todo, .ino = ino, .above = above, .slot = slot};
 	memcpy(closed->path, path, len + 1);
 	walk->todo = closed;
 	return 0;
 }
 
-/* Nothing in it would be looked at but directories, it has not been met elsewhere, and nobody wants to know that it is
+/* Returns true if nothing in the directory would be looked at but directories, and nobody wants to know that it is
  * read. */
-static int may_stay_closed(const struct pfs_comparison *comparison, bool *out, const struct pfs_follower *directory,
-			   const struct statx *now)
+static bool may_stay_closed(const struct pfs_refresh *refresh, const struct original *original, uint64_t ino)
 {
-	struct pfs_refresh *refresh = comparison->refresh;
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
-	uint64_t was = 0;
 
-	*out = pfs_is_unchanged(directory, now) && (!watcher || watcher->knows(watcher->arg, directory->ino));
-	if (*out)
-		PFS_TRY(pfs_refresh_note_walked(refresh, &was, directory->ino, device_of(now), now->stx_ino));
-	*out = *out && !was;
-	return 0;
+	return original->unchanged && (!watcher || watcher->knows(watcher->arg, ino));
 }
 
 /* It is walked, as pfs_compare_children would have it. */
@@ -92,6 +94,31 @@ static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t abo
 	return 0;
 }
 
+static bool is_time(int64_t column, struct statx_timestamp time)
+{
+	int64_t ns;
+
+	return !__builtin_mul_overflow(time.tv_sec, NS, &ns) && !__builtin_add_overflow(ns, (int64_t)time.tv_nsec, &ns) &&
+	       column == ns;
+}
+
+/* Returns false if there is no such directory. */
+static bool look_at(struct original *out, int fd, const char *path, const struct pfs_subdirectory *child)
+{
+	struct statx now;
+
+	if (statx(fd, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &now) < 0 ||
+	    !S_ISDIR(now.stx_mode))
+		return false;
+	*out = (struct original){
+		.ino = now.stx_ino,
+		.dev = device_of(&now),
+		.unchanged = child->settled && is_time(child->mtime, now.stx_mtime) &&
+			     is_time(child->ctime, now.stx_ctime),
+	};
+	return true;
+}
+
 /* All of them, before anything follows from one. */
 static void look_at_children(const struct pfs_comparison *comparison, struct looked_at *at)
 {
@@ -102,13 +129,11 @@ static void look_at_children(const struct pfs_comparison *comparison, struct loo
 	memcpy(path, closed->path, len);
 	path[len] = '/';
 	for (; at->n < at->children.n && !at->differs; at->n++) {
-		struct statx *now = &at->now[at->n];
-		const char *name = pfs_source_name(at->children.names + at->children.list[at->n].name);
+		const struct pfs_subdirectory *child = &at->children.list[at->n];
+		const char *name = pfs_source_name(at->children.names + child->name);
 
 		memcpy(path + len + 1, name, strlen(name) + 1);
-		at->differs = statx(comparison->fd, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
-				    now) < 0 ||
-			      !S_ISDIR(now->stx_mode);
+		at->differs = !look_at(&at->originals[at->n], comparison->fd, path, child);
 	}
 }
 
@@ -121,9 +146,10 @@ static void look_at_some(void *context, size_t from, size_t to)
 
 		at->n = 0;
 		at->differs = false;
-		at->error = pfs_follow_list(walk->comparison->refresh->tree, &at->children, at->closed->ino, true);
+		at->error = pfs_follow_subdirectories(walk->comparison->refresh->tree, &at->children, at->closed->ino,
+						      at->closed->slot);
 		if (!at->error)
-			at->error = pfs_grow(&at->now, &at->capacity, at->children.n, sizeof(*at->now));
+			at->error = pfs_grow(&at->originals, &at->capacity, at->children.n, sizeof(*at->originals));
 		if (!at->error)
 			look_at_children(walk->comparison, at);
 	}
@@ -132,17 +158,19 @@ static void look_at_some(void *context, size_t from, size_t to)
 static int compare_one(struct closed_walk *walk, const struct looked_at *at, size_t i)
 {
 	const struct pfs_comparison *comparison = walk->comparison;
-	const struct pfs_follower *child = &at->children.list[i];
+	const struct pfs_subdirectory *child = &at->children.list[i];
+	const struct original *original = &at->originals[i];
+	bool stays = may_stay_closed(comparison->refresh, original, child->ino);
 	char path[PATH_MAX];
-	bool stays;
 
-	if (device_of(&at->now[i]) != comparison->dev && !comparison->refresh->options->cross_mounts)
+	if (original->dev != comparison->dev && !comparison->refresh->options->cross_mounts)
 		return 0;
-	PFS_TRY(may_stay_closed(comparison, &stays, child, &at->now[i]));
-	if (stays && child->attr.st_nlink == 2)
+	if (stays)
+		PFS_TRY(pfs_refresh_note_read(comparison->refresh, child->ino, original->dev, original->ino));
+	if (stays && !child->has_subdirectories)
 		return 0;
 	(void)snprintf(path, sizeof(path), "%s/%s", at->closed->path, pfs_source_name(at->children.names + child->name));
-	return stays && strlen(path) < LONG_PATH ? add(walk, child->ino, at->closed->ino, path)
+	return stays && strlen(path) < LONG_PATH ? add(walk, child->ino, child->slot, at->closed->ino, path)
 						 : walk_later(walk, child->ino, at->closed->ino, path);
 }
 
@@ -211,8 +239,8 @@ static int compare_all(struct closed_walk *walk)
 		free(closed);
 	}
 	for (size_t i = 0; i < AT_ONCE; i++) {
-		pfs_followers_finish(&walk->looked_at[i].children);
-		free(walk->looked_at[i].now);
+		pfs_subdirectories_finish(&walk->looked_at[i].children);
+		free(walk->looked_at[i].originals);
 	}
 	return error;
 }
@@ -221,7 +249,7 @@ static int compare_below(struct pfs_comparison *comparison, const struct pfs_fol
 {
 	struct closed_walk walk = {.comparison = comparison};
 
-	PFS_TRY(add(&walk, child->ino, comparison->place->ino, name));
+	PFS_TRY(add(&walk, child->ino, PFS_NO_SLOT, comparison->place->ino, name));
 	return compare_all(&walk);
 }
 
@@ -229,6 +257,7 @@ int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const st
 		       const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
+	const struct original original = {now->stx_ino, device_of(now), pfs_is_unchanged(child, now)};
 
 	*closed = false;
 	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise)
@@ -236,6 +265,9 @@ int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const st
 	/* what is left out is known of directories that are entered alone */
 	if (child->attr.st_nlink != 2 && pfs_leaving_out_given(&refresh->left_out))
 		return 0;
-	PFS_TRY(may_stay_closed(comparison, closed, child, now));
-	return *closed && child->attr.st_nlink != 2 ? compare_below(comparison, child, name) : 0;
+	*closed = may_stay_closed(refresh, &original, child->ino);
+	if (!*closed)
+		return 0;
+	PFS_TRY(pfs_refresh_note_read(refresh, child->ino, original.dev, original.ino));
+	return child->attr.st_nlink != 2 ? compare_below(comparison, child, name) : 0;
 }

@@ -55,7 +55,7 @@ static inline bool pfs_passes_over_files(const struct pfs_comparison *comparison
 /* Returns a node's name as the source has it. */
 static inline const char *pfs_source_name(const char *name)
 {
-	return strcmp(name, ".query~") == 0 ? ".query" : name;
+	return *name == '.' && strcmp(name, ".query~") == 0 ? ".query" : name;
 }
 
 /* ---- refresh_closed.c ---- */

@@ -82,11 +82,17 @@ struct pfs_gone {
 	char path[];
 };
 
-/* A directory that was walked. */
-struct pfs_walked {
-	struct pfs_byprime by_source; /* by its inode number in the source */
+/* A directory that was read. */
+struct pfs_read_directory {
+	struct pfs_byprime by_source; /* by its inode number in the source, once somebody asks */
 	dev_t dev;
 	uint64_t ino;
+};
+#define PFS_READ_AT_ONCE 1024u /* in one piece of memory */
+struct pfs_read_directories {
+	struct pfs_read_directories *next;
+	size_t n, n_listed; /* so many of them can be found by their numbers */
+	struct pfs_read_directory list[PFS_READ_AT_ONCE];
 };
 
 /* A node that was moved in the store. */
@@ -114,7 +120,8 @@ struct pfs_refresh {
 	struct pfs_displaced *displaced;
 	size_t n_displaced, displaced_capacity;
 	struct pfs_followers children; /* of the directory at hand */
-	struct pfs_byprime_table walked;
+	struct pfs_read_directories *read, *read_last, *read_listed; /* the last that can be found is in read_listed */
+	struct pfs_byprime_table read_by_source;
 	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
 	struct pfs_source_root *root_record; /* the root's record, if it is to be written */
 	struct pfs_pool *pool; /* threads of a quick refresh, once they are wanted; NULL with no_pool: there are none */
@@ -139,14 +146,13 @@ PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_fin
  * shallow refresh may come to it in several ways. */
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
-/* Notes that the source's directory of those numbers is read as that of the node `ino`, if not 0.
- * Sets *was to the node as whose directory it was read before in this refresh, if that is another.
- * -ENOMEM. */
-PFS_MUST_CHECK int pfs_refresh_note_walked(struct pfs_refresh *refresh, uint64_t *was, uint64_t ino,
-					   dev_t source_dev, uint64_t source_ino);
+/* Notes that the source's directory of those numbers is read as that of the node `ino`. -ENOMEM. */
+PFS_MUST_CHECK int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev, uint64_t source_ino);
+/* Returns the node as whose directory it was read first in this refresh; 0: it was not. */
+uint64_t pfs_refresh_read_as(struct pfs_refresh *refresh, dev_t source_dev, uint64_t source_ino);
 
-/* Notes that the open directory fd is read as that of the node place->ino, if not 0. Sets
- * place->was to the node that it had when it was read before, in this refresh or by the watcher. */
+/* Notes that the open directory fd is read as that of the node place->ino, if not 0. Sets place->was to the node that
+ * it had when it was read before, by the watcher or, if it has no node yet, in this refresh. */
 PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd, const struct stat *attr);
 
 /* Returns true if the directory found is that of the node `was`, which lies elsewhere in the store:

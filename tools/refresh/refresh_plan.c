@@ -52,25 +52,58 @@ int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 	return 0;
 }
 
-int pfs_refresh_note_walked(struct pfs_refresh *refresh, uint64_t *was, uint64_t ino,
-			    dev_t source_dev, uint64_t source_ino)
+int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev, uint64_t source_ino)
 {
-	struct pfs_walked *walked =
-		(struct pfs_walked *)pfs_byprime_find(&refresh->walked, source_ino);
+	struct pfs_read_directories *last = refresh->read_last;
 
-	if (walked) {
-		if (walked->dev == source_dev && walked->ino != ino)
-			*was = walked->ino;
-		return 0;
+	if (!last || last->n == PFS_READ_AT_ONCE) {
+		struct pfs_read_directories *more = malloc(sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		more->next = NULL;
+		more->n = more->n_listed = 0;
+		*(last ? &last->next : &refresh->read) = more;
+		refresh->read_last = last = more;
 	}
-	if (!ino)
-		return 0;
-	walked = calloc(1, sizeof(*walked));
-	if (!walked)
-		return -ENOMEM;
-	*walked = (struct pfs_walked){{.prime = source_ino}, source_dev, ino};
-	pfs_byprime_add(&refresh->walked, &walked->by_source);
+	last->list[last->n++] = (struct pfs_read_directory){{.prime = source_ino}, source_dev, ino};
 	return 0;
+}
+
+/* Few refreshes ask, so that this is done for those that do. */
+static void list_read(struct pfs_refresh *refresh)
+{
+	struct pfs_read_directories *read = refresh->read_listed ? refresh->read_listed : refresh->read;
+
+	for (; read; read = read->next) {
+		for (; read->n_listed < read->n; read->n_listed++) {
+			struct pfs_byprime *entry = &read->list[read->n_listed].by_source;
+
+			if (!pfs_byprime_find(&refresh->read_by_source, entry->prime))
+				pfs_byprime_add(&refresh->read_by_source, entry);
+		}
+		refresh->read_listed = read;
+	}
+}
+
+uint64_t pfs_refresh_read_as(struct pfs_refresh *refresh, dev_t source_dev, uint64_t source_ino)
+{
+	const struct pfs_read_directory *read;
+
+	list_read(refresh);
+	read = (struct pfs_read_directory *)pfs_byprime_find(&refresh->read_by_source, source_ino);
+	return read && read->dev == source_dev ? read->ino : 0;
+}
+
+static void forget_read(struct pfs_refresh *refresh)
+{
+	free(refresh->read_by_source.chains);
+	while (refresh->read) {
+		struct pfs_read_directories *next = refresh->read->next;
+
+		free(refresh->read);
+		refresh->read = next;
+	}
 }
 
 int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd,
@@ -80,9 +113,11 @@ int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *pla
 
 	if (watcher)
 		place->number = watcher->enter(watcher->arg, fd, place->ino, &place->was);
-	return place->was ? 0
-			  : pfs_refresh_note_walked(refresh, &place->was, place->ino, attr->st_dev,
-						    attr->st_ino);
+	if (place->ino)
+		return pfs_refresh_note_read(refresh, place->ino, attr->st_dev, attr->st_ino);
+	if (!place->was)
+		place->was = pfs_refresh_read_as(refresh, attr->st_dev, attr->st_ino);
+	return 0;
 }
 
 bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was)
@@ -439,7 +474,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	free_places(refresh->kept);
 	pfs_byprime_drain(&refresh->gone, free_gone, NULL);
 	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
-	pfs_byprime_drain(&refresh->walked, free_gone, NULL);
+	forget_read(refresh);
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);

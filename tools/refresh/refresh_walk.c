@@ -17,9 +17,11 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place, *above;
+	const struct stat *now = &batch->entries[0].attr;
 	const char *slash = strrchr(place->dir->path, '/');
 	const char *name = slash ? slash + 1 : place->dir->path;
 	char *path PFS_FREE = strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	uint64_t was = place->was ? place->was : pfs_refresh_read_as(refresh, now->st_dev, now->st_ino);
 	struct pfs_follower parent;
 	struct pfs_finding *found;
 	struct pfs_gone *gone;
@@ -51,7 +53,7 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	PFS_TRY(pfs_refresh_found(refresh, &found, above, batch, name));
 	found->kind = PFS_FOUND_NEW;
 	found->over = node->ino;
-	found->was = place->was;
+	found->was = was != node->ino ? was : 0;
 	found->set = PFS_TAKE_ALL;
 	return 0;
 }
