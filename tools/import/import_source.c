@@ -40,15 +40,15 @@ int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t p
 {
 	const struct pfs_compared_times times = {.full_s = import->begun_s};
 	char text[PFS_COMPARED_TEXT_SIZE];
-	const struct pfs_attr_record attr = {
+	struct pfs_attr_record attr = {
 		.name = PFS_COMPARED,
 		.name_len = sizeof(PFS_COMPARED) - 1,
 		.type = PFS_ATTR_TEXT,
 		.text = text,
-		.text_len = (size_t)pfs_compared_print(text, &times),
 	};
 
 	if (!import->says_when || !pfs_build_is_top(import->build, node))
 		return 0;
+	attr.text_len = (size_t)pfs_compared_print(text, &times);
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
