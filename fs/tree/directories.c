@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "fs/tree/tree_impl.h"
 
-#define TYPICAL_PATH  96u /* bytes of a directory's path with its head: so much room is kept */
+#define TYPICAL_PATH  256u /* bytes of a directory's path with its head: so much room is kept */
 #define ROOM_MIN      ((size_t)1 << 16)
 #define SHARE	      32u /* of a quarter of the machine's memory */
 #define BUCKET_LOAD   3u  /* paths of 8 that fit */
@@ -30,7 +30,6 @@ int pfs_directories_create(struct pfs_tree *tree)
 static void free_table(struct pfs_directories *table)
 {
 	pfs_reserve_close(&table->memory);
-	free(table->paths);
 	free(table);
 }
 
@@ -66,14 +65,14 @@ static struct pfs_directories *make_table(const struct pfs_tree *tree)
 	table->access = tree->image.access;
 	table->references = 1;
 	atomic_init(&table->paths_used, sizeof(uint64_t)); /* place 0 is none */
-	size = n_buckets * sizeof(*table->buckets);
-	table->paths = malloc(table->paths_size);
-	if (!table->paths || pfs_reserve_open(&table->memory, size) ||
-	    pfs_reserve_grow(&table->memory, size)) {
+	size = n_buckets * sizeof(*table->buckets) + table->paths_size;
+	if (pfs_reserve_open(&table->memory, size) || pfs_reserve_grow(&table->memory, size)) {
 		free_table(table);
 		return NULL;
 	}
+	pfs_expect_filled(table->memory.base, size);
 	table->buckets = table->memory.base;
+	table->paths = (char *)(table->buckets + n_buckets);
 	return table;
 }
 

@@ -409,6 +409,43 @@ static void test_directories_on_the_way(void **state)
 	free(inos);
 }
 
+/* There is room for each directory once, however long their paths are. */
+static void test_long_directories(void **state)
+{
+	enum { LONG = 1000 };
+	static const struct pfs_resolve_from from = {0};
+	struct pfs_path_text *paths = calloc(LONG, sizeof(*paths));
+	uint64_t *inos = calloc(LONG, sizeof(*inos));
+	struct pfs_directories *table;
+
+	(void)state;
+	open_tree(seed);
+	for (size_t i = 0; i < LONG; i++) {
+		char *path;
+		int len = asprintf(&path, "/%0160zu/x", i);
+
+		assert_true(len > 0);
+		path[len - 2] = 0;
+		assert_int_not_equal(temp_tree_make(model.tree, PFS_ROOT_PRIME, path + 1, S_IFDIR | 0755), 0);
+		path[len - 2] = '/';
+		paths[i] = (struct pfs_path_text){path, (size_t)len};
+	}
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, LONG, &from), 0);
+	(void)pfs_scan_lock(model.tree, __func__);
+	table = pfs_directories_take(model.tree);
+	assert_non_null(table);
+	assert_true(atomic_load(&table->paths_used) > LONG * 160); /* it is the table that they were added to */
+	for (size_t i = 0; i < LONG; i++) {
+		assert_non_null(pfs_directory_find(table, pfs_directory_hash(paths[i].bytes, paths[i].len - 2)));
+		free((char *)paths[i].bytes);
+	}
+	pfs_directories_return(model.tree, table);
+	pfs_scan_unlock(model.tree);
+	close_tree();
+	free(paths);
+	free(inos);
+}
+
 static bool is_gone(void *arg)
 {
 	return --*(int *)arg < 0;
@@ -457,7 +494,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
 		cmocka_unit_test(test_remembered_directories), cmocka_unit_test(test_directories_on_the_way),
 		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_long_codes),
-		cmocka_unit_test(test_equal_hashes),
+		cmocka_unit_test(test_equal_hashes), cmocka_unit_test(test_long_directories),
 	};
 
 	if (argc > 1)
