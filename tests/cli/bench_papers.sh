@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# primefs-bench s1 and s5: the file that primefs imports is the one that others load, and every size and page is measured.
+# primefs-bench s1 and s5: the file that primefs imports is the one that others load, every size and page is measured, and two
+# kinds of column indexes answer alike.
 # shellcheck disable=SC2154 # variables of tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -16,4 +17,8 @@ ok 's5 has the sizes below' grep -q '^5000 keys, ' "$work/s5"
 is 's5 has the keys themselves in each page' "$(grep -c '^6000 keys, ' "$work/s5")" 5
 is 'pages' "$(sed -n 's/^    in pages of \([0-9]*\) entries, .* bytes a key$/\1/p' "$work/s5" | xargs)" '62 62 14 30 126 254'
 not_ok 'every answer is right' grep -q BAD "$work/s5"
+
+primefs-bench s5 --keys=3000 --columns >"$work/columns"
+is 'before changes, after few and after many' "$(grep -c '^range of a hundredth' "$work/columns")" 3
+not_ok 'they answer alike' grep -q BAD "$work/columns"
 check_store

@@ -14,11 +14,12 @@
 #include "gpu/index.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
+#include "tools/bench/s5_columns.h"
 #include "tools/bench/s5_peers.h"
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES, COLUMNS };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
@@ -30,6 +31,7 @@ static const struct pfs_cmd_option options[] = {
 	[THREADS] = {"threads", 't', "N", "of the host's operators; 0: one a processor (0)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	[SIZES] = {"sizes", 0, NULL, "from 5,000 keys to those, then other pages of them"},
+	[COLUMNS] = {"columns", 0, NULL, "an index of a column of so many nodes, by both kinds; on the host"},
 	{0},
 };
 
@@ -381,7 +383,7 @@ int pfs_bench_s5(int argc, char **argv)
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
 	uint64_t keys = 1000000, questions = 0, page = PFS_INDEX_PAGE, threads = 0;
 	struct pfs_cmd_args args;
-	bool is_sweep = false;
+	bool is_sweep = false, is_columns = false;
 	int option, error;
 
 	pfs_cmd_begin(&args, &command, argc, argv);
@@ -390,6 +392,8 @@ int pfs_bench_s5(int argc, char **argv)
 			pfs_cmd_number(&args, &keys, KEYS, 1000, 500000000);
 		else if (option == SIZES)
 			is_sweep = true;
+		else if (option == COLUMNS)
+			is_columns = true;
 		else if (option == QUESTIONS)
 			pfs_cmd_number(&args, &questions, QUESTIONS, 1, 500000000);
 		else if (option == PAGE)
@@ -405,8 +409,12 @@ int pfs_bench_s5(int argc, char **argv)
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
+	if (is_columns)
+		b.run.on = PFS_ENGINE_HOST;
 	error = pfs_operators_open(&b.run.operators, b.run.on, (unsigned)threads);
-	if (!error)
+	if (!error && is_columns)
+		error = pfs_s5_columns(&b.run, keys, b.is_cpu);
+	else if (!error)
 		error = (is_sweep ? bench_sizes : bench)(&b, keys, questions, page);
 	pfs_operators_close(b.run.operators);
 	if (error)
