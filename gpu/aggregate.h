@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "gpu/predicate.h"
+#include "gpu/run.h"
 
 /* AGGREGATE(ID, name, fold, result, result of no values, merge): `name` is its name in statements;
  * COUNT_ALL and COUNT_DISTINCT are count(*) and count(DISTINCT x), which have the name of COUNT.
@@ -27,7 +28,8 @@
 	AGGREGATE(TOTAL, "total", SUM, REAL, ZERO, GROWING)                                        \
 	AGGREGATE(AVG, "avg", SUM, MEAN, NOTHING, MEAN)                                            \
 	AGGREGATE(MIN, "min", LEAST, ARGUMENT, NOTHING, SAME)                                      \
-	AGGREGATE(MAX, "max", GREATEST, ARGUMENT, NOTHING, SAME)
+	AGGREGATE(MAX, "max", GREATEST, ARGUMENT, NOTHING, SAME)                                   \
+	AGGREGATE(GROUP_CONCAT, "group_concat", TEXTS, TEXT, NOTHING, NONE)
 
 enum pfs_aggregate_op {
 #define PFS_AGGREGATE_OP(id, ...) PFS_##id,
@@ -40,14 +42,16 @@ enum pfs_aggregate_op {
  * FOLD(ID, takes, is end, groups again, can overflow): TUPLES keeps how many tuples there are, VALUES
  * how many values are not NULL, DIFFERENT how many different values there are, SUM the sum of the
  * values and how many there are, LEAST and GREATEST the least or greatest value and the first tuple
- * that has it. The members of struct pfs_fold_traits explain the rest. */
+ * that has it, TEXTS which tuples have values, in the source's order. The members of struct
+ * pfs_fold_traits explain the rest. */
 #define PFS_FOLDS(FOLD)                                                                            \
 	FOLD(TUPLES, NOTHING, false, false, false)                                                 \
 	FOLD(VALUES, NULLS, false, false, false)                                                   \
 	FOLD(DIFFERENT, VALUES, false, true, false)                                                \
 	FOLD(SUM, NUMBERS, false, false, true)                                                     \
 	FOLD(LEAST, VALUES, true, false, false)                                                    \
-	FOLD(GREATEST, VALUES, true, false, false)
+	FOLD(GREATEST, VALUES, true, false, false)                                                 \
+	FOLD(TEXTS, VALUES, false, false, false)
 
 enum pfs_fold_kind {
 #define PFS_FOLD_KIND(id, ...) PFS_FOLD_##id,
@@ -81,6 +85,7 @@ enum pfs_aggregate_result {
 	PFS_RESULT_REAL,
 	PFS_RESULT_MEAN,     /* a real: the sum of the values, divided by their number */
 	PFS_RESULT_ARGUMENT, /* a value of the argument's kind */
+	PFS_RESULT_TEXT,     /* a text of its own, in the heap of struct pfs_texts */
 };
 
 /* Says how results for pieces of a source become the results for the whole source. */
@@ -120,10 +125,27 @@ static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits
 	case PFS_RESULT_REAL:
 	case PFS_RESULT_MEAN:
 		return PFS_KIND_REAL;
+	case PFS_RESULT_TEXT:
+		return PFS_KIND_PLACE;
 	case PFS_RESULT_ARGUMENT:
 		break;
 	}
 	return argument;
+}
+
+/* Where GROUP_CONCAT puts its results. The caller sets `limit`, leaves the rest zero, and calls
+ * pfs_texts_free when nothing refers to the heap any more. */
+struct pfs_texts {
+	uint64_t limit; /* bytes of one text; with a longer one pfs_group returns -EOPNOTSUPP */
+	uint8_t *bytes;
+	uint64_t size;
+	struct pfs_heap heap;
+};
+
+static inline void pfs_texts_free(const struct pfs_run *run, struct pfs_texts *texts)
+{
+	pfs_run_free(run, texts->bytes, texts->size, 1);
+	texts->bytes = NULL;
 }
 
 /* An aggregate that pfs_group (gpu/relation.h) is asked for. */
@@ -131,6 +153,10 @@ struct pfs_aggregate {
 	enum pfs_aggregate_op op;
 	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
 	struct pfs_ref ref; /* COUNT_ALL has none */
+	/* GROUP_CONCAT, of texts or integers: what stands between two values, which is a text, and
+	 * where the results are put. */
+	struct pfs_constant separator;
+	struct pfs_texts *texts;
 };
 
 /* Returns true, and sets *op, if the name, of len bytes and in any case, is an aggregate's. */

@@ -286,6 +286,9 @@ static int check_aggregate(const struct pfs_source *source, const struct pfs_agg
 	takes = pfs_fold_of(aggregate->op)->takes;
 	if (takes == PFS_TAKES_NOTHING)
 		return 0;
+	if (aggregate->op == PFS_GROUP_CONCAT &&
+	    (!aggregate->texts || aggregate->separator.type != PFS_IS_TEXT))
+		return -EINVAL;
 	PFS_TRY(check_ref(source, aggregate->ref));
 	kind = kind_of(source, aggregate->ref);
 	return takes == PFS_TAKES_NUMBERS && (kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE)

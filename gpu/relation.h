@@ -170,8 +170,10 @@ struct pfs_group_key {
  * order. It has the rows and computed values of the group's first tuple, and then the aggregates as
  * further vectors. pfs_gather then fetches the keys' values. Without aggregates this is DISTINCT.
  * Without keys there is one group, also if the source is empty; its rows are then PFS_NO_ROW, and
- * its values NULL. -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM
- * overflows in some orders of the rows only, and for SUM, TOTAL and AVG of texts. */
+ * its values NULL. GROUP_CONCAT has the values of a group's tuples in the source's order, which for a
+ * table is that of its rows: the caller asks for it only where SQLite meets them in that order, too.
+ * -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM overflows in some orders of
+ * the rows only, for SUM, TOTAL and AVG of texts, and for GROUP_CONCAT of reals. */
 PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 			     const struct pfs_source *source, const struct pfs_group_key *keys,
 			     size_t n_keys, const struct pfs_aggregate *aggregates,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "gpu/host/concat.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
@@ -14,8 +15,12 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 	const struct pfs_dictionary *dictionary;
 
 	*fold = (struct pfs_fold){.traits = &pfs_aggregate_traits[aggregate->op],
-				  .collation = aggregate->collation};
+				  .collation = aggregate->collation,
+				  .separator = aggregate->separator,
+				  .texts = aggregate->texts};
 	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
+	if (fold->traits->fold == PFS_FOLD_TEXTS)
+		return pfs_concat_open(fold, run, source);
 	if (!pfs_fold_of(aggregate->op)->is_end || fold->reader.kind != PFS_KIND_CODE)
 		return 0;
 	dictionary = fold->reader.column ? fold->reader.column->dictionary
@@ -26,6 +31,7 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 {
 	pfs_codes_map_close(run, &fold->rank);
+	pfs_concat_close(run, fold);
 }
 
 /* ---- memory ---- */
@@ -46,6 +52,7 @@ enum kept {
 	KEEPS_COUNT,  /* how many values there are */
 	KEEPS_NUMBER, /* and a number */
 	KEEPS_PLACE,  /* and where that is */
+	KEEPS_LIST,   /* how many values there are, and where the first and the last is */
 };
 
 static enum kept kept_of(const struct pfs_fold *fold)
@@ -60,6 +67,8 @@ static enum kept kept_of(const struct pfs_fold *fold)
 	case PFS_FOLD_LEAST:
 	case PFS_FOLD_GREATEST:
 		return KEEPS_PLACE;
+	case PFS_FOLD_TEXTS:
+		return KEEPS_LIST;
 	}
 	return KEEPS_COUNT;
 }
@@ -68,7 +77,7 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		     struct pfs_fold_table *t, size_t capacity)
 {
 	const enum kept kept = kept_of(fold);
-	const bool is_number = kept >= KEEPS_NUMBER;
+	const bool is_number = kept == KEEPS_NUMBER || kept == KEEPS_PLACE;
 	struct {
 		void *array;
 		size_t size;
@@ -79,6 +88,7 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		{&t->real, sizeof(*t->real), is_number},
 		{&t->is_real, sizeof(*t->is_real), is_number},
 		{&t->at, sizeof(*t->at), kept >= KEEPS_PLACE},
+		{&t->last, sizeof(*t->last), kept == KEEPS_LIST},
 		{&t->positive, sizeof(*t->positive), fold->exact},
 		{&t->negative, sizeof(*t->negative), fold->exact},
 	};
@@ -113,6 +123,7 @@ void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *t)
 	pfs_run_free(run, t->real, t->capacity, sizeof(*t->real));
 	pfs_run_free(run, t->is_real, t->capacity, sizeof(*t->is_real));
 	pfs_run_free(run, t->at, t->capacity, sizeof(*t->at));
+	pfs_run_free(run, t->last, t->capacity, sizeof(*t->last));
 	pfs_run_free(run, t->positive, t->capacity, sizeof(*t->positive));
 	pfs_run_free(run, t->negative, t->capacity, sizeof(*t->negative));
 	*t = (struct pfs_fold_table){0};
@@ -259,6 +270,9 @@ static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t
 		case PFS_FOLD_SUM:
 			sum_one(fold, t, g, number_of(fold, cells, i));
 			break;
+		case PFS_FOLD_TEXTS:
+			pfs_concat_add(fold, t, g, pfs_span_at(span, i));
+			break;
 		case PFS_FOLD_TUPLES:
 		case PFS_FOLD_DIFFERENT:
 			break; /* no folds */
@@ -306,6 +320,8 @@ static bool add_at_once(const struct pfs_fold *fold, struct pfs_fold_table *t,
 			return false;
 		offer_integers(fold, t, span, cells);
 		return true;
+	case PFS_FOLD_TEXTS:
+		return false;
 	case PFS_FOLD_TUPLES:
 	case PFS_FOLD_DIFFERENT:
 		break; /* no folds */
@@ -358,6 +374,9 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 		return;
 	case PFS_FOLD_SUM:
 		merge_sums(fold, t, into, other, from);
+		return;
+	case PFS_FOLD_TEXTS:
+		pfs_concat_merge(fold, t, into, other, from);
 		return;
 	case PFS_FOLD_TUPLES:
 	case PFS_FOLD_DIFFERENT:
@@ -424,6 +443,7 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 		break;
 	case PFS_RESULT_INTEGER:
 	case PFS_RESULT_REAL:
+	case PFS_RESULT_TEXT:
 		break;
 	}
 	if (is_integer) {
@@ -476,6 +496,7 @@ static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
 		return finish_sum(fold, out, t, group, i);
 	case PFS_FOLD_TUPLES:
 	case PFS_FOLD_DIFFERENT:
+	case PFS_FOLD_TEXTS:
 		break;
 	}
 	return -EINVAL;
@@ -512,7 +533,10 @@ int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host
 		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
 	out->dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
 	out->heap = reader->column ? reader->column->heap : reader->vector->heap;
-	PFS_TRY(pfs_host_for(host, run, n, PFS_PIECE, finish_piece, &f));
+	if (fold->traits->fold == PFS_FOLD_TEXTS)
+		PFS_TRY(pfs_concat_finish(fold, host, run, out, table, order, n));
+	else
+		PFS_TRY(pfs_host_for(host, run, n, PFS_PIECE, finish_piece, &f));
 	pfs_vector_trim(run, out);
 	return 0;
 }

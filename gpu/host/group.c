@@ -358,6 +358,7 @@ static bool has_fold(const struct pfs_aggregate *aggregate)
 	case PFS_FOLD_SUM:
 	case PFS_FOLD_LEAST:
 	case PFS_FOLD_GREATEST:
+	case PFS_FOLD_TEXTS:
 		break;
 	}
 	return true;
@@ -410,6 +411,7 @@ static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 	case PFS_FOLD_SUM:
 	case PFS_FOLD_LEAST:
 	case PFS_FOLD_GREATEST:
+	case PFS_FOLD_TEXTS:
 		break;
 	}
 	return pfs_fold_finish(&o->folds[fold], g->host, g->run, out, &groups->table.folds[fold],

@@ -172,3 +172,8 @@ int pfs_sql_bound_values(struct pfs_sql *sql)
 	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->steps_limit);
 	return SQLITE_OK;
 }
+
+uint64_t pfs_sql_value_limit(const struct pfs_sql *sql)
+{
+	return (uint64_t)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, -1);
+}

@@ -4,6 +4,7 @@
  * told apart from the next, and gets its arguments. */
 #include "meta/sql/sqlquery_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -204,6 +205,11 @@ static void put_character(struct formatting *f, struct conversion *c)
 	put_padded(f->out, c, bytes, size);
 }
 
+static bool is_of_real(char letter)
+{
+	return letter && strchr("feEgG", letter);
+}
+
 /* False: what follows is left out, as SQLite does. */
 static bool put(struct formatting *f, struct conversion *c)
 {
@@ -293,4 +299,51 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv)
 	sqlite3_free(sqlite3_str_finish(f.out));
 	if (f.is_over) /* what is too long is NULL, as SQLite has it */
 		sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+}
+
+/* ---- one number ---- */
+
+/* Of a format without '*' no argument is asked for. */
+bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len)
+{
+	struct formatting none = {.n = 0};
+	struct conversion conversion = {.letter = 0};
+	const char *percent = NULL, *end = format;
+	char spec[SPEC_SIZE], letters[] = {'l', 'l', 0, 0};
+	int size;
+
+	if (len > PFS_SQL_FORMAT_MAX - SPEC_SIZE || memchr(format, 0, len) || memchr(format, '*', len))
+		return false;
+	for (const char *at = strchr(format, '%'); at; at = strchr(at + 1, '%')) {
+		if (at[1] == '%') {
+			at++;
+			continue;
+		}
+		if (percent)
+			return false;
+		percent = at;
+		at = end = read_conversion(&none, &conversion, percent + 1);
+		if (!conversion.letter || !strchr("diuoxXfeEgG", conversion.letter))
+			return false;
+	}
+	if (!percent || conversion.width > SPEC_SIZE || conversion.precision > SPEC_SIZE)
+		return false;
+	letters[2] = conversion.letter;
+	out->is_real = is_of_real(conversion.letter);
+	spell(spec, &conversion, out->is_real ? letters + 2 : letters);
+	size = snprintf(out->text, sizeof(out->text), "%.*s%s%s", (int)(percent - format), format, spec, end + 1);
+	return size > 0 && (size_t)size < sizeof(out->text);
+}
+
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_number_format *format, bool is_real,
+			    int64_t integer, double real)
+{
+	if (format->is_real) {
+		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, is_real ? real : (double)integer);
+	} else {
+		if (is_real) /* as SQLite makes an integer of it */
+			integer = real >= 0x1p63 ? INT64_MAX : real <= -0x1p63 ? INT64_MIN : (int64_t)real;
+		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, (sqlite3_int64)integer);
+	}
+	return strlen(out);
 }

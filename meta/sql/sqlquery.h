@@ -257,6 +257,21 @@ struct pfs_sql_terms {
 #define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)
 #define PFS_SQL_VALUE_MIN ((uint64_t)64 << 10)
 void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
+/* Returns the most bytes that a value of the prepared statement may have. */
+uint64_t pfs_sql_value_limit(const struct pfs_sql *sql);
+
+/* A format of printf() with one conversion, which is of a number. */
+#define PFS_SQL_FORMAT_MAX 256 /* bytes */
+struct pfs_sql_number_format {
+	char text[PFS_SQL_FORMAT_MAX + 8]; /* as SQLite takes it for 64 bits */
+	bool is_real;			   /* it prints reals; else integers */
+};
+#define PFS_SQL_PRINTED_MAX 1024 /* bytes of a number so printed, with a NUL */
+/* Returns false if the format is none such, or may print more bytes. */
+bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len);
+/* Prints the number, a real or an integer, as printf() does. Returns how many bytes that makes. */
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_number_format *format, bool is_real,
+			    int64_t integer, double real);
 
 struct pfs_sql_problem {
 	long offset; /* of the error in the statement; -1: unknown */

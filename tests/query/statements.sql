@@ -266,6 +266,15 @@ SELECT count(ext), count(DISTINCT ext), min(ext), max(name) FROM nodes
 SELECT ext, count(*), sum(size), avg(size), min(name), max(path) FROM nodes GROUP BY ext
 SELECT type, total(size) FROM nodes GROUP BY type HAVING count(*) > 2
 SELECT depth, group_concat(type) FROM (SELECT depth, type FROM nodes ORDER BY ino) GROUP BY depth
+SELECT length(group_concat(name)), count(*) FROM nodes
+SELECT type, length(group_concat(name, '; ')) FROM nodes WHERE size >= 0 GROUP BY type
+SELECT length(group_concat(ino)) FROM nodes WHERE ino IN (2, 3, 5)
+SELECT type, length(group_concat(name)) FROM nodes GROUP BY type ORDER BY type DESC
+SELECT printf('%d kB', size / 1000), count(*) FROM nodes GROUP BY 1
+SELECT DISTINCT format('%o', mode) FROM nodes
+SELECT type, printf('%.1f%%', avg(size) / 100) FROM nodes GROUP BY type HAVING printf('%d', count(*)) > '1'
+SELECT count(*) FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent GROUP BY printf('%5d', b.size)
+SELECT count(*) FROM nodes WHERE printf('%d', size) = '100'
 = SELECT path FROM nodes ORDER BY path
 = SELECT path FROM nodes ORDER BY path DESC LIMIT 7 OFFSET 3
 = SELECT ino FROM nodes ORDER BY ino

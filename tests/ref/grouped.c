@@ -68,6 +68,16 @@ static void put_text_column(FILE *out, const struct source *source)
 	(void)fprintf(out, "%s.%s", of, *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
 }
 
+static void put_printed(FILE *out, const struct source *source)
+{
+	static const char *const formats[] = {"%d kB", "%05d", "%x",   "%.1f", "%+d%%", "%o",	"%,d",	"%s",
+					      "%8.3e", "%-6i", "%lld", "%g",   "%u",	"%d%d", "%.3d", "%#X"};
+
+	(void)fprintf(out, "%s('%s', ", below(3) ? "printf" : "format", PICK(formats));
+	put_number(out, source);
+	(void)fputs(below(2) ? ")" : " / 1000)", out);
+}
+
 /* A column, or what functions make of it: before it, and behind. */
 static void put_text(FILE *out, const struct source *source)
 {
@@ -97,6 +107,10 @@ static void put_text(FILE *out, const struct source *source)
 	size_t which = below(PFS_COUNT(functions));
 	bool is_made = below(4) == 0;
 
+	if (below(12) == 0) {
+		put_printed(out, source);
+		return;
+	}
 	(void)fputs(is_made ? functions[which][0] : "", out);
 	put_text_column(out, source);
 	(void)fputs(is_made ? functions[which][1] : "", out);
@@ -349,4 +363,34 @@ bool random_grouped(FILE *out, uint64_t *seed)
 
 	state = seed;
 	return PICK(forms)(out, &PICK(sources));
+}
+
+/* The conditions are such that SQLite looks for them by one scan. */
+bool random_texts(FILE *out, uint64_t *seed)
+{
+	static const char *const conditions[] = {"a.size > 100",	"a.type = 'f'",	      "a.name LIKE '%1%'",
+						 "a.ext IS NOT NULL",	"a.depth < 3",	      "length(a.name) > 2",
+						 "a.size % 2 = 0",	"under(a.ino, '/d1')"};
+	static const char *const ends[] = {"", ", ';'", ", ''", ", ', '", ", 1", ", a.ext"};
+	const struct source *source = sources;
+	unsigned n = 1 + below((state = seed, 3)), n_conditions = below(3);
+	bool is_grouped = below(3) != 0, is_ordered = is_grouped && below(2);
+
+	(void)fputs("SELECT ", out);
+	if (is_grouped)
+		below(2) ? put_text(out, source) : put_number(out, source);
+	for (unsigned i = 0; i < n; i++) {
+		bool is_length = below(5) == 0;
+
+		(void)fputs(i || is_grouped ? ", " : "", out);
+		(void)fputs(is_length ? "length(group_concat(" : "group_concat(", out);
+		below(4) ? put_text(out, source) : put_number(out, source);
+		(void)fprintf(out, "%s%s", PICK(ends), is_length ? "))" : ")");
+	}
+	(void)fputs(" FROM nodes a", out);
+	for (unsigned i = 0; i < n_conditions; i++)
+		(void)fprintf(out, "%s%s", i ? " AND " : " WHERE ", PICK(conditions));
+	(void)fputs(is_grouped ? " GROUP BY 1" : "", out);
+	(void)fputs(is_ordered ? " ORDER BY 1" : "", out);
+	return is_ordered;
 }

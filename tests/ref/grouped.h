@@ -12,4 +12,7 @@
 /* As random_statement. */
 bool random_grouped(FILE *out, uint64_t *seed);
 
+/* As random_statement: texts of several rows of nodes, which SQLite has in the order of a scan. */
+bool random_texts(FILE *out, uint64_t *seed);
+
 #endif

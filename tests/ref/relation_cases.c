@@ -246,14 +246,27 @@ void ref_case_sort(struct ref_world *w)
 /* ---- group ---- */
 
 static const char *const aggregate_names[] = {
-	"count(*)", "count", "count(DISTINCT", "sum", "total", "avg", "min", "max"};
+	"count(*)", "count", "count(DISTINCT", "sum", "total", "avg", "min", "max", "group_concat"};
 
-static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggregates, char **at)
+/* What stands between values, and where the texts are put. */
+static void say_separator(struct ref_world *w, struct pfs_aggregate *aggregate, struct pfs_texts *texts)
+{
+	static const char *const separators[] = {",", "", "; "};
+	const char *separator = separators[ref_below(w, PFS_COUNT(separators))];
+
+	*texts = (struct pfs_texts){.limit = INT32_MAX};
+	aggregate->texts = texts;
+	aggregate->separator =
+		(struct pfs_constant){.type = PFS_IS_TEXT, .text = separator, .len = strlen(separator)};
+}
+
+static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggregates, struct pfs_texts *texts,
+			       char **at)
 {
 	unsigned n = ref_below(w, 5);
 
 	for (unsigned k = 0; k < n; k++) {
-		enum pfs_aggregate_op op = (enum pfs_aggregate_op)ref_below(w, 8);
+		enum pfs_aggregate_op op = (enum pfs_aggregate_op)ref_below(w, PFS_COUNT(aggregate_names));
 		unsigned column = ref_below(w, REF_COLUMNS_MAX);
 		const char *name;
 
@@ -266,8 +279,11 @@ static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggreg
 					       .collation = (enum pfs_collation)ref_below(w, 3)};
 		ref_met(w, REF_AGGREGATE + op, w->a.columns[column].kind);
 		name = aggregate_names[op];
+		say_separator(w, &aggregates[k], &texts[k]);
 		if (op == PFS_COUNT_ALL)
 			*at += sprintf(*at, ", count(*)");
+		else if (op == PFS_GROUP_CONCAT)
+			*at += sprintf(*at, ", group_concat(c%u, '%s')", column, aggregates[k].separator.text);
 		else
 			*at += sprintf(*at, ", %s%s c%u COLLATE %s)", name,
 				       op == PFS_COUNT_DISTINCT ? "" : "(", column,
@@ -356,12 +372,13 @@ void ref_case_group(struct ref_world *w)
 	unsigned n_keys = ref_below(w, 4), n;
 	struct pfs_group_key keys[4];
 	struct pfs_aggregate aggregates[5];
+	struct pfs_texts texts[5];
 	struct pfs_tuples *tuples;
 	sqlite3_stmt *statement;
 	int error, status;
 
 	at += sprintf(at, "SELECT min(r)");
-	n = say_aggregates(w, aggregates, &at);
+	n = say_aggregates(w, aggregates, texts, &at);
 	for (unsigned k = 0; k < n; k++) /* how much is added */
 		at += aggregates[k].op >= PFS_SUM && aggregates[k].op <= PFS_AVG
 			      ? sprintf(at, ", total(abs(c%u * 1.0))", aggregates[k].ref.column)
@@ -392,6 +409,8 @@ void ref_case_group(struct ref_world *w)
 		compare_groups(tuples, statement, n, sql);
 		pfs_tuples_free(&w->run, tuples);
 	}
+	for (unsigned k = 0; k < n; k++)
+		pfs_texts_free(&w->run, &texts[k]);
 	(void)sqlite3_finalize(statement);
 	finish_source(w, &source);
 	ref_expression_finish(w, e);

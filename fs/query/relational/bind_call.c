@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions, aggregates, functions of windows, and CASE. */
-#include "base/checked.h"
 #include "fs/query/relational/bind.h"
+
+#include <string.h>
+
+#include "base/checked.h"
 
 #define WINDOWS_MAX	     8
 #define WINDOW_FUNCTIONS_MAX 64
@@ -36,30 +39,35 @@ struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr
 	return choose(binder, condition, yes, no);
 }
 
-static struct pfs_term *add_aggregate(struct pfs_binder *binder, enum pfs_aggregate_op op,
-				      struct pfs_term *arg)
+static bool is_same_aggregate(const struct pfs_bound_aggregate *a, const struct pfs_bound_aggregate *b)
 {
-	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[op];
+	const struct pfs_constant *x = &a->separator, *y = &b->separator;
+
+	return a->op == b->op && x->len == y->len && (!x->len || memcmp(x->text, y->text, x->len) == 0) &&
+	       (a->arg == b->arg || (a->arg && b->arg && pfs_bound_equals(a->arg, b->arg)));
+}
+
+static struct pfs_term *add_aggregate(struct pfs_binder *binder, const struct pfs_bound_aggregate *aggregate)
+{
+	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[aggregate->op];
+	const struct pfs_term *arg = aggregate->arg;
 	struct pfs_block *block = binder->block;
 	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_AGGREGATE, PFS_CLASS_NUMBER);
 	size_t i = 0;
 
 	if (!bound)
 		return NULL;
-	for (; i < block->n_aggregates; i++) {
-		const struct pfs_bound_aggregate *other = &block->aggregates[i];
-
-		if (other->op == op &&
-		    (other->arg == arg || (other->arg && arg && pfs_bound_equals(other->arg, arg))))
-			break;
-	}
+	while (i < block->n_aggregates && !is_same_aggregate(&block->aggregates[i], aggregate))
+		i++;
 	if (i == PFS_AGGREGATES_MAX)
 		return pfs_bind_refuse(binder, "very many aggregates");
 	if (i == block->n_aggregates)
-		block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){op, arg};
+		block->aggregates[block->n_aggregates++] = *aggregate;
 	bound->aggregate = i;
 	bound->can_be_null = !traits->is_zero_of_none;
-	if (arg && pfs_fold_of(op)->is_end) {
+	if (traits->result == PFS_RESULT_TEXT)
+		bound->class = PFS_CLASS_TEXT;
+	if (arg && pfs_fold_of(aggregate->op)->is_end) {
 		bound->class = arg->class;
 		bound->collation = arg->collation;
 	}
@@ -79,25 +87,44 @@ static struct pfs_term *filtered(struct pfs_binder *binder, const struct pfs_exp
 	return arg ? choose(binder, condition, arg, pfs_term_null(binder)) : NULL;
 }
 
+static const struct pfs_bound_aggregate count_all = {.op = PFS_COUNT_ALL};
+
 /* Whether the aggregate takes such an argument; a constant one only counts rows. */
-static struct pfs_term *bind_argument(struct pfs_binder *binder, enum pfs_aggregate_op op,
-				      struct pfs_term *arg)
+static struct pfs_term *bind_argument(struct pfs_binder *binder, const struct pfs_bound_aggregate *aggregate)
 {
+	const struct pfs_term *arg = aggregate->arg;
+
 	if (arg->class == PFS_CLASS_NONE)
 		return pfs_bind_refuse(binder, "an aggregate of NULL");
-	if (arg->kind == PFS_BOUND_CONSTANT && op == PFS_COUNT)
-		return add_aggregate(binder, PFS_COUNT_ALL, NULL);
+	if (arg->kind == PFS_BOUND_CONSTANT && aggregate->op == PFS_COUNT)
+		return add_aggregate(binder, &count_all);
 	if (arg->kind == PFS_BOUND_CONSTANT)
 		return pfs_bind_refuse(binder, "an aggregate of a constant");
-	if (!pfs_bound_is_number(arg) && pfs_fold_of(op)->takes == PFS_TAKES_NUMBERS)
+	if (!pfs_bound_is_number(arg) && pfs_fold_of(aggregate->op)->takes == PFS_TAKES_NUMBERS)
 		return pfs_bind_refuse(binder, "a sum of texts");
-	return add_aggregate(binder, op, arg);
+	return add_aggregate(binder, aggregate);
+}
+
+/* What stands between the values: a comma, if nothing is said. */
+static void bind_separator(struct pfs_binder *binder, struct pfs_constant *out, const struct pfs_expr *expr)
+{
+	const struct pfs_term *separator;
+
+	*out = (struct pfs_constant){.type = PFS_IS_TEXT, .text = ",", .len = 1};
+	if (!expr->items || expr->items->n < 2)
+		return;
+	separator = pfs_bind_expr(binder, expr->items->last->expr);
+	if (!separator)
+		return;
+	*out = separator->constant;
+	if (separator->kind != PFS_BOUND_CONSTANT || separator->class != PFS_CLASS_TEXT)
+		pfs_bind_refuse(binder, "group_concat with what is no constant text between");
 }
 
 static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct pfs_expr *expr,
 				       enum pfs_aggregate_op op)
 {
-	struct pfs_term *arg = NULL;
+	struct pfs_bound_aggregate aggregate = {.op = op};
 	bool counts_rows = expr->is_star || !expr->items;
 
 	if (!binder->takes_aggregates || binder->in_aggregate)
@@ -105,18 +132,20 @@ static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct p
 	if (counts_rows && op != PFS_COUNT)
 		return pfs_bind_refuse(binder, "an aggregate of nothing");
 	if (expr->is_distinct && op == PFS_COUNT)
-		op = PFS_COUNT_DISTINCT;
+		aggregate.op = PFS_COUNT_DISTINCT;
 	else if (expr->is_distinct && !pfs_fold_of(op)->is_end)
 		return pfs_bind_refuse(binder, "DISTINCT in an aggregate other than count");
 	binder->in_aggregate = true;
 	if (!counts_rows)
-		arg = pfs_bind_expr(binder, expr->items->first->expr);
+		aggregate.arg = pfs_bind_expr(binder, expr->items->first->expr);
 	if (expr->left && !binder->error)
-		arg = filtered(binder, expr->left, arg);
+		aggregate.arg = filtered(binder, expr->left, aggregate.arg);
+	if (op == PFS_GROUP_CONCAT)
+		bind_separator(binder, &aggregate.separator, expr);
 	binder->in_aggregate = false;
 	if (binder->error)
 		return NULL;
-	return arg ? bind_argument(binder, op, arg) : add_aggregate(binder, PFS_COUNT_ALL, NULL);
+	return aggregate.arg ? bind_argument(binder, &aggregate) : add_aggregate(binder, &count_all);
 }
 
 /* under(ino, X) and its like, of a column `ino` of nodes and a constant. */
@@ -175,9 +204,31 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 	if (!text)
 		return NULL;
 	if (text->class != PFS_CLASS_TEXT ||
-	    (text->kind != PFS_BOUND_COLUMN && text->kind != PFS_BOUND_MADE))
-		return pfs_bind_refuse(binder, "the length of what is no column of texts");
+	    (text->kind != PFS_BOUND_COLUMN && text->kind != PFS_BOUND_MADE &&
+	     text->kind != PFS_BOUND_AGGREGATE && text->kind != PFS_BOUND_PRINTED))
+		return pfs_bind_refuse(binder, "the length of what is no column or aggregate of texts");
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
+}
+
+/* printf() of one number. */
+static struct pfs_term *bind_printed(struct pfs_binder *binder, const struct pfs_expr *expr)
+{
+	struct pfs_term *text = pfs_bind_expr(binder, expr->items->first->expr);
+	struct pfs_term *number = text ? pfs_bind_expr(binder, expr->items->last->expr) : NULL;
+	struct pfs_term *bound = number ? pfs_term_new(binder, PFS_BOUND_PRINTED, PFS_CLASS_TEXT) : NULL;
+	struct pfs_sql_number_format *format = bound ? pfs_bind_get(binder, sizeof(*format)) : NULL;
+
+	if (!format)
+		return NULL;
+	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT ||
+	    !pfs_sql_number_format(format, text->constant.text, text->constant.len))
+		return pfs_bind_refuse(binder, "printf of more than one number");
+	if (!pfs_bound_is_number(number) || number->kind == PFS_BOUND_CONSTANT)
+		return pfs_bind_refuse(binder, "printf of a text or a constant");
+	bound->format = format;
+	bound->constant = text->constant;
+	binder->block->n_printed++;
+	return pfs_term_add(binder, bound, number);
 }
 
 static struct pfs_term *bind_text(struct pfs_binder *binder, const struct pfs_expr *expr)
@@ -375,7 +426,8 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 
 	if (expr->is_window)
 		return bind_window(binder, expr);
-	if (n < 2 && pfs_aggregate_by_name(&op, expr->name->text, expr->name->len))
+	if (n <= 2 && pfs_aggregate_by_name(&op, expr->name->text, expr->name->len) &&
+	    (n < 2 || op == PFS_GROUP_CONCAT))
 		return bind_aggregate(binder, expr, op);
 	if (expr->left || expr->is_distinct)
 		return pfs_bind_refuse(binder, "an aggregate of another kind");
@@ -385,6 +437,8 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 	}
 	if (n == 1 && pfs_name_is(expr->name, "length"))
 		return bind_length(binder, expr);
+	if (n == 2 && (pfs_name_is(expr->name, "printf") || pfs_name_is(expr->name, "format")))
+		return bind_printed(binder, expr);
 	if (n >= 2 &&
 	    (pfs_name_is(expr->name, "coalesce") || (n == 2 && pfs_name_is(expr->name, "ifnull"))))
 		return bind_coalesce(binder, expr->items->first);

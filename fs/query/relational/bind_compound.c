@@ -277,7 +277,7 @@ static struct pfs_term *is_of(struct pfs_binder *binder, unsigned tag, size_t nu
 	if (!bound)
 		return NULL;
 	bound->aggregate = block->n_aggregates;
-	block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){PFS_MAX, same};
+	block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){.op = PFS_MAX, .arg = same};
 	return bound;
 }
 

@@ -292,6 +292,54 @@ static void check_windows(struct pfs_binder *binder)
 		pfs_bind_refuse(binder, "a window that leaves the order of rows open");
 }
 
+/* True if the condition may be looked for by several scans, one after the other. */
+static bool has_alternatives(const struct pfs_term *term)
+{
+	bool has = term && term->kind == PFS_BOUND_STEP && (term->op == PFS_OP_IN || term->op == PFS_OP_OR);
+
+	for (unsigned i = 0; term && i < term->n_args; i++)
+		has |= has_alternatives(term->args[i]);
+	return has;
+}
+
+/* A text that several rows make has them as they ascend.  So SQLite meets them in one scan of nodes alone, and so
+ * they stay in groups, unless these are wanted from the last one on. */
+static void check_texts(struct pfs_binder *binder)
+{
+	const struct pfs_block *block = binder->block;
+	bool is_scan = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
+		       !has_alternatives(block->where);
+	bool has = false;
+
+	for (size_t i = 0; i < block->n_order && block->n_group; i++)
+		is_scan &= !block->order[i].is_descending;
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		has |= block->aggregates[i].op == PFS_GROUP_CONCAT;
+	if (has && !is_scan)
+		pfs_bind_refuse(binder, "group_concat of rows in an order of SQLite's");
+}
+
+static bool has_printed(const struct pfs_term *term)
+{
+	bool has = term && term->kind == PFS_BOUND_PRINTED;
+
+	for (unsigned i = 0; term && i < term->n_args; i++)
+		has |= has_printed(term->args[i]);
+	return has;
+}
+
+/* Numbers are printed once rows are selected and joined. */
+static void check_printed(struct pfs_binder *binder)
+{
+	const struct pfs_block *block = binder->block;
+	bool has = has_printed(block->where);
+
+	for (size_t i = 0; i < block->n_inputs; i++)
+		has |= has_printed(block->inputs[i].on);
+	if (has)
+		pfs_bind_refuse(binder, "printf in a condition on rows");
+}
+
 int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
@@ -313,5 +361,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
 	check_windows(binder);
+	check_texts(binder);
+	check_printed(binder);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

@@ -170,6 +170,7 @@ bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 	case PFS_BOUND_CONSTANT:
 	case PFS_BOUND_STEP:
 	case PFS_BOUND_MADE:
+	case PFS_BOUND_PRINTED:
 		return constants_equal(&a->constant, &b->constant);
 	case PFS_BOUND_COLUMN:
 		return a->input == b->input && a->column == b->column;

@@ -39,6 +39,7 @@ enum pfs_bound_kind {
 	/* A window function of the block: `aggregate` is the number of its window times
 	 * WINDOW_FUNCTIONS_MAX (bind_call.c), plus its own number in that window. */
 	PFS_BOUND_WINDOW,
+	PFS_BOUND_PRINTED, /* args[0], a number, as `format` prints it; constant: as that was written */
 };
 
 struct pfs_text_step; /* textchain.h */
@@ -60,6 +61,7 @@ struct pfs_term {
 	struct pfs_constant *list;
 	size_t n_list;
 	uint32_t escape;
+	const struct pfs_sql_number_format *format; /* PRINTED */
 	const struct pfs_text_step *steps; /* MADE */
 	unsigned n_steps;
 	unsigned input, column;
@@ -70,7 +72,8 @@ struct pfs_term {
 
 struct pfs_bound_aggregate {
 	enum pfs_aggregate_op op;
-	struct pfs_term *arg; /* NULL: count(*) */
+	struct pfs_term *arg;	       /* NULL: count(*) */
+	struct pfs_constant separator; /* GROUP_CONCAT: a text */
 };
 
 /* A column that a statement may name. */
@@ -196,6 +199,7 @@ struct pfs_block {
 	const struct pfs_term *
 		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
 	size_t n_made;
+	size_t n_printed; /* PRINTED terms, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
 	bool is_part; /* of an input: its rows are in no order */

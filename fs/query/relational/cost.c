@@ -50,7 +50,7 @@ static void look_at(struct costing *costing, const struct pfs_term *term, double
 {
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		look_at(costing, term->args[i], rows);
-	if (term && term->kind == PFS_BOUND_MADE)
+	if (term && (term->kind == PFS_BOUND_MADE || term->kind == PFS_BOUND_PRINTED))
 		add(costing, PATTERN, rows);
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return;

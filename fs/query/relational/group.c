@@ -130,6 +130,24 @@ int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys
 
 /* ---- of rows ---- */
 
+/* Where texts of several rows are put, each as long as SQLite allows. */
+static int keep_texts(struct pfs_partial *grouping, size_t n_aggregates)
+{
+	struct pfs_run_context *context = grouping->running->context;
+
+	for (size_t i = 0; i < n_aggregates; i++) {
+		struct pfs_aggregate *aggregate = &grouping->aggregates[i];
+
+		if (aggregate->op != PFS_GROUP_CONCAT)
+			continue;
+		aggregate->texts = pfs_kept_texts_add(context);
+		if (!aggregate->texts)
+			return -ENOMEM;
+		aggregate->texts->limit = pfs_sql_value_limit(context->query->connection->sql);
+	}
+	return 0;
+}
+
 static int find_refs(struct pfs_partial *grouping)
 {
 	struct pfs_running *running = grouping->running;
@@ -140,7 +158,8 @@ static int find_refs(struct pfs_partial *grouping)
 		if (!pfs_stage_ref(&running->stage, &grouping->keys[i].ref, block->group[i]))
 			return -EOPNOTSUPP;
 	}
-	return pfs_stage_aggregates(&running->stage, grouping->aggregates, block);
+	PFS_TRY(pfs_stage_aggregates(&running->stage, grouping->aggregates, block));
+	return keep_texts(grouping, block->n_aggregates);
 }
 
 int pfs_running_group(struct pfs_running *running)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fs/query/relational/sidetable.h"
-#include "fs/query/relational/textheap.h"
+#include "gpu/textheap.h"
 #include "fs/query/relational/ties.h"
 
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */

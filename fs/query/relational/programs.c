@@ -93,6 +93,7 @@ int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *ou
 		const struct pfs_term *arg = block->aggregates[i].arg;
 
 		out[i].op = block->aggregates[i].op;
+		out[i].separator = block->aggregates[i].separator;
 		if (!arg)
 			continue;
 		out[i].collation = arg->collation;
@@ -181,6 +182,7 @@ static int emit(struct emitting *emitting, const struct pfs_term *bound)
 	case PFS_BOUND_MADE:
 	case PFS_BOUND_AGGREGATE:
 	case PFS_BOUND_WINDOW:
+	case PFS_BOUND_PRINTED:
 		return -EOPNOTSUPP;
 	}
 	emitting->steps[emitting->n++] = step;
@@ -237,17 +239,64 @@ int pfs_running_settle(struct pfs_running *running)
 	return where ? pfs_running_select(running, &running->source, 0, where) : 0;
 }
 
+/* The term's number is computed, and then printed, which is the host's work: it has the stages that follow, too. */
+static int print(struct pfs_running *running, const struct pfs_term *term)
+{
+	const struct pfs_term *number = term->args[0];
+	struct pfs_run *run = pfs_arena_get(running->arena, sizeof(*run));
+	struct pfs_program program;
+	struct pfs_tuples *tuples;
+	uint16_t last;
+
+	if (!run)
+		return -ENOMEM;
+	PFS_TRY(pfs_stage_program(&running->stage, &program, &number, 1));
+	PFS_TRY(pfs_running_settle(running));
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, &program, 1));
+	pfs_running_go_on(running, tuples);
+	PFS_TRY(pfs_tuples_here(running->run, tuples));
+	*run = *running->run;
+	run->on = PFS_ENGINE_HOST;
+	running->run = run;
+	last = (uint16_t)(tuples->n_computed - 1);
+	PFS_TRY(pfs_running_print(running, &tuples->computed[last], term->format));
+	pfs_stage_add(&running->stage, term, (struct pfs_ref){PFS_COMPUTED, last});
+	return 0;
+}
+
+int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term)
+{
+	struct pfs_ref ref;
+
+	if (term->is_late || pfs_stage_ref(&running->stage, &ref, term))
+		return 0;
+	for (unsigned i = 0; i < term->n_args; i++)
+		PFS_TRY(pfs_running_print_all(running, term->args[i]));
+	return term->kind == PFS_BOUND_PRINTED ? print(running, term) : 0;
+}
+
+static int print_values(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+{
+	if (!running->block->n_printed)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(pfs_running_print_all(running, values[i]));
+	return 0;
+}
+
 int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
 {
 	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
 	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
-	uint16_t first = running->tuples ? running->tuples->n_computed : 0;
 	struct pfs_tuples *tuples;
 	struct pfs_ref ref;
 	size_t n_computed = 0;
+	uint16_t first;
 
 	if (!programs || !computed)
 		return -ENOMEM;
+	PFS_TRY(print_values(running, values, n));
+	first = running->tuples ? running->tuples->n_computed : 0;
 	for (size_t i = 0; i < n; i++) {
 		if (values[i]->kind == PFS_BOUND_CONSTANT || values[i]->is_late ||
 		    pfs_stage_ref(&running->stage, &ref, values[i]))

@@ -14,7 +14,8 @@
 
 static size_t count_values(const struct pfs_block *block)
 {
-	size_t n = block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order;
+	size_t n = block->n_group + 2 * block->n_aggregates + block->n_results + block->n_order +
+		   block->n_printed;
 
 	for (size_t i = 0; i < block->n_windows; i++)
 		n += block->windows[i].n_keys + 2 * block->windows[i].n_functions;
@@ -31,6 +32,7 @@ static int filter(struct pfs_running *running)
 
 	if (!having)
 		return 0;
+	PFS_TRY(pfs_running_print_all(running, having));
 	PFS_TRY(pfs_stage_program(&running->stage, &program, &having, 1));
 	PFS_TRY(pfs_filter(running->run, &tuples, &running->source, &program));
 	pfs_running_go_on(running, tuples);
@@ -471,7 +473,7 @@ int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 	if (!error)
 		error = gather(&running, out);
 	pfs_running_end(&running);
-	pfs_copied_texts_free(context);
+	pfs_kept_texts_free(context);
 	pfs_made_texts_free(context);
 	if (error)
 		pfs_answer_rows_free(out, context->run);

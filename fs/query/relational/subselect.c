@@ -3,7 +3,7 @@
  * table for the stages of the SELECT around them.  Texts stay where they are; only where those of
  * several parts lie in several places they are copied. */
 #include "fs/query/relational/run.h"
-#include "fs/query/relational/textheap.h"
+#include "gpu/textheap.h"
 
 #define STEPS_MAX 512 /* of a recursion; one with more SQLite goes through */
 
@@ -13,10 +13,9 @@ struct pfs_subselect {
 };
 
 /* Texts that outlast the sub-select: those around it may hand them on. */
-struct pfs_copied_texts {
-	uint8_t *bytes;
-	size_t size;
-	struct pfs_copied_texts *next;
+struct pfs_kept_texts {
+	struct pfs_texts texts;
+	struct pfs_kept_texts *next;
 };
 
 /* ---- the rows of one part ---- */
@@ -167,19 +166,27 @@ static uint64_t copy_texts(struct pfs_vector *vector, uint8_t *bytes, uint64_t a
 	return at;
 }
 
+struct pfs_texts *pfs_kept_texts_add(struct pfs_run_context *context)
+{
+	struct pfs_kept_texts *kept = pfs_arena_get(context->arena, sizeof(*kept));
+
+	if (!kept)
+		return NULL;
+	kept->next = context->kept_texts;
+	context->kept_texts = kept;
+	return &kept->texts;
+}
+
 static struct pfs_heap *make_heap(struct pfs_running *running, uint64_t size)
 {
-	struct pfs_heap *heap = pfs_arena_get(running->arena, sizeof(*heap));
-	struct pfs_copied_texts *copy = pfs_arena_get(running->arena, sizeof(*copy));
+	struct pfs_texts *copy = pfs_kept_texts_add(running->context);
 
-	if (!heap || !copy || size >> PFS_TEXT_SHIFT > UINT32_MAX ||
+	if (!copy || size >> PFS_TEXT_SHIFT > UINT32_MAX ||
 	    pfs_run_alloc_raw(running->run, &copy->bytes, size + 1, 1))
 		return NULL;
 	copy->size = size + 1;
-	copy->next = running->context->copies;
-	running->context->copies = copy;
-	*heap = pfs_heap_of(copy->bytes, size);
-	return heap;
+	copy->heap = pfs_heap_of(copy->bytes, size);
+	return &copy->heap;
 }
 
 /* Has all parts' texts of a column in one heap. */
@@ -354,9 +361,9 @@ void pfs_subselects_free(struct pfs_running *running)
 	running->subselects = NULL;
 }
 
-void pfs_copied_texts_free(struct pfs_run_context *context)
+void pfs_kept_texts_free(struct pfs_run_context *context)
 {
-	for (struct pfs_copied_texts *copy = context->copies; copy; copy = copy->next)
-		pfs_run_free(context->run, copy->bytes, copy->size, 1);
-	context->copies = NULL;
+	for (struct pfs_kept_texts *kept = context->kept_texts; kept; kept = kept->next)
+		pfs_texts_free(context->run, &kept->texts);
+	context->kept_texts = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns that are made of columns of texts (textchain.h), behind those of their table.  What
- * repeats becomes codes of a dictionary, which is found out by a sample; other texts lie in a heap.
- */
+/* Columns that are made of columns of texts (textchain.h), behind those of their table, and computed
+ * numbers as printf() prints them.  What repeats becomes codes of a dictionary, which is found out by a
+ * sample; other texts lie in a heap. */
 #include "fs/query/relational/run.h"
 
 #include <stdlib.h>
@@ -9,12 +9,13 @@
 
 #include "base/checked.h"
 #include "fs/query/relational/textchain.h"
-#include "fs/query/relational/textheap.h"
+#include "gpu/textheap.h"
 
 #define SAMPLE	   2048u /* elements, of which a dictionary's are at most a quarter as many texts */
 #define LOOK_BYTES (UINT64_C(1) << 19) /* between questions whether to go on */
 #define HEAP_MIN   4096u
 #define PIECE	   (1u << 15) /* elements */
+#define REMEMBERED_BITS 9 /* of how many numbers that were printed */
 
 /* What is made of a piece of the elements, before it is joined to the column. */
 struct piece {
@@ -38,6 +39,9 @@ struct making {
 	/* Of each code, where they are made first. */
 	uint32_t *code_cells;
 	int64_t *code_integers;
+	/* Instead of term, table and base: numbers, and how they are printed. */
+	const struct pfs_vector *numbers;
+	const struct pfs_sql_number_format *format;
 };
 
 /* What one thread applies the steps with. */
@@ -45,6 +49,7 @@ struct applying {
 	const struct making *making;
 	struct pfs_text_room room;
 	uint64_t looked; /* bytes since the last question */
+	char printed[PFS_SQL_PRINTED_MAX];
 };
 
 /* ---- values ---- */
@@ -53,7 +58,7 @@ static bool is_there(const struct making *making, uint32_t at)
 {
 	const struct pfs_table_column *base = making->base;
 
-	if (making->by_code)
+	if (making->by_code || making->numbers)
 		return true;
 	if (making->live && !(making->live[at / 64] >> at % 64 & 1))
 		return false;
@@ -62,7 +67,7 @@ static bool is_there(const struct making *making, uint32_t at)
 
 static uint32_t cell_at(const struct making *making, uint32_t at)
 {
-	return making->by_code ? at : (uint32_t)pfs_cell_integer(making->base, at);
+	return making->by_code || making->numbers ? at : (uint32_t)pfs_cell_integer(making->base, at);
 }
 
 static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell, size_t *len)
@@ -71,18 +76,47 @@ static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell
 					   : pfs_heap_text(base->heap, cell, len);
 }
 
-/* What the steps make of that cell's text; it asks now and then whether to go on. */
+/* A number, its bits and whether it is a real; NULL is 0. */
+static uint64_t number_at(const struct pfs_vector *numbers, uint32_t at, bool *is_real)
+{
+	*is_real = false;
+	if (pfs_vector_is_null(numbers, at))
+		return 0;
+	*is_real = numbers->kind == PFS_KIND_REAL ||
+		   (numbers->is_real && (numbers->is_real[at / 64] >> at % 64 & 1));
+	return ((const uint64_t *)numbers->data)[at];
+}
+
+static void print(struct applying *applying, uint32_t at, const uint8_t **text, size_t *len)
+{
+	const struct making *making = applying->making;
+	bool is_real;
+	uint64_t bits = number_at(making->numbers, at, &is_real);
+	double real;
+
+	memcpy(&real, &bits, sizeof(real));
+	*len = pfs_sql_print_number(applying->printed, making->format, is_real, (int64_t)bits,
+				    is_real ? real : 0);
+	*text = (const uint8_t *)applying->printed;
+}
+
+/* What the steps make of that cell's text, or the number as it is printed; it asks now and then whether to go on. */
 static int apply(struct applying *applying, uint32_t cell, const uint8_t **text, size_t *len,
 		 int64_t *place)
 {
 	const struct making *making = applying->making;
 
-	*text = text_at(making->base, cell, len);
+	if (making->numbers)
+		print(applying, cell, text, len);
+	else
+		*text = text_at(making->base, cell, len);
 	applying->looked += *len + 64;
 	if (applying->looked > LOOK_BYTES) {
 		applying->looked = 0;
 		PFS_TRY(pfs_run_poll(making->running->run));
 	}
+	if (making->numbers)
+		return 0;
 	return pfs_text_apply(making->term->steps, making->term->n_steps, &applying->room, text,
 			      len, place);
 }
@@ -158,8 +192,7 @@ static int look_at_sample(struct making *making)
 		if (!is_there(making, at))
 			continue;
 		n_texts++;
-		error = apply(&applying, (uint32_t)pfs_cell_integer(making->base, at), &text, &len,
-			      &place);
+		error = apply(&applying, cell_at(making, at), &text, &len, &place);
 		if (!error)
 			error = pfs_dictionary_add(&different, &code, (const char *)text, len);
 	}
@@ -170,6 +203,49 @@ static int look_at_sample(struct making *making)
 }
 
 /* ---- pieces ---- */
+
+/* A number that was printed, and what it became; neighbours often repeat. */
+struct remembered {
+	uint64_t bits;
+	uint32_t cell;
+	bool is_there, is_real;
+};
+
+static int print_cell(struct applying *applying, struct pfs_made_texts *texts, struct remembered *all, uint32_t at)
+{
+	const struct making *making = applying->making;
+	bool is_real;
+	uint64_t bits = number_at(making->numbers, at, &is_real);
+	struct remembered *one = &all[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - REMEMBERED_BITS)];
+	const uint8_t *text;
+	int64_t place;
+	size_t len;
+
+	if (!one->is_there || one->bits != bits || one->is_real != is_real) {
+		one->is_there = false;
+		PFS_TRY(apply(applying, at, &text, &len, &place));
+		PFS_TRY(put_text(texts, making->running->run, &one->cell, text, len));
+		one->bits = bits;
+		one->is_real = is_real;
+		one->is_there = true;
+	}
+	making->cells[at] = one->cell;
+	return 0;
+}
+
+static int print_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	struct making *making = context;
+	struct pfs_made_texts *texts = &making->pieces[from / PIECE].texts;
+	struct applying applying = {.making = making};
+	struct remembered all[1u << REMEMBERED_BITS] = {{.bits = 0}};
+
+	(void)worker;
+	texts->is_heap = making->texts->is_heap;
+	for (uint32_t at = (uint32_t)from; at < to; at++)
+		PFS_TRY(print_cell(&applying, texts, all, at));
+	return 0;
+}
 
 static int make_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
@@ -260,7 +336,7 @@ static int make_each(struct making *making, uint32_t n)
 	int error;
 
 	PFS_TRY(pfs_run_alloc(run, &making->pieces, n_pieces, sizeof(*making->pieces)));
-	error = pfs_operators_for(run, n, PIECE, make_piece, making);
+	error = pfs_operators_for(run, n, PIECE, making->numbers ? print_piece : make_piece, making);
 	if (!error && making->cells && making->texts->is_heap)
 		error = place_heaps(making, n_pieces);
 	else if (making->cells)
@@ -355,6 +431,26 @@ static int find_live(struct making *making, struct pfs_running *running)
 
 /* ---- columns ---- */
 
+/* Where the texts are freed when the statement's block has run. */
+static int open_texts(struct making *making)
+{
+	struct pfs_run_context *context = making->running->context;
+	struct pfs_made_texts *texts = pfs_arena_get(context->arena, sizeof(*texts));
+
+	if (!texts)
+		return -ENOMEM;
+	texts->next = context->made;
+	context->made = texts;
+	making->texts = texts;
+	return pfs_dictionary_begin(&texts->dictionary);
+}
+
+static const struct pfs_heap *heap_of(struct pfs_made_texts *texts)
+{
+	texts->heap = pfs_heap_of(texts->bytes, texts->size);
+	return &texts->heap;
+}
+
 static struct pfs_table_column column_of(const struct making *making)
 {
 	struct pfs_made_texts *texts = making->texts;
@@ -374,8 +470,7 @@ static struct pfs_table_column column_of(const struct making *making)
 		      : texts->is_heap ? PFS_KIND_PLACE
 				       : PFS_KIND_CODE;
 	if (column.kind == PFS_KIND_PLACE) {
-		texts->heap = pfs_heap_of(texts->bytes, texts->size);
-		column.heap = &texts->heap;
+		column.heap = heap_of(texts);
 	} else if (column.kind == PFS_KIND_CODE) {
 		column.dictionary = &texts->dictionary.shown;
 	}
@@ -386,21 +481,15 @@ static int make(struct pfs_running *running, struct pfs_table_column *out,
 		const struct pfs_term *term, const struct pfs_table *table)
 {
 	struct making making = {.running = running, .term = term, .table = table};
-	struct pfs_made_texts *texts = pfs_arena_get(running->arena, sizeof(*texts));
 	int error;
 
-	if (!texts)
-		return -ENOMEM;
-	texts->next = running->context->made;
-	running->context->made = texts;
-	making.texts = texts;
 	making.base = &table->columns[pfs_stage_column(&running->stage, term->args[0])];
 	making.n = making.base->via ? making.base->n_elements : table->n_rows;
 	if (making.base->kind != PFS_KIND_CODE && making.base->kind != PFS_KIND_PLACE)
 		return -EOPNOTSUPP;
 	if (!making.base->via || making.base->kind == PFS_KIND_PLACE)
 		PFS_TRY(find_live(&making, running));
-	PFS_TRY(pfs_dictionary_begin(&texts->dictionary));
+	PFS_TRY(open_texts(&making));
 	error = make_values(&making);
 	if (!error)
 		*out = column_of(&making);
@@ -430,6 +519,37 @@ int pfs_running_texts(struct pfs_running *running, unsigned input)
 		PFS_TRY(make(running, &columns[table->n_columns], block->made[i], table));
 		table->n_columns++;
 	}
+	return 0;
+}
+
+int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
+		      const struct pfs_sql_number_format *format)
+{
+	struct making making = {.running = running, .numbers = vector, .format = format};
+	struct pfs_vector printed;
+	int error;
+
+	if (vector->n > PFS_ROWS_MAX)
+		return -EOPNOTSUPP;
+	making.n = (uint32_t)vector->n;
+	PFS_TRY(open_texts(&making));
+	PFS_TRY(pfs_vector_make(running->run, &printed, PFS_KIND_CODE, vector->n));
+	making.cells = printed.codes;
+	error = look_at_sample(&making);
+	if (!error)
+		error = make_each(&making, making.n);
+	if (error) {
+		pfs_vector_free(running->run, &printed);
+		return error;
+	}
+	pfs_vector_free(running->run, vector);
+	if (making.texts->is_heap) {
+		printed.kind = PFS_KIND_PLACE;
+		printed.heap = heap_of(making.texts);
+	} else {
+		printed.dictionary = &making.texts->dictionary.shown;
+	}
+	*vector = printed;
 	return 0;
 }
 
