@@ -8,6 +8,8 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
+#define AHEAD 16u /* texts that are fetched before they are measured */
+
 static bool null_at(const struct pfs_slot *slot, uint32_t i)
 {
 	return slot->cells.has_nulls && pfs_bit(slot->cells.nulls, i);
@@ -256,6 +258,21 @@ void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n)
 	}
 }
 
+/* Of texts in a heap, which are fetched into the cache before they are looked at. */
+static void measure_heap(struct pfs_cells *cells, const struct pfs_heap *heap, uint32_t n)
+{
+	for (uint32_t i = n; i-- > 0;) {
+		size_t len = 0;
+		const uint8_t *text = NULL;
+
+		if (i >= AHEAD)
+			__builtin_prefetch(heap->bytes + ((uint64_t)cells->codes[i - AHEAD] << heap->place_shift));
+		if (!cells->has_nulls || !pfs_bit(cells->nulls, i))
+			text = pfs_heap_text(heap, cells->codes[i], &len);
+		cells->integers[i] = pfs_text_is_plain(text, len) ? (int64_t)len : pfs_text_length(text, len);
+	}
+}
+
 void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 {
 	const struct pfs_constant *constant = slot->constant;
@@ -268,6 +285,10 @@ void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 	}
 	slot->cells.has_reals = false;
 	slot->type = PFS_SLOT_IS_NUMBER;
+	if (!is_constant && reader->kind == PFS_KIND_PLACE) {
+		measure_heap(&slot->cells, reader->column ? reader->column->heap : reader->vector->heap, n);
+		return;
+	}
 	for (uint32_t i = n; i-- > 0;) { /* from the end: lengths take the room of more codes */
 		size_t len = is_constant ? constant->len : 0;
 		const uint8_t *text = is_constant ? (const uint8_t *)constant->text : NULL;

@@ -78,26 +78,13 @@ uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t
 	return pfs_hash_mix(hash ^ word ^ (uint64_t)all << 56);
 }
 
-/* How many bytes at the beginning, in whole words, are ASCII and none NUL. */
-static size_t plain_bytes(const uint8_t *text, size_t len)
-{
-	const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
-	size_t n = 0;
-
-	for (uint64_t word; len - n >= sizeof(word); n += sizeof(word)) {
-		memcpy(&word, text + n, sizeof(word));
-		if ((word | (word - ones)) & high)
-			break;
-	}
-	return n;
-}
-
 int64_t pfs_text_length(const uint8_t *text, size_t len)
 {
-	size_t plain = plain_bytes(text, len);
-	int64_t count = (int64_t)plain;
+	int64_t count = 0;
 
-	for (size_t i = plain; i < len && text[i]; count++) {
+	if (pfs_text_is_plain(text, len))
+		return (int64_t)len;
+	for (size_t i = 0; i < len && text[i]; count++) {
 		if (text[i++] < 0xc0)
 			continue;
 		while (i < len && (text[i] & 0xc0) == 0x80)
