@@ -11,7 +11,7 @@
 
 static unsigned count_entries(const struct pfs_dirtable_block *block)
 {
-	return (unsigned)__builtin_popcountll(block->has);
+	return pfs_count_ones(block->has);
 }
 
 int pfs_dirtable_open(struct pfs_dirtable *table)

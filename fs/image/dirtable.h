@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/err.h"
 #include "base/reserve.h"
 
@@ -72,7 +73,7 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtab
 {
 	const struct pfs_dirtable_block *block = &table->blocks[slot / PFS_DIRTABLE_BLOCK];
 
-	return block->entries + __builtin_popcountll(block->has & (pfs_dirtable_bit(slot) - 1));
+	return block->entries + pfs_count_ones(block->has & (pfs_dirtable_bit(slot) - 1));
 }
 
 /* Returns the slot's entry, as pfs_dirtable_at, or NULL if it has none. */
@@ -84,7 +85,7 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_find(const struct pfs_dirt
 	if (slot / PFS_DIRTABLE_BLOCK >= table->n_blocks)
 		return NULL;
 	up_to = block->has << (PFS_DIRTABLE_BLOCK - 1 - slot % PFS_DIRTABLE_BLOCK);
-	return up_to >> (PFS_DIRTABLE_BLOCK - 1) ? block->entries + __builtin_popcountll(up_to) - 1 : NULL;
+	return up_to >> (PFS_DIRTABLE_BLOCK - 1) ? block->entries + pfs_count_ones(up_to) - 1 : NULL;
 }
 
 /* Gives a slot that has none an entry, whose values are undefined. -ENOMEM. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/hardlink.h"
@@ -289,7 +290,7 @@ static size_t number_of(const struct counts *counts, uint32_t slot)
 {
 	uint64_t below = counts->directories[slot / 64] & ((UINT64_C(1) << slot % 64) - 1);
 
-	return counts->first_number[slot / 64] + (size_t)__builtin_popcountll(below);
+	return counts->first_number[slot / 64] + pfs_count_ones(below);
 }
 
 /* Numbers the directories that can be seen. */
