@@ -174,7 +174,7 @@ static void move(struct pfs_changing *changing)
 	for (size_t i = 0; i < n; i++) {
 		const struct pfs_move *one = changing->order[i];
 
-		pfs_image_move(tree, one->slot, one->parent, one->place, changing->now);
+		pfs_image_move(tree, one->slot, one->parent, one->place, one->hash, changing->now);
 		pfs_journal_touch(tree, one->slot);
 	}
 }
@@ -264,7 +264,7 @@ static void unlink_one(struct pfs_changing *changing, uint32_t slot)
 	struct pfs_tree *tree = changing->tree;
 	uint64_t ino = tree->image.prime[slot];
 
-	if (!pfs_unlink_slot(tree, slot, changing->now))
+	if (!pfs_unlink_slot(tree, slot, pfs_image_hash_of(tree, slot), changing->now))
 		return;
 	pfs_parts_drop(tree, ino);
 	pfs_journal_dropped(tree, slot);

@@ -120,7 +120,7 @@ void pfs_change_make(struct pfs_changing *changing)
 		if (move->parent_row != PFS_NO_ROW)
 			move->parent = changing->moves[move->parent_row].slot;
 		set_columns(changing, move);
-		pfs_image_attach(tree, move->slot, move->parent, move->place);
+		pfs_image_attach(tree, move->slot, move->parent, move->place, move->hash);
 		pfs_journal_touch(tree, move->slot);
 		pfs_stamp(tree, move->parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, changing->now);
 		changing->slots[move->row] = move->slot;

@@ -56,10 +56,16 @@ static uint32_t child_by_index(const struct pfs_tree *tree, uint64_t key, const 
 
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len)
 {
-	uint64_t key = pfs_image_key(parent, pfs_image_hash(tree, name, len)), began;
+	return pfs_image_child_of_hash(tree, parent, name, len, pfs_image_hash(tree, name, len));
+}
+
+uint32_t pfs_image_child_of_hash(const struct pfs_tree *tree, uint32_t parent, const char *name,
+				 size_t len, uint32_t hash)
+{
+	uint64_t key = pfs_image_key(parent, hash), began;
 	uint32_t slot;
 
-	if (child_by_device(tree, &slot, key, name, len))
+	if (pfs_device_lookup_is_there(tree) && child_by_device(tree, &slot, key, name, len))
 		return slot;
 	began = pfs_device_lookup_host_begin(tree, PFS_QUESTION_LOOKUP);
 	slot = child_by_index(tree, key, name, len);

@@ -9,8 +9,10 @@
 #include "base/btree.h"
 #include "fs/image/device_lookup.h"
 
-/* Returns the slot of the child of that name, or PFS_NO_SLOT. */
+/* Return the slot of the child of that name, or PFS_NO_SLOT; hash: the name's (pfs_image_hash). */
 uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+uint32_t pfs_image_child_of_hash(const struct pfs_tree *tree, uint32_t parent, const char *name,
+				 size_t len, uint32_t hash);
 
 /* Returns true if the directory has no entries. */
 bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot);

@@ -63,12 +63,17 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 
 /* ---- questions ---- */
 
+bool pfs_device_lookup_is_there(const struct pfs_tree *tree)
+{
+	return tree->single && tree->single->resident;
+}
+
 /* False: the device is not to be asked. */
 static bool begin(const struct pfs_tree *tree, uint64_t *began)
 {
 	const struct pfs_device_lookup *single = tree->single;
 
-	if (!single || !single->resident || tree->image.copy || atomic_load(&single->is_given_up))
+	if (!pfs_device_lookup_is_there(tree) || tree->image.copy || atomic_load(&single->is_given_up))
 		return false;
 	*began = pfs_now_ns();
 	return atomic_load(&single->is_current) || pfs_device_follow(tree) == 0;

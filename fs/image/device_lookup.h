@@ -41,6 +41,8 @@ void pfs_device_lookup_destroy(struct pfs_tree *tree);
 /* Lets a device answer from now on, if the tree's engine is CUDA. No lock is held. */
 void pfs_device_lookup_start(struct pfs_tree *tree);
 
+/* Returns false if no device answers questions about this tree, and none will. */
+bool pfs_device_lookup_is_there(const struct pfs_tree *tree);
 /* Gets up to `capacity` entries, PFS_MAILBOX_ENTRIES at most, from (key, slot) on whose keys are
  * `last` at most; *n is how many. kind: LOOKUP or LIST. */
 bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out,

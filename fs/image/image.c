@@ -183,7 +183,7 @@ void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot)
 	PFS_IMAGE_ARRAYS(COLUMN)
 #undef COLUMN
 	image->state[slot] = dirty;
-	pfs_watch_changed(tree, slot, PFS_COLUMNS_ALL);
+	pfs_watch_changed(tree, slot, PFS_COLUMN_PRIME);
 	pfs_image_chain_free(tree, slot);
 }
 
@@ -286,14 +286,12 @@ static void set_times(struct pfs_tree *tree, uint32_t slot, unsigned times, stru
 
 /* ---- places ---- */
 
-/* The key of the node's name in its place. */
-static uint64_t own_key(const struct pfs_tree *tree, uint32_t slot)
+uint32_t pfs_image_hash_of(const struct pfs_tree *tree, uint32_t slot)
 {
-	const struct pfs_image *image = &tree->image;
 	size_t len;
-	const char *name = pfs_names_get(image->names, image->name[slot], &len);
+	const char *name = pfs_names_get(tree->image.names, tree->image.name[slot], &len);
 
-	return pfs_image_key(image->parent[slot], pfs_image_hash(tree, name, len));
+	return pfs_image_hash(tree, name, len);
 }
 
 /* A directory that gets another place takes what lies under it along. */
@@ -324,38 +322,41 @@ static void count_link(struct pfs_tree *tree, uint32_t directory, bool more)
 	pfs_watch_changed(tree, directory, PFS_COLUMN_LINKS);
 }
 
-static void enter(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+static void enter(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name, uint32_t hash)
 {
 	struct pfs_image *image = &tree->image;
 	int error;
 
 	SET(image->parent, slot, parent);
 	SET(image->name, slot, name);
+	PFS_VERIFY_CHECK(hash == pfs_image_hash_of(tree, slot));
 	if (S_ISDIR(image->mode[slot])) {
 		count_link(tree, parent, true);
 		forget_depths(image, slot);
 	}
-	error = pfs_btree_insert(image->by_name, own_key(tree, slot), slot);
+	error = pfs_btree_insert(image->by_name, pfs_image_key(parent, hash), slot);
 	PFS_VERIFY_CHECK(!error); /* reserved, and no slot is there twice */
 	(void)error;
 }
 
-static void leave(struct pfs_tree *tree, uint32_t slot)
+static void leave(struct pfs_tree *tree, uint32_t slot, uint32_t hash)
 {
 	struct pfs_image *image = &tree->image;
 
-	(void)pfs_btree_remove(image->by_name, own_key(tree, slot), slot);
+	PFS_VERIFY_CHECK(hash == pfs_image_hash_of(tree, slot));
+	(void)pfs_btree_remove(image->by_name, pfs_image_key(image->parent[slot], hash), slot);
 	pfs_names_remove(image->names, image->name[slot]);
 	if (S_ISDIR(image->mode[slot]))
 		count_link(tree, image->parent[slot], false);
 }
 
-void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name)
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
+		      uint32_t hash)
 {
 	struct pfs_image *image = &tree->image;
 
 	pfs_watch_changing(tree, slot, PFS_COLUMNS_PLACE);
-	enter(tree, slot, parent, name);
+	enter(tree, slot, parent, name, hash);
 	set_live(image, slot, true);
 	image->nodes++;
 	image->directories += S_ISDIR(image->mode[slot]);
@@ -363,13 +364,13 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
 }
 
 void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
-		    struct pfs_time ctime)
+		    uint32_t hash, struct pfs_time ctime)
 {
 	const unsigned columns = PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_CTIME;
 
 	pfs_watch_changing(tree, slot, columns);
-	leave(tree, slot);
-	enter(tree, slot, parent, name);
+	leave(tree, slot, pfs_image_hash_of(tree, slot));
+	enter(tree, slot, parent, name, hash);
 	set_times(tree, slot, PFS_COLUMN_CTIME, ctime);
 	pfs_watch_changed(tree, slot, columns);
 }
@@ -377,18 +378,18 @@ void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint3
 /* All that there is of the node: from now on the store need not have it (imagefile_mend.c). */
 static void touch(const struct pfs_image *image, uint32_t slot)
 {
-	for (size_t i = 0; image->file && i < PFS_IMAGE_COLUMNS; i++)
+	for (size_t i = 0; slot < image->file_end && i < PFS_IMAGE_COLUMNS; i++)
 		(void)*((const volatile char *)image->memory[i].base + slot * layout[i].size);
 }
 
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, const struct pfs_time *ctime)
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const struct pfs_time *ctime)
 {
 	struct pfs_image *image = &tree->image;
 	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS | PFS_COLUMN_CTIME;
 
 	touch(image, slot);
 	pfs_watch_changing(tree, slot, columns);
-	leave(tree, slot);
+	leave(tree, slot, hash);
 	SET(image->parent, slot, PFS_NO_SLOT);
 	SET(image->name, slot, PFS_NO_NAME);
 	SET(image->links, slot, 0);

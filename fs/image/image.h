@@ -93,6 +93,7 @@ struct pfs_image {
 	/* The file that this image (or, of a copy, the live image) was loaded from; NULL: none. A
 	 * block is read from it at its first touch. */
 	struct pfs_image_file *file;
+	uint32_t file_end; /* slots from here on are not in the file */
 	/* Closes the file; the memory has to be unmapped next. */
 	void (*close_file)(struct pfs_image *image);
 	struct pfs_reserve memory[PFS_IMAGE_COLUMNS]; /* of the columns */
@@ -154,14 +155,17 @@ PFS_MUST_CHECK int pfs_image_set_target(struct pfs_tree *tree, uint32_t slot, ch
 					size_t target_len, uint64_t rdev);
 
 /* Gives the slot its first place: parent, name, index. Counts it as a node or directory, and a
- * directory among its parent's links. name: a place in the name heap, which becomes the image's. */
-void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name);
-/* Gives the slot another place; the name that it had is freed. ctime, its own then, fits the column. */
+ * directory among its parent's links. name: a place in the name heap, which becomes the image's;
+ * hash: the name's (pfs_image_hash), which the caller has looked it up by. */
+void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
+		      uint32_t hash);
+/* Gives the slot another place, with name and hash as above; the name that it had is freed. ctime,
+ * its own then, fits the column. */
 void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
-		    struct pfs_time ctime);
-/* Takes the slot's place away for good, with its links, and frees the name. ctime as above; NULL: it
- * stays as it was. */
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, const struct pfs_time *ctime);
+		    uint32_t hash, struct pfs_time ctime);
+/* Takes the slot's place away for good, with its links, and frees the name, whose hash this is. ctime
+ * as above; NULL: it stays as it was. */
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const struct pfs_time *ctime);
 
 void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode);
 void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid);
@@ -189,6 +193,7 @@ PFS_MUST_CHECK int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, u
  * makes. */
 #define PFS_NAME_HASH_BITS 31
 uint32_t pfs_image_hash(const struct pfs_tree *tree, const char *name, size_t len);
+uint32_t pfs_image_hash_of(const struct pfs_tree *tree, uint32_t slot); /* of the slot's name */
 static inline uint64_t pfs_image_key(uint32_t parent, uint32_t hash)
 {
 	return (uint64_t)parent << PFS_NAME_HASH_BITS | hash;

@@ -166,7 +166,7 @@ static int take_out(struct changes *changes)
 			continue;
 		change->stays = stays(tree, change);
 		if (!change->stays)
-			pfs_image_detach(tree, change->slot, NULL);
+			pfs_image_detach(tree, change->slot, pfs_image_hash_of(tree, change->slot), NULL);
 	}
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *change = &changes->all[i];
@@ -266,14 +266,15 @@ static int place_one(struct pfs_tree *tree, const struct change *change)
 {
 	const struct pfs_node_record *record = &change->record;
 	struct pfs_image *image = &tree->image;
+	const uint32_t hash = pfs_image_hash(tree, record->name, record->name_len);
 	uint32_t parent, name;
 
 	parent = pfs_image_slot(tree, record->parent);
 	if (parent == PFS_NO_SLOT || !S_ISDIR(image->mode[parent]) ||
-	    pfs_image_child(tree, parent, record->name, record->name_len) != PFS_NO_SLOT)
+	    pfs_image_child_of_hash(tree, parent, record->name, record->name_len, hash) != PFS_NO_SLOT)
 		return -ENOENT;
 	PFS_TRY(pfs_names_add(image->names, &name, record->name, record->name_len));
-	pfs_image_attach(tree, record->slot, parent, name);
+	pfs_image_attach(tree, record->slot, parent, name, hash);
 	return 0;
 }
 

@@ -22,6 +22,7 @@ struct making {
 	uint64_t parent;
 	const char *name;
 	size_t name_len;
+	uint32_t hash; /* of the name */
 	mode_t mode;
 	uint64_t rdev;
 	char *target; /* NULL, or a copy that becomes the node's */
@@ -71,7 +72,7 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 	int error;
 
 	PFS_TRY(pfs_dir_slot_alive(tree, &parent, making->parent));
-	if (pfs_image_child(tree, parent, making->name, making->name_len) != PFS_NO_SLOT)
+	if (pfs_image_child_of_hash(tree, parent, making->name, making->name_len, making->hash) != PFS_NO_SLOT)
 		return -EEXIST;
 	PFS_TRY(pfs_image_reserve(tree, 1));
 	PFS_TRY(pfs_names_add(image->names, &name, making->name, making->name_len));
@@ -88,7 +89,7 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 		return error;
 	}
 	set_columns(tree, slot, parent, making, now);
-	pfs_image_attach(tree, slot, parent, name);
+	pfs_image_attach(tree, slot, parent, name, making->hash);
 	pfs_journal_touch(tree, slot);
 	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	pfs_reference(tree, slot);
@@ -102,6 +103,8 @@ static int make(struct pfs_tree *tree, struct pfs_entry *out, struct making *mak
 
 	if (!error && pfs_name_is_reserved(making->name))
 		error = -EEXIST;
+	if (!error)
+		making->hash = pfs_image_hash(tree, making->name, making->name_len);
 	while (!error) {
 		error = pfs_journal_reserve(tree, 2, making->target_len, false);
 		if (error)
@@ -152,12 +155,12 @@ int pfs_tree_symlink(struct pfs_tree *tree, struct pfs_entry *out, uint64_t pare
 
 /* ---- removing ---- */
 
-bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
+bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, uint32_t hash, struct pfs_time now)
 {
 	uint32_t parent = tree->image.parent[slot];
 
 	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now); /* first, as rename does */
-	pfs_image_detach(tree, slot, &now);
+	pfs_image_detach(tree, slot, hash, &now);
 	pfs_hard_link_leave(tree, slot);
 	pfs_journal_unlinked(tree, slot);
 	return !atomic_load(&tree->image.references[slot]);
@@ -167,6 +170,7 @@ struct removing {
 	uint64_t parent;
 	const char *name;
 	size_t name_len;
+	uint32_t hash; /* of the name */
 	bool directory;
 	uint64_t kept; /* the node whose record may go */
 	uint64_t former; /* what history keeps of it, in bytes */
@@ -181,7 +185,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	uint32_t parent, slot;
 
 	PFS_TRY(pfs_dir_slot(tree, &parent, removing->parent));
-	slot = pfs_image_child(tree, parent, removing->name, removing->name_len);
+	slot = pfs_image_child_of_hash(tree, parent, removing->name, removing->name_len, removing->hash);
 	if (slot == PFS_NO_SLOT)
 		return -ENOENT;
 	if (removing->directory && !S_ISDIR(image->mode[slot]))
@@ -193,7 +197,7 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	removing->ino = image->prime[slot];
 	if (pfs_parts_must_keep(tree, slot) && removing->kept != removing->ino)
 		return -EAGAIN;
-	removing->is_unused = pfs_unlink_slot(tree, slot, pfs_now());
+	removing->is_unused = pfs_unlink_slot(tree, slot, removing->hash, pfs_now());
 	pfs_journal_replaced(tree, removing->former);
 	return 0;
 }
@@ -202,6 +206,8 @@ static int remove_name(struct pfs_tree *tree, struct removing *removing)
 {
 	int error = pfs_name_check(&removing->name_len, removing->name);
 
+	if (!error)
+		removing->hash = pfs_image_hash(tree, removing->name, removing->name_len);
 	while (!error) {
 		error = pfs_journal_reserve_removal(tree, 2, removing->former);
 		if (error)

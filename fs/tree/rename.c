@@ -20,6 +20,7 @@ struct place {
 	uint64_t parent;
 	const char *name;
 	size_t name_len;
+	uint32_t hash;	    /* of the name */
 	uint32_t directory; /* slots, once locked */
 	uint32_t slot;
 };
@@ -53,7 +54,9 @@ static bool is_under(const struct pfs_tree *tree, uint32_t directory, uint32_t m
 static int find(struct pfs_tree *tree, struct place *place)
 {
 	PFS_TRY(pfs_dir_slot_alive(tree, &place->directory, place->parent));
-	place->slot = pfs_image_child(tree, place->directory, place->name, place->name_len);
+	place->hash = pfs_image_hash(tree, place->name, place->name_len);
+	place->slot = pfs_image_child_of_hash(tree, place->directory, place->name, place->name_len,
+					      place->hash);
 	return 0;
 }
 
@@ -98,17 +101,17 @@ static int check(struct pfs_tree *tree, struct renaming *renaming)
 	return check_replace(tree, from, to);
 }
 
-/* Gives the node at `from` the name `name` (a place in the heap) in `to`. */
-static void move(struct pfs_tree *tree, uint32_t slot, uint32_t to, uint32_t name,
+/* Gives the node the place `to`, with the name `name` (a place in the heap). */
+static void move(struct pfs_tree *tree, uint32_t slot, const struct place *to, uint32_t name,
 		 struct pfs_time now)
 {
 	uint32_t from = tree->image.parent[slot];
 
 	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
 	pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
-	if (to != from)
-		pfs_stamp(tree, to, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
-	pfs_image_move(tree, slot, to, name, now);
+	if (to->directory != from)
+		pfs_stamp(tree, to->directory, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
+	pfs_image_move(tree, slot, to->directory, name, to->hash, now);
 	pfs_journal_touch(tree, slot);
 }
 
@@ -126,8 +129,8 @@ static int exchange(struct pfs_tree *tree, struct renaming *renaming)
 		pfs_names_remove(names, new_name);
 		return error;
 	}
-	move(tree, from->slot, to->directory, new_name, now);
-	move(tree, to->slot, from->directory, old_name, now);
+	move(tree, from->slot, to, new_name, now);
+	move(tree, to->slot, from, old_name, now);
 	return 0;
 }
 
@@ -144,9 +147,9 @@ static int replace(struct pfs_tree *tree, struct renaming *renaming)
 	}
 	PFS_TRY(pfs_names_add(tree->image.names, &name, to->name, to->name_len));
 	if (to->slot != PFS_NO_SLOT)
-		renaming->is_unused = pfs_unlink_slot(tree, to->slot, now);
+		renaming->is_unused = pfs_unlink_slot(tree, to->slot, to->hash, now);
 	pfs_journal_replaced(tree, renaming->former);
-	move(tree, from->slot, to->directory, name, now);
+	move(tree, from->slot, to, name, now);
 	return 0;
 }
 
