@@ -2,6 +2,7 @@
 #include "fs/content/fdcache.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct pfs_fd {
 struct pfs_fdcache {
 	pthread_mutex_t lock;
 	unsigned limit;
+	atomic_bool is_used; /* a descriptor was ever in it */
 	/* protected by lock */
 	struct pfs_byprime_table table;
 	struct pfs_fd *newest, *oldest;
@@ -105,6 +107,7 @@ int pfs_fdcache_add(struct pfs_fdcache *cache, struct pfs_fd **out, uint64_t pri
 	before = (struct pfs_fd *)pfs_byprime_find(&cache->table, prime);
 	if (before)
 		forget(cache, before);
+	atomic_store(&cache->is_used, true);
 	pfs_byprime_add(&cache->table, &fd->by_prime);
 	*out = fd;
 	return 0;
@@ -126,7 +129,7 @@ void pfs_fdcache_put(struct pfs_fdcache *cache, struct pfs_fd *fd)
 		forget(cache, cache->oldest);
 }
 
-void pfs_fdcache_drop(struct pfs_fdcache *cache, uint64_t prime)
+PFS_SELDOM static void drop(struct pfs_fdcache *cache, uint64_t prime)
 {
 	struct pfs_fd *fd;
 	PFS_LOCKED(&cache->lock);
@@ -134,6 +137,12 @@ void pfs_fdcache_drop(struct pfs_fdcache *cache, uint64_t prime)
 	fd = (struct pfs_fd *)pfs_byprime_find(&cache->table, prime);
 	if (fd)
 		forget(cache, fd);
+}
+
+void pfs_fdcache_drop(struct pfs_fdcache *cache, uint64_t prime)
+{
+	if (atomic_load(&cache->is_used))
+		drop(cache, prime);
 }
 
 void pfs_fdcache_shrink(struct pfs_fdcache *cache)

@@ -53,12 +53,13 @@ void pfs_feed_destroy(struct pfs_image *image)
 void pfs_feed_note(struct pfs_image *image, uint32_t slot, unsigned columns)
 {
 	struct pfs_feed *feed = image->feed;
+	const bool is_all = columns & PFS_COLUMN_LIVE; /* the node comes or goes */
 	uint64_t number = image->epoch++;
 
-	if (columns & PFS_COLUMN_LIVE)
-		columns = PFS_COLUMNS_ALL;
-	feed->ring[number % PFS_FEED_CHANGES] = (struct change){slot, columns};
-	for (; columns; columns &= columns - 1)
+	feed->ring[number % PFS_FEED_CHANGES] = (struct change){slot, is_all ? PFS_COLUMNS_ALL : columns};
+	for (unsigned i = 0; is_all && i < PFS_COLUMN_COUNT; i++)
+		pfs_stamps_touch(&feed->stamps[i], slot, number + 1);
+	for (; !is_all && columns; columns &= columns - 1)
 		pfs_stamps_touch(&feed->stamps[__builtin_ctz(columns)], slot, number + 1);
 }
 

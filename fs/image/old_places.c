@@ -244,13 +244,20 @@ static bool reserve_chunk(struct pfs_tree *tree, size_t wanted)
 	return chunk;
 }
 
-void pfs_place_history_reserve(struct pfs_tree *tree, size_t slots)
+PFS_SELDOM static void reserve(struct pfs_tree *tree, size_t slots, unsigned open)
 {
-	const unsigned open = tree->pasts ? atomic_load(&tree->pasts->open) : 0;
 	const size_t wanted = slots ? open * (slots * REMEMBERED / CHUNK + 1) : 0;
 
 	for (size_t i = 0; i < wanted && reserve_chunk(tree, wanted); i++)
 		;
+}
+
+void pfs_place_history_reserve(struct pfs_tree *tree, size_t slots)
+{
+	const unsigned open = tree->pasts ? atomic_load(&tree->pasts->open) : 0;
+
+	if (open)
+		reserve(tree, slots, open);
 }
 
 /* ---- remembering, with the write lock ---- */

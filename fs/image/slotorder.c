@@ -118,7 +118,7 @@ static void stray(const struct pfs_tree *tree, uint32_t slot)
 	struct pfs_slotorder *known = tree->slotorder;
 	size_t at = first_stray(known, slot);
 
-	if (is_stray(known, slot))
+	if (at < known->n_strays && known->strays[at] == slot)
 		return;
 	if (known->n_strays == PFS_STRAYS_MAX) {
 		forget(known);

@@ -347,14 +347,13 @@ static void copy_block(struct pfs_tree *tree, unsigned column, uint32_t block)
 	atomic_store_explicit(&entry->copied, new.to, memory_order_relaxed);
 }
 
-static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
+/* Copies the slot's block of each of these columns, unless it was copied since the last snapshot. */
+PFS_SELDOM static void copy_blocks(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	struct pfs_snapshots *snapshots = tree->snapshots;
+	const struct pfs_snapshots *snapshots = tree->snapshots;
 	const uint32_t block = slot / PFS_SNAPSHOT_BLOCK;
-	/* acquire, as the next: who copies nothing because a snapshot was given up has seen that it was */
-	unsigned left = columns & atomic_load_explicit(&snapshots->declared, memory_order_acquire);
 
-	for (; left; left &= left - 1) {
+	for (unsigned left = columns; left; left &= left - 1) {
 		unsigned column = number_of(left);
 		const struct pfs_snapshot_entry *entry = entry_of(snapshots, column, block);
 
@@ -362,6 +361,14 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		    atomic_load_explicit(&snapshots->newest[column], memory_order_acquire))
 			copy_block(tree, column, block);
 	}
+}
+
+static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
+{
+	/* acquire: if a snapshot was given up and so nothing is copied, this thread has seen that */
+	columns &= atomic_load_explicit(&tree->snapshots->declared, memory_order_acquire);
+	if (columns)
+		copy_blocks(tree, slot, columns);
 	/* who sees what is stored from here on sees that it was copied (or given up) before */
 	atomic_thread_fence(memory_order_release);
 }
@@ -453,17 +460,23 @@ static bool reserve_some(struct pfs_snapshots *snapshots, size_t slots, unsigned
 	return false;
 }
 
-void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns)
+PFS_SELDOM static void reserve(struct pfs_snapshots *snapshots, size_t slots, unsigned columns)
 {
-	struct pfs_snapshots *snapshots = tree->snapshots;
-	uint64_t first;
-	bool more = pfs_snapshots_open(tree, &first);
+	bool more = true;
 
 	while (more) { /* who takes a snapshot may be waiting for the lock */
 		PFS_LOCKED(&snapshots->lock);
 		keep_limit(snapshots);
 		more = reserve_some(snapshots, slots, columns);
 	}
+}
+
+void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns)
+{
+	uint64_t first;
+
+	if (pfs_snapshots_open(tree, &first))
+		reserve(tree->snapshots, slots, columns);
 }
 
 /* ---- slots and names ---- */

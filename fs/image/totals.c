@@ -44,7 +44,7 @@ struct pfs_totals_table {
 				       entries', which stay until the end */
 	struct additions additions; /* of the piece that is being made */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
-	/* Of the slot that is changing: as it was. */
+	/* Of the slot that is changing, as it was: its parent if its place changes, else its values. */
 	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
 	struct pfs_totals own;
 };
@@ -333,7 +333,7 @@ static bool are_kept(const struct pfs_tree *tree)
 
 /* To the directory and all above it; the newest mtime apart.  If one of them has no entry, as may be where an image
  * file was made up, nothing is known any more. */
-static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_totals *change)
+static void add(struct pfs_tree *tree, uint32_t directory, struct pfs_totals change)
 {
 	const struct pfs_dirtable *table = &tree->totals->table;
 	const uint32_t *parent = tree->image.parent;
@@ -346,9 +346,9 @@ static void add(struct pfs_tree *tree, uint32_t directory, const struct pfs_tota
 			forget(tree->totals);
 			return;
 		}
-		entry->count += (uint32_t)change->count;
-		entry->size += change->size;
-		entry->blocks += change->blocks;
+		entry->count += (uint32_t)change.count;
+		entry->size += change.size;
+		entry->blocks += change.blocks;
 	}
 }
 
@@ -414,7 +414,7 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 		forget(tree->totals);
 		return;
 	}
-	add(tree, parent, &totals);
+	add(tree, parent, totals);
 	renew(tree, parent, slot, NOTHING, totals.mtime);
 }
 
@@ -426,7 +426,7 @@ static void detached(struct pfs_tree *tree, uint32_t slot, uint32_t parent)
 	if (!totals.count)
 		return;
 	add(tree, parent,
-	    &(struct pfs_totals){
+	    (struct pfs_totals){
 		    .count = -totals.count, .size = -totals.size, .blocks = -totals.blocks});
 	renew(tree, parent, slot, totals.mtime, NOTHING);
 }
@@ -452,17 +452,19 @@ static void revalued(struct pfs_tree *tree, uint32_t slot, const struct pfs_tota
 	if (!is_counted(tree, slot))
 		return;
 	if (change.size || change.blocks)
-		add(tree, first, &change);
+		add(tree, first, change);
 	if (now.mtime != before->mtime)
 		renew(tree, first, slot, before->mtime, now.mtime);
 }
 
-static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
 	if (!are_kept(tree))
 		return;
-	tree->totals->parent = tree->image.parent[slot];
-	tree->totals->own = pfs_totals_own(tree, slot);
+	if (columns & PFS_COLUMNS_PLACE)
+		tree->totals->parent = tree->image.parent[slot];
+	else
+		tree->totals->own = pfs_totals_own(tree, slot);
 }
 
 static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)

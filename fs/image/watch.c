@@ -14,33 +14,46 @@
 /* What decides who may go where. */
 #define ACCESS (PFS_COLUMNS_PLACE | PFS_COLUMN_MODE | PFS_COLUMN_UID | PFS_COLUMN_GID)
 
+/* What a watcher of places alone may want to hear of. */
+#define PLACES (PFS_COLUMNS_PLACE | PFS_COLUMN_PRIME)
+
+static void add(struct pfs_watcher_calls *calls, struct pfs_watcher_call one)
+{
+	unsigned at = calls->n;
+
+	if (!one.call)
+		return;
+	if (one.columns & ~(unsigned)PLACES) {
+		at = calls->n_others++;
+		calls->list[calls->n] = calls->list[at];
+	}
+	calls->list[at] = one;
+	calls->n++;
+}
+
 void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher)
 {
 	struct pfs_watchers *watchers = &tree->image.watchers;
 
 	PFS_VERIFY_CHECK(watchers->n < PFS_WATCHERS_MAX);
 	watchers->all[watchers->n++] = watcher;
-	if (watcher->changing)
-		watchers->changing[watchers->n_changing++] =
-			(struct pfs_watcher_call){watcher->changing, watcher->columns};
-	if (watcher->changed)
-		watchers->changed[watchers->n_changed++] =
-			(struct pfs_watcher_call){watcher->changed, watcher->columns};
+	add(&watchers->changing, (struct pfs_watcher_call){watcher->changing, watcher->columns});
+	add(&watchers->changed, (struct pfs_watcher_call){watcher->changed, watcher->columns});
 }
 
-static void call(struct pfs_tree *tree, const struct pfs_watcher_call *one, unsigned n,
-		 uint32_t slot, unsigned columns)
+static void call(struct pfs_tree *tree, const struct pfs_watcher_calls *calls, uint32_t slot, unsigned columns)
 {
-	for (; n; n--, one++)
+	const struct pfs_watcher_call *one = calls->list,
+				      *end = one + (columns & PLACES ? calls->n : calls->n_others);
+
+	for (; one < end; one++)
 		if (one->columns & columns)
 			one->call(tree, slot, columns);
 }
 
 void pfs_watch_changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	const struct pfs_watchers *watchers = &tree->image.watchers;
-
-	call(tree, watchers->changing, watchers->n_changing, slot, columns);
+	call(tree, &tree->image.watchers.changing, slot, columns);
 }
 
 void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
@@ -51,7 +64,7 @@ void pfs_watch_changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 		pfs_feed_note(image, slot, columns);
 	if (columns & ACCESS && S_ISDIR(image->mode[slot]))
 		image->recent_access[image->access++ % PFS_RECENT] = slot;
-	call(tree, image->watchers.changed, image->watchers.n_changed, slot, columns);
+	call(tree, &image->watchers.changed, slot, columns);
 }
 
 const char *pfs_watch_check(struct pfs_tree *tree)

@@ -5,7 +5,7 @@
  * A watcher is registered once, when its module is created. The image's setters (image.h) are the
  * only way to change a column, and tell the watchers; so a new operation cannot forget one. Changes
  * of a slot without a place are not told. Attaching it tells PFS_COLUMNS_PLACE: read all of it
- * anew. Freeing it is told afterwards, with PFS_COLUMN_PRIME.
+ * anew. Freeing it is told afterwards, as PFS_COLUMN_PRIME alone.
  *
  * Not told are references, which change under the read lock; depths, which are found as they are
  * asked for; the journal's marks in the state; and loading, which ends before anybody watches.
@@ -23,7 +23,7 @@
 /* COLUMN(ID, name in struct pfs_image, type, ...): first the columns that an image file has, too,
  * then those that the image finds out. */
 #define PFS_STORED_COLUMNS(COLUMN)                                                                 \
-	COLUMN(PRIME, prime, uint64_t) /* as a bit, with the rest: the slot has become free */     \
+	COLUMN(PRIME, prime, uint64_t) /* as a bit, alone: the slot has become free, all is 0 */     \
 	COLUMN(PARENT, parent, uint32_t)                                                           \
 	COLUMN(NAME, name, uint32_t)                                                               \
 	COLUMN(MODE, mode, uint16_t)                                                               \
@@ -70,15 +70,19 @@ struct pfs_watcher {
 };
 
 /* The watchers of an image, and, side by side because each change goes through them, the functions
- * to call with the columns that each wants to hear of. */
+ * to call with the columns that each wants to hear of. Most changes are of other columns than
+ * places; so watchers of nothing but places come last, and such changes end before them. */
 #define PFS_WATCHERS_MAX 16
 struct pfs_watchers {
 	const struct pfs_watcher *all[PFS_WATCHERS_MAX];
-	unsigned n, n_changing, n_changed;
-	struct pfs_watcher_call {
-		void (*call)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
-		unsigned columns;
-	} changing[PFS_WATCHERS_MAX], changed[PFS_WATCHERS_MAX];
+	unsigned n;
+	struct pfs_watcher_calls {
+		struct pfs_watcher_call {
+			void (*call)(struct pfs_tree *tree, uint32_t slot, unsigned columns);
+			unsigned columns;
+		} list[PFS_WATCHERS_MAX];
+		unsigned n, n_others; /* all; those before the watchers of places alone */
+	} changing, changed;
 };
 
 /* Registers a watcher, whose struct stays as it is until the tree is closed. */

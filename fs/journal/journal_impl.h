@@ -129,6 +129,7 @@ bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, 
 struct pfs_journal_parts {
 	const struct pfs_part *list[PFS_PARTS_MAX]; /* in the order in which they were registered */
 	unsigned n;
+	unsigned flags; /* of all parts: nodes that one has to keep something of */
 	pthread_mutex_t lock; /* the content lock */
 	/* Bytes that became pending and that the journal is told of when the content lock is given
 	 * back; protected by that lock. */

@@ -12,6 +12,7 @@ void pfs_take_part(struct pfs_tree *tree, const struct pfs_part *part)
 
 	PFS_VERIFY_CHECK(parts->n < PFS_PARTS_MAX);
 	parts->list[parts->n++] = part;
+	parts->flags |= part->flags;
 }
 
 /* ---- the content lock ---- */
@@ -46,12 +47,7 @@ int64_t *pfs_parts_unreported(struct pfs_tree *tree)
 
 bool pfs_parts_must_keep(const struct pfs_tree *tree, uint32_t slot)
 {
-	const struct pfs_journal_parts *parts = &tree->journal->parts;
-	unsigned flags = 0;
-
-	for (unsigned i = 0; i < parts->n; i++)
-		flags |= parts->list[i]->flags;
-	return tree->image.flags[slot] & flags;
+	return tree->image.flags[slot] & tree->journal->parts.flags;
 }
 
 int pfs_parts_keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former)

@@ -102,14 +102,12 @@ static void set_known(struct pfs_codes *codes, uint32_t slot, bool known)
 	codes->known[slot / 64] = (codes->known[slot / 64] & ~bit) | (known ? bit : 0);
 }
 
-static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+PFS_SELDOM static void follow(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_codes *codes = tree->codes;
 	size_t n_known = codes->n_known;
 	struct pfs_delta delta;
 
-	if (!codes->follows)
-		return;
 	if (!pfs_image_is_live(&tree->image, slot)) {
 		if (!is_known(codes, slot))
 			return;
@@ -135,6 +133,12 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_U
 	}
 	set_known(codes, slot, true);
 	note(codes, &delta);
+}
+
+static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+{
+	if (tree->codes->follows)
+		follow(tree, slot);
 }
 
 /* The engine's own columns are compared with the image by `primefs check`. */

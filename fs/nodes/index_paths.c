@@ -197,19 +197,22 @@ static int note(struct pfs_path_entries *entries, const struct pfs_image *image,
 	return 0;
 }
 
-static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+PFS_SELDOM static void follow(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_path_index *index = tree->path_index;
-	struct pfs_path_entries *entries;
+	struct pfs_path_entries *entries = take(index); /* it may have been given up meanwhile */
 
-	if (!atomic_load_explicit(&index->is_watching, memory_order_relaxed))
-		return;
-	entries = take(index); /* who wants the index no longer may give it up meanwhile */
 	if (entries && (slot < entries->made_to || atomic_load(&entries->is_made)) &&
 	    !is_noted(entries, slot) &&
 	    (entries->n_changes == entries->most || note(entries, &tree->image, slot)))
 		forget(index, entries);
 	pfs_path_entries_unref(entries);
+}
+
+static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_UNUSED)
+{
+	if (atomic_load_explicit(&tree->path_index->is_watching, memory_order_relaxed))
+		follow(tree, slot);
 }
 
 /* Applies the last changes that were noted, `most` of them.  The tree is held, and entries->lock. */

@@ -128,6 +128,71 @@ static void test_before_and_after(void **state)
 	end();
 }
 
+/* ---- who is told ---- */
+
+static unsigned calls[4];
+
+static void call_0(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+{
+	calls[0]++;
+}
+
+static void call_1(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+{
+	calls[1]++;
+}
+
+static void call_2(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+{
+	calls[2]++;
+}
+
+static void call_3(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns)
+{
+	calls[3]++;
+	assert_int_equal(columns, PFS_COLUMN_PRIME);
+}
+
+static void expect_calls(unsigned a, unsigned b, unsigned c, unsigned d)
+{
+	const unsigned expected[] = {a, b, c, d};
+
+	assert_memory_equal(calls, expected, sizeof(expected));
+	memset(calls, 0, sizeof(calls));
+}
+
+/* Each watcher hears of the columns that it wants, in whichever order they were registered. */
+static void test_each_hears_its_own(void **state)
+{
+	static const struct pfs_watcher watchers[] = {
+		{.name = "places", .columns = PFS_COLUMN_PARENT, .changed = call_0},
+		{.name = "sizes", .columns = PFS_COLUMN_SIZE, .changed = call_1},
+		{.name = "both", .columns = PFS_COLUMN_NAME | PFS_COLUMN_SIZE, .changed = call_2},
+		{.name = "free slots", .columns = PFS_COLUMN_PRIME, .changed = call_3},
+	};
+	uint64_t file;
+
+	(void)state;
+	begin();
+	for (size_t i = 0; i < PFS_COUNT(watchers); i++)
+		pfs_watch(tree, &watchers[i]);
+	memset(calls, 0, sizeof(calls));
+	file = make_in(ROOT, "file", S_IFREG | 0644);
+	expect_calls(1, 0, 1, 0);
+	assert_int_equal(pfs_tree_write(tree, file, "bytes", 5, 0, false, false), 5);
+	expect_calls(0, 1, 1, 0);
+	assert_int_equal(pfs_tree_rename(tree, ROOT, "file", ROOT, "other", 0), 0);
+	expect_calls(1, 0, 1, 0);
+	set(file, PFS_SET_MODE);
+	expect_calls(0, 0, 0, 0);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "other"), 0);
+	expect_calls(1, 0, 1, 0);
+	pfs_tree_forget(tree, file, 1);
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	expect_calls(0, 0, 0, 1);
+	end();
+}
+
 /* A commit changes nothing that is to be seen, also where it frees slots: statements go on. */
 static void test_commit_is_none(void **state)
 {
@@ -180,6 +245,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_way),
 		cmocka_unit_test(test_before_and_after),
+		cmocka_unit_test(test_each_hears_its_own),
 		cmocka_unit_test(test_commit_is_none),
 		cmocka_unit_test(test_found_out),
 	};
