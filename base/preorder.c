@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/later.h"
 
 #define LOOK_EVERY 4096u
 
@@ -122,7 +123,7 @@ int pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots)
 
 void pfs_preorder_finish(struct pfs_preorder *order)
 {
-	free(order->entries);
+	pfs_free_later(order->entries);
 	order->entries = NULL;
 	order->n = order->capacity = 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/later.h"
 
 #define DIGIT_BITS 11
 #define DIGITS	   ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
@@ -107,7 +108,7 @@ int pfs_radix_sort(struct pfs_keyed *items, size_t n)
 	if (n > SOME && !more)
 		return -ENOMEM;
 	pfs_radix_sort_with(items, more, n);
-	free(more);
+	pfs_free_later(more);
 	return 0;
 }
 
@@ -167,6 +168,6 @@ int pfs_radix_sort_u32(uint32_t *items, size_t n)
 	}
 	if (from != items)
 		memcpy(items, from, n * sizeof(*items));
-	free(other);
+	pfs_free_later(other);
 	return 0;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/later.h"
+
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE	  (2 * HUGE_PAGE)
 
@@ -63,6 +65,6 @@ void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t 
 {
 	if (!memory)
 		return;
-	free(memory);
+	pfs_free_later(memory);
 	give_back(run, count * element_size);
 }

@@ -3,6 +3,7 @@
 #include "fs/image/hold.h"
 
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "fs/tree/tree_impl.h"
 
 #define TICKS CLOCK_MONOTONIC_COARSE /* since the others take longer than many a hold */
@@ -49,6 +50,7 @@ static void begin(const struct pfs_tree *tree, const char *by, bool is_write)
 			      ? (uint64_t)pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID)
 			      : 0;
 	held.ns = (uint64_t)pfs_clock_ns(TICKS);
+	pfs_later_begin();
 }
 
 static void keep_longest(struct pfs_tree_lock *lock, uint64_t ns, uint64_t cpu)
@@ -97,6 +99,7 @@ void pfs_hold_end(struct pfs_tree *tree)
 	cpu = held.cpu_ns ? (uint64_t)pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns : 0;
 	held.tree = NULL;
 	(void)pthread_rwlock_unlock(&lock->rw);
+	pfs_later_end();
 	if (ns > atomic_load_explicit(&lock->ns[held.is_write], memory_order_relaxed) ||
 	    cpu > atomic_load_explicit(&lock->cpu_ns[held.is_write], memory_order_relaxed))
 		keep_longest(lock, ns, cpu);

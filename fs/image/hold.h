@@ -2,7 +2,9 @@
 /* fs/image/hold.h - the one way to take tree->lock, which measures how long it is held.
  *
  * For the longest hold it remembers who had it: `by`, a string that lasts, as __func__ does. The
- * lock of a frozen tree keeps nobody waiting, and is not counted. */
+ * lock of a frozen tree keeps nobody waiting, and is not counted.
+ *
+ * What the thread frees during a hold by pfs_free_later (base/later.h) is freed at its end. */
 #ifndef PFS_FS_IMAGE_HOLD_H
 #define PFS_FS_IMAGE_HOLD_H
 

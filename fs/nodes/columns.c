@@ -18,6 +18,7 @@
 #define PIECE	(1u << 15) /* slots read in the first hold of the tree, */
 #define PIECE_GROWS 128u   /* up to so many times as many in others */
 #define HELD_NS	4000000u
+#define READ_MOST   8192u		     /* slots of changed blocks that are read in one hold */
 #define FOLLOWED    1024u		     /* changes that a column takes over at a time, */
 #define TIMES	    8u			     /* and so often in one hold */
 #define UNWANTED    (16u * PFS_FEED_CHANGES) /* a column that lacks more is given up */
@@ -266,12 +267,12 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 	return error;
 }
 
-/* Reads what has changed among the slots from..to. */
-static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t to)
+/* Reads what has changed among the slots from..*to, or up to where that is enough. */
+static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
 {
-	uint32_t slots[1024];
+	uint32_t slots[1024], n_read = 0;
 
-	while (from < to) {
+	while (from < *to) {
 		size_t n = 0;
 
 		if (!pfs_feed_has_changed(&tree->image, column->follower.columns,
@@ -280,33 +281,37 @@ static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint3
 			continue;
 		}
 		tree->columns->blocks_read += from % PFS_BLOCK_ROWS == 0;
-		for (; n < PFS_COUNT(slots) && from < to; from++)
+		for (; n < PFS_COUNT(slots) && from < *to; from++)
 			slots[n++] = from;
 		PFS_TRY(pfs_derived_fill(tree, column, slots, n));
+		n_read += (uint32_t)n;
+		if (n_read >= READ_MOST && from % PFS_BLOCK_ROWS == 0)
+			*to = from;
 	}
 	return 0;
 }
 
-/* The slots from *from on, in one hold of the tree, as many as *size, which becomes what suits the next. */
+/* The slots from *from on, in one hold of the tree, as many as *size, which becomes what suits the next, or as are enough. */
 static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t *from, uint32_t *size)
 {
+	const uint32_t wanted = *from + *size;
 	uint64_t started, took;
-	uint32_t to;
+	uint32_t to, end;
 	int error;
 
 	(void)pfs_scan_lock(tree, __func__);
 	started = pfs_now_ns();
-	to = PFS_MIN(*from + *size, tree->image.end);
+	to = end = PFS_MIN(wanted, tree->image.end);
 	if (column->since) {
-		error = fill_changed(tree, column, *from, to);
+		error = fill_changed(tree, column, *from, &to);
 	} else {
+		error = *from < to ? pfs_derived_fill_range(tree, column, *from, &to) : 0;
 		for (uint32_t block = *from / PFS_BLOCK_ROWS; block * PFS_BLOCK_ROWS < to; block++)
 			tree->columns->blocks_read++;
-		error = *from < to ? pfs_derived_fill_range(tree, column, *from, to) : 0;
 	}
 	took = pfs_now_ns() - started;
 	pfs_scan_unlock(tree);
-	*from += *size;
+	*from = to < end ? to : wanted;
 	if (took < HELD_NS / 2 && *size < PIECE * PIECE_GROWS)
 		*size *= 2;
 	else if (took > HELD_NS && *size > PIECE)

@@ -13,6 +13,9 @@
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN	8192u /* slots that a thread takes at a time; whole words of bits */
+#define OWN	8u    /* pieces of these that who holds the tree takes in one hold, and */
+#define NEW_MOST   16384u /* texts that he adds to a dictionary, and */
+#define ATTRS_MOST 4096u  /* attributes that he reads, to the end of a block */
 #define UNKNOWN UINT32_MAX /* the code of a text that is not in the dictionary yet; a depth */
 
 /* ---- one by one ---- */
@@ -198,13 +201,21 @@ static void look_up_extensions(void *context, size_t from, size_t to)
 		atomic_store(&filling->has_unknown, true);
 }
 
-static int add_unknown(const struct filling *filling, uint32_t to)
+/* Those before *to, or before where enough have been added. */
+static int add_unknown(const struct filling *filling, uint32_t *to)
 {
 	const uint32_t *codes = filling->column->data.base;
+	uint32_t n = 0;
 
-	for (uint32_t slot = filling->from; slot < to; slot++) {
-		if (codes[slot] == UNKNOWN)
-			PFS_TRY(fill_extensions(&filling->tree->image, filling->column, &slot, 1));
+	for (uint32_t slot = filling->from; slot < *to; slot++) {
+		if (n >= NEW_MOST && slot % PFS_BLOCK_ROWS == 0) {
+			*to = slot;
+			break;
+		}
+		if (codes[slot] != UNKNOWN)
+			continue;
+		PFS_TRY(fill_extensions(&filling->tree->image, filling->column, &slot, 1));
+		n++;
 	}
 	return 0;
 }
@@ -244,30 +255,43 @@ static void fill_unknown_depths(const struct filling *filling, uint32_t to)
 	}
 }
 
-int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t to)
+/* By one thread, whose the reader is. */
+static int fill_attr_range(const struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
+{
+	const struct pfs_image *image = &tree->image;
+	uint32_t slots[1024], n_bearers = 0;
+
+	while (from < *to) {
+		size_t n = 0;
+
+		for (; n < PFS_COUNT(slots) && from < *to; from++) {
+			n_bearers += (image->flags[from] & PFS_NODE_ATTRS) != 0;
+			slots[n++] = from;
+		}
+		PFS_TRY(pfs_derived_fill(tree, column, slots, n));
+		if (n_bearers >= ATTRS_MOST && from % PFS_BLOCK_ROWS == 0)
+			*to = from;
+	}
+	return 0;
+}
+
+int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
 {
 	struct filling filling = {.tree = tree, .column = column, .from = from};
-	uint32_t slots[1024];
+	size_t n = *to - from;
 
 	PFS_TRY(pfs_derived_reach(column, tree->image.end));
 	switch (column->kind) {
 	case PFS_DERIVED_EXT:
-		pfs_scan_run(tree, to - from, GRAIN, look_up_extensions, &filling);
+		*to = from + (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, look_up_extensions, &filling);
 		return atomic_load(&filling.has_unknown) ? add_unknown(&filling, to) : 0;
 	case PFS_DERIVED_DEPTH:
-		pfs_scan_run(tree, to - from, GRAIN, fill_depth_range, &filling);
+		*to = from + (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, fill_depth_range, &filling);
 		if (atomic_load(&filling.has_unknown))
-			fill_unknown_depths(&filling, to);
+			fill_unknown_depths(&filling, *to);
 		return 0;
 	case PFS_DERIVED_ATTR:
 		break;
 	}
-	while (from < to) { /* its reader is one thread's */
-		size_t n = 0;
-
-		for (; n < PFS_COUNT(slots) && from < to; from++)
-			slots[n++] = from;
-		PFS_TRY(pfs_derived_fill(tree, column, slots, n));
-	}
-	return 0;
+	return fill_attr_range(tree, column, from, to);
 }

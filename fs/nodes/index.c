@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "fs/nodes/index_paths.h"
 
 #define QUESTIONS    2u	  /* that an index is made for */
@@ -19,8 +20,8 @@ static void free_column(struct pfs_index_column *column)
 {
 	if (!column)
 		return;
-	free(column->slot);
-	free(column->sample);
+	pfs_free_later(column->slot);
+	pfs_free_later(column->sample);
 	free(column);
 }
 
@@ -40,7 +41,7 @@ void pfs_index_unref(struct pfs_index_tracked *tracked)
 		pfs_index_unref_fresh(tracked->fresh[i]);
 	}
 	pfs_index_unref(tracked->of);
-	free(tracked->stale);
+	pfs_free_later(tracked->stale);
 	free(tracked->changed);
 	free(tracked);
 }

@@ -330,16 +330,6 @@ static int walk_on(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 
 /* ---- sorted ---- */
 
-static void reverse(struct pfs_slots *slots)
-{
-	for (size_t i = 0; i < slots->n / 2; i++) {
-		uint32_t kept = slots->slot[i];
-
-		slots->slot[i] = slots->slot[slots->n - 1 - i];
-		slots->slot[slots->n - 1 - i] = kept;
-	}
-}
-
 /* The slots, which ascend. */
 static int sort_paths(struct pfs_ordered *ordered)
 {
@@ -349,12 +339,10 @@ static int sort_paths(struct pfs_ordered *ordered)
 		PFS_TRY(pfs_scan_sort_paths(ordered->tree, slots, ordered->question.watch));
 	} else {
 		PFS_TRY(pfs_scan_sort_preorder(ordered->tree, slots, ordered->question.watch));
-		ordered->are_in_order = pfs_slots_ascend(slots);
+		PFS_TRY(pfs_slots_ascend(slots, &ordered->are_in_order, ordered->question.watch));
 	}
 	if (ordered->are_in_order)
 		ordered->how = "in order as found";
-	if (ordered->order[0].descending)
-		reverse(slots);
 	return 0;
 }
 
@@ -392,6 +380,19 @@ static int take_sorted(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 		slots[i] = sorting->items[ordered->done + i].value;
 	ordered->done += *n;
 	return 0;
+}
+
+/* Those sorted by paths, from their end if that is to be first. */
+static void take_slots(struct pfs_ordered *ordered, uint32_t *slots, size_t n)
+{
+	const struct pfs_slots *all = &ordered->slots;
+
+	if (n && !ordered->order[0].descending)
+		memcpy(slots, all->slot + ordered->done, n * sizeof(*slots));
+	else
+		for (size_t i = 0; i < n; i++)
+			slots[i] = all->slot[all->n - 1 - ordered->done - i];
+	ordered->done += n;
 }
 
 /* ---- all of it ---- */
@@ -448,9 +449,7 @@ int pfs_ordered_next(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 	if (ordered->sorting.items)
 		return take_sorted(ordered, slots, n);
 	*n = PFS_MIN(*n, ordered->slots.n - ordered->done);
-	if (*n)
-		memcpy(slots, ordered->slots.slot + ordered->done, *n * sizeof(*slots));
-	ordered->done += *n;
+	take_slots(ordered, slots, *n);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
@@ -107,7 +108,7 @@ int pfs_slot_sorting_init(struct pfs_slot_sorting *sorting, struct pfs_tree *tre
 
 void pfs_slot_sorting_finish(struct pfs_slot_sorting *sorting)
 {
-	free(sorting->items);
+	pfs_free_later(sorting->items);
 }
 
 /* ---- comparing ---- */
@@ -218,6 +219,16 @@ static int merge_two(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
 	return 0;
 }
 
+/* In pieces, as what is to be done for each of many items is. */
+static int copy_items(struct pfs_slot_sorting *sorting, struct pfs_keyed *to, const struct pfs_keyed *from, size_t n)
+{
+	for (size_t at = 0; at < n; at += CHUNK) {
+		memcpy(to + at, from + at, PFS_MIN(CHUNK, n - at) * sizeof(*to));
+		PFS_TRY(pfs_scan_look(sorting->watch));
+	}
+	return 0;
+}
+
 /* Runs of `width` become one; what is equal stays in its order. */
 static int merge_runs(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t width,
 		      compare_fn *compare)
@@ -239,9 +250,9 @@ static int merge_runs(struct pfs_slot_sorting *sorting, struct pfs_keyed *items,
 		to = from;
 		from = merged;
 	}
-	if (from != items)
-		memcpy(items, from, n * sizeof(*items));
-	free(other);
+	if (from != items && !error)
+		error = copy_items(sorting, items, from, n);
+	pfs_free_later(other);
 	return error;
 }
 
@@ -293,18 +304,34 @@ static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 	bool falls = sorting->order[0].descending;
 	int error = slots.slot ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && !error; i++)
+	for (size_t i = 0; i < n && !error; i++) {
+		if (i % CHUNK == 0)
+			error = pfs_scan_look(sorting->watch);
 		slots.slot[i] = items[falls ? n - 1 - i : i].value;
+	}
 	if (!error)
 		error = path->field == PFS_FIELD_PATH
 				? pfs_scan_sort_paths(sorting->tree, &slots, sorting->watch)
 				: pfs_scan_sort_preorder(sorting->tree, &slots, sorting->watch);
-	for (size_t i = 0; i < n && !error; i++)
+	for (size_t i = 0; i < n && !error; i++) {
+		if (i % CHUNK == 0)
+			error = pfs_scan_look(sorting->watch);
 		items[i].value = slots.slot[path->descending ? n - 1 - i : i];
+	}
 	pfs_slots_finish(&slots);
 	if (error || (place == 1 && !pfs_field_is_bytes(sorting->order[0].field)))
 		return error; /* the key has said the rest */
 	return sort_by(sorting, items, n, compare_before_path);
+}
+
+/* Where the items that have the first one's key end. */
+static int find_end(struct pfs_slot_sorting *sorting, size_t *to, const struct pfs_keyed *items, size_t from,
+		    size_t n)
+{
+	for (*to = from + 1; *to < n && items[*to].key == items[from].key; ++*to)
+		if (*to % CHUNK == 0)
+			PFS_TRY(pfs_scan_look(sorting->watch));
+	return 0;
 }
 
 /* The first `wanted` at least; *sorted: how many they are. */
@@ -315,8 +342,7 @@ static int sort_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *items,
 
 	PFS_TRY(sort_keys(sorting, items, n));
 	for (from = 0; from < wanted; from = to) {
-		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
-			;
+		PFS_TRY(find_end(sorting, &to, items, from, n));
 		if (to - from > WHOLE_SORT_MAX && place)
 			PFS_TRY(sort_by_path(sorting, items + from, to - from, place));
 		else if (to - from > 1 && !key_is_enough(sorting, items[from].key))
@@ -387,18 +413,31 @@ static int select_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 	return n <= WHOLE_SORT_MAX ? sort_by(sorting, items, n, compare_items) : 0;
 }
 
+/* Of the items that are not sorted yet. */
+static void take_slots_as_keys(void *context, size_t from, size_t to)
+{
+	struct pfs_slot_sorting *sorting = context;
+	struct pfs_keyed *rest = sorting->items + sorting->sorted;
+
+	for (size_t i = from; i < to; i++)
+		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value : rest[i].value;
+}
+
+static void take_rest_of_keys(void *context, size_t from, size_t to)
+{
+	struct pfs_slot_sorting *sorting = context;
+
+	take_keys(sorting, sorting->sorted + from, sorting->sorted + to);
+}
+
 /* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
 static int restore(struct pfs_slot_sorting *sorting)
 {
-	struct pfs_keyed *rest = sorting->items + sorting->sorted;
 	size_t n = sorting->n - sorting->sorted;
 
-	for (size_t i = 0; i < n; i++)
-		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value
-							    : rest[i].value;
-	PFS_TRY(sort_keys(sorting, rest, n));
-	take_keys(sorting, sorting->sorted, sorting->n);
-	return 0;
+	PFS_TRY(pfs_scan_run_watched(sorting->tree, n, GRAIN, take_slots_as_keys, sorting, sorting->watch));
+	PFS_TRY(sort_keys(sorting, sorting->items + sorting->sorted, n));
+	return pfs_scan_run_watched(sorting->tree, n, GRAIN, take_rest_of_keys, sorting, sorting->watch);
 }
 
 int pfs_slot_sorting_sort(struct pfs_slot_sorting *sorting, size_t n)

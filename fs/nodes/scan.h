@@ -138,6 +138,11 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
+/* As pfs_scan_run, with pieces of `grain` that are begun in their order; none is begun any more once
+ * the calling thread has done `most` of them. Returns how many of n are done. */
+size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t most,
+			 void (*work)(void *context, size_t from, size_t to), void *context);
+
 /* As pfs_scan_run, in as many runs as it takes for one to last a few milliseconds, with a look
  * after each; what that returns, if not 0, ends it.  The first run, a short one, is the caller's alone. */
 PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
@@ -152,7 +157,7 @@ PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slot
 /* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time. The look may let go of
  * the tree, and go on though it changes; if too much does, it is not known afterwards. */
 PFS_MUST_CHECK int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
-void pfs_scan_set_piece(uint32_t slots); /* slots between two looks, a multiple of 64; for tests */
+void pfs_scan_set_piece(uint32_t slots); /* of pfs_scan_piece, a multiple of 64; for tests */
 
 /* Returns true if the slots from..to are known to have that order, ascending. */
 bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to);

@@ -192,7 +192,11 @@ PFS_MUST_CHECK int pfs_scan_path(struct pfs_scan_worker *worker, const struct pf
 
 /* ---- scan_order.c ---- */
 
-bool pfs_slots_ascend(const struct pfs_slots *slots);
+/* Returns how many slots are looked at between two looks, if each takes some steps. */
+uint32_t pfs_scan_piece(void);
+/* Sets *out to true if each slot is above the one before. What looks return. */
+PFS_MUST_CHECK int pfs_slots_ascend(const struct pfs_slots *slots, bool *out,
+				    const struct pfs_scan_watch *watch);
 
 /* Sorts slots into pre-order by walking up to their directories; scan_order.c decides when this is
  * the cheapest way. */

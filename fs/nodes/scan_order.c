@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "base/number.h"
 #include "base/search.h"
 #include "fs/image/names.h"
@@ -24,7 +25,7 @@
 #define GRAIN	  8192u /* nodes that one thread looks at, a multiple of 64 */
 #define RUN_NODES 32u	/* on average, at least, for runs to be merged */
 #define LOOKED_AT (UINT32_C(1) << 15) /* slots, a multiple of 64: a millisecond or two of a processor */
-#define MOVED	  ((size_t)1 << 19) /* slots, between two looks */
+#define MOVED	  16u /* times as many slots, where each takes a moment */
 #define TAIL	  (2 * (size_t)PFS_STRAYS_MAX)
 
 /* Orders the siblings a and b on the paths to two nodes.  a_more: the node lies below a, so compare "a/". */
@@ -43,6 +44,18 @@ static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, 
 	if (a_len < b_len)
 		return a_more && (unsigned char)y[len] < '/' ? 1 : -1;
 	return b_more && (unsigned char)x[len] < '/' ? -1 : 1;
+}
+
+static _Atomic uint32_t looked_at = LOOKED_AT;
+
+void pfs_scan_set_piece(uint32_t slots)
+{
+	atomic_store(&looked_at, slots);
+}
+
+uint32_t pfs_scan_piece(void)
+{
+	return PFS_MIN(atomic_load(&looked_at), LOOKED_AT);
 }
 
 /* ---- runs ---- */
@@ -159,8 +172,10 @@ static size_t count_before(const struct runs *runs, const uint32_t *slots, size_
 
 static int move(uint32_t **to, uint32_t **from, size_t n, const struct pfs_scan_watch *watch)
 {
+	size_t most = (size_t)MOVED * pfs_scan_piece();
+
 	while (n > 0) {
-		size_t some = PFS_MIN(n, MOVED);
+		size_t some = PFS_MIN(n, most);
 
 		memcpy(*to, *from, some * sizeof(**to));
 		*to += some;
@@ -202,8 +217,8 @@ static size_t *list_starts(const struct runs *runs, size_t n_slots)
 
 static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 {
-	size_t *starts PFS_FREE = list_starts(runs, slots->n);
-	uint32_t *other PFS_FREE = malloc(slots->n * sizeof(*other));
+	size_t *starts PFS_FREE_LATER = list_starts(runs, slots->n);
+	uint32_t *other PFS_FREE_LATER = malloc(slots->n * sizeof(*other));
 
 	if (!starts || !other)
 		return -ENOMEM;
@@ -324,18 +339,11 @@ static int look_at_piece(struct looking *looking, uint32_t from, uint32_t to)
 	return 1;
 }
 
-static _Atomic uint32_t looked_at = LOOKED_AT;
-
-void pfs_scan_set_piece(uint32_t slots)
-{
-	atomic_store(&looked_at, slots);
-}
-
 /* *found: what they have, as far as it was looked at. */
 static int look_at_all(struct looking *looking, enum pfs_slot_order *found, const struct pfs_scan_watch *watch)
 {
 	const struct pfs_image *image = &looking->tree->image;
-	uint32_t step = PFS_MIN(atomic_load(&looked_at), LOOKED_AT);
+	uint32_t step = pfs_scan_piece();
 	int error = 1;
 
 	for (uint32_t from = 0; from < image->end && error == 1; from += step) {
@@ -416,11 +424,12 @@ static int take_strays(struct pfs_tree *tree, size_t *found, uint32_t *to, const
 {
 	const uint32_t *strays;
 	size_t n = pfs_slotorder_strays(tree, &strays, slots->slot[0]), kept = 0;
+	size_t most = (size_t)MOVED * pfs_scan_piece();
 	uint32_t taken[PFS_STRAYS_MAX];
 
 	*found = 0;
 	for (size_t i = 0; i < slots->n; i++) {
-		if (i % MOVED == 0)
+		if (i % most == 0)
 			PFS_TRY(pfs_scan_look(watch));
 		while (n && *strays < slots->slot[i]) {
 			strays++;
@@ -441,7 +450,7 @@ static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slo
 			const struct pfs_scan_watch *watch)
 {
 	const struct runs runs = {.image = &tree->image, .watch = watch};
-	uint32_t *from PFS_FREE = NULL;
+	uint32_t *from PFS_FREE_LATER = NULL;
 	const uint32_t *strays;
 	size_t n;
 
@@ -462,12 +471,17 @@ static int place_strays(struct pfs_tree *tree, bool *done, struct pfs_slots *slo
 
 /* ---- all of it ---- */
 
-bool pfs_slots_ascend(const struct pfs_slots *slots)
+int pfs_slots_ascend(const struct pfs_slots *slots, bool *out, const struct pfs_scan_watch *watch)
 {
-	for (size_t i = 1; i < slots->n; i++)
-		if (slots->slot[i - 1] >= slots->slot[i])
-			return false;
-	return true;
+	size_t most = (size_t)MOVED * pfs_scan_piece();
+
+	*out = true;
+	for (size_t i = 1; i < slots->n && *out; i++) {
+		if (i % most == 0)
+			PFS_TRY(pfs_scan_look(watch));
+		*out = slots->slot[i - 1] < slots->slot[i];
+	}
+	return 0;
 }
 
 int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
@@ -480,7 +494,9 @@ int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
 	if (slots->n < 2)
 		return 0;
 	PFS_TRY(ascends(tree, &do_ascend, slots->n, watch));
-	if (do_ascend && pfs_slots_ascend(slots))
+	if (do_ascend)
+		PFS_TRY(pfs_slots_ascend(slots, &do_ascend, watch));
+	if (do_ascend)
 		PFS_TRY(place_strays(tree, &done, slots, watch));
 	if (done)
 		return 0;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
+#include "base/later.h"
 #include "base/preorder.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
@@ -64,7 +64,7 @@ static int look_of(void *watch)
 int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 			  const struct pfs_scan_watch *watch)
 {
-	uint32_t *entry_of PFS_FREE = calloc(image->end, sizeof(*entry_of));
+	uint32_t *entry_of PFS_FREE_LATER = calloc(image->end, sizeof(*entry_of));
 	struct ordering o = {
 		.image = image,
 		.order = {.compare = compare_of,

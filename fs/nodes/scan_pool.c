@@ -2,6 +2,7 @@
 /* The threads of scans: one scan has them at a time, the others go on alone. */
 #include "fs/nodes/scan_impl.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -66,6 +67,44 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 	else
 		run_alone(n, grain, work, context);
 	(void)pthread_mutex_unlock(&scan->lock);
+}
+
+/* Pieces that threads take one by one until the caller has done enough of them. */
+struct limited {
+	void (*work)(void *context, size_t from, size_t to);
+	void *context;
+	size_t n, grain, most;
+	atomic_size_t next; /* the first that nobody has taken */
+	atomic_bool is_enough;
+	pthread_t caller;
+	size_t own; /* pieces that the caller has done */
+};
+
+static void work_limited(void *context, size_t share PFS_UNUSED, size_t end PFS_UNUSED)
+{
+	struct limited *limited = context;
+	bool is_own = pthread_equal(pthread_self(), limited->caller);
+
+	while (!atomic_load(&limited->is_enough)) {
+		size_t from = atomic_fetch_add(&limited->next, limited->grain);
+
+		if (from >= limited->n)
+			return;
+		limited->work(limited->context, from, PFS_MIN(from + limited->grain, limited->n));
+		if (is_own && ++limited->own == limited->most)
+			atomic_store(&limited->is_enough, true);
+	}
+}
+
+size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t most,
+			 void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	struct limited limited = {
+		.work = work, .context = context, .n = n, .grain = grain, .most = most, .caller = pthread_self()};
+
+	if (n)
+		pfs_scan_run(tree, PFS_MIN(pfs_div_round_up(n, grain), SHARES_MAX), 1, work_limited, &limited);
+	return PFS_MIN(atomic_load(&limited.next), n);
 }
 
 /* Pieces that threads take one by one until the run has lasted long enough. */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/later.h"
 #include "fs/image/hold.h"
 #include "fs/image/span.h"
 #include "fs/tree/tree_impl.h"
@@ -45,6 +46,6 @@ uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)
 
 void pfs_slots_finish(struct pfs_slots *slots)
 {
-	free(slots->slot);
+	pfs_free_later(slots->slot);
 	*slots = (struct pfs_slots){0};
 }

@@ -9,6 +9,7 @@
 #include "base/bits.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/scan_impl.h"
@@ -72,9 +73,9 @@ struct pfs_visible *pfs_visible_ref(struct pfs_visible *visible)
 
 static void finish_counts(struct counts *counts)
 {
-	free(counts->totals);
-	free(counts->first_number);
-	free(counts->directories);
+	pfs_free_later(counts->totals);
+	pfs_free_later(counts->first_number);
+	pfs_free_later(counts->directories);
 }
 
 void pfs_visible_unref(struct pfs_visible *visible)
@@ -427,7 +428,7 @@ static int prepare_totals(struct pfs_visible *visible, const struct pfs_tree *tr
 	if (has_totals(visible, tree))
 		return 0;
 	error = count(&counting);
-	free(counting.below);
+	pfs_free_later(counting.below);
 	if (!error)
 		keep(visible, &counting.counts, tree->image.epoch);
 	finish_counts(&counting.counts);

@@ -16,7 +16,8 @@
 #define SAMPLE	   256 /* nodes whose names are listed */
 #define LIST_SIZE  ((size_t)64 << 10)
 #define BATCH	   1024
-#define HELD	   (16u * BATCH) /* nodes looked at in one hold of the tree */
+#define HELD	   (16u * BATCH) /* nodes looked at in one hold of the tree, and */
+#define READ_HELD  (4u * BATCH)	 /* those of which an attribute is read */
 #define TRIES	   8 /* while columns of attributes are forgotten; then the name stays unknown */
 
 struct entry {
@@ -224,11 +225,11 @@ static int look_at_some(struct looking *looking, struct pfs_attr_reader *reader,
 
 static int look_through(struct looking *looking, struct pfs_attr_reader *reader, size_t name)
 {
-	for (size_t at = 0; at < looking->n_slots; at += HELD) {
+	for (size_t at = 0; at < looking->n_slots; at += READ_HELD) {
 		if (pfs_query_tick(looking->query))
 			return -EINTR;
 		PFS_TRY(look_at_some(looking, reader, name, looking->slots + at,
-				     PFS_MIN(looking->n_slots - at, HELD)));
+				     PFS_MIN(looking->n_slots - at, READ_HELD)));
 		if (looking->attrs.shown[name]) {
 			looking->n_unknown--;
 			break;

@@ -367,6 +367,15 @@ int64_t pfs_gathered_memory(const struct pfs_gathered *gather)
 	return gather->memory;
 }
 
+size_t pfs_gathered_attrs(const struct pfs_gathered *gather)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < gather->n_columns; i++)
+		n += gather->wanted[i] && gather->attrs[i];
+	return n;
+}
+
 size_t pfs_gathered_bytes(const struct pfs_gathered *gather)
 {
 	size_t bytes = 0;

@@ -31,6 +31,8 @@ PFS_MUST_CHECK int pfs_gathered_column(struct pfs_gathered *gather, size_t colum
 
 /* Returns the columns, one for each column of `nodes`, which the gatherer owns. */
 struct pfs_sql_column *pfs_gathered_columns(struct pfs_gathered *gather);
+/* Returns how many of the wanted columns are attributes. The tree need not be held. */
+size_t pfs_gathered_attrs(const struct pfs_gathered *gather);
 /* Returns how many bytes the texts and blobs of the last rows have. */
 size_t pfs_gathered_bytes(const struct pfs_gathered *gather);
 /* Returns how many bytes of memory the gatherer takes. */

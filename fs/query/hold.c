@@ -6,9 +6,12 @@
 #include "fs/image/hold.h"
 #include "fs/nodes/codes.h"
 
-/* Scans let others have the tree after that; what they do between two looks takes less than the two
- * milliseconds that are left up to five.  By a clock without ticks, which have up to ten milliseconds. */
-#define HELD_NS UINT64_C(3000000)
+/* Scans let others have the tree after that; what they do between two looks, a run of two milliseconds and a piece of
+ * each thread at the most, takes less than the three that are left up to five.  By a clock without ticks, which have up
+ * to ten milliseconds. */
+#define HELD_NS UINT64_C(2000000)
+/* Operators, which look at each piece and begin anew then, so that less is left to them. */
+#define RUN_NS UINT64_C(3000000)
 
 int pfs_query_tick(void *user)
 {
@@ -41,9 +44,9 @@ static uint64_t lock_tree(const struct pfs_query *query)
 	return pfs_scan_lock(query->tree, "a statement");
 }
 
-static bool has_held_long(const struct pfs_query *query)
+static bool has_held(const struct pfs_query *query, uint64_t ns)
 {
-	return query->holds == 1 && pfs_now_ns() - query->held_ns >= HELD_NS;
+	return query->holds == 1 && pfs_now_ns() - query->held_ns >= ns;
 }
 
 int pfs_query_look(void *arg)
@@ -52,7 +55,7 @@ int pfs_query_look(void *arg)
 
 	if (pfs_query_tick(query))
 		return -EINTR;
-	if (!has_held_long(query))
+	if (!has_held(query, HELD_NS))
 		return 0;
 	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
@@ -63,7 +66,7 @@ int pfs_query_look(void *arg)
 
 bool pfs_query_holds_long(const struct pfs_query *query)
 {
-	return !query->frozen && has_held_long(query) && pfs_hold_is_wanted(query->tree);
+	return !query->frozen && has_held(query, RUN_NS) && pfs_hold_is_wanted(query->tree);
 }
 
 int pfs_query_look_around(struct pfs_query *query)

@@ -14,7 +14,8 @@
 #define FIRST_BATCH 32 /* rows: min(), EXISTS or a LIMIT may want no more */
 #define ROOM_KEPT   128 /* slots, for the next statement */
 #define BATCH	    4096
-#define HELD_BYTES  ((size_t)8 << 20) /* gathered while the tree is held, about */
+#define HELD_BYTES  ((size_t)8 << 20) /* gathered while the tree is held, about, and */
+#define HELD_ATTRS  4096u /* attributes, each of which may be looked for among what has changed */
 
 struct pfs_sql_scan {
 	struct pfs_query *query;
@@ -203,7 +204,8 @@ static int next_slots(struct pfs_sql_scan *scan)
 /* How many rows the next batch may have, by what the last one took. */
 static size_t next_batch(const struct pfs_sql_scan *scan)
 {
-	size_t batch = PFS_MIN(scan->batch * 4, BATCH);
+	size_t attrs = pfs_gathered_attrs(scan->gather);
+	size_t batch = PFS_MIN(scan->batch * 4, attrs ? PFS_MAX(HELD_ATTRS / attrs, FIRST_BATCH) : BATCH);
 	size_t bytes = pfs_gathered_bytes(scan->gather);
 
 	if (bytes > HELD_BYTES / 16) /* what comes next may well have more */

@@ -378,6 +378,57 @@ static void test_cut(void **state)
 		free(cut.text[i]);
 }
 
+/* Parts that the thread that asks has done itself; others take their time over theirs. */
+struct shares {
+	pthread_t own;
+	unsigned n_own;
+	_Atomic uint64_t rows;
+};
+
+static int share_part(void *arg, size_t number PFS_UNUSED, const struct pfs_portion *part)
+{
+	struct shares *shares = arg;
+
+	if (pthread_equal(pthread_self(), shares->own))
+		shares->n_own++;
+	else
+		(void)usleep(20000);
+	atomic_fetch_add(&shares->rows, part->n);
+	return (int)part->n;
+}
+
+/* Who holds the tree does so many parts in one hold, whether or not others come to help: all rows come all the same. */
+static void test_own_parts(void **state)
+{
+	struct shares shares = {.own = pthread_self()};
+	struct pfs_query *query;
+	uint64_t dir = ino_of("/a"), rows = 0;
+	char name[32];
+	size_t n_parts;
+	int got;
+
+	(void)state;
+	for (unsigned i = 0; i < 4 * FILES; i++) {
+		(void)snprintf(name, sizeof(name), "more%u", i);
+		(void)make(dir, name, S_IFREG | 0600);
+	}
+	query = begin_by("SELECT ino, tag FROM nodes", false);
+	do {
+		shares.n_own = 0;
+		got = pfs_query_parts(query, &n_parts, share_part, &shares, &error);
+		assert_in_range(shares.n_own, 0, 4);
+		if (got == 0) {
+			got = pfs_query_next(query, &error);
+			rows += got == 1;
+		}
+	} while (got == 1);
+	assert_int_equal(got, 0);
+	pfs_query_finish(query);
+	rows += atomic_load(&shares.rows);
+	(void)snprintf(name, sizeof(name), "%llu", (unsigned long long)rows);
+	check("SELECT count(*) FROM nodes", name);
+}
+
 static int fail_part(void *arg, size_t number, const struct pfs_portion *part)
 {
 	(void)arg;
@@ -584,6 +635,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_into_answer, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_cut, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_part_fails, set_up_files, tear_down),
+		cmocka_unit_test_setup_teardown(test_own_parts, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_restart, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_interrupt, set_up_files, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory, set_up_files, tear_down),

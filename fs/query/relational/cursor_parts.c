@@ -8,6 +8,16 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
+/* Parts that who holds the tree gathers and writes himself in one hold; of what is left then, other threads having done
+ * less than he has, the next hold does more. */
+#define OWN_PARTS 8u
+
+/* An attribute may have to be looked for among what has changed, which takes as long as all else of a row. */
+static size_t own_parts(const struct pfs_row_cursor *cursor)
+{
+	return PFS_MAX(OWN_PARTS / (1 + pfs_gathered_attrs(cursor->gather)), 1);
+}
+
 struct hand {
 	struct pfs_gathered *gather;
 	struct hand *next;
@@ -108,14 +118,14 @@ static size_t wave_of(const struct pfs_row_cursor *cursor)
 	return (size_t)PFS_MIN(wave, left / PFS_ROW_MEMORY_PART / row);
 }
 
-/* The rows that are done, up to the first that is not: what comes behind it is done again. */
+/* The rows that are done, up to the first that is not: what comes behind it is done again, or yet. */
 static int count_done(struct work *work, size_t *n_parts)
 {
 	struct pfs_row_cursor *cursor = work->cursor;
 	size_t rows = 0, i = 0;
 	bool is_cut = false;
 
-	for (; rows < work->rows && !is_cut; i++) {
+	for (; rows < work->rows && !is_cut && work->done[i]; i++) {
 		int wanted = (int)PFS_MIN(work->grain, work->rows - rows);
 
 		if (work->done[i] < 0)
@@ -126,7 +136,7 @@ static int count_done(struct work *work, size_t *n_parts)
 	*n_parts = i;
 	cursor->at += rows;
 	cursor->given += rows;
-	cursor->wave = is_cut ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
+	cursor->wave = rows < work->rows ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
 	return 1;
 }
 
@@ -141,7 +151,7 @@ static int work_held(struct work *work, size_t *n_parts)
 		return 0;
 	cursor->rows = work->rows;
 	cursor->bytes = 0;
-	pfs_scan_run(cursor->query->tree, work->rows, work->grain, do_parts, work);
+	(void)pfs_scan_run_some(cursor->query->tree, work->rows, work->grain, own_parts(cursor), do_parts, work);
 	return count_done(work, n_parts);
 }
 

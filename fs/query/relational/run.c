@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/later.h"
 #include "base/radix.h"
 #include "fs/nodes/relation.h"
 
@@ -23,6 +24,20 @@ static size_t count_values(const struct pfs_block *block)
 }
 
 /* ---- stages ---- */
+
+#define LOOK_ROWS (UINT64_C(1) << 16) /* between two looks, of what is done row by row */
+
+/* Between two stages, and between rows that one thread goes through, others may have the tree for a moment. Not where a
+ * device has leases of columns: who has the tree may wait for these. */
+static int let_others(const struct pfs_running *running)
+{
+	return running->run->on == PFS_ENGINE_HOST ? pfs_query_look(running->query) : pfs_run_poll(running->run);
+}
+
+static int look_at_row(const struct pfs_running *running, uint64_t row)
+{
+	return row % LOOK_ROWS ? 0 : let_others(running);
+}
 
 static int filter(struct pfs_running *running)
 {
@@ -141,7 +156,7 @@ static int order_by_rows(struct pfs_running *running, struct pfs_answer_rows *ou
 	uint64_t n = running->tuples->n;
 	const uint32_t *rows;
 	struct pfs_keyed *items;
-	int error;
+	int error = 0;
 
 	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
 	rows = running->tuples->tables[0].rows;
@@ -152,12 +167,17 @@ static int order_by_rows(struct pfs_running *running, struct pfs_answer_rows *ou
 	items = malloc((n + 1) * sizeof(*items));
 	if (!items)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n && !error; i++) {
 		items[i] = (struct pfs_keyed){.key = rows[i], .value = (uint32_t)i};
-	error = pfs_radix_sort(items, n);
-	for (uint64_t i = 0; i < n && !error; i++)
+		error = look_at_row(running, i);
+	}
+	if (!error)
+		error = pfs_radix_sort(items, n);
+	for (uint64_t i = 0; i < n && !error; i++) {
 		out->order[i] = items[i].value;
-	free(items);
+		error = look_at_row(running, i);
+	}
+	pfs_free_later(items);
 	return error;
 }
 
@@ -208,8 +228,9 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 /* ---- answers ---- */
 
 /* Texts are copied: their dictionaries grow, and names go, once the tree is let go. */
-static int copy_texts(struct pfs_answer_column *column, const struct pfs_run *run)
+static int copy_texts(const struct pfs_running *running, struct pfs_answer_column *column)
 {
+	const struct pfs_run *run = running->run;
 	const struct pfs_vector *vector = &column->vector;
 	uint64_t size = 0, n = vector->n;
 	size_t len;
@@ -217,6 +238,7 @@ static int copy_texts(struct pfs_answer_column *column, const struct pfs_run *ru
 	PFS_TRY(pfs_run_alloc_raw(run, &column->offset, n + 1, sizeof(uint64_t)));
 	column->n_offsets = n + 1;
 	for (uint64_t i = 0; i < n; i++) {
+		PFS_TRY(look_at_row(running, i));
 		column->offset[i] = size;
 		if (pfs_vector_is_null(vector, i))
 			continue;
@@ -226,6 +248,7 @@ static int copy_texts(struct pfs_answer_column *column, const struct pfs_run *ru
 	column->offset[n] = size;
 	PFS_TRY(pfs_run_alloc_raw(run, &column->text, size + 1, 1));
 	for (uint64_t i = 0; i < n; i++) {
+		PFS_TRY(look_at_row(running, i));
 		if (pfs_vector_is_null(vector, i))
 			continue;
 		memcpy(column->text + column->offset[i], pfs_vector_text(vector, i, &len),
@@ -312,7 +335,7 @@ static int gather_column(struct pfs_running *running, struct pfs_answer_column *
 	PFS_TRY(pfs_gather(running->run, &column->vector, &running->source, ref));
 	if (column->vector.kind != PFS_KIND_CODE && column->vector.kind != PFS_KIND_PLACE)
 		return 0;
-	return copy_texts(column, running->run);
+	return copy_texts(running, column);
 }
 
 /* Which rows of its only input they are. */
@@ -337,6 +360,7 @@ static int gather(struct pfs_running *running, struct pfs_answer_rows *out)
 	if (!out->columns)
 		return -ENOMEM;
 	for (size_t i = 0; i < block->n_results; i++) {
+		PFS_TRY(let_others(running));
 		out->n_columns = i + 1;
 		PFS_TRY(gather_column(running, &out->columns[i], block->results[i]));
 	}
@@ -418,15 +442,21 @@ static int find_rows(struct pfs_running *running)
 	return pfs_running_join_lifted(running);
 }
 
+static int group(struct pfs_running *running)
+{
+	return running->block->is_grouped ? pfs_running_group(running) : 0;
+}
+
 static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 {
-	PFS_TRY(find_rows(running));
-	if (running->block->is_grouped)
-		PFS_TRY(pfs_running_group(running));
-	PFS_TRY(filter(running));
-	PFS_TRY(pfs_running_windows(running));
-	PFS_TRY(compute_results(running));
-	PFS_TRY(make_distinct(running));
+	static int (*const stages[])(struct pfs_running *running) = {
+		find_rows, group, filter, pfs_running_windows, compute_results, make_distinct,
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(stages); i++) {
+		PFS_TRY(stages[i](running));
+		PFS_TRY(let_others(running));
+	}
 	return sort(running, out);
 }
 

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* What is done in one hold of the tree is bounded: by counts of what is read, freed and looked at, not by times. */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "tests/unit/query_util.h"
+
+#include "base/later.h"
+#include "fs/attr/attrcolumn.h"
+#include "fs/nodes/ordered.h"
+#include "fs/tree/tree_impl.h"
+
+#define FILES	40000u
+#define BEARERS 12000u /* of them, with an attribute that all have and */
+#define RARE	11999u /* one that this one has */
+
+static _Thread_local bool is_held;
+static _Thread_local size_t attrs_read, largest_freed; /* in this hold */
+static _Atomic size_t most_attrs, most_freed, freed_after;
+static _Atomic unsigned holds;
+static _Atomic int64_t jump_ns; /* what a look at the clock adds to it */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
+int __real_pthread_rwlock_unlock(pthread_rwlock_t *lock);
+void __real_free(void *memory);
+int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
+int __real_clock_gettime(clockid_t id, struct timespec *out);
+
+static void keep_most(_Atomic size_t *most, size_t n)
+{
+	size_t seen = atomic_load(most);
+
+	while (n > seen && !atomic_compare_exchange_weak(most, &seen, n))
+		;
+}
+
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+{
+	int result = __real_pthread_rwlock_rdlock(lock);
+
+	is_held = true;
+	attrs_read = largest_freed = 0;
+	atomic_fetch_add(&holds, 1);
+	return result;
+}
+
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock);
+int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	keep_most(&most_attrs, attrs_read);
+	keep_most(&most_freed, largest_freed);
+	is_held = false;
+	return __real_pthread_rwlock_unlock(lock);
+}
+
+void __wrap_free(void *memory);
+void __wrap_free(void *memory)
+{
+	size_t size = malloc_usable_size(memory);
+
+	if (is_held)
+		largest_freed = PFS_MAX(largest_freed, size);
+	else
+		keep_most(&freed_after, size);
+	__real_free(memory);
+}
+
+int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
+int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n && is_held; i++)
+		attrs_read += (tree->image.flags[slots[i]] & PFS_NODE_ATTRS) != 0;
+	return __real_pfs_attr_read(reader, out, slots, n);
+}
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+	static _Atomic int64_t jumped;
+	int64_t jump = atomic_load(&jump_ns), ns;
+	int result = __real_clock_gettime(id, out);
+
+	if (!jump || id != CLOCK_MONOTONIC)
+		return result;
+	ns = out->tv_nsec + atomic_fetch_add(&jumped, jump);
+	out->tv_sec += ns / 1000000000;
+	out->tv_nsec = ns % 1000000000;
+	return result;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static void count_anew(void)
+{
+	most_attrs = most_freed = freed_after = 0;
+	holds = 0;
+}
+
+/* ---- a tree of many files, all in pre-order ---- */
+
+static int set_up_files(void **state)
+{
+	int failed = set_up(state);
+	uint64_t dir = ino_of("/a/b");
+	char name[32];
+
+	for (unsigned i = 0; i < FILES; i++) {
+		uint64_t ino;
+
+		(void)snprintf(name, sizeof(name), "f%06u", i);
+		ino = make(dir, name, S_IFREG | 0644);
+		if (i >= BEARERS)
+			continue;
+		assert_int_equal(pfs_tree_setxattr(tree, ino, "user.often", "1", 1, 0), 0);
+		if (i == RARE)
+			assert_int_equal(pfs_tree_setxattr(tree, ino, "user.rare", "1", 1, 0), 0);
+	}
+	assert_int_equal(pfs_tree_sync(tree), 0);
+	return failed;
+}
+
+/* ---- what is freed ---- */
+
+/* Answers that are sorted have large memory, which goes when the tree has been let go. */
+static void large_memory_is_freed_after_the_hold(void **state PFS_UNUSED)
+{
+	static const char *const statements[] = {
+		"SELECT path FROM nodes ORDER BY size DESC LIMIT 10",
+		"SELECT path FROM nodes ORDER BY size DESC, name LIMIT 10",
+		"SELECT path FROM nodes ORDER BY preorder DESC LIMIT 10",
+		"SELECT sum(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY name) AS n FROM nodes)",
+	};
+	char text[1024];
+
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		count_anew();
+		query_text(text, sizeof(text), statements[i]);
+		assert_in_range(most_freed, 0, PFS_LATER_MIN - 1);
+	}
+	count_anew();
+	query_text(text, sizeof(text), statements[0]);
+	assert_in_range(freed_after, FILES * sizeof(uint64_t), SIZE_MAX);
+}
+
+/* So does that of an index that too many changes have made useless. */
+static void an_index_goes_after_the_hold(void **state PFS_UNUSED)
+{
+	const uint64_t dir = make(PFS_ROOT_PRIME, "more", S_IFDIR | 0755);
+	char name[32];
+
+	for (unsigned i = 0; i < 3; i++)
+		pfs_scan_missed(tree, PFS_FIELD_MTIME);
+	pfs_scan_prepare(tree);
+	for (unsigned i = 0; i < 5000; i++) {
+		(void)snprintf(name, sizeof(name), "%u", i);
+		(void)make(dir, name, S_IFREG | 0644);
+	}
+	count_anew();
+	pfs_scan_prepare(tree);
+	assert_in_range(most_freed, 0, PFS_LATER_MIN - 1);
+	assert_in_range(freed_after, FILES * sizeof(uint32_t), SIZE_MAX);
+}
+
+/* More than a thread may put off is freed at once, and without a hold everything. */
+static void memory_is_put_off_up_to_a_limit(void **state PFS_UNUSED)
+{
+	void *large[2] = {malloc(PFS_LATER_MAX / 2 + 1), malloc(PFS_LATER_MAX / 2 + 1)};
+
+	assert_non_null(large[0]);
+	assert_non_null(large[1]);
+	count_anew();
+	(void)pfs_scan_lock(tree, __func__);
+	pfs_free_later(large[0]);
+	assert_int_equal(largest_freed, 0);
+	pfs_free_later(large[1]);
+	assert_in_range(largest_freed, PFS_LATER_MAX / 2 + 1, SIZE_MAX);
+	pfs_free_later(NULL);
+	pfs_scan_unlock(tree);
+	assert_in_range(freed_after, PFS_LATER_MAX / 2 + 1, SIZE_MAX);
+	count_anew();
+	pfs_free_later(malloc(PFS_LATER_MIN));
+	assert_in_range(freed_after, PFS_LATER_MIN, SIZE_MAX);
+}
+
+/* ---- what is looked at ---- */
+
+static unsigned looks;
+
+static int count_look(void *arg PFS_UNUSED)
+{
+	looks++;
+	return 0;
+}
+
+/* That slots are in order already is found out in pieces, each time. */
+static void an_order_is_looked_at_in_pieces(void **state PFS_UNUSED)
+{
+	static const _Atomic bool never;
+	static const struct pfs_order order = {PFS_FIELD_PREORDER, false};
+	const struct pfs_scan_watch watch = {&never, count_look, NULL};
+	const struct pfs_ordered_question question = {
+		.order = &order, .n_order = 1, .limit = UINT64_MAX, .watch = &watch};
+	struct pfs_ordered *ordered;
+
+	pfs_scan_set_piece(64);
+	(void)pfs_scan_lock(tree, __func__);
+	for (unsigned i = 0; i < 2; i++) { /* the first time it is found out of all slots, too */
+		looks = 0;
+		assert_int_equal(pfs_ordered_open(&ordered, tree, &question), 0);
+		pfs_ordered_close(ordered);
+	}
+	pfs_scan_unlock(tree);
+	pfs_scan_set_piece(UINT32_MAX);
+	assert_in_range(looks, 2 * (FILES / (16 * 64)), UINT_MAX);
+}
+
+/* ---- attributes ---- */
+
+/* Of one that few nodes have, and of several in a statement, so many are read in one hold. */
+static void few_attributes_are_read_in_one_hold(void **state PFS_UNUSED)
+{
+	char text[1024];
+
+	scope.sees_all = scope.may_change = false;
+	scope.uid = scope.gid = 4711;
+	count_anew();
+	query_text(text, sizeof(text), "SELECT count(often), count(rare) FROM nodes");
+	assert_string_equal(text, "12000 1");
+	assert_in_range(most_attrs, 1, 8192);
+}
+
+/* ---- operators ---- */
+
+/* Each stage of a statement may be in a hold of its own, if it has taken long. */
+static void stages_let_others_have_the_tree(void **state PFS_UNUSED)
+{
+	static const char sql[] = "SELECT uid, count(*) FROM nodes GROUP BY uid ORDER BY 2 DESC";
+	unsigned at_once;
+
+	check(sql, "0 40006");
+	count_anew();
+	check(sql, "0 40006");
+	at_once = holds;
+	count_anew();
+	atomic_store(&jump_ns, 5000000);
+	check(sql, "0 40006");
+	atomic_store(&jump_ns, 0);
+	assert_in_range(holds, at_once + 6, UINT_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(large_memory_is_freed_after_the_hold),
+		cmocka_unit_test(memory_is_put_off_up_to_a_limit),
+		cmocka_unit_test(an_order_is_looked_at_in_pieces),
+		cmocka_unit_test(stages_let_others_have_the_tree),
+		cmocka_unit_test(few_attributes_are_read_in_one_hold),
+		cmocka_unit_test(an_index_goes_after_the_hold),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_files, tear_down);
+}
