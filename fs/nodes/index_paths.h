@@ -90,4 +90,12 @@ PFS_MUST_CHECK int pfs_path_index_walk_next(struct pfs_path_index_walk *walk, ui
 PFS_MUST_CHECK int pfs_path_index_list(uint32_t *slots, size_t *n, struct pfs_tree *tree,
 				       const struct pfs_path_range *range);
 
+/* Returns true if the tree is a frozen one and has the index. What a frozen tree would have to
+ * derive first, its index of names and its ranges of slots, costs more than the index then. */
+bool pfs_path_index_is_lent(struct pfs_tree *tree);
+/* Finds the node whose path has exactly these bytes; *slot: PFS_NO_SLOT if there is none. -ENOENT:
+ * the index is not lent; other errors as of open. */
+PFS_MUST_CHECK int pfs_path_index_find(struct pfs_tree *tree, uint32_t *slot, const char *path,
+				       size_t len);
+
 #endif

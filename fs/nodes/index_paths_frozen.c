@@ -175,7 +175,7 @@ static int begin(struct pfs_path_frozen *frozen, bool opens)
 }
 
 #ifdef PFS_VERIFY
-#define SMALL 10000u /* nodes: so many are compared in VERIFY builds */
+#define SMALL 2000u /* nodes: so many are compared in VERIFY builds */
 
 /* Each node's keys are in the prefix tree where a walk takes them from. */
 static bool is_right(const struct pfs_path_frozen *frozen)
@@ -216,4 +216,12 @@ void pfs_path_frozen_end(struct pfs_path_frozen *frozen)
 {
 	(void)pthread_mutex_unlock(&frozen->entries->lock);
 	(void)pthread_mutex_unlock(&frozen->lock);
+}
+
+bool pfs_path_index_is_lent(struct pfs_tree *tree)
+{
+	if (!tree->path_frozen || pfs_path_frozen_begin(tree->path_frozen, true))
+		return false;
+	pfs_path_frozen_end(tree->path_frozen);
+	return true;
 }

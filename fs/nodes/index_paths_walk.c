@@ -449,3 +449,19 @@ int pfs_path_index_list(uint32_t *slots, size_t *n, struct pfs_tree *tree,
 		error = -E2BIG;
 	return error ? error : pfs_radix_sort_u32(slots, *n);
 }
+
+int pfs_path_index_find(struct pfs_tree *tree, uint32_t *slot, const char *path, size_t len)
+{
+	struct pfs_path_range range = {.low = path, .low_len = len, .high_len = len + 1};
+	uint32_t found[2];
+	size_t n = PFS_COUNT(found);
+
+	if (!tree->path_frozen || len >= sizeof(range.room))
+		return -ENOENT;
+	memcpy(range.room, path, len);
+	range.room[len] = 0; /* the least path above */
+	range.high = range.room;
+	PFS_TRY(pfs_path_index_list(found, &n, tree, &range));
+	*slot = n ? found[0] : PFS_NO_SLOT;
+	return 0;
+}

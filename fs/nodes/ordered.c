@@ -238,7 +238,7 @@ static int try_path_index(struct pfs_ordered *ordered)
 	for (size_t i = 0; i < ordered->n_predicates && !is_range; i++)
 		if (ordered->predicates[i].test == PFS_TEST_UNDER)
 			return 0; /* the walk from its top is as good */
-	if (!is_range && !ordered->order[0].descending) {
+	if (!is_range && !ordered->order[0].descending && !pfs_path_index_is_lent(ordered->tree)) {
 		PFS_TRY(pfs_scan_prepare_spans(ordered->tree, ordered->question.watch));
 		if (pfs_path_walk_is_cheap(ordered->tree, ordered->tree->image.root))
 			return 0;

@@ -12,6 +12,7 @@
 #include "fs/image/names.h"
 #include "fs/image/device_lookup.h"
 #include "fs/image/totals.h"
+#include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"
 
 #pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
@@ -203,14 +204,14 @@ static void set_path_slot(struct pfs_scan_test *test, uint32_t slot)
 }
 
 /* The node whose path has exactly these bytes. */
-static uint32_t node_at(const struct pfs_tree *tree, const char *path, size_t len)
+static uint32_t node_at(struct pfs_tree *tree, const char *path, size_t len)
 {
 	uint32_t slot = tree->image.root;
 	const char *end = path + len;
 
 	if (len == 0 || *path != '/')
 		return PFS_NO_SLOT;
-	if (len == 1)
+	if (len == 1 || pfs_path_index_find(tree, &slot, path, len) == 0)
 		return slot;
 	while (path < end && slot != PFS_NO_SLOT) {
 		const char *name = path + 1, *slash = memchr(name, '/', (size_t)(end - name));
@@ -251,6 +252,16 @@ static int set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 	return 0;
 }
 
+/* Whether a frozen tree's index lists the paths, so that what is under their directory need not be
+ * known. */
+static bool is_listed(const struct pfs_scan_test *test, struct pfs_tree *tree)
+{
+	struct pfs_path_range range;
+	bool exact;
+
+	return !test->negated && pfs_path_range_of(&range, &exact, &test->text) && pfs_path_index_is_lent(tree);
+}
+
 static int set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	const struct pfs_scan_text *text = &test->text;
@@ -260,7 +271,7 @@ static int set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
 	if (text->fold || text->prefix_len == 0)
 		return 0;
 	if (!exact)
-		return set_path_under(test, tree);
+		return is_listed(test, tree) ? 0 : set_path_under(test, tree);
 	set_path_slot(test, node_at(tree, (const char *)text->prefix, text->prefix_len));
 	return 0;
 }
@@ -418,7 +429,7 @@ static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
 		   const struct pfs_scan_watch *watch)
 {
 	bool is_path = predicate->field == PFS_FIELD_PATH && predicate->test > PFS_TEST_EQUAL &&
-		       predicate->test < PFS_TEST_UNDER;
+		       predicate->test < PFS_TEST_UNDER && !pfs_path_index_is_lent(tree);
 
 	if (predicate->test == PFS_TEST_RANGE && pfs_field_is_total(predicate->field))
 		return pfs_scan_prepare_totals(tree, watch);

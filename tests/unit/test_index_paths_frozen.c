@@ -6,8 +6,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/number.h"
 #include "fs/image/feed.h"
 #include "fs/image/hold.h"
+#include "fs/image/image_copy.h"
+#include "fs/image/span_layout.h"
 #include "fs/nodes/ordered.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
@@ -15,6 +18,27 @@
 #define NODES	  1500
 #define QUESTIONS 12
 #define TOO_MANY  3000u /* files: when all have moved, a frozen tree has no index */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */
+struct pfs_btree *__real_pfs_image_copy_index(const struct pfs_tree *tree);
+struct pfs_btree *__wrap_pfs_image_copy_index(const struct pfs_tree *tree);
+int __real_pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out);
+int __wrap_pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out);
+
+static unsigned derived; /* how often a frozen tree's names, or any tree's ranges of slots, were asked for */
+
+struct pfs_btree *__wrap_pfs_image_copy_index(const struct pfs_tree *tree)
+{
+	derived++;
+	return __real_pfs_image_copy_index(tree);
+}
+
+int __wrap_pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out)
+{
+	derived++;
+	return __real_pfs_span_layout_begin(image, out);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 static struct model now; /* the tree as it goes on */
 static struct pfs_tree *frozen;
@@ -205,6 +229,89 @@ static void test_questions(void **state)
 		thaw();
 	}
 	assert_true(used > 40);
+	close_tree();
+}
+
+/* What a predicate of paths selects, against the model's paths that begin or end so. */
+static void check_select(const struct pfs_predicate *p, const char *begins, const char *ends)
+{
+	struct pfs_slots found;
+	size_t n = 0;
+
+	(void)pfs_scan_lock(frozen, __func__);
+	assert_int_equal(pfs_scan_select(frozen, &found, p, 1, NULL, NULL), 0);
+	pfs_scan_unlock(frozen);
+	for (size_t i = 0; i < model.n; i++) {
+		const char *path = model.seen[i].path;
+		size_t len = strlen(path), end = strlen(ends);
+
+		if (strncmp(path, begins, strlen(begins)) != 0 || len < end || strcmp(path + len - end, ends) != 0)
+			continue;
+		assert_true(n < found.n && bsearch(&model.seen[i].slot, found.slot, found.n, sizeof(*found.slot),
+						   pfs_compare_u32));
+		n++;
+	}
+	assert_int_equal(n, found.n);
+	pfs_slots_finish(&found);
+}
+
+/* Whole paths and beginnings of some, and the first ones of all: neither names nor ranges of slots are derived for them. */
+static void test_nothing_is_derived(void **state)
+{
+	static const char *const whole[] = {"/", "/d", "/d/x17", "/d/x17/", "//d", "/none", "/d/none", "d", ""};
+	static const char *const begins[] = {"/d/x1", "/d/1", "/d/", "/d", "/e/", "/e/f/", "/none/", "/d/x17/"};
+	const struct pfs_order order = {.field = PFS_FIELD_PATH};
+	const struct pfs_ordered_question first = {.order = &order, .n_order = 1, .limit = 1};
+	struct pfs_ordered *ordered;
+	uint64_t d;
+
+	(void)state;
+	open_tree();
+	d = make(2, "d", S_IFDIR | 0755);
+	for (unsigned i = 0; i < 3000; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "%c%u", i % 100 ? 'x' : '1', i);
+		(void)make(d, name, S_IFREG | 0644);
+	}
+	(void)make(make(make(2, "e", S_IFDIR | 0755), "f", S_IFDIR | 0755), "g", S_IFREG | 0644);
+	pfs_path_index_want(model.tree, true, false);
+	assert_int_equal(pfs_path_index_make(model.tree), 0);
+	freeze();
+	assert_int_equal(pfs_tree_rename(model.tree, 2, "e", d, "e", 0), 0);
+	assert_int_equal(pfs_tree_rename(model.tree, d, "x17", 2, "none", 0), 0);
+	derived = 0;
+	for (size_t i = 0; i < PFS_COUNT(whole); i++) {
+		const struct pfs_predicate p = {.field = PFS_FIELD_PATH, .test = PFS_TEST_EQUAL, .text = whole[i],
+						.text_len = strlen(whole[i])};
+		struct pfs_slots found;
+
+		(void)pfs_scan_lock(frozen, __func__);
+		assert_int_equal(pfs_scan_select(frozen, &found, &p, 1, NULL, NULL), 0);
+		pfs_scan_unlock(frozen);
+		assert_int_equal(found.n, i < 3);
+		for (size_t k = 0; k < model.n && found.n; k++)
+			assert_int_equal(strcmp(model.seen[k].path, whole[i]) == 0, model.seen[k].slot == found.slot[0]);
+		pfs_slots_finish(&found);
+	}
+	for (size_t i = 0; i < PFS_COUNT(begins); i++) {
+		char glob[32];
+		size_t len = (size_t)snprintf(glob, sizeof(glob), "%s*5", begins[i]);
+
+		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH, .test = PFS_TEST_PREFIX, .text = begins[i],
+						     .text_len = strlen(begins[i])},
+			     begins[i], "");
+		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH, .test = PFS_TEST_GLOB, .text = glob,
+						     .text_len = len},
+			     begins[i], "5");
+	}
+	(void)pfs_scan_lock(frozen, __func__);
+	assert_int_equal(pfs_ordered_open(&ordered, frozen, &first), 0);
+	assert_string_equal(pfs_ordered_how(ordered), "path index");
+	pfs_ordered_close(ordered);
+	pfs_scan_unlock(frozen);
+	assert_int_equal(derived, 0);
+	thaw();
 	close_tree();
 }
 
@@ -402,7 +509,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_walks),	  cmocka_unit_test(test_moved_directory),
-		cmocka_unit_test(test_questions), cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_questions), cmocka_unit_test(test_nothing_is_derived),
+		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_behind_the_feed), cmocka_unit_test(test_made_later),
 		cmocka_unit_test(test_beside_a_writer),
 	};
