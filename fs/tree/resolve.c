@@ -15,7 +15,7 @@
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
 
-#define PIECE 1024u /* paths that a thread takes at once */
+#define PIECE 512u /* paths that a thread takes at once */
 #define GROUP 32u   /* walks side by side */
 #define MANY  256u  /* paths that are worth remembering directories for */
 #define TRIES  16u /* to find what the viewer sees beside others who change directories */

@@ -37,7 +37,7 @@ PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 /* As pfs_tree_resolve_many, for at most PFS_RESOLVE_HELD paths, while the caller holds
  * pfs_scan_lock. Sets slots[i], to PFS_NO_SLOT if there is no such node. top: the slot at which
  * relative paths begin, of a visible node with a name, or PFS_NO_SLOT. */
-#define PFS_RESOLVE_HELD 4096u
+#define PFS_RESOLVE_HELD 8192u
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n);
 
