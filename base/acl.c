@@ -39,8 +39,8 @@ bool pfs_acl_add(struct pfs_acl *acl, unsigned tag, unsigned perm)
 	}
 }
 
-/* A member of the owning group who is a named user gets what that entry says, and so does one of
- * the others; a member of a named group is none of the others. */
+/* For a named user the entry with that name decides, also if the user is in the owning group or one
+ * of the others. Members of a named group do not count as others. */
 uint32_t pfs_acl_mode(const struct pfs_acl *acl, uint32_t mode)
 {
 	unsigned users = acl->users & acl->mask, groups = acl->groups & acl->mask;

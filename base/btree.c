@@ -233,8 +233,8 @@ static void leaf_merge(struct pfs_btree *tree, struct pfs_leaf *left, struct pfs
 	pfs_node_pool_give(&tree->leaves, right);
 }
 
-/* Mends the children around separator i of parent, one of which became too empty; true when a
- * separator went with a merge. */
+/* Mends the two children around separator i of the parent, one of which has too few entries.
+ * Returns true if it merged them, which removed the separator. */
 static bool mend_leaves(struct pfs_btree *tree, struct pfs_inner *parent, uint32_t i)
 {
 	struct pfs_leaf *left = parent->children[i];
@@ -251,8 +251,8 @@ static bool mend_leaves(struct pfs_btree *tree, struct pfs_inner *parent, uint32
 	return false;
 }
 
-/* One child goes from left to right over the separator, or back: inner nodes are poor rarely, so
- * that simplicity wins over moving many. */
+/* Moves one child from the left node to the right one over the separator, or back. Inner nodes
+ * seldom have too few, so moving several at once is not worth its code. */
 static void inner_rotate_right(struct pfs_inner *parent, uint32_t i, struct pfs_inner *left,
 			       struct pfs_inner *right)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A block is filled in memory of its own and copied in by the kernel, page by page, after it has
- * been verified: whoever touches a page before finds none.  With a block that is touched those
- * beside it are filled, as many as take no longer than its way through the kernel does.  Blocks
- * that were filled one after the other are taken for a scan, and the next are filled with them, as
- * many as have been.
+/* A block is filled and verified in memory of its own; then the kernel copies it to its place, page
+ * by page. Together with a touched block its neighbours are filled, as many as take no longer than
+ * the fault takes in the kernel. If blocks are filled one behind the other, that looks like a scan,
+ * and as many further blocks are filled as have been so far.
  *
- * The kernel gets pages of 4 KiB that way.  Whoever then reads in no order waits twice for most lines, for the page's
- * address and for the line; so a thread that has nothing to fill has the kernel put whole stretches into one large page each. */
+ * The kernel makes pages of 4 KiB of this. With such pages, reading in random order waits twice for
+ * most cache lines: for the page's address, and for the line. So a thread that has nothing to fill
+ * makes the kernel join whole ranges into large pages. */
 #include "base/lazy.h"
 
 #include <fcntl.h>
@@ -104,8 +104,9 @@ static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, 
 		atomic_store_explicit(&part->blocks[first], (uint8_t)state, memory_order_release);
 }
 
-/* Puts the bytes there, as far as there is such memory.  It may be short for a moment only; there is nothing else that could be done
- * then.  A page that is there is left; other errors last: the memory is gone, and nobody waits for it. */
+/* Makes the kernel copy the bytes to their place. If memory is short it tries again, since nothing
+ * else can be done. A page that is there already stays as it is. After other errors it gives up:
+ * the memory has been unmapped, and no thread waits for it. */
 static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
@@ -275,7 +276,8 @@ static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *addres
 	return NULL;
 }
 
-/* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was filled. */
+/* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was
+ * filled. */
 static void answer(struct pfs_lazy *lazy, uintptr_t address)
 {
 	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
@@ -320,8 +322,8 @@ static bool is_stretch_filled(const struct pfs_lazy_part *part, size_t number)
 	return true;
 }
 
-/* Joins stretches until all have been looked at, or there is something else to do.  One that the kernel does not join stays
- * as it is. */
+/* Joins ranges into large pages until all have been looked at, or there is a block to fill. A range
+ * that the kernel does not join stays as it is. */
 static void join_stretches(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
 {
 	const uint64_t n_filled = atomic_load(&lazy->n_filled);

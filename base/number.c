@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* printf takes ten times as long, and results are full of numbers: eight digits at once, in the bytes of
- * a word, and without a branch for each. */
+/* Prints eight digits at once, in the bytes of a word and without a branch for each digit. printf
+ * takes ten times as long, and answers are full of numbers. */
 #define EIGHT UINT64_C(100000000)
 
-/* The digits of a number below EIGHT, the first one in the lowest byte.  First the two halves of it, then
- * two digits to 16 bits, then one to each byte; multiplying and shifting divides by 100 and 10. */
+/* Returns the digits of a number below EIGHT, one a byte, the first digit in the lowest byte. It
+ * splits the number into halves of four digits, these into pairs in 16 bits, and the pairs into
+ * digits; a multiplication and a shift divide by 100 and by 10. */
 static inline uint64_t digits_of(uint32_t value)
 {
 	uint64_t halves = value / 10000 | (uint64_t)(value % 10000) << 32;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SQLite's patternCompare (func.c) without its recursion: once a second star has been reached,
- * what stood before it is settled, so that only the last star is ever tried again. */
+/* SQLite's patternCompare (func.c) without its recursion: when a second star is reached, the match
+ * of what is before it is final, so only the last star is tried again at later places. */
 #include "base/pattern.h"
 
 #include <string.h>
@@ -141,8 +141,8 @@ static bool is_letter(uint32_t c)
 	return fold(c) >= 'a' && fold(c) <= 'z';
 }
 
-/* To the byte, of ASCII: no other character has such, and what has no case need not be compared one by
- * one.  A NUL before it ends the text, too. */
+/* Goes to the next such byte, an ASCII character, which is part of no other character; so
+ * characters without case need not be compared one by one. A NUL before it ends the text. */
 static void skip_to(struct rest *text, uint8_t byte)
 {
 	const uint8_t *found = memchr(text->at, byte, (size_t)(text->end - text->at));

@@ -11,8 +11,8 @@
 #define STEP ((size_t)1 << 20)
 #define HUGE_MIN ((size_t)8 << 20)
 
-/* Where address space is limited (ulimit -v) an array reserves this part of it: a tree has some
- * twenty arrays, and others need room too. */
+/* If address space is limited (ulimit -v), an array reserves this part of it: a tree has about
+ * twenty arrays, and other memory needs room too. */
 #define PART_OF_LIMIT 32
 
 static size_t allowed(size_t limit)

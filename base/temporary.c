@@ -76,8 +76,8 @@ uint64_t pfs_temporary_owed(void)
 	return atomic_load(&all_owed);
 }
 
-/* Whether the filesystem holds the file at that size, all that is granted to others, and what is left
- * free.  If so it is granted. */
+/* Grants the size to the file, and returns true, if the filesystem has room for it, for all that is
+ * granted to other files, and for the part that is left to others. */
 static bool grant(struct pfs_temporary *file, uint64_t size)
 {
 	uint64_t left, before = file->owed, taken;

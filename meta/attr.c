@@ -101,8 +101,8 @@ static void bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_r
 		pfs_bind_blob(put, parameter, attr->text, attr->text_len);
 }
 
-/* What the group leaves of the attribute before it becomes attr; NULL: before it is removed, with `id` 0 as all of the
- * node's. */
+/* Keeps the attribute's former value in the history before it becomes attr. NULL: before it is
+ * removed; then `id` 0 stands for all attributes of the node. */
 static int leave_former(struct pfs_store *store, uint64_t prime, int64_t id,
 			const struct pfs_attr_record *attr)
 {

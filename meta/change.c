@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/change.c - which nodes each group has changed, for whoever keeps a copy of the store.
- * A group's primes are one row: sorted, differences as LEB128.  The oldest rows are forgotten, and
- * a group too large to remember makes the feed start after it. */
+/* meta/change.c - remembers which nodes each group has changed, for copies of the store to follow.
+ * The primes of a group are one row: sorted, as differences in LEB128. The oldest rows are removed.
+ * If a group is too large to be remembered, the remembered changes begin after it. */
 #include "meta/internal.h"
 
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-/* Whoever keeps a copy reads it all anew when more than an eighth of the nodes have changed: so many primes of one
- * group, and about three bytes for each, are remembered of a large store. */
+/* A copy of the store is read anew if more than an eighth of the nodes have changed. So of a large
+ * store at most so many primes of one group are remembered, with about three bytes each. */
 #define GROUP_PRIMES ((size_t)1 << 20)
 #define KEPT_BYTES   (UINT64_C(4) << 20)
 #define NODES_PART   8

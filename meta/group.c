@@ -203,8 +203,8 @@ int pfs_store_begin(struct pfs_store *store)
 	return error;
 }
 
-/* What was handed out stays so, even if the group that was to record it is lost: the next one
- * will.  The rest of the row goes back to what is stored. */
+/* Sets the row back to what is stored, but for the numbers that were handed out: these stay so even
+ * if the group that would have recorded them is lost, and the next group records them. */
 static void meta_roll_back(struct pfs_store *store)
 {
 	PFS_LOCKED(&store->mutex);

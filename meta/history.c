@@ -113,7 +113,8 @@ int64_t pfs_history_clock(void)
 	return pfs_clock_ns(CLOCK_REALTIME);
 }
 
-/* A clock that has not been set yet, as machines without a battery have, tells nothing of what was written by others. */
+/* A clock that has not been set yet, as machines without a battery have, tells nothing of what was
+ * written by others. */
 static int64_t now_of(const struct pfs_history_state *state)
 {
 	int64_t now = pfs_history_clock();
@@ -126,8 +127,8 @@ int64_t pfs_history_now(const struct pfs_store *store)
 	return now_of(&store->history);
 }
 
-/* What was written by a clock that was ahead was written now at the latest: else nothing later could be told from it by its time,
- * and it would never be too old. */
+/* Groups with a time in the future, from a clock that was ahead, get the present time. Otherwise
+ * later groups could not be told from them by their times, and they would never be too old. */
 static int pull_back(struct pfs_store *store, int64_t now)
 {
 	struct pfs_history_state *state = &store->history;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The store as it was: temporary views stand before the tables `node`, `attr` and `meta`, of
- * today's rows with the former ones put over them. */
+/* The store as it was: temporary views hide the tables `node`, `attr` and `meta`. They have the
+ * present rows, replaced by former ones where there are such. */
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "meta/history.h"
 #include "meta/internal.h"
 
-/* Of each node and attribute the row before the first change after the group ?1. The columns have
- * the types of the store's: so SQLite takes indexes for what is compared, and merges the two parts
+/* For each node and attribute: the row before its first change after group ?1. The columns have the
+ * same types as the store's, so that SQLite uses indexes for comparisons, and merges the two parts
  * of a view in their order. */
 static const char *const make_tables[] = {
 	"CREATE TEMP TABLE was (prime INTEGER PRIMARY KEY, parent INTEGER, slot INTEGER, mode "
@@ -65,7 +65,8 @@ static int run(struct pfs_db *db, const char *text, int64_t parameter)
 	return got;
 }
 
-/* *seq = the last group at that time.  Groups with times that lie ahead of the clock (see pull_back) were right after those before. */
+/* Sets *seq to the last group at that time. Groups with times in the future (see pull_back) count
+ * as directly after the group before them. */
 static int find_group(struct pfs_db *db, int64_t *seq, int64_t at)
 {
 	sqlite3_stmt *row = NULL;

@@ -20,8 +20,8 @@
 #define RETRY_MS   20
 #define STORES_MAX 64 /* open at once in one process */
 
-/* The stores that this process has open.  A second open of one that is being written is refused
- * before it touches the file: merely closing its descriptor would drop SQLite's locks. */
+/* The stores that this process has open. Opening a store a second time while it is written is
+ * refused before the file is opened: closing another descriptor of it would drop SQLite's locks. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	dev_t dev;
@@ -172,8 +172,8 @@ void pfs_lock_close(struct pfs_lock *lock)
 	*lock = PFS_LOCK_NONE;
 }
 
-/* A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF"; "-> " before the kind
- * marks one that waits. */
+/* A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF". "-> " before the kind
+ * means that the process waits for the lock. */
 static bool line_holds(pid_t *pid, bool *same_device, const char *line, const struct stat *st)
 {
 	unsigned major_id, minor_id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a store was imported from: folders, files, hard links, and the stamp that says it was never copied
- * (meta/store.h). */
+/* Records of what a store was imported from: folders, files and hard links; and the store's stamp,
+ * by which a copy of it is recognised (meta/store.h). */
 #include "meta/internal.h"
 
 #include <limits.h>

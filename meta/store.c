@@ -323,8 +323,8 @@ int pfs_store_close(struct pfs_store *store)
 	return error;
 }
 
-/* The file keeps its mode and, if this user may give it, its owner; no one may read it meanwhile
- * who might not read the old one. */
+/* The file gets the old one's mode and, if this user may set it, its owner. At no time may anybody
+ * read it who could not read the old one. */
 static int take_rights(struct pfs_store *store, const char *to)
 {
 	int fd PFS_CLOSE = open(to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/table.c - side tables: a catalogue, and for each table one of SQLite's with its rows; and the names of path
- * indexes, which are those of no table. */
+/* meta/table.c - side tables: a catalogue of them, and a table of SQLite with the rows of each; and
+ * the names of path indexes. */
 #include "meta/store.h"
 
 #include <math.h>

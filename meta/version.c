@@ -75,10 +75,10 @@ static bool is_in(const char *schema, const char *object)
 	return found && strncmp(object, "CREATE ", 7) == 0 && found[strlen(object)] == ';';
 }
 
-/* Every object of the file must stand in its version's text, word for word, and none may be
- * missing: no statement of the store is ever run over a schema that somebody else thought up.  Side
- * tables have no expressions in theirs, which would need a second parenthesis.  What history adds is there
- * as a whole, or not at all. */
+/* Compares the file's schema with the text of its version: each object of the file must be in the
+ * text, word for word, and none may be missing. So no statement of the store ever runs over a
+ * schema that somebody else has written. Declarations of side tables may have no expressions, which
+ * would need a second parenthesis. The tables of history must all be there, or none. */
 static int check_schema(struct pfs_db *db, const char *schema, const char *of_history)
 {
 	const int n_of_history = of_history ? count_objects(of_history) : 0;
@@ -160,8 +160,8 @@ static int look_up(struct pfs_db *db, bool *is_there, bool *same, const char *na
 	return got < 0 ? got : 0;
 }
 
-/* Calls fn for each object of today's schema that the file lacks or has in other words.  An empty
- * database in memory tells what the text declares. */
+/* Calls fn for each object of the present schema that the file lacks or declares otherwise. The
+ * schema's objects are read from an empty database in memory. */
 static int each_addition(struct pfs_db *db, addition_fn *fn)
 {
 	struct pfs_db today = {.path = "schema"};
@@ -229,8 +229,9 @@ static char *missing_columns(struct pfs_db *db, const char *name)
 	return NULL;
 }
 
-/* A temporary table stands before the file's of the same name: as a new table it stays, empty; of a
- * table that has grown it only tells the columns. */
+/* Makes a temporary table. If the file has no such table, it stays, empty. If the file's table
+ * lacks columns, it only serves to read their names; then a view replaces it, which hides the
+ * file's table. */
 static int dress(struct pfs_db *db, const char *name, const char *text, bool is_there)
 {
 	static const char create[] = "CREATE TABLE ";

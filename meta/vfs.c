@@ -194,15 +194,17 @@ static bool store_of(char store[PATH_MAX], const char *path)
 	return false;
 }
 
-/* Whoever may write the store's file, or is this process: SQLite, run by root, gives what it has made to
- * the store's owner a moment later. */
+/* Returns true for a regular file with one name whose owner is the store's owner, root or this
+ * user. (When root runs SQLite, that gives a file that it has made to the store's owner only a
+ * moment later.) */
 static bool is_own(const struct stat *file, const struct stat *store)
 {
 	return S_ISREG(file->st_mode) && file->st_nlink <= 1 &&
 	       (file->st_uid == store->st_uid || file->st_uid == geteuid() || file->st_uid == 0);
 }
 
-/* Of the file that was opened, not of the name, which another may have by now.  A fifo must not hang us. */
+/* Of the file that was opened, not of the name, which another may have by now.  A fifo must not
+ * hang us. */
 static int open_checked(const char *path, int flags, int mode)
 {
 	struct stat file, store;

@@ -153,8 +153,8 @@ static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struc
 		pfs_image_set_owner(tree, slot,
 				    set & PFS_SET_UID ? setting->attr->st_uid : image->uid[slot],
 				    set & PFS_SET_GID ? setting->attr->st_gid : image->gid[slot]);
-	/* That nothing is named is what is left of chown(-1, -1), or of a write by somebody whom the
-	 * kernel found to be unprivileged. */
+	/* set is 0 for chown(-1, -1), and for a write by a caller that the kernel found to be
+	 * unprivileged. */
 	if (set & (PFS_SET_UID | PFS_SET_GID) || !(set & ~(unsigned)PFS_SET_CTIME) ||
 	    (set & PFS_SET_SIZE && !setting->privileged))
 		mode = without_privileges(mode);

@@ -149,8 +149,8 @@ int pfs_tree_lookup(struct pfs_tree *tree, struct pfs_entry *out, uint64_t paren
 }
 
 /* ---- readdir ----
- * Offset 1 is after ".", 2 after "..", the others are PAST_DOTS more than (hash << 32 | slot) of the
- * entry before: an entry's own place in the index, whatever comes and goes around it. */
+ * Offset 1 is behind ".", 2 behind "..". The offset behind any other entry is its (hash << 32 |
+ * slot) plus PAST_DOTS: its position in the index, which does not depend on other entries. */
 
 #define PAST_DOTS 3
 

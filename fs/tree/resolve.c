@@ -86,7 +86,8 @@ static const char *without_last(const char *bytes, const char *end)
 	return end && end > bytes ? end : NULL;
 }
 
-/* The directory's path up to `end` is looked for next; its bucket is on the way to the cache then. */
+/* The directory's path up to `end` is looked for next; its bucket is on the way to the cache then.
+ */
 static void look_for(const struct job *job, struct walk *walk, const char *end)
 {
 	while (end && end - walk->at > PFS_DIRECTORY_PATH_MAX)
@@ -158,8 +159,8 @@ static bool probe(const struct job *job, struct walk *walks, size_t n)
 	return again;
 }
 
-/* Begins the next walks, each at the last directory of its path that is known.  What one waits for is fetched
- * for all of them before it is looked at. */
+/* Begins the next walks, each at the deepest directory of its path that is remembered. Memory that
+ * they read is first fetched for all of them, and then read. */
 static void prepare(struct worker *worker)
 {
 	const struct job *job = worker->job;
@@ -326,8 +327,8 @@ static void resolve_piece(void *arg, size_t from, size_t to)
 							    : job->tree->image.prime[job->slots[i]];
 }
 
-/* With what is known of the tree's directories, for who sees them all: what others see on a way is looked
- * at each time. */
+/* Uses remembered directories only if the viewer sees all: for others each directory on a path has
+ * to be checked each time. */
 static void run_job(struct job *job)
 {
 	const uint64_t began = pfs_now_ns();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A row is its number, how many cells it has (GONE: it is removed), and of each cell its type and then nothing, eight
- * bytes, or a size and so many bytes. */
+/* A packed row has its number, the number of its cells (GONE: the row was removed), and for each
+ * cell its type, followed by nothing (NULL), eight bytes (a number), or a size and as many bytes.
+ */
 #include "fs/tree/siderows.h"
 
 #include <stdlib.h>

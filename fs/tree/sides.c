@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of changes begins with those that are committed and kept for who has seen the ones before them, then come
- * those of the group that is being written, then those that no group has. */
+/* The list of changes has first those that are committed, which are kept for readers that know only
+ * what was before them; then those of the group that is being written; then those that are in no
+ * group. */
 #include "fs/tree/sides.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ struct pfs_sides {
 	pthread_mutex_t change;	  /* held by whoever changes tables */
 	pthread_rwlock_t reading; /* for writing while a change becomes visible; before the content lock */
 	_Atomic uint64_t version;
-	/* The list.  It grows under both locks; only the committer takes out of it, under `reading`. */
+	/* The list.  It grows under both locks; only the committer takes out of it, under
+	 * `reading`. */
 	struct change *first, *last;
 	struct change *pending;	 /* the first that is not committed; NULL: none */
 	struct table *tables[CHAINS]; /* as the list */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Pre-order walk of a subtree, children in byte order of names.  A directory's entries are listed
- * under the lock at once and visited without it; what disappears meanwhile is left out. */
+/* Pre-order walk of a subtree, children in byte order of names. The entries of a directory are
+ * listed in one hold of the lock and visited without it; a node that is removed meanwhile is left
+ * out. */
 #include "fs/tree/tree.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/program.c - SQLite's program for a statement, and what it means for the length of values.
+/* meta/sql/program.c - bounds the length of values by SQLite's program for a statement.
  *
- * SQLite's machine asks whether to go on where it jumps, not between the steps of one row.  Of these each
- * takes a nanosecond or two for a byte of a value, and a statement may have thousands.  So the more steps
- * there are that go through values, the shorter values may be. */
+ * SQLite's machine calls its progress handler at jumps, and not between the steps for one row. Each
+ * of these steps takes a nanosecond or two for each byte of a value, and a statement may have
+ * thousands of them. So the more steps read whole values, the shorter values may be. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ static struct instruction op_of(sqlite3_stmt *row)
 	};
 }
 
-/* Calls fn for each until it returns non-zero, which ends it with SQLITE_ABORT.  SQLITE_DONE, or SQLite's
- * error.  The statement is prepared for it once more. */
+/* Calls fn for each step of the program, for which the statement is prepared once more. Returns
+ * SQLITE_DONE; SQLITE_ABORT if fn returned non-zero, which ends it; or SQLite's error. */
 static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instruction *op), void *arg)
 {
 	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
@@ -82,8 +82,8 @@ static const struct cost costs[] = {
 	{"PureFunc0", 1},  {"VFilter", 2},
 	{"SorterOpen", 16}, /* runs are merged 16 at a time: so many rows are compared at once */
 };
-/* Functions that take longer for a byte than others do, by how their names begin; or no time but in the allocator,
- * which looks at the clock. */
+/* The time that functions take for a byte, by the beginnings of their names: more than others, or
+ * none but in the allocator, which looks at the clock. */
 static const struct cost other_functions[] = {
 	{"json", 16},  {"->", 16},	{"strftime(", 32},  {"date(", 4},	{"time(", 4},	   {"datetime(", 4},
 	{"quote(", 2}, {"substr", 2},	{"julianday(", 4},  {"unixepoch(", 4},	{"group_concat", 4},

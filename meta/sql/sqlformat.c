@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* printf(format, ...) as SQLite has it, one conversion at a time: SQLite's own does all of them in
- * one piece, however many and long they are.  What a conversion writes is SQLite's; here it is only
- * told apart from the next, and gets its arguments. */
+/* A replacement of SQLite's printf(format, ...), which makes all conversions at once, however many
+ * and long they are. This one looks at the clock between conversions: it finds each one and its
+ * arguments, and calls SQLite's for it alone. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <stdio.h>

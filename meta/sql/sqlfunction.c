@@ -79,8 +79,8 @@ static size_t skip_exponent(const unsigned char *text, size_t size, size_t at)
 	return end > digits ? end : at;
 }
 
-/* What sqlite3_value_numeric_type() would make of it.  That changes the value that it looks at, which may
- * be a constant of the statement; and of a copy, which belongs to no connection, it crashes in
+/* Returns what sqlite3_value_numeric_type() would return. That function changes the value, which
+ * may be a constant of the statement; and for a copy, which belongs to no connection, it crashes in
  * SQLite 3.53. */
 void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* json_patch(target, patch): SQLite's looks for each member of the patch among those of the target, in one
- * piece.  It is asked for what is short enough, on a connection of its own, where it still is SQLite's. */
+/* A replacement of SQLite's json_patch(target, patch), which searches the target for each member of
+ * the patch without looking at the clock. For short arguments SQLite's is used, on a connection of
+ * its own where it was not replaced. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlpart.c - parts of a statement as virtual tables: rows that are there before the statement's
- * first step, told one after another. */
+/* meta/sql/sqlpart.c - parts of a statement as virtual tables: SQLite reads their rows, which are
+ * known before the statement's first step, one after the other. */
 #include "meta/sql/sqlquery.h"
 
 #include "meta/sql/sqlquery_impl.h"

@@ -145,7 +145,8 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_DROP_TABLE:
 	case SQLITE_DROP_INDEX:
 	case SQLITE_REINDEX: /* asked by CREATE INDEX, too */
-		/* CREATE TABLE temp.t: it would stay in this connection, in front of the store's t */
+		/* CREATE TABLE temp.t: it would stay in this connection, in front of the store's t
+		 */
 		if (database && strcmp(database, "temp") == 0)
 			return refuse(sql, "the database", database, "leave it out");
 		return authorize_schema(sql, action, a, b);
@@ -254,8 +255,8 @@ static void set_steps(struct pfs_sql *sql, int steps)
 	sqlite3_progress_handler(sql->handle, steps, tick, sql);
 }
 
-/* The clock used goes on every few milliseconds.  Where it has, steps may be those of long values, each
- * of which takes so long: then SQLite asks after every one that it can. */
+/* The clock used here advances every few milliseconds. If it has advanced, steps may be slow
+ * because of long values: then SQLite is to ask after as few steps as it can. */
 static int tick(void *arg)
 {
 	struct pfs_sql *sql = arg;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Of tables that a connection has of its own: what their columns are declared as, and their rows, all, and those that a
- * statement has changed. */
+/* Reads a connection's copies of side tables: the declarations of their columns, all rows, and the
+ * rows that a statement has changed. */
 #include "meta/sql/sqlside.h"
 
 #include <errno.h>
@@ -89,7 +89,8 @@ static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
 	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
 }
 
-/* SELECT the row number, which `condition` has as %s, and the columns, in the order of the numbers. */
+/* SELECT the row number, which `condition` has as %s, and the columns, in the order of the numbers.
+ */
 static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, const char *condition)
 {
 	char *list, *where;
@@ -162,7 +163,8 @@ static int look_up_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void
 	return error;
 }
 
-/* All rows from the first that changed to the last, and those among them that did: a step is cheaper than a search. */
+/* All rows from the first that changed to the last, and those among them that did: a step is
+ * cheaper than a search. */
 static int walk_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void *arg)
 {
 	const int64_t *next = sql->rowids, *end = next + sql->n_rowids;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqltable.c - a source of columns as a virtual table of SQLite.
+/* meta/sql/sqltable.c - the source as a virtual table of SQLite.
  *
- * What the planner chose travels to the scan as a text of hexadecimal numbers: the bits of the columns
- * used, the limit, how many columns order the rows and these (times 2, and 1 if it descends), then
- * the column and the operator of each argument; columns count from 1.
+ * The plan is passed to the scan as a text of hexadecimal numbers: the bits of the columns used;
+ * the limit; the number of columns that order the rows, and each of these (times 2, plus 1 if it
+ * descends); then the column and the operator of each argument. Columns are counted from 1.
  *
- * Text is handed to SQLite as a copy: it keeps pointers that it is told to be lasting (max(name), GROUP
- * BY) beyond the batch. */
+ * SQLite gets copies of texts: it would keep pointers to static ones longer than a batch lasts
+ * (max(name), GROUP BY). */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <stdio.h>

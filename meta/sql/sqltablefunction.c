@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqltablefunction.c - table functions of one value, whose rows callbacks give one after the other.
- * NAME(value) has the function's columns, and the value as a hidden one behind them. */
+/* meta/sql/sqltablefunction.c - table functions of one value, whose rows come from callbacks.
+ * NAME(value) is a virtual table with the function's columns, and the value as a hidden column
+ * behind them. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 
-/* Rows that were opened for an argument: SQLite closes and opens cursors as often as an outer table has rows. */
+/* Rows that were opened for an argument: SQLite closes and opens cursors as often as an outer table
+ * has rows. */
 struct pfs_sql_opened {
 	struct pfs_sql_opened *next;
 	const struct pfs_sql_table_function *function;
@@ -232,7 +234,8 @@ static int next_row(sqlite3_vtab_cursor *base)
 	return got < 0 ? pfs_sql_failed(sql_of(cursor), got) : SQLITE_OK;
 }
 
-/* The first of the rows: of all, or of a key.  What is no integer is compared by SQLite with all. */
+/* The first of the rows: of all, or of a key.  What is no integer is compared by SQLite with all.
+ */
 static int start_rows(struct rows_cursor *cursor, sqlite3_value *key)
 {
 	const struct pfs_sql_table_function *function = cursor->opened->function;

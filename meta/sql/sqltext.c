@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of SQLite's on text that take, as it has them, the product of their arguments' lengths: here
- * they take their sum, or look at the clock.  What they return is the same, byte for byte, also of what
- * is not UTF-8, and of a value that is no text. */
+/* Replacements of SQLite's functions on text that take a time like the product of their arguments'
+ * lengths. These take a time like the sum, or look at the clock. They return the same, byte for
+ * byte, also for text that is not UTF-8 and for values that are no text. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <stdlib.h>
