@@ -54,6 +54,10 @@ check-latency: all primefs-bench $(B)/tests/mount/statements ## lookups while ea
 	@{ $(B)/tests/mount/statements && cat tests/query/statements.sql; } >$(B)/latency.sql
 	@$(B)/primefs-bench beside $(LATENCY_NODES:%=--nodes=%) $(B)/latency.sql
 
+HELD_SECONDS ?= 3600
+check-held: all $(mount_programs) ## answers held open, half read, beside many changes (an hour, or HELD_SECONDS)
+	@PFS_HELD=$(HELD_SECONDS) $(run_tests) --long tests/mount/query_held.sh
+
 check-faults: ## each of the relational engine's seeded faults is found by a test (a quarter of an hour)
 	@tests/faults
 
@@ -86,4 +90,4 @@ print-build:
 	@echo $(B)
 
 .PHONY: test demo setup check check-unit check-threads check-mount check-cli check-crash check-long check-durability check-fresh coverage
-.PHONY: check-gaps check-leaks check-latency check-races races check-valgrind valgrind-unit print-build
+.PHONY: check-gaps check-held check-leaks check-latency check-races races check-valgrind valgrind-unit print-build

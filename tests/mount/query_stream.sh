@@ -105,35 +105,6 @@ is 'nor open and removed' "$(readlink /proc/[0-9]*/fd/* 2>/dev/null | grep -c "^
 exec 5<&- 6<&- 7<&-
 ok 'opened now' cmp <(primefs tree "$mnt" subtree /) "$paths"
 
-# ---- held open while all files are changed, each way twice at least, for two seconds; with --long for an hour, or as PFS_HELD says ----
-snapshots() { sed -n "s/.*\"snapshots\": {[^}]*\"$1\": \([0-9]*\)[,}].*/\1/p" "$q/stats"; }
-primefs tree "$mnt" subtree / >whole
-all=$q/sql/'SELECT path, size, mtime, ino, name FROM nodes ORDER BY path'
-cat "$all" >rows
-exec 5<"$paths" 6<"$all"
-head -c 300000 <&5 >front
-head -c 300000 <&6 >rows_front
-given_up=$(snapshots given_up) changes=0 rounds=0 failed=0
-files=$(grep -c '/new' whole)
-started=$SECONDS
-end=$((SECONDS + ${PFS_HELD:-$((PFS_LONG ? 3600 : 2))}))
-all_files="INSERT INTO nodes (path) WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i WHERE v < $files) SELECT '/new' || v FROM i"
-while ((SECONDS < end || rounds < 2)); do
-	for change in 'UPDATE nodes SET mtime = mtime + 1' "UPDATE nodes SET name = 'new$rounds ' || ino WHERE type = 'f'" \
-		"DELETE FROM nodes WHERE type = 'f'" "$all_files"; do
-		run "$change" || failed=$((failed + 1))
-		changes=$((changes + files))
-	done
-	rounds=$((rounds + 1))
-done
-echo "$rounds rounds of 4 statements, $((changes / (SECONDS - started + 1))) nodes changed a second"
-is 'no statement failed' "$failed" 0
-ok 'what is kept for them is no more than it may be' test "$(snapshots all_bytes)" -le "$(snapshots limit)"
-is 'none was given up' "$(snapshots given_up)" "$given_up"
-ok 'the listing is as it was opened' cmp whole <(cat front - <&5)
-ok 'and so is the answer' cmp rows <(cat rows_front - <&6)
-exec 5<&- 6<&-
-
 # ---- two answers of one node ----
 exec 5<"$paths"
 primefs tree "$mnt" subtree / >whole
