@@ -15,7 +15,7 @@
 #include "fs/image/image_copy.h"
 #include "gpu/table.h"
 
-#define FOLLOWED     256u  /* changes taken over at once */
+#define FOLLOWED     256u /* changes taken over at once */
 #define CHANGED_MIN  1024u
 #define CHANGED_PART 16u   /* of the slots: if so many have changed besides, a scan costs less */
 #define BATCH	     4096u /* keys put in at once */
@@ -132,8 +132,8 @@ static int take_index(struct pfs_path_frozen *frozen)
 	int error;
 
 	if (!frozen->next)
-		frozen->next = malloc(PFS_MAX(FOLLOWED, end / PFS_BLOCK_ROWS + 1) *
-				      sizeof(*frozen->next));
+		frozen->next =
+			malloc(PFS_MAX(FOLLOWED, end / PFS_BLOCK_ROWS + 1) * sizeof(*frozen->next));
 	if (!frozen->changed)
 		frozen->changed = calloc(end / 64 + 1, sizeof(*frozen->changed));
 	if (!frozen->next || !frozen->changed)

@@ -104,7 +104,8 @@ PFS_MUST_CHECK int pfs_path_keys_insert(struct pfs_prefix *prefix,
 /* Returns true if the tree has all of the keys, each with its slot. */
 bool pfs_path_keys_are_in(struct pfs_prefix *prefix, const struct pfs_path_keys *keys);
 
-#define PFS_PATH_KEY_SIZE (4u + PFS_NAME_MAX + 2u) /* a slash, and one byte more than any key has */
+/* For a slash, and one byte more than any key has. */
+#define PFS_PATH_KEY_SIZE (4u + PFS_NAME_MAX + 2u)
 
 /* Makes a key as the index has it, of bytes of a name or of more. Returns its length. */
 static inline size_t pfs_path_key(uint8_t out[PFS_PATH_KEY_SIZE], uint32_t directory,

@@ -31,8 +31,8 @@ struct level {
 };
 
 struct pfs_path_index_walk {
-	struct pfs_path_entries *entries; /* NULL: of a frozen tree */
-	struct pfs_path_frozen *frozen;	  /* NULL: of a live one */
+	struct pfs_path_entries *entries;    /* NULL: of a frozen tree */
+	struct pfs_path_frozen *frozen;	     /* NULL: of a live one */
 	struct pfs_prefix *sources[SOURCES]; /* NULL: nothing there */
 	uint64_t piece; /* counted from 1: between two, the sources may change */
 	const struct pfs_path_range *range;
@@ -134,8 +134,9 @@ static int step(const struct pfs_path_index_walk *walk, struct level *level, uns
 	struct pfs_prefix *prefix = walk->sources[source];
 	struct pfs_prefix_entry *next = &level->next[source];
 
-	return set_next(level, source, walk->descending ? pfs_prefix_previous(prefix, next)
-							: pfs_prefix_next(prefix, next));
+	return set_next(level, source,
+			walk->descending ? pfs_prefix_previous(prefix, next)
+					 : pfs_prefix_next(prefix, next));
 }
 
 static int seek(const struct pfs_path_index_walk *walk, struct level *level, unsigned source)
@@ -226,13 +227,13 @@ static int pass(const struct pfs_path_index_walk *walk, struct level *level, uin
 static int enter(struct pfs_path_index_walk *walk, uint32_t directory, size_t path_len)
 {
 	PFS_TRY(pfs_grow(&walk->levels, &walk->capacity, walk->n + 1, sizeof(*walk->levels)));
-	walk->levels[walk->n++] =
-		(struct level){.directory = directory, .path_len = path_len};
+	walk->levels[walk->n++] = (struct level){.directory = directory, .path_len = path_len};
 	return 0;
 }
 
 /* Puts a name behind the path of the level's directory. */
-static int spell(struct pfs_path_index_walk *walk, struct level *level, const void *name, size_t len)
+static int spell(struct pfs_path_index_walk *walk, struct level *level, const void *name,
+		 size_t len)
 {
 	PFS_TRY(pfs_grow(&walk->path, &walk->path_capacity, level->path_len + len + 1, 1));
 	walk->path[level->path_len] = '/';

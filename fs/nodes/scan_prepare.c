@@ -259,7 +259,8 @@ static bool is_listed(const struct pfs_scan_test *test, struct pfs_tree *tree)
 	struct pfs_path_range range;
 	bool exact;
 
-	return !test->negated && pfs_path_range_of(&range, &exact, &test->text) && pfs_path_index_is_lent(tree);
+	return !test->negated && pfs_path_range_of(&range, &exact, &test->text) &&
+	       pfs_path_index_is_lent(tree);
 }
 
 static int set_path(struct pfs_scan_test *test, struct pfs_tree *tree)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/paths_util.h - the path index beside the paths of all nodes in byte order: ranges with ends below and above a
- * slash, both ways, and random changes. */
+/* tests/unit/paths_util.h - the path index beside the paths of all nodes in byte order: ranges with
+ * ends below and above a slash, both ways, and random changes. */
 #ifndef PFS_TESTS_UNIT_PATHS_UTIL_H
 #define PFS_TESTS_UNIT_PATHS_UTIL_H
 
@@ -83,8 +83,10 @@ static bool is_within(const struct pfs_path_range *range, const char *path)
 	return true;
 }
 
-/* Walks along the range in the tree, which is the model's or was; between (NULL: nothing) is called between two pieces. */
-static void check_walk(struct pfs_tree *tree, const struct pfs_path_range *range, bool descending, void (*between)(void))
+/* Walks along the range in the tree, which is the model's or was; between (NULL: nothing) is called
+ * between two pieces. */
+static void check_walk(struct pfs_tree *tree, const struct pfs_path_range *range, bool descending,
+		       void (*between)(void))
 {
 	struct pfs_path_index_walk *walk;
 	uint32_t slots[64];
@@ -157,10 +159,12 @@ static uint64_t random_ino(const struct model *of, bool directory)
 	return seen->ino;
 }
 
-/* Changes a node that there was when the model looked, or makes another one; often that is impossible. */
+/* Changes a node that there was when the model looked, or makes another one; often that is
+ * impossible. */
 static void change_one(const struct model *of)
 {
-	static const char *const names[] = {"a", "a-b", "a.b", "a!", "a0", "ab", "b", "a\1", "-", "\xff"};
+	static const char *const names[] = {"a",  "a-b", "a.b", "a!", "a0",
+					    "ab", "b",	 "a\1", "-",  "\xff"};
 	const struct seen *seen = &of->seen[rnd((uint32_t)of->n)];
 	const char *name = names[rnd(PFS_COUNT(names))];
 	mode_t mode = rnd(2) ? S_IFDIR | 0755 : S_IFREG | 0644;
@@ -169,9 +173,11 @@ static void change_one(const struct model *of)
 	int error;
 
 	if (rnd(3) == 0)
-		error = pfs_tree_make(of->tree, &entry, random_ino(of, true), name, mode, 0, &temp_root);
+		error = pfs_tree_make(of->tree, &entry, random_ino(of, true), name, mode, 0,
+				      &temp_root);
 	else if (rnd(2))
-		error = pfs_tree_rename(of->tree, parent, seen->name, random_ino(of, true), name, 0);
+		error = pfs_tree_rename(of->tree, parent, seen->name, random_ino(of, true), name,
+					0);
 	else if (S_ISDIR(seen->attr.st_mode))
 		error = pfs_tree_rmdir(of->tree, parent, seen->name);
 	else

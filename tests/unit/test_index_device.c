@@ -161,8 +161,10 @@ static void without_device(void **state)
 
 static const uint64_t six_keys[] = {4, 8, 15, 16, 23, 42};
 
-/* Builds an index of three keys, inserts three more and finds them; returns the first error after it was built. */
-static int insert_and_find(const struct pfs_run *run, struct pfs_index **index, const struct pfs_index_shape *shape)
+/* Builds an index of three keys, inserts three more and finds them; returns the first error after
+ * it was built. */
+static int insert_and_find(const struct pfs_run *run, struct pfs_index **index,
+			   const struct pfs_index_shape *shape)
 {
 	static const uint32_t values[] = {1, 2, 3, 4, 5, 6};
 	uint32_t found[6];
@@ -235,7 +237,8 @@ static void stand_in_faults(void **state)
 			assert_int_equal(error, 0);
 		assert_string_equal(info.where, error || at < 2 || at / 2 > n_calls ? "cuda" : "host");
 		if (error)
-			assert_int_equal(pfs_index_remove(&run, index, &n, six_keys, NULL, 4), -EIO);
+			assert_int_equal(pfs_index_remove(&run, index, &n, six_keys, NULL, 4),
+					 -EIO);
 		pfs_index_close(&run, index);
 		pfs_operators_close(run.operators);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The path index, against the paths of all nodes in byte order, while the tree changes.  PFS_SEED: another seed. */
+/* The path index, against the paths of all nodes in byte order, while the tree changes.  PFS_SEED:
+ * another seed. */
 #include "paths_util.h"
 
 #include <pthread.h>
@@ -331,11 +332,9 @@ static void test_made_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_below_a_slash),
-		cmocka_unit_test(test_moved_directory),
-		cmocka_unit_test(test_follows),
-		cmocka_unit_test(test_questions), cmocka_unit_test(test_cheapest_way),
-		cmocka_unit_test(test_made_meanwhile),
+		cmocka_unit_test(test_below_a_slash), cmocka_unit_test(test_moved_directory),
+		cmocka_unit_test(test_follows),	      cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_cheapest_way),  cmocka_unit_test(test_made_meanwhile),
 	};
 	int failed;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The path index as a frozen tree has it, against the paths of all nodes when it was frozen, while the tree goes on changing.
- * PFS_SEED: another seed. */
+/* The path index as a frozen tree has it, against the paths of all nodes when it was frozen, while
+ * the tree goes on changing. PFS_SEED: another seed. */
 #include "paths_util.h"
 
 #include <pthread.h>
@@ -25,7 +25,8 @@ struct pfs_btree *__wrap_pfs_image_copy_index(const struct pfs_tree *tree);
 int __real_pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out);
 int __wrap_pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out);
 
-static unsigned derived; /* how often a frozen tree's names, or any tree's ranges of slots, were asked for */
+static unsigned derived; /* how often a frozen tree's names, or any tree's ranges of slots, were
+			    asked for */
 
 struct pfs_btree *__wrap_pfs_image_copy_index(const struct pfs_tree *tree)
 {
@@ -122,10 +123,11 @@ static void test_walks(void **state)
 	(void)state;
 	open_indexed(NODES);
 	for (unsigned round = 0; round < 8; round++) {
-		for (uint32_t n = rnd(100); n > 0; n--) /* which the index has not followed */
+		/* Some that the index has not followed, and some that the frozen tree knows nothing of. */
+		for (uint32_t n = rnd(100); n > 0; n--)
 			change_one(&model);
 		freeze();
-		for (uint32_t n = rnd(200); n > 0; n--) /* and which the frozen tree knows nothing of */
+		for (uint32_t n = rnd(200); n > 0; n--)
 			change_one(&now);
 		check_frozen();
 		thaw();
@@ -133,10 +135,11 @@ static void test_walks(void **state)
 	close_tree();
 }
 
-/* The index's directory moves, and goes, while its files are listed; so do those that the walk is in. */
+/* A directory moves while its files are listed, and others take its name and that of the one above. */
 static void test_moved_directory(void **state)
 {
-	const struct pfs_path_range range = {.low = "/a/top/f5", .low_len = 9, .high = "/a/top/f7", .high_len = 9};
+	const struct pfs_path_range range = {
+		.low = "/a/top/f5", .low_len = 9, .high = "/a/top/f7", .high_len = 9};
 	uint64_t a, top;
 
 	(void)state;
@@ -154,7 +157,8 @@ static void test_moved_directory(void **state)
 	freeze();
 	assert_int_equal(pfs_tree_rename(model.tree, a, "top", 2, "0", 0), 0);
 	assert_int_equal(pfs_tree_rmdir(model.tree, 2, "a"), 0);
-	(void)make(make(make(2, "a", S_IFDIR | 0755), "top", S_IFDIR | 0755), "f55", S_IFREG | 0644);
+	(void)make(make(make(2, "a", S_IFDIR | 0755), "top", S_IFDIR | 0755), "f55",
+		   S_IFREG | 0644);
 	ask_live();
 	check_walk(frozen, &range, false, change_live);
 	check_walk(frozen, &range, true, change_live);
@@ -164,12 +168,16 @@ static void test_moved_directory(void **state)
 
 /* ---- questions ---- */
 
-/* The first `limit` nodes of a range in their order, and all of them as a selection; returns how often the index was used. */
+/* The first `limit` nodes of a range in their order, and all of them as a selection; returns how
+ * often the index was used. */
 static unsigned check_questions(const struct pfs_path_range *range, uint64_t limit)
 {
-	const struct pfs_predicate p = {.field = PFS_FIELD_PATH, .test = PFS_TEST_BETWEEN,
-					.text = range->low, .text_len = range->low_len,
-					.high_text = range->high, .high_len = range->high_len};
+	const struct pfs_predicate p = {.field = PFS_FIELD_PATH,
+					.test = PFS_TEST_BETWEEN,
+					.text = range->low,
+					.text_len = range->low_len,
+					.high_text = range->high,
+					.high_len = range->high_len};
 	const struct pfs_order order = {.field = PFS_FIELD_PATH, .descending = rnd(2)};
 	const struct pfs_ordered_question question = {
 		.order = &order, .n_order = 1, .predicates = &p, .n = 1, .limit = limit};
@@ -184,7 +192,8 @@ static unsigned check_questions(const struct pfs_path_range *range, uint64_t lim
 	assert_int_equal(pfs_ordered_open(&ordered, frozen, &question), 0);
 	used = strcmp(pfs_ordered_how(ordered), "path index") == 0;
 	for (at = 0; at < model.n && limit > 0; at++) {
-		const struct seen *seen = &model.seen[sorted[order.descending ? model.n - 1 - at : at]];
+		const struct seen *seen =
+			&model.seen[sorted[order.descending ? model.n - 1 - at : at]];
 
 		if (!is_within(range, seen->path))
 			continue;
@@ -245,21 +254,25 @@ static void check_select(const struct pfs_predicate *p, const char *begins, cons
 		const char *path = model.seen[i].path;
 		size_t len = strlen(path), end = strlen(ends);
 
-		if (strncmp(path, begins, strlen(begins)) != 0 || len < end || strcmp(path + len - end, ends) != 0)
+		if (strncmp(path, begins, strlen(begins)) != 0 || len < end ||
+		    strcmp(path + len - end, ends) != 0)
 			continue;
-		assert_true(n < found.n && bsearch(&model.seen[i].slot, found.slot, found.n, sizeof(*found.slot),
-						   pfs_compare_u32));
+		assert_true(n < found.n && bsearch(&model.seen[i].slot, found.slot, found.n,
+						   sizeof(*found.slot), pfs_compare_u32));
 		n++;
 	}
 	assert_int_equal(n, found.n);
 	pfs_slots_finish(&found);
 }
 
-/* Whole paths and beginnings of some, and the first ones of all: neither names nor ranges of slots are derived for them. */
+/* Whole paths and beginnings of some, and the first ones of all: neither names nor ranges of slots
+ * are derived for them. */
 static void test_nothing_is_derived(void **state)
 {
-	static const char *const whole[] = {"/", "/d", "/d/x17", "/d/x17/", "//d", "/none", "/d/none", "d", ""};
-	static const char *const begins[] = {"/d/x1", "/d/1", "/d/", "/d", "/e/", "/e/f/", "/none/", "/d/x17/"};
+	static const char *const whole[] = {"/",     "/d",	"/d/x17", "/d/x17/", "//d",
+					    "/none", "/d/none", "d",	  ""};
+	static const char *const begins[] = {"/d/x1", "/d/1",  "/d/",	 "/d",
+					     "/e/",   "/e/f/", "/none/", "/d/x17/"};
 	const struct pfs_order order = {.field = PFS_FIELD_PATH};
 	const struct pfs_ordered_question first = {.order = &order, .n_order = 1, .limit = 1};
 	struct pfs_ordered *ordered;
@@ -282,7 +295,9 @@ static void test_nothing_is_derived(void **state)
 	assert_int_equal(pfs_tree_rename(model.tree, d, "x17", 2, "none", 0), 0);
 	derived = 0;
 	for (size_t i = 0; i < PFS_COUNT(whole); i++) {
-		const struct pfs_predicate p = {.field = PFS_FIELD_PATH, .test = PFS_TEST_EQUAL, .text = whole[i],
+		const struct pfs_predicate p = {.field = PFS_FIELD_PATH,
+						.test = PFS_TEST_EQUAL,
+						.text = whole[i],
 						.text_len = strlen(whole[i])};
 		struct pfs_slots found;
 
@@ -291,17 +306,22 @@ static void test_nothing_is_derived(void **state)
 		pfs_scan_unlock(frozen);
 		assert_int_equal(found.n, i < 3);
 		for (size_t k = 0; k < model.n && found.n; k++)
-			assert_int_equal(strcmp(model.seen[k].path, whole[i]) == 0, model.seen[k].slot == found.slot[0]);
+			assert_int_equal(strcmp(model.seen[k].path, whole[i]) == 0,
+					 model.seen[k].slot == found.slot[0]);
 		pfs_slots_finish(&found);
 	}
 	for (size_t i = 0; i < PFS_COUNT(begins); i++) {
 		char glob[32];
 		size_t len = (size_t)snprintf(glob, sizeof(glob), "%s*5", begins[i]);
 
-		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH, .test = PFS_TEST_PREFIX, .text = begins[i],
+		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH,
+						     .test = PFS_TEST_PREFIX,
+						     .text = begins[i],
 						     .text_len = strlen(begins[i])},
 			     begins[i], "");
-		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH, .test = PFS_TEST_GLOB, .text = glob,
+		check_select(&(struct pfs_predicate){.field = PFS_FIELD_PATH,
+						     .test = PFS_TEST_GLOB,
+						     .text = glob,
 						     .text_len = len},
 			     begins[i], "5");
 	}
@@ -350,9 +370,10 @@ static void move_files(void)
 
 	for (size_t i = 0; i < now.n; i++)
 		if (S_ISREG(now.seen[i].attr.st_mode))
-			assert_int_equal(pfs_tree_rename(model.tree, now.seen[now.seen[i].parent].ino, now.seen[i].name,
-							 directory, now.seen[i].name, 0),
-					 0);
+			assert_int_equal(
+				pfs_tree_rename(model.tree, now.seen[now.seen[i].parent].ino,
+						now.seen[i].name, directory, now.seen[i].name, 0),
+				0);
 }
 
 static unsigned pieces; /* of a walk that end before the files move */
@@ -508,11 +529,10 @@ static void test_beside_a_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_walks),	  cmocka_unit_test(test_moved_directory),
-		cmocka_unit_test(test_questions), cmocka_unit_test(test_nothing_is_derived),
-		cmocka_unit_test(test_too_many),
-		cmocka_unit_test(test_behind_the_feed), cmocka_unit_test(test_made_later),
-		cmocka_unit_test(test_beside_a_writer),
+		cmocka_unit_test(test_walks),	   cmocka_unit_test(test_moved_directory),
+		cmocka_unit_test(test_questions),  cmocka_unit_test(test_nothing_is_derived),
+		cmocka_unit_test(test_too_many),   cmocka_unit_test(test_behind_the_feed),
+		cmocka_unit_test(test_made_later), cmocka_unit_test(test_beside_a_writer),
 	};
 	int failed;
 

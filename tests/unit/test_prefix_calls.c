@@ -292,7 +292,8 @@ static void threads_cuda(void **state)
 static const uint64_t three_at[] = {0, 1, 3, 6}, three_payloads[] = {10, 20, 30};
 static const struct pfs_prefix_keys three = {"abbccc", three_at, 3};
 
-static struct pfs_prefix *make_three(const struct pfs_run *run, const struct pfs_prefix_shape *shape)
+static struct pfs_prefix *make_three(const struct pfs_run *run,
+				     const struct pfs_prefix_shape *shape)
 {
 	struct pfs_prefix *index;
 	uint64_t n;
@@ -337,7 +338,8 @@ static void device_faults(void **state)
 	}
 }
 
-static void find_index(const struct pfs_run *run, struct pfs_prefix_names *names, struct pfs_prefix *index)
+static void find_index(const struct pfs_run *run, struct pfs_prefix_names *names,
+		       struct pfs_prefix *index)
 {
 	struct pfs_prefix *found;
 
@@ -347,8 +349,9 @@ static void find_index(const struct pfs_run *run, struct pfs_prefix_names *names
 	assert_null(found);
 }
 
-/* How many keys the stand-in looks up if its call of that number fails (0: none does): one that is short of memory is not asked
- * again until the index has been paged out; one that is lost answers nothing any more. */
+/* How many keys the stand-in looks up if its call of that number fails (0: none does): one that is
+ * short of memory is not asked again until the index has been paged out; one that is lost answers
+ * nothing any more. */
 static uint64_t asked_at(unsigned call, int failure)
 {
 	const unsigned before = call ? PFS_MIN(call - 1, TRAVERSALS) : TRAVERSALS;
@@ -356,7 +359,8 @@ static uint64_t asked_at(unsigned call, int failure)
 	return 4 * (before + (call == 0 || failure == -ENOMEM ? TRAVERSALS : 0));
 }
 
-/* Asks an index and a dictionary, and the index again after it was paged out. Returns the calls that the stand-in had. */
+/* Asks an index and a dictionary, and the index again after it was paged out. Returns the calls
+ * that the stand-in had. */
 static unsigned stand_in_fault(unsigned call, int failure, const struct pfs_prefix_shape *shape)
 {
 	struct pfs_run run = run_at(ON_STAND_IN, 1);
@@ -385,7 +389,8 @@ static unsigned stand_in_fault(unsigned call, int failure, const struct pfs_pref
 	return n_calls;
 }
 
-/* Each call of the stand-in failing in turn, for want of memory and for good: the answers are the same. */
+/* Each call of the stand-in failing in turn, for want of memory and for good: the answers are the
+ * same. */
 static void stand_in_faults(void **state)
 {
 	static const struct pfs_prefix_shape shapes[] = {
