@@ -16,6 +16,8 @@
 _Static_assert(PFS_BTREE_PAGE == LEAF_MAX, "PFS_BTREE_PAGE");
 _Static_assert(sizeof(struct pfs_leaf) + LEAF_MAX * (sizeof(uint64_t) + sizeof(pfs_btree_value)) == PFS_BTREE_LEAF_SIZE,
 	       "PFS_BTREE_LEAF_SIZE");
+_Static_assert(PFS_BTREE_INNER_COUNT == LOAD_FILL + 1 && sizeof(struct pfs_inner) <= PFS_BTREE_INNER_SIZE,
+	       "PFS_BTREE_INNER_SIZE");
 
 /* A finished node of the level below and its first entry. */
 struct child {
@@ -94,12 +96,12 @@ static size_t load_level(struct pfs_btree *tree, struct child *children, size_t 
 	return groups;
 }
 
-/* Makes what is above the leaves of an empty tree. */
-static void plant(struct pfs_btree *tree, struct child *children, size_t n_leaves, size_t n)
+/* Makes what is above these nodes of an empty tree, which are above so many levels. */
+static void plant(struct pfs_btree *tree, struct child *children, size_t n_children, unsigned height, size_t n)
 {
 	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
-	tree->first = children[0].node;
-	for (size_t width = n_leaves; width > 1; tree->height++)
+	tree->height = height;
+	for (size_t width = n_children; width > 1; tree->height++)
 		width = load_level(tree, children, width);
 	tree->root = children[0].node;
 	tree->count = n;
@@ -119,7 +121,8 @@ static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *l
 			pfs_node_pool_give(&tree->leaves, leaves->children[i].node);
 		return -EINVAL;
 	}
-	plant(tree, leaves->children, leaves->n_leaves, leaves->n);
+	tree->first = leaves->children[0].node;
+	plant(tree, leaves->children, leaves->n_leaves, 0, leaves->n);
 	return 0;
 }
 
@@ -157,28 +160,58 @@ int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool, const uint64_t
 
 /* ---- leaves that are made later ---- */
 
-int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, const struct pfs_btree_entry *firsts, size_t n)
+size_t pfs_btree_count_inners(size_t n_leaves)
 {
-	size_t n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL);
-	struct child *children PFS_FREE = calloc(n_leaves + 1, sizeof(*children));
+	return (size_t)pfs_div_round_up(n_leaves, PFS_BTREE_INNER_COUNT);
+}
 
-	if (tree->count)
-		return -EINVAL;
+size_t pfs_btree_first_leaf(size_t n_leaves, size_t i)
+{
+	return share(n_leaves, pfs_btree_count_inners(n_leaves), i);
+}
+
+size_t pfs_btree_inner_of(size_t n_leaves, size_t leaf)
+{
+	size_t groups = pfs_btree_count_inners(n_leaves), size = n_leaves / groups, larger = n_leaves % groups;
+	size_t in_larger = larger * (size + 1);
+
+	return leaf < in_larger ? leaf / (size + 1) : larger + (leaf - in_larger) / size;
+}
+
+static bool firsts_ascend(const struct pfs_btree_entry *firsts, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (firsts[i - 1].key > firsts[i].key ||
+		    (firsts[i - 1].key == firsts[i].key && firsts[i - 1].slot >= firsts[i].slot))
+			return false;
+	return true;
+}
+
+int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, void *inners, const struct pfs_btree_entry *firsts,
+			  size_t n)
+{
+	size_t n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL), n_inners = pfs_btree_count_inners(n_leaves);
+	struct child *children PFS_FREE = calloc(n_inners + 1, sizeof(*children));
+
 	if (!n)
-		return 0;
+		return tree->count ? -EINVAL : 0;
+	if (tree->count || !firsts_ascend(firsts, n_inners))
+		return -EINVAL;
 	if (!children)
 		return -ENOMEM;
-	for (size_t i = 0; i < n_leaves; i++) {
-		if (i && (firsts[i - 1].key > firsts[i].key ||
-			  (firsts[i - 1].key == firsts[i].key && firsts[i - 1].slot >= firsts[i].slot)))
-			return -EINVAL;
-		children[i] = (struct child){(char *)leaves + i * PFS_BTREE_LEAF_SIZE, firsts[i].key,
-					     firsts[i].slot};
-	}
-	PFS_TRY(pfs_node_pool_reserve(&tree->inners, inners_above(n_leaves)));
-	plant(tree, children, n_leaves, n);
+	for (size_t i = 0; i < n_inners; i++)
+		children[i] = (struct child){(char *)inners + i * PFS_BTREE_INNER_SIZE, firsts[i].key, firsts[i].slot};
+	if (n_leaves == 1)
+		children[0].node = leaves;
+	PFS_TRY(pfs_node_pool_reserve(&tree->inners, inners_above(n_inners)));
+	tree->first = leaves;
+	plant(tree, children, n_inners, n_leaves > 1, n);
 	tree->leaves.n_used += n_leaves;
 	tree->leaves.bytes += n_leaves * PFS_BTREE_LEAF_SIZE;
+	if (n_leaves > 1) {
+		tree->inners.n_used += n_inners;
+		tree->inners.bytes += n_inners * PFS_BTREE_INNER_SIZE;
+	}
 	return 0;
 }
 
@@ -195,6 +228,20 @@ void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
 	for (unsigned k = 0; k < count; k++) {
 		leaf->keys[k] = entries[k].key;
 		pfs_btree_slots(&tree, leaf)[k] = entries[k].slot;
+	}
+}
+
+void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_btree_entry *firsts, unsigned count)
+{
+	struct pfs_inner *node = to;
+
+	node->count = count - 1;
+	for (unsigned i = 0; i < count; i++) {
+		node->children[i] = (char *)leaves + (leaf + i) * PFS_BTREE_LEAF_SIZE;
+		if (!i)
+			continue;
+		node->keys[i - 1] = firsts[i].key;
+		node->slots[i - 1] = firsts[i].slot;
 	}
 }
 

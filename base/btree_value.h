@@ -15,13 +15,17 @@ typedef uint64_t pfs_btree_value;
 #define PFS_BTREE_NONE UINT64_MAX
 
 #define pfs_btree_count	      pfs_wide_btree_count
+#define pfs_btree_count_inners pfs_wide_btree_count_inners
 #define pfs_btree_create      pfs_wide_btree_create
 #define pfs_btree_create_of   pfs_wide_btree_create_of
 #define pfs_btree_destroy     pfs_wide_btree_destroy
 #define pfs_btree_find	      pfs_wide_btree_find
+#define pfs_btree_first_leaf  pfs_wide_btree_first_leaf
+#define pfs_btree_inner_of    pfs_wide_btree_inner_of
 #define pfs_btree_insert      pfs_wide_btree_insert
 #define pfs_btree_load	      pfs_wide_btree_load
 #define pfs_btree_load_lazily pfs_wide_btree_load_lazily
+#define pfs_btree_make_inner  pfs_wide_btree_make_inner
 #define pfs_btree_make_leaf   pfs_wide_btree_make_leaf
 #define pfs_btree_memory      pfs_wide_btree_memory
 #define pfs_btree_next	      pfs_wide_btree_next

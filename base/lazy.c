@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A block is filled and verified in memory of its own; then the kernel copies it to its place, page
- * by page. Together with a touched block its neighbours are filled, as many as take no longer than
- * the fault takes in the kernel. If blocks are filled one behind the other, that looks like a scan,
- * and as many further blocks are filled as have been so far.
+ * by page. The first block that is touched of some that lie together is filled alone, since it may
+ * be the only one: a directory's entries lie anywhere in each of many columns. With the second one
+ * its neighbours are filled, as many as take no longer than the fault takes in the kernel. If blocks
+ * are filled one behind the other, that looks like a scan, and as many further blocks are filled as
+ * have been so far.
  *
  * The kernel makes pages of 4 KiB of this. With such pages, reading in random order waits twice for
  * most cache lines: for the page's address, and for the line. So a thread that has nothing to fill
@@ -34,7 +36,7 @@
 #endif
 
 #define PARTS_MAX 32u
-#define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, filled with one of them */
+#define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, filled with the second block of them */
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
 #define THREADS	  4u /* that stand by, at most */
@@ -276,13 +278,22 @@ static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *addres
 	return NULL;
 }
 
+/* True if a thread has touched one of these blocks. */
+static bool is_touched(const struct pfs_lazy_part *part, uint64_t first, uint64_t end)
+{
+	end = PFS_MIN(end, part->n_blocks);
+	while (first < end && state_of(part, first) == ABSENT)
+		first++;
+	return first < end;
+}
+
 /* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was
  * filled. */
 static void answer(struct pfs_lazy *lazy, uintptr_t address)
 {
 	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
 	struct pfs_lazy_part *part = find_part(lazy, (const char *)address); /* NOLINT(performance-no-int-to-ptr): the kernel's */
-	uint64_t number, low, n;
+	uint64_t number, low, high, n;
 	struct range its;
 
 	if (!part)
@@ -290,7 +301,12 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 	number = (address - (uintptr_t)part->memory) / part->block_size;
 	n = PFS_MAX(AROUND / part->block_size, 1);
 	low = number / n * n;
-	its = claim(part, low, number, PFS_MAX(low + n, number + ahead(part, number)));
+	high = low + n;
+	if (!is_touched(part, low, high)) {
+		low = number;
+		high = number + 1;
+	}
+	its = claim(part, low, number, PFS_MAX(high, number + ahead(part, number)));
 	if (its.end > number)
 		fill(part, its.first, its.end);
 	else if (state_of(part, number) == FILLED)

@@ -566,9 +566,11 @@ bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size)
 
 	if (!tree->links->refused || tree->options.links == PFS_LINKS_NO)
 		return false;
+	if (pfs_store_scan_source_roots(tree->store, note_root, &refused) || !refused.n_roots)
+		return false; /* and no node is looked at */
 	for (slot = 0; slot < image->end; slot++)
 		files += (image->flags[slot] & PFS_NODE_LINKED) != 0;
-	if (!files || pfs_store_scan_source_roots(tree->store, note_root, &refused))
+	if (!files)
 		return false;
 	(void)snprintf(out, size,
 		       "%s: %llu files that are linked to originals below %s%s have no data: %s",

@@ -121,15 +121,18 @@ int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const 
 
 /* ---- what is read at once ---- */
 
+/* The checksums of checksums; those of blocks are read with the blocks. */
 static int read_sums(struct pfs_image_file *file)
 {
-	size_t size = file->layout.blocks * sizeof(uint64_t);
+	const struct pfs_image_layout *layout = &file->layout;
+	size_t size = layout->n_sum_pages * sizeof(uint64_t);
 
-	file->sums = malloc(size);
-	if (!file->sums)
+	file->sum_pages = malloc(size);
+	if (!file->sum_pages)
 		return -ENOMEM;
-	return pfs_imagefile_read_at(file->fd, file->sums, size, PFS_IMAGE_FILE_PAGE) &&
-			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sums, size) ==
+	PFS_TRY(pfs_imagefile_open_known(&file->sums, layout->blocks, layout->n_sum_pages));
+	return pfs_imagefile_read_at(file->fd, file->sum_pages, size, layout->sum_pages_offset) &&
+			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sum_pages, size) ==
 				       file->header.table_checksum
 		       ? 0
 		       : -ENOENT;
@@ -146,8 +149,8 @@ static int read_tables(struct pfs_image_file *file)
 	error = take_section(file, &table, PFS_SECTION_PARTS);
 	file->parts = table;
 	PFS_TRY(error);
-	error = take_section(file, &table, PFS_SECTION_FIRSTS);
-	file->firsts = table;
+	error = take_section(file, &table, PFS_SECTION_INNERS);
+	file->tops = table;
 	PFS_TRY(error);
 	error = take_section(file, &table, PFS_SECTION_RARE);
 	if (!error)
@@ -193,11 +196,17 @@ static int open_memory(struct pfs_image_file *file)
 	PFS_TRY(pfs_slot_map_adopt(image->by_prime, &cells, header->cells, header->nodes));
 	PFS_TRY(pfs_reserve_open(&file->leaves, (file->layout.n_leaves + 1) * PFS_BTREE_LEAF_SIZE));
 	PFS_TRY(pfs_reserve_grow(&file->leaves, file->layout.n_leaves * PFS_BTREE_LEAF_SIZE));
+	PFS_TRY(pfs_reserve_open(&file->inners, (file->layout.n_inners + 1) * PFS_BTREE_INNER_SIZE));
+	PFS_TRY(pfs_reserve_grow(&file->inners, file->layout.n_inners * PFS_BTREE_INNER_SIZE));
+	PFS_TRY(pfs_imagefile_open_known(&file->firsts,
+					 file->layout.n_leaves * sizeof(struct pfs_btree_entry) / sizeof(uint64_t),
+					 file->layout.n_inners));
 	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
 		file->memory[i] = pfs_imagefile_column(image, &element, i);
 	file->memory[PFS_SECTION_HEAP] = heap;
 	file->memory[PFS_SECTION_MAP] = (char *)cells;
 	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
+	file->memory[PFS_SECTION_INNERS] = file->inners.base;
 	return pfs_imagefile_lend_subtrees(file);
 }
 
@@ -205,16 +214,9 @@ static int open_lazily(struct pfs_image_file *file)
 {
 	PFS_TRY(pfs_lazy_create(&file->lazy));
 	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++) {
-		size_t size = file->layout.size[i], block = PFS_IMAGE_FILE_BLOCK;
-
-		if (i == PFS_SECTION_INDEX) {
-			size = file->layout.n_leaves * PFS_BTREE_LEAF_SIZE;
-			block = (size_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE;
-		} else if (i > PFS_SECTION_MAP) {
-			size = pfs_imagefile_subtrees_size(file, i);
-		}
 		file->sources[i] = (struct pfs_image_source){file, i};
-		PFS_TRY(pfs_lazy_add(file->lazy, &file->lazy_parts[i], file->memory[i], size, block,
+		PFS_TRY(pfs_lazy_add(file->lazy, &file->lazy_parts[i], file->memory[i],
+				     pfs_imagefile_memory_size(file, i), pfs_imagefile_memory_block(i),
 				     pfs_imagefile_fill, &file->sources[i]));
 	}
 	return pfs_lazy_start(file->lazy);
@@ -289,7 +291,8 @@ static int fill(struct pfs_image_file *file)
 
 	PFS_TRY(read_at_once(file));
 	PFS_TRY(open_memory(file));
-	error = pfs_btree_load_lazily(image->by_name, file->leaves.base, file->firsts, file->header.nodes - 1);
+	error = pfs_btree_load_lazily(image->by_name, file->leaves.base, file->inners.base, file->tops,
+				      file->header.nodes - 1);
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
 	PFS_TRY(open_lazily(file));
@@ -319,12 +322,15 @@ static void close_file(struct pfs_image *image)
 	pfs_lazy_close(file->lazy);
 	pfs_imagefile_forget_rows(file);
 	pfs_reserve_close(&file->leaves);
+	pfs_reserve_close(&file->inners);
+	pfs_imagefile_close_known(&file->sums);
+	pfs_imagefile_close_known(&file->firsts);
 	if (file->fd >= 0)
 		(void)close(file->fd);
 	(void)pthread_mutex_destroy(&file->lock);
-	free(file->sums);
+	free(file->sum_pages);
 	free(file->parts);
-	free(file->firsts);
+	free(file->tops);
 	free(file->rare);
 	free(file);
 }

@@ -41,6 +41,8 @@ static uint64_t unit_of(unsigned section)
 	switch (section) {
 	case PFS_SECTION_INDEX:
 		return (uint64_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_COUNT * sizeof(uint64_t);
+	case PFS_SECTION_FIRSTS:
+		return PFS_BTREE_INNER_COUNT * sizeof(struct pfs_btree_entry);
 	case PFS_SECTION_LIVE:
 	case PFS_SECTION_DIRECTORIES:
 		return PFS_IMAGE_PART / 8;
@@ -55,6 +57,7 @@ static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_he
 
 	layout->n_leaves =
 		(size_t)pfs_div_round_up((uint64_t)header->nodes - 1, PFS_BTREE_LEAF_COUNT);
+	layout->n_inners = pfs_btree_count_inners(layout->n_leaves);
 	layout->n_parts = (size_t)pfs_div_round_up(header->end, PFS_IMAGE_PART);
 	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
 		size[i] = (uint64_t)header->end * columns[i].element;
@@ -68,7 +71,8 @@ static void set_sizes(struct pfs_image_layout *layout, const struct pfs_image_he
 	size[PFS_SECTION_DIRECTORIES] = layout->n_parts * PFS_IMAGE_PART / 8;
 	size[PFS_SECTION_LIVE] = layout->n_parts * PFS_IMAGE_PART / 8;
 	size[PFS_SECTION_PARTS] = (layout->n_parts + 1) * sizeof(struct pfs_image_part);
-	size[PFS_SECTION_FIRSTS] = layout->n_leaves * sizeof(struct pfs_btree_entry);
+	size[PFS_SECTION_INNERS] = layout->n_inners * sizeof(struct pfs_btree_entry);
+	size[PFS_SECTION_FIRSTS] = layout->n_inners * unit_of(PFS_SECTION_FIRSTS);
 	size[PFS_SECTION_RARE] = header->rare_size;
 	size[PFS_SECTION_STRAYS] = header->strays ? (header->strays - 1) * sizeof(uint32_t) : 0;
 	size[PFS_SECTION_SPAN_STRAYS] = header->span_strays ? (uint64_t)(header->span_strays - 1) *
@@ -88,7 +92,9 @@ void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_imag
 		layout->first_block[i] = layout->blocks;
 		layout->blocks += pfs_div_round_up(layout->size[i], unit_of(i));
 	}
-	at = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
+	layout->n_sum_pages = pfs_div_round_up(layout->blocks, PFS_IMAGE_SUMS);
+	layout->sum_pages_offset = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
+	at = layout->sum_pages_offset + whole_pages(layout->n_sum_pages * sizeof(uint64_t));
 	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
 		layout->offset[i] = at;
 		at += whole_pages(layout->size[i]);
@@ -133,6 +139,44 @@ uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t numbe
 	return sum;
 }
 
+uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header, const struct pfs_image_layout *layout,
+				const uint64_t *sums, uint64_t *sum_pages)
+{
+	for (uint64_t i = 0; i < layout->n_sum_pages; i++) {
+		uint64_t first = i * PFS_IMAGE_SUMS;
+
+		sum_pages[i] = pfs_imagefile_sum(header, PFS_SUM_PAGES + i, sums + first,
+						 PFS_MIN(layout->blocks - first, PFS_IMAGE_SUMS) * sizeof(*sums));
+	}
+	return pfs_imagefile_sum(header, PFS_SUM_TABLE, sum_pages, layout->n_sum_pages * sizeof(*sum_pages));
+}
+
+/* ---- what is read when it is first needed, and kept ---- */
+
+int pfs_imagefile_open_known(struct pfs_image_known *known, size_t words, size_t pieces)
+{
+	PFS_TRY(pfs_reserve_open(&known->memory, (words + 1) * sizeof(*known->words)));
+	PFS_TRY(pfs_reserve_grow(&known->memory, words * sizeof(*known->words)));
+	known->words = known->memory.base;
+	known->pieces = calloc(pieces + 1, sizeof(*known->pieces));
+	return known->pieces ? 0 : -ENOMEM;
+}
+
+void pfs_imagefile_close_known(struct pfs_image_known *known)
+{
+	pfs_reserve_close(&known->memory);
+	free((void *)known->pieces);
+	*known = (struct pfs_image_known){.pieces = NULL};
+}
+
+void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first, const uint64_t *words,
+			     size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		atomic_store_explicit(&known->words[first + i], words[i], memory_order_relaxed);
+	atomic_store_explicit(&known->pieces[piece], 1, memory_order_release);
+}
+
 /* ---- blocks ---- */
 
 bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset)
@@ -162,6 +206,54 @@ size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, u
 	return PFS_MIN(layout->size[section] - first * unit, count * unit);
 }
 
+size_t pfs_imagefile_memory_size(const struct pfs_image_file *file, unsigned section)
+{
+	const struct pfs_image_layout *layout = &file->layout;
+
+	switch (section) {
+	case PFS_SECTION_INDEX:
+		return layout->n_leaves * PFS_BTREE_LEAF_SIZE;
+	case PFS_SECTION_INNERS:
+		return layout->n_inners * PFS_BTREE_INNER_SIZE;
+	default:
+		return section > PFS_SECTION_MAP ? pfs_imagefile_subtrees_size(file, section) : layout->size[section];
+	}
+}
+
+size_t pfs_imagefile_memory_block(unsigned section)
+{
+	switch (section) {
+	case PFS_SECTION_INDEX:
+		return (size_t)PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE;
+	case PFS_SECTION_INNERS:
+		return (size_t)PFS_IMAGE_INNERS * PFS_BTREE_INNER_SIZE;
+	default:
+		return PFS_IMAGE_FILE_BLOCK;
+	}
+}
+
+/* Makes the checksums known that have one together with this one. */
+static bool know_sums(const struct pfs_image_file *file, uint64_t block)
+{
+	uint64_t page = block / PFS_IMAGE_SUMS, first = page * PFS_IMAGE_SUMS, sums[PFS_IMAGE_SUMS];
+	size_t n = PFS_MIN(file->layout.blocks - first, PFS_IMAGE_SUMS);
+
+	if (atomic_load_explicit(&file->sums.pieces[page], memory_order_acquire))
+		return true;
+	if (!pfs_imagefile_read_at(file->fd, sums, n * sizeof(*sums), PFS_IMAGE_FILE_PAGE + first * sizeof(*sums)) ||
+	    pfs_imagefile_sum(&file->header, PFS_SUM_PAGES + page, sums, n * sizeof(*sums)) != file->sum_pages[page])
+		return false;
+	pfs_imagefile_put_known(&file->sums, page, first, sums, n);
+	return true;
+}
+
+static bool block_is_sound(const struct pfs_image_file *file, uint64_t block, const void *bytes, size_t size)
+{
+	return know_sums(file, block) &&
+	       pfs_imagefile_sum(&file->header, block, bytes, size) ==
+		       atomic_load_explicit(&file->sums.words[block], memory_order_relaxed);
+}
+
 bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section,
 			uint64_t first, uint64_t count)
 {
@@ -175,7 +267,7 @@ bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned se
 	for (; size; block++) {
 		size_t n = PFS_MIN(size, unit);
 
-		if (pfs_imagefile_sum(&file->header, block, at, n) != file->sums[block])
+		if (!block_is_sound(file, block, at, n))
 			return false;
 		at += n;
 		size -= n;

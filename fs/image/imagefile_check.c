@@ -406,8 +406,7 @@ static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf, 
 			return false;
 		last = entries[i];
 	}
-	if (entries[0].key != file->firsts[leaf].key || entries[0].slot != file->firsts[leaf].slot ||
-	    (leaf + 1 < file->layout.n_leaves && !less(last, file->firsts[leaf + 1])))
+	if (!pfs_imagefile_leaf_is_between(file, leaf, entries[0], last))
 		return false;
 	pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, entries, n);
 	return true;
@@ -445,6 +444,8 @@ static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, 
 		return fill_cells(file, to, first, count);
 	if (from->section == PFS_SECTION_INDEX)
 		return fill_index(file, to, first, count, size);
+	if (from->section == PFS_SECTION_INNERS)
+		return pfs_imagefile_fill_inners(file, to, first, size);
 	if (from->section > PFS_SECTION_MAP)
 		return pfs_imagefile_fill_subtrees(file, to, from->section, first, count, size);
 	return pfs_imagefile_read(file, to, from->section, first, count);
@@ -465,8 +466,7 @@ static void fill_or_mend(const struct pfs_image_source *from, void *to, uint64_t
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size)
 {
 	const struct pfs_image_source *from = source;
-	size_t block = from->section == PFS_SECTION_INDEX ? PFS_IMAGE_LEAVES * PFS_BTREE_LEAF_SIZE
-							  : PFS_IMAGE_FILE_BLOCK;
+	size_t block = pfs_imagefile_memory_block(from->section);
 
 	while (count) {
 		uint64_t n = PFS_MIN(count, RUN_MAX);
@@ -537,18 +537,6 @@ static int take_all_rare(struct pfs_image_file *file, const uint8_t *at)
 	return 0;
 }
 
-/* Where somebody may be led to. */
-static bool firsts_are_sound(const struct pfs_image_file *file)
-{
-	const struct pfs_image_header *header = &file->header;
-
-	for (size_t i = 0; i < file->layout.n_leaves; i++)
-		if (file->firsts[i].slot >= header->end || file->firsts[i].slot == header->root ||
-		    file->firsts[i].key >> PFS_NAME_HASH_BITS >= header->end)
-			return false;
-	return true;
-}
-
 /* Arrays are as large as the counts say. */
 static bool counts_are_true(const struct pfs_image_file *file)
 {
@@ -594,5 +582,5 @@ static bool parts_are_true(const struct pfs_image_file *file)
 
 int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare)
 {
-	return firsts_are_sound(file) && counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
+	return pfs_imagefile_tops_are_sound(file) && counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
 }

@@ -21,11 +21,13 @@
 /* The version of the store's format decides which columns there are. */
 #define PFS_IMAGE_FILE_MAGIC PFS_IMAGE_FILE_BEGIN PFS_STRING_OF(PFS_STORE_SCHEMA)
 #define PFS_IMAGE_FILE_ORDER UINT64_C(0x0102030405060708)
-#define PFS_IMAGE_FILE_REVISION 5u /* of what follows, within a version of the format */
+#define PFS_IMAGE_FILE_REVISION 6u /* of what follows, within a version of the format */
 #define PFS_IMAGE_FILE_PAGE  4096u
 #define PFS_IMAGE_FILE_BLOCK ((size_t)4 << 10) /* bytes that have a checksum together, and are filled together */
 #define PFS_IMAGE_PART	     1024u	       /* slots that struct pfs_image_part is about: a block of names' places */
 #define PFS_IMAGE_LEAVES     16u	       /* of the index of names, that are filled together: whole pages */
+#define PFS_IMAGE_INNERS     16u	       /* inner nodes of it, likewise */
+#define PFS_IMAGE_SUMS	     512u	       /* checksums that have one together */
 
 enum pfs_image_section {
 /* Columns, an element a slot; a slot without a node has zeros, but for parents: those are the next such slots. */
@@ -35,6 +37,8 @@ enum pfs_image_section {
 	PFS_SECTION_COLUMNS,			/* how many there are */
 	PFS_SECTION_HEAP = PFS_SECTION_COLUMNS, /* of names: no gaps, in order of slots */
 	PFS_SECTION_INDEX, /* of names: an entry a node but the root, in order */
+	PFS_SECTION_INNERS, /* struct pfs_btree_entry: the first below each inner node that is right above leaves; read
+			       when the file is opened; becomes those nodes */
 	PFS_SECTION_MAP,   /* of primes: cells */
 	PFS_SECTION_ENDS, /* of directories, in order of slots: the slot past their own (span.h); or
 			     nothing */
@@ -44,11 +48,13 @@ enum pfs_image_section {
 	PFS_SECTION_LAZY,
 	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
-	PFS_SECTION_FIRSTS,	 /* struct pfs_btree_entry: the first of each leaf of the index */
 	PFS_SECTION_RARE,	 /* struct pfs_image_rare, each with its target, ascending slots */
 	PFS_SECTION_STRAYS,	 /* slots (slotorder.h) */
 	PFS_SECTION_SPAN_STRAYS, /* struct pfs_image_stray, ascending slots (span.h) */
-	PFS_SECTION_EXTRA,	 /* bytes of modules above the image; read when asked for */
+	/* These are read when they are asked for. */
+	PFS_SECTION_FIRSTS, /* struct pfs_btree_entry: the first of each leaf of the index, with room for
+			       PFS_BTREE_INNER_COUNT below each inner node */
+	PFS_SECTION_EXTRA,  /* bytes of modules above the image */
 	PFS_SECTIONS
 };
 
@@ -96,7 +102,7 @@ struct pfs_image_header {
 	uint32_t span_strays,
 		zero; /* one more than there are; 0: directories' ends are not known */
 	uint64_t extra_size; /* bytes */
-	uint64_t table_checksum;
+	uint64_t table_checksum; /* of the checksums of checksums */
 	uint64_t checksum; /* of all that is before it */
 };
 
@@ -106,7 +112,8 @@ struct pfs_image_layout {
 	uint64_t unit[PFS_SECTIONS];			   /* bytes that have a checksum together */
 	uint64_t first_block[PFS_SECTIONS];
 	uint64_t blocks, file_size;
-	size_t n_leaves, n_parts; /* parts without the last, empty one */
+	uint64_t n_sum_pages, sum_pages_offset; /* the checksums of PFS_IMAGE_SUMS checksums each */
+	size_t n_leaves, n_inners, n_parts;	/* parts without the last, empty one */
 };
 void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_image_header *header);
 
@@ -115,10 +122,15 @@ void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsig
 
 /* Computes the checksum of one block, of the header or of the table (numbers from PFS_SUM_TABLE
  * on). The number and the file enter it, so that misplaced or foreign blocks do not match. */
+#define PFS_SUM_PAGES  (UINT64_C(1) << 62) /* of so many checksums, and those that follow */
 #define PFS_SUM_TABLE  (UINT64_MAX - 1)
 #define PFS_SUM_HEADER UINT64_MAX
 uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number, const void *bytes,
 			   size_t size);
+
+/* Makes the checksums of all blocks' checksums, which are layout->n_sum_pages, and returns the table's own. */
+uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header, const struct pfs_image_layout *layout,
+				const uint64_t *sums, uint64_t *sum_pages);
 
 /* Returns the name of the store's image file with a suffix, which the caller frees; NULL: no memory. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
@@ -134,12 +146,17 @@ struct pfs_image_file {
 	struct pfs_image_header header;
 	struct pfs_image_layout layout;
 	uint64_t handed_out[2]; /* by enum pfs_prime_kind: primes are below */
-	uint64_t *sums;
+	struct pfs_image_known {
+		struct pfs_reserve memory; /* takes none before it is read */
+		_Atomic uint64_t *words;
+		_Atomic uint8_t *pieces; /* nonzero: the piece has been read and is sound */
+	} sums, firsts; /* checksums by PFS_IMAGE_SUMS, and two words an entry, by inner nodes */
+	uint64_t *sum_pages;
 	struct pfs_image_part *parts;
-	struct pfs_btree_entry *firsts;
+	struct pfs_btree_entry *tops; /* PFS_SECTION_INNERS */
 	uint32_t *rare; /* slots, ascending; PFS_IMAGE_TARGET is added where there is a target */
 	size_t n_rare;
-	struct pfs_reserve leaves; /* of the index */
+	struct pfs_reserve leaves, inners; /* of the index */
 	char *memory[PFS_SECTION_LAZY];
 	struct pfs_lazy *lazy;
 	struct pfs_lazy_part *lazy_parts[PFS_SECTION_LAZY];
@@ -160,6 +177,13 @@ struct pfs_image_file {
 };
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
+/* Takes address space for so many words, in so many pieces, none of which is known. -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_open_known(struct pfs_image_known *known, size_t words, size_t pieces);
+void pfs_imagefile_close_known(struct pfs_image_known *known);
+/* Puts n words of a piece there, from number `first` on. Several threads may put the same. */
+void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first, const uint64_t *words,
+			     size_t n);
+
 /* Returns true if all of so many bytes could be read. */
 bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset);
 
@@ -168,6 +192,10 @@ bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset);
 bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
 			uint64_t count);
 size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count);
+
+/* Return how many bytes of memory the section becomes, and how many of them are filled together. */
+size_t pfs_imagefile_memory_size(const struct pfs_image_file *file, unsigned section);
+size_t pfs_imagefile_memory_block(unsigned section);
 
 /* The pfs_lazy_fill of sections that are read when they are touched: reads blocks, and verifies
  * what checksums cannot: that all numbers in them point where they may. */
@@ -183,6 +211,32 @@ void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section,
  * slot; 0: there is no node. */
 PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
 					    size_t offset, size_t size);
+
+/* ---- imagefile_index.c: what is above the leaves of the index of names ---- */
+
+/* Before a leaf is made the first entries of all leaves below its inner node are known, and stay so: where they are
+ * not, nothing that is below it has changed since the file was written. pfs_imagefile_know_firsts returns false if they
+ * are not to be had from the file. */
+bool pfs_imagefile_know_firsts(const struct pfs_image_file *file, size_t inner);
+/* Takes them over, n of them. Returns false if they are not sound. */
+bool pfs_imagefile_take_firsts(const struct pfs_image_file *file, size_t inner, const struct pfs_btree_entry *firsts, size_t n);
+/* Returns true if a leaf begins and ends where these say. */
+bool pfs_imagefile_leaf_is_between(const struct pfs_image_file *file, size_t leaf, struct pfs_btree_entry first,
+				   struct pfs_btree_entry last);
+/* Gets that of a leaf whose inner node's are known. */
+struct pfs_btree_entry pfs_imagefile_first(const struct pfs_image_file *file, size_t leaf);
+/* Makes an inner node, whose leaves' are known. */
+void pfs_imagefile_make_inner(const struct pfs_image_file *file, void *to, size_t inner);
+/* Does the work of pfs_imagefile_fill for inner nodes; returns false if they are not to be had from the file. */
+bool pfs_imagefile_fill_inners(const struct pfs_image_file *file, void *to, uint64_t first, size_t size);
+bool pfs_imagefile_tops_are_sound(const struct pfs_image_file *file);
+/* Writes one of the two sections that have first entries. */
+struct pfs_image_out {
+	int (*put)(void *writer, const void *bytes, size_t size);
+	void *writer;
+};
+PFS_MUST_CHECK int pfs_imagefile_write_firsts(const struct pfs_image_out *out, const struct pfs_btree *index,
+					      const struct pfs_image_layout *layout, unsigned section);
 
 /* ---- imagefile_subtrees.c: ends and totals of directories' subtrees ---- */
 
@@ -200,10 +254,6 @@ PFS_MUST_CHECK int pfs_imagefile_mend_subtrees(struct pfs_image_file *file, void
 					       unsigned section, uint64_t number, size_t size);
 /* Writes one of these sections. The tree's totals have been made, and so have the ends, unless the
  * section is to be empty. */
-struct pfs_image_out {
-	int (*put)(void *writer, const void *bytes, size_t size);
-	void *writer;
-};
 PFS_MUST_CHECK int pfs_imagefile_write_subtrees(const struct pfs_image_out *out,
 						const struct pfs_tree *tree, unsigned section);
 /* Returns true if totals and ends are what the nodes say; `rows` is the same store's tree, read

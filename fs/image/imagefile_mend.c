@@ -275,16 +275,52 @@ static int make_cells(const struct mend *mend)
 
 /* ---- the index of names ---- */
 
+/* First entries that are not known are those of nodes that have not changed. */
+static int make_firsts(const struct pfs_image_file *file, size_t inner)
+{
+	const struct pfs_btree *index = file->rows->image.by_name;
+	size_t leaf = pfs_btree_first_leaf(file->layout.n_leaves, inner);
+	size_t n = pfs_btree_first_leaf(file->layout.n_leaves, inner + 1) - leaf;
+	struct pfs_btree_entry firsts[PFS_BTREE_INNER_COUNT], other;
+	struct pfs_btree_cursor cursor;
+
+	if (pfs_imagefile_know_firsts(file, inner))
+		return 0;
+	pfs_btree_seek(index, &cursor, file->tops[inner].key, file->tops[inner].slot);
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned k = 1; i && k < PFS_BTREE_LEAF_COUNT; k++)
+			if (!pfs_btree_next(index, &cursor, &other))
+				return -EUCLEAN;
+		if (!pfs_btree_next(index, &cursor, &firsts[i]))
+			return -EUCLEAN;
+	}
+	return pfs_imagefile_take_firsts(file, inner, firsts, n) ? 0 : -EUCLEAN;
+}
+
+static int make_inners(const struct mend *mend)
+{
+	size_t inner = mend->number * PFS_IMAGE_INNERS, end = inner + mend->size / PFS_BTREE_INNER_SIZE;
+
+	for (char *to = mend->to; inner < end; inner++, to += PFS_BTREE_INNER_SIZE) {
+		PFS_TRY(make_firsts(mend->file, inner));
+		pfs_imagefile_make_inner(mend->file, to, inner);
+	}
+	return 0;
+}
+
 static int make_leaves(const struct mend *mend)
 {
 	const struct pfs_image_file *file = mend->file;
 	const struct pfs_btree *index = file->rows->image.by_name;
 	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
-	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT];
+	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT], first;
 	struct pfs_btree_cursor cursor;
 	char *to = mend->to;
 
-	pfs_btree_seek(index, &cursor, file->firsts[leaf].key, file->firsts[leaf].slot);
+	for (size_t i = leaf; i < end; i++)
+		PFS_TRY(make_firsts(file, pfs_btree_inner_of(file->layout.n_leaves, i)));
+	first = pfs_imagefile_first(file, leaf);
+	pfs_btree_seek(index, &cursor, first.key, first.slot);
 	for (; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE) {
 		size_t before = leaf * PFS_BTREE_LEAF_COUNT;
 		unsigned n = (unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
@@ -292,7 +328,8 @@ static int make_leaves(const struct mend *mend)
 		for (unsigned i = 0; i < n; i++)
 			if (!pfs_btree_next(index, &cursor, &entries[i]))
 				return -EUCLEAN;
-		if (!n || entries[0].key != file->firsts[leaf].key || entries[0].slot != file->firsts[leaf].slot)
+		first = pfs_imagefile_first(file, leaf);
+		if (!n || entries[0].key != first.key || entries[0].slot != first.slot)
 			return -EUCLEAN;
 		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, entries, n);
 	}
@@ -324,7 +361,19 @@ static void make_poor_leaves(const struct mend *mend)
 	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
 
 	for (char *to = mend->to; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE)
-		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves, &file->firsts[leaf], 1);
+		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves,
+				    &file->tops[pfs_btree_inner_of(file->layout.n_leaves, leaf)], 1);
+}
+
+/* Nor inner nodes without a leaf. */
+static void make_poor_inners(const struct mend *mend)
+{
+	const struct pfs_image_file *file = mend->file;
+	size_t inner = mend->number * PFS_IMAGE_INNERS, end = inner + mend->size / PFS_BTREE_INNER_SIZE;
+
+	for (char *to = mend->to; inner < end; inner++, to += PFS_BTREE_INNER_SIZE)
+		pfs_btree_make_inner(to, file->leaves.base, pfs_btree_first_leaf(file->layout.n_leaves, inner),
+				     &file->tops[inner], 1);
 }
 
 /* Zeros are no prime, no type, no name, and a cell that is empty. */
@@ -335,6 +384,8 @@ static void make_harmless(const struct mend *mend)
 		chain_all(mend);
 	if (mend->section == PFS_SECTION_INDEX)
 		make_poor_leaves(mend);
+	if (mend->section == PFS_SECTION_INNERS)
+		make_poor_inners(mend);
 }
 
 static void lose(const struct mend *mend)
@@ -389,6 +440,8 @@ static int mend_block(struct mend *mend)
 		return make_cells(mend);
 	case PFS_SECTION_INDEX:
 		return make_leaves(mend);
+	case PFS_SECTION_INNERS:
+		return make_inners(mend);
 	case PFS_SECTION_TOTALS:
 	case PFS_SECTION_DIRECTORIES:
 		return pfs_imagefile_mend_subtrees(file, mend->to, mend->section, mend->number,

@@ -33,7 +33,7 @@ struct writer {
 	int fd;
 	struct pfs_image_header header;
 	struct pfs_image_layout layout;
-	uint64_t *sums;
+	uint64_t *sums, *sum_pages;
 	uint8_t *buffer; /* BUFFER bytes */
 	struct pfs_image_part *parts;
 	const uint32_t *strays;
@@ -216,26 +216,6 @@ static int write_live(struct writer *writer)
 	return 0;
 }
 
-/* The first entry of each leaf that there will be. */
-static int write_firsts(struct writer *writer)
-{
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
-
-	pfs_btree_seek(writer->image->by_name, &cursor, 0, 0);
-	for (size_t i = 0; pfs_btree_next(writer->image->by_name, &cursor, &entry); i++) {
-		struct pfs_btree_entry first;
-
-		if (i % PFS_BTREE_LEAF_COUNT)
-			continue;
-		memset(&first, 0, sizeof(first)); /* what is between its members, too */
-		first.key = entry.key;
-		first.slot = entry.slot;
-		PFS_TRY(put(writer, &first, sizeof(first)));
-	}
-	return 0;
-}
-
 static int write_index(struct writer *writer)
 {
 	const struct pfs_btree *index = writer->image->by_name;
@@ -292,7 +272,9 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 	case PFS_SECTION_PARTS:
 		return put(writer, writer->parts, writer->layout.size[PFS_SECTION_PARTS]);
 	case PFS_SECTION_FIRSTS:
-		return write_firsts(writer);
+	case PFS_SECTION_INNERS:
+		return pfs_imagefile_write_firsts(&(struct pfs_image_out){put, writer}, writer->image->by_name,
+						  &writer->layout, writer->section);
 	case PFS_SECTION_HEAP:
 		return write_names(writer);
 	case PFS_SECTION_INDEX:
@@ -436,10 +418,12 @@ static int write_sections(struct writer *writer, const uint32_t *cells)
 			PFS_TRY(write_section(writer, cells));
 		PFS_TRY(flush(writer));
 	}
-	header->table_checksum = pfs_imagefile_sum(header, PFS_SUM_TABLE, writer->sums, table_size);
+	header->table_checksum = pfs_imagefile_sum_sums(header, &writer->layout, writer->sums, writer->sum_pages);
 	header->checksum = pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 					     offsetof(struct pfs_image_header, checksum));
 	PFS_TRY(write_at(writer->fd, writer->sums, table_size, PFS_IMAGE_FILE_PAGE));
+	PFS_TRY(write_at(writer->fd, writer->sum_pages, writer->layout.n_sum_pages * sizeof(uint64_t),
+			 writer->layout.sum_pages_offset));
 	PFS_TRY(write_at(writer->fd, header, sizeof(*header), 0));
 	return fsync(writer->fd) ? -errno : 0;
 }
@@ -471,9 +455,11 @@ static int write_file(struct writer *writer)
 	cells = pfs_slot_map_cells(map, &writer->header.cells);
 	pfs_imagefile_layout(&writer->layout, &writer->header);
 	writer->sums = malloc(writer->layout.blocks * sizeof(uint64_t));
+	writer->sum_pages = malloc(writer->layout.n_sum_pages * sizeof(uint64_t));
 	writer->buffer = malloc(BUFFER);
-	error = writer->sums && writer->buffer ? write_sections(writer, cells) : -ENOMEM;
+	error = writer->sums && writer->sum_pages && writer->buffer ? write_sections(writer, cells) : -ENOMEM;
 	free(writer->sums);
+	free(writer->sum_pages);
 	free(writer->buffer);
 	pfs_slot_map_destroy(map);
 	return error;

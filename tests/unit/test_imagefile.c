@@ -357,6 +357,41 @@ static void the_order_of_slots_is_known(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+static unsigned count_known(const struct pfs_image_known *known, size_t pieces)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < pieces; i++)
+		n += known->pieces[i] != 0;
+	return n;
+}
+
+/* What an open store takes does not grow with it: what is kept for each leaf of the index is read
+ * when it is needed, and a mount looks at no node to see that nothing is linked. */
+static void opening_touches_little(void **state PFS_UNUSED)
+{
+	const struct pfs_image_file *file;
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	char why[256];
+
+	if (!pfs_lazy_is_possible())
+		skip();
+	make_large_store(&temp);
+	tree = open_file(&temp);
+	file = tree->image.file;
+	assert_true(tree->image.from_file);
+	assert_false(pfs_tree_links_refused(tree, why, sizeof(why)));
+	assert_true(pfs_lazy_is_absent(file->lazy_parts[PFS_SECTION_FLAGS], 0));
+	assert_true(file->layout.n_inners > 1);
+	assert_int_equal(count_known(&file->firsts, file->layout.n_inners), 0);
+	assert_true(pfs_lazy_is_absent(file->lazy_parts[PFS_SECTION_INNERS], 0));
+	assert_int_equal(pfs_btree_verify(tree->image.by_name), 0);
+	assert_int_equal(count_known(&file->firsts, file->layout.n_inners), file->layout.n_inners);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,6 +405,7 @@ int main(void)
 		cmocka_unit_test(the_mode_is_the_stores),
 		cmocka_unit_test(a_kill_leaves_the_old_one),
 		cmocka_unit_test(the_order_of_slots_is_known),
+		cmocka_unit_test(opening_touches_little),
 	};
 	int failed;
 
