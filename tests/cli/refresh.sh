@@ -264,27 +264,30 @@ done
 check_store
 
 # ---- random changes ----
+ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least
 rm -rf "$store" "${src:?}"/*
 for i in 1 2 3; do mkdir -p "$src/$i/$i" && echo "$i" >"$src/$i/file"; done
 RANDOM=${SEED:=$((RANDOM))}
 echo "seed $SEED"
-pick() { # a path below the source, of that type
-	local all
-	mapfile -t all < <(cd "$src" && find . -mindepth 1 "$@" -printf '%P\n')
-	echo "${all[RANDOM % ${#all[@]}]}"
-}
 change() {
-	local dir file other
-	mkdir -p "$src/always" # there is something of each type
-	[[ -e $src/always/file ]] || echo x >"$src/always/file"
-	dir=$src/$(pick -type d) file=$src/$(pick -type f) other=$src/$(pick)
+	local entry dir file other all=() dirs=() files=()
+	[[ -e $src/always/file ]] || { mkdir -p "$src/always" && echo x >"$src/always/file"; } # there is something of each type
+	mapfile -t all < <(find "$src" -mindepth 1 -printf '%y%p\n') # once: processes are what takes the time
+	for entry in "${all[@]}"; do
+		case $entry in
+		d*) dirs+=("${entry#?}") ;;
+		f*) files+=("${entry#?}") ;;
+		esac
+	done
+	dir=${dirs[RANDOM % ${#dirs[@]}]} file=${files[RANDOM % ${#files[@]}]}
+	other=${all[RANDOM % ${#all[@]}]#?}
 	case $((RANDOM % 14)) in
 	0) echo "$RANDOM" >"$dir/n$RANDOM" ;;
 	1) mkdir "$dir/d$RANDOM" && echo x >"$dir/y$RANDOM" ;;
 	2) echo more >>"$file" ;;
 	3) mv "$file" "$dir/m$RANDOM" ;;
 	4) mv "$other" "$dir/m$RANDOM" ;;
-	5) mv -f "$file" "$src/$(pick -type f)" ;;
+	5) mv -f "$file" "${files[RANDOM % ${#files[@]}]}" ;;
 	6) chmod $((600 + RANDOM % 8)) "$file" ;;
 	7) chmod 7$((RANDOM % 8))$((RANDOM % 8)) "$dir" ;;
 	8) touch -d '2001-02-03 04:05:06' "$other" ;;
@@ -296,8 +299,8 @@ change() {
 	esac
 }
 primefs import "$src" "$store" >/dev/null
-rounds=$((PFS_LONG ? 10000 : 25)) bad=0
-for ((round = 0; round < rounds && !bad; round++)); do
+rounds=$((PFS_LONG ? 10000 : 25)) bad=0 began=$SECONDS
+for ((round = 0; round < rounds && SECONDS - began < ROUNDS_TIME && !bad; round++)); do
 	for ((i = RANDOM % 12; i >= 0; i--)); do change 2>/dev/null || true; done
 	refresh || bad=1
 	if [[ $(listing store_is) != "$(listing source_is)" ]]; then
@@ -306,6 +309,7 @@ for ((round = 0; round < rounds && !bad; round++)); do
 		diff <(listing store_is) <(listing source_is) || true
 	fi
 done
+echo "$round rounds of random changes"
 is 'the store is the source after each of many random changes' "$bad" 0
 ok 'nothing is kept or left to do' bash -c "primefs refresh '$store' | grep -q ': 0 added, 0 removed, 0 moved, 0 changed, 0 kept'"
 check_store
