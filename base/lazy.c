@@ -41,7 +41,7 @@
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
 #define THREADS	  4u /* that stand by, at most */
 #define LARGE	  ((size_t)2 << 20) /* bytes of a large page; a stretch is where one can lie */
-#define IDLE_MS	  100 /* without a block to fill, before stretches are joined */
+#define IDLE_MS	  1000 /* without a block to fill, before stretches are joined; most commands end before */
 
 #ifndef MADV_COLLAPSE /* Linux 6.1 */
 #define MADV_COLLAPSE 25
