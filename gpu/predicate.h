@@ -116,6 +116,24 @@ static inline bool pfs_op_holds(enum pfs_op op, int order)
 	}
 }
 
+/* Returns the comparison that holds for b and a where `op` (PFS_OP_EQ to PFS_OP_IS_NOT) holds for a
+ * and b. */
+static inline enum pfs_op pfs_op_mirrored(enum pfs_op op)
+{
+	switch (op) {
+	case PFS_OP_LT:
+		return PFS_OP_GT;
+	case PFS_OP_LE:
+		return PFS_OP_GE;
+	case PFS_OP_GT:
+		return PFS_OP_LT;
+	case PFS_OP_GE:
+		return PFS_OP_LE;
+	default:
+		return op;
+	}
+}
+
 struct pfs_step {
 	enum pfs_op op;
 	enum pfs_collation collation;

@@ -220,36 +220,45 @@ int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
 
 /* ---- changing ---- */
 
-/* The columns' values at the listed places go to the device and are scattered there. */
+/* Sends the numbers of n elements to `list`, and takes room for their values. */
+static int send_list(struct pfs_cuda *g, const uint32_t *numbers, size_t n)
+{
+	PFS_TRY(pfs_device_reserve(g, &g->list, n * sizeof(uint32_t)));
+	PFS_TRY(pfs_device_reserve(g, &g->values, n * sizeof(uint64_t)));
+	return pfs_device_write(g, g->list.d_memory, numbers, n * sizeof(*numbers));
+}
+
+/* Set the elements of a column on the device whose numbers are in `list`. */
+static int scatter64(struct pfs_cuda *g, uint64_t *d_column, const uint64_t *values, size_t n)
+{
+	PFS_TRY(pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values)));
+	return pfs_cuda_scatter64(d_column, g->list.d_memory, g->values.d_memory, n, g->stream);
+}
+
+static int scatter32(struct pfs_cuda *g, uint32_t *d_column, const uint32_t *values, size_t n)
+{
+	PFS_TRY(pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values)));
+	return pfs_cuda_scatter32(d_column, g->list.d_memory, g->values.d_memory, n, g->stream);
+}
+
 static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
 		       const struct pfs_changes *changes)
 {
 	size_t n = changes->n_slots;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *homes = (uint32_t *)values;
-	int error;
 
 	if (n == 0)
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	error = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
-	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
-	error = error ? error
-		      : pfs_device_write(g, g->list.d_memory, changes->slots, n * sizeof(uint32_t));
+	PFS_TRY(send_list(g, changes->slots, n));
 	for (size_t i = 0; i < n; i++)
 		values[i] = c->prime[changes->slots[i]];
-	error = error ? error
-		      : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	error = error ? error
-		      : pfs_cuda_scatter64(g->prime.d_memory, g->list.d_memory, g->values.d_memory,
-					   n, g->stream);
+	PFS_TRY(scatter64(g, g->prime.d_memory, values, n));
 	for (size_t i = 0; i < n; i++)
 		homes[i] = c->home[changes->slots[i]];
-	error = error ? error : pfs_device_write(g, g->values.d_memory, homes, n * sizeof(*homes));
-	return error ? error
-		     : pfs_cuda_scatter32(g->home.d_memory, g->list.d_memory, g->values.d_memory, n,
-					  g->stream);
+	return scatter32(g, g->home.d_memory, homes, n);
 }
 
 static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
@@ -258,30 +267,18 @@ static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
 	size_t n = changes->n_directories;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *slots = (uint32_t *)values;
-	int error;
 
 	if (n == 0)
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	error = pfs_device_reserve(g, &g->list, n * sizeof(uint32_t));
-	error = error ? error : pfs_device_reserve(g, &g->values, n * sizeof(uint64_t));
-	error = error ? error
-		      : pfs_device_write(g, g->list.d_memory, changes->directories,
-					 n * sizeof(uint32_t));
+	PFS_TRY(send_list(g, changes->directories, n));
 	for (size_t i = 0; i < n; i++)
 		memcpy(&values[i], &c->directories[changes->directories[i]], sizeof(*values));
-	error = error ? error
-		      : pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values));
-	error = error ? error
-		      : pfs_cuda_scatter64(g->directories.d_memory, g->list.d_memory,
-					   g->values.d_memory, n, g->stream);
+	PFS_TRY(scatter64(g, g->directories.d_memory, values, n));
 	for (size_t i = 0; i < n; i++)
 		slots[i] = c->directory_slot[changes->directories[i]];
-	error = error ? error : pfs_device_write(g, g->values.d_memory, slots, n * sizeof(*slots));
-	return error ? error
-		     : pfs_cuda_scatter32(g->directory_slot.d_memory, g->list.d_memory,
-					  g->values.d_memory, n, g->stream);
+	return scatter32(g, g->directory_slot.d_memory, slots, n);
 }
 
 /* Sets, in `work`, the bits of the directories whose codes change: those made, moved or removed,

@@ -87,6 +87,23 @@ static int make_level_room(struct pfs_job *job, struct pfs_index_tree *tree, uin
 	return 0; /* filled with the list that follows */
 }
 
+/* Runs one batch of insertions or removals as a job; *n_changed is how many pairs it added or removed. */
+static int change_batch(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree,
+			uint64_t *n_changed, const struct pfs_index_change *change,
+			int (*change_in)(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_changed,
+					 const struct pfs_index_change *change))
+{
+	struct pfs_job job;
+	int error;
+
+	*n_changed = 0;
+	if (change->n == 0)
+		return 0;
+	error = pfs_job_begin(&job, b, run);
+	error = error ? error : change_in(&job, tree, n_changed, change);
+	return pfs_job_end(&job, error);
+}
+
 /* ---- insertion ---- */
 
 struct batch {
@@ -238,15 +255,7 @@ int pfs_cuda_index_insert_batch(struct pfs_operator_backend *b, const struct pfs
 				struct pfs_index_tree *tree, uint64_t *n_added,
 				const struct pfs_index_change *change)
 {
-	struct pfs_job job;
-	int error;
-
-	*n_added = 0;
-	if (change->n == 0)
-		return 0;
-	error = pfs_job_begin(&job, b, run);
-	error = error ? error : insert_in(&job, tree, n_added, change);
-	return pfs_job_end(&job, error);
+	return change_batch(b, run, tree, n_added, change, insert_in);
 }
 
 /* ---- removal ---- */
@@ -348,13 +357,5 @@ int pfs_cuda_index_remove_batch(struct pfs_operator_backend *b, const struct pfs
 				struct pfs_index_tree *tree, uint64_t *n_removed,
 				const struct pfs_index_change *change)
 {
-	struct pfs_job job;
-	int error;
-
-	*n_removed = 0;
-	if (change->n == 0)
-		return 0;
-	error = pfs_job_begin(&job, b, run);
-	error = error ? error : remove_in(&job, tree, n_removed, change);
-	return pfs_job_end(&job, error);
+	return change_batch(b, run, tree, n_removed, change, remove_in);
 }

@@ -194,22 +194,6 @@ static int test_text(struct compiler *c, struct pfs_device_step *step, const str
 
 /* ---- comparisons ---- */
 
-static enum pfs_op turned(enum pfs_op op)
-{
-	switch (op) {
-	case PFS_OP_LT:
-		return PFS_OP_GT;
-	case PFS_OP_LE:
-		return PFS_OP_GE;
-	case PFS_OP_GT:
-		return PFS_OP_LT;
-	case PFS_OP_GE:
-		return PFS_OP_LE;
-	default:
-		return op;
-	}
-}
-
 static int emit_not(struct compiler *c)
 {
 	return emit(c, &(struct pfs_device_step){.op = PFS_DEVICE_NOT});
@@ -318,7 +302,7 @@ static int compare(struct compiler *c, const struct pfs_step *s)
 	if (a.what == COLUMN && b.what == CONSTANT)
 		return compare_constant(c, s->op, s, &a, b.constant);
 	if (a.what == CONSTANT && b.what == COLUMN)
-		return compare_constant(c, turned(s->op), s, &b, a.constant);
+		return compare_constant(c, pfs_op_mirrored(s->op), s, &b, a.constant);
 	if (a.what == COLUMN && b.what == COLUMN)
 		return compare_columns(c, s->op, &a, &b);
 	return -EOPNOTSUPP;

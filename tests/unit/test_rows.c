@@ -159,12 +159,21 @@ static void programs_are_checked(void **state)
 	assert_int_equal(pfs_program_check(&kind, &is_truth, &program, &table, NULL), -E2BIG);
 }
 
+static void comparisons_are_mirrored(void **state)
+{
+	(void)state;
+	for (enum pfs_op op = PFS_OP_EQ; op <= PFS_OP_IS_NOT; op++)
+		for (int order = -1; order <= 1; order++)
+			assert_int_equal(pfs_op_holds(op, order), pfs_op_holds(pfs_op_mirrored(op), -order));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(are_read),
 		cmocka_unit_test(is_limited),
 		cmocka_unit_test(programs_are_checked),
+		cmocka_unit_test(comparisons_are_mirrored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,22 +82,6 @@ static int says_of_place(enum pfs_op op, const struct pfs_constant *number)
 	return op == PFS_OP_GE ? 1 : op == PFS_OP_LT ? -1 : 0;
 }
 
-static enum pfs_op mirrored(enum pfs_op op)
-{
-	switch (op) {
-	case PFS_OP_LT:
-		return PFS_OP_GT;
-	case PFS_OP_LE:
-		return PFS_OP_GE;
-	case PFS_OP_GT:
-		return PFS_OP_LT;
-	case PFS_OP_GE:
-		return PFS_OP_LE;
-	default:
-		return op;
-	}
-}
-
 /* Where in a column's text something is need not be known to know whether it is there; NULL: more is asked. */
 static struct pfs_term *bind_contains(struct pfs_binder *binder, enum pfs_op op, const struct pfs_term *place,
 				      const struct pfs_term *number)
@@ -133,7 +117,7 @@ struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, 
 			return pfs_bind_refuse(binder, "NULL IS something");
 		return pfs_term_null(binder);
 	}
-	bound = a->kind == PFS_BOUND_CONSTANT ? bind_contains(binder, mirrored(op), b, a)
+	bound = a->kind == PFS_BOUND_CONSTANT ? bind_contains(binder, pfs_op_mirrored(op), b, a)
 					      : bind_contains(binder, op, a, b);
 	if (bound || binder->error)
 		return bound;

@@ -39,8 +39,8 @@ static bool take_constant(struct pfs_sql_argument *out, const struct pfs_constan
 	return true;
 }
 
-/* -1: a scan has none such.  is_mirrored: the constant is on the left. */
-static int compared(enum pfs_op op, bool is_mirrored)
+/* The comparison as a scan has it; -1: it has none such. */
+static int compared(enum pfs_op op)
 {
 	switch (op) {
 	case PFS_OP_EQ:
@@ -50,13 +50,13 @@ static int compared(enum pfs_op op, bool is_mirrored)
 	case PFS_OP_IS:
 		return PFS_SQL_IS;
 	case PFS_OP_LT:
-		return is_mirrored ? PFS_SQL_GT : PFS_SQL_LT;
+		return PFS_SQL_LT;
 	case PFS_OP_LE:
-		return is_mirrored ? PFS_SQL_GE : PFS_SQL_LE;
+		return PFS_SQL_LE;
 	case PFS_OP_GT:
-		return is_mirrored ? PFS_SQL_LT : PFS_SQL_GT;
+		return PFS_SQL_GT;
 	case PFS_OP_GE:
-		return is_mirrored ? PFS_SQL_LE : PFS_SQL_GE;
+		return PFS_SQL_GE;
 	default:
 		return -1;
 	}
@@ -70,7 +70,7 @@ static bool take_comparison(struct pfs_sql_argument *out, const struct pfs_binde
 	const struct pfs_term *constant = term->args[!is_mirrored];
 	const struct pfs_term *column = term->args[is_mirrored];
 
-	out->op = compared(term->op, is_mirrored);
+	out->op = compared(is_mirrored ? pfs_op_mirrored(term->op) : term->op);
 	if (out->op < 0 || constant->kind != PFS_BOUND_CONSTANT || column->kind != PFS_BOUND_COLUMN ||
 	    term->collation != PFS_BINARY || !take_constant(out, &constant->constant))
 		return false;

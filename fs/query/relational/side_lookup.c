@@ -59,10 +59,6 @@ static int compare_texts(const struct pfs_table_column *column, uint32_t row,
 static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term *term,
 			    const struct pfs_term **column, const struct pfs_term **constant)
 {
-	static const struct {
-		enum pfs_op op, mirrored;
-	} ops[] = {{PFS_OP_EQ, PFS_OP_EQ}, {PFS_OP_IS, PFS_OP_IS}, {PFS_OP_LT, PFS_OP_GT},
-		   {PFS_OP_LE, PFS_OP_GE}, {PFS_OP_GT, PFS_OP_LT}, {PFS_OP_GE, PFS_OP_LE}};
 	bool is_mirrored;
 
 	if (term->kind != PFS_BOUND_STEP || term->n_args != 2)
@@ -72,13 +68,10 @@ static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term
 	*constant = term->args[!is_mirrored];
 	if (!side_column(block, *column) || (*constant)->kind != PFS_BOUND_CONSTANT ||
 	    (*constant)->constant.type == PFS_IS_NULL || (*column)->class != (*constant)->class ||
-	    term->collation != PFS_BINARY)
+	    term->collation != PFS_BINARY || term->op < PFS_OP_EQ || term->op > PFS_OP_IS ||
+	    term->op == PFS_OP_NE)
 		return PFS_OP_AND;
-	for (size_t i = 0; i < PFS_COUNT(ops); i++) {
-		if (ops[i].op == term->op)
-			return is_mirrored ? ops[i].mirrored : term->op;
-	}
-	return PFS_OP_AND;
+	return is_mirrored ? pfs_op_mirrored(term->op) : term->op;
 }
 
 /* Whether what WHERE says of that column alone, at its ANDs, is true of the row. */
