@@ -32,7 +32,7 @@ struct pfs_db {
 	size_t row_columns;
 	int logged; /* the error that was logged last; the same error again is not logged */
 	bool keeps; /* it is in one long read transaction: pfs_db_begin_reading and end do nothing */
-	bool open;  /* false while it is being opened, when pfs_store_explain tells errors */
+	bool open;  /* false while it is being opened: pfs_store_explain then tells some errors */
 	struct pfs_account *asker; /* of a reader in use: the account that its thread had entered */
 };
 
