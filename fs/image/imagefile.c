@@ -183,6 +183,21 @@ static int take_strays(const struct pfs_image_file *file)
 
 /* ---- what is read when it is touched ---- */
 
+static int open_index(struct pfs_image_file *file)
+{
+	const struct pfs_image_layout *layout = &file->layout;
+
+	PFS_TRY(pfs_reserve_open(&file->leaves, (layout->n_leaves + 1) * PFS_BTREE_LEAF_SIZE));
+	PFS_TRY(pfs_reserve_grow(&file->leaves, layout->n_leaves * PFS_BTREE_LEAF_SIZE));
+	PFS_TRY(pfs_reserve_open(&file->inners, (layout->n_inners + 1) * PFS_BTREE_INNER_SIZE));
+	PFS_TRY(pfs_reserve_grow(&file->inners, layout->n_inners * PFS_BTREE_INNER_SIZE));
+	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
+	file->memory[PFS_SECTION_INNERS] = file->inners.base;
+	return pfs_imagefile_open_known(&file->firsts,
+					layout->n_leaves * sizeof(struct pfs_btree_entry) / sizeof(uint64_t),
+					layout->n_inners);
+}
+
 static int open_memory(struct pfs_image_file *file)
 {
 	struct pfs_image *image = &file->tree->image;
@@ -194,19 +209,11 @@ static int open_memory(struct pfs_image_file *file)
 	PFS_TRY(pfs_image_grow(file->tree, header->end));
 	PFS_TRY(pfs_names_adopt(image->names, &heap, header->heap_size));
 	PFS_TRY(pfs_slot_map_adopt(image->by_prime, &cells, header->cells, header->nodes));
-	PFS_TRY(pfs_reserve_open(&file->leaves, (file->layout.n_leaves + 1) * PFS_BTREE_LEAF_SIZE));
-	PFS_TRY(pfs_reserve_grow(&file->leaves, file->layout.n_leaves * PFS_BTREE_LEAF_SIZE));
-	PFS_TRY(pfs_reserve_open(&file->inners, (file->layout.n_inners + 1) * PFS_BTREE_INNER_SIZE));
-	PFS_TRY(pfs_reserve_grow(&file->inners, file->layout.n_inners * PFS_BTREE_INNER_SIZE));
-	PFS_TRY(pfs_imagefile_open_known(&file->firsts,
-					 file->layout.n_leaves * sizeof(struct pfs_btree_entry) / sizeof(uint64_t),
-					 file->layout.n_inners));
+	PFS_TRY(open_index(file));
 	for (unsigned i = 0; i < PFS_SECTION_COLUMNS; i++)
 		file->memory[i] = pfs_imagefile_column(image, &element, i);
 	file->memory[PFS_SECTION_HEAP] = heap;
 	file->memory[PFS_SECTION_MAP] = (char *)cells;
-	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
-	file->memory[PFS_SECTION_INNERS] = file->inners.base;
 	return pfs_imagefile_lend_subtrees(file);
 }
 

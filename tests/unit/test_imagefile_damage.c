@@ -288,6 +288,31 @@ static void what_cannot_be_made_good_is_no_answer(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* First entries of leaves that are damaged are made from the rows, those below an inner node together. */
+static void damaged_first_entries_are_made(void **state PFS_UNUSED)
+{
+	struct pfs_btree_entry *firsts;
+	struct temp_store temp;
+	struct pfs_tree *tree, *rows;
+	size_t n;
+
+	firsts = take_firsts(&temp, &n);
+	firsts[PFS_BTREE_INNER_COUNT + 1].key ^= 1;
+	put_bytes(&temp, size);
+	tree = open_file(&temp);
+	rows = open_rows(&temp);
+	assert_true(tree->image.from_file);
+	assert_false(is_removed(&temp));
+	assert_same(rows, tree);
+	assert_int_equal(pfs_btree_verify(tree->image.by_name), 0);
+	assert_true(is_removed(&temp));
+	assert_non_null(tree->image.file->rows);
+	assert_int_equal(pfs_imagefile_failure(tree), 0);
+	temp_tree_close(rows);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 /* A change that was made before is not written with what is not known. */
 static void nothing_wrong_is_written(void **state PFS_UNUSED)
 {
@@ -370,6 +395,7 @@ int main(void)
 		cmocka_unit_test(damage_in_use_changes_no_answer),
 		cmocka_unit_test(crafted_files_do_no_harm),
 		cmocka_unit_test(what_cannot_be_made_good_is_no_answer),
+		cmocka_unit_test(damaged_first_entries_are_made),
 		cmocka_unit_test(nothing_wrong_is_written),
 		cmocka_unit_test(damaged_ends_are_not_known),
 		cmocka_unit_test(damaged_ends_are_not_written),
