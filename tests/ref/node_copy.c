@@ -150,26 +150,41 @@ void node_copy_add_functions(sqlite3 *copy)
 				      common_step, common_final);
 }
 
+/* What the copy has not: the number of a row is another one there. */
+static const struct {
+	const char *word, *before, *behind; /* of a table's name and a point, if they stand before the word */
+} spelled[] = {
+	{"preorder", "replace(", "path, '/', CAST(x'00' AS TEXT))"},
+	{"nodes WHERE rowid", "nodes WHERE ", "ino"},
+	{"SELECT rowid", "SELECT ", "ino"},
+};
+
+/* Writes what stands for the word that the text begins with, and returns how long that is; 0: it is none. */
+static size_t spell(FILE *out, const char *sql, size_t len)
+{
+	for (size_t i = 0; i < PFS_COUNT(spelled); i++) {
+		size_t size = strlen(spelled[i].word), before = len > size + 1 && sql[1] == '.' ? 2 : 0;
+
+		if (len < before + size || strncmp(sql + before, spelled[i].word, size) != 0)
+			continue;
+		(void)fprintf(out, "%s%.*s%s", spelled[i].before, (int)before, sql, spelled[i].behind);
+		return before + size;
+	}
+	return 0;
+}
+
 char *node_copy_spelling(const char *sql, size_t len)
 {
-	static const char word[] = "preorder";
 	char *text;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	while (len) {
-		bool of_table = len > sizeof(word) && sql[1] == '.';
-		size_t before = of_table ? 2 : 0, is = before + sizeof(word) - 1;
-
-		if (len < is || strncmp(sql + before, word, sizeof(word) - 1) != 0) {
-			(void)fputc(*sql, out);
-			is = 1;
-		} else {
-			(void)fprintf(out, "replace(%.*spath, '/', CAST(x'00' AS TEXT))",
-				      (int)before, sql);
-		}
-		sql += is;
-		len -= is;
+	for (size_t is = 0; len; sql += is, len -= is) {
+		is = spell(out, sql, len);
+		if (is)
+			continue;
+		(void)fputc(*sql, out);
+		is = 1;
 	}
 	(void)fclose(out);
 	return text;

@@ -302,20 +302,26 @@ static bool has_alternatives(const struct pfs_term *term)
 	return has;
 }
 
-/* A text that several rows make has them as they ascend.  So SQLite meets them in one scan of nodes alone, and so
- * they stay in groups, unless these are wanted from the last one on. */
+/* Groups that are wanted from the last one on may have their rows so, too. */
+static bool is_scan(const struct pfs_block *block)
+{
+	bool is = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
+		  !has_alternatives(block->where);
+
+	for (size_t i = 0; i < block->n_order; i++)
+		is &= block->is_grouped && !block->is_distinct && !block->order[i].is_descending;
+	return is;
+}
+
+/* A text that several rows make has them as they ascend. */
 static void check_texts(struct pfs_binder *binder)
 {
 	const struct pfs_block *block = binder->block;
-	bool is_scan = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
-		       !has_alternatives(block->where);
 	bool has = false;
 
-	for (size_t i = 0; i < block->n_order && block->n_group; i++)
-		is_scan &= !block->order[i].is_descending;
 	for (size_t i = 0; i < block->n_aggregates; i++)
 		has |= block->aggregates[i].op == PFS_GROUP_CONCAT;
-	if (has && !is_scan)
+	if (has && !block->is_scan)
 		pfs_bind_refuse(binder, "group_concat of rows in an order of SQLite's");
 }
 
@@ -360,6 +366,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	note_unread(binder);
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
+	block->is_scan = is_scan(block);
 	check_windows(binder);
 	check_texts(binder);
 	check_printed(binder);

@@ -203,6 +203,9 @@ struct pfs_block {
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	bool is_distinct;
 	bool is_part; /* of an input: its rows are in no order */
+	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what depends on the order
+	 * of rows is known. */
+	bool is_scan;
 	bool wants_places; /* which rows of its only input they are, is part of the answer */
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 };

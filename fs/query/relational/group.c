@@ -2,6 +2,8 @@
 /* Groups: of all rows, or of early groups (eager_groups.c). */
 #include "fs/query/relational/eager_groups.h"
 
+#include "base/checked.h"
+
 static int compute_arguments(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;
@@ -119,10 +121,37 @@ static int group_again(struct pfs_partial *partial)
 	return is_empty ? 0 : know_merged(partial, computed);
 }
 
+/* Of values that are equal, one an integer and one a real, SQLite keeps the one that it meets first.  Where the order
+ * of rows is not known to be its own, it runs a statement with such values: -EOPNOTSUPP. */
+static int check_classes(struct pfs_running *running, struct pfs_ref ref, bool is_known)
+{
+	const struct pfs_vector *vector;
+	bool has_reals = false, has_integers = false;
+
+	if (is_known || ref.table != PFS_COMPUTED || !running->tuples)
+		return 0; /* no column of a table has both */
+	vector = &running->tuples->computed[ref.column];
+	if (vector->kind != PFS_KIND_NUMBER)
+		return 0;
+	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
+	for (size_t i = 0; i < (vector->n + 63) / 64; i++) {
+		uint64_t reals = vector->is_real ? vector->is_real[i] : 0;
+		uint64_t rest = ~reals & ~(vector->nulls ? vector->nulls[i] : 0);
+		unsigned n = (unsigned)PFS_MIN(vector->n - i * 64, (uint64_t)64);
+
+		has_reals |= reals != 0;
+		has_integers |= (rest & UINT64_MAX >> (64 - n)) != 0;
+	}
+	return has_reals && has_integers ? -EOPNOTSUPP : 0;
+}
+
 int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys, size_t n)
 {
+	bool is_known = running->block->is_scan && !running->block->is_grouped;
 	struct pfs_tuples *tuples;
 
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(check_classes(running, keys[i].ref, is_known));
 	PFS_TRY(pfs_group(running->run, &tuples, &running->source, keys, n, NULL, 0));
 	pfs_running_go_on(running, tuples);
 	return 0;
@@ -157,8 +186,13 @@ static int find_refs(struct pfs_partial *grouping)
 		grouping->keys[i].collation = block->group[i]->collation;
 		if (!pfs_stage_ref(&running->stage, &grouping->keys[i].ref, block->group[i]))
 			return -EOPNOTSUPP;
+		PFS_TRY(check_classes(running, grouping->keys[i].ref, block->is_scan));
 	}
 	PFS_TRY(pfs_stage_aggregates(&running->stage, grouping->aggregates, block));
+	for (size_t i = 0; i < block->n_aggregates; i++) {
+		if (pfs_fold_of(block->aggregates[i].op)->is_end)
+			PFS_TRY(check_classes(running, grouping->aggregates[i].ref, block->is_scan));
+	}
 	return keep_texts(grouping, block->n_aggregates);
 }
 
