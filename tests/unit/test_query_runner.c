@@ -26,6 +26,7 @@ static enum runner runner_of(const char *sql)
 
 /* Statements that the operators run whole, */
 static const char *const operators[] = {
+	"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
 	"SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC LIMIT 10",
 	"SELECT type, count(*) AS n FROM nodes GROUP BY type ORDER BY n",
 	"SELECT depth, count(*) FROM nodes GROUP BY depth",
@@ -146,7 +147,7 @@ static const char *const parts[] = {
 	"SELECT hex(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY "
 	"abs(n)",
 	"SELECT hex(type), sum(size) FROM nodes GROUP BY type",
-	"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
+	"SELECT type, ext, printf('%d of %d', max(size), sum(size)) FROM nodes GROUP BY 1, 2",
 	"SELECT round(avg(size), 1) FROM nodes",
 	"SELECT name FROM nodes WHERE round(size, 1) > (SELECT avg(size) FROM nodes)",
 	"SELECT (SELECT count(*) FROM nodes) - 1",
