@@ -70,16 +70,25 @@ static size_t print_small(char *out, uint32_t value)
 	return (size_t)has_tens + 1;
 }
 
+size_t pfs_print_unsigned(char out[PFS_NUMBER_SIZE], uint64_t value)
+{
+	char *end;
+
+	if (value < 100)
+		return print_small(out, (uint32_t)value);
+	end = put_digits(out, value);
+	*end = 0;
+	return (size_t)(end - out);
+}
+
 size_t pfs_print_integer(char out[PFS_NUMBER_SIZE], int64_t value)
 {
-	char *end = out;
+	char *end;
 
-	if ((uint64_t)value < 100)
-		return print_small(out, (uint32_t)value);
-
-	if (value < 0)
-		*end++ = '-';
-	end = put_digits(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+	if (value >= 0)
+		return pfs_print_unsigned(out, (uint64_t)value);
+	*out = '-';
+	end = put_digits(out + 1, 0 - (uint64_t)value);
 	*end = 0;
 	return (size_t)(end - out);
 }

@@ -14,8 +14,9 @@
 
 #define PFS_NUMBER_SIZE 32 /* holds any printed number and a NUL */
 
-/* Prints the number in decimal. Returns the length, without the NUL. */
+/* Print the number in decimal. Return the length, without the NUL. */
 size_t pfs_print_integer(char out[PFS_NUMBER_SIZE], int64_t value);
+size_t pfs_print_unsigned(char out[PFS_NUMBER_SIZE], uint64_t value);
 
 /* Prints the shortest decimal that reads back as the value, always with a point or an exponent:
  * "2.5", "3.0", "1e+300". Infinities and NaN are "inf", "-inf", "nan". Returns the length, without

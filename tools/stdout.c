@@ -97,18 +97,6 @@ void pfs_stdout_printf(struct pfs_stdout *out, const char *format, ...)
 	free(text);
 }
 
-const char *pfs_decimal(char digits[PFS_DIGITS], size_t *len, uint64_t number)
-{
-	char *end = digits + PFS_DIGITS - 1, *at = end;
-
-	*end = 0;
-	do
-		*--at = (char)('0' + number % 10);
-	while (number /= 10);
-	*len = (size_t)(end - at);
-	return at;
-}
-
 /* ---- names ---- */
 
 /* Bytes of the first character, or of what is none; *prints: it can be shown. */

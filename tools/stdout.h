@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/number.h"
 
 #define PFS_STDOUT_SIZE ((size_t)256 << 10)
 
@@ -67,8 +68,12 @@ void pfs_stdout_printf(struct pfs_stdout *out, const char *format, ...) PFS_PRIN
 void pfs_stdout_name(struct pfs_stdout *out, const char *name, size_t len, bool terminal);
 size_t pfs_printable(char *to, const char *name, size_t len, bool terminal);
 
-/* The number as text, somewhere in digits; *len: its length. */
-#define PFS_DIGITS 24
-const char *pfs_decimal(char digits[PFS_DIGITS], size_t *len, uint64_t number);
+/* Returns the number as text, in digits; *len: its length. */
+#define PFS_DIGITS PFS_NUMBER_SIZE
+static inline const char *pfs_decimal(char digits[PFS_DIGITS], size_t *len, uint64_t number)
+{
+	*len = pfs_print_unsigned(digits, number);
+	return digits;
+}
 
 #endif

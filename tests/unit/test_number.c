@@ -34,6 +34,9 @@ static void test_integers(void **state)
 		(void)snprintf(expected, sizeof(expected), "%lld", (long long)value);
 		assert_int_equal(pfs_print_integer(printed, value), strlen(expected));
 		assert_string_equal(printed, expected);
+		(void)snprintf(expected, sizeof(expected), "%llu", (unsigned long long)value);
+		assert_int_equal(pfs_print_unsigned(printed, (uint64_t)value), strlen(expected));
+		assert_string_equal(printed, expected);
 	}
 	for (i = 0; i < 30000; i++) {
 		char expected[PFS_NUMBER_SIZE];
