@@ -73,7 +73,7 @@ struct pfs_run_context {
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
 	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
-	struct pfs_kept_texts *kept_texts; /* subselect.c; freed when the statement's block has run */
+	struct pfs_kept_texts *kept_texts; /* kept_texts.c; freed when the statement's block has run */
 	struct pfs_made_texts *made;	 /* texts.c; likewise */
 	const struct pfs_recursion *recursion; /* NULL: no step is run */
 	struct pfs_few_nodes few;	       /* few_nodes.c: the last choice */
@@ -173,6 +173,8 @@ PFS_MUST_CHECK int pfs_running_distinct(struct pfs_running *running, struct pfs_
 
 /* The next stage reads these tuples, which become the block's. */
 void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
+/* ---- compute.c ---- */
+
 /* Makes vectors of the printed numbers that are in the term, and knows them afterwards. */
 PFS_MUST_CHECK int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term);
 /* Makes vectors of those of the values that are not there, and knows them afterwards. */
@@ -231,6 +233,9 @@ PFS_MUST_CHECK int pfs_running_vectors(struct pfs_running *running, struct pfs_t
 PFS_MUST_CHECK int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
 				     const struct pfs_input *input);
 void pfs_subselects_free(struct pfs_running *running);
+
+/* ---- kept_texts.c ---- */
+
 /* Returns a place for texts that are freed when the statement's block has run; NULL: -ENOMEM. */
 struct pfs_texts *pfs_kept_texts_add(struct pfs_run_context *context);
 void pfs_kept_texts_free(struct pfs_run_context *context);

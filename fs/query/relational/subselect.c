@@ -12,12 +12,6 @@ struct pfs_subselect {
 	struct pfs_subselect *next;
 };
 
-/* Texts that outlast the sub-select: those around it may hand them on. */
-struct pfs_kept_texts {
-	struct pfs_texts texts;
-	struct pfs_kept_texts *next;
-};
-
 /* ---- the rows of one part ---- */
 
 /* One text, which lasts as long as the statement. */
@@ -164,17 +158,6 @@ static uint64_t copy_texts(struct pfs_vector *vector, uint8_t *bytes, uint64_t a
 			vector->codes[i] = place;
 	}
 	return at;
-}
-
-struct pfs_texts *pfs_kept_texts_add(struct pfs_run_context *context)
-{
-	struct pfs_kept_texts *kept = pfs_arena_get(context->arena, sizeof(*kept));
-
-	if (!kept)
-		return NULL;
-	kept->next = context->kept_texts;
-	context->kept_texts = kept;
-	return &kept->texts;
 }
 
 static struct pfs_heap *make_heap(struct pfs_running *running, uint64_t size)
@@ -359,11 +342,4 @@ void pfs_subselects_free(struct pfs_running *running)
 	for (struct pfs_subselect *sub = running->subselects; sub; sub = sub->next)
 		pfs_tuples_free(running->run, sub->tuples);
 	running->subselects = NULL;
-}
-
-void pfs_kept_texts_free(struct pfs_run_context *context)
-{
-	for (struct pfs_kept_texts *kept = context->kept_texts; kept; kept = kept->next)
-		pfs_texts_free(context->run, &kept->texts);
-	context->kept_texts = NULL;
 }

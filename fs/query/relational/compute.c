@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Values that are computed of all rows at a stage, as vectors; numbers are printed on the way. */
+#include "fs/query/relational/run.h"
+
+/* The term's number is computed, and then printed, which is the host's work: it has the stages that follow, too. */
+static int print(struct pfs_running *running, const struct pfs_term *term)
+{
+	const struct pfs_term *number = term->args[0];
+	struct pfs_run *run = pfs_arena_get(running->arena, sizeof(*run));
+	struct pfs_program program;
+	struct pfs_tuples *tuples;
+	uint16_t last;
+
+	if (!run)
+		return -ENOMEM;
+	PFS_TRY(pfs_stage_program(&running->stage, &program, &number, 1));
+	PFS_TRY(pfs_running_settle(running));
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, &program, 1));
+	pfs_running_go_on(running, tuples);
+	PFS_TRY(pfs_tuples_here(running->run, tuples));
+	*run = *running->run;
+	run->on = PFS_ENGINE_HOST;
+	running->run = run;
+	last = (uint16_t)(tuples->n_computed - 1);
+	PFS_TRY(pfs_running_print(running, &tuples->computed[last], term->format));
+	pfs_stage_add(&running->stage, term, (struct pfs_ref){PFS_COMPUTED, last});
+	return 0;
+}
+
+int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term)
+{
+	struct pfs_ref ref;
+
+	if (term->is_late || pfs_stage_ref(&running->stage, &ref, term))
+		return 0;
+	for (unsigned i = 0; i < term->n_args; i++)
+		PFS_TRY(pfs_running_print_all(running, term->args[i]));
+	return term->kind == PFS_BOUND_PRINTED ? print(running, term) : 0;
+}
+
+static int print_values(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+{
+	if (!running->block->n_printed)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(pfs_running_print_all(running, values[i]));
+	return 0;
+}
+
+int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
+{
+	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
+	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
+	struct pfs_tuples *tuples;
+	struct pfs_ref ref;
+	size_t n_computed = 0;
+	uint16_t first;
+
+	if (!programs || !computed)
+		return -ENOMEM;
+	PFS_TRY(print_values(running, values, n));
+	first = running->tuples ? running->tuples->n_computed : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (values[i]->kind == PFS_BOUND_CONSTANT || values[i]->is_late ||
+		    pfs_stage_ref(&running->stage, &ref, values[i]))
+			continue;
+		if (!pfs_bound_is_number(values[i]))
+			return -EOPNOTSUPP;
+		PFS_TRY(pfs_stage_program(&running->stage, &programs[n_computed], &values[i], 1));
+		computed[n_computed++] = values[i];
+	}
+	if (!n_computed)
+		return 0;
+	PFS_TRY(pfs_running_settle(running));
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, programs, n_computed));
+	pfs_running_go_on(running, tuples);
+	for (size_t i = 0; i < n_computed; i++)
+		pfs_stage_add(&running->stage, computed[i],
+			      (struct pfs_ref){PFS_COMPUTED, (uint16_t)(first + i)});
+	return 0;
+}
