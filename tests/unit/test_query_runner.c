@@ -26,6 +26,7 @@ static enum runner runner_of(const char *sql)
 
 /* Statements that the operators run whole, */
 static const char *const operators[] = {
+	"SELECT type, group_concat(name) FROM nodes GROUP BY type",
 	"SELECT type, ext, printf('%d', max(size)) FROM nodes GROUP BY 1, 2",
 	"SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC LIMIT 10",
 	"SELECT type, count(*) AS n FROM nodes GROUP BY type ORDER BY n",
@@ -119,7 +120,6 @@ static const char *const sqlites[] = {
 	"SELECT max(size) FROM nodes",
 	"SELECT round(size / 3), rank() OVER (ORDER BY size) FROM nodes",
 	"SELECT hex(ext), name FROM nodes GROUP BY ext",
-	"SELECT type, group_concat(name) FROM nodes GROUP BY type",
 	"SELECT group_concat(a.name) FROM nodes a JOIN side s ON s.ext = a.ext",
 	"SELECT n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent) WHERE parent "
 	"= 2",

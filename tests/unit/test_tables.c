@@ -221,7 +221,7 @@ static void test_parts(void **state)
 			"GROUP BY depth ORDER BY depth) GROUP BY 1", 1);
 	check("SELECT name, type FROM pragma_table_info('u')", "depth INT,group_concat(n) ");
 	change_in_parts("WITH x (d, n) AS (SELECT depth, count(*) FROM nodes GROUP BY depth) "
-			"INSERT INTO u SELECT d, printf('%d!', n) FROM x WHERE d > 1", 2);
+			"INSERT INTO u SELECT d, printf('%d!', n) FROM x WHERE d > 1", 1);
 	check("SELECT * FROM u", "0 1,1 2,2 2,3 1,2 2!,3 1!");
 	change_in_parts("INSERT INTO u WITH x AS (SELECT type, count(*) n FROM nodes GROUP BY type) SELECT n, type FROM x",
 			0);
