@@ -208,6 +208,7 @@ static bool counts(const struct pfs_path_index_walk *walk, unsigned source, uint
 static int pass(const struct pfs_path_index_walk *walk, struct level *level, uint32_t *slot)
 {
 	*slot = PFS_NO_SLOT;
+	level->position = BEHIND;
 	for (unsigned i = 0; i < SOURCES; i++) {
 		while (!level->is_over[i] && has_name(walk, level, &level->next[i])) {
 			uint64_t found = level->next[i].payload;
@@ -215,9 +216,10 @@ static int pass(const struct pfs_path_index_walk *walk, struct level *level, uin
 			if (counts(walk, i, found))
 				*slot = (uint32_t)found;
 			PFS_TRY(step(walk, level, i));
+			if (!walk->frozen)
+				return 0; /* it follows: no key has two nodes */
 		}
 	}
-	level->position = BEHIND;
 	return 0;
 }
 
