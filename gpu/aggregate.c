@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpu/run.h"
+
 enum { NOTHING, ZERO };
 
 const struct pfs_aggregate_traits pfs_aggregate_traits[PFS_N_AGGREGATES] = {
@@ -30,4 +32,10 @@ bool pfs_aggregate_by_name(enum pfs_aggregate_op *op, const char *name, size_t l
 		return true;
 	}
 	return false;
+}
+
+void pfs_texts_free(const struct pfs_run *run, struct pfs_texts *texts)
+{
+	pfs_run_free(run, texts->bytes, texts->size, 1);
+	texts->bytes = NULL;
 }

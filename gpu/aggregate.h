@@ -15,7 +15,6 @@
 #include <stddef.h>
 
 #include "gpu/predicate.h"
-#include "gpu/run.h"
 
 /* AGGREGATE(ID, name, fold, result, result of no values, merge): `name` is its name in statements;
  * COUNT_ALL and COUNT_DISTINCT are count(*) and count(DISTINCT x), which have the name of COUNT.
@@ -142,11 +141,8 @@ struct pfs_texts {
 	struct pfs_heap heap;
 };
 
-static inline void pfs_texts_free(const struct pfs_run *run, struct pfs_texts *texts)
-{
-	pfs_run_free(run, texts->bytes, texts->size, 1);
-	texts->bytes = NULL;
-}
+struct pfs_run;
+void pfs_texts_free(const struct pfs_run *run, struct pfs_texts *texts);
 
 /* An aggregate that pfs_group (gpu/relation.h) is asked for. */
 struct pfs_aggregate {
