@@ -5,13 +5,6 @@
 
 #include "gpu/host/operators.h"
 
-/* Numbers by code; to be freed by pfs_codes_map_close, unless they are the dictionary's own. */
-struct pfs_codes_map {
-	const uint32_t *of;
-	uint32_t *made; /* n of them */
-	size_t n;
-};
-
 /* Sets of[code] to the code's place in the collation's order; codes that are equal have the same.
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,

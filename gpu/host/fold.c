@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "gpu/host/concat.h"
+#include "gpu/host/dictionary.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"

@@ -5,7 +5,7 @@
 #define PFS_GPU_HOST_FOLD_H
 
 #include "gpu/aggregate.h"
-#include "gpu/host/dictionary.h"
+#include "gpu/host/operators.h"
 #include "gpu/host/positions.h"
 #include "gpu/host/span.h"
 

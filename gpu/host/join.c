@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "gpu/host/evaluate.h"
+#include "gpu/host/dictionary.h"
 #include "gpu/host/key.h"
 #include "gpu/host/pairs.h"
 #include "gpu/host/text.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "gpu/host/dictionary.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"

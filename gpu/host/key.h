@@ -7,7 +7,7 @@
 #ifndef PFS_GPU_HOST_KEY_H
 #define PFS_GPU_HOST_KEY_H
 
-#include "gpu/host/dictionary.h"
+#include "gpu/host/operators.h"
 #include "gpu/host/positions.h"
 #include "gpu/host/span.h"
 

@@ -32,6 +32,14 @@ pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 	     void *context);
 
+/* Numbers by the code of a dictionary (dictionary.h makes them); to be freed by pfs_codes_map_close,
+ * unless they are the dictionary's own. */
+struct pfs_codes_map {
+	const uint32_t *of;
+	uint32_t *made; /* n of them */
+	size_t n;
+};
+
 struct pfs_pool;
 
 /* Takes the threads, for what wants a pool (base/pool.h), until they are returned.  NULL: another

@@ -4,7 +4,7 @@
 #ifndef PFS_GPU_HOST_ORDER_H
 #define PFS_GPU_HOST_ORDER_H
 
-#include "gpu/host/dictionary.h"
+#include "gpu/host/operators.h"
 #include "gpu/host/span.h"
 
 struct pfs_positions;
