@@ -2,7 +2,8 @@
 /* base/later.h - memory that is freed a moment later: to give much of it back to the system takes
  * milliseconds, for which a thread must not keep a lock that others wait for.
  *
- * Threads: each puts off what it frees itself. */
+ * Threads: each puts off what it frees itself. Who counts memory counts it as freed at once, so that
+ * for that moment up to PFS_LATER_MAX bytes more are in use than are counted. */
 #ifndef PFS_BASE_LATER_H
 #define PFS_BASE_LATER_H
 

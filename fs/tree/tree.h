@@ -380,8 +380,8 @@ enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree);
  * deep and code_limbs are those of the last question. The caller does not hold the tree. -ENODEV,
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);
-/* As pfs_tree_engine, but does not wait while the engine is opened or filled, or answers: then it
- * returns 1, and *info is what was last told, or the engine's name alone. */
+/* As pfs_tree_engine, but does not wait while another thread opens or fills the engine or is
+ * answered by it: then it returns 1, and *info is what was last told, or the engine's name alone. */
 PFS_MUST_CHECK int pfs_tree_engine_now(struct pfs_tree *tree, struct pfs_engine_info *info);
 
 enum pfs_relation {

@@ -38,7 +38,7 @@ struct pfs_turns {
 	void *arg;
 	/* protected by lock */
 	unsigned refs;
-	unsigned calls; /* that have a turn */
+	unsigned calls; /* that wait for a turn or have one */
 	bool is_stopped;
 	unsigned running, others_running, n_waiting;
 	uint64_t clock; /* turns given */
@@ -232,7 +232,6 @@ static struct waiting *give_next(struct pfs_turns *turns)
 	if (waiting->request)
 		return waiting;
 	waiting->has_turn = true;
-	turns->calls++;
 	(void)pthread_cond_broadcast(&turns->changed);
 	return NULL;
 }
@@ -333,6 +332,13 @@ static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiti
 	return -EINTR;
 }
 
+/* pfs_turns_stop waits until no call is left.  Lock held. */
+static void leave(struct pfs_turns *turns)
+{
+	turns->calls--;
+	(void)pthread_cond_broadcast(&turns->changed);
+}
+
 static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, const struct pfs_turn_call *call)
 {
 	struct waiting waiting = {.turn = *turn};
@@ -345,13 +351,15 @@ static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, cons
 	user = find_user(turns, turn);
 	if (!user)
 		return -ENOMEM;
+	turns->calls++;
 	if (!user->first && may_run(turns, user)) {
 		give(turns, user);
-		turns->calls++;
 		return 0;
 	}
 	error = wait_as_call(turns, user, &waiting, call);
 	forget_idle(turns, user);
+	if (error)
+		leave(turns);
 	return error;
 }
 
@@ -363,8 +371,7 @@ static void end_call(struct pfs_turns *turns, struct pfs_turn *turn)
 	if (request)
 		turns->go_on(turns->arg, turn, request, len);
 	PFS_LOCKED(&turns->lock);
-	turns->calls--;
-	(void)pthread_cond_broadcast(&turns->changed);
+	leave(turns);
 }
 
 int pfs_turns_call(struct pfs_turns *turns, const struct pfs_turn_call *call)
