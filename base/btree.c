@@ -316,6 +316,8 @@ static void mend_up(struct pfs_btree *tree, const struct path *path)
 		struct pfs_inner *parent = path->node[level];
 		uint32_t i = path->child[level];
 
+		if (!parent->count) /* an only child, as in a tree that could not be read whole */
+			break;
 		i -= i == parent->count; /* the separator left of the last child */
 		if (level + 1 == tree->height)
 			poor = mend_leaves(tree, parent, i);

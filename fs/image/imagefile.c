@@ -357,13 +357,13 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 					.loading = true,
 					.load_rows = load_rows};
 	tree->image.file = file; /* which goes with the image */
-	tree->image.file_end = file->header.end;
 	tree->image.close_file = close_file;
 	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (file->fd < 0 || PFS_IMAGE_FILE_BLOCK % (size_t)sysconf(_SC_PAGESIZE) || !header_is_sound(file)) {
 		close_file(&tree->image);
 		return -ENOENT;
 	}
+	tree->image.file_end = file->header.end;
 	error = fill(file);
 	atomic_store(&file->loading, false);
 	if (!error)

@@ -461,6 +461,8 @@ static void fill_or_mend(const struct pfs_image_source *from, void *to, uint64_t
 	atomic_store(&file->bad, true);
 	if (!atomic_load(&file->loading))
 		pfs_imagefile_mend(file, to, from->section, number, size);
+	else if (from->section == PFS_SECTION_INNERS)
+		pfs_imagefile_poor_inners(file, to, number, size); /* until the file is given up */
 }
 
 void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, size_t size)

@@ -206,6 +206,8 @@ void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, 
  * not made: ends are unknown from then on. If the rows are damaged, too, the image is lost, and the
  * block says nothing that leads out of bounds. */
 void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
+/* Fills a block of inner nodes that cannot be had: each has its first leaf alone, so that a search ends. */
+void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number, size_t size);
 
 /* Makes the bytes from `offset` on of the map's cells, as the file's writer made them. primes: by
  * slot; 0: there is no node. */

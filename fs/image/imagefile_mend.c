@@ -366,12 +366,11 @@ static void make_poor_leaves(const struct mend *mend)
 }
 
 /* Nor inner nodes without a leaf. */
-static void make_poor_inners(const struct mend *mend)
+void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number, size_t size)
 {
-	const struct pfs_image_file *file = mend->file;
-	size_t inner = mend->number * PFS_IMAGE_INNERS, end = inner + mend->size / PFS_BTREE_INNER_SIZE;
+	size_t inner = number * PFS_IMAGE_INNERS, end = inner + size / PFS_BTREE_INNER_SIZE;
 
-	for (char *to = mend->to; inner < end; inner++, to += PFS_BTREE_INNER_SIZE)
+	for (char *to = inners; inner < end; inner++, to += PFS_BTREE_INNER_SIZE)
 		pfs_btree_make_inner(to, file->leaves.base, pfs_btree_first_leaf(file->layout.n_leaves, inner),
 				     &file->tops[inner], 1);
 }
@@ -385,7 +384,7 @@ static void make_harmless(const struct mend *mend)
 	if (mend->section == PFS_SECTION_INDEX)
 		make_poor_leaves(mend);
 	if (mend->section == PFS_SECTION_INNERS)
-		make_poor_inners(mend);
+		pfs_imagefile_poor_inners(mend->file, mend->to, mend->number, mend->size);
 }
 
 static void lose(const struct mend *mend)

@@ -302,12 +302,42 @@ static void damaged_first_entries_are_made(void **state PFS_UNUSED)
 	tree = open_file(&temp);
 	rows = open_rows(&temp);
 	assert_true(tree->image.from_file);
+	assert_int_equal(tree->image.file_end, tree->image.end);
 	assert_false(is_removed(&temp));
 	assert_same(rows, tree);
 	assert_int_equal(pfs_btree_verify(tree->image.by_name), 0);
 	assert_true(is_removed(&temp));
+	(void)pthread_mutex_lock(&tree->image.file->lock);
 	assert_non_null(tree->image.file->rows);
+	(void)pthread_mutex_unlock(&tree->image.file->lock);
 	assert_int_equal(pfs_imagefile_failure(tree), 0);
+	temp_tree_close(rows);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
+/* What has changed since the file was written is looked for in its index: if that is damaged, the
+ * rows are read. */
+static void damaged_first_entries_of_an_older_file(void **state PFS_UNUSED)
+{
+	struct pfs_btree_entry *firsts;
+	struct temp_store temp;
+	struct pfs_entry entry;
+	struct pfs_tree *tree, *rows;
+	size_t n;
+
+	firsts = take_firsts(&temp, &n);
+	tree = temp_tree_open(&temp);
+	assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "newer", S_IFREG | 0600, 0, &temp_root), 0);
+	temp_tree_close(tree);
+	assert_true(check_file(&temp));
+	for (size_t i = 0; i < n; i++)
+		firsts[i].key ^= 1;
+	put_bytes(&temp, size);
+	tree = open_file(&temp);
+	rows = open_rows(&temp);
+	assert_false(tree->image.from_file);
+	assert_same(rows, tree);
 	temp_tree_close(rows);
 	temp_tree_close(tree);
 	temp_store_remove(&temp);
@@ -396,6 +426,7 @@ int main(void)
 		cmocka_unit_test(crafted_files_do_no_harm),
 		cmocka_unit_test(what_cannot_be_made_good_is_no_answer),
 		cmocka_unit_test(damaged_first_entries_are_made),
+		cmocka_unit_test(damaged_first_entries_of_an_older_file),
 		cmocka_unit_test(nothing_wrong_is_written),
 		cmocka_unit_test(damaged_ends_are_not_known),
 		cmocka_unit_test(damaged_ends_are_not_written),
