@@ -38,6 +38,11 @@ void pfs_concat_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, siz
 		b_last = a_last;
 	}
 	t->count[into] += other->count[from];
+	if (b_last < a) { /* all of it comes behind */
+		fold->next[b_last] = a;
+		t->last[into] = a_last;
+		return;
+	}
 	while (a != b) {
 		if (b < a) {
 			uint32_t kept = a, kept_last = a_last;
@@ -99,6 +104,8 @@ static int go_through(const struct concat *c, uint8_t *bytes, uint64_t *size, si
 		if (bytes && len)
 			memcpy(bytes + end + between, value, len);
 		end += between + len;
+		if (!bytes && end >= fold->texts->limit)
+			break;
 		at = fold->next[at]; /* of the last one it is not used */
 	}
 	*size = end;
@@ -119,7 +126,7 @@ static int measure_piece(void *context, unsigned worker, uint64_t from, uint64_t
 		uint64_t size;
 
 		PFS_TRY(go_through(c, NULL, &size, group_of(c, i)));
-		if (size > c->fold->texts->limit)
+		if (size >= c->fold->texts->limit) /* SQLite's limit has a NUL in it */
 			return -EOPNOTSUPP;
 		c->out->codes[i] = (uint32_t)size;
 		if (c->table->count[group_of(c, i)] == 0)

@@ -113,14 +113,25 @@ static void walk_ctes(struct pfs_finder *finder, const struct pfs_with *with)
 		look_at(finder, cte->select, PFS_PART_ROWS, true);
 }
 
+/* SQLite asks each SELECT of a compound for its rows in the compound's order: in a descending one what depends on
+ * the order of rows comes out otherwise. */
+static bool is_descending(const struct pfs_items *order)
+{
+	const struct pfs_item *item = order ? order->first : NULL;
+
+	while (item && !item->is_descending)
+		item = item->next;
+	return item != NULL;
+}
+
 static void walk_select(struct pfs_finder *finder, const struct pfs_select *select)
 {
-	bool is_compound = select->first->next != NULL;
+	bool has_parts = select->first->next && !is_descending(select->order);
 
 	if (finder->error || pfs_split(finder, select))
 		return;
 	for (const struct pfs_core *core = select->first; core; core = core->next) {
-		if (!is_compound || !core->results || !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
+		if (!has_parts || !core->results || !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
 			walk_core(finder, core);
 	}
 	walk_items(finder, select->order);

@@ -107,17 +107,7 @@ static bool is_key(const struct split *split, const struct pfs_expr *expr)
 	return false;
 }
 
-/* One that the operators have. */
-static bool is_aggregate(const struct pfs_expr *expr)
-{
-	size_t n = expr->items ? expr->items->n : 0;
-	enum pfs_aggregate_op op;
-
-	return expr->kind == PFS_EXPR_CALL && !expr->is_window && n <= 1 &&
-	       pfs_aggregate_by_name(&op, expr->name->text, expr->name->len);
-}
-
-/* Of others some depend on the order of rows, which nobody asked for. */
+/* Some functions depend on the order of rows, which a part does not say. */
 static bool is_scalar(const struct pfs_expr *expr)
 {
 	static const char *const prefixes[] = {"group_", "string_agg", "json_group_", "jsonb_group_",
@@ -130,6 +120,16 @@ static bool is_scalar(const struct pfs_expr *expr)
 			return false;
 	}
 	return true;
+}
+
+/* One that the operators have. */
+static bool is_aggregate(const struct pfs_expr *expr)
+{
+	size_t n = expr->items ? expr->items->n : 0;
+	enum pfs_aggregate_op op;
+
+	return expr->kind == PFS_EXPR_CALL && !expr->is_window && n <= 1 && is_scalar(expr) &&
+	       pfs_aggregate_by_name(&op, expr->name->text, expr->name->len);
 }
 
 static const struct pfs_item *find_alias(const struct split *split, const struct pfs_expr *expr)

@@ -100,6 +100,8 @@ static struct pfs_term *bind_argument(struct pfs_binder *binder, const struct pf
 		return add_aggregate(binder, &count_all);
 	if (arg->kind == PFS_BOUND_CONSTANT)
 		return pfs_bind_refuse(binder, "an aggregate of a constant");
+	if (arg->is_collated && (aggregate->op == PFS_GROUP_CONCAT || pfs_fold_of(aggregate->op)->is_end))
+		return pfs_bind_refuse(binder, "an aggregate that hands a collation on");
 	if (!pfs_bound_is_number(arg) && pfs_fold_of(aggregate->op)->takes == PFS_TAKES_NUMBERS)
 		return pfs_bind_refuse(binder, "a sum of texts");
 	return add_aggregate(binder, aggregate);
@@ -117,7 +119,7 @@ static void bind_separator(struct pfs_binder *binder, struct pfs_constant *out, 
 	if (!separator)
 		return;
 	*out = separator->constant;
-	if (separator->kind != PFS_BOUND_CONSTANT || separator->class != PFS_CLASS_TEXT)
+	if (separator->kind != PFS_BOUND_CONSTANT || separator->class != PFS_CLASS_TEXT || separator->is_collated)
 		pfs_bind_refuse(binder, "group_concat with what is no constant text between");
 }
 
@@ -220,7 +222,7 @@ static struct pfs_term *bind_printed(struct pfs_binder *binder, const struct pfs
 
 	if (!format)
 		return NULL;
-	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT ||
+	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT || text->is_collated ||
 	    !pfs_sql_number_format(format, text->constant.text, text->constant.len))
 		return pfs_bind_refuse(binder, "printf of more than one number");
 	if (!pfs_bound_is_number(number) || number->kind == PFS_BOUND_CONSTANT)

@@ -366,7 +366,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	note_unread(binder);
 	block->is_distinct = core->is_distinct;
 	block->is_grouped |= block->n_aggregates != 0;
-	block->is_scan = is_scan(block);
+	block->is_scan = end && is_scan(block); /* of a compound others say in which order */
 	check_windows(binder);
 	check_texts(binder);
 	check_printed(binder);
