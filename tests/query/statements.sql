@@ -269,8 +269,8 @@ SELECT depth, group_concat(type) FROM (SELECT depth, type FROM nodes ORDER BY in
 SELECT length(group_concat(name)), count(*) FROM nodes
 SELECT type, length(group_concat(name, '; ')) FROM nodes WHERE size >= 0 GROUP BY type
 SELECT length(group_concat(ino)) FROM nodes WHERE ino IN (2, 3, 5)
-SELECT type, group_concat(name) FROM nodes WHERE size < 1000 GROUP BY type ORDER BY type DESC
-SELECT type, group_concat(name) FROM nodes WHERE size < 1000 GROUP BY type UNION ALL SELECT 'x', 'y' ORDER BY 1 DESC
+SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type ORDER BY type DESC
+SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type UNION ALL SELECT 'x', 'y' ORDER BY 1 DESC
 SELECT parent, count(*) FROM nodes GROUP BY parent HAVING group_concat(name COLLATE NOCASE) = 'A'
 SELECT printf('%d kB', size / 1000), count(*) FROM nodes GROUP BY 1
 SELECT DISTINCT format('%o', mode) FROM nodes
