@@ -137,10 +137,11 @@ static int check_classes(struct pfs_running *running, struct pfs_ref ref, bool i
 	for (size_t i = 0; i < (vector->n + 63) / 64; i++) {
 		uint64_t reals = vector->is_real ? vector->is_real[i] : 0;
 		uint64_t rest = ~reals & ~(vector->nulls ? vector->nulls[i] : 0);
-		unsigned n = (unsigned)PFS_MIN(vector->n - i * 64, (uint64_t)64);
 
+		if (vector->n / 64 == i) /* behind the last word that is whole */
+			rest &= (UINT64_C(1) << vector->n % 64) - 1;
 		has_reals |= reals != 0;
-		has_integers |= (rest & UINT64_MAX >> (64 - n)) != 0;
+		has_integers |= rest != 0;
 	}
 	return has_reals && has_integers ? -EOPNOTSUPP : 0;
 }
