@@ -57,6 +57,7 @@ typedef pfs_btree_value pfs_index_value;
 #define pfs_cuda_index_mark_new	    pfs_cuda_wide_index_mark_new
 #define pfs_cuda_index_numbers	    pfs_cuda_wide_index_numbers
 #define pfs_cuda_index_ones	    pfs_cuda_wide_index_ones
+#define pfs_cuda_index_put	    pfs_cuda_wide_index_put
 #define pfs_cuda_index_range_copy   pfs_cuda_wide_index_range_copy
 #define pfs_cuda_index_range_counts pfs_cuda_wide_index_range_counts
 #define pfs_cuda_index_replace	    pfs_cuda_wide_index_replace

@@ -52,8 +52,7 @@ int pfs_job_end(struct pfs_job *job, int error)
 	int late = 0;
 
 	if (job->stream) {
-		for (size_t i = 0; i < job->n_temporary; i++)
-			(void)cudaFreeAsync(job->d_temporary[i], job->stream);
+		pfs_job_free_since(job, 0);
 		late = PFS_CUDA(cudaStreamSynchronize(job->stream));
 	}
 	pfs_job_return_leases(job);
@@ -102,6 +101,12 @@ int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size)
 {
 	PFS_TRY(pfs_job_alloc(job, out, size));
 	return PFS_CUDA(cudaMemsetAsync(*(void **)out, 0, size + PAD, job->stream));
+}
+
+void pfs_job_free_since(struct pfs_job *job, size_t n)
+{
+	while (job->n_temporary > n)
+		(void)cudaFreeAsync(job->d_temporary[--job->n_temporary], job->stream);
 }
 
 void pfs_job_keep(struct pfs_job *job, const void *d_memory)

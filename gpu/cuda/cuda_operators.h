@@ -102,6 +102,8 @@ PFS_MUST_CHECK int pfs_job_end(struct pfs_job *job, int error);
  * -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);
 PFS_MUST_CHECK int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size);
+/* Frees the job's memory beyond the first n (job->n_temporary as it was), behind what is queued. */
+void pfs_job_free_since(struct pfs_job *job, size_t n);
 /* Makes memory outlive the job; whoever has it frees it by pfs_device_give. */
 void pfs_job_keep(struct pfs_job *job, const void *d_memory);
 /* Takes over memory that outlived another job; it is freed at the end of this one. */

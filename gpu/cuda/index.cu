@@ -81,7 +81,6 @@ static __device__ __forceinline__ void answer_at(const pfs_device_btree &t,
 						 const pfs_index_place &place, uint64_t key,
 						 size_t i)
 {
-	size_t to = f.d_to ? f.d_to[i] : i;
 	size_t e = (size_t)place.page * PFS_PAGE + place.entry;
 	bool is_there = true;
 
@@ -93,9 +92,9 @@ static __device__ __forceinline__ void answer_at(const pfs_device_btree &t,
 	}
 	if (is_there && f.question == PFS_INDEX_EQUAL)
 		is_there = t.pages.d_keys[e] == key;
-	f.d_values[to] = is_there ? t.pages.d_values[e] : PFS_VALUE_NONE;
+	f.d_values[i] = is_there ? t.pages.d_values[e] : PFS_VALUE_NONE;
 	if (f.d_found_keys && is_there)
-		f.d_found_keys[to] = t.pages.d_keys[e];
+		f.d_found_keys[i] = t.pages.d_keys[e];
 }
 
 static __device__ __forceinline__ void answer(const pfs_device_btree &t, const pfs_device_find &f,
@@ -136,6 +135,17 @@ static __global__ void __launch_bounds__(SEARCH_THREADS)
 	PFS_EACH(i, f.n)
 	{
 		answer(t, f, top, i);
+	}
+}
+
+/* The cache is for what is written alone: that is far apart. */
+template <typename element>
+static __global__ void put_kernel(element *out, const element *__restrict__ from,
+				  const uint32_t *__restrict__ places, uint32_t n)
+{
+	PFS_EACH(i, n)
+	{
+		__stcg(out + __ldcs(places + i), __ldcs(from + i));
 	}
 }
 
@@ -323,6 +333,20 @@ extern "C" int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, ui
 					     d_with_out, d_with, n, first_bit, bits, stream)
 		       : sort_keys<uint32_t>(d_temporary, temporary_size, d_keys_out, d_keys,
 					     d_with_out, d_with, n, first_bit, bits, stream);
+}
+
+extern "C" int pfs_cuda_index_put(void *d_out, const void *d_from, const uint32_t *d_places,
+				  size_t value_size, uint32_t n, cudaStream_t stream)
+{
+	if (value_size == sizeof(uint64_t))
+		put_kernel<<<pfs_grid(n), 256, 0, stream>>>(static_cast<uint64_t *>(d_out),
+							    static_cast<const uint64_t *>(d_from),
+							    d_places, n);
+	else
+		put_kernel<<<pfs_grid(n), 256, 0, stream>>>(static_cast<uint32_t *>(d_out),
+							    static_cast<const uint32_t *>(d_from),
+							    d_places, n);
+	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size,

@@ -75,13 +75,13 @@ int pfs_cuda_index_links(const struct pfs_device_btree *t, cudaStream_t stream);
 /* d_free[i] = from + n - 1 - i: so the least are taken first. */
 int pfs_cuda_index_free_pages(uint32_t *d_free, uint32_t from, uint32_t n, cudaStream_t stream);
 
-/* Answers questions (enum pfs_index_question) to d_to[i], or i if that is NULL; in the leaf at
- * position d_at[i], or if that is NULL in the one that the levels lead to. */
+/* Answers questions (enum pfs_index_question) in the leaf at position d_at[i], or if that is NULL in the
+ * one that the levels lead to. */
 struct pfs_device_find {
 	uint64_t *d_found_keys; /* or NULL */
 	pfs_index_value *d_values;
 	const uint64_t *d_keys;
-	const uint32_t *d_to, *d_at;
+	const uint32_t *d_at;
 	uint32_t n;
 	int question;
 };
@@ -93,7 +93,10 @@ int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, uint64_t *d_k
 			const uint64_t *d_keys, void *d_with_out, const void *d_with,
 			size_t value_size, uint32_t n, int first_bit, int bits,
 			cudaStream_t stream);
-/* As above, by values. */
+/* d_out[d_places[i]] = d_from[i], of value_size bytes, 4 or 8. */
+int pfs_cuda_index_put(void *d_out, const void *d_from, const uint32_t *d_places, size_t value_size,
+		       uint32_t n, cudaStream_t stream);
+/* As pfs_cuda_index_sort, by values. */
 int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size, pfs_index_value *d_values_out,
 			       const pfs_index_value *d_values, uint64_t *d_keys_out,
 			       const uint64_t *d_keys, uint32_t n, cudaStream_t stream);
