@@ -223,10 +223,13 @@ PFS_MUST_CHECK int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
 				 const struct pfs_dictionary *dictionary);
 void pfs_codes_drop_all(struct pfs_cuda_operators *o);
 
-/* cuda_compute.c: of the family of gather. */
+/* cuda_compute.c and cuda_select.c: of the family of gather. */
 PFS_MUST_CHECK int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
 				    const struct pfs_program *programs, size_t n_programs);
+PFS_MUST_CHECK int pfs_cuda_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
+				   struct pfs_tuples **out, const struct pfs_source *source,
+				   const struct pfs_program *program);
 
 extern const struct pfs_select_family pfs_cuda_select_family; /* cuda_select.c */
 extern const struct pfs_group_family pfs_cuda_group_family;   /* cuda_group.c */

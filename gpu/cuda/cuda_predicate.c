@@ -216,10 +216,15 @@ static int compare_text(struct compiler *c, struct pfs_device_step *step, enum p
 				       steps, 3));
 		return emit_truth(c, step);
 	}
-	if (!at || s->collation != PFS_BINARY || (op != PFS_OP_EQ && op != PFS_OP_NE) ||
-	    constant->type != PFS_IS_TEXT || constant->len > UINT32_MAX)
+	if (!at || (op != PFS_OP_EQ && op != PFS_OP_NE) || constant->type != PFS_IS_TEXT ||
+	    constant->len > UINT32_MAX)
+		return -EOPNOTSUPP;
+	/* By NOCASE, what stands behind a NUL is not compared. */
+	if (s->collation == PFS_RTRIM || (s->collation == PFS_NOCASE && constant->len &&
+					  memchr(constant->text, 0, constant->len)))
 		return -EOPNOTSUPP;
 	step->op = PFS_DEVICE_EQUALS;
+	step->folds = s->collation == PFS_NOCASE;
 	PFS_TRY(find_heap(c, step, at->heap));
 	PFS_TRY(send_text(c, step, constant->text, constant->len));
 	PFS_TRY(emit_truth(c, step));
@@ -291,6 +296,31 @@ static int compare_columns(struct compiler *c, enum pfs_op op, const struct oper
 	return emit_truth(c, &step);
 }
 
+/* A truth that is the same for all places: no place is a member of nothing. */
+static int emit_known(struct compiler *c, bool is_true)
+{
+	PFS_TRY(emit_truth(c, &(struct pfs_device_step){.op = PFS_DEVICE_MEMBER}));
+	return is_true ? emit_not(c) : 0;
+}
+
+/* Sub-selects of one row are constants, so that two may be compared. */
+static int compare_constants(struct compiler *c, enum pfs_op op, const struct pfs_constant *a,
+			     const struct pfs_constant *b)
+{
+	bool is_real = a->type == PFS_IS_REAL, is_in;
+	struct pfs_range r;
+	int64_t x;
+
+	if (a->type == PFS_IS_NULL || b->type == PFS_IS_NULL)
+		return emit_truth(c, &(struct pfs_device_step){.op = PFS_DEVICE_UNKNOWN});
+	if (a->type == PFS_IS_TEXT)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_range_of(&r, op == PFS_OP_NE ? PFS_OP_EQ : op, is_real, b));
+	x = is_real ? pfs_order_real(a->real) : a->integer;
+	is_in = x >= r.low && x <= r.high;
+	return emit_known(c, is_in != (op == PFS_OP_NE));
+}
+
 static int compare(struct compiler *c, const struct pfs_step *s)
 {
 	struct operand b, a;
@@ -305,6 +335,8 @@ static int compare(struct compiler *c, const struct pfs_step *s)
 		return compare_constant(c, pfs_op_mirrored(s->op), s, &b, a.constant);
 	if (a.what == COLUMN && b.what == COLUMN)
 		return compare_columns(c, s->op, &a, &b);
+	if (a.what == CONSTANT && b.what == CONSTANT)
+		return compare_constants(c, s->op, a.constant, b.constant);
 	return -EOPNOTSUPP;
 }
 
@@ -352,28 +384,77 @@ static int send_numbers(struct compiler *c, struct pfs_device_step *step, const 
 	return error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
 }
 
-static int in_list(struct compiler *c, const struct pfs_step *s)
+static int combine_truths(struct compiler *c, enum pfs_device_op op, size_t n)
 {
+	if (c->n < n)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		if (pop(c)->what != TRUTH)
+			return -EOPNOTSUPP;
+	return emit_truth(c, &(struct pfs_device_step){.op = op});
+}
+
+/* Texts of a heap are compared with each text of the list; numbers are equal to none. */
+static int in_texts(struct compiler *c, const struct pfs_step *s, const struct operand *column)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_list; i++) {
+		if (s->list[i].type != PFS_IS_TEXT)
+			continue;
+		PFS_TRY(compare_constant(c, PFS_OP_EQ, s, column, &s->list[i]));
+		if (n++)
+			PFS_TRY(combine_truths(c, PFS_DEVICE_OR, 2));
+	}
+	return n ? 0 : -EOPNOTSUPP;
+}
+
+/* The list has at least one member, and none is NULL. */
+static int in_known(struct compiler *c, const struct pfs_step *s, const struct operand *column)
+{
+	const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
 	struct pfs_device_step step = {.op = PFS_DEVICE_IN};
 	enum pfs_kind kind;
-	struct pfs_ref ref;
 
-	if (s->n_list == 0) /* of none: false, for NULL too */
-		return -EOPNOTSUPP;
-	PFS_TRY(pop_column(c, &step, &ref, &kind));
-	for (size_t i = 0; i < s->n_list; i++)
-		if (s->list[i].type == PFS_IS_NULL)
-			return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_value(c->job, &step.value, &kind, c->source, column->ref));
 	if (kind == PFS_KIND_PLACE)
-		return -EOPNOTSUPP;
-	if (kind == PFS_KIND_CODE) {
-		const struct pfs_step steps[2] = {{.op = PFS_OP_COLUMN}, *s};
-
-		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, ref), steps, 2));
-	} else {
+		return in_texts(c, s, column);
+	if (kind == PFS_KIND_CODE)
+		PFS_TRY(ask_dictionary(c, &step, pfs_source_dictionary(c->source, column->ref),
+				       steps, 2));
+	else
 		PFS_TRY(send_numbers(c, &step, s));
-	}
 	return emit_truth(c, &step);
+}
+
+/* With a NULL in the list, what is not found is unknown. */
+static int in_list(struct compiler *c, const struct pfs_step *s)
+{
+	struct pfs_constant *list PFS_FREE = malloc((s->n_list + 1) * sizeof(*list));
+	struct pfs_step known = *s;
+	struct operand column;
+
+	if (!list)
+		return -ENOMEM;
+	if (c->n < 1)
+		return -EINVAL;
+	column = *pop(c);
+	if (column.what != COLUMN)
+		return -EOPNOTSUPP;
+	if (s->n_list == 0) /* false, for NULL, too */
+		return emit_known(c, false);
+	known.list = list;
+	known.n_list = 0;
+	for (size_t i = 0; i < s->n_list; i++) {
+		if (s->list[i].type != PFS_IS_NULL)
+			list[known.n_list++] = s->list[i];
+	}
+	if (known.n_list)
+		PFS_TRY(in_known(c, &known, &column));
+	if (known.n_list == s->n_list)
+		return 0;
+	PFS_TRY(emit_truth(c, &(struct pfs_device_step){.op = PFS_DEVICE_UNKNOWN}));
+	return known.n_list ? combine_truths(c, PFS_DEVICE_OR, 2) : 0;
 }
 
 static int is_null(struct compiler *c, bool wanted)
@@ -419,16 +500,6 @@ static int member(struct compiler *c, const struct pfs_step *s)
 	}
 	step.d_set = places.d_mask;
 	return emit_truth(c, &step);
-}
-
-static int combine_truths(struct compiler *c, enum pfs_device_op op, size_t n)
-{
-	if (c->n < n)
-		return -EINVAL;
-	for (size_t i = 0; i < n; i++)
-		if (pop(c)->what != TRUTH)
-			return -EOPNOTSUPP;
-	return emit_truth(c, &(struct pfs_device_step){.op = op});
 }
 
 static int read_step(struct compiler *c, const struct pfs_step *s)

@@ -580,6 +580,7 @@ static int mirror(struct pfs_operator_backend *b, const struct pfs_run *run, con
 const struct pfs_gather_family pfs_cuda_gather_family = {
 	.gather = gather,
 	.compute = pfs_cuda_compute,
+	.filter = pfs_cuda_filter,
 	.fetch = fetch_tuples,
 	.release = release_tuples,
 	.mirror = mirror,

@@ -77,6 +77,7 @@ sqlite3_stmt *ref_prepare(struct ref_world *w, const char *sql, const struct ref
 
 /* All cases, once, over new tables. */
 void ref_case_select(struct ref_world *w);
+void ref_case_filter(struct ref_world *w); /* relation_filter.c */
 void ref_case_compute(struct ref_world *w);
 void ref_case_sort(struct ref_world *w);
 void ref_case_group(struct ref_world *w);

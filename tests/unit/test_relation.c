@@ -93,6 +93,7 @@ static void large(void **state)
 #define CASES(name, most) ON_BOTH(name, run_cases, ref_case_##name, most)
 
 CASES(select, UINT32_MAX)
+CASES(filter, 1025)
 CASES(compute, UINT32_MAX)
 CASES(sort, UINT32_MAX)
 CASES(group, UINT32_MAX)
@@ -172,6 +173,63 @@ static void join_texts(struct counting *c)
 		assert_int_equal(tuples->n, N_ASKED / 4 * (i ? 3 : 1));
 		pfs_tuples_free(&c->run, tuples);
 		assert_device_answered(c, 1);
+	}
+}
+
+/* As `number NOT IN (SELECT ...)` is bound: what the other side has no row for is kept. */
+static void keep_unjoined(struct counting *c)
+{
+	const struct pfs_join_key key = {.left = {0, 0}, .right = {0, 0}};
+	const struct pfs_join join = {.kind = PFS_JOIN_LEFT, .keys = &key, .n_keys = 1};
+	const struct pfs_source left = {.table = &asked}, right = {.table = &other};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN, .ref = {1, 0}},
+		{.op = PFS_OP_IS_NULL},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = 3}},
+		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_REAL, .real = 3}},
+		{.op = PFS_OP_EQ},
+		{.op = PFS_OP_AND},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 6};
+	struct pfs_source joined = {0};
+	struct pfs_tuples *tuples;
+
+	assert_int_equal(pfs_join(&c->run, &joined.tuples, &left, &right, &join), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(pfs_filter(&c->run, &tuples, &joined, &program), 0);
+	assert_device_answered(c, 1);
+	assert_int_equal(tuples->n, N_ASKED / 4 * 3);
+	assert_int_equal(pfs_tuples_here(&c->run, tuples), 0);
+	for (uint64_t i = 0; i < tuples->n; i++)
+		assert_int_equal(tuples->tables[1].rows[i], PFS_NO_ROW);
+	pfs_tuples_free(&c->run, tuples);
+	pfs_tuples_free(&c->run, joined.tuples);
+}
+
+/* Of 77 numbers two are in the list; which of the others are is not known, if that has a NULL. */
+static void find_in_lists(struct counting *c)
+{
+	const struct pfs_source source = {.table = &asked};
+	const struct pfs_constant list[] = {{.type = PFS_IS_INTEGER, .integer = 5},
+					    {.type = PFS_IS_REAL, .real = 6},
+					    {.type = PFS_IS_NULL}};
+	struct pfs_step steps[] = {{.op = PFS_OP_COLUMN, .ref = {0, 1}},
+				   {.op = PFS_OP_IN, .list = list},
+				   {.op = PFS_OP_NOT}};
+	struct pfs_program program = {.steps = steps};
+	uint64_t count, of_two = 2 * (N_ASKED / 77) + 2;
+	struct pfs_rows *rows;
+
+	for (unsigned i = 0; i < 6; i++) {
+		const uint64_t expected[] = {0, N_ASKED, of_two, N_ASKED - of_two, of_two, 0};
+
+		steps[1].n_list = i / 2 ? 1 + i / 2 : 0;
+		program.n = 2 + i % 2;
+		assert_int_equal(pfs_select(&c->run, &rows, &source, &program), 0);
+		assert_device_answered(c, 1);
+		assert_int_equal(pfs_rows_count(&c->run, &count, rows), 0);
+		assert_int_equal(count, expected[i]);
+		pfs_rows_free(&c->run, rows);
 	}
 }
 
@@ -355,6 +413,8 @@ static void device_answers(void **state)
 		asked_numbers[i] = i % 77;
 	}
 	join_texts(&c);
+	keep_unjoined(&c);
+	find_in_lists(&c);
 	group_texts(&c);
 	sort_texts(&c);
 	compute_numbers(&c);
@@ -368,6 +428,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		BOTH(select),
+		BOTH(filter),
 		BOTH(compute),
 		BOTH(sort),
 		BOTH(group),
