@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_compute.c - computed values on the device: expressions over numbers whose results are all
- * integers or all reals; where they are mixed the host has them. */
+ * integers or all reals; where they are mixed the host has them.  And the tuples that a condition
+ * keeps. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <string.h>
@@ -163,6 +164,42 @@ int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 	int error = pfs_job_begin(&job, b, run);
 
 	error = pfs_job_end(&job, error ? error : compute(&job, out, source, programs, n_programs));
+	if (error) {
+		pfs_tuples_free(run, *out);
+		*out = NULL;
+	}
+	return error;
+}
+
+/* ---- filter ---- */
+
+static int keep_tuples(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
+		       const struct pfs_program *program)
+{
+	struct pfs_device_program steps;
+	struct pfs_device_places places;
+	uint32_t *d_bits, *d_list;
+	uint64_t n;
+
+	PFS_TRY(pfs_job_places(job, &places, source));
+	PFS_TRY(pfs_job_predicate(job, &steps, source, program));
+	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(places.to, 64) * 8));
+	PFS_TRY(pfs_cuda_select(d_bits, places.to, NULL, &places, &steps, job->stream));
+	places.d_mask = d_bits;
+	PFS_TRY(pfs_job_list(job, &d_list, &n, &places));
+	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
+				       pfs_source_computed(source)));
+	return pfs_job_put(job, *out, 0, 0, source, d_list, true);
+}
+
+int pfs_cuda_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    struct pfs_tuples **out, const struct pfs_source *source,
+		    const struct pfs_program *program)
+{
+	struct pfs_job job;
+	int error = pfs_job_begin(&job, b, run);
+
+	error = pfs_job_end(&job, error ? error : keep_tuples(&job, out, source, program));
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_select.c - selections on the device, sets of rows that lie there, and tuples that are
- * kept. */
+/* gpu/cuda/cuda_select.c - selections on the device, and sets of rows that lie there. */
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/cuda/cuda_operators.h"
@@ -107,42 +106,6 @@ static void cuda_release_rows(struct pfs_operator_backend *b, const struct pfs_r
 	(void)run;
 	pfs_device_give(pfs_cuda_operators_of(b), rows->device);
 	rows->device = NULL;
-}
-
-/* ---- tuples ---- */
-
-static int keep_tuples(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
-		       const struct pfs_program *program)
-{
-	struct pfs_device_program steps;
-	struct pfs_device_places places;
-	uint32_t *d_bits, *d_list;
-	uint64_t n;
-
-	PFS_TRY(pfs_job_places(job, &places, source));
-	PFS_TRY(pfs_job_predicate(job, &steps, source, program));
-	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(places.to, 64) * 8));
-	PFS_TRY(pfs_cuda_select(d_bits, places.to, NULL, &places, &steps, job->stream));
-	places.d_mask = d_bits;
-	PFS_TRY(pfs_job_list(job, &d_list, &n, &places));
-	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
-				       pfs_source_computed(source)));
-	return pfs_job_put(job, *out, 0, 0, source, d_list, true);
-}
-
-int pfs_cuda_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
-		    struct pfs_tuples **out, const struct pfs_source *source,
-		    const struct pfs_program *program)
-{
-	struct pfs_job job;
-	int error = pfs_job_begin(&job, b, run);
-
-	error = pfs_job_end(&job, error ? error : keep_tuples(&job, out, source, program));
-	if (error) {
-		pfs_tuples_free(run, *out);
-		*out = NULL;
-	}
-	return error;
 }
 
 const struct pfs_select_family pfs_cuda_select_family = {
