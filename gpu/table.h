@@ -81,6 +81,9 @@ struct pfs_table_column {
 	bool is_signed;
 	bool not_null; /* no row that exists is NULL: `nulls` is not read */
 	bool unique;   /* no two rows that exist have the same value */
+	/* With via: no element that a row's via names is NULL, and no two are equal, so that rows are
+	 * grouped by via as by the value. */
+	bool is_by_via;
 	uint8_t shift;
 	uint64_t mask; /* 0: all bits.  With a mask or shift the element is unsigned */
 	int64_t base;

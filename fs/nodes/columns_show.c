@@ -123,6 +123,7 @@ static int show_array(struct pfs_tree *tree, struct pfs_table_column *out, enum 
 	case PFS_SOURCE_PARENT:
 		show_number(out, image->prime, sizeof(*image->prime));
 		out->not_null = false;
+		out->is_by_via = true;
 		out->via = image->parent;
 		out->n_elements = image->end;
 		return 0;

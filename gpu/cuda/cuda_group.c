@@ -118,7 +118,8 @@ static int add_aggregate(struct pfs_job *job, struct work *w,
 	if (takes == PFS_TAKES_NOTHING)
 		return 0;
 	PFS_TRY(pfs_job_value(job, &a->value, &kind, w->source, aggregate->ref));
-	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && takes != PFS_TAKES_NULLS))
+	if (kind == PFS_KIND_NUMBER || (kind == PFS_KIND_PLACE && takes != PFS_TAKES_NULLS &&
+					aggregate->op != PFS_COUNT_DISTINCT))
 		return -EOPNOTSUPP;
 	a->op = kind == PFS_KIND_REAL ? device_aggregates[aggregate->op].op_of_reals
 				      : device_aggregates[aggregate->op].op;
@@ -165,7 +166,7 @@ static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
 
 	PFS_TRY(pfs_job_keys(job, &value, &n_values,
 			     &(struct pfs_key_refs){w->source, &aggregate->ref,
-						    &aggregate->collation, 1}));
+						    &aggregate->collation, 1, &w->places}));
 	if (__builtin_mul_overflow(w->groups.n, n_values, &combinations))
 		return -EOPNOTSUPP;
 	PFS_TRY(make_pairs(job, &d_seen, &pairs, combinations, w->places.to - w->places.from));
@@ -267,7 +268,8 @@ static int make_groups(struct pfs_job *job, struct work *w, const struct pfs_gro
 		collations[i] = keys[i].collation;
 	}
 	PFS_TRY(pfs_job_keys(job, &w->keys, &limit,
-			     &(struct pfs_key_refs){w->source, refs, collations, n_keys}));
+			     &(struct pfs_key_refs){w->source, refs, collations, n_keys,
+						    &w->places}));
 	PFS_TRY(make_table(job, w, limit));
 	PFS_TRY(pfs_job_alloc(job, &w->groups.d_first, w->groups.n * sizeof(uint32_t)));
 	PFS_TRY(PFS_CUDA(cudaMemsetAsync(w->groups.d_first, 0xff, w->groups.n * sizeof(uint32_t),

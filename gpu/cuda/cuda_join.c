@@ -104,8 +104,10 @@ static int build(struct pfs_job *job, struct built *b, const struct side *right,
 	bool unique = false;
 
 	PFS_TRY(pfs_job_keys(job, &b->keys, &b->limit,
-			     &(struct pfs_key_refs){right->source, right->refs, right->collations,
-						    n_keys}));
+			     &(struct pfs_key_refs){.source = right->source,
+						    .refs = right->refs,
+						    .collations = right->collations,
+						    .n = n_keys}));
 	PFS_TRY(make_table(job, b, size_of(right)));
 	if (size_of(right) <= b->limit)
 		PFS_TRY(build_unique(job, b, &unique, right, n_keys));

@@ -186,6 +186,9 @@ struct pfs_key_refs {
 	const struct pfs_ref *refs;
 	const enum pfs_collation *collations;
 	size_t n;
+	/* NULL: numbers follow from the values, so that they may be compared with those of another source.
+	 * Else they only differ where values of these places do. */
+	const struct pfs_device_places *places;
 };
 PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *keys, uint64_t *limit,
 				const struct pfs_key_refs *refs);
@@ -223,7 +226,16 @@ PFS_MUST_CHECK int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
 				 const struct pfs_dictionary *dictionary);
 void pfs_codes_drop_all(struct pfs_cuda_operators *o);
 
-/* cuda_compute.c and cuda_select.c: of the family of gather. */
+/* Has the heap on the device until the job's end. */
+PFS_MUST_CHECK int pfs_job_heap(struct pfs_job *job, struct pfs_device_heap *out,
+				const struct pfs_heap *heap);
+/* Replaces places of the heap by numbers below places->to that are equal where the texts are, by the
+ * collation, and all ones for NULL. */
+PFS_MUST_CHECK int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_value *value,
+					const struct pfs_heap *heap, enum pfs_collation collation,
+					const struct pfs_device_places *places);
+
+/* cuda_compute.c: of the family of gather. */
 PFS_MUST_CHECK int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
 				    const struct pfs_program *programs, size_t n_programs);

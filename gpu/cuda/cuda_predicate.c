@@ -122,20 +122,6 @@ static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
 	return error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
 }
 
-static int find_heap(struct compiler *c, struct pfs_device_step *step, const struct pfs_heap *heap)
-{
-	unsigned shift = heap->stamps ? heap->place_shift : 0;
-	const struct pfs_array array = {.id = heap->stamps ? heap->stamps->id : heap->id,
-					.data = heap->bytes,
-					.n = heap->size >> shift,
-					.element_bits = 8u << shift,
-					.stamps = heap->stamps};
-
-	step->place_shift = heap->place_shift;
-	step->length_size = heap->length_size;
-	return pfs_job_array(c->job, (const void **)&step->d_heap, NULL, &array);
-}
-
 /* What the step tests texts of a heap for; -EOPNOTSUPP: only the host can. */
 static int pattern_of(struct pfs_device_step *step, const struct pfs_step *s, const char **text,
 		      size_t *len)
@@ -188,7 +174,7 @@ static int test_text(struct compiler *c, struct pfs_device_step *step, const str
 	if (!column)
 		return -EOPNOTSUPP;
 	PFS_TRY(pattern_of(step, s, &text, &len));
-	PFS_TRY(find_heap(c, step, column->heap));
+	PFS_TRY(pfs_job_heap(c->job, &step->heap, column->heap));
 	return send_text(c, step, text, len);
 }
 
@@ -225,7 +211,7 @@ static int compare_text(struct compiler *c, struct pfs_device_step *step, enum p
 		return -EOPNOTSUPP;
 	step->op = PFS_DEVICE_EQUALS;
 	step->folds = s->collation == PFS_NOCASE;
-	PFS_TRY(find_heap(c, step, at->heap));
+	PFS_TRY(pfs_job_heap(c->job, &step->heap, at->heap));
 	PFS_TRY(send_text(c, step, constant->text, constant->len));
 	PFS_TRY(emit_truth(c, step));
 	return op == PFS_OP_NE ? emit_not(c) : 0;

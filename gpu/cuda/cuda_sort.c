@@ -3,7 +3,8 @@
  * with the NULLs put before or behind by a bit of their own.
  *
  * With a small limit most of the input is left out first: histograms of the first key's digits tell which
- * keys can be among the first; only these are listed and sorted. */
+ * keys can be among the first; only these are listed and sorted.  If the device has no order for a further
+ * key, such as texts of a heap, the host sorts what is left. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #define DIGIT	   12 /* bits, as the histogram of sort.cu has */
 #define WORTH	   65536u
 #define CANDIDATES 4u /* so many times the limit are few enough */
+#define LEFT_MOST  262144u /* so many are left at most, where the host sorts them */
 #define REPEATED   4u /* entries a key, on average, from which an index lists its runs */
 
 struct key {
@@ -152,33 +154,76 @@ static int begin_sort(struct pfs_job *job, struct sort *s, const struct pfs_devi
 	return pfs_job_alloc(job, &s->d_flags_next, s->n);
 }
 
-static int sort(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
-		const struct pfs_sort_key *sort_keys, size_t n_keys, uint64_t offset,
-		uint64_t limit)
+/* Reads the keys up to the first that the device has no order for: *n of them, at least one. */
+static int read_keys(struct pfs_job *job, struct key *keys, size_t *n, const struct pfs_source *source,
+		     const struct pfs_sort_key *sort_keys, size_t n_keys)
+{
+	int error = 0;
+
+	for (*n = 0; *n < n_keys && !error; *n += !error)
+		error = read_key(job, &keys[*n], source, &sort_keys[*n]);
+	return error == -EOPNOTSUPP && *n ? 0 : error;
+}
+
+/* Leaves out what cannot be among the wanted ones, where that is worth it.  -EOPNOTSUPP: it is not, though it
+ * would have to be. */
+static int narrow(struct pfs_job *job, struct pfs_device_places *places, const struct key *first,
+		  uint64_t wanted, bool has_to_be)
+{
+	uint64_t n = places->to - places->from;
+
+	if (!first || !wanted || n <= WORTH || wanted >= n / 16)
+		return has_to_be ? -EOPNOTSUPP : 0;
+	return leave_out(job, places, first, wanted);
+}
+
+/* *is_sorted false: *out has all tuples that can be among the wanted ones, in the source's order. */
+static int sort(struct pfs_job *job, struct pfs_tuples **out, bool *is_sorted,
+		const struct pfs_source *source, const struct pfs_sort_key *sort_keys,
+		size_t n_keys, uint64_t offset, uint64_t limit)
 {
 	struct key *keys PFS_FREE = calloc(n_keys + 1, sizeof(*keys));
 	struct pfs_device_places places;
 	struct sort s = {0};
 	uint64_t wanted, n;
+	size_t n_read;
 
 	if (!keys)
 		return -ENOMEM;
 	if (__builtin_add_overflow(offset, limit, &wanted))
 		wanted = UINT64_MAX;
 	PFS_TRY(pfs_job_places(job, &places, source));
-	for (size_t i = 0; i < n_keys; i++)
-		PFS_TRY(read_key(job, &keys[i], source, &sort_keys[i]));
-	n = places.to - places.from;
-	if (n_keys && wanted && n > WORTH && wanted < n / 16)
-		PFS_TRY(leave_out(job, &places, &keys[0], wanted));
+	PFS_TRY(read_keys(job, keys, &n_read, source, sort_keys, n_keys));
+	*is_sorted = n_read == n_keys;
+	PFS_TRY(narrow(job, &places, n_keys ? keys : NULL, wanted, !*is_sorted));
 	PFS_TRY(begin_sort(job, &s, &places));
-	for (size_t i = n_keys; i-- > 0 && s.n;)
+	if (!*is_sorted && s.n > LEFT_MOST)
+		return -EOPNOTSUPP;
+	for (size_t i = *is_sorted ? n_keys : 0; i-- > 0 && s.n;)
 		PFS_TRY(sort_by(job, &s, &keys[i]));
-	offset = PFS_MIN(offset, s.n);
-	n = PFS_MIN(limit, s.n - offset);
+	offset = *is_sorted ? PFS_MIN(offset, s.n) : 0;
+	n = *is_sorted ? PFS_MIN(limit, s.n - offset) : s.n;
 	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
 				       pfs_source_computed(source)));
 	return pfs_job_put(job, *out, 0, 0, source, s.d_places + offset, offset == 0);
+}
+
+/* Replaces the batch by its sorted tuples. */
+static int sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
+		     const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit)
+{
+	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
+	const struct pfs_source source = {.tuples = *tuples};
+	struct pfs_run here = *run;
+	int error = pfs_tuples_here(run, *tuples);
+
+	here.on = PFS_ENGINE_HOST;
+	*tuples = NULL;
+	if (!error)
+		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys, offset,
+						   limit);
+	pfs_tuples_free(run, source.tuples);
+	return error;
 }
 
 static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -186,11 +231,15 @@ static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 		     uint64_t limit)
 {
+	bool is_sorted = true;
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
 	error = pfs_job_end(&job, error ? error
-					: sort(&job, out, source, keys, n_keys, offset, limit));
+					: sort(&job, out, &is_sorted, source, keys, n_keys, offset,
+					       limit));
+	if (!error && !is_sorted)
+		error = sort_here(run, out, keys, n_keys, offset, limit);
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;

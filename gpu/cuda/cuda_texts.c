@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_texts.c - what operators want to know of a dictionary's codes: the host makes an array by
- * code once, and it stays, here and as a mirror on the device, while the dictionaries stay as they are.
+/* gpu/cuda/cuda_texts.c - what operators want to know of texts.
+ *
+ * Of a dictionary's codes: the host makes an array by code once, and it stays, here and as a mirror on the
+ * device, while the dictionaries stay as they are.  Of a heap's texts: kernels make numbers of them, for a
+ * job.
  *
  * Lock: o->lock guards the list; nobody makes an array or copies one under it. */
 #include "gpu/cuda/cuda_operators.h"
@@ -262,4 +265,65 @@ int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
 		  const struct pfs_dictionary *dictionary)
 {
 	return of_codes(job, d_codes, ORDER, dictionary, dictionary, PFS_BINARY);
+}
+
+/* ---- texts of a heap ---- */
+
+#define HEAP_ONCE ((uint64_t)16 << 20) /* bytes that are copied for one job */
+#define SLOTS_MIN 1024u
+#define SLOTS_MAX ((uint64_t)1 << 31)
+
+int pfs_job_heap(struct pfs_job *job, struct pfs_device_heap *out, const struct pfs_heap *heap)
+{
+	unsigned shift = heap->stamps ? heap->place_shift : 0;
+	const struct pfs_array array = {.id = heap->stamps ? heap->stamps->id : heap->id,
+					.data = heap->bytes,
+					.n = heap->size >> shift,
+					.element_bits = 8u << shift,
+					.stamps = heap->stamps};
+
+	out->place_shift = heap->place_shift;
+	out->length_size = heap->length_size;
+	return pfs_job_array(job, (const void **)&out->d_bytes, NULL, &array);
+}
+
+static int number_texts(struct pfs_job *job, uint32_t **d_numbers,
+			const struct pfs_device_texts *texts,
+			const struct pfs_device_places *places)
+{
+	uint64_t n = places->to - places->from, capacity = SLOTS_MIN;
+	unsigned long long *d_slots;
+	uint32_t *d_is_long, is_long = 0;
+
+	while (capacity < 2 * n)
+		capacity *= 2;
+	if (capacity > SLOTS_MAX)
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_alloc(job, d_numbers, places->to * sizeof(**d_numbers)));
+	PFS_TRY(pfs_job_alloc_zero(job, &d_is_long, sizeof(*d_is_long)));
+	PFS_TRY(pfs_job_alloc(job, &d_slots, capacity * sizeof(*d_slots)));
+	PFS_TRY(PFS_CUDA(
+		cudaMemsetAsync(d_slots, 0xff, capacity * sizeof(*d_slots), job->stream)));
+	PFS_TRY(pfs_cuda_number_texts(*d_numbers, d_is_long, d_slots, capacity, texts, places,
+				      job->stream));
+	if (texts->heap.length_size > 1)
+		PFS_TRY(pfs_job_download(job, &is_long, d_is_long, sizeof(is_long)));
+	return is_long ? -EOPNOTSUPP : 0;
+}
+
+int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_value *value,
+			 const struct pfs_heap *heap, enum pfs_collation collation,
+			 const struct pfs_device_places *places)
+{
+	struct pfs_device_texts texts = {.value = *value, .collation = (uint8_t)collation};
+	uint32_t *d_numbers;
+
+	if (!heap->stamps && !heap->id && heap->size > HEAP_ONCE)
+		return -EOPNOTSUPP; /* the host is done before they are there */
+	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_job_heap(job, &texts.heap, heap));
+	PFS_TRY(number_texts(job, &d_numbers, &texts, places));
+	*value = (struct pfs_device_value){
+		.column = {.d_data = d_numbers, .mask = UINT64_MAX, .width = sizeof(*d_numbers)}};
+	return 0;
 }

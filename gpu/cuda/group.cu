@@ -6,7 +6,8 @@
  * first places are looked for afterwards: most often few rows show them all, and a word less for
  * each copy is room for more copies.  Of many, those that a block meets first have theirs there:
  * where some groups are much larger than others these are among them, and the second-level cache is
- * spared what it is worst at, additions to one place.  Many whose numbers are dense are split first
+ * spared what it is worst at, additions to one place.  Neighbours of one group, such as the nodes of a
+ * directory, are added up first.  Many whose numbers are dense are split first
  * (group_parts.cu).  What is asked for most of few groups is compiled on its own (group_plain.cu). */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/totals.cuh"
@@ -31,29 +32,59 @@ static __device__ __forceinline__ uint32_t claim(uint32_t *ids, uint32_t n, uint
 	return there == PFS_NOWHERE || there == group ? at : PFS_NOWHERE;
 }
 
-/* The rows' groups, and where the block has their totals.  DIRECT: copies of a group lie side by side. */
+/* The rows' groups. */
+static __device__ __forceinline__ void number_rows(const pfs_device_keys &keys,
+						   const pfs_device_table &table,
+						   const pfs_fours<FOURS> &f, uint32_t (&group)[ROWS])
+{
+	uint64_t number, before = PFS_EMPTY;
+	bool is_null;
+
+	if (table.capacity == 0) {
+		pfs_numbers<FOURS>(group, keys, f);
+		return;
+	}
+#pragma unroll
+	for (int r = 0; r < ROWS; r++) {
+		if (!(f.valid >> r & 1)) {
+			before = PFS_EMPTY;
+			continue;
+		}
+		number = pfs_number(keys, f.first[r / 4] + r % 4, &is_null);
+		group[r] = r && number == before ? group[r - 1]
+						 : (uint32_t)pfs_enter(table, number);
+		before = number;
+	}
+}
+
+/* The rows' groups, and where the block has their totals.  DIRECT: copies of a group lie side by side.
+ * Else *led has the rows of a four that are of the group of the row before them. */
 template <bool DIRECT>
 static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
 						   const pfs_device_table &table, uint32_t *ids,
 						   uint32_t n, uint32_t copies,
 						   const pfs_fours<FOURS> &f,
-						   uint32_t (&group)[ROWS], uint32_t (&at)[ROWS])
+						   uint32_t (&group)[ROWS], uint32_t (&at)[ROWS],
+						   uint32_t *led)
 {
+	*led = 0;
 	if constexpr (DIRECT) {
 		pfs_numbers<FOURS>(group, keys, f);
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 			at[r] = group[r] * copies + (threadIdx.x & (copies - 1));
 	} else {
+		number_rows(keys, table, f, group);
 #pragma unroll
 		for (int r = 0; r < ROWS; r++) {
-			bool is_null;
-
 			if (!(f.valid >> r & 1))
 				continue;
-			group[r] = (uint32_t)pfs_enter(
-				table, pfs_number(keys, f.first[r / 4] + r % 4, &is_null));
-			at[r] = claim(ids, n, group[r]);
+			if (r % 4 && (f.valid >> (r - 1) & 1) && group[r] == group[r - 1]) {
+				at[r] = at[r - 1];
+				*led |= 1u << r;
+			} else {
+				at[r] = claim(ids, n, group[r]);
+			}
 		}
 	}
 }
@@ -61,16 +92,16 @@ static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
 /* Where a row counts in a plane of the block, or in the device's array.  What is chosen between the two is
  * reached by slower instructions than what is known to be shared. */
 template <bool DIRECT>
-static __device__ __forceinline__ void count_row(uint32_t *plane, uint32_t *all, uint32_t at,
-						 uint32_t group)
+static __device__ __forceinline__ void count_rows(uint32_t *plane, uint32_t *all, uint32_t at,
+						  uint32_t group, uint32_t n)
 {
 	if constexpr (DIRECT) {
-		atomicAdd(&plane[at], 1u);
+		atomicAdd(&plane[at], n);
 	} else {
 		if (at != PFS_NOWHERE)
-			atomicAdd(&plane[at], 1u);
+			atomicAdd(&plane[at], n);
 		else
-			atomicAdd(&all[group], 1u);
+			atomicAdd(&all[group], n);
 	}
 }
 
@@ -99,12 +130,39 @@ add_sums(uint32_t *low, uint32_t n, const pfs_device_column &c, const uint64_t (
 	}
 }
 
+/* Adds the values of neighbours in a group together, then to its sum. */
+static __device__ __forceinline__ void add_runs(const pfs_device_aggregate &a, uint32_t *plane,
+						const pfs_total_planes &t, const uint64_t (&raw)[ROWS],
+						uint32_t known, uint32_t led,
+						const uint32_t (&group)[ROWS],
+						const uint32_t (&at)[ROWS])
+{
+	uint64_t sum = 0;
+	bool any = false;
+
+#pragma unroll
+	for (int r = ROWS - 1; r >= 0; r--) {
+		if (known >> r & 1) {
+			sum += (uint64_t)pfs_cooked(a.value.column, raw[r]);
+			any = true;
+		}
+		if (!any || (led >> r & 1))
+			continue;
+		if (at[r] != PFS_NOWHERE)
+			pfs_add_shared(a, plane, t, at[r], (int64_t)sum);
+		else
+			pfs_add_global(a, group[r], (int64_t)sum);
+		sum = 0;
+		any = false;
+	}
+}
+
 /* Aggregate k of the rows, whose raw elements are loaded. */
 template <bool DIRECT>
 static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &groups, uint32_t k,
 						     uint32_t *memory, const pfs_total_planes &t,
 						     const uint64_t (&raw)[ROWS], uint32_t known,
-						     const uint32_t (&group)[ROWS],
+						     uint32_t led, const uint32_t (&group)[ROWS],
 						     const uint32_t (&at)[ROWS])
 {
 	const pfs_device_aggregate &a = groups.aggregate[k];
@@ -115,11 +173,15 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 			if (known >> r & 1)
-				count_row<DIRECT>(pfs_plane(memory, t, t.counts[k]), a.d_count,
-						  at[r], group[r]);
+				count_rows<DIRECT>(pfs_plane(memory, t, t.counts[k]), a.d_count,
+						   at[r], group[r], 1);
 	}
 	if (!a.d_value)
 		return;
+	if (!DIRECT && a.op == PFS_DEVICE_SUM) {
+		add_runs(a, plane, t, raw, known, led, group, at);
+		return;
+	}
 	if (DIRECT && a.op == PFS_DEVICE_SUM) {
 		if (pfs_is_bare(c))
 			add_sums<true>(plane, t.n, c, raw, known, at);
@@ -145,18 +207,23 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 template <bool DIRECT>
 static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups, uint32_t *memory,
 						const pfs_total_planes &t, const pfs_fours<FOURS> &f,
-						const uint32_t (&group)[ROWS],
+						uint32_t led, const uint32_t (&group)[ROWS],
 						const uint32_t (&at)[ROWS])
 {
 	uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
+	uint32_t n = 0;
 
 #pragma unroll
-	for (int r = 0; r < ROWS; r++) {
+	for (int r = ROWS - 1; r >= 0; r--) {
 		uint32_t place = f.first[r / 4] + r % 4;
 
 		if (!(f.valid >> r & 1))
 			continue;
-		count_row<DIRECT>(count, groups.d_count, at[r], group[r]);
+		n++;
+		if (!DIRECT && (led >> r & 1))
+			continue;
+		count_rows<DIRECT>(count, groups.d_count, at[r], group[r], n);
+		n = 0;
 		if (DIRECT)
 			continue;
 		if (at[r] != PFS_NOWHERE)
@@ -183,7 +250,7 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 	pfs_clear(memory, t, groups);
 	for (uint64_t base = (places.from & ~UINT64_C(3)) + blockIdx.x * tile; base < places.to;
 	     base += gridDim.x * tile) {
-		uint32_t group[ROWS], at[ROWS], known;
+		uint32_t group[ROWS], at[ROWS], known, led;
 		uint64_t raw[ROWS];
 		pfs_fours<FOURS> f;
 
@@ -193,14 +260,14 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 		known = f.valid;
 		if (groups.n_aggregates) /* under way while the keys are looked at */
 			pfs_load<FOURS>(raw, &known, groups.aggregate[0].value, f);
-		find_groups<DIRECT>(keys, table, ids, t.n, copies, f, group, at);
-		add_rows<DIRECT>(groups, memory, t, f, group, at);
+		find_groups<DIRECT>(keys, table, ids, t.n, copies, f, group, at, &led);
+		add_rows<DIRECT>(groups, memory, t, f, led, group, at);
 		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
 			if (k) {
 				known = f.valid;
 				pfs_load<FOURS>(raw, &known, groups.aggregate[k].value, f);
 			}
-			add_aggregate<DIRECT>(groups, k, memory, t, raw, known, group, at);
+			add_aggregate<DIRECT>(groups, k, memory, t, raw, known, led, group, at);
 		}
 	}
 	__syncthreads();
@@ -252,132 +319,6 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 	for (uint32_t g = threadIdx.x; g < groups.n; g += blockDim.x)
 		if (groups.d_count[g] && first[g] >= places.from)
 			pfs_earlier(&groups.d_first[g], first[g]);
-}
-
-/* The combination of a place's group and value, which is counted where nobody had it before. */
-static __global__ void distinct_kernel(unsigned long long *counts,
-				       const __grid_constant__ pfs_device_key value,
-				       uint64_t n_values,
-				       const __grid_constant__ pfs_device_keys keys,
-				       const __grid_constant__ pfs_device_table table, uint32_t *seen,
-				       const __grid_constant__ pfs_device_table pairs,
-				       const __grid_constant__ pfs_device_places places)
-{
-	PFS_EACH(i, places.to - places.from)
-	{
-		uint64_t place = places.from + i, group, number;
-		bool is_null, is_new;
-		int64_t x;
-
-		if (!pfs_is_among(places, place) || !pfs_value(value.value, (uint32_t)place, &x))
-			continue;
-		if (value.d_map)
-			x = value.d_map[x];
-		group = pfs_enter(table, pfs_number(keys, (uint32_t)place, &is_null));
-		number = group * n_values + ((uint64_t)x - (uint64_t)value.least);
-		if (pairs.capacity)
-			is_new = pfs_put(pairs, number);
-		else if (seen[number >> 5] >> (number & 31) & 1)
-			is_new = false;
-		else
-			is_new = !(atomicOr(&seen[number >> 5], 1u << (number & 31)) >>
-					   (number & 31) &
-				   1);
-		if (is_new)
-			atomicAdd(&counts[group], 1ull);
-	}
-}
-
-static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restrict__ count,
-					 uint64_t n)
-{
-	PFS_EACH(i, (n + 31) / 32 * 32)
-	{
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, i < n && count[i] != 0);
-
-		if ((threadIdx.x & 31) == 0)
-			bits[i / 32] = word;
-	}
-}
-
-/* The groups that have a tuple, ascending, by one block; the rest of the list is 0. */
-static __global__ void __launch_bounds__(1024)
-	list_groups_kernel(uint32_t *list, uint64_t *n_listed, const uint32_t *__restrict__ count,
-			   uint32_t n)
-{
-	__shared__ uint32_t sums[32];
-	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-	uint32_t before = 0;
-
-	for (uint32_t base = 0; base < n; base += 1024) {
-		uint32_t i = base + threadIdx.x, at = before;
-		bool is_listed = i < n && count[i] != 0;
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_listed);
-
-		if (lane == 0)
-			sums[warp] = __popc(word);
-		__syncthreads();
-		for (uint32_t w = 0; w < 32; w++) {
-			at += w < warp ? sums[w] : 0;
-			before += sums[w];
-		}
-		if (is_listed)
-			list[at + __popc(word & ((1u << lane) - 1))] = i;
-		__syncthreads();
-	}
-	for (uint32_t i = before + threadIdx.x; i < n; i += 1024)
-		list[i] = 0;
-	if (threadIdx.x == 0)
-		*n_listed = before;
-}
-
-/* What SQLite shows of a total: a number as 8 bytes. */
-static __device__ unsigned long long shown(const pfs_device_aggregate &a, unsigned long long value,
-					   uint32_t count)
-{
-	double sum = a.op == PFS_DEVICE_SUM_REAL ? __longlong_as_double((long long)value)
-						 : (double)(long long)value;
-
-	switch (a.show) {
-	case PFS_SHOW_COUNT:
-		return count;
-	case PFS_SHOW_REAL:
-		return (unsigned long long)__double_as_longlong(sum);
-	case PFS_SHOW_MEAN:
-		return (unsigned long long)__double_as_longlong(sum / count);
-	case PFS_SHOW_EXTREME:
-		return a.value.column.is_real ? (unsigned long long)__double_as_longlong(
-							pfs_real_of_order((int64_t)value))
-					      : value;
-	case PFS_SHOW_VALUE:
-		break;
-	}
-	return value;
-}
-
-static __global__ void group_result_kernel(unsigned long long *out, uint32_t *nulls,
-					   pfs_device_aggregate a,
-					   const uint32_t *__restrict__ group_count,
-					   const uint32_t *__restrict__ list, uint64_t n)
-{
-	PFS_EACH(i, (n + 31) / 32 * 32)
-	{
-		bool is_null = false;
-
-		if (i < n) {
-			uint32_t g = list[i], count = (a.d_count ? a.d_count : group_count)[g];
-
-			is_null = count == 0 && a.is_null_of_none;
-			if (a.d_code)
-				reinterpret_cast<uint32_t *>(out)[i] =
-					is_null ? 0 : a.d_code[a.d_value[g]];
-			else
-				out[i] = shown(a, a.d_value ? a.d_value[g] : 0, count);
-		}
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_null);
-		if ((threadIdx.x & 31) == 0)
-			nulls[i / 32] = word;
-	}
 }
 
 static __global__ void __launch_bounds__(256)
@@ -532,46 +473,6 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 			? pfs_cuda_group_plain(groups, keys, places, copies, stream)
 			: launch<true>(added, keys, table, places, t, copies, stream);
 	return error ? error : find_firsts(added, keys, places, stream);
-}
-
-extern "C" int pfs_cuda_group_distinct(unsigned long long *d_value, const pfs_device_key *value,
-				       uint64_t n_values, const pfs_device_keys *keys,
-				       const pfs_device_table *table, uint32_t *d_seen,
-				       const pfs_device_table *pairs,
-				       const pfs_device_places *places, cudaStream_t stream)
-{
-	if (places->to <= places->from)
-		return 0;
-	distinct_kernel<<<pfs_grid(places->to - places->from), 256, 0, stream>>>(
-		d_value, *value, n_values, *keys, *table, d_seen, *pairs, *places);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n,
-				   cudaStream_t stream)
-{
-	group_bits_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_bits, d_count, n);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
-				   cudaStream_t stream)
-{
-	list_groups_kernel<<<1, 1024, 0, stream>>>(d_list, d_n, d_count, n);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
-				     const pfs_device_aggregate *aggregate,
-				     const uint32_t *d_group_count, const uint32_t *d_list,
-				     uint64_t n, cudaStream_t stream)
-{
-	if (n == 0)
-		return 0;
-	group_result_kernel<<<pfs_grid(n), 256, 0, stream>>>(
-		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, d_group_count, d_list,
-		n);
-	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_bounds(pfs_device_bounds *d_bounds, const pfs_device_value *value,

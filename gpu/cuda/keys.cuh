@@ -18,6 +18,7 @@ static __device__ __forceinline__ uint64_t pfs_number(const pfs_device_keys &key
 		int64_t x;
 
 		if (pfs_value(keys.key[k].value, place, &x) &&
+		    !(keys.key[k].is_row && x == PFS_NOWHERE) &&
 		    (!keys.key[k].d_map || (x = keys.key[k].d_map[x]) != PFS_NOWHERE))
 			number += ((uint64_t)x - (uint64_t)keys.key[k].least + 1) *
 				  keys.key[k].stride;

@@ -161,7 +161,8 @@ static __device__ __forceinline__ bool pfs_is_bare(const pfs_device_column &c)
 	return c.width <= 4 && !c.is_signed && !c.shift && !c.base && c.mask == UINT64_MAX;
 }
 
-/* R is uint32_t for a key that is bare and has no map. */
+/* R is uint32_t for a key that is bare and has no map.  Of numbers of rows all ones become 0, which is
+ * NULL's, as `less` is all ones, too. */
 template <int FOURS, class R>
 static __device__ __forceinline__ void pfs_add_key(uint32_t (&number)[FOURS * 4],
 						   const pfs_device_key &key,

@@ -34,6 +34,12 @@ struct pfs_device_value {
 	uint32_t from;
 };
 
+/* Texts, by their places, as in struct pfs_heap. */
+struct pfs_device_heap {
+	const uint8_t *d_bytes;
+	uint8_t place_shift, length_size;
+};
+
 /* A value that is sorted by; d_rank is of codes. */
 struct pfs_device_sort_key {
 	struct pfs_device_value value;
@@ -88,9 +94,8 @@ struct pfs_device_step {
 	const int64_t *d_list;
 	const uint32_t *d_set;
 	const uint8_t *d_text;
-	const uint8_t *d_heap; /* of texts by place */
-	uint64_t n;	       /* of the list or set; bytes of the text */
-	uint8_t place_shift, length_size;
+	struct pfs_device_heap heap;
+	uint64_t n; /* of the list or set; bytes of the text */
 	/* Set for texts if d_text is ASCII in small letters, and the texts' capitals count as
 	 * these. */
 	uint8_t folds;
@@ -177,6 +182,7 @@ struct pfs_device_key {
 	const uint32_t *d_map; /* of codes: what stands for each, all ones: nothing does; or NULL */
 	int64_t least;
 	uint64_t stride;
+	bool is_row; /* the values are numbers of rows or places, of which all ones is NULL */
 };
 
 struct pfs_device_keys {
@@ -254,6 +260,11 @@ bool pfs_cuda_group_is_plain(const struct pfs_device_groups *groups,
 int pfs_cuda_group_plain(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
 			 const struct pfs_device_places *places, uint32_t copies,
 			 cudaStream_t stream);
+int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
+		     cudaStream_t stream);
+
+/* ---- group_results.cu ---- */
+
 /* After pfs_cuda_group: d_value[group] += how many different values the places have; `value` is the key
  * that numbers them, `limit` how many combinations with groups there are.  d_seen: as many bits, 0, or
  * with `pairs` a table with room for all places. */
@@ -262,8 +273,6 @@ int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device
 			    const struct pfs_device_table *table, uint32_t *d_seen,
 			    const struct pfs_device_table *pairs,
 			    const struct pfs_device_places *places, cudaStream_t stream);
-int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
-		     cudaStream_t stream);
 /* Sets the bits of the groups that have a tuple. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
 /* Lists their numbers, ascending, and how many they are; numbers behind these, up to n, are 0. Of a
@@ -275,6 +284,24 @@ int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
 			  const struct pfs_device_aggregate *aggregate,
 			  const uint32_t *d_group_count, const uint32_t *d_list, uint64_t n,
 			  cudaStream_t stream);
+
+/* ---- text_numbers.cu ---- */
+
+#define PFS_DEVICE_TEXT_MAX 65536u /* bytes of a text that one thread goes through */
+
+struct pfs_device_texts {
+	struct pfs_device_value value; /* places of the heap */
+	struct pfs_device_heap heap;
+	uint8_t collation; /* enum pfs_collation */
+};
+
+/* numbers[place] = a place whose text is equal by the collation, the same for all that are equal; all
+ * ones where the value is NULL. d_slots: `capacity` words, all ones before, a power of two that is more
+ * than the places. *d_is_long is set if a text is longer than PFS_DEVICE_TEXT_MAX: then numbers mean
+ * nothing. */
+int pfs_cuda_number_texts(uint32_t *d_numbers, uint32_t *d_is_long, unsigned long long *d_slots,
+			  uint64_t capacity, const struct pfs_device_texts *texts,
+			  const struct pfs_device_places *places, cudaStream_t stream);
 
 /* ---- sort.cu ---- */
 

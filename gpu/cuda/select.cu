@@ -8,7 +8,7 @@
 #include <cstring>
 #include <thrust/iterator/counting_iterator.h>
 
-#include "gpu/cuda/relation.cuh"
+#include "gpu/cuda/texts.cuh"
 #include "gpu/predicate.h"
 
 #define WARPS 8u
@@ -135,17 +135,6 @@ static __device__ bool is_listed(const int64_t *list, uint64_t n, int64_t x)
 
 /* ---- texts ---- */
 
-static __device__ __forceinline__ const uint8_t *text_at(const pfs_device_step &s, uint32_t element,
-							 uint32_t *len)
-{
-	uint32_t place = static_cast<const uint32_t *>(s.value.column.d_data)[element];
-	const uint8_t *at = s.d_heap + ((uint64_t)place << s.place_shift);
-
-	*len = s.length_size == 1 ? *at
-				  : at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
-	return at + s.length_size;
-}
-
 static __device__ __forceinline__ bool same_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -259,7 +248,7 @@ static __device__ __forceinline__ int test_text(const pfs_device_step &s, const 
 
 	if (element == PFS_NOWHERE)
 		return UNKNOWN;
-	text = text_at(s, element, &len);
+	text = pfs_text_at(s.value.column, s.heap, element, &len);
 	if (s.op == PFS_DEVICE_CONTAINS)
 		return n >= 4 ? contains<false>(s, b, text, len) : contains<true>(s, b, text, len);
 	if (s.ends_at_nul && s.op != PFS_DEVICE_BEGINS)

@@ -110,6 +110,7 @@ static int get_columns(struct pfs_running *running, struct pfs_table *table,
 			continue;
 		if (column->via)
 			return -EOPNOTSUPP;
+		column->is_by_via = column->unique && column->not_null;
 		column->via = via->via;
 		column->via_stamps = via->via_stamps;
 		column->n_elements = via->n_elements;
