@@ -29,6 +29,7 @@ WRAP_test_index := pfs_cuda_operators_open
 WRAP_test_index_device := pfs_cuda_operators_open
 WRAP_test_prefix := pfs_cuda_operators_open
 WRAP_test_prefix_calls := pfs_cuda_operators_open
+WRAP_test_rates := pfs_cuda_operators_open
 WRAP_test_query_hold := clock_gettime
 WRAP_test_holds := clock_gettime free pfs_attr_read pthread_rwlock_rdlock pthread_rwlock_unlock
 WRAP_test_index_history := pfs_cuda_operators_open

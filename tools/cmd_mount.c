@@ -64,6 +64,7 @@ static const struct pfs_cmd command = {
 	"  query_memory_total=SIZE   that all statements together may; a quarter of the machine's\n"
 	"  query_value=SIZE          that a value may have; 16M\n"
 	"  query_time=SECONDS        that a statement may take; 0 is no limit\n"
+	"  query_measure=WHEN        yes or no: measure the machine, to choose how statements run\n"
 	"  default_permissions       always on\n"
 	"  engine=NAME               as --engine\n"
 	"  remount,ro  remount,rw    change a mount that is there\n"

@@ -18,6 +18,7 @@
 #include "fs/mount/query/virtual.h"
 
 #define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
+#define MEASURE_MS   1000 /* after the start: what is asked first is not disturbed */
 
 static _Thread_local bool changes_itself; /* this thread runs a statement */
 
@@ -173,6 +174,8 @@ int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree, struct pfs_que
 		pfs_mount_close(mount);
 		return error;
 	}
+	if (!options->no_measuring)
+		pfs_queries_measure(queries, MEASURE_MS);
 	*out = mount;
 	return 0;
 }

@@ -116,13 +116,13 @@ static int parse_links(enum pfs_links_choice *out, const char *text)
 	return 0;
 }
 
-static int parse_snapshot(bool *no_image_file, const char *text)
+static int parse_no(bool *is_no, const char *text)
 {
 	static const char *const names[] = {"yes", "no"};
 	unsigned i;
 
 	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
-	*no_image_file = i == 1;
+	*is_no = i == 1;
 	return 0;
 }
 
@@ -291,6 +291,10 @@ static int apply_query(struct pfs_mount_options *options, const char **wants, co
 		*wants = "bytes, with K, M, G or T perhaps; 0: the usual";
 		return parse_bytes(&options->query_kept, value);
 	}
+	if (strcmp(word, "query_measure") == 0) {
+		*wants = "yes or no";
+		return parse_no(&options->no_measuring, value);
+	}
 	if (strcmp(word, "query_time") == 0) {
 		*wants = "seconds, up to 1000000; 0: no limit";
 		return parse_query_time(&options->query_time_ms, value);
@@ -348,7 +352,7 @@ static int apply(struct pfs_mount_options *options, const char **wants, char *wo
 	}
 	if (strcmp(word, "snapshot") == 0) {
 		*wants = "yes or no";
-		return parse_snapshot(&options->no_image_file, value);
+		return parse_no(&options->no_image_file, value);
 	}
 	if (strcmp(word, "history") == 0) {
 		*wants = "an age as 12h, 2d or 8w, a size as 500M or 2G, or no";

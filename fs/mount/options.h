@@ -43,6 +43,7 @@ struct pfs_mount_options {
 	bool sets_history; /* the store's rule of history becomes `history` */
 	struct pfs_history_rule history;
 	bool no_image_file;	/* no image file is read or written (fs/image/imagefile.h) */
+	bool no_measuring;	/* estimates of statements go by fixed rates (fs/query/query.h) */
 	bool query_others;	/* `.query` answers all users, about what each of them sees */
 	uint64_t query_memory;	/* bytes that a statement may need at once; 0: no limit */
 	/* Bytes of all statements together; 0: a quarter of the machine's memory. */

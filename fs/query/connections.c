@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/sidetable.h"
 
 #define IDLE_CONNECTIONS 4
@@ -194,6 +195,16 @@ void pfs_query_strike(struct pfs_query *query)
 		query->after->before = query->before;
 }
 
+void pfs_queries_measure(struct pfs_queries *queries, unsigned delay_ms)
+{
+	pfs_kept_rates_measure(queries->rates, delay_ms);
+}
+
+void pfs_queries_rates(struct pfs_queries *queries, struct pfs_rates *rates)
+{
+	pfs_kept_rates_get(queries->rates, rates);
+}
+
 void pfs_queries_stop(struct pfs_queries *queries)
 {
 	if (!queries)
@@ -218,6 +229,8 @@ int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree)
 	(void)pthread_mutex_init(&queries->placing, NULL);
 	error = pfs_owners_create(&queries->owners);
 	if (!error)
+		error = pfs_kept_rates_open(&queries->rates);
+	if (!error)
 		error = pfs_attr_visibilities_create(&queries->attr_visibilities);
 	if (error)
 		pfs_queries_close(queries);
@@ -238,6 +251,7 @@ void pfs_queries_close(struct pfs_queries *queries)
 	}
 	pfs_side_tables_close(queries);
 	pfs_placement_close(&queries->placement);
+	pfs_kept_rates_close(queries->rates);
 	pfs_owners_destroy(queries->owners);
 	pfs_attr_visibilities_destroy(queries->attr_visibilities);
 	(void)pthread_mutex_destroy(&queries->lock);

@@ -167,6 +167,7 @@ struct pfs_queries {
 	pthread_mutex_t placing; /* of opening the placement, which starts a device; taken before lock */
 	/* Not open until wanted. Set with both locks, so that either is enough to read it. */
 	struct pfs_placement placement;
+	struct pfs_kept_rates *rates;	 /* that estimates go by */
 	struct pfs_side_entry *sides;	 /* relational/sidetable.h; protected by lock */
 	uint64_t sides_made;		 /* entries made by reading all rows; protected by lock */
 	/* Side tables that were too large to be read into memory, so that this is not tried again

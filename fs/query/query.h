@@ -30,6 +30,13 @@ struct pfs_query;   /* one statement being run */
 /* Makes what the queries of a tree share; the tree must outlive it. *out is NULL on failure.
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_queries_open(struct pfs_queries **out, struct pfs_tree *tree);
+/* Estimates of how long statements take go by fixed rates, unless this is called, once: then the
+ * host is measured in the background, delay_ms from now, and a device when it is first started
+ * (relational/kept_rates.h). */
+void pfs_queries_measure(struct pfs_queries *queries, unsigned delay_ms);
+struct pfs_rates; /* relational/rates.h */
+/* Copies the rates that estimates go by now. */
+void pfs_queries_rates(struct pfs_queries *queries, struct pfs_rates *rates);
 /* Interrupts every query that runs, and each one that starts from now on. From any thread; NULL is
  * allowed. */
 void pfs_queries_stop(struct pfs_queries *queries);

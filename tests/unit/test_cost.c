@@ -23,7 +23,7 @@ static struct pfs_cost cost(const char *sql, uint64_t nodes, unsigned threads)
 		pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select,
 			 &(struct pfs_bind_part){.text = NULL}),
 		0);
-	out = pfs_cost_of(block, nodes, threads);
+	out = pfs_cost_of(block, &pfs_rates_fixed, nodes, threads);
 	pfs_block_finish(block, queries);
 	pfs_parsed_free(parsed);
 	pfs_arena_finish(&arena);
@@ -108,13 +108,13 @@ static void test_start(void **state)
 	struct pfs_cost two = cost("SELECT sum(size), max(mtime) FROM nodes", MANY, 2);
 	struct pfs_cost none = cost("SELECT sum(size) FROM nodes", 0, 2);
 	struct pfs_placement placement = {.kind = PFS_ENGINE_HOST};
-	uint64_t start = pfs_placement_start_ns(&one);
+	uint64_t start = one.start_ns;
 
 	(void)state;
-	assert_true(pfs_placement_start_ns(&none) > 0);
-	assert_true(start > pfs_placement_start_ns(&none));
-	assert_true(pfs_placement_start_ns(&two) > start);
-	assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_AUTO), 0);
+	assert_true(none.start_ns > 0);
+	assert_true(start > none.start_ns);
+	assert_true(two.start_ns > start);
+	assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_AUTO, NULL), 0);
 	pfs_placement_took(&placement, &one, one.device_ns + start / 2);
 	assert_false(placement.asked);
 	pfs_placement_took(&placement, &one, one.device_ns); /* nothing lost */

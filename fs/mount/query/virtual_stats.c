@@ -17,6 +17,7 @@
 #include "fs/image/device_lookup.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/query/pathindex.h"
+#include "fs/query/relational/rates.h"
 
 static const char *const operations[PFS_OPCODES] = {
 	[FUSE_LOOKUP] = "lookup",
@@ -122,6 +123,28 @@ static int print_store(struct pfs_call *call, struct pfs_out *out)
 	      info.max_code_bits, (unsigned long long)info.epoch,
 	      (unsigned long long)info.memory_bytes, (unsigned long long)info.name_bytes);
 	return 0;
+}
+
+static void print_rate(struct pfs_out *out, const char *name, double fixed, double now)
+{
+	pfs_out_print(out, ",\n    \"%s\": {\"fixed\": %.4g, \"now\": %.4g}", name, fixed, now);
+}
+
+/* What estimates of statements go by: nanoseconds a row, of one of the host's cores. */
+static void print_rates(struct pfs_call *call, struct pfs_out *out)
+{
+	const struct pfs_rates *fixed = &pfs_rates_fixed;
+	struct pfs_rates now;
+
+	pfs_queries_rates(call->mount->queries, &now);
+	pfs_out_print(out, ",\n  \"rates\": {\"host\": \"%s\", \"device\": \"%s\"",
+		      now.is_measured ? "measured" : "fixed", now.is_seen ? "measured" : "fixed");
+	for (unsigned i = 0; i < PFS_N_WORKS; i++)
+		print_rate(out, pfs_work_names[i], fixed->work[i].host, now.work[i].host);
+	print_rate(out, "device_start", fixed->start_ns, now.start_ns);
+	print_rate(out, "device_launch", fixed->launch_ns, now.launch_ns);
+	print_rate(out, "device_byte", fixed->byte_ns, now.byte_ns);
+	pfs_out_text(out, "}");
 }
 
 static int print_engine(struct pfs_call *call, struct pfs_out *out)
@@ -287,6 +310,7 @@ static int print_all(struct pfs_call *call, struct pfs_out *out)
 	if (call->scope.sees_all) {
 		PFS_TRY(print_store(call, out));
 		PFS_TRY(print_engine(call, out));
+		print_rates(call, out);
 		print_single(call, out);
 		print_snapshots(call, out);
 		print_holds(call, out);

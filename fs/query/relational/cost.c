@@ -8,30 +8,13 @@
 #include "fs/query/relational/sidetable.h"
 #include "fs/query/relational/ties.h"
 
-#define LAUNCH_NS  20000.0 /* an operator on the device, be it of one row */
 #define FEW_GROUPS 65536.0
 #define FEW_VALUES 1000.0 /* about how many different ones a column of few has */
 #define TOP_ROWS   4096u /* a LIMIT that keeps candidates */
 #define VALUE_BYTES 8.0 /* of a column on the device, about: many are narrower, names are longer */
 
-enum work { LOOK, PATTERN, FOLD, GROUP_FEW, GROUP_MANY, SORT, TOP, JOIN, MERGE, WINDOW, GIVE };
-
-/* Nanoseconds a row, of one of the host's cores and of the whole device. */
-static const struct {
-	double host, device;
-} costs[] = {
-	[LOOK] = {3.9, 0.0019},	     /* a condition or step of a program */
-	[PATTERN] = {47, 0.024},     /* a text by LIKE, GLOB */
-	[FOLD] = {2.1, 0.0065},	     /* an aggregate of all rows */
-	[GROUP_FEW] = {8.9, 0.0104}, /* and of each of some groups */
-	[GROUP_MANY] = {106, 0.030}, [SORT] = {920, 0.076},
-	[TOP] = {6, 0.060},	     [JOIN] = {84, 0.020}, /* of both sides */
-	[MERGE] = {114, 0.086}, /* the same, of which sorting is 97 and 0.073: primefs-bench s4 */
-	[WINDOW] = {120, 60}, /* which is the host's */
-	[GIVE] = {10, 10}, /* a value of the answer, which the host writes */
-};
-
 struct costing {
+	const struct pfs_rates *rates;
 	double host, device;
 	double threads;
 	double n_nodes;
@@ -40,10 +23,12 @@ struct costing {
 	bool on_host; /* what follows is the host's: the device makes no early groups */
 };
 
-static void add(struct costing *costing, enum work work, double rows)
+static void add(struct costing *costing, enum pfs_work work, double rows)
 {
-	costing->host += costs[work].host * rows / (work == GIVE ? 1 : costing->threads);
-	costing->device += costs[work].device * rows + LAUNCH_NS;
+	const struct pfs_rate *rate = &costing->rates->work[work];
+
+	costing->host += rate->host * rows / (work == PFS_WORK_GIVE ? 1 : costing->threads);
+	costing->device += rate->device * rows + costing->rates->launch_ns;
 }
 
 static void look_at(struct costing *costing, const struct pfs_term *term, double rows)
@@ -51,10 +36,13 @@ static void look_at(struct costing *costing, const struct pfs_term *term, double
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		look_at(costing, term->args[i], rows);
 	if (term && (term->kind == PFS_BOUND_MADE || term->kind == PFS_BOUND_PRINTED))
-		add(costing, PATTERN, rows);
+		add(costing, PFS_WORK_PATTERN, rows);
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return;
-	add(costing, term->op >= PFS_OP_LIKE && term->op <= PFS_OP_CONTAINS ? PATTERN : LOOK, rows);
+	add(costing,
+	    term->op >= PFS_OP_LIKE && term->op <= PFS_OP_CONTAINS ? PFS_WORK_PATTERN
+								   : PFS_WORK_LOOK,
+	    rows);
 }
 
 /* Nothing is known of values: an equality leaves a tenth of the rows, another condition a third. */
@@ -89,28 +77,26 @@ static double groups_of(const struct pfs_block *block, const struct pfs_term *ke
 
 /* ---- few nodes ---- */
 
-/* Nanoseconds a value: to find the node of a number, a directory's children, the nodes of a name in an
- * index; and a node, where all parents are looked at. */
-#define FIND_NUMBER   150.0
-#define FIND_CHILDREN 1000.0
-#define FIND_NAME     5000.0
-#define LOOK_AT_PARENT 2.0
-#define CHILDREN       10.0 /* of a directory, and nodes of a name, about */
+#define CHILDREN 10.0 /* of a directory, and nodes of a name, about */
 
-struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, uint64_t n_values, uint64_t n_nodes,
-					unsigned n_threads)
+struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, const struct pfs_rates *rates,
+					uint64_t n_values, uint64_t n_nodes, unsigned n_threads)
 {
-	double values = (double)n_values, nodes = (double)n_nodes, find = FIND_NUMBER * values;
+	const struct pfs_rate *rate = rates->work;
+	double values = (double)n_values, nodes = (double)n_nodes;
+	double find = rate[PFS_WORK_FIND_NUMBER].host * values;
 
 	if (field == PFS_FIELD_PARENT)
-		find = fmin(FIND_CHILDREN * values, LOOK_AT_PARENT * nodes + find);
+		find = fmin(rate[PFS_WORK_FIND_CHILDREN].host * values,
+			    rate[PFS_WORK_LOOK_AT_PARENT].host * nodes + find);
 	else if (field == PFS_FIELD_NAME)
-		find = FIND_NAME * values;
+		find = rate[PFS_WORK_FIND_NAME].host * values;
 	return (struct pfs_few_nodes){
 		.by = field == PFS_FIELD_INO ? "number" : pfs_fields[field].name,
 		.n_values = n_values,
 		.find_ns = (uint64_t)find,
-		.all_ns = (uint64_t)(costs[JOIN].host * (nodes + values) / PFS_MAX(n_threads, 1u)),
+		.all_ns = (uint64_t)(rate[PFS_WORK_JOIN].host * (nodes + values) /
+				     PFS_MAX(n_threads, 1u)),
 	};
 }
 
@@ -150,8 +136,9 @@ static double rows_looked_at(struct costing *costing, const struct pfs_block *bl
 	for (size_t i = 0; i < n; i++) {
 		struct costing apart = *costing; /* they are an input, and counted there */
 		double values = rows_of(&apart, &block->inputs[ties[i].by->input]);
-		struct pfs_few_nodes few = pfs_cost_few_nodes(
-			ties[i].field, (uint64_t)values, (uint64_t)rows, (unsigned)costing->threads);
+		struct pfs_few_nodes few =
+			pfs_cost_few_nodes(ties[i].field, costing->rates, (uint64_t)values,
+					   (uint64_t)rows, (unsigned)costing->threads);
 
 		if (few.find_ns >= few.all_ns)
 			continue;
@@ -179,11 +166,12 @@ static double cost_joins(struct costing *costing, const struct pfs_block *block)
 		own = rows_looked_at(costing, block, i);
 		look_at(costing, block->inputs[i].on, own);
 		if (has_early && early.input == i) {
-			add(costing, GROUP_FEW, own * (1 + (double)block->n_aggregates) / 2);
+			add(costing, PFS_WORK_GROUP_FEW,
+			    own * (1 + (double)block->n_aggregates) / 2);
 			own = fmin(own, FEW_VALUES);
 		}
 		if (i) {
-			add(costing, JOIN, rows + own);
+			add(costing, PFS_WORK_JOIN, rows + own);
 			costing->joined += rows + own;
 			costing->n_joins++;
 		}
@@ -205,13 +193,13 @@ static double cost_groups(struct costing *costing, const struct pfs_block *block
 	for (size_t i = 0; i < block->n_aggregates; i++)
 		look_at(costing, block->aggregates[i].arg, rows);
 	add(costing,
-	    !n_keys		  ? FOLD
-	    : groups > FEW_GROUPS ? GROUP_MANY
-				  : GROUP_FEW,
+	    !n_keys		  ? PFS_WORK_FOLD
+	    : groups > FEW_GROUPS ? PFS_WORK_GROUP_MANY
+				  : PFS_WORK_GROUP_FEW,
 	    rows * (1 + (double)block->n_aggregates) / 2);
 	for (size_t i = 0; i < block->n_aggregates; i++) {
 		if (pfs_fold_of(block->aggregates[i].op)->groups_again)
-			add(costing, GROUP_MANY, rows);
+			add(costing, PFS_WORK_GROUP_MANY, rows);
 	}
 	return groups;
 }
@@ -225,23 +213,25 @@ static double cost_block(struct costing *costing, const struct pfs_block *block)
 		rows = cost_groups(costing, block, block->group, block->n_group, rows);
 	look_at(costing, block->having, rows);
 	for (size_t i = 0; i < block->n_windows; i++)
-		add(costing, WINDOW, rows);
+		add(costing, PFS_WORK_WINDOW, rows);
 	if (block->is_distinct)
 		rows = cost_groups(costing, block, block->results, block->n_results, rows);
 	if (block->n_order)
-		add(costing, block->limit <= TOP_ROWS ? TOP : SORT, rows);
+		add(costing, block->limit <= TOP_ROWS ? PFS_WORK_TOP : PFS_WORK_SORT, rows);
 	if (block->limit != UINT64_MAX)
 		rows = fmin(rows, (double)block->limit);
-	add(costing, GIVE, rows * (double)block->n_results);
+	add(costing, PFS_WORK_GIVE, rows * (double)block->n_results);
 	return rows;
 }
 
 /* The two sides sorted and then merged are three operators on the device. */
 static struct pfs_join_cost join_cost(const struct costing *costing, bool on_device)
 {
-	double hash = on_device ? costs[JOIN].device : costs[JOIN].host / costing->threads;
-	double merge = on_device ? costs[MERGE].device : costs[MERGE].host / costing->threads;
-	double launch = on_device ? LAUNCH_NS * costing->n_joins : 0;
+	const struct pfs_rate *by_hash = &costing->rates->work[PFS_WORK_JOIN];
+	const struct pfs_rate *by_merge = &costing->rates->work[PFS_WORK_MERGE];
+	double hash = on_device ? by_hash->device : by_hash->host / costing->threads;
+	double merge = on_device ? by_merge->device : by_merge->host / costing->threads;
+	double launch = on_device ? costing->rates->launch_ns * costing->n_joins : 0;
 
 	return (struct pfs_join_cost){(uint64_t)fmin(hash * costing->joined + launch, 1e18),
 				      (uint64_t)fmin(merge * costing->joined + 3 * launch, 1e18)};
@@ -265,16 +255,20 @@ static double upload_of(const struct pfs_block *block, double n_nodes)
 	return bytes;
 }
 
-struct pfs_cost pfs_cost_of(const struct pfs_block *block, uint64_t n_nodes, unsigned n_threads)
+struct pfs_cost pfs_cost_of(const struct pfs_block *block, const struct pfs_rates *rates,
+			    uint64_t n_nodes, unsigned n_threads)
 {
-	struct costing host = {.threads = PFS_MAX(n_threads, 1u), .n_nodes = (double)n_nodes}, device = host;
+	struct costing host = {.rates = rates,
+			       .threads = PFS_MAX(n_threads, 1u),
+			       .n_nodes = (double)n_nodes},
+		       device = host;
+	double start = rates->start_ns + rates->byte_ns * upload_of(block, (double)n_nodes);
 
 	host.on_host = true;
 	(void)cost_block(&host, block);
 	(void)cost_block(&device, block);
 	return (struct pfs_cost){(uint64_t)fmin(host.host, 1e18),
-				 (uint64_t)fmin(device.device, 1e18),
-				 (uint64_t)fmin(upload_of(block, (double)n_nodes), 1e18),
+				 (uint64_t)fmin(device.device, 1e18), (uint64_t)fmin(start, 1e18),
 				 join_cost(&host, false), join_cost(&device, true)};
 }
 
@@ -287,10 +281,14 @@ static void describe_joins(const struct pfs_join_cost *join, FILE *out)
 			      (double)join->hash_ns / 1e6, (double)join->merge_ns / 1e6);
 }
 
-void pfs_cost_describe(const struct pfs_cost *cost, FILE *out, bool has_device, bool on_host)
+void pfs_cost_describe(const struct pfs_cost *cost, const struct pfs_rates *rates, FILE *out,
+		       bool has_device, bool on_host)
 {
 	(void)fprintf(out, "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
 		      (double)cost->host_ns / 1e6, (double)cost->device_ns / 1e6,
 		      has_device ? "" : ", of which none is running", on_host ? "host" : "device");
+	(void)fprintf(out, "\nrates: the host's are %s, a device's %s",
+		      rates->is_measured ? "measured" : "fixed",
+		      rates->is_seen ? "measured" : "fixed");
 	describe_joins(on_host ? &cost->host_join : &cost->device_join, out);
 }

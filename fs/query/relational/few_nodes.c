@@ -2,6 +2,7 @@
 /* Rows of nodes that a few values name: each value is looked up, and no other node is looked at. Constants are a scan's
  * (choice.c). */
 #include "fs/query/relational/cost.h"
+#include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/ties.h"
 #include "fs/query/relational/run.h"
 
@@ -262,7 +263,10 @@ int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows, u
 	struct found found = {.running = running, .nodes = &running->tables[input]};
 	struct pfs_tie ties[PFS_TIES_MAX];
 	size_t n = found.nodes->fill_live ? 0 : pfs_ties_find(ties, block, input);
+	struct pfs_rates rates;
 
+	if (n)
+		pfs_kept_rates_get(running->query->queries->rates, &rates);
 	if (n && pfs_scan_slot_of(running->query->tree, running->query->top) == PFS_NO_SLOT)
 		return -EOPNOTSUPP;
 	for (size_t i = 0; i < n && !*rows; i++) {
@@ -275,7 +279,8 @@ int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows, u
 		found.n = found.capacity = 0;
 		if (!has_values(found.column, ties[i].field))
 			continue;
-		*few = pfs_cost_few_nodes(ties[i].field, found.values->n_rows, found.nodes->n_rows,
+		*few = pfs_cost_few_nodes(ties[i].field, &rates, found.values->n_rows,
+					  found.nodes->n_rows,
 					  running->query->queries->placement.processors);
 		if (few->find_ns < few->all_ns)
 			PFS_TRY(look_up(&found, rows, ties[i].field));

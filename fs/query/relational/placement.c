@@ -6,20 +6,30 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "fs/query/internal.h"
+#include "fs/query/relational/kept_rates.h"
 
-/* What is assumed of a device before one is started. */
-#define START_NS  UINT64_C(300000000)
-#define BUS_BYTES 10 /* a nanosecond, with what it takes to lay them ready */
+static int start_device(const struct pfs_placement *placement)
+{
+	uint64_t start = pfs_now_ns();
 
-int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind)
+	PFS_TRY(pfs_operators_start_device(placement->operators));
+	if (placement->rates)
+		pfs_kept_rates_see(placement->rates, placement->operators, pfs_now_ns() - start);
+	return 0;
+}
+
+int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind,
+		       struct pfs_kept_rates *rates)
 {
 	placement->kind = kind;
+	placement->rates = rates;
 	placement->processors = (unsigned)PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 	PFS_TRY(pfs_operators_open(&placement->operators, PFS_ENGINE_HOST, 0));
-	if (kind == PFS_ENGINE_CUDA && pfs_operators_start_device(placement->operators))
+	if (kind == PFS_ENGINE_CUDA && start_device(placement))
 		pfs_warning("no CUDA device for statements: the processor runs them");
 	return 0;
 }
@@ -43,17 +53,12 @@ enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
 	return PFS_ENGINE_HOST;
 }
 
-static void *start(void *operators)
+static void *start(void *placement)
 {
 	/* Where there is none the host goes on: that is what auto means. */
-	if (pfs_operators_start_device(operators))
+	if (start_device(placement))
 		pfs_debug("no device");
 	return NULL;
-}
-
-uint64_t pfs_placement_start_ns(const struct pfs_cost *cost)
-{
-	return START_NS + cost->upload_bytes / BUS_BYTES;
 }
 
 void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns)
@@ -64,11 +69,11 @@ void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *
 
 	if (placement->kind != PFS_ENGINE_AUTO || cost->device_ns >= cost->host_ns ||
 	    pfs_operators_has_device(placement->operators) ||
-	    atomic_fetch_add(&placement->lost_ns, lost) + lost < pfs_placement_start_ns(cost) ||
+	    atomic_fetch_add(&placement->lost_ns, lost) + lost < cost->start_ns ||
 	    atomic_exchange(&placement->asked, true))
 		return;
 	placement->is_starting =
-		pfs_thread_start(&placement->starter, &kind, start, placement->operators) == 0;
+		pfs_thread_start(&placement->starter, &kind, start, placement) == 0;
 }
 
 /* ---- of queries ---- */
@@ -78,6 +83,7 @@ static void publish(struct pfs_queries *queries, const struct pfs_placement *ope
 	PFS_LOCKED(&queries->lock);
 
 	queries->placement.kind = opened->kind;
+	queries->placement.rates = opened->rates;
 	queries->placement.processors = opened->processors;
 	queries->placement.operators = opened->operators;
 }
@@ -88,7 +94,8 @@ int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **ou
 	PFS_LOCKED(&queries->placing);
 
 	if (!queries->placement.operators) {
-		PFS_TRY(pfs_placement_open(&opened, pfs_tree_engine_kind(queries->tree)));
+		PFS_TRY(pfs_placement_open(&opened, pfs_tree_engine_kind(queries->tree),
+					   queries->rates));
 		publish(queries, &opened);
 	}
 	*out = &queries->placement;

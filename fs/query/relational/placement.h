@@ -16,12 +16,12 @@
 
 #include "gpu/relation.h"
 
+struct pfs_kept_rates; /* kept_rates.h */
+
 /* Estimates how long a statement is going to take (cost.h). */
 struct pfs_cost {
 	uint64_t host_ns, device_ns;
-	/* About the bytes of the columns that it reads, which a device that is started for it is
-	 * sent first. */
-	uint64_t upload_bytes;
+	uint64_t start_ns; /* to start a device and send it the columns that the statement reads */
 	/* The cost of the joins by hash table (contained in the costs above) and by merging both
 	 * sorted columns; all 0: there is no join. */
 	struct pfs_join_cost {
@@ -39,6 +39,7 @@ struct pfs_few_nodes {
 struct pfs_placement {
 	enum pfs_engine_kind kind;
 	struct pfs_operators *operators;
+	struct pfs_kept_rates *rates; /* where a started device's figures go; NULL: nowhere */
 	unsigned processors; /* as it was opened: asking for them takes as long as a short statement */
 	atomic_uint_fast64_t lost_ns; /* that the device would have saved */
 	atomic_bool asked;	      /* for the device */
@@ -46,17 +47,17 @@ struct pfs_placement {
 	bool is_starting;	      /* protected by whoever opens and closes */
 };
 
-/* -ENOMEM.  A device that was asked for and is not there is said in one warning; the host has it all
- * then. */
-PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind);
+/* -ENOMEM.  A device that was asked for and is not there is said in one warning; the host has it
+ * all then. The rates, which may be NULL, outlive the placement. */
+PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind,
+				      struct pfs_kept_rates *rates);
 void pfs_placement_close(struct pfs_placement *placement); /* nothing open is allowed */
 
 /* Returns where such a statement is to run. */
 enum pfs_engine_kind pfs_placement_of(const struct pfs_placement *placement,
 				      const struct pfs_cost *cost);
-/* Returns how long it takes to start a device and send it the columns of such a statement. */
-uint64_t pfs_placement_start_ns(const struct pfs_cost *cost);
-/* So long it took on the host.  The device is started once statements have lost as much time as that takes. */
+/* So long it took on the host.  The device is started once statements have lost as much time as
+ * that and sending it the columns take. */
 void pfs_placement_took(struct pfs_placement *placement, const struct pfs_cost *cost, uint64_t ns);
 
 #endif

@@ -12,6 +12,7 @@
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/cursor.h"
 #include "fs/query/relational/describe.h"
+#include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/side_lookup.h"
 #include "fs/query/relational/rowlist.h"
 #include "fs/query/relational/run.h"
@@ -31,6 +32,7 @@ struct pfs_relational {
 	bool failed;		   /* the operators had no answer */
 	bool has_run;
 	struct pfs_run run;
+	struct pfs_rates rates; /* of which the cost is */
 	struct pfs_cost cost;
 	struct pfs_side_weighed weighed;
 	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
@@ -111,8 +113,9 @@ static int place(struct pfs_relational *relational)
 	struct pfs_placement *placement;
 
 	PFS_TRY(pfs_queries_placement(relational->query->queries, &placement));
-	relational->cost =
-		pfs_cost_of(relational->block, relational->query->n_nodes, placement->processors);
+	pfs_kept_rates_get(relational->query->queries->rates, &relational->rates);
+	relational->cost = pfs_cost_of(relational->block, &relational->rates,
+				       relational->query->n_nodes, placement->processors);
 	relational->run.operators = placement->operators;
 	relational->run.on = relational->query->is_limited || /* what is seen is on no device, nor are totals */
 					     relational->block->rows || pfs_block_has_totals(relational->block)
@@ -498,7 +501,7 @@ void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)
 				    pfs_parsed_text(relational->parsed),
 				    pfs_parsed_statement(relational->parsed)->select);
 		if (!relational->query->is_limited)
-			pfs_cost_describe(&relational->cost, out,
+			pfs_cost_describe(&relational->cost, &relational->rates, out,
 					  pfs_operators_has_device(relational->run.operators),
 					  relational->run.on == PFS_ENGINE_HOST);
 		if (!relational->query->is_limited)
