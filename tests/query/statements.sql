@@ -525,6 +525,7 @@ SELECT path FROM nodes WHERE preorder = CAST(x'00' AS TEXT) OR preorder IS NULL
 SELECT hex(min(preorder)), hex(max(preorder)) FROM nodes
 SELECT hex(min(preorder)) FROM nodes WHERE type = 'f'
 = SELECT path, row_number() OVER (ORDER BY preorder) FROM nodes ORDER BY preorder
+= SELECT lower(name), count(*) FROM nodes GROUP BY 1 EXCEPT SELECT w, 1 FROM cased
 SELECT min(size), max(size) FROM nodes
 SELECT min(size) FROM nodes
 SELECT max(mtime) FROM nodes

@@ -15,6 +15,9 @@ const char *const random_statement_tables[] = {
 	"CREATE TABLE bare (v, w TEXT COLLATE NOCASE, x BLOB)",
 	"INSERT INTO bare VALUES (1, 'c', '2'), (2, 'C', '100'), (100, 'txt', '1'), (2, 'TXT', NULL), "
 	"(5, 'red', '5')",
+	/* No two texts are equal but for their case: which of them a group shows does not matter. */
+	"CREATE TABLE cased (v INTEGER, w TEXT COLLATE NOCASE)",
+	"INSERT INTO cased VALUES (1, 'c'), (2, 'TXT'), (100, 'red'), (2, 'Gz'), (3, 'D1'), (2, NULL), (5, 'f2')",
 	NULL,
 };
 

@@ -100,9 +100,9 @@ static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
 	FILE *out;
 
 	part->n = block->n_results;
-	part->has_no_affinity = calloc(part->n + 1, sizeof(*part->has_no_affinity));
+	part->is_expression = calloc(part->n + 1, sizeof(*part->is_expression));
 	out = open_memstream(&part->declaration, &size);
-	if (!part->has_no_affinity || !out) {
+	if (!part->is_expression || !out) {
 		finder->error = -ENOMEM;
 		if (out)
 			(void)fclose(out);
@@ -114,7 +114,7 @@ static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
 		const char *type = is_number ? type_of_numbers(finder, i, derived) : declared[derived];
 
 		is_known = type && !has_other_collation(block->results[i]);
-		part->has_no_affinity[i] = derived == EXPRESSION;
+		part->is_expression[i] = derived == EXPRESSION;
 		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i, is_known ? type : "");
 	}
 	(void)fputc(')', out);
@@ -129,7 +129,7 @@ void pfs_part_free(struct pfs_statement_part *part)
 {
 	pfs_relational_free(part->relational);
 	free(part->declaration);
-	free(part->has_no_affinity);
+	free(part->is_expression);
 	*part = (struct pfs_statement_part){.relational = NULL};
 }
 
@@ -179,13 +179,14 @@ bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char 
 
 /* ---- in the statement's text ---- */
 
+/* A function has, other than a column, neither an affinity nor a collation. */
 void pfs_part_column(const struct pfs_finder *finder, FILE *out, size_t column)
 {
 	unsigned number = finder->parts->n - 1;
-	bool is_bare = finder->parts->part[number].has_no_affinity[column];
+	bool is_bare = finder->parts->part[number].is_expression[column];
 
-	(void)fprintf(out, " %s" PFS_SQL_PART_NAME "%u.c%zu%s ", is_bare ? "(+" : "", number, column,
-		      is_bare ? ")" : "");
+	(void)fprintf(out, " %s" PFS_SQL_PART_NAME "%u.c%zu%s ", is_bare ? "ifnull(" : "", number, column,
+		      is_bare ? ", NULL)" : "");
 }
 
 static void write_name(FILE *out, const char *name)

@@ -14,7 +14,7 @@ struct pfs_statement_part {
 	struct pfs_relational *relational;
 	char *declaration;
 	size_t n;		/* columns: c0, c1 ... */
-	bool *has_no_affinity; /* by column: it is an expression, which has no affinity */
+	bool *is_expression;	/* by column: it is one, which has no affinity and no collation */
 	bool is_members; /* its rows are the numbers of nodes that an UPDATE or DELETE is about */
 };
 
