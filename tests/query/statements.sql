@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Statements whose rows over the tree must equal SQLite's over a copy of its rows, one a line.  "= " in
--- front: in this order, too.
+-- front: in this order, too, which is so for each whose rows an ORDER BY, a GROUP BY or a compound puts into one.
 SELECT path FROM nodes WHERE size = 0
 SELECT path FROM nodes WHERE size <> 0
 SELECT path FROM nodes WHERE size < 0
@@ -263,19 +263,19 @@ SELECT ino FROM nodes WHERE owner LIKE 5
 SELECT count(*) FROM nodes
 SELECT count(*) FROM nodes WHERE size > 100
 SELECT count(ext), count(DISTINCT ext), min(ext), max(name) FROM nodes
-SELECT ext, count(*), sum(size), avg(size), min(name), max(path) FROM nodes GROUP BY ext
-SELECT type, total(size) FROM nodes GROUP BY type HAVING count(*) > 2
-SELECT depth, group_concat(type) FROM (SELECT depth, type FROM nodes ORDER BY ino) GROUP BY depth
+= SELECT ext, count(*), sum(size), avg(size), min(name), max(path) FROM nodes GROUP BY ext
+= SELECT type, total(size) FROM nodes GROUP BY type HAVING count(*) > 2
+= SELECT depth, group_concat(type) FROM (SELECT depth, type FROM nodes ORDER BY ino) GROUP BY depth
 SELECT length(group_concat(name)), count(*) FROM nodes
-SELECT type, length(group_concat(name, '; ')) FROM nodes WHERE size >= 0 GROUP BY type
+= SELECT type, length(group_concat(name, '; ')) FROM nodes WHERE size >= 0 GROUP BY type
 SELECT length(group_concat(ino)) FROM nodes WHERE ino IN (2, 3, 5)
-SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type ORDER BY type DESC
-SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type UNION ALL SELECT 'x', 'y' ORDER BY 1 DESC
-SELECT parent, count(*) FROM nodes GROUP BY parent HAVING group_concat(name COLLATE NOCASE) = 'A'
-SELECT printf('%d kB', size / 1000), count(*) FROM nodes GROUP BY 1
+= SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type ORDER BY type DESC
+= SELECT type, length(group_concat(name)) FROM nodes WHERE size < 1000 GROUP BY type UNION ALL SELECT 'x', 'y' ORDER BY 1 DESC
+= SELECT parent, count(*) FROM nodes GROUP BY parent HAVING group_concat(name COLLATE NOCASE) = 'A'
+= SELECT printf('%d kB', size / 1000), count(*) FROM nodes GROUP BY 1
 SELECT DISTINCT format('%o', mode) FROM nodes
-SELECT type, printf('%.1f%%', avg(size) / 100) FROM nodes GROUP BY type HAVING printf('%d', count(*)) > '1'
-SELECT count(*) FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent GROUP BY printf('%5d', b.size)
+= SELECT type, printf('%.1f%%', avg(size) / 100) FROM nodes GROUP BY type HAVING printf('%d', count(*)) > '1'
+= SELECT count(*) FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent GROUP BY printf('%5d', b.size)
 SELECT count(*) FROM nodes WHERE printf('%d', size) = '100'
 = SELECT path FROM nodes ORDER BY path
 = SELECT path FROM nodes ORDER BY path DESC LIMIT 7 OFFSET 3
@@ -368,8 +368,8 @@ SELECT path FROM nodes WHERE size < name
 SELECT path FROM nodes WHERE stars > 3
 SELECT path FROM nodes WHERE stars = '5'
 SELECT path, stars, score, tag FROM nodes WHERE tag IS NOT NULL OR stars IS NOT NULL
-SELECT tag, sum(stars), avg(score) FROM nodes GROUP BY tag
-SELECT typeof(stars), typeof(score), count(*) FROM nodes GROUP BY 1, 2
+= SELECT tag, sum(stars), avg(score) FROM nodes GROUP BY tag
+= SELECT typeof(stars), typeof(score), count(*) FROM nodes GROUP BY 1, 2
 SELECT path FROM nodes WHERE score > 1 AND score < '3'
 SELECT "user.size" FROM nodes WHERE "user.size" > 5
 SELECT a.path, b.path FROM nodes a JOIN nodes b ON b.parent = a.ino
@@ -377,7 +377,7 @@ SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND b.s
 SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino WHERE b.ino IS NULL
 SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino WHERE b.name IS NULL AND a.type = 'd'
 SELECT a.path FROM nodes a LEFT JOIN nodes b USING (parent) WHERE b.name = 'c'
-SELECT a.name, count(b.ino) FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino GROUP BY a.ino
+= SELECT a.name, count(b.ino) FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino GROUP BY a.ino
 SELECT a.path FROM nodes a, nodes b WHERE a.name = b.name AND a.ino <> b.ino
 SELECT a.path FROM nodes a CROSS JOIN nodes b ON a.size = b.size AND a.ino < b.ino WHERE b.type = 'f'
 SELECT count(*) FROM nodes a NATURAL JOIN nodes b
@@ -403,23 +403,23 @@ SELECT path FROM nodes WHERE child_of(ino, 3)
 SELECT path FROM nodes WHERE ancestor_of(ino, '/d1/d2')
 SELECT path FROM nodes WHERE ancestor_of(ino, '/')
 SELECT a.path, b.path FROM nodes a, nodes b WHERE ancestor_of(a.ino, b.ino) AND b.type = 'f' AND b.size > 1000
-SELECT a.path, count(*) FROM nodes a JOIN nodes b ON under(b.ino, a.ino) WHERE a.type = 'd' GROUP BY a.ino
+= SELECT a.path, count(*) FROM nodes a JOIN nodes b ON under(b.ino, a.ino) WHERE a.type = 'd' GROUP BY a.ino
 SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON child_of(b.ino, a.ino) AND b.type = 'd'
 SELECT common_ancestor(ino) FROM nodes WHERE depth = 3
-SELECT ext, common_ancestor(ino) FROM nodes GROUP BY ext
+= SELECT ext, common_ancestor(ino) FROM nodes GROUP BY ext
 SELECT ino_of(path) = ino FROM nodes
 SELECT path_of(ino) = path FROM nodes
 SELECT path_of(parent), name FROM nodes
 SELECT common_ancestor(ino, '/d1') FROM nodes
 SELECT DISTINCT type, uid FROM nodes
 SELECT DISTINCT ext FROM nodes WHERE size > 10
-SELECT name FROM nodes UNION SELECT ext FROM nodes
-SELECT depth, count(*), sum(subtree_size), max(subtree_count), min(subtree_mtime) FROM nodes GROUP BY depth
-SELECT subtree_count, count(*) FROM nodes WHERE subtree_blocks >= 0 AND depth < 3 GROUP BY subtree_count
-SELECT n, sum(subtree_size) FROM side JOIN nodes ON name = k GROUP BY n
+= SELECT name FROM nodes UNION SELECT ext FROM nodes
+= SELECT depth, count(*), sum(subtree_size), max(subtree_count), min(subtree_mtime) FROM nodes GROUP BY depth
+= SELECT subtree_count, count(*) FROM nodes WHERE subtree_blocks >= 0 AND depth < 3 GROUP BY subtree_count
+= SELECT n, sum(subtree_size) FROM side JOIN nodes ON name = k GROUP BY n
 SELECT n, k, subtree_count FROM side LEFT JOIN nodes ON name = k AND subtree_count > 1
-SELECT d.subtree_size, count(*) FROM nodes f JOIN nodes d ON f.parent = d.ino GROUP BY d.ino
-SELECT s + 1, count(*) FROM (SELECT subtree_count AS s FROM nodes WHERE type = 'd') GROUP BY 1
+= SELECT d.subtree_size, count(*) FROM nodes f JOIN nodes d ON f.parent = d.ino GROUP BY d.ino
+= SELECT s + 1, count(*) FROM (SELECT subtree_count AS s FROM nodes WHERE type = 'd') GROUP BY 1
 SELECT DISTINCT subtree_count FROM nodes WHERE subtree_count * 2 > 5
 SELECT path FROM (SELECT path, subtree_count AS c FROM nodes WHERE subtree_size > 0) WHERE c + 1 > 3
 SELECT sum(c) FROM (SELECT subtree_count AS c FROM nodes WHERE ino = 2)
@@ -427,27 +427,27 @@ SELECT count(*) FROM nodes WHERE instr(name, 'f1') > 0
 SELECT count(*), sum(size) FROM nodes WHERE instr(tag, 'e') = 0
 SELECT path FROM nodes WHERE 1 <= instr(ext, 't')
 SELECT ino FROM nodes WHERE instr(name, '') <> 0 AND instr(name, '.') < 1
-SELECT instr(name, '1') > 0, 0 < instr(tag, 'r'), count(*) FROM nodes GROUP BY 1, 2
-SELECT ext, count(*) FROM nodes GROUP BY ext HAVING instr(ext, 'x') >= 1
-SELECT n, count(*) FROM side JOIN nodes USING (ext) WHERE instr(k, 'd') > 0 OR instr(name, '2') <= 0 GROUP BY n
-SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
-SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes
-SELECT name, size FROM nodes WHERE depth > 1 INTERSECT SELECT name, size FROM nodes WHERE depth < 3
-SELECT name FROM nodes INTERSECT SELECT k FROM side ORDER BY name DESC
-SELECT size FROM nodes EXCEPT SELECT n FROM side
-SELECT type FROM nodes INTERSECT SELECT tag FROM nodes
+= SELECT instr(name, '1') > 0, 0 < instr(tag, 'r'), count(*) FROM nodes GROUP BY 1, 2
+= SELECT ext, count(*) FROM nodes GROUP BY ext HAVING instr(ext, 'x') >= 1
+= SELECT n, count(*) FROM side JOIN nodes USING (ext) WHERE instr(k, 'd') > 0 OR instr(name, '2') <= 0 GROUP BY n
+= SELECT name FROM nodes EXCEPT SELECT name FROM nodes WHERE type = 'd'
+= SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes
+= SELECT name, size FROM nodes WHERE depth > 1 INTERSECT SELECT name, size FROM nodes WHERE depth < 3
+= SELECT name FROM nodes INTERSECT SELECT k FROM side ORDER BY name DESC
+= SELECT size FROM nodes EXCEPT SELECT n FROM side
+= SELECT type FROM nodes INTERSECT SELECT tag FROM nodes
 SELECT count(*) FROM (SELECT ino, name FROM nodes EXCEPT SELECT n, k FROM side)
-SELECT size FROM nodes INTERSECT SELECT length(path) FROM nodes
+= SELECT size FROM nodes INTERSECT SELECT length(path) FROM nodes
 SELECT name FROM nodes WHERE depth = 1 UNION ALL SELECT name FROM nodes WHERE depth = 2
 WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, p || '/' || name FROM nodes, t WHERE parent = i) SELECT * FROM t
 WITH RECURSIVE up(i) AS (SELECT max(ino) FROM nodes UNION SELECT parent FROM nodes JOIN up ON ino = i WHERE parent IS NOT NULL) SELECT count(*) FROM up
-WITH big AS (SELECT * FROM nodes WHERE size > 500) SELECT type, count(*) FROM big GROUP BY type
+= WITH big AS (SELECT * FROM nodes WHERE size > 500) SELECT type, count(*) FROM big GROUP BY type
 WITH a AS MATERIALIZED (SELECT parent, sum(size) s FROM nodes GROUP BY parent) SELECT path, s FROM nodes JOIN a ON nodes.ino = a.parent
 SELECT path, rank() OVER (PARTITION BY ext ORDER BY size) FROM nodes
 SELECT path, sum(size) OVER (PARTITION BY parent ORDER BY ino ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM nodes
 SELECT path, lag(name) OVER w, first_value(name) OVER w FROM nodes WINDOW w AS (PARTITION BY depth ORDER BY ino)
 SELECT sum(size) FILTER (WHERE type = 'f') FROM nodes
-SELECT CASE WHEN size > 1000 THEN 'big' WHEN size > 0 THEN 'small' END c, count(*) FROM nodes GROUP BY c
+= SELECT CASE WHEN size > 1000 THEN 'big' WHEN size > 0 THEN 'small' END c, count(*) FROM nodes GROUP BY c
 SELECT substr(path, 1, 3), upper(name), length(name), hex(name), instr(path, 'd') FROM nodes
 SELECT typeof(path), typeof(ino), typeof(parent), typeof(ext), typeof(mtime), typeof(target) FROM nodes
 SELECT max(path), size FROM nodes
@@ -460,17 +460,17 @@ SELECT path FROM nodes WHERE mtime BETWEEN '2001-01-01' AND '2010-06-30T12:00'
 SELECT path FROM nodes WHERE '2010-01-01' <= mtime
 SELECT path FROM nodes WHERE mtime IN ('2001-09-09T01:46:40Z', 0)
 SELECT path FROM nodes WHERE mtime < 'yesterday'
-SELECT strftime('%Y', mtime / 1000000000, 'unixepoch') y, count(*) FROM nodes GROUP BY y
+= SELECT strftime('%Y', mtime / 1000000000, 'unixepoch') y, count(*) FROM nodes GROUP BY y
 SELECT max(mtime), min(ctime) > 0, count(atime) FROM nodes
 SELECT path FROM nodes WHERE mode & 73 = 73
 SELECT path FROM nodes WHERE printf('%o', mode) LIKE '%644'
-SELECT owner, owner_group, count(*) FROM nodes GROUP BY 1, 2
+= SELECT owner, owner_group, count(*) FROM nodes GROUP BY 1, 2
 SELECT path FROM nodes WHERE owner = 'root' AND uid = 0
 SELECT path FROM nodes WHERE size > (SELECT avg(size) FROM nodes)
 SELECT path FROM nodes WHERE size = (SELECT max(size) FROM nodes)
 SELECT path FROM nodes WHERE size > ALL_ OR 1
 SELECT json_group_array(name) FROM (SELECT name FROM nodes WHERE type = 'd' ORDER BY ino)
-SELECT value, count(*) FROM nodes, json_each('["c","txt"]') WHERE ext = value GROUP BY value
+= SELECT value, count(*) FROM nodes, json_each('["c","txt"]') WHERE ext = value GROUP BY value
 SELECT v.column1, path FROM (VALUES ('c'), ('txt')) v JOIN nodes ON ext = column1
 SELECT a.path FROM nodes a JOIN (SELECT parent, max(size) m FROM nodes GROUP BY parent) g ON a.parent = g.parent AND a.size = g.m
 SELECT path FROM nodes WHERE ext = 'c' AND ext = 'txt'
@@ -479,10 +479,10 @@ SELECT path FROM nodes WHERE 1 = 0
 SELECT path FROM nodes LIMIT 0
 SELECT count(*) FROM (SELECT path FROM nodes LIMIT 5)
 SELECT count(*) FROM (SELECT path FROM nodes LIMIT -1 OFFSET 5)
-SELECT iif(parent IS NULL, 'top', 'in'), count(*) FROM nodes GROUP BY 1
+= SELECT iif(parent IS NULL, 'top', 'in'), count(*) FROM nodes GROUP BY 1
 SELECT path FROM nodes WHERE parent IS (SELECT parent FROM nodes WHERE path = '/')
 SELECT path FROM nodes WHERE target = 'c' OR target LIKE 'd%'
-SELECT nlink, count(*) FROM nodes WHERE type = 'd' GROUP BY nlink
+= SELECT nlink, count(*) FROM nodes WHERE type = 'd' GROUP BY nlink
 SELECT path FROM nodes WHERE name >= 'f' AND name < 'g' AND size > 10
 SELECT path FROM nodes WHERE name <= 'f1' AND name > 'd1'
 SELECT path FROM nodes WHERE ext >= 'a' AND ext <= 'c'
@@ -525,7 +525,18 @@ SELECT path FROM nodes WHERE preorder = CAST(x'00' AS TEXT) OR preorder IS NULL
 SELECT hex(min(preorder)), hex(max(preorder)) FROM nodes
 SELECT hex(min(preorder)) FROM nodes WHERE type = 'f'
 = SELECT path, row_number() OVER (ORDER BY preorder) FROM nodes ORDER BY preorder
+= SELECT ext, count(*) FROM nodes GROUP BY ext ORDER BY count(*) DESC LIMIT 5
+= SELECT ext, count(*) FROM nodes GROUP BY ext ORDER BY min(depth) LIMIT 4
+= SELECT type, depth, count(*) FROM nodes GROUP BY type, depth ORDER BY depth DESC
+= SELECT depth, size, count(*) FROM nodes GROUP BY depth, size ORDER BY 3, max(uid) DESC LIMIT 9
+= SELECT DISTINCT count(*), depth, ext FROM nodes GROUP BY ext, depth ORDER BY 1 DESC LIMIT 7
+= SELECT a.ext, max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY 1 ORDER BY max(w.w), 1
+= SELECT a.size, min(w.w) m FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size HAVING m > 'a' ORDER BY m DESC LIMIT 5
+= SELECT DISTINCT max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size
+= SELECT max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.ext UNION SELECT 'txt' FROM nodes
+= SELECT m, count(*) FROM (SELECT max(w.w) m FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size) GROUP BY m ORDER BY 1 DESC
 = SELECT lower(name), count(*) FROM nodes GROUP BY 1 EXCEPT SELECT w, 1 FROM cased
+= SELECT ext, count(*) FROM nodes GROUP BY ext UNION SELECT name, 1 FROM nodes ORDER BY 2 DESC LIMIT 20
 SELECT min(size), max(size) FROM nodes
 SELECT min(size) FROM nodes
 SELECT max(mtime) FROM nodes
@@ -559,14 +570,14 @@ SELECT count(*) FROM (SELECT count(*) FROM nodes)
 SELECT max(n), min(n) FROM (SELECT parent, count(*) AS n FROM nodes GROUP BY parent)
 = SELECT 'dir' AS what, count(*) FROM nodes WHERE type = 'd' UNION ALL SELECT 'other', count(*) FROM nodes WHERE type <> 'd' ORDER BY what
 = SELECT name FROM nodes UNION SELECT ext FROM nodes ORDER BY 1
-SELECT name AS size, size FROM nodes UNION SELECT ext, depth FROM nodes ORDER BY size
+= SELECT name AS size, size FROM nodes UNION SELECT ext, depth FROM nodes ORDER BY size
 = SELECT a.path, x.n FROM (SELECT parent, count(*) n FROM nodes GROUP BY parent HAVING n > 2) x JOIN nodes a ON a.ino = x.parent ORDER BY x.n DESC, a.path
 SELECT count(*) FROM (SELECT 1 FROM nodes)
 SELECT count(*), min(t) FROM (SELECT 'x' t FROM nodes WHERE size > 100 UNION ALL SELECT ext FROM nodes UNION ALL SELECT name FROM nodes)
 WITH a AS (SELECT depth d, count(*) n FROM nodes GROUP BY 1), b(e, m) AS (SELECT * FROM a) SELECT d, n, m FROM a JOIN b ON d = e
-WITH nodes AS (SELECT ext, k FROM side) SELECT ext, count(*) FROM nodes GROUP BY ext
+= WITH nodes AS (SELECT ext, k FROM side) SELECT ext, count(*) FROM nodes GROUP BY ext
 WITH c AS (SELECT type FROM nodes) SELECT count(*) FROM c
-SELECT x.d, count(*) FROM nodes LEFT JOIN (SELECT DISTINCT depth d FROM nodes WHERE size > 4096) x ON x.d = depth GROUP BY x.d
+= SELECT x.d, count(*) FROM nodes LEFT JOIN (SELECT DISTINCT depth d FROM nodes WHERE size > 4096) x ON x.d = depth GROUP BY x.d
 SELECT sum(s) FROM (SELECT size s FROM nodes UNION ALL SELECT 2.5 FROM nodes)
 SELECT sum(s), count(DISTINCT s) FROM (SELECT size s FROM nodes ORDER BY size, ino LIMIT 7 OFFSET 2)
 WITH RECURSIVE up(x) AS (SELECT max(ino) FROM nodes UNION ALL SELECT parent FROM up JOIN nodes ON ino = x WHERE parent IS NOT NULL) SELECT count(*) FROM up
@@ -576,59 +587,59 @@ SELECT upper(tag), c FROM nodes JOIN (SELECT ext, count(*) c FROM nodes GROUP BY
 SELECT DISTINCT w = 'C', upper(a.name) FROM nodes a JOIN bare b ON b.v = a.depth
 SELECT DISTINCT upper(s.w), a.ext FROM nodes a JOIN (SELECT DISTINCT w FROM bare) s ON s.w = a.ext
 SELECT (SELECT count(*) FROM nodes) = '151', (SELECT count(*) FROM nodes) || '' = '151'
-SELECT upper(ext) AS ext, count(*) FROM nodes GROUP BY ext HAVING ext > 'd'
-SELECT upper(ext) AS e, count(*) FROM nodes GROUP BY ext HAVING e > 'D'
-SELECT count(*) AS depth, upper(type) FROM nodes WHERE depth = 2 GROUP BY type HAVING depth > 2
-SELECT count(*) AS type, upper(type) FROM nodes GROUP BY type HAVING type > 'd'
+= SELECT upper(ext) AS ext, count(*) FROM nodes GROUP BY ext HAVING ext > 'd'
+= SELECT upper(ext) AS e, count(*) FROM nodes GROUP BY ext HAVING e > 'D'
+= SELECT count(*) AS depth, upper(type) FROM nodes WHERE depth = 2 GROUP BY type HAVING depth > 2
+= SELECT count(*) AS type, upper(type) FROM nodes GROUP BY type HAVING type > 'd'
 = SELECT upper(type) AS kind, count(*) AS n FROM nodes GROUP BY type ORDER BY kind DESC
 = SELECT upper(type) AS type, count(*) AS n FROM nodes GROUP BY type ORDER BY type DESC
 = SELECT upper(type) AS type, count(*) AS n FROM nodes GROUP BY type ORDER BY type || '' DESC
 = SELECT x."count(*)" || '', x."upper(ext)" FROM (SELECT upper(ext), count(*) FROM nodes GROUP BY ext) x ORDER BY 2, 1
-SELECT sum(size), ext FROM nodes GROUP BY ext HAVING upper(name) > 'A'
-SELECT n.ext, n.type, upper(n.ext) FROM nodes n GROUP BY ext, n.type
+= SELECT sum(size), ext FROM nodes GROUP BY ext HAVING upper(name) > 'A'
+= SELECT n.ext, n.type, upper(n.ext) FROM nodes n GROUP BY ext, n.type
 WITH RECURSIVE t(x) AS (SELECT count(*) FROM nodes GROUP BY type UNION SELECT x / 2 FROM t WHERE x > 1) SELECT * FROM t
-WITH nodes AS (SELECT ext, count(*) size FROM nodes GROUP BY ext) SELECT upper(ext), sum(size) FROM nodes GROUP BY ext
+= WITH nodes AS (SELECT ext, count(*) size FROM nodes GROUP BY ext) SELECT upper(ext), sum(size) FROM nodes GROUP BY ext
 SELECT count(*) || '' FROM (WITH a AS (SELECT ext FROM nodes GROUP BY ext) SELECT upper(ext) FROM a)
-SELECT upper(ext), (SELECT sum(size) FROM nodes m WHERE m.ext = n.ext) FROM nodes n GROUP BY ext
-SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY ext
-SELECT upper(ext), (SELECT sum(size) FROM nodes), count(*) IN (SELECT count(*) FROM nodes GROUP BY ext) FROM nodes GROUP BY ext
-SELECT upper(ext) || name, (SELECT sum(size) FROM nodes) FROM nodes GROUP BY ext, name
-SELECT upper(type), (SELECT count(*) FROM nodes m WHERE m.type = n.type), (SELECT count(*) FROM nodes) FROM nodes n GROUP BY type
-SELECT n, count(*), sum(size), avg(size), min(size), max(depth), total(size), count(size) FROM nodes JOIN side USING (ext) GROUP BY n
-SELECT k, type, count(*), sum(size) FROM side JOIN nodes USING (ext) WHERE depth > 1 GROUP BY k, type HAVING count(*) > 1
+= SELECT upper(ext), (SELECT sum(size) FROM nodes m WHERE m.ext = n.ext) FROM nodes n GROUP BY ext
+= SELECT ext, 100.0 * count(*) / (SELECT count(*) FROM nodes) FROM nodes GROUP BY ext
+= SELECT upper(ext), (SELECT sum(size) FROM nodes), count(*) IN (SELECT count(*) FROM nodes GROUP BY ext) FROM nodes GROUP BY ext
+= SELECT upper(ext) || name, (SELECT sum(size) FROM nodes) FROM nodes GROUP BY ext, name
+= SELECT upper(type), (SELECT count(*) FROM nodes m WHERE m.type = n.type), (SELECT count(*) FROM nodes) FROM nodes n GROUP BY type
+= SELECT n, count(*), sum(size), avg(size), min(size), max(depth), total(size), count(size) FROM nodes JOIN side USING (ext) GROUP BY n
+= SELECT k, type, count(*), sum(size) FROM side JOIN nodes USING (ext) WHERE depth > 1 GROUP BY k, type HAVING count(*) > 1
 SELECT count(*), sum(size), avg(size), min(size) FROM nodes JOIN side USING (ext) WHERE side.n > 1000000
 SELECT count(*), sum(size), avg(size) FROM nodes JOIN side USING (ext)
-SELECT s.k, a.ext, count(*), sum(a.size) FROM nodes a LEFT JOIN side s ON a.ext = s.ext AND a.depth > s.n GROUP BY s.k, a.ext
-SELECT ext, s.ext, count(*), sum(s.n) FROM nodes a LEFT JOIN side s USING (ext) GROUP BY 1, 2
-SELECT ext, s.ext, a.ext, count(*) FROM side s NATURAL LEFT JOIN nodes a WHERE a.ext IS NULL OR depth > 1 GROUP BY 1, 2, 3
+= SELECT s.k, a.ext, count(*), sum(a.size) FROM nodes a LEFT JOIN side s ON a.ext = s.ext AND a.depth > s.n GROUP BY s.k, a.ext
+= SELECT ext, s.ext, count(*), sum(s.n) FROM nodes a LEFT JOIN side s USING (ext) GROUP BY 1, 2
+= SELECT ext, s.ext, a.ext, count(*) FROM side s NATURAL LEFT JOIN nodes a WHERE a.ext IS NULL OR depth > 1 GROUP BY 1, 2, 3
 SELECT count(*), count(b.ino), sum(b.size) FROM nodes a LEFT JOIN nodes b USING (parent, size) WHERE a.depth > 1
-SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) LEFT JOIN side t USING (ext) GROUP BY ext
-SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) JOIN side t USING (ext, n) GROUP BY ext
+= SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) LEFT JOIN side t USING (ext) GROUP BY ext
+= SELECT ext, count(*), count(s.n), count(t.n) FROM nodes a LEFT JOIN side s USING (ext) JOIN side t USING (ext, n) GROUP BY ext
 SELECT * FROM (SELECT ext, size FROM nodes) LEFT JOIN (SELECT n, ext FROM side) USING (ext)
-SELECT n + depth, count(*), max(mtime) FROM nodes JOIN side USING (ext) WHERE n + depth > 3 OR type = 'd' GROUP BY n + depth
+= SELECT n + depth, count(*), max(mtime) FROM nodes JOIN side USING (ext) WHERE n + depth > 3 OR type = 'd' GROUP BY n + depth
 SELECT DISTINCT k, depth FROM nodes JOIN side USING (ext) WHERE size > 10
-SELECT DISTINCT depth + n FROM nodes a JOIN side ON a.ext = side.ext ORDER BY 1
-SELECT a.type, count(*), sum(a.size) FROM nodes a JOIN side ON a.ext = side.ext JOIN (SELECT depth d, count(*) c FROM nodes GROUP BY depth) x ON x.d = a.depth GROUP BY a.type
-SELECT d.type, a.ext, count(*), sum(a.size) FROM nodes a JOIN nodes d ON a.parent = d.ino JOIN side ON side.ext = a.ext GROUP BY d.type, a.ext
-SELECT s.n, count(*), sum(a.size) FROM nodes a JOIN side s ON a.ext = s.ext AND s.k = a.name GROUP BY s.n
-SELECT a.depth, count(*), sum(a.size) FROM nodes a JOIN side s ON a.depth = s.n GROUP BY a.depth
+= SELECT DISTINCT depth + n FROM nodes a JOIN side ON a.ext = side.ext ORDER BY 1
+= SELECT a.type, count(*), sum(a.size) FROM nodes a JOIN side ON a.ext = side.ext JOIN (SELECT depth d, count(*) c FROM nodes GROUP BY depth) x ON x.d = a.depth GROUP BY a.type
+= SELECT d.type, a.ext, count(*), sum(a.size) FROM nodes a JOIN nodes d ON a.parent = d.ino JOIN side ON side.ext = a.ext GROUP BY d.type, a.ext
+= SELECT s.n, count(*), sum(a.size) FROM nodes a JOIN side s ON a.ext = s.ext AND s.k = a.name GROUP BY s.n
+= SELECT a.depth, count(*), sum(a.size) FROM nodes a JOIN side s ON a.depth = s.n GROUP BY a.depth
 SELECT min(a.ext), max(a.type), count(*) FROM nodes a JOIN side s ON a.depth = s.n
 SELECT -0.0, -(0.0), - -0.0, -1.5, size FROM nodes
 SELECT size, 5.8032165, 83.0e25, 8.4805817e-18, 2736.3521389, -5.98633117897 FROM nodes WHERE size > -5.8032165
 SELECT count(*), 7837.800949e-10 * count(*) FROM nodes
 WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r), e(x) AS (SELECT x FROM r WHERE x % 100 = 0) SELECT e.x, n.name FROM e LEFT JOIN nodes n ON n.ino = -e.x LIMIT 3
-WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 5), e(x, y) AS (SELECT x, 'd' || x FROM r) SELECT e.x, count(*) FROM e JOIN nodes n ON n.name = e.y GROUP BY e.x
+= WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r LIMIT 5), e(x, y) AS (SELECT x, 'd' || x FROM r) SELECT e.x, count(*) FROM e JOIN nodes n ON n.name = e.y GROUP BY e.x
 SELECT count(*) FROM nodes n WHERE EXISTS (SELECT x.name, x.rowid FROM nodes x WHERE x.parent = n.ino)
 SELECT count(*) FROM nodes n WHERE EXISTS (SELECT * FROM nodes x WHERE x.parent = n.ino)
 SELECT count(*) FROM nodes n WHERE EXISTS (SELECT n.mtime FROM nodes x WHERE x.parent = n.ino)
 SELECT path, (SELECT max(x.size) + 1 FROM nodes x WHERE x.ino = n.parent) FROM nodes n
-SELECT n.depth, sum((SELECT count(*) + 1 FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
-SELECT n.depth, sum((SELECT coalesce(min(x.size), 7) FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
-WITH RECURSIVE t(ino, level) AS (SELECT CAST(2 AS BIGINT), 0 UNION ALL SELECT n.ino, level + 1 FROM nodes n JOIN t ON n.parent = t.ino) SELECT level, count(*) FROM t GROUP BY level
+= SELECT n.depth, sum((SELECT count(*) + 1 FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
+= SELECT n.depth, sum((SELECT coalesce(min(x.size), 7) FROM nodes x WHERE x.ino = n.parent)) FROM nodes n GROUP BY n.depth
+= WITH RECURSIVE t(ino, level) AS (SELECT CAST(2 AS BIGINT), 0 UNION ALL SELECT n.ino, level + 1 FROM nodes n JOIN t ON n.parent = t.ino) SELECT level, count(*) FROM t GROUP BY level
 WITH RECURSIVE t(ino) AS (VALUES (2) UNION ALL SELECT n.ino FROM t, nodes n WHERE t.ino = n.parent AND n.type = 'd') SELECT sum(n.size), count(*) FROM nodes n JOIN t ON n.parent = t.ino
-WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, name FROM nodes, t WHERE parent = i) SELECT p, count(*) FROM t GROUP BY p
-WITH RECURSIVE t(i, p) AS (SELECT 2, 0 UNION ALL SELECT ino, p + 1 FROM nodes, t WHERE parent = i UNION ALL SELECT -ino, p FROM nodes JOIN t ON parent = i WHERE type <> 'd') SELECT p, count(*), sum(i) FROM t GROUP BY p
-WITH RECURSIVE t(i, v) AS (SELECT 2, 9223372036854775806 UNION ALL SELECT ino, v + 1 FROM nodes, t WHERE parent = i) SELECT v, count(*) FROM t GROUP BY v
+= WITH RECURSIVE t(i, p) AS (SELECT 2, '' UNION ALL SELECT ino, name FROM nodes, t WHERE parent = i) SELECT p, count(*) FROM t GROUP BY p
+= WITH RECURSIVE t(i, p) AS (SELECT 2, 0 UNION ALL SELECT ino, p + 1 FROM nodes, t WHERE parent = i UNION ALL SELECT -ino, p FROM nodes JOIN t ON parent = i WHERE type <> 'd') SELECT p, count(*), sum(i) FROM t GROUP BY p
+= WITH RECURSIVE t(i, v) AS (SELECT 2, 9223372036854775806 UNION ALL SELECT ino, v + 1 FROM nodes, t WHERE parent = i) SELECT v, count(*) FROM t GROUP BY v
 WITH RECURSIVE t(i) AS (SELECT 2 UNION SELECT ino FROM nodes, t WHERE parent = i) SELECT count(*) FROM t
 WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent = i LIMIT 10) SELECT count(*) FROM t
-WITH RECURSIVE t(i, l) AS (SELECT 2, 0 UNION ALL SELECT ino, l + 1 FROM nodes LEFT JOIN t ON parent = i WHERE l < 3) SELECT l, count(*) FROM t GROUP BY l
+= WITH RECURSIVE t(i, l) AS (SELECT 2, 0 UNION ALL SELECT ino, l + 1 FROM nodes LEFT JOIN t ON parent = i WHERE l < 3) SELECT l, count(*) FROM t GROUP BY l

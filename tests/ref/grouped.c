@@ -19,7 +19,7 @@ static uint32_t below(uint32_t n)
 /* What a statement is from: `a` is always nodes; of `b` these columns may be used. */
 struct source {
 	const char *text;
-	const char *other; /* NULL: `a` alone; "b": nodes, too; "s": the side table */
+	const char *other; /* NULL: `a` alone; "b": nodes, too; "s": the side table; "w": `cased`, whose texts are NOCASE */
 };
 
 static const struct source sources[] = {
@@ -42,6 +42,9 @@ static const struct source sources[] = {
 	{"nodes a LEFT JOIN side s USING (ext)", "s"},
 	{"side s NATURAL LEFT JOIN nodes a", "s"},
 	{"nodes a LEFT JOIN nodes b USING (name, size)", "b"},
+	{"nodes a JOIN cased w ON w.v = a.depth", "w"},
+	{"cased w JOIN nodes a ON w.w = a.ext", "w"},
+	{"nodes a LEFT JOIN cased w ON w.v = a.size", "w"},
 	{"nodes a, side s, nodes b WHERE s.ext = a.ext AND b.ino = a.parent AND ", "b"},
 };
 
@@ -57,7 +60,7 @@ static void put_number(FILE *out, const struct source *source)
 					      "subtree_count", "subtree_size"};
 	const char *of = table(source);
 
-	(void)fprintf(out, "%s.%s", of, *of == 's' ? "n" : PICK(numbers));
+	(void)fprintf(out, "%s.%s", of, *of == 's' ? "n" : *of == 'w' ? "v" : PICK(numbers));
 }
 
 static void put_text_column(FILE *out, const struct source *source)
@@ -65,7 +68,7 @@ static void put_text_column(FILE *out, const struct source *source)
 	static const char *const texts[] = {"ext", "name", "type", "tag", "owner", "owner_group"};
 	const char *of = table(source);
 
-	(void)fprintf(out, "%s.%s", of, *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
+	(void)fprintf(out, "%s.%s", of, *of == 'w' ? "w" : *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
 }
 
 static void put_printed(FILE *out, const struct source *source)
@@ -259,15 +262,18 @@ static void put_aggregate(FILE *out, const struct source *source)
 	}
 }
 
-/* Rows that are equal in all that they are ordered by are equal. */
-static bool put_end(FILE *out, unsigned columns)
+/* Rows that are equal in all that they are ordered by are equal; or, what an order of some columns leaves open, is
+ * known all the same. */
+static bool put_end(FILE *out, unsigned columns, bool is_known)
 {
-	if (below(2))
-		return false;
+	unsigned n = is_known ? 1 + below(columns) : columns, first = is_known ? below(columns) : columns / 2;
+
+	if (below(is_known ? 4 : 2) == 0)
+		return is_known;
 	(void)fputs(" ORDER BY ", out);
-	for (unsigned i = 0; i < columns; i++)
-		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + columns / 2) % columns + 1,
-			      below(2) ? " DESC" : "", below(6) ? "" : " NULLS LAST");
+	for (unsigned i = 0; i < n; i++)
+		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + first) % columns + 1, below(2) ? " DESC" : "",
+			      below(6) ? "" : " NULLS LAST");
 	if (below(2))
 		(void)fprintf(out, " LIMIT %u", below(12));
 	else
@@ -277,11 +283,30 @@ static bool put_end(FILE *out, unsigned columns)
 	return true;
 }
 
-static bool put_group(FILE *out, const struct source *source)
+static void put_having(FILE *out, const struct source *source)
 {
-	unsigned keys = 1 + below(2), aggregates = below(4);
+	static const char *const comparisons[] = {" = ", " <> ", " < ", " >= ", " IS "};
+	static const char *const texts[] = {"'C'", "'c'", "'d1'", "'TXT'", "'red'"};
 
-	(void)fputs("SELECT ", out);
+	(void)fputs(" HAVING ", out);
+	switch (below(4)) {
+	case 0:
+		put_aggregate(out, source);
+		(void)fputs(below(2) ? " IS NOT NULL" : " IS NULL", out);
+		break;
+	case 1:
+		(void)fputs(below(2) ? "max(" : "min(", out);
+		put_text(out, source);
+		(void)fprintf(out, ")%s%s", PICK(comparisons), PICK(texts));
+		break;
+	default:
+		(void)fprintf(out, "count(*) > %u", below(6));
+	}
+}
+
+static void put_groups(FILE *out, const struct source *source, unsigned keys, unsigned aggregates)
+{
+	(void)fputs(below(12) ? "SELECT " : "SELECT DISTINCT ", out);
 	for (unsigned i = 0; i < keys; i++) {
 		(void)fputs(i ? ", " : "", out);
 		below(2) ? put_text(out, source) : put_value(out, source, below(3) == 0);
@@ -294,14 +319,51 @@ static bool put_group(FILE *out, const struct source *source)
 	}
 	put_from(out, source);
 	(void)fputs(keys == 1 ? " GROUP BY 1" : " GROUP BY 1, 2", out);
-	if (below(4) == 0) {
-		(void)fputs(" HAVING ", out);
+	if (below(2) == 0)
+		put_having(out, source);
+}
+
+/* Groups that are equal in what they are ordered by come in the order of their keys. */
+static bool put_group(FILE *out, const struct source *source)
+{
+	unsigned keys = 1 + below(2), aggregates = below(4);
+
+	put_groups(out, source, keys, aggregates);
+	return put_end(out, keys + aggregates, true);
+}
+
+/* Of groups that show the same, DISTINCT leaves the first one. */
+static bool put_hidden_keys(FILE *out, const struct source *source)
+{
+	unsigned aggregates = 1 + below(2);
+
+	(void)fputs(below(2) ? "SELECT " : "SELECT DISTINCT ", out);
+	for (unsigned i = 0; i < aggregates; i++) {
+		(void)fputs(i ? ", " : "", out);
 		put_aggregate(out, source);
-		(void)fputs(below(2) ? " IS NOT NULL" : " IS NULL", out);
-	} else if (below(4) == 0) {
-		(void)fprintf(out, " HAVING count(*) > %u", below(6));
 	}
-	return put_end(out, keys + aggregates);
+	put_from(out, source);
+	(void)fputs(" GROUP BY ", out);
+	put_text(out, source);
+	if (below(2)) {
+		(void)fputs(", ", out);
+		put_number(out, source);
+	}
+	return put_end(out, aggregates, true);
+}
+
+/* What is a set comes in the order of the columns that ORDER BY does not name. */
+static bool put_compound(FILE *out, const struct source *source)
+{
+	static const char *const operators[] = {" UNION ", " EXCEPT ", " INTERSECT ", " UNION ALL "};
+	unsigned keys = 1 + below(2), aggregates = below(2), n = 2 + below(2), which = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (i)
+			(void)fputs(operators[which = below(PFS_COUNT(operators))], out);
+		put_groups(out, below(2) ? source : &PICK(sources), keys, aggregates);
+	}
+	return put_end(out, keys + aggregates, which < PFS_COUNT(operators) - 1);
 }
 
 static bool put_whole(FILE *out, const struct source *source)
@@ -329,7 +391,7 @@ static bool put_distinct(FILE *out, const struct source *source)
 		below(2) ? put_text(out, source) : put_value(out, source, below(3) == 0);
 	}
 	put_from(out, source);
-	return put_end(out, columns);
+	return put_end(out, columns, false);
 }
 
 static bool put_rows(FILE *out, const struct source *source)
@@ -342,7 +404,7 @@ static bool put_rows(FILE *out, const struct source *source)
 		below(2) ? put_text(out, source) : put_value(out, source, below(2));
 	}
 	put_from(out, source);
-	return put_end(out, columns);
+	return put_end(out, columns, false);
 }
 
 static bool put_nodes(FILE *out, const struct source *source)
@@ -358,7 +420,7 @@ static bool put_nodes(FILE *out, const struct source *source)
 bool random_grouped(FILE *out, uint64_t *seed)
 {
 	static bool (*const forms[])(FILE *, const struct source *) = {
-		put_group, put_group, put_group, put_whole, put_distinct, put_rows, put_nodes,
+		put_group, put_group, put_group, put_whole, put_distinct, put_rows, put_nodes, put_compound, put_hidden_keys,
 	};
 
 	state = seed;

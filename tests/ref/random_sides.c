@@ -61,6 +61,7 @@ static struct table {
 	const char *name;
 	const struct class *of[COLUMNS];
 	const char *declared[COLUMNS];
+	bool is_nocase[COLUMNS]; /* which of equal texts is shown depends on the order of rows: known of one table */
 } tables[] = {{.name = "large"}, {.name = "small"}};
 
 /* Affinity makes 1 of 1.0 and of '1', or leaves it: of all classes only the numbers stay what they are. */
@@ -106,7 +107,8 @@ void random_sides_fill(FILE *out, uint64_t *seed)
 		for (unsigned c = 0; c < COLUMNS; c++) {
 			t->of[c] = &classes[PICK(often)];
 			t->declared[c] = declaration(t->of[c]);
-			(void)fprintf(out, ", c%u %s", c, t->declared[c]);
+			t->is_nocase[c] = t->of[c]->values == texts && below(3) == 0;
+			(void)fprintf(out, ", c%u %s%s", c, t->declared[c], t->is_nocase[c] ? " COLLATE NOCASE" : "");
 		}
 		(void)fputs(")\n", out);
 		put_rows(out, t, i ? PICK(small) : PICK(large));
@@ -127,12 +129,12 @@ static const struct table *one_of(const struct from *from)
 }
 
 /* One of the class wanted; its number, or COLUMNS: there is none. */
-static unsigned column_that(const struct table *t, bool is_key, bool adds_up)
+static unsigned column_that(const struct table *t, bool is_alone, bool adds_up)
 {
 	unsigned at = below(COLUMNS);
 
 	for (unsigned i = 0; i < COLUMNS; i++, at = (at + 1) % COLUMNS) {
-		if ((!is_key || t->of[at]->is_key) && (!adds_up || t->of[at]->adds_up))
+		if (t->of[at]->is_key && (is_alone || !t->is_nocase[at]) && (!adds_up || t->of[at]->adds_up))
 			return at;
 	}
 	return COLUMNS;
@@ -277,7 +279,7 @@ static void put_aggregate(FILE *out, const struct from *from)
 	static const char *const of_keys[] = {"min", "max", "count", "count(DISTINCT ", "min", "max"};
 	const struct table *t = one_of(from);
 	bool is_sum = below(3) == 0;
-	unsigned at = column_that(t, true, is_sum);
+	unsigned at = column_that(t, from->n == 1, is_sum);
 
 	if (at == COLUMNS) {
 		(void)fputs("count(*)", out);
@@ -301,7 +303,7 @@ static bool put_groups(FILE *out)
 	FILE *rest = open_memstream(&text, &size);
 	struct from from = put_from(rest);
 	const struct table *t = one_of(&from);
-	unsigned key = below(4) ? column_that(t, true, false) : COLUMNS;
+	unsigned key = below(4) ? column_that(t, from.n == 1, false) : COLUMNS, columns = 1 + (key < COLUMNS);
 
 	put_where(rest, &from);
 	if (key < COLUMNS)
@@ -312,13 +314,17 @@ static bool put_groups(FILE *out)
 	(void)fputs("SELECT count(*)", out);
 	if (key < COLUMNS)
 		(void)fprintf(out, ", %s.c%u", t->name, key);
-	for (unsigned n = below(4); n > 0; n--) {
+	for (unsigned n = below(4); n > 0; n--, columns++) {
 		(void)fputs(", ", out);
 		put_aggregate(out, &from);
 	}
 	(void)fputs(text, out);
 	free(text);
-	return false;
+	if (below(2))
+		(void)fprintf(out, " ORDER BY %u%s", 1 + below(columns), below(2) ? " DESC" : "");
+	if (below(3) == 0)
+		(void)fprintf(out, " LIMIT %u", below(12));
+	return true; /* in the order of the keys, where no other one is said */
 }
 
 static bool put_distinct(FILE *out)

@@ -260,7 +260,7 @@ static void read_corpus(void)
 			line[--len] = 0;
 		if (len == 0 || strncmp(line, "--", 2) == 0)
 			continue;
-		if (is_left_out(line)) {
+		if (is_left_out(line + (ordered ? 2 : 0))) {
 			n_left_out++;
 			continue;
 		}

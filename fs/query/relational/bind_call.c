@@ -67,10 +67,8 @@ static struct pfs_term *add_aggregate(struct pfs_binder *binder, const struct pf
 	bound->can_be_null = !traits->is_zero_of_none;
 	if (traits->result == PFS_RESULT_TEXT)
 		bound->class = PFS_CLASS_TEXT;
-	if (arg && pfs_fold_of(aggregate->op)->is_end) {
-		bound->class = arg->class;
-		bound->collation = arg->collation;
-	}
+	if (arg && pfs_fold_of(aggregate->op)->is_end)
+		bound->class = arg->class; /* and not its collation: an aggregate has none */
 	return bound;
 }
 

@@ -426,7 +426,7 @@ static int bind_compound(struct pfs_binder *binder, const struct pfs_core *first
 	for (unsigned i = 0; i < input->n_columns && !binder->error; i++)
 		block->results[block->n_results++] = pfs_bind_own_column(binder, 0, i);
 	binder->is_unsure = false;
-	block->is_distinct = is_set && has_only_unions(first, past);
+	block->is_set = block->is_distinct = is_set && has_only_unions(first, past);
 	if (lifted)
 		group_by_all(block);
 	else if (is_set && !block->is_distinct && !binder->error)

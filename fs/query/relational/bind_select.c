@@ -346,6 +346,28 @@ static void check_printed(struct pfs_binder *binder)
 		pfs_bind_refuse(binder, "printf in a condition on rows");
 }
 
+/* True if no two rows are equal, since each group shows its keys. */
+static bool shows_groups(const struct pfs_block *block)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < block->n_group; i++) {
+		size_t at = 0;
+
+		while (at < block->n_results && !pfs_bound_equals(block->results[at], block->group[i]))
+			at++;
+		n += at < block->n_results;
+	}
+	return block->is_grouped && n == block->n_group;
+}
+
+static void note_groups(struct pfs_block *block, bool is_distinct)
+{
+	block->is_grouped |= block->n_aggregates != 0;
+	block->is_distinct = is_distinct && !shows_groups(block);
+	block->groups_descend = block->n_group && block->n_group == block->n_order;
+}
+
 int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
@@ -364,8 +386,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		PFS_TRY(bind_order(binder, end->order));
 	PFS_TRY(pfs_bind_limit(binder, end));
 	note_unread(binder);
-	block->is_distinct = core->is_distinct;
-	block->is_grouped |= block->n_aggregates != 0;
+	note_groups(block, core->is_distinct);
 	block->is_scan = end && is_scan(block); /* of a compound others say in which order */
 	check_windows(binder);
 	check_texts(binder);

@@ -201,7 +201,11 @@ struct pfs_block {
 	size_t n_made;
 	size_t n_printed; /* PRINTED terms, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
+	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term that stands where one of
+	 * ORDER BY descends. That shows where ORDER BY leaves the order of groups open. */
+	bool groups_descend;
 	bool is_distinct;
+	bool is_set; /* distinct rows of a compound, which SQLite has in the order of all their columns */
 	bool is_part; /* of an input: its rows are in no order */
 	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what depends on the order
 	 * of rows is known. */

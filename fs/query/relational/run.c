@@ -71,34 +71,6 @@ static int compute_results(struct pfs_running *running)
 	return pfs_running_compute(running, values, n);
 }
 
-static int make_distinct(struct pfs_running *running)
-{
-	const struct pfs_block *block = running->block;
-	struct pfs_group_key *keys =
-		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*keys));
-	size_t n = 0;
-
-	if (!block->is_distinct)
-		return 0;
-	if (!keys)
-		return -ENOMEM;
-	for (size_t i = 0; i < block->n_results; i++) {
-		const struct pfs_term *result = block->results[i];
-
-		if (result->kind == PFS_BOUND_CONSTANT)
-			continue;
-		if (result->is_late)
-			return -EOPNOTSUPP;
-		if (result->collation != PFS_BINARY && !pfs_bound_is_number(result))
-			return -EOPNOTSUPP; /* which of the equal ones it is matters */
-		if (!pfs_stage_ref(&running->stage, &keys[n++].ref, result))
-			return -EOPNOTSUPP;
-	}
-	if (!n)
-		return -EOPNOTSUPP;
-	return pfs_running_distinct(running, keys, n);
-}
-
 /* ---- order ---- */
 
 struct sorting {
@@ -131,23 +103,84 @@ static int add_key(struct pfs_running *running, struct sorting *sorting,
 	return 0;
 }
 
-/* What ORDER BY leaves open is in the order of groups, as SQLite finds them. */
+/* The keys of groups in the order in which SQLite finds them. */
+static int add_group_keys(struct pfs_running *running, struct sorting *sorting)
+{
+	const struct pfs_block *block = running->block;
+
+	for (size_t i = 0; i < block->n_group; i++) {
+		bool descends = block->groups_descend && block->order[i].is_descending;
+
+		PFS_TRY(add_key(running, sorting, block->group[i], descends, descends));
+	}
+	return 0;
+}
+
+static int make_keys(struct pfs_running *running, struct sorting *sorting)
+{
+	const struct pfs_block *block = running->block;
+	size_t n = block->n_order + block->n_group + block->n_results;
+
+	sorting->keys = pfs_arena_get(running->arena, (n + 1) * sizeof(*sorting->keys));
+	return sorting->keys ? 0 : -ENOMEM;
+}
+
+/* What ORDER BY leaves open is in the order of groups. */
 static int find_keys(struct pfs_running *running, struct sorting *sorting)
 {
 	const struct pfs_block *block = running->block;
-	struct pfs_term *const *rest = block->is_distinct ? block->results : block->group;
-	size_t n_rest = block->is_distinct ? block->n_results : block->n_group;
 
-	sorting->keys = pfs_arena_get(running->arena,
-				      (block->n_order + n_rest + 1) * sizeof(*sorting->keys));
-	if (!sorting->keys)
-		return -ENOMEM;
+	PFS_TRY(make_keys(running, sorting));
 	for (size_t i = 0; i < block->n_order; i++)
 		PFS_TRY(add_key(running, sorting, block->order[i].value,
 				block->order[i].is_descending, block->order[i].nulls_last));
-	for (size_t i = 0; i < n_rest; i++)
-		PFS_TRY(add_key(running, sorting, rest[i], false, false));
+	for (size_t i = 0; i < block->n_results && block->is_distinct && !block->is_grouped; i++)
+		PFS_TRY(add_key(running, sorting, block->results[i], false, false));
+	return add_group_keys(running, sorting);
+}
+
+/* Of groups that show the same, the first one stays, and its keys say where. */
+static int order_groups(struct pfs_running *running)
+{
+	struct sorting sorting = {.n = 0};
+	struct pfs_tuples *tuples;
+
+	PFS_TRY(make_keys(running, &sorting));
+	PFS_TRY(add_group_keys(running, &sorting));
+	if (!sorting.n || running->block->is_part)
+		return 0;
+	PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n, 0, UINT64_MAX));
+	pfs_running_go_on(running, tuples);
 	return 0;
+}
+
+static int make_distinct(struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	struct pfs_group_key *keys =
+		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*keys));
+	size_t n = 0;
+
+	if (!block->is_distinct)
+		return 0;
+	if (!keys)
+		return -ENOMEM;
+	for (size_t i = 0; i < block->n_results; i++) {
+		const struct pfs_term *result = block->results[i];
+
+		if (result->kind == PFS_BOUND_CONSTANT)
+			continue;
+		if (result->is_late)
+			return -EOPNOTSUPP;
+		if (result->collation != PFS_BINARY && !pfs_bound_is_number(result))
+			return -EOPNOTSUPP; /* which of the equal ones it is matters */
+		if (!pfs_stage_ref(&running->stage, &keys[n++].ref, result))
+			return -EOPNOTSUPP;
+	}
+	if (!n)
+		return -EOPNOTSUPP;
+	PFS_TRY(order_groups(running));
+	return pfs_running_distinct(running, keys, n);
 }
 
 /* What is distinct comes as a scan would meet it. */
@@ -208,7 +241,7 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 
 	if (block->is_part && !block->n_order)
 		; /* in any order */
-	else if (block->is_distinct && !block->is_grouped && !block->n_order && block->n_inputs == 1)
+	else if (block->is_distinct && !block->is_set && !block->is_grouped && !block->n_order && block->n_inputs == 1)
 		PFS_TRY(order_by_rows(running, out));
 	else
 		PFS_TRY(find_keys(running, &sorting));
