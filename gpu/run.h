@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/run.h - what a statement gives to every operator that it runs: where to run, when to stop,
- * and which account counts its memory.
+/* gpu/run.h - what a statement gives to every operator that it runs: where to run, when to stop or
+ * to pause, and which account counts its memory.
  *
  * Threads: poll and charge are called by several threads at once, also by an operator's own
- * threads. They must not call an operator. */
+ * threads. They must not call an operator; nor must pause. */
 #ifndef PFS_GPU_RUN_H
 #define PFS_GPU_RUN_H
 
@@ -15,14 +15,21 @@
 
 struct pfs_operators;
 
+#define PFS_RUN_PAUSE 1 /* what poll returns when a pause is due */
+
 struct pfs_run {
 	struct pfs_operators *operators;
 	/* HOST: the host runs the operator. CUDA or AUTO: the device does, if there is one that
 	 * works and has the operator for such an input; else the host. */
 	enum pfs_engine_kind on;
 	/* Called at least once for each piece of about a millisecond's work. An error ends the
-	 * operator, which returns it. NULL: it is never ended. */
+	 * operator, which returns it. PFS_RUN_PAUSE, of which only the thread that called the
+	 * operator may be told, has `pause` called soon. NULL: it is never ended. */
 	int (*poll)(void *context);
+	/* Lets others change what the operator reads. Called by the thread that called the
+	 * operator, while no thread of the operator reads. An error, if something has changed, ends
+	 * the operator, which returns it. NULL: no poll returns PFS_RUN_PAUSE. */
+	int (*pause)(void *context);
 	/* Called before memory is allocated (bytes above 0), and after it is freed (bytes below 0;
 	 * it must then return 0). If it returns an error, by convention -ENOMEM, the operator frees
 	 * all and returns that error. NULL: memory has no limit. */
@@ -32,10 +39,12 @@ struct pfs_run {
 
 /* ---- for operators and back ends ---- */
 
-static inline int pfs_run_poll(const struct pfs_run *run)
-{
-	return run->poll ? run->poll(run->context) : 0;
-}
+/* Polls the run, and pauses if that is due (crew.h). After an error what the operator reads may have
+ * changed: the caller reads no more of it. */
+PFS_MUST_CHECK int pfs_run_poll(const struct pfs_run *run);
+/* As pfs_run_poll, but never pauses: for whoever reads on after an error, or has something that
+ * others may wait for while they keep the run's owner waiting. */
+PFS_MUST_CHECK int pfs_run_check(const struct pfs_run *run);
 
 /* Counts work whose steps may take long, so that the run is polled for cancellation by steps and
  * not by rows. */

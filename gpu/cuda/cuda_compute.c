@@ -120,7 +120,7 @@ static int compute_one(struct pfs_job *job, struct pfs_tuples *tuples, size_t at
 	uint32_t *d_types, *d_nulls, types;
 	uint64_t *d_out;
 
-	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_run_check(job->run));
 	PFS_TRY(read_program(job, &expression, source, program));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_types, sizeof(*d_types)));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_nulls, pfs_div_round_up(tuples->n, 64) * 8));

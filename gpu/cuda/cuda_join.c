@@ -255,7 +255,7 @@ static int probe(struct pfs_job *job, struct pfs_tuples **out, const struct buil
 {
 	struct pfs_device_keys keys;
 
-	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_run_check(job->run));
 	PFS_TRY(left_keys(job, &keys, b, left, right));
 	if (!b->d_slots)
 		PFS_TRY(probe_range(job, out, b, &keys, left, right, outer));

@@ -110,7 +110,7 @@ static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data
 {
 	for (size_t n; from < to; from += n) {
 		n = PFS_MIN(to - from, PIECE);
-		PFS_TRY(pfs_run_poll(job->run));
+		PFS_TRY(pfs_run_check(job->run));
 		pfs_lazy_touch(data + from, n);
 		PFS_TRY(pfs_job_copy(job, d_memory + from, data + from, n));
 	}
@@ -131,7 +131,7 @@ static int copy_piece(struct pfs_job *job, uint8_t *d_memory, const struct pfs_a
 	for (size_t at = from / 8; at < to / 8; at += FILL_WORDS) {
 		size_t n = PFS_MIN(to / 8 - at, (size_t)FILL_WORDS);
 
-		PFS_TRY(pfs_run_poll(job->run));
+		PFS_TRY(pfs_run_check(job->run));
 		a->fill(a->context, words, at, n);
 		/* From pageable memory: the call returns when the words have been taken. */
 		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_memory + at * 8, words, n * 8,

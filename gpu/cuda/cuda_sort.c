@@ -83,7 +83,7 @@ static int sort_once(struct pfs_job *job, struct sort *s, bool flags, int bits)
 
 static int sort_by(struct pfs_job *job, struct sort *s, const struct key *key)
 {
-	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_run_check(job->run));
 	PFS_TRY(make_keys(job, s, key));
 	PFS_TRY(sort_once(job, s, false,
 			  key->device.d_rank && !key->device.descending ? 32 : 64));

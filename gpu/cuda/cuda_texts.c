@@ -234,7 +234,7 @@ static int of_codes(struct pfs_job *job, const uint32_t **d_map, enum what what,
 					.from_n = from->n,
 					.to_n = to->n};
 
-	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_run_check(job->run));
 	return from->id && to->id ? use(job, d_map, &subject, from, to)
 				  : use_once(job, d_map, &subject, from, to);
 }

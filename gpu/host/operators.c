@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/pool.h"
 #include "base/thread.h"
+#include "gpu/crew.h"
 
 #define WORKERS_MAX 256u
 
@@ -20,6 +21,7 @@ struct pfs_host_operators {
 };
 
 struct job {
+	struct pfs_crew crew;
 	const struct pfs_run *run;
 	int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to);
 	void *context;
@@ -65,8 +67,12 @@ static void work_off(struct job *job, unsigned worker)
 
 static void work_as(void *context, size_t from, size_t to)
 {
+	struct job *job = context;
+
+	pfs_crew_join(&job->crew);
 	for (size_t worker = from; worker < to; worker++)
-		work_off(context, (unsigned)worker);
+		work_off(job, (unsigned)worker);
+	pfs_crew_leave(&job->crew);
 }
 
 struct pfs_pool *pfs_host_take_pool(struct pfs_host_operators *host)
@@ -99,6 +105,7 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 			  .failed = NONE};
 	uint64_t failed;
 
+	pfs_crew_open(&job.crew);
 	if (n > grain) {
 		struct pfs_pool *pool = pfs_host_take_pool(host);
 
@@ -107,6 +114,7 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 		pfs_host_return_pool(host, pool);
 	}
 	work_off(&job, 0); /* what is left: all of it, if others have the threads */
+	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));
 }

@@ -99,7 +99,7 @@ static int look(void *arg)
 {
 	struct pfs_run_work *work = arg;
 
-	work->error = pfs_run_poll(work->run);
+	work->error = pfs_run_check(work->run);
 	return work->error;
 }
 

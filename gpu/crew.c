@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "gpu/crew.h"
+
+#include "base/cleanup.h"
+#include "gpu/run.h"
+
+#define PAUSING 1
+
+/* The crew that this thread leads or helps; NULL: none. */
+static _Thread_local struct pfs_crew *led, *helped;
+
+void pfs_crew_open(struct pfs_crew *crew)
+{
+	*crew = (struct pfs_crew){.state = 0};
+	(void)pthread_mutex_init(&crew->lock, NULL);
+	(void)pthread_cond_init(&crew->changed, NULL);
+	led = crew;
+}
+
+void pfs_crew_close(struct pfs_crew *crew)
+{
+	led = NULL;
+	(void)pthread_cond_destroy(&crew->changed);
+	(void)pthread_mutex_destroy(&crew->lock);
+}
+
+/* The lock is held. */
+static void wait_for_end(struct pfs_crew *crew)
+{
+	while (atomic_load(&crew->state) == PAUSING)
+		(void)pthread_cond_wait(&crew->changed, &crew->lock);
+}
+
+void pfs_crew_join(struct pfs_crew *crew)
+{
+	if (led == crew)
+		return;
+	PFS_LOCKED(&crew->lock);
+	wait_for_end(crew);
+	crew->helpers++;
+	helped = crew;
+}
+
+void pfs_crew_leave(struct pfs_crew *crew)
+{
+	if (led == crew)
+		return;
+	PFS_LOCKED(&crew->lock);
+	crew->helpers--;
+	helped = NULL;
+	(void)pthread_cond_broadcast(&crew->changed);
+}
+
+/* Of a helper: waits for the end of a pause. Returns the error of a pause. */
+static int stop(struct pfs_crew *crew)
+{
+	if (!atomic_load_explicit(&crew->state, memory_order_relaxed))
+		return 0;
+	PFS_LOCKED(&crew->lock);
+	crew->stopped++;
+	(void)pthread_cond_broadcast(&crew->changed);
+	wait_for_end(crew);
+	crew->stopped--;
+	return atomic_load(&crew->state);
+}
+
+static void set_state(struct pfs_crew *crew, int state)
+{
+	atomic_store(&crew->state, state);
+	(void)pthread_cond_broadcast(&crew->changed);
+}
+
+/* Of the thread that called the operator. */
+static int pause_together(const struct pfs_run *run)
+{
+	struct pfs_crew *crew = led;
+	int error;
+
+	if (!crew)
+		return run->pause(run->context);
+	PFS_LOCKED(&crew->lock);
+	set_state(crew, PAUSING);
+	while (crew->stopped < crew->helpers)
+		(void)pthread_cond_wait(&crew->changed, &crew->lock);
+	error = run->pause(run->context);
+	set_state(crew, error);
+	return error;
+}
+
+int pfs_run_check(const struct pfs_run *run)
+{
+	int error = run->poll ? run->poll(run->context) : 0;
+
+	return error == PFS_RUN_PAUSE ? 0 : error;
+}
+
+int pfs_run_poll(const struct pfs_run *run)
+{
+	int error;
+
+	if (helped)
+		PFS_TRY(stop(helped));
+	error = run->poll ? run->poll(run->context) : 0;
+	return error == PFS_RUN_PAUSE ? pause_together(run) : error;
+}

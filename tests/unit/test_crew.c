@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* The threads of an operator stop together when its run pauses, and all end if a pause fails. */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "gpu/relation.h"
+
+#define PIECES 300u
+
+static const unsigned threads[] = {1, 2, 3, 7};
+
+struct piecework {
+	pthread_t caller;
+	unsigned pauses, fails_at; /* 0: never */
+	atomic_uint inside, done;  /* pieces */
+	atomic_uint wrong;	   /* pieces that were worked on in a pause, or after one that failed */
+	atomic_bool has_ended;
+};
+
+static int poll_always(void *context)
+{
+	const struct piecework *work = context;
+
+	return pthread_equal(pthread_self(), work->caller) ? PFS_RUN_PAUSE : 0;
+}
+
+static int pause_run(void *context)
+{
+	struct piecework *work = context;
+
+	for (unsigned i = 0; i < 10; i++) {
+		(void)sched_yield();
+		work->wrong += atomic_load(&work->inside) > 0;
+	}
+	if (++work->pauses != work->fails_at)
+		return 0;
+	atomic_store(&work->has_ended, true);
+	return -EAGAIN;
+}
+
+static int work_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from PFS_UNUSED, uint64_t to PFS_UNUSED)
+{
+	struct piecework *work = context;
+
+	atomic_fetch_add(&work->inside, 1);
+	if (atomic_load(&work->has_ended))
+		atomic_fetch_add(&work->wrong, 1);
+	for (unsigned i = 0; i < 10; i++)
+		(void)sched_yield();
+	atomic_fetch_add(&work->done, 1);
+	atomic_fetch_sub(&work->inside, 1);
+	return 0;
+}
+
+static int run(struct piecework *work, unsigned n_threads)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = poll_always, .pause = pause_run, .context = work};
+	int error;
+
+	work->caller = pthread_self();
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, n_threads), 0);
+	error = pfs_operators_for(&run, PIECES, 1, work_piece, work);
+	pfs_operators_close(run.operators);
+	assert_int_equal(work->wrong, 0);
+	return error;
+}
+
+static void no_thread_works_during_a_pause(void **state PFS_UNUSED)
+{
+	for (size_t i = 0; i < PFS_COUNT(threads); i++) {
+		struct piecework work = {.pauses = 0};
+
+		assert_int_equal(run(&work, threads[i]), 0);
+		assert_int_equal(work.done, PIECES);
+		assert_true(work.pauses > 0);
+	}
+}
+
+static void a_pause_that_fails_ends_all(void **state PFS_UNUSED)
+{
+	for (size_t i = 0; i < PFS_COUNT(threads); i++) {
+		for (unsigned at = 1; at < 10; at++) {
+			struct piecework work = {.fails_at = at};
+			int error = run(&work, threads[i]);
+
+			/* The caller may get fewer pieces than that. */
+			assert_int_equal(error, work.has_ended ? -EAGAIN : 0);
+			assert_true(work.has_ended || work.pauses < at);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_thread_works_during_a_pause),
+		cmocka_unit_test(a_pause_that_fails_ends_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
