@@ -6,12 +6,14 @@
 #include "fs/image/hold.h"
 #include "fs/nodes/codes.h"
 
-/* Scans let others have the tree after that; what they do between two looks, a run of two milliseconds and a piece of
- * each thread at the most, takes less than the three that are left up to five.  By a clock without ticks, which have up
- * to ten milliseconds. */
+/* Scans let others have the tree after that, and operators if somebody waits; what they do between two looks, a run of two
+ * milliseconds and a piece of each thread at the most, takes less than the three that are left up to five.  By a clock
+ * without ticks, which have up to ten milliseconds. */
 #define HELD_NS UINT64_C(2000000)
-/* Operators, which look at each piece and begin anew then, so that less is left to them. */
+/* Operators, whose threads have to stop for it, do so if nobody waits. */
 #define RUN_NS UINT64_C(3000000)
+/* Who waits is let in now, also where an operator cannot pause: it begins again, over a frozen tree. */
+#define MOST_NS UINT64_C(4000000)
 
 int pfs_query_tick(void *user)
 {
@@ -44,9 +46,9 @@ static uint64_t lock_tree(const struct pfs_query *query)
 	return pfs_scan_lock(query->tree, "a statement");
 }
 
-static bool has_held(const struct pfs_query *query, uint64_t ns)
+static uint64_t held_ns(const struct pfs_query *query)
 {
-	return query->holds == 1 && pfs_now_ns() - query->held_ns >= ns;
+	return query->holds == 1 ? pfs_now_ns() - query->held_ns : 0;
 }
 
 int pfs_query_look(void *arg)
@@ -55,7 +57,7 @@ int pfs_query_look(void *arg)
 
 	if (pfs_query_tick(query))
 		return -EINTR;
-	if (!has_held(query, HELD_NS))
+	if (held_ns(query) < HELD_NS)
 		return 0;
 	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
 	if (lock_tree(query) != query->epoch)
@@ -64,9 +66,18 @@ int pfs_query_look(void *arg)
 	return 0;
 }
 
-bool pfs_query_holds_long(const struct pfs_query *query)
+int pfs_query_poll(struct pfs_query *query)
 {
-	return !query->frozen && has_held(query, RUN_NS) && pfs_hold_is_wanted(query->tree);
+	uint64_t ns;
+
+	if (pfs_query_tick(query))
+		return -EINTR;
+	ns = query->frozen ? 0 : held_ns(query);
+	if (ns < HELD_NS)
+		return 0;
+	if (!pfs_hold_is_wanted(query->tree))
+		return ns < RUN_NS ? 0 : PFS_RUN_PAUSE;
+	return ns < MOST_NS ? PFS_RUN_PAUSE : -EAGAIN;
 }
 
 int pfs_query_look_around(struct pfs_query *query)

@@ -289,8 +289,9 @@ void pfs_query_let_go(struct pfs_query *query); /* at the end of a run: ends the
  * gone. If the tree has been held for some milliseconds, lets go of it for a moment, in which a
  * waiting writer gets it. -EINTR; -EAGAIN: the tree has changed. */
 int pfs_query_look(void *arg);
-/* Returns true if a writer waits for the tree, and the statement has held it for too long. */
-bool pfs_query_holds_long(const struct pfs_query *query);
+/* What an operator's poll returns (gpu/run.h) to the thread that runs the statement. -EAGAIN: a
+ * writer waits for the tree, and the operator has not paused for it. */
+PFS_MUST_CHECK int pfs_query_poll(struct pfs_query *query);
 
 /* Gets the reader of an attribute's column for one scan. -EAGAIN: it cannot be opened while the
  * tree is held, so the statement has to begin again. */

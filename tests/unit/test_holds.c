@@ -15,12 +15,17 @@
 #define FILES	40000u
 #define BEARERS 12000u /* of them, with an attribute that all have and */
 #define RARE	11999u /* one that this one has */
+#define STAGES	6u     /* of a statement */
+#define PIECES	3u     /* of all nodes, at least */
 
 static _Thread_local bool is_held;
 static _Thread_local size_t attrs_read, largest_freed; /* in this hold */
 static _Atomic size_t most_attrs, most_freed, freed_after;
 static _Atomic unsigned holds;
 static _Atomic int64_t jump_ns; /* what a look at the clock adds to it */
+static _Thread_local unsigned change_at; /* the hold before which this thread makes a file; 0: none */
+
+static void make_late_file(void);
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
@@ -40,8 +45,11 @@ static void keep_most(_Atomic size_t *most, size_t n)
 int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
 int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
-	int result = __real_pthread_rwlock_rdlock(lock);
+	int result;
 
+	if (change_at && --change_at == 0)
+		make_late_file();
+	result = __real_pthread_rwlock_rdlock(lock);
 	is_held = true;
 	attrs_read = largest_freed = 0;
 	atomic_fetch_add(&holds, 1);
@@ -120,6 +128,15 @@ static int set_up_files(void **state)
 	}
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	return failed;
+}
+
+static void make_late_file(void)
+{
+	static unsigned n;
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "late %u", n++);
+	(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
 }
 
 /* ---- what is freed ---- */
@@ -234,21 +251,50 @@ static void few_attributes_are_read_in_one_hold(void **state PFS_UNUSED)
 
 /* ---- operators ---- */
 
-/* Each stage of a statement may be in a hold of its own, if it has taken long. */
-static void stages_let_others_have_the_tree(void **state PFS_UNUSED)
-{
-	static const char sql[] = "SELECT uid, count(*) FROM nodes GROUP BY uid ORDER BY 2 DESC";
-	unsigned at_once;
+static const char by_uid[] = "SELECT uid, count(*) FROM nodes GROUP BY uid ORDER BY 2 DESC";
 
-	check(sql, "0 40006");
-	count_anew();
-	check(sql, "0 40006");
-	at_once = holds;
+/* As if each piece took long. Returns how many holds there were. */
+static unsigned ask_slowly(char *text, size_t size)
+{
 	count_anew();
 	atomic_store(&jump_ns, 5000000);
-	check(sql, "0 40006");
+	query_text(text, size, by_uid);
 	atomic_store(&jump_ns, 0);
-	assert_in_range(holds, at_once + 6, UINT_MAX);
+	return holds;
+}
+
+/* Each piece of each stage of a statement may be in a hold of its own, if it has taken long. */
+static void pieces_let_others_have_the_tree(void **state PFS_UNUSED)
+{
+	char text[1024];
+	unsigned at_once;
+
+	check(by_uid, "0 40006");
+	count_anew();
+	check(by_uid, "0 40006");
+	at_once = holds;
+	assert_in_range(ask_slowly(text, sizeof(text)), at_once + STAGES + PIECES, UINT_MAX);
+	assert_string_equal(text, "0 40006");
+}
+
+/* In whichever pause the tree changes, the answer is of one moment. */
+static void a_change_in_a_pause_is_seen_wholly_or_not(void **state PFS_UNUSED)
+{
+	char before[1024], text[1024], after[1024];
+	unsigned at = 0;
+
+	for (query_text(before, sizeof(before), by_uid);; memcpy(before, after, sizeof(before))) {
+		change_at = ++at;
+		(void)ask_slowly(text, sizeof(text));
+		if (change_at) /* there were fewer holds */
+			break;
+		query_text(after, sizeof(after), by_uid);
+		assert_string_not_equal(before, after);
+		if (strcmp(text, before) != 0)
+			assert_string_equal(text, after);
+	}
+	change_at = 0;
+	assert_in_range(at, STAGES + PIECES, UINT_MAX);
 }
 
 int main(void)
@@ -257,9 +303,10 @@ int main(void)
 		cmocka_unit_test(large_memory_is_freed_after_the_hold),
 		cmocka_unit_test(memory_is_put_off_up_to_a_limit),
 		cmocka_unit_test(an_order_is_looked_at_in_pieces),
-		cmocka_unit_test(stages_let_others_have_the_tree),
+		cmocka_unit_test(pieces_let_others_have_the_tree),
 		cmocka_unit_test(few_attributes_are_read_in_one_hold),
 		cmocka_unit_test(an_index_goes_after_the_hold),
+		cmocka_unit_test(a_change_in_a_pause_is_seen_wholly_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_files, tear_down);

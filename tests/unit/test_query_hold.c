@@ -56,7 +56,7 @@ static void who_waits_is_let_in(void **state PFS_UNUSED)
 	assert_int_equal(pthread_create(&writer, NULL, make_one, &made), 0);
 	wait_for_writer();
 	(void)usleep(LONG_US);
-	assert_true(pfs_query_holds_long(query));
+	assert_int_equal(pfs_query_poll(query), -EAGAIN);
 	assert_int_equal(pfs_query_look(query), -EAGAIN); /* he has changed something */
 	assert_int_equal(pthread_join(writer, NULL), 0);
 	assert_int_not_equal(made, 0);
@@ -64,14 +64,14 @@ static void who_waits_is_let_in(void **state PFS_UNUSED)
 	pfs_query_finish(query);
 }
 
-static void it_goes_on_if_nobody_waits(void **state PFS_UNUSED)
+static void it_pauses_also_if_nobody_waits(void **state PFS_UNUSED)
 {
 	struct pfs_query *query = start_held();
 
 	assert_int_equal(pfs_query_look(query), 0);
 	(void)usleep(LONG_US);
-	assert_false(pfs_query_holds_long(query));
-	assert_int_equal(pfs_query_look(query), 0);
+	assert_int_equal(pfs_query_poll(query), PFS_RUN_PAUSE);
+	assert_int_equal(pfs_query_look(query), 0); /* nothing has changed */
 	pfs_query_release(query);
 	pfs_query_finish(query);
 }
@@ -95,7 +95,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_waits_is_let_in, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(it_goes_on_if_nobody_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(it_pauses_also_if_nobody_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(figures_are_told_while_a_device_starts, set_up, tear_down),
 	};
 

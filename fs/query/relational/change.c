@@ -45,13 +45,14 @@ static int poll(void *context)
 {
 	const struct changing *changing = context;
 
-	if (pthread_equal(pthread_self(), changing->thread)) {
-		if (pfs_query_tick(changing->query))
-			return -EINTR;
-		if (pfs_query_holds_long(changing->query)) /* others wait for the tree */
-			return -EAGAIN;
-	}
+	if (pthread_equal(pthread_self(), changing->thread))
+		return pfs_query_poll(changing->query);
 	return changing->query->stop ? -EINTR : 0;
+}
+
+static int pause_run(void *context)
+{
+	return pfs_query_look(((struct changing *)context)->query);
 }
 
 static int charge(void *context, int64_t bytes)
@@ -426,7 +427,8 @@ int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
 	int error = -EOPNOTSUPP;
 
 	changing.arena.limit = BOUND_BYTES;
-	changing.run = (struct pfs_run){.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = &changing};
+	changing.run = (struct pfs_run){
+		.on = PFS_ENGINE_HOST, .poll = poll, .pause = pause_run, .charge = charge, .context = &changing};
 	changing.context = (struct pfs_run_context){.query = query, .arena = &changing.arena, .run = &changing.run};
 	if (!query->is_limited)
 		error = find_rows(&changing);

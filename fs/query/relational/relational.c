@@ -51,13 +51,14 @@ static int poll(void *context)
 	struct pfs_relational *relational = context;
 	struct pfs_query *query = relational->query;
 
-	if (pthread_equal(pthread_self(), relational->thread)) {
-		if (pfs_query_tick(query))
-			return -EINTR;
-		if (pfs_query_holds_long(query))
-			return -EAGAIN; /* others wait for the tree: once more, over a frozen one */
-	}
+	if (pthread_equal(pthread_self(), relational->thread))
+		return pfs_query_poll(query);
 	return query->stop ? -EINTR : 0;
+}
+
+static int pause_run(void *context)
+{
+	return pfs_query_look(((struct pfs_relational *)context)->query);
 }
 
 /* What is not asked for is not refused: SQLite may yet do with less. */
@@ -144,7 +145,7 @@ static void set_query(struct pfs_relational *relational, struct pfs_query *query
 {
 	relational->query = query;
 	relational->run = (struct pfs_run){
-		.on = PFS_ENGINE_HOST, .poll = poll, .charge = charge, .context = relational};
+		.on = PFS_ENGINE_HOST, .poll = poll, .pause = pause_run, .charge = charge, .context = relational};
 	relational->context = (struct pfs_run_context){
 		.query = query, .arena = &relational->ran, .run = &relational->run};
 }

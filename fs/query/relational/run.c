@@ -27,16 +27,9 @@ static size_t count_values(const struct pfs_block *block)
 
 #define LOOK_ROWS (UINT64_C(1) << 16) /* between two looks, of what is done row by row */
 
-/* Between two stages, and between rows that one thread goes through, others may have the tree for a moment. Not where a
- * device has leases of columns: who has the tree may wait for these. */
-static int let_others(const struct pfs_running *running)
-{
-	return running->run->on == PFS_ENGINE_HOST ? pfs_query_look(running->query) : pfs_run_poll(running->run);
-}
-
 static int look_at_row(const struct pfs_running *running, uint64_t row)
 {
-	return row % LOOK_ROWS ? 0 : let_others(running);
+	return row % LOOK_ROWS ? 0 : pfs_run_poll(running->run);
 }
 
 static int filter(struct pfs_running *running)
@@ -393,7 +386,7 @@ static int gather(struct pfs_running *running, struct pfs_answer_rows *out)
 	if (!out->columns)
 		return -ENOMEM;
 	for (size_t i = 0; i < block->n_results; i++) {
-		PFS_TRY(let_others(running));
+		PFS_TRY(pfs_run_poll(running->run));
 		out->n_columns = i + 1;
 		PFS_TRY(gather_column(running, &out->columns[i], block->results[i]));
 	}
@@ -488,7 +481,7 @@ static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 
 	for (size_t i = 0; i < PFS_COUNT(stages); i++) {
 		PFS_TRY(stages[i](running));
-		PFS_TRY(let_others(running));
+		PFS_TRY(pfs_run_poll(running->run));
 	}
 	return sort(running, out);
 }
