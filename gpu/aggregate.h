@@ -135,7 +135,7 @@ static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits
 /* Where GROUP_CONCAT puts its results. The caller sets `limit`, leaves the rest zero, and calls
  * pfs_texts_free when nothing refers to the heap any more. */
 struct pfs_texts {
-	uint64_t limit; /* bytes of one text; with a longer one pfs_group returns -EOPNOTSUPP */
+	uint64_t limit; /* bytes that no text has, as SQLite's limit has a NUL in it; else pfs_group: -EOPNOTSUPP */
 	uint8_t *bytes;
 	uint64_t size;
 	struct pfs_heap heap;

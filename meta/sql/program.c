@@ -150,13 +150,14 @@ static bool is_harmless(struct pfs_sql *sql)
 	       sqlite3_stmt_isexplain(sql->statement);
 }
 
-int pfs_sql_bound_values(struct pfs_sql *sql)
+/* Sets *limit to what a value may have, at most value_limit. Returns SQLite's result. */
+static int find_limit(struct pfs_sql *sql, uint64_t *limit)
 {
 	uint64_t least = PFS_MIN(sql->value_limit, LEAST), most;
 	struct steps steps = {0};
 	int result;
 
-	sql->steps_limit = sql->value_limit;
+	*limit = sql->value_limit;
 	if (is_harmless(sql))
 		return SQLITE_OK;
 	result = each_op(sql, add_step, &steps);
@@ -168,12 +169,21 @@ int pfs_sql_bound_values(struct pfs_sql *sql)
 		return refuse(sql);
 	most = PFS_MAX(sql->value_limit, PFS_SQL_VALUE_MAX) * STEPS_FREE / PFS_MAX(steps.n, 1);
 	if (most < sql->value_limit)
-		sql->steps_limit = PFS_MAX(most, least);
-	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->steps_limit);
+		*limit = PFS_MAX(most, least);
 	return SQLITE_OK;
 }
 
-uint64_t pfs_sql_value_limit(const struct pfs_sql *sql)
+int pfs_sql_bound_values(struct pfs_sql *sql)
 {
-	return (uint64_t)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, -1);
+	int result = find_limit(sql, &sql->steps_limit);
+
+	if (!result)
+		(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH, (int)sql->steps_limit);
+	return result;
+}
+
+int pfs_sql_value_limit(struct pfs_sql *sql, uint64_t *limit)
+{
+	*limit = sql->steps_limit;
+	return sql->steps_limit || find_limit(sql, limit) == SQLITE_OK ? 0 : -EOPNOTSUPP;
 }

@@ -257,8 +257,9 @@ struct pfs_sql_terms {
 #define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)
 #define PFS_SQL_VALUE_MIN ((uint64_t)64 << 10)
 void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
-/* Returns the most bytes that a value of the prepared statement may have. */
-uint64_t pfs_sql_value_limit(const struct pfs_sql *sql);
+/* Sets *limit to the most bytes that a value of the prepared statement may have, less than the terms say if it has many
+ * operations. -EOPNOTSUPP: SQLite has an error to tell, at the first step. */
+PFS_MUST_CHECK int pfs_sql_value_limit(struct pfs_sql *sql, uint64_t *limit);
 
 /* A format of printf() with one conversion, which is of a number. */
 #define PFS_SQL_FORMAT_MAX 256 /* bytes */

@@ -234,6 +234,29 @@ static void test_memory_is_bounded(void **state)
 	assert_true(pfs_accounts_used() < before + ((uint64_t)1 << 20));
 }
 
+/* A text of 250,000 bytes of the few names, beside so many operations on values. */
+static void write_text(unsigned n)
+{
+	open_text();
+	(void)fputs("SELECT group_concat(name, '", out);
+	for (unsigned i = 0; i < 60000; i++)
+		(void)fputc('x', out);
+	(void)fputs("')", out);
+	for (unsigned i = 0; i < n; i++)
+		(void)fputs(i % 20 ? "+1" : ", count(*)", out);
+	(void)fputs(" FROM nodes", out);
+	(void)fclose(out);
+}
+
+static void test_text_of_rows_is_bounded(void **state)
+{
+	(void)state;
+	write_text(20);
+	assert_int_equal(run_text(), 0);
+	write_text(200);
+	refused(-ENOMEM, "beside so many operations");
+}
+
 static void test_total_is_bounded(void **state)
 {
 	struct pfs_query *query;
@@ -373,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_operations_shorten_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_operations_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_memory_is_bounded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_text_of_rows_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, tear_down),

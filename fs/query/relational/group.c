@@ -173,7 +173,7 @@ static int keep_texts(struct pfs_partial *grouping, size_t n_aggregates)
 		aggregate->texts = pfs_kept_texts_add(context);
 		if (!aggregate->texts)
 			return -ENOMEM;
-		aggregate->texts->limit = pfs_sql_value_limit(context->query->connection->sql);
+		aggregate->texts->limit = context->text_limit;
 	}
 	return 0;
 }

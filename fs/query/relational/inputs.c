@@ -441,8 +441,19 @@ static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *
 	return context->run->on == PFS_ENGINE_HOST ? 0 : mirror(context, wishes, n);
 }
 
+/* SQLite asks for the tree when it says how long texts may be. */
+static int find_text_limit(const struct pfs_block *block, struct pfs_run_context *context)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		has |= block->aggregates[i].op == PFS_GROUP_CONCAT;
+	return has ? pfs_sql_value_limit(context->query->connection->sql, &context->text_limit) : 0;
+}
+
 int pfs_inputs_prepare(const struct pfs_block *block, struct pfs_run_context *context)
 {
+	PFS_TRY(find_text_limit(block, context));
 	for (unsigned i = 0; i < block->n_inputs; i++) {
 		const struct pfs_input *input = &block->inputs[i];
 

@@ -77,6 +77,7 @@ struct pfs_run_context {
 	struct pfs_made_texts *made;	 /* texts.c; likewise */
 	const struct pfs_recursion *recursion; /* NULL: no step is run */
 	struct pfs_few_nodes few;	       /* few_nodes.c: the last choice */
+	uint64_t text_limit; /* bytes of a text that several rows make; set where a block makes one */
 };
 
 /* A block being run: what the last stage left is the source of the next. */
