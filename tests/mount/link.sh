@@ -149,7 +149,10 @@ renewed() { # another tmpfs in place of $src, with the same inode numbers
 	mount -t tmpfs none "$work/elsewhere" && umount "$src" && # while the old one has its number
 		mount --bind "$work/elsewhere" "$src" && umount "$work/elsewhere" &&
 		mkdir "$src/in" && echo second >"$src/in/f" &&
-		[[ $(stat -c '%d %i' "$src/in") != "$place" && $(stat -c %i "$src/in") == "${place#* }" ]]
+		[[ $(stat -c %i "$src/in") == "${place#* }" ]]
+}
+has_other_number() { # not where filesystems without a device share one number, or one loop device is free
+	[[ $(stat -c %d "$src/in") != "${place% *}" ]]
 }
 rm -rf "$src" "$store"
 mkdir "$src"
@@ -158,9 +161,13 @@ if ((EUID == 0)) && mount -t tmpfs none "$src"; then
 	echo first >"$src/in/f"
 	place=$(stat -c '%d %i' "$src/in")
 	primefs import "$src/in" "$store" >/dev/null
-	ok 'a folder gets another device number' renewed
+	ok 'another filesystem has the same inode numbers' renewed
 	mount_store 2>/dev/null
-	fails_with 'but another filesystem is another folder' 'Stale' cat "$mnt/f"
+	if has_other_number; then
+		fails_with 'but is another folder' 'Stale' cat "$mnt/f"
+	else
+		skip 'no other device number for a folder'
+	fi
 	unmount_store
 	umount "$src"
 	check_store
@@ -186,7 +193,8 @@ if ((EUID == 0)) && command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q "$work/disk"
 	taken=$(losetup -f --show "$work/other")
 	cleanup_fn losetup -d "$taken"
 	attach
-	ok 'a disk gets another device number' test "$(stat -c %d "$src/in")" != "$place"
+	numbers_differ=
+	if has_other_number; then numbers_differ=1; fi
 	mount_store
 	is 'its files are read' "$(cat "$mnt/f")" first
 	is 'and what a user set is kept' "$(stat -c '%a %y' "$mnt/f" | cut -c 1-14)" '640 2001-02-03'
@@ -201,7 +209,11 @@ if ((EUID == 0)) && command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q "$work/disk"
 	rmdir "$src"
 	ln -s aside "$src"
 	mount_store 2>/dev/null
-	fails_with 'not where a symlink leads to' 'Stale' cat "$mnt/f"
+	if [[ $numbers_differ ]]; then
+		fails_with 'not where a symlink leads to' 'Stale' cat "$mnt/f"
+	else
+		skip 'no other device number for a disk'
+	fi
 	unmount_store
 	umount "$work/aside"
 	check_store
