@@ -45,6 +45,17 @@ static inline void pfs_cleanup_unlock(pthread_mutex_t **mutex)
 		(void)pthread_mutex_unlock(*mutex);
 }
 
+static inline void pfs_cleanup_unlock_rw(pthread_rwlock_t **lock)
+{
+	(void)pthread_rwlock_unlock(*lock);
+}
+
+static inline pthread_rwlock_t *pfs_lock_rw(pthread_rwlock_t *lock, int (*how)(pthread_rwlock_t *))
+{
+	(void)how(lock);
+	return lock;
+}
+
 static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
 {
 	(void)pthread_mutex_lock(mutex);
@@ -63,6 +74,14 @@ static inline pthread_mutex_t *pfs_lock_mutex(pthread_mutex_t *mutex)
 #define PFS_LOCKED_AS(mutex, name)                                                                 \
 	pthread_mutex_t *name __attribute__((cleanup(pfs_cleanup_unlock), unused)) =               \
 		pfs_lock_mutex(mutex)
+
+/* Hold the lock for reading, or for writing, to the end of the enclosing block. */
+#define PFS_READING(lock) PFS_HOLDING_AT(lock, pthread_rwlock_rdlock, __LINE__)
+#define PFS_WRITING(lock) PFS_HOLDING_AT(lock, pthread_rwlock_wrlock, __LINE__)
+#define PFS_HOLDING_AT(lock, how, line) PFS_HOLDING_AS(lock, how, line) /* for the line's number */
+#define PFS_HOLDING_AS(lock, how, line)                                                            \
+	pthread_rwlock_t *pfs_holding_##line                                                       \
+		__attribute__((cleanup(pfs_cleanup_unlock_rw), unused)) = pfs_lock_rw(lock, how)
 
 /* Sets an owning local to NULL and gives its value, so that its cleanup does nothing:
  * return PFS_TAKE(p); */

@@ -13,6 +13,7 @@
 #define THREADS_MAX 256
 
 struct pfs_pool {
+	pthread_mutex_t sharing; /* held by the caller of pfs_pool_share who has the threads */
 	pthread_mutex_t lock;
 	pthread_cond_t start, finish;
 	/* protected by lock */
@@ -75,6 +76,7 @@ int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 	if (!pool)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&pool->lock, NULL);
+	(void)pthread_mutex_init(&pool->sharing, NULL);
 	(void)pthread_cond_init(&pool->start, NULL);
 	(void)pthread_cond_init(&pool->finish, NULL);
 	while (pool->n_threads + 1 < wanted) {
@@ -99,6 +101,7 @@ void pfs_pool_close(struct pfs_pool *pool)
 	(void)pthread_cond_destroy(&pool->finish);
 	(void)pthread_cond_destroy(&pool->start);
 	(void)pthread_mutex_destroy(&pool->lock);
+	(void)pthread_mutex_destroy(&pool->sharing);
 	free(pool);
 }
 
@@ -131,4 +134,17 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 	while (pool->busy)
 		(void)pthread_cond_wait(&pool->finish, &pool->lock);
 	(void)pthread_mutex_unlock(&pool->lock);
+}
+
+void pfs_pool_share(struct pfs_pool *pool, size_t n, size_t grain,
+		    void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	bool is_mine = n > grain && pthread_mutex_trylock(&pool->sharing) == 0;
+
+	if (is_mine)
+		pfs_pool_run(pool, n, grain, work, context);
+	else if (n)
+		work(context, 0, n);
+	if (is_mine)
+		(void)pthread_mutex_unlock(&pool->sharing);
 }

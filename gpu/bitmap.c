@@ -27,155 +27,165 @@ static void release_bits(struct pfs_bitmap *bitmap)
 	bitmap->bits = NULL;
 }
 
-int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out)
+static int alloc_bits(struct pfs_codes_job *job, uint32_t **bits, size_t words)
+{
+	void *memory = NULL;
+	int error = job->ops->alloc(job, &memory, words * sizeof(**bits));
+
+	*bits = memory;
+	return error;
+}
+
+int pfs_bitmap_new(const struct pfs_asking *asking, struct pfs_bitmap **out)
 {
 	struct pfs_bitmap *bitmap = calloc(1, sizeof(*bitmap));
-	void *memory = NULL;
 	int error;
 
 	if (!bitmap)
 		return -ENOMEM;
-	bitmap->engine = e;
-	bitmap->backend = e->backend;
-	bitmap->words = pfs_engine_words(e);
-	error = e->backend->ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
-	if (error) {
+	bitmap->engine = asking->engine;
+	bitmap->backend = asking->job->backend;
+	bitmap->words = pfs_engine_words(asking->engine);
+	error = alloc_bits(asking->job, &bitmap->bits, bitmap->words);
+	if (error)
 		free(bitmap);
-		return error;
-	}
-	bitmap->bits = memory;
-	*out = bitmap;
-	return 0;
+	else
+		*out = bitmap;
+	return error;
 }
 
 void pfs_bitmap_free(struct pfs_bitmap *bitmap)
 {
-	if (!bitmap)
-		return;
-	(void)pthread_mutex_lock(&bitmap->engine->lock);
-	release_bits(bitmap);
-	(void)pthread_mutex_unlock(&bitmap->engine->lock);
+	if (bitmap)
+		release_bits(bitmap);
 	free(bitmap);
 }
 
-/* Takes the bits over from a device that was left, if it still gives them. */
-static int rescue(struct pfs_bitmap *bitmap)
+static int read_left_device(const struct pfs_bitmap *bitmap, uint32_t *copy)
 {
-	struct pfs_engine *e = bitmap->engine;
-	const struct pfs_engine_ops *ops = e->backend->ops;
+	const struct pfs_engine_ops *ops = bitmap->backend->ops;
+	struct pfs_codes_job *job;
+
+	PFS_TRY(ops->begin(bitmap->backend, &job));
+	return pfs_codes_job_end(job, ops->read(job, copy, bitmap->bits, 0,
+						bitmap->words * sizeof(*copy)));
+}
+
+/* Takes the bits over from a device that was left, if it still gives them. */
+static int rescue(struct pfs_codes_job *job, struct pfs_bitmap *bitmap)
+{
 	size_t size = bitmap->words * sizeof(*bitmap->bits);
 	uint32_t *copy PFS_FREE = malloc(size);
-	void *memory = NULL;
-	int error;
+	uint32_t *bits;
 
 	if (!copy)
 		return -ENOMEM;
-	if (bitmap->backend->ops->read(bitmap->backend, copy, bitmap->bits, 0, size)) {
+	if (read_left_device(bitmap, copy)) {
 		pfs_warning("a result was lost with the device");
 		return -ESTALE;
 	}
-	error = ops->alloc(e->backend, &memory, size);
-	if (error)
-		return error;
+	PFS_TRY(alloc_bits(job, &bits, bitmap->words));
 	release_bits(bitmap);
-	bitmap->backend = e->backend;
-	bitmap->bits = memory;
-	return ops->write(e->backend, memory, 0, copy, size);
+	bitmap->backend = job->backend;
+	bitmap->bits = bits;
+	return job->ops->write(job, bits, 0, copy, size);
 }
 
-int pfs_bitmap_here(const struct pfs_bitmap *set)
+int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *set)
 {
 	struct pfs_bitmap *bitmap = (struct pfs_bitmap *)set;
-	struct pfs_engine *e = bitmap->engine;
-	const struct pfs_engine_ops *ops = e->backend->ops;
-	void *memory = NULL;
-	int error;
+	struct pfs_codes_job *job = asking->job;
 
 	if (!bitmap->is_range)
-		return bitmap->backend == e->backend ? 0 : rescue(bitmap);
-	error = ops->alloc(e->backend, &memory, bitmap->words * sizeof(*bitmap->bits));
-	if (error)
-		return error;
-	bitmap->backend = e->backend;
-	bitmap->bits = memory;
-	error = ops->fill(e->backend, bitmap->bits, bitmap->words, bitmap->from, bitmap->to);
-	if (error)
-		release_bits(bitmap);
-	else
-		bitmap->is_range = false;
-	return error;
+		return bitmap->backend == job->backend ? 0 : rescue(job, bitmap);
+	release_bits(bitmap); /* of an attempt that failed, and was waited for */
+	PFS_TRY(alloc_bits(job, &bitmap->bits, bitmap->words));
+	bitmap->backend = job->backend;
+	PFS_TRY(job->ops->fill(job, bitmap->bits, bitmap->words, bitmap->from, bitmap->to));
+	bitmap->is_range = false;
+	return 0;
+}
+
+static int make_of_slots(const struct pfs_asking *asking, struct pfs_bitmap **out,
+			 const uint32_t *slots, size_t n)
+{
+	struct pfs_codes_job *job = asking->job;
+
+	for (size_t i = 0; i < n; i++)
+		if (slots[i] >= asking->engine->columns.n_slots)
+			return -EINVAL;
+	PFS_TRY(pfs_bitmap_new(asking, out));
+	return job->ops->set(job, (*out)->bits, (*out)->words, slots, n);
 }
 
 int pfs_bitmap_of_slots(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
 			size_t n)
 {
-	PFS_LOCKED(&e->lock);
-	struct pfs_bitmap *bitmap = NULL;
+	struct pfs_asking asking = {.engine = e};
+	struct pfs_bitmap *made = NULL;
 	int error;
 
-	for (size_t i = 0; i < n; i++)
-		if (slots[i] >= e->columns.n_slots)
-			return -EINVAL;
 	do {
-		error = pfs_bitmap_new(e, &bitmap);
-		if (error)
-			continue;
-		error = e->backend->ops->set(e->backend, bitmap->bits, bitmap->words, slots, n);
-		if (error) {
-			release_bits(bitmap);
-			free(bitmap);
-		}
-	} while (pfs_engine_leave_device(e, error));
-	if (error == 0)
-		*out = bitmap;
+		pfs_bitmap_free(made);
+		made = NULL;
+		error = pfs_asking_begin(&asking);
+		error = error ? error : make_of_slots(&asking, &made, slots, n);
+	} while (!pfs_asking_end(&asking, &error));
+	if (error)
+		pfs_bitmap_free(made);
+	else
+		*out = made;
 	return error;
 }
 
-static int widen(struct pfs_bitmap *bitmap, size_t words)
+static int widen(struct pfs_codes_job *job, struct pfs_bitmap *bitmap, size_t words)
 {
-	struct pfs_engine *e = bitmap->engine;
-	const struct pfs_engine_ops *ops = e->backend->ops;
-	void *memory = NULL;
-	int error = ops->alloc(e->backend, &memory, words * sizeof(*bitmap->bits));
+	struct pfs_bitmap former = *bitmap, wide = {.backend = job->backend, .words = words};
+	int error, late;
 
-	if (error)
-		return error;
-	error = ops->fill(e->backend, memory, words, 0, 0);
+	PFS_TRY(alloc_bits(job, &wide.bits, words));
+	error = job->ops->fill(job, wide.bits, words, 0, 0);
 	if (error == 0)
-		error = ops->combine(e->backend, memory, words, bitmap->bits, bitmap->words,
-				     PFS_BITMAP_OR);
-	if (error) {
-		ops->release(e->backend, memory, words * sizeof(*bitmap->bits));
-		return error;
+		error = job->ops->combine(job, wide.bits, words, bitmap->bits, bitmap->words,
+					  PFS_BITMAP_OR);
+	late = job->ops->sync(job); /* one of the two is freed */
+	error = error ? error : late;
+	if (error == 0) {
+		bitmap->bits = wide.bits;
+		bitmap->words = words;
 	}
-	release_bits(bitmap);
-	bitmap->bits = memory;
-	bitmap->words = words;
-	return 0;
+	release_bits(error ? &wide : &former);
+	return error;
+}
+
+static int combine(const struct pfs_asking *asking, struct pfs_bitmap *bitmap,
+		   const struct pfs_bitmap *other, enum pfs_bitmap_op op)
+{
+	struct pfs_codes_job *job = asking->job;
+
+	PFS_TRY(pfs_bitmap_here(asking, bitmap));
+	PFS_TRY(pfs_bitmap_here(asking, other));
+	if (op == PFS_BITMAP_OR && other->words > bitmap->words)
+		PFS_TRY(widen(job, bitmap, other->words));
+	return job->ops->combine(job, bitmap->bits, bitmap->words, other->bits, other->words, op);
 }
 
 int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other,
 		       enum pfs_bitmap_op op)
 {
-	struct pfs_engine *e = bitmap->engine;
-	PFS_LOCKED(&e->lock);
+	struct pfs_asking asking = {.engine = bitmap->engine};
 	int error;
 
-	do {
-		error = pfs_bitmap_here(bitmap);
-		error = error ? error : pfs_bitmap_here(other);
-		if (error == 0 && op == PFS_BITMAP_OR && other->words > bitmap->words)
-			error = widen(bitmap, other->words);
-		if (error == 0)
-			error = e->backend->ops->combine(e->backend, bitmap->bits, bitmap->words,
-							 other->bits, other->words, op);
-	} while (pfs_engine_leave_device(e, error));
+	do { /* what was done already changes nothing when it is done again */
+		error = pfs_asking_begin(&asking);
+		error = error ? error : combine(&asking, bitmap, other, op);
+	} while (!pfs_asking_end(&asking, &error));
 	return error;
 }
 
-static int count_locked(const struct pfs_bitmap *bitmap, uint64_t *count)
+int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
 {
-	struct pfs_engine *e = bitmap->engine;
+	struct pfs_asking asking = {.engine = bitmap->engine};
 	int error;
 
 	if (bitmap->is_range) {
@@ -183,19 +193,12 @@ static int count_locked(const struct pfs_bitmap *bitmap, uint64_t *count)
 		return 0;
 	}
 	do {
-		error = pfs_bitmap_here(bitmap);
+		error = pfs_asking_begin(&asking);
+		error = error ? error : pfs_bitmap_here(&asking, bitmap);
 		if (error == 0)
-			error = e->backend->ops->count(e->backend, count, bitmap->bits,
-						       bitmap->words);
-	} while (pfs_engine_leave_device(e, error));
+			error = asking.job->ops->count(asking.job, count, bitmap->bits, bitmap->words);
+	} while (!pfs_asking_end(&asking, &error));
 	return error;
-}
-
-int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
-{
-	PFS_LOCKED(&bitmap->engine->lock);
-
-	return count_locked(bitmap, count);
 }
 
 static void range_words(uint32_t *words, size_t first, size_t n, uint64_t from, uint64_t to)
@@ -211,8 +214,7 @@ static void range_words(uint32_t *words, size_t first, size_t n, uint64_t from, 
 
 int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first, size_t n)
 {
-	struct pfs_engine *e = bitmap->engine;
-	PFS_LOCKED(&e->lock);
+	struct pfs_asking asking = {.engine = bitmap->engine};
 	size_t there = first < bitmap->words ? PFS_MIN(n, bitmap->words - first) : 0;
 	int error;
 
@@ -224,12 +226,12 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 	if (there == 0)
 		return 0;
 	do {
-		error = pfs_bitmap_here(bitmap);
+		error = pfs_asking_begin(&asking);
+		error = error ? error : pfs_bitmap_here(&asking, bitmap);
 		if (error == 0)
-			error = e->backend->ops->read(e->backend, words, bitmap->bits,
-						      first * sizeof(*words),
-						      there * sizeof(*words));
-	} while (pfs_engine_leave_device(e, error));
+			error = asking.job->ops->read(asking.job, words, bitmap->bits,
+						      first * sizeof(*words), there * sizeof(*words));
+	} while (!pfs_asking_end(&asking, &error));
 	return error;
 }
 

@@ -39,7 +39,7 @@ static void odd_code(mpz_t code, const struct pfs_columns *c, uint32_t slot)
 
 int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
 {
-	PFS_LOCKED(&e->lock);
+	PFS_READING(&e->lock);
 	mpz_t code;
 	char *text;
 
@@ -78,34 +78,28 @@ static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uin
 	return 0;
 }
 
-static int dividing(struct pfs_engine *e, uint32_t **out, size_t *n, const mpz_t number)
+static int dividing(struct pfs_codes_job *job, uint32_t **out, size_t *n, const mpz_t number)
 {
 	size_t n_limbs = (mpz_sizeinbase(number, 2) + 31) / 32, written;
 	size_t capacity = n_limbs * 32; /* each prime takes more than a bit */
 	uint32_t *limbs PFS_FREE = calloc(n_limbs, sizeof(*limbs));
 	uint32_t *directories PFS_FREE = malloc(capacity * sizeof(*directories));
-	int error;
 
 	if (!limbs || !directories)
 		return -ENOMEM;
 	(void)mpz_export(limbs, &written, -1, sizeof(*limbs), 0, 0, number);
-	do {
-		error = pfs_engine_update(e);
-		if (error == 0)
-			error = e->backend->ops->dividing(e->backend, directories, n, capacity,
-							  limbs, n_limbs);
-	} while (pfs_engine_leave_device(e, error));
-	if (error == 0 && *n > capacity)
-		error = -ENOENT;
-	if (error == 0)
-		*out = PFS_TAKE(directories);
-	return error;
+	PFS_TRY(job->ops->dividing(job, directories, n, capacity, limbs, n_limbs));
+	if (*n > capacity)
+		return -ENOENT;
+	*out = PFS_TAKE(directories);
+	return 0;
 }
 
 /* number = code(deepest) * rest: the directory itself if rest is 1, else the file of that prime. */
-static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, const mpz_t number)
+static int node_of_rest(const struct pfs_asking *asking, uint32_t *slot, uint32_t deepest,
+			const mpz_t number)
 {
-	const struct pfs_columns *c = &e->columns;
+	const struct pfs_columns *c = &asking->engine->columns;
 	uint64_t prime = 0;
 	int error = -ENOENT;
 	mpz_t code;
@@ -124,14 +118,8 @@ static int node_of_rest(struct pfs_engine *e, uint32_t *slot, uint32_t deepest, 
 	mpz_clear(code);
 	if (prime < PFS_FIRST_FILE_PRIME)
 		return error;
-	do {
-		error = pfs_engine_update(e);
-		if (error == 0)
-			error = e->backend->ops->find_prime(e->backend, slot, prime);
-	} while (pfs_engine_leave_device(e, error));
-	if (error == 0 && c->home[*slot] != deepest)
-		error = -ENOENT;
-	return error;
+	PFS_TRY(asking->job->ops->find_prime(asking->job, slot, prime));
+	return c->home[*slot] == deepest ? 0 : -ENOENT;
 }
 
 static int node_by_index(const struct pfs_engine *e, uint32_t *slot, const mpz_t number)
@@ -152,30 +140,38 @@ static int node_by_index(const struct pfs_engine *e, uint32_t *slot, const mpz_t
 	return found ? 0 : -ENOENT;
 }
 
-static int node_locked(struct pfs_engine *e, uint32_t *slot, mpz_t number)
+/* The number is a code without the root's factor. */
+static int find_node(const struct pfs_asking *asking, uint32_t *slot, const mpz_t number)
 {
+	struct pfs_engine *e = asking->engine;
 	uint32_t *directories PFS_FREE = NULL;
 	uint32_t deepest;
 	size_t n = 0;
+
+	if (!(e->device_only && e->is_device) && pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
+		return node_by_index(e, slot, number);
+	PFS_TRY(dividing(asking->job, &directories, &n, number));
+	PFS_TRY(end_of_path(&e->columns, &deepest, directories, n));
+	return deepest ? node_of_rest(asking, slot, deepest, number) : -ENOENT;
+}
+
+static int ask_for_node(struct pfs_engine *e, uint32_t *slot, mpz_t number)
+{
+	struct pfs_asking asking = {.engine = e};
 	int error;
 
 	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
 		return -ENOENT; /* one factor 2: the root's */
 	mpz_tdiv_q_2exp(number, number, 1);
-	if (!(e->device_only && e->is_device) && pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
-		return node_by_index(e, slot, number);
-	error = dividing(e, &directories, &n, number);
-	if (error)
-		return error;
-	error = end_of_path(&e->columns, &deepest, directories, n);
-	if (error)
-		return error;
-	return deepest ? node_of_rest(e, slot, deepest, number) : -ENOENT;
+	do {
+		error = pfs_asking_begin(&asking);
+		error = error ? error : find_node(&asking, slot, number);
+	} while (!pfs_asking_end(&asking, &error));
+	return error;
 }
 
 int pfs_engine_node(struct pfs_engine *e, uint32_t *slot, const char *decimal)
 {
-	PFS_LOCKED(&e->lock);
 	size_t length = strnlen(decimal, DECIMAL_MAX + 1);
 	mpz_t number;
 	int error;
@@ -185,7 +181,7 @@ int pfs_engine_node(struct pfs_engine *e, uint32_t *slot, const char *decimal)
 	if (length == 0 || strspn(decimal, "0123456789") != length)
 		return -EINVAL;
 	mpz_init(number);
-	error = mpz_set_str(number, decimal, 10) ? -EINVAL : node_locked(e, slot, number);
+	error = mpz_set_str(number, decimal, 10) ? -EINVAL : ask_for_node(e, slot, number);
 	mpz_clear(number);
 	return error;
 }
@@ -193,7 +189,7 @@ int pfs_engine_node(struct pfs_engine *e, uint32_t *slot, const char *decimal)
 int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const uint32_t *slots,
 			       size_t n)
 {
-	PFS_LOCKED(&e->lock);
+	PFS_READING(&e->lock);
 	const struct pfs_columns *c = &e->columns;
 	uint32_t deepest;
 	mpz_t common, code;
@@ -263,9 +259,9 @@ static uint64_t count_wrong(const struct pfs_columns *c, const uint32_t *limbs,
 
 int pfs_engine_check(struct pfs_engine *e, uint64_t *wrong)
 {
-	PFS_LOCKED(&e->lock);
 	uint32_t *limbs PFS_FREE = malloc(sizeof(*limbs) * CHECK_BATCH * PFS_LIMBS_MAX);
 	uint32_t *n_limbs PFS_FREE = malloc(sizeof(*n_limbs) * CHECK_BATCH);
+	struct pfs_asking asking = {.engine = e};
 	uint64_t total;
 	int error;
 
@@ -273,16 +269,16 @@ int pfs_engine_check(struct pfs_engine *e, uint64_t *wrong)
 		return -ENOMEM;
 	do {
 		total = 0;
-		error = pfs_engine_update(e);
-		for (uint32_t d = 1; d < e->columns.n_directories && error == 0;) {
+		error = pfs_asking_begin(&asking);
+		for (uint32_t d = 1; error == 0 && d < e->columns.n_directories;) {
 			size_t n = PFS_MIN(CHECK_BATCH, e->columns.n_directories - d);
 
-			error = e->backend->ops->codes(e->backend, limbs, n_limbs, d, n);
+			error = asking.job->ops->codes(asking.job, limbs, n_limbs, d, n);
 			if (error == 0)
 				total += count_wrong(&e->columns, limbs, n_limbs, d, n);
 			d += (uint32_t)n;
 		}
-	} while (pfs_engine_leave_device(e, error));
+	} while (!pfs_asking_end(&asking, &error));
 	if (error == 0)
 		*wrong = total;
 	return error;

@@ -27,10 +27,22 @@ static uint32_t tag_of(uint64_t low)
 	return (uint32_t)(low >> 32);
 }
 
-void pfs_code_index_drop(struct pfs_code_index *index)
+static void drop(struct pfs_code_index *index)
 {
 	free(index->entries);
 	index->entries = NULL;
+}
+
+void pfs_code_index_init(struct pfs_code_index *index)
+{
+	*index = (struct pfs_code_index){.entries = NULL};
+	(void)pthread_mutex_init(&index->making, NULL);
+}
+
+void pfs_code_index_finish(struct pfs_code_index *index)
+{
+	drop(index);
+	(void)pthread_mutex_destroy(&index->making);
 }
 
 uint32_t pfs_code_index_next(const struct pfs_code_index *index, uint64_t low, size_t *at)
@@ -120,15 +132,19 @@ static void make(struct pfs_code_index *index, const struct pfs_columns *c)
 	if (index->entries)
 		memset(index->entries, 0xff, n * sizeof(*index->entries)); /* PFS_NO_SLOT */
 	if (!index->entries || !lows.by_directory || fill(index, &lows))
-		pfs_code_index_drop(index);
+		drop(index);
 	free(lows.by_directory);
 	free(lows.path);
 }
 
 bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns *c, uint64_t epoch)
 {
-	if (index->epoch != epoch) {
-		pfs_code_index_drop(index);
+	if (__atomic_load_n(&index->ready, __ATOMIC_ACQUIRE) == epoch)
+		return true;
+	if (pthread_mutex_trylock(&index->making))
+		return false;
+	if (index->epoch != epoch) { /* nobody searches it: the columns have changed since */
+		drop(index);
 		index->epoch = epoch;
 		index->asked = 0;
 	}
@@ -136,5 +152,8 @@ bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns
 		index->asked = 0; /* if it fails: not at once again */
 		make(index, c);
 	}
-	return index->entries != NULL;
+	if (index->entries)
+		__atomic_store_n(&index->ready, epoch, __ATOMIC_RELEASE);
+	(void)pthread_mutex_unlock(&index->making);
+	return __atomic_load_n(&index->ready, __ATOMIC_ACQUIRE) == epoch;
 }

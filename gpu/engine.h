@@ -7,10 +7,16 @@
  * code of a node is the product of the primes on its path, the root's included.  x lies under k
  * exactly when prime(k) divides code(x).
  *
- * Threads: any number of callers; calls on one engine run one after another. If the device fails or
- * runs out of memory, the engine leaves it for good: it goes on with the host back end, repeats the
- * call, and logs one warning; the caller sees no error. Not handled here: names (but for listings),
- * permissions, whether a change makes sense as a file operation. */
+ * Threads: any number of callers. Questions run side by side, each on a stream of its own where there
+ * is a device; on the host one of them has the threads, and the others work alone. Changes run one
+ * after another, and no question runs while one changes the columns. An answer is that of one moment
+ * between the call and its return. The first question after changes brings the back end up to date,
+ * during which the others wait. A bitmap is one caller's at a time.
+ *
+ * If the device fails, or its memory is short for a question that has it alone, the engine leaves it
+ * for good: it goes on with the host back end, repeats the calls that were concerned, and logs one
+ * warning; the callers see no error. Not handled here: names (but for listings), permissions, whether
+ * a change makes sense as a file operation. */
 #ifndef PFS_GPU_ENGINE_H
 #define PFS_GPU_ENGINE_H
 
@@ -177,7 +183,8 @@ struct pfs_listing {
 	int (*fn)(void *arg, const char *bytes, size_t size);
 	void *arg;
 };
-/* Returns 0, or what fn returned that was not 0. */
+/* Returns 0, or what fn returned that was not 0. -ESTALE: the device failed in the middle, and the tree
+ * has changed since. */
 PFS_MUST_CHECK int pfs_engine_list(struct pfs_engine *engine, const struct pfs_listing *listing);
 
 /* ---- self-examination ---- */
@@ -186,8 +193,7 @@ PFS_MUST_CHECK int pfs_engine_list(struct pfs_engine *engine, const struct pfs_l
  * primes. *wrong is how many differ. */
 PFS_MUST_CHECK int pfs_engine_check(struct pfs_engine *engine, uint64_t *wrong);
 
-/* For benchmarks: brings the device's columns up to date, and waits for all that is queued
- * there. */
+/* Brings the back end's columns up to date, and waits for that. */
 PFS_MUST_CHECK int pfs_engine_sync(struct pfs_engine *engine);
 
 #endif

@@ -110,58 +110,72 @@ struct pfs_paths_request {
 struct pfs_backend;
 struct pfs_path_listing; /* a back end's listing in progress */
 
-/* The functions of a back end of codes. Bitmaps, of 32-bit words, are in the back end's memory.
- * Those passed to questions have words for at least slot_capacity bits, and are overwritten whole.
- * All members are required. After -ENOMEM or -EIO engine.c leaves a device. */
+/* What one question, or one update, has of a back end while it runs: scratch memory, and a stream on a
+ * device. It is the first member of every back end's job. */
+struct pfs_codes_job {
+	const struct pfs_engine_ops *ops;
+	struct pfs_backend *backend;
+};
+
+/* The functions of a back end of codes. Jobs run side by side; but during load, apply, names_reserve and
+ * names_update there is no other job. Bitmaps, of 32-bit words, are in the back end's memory. Those
+ * passed to questions have words for at least slot_capacity bits, and are overwritten whole. All
+ * members are required. After -ENOMEM or -EIO engine.c leaves a device. */
 struct pfs_engine_ops {
 	const char *name;
 	void (*close)(struct pfs_backend *b);
 	void (*describe)(struct pfs_backend *b, struct pfs_engine_info *info);
 
-	int (*load)(struct pfs_backend *b, const struct pfs_columns *c);
-	int (*apply)(struct pfs_backend *b, const struct pfs_columns *c,
-		     const struct pfs_changes *changes);
-	int (*sync)(struct pfs_backend *b);
+	int (*begin)(struct pfs_backend *b, struct pfs_codes_job **job);
+	/* Waits for all that the job has queued. Then other jobs may use what it made. */
+	int (*sync)(struct pfs_codes_job *job);
+	void (*end)(struct pfs_codes_job *job); /* after sync, which may have failed */
 
-	int (*alloc)(struct pfs_backend *b, void **memory, size_t size); /* not cleared */
+	int (*load)(struct pfs_codes_job *job, const struct pfs_columns *c);
+	int (*apply)(struct pfs_codes_job *job, const struct pfs_columns *c,
+		     const struct pfs_changes *changes);
+
+	int (*alloc)(struct pfs_codes_job *job, void **memory, size_t size); /* not cleared */
+	/* Frees memory. All jobs that used it have been waited for. */
 	void (*release)(struct pfs_backend *b, void *memory, size_t size);
-	int (*read)(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+	int (*read)(struct pfs_codes_job *job, void *out, const void *memory, size_t offset,
 		    size_t size);
-	int (*write)(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+	int (*write)(struct pfs_codes_job *job, void *memory, size_t offset, const void *in,
 		     size_t size);
 
 	/* Sets of nodes */
-	int (*fill)(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from,
+	int (*fill)(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from,
 		    uint64_t to);
-	int (*set)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+	int (*set)(struct pfs_codes_job *job, uint32_t *bits, size_t words, const uint32_t *slots,
 		   size_t n);
-	int (*combine)(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
-		       size_t other_words, enum pfs_bitmap_op op);
-	int (*count)(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words);
+	int (*combine)(struct pfs_codes_job *job, uint32_t *bits, size_t words,
+		       const uint32_t *other, size_t other_words, enum pfs_bitmap_op op);
+	int (*count)(struct pfs_codes_job *job, uint64_t *count, const uint32_t *bits,
+		     size_t words);
 
 	/* Questions */
-	int (*subtrees)(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+	int (*subtrees)(struct pfs_codes_job *job, uint32_t *const *bits, size_t words,
 			const struct pfs_asked_subtree *subtrees, size_t n);
 	/* The directories above the slot. */
-	int (*parents)(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot);
+	int (*parents)(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint32_t slot);
 	/* Lists directories whose prime divides the number (odd), the first `capacity` of them;
 	 * they are *n in all. */
-	int (*dividing)(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
-			const uint32_t *limbs, size_t n_limbs);
-	int (*find_prime)(struct pfs_backend *b, uint32_t *slot, uint64_t prime);
+	int (*dividing)(struct pfs_codes_job *job, uint32_t *directories, size_t *n,
+			size_t capacity, const uint32_t *limbs, size_t n_limbs);
+	int (*find_prime)(struct pfs_codes_job *job, uint32_t *slot, uint64_t prime);
 	/* Reads the codes of n directories from `first` on: the i-th into n_limbs[i] limbs at
 	 * limbs[i * PFS_LIMBS_MAX]; n_limbs[i] 0: it has no code (it is deep, or not in use). */
-	int (*codes)(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+	int (*codes)(struct pfs_codes_job *job, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		     size_t n);
 
 	/* Makes room for a heap of names and for places by slot; what was there is lost. */
-	int (*names_reserve)(struct pfs_backend *b, size_t heap, size_t places);
-	int (*names_update)(struct pfs_backend *b, const struct pfs_names_update *update);
-	int (*paths_open)(struct pfs_backend *b, struct pfs_path_listing **out,
+	int (*names_reserve)(struct pfs_codes_job *job, size_t heap, size_t places);
+	int (*names_update)(struct pfs_codes_job *job, const struct pfs_names_update *update);
+	int (*paths_open)(struct pfs_codes_job *job, struct pfs_path_listing **out,
 			  const struct pfs_paths_request *request);
-	int (*paths_next)(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
-			  size_t *size);
-	void (*paths_close)(struct pfs_backend *b, struct pfs_path_listing *paths);
+	int (*paths_next)(struct pfs_codes_job *job, struct pfs_path_listing *paths,
+			  const char **bytes, size_t *size);
+	void (*paths_close)(struct pfs_codes_job *job, struct pfs_path_listing *paths);
 };
 
 /* First member of every back end. */
@@ -368,7 +382,9 @@ static inline struct pfs_operator_backend *pfs_operators_device(const struct pfs
 PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 
 struct pfs_engine {
-	pthread_mutex_t lock; /* protects everything below */
+	/* Held for reading by questions; for writing where the columns change, the back end takes the
+	 * changes over, or is left. It protects everything below. */
+	pthread_rwlock_t lock;
 	struct pfs_backend *backend;
 	struct pfs_backend *failed; /* the device that was left; closed with the engine */
 	bool is_degraded;	    /* a device failed, when it was opened or since */
@@ -431,22 +447,45 @@ static inline uint32_t pfs_slot_parent(const struct pfs_columns *c, uint32_t slo
 
 /* ---- engine.c ---- */
 
-/* Called with an error of a back end. Returns true if the device was left for it, so that the call
- * must be repeated on the host's back end. */
-bool pfs_engine_fall_back(struct pfs_engine *e, int error);
-static inline bool pfs_engine_leave_device(struct pfs_engine *e, int error)
-{
-	return error != 0 && pfs_engine_fall_back(e, error);
-}
-/* Brings the back end's columns up to date. */
-PFS_MUST_CHECK int pfs_engine_update(struct pfs_engine *e);
+/* A question in progress, which is asked in a loop:
+ *
+ *	do {
+ *		error = pfs_asking_begin(&asking);
+ *		error = error ? error : ...
+ *	} while (!pfs_asking_end(&asking, &error)); */
+struct pfs_asking {
+	struct pfs_engine *engine;
+	const struct pfs_names_view *names; /* that the back end has to know; or NULL */
+	bool is_alone;			    /* the lock is held for writing */
+	/* what begin sets */
+	bool is_held; /* the engine's lock */
+	struct pfs_codes_job *job;
+};
+/* Begins a question, with the engine's lock: the back end is up to date, and has a job for it. */
+PFS_MUST_CHECK int pfs_asking_begin(struct pfs_asking *asking);
+/* Waits for what was queued, ends the question with this error, and changes that if more went wrong.
+ * Returns false if the question must be repeated, because the device was left or others had its memory. */
+PFS_MUST_CHECK bool pfs_asking_end(struct pfs_asking *asking, int *error);
 
-/* ---- bitmap.c; the engine's lock is held ---- */
+/* Waits for what the job has queued, and ends it. Returns `error`, or what went wrong meanwhile. */
+PFS_MUST_CHECK int pfs_codes_job_end(struct pfs_codes_job *job, int error);
+/* Called with an error of a back end, with the lock held for writing. Returns true if the device was
+ * left for it, so that the call must be repeated on the host's back end. */
+bool pfs_engine_leave_device(struct pfs_engine *e, int error);
+
+/* ---- listing.c ---- */
+
+bool pfs_engine_knows_names(const struct pfs_engine *e, const struct pfs_names_view *view);
+/* As pfs_engine_send_names, with the lock held for writing. */
+PFS_MUST_CHECK int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_names_view *view,
+					size_t most);
+
+/* ---- bitmap.c; a question is in progress ---- */
 
 size_t pfs_engine_words(const struct pfs_engine *e);
-PFS_MUST_CHECK int pfs_bitmap_new(struct pfs_engine *e, struct pfs_bitmap **out);
+PFS_MUST_CHECK int pfs_bitmap_new(const struct pfs_asking *asking, struct pfs_bitmap **out);
 /* Makes `bits` valid in the engine's present back end, which does not change the set. */
-PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_bitmap *bitmap);
+PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *bitmap);
 
 /* ---- names ---- */
 

@@ -21,29 +21,36 @@ void pfs_figure_of(struct pfs_figure *figure, double *seconds, size_t n)
 	figure->most = seconds[n - 1];
 }
 
+static int find_divisors(const struct pfs_columns *c, struct pfs_divisor *divisors,
+			 const uint32_t *slots, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!pfs_slot_live(c, slots[i]) || !pfs_slot_is_directory(c, slots[i]))
+			return -ENOENT;
+		divisors[i] = pfs_divisor_of(c->directories[c->home[slots[i]]].prime);
+	}
+	return 0;
+}
+
 int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_probe what,
 		     const uint32_t *slots, size_t n, unsigned repeat)
 {
-	PFS_LOCKED(&e->lock);
+	struct pfs_asking asking = {.engine = e, .is_alone = true};
 	struct pfs_divisor divisors[PFS_SUBTREES_MAX];
 	double *seconds PFS_FREE = calloc(repeat + 2u, sizeof(*seconds));
-	int error = 0;
+	int error;
 
 	if (!seconds)
 		return -ENOMEM;
 	if (n > PFS_SUBTREES_MAX)
 		return -E2BIG;
-	for (size_t i = 0; i < n; i++) {
-		if (!pfs_slot_live(&e->columns, slots[i]) ||
-		    !pfs_slot_is_directory(&e->columns, slots[i]))
-			return -ENOENT;
-		divisors[i] =
-			pfs_divisor_of(e->columns.directories[e->columns.home[slots[i]]].prime);
-	}
-	error = pfs_engine_update(e);
+	error = pfs_asking_begin(&asking);
+	error = error ? error : find_divisors(&e->columns, divisors, slots, n);
 	for (unsigned i = 0; i < repeat + 2 && error == 0; i++)
 		error = (e->is_device ? pfs_cuda_probe : pfs_host_probe)(
-			e->backend, &seconds[i], &figure->bytes, what, divisors, n);
+			asking.job, &seconds[i], &figure->bytes, what, divisors, n);
+	if (!pfs_asking_end(&asking, &error))
+		return -EIO; /* there is nothing more to measure on the device */
 	if (error == 0)
 		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
 	return error;

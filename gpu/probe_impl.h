@@ -8,12 +8,12 @@
 #include "gpu/engine_impl.h"
 #include "gpu/probe.h"
 
-/* Make one measurement on a back end that no other thread uses: *seconds is how long it took,
+/* Make one measurement on a back end that has no other job: *seconds is how long it took,
  * *bytes how many bytes had to move at least. */
-PFS_MUST_CHECK int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
+PFS_MUST_CHECK int pfs_host_probe(struct pfs_codes_job *job, double *seconds, uint64_t *bytes,
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
-PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes,
+PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, uint64_t *bytes,
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
 

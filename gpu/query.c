@@ -10,7 +10,7 @@ static int find_live(const struct pfs_engine *e, uint32_t slot)
 
 int pfs_engine_parent(struct pfs_engine *e, uint32_t *parent, uint32_t slot)
 {
-	PFS_LOCKED(&e->lock);
+	PFS_READING(&e->lock);
 	const struct pfs_columns *c = &e->columns;
 
 	if (find_live(e, slot))
@@ -39,16 +39,16 @@ static int range_bitmap(struct pfs_engine *e, struct pfs_bitmap **out, uint64_t 
 	return 0;
 }
 
-static void free_unlocked(struct pfs_bitmap *bitmap)
+static void free_all(struct pfs_bitmap **bitmaps, size_t n)
 {
-	if (bitmap && bitmap->bits)
-		bitmap->backend->ops->release(bitmap->backend, bitmap->bits,
-					      bitmap->words * sizeof(*bitmap->bits));
-	free(bitmap);
+	for (size_t i = 0; i < n; i++) {
+		pfs_bitmap_free(bitmaps[i]);
+		bitmaps[i] = NULL;
+	}
 }
 
-/* A file is its whole subtree; an unspoiled directory's is a range; the others (*n_left of them,
- * left[]: which) are for the codes. */
+/* Finds the subtrees for which no code is looked at: a file is its own; an unspoiled directory's is a
+ * range. The others are left[*n_left]. */
 static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
 			   size_t n, size_t *left, size_t *n_left)
 {
@@ -56,6 +56,9 @@ static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const 
 	int error = 0;
 
 	*n_left = 0;
+	for (size_t i = 0; i < n; i++)
+		if (find_live(e, slots[i]))
+			return -ENOENT;
 	for (size_t i = 0; i < n && error == 0; i++) {
 		uint32_t slot = slots[i], span;
 
@@ -83,68 +86,70 @@ static void find_masks(const struct pfs_columns *c, struct pfs_asked_subtree *su
 	}
 }
 
-static int answer_by_codes(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
-			   const size_t *left, size_t n_left)
+static int answer_by_codes(const struct pfs_asking *asking, struct pfs_bitmap **out,
+			   const uint32_t *slots, const size_t *left, size_t n_left)
 {
-	const struct pfs_columns *c = &e->columns;
+	const struct pfs_columns *c = &asking->engine->columns;
+	struct pfs_codes_job *job = asking->job;
 	struct pfs_asked_subtree subtrees[PFS_SUBTREES_MAX];
 	uint32_t *bits[PFS_SUBTREES_MAX];
-	int error;
 
 	for (size_t i = 0; i < n_left; i++) {
 		uint32_t directory = c->home[slots[left[i]]];
 
 		subtrees[i].directory = directory;
 		subtrees[i].divisor = pfs_divisor_of(c->directories[directory].prime);
+		PFS_TRY(pfs_bitmap_new(asking, &out[left[i]]));
+		bits[i] = out[left[i]]->bits;
 	}
 	if (n_left > 1)
 		find_masks(c, subtrees, n_left);
-	do {
-		error = pfs_engine_update(e);
-		for (size_t i = 0; i < n_left && error == 0; i++) {
-			free_unlocked(out[left[i]]); /* of a device that failed half-way */
-			out[left[i]] = NULL;
-			error = pfs_bitmap_new(e, &out[left[i]]);
-			if (error == 0)
-				bits[i] = out[left[i]]->bits;
-		}
-		if (error == 0)
-			error = e->backend->ops->subtrees(e->backend, bits, pfs_engine_words(e),
-							  subtrees, n_left);
-	} while (pfs_engine_leave_device(e, error));
-	return error;
+	return job->ops->subtrees(job, bits, pfs_engine_words(asking->engine), subtrees, n_left);
 }
 
-static int subtrees_locked(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
-			   size_t n)
+static int find_subtrees(const struct pfs_asking *asking, struct pfs_bitmap **out,
+			 const uint32_t *slots, size_t n)
 {
-	struct pfs_bitmap *made[PFS_SUBTREES_MAX] = {NULL};
 	size_t left[PFS_SUBTREES_MAX], n_left;
-	int error;
 
-	if (n > PFS_SUBTREES_MAX)
-		return -E2BIG;
-	for (size_t i = 0; i < n; i++)
-		if (find_live(e, slots[i]))
-			return -ENOENT;
-	error = answer_by_range(e, made, slots, n, left, &n_left);
-	if (error == 0 && n_left)
-		error = answer_by_codes(e, made, slots, left, n_left);
-	for (size_t i = 0; i < n; i++) {
-		if (error)
-			free_unlocked(made[i]);
-		else
-			out[i] = made[i];
-	}
+	PFS_TRY(answer_by_range(asking->engine, out, slots, n, left, &n_left));
+	return n_left ? answer_by_codes(asking, out, slots, left, n_left) : 0;
+}
+
+/* Finds the subtrees, if no code needs to be looked at: the back end may be out of date. */
+static int find_ranges(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots, size_t n,
+		       bool *is_answered)
+{
+	PFS_READING(&e->lock);
+	size_t left[PFS_SUBTREES_MAX], n_left;
+	int error = answer_by_range(e, out, slots, n, left, &n_left);
+
+	*is_answered = error || !n_left;
 	return error;
 }
 
 int pfs_engine_subtrees(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
 			size_t n)
 {
-	PFS_LOCKED(&e->lock);
+	struct pfs_asking asking = {.engine = e};
+	struct pfs_bitmap *made[PFS_SUBTREES_MAX] = {NULL};
+	bool is_answered;
+	int error;
 
-	return subtrees_locked(e, out, slots, n);
+	if (n > PFS_SUBTREES_MAX)
+		return -E2BIG;
+	error = find_ranges(e, made, slots, n, &is_answered);
+	while (!is_answered) {
+		free_all(made, n);
+		error = pfs_asking_begin(&asking);
+		error = error ? error : find_subtrees(&asking, made, slots, n);
+		is_answered = pfs_asking_end(&asking, &error);
+	}
+	if (error)
+		free_all(made, n);
+	for (size_t i = 0; i < n && !error; i++)
+		out[i] = made[i];
+	return error;
 }
 
 int pfs_engine_subtree(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
@@ -152,24 +157,30 @@ int pfs_engine_subtree(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t s
 	return pfs_engine_subtrees(e, out, &slot, 1);
 }
 
+static int find_parents(const struct pfs_asking *asking, struct pfs_bitmap **out, uint32_t slot)
+{
+	struct pfs_codes_job *job = asking->job;
+
+	if (find_live(asking->engine, slot))
+		return -ENOENT;
+	PFS_TRY(pfs_bitmap_new(asking, out));
+	return job->ops->parents(job, (*out)->bits, (*out)->words, slot);
+}
+
 int pfs_engine_parents(struct pfs_engine *e, struct pfs_bitmap **out, uint32_t slot)
 {
-	PFS_LOCKED(&e->lock);
-	struct pfs_bitmap *bitmap = NULL;
+	struct pfs_asking asking = {.engine = e};
+	struct pfs_bitmap *made = NULL;
 	int error;
 
-	if (find_live(e, slot))
-		return -ENOENT;
 	do {
-		error = pfs_engine_update(e);
-		error = error ? error : pfs_bitmap_new(e, &bitmap);
-		if (error)
-			continue;
-		error = e->backend->ops->parents(e->backend, bitmap->bits, bitmap->words, slot);
-		if (error)
-			free_unlocked(bitmap);
-	} while (pfs_engine_leave_device(e, error));
-	if (error == 0)
-		*out = bitmap;
+		free_all(&made, 1);
+		error = pfs_asking_begin(&asking);
+		error = error ? error : find_parents(&asking, &made, slot);
+	} while (!pfs_asking_end(&asking, &error));
+	if (error)
+		free_all(&made, 1);
+	else
+		*out = made;
 	return error;
 }

@@ -11,8 +11,10 @@ static const uint8_t widths[PFS_N_WIDTHS] = PFS_WIDTHS;
 
 #define CLEAR_ROWS PFS_TILE_ROWS /* the blank tile's */
 
-struct pfs_cuda_codes pfs_cuda_codes_of(const struct pfs_cuda *g)
+struct pfs_cuda_codes pfs_cuda_codes_of(const struct pfs_cuda_job *job)
 {
+	const struct pfs_cuda *g = job->g;
+
 	return (struct pfs_cuda_codes){
 		.d_directories = g->directories.d_memory,
 		.d_directory_slot = g->directory_slot.d_memory,
@@ -21,7 +23,7 @@ struct pfs_cuda_codes pfs_cuda_codes_of(const struct pfs_cuda *g)
 		.d_width = g->width.d_memory,
 		.d_tiles = g->tiles.d_memory,
 		.d_pool = g->pool.d_memory,
-		.d_counters = g->counters.d_memory,
+		.d_counters = job->counters.d_memory,
 	};
 }
 
@@ -35,11 +37,13 @@ struct plan {
 };
 
 /* From how many rows of each width are needed. */
-static void plan_rows(const struct pfs_cuda *g, struct plan *plan)
+static void plan_rows(const struct pfs_cuda_job *job, struct plan *plan)
 {
+	const struct pfs_cuda *g = job->g;
+
 	*plan = (struct plan){.n_tiles = g->n_tiles, .pool_used = g->pool_used};
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++) {
-		uint32_t needed = g->host_counters->rows_needed[w];
+		uint32_t needed = job->host_counters->rows_needed[w];
 		uint32_t left = g->open_tile[w] ? PFS_TILE_ROWS - g->open_used[w] : 0;
 
 		plan->rows.n_open[w] = PFS_MIN(needed, left);
@@ -53,10 +57,12 @@ static void plan_rows(const struct pfs_cuda *g, struct plan *plan)
 	}
 }
 
-static void accept_plan(struct pfs_cuda *g, const struct plan *plan)
+static void accept_plan(struct pfs_cuda_job *job, const struct plan *plan)
 {
+	struct pfs_cuda *g = job->g;
+
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++) {
-		uint32_t needed = g->host_counters->rows_needed[w];
+		uint32_t needed = job->host_counters->rows_needed[w];
 		uint32_t rest = needed - plan->rows.n_open[w];
 
 		g->open_used[w] += plan->rows.n_open[w];
@@ -71,15 +77,16 @@ static void accept_plan(struct pfs_cuda *g, const struct plan *plan)
 	g->pool_used = plan->pool_used;
 }
 
-static int write_tiles(struct pfs_cuda *g, const struct plan *plan)
+static int write_tiles(struct pfs_cuda_job *job, const struct plan *plan)
 {
+	struct pfs_cuda *g = job->g;
 	uint32_t at = g->pool_used;
 	int error = 0;
 
 	for (unsigned w = 0; w < PFS_N_WIDTHS && error == 0; w++) {
 		if (plan->n_new[w])
 			error = pfs_cuda_codes_tiles(g->tiles.d_memory, plan->first[w],
-						     plan->n_new[w], at, widths[w], g->stream);
+						     plan->n_new[w], at, widths[w], job->stream);
 		at += plan->n_new[w] * widths[w];
 	}
 	return error;
@@ -92,34 +99,37 @@ static bool fits(const struct pfs_cuda *g, const struct plan *plan)
 	       (size_t)plan->pool_used * PFS_TILE_ROWS * sizeof(uint32_t) + 4096 <= g->pool.size;
 }
 
-static int reserve_for(struct pfs_cuda *g, const struct plan *plan)
+static int reserve_for(struct pfs_cuda_job *job, const struct plan *plan)
 {
+	struct pfs_cuda *g = job->g;
 	/* An eighth more, and a few tiles of every width. */
 	size_t tiles = (size_t)plan->n_tiles + plan->n_tiles / 8 + 4 * PFS_N_WIDTHS;
 	size_t pool = (size_t)plan->pool_used + plan->pool_used / 8 + 2048;
-	int error = pfs_device_reserve(g, &g->tiles, tiles * sizeof(struct pfs_cuda_tile));
+	int error = pfs_device_reserve(job, &g->tiles, tiles * sizeof(struct pfs_cuda_tile));
 
 	return error ? error
-		     : pfs_device_reserve(g, &g->pool, pool * PFS_TILE_ROWS * sizeof(uint32_t));
+		     : pfs_device_reserve(job, &g->pool, pool * PFS_TILE_ROWS * sizeof(uint32_t));
 }
 
 /* ---- building ---- */
 
-static int list_deep(struct pfs_cuda *g)
+static int list_deep(struct pfs_cuda_job *job)
 {
-	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	struct pfs_cuda *g = job->g;
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
 	int error;
 
-	error = pfs_counters_clear(g);
-	error = error ? error : pfs_device_reserve(g, &g->deep, c.n * sizeof(uint32_t));
-	error = error ? error : pfs_cuda_codes_deep(&c, g->deep.d_memory, g->stream);
-	error = error ? error : pfs_counters_read(g);
-	g->n_deep = error ? 0 : g->host_counters->n_deep;
+	error = pfs_counters_clear(job);
+	error = error ? error : pfs_device_reserve(job, &g->deep, c.n * sizeof(uint32_t));
+	error = error ? error : pfs_cuda_codes_deep(&c, g->deep.d_memory, job->stream);
+	error = error ? error : pfs_counters_read(job);
+	g->n_deep = error ? 0 : job->host_counters->n_deep;
 	return error;
 }
 
-static int forget_codes(struct pfs_cuda *g)
+static int forget_codes(struct pfs_cuda_job *job)
 {
+	struct pfs_cuda *g = job->g;
 	size_t capacity = (size_t)g->directory_capacity + PFS_TILE_ROWS;
 	int error;
 
@@ -129,83 +139,86 @@ static int forget_codes(struct pfs_cuda *g)
 	g->n_deep = 0;
 	memset(g->open_tile, 0, sizeof(g->open_tile));
 	memset(g->open_used, 0, sizeof(g->open_used));
-	error = pfs_device_reserve(g, &g->row_of, capacity * sizeof(uint32_t));
-	error = error ? error : pfs_device_reserve(g, &g->width, capacity);
-	error = error ? error : pfs_device_reserve(g, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
+	error = pfs_device_reserve(job, &g->row_of, capacity * sizeof(uint32_t));
+	error = error ? error : pfs_device_reserve(job, &g->width, capacity);
+	error = error ? error : pfs_device_reserve(job, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
 	error = error ? error
-		      : pfs_device_clear(g, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
+		      : pfs_device_clear(job, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
 	error = error ? error
-		      : pfs_device_clear(g, g->row_of.d_memory, capacity * sizeof(uint32_t));
+		      : pfs_device_clear(job, g->row_of.d_memory, capacity * sizeof(uint32_t));
 	return error ? error
 		     : PFS_CUDA(cudaMemsetAsync(g->width.d_memory, PFS_CUDA_UNUSED, capacity,
-						g->stream));
+						job->stream));
 }
 
-int pfs_cuda_codes_build(struct pfs_cuda *g)
+int pfs_cuda_codes_build(struct pfs_cuda_job *job)
 {
+	struct pfs_cuda *g = job->g;
 	struct pfs_cuda_codes c;
 	struct plan plan;
-	int error = forget_codes(g);
+	int error = forget_codes(job);
 
 	if (error || g->n_directories < 2)
 		return error;
-	c = pfs_cuda_codes_of(g);
-	error = pfs_counters_clear(g);
-	error = error ? error : pfs_cuda_codes_widths(&c, NULL, g->stream);
-	error = error ? error : pfs_counters_read(g);
+	c = pfs_cuda_codes_of(job);
+	error = pfs_counters_clear(job);
+	error = error ? error : pfs_cuda_codes_widths(&c, NULL, job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error)
 		return error;
-	plan_rows(g, &plan);
+	plan_rows(job, &plan);
 	if (!fits(g, &plan)) {
-		error = reserve_for(g, &plan);
+		error = reserve_for(job, &plan);
 		error = error ? error
-			      : pfs_device_clear(g, g->tiles.d_memory,
+			      : pfs_device_clear(job, g->tiles.d_memory,
 						 sizeof(struct pfs_cuda_tile));
-		c = pfs_cuda_codes_of(g);
+		c = pfs_cuda_codes_of(job);
 	}
-	error = error ? error : write_tiles(g, &plan);
-	error = error ? error : pfs_cuda_codes_write(&c, NULL, &plan.rows, g->stream);
+	error = error ? error : write_tiles(job, &plan);
+	error = error ? error : pfs_cuda_codes_write(&c, NULL, &plan.rows, job->stream);
 	if (error)
 		return error;
-	accept_plan(g, &plan);
-	return g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
+	accept_plan(job, &plan);
+	return job->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(job) : 0;
 }
 
-static int upload_columns(struct pfs_cuda *g, const struct pfs_columns *c)
+static int upload_columns(struct pfs_cuda_job *job, const struct pfs_columns *c)
 {
+	struct pfs_cuda *g = job->g;
 	size_t slots = ((size_t)c->slot_capacity / PFS_TILE_ROWS + 1) * PFS_TILE_ROWS;
 	size_t directories = (size_t)c->directory_capacity + PFS_TILE_ROWS;
-	int error = pfs_device_reserve(g, &g->home, slots * sizeof(*c->home));
+	int error = pfs_device_reserve(job, &g->home, slots * sizeof(*c->home));
 
-	error = error ? error : pfs_device_reserve(g, &g->prime, slots * sizeof(*c->prime));
+	error = error ? error : pfs_device_reserve(job, &g->prime, slots * sizeof(*c->prime));
 	error = error ? error
-		      : pfs_device_reserve(g, &g->directories,
+		      : pfs_device_reserve(job, &g->directories,
 					   directories * sizeof(*c->directories));
 	error = error ? error
-		      : pfs_device_reserve(g, &g->directory_slot, directories * sizeof(uint32_t));
+		      : pfs_device_reserve(job, &g->directory_slot, directories * sizeof(uint32_t));
 	if (error)
 		return error;
-	error = pfs_device_clear(g, g->home.d_memory, slots * sizeof(*c->home));
-	error = error ? error : pfs_device_clear(g, g->prime.d_memory, slots * sizeof(*c->prime));
+	error = pfs_device_clear(job, g->home.d_memory, slots * sizeof(*c->home));
+	error = error ? error : pfs_device_clear(job, g->prime.d_memory, slots * sizeof(*c->prime));
 	error = error ? error
-		      : pfs_device_write(g, g->home.d_memory, c->home,
+		      : pfs_device_write(job, g->home.d_memory, c->home,
 					 c->n_slots * sizeof(*c->home));
 	error = error ? error
-		      : pfs_device_write(g, g->prime.d_memory, c->prime,
+		      : pfs_device_write(job, g->prime.d_memory, c->prime,
 					 c->n_slots * sizeof(*c->prime));
 	error = error ? error
-		      : pfs_device_write(g, g->directories.d_memory, c->directories,
+		      : pfs_device_write(job, g->directories.d_memory, c->directories,
 					 c->n_directories * sizeof(*c->directories));
 	error = error ? error
-		      : pfs_device_write(g, g->directory_slot.d_memory, c->directory_slot,
+		      : pfs_device_write(job, g->directory_slot.d_memory, c->directory_slot,
 					 c->n_directories * sizeof(uint32_t));
 	return error;
 }
 
-int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
+int pfs_cuda_load(struct pfs_codes_job *base, const struct pfs_columns *c)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	int error = upload_columns(g, c);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda *g = job->g;
+	int error = upload_columns(job, c);
 
 	g->has_directory_paths = false;
 	if (error)
@@ -215,35 +228,36 @@ int pfs_cuda_load(struct pfs_backend *b, const struct pfs_columns *c)
 	g->n_directories = c->n_directories;
 	g->directory_capacity = c->directory_capacity;
 	g->root = c->root;
-	return pfs_cuda_codes_build(g);
+	return pfs_cuda_codes_build(job);
 }
 
 /* ---- changing ---- */
 
 /* Sends the numbers of n elements to `list`, and takes room for their values. */
-static int send_list(struct pfs_cuda *g, const uint32_t *numbers, size_t n)
+static int send_list(struct pfs_cuda_job *job, const uint32_t *numbers, size_t n)
 {
-	PFS_TRY(pfs_device_reserve(g, &g->list, n * sizeof(uint32_t)));
-	PFS_TRY(pfs_device_reserve(g, &g->values, n * sizeof(uint64_t)));
-	return pfs_device_write(g, g->list.d_memory, numbers, n * sizeof(*numbers));
+	PFS_TRY(pfs_device_reserve(job, &job->list, n * sizeof(uint32_t)));
+	PFS_TRY(pfs_device_reserve(job, &job->values, n * sizeof(uint64_t)));
+	return pfs_device_write(job, job->list.d_memory, numbers, n * sizeof(*numbers));
 }
 
 /* Set the elements of a column on the device whose numbers are in `list`. */
-static int scatter64(struct pfs_cuda *g, uint64_t *d_column, const uint64_t *values, size_t n)
+static int scatter64(struct pfs_cuda_job *job, uint64_t *d_column, const uint64_t *values, size_t n)
 {
-	PFS_TRY(pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values)));
-	return pfs_cuda_scatter64(d_column, g->list.d_memory, g->values.d_memory, n, g->stream);
+	PFS_TRY(pfs_device_write(job, job->values.d_memory, values, n * sizeof(*values)));
+	return pfs_cuda_scatter64(d_column, job->list.d_memory, job->values.d_memory, n, job->stream);
 }
 
-static int scatter32(struct pfs_cuda *g, uint32_t *d_column, const uint32_t *values, size_t n)
+static int scatter32(struct pfs_cuda_job *job, uint32_t *d_column, const uint32_t *values, size_t n)
 {
-	PFS_TRY(pfs_device_write(g, g->values.d_memory, values, n * sizeof(*values)));
-	return pfs_cuda_scatter32(d_column, g->list.d_memory, g->values.d_memory, n, g->stream);
+	PFS_TRY(pfs_device_write(job, job->values.d_memory, values, n * sizeof(*values)));
+	return pfs_cuda_scatter32(d_column, job->list.d_memory, job->values.d_memory, n, job->stream);
 }
 
-static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
+static int patch_slots(struct pfs_cuda_job *job, const struct pfs_columns *c,
 		       const struct pfs_changes *changes)
 {
+	struct pfs_cuda *g = job->g;
 	size_t n = changes->n_slots;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *homes = (uint32_t *)values;
@@ -252,18 +266,19 @@ static int patch_slots(struct pfs_cuda *g, const struct pfs_columns *c,
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	PFS_TRY(send_list(g, changes->slots, n));
+	PFS_TRY(send_list(job, changes->slots, n));
 	for (size_t i = 0; i < n; i++)
 		values[i] = c->prime[changes->slots[i]];
-	PFS_TRY(scatter64(g, g->prime.d_memory, values, n));
+	PFS_TRY(scatter64(job, g->prime.d_memory, values, n));
 	for (size_t i = 0; i < n; i++)
 		homes[i] = c->home[changes->slots[i]];
-	return scatter32(g, g->home.d_memory, homes, n);
+	return scatter32(job, g->home.d_memory, homes, n);
 }
 
-static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
+static int patch_directories(struct pfs_cuda_job *job, const struct pfs_columns *c,
 			     const struct pfs_changes *changes)
 {
+	struct pfs_cuda *g = job->g;
 	size_t n = changes->n_directories;
 	uint64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));
 	uint32_t *slots = (uint32_t *)values;
@@ -272,71 +287,74 @@ static int patch_directories(struct pfs_cuda *g, const struct pfs_columns *c,
 		return 0;
 	if (!values)
 		return -ENOMEM;
-	PFS_TRY(send_list(g, changes->directories, n));
+	PFS_TRY(send_list(job, changes->directories, n));
 	for (size_t i = 0; i < n; i++)
 		memcpy(&values[i], &c->directories[changes->directories[i]], sizeof(*values));
-	PFS_TRY(scatter64(g, g->directories.d_memory, values, n));
+	PFS_TRY(scatter64(job, g->directories.d_memory, values, n));
 	for (size_t i = 0; i < n; i++)
 		slots[i] = c->directory_slot[changes->directories[i]];
-	return scatter32(g, g->directory_slot.d_memory, slots, n);
+	return scatter32(job, g->directory_slot.d_memory, slots, n);
 }
 
 /* Sets, in `work`, the bits of the directories whose codes change: those made, moved or removed,
  * whose numbers patch_directories() has left in `list`, and those that lie under a moved one now.
  */
-static int find_concerned(struct pfs_cuda *g, const struct pfs_changes *changes)
+static int find_concerned(struct pfs_cuda_job *job, const struct pfs_changes *changes)
 {
+	struct pfs_cuda *g = job->g;
 	size_t size = ((size_t)g->n_directories / 32 + PFS_TILE_WORDS) * sizeof(uint32_t);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int error = pfs_device_reserve(g, &g->work, size);
+	int error = pfs_device_reserve(job, &job->work, size);
 
-	error = error ? error : pfs_device_clear(g, g->work.d_memory, size);
+	error = error ? error : pfs_device_clear(job, job->work.d_memory, size);
 	error = error ? error
-		      : pfs_cuda_set_bits(g->work.d_memory, g->list.d_memory,
-					  changes->n_directories, g->stream);
+		      : pfs_cuda_set_bits(job->work.d_memory, job->list.d_memory,
+					  changes->n_directories, job->stream);
 	return error || !changes->has_moves ? error
-					    : pfs_cuda_mark_below(&t, g->work.d_memory, g->stream);
+					    : pfs_cuda_mark_below(&t, job->work.d_memory, job->stream);
 }
 
-static int recode(struct pfs_cuda *g)
+static int recode(struct pfs_cuda_job *job)
 {
-	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	struct pfs_cuda *g = job->g;
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
 	struct plan plan;
-	int error = pfs_counters_clear(g);
+	int error = pfs_counters_clear(job);
 
-	error = error ? error : pfs_cuda_codes_widths(&c, g->work.d_memory, g->stream);
-	error = error ? error : pfs_counters_read(g);
+	error = error ? error : pfs_cuda_codes_widths(&c, job->work.d_memory, job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error)
 		return error;
-	g->n_lost += g->host_counters->n_lost;
-	plan_rows(g, &plan);
+	g->n_lost += job->host_counters->n_lost;
+	plan_rows(job, &plan);
 	if (!fits(g, &plan) || g->n_lost > g->n_rows / 2 + 64 * PFS_TILE_ROWS)
-		return pfs_cuda_codes_build(g);
-	error = write_tiles(g, &plan);
-	error = error ? error : pfs_cuda_codes_write(&c, g->work.d_memory, &plan.rows, g->stream);
+		return pfs_cuda_codes_build(job);
+	error = write_tiles(job, &plan);
+	error = error ? error : pfs_cuda_codes_write(&c, job->work.d_memory, &plan.rows, job->stream);
 	if (error)
 		return error;
-	accept_plan(g, &plan);
-	return g->n_deep || g->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(g) : 0;
+	accept_plan(job, &plan);
+	return g->n_deep || job->host_counters->rows_needed[PFS_CUDA_DEEP] ? list_deep(job) : 0;
 }
 
-int pfs_cuda_apply(struct pfs_backend *b, const struct pfs_columns *c,
+int pfs_cuda_apply(struct pfs_codes_job *base, const struct pfs_columns *c,
 		   const struct pfs_changes *changes)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda *g = job->g;
 	int error;
 
 	if (c->slot_capacity > g->slot_capacity || c->directory_capacity > g->directory_capacity)
-		return pfs_cuda_load(b, c);
+		return pfs_cuda_load(base, c);
 	g->has_directory_paths = g->has_directory_paths && !changes->n_directories;
-	error = patch_slots(g, c, changes);
-	error = error ? error : patch_directories(g, c, changes);
+	error = patch_slots(job, c, changes);
+	error = error ? error : patch_directories(job, c, changes);
 	g->n_slots = c->n_slots;
 	g->n_directories = c->n_directories;
 	if (error || changes->n_directories == 0)
 		return error;
-	error = find_concerned(g, changes);
-	return error ? error : recode(g);
+	error = find_concerned(job, changes);
+	return error ? error : recode(job);
 }
 
 /* ---- scanning ---- */
@@ -351,29 +369,31 @@ static size_t directory_count(const struct pfs_cuda *g) /* whole tiles; row_of i
 	return pfs_div_round_up(g->n_directories, PFS_TILE_ROWS) * PFS_TILE_ROWS;
 }
 
-static int row_bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
+static int row_bits_of(struct pfs_cuda_job *job, struct pfs_divisor divisor)
 {
-	int error = pfs_device_reserve(g, &g->row_bits, row_count(g) / 8);
+	struct pfs_cuda *g = job->g;
+	int error = pfs_device_reserve(job, &job->row_bits, row_count(g) / 8);
 
-	error = error ? error : pfs_device_clear(g, g->row_bits.d_memory, CLEAR_ROWS / 8);
+	error = error ? error : pfs_device_clear(job, job->row_bits.d_memory, CLEAR_ROWS / 8);
 	return error ? error
 		     : pfs_cuda_scan(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, divisor.p,
-				     divisor.inverse, g->row_bits.d_memory, g->stream);
+				     divisor.inverse, job->row_bits.d_memory, job->stream);
 }
 
 /* d_bits by directory. */
-static int bits_of(struct pfs_cuda *g, struct pfs_divisor divisor)
+static int bits_of(struct pfs_cuda_job *job, struct pfs_divisor divisor)
 {
-	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
-	int error = row_bits_of(g, divisor);
+	struct pfs_cuda *g = job->g;
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
+	int error = row_bits_of(job, divisor);
 
-	error = error ? error : pfs_device_reserve(g, &g->directory_bits, directory_count(g) / 8);
+	error = error ? error : pfs_device_reserve(job, &job->directory_bits, directory_count(g) / 8);
 	error = error ? error
-		      : pfs_cuda_gather_bits(g->directory_bits.d_memory, g->row_of.d_memory,
-					     directory_count(g), g->row_bits.d_memory, g->stream);
+		      : pfs_cuda_gather_bits(job->directory_bits.d_memory, g->row_of.d_memory,
+					     directory_count(g), job->row_bits.d_memory, job->stream);
 	if (error == 0 && g->n_deep)
 		error = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
-					   g->directory_bits.d_memory, g->stream);
+					   job->directory_bits.d_memory, job->stream);
 	return error;
 }
 
@@ -395,72 +415,74 @@ static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_div
 	}
 }
 
-static int row_masks_of(struct pfs_cuda *g, const struct pfs_cuda_divisors *prepared)
+static int row_masks_of(struct pfs_cuda_job *job, const struct pfs_cuda_divisors *prepared)
 {
-	int wide = 0, error = pfs_device_reserve(g, &g->row_masks, row_count(g) * sizeof(uint64_t));
+	struct pfs_cuda *g = job->g;
+	int wide = 0, error = pfs_device_reserve(job, &job->row_masks, row_count(g) * sizeof(uint64_t));
 
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++)
 		wide |= widths[w] > 8 && g->open_tile[w] != 0;
 	error = error ? error
-		      : pfs_device_clear(g, g->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
+		      : pfs_device_clear(job, job->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
 	return error ? error
 		     : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, prepared,
-					  g->row_masks.d_memory, wide, g->stream);
+					  job->row_masks.d_memory, wide, job->stream);
 }
 
-int pfs_cuda_scan_rows(struct pfs_cuda *g, const struct pfs_divisor *divisors, size_t n)
+int pfs_cuda_scan_rows(struct pfs_cuda_job *job, const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_cuda_divisors prepared;
 
 	if (n == 1)
-		return row_bits_of(g, divisors[0]);
+		return row_bits_of(job, divisors[0]);
 	prepare_divisors(&prepared, divisors, n);
-	return row_masks_of(g, &prepared);
+	return row_masks_of(job, &prepared);
 }
 
 /* Masks by directory: its own, if it is one of those asked for, else that of the first such above. */
-static int masks_of(struct pfs_cuda *g, const struct pfs_asked_subtree *subtrees, size_t n)
+static int masks_of(struct pfs_cuda_job *job, const struct pfs_asked_subtree *subtrees, size_t n)
 {
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	size_t size = directory_count(g) * sizeof(uint64_t);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
+	size_t size = directory_count(job->g) * sizeof(uint64_t);
 	uint32_t directories[PFS_SUBTREES_MAX];
 	uint64_t masks[PFS_SUBTREES_MAX];
-	int error = pfs_device_reserve(g, &g->directory_masks, size);
+	int error = pfs_device_reserve(job, &job->directory_masks, size);
 
 	for (size_t k = 0; k < n; k++) {
 		directories[k] = subtrees[k].directory;
 		masks[k] = subtrees[k].mask;
 	}
-	error = error ? error : pfs_device_clear(g, g->directory_masks.d_memory, size);
-	error = error ? error : pfs_device_reserve(g, &g->list, sizeof(directories));
-	error = error ? error : pfs_device_reserve(g, &g->values, sizeof(masks));
+	error = error ? error : pfs_device_clear(job, job->directory_masks.d_memory, size);
+	error = error ? error : pfs_device_reserve(job, &job->list, sizeof(directories));
+	error = error ? error : pfs_device_reserve(job, &job->values, sizeof(masks));
 	error = error ? error
-		      : pfs_device_write(g, g->list.d_memory, directories,
+		      : pfs_device_write(job, job->list.d_memory, directories,
 					 n * sizeof(*directories));
-	error = error ? error : pfs_device_write(g, g->values.d_memory, masks, n * sizeof(*masks));
+	error = error ? error : pfs_device_write(job, job->values.d_memory, masks, n * sizeof(*masks));
 	error = error ? error
-		      : pfs_cuda_scatter64(g->directory_masks.d_memory, g->list.d_memory,
-					   g->values.d_memory, n, g->stream);
-	return error ? error : pfs_cuda_masks_below(&t, g->directory_masks.d_memory, g->stream);
+		      : pfs_cuda_scatter64(job->directory_masks.d_memory, job->list.d_memory,
+					   job->values.d_memory, n, job->stream);
+	return error ? error : pfs_cuda_masks_below(&t, job->directory_masks.d_memory, job->stream);
 }
 
-int pfs_cuda_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+int pfs_cuda_subtrees(struct pfs_codes_job *base, uint32_t *const *bits, size_t words,
 		      const struct pfs_asked_subtree *subtrees, size_t n)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda *g = job->g;
 	struct pfs_cuda_bitmaps bitmaps;
 	int error;
 
 	if (n == 1) {
-		error = bits_of(g, subtrees[0].divisor);
+		error = bits_of(job, subtrees[0].divisor);
 		return error ? error
 			     : pfs_cuda_gather_bits(bits[0], g->home.d_memory, words * 32,
-						    g->directory_bits.d_memory, g->stream);
+						    job->directory_bits.d_memory, job->stream);
 	}
-	error = masks_of(g, subtrees, n);
+	error = masks_of(job, subtrees, n);
 	for (size_t k = 0; k < n; k++)
 		bitmaps.d_bits[k] = bits[k];
 	return error ? error
 		     : pfs_cuda_spread_masks(&bitmaps, (uint32_t)n, g->home.d_memory, words * 32,
-					     g->directory_masks.d_memory, g->stream);
+					     job->directory_masks.d_memory, job->stream);
 }

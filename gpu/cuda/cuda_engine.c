@@ -13,10 +13,11 @@
 #include "base/log.h"
 #include "gpu/resident.h"
 
-#define PAD 4096u /* kernels may read whole tiles */
+#define PAD  4096u	      /* kernels may read whole tiles */
+#define KEPT ((size_t)1 << 20) /* bytes of a buffer that an idle job keeps */
 
-/* ---- memory: the host's, for which all of the device is waited for; and the pool's, in the stream's
- * order ---- */
+/* ---- memory: the host's, for which all of the device is waited for; and the pool's, in the order of
+ * the job's stream ---- */
 
 int pfs_pinned_alloc(void **memory, size_t size)
 {
@@ -38,49 +39,50 @@ void pfs_pinned_free(void *memory)
 }
 
 /* What was freed lies in the pool, perhaps in pieces that are too small. */
-static void trim_pool(struct pfs_cuda *g)
+static void trim_pool(struct pfs_cuda_job *job)
 {
 	pfs_resident_keep_away();
-	(void)cudaStreamSynchronize(g->stream);
-	(void)cudaMemPoolTrimTo(g->memory, 0);
+	(void)cudaStreamSynchronize(job->stream);
+	(void)cudaMemPoolTrimTo(job->g->memory, 0);
 	pfs_resident_come_back();
 }
 
-static int device_alloc(struct pfs_cuda *g, void **d_memory, size_t size)
+static int device_alloc(struct pfs_cuda_job *job, void **d_memory, size_t size)
 {
-	int error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
+	struct pfs_cuda *g = job->g;
+	int error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, job->stream));
 
 	if (error == -ENOMEM) {
-		trim_pool(g);
-		error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, g->stream));
+		trim_pool(job);
+		error = PFS_CUDA(cudaMallocFromPoolAsync(d_memory, size, g->memory, job->stream));
 	}
 	if (error == 0)
-		g->allocated += size;
+		(void)__atomic_fetch_add(&g->allocated, size, __ATOMIC_RELAXED);
 	return error;
 }
 
-static void free_memory(struct pfs_cuda *g, void *d_memory, size_t size)
+static void free_memory(struct pfs_cuda *g, void *d_memory, size_t size, cudaStream_t stream)
 {
-	(void)cudaFreeAsync(d_memory, g->stream); /* after what is queued */
-	g->allocated -= size;
+	(void)cudaFreeAsync(d_memory, stream);
+	(void)__atomic_fetch_sub(&g->allocated, size, __ATOMIC_RELAXED);
 }
 
-void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer)
+void pfs_device_free(struct pfs_cuda *g, struct pfs_device_buffer *buffer, cudaStream_t stream)
 {
 	if (buffer->d_memory)
-		free_memory(g, buffer->d_memory, buffer->size);
+		free_memory(g, buffer->d_memory, buffer->size, stream);
 	*buffer = (struct pfs_device_buffer){0};
 }
 
-int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer, size_t size)
+int pfs_device_reserve(struct pfs_cuda_job *job, struct pfs_device_buffer *buffer, size_t size)
 {
 	size_t wanted = (size + PAD - 1) / PAD * PAD + PAD;
 	int error;
 
 	if (size + PAD <= buffer->size)
 		return 0;
-	pfs_device_free(g, buffer);
-	error = device_alloc(g, &buffer->d_memory, wanted);
+	pfs_device_free(job->g, buffer, job->stream);
+	error = device_alloc(job, &buffer->d_memory, wanted);
 	if (error) {
 		buffer->d_memory = NULL;
 		return error;
@@ -89,37 +91,38 @@ int pfs_device_reserve(struct pfs_cuda *g, struct pfs_device_buffer *buffer, siz
 	return 0;
 }
 
-int pfs_device_write(struct pfs_cuda *g, void *d_to, const void *from, size_t size)
+int pfs_device_write(struct pfs_cuda_job *job, void *d_to, const void *from, size_t size)
 {
 	pfs_lazy_touch(from, size);
-	return size ? PFS_CUDA(cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, g->stream))
+	return size ? PFS_CUDA(cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice,
+					       job->stream))
 		    : 0;
 }
 
-int pfs_device_read(struct pfs_cuda *g, void *to, const void *d_from, size_t size)
+int pfs_device_read(struct pfs_cuda_job *job, void *to, const void *d_from, size_t size)
 {
 	int error = 0;
 
 	if (size)
-		error = PFS_CUDA(
-			cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost, g->stream));
-	return error ? error : PFS_CUDA(cudaStreamSynchronize(g->stream));
+		error = PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost,
+						 job->stream));
+	return error ? error : PFS_CUDA(cudaStreamSynchronize(job->stream));
 }
 
-int pfs_device_clear(struct pfs_cuda *g, void *d_memory, size_t size)
+int pfs_device_clear(struct pfs_cuda_job *job, void *d_memory, size_t size)
 {
-	return size ? PFS_CUDA(cudaMemsetAsync(d_memory, 0, size, g->stream)) : 0;
+	return size ? PFS_CUDA(cudaMemsetAsync(d_memory, 0, size, job->stream)) : 0;
 }
 
-int pfs_counters_clear(struct pfs_cuda *g)
+int pfs_counters_clear(struct pfs_cuda_job *job)
 {
-	return pfs_device_clear(g, g->counters.d_memory, sizeof(struct pfs_cuda_counters));
+	return pfs_device_clear(job, job->counters.d_memory, sizeof(struct pfs_cuda_counters));
 }
 
-int pfs_counters_read(struct pfs_cuda *g)
+int pfs_counters_read(struct pfs_cuda_job *job)
 {
-	return pfs_device_read(g, g->host_counters, g->counters.d_memory,
-			       sizeof(*g->host_counters));
+	return pfs_device_read(job, job->host_counters, job->counters.d_memory,
+			       sizeof(*job->host_counters));
 }
 
 struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
@@ -134,137 +137,226 @@ struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
 	};
 }
 
-static int cuda_alloc(struct pfs_backend *b, void **memory, size_t size)
+/* ---- jobs ---- */
+
+static void destroy_job(struct pfs_cuda_job *job)
 {
-	return device_alloc(pfs_cuda_of(b), memory, size);
+	if (job->stream) {
+		pfs_device_free(job->g, &job->counters, job->stream);
+		pfs_text_free(job);
+		(void)cudaStreamSynchronize(job->stream);
+		(void)cudaStreamDestroy(job->stream);
+	}
+	if (job->copy_stream)
+		(void)cudaStreamDestroy(job->copy_stream);
+	pfs_pinned_free(job->host_counters);
+	free(job);
+}
+
+static int fill_job(struct pfs_cuda_job *job)
+{
+	void *counters = NULL;
+
+	PFS_TRY(PFS_CUDA(cudaStreamCreateWithFlags(&job->stream, cudaStreamNonBlocking)));
+	PFS_TRY(PFS_CUDA(cudaStreamCreateWithFlags(&job->copy_stream, cudaStreamNonBlocking)));
+	PFS_TRY(pfs_pinned_alloc(&counters, sizeof(*job->host_counters)));
+	job->host_counters = counters;
+	return pfs_device_reserve(job, &job->counters, sizeof(*job->host_counters));
+}
+
+static int create_job(struct pfs_cuda *g, struct pfs_cuda_job **out)
+{
+	struct pfs_cuda_job *job = calloc(1, sizeof(*job));
+	int error;
+
+	if (!job)
+		return -ENOMEM;
+	job->base = (struct pfs_codes_job){g->base.ops, &g->base};
+	job->g = g;
+	error = fill_job(job);
+	if (error)
+		destroy_job(job);
+	else
+		*out = job;
+	return error;
+}
+
+static int cuda_begin(struct pfs_backend *b, struct pfs_codes_job **out)
+{
+	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job;
+
+	{
+		PFS_LOCKED(&g->lock);
+
+		job = g->idle;
+		if (job)
+			g->idle = job->next;
+	}
+	if (!job)
+		PFS_TRY(create_job(g, &job));
+	*out = &job->base;
+	return 0;
+}
+
+static int cuda_sync(struct pfs_codes_job *base)
+{
+	return PFS_CUDA(cudaStreamSynchronize(pfs_cuda_job_of(base)->stream));
+}
+
+/* Small memory stays the job's; large memory goes to whoever wants it next. */
+static void cuda_end(struct pfs_codes_job *base)
+{
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_device_buffer *scratch[] = {
+		&job->row_bits, &job->directory_bits, &job->row_masks, &job->directory_masks,
+		&job->list,	&job->values,	      &job->work,
+	};
+	struct pfs_cuda *g = job->g;
+	bool is_first;
+
+	for (size_t i = 0; i < PFS_COUNT(scratch); i++)
+		if (scratch[i]->size > KEPT)
+			pfs_device_free(g, scratch[i], job->stream);
+	{
+		PFS_LOCKED(&g->lock);
+
+		is_first = !g->idle;
+	}
+	if (!is_first)
+		pfs_text_free(job);
+	PFS_LOCKED(&g->lock);
+	job->next = g->idle;
+	g->idle = job;
+}
+
+static int cuda_alloc(struct pfs_codes_job *base, void **memory, size_t size)
+{
+	return device_alloc(pfs_cuda_job_of(base), memory, size);
 }
 
 static void cuda_release(struct pfs_backend *b, void *memory, size_t size)
 {
-	free_memory(pfs_cuda_of(b), memory, size);
+	free_memory(pfs_cuda_of(b), memory, size, pfs_cuda_of(b)->stream);
 }
 
-static int cuda_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+static int cuda_read(struct pfs_codes_job *base, void *out, const void *memory, size_t offset,
 		     size_t size)
 {
-	return pfs_device_read(pfs_cuda_of(b), out, (const char *)memory + offset, size);
+	return pfs_device_read(pfs_cuda_job_of(base), out, (const char *)memory + offset, size);
 }
 
-static int cuda_write(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+static int cuda_write(struct pfs_codes_job *base, void *memory, size_t offset, const void *in,
 		      size_t size)
 {
-	return pfs_device_write(pfs_cuda_of(b), (char *)memory + offset, in, size);
+	return pfs_device_write(pfs_cuda_job_of(base), (char *)memory + offset, in, size);
 }
 
 /* ---- sets ---- */
 
-static int cuda_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from,
+static int cuda_fill(struct pfs_codes_job *base, uint32_t *bits, size_t words, uint64_t from,
 		     uint64_t to)
 {
-	return pfs_cuda_fill(bits, words, from, to, pfs_cuda_of(b)->stream);
+	return pfs_cuda_fill(bits, words, from, to, pfs_cuda_job_of(base)->stream);
 }
 
-static int upload_list(struct pfs_cuda *g, const uint32_t *list, size_t n)
+static int upload_list(struct pfs_cuda_job *job, const uint32_t *list, size_t n)
 {
-	int error = pfs_device_reserve(g, &g->list, n * sizeof(*list));
+	int error = pfs_device_reserve(job, &job->list, n * sizeof(*list));
 
-	return error ? error : pfs_device_write(g, g->list.d_memory, list, n * sizeof(*list));
+	return error ? error : pfs_device_write(job, job->list.d_memory, list, n * sizeof(*list));
 }
 
-static int cuda_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+static int cuda_set(struct pfs_codes_job *base, uint32_t *bits, size_t words, const uint32_t *slots,
 		    size_t n)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	int error = pfs_device_clear(g, bits, words * sizeof(*bits));
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	int error = pfs_device_clear(job, bits, words * sizeof(*bits));
 
-	error = error ? error : upload_list(g, slots, n);
-	return error ? error : pfs_cuda_set_bits(bits, g->list.d_memory, n, g->stream);
+	error = error ? error : upload_list(job, slots, n);
+	return error ? error : pfs_cuda_set_bits(bits, job->list.d_memory, n, job->stream);
 }
 
-static int cuda_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
+static int cuda_combine(struct pfs_codes_job *base, uint32_t *bits, size_t words, const uint32_t *other,
 			size_t other_words, enum pfs_bitmap_op op)
 {
-	return pfs_cuda_combine(bits, words, other, other_words, (int)op, pfs_cuda_of(b)->stream);
+	return pfs_cuda_combine(bits, words, other, other_words, (int)op,
+				pfs_cuda_job_of(base)->stream);
 }
 
-static int cuda_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words)
+static int cuda_count(struct pfs_codes_job *base, uint64_t *count, const uint32_t *bits, size_t words)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	int error = pfs_counters_clear(g);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	int error = pfs_counters_clear(job);
 
-	error = error ? error : pfs_cuda_count(bits, words, pfs_count_at(g), g->stream);
-	error = error ? error : pfs_counters_read(g);
+	error = error ? error : pfs_cuda_count(bits, words, pfs_count_at(job), job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error == 0)
-		*count = g->host_counters->count;
+		*count = job->host_counters->count;
 	return error;
 }
 
 /* ---- questions ---- */
 
-static int cuda_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot)
+static int cuda_parents(struct pfs_codes_job *base, uint32_t *bits, size_t words, uint32_t slot)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int error = pfs_device_clear(g, bits, words * sizeof(*bits));
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
+	int error = pfs_device_clear(job, bits, words * sizeof(*bits));
 
-	return error ? error : pfs_cuda_parents(&t, bits, slot, g->stream);
+	return error ? error : pfs_cuda_parents(&t, bits, slot, job->stream);
 }
 
-static int cuda_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
+static int cuda_dividing(struct pfs_codes_job *base, uint32_t *directories, size_t *n, size_t capacity,
 			 const uint32_t *limbs, size_t n_limbs)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int error = pfs_counters_clear(g);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
+	int error = pfs_counters_clear(job);
 
-	error = error ? error : upload_list(g, limbs, n_limbs);
-	error = error ? error : pfs_device_reserve(g, &g->values, capacity * sizeof(*directories));
+	error = error ? error : upload_list(job, limbs, n_limbs);
+	error = error ? error : pfs_device_reserve(job, &job->values, capacity * sizeof(*directories));
 	error = error ? error
-		      : pfs_cuda_dividing(&t, g->values.d_memory, capacity, pfs_count_at(g),
-					  g->list.d_memory, n_limbs, g->stream);
-	error = error ? error : pfs_counters_read(g);
+		      : pfs_cuda_dividing(&t, job->values.d_memory, capacity, pfs_count_at(job),
+					  job->list.d_memory, n_limbs, job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error)
 		return error;
-	*n = g->host_counters->count;
-	return pfs_device_read(g, directories, g->values.d_memory,
+	*n = job->host_counters->count;
+	return pfs_device_read(job, directories, job->values.d_memory,
 			       PFS_MIN(*n, capacity) * sizeof(*directories));
 }
 
-static int cuda_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime)
+static int cuda_find_prime(struct pfs_codes_job *base, uint32_t *slot, uint64_t prime)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
-	int error = pfs_counters_clear(g);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
+	int error = pfs_counters_clear(job);
 
-	error = error ? error : pfs_cuda_find_prime(&t, prime, pfs_count_at(g), g->stream);
-	error = error ? error : pfs_counters_read(g);
+	error = error ? error : pfs_cuda_find_prime(&t, prime, pfs_count_at(job), job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error)
 		return error;
-	if (g->host_counters->count == 0)
+	if (job->host_counters->count == 0)
 		return -ENOENT;
-	*slot = (uint32_t)(g->host_counters->count - 1);
+	*slot = (uint32_t)(job->host_counters->count - 1);
 	return 0;
 }
 
-static int cuda_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+static int cuda_codes(struct pfs_codes_job *base, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		      size_t n)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
-	struct pfs_cuda_codes c = pfs_cuda_codes_of(g);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
 	size_t size = n * PFS_LIMBS_MAX * sizeof(*limbs);
-	int error = pfs_device_reserve(g, &g->values, size);
+	int error = pfs_device_reserve(job, &job->values, size);
 
-	error = error ? error : pfs_device_reserve(g, &g->list, n * sizeof(*n_limbs));
+	error = error ? error : pfs_device_reserve(job, &job->list, n * sizeof(*n_limbs));
 	error = error ? error
-		      : pfs_cuda_codes_read(&c, g->values.d_memory, g->list.d_memory, first,
-					    (uint32_t)n, g->stream);
-	error = error ? error : pfs_device_read(g, limbs, g->values.d_memory, size);
-	return error ? error : pfs_device_read(g, n_limbs, g->list.d_memory, n * sizeof(*n_limbs));
-}
-
-static int cuda_sync(struct pfs_backend *b)
-{
-	return PFS_CUDA(cudaStreamSynchronize(pfs_cuda_of(b)->stream));
+		      : pfs_cuda_codes_read(&c, job->values.d_memory, job->list.d_memory, first,
+					    (uint32_t)n, job->stream);
+	error = error ? error : pfs_device_read(job, limbs, job->values.d_memory, size);
+	return error ? error : pfs_device_read(job, n_limbs, job->list.d_memory, n * sizeof(*n_limbs));
 }
 
 /* ---- opening and closing ---- */
@@ -274,7 +366,7 @@ static void cuda_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 	const struct pfs_cuda *g = pfs_cuda_of(b);
 
 	(void)snprintf(info->device, sizeof(info->device), "%s", g->name);
-	info->device_bytes = g->allocated;
+	info->device_bytes = __atomic_load_n(&g->allocated, __ATOMIC_RELAXED);
 	info->deep = g->n_deep;
 	info->code_limbs = g->n_limbs;
 }
@@ -283,47 +375,29 @@ static void cuda_close(struct pfs_backend *b)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_device_buffer *buffers[] = {
-		&g->home,
-		&g->prime,
-		&g->directories,
-		&g->directory_slot,
-		&g->row_of,
-		&g->width,
-		&g->tiles,
-		&g->pool,
-		&g->deep,
-		&g->counters,
-		&g->row_bits,
-		&g->directory_bits,
-		&g->row_masks,
-		&g->directory_masks,
-		&g->list,
-		&g->values,
-		&g->work,
-		&g->heap,
-		&g->place,
-		&g->directory_place,
-		&g->directory_length,
-		&g->probe[0],
-		&g->probe[1],
+		&g->home,  &g->prime, &g->directories,	   &g->directory_slot,	 &g->row_of,
+		&g->width, &g->tiles, &g->pool,		   &g->deep,		 &g->heap,
+		&g->place, &g->probe[0], &g->probe[1],	   &g->directory_place,	 &g->directory_length,
 	};
 
-	if (g->stream)
-		(void)cudaStreamSynchronize(g->stream);
+	while (g->idle) {
+		struct pfs_cuda_job *job = g->idle;
+
+		g->idle = job->next;
+		destroy_job(job);
+	}
 	for (size_t i = 0; i < PFS_COUNT(buffers); i++)
-		pfs_device_free(g, buffers[i]);
-	pfs_text_free(g, &g->text);
-	pfs_pinned_free(g->host_counters);
-	if (g->stream)
+		pfs_device_free(g, buffers[i], g->stream);
+	if (g->stream) {
 		(void)cudaStreamSynchronize(g->stream); /* all of it is free now */
+		(void)cudaStreamDestroy(g->stream);
+	}
 	pfs_resident_keep_away();
 	if (g->memory)
 		(void)cudaMemPoolDestroy(g->memory);
 	pfs_resident_come_back();
-	if (g->copy_stream)
-		(void)cudaStreamDestroy(g->copy_stream);
-	if (g->stream)
-		(void)cudaStreamDestroy(g->stream);
+	(void)pthread_mutex_destroy(&g->lock);
+	(void)pthread_mutex_destroy(&g->paths_lock);
 	free(g);
 }
 
@@ -331,9 +405,11 @@ static const struct pfs_engine_ops cuda_ops = {
 	.name = "cuda",
 	.close = cuda_close,
 	.describe = cuda_describe,
+	.begin = cuda_begin,
+	.sync = cuda_sync,
+	.end = cuda_end,
 	.load = pfs_cuda_load,
 	.apply = pfs_cuda_apply,
-	.sync = cuda_sync,
 	.alloc = cuda_alloc,
 	.release = cuda_release,
 	.read = cuda_read,
@@ -369,19 +445,15 @@ static int open_pool(struct pfs_cuda *g)
 static int open_device(struct pfs_cuda *g)
 {
 	struct cudaDeviceProp properties;
-	void *counters = NULL;
-	int error = PFS_CUDA(cudaGetDeviceProperties(&properties, 0));
+	struct pfs_codes_job *job;
 
-	if (error)
-		return error;
+	PFS_TRY(PFS_CUDA(cudaGetDeviceProperties(&properties, 0)));
 	(void)snprintf(g->name, sizeof(g->name), "%.63s", properties.name);
-	error = PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking));
-	error = error ? error
-		      : PFS_CUDA(cudaStreamCreateWithFlags(&g->copy_stream, cudaStreamNonBlocking));
-	error = error ? error : open_pool(g);
-	error = error ? error : pfs_pinned_alloc(&counters, sizeof(*g->host_counters));
-	g->host_counters = counters;
-	return error ? error : pfs_device_reserve(g, &g->counters, sizeof(*g->host_counters));
+	PFS_TRY(PFS_CUDA(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking)));
+	PFS_TRY(open_pool(g));
+	PFS_TRY(cuda_begin(&g->base, &job)); /* for the first question */
+	cuda_end(job);
+	return 0;
 }
 
 int pfs_cuda_open(struct pfs_backend **out)
@@ -397,6 +469,8 @@ int pfs_cuda_open(struct pfs_backend **out)
 	if (!g)
 		return -ENOMEM;
 	g->base.ops = &cuda_ops;
+	(void)pthread_mutex_init(&g->lock, NULL);
+	(void)pthread_mutex_init(&g->paths_lock, NULL);
 	error = open_device(g);
 	if (error) {
 		cuda_close(&g->base);

@@ -15,7 +15,6 @@ struct pfs_path_listing {
 	uint64_t *cuts; /* piece k is lines cuts[k]..cuts[k + 1] */
 	uint64_t *sizes;
 	size_t n_pieces, started, done;
-	struct pfs_text text;
 	unsigned flags;
 	cudaEvent_t written[2], copied[2];
 };
@@ -35,16 +34,18 @@ static struct pfs_cuda_names names_of(const struct pfs_cuda *g, unsigned shift, 
 
 /* ---- names ---- */
 
-int pfs_cuda_names_reserve(struct pfs_backend *b, size_t heap, size_t places)
+int pfs_cuda_names_reserve(struct pfs_codes_job *base, size_t heap, size_t places)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda *g = job->g;
 
-	PFS_TRY(pfs_device_reserve(g, &g->heap, heap));
-	return pfs_device_reserve(g, &g->place, places * sizeof(uint32_t));
+	PFS_TRY(pfs_device_reserve(job, &g->heap, heap));
+	return pfs_device_reserve(job, &g->place, places * sizeof(uint32_t));
 }
 
-static int write_renamed(struct pfs_cuda *g, const struct pfs_names_update *u)
+static int write_renamed(struct pfs_cuda_job *job, const struct pfs_names_update *u)
 {
+	struct pfs_cuda *g = job->g;
 	size_t n = u->n_renamed;
 	uint32_t *places PFS_FREE = malloc((n + 1) * sizeof(*places));
 
@@ -52,87 +53,91 @@ static int write_renamed(struct pfs_cuda *g, const struct pfs_names_update *u)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		places[i] = u->view->place[u->renamed[i]];
-	PFS_TRY(pfs_device_reserve(g, &g->list, n * sizeof(*places)));
-	PFS_TRY(pfs_device_reserve(g, &g->values, n * sizeof(*places)));
-	PFS_TRY(pfs_device_write(g, g->list.d_memory, u->renamed, n * sizeof(*places)));
-	PFS_TRY(pfs_device_write(g, g->values.d_memory, places, n * sizeof(*places)));
-	return pfs_cuda_scatter32(g->place.d_memory, g->list.d_memory, g->values.d_memory, n, g->stream);
+	PFS_TRY(pfs_device_reserve(job, &job->list, n * sizeof(*places)));
+	PFS_TRY(pfs_device_reserve(job, &job->values, n * sizeof(*places)));
+	PFS_TRY(pfs_device_write(job, job->list.d_memory, u->renamed, n * sizeof(*places)));
+	PFS_TRY(pfs_device_write(job, job->values.d_memory, places, n * sizeof(*places)));
+	return pfs_cuda_scatter32(g->place.d_memory, job->list.d_memory, job->values.d_memory, n, job->stream);
 }
 
-int pfs_cuda_names_update(struct pfs_backend *b, const struct pfs_names_update *u)
+int pfs_cuda_names_update(struct pfs_codes_job *base, const struct pfs_names_update *u)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
+	struct pfs_cuda *g = job->g;
 
 	g->has_directory_paths = g->has_directory_paths && !u->n_pieces && !u->n_renamed && u->from == u->to;
 	for (size_t i = 0; i < u->n_pieces; i++) {
 		const struct pfs_names_piece *p = &u->pieces[i];
 
-		PFS_TRY(pfs_device_write(g, (char *)g->heap.d_memory + p->from, u->view->heap + p->from,
+		PFS_TRY(pfs_device_write(job, (char *)g->heap.d_memory + p->from, u->view->heap + p->from,
 					 p->to - p->from));
 	}
 	if (u->from < u->to)
-		PFS_TRY(pfs_device_write(g, (uint32_t *)g->place.d_memory + u->from,
+		PFS_TRY(pfs_device_write(job, (uint32_t *)g->place.d_memory + u->from,
 					 u->view->place + u->from, (u->to - u->from) * sizeof(uint32_t)));
-	return u->n_renamed ? write_renamed(g, u) : 0;
+	return u->n_renamed ? write_renamed(job, u) : 0;
 }
 
-static int find_directory_paths(struct pfs_cuda *g, const struct pfs_cuda_names *names)
+/* Makes the directories' paths, if they are not there. Whoever comes meanwhile waits for them. */
+static int find_directory_paths(struct pfs_cuda_job *job, const struct pfs_paths_request *r)
 {
+	struct pfs_cuda *g = job->g;
+	PFS_LOCKED(&g->paths_lock);
+	size_t size = (size_t)g->n_directories * sizeof(uint32_t);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	struct pfs_cuda_names names;
 
 	if (g->has_directory_paths)
 		return 0;
-	PFS_TRY(pfs_cuda_directory_paths(&t, names, g->stream));
+	PFS_TRY(pfs_device_reserve(job, &g->directory_place, size));
+	PFS_TRY(pfs_device_reserve(job, &g->directory_length, size));
+	names = names_of(g, r->view->place_shift, r->flags);
+	PFS_TRY(pfs_cuda_directory_paths(&t, &names, job->stream));
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
 	g->has_directory_paths = true;
 	return 0;
 }
 
 /* ---- the listing ---- */
 
-void pfs_text_free(struct pfs_cuda *g, struct pfs_text *text)
+void pfs_text_free(struct pfs_cuda_job *job)
 {
+	struct pfs_text *text = &job->text;
+
 	for (unsigned i = 0; i < 2; i++) {
 		pfs_pinned_free(text->bytes[i]);
-		pfs_device_free(g, &text->d_bytes[i]);
+		pfs_device_free(job->g, &text->d_bytes[i], job->stream);
 	}
 	*text = (struct pfs_text){0};
 }
 
-/* Takes over the last listing's buffers, if they are large enough and not in use. */
-static int reserve_text(struct pfs_cuda *g, struct pfs_text *text, size_t size)
+/* The last listing's buffers, if they are large enough; or larger ones. */
+static int reserve_text(struct pfs_cuda_job *job, size_t size)
 {
+	struct pfs_text *text = &job->text;
 	int error = 0;
 
-	*text = g->text;
-	g->text = (struct pfs_text){0};
 	if (text->size >= size)
 		return 0;
-	pfs_text_free(g, text);
+	pfs_text_free(job);
 	for (unsigned i = 0; i < 2 && error == 0; i++) {
 		void *bytes = NULL;
 
 		error = pfs_pinned_alloc(&bytes, size);
 		text->bytes[i] = error ? NULL : bytes;
-		error = error ? error : pfs_device_reserve(g, &text->d_bytes[i], size);
+		error = error ? error : pfs_device_reserve(job, &text->d_bytes[i], size);
 	}
 	text->size = error ? 0 : size;
 	return error;
 }
 
-void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
+void pfs_cuda_paths_close(struct pfs_codes_job *base, struct pfs_path_listing *paths)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 
-	(void)cudaStreamSynchronize(g->copy_stream);
-	if (g->text.size < paths->text.size) {
-		struct pfs_text smaller = g->text;
-
-		g->text = paths->text;
-		paths->text = smaller;
-	}
-	pfs_text_free(g, &paths->text);
-	pfs_device_free(g, &paths->slots);
-	pfs_device_free(g, &paths->ends);
+	(void)cudaStreamSynchronize(job->copy_stream);
+	pfs_device_free(job->g, &paths->slots, job->stream);
+	pfs_device_free(job->g, &paths->ends, job->stream);
 	for (unsigned i = 0; i < 2; i++) {
 		if (paths->written[i])
 			(void)cudaEventDestroy(paths->written[i]);
@@ -145,54 +150,54 @@ void pfs_cuda_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
 }
 
 /* Line ends, then where to cut; and the sizes of the pieces. */
-static int cut(struct pfs_cuda *g, struct pfs_path_listing *paths, size_t n,
+static int cut(struct pfs_cuda_job *job, struct pfs_path_listing *paths, size_t n,
 	       const struct pfs_cuda_names *names)
 {
-	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
+	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
 	size_t scratch = pfs_cuda_path_scratch(n), most;
 	uint64_t total, longest, *d_cuts;
-	int error = pfs_device_reserve(g, &paths->ends, n * sizeof(uint64_t));
+	int error = pfs_device_reserve(job, &paths->ends, n * sizeof(uint64_t));
 
-	error = error ? error : pfs_device_reserve(g, &g->work, scratch);
+	error = error ? error : pfs_device_reserve(job, &job->work, scratch);
 	error = error ? error
-		      : pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(g),
-					   paths->slots.d_memory, n, g->work.d_memory, scratch,
-					   g->stream);
-	error = error ? error : pfs_device_read(g, &longest, pfs_count_at(g), sizeof(longest));
+		      : pfs_cuda_path_ends(&t, names, paths->ends.d_memory, pfs_count_at(job),
+					   paths->slots.d_memory, n, job->work.d_memory, scratch,
+					   job->stream);
+	error = error ? error : pfs_device_read(job, &longest, pfs_count_at(job), sizeof(longest));
 	error = error ? error
-		      : pfs_device_read(g, &total, (uint64_t *)paths->ends.d_memory + n - 1,
+		      : pfs_device_read(job, &total, (uint64_t *)paths->ends.d_memory + n - 1,
 					sizeof(total));
 	if (error)
 		return error;
 	/* Every piece but the last has more than its size less the longest line. */
 	longest = PFS_MAX(longest, PIECE_SIZE / 4);
-	error = reserve_text(g, &paths->text, PFS_MAX(PIECE_SIZE, longest * 2));
+	error = reserve_text(job, PFS_MAX(PIECE_SIZE, longest * 2));
 	if (error)
 		return error;
-	most = total / (paths->text.size - longest) + 2;
+	most = total / (job->text.size - longest) + 2;
 	paths->cuts = malloc((most + 2) * sizeof(*paths->cuts));
 	paths->sizes = malloc((most + 2) * sizeof(*paths->sizes));
 	if (!paths->cuts || !paths->sizes)
 		return -ENOMEM;
-	error = pfs_device_reserve(g, &g->values, (most + 2) * sizeof(uint64_t));
-	d_cuts = g->values.d_memory;
+	error = pfs_device_reserve(job, &job->values, (most + 2) * sizeof(uint64_t));
+	d_cuts = job->values.d_memory;
 	error = error ? error
-		      : pfs_cuda_path_cuts(d_cuts, pfs_count_at(g), most, paths->ends.d_memory, n,
-					   paths->text.size, g->stream);
-	error = error ? error : pfs_counters_read(g);
+		      : pfs_cuda_path_cuts(d_cuts, pfs_count_at(job), most, paths->ends.d_memory, n,
+					   job->text.size, job->stream);
+	error = error ? error : pfs_counters_read(job);
 	if (error)
 		return error;
-	paths->n_pieces = g->host_counters->count;
-	return pfs_device_read(g, paths->cuts, d_cuts, (paths->n_pieces + 1) * sizeof(uint64_t));
+	paths->n_pieces = job->host_counters->count;
+	return pfs_device_read(job, paths->cuts, d_cuts, (paths->n_pieces + 1) * sizeof(uint64_t));
 }
 
-static int read_sizes(struct pfs_cuda *g, struct pfs_path_listing *paths)
+static int read_sizes(struct pfs_cuda_job *job, struct pfs_path_listing *paths)
 {
 	uint64_t before = 0, end;
 	int error = 0;
 
 	for (size_t k = 0; k < paths->n_pieces && error == 0; k++) {
-		error = pfs_device_read(g, &end,
+		error = pfs_device_read(job, &end,
 					(uint64_t *)paths->ends.d_memory + paths->cuts[k + 1] - 1,
 					sizeof(end));
 		paths->sizes[k] = end - before;
@@ -201,29 +206,32 @@ static int read_sizes(struct pfs_cuda *g, struct pfs_path_listing *paths)
 	return error;
 }
 
-static int open_listing(struct pfs_cuda *g, struct pfs_path_listing *paths,
-			const struct pfs_paths_request *r)
+static int create_events(struct pfs_path_listing *paths)
 {
-	size_t directories = (size_t)g->n_directories * sizeof(uint32_t);
-	struct pfs_cuda_names names;
-
 	for (unsigned i = 0; i < 2; i++) {
 		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i], cudaEventDisableTiming)));
 		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i], cudaEventDisableTiming)));
 	}
-	PFS_TRY(pfs_device_reserve(g, &g->directory_place, directories));
-	PFS_TRY(pfs_device_reserve(g, &g->directory_length, directories));
-	names = names_of(g, r->view->place_shift, r->flags);
-	PFS_TRY(find_directory_paths(g, &names));
-	if (!r->n)
-		return 0;
-	PFS_TRY(pfs_device_reserve(g, &paths->slots, r->n * sizeof(*r->slots)));
-	PFS_TRY(pfs_device_write(g, paths->slots.d_memory, r->slots, r->n * sizeof(*r->slots)));
-	PFS_TRY(cut(g, paths, r->n, &names));
-	return read_sizes(g, paths);
+	return 0;
 }
 
-int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
+static int open_listing(struct pfs_cuda_job *job, struct pfs_path_listing *paths,
+			const struct pfs_paths_request *r)
+{
+	struct pfs_cuda_names names;
+
+	PFS_TRY(create_events(paths));
+	PFS_TRY(find_directory_paths(job, r));
+	if (!r->n)
+		return 0;
+	names = names_of(job->g, r->view->place_shift, r->flags);
+	PFS_TRY(pfs_device_reserve(job, &paths->slots, r->n * sizeof(*r->slots)));
+	PFS_TRY(pfs_device_write(job, paths->slots.d_memory, r->slots, r->n * sizeof(*r->slots)));
+	PFS_TRY(cut(job, paths, r->n, &names));
+	return read_sizes(job, paths);
+}
+
+int pfs_cuda_paths_open(struct pfs_codes_job *base, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request)
 {
 	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
@@ -232,38 +240,39 @@ int pfs_cuda_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 	if (!paths)
 		return -ENOMEM;
 	paths->flags = request->flags | request->view->place_shift << 8;
-	error = open_listing(pfs_cuda_of(b), paths, request);
+	error = open_listing(pfs_cuda_job_of(base), paths, request);
 	if (error) {
-		pfs_cuda_paths_close(b, paths);
+		pfs_cuda_paths_close(base, paths);
 		return error;
 	}
 	*out = paths;
 	return 0;
 }
 
-static int start_piece(struct pfs_cuda *g, struct pfs_path_listing *paths)
+static int start_piece(struct pfs_cuda_job *job, struct pfs_path_listing *paths)
 {
+	struct pfs_cuda *g = job->g;
 	size_t k = paths->started++;
 	unsigned i = k % 2;
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(g);
 	struct pfs_cuda_names names = names_of(g, paths->flags >> 8, paths->flags & 0xff);
-	int error = pfs_cuda_path_text(&t, &names, paths->text.d_bytes[i].d_memory,
+	int error = pfs_cuda_path_text(&t, &names, job->text.d_bytes[i].d_memory,
 				       paths->ends.d_memory, paths->slots.d_memory, paths->cuts[k],
-				       paths->cuts[k + 1] - paths->cuts[k], g->stream);
+				       paths->cuts[k + 1] - paths->cuts[k], job->stream);
 
-	error = error ? error : PFS_CUDA(cudaEventRecord(paths->written[i], g->stream));
-	error = error ? error : PFS_CUDA(cudaStreamWaitEvent(g->copy_stream, paths->written[i], 0));
+	error = error ? error : PFS_CUDA(cudaEventRecord(paths->written[i], job->stream));
+	error = error ? error : PFS_CUDA(cudaStreamWaitEvent(job->copy_stream, paths->written[i], 0));
 	error = error ? error
-		      : PFS_CUDA(cudaMemcpyAsync(paths->text.bytes[i],
-						 paths->text.d_bytes[i].d_memory, paths->sizes[k],
-						 cudaMemcpyDeviceToHost, g->copy_stream));
-	return error ? error : PFS_CUDA(cudaEventRecord(paths->copied[i], g->copy_stream));
+		      : PFS_CUDA(cudaMemcpyAsync(job->text.bytes[i],
+						 job->text.d_bytes[i].d_memory, paths->sizes[k],
+						 cudaMemcpyDeviceToHost, job->copy_stream));
+	return error ? error : PFS_CUDA(cudaEventRecord(paths->copied[i], job->copy_stream));
 }
 
-int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
+int pfs_cuda_paths_next(struct pfs_codes_job *base, struct pfs_path_listing *paths, const char **bytes,
 			size_t *size)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	size_t k = paths->done;
 	int error = 0;
 
@@ -271,11 +280,11 @@ int pfs_cuda_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 		return 0;
 	/* The other buffer's piece has been read: the caller has come back. */
 	while (paths->started < PFS_MIN(k + 2, paths->n_pieces) && error == 0)
-		error = start_piece(g, paths);
+		error = start_piece(job, paths);
 	error = error ? error : PFS_CUDA(cudaEventSynchronize(paths->copied[k % 2]));
 	if (error)
 		return error;
-	*bytes = paths->text.bytes[k % 2];
+	*bytes = job->text.bytes[k % 2];
 	*size = paths->sizes[k];
 	paths->done++;
 	return 1;

@@ -9,26 +9,29 @@
 #define COPY_SIZE    ((size_t)2 << 30)
 #define TO_HOST_SIZE ((size_t)64 << 20)
 
-static int run_probe(struct pfs_cuda *g, enum pfs_probe what, const struct pfs_divisor *divisors,
+static int run_probe(struct pfs_cuda_job *job, enum pfs_probe what, const struct pfs_divisor *divisors,
 		     size_t n, void *pinned)
 {
+	struct pfs_cuda *g = job->g;
+
 	switch (what) {
 	case PFS_PROBE_COPY:
 		return PFS_CUDA(cudaMemcpyAsync(g->probe[0].d_memory, g->probe[1].d_memory,
-						COPY_SIZE, cudaMemcpyDeviceToDevice, g->stream));
+						COPY_SIZE, cudaMemcpyDeviceToDevice, job->stream));
 	case PFS_PROBE_TO_HOST:
 		return PFS_CUDA(cudaMemcpyAsync(pinned, g->probe[0].d_memory, TO_HOST_SIZE,
-						cudaMemcpyDeviceToHost, g->stream));
+						cudaMemcpyDeviceToHost, job->stream));
 	case PFS_PROBE_SCAN:
-		return pfs_cuda_scan_rows(g, divisors, n);
+		return pfs_cuda_scan_rows(job, divisors, n);
 	case PFS_PROBE_BUILD:
-		return pfs_cuda_codes_build(g);
+		return pfs_cuda_codes_build(job);
 	}
 	return -EINVAL;
 }
 
-static int prepare(struct pfs_cuda *g, enum pfs_probe what, void **pinned, uint64_t *bytes)
+static int prepare(struct pfs_cuda_job *job, enum pfs_probe what, void **pinned, uint64_t *bytes)
 {
+	struct pfs_cuda *g = job->g;
 	size_t size = what == PFS_PROBE_COPY ? COPY_SIZE : TO_HOST_SIZE;
 	bool fresh = g->probe[0].size < size;
 	int error = 0;
@@ -40,30 +43,30 @@ static int prepare(struct pfs_cuda *g, enum pfs_probe what, void **pinned, uint6
 		return 0;
 	*bytes = what == PFS_PROBE_COPY ? 2 * COPY_SIZE : TO_HOST_SIZE;
 	for (unsigned i = 0; i < 2 && error == 0; i++) {
-		error = pfs_device_reserve(g, &g->probe[i], size);
+		error = pfs_device_reserve(job, &g->probe[i], size);
 		if (error == 0 && fresh)
 			error = PFS_CUDA(
-				cudaMemsetAsync(g->probe[i].d_memory, 0x5a, size, g->stream));
+				cudaMemsetAsync(g->probe[i].d_memory, 0x5a, size, job->stream));
 	}
 	if (error == 0 && what == PFS_PROBE_TO_HOST)
 		error = PFS_CUDA(cudaMallocHost(pinned, TO_HOST_SIZE));
 	return error;
 }
 
-int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+int pfs_cuda_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes, enum pfs_probe what,
 		   const struct pfs_divisor *divisors, size_t n)
 {
-	struct pfs_cuda *g = pfs_cuda_of(b);
+	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	cudaEvent_t start = NULL, stop = NULL;
 	void *pinned = NULL;
 	float ms = 0;
-	int error = prepare(g, what, &pinned, bytes);
+	int error = prepare(job, what, &pinned, bytes);
 
 	error = error ? error : PFS_CUDA(cudaEventCreate(&start));
 	error = error ? error : PFS_CUDA(cudaEventCreate(&stop));
-	error = error ? error : PFS_CUDA(cudaEventRecord(start, g->stream));
-	error = error ? error : run_probe(g, what, divisors, n, pinned);
-	error = error ? error : PFS_CUDA(cudaEventRecord(stop, g->stream));
+	error = error ? error : PFS_CUDA(cudaEventRecord(start, job->stream));
+	error = error ? error : run_probe(job, what, divisors, n, pinned);
+	error = error ? error : PFS_CUDA(cudaEventRecord(stop, job->stream));
 	error = error ? error : PFS_CUDA(cudaEventSynchronize(stop));
 	error = error ? error : PFS_CUDA(cudaEventElapsedTime(&ms, start, stop));
 	if (start)

@@ -3,10 +3,10 @@
  * own because they are linked with any device that is none, whoever opens it. */
 #include "gpu/probe_impl.h"
 
-int pfs_cuda_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, uint64_t *bytes, enum pfs_probe what,
 		   const struct pfs_divisor *divisors, size_t n)
 {
-	(void)b, (void)what, (void)divisors, (void)n;
+	(void)job, (void)what, (void)divisors, (void)n;
 	*seconds = 0;
 	*bytes = 0;
 	return -ENODEV;

@@ -44,8 +44,12 @@ void pfs_code_tiles_free(struct pfs_code_tiles *codes)
 	free(codes->blocks);
 	free(codes->row_of);
 	free(codes->deep);
-	free(codes->row_bits);
-	free(codes->directory_bits);
+}
+
+void pfs_scan_scratch_free(struct pfs_scan_scratch *scratch)
+{
+	free(scratch->row_bits);
+	free(scratch->directory_bits);
 }
 
 /* n tiles of that width in one block. */
@@ -202,12 +206,12 @@ int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns 
 	if (!width || grow_rows(codes, c->n_directories))
 		return -ENOMEM;
 	memset(codes->row_of, 0, codes->row_capacity * sizeof(*codes->row_of));
-	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
+	pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
 	error = atomic_load(&b.error);
 	error = error ? error : assign_rows(codes, c, width);
 	if (error == 0) {
 		b.write = true;
-		pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
+		pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
 		error = atomic_load(&b.error);
 	}
 	if (error)
@@ -309,7 +313,7 @@ static int find_concerned(struct pfs_code_tiles *codes, uint32_t **out, const st
 	m.concerned = calloc(n_words, sizeof(*m.concerned));
 	if (!m.concerned)
 		return -ENOMEM;
-	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, mark_piece, &m);
+	pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, mark_piece, &m);
 	*out = m.concerned;
 	return 0;
 }
@@ -340,18 +344,19 @@ int pfs_code_tiles_change(struct pfs_code_tiles *codes, const struct pfs_columns
 /* ---- scanning ---- */
 
 struct scan {
-	struct pfs_code_tiles *codes;
+	const struct pfs_code_tiles *codes;
+	const struct pfs_scan_scratch *scratch;
 	const struct pfs_divisor *divisors;
 	size_t n, row_words;
 };
 
 static void scan_tiles(void *context, size_t from, size_t to)
 {
-	struct scan *s = context;
+	const struct scan *s = context;
 
 	for (size_t t = from; t < to; t++)
 		for (size_t k = 0; k < s->n; k++) /* the tile stays in the cache */
-			s->codes->simd->scan_tile(s->codes->row_bits + k * s->row_words +
+			s->codes->simd->scan_tile(s->scratch->row_bits + k * s->row_words +
 							  t * PFS_TILE_WORDS,
 						  s->codes->tiles[t].limbs,
 						  s->codes->tiles[t].n_limbs, s->divisors[k]);
@@ -359,10 +364,10 @@ static void scan_tiles(void *context, size_t from, size_t to)
 
 static void gather_directories(void *context, size_t from, size_t to)
 {
-	const struct pfs_code_tiles *codes = context;
+	const struct scan *s = context;
 
-	codes->simd->gather_bits(codes->directory_bits + from / 32, codes->row_of + from, to - from,
-				 codes->row_bits);
+	s->codes->simd->gather_bits(s->scratch->directory_bits + from / 32, s->codes->row_of + from,
+				    to - from, s->scratch->row_bits);
 }
 
 /* A deep directory lies under the prime if it is its own, or if the directory above does: upwards
@@ -401,31 +406,30 @@ static int answer_deep(const struct pfs_code_tiles *codes, const struct pfs_colu
 	return 0;
 }
 
-int pfs_code_tiles_scan_rows(struct pfs_code_tiles *codes, const struct pfs_divisor *divisors, size_t n)
+int pfs_code_tiles_scan_rows(const struct pfs_code_tiles *codes, struct pfs_scan_scratch *scratch,
+			     const struct pfs_divisor *divisors, size_t n)
 {
-	struct scan s = {.codes = codes, .divisors = divisors, .n = n};
+	struct scan s = {.codes = codes, .scratch = scratch, .divisors = divisors, .n = n};
 
 	s.row_words = codes->n_tiles * PFS_TILE_WORDS;
-	if (pfs_grow(&codes->row_bits, &codes->row_bits_capacity, s.row_words * n,
-		     sizeof(*codes->row_bits)))
+	if (pfs_grow(&scratch->row_bits, &scratch->row_bits_capacity, s.row_words * n,
+		     sizeof(*scratch->row_bits)))
 		return -ENOMEM;
-	pfs_pool_run(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
+	pfs_pool_share(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
 	for (size_t k = 0; k < n && codes->n_tiles; k++)
-		codes->row_bits[k * s.row_words] &= ~1u; /* row 0 stands for none */
+		scratch->row_bits[k * s.row_words] &= ~1u; /* row 0 stands for none */
 	return 0;
 }
 
-int pfs_code_tiles_scan(struct pfs_code_tiles *codes, const struct pfs_columns *c, uint32_t **bits,
-		   struct pfs_divisor divisor)
+int pfs_code_tiles_scan(const struct pfs_code_tiles *codes, struct pfs_scan_scratch *scratch,
+			const struct pfs_columns *c, struct pfs_divisor divisor)
 {
-	size_t n_words = pfs_div_round_up(c->n_directories, 32);
+	size_t n_words = pfs_div_round_up(c->n_directories, 32); /* row_of has as many */
+	struct scan s = {.codes = codes, .scratch = scratch};
 
-	if (pfs_code_tiles_scan_rows(codes, &divisor, 1) ||
-	    pfs_grow(&codes->directory_bits, &codes->directory_bits_capacity, n_words + 1,
-		     sizeof(*codes->directory_bits)) ||
-	    grow_rows(codes, c->n_directories))
-		return -ENOMEM;
-	pfs_pool_run(codes->pool, n_words * 32, BUILD_GRAIN, gather_directories, codes);
-	*bits = codes->directory_bits;
-	return codes->n_deep ? answer_deep(codes, c, codes->directory_bits, divisor.p) : 0;
+	PFS_TRY(pfs_code_tiles_scan_rows(codes, scratch, &divisor, 1));
+	PFS_TRY(pfs_grow(&scratch->directory_bits, &scratch->directory_bits_capacity, n_words + 1,
+			 sizeof(*scratch->directory_bits)));
+	pfs_pool_share(codes->pool, n_words * 32, BUILD_GRAIN, gather_directories, &s);
+	return codes->n_deep ? answer_deep(codes, c, scratch->directory_bits, divisor.p) : 0;
 }

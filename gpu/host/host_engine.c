@@ -21,8 +21,16 @@ static void host_close(struct pfs_backend *b)
 {
 	struct pfs_host *host = pfs_host_of(b);
 
+	while (host->idle) {
+		struct pfs_host_job *job = host->idle;
+
+		host->idle = job->next;
+		pfs_scan_scratch_free(&job->scratch);
+		free(job);
+	}
 	pfs_pool_close(host->codes.pool);
 	pfs_code_tiles_free(&host->codes);
+	(void)pthread_mutex_destroy(&host->lock);
 	free(host);
 }
 
@@ -39,27 +47,62 @@ static void host_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 		       info->threads);
 }
 
-static int host_load(struct pfs_backend *b, const struct pfs_columns *c)
+static int host_begin(struct pfs_backend *b, struct pfs_codes_job **out)
 {
-	pfs_host_of(b)->columns = c;
-	return pfs_code_tiles_build(&pfs_host_of(b)->codes, c);
-}
+	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_host_job *job;
 
-static int host_apply(struct pfs_backend *b, const struct pfs_columns *c,
-		      const struct pfs_changes *changes)
-{
-	return changes->n_directories ? pfs_code_tiles_change(&pfs_host_of(b)->codes, c, changes) : 0;
-}
+	{
+		PFS_LOCKED(&host->lock);
 
-static int host_sync(struct pfs_backend *b)
-{
-	(void)b;
+		job = host->idle;
+		if (job)
+			host->idle = job->next;
+	}
+	if (!job)
+		job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->base = (struct pfs_codes_job){b->ops, b};
+	*out = &job->base;
 	return 0;
 }
 
-static int host_alloc(struct pfs_backend *b, void **memory, size_t size)
+static int host_sync(struct pfs_codes_job *job)
 {
-	(void)b;
+	(void)job;
+	return 0;
+}
+
+static void host_end(struct pfs_codes_job *base)
+{
+	struct pfs_host_job *job = (struct pfs_host_job *)base;
+	struct pfs_host *host = pfs_host_of_job(base);
+	PFS_LOCKED(&host->lock);
+
+	job->next = host->idle;
+	host->idle = job;
+}
+
+static int host_load(struct pfs_codes_job *job, const struct pfs_columns *c)
+{
+	struct pfs_host *host = pfs_host_of_job(job);
+
+	host->columns = c;
+	return pfs_code_tiles_build(&host->codes, c);
+}
+
+static int host_apply(struct pfs_codes_job *job, const struct pfs_columns *c,
+		      const struct pfs_changes *changes)
+{
+	return changes->n_directories
+		       ? pfs_code_tiles_change(&pfs_host_of_job(job)->codes, c, changes)
+		       : 0;
+}
+
+static int host_alloc(struct pfs_codes_job *job, void **memory, size_t size)
+{
+	(void)job;
 	*memory = malloc(size);
 	return *memory ? 0 : -ENOMEM;
 }
@@ -71,19 +114,19 @@ static void host_release(struct pfs_backend *b, void *memory, size_t size)
 	free(memory);
 }
 
-static int host_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+static int host_read(struct pfs_codes_job *job, void *out, const void *memory, size_t offset,
 		     size_t size)
 {
-	(void)b;
+	(void)job;
 	if (size)
 		memcpy(out, (const char *)memory + offset, size);
 	return 0;
 }
 
-static int host_write(struct pfs_backend *b, void *memory, size_t offset, const void *in,
+static int host_write(struct pfs_codes_job *job, void *memory, size_t offset, const void *in,
 		      size_t size)
 {
-	(void)b;
+	(void)job;
 	if (size)
 		memcpy((char *)memory + offset, in, size);
 	return 0;
@@ -120,15 +163,14 @@ static void clear_end(uint32_t *bits, size_t words, uint32_t n_slots)
 	memset(bits + used, 0, (words - used) * sizeof(*bits));
 }
 
-static int one_subtree(struct pfs_host *host, uint32_t *const *bits, size_t words,
-		       struct pfs_divisor divisor)
+static int one_subtree(struct pfs_host *host, struct pfs_scan_scratch *scratch, uint32_t *const *bits,
+		       size_t words, struct pfs_divisor divisor)
 {
 	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits[0]};
-	uint32_t *directory_bits;
 
-	PFS_TRY(pfs_code_tiles_scan(&host->codes, host->columns, &directory_bits, divisor));
-	s.directory_bits = directory_bits;
-	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
+	PFS_TRY(pfs_code_tiles_scan(&host->codes, scratch, host->columns, divisor));
+	s.directory_bits = scratch->directory_bits;
+	pfs_pool_share(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
 	clear_end(bits[0], words, host->columns->n_slots);
 	return 0;
 }
@@ -197,23 +239,24 @@ static int many_subtrees(struct pfs_host *host, uint32_t *const *bits, size_t wo
 		asked[subtrees[k].directory] = subtrees[k].mask;
 		memset(bits[k], 0, words * sizeof(*bits[k]));
 	}
-	pfs_pool_run(host->codes.pool, c->n_directories, DIVIDED, masks_piece, &m);
-	pfs_pool_run(host->codes.pool, c->n_slots, GRAIN, spread_masks_piece, &m);
+	pfs_pool_share(host->codes.pool, c->n_directories, DIVIDED, masks_piece, &m);
+	pfs_pool_share(host->codes.pool, c->n_slots, GRAIN, spread_masks_piece, &m);
 	return 0;
 }
 
-static int host_subtrees(struct pfs_backend *b, uint32_t *const *bits, size_t words,
+static int host_subtrees(struct pfs_codes_job *base, uint32_t *const *bits, size_t words,
 			 const struct pfs_asked_subtree *subtrees, size_t n)
 {
-	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_host_job *job = (struct pfs_host_job *)base;
+	struct pfs_host *host = pfs_host_of_job(base);
 
-	return n == 1 ? one_subtree(host, bits, words, subtrees[0].divisor)
+	return n == 1 ? one_subtree(host, &job->scratch, bits, words, subtrees[0].divisor)
 		      : many_subtrees(host, bits, words, subtrees, n);
 }
 
-static int host_parents(struct pfs_backend *b, uint32_t *bits, size_t words, uint32_t slot)
+static int host_parents(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint32_t slot)
 {
-	const struct pfs_columns *c = pfs_host_of(b)->columns;
+	const struct pfs_columns *c = pfs_host_of_job(job)->columns;
 
 	memset(bits, 0, words * sizeof(*bits));
 	for (uint32_t d = pfs_slot_parent(c, slot); d; d = c->directories[d].parent)
@@ -250,17 +293,17 @@ static void dividing_piece(void *context, size_t from, size_t to)
 	}
 }
 
-static int host_dividing(struct pfs_backend *b, uint32_t *directories, size_t *n, size_t capacity,
+static int host_dividing(struct pfs_codes_job *job, uint32_t *directories, size_t *n, size_t capacity,
 			 const uint32_t *limbs, size_t n_limbs)
 {
-	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_host *host = pfs_host_of_job(job);
 	struct each e = {.c = host->columns,
 			 .limbs = limbs,
 			 .n_limbs = n_limbs,
 			 .capacity = capacity};
 
 	e.found = directories;
-	pfs_pool_run(host->codes.pool, host->columns->n_directories, DIVIDED, dividing_piece, &e);
+	pfs_pool_share(host->codes.pool, host->columns->n_directories, DIVIDED, dividing_piece, &e);
 	*n = atomic_load(&e.n_found);
 	return 0;
 }
@@ -274,23 +317,23 @@ static void prime_piece(void *context, size_t from, size_t to)
 			atomic_store(&e->n_found, i + 1);
 }
 
-static int host_find_prime(struct pfs_backend *b, uint32_t *slot, uint64_t prime)
+static int host_find_prime(struct pfs_codes_job *job, uint32_t *slot, uint64_t prime)
 {
-	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_host *host = pfs_host_of_job(job);
 	struct each e = {.c = host->columns, .prime = prime};
 
-	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, prime_piece, &e);
+	pfs_pool_share(host->codes.pool, host->columns->n_slots, GRAIN, prime_piece, &e);
 	if (atomic_load(&e.n_found) == 0)
 		return -ENOENT;
 	*slot = (uint32_t)(atomic_load(&e.n_found) - 1);
 	return 0;
 }
 
-static int host_codes(struct pfs_backend *b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
+static int host_codes(struct pfs_codes_job *job, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		pfs_code_tiles_read(&pfs_host_of(b)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
+		pfs_code_tiles_read(&pfs_host_of_job(job)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
 			       first + (uint32_t)i);
 	return 0;
 }
@@ -322,20 +365,21 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 	copy = (struct copy){.to = memory, .from = memory + PROBE_SIZE};
 	memset(memory, 1, 2 * PROBE_SIZE);
 	start = pfs_now_s();
-	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
+	pfs_pool_share(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
 	*seconds = pfs_now_s() - start;
 	return 0;
 }
 
-int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum pfs_probe what,
+int pfs_host_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes, enum pfs_probe what,
 		   const struct pfs_divisor *divisors, size_t n)
 {
-	struct pfs_host *host = pfs_host_of(b);
+	struct pfs_host_job *job = (struct pfs_host_job *)base;
+	struct pfs_host *host = pfs_host_of_job(base);
 	struct pfs_engine_info info;
 	double start;
 	int error = 0;
 
-	host_describe(b, &info);
+	host_describe(base->backend, &info);
 	start = pfs_now_s();
 	switch (what) {
 	case PFS_PROBE_COPY:
@@ -345,7 +389,7 @@ int pfs_host_probe(struct pfs_backend *b, double *seconds, uint64_t *bytes, enum
 		return -ENOTSUP;
 	case PFS_PROBE_SCAN:
 		*bytes = info.code_limbs * sizeof(uint32_t);
-		error = pfs_code_tiles_scan_rows(&host->codes, divisors, n);
+		error = pfs_code_tiles_scan_rows(&host->codes, &job->scratch, divisors, n);
 		break;
 	case PFS_PROBE_BUILD:
 		*bytes = info.code_limbs * sizeof(uint32_t) +
@@ -361,9 +405,11 @@ static const struct pfs_engine_ops host_ops = {
 	.name = "host",
 	.close = host_close,
 	.describe = host_describe,
+	.begin = host_begin,
+	.sync = host_sync,
+	.end = host_end,
 	.load = host_load,
 	.apply = host_apply,
-	.sync = host_sync,
 	.alloc = host_alloc,
 	.release = host_release,
 	.read = host_read,
@@ -393,8 +439,10 @@ int pfs_host_open(struct pfs_backend **out)
 		return -ENOMEM;
 	host->base.ops = &host_ops;
 	host->codes.simd = pfs_simd_version(0);
+	(void)pthread_mutex_init(&host->lock, NULL);
 	error = pfs_pool_open(&host->codes.pool, 0, PFS_THREAD_NICE);
 	if (error) {
+		(void)pthread_mutex_destroy(&host->lock);
 		free(host);
 		return error;
 	}

@@ -156,17 +156,17 @@ static void take_slots(struct pfs_path_listing *paths)
 	paths->next_slot += paths->n_slots;
 }
 
-int pfs_host_names_reserve(struct pfs_backend *b PFS_UNUSED, size_t heap PFS_UNUSED, size_t places PFS_UNUSED)
+int pfs_host_names_reserve(struct pfs_codes_job *job PFS_UNUSED, size_t heap PFS_UNUSED, size_t places PFS_UNUSED)
 {
 	return 0;
 }
 
-int pfs_host_names_update(struct pfs_backend *b PFS_UNUSED, const struct pfs_names_update *update PFS_UNUSED)
+int pfs_host_names_update(struct pfs_codes_job *job PFS_UNUSED, const struct pfs_names_update *update PFS_UNUSED)
 {
 	return 0;
 }
 
-int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
+int pfs_host_paths_open(struct pfs_codes_job *job, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request)
 {
 	struct pfs_path_listing *paths = calloc(1, sizeof(*paths));
@@ -174,17 +174,17 @@ int pfs_host_paths_open(struct pfs_backend *b, struct pfs_path_listing **out,
 	if (!paths)
 		return -ENOMEM;
 	paths->request = *request;
-	paths->pieces_max = (size_t)4 * pfs_pool_threads(pfs_host_of(b)->codes.pool);
+	paths->pieces_max = (size_t)4 * pfs_pool_threads(pfs_host_of_job(job)->codes.pool);
 	paths->pieces = calloc(paths->pieces_max, sizeof(*paths->pieces));
 	if (!paths->pieces) {
-		pfs_host_paths_close(b, paths);
+		pfs_host_paths_close(job, paths);
 		return -ENOMEM;
 	}
 	*out = paths;
 	return 0;
 }
 
-int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, const char **bytes,
+int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *paths, const char **bytes,
 			size_t *size)
 {
 	if (paths->next_piece == paths->n_pieces) {
@@ -195,7 +195,7 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 		paths->n_pieces = pfs_div_round_up(paths->n_slots, PIECE_NODES);
 		if (paths->n_pieces == 0)
 			return 0;
-		pfs_pool_run(pfs_host_of(b)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
+		pfs_pool_share(pfs_host_of_job(job)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
 		error = atomic_load(&paths->error);
 		if (error)
 			return error;
@@ -205,9 +205,9 @@ int pfs_host_paths_next(struct pfs_backend *b, struct pfs_path_listing *paths, c
 	return 1;
 }
 
-void pfs_host_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
+void pfs_host_paths_close(struct pfs_codes_job *job, struct pfs_path_listing *paths)
 {
-	(void)b;
+	(void)job;
 	for (size_t i = 0; i < paths->pieces_max && paths->pieces; i++)
 		free(paths->pieces[i].bytes);
 	free(paths->pieces);

@@ -9,9 +9,9 @@
 
 #define GRAIN 65536u /* words */
 
-int pfs_host_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
+int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
 {
-	(void)b;
+	(void)job;
 	memset(bits, 0, words * sizeof(*bits));
 	for (; from < to && from % 32; from++)
 		bits[from / 32] |= 1u << from % 32;
@@ -22,10 +22,10 @@ int pfs_host_fill(struct pfs_backend *b, uint32_t *bits, size_t words, uint64_t 
 	return 0;
 }
 
-int pfs_host_set(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *slots,
+int pfs_host_set(struct pfs_codes_job *job, uint32_t *bits, size_t words, const uint32_t *slots,
 		 size_t n)
 {
-	(void)b;
+	(void)job;
 	memset(bits, 0, words * sizeof(*bits));
 	for (size_t i = 0; i < n; i++)
 		bits[slots[i] / 32] |= 1u << slots[i] % 32;
@@ -58,13 +58,13 @@ static void combine_piece(void *context, size_t from, size_t to)
 	}
 }
 
-int pfs_host_combine(struct pfs_backend *b, uint32_t *bits, size_t words, const uint32_t *other,
+int pfs_host_combine(struct pfs_codes_job *job, uint32_t *bits, size_t words, const uint32_t *other,
 		     size_t other_words, enum pfs_bitmap_op op)
 {
 	struct combine c = {.bits = bits, .other = other, .op = op};
 	size_t both = PFS_MIN(words, other_words);
 
-	pfs_pool_run(pfs_host_of(b)->codes.pool, both, GRAIN, combine_piece, &c);
+	pfs_pool_share(pfs_host_of_job(job)->codes.pool, both, GRAIN, combine_piece, &c);
 	if (op == PFS_BITMAP_AND)
 		memset(bits + both, 0, (words - both) * sizeof(*bits));
 	return 0;
@@ -85,11 +85,11 @@ static void count_piece(void *context, size_t from, size_t to)
 	atomic_fetch_add(&c->count, sum);
 }
 
-int pfs_host_count(struct pfs_backend *b, uint64_t *count, const uint32_t *bits, size_t words)
+int pfs_host_count(struct pfs_codes_job *job, uint64_t *count, const uint32_t *bits, size_t words)
 {
 	struct count c = {.bits = bits};
 
-	pfs_pool_run(pfs_host_of(b)->codes.pool, words, GRAIN, count_piece, &c);
+	pfs_pool_share(pfs_host_of_job(job)->codes.pool, words, GRAIN, count_piece, &c);
 	*count = atomic_load(&c.count);
 	return 0;
 }

@@ -13,22 +13,72 @@ struct device {
 
 struct stand_in stand_in = {.calls_left = LONG_MAX, .failure = -EIO};
 
-static struct pfs_backend *inner(struct pfs_backend *b)
+struct job {
+	struct pfs_codes_job base;
+	struct pfs_codes_job *inner;
+};
+
+static struct pfs_codes_job *inner(struct pfs_codes_job *job)
 {
-	return ((struct device *)b)->inner;
+	return ((struct job *)job)->inner;
+}
+
+static long count_down(void)
+{
+	return stand_in.calls_left == LONG_MAX ? LONG_MAX : --stand_in.calls_left;
 }
 
 static bool fails(void)
 {
-	return stand_in.calls_left != LONG_MAX && --stand_in.calls_left <= 0;
+	return count_down() <= 0;
+}
+
+/* What is there can mostly still be read after the failure. */
+static bool fails_to_read(void)
+{
+	long left = count_down();
+
+	return left == 0 || (left < 0 && stand_in.reads_fail);
 }
 
 /* One wrapper an operation: fails in its turn, else passes the call on. */
 #define WRAP(name, parameters, arguments)                                                          \
 	static int faulty_##name parameters                                                        \
 	{                                                                                          \
-		return fails() ? stand_in.failure : inner(b)->ops->name arguments;                 \
+		return fails() ? stand_in.failure : inner(job)->ops->name arguments;               \
 	}
+
+static int faulty_begin(struct pfs_backend *b, struct pfs_codes_job **out)
+{
+	struct pfs_backend *device = ((struct device *)b)->inner;
+	struct job *job;
+	int error;
+
+	if (fails_to_read())
+		return stand_in.failure;
+	job = calloc(1, sizeof(*job));
+	if (!job)
+		return -ENOMEM;
+	job->base = (struct pfs_codes_job){b->ops, b};
+	error = device->ops->begin(device, &job->inner);
+	if (error)
+		free(job);
+	else
+		*out = &job->base;
+	return error;
+}
+
+static int faulty_sync(struct pfs_codes_job *job)
+{
+	return fails_to_read() ? stand_in.failure : inner(job)->ops->sync(inner(job));
+}
+
+static void faulty_end(struct pfs_codes_job *job)
+{
+	inner(job)->ops->end(inner(job));
+	free(job);
+}
+
 /* A bit of memory that has turned. */
 static void spoil(struct pfs_backend *b)
 {
@@ -39,92 +89,95 @@ static void spoil(struct pfs_backend *b)
 		codes->tiles[row / PFS_TILE_ROWS].limbs[row % PFS_TILE_ROWS] ^= 4;
 }
 
-static int faulty_load(struct pfs_backend *b, const struct pfs_columns *c)
+static int faulty_load(struct pfs_codes_job *job, const struct pfs_columns *c)
 {
-	int error = fails() ? stand_in.failure : inner(b)->ops->load(inner(b), c);
+	int error = fails() ? stand_in.failure : inner(job)->ops->load(inner(job), c);
 
 	stand_in.loads++;
 	if (error == 0 && stand_in.spoiled)
-		spoil(inner(b));
+		spoil(inner(job)->backend);
 	return error;
 }
 
-static int faulty_apply(struct pfs_backend *b, const struct pfs_columns *c,
+static int faulty_apply(struct pfs_codes_job *job, const struct pfs_columns *c,
 			const struct pfs_changes *changes)
 {
 	stand_in.applies++;
-	return fails() ? stand_in.failure : inner(b)->ops->apply(inner(b), c, changes);
+	return fails() ? stand_in.failure : inner(job)->ops->apply(inner(job), c, changes);
 }
 
-WRAP(sync, (struct pfs_backend * b), (inner(b)))
-WRAP(alloc, (struct pfs_backend * b, void **memory, size_t size), (inner(b), memory, size))
-WRAP(write, (struct pfs_backend * b, void *memory, size_t offset, const void *in, size_t size),
-     (inner(b), memory, offset, in, size))
-WRAP(fill, (struct pfs_backend * b, uint32_t *bits, size_t words, uint64_t from, uint64_t to),
-     (inner(b), bits, words, from, to))
-WRAP(set, (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
-     (inner(b), bits, words, slots, n))
+WRAP(alloc, (struct pfs_codes_job * job, void **memory, size_t size), (inner(job), memory, size))
+WRAP(write, (struct pfs_codes_job * job, void *memory, size_t offset, const void *in, size_t size),
+     (inner(job), memory, offset, in, size))
+WRAP(fill, (struct pfs_codes_job * job, uint32_t *bits, size_t words, uint64_t from, uint64_t to),
+     (inner(job), bits, words, from, to))
+WRAP(set, (struct pfs_codes_job * job, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
+     (inner(job), bits, words, slots, n))
 WRAP(combine,
-     (struct pfs_backend * b, uint32_t *bits, size_t words, const uint32_t *other,
+     (struct pfs_codes_job * job, uint32_t *bits, size_t words, const uint32_t *other,
       size_t other_words, enum pfs_bitmap_op op),
-     (inner(b), bits, words, other, other_words, op))
-WRAP(count, (struct pfs_backend * b, uint64_t *count, const uint32_t *bits, size_t words),
-     (inner(b), count, bits, words))
+     (inner(job), bits, words, other, other_words, op))
+WRAP(count, (struct pfs_codes_job * job, uint64_t *count, const uint32_t *bits, size_t words),
+     (inner(job), count, bits, words))
 WRAP(subtrees,
-     (struct pfs_backend * b, uint32_t *const *bits, size_t words,
+     (struct pfs_codes_job * job, uint32_t *const *bits, size_t words,
       const struct pfs_asked_subtree *subtrees, size_t n),
-     (inner(b), bits, words, subtrees, n))
-WRAP(parents, (struct pfs_backend * b, uint32_t *bits, size_t words, uint32_t slot),
-     (inner(b), bits, words, slot))
+     (inner(job), bits, words, subtrees, n))
+WRAP(parents, (struct pfs_codes_job * job, uint32_t *bits, size_t words, uint32_t slot),
+     (inner(job), bits, words, slot))
 WRAP(dividing,
-     (struct pfs_backend * b, uint32_t *directories, size_t *n, size_t capacity,
+     (struct pfs_codes_job * job, uint32_t *directories, size_t *n, size_t capacity,
       const uint32_t *limbs, size_t n_limbs),
-     (inner(b), directories, n, capacity, limbs, n_limbs))
-WRAP(find_prime, (struct pfs_backend * b, uint32_t *slot, uint64_t prime), (inner(b), slot, prime))
-WRAP(codes, (struct pfs_backend * b, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
-     (inner(b), limbs, n_limbs, first, n))
-WRAP(names_reserve, (struct pfs_backend * b, size_t heap, size_t places), (inner(b), heap, places))
-static int faulty_names_update(struct pfs_backend *b, const struct pfs_names_update *update)
+     (inner(job), directories, n, capacity, limbs, n_limbs))
+WRAP(find_prime, (struct pfs_codes_job * job, uint32_t *slot, uint64_t prime), (inner(job), slot, prime))
+WRAP(codes, (struct pfs_codes_job * job, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
+     (inner(job), limbs, n_limbs, first, n))
+WRAP(names_reserve, (struct pfs_codes_job * job, size_t heap, size_t places), (inner(job), heap, places))
+static int faulty_names_update(struct pfs_codes_job *job, const struct pfs_names_update *update)
 {
 	for (size_t i = 0; i < update->n_pieces; i++)
 		stand_in.names_sent += update->pieces[i].to - update->pieces[i].from;
-	return fails() ? stand_in.failure : inner(b)->ops->names_update(inner(b), update);
+	return fails() ? stand_in.failure : inner(job)->ops->names_update(inner(job), update);
 }
 
 WRAP(paths_open,
-     (struct pfs_backend * b, struct pfs_path_listing **out, const struct pfs_paths_request *request),
-     (inner(b), out, request))
+     (struct pfs_codes_job * job, struct pfs_path_listing **out, const struct pfs_paths_request *request),
+     (inner(job), out, request))
 WRAP(paths_next,
-     (struct pfs_backend * b, struct pfs_path_listing *paths, const char **bytes, size_t *size),
-     (inner(b), paths, bytes, size))
+     (struct pfs_codes_job * job, struct pfs_path_listing *paths, const char **bytes, size_t *size),
+     (inner(job), paths, bytes, size))
 
-/* What is there can mostly still be read. */
-static int faulty_read(struct pfs_backend *b, void *out, const void *memory, size_t offset,
+static int faulty_read(struct pfs_codes_job *job, void *out, const void *memory, size_t offset,
 		       size_t size)
 {
-	if (fails() && stand_in.reads_fail)
-		return stand_in.failure;
-	return inner(b)->ops->read(inner(b), out, memory, offset, size);
+	return fails_to_read() ? stand_in.failure
+			       : inner(job)->ops->read(inner(job), out, memory, offset, size);
 }
 
 static void faulty_release(struct pfs_backend *b, void *memory, size_t size)
 {
-	inner(b)->ops->release(inner(b), memory, size);
+	struct pfs_backend *device = ((struct device *)b)->inner;
+
+	device->ops->release(device, memory, size);
 }
 
 static void faulty_describe(struct pfs_backend *b, struct pfs_engine_info *info)
 {
-	inner(b)->ops->describe(inner(b), info);
+	struct pfs_backend *device = ((struct device *)b)->inner;
+
+	device->ops->describe(device, info);
 }
 
-static void faulty_paths_close(struct pfs_backend *b, struct pfs_path_listing *paths)
+static void faulty_paths_close(struct pfs_codes_job *job, struct pfs_path_listing *paths)
 {
-	inner(b)->ops->paths_close(inner(b), paths);
+	inner(job)->ops->paths_close(inner(job), paths);
 }
 
 static void faulty_close(struct pfs_backend *b)
 {
-	inner(b)->ops->close(inner(b));
+	struct pfs_backend *device = ((struct device *)b)->inner;
+
+	device->ops->close(device);
 	free(b);
 }
 
@@ -132,9 +185,11 @@ static const struct pfs_engine_ops faulty_ops = {
 	.name = "cuda",
 	.close = faulty_close,
 	.describe = faulty_describe,
+	.begin = faulty_begin,
+	.sync = faulty_sync,
+	.end = faulty_end,
 	.load = faulty_load,
 	.apply = faulty_apply,
-	.sync = faulty_sync,
 	.alloc = faulty_alloc,
 	.release = faulty_release,
 	.read = faulty_read,

@@ -2,6 +2,7 @@
 /* The pool of threads: each piece of a job is worked on once, and run returns after all of them,
  * whatever the number of threads, pieces and jobs, and however late a thread wakes up. */
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,12 +111,82 @@ static void fewer_threads_do_as_well(void **state)
 	threads_left = UINT_MAX;
 }
 
+/* ---- several callers ---- */
+
+struct caller {
+	struct pfs_pool *pool;
+	uint64_t seed;
+	bool is_wrong;
+	struct job job;
+};
+
+static void *share(void *arg)
+{
+	struct caller *caller = arg;
+	struct job *job = &caller->job;
+
+	for (unsigned i = 0; i < 60; i++) {
+		job->n = random_below(&caller->seed, N_MAX);
+		job->grain = 1 + random_below(&caller->seed, 50);
+		memset(&job->worked, 0, sizeof(job->worked));
+		job->done = 0;
+		pfs_pool_share(caller->pool, job->n, job->grain, work, job);
+		caller->is_wrong = caller->is_wrong || job->done != job->n;
+		for (size_t at = 0; at < job->n; at++)
+			caller->is_wrong = caller->is_wrong || job->worked[at] != 1;
+	}
+	return NULL;
+}
+
+static void callers_share(void **state)
+{
+	static struct caller callers[5];
+	pthread_t threads[PFS_COUNT(callers)];
+	struct pfs_pool *pool;
+
+	(void)state;
+	assert_int_equal(pfs_pool_open(&pool, 3, 0), 0);
+	for (size_t i = 0; i < PFS_COUNT(callers); i++) {
+		callers[i].pool = pool;
+		callers[i].seed = i;
+		assert_int_equal(pthread_create(&threads[i], NULL, share, &callers[i]), 0);
+	}
+	for (size_t i = 0; i < PFS_COUNT(callers); i++) {
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		assert_false(callers[i].is_wrong);
+	}
+	pfs_pool_close(pool);
+}
+
+/* Asks for the threads while another one has them: this one does its work alone. */
+static void work_and_share(void *context, size_t from, size_t to)
+{
+	struct caller *caller = context;
+	struct caller inner = {.pool = caller->pool, .job = {.n = 40, .grain = 1}};
+
+	pfs_pool_share(inner.pool, inner.job.n, inner.job.grain, work, &inner.job);
+	atomic_fetch_add(&caller->job.done, inner.job.done == 40 ? to - from : 0);
+}
+
+static void the_threads_are_taken(void **state)
+{
+	static struct caller caller;
+
+	(void)state;
+	assert_int_equal(pfs_pool_open(&caller.pool, 3, 0), 0);
+	pfs_pool_share(caller.pool, 100, 10, work_and_share, &caller);
+	assert_int_equal(caller.job.done, 100);
+	pfs_pool_close(caller.pool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(fewer_threads_do_as_well),
+		cmocka_unit_test(callers_share),
+		cmocka_unit_test(the_threads_are_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
