@@ -8,12 +8,14 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline uint64_t pfs_rotate_left(uint64_t x, unsigned bits)
+#include "base/both.h"
+
+PFS_BOTH uint64_t pfs_rotate_left(uint64_t x, unsigned bits)
 {
 	return x << bits | x >> (64 - bits);
 }
 
-static inline void pfs_sip_round(uint64_t v[4])
+PFS_BOTH void pfs_sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
 	v[1] = pfs_rotate_left(v[1], 13) ^ v[0];
@@ -27,13 +29,13 @@ static inline void pfs_sip_round(uint64_t v[4])
 	v[2] = pfs_rotate_left(v[2], 32);
 }
 
-static inline uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint64_t key1)
+PFS_BOTH uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint64_t key1)
 {
 	uint64_t v[4] = {
 		key0 ^ UINT64_C(0x736f6d6570736575), key1 ^ UINT64_C(0x646f72616e646f6d),
 		key0 ^ UINT64_C(0x6c7967656e657261), key1 ^ UINT64_C(0x7465646279746573),
 	};
-	const unsigned char *p = data;
+	const unsigned char *p = (const unsigned char *)data;
 	uint64_t last = (uint64_t)len << 56;
 	size_t left = len;
 

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/both.h"
 #include "gpu/index_value.h"
-#include "gpu/modexact.h" /* PFS_BOTH */
 
 /* The last of n fences from `from` on, `shift` bits of position apart, that is not greater than the
  * pair; the first is known not to be.  Values are read only where keys are equal. */

@@ -15,11 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define PFS_BOTH static __host__ __device__ __forceinline__
-#else
-#define PFS_BOTH static inline
-#endif
+#include "base/both.h"
 
 /* p = 1 divides everything: that is how the root, whose factor 2 is not kept in codes, asks. */
 struct pfs_divisor {

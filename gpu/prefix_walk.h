@@ -30,7 +30,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "gpu/modexact.h" /* PFS_BOTH */
+#include "base/both.h"
 
 #define PFS_PREFIX_ITEM	    0x80000000u
 #define PFS_PREFIX_UNIT	    4u	/* words; nodes begin at multiples of it */

@@ -21,6 +21,8 @@ struct pfs_resident {
 	struct pfs_resident_backend *backend;
 	struct pfs_resident *next; /* in `residents` */
 	pthread_mutex_t data; /* guards what the kernel reads; taken before the locks of runs */
+	pthread_mutex_t paths_lock; /* whoever has memory for paths has it */
+	struct pfs_resident_paths *paths; /* NULL until first wanted; protected by paths_lock */
 	/* Guards runs: who starts one, or wants none. */
 	pthread_mutex_t lock;
 	uint32_t number;   /* of the last run; written under lock, read by anybody */
@@ -152,6 +154,7 @@ int pfs_resident_open_backend(struct pfs_resident **out, struct pfs_resident_bac
 	}
 	r->backend = backend;
 	(void)pthread_mutex_init(&r->data, NULL);
+	(void)pthread_mutex_init(&r->paths_lock, NULL);
 	(void)pthread_mutex_init(&r->lock, NULL);
 	PFS_LOCKED(&all_lock);
 	r->next = residents;
@@ -184,6 +187,7 @@ void pfs_resident_close(struct pfs_resident *r)
 		r->backend->ops->close(r->backend);
 	(void)pthread_mutex_destroy(&r->lock);
 	(void)pthread_mutex_destroy(&r->data);
+	(void)pthread_mutex_destroy(&r->paths_lock);
 	free(r);
 }
 
@@ -413,6 +417,42 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 		error = apply_batch(r, changes);
 	(void)__atomic_add_fetch(&r->change_ns, pfs_now_ns() - began, __ATOMIC_RELAXED);
 	return error;
+}
+
+/* ---- many paths ---- */
+
+int pfs_resident_paths_take(struct pfs_resident *r, struct pfs_resident_paths **out)
+{
+	int error = failure_of(r);
+
+	*out = NULL;
+	if (error)
+		return error;
+	if (pthread_mutex_trylock(&r->paths_lock))
+		return -EBUSY;
+	if (!r->paths)
+		error = r->backend->ops->paths(r->backend, &r->paths);
+	*out = r->paths;
+	if (error)
+		(void)pthread_mutex_unlock(&r->paths_lock);
+	return error == -EIO ? fail(r, error, strerror(-error)) : error;
+}
+
+void pfs_resident_paths_return(struct pfs_resident *r)
+{
+	(void)pthread_mutex_unlock(&r->paths_lock);
+}
+
+int pfs_resident_resolve(struct pfs_resident *r, struct pfs_resident_paths *paths,
+			 const struct pfs_resident_columns *columns, size_t most)
+{
+	int error = failure_of(r);
+
+	if (error)
+		return error;
+	error = r->backend->ops->resolve(r->backend, paths, columns, most,
+					 load_word(&r->falsify) >> PFS_MAILBOX_OPS & 1);
+	return error == -EIO ? fail(r, error, strerror(-error)) : error;
 }
 
 /* ---- the rest ---- */

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "gpu/engine.h"
 #include "gpu/mailbox.h"
 
 #define PFS_RESIDENT_IDLE_MS  100u
@@ -72,6 +73,41 @@ PFS_MUST_CHECK int pfs_resident_is_under(struct pfs_resident *resident, bool *un
 PFS_MUST_CHECK int pfs_resident_common(struct pfs_resident *resident, uint32_t *common, uint32_t a,
 				       uint32_t b);
 
+/* ---- many paths ---- */
+
+#define PFS_RESIDENT_PATHS (1u << 18) /* that are resolved at once, at most */
+#define PFS_RESIDENT_TEXT  ((size_t)24 << 20) /* bytes of theirs, at most */
+
+/* Memory for many paths and where they lead, of which a device copies at the speed of its bus. */
+struct pfs_resident_paths {
+	char *text;	/* the paths, one behind the other */
+	uint32_t *ends; /* of each path in the text; it begins where the one before it ends */
+	size_t n;
+	uint32_t *slots;  /* where each leads; PFS_MAILBOX_NONE: nowhere */
+	uint64_t *primes; /* of these slots; 0: there is none */
+};
+
+/* The columns by slot of the tree whose names and parents were loaded, besides those. */
+struct pfs_resident_columns {
+	const struct pfs_names_view *names; /* with the column of places */
+	const uint64_t *prime;
+	const struct pfs_stamps *place_stamps, *prime_stamps;
+	uint64_t seed; /* of the hashes in the index's keys, and how many bits they have */
+	unsigned hash_bits;
+	uint32_t root, top; /* where absolute and relative paths begin; top: or PFS_MAILBOX_NONE */
+};
+
+/* Gets memory for many paths, until they are returned; one caller has it at a time. -EBUSY: somebody
+ * has it; -ENOMEM, -EIO. */
+PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident, struct pfs_resident_paths **out);
+void pfs_resident_paths_return(struct pfs_resident *resident);
+/* Finds where the paths lead, as gpu/path_walk.h says. The columns do not change during the call, nor
+ * does anybody load or apply. -EAGAIN: the device did not have all of the columns; it has more of them
+ * now, and `most` bytes were sent. -EOPNOTSUPP: the device cannot be had for the moment. -ENOMEM: its
+ * memory is too short for the columns; single questions go on. */
+PFS_MUST_CHECK int pfs_resident_resolve(struct pfs_resident *resident, struct pfs_resident_paths *paths,
+					const struct pfs_resident_columns *columns, size_t most);
+
 struct pfs_resident_info {
 	char device[64];
 	bool failed;
@@ -82,10 +118,12 @@ struct pfs_resident_info {
 	uint64_t change_ns;	 /* time that batches and edits took */
 	uint64_t leave_ns; /* the longest time that the kernel took to leave once it was told to */
 	uint64_t asked, bytes;	 /* questions answered; device memory */
+	uint64_t bus_ns, kernel_ns; /* time that paths took on the bus, and in the kernel */
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
 
-/* For tests: makes answers to these operations wrong (bits by enum pfs_mailbox_op). */
+/* For tests: makes answers to these operations wrong (bits by enum pfs_mailbox_op; PFS_MAILBOX_OPS: many
+ * paths). */
 void pfs_resident_falsify(struct pfs_resident *resident, uint32_t operations);
 
 /* To be called before and after a CUDA call that waits for all of a device. A kernel that is there
@@ -106,6 +144,11 @@ struct pfs_resident_ops {
 	void (*edited)(struct pfs_resident_backend *b, uint64_t key, bool is_new);
 	/* Begins a run of the server, and does not wait for it. */
 	int (*start)(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run);
+	/* Gets memory for paths, which close frees. */
+	int (*paths)(struct pfs_resident_backend *b, struct pfs_resident_paths **out);
+	/* As pfs_resident_resolve, also while a run goes on. is_false: nothing is to be found. */
+	int (*resolve)(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
+		       const struct pfs_resident_columns *columns, size_t most, bool is_false);
 };
 
 /* First member of every such back end. */

@@ -34,3 +34,4 @@ WRAP_test_query_hold := clock_gettime
 WRAP_test_holds := clock_gettime free pfs_attr_read pthread_rwlock_rdlock pthread_rwlock_unlock
 WRAP_test_index_history := pfs_cuda_operators_open
 WRAP_test_index_paths_frozen := pfs_image_copy_index pfs_span_layout_begin
+WRAP_test_resolve_device := pfs_cuda_resident_open

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fs/image/device_lookup_impl.h"
+#include "fs/image/feed.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
@@ -19,7 +20,7 @@ static const enum pfs_mailbox_op ops[PFS_QUESTION_KINDS] = {
 	[PFS_QUESTION_ANCESTOR] = PFS_MAILBOX_ANCESTOR, [PFS_QUESTION_MOVE] = PFS_MAILBOX_MOVE,
 	[PFS_QUESTION_CHILD] = PFS_MAILBOX_CHILD,	[PFS_QUESTION_COMMON] = PFS_MAILBOX_COMMON,
 	[PFS_QUESTION_CODE] = PFS_MAILBOX_OPS, /* the engine's */
-	[PFS_QUESTION_PATH] = PFS_MAILBOX_OPS, /* nobody's */
+	[PFS_QUESTION_PATH] = PFS_MAILBOX_OPS, /* of another kernel */
 };
 
 const char *pfs_device_lookup_name(enum pfs_device_lookup_kind kind)
@@ -158,6 +159,69 @@ bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uin
 	return end(tree, PFS_QUESTION_COMMON, error, began);
 }
 
+/* ---- many paths ---- */
+
+static void leave_paths(struct pfs_device_lookup *single, int error)
+{
+	if (error == -EIO)
+		(void)pfs_device_give_up(single, NULL); /* its failure has been told */
+	else if (!atomic_exchange(&single->has_no_paths, true))
+		pfs_warning("too little memory for the device to resolve paths: the processor does");
+}
+
+bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out)
+{
+	struct pfs_device_lookup *single = tree->single;
+	int error;
+
+	if (!pfs_device_lookup_is_there(tree) || tree->image.copy || atomic_load(&single->is_given_up) ||
+	    atomic_load(&single->has_no_paths))
+		return false;
+	error = pfs_resident_paths_take(single->resident, out);
+	if (error && error != -EBUSY)
+		leave_paths(single, error);
+	return !error;
+}
+
+void pfs_device_paths_return(const struct pfs_tree *tree)
+{
+	pfs_resident_paths_return(tree->single->resident);
+}
+
+/* The device has the tree's names and parents as they are, since the tree is held. */
+int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_paths *paths, uint32_t top)
+{
+	const struct pfs_image *image = &tree->image;
+	struct pfs_device_lookup *single = tree->single;
+	struct pfs_names_view names;
+	const struct pfs_resident_columns columns = {
+		.names = &names,
+		.prime = image->prime,
+		.place_stamps = pfs_feed_stamps(image, PFS_COLUMN_NUMBER_NAME),
+		.prime_stamps = pfs_feed_stamps(image, PFS_COLUMN_NUMBER_PRIME),
+		.seed = pfs_store_seed(tree->store),
+		.hash_bits = PFS_NAME_HASH_BITS,
+		.root = image->root,
+		.top = top,
+	};
+	uint64_t began;
+	int error;
+
+	if (!begin(tree, &began))
+		return -EOPNOTSUPP;
+	pfs_names_view(image->names, &names);
+	names.place = image->name;
+	names.n_slots = image->end;
+	error = pfs_resident_resolve(single->resident, paths, &columns, PFS_DEVICE_PATHS_SENT);
+	if (!error)
+		pfs_device_lookup_count_many(tree, PFS_QUESTION_PATH, true, paths->n, pfs_now_ns() - began);
+	if (!error || error == -EAGAIN)
+		return error;
+	if (error != -EOPNOTSUPP)
+		leave_paths(single, error);
+	return -EOPNOTSUPP;
+}
+
 /* ---- figures ---- */
 
 /* Adds n questions, of which so many took ns together. */
@@ -173,19 +237,16 @@ static void add(struct pfs_device_counter *counter, uint64_t n, uint64_t timed, 
 void pfs_device_lookup_count(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
 			     bool on_device, uint64_t ns)
 {
-	struct pfs_device_lookup *single = tree->single;
-
-	if (single && !tree->image.copy)
-		add(on_device ? &single->device[kind] : &single->host[kind], 1, 1, ns);
+	pfs_device_lookup_count_many(tree, kind, on_device, 1, ns);
 }
 
 void pfs_device_lookup_count_many(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
-				  uint64_t n, uint64_t ns)
+				  bool on_device, uint64_t n, uint64_t ns)
 {
 	struct pfs_device_lookup *single = tree->single;
 
 	if (single && !tree->image.copy)
-		add(&single->host[kind], n, n, ns);
+		add(on_device ? &single->device[kind] : &single->host[kind], n, n, ns);
 }
 
 uint64_t pfs_device_lookup_host_begin(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind)
@@ -317,8 +378,8 @@ static void falsify(struct pfs_device_lookup *single)
 	const char *text = getenv("PRIMEFS_FALSIFY");
 	uint32_t operations = 0;
 
-	for (unsigned kind = 0; text && kind < PFS_QUESTION_CODE; kind++)
-		if (strstr(text, pfs_device_lookup_name(kind)))
+	for (unsigned kind = 0; text && kind <= PFS_QUESTION_PATH; kind++)
+		if (kind != PFS_QUESTION_CODE && strstr(text, pfs_device_lookup_name(kind)))
 			operations |= UINT32_C(1) << ops[kind];
 	single->is_falsified = operations;
 	pfs_resident_falsify(single->resident, operations);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/device_lookup.h - single questions about names and ways up. With --engine=cuda a kernel
- * that stays on the device answers them (gpu/resident.h); without it nothing is answered here, and
- * the caller asks the image.
+/* fs/image/device_lookup.h - single questions about names and ways up, and many paths. With
+ * --engine=cuda a kernel that stays on the device answers single ones (gpu/resident.h), and another
+ * one many paths; without it nothing is answered here, and the caller asks the image.
  *
  * The device's index of names and its column of parents follow the image as a watcher: changes are
  * gathered under the write lock and sent as a batch before the next question. A thread of its own
- * fills the device, and sends changes that are many. The device finds the names of a hash; their
- * bytes are compared here.
+ * fills the device, and sends changes that are many. For a single question the device finds the
+ * names of a hash, whose bytes are compared here; for paths it has the names, too.
  *
  * A function that returns false leaves the question to its caller: there is no device, it does not
  * have all names yet, it has failed, or the tree is frozen (image.copy).
@@ -31,7 +31,7 @@ enum pfs_device_lookup_kind {
 	PFS_QUESTION_CHILD,
 	PFS_QUESTION_COMMON,
 	PFS_QUESTION_CODE,
-	PFS_QUESTION_PATH, /* one of many paths (pfs_tree_resolve_many); no device is asked */
+	PFS_QUESTION_PATH, /* one of many paths (pfs_tree_resolve_many) */
 	PFS_QUESTION_TEXT, /* some thousand lines of a recursive listing (fs/nodes/paths.h) */
 	PFS_QUESTION_KINDS,
 };
@@ -57,13 +57,28 @@ bool pfs_device_lookup_is_child(const struct pfs_tree *tree, bool *child, uint32
 bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a,
 			      uint32_t b);
 
+/* ---- many paths ---- */
+
+/* Gets memory for paths that the device is to resolve, until they are returned. The tree need not be
+ * held. Returns false if the device is not to be asked, or resolves paths for somebody else. */
+bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out);
+void pfs_device_paths_return(const struct pfs_tree *tree);
+/* Resolves them for somebody who sees every node; relative paths begin at the slot `top`, or nowhere if
+ * it is PFS_NO_SLOT. Returns 0 if it has; -EAGAIN: the device has to learn more of the tree, of which it was
+ * sent PFS_DEVICE_PATHS_SENT bytes; -EOPNOTSUPP: the caller resolves them. */
+#define PFS_DEVICE_PATHS_SENT ((size_t)8 << 20)
+PFS_MUST_CHECK int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_paths *paths,
+					    uint32_t top);
+
+/* ---- figures ---- */
+
 /* Counts one question. on_device: the device answered it (callers in other files say so of CODE
  * alone). ns 0: its time was not measured. */
 void pfs_device_lookup_count(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
 			     bool on_device, uint64_t ns);
-/* Counts n questions that the host answered together in that time. */
+/* Counts n questions that were answered together in that time. */
 void pfs_device_lookup_count_many(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind,
-				  uint64_t n, uint64_t ns);
+				  bool on_device, uint64_t n, uint64_t ns);
 /* begin counts a question that the host is to answer, and end its time, which is measured for one
  * question in PFS_QUESTION_TIMED. */
 #define PFS_QUESTION_TIMED 64u

@@ -20,6 +20,7 @@
 #define MANY  256u  /* paths that are worth remembering directories for */
 #define TRIES  16u /* to find what the viewer sees beside others who change directories */
 #define PROBES 8u   /* directories above a path that are looked for among those that are remembered */
+#define WORTH  4096u /* paths that are worth sending the device another part of the columns */
 
 /* A path on its way. */
 struct walk {
@@ -336,18 +337,9 @@ static void run_job(struct job *job)
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
 	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
-	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, job->n, pfs_now_ns() - began);
+	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, false, job->n, pfs_now_ns() - began);
 	if (job->known)
 		pfs_directories_return(job->tree, job->known);
-}
-
-void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
-		      uint32_t *slots, const struct pfs_path_text *paths, size_t n)
-{
-	struct job job = {.tree = tree, .visible = visible, .paths = paths, .n = n, .top = top};
-
-	job.slots = slots;
-	run_job(&job);
 }
 
 /* The node of an inode number, if it has a name and is seen. */
@@ -356,6 +348,98 @@ static uint32_t top_of(const struct pfs_tree *tree, const struct pfs_visible *vi
 	uint32_t slot = ino ? pfs_scan_slot_of(tree, ino) : tree->image.root;
 
 	return slot != PFS_NO_SLOT && pfs_visible_has(visible, tree, slot) ? slot : PFS_NO_SLOT;
+}
+
+/* ---- by a device ---- */
+
+struct packing {
+	struct pfs_resident_paths *to;
+	const struct pfs_path_text *paths;
+};
+
+static void pack_piece(void *arg, size_t from, size_t to)
+{
+	const struct packing *packing = arg;
+	const struct pfs_resident_paths *packed = packing->to;
+	size_t at = from ? packed->ends[from - 1] : 0;
+
+	for (size_t i = from; i < to; at = packed->ends[i++])
+		if (packing->paths[i].len)
+			memcpy(packed->text + at, packing->paths[i].bytes, packing->paths[i].len);
+}
+
+/* The first of n paths, as many as there is room for. */
+static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to, const struct pfs_path_text *paths, size_t n)
+{
+	struct packing packing = {to, paths};
+	size_t size = 0, i = 0;
+
+	for (; i < PFS_MIN(n, PFS_RESIDENT_PATHS) && paths[i].len <= PFS_RESIDENT_TEXT - size; i++) {
+		size += paths[i].len;
+		to->ends[i] = (uint32_t)size;
+	}
+	to->n = i;
+	pfs_scan_run(tree, i, PIECE, pack_piece, &packing);
+}
+
+/* Sends the device what it lacks as long as that takes less than the host would for the paths. */
+static int ask_device(struct pfs_tree *tree, struct pfs_resident_paths *paths, uint64_t top_ino)
+{
+	int error = -EAGAIN;
+
+	for (size_t tries = 0; tries <= paths->n / WORTH && error == -EAGAIN; tries++) {
+		(void)pfs_scan_lock(tree, __func__);
+		error = pfs_device_paths_resolve(tree, paths, top_of(tree, NULL, top_ino));
+		pfs_scan_unlock(tree);
+	}
+	return error;
+}
+
+/* Of the paths the first *n, which is set even if it fails. False: the host has to resolve these. */
+static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n, const struct pfs_path_text *paths,
+			      uint64_t top_ino)
+{
+	struct pfs_resident_paths *packed;
+	bool is_done;
+
+	if (!pfs_device_paths_take(tree, &packed))
+		return false;
+	pack(tree, packed, paths, *n);
+	is_done = packed->n && !ask_device(tree, packed, top_ino);
+	if (is_done)
+		memcpy(inos, packed->primes, packed->n * sizeof(*inos));
+	*n = PFS_MAX(packed->n, 1);
+	pfs_device_paths_return(tree);
+	return is_done;
+}
+
+static bool resolve_held_by_device(struct pfs_tree *tree, uint32_t top, uint32_t *slots,
+				   const struct pfs_path_text *paths, size_t n)
+{
+	struct pfs_resident_paths *packed;
+	bool is_done;
+
+	if (n == 0 || !pfs_device_paths_take(tree, &packed))
+		return false;
+	pack(tree, packed, paths, n);
+	is_done = packed->n == n && !pfs_device_paths_resolve(tree, packed, top);
+	if (is_done)
+		memcpy(slots, packed->slots, n * sizeof(*slots));
+	pfs_device_paths_return(tree);
+	return is_done;
+}
+
+/* ---- either ---- */
+
+void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
+		      uint32_t *slots, const struct pfs_path_text *paths, size_t n)
+{
+	struct job job = {.tree = tree, .visible = visible, .paths = paths, .n = n, .top = top};
+
+	if (!visible && resolve_held_by_device(tree, top, slots, paths, n))
+		return;
+	job.slots = slots;
+	run_job(&job);
 }
 
 /* Takes the tree, and finds what the viewer sees then. */
@@ -394,8 +478,8 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 	return 0;
 }
 
-int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths,
-			  size_t n, const struct pfs_resolve_from *from)
+static int resolve_by_host(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths, size_t n,
+			   const struct pfs_resolve_from *from)
 {
 	size_t room = PFS_MIN(n, PFS_RESOLVE_HELD);
 	uint32_t *slots PFS_FREE = malloc(PFS_MAX(room, 1) * sizeof(*slots));
@@ -407,6 +491,19 @@ int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pf
 			return -EINTR;
 		PFS_TRY(resolve_part(tree, inos + at, slots, paths + at, PFS_MIN(n - at, room),
 				     from));
+	}
+	return 0;
+}
+
+int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths,
+			  size_t n, const struct pfs_resolve_from *from)
+{
+	for (size_t at = 0, some; at < n; at += some) {
+		if (from->gone && from->gone(from->arg))
+			return -EINTR;
+		some = n - at;
+		if (from->viewer || !resolve_by_device(tree, inos + at, &some, paths + at, from->ino))
+			PFS_TRY(resolve_by_host(tree, inos + at, paths + at, some, from));
 	}
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_resident.c - what the kernel that answers single questions reads: a B+-tree of names and
- * each slot's parent; and its start.  Memory comes from the operators' stream-ordered pool, since whatever
+ * each slot's parent; its start; and many paths, which another kernel resolves by the same.  Memory comes from the operators' stream-ordered pool, since whatever
  * waits for all of the device would wait for the kernel. */
 #include "gpu/resident.h"
 
@@ -10,11 +10,15 @@
 
 #include "base/checked.h"
 #include "base/lazy.h"
+#include "gpu/cuda/cuda_engine.h"
 #include "gpu/cuda/cuda_index.h"
 #include "gpu/cuda/resident_kernels.h"
 
 #define PATIENCE_NS	    UINT64_C(10000000)
 #define PATIENCE_WATCHED_NS UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
+
+/* Moments of a batch of paths. */
+enum { BEGUN, SENT, RESOLVED, FETCHED, MARKS };
 
 struct cuda_resident {
 	struct pfs_resident_backend base;
@@ -26,6 +30,10 @@ struct cuda_resident {
 	size_t n_parents;
 	cudaStream_t stream; /* the kernel's */
 	char name[64];
+	struct pfs_resident_paths paths;
+	void *paths_memory; /* pinned */
+	cudaEvent_t marks[MARKS];
+	uint64_t bus_ns, kernel_ns; /* read by any thread */
 };
 
 static struct cuda_resident *resident_of(struct pfs_resident_backend *b)
@@ -59,6 +67,10 @@ static void close_resident(struct pfs_resident_backend *b)
 	}
 	if (r->stream)
 		(void)cudaStreamDestroy(r->stream);
+	for (size_t i = 0; i < MARKS; i++)
+		if (r->marks[i])
+			(void)cudaEventDestroy(r->marks[i]);
+	pfs_pinned_free(r->paths_memory);
 	(void)cudaFreeHost(r->base.mailbox);
 	free(r);
 }
@@ -72,6 +84,8 @@ static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *i
 	if (r->index)
 		index_of(r)->describe(r->index, &index);
 	info->bytes = index.bytes + r->n_parents * sizeof(*r->d_parent);
+	info->bus_ns = __atomic_load_n(&r->bus_ns, __ATOMIC_RELAXED);
+	info->kernel_ns = __atomic_load_n(&r->kernel_ns, __ATOMIC_RELAXED);
 }
 
 /* ---- what it reads ---- */
@@ -185,6 +199,150 @@ static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *r
 	return pfs_cuda_resident_serve(r->d_mailbox, &names, run, r->stream);
 }
 
+/* ---- many paths ---- */
+
+static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out)
+{
+	struct cuda_resident *r = resident_of(b);
+	struct pfs_resident_paths *paths = &r->paths;
+	const size_t n = PFS_RESIDENT_PATHS;
+
+	for (size_t i = 0; i < MARKS; i++)
+		if (!r->marks[i])
+			PFS_TRY(PFS_CUDA(cudaEventCreate(&r->marks[i])));
+	PFS_TRY(pfs_pinned_alloc(&r->paths_memory,
+				 n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
+					 PFS_RESIDENT_TEXT));
+	paths->primes = r->paths_memory;
+	paths->slots = (uint32_t *)(paths->primes + n);
+	paths->ends = paths->slots + n;
+	paths->text = (char *)(paths->ends + n);
+	*out = paths;
+	return 0;
+}
+
+enum { PLACES, HEAP, PRIMES, COLUMNS };
+
+static struct pfs_array array_of(const void *data, uint64_t n, unsigned bits, const struct pfs_stamps *stamps)
+{
+	return (struct pfs_array){
+		.id = stamps->id, .data = data, .n = n, .element_bits = bits, .stamps = stamps};
+}
+
+/* Sends `most` bytes of what has changed of the arrays, or all, and then has them on the device until the
+ * job ends. -EAGAIN: that was not all. */
+static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS], const struct pfs_resident_columns *c,
+			 size_t most)
+{
+	const struct pfs_names_view *names = c->names;
+	const struct pfs_array arrays[COLUMNS] = {
+		[PLACES] = array_of(names->place, names->n_slots, 32, c->place_stamps),
+		[HEAP] = array_of(names->heap, names->heap_size >> names->place_shift, 8u << names->place_shift,
+				  names->stamps),
+		[PRIMES] = array_of(c->prime, names->n_slots, 64, c->prime_stamps),
+	};
+	int more = 0;
+
+	job->left = most;
+	for (size_t i = 0; i < COLUMNS && !more; i++)
+		more = pfs_job_mirror(job, &arrays[i]);
+	if (more)
+		return more < 0 ? more : -EAGAIN;
+	job->left = SIZE_MAX;
+	for (size_t i = 0; i < COLUMNS; i++)
+		PFS_TRY(pfs_job_array(job, &d_columns[i], NULL, &arrays[i]));
+	return 0;
+}
+
+static int mark(const struct pfs_job *job, const struct cuda_resident *r, unsigned moment)
+{
+	return PFS_CUDA(cudaEventRecord(r->marks[moment], job->stream));
+}
+
+static int send_paths(struct pfs_job *job, const struct cuda_resident *r, struct pfs_device_paths *out,
+		      const struct pfs_resident_paths *paths)
+{
+	const size_t n = paths->n, size = paths->ends[n - 1];
+	char *d_text;
+	uint32_t *d_ends;
+
+	PFS_TRY(pfs_job_alloc(job, &d_text, size));
+	PFS_TRY(pfs_job_alloc(job, &d_ends, n * sizeof(*d_ends)));
+	PFS_TRY(pfs_job_alloc(job, &out->d_slots, n * sizeof(*out->d_slots)));
+	PFS_TRY(pfs_job_alloc(job, &out->d_primes, n * sizeof(*out->d_primes)));
+	PFS_TRY(mark(job, r, BEGUN));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_text, paths->text, size, cudaMemcpyHostToDevice, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_ends, paths->ends, n * sizeof(*d_ends), cudaMemcpyHostToDevice,
+					 job->stream)));
+	out->d_text = d_text;
+	out->d_ends = d_ends;
+	out->n = n;
+	return mark(job, r, SENT);
+}
+
+static int fetch_paths(struct pfs_job *job, const struct cuda_resident *r, struct pfs_resident_paths *out,
+		       const struct pfs_device_paths *from)
+{
+	PFS_TRY(mark(job, r, RESOLVED));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots, from->n * sizeof(*out->slots),
+					 cudaMemcpyDeviceToHost, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes, from->n * sizeof(*out->primes),
+					 cudaMemcpyDeviceToHost, job->stream)));
+	PFS_TRY(mark(job, r, FETCHED));
+	return PFS_CUDA(cudaEventSynchronize(r->marks[FETCHED]));
+}
+
+static int measure(struct cuda_resident *r)
+{
+	float ms[MARKS];
+
+	for (size_t i = 1; i < MARKS; i++)
+		PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms[i], r->marks[i - 1], r->marks[i])));
+	(void)__atomic_add_fetch(&r->bus_ns, (uint64_t)((ms[SENT] + ms[FETCHED]) * 1e6f), __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&r->kernel_ns, (uint64_t)(ms[RESOLVED] * 1e6f), __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int resolve_in(struct pfs_job *job, struct cuda_resident *r, struct pfs_resident_paths *paths,
+		      const struct pfs_resident_columns *c, size_t most, bool is_false)
+{
+	const void *d_columns[COLUMNS];
+	struct pfs_path_columns columns;
+	struct pfs_device_paths device = {.is_false = is_false};
+
+	PFS_TRY(lease_columns(job, d_columns, c, most));
+	columns = (struct pfs_path_columns){
+		.heap = d_columns[HEAP],
+		.place = d_columns[PLACES],
+		.prime = d_columns[PRIMES],
+		.parent = r->d_parent,
+		.seed = c->seed,
+		.hash_bits = c->hash_bits,
+		.place_shift = c->names->place_shift,
+		.n_slots = (uint32_t)PFS_MIN(c->names->n_slots, r->n_parents),
+		.root = c->root,
+		.top = c->top,
+	};
+	PFS_TRY(send_paths(job, r, &device, paths));
+	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &device, job->stream));
+	PFS_TRY(fetch_paths(job, r, paths, &device));
+	return measure(r);
+}
+
+static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
+		   const struct pfs_resident_columns *columns, size_t most, bool is_false)
+{
+	struct cuda_resident *r = resident_of(b);
+	struct pfs_job job;
+	int error;
+
+	if (!r->index || !paths->n)
+		return -EOPNOTSUPP;
+	error = pfs_job_begin(&job, r->operators, &r->run);
+	error = error ? error : resolve_in(&job, r, paths, columns, most, is_false);
+	return pfs_job_end(&job, error);
+}
+
 /* ---- opening ---- */
 
 static const struct pfs_resident_ops ops = {
@@ -194,6 +352,8 @@ static const struct pfs_resident_ops ops = {
 	.apply = apply,
 	.edited = edited,
 	.start = start,
+	.paths = make_paths,
+	.resolve = resolve,
 };
 
 /* Debuggers and profilers run one kernel at a time, and wait for its end. */

@@ -11,6 +11,7 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "gpu/path_walk.h"
 #include "gpu/resident.h"
 #include "tests/ref/stand_in.h"
 
@@ -26,6 +27,8 @@ struct server {
 	struct pfs_mailbox_run run;
 	long left; /* answers */
 	unsigned n_edits;
+	struct pfs_resident_paths paths;
+	size_t columns_sent; /* bytes */
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
@@ -255,6 +258,77 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	return set_parents(s, c->slots, c->parents, c->n_slots, c->end);
 }
 
+static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out)
+{
+	struct pfs_resident_paths *paths = &server_of(b)->paths;
+	const size_t n = PFS_RESIDENT_PATHS;
+
+	if (fails())
+		return stand_in.failure;
+	paths->text = malloc(PFS_RESIDENT_TEXT);
+	paths->ends = calloc(n, sizeof(*paths->ends));
+	paths->slots = calloc(n, sizeof(*paths->slots));
+	paths->primes = calloc(n, sizeof(*paths->primes));
+	if (!paths->text || !paths->ends || !paths->slots || !paths->primes)
+		return -ENOMEM;
+	*out = paths;
+	return 0;
+}
+
+static uint32_t find_child(const struct server *s, const struct pfs_path_columns *c,
+			   const struct pfs_path_way *walk)
+{
+	const uint64_t key = pfs_path_key(walk, c);
+	struct pfs_btree_cursor cursor;
+	struct pfs_btree_entry entry;
+
+	pfs_btree_seek(s->index, &cursor, key, 0);
+	while (pfs_btree_next(s->index, &cursor, &entry) && entry.key == key)
+		if (pfs_path_is_named(walk, c, entry.slot))
+			return entry.slot;
+	return PFS_PATH_NOWHERE;
+}
+
+/* The columns are not copied, but it takes as many calls as if they were. */
+static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
+		   const struct pfs_resident_columns *columns, size_t most, bool is_false)
+{
+	struct server *s = server_of(b);
+	const struct pfs_names_view *names = columns->names;
+	const struct pfs_path_columns c = {
+		.heap = names->heap,
+		.place = names->place,
+		.prime = columns->prime,
+		.parent = s->parent,
+		.seed = columns->seed,
+		.hash_bits = columns->hash_bits,
+		.place_shift = names->place_shift,
+		.n_slots = (uint32_t)PFS_MIN(names->n_slots, s->n_parents),
+		.root = columns->root,
+		.top = columns->top,
+	};
+
+	if (fails())
+		return stand_in.failure;
+	if (s->columns_sent < names->heap_size) {
+		s->columns_sent += most;
+		return -EAGAIN;
+	}
+	for (size_t i = 0; i < paths->n; i++) {
+		const uint32_t from = i ? paths->ends[i - 1] : 0;
+		struct pfs_path_way walk = pfs_path_begin(&c, paths->text + from, paths->ends[i] - from);
+
+		if (is_false)
+			walk.slot = PFS_PATH_NOWHERE;
+		while (pfs_path_go_on(&walk, &c))
+			walk.slot = find_child(s, &c, &walk);
+		paths->slots[i] = walk.slot;
+		paths->primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
+	}
+	stand_in_resident.paths += paths->n;
+	return 0;
+}
+
 static void edited(struct pfs_resident_backend *b, uint64_t key, bool is_new)
 {
 	(void)b, (void)key, (void)is_new; /* the tree counts for itself */
@@ -275,6 +349,10 @@ static void close_server(struct pfs_resident_backend *b)
 	join(s);
 	pfs_btree_destroy(s->index);
 	free(s->parent);
+	free(s->paths.text);
+	free(s->paths.ends);
+	free(s->paths.slots);
+	free(s->paths.primes);
 	free(s->base.mailbox);
 	free(s);
 }
@@ -286,6 +364,8 @@ static const struct pfs_resident_ops ops = {
 	.apply = apply,
 	.edited = edited,
 	.start = start,
+	.paths = make_paths,
+	.resolve = resolve,
 };
 
 int stand_in_resident_open(struct pfs_resident_backend **out)

@@ -5,6 +5,7 @@
 #define PFS_TESTS_REF_STAND_IN_RESIDENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -16,6 +17,7 @@ struct stand_in_resident {
 	uint64_t patience_ns;
 	bool in_slices;
 	void (*loading)(void); /* called amid each load; NULL: nothing */
+	size_t paths; /* that it has resolved */
 };
 
 extern struct stand_in_resident stand_in_resident; /* all that are opened from now on */

@@ -199,12 +199,13 @@ static void print_single(struct pfs_call *call, struct pfs_out *out)
 	pfs_out_print(out,
 	      ",\n    \"kernel\": {\"failed\": %s, \"is_running\": %s, \"runs\": %llu, \"loads\": %llu, "
 	      "\"batches\": %llu, \"edits\": %llu, \"change_ns\": %llu, \"leave_ns\": %llu, "
-	      "\"bytes\": %llu}}",
+	      "\"bytes\": %llu, \"paths_bus_ns\": %llu, \"paths_kernel_ns\": %llu}}",
 	      stats.info.failed ? "true" : "false", stats.info.is_running ? "true" : "false",
 	      (unsigned long long)stats.info.runs, (unsigned long long)stats.info.loads,
 	      (unsigned long long)stats.info.batches, (unsigned long long)stats.info.edits,
 	      (unsigned long long)stats.info.change_ns, (unsigned long long)stats.info.leave_ns,
-	      (unsigned long long)stats.info.bytes);
+	      (unsigned long long)stats.info.bytes, (unsigned long long)stats.info.bus_ns,
+	      (unsigned long long)stats.info.kernel_ns);
 }
 
 static void print_snapshots(struct pfs_call *call, struct pfs_out *out)

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* Many paths that a device resolves, or a stand-in for one: it finds what each path leads to if it is asked for
+ * alone, after changes, too; and the host does where the device may not, cannot, or fails. */
+#include "resolve_util.h"
+
+#include <limits.h>
+
+#include "fs/image/device_lookup.h"
+#include "tests/ref/stand_in.h"
+#include "tests/ref/stand_in_resident.h"
+
+long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the store's headers */
+
+#define WAIT_MS 20000
+#define FOLDERS 50u
+#define FILES	40u
+#define ALL	(FOLDERS * FILES)
+
+static uint64_t seed = 20261126;
+static struct temp_store temp;
+static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
+static bool is_stand_in;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out);
+int __real_pfs_cuda_resident_open(struct pfs_resident_backend **out);
+int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out)
+{
+	return is_stand_in ? stand_in_resident_open(out) : __real_pfs_cuda_resident_open(out);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+static uint64_t count(bool on_device)
+{
+	struct pfs_device_lookup_stats stats;
+
+	pfs_device_lookup_stats(model.tree, &stats);
+	return (on_device ? stats.device : stats.host)[PFS_QUESTION_PATH].n;
+}
+
+/* Asks until the device has all of the tree. */
+static void wait_for_device(void)
+{
+	const struct pfs_path_text path = {"/", 1};
+	const struct pfs_resolve_from from = {0};
+	uint64_t before = count(true), ino;
+
+	for (unsigned ms = 0; ms < WAIT_MS && count(true) == before; ms++) {
+		assert_int_equal(pfs_tree_resolve_many(model.tree, &ino, &path, 1, &from), 0);
+		assert_int_equal(ino, PFS_ROOT_PRIME);
+		(void)usleep(1000);
+	}
+	assert_true(count(true) > before);
+}
+
+/* cmocka's state is not NULL for a stand-in. */
+static void open_tree(void **state)
+{
+	is_stand_in = *state != NULL;
+	if (!is_stand_in && access("/dev/nvidiactl", F_OK))
+		skip();
+	random_state = seed;
+	print_message("seed %llu\n", (unsigned long long)seed);
+	temp_store_create(&temp);
+	model.tree = temp_tree_open_with(&temp, &options);
+}
+
+static void close_tree(void)
+{
+	model_forget(&model);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
+
+/* ---- the same as the host finds ---- */
+
+static void random_paths(void **state)
+{
+	static const size_t sizes[] = {0, 1, 2, 31, 33, 1025, PFS_RESOLVE_HELD + 100};
+
+	open_tree(state);
+	random_tree(model.tree, 400);
+	model_look(&model, model.tree);
+	random_rights(&model);
+	for (unsigned round = 0; round < 6; round++) {
+		const struct pfs_viewer viewer = {.uid = 1 + rnd(5), .gid = rnd(6)};
+		uint64_t on_device, on_host;
+		size_t asked = 0;
+
+		wait_for_device();
+		on_device = count(true);
+		on_host = count(false);
+		for (size_t i = 0; i < PFS_COUNT(sizes); asked += sizes[i++])
+			check_paths(NULL, sizes[i]);
+		assert_int_equal(count(true), on_device + asked);
+		assert_int_equal(count(false), on_host);
+		check_paths(&viewer, 500);
+		assert_int_equal(count(true), on_device + asked); /* who does not see all asks the host */
+		check_relative();
+		random_changes(&model, 10);
+	}
+	close_tree();
+}
+
+static struct pfs_path_text make_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct pfs_path_text make_path(const char *format, ...)
+{
+	va_list args;
+	char *path;
+	int len;
+
+	va_start(args, format);
+	len = vasprintf(&path, format, args);
+	va_end(args);
+	assert_true(len >= 0);
+	return (struct pfs_path_text){path, (size_t)len};
+}
+
+/* So many names in a directory that some have the same hash; more paths than are sent at once; and some that
+ * are longer than there is room for. */
+static void many_paths(void **state)
+{
+	const size_t n = 150000, all = 2 * n + 3, size = PFS_RESIDENT_TEXT + 1;
+	const struct pfs_resolve_from from = {0};
+	struct pfs_path_text *paths;
+	uint64_t *made, *inos;
+	char *slashes;
+
+	open_tree(state);
+	paths = calloc(all, sizeof(*paths));
+	made = calloc(all, sizeof(*made));
+	inos = calloc(all, sizeof(*inos));
+	slashes = malloc(size);
+	memset(slashes, '/', size);
+	for (size_t i = 0; i < n; i++) {
+		paths[i] = paths[n + i + 3] = make_path("/%zu", i);
+		made[i] = made[n + i + 3] =
+			temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1, S_IFREG | 0644);
+	}
+	paths[n] = (struct pfs_path_text){slashes, size};
+	paths[n + 1] = (struct pfs_path_text){slashes, size - 1};
+	paths[n + 2] = (struct pfs_path_text){slashes, 0};
+	made[n] = made[n + 1] = PFS_ROOT_PRIME;
+	wait_for_device();
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, all, &from), 0);
+	assert_memory_equal(inos, made, all * sizeof(*made));
+	close_tree();
+	for (size_t i = 0; i < n; i++)
+		free((char *)paths[i].bytes);
+	free(slashes);
+	free(paths);
+	free(made);
+	free(inos);
+}
+
+static void names_that_are_too_long(void **state)
+{
+	enum { LONGEST = 300 };
+	struct pfs_path_text paths[2 * LONGEST];
+	uint64_t inos[2 * LONGEST], made[LONGEST] = {0};
+	const struct pfs_resolve_from from = {0};
+	char name[LONGEST + 1];
+
+	open_tree(state);
+	memset(name, 'n', LONGEST);
+	for (unsigned len = 1; len < LONGEST; len++) {
+		name[len] = 0;
+		if (len <= 255)
+			made[len] = temp_tree_make(model.tree, PFS_ROOT_PRIME, name, S_IFREG | 0644);
+		paths[len] = make_path("%s", name);
+		paths[LONGEST + len] = make_path("%s/", name); /* a file is no directory */
+		name[len] = 'n';
+	}
+	paths[0] = paths[LONGEST] = make_path("/..//.");
+	wait_for_device();
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, 2 * LONGEST, &from), 0);
+	assert_int_equal(inos[0], PFS_ROOT_PRIME);
+	for (unsigned len = 1; len < LONGEST; len++) {
+		assert_int_equal(inos[len], made[len]);
+		assert_int_equal(inos[LONGEST + len], 0);
+	}
+	close_tree();
+	paths[LONGEST].bytes = NULL; /* the same as the first */
+	for (unsigned i = 0; i < 2 * LONGEST; i++)
+		free((char *)paths[i].bytes);
+}
+
+/* As SQL's resolve() asks. */
+static void slots_in_a_hold(void **state)
+{
+	struct pfs_path_text paths[] = {{"/d/f", 4}, {"d", 1}, {"/d/g", 4}, {"", 0}};
+	uint32_t slots[PFS_COUNT(paths)];
+	uint64_t folder, file, before;
+
+	open_tree(state);
+	folder = temp_tree_make(model.tree, PFS_ROOT_PRIME, "d", S_IFDIR | 0755);
+	file = temp_tree_make(model.tree, folder, "f", S_IFREG | 0644);
+	wait_for_device();
+	before = count(true);
+	(void)pfs_scan_lock(model.tree, __func__);
+	pfs_resolve_held(model.tree, NULL, PFS_NO_SLOT, slots, paths, PFS_COUNT(paths));
+	assert_int_equal(slots[0], pfs_scan_slot_of(model.tree, file));
+	assert_int_equal(slots[1], PFS_NO_SLOT);
+	assert_int_equal(slots[2], PFS_NO_SLOT);
+	assert_int_equal(slots[3], PFS_NO_SLOT);
+	pfs_resolve_held(model.tree, NULL, pfs_scan_slot_of(model.tree, PFS_ROOT_PRIME), slots, paths, 2);
+	assert_int_equal(slots[1], pfs_scan_slot_of(model.tree, folder));
+	pfs_scan_unlock(model.tree);
+	assert_int_equal(count(true), before + PFS_COUNT(paths) + 2);
+	close_tree();
+}
+
+/* ---- failures ---- */
+
+/* /dI/fJ of each file, after some folders have changed their names; returns how many the device resolved. */
+static uint64_t resolve_amid_changes(void)
+{
+	const struct pfs_resolve_from from = {0};
+	static struct pfs_path_text paths[ALL];
+	static uint64_t made[ALL], inos[ALL];
+
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		char name[16];
+		uint64_t folder;
+
+		(void)snprintf(name, sizeof(name), "d%u", i);
+		folder = temp_tree_make(model.tree, PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned j = 0; j < FILES; j++) {
+			(void)snprintf(name, sizeof(name), "f%u", j);
+			made[i * FILES + j] = temp_tree_make(model.tree, folder, name, S_IFREG | 0644);
+			paths[i * FILES + j] = make_path("/%s%u/f%u", i % 7 ? "d" : "moved", i, j);
+		}
+	}
+	for (unsigned i = 0; i < FOLDERS; i += 7) {
+		char from_name[16], to[16];
+
+		(void)snprintf(from_name, sizeof(from_name), "d%u", i);
+		(void)snprintf(to, sizeof(to), "moved%u", i);
+		for (unsigned round = 0; round < 3; round++) {
+			assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths + FILES, FILES, &from), 0);
+			assert_memory_equal(inos, made + FILES, FILES * sizeof(*made));
+			(void)usleep(1000);
+		}
+		assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, from_name, PFS_ROOT_PRIME, to, 0), 0);
+	}
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, ALL, &from), 0);
+	assert_memory_equal(inos, made, sizeof(made));
+	for (unsigned i = 0; i < ALL; i++)
+		free((char *)paths[i].bytes);
+	return count(true);
+}
+
+static void every_call_of_a_stand_in(void **state)
+{
+	static const int failures[] = {-EIO, -ENOMEM};
+
+	for (size_t f = 0; f < PFS_COUNT(failures); f++) {
+		stand_in.failure = failures[f];
+		for (long n = 1; n < 12; n++) {
+			stand_in.calls_left = n;
+			open_tree(state);
+			(void)resolve_amid_changes();
+			close_tree();
+		}
+	}
+	stand_in.failure = -EIO;
+	stand_in.calls_left = LONG_MAX;
+	open_tree(state);
+	assert_true(resolve_amid_changes() > 0);
+	close_tree();
+}
+
+static void every_call_of_a_device(void **state)
+{
+	uint64_t resolved = 0;
+
+	for (long n = 1; n <= 400; n += n < 100 ? 1 : 15) {
+		pfs_cuda_fail_at(n);
+		open_tree(state);
+		resolved += resolve_amid_changes();
+		close_tree();
+	}
+	pfs_cuda_fail_at(0);
+	assert_true(resolved > 0);
+}
+
+#define ON_BOTH(test) {#test " (stand-in)", test, NULL, NULL, (void *)"stand-in"}, {#test " (cuda)", test, NULL, NULL, NULL}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		ON_BOTH(random_paths),
+		ON_BOTH(many_paths),
+		ON_BOTH(names_that_are_too_long),
+		ON_BOTH(slots_in_a_hold),
+		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL, (void *)"stand-in"},
+		{"every_call_of_a_device", every_call_of_a_device, NULL, NULL, NULL},
+	};
+
+	if (argc > 1)
+		seed = strtoull(argv[1], NULL, 10);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
