@@ -429,8 +429,9 @@ static bool wants_spans(struct pfs_tree *tree, const struct pfs_predicate *predi
 static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
 		   const struct pfs_scan_watch *watch)
 {
+	/* Who asks for all paths but some has no use for the index. */
 	bool is_path = predicate->field == PFS_FIELD_PATH && predicate->test > PFS_TEST_EQUAL &&
-		       predicate->test < PFS_TEST_UNDER && !pfs_path_index_is_lent(tree);
+		       predicate->test < PFS_TEST_UNDER && (predicate->negated || !pfs_path_index_is_lent(tree));
 
 	if (predicate->test == PFS_TEST_RANGE && pfs_field_is_total(predicate->field))
 		return pfs_scan_prepare_totals(tree, watch);

@@ -335,6 +335,45 @@ static void test_nothing_is_derived(void **state)
 	close_tree();
 }
 
+/* For paths that do not look so, which are most, a frozen tree does not take the live one's index; and finds them by
+ * ranges of slots, where there is a directory. */
+static void check_others(const char *glob, unsigned n, unsigned n_derived, unsigned n_asked)
+{
+	const struct pfs_predicate p = {.field = PFS_FIELD_PATH,
+					.test = PFS_TEST_GLOB,
+					.text = glob,
+					.text_len = strlen(glob),
+					.negated = true};
+	struct pfs_path_index_info info;
+	struct pfs_slots found;
+
+	derived = 0;
+	(void)pfs_scan_lock(frozen, __func__);
+	assert_int_equal(pfs_scan_select(frozen, &found, &p, 1, NULL, NULL), 0);
+	pfs_scan_unlock(frozen);
+	(void)pfs_path_index_describe(model.tree, &info);
+	assert_int_equal(found.n, n);
+	assert_int_equal(derived, n_derived);
+	assert_int_equal(info.asked, n_asked);
+	pfs_slots_finish(&found);
+}
+
+static void test_others_are_in_ranges(void **state)
+{
+	(void)state;
+	open_tree();
+	(void)make(make(2, "d", S_IFDIR | 0755), "f", S_IFREG | 0644);
+	(void)make(2, "e", S_IFREG | 0644);
+	pfs_path_index_want(model.tree, true, false);
+	assert_int_equal(pfs_path_index_make(model.tree), 0);
+	freeze();
+	check_others("/*", 0, 0, 0);
+	check_others("/*f", 3, 0, 0);
+	check_others("/d/*", 3, 1, 1); /* where /d is, the index says */
+	thaw();
+	close_tree();
+}
+
 /* ---- too many changes ---- */
 
 static const struct pfs_path_range all = {.low = NULL};
@@ -531,6 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_walks),	   cmocka_unit_test(test_moved_directory),
 		cmocka_unit_test(test_questions),  cmocka_unit_test(test_nothing_is_derived),
+		cmocka_unit_test(test_others_are_in_ranges),
 		cmocka_unit_test(test_too_many),   cmocka_unit_test(test_behind_the_feed),
 		cmocka_unit_test(test_made_later), cmocka_unit_test(test_beside_a_writer),
 	};
