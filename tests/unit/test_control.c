@@ -252,6 +252,28 @@ static void test_turns(void **state)
 	close_turn();
 }
 
+/* Many that wait for a turn leave the places to the others, and each has its turn. */
+static void test_many_wait(void **state)
+{
+	static const char run[] = "run";
+	struct answer answer = ANSWER;
+	int fds[41], status = -1;
+
+	(void)state;
+	open_with_turn();
+	for (size_t i = 0; i < PFS_COUNT(fds); i++)
+		fds[i] = raw_ask(run, sizeof(run), 1);
+	assert_true(await_waiting(PFS_COUNT(fds) - 1));
+	assert_int_equal(ask(&answer, &status, "echo", NULL), 0);
+	assert_int_equal(status, 1);
+	atomic_store(&d.released, true);
+	assert_true(becomes(&d.ended, PFS_COUNT(fds)));
+	for (size_t i = 0; i < PFS_COUNT(fds); i++)
+		(void)close(fds[i]);
+	free(answer.bytes);
+	close_turn();
+}
+
 /* Who waits when the turns are stopped, or comes later, is told. */
 static void test_turns_stop(void **state)
 {
@@ -345,7 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_answers),	 TEST(test_sizes),	  TEST(test_slow_client),
 		TEST(test_large_answer), TEST(test_unread_limit), TEST(test_gone_client),
-		TEST(test_many_clients), TEST(test_turns),	  TEST(test_turns_stop),
+		TEST(test_many_clients), TEST(test_turns),	  TEST(test_turns_stop), TEST(test_many_wait),
 		TEST(test_mad_clients),	 TEST(test_closing),
 	};
 	sigset_t all;

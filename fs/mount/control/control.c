@@ -5,9 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +36,8 @@
 struct client {
 	struct pfs_reply reply; /* first: replies are clients */
 	struct pfs_control *control;
-	bool answering;	 /* protected by control->lock */
-	bool has_thread; /* to be joined, once that is over; the listening thread's */
+	struct client *next; /* the listening thread's, as is `thread`, which it joins in the end */
+	bool answering;	     /* protected by control->lock */
 	pthread_t thread;
 	int fd; /* closed under control->lock; not blocking */
 	/* What the client has not read yet: the bytes head..tail of a file in memory. */
@@ -57,8 +55,10 @@ struct pfs_control {
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock;
-	pthread_cond_t through; /* a client is no longer answered */
-	struct client clients[PFS_CONTROL_CLIENTS];
+	pthread_cond_t through; /* a client is no longer answered, or waits for a turn */
+	unsigned n_answering;	/* clients, but for those whose statements wait for a turn or have one */
+	unsigned n_connected;
+	struct client *clients;
 	_Atomic uint64_t unread; /* bytes, of all clients */
 };
 
@@ -269,11 +269,23 @@ static bool has_left(void *arg)
 	return is_gone(&question->client->reply);
 }
 
+/* Gives up the client's place among those that are answered, or takes it again, which may be one too many. */
+static void change_places(struct pfs_control *control, int by)
+{
+	PFS_LOCKED(&control->lock);
+	control->n_answering += (unsigned)by;
+	(void)pthread_cond_signal(&control->through);
+}
+
 static int answer_in_turn(struct question *question, uid_t uid)
 {
 	const struct pfs_turn_call call = {uid, true, ask_verb, has_left, question};
-	int error = pfs_turns_call(question->client->control->options.turns, &call);
+	struct pfs_control *control = question->client->control;
+	int error;
 
+	change_places(control, -1);
+	error = pfs_turns_call(control->options.turns, &call);
+	change_places(control, 1);
 	if (!error)
 		return question->status;
 	return pfs_reply_fail(&question->client->reply, STATUS_FAILURE,
@@ -327,45 +339,60 @@ static void *client_main(void *arg)
 	(void)close(client->fd);
 	client->fd = -1;
 	client->answering = false;
+	control->n_answering--;
 	(void)pthread_cond_signal(&control->through);
 	return NULL;
 }
 
 /* ---- accepting ---- */
 
-/* One that is not in use, or NULL; the lock is held. */
-static struct client *find_place(struct pfs_control *control)
+/* Frees clients that are through; true if there is room for another. Their threads need the lock, which is held, no more. */
+static bool has_place(struct pfs_control *control)
 {
-	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
-		if (!control->clients[i].answering)
-			return &control->clients[i];
-	return NULL;
+	for (struct client **link = &control->clients; *link;) {
+		struct client *client = *link;
+
+		if (client->answering) {
+			link = &client->next;
+			continue;
+		}
+		*link = client->next;
+		control->n_connected--;
+		(void)pthread_join(client->thread, NULL);
+		free(client);
+	}
+	return control->n_answering < PFS_CONTROL_CLIENTS && control->n_connected < PFS_CONTROL_CONNECTED;
+}
+
+static int add_client(struct pfs_control *control, int fd)
+{
+	static const struct pfs_thread_kind kind = {"pfs-client", 0, PFS_THREAD_STACK};
+	struct client *client = malloc(sizeof(*client));
+	int error;
+
+	if (!client)
+		return -ENOMEM;
+	*client = (struct client){.control = control, .next = control->clients, .answering = true, .fd = fd, .spool = -1};
+	client->reply = (struct pfs_reply){.write = write_reply, .gone = is_gone};
+	error = pfs_thread_start(&client->thread, &kind, client_main, client);
+	control->clients = error ? client->next : client;
+	control->n_connected += !error;
+	control->n_answering += !error;
+	if (error)
+		free(client);
+	return error;
 }
 
 /* -EBUSY: there are as many as may be. */
 static int start_client(struct pfs_control *control, int fd)
 {
-	static const struct pfs_thread_kind kind = {"pfs-client", 0, PFS_THREAD_STACK};
 	const struct timespec end = pfs_clock_in_ms(CLOCK_REALTIME, PLACE_WAIT_MS);
-	struct client *client;
 	int error = 0;
 
 	PFS_LOCKED(&control->lock);
-	while (!(client = find_place(control)) && !error)
+	while (!has_place(control) && !error)
 		error = pthread_cond_timedwait(&control->through, &control->lock, &end);
-	if (!client)
-		return -EBUSY;
-	if (client->has_thread)
-		(void)pthread_join(client->thread, NULL);
-	*client = (struct client){
-		.reply = {.write = write_reply, .gone = is_gone},
-		.control = control,
-		.fd = fd,
-		.spool = -1,
-	};
-	error = pfs_thread_start(&client->thread, &kind, client_main, client);
-	client->answering = client->has_thread = !error;
-	return error;
+	return has_place(control) ? add_client(control, fd) : -EBUSY;
 }
 
 static void refuse(struct pfs_control *control, int fd, int error)
@@ -445,7 +472,7 @@ static int make_socket(struct pfs_control *control)
 	pfs_wire_address(&address, control->folder, name);
 	if (bind(control->listener, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return -errno;
-	if (listen(control->listener, PFS_CONTROL_CLIENTS) != 0 ||
+	if (listen(control->listener, PFS_CONTROL_CONNECTED) != 0 ||
 	    fstatat(control->folder, name, &control->file, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    renameat(control->folder, name, control->folder, control->name) != 0)
 		error = -errno;
@@ -469,7 +496,7 @@ static int make_nameless(struct pfs_control *control)
 	(void)snprintf(control->nameless, sizeof(control->nameless), "primefs-%s", digits);
 	size = pfs_wire_nameless(&address, control->nameless);
 	if (bind(control->listener, (struct sockaddr *)&address, size) != 0 ||
-	    listen(control->listener, PFS_CONTROL_CLIENTS) != 0)
+	    listen(control->listener, PFS_CONTROL_CONNECTED) != 0)
 		return -errno;
 	return 0;
 }
@@ -540,9 +567,9 @@ static void cut_off(struct pfs_control *control)
 {
 	PFS_LOCKED(&control->lock);
 
-	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
-		if (control->clients[i].answering)
-			(void)shutdown(control->clients[i].fd, SHUT_RDWR);
+	for (const struct client *client = control->clients; client; client = client->next)
+		if (client->answering)
+			(void)shutdown(client->fd, SHUT_RDWR);
 }
 
 void pfs_control_close(struct pfs_control *control)
@@ -556,9 +583,11 @@ void pfs_control_close(struct pfs_control *control)
 		(void)pthread_join(control->thread, NULL);
 	}
 	cut_off(control);
-	for (size_t i = 0; i < PFS_CONTROL_CLIENTS; i++)
-		if (control->clients[i].has_thread)
-			(void)pthread_join(control->clients[i].thread, NULL);
+	for (struct client *client = control->clients, *next; client; client = next) {
+		next = client->next;
+		(void)pthread_join(client->thread, NULL);
+		free(client);
+	}
 	if (control->listener >= 0)
 		(void)close(control->listener);
 	if (control->stop >= 0)

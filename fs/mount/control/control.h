@@ -26,7 +26,9 @@
 #define PFS_CONTROL_SUFFIX	".sock"
 #define PFS_CONTROL_REQUEST_MAX ((size_t)8 << 20) /* bytes of all words */
 #define PFS_CONTROL_WORDS_MAX	((size_t)1 << 20)
-#define PFS_CONTROL_CLIENTS	16 /* clients at a time; further ones are refused with a sentence */
+#define PFS_CONTROL_CLIENTS	16 /* clients answered at a time; further ones are refused with a sentence */
+/* Clients connected at a time: those, and others whose statements wait for a turn or have one, which turns bound. */
+#define PFS_CONTROL_CONNECTED	1024
 
 /* ---- the daemon's side ---- */
 
