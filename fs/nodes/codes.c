@@ -5,8 +5,10 @@
  * moment on changes are noted as deltas, under tree->lock, and applied before the next question, many of
  * them without it.  When there are too many of them, or no memory for them, the engine is filled anew instead.
  *
- * Lock order: codes->lock -> tree->lock (for reading): the answer is one epoch, and a change waits
- * only while the engine computes. */
+ * Lock order: codes->lock -> tree->lock (for reading). The lock is held while the engine is brought up to
+ * date. As long as the tree is held after that nothing changes, so that the engine stays as it is, and
+ * any number of questions are answered without the lock: each answer is one epoch, and a change waits only
+ * while the engine computes. */
 #include "fs/nodes/codes.h"
 
 #include <stdatomic.h>
@@ -24,12 +26,16 @@
 #define DELTAS_MAX ((size_t)1 << 20) /* beyond it filling anew is faster */
 #define DELTAS_FEW ((size_t)1 << 13) /* applied by who holds the tree anyway, and */
 #define SLOTS_FEW  (1u << 16)	     /* filled */
+#define READ_WORDS (1u << 18)	     /* of a set in one copy: 2 MiB */
 #define TRIES	   4u /* to leave little to do, beside somebody who writes, and */
 #define BEGINNINGS 4u /* to find it so when the tree is held */
 
 struct pfs_codes {
-	pthread_mutex_t lock; /* one question at a time */
+	pthread_mutex_t lock; /* one thread at a time brings the engine up to date */
 	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
+	/* The engine has all changes. Set by who holds `lock` and tree->lock for reading; cleared where a
+	 * change is noted. Who holds tree->lock for reading and finds it set may ask the engine. */
+	atomic_bool is_current;
 	enum pfs_engine_kind kind; /* protected by lock */
 	unsigned declined;	   /* protected by lock */
 	bool loaded;		   /* the engine has the image, deltas aside, if `follows`; protected by lock */
@@ -77,12 +83,14 @@ enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree)
 
 static void fill_anew(struct pfs_codes *codes)
 {
+	atomic_store(&codes->is_current, false);
 	codes->follows = false;
 	codes->n_deltas = 0;
 }
 
 static void note(struct pfs_codes *codes, const struct pfs_delta *delta)
 {
+	atomic_store(&codes->is_current, false);
 	if (codes->n_deltas == DELTAS_MAX ||
 	    pfs_grow(&codes->deltas, &codes->capacity, codes->n_deltas + 1, sizeof(*delta)))
 		fill_anew(codes);
@@ -270,20 +278,32 @@ static int fill_held(struct pfs_tree *tree)
 	return error;
 }
 
-/* While the tree is held.  -EAGAIN: that would take long. */
+static int apply_held(struct pfs_codes *codes)
+{
+	size_t n = codes->n_deltas;
+
+	codes->n_deltas = 0;
+	return apply(codes, codes->deltas, n);
+}
+
+/* With the lock, while the tree is held.  -EAGAIN: that would take long. */
 static int bring_up_to_date(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
-	size_t n = codes->n_deltas;
 
+	if (atomic_load(&codes->is_current))
+		return 0;
 	if (!is_little(tree))
 		return -EAGAIN;
 	if (!codes->engine)
 		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
-	codes->n_deltas = 0;
-	if (codes->follows && codes->loaded && !apply(codes, codes->deltas, n))
-		return 0;
-	return is_little(tree) ? fill_held(tree) : -EAGAIN;
+	if (!codes->follows || !codes->loaded || apply_held(codes)) {
+		if (!is_little(tree))
+			return -EAGAIN;
+		PFS_TRY(fill_held(tree));
+	}
+	atomic_store(&codes->is_current, true);
+	return 0;
 }
 
 /* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it takes out. */
@@ -363,6 +383,11 @@ void pfs_codes_lock(struct pfs_tree *tree)
 	(void)pthread_mutex_lock(&tree->codes->lock);
 }
 
+void pfs_codes_unlock(struct pfs_tree *tree)
+{
+	(void)pthread_mutex_unlock(&tree->codes->lock);
+}
+
 int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine)
 {
 	int error = bring_up_to_date(tree);
@@ -385,22 +410,26 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 		if (error)
 			pfs_hold_end(tree);
 	}
-	if (error)
-		pfs_codes_release(tree);
+	pfs_codes_unlock(tree);
 	return error;
+}
+
+void pfs_codes_end(struct pfs_tree *tree)
+{
+	pfs_hold_end(tree);
 }
 
 int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end)
 {
-	size_t words = pfs_div_round_up(end, 64);
+	size_t words = pfs_div_round_up(end, 64), piece = PFS_MIN(words, (size_t)READ_WORDS);
 	uint64_t *bits PFS_FREE = malloc((words + 1) * sizeof(*bits));
-	uint32_t halves[1024];
+	uint32_t *halves PFS_FREE = malloc((2 * piece + 1) * sizeof(*halves));
 
 	*out = NULL;
-	if (!bits)
+	if (!bits || !halves)
 		return -ENOMEM;
-	for (size_t w = 0; w < words; w += PFS_COUNT(halves) / 2) {
-		size_t n = PFS_MIN(words - w, PFS_COUNT(halves) / 2);
+	for (size_t w = 0; w < words; w += piece) {
+		size_t n = PFS_MIN(words - w, piece);
 
 		PFS_TRY(pfs_bitmap_read(set, halves, 2 * w, 2 * n));
 		for (size_t i = 0; i < n; i++)
@@ -415,7 +444,13 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	struct pfs_codes *codes = tree->codes;
 	int error = -EBUSY;
 
-	if (tree->image.copy || pthread_mutex_trylock(&codes->lock))
+	if (tree->image.copy)
+		return error;
+	if (atomic_load(&codes->is_current)) {
+		*engine = codes->engine;
+		return 0;
+	}
+	if (pthread_mutex_trylock(&codes->lock))
 		return error;
 	if (codes->follows || codes->kind != PFS_ENGINE_AUTO || codes->declined++ >= DECLINE)
 		error = bring_up_to_date(tree);
@@ -423,10 +458,9 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 		atomic_store(&codes->wanted, true);
 		error = -EBUSY;
 	}
-	if (error)
-		pfs_codes_release(tree);
-	else
+	if (!error)
 		*engine = codes->engine;
+	pfs_codes_unlock(tree);
 	return error;
 }
 
@@ -481,13 +515,3 @@ bool pfs_codes_use_device(struct pfs_tree *tree)
 	return info.engine[0] == 'c';
 }
 
-void pfs_codes_release(struct pfs_tree *tree)
-{
-	(void)pthread_mutex_unlock(&tree->codes->lock);
-}
-
-void pfs_codes_end(struct pfs_tree *tree)
-{
-	pfs_hold_end(tree);
-	(void)pthread_mutex_unlock(&tree->codes->lock);
-}

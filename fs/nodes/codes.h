@@ -2,7 +2,8 @@
 /* fs/nodes/codes.h - sets of nodes by their codes: the engine (gpu/engine.h) beside the image, and
  * how it follows that.
  *
- * Locks: a lock of its own, taken before tree->lock; it is held while a question is answered. */
+ * Locks: a lock of its own, taken before tree->lock, by whoever brings the engine up to date. While a
+ * question is answered only tree->lock is held, for reading: any number of threads ask at once. */
 #ifndef PFS_FS_NODES_CODES_H
 #define PFS_FS_NODES_CODES_H
 
@@ -22,23 +23,24 @@ void pfs_codes_destroy(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_end(struct pfs_tree *tree);
 
-/* The same in parts, for several questions or holds: lock, and finally release, which let nobody else ask
- * meanwhile; prepare, while the tree is not held, -ENODEV, -ENOMEM; and get, while it is, -EAGAIN: so much has
- * changed that prepare has to come first. */
+/* The same in parts, for who holds the tree by other means: lock, while the tree is not held, lets nobody
+ * else bring the engine up to date; prepare brings it nearly up to date, -ENODEV, -ENOMEM; get does the
+ * rest, while the tree is held, -EAGAIN: so much has changed that prepare has to come first. unlock may
+ * follow at once, while the tree is held; *engine then stays up to date as long as that is. */
 void pfs_codes_lock(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_codes_prepare(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine);
+void pfs_codes_unlock(struct pfs_tree *tree);
 /* Reads the set as bits by slot, in words up to `end`, which the caller frees. -ENOMEM, and the engine's errors. */
 PFS_MUST_CHECK int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end);
 
 /* As pfs_codes_begin, for a caller that holds tree->lock for reading already and goes on holding
- * it; therefore it never waits. -EBUSY: another question is being answered; the tree is frozen; the
- * engine is AUTO, does not follow the tree yet, and this is one of the first 16 questions; or it is
- * too far behind (pfs_codes_prepare_wanted then catches up). */
+ * it, which is all that it has to do; therefore it never waits. -EBUSY: somebody else brings the engine
+ * up to date; the tree is frozen; the engine is AUTO, does not follow the tree yet, and this is one of
+ * the first 16 questions; or it is too far behind (pfs_codes_prepare_wanted then catches up). */
 PFS_MUST_CHECK int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine);
-void pfs_codes_release(struct pfs_tree *tree);
-/* Brings the engine up to date if pfs_codes_try found it too far behind, and no question is being
- * answered. The tree is not held. */
+/* Brings the engine up to date if pfs_codes_try found it too far behind, and nobody else does. The tree is
+ * not held. */
 void pfs_codes_prepare_wanted(struct pfs_tree *tree);
 /* Describes the engine; see pfs_tree_engine. */
 PFS_MUST_CHECK int pfs_codes_describe(struct pfs_tree *tree, struct pfs_engine_info *info);

@@ -412,7 +412,6 @@ static bool list_by_device(const struct pfs_paths *paths, const struct pfs_slots
 	is_ready = !info.degraded && !pfs_engine_send_names(engine, &view, NAMES_HELD);
 	if (is_ready)
 		*error = pfs_engine_list(engine, &listing);
-	pfs_codes_release(tree);
 	return is_ready;
 }
 

@@ -306,7 +306,7 @@ static void name_engine(struct pfs_selection *selection, struct pfs_engine *engi
 	selection->how = info.engine[0] == 'c' ? "codes on cuda" : "codes on host";
 }
 
-/* The set by its codes, from the engine, if that has nothing else to do.  Else, and where anything
+/* The set by its codes, from the engine, if that is there and up to date.  Else, and where anything
  * fails, each node is asked for its ancestors. */
 static void ask_engine(struct pfs_selection *selection, struct pfs_scan_test *test)
 {
@@ -320,7 +320,6 @@ static void ask_engine(struct pfs_selection *selection, struct pfs_scan_test *te
 			name_engine(selection, engine);
 		pfs_bitmap_free(set);
 	}
-	pfs_codes_release(selection->tree);
 }
 
 static int prepare_climb(struct pfs_selection *selection, struct pfs_scan_test *test)

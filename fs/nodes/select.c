@@ -20,6 +20,7 @@
 struct finding {
 	struct pfs_tree *tree;
 	const struct pfs_question *question;
+	bool has_lock; /* pfs_codes_lock */
 };
 
 /* The sets of n nodes; subtrees all in one pass. */
@@ -264,7 +265,7 @@ static bool are_ranges(struct pfs_tree *tree, const struct pfs_question *questio
 
 int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
 {
-	struct finding finding = {tree, question};
+	struct finding finding = {.tree = tree, .question = question};
 	struct pfs_engine *engine;
 	int error = -ENODATA;
 
@@ -283,15 +284,30 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	return error;
 }
 
+/* Gets the engine for this hold of the tree, and lets others have the lock. */
+static int get_engine(struct finding *finding, struct pfs_engine **engine)
+{
+	int error;
+
+	if (!finding->has_lock) { /* in a later hold */
+		error = pfs_codes_try(finding->tree, engine);
+		return error == -EBUSY ? -EAGAIN : error;
+	}
+	PFS_TRY(pfs_codes_get(finding->tree, engine));
+	pfs_codes_unlock(finding->tree);
+	finding->has_lock = false;
+	return 0;
+}
+
 static int find_set(void *arg, uint64_t **bits)
 {
-	const struct finding *finding = arg;
+	struct finding *finding = arg;
 	struct pfs_tree *tree = finding->tree;
 	struct pfs_engine *engine;
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(pfs_codes_get(tree, &engine));
+	PFS_TRY(get_engine(finding, &engine));
 	error = answer(tree, engine, &set, finding->question);
 	if (error == -ESTALE) /* as above */
 		error = answer(tree, engine, &set, finding->question);
@@ -307,13 +323,15 @@ static int open_by_engine(struct pfs_paths **paths, struct finding *finding, uns
 	struct pfs_tree *tree = finding->tree;
 	int error = -EAGAIN;
 
-	pfs_codes_lock(tree);
 	for (unsigned i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
+		pfs_codes_lock(tree);
+		finding->has_lock = true;
 		error = pfs_codes_prepare(tree);
 		if (!error)
 			error = pfs_paths_open_set(paths, tree, find_set, finding, flags);
+		if (finding->has_lock)
+			pfs_codes_unlock(tree);
 	}
-	pfs_codes_release(tree);
 	return error;
 }
 
@@ -336,7 +354,7 @@ static int open_set(struct pfs_paths **paths, struct finding *finding, unsigned 
 int pfs_tree_list(struct pfs_tree *tree, const struct pfs_question *question, unsigned flags,
 		  int (*fn)(void *arg, const char *bytes, size_t size), void *arg)
 {
-	struct finding finding = {tree, question};
+	struct finding finding = {.tree = tree, .question = question};
 	struct pfs_paths *paths;
 	uint64_t row = 0, before;
 	int error = 0;

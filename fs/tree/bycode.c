@@ -135,7 +135,6 @@ static int by_engine(struct pfs_tree *tree, uint32_t *slot, const char *decimal)
 
 	PFS_TRY(pfs_codes_try(tree, &engine));
 	error = ask_engine(tree, engine, slot, decimal);
-	pfs_codes_release(tree);
 	if (error == -ENOENT) {
 		*slot = PFS_NO_SLOT;
 		error = 0;

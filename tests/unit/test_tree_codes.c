@@ -267,7 +267,7 @@ static void test_described_now(void **state)
 	pfs_codes_lock(tree);
 	assert_int_equal(pfs_tree_engine_now(tree, &info), 1);
 	assert_string_equal(info.engine, "host");
-	pfs_codes_release(tree);
+	pfs_codes_unlock(tree);
 	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
 	assert_int_equal(pfs_tree_engine_now(tree, &info), 0);
 	assert_int_equal(info.directories, 1);
@@ -276,7 +276,7 @@ static void test_described_now(void **state)
 	pfs_codes_lock(tree);
 	assert_int_equal(pfs_tree_engine_now(tree, &info), 1);
 	assert_int_equal(info.directories, 1); /* as it was last told */
-	pfs_codes_release(tree);
+	pfs_codes_unlock(tree);
 	assert_int_equal(pfs_tree_engine_now(tree, &info), 0);
 	assert_int_equal(info.directories, 2);
 	close_tree();
@@ -477,10 +477,11 @@ static int count_lines(void *arg, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Each file is in exactly one folder, whenever one looks. */
+/* Each file is in exactly one folder, whenever one looks, and in one subtree. */
 static void *ask(void *arg)
 {
 	const struct pfs_question all = {PFS_CHILDREN, folders, FOLDERS};
+	const struct pfs_question below = {PFS_SUBTREE, folders, FOLDERS};
 
 	for (unsigned i = 0; i < 150; i++) {
 		uint64_t lines = 0, count = 0;
@@ -489,12 +490,15 @@ static void *ask(void *arg)
 		error = error ? error : pfs_tree_count(tree, &count, &all);
 		if (error || lines != FILES || count != FILES)
 			*(int *)arg = error ? error : -1;
+		error = pfs_tree_count(tree, &count, &below);
+		if (error || count != FOLDERS + FILES)
+			*(int *)arg = error ? error : -2;
 		atomic_fetch_add(&n_answers, 1);
 	}
 	return NULL;
 }
 
-static void test_together(void **state)
+static void ask_together(enum pfs_engine_kind kind)
 {
 	uint64_t seeds[2] = {seed, seed + 1};
 	pthread_t movers[2], askers[2];
@@ -502,8 +506,8 @@ static void test_together(void **state)
 	struct pfs_entry entry;
 	char name[16];
 
-	(void)state;
-	open_tree(PFS_ENGINE_AUTO);
+	open_tree(kind);
+	atomic_store(&stopping, false);
 	for (unsigned i = 0; i < FOLDERS + FILES; i++) {
 		bool folder = i < FOLDERS;
 
@@ -525,11 +529,52 @@ static void test_together(void **state)
 	atomic_store(&stopping, true);
 	for (unsigned i = 0; i < 2; i++)
 		(void)pthread_join(movers[i], NULL);
-	assert_int_equal(errors[0], 0);
-	assert_int_equal(errors[1], 0);
+	assert_true(!errors[0] && !errors[1]);
 	assert_true(n_moves > 100);
 	tree_model_start(tree, seed);
 	check_all();
+	close_tree();
+}
+
+static void test_together(void **state)
+{
+	(void)state;
+	ask_together(PFS_ENGINE_AUTO);
+	ask_together(PFS_ENGINE_CUDA);
+}
+
+static void *ask_beside(void *arg)
+{
+	struct pfs_engine *engine;
+	struct pfs_bitmap *set;
+
+	if (pfs_codes_begin(tree, &engine))
+		return NULL;
+	if (pfs_engine_subtree(engine, &set, 0) == 0) {
+		(void)!pfs_bitmap_count(set, arg);
+		pfs_bitmap_free(set);
+	}
+	pfs_codes_end(tree);
+	return NULL;
+}
+
+/* A question is answered while another thread is in the middle of its own. */
+static void test_side_by_side(void **state)
+{
+	struct pfs_engine *engine, *same;
+	uint64_t count = 0;
+	pthread_t other;
+
+	(void)state;
+	open_tree(PFS_ENGINE_HOST);
+	(void)temp_tree_make(tree, PFS_ROOT_PRIME, "d", S_IFDIR | 0755);
+	assert_int_equal(pfs_codes_begin(tree, &engine), 0);
+	assert_int_equal(pthread_create(&other, NULL, ask_beside, &count), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(pfs_codes_try(tree, &same), 0);
+	assert_ptr_equal(same, engine);
+	pfs_codes_end(tree);
 	close_tree();
 }
 
@@ -540,7 +585,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_failing_device), cmocka_unit_test(test_real_device),
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
 		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
-		cmocka_unit_test(test_described), cmocka_unit_test(test_described_now),
+		cmocka_unit_test(test_described),      cmocka_unit_test(test_described_now),
+		cmocka_unit_test(test_side_by_side),
 	};
 	int failed;
 
