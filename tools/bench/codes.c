@@ -4,6 +4,7 @@
 #include "tools/bench/bench.h"
 
 #include <primesieve.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 #include "gpu/probe.h"
 
 #define REPEAT		 20u
+#define THREADS_MAX	 8u
+#define ASKED_SECONDS	 0.5
 #define FIRST_FILE_PRIME (UINT64_C(1) << 32)
 
 enum { ENGINE, ROWS, DIRECTORIES, FILES };
@@ -340,6 +343,76 @@ static int subtrees(struct bench *b, const struct tree *t)
 	return error;
 }
 
+/* ---- several threads ---- */
+
+struct asker {
+	pthread_t thread;
+	struct bench *bench;
+	const struct tree *tree;
+	uint64_t seed, n_answers;
+	double end;
+	int error;
+};
+
+/* Subtrees of random directories, counted, until the time is over. */
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+	const struct tree *t = asker->tree;
+
+	while (!asker->error && pfs_bench_now() < asker->end) {
+		uint32_t d = (uint32_t)(mix(asker->seed++) % t->n_directories);
+		struct pfs_bitmap *set;
+		uint64_t count;
+
+		asker->error = pfs_engine_subtree(asker->bench->engine, &set, t->slot[d]);
+		if (asker->error)
+			break;
+		asker->error = pfs_bitmap_count(set, &count);
+		pfs_bitmap_free(set);
+		asker->n_answers++;
+	}
+	return NULL;
+}
+
+static int ask_beside(struct bench *b, const struct tree *t, unsigned n_threads, uint64_t *n_answers)
+{
+	struct asker askers[THREADS_MAX];
+	double end = pfs_bench_now() + ASKED_SECONDS;
+	unsigned n = 0;
+	int error = 0;
+
+	*n_answers = 0;
+	for (; n < n_threads && !error; n += !error) {
+		askers[n] = (struct asker){
+			.bench = b, .tree = t, .seed = (uint64_t)n << 32, .end = end};
+		error = -pthread_create(&askers[n].thread, NULL, ask, &askers[n]);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		(void)pthread_join(askers[i].thread, NULL);
+		error = error ? error : askers[i].error;
+		*n_answers += askers[i].n_answers;
+	}
+	return error;
+}
+
+static int side_by_side(struct bench *b, const struct tree *t)
+{
+	int error = 0;
+
+	pfs_engine_use_ranges(b->engine, false);
+	for (unsigned n = 1; n <= THREADS_MAX && !error; n *= 2) {
+		uint64_t n_answers;
+
+		error = ask_beside(b, t, n, &n_answers);
+		if (!error)
+			(void)printf("  subtrees by codes, counted, asked by %u thread%-12s %9.0f a second\n", n,
+				     n == 1 ? "" : "s", (double)n_answers / ASKED_SECONDS);
+	}
+	pfs_engine_use_ranges(b->engine, true);
+	return error;
+}
+
 struct moving {
 	struct pfs_delta delta[2];
 	unsigned turn;
@@ -448,6 +521,7 @@ static int mixed(struct bench *b)
 	if (error == 0)
 		print_figure("all codes from parents and primes", &f, b->copy_rate);
 	error = error ? error : subtrees(b, &t);
+	error = error ? error : side_by_side(b, &t);
 	error = error ? error : listings(b, &t);
 	error = error ? error : moves(b, &t, 1000, "a subtree");
 	error = error ? error : moves(b, &t, t.n_directories / 2, "a subtree");
