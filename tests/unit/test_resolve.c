@@ -4,6 +4,7 @@
 
 #include "fs/image/device_lookup.h"
 #include "fs/tree/directories.h"
+#include "fs/tree/resolve_lines.h"
 
 static uint64_t seed = 20261122;
 static struct temp_store temp;
@@ -400,12 +401,96 @@ static void test_lists(void **state)
 	assert_false(pfs_path_next(&path, text, 2, &at, '\n')); /* nothing behind the last newline */
 }
 
+/* ---- answers as text ---- */
+
+struct answer {
+	char *text;
+	size_t size;
+};
+
+static char *make_room(void *arg, size_t size)
+{
+	struct answer *answer = arg;
+
+	answer->text = realloc(answer->text, answer->size + size + 1);
+	assert_non_null(answer->text);
+	answer->size += size;
+	return answer->text + answer->size - size;
+}
+
+/* Against one path after the other. */
+static void check_lines(const char *text, size_t size, char delimiter, bool with_paths)
+{
+	struct answer answer = {.text = NULL};
+	struct pfs_resolve_lines lines = {text, size, delimiter, with_paths, make_room, &answer, 0, 0, 0};
+	const struct pfs_resolve_from from = {0};
+	struct pfs_path_text path;
+	size_t at = 0, end = 0;
+
+	assert_int_equal(pfs_tree_resolve_lines(model.tree, &lines, &from), 0);
+	while (pfs_path_next(&path, text, size, &at, delimiter)) {
+		char number[32] = "-";
+		uint64_t ino;
+
+		assert_int_equal(pfs_tree_resolve_many(model.tree, &ino, &path, 1, &from), 0);
+		if (ino)
+			(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)ino);
+		assert_true(end + strlen(number) + 1 + (with_paths ? 1 + path.len : 0) <= answer.size);
+		assert_memory_equal(answer.text + end, number, strlen(number));
+		end += strlen(number);
+		if (with_paths) {
+			assert_int_equal(answer.text[end++], '\t');
+			assert_memory_equal(answer.text + end, path.bytes, path.len);
+			end += path.len;
+		}
+		assert_int_equal(answer.text[end++], delimiter);
+	}
+	assert_int_equal(end, answer.size);
+	free(answer.text);
+}
+
+/* Some of the texts are answered in many pieces; some lines are longer than a piece, or a whole chunk. */
+static void test_answers_as_text(void **state)
+{
+	const size_t room = (size_t)70 << 20;
+	char *text = malloc(room);
+	size_t size = 0;
+
+	(void)state;
+	open_tree(seed);
+	random_tree(model.tree, 400);
+	model_look(&model, model.tree);
+	while (size < 400000) {
+		size_t len;
+		char *path = random_path(&len);
+
+		memcpy(text + size, path, len);
+		size += len;
+		text[size++] = '\n';
+		free(path);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		check_lines(text, rnd(300), '\n', i % 2);
+		check_lines(text + i, 131072 - 100 + i, '\n', i % 2);
+	}
+	check_lines(text, size, '\n', true);
+	check_lines(text, size, 0, false);
+	memset(text, '/', room);
+	for (size_t i = 0; i < room; i += 3000000)
+		text[i] = '\n';
+	check_lines(text, room, '\n', true);
+	check_lines(text, room, 0, true);
+	close_tree();
+	free(text);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
 		cmocka_unit_test(test_remembered_directories), cmocka_unit_test(test_directories_on_the_way),
+		cmocka_unit_test(test_answers_as_text),
 		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_long_codes),
 		cmocka_unit_test(test_equal_hashes), cmocka_unit_test(test_long_directories),
 	};

@@ -2,26 +2,33 @@
 /* primefs-bench resolve - many paths at once, beside one after the other.
  *
  * The paths are in memory, one behind the other in the order in which they are asked for, as whoever has read or received
- * them has them; the numbers go there. Of the command, they come from a file and go nowhere. */
+ * them has them; the numbers go there. Of the command, they come from a file and go nowhere. From file to file, both are
+ * memory that files have (memfd_create), and what a list waits for is told by stages. With --engine=cuda a second tree over
+ * the same store has a device, whose index, columns and parents are there when the clock starts. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/checked.h"
-#include "fs/tree/resolve.h"
+#include "fs/image/device_lookup.h"
+#include "fs/tree/resolve_lines.h"
 #include "meta/store.h"
 #include "tools/bench/gen.h"
 
 #define ROUNDS 5
 #define ASKED  4000000u /* paths, at most */
 #define SINGLE 500000u	/* of them, one after the other */
+#define WAIT_S 120	/* for the device to have the tree */
 
+enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
 	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (8000000)"},
 	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	[ENGINE] = {"engine", 'e', "NAME", "host, or cuda: also by a device (host)"},
 	{0},
 };
 
@@ -36,6 +43,7 @@ static const struct pfs_cmd command = {
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
+	struct pfs_tree *device; /* over the same store, with a device; NULL: none is wanted */
 	char *text; /* number, tab, path, NUL: of each node */
 	size_t size, capacity;
 	char *mixed_text; /* the paths that are asked for in a random order, in that order */
@@ -43,9 +51,15 @@ struct bench {
 	struct pfs_path_text *mixed; /* and in a random one, */
 	uint64_t *wanted, *mixed_wanted, *got;
 	size_t n;
+	size_t mixed_size;
 };
 
-enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FIGURES };
+enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, FIGURES };
+
+/* What of the time from file to file went where, in seconds. */
+struct stages {
+	double all, split, resolve, print, bus, kernel;
+};
 
 static int keep(void *arg, const char *bytes, size_t size)
 {
@@ -91,6 +105,7 @@ static int line_up(struct bench *bench, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		size += bench->mixed[i].len + 1;
+	bench->mixed_size = size;
 	to = bench->mixed_text = malloc(size + 1);
 	if (!to)
 		return -ENOMEM;
@@ -134,13 +149,13 @@ static int write_mixed(const struct bench *bench, size_t n)
 }
 
 /* Paths a second. */
-static int time_many(double *rate, const struct bench *bench, const struct pfs_path_text *paths,
+static int time_many(double *rate, const struct bench *bench, struct pfs_tree *tree, const struct pfs_path_text *paths,
 		     const uint64_t *wanted, size_t n)
 {
 	const struct pfs_resolve_from from = {0};
 	double started = pfs_bench_now();
 
-	PFS_TRY(pfs_tree_resolve_many(bench->tree, bench->got, paths, n, &from));
+	PFS_TRY(pfs_tree_resolve_many(tree, bench->got, paths, n, &from));
 	*rate = (double)n / (pfs_bench_now() - started);
 	if (memcmp(bench->got, wanted, n * sizeof(*wanted)) == 0)
 		return 0;
@@ -175,28 +190,194 @@ static int time_command(double *rate, const struct bench *bench, size_t n)
 	return 0;
 }
 
-static int run_round(const struct bench *bench, struct pfs_figures *figures)
+/* ---- from file to file ---- */
+
+struct memory_file {
+	int fd;
+	char *bytes;
+	size_t size, room;
+};
+
+static int open_memory_file(struct memory_file *file, size_t room)
+{
+	*file = (struct memory_file){.fd = memfd_create("primefs-bench", MFD_CLOEXEC), .room = room};
+	if (file->fd < 0 || ftruncate(file->fd, (off_t)room))
+		return -ENOMEM;
+	file->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+	return file->bytes == MAP_FAILED ? -ENOMEM : 0;
+}
+
+static void close_memory_file(const struct memory_file *file)
+{
+	if (file->bytes && file->bytes != MAP_FAILED)
+		(void)munmap(file->bytes, file->room);
+	if (file->fd >= 0)
+		(void)close(file->fd);
+}
+
+static char *room_in_file(void *arg, size_t size)
+{
+	struct memory_file *file = arg;
+	char *at = file->bytes + file->size;
+
+	if (size > file->room - file->size)
+		return NULL;
+	file->size += size;
+	return at;
+}
+
+/* Each line begins with the number that is wanted. */
+static int check_answer(const struct bench *bench, const struct memory_file *answer, size_t n)
+{
+	struct pfs_path_text line;
+	size_t at = 0, i = 0;
+
+	while (i < n && pfs_path_next(&line, answer->bytes, answer->size, &at, 0) &&
+	       strtoull(line.bytes, NULL, 10) == bench->mixed_wanted[i])
+		i++;
+	if (i == n && at == answer->size)
+		return 0;
+	(void)pfs_cmd_fail(command.verb, "a line has another number than the listing");
+	return -EUCLEAN;
+}
+
+/* A new mapping: the pages of the paths are read for the first time, and those of the answer are made. */
+static int answer_file(struct stages *stages, struct pfs_tree *tree, int fd, size_t size, struct memory_file *answer)
+{
+	const struct pfs_resolve_from from = {0};
+	struct pfs_resolve_lines lines = {.size = size, .with_paths = true, .room = room_in_file, .arg = answer};
+	double started = pfs_bench_now();
+	void *text = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	int error;
+
+	if (text == MAP_FAILED)
+		return -ENOMEM;
+	lines.text = text;
+	error = pfs_tree_resolve_lines(tree, &lines, &from);
+	(void)munmap(text, size);
+	stages->all = pfs_bench_now() - started;
+	stages->split = (double)lines.split_ns / 1e9;
+	stages->resolve = (double)lines.resolve_ns / 1e9;
+	stages->print = (double)lines.print_ns / 1e9;
+	return error;
+}
+
+static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree, size_t n)
+{
+	struct pfs_device_lookup_stats before, after;
+	struct memory_file paths = {.fd = -1}, answer = {.fd = -1};
+	int error = open_memory_file(&paths, bench->mixed_size);
+
+	*stages = (struct stages){0};
+	if (!error)
+		error = open_memory_file(&answer, bench->mixed_size + n * 32);
+	if (!error) {
+		memcpy(paths.bytes, bench->mixed_text, bench->mixed_size);
+		pfs_device_lookup_stats(tree, &before);
+		error = answer_file(stages, tree, paths.fd, bench->mixed_size, &answer);
+		pfs_device_lookup_stats(tree, &after);
+		stages->bus = (double)(after.info.bus_ns - before.info.bus_ns) / 1e9;
+		stages->kernel = (double)(after.info.kernel_ns - before.info.kernel_ns) / 1e9;
+	}
+	if (!error)
+		error = check_answer(bench, &answer, n);
+	close_memory_file(&paths);
+	close_memory_file(&answer);
+	return error;
+}
+
+static void print_stages(const char *by, const struct stages *s)
+{
+	const double percent = 100 / PFS_MAX(s->all, 1e-9);
+
+	(void)printf("from file to file by %s, the last round: reading %.0f %%, resolving %.0f %%", by,
+		     s->split * percent, s->resolve * percent);
+	if (s->kernel > 0)
+		(void)printf(" (bus %.1f %%, kernel %.1f %%, the rest packs texts and waits)", s->bus * percent,
+			     s->kernel * percent);
+	(void)printf(", writing the text %.0f %%\n", s->print * percent);
+}
+
+/* ---- a device ---- */
+
+static uint64_t count_by_device(const struct bench *bench)
+{
+	struct pfs_device_lookup_stats stats;
+
+	pfs_device_lookup_stats(bench->device, &stats);
+	return stats.device[PFS_QUESTION_PATH].n;
+}
+
+/* Opens the tree and asks until the device has it. */
+static int open_device(struct bench *bench)
+{
+	const struct pfs_tree_options with_device = {.read_only = true, .engine = PFS_ENGINE_CUDA};
+	double until;
+
+	PFS_TRY(pfs_tree_open(&bench->device, bench->folder.store, &with_device));
+	PFS_TRY(pfs_tree_start(bench->device));
+	until = pfs_bench_now() + WAIT_S;
+	while (!count_by_device(bench) && pfs_bench_now() < until) {
+		double rate;
+
+		PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted,
+				  PFS_MIN(bench->n, PFS_RESIDENT_PATHS)));
+	}
+	if (count_by_device(bench))
+		return 0;
+	(void)pfs_cmd_fail(command.verb, "no device resolves paths; leave --engine out");
+	return -ENODEV;
+}
+
+static int run_device(const struct bench *bench, struct pfs_figures *figures, struct stages *stages, size_t n)
+{
+	uint64_t before = count_by_device(bench);
+	double rate = 0;
+
+	PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted, n));
+	pfs_figures_add(&figures[DEVICE], rate / 1e6);
+	PFS_TRY(time_files(stages, bench, bench->device, n));
+	pfs_figures_add(&figures[DEVICE_FILES], (double)n / stages->all / 1e6);
+	if (count_by_device(bench) - before == 2 * n)
+		return 0;
+	(void)pfs_cmd_fail(command.verb, "the device has not resolved all paths; its figures are the processor's");
+	return -EIO;
+}
+
+/* ---- rounds ---- */
+
+static int run_round(const struct bench *bench, struct pfs_figures *figures, struct stages *stages)
 {
 	size_t n = PFS_MIN(bench->n, ASKED), single = PFS_MIN(n, SINGLE);
 	double rate = 0, started = pfs_bench_cpu();
 
-	PFS_TRY(time_many(&rate, bench, bench->mixed, bench->mixed_wanted, n));
+	PFS_TRY(time_many(&rate, bench, bench->tree, bench->mixed, bench->mixed_wanted, n));
 	pfs_figures_add(&figures[RANDOM], rate / 1e6);
+	pfs_figures_add_yardstick(&figures[DEVICE], rate / 1e6);
 	pfs_figures_add(&figures[PROCESSOR], (pfs_bench_cpu() - started) / (double)n * 1e9);
 	started = pfs_bench_cpu();
 	PFS_TRY(time_single(&rate, bench, bench->mixed, single));
 	pfs_figures_add_yardstick(&figures[RANDOM], rate / 1e6);
 	pfs_figures_add_yardstick(&figures[PROCESSOR], (pfs_bench_cpu() - started) / (double)single * 1e9);
-	PFS_TRY(time_many(&rate, bench, bench->paths, bench->wanted, n));
+	PFS_TRY(time_many(&rate, bench, bench->tree, bench->paths, bench->wanted, n));
 	pfs_figures_add(&figures[IN_ORDER], rate / 1e6);
 	PFS_TRY(time_single(&rate, bench, bench->paths, single));
 	pfs_figures_add_yardstick(&figures[IN_ORDER], rate / 1e6);
 	PFS_TRY(time_command(&rate, bench, n));
 	pfs_figures_add(&figures[COMMAND], rate / 1e6);
-	return 0;
+	PFS_TRY(time_files(&stages[0], bench, bench->tree, n));
+	rate = (double)n / stages[0].all;
+	pfs_figures_add(&figures[FILES], rate / 1e6);
+	pfs_figures_add_yardstick(&figures[DEVICE_FILES], rate / 1e6);
+	return bench->device ? run_device(bench, figures, &stages[1], n) : 0;
 }
 
-static int run(struct bench *bench, struct pfs_figures *figures)
+static int close_tree(struct pfs_tree *tree, int error)
+{
+	return tree && pfs_tree_close(tree) && !error ? -EIO : error;
+}
+
+static int run(struct bench *bench, bool on_device, struct pfs_figures *figures, struct stages *stages)
 {
 	int error = pfs_bench_folder_import(&bench->folder);
 
@@ -211,11 +392,11 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 	}
 	if (!error)
 		error = write_mixed(bench, PFS_MIN(bench->n, ASKED));
+	if (!error && on_device)
+		error = open_device(bench);
 	for (int round = 0; round < ROUNDS && !error; round++)
-		error = run_round(bench, figures);
-	if (bench->tree && pfs_tree_close(bench->tree) && !error)
-		error = -EIO;
-	return error;
+		error = run_round(bench, figures, stages);
+	return close_tree(bench->device, close_tree(bench->tree, error));
 }
 
 static void clean_up(struct bench *bench)
@@ -227,6 +408,30 @@ static void clean_up(struct bench *bench)
 	free(bench->wanted);
 	free(bench->mixed_wanted);
 	free(bench->got);
+}
+
+/* Returns -1, or the exit status to end with. */
+static int read_options(struct pfs_bench_folder *folder, bool *on_device, int argc, char **argv)
+{
+	enum pfs_engine_kind engine = PFS_ENGINE_HOST;
+	const char *parent = NULL;
+	struct pfs_cmd_args args;
+	int option;
+
+	folder->verb = command.verb;
+	pfs_cmd_begin(&args, &command, argc, argv);
+	while ((option = pfs_cmd_next(&args)) >= 0) {
+		if (option == PFS_BENCH_NODES)
+			pfs_cmd_number(&args, &folder->nodes, PFS_BENCH_NODES, 2, UINT32_MAX - 1);
+		else if (option == PFS_BENCH_FOLDER)
+			parent = args.value;
+		else if (pfs_engine_by_name(&engine, args.value) || engine == PFS_ENGINE_AUTO)
+			return pfs_cmd_fail(command.verb, "--engine=%s: give host or cuda", args.value);
+	}
+	if (pfs_cmd_end(&args, 0, 0))
+		return args.status;
+	*on_device = engine == PFS_ENGINE_CUDA;
+	return pfs_bench_folder_make(folder, parent) ? PFS_EXIT_FAILURE : -1;
 }
 
 int pfs_bench_resolve(int argc, char **argv)
@@ -247,15 +452,29 @@ int pfs_bench_resolve(int argc, char **argv)
 			       .unit = "ns",
 			       .yardstick = "one after the other",
 			       .less_is_better = true},
+		[FILES] = {.what = "random paths, file to file in memory", .unit = "M/s"},
+		[DEVICE] = {.what = "random paths by a kernel, memory to memory",
+			    .unit = "M/s",
+			    .yardstick = "the processor"},
+		[DEVICE_FILES] = {.what = "random paths by a kernel, file to file in memory",
+				  .unit = "M/s",
+				  .yardstick = "the processor",
+				  .wanted = 40},
 	};
+	struct stages stages[2] = {{0}};
+	bool on_device = false;
 	int error, status;
 
-	status = pfs_bench_folder_begin(&bench.folder, &command, 2, argc, argv);
+	status = read_options(&bench.folder, &on_device, argc, argv);
 	if (status >= 0)
 		return status;
-	error = run(&bench, figures);
+	error = run(&bench, on_device, figures, stages);
 	clean_up(&bench);
-	for (size_t i = 0; i < FIGURES && !error; i++)
+	for (size_t i = 0; i < (on_device ? FIGURES : DEVICE) && !error; i++)
 		pfs_figures_print(&figures[i], NULL);
+	if (!error)
+		print_stages("the processor", &stages[0]);
+	if (!error && on_device)
+		print_stages("a kernel", &stages[1]);
 	return pfs_bench_folder_end(&bench.folder, error);
 }

@@ -7,20 +7,28 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
-#include "fs/tree/resolve.h"
+#include "fs/tree/resolve_lines.h"
 
-#define BATCH PFS_RESOLVE_HELD /* paths at once */
 #define PATH_SIZE_MAX ((size_t)1 << 20)
 #define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for those who do not see all */
 
-struct batch {
-	struct pfs_path_text paths[BATCH];
-	uint64_t inos[BATCH];
-	char text[BATCH * PFS_NUMBER_SIZE];
+struct numbers {
+	char *text;
+	size_t size, capacity;
 };
 
-static int answer_batch(struct pfs_call *call, struct pfs_handle *handle, struct batch *batch, size_t n)
+static char *make_room(void *arg, size_t size)
+{
+	struct numbers *numbers = arg;
+	const size_t at = numbers->size;
+
+	if (pfs_grow(&numbers->text, &numbers->capacity, at + size, 1))
+		return NULL;
+	numbers->size += size;
+	return numbers->text + at;
+}
+
+static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
 {
 	const struct pfs_viewer viewer = {call->scope.uid, call->scope.gid, call->scope.groups,
 					  call->scope.n_groups};
@@ -30,33 +38,20 @@ static int answer_batch(struct pfs_call *call, struct pfs_handle *handle, struct
 		.gone = pfs_call_is_gone,
 		.arg = call,
 	};
-	char *end = batch->text;
+	struct numbers numbers = {.text = NULL};
+	struct pfs_resolve_lines lines = {
+		.text = text,
+		.size = size,
+		.delimiter = '\n',
+		.room = make_room,
+		.arg = &numbers,
+	};
+	int error = pfs_tree_resolve_lines(call->mount->tree, &lines, &from);
 
-	PFS_TRY(pfs_tree_resolve_many(call->mount->tree, batch->inos, batch->paths, n, &from));
-	for (size_t i = 0; i < n; i++) {
-		if (batch->inos[i])
-			end += pfs_print_integer(end, (int64_t)batch->inos[i]);
-		else
-			*end++ = '-';
-		*end++ = '\n';
-	}
-	return pfs_answer_write(handle->answer, batch->text, (size_t)(end - batch->text));
-}
-
-static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
-{
-	struct batch *batch PFS_FREE = malloc(sizeof(*batch));
-	size_t at = 0, n;
-
-	if (!batch)
-		return -ENOMEM;
-	do {
-		for (n = 0; n < BATCH && pfs_path_next(&batch->paths[n], text, size, &at, '\n');)
-			n++;
-		if (n)
-			PFS_TRY(answer_batch(call, handle, batch, n));
-	} while (n == BATCH);
-	return 0;
+	if (!error && numbers.size)
+		error = pfs_answer_write(handle->answer, numbers.text, numbers.size);
+	free(numbers.text);
+	return error;
 }
 
 static void forget(struct pfs_handle *handle)
