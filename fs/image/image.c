@@ -126,10 +126,12 @@ int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
 	return pfs_reserve_grow(&image->live_memory, ((size_t)end + 63) / 64 * sizeof(uint64_t));
 }
 
+/* What nodes are given as they are asked for is not: a page of 2 MiB would be cleared then, while the tree is held. */
 void pfs_image_expect_filled(struct pfs_image *image)
 {
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
-		pfs_expect_filled(image->memory[i].base, image->memory[i].committed);
+		if (i != PFS_ARRAY_REFERENCES && i != PFS_ARRAY_DEPTH)
+			pfs_expect_filled(image->memory[i].base, image->memory[i].committed);
 }
 
 int pfs_image_reserve(struct pfs_tree *tree, uint32_t n)

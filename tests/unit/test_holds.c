@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "tests/unit/query_util.h"
@@ -98,6 +99,19 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *out)
 	out->tv_sec += ns / 1000000000;
 	out->tv_nsec = ns % 1000000000;
 	return result;
+}
+
+/* Memory for which large pages are wanted. */
+static const void *large_pages[2 * PFS_IMAGE_COLUMNS];
+static size_t n_large_pages;
+
+int __real_madvise(void *memory, size_t size, int advice);
+int __wrap_madvise(void *memory, size_t size, int advice);
+int __wrap_madvise(void *memory, size_t size, int advice)
+{
+	if (advice == MADV_HUGEPAGE && n_large_pages < PFS_COUNT(large_pages))
+		large_pages[n_large_pages++] = memory;
+	return __real_madvise(memory, size, advice);
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -200,6 +214,27 @@ static void memory_is_put_off_up_to_a_limit(void **state PFS_UNUSED)
 	count_anew();
 	pfs_free_later(malloc(PFS_LATER_MIN));
 	assert_in_range(freed_after, PFS_LATER_MIN, SIZE_MAX);
+}
+
+/* ---- what is touched first ---- */
+
+static bool has_large_pages(const void *column)
+{
+	for (size_t i = 0; i < n_large_pages; i++)
+		if (large_pages[i] == column)
+			return true;
+	return false;
+}
+
+/* A page is cleared by whoever touches it first: what is filled while the tree is held has small ones. */
+static void depths_and_references_have_small_pages(void **state PFS_UNUSED)
+{
+	n_large_pages = 0;
+	assert_int_equal(pfs_image_grow(tree, 1 << 22), 0);
+	pfs_image_expect_filled(&tree->image);
+	assert_true(has_large_pages(tree->image.parent));
+	assert_false(has_large_pages(tree->image.depth));
+	assert_false(has_large_pages(tree->image.references));
 }
 
 /* ---- what is looked at ---- */
@@ -307,6 +342,7 @@ int main(void)
 		cmocka_unit_test(few_attributes_are_read_in_one_hold),
 		cmocka_unit_test(an_index_goes_after_the_hold),
 		cmocka_unit_test(a_change_in_a_pause_is_seen_wholly_or_not),
+		cmocka_unit_test(depths_and_references_have_small_pages),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_files, tear_down);
