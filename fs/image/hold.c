@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "fs/image/hold.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/later.h"
 #include "fs/tree/tree_impl.h"
@@ -76,13 +77,24 @@ void pfs_hold_read(struct pfs_tree *tree, const char *by)
 	begin(tree, by, false);
 }
 
+static void wait_to_write(struct pfs_tree_lock *lock)
+{
+	struct pfs_hold *longest = &lock->longest[true];
+	uint64_t began = pfs_now_ns(), ns;
+
+	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
+	(void)pthread_rwlock_wrlock(&lock->rw);
+	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
+	ns = pfs_now_ns() - began;
+
+	PFS_LOCKED(&lock->mutex);
+	longest->waited_ns = PFS_MAX(longest->waited_ns, ns);
+}
+
 void pfs_hold_write(struct pfs_tree *tree, const char *by)
 {
-	if (pthread_rwlock_trywrlock(&tree->lock.rw)) {
-		atomic_fetch_add_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
-		(void)pthread_rwlock_wrlock(&tree->lock.rw);
-		atomic_fetch_sub_explicit(&tree->lock.waiting, 1, memory_order_relaxed);
-	}
+	if (pthread_rwlock_trywrlock(&tree->lock.rw))
+		wait_to_write(&tree->lock);
 	begin(tree, by, true);
 }
 

@@ -21,6 +21,7 @@ struct pfs_hold {
 	uint64_t ns;
 	uint64_t cpu_ns; /* processor time of the thread, perhaps in another hold; 0: not counted */
 	const char *by, *cpu_by; /* NULL: there was none */
+	uint64_t waited_ns; /* how long a writer has waited for the lock at the most; of readers it is 0 */
 };
 
 struct pfs_tree_lock {
@@ -50,8 +51,8 @@ bool pfs_hold_is_wanted(const struct pfs_tree *tree);
 /* Makes holds that begin from now on count their processor time, too, which costs two system calls
  * each. VERIFY builds always do. */
 void pfs_hold_count_cpu(void);
-/* Returns the longest hold since this was last called with reset, or since the tree was opened;
- * reset: begins anew. */
+/* Returns the longest hold, and the longest wait, since this was last called with reset, or since
+ * the tree was opened; reset: begins anew. A hold that nobody waits for may be long. */
 struct pfs_hold pfs_hold_longest(struct pfs_tree *tree, bool is_write, bool reset);
 
 #endif

@@ -116,7 +116,7 @@ cp "$q/stats" stats
 is 'stats: the directory' "$(sed -n 's/.*"directory": {.*"nodes": \([0-9]*\), "bytes": \([0-9]*\)}.*/\1 \2/p' stats)" '10 73003'
 is 'stats: the store' "$(sed -n 's/.*"store": {"nodes": \([0-9]*\),.*/\1/p' stats)" 10
 ok 'stats: the engine' grep -qE '"engine": \{"kind": "(host|cuda)"' stats
-ok 'stats: holds' grep -qE '"holds": \{"read": \{"longest_us": [0-9]+, "by": "[a-z_ ]*"\}, "write": \{"longest_us": [0-9]+, "by": "[a-z_ ]*"\}\}' stats
+ok 'stats: holds' grep -qE '"holds": \{"read": \{"longest_us": [0-9]+, "by": "[a-z_ ]*"\}, "write": \{"longest_us": [0-9]+, "by": "[a-z_ ]*"\}, "longest_wait_us": [0-9]+\}' stats
 ok 'stats: operations' grep -qE '"open": \{"count": ([6-9]|[0-9]{2,}),' stats
 cp "$mnt/a/.query/treemap.svg" .
 ok 'the treemap has the names' grep -qF 'y.iso, 68.4 KiB' treemap.svg

@@ -414,6 +414,34 @@ static void test_longest(void **state PFS_UNUSED)
 	assert_true(longest.ns >= 10000000 && longest.cpu_ns < longest.ns);
 }
 
+static void *write_once(void *arg PFS_UNUSED)
+{
+	pfs_hold_write(tree, "a writer");
+	pfs_hold_end(tree);
+	return NULL;
+}
+
+/* However long a hold is, only that for which somebody waits keeps him. */
+static void test_wait(void **state PFS_UNUSED)
+{
+	pthread_t writer;
+
+	(void)pfs_hold_longest(tree, true, true);
+	pfs_hold_read(tree, "a sleeper");
+	(void)usleep(20000);
+	pfs_hold_end(tree);
+	write_once(NULL);
+	assert_int_equal(pfs_hold_longest(tree, true, false).waited_ns, 0);
+	pfs_hold_read(tree, "a reader");
+	assert_int_equal(pthread_create(&writer, NULL, write_once, NULL), 0);
+	for (unsigned ms = 0; ms < 20000 && !pfs_hold_is_wanted(tree); ms++)
+		(void)usleep(1000);
+	pfs_hold_end(tree);
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	assert_int_not_equal(pfs_hold_longest(tree, true, true).waited_ns, 0);
+	assert_int_equal(pfs_hold_longest(tree, true, false).waited_ns, 0);
+}
+
 /* A frozen tree keeps nobody up, whoever holds it and for how long. */
 static void test_frozen_hold(void **state PFS_UNUSED)
 {
@@ -441,6 +469,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_beside_changes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_longest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_wait, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_frozen_hold, set_up, tear_down),
 	};
 

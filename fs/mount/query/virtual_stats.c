@@ -259,7 +259,8 @@ static void print_path_index(struct pfs_call *call, struct pfs_out *out)
 	pfs_out_print(out, "]}");
 }
 
-/* How long the tree's lock was held at the most, and by whom. */
+/* How long the tree's lock was held at the most, and by whom; and how long somebody who changes something has waited
+ * for it, as those do who come after him. */
 static void print_holds(struct pfs_call *call, struct pfs_out *out)
 {
 	static const char *const kinds[] = {"read", "write"};
@@ -270,8 +271,9 @@ static void print_holds(struct pfs_call *call, struct pfs_out *out)
 		pfs_out_print(out, "%s\"%s\": {\"longest_us\": %llu, \"by\": \"%s\"}",
 		      is_write ? ", " : ",\n  \"holds\": {", kinds[is_write],
 		      (unsigned long long)longest.ns / 1000, longest.by ? longest.by : "");
+		if (is_write)
+			pfs_out_print(out, ", \"longest_wait_us\": %llu}", (unsigned long long)longest.waited_ns / 1000);
 	}
-	pfs_out_print(out, "}");
 }
 
 static void print_operations(struct pfs_call *call, struct pfs_out *out)
