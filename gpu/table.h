@@ -45,6 +45,7 @@ struct pfs_dictionary {
 };
 
 struct pfs_stamps;
+struct pfs_tuples;
 
 /* Texts that do not repeat. The text of place p is at bytes + ((uint64_t)p << place_shift): its
  * length in length_size bytes, little-endian, and then its bytes. Texts of rows that exist never
@@ -93,6 +94,10 @@ struct pfs_table_column {
 	const uint64_t *nulls; /* bit r % 64 of word r / 64 set: NULL.  NULL: there is none */
 	const struct pfs_dictionary *dictionary;
 	const struct pfs_heap *heap;
+	/* The column is computed vector `vector` of this batch, which may lie on a device: data and nulls
+	 * are NULL then, until pfs_table_here (gpu/relation.h). NULL: it is no batch's. */
+	struct pfs_tuples *batch;
+	uint16_t vector;
 	/* The stamps of data, via and nulls; NULL: a device copies the array for each statement. */
 	const struct pfs_stamps *data_stamps, *via_stamps, *nulls_stamps;
 };

@@ -179,6 +179,8 @@ PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples
 PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,
 			       size_t first_computed, const struct pfs_source *source,
 			       uint32_t *d_places, bool adopt);
+/* ---- cuda_keys.c ---- */
+
 /* Makes combinations of references' values numbers below *limit, which is the stride of what would
  * come next. -EOPNOTSUPP: they are too many, or no numbers. */
 struct pfs_key_refs {

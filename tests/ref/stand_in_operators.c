@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ref/stand_in_operators.h"
 
+#include <stdlib.h>
+
 #include "base/checked.h"
 #include "gpu/engine_impl.h"
 #include "gpu/host/families.h"
@@ -39,8 +41,75 @@ static int mirror(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_ru
 	return stand_in_operators.more;
 }
 
+/* ---- batches ---- */
+
+/* The vectors of a batch, which nobody has while they are here. */
+struct kept {
+	struct pfs_vector *computed;
+};
+
+static int keep(struct pfs_operator_backend *b, struct pfs_tuples *tuples)
+{
+	struct kept *kept = calloc(1, sizeof(*kept));
+
+	if (kept)
+		kept->computed = calloc(tuples->n_computed + 1u, sizeof(*kept->computed));
+	if (!kept || !kept->computed) {
+		free(kept);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < tuples->n_computed; i++) {
+		kept->computed[i] = tuples->computed[i];
+		tuples->computed[i].data = NULL;
+		tuples->computed[i].nulls = NULL;
+	}
+	tuples->device = kept;
+	tuples->backend = b;
+	return 0;
+}
+
+static void give_back(struct pfs_tuples *tuples)
+{
+	struct kept *kept = tuples->device;
+
+	for (size_t i = 0; i < tuples->n_computed; i++)
+		tuples->computed[i] = kept->computed[i];
+	free(kept->computed);
+	free(kept);
+	tuples->device = NULL;
+	tuples->backend = NULL;
+}
+
+static int fetch_tuples(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
+			struct pfs_tuples *tuples)
+{
+	stand_in_operators.fetched++;
+	give_back(tuples);
+	return 0;
+}
+
+static void release_tuples(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
+			   struct pfs_tuples *tuples)
+{
+	give_back(tuples);
+}
+
+static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
+		   const struct pfs_source *source, const struct pfs_program *programs, size_t n_programs)
+{
+	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
+
+	if (!stand_in_operators.keeps)
+		return -EOPNOTSUPP;
+	if (source->tuples && source->tuples->device)
+		give_back(source->tuples);
+	PFS_TRY(pfs_host_compute(host, run, out, source, programs, n_programs));
+	return keep(b, *out);
+}
+
 static const struct pfs_select_family select_family = {.select = select_rows, .fetch = fetch, .release = release};
-static const struct pfs_gather_family gather_family = {.mirror = mirror};
+static const struct pfs_gather_family gather_family = {
+	.compute = compute, .fetch = fetch_tuples, .release = release_tuples, .mirror = mirror};
 static const struct pfs_families families = {
 	.name = "cuda",
 	.close = pfs_host_operators_close,

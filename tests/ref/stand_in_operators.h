@@ -13,6 +13,8 @@ struct pfs_operator_backend;
 
 struct stand_in_operators {
 	bool loses_rows; /* what is selected lies on the device, and cannot be had from there */
+	bool keeps;	 /* it computes, and has the vectors until they are fetched */
+	unsigned fetched; /* batches */
 	int more;	 /* what the next calls of pfs_table_mirror return */
 	unsigned mirrored; /* calls of it, */
 	size_t most;	   /* the most bytes that one of them might copy, */

@@ -122,12 +122,45 @@ static void test_mirrors(void **state PFS_UNUSED)
 	assert_answered_by(1);
 }
 
+/* The answer, where few rows are as many. */
+static void answer(char *rows, size_t size, const char *statement, bool keeps)
+{
+	struct pfs_query *query = begin(statement);
+
+	stand_in_operators.keeps = keeps;
+	query->piece = 100;
+	rest_text(rows, size, query);
+	pfs_query_finish(query);
+}
+
+/* Rows of a sub-select stay on the device until an operator of the host reads them; so they answer as
+ * before. */
+static void test_keeps(void **state PFS_UNUSED)
+{
+	static const char *const statements[] = {
+		"SELECT count(*), sum(n), max(n) FROM (SELECT mode + 1 AS n FROM nodes)",
+		"SELECT count(*) FROM nodes WHERE mode IN (SELECT mode + 0 FROM nodes WHERE type = 'd')",
+		"SELECT count(*) FROM nodes n JOIN (SELECT ino + 0 AS i, mode AS m FROM nodes) ON i = ino AND m = mode",
+		"SELECT name FROM nodes WHERE ino IN (SELECT ino + 0 FROM nodes WHERE type = 'd') ORDER BY 1",
+		"SELECT n FROM (SELECT mode + 1 AS n FROM nodes ORDER BY ino LIMIT 2) ORDER BY n",
+	};
+	char expected[1000], rows[1000];
+
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		answer(expected, sizeof(expected), statements[i], false);
+		answer(rows, sizeof(rows), statements[i], true);
+		assert_string_equal(rows, expected);
+	}
+	assert_true(stand_in_operators.fetched >= PFS_COUNT(statements) - 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_gives_way, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_fails, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_mirrors, begin_test, tear_down),
+		cmocka_unit_test_setup_teardown(test_keeps, begin_test, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -322,16 +322,66 @@ static void run_lists(unsigned threads, enum pfs_engine_kind kind)
 	close_operators(&run);
 }
 
+/* ---- columns that are vectors ---- */
+
+/* A sub-select's rows as a table: its columns are read where they were computed. */
+static void run_vectors(unsigned threads, enum pfs_engine_kind kind)
+{
+	static struct expected expected[CLASSES];
+	struct pfs_run run = open_run(threads, kind);
+	const struct pfs_step steps[] = {{.op = PFS_OP_COLUMN, .ref = {0, PARENT}},
+					 {.op = PFS_OP_COLUMN, .ref = {0, SIZE}}};
+	const struct pfs_program programs[] = {{&steps[0], 1}, {&steps[1], 1}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
+						   {.op = PFS_SUM, .ref = {0, 1}}};
+	const struct pfs_group_key key = {.ref = {0, 0}};
+	const struct pfs_source source = {.table = &table};
+	struct pfs_table_column of_vectors[2];
+	const struct pfs_table made = {.n_rows = ROWS, .n_columns = 2, .columns = of_vectors};
+	struct pfs_tuples *vectors, *tuples;
+
+	memset(expected, 0, sizeof(expected));
+	for (uint32_t row = 0; row < ROWS; row++)
+		add_row(&expected[parent_of(row, PFS_BINARY)], row);
+	assert_int_equal(pfs_compute(&run, &vectors, &source, programs, 2), 0);
+	for (uint16_t i = 0; i < 2; i++)
+		of_vectors[i] = (struct pfs_table_column){.kind = PFS_KIND_INTEGER,
+							  .width = 8,
+							  .is_signed = true,
+							  .data = vectors->computed[i].data,
+							  .nulls = vectors->computed[i].nulls,
+							  .batch = vectors,
+							  .vector = i};
+	assert_int_equal(pfs_group(&run, &tuples, &(struct pfs_source){.table = &made}, &key, 1,
+				   aggregates, 2),
+			 0);
+	assert_int_equal(pfs_tuples_here(&run, tuples), 0);
+	check_groups(tuples, expected, CLASSES, parent_of, PFS_BINARY);
+	pfs_tuples_free(&run, tuples);
+	assert_int_equal(pfs_table_here(&run, &made), 0);
+	for (uint32_t row = 0; row < ROWS; row++) {
+		bool is_none = parents[row] == PFS_NO_ROW;
+
+		assert_int_equal(pfs_cell_at(&of_vectors[0], row) == PFS_NO_ROW, is_none);
+		if (!is_none)
+			assert_int_equal(pfs_cell_integer(&of_vectors[0], row),
+					 numbers[parents[row]]);
+	}
+	pfs_tuples_free(&run, vectors);
+	close_operators(&run);
+}
+
 ON_BOTH(groups, run_groups, 2)
 ON_BOTH(pairs, run_pairs, 2)
 ON_BOTH(different, run_different, 2)
 ON_BOTH(first, run_first, 2)
 ON_BOTH(lists, run_lists, 2)
+ON_BOTH(vectors, run_vectors, 2)
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		BOTH(groups), BOTH(pairs), BOTH(different), BOTH(first), BOTH(lists),
+		BOTH(groups), BOTH(pairs), BOTH(different), BOTH(first), BOTH(lists), BOTH(vectors),
 	};
 
 	if (argc > 1)

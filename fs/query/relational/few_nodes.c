@@ -282,8 +282,10 @@ int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows, u
 		*few = pfs_cost_few_nodes(ties[i].field, &rates, found.values->n_rows,
 					  found.nodes->n_rows,
 					  running->query->queries->placement.processors);
-		if (few->find_ns < few->all_ns)
+		if (few->find_ns < few->all_ns) {
+			PFS_TRY(pfs_table_here(running->run, found.values));
 			PFS_TRY(look_up(&found, rows, ties[i].field));
+		}
 		few->is_chosen = *rows != NULL;
 	}
 	return 0;

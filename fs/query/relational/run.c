@@ -537,7 +537,7 @@ int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 }
 
 int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
-		       struct pfs_run_context *context)
+		       struct pfs_run_context *context, bool is_alone)
 {
 	struct pfs_answer_rows rows = {.columns = NULL};
 	struct pfs_running running;
@@ -547,7 +547,7 @@ int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 	if (!error)
 		error = run_stages(&running, &rows);
 	if (!error)
-		error = pfs_running_vectors(&running, out, rows.n);
+		error = pfs_running_vectors(&running, out, rows.n, is_alone);
 	pfs_running_end(&running);
 	return error;
 }

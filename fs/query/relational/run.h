@@ -146,10 +146,10 @@ void pfs_running_end(struct pfs_running *running);
 /* Runs the block; the tree is held.  -EOPNOTSUPP and what else the operators say. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
-/* Runs the block of a part of an input, and makes its rows a batch of one vector for each
- * result. */
+/* Runs the block of a part of an input, and makes its rows a batch whose last vectors are the results.
+ * is_alone: no other part's rows are put behind it; so it may stay on a device. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
-				      struct pfs_run_context *context);
+				      struct pfs_run_context *context, bool is_alone);
 /* The value of a row, by its number in the answer; arg: struct pfs_answer_rows. Its bytes stay until the rows are freed. */
 void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
@@ -227,9 +227,9 @@ void pfs_made_totals_free(struct pfs_running *running);
 
 /* ---- subselect.c ---- */
 
-/* The block's n results, sorted, as vectors. */
+/* Makes a batch of the block's n results, sorted, as for pfs_block_run_part. */
 PFS_MUST_CHECK int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out,
-				       uint64_t n);
+				       uint64_t n, bool is_alone);
 /* Runs the parts of an input, and makes a table of their rows. */
 PFS_MUST_CHECK int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
 				     const struct pfs_input *input);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Sub-selects: their rows are put aside as vectors, one for each column that is used, which are a
  * table for the stages of the SELECT around them.  Texts stay where they are; only where those of
- * several parts lie in several places they are copied. */
+ * several parts lie in several places they are copied.  Many rows of numbers that a device has found
+ * stay there. */
 #include "fs/query/relational/run.h"
 #include "gpu/textheap.h"
 
 #define STEPS_MAX 512 /* of a recursion; one with more SQLite goes through */
+#define STAY_ROWS 65536u /* fewer are in the host's memory as soon as they could be read where they are */
 
 struct pfs_subselect {
 	struct pfs_tuples *tuples; /* of no table */
@@ -67,12 +69,53 @@ static int gather_result(struct pfs_running *running, struct pfs_vector *out,
 	return pfs_gather(running->run, out, &running->source, ref);
 }
 
-int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out, uint64_t n)
+/* Whether the rows are on a device, and all results are columns of numbers. */
+static bool may_stay(const struct pfs_running *running, uint64_t n)
+{
+	const struct pfs_block *block = running->block;
+	const struct pfs_tuples *tuples = running->tuples;
+	struct pfs_ref ref;
+
+	if (!tuples || !tuples->device || n != tuples->n ||
+	    (n < STAY_ROWS && !running->query->piece))
+		return false;
+	for (size_t i = 0; i < block->n_results; i++) {
+		const struct pfs_term *result = block->results[i];
+
+		if (result->kind == PFS_BOUND_CONSTANT || result->is_late ||
+		    !pfs_bound_is_number(result) || !pfs_stage_ref(&running->stage, &ref, result))
+			return false;
+	}
+	return true;
+}
+
+static int stay(struct pfs_running *running, struct pfs_tuples **out)
+{
+	size_t n = running->block->n_results;
+	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
+	struct pfs_step *steps = pfs_arena_get(running->arena, (n + 1) * sizeof(*steps));
+
+	if (!programs || !steps)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		steps[i].op = PFS_OP_COLUMN;
+		if (!pfs_stage_ref(&running->stage, &steps[i].ref, running->block->results[i]))
+			return -EOPNOTSUPP;
+		programs[i] = (struct pfs_program){.steps = &steps[i], .n = 1};
+	}
+	return pfs_compute(running->run, out, &running->source, programs, n);
+}
+
+int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out, uint64_t n,
+			bool is_alone)
 {
 	const struct pfs_block *block = running->block;
 	struct pfs_vector *vectors =
 		pfs_arena_get(running->arena, (block->n_results + 1) * sizeof(*vectors));
 	int error = vectors ? 0 : -ENOMEM;
+
+	if (is_alone && may_stay(running, n))
+		return stay(running, out);
 
 	for (size_t i = 0; i < block->n_results && !error; i++)
 		error = gather_result(running, &vectors[i], block->results[i], n);
@@ -195,10 +238,11 @@ static int gather_texts(struct pfs_running *running, struct pfs_tuples *const *p
 	return 0;
 }
 
+/* Of the last n_columns vectors. */
 static int settle_all(struct pfs_running *running, struct pfs_tuples *const *parts, size_t n_parts,
 		      size_t n_columns)
 {
-	for (size_t i = 0; i < n_columns; i++) {
+	for (size_t i = parts[0]->n_computed - n_columns; i < parts[0]->n_computed; i++) {
 		for (size_t part = 0; part < n_parts; part++)
 			PFS_TRY(settle(running->run, &parts[part]->computed[i]));
 		if (is_scattered(parts, n_parts, i))
@@ -209,18 +253,20 @@ static int settle_all(struct pfs_running *running, struct pfs_tuples *const *par
 
 /* ---- the table ---- */
 
-static int describe(struct pfs_running *running, struct pfs_table *table,
-		    const struct pfs_tuples *tuples)
+/* The table of the last n_columns vectors. */
+static int describe(struct pfs_running *running, struct pfs_table *table, struct pfs_tuples *tuples,
+		    size_t n_columns)
 {
 	struct pfs_table_column *columns =
-		pfs_arena_get(running->arena, (tuples->n_computed + 1u) * sizeof(*columns));
+		pfs_arena_get(running->arena, (n_columns + 1u) * sizeof(*columns));
+	size_t first = tuples->n_computed - n_columns;
 
 	if (!columns)
 		return -ENOMEM;
 	if (tuples->n > PFS_ROWS_MAX)
 		return -EOPNOTSUPP;
-	for (size_t i = 0; i < tuples->n_computed; i++) {
-		const struct pfs_vector *vector = &tuples->computed[i];
+	for (size_t i = 0; i < n_columns; i++) {
+		const struct pfs_vector *vector = &tuples->computed[first + i];
 
 		columns[i] = (struct pfs_table_column){
 			.kind = vector->kind,
@@ -230,11 +276,13 @@ static int describe(struct pfs_running *running, struct pfs_table *table,
 			.nulls = vector->nulls,
 			.dictionary = vector->dictionary,
 			.heap = vector->heap,
+			.batch = tuples->device ? tuples : NULL,
+			.vector = (uint16_t)(first + i),
 		};
 	}
 	*table = (struct pfs_table){
 		.n_rows = (uint32_t)tuples->n,
-		.n_columns = tuples->n_computed,
+		.n_columns = (uint32_t)n_columns,
 		.columns = columns,
 	};
 	return 0;
@@ -242,9 +290,9 @@ static int describe(struct pfs_running *running, struct pfs_table *table,
 
 /* Parts become the rows, or are freed. */
 static int put_together(struct pfs_running *running, struct pfs_tuples **out,
-			struct pfs_tuples **parts, size_t n_parts)
+			struct pfs_tuples **parts, size_t n_parts, size_t n_columns)
 {
-	int error = settle_all(running, parts, n_parts, parts[0]->n_computed);
+	int error = settle_all(running, parts, n_parts, n_columns);
 
 	if (!error && n_parts == 1) {
 		*out = parts[0];
@@ -255,6 +303,23 @@ static int put_together(struct pfs_running *running, struct pfs_tuples **out,
 	for (size_t i = 0; i < n_parts; i++)
 		pfs_tuples_free(running->run, parts[i]);
 	return error;
+}
+
+static size_t columns_of(const struct pfs_input *input)
+{
+	return input->parts[0]->n_results;
+}
+
+/* Whether the one part's rows may stay where they are: they are read by operators alone. */
+static bool is_alone(const struct pfs_running *running, const struct pfs_input *input)
+{
+	const struct pfs_block *block = running->block;
+
+	for (size_t i = 0; i < block->n_made; i++) {
+		if (&block->inputs[block->made[i]->input] == input)
+			return false;
+	}
+	return input->n_parts == 1 && !input->is_value;
 }
 
 /* Runs the input's parts first..past. */
@@ -269,11 +334,12 @@ static int run_parts(struct pfs_running *running, struct pfs_tuples **out,
 	if (!parts)
 		return -ENOMEM;
 	while (n < past - first && !error) {
-		error = pfs_block_run_part(&parts[n], input->parts[first + n], running->context);
+		error = pfs_block_run_part(&parts[n], input->parts[first + n], running->context,
+					   is_alone(running, input));
 		n += !error;
 	}
 	if (!error)
-		return put_together(running, out, parts, n);
+		return put_together(running, out, parts, n, columns_of(input));
 	while (n--)
 		pfs_tuples_free(running->run, parts[n]);
 	return error;
@@ -290,7 +356,8 @@ static int run_steps(struct pfs_running *running, struct pfs_tuples **levels, si
 
 	while (!error && levels[*n - 1]->n) {
 		error = *n == STEPS_MAX ? -EOPNOTSUPP
-					: describe(running, &recursion.rows, levels[*n - 1]);
+					: describe(running, &recursion.rows, levels[*n - 1],
+						   columns_of(input));
 		if (!error && *n == 1 && pfs_recursion_is_short(running, input, &recursion.rows))
 			error = -EOPNOTSUPP;
 		context->recursion = &recursion;
@@ -315,7 +382,7 @@ static int run_recursion(struct pfs_running *running, struct pfs_tuples **out,
 	PFS_TRY(run_parts(running, &levels[0], input, 0, input->n_first));
 	error = run_steps(running, levels, &n, input);
 	if (!error)
-		return put_together(running, out, levels, n);
+		return put_together(running, out, levels, n, columns_of(input));
 	while (n--)
 		pfs_tuples_free(running->run, levels[n]);
 	return error;
@@ -334,7 +401,7 @@ int pfs_subselect_get(struct pfs_running *running, struct pfs_table *table,
 		PFS_TRY(run_recursion(running, &sub->tuples, input));
 	else
 		PFS_TRY(run_parts(running, &sub->tuples, input, 0, input->n_parts));
-	return describe(running, table, sub->tuples);
+	return describe(running, table, sub->tuples, columns_of(input));
 }
 
 void pfs_subselects_free(struct pfs_running *running)
