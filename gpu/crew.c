@@ -64,26 +64,39 @@ static int stop(struct pfs_crew *crew)
 	return atomic_load(&crew->state);
 }
 
+/* The lock is held. */
 static void set_state(struct pfs_crew *crew, int state)
 {
 	atomic_store(&crew->state, state);
 	(void)pthread_cond_broadcast(&crew->changed);
 }
 
-/* Of the thread that called the operator. */
+/* Waits until each helper has stopped, or left. */
+static void stop_helpers(struct pfs_crew *crew)
+{
+	PFS_LOCKED(&crew->lock);
+	set_state(crew, PAUSING);
+	while (crew->stopped < crew->helpers)
+		(void)pthread_cond_wait(&crew->changed, &crew->lock);
+}
+
+static void end_pause(struct pfs_crew *crew, int error)
+{
+	PFS_LOCKED(&crew->lock);
+	set_state(crew, error);
+}
+
+/* Of the thread that called the operator. The crew's lock is not held while the run waits for others. */
 static int pause_together(const struct pfs_run *run)
 {
 	struct pfs_crew *crew = led;
 	int error;
 
-	if (!crew)
-		return run->pause(run->context);
-	PFS_LOCKED(&crew->lock);
-	set_state(crew, PAUSING);
-	while (crew->stopped < crew->helpers)
-		(void)pthread_cond_wait(&crew->changed, &crew->lock);
+	if (crew)
+		stop_helpers(crew);
 	error = run->pause(run->context);
-	set_state(crew, error);
+	if (crew)
+		end_pause(crew, error);
 	return error;
 }
 

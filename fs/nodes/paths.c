@@ -250,6 +250,7 @@ static int find_set_order(struct pfs_paths *paths)
 
 	PFS_TRY(find_set(paths, tree->image.end, &n));
 	if (n > PFS_PATHS_HELD && pfs_slotorder(tree) == PFS_ORDER_UNKNOWN) {
+		(void)pfs_hold_pause(tree); /* the set is found again */
 		PFS_TRY(pfs_scan_learn_order(tree, &watch));
 		PFS_TRY(find_set(paths, tree->image.end, &n));
 	}
