@@ -8,6 +8,7 @@
 
 #include "fs/query/internal.h"
 #include "fs/query/relational/relational.h"
+#include "fs/query/relational/sidetable.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/sql/sqlside.h"
@@ -247,6 +248,49 @@ static void test_indexes_know_the_largest(void **state)
 	check("SELECT a FROM t WHERE a = 9.21e18", "9210000000000000000");
 	check("SELECT a FROM t WHERE a > 9.3e18", "");
 	change("DELETE FROM t WHERE a > 9.2e18", 1);
+}
+
+/* How many rows an index of the first column names for values up to `last`, of `most` at most;
+ * SIZE_MAX: more. */
+static size_t indexed(int64_t last, size_t most)
+{
+	const struct pfs_constant constant = {.type = PFS_IS_INTEGER, .integer = last};
+	struct pfs_query *query = begin("SELECT 1 FROM e");
+	struct pfs_side_range range = {0, UINT64_MAX};
+	const struct pfs_side_table *table;
+	uint32_t *rows;
+	size_t n;
+
+	assert_int_equal(pfs_side_table_get(&table, query, "e"), 0);
+	pfs_side_range_narrow(&range, table, 0, PFS_OP_LE, &constant);
+	assert_int_equal(pfs_side_table_find(table, &rows, &n, 0, &range, most, query->account), 0);
+	if (!rows)
+		n = SIZE_MAX;
+	free(rows);
+	pfs_side_table_put(queries, table);
+	pfs_query_finish(query);
+	return n;
+}
+
+/* Rows that are gone do not go on counting as what a value has. */
+static void test_indexes_forget_rows(void **state)
+{
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
+	change("CREATE INDEX e_n ON e (n)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+		"LIMIT 6400) SELECT v, 's' FROM i");
+	assert_in_range(indexed(50, 256), 50, 52);
+	for (unsigned i = 0; i < 50; i++) {
+		change("DELETE FROM e WHERE n <= 50", 50);
+		run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 "
+			"FROM i LIMIT 50) SELECT v, 's' FROM i");
+		change("INSERT INTO e VALUES (9999, 'the last, so that no row gets a number "
+		       "again')",
+		       1);
+		assert_in_range(indexed(50, 450), 50, 250); /* and those that changed */
+	}
+	check("SELECT count(*), sum(n) FROM e WHERE n <= 50", "50 1275");
 }
 
 /* ---- what others' changes cost ---- */
@@ -521,6 +565,7 @@ int main(int argc, char **argv)
 		TEST(test_columns_are_not_made_anew),
 		TEST(test_indexes_follow_changes),
 		TEST(test_indexes_know_the_largest),
+		TEST(test_indexes_forget_rows),
 		TEST(test_a_join_makes_no_columns_anew),
 		TEST(test_only_who_reads_takes_over),
 		TEST(test_reading_all_rows_holds_nobody_up),

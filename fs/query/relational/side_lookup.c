@@ -13,10 +13,11 @@
 #define SAMPLE 1024u /* rows that are looked at */
 
 /* Nanoseconds: of SQLite for a row that its copy takes over, of the operators for a statement, a
- * row that is looked at and one of the answer. */
+ * row that is looked at, one that an index names, and one of the answer. */
 #define SQLITE_FILL   800.0
 #define OPERATORS     60000.0
 #define OPERATORS_ROW 0.8
+#define LISTED_ROW    20.0
 #define ANSWER_ROW    60.0
 
 static const struct pfs_side_column *side_column(const struct pfs_block *block,
@@ -154,7 +155,7 @@ int pfs_side_find(struct pfs_running *running, struct pfs_rows **rows)
 {
 	const struct pfs_block *block = running->block;
 	const struct pfs_side_table *side = block->inputs[0].side;
-	size_t most = (size_t)(side->table.n_rows * OPERATORS_ROW / ANSWER_ROW), n;
+	size_t most = (size_t)(side->table.n_rows * OPERATORS_ROW / LISTED_ROW), n;
 	int error = 0;
 
 	for (unsigned i = 0; block->where && i < side->table.n_columns && !error && !*rows; i++) {

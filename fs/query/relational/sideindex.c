@@ -15,7 +15,7 @@
 
 struct pfs_side_index {
 	struct pfs_keyed *items; /* by value; rows whose value was NULL are not among them */
-	size_t n;
+	size_t n, room;
 	uint32_t *changed; /* rows, some of them twice */
 	size_t n_changed, capacity;
 	bool is_lost; /* there was no memory for them */
@@ -93,43 +93,70 @@ static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_inde
 	return pfs_radix_sort(out, *n);
 }
 
-static size_t merge_items(struct pfs_keyed *out, const struct pfs_side_index *index, const struct pfs_keyed *more, size_t n_more,
-			  const uint64_t *is_changed)
+/* Drops rows that changed and rows that are gone: one that comes back counts as changed. */
+static void drop_old(const struct pfs_side_entry *entry, struct pfs_side_index *index,
+		     const uint64_t *is_changed)
 {
-	size_t n = 0, at = 0;
+	size_t n = 0;
 
 	for (size_t i = 0; i < index->n; i++) {
-		const struct pfs_keyed *item = &index->items[i];
+		uint32_t row = index->items[i].value;
 
-		if (is_changed[item->value / 64] >> item->value % 64 & 1)
-			continue;
-		while (at < n_more && more[at].key < item->key)
-			out[n++] = more[at++];
-		out[n++] = *item;
+		index->items[n] = index->items[i];
+		n += pfs_side_is_live(entry, row) && !(is_changed[row / 64] >> row % 64 & 1);
 	}
-	while (at < n_more)
-		out[n++] = more[at++];
-	return n;
+	index->n = n;
 }
 
+/* From the end, where there is room for them. */
+static void add_items(struct pfs_side_index *index, const struct pfs_keyed *more, size_t n_more)
+{
+	struct pfs_keyed *items = index->items;
+	size_t from = index->n, to = from + n_more;
+
+	index->n = to;
+	while (n_more) {
+		if (from && items[from - 1].key > more[n_more - 1].key)
+			items[--to] = items[--from];
+		else
+			items[--to] = more[--n_more];
+	}
+}
+
+static int make_room(struct pfs_side_index *index, size_t n)
+{
+	size_t room = index->n + n;
+	struct pfs_keyed *items;
+
+	if (room <= index->room)
+		return 0;
+	room += index->n ? room / MERGED_SHARE : 0;
+	items = realloc(index->items, (room + 1) * sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	index->items = items;
+	index->room = room;
+	return 0;
+}
+
+/* In place: new memory of that size would take longer than the merging. */
 static int merge(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i)
 {
 	struct pfs_keyed *more = malloc((index->n_changed + 1) * sizeof(*more));
-	struct pfs_keyed *items = malloc((index->n + index->n_changed + 1) * sizeof(*items));
 	uint64_t *is_changed = calloc(entry->n_rows / 64 + 1, sizeof(*is_changed));
-	int error = more && items && is_changed ? 0 : -ENOMEM;
+	int error = more && is_changed ? 0 : -ENOMEM;
 	size_t n;
 
 	if (!error)
 		error = sort_changed(entry, index, i, is_changed, more, &n);
+	if (!error)
+		error = make_room(index, n);
 	if (!error) {
-		index->n = merge_items(items, index, more, n, is_changed);
-		free(index->items);
-		index->items = PFS_TAKE(items);
+		drop_old(entry, index, is_changed);
+		add_items(index, more, n);
 		index->n_changed = 0;
 	}
 	free(more);
-	free(items);
 	free(is_changed);
 	return error;
 }
