@@ -412,7 +412,7 @@ static int find_rows(struct changing *changing)
 		changing->said = &changing->block->inputs[0];
 		return add_rows(changing);
 	}
-	if (pfs_side_finds_few(changing->block, query, PFS_SQLITE_CHANGE_NS))
+	if (pfs_side_finds_few(changing->block, query, PFS_SQLITE_CHANGES))
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_queries_placement(query->queries, &placement));
 	changing->run.operators = placement->operators;

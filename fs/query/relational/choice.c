@@ -84,7 +84,7 @@ static const char *why_not(const struct pfs_block *block, const struct pfs_query
 		return "few nodes, which are found at once";
 	if (is_end_of_order(block))
 		return "the end of an order";
-	if (pfs_side_finds_few(block, query, PFS_SQLITE_ROW_NS))
+	if (pfs_side_finds_few(block, query, PFS_SQLITE_READS))
 		return few_of_side;
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		for (size_t part = 0; part < block->inputs[i].n_parts; part++) {

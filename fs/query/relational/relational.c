@@ -101,7 +101,7 @@ static void judge(struct pfs_relational *relational, enum pfs_block_use use)
 {
 	struct pfs_block *bound = relational->bound;
 
-	(void)pfs_side_weigh(bound, PFS_SQLITE_ROW_NS, &relational->weighed);
+	(void)pfs_side_weigh(bound, PFS_SQLITE_READS, &relational->weighed);
 	relational->why = pfs_block_why_not(bound, relational->query, use);
 	relational->block = relational->why ? NULL : bound;
 	if (relational->why)

@@ -15,7 +15,7 @@
 /* Nanoseconds: of SQLite for a row that its copy takes over, of the operators for a statement, a
  * row that is looked at, one that an index names, and one of the answer. */
 #define SQLITE_FILL   800.0
-#define OPERATORS     60000.0
+#define OPERATORS     5000.0
 #define OPERATORS_ROW 0.8
 #define LISTED_ROW    20.0
 #define ANSWER_ROW    60.0
@@ -215,7 +215,7 @@ static bool is_worth_it(const struct pfs_block *block, const struct pfs_query *q
 	return (double)side->missed_ns >= (double)rows * SQLITE_FILL;
 }
 
-bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns,
+bool pfs_side_weigh(const struct pfs_block *block, struct pfs_side_sqlite sqlite,
 		    struct pfs_side_weighed *out)
 {
 	double rows, all;
@@ -226,18 +226,18 @@ bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns,
 	all = block->inputs[0].side->table.n_rows;
 	rows = ends_early(block) ? 1 : stepped(block);
 	out->is_index = rows < all;
-	out->index_ns = (uint64_t)fmin(rows * sqlite_row_ns, 1e18);
+	out->index_ns = (uint64_t)fmin(sqlite.statement + rows * sqlite.row, 1e18);
 	out->operators_ns =
 		(uint64_t)(OPERATORS + all * OPERATORS_ROW + fmin(rows, all) * ANSWER_ROW);
 	return true;
 }
 
 bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query,
-			double sqlite_row_ns)
+			struct pfs_side_sqlite sqlite)
 {
 	struct pfs_side_weighed weighed;
 
-	return pfs_side_weigh(block, sqlite_row_ns, &weighed) &&
+	return pfs_side_weigh(block, sqlite, &weighed) &&
 	       weighed.operators_ns > weighed.index_ns &&
 	       is_worth_it(block, query, (double)(weighed.operators_ns - weighed.index_ns));
 }

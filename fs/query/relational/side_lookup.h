@@ -7,8 +7,13 @@
 
 #include "fs/query/relational/run.h"
 
-#define PFS_SQLITE_ROW_NS    300.0 /* that SQLite takes for a row that an index has found, */
-#define PFS_SQLITE_CHANGE_NS 700.0 /* and that it changes */
+/* Nanoseconds that SQLite takes for a statement, beyond what any takes, and for a row that an index
+ * has found: to read it, or to change it in a copy of its own, from which the change is taken over. */
+struct pfs_side_sqlite {
+	double statement, row;
+};
+#define PFS_SQLITE_READS   ((struct pfs_side_sqlite){0, 300})
+#define PFS_SQLITE_CHANGES ((struct pfs_side_sqlite){50000, 700})
 
 /* An index of SQLite's copy beside the operators. */
 struct pfs_side_weighed {
@@ -18,7 +23,7 @@ struct pfs_side_weighed {
 
 /* Estimates them for a block about one side table alone; false: it is about something else.  Rows
  * are estimated by a sample of the table's. */
-bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns,
+bool pfs_side_weigh(const struct pfs_block *block, struct pfs_side_sqlite sqlite,
 		    struct pfs_side_weighed *out);
 
 /* Returns true if the block is about one side table alone, and SQLite's copy finds what it wants of
@@ -26,7 +31,7 @@ bool pfs_side_weigh(const struct pfs_block *block, double sqlite_row_ns,
  * all rows as they are now is brought up to date only when that has been missed for as long as it
  * would take. */
 bool pfs_side_finds_few(const struct pfs_block *block, const struct pfs_query *query,
-			double sqlite_row_ns);
+			struct pfs_side_sqlite sqlite);
 
 /* Sets *rows, which is NULL, to rows of the block's only input among which all are that WHERE
  * leaves, if they are few and an index finds them.  A column that the table has an index of gets
