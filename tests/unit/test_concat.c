@@ -118,8 +118,12 @@ static void limit(void **state)
 			continue;
 		text = (const char *)pfs_vector_text(&tuples->computed[0], 0, &len);
 		assert_int_equal(len, size);
-		for (uint32_t i = 0; i < ROWS; i++, text += DIGITS + 1)
-			assert_int_equal(strtoul(text, NULL, 10), numbers[i] + 10000);
+		for (uint32_t i = 0; i < ROWS; i++, text += DIGITS + 1) {
+			char digits[16];
+
+			(void)snprintf(digits, sizeof(digits), "%u", numbers[i] + 10000);
+			assert_memory_equal(text, digits, DIGITS);
+		}
 		pfs_tuples_free(&run, tuples);
 		pfs_texts_free(&run, &texts);
 	}
