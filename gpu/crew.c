@@ -64,18 +64,11 @@ static int stop(struct pfs_crew *crew)
 	return atomic_load(&crew->state);
 }
 
-/* The lock is held. */
-static void set_state(struct pfs_crew *crew, int state)
-{
-	atomic_store(&crew->state, state);
-	(void)pthread_cond_broadcast(&crew->changed);
-}
-
-/* Waits until each helper has stopped, or left. */
-static void stop_helpers(struct pfs_crew *crew)
+static void begin_pause(struct pfs_crew *crew)
 {
 	PFS_LOCKED(&crew->lock);
-	set_state(crew, PAUSING);
+
+	atomic_store(&crew->state, PAUSING);
 	while (crew->stopped < crew->helpers)
 		(void)pthread_cond_wait(&crew->changed, &crew->lock);
 }
@@ -83,17 +76,20 @@ static void stop_helpers(struct pfs_crew *crew)
 static void end_pause(struct pfs_crew *crew, int error)
 {
 	PFS_LOCKED(&crew->lock);
-	set_state(crew, error);
+
+	atomic_store(&crew->state, error);
+	(void)pthread_cond_broadcast(&crew->changed);
 }
 
-/* Of the thread that called the operator. The crew's lock is not held while the run waits for others. */
+/* Of the thread that called the operator. Who joins meanwhile waits, so that the lock is not needed
+ * while run->pause takes others. */
 static int pause_together(const struct pfs_run *run)
 {
 	struct pfs_crew *crew = led;
 	int error;
 
 	if (crew)
-		stop_helpers(crew);
+		begin_pause(crew);
 	error = run->pause(run->context);
 	if (crew)
 		end_pause(crew, error);

@@ -33,7 +33,7 @@ static int work_until_told(const struct pfs_run *run)
 	assert_int_equal(pthread_create(&maker, NULL, make_one, NULL), 0);
 	for (unsigned ms = 0; ms < 10000 && !polled; ms++) {
 		(void)usleep(1000);
-		polled = run->poll(run->context);
+		polled = pfs_run_check(run);
 	}
 	told += polled == -EAGAIN;
 	return polled;
