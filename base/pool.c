@@ -110,12 +110,19 @@ unsigned pfs_pool_threads(const struct pfs_pool *pool)
 	return pool->n_threads + 1;
 }
 
+static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	for (size_t from = 0, to; from < n; from = to) {
+		to = from + PFS_MIN(grain, n - from);
+		work(context, from, to);
+	}
+}
+
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
 	if (n <= grain || pool->n_threads == 0) { /* not worth waking anybody */
-		if (n)
-			work(context, 0, n);
+		work_alone(n, grain, work, context);
 		return;
 	}
 	(void)pthread_mutex_lock(&pool->lock);
@@ -143,8 +150,8 @@ void pfs_pool_share(struct pfs_pool *pool, size_t n, size_t grain,
 
 	if (is_mine)
 		pfs_pool_run(pool, n, grain, work, context);
-	else if (n)
-		work(context, 0, n);
+	else
+		work_alone(n, grain, work, context);
 	if (is_mine)
 		(void)pthread_mutex_unlock(&pool->sharing);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* base/pool.h - a pool of threads that runs one job at a time, in pieces. Threads: one caller of
- * pfs_pool_run at a time, any number of callers of pfs_pool_share; the caller works, too. If it holds a lock, it holds it until the last
- * piece has ended, even if a thread with a higher niceness works on that. */
+ * pfs_pool_run at a time, any number of callers of pfs_pool_share; the caller works, too. If it
+ * holds a lock, it holds it until the last piece has ended, even if a thread with a higher niceness works on that. */
 #ifndef PFS_BASE_POOL_H
 #define PFS_BASE_POOL_H
 
@@ -24,8 +24,7 @@ unsigned pfs_pool_threads(const struct pfs_pool *pool);
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
-/* As pfs_pool_run, but if another caller has the threads this one does all of its work himself, as
- * one piece. A pool that is shared is not used by pfs_pool_run. */
+/* As pfs_pool_run, but if another caller has the threads this one does all of its work himself. A pool that is shared is not used by pfs_pool_run. */
 void pfs_pool_share(struct pfs_pool *pool, size_t n, size_t grain,
 		    void (*work)(void *context, size_t from, size_t to), void *context);
 

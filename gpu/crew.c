@@ -110,5 +110,7 @@ int pfs_run_poll(const struct pfs_run *run)
 	if (helped)
 		PFS_TRY(stop(helped));
 	error = run->poll ? run->poll(run->context) : 0;
-	return error == PFS_RUN_PAUSE ? pause_together(run) : error;
+	if (error == PFS_RUN_PAUSE)
+		return run->pause ? pause_together(run) : 0;
+	return error;
 }

@@ -28,7 +28,7 @@ struct pfs_run {
 	int (*poll)(void *context);
 	/* Lets others change what the operator reads. Called by the thread that called the
 	 * operator, while no thread of the operator reads. An error, if something has changed, ends
-	 * the operator, which returns it. NULL: no poll returns PFS_RUN_PAUSE. */
+	 * the operator, which returns it. NULL: it never pauses. */
 	int (*pause)(void *context);
 	/* Called before memory is allocated (bytes above 0), and after it is freed (bytes below 0;
 	 * it must then return 0). If it returns an error, by convention -ENOMEM, the operator frees

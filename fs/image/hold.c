@@ -79,16 +79,14 @@ void pfs_hold_read(struct pfs_tree *tree, const char *by)
 
 static void wait_to_write(struct pfs_tree_lock *lock)
 {
-	struct pfs_hold *longest = &lock->longest[true];
 	uint64_t began = pfs_now_ns(), ns;
 
 	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
 	(void)pthread_rwlock_wrlock(&lock->rw);
 	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
 	ns = pfs_now_ns() - began;
-
-	PFS_LOCKED(&lock->mutex);
-	longest->waited_ns = PFS_MAX(longest->waited_ns, ns);
+	if (ns > atomic_load_explicit(&lock->waited_ns, memory_order_relaxed)) /* the lock is held: nobody else does this */
+		atomic_store_explicit(&lock->waited_ns, ns, memory_order_relaxed);
 }
 
 void pfs_hold_write(struct pfs_tree *tree, const char *by)
@@ -143,8 +141,11 @@ struct pfs_hold pfs_hold_longest(struct pfs_tree *tree, bool is_write, bool rese
 	PFS_LOCKED(&lock->mutex);
 
 	longest = lock->longest[is_write];
+	longest.waited_ns = is_write ? atomic_load(&lock->waited_ns) : 0;
 	if (reset) {
 		lock->longest[is_write] = (struct pfs_hold){0};
+		if (is_write)
+			atomic_store(&lock->waited_ns, 0);
 		atomic_store(&lock->ns[is_write], 0);
 		atomic_store(&lock->cpu_ns[is_write], 0);
 	}

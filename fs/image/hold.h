@@ -28,6 +28,7 @@ struct pfs_tree_lock {
 	pthread_rwlock_t rw;
 	atomic_uint waiting; /* writers that wait; new readers queue behind them, uncounted */
 	pthread_mutex_t mutex;
+	_Atomic uint64_t waited_ns; /* the longest that a writer has waited; written with the lock */
 	_Atomic uint64_t ns[2], cpu_ns[2]; /* copies of `longest`'s, read without the mutex */
 	struct pfs_hold longest[2]; /* for reading, for writing; protected by the mutex */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/tree/resolve.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -368,13 +369,15 @@ static void pack_piece(void *arg, size_t from, size_t to)
 			memcpy(packed->text + at, packing->paths[i].bytes, packing->paths[i].len);
 }
 
-/* The first of n paths, as many as there is room for. */
+/* The first of n paths, as many as there is room for, up to one that is so long that a thread of the device would take
+ * long for it. */
 static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to, const struct pfs_path_text *paths, size_t n)
 {
 	struct packing packing = {to, paths};
 	size_t size = 0, i = 0;
 
-	for (; i < PFS_MIN(n, PFS_RESIDENT_PATHS) && paths[i].len <= PFS_RESIDENT_TEXT - size; i++) {
+	for (; i < PFS_MIN(n, PFS_RESIDENT_PATHS) &&
+	       paths[i].len <= PFS_MIN((size_t)PATH_MAX, PFS_RESIDENT_TEXT - size); i++) {
 		size += paths[i].len;
 		to->ends[i] = (uint32_t)size;
 	}

@@ -139,9 +139,23 @@ struct pfs_cuda_tree pfs_cuda_tree_of(const struct pfs_cuda *g)
 
 /* ---- jobs ---- */
 
+/* Frees scratch memory of more than so many bytes. */
+static void free_scratch(struct pfs_cuda_job *job, size_t above)
+{
+	struct pfs_device_buffer *scratch[] = {
+		&job->row_bits, &job->directory_bits, &job->row_masks, &job->directory_masks,
+		&job->list,	&job->values,	      &job->work,
+	};
+
+	for (size_t i = 0; i < PFS_COUNT(scratch); i++)
+		if (scratch[i]->size > above)
+			pfs_device_free(job->g, scratch[i], job->stream);
+}
+
 static void destroy_job(struct pfs_cuda_job *job)
 {
 	if (job->stream) {
+		free_scratch(job, 0);
 		pfs_device_free(job->g, &job->counters, job->stream);
 		pfs_text_free(job);
 		(void)cudaStreamSynchronize(job->stream);
@@ -204,26 +218,21 @@ static int cuda_sync(struct pfs_codes_job *base)
 	return PFS_CUDA(cudaStreamSynchronize(pfs_cuda_job_of(base)->stream));
 }
 
-/* Small memory stays the job's; large memory goes to whoever wants it next. */
+/* Small memory stays the job's; large memory goes to whoever wants it next, but for the buffers of one listing. */
 static void cuda_end(struct pfs_codes_job *base)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
-	struct pfs_device_buffer *scratch[] = {
-		&job->row_bits, &job->directory_bits, &job->row_masks, &job->directory_masks,
-		&job->list,	&job->values,	      &job->work,
-	};
 	struct pfs_cuda *g = job->g;
-	bool is_first;
+	bool is_spare = false;
 
-	for (size_t i = 0; i < PFS_COUNT(scratch); i++)
-		if (scratch[i]->size > KEPT)
-			pfs_device_free(g, scratch[i], job->stream);
+	free_scratch(job, KEPT);
 	{
 		PFS_LOCKED(&g->lock);
 
-		is_first = !g->idle;
+		for (const struct pfs_cuda_job *idle = g->idle; idle; idle = idle->next)
+			is_spare |= idle->text.size > 0;
 	}
-	if (!is_first)
+	if (is_spare)
 		pfs_text_free(job);
 	PFS_LOCKED(&g->lock);
 	job->next = g->idle;

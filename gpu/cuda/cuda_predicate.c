@@ -111,6 +111,7 @@ static int ask_dictionary(struct compiler *c, struct pfs_device_step *step,
 	for (uint32_t i = 0; i < dictionary->n; i++)
 		codes[i] = i;
 	run.on = PFS_ENGINE_HOST;
+	run.pause = NULL; /* the job has leases */
 	PFS_TRY(host->families->select->select(host, &run, &rows,
 					       &(struct pfs_source){.table = &table},
 					       &(struct pfs_program){steps, n}));

@@ -193,7 +193,7 @@ static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *r
 	const struct pfs_device_names names = {
 		.index = r->index->d,
 		.d_parent = r->d_parent,
-		.n_parents = (uint32_t)r->n_parents,
+		.n_parents = (uint32_t)PFS_MIN(r->n_parents, (size_t)UINT32_MAX),
 	};
 
 	return pfs_cuda_resident_serve(r->d_mailbox, &names, run, r->stream);

@@ -217,6 +217,8 @@ static int sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
 	struct pfs_run here = *run;
 	int error = pfs_tuples_here(run, *tuples);
 
+	for (size_t i = 0; !error && i < source.tuples->n_tables; i++)
+		error = pfs_table_here(run, source.tuples->tables[i].table);
 	here.on = PFS_ENGINE_HOST;
 	*tuples = NULL;
 	if (!error)

@@ -320,7 +320,7 @@ int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_value *value,
 
 	if (!heap->stamps && !heap->id && heap->size > HEAP_ONCE)
 		return -EOPNOTSUPP; /* the host is done before they are there */
-	PFS_TRY(pfs_run_poll(job->run));
+	PFS_TRY(pfs_run_check(job->run));
 	PFS_TRY(pfs_job_heap(job, &texts.heap, heap));
 	PFS_TRY(number_texts(job, &d_numbers, &texts, places));
 	*value = (struct pfs_device_value){

@@ -30,7 +30,7 @@ static void work(void *context, size_t from, size_t to)
 {
 	struct job *job = context;
 
-	if (from >= to || to > job->n) { /* no assert here: it jumps out of a thread */
+	if (from >= to || to > job->n || to - from > job->grain) { /* no assert here: it jumps out of a thread */
 		job->done += N_MAX;
 		return;
 	}

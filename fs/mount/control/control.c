@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -57,7 +58,7 @@ struct pfs_control {
 	pthread_mutex_t lock;
 	pthread_cond_t through; /* a client is no longer answered, or waits for a turn */
 	unsigned n_answering;	/* clients, but for those whose statements wait for a turn or have one */
-	unsigned n_connected;
+	unsigned n_connected, most_connected;
 	struct client *clients;
 	_Atomic uint64_t unread; /* bytes, of all clients */
 };
@@ -361,7 +362,7 @@ static bool has_place(struct pfs_control *control)
 		(void)pthread_join(client->thread, NULL);
 		free(client);
 	}
-	return control->n_answering < PFS_CONTROL_CLIENTS && control->n_connected < PFS_CONTROL_CONNECTED;
+	return control->n_answering < PFS_CONTROL_CLIENTS && control->n_connected < control->most_connected;
 }
 
 static int add_client(struct pfs_control *control, int fd)
@@ -534,6 +535,16 @@ static int start(struct pfs_control *control, const char *store)
 	return error;
 }
 
+/* Files of the mount need descriptors, too. */
+static unsigned most_connected(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / 4 >= PFS_CONTROL_CONNECTED)
+		return PFS_CONTROL_CONNECTED;
+	return PFS_MAX((unsigned)files.rlim_cur / 4, PFS_CONTROL_CLIENTS + 1u);
+}
+
 int pfs_control_open(struct pfs_control **out, const struct pfs_control_options *options)
 {
 	struct pfs_control *control = calloc(1, sizeof(*control));
@@ -546,6 +557,7 @@ int pfs_control_open(struct pfs_control **out, const struct pfs_control_options 
 	control->options.store = NULL;
 	if (!control->options.unread_limit)
 		control->options.unread_limit = pfs_quarter_of_memory();
+	control->most_connected = most_connected();
 	control->listener = control->stop = control->folder = -1;
 	(void)pthread_mutex_init(&control->lock, NULL);
 	(void)pthread_cond_init(&control->through, NULL);

@@ -232,6 +232,9 @@ static int look_up(struct found *found, struct pfs_rows **rows, enum pfs_field f
 	bool is_short = field != PFS_FIELD_PARENT || found->values->n_rows <= LISTED;
 	int error = -E2BIG;
 
+	if (!is_short && found->running->query->top != PFS_ROOT_PRIME)
+		return 0;
+	PFS_TRY(pfs_table_here(found->running->run, found->values));
 	if (is_short) {
 		error = field == PFS_FIELD_INO	    ? add_numbered(found)
 			: field == PFS_FIELD_PARENT ? add_children(found)
@@ -282,10 +285,8 @@ int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows, u
 		*few = pfs_cost_few_nodes(ties[i].field, &rates, found.values->n_rows,
 					  found.nodes->n_rows,
 					  running->query->queries->placement.processors);
-		if (few->find_ns < few->all_ns) {
-			PFS_TRY(pfs_table_here(running->run, found.values));
+		if (few->find_ns < few->all_ns)
 			PFS_TRY(look_up(&found, rows, ties[i].field));
-		}
 		few->is_chosen = *rows != NULL;
 	}
 	return 0;
