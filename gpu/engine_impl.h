@@ -347,6 +347,10 @@ struct pfs_operator_backend {
 
 /* ---- tuples.c: for back ends ---- */
 
+/* Brings those columns of the table that are vectors of batches to where b reads them; NULL: the host. */
+PFS_MUST_CHECK int pfs_table_bring(const struct pfs_run *run, const struct pfs_operator_backend *b,
+				   const struct pfs_table *table);
+
 /* Makes a batch of n tuples without rows and values. The caller allocates these with pfs_run_alloc:
  * rows for n tuples, and the data and bits of vectors. */
 PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples **out, uint64_t n,

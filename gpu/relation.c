@@ -141,27 +141,6 @@ static int check_program(const struct pfs_source *source, const struct pfs_progr
 		       : 0;
 }
 
-/* Columns that are vectors of batches are where b reads them. */
-static int bring_table(const struct pfs_run *run, const struct pfs_operator_backend *b,
-		       const struct pfs_table *table)
-{
-	for (uint32_t i = 0; table && i < table->n_columns; i++) {
-		struct pfs_table_column *c = (struct pfs_table_column *)&table->columns[i];
-
-		if (!c->batch || c->data || (c->batch->device && c->batch->backend == b))
-			continue;
-		PFS_TRY(pfs_tuples_here(run, c->batch));
-		c->data = c->batch->computed[c->vector].data;
-		c->nulls = c->batch->computed[c->vector].nulls;
-	}
-	return 0;
-}
-
-int pfs_table_here(const struct pfs_run *run, const struct pfs_table *table)
-{
-	return bring_table(run, NULL, table);
-}
-
 /* Nothing of the source is on another back end than b. */
 static int bring_source(const struct pfs_run *run, const struct pfs_operator_backend *b,
 			const struct pfs_source *source)
@@ -170,9 +149,9 @@ static int bring_source(const struct pfs_run *run, const struct pfs_operator_bac
 		PFS_TRY(pfs_rows_here(run, source->rows));
 	if (source->tuples && source->tuples->backend != b)
 		PFS_TRY(pfs_tuples_here(run, source->tuples));
-	PFS_TRY(bring_table(run, b, source->table));
+	PFS_TRY(pfs_table_bring(run, b, source->table));
 	for (size_t i = 0; source->tuples && i < source->tuples->n_tables; i++)
-		PFS_TRY(bring_table(run, b, source->tuples->tables[i].table));
+		PFS_TRY(pfs_table_bring(run, b, source->tuples->tables[i].table));
 	return 0;
 }
 

@@ -95,7 +95,7 @@ void pfs_tuples_free(const struct pfs_run *run, struct pfs_tuples *tuples); /* N
 /* Brings rows and computed vectors into the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples);
 /* Brings the columns of a table that are vectors of batches into the host's memory, and sets their data
- * and nulls: the table's owner may write them. The host's operators do so themselves. */
+ * and nulls: the table's owner may write them. The operators below do so for the host. */
 PFS_MUST_CHECK int pfs_table_here(const struct pfs_run *run, const struct pfs_table *table);
 /* Makes a batch of one table: its rows in the set, ascending; the set is in the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,

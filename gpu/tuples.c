@@ -82,6 +82,26 @@ int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples)
 	return tuples->backend->families->gather->fetch(tuples->backend, run, tuples);
 }
 
+int pfs_table_bring(const struct pfs_run *run, const struct pfs_operator_backend *b,
+		    const struct pfs_table *table)
+{
+	for (uint32_t i = 0; table && i < table->n_columns; i++) {
+		struct pfs_table_column *c = (struct pfs_table_column *)&table->columns[i];
+
+		if (!c->batch || c->data || (c->batch->device && c->batch->backend == b))
+			continue;
+		PFS_TRY(pfs_tuples_here(run, c->batch));
+		c->data = c->batch->computed[c->vector].data;
+		c->nulls = c->batch->computed[c->vector].nulls;
+	}
+	return 0;
+}
+
+int pfs_table_here(const struct pfs_run *run, const struct pfs_table *table)
+{
+	return pfs_table_bring(run, NULL, table);
+}
+
 size_t pfs_source_tables(const struct pfs_source *source)
 {
 	return source->table ? 1 : source->tuples->n_tables;
