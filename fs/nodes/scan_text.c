@@ -352,9 +352,9 @@ static void keep_by_ends(const struct pfs_scan_text *text, uint64_t *bits, const
 			unsigned i = (unsigned)__builtin_ctzll(left);
 			const uint8_t *name = heap + (size_t)place[i] * PFS_NAME_UNIT;
 
-			/* a place's number is 1 or more, but for the empty name's */
+			/* of shorter names the end would be read with the name before, which may be written now */
 			if (fits(&start, name) && name[0] >= text->min_len &&
-			    (!end.mask || fits(&end, name + name[0] - 3)) &&
+			    (!end.mask || name[0] < 3 || fits(&end, name + name[0] - 3)) &&
 			    ends_hold(text, name + 1, name[0]))
 				kept |= UINT64_C(1) << i;
 		}
