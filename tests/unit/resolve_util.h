@@ -10,6 +10,14 @@
 #include "fs/tree/resolve.h"
 
 static struct model model;
+static struct temp_store temp;
+
+static void close_tree(void)
+{
+	model_forget(&model);
+	temp_tree_close(model.tree);
+	temp_store_remove(&temp);
+}
 
 /* A node's path, or something like one. */
 static char *random_path(size_t *len)

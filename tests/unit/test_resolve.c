@@ -7,7 +7,6 @@
 #include "fs/tree/resolve_lines.h"
 
 static uint64_t seed = 20261122;
-static struct temp_store temp;
 static const struct pfs_tree_options options = {.no_atime = true};
 
 /* ---- codes ---- */
@@ -80,13 +79,6 @@ static void open_tree(uint64_t at)
 	print_message("seed %llu\n", (unsigned long long)at);
 	temp_store_create(&temp);
 	model.tree = temp_tree_open_with(&temp, &options);
-}
-
-static void close_tree(void)
-{
-	model_forget(&model);
-	temp_tree_close(model.tree);
-	temp_store_remove(&temp);
 }
 
 static void test_random_trees(void **state)

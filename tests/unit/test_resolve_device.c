@@ -18,7 +18,6 @@ long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the 
 #define ALL	(FOLDERS * FILES)
 
 static uint64_t seed = 20261126;
-static struct temp_store temp;
 static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
 static bool is_stand_in;
 
@@ -69,13 +68,6 @@ static void open_tree(void **state)
 	print_message("seed %llu\n", (unsigned long long)seed);
 	temp_store_create(&temp);
 	model.tree = temp_tree_open_with(&temp, &options);
-}
-
-static void close_tree(void)
-{
-	model_forget(&model);
-	temp_tree_close(model.tree);
-	temp_store_remove(&temp);
 }
 
 /* ---- the same as the host finds ---- */
