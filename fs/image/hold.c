@@ -25,18 +25,11 @@ static _Thread_local struct {
 
 void pfs_hold_create(struct pfs_tree *tree)
 {
-	pthread_rwlockattr_t attr;
-
-	(void)pthread_rwlockattr_init(&attr);
-	(void)pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	(void)pthread_rwlock_init(&tree->lock.rw, &attr);
-	(void)pthread_rwlockattr_destroy(&attr);
 	(void)pthread_mutex_init(&tree->lock.mutex, NULL);
 }
 
 void pfs_hold_destroy(struct pfs_tree *tree)
 {
-	(void)pthread_rwlock_destroy(&tree->lock.rw);
 	(void)pthread_mutex_destroy(&tree->lock.mutex);
 }
 
@@ -73,7 +66,7 @@ static void keep_longest(struct pfs_tree_lock *lock, uint64_t ns, uint64_t cpu)
 
 void pfs_hold_read(struct pfs_tree *tree, const char *by)
 {
-	(void)pthread_rwlock_rdlock(&tree->lock.rw);
+	pfs_fair_read(&tree->lock.fair);
 	begin(tree, by, false);
 }
 
@@ -81,9 +74,7 @@ static void wait_to_write(struct pfs_tree_lock *lock)
 {
 	uint64_t began = pfs_now_ns(), ns;
 
-	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
-	(void)pthread_rwlock_wrlock(&lock->rw);
-	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
+	pfs_fair_write(&lock->fair);
 	ns = pfs_now_ns() - began;
 	if (ns > atomic_load_explicit(&lock->waited_ns, memory_order_relaxed)) /* the lock is held: nobody else does this */
 		atomic_store_explicit(&lock->waited_ns, ns, memory_order_relaxed);
@@ -91,7 +82,7 @@ static void wait_to_write(struct pfs_tree_lock *lock)
 
 void pfs_hold_write(struct pfs_tree *tree, const char *by)
 {
-	if (pthread_rwlock_trywrlock(&tree->lock.rw))
+	if (!pfs_fair_try_write(&tree->lock.fair))
 		wait_to_write(&tree->lock);
 	begin(tree, by, true);
 }
@@ -102,13 +93,13 @@ void pfs_hold_end(struct pfs_tree *tree)
 	uint64_t ns, cpu;
 
 	if (held.tree != tree) {
-		(void)pthread_rwlock_unlock(&lock->rw);
+		pfs_fair_end(&lock->fair);
 		return;
 	}
 	ns = (uint64_t)pfs_clock_ns(TICKS) - held.ns;
 	cpu = held.cpu_ns ? (uint64_t)pfs_clock_ns(CLOCK_THREAD_CPUTIME_ID) - held.cpu_ns : 0;
 	held.tree = NULL;
-	(void)pthread_rwlock_unlock(&lock->rw);
+	pfs_fair_end(&lock->fair);
 	pfs_later_end();
 	if (ns > atomic_load_explicit(&lock->ns[held.is_write], memory_order_relaxed) ||
 	    cpu > atomic_load_explicit(&lock->cpu_ns[held.is_write], memory_order_relaxed))
@@ -126,7 +117,7 @@ int pfs_hold_pause(void *tree)
 
 bool pfs_hold_is_wanted(const struct pfs_tree *tree)
 {
-	return atomic_load_explicit(&tree->lock.waiting, memory_order_relaxed) > 0;
+	return pfs_fair_is_wanted(&tree->lock.fair);
 }
 
 void pfs_hold_count_cpu(void)

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/fair.h"
+
 struct pfs_tree;
 
 /* The longest hold of one kind. ns is wall-clock time, so it includes time when the thread did not
@@ -25,15 +27,15 @@ struct pfs_hold {
 };
 
 struct pfs_tree_lock {
-	pthread_rwlock_t rw;
-	atomic_uint waiting; /* writers that wait; new readers queue behind them, uncounted */
+	struct pfs_fair fair;
 	pthread_mutex_t mutex;
 	_Atomic uint64_t waited_ns; /* the longest that a writer has waited; written with the lock */
 	_Atomic uint64_t ns[2], cpu_ns[2]; /* copies of `longest`'s, read without the mutex */
 	struct pfs_hold longest[2]; /* for reading, for writing; protected by the mutex */
 };
 
-/* Writers go first: a cut must not wait for ever behind a stream of lookups. */
+/* The lock is fair (base/fair.h): a cut must not wait for ever behind a stream of lookups, nor a
+ * lookup behind a stream of changes. */
 void pfs_hold_create(struct pfs_tree *tree);
 void pfs_hold_destroy(struct pfs_tree *tree);
 

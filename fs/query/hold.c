@@ -59,7 +59,7 @@ int pfs_query_look(void *arg)
 		return -EINTR;
 	if (held_ns(query) < HELD_NS)
 		return 0;
-	pfs_scan_unlock(query->tree); /* writers are preferred: one that waits comes now */
+	pfs_scan_unlock(query->tree); /* a writer who waits comes now */
 	if (lock_tree(query) != query->epoch)
 		return -EAGAIN;
 	query->held_ns = pfs_now_ns();

@@ -34,8 +34,8 @@ static _Thread_local unsigned change_at; /* the hold before which this thread ma
 static void make_late_file(void);
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __real_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
-int __real_pthread_rwlock_unlock(pthread_rwlock_t *lock);
+void __real_pfs_fair_read(struct pfs_fair *lock);
+void __real_pfs_fair_end(struct pfs_fair *lock);
 void __real_free(void *memory);
 int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
 int __real_clock_gettime(clockid_t id, struct timespec *out);
@@ -48,27 +48,24 @@ static void keep_most(_Atomic size_t *most, size_t n)
 		;
 }
 
-int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock);
-int __wrap_pthread_rwlock_rdlock(pthread_rwlock_t *lock)
+void __wrap_pfs_fair_read(struct pfs_fair *lock);
+void __wrap_pfs_fair_read(struct pfs_fair *lock)
 {
-	int result;
-
 	if (change_at && --change_at == 0)
 		make_late_file();
-	result = __real_pthread_rwlock_rdlock(lock);
+	__real_pfs_fair_read(lock);
 	is_held = true;
 	attrs_read = largest_freed = 0;
 	atomic_fetch_add(&holds, 1);
-	return result;
 }
 
-int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock);
-int __wrap_pthread_rwlock_unlock(pthread_rwlock_t *lock)
+void __wrap_pfs_fair_end(struct pfs_fair *lock);
+void __wrap_pfs_fair_end(struct pfs_fair *lock)
 {
 	keep_most(&most_attrs, attrs_read);
 	keep_most(&most_freed, largest_freed);
 	is_held = false;
-	return __real_pthread_rwlock_unlock(lock);
+	__real_pfs_fair_end(lock);
 }
 
 void __wrap_free(void *memory);

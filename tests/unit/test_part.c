@@ -66,22 +66,22 @@ static void take_notes(char *out)
 static void expect_locks(bool held)
 {
 	bool content = pthread_mutex_trylock(&tree->journal->parts.lock) == 0;
-	bool image = pthread_rwlock_trywrlock(&tree->lock.rw) == 0;
+	bool image = pfs_fair_try_write(&tree->lock.fair);
 
 	if (content)
 		(void)pthread_mutex_unlock(&tree->journal->parts.lock);
 	if (image)
-		(void)pthread_rwlock_unlock(&tree->lock.rw);
+		pfs_fair_end(&tree->lock.fair);
 	wrong_locks += content == held || image == held;
 }
 
 /* The content lock alone. */
 static void cut(int part)
 {
-	bool image = pthread_rwlock_trywrlock(&tree->lock.rw) == 0;
+	bool image = pfs_fair_try_write(&tree->lock.fair);
 
 	if (image)
-		(void)pthread_rwlock_unlock(&tree->lock.rw);
+		pfs_fair_end(&tree->lock.fair);
 	wrong_locks += !image;
 	if (pthread_mutex_trylock(&tree->journal->parts.lock) == 0) {
 		(void)pthread_mutex_unlock(&tree->journal->parts.lock);

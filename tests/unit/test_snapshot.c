@@ -405,7 +405,6 @@ static void *write_all_the_time(void *arg)
 		for (unsigned cell = 0; cell < CELLS; cell++)
 			pfs_image_set_size(tree, litmus.slots[cell], litmus.value, litmus.value);
 		pfs_hold_end(tree);
-		(void)usleep(20); /* the lock prefers writers */
 	}
 	return arg;
 }

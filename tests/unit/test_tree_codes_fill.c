@@ -60,12 +60,12 @@ int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, co
 	unsigned ms = 0;
 
 	n_loads++;
-	while (ms < 1000 && pthread_rwlock_trywrlock(&tree->lock.rw)) {
+	while (ms < 1000 && !pfs_fair_try_write(&tree->lock.fair)) {
 		(void)usleep(1000);
 		ms++;
 	}
 	if (ms < 1000)
-		(void)pthread_rwlock_unlock(&tree->lock.rw);
+		pfs_fair_end(&tree->lock.fair);
 	else
 		n_held++;
 	return __real_pfs_engine_load(engine, parent, prime, n);
