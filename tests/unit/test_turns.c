@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include <unistd.h>
@@ -281,6 +282,45 @@ static void test_calls_end(void **state)
 	assert_null(pfs_turns_ref(NULL));
 }
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+static atomic_uint wakes; /* of calls, but for those that look whether anybody wants them */
+
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	int error = __real_pthread_cond_timedwait(cond, mutex, until);
+
+	(void)atomic_fetch_add(&wakes, !error);
+	return error;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+#define CALLS 16u
+
+/* A turn that ends wakes the call that is next, and no other. */
+static void test_wakes(void **state)
+{
+	struct call calls[CALLS];
+
+	(void)state;
+	open_turns(1);
+	for (unsigned i = 0; i < CALLS; i++) {
+		begin_call(&calls[i], 5);
+		if (i)
+			await_waiting(i);
+		else
+			await_run(&calls[i]);
+	}
+	atomic_store(&wakes, 0);
+	for (unsigned i = 0; i < CALLS; i++) {
+		await_run(&calls[i]);
+		assert_int_equal(end_call(&calls[i]), 0);
+	}
+	assert_in_range(atomic_load(&wakes), 1, 2 * CALLS); /* some may wake for no reason */
+	pfs_turns_close(turns);
+}
+
 /* ---- many threads ---- */
 
 #define SLOTS	4u
@@ -346,7 +386,7 @@ int main(void)
 		cmocka_unit_test(test_order),	  cmocka_unit_test(test_fair),
 		cmocka_unit_test(test_others),	  cmocka_unit_test(test_withdrawn),
 		cmocka_unit_test(test_calls),	  cmocka_unit_test(test_calls_end),
-		cmocka_unit_test(test_together),
+		cmocka_unit_test(test_wakes),	  cmocka_unit_test(test_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,9 @@ struct waiting {
 	struct pfs_turn turn;
 	size_t len;
 	void *request; /* NULL: it is a call */
-	bool has_turn; /* the call's; protected by the turns' lock */
+	/* Of a call: */
+	pthread_cond_t changed; /* it has its turn, or the turns are stopped */
+	bool has_turn;		/* protected by the turns' lock */
 };
 
 /* Whoever has a turn, or waits for one. */
@@ -32,7 +34,7 @@ struct user {
 
 struct pfs_turns {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a call has its turn or has ended, or the turns are stopped */
+	pthread_cond_t ended; /* no call is left */
 	unsigned slots;
 	pfs_turns_go_on *go_on;
 	void *arg;
@@ -60,7 +62,7 @@ int pfs_turns_open(struct pfs_turns **out, unsigned slots, pfs_turns_go_on *go_o
 	turns->arg = arg;
 	turns->refs = 1;
 	(void)pthread_mutex_init(&turns->lock, NULL);
-	(void)pthread_cond_init(&turns->changed, NULL);
+	(void)pthread_cond_init(&turns->ended, NULL);
 	return 0;
 }
 
@@ -100,7 +102,7 @@ void pfs_turns_close(struct pfs_turns *turns)
 		free(turns->users[i]);
 	}
 	free(turns->users);
-	(void)pthread_cond_destroy(&turns->changed);
+	(void)pthread_cond_destroy(&turns->ended);
 	(void)pthread_mutex_destroy(&turns->lock);
 	free(turns);
 }
@@ -232,7 +234,7 @@ static struct waiting *give_next(struct pfs_turns *turns)
 	if (waiting->request)
 		return waiting;
 	waiting->has_turn = true;
-	(void)pthread_cond_broadcast(&turns->changed);
+	(void)pthread_cond_signal(&waiting->changed);
 	return NULL;
 }
 
@@ -322,7 +324,7 @@ static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiti
 	while (!waiting->has_turn && !turns->is_stopped && !call->gone(call->arg)) {
 		const struct timespec until = pfs_clock_in_ms(CLOCK_REALTIME, GONE_MS);
 
-		(void)pthread_cond_timedwait(&turns->changed, &turns->lock, &until);
+		(void)pthread_cond_timedwait(&waiting->changed, &turns->lock, &until);
 	}
 	if (waiting->has_turn)
 		return 0;
@@ -332,11 +334,11 @@ static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiti
 	return -EINTR;
 }
 
-/* pfs_turns_stop waits until no call is left.  Lock held. */
+/* With the lock. */
 static void leave(struct pfs_turns *turns)
 {
-	turns->calls--;
-	(void)pthread_cond_broadcast(&turns->changed);
+	if (--turns->calls == 0)
+		(void)pthread_cond_broadcast(&turns->ended);
 }
 
 static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, const struct pfs_turn_call *call)
@@ -356,7 +358,9 @@ static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, cons
 		give(turns, user);
 		return 0;
 	}
+	(void)pthread_cond_init(&waiting.changed, NULL);
 	error = wait_as_call(turns, user, &waiting, call);
+	(void)pthread_cond_destroy(&waiting.changed);
 	forget_idle(turns, user);
 	if (error)
 		leave(turns);
@@ -390,9 +394,12 @@ void pfs_turns_stop(struct pfs_turns *turns)
 		return;
 	PFS_LOCKED(&turns->lock);
 	turns->is_stopped = true;
-	(void)pthread_cond_broadcast(&turns->changed);
+	for (size_t i = 0; i < turns->n; i++)
+		for (struct waiting *one = turns->users[i]->first; one; one = one->next)
+			if (!one->request)
+				(void)pthread_cond_signal(&one->changed);
 	while (turns->calls)
-		(void)pthread_cond_wait(&turns->changed, &turns->lock);
+		(void)pthread_cond_wait(&turns->ended, &turns->lock);
 }
 
 /* ---- */
