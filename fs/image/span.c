@@ -312,7 +312,6 @@ int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
 	PFS_TRY(pfs_reserve_open(&spans->lent, size));
 	PFS_TRY(pfs_reserve_grow(&spans->lent, size));
 	PFS_TRY(pfs_span_layout_create(&layout, end));
-	layout->is_lent = true;
 	*ends = layout->end = spans->lent.base;
 	layout->seen = end;
 	layout->is_whole = true;
@@ -391,7 +390,7 @@ static bool check(struct pfs_tree *tree)
 	const struct pfs_span_layout *layout = layout_whole(tree->spans);
 	uint32_t step = image->directories / CHECKED + 1, n = 0;
 
-	if (!known || !layout || layout->is_lent)
+	if (!known || !layout || !layout->memory.base)
 		return true;
 	for (uint32_t slot = 0; slot < image->end; slot++)
 		if (pfs_image_is_live(image, slot) && S_ISDIR(image->mode[slot]) &&

@@ -16,8 +16,7 @@ void pfs_span_layout_free(struct pfs_span_layout *layout)
 	pfs_btree_destroy(layout->strays);
 	pfs_btree_destroy(layout->attached);
 	free(layout->open.slot);
-	if (!layout->is_lent)
-		free(layout->end);
+	pfs_reserve_close(&layout->memory);
 	free(layout);
 }
 
@@ -148,12 +147,20 @@ int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n)
 
 int pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out)
 {
-	PFS_TRY(pfs_span_layout_create(out, image->end));
-	(*out)->end = calloc((size_t)image->end + 1, sizeof((*out)->end[0]));
-	if ((*out)->end)
-		return 0;
-	pfs_span_layout_free(*out);
-	return -ENOMEM;
+	const size_t size = ((size_t)image->end + 1) * sizeof((*out)->end[0]);
+	struct pfs_span_layout *layout;
+	int error;
+
+	PFS_TRY(pfs_span_layout_create(&layout, image->end));
+	error = pfs_reserve_open(&layout->memory, size);
+	if (!error)
+		error = pfs_reserve_grow(&layout->memory, size);
+	layout->end = layout->memory.base;
+	if (error)
+		pfs_span_layout_free(layout);
+	else
+		*out = layout;
+	return error;
 }
 
 /* ---- what was found ---- */

@@ -8,6 +8,7 @@
 #define PFS_FS_IMAGE_SPAN_LAYOUT_H
 
 #include "base/btree.h"
+#include "base/reserve.h"
 #include "fs/image/image.h"
 
 #define PFS_SPAN_SORTED                                                                            \
@@ -32,7 +33,9 @@ struct pfs_span_layout {
 	uint32_t seen, last; /* slots; the last of them that was live */
 	uint32_t n;	     /* slots that the pass sees */
 	uint32_t *end;	     /* by slot; 0: no directory */
-	bool is_lent;	     /* `end` was lent (pfs_spans_lend), and is not freed here */
+	/* That of `end`, unless it was lent (pfs_spans_lend). Its pages are cleared as the pass comes to them:
+	 * calloc may clear all of it at once, in one hold of the tree. */
+	struct pfs_reserve memory;
 };
 
 /* Makes a layout of n slots, of which nothing is known and which have no ends. -ENOMEM. */

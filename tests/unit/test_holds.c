@@ -10,6 +10,7 @@
 
 #include "base/later.h"
 #include "fs/attr/attrcolumn.h"
+#include "fs/image/span.h"
 #include "fs/nodes/ordered.h"
 #include "fs/tree/tree_impl.h"
 
@@ -24,8 +25,8 @@
 #endif
 
 static _Thread_local bool is_held;
-static _Thread_local size_t attrs_read, largest_freed; /* in this hold */
-static _Atomic size_t most_attrs, most_freed, freed_after;
+static _Thread_local size_t attrs_read, largest_freed, largest_cleared; /* in this hold */
+static _Atomic size_t most_attrs, most_freed, most_cleared, freed_after;
 static _Atomic unsigned holds;
 static _Atomic int64_t jump_ns; /* what each look at the clock adds to it; 0: the real time */
 static _Atomic int64_t clock_ns;
@@ -36,6 +37,7 @@ static void make_late_file(void);
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 void __real_pfs_fair_read(struct pfs_fair *lock);
 void __real_pfs_fair_end(struct pfs_fair *lock);
+void *__real_calloc(size_t n, size_t size);
 void __real_free(void *memory);
 int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
 int __real_clock_gettime(clockid_t id, struct timespec *out);
@@ -55,7 +57,7 @@ void __wrap_pfs_fair_read(struct pfs_fair *lock)
 		make_late_file();
 	__real_pfs_fair_read(lock);
 	is_held = true;
-	attrs_read = largest_freed = 0;
+	attrs_read = largest_freed = largest_cleared = 0;
 	atomic_fetch_add(&holds, 1);
 }
 
@@ -64,8 +66,17 @@ void __wrap_pfs_fair_end(struct pfs_fair *lock)
 {
 	keep_most(&most_attrs, attrs_read);
 	keep_most(&most_freed, largest_freed);
+	keep_most(&most_cleared, largest_cleared);
 	is_held = false;
 	__real_pfs_fair_end(lock);
+}
+
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (is_held)
+		largest_cleared = PFS_MAX(largest_cleared, n * size);
+	return __real_calloc(n, size);
 }
 
 void __wrap_free(void *memory);
@@ -127,7 +138,7 @@ int __wrap_madvise(void *memory, size_t size, int advice)
 
 static void count_anew(void)
 {
-	most_attrs = most_freed = freed_after = 0;
+	most_attrs = most_freed = most_cleared = freed_after = 0;
 	holds = 0;
 }
 
@@ -247,6 +258,18 @@ static void depths_and_references_have_small_pages(void **state PFS_UNUSED)
 	assert_false(has_large_pages(tree->image.references));
 }
 
+/* calloc clears at once what it has of memory that was freed: the ranges of all directories are cleared as the pass over
+ * the slots comes to them. */
+static void ranges_are_not_cleared_in_one_hold(void **state PFS_UNUSED)
+{
+	pfs_spans_drop(tree);
+	count_anew();
+	pfs_hold_read(tree, __func__);
+	assert_int_equal(pfs_spans_prepare(tree, pfs_hold_pause, tree), 0);
+	pfs_hold_end(tree);
+	assert_in_range(most_cleared, 0, PFS_LATER_MIN - 1);
+}
+
 /* ---- what is looked at ---- */
 
 static unsigned looks;
@@ -355,6 +378,7 @@ int main(void)
 		cmocka_unit_test(an_index_goes_after_the_hold),
 		cmocka_unit_test(a_change_in_a_pause_is_seen_wholly_or_not),
 		cmocka_unit_test(depths_and_references_have_small_pages),
+		cmocka_unit_test(ranges_are_not_cleared_in_one_hold),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_files, tear_down);
