@@ -2,9 +2,10 @@
 /* A block is filled and verified in memory of its own; then the kernel copies it to its place, page
  * by page. The first block that is touched of some that lie together is filled alone, since it may
  * be the only one: a directory's entries lie anywhere in each of many columns. With the second one
- * its neighbours are filled, as many as take no longer than the fault takes in the kernel. If blocks
- * are filled one behind the other, that looks like a scan, and as many further blocks are filled as
- * have been so far.
+ * its neighbours are filled, as many as take no longer than the fault takes in the kernel; while few
+ * blocks of all parts are filled, only after a quarter of them was touched, so that a listing of a
+ * few hundred entries takes little memory. If blocks are filled one behind the other, that looks
+ * like a scan, and as many further blocks are filled as have been so far.
  *
  * The kernel makes pages of 4 KiB of this. With such pages, reading in random order waits twice for
  * most cache lines: for the page's address, and for the line. So a thread that has nothing to fill
@@ -36,7 +37,8 @@
 #endif
 
 #define PARTS_MAX 32u
-#define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, filled with the second block of them */
+#define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, that are filled together */
+#define FEW	  8192u /* blocks: until so many are filled, memory counts for more than time */
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
 #define THREADS	  4u /* that stand by, at most */
@@ -278,13 +280,15 @@ static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *addres
 	return NULL;
 }
 
-/* True if a thread has touched one of these blocks. */
-static bool is_touched(const struct pfs_lazy_part *part, uint64_t first, uint64_t end)
+/* Returns true if so many of these blocks have been touched that the others are filled, too. */
+static bool are_touched(const struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 {
-	end = PFS_MIN(end, part->n_blocks);
-	while (first < end && state_of(part, first) == ABSENT)
-		first++;
-	return first < end;
+	bool frugal = atomic_load(&part->lazy->n_filled) < FEW;
+	uint64_t wanted = frugal ? PFS_MAX((end - first) / 4, 1) : 1, n = 0;
+
+	for (uint64_t i = first; i < PFS_MIN(end, part->n_blocks) && n < wanted; i++)
+		n += state_of(part, i) != ABSENT;
+	return n == wanted;
 }
 
 /* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was
@@ -302,7 +306,7 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 	n = PFS_MAX(AROUND / part->block_size, 1);
 	low = number / n * n;
 	high = low + n;
-	if (!is_touched(part, low, high)) {
+	if (!are_touched(part, low, high)) {
 		low = number;
 		high = number + 1;
 	}

@@ -104,7 +104,10 @@ static void blocks_are_filled_once(void **state)
 	assert_int_equal(pfs_lazy_filled(memory.lazy), 1); /* which is all that may ever be asked for there */
 	assert_int_equal(part->bytes[42 * BLOCK], byte_at(42 * BLOCK));
 	pfs_lazy_provide(part->part, 42 * BLOCK, 1);
-	assert_int_equal(pfs_lazy_filled(memory.lazy), 8); /* those beside the second with it */
+	assert_int_equal(pfs_lazy_filled(memory.lazy), 2); /* while little is filled, not those between */
+	assert_int_equal(part->bytes[44 * BLOCK], byte_at(44 * BLOCK));
+	pfs_lazy_provide(part->part, 44 * BLOCK, 1);
+	assert_int_equal(pfs_lazy_filled(memory.lazy), 7); /* after a quarter of them those beside it */
 	assert_false(pfs_lazy_is_filled(part->part, 39));
 	assert_true(pfs_lazy_is_filled(part->part, 40));
 	assert_true(pfs_lazy_is_filled(part->part, 47));
@@ -119,6 +122,43 @@ static void blocks_are_filled_once(void **state)
 		assert_int_equal(part->filled[i], 1);
 	assert_in_range(part->calls, 1, BLOCKS / 4); /* neighbours together */
 	close_memory(&memory);
+}
+
+static void fill_large(void *context, void *to, uint64_t first, uint64_t count, size_t size)
+{
+	uint8_t *at = to;
+
+	(void)context, (void)count;
+	for (size_t i = 0; i < size; i++)
+		at[i] = byte_at(first * BLOCK + i);
+}
+
+#define MANY 8192u /* blocks, after which memory is not spared any more */
+
+static void when_much_is_filled_neighbours_come_with_the_second_block(void **state)
+{
+	size_t size = (MANY + 16) * BLOCK;
+	struct pfs_lazy_part *part;
+	struct pfs_lazy *lazy;
+	uint8_t *bytes;
+
+	(void)state;
+	need_it();
+	bytes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(bytes, MAP_FAILED);
+	assert_int_equal(pfs_lazy_create(&lazy), 0);
+	assert_int_equal(pfs_lazy_add(lazy, &part, bytes, size, BLOCK, fill_large, NULL), 0);
+	assert_int_equal(pfs_lazy_start(lazy), 0);
+	pfs_lazy_provide(part, 0, MANY * BLOCK);
+	for (unsigned i = 0; i < 2; i++) {
+		size_t at = (MANY + 8 + 4 * i) * BLOCK;
+
+		assert_int_equal(bytes[at], byte_at(at));
+		pfs_lazy_provide(part, at, 1);
+		assert_int_equal(pfs_lazy_filled(lazy), MANY + (i ? 8 : 1));
+	}
+	pfs_lazy_close(lazy);
+	assert_int_equal(munmap(bytes, size), 0);
 }
 
 static void a_part_may_need_another(void **state)
@@ -272,15 +312,6 @@ static void it_is_filled_at_once_elsewhere(void **state)
 #define MADV_COLLAPSE 25
 #endif
 
-static void fill_large(void *context, void *to, uint64_t first, uint64_t count, size_t size)
-{
-	uint8_t *at = to;
-
-	(void)context, (void)count;
-	for (size_t i = 0; i < size; i++)
-		at[i] = byte_at(first * BLOCK + i);
-}
-
 static uint8_t *map_large(size_t size)
 {
 	uint8_t *memory = mmap(NULL, size + LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -360,6 +391,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_filled_once),
+		cmocka_unit_test(when_much_is_filled_neighbours_come_with_the_second_block),
 		cmocka_unit_test(a_part_may_need_another),
 		cmocka_unit_test(threads_see_whole_blocks),
 		cmocka_unit_test(what_is_touched_can_be_written),
