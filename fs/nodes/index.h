@@ -39,7 +39,7 @@ struct pfs_index_range {
 /* Gets the range of names that a test of names can be true for; exact: that it is true for. Returns
  * false if the test says nothing of where they lie. The test's texts are used, and must last. */
 bool pfs_index_range_of_names(struct pfs_index_range *out, bool *exact,
-			      const struct pfs_scan_text *text);
+			      const struct pfs_text_match *text);
 
 /* Opens a walk along the values of the range, from low to high or, descending, from high to low. It
  * may go on in a later hold if the epoch is the same. -ENOENT: there is no index; -ENOMEM. */

@@ -165,10 +165,10 @@ static bool raise_last(struct pfs_index_range *range, const uint8_t *prefix, siz
 }
 
 bool pfs_index_range_of_names(struct pfs_index_range *out, bool *exact,
-			      const struct pfs_scan_text *text)
+			      const struct pfs_text_match *text)
 {
 	*out = (struct pfs_index_range){.field = PFS_FIELD_NAME};
-	if (text->verify == PFS_TEST_BETWEEN) {
+	if (text->rest == PFS_REST_RANGE) {
 		out->low_text = text->text;
 		out->low_len = text->text_len;
 		out->high_text = text->high_text;
@@ -188,6 +188,6 @@ bool pfs_index_range_of_names(struct pfs_index_range *out, bool *exact,
 	} else if (raise_last(out, text->prefix, text->prefix_len)) {
 		out->high_text = (const char *)out->room;
 	}
-	*exact = text->verify == PFS_TEST_NONE && !text->suffix_len && !text->needle.len;
+	*exact = text->rest == PFS_REST_NONE && !text->suffix_len && !text->needle.len;
 	return true;
 }

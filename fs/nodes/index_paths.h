@@ -71,7 +71,7 @@ struct pfs_path_range {
 
 /* Gets the range of paths that a test of paths can be true for; exact: that it is true for. Returns
  * false if that can be any path. The test's texts are used, and must last. */
-bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_scan_text *text);
+bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_text_match *text);
 
 /* Opens a walk along the paths of a range, which stays the caller's, up or down. It may go on in a
  * later hold if the epoch is the same, as a frozen tree's always is. -ENOENT: there is no index, or

@@ -48,7 +48,7 @@ struct pfs_path_index_walk {
 /* ---- ranges ---- */
 
 /* How many bytes all that matches begins with: letters that may be of either case are not known. */
-static size_t known(const struct pfs_scan_text *text)
+static size_t known(const struct pfs_text_match *text)
 {
 	size_t n = 0;
 
@@ -72,13 +72,13 @@ static bool raise_last(struct pfs_path_range *out, const uint8_t *bytes, size_t 
 	return true;
 }
 
-bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_scan_text *text)
+bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_text_match *text)
 {
 	size_t len;
 
 	*exact = true;
 	out->high = NULL;
-	if (text->verify == PFS_TEST_BETWEEN) {
+	if (text->rest == PFS_REST_RANGE) {
 		out->low = text->text;
 		out->low_len = text->text_len;
 		out->high = text->high_text;
@@ -92,7 +92,7 @@ bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs
 	out->low_len = len;
 	if (raise_last(out, text->prefix, len))
 		out->high = out->room;
-	*exact = len == text->prefix_len && text->verify == PFS_TEST_NONE && !text->suffix_len &&
+	*exact = len == text->prefix_len && text->rest == PFS_REST_NONE && !text->suffix_len &&
 		 !text->needle.len && text->max_len >= SIZE_MAX / 2;
 	return true;
 }

@@ -28,7 +28,7 @@ struct pfs_ordered {
 	struct pfs_path_walk *path;
 	struct pfs_path_index_walk *paths;
 	struct pfs_path_range range; /* of it */
-	struct pfs_scan_text text;   /* that this is of */
+	struct pfs_text_match text;   /* that this is of */
 	struct pfs_predicate *predicates;
 	size_t n_predicates;
 	uint32_t *chunk; /* what it found, still to be given out */
@@ -101,7 +101,7 @@ static void take_numbers(struct pfs_ordered *ordered, struct pfs_index_range *ra
 
 /* One of names, too; *text is to be finished after the range. */
 static int take_names(struct pfs_ordered *ordered, struct pfs_index_range *range,
-		      struct pfs_scan_text *text)
+		      struct pfs_text_match *text)
 {
 	bool exact;
 
@@ -111,8 +111,8 @@ static int take_names(struct pfs_ordered *ordered, struct pfs_index_range *range
 		if (p->field != PFS_FIELD_NAME || p->negated || p->test < PFS_TEST_EQUAL ||
 		    p->test > PFS_TEST_PREFIX)
 			continue;
-		pfs_scan_text_finish(text);
-		PFS_TRY(pfs_scan_text_init(text, p));
+		pfs_text_match_finish(text);
+		PFS_TRY(pfs_scan_match_init(text, p));
 		if (!pfs_index_range_of_names(range, &exact, text))
 			continue;
 		if (exact)
@@ -143,7 +143,7 @@ static int try_index(struct pfs_ordered *ordered)
 {
 	enum pfs_field field = ordered->order[0].field;
 	struct pfs_index_range range;
-	struct pfs_scan_text text = {0};
+	struct pfs_text_match text = {0};
 	int error = 0;
 
 	if (ordered->question.n_order > 1 || !pfs_fields[field].is_indexed)
@@ -153,7 +153,7 @@ static int try_index(struct pfs_ordered *ordered)
 	else
 		take_numbers(ordered, &range);
 	error = error ? error : open_index(ordered, &range);
-	pfs_scan_text_finish(&text);
+	pfs_text_match_finish(&text);
 	return error;
 }
 
@@ -202,8 +202,8 @@ static int take_paths(struct pfs_ordered *ordered, bool *is_range, struct pfs_pr
 		if (p->field != PFS_FIELD_PATH || p->negated || p->test < PFS_TEST_EQUAL ||
 		    p->test > PFS_TEST_PREFIX)
 			continue;
-		pfs_scan_text_finish(&ordered->text);
-		PFS_TRY(pfs_scan_text_init(&ordered->text, p));
+		pfs_text_match_finish(&ordered->text);
+		PFS_TRY(pfs_scan_match_init(&ordered->text, p));
 		*is_range = pfs_path_range_of(&ordered->range, &exact, &ordered->text);
 		if (*is_range && exact) {
 			*taken = *p;
@@ -434,7 +434,7 @@ void pfs_ordered_close(struct pfs_ordered *ordered)
 	pfs_index_walk_close(ordered->index);
 	pfs_path_walk_close(ordered->path);
 	pfs_path_index_walk_close(ordered->paths);
-	pfs_scan_text_finish(&ordered->text);
+	pfs_text_match_finish(&ordered->text);
 	pfs_slot_sorting_finish(&ordered->sorting);
 	pfs_slots_finish(&ordered->slots);
 	free(ordered->predicates);

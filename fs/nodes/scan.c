@@ -41,7 +41,7 @@ static bool is_costly(const struct pfs_selection *selection)
 		const struct pfs_scan_test *test = selection->order[i];
 
 		if (test->how == PFS_HOW_TEXT ||
-		    (test->how == PFS_HOW_NAME && test->text.verify != PFS_TEST_NONE))
+		    (test->how == PFS_HOW_NAME && test->text.rest == PFS_REST_PATTERN))
 			return true;
 	}
 	return false;

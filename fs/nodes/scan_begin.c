@@ -176,9 +176,9 @@ static bool is_climb(const struct pfs_scan_test *test)
 
 static bool is_exact_name(const struct pfs_scan_test *test)
 {
-	const struct pfs_scan_text *text = &test->text;
+	const struct pfs_text_match *text = &test->text;
 
-	return test->how == PFS_HOW_NAME && text->verify == PFS_TEST_NONE && !text->fold &&
+	return test->how == PFS_HOW_NAME && text->rest == PFS_REST_NONE && !text->fold &&
 	       text->max_len == text->prefix_len;
 }
 

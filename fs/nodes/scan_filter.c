@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/image/imagefile.h"
-#include "fs/image/names.h"
+#include "base/pattern.h"
 #include "fs/image/path.h"
 
 #define FEW_LEFT 3 /* of 64: these alone are read, not the whole column */
+#define LOOKS	 256u /* of patterns, at the most: 16 M steps, while the tree is held */
 #define OWN_WORK UINT64_C(65536) /* is not told to the other workers */
 
 /* A walk over set bits. */
@@ -232,6 +232,24 @@ static bool leave(struct pfs_scan_worker *worker, uint32_t slot)
 
 /* ---- values ---- */
 
+static int count_look(void *arg)
+{
+	return ++*(unsigned *)arg > LOOKS;
+}
+
+/* -E2BIG: the pattern would take too many steps. */
+static int match_holds(const struct pfs_text_match *match, bool *holds, const char *bytes, size_t len)
+{
+	unsigned looks = 0;
+	const struct pfs_pattern_look look = {count_look, &looks};
+
+	*holds = pfs_text_match_holds_outside(match, (const uint8_t *)bytes, len);
+	if (*holds && match->rest == PFS_REST_PATTERN &&
+	    pfs_pattern_matches_until(holds, &look, pfs_text_match_kind(match), match->text, 0, bytes, len))
+		return -E2BIG;
+	return 0;
+}
+
 /* Text that is not always there: false, negated or not, where it is none. */
 static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test *test, bool *holds,
 		      uint32_t slot)
@@ -249,8 +267,8 @@ static int text_holds(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	else
 		*holds = test->negated;
 	if (bytes && !test->is_none)
-		PFS_TRY(pfs_scan_text_holds_long(&test->text, holds, bytes, len));
-	note_work(worker, pfs_scan_text_work(&test->text, bytes ? len : 0));
+		PFS_TRY(match_holds(&test->text, holds, bytes, len));
+	note_work(worker, pfs_scan_match_work(&test->text, bytes ? len : 0));
 	return 0;
 }
 
@@ -292,45 +310,7 @@ static int one_by_one(struct pfs_scan_worker *worker, const struct pfs_scan_test
 	return 0;
 }
 
-/* What is looked for among names that are in the image file only. */
-struct sought {
-	struct pfs_scan_trace trace;
-	const struct pfs_scan_text *text;
-	const struct pfs_scan_simd *simd;
-};
-
-static bool has_trace(const void *arg, const uint8_t *heap, size_t size)
-{
-	const struct sought *sought = arg;
-
-	return pfs_scan_simd_version(0)->has(heap, size, &sought->trace.needle);
-}
-
-static void keep_sought(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
-			size_t words)
-{
-	const struct sought *sought = arg;
-
-	pfs_scan_text_keep_names(sought->text, sought->simd, bits, heap, place, words);
-}
-
-/* Names that are in the image file only are not read into memory to see that they are others.  Where some of the sample
- * passed, there are some among so many. */
-static void leave_out_names(const struct pfs_selection *selection, const struct pfs_scan_test *test, uint64_t *bits,
-			    size_t first, size_t words)
-{
-	struct sought sought = {.text = &test->text, .simd = selection->simd};
-	const struct pfs_image_test sought_test = {&sought, has_trace, keep_sought};
-
-	if (!selection->image->file || test->passed)
-		return;
-	pfs_scan_text_trace(&test->text, &sought.trace);
-	if (sought.trace.needle.len)
-		pfs_imagefile_leave_out(selection->image, bits, (uint32_t)first, words,
-					&sought_test);
-}
-
-static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_text *text,
+static void verify_names(struct pfs_scan_worker *worker, const struct pfs_text_match *match,
 			 uint64_t *bits, size_t first, size_t words)
 {
 	const struct pfs_selection *selection = worker->selection;
@@ -339,14 +319,28 @@ static void verify_names(struct pfs_scan_worker *worker, const struct pfs_scan_t
 	size_t i;
 
 	while (next_bit(&walk, &i)) {
-		const uint8_t *name = selection->heap + (size_t)place[i] * PFS_NAME_UNIT;
+		size_t len;
+		const uint8_t *name = pfs_heap_text(&selection->names, place[i], &len);
 
 		if (leave(worker, (uint32_t)(first + i)))
 			break;
-		if (!pfs_scan_text_verify(text, (const char *)name + 1, name[0]))
+		if (!pfs_pattern_matches(pfs_text_match_kind(match), match->text, 0, name, len))
 			bits[i / 64] &= ~(UINT64_C(1) << i % 64);
-		note_work(worker, pfs_scan_text_work(text, name[0]));
+		note_work(worker, pfs_scan_match_work(match, len));
 	}
+}
+
+/* Where some of the sample passed, there are some among so many. */
+static void find_names(struct pfs_scan_worker *worker, const struct pfs_scan_test *test, uint64_t *out,
+		       size_t first, size_t words)
+{
+	const struct pfs_selection *selection = worker->selection;
+
+	if (!test->passed)
+		pfs_scan_leave_out_names(selection->tree, &test->text, out, (uint32_t)first, words);
+	pfs_text_match_keep(&test->text, out, &selection->names, selection->image->name + first, words);
+	if (test->text.rest == PFS_REST_PATTERN)
+		verify_names(worker, &test->text, out, first, words);
 }
 
 /* ---- all of it ---- */
@@ -377,11 +371,7 @@ static int find(struct pfs_scan_worker *worker, const struct pfs_scan_test *test
 		break;
 	case PFS_HOW_NAME:
 		memcpy(out, bits, words * sizeof(*out));
-		leave_out_names(selection, test, out, first, words);
-		pfs_scan_text_keep_names(&test->text, selection->simd, out, selection->heap,
-					 selection->image->name + first, words);
-		if (test->text.verify != PFS_TEST_NONE)
-			verify_names(worker, &test->text, out, first, words);
+		find_names(worker, test, out, first, words);
 		break;
 	case PFS_HOW_DEPTH:
 	case PFS_HOW_INTEGER:

@@ -12,8 +12,8 @@
 #include "fs/image/image.h"
 #include "fs/image/span.h"
 #include "fs/nodes/scan.h"
+#include "fs/nodes/scan_names.h"
 #include "fs/nodes/scan_simd.h"
-#include "fs/nodes/scan_text.h"
 
 #define PFS_SCAN_BLOCK_WORDS 64u /* what one thread takes through all tests before the next */
 #define PFS_SCAN_BLOCK	     (PFS_SCAN_BLOCK_WORDS * 64u) /* slots */
@@ -51,7 +51,7 @@ struct pfs_scan_test {
 	int64_t low, high;
 	uint32_t slot; /* of the node that a relation names, or a path, or an ino; or PFS_NO_SLOT */
 	enum pfs_test relation; /* UNDER and the like; RANGE: none */
-	struct pfs_scan_text text;
+	struct pfs_text_match text;
 	const uint64_t *bits;
 	uint32_t *list;
 	size_t n_list;
@@ -71,7 +71,7 @@ struct pfs_selection {
 	struct pfs_tree *tree;
 	const struct pfs_image *image;
 	const struct pfs_scan_simd *simd;
-	const uint8_t *heap; /* of names */
+	struct pfs_heap names;
 	bool all_live;	     /* every slot has a node with a name */
 	struct pfs_scan_test *tests;
 	size_t n_tests, n_order;

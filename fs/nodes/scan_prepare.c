@@ -228,7 +228,7 @@ static uint32_t node_at(struct pfs_tree *tree, const char *path, size_t len)
  * that is all that is asked, the text is not looked at. */
 static int set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
-	const struct pfs_scan_text *text = &test->text;
+	const struct pfs_text_match *text = &test->text;
 	const uint8_t *slash = memrchr(text->prefix, '/', text->prefix_len);
 	size_t above = slash ? (size_t)(slash - text->prefix) : 0;
 	uint32_t slot;
@@ -243,7 +243,7 @@ static int set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 		return 0;
 	}
 	test->slot = slot;
-	if (above + 1 < text->prefix_len || text->verify != PFS_TEST_NONE || text->suffix_len ||
+	if (above + 1 < text->prefix_len || text->rest != PFS_REST_NONE || text->suffix_len ||
 	    text->needle.len)
 		return 0;
 	PFS_TRY(set_under(test, tree));
@@ -265,8 +265,8 @@ static bool is_listed(const struct pfs_scan_test *test, struct pfs_tree *tree)
 
 static int set_path(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
-	const struct pfs_scan_text *text = &test->text;
-	bool exact = text->verify == PFS_TEST_NONE && text->max_len == text->prefix_len;
+	const struct pfs_text_match *text = &test->text;
+	bool exact = text->rest == PFS_REST_NONE && text->max_len == text->prefix_len;
 
 	test->how = PFS_HOW_TEXT;
 	if (text->fold || text->prefix_len == 0)
@@ -284,9 +284,9 @@ static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
 		return -EINVAL;
 	if (test->field == PFS_FIELD_EXT && predicate->test == PFS_TEST_EQUAL && !test->negated) {
 		test->how = PFS_HOW_NAME;
-		return pfs_scan_text_init_ext(&test->text, predicate->text, predicate->text_len);
+		return pfs_scan_match_init_ext(&test->text, predicate->text, predicate->text_len);
 	}
-	PFS_TRY(pfs_scan_text_init(&test->text, predicate));
+	PFS_TRY(pfs_scan_match_init(&test->text, predicate));
 	test->how = test->field == PFS_FIELD_NAME ? PFS_HOW_NAME : PFS_HOW_TEXT;
 	return test->field == PFS_FIELD_PATH ? set_path(test, tree) : 0;
 }
@@ -455,7 +455,10 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 		.tree = tree,
 		.image = &tree->image,
 		.simd = pfs_scan_simd_version(0),
-		.heap = names.heap,
+		.names = {.bytes = names.heap,
+			  .size = names.heap_size,
+			  .place_shift = (uint8_t)names.place_shift,
+			  .length_size = 1},
 		.all_live = tree->image.nodes == tree->image.end,
 		.to = tree->image.end,
 		.watch = watch,
@@ -489,7 +492,7 @@ void pfs_selection_finish(struct pfs_selection *selection)
 	for (size_t i = 0; i < selection->n_tests; i++) {
 		struct pfs_scan_test *test = &selection->tests[i];
 
-		pfs_scan_text_finish(&test->text);
+		pfs_text_match_finish(&test->text);
 		free(test->list);
 		free(test->ranges);
 		free(test->climbed);

@@ -24,11 +24,11 @@ static void guess(struct pfs_scan_test *test)
 		[PFS_HOW_PARENT_BITS] = {1.0f, 0.5f}, [PFS_HOW_BITS] = {0.0f, 0.2f},
 		[PFS_HOW_CLIMB] = {4.0f, 0.2f},
 	};
-	const struct pfs_scan_text *text = &test->text;
+	const struct pfs_text_match *text = &test->text;
 
 	test->cost = guesses[test->how].cost;
 	test->share = guesses[test->how].share;
-	if (test->how == PFS_HOW_NAME && text->verify != PFS_TEST_NONE)
+	if (test->how == PFS_HOW_NAME && text->rest != PFS_REST_NONE)
 		test->cost += text->prefix_len + text->suffix_len + text->needle.len ? 2.0f : 30.0f;
 	if (test->negated)
 		test->share = 1.0f - test->share;

@@ -296,18 +296,62 @@ void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 
 /* ---- texts ---- */
 
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n, struct pfs_run_work *work)
+/* Texts of a heap whose lengths have one byte: names, which have no NUL. */
+static bool are_names(const struct pfs_slot *slot)
 {
+	const struct pfs_cell_reader *reader = slot->reader;
+	const struct pfs_heap *heap;
+
+	if (slot->type != PFS_SLOT_IS_TEXT || reader->kind != PFS_KIND_PLACE)
+		return false;
+	heap = reader->column ? reader->column->heap : reader->vector->heap;
+	return heap->length_size == 1;
+}
+
+static void match_names(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_text_match *match,
+			uint32_t n, struct pfs_run_work *work)
+{
+	const struct pfs_cell_reader *reader = slot->reader;
+	const struct pfs_heap *heap = reader->column ? reader->column->heap : reader->vector->heap;
+	const struct pfs_cells *cells = &slot->cells;
+	size_t words = pfs_div_round_up(n, 64);
+
+	for (size_t w = 0; w < words; w++)
+		slot->truth[w] = cells->has_nulls ? ~cells->nulls[w] : UINT64_MAX;
+	if (n % 64)
+		slot->truth[n / 64] &= (UINT64_C(1) << n % 64) - 1;
+	pfs_text_match_keep(match, slot->truth, heap, cells->codes, words);
+	for (uint32_t i = 0; match->rest == PFS_REST_PATTERN && i < n; i++) {
+		size_t len;
+		const uint8_t *text;
+
+		if (!pfs_bit(slot->truth, i))
+			continue;
+		text = pfs_heap_text(heap, cells->codes[i], &len);
+		if (!pfs_text_matches_pattern(step, text, len, work))
+			slot->truth[i / 64] &= ~(UINT64_C(1) << i % 64);
+	}
+	slot->type = PFS_SLOT_IS_TRUTH;
+}
+
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_prepared *prepared,
+		    uint32_t n, struct pfs_run_work *work)
+{
+	const struct pfs_text_match *match = prepared->has_match ? &prepared->match : NULL;
 	uint64_t truth[PFS_SPAN_WORDS] = {0}, nulls[PFS_SPAN_WORDS] = {0};
 	bool any = false;
 
+	if (match && are_names(slot)) {
+		match_names(slot, step, match, n, work);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct value value = value_at(slot, i);
 
 		if (value.class == NOTHING) {
 			nulls[i / 64] |= UINT64_C(1) << i % 64;
 			any = true;
-		} else if (pfs_text_matches(step, value.text, value.len, work)) {
+		} else if (pfs_text_matches(step, match, value.text, value.len, work)) {
 			truth[i / 64] |= UINT64_C(1) << i % 64;
 		}
 	}
@@ -333,7 +377,7 @@ uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *p
 	if (step->op == PFS_OP_IN)
 		return find(prepared, step->collation, &value);
 	if (step->op > PFS_OP_NOT_NULL)
-		return pfs_text_matches(step, text, len, work);
+		return pfs_text_matches(step, prepared->has_match ? &prepared->match : NULL, text, len, work);
 	low = value_of_constant(others[0]);
 	if (step->op != PFS_OP_BETWEEN)
 		return compare_one(step->op, step->collation, &value, &low);

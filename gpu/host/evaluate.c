@@ -102,6 +102,35 @@ static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 
 /* ---- opening ---- */
 
+/* The texts that step i, an EQ, compares are names: a column's, with a constant. */
+static bool is_name(const struct pfs_evaluator *e, size_t i)
+{
+	const struct pfs_step *steps = e->program->steps;
+	const struct pfs_cell_reader *reader;
+
+	if (i < 2 || steps[i].op != PFS_OP_EQ || steps[i].collation != PFS_BINARY ||
+	    steps[i - 1].op != PFS_OP_CONSTANT || steps[i - 1].constant.type != PFS_IS_TEXT ||
+	    steps[i - 2].op != PFS_OP_COLUMN)
+		return false;
+	reader = &e->prepared[i - 2].reader;
+	return reader->kind == PFS_KIND_PLACE &&
+	       (reader->column ? reader->column->heap : reader->vector->heap)->length_size == 1;
+}
+
+/* Takes what step i looks for in texts apart. */
+static int prepare_match(struct pfs_evaluator *e, size_t i)
+{
+	const struct pfs_step *step = &e->program->steps[i];
+	const struct pfs_constant *constant = &step->constant;
+
+	if (is_name(e, i))
+		constant = &step[-1].constant;
+	else if (step->op < PFS_OP_LIKE || step->op > PFS_OP_CONTAINS || step->escape)
+		return 0;
+	e->prepared[i].has_match = true;
+	return pfs_text_match_init(&e->prepared[i].match, step->op, constant->text, constant->len);
+}
+
 static int prepare(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 {
 	const struct pfs_step *step = &e->program->steps[i];
@@ -120,6 +149,7 @@ static int prepare(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 	}
 	if (step->op == PFS_OP_IN)
 		PFS_TRY(pfs_prepare_in(e->run, &e->prepared[i], step));
+	PFS_TRY(prepare_match(e, i));
 	return has_table(step) ? prepare_table(e, i, n_rows) : 0;
 }
 
@@ -164,6 +194,7 @@ void pfs_evaluator_close(struct pfs_evaluator *e)
 		pfs_run_free(e->run, prepared->sorted, e->program->steps[i].n_list,
 			     sizeof(*prepared->sorted));
 		pfs_run_free(e->run, prepared->by_code, prepared->n_codes, 1);
+		pfs_text_match_finish(&prepared->match);
 	}
 	if (e->prepared)
 		pfs_run_free(e->run, e->prepared, e->program->n, sizeof(*e->prepared));
@@ -334,10 +365,10 @@ static void apply(const struct pfs_step *step, const struct pfs_prepared *prepar
 		look_up(slots, prepared, n);
 	else if (step->op == PFS_OP_IN)
 		pfs_slot_in(slots, step, prepared, n);
-	else if (step->op <= PFS_OP_BETWEEN)
+	else if (step->op <= PFS_OP_BETWEEN && !prepared->has_match)
 		pfs_slot_compare(slots, step, n);
 	else
-		pfs_slot_match(slots, step, n, work);
+		pfs_slot_match(slots, step, prepared, n, work);
 }
 
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span)

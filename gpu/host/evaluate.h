@@ -8,6 +8,7 @@
 
 #include "gpu/host/operators.h"
 #include "gpu/host/span.h"
+#include "gpu/textmatch.h"
 
 enum pfs_slot_type {
 	PFS_SLOT_IS_TRUTH,
@@ -35,6 +36,8 @@ struct pfs_prepared {
 	uint8_t *by_code;   /* for a step whose operand is a CODE and whose others are constants: 0,
 			     * 1, or   2 for NULL, by code */
 	size_t n_codes;
+	bool has_match;
+	struct pfs_text_match match; /* of a pattern, or of EQ for a PLACE and a constant: the step taken apart */
 };
 
 struct pfs_evaluator {
@@ -80,7 +83,8 @@ void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
 void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
 void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 		 const struct pfs_prepared *prepared, uint32_t n);
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, uint32_t n, struct pfs_run_work *work);
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_prepared *prepared,
+		    uint32_t n, struct pfs_run_work *work);
 
 /* Returns the truth of one text: 0, 1, or 2 for NULL. The step compares it with `others`, or
  * matches it. */

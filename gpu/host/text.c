@@ -103,11 +103,11 @@ static int look(void *arg)
 	return work->error;
 }
 
-static bool matches_pattern(const struct pfs_step *step, enum pfs_pattern_kind kind, const uint8_t *text, size_t len,
-			    struct pfs_run_work *work)
+bool pfs_text_matches_pattern(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work)
 {
 	const struct pfs_pattern_look until = {look, work};
 	const struct pfs_constant *pattern = &step->constant;
+	enum pfs_pattern_kind kind = step->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
 	uint32_t escape = kind == PFS_PATTERN_LIKE ? step->escape : 0;
 	uint64_t steps = ((uint64_t)pattern->len + 1) * (len + 1);
 	bool matches = false;
@@ -124,21 +124,10 @@ static bool matches_pattern(const struct pfs_step *step, enum pfs_pattern_kind k
 	return pfs_pattern_matches(kind, pattern->text, escape, text, len);
 }
 
-bool pfs_text_matches(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work)
+bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
+		      struct pfs_run_work *work)
 {
-	const struct pfs_constant *pattern = &step->constant;
-
-	switch (step->op) {
-	case PFS_OP_LIKE:
-		return matches_pattern(step, PFS_PATTERN_LIKE, text, len, work);
-	case PFS_OP_GLOB:
-		return matches_pattern(step, PFS_PATTERN_GLOB, text, len, work);
-	case PFS_OP_PREFIX:
-		return len >= pattern->len && memcmp(text, pattern->text, pattern->len) == 0;
-	case PFS_OP_SUFFIX:
-		return len >= pattern->len &&
-		       memcmp(text + len - pattern->len, pattern->text, pattern->len) == 0;
-	default:
-		return memmem(text, len, pattern->text, pattern->len) != NULL;
-	}
+	if (match && !pfs_text_match_holds_outside(match, text, len))
+		return false;
+	return (match && match->rest == PFS_REST_NONE) || pfs_text_matches_pattern(step, text, len, work);
 }

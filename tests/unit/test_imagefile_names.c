@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
 #include "fs/nodes/scan.h"
-#include "fs/nodes/scan_text.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
 #include "tests/ref/temp_store.h"

@@ -3,12 +3,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/checked.h"
-#include "fs/image/names.h"
 #include "fs/nodes/scan_simd.h"
 #include "tests/ref/random.h"
 
@@ -87,68 +85,6 @@ static void check_small(const struct pfs_scan_simd *simd)
 	}
 }
 
-/* The heap: at each place a length byte, then the bytes, of few letters. */
-static uint8_t heap[N * 256 + 512];
-static uint32_t places[N];
-
-static void fill_heap(void)
-{
-	uint32_t at = 1;
-
-	for (size_t i = 0; i < N; i++) {
-		uint32_t len = rnd(8) ? rnd(70) : rnd(256);
-
-		if (at * PFS_NAME_UNIT + 260 > sizeof(heap) - 512)
-			at = 1;
-		places[i] = at;
-		heap[(size_t)at * PFS_NAME_UNIT] = (uint8_t)len;
-		for (uint32_t k = 1; k <= len; k++)
-			heap[(size_t)at * PFS_NAME_UNIT + k] = (uint8_t) "abABc@`{["[rnd(9)];
-		at += (len + 1 + PFS_NAME_UNIT) / PFS_NAME_UNIT;
-	}
-}
-
-static bool contains(const uint8_t *name, const struct pfs_needle *needle)
-{
-	for (size_t at = 1; at + needle->len <= 1u + name[0]; at++)
-		if (pfs_same_bytes(name + at, needle->text, needle->len, needle->fold))
-			return true;
-	return false;
-}
-
-static void check_names(const struct pfs_scan_simd *simd)
-{
-	uint8_t text[256];
-	struct pfs_needle needle = {
-		.text = text, .len = 1 + rnd(rnd(20) ? 4 : 255), .fold = rnd(2)};
-	uint64_t bits[WORDS], before[WORDS];
-
-	for (size_t i = 0; i < needle.len; i++)
-		text[i] = (uint8_t) "abc@`{[AB"[rnd(needle.fold ? 7 : 9)];
-	for (size_t w = 0; w < WORDS; w++)
-		before[w] = bits[w] = rnd(4) ? rnd64() : 0;
-	simd->keep_containing(bits, heap, places, WORDS, &needle);
-	for (size_t i = 0; i < N; i++)
-		assert_int_equal(bit(bits, i),
-				 bit(before, i) && contains(heap + (size_t)places[i] * PFS_NAME_UNIT, &needle));
-}
-
-/* In many names at once, the needle being in one of them or across two. */
-static void check_bytes(const struct pfs_scan_simd *simd)
-{
-	size_t at = rnd(sizeof(heap) - PFS_SCAN_SIMD_SLACK - 2000), size = rnd(2000), from = at;
-	uint8_t text[64];
-	struct pfs_needle needle = {.text = text, .len = 1 + rnd(rnd(20) ? 6 : 64), .fold = rnd(2)};
-	bool there = false;
-
-	memcpy(text, heap + at + rnd(2000), needle.len);
-	for (size_t i = 0; i < needle.len && needle.fold; i++)
-		text[i] = text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i];
-	for (; from + needle.len <= at + size && !there; from++)
-		there = pfs_same_bytes(heap + from, text, needle.len, needle.fold);
-	assert_int_equal(simd->has(heap + at, size, &needle), there);
-}
-
 static void test_versions(void **state)
 {
 	const struct pfs_scan_simd *simd;
@@ -159,13 +95,9 @@ static void test_versions(void **state)
 		print_message("%s\n", simd->name);
 		random_state = seed;
 		for (int round = 0; round < 300; round++) {
-			if (round % 30 == 0)
-				fill_heap();
 			check_i64(simd);
 			check_u32(simd);
 			check_small(simd);
-			check_names(simd);
-			check_bytes(simd);
 		}
 	}
 }
