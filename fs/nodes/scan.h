@@ -153,6 +153,9 @@ PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t 
  * tree`). */
 PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slots *slots,
 					  const struct pfs_scan_watch *watch);
+/* Sorts slots by the bytes of their paths. -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
+				       const struct pfs_scan_watch *watch);
 
 /* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time. The look may let go of
  * the tree, and go on though it changes; if too much does, it is not known afterwards. */

@@ -203,9 +203,6 @@ PFS_MUST_CHECK int pfs_slots_ascend(const struct pfs_slots *slots, bool *out,
 PFS_MUST_CHECK int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots,
 					 const struct pfs_scan_watch *watch);
 
-/* Sorts slots by the bytes of their paths. -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
-				       const struct pfs_scan_watch *watch);
 /* Returns true if a comes before b, by the bytes of PATH or PREORDER. */
 bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field, uint32_t a,
 			     uint32_t b);

@@ -530,6 +530,18 @@ SELECT hex(min(preorder)) FROM nodes WHERE type = 'f'
 = SELECT type, depth, count(*) FROM nodes GROUP BY type, depth ORDER BY depth DESC
 = SELECT depth, size, count(*) FROM nodes GROUP BY depth, size ORDER BY 3, max(uid) DESC LIMIT 9
 = SELECT DISTINCT count(*), depth, ext FROM nodes GROUP BY ext, depth ORDER BY 1 DESC LIMIT 7
+= SELECT path, count(*) FROM nodes GROUP BY path LIMIT 9
+= SELECT path, type, count(*) FROM nodes GROUP BY type, path
+= SELECT b.path, count(*) FROM nodes a JOIN nodes b ON a.parent = b.ino GROUP BY b.path ORDER BY 2 DESC LIMIT 7
+= SELECT b.path, count(*), max(a.size) FROM nodes a LEFT JOIN nodes b ON a.parent = b.ino GROUP BY b.path ORDER BY b.depth, count(*)
+= SELECT a.path, b.ext, count(*) FROM nodes a JOIN nodes b ON b.parent = a.ino GROUP BY a.path, b.ext ORDER BY count(*) DESC, 2 LIMIT 11
+= SELECT max(c) FROM (SELECT b.path, count(*) c FROM nodes a JOIN nodes b ON a.parent = b.ino GROUP BY b.path) LIMIT 1
+= SELECT DISTINCT ext, depth FROM nodes ORDER BY depth LIMIT 5
+= SELECT DISTINCT type, uid, size FROM nodes ORDER BY uid DESC, type LIMIT 9 OFFSET 2
+= SELECT DISTINCT depth, ext FROM nodes WHERE size >= 0
+= SELECT DISTINCT ext FROM nodes ORDER BY size, depth LIMIT 6
+= SELECT DISTINCT n, k FROM side ORDER BY n
+= SELECT DISTINCT t, n FROM (SELECT ext t, size n, name FROM nodes ORDER BY size DESC, ino LIMIT 30) ORDER BY n LIMIT 8
 = SELECT a.ext, max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY 1 ORDER BY max(w.w), 1
 = SELECT a.size, min(w.w) m FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size HAVING m > 'a' ORDER BY m DESC LIMIT 5
 = SELECT DISTINCT max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size

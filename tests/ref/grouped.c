@@ -262,18 +262,23 @@ static void put_aggregate(FILE *out, const struct source *source)
 	}
 }
 
-/* Rows that are equal in all that they are ordered by are equal; or, what an order of some columns leaves open, is
- * known all the same. */
-static bool put_end(FILE *out, unsigned columns, bool is_known)
-{
-	unsigned n = is_known ? 1 + below(columns) : columns, first = is_known ? below(columns) : columns / 2;
+/* What an order of some columns leaves open: */
+enum open {
+	IS_ANY,	     /* any order of rows; so all columns are ordered by, and rows that are equal in them are equal */
+	IS_ASCENDING, /* that of the scan, as long as nothing descends: a scan may be walked the other way */
+	IS_KNOWN,
+};
 
-	if (below(is_known ? 4 : 2) == 0)
-		return is_known;
+static bool put_end(FILE *out, unsigned columns, enum open open)
+{
+	unsigned n = open ? 1 + below(columns) : columns, first = open ? below(columns) : columns / 2;
+
+	if (below(open ? 4 : 2) == 0)
+		return open != IS_ANY;
 	(void)fputs(" ORDER BY ", out);
 	for (unsigned i = 0; i < n; i++)
-		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + first) % columns + 1, below(2) ? " DESC" : "",
-			      below(6) ? "" : " NULLS LAST");
+		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + first) % columns + 1,
+			      open != IS_ASCENDING && below(2) ? " DESC" : "", below(6) ? "" : " NULLS LAST");
 	if (below(2))
 		(void)fprintf(out, " LIMIT %u", below(12));
 	else
@@ -329,7 +334,7 @@ static bool put_group(FILE *out, const struct source *source)
 	unsigned keys = 1 + below(2), aggregates = below(4);
 
 	put_groups(out, source, keys, aggregates);
-	return put_end(out, keys + aggregates, true);
+	return put_end(out, keys + aggregates, IS_KNOWN);
 }
 
 /* Of groups that show the same, DISTINCT leaves the first one. */
@@ -349,7 +354,7 @@ static bool put_hidden_keys(FILE *out, const struct source *source)
 		(void)fputs(", ", out);
 		put_number(out, source);
 	}
-	return put_end(out, aggregates, true);
+	return put_end(out, aggregates, IS_KNOWN);
 }
 
 /* What is a set comes in the order of the columns that ORDER BY does not name. */
@@ -363,7 +368,7 @@ static bool put_compound(FILE *out, const struct source *source)
 			(void)fputs(operators[which = below(PFS_COUNT(operators))], out);
 		put_groups(out, below(2) ? source : &PICK(sources), keys, aggregates);
 	}
-	return put_end(out, keys + aggregates, which < PFS_COUNT(operators) - 1);
+	return put_end(out, keys + aggregates, which < PFS_COUNT(operators) - 1 ? IS_KNOWN : IS_ANY);
 }
 
 static bool put_whole(FILE *out, const struct source *source)
@@ -391,7 +396,7 @@ static bool put_distinct(FILE *out, const struct source *source)
 		below(2) ? put_text(out, source) : put_value(out, source, below(3) == 0);
 	}
 	put_from(out, source);
-	return put_end(out, columns, false);
+	return put_end(out, columns, source->other ? IS_ANY : IS_ASCENDING);
 }
 
 static bool put_rows(FILE *out, const struct source *source)
@@ -404,17 +409,20 @@ static bool put_rows(FILE *out, const struct source *source)
 		below(2) ? put_text(out, source) : put_value(out, source, below(2));
 	}
 	put_from(out, source);
-	return put_end(out, columns, false);
+	return put_end(out, columns, IS_ANY);
 }
 
 static bool put_nodes(FILE *out, const struct source *source)
 {
+	static const char *const orders[] = {"", " ORDER BY 2", " ORDER BY 2 DESC", " ORDER BY 3, 2 DESC", " ORDER BY 4 DESC"};
 	const char *of = source->other && *source->other == 'b' ? "b" : "a";
 
 	(void)fprintf(out, "SELECT %s.path, count(*), max(a.size), %s.name", of, of);
 	put_from(out, source);
-	(void)fprintf(out, " GROUP BY %s.%s", of, below(2) ? "path" : "ino");
-	return false;
+	(void)fprintf(out, " GROUP BY %s.%s%s%s", of, below(2) ? "path" : "ino", below(3) ? "" : ", a.depth", PICK(orders));
+	if (below(2))
+		(void)fprintf(out, " LIMIT %u", below(12));
+	return true;
 }
 
 bool random_grouped(FILE *out, uint64_t *seed)

@@ -85,11 +85,15 @@ static struct pfs_term *key_of(struct pfs_binder *binder, const struct pfs_term 
 {
 	const struct pfs_input_column *column =
 		&binder->block->inputs[late->input].columns[late->column];
+	struct pfs_term *key;
 
 	if (binder->block->inputs[late->input].kind != PFS_INPUT_NODES || column->wish.attr ||
 	    column->wish.field != PFS_FIELD_PATH)
 		return pfs_bind_refuse(binder, "GROUP BY a target");
-	return pfs_bind_own_column(binder, late->input, (unsigned)pfs_node_ino);
+	key = pfs_bind_own_column(binder, late->input, (unsigned)pfs_node_ino);
+	if (key)
+		key->is_path = true;
+	return key;
 }
 
 static int bind_group(struct pfs_binder *binder, const struct pfs_items *items)

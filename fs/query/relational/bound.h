@@ -50,6 +50,7 @@ struct pfs_term {
 	enum pfs_affinity affinity;
 	enum pfs_collation collation;
 	bool is_late; /* a column that the operators have not: only a result of the whole, or a key */
+	bool is_path; /* of a key: the node's number, which is in place of its path */
 	bool has_collation; /* a column's, or */
 	bool is_collated;   /* said with COLLATE */
 	bool can_be_null;

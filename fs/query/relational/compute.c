@@ -2,28 +2,38 @@
 /* Values that are computed of all rows at a stage, as vectors; numbers are printed on the way. */
 #include "fs/query/relational/run.h"
 
-/* The term's number is computed, and then printed, which is the host's work: it has the stages that follow, too. */
-static int print(struct pfs_running *running, const struct pfs_term *term)
+int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
+			   const struct pfs_program *program)
 {
-	const struct pfs_term *number = term->args[0];
 	struct pfs_run *run = pfs_arena_get(running->arena, sizeof(*run));
-	struct pfs_program program;
 	struct pfs_tuples *tuples;
-	uint16_t last;
 
 	if (!run)
 		return -ENOMEM;
-	PFS_TRY(pfs_stage_program(&running->stage, &program, &number, 1));
 	PFS_TRY(pfs_running_settle(running));
-	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, &program, 1));
+	PFS_TRY(pfs_compute(running->run, &tuples, &running->source, program, 1));
 	pfs_running_go_on(running, tuples);
 	PFS_TRY(pfs_tuples_here(running->run, tuples));
 	*run = *running->run;
 	run->on = PFS_ENGINE_HOST;
 	running->run = run;
-	last = (uint16_t)(tuples->n_computed - 1);
-	PFS_TRY(pfs_running_print(running, &tuples->computed[last], term->format));
-	pfs_stage_add(&running->stage, term, (struct pfs_ref){PFS_COMPUTED, last});
+	*ref = (struct pfs_ref){PFS_COMPUTED, (uint16_t)(tuples->n_computed - 1)};
+	*out = &tuples->computed[ref->column];
+	return 0;
+}
+
+/* The term's number is computed, and then printed, which is the host's work. */
+static int print(struct pfs_running *running, const struct pfs_term *term)
+{
+	const struct pfs_term *number = term->args[0];
+	struct pfs_program program;
+	struct pfs_vector *vector;
+	struct pfs_ref ref;
+
+	PFS_TRY(pfs_stage_program(&running->stage, &program, &number, 1));
+	PFS_TRY(pfs_running_add_vector(running, &vector, &ref, &program));
+	PFS_TRY(pfs_running_print(running, vector, term->format));
+	pfs_stage_add(&running->stage, term, ref);
 	return 0;
 }
 

@@ -3,15 +3,9 @@
  * DISTINCT, sort, gather. */
 #include "fs/query/relational/eager_groups.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/later.h"
-#include "base/radix.h"
-#include "fs/nodes/relation.h"
-
-#define LATE_MAX (1u << 20) /* rows with paths: of more, SQLite's are handed on as they come */
 
 static size_t count_values(const struct pfs_block *block)
 {
@@ -24,13 +18,6 @@ static size_t count_values(const struct pfs_block *block)
 }
 
 /* ---- stages ---- */
-
-#define LOOK_ROWS (UINT64_C(1) << 16) /* between two looks, of what is done row by row */
-
-static int look_at_row(const struct pfs_running *running, uint64_t row)
-{
-	return row % LOOK_ROWS ? 0 : pfs_run_poll(running->run);
-}
 
 static int filter(struct pfs_running *running)
 {
@@ -93,6 +80,8 @@ static int add_key(struct pfs_running *running, struct sorting *sorting,
 			return 0; /* what is equal there is equal here */
 	}
 	sorting->n++;
+	if (value->is_path)
+		return pfs_running_rank(running, &key->ref, value->input, true);
 	return 0;
 }
 
@@ -118,6 +107,22 @@ static int make_keys(struct pfs_running *running, struct sorting *sorting)
 	return sorting->keys ? 0 : -ENOMEM;
 }
 
+/* Distinct rows are equal in no order by all of their columns.  What another one leaves open, comes as the only scan
+ * meets the rows. */
+static int add_distinct_keys(struct pfs_running *running, struct sorting *sorting)
+{
+	const struct pfs_block *block = running->block;
+	size_t n = sorting->n;
+
+	for (size_t i = 0; i < block->n_results; i++)
+		PFS_TRY(add_key(running, sorting, block->results[i], false, false));
+	if (block->is_set || block->n_inputs > 1 || sorting->n == n)
+		return 0;
+	sorting->n = n + 1;
+	sorting->keys[n] = (struct pfs_sort_key){0};
+	return pfs_running_rank(running, &sorting->keys[n].ref, 0, false);
+}
+
 /* What ORDER BY leaves open is in the order of groups. */
 static int find_keys(struct pfs_running *running, struct sorting *sorting)
 {
@@ -127,8 +132,8 @@ static int find_keys(struct pfs_running *running, struct sorting *sorting)
 	for (size_t i = 0; i < block->n_order; i++)
 		PFS_TRY(add_key(running, sorting, block->order[i].value,
 				block->order[i].is_descending, block->order[i].nulls_last));
-	for (size_t i = 0; i < block->n_results && block->is_distinct && !block->is_grouped; i++)
-		PFS_TRY(add_key(running, sorting, block->results[i], false, false));
+	if (block->is_distinct && !block->is_grouped)
+		return add_distinct_keys(running, sorting);
 	return add_group_keys(running, sorting);
 }
 
@@ -176,37 +181,6 @@ static int make_distinct(struct pfs_running *running)
 	return pfs_running_distinct(running, keys, n);
 }
 
-/* What is distinct comes as a scan would meet it. */
-static int order_by_rows(struct pfs_running *running, struct pfs_answer_rows *out)
-{
-	uint64_t n = running->tuples->n;
-	const uint32_t *rows;
-	struct pfs_keyed *items;
-	int error = 0;
-
-	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
-	rows = running->tuples->tables[0].rows;
-	if (!rows || n > UINT32_MAX)
-		return rows ? -EOPNOTSUPP : 0;
-	PFS_TRY(pfs_run_alloc_raw(running->run, &out->order, n + 1, sizeof(*out->order)));
-	out->n_order = n;
-	items = malloc((n + 1) * sizeof(*items));
-	if (!items)
-		return -ENOMEM;
-	for (uint64_t i = 0; i < n && !error; i++) {
-		items[i] = (struct pfs_keyed){.key = rows[i], .value = (uint32_t)i};
-		error = look_at_row(running, i);
-	}
-	if (!error)
-		error = pfs_radix_sort(items, n);
-	for (uint64_t i = 0; i < n && !error; i++) {
-		out->order[i] = items[i].value;
-		error = look_at_row(running, i);
-	}
-	pfs_free_later(items);
-	return error;
-}
-
 /* What was only selected so far, as a batch. */
 static int make_tuples(struct pfs_running *running)
 {
@@ -234,8 +208,6 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 
 	if (block->is_part && !block->n_order)
 		; /* in any order */
-	else if (block->is_distinct && !block->is_set && !block->is_grouped && !block->n_order && block->n_inputs == 1)
-		PFS_TRY(order_by_rows(running, out));
 	else
 		PFS_TRY(find_keys(running, &sorting));
 	if (sorting.n) {
@@ -264,7 +236,7 @@ static int copy_texts(const struct pfs_running *running, struct pfs_answer_colum
 	PFS_TRY(pfs_run_alloc_raw(run, &column->offset, n + 1, sizeof(uint64_t)));
 	column->n_offsets = n + 1;
 	for (uint64_t i = 0; i < n; i++) {
-		PFS_TRY(look_at_row(running, i));
+		PFS_TRY(pfs_running_look(running, i));
 		column->offset[i] = size;
 		if (pfs_vector_is_null(vector, i))
 			continue;
@@ -274,75 +246,13 @@ static int copy_texts(const struct pfs_running *running, struct pfs_answer_colum
 	column->offset[n] = size;
 	PFS_TRY(pfs_run_alloc_raw(run, &column->text, size + 1, 1));
 	for (uint64_t i = 0; i < n; i++) {
-		PFS_TRY(look_at_row(running, i));
+		PFS_TRY(pfs_running_look(running, i));
 		if (pfs_vector_is_null(vector, i))
 			continue;
 		memcpy(column->text + column->offset[i], pfs_vector_text(vector, i, &len),
 		       column->offset[i + 1] - column->offset[i]);
 	}
 	return 0;
-}
-
-/* The slots of an input's rows in the answer's order; where a LEFT JOIN has found none, the root's,
- * and a bit among the NULLs. */
-static void find_slots(const struct pfs_running *running, uint32_t *slots, uint64_t *nulls,
-		       unsigned input, size_t n)
-{
-	const struct pfs_tree *tree = running->query->tree;
-	unsigned at = running->block->inputs[input].parent_of;
-	const struct pfs_tuple_table *table = &running->tuples->tables[running->stage.table_of[at]];
-	uint32_t root = pfs_scan_slot_of(tree, PFS_ROOT_PRIME);
-
-	for (size_t i = 0; i < n; i++) {
-		uint32_t row = table->rows ? table->rows[i] : table->from + (uint32_t)i;
-
-		if (row != PFS_NO_ROW && at != input)
-			row = pfs_relation_parent(tree, row);
-		nulls[i / 64] |= (uint64_t)(row == PFS_NO_ROW) << i % 64;
-		slots[i] = row == PFS_NO_ROW ? root : row;
-	}
-}
-
-/* Paths and targets, of the answer's rows alone. */
-static int gather_late(struct pfs_running *running, struct pfs_answer_column *column,
-		       const struct pfs_term *late)
-{
-	const struct pfs_input *from = &running->block->inputs[late->input];
-	enum pfs_field field = from->columns[late->column].wish.field;
-	uint64_t n = running->tuples ? running->tuples->n : 0;
-	uint32_t *slots = NULL;
-	char *bytes = NULL;
-	size_t capacity = 0;
-	uint8_t *is_none = NULL;
-	int error;
-
-	if (!(running->stage.whole >> late->input & 1) || !running->tuples || n > LATE_MAX)
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
-	column->n_offsets = n + 1;
-	column->vector.n = n;
-	PFS_TRY(pfs_run_alloc_raw(running->run, &column->offset, n + 1, sizeof(uint64_t)));
-	PFS_TRY(pfs_run_alloc(running->run, &column->vector.nulls, (n + 63) / 64,
-			      sizeof(uint64_t)));
-	slots = malloc((n + 1) * sizeof(*slots));
-	is_none = malloc(n + 1);
-	error = slots && is_none ? 0 : -ENOMEM;
-	if (!error)
-		find_slots(running, slots, column->vector.nulls, late->input, n);
-	column->offset[0] = 0;
-	if (!error && n)
-		error = pfs_scan_bytes(running->query->tree, &bytes, &capacity, column->offset,
-				       is_none, field, slots, n);
-	for (uint64_t i = 0; i < n && !error; i++)
-		column->vector.nulls[i / 64] |= (uint64_t)(is_none[i] != 0) << i % 64;
-	if (!error)
-		error = pfs_run_alloc_raw(running->run, &column->text, column->offset[n] + 1, 1);
-	if (!error && n)
-		memcpy(column->text, bytes, column->offset[n]);
-	free(slots);
-	free(bytes);
-	free(is_none);
-	return error;
 }
 
 static int gather_column(struct pfs_running *running, struct pfs_answer_column *column,
@@ -355,7 +265,7 @@ static int gather_column(struct pfs_running *running, struct pfs_answer_column *
 		return 0;
 	}
 	if (result->is_late)
-		return gather_late(running, column, result);
+		return pfs_running_gather_late(running, column, result);
 	if (!pfs_stage_ref(&running->stage, &ref, result))
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_gather(running->run, &column->vector, &running->source, ref));
@@ -405,8 +315,6 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 			pfs_run_free(run, column->offset, column->n_offsets, sizeof(uint64_t));
 		pfs_vector_free(run, &column->vector);
 	}
-	if (rows->order)
-		pfs_run_free(run, rows->order, rows->n_order + 1, sizeof(*rows->order));
 	if (rows->places)
 		pfs_run_free(run, rows->places, rows->n_places + 1, sizeof(*rows->places));
 	*rows = (struct pfs_answer_rows){.columns = NULL};
@@ -437,7 +345,6 @@ void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_q
 	const struct pfs_vector *vector = &column->vector;
 
 	row += rows->first;
-	row = rows->order ? rows->order[row] : row;
 	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
 	if (column->constant) {
 		take_constant(out, column->constant);

@@ -111,6 +111,13 @@ static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
 
+#define PFS_LOOK_ROWS (UINT64_C(1) << 16) /* between two looks, of what is done row by row */
+
+static inline int pfs_running_look(const struct pfs_running *running, uint64_t row)
+{
+	return row % PFS_LOOK_ROWS ? 0 : pfs_run_poll(running->run);
+}
+
 /* ---- programs.c ---- */
 
 /* Selects rows of the source, which is the input's, that the program is true for. */
@@ -131,9 +138,7 @@ struct pfs_answer_column {
 struct pfs_answer_rows {
 	struct pfs_answer_column *columns;
 	size_t n_columns;
-	uint64_t first, n; /* rows of the vectors, */
-	uint32_t *order;   /* in this order; NULL: in theirs */
-	uint64_t n_order;
+	uint64_t first, n; /* rows of the vectors */
 	uint32_t *places; /* by row, as in the vectors, if the block wants them */
 	uint64_t n_places;
 };
@@ -176,6 +181,10 @@ PFS_MUST_CHECK int pfs_running_distinct(struct pfs_running *running, struct pfs_
 void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
 /* ---- compute.c ---- */
 
+/* Puts a computed vector of the host's beside the tuples, where the caller may write it: the stages that follow are the
+ * host's, too. */
+PFS_MUST_CHECK int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
+					  const struct pfs_program *program);
 /* Makes vectors of the printed numbers that are in the term, and knows them afterwards. */
 PFS_MUST_CHECK int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term);
 /* Makes vectors of those of the values that are not there, and knows them afterwards. */
@@ -218,6 +227,15 @@ PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input
 PFS_MUST_CHECK int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 				     const struct pfs_sql_number_format *format);
 void pfs_made_texts_free(struct pfs_run_context *context);
+
+/* ---- late.c ---- */
+
+/* Makes a column of paths or targets, of the answer's rows alone. */
+PFS_MUST_CHECK int pfs_running_gather_late(struct pfs_running *running, struct pfs_answer_column *column,
+					   const struct pfs_term *late);
+/* Puts a vector beside the tuples whose numbers ascend as a scan meets the input's rows, or as their paths ascend, and
+ * sets *out to it. No row at all comes before all rows. The stages that follow are the host's. */
+PFS_MUST_CHECK int pfs_running_rank(struct pfs_running *running, struct pfs_ref *out, unsigned input, bool by_path);
 
 /* ---- totals.c ---- */
 
