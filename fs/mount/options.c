@@ -2,6 +2,7 @@
 #include "fs/mount/options.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +13,15 @@
 #include "base/checked.h"
 #include "base/reserve.h"
 
-/* Names and attributes change only through this daemon, which says so; a day is for ever. */
+/* Names and attributes change only through this daemon, which tells the kernel of it. A day is as
+ * good as for ever. */
 #define TIMEOUT_SECONDS 86400.0
 
-#define QUERY_MEMORY   (UINT64_C(1) << 30) /* at least, and a fourth of what all statements may have */
+/* at least; or a quarter of what all statements may have */
+#define QUERY_MEMORY   (UINT64_C(1) << 30)
 #define QUERY_TIME_MAX 1000000.0 /* seconds */
-#define QUERY_VALUE	(UINT64_C(16) << 20) /* what takes a few hundredths of a second to look at */
+/* bytes that can be looked at in a few hundredths of a second */
+#define QUERY_VALUE	(UINT64_C(16) << 20)
 #define QUERY_REST_MS	60000
 #define QUERY_VALUE_MIN (UINT64_C(64) << 10)
 #define QUERY_VALUE_MAX (UINT64_C(1) << 30)
@@ -42,7 +46,7 @@ static const struct flag flags[] = {
 	{"remount", MS_REMOUNT, 0},
 };
 
-/* Meant for mount(8) and other readers of fstab, or what holds anyway. */
+/* Options that are meant for mount(8) and other readers of fstab, or that hold in any case. */
 static const char *const ignored[] = {
 	"defaults",
 	"auto",
@@ -58,13 +62,13 @@ static const char *const ignored[] = {
 };
 
 static const char *const ignored_prefixes[] = {
-	"x-", "comment=", "user=", "user_id=", "group_id=", /* the last two when it remounts */
+	"x-", "comment=", "user=", "user_id=", "group_id=", /* the last two come with a remount */
 };
 
 static unsigned default_threads(void)
 {
-	/* Two serve four clients and wake up less than more do; measured against a daemon that
-	 * answers from arithmetic (primefs-bench mount). */
+	/* Two receivers serve four clients, and wake up less often than more receivers do. This was
+	 * measured beside a daemon that answers from arithmetic (primefs-bench mount). */
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return n > 8 ? 4 : 2;
@@ -83,6 +87,9 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 	};
 }
 
+/* ---- values: each function parses a value, and sets the member of struct pfs_mount_options that it
+ * is given. They return 0, -EINVAL or -ERANGE. ---- */
+
 static int parse_choice(unsigned *out, const char *text, const char *const *names, unsigned n)
 {
 	unsigned i;
@@ -96,59 +103,106 @@ static int parse_choice(unsigned *out, const char *text, const char *const *name
 	return -EINVAL;
 }
 
-static int parse_readdirplus(enum pfs_readdirplus *out, const char *text)
+static int parse_readdirplus(void *member, const char *text)
 {
 	static const char *const names[] = {"auto", "always", "never"};
 	unsigned i;
 
 	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
-	*out = (enum pfs_readdirplus)i;
+	*(enum pfs_readdirplus *)member = (enum pfs_readdirplus)i;
 	return 0;
 }
 
-static int parse_links(enum pfs_links_choice *out, const char *text)
+static int parse_links(void *member, const char *text)
 {
 	static const char *const names[] = {"auto", "no", "yes"};
 	unsigned i;
 
 	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
-	*out = (enum pfs_links_choice)i;
+	*(enum pfs_links_choice *)member = (enum pfs_links_choice)i;
 	return 0;
 }
 
-static int parse_no(bool *is_no, const char *text)
+static int parse_watch(void *member, const char *text)
+{
+	static const char *const names[] = {"no", "auto", "fanotify", "inotify"};
+	unsigned i;
+
+	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
+	*(enum pfs_follow_choice *)member = (enum pfs_follow_choice)i;
+	return 0;
+}
+
+/* The member is true if the text is "no". */
+static int parse_no(void *member, const char *text)
 {
 	static const char *const names[] = {"yes", "no"};
 	unsigned i;
 
 	PFS_TRY(parse_choice(&i, text, names, PFS_COUNT(names)));
-	*is_no = i == 1;
+	*(bool *)member = i == 1;
 	return 0;
 }
 
-static int parse_timeout(double *out, const char *text)
+static int parse_engine(void *member, const char *text)
+{
+	return pfs_engine_by_name(member, text);
+}
+
+/* The member is the whole struct. */
+static int parse_history(void *member, const char *text)
+{
+	struct pfs_mount_options *options = member;
+
+	options->sets_history = true;
+	return pfs_history_parse(&options->history, text);
+}
+
+static int parse_seconds(void *member, const char *text)
 {
 	char *end;
 	double value = strtod(text, &end);
 
 	if (end == text || *end || !isfinite(value) || value < 0 || value > 1e9)
 		return -EINVAL;
-	*out = value;
+	*(double *)member = value;
 	return 0;
 }
 
-static int parse_threads(unsigned *out, const char *text)
+/* The member is in milliseconds, the text in seconds. */
+static int parse_ms(void *member, const char *text)
+{
+	double seconds;
+
+	PFS_TRY(parse_seconds(&seconds, text));
+	if (seconds > QUERY_TIME_MAX)
+		return -ERANGE;
+	*(unsigned *)member = (unsigned)ceil(seconds * 1000);
+	return 0;
+}
+
+static int parse_threads(void *member, const char *text)
 {
 	uint64_t n;
 
 	if (pfs_parse_u64(&n, text) != 0 || n < 1 || n > PFS_MOUNT_THREADS_MAX)
 		return -EINVAL;
-	*out = (unsigned)n;
+	*(unsigned *)member = (unsigned)n;
 	return 0;
 }
 
-/* Bytes, with a letter K, M, G or T (of 1,024) perhaps. */
-static int parse_bytes(uint64_t *out, const char *text)
+static int parse_watch_limit(void *member, const char *text)
+{
+	uint64_t n;
+
+	if (pfs_parse_u64(&n, text) != 0 || n > UINT32_MAX)
+		return -EINVAL;
+	*(unsigned *)member = (unsigned)n;
+	return 0;
+}
+
+/* A letter K, M, G or T behind the number multiplies it by a power of 1,024. */
+static int parse_bytes(void *member, const char *text)
 {
 	static const char letters[] = "KMGT";
 	char digits[24];
@@ -166,31 +220,54 @@ static int parse_bytes(uint64_t *out, const char *text)
 	PFS_TRY(pfs_parse_u64(&n, digits));
 	if (n > UINT64_MAX >> shift)
 		return -ERANGE;
-	*out = n << shift;
+	*(uint64_t *)member = n << shift;
 	return 0;
 }
 
-static int parse_query_value(uint64_t *out, const char *text)
+static int parse_query_value(void *member, const char *text)
 {
 	uint64_t bytes;
 
 	PFS_TRY(parse_bytes(&bytes, text));
 	if (bytes < QUERY_VALUE_MIN || bytes > QUERY_VALUE_MAX)
 		return -ERANGE;
-	*out = bytes;
+	*(uint64_t *)member = bytes;
 	return 0;
 }
 
-static int parse_query_time(unsigned *out, const char *text)
-{
-	double seconds;
+#define MEMBER(member) offsetof(struct pfs_mount_options, member)
 
-	PFS_TRY(parse_timeout(&seconds, text));
-	if (seconds > QUERY_TIME_MAX)
-		return -ERANGE;
-	*out = (unsigned)ceil(seconds * 1000);
-	return 0;
-}
+/* The options NAME=VALUE. `wants` describes the values, for the message about a wrong one. */
+static const struct valued {
+	const char *name, *wants;
+	int (*parse)(void *member, const char *text);
+	size_t member;
+} valued[] = {
+	{"threads", "a number from 1 to 64", parse_threads, MEMBER(threads)},
+	{"timeout", "seconds, 0 or more", parse_seconds, MEMBER(timeout)},
+	{"readdirplus", "auto, always or never", parse_readdirplus, MEMBER(readdirplus)},
+	{"links", "auto, no or yes", parse_links, MEMBER(links)},
+	{"snapshot", "yes or no", parse_no, MEMBER(no_image_file)},
+	{"history", "an age as 12h, 2d or 8w, a size as 500M or 2G, or no", parse_history, 0},
+	{"engine", "auto, host or cuda", parse_engine, MEMBER(engine)},
+	{"refresh", "seconds, up to 1000000; 0: only when asked", parse_ms, MEMBER(refresh_ms)},
+	{"watch", "auto, fanotify, inotify or no", parse_watch, MEMBER(watch)},
+	{"watch_limit",
+	 "a number of directories; 0: three quarters of what inotify lets a user watch",
+	 parse_watch_limit, MEMBER(watch_limit)},
+	{"query_memory", "bytes, with K, M, G or T perhaps; 0: no limit", parse_bytes,
+	 MEMBER(query_memory)},
+	{"query_memory_total", "bytes, with K, M, G or T perhaps; 0: a quarter of the machine's",
+	 parse_bytes, MEMBER(query_memory_total)},
+	{"query_value", "64K to 1G", parse_query_value, MEMBER(query_value)},
+	{"query_rest", "seconds, up to 1000000", parse_ms, MEMBER(query_rest_ms)},
+	{"query_kept", "bytes, with K, M, G or T perhaps; 0: the usual", parse_bytes,
+	 MEMBER(query_kept)},
+	{"query_measure", "yes or no", parse_no, MEMBER(no_measuring)},
+	{"query_time", "seconds, up to 1000000; 0: no limit", parse_ms, MEMBER(query_time_ms)},
+};
+
+/* ---- the text ---- */
 
 static bool is_ignored(const char *word)
 {
@@ -238,132 +315,37 @@ unsigned long pfs_mount_flags_of(const char *text)
 	return listed.flags;
 }
 
-/* As apply, of how the source is followed. */
-static int apply_follow(struct pfs_mount_options *options, const char **wants, const char *word,
-			const char *value)
+/* Applies an option without a value. -ENOENT: there is no such option. */
+static int apply_word(struct pfs_mount_options *options, const char *word)
 {
-	static const char *const names[] = {"no", "auto", "fanotify", "inotify"};
-	unsigned i = 0;
+	if (strcmp(word, "allow_other") == 0)
+		options->allow_other = true;
+	else if (strcmp(word, "writeback") == 0)
+		options->writeback = true;
+	else if (strcmp(word, "query_others") == 0)
+		options->query_others = true;
+	else if (strcmp(word, "watch") == 0)
+		options->watch = PFS_FOLLOW_AUTO;
+	else if (!apply_flag(options, word))
+		return -ENOENT;
+	return 0;
+}
 
-	if (strcmp(word, "refresh") == 0) {
-		*wants = "seconds, up to 1000000; 0: only when asked";
-		return parse_query_time(&options->refresh_ms, value);
-	}
-	if (strcmp(word, "watch") == 0) {
-		*wants = "auto, fanotify, inotify or no";
-		PFS_TRY(parse_choice(&i, value, names, PFS_COUNT(names)));
-		options->watch = (enum pfs_follow_choice)i;
-		return 0;
-	}
-	if (strcmp(word, "watch_limit") == 0) {
-		uint64_t n;
+/* Applies an option. -ENOENT: there is no such option; -EINVAL, -ERANGE: its value is wrong, and
+ * *wants says what it may be. */
+static int apply(struct pfs_mount_options *options, const char **wants, const char *word)
+{
+	size_t len = strcspn(word, "=");
 
-		*wants = "a number of directories; 0: three quarters of what inotify lets a user watch";
-		if (pfs_parse_u64(&n, value) != 0 || n > UINT32_MAX)
-			return -EINVAL;
-		options->watch_limit = (unsigned)n;
-		return 0;
+	if (!word[len])
+		return apply_word(options, word);
+	for (size_t i = 0; i < PFS_COUNT(valued); i++) {
+		if (strncmp(word, valued[i].name, len) != 0 || valued[i].name[len])
+			continue;
+		*wants = valued[i].wants;
+		return valued[i].parse((char *)options + valued[i].member, word + len + 1);
 	}
 	return -ENOENT;
-}
-
-/* As apply, of what statements may take. */
-static int apply_query(struct pfs_mount_options *options, const char **wants, const char *word,
-		       const char *value)
-{
-	if (strcmp(word, "query_memory") == 0) {
-		*wants = "bytes, with K, M, G or T perhaps; 0: no limit";
-		return parse_bytes(&options->query_memory, value);
-	}
-	if (strcmp(word, "query_memory_total") == 0) {
-		*wants = "bytes, with K, M, G or T perhaps; 0: a quarter of the machine's";
-		return parse_bytes(&options->query_memory_total, value);
-	}
-	if (strcmp(word, "query_value") == 0) {
-		*wants = "64K to 1G";
-		return parse_query_value(&options->query_value, value);
-	}
-	if (strcmp(word, "query_rest") == 0) {
-		*wants = "seconds, up to 1000000";
-		return parse_query_time(&options->query_rest_ms, value);
-	}
-	if (strcmp(word, "query_kept") == 0) {
-		*wants = "bytes, with K, M, G or T perhaps; 0: the usual";
-		return parse_bytes(&options->query_kept, value);
-	}
-	if (strcmp(word, "query_measure") == 0) {
-		*wants = "yes or no";
-		return parse_no(&options->no_measuring, value);
-	}
-	if (strcmp(word, "query_time") == 0) {
-		*wants = "seconds, up to 1000000; 0: no limit";
-		return parse_query_time(&options->query_time_ms, value);
-	}
-	return -ENOENT;
-}
-
-/* As apply, of options that go together. */
-static int apply_group(struct pfs_mount_options *options, const char **wants, const char *word,
-		       char *value)
-{
-	int error = apply_query(options, wants, word, value);
-
-	if (error == -ENOENT)
-		error = apply_follow(options, wants, word, value);
-	if (error == -ENOENT)
-		value[-1] = '=';
-	return error;
-}
-
-/* 0; -EINVAL: a bad value, *wants says what it should be; -ENOENT: no such option. */
-static int apply(struct pfs_mount_options *options, const char **wants, char *word)
-{
-	char *value = strchr(word, '=');
-
-	if (!value) {
-		if (strcmp(word, "allow_other") == 0)
-			options->allow_other = true;
-		else if (strcmp(word, "writeback") == 0)
-			options->writeback = true;
-		else if (strcmp(word, "query_others") == 0)
-			options->query_others = true;
-		else if (strcmp(word, "watch") == 0)
-			options->watch = PFS_FOLLOW_AUTO;
-		else if (!apply_flag(options, word))
-			return -ENOENT;
-		return 0;
-	}
-	*value++ = '\0';
-	if (strcmp(word, "threads") == 0) {
-		*wants = "a number from 1 to 64";
-		return parse_threads(&options->threads, value);
-	}
-	if (strcmp(word, "timeout") == 0) {
-		*wants = "seconds, 0 or more";
-		return parse_timeout(&options->timeout, value);
-	}
-	if (strcmp(word, "readdirplus") == 0) {
-		*wants = "auto, always or never";
-		return parse_readdirplus(&options->readdirplus, value);
-	}
-	if (strcmp(word, "links") == 0) {
-		*wants = "auto, no or yes";
-		return parse_links(&options->links, value);
-	}
-	if (strcmp(word, "snapshot") == 0) {
-		*wants = "yes or no";
-		return parse_no(&options->no_image_file, value);
-	}
-	if (strcmp(word, "history") == 0) {
-		*wants = "an age as 12h, 2d or 8w, a size as 500M or 2G, or no";
-		options->sets_history = true;
-		return pfs_history_parse(&options->history, value);
-	}
-	if (strcmp(word, "engine") == 0) {
-		*wants = "auto, host or cuda";
-		return pfs_engine_by_name(&options->engine, value);
-	}
-	return apply_group(options, wants, word, value);
 }
 
 int pfs_mount_options_parse(struct pfs_mount_options *options, char *message, size_t message_size,
@@ -384,7 +366,8 @@ int pfs_mount_options_parse(struct pfs_mount_options *options, char *message, si
 		if (error == -ENOENT)
 			(void)snprintf(message, message_size, "unknown option '%s'", word);
 		else if (error)
-			(void)snprintf(message, message_size, "option %s: not %s", word, wants);
+			(void)snprintf(message, message_size, "option %.*s: not %s",
+				       (int)strcspn(word, "="), word, wants);
 		if (error)
 			return -EINVAL;
 	}

@@ -22,7 +22,7 @@ enum pfs_readdirplus {
 
 enum pfs_follow_choice {
 	PFS_FOLLOW_NOT,
-	PFS_FOLLOW_AUTO, /* by the first that works: fanotify, inotify, refreshes */
+	PFS_FOLLOW_AUTO, /* the first that works of: fanotify, inotify, refreshes */
 	PFS_FOLLOW_FANOTIFY, /* as AUTO */
 	PFS_FOLLOW_INOTIFY,
 };
@@ -50,7 +50,8 @@ struct pfs_mount_options {
 	uint64_t query_memory_total;
 	uint64_t query_value;	/* bytes that a value in a statement may have */
 	enum pfs_follow_choice watch; /* how the source is watched for changes */
-	unsigned watch_limit;	/* directories that inotify may watch; 0: the usual */
+	/* directories that inotify may watch; 0: three quarters of what it allows */
+	unsigned watch_limit;
 	unsigned refresh_ms;	/* milliseconds between refreshes from the source; 0: none */
 	unsigned query_time_ms; /* milliseconds that a statement may take; 0: no limit */
 	/* For tests: milliseconds that a statement waits for the reader of its answer. */

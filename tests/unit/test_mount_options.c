@@ -66,6 +66,34 @@ static void values(void **state PFS_UNUSED)
 	assert_int_equal(parse(&options, message, "links=1"), -EINVAL);
 }
 
+static void each_value_has_its_member(void **state PFS_UNUSED)
+{
+	struct pfs_mount_options options;
+	char message[256];
+
+	assert_int_equal(parse(&options, message,
+			       "snapshot=no,history=2d,refresh=0.25,watch=inotify,watch_limit=12,"
+			       "query_memory=2G,query_memory_total=3M,query_value=64K,query_rest=3,"
+			       "query_kept=5,query_measure=no,query_time=1.5"),
+			 0);
+	assert_true(options.no_image_file && options.no_measuring && options.sets_history);
+	assert_int_equal(options.history.age, INT64_C(2) * 86400 * 1000000000);
+	assert_int_equal(options.refresh_ms, 250);
+	assert_int_equal(options.watch, PFS_FOLLOW_INOTIFY);
+	assert_int_equal(options.watch_limit, 12);
+	assert_int_equal(options.query_memory, UINT64_C(2) << 30);
+	assert_int_equal(options.query_memory_total, 3u << 20);
+	assert_int_equal(options.query_value, 64u << 10);
+	assert_int_equal(options.query_rest_ms, 3000);
+	assert_int_equal(options.query_kept, 5);
+	assert_int_equal(options.query_time_ms, 1500);
+	assert_int_equal(parse(&options, message, "watch,snapshot=yes,query_measure=yes"), 0);
+	assert_int_equal(options.watch, PFS_FOLLOW_AUTO);
+	assert_false(options.no_image_file || options.no_measuring || options.sets_history);
+	assert_int_equal(parse(&options, message, "query_value=63K"), -EINVAL);
+	assert_string_equal(message, "option query_value: not 64K to 1G");
+}
+
 static void ignores_what_is_for_others(void **state PFS_UNUSED)
 {
 	struct pfs_mount_options options;
@@ -99,6 +127,8 @@ static void refuses_the_rest(void **state PFS_UNUSED)
 		{"timeout=", "timeout"},
 		{"readdirplus=often", "readdirplus"},
 		{"engine=gpu", "engine"},
+		{"=1", "'=1'"},
+		{"query=1", "'query=1'"},
 	};
 	struct pfs_mount_options options;
 	char message[256], longest[5000];
@@ -158,6 +188,7 @@ int main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(the_last_one_wins),
 		cmocka_unit_test(values),
+		cmocka_unit_test(each_value_has_its_member),
 		cmocka_unit_test(ignores_what_is_for_others),
 		cmocka_unit_test(refuses_the_rest),
 		cmocka_unit_test(first_part_carries_attributes),
