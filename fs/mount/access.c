@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/clock.h"
 #include "fs/mount/access.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 
-/* In which the second request must come; what is older is of somebody who was refused. */
+/* A second request counts only within this time; an older entry belongs to a caller who gave up. */
 #define AGAIN_NS (10000 * PFS_NS_PER_MS)
 
 void pfs_access_init(struct pfs_access *access)
@@ -35,8 +35,8 @@ bool pfs_access_changed_within(const struct pfs_access *access, uint64_t ino, in
 	return changed && (int64_t)pfs_now_ns() - changed < ms * PFS_NS_PER_MS;
 }
 
-/* By owner and mode alone.  Which other groups a caller is in is not known here, so those who are
- * not the owner must have it both from the group's and from the others' part. */
+/* Decides by owner, group and mode alone. The caller's other groups are not known here, so a caller
+ * outside the file's group is granted only what both the group's and the others' bits grant. */
 static bool is_granted(const struct stat *attr, unsigned want, uid_t uid, gid_t gid)
 {
 	unsigned granted = attr->st_mode >> 6;
@@ -49,8 +49,8 @@ static bool is_granted(const struct stat *attr, unsigned want, uid_t uid, gid_t 
 	return (granted & want) == want;
 }
 
-/* Whether this is the second request of who was told, and on the same rights; if not, it is noted as
- * the first. */
+/* Returns true if this process was told before to have the kernel decide again, and the rights have
+ * not changed since. Else notes this request as the first. */
 static bool is_second(struct pfs_access *access, pid_t pid, uint64_t ino)
 {
 	int64_t now = (int64_t)pfs_now_ns(),

@@ -19,10 +19,10 @@
 #include "base/log.h"
 #include "base/thread.h"
 
-#define SPARE_MS      10000 /* after which a thread without work ends */
-#define JOIN_MS	      2	    /* after which a thread that ends is woken again */
+#define SPARE_MS      10000 /* a thread without work ends after this time */
+#define JOIN_MS	      2 /* how often a waiting thread is interrupted at the stop */
 #define TICK_MS	      10 /* a request that takes longer than one to two ticks has its thread replaced */
-#define QUIET_TICKS   100     /* without a request the monitor stops ticking */
+#define QUIET_TICKS   100     /* after so many ticks without a request the monitor stops ticking */
 #define WAKE_SIGNAL   SIGUSR1 /* interrupts a receiver */
 
 enum worker_state {
@@ -33,16 +33,18 @@ enum worker_state {
 
 struct worker {
 	struct pfs_dispatch *dispatch;
-	struct worker *next; /* all of them; protected by dispatch->lock */
+	struct worker *next; /* in the list of all workers; protected by dispatch->lock */
 	struct worker *next_spare;
 	pthread_t thread;
 	pthread_cond_t chosen; /* a place is free for this spare */
 	bool has_place;	       /* protected by dispatch->lock */
-	void (*job)(void *arg); /* what a spare is to do besides; NULL: nothing; protected by dispatch->lock */
+	/* what a spare thread is to run; NULL: nothing; protected by dispatch->lock */
+	void (*job)(void *arg);
 	void *job_arg;
 	_Atomic int state;
-	_Atomic uint32_t served; /* requests, to tell a long one from many */
-	uint32_t served_at_tick; /* monitor's */
+	/* requests so far, which tells one long request from many short ones */
+	_Atomic uint32_t served;
+	uint32_t served_at_tick; /* `served` at the monitor's last tick; only the monitor uses it */
 	void *request;
 	void *scratch;
 	size_t scratch_size;
@@ -55,7 +57,7 @@ struct pfs_dispatch {
 	struct worker *spares;	/* protected by lock; last in, first out */
 	unsigned n_workers;	/* protected by lock */
 	bool stopping;		/* protected by lock */
-	_Atomic bool ended;	/* receive no more */
+	_Atomic bool ended;	/* no more requests are received */
 	_Atomic bool parked;	/* the monitor sleeps until a request comes */
 	bool monitor_runs;
 	pthread_t monitor;
@@ -116,7 +118,8 @@ static int init_clock_cond(pthread_cond_t *cond)
 	return -error;
 }
 
-/* Adds a thread that has a place or, if there is a job, a spare one that does it.  Lock held. */
+/* Adds a thread. With a job it is a spare thread that runs the job; without one it has a place
+ * among the receivers. The lock is held. */
 static int add_worker(struct pfs_dispatch *dispatch, void (*job)(void *arg), void *arg)
 {
 	static const struct pfs_thread_kind kind = {"pfs-receiver", 0, PFS_THREAD_STACK};
@@ -148,7 +151,8 @@ static int add_worker(struct pfs_dispatch *dispatch, void (*job)(void *arg), voi
 	return 0;
 }
 
-/* Removes an ending worker from the list and frees it, unless stop() waits for it and will. */
+/* Removes an ending worker from the list and frees it. Once the dispatcher stops, pfs_dispatch_stop
+ * does so instead. */
 static void leave(struct worker *worker)
 {
 	struct pfs_dispatch *dispatch = worker->dispatch;
@@ -164,7 +168,8 @@ static void leave(struct worker *worker)
 	free_worker(worker);
 }
 
-/* Wakes a spare thread, if there is one, for what the caller gives it.  Lock held. */
+/* Takes a spare thread and wakes it for what the caller gives it. Returns NULL if there is none.
+ * The lock is held. */
 static struct worker *take_spare(struct pfs_dispatch *dispatch)
 {
 	struct worker *spare = dispatch->spares;
@@ -181,7 +186,8 @@ static bool has_room(const struct pfs_dispatch *dispatch)
 	return dispatch->n_workers < dispatch->options.max_threads;
 }
 
-/* Gives a place among the receivers to a spare thread or a new one.  Lock held. */
+/* Gives a place among the receivers to a spare thread or a new one. Returns false if there can be
+ * none. The lock is held. */
 static bool fill_place(struct pfs_dispatch *dispatch)
 {
 	struct worker *spare = take_spare(dispatch);
@@ -207,7 +213,7 @@ int pfs_dispatch_run(struct pfs_dispatch *dispatch, void (*fn)(void *arg), void 
 	return 0;
 }
 
-/* Puts another thread in the place of one that processes.  Lock held. */
+/* Gives the place of a worker that processes a request to another thread. The lock is held. */
 static void replace(struct worker *worker)
 {
 	int expected = PROCESSING;
@@ -222,7 +228,8 @@ static void replace(struct worker *worker)
 	}
 }
 
-/* Of two that look at the same time at least one sees that the other processes.  Lock held. */
+/* Returns true if another receiver waits for requests. If two threads call this at the same time,
+ * at least one of them sees that the other one is processing. The lock is held. */
 static bool another_waits(const struct pfs_dispatch *dispatch)
 {
 	for (struct worker *worker = dispatch->workers; worker; worker = worker->next)
@@ -261,7 +268,7 @@ static void wait_as_spare(struct worker *worker)
 	*link = worker->next_spare;
 }
 
-/* Lock held, but not during the job. */
+/* Runs the worker's job without the lock, which is held before and after. */
 static void do_job(struct worker *worker)
 {
 	void (*job)(void *arg) = PFS_TAKE(worker->job);
@@ -271,8 +278,9 @@ static void do_job(struct worker *worker)
 	(void)pthread_mutex_lock(&worker->dispatch->lock);
 }
 
-/* After a request during which the worker was replaced, or the job that it began with: waits for a place, and does
- * jobs meanwhile.  False: it is to end, and may be gone already. */
+/* Called after a request during which the worker's place was given away, and at the start of a
+ * worker that has a job. Does jobs until the worker has a place again. Returns false if the worker
+ * is to end; it may have been freed then. */
 static bool rejoin(struct worker *worker)
 {
 	PFS_LOCKED(&worker->dispatch->lock);
@@ -297,7 +305,7 @@ static void unpark(struct pfs_dispatch *dispatch)
 	(void)pthread_cond_signal(&dispatch->unpark);
 }
 
-/* Processes one request; false when the worker is to end. */
+/* Processes one request. Returns false if the worker is to end. */
 static bool serve(struct worker *worker, size_t len)
 {
 	struct pfs_dispatch *dispatch = worker->dispatch;
@@ -340,10 +348,10 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* ---- the monitor: replaces who is stuck ---- */
+/* ---- the monitor: replaces receivers that are stuck ---- */
 
-/* Looks at every worker once.  Lock held.  Returns whether anything happened since the last time.
- */
+/* Replaces the workers that have been at one request since the last look. Returns true if anything
+ * happened since then. The lock is held. */
 static bool look(struct pfs_dispatch *dispatch)
 {
 	struct worker *worker;
@@ -361,7 +369,7 @@ static bool look(struct pfs_dispatch *dispatch)
 	return active;
 }
 
-/* Sleeps until a request comes.  Lock held. */
+/* Sleeps until a request comes. The lock is held. */
 static void park(struct pfs_dispatch *dispatch)
 {
 	atomic_store(&dispatch->parked, true);
@@ -406,8 +414,8 @@ static int start_monitor(struct pfs_dispatch *dispatch)
 	return error;
 }
 
-/* Where the process may have so much address space only, stacks of receivers take a quarter of it at
- * most: statements and pools need some, too. */
+/* If the process's address space is limited (ulimit -v), the receivers' stacks take at most a
+ * quarter of it, since statements and pools need some, too. */
 static unsigned affordable(unsigned receivers)
 {
 	struct rlimit space;
@@ -417,11 +425,12 @@ static unsigned affordable(unsigned receivers)
 	return (unsigned)PFS_MAX(PFS_MIN(receivers, space.rlim_cur / 4 / PFS_THREAD_STACK), 1);
 }
 
-/* Starts the threads of a dispatcher whose members are initialised: fewer receivers if there cannot be
- * as many. */
+/* Starts the threads of a dispatcher whose members are initialised, with fewer receivers if there
+ * cannot be as many. */
 static int start_threads(struct pfs_dispatch *dispatch)
 {
-	struct sigaction action = {.sa_handler = on_wake}; /* no SA_RESTART: it is to interrupt */
+	/* without SA_RESTART, so that it interrupts */
+	struct sigaction action = {.sa_handler = on_wake};
 	const unsigned wanted = dispatch->options.receivers, most = affordable(wanted);
 	unsigned n = 0;
 	int error;
@@ -481,7 +490,8 @@ static void join(struct worker *worker)
 	for (;;) {
 		struct timespec end;
 
-		/* A signal that comes just before the worker waits is lost: so again and again. */
+		/* A signal that comes just before the worker waits is lost, so it is sent again and
+		 * again. */
 		if (atomic_load(&worker->state) == RECEIVING)
 			(void)pthread_kill(worker->thread, WAKE_SIGNAL);
 		end = pfs_clock_in_ms(CLOCK_REALTIME, JOIN_MS);

@@ -51,8 +51,8 @@ static int mount_directly(int *out, const char *source, const char *mountpoint,
 
 /* ---- fusermount3 ---- */
 
-/* Runs fusermount3; comm (or -1) is the socket that it returns the descriptor on.  -EPERM when it
- * fails, having said why unless silent; -ENOENT when it is not installed. */
+/* Runs fusermount3, which returns the descriptor on the socket `comm` (-1: none). -EPERM: it failed
+ * and, unless silent, has said why; -ENOENT: it is not installed. */
 static int run_helper(char *const argv[], int comm, bool silent)
 {
 	char variable[32];
@@ -111,7 +111,7 @@ static int receive_fd(int *out, int comm)
 	return 0;
 }
 
-/* Commas and backslashes of a value are escaped in an option list. */
+/* Prints a value of a list of options, in which commas and backslashes are escaped. */
 static void print_escaped(FILE *out, const char *text)
 {
 	for (; *text; text++) {
@@ -170,7 +170,7 @@ static int mount_by_helper(int *fd, const char *source, const char *mountpoint,
 
 /* ---- */
 
-/* That it is there.  Who may open it is another matter: fusermount3 may. */
+/* Fails if /dev/fuse does not exist. If this user may not open it, fusermount3 still may. */
 static int check_device(void)
 {
 	int fd PFS_CLOSE = open("/dev/fuse", O_RDWR | O_CLOEXEC);
@@ -190,7 +190,7 @@ int pfs_kernel_mount(int *fd, const char *source, const char *mountpoint,
 	PFS_TRY(check_device());
 	if (geteuid() == 0)
 		error = mount_directly(fd, source, mountpoint, options);
-	if (error != -EPERM) { /* root of a user namespace may need the helper all the same */
+	if (error != -EPERM) { /* root of a user namespace may need the helper, too */
 		if (error)
 			pfs_error("%s: cannot mount here: %s", mountpoint, strerror(-error));
 		return error;
@@ -200,7 +200,7 @@ int pfs_kernel_mount(int *fd, const char *source, const char *mountpoint,
 		pfs_error("%s: cannot mount: " HELPER " is not installed (package fuse3), which "
 			  "users other than root need",
 			  mountpoint);
-	else if (error && error != -EPERM) /* it says why itself */
+	else if (error && error != -EPERM) /* EPERM: the helper has said why */
 		pfs_error("%s: cannot mount: " HELPER ": %s", mountpoint, strerror(-error));
 	return error;
 }
@@ -222,7 +222,7 @@ int pfs_kernel_unmount(const char *mountpoint, bool lazy)
 	return run_helper(argv, -1, lazy);
 }
 
-/* Who mounted it is this user, root or the owner. */
+/* Returns true if this user, root or the owner of the store has mounted it. */
 static bool is_trusted(const struct mntent *entry, uid_t owner)
 {
 	static const char name[] = "user_id=";

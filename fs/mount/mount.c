@@ -17,13 +17,15 @@
 #include "fs/mount/query/turns.h"
 #include "fs/mount/query/virtual.h"
 
-#define HEADER_BYTES 4096 /* what the kernel wants besides, for a request's header */
-#define MEASURE_MS   1000 /* after the start: what is asked first is not disturbed */
+#define HEADER_BYTES 4096 /* room for a request's header, which the kernel demands */
+/* rates are measured so long after the start, to not disturb the first requests */
+#define MEASURE_MS   1000
 
 static _Thread_local bool changes_itself; /* this thread runs a statement */
 
-/* What is not open has nothing cached that the next open would not drop, and each notice may cost
- * a request in flight its attributes (notify.h). */
+/* Passes a change without a name on only if a statement made it or the file is open: the next open
+ * drops what is cached of other files, and each notice may cost a request in flight its attributes
+ * (notify.h). */
 static void on_change(void *arg, uint64_t ino, const char *name)
 {
 	struct pfs_mount *mount = arg;
@@ -52,7 +54,8 @@ static void end_changes(void *arg)
 	pfs_notifier_flush(mount->notifier);
 }
 
-/* The device number of what is mounted there, without asking its daemon; 0 if that fails. */
+/* Returns the device number of what is mounted there, without asking its daemon; 0 if that fails.
+ */
 static uint64_t device_of(const char *mountpoint)
 {
 	struct statx stat;
@@ -69,7 +72,8 @@ static void on_rights_change(void *arg, uint64_t ino)
 	pfs_access_changed(&mount->access, ino);
 }
 
-/* With its writeback cache the kernel believes nobody else about sizes. */
+/* Turns the option writeback off if files may change in size by themselves: with it, the kernel
+ * believes only sizes that it has set. */
 static void refuse_writeback(struct pfs_mount *mount, const char *store)
 {
 	if (!mount->options.writeback ||
@@ -82,7 +86,7 @@ static void refuse_writeback(struct pfs_mount *mount, const char *store)
 	mount->options.writeback = false;
 }
 
-/* Statements that run at a time. */
+/* Returns how many statements may run at a time. */
 static unsigned slots(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -99,7 +103,7 @@ static void on_failed_answer(void *arg, uid_t uid, uint64_t about, const char *t
 		pfs_reasons_tell(mount->reasons, uid, about, text);
 }
 
-/* Statements and their answers, which are made beside what else is asked. */
+/* Opens what statements need to run beside other requests: turns, and tables of answers. */
 static int start_turns(struct pfs_mount *mount)
 {
 	struct pfs_growing_host host = {
@@ -196,7 +200,8 @@ int pfs_mount_event(const struct pfs_mount *mount)
 	return pfs_dispatch_event(mount->dispatch);
 }
 
-/* Unmounts, unless that has been done and the mountpoint may be another's by now. */
+/* Unmounts, unless somebody else has done so; the mountpoint may then be another filesystem's by
+ * now. */
 static void detach(struct pfs_mount *mount)
 {
 	int error = 0;
@@ -215,15 +220,16 @@ void pfs_mount_close(struct pfs_mount *mount)
 
 	if (!mount)
 		return;
-	pfs_queries_stop(mount->queries); /* whatever they are at, nobody waits for them */
-	pfs_turns_stop(mount->turns);	  /* commands may ask on, but end no turn any more */
+	pfs_queries_stop(mount->queries); /* nobody waits for the statements that run */
+	pfs_turns_stop(mount->turns);	  /* commands may still ask, but end no turn any more */
 	detach(mount); /* requests are still served: the kernel may have to write pages back */
 	pfs_dispatch_stop(mount->dispatch);
 	pfs_notifier_stop(mount->notifier);
 	pfs_growings_stop(mount->growings);
 	pfs_virtuals_stop(mount->virtuals);
 	pfs_tree_listen(mount->tree,
-			&nobody); /* a command may ask on, and told us of what it changed */
+			/* until now a command could change the tree, and told the mount of it */
+			&nobody);
 	pfs_notifier_close(mount->notifier);
 	pfs_session_close(mount);
 	pfs_access_finish(&mount->access);

@@ -16,7 +16,8 @@
 #define BUCKETS 8192
 
 struct notice {
-	struct notice *next, **link; /* in the order they go out, and what points here */
+	/* in the order in which they are sent; link is what points here */
+	struct notice *next, **link;
 	struct notice *next_of_bucket;
 	struct timespec due; /* CLOCK_MONOTONIC */
 	uint64_t ino;
@@ -32,14 +33,16 @@ struct pfs_notifier {
 	pthread_cond_t pushed;
 	pthread_cond_t idle;
 	struct notice *first, **last; /* protected by lock */
-	struct notice *by_ino[BUCKETS]; /* those without names; protected by lock */
-	unsigned hurry;		      /* those who wait for all to be sent; protected by lock */
-	uint64_t queued, sent;	      /* notices, so far; protected by lock */
-	uint64_t awaited; /* somebody wants to know when so many are sent; protected by lock */
+	struct notice *by_ino[BUCKETS]; /* notices without a name; protected by lock */
+	/* how many callers wait in pfs_notifier_flush; protected by lock */
+	unsigned hurry;
+	/* how many notices were queued, and sent; protected by lock */
+	uint64_t queued, sent;
+	uint64_t awaited; /* waiting callers are woken when so many are sent; protected by lock */
 	bool stopping;		      /* protected by lock */
 };
 
-/* ---- the queue; with the lock ---- */
+/* ---- the queue: the lock is held ---- */
 
 static struct notice **find(struct pfs_notifier *notifier, uint64_t ino)
 {
@@ -79,14 +82,14 @@ static struct notice *take_first(struct pfs_notifier *notifier)
 	return first;
 }
 
-/* True when the inode has a notice waiting, which then waits on. */
+/* Returns true if a notice about the inode waits already, and makes that one wait longer. */
 static bool postpone(struct pfs_notifier *notifier, uint64_t ino)
 {
 	struct notice *notice = *find(notifier, ino);
 
 	if (!notice)
 		return false;
-	if (notifier->hurry) /* it goes out at once, before all that come later: flush counts on that */
+	if (notifier->hurry) /* it is sent at once, before all later ones, which flush relies on */
 		return true;
 	take_out(notifier, notice);
 	append(notifier, notice);
@@ -95,7 +98,7 @@ static bool postpone(struct pfs_notifier *notifier, uint64_t ino)
 
 /* ---- the thread ---- */
 
-/* Waits for the first notice to be due and takes it; NULL when the notifier is to stop. */
+/* Waits until the first notice is due, and takes it. Returns NULL if the notifier is to stop. */
 static struct notice *take(struct pfs_notifier *notifier)
 {
 	struct notice *first;
@@ -108,7 +111,7 @@ static struct notice *take(struct pfs_notifier *notifier)
 			(void)pthread_cond_wait(&notifier->pushed, &notifier->lock);
 		} else if (!notifier->hurry &&
 			   (int64_t)pfs_now_ns() < pfs_timespec_ns(first->due)) {
-			due = first->due; /* it may be postponed meanwhile */
+			due = first->due; /* a copy, since the notice may be postponed meanwhile */
 			(void)pthread_cond_timedwait(&notifier->pushed, &notifier->lock, &due);
 		} else {
 			return take_first(notifier);
@@ -127,7 +130,8 @@ static void *notifier_main(void *arg)
 		free(notice);
 		(void)pthread_mutex_lock(&notifier->lock);
 		if (++notifier->sent >= notifier->awaited) {
-			notifier->awaited = UINT64_MAX; /* who wants more says so again */
+			/* callers that wait for more set it again */
+			notifier->awaited = UINT64_MAX;
 			(void)pthread_cond_broadcast(&notifier->idle);
 		}
 		(void)pthread_mutex_unlock(&notifier->lock);
@@ -198,7 +202,7 @@ void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *
 	notice->named = name != NULL;
 	if (name)
 		memcpy(notice->name, name, len);
-	notice->next_of_bucket = NULL; /* it is none of the bucket's yet */
+	notice->next_of_bucket = NULL; /* it is in no bucket yet */
 	if (!name)
 		*find(notifier, ino) = notice;
 	notifier->queued++;

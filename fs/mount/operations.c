@@ -5,7 +5,8 @@
 
 #include "fs/mount/query/virtual.h"
 
-/* Of a directory of the tree `.query` itself, of one in `.query` everything. */
+/* In a directory of the tree only the entry `.query` is virtual; in a virtual directory all entries
+ * are. */
 static bool is_query_entry(fuse_ino_t parent, const char *name)
 {
 	return pfs_is_virtual(parent) || strcmp(name, PFS_QUERY_NAME) == 0;

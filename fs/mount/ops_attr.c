@@ -43,7 +43,8 @@ void pfs_on_node_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info 
 	reply_attr(req, error, &entry);
 }
 
-/* enum pfs_set from FUSE_SET_ATTR_*: "now" comes with the plain flag, and replaces it. */
+/* Translates FUSE_SET_ATTR_* into enum pfs_set. A flag for "now" comes together with the plain
+ * flag, and replaces it. */
 static unsigned decode_set(int to_set)
 {
 	static const struct {
@@ -80,11 +81,12 @@ void pfs_on_node_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int
 	int error = 0;
 
 	if (set & PFS_SET_SIZE) {
-		pfs_dispatch_yield(); /* may read or copy content */
+		pfs_dispatch_yield(); /* this may read or copy content */
 		if (!fi)
 			error = pfs_confirm_access(req, node, W_OK);
 		else if (!(set & PFS_SET_MTIME))
-			set |= PFS_SET_MTIME_NOW; /* ftruncate sets it, whatever the size was */
+			/* ftruncate sets the time even if the size stays the same */
+			set |= PFS_SET_MTIME_NOW;
 	}
 	if (!error)
 		error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
@@ -110,7 +112,8 @@ static bool is_user_xattr(const char *name)
 	return strncmp(name, "user.", 5) == 0;
 }
 
-/* `size` asked for; n bytes of value, or negative. */
+/* Replies with n bytes of a value or, if n is negative, with an error. The caller has room for
+ * `size` bytes; 0: he asks for the length. */
 static void reply_xattr(fuse_req_t req, const char *value, ssize_t n, size_t size)
 {
 	if (n < 0)
@@ -135,7 +138,7 @@ static void describe_daemon(fuse_req_t req, size_t size)
 	reply_xattr(req, text, n, size);
 }
 
-/* Totals count what lies in closed directories too: they are for root and whoever mounted. */
+/* Totals also count what is in closed directories, so only root and the mounting user see them. */
 static bool may_see(fuse_req_t req, const char *name)
 {
 	static const char totals[] = "user.primefs.subtree_";
@@ -149,7 +152,7 @@ void pfs_on_node_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, siz
 	char *value = NULL;
 	ssize_t n;
 
-	/* Each write(2) asks for security.capability: answered at once. */
+	/* Other namespaces are answered at once: each write(2) asks for security.capability. */
 	if (!is_user_xattr(name)) {
 		pfs_respond_error(req, -EOPNOTSUPP);
 		return;
@@ -182,7 +185,7 @@ void pfs_on_node_listxattr(fuse_req_t req, fuse_ino_t node, size_t size)
 	reply_xattr(req, list, n, size);
 }
 
-/* An error for names that are nobody's to change, or 0. */
+/* Returns the error for a name that nobody may change, or 0. */
 static int check_xattr_name(const char *name)
 {
 	if (!is_user_xattr(name))

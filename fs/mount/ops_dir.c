@@ -7,7 +7,7 @@
 #include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 
-/* A reply being filled. */
+/* A reply that is being filled. */
 struct listing {
 	fuse_req_t req;
 	const struct pfs_mount *mount;
@@ -42,7 +42,7 @@ static bool is_dot(const char *name)
 static int add_plus(void *arg, const struct pfs_dirent *dirent)
 {
 	struct listing *listing = arg;
-	struct fuse_entry_param param = {0}; /* node 0: without attributes */
+	struct fuse_entry_param param = {0}; /* node number 0: an entry without attributes */
 	size_t left = listing->size - listing->used;
 	bool counts = dirent->entry && !is_dot(dirent->name);
 	size_t n;
@@ -95,7 +95,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, boo
 		forget_listed(&listing);
 		pfs_respond_error(req, error);
 	} else if (pfs_respond_bytes(req, data, listing.used) != 0) {
-		forget_listed(&listing); /* see pfs_reply_entry */
+		forget_listed(&listing); /* the asking process was killed, as in pfs_reply_entry */
 	}
 }
 
@@ -116,7 +116,7 @@ void pfs_on_node_readdirplus(fuse_req_t req, fuse_ino_t node, size_t size, off_t
 	list(req, node, size, offset, want_attr, add_plus);
 }
 
-/* Listings are kept in the kernel until something in the directory changes. */
+/* Lets the kernel keep listings until something in the directory changes. */
 void pfs_on_node_opendir(fuse_req_t req, fuse_ino_t node PFS_UNUSED, struct fuse_file_info *fi)
 {
 	fi->cache_readdir = 1;

@@ -10,18 +10,18 @@
 #include "fs/mount/notify.h"
 #include "fs/mount/operations.h"
 
-/* Who may write and leave suid and sgid alone: root; and the kernel, for pages written through a
- * mapping or gathered, when it has seen to them itself. */
+/* Returns true if a write leaves suid and sgid alone: root's does, and so does the kernel's when it
+ * sends pages that were mapped or gathered, since it has already cleared the bits. */
 static bool is_privileged(fuse_req_t req, const struct fuse_file_info *fi)
 {
 	return fuse_req_ctx(req)->uid == 0 || fi->writepage;
 }
 
 #ifndef FMODE_EXEC
-#define FMODE_EXEC 0x20 /* the kernel's own, in the flags of what is opened to be run */
+#define FMODE_EXEC 0x20 /* the kernel's own flag for files that are opened to be executed */
 #endif
 
-/* What the kernel has granted to who opens something with these flags. */
+/* Returns the access that the kernel has granted to an open with these flags. */
 static unsigned wanted(int flags)
 {
 	unsigned read = flags & FMODE_EXEC ? X_OK : R_OK;
@@ -53,14 +53,14 @@ void pfs_on_node_open(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi
 		pfs_respond_error(req, error);
 		return;
 	}
-	/* What the kernel has of the content is right unless the original may have changed. */
+	/* The kernel's cached pages are right unless the original may have changed. */
 	fi->keep_cache = !volatile_attr;
-	/* flush() tells a writer, at close, that a commit failed; a reader need not ask. */
+	/* flush() tells a writer at close(2) that a commit failed; a reader need not ask. */
 	fi->noflush = (fi->flags & O_ACCMODE) == O_RDONLY;
 	fi->fh = volatile_attr;
 	if (volatile_attr)
 		atomic_fetch_add(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
-	/* Who asked may have been killed: then no release comes. */
+	/* If the asking process was killed, no release follows. */
 	if (pfs_respond_open(req, fi) != 0 && volatile_attr)
 		atomic_fetch_sub(pfs_volatile_opens(mount, pfs_ino_of(node)), 1);
 }
@@ -102,8 +102,8 @@ void pfs_on_node_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t
 	bool privileged = is_privileged(req, fi);
 	ssize_t n;
 
-	/* The end that the kernel knows may be an original's before it grew; then what the kernel
-	 * keeps of these bytes is in the wrong place. */
+	/* The end that the kernel knows may be that of an original before it grew. Then the kernel
+	 * has also cached these bytes in the wrong place. */
 	if (fi->fh && fi->flags & O_APPEND && !fi->writepage) {
 		offset = PFS_AT_END;
 		pfs_notifier_push(mount->notifier, pfs_ino_of(node), NULL);
@@ -116,7 +116,7 @@ void pfs_on_node_write(fuse_req_t req, fuse_ino_t node, const char *data, size_t
 	reply_written(req, n);
 }
 
-/* A commit that failed is reported here, but none is waited for: that is fsync's. */
+/* Reports a commit that failed, but waits for none: that is what fsync does. */
 void pfs_on_node_flush(fuse_req_t req, fuse_ino_t node PFS_UNUSED,
 		       struct fuse_file_info *fi PFS_UNUSED)
 {
@@ -154,8 +154,8 @@ void pfs_on_node_lseek(fuse_req_t req, fuse_ino_t node, off_t offset, int whence
 	int64_t found;
 
 	if (pfs_mount_of(req)->options.writeback) {
-		/* The kernel asks without sending what it has gathered, so that a hole here may be data
-		 * there.  Left to itself it calls everything data. */
+		/* The kernel asks before it has sent the writes that it gathered, so what is a hole
+		 * here may be data there. Without an answer it takes everything for data. */
 		pfs_respond_error(req, -ENOSYS);
 		return;
 	}

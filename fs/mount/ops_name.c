@@ -31,7 +31,8 @@ void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 		return;
 	}
 	pfs_fill_entry(mount, &param, entry);
-	/* Who asked has been killed: the kernel does not know the entry, nor will it forget it. */
+	/* The asking process was killed: the kernel does not know the entry, so it will not forget
+	 * it. */
 	if (pfs_respond_entry(req, &param) != 0)
 		pfs_tree_forget(mount->tree, entry->attr.st_ino, 1);
 }
@@ -43,7 +44,7 @@ void pfs_on_node_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	int error = pfs_tree_lookup(mount->tree, &entry, pfs_ino_of(parent), name);
 
 	if (error == -ENOENT && mount->options.timeout > 0) {
-		/* That there is none may be kept too. */
+		/* The kernel may also keep that there is no such entry. */
 		struct fuse_entry_param none = {.entry_timeout = mount->options.timeout};
 
 		(void)pfs_respond_entry(req, &none);
@@ -87,7 +88,8 @@ int pfs_settle(fuse_req_t req, int error)
 	return settle(req, error, MS_SYNCHRONOUS);
 }
 
-/* error of what made an entry; one that cannot be settled is left to itself. */
+/* Waits for the commit of a new entry, if options say so. `error` is the error of making the entry.
+ * If the commit fails, the entry loses the reference that it was made with. */
 static int settle_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 {
 	int settled = pfs_settle_names(req, error);
@@ -139,7 +141,8 @@ void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mod
 
 	error = settle_entry(req, error, &entry);
 	if (error) {
-		/* Made meanwhile behind the kernel's back: ESTALE has it look again. */
+		/* The entry was made without the kernel's knowledge. After ESTALE the kernel looks
+		 * it up again. */
 		pfs_respond_error(req, error == -EEXIST && !(fi->flags & O_EXCL) ? -ESTALE : error);
 		return;
 	}
@@ -149,7 +152,7 @@ void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mod
 		pfs_tree_forget(mount->tree, entry.attr.st_ino, 1);
 }
 
-/* One node has one name: there are no hard links. */
+/* A node has one name: there are no hard links. */
 void pfs_on_node_link(fuse_req_t req, fuse_ino_t node PFS_UNUSED, fuse_ino_t parent PFS_UNUSED,
 		      const char *name PFS_UNUSED)
 {

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An ACL that lets somebody write shows as a group that may. */
+/* Returns -EPERM if a user other than root may change the file. Write permission that an ACL grants
+ * to anybody shows in the group's bits. */
 static int check(char *why, size_t size, const char *path)
 {
 	struct stat attr;
@@ -26,7 +27,8 @@ static int check(char *why, size_t size, const char *path)
 	return error;
 }
 
-/* From the top down: what is found true of a directory keeps others from changing what is below. */
+/* Checks from the top down: once a directory is found safe, nobody can change the path below it
+ * while the rest is checked. */
 int pfs_powers_check(char *why, size_t size, const char *store)
 {
 	char path[PATH_MAX];

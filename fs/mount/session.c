@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The connection to the kernel as libfuse knows it: what is agreed on at first, requests in,
- * replies and notices out. */
+/* The session: libfuse's side of the connection to the kernel. It agrees with the kernel on
+ * features, receives requests, and sends replies and notices. */
 #include "fs/mount/query/virtual.h" /* and internal.h, whose session this is */
 
 #include <linux/fuse.h>
@@ -30,11 +30,12 @@ static void want(struct fuse_conn_info *conn, unsigned flag, bool wanted)
 
 /* ---- what differs between versions of libfuse ---- */
 
-/* With KILLPRIV_V2 the kernel keeps in mind that a file has neither suid, sgid nor capabilities to lose:
- * else it asks for an attribute before each write.  Who loses the bits when is the tree's decision
- * either way.  libfuse can say so from 3.17 on, and 3.18 has no custom I/O any more: from 3.17 on it is
- * given the descriptor and replies itself.  Before, KILLPRIV_V2 is added to its answer to INIT.
- * PFS_FUSE_BY_FD takes the newer way on an older library, for tests. */
+/* With KILLPRIV_V2 the kernel remembers that a file has no suid, sgid or capabilities to lose;
+ * without it, the kernel asks for an attribute before each write. In both cases the tree decides
+ * when the bits are lost. libfuse can ask for KILLPRIV_V2 from 3.17 on, and has no custom I/O from
+ * 3.18 on. So from 3.17 on libfuse gets the descriptor and replies itself; with an older libfuse,
+ * KILLPRIV_V2 is added to its answer to INIT. PFS_FUSE_BY_FD chooses the newer way with an older
+ * library (tests). */
 #if defined(PFS_FUSE_BY_FD) || FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
 
 static void want_killpriv_v2(struct fuse_conn_info *conn)
@@ -93,7 +94,7 @@ static ssize_t reply(int fd, struct iovec *iov, int count, void *arg)
 static ssize_t never_read(int fd PFS_UNUSED, void *buffer PFS_UNUSED, size_t size PFS_UNUSED,
 			  void *arg PFS_UNUSED)
 {
-	errno = EIO; /* pfs_session_receive does it */
+	errno = EIO; /* pfs_session_receive reads instead */
 	return -1;
 }
 
@@ -116,8 +117,8 @@ static void init(void *arg, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_ATOMIC_O_TRUNC, true);
 	want(conn, FUSE_CAP_EXPORT_SUPPORT, true);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS, true);
-	/* The kernel drops cached pages before an asynchronous direct write and not after it: who reads in
-	 * between would keep the old ones for ever. */
+	/* The kernel drops cached pages before an asynchronous direct write, and not after it. A
+	 * page that somebody reads in between would stay old for ever. */
 	want(conn, FUSE_CAP_ASYNC_DIO, false);
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV, true);
 	want_killpriv_v2(conn);
@@ -125,9 +126,9 @@ static void init(void *arg, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_READDIRPLUS, options->readdirplus != PFS_READDIRPLUS_NEVER);
 	want(conn, FUSE_CAP_READDIRPLUS_AUTO, false); /* see advice.h */
 	want(conn, FUSE_CAP_WRITEBACK_CACHE, options->writeback);
-	/* A changed mtime is nearly always the doing of this kernel; what is not is told.  A size that
-	 * it did not set is another matter: it drops its pages at once, of which the last would read
-	 * as zeros from the old end on. */
+	/* Nearly always this kernel has changed an mtime itself; notices tell it of other changes.
+	 * If a size changes that it did not set, it drops its pages at once: the last one would
+	 * read as zeros from the old end on. */
 	want(conn, FUSE_CAP_AUTO_INVAL_DATA, false);
 	want(conn, FUSE_CAP_EXPLICIT_INVAL_DATA, false);
 	/* Copying is faster than splicing pages of this size. */
@@ -146,12 +147,12 @@ ssize_t pfs_session_receive(void *arg, void *buffer, size_t size)
 	struct pfs_mount *mount = arg;
 	ssize_t n;
 
-	if (fuse_session_exited(mount->session)) /* kernel and library did not come to terms */
+	if (fuse_session_exited(mount->session)) /* kernel and library could not agree */
 		return -ENODEV;
 	n = read(mount->fd, buffer, size);
 	if (n >= 0)
 		return n;
-	/* ENOENT: whoever asked was killed before the request could be read. */
+	/* ENOENT: the asking process was killed before the request could be read. */
 	if (errno == EINTR || errno == EAGAIN || errno == ENOENT)
 		return 0;
 	if (errno != ENODEV && errno != ECONNABORTED) /* unmounted */
@@ -176,7 +177,7 @@ static void process(struct pfs_mount *mount, void *buffer, size_t len)
 
 /* ---- requests that run statements ---- */
 
-/* Of a request that libfuse has not seen. */
+/* Replies to a request that libfuse has not seen. */
 static void reply_unseen(const struct pfs_mount *mount, uint64_t unique, int error)
 {
 	const struct fuse_out_header out = {sizeof(out), error, unique};
@@ -185,7 +186,8 @@ static void reply_unseen(const struct pfs_mount *mount, uint64_t unique, int err
 		pfs_warning("cannot reply: %s", strerror(errno));
 }
 
-/* Whether it was about one that waits, which is answered then. */
+/* Returns true if this is an interrupt of a request that waits for a turn, which is then answered.
+ */
 static bool interrupt_waiting(const struct pfs_mount *mount, const void *buffer, size_t len)
 {
 	const struct fuse_in_header *head = buffer;
@@ -243,7 +245,8 @@ static void end_turn(struct pfs_mount *mount, const struct pfs_turn *first)
 	}
 }
 
-/* Processes the request if it is its turn (1), and those whose turn comes then; else as pfs_turns_take. */
+/* Asks for a turn for the request. If it gets one, processes it and those whose turn comes then,
+ * and returns 1; else returns what pfs_turns_take returned. */
 static int take_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
 {
 	int error = pfs_turns_take(mount->turns, turn, request, len);
@@ -255,7 +258,7 @@ static int take_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void 
 	return error;
 }
 
-/* A request that has its turn when a command's statement ends its own. */
+/* A request that gets its turn because a command's statement ended its own. */
 struct handed {
 	struct pfs_mount *mount;
 	struct pfs_turn turn;
@@ -276,7 +279,8 @@ static void take_handed(void *arg)
 	free(arg);
 }
 
-/* By a thread of the dispatcher, so that the command is not kept waiting; if there can be none, at once. */
+/* A thread of the dispatcher goes on, so that the command does not wait; if there can be none, this
+ * thread does. */
 void pfs_session_go_on(void *arg, const struct pfs_turn *turn, void *request, size_t len)
 {
 	struct pfs_mount *mount = arg;
@@ -309,8 +313,8 @@ static void process_in_turn(struct pfs_mount *mount, void *buffer, size_t len)
 		reply_unseen(mount, head->unique, error);
 }
 
-/* Of an image that proved damaged nothing is told any more; what the kernel lets go of is let go.  Requests that are being
- * processed while it proves to be are refused as they are answered (respond.h). */
+/* Refuses a request if the image has proved damaged, unless the kernel lets go of something by it.
+ * Requests that are being processed meanwhile are refused when they are answered (respond.h). */
 static bool refuse_damaged(const struct pfs_mount *mount, const void *buffer)
 {
 	const struct fuse_in_header *head = buffer;
@@ -346,8 +350,9 @@ void pfs_session_process(void *arg, void *buffer, size_t len)
 		process(mount, buffer, len);
 }
 
-/* Rights that changed of late may still be on their way to whom a notice would make ignore them.
- * Looks at the original once more, so that none are on their way that nobody has seen. */
+/* Returns true if a notice about the inode must wait: its rights changed lately, and the notice
+ * could make the kernel ignore a reply with the new ones. Looks at the original once more, so that
+ * a change that nobody has seen yet counts, too. */
 static bool must_wait(struct pfs_mount *mount, uint64_t ino)
 {
 	struct pfs_entry entry;
@@ -370,12 +375,12 @@ void pfs_session_notify(void *arg, uint64_t ino, const char *name)
 		error = fuse_lowlevel_notify_inval_entry(mount->session, node, name, strlen(name));
 	else
 		error = fuse_lowlevel_notify_inval_inode(mount->session, node, 0, 0);
-	/* ENOENT: the kernel does not have it. */
+	/* ENOENT: the kernel does not know the inode. */
 	if (error && error != -ENOENT && !atomic_load(&mount->gone))
 		pfs_warning("cannot tell the kernel of a change: %s", strerror(-error));
 }
 
-/* libfuse's own messages, in the same log. */
+/* Passes libfuse's own messages on to our log. */
 static PFS_PRINTF(2, 0) void log_library(enum fuse_log_level level, const char *format,
 					 va_list values)
 {

@@ -31,12 +31,12 @@ void pfs_growing_wake(struct pfs_growing *growing, enum pfs_growing_state state)
 		all->last = growing->link;
 	all->counts.resting--;
 	growing->state = state;
-	growing->refs++; /* whoever runs it has one */
+	growing->refs++; /* the reference of the thread that runs it */
 }
 
 static void *keep(void *arg);
 
-/* With the lock. */
+/* Has the statement rest. The lock is held. */
 static void rest(struct pfs_growing *growing)
 {
 	static const struct pfs_thread_kind kind = {"pfs-rest", PFS_THREAD_NICE, PFS_THREAD_STACK};
@@ -54,7 +54,7 @@ static void rest(struct pfs_growing *growing)
 	(void)pthread_cond_broadcast(&all->changed);
 }
 
-/* Whether there is enough for now. */
+/* Returns true if enough of the answer has been made for now, and the statement then rests. */
 static bool rests(struct pfs_growing *growing)
 {
 	uint64_t made = pfs_answer_made(growing->answer);
@@ -95,7 +95,7 @@ static void end(struct pfs_growing *growing, int status, const struct pfs_query_
 	if (status && status != -EINTR)
 		tell(growing, error);
 	(void)pthread_mutex_lock(&growing->all->lock);
-	growing->making = NULL; /* nobody interrupts it any more */
+	growing->making = NULL; /* no interrupt reaches it any more */
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	pfs_making_close(making);
 	if (!status)
@@ -132,8 +132,9 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	pfs_growing_unref(growing);
 }
 
-/* Of an answer of which there is enough to begin with.  1: it may be read from now on; 0: not yet, and not before it
- * is complete unless *may_grow; an error ends its statement. */
+/* Called once there is enough of an answer to begin with: lets the answer be read while it grows, if
+ * the user's share and the statement allow that. Returns 1 if it may be read from now on; 0 if not
+ * yet or, with *may_grow false, not before it is complete; an error ends its statement. */
 static int settle(struct pfs_growing *growing, bool *may_grow, struct pfs_query_error *error)
 {
 	struct pfs_shares *shares = &growing->all->shares;
@@ -148,7 +149,8 @@ static int settle(struct pfs_growing *growing, bool *may_grow, struct pfs_query_
 	return *may_grow ? status : 0;
 }
 
-/* Until there is enough to begin with.  1: there is; else as pfs_making_step. */
+/* Makes the answer until there is enough to begin with. Returns 1 if there is; else as
+ * pfs_making_step. */
 static int begin(struct pfs_growing *growing, bool may_grow, struct pfs_query_error *error)
 {
 	int status;
@@ -260,7 +262,8 @@ void pfs_growing_leave(struct pfs_growing *growing)
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	if (ends)
 		end(growing, -EINTR, &nobody_asks);
-	drop(growing, ends ? 2 : 1); /* the reader's, and that of who runs it */
+	/* the reader's reference, and that of the thread that runs it */
+	drop(growing, ends ? 2 : 1);
 }
 
 void pfs_growing_take_turn(struct pfs_growing *growing, uint64_t number)
@@ -298,7 +301,8 @@ static void *hurry(void *arg)
 	return NULL;
 }
 
-/* With the lock, which is let go of meanwhile.  One that has no end is not to keep the others waiting. */
+/* Starts a thread that runs the statement to its end, since one without an end must not keep the
+ * others waiting. The lock is held, but released meanwhile. */
 static void run_to_end(struct pfs_growings *all, struct pfs_growing *growing)
 {
 	static const struct pfs_thread_kind kind = {"pfs-hurry", PFS_THREAD_NICE, PFS_THREAD_STACK};
@@ -364,7 +368,7 @@ void pfs_growings_stop(struct pfs_growings *growings)
 	if (!growings)
 		return;
 	(void)pthread_mutex_lock(&growings->lock);
-	growings->stops = true; /* so none is started any more */
+	growings->stops = true; /* so that none is started any more */
 	(void)pthread_cond_broadcast(&growings->changed);
 	(void)pthread_mutex_unlock(&growings->lock);
 	if (growings->has_thread)

@@ -10,7 +10,7 @@
 #include "fs/mount/respond.h"
 #include "fs/query/output/format.h"
 
-#define TURNS_FROM (UINT64_C(1) << 63) /* numbers of requests are below */
+#define TURNS_FROM (UINT64_C(1) << 63) /* turns have numbers from here on, requests below */
 
 static void reply_size(struct pfs_growing_reader *reader)
 {
@@ -24,7 +24,7 @@ static void reply_size(struct pfs_growing_reader *reader)
 		(void)pfs_respond_error(reader->pending.req, -EIO);
 }
 
-/* What is there is copied; an answer that failed has an end that is none. */
+/* Replies with a copy of the bytes. An answer that failed ends early, which is an error. */
 static void reply(struct pfs_growing_reader *reader)
 {
 	struct pfs_answer *answer = reader->growing->answer;
@@ -39,7 +39,7 @@ static void reply(struct pfs_growing_reader *reader)
 		(void)pfs_respond_bytes(reader->pending.req, data, (size_t)n);
 }
 
-/* error: 0, or what he is told. */
+/* Replies to the reader; error: 0, or what it gets instead. */
 static void answer(struct pfs_growing_reader *reader, int error)
 {
 	if (!pfs_pending_end(&reader->pending)) {
@@ -53,13 +53,13 @@ static void answer(struct pfs_growing_reader *reader, int error)
 	free(reader);
 }
 
-/* With the lock: all that was asked for is there, or will never be. */
+/* Returns true if all that was asked for has been made, or never will be. The lock is held. */
 static bool is_there(const struct pfs_growing *growing, uint64_t end)
 {
 	return growing->state == PFS_GROWING_ENDED || pfs_answer_made(growing->answer) >= end;
 }
 
-/* Takes those out of the list whose bytes are there, or all of them. */
+/* Takes readers out of the list: those whose bytes have been made, or all. */
 static struct pfs_pending *take_readers(struct pfs_growing *growing, bool all)
 {
 	struct pfs_pending *taken = NULL;
@@ -88,8 +88,8 @@ void pfs_growing_answer_readers(struct pfs_growing *growing, bool all, int error
 	}
 }
 
-/* Whether the reader is to be answered now; else he waits.  *turn: that the statement is to take,
- * 0: none. */
+/* Returns true if the reader is to be answered now; else it waits. Sets *turn to the turn that the
+ * statement is to take, or 0. */
 static bool ask(struct pfs_growing_reader *reader, uint64_t *turn)
 {
 	struct pfs_growing *growing = reader->growing;

@@ -95,7 +95,7 @@ bool pfs_pending_end(struct pfs_pending *pending)
 {
 	if (end_making(pending))
 		return true; /* the request may be gone */
-	/* After this nobody is in on_interrupt, nor comes there. */
+	/* After this call no interrupt can be in on_interrupt, or enter it. */
 	fuse_req_interrupt_func(pending->req, NULL, NULL);
 	if (!atomic_load(&pending->is_interrupted))
 		return false;

@@ -8,7 +8,7 @@
 
 struct pfs_share {
 	uid_t uid;
-	unsigned n; /* 0: nobody's, free for the next */
+	unsigned n; /* 0: nobody's, so that the next user gets it */
 };
 
 void pfs_shares_init(struct pfs_shares *shares, unsigned max)
@@ -23,7 +23,7 @@ void pfs_shares_finish(struct pfs_shares *shares)
 	free(shares->shares);
 }
 
-/* The user's, or a free one that becomes it; NULL: there is no memory. */
+/* Returns the user's share, or a free one for him; NULL: there is no memory. */
 static struct pfs_share *find(struct pfs_shares *shares, uid_t uid)
 {
 	struct pfs_share *share = NULL;
@@ -61,7 +61,7 @@ void pfs_shares_give(struct pfs_shares *shares, uid_t uid)
 	struct pfs_share *share;
 	PFS_LOCKED(&shares->lock);
 
-	share = find(shares, uid); /* is there: he has some */
+	share = find(shares, uid); /* it exists, since the user has some */
 	if (share && share->n) {
 		share->n--;
 		shares->used--;

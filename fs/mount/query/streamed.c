@@ -11,14 +11,14 @@
 
 struct pfs_streamed {
 	pthread_mutex_t lock;
-	struct pfs_pendings waiting; /* all protected by lock */
+	struct pfs_pendings waiting; /* all members are protected by lock */
 	unsigned n_waiting, making;
 };
 
 struct read {
 	struct pfs_pending pending;
-	struct pfs_handle *handle; /* both are held by the kernel until the reply; */
-	struct pfs_answer *answer; /* this also while bytes of it are made */
+	struct pfs_handle *handle; /* the kernel keeps this and the answer open until the reply */
+	struct pfs_answer *answer; /* has a reference of its own while bytes of it are made */
 	bool is_made;
 	bool measures; /* it asks for attributes, not for bytes */
 	size_t size;
@@ -60,7 +60,7 @@ static bool is_gone(void *pending)
 	return pfs_pending_is_gone(pending);
 }
 
-/* What is read cannot be made: why is for the one who opened it. */
+/* Keeps the reason why bytes cannot be made, for the user who opened the file. */
 static int fail_read(fuse_req_t req, const struct pfs_handle *handle, int error)
 {
 	struct pfs_call call;
@@ -124,7 +124,8 @@ static void answer(struct read *read)
 
 /* ---- those that wait ---- */
 
-/* With the lock: it does not wait.  Once an interrupt has answered it, the answer may be closed. */
+/* Notes that the read is being made. An interrupt may answer it meanwhile, and the file may then be
+ * closed: so the answer gets a reference. The lock is held. */
 static void begin(struct read *read)
 {
 	read->is_made = pfs_pending_make(&read->pending);
@@ -132,7 +133,8 @@ static void begin(struct read *read)
 		(void)pfs_answer_ref(read->answer);
 }
 
-/* Whether the read is to be answered now, as one that was interrupted is in any case; else it waits. */
+/* Returns true if the read is to be answered now, as an interrupted one always is; else it waits.
+ */
 static bool enter(struct pfs_streamed *streamed, struct read *read)
 {
 	PFS_LOCKED(&streamed->lock);
@@ -144,7 +146,7 @@ static bool enter(struct pfs_streamed *streamed, struct read *read)
 	return true;
 }
 
-/* The read that is answered next by the caller, who has answered another one; NULL: none waits. */
+/* Returns the read that the caller, who has answered one, answers next; NULL: none waits. */
 static struct read *go_on(struct pfs_streamed *streamed)
 {
 	struct pfs_pending *next;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of virtual nodes, and what is open of them. */
+/* The table of virtual nodes, and the open files and directories. */
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/shares.h"
 #include "fs/mount/query/virtual.h"
@@ -14,18 +14,21 @@
 #include "fs/mount/notify.h"
 
 #define BUCKETS	  (1u << 16)
-#define LOOKED_AT 4 /* of the oldest nodes, for each that is made while there are too many */
-#define LISTED	  16 /* directories that keep what was listed last */
+#define LOOKED_AT 4 /* at so many of the oldest nodes, for each new node while there are too many */
+#define LISTED	  16 /* directories that keep their last listing */
 
 struct pfs_virtuals {
 	pthread_mutex_t lock;
-	uint64_t last;	 /* number given out */
-	struct pfs_shares open, running; /* of those who do not see all: handles; statements */
+	uint64_t last;	 /* the number that was given out last */
+	/* shares of users who do not see all: open files; statements */
+	struct pfs_shares open, running;
 	size_t n;
 	struct pfs_virtual *oldest, *newest;
-	struct pfs_virtual *listed[LISTED]; /* those with links; NULL: none */
+	struct pfs_virtual *listed[LISTED]; /* directories that keep links; NULL: none */
 	unsigned next_listed;
-	struct pfs_notifier *notifier; /* of its own: a directory in which a lookup takes long keeps its notices waiting */
+	/* of its own, since the kernel keeps notices about a directory waiting during a long lookup
+	 * in it */
+	struct pfs_notifier *notifier;
 	struct pfs_virtual *by_node[BUCKETS];
 	struct pfs_virtual *by_name[BUCKETS];
 };
@@ -102,7 +105,7 @@ static struct pfs_virtual **name_bucket(struct pfs_virtuals *virtuals, uint64_t 
 	return &virtuals->by_name[st_ino / 2 % BUCKETS];
 }
 
-/* With the lock, as all that follow. */
+/* The lock is held, as in all functions that follow. */
 static struct pfs_virtual *find_node(struct pfs_virtuals *virtuals, uint64_t node)
 {
 	struct pfs_virtual *virtual = *node_bucket(virtuals, node);
@@ -124,7 +127,7 @@ static struct pfs_virtual *find_name(struct pfs_virtuals *virtuals,
 	return virtual;
 }
 
-/* From now on others look it up anew. */
+/* From now on a lookup of its name makes another node. */
 static void unname(struct pfs_virtuals *virtuals, struct pfs_virtual *virtual)
 {
 	struct pfs_virtual **link = name_bucket(virtuals, virtual->st_ino);
@@ -159,7 +162,7 @@ static void make_newest(struct pfs_virtuals *virtuals, struct pfs_virtual *virtu
 	link_newest(virtuals, virtual);
 }
 
-/* What nobody has open, and nothing lies in, the kernel is to forget. */
+/* Tells the kernel to forget the oldest nodes that nobody has open and that have no children. */
 static void tell_oldest(struct pfs_virtuals *virtuals)
 {
 	for (int i = 0; i < LOOKED_AT && virtuals->n > PFS_VIRTUALS_KEPT; i++) {
@@ -421,7 +424,7 @@ uint64_t pfs_virtual_listed(struct pfs_virtuals *virtuals, const struct pfs_virt
 	return dir->links.n && dir->links.epoch == epoch ? find_link(&dir->links, name) : 0;
 }
 
-/* What was listed outlives the handle: shells list, close, and then look each entry up. */
+/* Keeps the listing after the handle is closed: shells list, close, and then look up each entry. */
 static void keep_links(struct pfs_virtuals *virtuals, struct pfs_handle *handle)
 {
 	struct pfs_virtual *virtual = handle->virtual, **place;
@@ -488,7 +491,8 @@ void pfs_handle_replace(struct pfs_handle *handle, struct pfs_answer *answer,
 	handle->base = base;
 }
 
-/* What is known of its size; *answer: whose is not, held, or NULL. */
+/* Returns the size of the handle's answer, as far as it is known. If it is not, *answer is the
+ * answer, with a reference; else NULL. */
 static uint64_t size_of(struct pfs_handle *handle, struct pfs_answer **answer)
 {
 	PFS_LOCKED(&handle->lock);
@@ -511,7 +515,8 @@ static bool is_of(const struct pfs_handle *handle, const struct pfs_query_scope 
 					     scope->n_groups * sizeof(*scope->groups)) == 0)));
 }
 
-/* Of several answers nobody knows which is meant; a size of 0 has programs read to the end. */
+/* If there are several answers, nobody knows which one is meant, and the size is 0: then programs
+ * read to the end. */
 static uint64_t size_of_only(const struct pfs_call *call, struct pfs_answer **answer)
 {
 	struct pfs_virtuals *virtuals = call->mount->virtuals;
@@ -568,7 +573,7 @@ void pfs_virtuals_close(struct pfs_virtuals *virtuals)
 
 	if (!virtuals)
 		return;
-	/* The kernel does not forget what it knows when it is unmounted; nor does it release. */
+	/* At an unmount the kernel neither forgets its nodes nor releases its open files. */
 	for (i = 0; i < BUCKETS; i++) {
 		while (virtuals->by_node[i]) {
 			struct pfs_virtual *virtual = virtuals->by_node[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks through `.query`, the statements that run for them, and what went wrong. */
+/* Callers of `.query`, the statements that run for them, and the reasons of their errors. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdarg.h>
@@ -13,25 +13,25 @@
 #include "fs/mount/query/growing.h"
 #include "fs/mount/query/shares.h"
 
-#define REASONS_MAX 256 /* users and saved queries whose last reason is kept */
+#define REASONS_MAX 256 /* users and saved queries whose last reasons are kept */
 #define GROUPS_MAX    65536
 #define GROUPS_USUAL  32
-#define GROUP_UNKNOWN 65534 /* as /proc shows groups of another user namespace, whatever they are */
+#define GROUP_UNKNOWN 65534 /* /proc shows all groups of another user namespace as this one */
 #define RUNNING_MAX                                                                                \
-	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread, too */
+	(PFS_MORE_THREADS - 32) /* so that other requests that wait find a thread */
 
 /* ---- reasons ---- */
 
 struct reason {
 	uid_t uid;
-	uint64_t about; /* st_ino; 0: anything */
+	uint64_t about; /* a node's st_ino; 0: any node */
 	char *text;
 };
 
 struct pfs_reasons {
 	pthread_mutex_t lock;
 	struct reason reasons[REASONS_MAX];
-	size_t next; /* to be replaced */
+	size_t next; /* the place that is replaced next */
 };
 
 int pfs_reasons_open(struct pfs_reasons **out)
@@ -57,7 +57,7 @@ void pfs_reasons_close(struct pfs_reasons *reasons)
 	free(reasons);
 }
 
-/* With the lock. */
+/* The lock is held. */
 static struct reason *find_reason(struct pfs_reasons *reasons, uid_t uid, uint64_t about)
 {
 	size_t i;
@@ -128,7 +128,7 @@ void pfs_reasons_tell(struct pfs_reasons *reasons, uid_t uid, uint64_t about, co
 		keep_reason(reasons, uid, about, text);
 }
 
-/* text: without the newline at its end. */
+/* The text has no newline at its end. */
 static void remember(struct pfs_call *call, const char *text)
 {
 	pfs_reasons_tell(call->mount->reasons, call->scope.uid, call->reason, text);
@@ -152,7 +152,7 @@ static int fail_statement(struct pfs_call *call, const struct pfs_query_error *e
 	char *text PFS_FREE = pfs_query_error_text(error, sql, len);
 
 	(void)atomic_fetch_add(&call->mount->failed, 1);
-	if (error->error == -EINTR) /* whoever asked does not wait for a reason */
+	if (error->error == -EINTR) /* the user who interrupted does not wait for a reason */
 		return error->error;
 	if (text)
 		remember(call, text);
@@ -178,7 +178,8 @@ bool pfs_call_is_gone(void *arg)
 	return atomic_load_explicit(&call->interrupted, memory_order_relaxed);
 }
 
-/* Supplementary groups, for those whose rows depend on them: read in /proc, where the caller waits. */
+/* Gets the supplementary groups, if the caller's rows depend on them. They are read in /proc, where
+ * the caller is waiting for this request. */
 static int get_groups(struct pfs_call *call)
 {
 	int room = GROUPS_USUAL, n = 0;
@@ -220,7 +221,8 @@ static int start_call(struct pfs_call *call, uint64_t node, uint64_t ino)
 	call->scope.memory_limit = options->query_memory;
 	call->scope.value_limit = options->query_value;
 	call->scope.time_limit_ms = options->query_time_ms;
-	call->scope.gone = pfs_call_is_gone; /* one that changes something runs before there is a query */
+	/* a statement that changes something runs before there is a query to interrupt */
+	call->scope.gone = pfs_call_is_gone;
 	call->scope.gone_arg = call;
 	return call->scope.sees_all ? 0 : get_groups(call);
 }
@@ -250,7 +252,7 @@ int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_
 
 void pfs_call_end(struct pfs_call *call)
 {
-	/* After this nobody is in on_interrupt, nor comes there. */
+	/* After this call no interrupt can be in on_interrupt, or enter it. */
 	fuse_req_interrupt_func(call->req, NULL, NULL);
 	if (call->virtual)
 		pfs_virtual_drop(call->mount->virtuals, call->virtual);

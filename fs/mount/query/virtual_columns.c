@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of nodes, for facets: asked of SQLite once for each set of attributes that there is, since whoever
- * walks in `.query/where` wants them at every step. */
+/* The columns of nodes that facets show. SQLite is asked for them once for each set of attributes
+ * that the store has, since every step in `.query/where` needs them. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdlib.h>
@@ -12,8 +12,10 @@
 
 struct pfs_known_columns {
 	pthread_mutex_t lock;
-	uint64_t n_names; /* of attributes, when they were asked for; protected by lock */
-	struct pfs_facet_columns columns; /* of those who see all; none: not asked for yet; likewise */
+	/* how many attributes there were when the columns were asked for; protected by lock */
+	uint64_t n_names;
+	/* of users who see all; empty: not asked for yet; protected by lock */
+	struct pfs_facet_columns columns;
 };
 
 int pfs_known_columns_open(struct pfs_known_columns **out)
@@ -86,9 +88,10 @@ int pfs_call_columns(struct pfs_call *call, struct pfs_facet_columns *columns)
 {
 	static const char sql[] = "PRAGMA table_info(nodes)";
 	struct pfs_known_columns *known = call->mount->columns;
-	uint64_t n_names = pfs_attr_names_count(call->mount->tree); /* others may come meanwhile */
+	/* before the columns, since new ones may come meanwhile */
+	uint64_t n_names = pfs_attr_names_count(call->mount->tree);
 
-	if (call->scope.sees_all) /* others know of what they may see alone */
+	if (call->scope.sees_all) /* other users know only of columns that they may see */
 		PFS_TRY(recall(known, n_names, columns));
 	if (columns->n)
 		return 0;

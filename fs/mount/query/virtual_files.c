@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* FUSE's operations on open virtual files.  What a file holds is complete when its open is
- * answered, or goes on growing, or is made as it is read; what is written to one is taken over when it is closed, but for `run`, whose writes are
- * statements. */
+/* FUSE's operations on open virtual files. The content of a file is complete when its open is
+ * answered, or grows afterwards, or is made as it is read. What is written to a file is taken over
+ * at close(2), except in `run`, where each write is a statement. */
 #include "fs/mount/query/virtual.h"
 
 #include <fcntl.h>
@@ -37,12 +37,13 @@ static int open_answers(struct pfs_call *call, struct pfs_handle *handle, int fl
 	const struct pfs_virtual_kind *kind = call->virtual->kind;
 	struct pfs_answer *answer;
 
-	call->wants_all = flags & O_DIRECT; /* asynchronous reads end where the kernel knows of an end */
+	/* reads of direct I/O end at the size that the kernel knows */
+	call->wants_all = flags & O_DIRECT;
 	PFS_TRY(pfs_call_room(call, &handle->answer, 0));
 	if (kind->store && (flags & O_ACCMODE) != O_RDONLY)
 		PFS_TRY(pfs_call_room(call, &handle->written, kind->store_limit));
 	answer = handle->written ? handle->written : handle->answer;
-	/* What was there stays in front of what is appended. */
+	/* An append keeps what the file had, in front of the new bytes. */
 	if (kind->fill && !kind->write && !(handle->written && flags & O_TRUNC))
 		PFS_TRY(kind->fill(call, call->virtual, answer));
 	handle->growing = call->growing;
@@ -115,8 +116,8 @@ void pfs_on_query_create(fuse_req_t req, fuse_ino_t parent, const char *name,
 
 /* ---- reading and writing ---- */
 
-/* Where in the answer a read at offset is.  After a write the answer begins where the write ended,
- * or, if the reader has gone back, at 0. */
+/* Returns where in the answer a read at `offset` begins. After a write the answer begins at the
+ * offset where the write ended or, if the reader has gone back, at 0. */
 static uint64_t place(struct pfs_handle *handle, uint64_t offset)
 {
 	if (offset < handle->base)
@@ -124,7 +125,7 @@ static uint64_t place(struct pfs_handle *handle, uint64_t offset)
 	return offset - handle->base;
 }
 
-#define VIEWS_MAX 64 /* of a read: pieces of an answer have 16 KiB and more */
+#define VIEWS_MAX 64 /* pieces of a read: each piece of an answer has at least 16 KiB */
 
 /* Replies with what is in memory, without a copy of it; false: not all of it is there. */
 static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t size,
@@ -149,7 +150,7 @@ static bool reply_kept(fuse_req_t req, const struct pfs_answer *answer, size_t s
 	return true;
 }
 
-/* With the lock. */
+/* The lock is held. */
 static struct pfs_growing *growing_of(struct pfs_handle *handle)
 {
 	bool grows = handle->growing && !pfs_answer_is_complete(handle->answer);
@@ -157,7 +158,8 @@ static struct pfs_growing *growing_of(struct pfs_handle *handle)
 	return grows ? pfs_growing_ref(handle->growing) : NULL;
 }
 
-/* What it is read from now, *growing if that still grows, and where a read at *offset is in it; both held. */
+/* Returns the answer that reads get now, and sets *growing if it still grows; the caller releases
+ * both. *offset becomes the place in the answer. */
 static struct pfs_answer *answer_at(struct pfs_handle *handle, struct pfs_growing **growing,
 				    uint64_t *offset)
 {
@@ -190,7 +192,7 @@ bool pfs_handle_measure(struct pfs_handle *handle, fuse_req_t req, struct stat *
 	return growing || !is_known;
 }
 
-/* What was written and waits for its end is answered now; with the lock. */
+/* Answers a last line without its newline. The lock is held. */
 static int settle(fuse_req_t req, struct pfs_handle *handle)
 {
 	struct pfs_call call;
@@ -205,7 +207,7 @@ static int settle(fuse_req_t req, struct pfs_handle *handle)
 	return error;
 }
 
-/* What is being written may change: it is copied with the lock. */
+/* A file that is being written may change, so its bytes are copied with the lock held. */
 static void reply_written(fuse_req_t req, struct pfs_handle *handle, size_t size, uint64_t offset)
 {
 	char *data = pfs_dispatch_scratch(size);
@@ -239,8 +241,8 @@ void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, 
 		reply_written(req, handle, size, (uint64_t)offset);
 		return;
 	}
-	/* Once replied to, the handle may be closed, and before that another answer may take the place of
-	 * this one. */
+	/* After the reply the handle may be closed, and even before it another answer may replace
+	 * this one: so it is held. */
 	answer = answer_at(handle, &growing, &at);
 	if (growing)
 		pfs_growing_read(growing, req, size, at);
@@ -250,7 +252,7 @@ void pfs_on_query_read(fuse_req_t req, fuse_ino_t node PFS_UNUSED, size_t size, 
 	pfs_answer_close(answer);
 }
 
-/* Whole files are written from the front to the end, as shells and programs do. */
+/* Files are only written whole, from the front to the end, as shells and programs do. */
 static int append(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
 		  off_t offset)
 {
@@ -283,7 +285,8 @@ void pfs_on_query_write(fuse_req_t req, fuse_ino_t node, const char *data, size_
 	if (!error) {
 		handle = pfs_handle_of(fi);
 		if (call.virtual->kind->write && call.scope.uid != handle->uid)
-			error = -EACCES; /* a program with more rights was given it to write to */
+			/* a program with more rights was given the descriptor to write to */
+			error = -EACCES;
 		else if (call.virtual->kind->write)
 			error = call.virtual->kind->write(&call, handle, data, size, offset);
 		else
@@ -298,7 +301,7 @@ void pfs_on_query_write(fuse_req_t req, fuse_ino_t node, const char *data, size_
 		pfs_growing_go_on(call.growing);
 }
 
-/* close(2): what was written is taken over, and its error is close's. */
+/* Takes over at close(2) what was written; the error becomes that of close. */
 void pfs_on_query_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
@@ -321,8 +324,8 @@ void pfs_on_query_flush(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *
 	pfs_respond_error(req, error);
 }
 
-/* A file that was opened to be truncated and never written to is truncated now: a shell closes one
- * descriptor of it before it writes to the other. */
+/* Truncates a file that was opened with O_TRUNC and never written to. That waits until here, since
+ * a shell closes one descriptor of the file before it writes to the other. */
 void pfs_on_query_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle;
@@ -330,7 +333,7 @@ void pfs_on_query_release(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 
 	handle = pfs_handle_of(fi);
 	if (handle->emptied && pfs_call_begin(&call, req, node, 0) == 0) {
-		pfs_handle_act(handle, &call); /* the kernel does not say who closes */
+		pfs_handle_act(handle, &call); /* the kernel does not say which process closes */
 		(void)handle->virtual->kind->store(&call, handle->virtual, handle->written);
 		pfs_call_end(&call);
 	}
@@ -351,7 +354,7 @@ void pfs_on_query_fallocate(fuse_req_t req, fuse_ino_t node PFS_UNUSED, int mode
 	pfs_respond_error(req, -EOPNOTSUPP);
 }
 
-/* All of it is data. */
+/* A file has no holes. */
 void pfs_on_query_lseek(fuse_req_t req, fuse_ino_t node PFS_UNUSED, off_t offset, int whence,
 			struct fuse_file_info *fi)
 {
@@ -365,7 +368,7 @@ void pfs_on_query_lseek(fuse_req_t req, fuse_ino_t node PFS_UNUSED, off_t offset
 	size = (off_t)(handle->base + pfs_answer_size(handle->answer));
 	(void)pthread_mutex_unlock(&handle->lock);
 	if (!is_complete && whence == SEEK_HOLE)
-		pfs_respond_error(req, -EINVAL); /* nobody knows yet where it ends */
+		pfs_respond_error(req, -EINVAL); /* its end is not known yet */
 	else if (offset < 0 || (is_complete && offset >= size))
 		pfs_respond_error(req, -ENXIO);
 	else
@@ -380,5 +383,5 @@ void pfs_on_query_copy_file_range(fuse_req_t req, fuse_ino_t from PFS_UNUSED,
 				  struct fuse_file_info *to_fi PFS_UNUSED, size_t size PFS_UNUSED,
 				  int flags PFS_UNUSED)
 {
-	pfs_respond_error(req, -EXDEV); /* the kernel copies */
+	pfs_respond_error(req, -EXDEV); /* so that the kernel copies */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Directories of symlinks to the nodes of a statement.  A name that several have becomes
- * name~prime; an empty one, the root's, is a slash, encoded. */
+/* Directories of symlinks to the nodes of a statement. If several nodes have one name, each link is
+ * called name~prime; the root, whose name is empty, is an encoded slash. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdio.h>
@@ -77,7 +77,7 @@ int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const
 
 struct target {
 	char *path;
-	size_t n; /* rows */
+	size_t n; /* how many rows there are */
 };
 
 static int take_path(void *arg, const struct pfs_query *query)
@@ -95,7 +95,7 @@ static int take_path(void *arg, const struct pfs_query *query)
 	return target->path ? 0 : -ENOMEM;
 }
 
-/* The path of the one node for which the condition, that name is `name`, holds. */
+/* Finds the path of the only node that the statement has under this name. */
 static int find_one(struct pfs_call *call, struct target *target, const char *from,
 		    const char *name, const char *ino)
 {
@@ -123,7 +123,7 @@ static int find_one(struct pfs_call *call, struct target *target, const char *fr
 	return error;
 }
 
-/* The digits after the last tilde, or NULL. */
+/* Returns the digits after the last tilde, or NULL. */
 static const char *suffix_of(const char *name)
 {
 	const char *tilde = strrchr(name, '~');
@@ -134,14 +134,14 @@ static const char *suffix_of(const char *name)
 	return tilde + 1;
 }
 
-/* From `up` directories below the directory at `base` to path. */
+/* Makes *out the way to `path` from a directory that is `up` levels below `base`. */
 static int make_relative(char **out, const char *base, const char *path, unsigned up)
 {
 	size_t base_len = strcmp(base, "/") == 0 ? 0 : strlen(base), rest;
 	char *at;
 
 	if (strncmp(path, base, base_len) != 0 || (path[base_len] && path[base_len] != '/'))
-		return -ESTALE; /* moved away meanwhile */
+		return -ESTALE; /* it was moved away meanwhile */
 	path += base_len;
 	rest = strlen(path);
 	if (up * 3 + rest >= PATH_MAX)
@@ -155,7 +155,7 @@ static int make_relative(char **out, const char *base, const char *path, unsigne
 	if (rest > 1)
 		memcpy(at, path + 1, rest);
 	else
-		at[-1] = '\0'; /* the directory itself */
+		at[-1] = '\0'; /* it is the directory itself */
 	return 0;
 }
 

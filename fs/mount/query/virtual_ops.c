@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* FUSE's operations on virtual nodes, those on open files apart (virtual_files.c). */
+/* FUSE's operations on virtual nodes, except those on open files (virtual_files.c). */
 #include "fs/mount/query/virtual.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #include "fs/mount/operations.h"
 #include "fs/mount/respond.h"
 
-#define TIMES_SECONDS 1.0 /* the times of directories and links are those of now: how old that may be */
+/* times of directories and links are the present; this is how old they may be */
+#define TIMES_SECONDS 1.0
 
 /* ---- attributes ---- */
 
@@ -23,7 +24,7 @@ static void set_size(struct stat *attr, uint64_t size)
 	attr->st_blocks = (attr->st_size + 511) / 512;
 }
 
-/* But for a file's size, which only a descriptor's answer has. */
+/* Fills in all but a file's size, which only an open file has. */
 static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		      const struct pfs_virtual *virtual)
 {
@@ -51,13 +52,14 @@ static void fill_attr(const struct pfs_call *call, struct stat *attr,
 		set_size(attr, strlen(virtual->data));
 }
 
-/* A file has the size of an answer, which is asked for each time; of all else only the times change. */
+/* Returns how long the kernel may keep attributes. A file's size is asked for each time; of other
+ * nodes only the times change. */
 static double timeout_of(const struct pfs_call *call, const struct stat *attr)
 {
 	return S_ISREG(attr->st_mode) ? 0 : PFS_MIN(call->mount->options.timeout, TIMES_SECONDS);
 }
 
-/* The kernel asks with a handle when somebody wants to know where its end is (lseek), not for fstat. */
+/* The kernel passes a handle if somebody asks for the end of a file (lseek), but not for fstat. */
 void pfs_on_query_getattr(fuse_req_t req, fuse_ino_t node, struct fuse_file_info *fi)
 {
 	struct pfs_handle *handle = NULL;
@@ -121,7 +123,7 @@ void pfs_on_query_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr PFS
 
 /* ---- names ---- */
 
-/* name NULL: `.query` of the directory ino. */
+/* Looks up a name in the call's directory; name NULL: `.query` in the directory of the tree. */
 static int find(struct pfs_call *call, struct fuse_entry_param *param, const char *name)
 {
 	struct pfs_virtual_found found = {&pfs_query_kind, NULL};
@@ -154,7 +156,7 @@ static void reply_found(fuse_req_t req, int error, const struct fuse_entry_param
 
 void pfs_on_query_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	bool is_root = !pfs_is_virtual(parent); /* its name is `.query` then */
+	bool is_root = !pfs_is_virtual(parent); /* then the name is `.query` */
 	struct fuse_entry_param param;
 	struct pfs_call call;
 	int error;
@@ -257,7 +259,7 @@ void pfs_on_query_rename(fuse_req_t req, fuse_ino_t parent, const char *name PFS
 		pfs_respond_error(req,
 				rename_error(req, pfs_is_virtual(parent) ? parent : new_parent));
 	else
-		pfs_respond_error(req, -EPERM); /* `.query` itself */
+		pfs_respond_error(req, -EPERM); /* nobody may remove `.query` */
 }
 
 static void remove_(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t type)
@@ -353,7 +355,7 @@ void pfs_on_query_opendir(fuse_req_t req, fuse_ino_t node, struct fuse_file_info
 		pfs_handle_close(virtuals, handle);
 }
 
-/* The entry at a place of the listing: ".", "..", then the names. */
+/* Returns the name of entry number `at`: ".", "..", then the listing's names. */
 static const char *entry_at(const struct pfs_handle *handle, size_t at, struct stat *attr)
 {
 	const struct pfs_virtual *dir = handle->virtual;
@@ -445,7 +447,7 @@ static int take_total(void *arg, const struct pfs_query *query)
 	return 0;
 }
 
-/* The total of a node of the tree as the caller sees it; text: PFS_NUMBER_SIZE. */
+/* Gets the total of a node of the tree as the caller sees it. text has PFS_NUMBER_SIZE bytes. */
 static int find_total(struct pfs_call *call, char *text, uint64_t ino, const char *column)
 {
 	struct total total = {false, 0};
@@ -495,7 +497,7 @@ const char *pfs_limited_total(fuse_req_t req, const char *name)
 	return NULL;
 }
 
-/* Of a node of the tree: one of its totals. */
+/* Also serves totals of nodes of the tree, for callers who do not see all. */
 void pfs_on_query_getxattr(fuse_req_t req, fuse_ino_t node, const char *name, size_t size)
 {
 	if (pfs_is_virtual(node))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `.query/resolve`: paths are written, one a line; the primes of their nodes are read, in their order. */
+/* `.query/resolve`: programs write paths, one a line, and read the primes of their nodes in the
+ * same order. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "fs/tree/resolve_lines.h"
 
 #define PATH_SIZE_MAX ((size_t)1 << 20)
-#define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for those who do not see all */
+#define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for users who do not see all */
 
 struct numbers {
 	char *text;
@@ -98,7 +99,8 @@ static int take(struct pfs_call *call, struct pfs_handle *handle, const char *da
 	return handle->n_rest > PATH_SIZE_MAX ? -ENAMETOOLONG : 0;
 }
 
-/* A write that begins where the last one ended goes on with it; after a read it is a new list. */
+/* Takes a piece of a list of paths. A write that begins where the last one ended goes on with its
+ * list; a write after a read begins a new one. */
 static int resolve(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
 		   off_t offset)
 {
@@ -119,7 +121,7 @@ static int resolve(struct pfs_call *call, struct pfs_handle *handle, const char 
 	return 0;
 }
 
-/* The last line need not end with a newline. */
+/* Answers the last line, which need not end with a newline. */
 static int settle(struct pfs_call *call, struct pfs_handle *handle)
 {
 	int error = answer_lines(call, handle, handle->rest, handle->n_rest);

@@ -26,7 +26,8 @@ static int fill_nothing(struct pfs_call *call PFS_UNUSED, struct pfs_virtual *fi
 	return 0;
 }
 
-/* Whoever does not see all does not change all that a statement names either. */
+/* Tells a user who does not see all who may change something: a statement of his could not change
+ * every node that it names. */
 static void add_who_may(struct pfs_call *call)
 {
 	char *reason PFS_FREE = pfs_call_reason(call, 0);
@@ -38,7 +39,7 @@ static void add_who_may(struct pfs_call *call)
 				    reason);
 }
 
-/* A write is a statement; its answer takes the place of the last one's. */
+/* Runs what was written as a statement, whose answer replaces the last one. */
 static int run(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
 	       off_t offset)
 {
@@ -217,7 +218,7 @@ static const struct pfs_virtual_kind treemap_kind = {
 
 /* ---- as_of ---- */
 
-/* "" if there is no such time. */
+/* Writes the time as text; "" if it has no calendar date. */
 static const char *show_time(char out[64], time_t time)
 {
 	struct tm tm;
@@ -239,7 +240,7 @@ static void print_compared(FILE *out, const struct pfs_compared_times *times, co
 		(void)fprintf(out, "entries %s %s\n", show_time(date, times->flat_s), path);
 }
 
-/* Where the part with the stamp lies below the directory; false: it does not. */
+/* Finds the path of a part of the tree; returns false if it is not below the directory `above`. */
 static bool find_part(struct pfs_tree *tree, char **path, uint64_t ino, const char *above)
 {
 	size_t len = strlen(above);
@@ -249,7 +250,7 @@ static bool find_part(struct pfs_tree *tree, char **path, uint64_t ino, const ch
 	       (len == 1 || (*path)[len] == '/');
 }
 
-/* Those that say more than what is said of all. */
+/* Prints the parts whose times differ from those of the whole. */
 static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compared_times *all, const char *above)
 {
 	struct pfs_tree *tree = call->mount->tree;
@@ -270,8 +271,8 @@ static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compar
 	return 0;
 }
 
-/* Others than who sees everything are told of the directory alone, as other parts' names may be none of their
- * business. */
+/* A user who does not see all is told of the directory alone, since he may not be allowed to know
+ * the names of its parts. */
 int pfs_call_compared(struct pfs_call *call, char **text)
 {
 	struct pfs_compared_times times;
@@ -300,7 +301,8 @@ int pfs_call_compared(struct pfs_call *call, char **text)
 	return error;
 }
 
-/* The epoch counts all changes, also those in directories that are closed to some. */
+/* Only users who see all are told the epoch: it also counts changes in directories that are closed
+ * to others. */
 static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
 		      struct pfs_answer *answer)
 {

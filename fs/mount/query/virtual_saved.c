@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `.query/NAME/`: saved queries.  The statement is kept with the directory (pfs_tree_set_saved) and
- * moves and dies with it; everything else is computed when it is opened. */
+/* `.query/NAME/`: saved queries. The statement is kept with the directory (pfs_tree_set_saved), and
+ * moves and disappears with it. Everything else is computed at the open. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 /* ---- the statement ---- */
 
-/* *sql is allocated, without blanks and semicolons at its end. */
+/* Gets the statement without blanks and semicolons at its end; the caller frees *sql. */
 static int get_statement(struct pfs_call *call, const char *name, char **sql, size_t *len)
 {
 	char *text PFS_FREE = malloc(PFS_STATEMENT_MAX + 1);
@@ -74,7 +74,7 @@ static int store_sql(struct pfs_call *call, struct pfs_virtual *file, struct pfs
 
 /* ---- answers ---- */
 
-/* What as_of tells is kept beside the reasons, under a number that no node has. */
+/* The text of as_of is kept among the reasons, under a number that no node has. */
 static uint64_t as_of_key(const struct pfs_virtual *saved)
 {
 	return saved->st_ino | 1;
@@ -90,18 +90,18 @@ static void keep_as_of(struct pfs_call *call, const struct pfs_virtual *saved)
 		return;
 	if (!gmtime_r(&now, &tm) || !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm))
 		return;
-	/* The epoch counts all changes, also those in directories that are closed to some. */
+	/* The epoch also counts changes in directories that are closed to others. */
 	if (call->scope.sees_all)
 		(void)snprintf(epoch, sizeof(epoch), "epoch %llu\n", (unsigned long long)call->epoch);
 	if (asprintf(&text, "%stime %s\n%s", epoch, date, compared) < 0) {
 		text = NULL;
 		return;
 	}
-	text[strlen(text) - 1] = '\0'; /* whoever reads it gets a newline at its end */
+	text[strlen(text) - 1] = '\0'; /* the newline at its end is added again when it is read */
 	pfs_call_keep(call, as_of_key(saved), text);
 }
 
-/* The part of "result.csv" that names the format, or all of "paths". */
+/* Returns the part of "result.csv" that names the format, or all of "paths". */
 static const char *format_name(const char *file)
 {
 	const char *dot = strchr(file, '.');
@@ -143,7 +143,7 @@ static int run_to_end(struct pfs_call *call, struct pfs_query *query)
 	return status ? pfs_call_fail(call, status, "%s", error.text) : 0;
 }
 
-/* With the rows seen, so the statement is run. */
+/* The plan also tells how many rows each step has seen, so the statement is run. */
 static int fill_plan(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer)
 {
 	struct pfs_query *query = NULL;
@@ -162,7 +162,7 @@ static int fill_plan(struct pfs_call *call, struct pfs_virtual *file, struct pfs
 	return error ? error : pfs_answer_text(answer, plan);
 }
 
-/* What was last wrong when this query ran, or what is wrong with its statement. */
+/* Shows the last error of this query, or what is wrong with its statement. */
 static int fill_error(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer)
 {
 	char *reason PFS_FREE = pfs_call_reason(call, file->parent->st_ino);
@@ -186,7 +186,8 @@ static int fill_error(struct pfs_call *call, struct pfs_virtual *file, struct pf
 
 /* ---- nodes ---- */
 
-/* The statement whose rows are the nodes of a saved one: by its column ino, or else path. */
+/* Makes the statement that finds the nodes of a saved query's rows: by a column `ino`, else by
+ * `path`. */
 static int nodes_statement(struct pfs_call *call, const char *name, char **from)
 {
 	struct pfs_query *query = NULL;

@@ -76,7 +76,7 @@ static int take_totals(void *arg, const struct pfs_query *query)
 	return 0;
 }
 
-/* A statement may wait for a device, which who sees all need not. */
+/* Uses no statement for users who see all: a statement may wait for a device. */
 static int find_totals(struct pfs_call *call, struct totals *totals)
 {
 	struct pfs_totals all;
@@ -130,7 +130,7 @@ static void print_rate(struct pfs_out *out, const char *name, double fixed, doub
 	pfs_out_print(out, ",\n    \"%s\": {\"fixed\": %.4g, \"now\": %.4g}", name, fixed, now);
 }
 
-/* What estimates of statements go by: nanoseconds a row, of one of the host's cores. */
+/* Prints the rates by which statements are estimated: nanoseconds a row on one core of the host. */
 static void print_rates(struct pfs_call *call, struct pfs_out *out)
 {
 	const struct pfs_rates *fixed = &pfs_rates_fixed;
@@ -186,7 +186,7 @@ static void print_counts(struct pfs_out *out, const char *name,
 	pfs_out_print(out, "}");
 }
 
-/* Who answers lookups and the like, one at a time. */
+/* Prints who answers single questions, such as lookups: the host or a device. */
 static void print_single(struct pfs_call *call, struct pfs_out *out)
 {
 	struct pfs_device_lookup_stats stats;
@@ -259,8 +259,8 @@ static void print_path_index(struct pfs_call *call, struct pfs_out *out)
 	pfs_out_print(out, "]}");
 }
 
-/* How long the tree's lock was held at the most, and by whom; and how long somebody who changes something has waited
- * for it, as those do who come after him. */
+/* Prints the longest time for which the tree's lock was held, and by whom; and the longest time for
+ * which a writer waited for it, and so did everybody behind him. */
 static void print_holds(struct pfs_call *call, struct pfs_out *out)
 {
 	static const char *const kinds[] = {"read", "write"};

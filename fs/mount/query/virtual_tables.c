@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* `.query/tables`, the same in every `.query`: side tables as CSV, and what `nodes` looks like.  A
- * table is there once the file that it is written to has been closed. */
+/* `.query/tables`, which is the same in every `.query`: side tables as CSV, and the columns of
+ * `nodes`. A table exists once the file that was written for it is closed. */
 #include "fs/mount/query/virtual.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static const struct pfs_virtual_kind schema_kind = {
 
 /* ---- NAME.csv ---- */
 
-/* The table that a file name stands for.  -EINVAL: none. */
+/* Gets the name of the table that a file stands for. -EINVAL: there can be none. */
 static int table_name(char out[PFS_TABLE_NAME_MAX + 1], const char *file)
 {
 	size_t len = strlen(file), suffix = strlen(SUFFIX);
@@ -139,7 +139,7 @@ static int list(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED,
 	return pfs_tables_names(call->mount->queries, add_table, names);
 }
 
-/* What is made is a file to be written, which becomes a table. */
+/* Makes a file to be written, which becomes a table. */
 static int make(struct pfs_call *call, struct pfs_virtual *dir PFS_UNUSED, const char *name,
 		mode_t type)
 {

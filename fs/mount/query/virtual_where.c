@@ -29,7 +29,7 @@ static int take_ino(void *arg, const struct pfs_query *query)
 	return 0;
 }
 
-/* under/CHILD */
+/* Looks up CHILD in `under/CHILD`. */
 static int lookup_child(struct pfs_call *call, const struct pfs_facet *from, const char *name,
 			struct pfs_facet **facet)
 {
@@ -57,7 +57,7 @@ static int lookup_node(struct pfs_call *call, const struct pfs_virtual *dir, con
 	return from ? pfs_links_lookup(call, found, name, from, up) : -ENOMEM;
 }
 
-/* Else `error` would tell of something older. */
+/* Says what is missing; without this, `.query/error` would tell of an earlier error. */
 static int say_missing(struct pfs_call *call, int error, const char *what, const char *name)
 {
 	if (error != -ENOENT)
@@ -134,7 +134,7 @@ static int list_unused_columns(struct pfs_call *call, const struct pfs_facet *fa
 	return error;
 }
 
-/* facet NULL: `where` itself. */
+/* Lists the columns that may follow; facet NULL: in `where` itself. */
 static int list_columns(struct pfs_call *call, const struct pfs_facet *facet,
 			struct pfs_virtual_names *names)
 {
@@ -172,7 +172,7 @@ static int add_value(void *arg, const struct pfs_query *query)
 	return len ? pfs_virtual_names_add(values->names, name, len, S_IFDIR) : 0;
 }
 
-/* Takes the statement. */
+/* Lists the values that a statement returns, and frees the statement. */
 static int list_values(struct pfs_call *call, char *statement, struct pfs_virtual_names *names)
 {
 	char *sql PFS_FREE = statement;
