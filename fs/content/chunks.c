@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-#define BUFFERS_KEPT 256 /* whole ones stay for reuse instead of going to the kernel */
+#define BUFFERS_KEPT 256 /* buffers of whole chunks that are kept for reuse */
 
 /* ---- buffers and chunks ---- */
 
@@ -27,7 +27,7 @@ uint8_t *pfs_buffer_get(struct pfs_content *content)
 	}
 	if (buffer)
 		return (void *)buffer;
-	/* not from malloc, which would not give back what one large file made it take */
+	/* Not from malloc, which would not give the memory of one large file back to the system. */
 	buffer = mmap(NULL, PFS_CHUNK_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	return buffer == MAP_FAILED ? NULL : (void *)buffer;
@@ -65,7 +65,8 @@ void pfs_chunk_empty(struct pfs_content *content, struct pfs_chunk *chunk)
 	chunk->capacity = 0;
 }
 
-/* A treap's ranks must look random; the numbers of chunks do not. */
+/* Returns the rank of a chunk in its treap. Ranks must look random, which the numbers of chunks do
+ * not. */
 static uint32_t rank_of(uint64_t n)
 {
 	n = (n ^ n >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -95,7 +96,7 @@ void pfs_chunk_free(struct pfs_content *content, struct pfs_chunk *chunk)
 	free(chunk);
 }
 
-/* What a chunk costs while it waits for the store. */
+/* Returns the bytes that a chunk takes while it waits for the store. */
 static int64_t weight(const struct pfs_chunk *chunk)
 {
 	return (int64_t)sizeof(*chunk) + chunk->capacity;
@@ -106,7 +107,8 @@ int64_t pfs_chunks_free(struct pfs_content *content, struct pfs_chunk *root)
 	struct pfs_chunk *other;
 	int64_t freed = 0;
 
-	/* turned into a list on the way: no recursion, each link is moved at most once */
+	/* Rotations make a list of the tree on the way: so nothing recurses, and each link is moved
+	 * at most once. */
 	while (root) {
 		other = root->child[0];
 		if (other) {
@@ -128,7 +130,8 @@ int pfs_chunk_grow(struct pfs_content *content, struct pfs_chunk *chunk, uint32_
 
 	if (capacity <= chunk->capacity)
 		return 0;
-	/* exact at first, since most files are written once; then by doubling */
+	/* Takes exactly what is needed at first, since most files are written once; then doubles.
+	 */
 	if (chunk->capacity)
 		capacity = PFS_MAX(capacity, PFS_MIN(2 * chunk->capacity, PFS_CHUNK_SIZE));
 	if (capacity > PFS_CHUNK_SIZE / 2)
@@ -302,7 +305,7 @@ void pfs_file_remove(struct pfs_content *content, struct pfs_file *file, struct 
 	pfs_chunk_free(content, chunk);
 }
 
-/* Whether the layers below the dirty one may have a chunk from n on. */
+/* Returns true if layers below the dirty one may have a chunk from number n on. */
 static bool anything_below(const struct pfs_file *file, uint64_t n)
 {
 	const struct pfs_layer *writing = &file->layer[PFS_WRITING];

@@ -19,18 +19,20 @@
 #include "fs/journal/records.h"
 #include "fs/tree/tree_impl.h"
 
-#define LOOKED_AT_ONCE 65536u /* slots in one hold of the tree's lock */
+#define LOOKED_AT_ONCE 65536u /* slots that are looked at in one hold of the tree's lock */
 #define NS	       INT64_C(1000000000)
 
 struct pfs_compared {
-	pthread_mutex_t changing; /* held by who loads or changes stamps, while the store is asked, too */
+	/* held while stamps are loaded or changed, also while the store is asked */
+	pthread_mutex_t changing;
 	bool loaded;		  /* protected by changing */
 	pthread_rwlock_t lock;	  /* after tree->lock */
-	/* protected by lock; written with both */
+	/* protected by lock; changed only with both locks */
 	struct pfs_compared_stamp *list; /* in order of inode numbers */
 	size_t n, capacity;
 	bool live;
-	int64_t live_s; /* until when a watch had seen everything; 0: it never had */
+	/* the time until which a watch had seen everything, in seconds; 0: it never had */
+	int64_t live_s;
 };
 
 int pfs_compared_create(struct pfs_tree *tree)
@@ -56,7 +58,7 @@ void pfs_compared_destroy(struct pfs_tree *tree)
 
 /* ---- the table ---- */
 
-/* Where the stamp is, or would be. */
+/* Returns the index at which the stamp is, or would be. */
 static size_t place_of(const struct pfs_compared *compared, uint64_t ino)
 {
 	return (size_t)PFS_SEARCH(i, 0, compared->n, compared->list[i].ino < ino);
@@ -127,7 +129,7 @@ int pfs_compared_print(char out[PFS_COMPARED_TEXT_SIZE], const struct pfs_compar
 {
 	int len = snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s, times->quick_s);
 
-	/* without the third, which programs before it did not know, unless there is one */
+	/* The third number is written only if there is one: earlier programs do not know it. */
 	return times->flat_s ? len + snprintf(out + len, PFS_COMPARED_TEXT_SIZE - (size_t)len, " %" PRId64, times->flat_s)
 			     : len;
 }
@@ -146,7 +148,7 @@ static int write_stamp(struct pfs_tree *tree, uint64_t ino, const struct pfs_com
 	return pfs_attr_change_ours(tree, ino, &attr);
 }
 
-/* False: it is none, or one of a later version. */
+/* Returns false if the text is no stamp, or a stamp of a later version. */
 static bool parse(struct pfs_compared_times *times, const char *text)
 {
 	char *end;
@@ -177,7 +179,8 @@ static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len, enum pfs
 	return len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0;
 }
 
-/* The next directory from *slot on that has attributes; 0: none of those of one hold. */
+/* Returns the next directory from *slot on that has attributes. It looks at the slots of one hold,
+ * and returns 0 if none of them is such a directory. */
 static uint64_t next_directory(struct pfs_tree *tree, uint32_t *slot, bool *more)
 {
 	const struct pfs_image *image = &tree->image;
@@ -225,7 +228,7 @@ int pfs_compared_load(struct pfs_tree *tree)
 
 /* ---- what nodes have ---- */
 
-/* What a stamp above the node, or at it, says of the node. */
+/* What the stamps at the node and above it say of the node. */
 struct known {
 	struct pfs_compared_times times; /* flat_s: of the node's own stamp */
 	int64_t beside_s;		 /* flat_s of the directory that it is in */
@@ -255,7 +258,7 @@ static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot
 	(void)pthread_rwlock_rdlock(&compared->lock);
 	list = compared->list;
 	if (compared->n == 1 && list->ino == PFS_ROOT_PRIME && !list->times.flat_s)
-		slot = tree->image.root; /* nearly always; saves each node the way up */
+		slot = tree->image.root; /* nearly always so, and saves the way up from each node */
 	for (; compared->n && slot != PFS_NO_SLOT; slot = tree->image.parent[slot], distance++) {
 		const struct pfs_compared_stamp *stamp = find(compared, tree->image.prime[slot]);
 
@@ -364,7 +367,7 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 	if (there)
 		take_newer(&all, &there->times);
 	if (!there && tree->compared->n >= PFS_COMPARED_MAX)
-		return 0; /* those above go on counting */
+		return 0; /* the stamps above it go on counting */
 	if (keep)
 		PFS_TRY(write_stamp(tree, ino, &all));
 	PFS_TRY(put(tree, ino, &all, keep));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layers of content: their part in commits, and what a file has where. */
+/* The layers of content: what they add to commits, and which chunks a file has in which layer. */
 #include "fs/content/content.h"
 
 #include <stdlib.h>
@@ -76,7 +76,7 @@ static int write_chunks(struct pfs_tree *tree)
 	const struct pfs_chunk *chunk;
 	int error;
 
-	/* no lock: only cut and done, this thread's, change this layer */
+	/* No lock is needed: only cut and done change this layer, and they run on this thread. */
 	for (file = tree->content->first[PFS_WRITING]; file; file = file->layer[PFS_WRITING].next) {
 		const struct pfs_layer *layer = &file->layer[PFS_WRITING];
 		uint64_t prime = file->by_prime.prime;
@@ -97,8 +97,8 @@ static int write_chunks(struct pfs_tree *tree)
 	return 0;
 }
 
-/* The file's group is in the store: what does the store have now?  Returns the chunks, to be freed
- * without the lock. */
+/* Called when the file's group is in the store: updates what is known of the store's chunks.
+ * Returns the chunks of the group, which the caller frees without the lock. */
 static struct pfs_chunk *file_done(struct pfs_content *content, struct pfs_file *file)
 {
 	struct pfs_layer *layer = &file->layer[PFS_WRITING];
@@ -123,7 +123,7 @@ static void chunks_done(struct pfs_tree *tree)
 	struct pfs_content *content = tree->content;
 	struct pfs_chunk *chunks;
 
-	/* one file at a time, so that a large group does not hold everybody up */
+	/* Handles one file at a time, so that a large group does not make everybody wait. */
 	for (;;) {
 		int64_t freed;
 
@@ -222,13 +222,13 @@ static uint32_t chunk_len(const struct pfs_chunk *chunk)
 	return chunk->kind == PFS_CHUNK_DATA ? chunk->len : 0;
 }
 
-/* What memory says about the chunks from first on. */
+/* What the layers in memory say about the chunks from number `first` on. */
 struct outlook {
-	bool pending; /* there is a chunk in memory, n, before which only the store decides */
+	bool pending; /* memory has chunk n; before it, only the store decides */
 	bool gone;
 	uint64_t n;
 	uint32_t len;
-	uint64_t store_end; /* where the store's say ends */
+	uint64_t store_end; /* from this chunk on the store's chunks do not count */
 };
 
 static void look_ahead(struct pfs_tree *tree, struct outlook *out, uint64_t prime, uint64_t first)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The first change of a linked file's content: the original's bytes become chunks.
- *
- * They may be more than one group holds.  Until the group that takes the source record away they
- * mean nothing, and a copy that was broken off is cut away by the next one. */
+/* The first change of a linked file's content: the original's bytes become chunks. They may be more
+ * than one group can hold. They mean nothing until the group that removes the source record. If a
+ * copy was interrupted, the next one removes its chunks first. */
 #include "fs/content/content_impl.h"
 
 #include <errno.h>
@@ -16,15 +15,16 @@
 #include "fs/journal/journal.h"
 #include "fs/tree/tree_impl.h"
 
-#define ATTEMPTS     4 /* at an original that changes while it is copied; the last one counts */
+/* how often a copy is tried while the original changes; the last one counts */
+#define ATTEMPTS     4
 #define RESERVE_STEP ((uint64_t)1 << 20)
 
 struct copy {
 	struct pfs_edit *edit;
 	int fd;
-	int64_t end; /* copy [0, end) */
+	int64_t end; /* bytes [0, end) are copied */
 	int64_t blocks;
-	int64_t reserved; /* up to this offset */
+	int64_t reserved; /* room is reserved up to this offset */
 };
 
 /* Reads a chunk; *len = how much there is of it. */
@@ -78,7 +78,8 @@ static int copy_chunk(struct copy *copy, uint64_t n)
 	return 0;
 }
 
-/* The number of the next chunk from n on that has data; false: none before the end. */
+/* Sets *n to the next chunk from *n on that has data. Returns false if there is none before the
+ * end. */
 static bool next_data(const struct copy *copy, uint64_t *n)
 {
 	int64_t start = (int64_t)*n * PFS_CHUNK_SIZE;
@@ -88,14 +89,15 @@ static bool next_data(const struct copy *copy, uint64_t *n)
 		return false;
 	data = lseek(copy->fd, start, SEEK_DATA);
 	if (data < 0)
-		return errno != ENXIO; /* a filesystem that cannot tell: everything is data */
+		/* a filesystem that cannot tell: everything counts as data */
+		return errno != ENXIO;
 	if (data >= copy->end)
 		return false;
 	*n = (uint64_t)data / PFS_CHUNK_SIZE;
 	return true;
 }
 
-/* The file is busy, the content lock not held. */
+/* The file is busy, and the content lock is not held. */
 static int copy_chunks(struct copy *copy)
 {
 	uint64_t n;
@@ -109,7 +111,7 @@ static int copy_chunks(struct copy *copy)
 	return 0;
 }
 
-/* Copies from the original as it is now.  -EAGAIN: it changed meanwhile. */
+/* Copies the original as it is now. -EAGAIN: it changed meanwhile. */
 static int copy_once(struct pfs_edit *edit, struct pfs_value **source, int64_t upto)
 {
 	struct pfs_tree *tree = edit->tree;
@@ -144,7 +146,8 @@ static int copy_once(struct pfs_edit *edit, struct pfs_value **source, int64_t u
 	return error;
 }
 
-/* The source is still the one that was copied, and will be there to be taken away. */
+/* Checks that the source record is still the one that was copied, and makes sure that it can be
+ * removed. -EAGAIN: it is another one. */
 static int check_source(struct pfs_edit *edit, const struct pfs_value *source)
 {
 	struct pfs_record *record;
@@ -166,7 +169,7 @@ int pfs_copyup(struct pfs_edit *edit, int64_t upto)
 	for (attempt = 0; attempt < ATTEMPTS; attempt++) {
 		pfs_file_cut(content, edit->file, 0);
 		edit->copied_blocks = 0;
-		if (!upto) /* nothing of the original is wanted */
+		if (!upto) /* none of the original's bytes are needed */
 			return pfs_records_entry(pfs_links_sources(edit->tree), edit->ino)
 				       ? 0
 				       : -ENOMEM;
@@ -181,7 +184,7 @@ int pfs_copyup(struct pfs_edit *edit, int64_t upto)
 			break;
 	}
 	if (!error || error == -EAGAIN)
-		return 0; /* of a file that never rests this copy is as good as any */
+		return 0; /* the file never rests, so that this copy is as good as any */
 	pfs_file_cut(content, edit->file, 0);
 	return error;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One change of content: find out what is there, make everything ready, then change it. */
+/* One change of content: finds out what there is, gets everything ready, then changes it. */
 #include "fs/content/content_impl.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ int pfs_edit_busy_end(struct pfs_edit *edit)
 	return edit->file->dropped ? -ESTALE : 0;
 }
 
-/* One step towards an open edit: 0, an error, or 1: look again. */
+/* Does one step towards an open edit. Returns 0, an error, or 1: look again. */
 static int open_step(struct pfs_edit *edit, bool keep_linked)
 {
 	struct pfs_content *content = edit->tree->content;
@@ -58,7 +58,7 @@ static int open_step(struct pfs_edit *edit, bool keep_linked)
 			return -ENOMEM;
 	}
 	if (!edit->node.stored && !edit->node.unlinked)
-		edit->file->store_end = 0; /* no group had the node yet */
+		edit->file->store_end = 0; /* the store does not have the node yet */
 	if (edit->file->busy) {
 		if (edit->nowait)
 			return -EAGAIN;
@@ -128,7 +128,7 @@ void pfs_edit_span(struct pfs_edit *edit, enum pfs_edit_kind kind, const void *d
 		(unsigned)(((uint64_t)offset + length - 1) / PFS_CHUNK_SIZE - edit->first + 1);
 }
 
-/* The part of chunk i that the change concerns. */
+/* Gets the part [*low, *high) of chunk i that changes. */
 static void bounds(const struct pfs_edit *edit, unsigned i, uint32_t *low, uint32_t *high)
 {
 	int64_t base = (int64_t)(edit->first + i) * PFS_CHUNK_SIZE;
@@ -161,11 +161,12 @@ int pfs_edit_fill(struct pfs_edit *edit)
 
 /* ---- what is there, and what will be ---- */
 
-struct now { /* a chunk as it is */
+/* A chunk as it is now. */
+struct now {
 	bool known, present, in_store;
 	uint32_t len;		 /* 0: allocated */
-	const uint8_t *data;	 /* NULL when only the store has the bytes */
-	struct pfs_chunk *dirty; /* the dirty layer's chunk of that number, a dead one too */
+	const uint8_t *data;	 /* NULL if only the store has the bytes */
+	struct pfs_chunk *dirty; /* the dirty layer's chunk of that number, also a dead one */
 };
 
 static void look(const struct pfs_edit *edit, unsigned i, struct now *now)
@@ -198,7 +199,7 @@ struct outcome {
 	bool same;
 	enum pfs_chunk_kind kind;
 	uint32_t len;
-	bool needs_old; /* the bytes that were there */
+	bool needs_old; /* some of the bytes that were there stay */
 };
 
 static struct outcome written(const struct pfs_edit *edit, unsigned i, const struct now *now,
@@ -207,7 +208,7 @@ static struct outcome written(const struct pfs_edit *edit, unsigned i, const str
 	struct outcome out = {.kind = PFS_CHUNK_DATA, .len = PFS_MAX(now->len, high)};
 	int64_t rest = edit->end_size - (int64_t)(edit->first + i) * PFS_CHUNK_SIZE;
 
-	/* allocated space stays allocated: the zeros up to the end of the file become data */
+	/* Allocated space stays allocated: it becomes zeros, up to the end of the file. */
 	if (now->present && !now->len && rest > out.len)
 		out.len = (uint32_t)PFS_MIN(rest, PFS_CHUNK_SIZE);
 	out.needs_old = now->len && (low || high < now->len);
@@ -255,8 +256,8 @@ static struct outcome outcome_of(const struct pfs_edit *edit, unsigned i, const 
 
 /* ---- making ready ---- */
 
-/* Asks the store about chunk i; without the lock.  *end = the store has no chunk from there on, if
- * that has shown. */
+/* Asks the store about chunk i, without the lock. Sets *end if it shows that the store has no chunk
+ * from there on. */
 static int fetch(struct pfs_edit *edit, unsigned i, uint64_t *end)
 {
 	struct pfs_stored *stored = &edit->stored[i];
@@ -267,7 +268,8 @@ static int fetch(struct pfs_edit *edit, unsigned i, uint64_t *end)
 	int error;
 
 	if (!stored->known) {
-		/* beyond the end there is usually nothing more at all: ask that once */
+		/* Behind the end of the file there is usually no chunk at all, so this asks for all
+		 * of them at once. */
 		error = pfs_store_next_chunk(store, &found, &len, edit->ino, n,
 					     beyond ? PFS_CHUNKS_MAX : n + 1);
 		if (error && error != -ENOENT)
@@ -285,12 +287,13 @@ static int fetch(struct pfs_edit *edit, unsigned i, uint64_t *end)
 		return -ENOMEM;
 	error = pfs_store_get_chunk(store, stored->data, &len, edit->ino, n);
 	if (error)
-		return error == -ENOENT ? -EUCLEAN : error; /* it was there, and is only ours */
+		/* it was there, and only this edit may change it */
+		return error == -ENOENT ? -EUCLEAN : error;
 	stored->loaded = true;
 	return 0;
 }
 
-/* Whether the store must be asked about chunk i before it can be changed. */
+/* Returns true if the store must be asked about chunk i before it can be changed. */
 static bool is_missing(const struct pfs_edit *edit, unsigned i)
 {
 	struct now now;
@@ -318,7 +321,7 @@ static int fetch_missing(struct pfs_edit *edit, const bool *missing)
 	ended = pfs_edit_busy_end(edit);
 	if (ended)
 		return ended;
-	/* true unless a group has brought more since the store was asked */
+	/* That is true unless a group has brought more chunks since the store was asked. */
 	if (edit->file->groups == groups)
 		edit->file->store_end = PFS_MIN(edit->file->store_end, end);
 	return error;
@@ -346,7 +349,7 @@ static int load(struct pfs_edit *edit)
 	}
 }
 
-/* A chunk of its own for the change, with the old bytes that stay. */
+/* Makes a chunk of the edit's own, with those old bytes that stay. */
 static int make_fresh(struct pfs_edit *edit, unsigned i, const struct now *now,
 		      const struct outcome *outcome)
 {
@@ -409,7 +412,7 @@ int pfs_edit_prepare(struct pfs_edit *edit)
 
 /* ---- changing ---- */
 
-/* The chunk's bytes: the old ones, zeros where there were none, and the change. */
+/* Makes the chunk's bytes: the old ones, zeros where there were none, and the change. */
 static void change_bytes(const struct pfs_edit *edit, unsigned i, struct pfs_chunk *chunk,
 			 uint32_t len)
 {
@@ -418,7 +421,7 @@ static void change_bytes(const struct pfs_edit *edit, unsigned i, struct pfs_chu
 
 	bounds(edit, i, &low, &high);
 	high = PFS_MIN(high, len);
-	if (write) { /* what it covers needs no zeros */
+	if (write) { /* what a write covers needs no zeros */
 		if (old < low)
 			memset(chunk->data + old, 0, low - old);
 		old = PFS_MAX(old, high);
@@ -439,7 +442,7 @@ static void apply_one(struct pfs_edit *edit, unsigned i)
 {
 	struct pfs_content *content = edit->tree->content;
 	struct pfs_chunk *chunk = edit->target[i], *below;
-	bool whole = edit->fresh[i] && chunk->kind == PFS_CHUNK_DATA; /* filled already */
+	bool whole = edit->fresh[i] && chunk->kind == PFS_CHUNK_DATA; /* it was filled already */
 	struct outcome outcome;
 	struct now now;
 
@@ -461,7 +464,7 @@ static void apply_one(struct pfs_edit *edit, unsigned i)
 		edit->fresh[i] = false;
 		pfs_file_add(content, edit->file, chunk);
 	}
-	/* a hole with nothing below needs no mark */
+	/* A hole needs no mark if nothing is below it. */
 	if (chunk->kind == PFS_CHUNK_GONE &&
 	    pfs_file_look_below(edit->file, &below, chunk->n) == PFS_PLACE_HOLE)
 		pfs_file_remove(content, edit->file, chunk);
@@ -481,7 +484,7 @@ void pfs_edit_apply(struct pfs_edit *edit)
 static void clear_set_id(struct pfs_tree *tree, uint32_t slot, bool privileged)
 {
 	mode_t mode = tree->image.mode[slot];
-	/* without execution by the group the second bit means mandatory locking */
+	/* If the group may not execute the file, sgid means mandatory locking, and stays. */
 	mode_t gone = mode & S_IXGRP ? S_ISUID | S_ISGID : S_ISUID;
 
 	if (!privileged && mode & gone)
@@ -501,7 +504,7 @@ void pfs_edit_commit(struct pfs_edit *edit, int64_t size, bool privileged)
 	uint32_t slot;
 
 	pfs_hold_write(tree, __func__);
-	slot = pfs_image_slot(tree, edit->ino); /* there: the content lock keeps it */
+	slot = pfs_image_slot(tree, edit->ino); /* it exists, since the content lock keeps it */
 	pfs_image_write(tree, slot, size >= 0 ? size : image->size[slot],
 			PFS_MAX(image->blocks[slot] + edit->blocks, 0), pfs_now());
 	pfs_hard_link_leave(tree, slot);

@@ -15,13 +15,13 @@ struct pfs_fd {
 	int number;
 	unsigned users;
 	bool findable;
-	struct pfs_fd *newer, *older; /* among the unused and findable */
+	struct pfs_fd *newer, *older; /* in the list of those that are unused and can be found */
 };
 
 struct pfs_fdcache {
 	pthread_mutex_t lock;
 	unsigned limit;
-	atomic_bool is_used; /* a descriptor was ever in it */
+	atomic_bool is_used; /* it has ever held a descriptor */
 	/* protected by lock */
 	struct pfs_byprime_table table;
 	struct pfs_fd *newest, *oldest;
@@ -71,7 +71,7 @@ static void chain(struct pfs_fdcache *cache, struct pfs_fd *fd)
 	cache->unused++;
 }
 
-/* Takes it out of the table, and closes it unless somebody uses it. */
+/* Takes the descriptor out of the table, and closes it unless somebody uses it. */
 static void forget(struct pfs_fdcache *cache, struct pfs_fd *fd)
 {
 	pfs_byprime_remove(&cache->table, &fd->by_prime);

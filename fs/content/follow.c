@@ -139,15 +139,16 @@ static int list_subdirectory(const struct pfs_tree *tree, void *to, uint32_t slo
 	return 0;
 }
 
-/* A listing that lets others have the tree as it goes. */
+/* A listing of children that lets go of the tree's lock from time to time. */
 struct listing {
 	struct pfs_tree *tree;
 	uint64_t ino;
-	uint32_t slot; /* where it was last found, or PFS_NO_SLOT */
+	uint32_t slot; /* where the directory was last found, or PFS_NO_SLOT */
 	bool directories_alone;
 	int (*list)(const struct pfs_tree *tree, void *to, uint32_t slot);
 	void *to;
-	struct pfs_btree_entry next; /* where it goes on, at the earliest; key 0: at the beginning */
+	/* where the listing goes on, at the earliest; key 0: at the beginning */
+	struct pfs_btree_entry next;
 };
 
 static int find_directory(struct listing *listing)
@@ -160,7 +161,7 @@ static int find_directory(struct listing *listing)
 	return pfs_dir_slot(listing->tree, &listing->slot, listing->ino);
 }
 
-/* Slots of children lie anywhere: their lines are fetched together. */
+/* Children's slots lie anywhere, so their cache lines are fetched together. */
 static void fetch(const struct pfs_image *image, uint32_t slot)
 {
 	__builtin_prefetch(&image->prime[slot]);
@@ -171,7 +172,8 @@ static void fetch(const struct pfs_image *image, uint32_t slot)
 	__builtin_prefetch(&image->ctime[slot]);
 }
 
-/* The next children that are listed, of as many as the hold has left; *n of them. */
+/* Gets the slots of the next *n children to be listed, out of the *left that the hold may still
+ * look at. */
 static void next_slots(struct listing *listing, struct pfs_children *children, uint32_t slots[FETCHED_AT_ONCE],
 		       unsigned *n, unsigned *left)
 {
@@ -187,7 +189,7 @@ static void next_slots(struct listing *listing, struct pfs_children *children, u
 	}
 }
 
-/* A part of the children; *more: there may be others, behind next. */
+/* Lists some of the children. *more: there may be others behind `next`. */
 static int list_some(struct listing *listing, bool *more)
 {
 	struct pfs_tree *tree = listing->tree;
@@ -314,7 +316,7 @@ static bool is_alike(const struct pfs_tree *tree, uint32_t slot, const struct st
 	return pfs_is_time(ctime, of->st_ctim) && pfs_is_time(mtime, of->st_mtim);
 }
 
-/* The directory of a file that is like one of these, or 0.  With the tree's lock. */
+/* Returns the directory of a file that is like one of these, or 0. The tree's lock is held. */
 static uint64_t match_alike(const struct pfs_tree *tree, uint32_t slot, const struct stat *of, size_t n)
 {
 	const struct pfs_image *image = &tree->image;
@@ -430,7 +432,7 @@ static void take_rights(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 		pfs_image_set_owner(tree, slot, uid, gid);
 }
 
-/* With the locks.  -ENOMEM, for times that are far away. */
+/* Both locks are held. -ENOMEM: there is no memory for a time that is far from the present. */
 static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
 {
 	struct pfs_image *image = &tree->image;
@@ -450,7 +452,8 @@ static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 		       : 0;
 }
 
-/* *cached: the kernel keeps its attributes, or its listing. */
+/* Sets *cached to true if the kernel keeps the node's attributes or listing. Both locks are held.
+ */
 static int take_locked(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking,
 		       struct pfs_value **value, bool *cached)
 {
@@ -510,7 +513,7 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 
 int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
 {
-	/* as changing an attribute does, whatever it is going to be */
+	/* reserves what the largest change of an attribute needs */
 	return pfs_journal_reserve(tree, nodes, bytes + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
 }
 

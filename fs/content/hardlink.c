@@ -11,7 +11,8 @@
 struct name {
 	uint64_t prime;
 	int64_t link;
-	uint32_t slot; /* it had when the tree was opened, and has as long as the node lives */
+	/* the node's slot when the tree was opened, which it has as long as it lives */
+	uint32_t slot;
 };
 
 struct group {
@@ -20,11 +21,12 @@ struct group {
 };
 
 struct pfs_hard_links {
-	struct name *names; /* by prime, as the store had them; they do not change */
+	/* in order of primes, as the store had them at the opening; they never change */
+	struct name *names;
 	size_t n, capacity;
-	struct group *groups; /* by link */
+	struct group *groups; /* in order of `link` */
 	size_t n_groups;
-	bool is_frozen; /* the names are the live tree's */
+	bool is_frozen; /* the names belong to the live tree */
 };
 
 static int compare_links(const void *a, const void *b)
@@ -105,7 +107,7 @@ static const struct name *find(const struct pfs_tree *tree, uint32_t slot)
 	return bsearch(&key, links->names, links->n, sizeof(key), compare_primes);
 }
 
-/* It is still there, and a name of the file. */
+/* Returns true if the node still exists and is still a name of the file. */
 static bool is_in(const struct pfs_tree *tree, const struct name *name)
 {
 	const struct pfs_image *image = &tree->image;

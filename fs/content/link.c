@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Linked nodes: the records of their originals (fs/content/original.h), and what becomes of a node
+/* Linked nodes: the records of their originals (fs/content/original.h), and what happens to a node
  * when its original changes. */
 #include "fs/content/link.h"
 
@@ -22,20 +22,21 @@
 #include "fs/tree/tree_impl.h"
 #include "meta/birthmark.h"
 
-#define OPEN_LIMIT     256		 /* descriptors kept open */
+#define OPEN_LIMIT     256		 /* descriptors that are kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */
-#define ATTEMPTS       16		 /* at something that changes under our hands */
+#define ATTEMPTS       16		 /* how often it is tried to read what changes meanwhile */
 
 #define ROOTS_SHOWN 3
 
 struct refused {
-	char roots[1000]; /* the first, for a message */
+	char roots[1000]; /* the first of them, for a message */
 	unsigned n_roots;
 };
 
 struct pfs_links {
-	enum pfs_store_trust trust; /* whether the store's word counts */
-	bool refused;		    /* no original is looked at: content is -ENODATA */
+	enum pfs_store_trust trust; /* whether the store's records of originals can be trusted */
+	/* no original is looked at, and reading content fails with -ENODATA */
+	bool refused;
 	struct pfs_originals *originals;
 	struct pfs_records *sources;
 	struct pfs_fdcache *open;
@@ -49,7 +50,7 @@ struct pfs_records *pfs_links_sources(struct pfs_tree *tree)
 	return tree->links->sources;
 }
 
-/* The path lies behind the record; so does the record's pointer to it. */
+/* The path and the record's pointer to it lie behind the record, in the same memory. */
 const struct pfs_source_record *pfs_links_record(const struct pfs_value *value)
 {
 	return (const void *)value->data;
@@ -185,7 +186,7 @@ bool pfs_tree_has_links(const struct pfs_tree *tree)
 
 /* ---- opening and closing ---- */
 
-/* Whether originals are followed at all. */
+/* Decides whether originals are followed at all. */
 static int decide(struct pfs_tree *tree)
 {
 	struct pfs_links *links = tree->links;
@@ -274,7 +275,8 @@ static bool same_rights(const struct pfs_source_record *record, const struct sta
 	       record->gid == st->st_gid;
 }
 
-/* Another owner's file is another file, even if its owner is all that has changed. */
+/* Returns true if another file has taken the original's place. A file of another owner counts as
+ * another one, even if only its owner has changed. */
 static bool is_another(const struct pfs_links *links, const struct pfs_source_record *record,
 		       const struct pfs_original *now)
 {
@@ -282,7 +284,7 @@ static bool is_another(const struct pfs_links *links, const struct pfs_source_re
 	       !pfs_original_is(links->originals, now, record);
 }
 
-/* The same file, open to the same users, and the record says so of it. */
+/* Returns true if it is the file that the record says, and the same users may open it. */
 static bool same_access(const struct pfs_links *links, const struct pfs_source_record *record,
 			const struct pfs_original *now)
 {
@@ -321,8 +323,9 @@ static bool is_before(struct pfs_time a, struct timespec b)
 	return a.sec != b.tv_sec ? a.sec < b.tv_sec : a.nsec < (uint32_t)b.tv_nsec;
 }
 
-/* With tree->lock.  Of mode, owner and times only what the original has changed: the node may have
- * been given its own.  But those were given to that file, not to another one in its place. */
+/* Gives a node the size of its original and, of mode, owner and times, only what the original has
+ * changed: the node may have been given others meanwhile. Such a change was meant for the former
+ * file, so if another one is in its place everything is taken. tree->lock is held. */
 static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 			 const struct pfs_source_record *record, const struct stat *st,
 			 bool another)
@@ -350,14 +353,15 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 	return 0;
 }
 
-/* The node becomes what the original is now, unless somebody was faster: -EAGAIN. */
+/* Makes the node what its original is now. -EAGAIN: somebody has done so, or changed the node,
+ * meanwhile. */
 static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
 		     const struct pfs_original *original)
 {
 	struct pfs_records *sources = tree->links->sources;
 	bool another = is_another(tree->links, pfs_links_record(before), original);
 	struct pfs_value *now PFS_UNREF = source_now(before, original);
-	/* a tree that cannot keep the change must show it all the same */
+	/* A tree that cannot store the change must show it all the same. */
 	bool store = !pfs_journal_reserve(tree, 1, now ? now->size : 0, false);
 	struct pfs_record *record;
 	uint32_t slot;
@@ -382,8 +386,8 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 	return error;
 }
 
-/* True if an original's content may have changed: more than mode or owner (which also move the
- * ctime), and more than a version 1 record could not know. */
+/* Returns true if the original's content may have changed: if more has changed than its mode or
+ * owner (which also move the ctime), or than what a record of version 1 lacks. */
 static bool content_may_differ(const struct pfs_links *links,
 			       const struct pfs_source_record *record,
 			       const struct pfs_original *now)
@@ -451,13 +455,13 @@ void pfs_links_close(struct pfs_tree *tree, struct pfs_fd *original)
 	pfs_fdcache_put(tree->links->open, original);
 }
 
-/* -EAGAIN: another file, or open to others, than the record says. */
+/* -EAGAIN: it is another file than the record says, or other users may open it. */
 static int open_at(const struct pfs_links *links, const struct pfs_way *way,
 		   const struct pfs_source_record *record, int *out)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC;
 	struct pfs_original now;
-	/* looked at before it is opened: opening a device does things */
+	/* looked at before it is opened, since opening a device has effects */
 	int error = pfs_original_look(links->originals, way, &now, record), fd;
 
 	if (error)
@@ -567,7 +571,7 @@ bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size)
 	if (!tree->links->refused || tree->options.links == PFS_LINKS_NO)
 		return false;
 	if (pfs_store_scan_source_roots(tree->store, note_root, &refused) || !refused.n_roots)
-		return false; /* and no node is looked at */
+		return false; /* nodes need not be looked at */
 	for (slot = 0; slot < image->end; slot++)
 		files += (image->flags[slot] & PFS_NODE_LINKED) != 0;
 	if (!files)

@@ -22,7 +22,7 @@
 
 /* ---- roots ---- */
 
-/* The folder's path leads there without a symlink. */
+/* Returns true if the path leads to the folder without a symlink. */
 static bool leads_straight(const char *path, const struct stat *st)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
@@ -34,9 +34,10 @@ static bool leads_straight(const char *path, const struct stat *st)
 	       found.st_ino == st->st_ino;
 }
 
-/* The folder that was imported.  The number of its device may be another one when the machine has
- * started again: most filesystems without a device of their own take the next that is free.  Then
- * it has to lie where it lay and to be root's mount: nobody else can have put it there. */
+/* Returns true if this is the folder that was imported. The number of its device may differ after
+ * the machine has started again, since most filesystems without a device of their own get the next
+ * free number. Then the folder must be at its former path, on a mount that root has made: nobody
+ * else can have put it there. */
 static bool is_root(int fd, dev_t *dev, const struct pfs_source_root *stored)
 {
 	struct pfs_birthmark mark;
@@ -64,7 +65,7 @@ static int add_root(void *arg, const struct pfs_source_root *stored)
 			 sizeof(root));
 	if (error)
 		return error;
-	root.stored.path = NULL; /* lasts only as long as this call */
+	root.stored.path = NULL; /* it lasts only as long as this call */
 	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root.fd >= 0 && !is_root(root.fd, &root.dev, stored)) {
 		(void)close(root.fd);
@@ -171,7 +172,7 @@ bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_ori
 	return root && pfs_same_file(root, &now, &then);
 }
 
-/* A descriptor that is O_PATH has no attributes but by its name. */
+/* A descriptor that is O_PATH gives its attributes only by its name in /proc. */
 mode_t pfs_granted_mode(int fd, mode_t mode)
 {
 	char name[40];
@@ -205,7 +206,8 @@ static int stat_original(struct pfs_original *out, int fd)
 	return S_ISREG(from.stx_mode) ? 0 : -ESTALE;
 }
 
-/* Nothing has happened to the file since the record was made, not even to its ACL: ctime tells. */
+/* Returns true if nothing has happened to the file since the record was made, not even to its ACL:
+ * its ctime tells. */
 static bool is_untouched(const struct pfs_original *original,
 			 const struct pfs_source_record *record)
 {

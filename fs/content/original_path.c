@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The way to an original: folder by folder, each checked once and looked at every time. */
+/* The way to an original: each folder on it is checked once, and compared at every use. */
 #include "fs/content/original_impl.h"
 
 #include <assert.h>
@@ -16,8 +16,9 @@
 #include "base/clock.h"
 #include "meta/birthmark.h"
 
-#define FOLDERS_OPEN 512		/* with those above the remembered ones */
-#define SETTLED_NS   INT64_C(100000000) /* a later change has another ctime for certain */
+#define FOLDERS_OPEN 512		/* including those above the remembered ones */
+/* after this time a later change certainly has another ctime */
+#define SETTLED_NS   INT64_C(100000000)
 
 /* ---- folders on the way ---- */
 
@@ -51,7 +52,7 @@ static struct pfs_folder **place_of(struct pfs_originals *originals, uint32_t ro
 	return &originals->kept[(hash ^ hash >> 32) % PFS_FOLDERS_KEPT];
 }
 
-/* A folder that was checked before, as a reference; NULL. */
+/* Returns a folder that was checked before, with a reference; NULL: there is none. */
 static struct pfs_folder *recall(struct pfs_originals *originals, uint32_t root, const char *path,
 				 size_t len)
 {
@@ -94,7 +95,7 @@ void pfs_originals_shrink(struct pfs_originals *originals)
 	}
 }
 
-/* Nothing has happened to the folder since it was checked. */
+/* Returns true if nothing has happened to the folder since it was checked. */
 static bool is_current(const struct pfs_folder *folder)
 {
 	struct stat st;
@@ -104,7 +105,7 @@ static bool is_current(const struct pfs_folder *folder)
 	       st.st_ctim.tv_nsec == folder->ctime.tv_nsec;
 }
 
-/* Nor to those above. */
+/* Returns true if that is so for the folder and all above it. */
 static bool is_all_current(const struct pfs_folder *folder)
 {
 	while (folder && is_current(folder))
@@ -118,7 +119,7 @@ static bool is_settled(const struct timespec *ctime)
 	return pfs_clock_ns(CLOCK_REALTIME) - pfs_timespec_ns(*ctime) > SETTLED_NS;
 }
 
-/* What the store says of the folder; -ENOENT: nothing. */
+/* Gets the store's record of the folder. -ENOENT: there is none. */
 static int get_record(struct pfs_originals *originals, struct pfs_source_dir *out,
 		      const struct pfs_origin_root *root, const char *path, size_t len)
 {
@@ -142,7 +143,7 @@ static bool same_rights(const struct pfs_rights *a, const struct pfs_rights *b)
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid;
 }
 
-/* -ESTALE: not the folder that import saw, and another's or wider open. */
+/* -ESTALE: it is not the folder that import saw, and it is another user's or gives more rights. */
 static int compare_folder(const struct pfs_origin_root *root, struct pfs_folder *folder,
 			  const struct pfs_source_dir *record, const struct stat *st)
 {
@@ -165,7 +166,7 @@ static int compare_folder(const struct pfs_origin_root *root, struct pfs_folder 
 	return 0;
 }
 
-/* What is known of those above has been filled in. */
+/* Checks the folder and fills in what is known of it. Those above it have been checked. */
 static int check_folder(struct pfs_originals *originals, struct pfs_folder *folder,
 			const struct pfs_origin_root *root)
 {
@@ -225,7 +226,7 @@ static int make_folder(struct pfs_originals *originals, struct pfs_folder **out,
 	return 0;
 }
 
-/* The bits of a file's mode whose holders may pass the folder. */
+/* Returns the bits of a file's mode that belong to users who may pass the folder. */
 static mode_t passing(const struct pfs_rights *folder, const struct stat *file)
 {
 	mode_t all = 0;
@@ -256,7 +257,7 @@ int pfs_way_error(int error)
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
-	case ELOOP: /* a symlink where there was none */
+	case ELOOP: /* a symlink that was not there before */
 	case ENAMETOOLONG:
 		return -ESTALE;
 	default:
@@ -264,7 +265,7 @@ int pfs_way_error(int error)
 	}
 }
 
-/* A step down; no symlink is followed, and no name leads up. */
+/* Opens a folder's entry. It follows no symlink, and refuses names that lead up. */
 static int step(int dir, const char *name, size_t len)
 {
 	char part[NAME_MAX + 1];
@@ -279,8 +280,8 @@ static int step(int dir, const char *name, size_t len)
 	return fd < 0 ? pfs_way_error(errno) : fd;
 }
 
-/* From the parent (a reference that is taken over; NULL: to the root) to the folder of that path.
- */
+/* Goes from the parent to the folder of that path; parent NULL: to the root folder. The reference
+ * to the parent is taken over. */
 static int go_down(struct pfs_originals *originals, struct pfs_folder **out,
 		   const struct pfs_origin_root *root, struct pfs_folder *parent, const char *path,
 		   size_t len)
@@ -306,7 +307,7 @@ static int go_down(struct pfs_originals *originals, struct pfs_folder **out,
 	return make_folder(originals, out, root, parent, path, len, fd);
 }
 
-/* From the root down to the folder of that path. */
+/* Goes from the root folder down to the folder of that path. */
 static int walk(struct pfs_originals *originals, struct pfs_folder **out,
 		const struct pfs_origin_root *root, const char *path, size_t len)
 {

@@ -29,8 +29,8 @@ static int64_t chunk_start(uint64_t n)
 	return (int64_t)n * PFS_CHUNK_SIZE;
 }
 
-/* The next piece to change: the bytes of [at, range->end) up to a bounded number of chunks.  What
- * is a hole already needs no punching, however long it is.  0: nothing is left. */
+/* Gets the next piece to change, from *at on: at most a bounded number of chunks. A hole needs no
+ * punching, however long it is, and is passed over. *length is 0 if nothing is left. */
 static int next_piece(const struct range *range, int64_t *at, size_t *length)
 {
 	uint64_t n = (uint64_t)*at / PFS_CHUNK_SIZE;
@@ -47,7 +47,7 @@ static int next_piece(const struct range *range, int64_t *at, size_t *length)
 			return error == -ENOENT ? 0 : error;
 		*at = PFS_MAX(*at, chunk_start(n));
 	}
-	/* to a boundary, so that only the ends of the range are parts of chunks */
+	/* Ends at a boundary of chunks, so that only the ends of the range are parts of chunks. */
 	*length = (size_t)(PFS_MIN(chunk_start(n) + PFS_EDIT_SPAN, range->end) - *at);
 	return 0;
 }
@@ -78,7 +78,7 @@ static int change_piece(const struct range *range, int64_t offset, size_t length
 	return error;
 }
 
-/* A linked file's content becomes its own; *node is then up to date. */
+/* Makes a linked file's content its own; *node is then up to date. */
 static int own_content(struct pfs_tree *tree, struct pfs_file_node *node, uint64_t ino)
 {
 	struct pfs_edit edit = {.tree = tree};
@@ -89,7 +89,7 @@ static int own_content(struct pfs_tree *tree, struct pfs_file_node *node, uint64
 	return error;
 }
 
-/* Is there room for what is not allocated yet? */
+/* Checks that there is room for what is not allocated yet. */
 static int check_room(const struct range *range, const struct pfs_file_node *node)
 {
 	int64_t length = range->end - range->offset, has = node->blocks * 512;
@@ -160,7 +160,7 @@ int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int mode, int64_t of
 
 /* ---- truncation ---- */
 
-/* The blocks of the chunks from n on.  The file is busy, so that they stay what they are. */
+/* Counts the blocks of the chunks from n on. The file is busy, so that they do not change. */
 static int count_blocks(struct pfs_edit *edit, int64_t *blocks, uint64_t n)
 {
 	uint32_t len;
@@ -199,7 +199,7 @@ static int prepare_smaller(struct pfs_edit *edit, int64_t size)
 	return error;
 }
 
-/* In an open edit: everything that the new size needs. */
+/* Prepares, in an open edit, everything that the new size needs. */
 static int prepare_size(struct pfs_edit *edit, int64_t size)
 {
 	edit->new_size = size;
@@ -259,7 +259,7 @@ void pfs_content_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size)
 		pfs_copyup_commit(edit, slot, size);
 		blocks = image->blocks[slot];
 	} else if (size < image->size[slot] || !size) {
-		/* also what was allocated beyond the end */
+		/* This also removes what was allocated beyond the end. */
 		pfs_edit_apply(edit);
 		pfs_file_cut(content, edit->file, pfs_div_round_up((uint64_t)size, PFS_CHUNK_SIZE));
 		blocks = size ? PFS_MAX(blocks + edit->blocks, 0) : 0;
@@ -280,7 +280,7 @@ void pfs_content_end_size(struct pfs_tree *tree)
 		return;
 	}
 	tree->content->resize = NULL;
-	pfs_edit_close(resize); /* unlocks */
+	pfs_edit_close(resize); /* this unlocks */
 	free(resize);
 }
 
@@ -295,7 +295,8 @@ static int truncate_at_open(struct pfs_tree *tree, uint64_t ino, bool privileged
 	if (error)
 		return error;
 	pfs_hold_write(tree, __func__);
-	slot = pfs_image_slot(tree, ino); /* there: prepare looked, and the content lock keeps it */
+	/* it exists: prepare has looked, and the content lock keeps it */
+	slot = pfs_image_slot(tree, ino);
 	pfs_content_set_size(tree, slot, 0);
 	pfs_node_changed(tree, slot, privileged);
 	pfs_hold_end(tree);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read, with access times, and lseek to data and holes. */
+/* read, which also moves access times, and lseek to data and holes. */
 #include "fs/tree/tree.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #define CHUNKS_AT_ONCE 64
 
-/* The time of the last access, where relatime has it move. */
+/* Moves the time of the last access, if relatime says so. */
 static void note_access(struct pfs_tree *tree, uint64_t ino)
 {
 	uint32_t slot;
@@ -45,7 +45,8 @@ static void copy_part(uint8_t *out, const uint8_t *data, uint32_t len, uint32_t 
 	memset(out + (end - low), 0, high - end);
 }
 
-struct piece { /* of a read: bytes [low, high) of chunk n go to out, which has room for more */
+/* A piece of a read: bytes [low, high) of chunk n go to `out`, which has room for more. */
+struct piece {
 	uint64_t n;
 	uint32_t low, high;
 	uint8_t *out;
@@ -77,7 +78,7 @@ static int read_stored(struct pfs_tree *tree, uint64_t prime, const struct piece
 	return 0;
 }
 
-/* What memory knows is copied under the lock; the rest is marked in *stored. */
+/* Copies under the lock what memory has, and marks the rest in *stored. */
 static void read_memory(struct pfs_tree *tree, uint64_t *stored, uint64_t prime,
 			const struct piece *pieces, unsigned count)
 {
@@ -124,7 +125,7 @@ static int read_pieces(struct pfs_tree *tree, uint64_t prime, const struct piece
 	return 0;
 }
 
-/* n bytes; data has room for size. */
+/* Reads n bytes into data, which has room for `size`. */
 static int read_content(struct pfs_tree *tree, uint8_t *data, size_t size, size_t n, uint64_t prime,
 			int64_t offset, bool nowait)
 {
@@ -164,7 +165,7 @@ static ssize_t read_original(struct pfs_tree *tree, uint8_t *data, size_t n, uin
 	ssize_t got;
 	int error;
 
-	if (nowait) { /* what the page cache has, if it has all of it */
+	if (nowait) { /* from the page cache, if that has all of it */
 		got = original ? preadv2(pfs_fd_number(original), &vector, 1, offset, RWF_NOWAIT)
 			       : -1;
 		pfs_links_close(tree, original);
@@ -185,7 +186,7 @@ static ssize_t read_original(struct pfs_tree *tree, uint8_t *data, size_t n, uin
 	return done ? (ssize_t)done : error;
 }
 
-/* Of a row, which is made anew each time. */
+/* Reads the text of a row, which is made anew each time. */
 static ssize_t read_row(struct pfs_tree *tree, uint8_t *data, size_t size, uint64_t ino,
 			int64_t offset)
 {
@@ -224,7 +225,7 @@ static ssize_t read_node(struct pfs_tree *tree, uint8_t *data, size_t size, uint
 			return error ? error : (ssize_t)n;
 		}
 		got = read_original(tree, data, n, ino, offset, nowait);
-		if (got != -ENOENT) /* copied meanwhile: look again */
+		if (got != -ENOENT) /* it was copied meanwhile: look again */
 			return got;
 	}
 }
@@ -296,7 +297,7 @@ static int64_t seek_original(struct pfs_tree *tree, uint64_t ino, int64_t offset
 	if (found < 0)
 		found = -errno;
 	pfs_links_close(tree, original);
-	if (found == -ENXIO && whence == SEEK_HOLE) /* it has become shorter */
+	if (found == -ENXIO && whence == SEEK_HOLE) /* the file has become shorter */
 		return size;
 	return found >= size ? (whence == SEEK_HOLE ? size : -ENXIO) : found;
 }
@@ -323,6 +324,6 @@ int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset, int w
 			found = seek_data(tree, ino, offset, node.size);
 		else
 			found = seek_hole(tree, ino, offset, node.size);
-	} while (found == -ENOENT); /* copied meanwhile */
+	} while (found == -ENOENT); /* it was copied meanwhile */
 	return found;
 }

@@ -125,7 +125,7 @@ const struct pfs_register *pfs_register_of(const struct pfs_tree *tree, uint32_t
 	const struct pfs_image *image = &tree->image;
 	bool is_row = image->flags[slot] & PFS_NODE_ROW;
 
-	/* of one register at the root everything is a part */
+	/* If the only register's root is the tree's, every node belongs to it. */
 	if (!registers->n || (registers->n == 1 && registers->list->is.root == PFS_ROOT_PRIME))
 		return registers->n ? registers->list : NULL;
 	for (; slot != PFS_NO_SLOT; slot = image->parent[slot]) {

@@ -18,9 +18,10 @@
 #include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 
-#define TRIES 4 /* at a row that changes while its size is found */
+#define TRIES 4 /* how often the size of a row that changes is asked for */
 
-struct kept { /* the row of a node without a place */
+/* The text of a row whose node has no place in the tree any more. */
+struct kept {
 	struct pfs_byprime by_prime;
 	size_t len;
 	char text[];
@@ -49,7 +50,7 @@ void pfs_rows_destroy(struct pfs_tree *tree)
 struct place {
 	const struct pfs_register *of;
 	uint64_t parent; /* 0: none that has an id */
-	bool top;	 /* right below the register's root */
+	bool top;	 /* the node is right below the register's root */
 	bool unlinked;
 	uint8_t flags;
 	mode_t mode;
@@ -105,7 +106,7 @@ static int add(struct text *text, const char *bytes, size_t len)
 	return 0;
 }
 
-/* Further lines of a value begin with a blank. */
+/* Adds a line. Further lines of the value begin with a blank. */
 static int add_line(struct text *text, const char *column, const char *value, size_t len)
 {
 	const char *end = value + len;
@@ -132,7 +133,7 @@ static void id_in(const struct pfs_register *of, const struct pfs_value *set, st
 		*id = (struct pfs_attr){.text = ""};
 }
 
-/* The id of the parent, or what rows at the top have instead. */
+/* Gets the id of the parent, or what rows at the top have instead. */
 static int parent_id(struct pfs_tree *tree, const struct place *place, const struct pfs_value *own,
 		     struct pfs_value **set, struct pfs_attr *id)
 {
@@ -158,7 +159,7 @@ static int make_text(struct pfs_tree *tree, struct text *text, const struct plac
 		struct pfs_attr attr = {.text = ""};
 
 		switch (pfs_register_role(of, column, strlen(column))) {
-		case PFS_ROLE_PATH: /* it is where the file is */
+		case PFS_ROLE_PATH: /* the place of the file says it */
 			continue;
 		case PFS_ROLE_PARENT:
 			PFS_TRY(parent_id(tree, place, set, &parents, &attr));
@@ -307,7 +308,8 @@ static bool is_made(const struct pfs_tree *tree, uint32_t slot)
 	       !(tree->image.state[slot] & PFS_SLOT_UNLINKED);
 }
 
-/* Whether the node's file shows its row.  *dirty: what changed it has reserved the record's room. */
+/* Returns true if the node's file shows its row. *dirty: a change has already reserved room for the
+ * node's record. */
 static bool ask(struct pfs_tree *tree, uint64_t ino, uint64_t *epoch, bool *dirty)
 {
 	uint32_t slot;
@@ -329,7 +331,7 @@ static void set_size(struct pfs_tree *tree, uint32_t slot, size_t len, bool stam
 	if (!same)
 		pfs_image_set_size(tree, slot, (int64_t)len,
 				   (int64_t)pfs_div_round_up(len, 4096) * 8);
-	if (tree->read_only) /* an image that nobody commits */
+	if (tree->read_only) /* nobody commits this image */
 		return;
 	if (stamp)
 		pfs_stamp(tree, slot, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, pfs_now());
@@ -463,7 +465,7 @@ static int keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former PFS_UNUSED
 	if (text)
 		memcpy(kept->text, text, len);
 	pfs_parts_lock(tree);
-	drop(tree, ino); /* of an attempt before this one */
+	drop(tree, ino); /* left by an earlier attempt */
 	pfs_byprime_add(&tree->rows->kept, &kept->by_prime);
 	pfs_parts_unlock(tree);
 	return 0;

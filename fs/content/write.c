@@ -9,9 +9,9 @@
 #include "fs/journal/journal.h"
 
 #define COPY_PIECE ((size_t)PFS_EDIT_SPAN)
-#define COPY_MAX   ((size_t)16 << 20) /* bytes one copy_range moves, so that it ends soon */
+#define COPY_MAX   ((size_t)16 << 20) /* bytes that one copy_range moves, so that it ends soon */
 
-/* At most PFS_EDIT_SPAN bytes. */
+/* Writes at most PFS_EDIT_SPAN bytes. */
 static int write_piece(struct pfs_edit *edit, const void *data, size_t size, int64_t offset,
 		       bool privileged)
 {
@@ -46,8 +46,8 @@ static ssize_t write_bytes(struct pfs_tree *tree, uint64_t ino, const uint8_t *d
 	size_t done, piece;
 	int error;
 
-	/* Without an offset the pieces of one append could be torn apart by another: a single piece
-	 * is what the kernel sends. */
+	/* A write without an offset appends. Its pieces may be separated by those of another
+	 * append; the kernel sends one piece at a time. */
 	for (done = 0; done < size; done += piece) {
 		struct pfs_edit edit = {.tree = tree, .ino = ino, .nowait = nowait};
 
@@ -57,7 +57,7 @@ static ssize_t write_bytes(struct pfs_tree *tree, uint64_t ino, const uint8_t *d
 		pfs_edit_close(&edit);
 		if (error)
 			return done ? (ssize_t)done : error;
-		nowait = false; /* what is begun is ended */
+		nowait = false; /* a write that has begun is finished */
 	}
 	return (ssize_t)size;
 }
@@ -108,7 +108,7 @@ static ssize_t copy_bytes(const struct copying *copying, uint8_t *buffer, size_t
 	return done ? (ssize_t)done : n;
 }
 
-/* *size = how much of it can be copied in one call. */
+/* Reduces *size to what can be copied in one call. */
 static int check_copy(const struct copying *copying, size_t *size)
 {
 	int64_t from = copying->from_offset, to = copying->to_offset;
