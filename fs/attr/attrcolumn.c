@@ -17,19 +17,20 @@
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
-#define PLACED 4096u /* values while the tree is held */
+#define PLACED 4096u /* values that are placed in one hold of the tree's lock */
 
-/* What the store had when the column was read, less what was being changed then. */
+/* The column as the store had it when it was read, without what was being changed at that time. */
 struct base {
 	struct base *next;
 	_Atomic unsigned references;
-	struct pfs_attr_notes *notes; /* of what has changed since */
+	struct pfs_attr_notes *notes; /* what has changed since */
 	char *name;
 	size_t name_len;
-	uint32_t *place; /* by slot: 1 + the value's; 0: none */
-	uint32_t end;	 /* slots that place has */
+	uint32_t *place; /* by slot: 1 + the number of its value; 0: it has none */
+	uint32_t end;	 /* how many slots `place` has */
 	struct pfs_attr_value *values;
-	char *texts;	  /* of all values, as an image file has them; NULL: each has its own */
+	/* the texts of all values, as an image file has them; NULL: each value has its own */
+	char *texts;
 	uint64_t *primes; /* only while it is being read */
 	size_t n, capacity, primes_capacity;
 };
@@ -38,7 +39,7 @@ struct pfs_attr_columns {
 	struct pfs_tree *tree;
 	/* protected by the content lock */
 	struct base *bases, *forgotten;
-	/* changed with tree->lock held for writing, too */
+	/* changed only with tree->lock held for writing, too */
 	struct pfs_attr_notes *notes; /* NULL: nothing is noted */
 	struct pfs_attr_notes *old_notes;
 };
@@ -46,12 +47,13 @@ struct pfs_attr_columns {
 struct pfs_attr_reader {
 	struct pfs_tree *tree;
 	struct base *base;
-	const struct pfs_register *computed; /* of whose registers it is a computed column */
-	struct base *ids; /* for the parent's */
-	uint64_t number; /* of the snapshot that it reads */
-	struct pfs_attr_reader *next; /* that a frozen tree has */
-	bool has_lock;	 /* of the live tree */
-	struct pfs_value **held; /* sets that values given out point into */
+	/* the registers that compute this column; NULL: none does */
+	const struct pfs_register *computed;
+	struct base *ids; /* the column of ids, for the parent's id */
+	uint64_t number; /* the number of the snapshot that it reads */
+	struct pfs_attr_reader *next; /* the next reader that a frozen tree has */
+	bool has_lock;	 /* it holds the live tree's lock */
+	struct pfs_value **held; /* sets into which the given values point */
 	size_t n_held, held_capacity;
 };
 
@@ -98,7 +100,8 @@ static void free_bases(struct base *base)
 	}
 }
 
-/* Both locks are held, or the columns are nobody else's. Freeing them would take long. */
+/* Takes all columns out, for the caller to free them later, since that takes long. Both locks are
+ * held, or nobody else uses the columns. */
 static void forget(struct pfs_attr_columns *columns)
 {
 	PFS_VERIFY_CHECK(!columns->forgotten && !columns->old_notes);
@@ -143,7 +146,7 @@ static int note_pending(void *arg, uint64_t prime, struct pfs_value *set)
 	return pfs_attr_notes_put(arg, prime, set);
 }
 
-/* From now on changes are noted; what the store does not have yet is a change, too. */
+/* Begins to note changes. What the store does not have yet counts as a change, too. */
 static int begin_notes(struct pfs_attr_columns *columns, struct pfs_attr_notes **out)
 {
 	struct pfs_attr_notes *notes;
@@ -181,8 +184,8 @@ static int take_value(void *arg, uint64_t prime, const struct pfs_attr_record *a
 	return 0;
 }
 
-/* Slots of the values' nodes, in short holds.  A slot that another node takes meanwhile or later has none of them: that
- * node's attributes are all noted. */
+/* Finds the slots of the values' nodes, in short holds. If another node takes such a slot now or
+ * later, it has none of these values: all attributes of that node are noted. */
 static int place_values(struct pfs_tree *tree, struct base *base)
 {
 	if (base->n >= UINT32_MAX)
@@ -200,7 +203,7 @@ static int place_values(struct pfs_tree *tree, struct base *base)
 		for (; i < end; i++) {
 			uint32_t slot = pfs_image_slot(tree, base->primes[i]);
 
-			if (slot < base->end) /* or there is none */
+			if (slot < base->end) /* else the node is gone, or newer */
 				base->place[slot] = (uint32_t)i + 1;
 		}
 		pfs_scan_unlock(tree);
@@ -209,7 +212,7 @@ static int place_values(struct pfs_tree *tree, struct base *base)
 	return 0;
 }
 
-/* -ENOENT: the image's file has not got it. */
+/* -ENOENT: the image's file does not have the column. */
 static int take_from_file(struct base *base, struct pfs_tree *tree)
 {
 	struct pfs_attrfile_column column;
@@ -255,7 +258,7 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 	return error;
 }
 
-/* A reference to the column, if it is there.  The content lock is held. */
+/* Returns a reference to the column; NULL: it has not been read. The content lock is held. */
 static struct base *find_base(struct pfs_attr_columns *columns, const char *name, size_t name_len)
 {
 	struct base *base = columns->bases;
@@ -334,7 +337,8 @@ int pfs_attr_reader_copy(struct pfs_attr_reader **out, const struct pfs_attr_rea
 	return 0;
 }
 
-/* Of what a frozen tree has: whoever froze it opened what is going to be read. */
+/* Copies a reader that the frozen tree has: the columns that are going to be read were opened when
+ * it was frozen. */
 static int copy_frozen(struct pfs_attr_reader **out, const struct pfs_attr_reader *frozen, const char *name,
 		       size_t name_len)
 {
@@ -397,7 +401,8 @@ static int hold_set(struct pfs_attr_reader *reader, struct pfs_value *set)
 	return 0;
 }
 
-/* *noted: the node's attributes have changed since the column was read, to this set (NULL: none), which is held. */
+/* Sets *noted if the node's attributes have changed since the column was read. Then *set is what
+ * they changed to, with a reference; NULL: the node has none. */
 static int find_noted(struct pfs_attr_reader *reader, struct pfs_value **set, bool *noted,
 		      const struct base *base, uint64_t prime)
 {
@@ -455,7 +460,7 @@ static int hold_text(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 	return 0;
 }
 
-/* What follows from the node's place, if its register has the column so. */
+/* Gets the value that follows from the node's place, if its register computes the column. */
 static int read_computed(struct pfs_attr_reader *reader, struct pfs_attr_value *out, uint32_t slot)
 {
 	const struct pfs_image *image = &reader->tree->image;
@@ -504,7 +509,8 @@ int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, co
 	if (is_live && is_forgotten(columns, reader))
 		return -EAGAIN;
 	let_go(reader);
-	reader->has_lock = is_live || !reader->computed; /* what is computed may ask for it, too */
+	/* to compute a value, the live tree may be needed, too */
+	reader->has_lock = is_live || !reader->computed;
 	if (!is_live && reader->has_lock)
 		pfs_hold_read(columns->tree, __func__);
 	for (size_t i = 0; i < n && !error; i++)
@@ -554,7 +560,8 @@ void pfs_attrs_frozen_close(struct pfs_tree *frozen)
 
 bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime)
 {
-	const struct pfs_attr_reader *reader = frozen->frozen_attrs; /* all of them have the same notes */
+	/* all of them have the same notes */
+	const struct pfs_attr_reader *reader = frozen->frozen_attrs;
 	struct pfs_value *now, *was;
 	bool is_noted;
 

@@ -22,7 +22,8 @@ int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint6
 	return 0;
 }
 
-/* Of a node to be made the register is not known: any will do. */
+/* Returns true if the attribute cannot be set, since it is computed. A node that is being made has
+ * no register yet, so any register counts. */
 static bool is_computed(struct pfs_tree *tree, const struct pfs_attr_edit *edit, const char *name,
 			size_t name_len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing columns of attributes in the image's file with the store. */
+/* Compares the columns of attributes in the image's file with the store. */
 #include "fs/attr/attrfile.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is_same(const struct pfs_attr_value *a, const struct pfs_attr_value 
 	if (a->type != b->type)
 		return false;
 	if (a->type != PFS_ATTR_TEXT)
-		return a->integer == b->integer; /* or the bits of what is real */
+		return a->integer == b->integer; /* or the bits of a real number */
 	return a->text_len == b->text_len &&
 	       (!a->text_len || memcmp(a->text, b->text, a->text_len) == 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing columns of attributes into the image's file. */
+/* Writes columns of attributes into the image's file. */
 #include "fs/attr/attrfile.h"
 
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 
 #define AT_ONCE 256u /* values that are read in one hold */
 
-/* A column that is being made. */
+/* A column that is being written. */
 struct making {
 	struct pfs_attrfile_head head;
 	struct pfs_attrfile_value *values;
 	char *texts;
 	struct pfs_attrfile_pair *pairs;
 	size_t values_capacity, texts_capacity, pairs_capacity;
-	uint32_t *table; /* by hash: 1 + a value's; 0: empty */
+	uint32_t *table; /* by hash: 1 + the number of a value; 0: empty */
 	size_t table_size;
 };
 
@@ -35,7 +35,7 @@ static const void *bytes_of(const struct making *making, size_t *len,
 	return is_text ? (const void *)(making->texts + value->is) : (const void *)&value->is;
 }
 
-/* The cell of a value of these bytes: its own, or an empty one. */
+/* Returns the cell of the value that has these bytes, or the empty one where it belongs. */
 static uint32_t *cell_of(const struct making *making, uint32_t type, const void *bytes, size_t len)
 {
 	size_t at = pfs_siphash(bytes, len, type, len) % making->table_size;
@@ -73,7 +73,8 @@ static int grow_table(struct making *making)
 	return 0;
 }
 
-/* Where the next text goes, with room for it and one byte more; NULL: no memory. */
+/* Returns where the next text goes, with room for it and one byte more; NULL: there is no memory.
+ */
 static char *room_for_text(struct making *making, size_t len)
 {
 	if (pfs_grow(&making->texts, &making->texts_capacity, making->head.texts_size + len + 1, 1))
@@ -152,7 +153,7 @@ static uint8_t *put(uint8_t *to, const void *bytes, size_t size)
 	return to + pfs_attrfile_round_up(size);
 }
 
-/* What is written of all columns. */
+/* The bytes that are written for all columns. */
 struct extra {
 	struct pfs_tree *tree;
 	uint8_t *bytes;
@@ -181,7 +182,8 @@ static int append(struct extra *extra, struct making *making, const char *name, 
 	return 0;
 }
 
-/* One that cannot be read is left out: it is read of the store when it is asked for. */
+/* Writes a column. One that cannot be read is left out, and will be read from the store when
+ * somebody asks for it. */
 static int write_column(void *arg, const char *name, size_t name_len)
 {
 	struct extra *extra = arg;
@@ -203,7 +205,8 @@ static int write_column(void *arg, const char *name, size_t name_len)
 	return error == -EAGAIN ? 0 : error;
 }
 
-/* If there is no memory to see, it is not: the file is written once more. */
+/* Returns true if the file has the column. If there is no memory to find out, it counts as missing,
+ * and the file is written once more. */
 static bool is_in_file(const struct pfs_tree *tree, const char *name, size_t name_len)
 {
 	char found[PFS_NAME_MAX];
@@ -225,7 +228,8 @@ static int ask(void *arg, const char *name, size_t name_len)
 	return 0;
 }
 
-/* Those of the file are asked for, too, where they can be, and then there with the others. */
+/* Makes the bytes of all columns. Those that the file has are opened, too, if that is possible, so
+ * that they are among the others. */
 static int make(struct pfs_tree *tree, void **bytes, size_t *size)
 {
 	struct extra extra = {.tree = tree};

@@ -10,7 +10,7 @@
 #include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"
 
-/* In the order of bytes. */
+/* Returns the index at which the name is, or would be, in the order of bytes. */
 static size_t place_of(const struct pfs_attr_name_list *list, const char *name, size_t len, bool *found)
 {
 	size_t low = 0, high = list->n;
@@ -57,7 +57,7 @@ int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t
 	return 0;
 }
 
-/* TEXT if it is not in the list. */
+/* Returns the type of the name's values; TEXT if the name is not in the list. */
 static enum pfs_attr_type type_of(const struct pfs_attr_name_list *list, const char *name, size_t len)
 {
 	bool found;

@@ -9,10 +9,10 @@
 #include "fs/image/snapshot.h"
 #include "fs/journal/records.h"
 
-#define NOTES_MAX ((size_t)1 << 17) /* sets, older ones too */
-#define DRAIN	  16u /* older sets freed at a time */
+#define NOTES_MAX ((size_t)1 << 17) /* how many sets are noted, older ones included */
+#define DRAIN	  16u /* older sets that are freed at a time */
 
-/* What snapshots whose number is above `since` read, up to that of the newer one. */
+/* A set that snapshots read whose number is above `since`, up to `since` of the newer version. */
 struct version {
 	struct pfs_value *set;
 	uint64_t since;
@@ -24,11 +24,12 @@ struct note {
 	struct version now;
 };
 
-/* It is the last of its note's versions when it is the first that is kept. */
+/* An older set. It is the last of its note's versions when it is the first in the list. */
 struct kept {
 	struct version version;
 	struct note *note;
-	uint64_t upto; /* as `since` of the newer one: never less than of those kept before */
+	/* `since` of the newer version, which is never less than that of sets kept earlier */
+	uint64_t upto;
 	struct kept *next;
 };
 
@@ -36,7 +37,7 @@ struct pfs_attr_notes {
 	struct pfs_tree *tree;
 	_Atomic unsigned references;
 	struct pfs_byprime_table table;
-	size_t n; /* sets */
+	size_t n; /* how many sets there are */
 	struct kept *first, *last;
 };
 
@@ -103,7 +104,7 @@ static void drain(struct pfs_attr_notes *notes, uint64_t first, uint64_t last)
 	}
 }
 
-/* The set that the node has becomes an older one, which snapshots up to `last` read. */
+/* Makes the node's present set an older one, which snapshots up to number `last` read. */
 static int keep_older(struct pfs_attr_notes *notes, struct note *note, uint64_t last)
 {
 	struct kept *kept = notes->n < NOTES_MAX ? malloc(sizeof(*kept)) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sets of attributes: their part in commits, and what a node has. */
+/* The sets of attributes: what they add to commits, and how a node's set is found. */
 #include "fs/attr/xattr.h"
 
 #include <stdlib.h>
@@ -164,7 +164,7 @@ int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t 
 	return error;
 }
 
-/* A node without attributes costs no look at the store. */
+/* For a node without attributes the store is not asked. */
 int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino)
 {
 	uint8_t flags;

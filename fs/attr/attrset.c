@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "fs/tree/tree_impl.h"
 
-/* An attribute in a set: this, the name, the text; unaligned. */
+/* The head of an attribute in a set; the name and the text follow. It is unaligned. */
 struct head {
 	uint32_t text_len;
 	uint16_t name_len;
@@ -122,7 +122,7 @@ static int load_one(void *arg, const struct pfs_attr_record *record)
 	case PFS_ATTR_INTEGER:
 		attr.text_len = (uint32_t)pfs_print_integer(number, record->integer);
 		break;
-	case PFS_ATTR_REAL: /* -0.0, which old stores have, would come back as text */
+	case PFS_ATTR_REAL: /* old stores have -0.0, which would come back as a text */
 		attr.text_len = (uint32_t)pfs_print_real(number, record->real + 0.0);
 		break;
 	case PFS_ATTR_TEXT:
@@ -160,7 +160,7 @@ static int store_one(struct pfs_store *store, uint64_t prime, const struct pfs_a
 	struct pfs_attr_record record = {
 		.name = attr->name, .name_len = attr->name_len, .type = attr->type};
 
-	/* a number that does not print as this text would come back as another one */
+	/* A number that does not print as this text would come back as another text. */
 	if ((attr->type == PFS_ATTR_INTEGER &&
 	     !pfs_is_integer(&record.integer, attr->text, attr->text_len)) ||
 	    (attr->type == PFS_ATTR_REAL && !pfs_is_real(&record.real, attr->text, attr->text_len)))

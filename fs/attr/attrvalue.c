@@ -86,7 +86,7 @@ int pfs_attrs_frozen_differ(struct pfs_tree *frozen, struct pfs_tree *live, bool
 	pfs_hold_read(live, __func__);
 	slot = pfs_image_slot(live, prime);
 	pfs_hold_end(live);
-	if (slot < frozen->image.end) { /* or it is gone, and will be found to be */
+	if (slot < frozen->image.end) { /* else the node is gone, which is found out later */
 		error = pfs_attr_read(reader, &was, &slot, 1);
 		pfs_attr_value_in(&now, set, name, name_len);
 		*differ = !error && !is_equal(&was, &now);

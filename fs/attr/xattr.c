@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Extended attributes: user.* as the store keeps them, and a few that are computed. */
+/* Extended attributes: user.* as the store has them, and a few that are computed. */
 #include "fs/attr/xattr.h"
 
 #include <linux/limits.h>
@@ -22,7 +22,7 @@
 
 #define PREFIX	    "user."
 #define PREFIX_LEN  (sizeof(PREFIX) - 1)
-#define OURS	    "primefs." /* after the prefix: names that nobody else sets */
+#define OURS	    "primefs." /* names behind the prefix that only this program sets */
 #define SUBTREE	    OURS "subtree_"
 #define HASH	    OURS "hash"
 #define SAVED	    OURS "query."
@@ -31,7 +31,7 @@
 
 /* ---- names ---- */
 
-/* The name after "user.".  -EOPNOTSUPP for other namespaces, -EINVAL, -ERANGE. */
+/* Gets the name behind "user.". -EOPNOTSUPP: it is in another namespace; -EINVAL; -ERANGE. */
 static int parse_name(const char **out, size_t *len, const char *name)
 {
 	if (strncmp(name, PREFIX, PREFIX_LEN) != 0)
@@ -61,7 +61,7 @@ static ssize_t give(void *value, size_t size, const void *text, size_t len)
 	return (ssize_t)len;
 }
 
-/* -ENODATA: no such total. */
+/* Gets the text of a total. -ENODATA: there is no such total. */
 static int total_text(struct pfs_tree *tree, char number[PFS_NUMBER_SIZE], uint64_t ino,
 		      const char *which)
 {
@@ -116,7 +116,7 @@ static ssize_t give_ours(struct pfs_tree *tree, void *value, size_t size, uint64
 		error = -ENODATA;
 	if (error)
 		return error;
-	/* the kernel would say ERANGE to whoever asked for the length first */
+	/* Otherwise the kernel would return ERANGE to a caller who asked for the length first. */
 	len = row_len == SIZE_MAX ? strlen(text) : row_len;
 	return len > XATTR_SIZE_MAX ? -E2BIG : give(value, size, text, len);
 }
@@ -221,7 +221,7 @@ int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, 
 	*flagged = node_flags & PFS_NODE_ATTRS;
 	if (*flagged)
 		return pfs_records_get(tree->attrs->sets, out, ino, purpose);
-	/* unlike pfs_attr_set_of, not fooled by a flag that is about to be set */
+	/* Unlike pfs_attr_set_of this does not rely on the flag, which may be about to be set. */
 	pfs_parts_lock(tree);
 	record = pfs_records_find(tree->attrs->sets, ino);
 	if (record)
@@ -234,7 +234,8 @@ int pfs_attr_record(struct pfs_tree *tree, struct pfs_record **out, uint64_t ino
 		    const struct pfs_value *before, bool flagged)
 {
 	uint32_t slot = pfs_image_slot(tree, ino);
-	/* while the flag stands the store may have more than memory: the entry must still be there */
+	/* While the flag is set the store may have a set that memory lacks, so the entry must still
+	 * be there. */
 	struct pfs_record *record = flagged ? pfs_records_find(tree->attrs->sets, ino)
 					    : pfs_records_entry(tree->attrs->sets, ino);
 
@@ -259,14 +260,16 @@ void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slo
 	pfs_stamp(tree, slot, PFS_COLUMN_CTIME, now);
 }
 
-/* All that is this program's own but saved queries, which people write. */
+/* Returns true for attributes that only this program sees. Saved queries are not among them: people
+ * write them. */
 static bool is_silent(const struct pfs_attr *attr)
 {
 	return pfs_attr_is_ours(attr->name, attr->name_len) &&
 	       (attr->name_len < sizeof(SAVED) - 1 || memcmp(attr->name, SAVED, sizeof(SAVED) - 1) != 0);
 }
 
-/* Puts the new set in the old one's place.  -EAGAIN: it is no longer the old one. */
+/* Puts the new set in the place of the old one. -EAGAIN: the node's set is no longer the old one.
+ */
 static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *before,
 		   struct pfs_value *set, bool flagged, const struct pfs_attr *attr)
 {
@@ -281,7 +284,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	if (!error && attr->text)
 		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len, PFS_ATTR_TEXT);
 	slot = pfs_image_slot(tree, ino);
-	if (!error) /* silent: nothing of the node has changed that anybody sees */
+	if (!error) /* a silent attribute changes nothing that anybody sees, and so not the ctime */
 		now = is_silent(attr) ? pfs_image_time(tree, tree->image.ctime, slot) : pfs_stamp_ctime(tree, slot, now);
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
@@ -290,7 +293,7 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	return error;
 }
 
-/* attr->text NULL: removes it. */
+/* Changes one attribute; attr->text NULL: removes it. */
 static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr, int flags)
 {
 	struct pfs_value *before PFS_UNREF = NULL, *set PFS_UNREF = NULL;
@@ -311,7 +314,7 @@ static int change_once(struct pfs_tree *tree, uint64_t ino, const struct pfs_att
 		return -ENOSPC;
 	error = replace(tree, ino, before, set, flagged, attr);
 	if (!error)
-		set = NULL; /* the record's now */
+		set = NULL; /* the record owns it now */
 	return error;
 }
 
@@ -405,7 +408,7 @@ int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value, si
 	return pfs_attr_change_ours(tree, ino, &attr);
 }
 
-/* *out = the attribute's name.  -EINVAL, -ERANGE. */
+/* Makes the name of the attribute that keeps a saved query. -EINVAL, -ERANGE. */
 static int saved_name(char out[NAME_LIMIT + 1], const char *name)
 {
 	if (!*name)

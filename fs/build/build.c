@@ -20,7 +20,8 @@
 
 /* ---- the file ---- */
 
-/* "-" follows the number of a process, or nothing, as earlier versions had it. */
+/* Returns true if the file belongs to a process that no longer exists. The number of the process is
+ * followed by "-" or, from earlier versions, by nothing. */
 static bool is_dead(const char *text)
 {
 	char *end;
@@ -46,7 +47,8 @@ static void remove_stale(const char *store)
 		    strncmp(entry->d_name + len, ".part-", 6) != 0 ||
 		    !is_dead(entry->d_name + len + 6))
 			continue;
-		/* no such process here; one in another container would hold the lock */
+		/* There is no such process here; a process of another container would hold the
+		 * lock. */
 		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
 			return;
 		if (pfs_store_holder(path) == 0)
@@ -184,7 +186,7 @@ static int compare_targets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The last target that was set, or NULL. */
+/* Returns the target that was set last for the node, or NULL. */
 static const struct pfs_build_target *target_of(const struct pfs_build *build, uint32_t node)
 {
 	uint64_t behind = PFS_SEARCH(i, 0, build->n_targets, build->targets[i].node <= node);
@@ -242,21 +244,23 @@ static void fill_attr(const struct pfs_build *build, struct pfs_node_record *rec
 struct writer {
 	struct pfs_build *build;
 	uint32_t *order;     /* nodes in pre-order */
-	uint32_t *slot;	     /* by node; of new ones */
-	uint64_t *directory; /* new directories but the root, heaviest first: place in order */
+	uint32_t *slot;	     /* by node; only of new nodes */
+	/* new directories but the root, heaviest first: their places in `order` */
+	uint64_t *directory;
 	size_t n_directories, n_files; /* n_files: those without a prime yet */
 	struct pfs_node_record record[PFS_STORE_NODES]; /* of these nodes; they are written together */
 	uint32_t node[PFS_STORE_NODES];
 	unsigned n;
 };
 
-/* The node as whoever builds knows it. */
+/* Returns the node's number as the caller of the build knows it. */
 static uint32_t number_of(const struct pfs_build *build, uint32_t node)
 {
 	return node == build->at ? PFS_BUILD_ROOT : node;
 }
 
-/* Nothing that is added belongs to the store's own root, unless it is added there. */
+/* Tells the caller the node's prime. Nothing that is added belongs to the store's own root, unless
+ * it is added there. */
 static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 {
 	const struct pfs_build_options *options = &build->options;
@@ -323,7 +327,8 @@ static int write_directories(struct writer *writer)
 
 	if (build->n_stored == 0)
 		build->prime[0] = PFS_ROOT_PRIME;
-	/* a directory's record names its parent's prime, which may be the larger one */
+	/* All directories get their primes first: a record names the parent's prime, which may be
+	 * the larger one. */
 	for (i = 0; i < writer->n_directories; i++)
 		PFS_TRY(pfs_build_next_prime(build,
 					     &build->prime[writer->order[writer->directory[i]]],
@@ -424,7 +429,7 @@ static int arrange(struct writer *writer, const uint32_t *weight)
 			continue;
 		writer->slot[node] = (uint32_t)slot++;
 		if (node && (state & BUILD_DIRECTORY))
-			/* heaviest first, then as they come in pre-order */
+			/* heaviest first, then in pre-order */
 			writer->directory[n++] = (uint64_t)(UINT32_MAX - weight[node]) << 32 | i;
 		else if (node && !(state & BUILD_FIXED))
 			writer->n_files++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An existing store under a build: its nodes are loaded so that their names are found, and the
- * directory that things are added under is looked up or made. */
+/* A build onto an existing store: loads its nodes, so that their names are found, and looks up or
+ * makes the directory below which nodes are added. */
 #include "fs/build/build_impl.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 
 struct load {
 	struct pfs_build *build;
-	uint64_t *parents; /* primes, by node */
+	uint64_t *parents; /* their primes, by node */
 	size_t parents_capacity;
 	int error;
 };
@@ -40,7 +40,7 @@ static int take_node(void *arg, const struct pfs_node_record *record)
 
 static int find_prime(const struct pfs_build *build, uint32_t *node, uint64_t prime)
 {
-	/* nodes were numbered in order of primes */
+	/* Nodes were numbered in order of their primes. */
 	uint64_t at = PFS_SEARCH(i, 0, build->n_stored, build->prime[i] < prime);
 
 	if (at == build->n_stored || build->prime[at] != prime)

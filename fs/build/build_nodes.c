@@ -42,7 +42,7 @@ static const char *name_of(const struct pfs_build *build, uint32_t node, size_t 
 	return build->heap + (build->name[node] >> 8);
 }
 
-/* The entry of that name, or the empty one where it belongs. */
+/* Returns the entry of that name, or the empty one where it belongs. */
 static uint64_t *entry_of(const struct pfs_build *build, uint32_t hash, uint32_t parent,
 			  const char *name, size_t len)
 {
@@ -61,7 +61,7 @@ static uint64_t *entry_of(const struct pfs_build *build, uint32_t hash, uint32_t
 	return &build->table[at];
 }
 
-/* Zeros.  What is looked at in no order is slow to find among small pages. */
+/* Allocates a table of zeros, on huge pages if it is large, since it is accessed in no order. */
 static uint64_t *table_of(size_t size)
 {
 	size_t bytes = size * sizeof(uint64_t);
@@ -71,7 +71,8 @@ static uint64_t *table_of(size_t size)
 		return calloc(size, sizeof(uint64_t));
 	table = aligned_alloc(HUGE_PAGE, bytes); /* both are powers of two */
 	if (table) {
-		(void)madvise(table, bytes, MADV_HUGEPAGE); /* a kernel without them has none */
+		/* a kernel without huge pages ignores it */
+		(void)madvise(table, bytes, MADV_HUGEPAGE);
 		memset(table, 0, bytes);
 	}
 	return table;
@@ -82,7 +83,7 @@ static int grow_table(struct pfs_build *build)
 	size_t size = PFS_MAX(build->table_size * 2, TABLE_MIN), i;
 	uint64_t *table;
 
-	/* at most 3/4 full */
+	/* The table is at most 3/4 full. */
 	if (build->count + 1 <= build->table_size / 4 * 3)
 		return 0;
 	table = table_of(size);
@@ -113,7 +114,7 @@ static int grow_columns(struct pfs_build *build)
 		return 0;
 	if (needed > PFS_BUILD_NODES_MAX)
 		return -EFBIG;
-		/* each column grows as pfs_grow sees fit, all alike since all began alike */
+		/* Each column grows as pfs_grow decides; all grow alike, since they began alike. */
 #define GROW(column)                                                                               \
 	(capacity = build->capacity,                                                               \
 	 pfs_grow(&build->column, &capacity, needed, sizeof(*build->column)))
@@ -132,7 +133,7 @@ static int grow_columns(struct pfs_build *build)
 
 static int keep(struct pfs_build *build, uint64_t *offset, const void *bytes, size_t len)
 {
-	/* never a null heap: names of no bytes have an address too */
+	/* The heap is never NULL, so that names without bytes have an address, too. */
 	int error = pfs_grow(&build->heap, &build->heap_capacity, build->heap_size + len + 1, 1);
 
 	if (error)
@@ -229,7 +230,7 @@ static int take_attr(struct pfs_build *build, uint32_t node, const struct stat *
 	return 0;
 }
 
-/* The parent of a new child. */
+/* Makes the node a directory that gets a child. */
 static int make_parent(struct pfs_build *build, uint32_t node)
 {
 	uint8_t *state = &build->state[node];
@@ -323,7 +324,7 @@ int pfs_build_set(struct pfs_build *build, uint32_t node, const struct stat *att
 {
 	node = pfs_build_node(build, node);
 	if (node < build->n_stored)
-		return 0; /* what the store had stays as it is */
+		return 0; /* nodes that the store has stay as they are */
 	if (!S_ISDIR(attr->st_mode) && (node == 0 || (build->state[node] & BUILD_PARENT)))
 		return -EISDIR;
 	if (S_ISDIR(attr->st_mode) && (build->state[node] & BUILD_FIXED))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of slots: pre-order, children in byte order of their names; and what directories weigh.
- */
+/* The order of slots, which is pre-order with children in byte order of their names, and the
+ * weights of directories. */
 #include "fs/build/build_impl.h"
 
 #include <endian.h>
@@ -11,11 +11,12 @@
 #include "base/cleanup.h"
 
 struct sort_key {
-	uint64_t bytes; /* eight of the name, after what all siblings have in common */
+	uint64_t bytes; /* eight bytes of the name, behind what all siblings have in common */
 	uint32_t node;
 };
 
-/* The name from byte `from` on, zero-padded, as a number that compares like the bytes. */
+/* Returns the name's bytes from `from` on, padded with zeros, as a number that compares as the
+ * bytes do. */
 static uint64_t bytes_of(const struct pfs_build *build, uint32_t node, size_t from)
 {
 	size_t len = build->name[node] & 0xff;
@@ -84,8 +85,8 @@ static int sort_siblings(const struct pfs_build *build, struct sort_key **keys, 
 	return 0;
 }
 
-/* children: all nodes but the root, grouped by parent; those of node n are at start[n] up to
- * start[n + 1]. */
+/* Fills `children` with all nodes but the root, grouped by parent; those of node n are from
+ * start[n] to start[n + 1]. */
 static void group_by_parent(const struct pfs_build *build, uint32_t *start, uint32_t *children)
 {
 	size_t node, sum = 0;
@@ -95,7 +96,8 @@ static void group_by_parent(const struct pfs_build *build, uint32_t *start, uint
 		start[build->parent[node]]++;
 	for (node = 0; node <= build->count; node++) {
 		sum += start[node];
-		start[node] = (uint32_t)sum; /* the end of the node's: filled from behind */
+		/* the end of its children, which are filled in from the end */
+		start[node] = (uint32_t)sum;
 	}
 	for (node = build->count - 1; node > 0; node--)
 		children[--start[build->parent[node]]] = (uint32_t)node;
@@ -117,11 +119,11 @@ static int sort_all(const struct pfs_build *build, const uint32_t *start, uint32
 }
 
 struct cursor {
-	uint32_t next, end; /* among the children */
+	uint32_t next, end; /* places among the children */
 };
 
 struct walk {
-	struct cursor *stack; /* directories from the root down */
+	struct cursor *stack; /* the directories from the root down */
 	size_t depth, capacity;
 	uint32_t *order;
 	size_t n;

@@ -9,7 +9,7 @@
 #include "base/log.h"
 
 #define SPAN_MIN (UINT64_C(1) << 13) /* about 370 primes above 2^32 */
-#define SPAN_MAX (UINT64_C(1) << 24) /* about 760,000, 6 MB */
+#define SPAN_MAX (UINT64_C(1) << 24) /* about 760,000 primes, 6 MB */
 
 /* Numbers that hold about `expected` primes from `first` on. */
 static uint64_t span_for(uint64_t first, uint64_t expected)
@@ -37,7 +37,7 @@ static int refill(struct pfs_build *build, struct pfs_build_primes *primes,
 	error = pfs_store_reserved(build->store, &first, kind);
 	if (error)
 		return error;
-	/* exactly what finish() asks for; by growing steps what comes one by one */
+	/* Asks for what finish() needs, or in growing steps for single nodes. */
 	span = expected > 1 ? span_for(first, expected) : primes->span;
 	span = PFS_MIN(PFS_MAX(span, expected > 1 ? 16 : SPAN_MIN), SPAN_MAX);
 	primes->span = span * 2;

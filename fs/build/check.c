@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Is the store a tree?  A damaged one has no image, so the records are looked at as they are: sorted
- * by prime, with their parents' primes.  What the store can tell alone (slots, numbers handed out,
- * values in range) pfs_store_check says. */
+/* Checks whether the store is a tree. A damaged store has no image, so its records are checked as
+ * they are: sorted by prime, with their parents' primes. What the store can check alone (slots,
+ * numbers handed out, ranges of values) pfs_store_check does. */
 #include "fs/tree/tree.h"
 
 #include <gmp.h>
@@ -22,7 +22,8 @@
 #define FINDINGS_PER_RULE 100
 #define NONE		  UINT32_MAX
 
-/* Many primes in a window of numbers are compared with a sieve's, few are tested one by one. */
+/* Many primes in a window of numbers are compared with those of a sieve; few are tested one by one.
+ */
 #define WINDOW	    (UINT64_C(1) << 20)
 #define WINDOW_MANY 512u
 
@@ -30,10 +31,10 @@ enum way { UNKNOWN, TO_ROOT, NOWHERE, BEING_CLIMBED };
 
 struct node {
 	uint64_t prime, parent;
-	uint32_t up;   /* the parent's place in nodes, or NONE */
-	uint32_t name; /* place in names */
+	uint32_t up;   /* the index of the parent in `nodes`, or NONE */
+	uint32_t name; /* a place in `names` */
 	uint16_t mode;
-	uint8_t way; /* directories: enum way */
+	uint8_t way; /* of directories: enum way */
 };
 
 struct check {
@@ -42,12 +43,12 @@ struct check {
 	struct pfs_names *names;
 	void (*fn)(void *arg, const char *finding);
 	void *arg;
-	unsigned reported; /* by the rule at work */
+	unsigned reported; /* how often the present rule was broken */
 };
 
 /* ---- reporting ---- */
 
-/* "node 123 (name)" with what would disturb a line of text replaced. */
+/* Writes "node 123 (name)", with characters that would disturb a line of text replaced. */
 static void describe(char *out, size_t size, const struct check *check, const struct node *node)
 {
 	size_t len, at;
@@ -103,7 +104,7 @@ static int add(void *arg, const struct pfs_node_record *record)
 	return 0;
 }
 
-/* The first node whose prime is not less. */
+/* Returns the index of the first node whose prime is not less. */
 static size_t rank(const struct check *check, uint64_t prime)
 {
 	return PFS_SEARCH(i, 0, check->n, check->nodes[i].prime < prime);

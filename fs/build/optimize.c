@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizing: the store is built anew beside itself, with slots in pre-order and the smallest primes
- * for the heaviest directories, and then takes its own name.  Until that moment the old file is
- * untouched; afterwards every inode number may have changed. */
+/* Optimizing: builds the store anew beside the old file, with slots in pre-order and the smallest
+ * primes for the heaviest directories; the new file then takes the store's name. Until that moment
+ * the old file is untouched; afterwards every inode number may have changed. */
 #include "fs/tree/tree.h"
 
 #include <limits.h>
@@ -22,11 +22,11 @@
 
 struct optimize {
 	struct pfs_tree *tree;
-	struct pfs_byprime_table links; /* old -> new */
+	struct pfs_byprime_table links; /* old links to new ones */
 	struct pfs_build *build;
-	uint64_t *old_primes; /* by the build's number */
+	uint64_t *old_primes; /* by the number of the build's node */
 	size_t n, capacity;
-	uint32_t *path; /* the build's number of the node at each depth of the walk */
+	uint32_t *path; /* the number of the build's node at each depth of the walk */
 	size_t path_capacity;
 };
 
@@ -94,7 +94,7 @@ struct new_link {
 	uint64_t link;
 };
 
-/* A link's number is a name's prime: that of the first one met. */
+/* Copies a hard link. Its number is the prime of a name: the first one that is met. */
 static int copy_link(struct optimize *optimize, const struct copy *copy, uint32_t slot)
 {
 	int64_t old = pfs_hard_link_of(optimize->tree, slot);
@@ -127,7 +127,7 @@ static void copy_numbers(void *arg, uint32_t node, struct pfs_node_record *recor
 			  pfs_image_slot(optimize->tree, optimize->old_primes[node]));
 }
 
-/* The record of a node was written under its new prime: what belongs to it follows. */
+/* Copies what belongs to a node, once its record has been written under the new prime. */
 static int copy_belongings(void *arg, uint32_t node, uint64_t prime)
 {
 	struct optimize *optimize = arg;
@@ -184,7 +184,8 @@ static int add_walked(void *arg, const struct pfs_walk_node *walked)
 	return 0;
 }
 
-/* The directory has another prime by now; what was removed has none, and its register goes with it. */
+/* Copies a register under its directory's new prime. If the directory was removed it has none, and
+ * its register is dropped. */
 static int copy_register(void *arg, const struct pfs_register_record *record)
 {
 	const struct optimize *optimize = arg;
@@ -201,7 +202,7 @@ static int copy_register(void *arg, const struct pfs_register_record *record)
 
 struct rows {
 	struct pfs_store *from, *to;
-	uint32_t id; /* in `to` */
+	uint32_t id; /* the number in `to` */
 };
 
 static int copy_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
@@ -223,7 +224,7 @@ static int copy_table(void *arg, const struct pfs_table_record *table)
 	return pfs_store_scan_rows(rows->from, table->id, NULL, copy_row, rows);
 }
 
-/* The new file is vouched for as the old one was. */
+/* The new file is as trusted as the old one was. */
 static int copy_stamp(struct pfs_store *from, struct pfs_store *to)
 {
 	enum pfs_store_trust trust;
@@ -274,7 +275,7 @@ static int optimize_locked(struct pfs_tree *tree, const char *temporary,
 	return error;
 }
 
-/* What a crash left in the log is brought into the file: it is opened for reading alone afterwards. */
+/* Moves what a crash left in the log into the file, which is then opened only for reading. */
 static int recover(const char *path, unsigned wait_ms)
 {
 	struct pfs_store_options options = {.wait_ms = wait_ms};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of changes: found possible as a whole, with the locks held, and then made in the same hold. */
+/* A set of changes: with the locks held, it is found possible as a whole, and then made in the same
+ * hold. */
 #include "fs/change/change.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
 		 PFS_CHANGE_ATIME | PFS_CHANGE_MTIME)
 
-#define RENEWALS 100u /* of attributes that change faster than they are copied */
+#define RENEWALS 100u /* how often attributes are copied again that change meanwhile */
 
 /* ---- sets ---- */
 
@@ -91,7 +92,7 @@ static struct timespec timespec_of(int64_t nanoseconds)
 				 .tv_nsec = nsec < 0 ? nsec + 1000000000 : nsec};
 }
 
-/* Of what the row asks for, what the node does not have yet. */
+/* Returns which of the values that the row asks for the node does not have yet. */
 static unsigned differing(const struct pfs_changing *changing, const struct pfs_change *change,
 			  uint32_t slot)
 {
@@ -163,7 +164,7 @@ static void move(struct pfs_changing *changing)
 	struct pfs_tree *tree = changing->tree;
 	size_t n = changing->n_moves;
 
-	/* first of all: what comes and goes is then hardly ever the newest (totals.h) */
+	/* Times come first: then a node that comes or goes is hardly ever the newest (totals.h). */
 	for (size_t i = 0; i < n; i++) {
 		uint32_t from = tree->image.parent[changing->moves[i].slot];
 
@@ -231,7 +232,7 @@ static int list_removed(struct pfs_changing *changing)
 	return pfs_change_order(changing);
 }
 
-/* Nothing may be left in a directory that goes. */
+/* Checks that nothing is left in a directory that is removed. */
 static int check_emptied(struct pfs_changing *changing, uint32_t slot)
 {
 	const struct pfs_image *image = &changing->tree->image;
@@ -252,7 +253,8 @@ static int check_emptied(struct pfs_changing *changing, uint32_t slot)
 	return 0;
 }
 
-/* Whether somebody may go on reading what the store forgets: it is to be read before. */
+/* Returns true if the store is going to forget content that somebody may go on reading; it must be
+ * read before. */
 static bool is_used(const struct pfs_changing *changing, uint32_t slot)
 {
 	return pfs_parts_must_keep(changing->tree, slot) &&
@@ -270,7 +272,7 @@ static void unlink_one(struct pfs_changing *changing, uint32_t slot)
 	pfs_journal_dropped(tree, slot);
 }
 
-/* -EAGAIN and *wanted when some have to be kept first. */
+/* -EAGAIN, with *wanted set: content of some nodes has to be kept first. */
 static int remove_all(struct pfs_changing *changing, bool *wanted)
 {
 	PFS_TRY(list_removed(changing));
@@ -287,11 +289,11 @@ static int remove_all(struct pfs_changing *changing, bool *wanted)
 	return 0;
 }
 
-/* Without locks. */
+/* Keeps such content. No lock is held. */
 static int keep(struct pfs_changing *changing)
 {
 	bool *kept = changing->kept;
-	uint64_t former; /* it is measured */
+	uint64_t former; /* only measured */
 
 	for (size_t row = 0; row < changing->changes->n; row++) {
 		bool used;
@@ -335,7 +337,7 @@ static int create(struct pfs_changing *changing, const uint64_t *primes)
 
 /* ---- the whole ---- */
 
-/* What one attempt found out. */
+/* Frees what one attempt found out. */
 static void forget(struct pfs_changing *changing)
 {
 	free(changing->moves);
@@ -363,7 +365,7 @@ static void unlock(struct pfs_changing *changing)
 	pfs_content_end_size(changing->tree);
 }
 
-/* The one row that changes a size, or PFS_NO_ROW. */
+/* Finds the only row that changes a size, or PFS_NO_ROW. */
 static int find_resized(struct pfs_changing *changing, size_t *resized)
 {
 	const struct pfs_change_set *changes = changing->changes;
@@ -394,7 +396,7 @@ static int update_once(struct pfs_changing *changing)
 		if (!error)
 			error = pfs_content_prepare_size(changing->tree, change->ino, change->size);
 		if (error == -ESTALE && changing->basis->frozen)
-			resized = PFS_NO_ROW; /* it is gone, and will be found to be */
+			resized = PFS_NO_ROW; /* the node is gone, which is found out later */
 		else if (error)
 			return error == -ESTALE
 				       ? -EAGAIN
@@ -409,7 +411,8 @@ static int update_once(struct pfs_changing *changing)
 	return error;
 }
 
-/* Whose attributes have changed since their copy was taken are few, and taken again in a moment: no other run is needed. */
+/* Few nodes have attributes that changed after they were copied. These are copied again in a
+ * moment, so that the statement need not run again. */
 static int run_update(struct pfs_changing *changing)
 {
 	int error = update_once(changing);
@@ -464,7 +467,8 @@ static int run_creation(struct pfs_changing *changing)
 	return error;
 }
 
-/* Which columns of the image the set changes, those of the directories that get and lose nodes included. */
+/* Returns the columns of the image that the set changes, including those of directories that get or
+ * lose nodes. */
 static unsigned columns_of(const struct pfs_change_set *changes)
 {
 	static const struct {

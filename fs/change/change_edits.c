@@ -48,7 +48,8 @@ static int prepare_edit(struct pfs_changing *changing, size_t row)
 					    "it follows from where the node is: change its name, parent or path");
 	if (error == -EPERM)
 		return pfs_change_fail_path(changing, error, "an attribute", 12, "only files and directories have any");
-	if (error == -ESTALE && changing->basis->frozen) { /* it is gone, and will be found to be */
+	/* the node is gone, which is found out later */
+	if (error == -ESTALE && changing->basis->frozen) {
 		pfs_attr_edit_finish(&changing->edits[row]);
 		return 0;
 	}
@@ -106,7 +107,7 @@ static int measure_removed(struct pfs_changing *changing)
 		struct pfs_value *set PFS_UNREF = NULL;
 		int error = pfs_attr_set_of(changing->tree, &set, changing->changes->list[row].ino);
 
-		if (error && error != -ESTALE) /* it is gone, and will be found to be */
+		if (error && error != -ESTALE) /* if the node is gone, that is found out later */
 			return error;
 		changing->former += set ? set->size : 0;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The nodes of a set: which there still are, and whether they are as they were when they were chosen. */
+/* The nodes of a set: which of them still exist, and whether they are as they were when the
+ * statement chose them. */
 #include "fs/change/change_impl.h"
 
 #include <stdlib.h>
@@ -17,9 +18,10 @@
 #include "fs/tree/tree_impl.h"
 
 #define FOUND_A_HOLD 1024u
-#define RECENT_MAX   4096u /* changes that may be those of others */
+/* changes since then that are compared one by one; they may be other nodes' */
+#define RECENT_MAX   4096u
 
-/* Those that changed since the epoch make the set one of yesterday's. */
+/* Returns true if one of the nodes has changed since the epoch of the statement. */
 static bool is_recent(const struct pfs_changing *changing)
 {
 	const struct pfs_tree *tree = changing->tree;
@@ -27,7 +29,7 @@ static bool is_recent(const struct pfs_changing *changing)
 	size_t n = changing->changes->n, n_recent = RECENT_MAX;
 	uint32_t recent[RECENT_MAX];
 
-	if (pfs_feed_next(&tree->image, &others, recent, &n_recent)) /* more than that */
+	if (pfs_feed_next(&tree->image, &others, recent, &n_recent)) /* there are more */
 		return true;
 	qsort(recent, n_recent, sizeof(*recent), pfs_compare_u32);
 	for (size_t row = 0; row < n && n_recent; row++)
@@ -79,7 +81,8 @@ static void exchange_edits(struct pfs_attr_edit *a, struct pfs_attr_edit *b)
 	*b = edit;
 }
 
-/* What is gone would be gone as well if it had been changed before. */
+/* Removes the rows of nodes that are gone: the result is as if they had been removed after the
+ * change. */
 static void drop_gone(struct pfs_changing *changing)
 {
 	struct pfs_change_set *changes = changing->changes;
@@ -99,7 +102,8 @@ static void drop_gone(struct pfs_changing *changing)
 	changes->n = n;
 }
 
-/* The directories above the node, up to one that was looked at before. */
+/* Returns true if a directory above the node has moved. Directories that were looked at before are
+ * not looked at again. */
 static bool has_moved_above(struct pfs_changing *changing, uint32_t slot)
 {
 	const struct pfs_change_basis *basis = changing->basis;
@@ -115,7 +119,7 @@ static bool has_moved_above(struct pfs_changing *changing, uint32_t slot)
 	return false;
 }
 
-/* What others have changed since is theirs. */
+/* Leaves columns alone that others have changed since. */
 static void keep_theirs(struct pfs_change *change, unsigned changed)
 {
 	static const struct {
@@ -160,7 +164,8 @@ int pfs_change_check(struct pfs_changing *changing)
 	if (changes->kind == PFS_CHANGE_CREATE)
 		return 0;
 	if (changing->basis->frozen) {
-		memset(changing->seen, 0, seen_size(changing)); /* an attempt before this one was in another hold */
+		/* an earlier attempt was in another hold */
+		memset(changing->seen, 0, seen_size(changing));
 		drop_gone(changing);
 		for (size_t row = 0; row < changes->n; row++)
 			PFS_TRY(look(changing, row));

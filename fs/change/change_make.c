@@ -128,7 +128,8 @@ void pfs_change_make(struct pfs_changing *changing)
 			pfs_image_stamp(tree, move->slot, PFS_COLUMN_ATIME,
 					time_of(change->atime));
 	}
-	/* what is made in a directory changes its time: those that were asked for come last */
+	/* What is made in a directory changes the directory's time, so times that were asked for
+	 * are set last. */
 	for (size_t i = 0; i < changing->n_moves; i++) {
 		const struct pfs_move *move = changing->order[i];
 		const struct pfs_change *change = &changing->changes->list[move->row];

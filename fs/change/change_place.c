@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the nodes of a set come to.  What counts is the tree as it will be: a name may be taken that
- * another node of the set gives up, and a directory may be named by the path that the set gives it. */
+/* The places that the nodes of a set get. The tree counts as it will be: a node may take a name
+ * that another node of the set gives up, and a directory may be named by the path that the set
+ * gives it. */
 #include "fs/change/change_impl.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static bool has(const uint64_t *bits, uint32_t slot)
 
 struct paths {
 	const struct pfs_changing *changing;
-	size_t *rows; /* row + 1; 0: free */
+	size_t *rows; /* row + 1; 0: the cell is free */
 	size_t mask;
 };
 
@@ -37,7 +38,7 @@ static const char *path_of(const struct paths *paths, size_t row, size_t *len)
 	return pfs_change_text(paths->changing, path);
 }
 
-/* The place of the path, or the free one where it belongs. */
+/* Returns the cell of the path, or the free one where it belongs. */
 static size_t *find_path(const struct paths *paths, const char *path, size_t len)
 {
 	uint64_t seed = pfs_store_seed(paths->changing->tree->store);
@@ -87,15 +88,16 @@ static int list_paths(struct paths *paths, struct pfs_changing *changing)
 struct placing {
 	struct pfs_changing *changing;
 	struct paths paths;
-	/* the directory resolved last */
+	/* the directory that was resolved last */
 	const char *folder;
 	size_t folder_len;
 	uint32_t parent;
 	size_t parent_row;
-	uint64_t *trusted; /* a bit a slot: the set moves nothing above it, by old places */
+	/* a bit for each slot: the set moves nothing above it, as the tree is now */
+	uint64_t *trusted;
 };
 
-/* A directory that is named by where it is now must stay there. */
+/* Checks that a directory which is named by its present place stays there. */
 static int check_stays(struct placing *placing, uint32_t slot, size_t row)
 {
 	struct pfs_changing *changing = placing->changing;
@@ -184,7 +186,7 @@ static int check_name(struct pfs_changing *changing, struct pfs_move *move, size
 	int error = pfs_name_check(&move->len, move->name);
 
 	if (!error && move->len != text_len)
-		error = -EINVAL; /* a NUL in it */
+		error = -EINVAL; /* it has a NUL in it */
 	if (error == -ENAMETOOLONG)
 		return pfs_change_fail_row(changing, error, move->row,
 					   "the name has more than 255 bytes");
@@ -196,7 +198,7 @@ static int check_name(struct pfs_changing *changing, struct pfs_move *move, size
 	return 0;
 }
 
-/* The length that the name has in the set's text, or in the heap. */
+/* Returns the length of the name in the set's text, or in the heap. */
 static size_t text_len(const struct pfs_changing *changing, const struct pfs_move *move,
 		       const struct pfs_change *change)
 {
@@ -232,7 +234,7 @@ static int place(struct placing *placing, struct pfs_move *move)
 	return 0;
 }
 
-/* Whether the node already is where it is to be. */
+/* Returns true if the node already is where it is to be. */
 static bool is_there(const struct pfs_changing *changing, const struct pfs_move *move)
 {
 	const struct pfs_image *image = &changing->tree->image;
@@ -245,7 +247,8 @@ static bool is_there(const struct pfs_changing *changing, const struct pfs_move 
 	return len == move->len && memcmp(name, move->name, len) == 0;
 }
 
-/* Whether the root is to have the place that its columns tell: statements of all nodes set them, too. */
+/* Returns true if the root gets the place that its columns show; statements about all nodes set
+ * them, too. */
 static bool root_stays(const struct pfs_changing *changing, const struct pfs_change *change)
 {
 	return !(change->set & PFS_CHANGE_PARENT) &&
@@ -376,8 +379,8 @@ static int list_by_slot(struct pfs_changing *changing)
 
 struct ordering {
 	struct pfs_changing *changing;
-	uint64_t *seen; /* a bit a slot: on the way up now, or ordered */
-	uint64_t *done; /* ordered */
+	uint64_t *seen; /* a bit for each slot: it is on the way up now, or ordered */
+	uint64_t *done; /* a bit for each slot: it is ordered */
 	uint32_t *way;
 	size_t capacity, n;
 };
@@ -388,7 +391,7 @@ static uint32_t parent_afterwards(const struct pfs_changing *changing, uint32_t 
 					     : changing->tree->image.parent[slot];
 }
 
-/* From the node up to what is ordered already, and back down. */
+/* Goes from the node up to nodes that are ordered, and orders those on the way back down. */
 static int order_above(struct ordering *ordering, struct pfs_move *move)
 {
 	struct pfs_changing *changing = ordering->changing;
@@ -432,10 +435,10 @@ int pfs_change_order(struct pfs_changing *changing)
 	return error;
 }
 
-/* New nodes: directories of the set before what is made in them. */
+/* Orders new nodes: directories of the set before the nodes made in them. */
 static void order_new(struct pfs_changing *changing)
 {
-	struct pfs_move *moves = changing->moves; /* by row: all rows are made */
+	struct pfs_move *moves = changing->moves; /* by row, since each row makes a node */
 	size_t n = 0;
 
 	for (size_t i = 0; i < changing->n_moves; i++) {

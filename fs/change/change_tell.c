@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a set of changes has to say: why it cannot be, and what the kernel is to forget. */
+/* What a set of changes tells: why it is not possible, and what the kernel is to forget. */
 #include "fs/change/change_impl.h"
 
 #include <stdio.h>
@@ -72,7 +72,7 @@ int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, con
 
 struct notice {
 	uint64_t ino;
-	size_t name; /* in text; SIZE_MAX: the node itself */
+	size_t name; /* a place in the text; SIZE_MAX: the node itself */
 };
 
 struct pfs_notices {
@@ -82,7 +82,7 @@ struct pfs_notices {
 	size_t text_len, text_capacity;
 };
 
-/* The kernel may know what it has looked up; the root it always knows. */
+/* Returns true if the kernel may know the node: it has looked it up, or it is the root. */
 static bool is_known(const struct pfs_tree *tree, uint32_t slot)
 {
 	return slot == tree->image.root || atomic_load(&tree->image.references[slot]);
@@ -111,7 +111,7 @@ static int notice(struct pfs_changing *changing, uint32_t slot, const char *name
 	return 0;
 }
 
-/* The node's own name and directory as they are. */
+/* Tells of the node's name and directory as they are now. */
 static int notice_place(struct pfs_changing *changing, uint32_t slot)
 {
 	const struct pfs_image *image = &changing->tree->image;

@@ -15,7 +15,7 @@
 #include "fs/journal/journal.h"
 #include "fs/tree/tree_impl.h"
 
-/* how often a copy is tried while the original changes; the last one counts */
+/* copies of an original that changes meanwhile; the last one counts */
 #define ATTEMPTS     4
 #define RESERVE_STEP ((uint64_t)1 << 20)
 

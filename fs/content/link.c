@@ -24,7 +24,7 @@
 
 #define OPEN_LIMIT     256		 /* descriptors that are kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */
-#define ATTEMPTS       16		 /* how often it is tried to read what changes meanwhile */
+#define ATTEMPTS       16		 /* tries to read an original that changes meanwhile */
 
 #define ROOTS_SHOWN 3
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that writes groups.  It commits when somebody waits for it, when much is pending, and
- * commit_ms after the first change otherwise.  A group that could not be written is kept, and tried
+/* The thread that writes groups. It commits when somebody waits for it, when much is pending, and
+ * otherwise commit_ms after the first change. A group that could not be written is kept, and tried
  * again every second. */
 #include "fs/journal/journal_impl.h"
 
@@ -17,9 +17,10 @@
 
 #define COMMIT_MS 1000u
 #define RETRY_MS  1000u
-/* When the image file is made anew: where nothing changes for a while, and one of MANY nodes has, so that opening takes no
- * longer than bringing these up to date; where changes do not pause, seldom, and before they are too many to be
- * brought up to date (imagefile_follow.c). */
+/* When the image file is written anew: if nothing changes for IDLE_MS, and one of MANY nodes has
+ * changed, so that opening takes no longer than bringing these up to date; if changes never pause,
+ * every BESIDE_MS at most, before they are too many to be brought up to date (imagefile_follow.c).
+ */
 #define IDLE_MS	   60000u
 #define MANY	   64u
 #define BESIDE_MS  600000u
@@ -30,7 +31,7 @@ static bool is_dirty(const struct pfs_journal *journal)
 	return atomic_load(&journal->n_dirty) || atomic_load(&journal->content);
 }
 
-/* journal->lock held. */
+/* Returns true if a group is to be cut now. journal->lock is held. */
 static bool is_due(const struct pfs_tree *tree)
 {
 	const struct pfs_journal *journal = tree->journal;
@@ -40,7 +41,7 @@ static bool is_due(const struct pfs_tree *tree)
 	       pfs_group_forgets(tree, &journal->group);
 }
 
-/* Whether one of so many nodes has changed since the image file was made. */
+/* Returns true if at least one of `many` nodes has changed since the image file was written. */
 static bool is_outdated(struct pfs_tree *tree, unsigned many)
 {
 	uint32_t nodes;
@@ -68,7 +69,7 @@ static void make_beside(struct pfs_tree *tree)
 		make_image_file(tree);
 }
 
-/* The first change ends it. */
+/* Sleeps while nothing changes; if that lasts IDLE_MS, writes an outdated image file anew. */
 static void rest(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -90,7 +91,8 @@ static void rest(struct pfs_tree *tree)
 	}
 }
 
-/* Sleeps until a group should be cut.  False: stop, nothing is left. */
+/* Sleeps until a group is to be cut. Returns false if the thread is to stop and nothing is left to
+ * write. */
 static bool wait_until_due(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -118,7 +120,8 @@ static void wait_to_retry(struct pfs_tree *tree)
 			break;
 }
 
-/* Whoever waits for an errand that cannot be written now is told; journal->lock held. */
+/* Tells the thread that waits for an errand that it cannot be written now. journal->lock is held.
+ */
 static void refuse_errand(struct pfs_journal *journal)
 {
 	struct pfs_errand *errand = journal->errand;
@@ -181,8 +184,8 @@ static void publish(struct pfs_tree *tree, int error)
 	(void)pthread_cond_broadcast(&journal->ended);
 }
 
-/* On a full disk, before those are told who wait for room.  Moving the log into the file can fail and
- * be put off: it holds everything. */
+/* Frees the log's room on a full disk, before the threads that wait for room get an error. The log
+ * holds everything, so if this fails it can be done later. */
 static void free_log(struct pfs_tree *tree)
 {
 	pfs_space_refresh(tree, true);
@@ -190,7 +193,8 @@ static void free_log(struct pfs_tree *tree)
 		pfs_debug("%s: the log stays", pfs_store_path(tree->store));
 }
 
-/* Writes the group that was cut, again and again if need be.  Once more when stopping. */
+/* Writes the group that was cut, again and again until that succeeds; while stopping, only once
+ * more. */
 static int write_group(struct pfs_tree *tree)
 {
 	struct pfs_journal *journal = tree->journal;

@@ -21,9 +21,9 @@
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 
-/* At most, in one hold: */
+/* the most in one hold of tree->lock: */
 #define COPIED 1024u   /* rows, and records of parts */
-#define LOOKED 262144u /* slots looked at */
+#define LOOKED 262144u /* slots that are looked at */
 
 /* ---- room ---- */
 
@@ -32,8 +32,8 @@ struct room {
 	uint32_t slots;
 };
 
-/* How much a cut could need now; with tree->lock. Names and targets can be that long: memory that
- * nothing is written to costs nothing. */
+/* Returns how much a cut could need now. It assumes the longest names and targets: memory that
+ * nobody writes to costs nothing. tree->lock is held. */
 static struct room measure(const struct pfs_tree *tree)
 {
 	size_t rows = atomic_load(&tree->journal->n_dirty);
@@ -52,8 +52,8 @@ static bool has_room(const struct pfs_tree *tree, const struct pfs_group *group,
 	       room->slots <= tree->journal->cut_off.slots;
 }
 
-/* A bit a slot, all of them clear. Only the committer looks for room; others set bits while a cut
- * goes on. */
+/* Makes a bit for each slot, all clear. Only the committer makes room; other threads set bits
+ * during a cut. */
 static int make_bits(struct pfs_cut *cut, uint32_t slots)
 {
 	uint32_t words = pfs_div_round_up(slots, 64) + COPIED;
@@ -103,7 +103,7 @@ static void cut_record(struct pfs_tree *tree, struct pfs_group *group, uint32_t 
 	tree->image.state[slot] |= PFS_SLOT_STORED;
 }
 
-/* What the store has to do about a node without a name. */
+/* Returns what the store has to do about a node without a name. */
 static unsigned unlinked_action(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
@@ -136,7 +136,8 @@ static void cut_unlinked(struct pfs_tree *tree, struct pfs_group *group, uint32_
 		pfs_image_free(tree, slot);
 }
 
-/* What is free, or was when the cut began, has neither a name nor lost one. */
+/* Copies a slot's row into the group. A slot that is free, or was when the cut began, has no row.
+ */
 static void cut_slot(struct pfs_tree *tree, struct pfs_group *group, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
@@ -193,7 +194,7 @@ bool pfs_cut_has_name(const struct pfs_tree *tree, uint64_t prime)
 
 /* ---- the moment, and what follows ---- */
 
-/* tree->lock is held. */
+/* Begins the cut. tree->lock is held. */
 static void begin(struct pfs_tree *tree, struct pfs_group *group)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -216,11 +217,12 @@ static void begin(struct pfs_tree *tree, struct pfs_group *group)
 	atomic_store(&journal->n_dirty, 0);
 	(void)pthread_mutex_lock(&journal->lock);
 	journal->cut++;
-	(void)pthread_cond_broadcast(&journal->ended); /* for those who wait for rows */
+	(void)pthread_cond_broadcast(&journal->ended); /* wakes those who wait for rows */
 	(void)pthread_mutex_unlock(&journal->lock);
 }
 
-/* 1: begun. 0: there is not room enough; `wanted` is what there should be. */
+/* Returns 1 if the cut has begun; 0 if there is not enough room, and *wanted is how much there
+ * should be. */
 static int try_to_begin(struct pfs_tree *tree, struct pfs_group *group, struct room *wanted)
 {
 	bool enough;
@@ -233,14 +235,14 @@ static int try_to_begin(struct pfs_tree *tree, struct pfs_group *group, struct r
 		begin(tree, group);
 	pfs_hold_end(tree);
 	if (enough)
-		pfs_parts_cut(tree); /* of the same moment: their lock is held since */
+		pfs_parts_cut(tree); /* of the same moment, since their lock has been held */
 	pfs_parts_unlock(tree);
 	return enough;
 }
 
 int pfs_cut_begin(struct pfs_tree *tree, struct pfs_group *group)
 {
-	const uint32_t before = tree->journal->cut_off.slots; /* spare ones included */
+	const uint32_t before = tree->journal->cut_off.slots; /* including the spare ones */
 	struct room wanted = {.slots = before ? before - COPIED * 64 : 1};
 	PFS_LOCKED(&tree->journal->whole);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One commit: what cut.c took from the image is written to the store.
+/* One commit: writes to the store what cut.c took from the image.
  *
- * A node that lost its last name is removed from the store with the next group.  If it may have
- * content that somebody still uses, or that is too much for one group, an orphan is noted in the
- * same transaction; orphans nobody uses any more are reaped a part at a time.  So is history,
- * apart. */
+ * A node that has lost its last name is removed from the store with the next group. Its content
+ * may still be used, or be too much for one group; then an orphan is noted in the same transaction.
+ * Orphans that nobody uses are removed piece by piece, and so is old history, in groups of its own.
+ */
 #include "fs/journal/journal_impl.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
 
-#define REAP_CHUNKS    256u		  /* that one group removes of orphans */
+#define REAP_CHUNKS    256u		  /* chunks of orphans that one group removes */
 #define REAP_ORPHANS   64u
 #define FORGET_RETRY_MS 60000
 #define PFS_CHUNKS_END UINT64_MAX
@@ -41,7 +41,7 @@ static int write_removal(struct pfs_store *store, const struct pfs_group_row *ro
 	return 0;
 }
 
-/* By their keys in the store, so that none of its pages is changed twice. */
+/* Sorts rows by their keys in the store, so that no page is changed twice. */
 static int sort_rows(struct pfs_keyed *order, const struct pfs_group *group)
 {
 	for (size_t i = 0; i < group->n_rows; i++)
@@ -83,7 +83,8 @@ static int write_rows(struct pfs_store *store, const struct pfs_group *group)
 	return error;
 }
 
-/* A bounded part of the content that nobody uses, last noted first. */
+/* Removes a bounded part of the content that nobody uses, beginning with the orphan noted
+ * last. */
 static int reap_some(struct pfs_store *store, struct pfs_group *group)
 {
 	const struct pfs_reap *reap = &group->reap;
@@ -116,7 +117,8 @@ bool pfs_group_forgets(const struct pfs_tree *tree, const struct pfs_group *grou
 	return pfs_history_is_due(tree->store) && pfs_now_ms() >= group->forget_from_ms;
 }
 
-/* History that is too old goes with a group of its own: if it cannot, nobody's changes are held up, and it is tried again later. */
+/* Removes history that is too old, in a group of its own: a failure holds up nobody's changes, and
+ * is tried again later. */
 void pfs_group_forget(struct pfs_tree *tree, struct pfs_group *group)
 {
 	int error;

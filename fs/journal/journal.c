@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What operations see of the journal.  It keeps no log of what they did but the set of slots whose
- * rows changed; the committer copies those rows as they are at the moment of a cut. */
+/* The journal as operations see it. It keeps no log of operations, only the set of slots whose rows
+ * have changed; the committer copies those rows as they are when a group is cut. */
 #include "fs/journal/journal.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static struct pfs_time next_nanosecond(struct pfs_time time)
 	return time.nsec < NSEC_MAX ? (struct pfs_time){time.sec, time.nsec + 1} : (struct pfs_time){time.sec + 1, 0};
 }
 
-/* True if a refresh tells by the node's times that its original is as it was. */
+/* Returns true if a refresh concludes from the node's times that its original is unchanged. */
 static bool is_followed(const struct pfs_image *image, uint32_t slot)
 {
 	mode_t mode = image->mode[slot];
@@ -64,8 +64,9 @@ static bool is_followed(const struct pfs_image *image, uint32_t slot)
 	return image->flags[slot] & (PFS_NODE_SETTLED | PFS_NODE_LINKED) || !(S_ISREG(mode) || S_ISDIR(mode));
 }
 
-/* The clocks of store and source stand still between two ticks, so that a change of the store and one of the source
- * may have the same time. A nanosecond later than a tick no change of the source has. */
+/* The clocks of store and source stand still between two ticks, so that a change of the store and
+ * one of the source may get the same time. No change of the source has a time that is a nanosecond
+ * later than a tick. */
 struct pfs_time pfs_stamp_ctime(const struct pfs_tree *tree, uint32_t slot, struct pfs_time now)
 {
 	return is_followed(&tree->image, slot) ? next_nanosecond(now) : now;
@@ -91,7 +92,7 @@ void pfs_journal_unlinked(struct pfs_tree *tree, uint32_t slot)
 void pfs_journal_dropped(struct pfs_tree *tree, uint32_t slot)
 {
 	pfs_cut_before(tree, slot);
-	/* what the store never heard of goes without a trace, the rest at the next cut */
+	/* A node that the store never had disappears at once, others at the next cut. */
 	tree->image.state[slot] |= PFS_SLOT_DROPPED;
 	if (tree->image.state[slot] & (PFS_SLOT_STORED | PFS_SLOT_ORPHAN))
 		pfs_journal_touch(tree, slot);
@@ -135,7 +136,7 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 
 /* ---- before an operation ---- */
 
-/* The journal whose cuts this thread holds back, and how many times over. */
+/* The journal whose cuts this thread holds back, and how often it has asked for that. */
 static _Thread_local const struct pfs_journal *held;
 static _Thread_local unsigned n_held;
 
@@ -195,13 +196,13 @@ static void wait_for_commit(struct pfs_tree *tree, bool for_rows)
 		(void)pthread_mutex_lock(&journal->whole);
 }
 
-/* A commit, or the removal of content that nobody uses, may make room. */
+/* Returns true if a commit, or the removal of unused content, may make room. */
 static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
 {
 	return pending || atomic_load(&journal->reaping);
 }
 
-/* How many rows wait for the store, and how many bytes beside them. */
+/* Returns how many rows wait for the store, and how many bytes wait beside them. */
 static uint64_t waiting(const struct pfs_journal *journal, uint64_t *bytes)
 {
 	int64_t content = atomic_load(&journal->content);
@@ -226,7 +227,8 @@ bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes)
 	return fits(tree, n + rows, written + bytes, false);
 }
 
-/* 0: go on.  -EAGAIN: not before something was committed; -EBUSY: not before a commit has begun. */
+/* Returns 0 if the change may go on. -EAGAIN: not before something is committed; -EBUSY: not before
+ * a commit begins. */
 static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
 {
 	struct pfs_journal *journal = tree->journal;
@@ -240,7 +242,7 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 		return -EROFS;
 	if (is_next_full(journal))
 		return -EBUSY;
-	/* what changes much waits for what did, and nobody else does */
+	/* A change of many nodes waits for earlier large changes; all other changes do not. */
 	if ((nodes > PFS_DIRTY_COMMIT && rows >= PFS_DIRTY_WAIT) ||
 	    (pending && pending + bytes > pending_limit(tree)))
 		return -EAGAIN;
@@ -249,7 +251,8 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
 }
 
-/* Whoever else changes things must not make a full disk look as if it could become empty. */
+/* After so many tries without room the disk counts as full. Changes by others must not make it look
+ * as if it could become empty. */
 #define PATIENCE 5
 
 static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsigned columns, bool removal,

@@ -19,13 +19,15 @@ struct pfs_records {
 	size_t clean_limit;
 	/* protected by the content lock */
 	struct pfs_byprime_table table;
-	struct chain dirty[2]; /* of each mark */
-	struct chain clean;    /* the least recently used first */
-	uint8_t mark; /* 1 or 2, in turn: of the next group; what has the other one waits to be cut
-		       */
+	struct chain dirty[2]; /* by mark */
+	struct chain clean;    /* in order of their last use, the oldest first */
+	/* 1 and 2 in turn, the mark of the next group; records with the other mark are still to be
+	 * cut */
+	uint8_t mark;
 	size_t clean_bytes;
-	struct pfs_record *group; /* being written: changed by cut and done only */
-	uint64_t version;	  /* raised when what a load may have read is outdated */
+	/* records that are being written; only cut and done change this list */
+	struct pfs_record *group;
+	uint64_t version;	  /* grows when what a load has read may be outdated */
 };
 
 /* ---- values ---- */
@@ -78,7 +80,7 @@ static void take_out(struct chain *chain, struct pfs_record *record)
 	*(record->next ? &record->next->previous : &chain->last) = record->previous;
 }
 
-/* Which entries may be thrown away: the chain of the clean ones has no others. */
+/* Returns true if the record may be freed; the chain of clean records has only such. */
 static bool is_cached(const struct pfs_record *record)
 {
 	return !record->dirty && !record->in_group && !record->kept && !record->held;
@@ -172,7 +174,7 @@ struct pfs_record *pfs_records_entry(struct pfs_records *records, uint64_t prime
 	return record;
 }
 
-/* The group that is being cut gets the value that the record has. */
+/* Gives the group that is being cut the record's present value. */
 static void cut_record(struct pfs_records *records, struct pfs_record *record)
 {
 	unchain(records, record);
@@ -188,7 +190,7 @@ static void cut_record(struct pfs_records *records, struct pfs_record *record)
 	chain_in(records, record);
 }
 
-/* Before the record changes. */
+/* Called before the record changes. */
 static void settle(struct pfs_records *records, struct pfs_record *record)
 {
 	if (record->dirty && record->dirty != records->mark)
@@ -226,7 +228,7 @@ void pfs_records_drop(struct pfs_records *records, uint64_t prime)
 
 /* ---- reading ---- */
 
-/* The lock is held. */
+/* Marks the record as used, and returns its value. The lock is held. */
 static struct pfs_value *use(struct pfs_records *records, struct pfs_record *record,
 			     enum pfs_records_for purpose)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Will it fit?  What is pending goes through the log into the file, so that room for both must be
- * there: the log's in any case, the file's as far as it is not empty inside.  The file never takes the
- * log's last room: else nothing could be written into what is removed from a full store. */
+/* Decides whether a change fits onto the disk. What is pending goes through the log into the file,
+ * so there must be room for both: in the log in any case, in the file as far as it has no empty
+ * pages. The file never gets the log's last room, since without a log nothing could be removed from
+ * a full store. */
 #include "base/clock.h"
 #include "fs/journal/journal_impl.h"
 
@@ -11,16 +12,18 @@
 
 #define FRESH_MS 100
 
-/* A changed row can mean a page of its own, and more than its columns: a target, attributes. Single
- * operations leave no more than ROWS_APART pending.  What is more is of statements, whose texts
- * count where they are admitted: rows that are written in the order of their pages, and lengthen
- * the file by no more than ROW_GROWTH each. */
+/* A changed row can take a page of its own, and more than its columns: a target, attributes. Single
+ * operations leave at most ROWS_APART rows pending. More rows come from statements, whose texts are
+ * counted when they are admitted; these rows are written in the order of their pages, and each of
+ * them makes the file at most ROW_GROWTH longer. */
 #define ROW_BYTES  4096u
 #define ROWS_APART	    (2 * PFS_DIRTY_WAIT) /* half of them being written */
 #define ROW_GROWTH 512u
-#define CONTENT_BYTES(n) ((n) + (n) / 8)	       /* with pages' heads, indexes and frames */
-#define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* for removals only */
-#define LOG_ROOM(total)	    PFS_MIN(UINT64_C(64) << 20, (total) / 16) /* not for growth */
+/* with the heads of pages, indexes and frames */
+#define CONTENT_BYTES(n) ((n) + (n) / 8)
+#define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* left for removals */
+/* not for growth of the file */
+#define LOG_ROOM(total)	    PFS_MIN(UINT64_C(64) << 20, (total) / 16)
 
 #define LOG_SMALL (UINT64_C(1) << 16)
 
@@ -34,7 +37,8 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always)
 
 	if (!always && seen && now - seen < FRESH_MS)
 		return;
-	/* one of those who notice looks, the others go on with what is known, if anything is */
+	/* Of the threads that notice, one looks; the others go on with what is known, if anything
+	 * is. */
 	if (!atomic_compare_exchange_strong(&space->seen_ms, &seen, now) && !always && seen)
 		return;
 	if (pfs_store_space(tree->store, &store))
@@ -47,7 +51,8 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always)
 	atomic_store(&space->keeps_history, store.keeps_history);
 }
 
-/* Twice the file, for what parts of the journal write in another order. */
+/* Room for rows is counted twice for the file, since parts of the journal write in another order.
+ */
 static uint64_t bytes_of_rows(const struct pfs_space *space, uint64_t rows)
 {
 	uint64_t apart, together;
