@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-/* As the kernel keeps it (linux/posix_acl_xattr.h), all little-endian. */
+/* The layout is the kernel's (linux/posix_acl_xattr.h); all numbers are little-endian. */
 #define VERSION	    2
 #define HEADER_SIZE 4
 #define ENTRY_SIZE  8
@@ -18,7 +18,7 @@ bool pfs_acl_add(struct pfs_acl *acl, unsigned tag, unsigned perm)
 	perm &= 7;
 	switch (tag) {
 	case PFS_ACL_OWNER:
-		return true; /* the mode's own bits */
+		return true; /* the mode's own bits say it */
 	case PFS_ACL_USER:
 		acl->users &= perm;
 		return true;
@@ -76,7 +76,7 @@ uint32_t pfs_acl_file_mode(uint32_t mode, const char *path)
 	ssize_t size;
 
 	if (!(mode & CLASSES))
-		return mode; /* there is nothing to narrow */
+		return mode; /* nobody but the owner has any rights */
 	size = getxattr(path, PFS_ACL_XATTR, value, sizeof(value));
 	if (size >= 0)
 		return pfs_acl_value_mode(mode, value, (size_t)size);

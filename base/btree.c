@@ -98,7 +98,7 @@ static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_
 static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, pfs_btree_value slot,
 		      void *right)
 {
-	/* of the tree: what a node in the middle has at its right must not be left poor */
+	/* of the tree: nodes in the middle must not be left nearly empty */
 	bool at_right_edge = !((const struct pfs_leaf *)right)->next;
 	struct pfs_inner *root;
 
@@ -141,11 +141,11 @@ int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 	size_t leaves, inners, most;
 	int error;
 
-	/* each insert can split a leaf and every node above it, and may add a level */
+	/* Each insert can split a leaf and every node above it, and may add a level. */
 	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners) ||
 	    __builtin_add_overflow(n, tree->count, &most))
 		return -ENOMEM;
-	/* but all nodes, the last of a level apart, are a quarter full */
+	/* But all nodes except the last of each level are at least a quarter full. */
 	most = most / tree->leaf_min + 2;
 	leaves = PFS_MIN(n, most);
 	inners = PFS_MIN(inners, most / INNER_MIN * 2 + tree->height + 2);
@@ -307,7 +307,8 @@ static bool mend_inners(struct pfs_btree *tree, struct pfs_inner *parent, uint32
 	return true;
 }
 
-/* Goes up the path while nodes are too empty.  A root without separators gives way to its child. */
+/* Goes up the path while nodes have too few entries. A root without separators is replaced by its
+ * child. */
 static void mend_up(struct pfs_btree *tree, const struct path *path)
 {
 	bool poor = true;
@@ -316,7 +317,8 @@ static void mend_up(struct pfs_btree *tree, const struct path *path)
 		struct pfs_inner *parent = path->node[level];
 		uint32_t i = path->child[level];
 
-		if (!parent->count) /* an only child, as in a tree that could not be read whole */
+		/* an only child, as in a tree that could not be read completely */
+		if (!parent->count)
 			break;
 		i -= i == parent->count; /* the separator left of the last child */
 		if (level + 1 == tree->height)
@@ -351,7 +353,7 @@ bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot
 	memmove(slots + i, slots + i + 1, tail * sizeof(*slots));
 	leaf->count--;
 	tree->count--;
-	/* the last leaf may be poor, but not empty */
+	/* The last leaf may have few entries, but not none. */
 	if (leaf->count < tree->leaf_min && (leaf->next || !leaf->count))
 		mend_up(tree, &path);
 	return true;

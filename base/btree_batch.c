@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Many entries at once: searches side by side, and ranges read leaf by leaf. */
+/* Many entries at once: searches that go on side by side, and ranges that are read leaf by leaf. */
 #include "base/btree.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "base/checked.h"
 #include "base/fetch.h"
 
-#define SIDE_BY_SIDE 32u /* more than a core waits for lines at once */
-#define STEPS	     2u /* of a search of a node that are taken by turns */
+#define SIDE_BY_SIDE 32u /* more cache lines than a core waits for at once */
+#define STEPS	     2u /* steps of one search in a node, before the next search has its turn */
 
 /* Searches side by side. Each step of one looks at a line that was fetched while the others took theirs. */
 struct searches {
@@ -17,7 +17,7 @@ struct searches {
 	const uint64_t *wanted;
 	pfs_btree_value slot;
 	size_t n;
-	const void *node[SIDE_BY_SIDE]; /* all of one level */
+	const void *node[SIDE_BY_SIDE]; /* all are of one level */
 	struct pfs_btree_search at[SIDE_BY_SIDE];
 	uint32_t rank[SIDE_BY_SIDE];
 };

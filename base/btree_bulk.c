@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The whole tree at once: bulk load and verification. */
+/* The whole tree at once: loading and verifying it. */
 #include "base/btree.h"
 
 #include <stdatomic.h>
@@ -11,7 +11,8 @@
 #include "base/btree_node.h"
 
 #define GRAIN	  256u /* leaves that a thread fills at once */
-#define LOAD_FILL PFS_BTREE_LEAF_COUNT /* separators of an inner node: room for some inserts */
+/* separators of an inner node, which leaves room for some inserts */
+#define LOAD_FILL PFS_BTREE_LEAF_COUNT
 
 _Static_assert(PFS_BTREE_PAGE == LEAF_MAX, "PFS_BTREE_PAGE");
 _Static_assert(sizeof(struct pfs_leaf) + LEAF_MAX * (sizeof(uint64_t) + sizeof(pfs_btree_value)) == PFS_BTREE_LEAF_SIZE,
@@ -26,13 +27,13 @@ struct child {
 	pfs_btree_value slot;
 };
 
-/* n things over as few groups of at most max as possible, evenly: the first of group i. */
+/* Spreads n things evenly over some groups, and returns the first one of group i. */
 static size_t share(size_t n, size_t groups, size_t i)
 {
 	return n / groups * i + PFS_MIN(i, n % groups);
 }
 
-/* Leaves of one after the other, filled by several threads. */
+/* Leaves that follow each other and are filled by several threads. */
 struct leaves {
 	const struct pfs_btree *tree;
 	struct child *children;
@@ -107,7 +108,7 @@ static void plant(struct pfs_btree *tree, struct child *children, size_t n_child
 	tree->count = n;
 }
 
-/* The tree is empty, and has the nodes for it. */
+/* Builds a tree that is empty and has taken memory for the nodes. */
 static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *leaves)
 {
 	for (size_t i = 0; i < leaves->n_leaves; i++)
@@ -251,9 +252,9 @@ void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_
 struct verification {
 	const struct pfs_btree *tree;
 	const struct pfs_leaf *previous; /* leaf */
-	uint64_t key; /* the entry before */
+	uint64_t key; /* the entry before the present one */
 	pfs_btree_value slot;
-	uint64_t least_key; /* the separator before: nothing less may follow */
+	uint64_t least_key; /* the separator before: no entry may be less */
 	pfs_btree_value least_slot;
 	size_t count, leaves, inners;
 };
@@ -287,7 +288,7 @@ static int verify_leaf(struct verification *seen, const struct pfs_leaf *leaf)
 	return 0;
 }
 
-/* right: the node is on the tree's right edge.  Recursion is as deep as the tree is high. */
+/* right: the node is at the tree's right edge. The recursion is as deep as the tree is high. */
 static int verify_subtree(struct verification *seen, const void *node, unsigned height, bool right)
 {
 	const struct pfs_inner *inner = node;

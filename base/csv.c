@@ -10,7 +10,8 @@ enum state {
 	FIELD_START, /* after the record's start or a comma */
 	PLAIN,	     /* in a field without quotes */
 	QUOTED,
-	QUOTE,	  /* after a quote in a quoted field: its end, or half of a doubled one */
+	/* after a quote in a quoted field: the field ends, or the next quote is doubled */
+	QUOTE,
 	QUOTE_CR, /* after that and a CR */
 	RECORD_END,
 };
@@ -18,9 +19,9 @@ enum state {
 struct parser {
 	struct pfs_csv *csv;
 	enum state state;
-	size_t start;	     /* of the field, in the text */
+	size_t start;	     /* where the field starts in the text */
 	uint64_t quote_line; /* where the quoted field began */
-	bool quoted;	     /* the field is */
+	bool quoted;	     /* the field is in quotes */
 	char delimiter;	     /* or its last byte */
 	bool ncbi;
 	const char *why;
@@ -32,7 +33,7 @@ static int end_field(struct parser *parser)
 
 	PFS_TRY(pfs_grow(&csv->fields, &csv->fields_capacity, csv->n_fields + 1,
 			 sizeof(*csv->fields)));
-	/* the text may still move: pfs_csv_next fills in the address */
+	/* The text may still move, so pfs_csv_next fills in the address. */
 	csv->fields[csv->n_fields++] = (struct pfs_csv_field){
 		.text = NULL,
 		.len = csv->size - parser->start,
@@ -48,7 +49,7 @@ static int end_record(struct parser *parser)
 	struct pfs_csv *csv = parser->csv;
 
 	if (parser->state == PLAIN && csv->size > parser->start && csv->text[csv->size - 1] == '\r')
-		csv->size--; /* of CRLF */
+		csv->size--; /* the first byte of CRLF */
 	if (parser->ncbi && csv->size - parser->start >= 2 &&
 	    memcmp(csv->text + csv->size - 2, PFS_CSV_NCBI, 2) == 0)
 		csv->size -= 2;
@@ -95,7 +96,8 @@ static int take_quoted(struct parser *parser, char c)
 	}
 }
 
-/* The delimiter, or the last byte of it, is at hand: the bytes before it are cut off. */
+/* The delimiter, or its last byte, has been read. Returns true if it ends the field, and cuts off
+ * its bytes before that one. */
 static bool ends_field(struct parser *parser)
 {
 	struct pfs_csv *csv = parser->csv;
@@ -173,7 +175,7 @@ static int take(struct parser *parser)
 	return 0;
 }
 
-/* The input ends in the middle of a record, or between two. */
+/* Takes the end of the input, which may be in the middle of a record. */
 static int take_end(struct parser *parser)
 {
 	struct pfs_csv *csv = parser->csv;

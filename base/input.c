@@ -12,7 +12,8 @@
 #include "base/temporary.h"
 
 #define STEP_MAX ((size_t)1 << 20)
-/* After a jump, powers of two: more where more than one record is read there, less where not. */
+/* Bytes that are read after a jump, a power of two: more if several records are read there, fewer
+ * if one is. */
 #define JUMP_MIN   ((size_t)1 << 10)
 #define JUMP_FIRST ((size_t)16 << 10)
 #define JUMP_MAX   ((size_t)64 << 10)
@@ -32,7 +33,7 @@ int pfs_input_open(struct pfs_input_stream *input, const char *path)
 		return -errno;
 	if (S_ISDIR(attr.st_mode))
 		return -EISDIR;
-	/* standard input may begin in the middle of a file */
+	/* Standard input may begin in the middle of a file. */
 	input->regular = S_ISREG(attr.st_mode) && lseek(input->fd, 0, SEEK_CUR) == 0;
 	if (input->regular)
 		(void)posix_fadvise(input->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -110,7 +111,7 @@ int pfs_input_keep(struct pfs_input_stream *input)
 	return write_all(input->kept_fd, input->buffer, input->size);
 }
 
-/* All of a pipe has been read once: from now on it is a file like others. */
+/* A pipe has been read completely; from now on its copy is read as any file. */
 static void turn_to_kept(struct pfs_input_stream *input)
 {
 	if (input->fd > STDIN_FILENO)
@@ -120,7 +121,7 @@ static void turn_to_kept(struct pfs_input_stream *input)
 	input->regular = true;
 }
 
-/* From the place, or where the file is (-1). */
+/* Reads at the offset or, with -1, at the file's own position. */
 static ssize_t read_file(struct pfs_input_stream *input, char *to, size_t room, off_t at)
 {
 	ssize_t n;
@@ -198,7 +199,8 @@ uint64_t pfs_input_tell(const struct pfs_input_stream *input)
 	return input->offset + input->next;
 }
 
-/* Who jumps often jumps near by, and as often back: what is before the place is read with it. */
+/* A program that jumps often jumps to a place near by, and as often back as forward: so bytes
+ * before the place are read, too. */
 static int jump(struct pfs_input_stream *input, uint64_t offset)
 {
 	size_t before;

@@ -9,7 +9,7 @@ struct put_off {
 	struct put_off *next;
 };
 
-/* What this thread has put off: the memory itself is the list. */
+/* What this thread has put off. The memory itself is the list. */
 static _Thread_local struct {
 	bool is_on;
 	size_t bytes;

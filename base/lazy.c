@@ -40,10 +40,11 @@
 #define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, that are filled together */
 #define FEW	  8192u /* blocks: until so many are filled, memory counts for more than time */
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
-#define PIECE	  ((size_t)256 << 10) /* of what is filled at once, by one thread */
-#define THREADS	  4u /* that stand by, at most */
-#define LARGE	  ((size_t)2 << 20) /* bytes of a large page; a stretch is where one can lie */
-#define IDLE_MS	  1000 /* without a block to fill, before stretches are joined; most commands end before */
+#define PIECE	  ((size_t)256 << 10) /* bytes that one thread fills at a time */
+#define THREADS	  4u /* the most threads that wait for blocks to fill */
+#define LARGE	  ((size_t)2 << 20) /* bytes of a large page. A stretch is a place for one. */
+/* time without a block to fill before stretches are joined; most commands end before */
+#define IDLE_MS	  1000
 
 #ifndef MADV_COLLAPSE /* Linux 6.1 */
 #define MADV_COLLAPSE 25
@@ -63,17 +64,20 @@ struct pfs_lazy_part {
 };
 
 struct pfs_lazy {
-	int faults;  /* userfaultfd; -1: blocks are put in place by whoever fills them */
+	int faults;  /* userfaultfd; -1: the thread that fills a block puts it in place */
 	int ending;  /* eventfd */
 	bool is_child;
-	unsigned n_threads; /* one a processor: scans of several threads wait for each other else */
+	/* one a processor, since threads that scan would wait for each other otherwise */
+	unsigned n_threads;
 	pthread_t threads[THREADS];
 	pthread_mutex_t lock;
-	pthread_cond_t filled; /* something was */
-	pthread_rwlock_t putting; /* read: between the first page of a block and its being FILLED */
+	pthread_cond_t filled; /* a block has been filled */
+	/* held for reading from the first page of a block until it is FILLED */
+	pthread_rwlock_t putting;
 	_Atomic uint64_t n_filled;
 	pthread_mutex_t joining;
-	_Atomic uint64_t n_looked_at; /* n_filled when stretches were last looked at to the end */
+	/* the value of n_filled when stretches were last looked at to the end */
+	_Atomic uint64_t n_looked_at;
 	unsigned n_parts;
 	struct pfs_lazy_part parts[PARTS_MAX];
 };
@@ -126,7 +130,7 @@ static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *
 			done += page_size();
 		else if (errno == ENOMEM)
 			wait_for_memory();
-		else if (errno != EAGAIN) /* the kernel is about to change the mappings */
+		else if (errno != EAGAIN) /* EAGAIN: the kernel is about to change the mappings */
 			return;
 	}
 }
@@ -165,7 +169,7 @@ struct range {
 	uint64_t first, end; /* blocks */
 };
 
-/* How many blocks to fill from this one on: as many as are filled before it. */
+/* Returns how many blocks to fill from this one on: as many as are filled right before it. */
 static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 {
 	uint64_t most = PFS_MAX(AHEAD_MAX / part->block_size, 1), n = 0;
@@ -224,7 +228,7 @@ void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 
 struct piece {
 	struct pfs_lazy_part *part;
-	uint64_t first, n_pieces; /* number of its first piece */
+	uint64_t first, n_pieces; /* first is the number of its first piece */
 };
 
 struct pieces {
@@ -291,8 +295,8 @@ static bool are_touched(const struct pfs_lazy_part *part, uint64_t first, uint64
 	return n == wanted;
 }
 
-/* Whoever fills the block wakes those who wait for it; they may have come to wait just as it was
- * filled. */
+/* Fills the block at this address. The thread that fills a block wakes those that wait for it; they
+ * may have begun to wait just when it was filled. */
 static void answer(struct pfs_lazy *lazy, uintptr_t address)
 {
 	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
@@ -389,7 +393,7 @@ static void *stand_by(void *arg)
 	return NULL;
 }
 
-/* A descriptor, or -1. */
+/* Returns a descriptor, or -1. */
 static int open_faults(void)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
@@ -422,7 +426,8 @@ static bool enter(const struct pfs_lazy *lazy)
 	return true;
 }
 
-/* As many as can be; at least one. Requests wait for them, so they have no niceness. */
+/* Starts as many threads as possible, at least one. Requests wait for them, so they have no
+ * niceness. */
 static bool start_threads(struct pfs_lazy *lazy)
 {
 	static const struct pfs_thread_kind kind = {"pfs-lazy", 0, PFS_THREAD_STACK};
@@ -449,7 +454,7 @@ int pfs_lazy_start(struct pfs_lazy *lazy)
 	if (lazy->faults >= 0 && lazy->ending >= 0 && start_threads(lazy) && enter(lazy))
 		return 0;
 	if (lazy->n_threads)
-		return -ENOMEM; /* for tables of the kernel's */
+		return -ENOMEM; /* for the kernel's tables */
 	if (lazy->faults >= 0)
 		(void)close(lazy->faults);
 	lazy->faults = -1;
@@ -533,7 +538,8 @@ void pfs_lazy_close(struct pfs_lazy *lazy)
 	free(lazy);
 }
 
-/* Whoever was filling a block is not here, and the block's pages are neither. */
+/* Begins the child of a fork: it has neither the threads that were filling blocks nor the pages of
+ * these blocks. */
 static void begin_child(struct pfs_lazy *lazy)
 {
 	close_descriptor(lazy->faults);

@@ -38,7 +38,7 @@ int pfs_node_pool_reserve(struct pfs_node_pool *pool, size_t n)
 	return 0;
 }
 
-/* After a successful pool_reserve. */
+/* Called after pfs_node_pool_reserve has succeeded. */
 void *pfs_node_pool_take(struct pfs_node_pool *pool)
 {
 	void *node;

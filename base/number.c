@@ -31,7 +31,7 @@ static void put_word(char *out, uint64_t digits)
 	(void)memcpy(out, &text, sizeof(text));
 }
 
-/* The digits without zeros before them; takes eight bytes. */
+/* Writes the digits without leading zeros. It writes to eight bytes. */
 static char *put_first(char *out, uint32_t value)
 {
 	uint64_t digits = digits_of(value);
@@ -58,7 +58,7 @@ static char *put_digits(char *out, uint64_t value)
 	return out + 8;
 }
 
-/* Below 100, as most columns' numbers are. */
+/* Prints a number below 100, as most columns' numbers are. */
 static size_t print_small(char *out, uint32_t value)
 {
 	uint32_t tens = value * 103 >> 10; /* divided by 10 */
@@ -139,13 +139,13 @@ bool pfs_is_real(double *out, const void *text, size_t len)
 	double value;
 	char *end;
 
-	/* strtod also reads what is never printed: blanks, "0x", "infinity" */
+	/* strtod also reads texts that are never printed: blanks, "0x", "infinity". */
 	if (len == 0 || len >= sizeof(copy) || memchr(text, 0, len))
 		return false;
 	(void)memcpy(copy, text, len);
 	copy[len] = 0;
 	value = strtod(copy, &end);
-	/* stores keep neither NaN nor the sign of zero */
+	/* Stores keep neither NaN nor the sign of zero. */
 	if (isnan(value) || (value == 0 && signbit(value)))
 		return false;
 	if (end != copy + len || pfs_print_real(printed, value) != len ||

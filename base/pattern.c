@@ -8,14 +8,14 @@
 #define LOOK_STEPS 65536 /* between two looks */
 
 struct dialect {
-	uint32_t many, one, set, escape; /* 0: has none */
+	uint32_t many, one, set, escape; /* 0: there is no such character */
 	bool fold;
 };
 
 static const struct dialect glob = {.many = '*', .one = '?', .set = '['};
 static const struct dialect like = {.many = '%', .one = '_', .fold = true};
 
-/* The bits that a leading byte from 0xc0 on contributes. */
+/* Returns the bits that a leading byte from 0xc0 on contributes to its character. */
 static uint32_t leading_bits(uint8_t byte)
 {
 	if (byte < 0xe0)
@@ -37,8 +37,8 @@ static uint32_t peek(const struct rest *text)
 	return text->at < text->end ? *text->at : 0;
 }
 
-/* The next character as SQLite reads it: a byte below 0xc0 is one; a sequence may be of any length.
- */
+/* Reads the next character as SQLite does: a byte below 0xc0 is a character, and a sequence may
+ * have any length. */
 static uint32_t next_of_text(struct rest *text)
 {
 	uint32_t c = peek(text);
@@ -78,7 +78,8 @@ static bool same(const struct dialect *dialect, uint32_t a, uint32_t b)
 	return a == b || (dialect->fold && fold(a) == fold(b));
 }
 
-/* Whether the set, *pattern being after its '[', has c; *pattern is then after its ']'. */
+/* Returns true if the set contains c. *pattern is behind the '[' before and behind the ']'
+ * afterwards. */
 static bool set_has(const uint8_t **pattern, uint32_t c)
 {
 	uint32_t before = 0, next = next_character(pattern);
@@ -86,7 +87,7 @@ static bool set_has(const uint8_t **pattern, uint32_t c)
 
 	if (inverted)
 		next = next_character(pattern);
-	if (next == ']') { /* first, it is a member */
+	if (next == ']') { /* as the first character it belongs to the set */
 		seen = c == ']';
 		next = next_character(pattern);
 	}
@@ -104,15 +105,16 @@ static bool set_has(const uint8_t **pattern, uint32_t c)
 	return next && seen != inverted;
 }
 
-/* A star that has been passed: what follows it begins with `head` and is looked for from `text` on.
- */
+/* A star that has been passed. What follows it in the pattern begins with `head`, and is searched
+ * for from `text` on. */
 struct star {
-	const uint8_t *pattern; /* after head; at it, if it opens a set */
+	const uint8_t *pattern; /* behind head or, if head opens a set, at it */
 	struct rest text;
 	uint32_t head;
 };
 
-/* *pattern is after a star.  False: there is no match; head 0: the star takes all the rest. */
+/* Passes a star, behind which *pattern is. Returns false if there is no match; with head 0 the star
+ * takes all the rest. */
 static bool pass_star(const struct dialect *dialect, struct star *star, const uint8_t *pattern,
 		      struct rest text)
 {
@@ -152,7 +154,7 @@ static void skip_to(struct rest *text, uint8_t byte)
 		text->at = end;
 }
 
-/* The next place where what follows the star may begin: *text and *pattern are there.  False: none.
+/* Goes to the next place at which what follows the star may begin. Returns false if there is none.
  */
 static bool try_star(const struct dialect *dialect, struct star *star, const uint8_t **pattern,
 		     struct rest *text)
@@ -160,7 +162,7 @@ static bool try_star(const struct dialect *dialect, struct star *star, const uin
 	uint32_t c;
 
 	*pattern = star->pattern;
-	if (star->head == dialect->set) { /* any character may be in it */
+	if (star->head == dialect->set) { /* any character may belong to the set */
 		*text = star->text;
 		return next_of_text(&star->text) != 0;
 	}
@@ -173,7 +175,8 @@ static bool try_star(const struct dialect *dialect, struct star *star, const uin
 	return c != 0;
 }
 
-/* c, which is no star, has been taken from the pattern; the text's next character is taken. */
+/* Takes the text's next character, and returns true if it matches c, which is no star and was taken
+ * from the pattern. */
 static bool fits_one(const struct dialect *dialect, uint32_t c, const uint8_t **pattern,
 		     struct rest *text)
 {
@@ -187,7 +190,7 @@ static bool fits_one(const struct dialect *dialect, uint32_t c, const uint8_t **
 	return c && t && (same(dialect, c, t) || (c == dialect->one && !is_escaped));
 }
 
-/* 1: matches; 0: does not; -EINTR: look said so.  look NULL: nobody does. */
+/* Returns 1 if the text matches, 0 if not, and -EINTR if `look` says so. look may be NULL. */
 static int match(const struct dialect *dialect, const uint8_t *pattern, struct rest text,
 		 const struct pfs_pattern_look *look)
 {
@@ -219,7 +222,8 @@ static int match_kind(enum pfs_pattern_kind kind, const char *pattern, uint32_t 
 {
 	struct dialect dialect = kind == PFS_PATTERN_GLOB ? glob : like;
 
-	if (kind == PFS_PATTERN_LIKE && escape) { /* a star that escapes is none */
+	/* a star that is the escape character is no star */
+	if (kind == PFS_PATTERN_LIKE && escape) {
 		dialect.escape = escape;
 		dialect.many = dialect.many == escape ? 0 : dialect.many;
 		dialect.one = dialect.one == escape ? 0 : dialect.one;

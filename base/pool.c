@@ -13,15 +13,16 @@
 #define THREADS_MAX 256
 
 struct pfs_pool {
-	pthread_mutex_t sharing; /* held by the caller of pfs_pool_share who has the threads */
+	/* held by the caller of pfs_pool_share whose work the threads do */
+	pthread_mutex_t sharing;
 	pthread_mutex_t lock;
 	pthread_cond_t start, finish;
 	/* protected by lock */
 	unsigned long job;
-	bool is_open;  /* the job: threads may still come to it */
-	unsigned busy; /* threads at it, the caller apart */
+	bool is_open;  /* other threads may still join the job */
+	unsigned busy; /* threads at the job, without the caller */
 	bool closing;
-	/* the job; written with the lock held, when it is not open and nobody is busy */
+	/* the job; written with the lock held, while it is not open and no thread is busy */
 	void (*work)(void *context, size_t from, size_t to);
 	void *context;
 	size_t n, grain;
@@ -121,7 +122,7 @@ static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	if (n <= grain || pool->n_threads == 0) { /* not worth waking anybody */
+	if (n <= grain || pool->n_threads == 0) { /* not worth waking threads */
 		work_alone(n, grain, work, context);
 		return;
 	}
@@ -137,7 +138,7 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 	(void)pthread_mutex_unlock(&pool->lock);
 	work_off(pool);
 	(void)pthread_mutex_lock(&pool->lock);
-	pool->is_open = false; /* who has not come by now finds nothing to do */
+	pool->is_open = false; /* a thread that has not joined by now finds nothing to do */
 	while (pool->busy)
 		(void)pthread_cond_wait(&pool->finish, &pool->lock);
 	(void)pthread_mutex_unlock(&pool->lock);

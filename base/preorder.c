@@ -56,7 +56,7 @@ static int look(struct pfs_preorder *order)
 	return order->look(order->look_arg);
 }
 
-/* Two sorted chains of siblings become one. */
+/* Merges two sorted chains of siblings. */
 static int merge(struct pfs_preorder *order, uint32_t *out, uint32_t a, uint32_t b)
 {
 	uint32_t head = 0, *tail = &head;
@@ -74,7 +74,7 @@ static int merge(struct pfs_preorder *order, uint32_t *out, uint32_t a, uint32_t
 	return 0;
 }
 
-/* Merge sort of a chain; bins[i] holds 2^i siblings. */
+/* Sorts a chain by merging; bins[i] holds 2^i siblings. */
 static int sort_chain(struct pfs_preorder *order, uint32_t *sorted, uint32_t chain)
 {
 	uint32_t bins[33] = {0};
@@ -96,7 +96,7 @@ static int sort_chain(struct pfs_preorder *order, uint32_t *sorted, uint32_t cha
 	return 0;
 }
 
-/* Without recursion: chains are sorted on the way down, and put in front of one list. */
+/* Nothing recurses: each chain is sorted on the way down, and put in front of one list. */
 int pfs_preorder_list(struct pfs_preorder *order, uint32_t *slots)
 {
 	uint32_t list = order->n ? 1 : 0;

@@ -10,9 +10,9 @@
 #define DIGIT_BITS 11
 #define DIGITS	   ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define BUCKETS	   (1u << DIGIT_BITS)
-#define INSERTION_MAX 48u /* items without values; so few are sorted by insertion */
-#define RUN	   16u	/* with values so many; */
-#define SOME	   512u /* of such runs so many are merged */
+#define INSERTION_MAX 48u /* up to so many items without values are sorted by insertion */
+#define RUN	   16u	/* items with values are sorted by insertion in runs of so many, */
+#define SOME	   512u /* and up to so many items are sorted by merging such runs */
 
 static size_t digit_of(uint64_t key, unsigned digit)
 {
@@ -40,7 +40,7 @@ static void merge(struct pfs_keyed *to, const struct pfs_keyed *from, size_t mid
 									      : from[b++];
 }
 
-/* Those that are too few for the tables that digits need. */
+/* Sorts items that are too few for the tables that digits need. */
 static void merge_all(struct pfs_keyed *items, size_t n)
 {
 	struct pfs_keyed other[SOME], *from = items, *to = other;
@@ -60,7 +60,7 @@ static void merge_all(struct pfs_keyed *items, size_t n)
 		memcpy(items, from, n * sizeof(*items));
 }
 
-/* From `from` to `to`, by one digit. */
+/* Moves the items from `from` to `to`, ordered by one digit. */
 static void distribute(struct pfs_keyed *to, const struct pfs_keyed *from, size_t n, unsigned digit)
 {
 	size_t count[BUCKETS] = {0}, before = 0;
@@ -92,7 +92,7 @@ void pfs_radix_sort_with(struct pfs_keyed *items, struct pfs_keyed *more, size_t
 		struct pfs_keyed *sorted = to;
 
 		if (!digit_of(differ, digit))
-			continue; /* the same in all */
+			continue; /* all items have the same digit */
 		distribute(to, from, n, digit);
 		to = from;
 		from = sorted;

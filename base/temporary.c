@@ -13,9 +13,10 @@
 
 #include "base/checked.h"
 
-#define LEFT_PART 32 /* of the filesystem is left to others, */
+#define LEFT_PART 32 /* this part of the filesystem is left to others, but no more than the next */
 #define LEFT_MOST ((uint64_t)256 << 20)
-#define STEP_MIN  ((uint64_t)64 << 10) /* granted at once: as much as the file has, within these */
+/* bytes that are granted at once: as many as the file has, within these limits */
+#define STEP_MIN  ((uint64_t)64 << 10)
 #define STEP_MAX  ((uint64_t)16 << 20)
 
 static _Atomic uint64_t all_owed; /* the sum of every file's `owed` */

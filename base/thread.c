@@ -15,7 +15,7 @@ struct start {
 	void *arg;
 };
 
-/* Without a niceness, or a name, a thread works as well: what fails here does not count. */
+/* A thread works without its niceness and its name, too, so failures to set them are ignored. */
 static void *begin(void *arg)
 {
 	struct start start = *(struct start *)arg;

@@ -9,17 +9,20 @@
 
 #include "base/reserve.h"
 
-#define SLACK	   ((int64_t)64 << 10) /* bytes that a thread counts for itself before it tells others */
-#define OPEN	   ((int64_t)1 << 62)  /* in `used`: the owner has not closed it */
-#define LOOK_WORK  1024		       /* allocations between two looks, or so many pieces of memory */
-#define PIECE_BITS 13
+/* bytes that a thread counts for itself before it adds them to `used` */
+#define SLACK	   ((int64_t)64 << 10)
+#define OPEN	   ((int64_t)1 << 62)  /* part of `used` until the owner closes the account */
+#define LOOK_WORK  1024		       /* allocations or pieces between two looks */
+#define PIECE_BITS 13 /* a piece of memory is so large: 8 KiB */
 
 struct pfs_account {
-	_Atomic int64_t used; /* of blocks and charges, and OPEN; who brings it to 0 frees the account:
-				 its owner, or who frees the last block when that is gone */
-	int64_t pending;      /* not in `used` yet; of the thread that has entered it, as are: */
-	int64_t work;	      /* left until the next look */
-	uint64_t allocations; /* left */
+	/* Bytes of blocks and charges, and OPEN. The thread that brings it to 0 frees the account:
+	 * its owner, or else the thread that frees the last block. */
+	_Atomic int64_t used;
+	/* not in `used` yet; belongs to the thread that has entered, as do the next members */
+	int64_t pending;
+	int64_t work;	      /* work that is left until the next look */
+	uint64_t allocations; /* allocations that are left */
 	bool counts;
 	_Atomic int refusal;
 	uint64_t limit;
@@ -27,7 +30,7 @@ struct pfs_account {
 	void *arg;
 };
 
-/* In front of each block of SQLite's. */
+/* The head of each block that SQLite allocates. */
 struct block {
 	struct pfs_account *account; /* NULL: none */
 	size_t size;
@@ -58,14 +61,14 @@ static bool fits(struct pfs_account *account)
 	return true;
 }
 
-/* Counts for all to see. */
+/* Counts bytes so that all threads see it. */
 static void tell(struct pfs_account *account, int64_t bytes)
 {
 	(void)atomic_fetch_add_explicit(&total_used, bytes, memory_order_relaxed);
 	(void)atomic_fetch_add_explicit(&account->used, bytes, memory_order_relaxed);
 }
 
-/* Of one that may be gone after this. */
+/* Takes bytes off an account, which may be freed by that. */
 static void take_off(struct pfs_account *account, int64_t bytes)
 {
 	(void)atomic_fetch_sub_explicit(&total_used, bytes, memory_order_relaxed);
@@ -83,7 +86,7 @@ static void settle(struct pfs_account *account)
 
 static bool take(struct pfs_account *account, int64_t bytes)
 {
-	if (account != entered) { /* a block that grows: nobody else's */
+	if (account != entered) { /* a block that grows belongs to another account */
 		tell(account, bytes);
 		return true;
 	}
@@ -122,7 +125,7 @@ bool pfs_account_has_time(uint64_t bytes)
 	return !entered || has_time(entered, bytes);
 }
 
-/* Whether an allocation may be made now. */
+/* Returns true if an allocation may be made now. */
 static bool may_go_on(struct pfs_account *account, uint64_t bytes)
 {
 	if (account->counts && account->allocations-- == 0) {
@@ -216,7 +219,8 @@ static void configure(void)
 	};
 
 	(void)sqlite3_config(SQLITE_CONFIG_MALLOC, &methods);
-	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* else every allocation takes one lock */
+	/* otherwise every allocation takes one lock */
+	(void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	atomic_store(&total_limit, pfs_quarter_of_memory());
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/attr.c - attributes.  Their names are numbered: the same few stand at millions of nodes. */
+/* meta/attr.c - attributes. Their names are numbered, since millions of nodes have the same few. */
 #include "meta/store.h"
 
 #include "meta/internal.h"
@@ -22,7 +22,8 @@ static size_t cache_place(const uint8_t *name, size_t len)
 	return hash % PFS_NAME_CACHE_SIZE;
 }
 
-/* *id of the name; -ENOENT when it has none.  On the writer: sees the open group. */
+/* Gets the number of a name. -ENOENT: it has none. The writer's connection is asked, so that the
+ * open group counts. */
 static int find_name(struct pfs_store *store, int64_t *id, const void *name, size_t len)
 {
 	sqlite3_stmt *row PFS_RESET = store->writer->sql[PFS_SQL_NAME_GET];
@@ -83,14 +84,14 @@ static bool value_valid(const struct pfs_attr_record *attr)
 	case PFS_ATTR_INTEGER:
 		return true;
 	case PFS_ATTR_REAL:
-		return !isnan(attr->real); /* SQLite makes it NULL */
+		return !isnan(attr->real); /* SQLite would make it NULL */
 	case PFS_ATTR_TEXT:
 		return attr->text_len <= PFS_ATTR_VALUE_MAX;
 	}
 	return false;
 }
 
-/* A value that is valid. */
+/* Binds a value, which is valid. */
 static void bind_value(sqlite3_stmt *put, int parameter, const struct pfs_attr_record *attr)
 {
 	if (attr->type == PFS_ATTR_INTEGER)
@@ -133,14 +134,14 @@ static int put_one(struct pfs_store *store, uint64_t prime, int64_t id, const st
 
 /* ---- many at once, in a store that is made ---- */
 
-#define ROWS_TOGETHER 32u /* of PFS_SQL_ATTRS_PUT */
+#define ROWS_TOGETHER 32u /* rows that PFS_SQL_ATTRS_PUT writes */
 
 struct pfs_attr_rows {
 	struct attr_row {
 		uint64_t prime;
 		int64_t id;
-		size_t place; /* of the text, in bytes */
-		struct pfs_attr_record attr; /* its name and text aside */
+		size_t place; /* where the text is, in bytes */
+		struct pfs_attr_record attr; /* without its name and text */
 	} row[ROWS_TOGETHER];
 	unsigned n;
 	char *bytes;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define TYPE_SIZE 4 /* bytes of a handle's type, before those of the handle */
+#define TYPE_SIZE 4 /* bytes for a handle's type, in front of the handle's own */
 
 void pfs_birthmark_handle(struct pfs_birthmark *out, int dir, const char *name)
 {

@@ -10,14 +10,14 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-/* A copy of the store is read anew if more than an eighth of the nodes have changed. So of a large
- * store at most so many primes of one group are remembered, with about three bytes each. */
+/* A copy of the store is read completely if more than an eighth of the nodes have changed. So of a
+ * large store at most so many primes of one group are remembered, with about three bytes each. */
 #define GROUP_PRIMES ((size_t)1 << 20)
 #define KEPT_BYTES   (UINT64_C(4) << 20)
 #define NODES_PART   8
-#define GROUP_BYTES  UINT32_MAX /* of a row that is read */
+#define GROUP_BYTES  UINT32_MAX /* the longest row that is read */
 #define SPARE_PRIMES ((size_t)1 << 16) /* memory for so many is kept for the next group */
-#define ROW_OVERHEAD 32 /* as CHANGE_SIZE and CHANGE_EXCESS count */
+#define ROW_OVERHEAD 32 /* as the statements CHANGE_SIZE and CHANGE_EXCESS count */
 
 /* ---- writing ---- */
 
@@ -56,7 +56,8 @@ void pfs_change_end(struct pfs_store *store)
 {
 	store->changes.count = 0;
 	store->changes.lost = false;
-	if (store->changes.capacity > SPARE_PRIMES) { /* after a large group give the memory back */
+	/* after a large group the memory is given back */
+	if (store->changes.capacity > SPARE_PRIMES) {
 		free(store->changes.primes);
 		store->changes.primes = NULL;
 		store->changes.capacity = 0;
@@ -89,7 +90,7 @@ static uint8_t *put_number(uint8_t *out, uint64_t number)
 	return out;
 }
 
-/* *out = the encoded primes, the caller's to free; NULL without memory for it. */
+/* Encodes the primes. The caller frees *out, which is NULL if there is no memory. */
 static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 {
 	uint64_t last = 0;
@@ -107,7 +108,8 @@ static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 	return at ? size : 0;
 }
 
-/* The token that a remembered group left: 1; 0: it is not remembered, or left none. */
+/* Gets the token of a remembered group. Returns 1; 0: the group is not remembered, or has no token.
+ */
 static int get_token(struct pfs_db *db, uint8_t *out, uint64_t seq)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_CHANGE_TOKEN];
@@ -125,7 +127,7 @@ static int get_token(struct pfs_db *db, uint8_t *out, uint64_t seq)
 	return 1;
 }
 
-/* Nothing before the group's end is remembered from now on; its token is. */
+/* From now on the store remembers no changes up to this group, but its token. */
 static int start_after(struct pfs_store *store, struct pfs_meta *meta, uint64_t seq)
 {
 	int got = 1;
@@ -188,7 +190,7 @@ int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
 	size_t len = 0;
 	int error;
 
-	if (store->flags & PFS_STORE_BULK) /* whoever wants an import reads it all */
+	if (store->flags & PFS_STORE_BULK) /* readers of an import read everything */
 		return start_after(store, meta, meta->seq);
 	if (changes->count && !changes->lost)
 		len = encode(&bytes, changes);
@@ -196,7 +198,7 @@ int pfs_change_write(struct pfs_store *store, struct pfs_meta *meta)
 		changes->bytes = 0;
 		return forget(store, meta, meta->seq);
 	}
-	/* a group without changes has a row, too: whoever kept a copy then finds its token */
+	/* A group without changes has a row, too, so that a copy of this state finds its token. */
 	pfs_bind_u64(store->writer->sql[PFS_SQL_CHANGE_PUT], 1, meta->seq);
 	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 2, len ? bytes : none, len);
 	pfs_bind_blob(store->writer->sql[PFS_SQL_CHANGE_PUT], 3, meta->token, PFS_TOKEN_SIZE);
@@ -213,7 +215,7 @@ struct feed {
 	void *arg;
 };
 
-/* The next number of the row; false at its end or where it is none. */
+/* Gets the next number of the row. Returns false at its end, or if what follows is no number. */
 static bool get_number(uint64_t *out, const uint8_t **at, const uint8_t *end)
 {
 	uint64_t number = 0;
@@ -314,7 +316,7 @@ int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
 	return got;
 }
 
-/* The token of a group of the store's past: 1; 0: it is forgotten. */
+/* Gets the token of a former group. Returns 1; 0: it is not remembered. */
 static int past_token(struct pfs_store *store, uint8_t *out, const struct pfs_meta *meta, uint64_t seq)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};

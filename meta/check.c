@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/check.c - what is wrong with a store, as far as it can be told without knowing the tree. */
+/* meta/check.c - finds what is wrong with a store, as far as that can be told without knowing the
+ * tree. */
 #include "meta/store.h"
 
 #include <inttypes.h>
@@ -14,17 +15,18 @@
 #include "meta/declaration.h"
 #include "meta/internal.h"
 
-#define FINDING_MAX	  400 /* bytes of what SQLite says */
-#define FINDINGS_PER_RULE 100 /* then "and more": a damaged store can have millions */
+#define FINDING_MAX	  400 /* bytes of SQLite's own findings */
+/* after so many "and more" follows: a damaged store can have millions */
+#define FINDINGS_PER_RULE 100
 
 struct check {
 	struct pfs_db *db;
 	void (*fn)(void *arg, const char *finding);
 	void *arg;
-	unsigned reported; /* by the rule at work */
+	unsigned reported; /* findings of the present rule */
 };
 
-/* false: the rule has said enough. */
+/* Returns false if the rule has reported enough. */
 static PFS_PRINTF(2, 3) bool report(struct check *check, const char *format, ...)
 {
 	char line[512];
@@ -41,7 +43,7 @@ static PFS_PRINTF(2, 3) bool report(struct check *check, const char *format, ...
 	return true;
 }
 
-/* Damage that stops a rule is a finding like others; what is left is a failure to look. */
+/* Damage that stops a rule is one more finding; any other error means that the check failed. */
 static int damage_is_finding(struct check *check, const char *rule, int error)
 {
 	if (error != -EUCLEAN)
@@ -67,7 +69,7 @@ static int each_row(struct check *check, const char *rule, const char *text,
 
 /* ---- SQLite's own ---- */
 
-/* A row may be several lines, under a heading. */
+/* A row of SQLite's may have several lines below a heading. */
 static bool report_integrity(struct check *check, const char *rule, sqlite3_stmt *row)
 {
 	const char *at = (const char *)sqlite3_column_text(row, 0);
@@ -197,7 +199,7 @@ static bool report_unsound_dir(struct check *check, const char *rule, sqlite3_st
 	return pfs_dir_row_sound(row) || report_number(check, rule, row);
 }
 
-/* The node is behind what SOURCE_GET has of it. */
+/* The node's prime is behind the columns of SOURCE_GET. */
 static bool report_unsound_source(struct check *check, const char *rule, sqlite3_stmt *row)
 {
 	return pfs_source_row_sound(row) ||
@@ -209,7 +211,7 @@ static bool report_unsound_register(struct check *check, const char *rule, sqlit
 	return pfs_register_row_sound(row) || report_number(check, rule, row);
 }
 
-/* Whether rows of originals and registers can be read at all, which SQLite's types do not say. */
+/* Checks whether rows of originals and registers can be read, which SQLite's types do not tell. */
 static int check_sources(struct check *check)
 {
 	int error = each_row(check, "a source root that is none, number",
@@ -295,7 +297,7 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM source WHERE source.prime = node.prime)"},
 };
 
-/* Of a store that keeps history. */
+/* The rules for a store that keeps history. */
 static const struct {
 	const char *rule, *text;
 } of_history[] = {
@@ -341,7 +343,7 @@ static bool report_unsound_table(struct check *check, const char *rule, sqlite3_
 	const void *bytes = sqlite3_column_blob(row, 1), *columns = sqlite3_column_blob(row, 2);
 	size_t len = (size_t)sqlite3_column_bytes(row, 1);
 
-	if (!bytes || len > PFS_TABLE_NAME_LIMIT) /* another rule's */
+	if (!bytes || len > PFS_TABLE_NAME_LIMIT) /* another rule reports it */
 		return true;
 	memcpy(name, bytes, len);
 	name[len] = 0;

@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "meta/internal.h"
 
-#define END_CHUNK (UINT64_C(1) << 47) /* as many chunks as 2^63 bytes have */
+#define END_CHUNK (UINT64_C(1) << 47) /* the number of chunks of 2^63 bytes */
 
 int pfs_store_put_chunk(struct pfs_store *store, uint64_t prime, uint64_t n, const void *data,
 			size_t len)
@@ -101,7 +101,8 @@ int pfs_store_next_chunk(struct pfs_store *store, uint64_t *n, size_t *len, uint
 	return error ? error : next_chunk(reader.db, n, len, prime, first, end);
 }
 
-/* Chunk by chunk: INSERT INTO chunk SELECT FROM chunk would hold the whole content in memory. */
+/* It copies one chunk at a time: INSERT INTO chunk SELECT FROM chunk would hold the whole content
+ * in memory. */
 int pfs_store_copy_chunks(struct pfs_store *store, uint64_t to, uint64_t from)
 {
 	int error = pfs_group_ready(store);

@@ -11,10 +11,11 @@
 #include "meta/version.h"
 #include "meta/vfs.h"
 
-#define BUSY_TIMEOUT_MS 5000	   /* another program looking into the file, say sqlite3(1) */
+/* another program may look into the file, for example sqlite3(1) */
+#define BUSY_TIMEOUT_MS 5000
 #define ROW_LIMIT	(16 << 20) /* bytes; a damaged row may claim any length */
-#define PATH_LIMIT	500	   /* SQLite takes 512 bytes, "-journal" included */
-#define URI_SIZE	2048	   /* each of them may need three */
+#define PATH_LIMIT	500	   /* SQLite allows 512 bytes, including "-journal" */
+#define URI_SIZE	2048	   /* each byte of the path may take three */
 
 enum sql_kind { READ, WRITE, BULK };
 
@@ -42,7 +43,7 @@ static int io_errno(sqlite3 *handle, int result)
 	return system == ENOSPC || system == EDQUOT ? -system : -EIO;
 }
 
-/* SQLite tries otherwise after a refusal, so that the errno may be another. */
+/* SQLite tries in other ways after a refusal, so that its errno may be of one of these. */
 static int open_errno(const struct pfs_db *db)
 {
 	int system = db->handle ? sqlite3_system_errno(db->handle) : 0;
@@ -60,7 +61,7 @@ static int errno_of(const struct pfs_db *db, int result)
 		return 0;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
-	case SQLITE_INTERRUPT: /* by who asked for a tick */
+	case SQLITE_INTERRUPT: /* by the caller whose `tick` returned non-zero */
 		return -EINTR;
 	case SQLITE_FULL:
 		return -ENOSPC;
@@ -79,8 +80,8 @@ static int errno_of(const struct pfs_db *db, int result)
 		return -EBUSY;
 	case SQLITE_CORRUPT:
 	case SQLITE_NOTADB:
-	case SQLITE_CONSTRAINT: /* the store's own statements break none on a sound file */
-	case SQLITE_TOOBIG:	/* nor has that such a row */
+	case SQLITE_CONSTRAINT: /* the store's own statements break no constraint of a sound file */
+	case SQLITE_TOOBIG:	/* and a sound file has no such row */
 	case SQLITE_SCHEMA:
 		return -EUCLEAN;
 	default:
@@ -88,7 +89,7 @@ static int errno_of(const struct pfs_db *db, int result)
 	}
 }
 
-/* Whoever opens the store says so in a line of their own (pfs_store_explain). */
+/* Returns true if pfs_store_explain describes the error in a line of its own. */
 static bool told_elsewhere(const struct pfs_db *db, int error)
 {
 	return error == -EUCLEAN || error == -EINTR || (!db->open && (error == -EACCES || error == -EPERM ||
@@ -145,7 +146,7 @@ int pfs_db_begin_reading(struct pfs_db *db)
 int pfs_db_end_reading(struct pfs_db *db)
 {
 	if (db->keeps || sqlite3_get_autocommit(db->handle))
-		return 0; /* some failures end it */
+		return 0; /* some failures end the transaction */
 	return pfs_db_exec(db, "ROLLBACK");
 }
 
@@ -193,7 +194,7 @@ static int open_handle(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs
 		return error;
 	(void)sqlite3_busy_timeout(db->handle, BUSY_TIMEOUT_MS);
 	(void)sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, ROW_LIMIT);
-	/* a defensive connection refuses to go without a journal, in silence */
+	/* A defensive connection silently refuses to work without a journal. */
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, mode != PFS_DB_BULK, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -220,7 +221,8 @@ static const char *mode_pragmas(enum pfs_db_mode mode)
 	return "PRAGMA cache_size = -1024; PRAGMA query_only = 1;";
 }
 
-/* Where there is no shared memory SQLite keeps the old journal, and says so only in a row. */
+/* Makes SQLite use a log. Without shared memory SQLite keeps the old journal, and says so only in a
+ * row. */
 static int use_log(struct pfs_db *db)
 {
 	sqlite3_stmt *row = NULL;
@@ -299,7 +301,8 @@ static int set_up(struct pfs_db *db, enum pfs_db_mode mode, const char *vfs)
 	if (!error && create)
 		error = pfs_db_exec(db, "PRAGMA page_size = " PFS_STRING_OF(PFS_DB_PAGE_SIZE));
 	if (!error && !create)
-		error = pfs_version_check(db); /* before anything is written into a foreign file */
+		/* before anything is written into a file that may be no store */
+		error = pfs_version_check(db);
 	if (!error && read_only)
 		error = pfs_version_dress(db);
 	if (!error)

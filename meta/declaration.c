@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-#define DEPTH_MAX 50 /* of parentheses */
+#define DEPTH_MAX 50 /* how deep parentheses may nest */
 
 enum kind { END, WORD, QUOTED, STRING, NUMBER, OPEN, CLOSE, COMMA, SEMICOLON, SIGN, BAD };
 
@@ -22,9 +22,9 @@ struct token {
 
 struct parser {
 	const char *at, *end;
-	struct token token; /* to be taken next */
-	struct token last;  /* taken last */
-	FILE *out;	    /* of what was taken; NULL: nobody wants it */
+	struct token token; /* the next token to be taken */
+	struct token last;  /* the token that was taken last */
+	FILE *out;	    /* gets what was taken; NULL: it is not needed */
 	char *why;
 };
 
@@ -61,7 +61,8 @@ static const char *skip_blanks(const char *at, const char *end)
 	return at;
 }
 
-/* Past the quote that ends it, a doubled one being a part; NULL: there is none. */
+/* Returns the place behind the quote that ends the text, in which a doubled quote is a quote; NULL:
+ * there is none. */
 static const char *past_quote(const char *at, const char *end, char quote)
 {
 	for (at++; at < end; at++) {
@@ -170,7 +171,7 @@ static bool is_name(const struct token *token)
 	return token->kind == WORD || token->kind == QUOTED || token->kind == STRING;
 }
 
-/* Whether the token says the name, quoted or not. */
+/* Returns true if the token is the name, quoted or not. */
 static bool says(const struct token *token, const char *name)
 {
 	const char *at = token->at, *end = at + token->len;
@@ -225,7 +226,7 @@ static int expect_kind(struct parser *p, enum kind kind)
 
 /* ---- expressions ---- */
 
-/* They stand before a parenthesis without being functions. */
+/* Words that may stand before a parenthesis, and are no functions. */
 static const char *const before_parenthesis[] = {
 	"AND",	   "AS",   "BETWEEN", "CASE", "CHECK", "COLLATE", "DEFAULT", "ELSE",  "ESCAPE",
 	"GLOB",	   "IN",   "IS",      "KEY",  "LIKE",  "NOT",	  "ON",	     "OR",    "THEN",
@@ -253,7 +254,8 @@ static bool is_function(const struct token *token)
 	return false;
 }
 
-/* What stands before a parenthesis is a function, or one of the few words that are none. */
+/* Checks that what stands before a parenthesis is an allowed function, or one of the words that are
+ * none. */
 static int check_call(struct parser *p, const struct token *before, bool is_table)
 {
 	if ((before->kind != WORD && before->kind != QUOTED) || is_table ||
@@ -277,7 +279,8 @@ static bool ends_expression(enum kind kind, unsigned depth)
 	return kind == END || kind == SEMICOLON || (!depth && (kind == COMMA || kind == CLOSE));
 }
 
-/* All up to a comma, parenthesis or semicolon that is not in parentheses itself, or the end. */
+/* Takes all up to the end, or to a comma, closing parenthesis or semicolon outside of parentheses.
+ */
 static int take_expressions(struct parser *p)
 {
 	struct token before_last = p->last;

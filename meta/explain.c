@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/explain.c - why a store could not be opened, for people. */
+/* meta/explain.c - tells people why a store could not be opened. */
 #include "meta/store.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "meta/vfs.h"
 
-/* "1234 (primefs mount a.pfs /mnt)": from /proc, cut short where it is long. */
+/* Writes "1234 (primefs mount a.pfs /mnt)" from /proc; a long command line is cut. */
 static void describe_process(char *out, size_t size, pid_t pid)
 {
 	char path[64], words[128];
@@ -74,7 +74,7 @@ static bool has_log(const char *path)
 	       !stat(name, &st) && st.st_size > 0;
 }
 
-/* By the file's header alone (docs/FORMAT.md). */
+/* Decides by the header of the file alone (docs/FORMAT.md). */
 static bool is_older(const char *path)
 {
 	uint8_t version[4];
@@ -83,7 +83,7 @@ static bool is_older(const char *path)
 	return fd >= 0 && pread(fd, version, 4, 60) == 4 && version[3] < PFS_STORE_SCHEMA;
 }
 
-/* What is said of an error without a look at the store; NULL: another one. */
+/* Returns the text for an error that needs no look at the store; NULL: it is another error. */
 static const char *text_of(int error)
 {
 	switch (error) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/group.c - the writing connection: groups, the log, and the numbers that outlive them. */
+/* meta/group.c - the writing connection: groups, the log, and the numbers that are kept from group
+ * to group. */
 #include "meta/internal.h"
 
 #include <string.h>
@@ -9,12 +10,12 @@
 #include "base/log.h"
 #include "base/random.h"
 
-#define ROW_BYTES 16 /* of a node's record, at least */
-#define SLOTS_MIN ((uint64_t)1 << 22) /* so many may have been in use and never written */
+#define ROW_BYTES 16 /* the least bytes of a node's record */
+#define SLOTS_MIN ((uint64_t)1 << 22) /* so many slots may have been in use and never written */
 
 /* ---- the meta row ---- */
 
-/* False: it is there, but no token. */
+/* Reads a token. Returns false if there is a value that is none. */
 static bool read_token(uint8_t *out, bool *has, sqlite3_stmt *row, int column)
 {
 	const void *token;
@@ -60,7 +61,7 @@ int pfs_meta_read(struct pfs_meta *out, uint64_t *seed, struct pfs_db *db)
 	return got && meta_from_row(out, seed, row) ? 0 : -EMEDIUMTYPE;
 }
 
-/* A file does not become smaller when nodes go, and a record has more than ROW_BYTES. */
+/* A record has more than ROW_BYTES, and the file does not shrink when nodes are removed. */
 uint64_t pfs_slots_believed(struct pfs_db *db)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[PFS_SQL_PAGES];
@@ -123,7 +124,8 @@ int pfs_writer_open(struct pfs_store *store, enum pfs_db_mode mode)
 	return error;
 }
 
-/* Everything into the main file, and an empty log that goes away with the last connection. */
+/* Moves everything into the main file, and leaves an empty log, which disappears with the last
+ * connection. */
 int pfs_writer_finish(struct pfs_store *store)
 {
 	int result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL,
@@ -136,7 +138,7 @@ int pfs_writer_finish(struct pfs_store *store)
 	return pfs_db_errno(store->writer, result);
 }
 
-/* `before` when it cannot be told now. */
+/* Returns the number, or `before` if it cannot be read now. */
 static uint64_t count(uint64_t before, struct pfs_db *db, enum pfs_store_statement sql)
 {
 	sqlite3_stmt *row PFS_RESET = db->sql[sql];
@@ -226,17 +228,17 @@ void pfs_store_rollback(struct pfs_store *store)
 		store->put_rest = NULL;
 		return;
 	}
-	/* Some failures have made SQLite roll back already. */
+	/* After some failures SQLite has rolled back by itself. */
 	if (!sqlite3_get_autocommit(store->writer->handle) &&
 	    pfs_db_run(store->writer, PFS_SQL_ROLLBACK)) {
 		(void)pfs_db_close(store->writer);
-		store->writer = NULL; /* begin opens it again */
+		store->writer = NULL; /* pfs_store_begin opens it again */
 	}
 	(void)memset(store->names, 0, sizeof(*store->names));
 	meta_roll_back(store);
 }
 
-/* The last statements of a group. */
+/* Runs the last statements of a group. */
 static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
 {
 	int error;
@@ -295,9 +297,9 @@ int pfs_store_checkpoint(struct pfs_store *store, bool free_log)
 		return 0;
 	result = sqlite3_wal_checkpoint_v2(store->writer->handle, NULL, how, &in_log, &done);
 	if ((result & 0xff) == SQLITE_BUSY)
-		return 0; /* another program is at it */
+		return 0; /* another program is moving it */
 	if (!result && in_log == done)
-		store->log_bytes = 0; /* the next group starts the log anew */
+		store->log_bytes = 0; /* the next group begins the log anew */
 	return pfs_db_errno(store->writer, result);
 }
 

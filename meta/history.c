@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* History as it is written: former rows, the groups that left them, and how they are forgotten. */
-#include "base/clock.h"
+/* History as it is written: former rows, the groups that left them, and their removal. */
 #include "meta/history.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "meta/internal.h"
 
-#define PRUNE_ROWS 4096 /* that one group forgets */
-#define AGE_SLACK  64	/* it may be a 64th older, */
+#define PRUNE_ROWS 4096 /* former rows that one group removes */
+#define AGE_SLACK  64	/* history may be a 64th older than the rule says, */
 #define CLOCK_SET                                                                                  \
 	(INT64_C(1735689600) *                                                                     \
-	 PFS_NS_PER_S)	/* 2025: an earlier time is that of no clock that was set */
-#define SIZE_SLACK 16	/* or is made a 16th less, so that it is seldom looked for what is to go */
+	 PFS_NS_PER_S)	/* 2025: a clock with an earlier time was never set */
+/* or is cut to a 16th below the rule's size, so that pruning is seldom needed */
+#define SIZE_SLACK 16
 
 sqlite3_stmt *pfs_history_statement(const struct pfs_store *store, enum pfs_history_statement which)
 {
@@ -113,8 +114,8 @@ int64_t pfs_history_clock(void)
 	return pfs_clock_ns(CLOCK_REALTIME);
 }
 
-/* A clock that has not been set yet, as machines without a battery have, tells nothing of what was
- * written by others. */
+/* A clock that has not been set yet, as that of a machine without a battery, does not say how old
+ * earlier groups are. */
 static int64_t now_of(const struct pfs_history_state *state)
 {
 	int64_t now = pfs_history_clock();
@@ -190,7 +191,7 @@ bool pfs_history_is_due(const struct pfs_store *store)
 	       (state->age && state->oldest < now - state->age - state->age / AGE_SLACK);
 }
 
-/* The last group that is to be forgotten; 0: none is. */
+/* Gets the last group to be removed; 0: there is none. */
 static int choose(struct pfs_store *store, int64_t *seq)
 {
 	struct pfs_history_state *state = &store->history;

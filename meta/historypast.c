@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The store as it was: temporary views hide the tables `node`, `attr` and `meta`. They have the
- * present rows, replaced by former ones where there are such. */
+/* The store as it was: temporary views hide the tables `node`, `attr` and `meta`. They show the
+ * present rows, replaced by former ones if there are any. */
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -28,7 +28,8 @@ static const char *const take_over[] = {
 	"ORDER BY seq",
 };
 
-/* `meta` counts what the views have: today's nodes less what has come, and with what has gone. */
+/* The numbers in `meta` are those of the views: today's nodes without those that came later, with
+ * those that are gone. */
 #define COUNT_WAS(column, op)                                                                      \
 	"m." #column " + (SELECT count(*) FROM temp.was WHERE mode IS NOT NULL AND prime " op      \
 	" 4294967296) - (SELECT count(*) FROM temp.was AS w CROSS JOIN main.node AS n ON n.prime " \
@@ -126,12 +127,13 @@ int pfs_history_dress(struct pfs_store *store, struct pfs_db *db, int64_t at)
 
 void pfs_history_pause(struct pfs_store *past)
 {
-	bool has_ended = past->is_paused || sqlite3_get_autocommit(past->group->handle); /* some failures end it */
+	/* some failures end the transaction */
+	bool has_ended = past->is_paused || sqlite3_get_autocommit(past->group->handle);
 
 	past->is_paused = has_ended || !pfs_db_exec(past->group, "COMMIT");
 }
 
-/* Of each node that had no former row yet, the first of those that have come is the one. */
+/* If a node had no former row yet, the first of its new ones counts. */
 static int take_over_new(struct pfs_store *past)
 {
 	struct pfs_db *db = past->group;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much history is kept: rules as they are written, and a store that begins with one or ends
- * with it. */
+/* How much history is kept: parses the rule, begins to keep history by it, and ends that. */
 #include "meta/history.h"
 
 #include <string.h>
@@ -90,7 +89,8 @@ int pfs_history_set(struct pfs_store *store, const struct pfs_history_rule *rule
 		error = pfs_store_commit(store, NULL);
 	if (error) {
 		pfs_store_rollback(store);
-		(void)pfs_db_close(store->writer); /* it is opened again, for the file as it is */
+		/* it is opened again later, for the file as it is then */
+		(void)pfs_db_close(store->writer);
 		store->writer = NULL;
 	}
 	return error;

@@ -18,7 +18,7 @@
 #include "meta/store.h"
 
 #define RETRY_MS   20
-#define STORES_MAX 64 /* open at once in one process */
+#define STORES_MAX 64 /* stores that one process may have open */
 
 /* The stores that this process has open. Opening a store a second time while it is written is
  * refused before the file is opened: closing another descriptor of it would drop SQLite's locks. */
@@ -28,9 +28,9 @@ static struct {
 	ino_t ino;
 	unsigned readers;
 	bool writer;
-} registry[STORES_MAX]; /* protected by registry_lock; free where neither reader nor writer */
+} registry[STORES_MAX]; /* protected by registry_lock; an entry without reader and writer is free */
 
-/* Where the store is, or could be, in the registry; STORES_MAX: nowhere. */
+/* Returns the store's place in the registry, or a free one; STORES_MAX: there is neither. */
 static size_t registry_place(const struct pfs_lock *lock)
 {
 	size_t i, free_place = STORES_MAX;
@@ -75,7 +75,7 @@ static void registry_remove(const struct pfs_lock *lock)
 
 static int open_file(struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode)
 {
-	int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* a fifo must not hang us */
+	int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* opening a fifo must not wait */
 	struct stat st;
 
 	if (mode == PFS_LOCK_CREATE)
@@ -94,7 +94,8 @@ static int open_file(struct pfs_lock *lock, const char *path, enum pfs_lock_mode
 	return 0;
 }
 
-/* -EAGAIN: the file at path is not the one that was opened (publish, or an import's rename). */
+/* -EAGAIN: the file at path is no longer the one that was opened (publish, or an import's rename).
+ */
 static int lock_file(const struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode)
 {
 	struct stat st;
@@ -104,7 +105,7 @@ static int lock_file(const struct pfs_lock *lock, const char *path, enum pfs_loc
 	if (flock(lock->fd, (lock->exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB)) {
 		if (errno == EWOULDBLOCK)
 			return -EBUSY;
-		/* no locks here: readers do without, writers must not */
+		/* This filesystem has no locks: readers do without, writers must not. */
 		return lock->exclusive ? -ENOLCK : 0;
 	}
 	if (stat(path, &st))
@@ -172,8 +173,8 @@ void pfs_lock_close(struct pfs_lock *lock)
 	*lock = PFS_LOCK_NONE;
 }
 
-/* A line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF". "-> " before the kind
- * means that the process waits for the lock. */
+/* Parses a line of /proc/locks: "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF". With "-> "
+ * before the kind the process waits for the lock. */
 static bool line_holds(pid_t *pid, bool *same_device, const char *line, const struct stat *st)
 {
 	unsigned major_id, minor_id;
@@ -209,7 +210,7 @@ pid_t pfs_store_holder(const char *path)
 			continue;
 		if (same_device)
 			return pid;
-		best = pid; /* btrfs and overlayfs show stat(2) another device than /proc/locks */
+		best = pid; /* on btrfs and overlayfs stat(2) has another device than /proc/locks */
 	}
 	return best;
 }

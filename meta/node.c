@@ -54,7 +54,7 @@ static bool target_valid(const struct pfs_node_record *node)
 	       !memchr(node->target, 0, node->target_len);
 }
 
-/* NULL, or what is wrong. */
+/* Returns what is wrong with the record, or NULL. */
 static const char *node_fault(const struct pfs_node_record *node)
 {
 	bool root = node->prime == PFS_ROOT_PRIME;
@@ -120,7 +120,7 @@ static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struc
 	bind_rest(s, 0, node, times);
 }
 
-/* What the group leaves of the row before it is overwritten. */
+/* Writes the former row to history before it is overwritten. */
 static int leave_former(struct pfs_store *store, const struct pfs_node_record *node, struct time_texts *times)
 {
 	sqlite3_stmt *leave = pfs_history_statement(store, PFS_HISTORY_NODE_CHANGE);
@@ -131,7 +131,7 @@ static int leave_former(struct pfs_store *store, const struct pfs_node_record *n
 	return pfs_history_note(store, PFS_HISTORY_NODE_CHANGE);
 }
 
-/* The statement has one parameter. */
+/* Runs a statement of history that has one parameter. */
 static int leave_of(struct pfs_store *store, enum pfs_history_statement which, uint64_t prime)
 {
 	sqlite3_stmt *leave = pfs_history_statement(store, which);
@@ -184,7 +184,7 @@ int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *no
 struct pfs_bulk_rows {
 	struct {
 		bool is_bound;
-		struct pfs_node_record node; /* as it was bound the last time, its texts aside */
+		struct pfs_node_record node; /* as it was last bound, without its texts */
 		struct time_texts times;
 	} row[PFS_STORE_NODES];
 };
@@ -194,7 +194,7 @@ static bool same_time(const struct pfs_time *a, const struct pfs_time *b)
 	return a->sec == b->sec && a->nsec == b->nsec;
 }
 
-/* Whether what bind_rest binds is the same. */
+/* Returns true if all that bind_rest binds is the same. */
 static bool same_rest(const struct pfs_node_record *a, const struct pfs_node_record *b)
 {
 	bool same = a->mode == b->mode && a->flags == b->flags && a->rdev == b->rdev && !a->target_len &&
@@ -291,7 +291,7 @@ static bool optional_blob(const void **data, size_t *len, sqlite3_stmt *row, int
 	       pfs_column_blob(data, len, row, column, max);
 }
 
-/* A number that came with a version after the first is NULL in older rows. */
+/* A number that came with a later version is NULL in older rows. */
 static bool read_number(int64_t *out, sqlite3_stmt *row, int column, size_t size, int since)
 {
 	*out = 0;
@@ -359,7 +359,7 @@ int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
 	(void)sqlite3_reset(row);
 	if (!(store->flags & PFS_STORE_BULK) && !store->past_seq)
 		(void)sqlite3_db_release_memory(
-			reader.db->handle); /* a scan is not repeated soon, but of a past store */
+			reader.db->handle); /* a scan is seldom repeated, except of a past store */
 	return got;
 }
 

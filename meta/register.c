@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/register.c - what the tables were like whose rows are nodes. */
+/* meta/register.c - describes the tables whose rows are nodes. */
 #include "meta/internal.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ static bool sign_from_row(char out[PFS_REGISTER_SIGN_MAX + 1], sqlite3_stmt *row
 	return true;
 }
 
-/* Points into the row. */
+/* The record points into the row. */
 static bool from_row(struct pfs_register_record *out, sqlite3_stmt *row)
 {
 	int *const roles[] = {&out->path, &out->id, &out->parent, &out->name};

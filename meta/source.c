@@ -17,7 +17,7 @@ static bool path_valid(const char *path, size_t len)
 
 /* ---- birthmarks: two columns, the handle and the birth ---- */
 
-/* text: room that lasts until the statement has run. */
+/* text: memory that lasts until the statement has run. */
 static void bind_mark(sqlite3_stmt *put, int parameter, const struct pfs_birthmark *mark,
 		      char text[PFS_TIME_TEXT_SIZE])
 {
@@ -86,8 +86,8 @@ static int get_stamp(struct pfs_store *store, struct pfs_birthmark *out)
 	return pfs_birthmark_is_empty(out) ? -ENOENT : 0;
 }
 
-/* In both: some filesystems number the uses of an inode so that they can be guessed, none its
- * births. */
+/* Both handle and birth must agree: some filesystems number the uses of an inode so that they can
+ * be guessed, and none numbers births. */
 static bool is_stamp(const struct pfs_birthmark *stamp, const struct pfs_birthmark *own)
 {
 	return stamp->handle_len == own->handle_len && stamp->has_birth == own->has_birth &&
@@ -240,7 +240,7 @@ int pfs_store_put_source_dir(struct pfs_store *store, const struct pfs_source_di
 	return pfs_group_run(store, PFS_SQL_DIR_PUT);
 }
 
-/* The path is the row's own. */
+/* The path belongs to the row. */
 static bool dir_from_row(struct pfs_source_dir *out, sqlite3_stmt *row)
 {
 	return pfs_column_u32(&out->root, row, 0) && out->root != 0 &&

@@ -23,7 +23,7 @@ static const char *const side_suffixes[] = {"-wal", "-shm", "-journal"};
 
 /* ---- files beside the store ---- */
 
-/* The size of path plus suffix; 0 when there is no such file. */
+/* Returns the size of the file `path` plus suffix; 0: there is no such file. */
 static int64_t side_size(const char *path, const char *suffix)
 {
 	char name[PATH_MAX];
@@ -66,12 +66,12 @@ int pfs_store_sync_folder(const char *path)
 
 	if (fd < 0)
 		return fd;
-	if (fsync(fd) && errno != EINVAL) /* EINVAL: a filesystem whose folders need no sync */
+	if (fsync(fd) && errno != EINVAL) /* EINVAL: folders of this filesystem need no sync */
 		return -errno;
 	return 0;
 }
 
-/* SQLite makes and removes the log there. */
+/* SQLite makes and removes the log in the folder. */
 static int folder_writable(const char *path)
 {
 	char copy[PATH_MAX];
@@ -83,7 +83,7 @@ static int folder_writable(const char *path)
 
 /* ---- opening ---- */
 
-/* All that is read is of one group, by that connection alone. */
+/* From now on everything is read of one group, by this connection alone. */
 static int read_group(struct pfs_store *store, struct pfs_db *db, int64_t at)
 {
 	int error = pfs_db_begin_reading(db);
@@ -106,7 +106,7 @@ static int open_reading(struct pfs_store *store, int64_t at)
 	error = pfs_db_open(&db, store->path, store->read_mode, store->vfs);
 	if (error && log && error != -ENOMEM && error != -EPERM && error != -EMEDIUMTYPE &&
 	    error != -EPROTONOSUPPORT)
-		return -EROFS; /* reading a log needs an index beside it, made or written */
+		return -EROFS; /* to read a log, an index beside it must exist, or be made */
 	if (error)
 		return error;
 	if (store->flags & PFS_STORE_UNLOCKED || at)
@@ -261,7 +261,7 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 	return 0;
 }
 
-#define TICK_STEPS 10000 /* of SQLite's machine */
+#define TICK_STEPS 10000 /* steps of SQLite's machine */
 
 int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg), void *arg)
 {
@@ -323,8 +323,8 @@ int pfs_store_close(struct pfs_store *store)
 	return error;
 }
 
-/* The file gets the old one's mode and, if this user may set it, its owner. At no time may anybody
- * read it who could not read the old one. */
+/* Gives the file the mode of the old one and, if this user may set it, the owner. At no time may a
+ * user read it who could not read the old one. */
 static int take_rights(struct pfs_store *store, const char *to)
 {
 	int fd PFS_CLOSE = open(to, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -335,7 +335,8 @@ static int take_rights(struct pfs_store *store, const char *to)
 	if (fchown(fd, attr.st_uid, attr.st_gid)) {
 		if (errno != EPERM)
 			return -errno;
-		attr.st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO); /* meant for others than now */
+		/* these rights were meant for another owner and group */
+		attr.st_mode &= ~(mode_t)(S_IRWXG | S_IRWXO);
 	}
 	return fchmod(fd, attr.st_mode & 07777) ? -errno : 0;
 }
@@ -372,7 +373,7 @@ int pfs_store_publish(const char *from, const char *to)
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE)) {
 		if (errno != EINVAL && errno != ENOSYS)
 			return -errno;
-		if (link(from, to) || unlink(from)) /* a filesystem without that flag */
+		if (link(from, to) || unlink(from)) /* a filesystem without this flag */
 			return -errno;
 	}
 	return pfs_store_sync_folder(to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/table.c - side tables: a catalogue of them, and a table of SQLite with the rows of each; and
- * the names of path indexes. */
+/* meta/table.c - side tables: a catalogue of them, a table of SQLite for the rows of each; and the
+ * names of path indexes. */
 #include "meta/store.h"
 
 #include <math.h>
@@ -291,8 +291,8 @@ static int scan_rows(struct pfs_db *db, sqlite3_stmt *row, void (*begun)(void *a
 	return got;
 }
 
-/* *out = the statement, with the table's number in the place of %u; -ENOENT when it has no rows'
- * table. */
+/* Prepares the statement, with the table's number in place of %u. -ENOENT: there is no table for
+ * its rows. */
 static int prepare_for(struct pfs_db *db, sqlite3_stmt **out, const char *format, uint32_t id)
 {
 	char text[STATEMENT_SIZE];
@@ -337,7 +337,7 @@ int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t
 
 /* ---- path indexes ---- */
 
-static const char definition[] = "path"; /* the only one that there is */
+static const char definition[] = "path"; /* the only definition that exists */
 
 static bool is_index_name(const void *name, size_t len)
 {
@@ -384,7 +384,7 @@ int pfs_store_scan_path_indexes(struct pfs_store *store,
 			return pfs_db_damaged(reader.db, "path index", 0,
 					      "its name or definition is none");
 		if (what_len != sizeof(definition) - 1 || memcmp(what, definition, what_len) != 0)
-			continue; /* a newer program's */
+			continue; /* a newer program has made it */
 		got = fn(arg, name, len);
 		if (got)
 			break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/value.c - values in and out of statements; what comes out of a file is never trusted. */
+/* meta/value.c - binds values to statements and reads them from rows. What comes from a file is
+ * never trusted. */
 #include "meta/db.h"
 
 #include <stdio.h>
@@ -84,7 +85,8 @@ void pfs_column_cell(struct pfs_cell *cell, sqlite3_stmt *row, int column)
 	cell->size = (size_t)sqlite3_column_bytes(row, column);
 }
 
-/* "SECONDS.NANOSECONDS", nine digits: times whose nanoseconds do not fit in 64 bits. */
+/* Parses "SECONDS.NANOSECONDS", with nine digits: the form of times whose nanoseconds do not fit
+ * into 64 bits. */
 static bool parse_time(struct pfs_time *out, const char *text)
 {
 	char *end;
@@ -130,7 +132,8 @@ bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column)
 
 void pfs_bind_int(sqlite3_stmt *statement, int parameter, int64_t value)
 {
-	(void)sqlite3_bind_int64(statement, parameter, value); /* allocates nothing: cannot fail */
+	/* allocates nothing, so it cannot fail */
+	(void)sqlite3_bind_int64(statement, parameter, value);
 }
 
 void pfs_bind_u64(sqlite3_stmt *statement, int parameter, uint64_t value)
@@ -152,7 +155,8 @@ void pfs_bind_time(sqlite3_stmt *statement, int parameter, const struct pfs_time
 	int64_t value;
 	int len;
 
-	/* What fits only by a hair at the lower end goes the longer way: sec alone overflows. */
+	/* A time near the lower end takes the longer form, since the product of its seconds
+	 * overflows. */
 	if (!__builtin_mul_overflow(time->sec, NSEC_PER_SEC, &value) &&
 	    !__builtin_add_overflow(value, (int64_t)time->nsec, &value)) {
 		(void)sqlite3_bind_int64(statement, parameter, value);

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "meta/store.h"
 
-/* What raising a version writes, twice (log and file): a few pages for each new table, and those of
- * the schema. */
+/* How many bytes raising a version writes, twice (to the log and the file): some pages for each new
+ * table, and those of the schema. */
 #define RAISE_BYTES ((uint64_t)2 << 20)
 #define MARK                                                                                       \
 	"PRAGMA application_id = " PFS_STRING_OF(                                                  \
@@ -31,7 +31,7 @@ static const char *const schemas[PFS_STORE_SCHEMA] = {
 PFS_OLDER_HISTORIES(OLDER)
 #undef OLDER
 
-/* What history adds; NULL: stores of the version have none. */
+/* The schema of each version's history; NULL: stores of that version have none. */
 static const char *const histories[PFS_STORE_SCHEMA] = {
 #define OLDER(version) [(version) - 1] = pfs_schema_history_v##version##_sql,
 	PFS_OLDER_HISTORIES(OLDER)
@@ -136,10 +136,10 @@ int pfs_version_mark(struct pfs_db *db)
 
 /* ---- what a version adds ---- */
 
-/* One statement of schema.sql that the file has not got so, and how it is made up for. */
+/* Adds to an older file what one statement of schema.sql makes. */
 typedef int addition_fn(struct pfs_db *db, const char *name, const char *text, bool is_there);
 
-/* Whether the file has the object, and in these words. */
+/* Finds out whether the file has the object, and whether its text is the same. */
 static int look_up(struct pfs_db *db, bool *is_there, bool *same, const char *name,
 		   const char *text)
 {
@@ -202,7 +202,8 @@ static int run_made(struct pfs_db *db, char *text)
 	return error;
 }
 
-/* The columns that the text has and the file's table has not, as NULLs for a view; to be freed. */
+/* Returns the columns that the text has and the file's table lacks, as NULLs for a view; the caller
+ * frees it. */
 static char *missing_columns(struct pfs_db *db, const char *name)
 {
 	sqlite3_stmt *row = NULL;
@@ -239,7 +240,7 @@ static int dress(struct pfs_db *db, const char *name, const char *text, bool is_
 	int error;
 
 	if (strncmp(text, create, strlen(create)) != 0)
-		return 0; /* an index of what is empty */
+		return 0; /* an index of an empty table */
 	error = run_made(db, sqlite3_mprintf("CREATE TEMP TABLE %s", text + strlen(create)));
 	if (error || !is_there)
 		return error;
@@ -293,7 +294,7 @@ static int raise_in_transaction(struct pfs_db *db)
 		error = pfs_version_mark(db);
 	if (!error)
 		error = query_int(db, &number, "PRAGMA schema_version");
-	if (!error) /* tells every connection to read the schema anew */
+	if (!error) /* makes every connection read the schema again */
 		error = run_made(db, sqlite3_mprintf("PRAGMA schema_version = %lld", number + 1));
 	return error ? error : pfs_db_exec(db, "COMMIT");
 }
@@ -322,6 +323,6 @@ int pfs_version_raise(struct pfs_db *db)
 		(void)pfs_db_end_reading(db);
 	}
 	(void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	/* this connection forgets the schema as it was */
+	/* This makes the connection itself read the schema again. */
 	return error ? error : pfs_db_exec(db, "PRAGMA writable_schema = RESET");
 }

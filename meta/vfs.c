@@ -54,7 +54,7 @@ static int read_file(sqlite3_file *file, void *data, int size, sqlite3_int64 off
 		if (n < 0)
 			return SQLITE_IOERR_READ;
 		if (!n) {
-			memset(to, 0, (size_t)size); /* SQLite wants it so */
+			memset(to, 0, (size_t)size); /* SQLite requires it */
 			return SQLITE_IOERR_SHORT_READ;
 		}
 		to += n;
@@ -139,7 +139,7 @@ static int characteristics(sqlite3_file *file PFS_UNUSED)
 	return 0;
 }
 
-/* Version 1: it has no shared memory, and SQLite reads it instead of mapping it. */
+/* Version 1 has no shared memory, so SQLite reads the file instead of mapping it. */
 static const sqlite3_io_methods temporary_methods = {
 	.iVersion = 1,
 	.xClose = close_file,
@@ -160,7 +160,7 @@ static int open_temporary(sqlite3_file *out, int flags, int *out_flags)
 {
 	struct file *file = (struct file *)out;
 
-	out->pMethods = NULL; /* so that SQLite does not close it on failure */
+	out->pMethods = NULL; /* so that SQLite does not close the file on failure */
 	if (pfs_temporary_open(&file->temporary))
 		return SQLITE_CANTOPEN;
 	out->pMethods = &temporary_methods;
@@ -175,9 +175,11 @@ static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
 
 typedef int open_fn(const char *path, int flags, int mode);
 static open_fn *open_unchecked;
-static _Thread_local bool opens_main; /* a store, whatever its name ends with */
+/* the file that is opened is a store, whatever its name ends with */
+static _Thread_local bool opens_main;
 
-/* The store that the path's file is kept beside; false: its name has none of the suffixes. */
+/* Gets the path of the store to which the file belongs. Returns false if the name has none of the
+ * suffixes. */
 static bool store_of(char store[PATH_MAX], const char *path)
 {
 	size_t len = strlen(path);
@@ -203,8 +205,8 @@ static bool is_own(const struct stat *file, const struct stat *store)
 	       (file->st_uid == store->st_uid || file->st_uid == geteuid() || file->st_uid == 0);
 }
 
-/* Of the file that was opened, not of the name, which another may have by now.  A fifo must not
- * hang us. */
+/* Checks the file that was opened, not its name, which may belong to another file by now. Opening a
+ * fifo must not wait. */
 static int open_checked(const char *path, int flags, int mode)
 {
 	struct stat file, store;
@@ -221,7 +223,7 @@ static int open_checked(const char *path, int flags, int mode)
 	return -1;
 }
 
-/* SQLite opens a -shm past every VFS's xOpen; this one call it opens all files with. */
+/* SQLite opens a -shm without any VFS's xOpen, but opens all files by this one call. */
 static void check_files(void)
 {
 	sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
@@ -277,7 +279,8 @@ static void make(void)
 	lower = sqlite3_vfs_find(NULL);
 	if (!lower)
 		return;
-	/* All but xOpen is the lower one's, which finds its own data in a copy of itself, too. */
+	/* All functions except xOpen are the lower VFS's, which finds its own data in a copy of its
+	 * struct, too. */
 	vfs = *lower;
 	vfs.pNext = NULL;
 	vfs.zName = NAME;

@@ -11,17 +11,17 @@
 
 #include "base/checked.h"
 
-#define STEPS_FREE 4	 /* over values as long as may be: some 50 ms */
-#define SHORT	   16	 /* bytes of a statement that has no more than these: SELECT 1 need not wait */
-#define STEPS_MAX  20000 /* over values of LEAST: the same time again */
-#define LEAST	   4096	 /* bytes of a value, in any case: a path */
+#define STEPS_FREE 4	 /* so many operations may work on the longest values: some 50 ms */
+#define SHORT	   16	 /* bytes: a shorter text, such as SELECT 1, need not be checked */
+#define STEPS_MAX  20000 /* so many may work on values of LEAST bytes: the same time again */
+#define LEAST	   4096	 /* the least bytes that a value may have: a path */
 
 struct instruction {
 	int at, p1, p2, p3;
 	const char *name, *p4; /* p4 NULL: none */
 };
 
-/* address, opcode, p1, p2, p3, p4, ... */
+/* The columns are address, opcode, p1, p2, p3, p4, ... */
 static struct instruction op_of(sqlite3_stmt *row)
 {
 	const char *name = (const char *)sqlite3_column_text(row, 1);
@@ -45,7 +45,7 @@ static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instru
 	sqlite3_stmt *row = NULL;
 	int result = SQLITE_NOMEM;
 
-	sql->own = true; /* what the statement may do it has been asked before */
+	sql->own = true; /* what the statement may do has been decided before */
 	if (text)
 		result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
 	sql->own = false;
@@ -63,8 +63,9 @@ static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instru
 
 struct steps {
 	uint64_t n;
-	uint64_t moved;	   /* registers set from others, or from columns: arguments, perhaps */
-	bool has_variadic; /* a function of any number of them */
+	/* registers that are set from others or from columns, perhaps for arguments */
+	uint64_t moved;
+	bool has_variadic; /* a function of any number of arguments */
 };
 
 struct cost {
@@ -80,10 +81,11 @@ static const struct cost costs[] = {
 	{"If", 1},	   {"IfNot", 1},     {"IsTrue", 1},	 {"Cast", 1},	    {"RealAffinity", 1},
 	{"MustBeInt", 1},  {"Found", 1},     {"NotFound", 1},	 {"NoConflict", 1}, {"Function0", 1},
 	{"PureFunc0", 1},  {"VFilter", 2},
-	{"SorterOpen", 16}, /* runs are merged 16 at a time: so many rows are compared at once */
+	/* up to 16 runs are merged at a time: so many rows are compared at once */
+	{"SorterOpen", 16},
 };
-/* The time that functions take for a byte, by the beginnings of their names: more than others, or
- * none but in the allocator, which looks at the clock. */
+/* How long functions take for a byte, by the beginnings of their names: longer than other
+ * functions, or no time except in the allocator, which looks at the clock. */
 static const struct cost other_functions[] = {
 	{"json", 16},  {"->", 16},	{"strftime(", 32},  {"date(", 4},	{"time(", 4},	   {"datetime(", 4},
 	{"quote(", 2}, {"substr", 2},	{"julianday(", 4},  {"unixepoch(", 4},	{"group_concat", 4},

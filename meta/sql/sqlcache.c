@@ -10,20 +10,22 @@
 #include "meta/sql/sqlside.h"
 
 struct pfs_sql_cached {
-	sqlite3_stmt *statement; /* NULL: the connection has it */
+	sqlite3_stmt *statement; /* NULL: the connection uses it now */
 	size_t size;
-	uint64_t tables, value_limit, steps_limit; /* the connection's at that time, as the next ones are */
+	/* the connection's when the statement was prepared, as the next members are */
+	uint64_t tables, value_limit, steps_limit;
 	bool may_change;
 	unsigned saw;
 	char *changed;
 	uint64_t updated, columns;
 	struct pfs_sql_read *reads;
 	size_t n_reads, reads_capacity;
-	uint32_t *wanted; /* numbers of side tables, by their place in the connection */
+	uint32_t *wanted; /* numbers of side tables: their places in the connection */
 	size_t n_wanted;
 };
 
-/* What was left off behind the statement is blanks and comments. */
+/* Returns true if the text is this statement's; behind the statement it had only blanks and
+ * comments. */
 static bool is_of(const struct pfs_sql *sql, const char *text, size_t len)
 {
 	const char *its = sql->statement ? sqlite3_sql(sql->statement) : NULL;
@@ -103,7 +105,7 @@ int pfs_sql_cache(struct pfs_sql *sql, struct pfs_sql_cached **cached, const cha
 	return 0;
 }
 
-/* As pfs_sql_sides_named and preparing would find them. */
+/* Marks the tables that pfs_sql_sides_named and preparing would have marked. */
 static void want(struct pfs_sql *sql, const struct pfs_sql_cached *cached)
 {
 	for (size_t i = 0; i < sql->n_sides; i++)
@@ -126,7 +128,8 @@ bool pfs_sql_use_cached(struct pfs_sql *sql, struct pfs_sql_cached *cached)
 	(void)stpcpy(sql->changed, cached->changed);
 	sql->statement = cached->statement;
 	sql->selects = 0;
-	/* Side tables are filled under the limit of values first; the next step lowers it again. */
+	/* Side tables are filled under the general limit of values; the next step lowers it again.
+	 */
 	sql->steps_limit = cached->steps_limit < cached->value_limit ? 0 : cached->steps_limit;
 	sql->saw = cached->saw;
 	sql->updated = cached->updated;

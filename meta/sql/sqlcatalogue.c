@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlcatalogue.c - the side tables that a connection knows, by name, and which of them a statement
- * names. */
+/* meta/sql/sqlcatalogue.c - finds the side tables that a connection knows by name, and those that a
+ * statement names. */
 #include "meta/sql/sqlside.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static uint64_t hash_of(const struct pfs_sql *sql, const char *name, size_t len)
 	return pfs_siphash(folded, len, sql->hash_seed, ~sql->hash_seed);
 }
 
-/* Where the name is, or would be. */
+/* Returns the cell of the name, or the one where it belongs. */
 static uint32_t *place_of(const struct pfs_sql *sql, const char *name, size_t len)
 {
 	size_t mask = sql->by_name_size - 1, at = hash_of(sql, name, len) & mask;
@@ -38,7 +38,7 @@ static uint32_t *place_of(const struct pfs_sql *sql, const char *name, size_t le
 	return &sql->sides_by_name[at];
 }
 
-/* Its number and one; 0: there is none of that name. */
+/* Returns the table's number plus 1; 0: there is no table of that name. */
 static uint32_t number_of(const struct pfs_sql *sql, const char *name, size_t len)
 {
 	return sql->sides_by_name && len <= NAME_MAX_BYTES ? *place_of(sql, name, len) : 0;
@@ -135,7 +135,7 @@ static bool is_in_name(char c)
 	       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Past a comment; NULL: there is none here. */
+/* Returns the place behind the comment at `at`; NULL: there is none. */
 static const char *past_comment(const char *at, const char *end)
 {
 	const char *close;
@@ -149,7 +149,8 @@ static const char *past_comment(const char *at, const char *end)
 	return *at == '-' ? close : close + 2;
 }
 
-/* name = what is in the quotes, *len SIZE_MAX if that is too long for one; past them. */
+/* Gets the text in quotes, and returns the place behind it. *len is SIZE_MAX if the text is too
+ * long for a name. */
 static const char *take_quoted(char *name, size_t *len, const char *at, const char *end)
 {
 	char quote = (char)(*at == '[' ? ']' : *at);

@@ -10,7 +10,8 @@
 #include "base/checked.h"
 #include "base/number.h"
 
-#define LOOK_WORK  65536 /* conversions, or pieces of their arguments, between two looks */
+/* conversions, or pieces of their arguments, between two looks at the clock */
+#define LOOK_WORK  65536
 #define PIECE_BITS 10
 #define SPEC_SIZE  64
 
@@ -19,7 +20,7 @@ struct formatting {
 	sqlite3_str *out;
 	sqlite3_value **arguments;
 	int n, used;
-	size_t work; /* since the last look */
+	size_t work; /* since the last look at the clock */
 	bool is_over;
 };
 
@@ -29,7 +30,7 @@ struct conversion {
 	bool hash, bang, zero, comma;
 	unsigned width;
 	int precision; /* -1: none */
-	char letter;   /* 0: the format ends in it */
+	char letter;   /* 0: the format ends within it */
 };
 
 /* ---- arguments: those that are not there are 0 and NULL ---- */
@@ -119,7 +120,7 @@ static bool read_flag(struct conversion *to, char c)
 	}
 }
 
-/* at: behind the percent sign.  Returns where the letter is. */
+/* Reads a conversion; at: behind the percent sign. Returns the place of its letter. */
 static const char *read_conversion(struct formatting *f, struct conversion *to, const char *at)
 {
 	*to = (struct conversion){.precision = -1};
@@ -137,7 +138,7 @@ static const char *read_conversion(struct formatting *f, struct conversion *to, 
 
 /* ---- writing it ---- */
 
-/* As SQLite reads it. */
+/* Spells the conversion as SQLite reads it. */
 static void spell(char spec[SPEC_SIZE], const struct conversion *from, const char *letters)
 {
 	const char flags[] = {from->left ? '-' : 0, from->sign,		  from->hash ? '#' : 0,
@@ -167,10 +168,10 @@ static bool may_go_on(struct formatting *f)
 	return !f->is_over && !sqlite3_str_errcode(f->out);
 }
 
-/* A character as it is, so wide. */
+/* Writes one character, padded to the width. */
 static void put_padded(sqlite3_str *out, const struct conversion *c, const char *bytes, int size)
 {
-	int pad = (int)c->width - size; /* of characters: bytes inside of one do not count */
+	int pad = (int)c->width - size; /* in characters, of which continuation bytes are none */
 
 	for (int i = 0; i < size; i++)
 		pad += ((unsigned char)bytes[i] & 0xc0) == 0x80;
@@ -182,7 +183,7 @@ static void put_padded(sqlite3_str *out, const struct conversion *c, const char 
 		sqlite3_str_appendchar(out, pad, ' ');
 }
 
-/* The argument's first character, `precision` times. */
+/* Writes the first character of the argument, `precision` times. */
 static void put_character(struct formatting *f, struct conversion *c)
 {
 	const char *text = take_text(f);
@@ -210,7 +211,7 @@ static bool is_of_real(char letter)
 	return letter && strchr("feEgG", letter);
 }
 
-/* False: what follows is left out, as SQLite does. */
+/* Returns false if what follows is left out, as SQLite does. */
 static bool put(struct formatting *f, struct conversion *c)
 {
 	char spec[SPEC_SIZE], letters[] = {'l', 'l', c->letter, 0};
@@ -235,7 +236,7 @@ static bool put(struct formatting *f, struct conversion *c)
 		spell(spec, c, letters + 2);
 		sqlite3_str_appendf(f->out, spec, take_real(f));
 		return true;
-	case 'z': /* which would free it */
+	case 'z': /* SQLite would free the argument */
 		letters[2] = 's';
 		__attribute__((fallthrough));
 	case 's':
@@ -251,7 +252,7 @@ static bool put(struct formatting *f, struct conversion *c)
 	case '%':
 		put_padded(f->out, c, "%", 1);
 		return true;
-	case 'n': /* would store a length */
+	case 'n': /* SQLite would store a length */
 		sqlite3_str_append(f->out, "", 0);
 		return true;
 	default:
@@ -266,7 +267,8 @@ static void format(struct formatting *f, const char *at)
 	while (*at && may_go_on(f)) {
 		const char *percent = strchrnul(at, '%');
 
-		if (percent > at) /* else it would be empty, rather than NULL */
+		/* with nothing in front the result would be empty rather than NULL */
+		if (percent > at)
 			sqlite3_str_append(f->out, at, (int)(percent - at));
 		if (!*percent)
 			return;
@@ -297,13 +299,13 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv)
 		return;
 	}
 	sqlite3_free(sqlite3_str_finish(f.out));
-	if (f.is_over) /* what is too long is NULL, as SQLite has it */
+	if (f.is_over) /* a result that is too long is NULL, as in SQLite */
 		sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
 /* ---- one number ---- */
 
-/* Of a format without '*' no argument is asked for. */
+/* A format without '*' needs no argument here. */
 bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len)
 {
 	struct formatting none = {.n = 0};
@@ -341,7 +343,7 @@ size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_
 	if (format->is_real) {
 		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, is_real ? real : (double)integer);
 	} else {
-		if (is_real) /* as SQLite makes an integer of it */
+		if (is_real) /* as SQLite converts it to an integer */
 			integer = real >= 0x1p63 ? INT64_MAX : real <= -0x1p63 ? INT64_MIN : (int64_t)real;
 		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, (sqlite3_int64)integer);
 	}

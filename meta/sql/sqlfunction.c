@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlfunction.c - functions that callbacks compute. */
+/* meta/sql/sqlfunction.c - functions whose values callbacks compute. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #define ARGUMENTS_MAX 4
 
-/* What SQLite hands back to a function's call. */
+/* What SQLite passes to each call of a function. */
 struct pfs_sql_binding {
 	struct pfs_sql *sql;
 	const struct pfs_sql_function *function;
@@ -32,7 +32,8 @@ bool pfs_sql_from_value(struct pfs_sql_value *out, sqlite3_value *value)
 		out->type = PFS_SQL_REAL;
 		out->real = sqlite3_value_double(value);
 		break;
-	case SQLITE_TEXT: /* as it lies: the other function makes room for a NUL, mostly elsewhere */
+	/* sqlite3_value_text would append a NUL to a text, mostly in a copy of it */
+	case SQLITE_TEXT:
 	case SQLITE_BLOB:
 		out->type = sqlite3_value_type(value) == SQLITE_TEXT ? PFS_SQL_TEXT : PFS_SQL_BLOB;
 		out->bytes = sqlite3_value_blob(value);
@@ -56,7 +57,8 @@ static size_t skip_blanks(const unsigned char *text, size_t size, size_t at)
 	return at;
 }
 
-/* *value takes the digits as well, negated, for as long as they fit; *fits says whether all did. */
+/* Passes digits, and appends them to *value, which is negated, for as long as they fit; *fits tells
+ * whether all did. */
 static size_t skip_digits(const unsigned char *text, size_t size, size_t at, int64_t *value, bool *fits)
 {
 	for (; at < size && text[at] >= '0' && text[at] <= '9'; at++)
@@ -65,7 +67,7 @@ static size_t skip_digits(const unsigned char *text, size_t size, size_t at, int
 	return at;
 }
 
-/* Past an exponent; at where there is none. */
+/* Returns the place behind an exponent, or `at` if there is none. */
 static size_t skip_exponent(const unsigned char *text, size_t size, size_t at)
 {
 	size_t sign = at + 1, digits, end;
@@ -89,7 +91,7 @@ void pfs_sql_number_of(struct pfs_sql_value *out, sqlite3_value *value)
 	int64_t negated = 0, ignored = 0;
 	bool fits = true, ignored_fits = true, minus;
 
-	(void)pfs_sql_from_value(out, value); /* text is there */
+	(void)pfs_sql_from_value(out, value); /* it cannot fail: the text exists */
 	if (out->type != PFS_SQL_TEXT)
 		return;
 	text = (const unsigned char *)out->bytes;
@@ -197,7 +199,7 @@ static void call_final(sqlite3_context *context)
 	binding->function->final(binding->sql->user, &call, sqlite3_aggregate_context(context, 0));
 }
 
-/* The values of these functions hold for one statement: the tree is the same for all of it. */
+/* A function's value holds for one statement, for which the tree does not change. */
 #define FUNCTION_FLAGS (SQLITE_UTF8 | SQLITE_DETERMINISTIC)
 
 int pfs_sql_add_functions(struct pfs_sql *sql)

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS_ASSUMED 1000 /* of a part, which has not run when the statement is planned */
+/* rows that SQLite assumes of a part, which has not run when the statement is planned */
+#define ROWS_ASSUMED 1000
 
 struct part_cursor {
 	sqlite3_vtab_cursor base;
@@ -89,7 +90,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
 	return SQLITE_OK;
 }
 
-/* Without xCreate: there as soon as it is named. */
+/* A module without xCreate exists as soon as it is named. */
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_part,
@@ -124,7 +125,7 @@ int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts, siz
 	return result ? -ENOMEM : 0;
 }
 
-/* As SQLite's own rule has it. */
+/* By SQLite's own rule. */
 const char *pfs_sql_column_affinity(const struct pfs_sql *sql, size_t column)
 {
 	static const char *const words[][2] = {

@@ -12,21 +12,24 @@
 #include "meta/sql/sqlside.h"
 #include "meta/vfs.h"
 
-#define TICK_STEPS	16 /* of SQLite's machine between two ticks, at most */
-#define MEMORY_DEFAULT	((uint64_t)1 << 30) /* when there is no limit */
-#define SORT_MEMORY_MAX ((uint64_t)2 << 20) /* sorted in one piece, without a look at the clock */
+#define TICK_STEPS	16 /* the most steps of SQLite's machine between two ticks */
+#define MEMORY_DEFAULT	((uint64_t)1 << 30) /* if there is no limit */
+/* what is sorted in one piece, without a look at the clock */
+#define SORT_MEMORY_MAX ((uint64_t)2 << 20)
 
-/* What keeps SQLite's recursion within a thread's stack (base/thread.h) and its preparing short. */
-#define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in it */
+/* These limits keep SQLite's recursion within a thread's stack (base/thread.h), and preparing
+ * short. */
+#define TEXT_MAX     (1 << 20) /* bytes, with what was replaced in the text */
 #define DEPTH_MAX    1000      /* of an expression */
-#define COMPOUND_MAX 250       /* SELECTs of a UNION */
-#define PATTERN_MAX  10000     /* bytes, of LIKE and GLOB */
-#define ALLOCATIONS_MAX 1000000 /* of preparing one: names of WITH that use others twice are many */
-#define SELECTS_MAX  500       /* of a statement, each as often as it is used; UNION is another */
+#define COMPOUND_MAX 250       /* SELECTs that one UNION connects */
+#define PATTERN_MAX  10000     /* bytes of a pattern of LIKE or GLOB */
+/* allocations while preparing: names of WITH that use others twice make many */
+#define ALLOCATIONS_MAX 1000000
+#define SELECTS_MAX  500       /* SELECTs of a statement, each counted as often as it is used */
 
 /* ---- what statements may do ---- */
 
-/* Pragmas that only tell. */
+/* Returns true for pragmas that only tell something. */
 static bool is_harmless(const char *pragma)
 {
 	static const char *const names[] = {
@@ -102,14 +105,15 @@ static int authorize_rows(struct pfs_sql *sql, int action, const char *table, co
 	if (action == SQLITE_UPDATE)
 		sql->updated |= pfs_sql_name_bit(column);
 	note_change(sql, table);
-	/* "ignore" means: row by row, so that each is told; but a DROP it would leave undone */
+	/* SQLITE_IGNORE makes SQLite delete row by row, and tell of each row; but a DROP would not
+	 * happen */
 	return action == SQLITE_DELETE && !(sql->saw & PFS_SQL_SAW_SCHEMA) ? SQLITE_IGNORE
 									      : SQLITE_OK;
 }
 
 static int authorize_schema(struct pfs_sql *sql, int action, const char *name, const char *table)
 {
-	if (action == SQLITE_CREATE_TABLE && !sql->may_change) /* see the caller */
+	if (action == SQLITE_CREATE_TABLE && !sql->may_change) /* see authorize */
 		return SQLITE_OK;
 	if (!sql->may_change)
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
@@ -139,14 +143,14 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 		return count_select(sql);
 	case SQLITE_RECURSIVE:
 		return SQLITE_OK;
-	case SQLITE_CREATE_TABLE: /* also asked when json_each and the like are first named; see
-				     check_one */
+	/* SQLite also asks this when json_each or the like is first named; see check_one */
+	case SQLITE_CREATE_TABLE:
 	case SQLITE_CREATE_INDEX:
 	case SQLITE_DROP_TABLE:
 	case SQLITE_DROP_INDEX:
-	case SQLITE_REINDEX: /* asked by CREATE INDEX, too */
-		/* CREATE TABLE temp.t: it would stay in this connection, in front of the store's t
-		 */
+	case SQLITE_REINDEX: /* CREATE INDEX asks this, too */
+		/* CREATE TABLE temp.t would make a table that stays in this connection, in front of
+		 * the store's t. */
 		if (database && strcmp(database, "temp") == 0)
 			return refuse(sql, "the database", database, "leave it out");
 		return authorize_schema(sql, action, a, b);
@@ -193,7 +197,7 @@ static int errno_of(const struct pfs_sql *sql, int result)
 {
 	if (sql->error)
 		return sql->error;
-	if (*sql->refused) /* where a function is refused the result is another */
+	if (*sql->refused) /* if a function is refused, SQLite's result is another one */
 		return sql->refusal;
 	switch (result & 0xff) {
 	case SQLITE_NOMEM:
@@ -230,7 +234,7 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 			       ? "a value would be longer than it may be beside so many operations; ask in several statements"
 			       : "a value would be longer than query_value lets it; make it shorter";
 	else if (sql->error || error == -EINTR || error == -ENOMEM)
-		text = ""; /* whoever asked knows more */
+		text = ""; /* the caller knows more */
 	problem->offset = sqlite3_error_offset(sql->handle);
 	(void)snprintf(problem->text, sizeof(problem->text), "%s", text);
 	return error;
@@ -370,7 +374,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	uint64_t sort = PFS_MIN(memory / 4, SORT_MEMORY_MAX);
 	char pragma[64];
 
-	sql->ticked = 0; /* so that the first tick looks */
+	sql->ticked = 0; /* so that the first tick looks at the clock */
 	set_steps(sql, 1);
 	sql->user = terms->user;
 	sql->account = terms->account;
@@ -379,8 +383,8 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 	if (sort == sql->sort_memory)
 		return;
 	sql->sort_memory = sort;
-	sql->tables_made++; /* SQLite prepares every statement anew after this */
-	/* the sorter takes as much as the cache of the database may have */
+	sql->tables_made++; /* after this SQLite prepares every statement again */
+	/* SQLite's sorter takes as much memory as the cache of the database may have. */
 	(void)snprintf(pragma, sizeof(pragma), "PRAGMA cache_size = -%llu",
 		       (unsigned long long)PFS_MAX(sort >> 10, 64));
 	(void)sqlite3_set_authorizer(sql->handle, NULL, NULL);
@@ -390,7 +394,7 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 
 /* ---- statements ---- */
 
-/* Whether there is anything but blanks, comments and semicolons: SQLite says so itself. */
+/* Returns true if the text has more than blanks, comments and semicolons; SQLite itself tells. */
 static bool is_statement(struct pfs_sql *sql, const char *text, int len)
 {
 	sqlite3_stmt *more = NULL;
@@ -502,7 +506,7 @@ static int list_columns(sqlite3_stmt *row, int (*fn)(void *arg, const char *name
 {
 	int result = sqlite3_step(row);
 
-	*found = result == SQLITE_DONE ? -ENOENT : 0; /* no table has no columns */
+	*found = result == SQLITE_DONE ? -ENOENT : 0; /* a table always has columns */
 	for (; result == SQLITE_ROW && !*found; result = sqlite3_step(row)) {
 		const char *name = (const char *)sqlite3_column_text(row, 0);
 

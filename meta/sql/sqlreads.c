@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which columns a statement reads. */
+/* The columns that a statement reads. */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <stdlib.h>
@@ -25,7 +25,8 @@ void pfs_sql_note_read(struct pfs_sql *sql, const char *table, const char *colum
 
 	table = table ? table : "";
 	column = column ? column : "";
-	for (size_t i = sql->n_reads; i-- > 0;) { /* what is asked again is often asked soon */
+	/* backwards, since the same column is often asked for again soon */
+	for (size_t i = sql->n_reads; i-- > 0;) {
 		if (strcmp(sql->reads[i].column, column) == 0 &&
 		    strcmp(sql->reads[i].table, table) == 0)
 			return;

@@ -49,7 +49,7 @@ int pfs_sql_side_declared(struct pfs_sql *sql, const char *table,
 
 	if (!text)
 		return -ENOMEM;
-	sql->own = true; /* the pragmas in it ask as they run */
+	sql->own = true; /* the pragmas in it ask the authorizer as they run */
 	result = sqlite3_prepare_v3(sql->handle, text, -1, 0, &row, NULL);
 	sqlite3_free(text);
 	while (!result && !error && (result = sqlite3_step(row)) == SQLITE_ROW) {
@@ -89,8 +89,8 @@ static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
 	return fn(arg, sqlite3_column_int64(row, 0), cells, (size_t)n);
 }
 
-/* SELECT the row number, which `condition` has as %s, and the columns, in the order of the numbers.
- */
+/* Prepares a SELECT of the row number, which replaces %s in `condition`, and of the columns; rows
+ * come in the order of their numbers. */
 static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, const char *condition)
 {
 	char *list, *where;
@@ -125,7 +125,7 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Each once, in order. */
+/* Sorts the numbers, and keeps each once. */
 static void sort_rowids(struct pfs_sql *sql)
 {
 	size_t n = 0;
@@ -163,8 +163,8 @@ static int look_up_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void
 	return error;
 }
 
-/* All rows from the first that changed to the last, and those among them that did: a step is
- * cheaper than a search. */
+/* Walks through all rows from the first changed one to the last, and picks those that changed,
+ * since a step is cheaper than a search. */
 static int walk_rows(struct pfs_sql *sql, sqlite3_stmt *row, row_fn *fn, void *arg)
 {
 	const int64_t *next = sql->rowids, *end = next + sql->n_rowids;

@@ -33,7 +33,8 @@ int pfs_sql_own_step(const struct pfs_sql *sql, sqlite3_stmt *statement)
 	return sqlite3_step(statement);
 }
 
-/* What begins, ends and clears up is on no account: it must not fail where there is memory. */
+/* Runs what begins, ends or clears up. It counts on no account, since it must not fail while there
+ * is memory. */
 static int exec(struct pfs_sql *sql, const char *text)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(NULL);
@@ -57,7 +58,7 @@ int pfs_sql_own_errno(struct pfs_sql *sql, int result)
 struct columns {
 	sqlite3_str *list; /* "a", "b" */
 	size_t n;
-	unsigned taken; /* which of rowid_names are columns */
+	unsigned taken; /* bits: which of rowid_names are columns */
 };
 
 static const char *const rowid_names[] = {"rowid", "_rowid_", "oid"};
@@ -72,7 +73,7 @@ static void add_column(struct columns *columns, const char *name)
 	}
 }
 
-/* The stored columns of the table. */
+/* Adds the stored columns of the table. */
 static int add_columns(struct columns *columns, struct pfs_sql *sql, const char *table)
 {
 	sqlite3_stmt *row;
@@ -143,7 +144,8 @@ void pfs_sql_sides_close(struct pfs_sql *sql)
 	free(sql->rowids);
 }
 
-/* Composed by pfs_declaration_parse; and only what a statement may do as well. */
+/* Runs a declaration, which pfs_declaration_parse composed. It may do only what a statement may do.
+ */
 static int declare(struct pfs_sql *sql, const char *text, size_t len)
 {
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
@@ -337,7 +339,8 @@ int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 {
 	int error;
 
-	if (!sqlite3_get_autocommit(sql->handle)) /* there was no memory to roll the last run back */
+	/* there was no memory to roll the last run back */
+	if (!sqlite3_get_autocommit(sql->handle))
 		return -ENOMEM;
 	error = pfs_sql_own_errno(sql, exec(sql, "BEGIN"));
 	sql->n_rowids = 0;
@@ -373,13 +376,14 @@ uint64_t pfs_sql_changes(const struct pfs_sql *sql)
 
 /* ---- what they have done ---- */
 
-/* Whether a query about the table finds any row; *names, unless NULL, gets the bit of the name that it is. */
+/* Sets *is_any to true if a query about the table finds a row. If names is not NULL, *names gets
+ * the bit of the name in that row. */
 static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *format, const char *table)
 {
 	sqlite3_stmt *row;
 	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table, table));
 
-	sql->own = true; /* a pragma in it asks, too */
+	sql->own = true; /* a pragma in it asks the authorizer, too */
 	if (!result)
 		result = pfs_sql_own_step(sql, row);
 	sql->own = false;
@@ -392,8 +396,8 @@ static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *f
 
 #define IS_TABLE                                                                                   \
 	"SELECT 1 FROM sqlite_schema WHERE type = 'table' AND lower(name) = lower(%Q)"
-/* A row that takes the place of another in such an index, and a row whose number an UPDATE changes,
- * are not told. */
+/* SQLite does not tell of a row that another one replaces in such an index, nor of a row whose
+ * number an UPDATE changes. */
 #define HAS_UNIQUE "SELECT 1 FROM pragma_index_list(%Q) WHERE \"unique\""
 #define NUMBER "SELECT name FROM pragma_table_info(%Q) WHERE pk"
 
@@ -438,7 +442,8 @@ int pfs_sql_side_is_simple(struct pfs_sql *sql, bool *is, const char *table)
 
 static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pfs_sql_fate *fate)
 {
-	uint64_t number = pfs_sql_name_bit("ROWID"); /* so SQLite calls it, where it is no column */
+	/* SQLite calls the row number so, unless that is a column */
+	uint64_t number = pfs_sql_name_bit("ROWID");
 	bool is_unique, has_number;
 
 	if (sql->saw & PFS_SQL_SAW_SCHEMA) {

@@ -16,14 +16,15 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-#define CONSTRAINTS_MAX 64 /* looked at; what is more SQLite tests itself */
+#define CONSTRAINTS_MAX 64 /* constraints that are considered; SQLite tests further ones itself */
 
 struct pfs_sql_cursor {
 	sqlite3_vtab_cursor base;
 	struct pfs_sql_scan *scan;
 	struct pfs_sql_rows rows;
-	size_t row; /* of the batch */
-	/* The plan that it has begun with, and will again, an inner one many times. */
+	size_t row; /* the present row of the batch */
+	/* The plan with which the scan has begun, and will begin again; the inner one of a join
+	 * does so many times. */
 	bool is_planned;
 	struct pfs_sql_begin begin;
 	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
@@ -67,7 +68,7 @@ static int find_function(sqlite3_vtab *table, int n_arguments, const char *name,
 
 /* ---- planning ---- */
 
-/* The op, or -1: not one that a source is asked about. */
+/* Returns the operator, or -1: a source is not asked about it. */
 static int op_of(int op)
 {
 	switch (op) {
@@ -103,7 +104,7 @@ static int op_of(int op)
 struct planning {
 	struct pfs_sql_constraint constraints[CONSTRAINTS_MAX];
 	struct pfs_sql_value values[CONSTRAINTS_MAX];
-	int of[CONSTRAINTS_MAX]; /* SQLite's number of the constraint */
+	int of[CONSTRAINTS_MAX]; /* SQLite's number of each constraint */
 	struct pfs_sql_order order[PFS_SQL_ORDER_MAX];
 	struct pfs_sql_plan plan;
 };
@@ -134,7 +135,8 @@ static void list_constraints(struct planning *planning, sqlite3_index_info *info
 	}
 }
 
-/* GROUP BY wants an order, too; rows that shall only differ (2) are told apart faster without. */
+/* GROUP BY needs an order, too. Rows that only need to differ (2) are compared faster without one.
+ */
 static void list_order(struct planning *planning, sqlite3_index_info *info)
 {
 	if (info->nOrderBy > PFS_SQL_ORDER_MAX || sqlite3_vtab_distinct(info) == 2)
@@ -148,7 +150,7 @@ static void list_order(struct planning *planning, sqlite3_index_info *info)
 	planning->plan.n_order = (size_t)info->nOrderBy;
 }
 
-/* LIMIT and OFFSET together, if they are numbers. */
+/* Returns the sum of LIMIT and OFFSET, if they are numbers. */
 static uint64_t limit_of(sqlite3_index_info *info)
 {
 	uint64_t limit = 0;
@@ -169,7 +171,8 @@ static uint64_t limit_of(sqlite3_index_info *info)
 	return limited ? limit : UINT64_MAX;
 }
 
-/* A plan's text is numbers, made by hand: printf takes longer than all else that a plan needs. */
+/* A plan's numbers are written by hand, since printf takes longer than everything else that a plan
+ * needs. */
 static char *put_number(char *at, uint64_t number)
 {
 	unsigned shift = number ? (63u - (unsigned)__builtin_clzll(number)) / 4 * 4 : 0;
@@ -363,14 +366,14 @@ static void return_bytes(sqlite3_context *context, const struct pfs_sql_column *
 			      SQLITE_UTF8);
 }
 
-/* SQLite begins with NULL. */
+/* The value is NULL unless one is set. */
 static int give_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int number)
 {
 	struct pfs_sql_cursor *cursor = (struct pfs_sql_cursor *)base;
 	const struct pfs_sql_column *column = &cursor->rows.columns[number];
 	int error;
 
-	if (sqlite3_vtab_nochange(context)) /* an UPDATE keeps it */
+	if (sqlite3_vtab_nochange(context)) /* an UPDATE does not change the column */
 		return SQLITE_OK;
 	if (column->kind == PFS_SQL_ABSENT) {
 		error = sql_of(base->pVtab)->source->gather(cursor->scan, &cursor->rows, number);
@@ -421,8 +424,8 @@ static int make_update_room(struct pfs_sql *sql, size_t n)
 	return 0;
 }
 
-/* argv: the row's number or NULL; unless it is a DELETE, the number that it is to have, and the
- * columns. */
+/* argv has the row's number or NULL and, unless the row is deleted, its new number and the columns.
+ */
 static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_int64 *rowid)
 {
 	struct pfs_sql *sql = sql_of(table);
@@ -459,7 +462,7 @@ static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_in
 	return error ? failed(table, error) : SQLITE_OK;
 }
 
-/* Without xCreate: there as soon as it is named. */
+/* A module without xCreate exists as soon as it is named. */
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_table,

@@ -14,8 +14,8 @@ struct pfs_sql_opened {
 	struct pfs_sql_opened *next;
 	const struct pfs_sql_table_function *function;
 	sqlite3_value *argument; /* a copy */
-	void *rows;		 /* the function's */
-	bool in_use;		 /* by a cursor */
+	void *rows;		 /* belongs to the function */
+	bool in_use;		 /* a cursor uses it */
 };
 
 struct rows_cursor {
@@ -25,8 +25,8 @@ struct rows_cursor {
 	bool has_row;
 };
 
-enum { BY_KEY = 1 }; /* a plan: the key follows the argument */
-#define SPARE_MAX 4  /* rows that nobody uses and somebody may ask for again */
+enum { BY_KEY = 1 }; /* a plan in which the key follows the argument */
+#define SPARE_MAX 4  /* how many rows nobody uses are kept, as somebody may ask for them again */
 
 static struct pfs_sql *sql_of(const struct rows_cursor *cursor)
 {
@@ -63,7 +63,7 @@ static int connect_rows(sqlite3 *handle, void *arg, int argc PFS_UNUSED, const c
 	return result;
 }
 
-/* The usable constraint `column = ...`, or -1; *hidden: there is one that is not usable. */
+/* Returns the usable constraint `column = ...`, or -1. *hidden: there is one that is not usable. */
 static int find_equal(const sqlite3_index_info *info, int column, bool *hidden)
 {
 	for (int i = 0; i < info->nConstraint; i++) {
@@ -77,7 +77,7 @@ static int find_equal(const sqlite3_index_info *info, int column, bool *hidden)
 	return -1;
 }
 
-/* Without its argument the function has no rows. */
+/* A function has no rows without its argument. */
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct pfs_sql_table_function *function = function_of(table);
@@ -93,7 +93,8 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	info->estimatedRows = function->rows_assumed;
 	key = function->start ? find_equal(info, function->key_column, &ignored) : -1;
 	if (key >= 0) {
-		info->aConstraintUsage[key].argvIndex = 2; /* SQLite compares, too: texts are no keys here */
+		/* SQLite compares as well, since a text is no key here */
+		info->aConstraintUsage[key].argvIndex = 2;
 		info->idxNum = BY_KEY;
 		info->estimatedCost = 8.0 + function->key_rows;
 		info->estimatedRows = function->key_rows;
@@ -234,8 +235,8 @@ static int next_row(sqlite3_vtab_cursor *base)
 	return got < 0 ? pfs_sql_failed(sql_of(cursor), got) : SQLITE_OK;
 }
 
-/* The first of the rows: of all, or of a key.  What is no integer is compared by SQLite with all.
- */
+/* Starts with the first of all rows, or of those with a key. If the key is no integer, SQLite
+ * compares all rows with it. */
 static int start_rows(struct rows_cursor *cursor, sqlite3_value *key)
 {
 	const struct pfs_sql_table_function *function = cursor->opened->function;
@@ -298,7 +299,7 @@ static int give_rowid(sqlite3_vtab_cursor *base, sqlite_int64 *out)
 	return SQLITE_OK;
 }
 
-/* Without xCreate: there as soon as it is named. */
+/* A module without xCreate exists as soon as it is named. */
 static const sqlite3_module module = {
 	.iVersion = 1,
 	.xConnect = connect_rows,

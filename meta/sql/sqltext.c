@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/pattern.h"
 
-#define LOOK_STEPS 65536 /* of a few nanoseconds each, between two looks */
+#define LOOK_STEPS 65536 /* steps of a few nanoseconds each between two looks at the clock */
 
 bool pfs_sql_is_over(struct pfs_sql *sql)
 {
@@ -32,7 +32,8 @@ struct text {
 	size_t size;
 };
 
-/* The value as SQLite's text.  False: it is NULL, and so is the result; or there is no memory. */
+/* Gets the value as the text that SQLite makes of it. Returns false if it is NULL, and then so is
+ * the result, or if there is no memory. */
 static bool take_text(sqlite3_context *context, struct text *out, sqlite3_value *value)
 {
 	out->bytes = (const char *)sqlite3_value_text(value);
@@ -52,7 +53,8 @@ void pfs_sql_return_str(sqlite3_context *context, sqlite3_str *str)
 	else if (result)
 		sqlite3_result_error_nomem(context);
 	else
-		sqlite3_result_text(context, text, size, sqlite3_free); /* NULL of nothing, as printf */
+		/* an empty text is NULL, as in printf */
+		sqlite3_result_text(context, text, size, sqlite3_free);
 	if (result)
 		sqlite3_free(text);
 }
@@ -69,7 +71,7 @@ static bool is_too_long(sqlite3_context *context, sqlite3_value *pattern)
 	return true;
 }
 
-/* False: there is none, and the result has been set. */
+/* Gets the escape character. Returns false if there is none; then the result has been set. */
 static bool take_escape(sqlite3_context *context, uint32_t *escape, sqlite3_value *value)
 {
 	struct text text;
@@ -91,7 +93,7 @@ static void match(sqlite3_context *context, int argc, sqlite3_value **argv,
 	struct text pattern, text;
 	bool matches;
 
-	/* SQLite may have been made so that they match no blobs */
+	/* SQLite may have been built so that LIKE and GLOB match no blobs. */
 	if (sql->matches_no_blobs && (sqlite3_value_type(argv[0]) == SQLITE_BLOB ||
 				      sqlite3_value_type(argv[1]) == SQLITE_BLOB)) {
 		sqlite3_result_int(context, 0);
@@ -122,10 +124,11 @@ static void glob(sqlite3_context *context, int argc, sqlite3_value **argv)
 
 static bool is_inside(char c)
 {
-	return ((unsigned char)c & 0xc0) == 0x80; /* of a character */
+	return ((unsigned char)c & 0xc0) == 0x80; /* it continues a character */
 }
 
-/* The place of the part, counted in characters, or in bytes; they begin where none goes on. */
+/* Returns the place of the part, counted in characters or bytes. A part begins only where a
+ * character begins. */
 static sqlite3_int64 place_of(const struct text *text, const struct text *part, bool characters)
 {
 	const char *found;
@@ -153,7 +156,8 @@ static void instr(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value *
 	for (int i = 0; i < 2; i++)
 		is_blob[i] = sqlite3_value_type(argv[i]) == SQLITE_BLOB;
 	for (int i = 0; i < 2; i++) {
-		/* a number is its text; of a blob beside text the bytes are */
+		/* A number counts as its text; if one argument is a blob and the other a text,
+		 * bytes are compared. */
 		texts[i].bytes = is_blob[i] ? sqlite3_value_blob(argv[i])
 					    : (const char *)sqlite3_value_text(argv[i]);
 		texts[i].size = (size_t)sqlite3_value_bytes(argv[i]);
@@ -173,7 +177,7 @@ static void instr(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value *
 
 /* ---- replace(text, part, by) ---- */
 
-/* False: it is over. */
+/* Returns false if the statement is over. */
 static bool put_replaced(struct pfs_sql *sql, sqlite3_str *out, struct text text,
 			 const struct text *part, const struct text *by)
 {
@@ -227,7 +231,7 @@ static void replace(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value
 struct trimming {
 	struct pfs_sql *sql;
 	struct text set;
-	bool has_byte[0x80]; /* characters of one byte, which ends no other */
+	bool has_byte[0x80]; /* characters of one byte, none of which ends another character */
 	bool has_others;
 	unsigned steps;
 	bool is_over;
@@ -260,7 +264,8 @@ static void take_set(struct trimming *trimming)
 	}
 }
 
-/* How many bytes of the text's beginning, or end, are a character of the set; 0: none are. */
+/* Returns how many bytes at the beginning, or end, of the text are a character of the set; 0: none
+ * are. */
 static size_t other_size(struct trimming *trimming, const struct text *text, bool at_end)
 {
 	size_t size;

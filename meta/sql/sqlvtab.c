@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/sql/sqlvtab.c - what the virtual tables of a connection have in common (sqlquery_impl.h). */
+/* meta/sql/sqlvtab.c - what the virtual tables of a connection share (sqlquery_impl.h). */
 #include "meta/sql/sqlquery_impl.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *val
 	case PFS_SQL_REAL:
 		sqlite3_result_double(context, value->real);
 		break;
-	case PFS_SQL_TEXT: /* bytes at NULL would be SQL's NULL */
+	case PFS_SQL_TEXT: /* a text at NULL would be SQL's NULL */
 		sqlite3_result_text64(context, value->size ? value->bytes : "", value->size, keep, SQLITE_UTF8);
 		break;
 	case PFS_SQL_BLOB:
