@@ -270,14 +270,6 @@ static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot
 	(void)pthread_rwlock_unlock(&compared->lock);
 }
 
-struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t slot)
-{
-	struct known known;
-
-	know(tree, &known, slot);
-	return known.times;
-}
-
 int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot)
 {
 	struct known known;
@@ -294,12 +286,15 @@ int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot)
 
 int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino)
 {
+	struct known known;
 	uint32_t slot;
 
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
-	if (slot != PFS_NO_SLOT)
-		*out = pfs_compared_at(tree, slot);
+	if (slot != PFS_NO_SLOT) {
+		know(tree, &known, slot);
+		*out = known.times;
+	}
 	pfs_hold_end(tree);
 	return slot == PFS_NO_SLOT ? -ESTALE : 0;
 }

@@ -56,14 +56,13 @@ void pfs_compared_set_live(struct pfs_tree *tree, bool live);
  * pfs_compared_note. */
 PFS_MUST_CHECK int pfs_compared_keep(struct pfs_tree *tree);
 
-/* Returns when the node and, flat_s apart, all below it were last compared. Any lock on the tree is held. */
-struct pfs_compared_times pfs_compared_at(const struct pfs_tree *tree, uint32_t slot);
-/* Returns the same in nanoseconds since 1970 for the node alone; for a directory quick comparisons count,
- * too. INT64_MIN: never. Any lock on the tree is held. */
+/* Returns when the node alone was last compared, in nanoseconds since 1970; for a directory quick
+ * comparisons count, too. INT64_MIN: never. Any lock on the tree is held. */
 int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot);
 
-/* pfs_compared_node gets when one node was last compared; -ESTALE: it is gone. pfs_compared_list
- * gets all stamps, in a list that the caller frees; -ENOMEM. No lock is held. */
+/* pfs_compared_node gets when a node and, flat_s apart, all below it were last compared; -ESTALE: it
+ * is gone. pfs_compared_list gets all stamps, in a list that the caller frees; -ENOMEM. No lock is
+ * held. */
 PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino);
 PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, size_t *n);
 

@@ -137,13 +137,6 @@ static void *wait_for_answer(void *arg)
 	return NULL;
 }
 
-static int by_length(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int time_lookups(struct bench *bench, struct pfs_figures *figures)
 {
 	static double took[LOOKUPS];
@@ -159,8 +152,7 @@ static int time_lookups(struct bench *bench, struct pfs_figures *figures)
 			return -EEXIST;
 		took[i] = pfs_bench_now() - started;
 	}
-	qsort(took, LOOKUPS, sizeof(*took), by_length);
-	pfs_figures_add(&figures[0], took[LOOKUPS / 2] * 1e3);
+	pfs_figures_add(&figures[0], pfs_bench_median(took, LOOKUPS) * 1e3); /* this sorts them */
 	pfs_figures_add(&figures[1], took[LOOKUPS - LOOKUPS / 1000 - 1] * 1e3);
 	return 0;
 }

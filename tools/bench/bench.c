@@ -118,8 +118,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts; the median. */
-static double median(double *values, unsigned n)
+double pfs_bench_median(double *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), by_value);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
@@ -175,8 +174,8 @@ double pfs_figures_ratio(struct pfs_figures *figures)
 
 	if (!figures->n || !figures->n_yardstick)
 		return 0;
-	ours = median(figures->ours, figures->n);
-	theirs = median(figures->theirs, figures->n_yardstick);
+	ours = pfs_bench_median(figures->ours, figures->n);
+	theirs = pfs_bench_median(figures->theirs, figures->n_yardstick);
 	return figures->less_is_better ? theirs / ours : ours / theirs;
 }
 
@@ -186,9 +185,9 @@ void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json)
 
 	if (!figures->n)
 		return;
-	ours = median(figures->ours, figures->n);
+	ours = pfs_bench_median(figures->ours, figures->n);
 	if (figures->n_yardstick)
-		theirs = median(figures->theirs, figures->n_yardstick);
+		theirs = pfs_bench_median(figures->theirs, figures->n_yardstick);
 	if (json) {
 		print_json(figures, json, ours, theirs, ratio);
 		return;

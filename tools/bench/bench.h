@@ -75,6 +75,9 @@ PFS_MUST_CHECK int pfs_bench_sum_names(uint64_t *nodes, uint64_t *name_bytes, co
 
 /* ---- figures ---- */
 
+/* Sorts n values, of which there is at least one, and returns their median. */
+double pfs_bench_median(double *values, size_t n);
+
 struct pfs_figures {
 	const char *what, *unit;
 	const char *yardstick; /* its name; NULL: there is none */

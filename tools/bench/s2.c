@@ -6,7 +6,6 @@
  * it names. */
 #include "tools/bench/bench.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -118,13 +117,6 @@ static int fill(const struct bench *bench, enum peer peer)
 
 /* ---- figures ---- */
 
-static int by_time(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int run_once(const struct bench *bench, enum peer peer, const char *sql, const char *undo, double *ms)
 {
 	double started = pfs_bench_now();
@@ -145,10 +137,8 @@ static int measure(const struct bench *bench, double *ms, const struct operation
 	for (unsigned i = 0; i <= RUNS; i++)
 		for (enum peer peer = 0; peer < PEERS; peer++)
 			PFS_TRY(run_once(bench, peer, sql, operation->undo ? undo : NULL, &all[peer][i]));
-	for (enum peer peer = 0; peer < PEERS; peer++) {
-		qsort(all[peer] + 1, RUNS, sizeof(**all), by_time);
-		ms[peer] = all[peer][1 + RUNS / 2];
-	}
+	for (enum peer peer = 0; peer < PEERS; peer++)
+		ms[peer] = pfs_bench_median(all[peer] + 1, RUNS);
 	return 0;
 }
 

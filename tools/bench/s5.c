@@ -12,7 +12,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/index.h"
-#include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/s5_columns.h"
 #include "tools/bench/s5_peers.h"
@@ -118,14 +117,6 @@ static void line(const char *what, double seconds, size_t n, bool is_right)
 	(void)fflush(stdout);
 }
 
-static double median_of(double *seconds, unsigned n)
-{
-	struct pfs_figure figure;
-
-	pfs_figure_of(&figure, seconds, n);
-	return figure.median;
-}
-
 /* ---- beside it ---- */
 
 enum step { FILL, FIND, VISIT, INSERT, REMOVE };
@@ -172,7 +163,7 @@ static int time_peers(struct bench *b, enum step step, size_t n)
 		}
 		(void)snprintf(what, sizeof(what), "    beside %s, one thread",
 			       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
-		line(what, median_of(seconds, runs), n, is_peer_right(b, step));
+		line(what, pfs_bench_median(seconds, runs), n, is_peer_right(b, step));
 		b->bad |= !is_peer_right(b, step);
 	}
 	return 0;
@@ -213,7 +204,7 @@ static int build(struct bench *b)
 		PFS_TRY(pfs_index_build(&b->run, &b->index, &shape, b->keys, b->values, b->n));
 		seconds[i] = clock_of(b) - started;
 	}
-	line("creation", median_of(seconds, RUNS), b->n, true);
+	line("creation", pfs_bench_median(seconds, RUNS), b->n, true);
 	pfs_index_describe(b->index, &info);
 	(void)printf("    in pages of %u entries%s, %.1f MB, %.1f bytes a key\n", info.page,
 		     info.measured ? ", measured" : "", (double)info.bytes / 1e6,
@@ -241,7 +232,7 @@ static int search(struct bench *b, const char *what)
 	started = clock_of(b) - started;
 	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 	b->bad |= !is_right;
-	line(what, median_of(seconds, RUNS), b->m, is_right);
+	line(what, pfs_bench_median(seconds, RUNS), b->m, is_right);
 	line("    beside a sorted array, one thread", started, b->m, true);
 	return time_peers(b, FIND, b->m);
 }
@@ -256,8 +247,8 @@ static int search_on_device(struct bench *b, const char *what)
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
-	line(what, median_of(seconds, RUNS), b->m, true);
-	line("    beside thrust::lower_bound, sorted array", median_of(seconds + RUNS, RUNS), b->m,
+	line(what, pfs_bench_median(seconds, RUNS), b->m, true);
+	line("    beside thrust::lower_bound, sorted array", pfs_bench_median(seconds + RUNS, RUNS), b->m,
 	     true);
 	return 0;
 }
@@ -282,7 +273,7 @@ static int visit(struct bench *b, const char *what, uint64_t first, uint64_t las
 		n = list.n;
 		pfs_index_list_free(&b->run, &list);
 	}
-	line(what, median_of(seconds, RUNS), n, true);
+	line(what, pfs_bench_median(seconds, RUNS), n, true);
 	return 0;
 }
 
@@ -311,9 +302,9 @@ static int change(struct bench *b)
 		b->bad |= changed[i] != b->m || removed[i] != b->m;
 	}
 	line("insertion, the first batch", insertion[0], b->m, changed[0] == b->m);
-	line("insertion, a batch", median_of(insertion, RUNS), b->m, !b->bad);
+	line("insertion, a batch", pfs_bench_median(insertion, RUNS), b->m, !b->bad);
 	PFS_TRY(time_peers(b, INSERT, b->m));
-	line("deletion, a batch", median_of(deletion, RUNS), b->m, !b->bad);
+	line("deletion, a batch", pfs_bench_median(deletion, RUNS), b->m, !b->bad);
 	return time_peers(b, REMOVE, b->m);
 }
 

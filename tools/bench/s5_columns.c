@@ -16,7 +16,6 @@
 #include "fs/nodes/relation.h"
 #include "fs/nodes/scan.h"
 #include "gpu/index.h"
-#include "gpu/probe.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
@@ -54,14 +53,6 @@ struct bench {
 static double clock_of(const struct bench *b)
 {
 	return b->is_cpu ? pfs_bench_cpu() : pfs_bench_now();
-}
-
-static double median_of(double *seconds, unsigned n)
-{
-	struct pfs_figure figure;
-
-	pfs_figure_of(&figure, seconds, n);
-	return figure.median;
 }
 
 /* ---- the tree ---- */
@@ -273,7 +264,7 @@ static int time_step(double *median, struct bench *b, bench_step *step, unsigned
 		PFS_TRY(step(b));
 		seconds[i] = clock_of(b) - started;
 	}
-	*median = median_of(seconds, runs);
+	*median = pfs_bench_median(seconds, runs);
 	return 0;
 }
 

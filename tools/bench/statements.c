@@ -61,13 +61,6 @@ static int ask(const char *path, const struct asked *what, char *piece, double *
 	return (int)got;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
 static int measure(const char *path, const struct asked *what, char *piece)
 {
 	struct pfs_figures figures = {.what = what->sql, .unit = "ms", .less_is_better = true};
@@ -76,8 +69,7 @@ static int measure(const char *path, const struct asked *what, char *piece)
 	for (unsigned n = 0; n < what->figures; n++) {
 		for (unsigned i = 0; i < what->times; i++)
 			PFS_TRY(ask(path, what, piece, &seconds[i]));
-		qsort(seconds, what->times, sizeof(*seconds), compare);
-		pfs_figures_add(&figures, seconds[what->times / 2] * 1e3);
+		pfs_figures_add(&figures, pfs_bench_median(seconds, what->times) * 1e3);
 	}
 	pfs_figures_print(&figures, NULL);
 	return 0;
