@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/bitmap.c - sets of nodes: made, combined, counted, walked.  A set that is a range of slots is
- * kept as two numbers until its bits are needed. */
+/* gpu/bitmap.c - sets of nodes: makes, combines, counts and walks them. A set that is a range of
+ * slots is kept as two numbers until its bits are needed. */
 #include "gpu/engine_impl.h"
 
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#define CURSOR_WORDS_FIRST 256	 /* small sets are many, */
-#define CURSOR_WORDS_MOST  65536 /* large ones cross the bus in few pieces */
+#define CURSOR_WORDS_FIRST 256	 /* most sets are small, */
+#define CURSOR_WORDS_MOST  65536 /* and large ones cross the bus in few pieces */
 
-/* Whole tiles, so that kernels need not look at the end. */
+/* Returns how many words a bitmap has: whole tiles, so that kernels need not look at the end. */
 size_t pfs_engine_words(const struct pfs_engine *e)
 {
 	return pfs_div_round_up(PFS_MAX(e->columns.slot_capacity, 1u), PFS_TILE_ROWS) *
@@ -98,7 +98,7 @@ int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *se
 
 	if (!bitmap->is_range)
 		return bitmap->backend == job->backend ? 0 : rescue(job, bitmap);
-	release_bits(bitmap); /* of an attempt that failed, and was waited for */
+	release_bits(bitmap); /* bits of an attempt that failed and has ended */
 	PFS_TRY(alloc_bits(job, &bitmap->bits, bitmap->words));
 	bitmap->backend = job->backend;
 	PFS_TRY(job->ops->fill(job, bitmap->bits, bitmap->words, bitmap->from, bitmap->to));
@@ -148,7 +148,7 @@ static int widen(struct pfs_codes_job *job, struct pfs_bitmap *bitmap, size_t wo
 	if (error == 0)
 		error = job->ops->combine(job, wide.bits, words, bitmap->bits, bitmap->words,
 					  PFS_BITMAP_OR);
-	late = job->ops->sync(job); /* one of the two is freed */
+	late = job->ops->sync(job); /* one of the two is freed next */
 	error = error ? error : late;
 	if (error == 0) {
 		bitmap->bits = wide.bits;
@@ -176,7 +176,7 @@ int pfs_bitmap_combine(struct pfs_bitmap *bitmap, const struct pfs_bitmap *other
 	struct pfs_asking asking = {.engine = bitmap->engine};
 	int error;
 
-	do { /* what was done already changes nothing when it is done again */
+	do { /* what has been done already changes nothing when it is done again */
 		error = pfs_asking_begin(&asking);
 		error = error ? error : combine(&asking, bitmap, other, op);
 	} while (!pfs_asking_end(&asking, &error));
@@ -240,7 +240,7 @@ static int refill(struct pfs_cursor *cursor, const struct pfs_bitmap *bitmap, si
 	size_t first = cursor->first + cursor->n;
 	size_t n = PFS_MIN(end - first, (size_t)CURSOR_WORDS_FIRST);
 
-	/* Each piece eight times the one before. */
+	/* Each piece is eight times as large as the one before. */
 	if (cursor->n)
 		n = PFS_MIN(end - first, PFS_MIN(cursor->n * 8, (size_t)CURSOR_WORDS_MOST));
 	if (pfs_grow(&cursor->words, &cursor->capacity, n, sizeof(*cursor->words)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/code.c - codes as numbers: products and greatest common divisors by GMP. */
+/* gpu/code.c - codes as numbers: their products and greatest common divisors, by GMP. */
 #include "gpu/probe.h"
 
 #include <gmp.h>
@@ -22,7 +22,7 @@ static void multiply_u64(mpz_t product, uint64_t factor)
 	mpz_clear(f);
 }
 
-/* The factors of the directory's code but for the root's 2. */
+/* Computes the directory's code without the root's factor 2. */
 static void directory_code(mpz_t code, const struct pfs_columns *c, uint32_t directory)
 {
 	mpz_set_ui(code, 1);
@@ -58,8 +58,9 @@ int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
 	return 0;
 }
 
-/* The directories whose primes divide the number are the path, if it is a code: each must lie in
- * the next.  Returns the deepest, the one in which none of them lies; 0 if they are no path.  -ENOMEM. */
+/* The directories are those whose primes divide the number. If the number is a code they are a
+ * path: each lies in the next. Sets *deepest to the one in which none of them lies, or to 0 if they
+ * are no path. -ENOMEM. */
 static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uint32_t *directories, size_t n)
 {
 	uint8_t *is_parent PFS_FREE = calloc(c->n_directories + (size_t)1, 1);
@@ -81,7 +82,7 @@ static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uin
 static int dividing(struct pfs_codes_job *job, uint32_t **out, size_t *n, const mpz_t number)
 {
 	size_t n_limbs = (mpz_sizeinbase(number, 2) + 31) / 32, written;
-	size_t capacity = n_limbs * 32; /* each prime takes more than a bit */
+	size_t capacity = n_limbs * 32; /* each prime takes more than one bit */
 	uint32_t *limbs PFS_FREE = calloc(n_limbs, sizeof(*limbs));
 	uint32_t *directories PFS_FREE = malloc(capacity * sizeof(*directories));
 
@@ -95,7 +96,8 @@ static int dividing(struct pfs_codes_job *job, uint32_t **out, size_t *n, const 
 	return 0;
 }
 
-/* number = code(deepest) * rest: the directory itself if rest is 1, else the file of that prime. */
+/* Finds the node whose code is code(deepest) * number: the directory itself if the number is 1,
+ * else the file with that prime. */
 static int node_of_rest(const struct pfs_asking *asking, uint32_t *slot, uint32_t deepest,
 			const mpz_t number)
 {
@@ -140,7 +142,7 @@ static int node_by_index(const struct pfs_engine *e, uint32_t *slot, const mpz_t
 	return found ? 0 : -ENOENT;
 }
 
-/* The number is a code without the root's factor. */
+/* Finds the node of a number that is a code without the root's factor. */
 static int find_node(const struct pfs_asking *asking, uint32_t *slot, const mpz_t number)
 {
 	struct pfs_engine *e = asking->engine;
@@ -161,7 +163,7 @@ static int ask_for_node(struct pfs_engine *e, uint32_t *slot, mpz_t number)
 	int error;
 
 	if (mpz_sgn(number) <= 0 || mpz_tstbit(number, 0) || mpz_scan1(number, 0) != 1)
-		return -ENOENT; /* one factor 2: the root's */
+		return -ENOENT; /* the root's factor 2 must divide it exactly once */
 	mpz_tdiv_q_2exp(number, number, 1);
 	do {
 		error = pfs_asking_begin(&asking);
@@ -202,7 +204,7 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 			return -ENOENT;
 		same = same && slots[i] == slots[0];
 	}
-	if (same) { /* perhaps no directory */
+	if (same) { /* the node may be no directory */
 		*ancestor = slots[0];
 		return 0;
 	}
@@ -214,7 +216,7 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 		directory_code(code, c, c->home[slots[i]]);
 		mpz_gcd(common, common, code);
 	}
-	/* The path of the first whose primes are all in the common divisor. */
+	/* Finds the deepest directory on the first node's path that divides the common divisor. */
 	deepest = c->home[slots[0]];
 	while (c->directories[deepest].parent &&
 	       !mpz_divisible_ui_p(common, c->directories[deepest].prime))
@@ -224,7 +226,8 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 	return 0;
 }
 
-/* The code, if it has at most so many bits; else some of its factors, which have more. */
+/* Computes the code if it has at most so many bits; else a product of some of its factors that has
+ * more. */
 static void code_up_to(mpz_t code, const struct pfs_columns *c, uint32_t directory, size_t bits)
 {
 	mpz_set_ui(code, 1);
@@ -250,7 +253,7 @@ static uint64_t count_wrong(const struct pfs_columns *c, const uint32_t *limbs,
 		mpz_import(kept, n_limbs[i], -1, sizeof(*limbs), 0, 0, limbs + i * PFS_LIMBS_MAX);
 		if (n_limbs[i])
 			wrong += mpz_cmp(code, kept) != 0;
-		else /* deep: rightly so? */
+		else /* checks that the code is too long */
 			wrong += mpz_sizeinbase(code, 2) < (PFS_LIMBS_MAX - 1) * 32;
 	}
 	mpz_clears(code, kept, NULL);

@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
 
-#define ENOUGH	   32u	      /* questions, each a scan; making the table takes a few dozen */
+/* scans after which a table is made, which takes as long as a few dozen scans */
+#define ENOUGH	   32u
 #define SLOTS_MOST (1u << 24) /* 256 MiB */
 
 /* Codes without the root's factor are odd, so their low bits never are 0, and each factor still
@@ -73,12 +74,12 @@ static void insert(struct pfs_code_index *index, uint64_t low, uint32_t slot)
 
 struct lows {
 	const struct pfs_columns *c;
-	uint64_t *by_directory; /* 0: not yet known */
+	uint64_t *by_directory; /* 0: not known yet */
 	uint32_t *path;
 	size_t path_capacity;
 };
 
-/* Up to a directory whose bits are known, and down again. */
+/* Goes up to a directory whose bits are known, and down again. */
 static int low_of_directory(struct lows *lows, uint32_t directory)
 {
 	const struct pfs_directory *directories = lows->c->directories;
@@ -143,13 +144,14 @@ bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns
 		return true;
 	if (pthread_mutex_trylock(&index->making))
 		return false;
-	if (index->epoch != epoch) { /* nobody searches it: the columns have changed since */
+	/* nobody searches the table: the columns have changed since it was made */
+	if (index->epoch != epoch) {
 		drop(index);
 		index->epoch = epoch;
 		index->asked = 0;
 	}
 	if (!index->entries && ++index->asked > ENOUGH && c->n_slots <= SLOTS_MOST) {
-		index->asked = 0; /* if it fails: not at once again */
+		index->asked = 0; /* if it fails it is not tried again at once */
 		make(index, c);
 	}
 	if (index->entries)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/columns.c - the engine's columns: made from the image's, changed record by record. */
+/* gpu/columns.c - the engine's columns: they are made of the image's, and changed record by record.
+ */
 #include "gpu/engine_impl.h"
 
 #include <string.h>
@@ -124,7 +125,8 @@ static int link_slots(struct pfs_columns *c, const uint32_t *parent, size_t n)
 	return n && !c->root ? -EINVAL : 0;
 }
 
-/* Every chain of parents must end at the root.  Trees in pre-order need one step a directory. */
+/* Checks that every chain of parents ends at the root. In a tree in pre-order that takes one step
+ * for each directory. */
 static int find_circles(const struct pfs_columns *c)
 {
 	uint8_t *ends PFS_FREE = calloc(c->n_directories, 1);
@@ -146,11 +148,12 @@ static int find_circles(const struct pfs_columns *c)
 }
 
 struct extent {
-	uint32_t last;	  /* highest slot; UINT32_MAX: one lies before the directory's own */
-	uint32_t pending; /* subdirectories not yet added */
+	uint32_t last;	  /* highest slot; UINT32_MAX: a slot lies before the directory's own */
+	uint32_t pending; /* subdirectories that have not been added yet */
 };
 
-/* A directory that is complete becomes a range or not, and is added to the one above. */
+/* Decides whether the subtree of a complete directory is a range, and adds it to the directory
+ * above. */
 static uint32_t finish_extent(struct pfs_columns *c, struct extent *extents, uint32_t d)
 {
 	uint32_t up = c->directories[d].parent, first = c->directory_slot[d];
@@ -167,8 +170,8 @@ static uint32_t finish_extent(struct pfs_columns *c, struct extent *extents, uin
 	return --extents[up].pending == 0 ? up : 0;
 }
 
-/* span: the sizes of subtrees, where a subtree is exactly the slots from its directory's on, and so
- * for every directory in it; else 0. */
+/* Sets `span` to the size of each subtree that is exactly the slots from its directory's own on, if
+ * the same is true of every directory in it; else to 0. */
 static int find_ranges(struct pfs_columns *c)
 {
 	struct extent *extents PFS_FREE = calloc(c->n_directories, sizeof(*extents));
@@ -185,7 +188,7 @@ static int find_ranges(struct pfs_columns *c)
 		if (extents[d].last != UINT32_MAX)
 			extents[d].last = i < c->directory_slot[d] ? UINT32_MAX : i;
 	}
-	extents[0].pending = UINT32_MAX; /* number 0 is never complete */
+	extents[0].pending = UINT32_MAX; /* directory number 0 is never complete */
 	for (uint32_t d = c->n_directories; d-- > 1;) {
 		uint32_t a = extents[d].pending ? 0 : d;
 
@@ -224,7 +227,7 @@ int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent, const uint64
 	return error;
 }
 
-/* From here up no subtree is a range any more. */
+/* Marks this directory and all above it: their subtrees are no ranges any more. */
 static void spoil_ranges(struct pfs_columns *c, uint32_t directory)
 {
 	for (; directory && c->span[directory]; directory = c->directories[directory].parent)
@@ -345,7 +348,7 @@ int pfs_columns_apply(struct pfs_columns *c, struct pfs_changes *changes,
 	case PFS_DELTA_MOVE:
 		return move_node(c, changes, delta);
 	case PFS_DELTA_NAME:
-		return 0; /* names are the listing's business */
+		return 0; /* listings take care of names */
 	}
 	return -EINVAL;
 }

@@ -6,7 +6,7 @@
 
 #define PAUSING 1
 
-/* The crew that this thread leads or helps; NULL: none. */
+/* The crew that this thread leads, and the one that it helps; NULL: none. */
 static _Thread_local struct pfs_crew *led, *helped;
 
 void pfs_crew_open(struct pfs_crew *crew)
@@ -24,7 +24,7 @@ void pfs_crew_close(struct pfs_crew *crew)
 	(void)pthread_mutex_destroy(&crew->lock);
 }
 
-/* The lock is held. */
+/* Waits for the end of a pause. The lock is held. */
 static void wait_for_end(struct pfs_crew *crew)
 {
 	while (atomic_load(&crew->state) == PAUSING)
@@ -51,7 +51,7 @@ void pfs_crew_leave(struct pfs_crew *crew)
 	(void)pthread_cond_broadcast(&crew->changed);
 }
 
-/* Of a helper: waits for the end of a pause. Returns the error of a pause. */
+/* For a helper: waits for the end of a pause, and returns the error of a pause. */
 static int stop(struct pfs_crew *crew)
 {
 	if (!atomic_load_explicit(&crew->state, memory_order_relaxed))
@@ -81,8 +81,8 @@ static void end_pause(struct pfs_crew *crew, int error)
 	(void)pthread_cond_broadcast(&crew->changed);
 }
 
-/* Of the thread that called the operator. Who joins meanwhile waits, so that the lock is not needed
- * while run->pause takes others. */
+/* For the leader. A thread that joins meanwhile waits, so that the lock is not needed while
+ * run->pause takes other locks. */
 static int pause_together(const struct pfs_run *run)
 {
 	struct pfs_crew *crew = led;

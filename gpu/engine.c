@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/engine.c - opening, loading, changing; and leaving a device that fails. */
+/* gpu/engine.c - opens, loads and changes an engine, and leaves a device that fails. */
 #include "gpu/engine.h"
 
 #include <string.h>
@@ -184,13 +184,13 @@ static bool is_ready(const struct pfs_asking *asking)
 	       (!asking->names || pfs_engine_knows_names(asking->engine, asking->names));
 }
 
-/* The lock is held for writing. */
+/* Brings the back end up to date. The lock is held for writing. */
 static int make_ready(const struct pfs_asking *asking)
 {
 	struct pfs_engine *e = asking->engine;
 	int error;
 
-	do { /* once more if the device is left while it is sent names */
+	do { /* repeated if the device is left while names are sent to it */
 		PFS_TRY(update(e));
 		error = asking->names ? pfs_engine_send_some(e, asking->names, SIZE_MAX) : 0;
 	} while (error >= 0 && !has_columns(e));
@@ -212,7 +212,8 @@ static int hold_ready(struct pfs_asking *asking)
 			(void)pthread_rwlock_unlock(&e->lock);
 			(void)pthread_rwlock_wrlock(&e->lock);
 		}
-		/* Where changes come all the time it is answered alone rather than never. */
+		/* If changes come all the time the question is answered alone, rather than never.
+		 */
 		asking->is_alone = asking->is_alone || i > 0;
 		error = make_ready(asking);
 		if (error == 0 && asking->is_alone)
@@ -241,7 +242,7 @@ bool pfs_asking_end(struct pfs_asking *asking, int *error)
 	const struct pfs_backend *backend;
 	bool is_device;
 
-	if (!asking->is_held) /* no back end, on whichever side, could be brought up to date */
+	if (!asking->is_held) /* neither back end could be brought up to date */
 		return true;
 	if (asking->job)
 		*error = pfs_codes_job_end(asking->job, *error);
@@ -278,7 +279,7 @@ static int note_name(struct pfs_engine *e, uint32_t slot)
 {
 	if (e->names_anew)
 		return 0;
-	if (e->n_renamed > e->columns.n_slots / 4 + 1024) { /* then all of them go faster */
+	if (e->n_renamed > e->columns.n_slots / 4 + 1024) { /* then sending all of them is faster */
 		e->names_anew = true;
 		e->n_renamed = 0;
 		return 0;

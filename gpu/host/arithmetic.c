@@ -8,7 +8,7 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
-#define AHEAD 16u /* texts that are fetched before they are measured */
+#define AHEAD 16u /* texts that are fetched into the cache before their lengths are read */
 
 static bool null_at(const struct pfs_slot *slot, uint32_t i)
 {
@@ -84,8 +84,8 @@ static int64_t shift(int64_t a, int64_t by, bool left)
 	return left ? (int64_t)((uint64_t)a << by) : a >> by;
 }
 
-/* True if the result is exact, an integer; else real arithmetic follows.  b is not 0 where it
- * divides. */
+/* Returns true if the result is exact and an integer; else it is computed with reals. A divisor is
+ * not 0. */
 static bool compute_integer(int64_t *out, enum pfs_op op, int64_t a, int64_t b)
 {
 	switch (op) {
@@ -129,7 +129,7 @@ static double compute_real(enum pfs_op op, double a, double b)
 	}
 }
 
-/* False: the result is NULL. */
+/* Returns false if the result is NULL. */
 static bool compute(struct pfs_number *out, enum pfs_op op, struct pfs_number a,
 		    struct pfs_number b)
 {
@@ -144,17 +144,18 @@ static bool compute(struct pfs_number *out, enum pfs_op op, struct pfs_number a,
 	    compute_integer(&out->integer, op, pfs_number_integer(a), pfs_number_integer(b)))
 		return true;
 	out->is_real = true;
-	if (op == PFS_OP_REMAINDER) { /* of large integers a real would round */
+	if (op == PFS_OP_REMAINDER) { /* a remainder of large integers would be rounded as a real */
 		int64_t divisor = pfs_number_integer(b);
 
 		out->real = divisor == -1 ? 0 : (double)(pfs_number_integer(a) % divisor);
 		return true;
 	}
 	out->real = compute_real(op, pfs_number_real(a), pfs_number_real(b));
-	return out->real == out->real; /* SQLite has NULL for what is no number */
+	return out->real == out->real; /* SQLite makes NULL of NaN */
 }
 
-/* The common case, a loop that can be made of vectors: false if a result is no integer. */
+/* The common case, as a loop that the compiler can vectorise. Returns false if a result does not
+ * fit an integer. */
 static bool all_exact(struct pfs_slot *a, const struct pfs_slot *b, enum pfs_op op, uint32_t n)
 {
 	int64_t *x = a->cells.integers, out[PFS_SPAN];
@@ -177,7 +178,7 @@ static bool all_exact(struct pfs_slot *a, const struct pfs_slot *b, enum pfs_op 
 	return true;
 }
 
-/* nulls |= those of the other. */
+/* Adds the other's NULLs. */
 static void join_nulls(struct pfs_slot *a, const struct pfs_slot *b)
 {
 	if (!b->cells.has_nulls)
@@ -246,7 +247,7 @@ void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n)
 		if (null_at(slot, i))
 			continue;
 		x = number_at(slot, i);
-		if (op == PFS_OP_NEGATE) /* which SQLite computes as 0 - x */
+		if (op == PFS_OP_NEGATE) /* SQLite computes it as 0 - x */
 			is_there = compute(&out, PFS_OP_SUBTRACT, zero, x);
 		else if (op == PFS_OP_BIT_NOT)
 			out.integer = ~pfs_number_integer(x);
@@ -258,7 +259,7 @@ void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n)
 	}
 }
 
-/* Of texts in a heap, which are fetched into the cache before they are looked at. */
+/* Gets the lengths of texts in a heap, which are fetched into the cache first. */
 static void measure_heap(struct pfs_cells *cells, const struct pfs_heap *heap, uint32_t n)
 {
 	for (uint32_t i = n; i-- > 0;) {
@@ -289,7 +290,8 @@ void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 		measure_heap(&slot->cells, reader->column ? reader->column->heap : reader->vector->heap, n);
 		return;
 	}
-	for (uint32_t i = n; i-- > 0;) { /* from the end: lengths take the room of more codes */
+	/* from the end, since lengths take the room of several codes */
+	for (uint32_t i = n; i-- > 0;) {
 		size_t len = is_constant ? constant->len : 0;
 		const uint8_t *text = is_constant ? (const uint8_t *)constant->text : NULL;
 
@@ -299,7 +301,7 @@ void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 	}
 }
 
-/* Where neither side has reals: a word of truths at a time.  What stands at a NULL is 0. */
+/* For values without reals: chooses a word of truths at a time. The value of a NULL is 0. */
 static void choose_integers(struct pfs_slot *slots, uint32_t n)
 {
 	struct pfs_cells *out = &slots[0].cells;

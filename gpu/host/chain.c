@@ -8,7 +8,7 @@
 /* Levels whose code is kept come first: below a deep directory all are deep. */
 struct pfs_chain_level {
 	uint32_t directory;
-	uint32_t n_limbs; /* 0: deep */
+	uint32_t n_limbs; /* 0: the code is deep */
 	uint32_t limbs[PFS_LIMBS_MAX];
 };
 
@@ -22,7 +22,7 @@ static int push(struct pfs_chain *chain, uint32_t directory)
 {
 	struct pfs_chain_level *above = chain->n ? &chain->levels[chain->n - 1] : NULL, *level;
 
-	if (above && above->n_limbs == 0) { /* one stands for all deep ones */
+	if (above && above->n_limbs == 0) { /* one entry stands for all deep codes */
 		above->directory = directory;
 		return 0;
 	}

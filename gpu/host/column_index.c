@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Column indexes on the host: built by sorting, searched by halving, cut into intervals of the
- * domain. */
+/* Column indexes on the host: built by sorting, searched by halving, and cut into intervals of the
+ * values. */
 #include "gpu/host/index_value.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@
 void pfs_index_value(struct pfs_index_value *out, const struct pfs_column_index *index, uint64_t i)
 {
 	const struct pfs_table_column *column = &index->table->columns[index->column];
-	uint32_t at = pfs_cell_at(column, index->rows[i]); /* no NULL is in an index */
+	uint32_t at = pfs_cell_at(column, index->rows[i]); /* an index has no NULL */
 
 	*out = (struct pfs_index_value){0};
 	if (column->kind == PFS_KIND_REAL) {
@@ -42,7 +42,8 @@ int pfs_index_compare(enum pfs_collation collation, const struct pfs_index_value
 	return pfs_text_compare(collation, a->text, a->len, b->text, b->len);
 }
 
-/* The first place of from..to whose value is not below `value` or, with `above`, is above it. */
+/* Returns the first place of from..to whose value is not below `value` or, with `above`, is above
+ * it. */
 static uint64_t find_bound(const struct pfs_column_index *index, uint64_t from, uint64_t to,
 			 const struct pfs_index_value *value, bool above)
 {
@@ -86,7 +87,7 @@ static uint64_t without_nulls(const struct pfs_order_key *key, const uint32_t *o
 {
 	struct pfs_scalar cell;
 
-	/* NULLs are last */
+	/* NULLs come last. */
 	return PFS_SEARCH(i, 0, n, pfs_scalar_read(&key->reader, order[i], &cell));
 }
 
@@ -173,7 +174,8 @@ int pfs_column_index_range(const struct pfs_run *run, uint64_t *from, uint64_t *
 
 /* ---- intervals ---- */
 
-/* How many of left's fragment are among the first `target` of both fragments merged. */
+/* Returns how many entries of the left fragment are among the first `target` ones of both fragments
+ * merged. */
 static uint64_t merged_share(const struct pfs_index_fragment *left,
 			     const struct pfs_index_fragment *right, uint64_t target)
 {
@@ -207,7 +209,7 @@ void pfs_index_cut(uint64_t *left_at, uint64_t *right_at, size_t k,
 		uint64_t at = left->from + share, other = right->from + target - share;
 		bool has_a = at < left->to, has_b = other < right->to;
 
-		/* The next value begins the interval, in both. */
+		/* The next value begins the interval in both fragments. */
 		if (has_a)
 			pfs_index_value(&a, left->index, at);
 		if (has_b)

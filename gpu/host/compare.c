@@ -10,7 +10,7 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
-#define LINEAR_MAX 16u /* constants of a list that are compared one by one */
+#define LINEAR_MAX 16u /* up to so many constants of a list are compared one by one */
 
 /* ---- one value beside another ---- */
 
@@ -58,7 +58,7 @@ static struct value value_at(const struct pfs_slot *slot, uint32_t i)
 	return v;
 }
 
-/* Neither is NULL.  Numbers come before texts. */
+/* Compares values that are not NULL. Numbers come before texts. */
 static int compare_values(enum pfs_collation collation, const struct value *a,
 			  const struct value *b)
 {
@@ -69,7 +69,7 @@ static int compare_values(enum pfs_collation collation, const struct value *a,
 	return pfs_text_compare(collation, a->text, a->len, b->text, b->len);
 }
 
-/* 0, 1, or 2 for NULL. */
+/* Returns 0, 1, or 2 for NULL. */
 static uint8_t compare_one(enum pfs_op op, enum pfs_collation collation, const struct value *a,
 			   const struct value *b)
 {
@@ -100,7 +100,7 @@ static void one_by_one(struct pfs_slot *out, const struct pfs_slot *a, const str
 	out->cells.has_nulls = any != 0;
 }
 
-/* How lanes compare: op is this, or the contrary of this. */
+/* Returns the comparison that lanes have: op is this one or, with *is_contrary, its contrary. */
 static enum pfs_order_op lanes_op(enum pfs_op op, bool *is_contrary)
 {
 	*is_contrary = op == PFS_OP_NE || op == PFS_OP_LE || op == PFS_OP_GE;
@@ -124,7 +124,7 @@ static bool all_real(const struct pfs_slot *slot, uint32_t n)
 	       (~slot->cells.is_real[n / 64] << (64 - n % 64)) == 0;
 }
 
-/* By vectors, if both sides are of one type: false if they are not. */
+/* Compares by vectors. Returns false if the sides have different types. */
 static bool by_lanes(struct pfs_slot *out, const struct pfs_slot *a, const struct pfs_slot *b,
 		     enum pfs_op op, uint32_t n)
 {
@@ -170,7 +170,8 @@ static void compare_slots(struct pfs_slot *out, const struct pfs_slot *a, const 
 		one_by_one(out, a, b, op, collation, n);
 }
 
-/* value, low, high: the comparison with low goes to low's place, for it keeps the value. */
+/* The operands are value, low and high. The comparison with `low` replaces low, since the value is
+ * still needed. */
 static void compare_between(struct pfs_slot *slots, enum pfs_collation collation, uint32_t n)
 {
 	struct pfs_slot *value = &slots[0], *low = &slots[1], *high = &slots[2];
@@ -255,7 +256,7 @@ static uint8_t find(const struct pfs_prepared *prepared, enum pfs_collation coll
 	return prepared->has_null ? 2 : 0;
 }
 
-/* A few integers, in integers without NULL. */
+/* Searches for a few integers among integers without NULL. Returns false if they are others. */
 static bool find_few(struct pfs_slot *slot, const struct pfs_prepared *prepared, uint32_t n)
 {
 	uint64_t words[PFS_SPAN_WORDS], all[PFS_SPAN_WORDS] = {0};

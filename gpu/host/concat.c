@@ -8,7 +8,7 @@
 #include "gpu/host/families.h"
 #include "gpu/textheap.h"
 
-#define LOOK_TUPLES 65536u /* between two questions whether to go on */
+#define LOOK_TUPLES 65536u /* tuples between two polls */
 
 int pfs_concat_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source)
 {
@@ -31,14 +31,14 @@ void pfs_concat_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, siz
 {
 	uint32_t a = other->at[from], a_last = other->last[from];
 	uint32_t b = t->at[into], b_last = t->last[into];
-	uint32_t *link = &t->at[into]; /* where the next tuple is linked */
+	uint32_t *link = &t->at[into]; /* the link that gets the next tuple */
 
 	if (t->count[into] == 0) {
 		b = a;
 		b_last = a_last;
 	}
 	t->count[into] += other->count[from];
-	if (b_last < a) { /* all of it comes behind */
+	if (b_last < a) { /* the whole other list comes behind */
 		fold->next[b_last] = a;
 		t->last[into] = a_last;
 		return;
@@ -52,7 +52,7 @@ void pfs_concat_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, siz
 			b = kept;
 			b_last = kept_last;
 		}
-		/* a is the lesser one. Where its list ends, the other's rest follows. */
+		/* a is the lesser tuple. When its list ends, the rest of the other list follows. */
 		*link = a;
 		link = &fold->next[a];
 		a = a == a_last ? b : *link;
@@ -68,7 +68,7 @@ struct concat {
 	const struct pfs_run *run;
 	const struct pfs_fold_table *table;
 	const uint32_t *order;
-	struct pfs_vector *out; /* codes: the texts' lengths, then their places */
+	struct pfs_vector *out; /* the codes are the texts' lengths at first, then their places */
 };
 
 static const void *value_at(const struct pfs_fold *fold, char digits[PFS_NUMBER_SIZE], size_t *len,
@@ -76,7 +76,7 @@ static const void *value_at(const struct pfs_fold *fold, char digits[PFS_NUMBER_
 {
 	struct pfs_scalar cell = {0};
 
-	(void)pfs_scalar_read(&fold->reader, position, &cell); /* no NULL is in a list */
+	(void)pfs_scalar_read(&fold->reader, position, &cell); /* a list has no NULL */
 	if (fold->reader.kind != PFS_KIND_INTEGER)
 		return pfs_cell_text(&fold->reader, (uint32_t)cell.integer, len);
 	*len = pfs_print_integer(digits, cell.integer);
@@ -106,7 +106,7 @@ static int go_through(const struct concat *c, uint8_t *bytes, uint64_t *size, si
 		end += between + len;
 		if (!bytes && end >= fold->texts->limit)
 			break;
-		at = fold->next[at]; /* of the last one it is not used */
+		at = fold->next[at]; /* the link of the last tuple is not used */
 	}
 	*size = end;
 	return 0;
@@ -126,7 +126,7 @@ static int measure_piece(void *context, unsigned worker, uint64_t from, uint64_t
 		uint64_t size;
 
 		PFS_TRY(go_through(c, NULL, &size, group_of(c, i)));
-		if (size >= c->fold->texts->limit) /* SQLite's limit has a NUL in it */
+		if (size >= c->fold->texts->limit) /* SQLite's limit includes a NUL */
 			return -EOPNOTSUPP;
 		c->out->codes[i] = (uint32_t)size;
 		if (c->table->count[group_of(c, i)] == 0)

@@ -65,11 +65,11 @@ int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
 struct finder {
 	const struct pfs_dictionary *dictionary;
 	enum pfs_collation collation;
-	uint32_t *slots; /* PFS_NO_ROW: free */
+	uint32_t *slots; /* PFS_NO_ROW: the slot is free */
 	size_t mask;
 };
 
-/* Where the text's code is, or where it would be. */
+/* Returns the slot of the text's code, or the free one where it belongs. */
 static uint32_t *find_slot(const struct finder *f, const uint8_t *text, size_t len)
 {
 	size_t at = pfs_text_hash(f->collation, text, len) & f->mask;

@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 
-/* How many values a step takes. */
+/* Returns how many values a step takes. */
 static unsigned operands_of(enum pfs_op op)
 {
 	switch (op) {
@@ -36,7 +36,7 @@ static unsigned operands_of(enum pfs_op op)
 	}
 }
 
-/* NULL of a NULL, so that a table by code says all. */
+/* Returns true if the step makes NULL of NULL, so that a table by code is complete. */
 static bool has_table(const struct pfs_step *step)
 {
 	if (step->op == PFS_OP_IS || step->op == PFS_OP_IS_NOT)
@@ -73,8 +73,8 @@ static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to
 	return work.error;
 }
 
-/* Step i looks at a CODE and constants: its result is computed once for each code, if that is less
- * work than once for each row. */
+/* If step i compares a CODE with constants, computes its result once for each code, provided that
+ * this is less work than once for each row. */
 static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 {
 	const struct pfs_step *steps = e->program->steps;
@@ -239,7 +239,7 @@ static void push_bits(struct pfs_slot *slot, const struct pfs_prepared *prepared
 	}
 }
 
-/* by_code says what the step says. */
+/* Looks the results up by code. */
 static void look_up(struct pfs_slot *slot, const struct pfs_prepared *prepared, uint32_t n)
 {
 	const struct pfs_cells *cells = &slot->cells;
@@ -312,7 +312,7 @@ static void invert(struct pfs_slot *slot, uint32_t n)
 			~(slot->truth[w] | (slot->cells.has_nulls ? slot->cells.nulls[w] : 0));
 }
 
-/* slots: the step's operands. */
+/* Applies a step to its operands, `slots`. */
 static void apply(const struct pfs_step *step, const struct pfs_prepared *prepared,
 		  struct pfs_slot *slots, const struct pfs_span *span, struct pfs_run_work *work)
 {
@@ -402,7 +402,7 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 	return slot->truth;
 }
 
-/* words, of rows from `first` on, lose the rows for which the program is not true. */
+/* Clears the bits of rows, from `first` on, for which the program is not true. */
 static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_source_reader *reader,
 		       uint64_t *words, uint32_t first, uint32_t count)
 {

@@ -52,7 +52,7 @@ static int grow(const struct pfs_run *run, void *array, size_t old, size_t capac
 enum kept {
 	KEEPS_COUNT,  /* how many values there are */
 	KEEPS_NUMBER, /* and a number */
-	KEEPS_PLACE,  /* and where that is */
+	KEEPS_PLACE,  /* and the place of that number */
 	KEEPS_LIST,   /* how many values there are, and where the first and the last is */
 };
 
@@ -103,7 +103,7 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 
 		if (!error)
 			continue;
-		while (i-- > 0) { /* what has grown is given back as what it was */
+		while (i-- > 0) { /* restores the arrays that have grown */
 			void **at = parts[i].array;
 
 			if (!parts[i].wanted)
@@ -140,7 +140,7 @@ static void add_exact(struct pfs_fold_table *t, size_t group, int64_t value)
 		t->positive[group] += (uint64_t)value;
 }
 
-/* How many of n cells are not NULL. */
+/* Returns how many of n cells are not NULL. */
 static uint32_t values_of(const struct pfs_cells *cells, uint32_t n)
 {
 	uint32_t nulls = 0;
@@ -186,7 +186,7 @@ static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 		add_exact(t, group, value.integer);
 }
 
-/* Below 0 if a is less.  Of codes the rank is compared. */
+/* Returns less than 0 if a is less. Codes are compared by rank. */
 static int compare(const struct pfs_fold *fold, struct pfs_number a, struct pfs_number b)
 {
 	const uint8_t *a_text, *b_text;
@@ -199,7 +199,7 @@ static int compare(const struct pfs_fold *fold, struct pfs_number a, struct pfs_
 	return pfs_text_compare(fold->collation, a_text, a_len, b_text, b_len);
 }
 
-/* The group's extreme becomes this value if that is better, or as good and earlier. */
+/* Makes the value the group's extreme if it is better, or as good and earlier. */
 static void offer(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
 		  struct pfs_number value, uint32_t at, int64_t count)
 {
@@ -276,7 +276,7 @@ static void add_one_by_one(const struct pfs_fold *fold, struct pfs_fold_table *t
 			break;
 		case PFS_FOLD_TUPLES:
 		case PFS_FOLD_DIFFERENT:
-			break; /* no folds */
+			break; /* it has no fold */
 		}
 	}
 }
@@ -325,7 +325,7 @@ static bool add_at_once(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		return false;
 	case PFS_FOLD_TUPLES:
 	case PFS_FOLD_DIFFERENT:
-		break; /* no folds */
+		break; /* it has no fold */
 	}
 	return true;
 }
@@ -392,7 +392,7 @@ bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_ta
 
 /* ---- results ---- */
 
-/* The sum of the integers as a real. */
+/* Returns the sum of the integers as a real. */
 static double integers_as_real(const struct pfs_fold *fold, const struct pfs_fold_table *t,
 			       size_t group)
 {
@@ -403,7 +403,8 @@ static double integers_as_real(const struct pfs_fold *fold, const struct pfs_fol
 	return -(double)(t->negative[group] - t->positive[group]);
 }
 
-/* Whether a sum leaves 64 bits: in every order (-EOVERFLOW), in none (0), or in some. */
+/* Returns 0 if the sum stays within 64 bits in every order of adding, -EOVERFLOW if in none, and
+ * -EOPNOTSUPP if in some. */
 static int check_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t, size_t group)
 {
 	const pfs_u128 most = INT64_MAX;
@@ -451,7 +452,8 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 		out->integers[i] = t->integer[group];
 		return 0;
 	}
-	if (real != real) { /* SQLite's result of infinities of both signs */
+	/* SQLite's result for infinities of both signs */
+	if (real != real) {
 		out->nulls[i / 64] |= bit;
 		out->integers[i] = 0;
 		return 0;
@@ -481,7 +483,7 @@ static void finish_extreme(const struct pfs_fold *fold, struct pfs_vector *out,
 		out->is_real[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-/* The result of one group, as value number i. */
+/* Writes the result of one group as value number i. */
 static int finish_one(const struct pfs_fold *fold, struct pfs_vector *out,
 		      const struct pfs_fold_table *t, size_t group, uint64_t i)
 {

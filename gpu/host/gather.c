@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done tuple by tuple: values of columns and of programs, and which tuples a program keeps.
- */
+/* Work that is done tuple by tuple: values of columns and of programs, and the tuples that a
+ * program keeps. */
 #include "gpu/host/families.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void write_cells(struct pfs_vector *out, const struct pfs_cells *cells, u
 		memcpy(out->nulls + at / 64, cells->nulls, words * sizeof(uint64_t));
 	if (out->is_real && cells->has_reals)
 		memcpy(out->is_real + at / 64, cells->is_real, words * sizeof(uint64_t));
-	/* What stands past the end in the last word is nobody's. */
+	/* Bits behind the end in the last word are undefined, so they are cleared. */
 	if (n % 64 && cells->has_nulls)
 		out->nulls[at / 64 + words - 1] &= (UINT64_C(1) << n % 64) - 1;
 	if (n % 64 && out->is_real && cells->has_reals)
@@ -146,7 +146,7 @@ int pfs_host_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 struct filtering {
 	const struct pfs_positions *positions;
 	struct pfs_evaluator evaluator;
-	uint32_t *kept;	 /* of each piece, from the piece's place on */
+	uint32_t *kept;	 /* kept tuples of each piece, from the piece's place on */
 	uint32_t *count; /* by piece */
 };
 

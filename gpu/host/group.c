@@ -9,7 +9,7 @@
 #include "gpu/host/families.h"
 #include "gpu/host/lanes.h"
 
-#define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
+#define SORTED_MAX 65536u /* up to so many groups come in the order of their first tuples */
 
 /* ---- by index ---- */
 
@@ -119,7 +119,7 @@ static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *t
 	}
 }
 
-/* How many there are needs no look at them. */
+/* Counts tuples without keys, which need not be looked at. */
 static int count_without_keys(struct pfs_group_table *out, const struct pfs_grouping *g)
 {
 	struct pfs_span span;
@@ -162,7 +162,7 @@ int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g
 /* Groups that have tuples, and how they come out. */
 struct groups {
 	struct pfs_group_table table;
-	uint32_t *order; /* NULL: as they lie, all of them */
+	uint32_t *order; /* NULL: all groups, as they lie */
 	size_t n;
 };
 
@@ -193,7 +193,7 @@ static int sort_groups(struct groups *groups, const struct pfs_run *run)
 	return error;
 }
 
-/* True if an array by the keys' numbers is worth its memory, which every thread needs. */
+/* Returns true if an array by the keys' numbers is worth its memory, which every thread needs. */
 static bool is_indexed(const struct pfs_grouping *g)
 {
 	uint64_t domain = g->keys.domain;
@@ -205,12 +205,12 @@ static bool is_indexed(const struct pfs_grouping *g)
 		domain * pfs_host_workers(g->host) <= PFS_GROUP_INDEXED_MAX);
 }
 
-/* sorted: in the order of their first tuples, however many they are. */
+/* Puts groups in the order of their first tuples, if `sorted` or if they are few. */
 static int order_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
 {
 	struct pfs_group_table *table = &groups->table;
 
-	if (g->keys.n == 0) { /* of nothing, too, there is one */
+	if (g->keys.n == 0) { /* without keys there is one group, even if there are no tuples */
 		PFS_TRY(pfs_group_table_reserve(table, g, 1));
 		table->n = 1;
 		if (!table->rows[0])
@@ -241,7 +241,7 @@ static int make_groups(struct groups *groups, const struct pfs_grouping *g, bool
 	return error ? error : order_groups(groups, g, sorted);
 }
 
-/* The sums that may have left 64 bits; true if there are any. */
+/* Marks the sums that may have left 64 bits, and returns true if there are any. */
 static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 		       const struct groups *groups)
 {
@@ -267,7 +267,7 @@ static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, 
 	return is_indexed(g) ? 0 : pfs_groups_are_near(&g->is_near, g);
 }
 
-/* The first positions of all combinations of the keys and the aggregate's value. */
+/* Gets the first position of each combination of the keys and the aggregate's value. */
 static int distinct_positions(struct pfs_positions *out, const struct pfs_grouping *outer,
 			      const struct pfs_group_key *keys, size_t n_keys,
 			      const struct pfs_aggregate *aggregate)
@@ -299,7 +299,7 @@ static int distinct_positions(struct pfs_positions *out, const struct pfs_groupi
 	return error;
 }
 
-/* The counts of the outer groups, which are n, in the order of their first tuples. */
+/* Counts different values in each of the n outer groups, in the order of their first tuples. */
 static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *outer,
 			  const struct pfs_group_key *keys, size_t n_keys,
 			  const struct pfs_aggregate *aggregate, size_t n)
@@ -347,7 +347,8 @@ static enum pfs_fold_kind fold_of(const struct pfs_aggregate *aggregate)
 	return pfs_aggregate_traits[aggregate->op].fold;
 }
 
-/* True if something is kept of each value; else the groups alone say what the aggregate is. */
+/* Returns true if something is kept of each value; else the groups alone determine the aggregate.
+ */
 static bool has_fold(const struct pfs_aggregate *aggregate)
 {
 	switch (fold_of(aggregate)) {
@@ -397,7 +398,7 @@ static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
 	return pfs_host_for(g->host, g->run, groups->n, PFS_PIECE, count_piece, &c);
 }
 
-/* fold: the number of aggregates with one before this. */
+/* fold: how many aggregates before this one have a fold. */
 static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 		      const struct operation *o, const struct groups *groups,
 		      const struct pfs_aggregate *aggregate, size_t fold)
@@ -447,7 +448,7 @@ static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
 				       o->n_aggregates);
 	if (!groups->order)
-		first.at = NULL; /* the table's */
+		first.at = NULL; /* it belongs to the table */
 	if (!error)
 		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
 					  groups);
@@ -511,7 +512,8 @@ static int list_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return 0;
 }
 
-/* True if rows of a table can be looked at as they are met: nobody needs them twice. */
+/* Returns true if each row of a table is needed only once, so that it can be used as soon as it is
+ * met. */
 static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 {
 	const struct pfs_source *source = g->source;
@@ -541,7 +543,7 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return is_indexed(g) || g->is_near ? 0 : list_input(input, g, b);
 }
 
-/* Where tuples of groups prove not to lie near each other, they are listed, and grouped again. */
+/* If tuples of a group prove not to lie near each other, they are listed and grouped again. */
 static int group_input(struct pfs_tuples **out, struct pfs_grouping *g, struct input *input,
 		       struct pfs_operator_backend *b, const struct operation *o)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Grouping by hash: the tuples' keys and positions are distributed over partitions by the keys'
- * hashes, so that no group is in two, and each partition has a hash table that fits the cache.
- * Where tuples of a group lie near each other, groups of such stretches are distributed instead
- * (group_near.c). */
+ * hashes, so that no group is in two partitions, and each partition has a hash table that fits into
+ * the cache. If tuples of a group lie near each other, they are grouped in stretches first, and
+ * these groups are distributed (group_near.c). */
 #include "gpu/host/group_hash.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 
-#define PARTITION_ROWS	   32768u /* on average */
+#define PARTITION_ROWS	   32768u /* tuples of a partition, on average */
 #define PARTITION_BITS_MAX 8u
 #define FIRST_SLOTS	   1024u
-#define POLL_STEP	   65536u /* groups between two questions whether to go on */
+#define POLL_STEP	   65536u /* groups between two polls */
 
 /* ---- tables of groups ---- */
 
@@ -118,18 +118,18 @@ void pfs_group_hash_free(struct pfs_group_hash *t)
 
 struct partitioning {
 	const struct pfs_grouping *grouping;
-	const struct pfs_near_groups *near; /* what is distributed are these; NULL: tuples */
+	const struct pfs_near_groups *near; /* these groups are distributed; NULL: tuples are */
 	uint64_t n;
 	unsigned bits;	/* 2^bits partitions */
-	uint64_t chunk; /* tuples that are distributed together, whole spans */
+	uint64_t chunk; /* how many tuples, in whole spans, are distributed together */
 	uint64_t n_chunks;
 	uint64_t *unsorted; /* keys by tuple */
 	uint64_t *keys;	    /* keys and positions by partition, in the tuples' order */
 	uint32_t *at;
-	uint32_t *count; /* by chunk and partition; then where the chunk's next goes */
-	uint64_t *start; /* by partition, and the end */
+	uint32_t *count; /* by chunk and partition; then the place of the chunk's next tuple */
+	uint64_t *start; /* by partition; and the end of the last one */
 	struct pfs_group_table *tables; /* by partition */
-	size_t *before;			/* groups of the partitions before */
+	size_t *before;			/* how many groups earlier partitions have */
 	struct pfs_group_table *all;
 };
 
@@ -218,7 +218,7 @@ static int add_partition(struct pfs_group_hash *t, const uint64_t *keys, const u
 	return 0;
 }
 
-/* The same of groups, whose numbers ascend. */
+/* Does the same for groups, whose numbers ascend. */
 static int merge_partition(struct pfs_group_hash *t, const struct partitioning *p, uint64_t from,
 			   uint64_t to)
 {

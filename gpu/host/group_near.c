@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tuples of a group often lie near each other: so do a directory's children.  Each worker then
- * groups what it meets by a table of slots that stays in its cache and is emptied whenever it is
- * full, so that a group may come several times; what is distributed by hash afterwards are these
- * groups and not all tuples.  A sample says whether they do; a worker that finds it wrong gives up.
- */
+/* Tuples of a group often lie near each other, as the children of a directory do. Then each worker
+ * groups the tuples that it meets in a table of slots that stays in its cache and is emptied when
+ * it is full, so that a group may come several times. These groups, rather than all tuples, are
+ * then distributed by hash. A sample tells whether tuples lie near each other; a worker that finds
+ * this wrong gives up. */
 #include "gpu/host/group_hash.h"
 
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/checked.h"
 
 #define SLOTS	    16384u
-#define GROUPS	    8192u /* that are in the slots at a time */
+#define GROUPS	    8192u /* groups that are in the slots at a time */
 #define PER_GROUP   4u	  /* tuples of a group in a sample, if groups are near */
-#define SEEN_MIN      65536u /* tuples, before a worker gives up: */
-#define PER_GROUP_MIN 2u     /* so few of a group */
+#define SEEN_MIN      65536u /* a worker gives up after so many tuples, */
+#define PER_GROUP_MIN 2u     /* if groups have fewer tuples than this */
 #define TUPLES_MIN  262144u
 #define SAMPLES	    12u
 #define SAMPLE_SIZE (4u * PFS_SPAN)

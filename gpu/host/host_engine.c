@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/host_engine.c - the back end that every machine has: threads and SIMD over the engine's
- * own columns. */
+/* gpu/host/host_engine.c - the back end of codes that every machine has: threads and SIMD over the
+ * engine's own columns. */
 #include "gpu/probe_impl.h"
 
 #include <stdatomic.h>
@@ -13,9 +13,9 @@
 #include "base/thread.h"
 #include "gpu/host/sets.h"
 
-#define DIVIDED 16384u /* directories that a thread takes at once */
+#define DIVIDED 16384u /* directories that a thread takes at a time */
 
-#define GRAIN 262144u /* slots */
+#define GRAIN 262144u /* slots that a thread takes at a time */
 
 static void host_close(struct pfs_backend *b)
 {
@@ -141,7 +141,7 @@ struct spread {
 	const uint32_t *directory_bits;
 };
 
-/* Whole words by the fast loop; the last slots one by one. */
+/* Handles whole words by the fast loop, and the last slots one by one. */
 static void spread_piece(void *context, size_t from, size_t to)
 {
 	const struct spread *s = context;
@@ -177,12 +177,13 @@ static int one_subtree(struct pfs_host *host, struct pfs_scan_scratch *scratch, 
 
 struct masks {
 	const struct pfs_columns *c;
-	const uint64_t *asked; /* by directory: 0, or the mask of one that is asked for */
+	const uint64_t *asked; /* by directory: the mask of one that is asked for, or 0 */
 	uint64_t *masks;
 	uint32_t *const *bits;
 };
 
-/* A directory's mask is its own or its parent's: known already, in pre-order. */
+/* A directory's mask is its own if it is asked for, else its parent's, which in pre-order is known
+ * already. */
 static void masks_piece(void *context, size_t from, size_t to)
 {
 	const struct masks *m = context;
@@ -201,7 +202,7 @@ static void masks_piece(void *context, size_t from, size_t to)
 	}
 }
 
-/* 32 slots at a time; most have no bit at all. */
+/* Handles 32 slots at a time; most have no bit. */
 static void spread_masks_piece(void *context, size_t from, size_t to)
 {
 	const struct masks *m = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining by hash: a table of the right side's keys, by the keys' numbers where these are dense,
- * which the left side's tuples look up. */
+/* Joins by hash: a table of the right side's keys, or of their numbers if these are dense, in which
+ * the left side's tuples are looked up. */
 #include "gpu/host/families.h"
 
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "gpu/host/pairs.h"
 #include "gpu/host/text.h"
 
-#define DENSE_PER_ROW 4u     /* a direct table has at most so many places a tuple, */
+#define DENSE_PER_ROW 4u     /* a direct table has at most so many places for each tuple, */
 #define DENSE_ALWAYS  65536u /* or so many in all */
-#define POLL_STEP     65536u /* tuples between two questions whether to go on */
+#define POLL_STEP     65536u /* tuples between two polls */
 
 struct joiner {
 	struct pfs_host_operators *host;
@@ -23,14 +23,14 @@ struct joiner {
 	const struct pfs_join *join;
 	struct pfs_positions left_at, right_at;
 	struct pfs_keys left_keys, right_keys;
-	bool never; /* a text beside a number */
+	bool never; /* a text is compared with a number, which never succeeds */
 	/* The table: place -> first tuple + 1 of the right side, numbered 0..n, then the next of
 	 * the same place. */
 	uint32_t *head, *next;
 	uint64_t *numbers, *absent; /* by tuple of the right side */
 	size_t n_heads;
 	bool is_direct;
-	bool keeps_left; /* what has no partner is a pair with PFS_NO_ROW */
+	bool keeps_left; /* a left tuple without a partner makes a pair with PFS_NO_ROW */
 	struct pfs_pairs *pieces;
 };
 
@@ -46,7 +46,7 @@ static const struct pfs_dictionary *dictionary_of(const struct pfs_key *key)
 	return key->reader.column ? key->reader.column->dictionary : key->reader.vector->dictionary;
 }
 
-/* The left key as the right one is, and either so that equal values have equal numbers. */
+/* Makes both keys give equal numbers for equal values. */
 static int match_keys(struct joiner *j, size_t i)
 {
 	struct pfs_key *left = &j->left_keys.key[i], *right = &j->right_keys.key[i];
@@ -125,8 +125,8 @@ struct building {
 	size_t n_parts;
 };
 
-/* Each part of the heads is filled by one thread, from the last tuple to the first, so that tuples
- * of the same place follow each other in order. */
+/* One thread fills each part of the heads, from the last tuple to the first, so that tuples with
+ * the same place follow each other in order. */
 static int build_part(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct building *b = context;
@@ -267,7 +267,7 @@ static int look_up(struct joiner *j, struct pfs_pairs *out)
 
 /* ---- the rest of ON ---- */
 
-/* The pairs for which the condition is true. */
+/* Finds the pairs for which the condition is true. */
 static int test_pairs(struct joiner *j, const struct pfs_pairs *pairs, uint64_t *truth)
 {
 	struct pfs_source source = {0};

@@ -17,7 +17,7 @@ struct ranging {
 	struct extremes {
 		int64_t least, greatest;
 		bool any;
-		uint8_t apart[64]; /* workers write, each its own line */
+		uint8_t apart[64]; /* workers write, each in its own cache line */
 	} * of_worker;
 };
 
@@ -94,7 +94,8 @@ static bool range_is_known(struct pfs_key *key)
 	return true;
 }
 
-/* A single key whose numbers need not be few, of values that are known to be no negative ones. */
+/* Returns true for a single key whose numbers need not be few, and whose values are known not to be
+ * negative. */
 static bool is_known_alone(struct pfs_key *key)
 {
 	const struct pfs_table_column *c = key->reader.column;
@@ -186,8 +187,8 @@ void pfs_keys_close(const struct pfs_run *run, struct pfs_keys *keys)
 
 /* ---- numbers ---- */
 
-/* What the number of integer or code i is within the key's range, or that it is outside: `absent`.
- */
+/* Returns the number of integer or code i within the key's range; if it is outside, sets its bit in
+ * `absent`. */
 static uint64_t digit_of(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t i,
 			 uint64_t *absent)
 {
@@ -210,7 +211,7 @@ static uint64_t digit_of(const struct pfs_key *key, const struct pfs_cells *cell
 	return 0;
 }
 
-/* out = out * (span + 2) + digit. */
+/* Computes out = out * (span + 2) + digit. */
 static void add_digits(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t n,
 		       uint64_t *restrict out, uint64_t *absent)
 {

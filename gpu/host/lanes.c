@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-#ifdef __clang__ /* which makes vectors of loops without being told */
+#ifdef __clang__ /* clang makes vectors of loops without being asked */
 #define VECTORS
 #else
 #define VECTORS __attribute__((optimize("O3")))

@@ -113,9 +113,9 @@ LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data,
 		out[i] = values[at[i]];
 }
 
-/* Truths become bytes, which vectors make of any width, and eight bytes at a time become bits: the
- * product has byte k's lowest bit at 56 + k, and nothing carries into these.  Whole words come
- * first, so that the loops have a length that is known. */
+/* Truths become bytes first, of which vectors can be made for any width; then eight bytes at a time
+ * become bits. In the product byte k's lowest bit is at 56 + k, and nothing carries into these
+ * bits. Whole words come first, so that the loops have a known length. */
 #define LANES_COMPARE(condition)                                                                   \
 	do {                                                                                       \
 		uint32_t w = 0;                                                                    \

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Joining two column indexes: both are cut into intervals of the domain, whose fragments are merged
- * by several threads without regard to each other. */
+/* Joins two column indexes: both are cut into intervals of the values, and several threads merge
+ * the fragments independently. */
 #include "base/checked.h"
 #include "gpu/host/families.h"
 #include "gpu/host/index_value.h"
 #include "gpu/host/pairs.h"
 
 #define PIECES_PER_WORKER 8u
-#define RUN_STEP	  4096u /* pairs between two questions whether to go on, */
-#define COMPARE_STEP	  65536u /* and comparisons */
+#define RUN_STEP	  4096u /* pairs between two polls, */
+#define COMPARE_STEP	  65536u /* and comparisons between two polls */
 
 struct merging {
 	struct pfs_host_operators *host;
@@ -16,7 +16,7 @@ struct merging {
 	const struct pfs_column_index *left, *right;
 	uint64_t *left_at, *right_at; /* n_pieces + 1 */
 	size_t n_pieces;
-	bool by_numbers; /* both have comparable ones */
+	bool by_numbers; /* both sides have comparable numbers */
 	struct pfs_pairs *pieces;
 };
 
@@ -32,7 +32,7 @@ static int compare_at(const struct merging *m, uint64_t left, uint64_t right)
 	return pfs_index_compare(m->left->collation, &a, &b);
 }
 
-/* Where the places that are equal to `right` end. */
+/* Returns where the places that are equal to `right` end. */
 static uint64_t end_of_right(const struct merging *m, uint64_t left, uint64_t right, uint64_t end)
 {
 	do
@@ -41,7 +41,7 @@ static uint64_t end_of_right(const struct merging *m, uint64_t left, uint64_t ri
 	return right;
 }
 
-/* The pairs of one place of left with right's from..to. */
+/* Adds the pairs of one left place with the right places from..to. */
 static int add_pairs(const struct merging *m, struct pfs_pairs *pairs, uint64_t left, uint64_t from,
 		     uint64_t to)
 {

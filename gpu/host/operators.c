@@ -15,9 +15,9 @@
 struct pfs_host_operators {
 	struct pfs_operator_backend base;
 	unsigned n_workers;
-	pthread_mutex_t lock;  /* of who has the threads */
-	struct pfs_pool *pool; /* NULL until first wanted; protected by lock */
-	bool no_pool;	       /* it could not be had; protected by lock */
+	pthread_mutex_t lock;  /* held by the operator that has the threads */
+	struct pfs_pool *pool; /* NULL until it is first needed; protected by lock */
+	bool no_pool;	       /* it could not be opened; protected by lock */
 };
 
 struct job {
@@ -27,7 +27,8 @@ struct job {
 	void *context;
 	uint64_t n, grain;
 	atomic_uint_fast64_t next;
-	/* The first piece that failed, above its error, so that this is the least of all; NONE. */
+	/* The first piece that failed, with its error in the low bits, so that the earliest one is
+	 * the least; NONE. */
 	atomic_uint_fast64_t failed;
 };
 
@@ -113,7 +114,7 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 			pfs_pool_run(pool, host->n_workers, 1, work_as, &job);
 		pfs_host_return_pool(host, pool);
 	}
-	work_off(&job, 0); /* what is left: all of it, if others have the threads */
+	work_off(&job, 0); /* what is left, which is everything if others have the threads */
 	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));

@@ -58,7 +58,7 @@ static uint64_t number_of_real(double real)
 	return bits & SIGN ? ~bits : bits | SIGN;
 }
 
-/* The first eight bytes, as the collation compares them. */
+/* Returns the first eight bytes as the collation compares them. */
 static uint64_t number_of_text(const struct pfs_order_key *key, uint32_t place)
 {
 	uint64_t number = 0;
@@ -76,7 +76,7 @@ static uint64_t number_of_text(const struct pfs_order_key *key, uint32_t place)
 			c |= 0x20;
 		number |= (uint64_t)c << (56 - 8 * i);
 		if (key->collation == PFS_NOCASE && !c)
-			break; /* which does not look further */
+			break; /* NOCASE does not look further */
 	}
 	return number;
 }

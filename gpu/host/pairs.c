@@ -91,7 +91,7 @@ int pfs_pairs_take(struct pfs_host_operators *host, const struct pfs_run *run,
 		   const struct pfs_source *right, const struct pfs_pairs *pairs)
 {
 	size_t left_tables = pfs_source_tables(left), left_computed = pfs_source_computed(left);
-	uint32_t none = 0; /* no pairs: their list is still a list */
+	uint32_t none = 0; /* an empty list of pairs is still a list */
 	struct pfs_positions at = {.n = pairs->n};
 	struct pfs_tuples *tuples;
 	int error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/paths.c - paths as bytes, in pieces of many nodes, one thread a piece; the last
- * directory's path is kept, so that in pre-order a node costs little more than its own name. */
+/* gpu/host/paths.c - paths as bytes, in pieces of many nodes, each made by one thread. The path of
+ * the last directory is kept, so that in pre-order a node costs little more than its own name. */
 #include "gpu/host/sets.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #define PIECE_NODES 16384u
 #define NAME_BYTES  256u /* a slash and a name */
 #define PRIME_BYTES 22u	 /* 20 digits and a tab */
-#define COPIED	    32u	 /* bytes at a time */
+#define COPIED	    32u	 /* bytes that are copied at a time */
 
 struct text {
 	char *bytes;
@@ -23,20 +23,21 @@ struct text {
 
 struct pfs_path_listing {
 	struct pfs_paths_request request;
-	const uint32_t *slots; /* of this batch */
-	size_t n_slots, next_slot; /* where the next batch begins */
+	const uint32_t *slots; /* of the present batch */
+	size_t n_slots, next_slot; /* next_slot: where the next batch begins */
 	struct text *pieces;
 	size_t n_pieces, pieces_max, next_piece;
 	atomic_int error;
 };
 
-/* A directory's path as text, and the directories on it below the root: the next one's differs little. */
+/* A directory's path as text, and the directories on it below the root. The next directory's path
+ * differs little. */
 struct prefix {
 	struct text text;
 	uint32_t *directory;
-	size_t *end; /* of the text, with that directory's name */
+	size_t *end; /* where the directory's name ends in the text */
 	size_t n, directories_capacity, ends_capacity;
-	uint32_t *missing; /* from the one wanted up to one that is there */
+	uint32_t *missing; /* from the directory that is wanted up to one that is on the path */
 	size_t missing_capacity;
 };
 
@@ -49,7 +50,7 @@ static void copy_short(char *to, const void *from, size_t n)
 		memcpy(to + i, bytes + i, COPIED);
 }
 
-/* There is room for NAME_BYTES and COPIED. */
+/* The caller has made room for NAME_BYTES and COPIED. */
 static void append_name(struct text *text, const struct pfs_names_view *view, uint32_t slot)
 {
 	const uint8_t *name = pfs_name_of(view, slot);
@@ -63,7 +64,8 @@ static void append_name(struct text *text, const struct pfs_names_view *view, ui
 	text->size += 1u + *name;
 }
 
-/* How many of the path's directories are on the way to this one; the others are listed. */
+/* Returns how many of the path's directories are also above this one; the missing ones are listed.
+ */
 static int find_missing(struct prefix *p, const struct pfs_columns *c, uint32_t directory,
 			size_t *n_missing)
 {

@@ -10,7 +10,8 @@
 
 struct counting {
 	const struct pfs_source_reader *reader;
-	uint32_t *before; /* by span: first how many it has, then how many are before it */
+	/* by span: at first how many positions it has, then how many are before it */
+	uint32_t *before;
 	uint32_t *out;
 };
 

@@ -22,7 +22,7 @@ struct find {
 	uint32_t *items;
 };
 
-/* The lines of a key's record, or of a node of a few words, as most are. */
+/* Fetches the lines of a key's record or of a node, most of which have few words. */
 PFS_FETCHES void fetch_word(const struct pfs_prefix_view *v, uint32_t word)
 {
 	const void *record = pfs_prefix_record_at(v->records, word);
@@ -33,7 +33,8 @@ PFS_FETCHES void fetch_word(const struct pfs_prefix_view *v, uint32_t word)
 	__builtin_prefetch(at + (word & PFS_PREFIX_ITEM ? LINE : LINE / 2));
 }
 
-/* Compact trees: keys side by side, so that one waits for memory while others go on; to the words where they end. */
+/* For compact trees: goes down with several keys side by side, so that one waits for memory while
+ * others go on. Sets `words` to the words at which they end. */
 static void descend_side_by_side(uint32_t *words, const struct pfs_prefix_view *v,
 				 const struct pfs_prefix_text *texts, size_t n)
 {
@@ -62,7 +63,7 @@ static void find_side_by_side(const struct find *find, size_t from, size_t to)
 		find->items[i] = pfs_prefix_compared(find->view, words[i - from], &find->texts[i]);
 }
 
-/* The same to keys next to them: true while some are on their way. */
+/* Goes on to keys next to them. Returns true while some are on their way. */
 static bool step_all_near(uint32_t *words, uint8_t *sides, const struct pfs_prefix_view *v,
 			  const struct pfs_prefix_text *texts, size_t n)
 {
@@ -123,9 +124,9 @@ struct all_at_once {
 	const struct pfs_prefix_view *view;
 	const struct pfs_prefix_text *key;
 	uint32_t *results; /* by partition */
-	/* PARALLEL: from where a partition is reached, and 1; 0: from nowhere. */
+	/* PARALLEL: the partition from which each is reached, plus 1; 0: it is not reached. */
 	uint32_t *previous;
-	atomic_uint n_payloads, payload; /* and the last one's partition */
+	atomic_uint n_payloads, payload; /* payload: the partition of the last one */
 	/* HIERARCHICAL */
 	const struct pfs_prefix_blocks *blocks;
 	uint32_t *block_results;
@@ -150,7 +151,7 @@ static int walk_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* Forward, from the root. */
+/* Follows the results forward, from the root. */
 static uint32_t put_together(const struct all_at_once *all)
 {
 	uint32_t result = all->results[0];
@@ -172,18 +173,18 @@ static int trace_some(void *context, unsigned worker, uint64_t from, uint64_t to
 			continue;
 		while (at && all->previous[at])
 			at = all->previous[at] - 1;
-		if (at == 0) /* at most one does, for each partition is reached from one */
+		if (at == 0) /* at most one partition does, since each is reached from one */
 			atomic_store(&all->payload, all->results[p]);
 	}
 	return 0;
 }
 
-/* Each block's way from its root to where it leaves the block. */
+/* Finds for each block the way from its root to where it leaves the block. */
 static int block_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	struct all_at_once *all = context;
 	const struct pfs_prefix_blocks *blocks = all->blocks;
-	uint32_t results[PFS_PREFIX_BLOCK_MAX]; /* as in shared memory */
+	uint32_t results[PFS_PREFIX_BLOCK_MAX]; /* as in a kernel's shared memory */
 
 	(void)worker;
 	for (uint64_t b = from; b < to; b++) {
@@ -227,7 +228,7 @@ static int find_parallel(const struct where *where, struct all_at_once *all, uin
 	atomic_store(&all->n_payloads, 0);
 	atomic_store(&all->payload, 0);
 	PFS_TRY(pfs_host_for(where->host, where->run, n, GRAIN_PARTITIONS, walk_some, all));
-	if (atomic_load(&all->n_payloads) == 1) { /* the shortcut: it is that one or none */
+	if (atomic_load(&all->n_payloads) == 1) { /* the shortcut: it is this payload or none */
 		struct pfs_prefix_text key;
 
 		result = all->results[atomic_load(&all->payload)];
@@ -322,7 +323,7 @@ static bool is_used(const struct pfs_prefix_tree *tree, uint32_t partition)
 	return spares[partition / tree->view.width].lanes >> partition % tree->view.width & 1;
 }
 
-/* Each block's root comes first; `next` counts the others of each, from 0. */
+/* The root of each block comes first; `next` counts the others, from 0. */
 static void fill_blocks(const struct pfs_prefix_tree *tree, struct pfs_prefix_blocks *out,
 			uint32_t *next)
 {

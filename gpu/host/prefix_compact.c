@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Compact prefix trees: a node only where keys part, so that there is one less than keys at most.  The
- * way down looks at nothing in between: the key that it ends at says where the asked one parts. */
+/* Compact prefix trees have a node only where keys part, so at least one fewer than keys. The way
+ * down looks at nothing in between: the key that it ends at tells where the key asked for parts
+ * from it. */
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/prefix_impl.h"
@@ -10,13 +11,13 @@ static uint32_t *words_of(const struct pfs_prefix_tree *tree, uint32_t node)
 	return pfs_prefix_words_of(tree, node);
 }
 
-/* The word of the root. */
+/* Returns the word of the root. */
 static uint32_t *root_of(const struct pfs_prefix_tree *tree)
 {
 	return words_of(tree, 0);
 }
 
-/* Behind the head. */
+/* Returns how many words follow the head. */
 static uint32_t count_of(const struct pfs_prefix_tree *tree, const uint32_t *words)
 {
 	return pfs_prefix_rank(&tree->view, words, (1u << tree->view.bits) + 1);
@@ -27,7 +28,7 @@ static uint32_t units_of(const struct pfs_prefix_tree *tree, uint32_t count)
 	return (uint32_t)pfs_div_round_up(tree->view.head + count, PFS_PREFIX_UNIT);
 }
 
-/* 0: the end word; else a sub-key and 1. */
+/* Returns 0 for the end word, else 1 plus the sub-key. */
 static uint32_t index_of(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key,
 			 uint32_t level)
 {
@@ -49,7 +50,7 @@ static void touch_node(struct pfs_prefix_tree *tree, uint32_t node, uint32_t uni
 	pfs_prefix_touch(tree, PFS_PREFIX_WORDS, node * unit, units * unit);
 }
 
-/* The first key below, or the last one. */
+/* Returns the first key below the word, or the last one. */
 static uint32_t edge_below(const struct pfs_prefix_tree *tree, uint32_t word, bool is_first)
 {
 	while (!(word & PFS_PREFIX_ITEM)) {
@@ -60,7 +61,8 @@ static uint32_t edge_below(const struct pfs_prefix_tree *tree, uint32_t word, bo
 	return word;
 }
 
-/* The first level where the keys differ, *is_less if a is the lesser; n_levels of both if nowhere. */
+/* Returns the first level at which the keys differ, and sets *is_less if a is the lesser; if they
+ * are equal, the number of levels. */
 static uint32_t parting(const struct pfs_prefix_tree *tree, bool *is_less, bool *equal,
 			const struct pfs_prefix_text *a, const struct pfs_prefix_text *b)
 {
@@ -80,14 +82,14 @@ static uint32_t parting(const struct pfs_prefix_tree *tree, bool *is_less, bool 
 	level = PFS_MIN(a->n_levels, b->n_levels);
 	if (*equal || level == 0)
 		return level;
-	/* The shorter one's last sub-key may go on with the longer one's bits. */
+	/* The last sub-key of the shorter key may go on with bits of the longer one. */
 	if (pfs_prefix_sub_key(a, level - 1, bits) != pfs_prefix_sub_key(b, level - 1, bits))
 		return level - 1;
 	return level;
 }
 
-/* The word that leads to where the key parts at this level: to a key, or to a node of this level or a deeper one;
- * *above: the word of the node that has it. */
+/* Returns the word that leads to where the key parts at this level: to a key, or to a node of this
+ * level or a deeper one. *above is the word of the node that contains it. */
 static uint32_t *descend(const struct pfs_prefix_tree *tree, uint32_t **above, uint32_t level,
 			 const struct pfs_prefix_text *key)
 {
@@ -106,7 +108,7 @@ static uint32_t *descend(const struct pfs_prefix_tree *tree, uint32_t **above, u
 	return word;
 }
 
-/* A key that is next to the asked one below the node where it leaves the tree, or the key itself. */
+/* Returns the key itself, or one that is next to it below the node at which it leaves the tree. */
 static uint32_t leaf_near(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key)
 {
 	uint8_t side = PFS_PREFIX_ON_THE_WAY;
