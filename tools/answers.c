@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs that answer, in the daemon or in the command itself. */
+/* Verbs that the daemon or the command itself answers. */
 #include "fs/image/imagefile.h"
 #include "tools/client/answer.h"
 #include "tools/cmd.h"
 
-/* What was said of an image that proved damaged may be wrong. */
+/* Fails if the image has proved damaged meanwhile: what was answered from it may be wrong. */
 static int confirm(void *arg, struct pfs_reply *reply, int status)
 {
 	const struct pfs_answered *answered = arg;

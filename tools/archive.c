@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#ifndef PFS_ARCHIVE_LIBRARY /* the name that the build found */
+#ifndef PFS_ARCHIVE_LIBRARY /* the name that the build has found */
 #define PFS_ARCHIVE_LIBRARY "libarchive.so.13"
 #endif
 
@@ -16,7 +16,7 @@ struct pfs_archive_functions pfs_archive;
 
 static const struct {
 	const char *name;
-	size_t at; /* in pfs_archive */
+	size_t at; /* its place in pfs_archive */
 } functions[] = {
 #define FUNCTION(name) {"archive_" #name, offsetof(struct pfs_archive_functions, name)},
 	PFS_ARCHIVE_FUNCTIONS(FUNCTION)
@@ -44,7 +44,7 @@ int pfs_archive_load(const char **reason)
 
 	if (loaded)
 		return 0;
-	library = dlopen(PFS_ARCHIVE_LIBRARY, RTLD_NOW | RTLD_LOCAL); /* stays open */
+	library = dlopen(PFS_ARCHIVE_LIBRARY, RTLD_NOW | RTLD_LOCAL); /* it stays open */
 	loaded = library && find_all(library);
 	if (!loaded && reason)
 		*reason = dlerror();

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 
-#define LINE_MAX_BYTES 95 /* of notes */
+#define LINE_MAX_BYTES 95 /* of the notes */
 
 /* Names may hold anything, a message is one line: control bytes are shown as \n, \t, \x1b. */
 static void print_escaped(FILE *out, const char *text)
@@ -133,7 +133,7 @@ void pfs_cmd_begin(struct pfs_cmd_args *args, const struct pfs_cmd *cmd, int arg
 {
 	*args = (struct pfs_cmd_args){
 		.cmd = cmd,
-		.operands = argv + 1, /* collected in place: never ahead of what is read */
+		.operands = argv + 1, /* collected in place, never ahead of what has been read */
 		.argc = argc,
 		.at = 1,
 		.argv = argv,

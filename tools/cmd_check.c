@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs check: is everything in a store as it has to be? */
+/* primefs check: checks whether everything in a store is as it has to be. */
 #include "tools/cmd.h"
 
 #include <limits.h>
@@ -33,8 +33,8 @@ struct findings {
 	const char *store;
 	enum pfs_engine_kind engine;
 	struct pfs_json *json; /* NULL: text */
-	bool started; /* the JSON, with the first finding or at the end: not when there is no answer
-		       */
+	/* the JSON has begun: with the first finding, or at the end if there was an answer */
+	bool started;
 	uint64_t n;
 };
 
@@ -55,7 +55,7 @@ static void end_json(struct findings *findings)
 	pfs_json_close(findings->json, '}');
 }
 
-/* What is no damage. */
+/* Prints a note, which is about no damage. */
 static void print_note(struct findings *findings, const char *finding)
 {
 	if (!findings->json) {
@@ -84,7 +84,8 @@ static int explain(const struct findings *findings, int error)
 	return pfs_cmd_fail("check", "%s", why);
 }
 
-/* Whose links mounting would not follow: the tree knows its own lines' beginning. */
+/* Finds nodes whose links a mount would not follow. The tree's lines begin with the store's name
+ * already. */
 static void check_links(struct findings *findings, struct pfs_tree *tree)
 {
 	char line[PATH_MAX + 2048];
@@ -98,8 +99,8 @@ static void check_links(struct findings *findings, struct pfs_tree *tree)
 		print_note(findings, line);
 }
 
-/* Every directory's code, where queries will use it, against the product of the primes by GMP; and
- * whether its links would be followed. */
+/* Compares the code of each directory for which queries use one with GMP's product of the primes,
+ * and checks whether links would be followed. */
 static int check_image(struct findings *findings)
 {
 	const struct pfs_tree_options tree_options = {
@@ -149,7 +150,8 @@ static int compare_image_file(struct findings *findings, struct pfs_tree *tree,
 	return 0;
 }
 
-/* The image file, where there is one of the store as it is: the store alone is the truth. */
+/* Checks the image file, if there is one of the present state, against the store, which alone is
+ * the truth. */
 static int check_image_file(struct findings *findings)
 {
 	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
@@ -172,7 +174,7 @@ static int check_image_file(struct findings *findings)
 	return error == -EUCLEAN || error == -ENOENT ? 0 : error;
 }
 
-/* A store that is damaged may be none to compute codes of. */
+/* No codes are computed of a store that is damaged. */
 static int check(struct findings *findings)
 {
 	const struct pfs_tree_options tree_options = {.wait_ms = PFS_READY_WAIT_MS};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs diff - what has changed between two stores, or between two times of one. */
+/* primefs diff - shows what has changed between two stores, or between two times of one store. */
 #include "tools/cmd.h"
 
 #include <limits.h>
@@ -112,7 +112,7 @@ static int open_stores(struct job *job, char *const *operands)
 	return status;
 }
 
-/* One store, at the times that follow it. */
+/* Opens one store at the times that the operands give. */
 static int open_times(struct job *job, char *const *operands, int n)
 {
 	const int64_t now = pfs_time_now();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs du - du(1) over a store or a mounted one, from the totals that every directory keeps. */
+/* primefs du - du(1) of a store or a mounted one, from the totals that each directory keeps. */
 #include "tools/cmd.h"
 
 #include <errno.h>
@@ -55,17 +55,17 @@ struct usage {
 	struct pfs_subtree subtree;
 	struct entry {
 		uint64_t bytes;
-		bool skipped; /* counted with a path given before */
-	} *entries; /* of the nodes */
+		bool skipped; /* it was counted with an earlier path */
+	} *entries; /* by node */
 	size_t capacity;
 	char *path;
 	size_t path_len, path_capacity;
 	bool no_memory;
-	const uint64_t *seen; /* inos of the paths given before */
+	const uint64_t *seen; /* inode numbers of the paths given before */
 	size_t n_seen;
-	bool holds_seen; /* some of them lie in this one */
+	bool holds_seen; /* some of them are in this subtree */
 	struct pfs_du_links *links;
-	bool has_names; /* of files with several */
+	bool has_names; /* some files have several names */
 };
 
 /* ---- rows ---- */
@@ -81,7 +81,8 @@ static bool is_seen(const struct usage *u, uint64_t ino)
 	return false;
 }
 
-/* What was counted with an earlier path is not counted again, neither here nor above. */
+/* What was counted with an earlier path is not counted again, neither here nor in directories
+ * above. */
 static void skip(struct usage *u, uint32_t node)
 {
 	const uint32_t *above = u->subtree.above;
@@ -94,7 +95,7 @@ static void skip(struct usage *u, uint32_t node)
 	u->entries[node].skipped = true;
 }
 
-/* A directory's own size counts for all above it. */
+/* Adds a directory's own size to all above it. */
 static void add_own(struct usage *u, uint64_t own)
 {
 	for (size_t i = u->subtree.depth + 1; i-- > 0;) {
@@ -128,8 +129,8 @@ static void take(void *arg, uint32_t node, char type, struct pfs_row *row)
 		add_own(u, own);
 }
 
-/* A name whose file was counted under another one is taken off again, unless it lies in what was
- * counted before as a whole. */
+/* Takes off a name whose file was counted under another one, unless it is in a subtree that was
+ * counted before. */
 static void take_off(void *arg, const struct pfs_du_name *name)
 {
 	struct usage *u = arg;
@@ -155,8 +156,8 @@ static uint64_t depth_of(const char *path)
 	return depth;
 }
 
-/* Apparent sizes count directories themselves, and need them all, and so does what has been counted
- * before, which may be a file; totals do not. */
+/* Totals suffice, except for apparent sizes, which count directories themselves, and for paths
+ * counted before, which may be files: these need all entries. */
 static int ask_entries(struct usage *u)
 {
 	const struct settings *s = u->settings;
@@ -175,7 +176,7 @@ static int ask_entries(struct usage *u)
 		return pfs_cmd_fail("du", "no memory");
 	if (s->depth || s->apparent || u->holds_seen)
 		PFS_TRY(pfs_subtree_ask(&u->subtree, columns, "", subtree));
-	if (!u->subtree.n) /* no directory, or only that is asked for */
+	if (!u->subtree.n) /* there is no directory, or only its total is asked for */
 		PFS_TRY(pfs_subtree_ask(&u->subtree, columns, "", itself));
 	if (u->no_memory)
 		return pfs_cmd_fail("du", "no memory");
@@ -228,14 +229,15 @@ static bool push_name(struct usage *u, const char *name, size_t len)
 }
 
 struct step {
-	uint32_t node, next; /* next: child to visit */
-	size_t above_len, name; /* of the path without this one's name; where in it that begins */
+	uint32_t node, next; /* next: the child to visit next */
+	/* length of the path without this node's name; where the name begins */
+	size_t above_len, name;
 };
 
 struct descent {
 	struct usage *u;
 	struct step *steps;
-	size_t depth, capacity; /* depth: steps in use */
+	size_t depth, capacity; /* depth: how many steps are in use */
 };
 
 static bool descend(struct descent *descent, uint32_t node)
@@ -253,7 +255,7 @@ static bool descend(struct descent *descent, uint32_t node)
 	return true;
 }
 
-/* The branches that lead to the entry on top of the steps. */
+/* Draws the branches that lead to the entry on top of the steps. */
 static void put_branch(const struct descent *descent)
 {
 	struct usage *u = descent->u;
@@ -305,10 +307,10 @@ static bool print_all(struct usage *u)
 
 /* ---- places ---- */
 
-/* Of all places. */
+/* Sums over all places. */
 struct counted {
 	uint64_t total;
-	uint64_t *seen; /* inos of the places, in order */
+	uint64_t *seen; /* their inode numbers, ascending */
 	struct pfs_du_links links;
 };
 
@@ -361,7 +363,7 @@ static int copy_file(const struct pfs_place *place, FILE *out)
 
 	while (fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0)
 		if (write_out(out, piece, (size_t)got))
-			return PFS_EXIT_OK; /* noticed when it is closed */
+			return PFS_EXIT_OK; /* an error shows when it is closed */
 	return got < 0 ? pfs_cmd_fail("du", "%s/.query/treemap.svg: %s", place->folder,
 				      strerror(errno))
 		       : PFS_EXIT_OK;
@@ -415,7 +417,7 @@ static void set(struct settings *s, struct pfs_cmd_args *args, int option)
 	case BYTES:
 	case APPARENT:
 		s->apparent = true;
-		s->human &= option != BYTES; /* which is a unit, too: the last one counts */
+		s->human &= option != BYTES; /* the last option for a unit counts */
 		s->unit = option == BYTES ? 1 : s->unit;
 		break;
 	case ZERO:
@@ -430,7 +432,7 @@ static void set(struct settings *s, struct pfs_cmd_args *args, int option)
 	}
 }
 
-/* Whether it lies in the other place, or is that. */
+/* Returns true if the place is in the other one, or is it. */
 static bool lies_in(const struct pfs_place *place, const struct pfs_place *above)
 {
 	size_t len = strlen(above->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs dupes - files with the same content. */
+/* primefs dupes - finds files with the same content. */
 #include "tools/client/answer.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs export: what was imported comes out again. */
+/* primefs export: writes out what was imported. */
 #include "tools/cmd.h"
 
 #include <limits.h>
@@ -71,7 +71,8 @@ static int see_name(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	return 0;
 }
 
-/* An attribute that no node ever had is misspelt, or a column that only statements know. */
+/* Checks that each attribute has been set on some node: otherwise it is misspelt, or a column that
+ * only statements know. */
 static int check_columns(const struct pfs_export *to)
 {
 	for (size_t i = 0; i < to->n_columns; i++) {

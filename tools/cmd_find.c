@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs find - find(1) over a store or a mounted one: what can be said in SQL is asked for, the
- * rest is decided here. */
+/* primefs find - find(1) of a store or a mounted one: SQL selects what it can, and the rest is
+ * decided here. */
 #include "tools/cmd.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static bool no_memory(struct pfs_search *search)
 	return false;
 }
 
-/* A row of path, depth, type and the columns. */
+/* Takes a row of path, depth, type and the columns. */
 static bool take_path(struct pfs_search *search, struct pfs_found *found, struct pfs_row *row)
 {
 	size_t size;
@@ -83,12 +83,12 @@ static bool take_row(void *arg, struct pfs_row *row)
 
 	if (!take_path(search, &found, row))
 		return false;
-	if (found.depth) /* else it is the start itself */
+	if (found.depth) /* depth 0 is the start itself */
 		(void)pfs_search_decide(search, &found);
 	return !search->run.quit;
 }
 
-/* One of all rows, of depth, name, type and the columns; it comes after that of its directory. */
+/* Takes a row of depth, name, type and the columns; it comes after the row of its directory. */
 static bool take_name(void *arg, struct pfs_row *row)
 {
 	struct pfs_search *search = arg;
@@ -145,7 +145,7 @@ static int ask_start(struct pfs_search *search)
 	return status;
 }
 
-/* Everything, each directory before what is in it: names are enough. */
+/* Asks for everything, each directory before what it contains, so that names suffice. */
 static int ask_all(struct pfs_search *search, const char *path, const char *limit)
 {
 	const struct pfs_find *find = search->run.find;
@@ -211,7 +211,7 @@ static bool take_same(void *arg, struct pfs_row *row)
 	return false;
 }
 
-/* The file is a path in the store that is searched, or of the mount. */
+/* The file is a path in the store that is searched, or in the mount. */
 static int find_same(void *arg, struct pfs_find_node *node)
 {
 	struct same *same = arg;
@@ -311,7 +311,7 @@ int pfs_cmd_find(int argc, char **argv)
 	}
 	while (n < argc && !begins_expression(argv[n]))
 		n++;
-	(void)setlocale(LC_ALL, ""); /* patterns are of characters, not of bytes */
+	(void)setlocale(LC_ALL, ""); /* patterns match characters, not bytes */
 	error = pfs_find_parse(&find, argv + n, argc - n);
 	status = error ? pfs_cmd_usage("find", "%s", find.why)
 		       : search_places(&find, argv + 1, (size_t)n - 1);

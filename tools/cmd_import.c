@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs import: the options, the format, the order of things, and the report. */
+/* primefs import: parses the options, chooses the format, runs the steps in order, and reports. */
 #include "tools/import/import.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static char temporary[PATH_MAX];
 
 static void remove_and_die(int signal_number)
 {
-	/* a transaction in an existing store is undone by whoever opens it next */
+	/* a transaction in an existing store is undone by the next process that opens it */
 	if (temporary[0])
 		(void)unlink(temporary);
 	(void)signal(signal_number, SIG_DFL);
@@ -79,7 +79,7 @@ static void guard(const char *path)
 
 /* ---- the import ---- */
 
-/* Why a new store cannot be made; NULL: for the reason that opening one would have. */
+/* Returns why a new store cannot be made; NULL: for the same reason that opening one would have. */
 static const char *explain_new(const char *store, int error)
 {
 	struct stat attr;
@@ -104,7 +104,7 @@ static const char *explain_new(const char *store, int error)
 	}
 }
 
-/* The same of an existing store that is added to. */
+/* Returns why nodes cannot be added to an existing store. */
 static const char *explain_old(int error)
 {
 	switch (error) {
@@ -124,7 +124,7 @@ static int say_error(struct pfs_import *import, int error)
 	char why[PATH_MAX + 512];
 
 	if (error == -ECANCELED)
-		return PFS_EXIT_FAILURE; /* said already */
+		return PFS_EXIT_FAILURE; /* it has been said */
 	if (error == -ENOSPC)
 		what = "no space left for the store; nothing was imported";
 	else if (error == -EFBIG)
@@ -411,7 +411,7 @@ static void choose_on_error(struct pfs_cmd_args *args, struct pfs_import_options
 		pfs_cmd_reject(args, "--on-error=%s: neither stop nor skip", args->value);
 }
 
-/* Its owner can read and write it, and nobody run it. */
+/* The mode must let the owner read and write, and nobody execute. */
 static void choose_mode(struct pfs_cmd_args *args, struct pfs_import_options *options)
 {
 	char *end;

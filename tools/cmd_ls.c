@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs ls - ls(1) over a store or a mounted one; with -R the whole subtree in one question. */
+/* primefs ls - ls(1) of a store or a mounted one; with -R one question gets the whole subtree. */
 #include "tools/cmd.h"
 
 #include <langinfo.h>
@@ -50,7 +50,7 @@ static const struct pfs_cmd command = {
 struct settings {
 	bool given[BY_TIME + 1];
 	struct pfs_ls_style style;
-	bool bytes_only; /* all that the order depends on */
+	bool bytes_only; /* the order depends on names' bytes alone */
 };
 
 struct list {
@@ -67,7 +67,7 @@ static bool needs_names_only(const struct settings *s)
 
 #define ATTRIBUTES ", target, nlink, rdev, size, blocks, mtime, uid, gid, mode"
 
-/* After the name. */
+/* Returns the columns that follow the name. */
 static const char *columns_of(const struct settings *s)
 {
 	if (needs_names_only(s))
@@ -96,7 +96,7 @@ static void take_entry(struct pfs_ls_entry *e, const struct settings *s, struct 
 
 /* ---- order ---- */
 
-/* Whether the locale has no other order of names than that of their bytes. */
+/* Returns true if the locale orders names by their bytes. */
 static bool collates_bytes(void)
 {
 #ifdef __GLIBC__
@@ -123,7 +123,7 @@ static int compare(const void *a, const void *b, void *settings)
 	return s->given[REVERSE] ? -order : order;
 }
 
-/* They often come sorted. */
+/* They often are in order already. */
 static void sort(const struct list *list, struct settings *s)
 {
 	size_t i = 1;
@@ -136,12 +136,12 @@ static void sort(const struct list *list, struct settings *s)
 
 /* ---- directories ---- */
 
-#define NO_NODE UINT32_MAX /* . and .. have none */
+#define NO_NODE UINT32_MAX /* . and .. have no node */
 
 struct directory {
 	uint32_t node;
-	size_t self, up; /* -a: in dots */
-	size_t above_len; /* of the path of the one that it lies in */
+	size_t self, up; /* -a: places in `dots` */
+	size_t above_len; /* length of the path of the directory that contains it */
 	const char *name;
 	size_t len;
 };
@@ -150,13 +150,13 @@ struct descent {
 	struct pfs_subtree subtree;
 	struct settings *settings;
 	struct pfs_stdout *out;
-	struct list list; /* of the directory at hand */
+	struct list list; /* of the present directory */
 	struct directory *pending;
 	size_t n, capacity;
-	char *path; /* of the directory at hand */
+	char *path; /* of the present directory */
 	size_t path_len, path_capacity;
-	bool blank; /* a line is to be left before a heading */
-	struct list dots; /* -a: what the place lies in, the place, directories met */
+	bool blank; /* a blank line precedes the next heading */
+	struct list dots; /* -a: the parent of the place, the place, and directories met */
 };
 
 /* ---- . and .. ---- */
@@ -189,7 +189,7 @@ static int find_dot(struct dot *dot, const struct pfs_place *place, bool above)
 	return pfs_place_ask(place, sql, take_dot, dot);
 }
 
-/* A mounted directory's .query knows nothing above it. */
+/* The .query of a mounted directory knows nothing above it. */
 static bool stat_above(struct pfs_ls_entry *e, const struct pfs_place *place)
 {
 	char *above PFS_FREE = NULL;
@@ -228,7 +228,7 @@ static int find_dots(struct descent *d)
 	dot.entry = &up;
 	if (!stat_above(&up, place) && strcmp(place->path, "/") != 0)
 		PFS_TRY(find_dot(&dot, place, true));
-	self.target = up.target = ""; /* the answers are gone */
+	self.target = up.target = ""; /* the texts belong to answers that are gone */
 	if (add(&d->dots, &up) || add(&d->dots, &self))
 		return pfs_cmd_fail("ls", "no memory");
 	return PFS_EXIT_OK;
@@ -245,7 +245,7 @@ static int list_dot(struct descent *d, const char *name, size_t dot)
 	return add(&d->list, &entry);
 }
 
-/* The children that are shown, in order. */
+/* Lists the children to be shown, in order. */
 static int list_children(struct descent *d, const struct directory *directory)
 {
 	const uint32_t node = directory->node;
@@ -329,7 +329,7 @@ static int ask(struct pfs_subtree *subtree, const struct settings *s)
 	return pfs_subtree_ask(subtree, "", columns_of(s), where);
 }
 
-/* Nothing but names, in the order in which they come. */
+/* Returns true if nothing but names is shown, in the order in which they come. */
 static bool is_plain(const struct settings *s)
 {
 	const struct pfs_ls_style *style = &s->style;
@@ -373,12 +373,12 @@ static int list_directory(struct pfs_stdout *out, struct settings *s, const stru
 struct places {
 	const struct settings *settings;
 	struct list list;
-	uint32_t number; /* of the one that is asked about */
+	uint32_t number; /* the place that is asked for */
 	const char *shown;
 	bool no_memory;
 };
 
-/* The names of places are those by which they were given. */
+/* Places are shown by the names by which they were given. */
 static bool take_place(void *arg, struct pfs_row *row)
 {
 	struct places *places = arg;
@@ -418,7 +418,7 @@ static int find_place(struct places *places, const struct pfs_place *place)
 				  : pfs_cmd_fail("ls", "%s: no such file or directory", place->path);
 }
 
-/* Whether what is in it is. */
+/* Returns true if the place's content is listed. */
 static bool is_listed(const struct settings *s, const struct pfs_ls_entry *place)
 {
 	return place->type == 'd' && !s->given[DIRECTORY];
@@ -444,7 +444,8 @@ static int list_places(struct pfs_stdout *out, struct settings *s, const struct 
 	for (size_t i = 0; i < found.list.n; i++)
 		if (!is_listed(s, &found.list.entries[i]))
 			files.entries[files.n++] = found.list.entries[i];
-	for (size_t i = 0, at = files.n; i < found.list.n; i++) /* which count for columns, too */
+	/* they count for the columns' widths, too */
+	for (size_t i = 0, at = files.n; i < found.list.n; i++)
 		if (is_listed(s, &found.list.entries[i]))
 			files.entries[at++] = found.list.entries[i];
 	if (files.n && pfs_ls_put(out, &s->style, files.entries, files.n, found.list.n))
@@ -479,7 +480,7 @@ static void choose(struct settings *s, int option)
 		style->form = PFS_LS_LONG;
 	else if (option == COLUMNS)
 		style->form = PFS_LS_COLUMNS;
-	else if (option == ONE && style->form != PFS_LS_LONG) /* as ls(1) has it */
+	else if (option == ONE && style->form != PFS_LS_LONG) /* as in ls(1) */
 		style->form = PFS_LS_LINES;
 	style->inodes |= option == INODE;
 	style->human |= option == HUMAN;

@@ -26,7 +26,7 @@
 #include "tools/client/answer.h"
 #include "tools/refresh/sourcewatch.h"
 
-#define LOCK_WAIT_MS 10000 /* for the daemon of a plain umount to commit and go */
+#define LOCK_WAIT_MS 10000 /* time for the daemon of an earlier mount to commit and end */
 
 enum { FOREGROUND, DEBUG, SINGLE, OPTIONS, ENGINE };
 
@@ -76,12 +76,12 @@ struct job {
 	bool foreground;
 	char store[PATH_MAX];
 	char mountpoint[PATH_MAX];
-	int ready; /* the pipe to the process that waits, or -1 */
+	int ready; /* a pipe to the process that waits, or -1 */
 };
 
 /* ---- checks ---- */
 
-/* -ENOTCONN: a mount whose daemon is gone, even if the kernel still answers for it. */
+/* -ENOTCONN: it is a mount whose daemon is gone, even if the kernel still answers for it. */
 static int resolve_mountpoint(char *out, const char *path)
 {
 	struct pfs_kernel_mount found;
@@ -119,7 +119,8 @@ static int check_paths(struct job *job, char *const *operands)
 	return PFS_EXIT_OK;
 }
 
-/* A store that is mounted is not going to be free soon: no need to wait for its lock. */
+/* Fails if the store is mounted: then it will not be free soon, and waiting for its lock is of no
+ * use. */
 static int check_mounted(const struct job *job)
 {
 	struct pfs_kernel_mount found;
@@ -133,7 +134,7 @@ static int check_mounted(const struct job *job)
 			    job->store, found.mountpoint, (int)daemon.pid);
 }
 
-/* Others than root get neither from fusermount3. */
+/* fusermount3 grants other users than root neither suid nor dev. */
 static int check_powers(unsigned long flags, const char *store)
 {
 	char why[PATH_MAX + 256];
@@ -146,7 +147,7 @@ static int check_powers(unsigned long flags, const char *store)
 
 /* ---- serving ---- */
 
-/* The device is probed here, in the process that will use it. */
+/* Tries the device here, in the process that will use it. */
 static int check_engine(const struct job *job)
 {
 	struct pfs_engine *engine;
@@ -161,7 +162,7 @@ static int check_engine(const struct job *job)
 	return info.degraded ? pfs_cmd_fail("mount", PFS_CMD_NO_DEVICE) : PFS_EXIT_OK;
 }
 
-/* An option that trusts a store is not everybody's to give. */
+/* Only some users may give an option by which a store is trusted. */
 static int check_links(const struct job *job)
 {
 	struct stat attr;
@@ -173,8 +174,8 @@ static int check_links(const struct job *job)
 			    job->store);
 }
 
-/* This process has threads and locks: whoever is to read the store is a program begun anew, which leaves a process of
- * its own at it and ends. */
+/* This process has threads and locks, so another program reads the store: it is started anew,
+ * leaves a process of its own at the work, and ends. */
 static void make_image_file(const char *store)
 {
 	char verb[] = "primefs", what[] = "optimize", option[] = "--image", path[PATH_MAX];
@@ -233,7 +234,8 @@ static int catch_signals(int *fd)
 	(void)sigaddset(&ending, SIGINT);
 	(void)sigaddset(&ending, SIGTERM);
 	(void)sigaddset(&ending, SIGHUP);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL); /* and in every thread started from here */
+	/* every thread that is started from here has this mask, too */
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	*fd = signalfd(-1, &ending, SFD_CLOEXEC);
 	return *fd < 0 ? -errno : 0;
 }
@@ -260,8 +262,9 @@ static void report_ready(struct job *job)
 	job->ready = -1;
 }
 
-/* Commands ask the daemon what they cannot find out themselves while the store is mounted.  A
- * reader may be unable to put a socket there, and need not: they can read the store, too. */
+/* Opens the socket by which commands ask the daemon what they cannot find out themselves while the
+ * store is mounted. A reader may be unable to make the socket, and need not: commands can then read
+ * the store, too. */
 static struct pfs_control *open_control(struct pfs_answered *answered, struct pfs_turns *turns, bool read_only)
 {
 	const struct pfs_control_options control_options = {
@@ -285,7 +288,7 @@ static struct pfs_control *open_control(struct pfs_answered *answered, struct pf
 	return control;
 }
 
-/* What cannot be followed is served all the same. */
+/* A source that cannot be watched is served all the same. */
 static struct pfs_sourcewatch *open_watch(struct pfs_tree *tree, const struct job *job)
 {
 	static const enum pfs_sourcewatch_means means[] = {
@@ -379,18 +382,19 @@ static int serve(struct job *job)
 		pfs_sourcewatch_stop(watch);
 	}
 	pfs_mount_close(served);
-	pfs_control_close(control); /* last: as long as there is a mount there is an answer */
+	/* last, so that there is an answer as long as there is a mount */
+	pfs_control_close(control);
 	pfs_turns_close(turns);
 	pfs_sourcewatch_close(watch);
 	pfs_queries_close(answered.queries);
 	if (pfs_tree_close(tree) != 0 || error)
-		return PFS_EXIT_FAILURE; /* it has been logged why */
+		return PFS_EXIT_FAILURE; /* the reason has been logged */
 	return PFS_EXIT_OK;
 }
 
 /* ---- becoming a daemon ---- */
 
-/* The first process waits for the daemon to be ready, or for its exit status. */
+/* Waits in the first process until the daemon is ready, or exits. */
 static int await_daemon(pid_t daemon, int ready)
 {
 	char byte;
@@ -430,7 +434,7 @@ static void close_inherited(int kept)
 	(void)close_range((unsigned)kept + 1, ~0U, 0);
 }
 
-/* Store and engine are opened after the fork: neither SQLite's locks nor CUDA survive one. */
+/* Store and engine are opened after the fork, which neither SQLite's locks nor CUDA survive. */
 static int serve_as_daemon(struct job *job)
 {
 	int ends[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs optimize - lays a store out anew. */
+/* primefs optimize - lays out a store anew. */
 #include "tools/cmd.h"
 
 #include <errno.h>

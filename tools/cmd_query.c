@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs query - statements over a store or a mounted one: one of the command line, or many at a
- * prompt. */
+/* primefs query - runs statements over a store or a mounted one: one from the command line, or many
+ * at a prompt. */
 #include "tools/client/answer.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "tools/client/prompt.h"
 
 #define PIECE_SIZE  ((size_t)256 << 10)
-#define KEPT_MEMORY ((size_t)16 << 20) /* of an answer; the rest goes to a file */
+#define KEPT_MEMORY ((size_t)16 << 20) /* bytes of an answer in memory; the rest goes to a file */
 
 enum { CSV, JSON, TSV, TEXT, PATHS, PATHS0, FORMATS, PLAN = FORMATS };
 static const struct pfs_cmd_option options[] = {
@@ -57,7 +57,7 @@ static int explain(struct pfs_reply *reply, const struct pfs_query_error *error,
 	int status = error->error == -EINVAL ? PFS_EXIT_USAGE : PFS_EXIT_FAILURE;
 
 	if (error->error == -ECANCELED || error->error == -EPIPE || pfs_reply_gone(reply))
-		return PFS_EXIT_OK; /* who asked has enough */
+		return PFS_EXIT_OK; /* the asker needs no more */
 	text = pfs_query_error_text(error, sql, strlen(sql));
 	return pfs_reply_fail(reply, status, "%s", text ? text : error->text);
 }
@@ -85,7 +85,7 @@ static int send_answer(struct pfs_reply *reply, struct pfs_answer *answer)
 		       : PFS_EXIT_OK;
 }
 
-/* While others may change the tree an answer is complete before the first byte of it goes out. */
+/* Others may change the tree meanwhile, so the answer is complete before its first byte is sent. */
 static int answer_whole(struct pfs_queries *queries, const struct pfs_query_scope *scope,
 			struct pfs_reply *reply, const char *sql, enum pfs_format format)
 {
@@ -117,7 +117,7 @@ static int answer_rows(struct pfs_queries *queries, const struct pfs_query_scope
 	return status ? explain(reply, &error, sql) : PFS_EXIT_OK;
 }
 
-/* What has been changed is in the store when the command says nothing. */
+/* When the command ends without a message, its changes are in the store. */
 static int keep_changes(struct pfs_reply *reply, struct pfs_tree *tree, const char *sql, int status)
 {
 	int error = 0;
@@ -143,7 +143,7 @@ static int answer_plan(struct pfs_queries *queries, const struct pfs_query_scope
 	if (status)
 		return explain(reply, &error, sql);
 	while ((status = pfs_query_next(query, &error)) == 1 || status == -EAGAIN)
-		; /* what each step has seen is a part of the plan */
+		; /* the plan also tells how many rows each step has seen */
 	if (status) {
 		pfs_query_finish(query);
 		return explain(reply, &error, sql);
@@ -182,7 +182,7 @@ static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
 }
 
-/* On a terminal, which names may not command; aligned.c has made one line of each row. */
+/* Prints to a terminal, which names must not control. aligned.c has made one line of each row. */
 static int print_visibly(void *arg PFS_UNUSED, const void *bytes, size_t size)
 {
 	const unsigned char *text = bytes;
@@ -246,7 +246,7 @@ static void add_names(void *arg, void (*add)(void *list, const char *name), void
 		return;
 	}
 	names.text[names.size] = 0;
-	(void)strtok_r(names.text, "\n", &rest); /* the header */
+	(void)strtok_r(names.text, "\n", &rest); /* passes the header */
 	while ((line = strtok_r(NULL, "\n", &rest)))
 		add(list, line);
 	free(names.text);

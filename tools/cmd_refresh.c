@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs refresh - what came with a folder is brought up to date with it. */
+/* primefs refresh - brings what came with a folder up to date with it. */
 #include "tools/client/answer.h"
 
 #include <stdio.h>
@@ -69,7 +69,8 @@ static bool find_option(size_t *which, const char *name)
 	return false;
 }
 
-/* False: words that this program does not know, from another version of it; or no memory. */
+/* Parses the words. Returns false if a word is unknown, as it may come from another version of this
+ * program, or if there is no memory. */
 static bool parse(struct request *request, const char *const *words, size_t n)
 {
 	struct pfs_leaving_out *leaving_out = &request->leaving_out;
@@ -297,7 +298,7 @@ int pfs_answer_refresh(void *arg, struct pfs_reply *reply, const char *const *wo
 
 /* ---- asking ---- */
 
-/* The command's words, which are its own. */
+/* The words of the request, which belong to it. */
 struct words {
 	char **list;
 	size_t n, capacity;
@@ -314,7 +315,7 @@ static int add_word(struct words *words, const char *before, const char *word, s
 	return 0;
 }
 
-/* The rules of a file, each as a word: the daemon reads no file for anybody. */
+/* Adds each rule of a file as a word, since the daemon reads no files for users. */
 static int add_rules(struct words *words, const char *path)
 {
 	FILE *file = fopen(path, "re");

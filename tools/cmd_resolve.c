@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs resolve - the inode numbers of paths, as they come in. */
+/* primefs resolve - prints the inode numbers of paths as they are read. */
 #include "tools/client/answer.h"
 
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "tools/stdout.h"
 
 #define BUFFER_FIRST ((size_t)2 << 20)
-#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, which are half of what a request may have */
+#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path: half of what a request may have */
 #define BATCH_MAX ((size_t)128 << 10)   /* paths that are asked for at once */
 
 enum { ZERO, JSON };
@@ -67,12 +67,12 @@ int pfs_answer_resolve(void *arg, struct pfs_reply *reply, const char *const *wo
 struct asker {
 	struct pfs_answerer *answerer;
 	char delimiter;
-	/* What has been read: the bytes from..to, and whether that is all there is; another byte has room
-	 * behind them. */
+	/* The bytes from..to have been read and not taken; `ended` says that there are no more.
+	 * Behind them is room for another byte. */
 	char *bytes;
 	size_t from, to, capacity;
 	bool ended;
-	/* A batch, and the answer to it. */
+	/* A batch of paths, and the answer to it. */
 	const char **words; /* [0] is the verb */
 	struct pfs_path_text *paths;
 	size_t n;
@@ -94,7 +94,8 @@ static int take_answer(void *arg, const void *bytes, size_t size)
 	return 0;
 }
 
-/* A file's bytes are there at once; whoever writes line by line into a pipe gets line by line. */
+/* A file's bytes are there at once; a program that writes into a pipe line by line gets its answers
+ * line by line. */
 static bool more_is_ready(void)
 {
 	struct pollfd event = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -149,7 +150,7 @@ static int read_more(struct asker *asker)
 	return PFS_EXIT_OK;
 }
 
-/* The paths that have been read to their ends, up to a batch. */
+/* Takes the paths that have been read completely, up to a batch. */
 static void take_batch(struct asker *asker)
 {
 	asker->n = 0;
@@ -163,7 +164,7 @@ static void take_batch(struct asker *asker)
 		path[len] = 0;
 		asker->from += len + (end != NULL);
 		asker->paths[asker->n++] = (struct pfs_path_text){path, len};
-		/* no name has a NUL in it, and no path is empty */
+		/* A name has no NUL, and no path is empty. */
 		asker->words[asker->n] = asker->delimiter && memchr(path, 0, len) ? "" : path;
 	}
 }
@@ -224,7 +225,8 @@ static bool is_wanted(const struct asker *asker)
 
 static int answer_all(struct asker *asker)
 {
-	int status = answer_batch(asker); /* of nothing: a store that cannot be read is told at once */
+	/* even without paths, so that a store that cannot be read is reported at once */
+	int status = answer_batch(asker);
 
 	while (!status && is_wanted(asker)) {
 		take_batch(asker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs tree - questions about subtrees, ancestors and children, answered from the codes. */
+/* primefs tree - answers questions about subtrees, ancestors and children from the codes. */
 #include "tools/client/answer.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static const struct {
 	const char *name;
 	enum pfs_relation relation;
 	bool counts;
-	bool by_code; /* its operands are codes, not paths */
+	bool by_code; /* its operands are codes instead of paths */
 } questions[] = {
 	{"subtree", PFS_SUBTREE, false, false}, {"ancestors", PFS_ANCESTORS, false, false},
 	{"children", PFS_CHILDREN, false, false}, {"parents", PFS_PARENTS, false, false},
@@ -50,7 +50,7 @@ static const struct {
 /* ---- answering: words are a question, options, "--", paths ---- */
 
 struct request {
-	const char *engine; /* NULL: whichever */
+	const char *engine; /* NULL: any */
 	size_t which;	    /* of the questions */
 	unsigned flags;
 	bool json;
@@ -66,7 +66,8 @@ static bool find_question(size_t *which, const char *name)
 	return false;
 }
 
-/* False: words that this program does not know, from another version of it. */
+/* Parses the words. Returns false if one is unknown, as it may come from another version of this
+ * program. */
 static bool parse(struct request *request, const char *const *words, size_t n)
 {
 	size_t i = 2;
@@ -102,7 +103,7 @@ static int cannot(struct pfs_reply *reply, int error)
 	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "cannot answer: %s", strerror(-error));
 }
 
-/* A mounted store's engine was chosen when it was mounted. */
+/* Checks the engine. That of a mounted store was chosen when it was mounted. */
 static int choose_engine(const struct pfs_answered *answered, struct pfs_reply *reply,
 			 const char *name)
 {
@@ -114,7 +115,7 @@ static int choose_engine(const struct pfs_answered *answered, struct pfs_reply *
 		pfs_tree_use_engine(answered->tree, kind);
 	if (!error && answered->mounted && kind != PFS_ENGINE_AUTO) {
 		error = pfs_tree_engine(answered->tree, &info);
-		/* one whose device has failed was cuda, and answers the same */
+		/* An engine whose device has failed was "cuda", and answers the same. */
 		if (!error && strcmp(info.engine, name) != 0 &&
 		    !(kind == PFS_ENGINE_CUDA && info.degraded))
 			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,

@@ -28,8 +28,8 @@ enum { LAZY, WAIT };
 #define LOOK_MS    500
 #define SAY_MS	   1000
 #define PHRASE_MAX 160
-#define USUAL_SECONDS	120 /* for the daemon's end */
-#define ANSWER_SECONDS	20  /* that are given to a daemon that has to answer, besides */
+#define USUAL_SECONDS	120 /* how long the daemon may take to end */
+#define ANSWER_SECONDS	20  /* how much longer a daemon may take that has to answer */
 
 static const struct pfs_cmd_option options[] = {
 	[LAZY] = {"lazy", 'l', NULL,
@@ -46,7 +46,7 @@ static const struct pfs_cmd command = {
 	NULL,
 };
 
-/* The absolute path of a mountpoint, also of one whose daemon is gone. */
+/* Gets the absolute path of a mountpoint, also if its daemon is gone. */
 static int resolve(char *out, const char *path)
 {
 	char parent[PATH_MAX], *slash;
@@ -73,7 +73,7 @@ static int resolve(char *out, const char *path)
 	return 0;
 }
 
-/* What is uncommitted when the daemon exits can no longer be reported: so before. */
+/* Commits before the daemon exits, since an error could no longer be reported then. */
 static int commit(const char *mountpoint)
 {
 	int fd PFS_CLOSE = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -81,8 +81,8 @@ static int commit(const char *mountpoint)
 	return fd >= 0 && fsync(fd) != 0 ? -errno : 0;
 }
 
-/* A descriptor that becomes readable when the daemon of the mount exits; -1 if it cannot be told
- * who it is. */
+/* Returns a descriptor that becomes readable when the daemon of the mount exits; -1 if the daemon
+ * cannot be found. */
 static int watch_daemon(const struct pfs_kernel_mount *mount)
 {
 	struct pfs_kernel_daemon daemon = {0};
@@ -97,7 +97,7 @@ struct wait {
 	const char *operand;
 	uint64_t device;
 	unsigned seconds;
-	bool retries; /* while it is busy */
+	bool retries; /* tries again while the mount is busy */
 	uint64_t began_ms;
 };
 
@@ -106,8 +106,8 @@ static bool is_over(const struct wait *wait)
 	return pfs_now_ms() - wait->began_ms >= UINT64_C(1000) * wait->seconds;
 }
 
-/* Until the daemon exits.  What it waits for is said once it has taken a moment, and again when that is
- * something else. */
+/* Waits until the daemon exits. Says what it is waiting for after a moment, and again when that
+ * changes. */
 static int await_exit(int daemon, const struct wait *wait)
 {
 	struct pollfd event = {.fd = daemon, .events = POLLIN};
@@ -129,7 +129,7 @@ static int await_exit(int daemon, const struct wait *wait)
 	return PFS_EXIT_OK;
 }
 
-/* Busy mounts are tried again if that was asked for. */
+/* Unmounts; a busy mount is tried again if that was asked for. */
 static int detach(const struct wait *wait, const char *mountpoint, bool lazy)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
@@ -208,7 +208,8 @@ static int await_child(pid_t child, const struct wait *wait)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : PFS_EXIT_FAILURE;
 }
 
-/* A call that waits for a daemon that does not answer can only be killed, so that another process makes it. */
+/* Runs the wait in another process, since a call that waits for a daemon that does not answer can
+ * only be ended by a kill. */
 static int supervise(struct wait *wait, bool lazy)
 {
 	pid_t parent = getpid(), child = fork();

@@ -7,8 +7,8 @@
 
 #include "base/checked.h"
 
-#define GAP	  2u /* between columns */
-#define WIDTH_MIN 3u /* of a column: a name of one character and the gap */
+#define GAP	  2u /* blanks between columns */
+#define WIDTH_MIN 3u /* a name of one character, and the gap */
 
 /* Fills in the widths of n columns; what a line then takes. */
 static size_t lay_out(struct pfs_column_layout *columns, const size_t *names, size_t n_names)

@@ -29,7 +29,7 @@ void pfs_answer_with(const struct pfs_verb *table)
 struct noted {
 	struct pfs_reply reply;
 	const struct pfs_sink *sink;
-	const volatile sig_atomic_t *stop; /* NULL: who closes our stdout ends us */
+	const volatile sig_atomic_t *stop; /* NULL: the process that closes our stdout ends us */
 	bool any;
 };
 
@@ -58,7 +58,7 @@ static bool has_enough(struct pfs_reply *reply)
 	return noted->stop && *noted->stop;
 }
 
-/* The sentence, and below it what shows the place of an error. */
+/* Prints the sentence and, below it, the lines that show the place of an error. */
 static int finish(const char *verb, const struct noted *noted, int status)
 {
 	const char *message = noted->reply.message;
@@ -74,11 +74,13 @@ static int finish(const char *verb, const struct noted *noted, int status)
 /* ---- whoever has the tree ---- */
 
 struct pfs_answerer {
-	const char *verb; /* for messages: who asks */
+	const char *verb; /* the command that asks, for messages */
 	char store[PATH_MAX];
-	char folder[PATH_MAX]; /* that it was named by, on which it is mounted; "": by its own name */
-	struct pfs_answered here; /* its tree: NULL until it is needed */
-	bool changing;		  /* which is open for writing */
+	/* the folder on which it is mounted and by which it was named; "": it was named by its own
+	 * path */
+	char folder[PATH_MAX];
+	struct pfs_answered here; /* its tree is NULL until it is needed */
+	bool changing;		  /* that tree is open for writing */
 	const volatile sig_atomic_t *stop;
 };
 
@@ -107,7 +109,7 @@ static void close_here(struct pfs_answered *here)
 
 static bool may_change(const char *store, const char *const *words, size_t n)
 {
-	if (strcmp(words[0], "dupes") == 0) /* what it has found out is kept */
+	if (strcmp(words[0], "dupes") == 0) /* it keeps what it has found out */
 		return access(store, W_OK) == 0;
 	if (strcmp(words[0], "refresh") == 0) {
 		for (size_t i = 1; i < n && strcmp(words[i], "--") != 0; i++)
@@ -137,8 +139,9 @@ static int open_here(struct pfs_answerer *answerer, const char *const *words, si
 	return pfs_cmd_fail(answerer->verb, "no memory");
 }
 
-/* Whom the daemon does not answer `.query` may, if it answers others: statements, in its own format.
- * False: this is nothing for it. */
+/* Asks the files of `.query`, by which the daemon answers users to whom it does not answer
+ * commands. They take only statements, in the format of the command. Returns false if this is
+ * something else. */
 static bool ask_query_files(int *status, const struct noted *noted,
 			    const struct pfs_answerer *answerer, const char *const *words)
 {
@@ -158,7 +161,8 @@ static bool ask_query_files(int *status, const struct noted *noted,
 	return true;
 }
 
-/* True when the daemon has answered, or could not: *status is what to exit with. */
+/* Returns true if the daemon has answered, or could not; *status is then the command's exit status.
+ */
 static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answerer *answerer,
 		       const char *const *words, size_t n)
 {
@@ -168,9 +172,9 @@ static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answer
 	if (!error)
 		*status = finish(verb, noted, *status);
 	else if (error == -ENOENT || (error == -EPIPE && !noted->any))
-		return false; /* not mounted, or not any more */
+		return false; /* the store is not mounted, or no longer */
 	else if (error == -ECANCELED)
-		*status = PFS_EXIT_OK; /* the asker has enough */
+		*status = PFS_EXIT_OK; /* the asker needs no more */
 	else if (error == -EACCES && ask_query_files(status, noted, answerer, words))
 		return true;
 	else if (error == -EACCES)
@@ -217,7 +221,7 @@ void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_at
 	answerer->stop = stop;
 }
 
-/* A verb's call. */
+/* One call of a verb. */
 struct job {
 	const struct pfs_verb *verb;
 	struct pfs_answered *here;
@@ -234,7 +238,7 @@ static void do_job(void *arg)
 	job->status = job->verb->answer(job->here, job->reply, job->words, job->n);
 }
 
-/* As the daemon does: in a thread that has room for a statement. */
+/* Answers as the daemon does: in a thread whose stack has room for a statement. */
 static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const char *const *words,
 		       size_t n)
 {

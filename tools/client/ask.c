@@ -19,7 +19,7 @@
 #define PIECE_SIZE ((size_t)256 << 10)
 
 struct pfs_run_file {
-	const struct pfs_place *of; /* NULL: none is open */
+	const struct pfs_place *of; /* NULL: no file is open */
 	int dir, fd;
 };
 
@@ -34,7 +34,8 @@ static void close_run(struct pfs_run_file *run)
 
 /* ---- places ---- */
 
-/* The path in its store of a mounted path, allocated; NULL: errno says why there is none. */
+/* Returns the path that a mounted path has in its store; the caller frees it. NULL: errno says why
+ * there is none. */
 static char *path_in_store(const char *operand)
 {
 	ssize_t size = lgetxattr(operand, PATH_XATTR, NULL, 0);
@@ -51,7 +52,7 @@ static char *path_in_store(const char *operand)
 	return path;
 }
 
-/* The directory itself, or the one that the name lies in. */
+/* Returns the path if it is a directory's, else that of the directory with the name. */
 static char *folder_of(const char *operand)
 {
 	const char *slash = strrchr(operand, '/');
@@ -62,7 +63,8 @@ static char *folder_of(const char *operand)
 	return slash ? strndup(operand, (size_t)(slash - operand) + 1) : strdup(".");
 }
 
-/* Only files and directories have such attributes: what is neither lies in a directory that has. */
+/* Only files and directories have such attributes. For anything else, this asks the directory that
+ * contains it. */
 static char *path_by_folder(const char *operand)
 {
 	char *folder PFS_FREE = folder_of(operand), *path = NULL;
@@ -87,7 +89,7 @@ static bool find_in_store(struct pfs_place *place, const char *operand)
 	return place->folder;
 }
 
-/* Whether a directory that it lies in is the `.query` of a mounted one. */
+/* Returns true if the path is in the `.query` of a mounted directory. */
 static bool is_virtual(const char *real)
 {
 	static const char query[] = "/.query";
@@ -109,7 +111,7 @@ static int open_mounted(struct pfs_place *place, const char *operand, bool follo
 	follows = follows && S_ISLNK(attr.st_mode) && stat(operand, &target) == 0 && S_ISDIR(target.st_mode);
 	if (!follows && find_in_store(place, operand))
 		return PFS_EXIT_OK;
-	real = realpath(operand, NULL); /* a symlink elsewhere may lead into a mounted store */
+	real = realpath(operand, NULL); /* a symlink may lead into a mounted store */
 	if (real && find_in_store(place, real))
 		return PFS_EXIT_OK;
 	if (place->path) {
@@ -203,8 +205,8 @@ struct reader {
 	bool (*row)(void *arg, struct pfs_row *row);
 	void *arg;
 	struct pfs_place_text *text;
-	size_t at;  /* in text: what has not been taken */
-	bool keeps; /* what has been */
+	size_t at;  /* the place in the text of what has not been taken */
+	bool keeps; /* what has been taken is kept */
 	bool past_names, stopped;
 };
 
@@ -224,7 +226,7 @@ char *pfs_row_unescape(char *text, char **end)
 	return memmove(text + (from - to), text, (size_t)(to - text));
 }
 
-/* Room for another piece, which is to be put at the end of the text. */
+/* Makes room for another piece at the end of the text. */
 static bool make_room(struct reader *reader, size_t size)
 {
 	struct pfs_place_text *text = reader->text;
@@ -262,7 +264,7 @@ static void take_lines(struct reader *reader, size_t size)
 	reader->at = (size_t)(at - text->text);
 }
 
-/* A sink's write. */
+/* The function `write` of a sink. */
 static int take(void *arg, const void *bytes, size_t size)
 {
 	struct reader *reader = arg;
@@ -276,7 +278,7 @@ static int take(void *arg, const void *bytes, size_t size)
 
 /* ---- asking ---- */
 
-/* The daemon's own words about what the statement lacked. */
+/* Prints what the daemon itself says about the statement. */
 static int explain(const char *verb, const char *shown, int folder, int error)
 {
 	int fd PFS_CLOSE = openat(folder, ".query/error", O_RDONLY | O_CLOEXEC);
@@ -290,7 +292,7 @@ static int explain(const char *verb, const char *shown, int folder, int error)
 	return pfs_cmd_fail(verb, "%s: %s", shown, text);
 }
 
-/* *dir and *fd are open afterwards, or neither is. */
+/* Opens both or, on failure, neither. */
 static int open_run(int *fd, int *dir, const char *verb, const char *folder)
 {
 	int status;
@@ -305,7 +307,7 @@ static int open_run(int *fd, int *dir, const char *verb, const char *folder)
 	return status;
 }
 
-/* The answer is what is read next. */
+/* After this the answer can be read. */
 static int write_run(int fd, int dir, const char *verb, const char *shown, const char *sql)
 {
 	return write(fd, sql, strlen(sql)) < 0 ? explain(verb, shown, dir, errno) : PFS_EXIT_OK;
@@ -333,7 +335,7 @@ int pfs_ask_run(const char *verb, const char *shown, const char *folder, const c
 	return got < 0 ? explain(verb, shown, dir, errno) : PFS_EXIT_OK;
 }
 
-/* As with a sink, but that pieces are read to where they are taken apart. */
+/* Does what a sink does, but reads pieces to where they are parsed. */
 static int read_answer(struct reader *reader, const struct pfs_run_file *run, const char *sql)
 {
 	const struct pfs_place *place = run->of;
@@ -350,7 +352,8 @@ static int read_answer(struct reader *reader, const struct pfs_run_file *run, co
 	return got < 0 ? explain(place->verb, place->shown, run->dir, errno) : PFS_EXIT_OK;
 }
 
-/* The file is taken while it is used: who takes a row apart may ask something else meanwhile. */
+/* Takes the file while it is in use, since the caller may ask something else while it parses a row.
+ */
 static int read_run(struct reader *reader, const struct pfs_place *place, const char *sql)
 {
 	struct pfs_run_file run = *place->run;

@@ -50,7 +50,8 @@ static bool has_open(int process, uint64_t device)
 	return false;
 }
 
-/* Its mount namespace has it mounted: a line of mountinfo begins "36 35 98:0 ". */
+/* Returns true if the device is mounted in the process's mount namespace: a line of mountinfo
+ * begins "36 35 98:0 ". */
 static bool has_mounted(int process, uint64_t device)
 {
 	int fd = openat(process, "mountinfo", O_RDONLY | O_CLOEXEC);
@@ -87,7 +88,7 @@ static void read_name(char *out, size_t size, int process)
 	int fd PFS_CLOSE = openat(process, "comm", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? 0 : read(fd, out, size - 1);
 
-	out[n > 0 ? n - 1 : 0] = '\0'; /* without its newline */
+	out[n > 0 ? n - 1 : 0] = '\0'; /* without the newline at its end */
 }
 
 /* Files first: a namespace goes with its processes, and says less. */

@@ -16,7 +16,7 @@
 #include "fs/query/query.h"
 #include "tools/cmd.h"
 
-/* Ctrl-C: ends the statement that runs, or drops the one that is being typed. */
+/* Set by Ctrl-C, which ends the statement that runs or drops the one that is being typed. */
 static volatile sig_atomic_t stop;
 
 const volatile sig_atomic_t *pfs_prompt_stop(void)
@@ -53,7 +53,7 @@ static void add_name(void *list PFS_UNUSED, const char *name)
 	char *copy = strdup(name);
 
 	if (!copy || pfs_grow(&names.list, &names.capacity, names.n + 1, sizeof(copy)))
-		free(copy); /* one fewer to be completed */
+		free(copy); /* one name fewer can be completed */
 	else
 		names.list[names.n++] = copy;
 }
@@ -86,11 +86,11 @@ static char **complete(const char *text, int start PFS_UNUSED, int end PFS_UNUSE
 	if (!names.known)
 		names.prompt->names(names.prompt->arg, add_name, NULL);
 	names.known = true;
-	rl_attempted_completion_over = 1; /* names of files are no part of SQL */
+	rl_attempted_completion_over = 1; /* SQL has no names of files */
 	return rl_completion_matches(text, next_word);
 }
 
-/* In the folder for a program's state, as the XDG base directory specification has it. */
+/* The file is in the folder for programs' states, by the XDG base directory specification. */
 static bool history_file(char out[PATH_MAX])
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -134,7 +134,7 @@ static void remember(const char *statement)
 	add_history(statement);
 }
 
-/* libedit goes on reading after a signal, so its way out is a jump, as other programs' is. */
+/* libedit goes on reading after a signal, so this leaves it by a jump, as other programs do. */
 static sigjmp_buf typing;
 static volatile sig_atomic_t is_typing;
 
@@ -192,7 +192,7 @@ static char *edit_line(const char *prompt)
 	size_t capacity = 0;
 	ssize_t n = -1;
 
-	/* One that comes between the prompt and the reading is not to wait for a line. */
+	/* An interrupt that comes between the prompt and the reading must not wait for a line. */
 	(void)sigemptyset(&interrupts);
 	(void)sigaddset(&interrupts, SIGINT);
 	(void)pthread_sigmask(SIG_BLOCK, &interrupts, &before);
@@ -202,7 +202,7 @@ static char *edit_line(const char *prompt)
 		n = getline(&line, &capacity, stdin);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (n < 0) {
-		clearerr(stdin); /* by an interrupt, perhaps */
+		clearerr(stdin); /* perhaps by an interrupt */
 		(void)putchar('\n');
 		free(line);
 		return NULL;
@@ -212,7 +212,8 @@ static char *edit_line(const char *prompt)
 }
 #endif
 
-/* NULL: the end, or *stop: what has been typed is dropped. */
+/* Reads a line. Returns NULL at the end of input, or if *stop is set, and then drops what was
+ * typed. */
 static char *read_line(bool terminal, bool continued)
 {
 	char *line = NULL;
@@ -227,7 +228,7 @@ static char *read_line(bool terminal, bool continued)
 	return NULL;
 }
 
-/* What is not blank; its end, and whether that is a semicolon. */
+/* Cuts off blanks at both ends, and a semicolon at the end; *ended tells whether there was one. */
 static char *trim(char *text, bool *ended)
 {
 	char *end = strchr(text, 0);
@@ -253,7 +254,8 @@ static void help(void)
 
 enum { NONE, QUIT, HELP };
 
-/* What is no statement and needs no semicolon; as other programs' prompts have it, too. */
+/* Finds a word that is no statement and needs no semicolon; other programs' prompts have such
+ * words, too. */
 static int word_of(const char *text)
 {
 	static const struct {
@@ -270,7 +272,7 @@ static int word_of(const char *text)
 	return NONE;
 }
 
-/* One statement's text has come; true to go on. */
+/* Runs the text of one statement. Returns true to go on. */
 static bool take(const struct pfs_prompt *prompt, const char *text, bool terminal, int *status)
 {
 	int word = word_of(text);
@@ -297,7 +299,7 @@ struct text {
 	size_t size, capacity;
 };
 
-/* True: *statement is whole. */
+/* Adds a line. Returns true if *statement is complete. */
 static bool add_line(struct text *text, char **statement, const char *line)
 {
 	size_t len = strlen(line);
@@ -340,7 +342,7 @@ static int read_statements(const struct pfs_prompt *prompt, struct text *text, b
 			go_on = !*statement || take(prompt, statement, terminal, &status);
 		free(line);
 	}
-	if (go_on && text->size) { /* the last one needs no semicolon */
+	if (go_on && text->size) { /* the last statement needs no semicolon */
 		text->bytes[text->size] = 0;
 		(void)take(prompt, text->bytes, terminal, &status);
 	}

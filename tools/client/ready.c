@@ -25,7 +25,7 @@ int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb
 	(void)snprintf(store, PATH_MAX, "%s", operand);
 	if (!realpath(operand, folder) || stat(folder, &attr) != 0 || !S_ISDIR(attr.st_mode)) {
 		*folder = '\0';
-		return PFS_EXIT_OK; /* what is wrong shows when it is opened */
+		return PFS_EXIT_OK; /* opening it will show what is wrong */
 	}
 	if (pfs_kernel_find(&found, folder, NULL) != 0 &&
 	    getxattr(folder, "user.primefs.path", NULL, 0) > 0)
@@ -50,7 +50,8 @@ static bool is_mounted(struct pfs_kernel_mount *found, struct pfs_kernel_daemon 
 	       pfs_kernel_daemon(daemon, found->mountpoint) == 0;
 }
 
-/* PFS_EXIT_OK unless a daemon has the store: for writing, or, with `even_readers`, at all. */
+/* Returns PFS_EXIT_OK unless a daemon has the store open for writing or, with `even_readers`, at
+ * all. */
 static int check_mounts(const char *verb, const char *store, bool even_readers)
 {
 	struct pfs_kernel_mount found;
@@ -67,7 +68,7 @@ int pfs_ready_unmounted(const char *verb, const char *store)
 	return check_mounts(verb, store, true);
 }
 
-/* What was changed before is to be in the group that is read. */
+/* Commits earlier changes, so that they are in the group that is read. */
 static void commit(const char *mountpoint)
 {
 	int fd PFS_CLOSE = open(mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -83,7 +84,8 @@ static int open_tree(struct pfs_tree **tree, const char *verb, const char *store
 	int error;
 
 	*tree = NULL;
-	pfs_log_open(PFS_LOG_NOTHING, false); /* what fails is said here, in one line */
+	/* this command prints its errors itself, in one line */
+	pfs_log_open(PFS_LOG_NOTHING, false);
 	error = pfs_tree_open(tree, store, options);
 	if (!error)
 		error = pfs_tree_start(*tree);
@@ -127,7 +129,7 @@ static int ready_group(struct pfs_tree **tree, const char *verb, const char *sto
 	commit(found.mountpoint);
 	if (open_tree(tree, verb, store, &options) != PFS_EXIT_OK)
 		return PFS_EXIT_FAILURE;
-	/* The daemon held the store's lock while it was opened, so that nobody else wrote. */
+	/* The daemon held the lock while the store was opened, so nobody else has written. */
 	if (is_mounted(&found, &daemon, store) && !daemon.read_only)
 		return PFS_EXIT_OK;
 	(void)pfs_tree_close(*tree);
@@ -139,7 +141,8 @@ int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
 	return ready_group(tree, verb, store, 0);
 }
 
-/* A line, unless the store knows what it was then, or cannot be opened, which shows later. */
+/* Prints a line if the store does not know its state of that time. If it cannot be opened, that
+ * shows later. */
 static int check_history(const char *verb, const char *store, int64_t at)
 {
 	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};

@@ -15,7 +15,7 @@
 #include "fs/attr/hash.h"
 #include "fs/content/follow.h"
 
-#define BLOCK ((size_t)1 << 20) /* read at a time */
+#define BLOCK ((size_t)1 << 20) /* bytes that are read at a time */
 
 struct file {
 	uint64_t size, ino;
@@ -30,7 +30,7 @@ struct finding {
 	struct pfs_dupes_report *report;
 	struct file *files;
 	size_t n, capacity;
-	char *block, *other; /* BLOCK bytes each */
+	char *block, *other; /* each has BLOCK bytes */
 };
 
 /* ---- candidates ---- */
@@ -52,7 +52,7 @@ static int take_node(void *arg, const struct pfs_walk_node *node)
 	return 0;
 }
 
-/* The largest first, then as they were met. */
+/* Orders files by size, the largest first, and then as they were met. */
 static int compare_sizes(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
@@ -65,7 +65,7 @@ static int compare_sizes(const void *a, const void *b)
 static int compare_hashes(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
-	int order = y->hashed - x->hashed; /* those that could not be read come last */
+	int order = y->hashed - x->hashed; /* files that could not be read come last */
 
 	if (!order)
 		order = XXH128_cmp(&x->hash, &y->hash);
@@ -83,7 +83,7 @@ static int compare_originals(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Further names of an original go.  How many are left. */
+/* Drops further names of an original, and returns how many files are left. */
 static int drop_names(struct finding *finding, struct file *files, size_t *n)
 {
 	size_t left = 0;
@@ -129,7 +129,7 @@ static bool parse_hash(XXH128_hash_t *out, const char *text)
 	return true;
 }
 
-/* The one that was kept, if it is of what the file is now. */
+/* Gets the hash that the store keeps, if it is that of the present content. */
 static bool recall(const struct finding *finding, struct file *file, const struct stat *attr)
 {
 	char kept[PFS_HASH_TEXT_SIZE];
@@ -143,7 +143,7 @@ static bool recall(const struct finding *finding, struct file *file, const struc
 	return digits && parse_hash(&file->hash, digits);
 }
 
-/* A store that cannot be written does without. */
+/* A store that cannot be written keeps no hash. */
 static int keep(const struct finding *finding, const struct file *file, const struct stat *attr)
 {
 	char text[PFS_HASH_TEXT_SIZE];
@@ -190,7 +190,7 @@ static bool is_same_state(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* -EAGAIN: it changes while it is read. */
+/* -EAGAIN: the file changes while it is read. */
 static int hash_content(struct finding *finding, struct file *file)
 {
 	struct pfs_entry before, after;
@@ -219,7 +219,7 @@ static int tell_unread(struct finding *finding, const struct file *file, int err
 	if (error == -ENOMEM || error == -ECANCELED)
 		return error;
 	if (error == -EAGAIN || error == -ESTALE || error == -ENODATA)
-		return 0; /* it changes, has gone, or was imported without content */
+		return 0; /* it changes, is gone, or was imported without content */
 	finding->report->unread++;
 	PFS_TRY(pfs_tree_path(finding->tree, &path, file->ino));
 	return finding->options->unread(finding->options->arg, path, error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the formats share: complaints, and which columns there are. */
+/* What formats share: complaints, and the list of columns. */
 #include "tools/export/export.h"
 
 #include <stdarg.h>
@@ -72,7 +72,7 @@ int pfs_export_add_present(struct pfs_export *to)
 	return pfs_tree_walk(to->tree, to->root, add_present, to);
 }
 
-/* Those that came as columns in their order, then others as they are met. */
+/* Lists the columns that were imported, in their order, and then others as they are met. */
 int pfs_export_find_columns(struct pfs_export *to)
 {
 	PFS_TRY(pfs_tree_imported_columns(to->tree, add_imported, to));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table as it was imported: its columns in their order, a row a node, ids and parents as the tree is
- * now.  Attributes that the table did not have follow behind. */
+/* A table as it was imported: its columns in their order, a row for each node, ids and parents as
+ * the tree is now. Attributes that the table did not have follow as further columns. */
 #include "tools/export/export.h"
 
 #include <inttypes.h>
@@ -16,13 +16,14 @@ struct table {
 	struct pfs_export *to;
 	struct pfs_register_record form;
 	bool ncbi;
-	size_t n; /* columns of the table; others follow in to->columns */
+	size_t n; /* columns of the table; further ones are in to->columns */
 	int64_t next_id;
-	int64_t *new_ids; /* by depth: of the nodes on the way, 0: not numbered */
+	int64_t *new_ids; /* by depth, of the nodes on the way; 0: it has no number yet */
 	size_t n_depths;
-	uint64_t n_lost; /* rows below a node without an id */
-	/* the node at hand; with paths the one before: whether a directory is empty is seen then */
-	char *path; /* with a slash at its start */
+	uint64_t n_lost; /* how many rows are below a node without an id */
+	/* the present node or, with paths, the one before: only then is it known whether a
+	 * directory is empty */
+	char *path; /* it begins with a slash */
 	size_t path_len, path_capacity;
 	uint64_t ino;
 	uint32_t depth;
@@ -79,7 +80,8 @@ static int print_header(struct table *table)
 	return end_record(table);
 }
 
-/* The path as the table had it: with or without the first slash, with one behind an empty directory. */
+/* Prints the path as the table had it: with or without the first slash, and with one behind an
+ * empty directory. */
 static int print_path(struct table *table, const char *column)
 {
 	size_t skip = !(table->form.style & PFS_REGISTER_SLASHED) && table->path_len > 1;
@@ -127,7 +129,8 @@ static int print_row(struct table *table)
 
 /* ---- rows that lie where a path says ---- */
 
-/* A directory that only lies above others was no row, unless it has a value by now. */
+/* Returns true if the directory has a value: a directory that is only a part of other paths was no
+ * row. */
 static int has_value(struct table *table)
 {
 	const char *column = table->form.columns;
@@ -190,7 +193,7 @@ static const char *id_column(const struct table *table)
 	return column;
 }
 
-/* Above every number that is an id. */
+/* The next id is greater than every number that is one. */
 static int find_next_id(void *arg, const struct pfs_walk_node *node)
 {
 	struct table *table = arg;

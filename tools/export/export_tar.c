@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A tar archive (pax): everything that a store knows of its nodes. */
+/* A tar archive (pax) with everything that a store knows of its nodes. */
 #include "tools/export/export.h"
 
 #if PFS_ARCHIVE
@@ -40,7 +40,7 @@ static int bad_output(struct tar *tar)
 			       pfs_archive.error_string(tar->archive));
 }
 
-/* The content cannot be had: the entry is written without it. */
+/* Says that the content cannot be read; the entry is written without it. */
 static void complain(struct tar *tar, int error)
 {
 	tar->to->left_out++;
@@ -67,7 +67,7 @@ static int add_attrs(struct tar *tar)
 	return size < 0 && size != -EOPNOTSUPP && size != -EPERM ? (int)size : 0;
 }
 
-/* Where the data lies, when there are holes.  The entry's size is known. */
+/* Tells where the data is, if there are holes. The entry's size is set. */
 static int add_holes(struct tar *tar)
 {
 	struct pfs_tree *tree = tar->to->tree;
@@ -77,21 +77,22 @@ static int add_holes(struct tar *tar)
 		int64_t data = pfs_tree_seek(tree, tar->attr.st_ino, at, SEEK_DATA), hole;
 
 		if (data == -ENXIO && at == 0)
-			pfs_archive.entry_sparse_add_entry(tar->entry, 0, 0); /* all of it a hole */
+			/* all of it is a hole */
+			pfs_archive.entry_sparse_add_entry(tar->entry, 0, 0);
 		if (data == -ENXIO)
 			return 0;
 		hole = data < 0 ? data : pfs_tree_seek(tree, tar->attr.st_ino, data, SEEK_HOLE);
 		if (hole < 0)
 			return (int)hole;
 		if (data == 0 && hole >= size)
-			return 0; /* there are none */
+			return 0; /* there are no holes */
 		pfs_archive.entry_sparse_add_entry(tar->entry, data, PFS_MIN(hole, size) - data);
 		at = hole;
 	}
 	return 0;
 }
 
-/* All bytes in order, zeros for holes, which the format passes over. */
+/* Writes all bytes in order, zeros for holes, which the format skips. */
 static int write_content(struct tar *tar)
 {
 	int64_t at = 0, size = tar->attr.st_size, data = 0;
@@ -103,7 +104,7 @@ static int write_content(struct tar *tar)
 		if (at >= data)
 			data = pfs_tree_seek(tar->to->tree, tar->attr.st_ino, at, SEEK_DATA);
 		if (data < 0)
-			data = size; /* a hole to the end; and what is unreadable is zeros too */
+			data = size; /* a hole up to the end; what cannot be read is zeros, too */
 		len = (ssize_t)PFS_MIN(size - at, (int64_t)STEP);
 		if (data > at) {
 			len = (ssize_t)PFS_MIN(data - at, (int64_t)len);
@@ -115,7 +116,7 @@ static int write_content(struct tar *tar)
 		}
 		if (len <= 0) {
 			complain(tar, len ? (int)len : -EIO);
-			return 0; /* libarchive fills the entry up with zeros */
+			return 0; /* libarchive fills the rest of the entry with zeros */
 		}
 		if (pfs_archive.write_data(tar->archive, from, (size_t)len) < 0)
 			return bad_output(tar);
@@ -131,7 +132,7 @@ static int set_content(struct tar *tar)
 	int error = pfs_tree_open_file(tar->to->tree, &ignored, tar->attr.st_ino, O_RDONLY, false,
 				       false);
 
-	/* an original may have changed since the walk saw it */
+	/* The original may have changed since the walk. */
 	if (!error)
 		error = pfs_tree_getattr(tar->to->tree, &entry, tar->attr.st_ino);
 	if (!error) {
@@ -149,13 +150,13 @@ static int set_content(struct tar *tar)
 	return 0;
 }
 
-/* libarchive writes the fraction of a second behind the seconds rounded down, with no regard to the
- * sign, while others read -1.25 as a quarter of a second before -1. */
+/* libarchive writes seconds that are rounded down, and behind them the fraction without regard to
+ * the sign; other programs read -1.25 as a quarter of a second before -1. */
 static struct timespec pax_time(struct timespec time)
 {
 	if (time.tv_sec >= 0 || time.tv_nsec == 0)
 		return time;
-	if (time.tv_sec == -1) /* "-0.25" cannot be had */
+	if (time.tv_sec == -1) /* the format has no "-0.25" */
 		return (struct timespec){.tv_sec = -1};
 	return (struct timespec){time.tv_sec + 1, 1000000000 - time.tv_nsec};
 }
@@ -212,7 +213,7 @@ static int open_archive(struct tar *tar)
 	/* Names that are UTF-8 are written as such, others raw with a note of it, at which some
 	 * programs grumble; libarchive asks the locale which are which. */
 	(void)setlocale(LC_CTYPE, "C.UTF-8");
-	/* xattrs the way that others read them */
+	/* In this way other programs can read extended attributes. */
 	if (pfs_archive.write_set_format_pax(tar->archive) < ARCHIVE_WARN ||
 	    pfs_archive.write_set_options(tar->archive, "xattrheader=SCHILY") < ARCHIVE_WARN ||
 	    pfs_archive.write_open_FILE(tar->archive, tar->to->out) < ARCHIVE_WARN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths and tables.  Every node has a line, the root if it has a value; an empty directory's path
- * ends with a slash, so that import does not take it for a file. */
+/* Lists of paths, and tables. Every node has a line, the root only if it has a value. The path of
+ * an empty directory ends with a slash, so that import does not take it for a file. */
 #include "tools/export/export.h"
 
 #include <stdlib.h>
@@ -10,16 +10,16 @@
 #include "meta/store.h"
 #include "base/csv.h"
 
-/* The node before the one at hand: whether a directory is empty is seen by what comes next. */
+/* The node before the present one, since only the next node shows whether a directory is empty. */
 struct text {
 	struct pfs_export *to;
 	int (*print)(struct text *text);
-	char *path; /* with a slash at its start */
+	char *path; /* it begins with a slash */
 	size_t len, capacity;
 	uint64_t ino;
 	uint32_t depth;
 	bool directory;
-	bool any; /* there is one */
+	bool any; /* there is such a node */
 	char value[PFS_ATTR_VALUE_MAX];
 };
 
@@ -153,7 +153,7 @@ static int write_paths(struct pfs_export *to)
 	return write_text(to, print_path);
 }
 
-/* The path's column is called path, unless an attribute is. */
+/* The column of paths is called `path`, unless an attribute has that name. */
 static int write_csv(struct pfs_export *to)
 {
 	const char *name = "path";

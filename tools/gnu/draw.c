@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verb behind `primefs du --svg`: words are "treemap", "--", a path. */
+/* The verb behind `primefs du --svg`; its words are "treemap", "--" and a path. */
 #include "tools/client/answer.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "fs/query/output/treemap.h"
 #include "tools/cmd.h"
 
-#define WIDTH	 1200 /* pixels, as .query/treemap.svg has */
+#define WIDTH	 1200 /* pixels, as of .query/treemap.svg */
 #define HEIGHT	 800
 #define ATTEMPTS 10
 
@@ -29,7 +29,7 @@ static int take_rows(struct pfs_treemap *treemap, struct pfs_queries *queries,
 		if (status == 1) {
 			status = pfs_treemap_row(treemap, query);
 		} else if (status == -EAGAIN && ++attempts < ATTEMPTS) {
-			pfs_treemap_clear(treemap); /* it begins anew */
+			pfs_treemap_clear(treemap); /* the rows begin anew */
 			status = 0;
 		}
 	}

@@ -71,7 +71,7 @@ struct looking {
 		uint32_t node;
 	} *by_ino;
 	uint32_t *up;
-	size_t n; /* nodes */
+	size_t n; /* how many nodes there are */
 	bool no_memory;
 };
 

@@ -51,7 +51,7 @@ bool pfs_find_parse_number(struct pfs_find_number *out, const char *text, const 
 	return !*text;
 }
 
-/* One clause of a symbolic mode, "u+rw", applied to *mode. */
+/* Applies one clause of a symbolic mode, such as "u+rw", to *mode. */
 static bool parse_clause(mode_t *mode, const char **text)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deciding an expression of find(1) for one node, and its actions. */
+/* Decides an expression of find(1) for one node, and does its actions. */
 #include "tools/gnu/find_expr.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "tools/gnu/find_ls.h"
 
 #define NS_PER_S    INT64_C(1000000000)
-#define BATCH_BYTES ((size_t)128 << 10) /* of words, as find(1) has it */
+#define BATCH_BYTES ((size_t)128 << 10) /* bytes of words, as in find(1) */
 
 extern char **environ;
 
@@ -148,7 +148,7 @@ static bool run_command(struct pfs_find_run *run, char **command)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A word of the command with every {} replaced. */
+/* Returns a word of the command with every {} replaced. */
 static char *fill_in(const char *word, const struct pfs_found *found)
 {
 	size_t size = strlen(word) + 1;
@@ -310,7 +310,7 @@ void pfs_find_complete(struct pfs_find_run *run)
 	complete(run, run->find->root);
 }
 
-/* Deep expressions go down on the left. */
+/* Deep expressions are deep on their left side. */
 int pfs_find_each_same(struct pfs_find_node *root, int (*fn)(void *arg, struct pfs_find_node *node),
 		       void *arg)
 {

@@ -13,16 +13,16 @@
 #include "tools/gnu/long_fields.h"
 
 #define NS_PER_S  INT64_C(1000000000)
-#define FIELD_MAX 4096 /* bytes, as a width */
+#define FIELD_MAX 4096 /* the largest width */
 
 /* Bytes as they are, then one directive. */
 struct segment {
 	char *bytes;
 	size_t n;
-	char what;    /* GNU's letter; 0: there is none */
-	char of_time; /* what of it: strftime's letter, @ or + */
+	char what;    /* GNU's letter; 0: no directive */
+	char of_time; /* the part of a time: strftime's letter, @ or + */
 	bool zeros, alternate, has_precision, ends; /* flags; \c comes after the bytes */
-	int width, precision; /* as in printf; width negative: to the left */
+	int width, precision; /* as in printf; a negative width aligns to the left */
 };
 
 struct pfs_find_format {
@@ -48,7 +48,7 @@ static const struct {
 struct parser {
 	struct pfs_find_format *format;
 	struct segment now;
-	size_t capacity; /* of now.bytes */
+	size_t capacity; /* capacity of now.bytes */
 	unsigned needs;
 	const char *at;
 	const char *why; /* what is wrong; NULL: nothing */
@@ -72,7 +72,7 @@ static int end_segment(struct parser *p)
 	return 0;
 }
 
-/* After a backslash. */
+/* Parses what follows a backslash. */
 static int parse_escape(struct parser *p)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
@@ -106,7 +106,7 @@ static bool is_known(struct parser *p, char what)
 	return false;
 }
 
-/* Up to the letter. */
+/* Parses flags, up to the letter. */
 static bool parse_flags(struct parser *p)
 {
 	struct segment *s = &p->now;
@@ -128,7 +128,7 @@ static bool parse_flags(struct parser *p)
 	return n <= FIELD_MAX && s->precision <= FIELD_MAX;
 }
 
-/* After a percent sign. */
+/* Parses what follows a percent sign. */
 static int parse_directive(struct parser *p)
 {
 	struct segment *s = &p->now;
@@ -201,7 +201,7 @@ static void print_number(struct pfs_stdout *out, const struct segment *s, uint64
 	print_text(out, s, pfs_decimal(text, &len, number));
 }
 
-/* Depth and mode are numbers to find(1), and everything else text. */
+/* find(1) pads depth and mode as numbers, and everything else as text. */
 static void print_padded(struct pfs_stdout *out, const struct segment *s, const char *digits)
 {
 	for (size_t n = strlen(digits); s->zeros && s->width > 0 && n < (size_t)s->width; n++)
@@ -234,7 +234,7 @@ static void print_sparseness(struct pfs_stdout *out, const struct segment *s,
 	pfs_stdout_printf(out, "%*.*g", s->width, s->has_precision ? s->precision : -1, share);
 }
 
-/* From a name of anybody's; a part of it, if n says so. */
+/* Prints a name, which any user may have chosen, or n bytes of it. */
 static void print_name(struct pfs_stdout *out, const struct segment *s, const char *name, size_t n,
 		       bool terminal)
 {
@@ -248,7 +248,7 @@ static void print_name(struct pfs_stdout *out, const struct segment *s, const ch
 	print_text(out, s, text);
 }
 
-/* The last component, and what is before it. */
+/* Prints the last component, or what is before it. */
 static void print_component(struct pfs_stdout *out, const struct segment *s,
 			    const struct pfs_found *found, bool terminal)
 {
@@ -258,13 +258,13 @@ static void print_component(struct pfs_stdout *out, const struct segment *s,
 		print_name(out, s, found->name, n, terminal);
 	else if (above)
 		print_name(out, s, found->path, above - 1, terminal);
-	else if (memchr(found->path, '/', n)) /* at the end of a starting point */
+	else if (memchr(found->path, '/', n)) /* slashes at the end of a starting point */
 		print_name(out, s, found->path, strcspn(found->path, "/"), terminal);
 	else
 		print_name(out, s, ".", 1, terminal);
 }
 
-/* Without the starting point and the slash after it. */
+/* Prints the path without the starting point and the slash behind it. */
 static void print_below(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found,
 			const char *start, bool terminal)
 {
@@ -274,7 +274,7 @@ static void print_below(struct pfs_stdout *out, const struct segment *s, const s
 	print_name(out, s, found->path + n, found->path_len - n, terminal);
 }
 
-/* One of strftime's letters. */
+/* Formats a time by one of strftime's letters. */
 static void print_calendar(char *out, size_t size, const struct tm *local, char letter)
 {
 	const char format[] = {'%', letter, 0};
@@ -286,7 +286,7 @@ static void print_calendar(char *out, size_t size, const struct tm *local, char 
 #pragma GCC diagnostic pop
 }
 
-/* The fraction of a second follows the last digit, with a zero after it, as find(1) has it. */
+/* As in find(1), the fraction of a second follows the seconds, with a zero behind it. */
 static void print_time(struct pfs_stdout *out, const struct segment *s, int64_t ns)
 {
 	time_t seconds = (time_t)(ns / NS_PER_S - (ns % NS_PER_S < 0));
@@ -312,7 +312,7 @@ static void print_time(struct pfs_stdout *out, const struct segment *s, int64_t 
 	print_text(out, s, all);
 }
 
-/* "Sat Nov 21 13:04:12.1234567890 2026" */
+/* Prints "Sat Nov 21 13:04:12.1234567890 2026". */
 static void print_ctime(struct pfs_stdout *out, const struct segment *s, int64_t ns)
 {
 	time_t seconds = (time_t)(ns / NS_PER_S - (ns % NS_PER_S < 0));

@@ -8,10 +8,12 @@
 #include "base/checked.h"
 #include "tools/gnu/long_fields.h"
 
-#define RECENT	 (180 * 86400) /* seconds in which the time of day is printed, not the year */
-#define AHEAD	 3600	       /* by which clocks may differ */
+/* seconds: for later times the time of day is printed, else the year */
+#define RECENT	 (180 * 86400)
+#define AHEAD	 3600	       /* seconds by which clocks may differ */
 
-/* How many bytes there are before one that is to be escaped; sixteen are looked at together. */
+/* Returns how many bytes there are before the first one that is to be escaped. It looks at sixteen
+ * at a time. */
 static size_t count_plain(const char *text, size_t len)
 {
 	typedef signed char bytes __attribute__((vector_size(16)));
@@ -21,7 +23,8 @@ static size_t count_plain(const char *text, size_t len)
 		uint64_t found[2];
 
 		(void)memcpy(&b, text + n, sizeof(b));
-		b = (b <= ' ') | (b == 127) | (b == '\\') | (b == '"'); /* signed: what is not ASCII, too */
+		/* signed, so that this also finds bytes that are not ASCII */
+		b = (b <= ' ') | (b == 127) | (b == '\\') | (b == '"');
 		(void)memcpy(found, &b, sizeof(b));
 		if (found[0] | found[1])
 			break;
@@ -50,13 +53,13 @@ static void put_escaped(struct pfs_stdout *out, const char *text, size_t len)
 	pfs_stdout_put(out, text, len);
 }
 
-/* To the right, in a column that widens for good. */
+/* Prints a number aligned to the right, in a column that stays as wide as it has become. */
 static void put_number(struct pfs_stdout *out, size_t *width, uint64_t number)
 {
 	*width = pfs_stdout_number(out, number, *width);
 }
 
-/* To the left, and a blank after it. */
+/* Prints a text aligned to the left, and a blank. */
 static void put_left(struct pfs_stdout *out, size_t *width, const char *text, size_t len)
 {
 	pfs_stdout_left(out, text, len, *width);
@@ -64,7 +67,7 @@ static void put_left(struct pfs_stdout *out, size_t *width, const char *text, si
 	*width = PFS_MAX(*width, len);
 }
 
-/* A number widens the column by the space after it: find(1) does. */
+/* A number makes the column wider by the blank after it, as in find(1). */
 static void put_user(struct pfs_stdout *out, size_t *width, uint32_t id)
 {
 	size_t len, narrow = 8;

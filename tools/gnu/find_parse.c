@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parsing the expressions of find(1): what joins tests and actions. */
+/* Parses the expressions of find(1): the operators that join tests and actions. */
 #include "tools/gnu/find_parse_impl.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "tools/gnu/find_format.h"
 
-#define DEPTH_MAX 256 /* of parentheses and negations */
+#define DEPTH_MAX 256 /* how deep parentheses and negations may nest */
 
 struct pfs_find_node *pfs_find_fail(struct pfs_find_parser *p, int error, const char *format, ...)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests, actions and options of find(1), each with its arguments. */
+/* Parses the tests, actions and options of find(1), each with its arguments. */
 #include "tools/gnu/find_parse_impl.h"
 
 #include <errno.h>
@@ -77,7 +77,7 @@ static struct pfs_find_node *age(struct pfs_find_parser *p, const char *name, un
 	return pfs_find_fail(p, -EINVAL, "'%s %s': too long ago", name, p->argv[p->at - 1]);
 }
 
-/* `field` of the node against the other file's time. */
+/* Makes a test of the node's `field` against a time of another file. */
 static struct pfs_find_node *newer(struct pfs_find_parser *p, const char *name, unsigned field,
 				   char of)
 {
@@ -123,7 +123,8 @@ static struct pfs_find_node *newer_time(struct pfs_find_parser *p, const char *n
 	return pfs_find_fail(p, -EINVAL, "'%s %s': no time that date(1) knows", name, text);
 }
 
-/* -newerXY: X of the node against Y of a file, Y being t for a time as it is written. */
+/* Parses -newerXY: X of the node is compared with Y of a file; if Y is t, with a time as it is
+ * written. */
 static struct pfs_find_node *newer_of(struct pfs_find_parser *p, const char *name)
 {
 	static const unsigned fields[] = {
@@ -200,7 +201,7 @@ static struct pfs_find_node *type(struct pfs_find_parser *p, const char *name)
 	return NULL;
 }
 
-/* -user and -group: a name or a number. */
+/* Parses -user and -group, which take a name or a number. */
 static struct pfs_find_node *owner(struct pfs_find_parser *p, const char *name)
 {
 	unsigned field = name[1] == 'u' ? PFS_FIND_UID : PFS_FIND_GID;
@@ -355,7 +356,7 @@ static struct pfs_find_node *number_test(struct pfs_find_parser *p, const char *
 	static const struct {
 		const char *name;
 		unsigned field;
-		int unit; /* seconds, of an age */
+		int unit; /* of an age, in seconds */
 	} tests[] = {
 		{"-mtime", PFS_FIND_MTIME, DAY}, {"-atime", PFS_FIND_ATIME, DAY},
 		{"-ctime", PFS_FIND_CTIME, DAY}, {"-mmin", PFS_FIND_MTIME, 60},
@@ -407,7 +408,7 @@ static struct pfs_find_node *simple(struct pfs_find_parser *p, const char *name)
 	return NULL;
 }
 
-/* Those with a shape of their own. */
+/* Parses the primaries that are like no other. */
 static struct pfs_find_node *special(struct pfs_find_parser *p, const char *name)
 {
 	static const struct {

@@ -92,7 +92,7 @@ static bool set_path(struct pfs_search *search, size_t above, const char *rest, 
 	return true;
 }
 
-/* Of an absolute path in the store. */
+/* Shows an absolute path in the store. */
 bool pfs_search_show(struct pfs_search *search, const char *path, size_t size)
 {
 	const char *shown = search->place->shown, *rest = path;
@@ -101,7 +101,7 @@ bool pfs_search_show(struct pfs_search *search, const char *path, size_t size)
 	rest += above > 1 ? above : 0;
 	if (len && shown[len - 1] == '/' && *rest == '/')
 		rest++;
-	if (len && !strcmp(rest, "/")) /* the store's root, mounted */
+	if (len && !strcmp(rest, "/")) /* the root of a mounted store */
 		rest++;
 	return set_path(search, 0, shown, len) &&
 	       set_path(search, len, rest, (size_t)(path + size - rest));

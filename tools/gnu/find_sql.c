@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What an expression of find(1) looks for, said in SQL.
+/* Says in SQL what an expression of find(1) looks for.
  *
- * For each part there are two conditions, both true of more nodes than they should rather than of
- * fewer: `holds`, where the part may be true, and `acts`, where deciding it may do something.  Only
- * where the latter is true does a node matter. */
+ * Each part has two conditions, which may be true of too many nodes, but never of too few: `holds`
+ * is true if the part may be true, and `acts` if deciding the part may do something. A node matters
+ * only if the latter is true. */
 #include "tools/gnu/find_expr.h"
 
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-/* A condition and, when it is exact, so that it can be negated. */
+/* A condition. If it is exact it can be negated. */
 struct condition {
-	char *text; /* NULL: no memory */
+	char *text; /* NULL: there is no memory */
 	bool exact;
 };
 
@@ -40,7 +40,7 @@ static bool is(const struct condition *c, const char *text)
 	return c->text && strcmp(c->text, text) == 0;
 }
 
-/* Both are used up. */
+/* Frees both conditions. */
 static struct condition both(struct condition a, struct condition b)
 {
 	struct condition out = {.exact = a.exact && b.exact};
@@ -115,9 +115,9 @@ static struct condition number_condition(const struct pfs_find_node *node)
 	return say(true, "%s BETWEEN %" PRId64 " AND %" PRId64, name, high - unit + 1, high);
 }
 
-/* Returns the last byte of the class that begins at a `[`; NULL: that is not clear, as of classes
- * with names, escapes and characters of several bytes, or there is none.  Never too early: what
- * follows is taken for what names have. */
+/* Returns the last byte of the class that begins at a `[`. Returns NULL if there is none, or if its
+ * end is not clear, as in classes with names, escapes or characters of several bytes. It never
+ * returns too early a byte: what follows is taken for literal. */
 static const char *end_of_class(const char *c)
 {
 	c += 1 + strspn(c + 1, "!^");
@@ -127,8 +127,9 @@ static const char *end_of_class(const char *c)
 	return *c ? c : NULL;
 }
 
-/* A pattern of fnmatch(3) as one of GLOB's that matches no less: what is not literal becomes `*`, and what is
- * not ASCII where not all is text, as GLOB compares characters.  *exact: it matches the same. */
+/* Makes a pattern of GLOB that matches whatever this pattern of fnmatch(3) matches: what is not
+ * literal becomes `*`, and so does what is not ASCII if the pattern is not all text, as GLOB
+ * compares characters. *exact: both match the same. */
 static char *glob_of(const char *pattern, bool *exact)
 {
 	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
@@ -146,7 +147,7 @@ static char *glob_of(const char *pattern, bool *exact)
 
 			*exact = false;
 			*to++ = '*';
-			if (!end || strchr("]\\", *c)) /* what follows is left to the decision */
+			if (!end || strchr("]\\", *c)) /* what follows is decided later */
 				break;
 			c = end;
 		} else {
@@ -160,8 +161,8 @@ static char *glob_of(const char *pattern, bool *exact)
 	return out;
 }
 
-/* The same for LIKE, which knows of ASCII's letters only.  Some of these are the small ones of other
- * scripts' capitals: K of kelvin's sign, i of a dotted I. */
+/* Does the same for LIKE, which knows only the letters of ASCII. Some of these are the small
+ * letters of capitals that are not ASCII: K of the kelvin sign, i of a dotted I. */
 static char *like_of(const char *pattern)
 {
 	char *out = malloc(2 * strlen(pattern) + 4), *to = out;
@@ -228,7 +229,7 @@ static struct condition time_condition(const struct pfs_find_node *node)
 	const char *name = column(node->field);
 	char from[TIME_TEXT], to[TIME_TEXT];
 	int64_t unit = node->number.unit, ago = node->time - node->number.n * unit;
-	/* ages in days are counted in whole ones, those in minutes are not */
+	/* Ages in days are counted in whole days, those in minutes are not. */
 	int64_t whole = unit > 60 * INT64_C(1000000000) ? unit : 0;
 
 	if (node->number.sign > 0)
@@ -298,7 +299,7 @@ static struct condition holds(const struct pfs_find_node *node)
 				  : say(true, "ino = %llu", (unsigned long long)node->ino);
 	case PFS_FIND_IS_EMPTY:
 		return say(true, "(type = 'f' AND size = 0 OR type = 'd' AND subtree_count = 1)");
-	default: /* paths are printed ones; the rest is the decision's */
+	default: /* paths are compared as they are printed; all the rest is decided later */
 		return say(false, "1");
 	}
 }
@@ -308,7 +309,7 @@ static struct condition acts(const struct pfs_find_node *node)
 	switch (node->kind) {
 	case PFS_FIND_AND:
 		return either(acts(node->left), both(holds(node->left), acts(node->right)));
-	case PFS_FIND_OR: /* the right side is reached where the left one does not hold */
+	case PFS_FIND_OR: /* the right side is reached if the left one does not hold */
 		return either(acts(node->left), both(not_holds(node->left), acts(node->right)));
 	case PFS_FIND_COMMA:
 		return either(acts(node->left), acts(node->right));

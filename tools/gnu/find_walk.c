@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs find where order matters: all rows are collected, then visited as find(1) would walk. */
+/* primefs find, if the order matters: collects all rows, and then visits them in the order in which
+ * find(1) would walk. */
 #include "tools/gnu/find_search.h"
 
 #include <stdio.h>
@@ -30,7 +31,7 @@ static int ask(const struct pfs_search *search, struct pfs_subtree *subtree)
 }
 
 struct step {
-	uint32_t next; /* child to visit */
+	uint32_t next; /* the child to visit next */
 	size_t path_len;
 	struct pfs_found found;
 };

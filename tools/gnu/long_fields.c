@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define NS_PER_S    INT64_C(1000000000)
-#define CACHED	    64 /* names */
+#define CACHED	    64 /* names that are cached */
 
 struct name {
 	bool known, named;
@@ -66,7 +66,7 @@ void pfs_print_human(char out[PFS_HUMAN_SIZE], uint64_t bytes)
 	uint64_t unit = 1, tenths = 0, whole = bytes;
 	size_t power = 0;
 
-	/* up to the unit in which, rounded up, it is below 1,024 */
+	/* Goes up to the unit in which the size, rounded up, is below 1,024. */
 	while (whole >= 1024 && power + 2 < sizeof(units)) {
 		unit *= 1024;
 		power++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A directory's listing is complete when all below it has come, and is printed before that.  So each is
- * collected in the buffer of its level, moved behind those that were complete before it, and all are
- * printed at the end, by the order in which they were begun: memory is gone through from front to back. */
+/* A directory's listing is complete when everything below it has come, but is printed before that.
+ * So each listing is collected in the buffer of its level, and moved behind those that were
+ * completed before it. At the end all are printed in the order in which they were begun. */
 #include "tools/gnu/ls_names.h"
 
 #include <stdio.h>
@@ -16,11 +16,11 @@ struct text {
 	size_t n, capacity;
 };
 
-/* A directory of which not all has come. */
+/* A directory whose children have not all come. */
 struct level {
 	struct text listing;
-	size_t number;	 /* of the listing */
-	size_t path_len; /* of the directory's, of which those below it begin with the same */
+	size_t number;	 /* the number of its listing */
+	size_t path_len; /* length of its path, with which the paths below it begin */
 };
 
 struct place_of { /* where a listing is, among those that are complete */
@@ -31,11 +31,11 @@ struct names {
 	const struct pfs_place *place;
 	bool hidden;
 	struct level *levels;
-	size_t depth, capacity; /* levels in use; levels that there are */
-	uint64_t top;		/* depth in the store */
-	bool begun;		/* the top's row has come */
-	size_t left_out;	/* below this depth; 0: nothing is */
-	struct text path;	/* of the directory on the lowest level */
+	size_t depth, capacity; /* how many levels are in use; how many there are */
+	uint64_t top;		/* its depth in the store */
+	bool begun;		/* the row of the top has come */
+	size_t left_out;	/* what is deeper is left out; 0: nothing is */
+	struct text path;	/* the path of the directory on the lowest level */
 	struct text complete;
 	struct place_of *places;
 	size_t n, place_capacity;

@@ -12,7 +12,8 @@
 #include "tools/gnu/long_fields.h"
 #include "tools/gnu/quote.h"
 
-#define HALF_A_YEAR (31556952 / 2) /* seconds in which the time of day is printed, not the year */
+/* seconds: for later times the time of day is printed, else the year */
+#define HALF_A_YEAR (31556952 / 2)
 #define TAB	    8u
 
 /* ---- at length ---- */
@@ -34,7 +35,7 @@ static size_t digits(uint64_t n)
 	return count;
 }
 
-/* Valid as long as text is. */
+/* The result is valid as long as `text` is. */
 static const char *size_text(char text[PFS_DIGITS], size_t *len, const struct pfs_ls_style *style,
 			     int64_t size)
 {
@@ -45,7 +46,7 @@ static const char *size_text(char text[PFS_DIGITS], size_t *len, const struct pf
 	return text;
 }
 
-/* A name, or a number where there is none or none is wanted; *named: it is a name. */
+/* Returns a name, or a number if there is no name or none is wanted; *named: it is a name. */
 static const char *owner_text(char text[PFS_DIGITS], size_t *len, bool *named,
 			      const struct pfs_ls_style *style, uint32_t id,
 			      const char *(*name_of)(uint32_t id, size_t *len))
@@ -147,14 +148,15 @@ static void put_long(struct pfs_stdout *out, const struct pfs_ls_style *style, c
 
 /* ---- entries ---- */
 
-/* Those that are printed together. */
+/* Entries that are printed together. */
 struct page {
 	struct pfs_stdout *out;
 	const struct pfs_ls_style *style;
 	const struct pfs_ls_entry *entries;
 	size_t n;
 	struct widths widths;
-	bool aligned; /* some names have quotes, the others stand below what is in them */
+	/* some names have quotes, and the others are indented to the text within them */
+	bool aligned;
 };
 
 static struct page begin(struct pfs_stdout *out, const struct pfs_ls_style *style,
@@ -211,7 +213,7 @@ static void put_entry(const struct page *page, const struct pfs_ls_entry *e)
 
 /* ---- columns ---- */
 
-/* What put_entry takes on the terminal. */
+/* Returns the width that put_entry takes on the terminal. */
 static size_t shown_width(const struct page *page, const struct pfs_ls_entry *e)
 {
 	char quoted[PFS_QUOTED_SIZE(PATH_MAX)];
@@ -223,7 +225,7 @@ static size_t shown_width(const struct page *page, const struct pfs_ls_entry *e)
 	return width + pfs_name_width(quoted, pfs_quote_name(quoted, e->name, e->len, false));
 }
 
-/* With tabs where they reach as far, as ls(1) does. */
+/* Uses tabs where they fit, as ls(1) does. */
 static void put_gap(struct pfs_stdout *out, size_t from, size_t to)
 {
 	while (from < to) {

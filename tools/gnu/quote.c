@@ -6,16 +6,17 @@
 #include <wchar.h>
 #include <wctype.h>
 
-/* What a shell takes for something else, wherever it stands; `?` and what does not print as well. */
+/* Characters that mean something to a shell, wherever they are. `?` also replaces what cannot be
+ * printed. */
 static const char special[] = " !\"$&'()*;<=>?[\\^`|";
-/* What keeps a name with an apostrophe from standing in double quotes. */
+/* Characters that keep a name with an apostrophe from being put in double quotes. */
 static const char not_in_double[] = "!\"#$&()*;<=>?[\\^`{|}~";
 
-/* A character of a name, or bytes of what is none. */
+/* A character of a name, or bytes that are none. */
 struct piece {
 	size_t n;
 	bool prints;
-	int width; /* as ls(1) counts what does not print, too */
+	int width; /* ls(1) also counts what cannot be printed */
 };
 
 static struct piece first_piece(const char *name, size_t len)
@@ -24,7 +25,7 @@ static struct piece first_piece(const char *name, size_t len)
 	wchar_t c = 0;
 	size_t n = mbrtowc(&c, name, len, &state);
 
-	if (n == (size_t)-2) /* the beginning of one */
+	if (n == (size_t)-2) /* the beginning of a character */
 		return (struct piece){.n = len, .width = MB_CUR_MAX > 1};
 	if (n == 0 || n > len)
 		return (struct piece){.n = 1, .width = MB_CUR_MAX > 1};
@@ -54,7 +55,7 @@ bool pfs_needs_quotes(const char *name, size_t len, bool colon)
 	return false;
 }
 
-/* An apostrophe, and else nothing that double quotes would not do for. */
+/* Returns true if the name has an apostrophe, and nothing that may not be in double quotes. */
 static bool wants_double_quotes(const char *name, size_t len)
 {
 	if (!memchr(name, '\'', len))
@@ -85,7 +86,7 @@ static char *escape(char *out, unsigned char c)
 	return out;
 }
 
-/* Between the quotes; what does not print as $'...' among the rest. */
+/* Puts the name in quotes; what cannot be printed becomes $'...' in between. */
 static char *quote(char *out, const char *name, size_t len)
 {
 	bool escaping = false;

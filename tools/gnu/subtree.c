@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GNU's find and du read directories with gnulib's fts(3): as many entries at a time as a batch may
- * have, and a batch that is larger than a limit is sorted by inode numbers. */
+/* GNU's find and du read directories with gnulib's fts(3): in batches of so many entries, and a
+ * batch that is larger than a limit is sorted by inode numbers. */
 #include "tools/gnu/subtree.h"
 
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include "base/cleanup.h"
 #include "tools/cmd.h"
 
-#define UNSORTED 10000 /* entries at most that stay as they were read */
+#define UNSORTED 10000 /* a batch with no more entries stays as it was read */
 #define BATCH	 100000
-#define INSERTION_MAX	 16 /* siblings that are sorted by moving each to its place */
+#define INSERTION_MAX	 16 /* up to so many siblings are sorted by insertion */
 
 /* ---- rows ---- */
 
-/* Room for another node. */
+/* Makes room for another node. */
 static bool make_room(struct pfs_subtree *subtree, size_t depth)
 {
 	if (subtree->n >= UINT32_MAX ||
@@ -58,7 +58,7 @@ static bool take(void *arg, struct pfs_row *row)
 		if (!subtree->no_memory && subtree->beheaded)
 			subtree->nodes[link_node(subtree, 0)] = (struct pfs_subtree_node){.type = 'd'};
 	}
-	/* what comes without its directory lies in what is there */
+	/* A node without its directory belongs to the deepest one that there is. */
 	depth = subtree->n ? PFS_MAX(PFS_MIN(depth - subtree->top_depth, subtree->depth + 1), 1) : 0;
 	if (subtree->no_memory || !make_room(subtree, depth)) {
 		subtree->no_memory = true;
@@ -124,7 +124,7 @@ static int by_order(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The children of a directory, linked anew. */
+/* Sorts the children of a directory, and links them anew. */
 static void sort_family(const struct pfs_subtree *subtree, struct pfs_subtree_node *above,
 			const struct family *family)
 {
@@ -211,7 +211,8 @@ static bool take_child(void *arg, struct pfs_row *row)
 	return true;
 }
 
-/* The children by their numbers, as orders their places in the order in which they are met. */
+/* Gets the children, sorted by inode number; the order of each is its place in the order in which
+ * fts(3) would visit them. */
 static int rank_children(struct children *children, const struct pfs_place *place, uint64_t parent)
 {
 	char sql[128];
@@ -235,7 +236,7 @@ static int rank_children(struct children *children, const struct pfs_place *plac
 	return PFS_EXIT_OK;
 }
 
-/* Those of the family that are children of the wide directory. */
+/* Orders those of the family that are children of the wide directory. */
 static int order_wide(const struct pfs_subtree *subtree, const struct family *family, uint32_t parent)
 {
 	struct children children = {0};
