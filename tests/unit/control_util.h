@@ -105,7 +105,8 @@ static inline int brood(void *arg PFS_UNUSED, struct pfs_reply *reply,
 
 static const struct pfs_verb verbs[] = {
 	{"echo", echo, false},	 {"refuse", refuse, false}, {"flood", flood, false},
-	{"brood", brood, false}, {"run", brood, true},	    {0},
+	{"brood", brood, false}, {"run", brood, true},	    {"run a flood", flood, true},
+	{0},
 };
 
 static inline int try_open(struct pfs_control **out, bool alone, uint64_t unread_limit)

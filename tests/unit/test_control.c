@@ -274,6 +274,28 @@ static void test_many_wait(void **state)
 	close_turn();
 }
 
+/* Those that have had their turn, and have not read what it gave them, leave the places to the others. */
+static void test_many_read_later(void **state)
+{
+	static const char flood[] = "run a flood\0" "16";
+	struct answer answer = ANSWER;
+	int fds[PFS_CONTROL_CLIENTS + 1], status = -1;
+
+	(void)state;
+	open_with_turn();
+	for (size_t i = 0; i < PFS_COUNT(fds); i++)
+		fds[i] = raw_ask(flood, sizeof(flood), 2);
+	assert_true(becomes(&d.ended, PFS_COUNT(fds)));
+	assert_true(await_waiting(0));
+	assert_int_equal(d.error, 0);
+	assert_int_equal(ask(&answer, &status, "echo", NULL), 0);
+	assert_int_equal(status, 1);
+	for (size_t i = 0; i < PFS_COUNT(fds); i++)
+		(void)close(fds[i]);
+	free(answer.bytes);
+	close_turn();
+}
+
 /* Who waits when the turns are stopped, or comes later, is told. */
 static void test_turns_stop(void **state)
 {
@@ -367,8 +389,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_answers),	 TEST(test_sizes),	  TEST(test_slow_client),
 		TEST(test_large_answer), TEST(test_unread_limit), TEST(test_gone_client),
-		TEST(test_many_clients), TEST(test_turns),	  TEST(test_turns_stop), TEST(test_many_wait),
-		TEST(test_mad_clients),	 TEST(test_closing),
+		TEST(test_many_clients), TEST(test_turns),	  TEST(test_turns_stop),
+		TEST(test_many_wait),	 TEST(test_many_read_later), TEST(test_mad_clients),
+		TEST(test_closing),
 	};
 	sigset_t all;
 

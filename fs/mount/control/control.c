@@ -38,7 +38,8 @@ struct client {
 	struct pfs_reply reply; /* first: replies are clients */
 	struct pfs_control *control;
 	struct client *next; /* the listening thread's, as is `thread`, which it joins in the end */
-	bool answering;	     /* protected by control->lock */
+	bool answering;	     /* protected by control->lock, as is `has_place` */
+	bool has_place;	     /* it counts among those that are answered at a time */
 	pthread_t thread;
 	int fd; /* closed under control->lock; not blocking */
 	/* What the client has not read yet: the bytes head..tail of a file in memory. */
@@ -56,8 +57,8 @@ struct pfs_control {
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock;
-	pthread_cond_t through; /* a client is no longer answered, or waits for a turn */
-	unsigned n_answering;	/* clients, but for those whose statements wait for a turn or have one */
+	pthread_cond_t through; /* a client is no longer answered, or has given up its place */
+	unsigned n_places;	/* that clients have */
 	unsigned n_connected, most_connected;
 	struct client *clients;
 	_Atomic uint64_t unread; /* bytes, of all clients */
@@ -270,23 +271,26 @@ static bool has_left(void *arg)
 	return is_gone(&question->client->reply);
 }
 
-/* Gives up the client's place among those that are answered, or takes it again, which may be one too many. */
-static void change_places(struct pfs_control *control, int by)
+/* With the lock. */
+static void give_up_place(struct client *client)
 {
-	PFS_LOCKED(&control->lock);
-	control->n_answering += (unsigned)by;
-	(void)pthread_cond_signal(&control->through);
+	client->control->n_places -= client->has_place;
+	client->has_place = false;
+	(void)pthread_cond_signal(&client->control->through);
 }
 
+/* Turns bound how many statements run. So the client needs its place no more, nor does it afterwards, when it may
+ * take its time to read the answer. */
 static int answer_in_turn(struct question *question, uid_t uid)
 {
 	const struct pfs_turn_call call = {uid, true, ask_verb, has_left, question};
 	struct pfs_control *control = question->client->control;
 	int error;
 
-	change_places(control, -1);
+	(void)pthread_mutex_lock(&control->lock);
+	give_up_place(question->client);
+	(void)pthread_mutex_unlock(&control->lock);
 	error = pfs_turns_call(control->options.turns, &call);
-	change_places(control, 1);
 	if (!error)
 		return question->status;
 	return pfs_reply_fail(&question->client->reply, STATUS_FAILURE,
@@ -340,8 +344,7 @@ static void *client_main(void *arg)
 	(void)close(client->fd);
 	client->fd = -1;
 	client->answering = false;
-	control->n_answering--;
-	(void)pthread_cond_signal(&control->through);
+	give_up_place(client);
 	return NULL;
 }
 
@@ -362,7 +365,7 @@ static bool has_place(struct pfs_control *control)
 		(void)pthread_join(client->thread, NULL);
 		free(client);
 	}
-	return control->n_answering < PFS_CONTROL_CLIENTS && control->n_connected < control->most_connected;
+	return control->n_places < PFS_CONTROL_CLIENTS && control->n_connected < control->most_connected;
 }
 
 static int add_client(struct pfs_control *control, int fd)
@@ -373,12 +376,12 @@ static int add_client(struct pfs_control *control, int fd)
 
 	if (!client)
 		return -ENOMEM;
-	*client = (struct client){.control = control, .next = control->clients, .answering = true, .fd = fd, .spool = -1};
+	*client = (struct client){.control = control, .next = control->clients, .answering = true, .has_place = true, .fd = fd, .spool = -1};
 	client->reply = (struct pfs_reply){.write = write_reply, .gone = is_gone};
 	error = pfs_thread_start(&client->thread, &kind, client_main, client);
 	control->clients = error ? client->next : client;
 	control->n_connected += !error;
-	control->n_answering += !error;
+	control->n_places += !error;
 	if (error)
 		free(client);
 	return error;

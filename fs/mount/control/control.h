@@ -27,8 +27,8 @@
 #define PFS_CONTROL_REQUEST_MAX ((size_t)8 << 20) /* bytes of all words */
 #define PFS_CONTROL_WORDS_MAX	((size_t)1 << 20)
 #define PFS_CONTROL_CLIENTS	16 /* clients answered at a time; further ones are refused with a sentence */
-/* Clients connected at a time: those, and others whose statements wait for a turn or have one, which turns bound. They
- * take a quarter of the daemon's descriptors at the most. */
+/* Clients connected at a time: those, and others whose statements wait for a turn or have one, which turns bound, or whose
+ * answers wait to be read. They take a quarter of the daemon's descriptors at the most. */
 #define PFS_CONTROL_CONNECTED	1024
 
 /* ---- the daemon's side ---- */
