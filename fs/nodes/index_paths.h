@@ -22,7 +22,7 @@
  * have changed when a question begins, the frozen tree has no index.
  *
  * Memory: some 90 bytes a node, a quarter of the machine's at most; for a frozen tree as much for
- * each node whose place has changed since, and a bit a slot.
+ * each node whose place has changed since, and a bit a slot, which count for all statements together.
  * Locks: tree->lock; a mutex of its own, taken after it. */
 #ifndef PFS_FS_NODES_INDEX_PATHS_H
 #define PFS_FS_NODES_INDEX_PATHS_H
@@ -57,6 +57,8 @@ bool pfs_path_index_describe(struct pfs_tree *tree, struct pfs_path_index_info *
  * tree is held for reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_index_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
 void pfs_path_index_thaw(struct pfs_tree *frozen);
+/* Returns true if memory was short for what the frozen tree has of the index. */
+bool pfs_path_index_is_lost(const struct pfs_tree *frozen);
 
 /* ---- questions: the tree is held; if that is a frozen tree, the live one is not ---- */
 

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "fs/image/image_copy.h"
 #include "gpu/table.h"
+#include "meta/account.h"
 
 #define FOLLOWED     256u /* changes taken over at once */
 #define CHANGED_MIN  1024u
@@ -45,11 +46,18 @@ void pfs_path_index_thaw(struct pfs_tree *frozen)
 		return;
 	pfs_path_entries_unref(paths->entries);
 	pfs_path_prefix_close(paths->own);
+	pfs_account_discharge(paths->account, paths->charged);
+	pfs_account_close(paths->account);
 	(void)pthread_mutex_destroy(&paths->lock);
 	free(paths->changed);
 	free(paths->next);
 	free(paths);
 	frozen->path_frozen = NULL;
+}
+
+bool pfs_path_index_is_lost(const struct pfs_tree *frozen)
+{
+	return frozen->path_frozen && atomic_load(&frozen->path_frozen->error);
 }
 
 /* ---- what has changed ---- */
@@ -110,6 +118,29 @@ static int take_over_run(struct pfs_path_frozen *frozen, struct pfs_path_keys *k
 	return keys->n < BATCH ? 0 : put_in(frozen, keys);
 }
 
+static size_t next_size(const struct pfs_path_frozen *frozen)
+{
+	return PFS_MAX(FOLLOWED, frozen->tree->image.end / PFS_BLOCK_ROWS + 1) * sizeof(*frozen->next);
+}
+
+static size_t changed_size(const struct pfs_path_frozen *frozen)
+{
+	return (frozen->tree->image.end / 64 + 1) * sizeof(*frozen->changed);
+}
+
+/* Counts the memory as that of all statements together, like the frozen tree's other memory. -ENOMEM:
+ * they have more than they may. */
+static int charge(struct pfs_path_frozen *frozen)
+{
+	const uint64_t before = frozen->charged;
+	struct pfs_prefix_info own = {.n_keys = 0};
+
+	if (frozen->own)
+		pfs_prefix_describe(frozen->own, &own);
+	frozen->charged = next_size(frozen) + changed_size(frozen) + own.tree_bytes + own.list_bytes;
+	return pfs_account_charge(frozen->account, (int64_t)(frozen->charged - before));
+}
+
 /* Puts in the keys that listed nodes have in the frozen tree. */
 static int take_over(struct pfs_path_frozen *frozen)
 {
@@ -120,6 +151,8 @@ static int take_over(struct pfs_path_frozen *frozen)
 		error = take_over_run(frozen, &keys, frozen->next[i]);
 	error = error ? error : put_in(frozen, &keys);
 	pfs_path_keys_finish(&keys);
+	if (!error && (frozen->n_next || !frozen->charged))
+		error = charge(frozen);
 	return error;
 }
 
@@ -128,16 +161,16 @@ static int take_over(struct pfs_path_frozen *frozen)
 /* Takes the live index, which then has followed all changes from before the frozen tree. */
 static int take_index(struct pfs_path_frozen *frozen)
 {
-	const uint32_t end = frozen->tree->image.end;
 	int error;
 
 	if (!frozen->next)
-		frozen->next =
-			malloc(PFS_MAX(FOLLOWED, end / PFS_BLOCK_ROWS + 1) * sizeof(*frozen->next));
+		frozen->next = malloc(next_size(frozen));
 	if (!frozen->changed)
-		frozen->changed = calloc(end / 64 + 1, sizeof(*frozen->changed));
+		frozen->changed = calloc(1, changed_size(frozen));
 	if (!frozen->next || !frozen->changed)
 		return -ENOMEM;
+	if (!frozen->account)
+		PFS_TRY(pfs_account_open(&frozen->account, 0, NULL, NULL));
 	pfs_path_index_follow(frozen->live); /* so that little is left for the hold */
 	pfs_hold_read(frozen->live, __func__);
 	error = pfs_path_entries_take(frozen->live, &frozen->entries);

@@ -67,13 +67,15 @@ struct pfs_path_frozen {
 	pthread_mutex_t lock; /* guards all that follows; taken before the live tree's lock */
 	struct pfs_path_entries *entries; /* the live tree's; NULL: not asked for yet */
 	struct pfs_prefix *own;		  /* NULL until it has a key */
+	struct pfs_account *account; /* counts that, and what is below; NULL as long as `entries` */
+	uint64_t charged;	     /* bytes */
 	struct pfs_feed_follower follower;
 	uint64_t *changed; /* a bit a slot; NULL as long as `entries` */
 	size_t n_changed;
 	/* Places of nodes from each of these slots on, `run` of them, may have changed next. */
 	uint32_t *next, run;
 	size_t n_next;
-	int error; /* memory was short: the index is of no use any more */
+	atomic_int error; /* memory was short: the index is of no use any more */
 };
 
 /* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins.

@@ -141,5 +141,5 @@ uint64_t pfs_frozen_size(const struct pfs_tree *frozen)
 
 bool pfs_frozen_is_lost(const struct pfs_tree *frozen)
 {
-	return pfs_image_copy_is_lost(frozen);
+	return pfs_image_copy_is_lost(frozen) || pfs_path_index_is_lost(frozen);
 }

@@ -42,8 +42,8 @@ uint64_t pfs_frozen_epoch(const struct pfs_tree *frozen); /* the live tree's at 
 void pfs_frozen_close(struct pfs_tree *frozen); /* NULL is allowed */
 uint64_t pfs_frozen_size(const struct pfs_tree *frozen); /* bytes */
 
-/* Returns true if the snapshot was given up because memory was short. What was read since then may
- * be wrong, so the statement has to end with -ENOMEM. */
+/* Returns true if memory was short for what has changed since: the snapshot was given up, or the path
+ * index. What was read then may be wrong, so the statement has to end with -ENOMEM. */
 bool pfs_frozen_is_lost(const struct pfs_tree *frozen);
 
 #endif

@@ -14,6 +14,7 @@
 #include "fs/nodes/ordered.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/account.h"
 
 #define NODES	  1500
 #define QUESTIONS 12
@@ -443,6 +444,34 @@ static void test_too_many(void **state)
 	close_tree();
 }
 
+/* What it takes counts for all statements together; if they have not so much, it is lost. */
+static void test_memory_counts(void **state)
+{
+	const uint32_t n = TOO_MANY / 4;
+	uint64_t before, at_first;
+
+	(void)state;
+	open_tree();
+	make_files(n);
+	pfs_path_index_want(model.tree, true, false);
+	assert_int_equal(pfs_path_index_make(model.tree), 0);
+	before = pfs_accounts_used();
+	freeze();
+	assert_int_equal(open_walk(), 0);
+	at_first = pfs_accounts_used();
+	assert_in_range(at_first, before + n / 8, SIZE_MAX); /* a bit a slot */
+	assert_false(pfs_frozen_is_lost(frozen));
+	move_files();
+	pfs_accounts_limit(at_first + n);
+	assert_int_equal(open_walk(), -ENOMEM);
+	assert_true(pfs_frozen_is_lost(frozen));
+	assert_in_range(pfs_accounts_used(), at_first + n * sizeof(uint64_t), SIZE_MAX); /* a key takes more */
+	thaw();
+	assert_int_equal(pfs_accounts_used(), before);
+	pfs_accounts_limit(0);
+	close_tree();
+}
+
 /* More changes than the feed remembers. */
 static void overrun_feed(void)
 {
@@ -572,6 +601,7 @@ int main(void)
 		cmocka_unit_test(test_questions),  cmocka_unit_test(test_nothing_is_derived),
 		cmocka_unit_test(test_others_are_in_ranges),
 		cmocka_unit_test(test_too_many),   cmocka_unit_test(test_behind_the_feed),
+		cmocka_unit_test(test_memory_counts),
 		cmocka_unit_test(test_made_later), cmocka_unit_test(test_beside_a_writer),
 	};
 	int failed;
