@@ -461,23 +461,31 @@ static int count_bytes(void *arg, const char *bytes PFS_UNUSED, size_t size)
 	return 0;
 }
 
-static int time_listings(struct bench *b, const struct pfs_listing *listing, const uint64_t *bytes)
+static int list_all(struct bench *b, void *argument)
 {
-	double best = 1e9, start = pfs_bench_now(), sent;
+	const struct pfs_listing *listing = argument;
+
+	*(uint64_t *)listing->arg = 0;
+	return pfs_engine_list(b->engine, listing);
+}
+
+static int time_listings(struct bench *b, struct pfs_listing *listing, const uint64_t *bytes)
+{
+	double start = pfs_bench_now(), sent;
 	int error = pfs_engine_send_names(b->engine, listing->view, SIZE_MAX);
+	struct pfs_figure f;
 
 	sent = pfs_bench_now() - start;
-	for (unsigned round = 0; round < 3 && error == 0; round++) {
-		start = pfs_bench_now();
-		*(uint64_t *)listing->arg = 0;
-		error = pfs_engine_list(b->engine, listing);
-		best = PFS_MIN(best, pfs_bench_now() - start);
-	}
 	if (error == 0)
-		(void)printf("  %-52s %9.3f ms, then %.1f GB/s of text (%.2f GB)\n",
-			     "listing every path, slots given: names sent", sent * 1e3,
-			     (double)*bytes / best / 1e9, (double)*bytes / 1e9);
-	return error;
+		error = time_calls(b, &f, list_all, listing);
+	if (error)
+		return error;
+	(void)printf("  %-52s %9.3f ms, once\n", "sending the names of a listing", sent * 1e3);
+	(void)printf("  %-52s %9.1f GB/s [%.1f %.1f] of text (%.2f GB)\n",
+		     "listing every path, slots given", (double)*bytes / f.median / 1e9,
+		     (double)*bytes / f.most / 1e9, (double)*bytes / f.least / 1e9,
+		     (double)*bytes / 1e9);
+	return 0;
 }
 
 static int listings(struct bench *b, const struct tree *t)
@@ -486,7 +494,7 @@ static int listings(struct bench *b, const struct tree *t)
 	uint32_t *place PFS_FREE = malloc(t->n * sizeof(*place));
 	uint8_t *heap PFS_FREE = calloc(t->n + 1, 16);
 	uint64_t bytes = 0;
-	const struct pfs_listing listing = {&view, place, t->n, 0, count_bytes, &bytes};
+	struct pfs_listing listing = {&view, place, t->n, 0, count_bytes, &bytes};
 
 	if (!place || !heap)
 		return -ENOMEM;
