@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Estimates: what is more costs more, what is small is the host's, and a plan tells both. */
-#include "query_util.h"
+#include "cost_util.h"
 
-#include "fs/query/relational/cost.h"
 #include "fs/query/relational/relational.h"
 
 #define MANY 100000000u
@@ -10,25 +9,7 @@
 
 static struct pfs_cost cost(const char *sql, uint64_t nodes, unsigned threads)
 {
-	struct pfs_query *query = begin(sql);
-	struct pfs_arena arena = {.limit = 1 << 20};
-	struct pfs_parsed *parsed;
-	struct pfs_block *block;
-	struct pfs_cost out;
-	const char *why;
-
-	assert_non_null(query);
-	assert_int_equal(pfs_parse(&parsed, query->text.text, query->text.len, NULL), 0);
-	assert_int_equal(
-		pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select,
-			 &(struct pfs_bind_part){.text = NULL}),
-		0);
-	out = pfs_cost_of(block, &pfs_rates_fixed, nodes, threads);
-	pfs_block_finish(block, queries);
-	pfs_parsed_free(parsed);
-	pfs_arena_finish(&arena);
-	pfs_query_finish(query);
-	return out;
+	return cost_of(sql, &pfs_rates_fixed, nodes, threads);
 }
 
 static void is_dearer(const char *sql, const char *than)

@@ -2,11 +2,10 @@
 /* Rates that estimates go by: fixed until somebody has them measured, never far from the fixed
  * ones, and what is chosen follows them. */
 #include "fs/query/internal.h"
-#include "fs/query/relational/cost.h"
 #include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/measure.h"
 #include "tests/ref/stand_in_operators.h"
-#include "tests/unit/query_util.h"
+#include "tests/unit/cost_util.h"
 
 #include <math.h>
 
@@ -83,23 +82,7 @@ static void test_device_range(void **state PFS_UNUSED)
 
 static struct pfs_cost cost(const struct pfs_rates *rates, uint64_t n_nodes)
 {
-	struct pfs_query *query = begin(sql);
-	struct pfs_arena arena = {.limit = 1 << 20};
-	struct pfs_parsed *parsed;
-	struct pfs_block *block;
-	struct pfs_cost out;
-	const char *why;
-
-	assert_int_equal(pfs_parse(&parsed, query->text.text, query->text.len, NULL), 0);
-	assert_int_equal(pfs_bind(&block, &why, query, &arena, pfs_parsed_statement(parsed)->select,
-				  &(struct pfs_bind_part){.text = NULL}),
-			 0);
-	out = pfs_cost_of(block, rates, n_nodes, 2);
-	pfs_block_finish(block, queries);
-	pfs_parsed_free(parsed);
-	pfs_arena_finish(&arena);
-	pfs_query_finish(query);
-	return out;
+	return cost_of(sql, rates, n_nodes, 2);
 }
 
 /* A slow host gives a device what a fast one keeps; a slow bus lets it wait for longer. */
