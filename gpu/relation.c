@@ -76,12 +76,17 @@ void pfs_operators_count(const struct pfs_operators *o, struct pfs_operator_coun
 }
 
 /* Returns the error; none is an answer that counts. */
-static int counted(struct pfs_operators *o, const struct pfs_operator_backend *b, int error)
+static int counted(const struct pfs_run *run, const struct pfs_operator_backend *b, int error)
 {
-	if (!error)
-		(void)__atomic_fetch_add(b == o->host ? &o->counts.host : &o->counts.device, 1,
-					 __ATOMIC_RELAXED);
-	return error;
+	struct pfs_operators *o = run->operators;
+
+	if (error)
+		return error;
+	(void)__atomic_fetch_add(b == o->host ? &o->counts.host : &o->counts.device, 1,
+				 __ATOMIC_RELAXED);
+	if (run->counts)
+		++*(b == o->host ? &run->counts->host : &run->counts->device);
+	return 0;
 }
 
 int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, size_t size)
@@ -198,7 +203,7 @@ static bool is_left_to_host(int error)
 			operate_error = (brought);                                                 \
 			if (!operate_error)                                                        \
 				operate_error = counted(                                           \
-					(run)->operators, b,                                       \
+					run, b,                                                    \
 					b->families->family->member(b, run, __VA_ARGS__));         \
 		}                                                                                  \
 		operate_error;                                                                     \

@@ -34,7 +34,7 @@ void pfs_operators_close(struct pfs_operators *operators);
  * this, also beside operators. -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
-/* How many operators the host and the device have run since pfs_operators_open. */
+/* How many operators the host and the device have run: of pfs_operators_count since pfs_operators_open. */
 struct pfs_operator_counts {
 	uint64_t host, device;
 };

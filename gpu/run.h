@@ -14,6 +14,7 @@
 #include "gpu/engine.h"
 
 struct pfs_operators;
+struct pfs_operator_counts; /* relation.h */
 
 #define PFS_RUN_PAUSE 1 /* what poll returns when a pause is due */
 
@@ -35,6 +36,8 @@ struct pfs_run {
 	 * all and returns that error. NULL: memory has no limit. */
 	int (*charge)(void *context, int64_t bytes);
 	void *context;
+	/* The run's operators are counted here, too; NULL: they are not. One caller at a time. */
+	struct pfs_operator_counts *counts;
 };
 
 /* ---- for operators and back ends ---- */

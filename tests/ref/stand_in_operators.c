@@ -13,6 +13,8 @@ struct stand_in_operators stand_in_operators;
 static int select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
 		       const struct pfs_source *source, const struct pfs_program *program)
 {
+	if (stand_in_operators.refuses)
+		return -EOPNOTSUPP;
 	if (!stand_in_operators.loses_rows)
 		return pfs_host_select_rows(b, run, out, source, program);
 	PFS_TRY(pfs_rows_of_range(run, out, source->table->n_rows, 0, source->table->n_rows));

@@ -12,6 +12,7 @@
 struct pfs_operator_backend;
 
 struct stand_in_operators {
+	bool refuses;	 /* it selects nothing: the host has to */
 	bool loses_rows; /* what is selected lies on the device, and cannot be had from there */
 	bool keeps;	 /* it computes, and has the vectors until they are fetched */
 	unsigned fetched; /* batches */

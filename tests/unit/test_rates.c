@@ -10,12 +10,39 @@
 #include <math.h>
 
 static bool has_device;
+static struct pfs_operators *shared; /* NULL: nobody else has the device */
+
+/* Computes something of one row on the device. */
+static void ask_as_another(struct pfs_operators *operators)
+{
+	const struct pfs_table table = {.n_rows = 1};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_run run = {.operators = operators, .on = PFS_ENGINE_CUDA};
+	struct pfs_tuples *tuples;
+
+	assert_int_equal(pfs_compute(&run, &tuples, &source, NULL, 0), 0);
+	assert_non_null(tuples->device);
+	pfs_tuples_free(&run, tuples);
+}
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */
 int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out);
+int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program);
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program);
+
 int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out)
 {
 	return has_device ? stand_in_operators_open(out) : -ENODEV;
+}
+
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *source, const struct pfs_program *program)
+{
+	if (shared)
+		ask_as_another(shared);
+	return __real_pfs_host_select_rows(b, run, out, source, program);
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -199,6 +226,26 @@ static void test_device(void **state PFS_UNUSED)
 	}
 }
 
+/* The host does what is measured, while others have the device work. */
+static void test_others(void **state PFS_UNUSED)
+{
+	struct pfs_operator_counts counts;
+	struct pfs_operators *operators;
+	struct pfs_seen seen;
+
+	has_device = true;
+	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_CUDA, 1), 0);
+	assert_int_equal(pfs_measure_device(&seen, operators), 0);
+	stand_in_operators.refuses = stand_in_operators.keeps = true;
+	shared = operators;
+	assert_int_equal(pfs_measure_device(&seen, operators), -EOPNOTSUPP);
+	shared = NULL;
+	stand_in_operators.refuses = stand_in_operators.keeps = false;
+	pfs_operators_count(operators, &counts);
+	assert_true(counts.device >= counts.host);
+	pfs_operators_close(operators);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -206,6 +253,7 @@ int main(void)
 		cmocka_unit_test(test_choice),	   cmocka_unit_test(test_host),
 		cmocka_unit_test(test_stops),	   cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_background), cmocka_unit_test(test_device),
+		cmocka_unit_test(test_others),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
