@@ -50,6 +50,10 @@ is 'JSON' "$(tr -d ' \n' <some.json)" "[{\"ino\":$a,\"path\":\"/a\"},{\"path\":\
 is 'JSON of nothing' "$(primefs resolve --json "$store" </dev/null | tr -d ' \n')" '[]'
 
 # ---- large, and slow ----
+lines() { head -c "$1" /dev/zero | tr '\0' '\n'; }
+for n in 1 1048575 1048576 1048577; do # about a batch
+	is "$n lines of 0 bytes" "$(lines "$n" | resolve "$store" | LC_ALL=C sort | uniq -c | tr -d ' \t')" "$n-"
+done
 primefs tree "$store" subtree /a >some
 for _ in {1..400}; do cat some; done >many
 is 'more than a batch' "$(primefs resolve "$store" <many | cut -f2- | cksum)" "$(cksum <many)"
@@ -74,7 +78,10 @@ exits 'with a path as an operand' 2 primefs resolve "$store" /a
 exits 'no such store' 3 primefs resolve none.pfs </dev/null
 fails_with 'unreadable input' 'standard input: Is a directory' primefs resolve "$store" </
 if [[ -e /dev/full ]]; then
-	exits 'output that does not get out' 3 bash -c "primefs resolve '$store' <some >/dev/full"
+	for option in -- --json; do
+		exits "output that does not get out, $option" 3 bash -c "primefs resolve $option '$store' <many >/dev/full"
+		ok "one sentence, $option" bash -c "! primefs resolve $option '$store' <many >/dev/full 2>err && [[ \$(wc -l <err) == 1 ]]"
+	done
 fi
 ok 'not a store' bash -c "! primefs resolve some <some 2>err && [[ \$(wc -l <err) == 1 ]]"
 

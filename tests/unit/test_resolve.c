@@ -395,56 +395,85 @@ static void test_lists(void **state)
 
 /* ---- answers as text ---- */
 
-struct answer {
-	char *text;
-	size_t size;
-};
-
-static char *make_room(void *arg, size_t size)
+static void share(void *tree, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	struct answer *answer = arg;
-
-	answer->text = realloc(answer->text, answer->size + size + 1);
-	assert_non_null(answer->text);
-	answer->size += size;
-	return answer->text + answer->size - size;
+	pfs_scan_run(tree, n, grain, work, context);
 }
 
-/* Against one path after the other. */
+/* The lines that have been found, against one path after the other; returns how many there are. */
+static size_t check_found(const struct pfs_resolve_lines *lines, const char *text, size_t size, char delimiter)
+{
+	struct pfs_path_text path;
+	size_t at = 0, n = 0;
+
+	while (n < lines->n && pfs_path_next(&path, text, size, &at, delimiter)) {
+		assert_ptr_equal(lines->paths[n].bytes, path.bytes);
+		assert_int_equal(lines->paths[n].len, path.len);
+		n++;
+	}
+	assert_int_equal(n, lines->n);
+	return at;
+}
+
+/* The text, against a line after the other. */
+static void check_printed(const struct pfs_resolve_lines *lines, const struct pfs_resolve_text *text, bool with_paths,
+			  char delimiter)
+{
+	size_t part = 0, at = 0;
+
+	for (size_t i = 0; i < lines->n; i++) {
+		const struct pfs_path_text *path = &lines->paths[i];
+		char number[32] = "-";
+		const char *bytes;
+
+		if (part < text->n_parts && at == text->parts[part].iov_len) {
+			part++;
+			at = 0;
+		}
+		assert_true(part < text->n_parts);
+		bytes = text->parts[part].iov_base;
+		if (lines->inos[i])
+			(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)lines->inos[i]);
+		assert_true(at + strlen(number) + 1 + (with_paths ? 1 + path->len : 0) <= text->parts[part].iov_len);
+		assert_memory_equal(bytes + at, number, strlen(number));
+		at += strlen(number);
+		if (with_paths) {
+			assert_int_equal(bytes[at++], '\t');
+			assert_memory_equal(bytes + at, path->bytes, path->len);
+			at += path->len;
+		}
+		assert_int_equal(bytes[at++], delimiter);
+	}
+	assert_int_equal(part + 1, text->n_parts);
+	assert_int_equal(at, text->parts[part].iov_len);
+}
+
+/* Texts without a tree: the numbers are made up, some as long as numbers can be. */
 static void check_lines(const char *text, size_t size, char delimiter, bool with_paths)
 {
-	struct answer answer = {.text = NULL};
-	struct pfs_resolve_lines lines = {text, size, delimiter, with_paths, make_room, &answer, 0, 0, 0};
-	const struct pfs_resolve_from from = {0};
-	struct pfs_path_text path;
-	size_t at = 0, end = 0;
+	const struct pfs_resolve_threads threads = {share, model.tree};
+	struct pfs_resolve_lines lines = {0};
+	struct pfs_resolve_text out = {0};
 
-	assert_int_equal(pfs_tree_resolve_lines(model.tree, &lines, &from), 0);
-	while (pfs_path_next(&path, text, size, &at, delimiter)) {
-		char number[32] = "-";
-		uint64_t ino;
-
-		assert_int_equal(pfs_tree_resolve_many(model.tree, &ino, &path, 1, &from), 0);
-		if (ino)
-			(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)ino);
-		assert_true(end + strlen(number) + 1 + (with_paths ? 1 + path.len : 0) <= answer.size);
-		assert_memory_equal(answer.text + end, number, strlen(number));
-		end += strlen(number);
-		if (with_paths) {
-			assert_int_equal(answer.text[end++], '\t');
-			assert_memory_equal(answer.text + end, path.bytes, path.len);
-			end += path.len;
-		}
-		assert_int_equal(answer.text[end++], delimiter);
+	for (size_t at = 0, used; at < size; at += used) {
+		assert_int_equal(pfs_resolve_lines_find(&lines, &used, text + at, size - at, delimiter, &threads), 0);
+		assert_int_equal(check_found(&lines, text + at, size - at, delimiter), used);
+		assert_in_range(lines.n, 1, PFS_RESOLVE_LINES_MAX);
+		for (size_t i = 0; i < lines.n; i++)
+			lines.inos[i] = i % 3 ? UINT64_MAX >> (i * 7 + used) % 64 : 0;
+		assert_int_equal(pfs_resolve_lines_print(&lines, &out, with_paths, delimiter, &threads), 0);
+		check_printed(&lines, &out, with_paths, delimiter);
 	}
-	assert_int_equal(end, answer.size);
-	free(answer.text);
+	pfs_resolve_lines_free(&lines);
+	pfs_resolve_text_free(&out);
 }
 
-/* Some of the texts are answered in many pieces; some lines are longer than a piece, or a whole chunk. */
+/* Some of the texts are found and printed in many pieces; some lines are longer than a piece, or empty, and some texts
+ * have more lines than are found at once. */
 static void test_answers_as_text(void **state)
 {
-	const size_t room = (size_t)70 << 20;
+	static const size_t sizes[] = {1, 2, 4095, 4096, 4097, 131071, 131072, 131073, 3000000};
+	const size_t room = (size_t)20 << 20;
 	char *text = malloc(room);
 	size_t size = 0;
 
@@ -467,6 +496,9 @@ static void test_answers_as_text(void **state)
 	}
 	check_lines(text, size, '\n', true);
 	check_lines(text, size, 0, false);
+	memset(text, '\n', room);
+	for (size_t i = 0; i < PFS_COUNT(sizes); i++)
+		check_lines(text, sizes[i], '\n', i % 2);
 	memset(text, '/', room);
 	for (size_t i = 0; i < room; i += 3000000)
 		text[i] = '\n';

@@ -3,7 +3,7 @@
  *
  * The paths are in memory, one behind the other in the order in which they are asked for, as whoever has read or received
  * them has them; the numbers go there. Of the command, they come from a file and go nowhere. From file to file, both are
- * memory that files have (memfd_create), and what a list waits for is told by stages. With --engine=cuda a second tree over
+ * memory that files have (memfd_create), and how long each stage is at work is told. With --engine=cuda a second tree over
  * the same store has a device, whose index, columns and parents are there when the clock starts. */
 #include "tools/bench/bench.h"
 
@@ -14,15 +14,18 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "fs/image/device_lookup.h"
-#include "fs/tree/resolve_lines.h"
 #include "meta/store.h"
 #include "tools/bench/gen.h"
+#include "tools/client/pathpipe.h"
 
 #define ROUNDS 5
 #define ASKED  4000000u /* paths, at most */
 #define SINGLE 500000u	/* of them, one after the other */
 #define WAIT_S 120	/* for the device to have the tree */
+#define HOST_BATCH   ((size_t)1 << 20) /* bytes of paths that are answered together, as primefs resolve has them, */
+#define DEVICE_BATCH ((size_t)8 << 20) /* and by a device */
 
 enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
@@ -56,9 +59,10 @@ struct bench {
 
 enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, FIGURES };
 
-/* What of the time from file to file went where, in seconds. */
+/* What of the time from file to file went where, in seconds; stages run side by side. */
 struct stages {
-	double all, split, resolve, print, bus, kernel;
+	double all, busy[PFS_PATHPIPE_STAGES], bus, kernel;
+	double copy; /* that the same bytes take without being resolved */
 };
 
 static int keep(void *arg, const char *bytes, size_t size)
@@ -192,110 +196,115 @@ static int time_command(double *rate, const struct bench *bench, size_t n)
 
 /* ---- from file to file ---- */
 
-struct memory_file {
-	int fd;
-	char *bytes;
-	size_t size, room;
-};
-
-static int open_memory_file(struct memory_file *file, size_t room)
+static int open_memory_file(int *fd)
 {
-	*file = (struct memory_file){.fd = memfd_create("primefs-bench", MFD_CLOEXEC), .room = room};
-	if (file->fd < 0 || ftruncate(file->fd, (off_t)room))
-		return -ENOMEM;
-	file->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
-	return file->bytes == MAP_FAILED ? -ENOMEM : 0;
+	*fd = memfd_create("primefs-bench", MFD_CLOEXEC);
+	return *fd < 0 ? -errno : 0;
 }
 
-static void close_memory_file(const struct memory_file *file)
+static int write_all(int fd, const char *bytes, size_t size)
 {
-	if (file->bytes && file->bytes != MAP_FAILED)
-		(void)munmap(file->bytes, file->room);
-	if (file->fd >= 0)
-		(void)close(file->fd);
-}
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
 
-static char *room_in_file(void *arg, size_t size)
-{
-	struct memory_file *file = arg;
-	char *at = file->bytes + file->size;
-
-	if (size > file->room - file->size)
-		return NULL;
-	file->size += size;
-	return at;
+		if (written < 0)
+			return -errno;
+		bytes += written;
+		size -= (size_t)written;
+	}
+	return 0;
 }
 
 /* Each line begins with the number that is wanted. */
-static int check_answer(const struct bench *bench, const struct memory_file *answer, size_t n)
+static int check_answer(const struct bench *bench, int fd, size_t n)
 {
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *text = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	struct pfs_path_text line;
 	size_t at = 0, i = 0;
 
-	while (i < n && pfs_path_next(&line, answer->bytes, answer->size, &at, 0) &&
+	if (text == MAP_FAILED)
+		return -ENOMEM;
+	while (i < n && pfs_path_next(&line, text, (size_t)size, &at, 0) &&
 	       strtoull(line.bytes, NULL, 10) == bench->mixed_wanted[i])
 		i++;
-	if (i == n && at == answer->size)
+	(void)munmap(text, (size_t)size);
+	if (i == n && at == (size_t)size)
 		return 0;
 	(void)pfs_cmd_fail(command.verb, "a line has another number than the listing");
 	return -EUCLEAN;
 }
 
-/* A new mapping: the pages of the paths are read for the first time, and those of the answer are made. */
-static int answer_file(struct stages *stages, struct pfs_tree *tree, int fd, size_t size, struct memory_file *answer)
+static int resolve_batch(void *tree, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	const struct pfs_resolve_from from = {0};
-	struct pfs_resolve_lines lines = {.size = size, .with_paths = true, .room = room_in_file, .arg = answer};
-	double started = pfs_bench_now();
-	void *text = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+
+	return pfs_tree_resolve_many(tree, inos, paths, n, &from);
+}
+
+/* As primefs resolve does, from and to files of memory; the pages of the answer are made meanwhile. */
+static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int out, size_t batch)
+{
+	struct pfs_pathpipe pipe = {.in = in, .out = out, .batch = batch, .path_max = batch, .arg = tree, .resolve = resolve_batch};
+	struct pfs_device_lookup_stats before, after;
+	double started;
 	int error;
 
-	if (text == MAP_FAILED)
-		return -ENOMEM;
-	lines.text = text;
-	error = pfs_tree_resolve_lines(tree, &lines, &from);
-	(void)munmap(text, size);
+	pfs_device_lookup_stats(tree, &before);
+	started = pfs_bench_now();
+	error = pfs_pathpipe_run(&pipe);
 	stages->all = pfs_bench_now() - started;
-	stages->split = (double)lines.split_ns / 1e9;
-	stages->resolve = (double)lines.resolve_ns / 1e9;
-	stages->print = (double)lines.print_ns / 1e9;
+	pfs_device_lookup_stats(tree, &after);
+	for (unsigned i = 0; i < PFS_PATHPIPE_STAGES; i++)
+		stages->busy[i] = (double)pipe.busy_ns[i] / 1e9;
+	stages->bus = (double)(after.info.bus_ns - before.info.bus_ns) / 1e9;
+	stages->kernel = (double)(after.info.kernel_ns - before.info.kernel_ns) / 1e9;
 	return error;
+}
+
+/* What a copy takes that does nothing else: of the paths to nowhere, and of as many bytes as the answer to a file. */
+static int time_copy(double *seconds, int in, int answer)
+{
+	char *bytes PFS_FREE = malloc(HOST_BATCH);
+	int out PFS_CLOSE = -1, files[] = {in, answer};
+	double started;
+	ssize_t n;
+
+	PFS_TRY(open_memory_file(&out));
+	started = pfs_bench_now();
+	for (size_t i = 0; i < PFS_COUNT(files) && bytes; i++) {
+		(void)lseek(files[i], 0, SEEK_SET);
+		while ((n = read(files[i], bytes, HOST_BATCH)) > 0)
+			if (files[i] == answer)
+				PFS_TRY(write_all(out, bytes, (size_t)n));
+	}
+	*seconds = pfs_bench_now() - started;
+	return bytes ? 0 : -ENOMEM;
 }
 
 static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree, size_t n)
 {
-	struct pfs_device_lookup_stats before, after;
-	struct memory_file paths = {.fd = -1}, answer = {.fd = -1};
-	int error = open_memory_file(&paths, bench->mixed_size);
+	int in PFS_CLOSE = -1, out PFS_CLOSE = -1;
 
-	*stages = (struct stages){0};
-	if (!error)
-		error = open_memory_file(&answer, bench->mixed_size + n * 32);
-	if (!error) {
-		memcpy(paths.bytes, bench->mixed_text, bench->mixed_size);
-		pfs_device_lookup_stats(tree, &before);
-		error = answer_file(stages, tree, paths.fd, bench->mixed_size, &answer);
-		pfs_device_lookup_stats(tree, &after);
-		stages->bus = (double)(after.info.bus_ns - before.info.bus_ns) / 1e9;
-		stages->kernel = (double)(after.info.kernel_ns - before.info.kernel_ns) / 1e9;
-	}
-	if (!error)
-		error = check_answer(bench, &answer, n);
-	close_memory_file(&paths);
-	close_memory_file(&answer);
-	return error;
+	PFS_TRY(open_memory_file(&in));
+	PFS_TRY(open_memory_file(&out));
+	PFS_TRY(write_all(in, bench->mixed_text, bench->mixed_size));
+	(void)lseek(in, 0, SEEK_SET);
+	PFS_TRY(answer_file(stages, tree, in, out, tree == bench->device ? DEVICE_BATCH : HOST_BATCH));
+	PFS_TRY(check_answer(bench, out, n));
+	return time_copy(&stages->copy, in, out);
 }
 
 static void print_stages(const char *by, const struct stages *s)
 {
 	const double percent = 100 / PFS_MAX(s->all, 1e-9);
 
-	(void)printf("from file to file by %s, the last round: reading %.0f %%, resolving %.0f %%", by,
-		     s->split * percent, s->resolve * percent);
+	(void)printf("from file to file by %s, the last round, side by side: reading and finding lines %.0f %% of the time, "
+		     "resolving %.0f %%", by, s->busy[PFS_PATHPIPE_READ] * percent, s->busy[PFS_PATHPIPE_RESOLVE] * percent);
 	if (s->kernel > 0)
 		(void)printf(" (bus %.1f %%, kernel %.1f %%, the rest packs texts and waits)", s->bus * percent,
 			     s->kernel * percent);
-	(void)printf(", writing the text %.0f %%\n", s->print * percent);
+	(void)printf(", printing and writing %.0f %%\n", s->busy[PFS_PATHPIPE_WRITE] * percent);
 }
 
 /* ---- a device ---- */
@@ -368,6 +377,7 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures, str
 	PFS_TRY(time_files(&stages[0], bench, bench->tree, n));
 	rate = (double)n / stages[0].all;
 	pfs_figures_add(&figures[FILES], rate / 1e6);
+	pfs_figures_add_yardstick(&figures[FILES], (double)n / stages[0].copy / 1e6);
 	pfs_figures_add_yardstick(&figures[DEVICE_FILES], rate / 1e6);
 	return bench->device ? run_device(bench, figures, &stages[1], n) : 0;
 }
@@ -452,7 +462,9 @@ int pfs_bench_resolve(int argc, char **argv)
 			       .unit = "ns",
 			       .yardstick = "one after the other",
 			       .less_is_better = true},
-		[FILES] = {.what = "random paths, file to file in memory", .unit = "M/s"},
+		[FILES] = {.what = "random paths, file to file in memory",
+			   .unit = "M/s",
+			   .yardstick = "the texts copied by one thread"},
 		[DEVICE] = {.what = "random paths by a kernel, memory to memory",
 			    .unit = "M/s",
 			    .yardstick = "the processor"},

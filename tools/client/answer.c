@@ -216,6 +216,11 @@ void pfs_answerer_close(struct pfs_answerer *answerer)
 	free(answerer);
 }
 
+struct pfs_tree *pfs_answerer_tree(const struct pfs_answerer *answerer)
+{
+	return answerer->here.tree;
+}
+
 void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop)
 {
 	answerer->stop = stop;

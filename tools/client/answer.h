@@ -53,6 +53,10 @@ void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
 PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 				   const char *const *words, size_t n);
 
+/* Returns the tree, if the command has opened the store for its last question, so that the command need not make a
+ * request of words; NULL: a daemon has it. */
+struct pfs_tree *pfs_answerer_tree(const struct pfs_answerer *answerer);
+
 /* Makes answers end with PFS_EXIT_OK once *stop is true; the handler of a signal may set it. */
 void pfs_answerer_stop_when(struct pfs_answerer *answerer, const volatile sig_atomic_t *stop);
 

@@ -8,28 +8,19 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/nodes/scan.h"
 #include "fs/tree/resolve_lines.h"
 
 #define PATH_SIZE_MAX ((size_t)1 << 20)
 #define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for users who do not see all */
 
-struct numbers {
-	char *text;
-	size_t size, capacity;
-};
-
-static char *make_room(void *arg, size_t size)
+static void share(void *tree, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	struct numbers *numbers = arg;
-	const size_t at = numbers->size;
-
-	if (pfs_grow(&numbers->text, &numbers->capacity, at + size, 1))
-		return NULL;
-	numbers->size += size;
-	return numbers->text + at;
+	pfs_scan_run(tree, n, grain, work, context);
 }
 
-static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
+/* Answers the first lines of a text; *used: the bytes that they have. */
+static int answer_some(struct pfs_call *call, struct pfs_handle *handle, size_t *used, const char *text, size_t size)
 {
 	const struct pfs_viewer viewer = {call->scope.uid, call->scope.gid, call->scope.groups,
 					  call->scope.n_groups};
@@ -39,20 +30,30 @@ static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const 
 		.gone = pfs_call_is_gone,
 		.arg = call,
 	};
-	struct numbers numbers = {.text = NULL};
-	struct pfs_resolve_lines lines = {
-		.text = text,
-		.size = size,
-		.delimiter = '\n',
-		.room = make_room,
-		.arg = &numbers,
-	};
-	int error = pfs_tree_resolve_lines(call->mount->tree, &lines, &from);
+	struct pfs_tree *tree = call->mount->tree;
+	const struct pfs_resolve_threads threads = {share, tree};
+	struct pfs_resolve_lines lines = {0};
+	struct pfs_resolve_text out = {0};
+	int error = pfs_resolve_lines_find(&lines, used, text, size, '\n', &threads);
 
-	if (!error && numbers.size)
-		error = pfs_answer_write(handle->answer, numbers.text, numbers.size);
-	free(numbers.text);
+	if (!error)
+		error = pfs_tree_resolve_many(tree, lines.inos, lines.paths, lines.n, &from);
+	if (!error)
+		error = pfs_resolve_lines_print(&lines, &out, false, '\n', &threads);
+	for (size_t i = 0; i < out.n_parts && !error; i++)
+		error = pfs_answer_write(handle->answer, out.parts[i].iov_base, out.parts[i].iov_len);
+	pfs_resolve_lines_free(&lines);
+	pfs_resolve_text_free(&out);
 	return error;
+}
+
+static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
+{
+	size_t used;
+
+	for (size_t at = 0; at < size; at += used)
+		PFS_TRY(answer_some(call, handle, &used, text + at, size - at));
+	return 0;
 }
 
 static void forget(struct pfs_handle *handle)

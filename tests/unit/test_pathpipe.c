@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of paths from a descriptor to a descriptor: the same text for batches of every size; what is not read, resolved or
+ * written; and that nobody waits for more than he needs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "tools/client/pathpipe.h"
+
+#define LONG  5000u /* bytes of the longest path: more than PATH_MAX */
+#define WAIT_MS 60000
+
+/* Resolves a path to its length, and a path of seven bytes to nothing. */
+struct resolver {
+	size_t calls, fail_at; /* fail_at: the call that fails, from 1 on; 0: none */
+	size_t most; /* paths of a call */
+};
+
+static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
+{
+	struct resolver *resolver = arg;
+
+	if (++resolver->calls == resolver->fail_at)
+		return 3;
+	resolver->most = PFS_MAX(resolver->most, n);
+	for (size_t i = 0; i < n; i++) {
+		inos[i] = paths[i].len == 7 ? 0 : paths[i].len + 1;
+		((char *)paths[i].bytes)[paths[i].len] = 0; /* which is allowed */
+	}
+	return 0;
+}
+
+static int file_with(const char *bytes, size_t size)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+/* What the answer should be, line by line. */
+static char *expected_of(size_t *len, const char *text, size_t size, char delimiter)
+{
+	struct pfs_path_text path;
+	char *expected = NULL;
+	FILE *out = open_memstream(&expected, len);
+	size_t at = 0;
+
+	assert_non_null(out);
+	while (pfs_path_next(&path, text, size, &at, delimiter)) {
+		if (path.len == 7)
+			(void)fputs("-\t", out);
+		else
+			(void)fprintf(out, "%zu\t", path.len + 1);
+		(void)fwrite(path.bytes, 1, path.len, out);
+		(void)fputc(delimiter, out);
+	}
+	assert_int_equal(fclose(out), 0);
+	return expected;
+}
+
+static void check_file(int fd, const char *expected, size_t len)
+{
+	char *got = malloc(len + 1);
+
+	assert_int_equal(lseek(fd, 0, SEEK_END), len);
+	assert_int_equal(pread(fd, got, len, 0), len);
+	assert_memory_equal(got, expected, len);
+	free(got);
+}
+
+static void check_text(const char *text, size_t size, char delimiter, size_t batch)
+{
+	struct resolver resolver = {0};
+	struct pfs_pathpipe pipe = {.in = file_with(text, size),
+				    .out = file_with("", 0),
+				    .delimiter = delimiter,
+				    .batch = batch,
+				    .path_max = PFS_MAX(batch, LONG),
+				    .arg = &resolver,
+				    .resolve = resolve};
+	size_t len, at = 0;
+	char *expected = expected_of(&len, text, size, delimiter);
+	struct pfs_path_text path;
+	bool missing = false;
+
+	while (pfs_path_next(&path, text, size, &at, delimiter))
+		missing |= path.len == 7;
+	assert_int_equal(pfs_pathpipe_run(&pipe), 0);
+	check_file(pipe.out, expected, len);
+	assert_true(pipe.missing == missing);
+	assert_true(resolver.most <= batch + 1);
+	assert_int_equal(resolver.calls > 0, size > 0);
+	assert_int_equal(close(pipe.in), 0);
+	assert_int_equal(close(pipe.out), 0);
+	free(expected);
+}
+
+/* Lines of 0, 1, ... bytes, whose borders fall everywhere in a batch; the last line with its delimiter and without. */
+static void batches_of_every_size(void **state)
+{
+	enum { LONGEST = 40 };
+	char text[LONGEST * LONGEST];
+	size_t size = 0;
+
+	(void)state;
+	for (size_t len = 0; len <= LONGEST; len++) {
+		memset(text + size, 'a' + (int)len % 26, len);
+		size += len;
+		text[size++] = len % 3 ? '\n' : 0;
+	}
+	for (size_t batch = 1; batch < size + 3; batch += batch < 200 || batch + 5 > size ? 1 : 97) {
+		check_text(text, size, '\n', batch);
+		check_text(text, size - 1, '\n', batch);
+		check_text(text, size, 0, batch);
+		check_text(text, size - 1, 0, batch);
+	}
+}
+
+static void short_texts(void **state)
+{
+	static const char lines[] = "\n\n\n\n\n\n\n\n";
+	static const char ones[] = "a\nb\nc\nd";
+
+	(void)state;
+	for (size_t size = 0; size < sizeof(lines); size++)
+		for (size_t batch = 1; batch < 10; batch++)
+			check_text(lines, size, '\n', batch);
+	for (size_t size = 0; size < sizeof(ones); size++)
+		for (size_t batch = 1; batch < 10; batch++)
+			check_text(ones, size, '\n', batch);
+	check_text("", 0, 0, 1);
+}
+
+/* As long as a path may be, and a byte longer; what came before it is answered. */
+static void long_paths(void **state)
+{
+	struct resolver resolver = {0};
+	char text[2 + LONG + 3] = "a\n";
+	struct pfs_pathpipe pipe = {
+		.out = file_with("", 0), .delimiter = '\n', .batch = 100, .path_max = LONG, .arg = &resolver, .resolve = resolve};
+
+	(void)state;
+	memset(text + 2, 'x', LONG + 1);
+	text[2 + LONG] = '\n';
+	check_text(text, 2 + LONG, '\n', 1);
+	check_text(text, 2 + LONG + 1, '\n', LONG);
+	text[2 + LONG] = 'x';
+	for (size_t size = 2 + LONG + 1; size < sizeof(text); size++) {
+		text[size - 1] = size == sizeof(text) - 1 ? '\n' : 'x';
+		pipe.in = file_with(text, size);
+		assert_int_equal(ftruncate(pipe.out, 0), 0);
+		assert_int_equal(lseek(pipe.out, 0, SEEK_SET), 0);
+		assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
+		assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], -ENAMETOOLONG);
+		assert_int_equal(pipe.errors[PFS_PATHPIPE_RESOLVE] | pipe.errors[PFS_PATHPIPE_WRITE], 0);
+		check_file(pipe.out, "2\ta\n", 4);
+		assert_int_equal(close(pipe.in), 0);
+	}
+	assert_int_equal(close(pipe.out), 0);
+}
+
+/* Many batches, and more lines than are found at once. */
+static void many_lines(void **state)
+{
+	const size_t size = (size_t)2 << 20;
+	char *text = malloc(size);
+
+	(void)state;
+	memset(text, '\n', size);
+	check_text(text, size, '\n', size);
+	check_text(text, size, '\n', 100000);
+	for (size_t i = 0; i < size; i++)
+		text[i] = i % 11 == 7 || i % 1009 == 500 ? '\n' : 'p';
+	check_text(text, size, '\n', 65536);
+	check_text(text, size - 1, '\n', 65535);
+	free(text);
+}
+
+/* ---- failures ---- */
+
+static void unreadable(void **state)
+{
+	struct resolver resolver = {0};
+	struct pfs_pathpipe pipe = {.in = open("/", O_RDONLY | O_CLOEXEC),
+				    .out = file_with("", 0),
+				    .batch = 100, .path_max = 100,
+				    .arg = &resolver,
+				    .resolve = resolve};
+
+	(void)state;
+	assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
+	assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], -EISDIR);
+	assert_int_equal(resolver.calls, 0);
+	assert_int_equal(close(pipe.in), 0);
+	assert_int_equal(close(pipe.out), 0);
+}
+
+/* What was resolved before is written; nothing after it is. */
+static void not_resolved(void **state)
+{
+	static const char text[] = "aaaa\nbbbb\ncccc\ndddd\n";
+
+	(void)state;
+	for (size_t fail_at = 1; fail_at <= 4; fail_at++) {
+		struct resolver resolver = {.fail_at = fail_at};
+		struct pfs_pathpipe pipe = {.in = file_with(text, sizeof(text) - 1),
+					    .out = file_with("", 0),
+					    .delimiter = '\n',
+					    .batch = 4,
+					    .path_max = 4,
+					    .arg = &resolver,
+					    .resolve = resolve};
+
+		assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
+		assert_int_equal(pipe.errors[PFS_PATHPIPE_RESOLVE], 3);
+		assert_int_equal(resolver.calls, fail_at);
+		check_file(pipe.out, "5\taaaa\n5\tbbbb\n5\tcccc\n", (fail_at - 1) * 7);
+		assert_int_equal(close(pipe.in), 0);
+		assert_int_equal(close(pipe.out), 0);
+	}
+}
+
+/* The reader of the answer goes while the paths' writer says nothing more: who waits for paths does not wait for ever. */
+static void not_written(void **state)
+{
+	struct resolver resolver = {0};
+	int in[2], out[2];
+	struct pfs_pathpipe pipe = {.delimiter = '\n', .batch = 100, .path_max = 100, .arg = &resolver, .resolve = resolve};
+
+	(void)state;
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pipe.in = in[0];
+	pipe.out = out[1];
+	assert_int_equal(close(out[0]), 0);
+	assert_int_equal(write(in[1], "a\n", 2), 2);
+	assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
+	assert_int_equal(pipe.errors[PFS_PATHPIPE_WRITE], -EPIPE);
+	assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], 0);
+	assert_int_equal(close(in[0]), 0);
+	assert_int_equal(close(in[1]), 0);
+	assert_int_equal(close(out[1]), 0);
+}
+
+/* ---- line by line ---- */
+
+struct talk {
+	int to, from;
+	size_t answers;
+};
+
+/* Writes a path when the one before it has been answered. */
+static void *talk_main(void *arg)
+{
+	struct talk *talk = arg;
+	char line[5];
+
+	for (; talk->answers < 20; talk->answers++) {
+		struct pollfd event = {.fd = talk->from, .events = POLLIN};
+
+		if (write(talk->to, "/a\n", 3) != 3 || poll(&event, 1, WAIT_MS) != 1 ||
+		    read(talk->from, line, sizeof(line)) != 5 || memcmp(line, "3\t/a\n", 5) != 0)
+			break;
+	}
+	(void)close(talk->to);
+	return NULL;
+}
+
+static void answered_before_the_next(void **state)
+{
+	struct resolver resolver = {0};
+	struct pfs_pathpipe pipe = {.delimiter = '\n', .batch = 100, .path_max = 100, .arg = &resolver, .resolve = resolve};
+	int in[2], out[2];
+	struct talk talk;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	pipe.in = in[0];
+	pipe.out = out[1];
+	talk = (struct talk){in[1], out[0], 0};
+	assert_int_equal(pthread_create(&thread, NULL, talk_main, &talk), 0);
+	assert_int_equal(pfs_pathpipe_run(&pipe), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(talk.answers, 20);
+	assert_int_equal(close(in[0]), 0);
+	assert_int_equal(close(out[0]), 0);
+	assert_int_equal(close(out[1]), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(batches_of_every_size),
+		cmocka_unit_test(short_texts),
+		cmocka_unit_test(long_paths),
+		cmocka_unit_test(many_lines),
+		cmocka_unit_test(unreadable),
+		cmocka_unit_test(not_resolved),
+		cmocka_unit_test(not_written),
+		cmocka_unit_test(answered_before_the_next),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
