@@ -329,7 +329,7 @@ static void match_names(struct pfs_slot *slot, const struct pfs_step *step, cons
 		if (!pfs_bit(slot->truth, i))
 			continue;
 		text = pfs_heap_text(heap, cells->codes[i], &len);
-		if (!pfs_text_matches_pattern(step, text, len, work))
+		if (!pfs_text_matches(step, NULL, text, len, work))
 			slot->truth[i / 64] &= ~(UINT64_C(1) << i % 64);
 	}
 	slot->type = PFS_SLOT_IS_TRUTH;

@@ -4,205 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-
-/* Returns how many values a step takes. */
-static unsigned operands_of(enum pfs_op op)
-{
-	switch (op) {
-	case PFS_OP_COLUMN:
-	case PFS_OP_CONSTANT:
-	case PFS_OP_BITS:
-		return 0;
-	case PFS_OP_NEGATE:
-	case PFS_OP_BIT_NOT:
-	case PFS_OP_TO_INTEGER:
-	case PFS_OP_TO_REAL:
-	case PFS_OP_LENGTH:
-	case PFS_OP_IN:
-	case PFS_OP_IS_NULL:
-	case PFS_OP_NOT_NULL:
-	case PFS_OP_LIKE:
-	case PFS_OP_GLOB:
-	case PFS_OP_PREFIX:
-	case PFS_OP_SUFFIX:
-	case PFS_OP_CONTAINS:
-	case PFS_OP_NOT:
-		return 1;
-	case PFS_OP_BETWEEN:
-	case PFS_OP_CHOOSE:
-		return 3;
-	default:
-		return 2;
-	}
-}
-
-/* Returns true if the step makes NULL of NULL, so that a table by code is complete. */
-static bool has_table(const struct pfs_step *step)
-{
-	if (step->op == PFS_OP_IS || step->op == PFS_OP_IS_NOT)
-		return false;
-	if (step->op == PFS_OP_IN)
-		return step->n_list > 0;
-	return (step->op >= PFS_OP_EQ && step->op <= PFS_OP_BETWEEN) ||
-	       (step->op >= PFS_OP_LIKE && step->op <= PFS_OP_CONTAINS);
-}
-
-/* ---- tables by code ---- */
-
-struct table_job {
-	const struct pfs_step *step;
-	struct pfs_prepared *prepared;
-	const struct pfs_run *run;
-	const struct pfs_dictionary *dictionary;
-	const struct pfs_constant *others[2];
-};
-
-static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to)
-{
-	const struct table_job *job = context;
-	struct pfs_run_work work = {.run = job->run};
-
-	(void)worker;
-	for (uint64_t code = from; code < to; code++) {
-		size_t len;
-		const uint8_t *text = pfs_dictionary_text(job->dictionary, (uint32_t)code, &len);
-
-		job->prepared->by_code[code] =
-			pfs_text_truth(job->step, job->prepared, job->others, text, len, &work);
-	}
-	return work.error;
-}
-
-/* If step i compares a CODE with constants, computes its result once for each code, provided that
- * this is less work than once for each row. */
-static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
-{
-	const struct pfs_step *steps = e->program->steps;
-	unsigned others = operands_of(steps[i].op) - 1;
-	struct table_job job = {.step = &steps[i], .prepared = &e->prepared[i], .run = e->run};
-	const struct pfs_cell_reader *reader;
-
-	if (i < others + 1 || steps[i - others - 1].op != PFS_OP_COLUMN)
-		return 0;
-	for (unsigned k = 0; k < others; k++) {
-		if (steps[i - others + k].op != PFS_OP_CONSTANT)
-			return 0;
-		job.others[k] = &steps[i - others + k].constant;
-	}
-	reader = &e->prepared[i - others - 1].reader;
-	if (reader->kind != PFS_KIND_CODE)
-		return 0;
-	job.dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
-	if (job.dictionary->n > n_rows)
-		return 0;
-	job.prepared->n_codes = job.dictionary->n;
-	PFS_TRY(pfs_run_alloc_raw(e->run, &job.prepared->by_code, job.prepared->n_codes, 1));
-	return pfs_host_for(e->host, e->run, job.dictionary->n, PFS_SPAN, fill_table, &job);
-}
-
-/* ---- opening ---- */
-
-/* The texts that step i, an EQ, compares are names: a column's, with a constant. */
-static bool is_name(const struct pfs_evaluator *e, size_t i)
-{
-	const struct pfs_step *steps = e->program->steps;
-	const struct pfs_cell_reader *reader;
-
-	if (i < 2 || steps[i].op != PFS_OP_EQ || steps[i].collation != PFS_BINARY ||
-	    steps[i - 1].op != PFS_OP_CONSTANT || steps[i - 1].constant.type != PFS_IS_TEXT ||
-	    steps[i - 2].op != PFS_OP_COLUMN)
-		return false;
-	reader = &e->prepared[i - 2].reader;
-	return reader->kind == PFS_KIND_PLACE &&
-	       (reader->column ? reader->column->heap : reader->vector->heap)->length_size == 1;
-}
-
-/* Takes what step i looks for in texts apart. */
-static int prepare_match(struct pfs_evaluator *e, size_t i)
-{
-	const struct pfs_step *step = &e->program->steps[i];
-	const struct pfs_constant *constant = &step->constant;
-
-	if (is_name(e, i))
-		constant = &step[-1].constant;
-	else if (step->op < PFS_OP_LIKE || step->op > PFS_OP_CONTAINS || step->escape)
-		return 0;
-	e->prepared[i].has_match = true;
-	return pfs_text_match_init(&e->prepared[i].match, step->op, constant->text, constant->len);
-}
-
-static int prepare(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
-{
-	const struct pfs_step *step = &e->program->steps[i];
-
-	if (step->op == PFS_OP_COLUMN) {
-		pfs_cell_reader_open(&e->prepared[i].reader, e->source, step->ref);
-		e->is_safe &= pfs_cell_reader_is_safe(&e->prepared[i].reader);
-		return 0;
-	}
-	if (step->op == PFS_OP_BITS) {
-		/* The reader finds the row that a position stands for; a table may have no columns.
-		 */
-		e->prepared[i].reader.rows =
-			e->source->table ? NULL : &e->source->tuples->tables[step->ref.table];
-		return 0;
-	}
-	if (step->op == PFS_OP_IN)
-		PFS_TRY(pfs_prepare_in(e->run, &e->prepared[i], step));
-	PFS_TRY(prepare_match(e, i));
-	return has_table(step) ? prepare_table(e, i, n_rows) : 0;
-}
-
-static size_t depth_of(const struct pfs_program *program)
-{
-	size_t depth = 0, most = 1;
-
-	for (size_t i = 0; i < program->n; i++) {
-		depth = depth + 1 - operands_of(program->steps[i].op);
-		most = PFS_MAX(most, depth);
-	}
-	return most;
-}
-
-int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
-		       const struct pfs_run *run, const struct pfs_source *source,
-		       const struct pfs_program *program)
-{
-	struct pfs_source_reader reader;
-	int error;
-
-	*e = (struct pfs_evaluator){
-		.host = host, .run = run, .source = source, .program = program, .is_safe = true};
-	e->depth = depth_of(program);
-	e->n_slots = e->depth * pfs_host_workers(host);
-	PFS_TRY(pfs_source_reader_open(&reader, source));
-	error = pfs_run_alloc(run, &e->prepared, program->n, sizeof(*e->prepared));
-	if (!error)
-		error = pfs_run_alloc_raw(run, &e->slots, e->n_slots, sizeof(*e->slots));
-	for (size_t i = 0; !error && i < program->n; i++)
-		error = prepare(e, i, pfs_source_reader_bound(&reader));
-	if (error)
-		pfs_evaluator_close(e);
-	return error;
-}
-
-void pfs_evaluator_close(struct pfs_evaluator *e)
-{
-	for (size_t i = 0; e->prepared && i < e->program->n; i++) {
-		struct pfs_prepared *prepared = &e->prepared[i];
-
-		pfs_run_free(e->run, prepared->sorted, e->program->steps[i].n_list,
-			     sizeof(*prepared->sorted));
-		pfs_run_free(e->run, prepared->by_code, prepared->n_codes, 1);
-		pfs_text_match_finish(&prepared->match);
-	}
-	if (e->prepared)
-		pfs_run_free(e->run, e->prepared, e->program->n, sizeof(*e->prepared));
-	pfs_run_free(e->run, e->slots, e->n_slots, sizeof(*e->slots));
-	*e = (struct pfs_evaluator){0};
-}
-
-/* ---- running ---- */
+#include "gpu/host/lanes.h"
 
 static void push_column(struct pfs_slot *slot, const struct pfs_cell_reader *reader,
 			const struct pfs_span *span)
@@ -371,17 +173,38 @@ static void apply(const struct pfs_step *step, const struct pfs_prepared *prepar
 		pfs_slot_match(slots, step, prepared, n, work);
 }
 
-struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span)
+static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range, const struct pfs_span *span)
+{
+	size_t words = pfs_div_round_up(span->n, 64);
+
+	slot->type = PFS_SLOT_IS_TRUTH;
+	slot->cells.has_nulls = false;
+	if (range->low > range->high)
+		memset(slot->truth, 0, words * sizeof(*slot->truth));
+	else
+		pfs_lanes()->between(slot->truth, range->reader.column, span->at, span->first, span->n, range->low,
+				     range->high);
+	for (size_t w = 0; range->is_contrary && w < words; w++)
+		slot->truth[w] = ~slot->truth[w];
+}
+
+/* Runs the steps from..to, which leave one value. */
+static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
+				  size_t to)
 {
 	struct pfs_slot *slots = e->slots + worker * e->depth;
 	struct pfs_run_work work = {.run = e->run};
 	size_t n = 0;
 
-	for (size_t i = 0; i < e->program->n; i++) {
+	for (size_t i = from; i < to; i++) {
 		const struct pfs_step *step = &e->program->steps[i];
+		const struct pfs_prepared *prepared = &e->prepared[i];
 
-		n -= operands_of(step->op);
-		apply(step, &e->prepared[i], slots + n, span, &work);
+		n -= pfs_step_operands(step->op);
+		if (prepared->has_range)
+			test_range(slots + n, prepared, span);
+		else if (!prepared->is_within)
+			apply(step, prepared, slots + n, span, &work);
 		n++;
 	}
 	if (work.error)
@@ -389,10 +212,15 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const st
 	return slots;
 }
 
-const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
-				   const struct pfs_span *span)
+struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span)
 {
-	struct pfs_slot *slot = pfs_evaluate(e, worker, span);
+	return run_steps(e, worker, span, 0, e->program->n);
+}
+
+static const uint64_t *run_truth(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
+				 size_t to)
+{
+	struct pfs_slot *slot = run_steps(e, worker, span, from, to);
 
 	pfs_slot_to_truth(slot, span->n);
 	if (span->n % 64)
@@ -402,41 +230,63 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 	return slot->truth;
 }
 
-/* Clears the bits of rows, from `first` on, for which the program is not true. */
-static void test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_source_reader *reader,
-		       uint64_t *words, uint32_t first, uint32_t count)
+const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
+				   const struct pfs_span *span)
 {
-	struct pfs_span span = {.first = first};
-	const uint64_t *truth;
+	return run_truth(e, worker, span, 0, e->program->n);
+}
 
-	span.n = (uint32_t)PFS_MIN(PFS_SPAN, reader->end - first);
-	if (count == span.n || (e->is_safe && count >= PFS_SPAN / 4)) {
-		truth = pfs_evaluate_truth(e, worker, &span);
-		for (unsigned w = 0; w < PFS_SPAN_WORDS; w++)
+static uint32_t keep_listed(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
+			    uint32_t *rows, uint32_t n)
+{
+	const struct pfs_span span = {.n = n, .first = rows[0], .at = rows};
+	const uint64_t *truth = run_truth(e, worker, &span, part->from, part->to);
+	uint32_t kept = 0;
+
+	for (uint32_t w = 0; w * 64 < n; w++)
+		for (uint64_t word = truth[w]; word; word &= word - 1)
+			rows[kept++] = rows[w * 64 + (uint32_t)__builtin_ctzll(word)];
+	return kept;
+}
+
+uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *rows, uint32_t n)
+{
+	for (unsigned i = 0; i < e->n_parts && n; i++)
+		n = keep_listed(e, worker, &e->parts[i], rows, n);
+	return n;
+}
+
+/* words, of n rows from `first` on, lose the rows for which the part is not true. Returns how many are left. */
+static uint32_t test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
+			   uint64_t *words, uint32_t first, uint32_t n, uint32_t count)
+{
+	struct pfs_span span = {.first = first, .n = n};
+	uint32_t rows[PFS_SPAN], kept = 0;
+
+	if (count == n || (part->is_safe && count >= PFS_SPAN / 4)) {
+		const uint64_t *truth = run_truth(e, worker, &span, part->from, part->to);
+
+		for (unsigned w = 0; w < PFS_SPAN_WORDS; w++) {
 			words[w] &= truth[w];
-		return;
-	}
-	(void)pfs_source_reader_span(reader, &span, first, reader->end);
-	truth = pfs_evaluate_truth(e, worker, &span);
-	memset(words, 0, PFS_SPAN_WORDS * sizeof(*words));
-	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++) {
-		for (uint64_t word = truth[w]; word; word &= word - 1) {
-			uint32_t row = span.at[w * 64 + (unsigned)__builtin_ctzll(word)] - first;
-
-			words[row / 64] |= UINT64_C(1) << row % 64;
+			kept += (uint32_t)__builtin_popcountll(words[w]);
 		}
+		return kept;
 	}
+	count = pfs_lanes()->list_bits(rows, words, PFS_SPAN_WORDS, first);
+	kept = keep_listed(e, worker, part, rows, count);
+	memset(words, 0, PFS_SPAN_WORDS * sizeof(*words));
+	for (uint32_t i = 0; i < kept; i++)
+		words[(rows[i] - first) / 64] |= UINT64_C(1) << (rows[i] - first) % 64;
+	return kept;
 }
 
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
 			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first)
 {
-	uint32_t count = pfs_source_reader_words(reader, words, first), kept = 0;
+	uint32_t n = (uint32_t)PFS_MIN(PFS_SPAN, reader->end - first);
+	uint32_t count = pfs_source_reader_words(reader, words, first);
 
-	if (!count)
-		return 0;
-	test_words(e, worker, reader, words, first, count);
-	for (unsigned w = 0; w < PFS_SPAN_WORDS; w++)
-		kept += (uint32_t)__builtin_popcountll(words[w]);
-	return kept;
+	for (unsigned i = 0; i < e->n_parts && count; i++)
+		count = test_words(e, worker, &e->parts[i], words, first, n, count);
+	return count;
 }

@@ -17,6 +17,13 @@ enum pfs_slot_type {
 	PFS_SLOT_IS_CONSTANT,
 };
 
+/* Steps from..to of a program, which leave a truth. */
+struct pfs_program_part {
+	size_t from, to;
+	bool is_safe; /* rows that do not exist can be evaluated, too */
+};
+#define PFS_PARTS_MAX 8u
+
 /* A place on the stack. */
 struct pfs_slot {
 	enum pfs_slot_type type;
@@ -28,7 +35,7 @@ struct pfs_slot {
 
 /* Holds what a step needs beside itself. */
 struct pfs_prepared {
-	struct pfs_cell_reader reader; /* COLUMN */
+	struct pfs_cell_reader reader; /* COLUMN, or has_range */
 	struct pfs_constant *sorted;   /* IN: without NULLs */
 	size_t n_sorted;
 	bool has_null;	    /* IN */
@@ -36,6 +43,10 @@ struct pfs_prepared {
 	uint8_t *by_code;   /* for a step whose operand is a CODE and whose others are constants: 0,
 			     * 1, or   2 for NULL, by code */
 	size_t n_codes;
+	bool is_within; /* the step that takes its value reads it itself: */
+	bool has_range; /* is_contrary != (low <= a column's integer <= high), none if low > high */
+	bool is_contrary;
+	int64_t low, high;
 	bool has_match;
 	struct pfs_text_match match; /* of a pattern, or of EQ for a PLACE and a constant: the step taken apart */
 };
@@ -48,10 +59,15 @@ struct pfs_evaluator {
 	struct pfs_prepared *prepared; /* n of the program */
 	struct pfs_slot *slots;	       /* depth for each worker */
 	size_t depth, n_slots;
-	bool is_safe; /* rows that do not exist can be evaluated, too */
+	struct pfs_program_part parts[PFS_PARTS_MAX]; /* all of which have to be true, if the program is */
+	unsigned n_parts;
 	_Atomic int error; /* of polling while values were made, which are none then */
 };
 
+/* Returns how many values a step takes. */
+unsigned pfs_step_operands(enum pfs_op op);
+
+/* prepare.c: */
 PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
 				      const struct pfs_run *run, const struct pfs_source *source,
 				      const struct pfs_program *program);
@@ -66,6 +82,9 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
  * are 0. */
 const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 				   const struct pfs_span *span);
+
+/* Keeps those of the span's n rows, which are listed, for which the program is true. Returns how many. */
+uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *rows, uint32_t n);
 
 /* Tells which of the source's rows from `first` on, as pfs_source_reader_words, the program is true for.
  * Returns how many. */

@@ -144,6 +144,41 @@ LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data,
 			words[w] |= (uint64_t)(condition) << i % 64;                               \
 	} while (0)
 
+/* Both bounds by one comparison, in as many bits as an element has. */
+#define LANES_BETWEEN(type)                                                                        \
+	do {                                                                                       \
+		const type *data = column->data;                                                   \
+		type from = (type)low, span = (type)((uint64_t)high - (uint64_t)low);              \
+                                                                                                   \
+		if (at)                                                                            \
+			LANES_COMPARE((type)((type)((data[at[i]] >> shift) & mask) - from) <= span); \
+		else                                                                               \
+			LANES_COMPARE((type)((type)((data[first + i] >> shift) & mask) - from) <=  \
+				      span);                                                       \
+	} while (0)
+
+LANES_TARGET static void LANES(between)(uint64_t *restrict words, const struct pfs_table_column *column,
+					const uint32_t *at, uint32_t first, uint32_t n, int64_t low,
+					int64_t high)
+{
+	uint64_t mask = column->mask ? column->mask : UINT64_MAX;
+	unsigned shift = column->shift;
+
+	switch (column->width) {
+	case 1:
+		LANES_BETWEEN(uint8_t);
+		return;
+	case 2:
+		LANES_BETWEEN(uint16_t);
+		return;
+	case 4:
+		LANES_BETWEEN(uint32_t);
+		return;
+	default:
+		LANES_BETWEEN(uint64_t);
+	}
+}
+
 #define LANES_COMPARE_BY(right)                                                                    \
 	do {                                                                                       \
 		if (op == PFS_LANES_EQ)                                                            \
@@ -208,6 +243,7 @@ PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
 	.read_64 = LANES(read_64),
 	.read_32 = LANES(read_32),
 	.list_64 = LANES(list_64),
+	.between = LANES(between),
 	.compare = LANES(compare),
 	.compare_real = LANES(compare_real),
 	.compare_both = LANES(compare_both),
@@ -218,6 +254,7 @@ PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
 #undef LANES_READ
 #undef LANES_READ_32
 #undef LANES_COMPARE
+#undef LANES_BETWEEN
 #undef LANES_COMPARE_BY
 #undef LANES
 #undef LANES_TARGET

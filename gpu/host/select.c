@@ -36,16 +36,11 @@ static uint32_t select_of_list(struct selection *s, unsigned worker, uint64_t at
 	uint32_t *out = s->list + (at - s->reader.begin), n = 0;
 
 	while (at < end && !atomic_load(&s->evaluator.error)) {
-		struct pfs_span span;
-		const uint64_t *truth;
+		uint32_t here = (uint32_t)PFS_MIN(PFS_SPAN, end - at);
 
-		at = pfs_source_reader_span(&s->reader, &span, at, end);
-		truth = s->has_program ? pfs_evaluate_truth(&s->evaluator, worker, &span) : NULL;
-		for (uint32_t i = 0; i < span.n; i++) {
-			if (truth && !pfs_bit(truth, i))
-				continue;
-			out[n++] = span.at[i];
-		}
+		memcpy(out + n, s->reader.source->rows->list + at, here * sizeof(*out));
+		n += s->has_program ? pfs_evaluate_list(&s->evaluator, worker, out + n, here) : here;
+		at += here;
 	}
 	return n;
 }

@@ -103,31 +103,35 @@ static int look(void *arg)
 	return work->error;
 }
 
-bool pfs_text_matches_pattern(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work)
+/* Counts what a pattern may take of a text, and looks now and then. Returns false if it may take long alone. */
+static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_work *work)
 {
-	const struct pfs_pattern_look until = {look, work};
-	const struct pfs_constant *pattern = &step->constant;
-	enum pfs_pattern_kind kind = step->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
-	uint32_t escape = kind == PFS_PATTERN_LIKE ? step->escape : 0;
-	uint64_t steps = ((uint64_t)pattern->len + 1) * (len + 1);
-	bool matches = false;
+	uint64_t steps = ((uint64_t)step->constant.len + 1) * (len + 1);
 
-	if (work->error)
-		return false;
 	if (steps > LOOK_STEPS)
-		return pfs_pattern_matches_until(&matches, &until, kind, pattern->text, escape, text, len) == 0 && matches;
+		return false;
 	work->steps += steps;
 	if (work->steps > LOOK_STEPS) {
 		work->steps = 0;
 		(void)look(work);
 	}
-	return pfs_pattern_matches(kind, pattern->text, escape, text, len);
+	return true;
 }
 
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
 		      struct pfs_run_work *work)
 {
+	const struct pfs_pattern_look until = {look, work};
+	bool is_pattern = step->op == PFS_OP_LIKE || step->op == PFS_OP_GLOB, matches = false;
+	enum pfs_pattern_kind kind = step->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
+	uint32_t escape = kind == PFS_PATTERN_LIKE ? step->escape : 0;
+
+	if (work->error)
+		return false;
+	if (is_pattern && !count_steps(step, len, work))
+		return pfs_pattern_matches_until(&matches, &until, kind, step->constant.text, escape, text, len) == 0 && matches;
 	if (match && !pfs_text_match_holds_outside(match, text, len))
 		return false;
-	return (match && match->rest == PFS_REST_NONE) || pfs_text_matches_pattern(step, text, len, work);
+	return (match && match->rest == PFS_REST_NONE) ||
+	       pfs_pattern_matches(kind, step->constant.text, escape, text, len);
 }

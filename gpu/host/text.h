@@ -56,12 +56,10 @@ static inline bool pfs_text_is_plain(const uint8_t *text, size_t len)
 /* Returns the number of characters as SQLite counts them, up to the first NUL. */
 int64_t pfs_text_length(const uint8_t *text, size_t len);
 
-/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text; `match` is the same, taken apart, or NULL for a
- * LIKE with an escape. What that takes is counted in `work`. */
+/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text; `match` is the same, taken apart, or NULL:
+ * nothing but the step of a LIKE or GLOB is looked at. What that takes is counted in `work`. */
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
 		      struct pfs_run_work *work);
-/* The same of a LIKE or GLOB, whatever else is known of it. */
-bool pfs_text_matches_pattern(const struct pfs_step *step, const uint8_t *text, size_t len, struct pfs_run_work *work);
 
 static inline uint64_t pfs_hash_mix(uint64_t z)
 {

@@ -105,6 +105,26 @@ static void check_read(const struct pfs_lanes *lanes, uint32_t n, const struct p
 		assert_true(out[i] == values[at[i]]);
 }
 
+/* Bounds that values have, or that are beside them. */
+static void check_between(const struct pfs_lanes *lanes, uint32_t n, const struct pfs_table_column *c)
+{
+	uint32_t first = random_below(&seed, N - n + 1);
+	int64_t a = pfs_cell_integer(c, random_below(&seed, N)), b = pfs_cell_integer(c, random_below(&seed, N));
+	int64_t low = PFS_MIN(a, b), high = PFS_MAX(a, b);
+	uint64_t words[N / 64 + 1];
+	bool expected[N] = {false};
+
+	for (unsigned listed = 0; listed < 2; listed++) {
+		for (uint32_t i = 0; i < n; i++) {
+			int64_t value = pfs_cell_integer(c, listed ? at[i] : first + i);
+
+			expected[i] = value >= low && value <= high;
+		}
+		lanes->between(words, c, listed ? at : NULL, first, n, low, high);
+		check_words(words, expected, n);
+	}
+}
+
 static void check_columns(const struct pfs_lanes *lanes, uint32_t n)
 {
 	for (uint8_t width = 1; width <= 8; width *= 2) {
@@ -112,15 +132,20 @@ static void check_columns(const struct pfs_lanes *lanes, uint32_t n)
 			.kind = PFS_KIND_INTEGER, .width = width, .data = values};
 
 		check_read(lanes, n, &c);
+		if (width < 8) /* a wide one fits int64_t */
+			check_between(lanes, n, &c);
 		c.shift = 3;
 		c.mask = 15;
 		check_read(lanes, n, &c);
+		check_between(lanes, n, &c);
 		c.shift = 0;
 		c.mask = 0;
 		c.base = -77;
 		check_read(lanes, n, &c);
 		c.is_signed = true;
 		check_read(lanes, n, &c);
+		c.base = 0;
+		check_between(lanes, n, &c);
 	}
 }
 

@@ -276,18 +276,22 @@ static void every_device_call(void **state)
 #define MATCHED_LEN ((size_t)1000)
 #define LONG_LEN   ((size_t)1 << 20)
 
-/* How often selecting with the pattern asks whether to go on; told not to soon, it ends. */
-static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n)
+/* How often selecting those of `among` (NULL: of all) without the pattern asks whether to go on; told not to soon, it
+ * ends. */
+static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n,
+				 struct pfs_rows *among)
 {
 	static const char pattern[] = "%aaaaaab%";
 	const struct pfs_table names = {.n_rows = n, .n_columns = 1, .columns = column};
 	const struct pfs_source source = {.table = &names};
 	const struct pfs_step steps[] = {
+		{.op = PFS_OP_BITS, .bits = among},
 		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
 		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
 		{.op = PFS_OP_NOT},
+		{.op = PFS_OP_AND},
 	};
-	const struct pfs_program program = {.steps = steps, .n = 3};
+	const struct pfs_program program = {.steps = among ? steps : steps + 1, .n = among ? 5 : 3};
 	struct budget *b = run->context;
 	const unsigned most = 1u << 30;
 	unsigned polls;
@@ -298,7 +302,7 @@ static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_col
 	assert_int_equal(pfs_select(run, &rows, &source, &program), 0);
 	polls = most - b->polls_left;
 	assert_int_equal(pfs_rows_count(run, &kept, rows), 0);
-	assert_int_equal(kept, n);
+	assert_int_equal(kept, among ? 1 : n);
 	pfs_rows_free(run, rows);
 	b->polls_left = polls - 1;
 	assert_int_equal(pfs_select(run, &rows, &source, &program), -ETIMEDOUT);
@@ -321,6 +325,8 @@ static void patterns_ask_by_steps(void **state)
 		.kind = PFS_KIND_CODE, .width = 4, .data = &code, .dictionary = &long_text};
 	struct budget b = {.most = INT64_MAX};
 	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	const uint32_t last = N_MATCHED - 1;
+	struct pfs_rows *one;
 
 	(void)state;
 	assert_non_null(heap_bytes);
@@ -334,8 +340,13 @@ static void patterns_ask_by_steps(void **state)
 		memcpy(heap_bytes + i * stride, &len, sizeof(len));
 	}
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
-	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED), 8, 100);
-	assert_in_range(polls_of_pattern(&run, &texts, 1), 10, 10000);
+	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED, NULL), 8, 100);
+	assert_in_range(polls_of_pattern(&run, &texts, 1, NULL), 10, 10000);
+	/* what one part of the program leaves out the next does not look at */
+	assert_int_equal(pfs_rows_of_list(&run, &one, N_MATCHED, &last, 1), 0);
+	b.charged = 0;
+	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED, one), 1, 4);
+	pfs_rows_free(&run, one);
 	pfs_operators_close(run.operators);
 	free(heap_bytes);
 	free(long_bytes);
