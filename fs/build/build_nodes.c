@@ -61,20 +61,19 @@ static uint64_t *entry_of(const struct pfs_build *build, uint32_t hash, uint32_t
 	return &build->table[at];
 }
 
-/* Allocates a table of zeros, on huge pages if it is large, since it is accessed in no order. */
+/* Allocates a table of zeros, on huge pages if it is large, since it is accessed in no order. Each
+ * page is written before it is read: the kernel replaces a page that was read first when it is
+ * written, and interrupts all processors for that, on which the threads of a crawl run. */
 static uint64_t *table_of(size_t size)
 {
 	size_t bytes = size * sizeof(uint64_t);
-	uint64_t *table;
+	uint64_t *table = bytes < HUGE_PAGE ? malloc(bytes) : aligned_alloc(HUGE_PAGE, bytes); /* powers of two */
 
-	if (bytes < HUGE_PAGE)
-		return calloc(size, sizeof(uint64_t));
-	table = aligned_alloc(HUGE_PAGE, bytes); /* both are powers of two */
-	if (table) {
-		/* a kernel without huge pages ignores it */
-		(void)madvise(table, bytes, MADV_HUGEPAGE);
-		memset(table, 0, bytes);
-	}
+	if (!table)
+		return NULL;
+	if (bytes >= HUGE_PAGE)
+		(void)madvise(table, bytes, MADV_HUGEPAGE); /* a kernel without huge pages ignores it */
+	memset(table, 0, bytes);
 	return table;
 }
 
