@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "fs/image/names.h"
 #include "fs/image/old_places.h"
 #include "fs/nodes/scan_impl.h"
@@ -21,6 +22,7 @@
 #define THREADS	    256u /* at most */
 #define PRIME_BYTES 22u	 /* 20 digits and a tab */
 #define COPIED	    32u	 /* bytes at a time */
+#define LISTED_NS   UINT64_C(2000000) /* after which no thread takes another piece */
 
 struct text {
 	char *bytes;
@@ -33,6 +35,7 @@ struct listing {
 	const struct pfs_list_sink *sink;
 	const uint32_t *slots;
 	size_t n_slots, piece_slots;
+	uint64_t until_ns;
 	pthread_t caller;
 	pthread_mutex_t lock;
 	pthread_cond_t is_ready, has_room; /* for the caller; for the others */
@@ -207,6 +210,15 @@ static void send_next(struct listing *l)
 		(void)pthread_cond_signal(&l->has_room);
 }
 
+/* Of the caller: when the time is over, what nobody has taken is left. */
+static void look_at_clock(struct listing *l)
+{
+	if (!l->taken || l->taken == l->n || pfs_now_ns() < l->until_ns)
+		return;
+	l->n = l->taken;
+	(void)pthread_cond_broadcast(&l->has_room);
+}
+
 /* One thread's part, whatever the numbers of it. */
 static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 {
@@ -222,6 +234,8 @@ static void work(void *context, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 			write_next(&writer, l);
 		else
 			(void)pthread_cond_wait(sends ? &l->is_ready : &l->has_room, &l->lock);
+		if (sends)
+			look_at_clock(l);
 	}
 	if (l->taken == l->n) /* nobody waits for room any more */
 		(void)pthread_cond_broadcast(&l->has_room);
@@ -234,6 +248,7 @@ static int list(struct pfs_tree *tree, struct listing *l)
 	l->image = &tree->image;
 	l->past = l->sink->past && !pfs_old_places_is_present(l->sink->past) ? l->sink->past : NULL;
 	l->caller = pthread_self();
+	l->until_ns = pfs_now_ns() + LISTED_NS;
 	l->piece_slots = PFS_MIN(PFS_MAX(l->n_slots / RING, PIECE_LEAST), PIECE_SLOTS);
 	l->n = pfs_div_round_up(l->n_slots, l->piece_slots);
 	(void)pthread_mutex_init(&l->lock, NULL);
@@ -249,10 +264,13 @@ static int list(struct pfs_tree *tree, struct listing *l)
 	return l->error;
 }
 
-int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t n,
-		   const struct pfs_list_sink *sink)
+int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t *n, const struct pfs_list_sink *sink)
 {
-	return list(tree, &(struct listing){.sink = sink, .slots = slots, .n_slots = n});
+	struct listing listing = {.sink = sink, .slots = slots, .n_slots = *n};
+	int error = list(tree, &listing);
+
+	*n = PFS_MIN(*n, listing.n * listing.piece_slots);
+	return error;
 }
 
 /* ---- how long they are ---- */

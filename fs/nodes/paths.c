@@ -386,15 +386,15 @@ static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64
 
 /* By kernels, if a device has the image as it is now, and that is as it was; sets *error. False: no, but more of
  * the names may be there now. */
-static bool list_by_device(const struct pfs_paths *paths, const struct pfs_slots *slots,
+static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots, size_t n,
 			   const struct pfs_list_sink *sink, int *error)
 {
 	struct pfs_tree *tree = paths->tree;
 	struct pfs_names_view view;
 	const struct pfs_listing listing = {
 		.view = &view,
-		.slots = slots->slot,
-		.n = slots->n,
+		.slots = slots,
+		.n = n,
 		.flags = (sink->flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0) |
 			 (sink->flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0),
 		.fn = sink->fn,
@@ -416,20 +416,33 @@ static bool list_by_device(const struct pfs_paths *paths, const struct pfs_slots
 	return is_ready;
 }
 
-static int list(const struct pfs_paths *paths, uint64_t row, uint64_t end, const struct pfs_list_sink *sink)
+/* In one hold: as many of *n slots as it takes to be a long one, which is *n then. */
+static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_t *n, const struct pfs_list_sink *sink)
 {
-	struct pfs_slots slots = {0};
 	uint64_t began = pfs_now_ns();
 	bool by_device;
 	int error = 0;
 
 	PFS_TRY(pfs_old_places_check(paths->past));
-	PFS_TRY(slots_of(paths, &slots, row, end));
-	by_device = list_by_device(paths, &slots, sink, &error);
+	by_device = list_by_device(paths, slots, *n, sink, &error);
 	if (!by_device)
-		error = pfs_list_slots(paths->tree, slots.slot, slots.n, sink);
+		error = pfs_list_slots(paths->tree, slots, n, sink);
 	pfs_device_lookup_count(paths->tree, PFS_QUESTION_TEXT, by_device, pfs_now_ns() - began);
-	pfs_slots_finish(&slots);
+	return error;
+}
+
+static int list(const struct pfs_paths *paths, const struct pfs_slots *slots, const struct pfs_list_sink *sink)
+{
+	size_t done = 0, n;
+	int error;
+
+	do {
+		n = slots->n - done;
+		pfs_hold_read(paths->tree, "pfs_paths_next");
+		error = list_held(paths, slots->slot + done, &n, sink);
+		pfs_hold_end(paths->tree);
+		done += n;
+	} while (!error && done < slots->n);
 	return error;
 }
 
@@ -443,42 +456,46 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 {
 	const struct pfs_list_sink sink = {paths->past, paths->flags, fn, arg};
 	uint64_t n = rows_of(paths), end = PFS_MIN(n, *row + PFS_PATHS_HELD);
+	struct pfs_slots slots = {0};
 	int error;
 
 	if (*row >= n)
 		return 0;
-	pfs_hold_read(paths->tree, __func__);
-	error = list(paths, *row, end, &sink);
-	pfs_hold_end(paths->tree);
+	error = slots_of(paths, &slots, *row, end);
+	error = error ? error : list(paths, &slots, &sink);
+	pfs_slots_finish(&slots);
 	if (error)
 		return error;
 	*row = end;
 	return 1;
 }
 
-static int measure(const struct pfs_paths *paths, uint64_t *size, uint64_t row, uint64_t end)
+static int measure_held(const struct pfs_paths *paths, uint64_t *size, const uint32_t *slots, size_t n)
 {
-	struct pfs_slots slots = {0};
 	int error;
 
-	PFS_TRY(pfs_old_places_check(paths->past));
-	error = slots_of(paths, &slots, row, end);
-	error = error ? error : pfs_list_measure(paths->tree, size, slots.slot, slots.n, paths->past);
-	pfs_slots_finish(&slots);
+	pfs_hold_read(paths->tree, "pfs_paths_measure");
+	error = pfs_old_places_check(paths->past);
+	if (!error)
+		error = pfs_list_measure(paths->tree, size, slots, n, paths->past);
+	pfs_hold_end(paths->tree);
 	return error;
 }
 
 int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size, uint64_t n)
 {
-	uint64_t rows = rows_of(paths), end;
+	uint64_t rows = rows_of(paths), end, held = 0;
+	struct pfs_slots slots = {0};
 	int error;
 
 	if (*row >= rows)
 		return 0;
 	end = *row + PFS_MIN(n, rows - *row);
-	pfs_hold_read(paths->tree, __func__);
-	error = measure(paths, size, *row, end);
-	pfs_hold_end(paths->tree);
+	error = slots_of(paths, &slots, *row, end);
+	*size = 0;
+	for (size_t at = 0; !error && at < slots.n; at += PFS_PATHS_HELD, *size += held)
+		error = measure_held(paths, &held, slots.slot + at, PFS_MIN(slots.n - at, PFS_PATHS_HELD));
+	pfs_slots_finish(&slots);
 	if (error)
 		return error;
 	*row = end;

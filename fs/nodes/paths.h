@@ -23,7 +23,7 @@ PFS_MUST_CHECK int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *t
 void pfs_paths_close(struct pfs_paths *paths); /* NULL is allowed */
 
 /* Gives some of the text from *row on (0 is the beginning) to fn, in pieces, in this thread and
- * while the tree is held; then *row is where the next begins. Rows that a call gave may be asked
+ * while the tree is held, in several holds if one would be long; then *row is where the next begins. Rows that a call gave may be asked
  * for again. Returns 1; 0 if there are no more; what fn returns; -ENOMEM, also where more has
  * changed since it was opened than is remembered. */
 #define PFS_PATHS_HELD 16384u /* rows in one hold, at most */

@@ -9,9 +9,11 @@
 #include "tests/unit/query_util.h"
 
 #include "base/later.h"
+#include "base/pool.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/image/span.h"
 #include "fs/nodes/ordered.h"
+#include "fs/nodes/paths.h"
 #include "fs/tree/tree_impl.h"
 
 #define FILES	40000u
@@ -32,6 +34,8 @@ static _Atomic int64_t jump_ns; /* what each look at the clock adds to it; 0: th
 static _Atomic int64_t clock_ns;
 static _Thread_local unsigned change_at; /* the hold before which this thread makes a file; 0: none */
 
+static bool is_alone; /* pools have no threads of their own */
+
 static void make_late_file(void);
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
@@ -41,6 +45,8 @@ void *__real_calloc(size_t n, size_t size);
 void __real_free(void *memory);
 int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
 int __real_clock_gettime(clockid_t id, struct timespec *out);
+void __real_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+			 void (*work)(void *context, size_t from, size_t to), void *context);
 
 static void keep_most(_Atomic size_t *most, size_t n)
 {
@@ -97,6 +103,17 @@ int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *
 	for (size_t i = 0; i < n && is_held; i++)
 		attrs_read += (tree->image.flags[slots[i]] & PFS_NODE_ATTRS) != 0;
 	return __real_pfs_attr_read(reader, out, slots, n);
+}
+
+void __wrap_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+			 void (*work)(void *context, size_t from, size_t to), void *context);
+void __wrap_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+			 void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	if (is_alone)
+		work(context, 0, n);
+	else
+		__real_pfs_pool_run(pool, n, grain, work, context);
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *out);
@@ -367,6 +384,84 @@ static void a_change_in_a_pause_is_seen_wholly_or_not(void **state PFS_UNUSED)
 	assert_in_range(at, STAGES + PIECES, UINT_MAX);
 }
 
+/* ---- listings ---- */
+
+#define PIECE_SLOTS 1024u /* the most that are listed in a hold that is too long */
+
+static int add_text(void *arg, const char *bytes, size_t size)
+{
+	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
+}
+
+/* All paths, as if each piece took so long; to be freed. */
+static char *list_at_pace(int64_t pace_ns)
+{
+	static const uint64_t root = PFS_ROOT_PRIME;
+	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = &root, .n = 1};
+	size_t size;
+	char *text = NULL;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	count_anew();
+	set_jump(pace_ns);
+	assert_int_equal(pfs_tree_list(tree, &question, 0, add_text, file), 0);
+	set_jump(0);
+	assert_int_equal(fclose(file), 0);
+	return text;
+}
+
+static void pieces_of_a_listing_let_others_have_the_tree(void **state PFS_UNUSED)
+{
+	char *at_once = list_at_pace(FAST), *slowly;
+
+	is_alone = true;
+	slowly = list_at_pace(SLOW);
+	is_alone = false;
+	assert_in_range(holds, FILES / PIECE_SLOTS, UINT_MAX);
+	assert_string_equal(slowly, at_once);
+	free(slowly);
+	free(at_once);
+}
+
+/* Whenever the tree changes, what is listed is the tree of one moment. */
+static void a_change_between_pieces_is_not_listed(void **state PFS_UNUSED)
+{
+	char *before = list_at_pace(FAST), *text, *after;
+	unsigned at = 0;
+
+	do {
+		change_at = ++at;
+		is_alone = true;
+		text = list_at_pace(SLOW);
+		is_alone = false;
+		after = list_at_pace(FAST);
+		if (strcmp(text, before) != 0)
+			assert_string_equal(text, after);
+		free(text);
+		free(before);
+		before = after;
+	} while (!change_at);
+	free(before);
+	change_at = 0;
+	assert_in_range(at, FILES / PIECE_SLOTS, UINT_MAX);
+}
+
+static void a_listing_is_measured_in_pieces(void **state PFS_UNUSED)
+{
+	struct pfs_paths *paths;
+	uint64_t row = 0, size;
+	char *text = list_at_pace(FAST);
+
+	assert_int_equal(pfs_paths_open(&paths, tree, PFS_ROOT_PRIME, 0), 0);
+	count_anew();
+	assert_int_equal(pfs_paths_measure(paths, &row, &size, UINT64_MAX), 1);
+	assert_in_range(holds, FILES / PFS_PATHS_HELD + 1, UINT_MAX);
+	assert_int_equal(size, strlen(text));
+	pfs_paths_close(paths);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +474,9 @@ int main(void)
 		cmocka_unit_test(a_change_in_a_pause_is_seen_wholly_or_not),
 		cmocka_unit_test(depths_and_references_have_small_pages),
 		cmocka_unit_test(ranges_are_not_cleared_in_one_hold),
+		cmocka_unit_test(pieces_of_a_listing_let_others_have_the_tree),
+		cmocka_unit_test(a_change_between_pieces_is_not_listed),
+		cmocka_unit_test(a_listing_is_measured_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_files, tear_down);
