@@ -262,7 +262,8 @@ struct pfs_gather_family {
 		      struct pfs_ref ref); /* into the host's memory */
 	int (*compute)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		       struct pfs_tuples **out, const struct pfs_source *source,
-		       const struct pfs_program *programs, size_t n_programs);
+		       const struct pfs_program *programs, size_t n_programs,
+		       bool alone); /* as pfs_project; else as pfs_compute */
 	int (*filter)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      struct pfs_tuples **out, const struct pfs_source *source,
 		      const struct pfs_program *program);

@@ -235,15 +235,27 @@ int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out, const struct 
 		       program);
 }
 
-int pfs_compute(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
-		const struct pfs_program *programs, size_t n_programs)
+static int compute(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
+		   const struct pfs_program *programs, size_t n_programs, bool alone)
 {
 	*out = NULL;
 	PFS_TRY(check_source(source));
 	for (size_t i = 0; i < n_programs; i++)
 		PFS_TRY(check_program(source, &programs[i]));
 	return OPERATE(run, gather, compute, bring(run, b, source, programs, n_programs), out,
-		       source, programs, n_programs);
+		       source, programs, n_programs, alone);
+}
+
+int pfs_compute(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
+		const struct pfs_program *programs, size_t n_programs)
+{
+	return compute(run, out, source, programs, n_programs, false);
+}
+
+int pfs_project(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
+		const struct pfs_program *programs, size_t n_programs)
+{
+	return compute(run, out, source, programs, n_programs, true);
 }
 
 int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,

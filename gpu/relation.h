@@ -143,6 +143,10 @@ PFS_MUST_CHECK int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out
 PFS_MUST_CHECK int pfs_compute(const struct pfs_run *run, struct pfs_tuples **out,
 			       const struct pfs_source *source, const struct pfs_program *programs,
 			       size_t n_programs);
+/* Makes a batch of these vectors alone, without the source's tables and vectors. */
+PFS_MUST_CHECK int pfs_project(const struct pfs_run *run, struct pfs_tuples **out,
+			       const struct pfs_source *source, const struct pfs_program *programs,
+			       size_t n_programs);
 
 /* ---- sort ---- */
 

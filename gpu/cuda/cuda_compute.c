@@ -142,28 +142,28 @@ static int compute_one(struct pfs_job *job, struct pfs_tuples *tuples, size_t at
 }
 
 static int compute(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
-		   const struct pfs_program *programs, size_t n_programs)
+		   const struct pfs_program *programs, size_t n_programs, bool alone)
 {
-	size_t before = pfs_source_computed(source);
+	size_t before = alone ? 0 : pfs_source_computed(source);
 	uint32_t *d_list;
 	uint64_t n;
 
 	PFS_TRY(list_places(job, &d_list, &n, source));
-	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
+	PFS_TRY(pfs_device_tuples_make(job, out, n, alone ? 0 : pfs_source_tables(source),
 				       before + n_programs));
 	for (size_t i = 0; i < n_programs; i++)
 		PFS_TRY(compute_one(job, *out, before + i, source, &programs[i], d_list));
-	return pfs_job_put(job, *out, 0, 0, source, d_list, true);
+	return alone ? 0 : pfs_job_put(job, *out, 0, 0, source, d_list, true);
 }
 
 int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_tuples **out, const struct pfs_source *source,
-		     const struct pfs_program *programs, size_t n_programs)
+		     const struct pfs_program *programs, size_t n_programs, bool alone)
 {
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
-	error = pfs_job_end(&job, error ? error : compute(&job, out, source, programs, n_programs));
+	error = pfs_job_end(&job, error ? error : compute(&job, out, source, programs, n_programs, alone));
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;

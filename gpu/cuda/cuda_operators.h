@@ -240,7 +240,7 @@ PFS_MUST_CHECK int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_v
 /* cuda_compute.c: of the family of gather. */
 PFS_MUST_CHECK int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
-				    const struct pfs_program *programs, size_t n_programs);
+				    const struct pfs_program *programs, size_t n_programs, bool alone);
 PFS_MUST_CHECK int pfs_cuda_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
 				   struct pfs_tuples **out, const struct pfs_source *source,
 				   const struct pfs_program *program);

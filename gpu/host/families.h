@@ -17,7 +17,7 @@ PFS_MUST_CHECK int pfs_host_gather_column(struct pfs_operator_backend *b, const 
 					  struct pfs_ref ref);
 PFS_MUST_CHECK int pfs_host_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
-				    const struct pfs_program *programs, size_t n_programs);
+				    const struct pfs_program *programs, size_t n_programs, bool alone);
 PFS_MUST_CHECK int pfs_host_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
 				   struct pfs_tuples **out, const struct pfs_source *source,
 				   const struct pfs_program *program);

@@ -120,16 +120,17 @@ static int compute_one(struct pfs_host_operators *host, const struct pfs_run *ru
 
 int pfs_host_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_tuples **out, const struct pfs_source *source,
-		     const struct pfs_program *programs, size_t n_programs)
+		     const struct pfs_program *programs, size_t n_programs, bool alone)
 {
 	struct pfs_host_operators *host = pfs_host_operators_of(b);
-	size_t before = pfs_source_computed(source);
+	size_t before = alone ? 0 : pfs_source_computed(source);
 	struct pfs_positions positions;
 	struct pfs_tuples *tuples = NULL;
 	int error;
 
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
-	error = pfs_host_batch(host, run, &tuples, source, &positions, n_programs);
+	error = alone ? pfs_tuples_make(run, &tuples, positions.n, 0, n_programs)
+		      : pfs_host_batch(host, run, &tuples, source, &positions, n_programs);
 	for (size_t i = 0; !error && i < n_programs; i++)
 		error = compute_one(host, run, &tuples->computed[before + i], source, &positions,
 				    &programs[i]);

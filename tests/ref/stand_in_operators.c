@@ -65,6 +65,8 @@ static int keep(struct pfs_operator_backend *b, struct pfs_tuples *tuples)
 		tuples->computed[i].data = NULL;
 		tuples->computed[i].nulls = NULL;
 	}
+	stand_in_operators.vectors = tuples->n_computed;
+	stand_in_operators.tables = tuples->n_tables;
 	tuples->device = kept;
 	tuples->backend = b;
 	return 0;
@@ -97,7 +99,8 @@ static void release_tuples(struct pfs_operator_backend *b PFS_UNUSED, const stru
 }
 
 static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-		   const struct pfs_source *source, const struct pfs_program *programs, size_t n_programs)
+		   const struct pfs_source *source, const struct pfs_program *programs, size_t n_programs,
+		   bool alone)
 {
 	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
 
@@ -105,7 +108,7 @@ static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, st
 		return -EOPNOTSUPP;
 	if (source->tuples && source->tuples->device)
 		give_back(source->tuples);
-	PFS_TRY(pfs_host_compute(host, run, out, source, programs, n_programs));
+	PFS_TRY(pfs_host_compute(host, run, out, source, programs, n_programs, alone));
 	return keep(b, *out);
 }
 

@@ -16,6 +16,7 @@ struct stand_in_operators {
 	bool loses_rows; /* what is selected lies on the device, and cannot be had from there */
 	bool keeps;	 /* it computes, and has the vectors until they are fetched */
 	unsigned fetched; /* batches */
+	unsigned vectors, tables; /* of the last batch that it kept */
 	int more;	 /* what the next calls of pfs_table_mirror return */
 	unsigned mirrored; /* calls of it, */
 	size_t most;	   /* the most bytes that one of them might copy, */

@@ -154,6 +154,16 @@ static void test_keeps(void **state PFS_UNUSED)
 	assert_true(stand_in_operators.fetched >= PFS_COUNT(statements) - 2);
 }
 
+/* Of a sub-select what is read stays, and its rows do not. */
+static void test_keeps_little(void **state PFS_UNUSED)
+{
+	char rows[100];
+
+	answer(rows, sizeof(rows), "SELECT sum(n) FROM (SELECT mode + 1 AS n, uid + 2 AS m FROM nodes)", true);
+	assert_int_equal(stand_in_operators.vectors, 1);
+	assert_int_equal(stand_in_operators.tables, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fails, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_mirrors, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_keeps, begin_test, tear_down),
+		cmocka_unit_test_setup_teardown(test_keeps_little, begin_test, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

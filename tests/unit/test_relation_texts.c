@@ -343,7 +343,9 @@ static void run_vectors(unsigned threads, enum pfs_engine_kind kind)
 	memset(expected, 0, sizeof(expected));
 	for (uint32_t row = 0; row < ROWS; row++)
 		add_row(&expected[parent_of(row, PFS_BINARY)], row);
-	assert_int_equal(pfs_compute(&run, &vectors, &source, programs, 2), 0);
+	assert_int_equal(pfs_project(&run, &vectors, &source, programs, 2), 0);
+	assert_int_equal(vectors->n_tables, 0);
+	assert_int_equal(vectors->n_computed, 2);
 	for (uint16_t i = 0; i < 2; i++)
 		of_vectors[i] = (struct pfs_table_column){.kind = PFS_KIND_INTEGER,
 							  .width = 8,

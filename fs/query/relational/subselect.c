@@ -103,7 +103,7 @@ static int stay(struct pfs_running *running, struct pfs_tuples **out)
 			return -EOPNOTSUPP;
 		programs[i] = (struct pfs_program){.steps = &steps[i], .n = 1};
 	}
-	return pfs_compute(running->run, out, &running->source, programs, n);
+	return pfs_project(running->run, out, &running->source, programs, n);
 }
 
 int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out, uint64_t n,
