@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names the back end has to be sent, and what it lists of which nodes; the lines are its own. */
+/* Decides which names the back end has to be sent, and which of a listing's nodes it lists; the
+ * back end makes the lines. */
 #include "gpu/engine_impl.h"
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-#define ROOM(n) ((n) + (n) / 8 + 4096) /* for as many, and some more */
+#define ROOM(n) ((n) + (n) / 8 + 4096) /* room for so many, and some more */
 
 /* ---- names ---- */
 
@@ -96,7 +97,7 @@ int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_names_view *view
 		error = e->backend->ops->begin(e->backend, &job);
 		if (!error)
 			error = pfs_codes_job_end(job, send_names(e, job, view, most));
-		e->names_anew = e->names_anew || error; /* it may have got some of them */
+		e->names_anew = e->names_anew || error; /* some of them may have been sent */
 	} while (error && pfs_engine_leave_device(e, error));
 	return error ? error : e->names_size < view->heap_size || e->places_sent < view->n_slots;
 }
@@ -118,8 +119,10 @@ int pfs_engine_send_names(struct pfs_engine *e, const struct pfs_names_view *vie
 
 struct giving {
 	const struct pfs_listing *listing;
-	uint32_t *slots; /* room for those that have a node */
-	uint64_t given;	 /* bytes: where to go on if the device fails, as long as it is the same */
+	uint32_t *slots; /* has room for the slots that have a node */
+	/* bytes given to fn: if the device fails the listing goes on behind them, unless the epoch
+	 * has changed */
+	uint64_t given;
 	uint64_t epoch;	 /* of the engine */
 	int status;	 /* what fn returned */
 };

@@ -48,7 +48,7 @@ AVX2 static inline __m256i load(const void *values)
 	return _mm256_loadu_si256(values);
 }
 
-/* The needle's first and last byte, and the bit that folds each of them, if it is a letter. */
+/* The needle's first and last byte, and the bit that folds the case of each, if it is a letter. */
 struct ends {
 	__m256i first, last, first_fold, last_fold;
 };
@@ -80,15 +80,17 @@ AVX2 static inline __m256i load_text(const uint8_t *bytes, size_t left PFS_UNUSE
 	memcpy(copy, bytes, PFS_MIN(left, sizeof(copy)));
 	return load(copy);
 #else
-	return load(bytes); /* PFS_NEEDLE_SLACK */
+	return load(bytes); /* the caller provides PFS_NEEDLE_SLACK */
 #endif
 }
 
-/* 32 places at a time: where first and last byte are right, the rest is looked at. */
+/* Looks at 32 places at a time. Where first and last byte fit, the bytes in between are compared.
+ */
 AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle,
 				      const struct ends *ends)
 {
-	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len; /* where it may begin */
+	/* the last place at which it may begin */
+	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len;
 
 	for (ptrdiff_t at = 0; at <= last; at += 32) {
 		__m256i a =

@@ -11,7 +11,7 @@
 #include "gpu/prefix_impl.h"
 #include "gpu/probe_impl.h"
 
-#define TYPICAL_BYTES 128u /* of keys whose length varies */
+#define TYPICAL_BYTES 128u /* bytes of a key, if lengths vary */
 #define DEPTH	      8u
 #define POLL_EVERY    1024u
 
@@ -172,7 +172,7 @@ static int change_one(struct pfs_prefix_tree *tree, const struct pfs_prefix_text
 	return !removes && changed == 0 ? 1 : changed;
 }
 
-/* *n pairs have been changed, also if it ends with an error. */
+/* *n is how many pairs have been changed, also on an error. */
 static int change(const struct pfs_run *run, struct pfs_prefix *index, uint64_t *n,
 		  const struct pfs_prefix_keys *keys, const uint64_t *payloads, bool removes)
 {
@@ -183,7 +183,7 @@ static int change(const struct pfs_run *run, struct pfs_prefix *index, uint64_t 
 
 	*n = 0;
 	PFS_TRY(error);
-	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
+	PFS_TRY(pfs_run_poll(run)); /* not later, since a batch is not interrupted */
 	(void)pthread_rwlock_wrlock(&index->lock);
 	pfs_prefix_blocks_forget(index);
 	for (size_t i = 0; i < keys->n && error >= 0; i += PFS_COUNT(texts)) {
@@ -221,7 +221,7 @@ int pfs_prefix_remove(const struct pfs_run *run, struct pfs_prefix *index, uint6
 
 /* ---- questions ---- */
 
-/* What a device found without being sure, compared with the keys. */
+/* Compares the keys with what a device has found without being sure. */
 static void compare(const struct pfs_prefix_tree *tree, uint32_t *items,
 		    const struct pfs_prefix_texts *keys)
 {
@@ -237,7 +237,7 @@ static void compare(const struct pfs_prefix_tree *tree, uint32_t *items,
 	}
 }
 
-/* 0: the device has answered. */
+/* Returns 0 if the device has answered. */
 static int ask_device(const struct pfs_run *run, struct pfs_prefix *index, uint32_t *items,
 		      const struct pfs_prefix_texts *keys)
 {
@@ -290,10 +290,10 @@ struct batch {
 	struct pfs_prefix_text *texts;
 	uint64_t *integers;
 	uint32_t *items;
-	size_t n; /* of each */
+	size_t n; /* of each array */
 };
 
-/* For a few keys, whose question should not take longer than its memory. */
+/* Memory for a few keys, so that allocating takes no longer than the question. */
 struct few {
 	struct pfs_prefix_text texts[PFS_PREFIX_SIDE_BY_SIDE];
 	uint64_t integers[PFS_PREFIX_SIDE_BY_SIDE];
@@ -379,7 +379,7 @@ int pfs_prefix_probe(const struct pfs_run *run, struct pfs_prefix *index, double
 
 /* ---- in order ---- */
 
-/* 1: there is a payload at this place. */
+/* Returns 1 if there is a payload at this place. */
 static int entry_at(const struct pfs_prefix_tree *tree, struct pfs_prefix_entry *out,
 		    uint32_t place)
 {
@@ -467,7 +467,8 @@ int pfs_prefix_last(struct pfs_prefix *index, struct pfs_prefix_entry *out)
 	return error;
 }
 
-/* From the place on, as far as keys begin so; counts without a list. */
+/* Collects the entries from the place on whose keys begin with the prefix; only counts them if
+ * there is no list. */
 static int collect(const struct pfs_run *run, const struct pfs_prefix_tree *tree,
 		   struct pfs_prefix_list *out, uint32_t place, const struct pfs_prefix_text *prefix)
 {

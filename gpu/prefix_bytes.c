@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefix trees out to bytes and in again: their sections as they are, with a sum for each page. */
+/* Writes prefix trees as bytes and reads them: the sections as they are in memory, with a checksum
+ * for each page. */
 #include "gpu/prefix.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 struct bytes_head {
 	uint64_t magic;
-	uint64_t size; /* of all */
+	uint64_t size; /* of everything */
 	uint64_t used[PFS_PREFIX_SECTIONS];
 	struct pfs_prefix_head head;
 };
@@ -32,7 +33,7 @@ static uint64_t whole_size(const uint64_t *used)
 	return size;
 }
 
-/* Behind all: a sum for each page of what comes before. */
+/* Adds the checksums that follow at the end, one for each page. */
 static uint64_t with_sums(uint64_t size)
 {
 	return size + pfs_div_round_up(size, PFS_PREFIX_PAGE) * sizeof(uint64_t);
@@ -122,7 +123,8 @@ static int take_sections(struct pfs_prefix_tree *tree, const struct bytes_head *
 	return 0;
 }
 
-/* What changes take from, as far as it could lead out of the sections. */
+/* Checks the numbers from which changes take memory, as far as they could lead out of the sections.
+ */
 static bool is_head_sound(const struct pfs_prefix_tree *tree)
 {
 	const struct pfs_prefix_head *head = &tree->head;

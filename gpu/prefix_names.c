@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A dictionary of prefix trees by name. */
+/* A dictionary of prefix trees by their names. */
 #include "gpu/prefix.h"
 
 #include <stdlib.h>
@@ -8,11 +8,11 @@
 #include "base/cleanup.h"
 #include "gpu/prefix_impl.h"
 
-#define ROOM (PFS_PREFIX_NAME_MAX + 1) /* of a name, filled up with 0 */
+#define ROOM (PFS_PREFIX_NAME_MAX + 1) /* bytes of a name, padded with 0 */
 
 struct pfs_prefix_names {
 	pthread_rwlock_t lock; /* guards everything below */
-	char *names;	       /* ROOM bytes each, which is how a device compares them */
+	char *names;	       /* each has ROOM bytes, as a device compares them */
 	struct pfs_prefix **indexes;
 	size_t n, names_capacity, indexes_capacity;
 };
@@ -50,7 +50,7 @@ static int padded(char *out, const char *name)
 	return 0;
 }
 
-/* Its number, or n. */
+/* Returns the number of the name, or n if there is none. */
 static size_t number_of(const struct pfs_prefix_names *names, const char *wanted)
 {
 	size_t i = 0;

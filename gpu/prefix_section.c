@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of prefix trees: sections that grow, and batches of keys made ready. */
+/* The memory of prefix trees: sections that grow, and batches of keys that are made ready. */
 #include "base/checked.h"
 #include "gpu/prefix_impl.h"
 
 #define GIB   ((size_t)1 << 30)
 #define LARGE ((size_t)8 << 20)
 
-/* As far as 31 bits reach. */
+/* The largest size that 31 bits can address. */
 static const size_t limits[PFS_PREFIX_SECTIONS] = {
 	[PFS_PREFIX_WORDS] = 32 * GIB,	 [PFS_PREFIX_GROUPS] = 16 * GIB,
 	[PFS_PREFIX_BLOCKS] = 16 * GIB,	 [PFS_PREFIX_RECORDS] = 16 * GIB,

@@ -50,7 +50,7 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 		error = (e->is_device ? pfs_cuda_probe : pfs_host_probe)(
 			asking.job, &seconds[i], &figure->bytes, what, divisors, n);
 	if (!pfs_asking_end(&asking, &error))
-		return -EIO; /* there is nothing more to measure on the device */
+		return -EIO; /* there is no device any more to be measured */
 	if (error == 0)
 		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
 	return error;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which programs are ones: what each step takes from the stack and what it leaves there. */
+/* Checks programs: what each step takes from the stack, and what it leaves there. */
 #include "gpu/predicate.h"
 
 #include <string.h>
 
 #include "gpu/relation.h"
 
-/* What may lie on the stack, as bits. */
+/* The types of values on the stack, as bits. */
 enum type {
 	TRUTH = 1,
 	INTEGER = 2,
@@ -105,7 +105,7 @@ static int take(struct stack *s, size_t n, unsigned types, enum type result)
 	return push(s, result);
 }
 
-/* Of two numbers: where neither is real, the result is `exact`. */
+/* Two numbers are taken; if neither is real, the result has the type `exact`. */
 static int arithmetic(struct stack *s, enum type exact)
 {
 	unsigned both;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/query.c - questions whose answer is a set, and those about single nodes that need no code. */
+/* gpu/query.c - questions whose answer is a set, and questions about single nodes that need no
+ * code. */
 #include "base/cleanup.h"
 #include "gpu/engine_impl.h"
 
@@ -75,7 +76,7 @@ static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const 
 	return error;
 }
 
-/* Of each subtree, which of them it lies in. */
+/* Sets for each subtree in which of the others it lies. */
 static void find_masks(const struct pfs_columns *c, struct pfs_asked_subtree *subtrees, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -146,7 +146,7 @@ static int check_program(const struct pfs_source *source, const struct pfs_progr
 		       : 0;
 }
 
-/* Nothing of the source is on another back end than b. */
+/* Brings everything of the source to the host that is on a back end other than b. */
 static int bring_source(const struct pfs_run *run, const struct pfs_operator_backend *b,
 			const struct pfs_source *source)
 {
@@ -181,7 +181,7 @@ static int bring(const struct pfs_run *run, const struct pfs_operator_backend *b
 	return 0;
 }
 
-/* True for what a device answers when the host should try. */
+/* Returns true for errors of a device after which the host should try. */
 static bool is_left_to_host(int error)
 {
 	return error == -EOPNOTSUPP || error == -ENOMEM || error == -EIO;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The clients' side of the mailbox, and the life of the kernel at its other side. */
+/* The clients' side of the mailbox, and the starting and stopping of the kernel on the other side.
+ */
 #include "gpu/resident.h"
 
 #include <pthread.h>
@@ -13,31 +14,34 @@
 #include "base/log.h"
 
 #define MILLISECOND   UINT64_C(1000000)
-#define SPINS	      2000u /* looks at an answer before others get the processor */
-#define START_NS      (1000 * MILLISECOND) /* so long a run may take to begin */
+#define SPINS	      2000u /* how often an answer is looked at before others get the processor */
+#define START_NS      (1000 * MILLISECOND) /* the longest time that a run may take to begin */
 #define LEAVE_NS      (100 * MILLISECOND)
 
 struct pfs_resident {
 	struct pfs_resident_backend *backend;
 	struct pfs_resident *next; /* in `residents` */
 	pthread_mutex_t data; /* guards what the kernel reads; taken before the locks of runs */
-	pthread_mutex_t paths_lock; /* whoever has memory for paths has it */
-	struct pfs_resident_paths *paths; /* NULL until first wanted; protected by paths_lock */
-	/* Guards runs: who starts one, or wants none. */
+	pthread_mutex_t paths_lock; /* held by the thread that uses the memory for paths */
+	/* NULL until it is first needed; protected by paths_lock */
+	struct pfs_resident_paths *paths;
+	/* guards runs: held to start one, or to prevent it */
 	pthread_mutex_t lock;
-	uint32_t number;   /* of the last run; written under lock, read by anybody */
-	uint64_t started;  /* when it was; likewise */
-	int failed; /* 0, or what each call returns */
-	uint32_t taken;	   /* slots with a client, as bits */
-	uint32_t falsify;  /* operations, as bits */
-	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked; /* loads and batches: under data */
-	struct pfs_resident_info told; /* what of it is under data, as it was last told; under lock */
+	uint32_t number;   /* of the last run; written under lock, read by any thread */
+	uint64_t started;  /* when that run was started; written and read likewise */
+	int failed; /* 0, or the error that each call returns */
+	uint32_t taken;	   /* a bit for each slot that has a client */
+	uint32_t falsify;  /* a bit for each operation */
+	/* loads and batches: protected by data */
+	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked;
+	/* the part that `data` protects, as it was last described; protected by lock */
+	struct pfs_resident_info told;
 };
 
-/* All of them, and how often a kernel must not stay. */
+/* All residents, and how many callers need that no kernel stays. */
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pfs_resident *residents;
-static unsigned n_away; /* changed under all_lock, read by anybody */
+static unsigned n_away; /* changed under all_lock, read by any thread */
 
 static uint32_t load_word(const uint32_t *word)
 {
@@ -50,7 +54,7 @@ static void store_word(uint32_t *word, uint32_t value)
 	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-/* Between two looks at a word that another processor, or a device, is about to write. */
+/* Rests between two looks at a word that another processor or a device is about to write. */
 static void rest(void)
 {
 #ifdef __x86_64__
@@ -96,7 +100,7 @@ static int stop(struct pfs_resident *r)
 		if (pfs_now_ns() - began > r->backend->patience_ns + LEAVE_NS + START_NS)
 			return fail(r, -EIO, "its kernel does not leave");
 	}
-	if (has_entered) /* else it had yet to begin, which takes longer */
+	if (has_entered) /* else it had not begun yet, which takes longer */
 		r->leave_ns = PFS_MAX(r->leave_ns, pfs_now_ns() - began);
 	return failure_of(r);
 }
@@ -182,7 +186,7 @@ void pfs_resident_close(struct pfs_resident *r)
 	(void)pthread_mutex_lock(&r->lock);
 	(void)stop(r);
 	(void)pthread_mutex_unlock(&r->lock);
-	/* A kernel that does not leave goes on using what it was given. */
+	/* A kernel that does not leave goes on using the memory that it was given. */
 	if (!is_running(r))
 		r->backend->ops->close(r->backend);
 	(void)pthread_mutex_destroy(&r->lock);
@@ -193,7 +197,8 @@ void pfs_resident_close(struct pfs_resident *r)
 
 /* ---- what the kernel reads ---- */
 
-/* Nobody asks until what it reads has changed; the back end may have kernels kept away meanwhile. */
+/* Nobody asks until what the kernel reads has changed. Meanwhile the back end may keep kernels
+ * away. */
 static int stop_run(struct pfs_resident *r)
 {
 	PFS_LOCKED(&r->lock);
@@ -236,7 +241,7 @@ static void return_slot(struct pfs_resident *r, unsigned i)
 	(void)__atomic_and_fetch(&r->taken, ~(UINT32_C(1) << i), __ATOMIC_ACQ_REL);
 }
 
-/* Whether a question that was asked at `began` has waited for too long. */
+/* Returns true if a question that was asked at `began` has waited for too long. */
 static bool is_late(struct pfs_resident *r, uint64_t began)
 {
 	const struct pfs_mailbox *mailbox = r->backend->mailbox;
@@ -244,7 +249,7 @@ static bool is_late(struct pfs_resident *r, uint64_t began)
 
 	if (now - began <= r->backend->patience_ns)
 		return false;
-	/* The time that a run takes to begin is not the kernel's. */
+	/* The time that a run takes to begin does not count. */
 	return load_word(&mailbox->entered) == load_word(&r->number) || now - started > START_NS;
 }
 
@@ -287,7 +292,7 @@ int pfs_resident_ask(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
 	asked = slot->asked + 1;
 	store_word(&slot->asked, asked);
 	error = wait_for(r, slot, asked);
-	if (error) /* the slot stays taken: the kernel may still write there */
+	if (error) /* the slot stays taken, since the kernel may still write there */
 		return error;
 	answer->n = slot->answer.n;
 	answer->a = slot->answer.a;
@@ -353,7 +358,7 @@ static bool has(const uint32_t *slots, size_t n, uint32_t slot)
 	return false;
 }
 
-/* Whether the kernel can make them: they are few, and none is of a parent alone. */
+/* Returns true if the kernel can make the changes: they are few, and none changes only a parent. */
 static bool are_edits(const struct pfs_resident_changes *c)
 {
 	if (c->n_gone + c->n_new > PFS_RESIDENT_EDITS)
@@ -365,7 +370,7 @@ static bool are_edits(const struct pfs_resident_changes *c)
 	return true;
 }
 
-/* 0: done; 1: it is for a batch; or an error. */
+/* Returns 0 if the change is made; 1: it needs a batch; or an error. */
 static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c, enum pfs_mailbox_op op,
 		    size_t i)
 {
@@ -385,7 +390,7 @@ static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c
 	return !answer.n;
 }
 
-/* The same; what has been done already does a batch no harm. */
+/* Does so for all changes. A batch that repeats some of them does no harm. */
 static int edit(struct pfs_resident *r, const struct pfs_resident_changes *c)
 {
 	if (!are_edits(c))
@@ -457,7 +462,7 @@ int pfs_resident_resolve(struct pfs_resident *r, struct pfs_resident_paths *path
 
 /* ---- the rest ---- */
 
-/* Under data, which a load has for long. */
+/* `data` is held, which a load keeps for long. */
 static void describe_data(struct pfs_resident *r)
 {
 	struct pfs_resident_info told = {.loads = r->loads, .batches = r->batches};

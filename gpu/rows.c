@@ -92,7 +92,7 @@ void pfs_rows_free(const struct pfs_run *run, struct pfs_rows *rows)
 
 /* ---- looking ---- */
 
-/* The first place in the list whose row is not below `row`. */
+/* Returns the first place in the list whose row is not below `row`. */
 static uint32_t list_find(const struct pfs_rows *rows, uint32_t row)
 {
 	return (uint32_t)PFS_SEARCH(i, 0, rows->n_list, rows->list[i] < row);

@@ -42,7 +42,8 @@ static int allocate(const struct pfs_run *run, void *out, size_t count, size_t e
 
 	*pointer = NULL;
 	PFS_TRY(charge(run, &size, count, element_size));
-	*pointer = clear ? calloc(1, size + 1) : malloc(size + 1); /* of nothing, too, a pointer */
+	/* no elements have a pointer, too */
+	*pointer = clear ? calloc(1, size + 1) : malloc(size + 1);
 	if (*pointer && size >= LARGE)
 		prefer_huge_pages(*pointer, size);
 	if (*pointer)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns are taken apart at their wildcards: what stands before the first one begins a matching
- * text, what stands after the last one ends it, and the longest piece between them is in it.  That
- * is said of ASCII alone, whose bytes are characters: other characters can be written in several
- * ways that SQLite takes for the same, and count as wildcards here. */
+/* Patterns are split at their wildcards: a matching text begins with what precedes the first one,
+ * ends with what follows the last one, and contains the longest piece in between. That is so only
+ * for ASCII, where bytes are characters: SQLite takes several ways to write another character for
+ * the same, so other characters count as wildcards here. */
 #include "gpu/textmatch.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- taking patterns apart ---- */
 
-/* Whether the pattern has a wildcard, or what counts as one, at `at`. */
+/* Returns true if the pattern has a wildcard, or what counts as one, at `at`. */
 static bool is_wild(const struct pfs_text_match *text, size_t at)
 {
 	char c = text->text[at];
@@ -23,7 +23,7 @@ static bool is_wild(const struct pfs_text_match *text, size_t at)
 	return c == '%' || c == '_';
 }
 
-/* Where the wildcard at `at` ends; only sets are longer than a byte. */
+/* Returns where the wildcard at `at` ends; only sets are longer than a byte. */
 static size_t wild_end(const struct pfs_text_match *text, size_t at)
 {
 	const char *p = text->text;
@@ -74,15 +74,15 @@ static void take_apart(struct pfs_text_match *text)
 			at = wild_end(text, at);
 		}
 	}
-	if (text->prefix_len == text->text_len) /* no wildcard at all */
+	if (text->prefix_len == text->text_len) /* there is no wildcard */
 		text->max_len = text->text_len;
 	if (stars_alone && (pieces <= 1 || (pieces == 2 && text->prefix_len && text->suffix_len)))
-		text->rest = PFS_REST_NONE; /* that was all of it */
+		text->rest = PFS_REST_NONE; /* nothing is left to be tested */
 }
 
 static int own_pattern(struct pfs_text_match *out, const char *text, size_t len)
 {
-	out->owned = len ? strndup(text, len) : strdup(""); /* to the first NUL, as SQLite */
+	out->owned = len ? strndup(text, len) : strdup(""); /* up to the first NUL, as in SQLite */
 	if (!out->owned)
 		return -ENOMEM;
 	out->rest = PFS_REST_PATTERN;
@@ -98,7 +98,8 @@ static int own_pattern(struct pfs_text_match *out, const char *text, size_t len)
 
 /* ---- the other tests ---- */
 
-/* [low, high) that are all texts with the beginning low: high is low with its last byte raised. */
+/* Returns true if [low, high) is exactly the texts that begin with `low`: high is low with its last
+ * byte plus 1. */
 static bool is_prefix_range(const struct pfs_text_match *range)
 {
 	size_t n = range->text_len;
@@ -164,7 +165,7 @@ void pfs_text_match_finish(struct pfs_text_match *match)
 
 /* ---- one text ---- */
 
-/* By memcmp, the shorter one first. */
+/* Compares as memcmp does; a shorter text comes before its continuations. */
 static bool is_before(const uint8_t *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t n = PFS_MIN(a_len, b_len);
@@ -189,7 +190,7 @@ static bool has_needle(const struct pfs_needle *needle, const uint8_t *text, siz
 	return false;
 }
 
-/* Length, beginning and end. */
+/* Tests the length, the beginning and the end. */
 static inline bool ends_hold(const struct pfs_text_match *text, const uint8_t *bytes, size_t len)
 {
 	return len >= text->min_len && len <= text->max_len &&
@@ -209,8 +210,8 @@ bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint
 
 /* ---- many texts ---- */
 
-/* The first four bytes from a text's place on (its length, then the first three of its bytes), or the
- * last four of its bytes, as a number under a mask: tells nearly all apart. */
+/* The first four bytes at a text's place (its length and the first three of its bytes), or its last
+ * four bytes, as a number under a mask. They tell nearly all texts apart. */
 struct glance {
 	uint32_t mask, wanted, fold;
 };
@@ -255,8 +256,8 @@ static inline bool fits(const struct glance *glance, const uint8_t *at)
 	return ((bytes | glance->fold) & glance->mask) == glance->wanted;
 }
 
-/* Of texts at the heap's end no more than they are is read; of shorter ones the end would be read with the text
- * before, which may be written now. */
+/* For texts at the heap's end, reads no further than the heap. For shorter texts the end would be
+ * read together with the text before, which may be being written. */
 static inline bool may_fit(const struct glance *start, const struct glance *end, const struct pfs_heap *heap,
 			   const uint8_t *at)
 {

@@ -13,17 +13,17 @@ static struct pfs_prefix_payload *payload_at(const struct pfs_prefix_tree *tree,
 
 int pfs_prefix_lists_create(struct pfs_prefix_tree *tree)
 {
-	/* Place 0 is before the first and behind the last; no key has it. */
+	/* Place 0 is before the first payload and behind the last; no key has it. */
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload)));
 	(void)pfs_prefix_take(tree, PFS_PREFIX_ENTRIES, sizeof(struct pfs_prefix_payload));
 	payload_at(tree, 0)->item = PFS_PREFIX_NONE;
-	/* Nor does one have the record at 0, which ends lists of free ones. */
+	/* Record 0 ends lists of free records, and no key has it either. */
 	PFS_TRY(pfs_prefix_reserve(tree, PFS_PREFIX_RECORDS, sizeof(struct pfs_prefix_record)));
 	(void)pfs_prefix_take(tree, PFS_PREFIX_RECORDS, sizeof(struct pfs_prefix_record));
 	return 0;
 }
 
-/* Where a key is or would come. */
+/* The place where a key is, or where it would come. */
 struct place {
 	struct pfs_prefix_spot spot; /* COMPACT */
 	uint32_t item;		     /* 0: the key is not there */
@@ -68,13 +68,13 @@ int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uint32_t *place,
 
 /* ---- taking and giving back ---- */
 
-/* Units of 8 bytes. */
+/* Returns the size in units of 8 bytes. */
 static uint32_t record_size(uint32_t len)
 {
 	return (uint32_t)pfs_div_round_up(PFS_PREFIX_RECORD_HEAD + len, 8);
 }
 
-/* Of a free record: the next one. */
+/* Returns the free record's link to the next one. */
 static uint32_t *free_record_of(const struct pfs_prefix_tree *tree, uint32_t item)
 {
 	return (uint32_t *)pfs_prefix_record_of(tree, item);
@@ -145,7 +145,7 @@ static void unlink_payload(struct pfs_prefix_tree *tree, uint32_t place)
 
 /* ---- changes ---- */
 
-/* A key that is not there. */
+/* Adds a key that is not there. */
 static int add_key(struct pfs_prefix_tree *tree, const struct place *at,
 		   const struct pfs_prefix_text *key, uint64_t payload)
 {
@@ -242,7 +242,7 @@ static bool is_record(const struct pfs_prefix_tree *tree, uint32_t item)
 	       at + PFS_PREFIX_RECORD_HEAD + pfs_prefix_key_of(tree, item).len <= used;
 }
 
-/* The item's key is behind `previous` and leads to it. */
+/* Checks that the item's key comes behind `previous` and that it is found. */
 static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t item,
 			      struct pfs_prefix_text *previous)
 {
@@ -259,7 +259,7 @@ static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t item,
 		       : "a key does not lead to its item";
 }
 
-/* All payloads, key by key. */
+/* Checks all payloads, key by key. */
 static const char *check_list(const struct pfs_prefix_tree *tree)
 {
 	uint64_t n_places = tree->sections[PFS_PREFIX_ENTRIES].used / sizeof(struct pfs_prefix_payload);

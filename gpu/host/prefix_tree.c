@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefix trees with partitions: walked in order, changed, checked.
+/* Prefix trees with partitions: walking in order, changing and checking them.
  *
- * What holds nothing any more is given back, but for the nodes that 16 partitions share: these stay, so
- * whoever walks in order may meet nodes without items and turns back. */
+ * What holds nothing any more is given back, except for nodes that 16 partitions share: these
+ * stay, so that a walk in order may meet nodes without items, and then turns back. */
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/prefix_impl.h"
@@ -61,7 +61,7 @@ static struct pfs_prefix_spare *spare_at(const struct pfs_prefix_tree *tree, uin
 	return (struct pfs_prefix_spare *)pfs_prefix_base(tree, PFS_PREFIX_SPARES) + group;
 }
 
-/* The first group with a free lane, of partitions that begin at this level. */
+/* Returns the first group with a free lane, of partitions that begin at this level. */
 static uint32_t *open_at(const struct pfs_prefix_tree *tree, uint32_t level)
 {
 	return (uint32_t *)pfs_prefix_base(tree, PFS_PREFIX_OPEN) + level / tree->view.levels;
@@ -90,7 +90,7 @@ static uint32_t new_group(struct pfs_prefix_tree *tree, uint32_t level)
 			 sizeof(struct pfs_prefix_group));
 	*group_at(tree, group) = (struct pfs_prefix_group){root, level};
 	*spare_at(tree, group) = (struct pfs_prefix_spare){0, *open_at(tree, level)};
-	if (group) /* the root partition is alone in its group */
+	if (group) /* the root partition has a group of its own */
 		*open_at(tree, level) = group;
 	return group;
 }
@@ -100,7 +100,7 @@ static struct pfs_prefix_block *block_at(const struct pfs_prefix_tree *tree, uin
 	return (struct pfs_prefix_block *)pfs_prefix_base(tree, PFS_PREFIX_BLOCKS) + block;
 }
 
-/* The block of a new partition below `parent`. */
+/* Returns the block of a new partition below `parent`. */
 static uint32_t block_for(struct pfs_prefix_tree *tree, uint32_t partition, uint32_t parent,
 			  uint32_t level)
 {
@@ -140,7 +140,7 @@ static uint32_t new_partition(struct pfs_prefix_tree *tree, uint32_t parent, uin
 	return partition;
 }
 
-/* A group of one partition, of which the root is left. */
+/* Frees a group of one partition, of which only the root is left. */
 static void free_group(struct pfs_prefix_tree *tree, uint32_t group)
 {
 	struct pfs_prefix_group *g = group_at(tree, group);
@@ -196,7 +196,7 @@ static uint32_t *word_at(const struct pfs_prefix_tree *tree, const struct pfs_pr
 	return pfs_prefix_words_of(tree, step->node) + at;
 }
 
-/* The node that a word, which is no item, leads to from this level. */
+/* Returns the node to which a word that is no item leads from this level. */
 static struct pfs_prefix_place below(const struct pfs_prefix_tree *tree, uint32_t word,
 				     uint32_t partition, uint32_t level)
 {
@@ -209,7 +209,7 @@ static struct pfs_prefix_place below(const struct pfs_prefix_tree *tree, uint32_
 	return place;
 }
 
-/* The next word of the node at the end of the path that is not 0. */
+/* Returns the next word that is not 0 of the node at the end of the path. */
 static uint32_t next_word(const struct pfs_prefix_tree *tree, struct pfs_prefix_place *step,
 			  uint32_t level)
 {
@@ -222,11 +222,11 @@ static uint32_t next_word(const struct pfs_prefix_tree *tree, struct pfs_prefix_
 		if (word)
 			return word;
 	}
-	step->index--; /* it is looked at once more when nothing is behind it */
+	step->index--; /* if nothing follows, this one is looked at once more */
 	return 0;
 }
 
-/* From a path to the first word of an item behind it, or 0. */
+/* Goes from a path to the first item behind it; *word is that item's word, or 0. */
 static int next_item(const struct pfs_prefix_tree *tree, uint32_t *word, struct pfs_prefix_path *path)
 {
 	*word = 0;
@@ -274,7 +274,7 @@ int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word, boo
 
 /* ---- changes ---- */
 
-/* Room for a way of so many nodes. */
+/* Reserves memory for a path of so many nodes. */
 static int reserve_nodes(struct pfs_prefix_tree *tree, uint32_t n)
 {
 	size_t node_bytes =
@@ -309,7 +309,7 @@ int pfs_prefix_tree_reserve(struct pfs_prefix_tree *tree, const struct pfs_prefi
 	return reserve_nodes(tree, key->n_levels - level + 1);
 }
 
-/* Where a key of `level + 1` levels may be put without a node of its own. */
+/* Returns true if a key of `level + 1` levels may be put here without a node of its own. */
 static bool is_direct(const struct pfs_prefix_tree *tree, uint32_t level)
 {
 	return tree->view.width == 1 || pfs_prefix_is_last(&tree->view, level);
@@ -373,7 +373,8 @@ static bool is_empty(const struct pfs_prefix_tree *tree, uint32_t node)
 int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_text *key)
 {
 	struct pfs_prefix_path *path = &tree->path;
-	bool equal, counts = true; /* a child in a partition does not count, an item or a partition does */
+	/* items and partitions count, children within a partition do not */
+	bool equal, counts = true;
 	uint32_t word;
 
 	PFS_TRY(pfs_prefix_tree_seek(tree, &word, &equal, path, key));
@@ -424,7 +425,7 @@ int pfs_prefix_tree_create(struct pfs_prefix_tree *tree)
 
 struct check {
 	const struct pfs_prefix_tree *tree;
-	uint32_t *counts; /* by partition: what has been met in it */
+	uint32_t *counts; /* by partition: how many things were met in it */
 	uint64_t items, partitions;
 	const char *rule;
 };
@@ -446,7 +447,7 @@ static bool is_partition(const struct pfs_prefix_tree *tree, uint32_t partition,
 	       is_node(tree, group_at(tree, group)->root, level);
 }
 
-/* A word that is not 0: notes what it is, and goes down unless it is an item. */
+/* Notes what a word that is not 0 leads to, and goes down unless it is an item. */
 static int check_word(struct check *check, struct pfs_prefix_path *path, uint32_t word)
 {
 	uint32_t level = (uint32_t)path->n - 1;

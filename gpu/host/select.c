@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Selection: a program over every row, whose truths become a set of rows. */
+/* Selection: runs a program over every row, and makes a set of the rows for which it is true. */
 #include "gpu/host/families.h"
 
 #include <string.h>
@@ -14,8 +14,9 @@ struct selection {
 	struct pfs_evaluator evaluator;
 	bool has_program;
 	uint64_t *bits;	 /* by row from the reader's first on */
-	uint32_t *list;	 /* read by list: those kept of each piece, from the piece's place on */
-	uint32_t *count; /* of each piece */
+	/* for reading by list: the kept rows of each piece, from the piece's place on */
+	uint32_t *list;
+	uint32_t *count; /* by piece: how many rows it has kept */
 };
 
 static uint32_t select_span(struct selection *s, unsigned worker, uint32_t first)
@@ -112,7 +113,7 @@ static int list_bits(const struct pfs_run *run, struct pfs_rows **out, const str
 	return error;
 }
 
-/* The kept rows as a set: what was written to bits or list is copied. */
+/* Makes a set of the kept rows; what was written to bits or list is copied. */
 static int make_set(const struct pfs_run *run, struct pfs_rows **out, const struct selection *s,
 		    uint64_t total)
 {

@@ -7,7 +7,7 @@
 
 #include "base/checked.h"
 
-#define GRAIN 65536u /* words */
+#define GRAIN 65536u /* words that a thread takes at a time */
 
 int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
 {

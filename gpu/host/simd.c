@@ -49,7 +49,8 @@ static const struct pfs_simd portable = {
 
 /* ---- AVX2: eight rows at a time ---- */
 
-/* High halves of the eight 32 x 32 products: even lanes shifted down, odd ones in place. */
+/* Returns the high halves of eight products of 32 by 32 bits: those of even lanes are shifted down,
+ * those of odd lanes are in place. */
 AVX2 static inline __m256i mul_high_8(__m256i a, __m256i b)
 {
 	__m256i even = _mm256_mul_epu32(a, b);
@@ -58,7 +59,8 @@ AVX2 static inline __m256i mul_high_8(__m256i a, __m256i b)
 	return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
 }
 
-/* There is no unsigned comparison: limb >= carry when the greater of the two is limb. */
+/* There is no unsigned comparison, so limb >= carry is tested by the greater of the two being limb.
+ */
 AVX2 static inline __m256i exact_step_8(__m256i carry, __m256i limb, __m256i p, __m256i inverse)
 {
 	__m256i no_borrow = _mm256_cmpeq_epi32(_mm256_max_epu32(limb, carry), limb);
@@ -110,7 +112,7 @@ AVX2 static void gather_bits_avx2(uint32_t *bits, const uint32_t *index, size_t 
 			__m256i found = _mm256_i32gather_epi32((const int *)table,
 							       _mm256_srli_epi32(at, 5), 4);
 
-			/* The bit to the top, where movemask looks. */
+			/* Moves the bit to the top, where movemask looks. */
 			found = _mm256_sllv_epi32(
 				found,
 				_mm256_sub_epi32(_mm256_set1_epi32(31),
@@ -146,7 +148,7 @@ AVX512 static void scan_tile_avx512(uint32_t *bits, const uint32_t *limbs, unsig
 	__m512i p = _mm512_set1_epi32((int)divisor.p);
 	__m512i inverse = _mm512_set1_epi32((int)divisor.inverse);
 
-	/* 64 rows at a time: four chains of dependent steps in flight. */
+	/* 64 rows at a time are four chains of dependent steps. */
 	for (unsigned w = 0; w < PFS_TILE_WORDS; w += 2) {
 		__m512i carry[4];
 

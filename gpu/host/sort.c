@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorting everything: the keys become as few 64-bit words as their ranges allow, and the positions
- * are sorted by each word, the last first.  Parts of a word's range are sorted by several threads.
- */
+ * are sorted by each word, the last word first. Several threads sort parts of a word's range. */
 #include "gpu/host/order.h"
 
 #include <pthread.h>
@@ -15,9 +14,10 @@
 #include "gpu/host/lanes.h"
 #include "gpu/host/positions.h"
 
-#define PARALLEL_MIN 65536u		 /* items from which on threads help */
-#define CHUNK_MAX    (UINT64_C(1) << 16) /* items sorted at a time: in the cache, a millisecond */
-#define FEW_OF	     8u /* a limit up to this part of the tuples does not sort the rest */
+#define PARALLEL_MIN 65536u		 /* from so many items on threads help */
+/* items that are sorted at a time: they fit the cache, and take a millisecond */
+#define CHUNK_MAX    (UINT64_C(1) << 16)
+#define FEW_OF	     8u /* up to this part of the tuples, a limit does not sort the rest */
 
 /* ---- keys as numbers ---- */
 
@@ -28,7 +28,7 @@ struct numbering {
 	uint64_t *nulls;   /* bits by index */
 };
 
-/* NULLs are 0 in numbers and have their bit. */
+/* NULLs have 0 in `numbers`, and their bit. */
 static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct numbering *n = context;
@@ -68,7 +68,7 @@ static int compare_indexes(const void *a, const void *b, void *context)
 	return order ? order : (x->value > y->value) - (x->value < y->value);
 }
 
-/* numbers become ranks: equal ones are equal values. */
+/* Makes ranks of the numbers: equal ranks are equal values. */
 static int rank_numbers(const struct numbering *n, uint64_t count)
 {
 	const struct pfs_run *run = n->sorting->run;
@@ -107,11 +107,12 @@ static int rank_numbers(const struct numbering *n, uint64_t count)
 
 /* ---- words ---- */
 
-/* One word of a key that is sorted by: all below `domain`, 0 standing for 2^64. */
+/* The words by which keys are sorted. All numbers of the last word are below `domain`; 0 stands for
+ * 2^64. */
 struct words {
 	uint64_t **word; /* n of them, the most significant first, each by index */
 	size_t n;
-	uint64_t domain; /* of the last; 0: full, or there is none */
+	uint64_t domain; /* of the last word; 0: it is full, or there is none */
 };
 
 static int add_word(struct words *w, const struct pfs_run *run, uint64_t count)
@@ -129,7 +130,8 @@ static void free_words(struct words *w, const struct pfs_sorting *s)
 	pfs_run_free(s->run, w->word, 2 * s->n_keys, sizeof(*w->word));
 }
 
-/* The last word, or a new one, gets another digit: digit(i) < base; base 0 stands for 2^64. */
+/* Adds a digit to the last word, or begins a new one: digit(i) < base, where base 0 stands for
+ * 2^64. */
 static int make_room(struct words *w, const struct pfs_run *run, uint64_t count, uint64_t base)
 {
 	uint64_t product;
@@ -146,10 +148,10 @@ static int make_room(struct words *w, const struct pfs_run *run, uint64_t count,
 /* A key's numbers as they go into a word. */
 struct digits {
 	const struct pfs_order_key *key;
-	uint64_t *numbers;     /* of NULLs they count for nothing */
+	uint64_t *numbers;     /* those of NULLs are not used */
 	const uint64_t *nulls; /* NULL: there are none */
 	uint64_t *word, base, least, greatest;
-	pthread_mutex_t *mutex; /* of least and greatest, as they are found */
+	pthread_mutex_t *mutex; /* protects least and greatest while they are found */
 };
 
 static int add_nulls_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -207,7 +209,7 @@ static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digi
 	uint64_t n = s->positions->n;
 
 	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, find_range_piece, d));
-	if (d->least > d->greatest) /* all are NULL */
+	if (d->least > d->greatest) /* all values are NULL */
 		return 0;
 	d->base = d->greatest - d->least + 1;
 	PFS_TRY(make_room(w, s->run, n, d->base));
@@ -295,7 +297,8 @@ static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 	return 0;
 }
 
-/* How many of a are among the first k of both merged, a's first where keys are equal. */
+/* Returns how many of a are among the first k of both merged. If keys are equal, those of a come
+ * first. */
 static uint64_t merged_share(const struct pfs_keyed *a, uint64_t n_a, const struct pfs_keyed *b,
 			     uint64_t n_b, uint64_t k)
 {
@@ -309,7 +312,7 @@ static void merge_pair(struct pfs_keyed *out, const struct pfs_keyed *a, uint64_
 	uint64_t at_a = merged_share(a, n_a, b, n_b, k), at_b = k - at_a;
 
 	for (; k < end && at_a < n_a && at_b < n_b;
-	     k++) { /* without branches: they cannot be foreseen */
+	     k++) { /* without branches, which could not be predicted */
 		bool is_a = a[at_a].key <= b[at_b].key;
 		const struct pfs_keyed *from = is_a ? &a[at_a] : &b[at_b];
 

@@ -7,7 +7,7 @@
 #include "base/search.h"
 #include "gpu/host/lanes.h"
 
-/* The first place in the list whose row is not below `row`. */
+/* Returns the first place in the list whose row is not below `row`. */
 static uint64_t place_in_list(const struct pfs_rows *rows, uint64_t row)
 {
 	return PFS_SEARCH(i, 0, rows->n_list, rows->list[i] < row);
@@ -150,15 +150,15 @@ bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader)
 	       (reader->kind == PFS_KIND_INTEGER || reader->kind == PFS_KIND_REAL);
 }
 
-/* The elements of column or vector at the span: consecutive from *first (returns NULL), or listed.
- * NULLs by a missing row are PFS_NO_ROW. */
+/* Returns the elements of a column or vector at the span, or NULL if they are consecutive from
+ * *first on. An element that is NULL because its row is missing is PFS_NO_ROW. */
 static const uint32_t *elements(const struct pfs_cell_reader *reader, const struct pfs_span *span,
 				uint32_t *first, uint32_t *buffer)
 {
 	const uint32_t *at = span->at, *via = reader->column ? reader->column->via : NULL;
 
 	*first = span->first;
-	if (reader->rows && !reader->rows->rows) { /* a shifted range */
+	if (reader->rows && !reader->rows->rows) { /* a range that is shifted */
 		*first += reader->rows->from;
 		for (uint32_t i = 0; at && i < span->n; i++)
 			buffer[i] = at[i] + reader->rows->from;
@@ -199,7 +199,8 @@ static bool read_bits(uint64_t *out, const uint64_t *bits, uint64_t from, uint32
 	return any != 0;
 }
 
-/* Missing rows and NULLs of listed elements; those are then element 0, if there is one. */
+/* Sets NULL for missing rows and for NULLs of listed elements; these read element 0, if there is
+ * one. */
 static void list_nulls(const uint64_t *nulls, const uint32_t *at, uint32_t n, struct pfs_cells *out)
 {
 	uint64_t any = 0;

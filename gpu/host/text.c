@@ -23,7 +23,7 @@ static int compare_binary(const uint8_t *a, size_t a_len, const uint8_t *b, size
 	return order ? order : compare_lengths(a_len, b_len);
 }
 
-/* As SQLite's sqlite3StrNICmp, which stops at a NUL. */
+/* Compares as SQLite's sqlite3StrNICmp, which stops at a NUL. */
 static int compare_nocase(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
 {
 	size_t n = PFS_MIN(a_len, b_len), i = 0;
@@ -64,7 +64,7 @@ uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t
 	if (collation == PFS_RTRIM)
 		all = len = trimmed(text, len);
 	hash = len;
-	if (collation == PFS_NOCASE) { /* what stands after a NUL is not compared */
+	if (collation == PFS_NOCASE) { /* what follows a NUL is not compared */
 		for (size_t i = 0; i < len && text[i]; i++)
 			hash = (hash ^ lower(text[i])) * UINT64_C(0x100000001b3);
 		return pfs_hash_mix(hash ^ all);
@@ -93,7 +93,7 @@ int64_t pfs_text_length(const uint8_t *text, size_t len)
 	return count;
 }
 
-#define LOOK_STEPS (UINT64_C(1) << 20) /* a millisecond or two */
+#define LOOK_STEPS (UINT64_C(1) << 20) /* a millisecond or two of work */
 
 static int look(void *arg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first few of an order: each thread keeps twice as many candidates, and lets nothing in that
- * cannot be among its first. */
+/* The first few of an order: each thread keeps twice as many candidates, and takes no tuple that
+ * cannot be among its first ones. */
 #include "gpu/host/order.h"
 
 #include <stdlib.h>
@@ -10,15 +10,15 @@
 #include "gpu/host/positions.h"
 
 struct candidate {
-	uint64_t number; /* of the first key */
+	uint64_t number; /* the number of the first key */
 	uint32_t at;
 };
 
 struct candidates {
 	struct candidate *list;
 	size_t n, capacity;
-	bool is_full;	   /* list[most - 1] is the last that can be */
-	uint8_t apart[64]; /* workers write, each its own line */
+	bool is_full;	   /* list[most - 1] is the last that can be among the first */
+	uint8_t apart[64]; /* workers write, each in its own cache line */
 };
 
 struct choosing {
@@ -48,8 +48,8 @@ static void keep_first(const struct choosing *c, struct candidates *mine)
 	mine->is_full = mine->n == c->most;
 }
 
-/* is_exact: who has the last's number and comes later is not before it, unless other keys say so.
- */
+/* is_exact: a later tuple with the same number as the last one does not precede it, unless other
+ * keys say so. */
 static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 		      const struct candidate *candidate, bool is_exact)
 {

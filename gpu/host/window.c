@@ -8,7 +8,7 @@
 #include "gpu/host/order.h"
 #include "gpu/host/positions.h"
 
-#define EXACT (INT64_C(1) << 53) /* reals add integers below exactly */
+#define EXACT (INT64_C(1) << 53) /* reals add integers below this exactly */
 
 /* ---- where what begins ---- */
 
@@ -16,7 +16,7 @@ struct marking {
 	const struct pfs_sorting *sorting;
 	const struct pfs_positions *sorted;
 	size_t n_partition;
-	uint64_t *partitions, *peers; /* bits by tuple */
+	uint64_t *partitions, *peers; /* a bit for each tuple */
 };
 
 /* Sets the bits of a span's tuples whose key is not that of the tuple before. */
@@ -61,10 +61,10 @@ struct fold {
 	uint64_t n;
 	struct pfs_vector in; /* the argument's values, in order */
 	struct pfs_vector *out;
-	uint64_t partition, peer; /* where the tuple's begin */
-	/* Of the partition up to the tuple: */
+	uint64_t partition, peer; /* where the tuple's partition and its peers begin */
+	/* of the partition up to the tuple: */
 	int64_t ranks, values, sum, least, greatest;
-	uint64_t magnitude; /* the sum of what was added, signs apart; no more than fits */
+	uint64_t magnitude; /* the sum of absolute values, as far as it fits */
 };
 
 static void set_null(struct fold *f, uint64_t i)
@@ -123,7 +123,7 @@ static void give(struct fold *f, uint64_t from, uint64_t to)
 	case PFS_WINDOW_MAX:
 		value = f->greatest;
 		break;
-	default: /* count, and avg, which gives reals */
+	default: /* count; and avg, which gives reals */
 		break;
 	}
 	for (uint64_t i = from; i < to; i++) {
@@ -136,7 +136,7 @@ static void give(struct fold *f, uint64_t from, uint64_t to)
 	}
 }
 
-/* Calls poll now and then. */
+/* Calls poll from time to time. */
 static int look(const struct fold *f, uint64_t i)
 {
 	return i % PFS_PIECE ? 0 : pfs_run_poll(f->run);
@@ -196,7 +196,7 @@ static int cut_parts(struct fold *f)
 	return 0;
 }
 
-/* Of tuples from..to, a partition. */
+/* Handles the tuples from..to, which are a partition. */
 static void shift(struct fold *f, uint64_t from, uint64_t to)
 {
 	uint64_t distance = (uint64_t)f->function->distance;
@@ -285,7 +285,7 @@ static int add_functions(struct pfs_operator_backend *b, const struct pfs_run *r
 	return error;
 }
 
-/* Of an empty source, too, all is empty. */
+/* Of an empty source the result is empty, too. */
 static int run_sorted(struct pfs_operator_backend *b, struct marking *m, struct pfs_tuples **out,
 		      const struct pfs_source *source, const struct pfs_window *window)
 {
