@@ -19,6 +19,7 @@
 #include "fs/tree/tree_impl.h"
 
 #define NANOSECONDS INT64_C(1000000000)
+#define STEP	    4096u /* slots by which the columns grow at least, so that few changes make them grow */
 
 /* Relaxed: whoever reads beside a snapshot looks again (snapshot.h). */
 #define SET(column, slot, value) __atomic_store_n(&(column)[slot], (value), __ATOMIC_RELAXED)
@@ -119,11 +120,16 @@ int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
 {
 	struct pfs_image *image = &tree->image;
 
+	if (end <= image->room)
+		return 0;
 	if (end > PFS_SLOT_MAX)
 		return -ENOSPC;
+	end = (end + STEP - 1) / STEP * STEP;
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
 		PFS_TRY(pfs_reserve_grow(&image->memory[i], end * layout[i].size));
-	return pfs_reserve_grow(&image->live_memory, ((size_t)end + 63) / 64 * sizeof(uint64_t));
+	PFS_TRY(pfs_reserve_grow(&image->live_memory, end / 8));
+	image->room = end;
+	return 0;
 }
 
 /* What nodes are given as they are asked for is not: a page of 2 MiB would be cleared then, while the tree is held. */

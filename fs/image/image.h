@@ -52,6 +52,7 @@ enum pfs_slot_state {
  * references, which are atomic and only grow under the read lock. */
 struct pfs_image {
 	uint32_t end; /* slots from here on were never used */
+	uint32_t room; /* the columns reach below this slot */
 	uint32_t nodes, directories; /* how many have a name; the root counts */
 	uint32_t root; /* slot */
 	uint32_t free_head; /* the first free slot; others follow by their parent column */
