@@ -121,8 +121,8 @@ static int add_attached(struct found *found, struct pfs_slot_range range)
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(attached, &cursor, range.from, 0);
-	while (pfs_btree_next(attached, &cursor, &entry) && entry.key < range.to) {
+	pfs_btree_seek(attached, &cursor, pfs_span_attached_key(range.from, 0), 0);
+	while (pfs_btree_next(attached, &cursor, &entry) && entry.key < pfs_span_attached_key(range.to, 0)) {
 		PFS_TRY(pfs_grow(&found->tops, &found->tops_capacity, found->n_tops + 1,
 				 sizeof(*found->tops)));
 		found->tops[found->n_tops++] = entry.slot;
@@ -255,7 +255,7 @@ static void changed(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 	if (parent == before && pfs_span_layout_is_stray(layout, slot))
 		return; /* it has another name there */
 	if (before != PFS_NO_SLOT)
-		(void)pfs_btree_remove(layout->attached, before, slot);
+		(void)pfs_btree_remove(layout->attached, pfs_span_attached_key(before, slot), slot);
 	if (slot >= layout->seen && slot < layout->n)
 		return;
 	if (pfs_image_is_live(&tree->image, slot))

@@ -29,7 +29,7 @@ int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot, uint32_
 
 	if (error && error != -EEXIST)
 		return error;
-	PFS_TRY(pfs_btree_insert(layout->attached, parent, slot));
+	PFS_TRY(pfs_btree_insert(layout->attached, pfs_span_attached_key(parent, slot), slot));
 	return pfs_btree_count(layout->attached) > layout->strays_max ? -E2BIG : 0;
 }
 
@@ -65,8 +65,9 @@ bool pfs_span_layout_attached(const struct pfs_span_layout *layout, uint32_t fro
 	struct pfs_btree_cursor cursor;
 	struct pfs_btree_entry entry;
 
-	pfs_btree_seek(layout->attached, &cursor, from, 0);
-	return pfs_btree_next(layout->attached, &cursor, &entry) && entry.key < to;
+	pfs_btree_seek(layout->attached, &cursor, pfs_span_attached_key(from, 0), 0);
+	return pfs_btree_next(layout->attached, &cursor, &entry) &&
+	       entry.key < pfs_span_attached_key(to, 0);
 }
 
 /* ---- the pass ---- */

@@ -24,7 +24,7 @@ struct pfs_span_open {
  * found; any other node has its own slot alone. Two nodes' slots lie in each other, or apart. */
 struct pfs_span_layout {
 	struct pfs_btree *strays;   /* slot -> slot; not slots from n on: each node there is a stray */
-	struct pfs_btree *attached; /* the parent's slot of each stray -> the stray's slot */
+	struct pfs_btree *attached; /* pfs_span_attached_key of each stray -> the stray's slot */
 	size_t strays_max;
 	/* True once the pass has seen all slots. It sees a slot as it is when it comes there; a
 	 * later change of that slot is told to the layout as it is to one that is whole. */
@@ -37,6 +37,12 @@ struct pfs_span_layout {
 	 * calloc may clear all of it at once, in one hold of the tree. */
 	struct pfs_reserve memory;
 };
+
+/* Has both slots, so that keys alone tell where a stray is among the many that one parent may have. */
+static inline uint64_t pfs_span_attached_key(uint32_t parent, uint32_t slot)
+{
+	return (uint64_t)parent << 32 | slot;
+}
 
 /* Makes a layout of n slots, of which nothing is known and which have no ends. -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n);
