@@ -57,9 +57,14 @@ void pfs_feed_note(struct pfs_image *image, uint32_t slot, unsigned columns)
 	uint64_t number = image->epoch++;
 
 	feed->ring[number % PFS_FEED_CHANGES] = (struct change){slot, is_all ? PFS_COLUMNS_ALL : columns};
-	for (unsigned i = 0; is_all && i < PFS_COLUMN_COUNT; i++)
-		pfs_stamps_touch(&feed->stamps[i], slot, number + 1);
-	for (; !is_all && columns; columns &= columns - 1)
+	if (is_all) {
+#define TOUCH(id, ...) pfs_stamps_touch(&feed->stamps[PFS_COLUMN_NUMBER_##id], slot, number + 1);
+		PFS_WATCHED_COLUMNS(TOUCH)
+		TOUCH(LIVE)
+#undef TOUCH
+		return;
+	}
+	for (; columns; columns &= columns - 1)
 		pfs_stamps_touch(&feed->stamps[__builtin_ctz(columns)], slot, number + 1);
 }
 
