@@ -3,6 +3,7 @@
 #ifndef PFS_BASE_BITS_H
 #define PFS_BASE_BITS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Returns how many bits are 1. Unlike __builtin_popcountll this is no call: not every x86-64
@@ -14,5 +15,15 @@ static inline unsigned pfs_count_ones(uint64_t bits)
 	bits = (bits + (bits >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
 	return (unsigned)(bits * UINT64_C(0x0101010101010101) >> 56);
 }
+
+/* A function that counts bits in a loop may be compiled once more, as PFS_COUNTS_ONES, with the
+ * instruction. That one may be called if pfs_can_count_ones says so. */
+#ifdef __x86_64__
+#define PFS_COUNTS_ONES __attribute__((target("popcnt")))
+#define pfs_can_count_ones() __builtin_cpu_supports("popcnt")
+#else
+#define PFS_COUNTS_ONES
+#define pfs_can_count_ones() false
+#endif
 
 #endif

@@ -333,7 +333,8 @@ static bool are_kept(const struct pfs_tree *tree)
 
 /* To the directory and all above it; the newest mtime apart.  If one of them has no entry, as may be where an image
  * file was made up, nothing is known any more. */
-static void add(struct pfs_tree *tree, uint32_t directory, struct pfs_totals change)
+static inline __attribute__((always_inline)) void walk_up(struct pfs_tree *tree, uint32_t directory,
+							    struct pfs_totals change)
 {
 	const struct pfs_dirtable *table = &tree->totals->table;
 	const uint32_t *parent = tree->image.parent;
@@ -350,6 +351,19 @@ static void add(struct pfs_tree *tree, uint32_t directory, struct pfs_totals cha
 		entry->size += change.size;
 		entry->blocks += change.blocks;
 	}
+}
+
+PFS_COUNTS_ONES static void walk_up_fast(struct pfs_tree *tree, uint32_t directory, struct pfs_totals change)
+{
+	walk_up(tree, directory, change);
+}
+
+static void add(struct pfs_tree *tree, uint32_t directory, struct pfs_totals change)
+{
+	if (pfs_can_count_ones())
+		walk_up_fast(tree, directory, change);
+	else
+		walk_up(tree, directory, change);
 }
 
 /* The newest mtime in the directory, none being newer than `most`. */
