@@ -10,7 +10,9 @@
 
 #define SPARE_SHARE   8u /* of the pages: so many more are kept for splits */
 #define SPARE_PAGES   64u
-#define SORT_MIN      (1u << 19) /* questions; and leaves that do not stay in the cache */
+/* From so many questions on, sorting them pays: on an H200 a million were answered sooner as they came, ten million in order
+ * (docs/BENCHMARKS.md). In fewer leaves than SORT_LEAVES, which stay in the cache, it never does. */
+#define SORT_MIN      2000000u
 #define SORT_LEAVES   (1u << 16)
 #define SORT_BITS     16
 

@@ -248,7 +248,7 @@ static void stand_in_faults(void **state)
 /* ---- so many questions that they are sorted first ---- */
 
 #define PAIRS	  1700000u /* on more leaves than need no sort */
-#define QUESTIONS 600001u
+#define QUESTIONS 2000001u
 #define LONGEST	  80000u /* entries of one key, which fill many leaves */
 
 struct many {
@@ -301,7 +301,7 @@ static void assert_answers(const struct pfs_run *run, struct pfs_index *index, s
 	assert_int_equal(
 		pfs_index_find(run, index, m->found_keys, m->found, m->asked, QUESTIONS, question),
 		0);
-	for (uint32_t i = 0; i < QUESTIONS; i++) {
+	for (uint32_t i = 0; i < QUESTIONS; i += 1 + i % 5) { /* two of five: the search here takes long */
 		uint32_t entry = entry_of(m, m->asked[i], question == PFS_INDEX_GREATER);
 		bool is_there = entry < PAIRS &&
 				(question != PFS_INDEX_EQUAL || m->keys[entry] == m->asked[i]);

@@ -183,6 +183,38 @@ static void names_that_are_too_long(void **state)
 		free((char *)paths[i].bytes);
 }
 
+/* The host resolves the paths that are longer than PATH_MAX, each by itself, and the device those around them. */
+static void paths_that_are_too_long(void **state)
+{
+	static const size_t lens[] = {2, PATH_MAX, PATH_MAX + 1, 2, 100, PATH_MAX + 1, 3 * PATH_MAX, PATH_MAX, PATH_MAX + 1};
+	struct pfs_path_text paths[PFS_COUNT(lens)];
+	const struct pfs_resolve_from from = {0};
+	uint64_t inos[PFS_COUNT(lens)], file, on_device, on_host;
+	size_t n_long = 0;
+
+	open_tree(state);
+	file = temp_tree_make(model.tree, PFS_ROOT_PRIME, "f", S_IFREG | 0644);
+	for (size_t i = 0; i < PFS_COUNT(lens); i++) {
+		char *path = malloc(lens[i]);
+
+		memset(path, '/', lens[i]);
+		path[lens[i] - 1] = 'f';
+		paths[i] = (struct pfs_path_text){path, lens[i]};
+		n_long += lens[i] > PATH_MAX;
+	}
+	wait_for_device();
+	on_device = count(true);
+	on_host = count(false);
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, PFS_COUNT(lens), &from), 0);
+	for (size_t i = 0; i < PFS_COUNT(lens); i++)
+		assert_int_equal(inos[i], file);
+	assert_int_equal(count(true), on_device + PFS_COUNT(lens) - n_long);
+	assert_int_equal(count(false), on_host + n_long);
+	close_tree();
+	for (size_t i = 0; i < PFS_COUNT(lens); i++)
+		free((char *)paths[i].bytes);
+}
+
 /* As SQL's resolve() asks. */
 static void slots_in_a_hold(void **state)
 {
@@ -292,6 +324,7 @@ int main(int argc, char **argv)
 		ON_BOTH(random_paths),
 		ON_BOTH(many_paths),
 		ON_BOTH(names_that_are_too_long),
+		ON_BOTH(paths_that_are_too_long),
 		ON_BOTH(slots_in_a_hold),
 		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL, (void *)"stand-in"},
 		{"every_call_of_a_device", every_call_of_a_device, NULL, NULL, NULL},
