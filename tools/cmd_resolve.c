@@ -14,7 +14,6 @@
 #include "tools/cmd.h"
 
 #define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, which are half of what a request may have */
-#define BATCH	      ((size_t)1 << 20) /* bytes of paths that are asked for at once: they stay in a core's cache */
 #define GRAIN	      4096u		/* words that a thread measures at once */
 
 enum { ZERO, JSON };
@@ -200,7 +199,6 @@ int pfs_cmd_resolve(int argc, char **argv)
 	asker.pipe = (struct pfs_pathpipe){.in = STDIN_FILENO,
 					   .out = STDOUT_FILENO,
 					   .delimiter = '\n',
-					   .batch = BATCH,
 					   .path_max = PATH_MAX_SIZE,
 					   .arg = &asker,
 					   .resolve = resolve};

@@ -94,6 +94,8 @@ if has_fuse; then
 	touch "$mnt/new"
 	find "$mnt" -printf '%i\t/%P\0' | LC_ALL=C sort -z >wanted
 	is 'after changes, by the mountpoint' "$(cut -z -f2- wanted | primefs resolve -0 "$mnt" | od -c)" "$(od -c wanted)"
+	is 'odd lines, by the daemon' "$(printf '/new\0\n\n\0\n/new\n//new' | resolve "$mnt" | tr '\0' @)" \
+		"$(printf -- '-\t/new@\n-\t\n-\t@\n%s\t/new\n%s\t//new' "$(stat -c %i "$mnt/new")" "$(stat -c %i "$mnt/new")")"
 	exits 'what was moved away' 1 primefs resolve "$mnt" < <(echo /a/b)
 	is 'many' "$(primefs resolve "$mnt" <many 2>&1 | cut -f2- | cksum)" "$(cksum <many)"
 	unmount_store

@@ -24,8 +24,9 @@
 #define ASKED  4000000u /* paths, at most */
 #define SINGLE 500000u	/* of them, one after the other */
 #define WAIT_S 120	/* for the device to have the tree */
-#define HOST_BATCH   ((size_t)1 << 20) /* bytes of paths that are answered together, as primefs resolve has them, */
-#define DEVICE_BATCH ((size_t)8 << 20) /* and by a device */
+#define COPIED	     ((size_t)1 << 20) /* bytes at once */
+#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, at most, */
+#define DEVICE_BATCH ((size_t)8 << 20) /* and of paths that a device answers together */
 
 enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
@@ -245,7 +246,7 @@ static int resolve_batch(void *tree, uint64_t *inos, const struct pfs_path_text 
 /* As primefs resolve does, from and to files of memory; the pages of the answer are made meanwhile. */
 static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int out, size_t batch)
 {
-	struct pfs_pathpipe pipe = {.in = in, .out = out, .batch = batch, .path_max = batch, .arg = tree, .resolve = resolve_batch};
+	struct pfs_pathpipe pipe = {.in = in, .out = out, .batch = batch, .path_max = PFS_MAX(batch, PATH_MAX_SIZE), .arg = tree, .resolve = resolve_batch};
 	struct pfs_device_lookup_stats before, after;
 	double started;
 	int error;
@@ -265,7 +266,7 @@ static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int
 /* What a copy takes that does nothing else: of the paths to nowhere, and of as many bytes as the answer to a file. */
 static int time_copy(double *seconds, int in, int answer)
 {
-	char *bytes PFS_FREE = malloc(HOST_BATCH);
+	char *bytes PFS_FREE = malloc(COPIED);
 	int out PFS_CLOSE = -1, files[] = {in, answer};
 	double started;
 	ssize_t n;
@@ -274,7 +275,7 @@ static int time_copy(double *seconds, int in, int answer)
 	started = pfs_bench_now();
 	for (size_t i = 0; i < PFS_COUNT(files) && bytes; i++) {
 		(void)lseek(files[i], 0, SEEK_SET);
-		while ((n = read(files[i], bytes, HOST_BATCH)) > 0)
+		while ((n = read(files[i], bytes, COPIED)) > 0)
 			if (files[i] == answer)
 				PFS_TRY(write_all(out, bytes, (size_t)n));
 	}
@@ -290,7 +291,7 @@ static int time_files(struct stages *stages, const struct bench *bench, struct p
 	PFS_TRY(open_memory_file(&out));
 	PFS_TRY(write_all(in, bench->mixed_text, bench->mixed_size));
 	(void)lseek(in, 0, SEEK_SET);
-	PFS_TRY(answer_file(stages, tree, in, out, tree == bench->device ? DEVICE_BATCH : HOST_BATCH));
+	PFS_TRY(answer_file(stages, tree, in, out, tree == bench->device ? DEVICE_BATCH : 0));
 	PFS_TRY(check_answer(bench, out, n));
 	return time_copy(&stages->copy, in, out);
 }

@@ -16,6 +16,7 @@
 #include "fs/tree/resolve_lines.h"
 
 #define BATCHES 4u  /* in memory: one a stage, and one that is between two */
+#define SHARE	((size_t)512 << 10) /* bytes of a batch for each processor */
 #define LOOK_MS 100 /* between looks whether what is read is still wanted */
 #define ENDED	1   /* of a stage: there are no more batches */
 
@@ -28,6 +29,7 @@ struct batch {
 
 struct work {
 	struct pfs_pathpipe *pipe;
+	size_t batch; /* bytes */
 	struct pfs_pool *pool;
 	struct pfs_resolve_threads threads;
 	pthread_mutex_t lock;
@@ -116,9 +118,9 @@ static bool more_is_ready(int fd)
 }
 
 /* The longest path has room for its end, or for the byte by which it is too long, and for one behind that. */
-static int reserve(const struct pfs_pathpipe *pipe, struct batch *batch, size_t size)
+static int reserve(const struct work *work, struct batch *batch, size_t size)
 {
-	const size_t capacity = PFS_MIN(PFS_MAX(pipe->batch, size), pipe->path_max) + 2;
+	const size_t capacity = PFS_MIN(PFS_MAX(work->batch, size), work->pipe->path_max) + 2;
 	char *text;
 
 	if (capacity <= batch->capacity)
@@ -132,9 +134,9 @@ static int reserve(const struct pfs_pathpipe *pipe, struct batch *batch, size_t 
 }
 
 /* For a path of more than `size` bytes. */
-static int make_room(const struct pfs_pathpipe *pipe, struct batch *batch, size_t size)
+static int make_room(const struct work *work, struct batch *batch, size_t size)
 {
-	return size > pipe->path_max ? -ENAMETOOLONG : reserve(pipe, batch, 2 * size);
+	return size > work->pipe->path_max ? -ENAMETOOLONG : reserve(work, batch, 2 * size);
 }
 
 /* Reads at least a path to its end, and what is there already. *whole: the bytes of whole lines. */
@@ -144,14 +146,14 @@ static int read_lines(struct work *work, struct batch *batch, size_t *whole, siz
 	size_t n = work->n_rest, got;
 	const char *last;
 
-	PFS_TRY(reserve(pipe, batch, n));
+	PFS_TRY(reserve(work, batch, n));
 	if (n)
 		memmove(batch->text, work->rest, n);
 	last = memrchr(batch->text, pipe->delimiter, n);
 	*whole = last ? (size_t)(last + 1 - batch->text) : 0;
 	while (!work->is_all && (!*whole || (n + 1 < batch->capacity && more_is_ready(pipe->in)))) {
 		if (n + 1 == batch->capacity)
-			PFS_TRY(make_room(pipe, batch, n));
+			PFS_TRY(make_room(work, batch, n));
 		PFS_TRY(read_some(work, &got, batch->text + n, batch->capacity - 1 - n));
 		work->is_all = got == 0;
 		last = memrchr(batch->text + n, pipe->delimiter, got);
@@ -279,6 +281,7 @@ static int prepare(struct work *work)
 {
 	PFS_TRY(pfs_pool_open(&work->pool, 0, 0));
 	work->threads = (struct pfs_resolve_threads){share, work->pool};
+	work->batch = work->pipe->batch ? work->pipe->batch : SHARE * pfs_pool_threads(work->pool);
 	return 0;
 }
 

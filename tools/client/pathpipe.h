@@ -15,7 +15,9 @@ enum pfs_pathpipe_stage { PFS_PATHPIPE_READ, PFS_PATHPIPE_RESOLVE, PFS_PATHPIPE_
 struct pfs_pathpipe {
 	int in, out;
 	char delimiter; /* of the paths, and of the lines that are written */
-	size_t batch;	 /* bytes that are answered together, at most path_max; more, if a path is longer */
+	/* Bytes that are answered together, at most path_max; more, if a path is longer. 0: as many for each processor as
+	 * stay in its cache. */
+	size_t batch;
 	size_t path_max; /* bytes that a path may have */
 	void *arg;
 	/* Sets inos[i] to the inode number of paths[i], or to 0. The byte behind each path may be written. Each

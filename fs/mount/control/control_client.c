@@ -142,29 +142,50 @@ static int send_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
+struct request {
+	char *text; /* the words, each ended by a NUL */
+	size_t size, capacity;
+};
+
+static int add(struct request *request, const char *bytes, size_t size)
+{
+	if (!size)
+		return 0;
+	if (size > PFS_CONTROL_REQUEST_MAX - request->size)
+		return -E2BIG;
+	PFS_TRY(pfs_grow(&request->text, &request->capacity, request->size + size, 1));
+	memcpy(request->text + request->size, bytes, size);
+	request->size += size;
+	return 0;
+}
+
+/* Words that follow one another in memory, as a list of paths does, are copied together. */
+static int add_words(struct request *request, const char *const *words, size_t n)
+{
+	const char *begin = n ? words[0] : "";
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (words[i] != begin + len) {
+			PFS_TRY(add(request, begin, len));
+			begin = words[i];
+			len = 0;
+		}
+		len += strlen(begin + len) + 1;
+	}
+	return add(request, begin, len);
+}
+
 static int send_request(int fd, const char *const *words, size_t n)
 {
-	struct pfs_wire_request request = {.magic = PFS_WIRE_MAGIC, .n_words = (uint32_t)n};
-	char *text PFS_FREE = NULL;
-	size_t size = 0, at = 0;
-	int error;
+	struct pfs_wire_request head = {.magic = PFS_WIRE_MAGIC, .n_words = (uint32_t)n};
+	struct request request = {.text = NULL};
+	int error = n > PFS_CONTROL_WORDS_MAX ? -E2BIG : add_words(&request, words, n);
 
-	for (size_t i = 0; i < n; i++)
-		size += strlen(words[i]) + 1;
-	if (size > PFS_CONTROL_REQUEST_MAX || n > PFS_CONTROL_WORDS_MAX)
-		return -E2BIG;
-	request.size = (uint32_t)size;
-	text = malloc(size + 1);
-	if (!text)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		size = strlen(words[i]) + 1;
-		memcpy(text + at, words[i], size);
-		at += size;
-	}
-	error = send_all(fd, &request, sizeof(request));
-	if (!error)
-		error = send_all(fd, text, at);
+	head.size = (uint32_t)request.size;
+	error = error ? error : send_all(fd, &head, sizeof(head));
+	error = error ? error : send_all(fd, request.text, request.size);
+	free(request.text);
 	/* it did not want to hear it all: its answer says why */
 	return error == -EPIPE || error == -ECONNRESET ? 0 : error;
 }
