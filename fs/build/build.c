@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A build from open to commit: the file that it makes, and the records that it writes. */
+/* A build from open to commit: the file that it makes, and the order of its nodes. */
 #include "fs/build/build.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "base/search.h"
 #include "fs/build/build_impl.h"
 
-#define PROGRESS_STEP 16384 /* records */
+#define THREADS 2u
 
 /* ---- the file ---- */
 
@@ -175,7 +175,7 @@ void pfs_build_report(const struct pfs_build *build, struct pfs_build_report *ou
 	*out = build->report;
 }
 
-/* ---- the records ---- */
+/* ---- the nodes, in the order of their primes ---- */
 
 static int compare_targets(const void *a, const void *b)
 {
@@ -186,61 +186,6 @@ static int compare_targets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Returns the target that was set last for the node, or NULL. */
-static const struct pfs_build_target *target_of(const struct pfs_build *build, uint32_t node)
-{
-	uint64_t behind = PFS_SEARCH(i, 0, build->n_targets, build->targets[i].node <= node);
-
-	return behind && build->targets[behind - 1].node == node ? &build->targets[behind - 1] : NULL;
-}
-
-static uint32_t directory_mode(uint32_t mode)
-{
-	return S_IFDIR | (mode & 07777) | (mode & 0444) >> 2;
-}
-
-static void fill_default(const struct pfs_build *build, struct pfs_node_record *record,
-			 bool directory)
-{
-	const struct stat *defaults = &build->options.defaults;
-
-	record->mode = directory ? directory_mode(defaults->st_mode)
-				 : S_IFREG | (defaults->st_mode & 07777);
-	record->uid = defaults->st_uid;
-	record->gid = defaults->st_gid;
-	record->atime = pfs_time_of(defaults->st_atim);
-	record->mtime = pfs_time_of(defaults->st_mtim);
-	record->ctime = pfs_time_of(defaults->st_ctim);
-}
-
-static void fill_attr(const struct pfs_build *build, struct pfs_node_record *record, uint32_t node)
-{
-	const struct pfs_build_attr *attr = &build->attr[node];
-	bool directory = build->state[node] & BUILD_DIRECTORY;
-
-	record->mode = attr->mode;
-	record->uid = attr->uid;
-	record->gid = attr->gid;
-	record->atime = (struct pfs_time){attr->sec[0], attr->nsec[0]};
-	record->mtime = (struct pfs_time){attr->sec[1], attr->nsec[1]};
-	record->ctime = (struct pfs_time){attr->sec[2], attr->nsec[2]};
-	if (S_ISCHR(attr->mode) || S_ISBLK(attr->mode)) {
-		record->rdev = (uint64_t)attr->size;
-	} else if (directory && !S_ISDIR(attr->mode)) {
-		record->mode = directory_mode(attr->mode);
-	} else {
-		record->size = attr->size;
-		record->blocks = attr->blocks;
-	}
-	if (S_ISLNK(attr->mode)) {
-		const struct pfs_build_target *target = target_of(build, node);
-
-		record->target = target ? build->heap + target->offset : "";
-		record->target_len = target ? target->len : 0;
-		record->size = (int64_t)record->target_len;
-	}
-}
-
 struct writer {
 	struct pfs_build *build;
 	uint32_t *order;     /* nodes in pre-order */
@@ -248,99 +193,30 @@ struct writer {
 	/* new directories but the root, heaviest first: their places in `order` */
 	uint64_t *directory;
 	size_t n_directories, n_files; /* n_files: those without a prime yet */
-	struct pfs_node_record record[PFS_STORE_NODES]; /* of these nodes; they are written together */
-	uint32_t node[PFS_STORE_NODES];
-	unsigned n;
+	uint32_t *nodes;	       /* that are written */
+	size_t n;
 };
 
-/* Returns the node's number as the caller of the build knows it. */
-static uint32_t number_of(const struct pfs_build *build, uint32_t node)
-{
-	return node == build->at ? PFS_BUILD_ROOT : node;
-}
-
-/* Tells the caller the node's prime. Nothing that is added belongs to the store's own root, unless
- * it is added there. */
-static int tell(struct pfs_build *build, uint32_t node, uint64_t prime)
-{
-	const struct pfs_build_options *options = &build->options;
-	bool is_ours = node || !build->at;
-
-	return options->written && is_ours ? options->written(options->arg, number_of(build, node), prime) : 0;
-}
-
-static int write_records(struct writer *writer)
-{
-	struct pfs_store *store = writer->build->store;
-	unsigned n = writer->n;
-
-	writer->n = 0;
-	if (n == PFS_STORE_NODES)
-		PFS_TRY(pfs_store_put_nodes(store, writer->record));
-	for (unsigned i = 0; i < n && n < PFS_STORE_NODES; i++)
-		PFS_TRY(pfs_store_put_node(store, &writer->record[i]));
-	for (unsigned i = 0; i < n; i++)
-		PFS_TRY(tell(writer->build, writer->node[i], writer->record[i].prime));
-	return 0;
-}
-
-static int write_node(struct writer *writer, uint32_t node)
+/* A directory's record names its parent's prime, which may be the larger one: all get theirs before one is written. */
+static int list_directories(struct writer *writer)
 {
 	struct pfs_build *build = writer->build;
-	uint32_t parent = build->parent[node];
-	struct pfs_node_record record = {
-		.prime = node ? build->prime[node] : PFS_ROOT_PRIME,
-		.parent = !node	   ? 0
-			  : parent ? build->prime[parent]
-				   : PFS_ROOT_PRIME,
-		.slot = writer->slot[node],
-		.flags = build->flags[node],
-		.name = build->heap + (build->name[node] >> 8),
-		.name_len = build->name[node] & 0xff,
-	};
 
-	if (build->state[node] & BUILD_ATTR)
-		fill_attr(build, &record, node);
-	else
-		fill_default(build, &record, build->state[node] & BUILD_DIRECTORY);
-	if (build->options.number)
-		build->options.number(build->options.arg, number_of(build, node), &record);
-	build->report.nodes++;
-	if (S_ISDIR(record.mode)) {
-		build->report.directories++;
-	} else {
-		build->report.files++;
-		build->report.bytes += (uint64_t)record.size;
-	}
-	if (build->options.progress && build->report.nodes % PROGRESS_STEP == 0)
-		build->options.progress(build->options.arg, build->report.nodes,
-					pfs_build_count(build));
-	writer->node[writer->n] = node;
-	writer->record[writer->n++] = record;
-	return writer->n == PFS_STORE_NODES ? write_records(writer) : 0;
-}
-
-static int write_directories(struct writer *writer)
-{
-	struct pfs_build *build = writer->build;
-	size_t i;
-
-	if (build->n_stored == 0)
+	if (build->n_stored == 0) {
 		build->prime[0] = PFS_ROOT_PRIME;
-	/* All directories get their primes first: a record names the parent's prime, which may be
-	 * the larger one. */
-	for (i = 0; i < writer->n_directories; i++)
-		PFS_TRY(pfs_build_next_prime(build,
-					     &build->prime[writer->order[writer->directory[i]]],
-					     PFS_PRIME_DIRECTORY, writer->n_directories - i));
-	if (build->n_stored == 0)
-		PFS_TRY(write_node(writer, 0));
-	for (i = 0; i < writer->n_directories; i++)
-		PFS_TRY(write_node(writer, writer->order[writer->directory[i]]));
+		writer->nodes[writer->n++] = 0;
+	}
+	for (size_t i = 0; i < writer->n_directories; i++) {
+		uint32_t node = writer->order[writer->directory[i]];
+
+		PFS_TRY(pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_DIRECTORY,
+					     writer->n_directories - i));
+		writer->nodes[writer->n++] = node;
+	}
 	return 0;
 }
 
-static int write_files(struct writer *writer)
+static int list_files(struct writer *writer)
 {
 	struct pfs_build *build = writer->build;
 	size_t i, left = writer->n_files;
@@ -350,7 +226,7 @@ static int write_files(struct writer *writer)
 
 		if ((build->state[node] & BUILD_FIXED) &&
 		    build->prime[node] == build->fixed[i].prime)
-			PFS_TRY(write_node(writer, node));
+			writer->nodes[writer->n++] = node;
 	}
 	for (i = 0; i < build->count; i++) {
 		uint32_t node = writer->order[i];
@@ -359,9 +235,9 @@ static int write_files(struct writer *writer)
 		    (build->state[node] & (BUILD_FIXED | BUILD_DIRECTORY)))
 			continue;
 		PFS_TRY(pfs_build_next_prime(build, &build->prime[node], PFS_PRIME_OTHER, left--));
-		PFS_TRY(write_node(writer, node));
+		writer->nodes[writer->n++] = node;
 	}
-	return write_records(writer);
+	return 0;
 }
 
 /* ---- directories of an existing store that got new children or attributes ---- */
@@ -396,7 +272,15 @@ static int rewrite(struct pfs_build *build, uint32_t node)
 	kept.record.mtime = pfs_time_of(defaults->st_mtim);
 	kept.record.ctime = kept.record.mtime;
 	PFS_TRY(pfs_store_put_node(build->store, &kept.record));
-	return tell(build, node, kept.record.prime);
+	return pfs_build_tell(build, node, kept.record.prime);
+}
+
+static int rewrite_changed(struct pfs_build *build)
+{
+	for (size_t node = 0; node < build->n_stored; node++)
+		if (build->state[node] & BUILD_CHANGED)
+			PFS_TRY(rewrite(build, (uint32_t)node));
+	return 0;
 }
 
 /* ---- finish ---- */
@@ -450,9 +334,9 @@ static size_t count_new_directories(const struct pfs_build *build)
 	return n;
 }
 
-int pfs_build_finish(struct pfs_build *build)
+static int finish(struct pfs_build *build, struct pfs_pool *pool)
 {
-	size_t bytes = build->count * sizeof(uint32_t), node;
+	size_t bytes = build->count * sizeof(uint32_t);
 	uint32_t *order PFS_FREE = malloc(bytes), *slot PFS_FREE = malloc(bytes);
 	uint32_t *weight PFS_FREE = malloc(bytes);
 	uint64_t *directory PFS_FREE = calloc(count_new_directories(build) + 1, sizeof(*directory));
@@ -461,19 +345,30 @@ int pfs_build_finish(struct pfs_build *build)
 
 	if (!order || !weight || !slot || !directory)
 		return -ENOMEM;
+	if (build->n_targets)
+		qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
+	PFS_TRY(pfs_build_order(build, pool, order, weight));
+	PFS_TRY(arrange(&writer, weight));
+	writer.nodes = weight; /* which nobody needs any more */
+	PFS_TRY(pfs_build_need_primes(build));
+	PFS_TRY(list_directories(&writer));
+	PFS_TRY(list_files(&writer));
+	PFS_TRY(pfs_build_write(build, pool, writer.nodes, writer.n, slot));
+	PFS_TRY(rewrite_changed(build));
+	build->finished = true;
+	return 0;
+}
+
+int pfs_build_finish(struct pfs_build *build)
+{
+	struct pfs_pool *pool;
+	int error;
+
 	free(build->table);
 	build->table = NULL;
 	build->table_size = 0;
-	if (build->n_targets)
-		qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
-	PFS_TRY(pfs_build_order(build, order, weight));
-	PFS_TRY(arrange(&writer, weight));
-	PFS_TRY(pfs_build_need_primes(build));
-	PFS_TRY(write_directories(&writer));
-	PFS_TRY(write_files(&writer));
-	for (node = 0; node < build->n_stored; node++)
-		if (build->state[node] & BUILD_CHANGED)
-			PFS_TRY(rewrite(build, (uint32_t)node));
-	build->finished = true;
-	return 0;
+	PFS_TRY(pfs_pool_open(&pool, THREADS, 0));
+	error = finish(build, pool);
+	pfs_pool_close(pool);
+	return error;
 }

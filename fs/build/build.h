@@ -10,7 +10,8 @@
  * build is one transaction below one of its directories. Either way an interrupted build leaves
  * nothing behind.
  *
- * Threads: one at a time.
+ * Threads: one at a time. finish() has threads of its own: it calls options.progress and options.written on any of them,
+ * one call after the other, and options.number beside these.
  * Memory: at most 64 bytes a node besides the names, plus 64 when nodes carry stat attributes. */
 #ifndef PFS_FS_BUILD_BUILD_H
 #define PFS_FS_BUILD_BUILD_H

@@ -4,11 +4,14 @@
 #include "fs/build/build_impl.h"
 
 #include <endian.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+
+#define SORTED_AT_ONCE 4096u /* nodes whose children one thread sorts */
 
 struct sort_key {
 	uint64_t bytes; /* eight bytes of the name, behind what all siblings have in common */
@@ -103,19 +106,27 @@ static void group_by_parent(const struct pfs_build *build, uint32_t *start, uint
 		children[--start[build->parent[node]]] = (uint32_t)node;
 }
 
-static int sort_all(const struct pfs_build *build, const uint32_t *start, uint32_t *children)
-{
-	struct sort_key *keys PFS_FREE = NULL;
-	size_t capacity = 0, node;
+struct siblings {
+	const struct pfs_build *build;
+	const uint32_t *start;
+	uint32_t *children;
+	_Atomic int error;
+};
 
-	for (node = 0; node < build->count; node++) {
-		int error = sort_siblings(build, &keys, &capacity, children + start[node],
-					  start[node + 1] - start[node]);
+/* The children of these nodes, which no other thread looks at. */
+static void sort_some(void *context, size_t from, size_t to)
+{
+	struct siblings *all = context;
+	struct sort_key *keys PFS_FREE = NULL;
+	size_t capacity = 0;
+
+	for (size_t node = from; node < to; node++) {
+		int error = sort_siblings(all->build, &keys, &capacity, all->children + all->start[node],
+					  all->start[node + 1] - all->start[node]);
 
 		if (error)
-			return error;
+			atomic_store(&all->error, error);
 	}
-	return 0;
 }
 
 struct cursor {
@@ -156,10 +167,11 @@ static int walk_all(struct walk *walk, const uint32_t *start, const uint32_t *ch
 	return error;
 }
 
-int pfs_build_order(const struct pfs_build *build, uint32_t *order, uint32_t *weight)
+int pfs_build_order(const struct pfs_build *build, struct pfs_pool *pool, uint32_t *order, uint32_t *weight)
 {
 	uint32_t *start PFS_FREE = malloc((build->count + 1) * sizeof(*start));
 	uint32_t *children PFS_FREE = malloc(build->count * sizeof(*children));
+	struct siblings siblings = {.build = build, .start = start, .children = children};
 	struct walk walk = {.order = order, .n = 1};
 	size_t i;
 	int error;
@@ -168,7 +180,8 @@ int pfs_build_order(const struct pfs_build *build, uint32_t *order, uint32_t *we
 		return -ENOMEM;
 	order[0] = 0; /* the root */
 	group_by_parent(build, start, children);
-	error = sort_all(build, start, children);
+	pfs_pool_run(pool, build->count, SORTED_AT_ONCE, sort_some, &siblings);
+	error = atomic_load(&siblings.error);
 	if (!error)
 		error = walk_all(&walk, start, children);
 	if (error)

@@ -186,6 +186,66 @@ static void the_writer_is_told_in_order_of_primes(void **state PFS_UNUSED)
 	assert_int_equal(stat(test_path, &attr), -1);
 }
 
+#define MANY 9000u /* nodes, of which some thousands are written together */
+
+struct numbers {
+	uint32_t stop; /* the node after which the build ends; 0: none */
+	size_t n;
+	bool numbered[MANY + 1];
+};
+
+static void number_of(void *arg, uint32_t node, struct pfs_node_record *record)
+{
+	struct numbers *numbers = arg;
+
+	numbers->numbered[node] = true;
+	record->size += MANY;
+}
+
+static int numbered_of(void *arg, uint32_t node, uint64_t prime PFS_UNUSED)
+{
+	struct numbers *numbers = arg;
+
+	assert_true(numbers->numbered[node]);
+	return ++numbers->n == numbers->stop ? 77 : 0;
+}
+
+/* finish() makes records on one thread while it writes others. */
+static void each_of_many_records_is_its_nodes(void **state PFS_UNUSED)
+{
+	for (unsigned round = 0; round < 2; round++) {
+		struct numbers numbers = {.stop = round ? 0 : MANY / 2};
+		const struct pfs_build_options options = {
+			.defaults = plain, .arg = &numbers, .number = number_of, .written = numbered_of};
+		struct pfs_build *build;
+
+		assert_int_equal(pfs_build_open(&build, test_path, &options), 0);
+		for (unsigned i = 1; i <= MANY; i++) {
+			struct stat attr = {.st_mode = S_IFREG | 0600, .st_size = i};
+			char name[16];
+
+			(void)snprintf(name, sizeof(name), "%u", i * 7919 % MANY);
+			assert_int_equal(add(build, PFS_BUILD_ROOT, name, &attr), i);
+		}
+		if (numbers.stop) {
+			assert_int_equal(pfs_build_finish(build), 77);
+			assert_int_equal(numbers.n, numbers.stop);
+			pfs_build_close(build);
+			continue;
+		}
+		complete(build);
+		assert_int_equal(numbers.n, MANY + 1);
+		load();
+		assert_int_equal(n_records, MANY + 1);
+		for (size_t i = 1; i < n_records; i++) { /* slots are in the order of names, as primes of files are */
+			assert_int_equal(records[i].slot, i);
+			assert_true(i == 1 || strcmp(records[i - 1].name, records[i].name) < 0);
+			assert_int_equal((unsigned)(records[i].size - MANY) * 7919 % MANY,
+					 strtoul(records[i].name, NULL, 10));
+		}
+	}
+}
+
 static size_t entries(void)
 {
 	DIR *dir = opendir(test_folder);
@@ -350,6 +410,7 @@ int main(void)
 		TEST(attributes_targets_and_flags_are_kept),
 		TEST(what_is_fixed_has_its_prime_at_once),
 		TEST(the_writer_is_told_in_order_of_primes),
+		TEST(each_of_many_records_is_its_nodes),
 		TEST(nothing_remains_of_what_was_given_up),
 		TEST(a_store_is_never_replaced),
 		TEST(an_existing_store_is_added_to),
