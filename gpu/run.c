@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/run.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "base/checked.h"
 #include "base/later.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define LARGE	  (2 * HUGE_PAGE)
+#define STEP	  ((size_t)256 << 10) /* bytes of an array that grows between two polls */
 
 static int charge(const struct pfs_run *run, size_t *size, size_t count, size_t element_size)
 {
@@ -68,4 +70,36 @@ void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t 
 		return;
 	pfs_free_later(memory);
 	give_back(run, count * element_size);
+}
+
+/* Bytes behind those copied are cleared here and not by calloc, which may do it all at once. */
+static int fill_grown(const struct pfs_run *run, char *grown, size_t size, const char *array, size_t copied)
+{
+	for (size_t done = 0; done < size; done += STEP) {
+		size_t end = PFS_MIN(done + STEP, size), copy = PFS_MIN(PFS_MAX(copied, done), end) - done;
+
+		if (done)
+			PFS_TRY(pfs_run_poll(run));
+		if (copy)
+			memcpy(grown + done, array + done, copy);
+		memset(grown + done + copy, 0, end - done - copy);
+	}
+	return 0;
+}
+
+int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t count, size_t element_size, bool clear)
+{
+	void **at = array, *grown;
+	size_t copied = *at ? old * element_size : 0;
+	int error;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &grown, count, element_size));
+	error = fill_grown(run, grown, clear ? count * element_size : copied, *at, copied);
+	if (error) {
+		pfs_run_free(run, grown, count, element_size);
+		return error;
+	}
+	pfs_run_free(run, *at, old, element_size);
+	*at = grown;
+	return 0;
 }

@@ -7,6 +7,7 @@
 #ifndef PFS_GPU_RUN_H
 #define PFS_GPU_RUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -65,5 +66,10 @@ void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t 
 /* As pfs_run_alloc, but the memory is not cleared. */
 PFS_MUST_CHECK int pfs_run_alloc_raw(const struct pfs_run *run, void *out, size_t count,
 				     size_t element_size);
+/* Replaces *array, which has `old` elements or is NULL, by one of `count`, which begins with them; what
+ * comes behind them is cleared if `clear` is true. Polls the run from time to time. On an error *array
+ * is what it was. */
+PFS_MUST_CHECK int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t count,
+				size_t element_size, bool clear);
 
 #endif

@@ -144,7 +144,7 @@ PFS_MUST_CHECK int pfs_trail_turn(struct pfs_trail *trail, const struct pfs_imag
 void pfs_trail_finish(struct pfs_trail *trail);
 
 /* Bounds what texts take in one hold of the tree, about: bytes looked at, or steps of patterns. */
-#define PFS_SCAN_WORK (UINT64_C(1) << 22)
+#define PFS_SCAN_WORK (UINT64_C(1) << 21)
 
 struct pfs_scan_worker {
 	const struct pfs_selection *selection;

@@ -37,18 +37,6 @@ void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 
 /* ---- memory ---- */
 
-static int grow(const struct pfs_run *run, void *array, size_t old, size_t capacity, size_t size)
-{
-	void **at = array, *grown;
-
-	PFS_TRY(pfs_run_alloc(run, &grown, capacity, size));
-	if (*at)
-		memcpy(grown, *at, old * size);
-	pfs_run_free(run, *at, old, size);
-	*at = grown;
-	return 0;
-}
-
 enum kept {
 	KEEPS_COUNT,  /* how many values there are */
 	KEEPS_NUMBER, /* and a number */
@@ -97,8 +85,8 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 	if (capacity <= t->capacity)
 		return 0;
 	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
-		int error = parts[i].wanted ? grow(run, parts[i].array, t->capacity, capacity,
-						   parts[i].size)
+		int error = parts[i].wanted ? pfs_run_grow(run, parts[i].array, t->capacity, capacity,
+							   parts[i].size, true)
 					    : 0;
 
 		if (!error)

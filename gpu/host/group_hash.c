@@ -25,26 +25,19 @@ int pfs_group_table_open(struct pfs_group_table *table, const struct pfs_groupin
 int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grouping *g,
 			    size_t capacity)
 {
-	uint32_t *first = NULL;
-	int64_t *rows = NULL;
+	int error;
 
 	if (capacity <= table->capacity)
 		return 0;
 	for (size_t i = 0; i < g->n_folds; i++)
 		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
-	PFS_TRY(pfs_run_alloc_raw(g->run, &first, capacity, sizeof(*first)));
-	if (pfs_run_alloc(g->run, &rows, capacity, sizeof(*rows))) {
-		pfs_run_free(g->run, first, capacity, sizeof(*first));
-		return -ENOMEM;
+	PFS_TRY(pfs_run_grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows), true));
+	error = pfs_run_grow(g->run, &table->first, table->capacity, capacity, sizeof(*table->first), false);
+	if (error) { /* what has grown is given back as what it was */
+		pfs_run_free(g->run, table->rows, capacity, sizeof(*table->rows));
+		table->rows = NULL;
+		return error;
 	}
-	if (table->first) {
-		memcpy(first, table->first, table->capacity * sizeof(*first));
-		memcpy(rows, table->rows, table->capacity * sizeof(*rows));
-	}
-	pfs_run_free(g->run, table->first, table->capacity, sizeof(*first));
-	pfs_run_free(g->run, table->rows, table->capacity, sizeof(*rows));
-	table->first = first;
-	table->rows = rows;
 	table->capacity = capacity;
 	return 0;
 }
@@ -83,15 +76,8 @@ static int grow_slots(struct pfs_group_hash *t)
 
 int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
 {
-	const struct pfs_run *run = t->grouping->run;
-	uint64_t *keys;
-
 	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity));
-	PFS_TRY(pfs_run_alloc_raw(run, &keys, capacity, sizeof(*keys)));
-	if (t->keys)
-		memcpy(keys, t->keys, t->groups->n * sizeof(*keys));
-	pfs_run_free(run, t->keys, t->capacity, sizeof(*keys));
-	t->keys = keys;
+	PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, capacity, sizeof(*t->keys), false));
 	t->capacity = capacity;
 	return 0;
 }

@@ -8,23 +8,19 @@
 
 int pfs_pairs_reserve(const struct pfs_run *run, struct pfs_pairs *pairs, size_t more)
 {
-	size_t wanted = pairs->n + more;
-	struct pfs_pairs grown = {.n = pairs->n};
+	size_t wanted = pairs->n + more, capacity = PFS_MAX(wanted, pairs->capacity * 2);
+	int error;
 
 	if (wanted <= pairs->capacity)
 		return 0;
-	grown.capacity = PFS_MAX(wanted, pairs->capacity * 2);
-	PFS_TRY(pfs_run_alloc_raw(run, &grown.left, grown.capacity, sizeof(*grown.left)));
-	if (pfs_run_alloc_raw(run, &grown.right, grown.capacity, sizeof(*grown.right))) {
-		pfs_run_free(run, grown.left, grown.capacity, sizeof(*grown.left));
-		return -ENOMEM;
+	PFS_TRY(pfs_run_grow(run, &pairs->left, pairs->capacity, capacity, sizeof(*pairs->left), false));
+	error = pfs_run_grow(run, &pairs->right, pairs->capacity, capacity, sizeof(*pairs->right), false);
+	if (error) {
+		pfs_run_free(run, pairs->left, capacity, sizeof(*pairs->left));
+		pairs->left = NULL;
+		return error;
 	}
-	if (pairs->n) {
-		memcpy(grown.left, pairs->left, pairs->n * sizeof(*grown.left));
-		memcpy(grown.right, pairs->right, pairs->n * sizeof(*grown.right));
-	}
-	pfs_pairs_close(run, pairs);
-	*pairs = grown;
+	pairs->capacity = capacity;
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "gpu/relation.h"
+#include "gpu/run.h"
 
 #define PIECES 300u
 
@@ -98,11 +99,66 @@ static void a_pause_that_fails_ends_all(void **state PFS_UNUSED)
 	}
 }
 
+/* ---- arrays that grow ---- */
+
+#define GROWN ((size_t)1 << 20) /* elements */
+
+struct growth {
+	unsigned pauses, fails_at; /* 0: never */
+	int64_t bytes;
+};
+
+static int poll_growth(void *context PFS_UNUSED)
+{
+	return PFS_RUN_PAUSE;
+}
+
+static int pause_growth(void *context)
+{
+	struct growth *growth = context;
+
+	return ++growth->pauses == growth->fails_at ? -EAGAIN : 0;
+}
+
+static int charge_growth(void *context, int64_t bytes)
+{
+	struct growth *growth = context;
+
+	growth->bytes += bytes;
+	return 0;
+}
+
+/* Megabytes of it are copied and cleared in pieces, of which the last but one is the last to be paused after. */
+static void an_array_that_grows_lets_others_in(void **state PFS_UNUSED)
+{
+	struct growth growth = {.pauses = 0};
+	const struct pfs_run run = {
+		.poll = poll_growth, .pause = pause_growth, .charge = charge_growth, .context = &growth};
+	uint32_t *array = NULL;
+
+	assert_int_equal(pfs_run_grow(&run, &array, 0, 2, sizeof(*array), true), 0);
+	assert_int_equal(growth.pauses, 0);
+	array[0] = 1;
+	array[1] = 2;
+	assert_int_equal(pfs_run_grow(&run, &array, 2, GROWN, sizeof(*array), true), 0);
+	assert_in_range(growth.pauses, 15, UINT32_MAX);
+	assert_true(array[0] == 1 && array[1] == 2 && !array[2] && !array[GROWN - 1]);
+	array[GROWN - 1] = 3;
+	growth.fails_at = growth.pauses + 9;
+	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false), -EAGAIN);
+	assert_int_equal(growth.bytes, GROWN * sizeof(*array));
+	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false), 0);
+	assert_true(array[1] == 2 && array[GROWN - 1] == 3);
+	pfs_run_free(&run, array, 2 * GROWN, sizeof(*array));
+	assert_int_equal(growth.bytes, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_thread_works_during_a_pause),
 		cmocka_unit_test(a_pause_that_fails_ends_all),
+		cmocka_unit_test(an_array_that_grows_lets_others_in),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
