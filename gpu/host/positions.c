@@ -172,18 +172,32 @@ static bool has_bits(const uint64_t *bits, uint64_t n)
 	return false;
 }
 
+/* Whether one of the numbers is no real. */
+static bool has_integers(const struct pfs_vector *vector)
+{
+	for (uint64_t i = 0; i < vector->n; i += 64) {
+		uint64_t others = vector->is_real[i / 64] | (vector->nulls ? vector->nulls[i / 64] : 0);
+
+		if (~others << (vector->n - i < 64 ? 64 - (vector->n - i) : 0))
+			return true;
+	}
+	return false;
+}
+
 void pfs_vector_trim(const struct pfs_run *run, struct pfs_vector *vector)
 {
 	size_t words = (size_t)pfs_div_round_up(vector->n, 64);
+	bool has_reals;
 
 	if (vector->nulls && !has_bits(vector->nulls, vector->n)) {
 		pfs_run_free(run, vector->nulls, words, sizeof(*vector->nulls));
 		vector->nulls = NULL;
 	}
-	if (vector->is_real && !has_bits(vector->is_real, vector->n)) {
+	has_reals = vector->is_real && has_bits(vector->is_real, vector->n);
+	if (vector->is_real && !(has_reals && has_integers(vector))) {
 		pfs_run_free(run, vector->is_real, words, sizeof(*vector->is_real));
 		vector->is_real = NULL;
-		vector->kind = PFS_KIND_INTEGER;
+		vector->kind = has_reals ? PFS_KIND_REAL : PFS_KIND_INTEGER;
 	}
 }
 

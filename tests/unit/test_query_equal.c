@@ -543,6 +543,9 @@ static void test_classes(void **state)
 		{"SELECT " ONE ", count(*) FROM nodes a JOIN nodes b ON a.name = b.name GROUP BY 1", 0},
 		{"SELECT min(" ONE "), count(*) FROM nodes a JOIN nodes b ON a.name = b.name", 0},
 		{"SELECT DISTINCT " ONE " FROM nodes a WHERE a.depth = 1 OR a.size > 0", 0},
+		{"SELECT DISTINCT " ONE " * 1.0 FROM nodes a JOIN nodes b ON a.name = b.name", 1},
+		{"SELECT DISTINCT " ONE " FROM nodes a JOIN nodes b ON a.name = b.name WHERE a.size % 2", 1},
+		{"SELECT sum(n) FROM (SELECT " ONE " * 1.0 AS n FROM nodes a)", 1},
 	};
 
 	(void)state;

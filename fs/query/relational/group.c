@@ -123,27 +123,11 @@ static int group_again(struct pfs_partial *partial)
 
 /* Of values that are equal, one an integer and one a real, SQLite keeps the one that it meets first.  Where the order
  * of rows is not known to be its own, it runs a statement with such values: -EOPNOTSUPP. */
-static int check_classes(struct pfs_running *running, struct pfs_ref ref, bool is_known)
+static int check_classes(const struct pfs_running *running, struct pfs_ref ref, bool is_known)
 {
-	const struct pfs_vector *vector;
-	bool has_reals = false, has_integers = false;
-
 	if (is_known || ref.table != PFS_COMPUTED || !running->tuples)
 		return 0; /* no column of a table has both */
-	vector = &running->tuples->computed[ref.column];
-	if (vector->kind != PFS_KIND_NUMBER)
-		return 0;
-	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
-	for (size_t i = 0; i < (vector->n + 63) / 64; i++) {
-		uint64_t reals = vector->is_real ? vector->is_real[i] : 0;
-		uint64_t rest = ~reals & ~(vector->nulls ? vector->nulls[i] : 0);
-
-		if (vector->n / 64 == i) /* behind the last word that is whole */
-			rest &= (UINT64_C(1) << vector->n % 64) - 1;
-		has_reals |= reals != 0;
-		has_integers |= rest != 0;
-	}
-	return has_reals && has_integers ? -EOPNOTSUPP : 0;
+	return running->tuples->computed[ref.column].kind == PFS_KIND_NUMBER ? -EOPNOTSUPP : 0;
 }
 
 int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys, size_t n)

@@ -126,30 +126,7 @@ int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out, ui
 	return error;
 }
 
-/* ---- one kind for each column ---- */
-
-/* A table has integers or reals: those that may be both are one of them after all, or nothing. */
-static int settle(const struct pfs_run *run, struct pfs_vector *vector)
-{
-	size_t words = (size_t)(vector->n + 63) / 64;
-	uint64_t n_real = 0, n_null = 0;
-
-	if (vector->kind != PFS_KIND_NUMBER)
-		return 0;
-	for (size_t i = 0; i < words; i++) {
-		uint64_t nulls = vector->nulls ? vector->nulls[i] : 0;
-
-		n_null += (uint64_t)__builtin_popcountll(nulls);
-		if (vector->is_real)
-			n_real += (uint64_t)__builtin_popcountll(vector->is_real[i] & ~nulls);
-	}
-	if (n_real && n_real + n_null != vector->n)
-		return -EOPNOTSUPP;
-	vector->kind = n_real ? PFS_KIND_REAL : PFS_KIND_INTEGER;
-	pfs_run_free(run, vector->is_real, words, sizeof(uint64_t));
-	vector->is_real = NULL;
-	return 0;
-}
+/* ---- one kind, and one place of texts, for each column ---- */
 
 static bool is_text(const struct pfs_vector *vector)
 {
@@ -243,8 +220,10 @@ static int settle_all(struct pfs_running *running, struct pfs_tuples *const *par
 		      size_t n_columns)
 {
 	for (size_t i = parts[0]->n_computed - n_columns; i < parts[0]->n_computed; i++) {
-		for (size_t part = 0; part < n_parts; part++)
-			PFS_TRY(settle(running->run, &parts[part]->computed[i]));
+		for (size_t part = 0; part < n_parts; part++) {
+			if (parts[part]->computed[i].kind == PFS_KIND_NUMBER)
+				return -EOPNOTSUPP; /* a table has integers or reals */
+		}
 		if (is_scattered(parts, n_parts, i))
 			PFS_TRY(gather_texts(running, parts, n_parts, i));
 	}
