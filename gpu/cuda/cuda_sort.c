@@ -208,26 +208,6 @@ static int sort(struct pfs_job *job, struct pfs_tuples **out, bool *is_sorted,
 	return pfs_job_put(job, *out, 0, 0, source, s.d_places + offset, offset == 0);
 }
 
-/* Replaces the batch by its sorted tuples. */
-static int sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
-		     const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit)
-{
-	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
-	const struct pfs_source source = {.tuples = *tuples};
-	struct pfs_run here = *run;
-	int error = pfs_tuples_here(run, *tuples);
-
-	for (size_t i = 0; !error && i < source.tuples->n_tables; i++)
-		error = pfs_table_here(run, source.tuples->tables[i].table);
-	here.on = PFS_ENGINE_HOST;
-	*tuples = NULL;
-	if (!error)
-		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys, offset,
-						   limit);
-	pfs_tuples_free(run, source.tuples);
-	return error;
-}
-
 static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_tuples **out, const struct pfs_source *source,
 		     const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
@@ -241,7 +221,7 @@ static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 					: sort(&job, out, &is_sorted, source, keys, n_keys, offset,
 					       limit));
 	if (!error && !is_sorted)
-		error = sort_here(run, out, keys, n_keys, offset, limit);
+		error = pfs_sort_here(run, out, keys, n_keys, offset, limit);
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;

@@ -98,28 +98,66 @@ static void release_tuples(struct pfs_operator_backend *b PFS_UNUSED, const stru
 	give_back(tuples);
 }
 
+/* The columns of a table that are vectors of kept batches are read where they lie, or not any more. */
+static void read_columns(const struct pfs_table *table, bool are_read)
+{
+	for (uint32_t i = 0; table && i < table->n_columns; i++) {
+		struct pfs_table_column *c = (struct pfs_table_column *)&table->columns[i];
+		const struct kept *kept = c->batch ? c->batch->device : NULL;
+
+		if (!kept)
+			continue;
+		c->data = are_read ? kept->computed[c->vector].data : NULL;
+		c->nulls = are_read ? kept->computed[c->vector].nulls : NULL;
+	}
+}
+
+static void read_source(const struct pfs_source *source, bool are_read)
+{
+	read_columns(source->table, are_read);
+	for (size_t i = 0; source->tuples && i < source->tuples->n_tables; i++)
+		read_columns(source->tuples->tables[i].table, are_read);
+}
+
 static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
 		   const struct pfs_source *source, const struct pfs_program *programs, size_t n_programs,
 		   bool alone)
 {
 	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
+	int error;
 
 	if (!stand_in_operators.keeps)
 		return -EOPNOTSUPP;
 	if (source->tuples && source->tuples->device)
 		give_back(source->tuples);
-	PFS_TRY(pfs_host_compute(host, run, out, source, programs, n_programs, alone));
-	return keep(b, *out);
+	read_source(source, true);
+	error = pfs_host_compute(host, run, out, source, programs, n_programs, alone);
+	read_source(source, false);
+	return error ? error : keep(b, *out);
+}
+
+/* All tuples could be. */
+/* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
+static int sort(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
+		const struct pfs_source *source, const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
+		uint64_t limit)
+{
+	if (!stand_in_operators.narrows)
+		return -EOPNOTSUPP;
+	PFS_TRY(compute(b, run, out, source, NULL, 0, false));
+	return pfs_sort_here(run, out, keys, n_keys, offset, limit);
 }
 
 static const struct pfs_select_family select_family = {.select = select_rows, .fetch = fetch, .release = release};
 static const struct pfs_gather_family gather_family = {
 	.compute = compute, .fetch = fetch_tuples, .release = release_tuples, .mirror = mirror};
+static const struct pfs_sort_family sort_family = {.sort = sort};
 static const struct pfs_families families = {
 	.name = "cuda",
 	.close = pfs_host_operators_close,
 	.select = &select_family,
 	.gather = &gather_family,
+	.sort = &sort_family,
 	.index = &stand_in_index_family,
 	.wide_index = &stand_in_index_family,
 	.prefix = &stand_in_prefix_family,

@@ -14,7 +14,8 @@ struct pfs_operator_backend;
 struct stand_in_operators {
 	bool refuses;	 /* it selects nothing: the host has to */
 	bool loses_rows; /* what is selected lies on the device, and cannot be had from there */
-	bool keeps;	 /* it computes, and has the vectors until they are fetched */
+	bool keeps;	 /* it computes, and has the vectors until they are fetched; */
+	bool narrows;	 /* and leaves it to the host to sort what could be among the first */
 	unsigned fetched; /* batches */
 	unsigned vectors, tables; /* of the last batch that it kept */
 	int more;	 /* what the next calls of pfs_table_mirror return */

@@ -154,6 +154,18 @@ static void test_keeps(void **state PFS_UNUSED)
 	assert_true(stand_in_operators.fetched >= PFS_COUNT(statements) - 2);
 }
 
+/* What the device has left of such rows the host sorts, by columns that are not there yet. */
+static void test_narrows(void **state PFS_UNUSED)
+{
+	static const char by_two[] = "SELECT n, m FROM (SELECT mode + 1 AS n, ino + 0 AS m FROM nodes) ORDER BY n, m + 1 DESC LIMIT 4";
+	char expected[200], rows[200];
+
+	answer(expected, sizeof(expected), by_two, false);
+	stand_in_operators.narrows = true;
+	answer(rows, sizeof(rows), by_two, true);
+	assert_string_equal(rows, expected);
+}
+
 /* Of a sub-select what is read stays, and its rows do not. */
 static void test_keeps_little(void **state PFS_UNUSED)
 {
@@ -171,6 +183,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_fails, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_mirrors, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_keeps, begin_test, tear_down),
+		cmocka_unit_test_setup_teardown(test_narrows, begin_test, tear_down),
 		cmocka_unit_test_setup_teardown(test_keeps_little, begin_test, tear_down),
 	};
 
