@@ -92,26 +92,24 @@ static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uin
 	};
 }
 
-static int take_name(const struct pfs_tree *tree, char **names, size_t *len, size_t *capacity, uint32_t slot,
-		     size_t *name_len)
+static int take_name(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot, size_t *len)
 {
-	const char *name = pfs_names_get(tree->image.names, tree->image.name[slot], name_len);
+	const char *name = pfs_names_get(tree->image.names, tree->image.name[slot], len);
 
-	PFS_TRY(pfs_grow(names, capacity, *len + *name_len + 1, 1));
-	memcpy(*names + *len, name, *name_len);
-	(*names)[*len + *name_len] = 0;
-	*len += *name_len + 1;
+	PFS_TRY(pfs_grow(&out->names, &out->names_capacity, out->names_len + *len + 1, 1));
+	memcpy(out->names + out->names_len, name, *len);
+	out->names[out->names_len + *len] = 0;
+	out->names_len += *len + 1;
 	return 0;
 }
 
-static int list_child(const struct pfs_tree *tree, void *to, uint32_t slot)
+static int list_child(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot)
 {
-	struct pfs_followers *out = to;
 	struct pfs_follower *child;
 	size_t name = out->names_len, len;
 
 	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
-	PFS_TRY(take_name(tree, &out->names, &out->names_len, &out->names_capacity, slot, &len));
+	PFS_TRY(take_name(tree, out, slot, &len));
 	child = &out->list[out->n++];
 	show_node(tree, child, slot);
 	child->name = name;
@@ -119,15 +117,14 @@ static int list_child(const struct pfs_tree *tree, void *to, uint32_t slot)
 	return 0;
 }
 
-static int list_subdirectory(const struct pfs_tree *tree, void *to, uint32_t slot)
+static int list_subdirectory(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
-	struct pfs_subdirectories *out = to;
 	size_t name = out->names_len, len;
 
-	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(*out->list)));
-	PFS_TRY(take_name(tree, &out->names, &out->names_len, &out->names_capacity, slot, &len));
-	out->list[out->n++] = (struct pfs_subdirectory){
+	PFS_TRY(pfs_grow(&out->directories, &out->capacity, out->n + 1, sizeof(*out->directories)));
+	PFS_TRY(take_name(tree, out, slot, &len));
+	out->directories[out->n++] = (struct pfs_subdirectory){
 		.ino = image->prime[slot],
 		.slot = slot,
 		.name = (uint32_t)name,
@@ -145,8 +142,8 @@ struct listing {
 	uint64_t ino;
 	uint32_t slot; /* where the directory was last found, or PFS_NO_SLOT */
 	bool directories_alone;
-	int (*list)(const struct pfs_tree *tree, void *to, uint32_t slot);
-	void *to;
+	int (*list)(const struct pfs_tree *tree, struct pfs_followers *to, uint32_t slot);
+	struct pfs_followers *to;
 	/* where the listing goes on, at the earliest; key 0: at the beginning */
 	struct pfs_btree_entry next;
 };
@@ -233,24 +230,17 @@ int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t i
 	return list_all(&(struct listing){tree, ino, PFS_NO_SLOT, directories_alone, list_child, out, {0}});
 }
 
-void pfs_followers_finish(struct pfs_followers *followers)
-{
-	free(followers->list);
-	free(followers->names);
-	*followers = (struct pfs_followers){.n = 0};
-}
-
-int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_subdirectories *out, uint64_t ino, uint32_t slot)
+int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino, uint32_t slot)
 {
 	out->n = out->names_len = 0;
 	return list_all(&(struct listing){tree, ino, slot, true, list_subdirectory, out, {0}});
 }
 
-void pfs_subdirectories_finish(struct pfs_subdirectories *directories)
+void pfs_followers_finish(struct pfs_followers *followers)
 {
-	free(directories->list);
-	free(directories->names);
-	*directories = (struct pfs_subdirectories){.n = 0};
+	free(followers->list);
+	free(followers->names);
+	*followers = (struct pfs_followers){.n = 0};
 }
 
 int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t ino)

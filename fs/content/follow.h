@@ -27,28 +27,14 @@ bool pfs_follow_root(const struct pfs_tree *tree, struct pfs_original_root *out,
 PFS_MUST_CHECK int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out,
 					  char path[PATH_MAX], uint32_t id);
 
-/* A directory's children (struct pfs_followers), in no order. It is all zero at first, and may be
- * filled again. */
+/* What is in a directory. */
 struct pfs_follower {
 	uint64_t ino;
 	size_t name, name_len; /* in names, where a NUL follows */
 	struct stat attr;      /* type, mode, owner, links, size, mtime and ctime */
 	uint8_t flags;	       /* enum pfs_node_flag */
 };
-struct pfs_followers {
-	struct pfs_follower *list;
-	size_t n, capacity;
-	char *names;
-	size_t names_len, names_capacity;
-};
-/* Fills in the children of the directory, or only those that are directories. -ESTALE: there is no
- * such directory; -ENOMEM. */
-PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
-				   bool directories_alone);
-void pfs_followers_finish(struct pfs_followers *followers);
-
-/* The directories in a directory: as much as it takes to see that they are as they were. It is all zero at first, and
- * may be filled again. */
+/* Of a directory in a directory, as much as it takes to see that it is as it was. */
 struct pfs_subdirectory {
 	uint64_t ino;
 	uint32_t slot;		 /* which the node has as long as it is there */
@@ -57,17 +43,25 @@ struct pfs_subdirectory {
 	bool settled;		 /* PFS_NODE_SETTLED */
 	bool has_subdirectories;
 };
-struct pfs_subdirectories {
-	struct pfs_subdirectory *list;
+/* Children in no order. It is all zero at first, and may be filled again by the function that has filled it. */
+struct pfs_followers {
+	union {
+		struct pfs_follower *list;
+		struct pfs_subdirectory *directories; /* of pfs_follow_subdirectories */
+	};
 	size_t n, capacity;
 	char *names;
 	size_t names_len, names_capacity;
 };
+/* Fills in the children of the directory, or only those that are directories. -ESTALE: there is no
+ * such directory; -ENOMEM. */
+PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
+				   bool directories_alone);
 /* Fills in the directories in the directory `ino`. slot: where it was found; PFS_NO_SLOT: not known. -ESTALE: there is
  * no such directory; -ENOMEM. */
-PFS_MUST_CHECK int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_subdirectories *out, uint64_t ino,
+PFS_MUST_CHECK int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
 					     uint32_t slot);
-void pfs_subdirectories_finish(struct pfs_subdirectories *directories);
+void pfs_followers_finish(struct pfs_followers *followers);
 
 /* Gets one node, without its name. -ESTALE: there is no such node. */
 PFS_MUST_CHECK int pfs_follow_node(struct pfs_tree *tree, struct pfs_follower *out, uint64_t ino);

@@ -40,7 +40,7 @@ struct original {
 /* One that is looked at beside others, by any thread. */
 struct looked_at {
 	struct closed *closed;
-	struct pfs_subdirectories children;
+	struct pfs_followers children;
 	struct original *originals; /* of each, as far as they were looked at */
 	size_t n, capacity;
 	bool differs; /* not all of them are directories that there still are */
@@ -129,7 +129,7 @@ static void look_at_children(const struct pfs_comparison *comparison, struct loo
 	memcpy(path, closed->path, len);
 	path[len] = '/';
 	for (; at->n < at->children.n && !at->differs; at->n++) {
-		const struct pfs_subdirectory *child = &at->children.list[at->n];
+		const struct pfs_subdirectory *child = &at->children.directories[at->n];
 		const char *name = pfs_source_name(at->children.names + child->name);
 
 		memcpy(path + len + 1, name, strlen(name) + 1);
@@ -158,7 +158,7 @@ static void look_at_some(void *context, size_t from, size_t to)
 static int compare_one(struct closed_walk *walk, const struct looked_at *at, size_t i)
 {
 	const struct pfs_comparison *comparison = walk->comparison;
-	const struct pfs_subdirectory *child = &at->children.list[i];
+	const struct pfs_subdirectory *child = &at->children.directories[i];
 	const struct original *original = &at->originals[i];
 	bool stays = may_stay_closed(comparison->refresh, original, child->ino);
 	char path[PATH_MAX];
@@ -239,7 +239,7 @@ static int compare_all(struct closed_walk *walk)
 		free(closed);
 	}
 	for (size_t i = 0; i < AT_ONCE; i++) {
-		pfs_subdirectories_finish(&walk->looked_at[i].children);
+		pfs_followers_finish(&walk->looked_at[i].children);
 		free(walk->looked_at[i].originals);
 	}
 	return error;
