@@ -332,6 +332,48 @@ static void wait_for_end(const struct pfs_mount *served, int signals)
 		;
 }
 
+/* Checks what can be checked before the tree is served, and opens it. */
+static int prepare(struct pfs_tree **tree, const struct job *job)
+{
+	int status = check_engine(job);
+
+	if (status == PFS_EXIT_OK)
+		status = check_links(job);
+	if (status == PFS_EXIT_OK)
+		status = load(tree, job);
+	if (status)
+		return status;
+	if (job->foreground && !job->options.debug)
+		pfs_log_open(PFS_LOG_INFO, false);
+	if (job->options.query_memory_total)
+		pfs_accounts_limit(job->options.query_memory_total);
+	return PFS_EXIT_OK;
+}
+
+/* Answers commands and follows the source until a signal comes, or the filesystem is unmounted;
+ * then unmounts and frees it. */
+static void serve_mounted(struct job *job, struct pfs_mount *served, struct pfs_answered *answered,
+			  int signals)
+{
+	struct pfs_sourcewatch *watch = open_watch(answered->tree, job);
+	struct pfs_turns *turns = pfs_mount_turns(served);
+	struct pfs_control *control;
+
+	answered->watch = watch;
+	control = open_control(answered, turns, job->options.flags & MS_RDONLY);
+	if (control && *pfs_control_name(control))
+		pfs_mount_answers_at(served, pfs_control_name(control));
+	report_ready(job);
+	start_watch(watch, job);
+	wait_for_end(served, signals);
+	pfs_sourcewatch_stop(watch);
+	pfs_mount_close(served);
+	/* last, so that there is an answer as long as there is a mount */
+	pfs_control_close(control);
+	pfs_turns_close(turns);
+	pfs_sourcewatch_close(watch);
+}
+
 static int serve(struct job *job)
 {
 	struct pfs_answered answered = {
@@ -341,53 +383,26 @@ static int serve(struct job *job)
 		.value_limit = job->options.query_value,
 		.time_limit_ms = job->options.query_time_ms,
 	};
-	struct pfs_tree *tree = NULL;
 	struct pfs_mount *served = NULL;
-	struct pfs_control *control = NULL;
-	struct pfs_turns *turns = NULL;
-	struct pfs_sourcewatch *watch = NULL;
 	int signals PFS_CLOSE = -1;
 	int error = catch_signals(&signals);
 	int status;
 
 	if (error)
 		return pfs_cmd_fail("mount", "signals: %s", strerror(-error));
-	status = check_engine(job);
-	if (status == PFS_EXIT_OK)
-		status = check_links(job);
-	if (status == PFS_EXIT_OK)
-		status = load(&tree, job);
+	status = prepare(&answered.tree, job);
 	if (status)
 		return status;
-	if (job->foreground && !job->options.debug)
-		pfs_log_open(PFS_LOG_INFO, false);
-	if (job->options.query_memory_total)
-		pfs_accounts_limit(job->options.query_memory_total);
-	error = pfs_tree_start(tree);
+	error = pfs_tree_start(answered.tree);
 	if (!error)
-		error = pfs_queries_open(&answered.queries, tree);
+		error = pfs_queries_open(&answered.queries, answered.tree);
 	if (!error)
-		error = pfs_mount_open(&served, tree, answered.queries, job->store, job->mountpoint,
-				       &job->options);
-	if (!error) {
-		answered.tree = tree;
-		answered.watch = watch = open_watch(tree, job);
-		turns = pfs_mount_turns(served);
-		control = open_control(&answered, turns, job->options.flags & MS_RDONLY);
-		if (control && *pfs_control_name(control))
-			pfs_mount_answers_at(served, pfs_control_name(control));
-		report_ready(job);
-		start_watch(watch, job);
-		wait_for_end(served, signals);
-		pfs_sourcewatch_stop(watch);
-	}
-	pfs_mount_close(served);
-	/* last, so that there is an answer as long as there is a mount */
-	pfs_control_close(control);
-	pfs_turns_close(turns);
-	pfs_sourcewatch_close(watch);
+		error = pfs_mount_open(&served, answered.tree, answered.queries, job->store,
+				       job->mountpoint, &job->options);
+	if (!error)
+		serve_mounted(job, served, &answered, signals);
 	pfs_queries_close(answered.queries);
-	if (pfs_tree_close(tree) != 0 || error)
+	if (pfs_tree_close(answered.tree) != 0 || error)
 		return PFS_EXIT_FAILURE; /* the reason has been logged */
 	return PFS_EXIT_OK;
 }

@@ -37,13 +37,61 @@ static int make_image(const char *store)
 	return PFS_EXIT_OK;
 }
 
+static int fail(const char *store, int error)
+{
+	char why[512];
+
+	pfs_store_explain(why, sizeof(why), store, error);
+	return pfs_cmd_fail("optimize", "%s", why);
+}
+
+/* What the command tells of the store, before and after. */
+struct told {
+	struct pfs_tree_info before, after;
+	struct pfs_history history; /* before */
+};
+
+static int ask_before(struct told *told, const char *store)
+{
+	struct pfs_tree *tree;
+	int error, status = pfs_ready_tree(&tree, "optimize", store);
+
+	if (status)
+		return status;
+	error = pfs_tree_info(tree, &told->before);
+	if (!error)
+		error = pfs_tree_history(tree, &told->history);
+	(void)pfs_tree_close(tree);
+	return error ? fail(store, error) : PFS_EXIT_OK;
+}
+
+static int ask_after(struct told *told, const char *store)
+{
+	struct pfs_tree *tree;
+	int error, status = pfs_ready_tree(&tree, "optimize", store);
+
+	if (status)
+		return status;
+	error = pfs_tree_info(tree, &told->after);
+	(void)pfs_tree_close(tree);
+	return error ? pfs_cmd_fail("optimize", "%s: %s", store, strerror(-error)) : PFS_EXIT_OK;
+}
+
+static void tell(const struct told *told, const char *store)
+{
+	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
+		     store, (unsigned long long)told->after.nodes, told->after.max_code_bits,
+		     told->before.max_code_bits);
+	if (told->history.rule.age || told->history.rule.size)
+		(void)printf("%s: its history is gone, and none is kept until it is mounted with -o history\n",
+			     store);
+}
+
 int pfs_cmd_optimize(int argc, char **argv)
 {
-	struct pfs_tree_info before = {0}, after = {0};
-	struct pfs_history history = {.rows = 0};
-	struct pfs_tree *tree;
+	struct told told = {.before = {0}};
 	struct pfs_cmd_args args;
-	char store[PATH_MAX], folder[PATH_MAX], why[512];
+	char store[PATH_MAX], folder[PATH_MAX];
 	bool image = false;
 	int error, status;
 
@@ -56,31 +104,15 @@ int pfs_cmd_optimize(int argc, char **argv)
 		return make_image(args.operands[0]);
 	status = pfs_ready_name(store, folder, "optimize", args.operands[0]);
 	if (!status)
-		status = pfs_ready_tree(&tree, "optimize", store);
+		status = ask_before(&told, store);
 	if (status)
 		return status;
-	error = pfs_tree_info(tree, &before);
-	if (!error)
-		error = pfs_tree_history(tree, &history);
-	(void)pfs_tree_close(tree);
-	if (!error)
-		error = pfs_tree_optimize(store, PFS_READY_WAIT_MS);
-	if (error) {
-		pfs_store_explain(why, sizeof(why), store, error);
-		return pfs_cmd_fail("optimize", "%s", why);
-	}
-	status = pfs_ready_tree(&tree, "optimize", store);
-	if (status)
-		return status;
-	error = pfs_tree_info(tree, &after);
-	(void)pfs_tree_close(tree);
+	error = pfs_tree_optimize(store, PFS_READY_WAIT_MS);
 	if (error)
-		return pfs_cmd_fail("optimize", "%s: %s", store, strerror(-error));
-	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
-		     store, (unsigned long long)after.nodes, after.max_code_bits,
-		     before.max_code_bits);
-	if (history.rule.age || history.rule.size)
-		(void)printf("%s: its history is gone, and none is kept until it is mounted with -o history\n",
-			     store);
+		return fail(store, error);
+	status = ask_after(&told, store);
+	if (status)
+		return status;
+	tell(&told, store);
 	return pfs_cmd_flush("optimize", PFS_EXIT_OK);
 }
