@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench answers - large answers of `.query` as who reads them meets them: the first byte, the rest, the
- * close; and lookups while a thousand wait for what a statement has not made. */
+/* primefs-bench answers - measures large answers of `.query` as their readers see them: the first
+ * byte, the rest, the close; and lookups while a thousand readers wait for what a statement has not
+ * made. */
 #include "tools/bench/bench.h"
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ static const struct pfs_cmd command = {
 	"answers", "", "Times large answers as they are read, and lookups beside a thousand who wait.", options, NULL,
 };
 
-/* SQL "": `.query/paths`. */
+/* An empty sql stands for `.query/paths`. */
 static const struct asked {
 	const char *what, *sql;
 } asked[] = {
@@ -64,12 +65,12 @@ static const struct pfs_figures lookups[LOOKED_UP] = {
 
 struct bench {
 	struct pfs_bench_folder folder;
-	char *data; /* READ */
+	char *data; /* READ bytes */
 	int fd;
 	unsigned names;
 };
 
-/* *fd is open and asked. */
+/* Opens *fd and asks. */
 static int ask(const struct bench *bench, const char *sql, int *fd)
 {
 	char path[PATH_MAX + 64];
@@ -167,11 +168,11 @@ static int start_readers(struct bench *bench, pthread_t *threads, unsigned *n)
 	for (*n = 0; *n < READERS && !error; *n += !error)
 		error = -pthread_create(&threads[*n], &attr, wait_for_answer, bench);
 	(void)pthread_attr_destroy(&attr);
-	(void)sleep(1); /* until the last one waits */
+	(void)sleep(1); /* until the last reader waits */
 	return error;
 }
 
-/* The daemon ends them with the statement. */
+/* The daemon ends these reads together with the statement. */
 static int time_waiting(struct bench *bench, pthread_t *threads, unsigned *n)
 {
 	struct pfs_figures figures[LOOKED_UP];
@@ -188,7 +189,7 @@ static int time_waiting(struct bench *bench, pthread_t *threads, unsigned *n)
 	printf("an answer without an end:\n");
 	for (size_t i = 0; i < LOOKED_UP && !error; i++)
 		pfs_figures_print(&figures[i], NULL);
-	/* The next statement takes the place of this one. */
+	/* The next statement replaces this one. */
 	if (!error && write(bench->fd, "SELECT 1", 8) != 8)
 		error = -EIO;
 	return error;

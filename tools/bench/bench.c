@@ -124,7 +124,7 @@ double pfs_bench_median(double *values, size_t n)
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* With three digits or more. */
+/* Prints at least three digits. */
 static void print_value(double value)
 {
 	int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench beside - lookups and creations through a mount, beside statements and beside busy
- * loops.
+/* primefs-bench beside - measures lookups and creations through a mount, beside statements and
+ * beside busy loops.
  *
- * All loads take their turns several times, so that what else the machine does meets each of them.
- * Lookups beside a statement are too slow when they are above the limits and above twice what they
- * are beside the busy loops. A statement that is above the limits has a turn of the busy
- * loops next, and is asked again: some meet what else the machine does. */
+ * All loads have their turns several times, so that whatever else the machine does affects each of
+ * them. Lookups beside a statement are too slow if they are above the limits and above twice what
+ * they are beside the busy loops. After a statement above the limits the busy loops have a turn,
+ * and it is asked again, since it may have been affected by something else. */
 #include "tools/bench/bench.h"
 
 #include <errno.h>
@@ -26,15 +26,16 @@
 #define ROUNDS	  3
 #define CREATE_US 2000
 #define LOOKUP_US 50
-#define LOAD_S	  2.0  /* that a turn lasts, at least */
-#define CORPUS_S  0.25 /* of each statement of a file, at least; none is read after LOAD_S */
+#define LOAD_S	  2.0  /* the least time of a turn */
+/* the least time of each statement of a file; no answer is read after LOAD_S */
+#define CORPUS_S  0.25
 #define LOOPS_MAX 64
-#define TIME	  "query_time=30" /* after which a statement of a file has lasted long enough */
+#define TIME	  "query_time=30" /* after this time a statement of a file has lasted long enough */
 
 /* Limits of lookups, ms. */
-#define ALL_BUT_ONE_MS 10.0  /* of a thousand */
-#define LONGEST_MS     50.0  /* of all, */
-#define NODE_MS	       0.001 /* and that much more for each node that a statement changes */
+#define ALL_BUT_ONE_MS 10.0  /* 99.9 % of lookups, */
+#define LONGEST_MS     50.0  /* the longest lookup, */
+#define NODE_MS	       0.001 /* and so much more for each node that a statement changes */
 
 static const struct pfs_cmd_option options[] = {
 	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (3000000)"},
@@ -61,8 +62,8 @@ static const struct pfs_cmd command = {
 };
 
 static struct load {
-	const char *what; /* a statement, or none */
-	double seconds;	  /* that it took in all, `n` times */
+	const char *what; /* a statement, or no load */
+	double seconds;	  /* that it took in all `n` times */
 	struct pfs_samples lookups, creations;
 	unsigned n;
 	bool is_loop, is_nothing, changes_all;
@@ -84,17 +85,18 @@ static struct load {
 
 struct bench {
 	struct pfs_bench_folder folder;
-	const char *file;	     /* of statements; NULL: none */
-	struct load one, loops;	     /* of its statements, and what each is compared with */
-	double worst_ms, longest_ms; /* p99.9 and the longest beside any */
+	const char *file;	     /* a file of statements; NULL: none */
+	/* one of its statements, and the busy loops with which it is compared */
+	struct load one, loops;
+	double worst_ms, longest_ms; /* p99.9 and the longest lookup beside any statement */
 	unsigned n_asked, n_again, n_refused, n_above;
-	struct load *load; /* whose turn it is */
+	struct load *load; /* the load whose turn it is */
 	_Atomic bool stop;
-	unsigned files, names; /* that were created, and looked up */
+	unsigned files, names; /* how many files were created, and names looked up */
 };
 
-/* In a directory of their own: the kernel lets nobody look up names in one in which a creation
- * waits, as it does while more is to be committed than may be. */
+/* Files are created in a directory of their own: the kernel looks up no names in a directory while
+ * a creation waits in it, as happens when more is to be committed than is allowed. */
 static void *create_all_the_time(void *arg)
 {
 	struct bench *bench = arg;
@@ -113,7 +115,7 @@ static void *create_all_the_time(void *arg)
 	return arg;
 }
 
-/* Each name is another one: the kernel keeps what is not there, too. */
+/* Each name is a new one, since the kernel also keeps that there is no such name. */
 static void *look_up_all_the_time(void *arg)
 {
 	struct bench *bench = arg;
@@ -138,13 +140,14 @@ static void *be_busy(void *arg)
 {
 	struct bench *bench = arg;
 
-	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread */
+	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread only */
 	while (!atomic_load_explicit(&bench->stop, memory_order_relaxed))
 		;
 	return arg;
 }
 
-/* To the last byte of its answer, or until then. 1: it was refused. */
+/* Runs the statement to the last byte of its answer, or until that time. Returns 1 if it was
+ * refused. */
 static int run_statement(const struct bench *bench, const char *sql, double until)
 {
 	static char answer[1 << 20];
@@ -183,7 +186,7 @@ static int run_load(const struct bench *bench)
 	return error;
 }
 
-/* Negative: it ended early. 1: the statement was refused. */
+/* Returns a negative errno if the turn ended early, and 1 if the statement was refused. */
 static int take_turn(struct bench *bench)
 {
 	long processors = bench->load->is_loop ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
@@ -226,7 +229,8 @@ static void print(void)
 
 /* ---- limits ---- */
 
-/* Whether lookups beside it are above the limits, and above twice what they are beside loops. */
+/* Returns true if lookups beside the load are above the limits, and above twice what they are
+ * beside the loops. */
 static bool is_above(const struct load *load, const struct load *loops, double more_ms)
 {
 	double all_but_one = pfs_samples_part(&load->lookups, 0.999);
@@ -255,7 +259,7 @@ static int take_turn_of(struct bench *bench, struct load *load)
 	return take_turn(bench);
 }
 
-/* Until lookups beside it are not too slow, ROUNDS times at the most. */
+/* Asks until lookups beside the statement are fast enough, ROUNDS times at most. */
 static int ask_one(struct bench *bench, const char *sql, double more_ms)
 {
 	bool is_well = false;
@@ -296,7 +300,8 @@ static int judge_all(struct bench *bench)
 
 /* ---- statements of a file ---- */
 
-/* As tests/query/statements.sql: "--" begins a comment; "= " says that the rows have an order. */
+/* The file is like tests/query/statements.sql: "--" begins a comment, and "= " says that the rows
+ * have an order. */
 static int ask_file(struct bench *bench)
 {
 	FILE *in = fopen(bench->file, "re");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench gen: made-up hierarchies, for trying and measuring. */
+/* primefs-bench gen - makes up hierarchies to try things and to measure with. */
 #include "tools/bench/bench.h"
 
 #include <stdio.h>

@@ -33,7 +33,7 @@ static const struct pfs_cmd command = {
 
 struct bench {
 	struct pfs_engine *engine;
-	double copy_rate; /* bytes a second, read and written */
+	double copy_rate; /* bytes a second, both read and written */
 	uint64_t rows, directories, files;
 };
 
@@ -107,8 +107,8 @@ static int load_width(struct bench *b, unsigned n_limbs)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		parent[i] = i == 0 ? PFS_NO_SLOT : (uint32_t)PFS_MIN(i, chain) - 1;
-		/* Odd numbers do as well as primes for what is timed here.  After the chain's
-		 * 32-bit factors one of 28 bits fills the last limb. */
+		/* Odd numbers do as well as primes for what is timed here. Behind the chain's
+		 * factors of 32 bits, one of 28 bits fills the last limb. */
 		prime[i] = i == 0      ? 2
 			   : i < chain ? UINT64_C(4294967291) - 2 * i
 				       : (UINT64_C(1) << 27) + 2 * (i - chain) + 1;
@@ -181,8 +181,8 @@ static uint32_t next_depth(uint32_t depth, uint64_t random)
 	return r < 80 ? depth : depth - PFS_MIN(depth, climb);
 }
 
-/* A walk that goes down, stays or climbs: about five deep, at most 24.  Half of all lie under the
- * first subdirectory, so that there is something large to move. */
+/* A walk goes down, stays or climbs: it is about five deep, at most 24. Half of all directories are
+ * below the first subdirectory, so that there is something large to move. */
 static void shape_tree(struct tree *t)
 {
 	uint32_t stack[32] = {0}, depth = 0;
@@ -209,7 +209,7 @@ static int compare_weights(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* The heaviest directories get the smallest primes, as import does. */
+/* The heaviest directories get the smallest primes, as in an import. */
 static int give_primes(struct tree *t)
 {
 	uint64_t *weights PFS_FREE = malloc(t->n_directories * sizeof(*weights));
@@ -292,7 +292,7 @@ static int range_written(struct bench *b, void *slot)
 	return error;
 }
 
-/* The answer by codes must be the range that pre-order says. */
+/* Checks that the answer by codes is the range that follows from pre-order. */
 static int verify(struct bench *b, const struct tree *t, uint32_t d)
 {
 	uint32_t end = d + t->size[d];
@@ -425,7 +425,7 @@ static int move(struct bench *b, void *argument)
 	return pfs_engine_apply(b->engine, NULL, &m->delta[m->turn++ % 2], 1);
 }
 
-/* There and back between the root and where it was, so the codes get shorter and longer. */
+/* Moves it to the root and back, so that its codes get shorter and longer. */
 static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const char *size)
 {
 	uint32_t best = 1;
@@ -445,7 +445,8 @@ static int moves(struct bench *b, const struct tree *t, uint32_t wanted, const c
 	for (unsigned i = 0; i < 2; i++)
 		m.delta[i] = (struct pfs_delta){.op = PFS_DELTA_MOVE, .slot = t->slot[best]};
 	m.delta[1].parent = t->slot[t->up[best]];
-	for (uint32_t d = 1; d < t->n_directories; d++) /* another place, outside it, one deep */
+	/* another place: outside of it, and one level deep */
+	for (uint32_t d = 1; d < t->n_directories; d++)
 		if ((d < best || d >= best + t->size[best]) && d != t->up[best] && t->up[d] == 0)
 			m.delta[0].parent = t->slot[d];
 	error = time_calls(b, &f, move, &m);

@@ -45,7 +45,7 @@ void pfs_duckdb_put_null(FILE *csv, bool last)
 
 /* ---- the library ---- */
 
-/* duckdb_result of its C interface, whose header is not needed for five functions. */
+/* duckdb_result of DuckDB's C interface, whose header is not needed for five functions. */
 struct result {
 	uint64_t deprecated[3];
 	void *data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder with a store of a made-up tree (tools/bench/bench.h). */
+/* A folder with a store of a generated tree (tools/bench/bench.h). */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>

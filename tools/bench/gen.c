@@ -7,8 +7,9 @@
 
 #define DEPTH_MAX 24
 #define NAME_SIZE 64
-#define SMALL	  36	    /* what has fewer nodes below it has no subdirectories */
-#define FLAT_MAX  (1 << 17) /* one without subdirectories may have as many files, though rarely */
+#define SMALL	  36	    /* a directory with fewer nodes below it has no subdirectories */
+/* a directory without subdirectories has at most so many files, and seldom many */
+#define FLAT_MAX  (1 << 17)
 
 struct gen {
 	FILE *out;
@@ -21,7 +22,7 @@ static uint64_t below(struct gen *gen, uint64_t limit)
 	return pfs_gen_random(&gen->state) % limit;
 }
 
-/* One of 1..limit, small ones more often: the number of digits is what is drawn evenly. */
+/* Returns one of 1..limit, small ones more often: the number of digits is distributed evenly. */
 static uint64_t skewed(struct gen *gen, uint64_t limit)
 {
 	unsigned bits = 64 - (unsigned)__builtin_clzll(limit);
@@ -45,7 +46,7 @@ static size_t add_word(struct gen *gen, char *to)
 	return len;
 }
 
-/* word[-word]-number[.extension]: the number, in base 36, tells siblings apart. */
+/* Writes word[-word]-number[.extension]; the number, in base 36, differs among siblings. */
 static size_t add_name(struct gen *gen, char *to, uint64_t number, bool directory)
 {
 	static const char *const extensions[] = {".h",	".so",	".gz", ".py", ".html", ".png",
@@ -98,7 +99,7 @@ static uint64_t choose_size(struct gen *gen, uint64_t n)
 	return size + 2 > n ? n : size;
 }
 
-/* n > 0 nodes below the directory whose path, with a slash at its end, has that length. */
+/* Prints n > 0 nodes below the directory whose path has that length, with a slash at its end. */
 static void print_directory(struct gen *gen, size_t len, unsigned depth, uint64_t n)
 {
 	uint64_t number, files;
@@ -117,7 +118,8 @@ static void print_directory(struct gen *gen, size_t len, unsigned depth, uint64_
 		print_directory(gen, end, depth + 1, size - 1);
 		n -= size;
 	}
-	print_files(gen, len, number, n); /* one is no directory: nobody would print it */
+	/* one node that is left becomes a file: an empty directory would not be printed */
+	print_files(gen, len, number, n);
 }
 
 int pfs_gen_paths(FILE *out, uint64_t nodes, uint64_t seed)

@@ -18,13 +18,13 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Level by level; first[] and count[]: a node's children, which are neighbours there. */
+/* The tree level by level; first[] and count[] tell a node's children, which follow each other. */
 struct levels {
 	uint32_t start[PFS_KLADR_LEVELS + 2];
 	uint32_t *first, *count;
 };
 
-/* Some parents have a hundred times the children of others. */
+/* Some parents get a hundred times as many children as others. */
 static uint64_t weight(uint64_t seed, uint32_t node)
 {
 	uint64_t x = mix(seed ^ node) % 100 + 1;
@@ -73,7 +73,7 @@ static void walk(struct pfs_kladr *k, const struct levels *l)
 
 int pfs_kladr_make(struct pfs_kladr *kladr, uint32_t n, uint64_t seed)
 {
-	/* As in the register: 85 regions, and of the rest one in a thousand a district, ... */
+	/* As in the register: 85 regions, and of the rest one in a thousand is a district, ... */
 	const uint32_t sizes[PFS_KLADR_LEVELS] = {1, PFS_MIN(85u, n / 100), n / 800, n / 60, n / 9};
 	struct levels l = {{0}, NULL, NULL};
 	uint32_t *first PFS_FREE = NULL, *count PFS_FREE = NULL;

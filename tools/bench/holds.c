@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench holds - how long the tree's lock is held without a break, and by whom, while something is asked
- * for the first time of a tree in which files are created all the time.
+/* primefs-bench holds - measures how long the tree's lock is held without a break, and by whom,
+ * while something is asked for the first time of a tree in which files are created all the time. 
+
  *
- * By the clock, and by the processor time of the thread that had it, which other work of the machine does not
- * lengthen. */
+ * It tells the time by the clock, and the processor time of the holding thread, which other work
+ * of the machine does not lengthen. */
 #include "tools/bench/bench.h"
 
 #include <pthread.h>
@@ -22,10 +23,10 @@
 
 #define CREATE_US 10000
 #define OTHER	  4711 /* a user who does not see all */
-#define STALE	  60000u /* files made after an index */
+#define STALE	  60000u /* files that are made after an index */
 #define BEARERS	  20000u /* files with an attribute, */
-#define RARE	  777u	 /* one of which has another, too */
-#define UNITED	  64u	 /* directories of a union, at most */
+#define RARE	  777u	 /* of which one in so many has another one, too */
+#define UNITED	  64u	 /* the most directories of a union */
 
 enum { LIMIT, ONLY, ENGINE };
 
@@ -52,9 +53,9 @@ struct bench {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	_Atomic bool stop;
-	unsigned files; /* created */
+	unsigned files; /* files that were created */
 	unsigned longer, limit_ms;
-	const char *only; /* NULL: everything */
+	const char *only; /* NULL: everything is measured */
 	enum pfs_engine_kind engine;
 	uint64_t inos[UNITED]; /* of what is listed */
 	size_t n_inos;
@@ -164,7 +165,8 @@ static int tell_info(struct bench *bench)
 	return pfs_tree_info(bench->tree, &info);
 }
 
-/* Only what the committer holds counts: the statement's own hold is as long as what it changes is much. */
+/* Only the committer's holds count: the hold of the statement itself is as long as what it changes
+ * is much. */
 static int commit_all(struct bench *bench)
 {
 	PFS_TRY(ask(bench, "UPDATE nodes SET mtime = mtime + 1 WHERE type = 'f'", true));
@@ -230,7 +232,7 @@ static int make_bearers(struct bench *bench)
 	return 0;
 }
 
-/* An index is made for the third who asks. */
+/* An index is made for the third question that would use it. */
 static int make_stale(struct bench *bench)
 {
 	for (unsigned i = 0; i < 3; i++)
@@ -246,7 +248,7 @@ static int make_stale(struct bench *bench)
 static const struct other {
 	const char *what;
 	int (*fn)(struct bench *bench);
-	int (*make_ready)(struct bench *bench); /* NULL: nothing */
+	int (*make_ready)(struct bench *bench); /* NULL: it needs nothing */
 } others[] = {
 	{"all paths, as .query/paths", list_paths, NULL},
 	{"all paths, as primefs tree", list_tree, NULL},
@@ -288,7 +290,7 @@ static void print_longest(struct bench *bench, bool is_write)
 	       (double)longest.ns * 1e-6, longest.cpu_by ? longest.cpu_by : "");
 }
 
-/* `what` is a statement if there is no fn. */
+/* If there is no fn, `what` is a statement. */
 static int measure(struct bench *bench, const char *what, int (*fn)(struct bench *bench), bool sees_all)
 {
 	double started, seconds;
@@ -312,7 +314,7 @@ static int measure(struct bench *bench, const char *what, int (*fn)(struct bench
 	return error;
 }
 
-/* Each of a tree of which nothing has been asked but what makes it ready. */
+/* Measures each question on a tree of which nothing has been asked but what makes it ready. */
 static int measure_fresh(struct bench *bench, const char *store, const struct other *other, bool sees_all)
 {
 	const struct pfs_tree_options opened = {.engine = bench->engine};

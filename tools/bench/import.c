@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench import - imports, each figure beside its yardstick from the same run.
+/* primefs-bench import - measures imports, each beside a yardstick of the same run.
  *
- * Every import is a process of its own, this program once more, so that its time has everything in
- * it and its memory nothing else. */
+ * Every import is a process of its own that runs this program again, so that its time includes
+ * everything, and its memory nothing else. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 #include "meta/store.h"
 
 #define REPEAT	    5
-#define SOME_MISSED 1 /* find, and import too, end with it when something could not be read */
+#define SOME_MISSED 1 /* the exit status of find, and of import, if something could not be read */
 
 enum { NODES, SOURCE, FOLDER };
 
@@ -61,7 +61,7 @@ static void print_figure(const char *what, double figure, const char *unit, cons
 
 /* ---- a list of paths ---- */
 
-/* The yardstick: as many records, put into a store with no tree to be made of them. */
+/* The yardstick: puts as many records into a store, without making a tree of them. */
 static int put_bare(double *seconds, const struct bench *bench)
 {
 	const struct pfs_store_options bulk = {.flags = PFS_STORE_CREATE | PFS_STORE_BULK};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench mount - a mounted store beside a FUSE filesystem that answers from arithmetic, and
- * beside the filesystem that the store lies on; each figure and its yardstick from the same run,
- * taken in turns. */
+/* primefs-bench mount - measures a mounted store beside a FUSE filesystem that answers from
+ * arithmetic, and beside the filesystem on which the store is. Each figure and its yardstick come
+ * from the same run, in turns. */
 #include "tools/bench/bench.h"
 
 #include <fcntl.h>
@@ -55,7 +55,7 @@ struct bench {
 	uint64_t runs, seconds, nodes;
 	unsigned series;
 	bool has_device;
-	struct pfs_json *json; /* or NULL */
+	struct pfs_json *json; /* NULL: text */
 };
 
 static int print_square(FILE *out, const void *arg PFS_UNUSED)
@@ -149,7 +149,7 @@ static int load_yardstick(double *rate, struct bench *bench, enum pfs_load_kind 
 	return pfs_bench_server_unmount_yardstick(&bench->server);
 }
 
-/* One kind of request: the yardstick, then the store with each engine, in turns. */
+/* Measures one kind of request: the yardstick, and the store with each engine, in turns. */
 static int bench_request(struct bench *bench, enum pfs_load_kind kind, const char *name,
 			 const char *timeout, unsigned clients)
 {
@@ -180,7 +180,7 @@ static int bench_request(struct bench *bench, enum pfs_load_kind kind, const cha
 	return 0;
 }
 
-/* In a process of its own: CUDA does not survive a fork, and the yardstick is one. */
+/* This asks in a process of its own: CUDA does not survive a fork, and the yardstick is one. */
 static bool has_device(void)
 {
 	pid_t child = fork();
@@ -236,7 +236,7 @@ static int bench_write(struct bench *bench)
 	return 0;
 }
 
-/* Plain files in the store's folder; d0 ... in one of their own. */
+/* Makes plain files in the store's folder; the directories d0 ... are in one of their own. */
 static int load_plain(double *rate, struct bench *bench, unsigned clients)
 {
 	char plain[PATH_MAX], path[PATH_MAX + 16];
@@ -287,7 +287,7 @@ static int bench_files(struct bench *bench)
 
 #define PIECE (1024 * 1024)
 
-/* MB/s of writing `path` once and of reading it back, with nothing of it cached. */
+/* Measures writing `path` once and reading it back, in MB/s, with none of it cached. */
 static int stream(double rates[2], const char *path, uint64_t bytes)
 {
 	char *data PFS_FREE = malloc(PIECE);
@@ -464,7 +464,7 @@ static bool is_part(const char *name)
 	return false;
 }
 
-/* Those that are named, or all. */
+/* Runs the parts that are named, or all. */
 static int run_parts(struct bench *bench, char *const *names, int n_names)
 {
 	size_t i;

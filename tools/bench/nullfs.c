@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench nullfs - the yardstick of primefs-bench mount, to be tried by hand. */
+/* primefs-bench nullfs - mounts the yardstick of primefs-bench mount, to be tried by hand. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench open - how long a store takes to open, from its image file beside its rows, and what a
- * command and a mount make of that. */
+/* primefs-bench open - measures how long a store takes to open, from its image file beside its
+ * rows, and how long a command and a mount take with it. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -46,7 +46,7 @@ static int open_once(double *opened, double *written, const struct bench *bench,
 
 	PFS_TRY(pfs_tree_open(&tree, bench->folder.store, &how));
 	*opened = pfs_bench_now() - started;
-	do { /* whoever imported may still be at it */
+	do { /* the import may still be writing it */
 		started = pfs_bench_now();
 		error = written ? pfs_imagefile_write(tree) : 0;
 		if (written)
@@ -79,7 +79,7 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
-/* What others do with what is mounted, once. */
+/* Runs other programs on the mount, once each. */
 static void run_others(const struct bench *bench)
 {
 	const char *place = bench->folder.mountpoint;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench operators - the relational operators over columns of made-up rows, on the host or a
- * device, each beside the time that the bytes it must read take at the rate of a copy in the same run.
+/* primefs-bench operators - measures the relational operators over columns of generated rows, on
+ * the host or a device. Beside each is the time for which a copy of the same run moves the bytes
+ * that the operator must read.
  *
- * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
- * results stay there, unless a line says otherwise.  Each answer is compared with a plain loop's. */
+ * Columns are where the operator computes (on a device they are mirrored before the first figure),
+ * and results stay there, unless a line says otherwise. Each answer is compared with that of a
+ * plain loop. */
 #include "tools/bench/bench.h"
 
 #include <math.h>
@@ -36,7 +38,7 @@ static const struct pfs_cmd command = {
 	"Each answer is compared with that of a plain loop: BAD where they differ.\n",
 };
 
-/* Columns of the table. */
+/* The columns of the table. */
 enum { VALUE, LARGE, FEW, MANY, SKEWED, CHOSEN, NAME, COLUMNS };
 
 struct bench {
@@ -49,7 +51,7 @@ struct bench {
 	struct pfs_heap heap;
 	uint8_t *names;
 	void *data[COLUMNS];
-	double copy_rate; /* bytes a second, reading and writing counted */
+	double copy_rate; /* bytes a second, both read and written */
 	const char *only;
 	bool bad;
 	struct pfs_table small; /* for joins: unique keys */
@@ -92,7 +94,8 @@ static int add_column(struct bench *b, unsigned i, unsigned width)
 	return stamp(&b->stamps[i], b->n);
 }
 
-/* A rank of Zipf's law with exponent 0.86 over n values, roughly: by the inverse of its integral. */
+/* Returns a rank that follows Zipf's law with exponent 0.86 over n values, roughly, by the inverse
+ * of its integral. */
 static uint32_t zipf(uint64_t random, uint32_t n)
 {
 	double u = (double)(random >> 11) * 0x1p-53, a = 1 - 0.86;
@@ -173,7 +176,7 @@ static int time_what(struct bench *b, const char *name, uint64_t bytes, what_fn 
 	if (b->only && !strstr(name, b->only))
 		return 0;
 	b->bad = false;
-	error = what(b, true); /* also warms up */
+	error = what(b, true); /* this also warms up */
 	if (error) {
 		(void)printf("%-46s %s\n", name, strerror(-error));
 		return error == -EOPNOTSUPP ? 0 : error;
@@ -374,7 +377,7 @@ static int sort_ten(struct bench *b, bool check)
 
 /* ---- joins ---- */
 
-/* A hundredth as many unique keys, in no order; each row of the large table has a partner. */
+/* Makes a hundredth as many unique keys, in no order; each row of the large table has a partner. */
 static int make_small(struct bench *b)
 {
 	uint32_t n = MANY_GROUPS;

@@ -50,7 +50,7 @@ void pfs_peer_close(struct pfs_peer *peer)
 	free(peer);
 }
 
-/* As a caller would look at them. */
+/* Reads a row as a caller would. */
 static void read_row(sqlite3_stmt *statement)
 {
 	for (int i = 0; i < sqlite3_column_count(statement); i++) {
@@ -141,7 +141,8 @@ int pfs_peer_insert(struct pfs_peer *peer, const char *sql, const struct pfs_sql
 
 /* ---- libraries ---- */
 
-/* In that folder of the program's way from the root: 1 is its own. */
+/* Loads a library from a folder on the program's way from the root; up = 1 is the program's own
+ * folder. */
 static void *load_beside(const char *name, unsigned up)
 {
 	char path[PATH_MAX + 64];

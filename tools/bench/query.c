@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench query - statements over a store beside SQLite over the same rows in a table of its
- * own, in memory, with the indexes that a user would make; then commands and files of a mount.
+/* primefs-bench query - measures statements over a store beside SQLite over the same rows in a
+ * table of its own, in memory, with the indexes that a user would make; then commands and files of
+ * a mount.
  *
- * Statements are timed from their text to the last value of their last row, on both sides. */
+ * On both sides a statement is timed from its text to the last value of its last row. */
 #include "tools/bench/query.h"
 
 #include <stdio.h>
@@ -51,7 +52,7 @@ struct side {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	struct pfs_peer *peer;	   /* NULL: it is not wanted */
-	struct pfs_duckdb *duckdb; /* NULL: it is not there, or not wanted */
+	struct pfs_duckdb *duckdb; /* NULL: it is not installed, or not wanted */
 	char ino[32], deep[32], wide[32], rare[32];
 	char *path; /* quoted */
 };
@@ -60,7 +61,7 @@ struct side {
 
 static const struct pfs_query_scope everything = {.ino = 2, .sees_all = true, .may_change = true};
 
-/* As pfs_bench_ask, but *error is not said. */
+/* As pfs_bench_ask, but does not print *error. */
 static int ask(struct pfs_queries *queries, uint64_t *rows, const char *sql, struct pfs_query_error *error,
 	       int (*row)(void *arg, const struct pfs_query *query), void *arg)
 {
@@ -301,7 +302,7 @@ static int fill_in(char *out, const struct pfs_bench_query *bench, const struct 
 
 /* ---- figures ---- */
 
-/* As SQLite's are, but for what its own planner has no use for. */
+/* As SQLite's tables, without indexes that DuckDB's planner does not use. */
 static const char setup_duckdb[] =
 	"CREATE TABLE nodes (ino BIGINT, parent BIGINT, depth INTEGER, name TEXT, ext TEXT, "
 	"path TEXT, type TEXT, size BIGINT, blocks BIGINT, mtime BIGINT, uid BIGINT);\n"
@@ -325,7 +326,8 @@ static int fill_duckdb(const struct pfs_bench_query *bench, const struct side *s
 	return error;
 }
 
-/* Has what is made once made: an index, when two questions would have been helped by it. */
+/* Asks until what is made once has been made, such as an index, which two questions have to want.
+ */
 static int warm_up(const struct side *side, const char *sql, struct pfs_query_error *error)
 {
 	uint64_t rows;
@@ -335,7 +337,7 @@ static int warm_up(const struct side *side, const char *sql, struct pfs_query_er
 	return 0;
 }
 
-/* The peer's figures, taken like ours. */
+/* Measures the peer in the same way as ours. */
 static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, const struct pfs_bench_question *statement,
 		    const struct asked *ours, const char *text, const char *peer,
 		    int (*time)(void *arg, double *seconds))
@@ -348,7 +350,7 @@ static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, 
 	figures->n_yardstick = 0;
 	PFS_TRY(fill_in(sql, bench, ours->side, text));
 	error = pfs_bench_repeat(bench, figures, pfs_figures_add_yardstick, time, &theirs);
-	if (error == -EINVAL) { /* which it has said: others may take the statement */
+	if (error == -EINVAL) { /* the peer has said why; others may take the statement */
 		pfs_bench_query_failed(bench, figures->what, peer, "the statement fails");
 		return 0;
 	}
@@ -451,7 +453,7 @@ static void choose_peers(struct pfs_bench_query *bench, struct pfs_cmd_args *arg
 		pfs_cmd_reject(args, "--peers=%s: not all, sqlite, duckdb or none", args->value);
 }
 
-/* What is asked for beside what the two halves need. */
+/* What the command is asked for, beside what its two halves need. */
 struct wishes {
 	uint64_t nodes;
 	const char *folder;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What bench query prints: each figure as it is taken, and a table of what was wanted at the end. */
+/* Prints the figures of bench query as they are taken, and a table of those that were wanted at the
+ * end. */
 #include "tools/bench/query.h"
 
 #include <stdlib.h>
 
 #include "base/checked.h"
 
-#define ENOUGH 4.0 /* seconds for one figure */
+#define ENOUGH 4.0 /* seconds that are enough for one figure */
 
 int pfs_bench_repeat(const struct pfs_bench_query *bench, struct pfs_figures *figures,
 		     void (*add)(struct pfs_figures *figures, double value),

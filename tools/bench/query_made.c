@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A store for bench query if none is given: paths from `primefs-bench gen`, then a size for each file. */
+/* Makes a store for bench query if none is given: paths from `primefs-bench gen`, then a size for
+ * each file. */
 #include "tools/bench/query.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static int take_file(void *arg, const struct pfs_query *query)
 	return 0;
 }
 
-/* Most are small. */
+/* Most files are small. */
 static int set_sizes(struct pfs_tree *tree, const struct files *files)
 {
 	static const struct pfs_caller owner = {.umask = 022};

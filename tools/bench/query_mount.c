@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The half of bench query that needs a mount: primefs find and the files of .query beside what else
- * answers the same. */
+/* The half of bench query that needs a mount: measures primefs find and the files of .query beside
+ * other programs with the same answers. */
 #include "tools/bench/query.h"
 
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 #include "base/cleanup.h"
 
 #define PIECE	   ((size_t)1 << 20)
-#define ALIGNMENT  4096 /* that O_DIRECT asks for */
+#define ALIGNMENT  4096 /* that O_DIRECT requires */
 #define WORDS_MAX  12
 #define PEERS_MAX  3
 #define KEPT	   "86400" /* seconds that the kernel may keep names and attributes */
-#define LONG	   4.0	   /* seconds that one run is enough of */
-#define PATHS_RATE 1e7	   /* a second: as fast as wanted, whatever the yardstick does */
+#define LONG	   4.0	   /* seconds: one run that takes so long is enough */
+#define PATHS_RATE 1e7	   /* paths a second: fast enough, whatever the yardstick does */
 
 /* ---- commands; in their words $dir is the tree as a directory, $mnt the mount, $db plocate's ----
  *
@@ -68,7 +68,8 @@ struct words {
 	char text[WORDS_MAX][PATH_MAX + 64];
 };
 
-/* The words with their values in place; the command itself first if it is not this program's. */
+/* Puts the values in place of the words; `beside` comes first if the command is not this program's.
+ */
 static void spell(struct words *out, const struct pfs_bench_query *bench, const char *const *from,
 		  const char *beside)
 {
@@ -106,8 +107,8 @@ static int time_command(void *arg, double *seconds)
 	return pfs_bench_run(PFS_BENCH_QUERY, seconds, arg);
 }
 
-/* The first run finds caches as it may, and does not count; unless it took long enough for that not to
- * matter, and for there to be no second one. */
+/* The first run finds caches in any state, and does not count, unless it takes so long that this
+ * does not matter and there is no second one. */
 static int time_often(const struct pfs_bench_query *bench, struct pfs_figures *figures,
 		      void (*add)(struct pfs_figures *figures, double value), struct words *words)
 {
@@ -171,8 +172,8 @@ static int index_for_plocate(const struct pfs_bench_query *bench)
 	return pfs_bench_run(PFS_BENCH_QUERY, NULL, words.argv);
 }
 
-/* The first is run in both places; programs with an index of their own, or that read it all
- * themselves, where the files are. */
+/* The first command is run in both places; programs that have an index of their own, or read
+ * everything themselves, run where the files are. */
 static int beside_command(struct pfs_bench_query *bench, const struct command *command,
 			  size_t number)
 {
@@ -265,7 +266,7 @@ static int bench_paths(struct pfs_bench_query *bench)
 	return pfs_bench_query_print(bench, &figures);
 }
 
-/* A statement's way through .query/run, opened and closed. */
+/* Measures a statement's way through .query/run, which is opened and closed. */
 static int time_virtual(void *arg, double *seconds)
 {
 	static const char sql[] = "SELECT 1";

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What bench query asks: first what the relational operators or a scan run whole, then what SQLite runs, or they run in
- * part.
+/* The statements of bench query: first those that the relational operators or a scan run
+ * completely, then those that SQLite runs, or that they run in part.
  *
- * $ino, $path: a directory with about a tenth of all nodes below; $deep: the ino of a node as deep as there is; $wide: of
- * the directory with most children; $rare: a size that ten nodes exceed; $prefix, $part: the options. */
+ * $ino and $path are a directory with about a tenth of all nodes below; $deep is the ino of a node
+ * as deep as there is, and $wide of the directory with most children; $rare is a size that ten
+ * nodes exceed; $prefix and $part are the options. */
 #include "base/checked.h"
 #include "tools/bench/query.h"
 
-/* The directory's subtree, a level a step. */
+/* Walks down the directory's subtree, one level a step. */
 #define BELOW                                                                                      \
 	"WITH RECURSIVE t(ino, level) AS (SELECT CAST($ino AS BIGINT), 0 UNION ALL "               \
 	"SELECT n.ino, level + 1 FROM nodes n JOIN t ON n.parent = t.ino) "

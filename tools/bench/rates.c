@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench rates - what a daemon measures of this host to estimate statements by, beside the fixed
- * rates (fs/query/relational/rates.h). */
+/* primefs-bench rates - prints the rates that a daemon measures on this host to estimate
+ * statements, beside the fixed ones (fs/query/relational/rates.h). */
 #include "tools/bench/bench.h"
 
 #include <stdio.h>

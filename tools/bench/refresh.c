@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench refresh and watch - how long it takes to bring a store up to date with its folder, beside find on
- * that folder in the same run, and until a change shows in a mount that follows it. */
+/* primefs-bench refresh and watch - measure how long it takes to bring a store up to date with its
+ * folder, beside find on that folder in the same run, and until a change shows in a mount that
+ * follows the folder. */
 #include "tools/bench/bench.h"
 
 #include <fcntl.h>
@@ -61,7 +62,7 @@ struct bench {
 
 /* ---- the folder ---- */
 
-/* Folder i lies in folder (i - 1) / FOLDERS_A_FOLDER; folder 0 is the source. */
+/* Folder i is in folder (i - 1) / FOLDERS_A_FOLDER; folder 0 is the source. */
 static void name_folder(char *out, size_t size, const struct bench *bench, uint64_t i)
 {
 	uint64_t way[64];
@@ -114,7 +115,7 @@ static int make_source(const struct bench *bench)
 	for (uint64_t i = 0; i < count_folders(bench); i++)
 		PFS_TRY(make_folder(bench, i,
 				    PFS_MIN(bench->files - i * FILES_A_FOLDER, FILES_A_FOLDER)));
-	(void)nanosleep(&settled, NULL); /* listings that are older are not read again */
+	(void)nanosleep(&settled, NULL); /* older listings are not read again */
 	return pfs_bench_run(bench->command->verb, NULL, import);
 }
 
@@ -156,7 +157,7 @@ static int refresh_round(const struct bench *bench, struct pfs_figures *figures)
 	return 0;
 }
 
-/* What others do to bring what they know of the folder up to date. */
+/* Runs other programs that bring their index of the folder up to date. */
 static void index_anew(const struct bench *bench)
 {
 	const char *verb = bench->command->verb;
@@ -194,7 +195,7 @@ static int run_refresh(const struct bench *bench, struct pfs_figures *figures)
 
 enum { CHANGED, CREATED, MOVED, REFRESHED, WATCH_FIGURES };
 
-/* Until the path of the mount has that size; *seconds since started. */
+/* Waits until the path of the mount has that size; *seconds counts from `started`. */
 static int wait_for_size(double *seconds, const char *path, off_t size, double started)
 {
 	const struct timespec pause = {.tv_nsec = 2000000};
@@ -246,7 +247,8 @@ static int run_watch(const struct bench *bench, struct pfs_figures *figures)
 
 	(void)snprintf(how, sizeof(how), "watch=%s", bench->how);
 	PFS_TRY(pfs_bench_run(bench->command->verb, NULL, mount));
-	error = pfs_bench_run(bench->command->verb, &seconds, refresh); /* waits for the mount's first one */
+	/* this waits for the first refresh of the mount */
+	error = pfs_bench_run(bench->command->verb, &seconds, refresh);
 	if (!error)
 		pfs_figures_add(&figures[REFRESHED], seconds * 1e3);
 	for (int round = 0; round < ROUNDS && !error; round++)
@@ -286,7 +288,7 @@ static int run(struct bench *bench, struct pfs_figures *figures, size_t n,
 	return pfs_cmd_flush(verb, PFS_EXIT_OK);
 }
 
-/* False: args->status says what to return. */
+/* Returns false if the command must end with args->status. */
 static bool parse(struct bench *bench, struct pfs_cmd_args *args, int argc, char **argv)
 {
 	const char *folder = getenv("TMPDIR");

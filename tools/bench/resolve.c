@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench resolve - many paths at once, beside one after the other.
+/* primefs-bench resolve - measures resolving many paths at once, beside one after the other.
  *
- * The paths are in memory, one behind the other in the order in which they are asked for, as whoever has read or received
- * them has them; the numbers go there. Of the command, they come from a file and go nowhere. From file to file, both are
- * memory that files have (memfd_create), and how long each stage is at work is told. With --engine=cuda a second tree over
- * the same store has a device, whose index, columns and parents are there when the clock starts. */
+ * The paths are in memory, in the order in which they are asked for, as a program that has read or
+ * received them would have them, and the numbers go to memory. For the command, paths come from a
+ * file, and numbers go nowhere. From file to file both are files of memory (memfd_create), and the
+ * time of each stage is shown. With --engine=cuda a second tree over the same store has a device,
+ * which has its index, columns and parents when the clock starts. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -22,11 +23,11 @@
 
 #define ROUNDS 5
 #define ASKED  4000000u /* paths, at most */
-#define SINGLE 500000u	/* of them, one after the other */
-#define WAIT_S 120	/* for the device to have the tree */
-#define COPIED	     ((size_t)1 << 20) /* bytes at once */
-#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, at most, */
-#define DEVICE_BATCH ((size_t)8 << 20) /* and of paths that a device answers together */
+#define SINGLE 500000u	/* of them are asked for one after the other */
+#define WAIT_S 120	/* seconds for the device to get the tree */
+#define COPIED	      ((size_t)1 << 20) /* bytes that a plain copy moves at once */
+#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, at most */
+#define DEVICE_BATCH  ((size_t)8 << 20) /* bytes of paths that a device answers together */
 
 enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
@@ -47,10 +48,11 @@ static const struct pfs_cmd command = {
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
-	struct pfs_tree *device; /* over the same store, with a device; NULL: none is wanted */
+	/* a second tree over the same store, with a device; NULL: none is wanted */
+	struct pfs_tree *device;
 	char *text; /* number, tab, path, NUL: of each node */
 	size_t size, capacity;
-	char *mixed_text; /* the paths that are asked for in a random order, in that order */
+	char *mixed_text; /* the paths in a random order */
 	struct pfs_path_text *paths; /* in pre-order, */
 	struct pfs_path_text *mixed; /* and in a random one, */
 	uint64_t *wanted, *mixed_wanted, *got;
@@ -60,10 +62,10 @@ struct bench {
 
 enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, FIGURES };
 
-/* What of the time from file to file went where, in seconds; stages run side by side. */
+/* Where the time from file to file is spent, in seconds; stages run side by side. */
 struct stages {
 	double all, busy[PFS_PATHPIPE_STAGES], bus, kernel;
-	double copy; /* that the same bytes take without being resolved */
+	double copy; /* the time that the same bytes take without being resolved */
 };
 
 static int keep(void *arg, const char *bytes, size_t size)
@@ -76,7 +78,7 @@ static int keep(void *arg, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Takes the text apart. */
+/* Splits the text into paths and numbers. */
 static int list_paths(struct bench *bench)
 {
 	const uint64_t root = PFS_ROOT_PRIME;
@@ -153,7 +155,7 @@ static int write_mixed(const struct bench *bench, size_t n)
 	return fclose(out) ? -EIO : 0;
 }
 
-/* Paths a second. */
+/* Measures paths a second. */
 static int time_many(double *rate, const struct bench *bench, struct pfs_tree *tree, const struct pfs_path_text *paths,
 		     const uint64_t *wanted, size_t n)
 {
@@ -216,7 +218,7 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Each line begins with the number that is wanted. */
+/* Checks that each line begins with the expected number. */
 static int check_answer(const struct bench *bench, int fd, size_t n)
 {
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -243,7 +245,8 @@ static int resolve_batch(void *tree, uint64_t *inos, const struct pfs_path_text 
 	return pfs_tree_resolve_many(tree, inos, paths, n, &from);
 }
 
-/* As primefs resolve does, from and to files of memory; the pages of the answer are made meanwhile. */
+/* Answers as primefs resolve does, from and to files of memory; pages of the answer are allocated
+ * meanwhile. */
 static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int out, size_t batch)
 {
 	struct pfs_pathpipe pipe = {.in = in, .out = out, .batch = batch, .path_max = PFS_MAX(batch, PATH_MAX_SIZE), .arg = tree, .resolve = resolve_batch};
@@ -263,7 +266,7 @@ static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int
 	return error;
 }
 
-/* What a copy takes that does nothing else: of the paths to nowhere, and of as many bytes as the answer to a file. */
+/* Measures a plain copy: of the paths to nowhere, and of as many bytes as the answer to a file. */
 static int time_copy(double *seconds, int in, int answer)
 {
 	char *bytes PFS_FREE = malloc(COPIED);
@@ -458,7 +461,7 @@ int pfs_bench_resolve(int argc, char **argv)
 			      .yardstick = "one after the other"},
 		[COMMAND] = {.what = "random paths, primefs resolve from a file, opening apart",
 			     .unit = "M/s"},
-		/* Of a machine that others keep busy this says more than a rate. */
+		/* On a machine that others use, this says more than a rate. */
 		[PROCESSOR] = {.what = "random paths, processor time of all threads",
 			       .unit = "ns",
 			       .yardstick = "one after the other",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses,
- * its records in a file, and five tests; on each engine, by codes and by ranges of slots.  With
+/* primefs-bench s1 - the experiment of Voronkin and others (2017), S1.12: a register of addresses
+ * with its records in a file, and five tests, on each engine, by codes and by ranges of slots. With
  * --peers=DIR it also writes what tests/bench/s1_peers.sh needs to ask SQLite and PostgreSQL the
  * same. */
 #include "tools/bench/bench.h"
@@ -44,12 +44,12 @@ static const struct pfs_cmd command = {
 struct bench {
 	struct pfs_kladr tree;
 	uint64_t *prime;
-	uint32_t *parent; /* as the engine wants it */
+	uint32_t *parent; /* in the form that the engine takes */
 	uint32_t search[SEARCHES], below[SEARCHES], fetch[FETCHES];
 	size_t record;
-	char *buffer; /* of a record, or a run of them */
+	char *buffer; /* for a record, or a run of them */
 	int fd;
-	uint64_t bytes; /* read */
+	uint64_t bytes; /* how many were read */
 	struct pfs_engine *engine;
 };
 
@@ -63,7 +63,7 @@ static uint64_t next_random(uint64_t *x)
 
 /* ---- the data ---- */
 
-/* Inner nodes get small primes; the regions, which have most below them, the smallest. */
+/* Inner nodes get small primes; the regions, which have most nodes below them, get the smallest. */
 static int give_primes(struct bench *b)
 {
 	const struct pfs_kladr *t = &b->tree;
@@ -131,7 +131,8 @@ static int read_records(struct bench *b, uint32_t first, uint32_t n)
 	return 0;
 }
 
-/* Through the cursor; neighbours are read together, as far as the buffer goes. */
+/* Reads the records of a set; those of neighbours are read together, as far as the buffer allows.
+ */
 static int read_set(struct bench *b, struct pfs_bitmap *set)
 {
 	const uint32_t most = PFS_MAX((uint32_t)(((size_t)1 << 20) / b->record), 1u);
@@ -250,7 +251,7 @@ static int timed(struct bench *b, double *seconds, int (*test)(struct bench *))
 	return error;
 }
 
-/* The five of one engine.  Queries are put to the tree as import leaves it. */
+/* Runs the five tests on one engine. The tree is as import leaves it. */
 static int run_engine(struct bench *b, double seconds[TESTS], enum pfs_engine_kind kind,
 		      bool ranges)
 {
@@ -343,7 +344,8 @@ static FILE *create(const char *directory, const char *name)
 	return fopen(path, "w");
 }
 
-/* The materialised path: fixed-width numbers from the root, parted by what both systems take. */
+/* Prints the materialised path: numbers of a fixed width from the root, separated by a character
+ * that both systems take. */
 static void print_path(FILE *out, const struct pfs_kladr *t, uint32_t node)
 {
 	uint32_t path[PFS_KLADR_LEVELS + 1] = {0}, n = 0;
@@ -366,7 +368,8 @@ static void print_list(const char *directory, const char *name, const struct pfs
 	}
 }
 
-/* The file that primefs imports and the others load: who is above, its path for those who go by paths, and its record. */
+/* Writes the file that primefs imports and the others load: each node's parent, its path for those
+ * that need it, and its record. */
 static int write_tree(const struct bench *b, FILE *out)
 {
 	(void)fputs("id,parent,name,path,data\n", out);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s2 - the experiment of the paper on relational operators, by shares of a table's rows: a side table
- * of a store beside the same table in SQLite, in memory and indexed, and in DuckDB.
+/* primefs-bench s2 - the experiment of the paper on relational operators, by shares of a table's
+ * rows: a side table of a store beside the same table in SQLite, in memory and indexed, and in
+ * DuckDB.
  *
- * A statement is timed from its text to the last value of its last row, or to the answer that it has changed what
- * it names. */
+ * A statement is timed from its text to the last value of its last row, or to the answer that it
+ * has changed its rows. */
 #include "tools/bench/bench.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define SQL_MAX	  512
 #define RUNS	  5
-#define SLACK	  1.10 /* of SQLite's time, or */
+#define SLACK	  1.10 /* slower by more than this factor of SQLite's time */
 #define SLACK_MS  0.05
 
 enum { ROWS, ENGINE, FOLDER };
@@ -38,7 +39,7 @@ static const struct pfs_cmd command = {
 	"than 10 % and 50 us.\n",
 };
 
-/* In turns of whom, as they are printed. */
+/* Whose turn it is, in the order in which they are printed. */
 enum peer { OURS, SQLITE, PREPARED, DUCKDB, PEERS };
 
 struct bench {
@@ -48,17 +49,17 @@ struct bench {
 	struct pfs_tree *tree;
 	struct pfs_queries *queries;
 	struct pfs_peer *sqlite;
-	struct pfs_duckdb *duckdb; /* NULL: it is not there */
+	struct pfs_duckdb *duckdb; /* NULL: it is not installed */
 	unsigned figures, slow;
-	double worst; /* ratio of those that are slow */
+	double worst; /* the worst ratio of those that are slow */
 };
 
 static const double shares[] = {0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100};
 
-/* The number of rows stands between the two halves, and at the end of what undoes it. */
+/* The number of rows is put between the two halves, and at the end of what undoes the statement. */
 static const struct operation {
 	const char *what, *sql, *rest;
-	const char *undo; /* NULL: nothing has changed */
+	const char *undo; /* NULL: nothing has to be undone */
 } operations[] = {
 	{"selection", "SELECT num, grp, val FROM t WHERE num <= ", "", NULL},
 	{"selection, sorted", "SELECT num, grp, val FROM t WHERE num <= ", " ORDER BY val, num", NULL},
@@ -109,7 +110,7 @@ static int fill(const struct bench *bench, enum peer peer)
 	else
 		(void)snprintf(sql, sizeof(sql), filled, n, n);
 	PFS_TRY(run(bench, peer, sql));
-	/* DuckDB's indexes are for points and keys; it reads ranges faster without. */
+	/* DuckDB's indexes are for single values and keys; it reads ranges faster without. */
 	for (size_t i = 0; i < (peer == DUCKDB ? 1 : PFS_COUNT(ended)); i++)
 		PFS_TRY(run(bench, peer, ended[i]));
 	return peer == SQLITE ? run(bench, peer, "ANALYZE") : 0;
@@ -126,7 +127,8 @@ static int run_once(const struct bench *bench, enum peer peer, const char *sql, 
 	return undo ? run(bench, peer == PREPARED ? SQLITE : peer, undo) : 0;
 }
 
-/* The median in milliseconds, of all peers in turns; the first time, when plans and indexes are made, is left out. */
+/* Sets ms to the medians of all peers, measured in turns. The first time, in which plans and
+ * indexes are made, does not count. */
 static int measure(const struct bench *bench, double *ms, const struct operation *operation, unsigned long long asked)
 {
 	double all[PEERS][RUNS + 1];
@@ -151,7 +153,8 @@ static void print(const struct bench *bench, double share, const double *ms, boo
 		(void)printf("%10s\n", "-");
 }
 
-/* All shares of one operation, and from which on it is faster than SQLite. */
+/* Measures all shares of one operation, and finds the share from which on it is faster than SQLite.
+ */
 static int run_operation(struct bench *bench, const struct operation *operation)
 {
 	double turning = -1;

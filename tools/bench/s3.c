@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s3 - the experiments of the paper on speculative prefix trees: three sets of keys, trees
- * of every level from 100 keys to what memory holds, every traversal, partitions of other heights, and
- * compact trees, beside a scan of all keys and a sorted array in the same run.
+/* primefs-bench s3 - the experiments of the paper on speculative prefix trees: three sets of keys,
+ * trees of every level from 100 keys to what memory holds, every traversal, partitions of other
+ * heights, and compact trees, beside a scan of all keys and a sorted array in the same run.
  *
- * Times are from and to the caller's memory, a device's bus included; "on the device" lines are not. */
+ * Times are from and to the caller's memory, and include a device's bus; those of "on the device"
+ * lines do not. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>
@@ -23,8 +24,8 @@
 #define URL_MAX	  147u
 #define TAIL	  32u /* a number of 17 digits, and what snprintf needs */
 #define RUNS	  5
-#define SINGLES	  64u	  /* asked one after the other, */
-#define MORE	  100000u /* or, where they take little, so many */
+#define SINGLES	  64u	  /* so many are asked for one after the other, */
+#define MORE	  100000u /* or, if they take little time, so many */
 #define FEW	  100u
 
 enum { KEYS, ENGINE, QUESTIONS, BITS, MEMORY, SET, CPU };
@@ -66,12 +67,12 @@ struct asked {
 
 struct bench {
 	struct pfs_run run;
-	size_t set, most, questions; /* most keys */
+	size_t set, most, questions; /* most: the largest number of keys */
 	uint64_t memory;
 	unsigned bits;
-	bool is_cpu; /* what times are */
+	bool is_cpu; /* times are processor times */
 	uint8_t *bytes;
-	uint64_t *at, *numbers; /* payloads: 0, 1, ... */
+	uint64_t *at, *numbers; /* the payloads are 0, 1, ... */
 	uint64_t *got;
 	uint32_t *places;
 	struct asked batch, singles;
@@ -99,7 +100,7 @@ static size_t partition_key(uint8_t *out, uint64_t i)
 	return LINE;
 }
 
-/* The last byte counts, then the one before it. */
+/* The last byte counts fastest, then the one before it. */
 static size_t consecutive_key(uint8_t *out, uint64_t i)
 {
 	memset(out, 0, LINE);
@@ -108,7 +109,7 @@ static size_t consecutive_key(uint8_t *out, uint64_t i)
 	return LINE;
 }
 
-/* Like a register of people: 60 bytes on average, 147 at most. */
+/* A key like those of a register of people: 60 bytes on average, 147 at most. */
 static size_t url_key(uint8_t *out, uint64_t i)
 {
 	static const char head[] = "http://www.example.com/people/", vowels[] = "aeiou";
@@ -124,7 +125,7 @@ static size_t url_key(uint8_t *out, uint64_t i)
 	return n + (size_t)snprintf((char *)out + n, TAIL, "/%017" PRIu64, i * 1000003);
 }
 
-/* 67 bytes, in no order. */
+/* A key of 67 bytes; they are in no order. */
 static size_t path_key(uint8_t *out, uint64_t i)
 {
 	char text[URL_MAX];
@@ -137,8 +138,8 @@ static size_t path_key(uint8_t *out, uint64_t i)
 	return (size_t)n;
 }
 
-/* A directory's number, and the name of one of the twelve entries that each has, as the path index
- * has them: 16 bytes. */
+/* A directory's number, and the name of one of the twelve entries that each directory has: 16
+ * bytes, as the path index has them. */
 static size_t component_key(uint8_t *out, uint64_t i)
 {
 	char text[TAIL];
@@ -179,7 +180,7 @@ static int make_keys(struct bench *b)
 	return 0;
 }
 
-/* Any keys of the first n. */
+/* Chooses any keys of the first n. */
 static int make_asked(const struct bench *b, struct asked *out, size_t most, size_t n, uint64_t seed)
 {
 	size_t size = 0;
@@ -257,7 +258,7 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 	return 0;
 }
 
-/* Where keys and answers lie on the device. */
+/* For questions and answers that are on the device. */
 static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct asked *asked,
 			 enum pfs_prefix_traversal traversal)
 {
@@ -284,13 +285,13 @@ static size_t len_of(const struct bench *b, const uint8_t *key)
 {
 	const uint64_t *at = b->at;
 	size_t offset = (size_t)(key - b->bytes);
-	/* keys lie in the order of their numbers */
+	/* Keys are in memory in the order of their numbers. */
 	uint64_t behind = PFS_SEARCH(i, 1, b->most, at[i] <= offset);
 
 	return at[behind] - at[behind - 1];
 }
 
-/* A look at every key, as the paper's thread a key. */
+/* Looks at every key, as the paper's scan with a thread for each key. */
 static void scan_keys(struct bench *b, size_t n)
 {
 	double started = clock_of(b);
@@ -329,7 +330,7 @@ static size_t search_sorted(const struct bench *b, size_t n, const uint8_t *key,
 	for (size_t count = n; count > 1;) {
 		size_t half = count / 2;
 		const uint8_t *other = b->sorted[from + half];
-		int order = memcmp(other, key, len); /* keys are no prefixes of each other */
+		int order = memcmp(other, key, len); /* no key is a prefix of another */
 
 		from += order <= 0 ? half : 0;
 		count -= half;
@@ -386,7 +387,7 @@ static bool is_large(const struct bench *b)
 	return b->set == PATHS || b->set == COMPONENTS;
 }
 
-/* Few, where each is a walk through all partitions, or is looked for among all keys. */
+/* Few questions are asked if each walks through all partitions, or is looked for among all keys. */
 static size_t n_singles(const struct bench *b)
 {
 	return is_large(b) ? PFS_MIN(MORE, b->questions) : SINGLES;
@@ -407,7 +408,8 @@ static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_
 	return 0;
 }
 
-/* One index of n keys; *is_full: its tree has more than it may have, and was not measured. */
+/* Measures one index of n keys. *is_full: the tree would have more memory than is allowed, and was
+ * not measured. */
 static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, const char *what, size_t n,
 		     bool *is_full)
 {
@@ -438,7 +440,7 @@ static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, cons
 	return error;
 }
 
-/* From 100 keys on, ten times as many each time. */
+/* Measures from 100 keys on, ten times as many each time. */
 static int grow(struct bench *b, enum pfs_prefix_layout layout, const char *what, size_t from)
 {
 	const struct pfs_prefix_shape shape = {.layout = layout, .bits = b->bits};

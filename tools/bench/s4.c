@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s4 - joins of a small relation with unique keys and a large one whose keys follow Zipf's
- * law: by merging two column indexes, whole and in fragments of their domain, and without an index, beside DuckDB.
+/* primefs-bench s4 - joins of a small relation with unique keys and a large one whose keys follow
+ * Zipf's law: by merging two column indexes, completely and in fragments of the values, and without
+ * an index, beside DuckDB.
  *
- * Columns lie where the operator computes (on a device: mirrored before the first figure is taken), and
- * results stay there.  Pairs are counted, and some of each answer compared with the keys. */
+ * Columns are where the operator computes (on a device they are mirrored before the first figure),
+ * and results stay there. Pairs are counted, and some pairs of each answer are compared with the
+ * keys. */
 #include "tools/bench/bench.h"
 
 #include <errno.h>
@@ -53,7 +55,7 @@ struct relation {
 struct bench {
 	struct pfs_run run;
 	struct relation left, right;
-	struct pfs_duckdb *duckdb; /* NULL: it is not there */
+	struct pfs_duckdb *duckdb; /* NULL: it is not installed */
 	double theta;
 	uint64_t fragments;
 	bool bad, any_bad;
@@ -99,7 +101,7 @@ static uint32_t key_of(const struct bench *b, uint32_t rank)
 	return (uint32_t)((uint64_t)rank * 999983 % b->left.n) * 3 + 1;
 }
 
-/* A rank by Zipf's law, roughly: by the inverse of its integral. */
+/* Returns a rank that follows Zipf's law, roughly, by the inverse of its integral. */
 static uint32_t rank_of(const struct bench *b, uint64_t random)
 {
 	double u = (double)(random >> 11) * 0x1p-53, n = b->left.n, a = 1 - b->theta;
@@ -122,7 +124,7 @@ static void *fill_share(void *arg)
 	return NULL;
 }
 
-/* The large relation's keys, anew. */
+/* Makes new keys of the large relation. */
 static int fill(struct bench *b)
 {
 	unsigned n = (unsigned)PFS_MIN(PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), THREADS_MAX);
@@ -139,7 +141,7 @@ static int fill(struct bench *b)
 	}
 	for (unsigned i = 0; i < started; i++)
 		(void)pthread_join(threads[i], NULL);
-	b->right.stamps.id = pfs_table_new_id(); /* other values */
+	b->right.stamps.id = pfs_table_new_id(); /* the values have changed */
 	return started == n ? 0 : -EAGAIN;
 }
 
@@ -266,7 +268,7 @@ static int write_keys(const struct relation *r, FILE *csv)
 	return fclose(csv) == 0 ? 0 : -EIO;
 }
 
-/* Has DuckDB a table of that name, anew: the keys, and each row's number. */
+/* Makes a table of that name in DuckDB: the keys, and each row's number. */
 static int fill_duckdb(const struct bench *b, const struct relation *r, const char *name)
 {
 	const char *folder = getenv("TMPDIR");
@@ -290,7 +292,7 @@ static int fill_duckdb(const struct bench *b, const struct relation *r, const ch
 	return error;
 }
 
-/* All pairs of rows, which are not kept: of each pair's numbers sums are made. */
+/* Makes all pairs of rows, which are not kept: each pair's numbers are added up. */
 static int join_in_duckdb(struct bench *b, bool check)
 {
 	(void)check;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s5 - the experiments of the paper on B+-trees: creation, insertion, search, visit, range
- * and deletion, beside a sorted array and other maps (s5_peers.h) in the same run.
+/* primefs-bench s5 - the experiments of the paper on B+-trees: creation, insertion, search, visit,
+ * range and deletion, beside a sorted array and other maps (s5_peers.h) in the same run.
  *
- * Keys are random 64-bit numbers; questions are unsorted, and one in eight has no key.  Times are from
- * and to the caller's memory, a device's bus included; "on the device" lines are not. */
+ * Keys are random 64-bit numbers; questions are unsorted, and one in eight has no key. Times are
+ * from and to the caller's memory, and include a device's bus; those of "on the device" lines do
+ * not. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -49,11 +50,11 @@ struct bench {
 	uint64_t *keys, *asked, *new_keys;
 	uint32_t *values, *found, *expected;
 	struct pfs_s5_peer *peers[PFS_S5_PEERS]; /* NULL: there is none */
-	uint64_t *all_keys; /* of a peer, */
+	uint64_t *all_keys; /* all keys of a peer, */
 	uint32_t *all_values; /* and its values */
 	uint32_t page;
 	enum pfs_index_upper_levels upper;
-	bool bad, is_cpu; /* is_cpu: what times are */
+	bool bad, is_cpu; /* is_cpu: times are processor times */
 };
 
 static double clock_of(const struct bench *b)
@@ -61,7 +62,7 @@ static double clock_of(const struct bench *b)
 	return b->is_cpu ? pfs_bench_cpu() : pfs_bench_now();
 }
 
-/* One of a sequence without repetitions. */
+/* Returns the next one of a sequence without repetitions. */
 static uint64_t scrambled(uint64_t x)
 {
 	x *= UINT64_C(0x9e3779b97f4a7c15);
@@ -142,8 +143,8 @@ static bool is_peer_right(const struct bench *b, enum step step)
 	return step != FIND || memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 }
 
-/* The same step of n keys by the other maps, as often as ours where it changes nothing and takes
- * less than a second. */
+/* Measures the same step of n keys with the other maps: as often as with ours, if it changes
+ * nothing and takes less than a second. */
 static int time_peers(struct bench *b, enum step step, size_t n)
 {
 	const unsigned most = step == FIND || step == VISIT ? RUNS : 1;
@@ -237,7 +238,7 @@ static int search(struct bench *b, const char *what)
 	return time_peers(b, FIND, b->m);
 }
 
-/* Where the questions and the answers lie on the device. */
+/* For questions and answers that are on the device. */
 static int search_on_device(struct bench *b, const char *what)
 {
 	double seconds[2 * RUNS];
@@ -284,13 +285,14 @@ static int visit_some(struct bench *b)
 	return visit(b, "range, a hundredth", UINT64_MAX / 2, UINT64_MAX / 100 * 51);
 }
 
-/* In turns, so that each insertion finds the same entries; the first also takes memory from the system. */
+/* Inserts and deletes in turns, so that each insertion finds the same entries. The first one also
+ * takes memory from the system. */
 static int change(struct bench *b)
 {
 	uint64_t changed[RUNS], removed[RUNS];
 	double insertion[RUNS], deletion[RUNS], started;
 
-	memset(b->expected, 0, b->m * sizeof(*b->expected)); /* values */
+	memset(b->expected, 0, b->m * sizeof(*b->expected)); /* of the values */
 	for (int i = 0; i < RUNS; i++) {
 		started = clock_of(b);
 		PFS_TRY(pfs_index_insert(&b->run, b->index, &changed[i], b->new_keys, b->expected, b->m,
@@ -341,7 +343,7 @@ static void clear(struct bench *b)
 	b->all_values = b->values = b->found = b->expected = NULL;
 }
 
-/* One index of so many keys, and a tenth as many questions if nothing else is said. */
+/* Measures one index of so many keys, with a tenth as many questions unless a number is given. */
 static int bench(struct bench *b, uint64_t keys, uint64_t questions, uint64_t page)
 {
 	int error;
@@ -354,7 +356,8 @@ static int bench(struct bench *b, uint64_t keys, uint64_t questions, uint64_t pa
 	return error;
 }
 
-/* As the paper's figures go: more and more keys; then the most of them in pages of other sizes. */
+/* Measures more and more keys, as the paper's figures do; then the largest number in pages of other
+ * sizes. */
 static int bench_sizes(struct bench *b, uint64_t keys, uint64_t questions, uint64_t page)
 {
 	static const uint64_t steps[] = {5000, 20000, 100000, 1000000, 10000000, 40000000};

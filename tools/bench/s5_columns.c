@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The column is mtime: random seconds, of which there are as many as nodes, so that some nodes share one.
+/* Measures two kinds of column index. The column is mtime: random seconds, as many different ones
+ * as nodes, so that some nodes share one.
  *
- * Whoever takes an entry out of the ordered index has to know the value that it has there, so that way keeps each slot's key
- * beside the index.  It is told which slots have changed, where the sorted slots read the tree's feed. */
+ * To remove an entry from the ordered index, its value there must be known, so each slot's key is
+ * kept beside that index. It is told which slots have changed, while the sorted slots read the
+ * tree's feed. */
 #include "tools/bench/s5_columns.h"
 
 #include <stdio.h>
@@ -21,8 +23,8 @@
 
 #define RUNS	   5u
 #define FIRST	   1000u /* rows of an ORDER BY with a LIMIT */
-#define HELD	   16384u /* changes that are taken over in one hold of the tree */
-#define SLOT_BYTES 4.5	 /* of a node in the sorted slots (fs/nodes/index.h) */
+#define HELD	   16384u /* changes that are followed in one hold of the tree */
+#define SLOT_BYTES 4.5	 /* bytes of a node in the sorted slots (fs/nodes/index.h) */
 #define SECOND	   INT64_C(1000000000)
 #define EARLIEST   INT64_C(1000000000) /* seconds */
 
@@ -39,15 +41,15 @@ struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	bool is_cpu, is_bad;
-	uint64_t state; /* of random numbers */
-	int64_t low, high; /* the range that is asked for, of a hundredth of the nodes */
+	uint64_t state; /* of the random numbers */
+	int64_t low, high; /* the range that is asked for: a hundredth of the nodes */
 	struct pfs_slots all;
 	struct found by_slots, by_pairs;
-	struct pfs_slots changed; /* since the indexes have followed */
-	/* The index of pairs, and what it has of each slot. */
+	struct pfs_slots changed; /* slots that changed since the indexes followed the tree */
+	/* The index of pairs, and the key that it has for each slot. */
 	struct pfs_index *pairs;
 	uint64_t *key;
-	double held; /* the longest that taking over changes holds the tree */
+	double held; /* the longest hold of the tree in which changes were followed */
 };
 
 static double clock_of(const struct bench *b)
@@ -127,7 +129,8 @@ static int first_slots(struct bench *b)
 	return walk_slots(b, &all, FIRST);
 }
 
-/* To the first question after the changes: after too many the index is made again. */
+/* Measures up to the first question after the changes; after too many changes the index is made
+ * anew. */
 static int follow_slots(struct bench *b)
 {
 	int error;
@@ -147,7 +150,7 @@ static uint64_t key_of(int64_t value)
 	return (uint64_t)value ^ UINT64_C(1) << 63;
 }
 
-/* The slots' keys, as they are now. */
+/* Gets the present keys of the slots. */
 static int get_keys(struct bench *b, uint64_t *keys, const uint32_t *slots, size_t n)
 {
 	int64_t *values PFS_FREE = malloc((n + 1) * sizeof(*values));

@@ -12,7 +12,7 @@
 
 struct pfs_s5_peer {
 	enum pfs_s5_peer_kind kind;
-	/* abseil's: btree_map.cc */
+	/* for abseil: btree_map.cc */
 	void *library, *map;
 	void *(*create)(void);
 	void (*destroy)(void *map);
@@ -21,7 +21,7 @@ struct pfs_s5_peer {
 	void (*visit)(void *map, uint64_t *keys, uint32_t *values);
 	size_t (*insert)(void *map, const uint64_t *keys, const uint32_t *values, size_t n);
 	size_t (*erase)(void *map, const uint64_t *keys, size_t n);
-	/* or SQLite's */
+	/* for SQLite */
 	sqlite3 *handle;
 	sqlite3_stmt *add, *get, *all, *drop;
 };
@@ -117,7 +117,7 @@ void pfs_s5_peer_close(struct pfs_s5_peer *peer)
 	free(peer);
 }
 
-/* Once for each key; values: the second parameter, or NULL. */
+/* Runs the statement for each key; values are the second parameter, unless NULL. */
 static int run_each(struct pfs_s5_peer *peer, sqlite3_stmt *statement, const uint64_t *keys,
 		    const uint32_t *values, size_t n)
 {

@@ -128,7 +128,7 @@ static void become_yardstick(const struct pfs_bench_server *server, const char *
 	_exit(PFS_EXIT_FAILURE);
 }
 
-/* Device numbers differ once something is mounted. */
+/* Waits until the yardstick is mounted, which shows by other device numbers. */
 static int await_yardstick(const struct pfs_bench_server *server)
 {
 	struct stat inside, outside;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench snapshots - what changes cost beside a snapshot, and lookups and creations beside statements.
+/* primefs-bench snapshots - measures changes beside a snapshot, and lookups and creations beside
+ * statements.
  *
- * Everything is asked of the tree itself, without a mount: beside a request's way through the kernel the
- * differences would not be seen. */
+ * Everything is asked of the tree itself, without a mount: a request's way through the kernel
+ * would hide the differences. */
 #include "fs/image/snapshot.h"
 
 #include <errno.h>
@@ -28,7 +29,7 @@
 #define ROUNDS	3
 #define CHANGES 20000u
 #define CREATE_US 2000
-#define LOAD_S	  1.0 /* that one lasts, at least */
+#define LOAD_S	  1.0 /* the least time of a load */
 
 static const struct pfs_cmd_option options[] = {
 	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
@@ -53,8 +54,8 @@ struct bench {
 	struct pfs_queries *queries;
 	_Atomic bool stop;
 	struct pfs_samples lookups, creations;
-	uint64_t created; /* the directory of */
-	unsigned files;	  /* that were created */
+	uint64_t created; /* the directory for created files */
+	unsigned files;	  /* how many were created */
 };
 
 enum { UNSEEN, FIRST, SECOND, TAKEN, FROZEN, FIGURES };
@@ -114,7 +115,7 @@ static int run_unseen(const struct bench *bench, const uint64_t *inos, unsigned 
 
 static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n, struct pfs_figures *figures)
 {
-	/* so that each is the first in its block */
+	/* The stride makes each change the first one in its block. */
 	unsigned stride = (unsigned)(n * PFS_SNAPSHOT_BLOCK / bench->folder.nodes) + 1;
 	struct pfs_snapshot *snapshot;
 	double seconds = 0, started;
@@ -220,7 +221,7 @@ static int run_statement(struct bench *bench, const char *sql)
 struct work {
 	struct bench *bench;
 	const struct load *load;
-	double seconds; /* that it took once, on average */
+	double seconds; /* the mean time of the statement */
 	int error;
 };
 
@@ -230,7 +231,7 @@ static void *run_load(void *arg)
 	double started = pfs_bench_now();
 	unsigned n = 0;
 
-	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread */
+	(void)setpriority(PRIO_PROCESS, 0, 10); /* of this thread only */
 	for (; !work->error && pfs_bench_now() - started < LOAD_S; n++) {
 		if (work->load->kind == STATEMENT)
 			work->error = run_statement(work->bench, work->load->what);

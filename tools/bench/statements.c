@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench statements - a statement's way through .query/run: opened, written, read to the end, closed.
+/* primefs-bench statements - measures a statement's way through .query/run: opened, written, read
+ * to the end, closed.
  *
- * $PRIMEFS names another one to be measured likewise. */
+ * $PRIMEFS names another program to be measured in the same way. */
 #include "tools/bench/bench.h"
 
 #include <fcntl.h>
@@ -12,7 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-#define TIMES 201 /* of a short one: the median of so many is one figure */
+#define TIMES 201 /* runs of a short statement, whose median is one figure */
 
 static const struct pfs_cmd_option options[] = {
 	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
@@ -32,7 +33,7 @@ static const struct asked {
 	const char *sql;
 	unsigned times;
 	unsigned figures;
-	size_t piece; /* that is read at once */
+	size_t piece; /* bytes that are read at a time */
 } asked[] = {
 	{"SELECT 1", TIMES, 32, 4096},
 	{"SELECT upper('a') || 1 + 2", TIMES, 32, 4096},

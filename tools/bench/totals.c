@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench totals - what the totals of subtrees cost: making them, keeping them, reading them.
+/* primefs-bench totals - measures the totals of subtrees: making, keeping and reading them.
  *
- * Everything is asked of the tree itself, without a mount: beside a request's way through the
- * kernel the differences would not be seen. */
+ * Everything is asked of the tree itself, without a mount: a request's way through the kernel
+ * would hide the differences. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -41,8 +41,8 @@ static const struct pfs_caller owner = {.umask = 022};
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
-	uint64_t chains[PFS_COUNT(depths)], wide; /* directories */
-	uint64_t file;				  /* for writes */
+	uint64_t chains[PFS_COUNT(depths)], wide; /* inode numbers of directories */
+	uint64_t file;				  /* a file to write to */
 };
 
 enum { MADE, BYTES, READ, FIRST_CHANGE };
@@ -137,7 +137,7 @@ static int time_renaming(double *seconds, const struct bench *bench, uint64_t pa
 	return 0;
 }
 
-/* As an archive is unpacked: each file is new, and then old. */
+/* Does what unpacking an archive does: each file is new, and then gets an old time. */
 static int time_setting_back(double *seconds, const struct bench *bench)
 {
 	double started = pfs_bench_now();
