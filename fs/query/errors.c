@@ -13,31 +13,36 @@
 #define SHOWN_MAX 100 /* bytes of a line, on either side of what is wrong */
 #define NAME_MAX_LEN 64 /* names longer than this are not compared */
 
-/* How many characters have to be changed, added or left out, capitals apart. */
+static bool is_same(const char *a, const char *b)
+{
+	return tolower((unsigned char)*a) == tolower((unsigned char)*b);
+}
+
+/* How many characters have to be changed, added, left out or exchanged with the next one, capitals apart. */
 static size_t distance(const char *a, const char *b)
 {
-	size_t row[NAME_MAX_LEN + 1], n = strlen(b);
+	size_t rows[3][NAME_MAX_LEN + 1], n = strlen(b), i, j;
 
-	for (size_t j = 0; j <= n; j++)
-		row[j] = j;
-	for (size_t i = 0; a[i]; i++) {
-		size_t diagonal = row[0];
+	for (j = 0; j <= n; j++)
+		rows[0][j] = j;
+	for (i = 1; a[i - 1]; i++) {
+		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3];
 
-		row[0] = i + 1;
-		for (size_t j = 0; j < n; j++) {
-			size_t changed = diagonal + (strncasecmp(&a[i], &b[j], 1) != 0);
-
-			diagonal = row[j + 1];
-			row[j + 1] = PFS_MIN(changed, PFS_MIN(row[j], diagonal) + 1);
+		row[0] = i;
+		for (j = 1; j <= n; j++) {
+			row[j] = PFS_MIN(above[j - 1] + !is_same(&a[i - 1], &b[j - 1]),
+					 PFS_MIN(row[j - 1], above[j]) + 1);
+			if (i > 1 && j > 1 && is_same(&a[i - 1], &b[j - 2]) && is_same(&a[i - 2], &b[j - 1]))
+				row[j] = PFS_MIN(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
 	}
-	return row[n];
+	return rows[(i + 2) % 3][n];
 }
 
 static const char *nearest(const char *name, const struct pfs_node_table *table)
 {
 	const char *best = NULL;
-	size_t least = strlen(name) / 3 + 2;
+	size_t least = strlen(name) / 3 + 1;
 
 	if (strlen(name) > NAME_MAX_LEN)
 		return NULL;
@@ -120,11 +125,15 @@ static bool is_left_out(const struct pfs_query *query, const char *name)
 static void advise_column(const struct pfs_query *query, char *out, size_t size, const char *name)
 {
 	const char *dot = strrchr(name, '.');
-	const char *near = nearest(dot ? dot + 1 : name, query->connection->table);
+	const char *bare = dot ? dot + 1 : name;
+	const char *near = nearest(bare, query->connection->table);
 
 	if (is_left_out(query, name))
 		(void)snprintf(out, size, "only %d attributes can be columns, and there are more",
 			       PFS_ATTR_COLUMNS_MAX);
+	else if (near && strcasecmp(near, bare) == 0)
+		(void)snprintf(out, size, "nodes has it; %s",
+			       dot ? "see what FROM calls that table" : "write FROM nodes");
 	else if (near)
 		(void)snprintf(out, size, "did you mean %s?", near);
 	else
@@ -133,21 +142,44 @@ static void advise_column(const struct pfs_query *query, char *out, size_t size,
 			       name);
 }
 
-static void advise(const struct pfs_query *query, char *out, size_t size, const char *text)
+/* The token begins as a text or a number does, and is neither. */
+static const char *advice_on_token(const char *token)
+{
+	if (*token && strchr("'\"`[", *token))
+		return "this quote is not closed";
+	if (isdigit((unsigned char)*token))
+		return "numbers have no units: 10K is written 10 * 1024";
+	return "correct it there";
+}
+
+static const char *advice_on(const char *text, long offset)
+{
+	const char *token = after(text, "unrecognized token: \"");
+
+	if (token)
+		return advice_on_token(token);
+	if (after(text, "near \""))
+		return offset == 0 ? "a statement begins with SELECT, UPDATE, INSERT, DELETE, CREATE or WITH"
+				   : "correct it there";
+	if (after(text, "no such table: "))
+		return "the tree's table is nodes; SELECT name FROM sqlite_master lists others";
+	if (after(text, "no such function: ") || after(text, "wrong number of arguments"))
+		return "see primefs-query(1) for those of the tree";
+	if (after(text, "incomplete input"))
+		return "something has to follow";
+	if (after(text, "parser stack overflow"))
+		return "it is nested too deeply; write it with fewer parentheses and sub-selects";
+	return "";
+}
+
+static void advise(const struct pfs_query *query, char *out, size_t size, const char *text, long offset)
 {
 	const char *name = after(text, "no such column: ");
 
-	if (name) {
+	if (name)
 		advise_column(query, out, size, name);
-	} else if (after(text, "no such table: ")) {
-		(void)snprintf(out, size, "the tree's table is nodes");
-	} else if (after(text, "no such function: ")) {
-		(void)snprintf(out, size, "see primefs-query(1) for those of the tree");
-	} else if (after(text, "incomplete input")) {
-		(void)snprintf(out, size, "something has to follow");
-	} else if (after(text, "near \"") || after(text, "unrecognized token")) {
-		(void)snprintf(out, size, "correct it there");
-	}
+	else
+		(void)snprintf(out, size, "%s", advice_on(text, offset));
 }
 
 static const char *sentence(int code)
@@ -175,6 +207,9 @@ static const char *sentence(int code)
 	case -ESTALE:
 		return "what the store was then has been forgotten while the statement ran; ask for a later time, or keep "
 		       "more (-o history=)";
+	case -E2BIG:
+		return "the statement has more than 65536 bytes, or a pattern takes too many steps in one path; put "
+		       "long lists into a table, or write fewer '*' and '%'";
 	case -EACCES:
 		return "not allowed";
 	case -EROFS:
@@ -207,7 +242,7 @@ int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *er
 	if (code == -EINTR || ((code == -EIO || code == -ENOSPC) && !*query->why))
 		text = sentence(code);
 	if (code == -EINVAL)
-		advise(query, advice, sizeof(advice), text);
+		advise(query, advice, sizeof(advice), text, offset);
 	(void)snprintf(error->text, sizeof(error->text), "%s%s%s", text, *advice ? "; " : "",
 		       advice);
 	for (char *c = error->text; *c; c++) { /* one line, whatever SQLite quotes */

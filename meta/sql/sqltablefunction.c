@@ -77,7 +77,13 @@ static int find_equal(const sqlite3_index_info *info, int column, bool *hidden)
 	return -1;
 }
 
-/* A function has no rows without its argument. */
+/* SQLite takes a function without its argument for a table, of which every row is wanted. */
+static int miss_argument(sqlite3_vtab *table)
+{
+	table->zErrMsg = sqlite3_mprintf("%s() takes an argument; see primefs-query(1)", function_of(table)->name);
+	return SQLITE_ERROR;
+}
+
 static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 {
 	const struct pfs_sql_table_function *function = function_of(table);
@@ -86,7 +92,7 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 
 	info->estimatedCost = 1e12;
 	if (argument < 0)
-		return unusable ? SQLITE_CONSTRAINT : SQLITE_OK;
+		return unusable ? SQLITE_CONSTRAINT : miss_argument(table);
 	info->aConstraintUsage[argument].argvIndex = 1;
 	info->aConstraintUsage[argument].omit = 1;
 	info->estimatedCost = (double)function->rows_assumed;

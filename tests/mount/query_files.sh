@@ -52,7 +52,7 @@ is 'aligned' "$(sql 'SELECT name, size FROM nodes WHERE size = 70000.txt')" \
 	"$(printf 'name    size\n-----  -----\ny.iso  70000')"
 is 'escapes in TSV' "$(sql "SELECT name FROM nodes WHERE name GLOB 'tab*'" | tail -n 1)" 'tab\there'
 fails_with 'a wrong one' 'Invalid argument' cat "$q/sql/SELEC 1"
-is 'its reason' "$(cat "$q/error")" "$(printf 'near "SELEC": syntax error; correct it there\n  SELEC 1\n  ^')"
+is 'its reason' "$(cat "$q/error")" "$(printf 'near "SELEC": syntax error; a statement begins with SELECT, UPDATE, INSERT, DELETE, CREATE or WITH\n  SELEC 1\n  ^')"
 fails_with 'a wrong column' 'Invalid argument' cat "$q/sql/SELECT nope FROM nodes"
 ok 'its reason has it and a caret' grep -q '^ *^' "$q/error"
 not_ok 'not to be written' bash -c "echo x >'$q/sql/SELECT 1'"

@@ -170,6 +170,19 @@ static void test_attributes(void **state)
 	check("SELECT count(tag) + count(\"user.tag\") FROM nodes", "1");
 }
 
+static void refuse_nested(void)
+{
+	enum { DEPTH = 20000 };
+	char *sql = malloc(DEPTH + 16);
+
+	assert_non_null(sql);
+	(void)snprintf(sql, DEPTH + 16, "SELECT %0*d", DEPTH, 1);
+	for (char *c = sql; *c; c++)
+		*c = *c == '0' ? '(' : *c;
+	refuse_at(sql, -EINVAL, -1, "nested too deeply");
+	free(sql);
+}
+
 static void test_errors(void **state)
 {
 	char *text;
@@ -180,6 +193,17 @@ static void test_errors(void **state)
 	refuse_at("SELECT mtime > '2020-01-01', x", -EINVAL, 7, "no such column");
 	refuse_at("SELECT mtime > '2020-01-01' FROM nodes, nowhere", -EINVAL, 40, "no such table");
 	refuse_at("SELECT 1 FORM nodes x", -EINVAL, 14, "correct it");
+	refuse_at("SELECT paht FROM nodes", -EINVAL, 7, "did you mean path?");
+	refuse_at("SELECT foo FROM nodes", -EINVAL, 7, "a text is written 'foo'");
+	refuse_at("SELECT name", -EINVAL, 7, "nodes has it; write FROM nodes");
+	refuse_at("SELECT x.name FROM nodes n", -EINVAL, 7, "see what FROM calls that table");
+	refuse_at("SELECT 'a FROM nodes", -EINVAL, 7, "quote is not closed");
+	refuse_at("SELECT 1 FROM nodes WHERE size > 10K", -EINVAL, 33, "numbers have no units");
+	refuse_at("SHOW TABLES", -EINVAL, 0, "begins with SELECT");
+	refuse_at("SELECT under('/a') FROM nodes", -EINVAL, 7, "primefs-query(1)");
+	refuse_at("SELECT * FROM resolve", -EINVAL, -1, "resolve() takes an argument");
+	refuse_at("SELECT * FROM nodes_at()", -EINVAL, -1, "nodes_at() takes an argument");
+	refuse_nested();
 	refuse_at("SELECT (1 + \n", -EINVAL, 11, "has to follow");
 	refuse_at("SELECT mtime > '2020-01-01' AND (", -EINVAL, 33, "has to follow");
 	refuse_at("", -EINVAL, -1, "no statement");
@@ -224,6 +248,7 @@ static void test_failures(void **state)
 	assert_int_equal(pfs_query_start(&query, queries, &scope, big, PFS_STATEMENT_MAX + 1,
 					 &error),
 			 -E2BIG);
+	assert_non_null(strstr(error.text, "more than 65536 bytes"));
 	free(big);
 
 	scope.memory_limit = 4 << 20;

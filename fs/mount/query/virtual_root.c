@@ -46,9 +46,6 @@ static int run(struct pfs_call *call, struct pfs_handle *handle, const char *dat
 	struct pfs_answer *answer;
 	int error;
 
-	if (size > PFS_STATEMENT_MAX)
-		return pfs_call_fail(call, -E2BIG, "the statement has %zu bytes; %zu are the most",
-				     size, PFS_STATEMENT_MAX);
 	error = pfs_call_room(call, &answer, 0);
 	if (error)
 		return error;
