@@ -150,9 +150,9 @@ printf 'a\x02b' >"$work/short"
 ok 'as is what is said to be' import --format=paths "$work/short"
 
 # What people have besides, and lists whose fields nobody named.
-refused() { # DESCRIPTION TEXT NAME BYTES
+refused() { # DESCRIPTION TEXT NAME BYTES [OPTION]...
 	printf %b "$4" >"$work/$3"
-	fails_with "$1" "$3: $2" import "$work/$3"
+	fails_with "$1" "$3: $2" import "${@:5}" "$work/$3"
 	not_ok 'and leaves nothing' test -e "$store"
 }
 refused 'JSON' 'is JSON' d.json '{"a": 1}\n'
@@ -168,3 +168,7 @@ is 'and read' "$(paths)" '/a /a/b /c'
 ok 'or are names' import --format=paths "$work/fields"
 is 'and read so' "$(primefs query "$store" "SELECT count(*) FROM nodes WHERE name GLOB '*' || char(9) || '1[23]'" | tail -n 1)" 2
 ok 'one line may have a tab' import - <<<$'a\tb\nc'
+refused 'a list with the line ends of Windows' 'each line ends with a carriage return' windows '/a\r\n/b\r\n/c'
+ok 'unless they are in the names' import --format=paths "$work/windows"
+refused 'a table with the line ends of an old Mac' 'its lines end with carriage returns alone' mac.csv 'p,v\r/a,1\r/b,2\r'
+refused 'whatever column has the paths' 'its lines end with carriage returns alone' mac.csv 'p,v\r/a,1\r' --path=p

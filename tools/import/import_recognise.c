@@ -167,6 +167,32 @@ static bool has_fields(const char *data, size_t size)
 	return n > 1;
 }
 
+/* Each whole line ends with a carriage return, and there is one. */
+static bool has_returns(const char *data, size_t size)
+{
+	const char *end, *from = data;
+
+	while ((end = memchr(from, '\n', size - (size_t)(from - data)))) {
+		if (end == from || end[-1] != '\r')
+			return false;
+		from = end + 1;
+	}
+	return from != data;
+}
+
+/* Lines as another system ends them: a table may have returns before its newlines, a list would have them in its names. */
+static int check_line_ends(const struct pfs_import_options *options, const char *data, size_t size, const char **why)
+{
+	if (!memchr(data, '\n', size) && memchr(data, '\r', size))
+		*why = "its lines end with carriage returns alone; convert them first: tr '\\r' '\\n'";
+	else if (options->format == &pfs_import_paths && has_returns(data, size))
+		*why = "each line ends with a carriage return; remove them first, with tr -d '\\r', or, if they are "
+		       "in the names, say --format=paths";
+	else
+		return 0;
+	return -EBADMSG;
+}
+
 static int refuse(const char *data, size_t size, const char **why)
 {
 	*why = size > 1 && (memcmp(data, "\xff\xfe", 2) == 0 || memcmp(data, "\xfe\xff", 2) == 0)
@@ -206,7 +232,7 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 	if (options->path_column || options->id_column || options->parent_column ||
 	    options->name_column || options->delimiter || options->slash) {
 		options->format = &pfs_import_csv;
-		return 0;
+		return check_line_ends(options, data, size, why);
 	}
 	options->format = &pfs_import_paths;
 	if (options->nul_ended || size == 0)
@@ -224,6 +250,7 @@ static int guess(struct pfs_import_options *options, const char *data, size_t si
 		delimiter = NULL;
 	options->format = delimiter || is_named_as_table(options->source) ? &pfs_import_csv
 									  : &pfs_import_paths;
+	PFS_TRY(check_line_ends(options, data, size, why));
 	if (delimiter || options->columns || !has_fields(data, size))
 		return 0;
 	*why = "each line has a field behind a tab; name them with --columns=NAME,..., or, if the tabs are "
