@@ -96,6 +96,8 @@ static const char *text_of(int error)
 	case -ENOLCK:
 		return "its filesystem has no file locks or no shared mappings; open it read-only or copy it to a "
 		       "local disk";
+	case -ENOMEM:
+		return "no memory to open it; where address space is limited (ulimit -v), allow it 2 GiB";
 	case -ENAMETOOLONG:
 		return "the path is longer than the 500 bytes that SQLite takes; move the store or reach it by a "
 		       "shorter path";

@@ -212,6 +212,20 @@ static int run(void *arg, const char *sql)
 	return status ? status : pfs_cmd_flush("query", status);
 }
 
+static int drop(void *arg PFS_UNUSED, const void *bytes PFS_UNUSED, size_t size PFS_UNUSED)
+{
+	return 0;
+}
+
+/* Says what is wrong with the store before anybody types a statement. */
+static int try_store(const struct session *session)
+{
+	const char *const words[] = {"query", session->format, "--", "SELECT 1"};
+	const struct pfs_sink out = {.write = drop};
+
+	return pfs_answerer_ask(session->answerer, &out, words, PFS_COUNT(words));
+}
+
 /* ---- names of tables and columns, for the prompt ---- */
 
 struct names {
@@ -271,7 +285,9 @@ int pfs_cmd_query(int argc, char **argv)
 	if (status)
 		return status;
 	pfs_answerer_stop_when(session.answerer, pfs_prompt_stop());
-	status = args.n_operands > 1 ? run(&session, args.operands[1]) : pfs_prompt(&prompt);
+	status = args.n_operands > 1 ? run(&session, args.operands[1]) : try_store(&session);
+	if (args.n_operands == 1 && !status)
+		status = pfs_prompt(&prompt);
 	pfs_answerer_close(session.answerer);
 	return status;
 }

@@ -165,6 +165,11 @@ static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool
 				    "%s: busy; close what uses it (fuser -m lists it) or detach it "
 				    "with -l",
 				    operand);
+	if (error == -EPERM && access("/etc/mtab", F_OK) != 0)
+		return pfs_cmd_fail("umount",
+				    "%s: fusermount3 unmounts nothing where there is no /etc/mtab; as root: "
+				    "ln -s /proc/self/mounts /etc/mtab",
+				    operand);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: cannot unmount: %s", operand, strerror(-error));
 	return daemon >= 0 ? await_exit(daemon, wait) : PFS_EXIT_OK;
@@ -178,8 +183,12 @@ static int unmount_operand(struct wait *wait, bool lazy)
 
 	if (error)
 		return pfs_cmd_fail("umount", "%s: %s", wait->operand, strerror(-error));
-	if (pfs_kernel_find(&mount, mountpoint, NULL) == 0)
+	error = pfs_kernel_find(&mount, mountpoint, NULL);
+	if (!error)
 		return unmount(wait, &mount, lazy);
+	if (error != -ENOENT)
+		return pfs_cmd_fail("umount", "%s: /proc/self/mounts, which lists mounts, cannot be read; mount /proc",
+				    wait->operand);
 	if (pfs_kernel_find(&mount, NULL, mountpoint) == 0)
 		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that", wait->operand,
 				    mount.mountpoint);

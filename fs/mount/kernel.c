@@ -74,8 +74,8 @@ static int run_helper(char *const argv[], int comm, bool silent)
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (comm >= 0)
 		(void)unsetenv("_FUSE_COMMFD");
-	if (error)
-		return -error;
+	if (error) /* EACCES: a folder of $PATH that may not be searched, and it is in no other */
+		return error == EACCES ? -ENOENT : -error;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
@@ -244,7 +244,7 @@ int pfs_kernel_find(struct pfs_kernel_mount *out, const char *mountpoint, const 
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
 
 	if (!mounts)
-		return -errno;
+		return errno == ENOENT ? -ENOSYS : -errno;
 	if (source)
 		(void)stat(source, &attr);
 	while (getmntent_r(mounts, &entry, line, sizeof(line))) {

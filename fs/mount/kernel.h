@@ -27,7 +27,7 @@ PFS_MUST_CHECK int pfs_kernel_unmount(const char *mountpoint, bool lazy);
 /* Finds the newest primefs mount, either on `mountpoint` or of the store `source`; the other of the
  * two arguments is NULL. Paths are absolute and resolved. With source, only mounts count that this
  * user, root or the owner of the source has made, since any user's mount may claim to be of it.
- * -ENOENT: there is none. */
+ * -ENOENT: there is none; -ENOSYS: there is no /proc. */
 struct pfs_kernel_mount {
 	char source[PATH_MAX];
 	char mountpoint[PATH_MAX];

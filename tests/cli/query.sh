@@ -35,6 +35,7 @@ exits 'no statement' 2 query 'SELEC'
 exits 'two statements' 2 query 'SELECT 1; SELECT 2'
 exits 'a failing statement ends a script' 2 primefs query "$store" <<<'SELECT x;'
 exits 'no store' 3 primefs query none.pfs 'SELECT 1'
+exits 'nor one to be asked at a prompt' 3 primefs query none.pfs </dev/null
 
 # changes, of a store that is not mounted
 is 'a change says nothing' "$(query "UPDATE nodes SET name = 'w.c', mode = 384 WHERE name = 'x.c'" 2>&1)" ''

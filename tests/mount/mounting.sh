@@ -145,11 +145,12 @@ for options in -s '-o threads=1' '-o threads=10' '-o readdirplus=always' '-o rea
 	primefs umount "$mnt"
 done
 
-limited() {
-	(ulimit -v 2000000 && "$@")
+limited() { # KILOBYTES COMMAND...
+	(ulimit -v "$1" && "${@:2}")
 }
-ok 'mounts where address space is limited' limited primefs mount --engine=host -o threads=64 "$store" "$mnt"
+ok 'mounts where address space is limited' limited 2000000 primefs mount --engine=host -o threads=64 "$store" "$mnt"
 (cd "$mnt" && seq 500 | xargs touch)
 is 'and lists' "$(wc -l <"$mnt/.query/paths")" "$(find "$mnt" | wc -l)"
 primefs umount "$mnt"
+fails_with 'and says what it needs' 'no memory to open it; .*ulimit -v.*2 GiB' limited 100000 primefs mount "$store" "$mnt"
 check_store
