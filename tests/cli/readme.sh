@@ -66,6 +66,14 @@ all_of_it() {
 	plays "$1a table" 'taxa.csv taxa.pfs' 'taxa.csv taxa.pfs' timeless
 }
 
+# packages FILE FIRST LAST: the words from the line that holds FIRST to the one that holds LAST.
+packages() {
+	sed -n "/$2/,/$3/p" "$top/$1" | sed 's/.*apt-get install//; s/.*packages=//' | tr -c 'a-z0-9.-' '\n' | sed '/./!d' | sort
+}
+is 'tools/setup installs what the README names' "$(packages tools/setup '^packages=' ')')" \
+	"$(packages README.md '    apt-get install' '^$')"
+ok 'getfattr, which the README calls, is among it' grep -qx attr <(packages tools/setup '^packages=' ')')
+
 sessions=sessions
 all_of_it ''
 if ((${#user[@]})); then
