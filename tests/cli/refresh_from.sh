@@ -196,3 +196,25 @@ if has_archives; then
 else
 	skip 'no archives'
 fi
+
+# ---- the wrong file, or the wrong store ----
+before=$(primefs export fresh.pfs)
+head -n 1 new.csv >header.csv
+: >nothing
+fails_with 'a table without rows removes nothing' 'header.csv: has no entries' primefs refresh --from=header.csv fresh.pfs
+is 'and all is there' "$(primefs export fresh.pfs)" "$before"
+printf '/a/b\n' | primefs import -q - few.pfs
+fails_with 'nor does an empty list' 'nothing: has no entries' primefs refresh --from=nothing few.pfs
+is 'and all is there, too' "$(primefs export few.pfs)" $'/a\n/a/b'
+mkdir -p folder/sub
+echo text >folder/sub/file
+primefs import -q folder folder.pfs
+printf '/a/b\n' >list
+fails_with 'a list takes the place of no folder' 'folder.pfs: a folder was imported to /, .*without --from' \
+	primefs refresh --from=list folder.pfs
+fails_with 'nor of a part of one' 'folder.pfs: a folder was imported to /sub' primefs refresh --from=list folder.pfs /sub
+is 'which is there' "$(primefs export folder.pfs)" $'/sub\n/sub/file'
+primefs import -q --at=/list list folder.pfs
+printf '/c\n' >list
+ok 'but of a list beside it' primefs refresh --from=list folder.pfs /list
+is 'which follows' "$(primefs export folder.pfs)" $'/list\n/list/c\n/sub\n/sub/file'

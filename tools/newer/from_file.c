@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/content/compared.h"
+#include "fs/content/follow.h"
 #include "meta/store.h"
 #include "tools/client/ready.h"
 #include "tools/import/import.h"
@@ -63,6 +64,26 @@ static int find_register(struct job *job)
 		return pfs_cmd_fail(VERB, "%s: lies within a table; name the directory that it was imported to",
 				    path);
 	return PFS_EXIT_OK;
+}
+
+/* A node that has an original: 1 if it lies in the directory that is to be refreshed. */
+static int see_original(void *arg, uint64_t ino, const struct pfs_source_record *record PFS_UNUSED)
+{
+	const struct job *job = arg;
+	uint64_t above = ino;
+
+	while (above && above != job->root)
+		above = pfs_follow_parent(job->tree, above);
+	return above == job->root;
+}
+
+/* There, everything that is not in the newer file would be removed. */
+static int refuse_folder(struct job *job)
+{
+	if (job->has_register || pfs_follow_find(job->tree, see_original, job) != 1)
+		return PFS_EXIT_OK;
+	return pfs_cmd_fail(VERB, "%s: a folder was imported to %s, and no list or archive; refresh it without --from",
+			    job->store, job->file->path ? job->file->path : "/");
 }
 
 /* ---- what is newer ---- */
@@ -137,6 +158,7 @@ static int open_newer(struct job *job)
 {
 	const struct pfs_tree_options how = {.read_only = true, .no_image_file = true};
 	struct pfs_register_record now;
+	struct pfs_tree_info info;
 	int status = import_newer(job);
 	int error = status ? 0 : pfs_tree_open(&job->newer, job->passing, &how);
 
@@ -145,8 +167,14 @@ static int open_newer(struct job *job)
 		return status;
 	if (!error)
 		error = pfs_tree_start(job->newer);
+	if (!error)
+		error = pfs_tree_info(job->newer, &info);
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s", job->file->newer, strerror(-error));
+	if (info.nodes == 1)
+		return pfs_cmd_fail(VERB, "%s: has no entries, so that everything would be removed; remove that "
+					  "yourself if it is meant",
+				    job->file->newer);
 	if (job->has_register &&
 	    (pfs_tree_register(job->newer, &now, PFS_ROOT_PRIME) || now.columns_len != job->is.columns_len ||
 	     memcmp(now.columns, job->is.columns, now.columns_len) != 0))
@@ -253,6 +281,8 @@ int pfs_refresh_from(const struct pfs_from_file *file)
 				       : pfs_ready_changing(&job.tree, VERB, job.store);
 	if (!status)
 		status = find_register(&job);
+	if (!status)
+		status = refuse_folder(&job);
 	if (!status)
 		status = open_newer(&job);
 	if (!status)
