@@ -36,17 +36,18 @@ static void prefer_huge_pages(void *memory, size_t size)
 		(void)madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
 }
 
-static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size,
-		    bool clear)
+#define CLEARED	  1u
+#define HUGE_PAGES 2u
+
+static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size, unsigned how)
 {
 	void **pointer = out;
 	size_t size;
 
 	*pointer = NULL;
 	PFS_TRY(charge(run, &size, count, element_size));
-	/* no elements have a pointer, too */
-	*pointer = clear ? calloc(1, size + 1) : malloc(size + 1);
-	if (*pointer && size >= LARGE)
+	*pointer = how & CLEARED ? calloc(1, size + 1) : malloc(size + 1); /* of nothing, too, a pointer */
+	if (*pointer && how & HUGE_PAGES && size >= LARGE)
 		prefer_huge_pages(*pointer, size);
 	if (*pointer)
 		return 0;
@@ -56,12 +57,12 @@ static int allocate(const struct pfs_run *run, void *out, size_t count, size_t e
 
 int pfs_run_alloc(const struct pfs_run *run, void *out, size_t count, size_t element_size)
 {
-	return allocate(run, out, count, element_size, true);
+	return allocate(run, out, count, element_size, CLEARED | HUGE_PAGES);
 }
 
 int pfs_run_alloc_raw(const struct pfs_run *run, void *out, size_t count, size_t element_size)
 {
-	return allocate(run, out, count, element_size, false);
+	return allocate(run, out, count, element_size, HUGE_PAGES);
 }
 
 void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t element_size)
@@ -93,7 +94,7 @@ int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t coun
 	size_t copied = *at ? old * element_size : 0;
 	int error;
 
-	PFS_TRY(pfs_run_alloc_raw(run, &grown, count, element_size));
+	PFS_TRY(allocate(run, &grown, count, element_size, 0)); /* between two polls no huge page is cleared */
 	error = fill_grown(run, grown, clear ? count * element_size : copied, *at, copied);
 	if (error) {
 		pfs_run_free(run, grown, count, element_size);

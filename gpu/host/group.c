@@ -9,7 +9,15 @@
 #include "gpu/host/families.h"
 #include "gpu/host/lanes.h"
 
-#define SORTED_MAX 65536u /* up to so many groups come in the order of their first tuples */
+#define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
+#define PLACES	   64u	  /* to each group, up to which it is found at its first tuple's place rather than sorted */
+#define LOOK_STEP  65536u /* groups, or places, between two polls */
+
+/* To be called for each of what is looked at one by one. */
+static int look_at(const struct pfs_run *run, size_t i)
+{
+	return i % LOOK_STEP ? 0 : pfs_run_poll(run);
+}
 
 /* ---- by index ---- */
 
@@ -104,12 +112,13 @@ static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	return pfs_grouping_spans(g, worker, from, to, add_span, &its);
 }
 
-static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,
-			 const struct pfs_group_table *from)
+static int merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,
+			const struct pfs_group_table *from)
 {
 	for (size_t k = 0; from->folds && k < g->n_folds; k++)
 		to->folds[k].size += from->folds[k].size;
 	for (size_t i = 0; i < from->capacity; i++) {
+		PFS_TRY(look_at(g->run, i));
 		if (from->rows[i] == 0)
 			continue;
 		to->first[i] = to->rows[i] ? PFS_MIN(to->first[i], from->first[i]) : from->first[i];
@@ -117,6 +126,7 @@ static void merge_tables(const struct pfs_grouping *g, struct pfs_group_table *t
 		for (size_t k = 0; k < g->n_folds; k++)
 			pfs_fold_merge(&g->folds[k], &to->folds[k], i, &from->folds[k], i);
 	}
+	return 0;
 }
 
 /* Counts tuples without keys, which need not be looked at. */
@@ -149,7 +159,7 @@ int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g
 		error = pfs_group_table_reserve(out, g, g->keys.domain);
 	for (unsigned i = 0; i < workers; i++) {
 		if (!error)
-			merge_tables(g, out, &x.of_worker[i]);
+			error = merge_tables(g, out, &x.of_worker[i]);
 		pfs_group_table_close(&x.of_worker[i], g);
 	}
 	out->n = out->capacity;
@@ -177,11 +187,39 @@ static void close_groups(struct groups *groups, const struct pfs_grouping *g)
 	pfs_group_table_close(&groups->table, g);
 }
 
+/* As sort_groups: each group's first tuple is no other's. `end`: their positions are below it. */
+static int place_groups(struct groups *groups, const struct pfs_run *run, uint32_t end)
+{
+	const uint32_t *first = groups->table.first;
+	uint32_t *group_at = NULL; /* by position, from 1 on */
+	size_t n = 0;
+	int error = pfs_run_grow(run, &group_at, 0, end, sizeof(*group_at), true);
+
+	for (size_t i = 0; !error && i < groups->n; i++) {
+		group_at[first[groups->order[i]]] = groups->order[i] + 1;
+		error = look_at(run, i);
+	}
+	for (uint32_t at = 0; !error && at < end; at++) {
+		if (group_at[at])
+			groups->order[n++] = group_at[at] - 1;
+		error = look_at(run, at);
+	}
+	pfs_run_free(run, group_at, end, sizeof(*group_at));
+	return error;
+}
+
 static int sort_groups(struct groups *groups, const struct pfs_run *run)
 {
 	struct pfs_keyed *items;
+	uint32_t end = 0;
 	int error;
 
+	for (size_t i = 0; groups->n > SORTED_MAX && i < groups->n; i++) {
+		PFS_TRY(look_at(run, i));
+		end = PFS_MAX(end, groups->table.first[groups->order[i]] + 1);
+	}
+	if (end && end / PLACES <= groups->n)
+		return place_groups(groups, run, end);
 	PFS_TRY(pfs_run_alloc_raw(run, &items, groups->n, sizeof(*items)));
 	for (size_t i = 0; i < groups->n; i++)
 		items[i] = (struct pfs_keyed){.key = groups->table.first[groups->order[i]],
@@ -222,6 +260,7 @@ static int order_groups(struct groups *groups, const struct pfs_grouping *g, boo
 	groups->n = 0;
 	PFS_TRY(pfs_run_alloc_raw(g->run, &groups->order, table->n, sizeof(*groups->order)));
 	for (size_t i = 0; i < table->n; i++) {
+		PFS_TRY(look_at(g->run, i));
 		if (table->rows[i] || g->keys.n == 0)
 			groups->order[groups->n++] = (uint32_t)i;
 	}
@@ -290,8 +329,10 @@ static int distinct_positions(struct pfs_positions *out, const struct pfs_groupi
 		out->n = out->allocated = groups.n;
 		if (!error)
 			error = pfs_run_alloc_raw(g.run, &out->at, out->n, sizeof(*out->at));
-		for (size_t i = 0; !error && i < groups.n; i++)
+		for (size_t i = 0; !error && i < groups.n; i++) {
 			out->at[i] = groups.table.first[groups.order[i]];
+			error = look_at(g.run, i);
+		}
 		close_groups(&groups, &g);
 	}
 	pfs_keys_close(g.run, &g.keys);
@@ -442,8 +483,10 @@ static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 		first.allocated = groups->n;
 		error = pfs_run_alloc_raw(g->run, &first.at, groups->n, sizeof(*first.at));
 	}
-	for (size_t i = 0; !error && groups->order && i < groups->n; i++)
+	for (size_t i = 0; !error && groups->order && i < groups->n; i++) {
 		first.at[i] = groups->table.first[groups->order[i]];
+		error = look_at(g->run, i);
+	}
 	if (!error)
 		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
 				       o->n_aggregates);

@@ -12,7 +12,7 @@
 #define PARTITION_ROWS	   32768u /* tuples of a partition, on average */
 #define PARTITION_BITS_MAX 8u
 #define FIRST_SLOTS	   1024u
-#define POLL_STEP	   65536u /* groups between two polls */
+#define POLL_STEP	   16384u /* tuples, or groups, between two questions whether to go on; a multiple of PFS_SPAN */
 
 /* ---- tables of groups ---- */
 
@@ -139,6 +139,8 @@ static int read_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 		}
 		for (uint32_t i = 0; i < span.n; i++)
 			count[partition_of(p, p->unsorted[at + i])]++;
+		if ((at - from) % POLL_STEP == 0)
+			PFS_TRY(pfs_run_poll(p->grouping->run));
 	}
 	return 0;
 }
@@ -174,6 +176,8 @@ static int distribute_chunk(void *context, unsigned worker, uint64_t from, uint6
 		p->at[to_place] = p->near	  ? (uint32_t)i
 				  : positions->at ? positions->at[i]
 						  : positions->first + (uint32_t)i;
+		if ((i - from) % POLL_STEP == 0)
+			PFS_TRY(pfs_run_poll(p->grouping->run));
 	}
 	return 0;
 }
@@ -327,7 +331,9 @@ static int alloc_partitions(struct partitioning *p, size_t n, size_t n_parts)
 	PFS_TRY(pfs_run_alloc(run, &p->count, p->n_chunks * n_parts, sizeof(*p->count)));
 	PFS_TRY(pfs_run_alloc(run, &p->start, n_parts + 1, sizeof(*p->start)));
 	PFS_TRY(pfs_run_alloc(run, &p->before, n_parts, sizeof(*p->before)));
-	return pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables));
+	PFS_TRY(pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables)));
+	PFS_TRY(pfs_host_touch(p->grouping->host, run, p->keys, n * sizeof(*p->keys)));
+	return pfs_host_touch(p->grouping->host, run, p->at, n * sizeof(*p->at));
 }
 
 static void free_partitions(struct partitioning *p, size_t n, size_t n_parts)

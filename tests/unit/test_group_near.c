@@ -197,6 +197,78 @@ static void test_memory(void **state)
 	pfs_operators_close(run.operators);
 }
 
+/* ---- many groups ---- */
+
+struct polls {
+	struct allowance allowance; /* first, as charge has it */
+	unsigned n, fails_at;	    /* 0: never */
+};
+
+static int poll_until(void *context)
+{
+	struct polls *polls = context;
+
+	return ++polls->n == polls->fails_at ? -EINTR : PFS_RUN_PAUSE;
+}
+
+static int pause_run(void *context PFS_UNUSED)
+{
+	return 0;
+}
+
+/* Different values of each group: more than are sorted by their first tuples. */
+static int count_different(struct polls *polls, struct pfs_tuples **tuples, struct pfs_operators *operators)
+{
+	const struct pfs_run run = {.operators = operators,
+				    .on = PFS_ENGINE_HOST,
+				    .poll = poll_until,
+				    .pause = pause_run,
+				    .charge = charge,
+				    .context = polls};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_group_key keys[] = {{.ref = {0, BY_WAY}}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_DISTINCT, .ref = {0, VALUE}}};
+
+	return pfs_group(&run, tuples, &source, keys, 1, aggregates, PFS_COUNT(aggregates));
+}
+
+static void assert_counts(const struct pfs_tuples *tuples)
+{
+	int64_t *count = calloc(ELEMENTS, sizeof(*count));
+
+	assert_non_null(count);
+	for (uint32_t i = 0; i < ROWS; i++)
+		count[group_of(i)] += is_in(i, false);
+	for (uint64_t i = 0; i < tuples->n; i++)
+		assert_int_equal(tuples->computed[0].integers[i], count[group_of(tuples->tables[0].rows[i])]);
+	free(count);
+}
+
+/* Whichever poll ends it, nothing is left. */
+static void test_polls(void **state)
+{
+	struct polls polls = {.allowance.most = INT64_MAX};
+	struct pfs_operators *operators;
+	struct pfs_tuples *tuples;
+	int error = -EINTR;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, 1), 0);
+	for (unsigned at = 1; error == -EINTR; at += 1 + at / 8) {
+		polls.n = 0;
+		polls.fails_at = at;
+		error = count_different(&polls, &tuples, operators);
+		assert_true(error == 0 || error == -EINTR);
+		if (error)
+			assert_int_equal(polls.allowance.charged, 0);
+	}
+	assert_counts(tuples);
+	polls.fails_at = 0;
+	pfs_tuples_free(&(struct pfs_run){.operators = operators, .charge = charge, .context = &polls}, tuples);
+	assert_int_equal(polls.allowance.charged, 0);
+	pfs_operators_close(operators);
+}
+
 /* Wherever a sample looks at a large table, tuples of a group lie beside each other, and nowhere
  * else. */
 static void test_misleading(void **state)
@@ -253,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_polls),
 		cmocka_unit_test(test_misleading),
 	};
 
