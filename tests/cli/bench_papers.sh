@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# primefs-bench s1 and s5: the file that primefs imports is the one that others load, every size and page is measured, and two
-# kinds of column indexes answer alike.
+# primefs-bench s1, s3 and s5: the file that primefs imports is the one that others load, every size and page is measured, and two
+# kinds of column indexes answer alike. What is measured several times is a median, with the least and the most.
 # shellcheck disable=SC2154 # variables of tests/lib.sh
 . "$(dirname "$0")/../lib.sh"
 
@@ -17,8 +17,22 @@ ok 's5 has the sizes below' grep -q '^5000 keys, ' "$work/s5"
 is 's5 has the keys themselves in each page' "$(grep -c '^6000 keys, ' "$work/s5")" 5
 is 'pages' "$(sed -n 's/^    in pages of \([0-9]*\) entries, .* bytes a key$/\1/p' "$work/s5" | xargs)" '62 62 14 30 126 254'
 not_ok 'every answer is right' grep -q BAD "$work/s5"
+range='\[[0-9.]* [0-9.]*\]'
+for what in creation search '    beside a sorted array, one thread' 'visit of all' 'range, a hundredth' 'insertion, a batch' 'deletion, a batch'; do
+	n=$(grep -c "^$what  " "$work/s5")
+	is "$what: medians" "$(grep -c "^$what  *[0-9.]* ms $range " "$work/s5")" "${n/#0/some}"
+done
+
+primefs-bench s3 --keys=1000 --questions=100 --set=urls >"$work/s3"
+is 's3 has every size' "$(sed -n 's/^urls, on demand, \([0-9]*\) keys.*/\1/p' "$work/s3" | xargs)" '100 1000'
+for what in 'get, a batch' 'get, one by one, serial' 'beside a sorted array, one thread'; do
+	n=$(grep -c "^    $what  " "$work/s3")
+	is "s3, $what: medians" "$(grep -c "^    $what  *[0-9.]* us $range " "$work/s3")" "${n/#0/some}"
+done
+not_ok 'every answer of s3 is right' grep -q BAD "$work/s3"
 
 primefs-bench s5 --keys=3000 --columns >"$work/columns"
 is 'before changes, after few and after many' "$(grep -c '^range of a hundredth' "$work/columns")" 3
+is 'medians of both' "$(grep -c "^range of a hundredth.* ms $range .* ms $range" "$work/columns")" 3
 not_ok 'they answer alike' grep -q BAD "$work/columns"
 check_store

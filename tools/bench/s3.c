@@ -207,10 +207,18 @@ static int make_asked(const struct bench *b, struct asked *out, size_t most, siz
 
 /* ---- figures ---- */
 
-static void line(const char *what, double seconds, size_t n, bool is_right)
+/* The median of the runs, with the least and the most where there are several. */
+static void line(const char *what, double *seconds, unsigned runs, size_t n, bool is_right)
 {
-	(void)printf("    %-44s %12.3f us %10.3f M/s%s\n", what, seconds / (double)n * 1e6,
-		     (double)n / seconds / 1e6, is_right ? "" : "  BAD");
+	struct pfs_figure figure;
+	char range[40] = "";
+
+	pfs_figure_of(&figure, seconds, runs);
+	if (runs > 1)
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least / (double)n * 1e6,
+			       figure.most / (double)n * 1e6);
+	(void)printf("    %-44s %12.3f us %-25s %10.3f M/s%s\n", what, figure.median / (double)n * 1e6, range,
+		     (double)n / figure.median / 1e6, is_right ? "" : "  BAD");
 	(void)fflush(stdout);
 }
 
@@ -227,7 +235,6 @@ static bool is_right(struct bench *b, const struct asked *asked)
 static int get_batch(struct bench *b, struct pfs_prefix *index)
 {
 	const struct pfs_prefix_keys keys = {b->batch.bytes, b->batch.at, b->batch.n};
-	struct pfs_figure figure;
 	double seconds[RUNS];
 
 	for (int i = 0; i < RUNS; i++) {
@@ -237,24 +244,28 @@ static int get_batch(struct bench *b, struct pfs_prefix *index)
 				       PFS_PREFIX_SERIAL));
 		seconds[i] = clock_of(b) - started;
 	}
-	pfs_figure_of(&figure, seconds, RUNS);
-	line("get, a batch", figure.median, b->batch.n, is_right(b, &b->batch));
+	line("get, a batch", seconds, RUNS, b->batch.n, is_right(b, &b->batch));
 	return 0;
 }
 
 static int get_singles(struct bench *b, struct pfs_prefix *index,
 		       enum pfs_prefix_traversal traversal)
 {
+	double seconds[RUNS];
 	char what[64];
-	double started = clock_of(b);
 
-	for (size_t i = 0; i < b->singles.n; i++) {
-		const struct pfs_prefix_keys key = {b->singles.bytes, b->singles.at + i, 1};
+	for (int run = 0; run < RUNS; run++) {
+		double started = clock_of(b);
 
-		PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key, traversal));
+		for (size_t i = 0; i < b->singles.n; i++) {
+			const struct pfs_prefix_keys key = {b->singles.bytes, b->singles.at + i, 1};
+
+			PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key, traversal));
+		}
+		seconds[run] = clock_of(b) - started;
 	}
 	(void)snprintf(what, sizeof(what), "get, one by one, %s", traversals[traversal]);
-	line(what, clock_of(b) - started, b->singles.n, is_right(b, &b->singles));
+	line(what, seconds, RUNS, b->singles.n, is_right(b, &b->singles));
 	return 0;
 }
 
@@ -265,17 +276,15 @@ static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct
 	const struct pfs_prefix_keys keys = {asked->bytes, asked->at,
 					     asked == &b->singles ? 1 : asked->n};
 	double seconds[RUNS];
-	struct pfs_figure figure;
 	char what[64];
 	int error = pfs_prefix_probe(&b->run, index, seconds, RUNS, &keys, traversal);
 
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
-	pfs_figure_of(&figure, seconds, RUNS);
 	(void)snprintf(what, sizeof(what), "on the device, %s, %s", keys.n == 1 ? "one" : "a batch",
 		       traversals[traversal]);
-	line(what, figure.median, keys.n, true);
+	line(what, seconds, RUNS, keys.n, true);
 	return 0;
 }
 
@@ -309,8 +318,8 @@ static void scan_keys(struct bench *b, size_t n)
 			b->places[i] = 1;
 		}
 	}
-	line("beside a scan of all keys, one thread", clock_of(b) - started, b->singles.n,
-	     is_right(b, &b->singles));
+	started = clock_of(b) - started;
+	line("beside a scan of all keys, one thread", &started, 1, b->singles.n, is_right(b, &b->singles));
 }
 
 static int compare(const void *x, const void *y, void *context)
@@ -340,22 +349,25 @@ static size_t search_sorted(const struct bench *b, size_t n, const uint8_t *key,
 
 static void search_array(struct bench *b, size_t n)
 {
-	double started;
+	double seconds[RUNS];
 
 	for (size_t i = 0; i < n; i++)
 		b->sorted[i] = b->bytes + b->at[i];
 	qsort_r(b->sorted, n, sizeof(*b->sorted), compare, b);
-	started = clock_of(b);
-	for (size_t i = 0; i < b->batch.n; i++) {
-		const uint8_t *key = b->batch.bytes + b->batch.at[i];
-		size_t len = b->batch.at[i + 1] - b->batch.at[i];
-		size_t k = search_sorted(b, n, key, len);
+	for (int run = 0; run < RUNS; run++) {
+		double started = clock_of(b);
 
-		b->places[i] = memcmp(b->sorted[k], key, len) == 0 ? 1 : PFS_PREFIX_NONE;
-		b->got[i] = b->batch.numbers[i];
+		for (size_t i = 0; i < b->batch.n; i++) {
+			const uint8_t *key = b->batch.bytes + b->batch.at[i];
+			size_t len = b->batch.at[i + 1] - b->batch.at[i];
+			size_t k = search_sorted(b, n, key, len);
+
+			b->places[i] = memcmp(b->sorted[k], key, len) == 0 ? 1 : PFS_PREFIX_NONE;
+			b->got[i] = b->batch.numbers[i];
+		}
+		seconds[run] = clock_of(b) - started;
 	}
-	line("beside a sorted array, one thread", clock_of(b) - started, b->batch.n,
-	     is_right(b, &b->batch));
+	line("beside a sorted array, one thread", seconds, RUNS, b->batch.n, is_right(b, &b->batch));
 }
 
 /* ---- the experiments ---- */
@@ -378,7 +390,7 @@ static void print_head(struct bench *b, struct pfs_prefix *index, const char *wh
 		     sets[b->set], what, (unsigned long long)info.n_keys, info.shape.bits,
 		     info.shape.levels, (unsigned long long)info.n_partitions,
 		     (double)info.tree_bytes / 1e6, (double)info.list_bytes / 1e6);
-	line("insertion, one batch", seconds, info.n_keys, true);
+	line("insertion, all keys once", &seconds, 1, info.n_keys, true);
 }
 
 /* Keys of which only compact trees are made, and these at once as large as they are to be. */

@@ -111,10 +111,17 @@ static uint32_t search_array(const struct bench *b, uint64_t key)
 	return *base == key ? b->values[base - b->keys] : PFS_INDEX_NONE;
 }
 
-static void line(const char *what, double seconds, size_t n, bool is_right)
+/* The median of the runs, with the least and the most where there are several. */
+static void line(const char *what, double *seconds, unsigned runs, size_t n, bool is_right)
 {
-	(void)printf("%-44s %10.3f ms %10.2f M/s%s\n", what, seconds * 1e3, (double)n / seconds / 1e6,
-		     is_right ? "" : "  BAD");
+	struct pfs_figure figure;
+	char range[40] = "";
+
+	pfs_figure_of(&figure, seconds, runs);
+	if (runs > 1)
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least * 1e3, figure.most * 1e3);
+	(void)printf("%-44s %10.3f ms %-21s %10.2f M/s%s\n", what, figure.median * 1e3, range,
+		     (double)n / figure.median / 1e6, is_right ? "" : "  BAD");
 	(void)fflush(stdout);
 }
 
@@ -164,7 +171,7 @@ static int time_peers(struct bench *b, enum step step, size_t n)
 		}
 		(void)snprintf(what, sizeof(what), "    beside %s, one thread",
 			       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
-		line(what, pfs_bench_median(seconds, runs), n, is_peer_right(b, step));
+		line(what, seconds, runs, n, is_peer_right(b, step));
 		b->bad |= !is_peer_right(b, step);
 	}
 	return 0;
@@ -205,7 +212,7 @@ static int build(struct bench *b)
 		PFS_TRY(pfs_index_build(&b->run, &b->index, &shape, b->keys, b->values, b->n));
 		seconds[i] = clock_of(b) - started;
 	}
-	line("creation", pfs_bench_median(seconds, RUNS), b->n, true);
+	line("creation", seconds, RUNS, b->n, true);
 	pfs_index_describe(b->index, &info);
 	(void)printf("    in pages of %u entries%s, %.1f MB, %.1f bytes a key\n", info.page,
 		     info.measured ? ", measured" : "", (double)info.bytes / 1e6,
@@ -218,23 +225,24 @@ static int build(struct bench *b)
 
 static int search(struct bench *b, const char *what)
 {
-	double seconds[RUNS], started;
+	double seconds[RUNS], beside[RUNS];
 	bool is_right;
 
 	for (int i = 0; i < RUNS; i++) {
-		started = clock_of(b);
+		double started = clock_of(b);
+
 		PFS_TRY(pfs_index_find(&b->run, b->index, NULL, b->found, b->asked, b->m,
 				       PFS_INDEX_EQUAL));
 		seconds[i] = clock_of(b) - started;
+		started = clock_of(b);
+		for (size_t k = 0; k < b->m; k++)
+			b->expected[k] = search_array(b, b->asked[k]);
+		beside[i] = clock_of(b) - started;
 	}
-	started = clock_of(b);
-	for (size_t i = 0; i < b->m; i++)
-		b->expected[i] = search_array(b, b->asked[i]);
-	started = clock_of(b) - started;
 	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 	b->bad |= !is_right;
-	line(what, pfs_bench_median(seconds, RUNS), b->m, is_right);
-	line("    beside a sorted array, one thread", started, b->m, true);
+	line(what, seconds, RUNS, b->m, is_right);
+	line("    beside a sorted array, one thread", beside, RUNS, b->m, true);
 	return time_peers(b, FIND, b->m);
 }
 
@@ -248,8 +256,8 @@ static int search_on_device(struct bench *b, const char *what)
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
-	line(what, pfs_bench_median(seconds, RUNS), b->m, true);
-	line("    beside thrust::lower_bound, sorted array", pfs_bench_median(seconds + RUNS, RUNS), b->m,
+	line(what, seconds, RUNS, b->m, true);
+	line("    beside thrust::lower_bound, sorted array", seconds + RUNS, RUNS, b->m,
 	     true);
 	return 0;
 }
@@ -274,7 +282,7 @@ static int visit(struct bench *b, const char *what, uint64_t first, uint64_t las
 		n = list.n;
 		pfs_index_list_free(&b->run, &list);
 	}
-	line(what, pfs_bench_median(seconds, RUNS), n, true);
+	line(what, seconds, RUNS, n, true);
 	return 0;
 }
 
@@ -290,7 +298,7 @@ static int visit_some(struct bench *b)
 static int change(struct bench *b)
 {
 	uint64_t changed[RUNS], removed[RUNS];
-	double insertion[RUNS], deletion[RUNS], started;
+	double insertion[RUNS], deletion[RUNS], first, started;
 
 	memset(b->expected, 0, b->m * sizeof(*b->expected)); /* of the values */
 	for (int i = 0; i < RUNS; i++) {
@@ -303,10 +311,11 @@ static int change(struct bench *b)
 		deletion[i] = clock_of(b) - started;
 		b->bad |= changed[i] != b->m || removed[i] != b->m;
 	}
-	line("insertion, the first batch", insertion[0], b->m, changed[0] == b->m);
-	line("insertion, a batch", pfs_bench_median(insertion, RUNS), b->m, !b->bad);
+	first = insertion[0];
+	line("insertion, the first batch", &first, 1, b->m, changed[0] == b->m);
+	line("insertion, a batch", insertion, RUNS, b->m, !b->bad);
 	PFS_TRY(time_peers(b, INSERT, b->m));
-	line("deletion, a batch", pfs_bench_median(deletion, RUNS), b->m, !b->bad);
+	line("deletion, a batch", deletion, RUNS, b->m, !b->bad);
 	return time_peers(b, REMOVE, b->m);
 }
 

@@ -257,7 +257,7 @@ static int follow_pairs(struct bench *b)
 
 typedef int bench_step(struct bench *b);
 
-static int time_step(double *median, struct bench *b, bench_step *step, unsigned runs)
+static int time_step(struct pfs_figure *out, struct bench *b, bench_step *step, unsigned runs)
 {
 	double seconds[RUNS];
 
@@ -267,8 +267,18 @@ static int time_step(double *median, struct bench *b, bench_step *step, unsigned
 		PFS_TRY(step(b));
 		seconds[i] = clock_of(b) - started;
 	}
-	*median = pfs_bench_median(seconds, runs);
+	pfs_figure_of(out, seconds, runs);
 	return 0;
+}
+
+/* The median, with the least and the most where there are several runs. */
+static void print_figure(const struct pfs_figure *figure, unsigned runs)
+{
+	char range[40] = "";
+
+	if (runs > 1)
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure->least * 1e3, figure->most * 1e3);
+	(void)printf(" %10.3f ms %-19s", figure->median * 1e3, range);
 }
 
 /* Nodes with the same value come in the order of their slots by both. */
@@ -280,11 +290,14 @@ static bool is_same(const struct bench *b)
 
 static int compare(struct bench *b, const char *what, bench_step *slots, bench_step *pairs, unsigned runs)
 {
-	double ours, theirs;
+	struct pfs_figure ours, theirs;
 
 	PFS_TRY(time_step(&ours, b, slots, runs));
 	PFS_TRY(time_step(&theirs, b, pairs, runs));
-	(void)printf("%-52s %10.3f ms %10.3f ms%s\n", what, ours * 1e3, theirs * 1e3, is_same(b) ? "" : "  BAD");
+	(void)printf("%-52s", what);
+	print_figure(&ours, runs);
+	print_figure(&theirs, runs);
+	(void)printf("%s\n", is_same(b) ? "" : "  BAD");
 	(void)fflush(stdout);
 	b->is_bad |= !is_same(b);
 	return 0;
@@ -308,7 +321,7 @@ static int change(struct bench *b, size_t n)
 	b->held = 0;
 	(void)snprintf(what, sizeof(what), "%zu changes, to the first %u after them", n, FIRST);
 	PFS_TRY(compare(b, what, follow_slots, follow_pairs, 1));
-	(void)printf("%-52s %13s %10.3f ms\n", "    of that in one hold of the tree, at most", "", b->held * 1e3);
+	(void)printf("%-52s %33s %10.3f ms\n", "    of that in one hold of the tree, at most", "", b->held * 1e3);
 	return ask(b, " after them");
 }
 
@@ -317,13 +330,13 @@ static void print_memory(const struct bench *b)
 	struct pfs_index_info info;
 
 	pfs_index_describe(b->pairs, &info);
-	(void)printf("%-52s %10.1f    %10.1f\n", "bytes a node", SLOT_BYTES,
+	(void)printf("%-52s %10.1f %22s %10.1f\n", "bytes a node", SLOT_BYTES, "",
 		     (double)info.bytes / (double)b->all.n + sizeof(*b->key));
 }
 
 static int compare_all(struct bench *b)
 {
-	(void)printf("%zu nodes, an index of mtime: %s\n%-52s %13s %13s\n", b->all.n,
+	(void)printf("%zu nodes, an index of mtime: %s\n%-52s %13s %33s\n", b->all.n,
 		     b->is_cpu ? "processor time" : "time", "", "sorted slots", "B+-tree");
 	PFS_TRY(compare(b, "creation", build_slots, build_pairs, 1));
 	print_memory(b);
