@@ -14,6 +14,7 @@
 #define PFS_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define PFS_MAX(a, b) ((a) > (b) ? (a) : (b))
 
+/* Returns n / unit, rounded up; unit is not 0. */
 static inline uint64_t pfs_div_round_up(uint64_t n, uint64_t unit)
 {
 	return n / unit + (n % unit != 0);

@@ -24,6 +24,7 @@ struct pfs_fair {
 	bool is_written; /* a writer is in; he alone writes it, while he is */
 };
 
+/* Take the lock for reading, or for writing; they wait if they have to. */
 void pfs_fair_read(struct pfs_fair *lock);
 void pfs_fair_write(struct pfs_fair *lock);
 /* Returns false if pfs_fair_write would wait. */

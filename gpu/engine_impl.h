@@ -430,19 +430,25 @@ struct pfs_bitmap {
 
 /* ---- columns.c ---- */
 
+/* Fills the columns with n slots; parent and prime are by slot, and stay the caller's. Errors as of
+ * pfs_engine_load; the columns are empty then. */
 PFS_MUST_CHECK int pfs_columns_load(struct pfs_columns *c, const uint32_t *parent,
 				    const uint64_t *prime, size_t n);
+/* Makes one change, and notes it in `changes`. -EINVAL as of pfs_engine_apply: nothing has changed;
+ * -ENOMEM: the change may have been made without being noted. */
 PFS_MUST_CHECK int pfs_columns_apply(struct pfs_columns *c, struct pfs_changes *changes,
 				     const struct pfs_delta *delta);
 void pfs_columns_free(struct pfs_columns *c);
-void pfs_changes_clear(struct pfs_changes *changes);
+void pfs_changes_clear(struct pfs_changes *changes); /* forgets the changes, and keeps the memory */
 void pfs_changes_free(struct pfs_changes *changes);
 
+/* Returns true if the slot has a node. */
 static inline bool pfs_slot_live(const struct pfs_columns *c, uint32_t slot)
 {
 	return slot < c->n_slots && c->prime[slot] != 0;
 }
 
+/* Returns true if the slot, which has a node, is a directory's. */
 static inline bool pfs_slot_is_directory(const struct pfs_columns *c, uint32_t slot)
 {
 	return c->directory_slot[c->home[slot]] == slot;
@@ -486,6 +492,7 @@ bool pfs_engine_leave_device(struct pfs_engine *e, int error);
 
 /* ---- listing.c ---- */
 
+/* Returns true if the back end has all names of the view as they are now. The lock is held. */
 bool pfs_engine_knows_names(const struct pfs_engine *e, const struct pfs_names_view *view);
 /* As pfs_engine_send_names, with the lock held for writing. */
 PFS_MUST_CHECK int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_names_view *view,
@@ -493,13 +500,16 @@ PFS_MUST_CHECK int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_n
 
 /* ---- bitmap.c; a question is in progress ---- */
 
+/* Returns how many 32-bit words a bitmap of all slots has: whole tiles. */
 size_t pfs_engine_words(const struct pfs_engine *e);
+/* Makes an empty set, which the caller frees with pfs_bitmap_free. -ENOMEM. */
 PFS_MUST_CHECK int pfs_bitmap_new(const struct pfs_asking *asking, struct pfs_bitmap **out);
 /* Makes `bits` valid in the engine's present back end, which does not change the set. */
 PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *bitmap);
 
 /* ---- names ---- */
 
+/* Returns the name of a slot: its length in one byte, and then its bytes. */
 static inline const uint8_t *pfs_name_of(const struct pfs_names_view *view, uint32_t slot)
 {
 	return view->heap + ((uint64_t)view->place[slot] << view->place_shift);

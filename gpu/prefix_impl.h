@@ -148,6 +148,7 @@ struct pfs_prefix_family {
 
 /* ---- prefix_section.c ---- */
 
+/* Reserves address space for all sections. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_sections_open(struct pfs_prefix_tree *tree);
 void pfs_prefix_sections_close(struct pfs_prefix_tree *tree);
 /* Makes room for `size` more bytes in a section. -ENOMEM; -EOVERFLOW: the section is full. */
@@ -156,6 +157,7 @@ PFS_MUST_CHECK int pfs_prefix_reserve(struct pfs_prefix_tree *tree,
 /* Takes `size` bytes that were reserved, all 0. Returns their offset in the section. */
 uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name, size_t size);
 
+/* Returns the address of a section, which stays the same while it grows. */
 static inline void *pfs_prefix_base(const struct pfs_prefix_tree *tree,
 				    enum pfs_prefix_section_name name)
 {
@@ -189,6 +191,7 @@ static inline struct pfs_prefix_payload *pfs_prefix_payload_at(const struct pfs_
 	return (struct pfs_prefix_payload *)pfs_prefix_base(tree, PFS_PREFIX_ENTRIES) + place;
 }
 
+/* Returns how many groups of partitions have been made, free ones included. */
 static inline uint32_t pfs_prefix_n_groups(const struct pfs_prefix_tree *tree)
 {
 	return (uint32_t)(tree->sections[PFS_PREFIX_GROUPS].used / sizeof(struct pfs_prefix_group));
@@ -200,6 +203,7 @@ static inline uint32_t pfs_prefix_n_partitions(const struct pfs_prefix_tree *tre
 	return pfs_prefix_n_groups(tree) * tree->view.width;
 }
 
+/* Returns the key of an item; its bytes are those of the item's record. */
 static inline struct pfs_prefix_text pfs_prefix_key_of(const struct pfs_prefix_tree *tree,
 						       uint32_t item)
 {
@@ -224,6 +228,7 @@ void pfs_prefix_texts_make(const struct pfs_prefix_tree *tree, struct pfs_prefix
  * Before an insert it calls the function `reserve` of the layout, so that the insert cannot fail.
  */
 
+/* Makes the root of an empty tree, whose sections are open. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_tree_create(struct pfs_prefix_tree *tree);
 /* Sets *word to the key's item and *equal to true, or *word to the item of the first greater key,
  * or to 0 if there is none. Overwrites the path with the way to it. -ENOMEM. */
@@ -250,12 +255,15 @@ struct pfs_prefix_spot {
 	uint32_t leaf;	 /* the item of the key or of one next to it in order; 0: the tree is empty */
 };
 
+/* Sets *spot to the key's place. Any change of the tree invalidates it. */
 void pfs_prefix_compact_locate(const struct pfs_prefix_tree *tree, struct pfs_prefix_spot *spot,
 			       const struct pfs_prefix_text *key);
 void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot,
 			       const struct pfs_prefix_text *key, uint32_t item);
+/* Takes memory for one insert. -ENOMEM, -EOVERFLOW. */
 PFS_MUST_CHECK int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree);
 void pfs_prefix_compact_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix_spot *spot);
+/* As pfs_prefix_tree_verify. */
 PFS_MUST_CHECK int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree);
 
 /* Takes an empty node, whose memory was reserved, and gives one back. `size` is an index of
@@ -306,12 +314,15 @@ static inline void pfs_prefix_set(struct pfs_prefix_tree *tree, uint32_t *word, 
 
 /* ---- host/prefix_lists.c: keys and payloads ---- */
 
+/* Makes the empty list of payloads. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_lists_create(struct pfs_prefix_tree *tree);
+/* Adds a payload, and the key if it is not there. -ENOMEM, -EOVERFLOW: nothing has changed. */
 PFS_MUST_CHECK int pfs_prefix_lists_insert(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key, uint64_t payload);
 /* Returns 1 if it removed the payload, 0 if the key has no such payload. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_lists_remove(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key, uint64_t payload);
+/* -EUCLEAN: something is wrong, which is logged. */
 PFS_MUST_CHECK int pfs_prefix_lists_verify(const struct pfs_prefix_tree *tree);
 /* Sets *place to that of the first payload of the first key that is not less, or to 0. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uint32_t *place,
@@ -319,6 +330,7 @@ PFS_MUST_CHECK int pfs_prefix_seek_place(const struct pfs_prefix_tree *tree, uin
 
 /* ---- host/prefix.c: questions ---- */
 
+/* Sets items[i] to the item of the i-th key, or to 0. It is the member `find` of the host. */
 PFS_MUST_CHECK int pfs_host_prefix_find(struct pfs_operator_backend *b, const struct pfs_run *run,
 					struct pfs_prefix *index, uint32_t *items,
 					const struct pfs_prefix_texts *keys);

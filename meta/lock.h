@@ -34,6 +34,7 @@ enum pfs_lock_mode {
 PFS_MUST_CHECK int pfs_lock_open(struct pfs_lock *lock, const char *path, enum pfs_lock_mode mode,
 				 unsigned wait_ms);
 
+/* Unlocks and closes the file; does nothing if it is not open. */
 void pfs_lock_close(struct pfs_lock *lock);
 
 #endif

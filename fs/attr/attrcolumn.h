@@ -78,6 +78,7 @@ bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime);
 /* ---- for xattr.c, under the content lock ---- */
 
 struct pfs_attr_columns;
+/* Makes the table of columns, which is empty. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_columns_create(struct pfs_attr_columns **out, struct pfs_tree *tree);
 void pfs_attr_columns_destroy(struct pfs_attr_columns *columns);
 struct pfs_value;

@@ -17,7 +17,9 @@ struct pfs_value;
 
 #define PFS_NOTES_NOW UINT64_MAX /* greater than any snapshot's number */
 
+/* Begins notes, with one reference. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attr_notes_create(struct pfs_attr_notes **out, struct pfs_tree *tree);
+/* Adds a reference, and returns the notes. */
 struct pfs_attr_notes *pfs_attr_notes_ref(struct pfs_attr_notes *notes);
 /* NULL is allowed. No lock is held: freeing many takes its time. */
 void pfs_attr_notes_unref(struct pfs_attr_notes *notes);

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "fs/tree/tree.h"
 
+/* Make and free the sets of a tree's nodes, for tree.c: before the tree is shared, and when nobody
+ * uses it any more. -ENOMEM. */
 PFS_MUST_CHECK int pfs_attrs_create(struct pfs_tree *tree);
 void pfs_attrs_destroy(struct pfs_tree *tree);
 /* Returns the columns of attributes, for attrcolumn.c. */

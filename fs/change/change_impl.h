@@ -96,6 +96,7 @@ void pfs_change_finish_edits(struct pfs_changing *changing); /* without */
 
 /* ---- change_tell.c: notices of what the kernel may know ---- */
 
+/* Make, empty and free the list of notices. -ENOMEM. */
 PFS_MUST_CHECK int pfs_notices_create(struct pfs_changing *changing);
 void pfs_notices_finish(struct pfs_changing *changing);
 void pfs_notices_clear(struct pfs_changing *changing);

@@ -36,6 +36,7 @@ struct pfs_compared_stamp {
 /* Writes the attribute's text. Returns its length in bytes. */
 int pfs_compared_print(char out[PFS_COMPARED_TEXT_SIZE], const struct pfs_compared_times *times);
 
+/* Make and free the tree's stamps, for tree.c; they are loaded later. -ENOMEM. */
 PFS_MUST_CHECK int pfs_compared_create(struct pfs_tree *tree);
 void pfs_compared_destroy(struct pfs_tree *tree);
 

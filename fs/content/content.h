@@ -16,6 +16,8 @@
 /* The st_size of the largest file that chunk numbers and off_t allow. */
 #define PFS_FILE_SIZE_MAX (INT64_MAX - PFS_CHUNK_SIZE)
 
+/* Make and free the tree's content, for tree.c: before the tree is shared, and when nobody uses it
+ * any more. -ENOMEM. */
 PFS_MUST_CHECK int pfs_content_create(struct pfs_tree *tree);
 void pfs_content_destroy(struct pfs_tree *tree);
 

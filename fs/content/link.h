@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "fs/tree/tree.h"
 
+/* Make and free what the tree knows of originals, for tree.c: before the tree is shared, and when
+ * nobody uses it any more. -ENOMEM, and the store's errors. */
 PFS_MUST_CHECK int pfs_links_create(struct pfs_tree *tree);
 void pfs_links_destroy(struct pfs_tree *tree);
 

@@ -22,6 +22,7 @@ struct pfs_originals;
 PFS_MUST_CHECK int pfs_originals_create(struct pfs_originals **out, struct pfs_store *store);
 void pfs_originals_destroy(struct pfs_originals *originals); /* NULL is allowed */
 
+/* Returns how many roots the store has. */
 size_t pfs_originals_roots(const struct pfs_originals *originals);
 
 /* Gets root number i < pfs_originals_roots: its number in the store, its device at the import and

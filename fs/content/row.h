@@ -13,6 +13,7 @@
 
 #include "fs/content/content_impl.h"
 
+/* Make and free the texts of rows that the tree keeps, for tree.c. -ENOMEM. */
 PFS_MUST_CHECK int pfs_rows_create(struct pfs_tree *tree);
 void pfs_rows_destroy(struct pfs_tree *tree);
 

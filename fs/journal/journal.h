@@ -88,10 +88,13 @@ struct pfs_errand {
  * errand's error; -EROFS: nothing can be written now. */
 PFS_MUST_CHECK int pfs_journal_send(struct pfs_tree *tree, struct pfs_errand *errand);
 
+/* Make and free the journal, for tree.c: before the tree is shared, and when nobody uses it any
+ * more. -ENOMEM. */
 PFS_MUST_CHECK int pfs_journal_create(struct pfs_tree *tree);
 void pfs_journal_destroy(struct pfs_tree *tree);
+/* Starts the committer, a thread. -ENOMEM, -EAGAIN. */
 PFS_MUST_CHECK int pfs_journal_start(struct pfs_tree *tree);
-/* Commits what is pending and ends the committer.  Returns the commit's error. */
+/* Commits what is pending, and ends the committer. Returns the commit's error. */
 PFS_MUST_CHECK int pfs_journal_stop(struct pfs_tree *tree);
 
 #endif

@@ -57,6 +57,8 @@ void pfs_take_part(struct pfs_tree *tree, const struct pfs_part *part);
 
 /* ---- the content lock ---- */
 
+/* Takes the lock, which comes before tree->lock. It is held while records and content change, and
+ * never while the store or an original is read. */
 void pfs_parts_lock(struct pfs_tree *tree);
 /* Gives the lock back, and tells the journal by how much pfs_parts_unreported changed. */
 void pfs_parts_unlock(struct pfs_tree *tree);

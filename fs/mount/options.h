@@ -64,6 +64,7 @@ struct pfs_mount_options {
 /* Returns the flags (MS_*) that are among the options of a mount as the kernel lists them. */
 unsigned long pfs_mount_flags_of(const char *text);
 
+/* Sets the defaults: nosuid, nodev, and limits that fit this machine. */
 void pfs_mount_options_init(struct pfs_mount_options *options);
 
 /* Applies comma-separated options; later ones win. -EINVAL: message says which one is wrong, and

@@ -91,13 +91,20 @@ uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *r
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
 			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
 
-/* ---- arithmetic.c, compare.c: n values of slots, the first of which becomes the result ---- */
+/* ---- arithmetic.c, compare.c ----
+ * Each computes n values of one or more slots, which are the operands of a step in their order. The
+ * first slot becomes the result. */
 
+/* Make numbers of truths, and truths of numbers; NULL stays NULL. */
 void pfs_slot_to_number(struct pfs_slot *slot, uint32_t n);
 void pfs_slot_to_truth(struct pfs_slot *slot, uint32_t n);
+/* op: an operator of two numbers. */
 void pfs_slot_arithmetic(struct pfs_slot *slots, enum pfs_op op, uint32_t n);
+/* op: PFS_OP_NEGATE, BIT_NOT, TO_INTEGER or TO_REAL. */
 void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n);
+/* Makes of texts their lengths in characters. */
 void pfs_slot_length(struct pfs_slot *slot, uint32_t n);
+/* slots: a truth, and the values that are chosen where it is true, and where it is not. */
 void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
 void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
 void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,

@@ -61,6 +61,7 @@ int64_t pfs_text_length(const uint8_t *text, size_t len);
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
 		      struct pfs_run_work *work);
 
+/* Mixes the bits of a number, so that each bit of the result depends on all of them. */
 static inline uint64_t pfs_hash_mix(uint64_t z)
 {
 	z = (z ^ (z >> 32)) * UINT64_C(0x9e3779b97f4a7c15);

@@ -321,6 +321,8 @@ bool pfs_sql_reads(const struct pfs_sql *sql, const struct pfs_sql_read **reads,
  * 63 on. (SQLite does not ask its authorizer for columns of USING and NATURAL.) */
 uint64_t pfs_sql_source_columns(const struct pfs_sql *sql);
 
+/* Return how many columns the prepared statement has, and a column's title, which belongs to the
+ * statement. */
 size_t pfs_sql_columns(const struct pfs_sql *sql);
 const char *pfs_sql_column_name(const struct pfs_sql *sql, size_t column);
 /* Returns the affinity (INT, REAL, NUM, TEXT or BLOB) of a result column that is just a table's

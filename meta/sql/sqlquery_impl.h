@@ -88,6 +88,7 @@ int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem,
 
 /* ---- sqlreads.c ---- */
 
+/* Notes that the statement being prepared reads the column; column "": SQLite names none. */
 void pfs_sql_note_read(struct pfs_sql *sql, const char *table, const char *column);
 void pfs_sql_forget_reads(struct pfs_sql *sql);
 

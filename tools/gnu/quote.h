@@ -9,10 +9,12 @@
 
 #define PFS_QUOTED_SIZE(len) (8 * (len) + 3)
 
+/* Returns true if pfs_quote_name puts the name in quotes. */
 bool pfs_needs_quotes(const char *name, size_t len, bool colon);
 
-/* Writes PFS_QUOTED_SIZE(len) bytes at most, and returns how many.
- * What prints is the locale's to say.  With `colon`, one is quoted, too, as in headings. */
+/* Writes the name, in quotes if it needs them: PFS_QUOTED_SIZE(len) bytes at most, and returns how
+ * many. The locale decides which characters can be printed. With `colon` a name with a colon is
+ * quoted, too, as in headings. */
 size_t pfs_quote_name(char *out, const char *name, size_t len, bool colon);
 
 /* Returns the columns of a terminal that the name takes. */

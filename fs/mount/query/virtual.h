@@ -222,9 +222,9 @@ static inline struct pfs_handle *pfs_handle_of(const struct fuse_file_info *fi)
 
 /* ---- callers ---- */
 
-
 struct pfs_facet_columns;
 struct pfs_known_columns;
+/* Makes the cache of the columns that facets show; it is empty. -ENOMEM. */
 PFS_MUST_CHECK int pfs_known_columns_open(struct pfs_known_columns **out);
 void pfs_known_columns_close(struct pfs_known_columns *known); /* NULL is allowed */
 /* Adds the columns of nodes that the caller sees to `columns`, which is empty. Errors are those of
@@ -305,6 +305,7 @@ extern const struct pfs_virtual_kind pfs_tables_kind;
 extern const struct pfs_virtual_kind pfs_stats_kind;
 extern const struct pfs_virtual_kind pfs_link_kind; /* data: the target */
 
+/* Appends the text to the answer. Errors as of pfs_answer_write. */
 PFS_MUST_CHECK int pfs_answer_text(struct pfs_answer *answer, const char *text);
 
 /* The saved queries of the directory ino, for `.query`'s listing and lookup. */
