@@ -10,8 +10,8 @@
 #define PFS_MUST_CHECK __attribute__((warn_unused_result))
 #define PFS_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define PFS_UNUSED __attribute__((unused))
-/* Of a function that is seldom called: so its caller, which mostly has nothing to do, saves no
- * registers for it. */
+/* For a function that is seldom called: its caller, which mostly does not call it, then saves no
+ * registers. */
 #define PFS_SELDOM __attribute__((noinline))
 
 /* Makes the calling function return the call's value, unless that is 0. */

@@ -94,8 +94,8 @@ struct pfs_store {
 	uint64_t end_slot; /* the highest meta.end_slot so far; readers check rows by it; atomic */
 
 	pthread_mutex_t mutex;
-	/* With the open group's changes. The writing thread's alone, but for `next`, which mutex
-	 * protects. */
+	/* With the open group's changes. Only the writing thread uses it, except for `next`, which
+	 * mutex protects. */
 	struct pfs_meta meta;
 	struct pfs_meta committed;   /* protected by mutex */
 	pthread_mutex_t group_mutex; /* recursive; held by a thread that reads through `group` */

@@ -62,8 +62,8 @@ int pfs_cmd_help(int argc, char **argv)
 	return verb->run == pfs_cmd_help ? print_help() : verb->run(2, question);
 }
 
-/* Whoever closed a standard descriptor means nothing else to have its number: a store, say, that
- * messages would be written into.  Using it goes on to fail. */
+/* Opens closed standard descriptors, so that no other file gets their numbers: otherwise messages
+ * might be written into a store. Using these descriptors still fails. */
 static void occupy_standard_descriptors(void)
 {
 	int fd;
@@ -90,10 +90,12 @@ int main(int argc, char **argv)
 		(void)puts("primefs " PFS_VERSION);
 		return pfs_cmd_flush("--version", PFS_EXIT_OK);
 	}
-	pfs_log_open(PFS_LOG_WARNING, false); /* what concerns people is said in one line by the command */
+	/* the command itself prints what concerns people, in one line */
+	pfs_log_open(PFS_LOG_WARNING, false);
 	pfs_answer_with(pfs_answers);
 	verb = find(verbs, argv[1]);
-	if (!verb && argc > 2 && strchr(argv[1], '/')) /* mount.fuse3 calls us so */
+	/* mount.fuse3 calls this program in this way */
+	if (!verb && argc > 2 && strchr(argv[1], '/'))
 		return pfs_cmd_mount(argc, argv);
 	if (!verb && (strcmp(argv[1], "bench") == 0 || strcmp(argv[1], "gen") == 0)) {
 		(void)fputs("primefs: what 'bench' and 'gen' did is in primefs-bench now (make primefs-bench)\n", stderr);

@@ -85,8 +85,8 @@ bool pfs_change_came_later(const struct pfs_changing *changing, uint32_t slot);
 /* Takes the copies and changes them, without locks. A node that is gone has none if the set was chosen on a frozen tree,
  * else it is -EAGAIN. */
 PFS_MUST_CHECK int pfs_change_prepare_edits(struct pfs_changing *changing);
-/* With the locks: -EAGAIN and has_outdated if others have changed the attributes of some since; those are what renew,
- * without locks, takes anew. */
+/* Checks the copies. -EAGAIN, with has_outdated set: others have changed the attributes of some
+ * nodes since. pfs_change_renew_edits, which is called without the locks, copies those anew. */
 PFS_MUST_CHECK int pfs_change_check_edits(struct pfs_changing *changing);
 PFS_MUST_CHECK int pfs_change_renew_edits(struct pfs_changing *changing);
 /* Fills in `former`. No locks are held. -ENOMEM; the store's errors. */
@@ -126,7 +126,7 @@ PFS_MUST_CHECK int pfs_change_primes(struct pfs_changing *changing, uint64_t *pr
 /* Sets *mode to that of the node that a row asks for, its type included. */
 PFS_MUST_CHECK int pfs_change_new_mode(struct pfs_changing *changing, mode_t *mode, size_t row);
 
-/* With the locks: take takes slots for all rows, untake gives them back, make makes the nodes. */
+/* Take slots for all rows, give them back, and make the nodes. The locks are held. */
 PFS_MUST_CHECK int pfs_change_take(struct pfs_changing *changing, const uint64_t *primes);
 void pfs_change_untake(struct pfs_changing *changing);
 void pfs_change_make(struct pfs_changing *changing);

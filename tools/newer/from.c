@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which node of the newer tree is which of the store's, and where. */
+/* Finds which node of the newer tree is which of the store's, and where it is to be. */
 #include "tools/newer/from.h"
 
 #include <stdio.h>
@@ -126,7 +126,8 @@ static bool may_be(const struct pfs_from_node *old, const struct pfs_from_node *
 	       (S_ISDIR(old->attr.st_mode) && S_ISREG(newer->attr.st_mode) && newer->row);
 }
 
-/* A file that has others below it now is made anew as a directory: `place` is then 0. */
+/* Pairs two nodes. A file that has other nodes below it in the newer tree is made anew as a
+ * directory, and its `place` is 0. */
 static void pair(struct pfs_from_lists *from, uint32_t o, uint32_t n)
 {
 	struct pfs_from_node *old = &from->old.nodes[o], *newer = &from->newer.nodes[n];
@@ -176,7 +177,7 @@ static int list_own(struct pfs_from_lists *from)
 	return 0;
 }
 
-/* Something of the store's own keeps what it lies in. */
+/* Marks the directories that stay because they contain something of the store's own. */
 static void find_staying(struct pfs_from_lists *from)
 {
 	struct pfs_from_node *nodes = from->old.nodes;
@@ -192,7 +193,7 @@ static void find_staying(struct pfs_from_lists *from)
 	}
 }
 
-/* The node that all children of this one have come to that are still there; or NULL. */
+/* Returns the node to which all children of this one have moved that still exist, or NULL. */
 static const struct pfs_from_node *merged_into(const struct pfs_from_lists *from, uint32_t gone)
 {
 	const struct pfs_from_list *old = &from->old;
@@ -258,7 +259,7 @@ static int note_gone(struct pfs_from_lists *from, uint32_t i)
 
 /* ---- what comes ---- */
 
-/* Something that stays has its name, or that of a directory above. */
+/* Returns true if a node that stays has this node's name, or that of a directory above. */
 static bool is_blocked(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	const struct pfs_from_node *above = &from->newer.nodes[node->parent];

@@ -36,7 +36,8 @@ static bool is_gone(const struct pfs_from_node *node)
 
 /* ---- places ---- */
 
-/* What goes leaves its name to others: where it lies on top of what goes. */
+/* Gives nodes that will be removed other names, so that their names are free. Only the top ones of
+ * removed subtrees need that. */
 static int clear_names(struct pfs_from_lists *from)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
@@ -70,7 +71,8 @@ static int made(struct pfs_from_lists *from, struct pfs_from_node *node, const s
 	return 0;
 }
 
-/* Under another name where what moves away still has its own: `set` has the move to its own then. */
+/* Makes a directory. If a node that will move away still has its name, the directory gets another
+ * one, and its move to the right name is added to `set`. */
 static int make_directory(struct pfs_from_lists *from, struct pfs_change_set *set, struct pfs_from_node *node)
 {
 	const char *name = pfs_from_name(node->path);
@@ -154,7 +156,7 @@ static int make_other(struct pfs_from_lists *from, struct pfs_from_node *node)
 	return made(from, node, &entry);
 }
 
-/* A symlink whose target is another one has no other way. */
+/* The target of a symlink cannot be changed, so the symlink is made anew. */
 static int remake_link(struct pfs_from_lists *from, struct pfs_from_node *node)
 {
 	PFS_TRY(pfs_tree_unlink(from->options.tree, parent_of(from, node), pfs_from_name(node->path)));
@@ -219,7 +221,7 @@ static int remove_gone(struct pfs_from_lists *from)
 	return error;
 }
 
-/* What came and went has changed directories' times. */
+/* Sets the times of directories, which additions and removals have changed. */
 static int settle_times(struct pfs_from_lists *from)
 {
 	for (size_t i = 1; i < from->newer.n && from->options.archive; i++) {

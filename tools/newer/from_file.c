@@ -26,7 +26,7 @@
 struct job {
 	const struct pfs_from_file *file;
 	char store[PATH_MAX];
-	char passing[PATH_MAX + 32]; /* the store of what is newer, while it has a name */
+	char passing[PATH_MAX + 32]; /* the store of the newer tree, while it has a name */
 	struct pfs_tree *tree, *newer;
 	uint64_t root;
 	time_t begun_s; /* since 1970 */
@@ -139,7 +139,8 @@ static int import_newer(struct job *job)
 	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}, .guarded = true, .say = say};
 	int status;
 
-	/* Whoever changes the store is alone, and clears away what one that was killed has left. */
+	/* Only one process at a time changes the store, so the name is fixed, and what a killed
+	 * process has left is removed. */
 	if (job->file->dry_run)
 		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer-%ld", job->store, (long)getpid());
 	else

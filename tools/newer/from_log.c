@@ -20,7 +20,7 @@ struct log {
 	struct pfs_queries *queries;
 	const char *source;
 	char time[32];
-	char *text; /* a statement of several rows */
+	char *text; /* a statement with several rows */
 	size_t len, capacity;
 	struct pfs_query_error error;
 };
@@ -57,7 +57,7 @@ static int add(struct log *log, const char *text, size_t len)
 	return 0;
 }
 
-/* As SQL has any bytes. */
+/* Adds a value as a literal of SQL, of any bytes. */
 static int add_value(struct log *log, const char *value)
 {
 	char text[2 * VALUE_MAX + 32] = ", NULL";

@@ -15,7 +15,7 @@
 
 /* ---- attributes ---- */
 
-/* The value, allocated with a NUL behind it; *out NULL: there is none. */
+/* Gets the value with a NUL behind it; the caller frees *out, which is NULL if there is none. */
 static int get_attribute(struct pfs_tree *tree, char **out, size_t *len, uint64_t ino, const char *name)
 {
 	ssize_t size = pfs_tree_getxattr(tree, NULL, 0, ino, name);
@@ -82,7 +82,7 @@ static int compare_attribute(struct pfs_from_lists *from, uint32_t newer, const 
 	return note_value(from, newer, name + sizeof("user.") - 1, &before, &after);
 }
 
-/* The newer tree has a column of this name. */
+/* Tells whether the newer tree has a column of this name. */
 struct column {
 	const char *name;
 	bool found;
@@ -197,7 +197,7 @@ static int set_attribute(struct pfs_from_lists *from, uint64_t ino, const char *
 	return error == -ENODATA ? 0 : error;
 }
 
-/* Those in the list, of a node of the tree. */
+/* Copies the listed attributes of a node of the tree. */
 static int copy_attributes(struct pfs_from_lists *from, uint64_t to, struct pfs_tree *tree, uint64_t of, const char *list,
 			   size_t len)
 {
