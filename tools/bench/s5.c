@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/index.h"
+#include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/s5_columns.h"
 #include "tools/bench/s5_peers.h"
@@ -226,6 +227,7 @@ static int build(struct bench *b)
 static int search(struct bench *b, const char *what)
 {
 	double seconds[RUNS], beside[RUNS];
+	unsigned n_beside = 0;
 	bool is_right;
 
 	for (int i = 0; i < RUNS; i++) {
@@ -234,15 +236,18 @@ static int search(struct bench *b, const char *what)
 		PFS_TRY(pfs_index_find(&b->run, b->index, NULL, b->found, b->asked, b->m,
 				       PFS_INDEX_EQUAL));
 		seconds[i] = clock_of(b) - started;
-		started = clock_of(b);
+	}
+	while (n_beside < RUNS && (!n_beside || beside[n_beside - 1] < 1)) {
+		double started = clock_of(b);
+
 		for (size_t k = 0; k < b->m; k++)
 			b->expected[k] = search_array(b, b->asked[k]);
-		beside[i] = clock_of(b) - started;
+		beside[n_beside++] = clock_of(b) - started;
 	}
 	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 	b->bad |= !is_right;
 	line(what, seconds, RUNS, b->m, is_right);
-	line("    beside a sorted array, one thread", beside, RUNS, b->m, true);
+	line("    beside a sorted array, one thread", beside, n_beside, b->m, true);
 	return time_peers(b, FIND, b->m);
 }
 

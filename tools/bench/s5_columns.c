@@ -18,6 +18,7 @@
 #include "fs/nodes/relation.h"
 #include "fs/nodes/scan.h"
 #include "gpu/index.h"
+#include "gpu/probe.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/gen.h"
 
