@@ -425,21 +425,17 @@ static void take_rights(struct pfs_tree *tree, uint32_t slot, const struct pfs_t
 /* Both locks are held. -ENOMEM: there is no memory for a time that is far from the present. */
 static int take_columns(struct pfs_tree *tree, uint32_t slot, const struct pfs_taking *taking)
 {
-	struct pfs_image *image = &tree->image;
+	const struct stat *attr = taking->attr;
+	const struct pfs_times times = {pfs_time_of(attr->st_atim), pfs_time_of(attr->st_mtim),
+					pfs_time_of(attr->st_ctim)};
+	const unsigned columns = (taking->set & PFS_SET_ATIME ? PFS_COLUMN_ATIME : 0) |
+				 (taking->set & PFS_SET_MTIME ? PFS_COLUMN_MTIME : 0) |
+				 (taking->set & PFS_SET_CTIME ? PFS_COLUMN_CTIME : 0);
 
 	take_rights(tree, slot, taking);
 	if (taking->set & PFS_SET_SIZE)
-		pfs_image_set_size(tree, slot, taking->attr->st_size, taking->attr->st_blocks);
-	if (taking->set & PFS_SET_ATIME)
-		PFS_TRY(pfs_image_set_time(tree, image->atime, slot,
-					   pfs_time_of(taking->attr->st_atim)));
-	if (taking->set & PFS_SET_MTIME)
-		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot,
-					   pfs_time_of(taking->attr->st_mtim)));
-	return taking->set & PFS_SET_CTIME
-		       ? pfs_image_set_time(tree, image->ctime, slot,
-					    pfs_time_of(taking->attr->st_ctim))
-		       : 0;
+		pfs_image_set_size(tree, slot, attr->st_size, attr->st_blocks);
+	return pfs_image_set_times(tree, slot, columns, &times);
 }
 
 /* Sets *cached to true if the kernel keeps the node's attributes or listing. Both locks are held.

@@ -331,18 +331,17 @@ static int take_over_row(struct pfs_tree *tree, uint32_t slot,
 			 bool another)
 {
 	struct pfs_image *image = &tree->image;
+	const struct pfs_times times = {pfs_time_of(st->st_atim), pfs_time_of(st->st_mtim),
+					pfs_time_of(st->st_ctim)};
+	unsigned columns = another ? PFS_COLUMN_ATIME : 0;
 	uid_t uid;
 	gid_t gid;
-	int error = 0;
 
 	if (another || !pfs_is_time(record->mtime, st->st_mtim))
-		error = pfs_image_set_time(tree, image->mtime, slot, pfs_time_of(st->st_mtim));
-	if (!error && another)
-		error = pfs_image_set_time(tree, image->atime, slot, pfs_time_of(st->st_atim));
-	if (!error && (another || is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim)))
-		error = pfs_image_set_time(tree, image->ctime, slot, pfs_time_of(st->st_ctim));
-	if (error)
-		return error;
+		columns |= PFS_COLUMN_MTIME;
+	if (another || is_before(pfs_image_time(tree, image->ctime, slot), st->st_ctim))
+		columns |= PFS_COLUMN_CTIME;
+	PFS_TRY(pfs_image_set_times(tree, slot, columns, &times));
 	if (another || record->mode != st->st_mode)
 		pfs_image_set_mode(tree, slot, st->st_mode);
 	uid = another || record->uid != st->st_uid ? st->st_uid : image->uid[slot];

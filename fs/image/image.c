@@ -411,18 +411,20 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const
 
 /* ---- times that are told ---- */
 
-int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, struct pfs_time time)
+int pfs_image_set_times(struct pfs_tree *tree, uint32_t slot, unsigned columns, const struct pfs_times *times)
 {
-	static const unsigned bits[] = {
-		[PFS_RARE_ATIME] = PFS_COLUMN_ATIME,
-		[PFS_RARE_MTIME] = PFS_COLUMN_MTIME,
-		[PFS_RARE_CTIME] = PFS_COLUMN_CTIME,
-	};
-	unsigned columns = bits[rare_time(&tree->image, column)];
-	int error;
+	const struct pfs_image *image = &tree->image;
+	int error = 0;
 
+	if (!columns)
+		return 0;
 	pfs_watch_changing(tree, slot, columns);
-	error = pfs_image_load_time(tree, column, slot, time);
+	if (columns & PFS_COLUMN_ATIME)
+		error = pfs_image_load_time(tree, image->atime, slot, times->atime);
+	if (!error && columns & PFS_COLUMN_MTIME)
+		error = pfs_image_load_time(tree, image->mtime, slot, times->mtime);
+	if (!error && columns & PFS_COLUMN_CTIME)
+		error = pfs_image_load_time(tree, image->ctime, slot, times->ctime);
 	pfs_watch_changed(tree, slot, columns);
 	return error;
 }

@@ -177,14 +177,17 @@ void pfs_image_set_size(struct pfs_tree *tree, uint32_t slot, int64_t size, int6
 /* Sets st_size and st_blocks, and mtime and ctime to now, which fits the columns. */
 void pfs_image_write(struct pfs_tree *tree, uint32_t slot, int64_t size, int64_t blocks,
 		     struct pfs_time now);
-/* Sets a time of the slot. Cannot fail for a time that the clock gives; -ENOMEM for one outside
- * 1677..2262. */
-PFS_MUST_CHECK int pfs_image_set_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
-				      struct pfs_time time);
+/* Sets some times of the slot; columns: of PFS_COLUMN_ATIME, MTIME, CTIME. Cannot fail for times
+ * that the clock gives; -ENOMEM for one outside 1677..2262: some of them are set. */
+struct pfs_times {
+	struct pfs_time atime, mtime, ctime;
+};
+PFS_MUST_CHECK int pfs_image_set_times(struct pfs_tree *tree, uint32_t slot, unsigned columns,
+				       const struct pfs_times *times);
 /* Sets some of the slot's times to now, which fits the column. times: PFS_COLUMN_ATIME, MTIME,
  * CTIME. */
 void pfs_image_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now);
-/* For loading: as pfs_image_set_time, without telling the watchers. */
+/* For loading: sets a time as pfs_image_set_times does, without telling the watchers. */
 PFS_MUST_CHECK int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot,
 				       struct pfs_time time);
 

@@ -115,32 +115,35 @@ static mode_t without_privileges(mode_t mode)
 static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)
 {
 	struct pfs_image *image = &tree->image;
-	struct pfs_time atime = pfs_time_of(setting->attr->st_atim);
-	struct pfs_time mtime = pfs_time_of(setting->attr->st_mtim);
-	struct pfs_time ctime = pfs_time_of(setting->attr->st_ctim);
+	struct pfs_times times = {
+		.atime = pfs_time_of(setting->attr->st_atim),
+		.mtime = pfs_time_of(setting->attr->st_mtim),
+		.ctime = pfs_time_of(setting->attr->st_ctim),
+	};
 	struct pfs_rare_values *values;
+	unsigned columns = PFS_COLUMN_CTIME;
 
 	/* truncate(2) to the size that it has already */
 	if (setting->set == PFS_SET_SIZE && setting->attr->st_size == image->size[slot])
 		return 0;
 	if (setting->set & (PFS_SET_ATIME | PFS_SET_MTIME | PFS_SET_CTIME) &&
-	    !(pfs_time_fits(atime) && pfs_time_fits(mtime) && pfs_time_fits(ctime))) {
+	    !(pfs_time_fits(times.atime) && pfs_time_fits(times.mtime) && pfs_time_fits(times.ctime))) {
 		PFS_TRY(pfs_rare_get(image->rare, &values, slot));
 		image->state[slot] |= PFS_SLOT_RARE;
 	}
-	if (setting->set & PFS_SET_SIZE)
-		mtime = setting->set & PFS_SET_MTIME ? mtime : setting->now;
+	if (setting->set & PFS_SET_SIZE && !(setting->set & PFS_SET_MTIME))
+		times.mtime = setting->now;
 	if (setting->set & PFS_SET_ATIME_NOW)
-		atime = setting->now;
+		times.atime = setting->now;
 	if (setting->set & PFS_SET_MTIME_NOW)
-		mtime = setting->now;
+		times.mtime = setting->now;
 	if (!(setting->set & PFS_SET_CTIME))
-		ctime = pfs_stamp_ctime(tree, slot, setting->now);
+		times.ctime = pfs_stamp_ctime(tree, slot, setting->now);
 	if (setting->set & (PFS_SET_ATIME | PFS_SET_ATIME_NOW))
-		PFS_TRY(pfs_image_set_time(tree, image->atime, slot, atime));
+		columns |= PFS_COLUMN_ATIME;
 	if (setting->set & (PFS_SET_MTIME | PFS_SET_MTIME_NOW | PFS_SET_SIZE))
-		PFS_TRY(pfs_image_set_time(tree, image->mtime, slot, mtime));
-	return pfs_image_set_time(tree, image->ctime, slot, ctime);
+		columns |= PFS_COLUMN_MTIME;
+	return pfs_image_set_times(tree, slot, columns, &times);
 }
 
 static void set_owner_and_mode(struct pfs_tree *tree, uint32_t slot, const struct setting *setting)

@@ -128,6 +128,24 @@ static void test_before_and_after(void **state)
 	end();
 }
 
+/* Watchers are told of all times that are set at once, once. */
+static void test_times_are_one_change(void **state)
+{
+	const struct stat attr = {.st_atim.tv_sec = 1, .st_mtim.tv_sec = 2};
+	struct pfs_entry entry;
+	uint64_t file, epoch;
+
+	(void)state;
+	begin();
+	file = make_in(ROOT, "file", S_IFREG | 0644);
+	epoch = tree->image.epoch;
+	assert_int_equal(pfs_tree_setattr(tree, &entry, file, &attr, PFS_SET_ATIME | PFS_SET_MTIME, &temp_root), 0);
+	assert_int_equal(entry.attr.st_atim.tv_sec, 1);
+	assert_int_equal(entry.attr.st_mtim.tv_sec, 2);
+	assert_int_equal(tree->image.epoch, epoch + 1);
+	end();
+}
+
 /* ---- who is told ---- */
 
 static unsigned calls[4];
@@ -245,6 +263,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_way),
 		cmocka_unit_test(test_before_and_after),
+		cmocka_unit_test(test_times_are_one_change),
 		cmocka_unit_test(test_each_hears_its_own),
 		cmocka_unit_test(test_commit_is_none),
 		cmocka_unit_test(test_found_out),
