@@ -14,7 +14,7 @@
  * If strays are more than PFS_SPAN_STRAYS, and more than an eighth of the slots, nothing is known
  * until the store is opened anew; codes answer then.
  *
- * Memory: 4 bytes a slot, 40 a stray.
+ * Memory: 4 bytes and a bit a slot, 20 bytes a stray.
  * Locks: tree->lock, for writing where names come and go; a mutex of its own, taken last, lets one
  * of several readers make a piece of the pass. */
 #ifndef PFS_FS_IMAGE_SPAN_H

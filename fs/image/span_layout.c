@@ -13,7 +13,7 @@ void pfs_span_layout_free(struct pfs_span_layout *layout)
 {
 	if (!layout)
 		return;
-	pfs_btree_destroy(layout->strays);
+	free(layout->strays);
 	pfs_btree_destroy(layout->attached);
 	free(layout->open.slot);
 	pfs_reserve_close(&layout->memory);
@@ -22,41 +22,64 @@ void pfs_span_layout_free(struct pfs_span_layout *layout)
 
 /* ---- strays ---- */
 
+static size_t words_of(size_t bits)
+{
+	return bits / 64 + 1;
+}
+
+static uint64_t bit_of(uint32_t i)
+{
+	return UINT64_C(1) << i % 64;
+}
+
 /* -E2BIG, -ENOMEM: the layout is of no use any more. */
 int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot, uint32_t parent)
 {
-	int error = slot < layout->n ? pfs_btree_insert(layout->strays, slot, slot) : 0;
-
-	if (error && error != -EEXIST)
-		return error;
+	if (slot < layout->n) {
+		layout->strays[slot / 64] |= bit_of(slot);
+		layout->stray_words[slot / 64 / 64] |= bit_of(slot / 64);
+	}
 	PFS_TRY(pfs_btree_insert(layout->attached, pfs_span_attached_key(parent, slot), slot));
 	return pfs_btree_count(layout->attached) > layout->strays_max ? -E2BIG : 0;
 }
 
 void pfs_span_layout_gone(struct pfs_span_layout *layout, uint32_t slot)
 {
-	if (slot < layout->n)
-		(void)pfs_btree_remove(layout->strays, slot, slot);
+	if (slot >= layout->n)
+		return;
+	layout->strays[slot / 64] &= ~bit_of(slot);
+	if (!layout->strays[slot / 64])
+		layout->stray_words[slot / 64 / 64] &= ~bit_of(slot / 64);
 }
 
 bool pfs_span_layout_is_stray(const struct pfs_span_layout *layout, uint32_t slot)
 {
-	uint32_t stray;
+	return slot >= layout->n || layout->strays[slot / 64] & bit_of(slot);
+}
 
-	return slot >= layout->n || pfs_span_layout_next(layout, &stray, slot, slot + 1);
+/* The first bit that is set from `from` on, or one from `to` on. */
+static uint32_t next_bit(const uint64_t *words, uint32_t from, uint32_t to)
+{
+	while (from < to && !(words[from / 64] >> from % 64))
+		from = (from / 64 + 1) * 64;
+	return from < to ? from + (uint32_t)__builtin_ctzll(words[from / 64] >> from % 64) : to;
 }
 
 /* The first stray from `slot` on, and before `to`. */
 bool pfs_span_layout_next(const struct pfs_span_layout *layout, uint32_t *stray, uint32_t slot,
 			  uint32_t to)
 {
-	struct pfs_btree_cursor cursor;
-	struct pfs_btree_entry entry;
+	uint32_t word = slot / 64, found;
 
-	pfs_btree_seek(layout->strays, &cursor, slot, 0);
-	if (!pfs_btree_next(layout->strays, &cursor, &entry) || entry.slot >= to)
+	to = PFS_MIN(to, layout->n);
+	found = next_bit(layout->strays, slot, PFS_MIN(to, (word + 1) * 64));
+	if (found >= (word + 1) * 64) {
+		word = next_bit(layout->stray_words, word + 1, (uint32_t)words_of(to));
+		found = next_bit(layout->strays, word * 64, to);
+	}
+	if (found >= to)
 		return false;
-	*stray = entry.slot;
+	*stray = found;
 	return true;
 }
 
@@ -136,14 +159,15 @@ int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n)
 		return -ENOMEM;
 	layout->n = n;
 	layout->strays_max = PFS_MAX(PFS_SPAN_STRAYS, n / 8);
-	error = pfs_btree_create(&layout->strays);
-	if (!error)
-		error = pfs_btree_create(&layout->attached);
-	if (error)
+	layout->strays = calloc(words_of(n) + words_of(words_of(n)), sizeof(*layout->strays));
+	error = layout->strays ? pfs_btree_create(&layout->attached) : -ENOMEM;
+	if (error) {
 		pfs_span_layout_free(layout);
-	else
-		*out = layout;
-	return error;
+		return error;
+	}
+	layout->stray_words = layout->strays + words_of(n);
+	*out = layout;
+	return 0;
 }
 
 int pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout **out)

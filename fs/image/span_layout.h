@@ -23,7 +23,9 @@ struct pfs_span_open {
 /* The slots of nodes as they were laid out. A directory's slots reach to the end that the pass
  * found; any other node has its own slot alone. Two nodes' slots lie in each other, or apart. */
 struct pfs_span_layout {
-	struct pfs_btree *strays;   /* slot -> slot; not slots from n on: each node there is a stray */
+	/* A bit a slot; not for slots from n on: each node there is a stray. stray_words, behind
+	 * them, has a bit for each of those words that is not 0. */
+	uint64_t *strays, *stray_words;
 	struct pfs_btree *attached; /* pfs_span_attached_key of each stray -> the stray's slot */
 	size_t strays_max;
 	/* True once the pass has seen all slots. It sees a slot as it is when it comes there; a
@@ -38,7 +40,7 @@ struct pfs_span_layout {
 	struct pfs_reserve memory;
 };
 
-/* Has both slots, so that keys alone tell where a stray is among the many that one parent may have. */
+/* Has both slots, so that keys alone tell where a stray is among the many of one parent. */
 static inline uint64_t pfs_span_attached_key(uint32_t parent, uint32_t slot)
 {
 	return (uint64_t)parent << 32 | slot;

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "fs/image/image.h"
 #include "fs/image/span.h"
+#include "fs/image/span_layout.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/random.h"
@@ -229,6 +230,50 @@ static void test_one_behind(void **state)
 	assert_int_not_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[1])), 0);
 }
 
+/* ---- few strays among many slots ---- */
+
+#define SLOTS 70001u
+
+/* The first stray from one slot on and before another, as a pass over all slots finds it. */
+static void check_next(const struct pfs_span_layout *layout, const bool *are_strays, uint32_t from, uint32_t to)
+{
+	uint32_t wanted = from, found = 0;
+
+	while (wanted < to && wanted < SLOTS && !are_strays[wanted])
+		wanted++;
+	assert_int_equal(pfs_span_layout_next(layout, &found, from, to), wanted < to && wanted < SLOTS);
+	if (wanted < to && wanted < SLOTS)
+		assert_int_equal(found, wanted);
+}
+
+static void test_few_strays(void **state)
+{
+	static bool are_strays[SLOTS];
+	struct pfs_span_layout *layout;
+
+	(void)state;
+	assert_int_equal(pfs_span_layout_create(&layout, SLOTS), 0);
+	for (unsigned i = 0; i < 400; i++) {
+		uint32_t slot = random_below(&seed, SLOTS), from = random_below(&seed, SLOTS);
+
+		if (i % 3 == 0 && pfs_span_layout_next(layout, &slot, slot, SLOTS)) {
+			pfs_span_layout_gone(layout, slot);
+			are_strays[slot] = false;
+		} else if (i % 3) {
+			(void)!pfs_span_layout_stray(layout, slot, i);
+			are_strays[slot] = true;
+		}
+		assert_int_equal(pfs_span_layout_is_stray(layout, slot), are_strays[slot]);
+		check_next(layout, are_strays, slot, slot + 1);
+		check_next(layout, are_strays, from, SLOTS);
+		check_next(layout, are_strays, from, UINT32_MAX);
+		check_next(layout, are_strays, from, from + random_below(&seed, 10000));
+		check_next(layout, are_strays, 0, SLOTS);
+	}
+	assert_true(pfs_span_layout_is_stray(layout, SLOTS));
+	pfs_span_layout_free(layout);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +281,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_behind, start, stop_tree),
 		cmocka_unit_test_setup_teardown(test_random, start, stop_tree),
 		cmocka_unit_test_setup_teardown(test_changes_between, start, stop_tree),
+		cmocka_unit_test(test_few_strays),
 	};
 
 	const char *given = getenv("PFS_SEED");
