@@ -115,6 +115,7 @@ AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const s
 AVX2 static void keep_containing_avx2(uint64_t *bits, const struct pfs_heap *heap, const uint32_t *places,
 				      size_t words, const struct pfs_needle *needle)
 {
+	const struct pfs_heap in = *heap; /* which nothing that is written here changes */
 	struct ends ends = ends_of(needle);
 
 	for (size_t w = 0; w < words; w++, places += 64) {
@@ -122,8 +123,8 @@ AVX2 static void keep_containing_avx2(uint64_t *bits, const struct pfs_heap *hea
 
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *at = heap->bytes + ((uint64_t)places[i] << heap->place_shift);
-			bool has = pfs_heap_has_slack(heap, at + 1, *at)
+			const uint8_t *at = in.bytes + ((uint64_t)places[i] << in.place_shift);
+			bool has = pfs_heap_has_slack(&in, places[i])
 					   ? contains_avx2(at + 1, *at, needle, &ends)
 					   : has_c(at + 1, *at, needle);
 

@@ -44,10 +44,11 @@ static inline bool pfs_same_bytes(const uint8_t *a, const uint8_t *b, size_t n, 
 	return true;
 }
 
-/* Returns true if PFS_NEEDLE_SLACK bytes behind the heap's text may be read. */
-static inline bool pfs_heap_has_slack(const struct pfs_heap *heap, const uint8_t *text, size_t len)
+/* Returns true if PFS_NEEDLE_SLACK bytes behind the text at the place may be read, of a heap whose lengths have one
+ * byte. */
+static inline bool pfs_heap_has_slack(const struct pfs_heap *heap, uint32_t place)
 {
-	return (uint64_t)(text - heap->bytes) + len + PFS_NEEDLE_SLACK <= heap->size;
+	return ((uint64_t)place << heap->place_shift) + 1 + UINT8_MAX + PFS_NEEDLE_SLACK <= heap->size;
 }
 
 #endif

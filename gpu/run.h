@@ -50,12 +50,10 @@ PFS_MUST_CHECK int pfs_run_poll(const struct pfs_run *run);
  * others may wait for while they keep the run's owner waiting. */
 PFS_MUST_CHECK int pfs_run_check(const struct pfs_run *run);
 
-/* Counts work whose steps may take long, so that the run is polled for cancellation by steps and
- * not by rows. */
+/* Work whose steps may take long, so that the run is polled by steps and not by rows. */
 struct pfs_run_work {
 	const struct pfs_run *run;
-	uint64_t steps; /* steps since the last poll, at most */
-	int error;	/* the poll's error: the work has to end */
+	int error;	/* the poll's error: the work has to end, and nothing is read any more */
 };
 
 /* As calloc and free, with run->charge. On an error, -ENOMEM or what charge returns, *out is NULL.

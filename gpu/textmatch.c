@@ -259,9 +259,9 @@ static inline bool fits(const struct glance *glance, const uint8_t *at)
 /* For texts at the heap's end, reads no further than the heap. For shorter texts the end would be
  * read together with the text before, which may be being written. */
 static inline bool may_fit(const struct glance *start, const struct glance *end, const struct pfs_heap *heap,
-			   const uint8_t *at)
+			   uint32_t place, const uint8_t *at)
 {
-	if (!pfs_heap_has_slack(heap, at + 1, *at))
+	if (!pfs_heap_has_slack(heap, place))
 		return true;
 	return fits(start, at) && (!end->mask || *at < 3 || fits(end, at + *at - 3));
 }
@@ -278,7 +278,7 @@ static void keep_by_ends(const struct pfs_text_match *match, uint64_t *bits, con
 			unsigned i = (unsigned)__builtin_ctzll(left);
 			const uint8_t *at = heap->bytes + ((uint64_t)places[i] << heap->place_shift);
 
-			if (*at >= match->min_len && may_fit(&start, &end, heap, at) && ends_hold(match, at + 1, *at))
+			if (*at >= match->min_len && may_fit(&start, &end, heap, places[i], at) && ends_hold(match, at + 1, *at))
 				kept |= UINT64_C(1) << i;
 		}
 		bits[w] = kept;

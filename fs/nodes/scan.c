@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of nodes by predicates: the slots to be looked at are taken through the tests block by
- * block, and what is left of them is listed. */
+/* Sets of nodes by predicates: from the slots to be looked at the operators select by those of the tests that they can
+ * make, and what they find is taken through the others. */
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
@@ -8,238 +8,175 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define PIECE_WORDS  ((size_t)4 * PFS_SCAN_BLOCK_WORDS) /* that a thread takes at once; */
-#define COSTLY_WORDS 16u /* where each slot may take long; */
-#define COSTLY_RUN   128u /* so many pieces in one hold, or less where they do take long */
-#define LISTED_ALONE (64u << 10) /* slots that are listed sooner than threads are woken */
+#define RUN_NS	     UINT64_C(2000000) /* of the operators, between two looks */
+#define LISTED_AT_ONCE ((size_t)1 << 17) /* slots, between two looks */
 #define CHILDREN_FEW 1024u /* of a directory, which are listed by its entries */
 
-/* ---- a range of slots ---- */
+/* ---- by the operators ---- */
 
-struct scan {
-	const struct pfs_selection *selection;
-	uint32_t first; /* slot of the first bit: a multiple of 64 */
-	size_t words, piece_words;
-	uint64_t *bits;	 /* of what was found */
-	uint64_t *count; /* by piece: how many; then, how many before it */
-	size_t n_pieces;
-	size_t from;	 /* costly: the first piece of the run; */
-	uint16_t *slots; /* and by piece, how many slots have been looked at */
-	_Atomic uint64_t work;
-	uint32_t *out;
-	atomic_int error;
+/* What the operators ask (gpu/run.h). */
+struct asked {
+	const struct pfs_scan_watch *watch;
+	pthread_t thread; /* that selects */
+	uint64_t until_ns; /* the next look */
 };
 
-/* A path is as long as its node lies deep, and a pattern may go back again and again. */
-static bool is_costly(const struct pfs_selection *selection)
+static int poll(void *context)
 {
-	for (size_t i = 0; i < selection->n_order; i++) {
-		const struct pfs_scan_test *test = selection->order[i];
+	const struct asked *asked = context;
 
-		if (test->how == PFS_HOW_TEXT ||
-		    (test->how == PFS_HOW_NAME && test->text.rest == PFS_REST_PATTERN))
-			return true;
-	}
-	return false;
-}
-
-/* All ones where slots are to be looked at. */
-static void set_range(const struct scan *scan, uint64_t *bits, size_t word, size_t words)
-{
-	const struct pfs_selection *selection = scan->selection;
-	size_t last = word + words - 1;
-
-	memset(bits, 0xff, words * sizeof(*bits));
-	if (word == 0)
-		bits[0] &= ~UINT64_C(0) << (selection->from - scan->first);
-	if (last == scan->words - 1 && selection->to % 64)
-		bits[words - 1] &= ~(~UINT64_C(0) << selection->to % 64);
-}
-
-static int scan_block(struct pfs_scan_worker *worker, struct scan *scan, size_t word, size_t words,
-		      uint64_t *count)
-{
-	uint64_t *bits = scan->bits + word;
-
-	if (scan->selection->watch && *scan->selection->watch->stop)
+	if (*asked->watch->stop)
 		return -EINTR;
-	set_range(scan, bits, word, words);
-	PFS_TRY(pfs_scan_filter_all(worker, bits, scan->first + (uint32_t)(word * 64), words));
-	for (size_t w = 0; w < words; w++)
-		*count += (unsigned)__builtin_popcountll(bits[w]);
-	return 0;
+	return pthread_equal(pthread_self(), asked->thread) && pfs_now_ns() >= asked->until_ns ? PFS_RUN_PAUSE : 0;
 }
 
-/* The rest of a piece, or some of it. */
-static int scan_costly_piece(struct pfs_scan_worker *worker, struct scan *scan, size_t piece)
+static int pause_run(void *context)
 {
-	uint64_t bits[COSTLY_WORDS];
-	size_t word = piece * COSTLY_WORDS, words = PFS_MIN(scan->words - word, COSTLY_WORDS);
-	uint32_t first = scan->first + (uint32_t)(word * 64);
-	unsigned done = scan->slots[piece];
+	struct asked *asked = context;
+	int error = pfs_scan_look(asked->watch);
 
-	if (scan->selection->watch && *scan->selection->watch->stop)
-		return -EINTR;
-	if (done == words * 64)
-		return 0;
-	set_range(scan, bits, word, words);
-	for (size_t w = 0; w < words && done > w * 64; w++)
-		bits[w] &= done >= w * 64 + 64 ? 0 : ~UINT64_C(0) << done % 64;
-	worker->next = UINT32_MAX;
-	PFS_TRY(pfs_scan_filter_all(worker, bits, first, words));
-	scan->slots[piece] = (uint16_t)PFS_MIN(worker->next - first, words * 64);
-	for (size_t w = 0; w < words; w++) {
-		scan->count[piece] += (unsigned)__builtin_popcountll(bits[w]);
-		scan->bits[word + w] |= bits[w];
-	}
-	return 0;
+	asked->until_ns = pfs_now_ns() + RUN_NS;
+	return error;
 }
 
-static void scan_costly_pieces(void *context, size_t from, size_t to)
+/* Lists a set. */
+static int list_rows(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_run *run,
+		     const struct pfs_rows *rows)
 {
-	struct scan *scan = context;
-	struct pfs_scan_worker worker = pfs_scan_worker_of(scan->selection, &scan->work);
-	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
+	uint64_t n, next = 0;
+	size_t here = 1;
 
-	for (size_t piece = from; piece < to && !error; piece++)
-		error = scan_costly_piece(&worker, scan, scan->from + piece);
-	if (error)
-		atomic_store(&scan->error, error);
-	pfs_scan_worker_finish(&worker);
-}
-
-/* Runs end where enough was done; the next one goes on with what they left. */
-static int scan_costly(struct scan *scan)
-{
-	struct pfs_tree *tree = scan->selection->tree;
-
-	while (scan->from < scan->n_pieces) {
-		size_t n = PFS_MIN(scan->n_pieces - scan->from, COSTLY_RUN);
-
-		atomic_store(&scan->work, 0);
-		pfs_scan_run(tree, n, 1, scan_costly_pieces, scan);
-		PFS_TRY(atomic_load(&scan->error));
-		PFS_TRY(pfs_scan_look(scan->selection->watch));
-		while (scan->from < scan->n_pieces &&
-		       scan->slots[scan->from] ==
-			       PFS_MIN(scan->words - scan->from * COSTLY_WORDS, COSTLY_WORDS) * 64)
-			scan->from++;
-	}
-	return 0;
-}
-
-static void scan_pieces(void *context, size_t from, size_t to)
-{
-	struct scan *scan = context;
-	struct pfs_scan_worker worker = pfs_scan_worker_of(scan->selection, NULL);
-	int error = atomic_load_explicit(&scan->error, memory_order_relaxed);
-
-	for (size_t piece = from; piece < to && !error; piece++) {
-		size_t word = piece * scan->piece_words;
-		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
-		uint64_t count = 0;
-
-		for (; word < end && !error; word += PFS_SCAN_BLOCK_WORDS)
-			error = scan_block(&worker, scan, word,
-					   PFS_MIN(end - word, PFS_SCAN_BLOCK_WORDS), &count);
-		scan->count[piece] = count;
-	}
-	if (error)
-		atomic_store(&scan->error, error);
-	pfs_scan_worker_finish(&worker);
-}
-
-static void list_pieces(void *context, size_t from, size_t to)
-{
-	struct scan *scan = context;
-
-	for (size_t piece = from; piece < to; piece++) {
-		uint32_t *out = scan->out + scan->count[piece];
-		size_t word = piece * scan->piece_words;
-		size_t end = PFS_MIN(word + scan->piece_words, scan->words);
-
-		for (; word < end; word++) {
-			uint32_t slot = scan->first + (uint32_t)(word * 64);
-
-			for (uint64_t left = scan->bits[word]; left; left &= left - 1)
-				*out++ = slot + (uint32_t)__builtin_ctzll(left);
-		}
-	}
-}
-
-static int list_found(struct scan *scan, struct pfs_slots *out, uint64_t n)
-{
-	size_t grain = n < LISTED_ALONE ? scan->n_pieces : 1;
-	int error;
-
-	if (n == 0)
+	PFS_TRY(pfs_rows_count(run, &n, rows));
+	if (!n)
 		return 0;
 	out->slot = malloc(n * sizeof(*out->slot));
 	if (!out->slot)
 		return -ENOMEM;
-	out->n = n;
-	scan->out = out->slot;
-	error = pfs_scan_run_watched(scan->selection->tree, scan->n_pieces, grain, list_pieces, scan,
-				     scan->selection->watch);
-	if (error)
-		pfs_slots_finish(out);
+	while (out->n < n && here) {
+		here = pfs_rows_next(rows, &next, out->slot + out->n, PFS_MIN(n - out->n, LISTED_AT_ONCE));
+		out->n += here;
+		PFS_TRY(pfs_scan_look(selection->watch));
+	}
+	return 0;
+}
+
+/* Selects by the program; `within`: from these rows, NULL: from the selection's. */
+static int run_program(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p,
+		       struct pfs_rows *within)
+{
+	struct asked asked = {.watch = selection->watch, .thread = pthread_self()};
+	const struct pfs_run run = {.operators = pfs_scan_operators(selection->tree),
+				    .on = PFS_ENGINE_HOST,
+				    .poll = selection->watch ? poll : NULL,
+				    .pause = pause_run,
+				    .context = &asked};
+	const struct pfs_source source = {
+		.table = &p->table, .rows = within, .from = within ? 0 : selection->from, .to = within ? 0 : selection->to};
+	struct pfs_rows *rows;
+	int error;
+
+	asked.until_ns = selection->watch ? pfs_now_ns() + RUN_NS : 0;
+	PFS_TRY(pfs_select(&run, &rows, &source, p->n_steps ? &p->program : NULL));
+	error = list_rows(selection, out, &run, rows);
+	pfs_rows_free(&run, rows);
 	return error;
 }
 
-static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out)
+/* ---- a range of slots ---- */
+
+/* What is in the image file only is not read into memory to see that names are others. */
+struct leaving_out {
+	const struct pfs_selection *selection;
+	const struct pfs_scan_test *test;
+	uint64_t *bits;
+	size_t words;
+};
+
+#define LEFT_OUT_AT_ONCE 64u /* words */
+
+static void leave_out(void *context, size_t from, size_t to)
 {
-	struct scan scan = {.selection = selection, .first = selection->from / 64 * 64};
-	uint64_t *bits PFS_FREE = NULL, *count PFS_FREE = NULL;
-	uint16_t *slots PFS_FREE = NULL;
-	bool costly = is_costly(selection);
-	uint64_t total = 0;
+	const struct leaving_out *leaving = context;
+
+	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text, leaving->bits + from,
+				 (uint32_t)(from * 64), to - from);
+}
+
+/* Of a test of names of which some of the sample passed there are some everywhere. */
+static bool leaves_out(const struct pfs_selection *selection, const struct pfs_scan_test *test)
+{
+	return selection->image->file && test->how == PFS_HOW_NAME && !test->negated && !test->passed;
+}
+
+/* Sets *bits to the slots of the range without what names leave out; NULL: none does. */
+static int leave_out_names(const struct pfs_selection *selection, uint64_t **bits)
+{
+	struct leaving_out leaving = {.selection = selection, .words = pfs_div_round_up(selection->to, 64)};
+
+	for (size_t i = 0; i < selection->n_order; i++) {
+		if (!leaves_out(selection, selection->order[i]))
+			continue;
+		if (!*bits) {
+			*bits = calloc(pfs_div_round_up(selection->image->end, 64), sizeof(**bits));
+			if (!*bits)
+				return -ENOMEM;
+			memcpy(*bits, selection->image->live, leaving.words * sizeof(**bits));
+		}
+		leaving.test = selection->order[i];
+		leaving.bits = *bits;
+		PFS_TRY(pfs_scan_run_watched(selection->tree, leaving.words, LEFT_OUT_AT_ONCE, leave_out, &leaving,
+					     selection->watch));
+	}
+	return 0;
+}
+
+static int select_range(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p)
+{
+	uint64_t *bits PFS_FREE = NULL;
+	struct pfs_rows rows = {.form = PFS_ROWS_BITS, .n_rows = selection->image->end};
 
 	if (selection->from == selection->to)
 		return 0;
-	scan.words = pfs_div_round_up(selection->to - scan.first, 64);
-	scan.piece_words = costly ? COSTLY_WORDS : PIECE_WORDS;
-	scan.n_pieces = pfs_div_round_up(scan.words, scan.piece_words);
-	scan.count = count = calloc(scan.n_pieces, sizeof(*count));
-	scan.bits = bits = calloc(scan.words, sizeof(*bits));
-	scan.slots = slots = costly ? calloc(scan.n_pieces, sizeof(*slots)) : NULL;
-	if (!count || !bits || (costly && !slots))
-		return -ENOMEM;
-	PFS_TRY(costly ? scan_costly(&scan)
-		       : pfs_scan_run_watched(selection->tree, scan.n_pieces, 1, scan_pieces, &scan,
-					      selection->watch));
-	if (atomic_load(&scan.error))
-		return atomic_load(&scan.error);
-	for (size_t piece = 0; piece < scan.n_pieces; piece++) {
-		uint64_t n = count[piece];
-
-		count[piece] = total;
-		total += n;
-	}
-	return list_found(&scan, out, total);
+	PFS_TRY(leave_out_names(selection, &bits));
+	if (!bits)
+		return run_program(selection, out, p, NULL);
+	rows.bits = bits;
+	rows.from = selection->from / 64 * 64;
+	rows.to = selection->to;
+	bits[rows.from / 64] &= ~UINT64_C(0) << selection->from % 64;
+	if (rows.to % 64)
+		bits[rows.to / 64] &= ~(~UINT64_C(0) << rows.to % 64);
+	return run_program(selection, out, p, &rows);
 }
 
 /* ---- listed slots ---- */
 
-/* The list's slots from `at` on that lie in one block, as bits; the number of them. */
-static size_t take_block(const struct pfs_selection *selection, size_t at, uint64_t *bits,
-			 uint32_t *first, size_t *words)
+int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
+		       struct pfs_slots *slots, bool sample, size_t *n_seen)
 {
-	const uint32_t *list = selection->list;
-	size_t n = 0;
+	struct pfs_scan_program p;
+	struct pfs_slots found = {0};
+	struct pfs_rows rows = {.form = PFS_ROWS_LIST, .n_rows = selection->image->end, .list = slots->slot};
+	int error = pfs_scan_program_init(&p, selection, tests, n_tests);
 
-	*first = list[at] / 64 * 64;
-	memset(bits, 0, PFS_SCAN_BLOCK_WORDS * sizeof(*bits));
-	while (at + n < selection->n_list && list[at + n] - *first < PFS_SCAN_BLOCK) {
-		uint32_t i = list[at + n++] - *first;
-
-		bits[i / 64] |= UINT64_C(1) << i % 64;
-		*words = i / 64 + 1;
+	*n_seen = slots->n;
+	rows.n_list = (uint32_t)slots->n;
+	if (!error && p.n_steps && slots->n) {
+		error = run_program(selection, &found, &p, &rows);
+		if (!error && found.n)
+			memcpy(slots->slot, found.slot, found.n * sizeof(*found.slot));
+		slots->n = found.n;
+		pfs_slots_finish(&found);
 	}
-	return n;
+	if (!error && p.n_rest)
+		error = pfs_scan_rest(selection, tests, n_tests, slots, sample, n_seen);
+	pfs_scan_program_finish(&p);
+	return error;
 }
 
 /* They are live, having come from an index, and there is nothing to test. */
@@ -259,33 +196,40 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out)
 {
-	_Atomic uint64_t work = 0;
-	struct pfs_scan_worker worker = pfs_scan_worker_of(selection, &work);
-	uint64_t bits[PFS_SCAN_BLOCK_WORDS];
-	uint32_t *slots = malloc((selection->n_list + 1) * sizeof(*slots));
-	int error = !slots ? -ENOMEM : 0;
-	size_t words = 0, n = 0;
-	uint32_t first;
+	size_t kept = 0, n_seen;
 
-	for (size_t at = 0; at < selection->n_list && !error;) {
-		at += take_block(selection, at, bits, &first, &words);
-		worker.next = UINT32_MAX;
-		error = pfs_scan_filter_all(&worker, bits, first, words);
-		for (; worker.next < UINT32_MAX && selection->list[at - 1] >= worker.next; at--)
-			;
-		error = error ? error : pfs_scan_look(selection->watch);
-		atomic_store(&work, 0);
-		for (size_t w = 0; w < words && !error; w++) {
-			for (uint64_t left = bits[w]; left; left &= left - 1, n++)
-				slots[n] = first + (uint32_t)(w * 64) +
-					   (uint32_t)__builtin_ctzll(left);
-		}
-	}
-	pfs_scan_worker_finish(&worker);
-	if (error)
-		free(slots);
-	else
-		*out = (struct pfs_slots){.slot = slots, .n = n};
+	PFS_TRY(copy_list(selection, out));
+	for (size_t i = 0; i < out->n && !selection->all_live; i++)
+		if (pfs_image_is_live(selection->image, out->slot[i]))
+			out->slot[kept++] = out->slot[i];
+	if (!selection->all_live)
+		out->n = kept;
+	return pfs_selection_keep(selection, selection->order, selection->n_order, out, false, &n_seen);
+}
+
+/* There is nothing to test: what has a node is listed. */
+static int list_range(const struct pfs_selection *selection, struct pfs_slots *out)
+{
+	out->slot = malloc(((size_t)selection->to - selection->from + 1) * sizeof(*out->slot));
+	if (!out->slot)
+		return -ENOMEM;
+	for (uint32_t slot = selection->from; slot < selection->to; slot++)
+		if (pfs_image_is_live(selection->image, slot))
+			out->slot[out->n++] = slot;
+	return pfs_scan_look(selection->watch);
+}
+
+static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out)
+{
+	struct pfs_scan_program p;
+	int error = pfs_scan_program_init(&p, selection, selection->order, selection->n_order);
+	size_t n_seen;
+
+	if (!error)
+		error = select_range(selection, out, &p);
+	if (!error && p.n_rest)
+		error = pfs_scan_rest(selection, selection->order, selection->n_order, out, false, &n_seen);
+	pfs_scan_program_finish(&p);
 	return error;
 }
 
@@ -300,6 +244,8 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out,
 		return copy_list(selection, out);
 	if (selection->list)
 		return scan_list(selection, out);
+	if (!selection->n_order && pfs_selection_size(selection) <= PFS_SCAN_SMALL)
+		return list_range(selection, out);
 	PFS_TRY(scan_range(selection, out));
 	pfs_selection_note(selection, out->n);
 	return 0;
@@ -362,6 +308,8 @@ int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 	if (!error)
 		error = select_begun(&selection, out, within);
 	pfs_selection_finish(&selection);
+	if (error)
+		pfs_slots_finish(out);
 	return error;
 }
 

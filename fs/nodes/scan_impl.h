@@ -4,8 +4,8 @@
  *
  * A selection goes: scan_prepare.c makes a test of each predicate, by what it has to look at;
  * scan_begin.c finds the slots that have to be looked at, scan_rank.c the order of the tests;
- * scan.c takes these slots through the tests (scan_filter.c), 64 to a word of bits, block by block
- * on all cores, and lists the bits that are left. */
+ * scan_program.c makes a program of those tests that the operators can make, which select from these
+ * slots (scan.c); what they find the other tests look at one by one (scan_rest.c). */
 #ifndef PFS_FS_NODES_SCAN_IMPL_H
 #define PFS_FS_NODES_SCAN_IMPL_H
 
@@ -13,11 +13,9 @@
 #include "fs/image/span.h"
 #include "fs/nodes/scan.h"
 #include "fs/nodes/scan_names.h"
-#include "fs/nodes/scan_simd.h"
+#include "gpu/relation.h"
 
-#define PFS_SCAN_BLOCK_WORDS 64u /* what one thread takes through all tests before the next */
-#define PFS_SCAN_BLOCK	     (PFS_SCAN_BLOCK_WORDS * 64u) /* slots */
-#define PFS_SCAN_SMALL	     4096u /* slots; looking at so many costs less than choosing another way */
+#define PFS_SCAN_SMALL 4096u /* slots; looking at so many costs less than choosing another way */
 
 /* ---- tests ---- */
 
@@ -65,12 +63,12 @@ struct pfs_scan_test {
 
 /* ---- selections ---- */
 
-#define PFS_TESTS_FEW 3
+#define PFS_TESTS_FEW  3
+#define PFS_SCAN_STEPS 24u /* of a test, in a program, at most */
 
 struct pfs_selection {
 	struct pfs_tree *tree;
 	const struct pfs_image *image;
-	const struct pfs_scan_simd *simd;
 	struct pfs_heap names;
 	bool all_live;	     /* every slot has a node with a name */
 	struct pfs_scan_test *tests;
@@ -99,7 +97,7 @@ PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 /* scan_begin.c: As pfs_scan_weigh, of a selection that is not begun, and not to be used afterwards. */
 PFS_MUST_CHECK int pfs_selection_weigh(struct pfs_selection *selection, struct pfs_scan_weighed *out);
 /* scan_rank.c: Chooses in which order the tests are made; with `estimate`, what may be left is what
- * matters. -ENOMEM, and what pfs_scan_filter returns. */
+ * matters. -ENOMEM, and what pfs_scan_rest returns. */
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
 
 /* Notes, afterwards, that a column index may have been better. */
@@ -146,33 +144,46 @@ void pfs_trail_finish(struct pfs_trail *trail);
 /* Bounds what texts take in one hold of the tree, about: bytes looked at, or steps of patterns. */
 #define PFS_SCAN_WORK (UINT64_C(1) << 21)
 
+/* Where a thread makes paths. */
 struct pfs_scan_worker {
-	const struct pfs_selection *selection;
 	struct pfs_trail trail;
 	char *path;
 	size_t path_capacity;
-	_Atomic uint64_t *work; /* done in this hold by all workers; NULL: as much as it takes */
-	uint64_t own_work;	/* not in there yet */
-	uint32_t next; /* the first slot that was left because so much was done; a slot behind all: none was */
 };
-/* Returns a worker. The first bytes that it looks at in this hold are always looked at, so that
- * each hold gets further. */
-static inline struct pfs_scan_worker pfs_scan_worker_of(const struct pfs_selection *selection,
-							_Atomic uint64_t *work)
-{
-	return (struct pfs_scan_worker){.selection = selection, .work = work, .next = UINT32_MAX};
-}
-void pfs_scan_worker_finish(struct pfs_scan_worker *worker);
 
-/* scan_filter.c: clears the bits of those of the slots, from `first` (a multiple of 64) on, for which
- * the test does not hold, and of those from worker->next on, which it may lower.  At most
- * PFS_SCAN_BLOCK_WORDS.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_filter(struct pfs_scan_worker *worker,
-				   const struct pfs_scan_test *test, uint64_t *bits, uint32_t first,
-				   size_t words);
-/* As pfs_scan_filter, for all tests in their order, and for slots without a name. */
-PFS_MUST_CHECK int pfs_scan_filter_all(struct pfs_scan_worker *worker, uint64_t *bits,
-				       uint32_t first, size_t words);
+/* ---- selecting ---- */
+
+/* Tests as a program over the image's columns; it must not move. */
+struct pfs_scan_program {
+	const struct pfs_selection *selection;
+	struct pfs_program program; /* without steps: no test is of it */
+	struct pfs_table table;
+	size_t n_rest; /* tests that are not of it */
+	struct pfs_step *steps;
+	struct pfs_table_column *columns;
+	struct pfs_rows *sets;
+	size_t n_steps, n_columns, n_sets;
+	struct pfs_step few_steps[PFS_TESTS_FEW * PFS_SCAN_STEPS];
+	struct pfs_table_column few_columns[PFS_TESTS_FEW];
+	struct pfs_rows few_sets[PFS_TESTS_FEW * 2];
+};
+
+/* scan_program.c: Returns true if slots are taken through the test one by one. */
+bool pfs_scan_test_is_rest(const struct pfs_selection *selection, const struct pfs_scan_test *test);
+/* Makes a program of those of the tests that are not. Finish in any case. -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_program_init(struct pfs_scan_program *p, const struct pfs_selection *selection,
+					 struct pfs_scan_test *const *tests, size_t n);
+void pfs_scan_program_finish(struct pfs_scan_program *p);
+
+/* scan_rest.c: Keeps those of the slots for which all tests that are taken one by one hold. Of a `sample` no more is
+ * looked at than a hold of the tree has time for: *n_seen of them. -ENOMEM, -E2BIG: a pattern would take too many
+ * steps; what looks return. */
+PFS_MUST_CHECK int pfs_scan_rest(const struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
+				 struct pfs_slots *slots, bool sample, size_t *n_seen);
+
+/* scan.c: Keeps those of the slots for which all tests hold, as pfs_scan_rest. */
+PFS_MUST_CHECK int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_test *const *tests,
+				      size_t n_tests, struct pfs_slots *slots, bool sample, size_t *n_seen);
 
 /* ---- values ---- */
 
@@ -208,6 +219,9 @@ bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field
 			     uint32_t b);
 
 /* ---- scan_pool.c ---- */
+
+/* The operators by which scans select. */
+struct pfs_operators *pfs_scan_operators(const struct pfs_tree *tree);
 
 PFS_MUST_CHECK int pfs_scan_create(struct pfs_tree *tree);
 void pfs_scan_destroy(struct pfs_tree *tree);

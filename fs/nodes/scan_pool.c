@@ -21,6 +21,7 @@ struct pfs_scan {
 	pthread_mutex_t lock;  /* of who has the threads */
 	struct pfs_pool *pool; /* NULL until first wanted */
 	bool no_pool;	       /* it could not be had */
+	struct pfs_operators *operators;
 };
 
 int pfs_scan_create(struct pfs_tree *tree)
@@ -29,7 +30,12 @@ int pfs_scan_create(struct pfs_tree *tree)
 	if (!tree->scan)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&tree->scan->lock, NULL);
-	return 0;
+	return pfs_operators_open(&tree->scan->operators, PFS_ENGINE_HOST, 0);
+}
+
+struct pfs_operators *pfs_scan_operators(const struct pfs_tree *tree)
+{
+	return tree->scan->operators;
 }
 
 void pfs_scan_destroy(struct pfs_tree *tree)
@@ -39,6 +45,7 @@ void pfs_scan_destroy(struct pfs_tree *tree)
 	if (!scan)
 		return;
 	pfs_pool_close(scan->pool);
+	pfs_operators_close(scan->operators);
 	(void)pthread_mutex_destroy(&scan->lock);
 	free(scan);
 	tree->scan = NULL;

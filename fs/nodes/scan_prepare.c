@@ -454,7 +454,6 @@ int pfs_selection_init(struct pfs_selection *selection, struct pfs_tree *tree,
 	*selection = (struct pfs_selection){
 		.tree = tree,
 		.image = &tree->image,
-		.simd = pfs_scan_simd_version(0),
 		.names = {.bytes = names.heap,
 			  .size = names.heap_size,
 			  .place_shift = (uint8_t)names.place_shift,

@@ -4,10 +4,13 @@
  * done. */
 #include "fs/nodes/scan_impl.h"
 
+#include <string.h>
+
 #include "fs/tree/tree_impl.h"
 
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
-#define SAMPLE_BITS  UINT64_C(0x1111111111111111) /* ... and which of the 64 slots there */
+#define SAMPLE_STEP  4u	 /* ... and every fourth of the 64 slots there */
+#define SAMPLE_MAX   (SAMPLE_WORDS * 64u / SAMPLE_STEP)
 
 /* Nanoseconds a slot, and the part that passes where nothing else is known. */
 static void guess(struct pfs_scan_test *test)
@@ -34,49 +37,53 @@ static void guess(struct pfs_scan_test *test)
 		test->share = 1.0f - test->share;
 }
 
-/* Those of the sample's slots that have a name. */
-static uint64_t live_bits(const struct pfs_image *image, uint32_t first)
+/* Lists slots with a node, spread over those to be looked at. */
+static size_t list_sample(const struct pfs_selection *selection, uint32_t *slots)
 {
-	uint64_t live = 0;
+	const struct pfs_image *image = selection->image;
+	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
+	size_t n = 0;
 
-	for (uint64_t left = SAMPLE_BITS; left; left &= left - 1) {
-		uint32_t slot = first + (uint32_t)__builtin_ctzll(left);
+	for (uint32_t w = 0; w < SAMPLE_WORDS; w++) {
+		uint32_t first = (selection->from + w * step) / 64 * 64;
 
-		if (slot < image->end && pfs_image_is_live(image, slot))
-			live |= left & -left;
+		for (uint32_t slot = first; slot < first + 64; slot += SAMPLE_STEP)
+			if (slot < image->end && pfs_image_is_live(image, slot))
+				slots[n++] = slot;
 	}
-	return live;
+	return n;
+}
+
+/* Which part of the sample these tests leave. */
+static int try_tests(struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
+		     const uint32_t *sample, size_t n, size_t *passed, double *share)
+{
+	uint32_t slots[SAMPLE_MAX];
+	struct pfs_slots left = {.slot = slots, .n = n};
+	size_t n_seen;
+
+	memcpy(slots, sample, n * sizeof(*slots));
+	PFS_TRY(pfs_selection_keep(selection, tests, n_tests, &left, true, &n_seen));
+	*passed = left.n;
+	*share = ((double)left.n + 0.5) / ((double)n_seen + 1.0);
+	return 0;
 }
 
 /* Takes some of the slots through all tests, to know what they leave. */
 static int sample(struct pfs_selection *selection)
 {
-	_Atomic uint64_t work = 0;
-	struct pfs_scan_worker worker = pfs_scan_worker_of(selection, &work);
-	uint32_t step = (selection->to - selection->from) / SAMPLE_WORDS;
-	size_t all = 0, total = 0;
-	int error = 0;
+	uint32_t slots[SAMPLE_MAX];
+	size_t n = list_sample(selection, slots), passed;
+	double share;
 
-	for (uint32_t w = 0; w < SAMPLE_WORDS && !error && worker.next == UINT32_MAX; w++) {
-		uint32_t first = (selection->from + w * step) / 64 * 64;
-		uint64_t live = live_bits(selection->image, first), in_all = live;
+	for (size_t i = 0; i < selection->n_order; i++) {
+		struct pfs_scan_test *test = selection->order[i];
 
-		total += (size_t)__builtin_popcountll(live);
-		for (size_t i = 0; i < selection->n_order && !error; i++) {
-			uint64_t bits = live;
-
-			error = pfs_scan_filter(&worker, selection->order[i], &bits, first, 1);
-			selection->order[i]->passed += (unsigned)__builtin_popcountll(bits);
-			in_all &= bits;
-		}
-		all += (size_t)__builtin_popcountll(in_all);
+		PFS_TRY(try_tests(selection, &test, 1, slots, n, &passed, &share));
+		test->passed = (unsigned)passed;
+		test->share = (float)share;
 	}
-	for (size_t i = 0; i < selection->n_order && !error; i++)
-		selection->order[i]->share =
-			((float)selection->order[i]->passed + 0.5f) / ((float)total + 1.0f);
-	selection->share = ((double)all + 0.5) / ((double)total + 1.0);
-	pfs_scan_worker_finish(&worker);
-	return error;
+	return try_tests(selection, selection->order, selection->n_order, slots, n, &passed, &selection->share);
 }
 
 /* What a test costs for each slot that it takes away. */
@@ -99,13 +106,20 @@ static void sort_tests(struct pfs_selection *selection)
 	}
 }
 
+/* Returns true if the test holds for all slots to be looked at, by their numbers. */
+static bool holds_for_all(const struct pfs_selection *selection, const struct pfs_scan_test *test)
+{
+	return test->how == PFS_HOW_SLOT && test->negated &&
+	       (test->high < (int64_t)selection->from || test->low >= (int64_t)selection->to);
+}
+
 int pfs_selection_order(struct pfs_selection *selection, bool estimate)
 {
 	selection->share = 1.0;
 	for (size_t i = 0; i < selection->n_tests; i++) {
 		struct pfs_scan_test *test = &selection->tests[i];
 
-		if (test->done)
+		if (test->done || holds_for_all(selection, test))
 			continue;
 		guess(test);
 		selection->share *= test->share;

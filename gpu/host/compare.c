@@ -322,7 +322,7 @@ static void match_names(struct pfs_slot *slot, const struct pfs_step *step, cons
 	if (n % 64)
 		slot->truth[n / 64] &= (UINT64_C(1) << n % 64) - 1;
 	pfs_text_match_keep(match, slot->truth, heap, cells->codes, words);
-	for (uint32_t i = 0; match->rest == PFS_REST_PATTERN && i < n; i++) {
+	for (uint32_t i = 0; match->rest == PFS_REST_PATTERN && i < n && !work->error; i++) {
 		size_t len;
 		const uint8_t *text;
 
@@ -346,7 +346,7 @@ void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const st
 		match_names(slot, step, match, n, work);
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && !work->error; i++) {
 		struct value value = value_at(slot, i);
 
 		if (value.class == NOTHING) {

@@ -206,9 +206,15 @@ static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker, cons
 		else if (!prepared->is_within)
 			apply(step, prepared, slots + n, span, &work);
 		n++;
+		if (work.error)
+			break; /* what there is to read may have changed */
 	}
-	if (work.error)
+	if (work.error) {
 		atomic_store(&e->error, work.error);
+		memset(slots->truth, 0, sizeof(slots->truth));
+		slots->type = PFS_SLOT_IS_TRUTH;
+		slots->cells.has_nulls = false;
+	}
 	return slots;
 }
 

@@ -48,7 +48,7 @@ struct pfs_prepared {
 	bool is_contrary;
 	int64_t low, high;
 	bool has_match;
-	struct pfs_text_match match; /* of a pattern, or of EQ for a PLACE and a constant: the step taken apart */
+	struct pfs_text_match match; /* of a pattern, or of EQ, GE or LT of names and a constant: the step taken apart */
 };
 
 struct pfs_evaluator {

@@ -147,14 +147,16 @@ LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data,
 /* Both bounds by one comparison, in as many bits as an element has. */
 #define LANES_BETWEEN(type)                                                                        \
 	do {                                                                                       \
-		const type *data = column->data;                                                   \
+		const type *data = (const type *)column->data + (at ? 0 : first);                  \
 		type from = (type)low, span = (type)((uint64_t)high - (uint64_t)low);              \
+		type kept = (type)mask;                                                            \
                                                                                                    \
 		if (at)                                                                            \
-			LANES_COMPARE((type)((type)((data[at[i]] >> shift) & mask) - from) <= span); \
+			LANES_COMPARE((type)(((type)(data[at[i]] >> shift) & kept) - from) <= span); \
+		else if (shift || kept != (type)UINT64_MAX)                                        \
+			LANES_COMPARE((type)(((type)(data[i] >> shift) & kept) - from) <= span);   \
 		else                                                                               \
-			LANES_COMPARE((type)((type)((data[first + i] >> shift) & mask) - from) <=  \
-				      span);                                                       \
+			LANES_COMPARE((type)(data[i] - from) <= span);                             \
 	} while (0)
 
 LANES_TARGET static void LANES(between)(uint64_t *restrict words, const struct pfs_table_column *column,

@@ -62,7 +62,7 @@ static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to
 	struct pfs_run_work work = {.run = job->run};
 
 	(void)worker;
-	for (uint64_t code = from; code < to; code++) {
+	for (uint64_t code = from; code < to && !work.error; code++) {
 		size_t len;
 		const uint8_t *text = pfs_dictionary_text(job->dictionary, (uint32_t)code, &len);
 
@@ -101,13 +101,13 @@ static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 
 /* ---- opening ---- */
 
-/* The texts that step i, an EQ, compares are names: a column's, with a constant. */
+/* The texts that step i, an EQ, GE or LT, compares are names: a column's, with a constant. */
 static bool is_name(const struct pfs_evaluator *e, size_t i)
 {
 	const struct pfs_step *steps = e->program->steps;
 	const struct pfs_cell_reader *reader;
 
-	if (i < 2 || steps[i].op != PFS_OP_EQ || steps[i].collation != PFS_BINARY ||
+	if (i < 2 || (steps[i].op != PFS_OP_EQ && steps[i].op != PFS_OP_GE && steps[i].op != PFS_OP_LT) || steps[i].collation != PFS_BINARY ||
 	    steps[i - 1].op != PFS_OP_CONSTANT || steps[i - 1].constant.type != PFS_IS_TEXT ||
 	    steps[i - 2].op != PFS_OP_COLUMN)
 		return false;
@@ -121,13 +121,20 @@ static int prepare_match(struct pfs_evaluator *e, size_t i)
 {
 	const struct pfs_step *step = &e->program->steps[i];
 	const struct pfs_constant *constant = &step->constant;
+	struct pfs_text_match *match = &e->prepared[i].match;
 
 	if (is_name(e, i))
 		constant = &step[-1].constant;
 	else if (step->op < PFS_OP_LIKE || step->op > PFS_OP_CONTAINS || step->escape)
 		return 0;
 	e->prepared[i].has_match = true;
-	return pfs_text_match_init(&e->prepared[i].match, step->op, constant->text, constant->len);
+	if (step->op == PFS_OP_GE)
+		pfs_text_match_init_range(match, constant->text, constant->len, NULL, 0);
+	else if (step->op == PFS_OP_LT)
+		pfs_text_match_init_range(match, NULL, 0, constant->text, constant->len);
+	else
+		return pfs_text_match_init(match, step->op, constant->text, constant->len);
+	return 0;
 }
 
 /* ---- ranges of a column's integers ---- */

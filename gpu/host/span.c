@@ -264,7 +264,10 @@ static void read_column(const struct pfs_table_column *c, const uint32_t *at, ui
 		return;
 	case PFS_KIND_CODE:
 	case PFS_KIND_PLACE:
-		lanes->read_32(out->codes, c, at, first, n);
+		if (!at && c->width == sizeof(uint32_t) && !c->shift && !c->mask)
+			memcpy(out->codes, (const uint32_t *)c->data + first, n * sizeof(uint32_t));
+		else
+			lanes->read_32(out->codes, c, at, first, n);
 		return;
 	case PFS_KIND_INTEGER:
 		lanes->read_64(out->integers, c, at, first, n);

@@ -95,6 +95,10 @@ int64_t pfs_text_length(const uint8_t *text, size_t len)
 
 #define LOOK_STEPS (UINT64_C(1) << 20) /* a millisecond or two of work */
 
+/* Steps that patterns have taken of this thread since it polled, at most. */
+static _Thread_local uint64_t steps_since;
+
+/* Within a text, which is read on. */
 static int look(void *arg)
 {
 	struct pfs_run_work *work = arg;
@@ -103,17 +107,17 @@ static int look(void *arg)
 	return work->error;
 }
 
-/* Counts what a pattern may take of a text, and looks now and then. Returns false if it may take long alone. */
+/* Counts what a pattern may take of a text, and polls now and then. Returns false if it may take long alone. */
 static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_work *work)
 {
 	uint64_t steps = ((uint64_t)step->constant.len + 1) * (len + 1);
 
 	if (steps > LOOK_STEPS)
 		return false;
-	work->steps += steps;
-	if (work->steps > LOOK_STEPS) {
-		work->steps = 0;
-		(void)look(work);
+	steps_since += steps;
+	if (steps_since > LOOK_STEPS) {
+		steps_since = 0;
+		work->error = pfs_run_poll(work->run);
 	}
 	return true;
 }
@@ -130,7 +134,7 @@ bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *
 		return false;
 	if (is_pattern && !count_steps(step, len, work))
 		return pfs_pattern_matches_until(&matches, &until, kind, step->constant.text, escape, text, len) == 0 && matches;
-	if (match && !pfs_text_match_holds_outside(match, text, len))
+	if (work->error || (match && !pfs_text_match_holds_outside(match, text, len)))
 		return false;
 	return (match && match->rest == PFS_REST_NONE) ||
 	       pfs_pattern_matches(kind, step->constant.text, escape, text, len);
