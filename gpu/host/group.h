@@ -8,6 +8,14 @@
 #include "gpu/host/fold.h"
 #include "gpu/host/key.h"
 
+#define PFS_GROUP_STEP 65536u /* groups, or places, between two polls */
+
+/* To be called for each of what is looked at one by one. */
+PFS_MUST_CHECK static inline int pfs_group_look(const struct pfs_run *run, size_t i)
+{
+	return i % PFS_GROUP_STEP ? 0 : pfs_run_poll(run);
+}
+
 /* Groups: each one's first position, how many tuples it has, and its aggregates. */
 struct pfs_group_table {
 	size_t n, capacity;
