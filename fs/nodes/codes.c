@@ -5,10 +5,10 @@
  * moment on changes are noted as deltas, under tree->lock, and applied before the next question, many of
  * them without it.  When there are too many of them, or no memory for them, the engine is filled anew instead.
  *
- * Lock order: codes->lock -> tree->lock (for reading). The lock is held while the engine is brought up to
- * date. As long as the tree is held after that nothing changes, so that the engine stays as it is, and
- * any number of questions are answered without the lock: each answer is one epoch, and a change waits only
- * while the engine computes. */
+ * Lock order: codes->lock -> tree->lock (for reading) -> codes->lease. The lock is held while the engine is
+ * brought up to date. As long as the tree is held after that nothing changes, so that the engine stays as it
+ * is, and any number of questions are answered without the lock: each answer is one epoch. A question that
+ * has begun also has a lease, for which the engine stays as it is when the tree has been let go. */
 #include "fs/nodes/codes.h"
 
 #include <stdatomic.h>
@@ -32,6 +32,9 @@
 
 struct pfs_codes {
 	pthread_mutex_t lock; /* one thread at a time brings the engine up to date */
+	/* Held for reading by questions from begin to end; for writing, by who holds `lock`, where the engine
+	 * changes. Nobody waits for it while the tree is held. */
+	pthread_rwlock_t lease;
 	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
 	/* The engine has all changes. Set by who holds `lock` and tree->lock for reading; cleared where a
 	 * change is noted. Who holds tree->lock for reading and finds it set may ask the engine. */
@@ -61,6 +64,7 @@ void pfs_codes_destroy(struct pfs_tree *tree)
 	free(codes->deltas);
 	free(codes->known);
 	(void)pthread_mutex_destroy(&codes->lock);
+	(void)pthread_rwlock_destroy(&codes->lease);
 	(void)pthread_mutex_destroy(&codes->told_lock);
 	free(codes);
 	tree->codes = NULL;
@@ -174,6 +178,7 @@ int pfs_codes_create(struct pfs_tree *tree)
 	if (!codes)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&codes->lock, NULL);
+	(void)pthread_rwlock_init(&codes->lease, NULL);
 	(void)pthread_mutex_init(&codes->told_lock, NULL);
 	codes->kind = tree->options.engine;
 	tree->codes = codes;
@@ -286,15 +291,10 @@ static int apply_held(struct pfs_codes *codes)
 	return apply(codes, codes->deltas, n);
 }
 
-/* With the lock, while the tree is held.  -EAGAIN: that would take long. */
-static int bring_up_to_date(struct pfs_tree *tree)
+static int change_held(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
 
-	if (atomic_load(&codes->is_current))
-		return 0;
-	if (!is_little(tree))
-		return -EAGAIN;
 	if (!codes->engine)
 		PFS_TRY(pfs_engine_open(&codes->engine, codes->kind));
 	if (!codes->follows || !codes->loaded || apply_held(codes)) {
@@ -304,6 +304,21 @@ static int bring_up_to_date(struct pfs_tree *tree)
 	}
 	atomic_store(&codes->is_current, true);
 	return 0;
+}
+
+/* With the lock, while the tree is held.  -EAGAIN: that would take long, or has to wait for a question. */
+static int bring_up_to_date(struct pfs_tree *tree)
+{
+	struct pfs_codes *codes = tree->codes;
+	int error;
+
+	if (atomic_load(&codes->is_current))
+		return 0;
+	if (!is_little(tree) || pthread_rwlock_trywrlock(&codes->lease))
+		return -EAGAIN;
+	error = change_held(tree);
+	(void)pthread_rwlock_unlock(&codes->lease);
+	return error;
 }
 
 /* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it takes out. */
@@ -325,6 +340,18 @@ static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_
 	return error;
 }
 
+/* Without a snapshot the engine gets the deltas. */
+static int change(struct pfs_codes *codes, struct filling *filling, const struct pfs_delta *deltas, size_t n)
+{
+	PFS_WRITING(&codes->lease);
+
+	if (filling->snapshot)
+		return fill(codes, filling);
+	if (!apply(codes, deltas, n)) /* what it makes of them, too */
+		codes->loaded = !pfs_engine_sync(codes->engine);
+	return 0;
+}
+
 /* One step towards an engine that has little to do when the tree is held; *is_done: there was nothing to do. */
 static int prepare_some(struct pfs_tree *tree, bool *is_done)
 {
@@ -334,10 +361,9 @@ static int prepare_some(struct pfs_tree *tree, bool *is_done)
 	size_t n = 0;
 	int error = take_work(tree, &filling, &deltas, &n);
 
-	if (!error && filling.snapshot)
-		error = fill(codes, &filling);
-	else if (!error && deltas && !apply(codes, deltas, n)) /* what it makes of them, too */
-		codes->loaded = !pfs_engine_sync(codes->engine);
+
+	if (!error && (filling.snapshot || deltas))
+		error = change(codes, &filling, deltas, n);
 	*is_done = !error && !filling.snapshot && !deltas;
 	if (error && filling.snapshot && pfs_snapshot_is_given_up(filling.snapshot))
 		error = -EAGAIN;
@@ -409,14 +435,21 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 		error = pfs_codes_get(tree, engine);
 		if (error)
 			pfs_hold_end(tree);
+		else
+			(void)pthread_rwlock_rdlock(&tree->codes->lease); /* only who has the lock takes it for writing */
 	}
 	pfs_codes_unlock(tree);
 	return error;
 }
 
-void pfs_codes_end(struct pfs_tree *tree)
+void pfs_codes_let_go(struct pfs_tree *tree)
 {
 	pfs_hold_end(tree);
+}
+
+void pfs_codes_end(struct pfs_tree *tree)
+{
+	(void)pthread_rwlock_unlock(&tree->codes->lease);
 }
 
 int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end)

@@ -3,7 +3,8 @@
  * how it follows that.
  *
  * Locks: a lock of its own, taken before tree->lock, by whoever brings the engine up to date. While a
- * question is answered only tree->lock is held, for reading: any number of threads ask at once. */
+ * question is answered either tree->lock is held, for reading, or a lease of the engine is, which changes of
+ * the tree do not wait for: any number of threads ask at once. */
 #ifndef PFS_FS_NODES_CODES_H
 #define PFS_FS_NODES_CODES_H
 
@@ -17,15 +18,16 @@
 PFS_MUST_CHECK int pfs_codes_create(struct pfs_tree *tree);
 void pfs_codes_destroy(struct pfs_tree *tree);
 
-/* Begins a question: *engine knows the image as it is, and the image stays so until pfs_codes_end,
- * tree->lock being held for reading. -ENODEV, -ENOMEM; -EAGAIN: the tree changes faster than the engine
- * follows it; nothing is held then. */
+/* Begins a question: *engine knows the image as it is, and the image stays so until pfs_codes_let_go, tree->lock
+ * being held for reading; the engine stays so until pfs_codes_end. The thread may begin no other question in
+ * between. -ENODEV, -ENOMEM; -EAGAIN: the tree changes faster than the engine follows it; nothing is held then. */
 PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine);
-void pfs_codes_end(struct pfs_tree *tree);
+void pfs_codes_let_go(struct pfs_tree *tree);
+void pfs_codes_end(struct pfs_tree *tree); /* after pfs_codes_let_go */
 
 /* The same in parts, for who holds the tree by other means: lock, while the tree is not held, lets nobody
  * else bring the engine up to date; prepare brings it nearly up to date, -ENODEV, -ENOMEM; get does the
- * rest, while the tree is held, -EAGAIN: so much has changed that prepare has to come first. unlock may
+ * rest, while the tree is held, -EAGAIN: prepare has to come first, as much has changed or others ask. unlock may
  * follow at once, while the tree is held; *engine then stays up to date as long as that is. */
 void pfs_codes_lock(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_codes_prepare(struct pfs_tree *tree);

@@ -73,31 +73,6 @@ static int select_parents(struct pfs_engine *engine, struct pfs_bitmap **out, co
 	return pfs_bitmap_of_slots(engine, out, parents, n_parents);
 }
 
-/* From the index of names, on whichever side single questions are answered: a scan of all slots would
- * cost the same for a directory of three. */
-static int select_children(const struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
-			   const uint32_t *slots, size_t n)
-{
-	uint32_t *found = NULL;
-	size_t n_found = 0, capacity = 0;
-	struct pfs_children children;
-	struct pfs_btree_entry entry;
-	int error = 0;
-
-	for (size_t i = 0; i < n && !error; i++) {
-		pfs_children_begin(&children, tree, slots[i], 0, 0);
-		while (!error && pfs_children_next(&children, &entry)) {
-			error = pfs_grow(&found, &capacity, n_found + 1, sizeof(*found));
-			if (!error)
-				found[n_found++] = entry.slot;
-		}
-	}
-	if (!error)
-		error = pfs_bitmap_of_slots(engine, out, found, n_found);
-	free(found);
-	return error;
-}
-
 static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, const uint32_t *slots,
 			  size_t n)
 {
@@ -108,8 +83,8 @@ static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, co
 }
 
 /* The union over all slots; of common ancestors the intersection. */
-static int select_slots(const struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
-			enum pfs_relation relation, const uint32_t *slots, size_t n)
+static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
+			const uint32_t *slots, size_t n)
 {
 	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX], *all = NULL;
@@ -118,7 +93,7 @@ static int select_slots(const struct pfs_tree *tree, struct pfs_engine *engine, 
 	if (relation == PFS_PARENTS)
 		return select_parents(engine, out, slots, n);
 	if (relation == PFS_CHILDREN)
-		return select_children(tree, engine, out, slots, n);
+		return pfs_bitmap_of_slots(engine, out, slots, n);
 	if (relation == PFS_DEEPEST_COMMON)
 		return select_deepest(engine, out, slots, n);
 	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
@@ -135,33 +110,76 @@ static int select_slots(const struct pfs_tree *tree, struct pfs_engine *engine, 
 	return error;
 }
 
-/* The question's set, between pfs_codes_begin and end. */
-static int answer(struct pfs_tree *tree, struct pfs_engine *engine, struct pfs_bitmap **out,
-		  const struct pfs_question *question)
-{
-	uint32_t *slots PFS_FREE = calloc(question->n, sizeof(*slots));
+/* ---- what the engine is asked of, while the tree is held ---- */
 
-	if (question->n == 0)
-		return -EINVAL;
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < question->n; i++) {
-		slots[i] = pfs_image_slot(tree, question->inos[i]);
-		if (slots[i] == PFS_NO_SLOT || tree->image.state[slots[i]] & PFS_SLOT_UNLINKED)
-			return -ENOENT;
-	}
-	return select_slots(tree, engine, out, question->relation, slots, question->n);
+struct asked {
+	uint32_t *slots; /* to be freed */
+	size_t n, capacity;
+};
+
+static int add_asked(struct asked *asked, uint32_t slot)
+{
+	PFS_TRY(pfs_grow(&asked->slots, &asked->capacity, asked->n + 1, sizeof(*asked->slots)));
+	asked->slots[asked->n++] = slot;
+	return 0;
 }
 
-static int count_set(struct pfs_tree *tree, struct pfs_engine *engine, uint64_t *count,
-		     const struct pfs_question *question)
+/* From the index of names, on whichever side single questions are answered: a scan of all slots would
+ * cost the same for a directory of three. */
+static int add_children(struct asked *asked, const struct pfs_tree *tree, uint32_t slot)
+{
+	struct pfs_children children;
+	struct pfs_btree_entry entry;
+
+	pfs_children_begin(&children, tree, slot, 0, 0);
+	while (pfs_children_next(&children, &entry))
+		PFS_TRY(add_asked(asked, entry.slot));
+	return 0;
+}
+
+/* The question's nodes; if it is of children, these. */
+static int find_asked(struct asked *asked, struct pfs_tree *tree, const struct pfs_question *question)
+{
+	if (question->n == 0)
+		return -EINVAL;
+	for (size_t i = 0; i < question->n; i++) {
+		uint32_t slot = pfs_image_slot(tree, question->inos[i]);
+
+		if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED)
+			return -ENOENT;
+		PFS_TRY(question->relation == PFS_CHILDREN ? add_children(asked, tree, slot)
+							   : add_asked(asked, slot));
+	}
+	return 0;
+}
+
+static int count_set(struct pfs_engine *engine, uint64_t *count, enum pfs_relation relation, const struct asked *asked)
 {
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(answer(tree, engine, &set, question));
+	PFS_TRY(select_slots(engine, &set, relation, asked->slots, asked->n));
 	error = pfs_bitmap_count(set, count);
 	pfs_bitmap_free(set);
+	return error;
+}
+
+/* The tree has been let go while the engine computes. */
+static int count_by_engine(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
+{
+	struct asked asked = {.n = 0};
+	struct pfs_engine *engine;
+	int error;
+
+	PFS_TRY(pfs_codes_begin(tree, &engine));
+	error = find_asked(&asked, tree, question);
+	pfs_codes_let_go(tree);
+	if (!error)
+		error = count_set(engine, count, question->relation, &asked);
+	if (error == -ESTALE) /* lost with its device: the host engine answers now */
+		error = count_set(engine, count, question->relation, &asked);
+	pfs_codes_end(tree);
+	free(asked.slots);
 	return error;
 }
 
@@ -266,7 +284,6 @@ static bool are_ranges(struct pfs_tree *tree, const struct pfs_question *questio
 int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
 {
 	struct finding finding = {.tree = tree, .question = question};
-	struct pfs_engine *engine;
 	int error = -ENODATA;
 
 	if (are_ranges(tree, question)) {
@@ -274,14 +291,7 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 		error = count_ranges(&finding, count);
 		pfs_hold_end(tree);
 	}
-	if (error != -ENODATA)
-		return error;
-	PFS_TRY(pfs_codes_begin(tree, &engine));
-	error = count_set(tree, engine, count, question);
-	if (error == -ESTALE) /* lost with its device: the host engine answers now */
-		error = count_set(tree, engine, count, question);
-	pfs_codes_end(tree);
-	return error;
+	return error == -ENODATA ? count_by_engine(tree, count, question) : error;
 }
 
 /* Gets the engine for this hold of the tree, and lets others have the lock. */
@@ -299,23 +309,34 @@ static int get_engine(struct finding *finding, struct pfs_engine **engine)
 	return 0;
 }
 
+static int read_set(struct pfs_engine *engine, uint64_t **bits, const struct finding *finding, const struct asked *asked)
+{
+	const enum pfs_relation relation = finding->question->relation;
+	struct pfs_bitmap *set;
+	int error = select_slots(engine, &set, relation, asked->slots, asked->n);
+
+	if (error == -ESTALE) /* as above */
+		error = select_slots(engine, &set, relation, asked->slots, asked->n);
+	if (error)
+		return error;
+	error = pfs_codes_bits(bits, set, finding->tree->image.end);
+	pfs_bitmap_free(set);
+	return error == -ESTALE ? -EAGAIN : error;
+}
+
 static int find_set(void *arg, uint64_t **bits)
 {
 	struct finding *finding = arg;
-	struct pfs_tree *tree = finding->tree;
+	struct asked asked = {.n = 0};
 	struct pfs_engine *engine;
-	struct pfs_bitmap *set;
 	int error;
 
 	PFS_TRY(get_engine(finding, &engine));
-	error = answer(tree, engine, &set, finding->question);
-	if (error == -ESTALE) /* as above */
-		error = answer(tree, engine, &set, finding->question);
-	if (error)
-		return error;
-	error = pfs_codes_bits(bits, set, tree->image.end);
-	pfs_bitmap_free(set);
-	return error == -ESTALE ? -EAGAIN : error;
+	error = find_asked(&asked, finding->tree, finding->question);
+	if (!error)
+		error = read_set(engine, bits, finding, &asked);
+	free(asked.slots);
+	return error;
 }
 
 static int open_by_engine(struct pfs_paths **paths, struct finding *finding, unsigned flags)
@@ -387,6 +408,7 @@ int pfs_tree_check_codes(struct pfs_tree *tree, uint64_t *wrong)
 	int error;
 
 	PFS_TRY(pfs_codes_begin(tree, &engine));
+	pfs_codes_let_go(tree);
 	error = pfs_engine_check(engine, wrong);
 	pfs_codes_end(tree);
 	return error;

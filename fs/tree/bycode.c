@@ -176,6 +176,7 @@ int pfs_tree_node_of_code(struct pfs_tree *tree, uint64_t *ino, const char *deci
 	error = ask_engine(tree, engine, &slot, decimal);
 	if (!error)
 		*ino = tree->image.prime[slot];
+	pfs_codes_let_go(tree);
 	pfs_codes_end(tree);
 	return error;
 }

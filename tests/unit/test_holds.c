@@ -34,6 +34,7 @@ static _Atomic int64_t jump_ns; /* what each look at the clock adds to it; 0: th
 static _Atomic int64_t clock_ns;
 static _Thread_local unsigned change_at; /* the hold before which this thread makes a file; 0: none */
 
+static unsigned counted, counted_held; /* how often an engine has counted, and that while this thread held the tree */
 static bool is_alone; /* pools have no threads of their own */
 
 static void make_late_file(void);
@@ -45,6 +46,7 @@ void *__real_calloc(size_t n, size_t size);
 void __real_free(void *memory);
 int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
 int __real_clock_gettime(clockid_t id, struct timespec *out);
+int __real_pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
 void __real_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 			 void (*work)(void *context, size_t from, size_t to), void *context);
 
@@ -103,6 +105,14 @@ int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *
 	for (size_t i = 0; i < n && is_held; i++)
 		attrs_read += (tree->image.flags[slots[i]] & PFS_NODE_ATTRS) != 0;
 	return __real_pfs_attr_read(reader, out, slots, n);
+}
+
+int __wrap_pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
+int __wrap_pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
+{
+	counted++;
+	counted_held += is_held;
+	return __real_pfs_bitmap_count(bitmap, count);
 }
 
 void __wrap_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
@@ -384,6 +394,20 @@ static void a_change_in_a_pause_is_seen_wholly_or_not(void **state PFS_UNUSED)
 	assert_in_range(at, STAGES + PIECES, UINT_MAX);
 }
 
+/* ---- codes ---- */
+
+static void an_engine_counts_when_the_tree_has_been_let_go(void **state PFS_UNUSED)
+{
+	const uint64_t dir = ino_of("/a/b");
+	const struct pfs_question question = {.relation = PFS_CHILDREN, .inos = &dir, .n = 1};
+	uint64_t count;
+
+	assert_int_equal(pfs_tree_count(tree, &count, &question), 0);
+	assert_in_range(count, FILES, FILES + 10);
+	assert_int_equal(counted, 1);
+	assert_int_equal(counted_held, 0);
+}
+
 /* ---- listings ---- */
 
 #define PIECE_SLOTS 1024u /* the most that are listed in a hold that is too long */
@@ -474,6 +498,7 @@ int main(void)
 		cmocka_unit_test(a_change_in_a_pause_is_seen_wholly_or_not),
 		cmocka_unit_test(depths_and_references_have_small_pages),
 		cmocka_unit_test(ranges_are_not_cleared_in_one_hold),
+		cmocka_unit_test(an_engine_counts_when_the_tree_has_been_let_go),
 		cmocka_unit_test(pieces_of_a_listing_let_others_have_the_tree),
 		cmocka_unit_test(a_change_between_pieces_is_not_listed),
 		cmocka_unit_test(a_listing_is_measured_in_pieces),

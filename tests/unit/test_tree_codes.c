@@ -18,6 +18,7 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "fs/nodes/codes.h"
+#include "fs/nodes/scan.h"
 #include "tests/ref/stand_in.h"
 #include "tests/ref/temp_store.h"
 #include "tests/ref/tree_model.h"
@@ -557,6 +558,7 @@ static void *ask_beside(void *arg)
 		(void)!pfs_bitmap_count(set, arg);
 		pfs_bitmap_free(set);
 	}
+	pfs_codes_let_go(tree);
 	pfs_codes_end(tree);
 	return NULL;
 }
@@ -577,7 +579,41 @@ static void test_side_by_side(void **state)
 	assert_int_equal(count, 2);
 	assert_int_equal(pfs_codes_try(tree, &same), 0);
 	assert_ptr_equal(same, engine);
+	pfs_codes_let_go(tree);
 	pfs_codes_end(tree);
+	close_tree();
+}
+
+static uint64_t count_all(struct pfs_engine *engine)
+{
+	struct pfs_bitmap *set;
+	uint64_t count;
+
+	assert_int_equal(pfs_engine_subtree(engine, &set, 0), 0);
+	assert_int_equal(pfs_bitmap_count(set, &count), 0);
+	pfs_bitmap_free(set);
+	return count;
+}
+
+/* Who has begun a question lets the tree go, and the engine stays as it is: nobody brings it up to date. */
+static void test_let_go(void **state)
+{
+	struct pfs_engine *engine, *same;
+
+	(void)state;
+	open_tree(PFS_ENGINE_HOST);
+	assert_int_equal(pfs_codes_begin(tree, &engine), 0);
+	pfs_codes_let_go(tree);
+	(void)temp_tree_make(tree, PFS_ROOT_PRIME, "d", S_IFDIR | 0755);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_codes_try(tree, &same), -EBUSY);
+	pfs_scan_unlock(tree);
+	assert_int_equal(count_all(engine), 1);
+	pfs_codes_end(tree);
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_codes_try(tree, &same), 0);
+	assert_int_equal(count_all(same), 2);
+	pfs_scan_unlock(tree);
 	close_tree();
 }
 
@@ -589,7 +625,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_many_changes),   cmocka_unit_test(test_spoiled_code),
 		cmocka_unit_test(test_records),	       cmocka_unit_test(test_together),
 		cmocka_unit_test(test_described),      cmocka_unit_test(test_described_now),
-		cmocka_unit_test(test_side_by_side),
+		cmocka_unit_test(test_side_by_side),   cmocka_unit_test(test_let_go),
 	};
 	int failed;
 
