@@ -263,6 +263,27 @@ for how in none copy; do
 done
 check_store
 
+# ---- a directory takes the name of another ----
+# The one becomes the other's node: what has the same name in both need not be the same file.
+replace() { mv "$1" "$src/t" && mkdir "$1"; } # DIRECTORY
+rm -rf "$store" "${src:?}"/*
+mkdir -p "$src"/{within,over,whole}/low/lowest
+for name in within over whole; do touch "$src/$name/file" "$src/$name/low/file" "$src/$name/low/lowest/file"; done
+sleep 2.1
+primefs import "$src" "$store" >/dev/null
+replace "$src/within" && mv "$src/t" "$src/within/below" && echo other >"$src/within/file"
+replace "$src/over" && mv "$src/t"/* "$src/over/" && rmdir "$src/t"
+ln "$src/over/low/file" "$src/link"
+ln "$src/over/low/lowest/file" "$src/lowest"
+ok 'quick, after directories took the names of others' refresh --quick -l
+is 'says of nothing that is there that it is gone' "$(said | grep '^removed' || true)" ''
+refresh
+follows 'and no file is lost'
+replace "$src/whole" && mv "$src/t"/* "$src/whole/" && rmdir "$src/t"
+ok 'the same of a whole refresh' refresh -l
+is 'nothing is gone' "$(said | grep '^removed' || true)" ''
+follows 'the store follows'
+
 # ---- random changes ----
 ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least
 rm -rf "$store" "${src:?}"/*

@@ -47,9 +47,14 @@ static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const 
 	       pfs_are_times_equal(directory->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));
 }
 
+/* Returns true if files in the place are not looked at, since the directory is the node's own. In another directory that
+ * has taken the node's name a file of the same name need not be the node's, and the node's may have moved. */
 static inline bool pfs_passes_over_files(const struct pfs_comparison *comparison)
 {
-	return comparison->refresh->options->quick && !comparison->place->old_path;
+	const struct pfs_refresh *refresh = comparison->refresh;
+	const struct pfs_refresh_place *place = comparison->place;
+
+	return refresh->options->quick && !place->old_path && !pfs_refresh_find(refresh, place->ino);
 }
 
 /* Returns a node's name as the source has it. */

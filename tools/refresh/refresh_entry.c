@@ -236,7 +236,7 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 		return compare_other(comparison, child, name);
 	if (S_ISDIR(now.stx_mode))
 		return push_directory(comparison, child, name, &now);
-	if (!comparison->place->old_path &&
+	if (!comparison->place->old_path && !pfs_refresh_find(refresh, child->ino) &&
 	    (!comparison->adopting || S_ISREG(now.stx_mode)) && (int64_t)now.stx_size == child->attr.st_size &&
 	    pfs_are_times_equal(child->attr.st_mtim, pfs_timespec_of_statx(now.stx_mtime)) &&
 	    pfs_are_times_equal(child->attr.st_ctim, pfs_timespec_of_statx(now.stx_ctime)))

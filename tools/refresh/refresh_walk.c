@@ -156,6 +156,7 @@ static int compare_place(struct pfs_comparison *comparison)
 		place->before = node.attr;
 	}
 	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path || refresh->otherwise ||
+			   pfs_refresh_find(refresh, place->ino) ||
 			   !pfs_are_times_equal(node.attr.st_mtim, now.st_mtim) ||
 			   !pfs_are_times_equal(node.attr.st_ctim, now.st_ctim)))
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
