@@ -283,6 +283,17 @@ replace "$src/whole" && mv "$src/t"/* "$src/whole/" && rmdir "$src/t"
 ok 'the same of a whole refresh' refresh -l
 is 'nothing is gone' "$(said | grep '^removed' || true)" ''
 follows 'the store follows'
+# ---- what is kept, and whose name another file got ----
+echo 1 >"$src/first" && ln "$src/first" "$src/second" && echo 2 >"$src/third"
+refresh
+mv -f "$src/third" "$src/first"
+ok 'keep a file whose name another one got' refresh --keep
+is 'both are there' "$(primefs find "$store" / -maxdepth 1 -name 'first*' | wc -l)" 2
+mv -f "$src/second" "$src/first"
+ok 'and its other name comes there' refresh --keep
+ok 'without keep' refresh -l
+is 'nothing counts as renamed' "$(said | grep '^kept' || true)" ''
+follows 'what is gone goes'
 
 # ---- random changes ----
 ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "fs/change/change.h"
 
 /* ---- what a node takes over ---- */
 
@@ -260,6 +261,15 @@ static bool take_unknown(const struct pfs_comparison *comparison, const char *na
 	return false;
 }
 
+/* Returns true if a refresh that keeps what is gone gave the node this name, since another node got its own. */
+static bool is_aside(const char *here, const char *name, uint64_t ino)
+{
+	char aside[PFS_NAME_MAX + 1];
+
+	pfs_change_name_aside(aside, pfs_refresh_name(name), ino);
+	return strcmp(here, aside) == 0;
+}
+
 /* The child has another name in the source than in the store, or none. */
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
 {
@@ -289,7 +299,8 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 		return pfs_refresh_displaced(refresh, child->ino, path);
 	renamed = strcmp(name, here) != 0 && strcmp(pfs_refresh_name(name), here) != 0;
 	if (fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    (renamed && comparison->listing && !take_unknown(comparison, name)))
+	    (renamed && (is_aside(here, name, child->ino) ||
+			 (comparison->listing && !take_unknown(comparison, name)))))
 		return pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
 	if (renamed)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, name,
