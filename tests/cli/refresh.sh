@@ -294,6 +294,12 @@ ok 'and its other name comes there' refresh --keep
 ok 'without keep' refresh -l
 is 'nothing counts as renamed' "$(said | grep '^kept' || true)" ''
 follows 'what is gone goes'
+mkdir "$src/moves" && touch "$src/moves/goes" "$src/moves/stays"
+refresh
+mv "$src/moves" "$src/moved" && rm "$src/moved/goes"
+refresh --keep
+ok 'what went from a directory that moved goes, too' refresh
+follows 'and the directory has the times of the source'
 
 # ---- random changes ----
 ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least

@@ -189,25 +189,56 @@ static int remove_listed(struct pfs_refresh *refresh, const struct below *list, 
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
 }
 
+static bool goes(const struct pfs_gone *gone)
+{
+	return !gone->present && !gone->claimed;
+}
+
+static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	struct below *list = NULL;
+	size_t n = 0;
+	int error = list_below(refresh, &list, &n, gone->by_prime.prime);
+
+	if (!error) {
+		find_staying(refresh, list, n);
+		error = refresh->options->keep ? mark_gone(refresh, list, n) : remove_listed(refresh, list, n);
+	}
+	free(list);
+	return error == -ESTALE ? 0 : error;
+}
+
 static int remove_gone(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
-	for (; gone; gone = gone->next) {
-		struct below *list = NULL;
-		size_t n = 0;
-		int error;
+	for (; gone; gone = gone->next)
+		if (goes(gone))
+			PFS_TRY(remove_one(refresh, gone));
+	return 0;
+}
 
-		if (gone->present || gone->claimed)
-			continue;
-		error = list_below(refresh, &list, &n, gone->by_prime.prime);
-		if (!error) {
-			find_staying(refresh, list, n);
-			error = refresh->options->keep ? mark_gone(refresh, list, n)
-						       : remove_listed(refresh, list, n);
-		}
-		free(list);
-		if (error && error != -ESTALE)
-			return error;
-	}
+/* The directory that it lies in takes nothing over for it, and keeps its times: others say that the store changed it. */
+static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	uint64_t above = pfs_follow_parent(refresh->tree, gone->by_prime.prime);
+	struct pfs_follower before;
+	int error = pfs_follow_node(refresh->tree, &before, above);
+
+	if (error)
+		return error == -ESTALE ? 0 : error;
+	PFS_TRY(pfs_refresh_reserve_loose(refresh, gone));
+	pfs_follow_hold(refresh->tree);
+	error = remove_one(refresh, gone);
+	if (!error && !refresh->options->keep)
+		error = pfs_refresh_restore(refresh, above, &before.attr);
+	pfs_follow_let_go(refresh->tree);
+	return error;
+}
+
+static int remove_all_loose(struct pfs_refresh *refresh)
+{
+	for (const struct pfs_gone *gone = refresh->loose; gone; gone = gone->next)
+		if (goes(gone))
+			PFS_TRY(remove_loose(refresh, gone));
 	return 0;
 }
 
@@ -346,15 +377,7 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_finding *found)
 /* Its times are not the source's yet: the next refresh looks again. */
 static int restore_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
-	const struct pfs_taking taking = {
-		.attr = &place->before,
-		.set = PFS_SET_MTIME | PFS_SET_CTIME,
-	};
-	int error = 0;
-
-	if (place->before.st_mode && !place->touched)
-		error = pfs_follow_take(refresh->tree, place->ino, &taking);
-	return error == -ESTALE ? 0 : error;
+	return place->before.st_mode && !place->touched ? pfs_refresh_restore(refresh, place->ino, &place->before) : 0;
 }
 
 static int take_own(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
@@ -441,6 +464,6 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 		pfs_follow_let_go(refresh->tree);
 	}
 	if (!error)
-		error = remove_gone(refresh, refresh->loose);
+		error = remove_all_loose(refresh);
 	return error ? error : pfs_follow_end(refresh->tree);
 }

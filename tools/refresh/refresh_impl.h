@@ -210,6 +210,11 @@ PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
 /* To be called before the journal is held (pfs_follow_hold): makes sure that there is room for all
  * changes of the place. -ENOSPC: nothing has been changed. */
 PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place);
+/* The same for a node that goes and has no place. */
+PFS_MUST_CHECK int pfs_refresh_reserve_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone);
+
+/* Gives a directory the times back that it had before something in it was changed. */
+PFS_MUST_CHECK int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat *before);
 
 /* Makes new directories, and moves nodes to their new places, as one group. */
 PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);

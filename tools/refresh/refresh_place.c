@@ -55,11 +55,16 @@ static void add_found(struct need *need, const struct pfs_finding *found)
 }
 
 /* What goes is touched, and what is reserved to remove it is as much again. */
+static size_t rows_of(const struct pfs_gone *gone)
+{
+	return 2 * (gone->n_below + 1);
+}
+
 static void add_gone(struct need *need, const struct pfs_gone *gone)
 {
 	for (; gone; gone = gone->next)
 		if (!gone->present && !gone->claimed)
-			need->rows += 2 * (gone->n_below + 1);
+			need->rows += rows_of(gone);
 }
 
 static int reserve(struct pfs_refresh *refresh, const struct need *need)
@@ -92,6 +97,11 @@ int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refr
 		add_found(&need, place->own);
 	add_gone(&need, place->gone);
 	return reserve(refresh, &need);
+}
+
+int pfs_refresh_reserve_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	return reserve(refresh, &(struct need){.rows = DIRECTORY_ROWS + rows_of(gone)});
 }
 
 /* ---- names that are in the way ---- */
@@ -217,7 +227,7 @@ static int list_left(struct pfs_refresh *refresh, struct pfs_followers *left)
 	return 0;
 }
 
-static int restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat *before)
+int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat *before)
 {
 	const struct pfs_taking taking = {.attr = before, .set = PFS_SET_MTIME | PFS_SET_CTIME};
 	int error = pfs_follow_take(refresh->tree, ino, &taking);
@@ -229,10 +239,10 @@ static int restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat 
 static int restore_times(struct pfs_refresh *refresh, const struct pfs_followers *left)
 {
 	for (size_t i = 0; i < left->n; i++)
-		PFS_TRY(restore(refresh, left->list[i].ino, &left->list[i].attr));
+		PFS_TRY(pfs_refresh_restore(refresh, left->list[i].ino, &left->list[i].attr));
 	for (const struct pfs_refresh_place *place = refresh->kept; place; place = place->next)
 		if (place->ino && place->before.st_mode && !place->touched)
-			PFS_TRY(restore(refresh, place->ino, &place->before));
+			PFS_TRY(pfs_refresh_restore(refresh, place->ino, &place->before));
 	return 0;
 }
 
