@@ -26,6 +26,7 @@
 struct resolver {
 	size_t calls, fail_at; /* fail_at: the call that fails, from 1 on; 0: none */
 	size_t most; /* paths of a call */
+	int out;     /* of `put` */
 };
 
 static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
@@ -39,6 +40,19 @@ static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths,
 		inos[i] = paths[i].len == 7 ? 0 : paths[i].len + 1;
 		((char *)paths[i].bytes)[paths[i].len] = 0; /* which is allowed */
 	}
+	return 0;
+}
+
+/* Who takes the lines himself. */
+static int put(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads)
+{
+	const struct resolver *resolver = arg;
+
+	assert_non_null(threads->run);
+	for (size_t i = 0; i < text->n_parts; i++)
+		if (write(resolver->out, text->parts[i].iov_base, text->parts[i].iov_len) !=
+		    (ssize_t)text->parts[i].iov_len)
+			return -EIO;
 	return 0;
 }
 
@@ -100,6 +114,9 @@ static void check_text(const char *text, size_t size, char delimiter, size_t bat
 
 	while (pfs_path_next(&path, text, size, &at, delimiter))
 		missing |= path.len == 7;
+	resolver.out = pipe.out;
+	if (batch % 2)
+		pipe.put = put;
 	assert_int_equal(pfs_pathpipe_run(&pipe), 0);
 	check_file(pipe.out, expected, len);
 	assert_true(pipe.missing == missing);

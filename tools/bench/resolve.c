@@ -218,47 +218,105 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Checks that each line begins with the expected number. */
-static int check_answer(const struct bench *bench, int fd, size_t n)
+/* Lines, in a file that is mapped: its pages are made where threads first write. */
+struct answer {
+	struct pfs_tree *tree; /* that answers */
+	int fd;
+	char *bytes;
+	size_t size, room;
+	const struct pfs_resolve_text *text; /* that is copied behind what is there */
+};
+
+static int open_answer(struct answer *answer, size_t room)
 {
-	off_t size = lseek(fd, 0, SEEK_END);
-	char *text = size > 0 ? mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	answer->room = room;
+	PFS_TRY(open_memory_file(&answer->fd));
+	if (ftruncate(answer->fd, (off_t)room))
+		return -errno;
+	answer->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, answer->fd, 0);
+	return answer->bytes == MAP_FAILED ? -ENOMEM : 0;
+}
+
+static void close_answer(const struct answer *answer)
+{
+	if (answer->bytes && answer->bytes != MAP_FAILED)
+		(void)munmap(answer->bytes, answer->room);
+	if (answer->fd >= 0)
+		(void)close(answer->fd);
+}
+
+static size_t size_of(const struct pfs_resolve_text *text, size_t n_parts)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < n_parts; i++)
+		size += text->parts[i].iov_len;
+	return size;
+}
+
+static void copy_parts(void *arg, size_t from, size_t to)
+{
+	const struct answer *answer = arg;
+	char *at = answer->bytes + answer->size + size_of(answer->text, from);
+
+	for (; from < to; from++)
+		at = mempcpy(at, answer->text->parts[from].iov_base, answer->text->parts[from].iov_len);
+}
+
+static int put_lines(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads)
+{
+	struct answer *answer = arg;
+	size_t size = size_of(text, text->n_parts);
+
+	if (size > answer->room - answer->size)
+		return -ENOSPC;
+	answer->text = text;
+	threads->run(threads->arg, text->n_parts, 1, copy_parts, answer);
+	answer->size += size;
+	return 0;
+}
+
+/* Each line begins with the number that is wanted. */
+static int check_answer(const struct bench *bench, const struct answer *answer, size_t n)
+{
 	struct pfs_path_text line;
 	size_t at = 0, i = 0;
 
-	if (text == MAP_FAILED)
-		return -ENOMEM;
-	while (i < n && pfs_path_next(&line, text, (size_t)size, &at, 0) &&
+	while (i < n && pfs_path_next(&line, answer->bytes, answer->size, &at, 0) &&
 	       strtoull(line.bytes, NULL, 10) == bench->mixed_wanted[i])
 		i++;
-	(void)munmap(text, (size_t)size);
-	if (i == n && at == (size_t)size)
+	if (i == n && at == answer->size)
 		return 0;
 	(void)pfs_cmd_fail(command.verb, "a line has another number than the listing");
 	return -EUCLEAN;
 }
 
-static int resolve_batch(void *tree, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
+static int resolve_batch(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
+	const struct answer *answer = arg;
 	const struct pfs_resolve_from from = {0};
 
-	return pfs_tree_resolve_many(tree, inos, paths, n, &from);
+	return pfs_tree_resolve_many(answer->tree, inos, paths, n, &from);
 }
 
-/* Answers as primefs resolve does, from and to files of memory; pages of the answer are allocated
- * meanwhile. */
-static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int out, size_t batch)
+/* As primefs resolve does, but that all threads write the file, through its mapping. */
+static int answer_file(struct stages *stages, struct answer *answer, int in, size_t batch)
 {
-	struct pfs_pathpipe pipe = {.in = in, .out = out, .batch = batch, .path_max = PFS_MAX(batch, PATH_MAX_SIZE), .arg = tree, .resolve = resolve_batch};
+	struct pfs_pathpipe pipe = {.in = in,
+				    .batch = batch,
+				    .path_max = PFS_MAX(batch, PATH_MAX_SIZE),
+				    .arg = answer,
+				    .resolve = resolve_batch,
+				    .put = put_lines};
 	struct pfs_device_lookup_stats before, after;
 	double started;
 	int error;
 
-	pfs_device_lookup_stats(tree, &before);
+	pfs_device_lookup_stats(answer->tree, &before);
 	started = pfs_bench_now();
 	error = pfs_pathpipe_run(&pipe);
 	stages->all = pfs_bench_now() - started;
-	pfs_device_lookup_stats(tree, &after);
+	pfs_device_lookup_stats(answer->tree, &after);
 	for (unsigned i = 0; i < PFS_PATHPIPE_STAGES; i++)
 		stages->busy[i] = (double)pipe.busy_ns[i] / 1e9;
 	stages->bus = (double)(after.info.bus_ns - before.info.bus_ns) / 1e9;
@@ -266,37 +324,42 @@ static int answer_file(struct stages *stages, struct pfs_tree *tree, int in, int
 	return error;
 }
 
-/* Measures a plain copy: of the paths to nowhere, and of as many bytes as the answer to a file. */
-static int time_copy(double *seconds, int in, int answer)
+/* What it takes to read the paths, and to write the answer into a file, one after the other in one thread. */
+static int time_copy(double *seconds, int in, const struct answer *answer)
 {
 	char *bytes PFS_FREE = malloc(COPIED);
-	int out PFS_CLOSE = -1, files[] = {in, answer};
+	int out PFS_CLOSE = -1;
 	double started;
-	ssize_t n;
 
 	PFS_TRY(open_memory_file(&out));
+	(void)lseek(in, 0, SEEK_SET);
 	started = pfs_bench_now();
-	for (size_t i = 0; i < PFS_COUNT(files) && bytes; i++) {
-		(void)lseek(files[i], 0, SEEK_SET);
-		while ((n = read(files[i], bytes, COPIED)) > 0)
-			if (files[i] == answer)
-				PFS_TRY(write_all(out, bytes, (size_t)n));
-	}
+	while (bytes && read(in, bytes, COPIED) > 0)
+		continue;
+	PFS_TRY(write_all(out, answer->bytes, answer->size));
 	*seconds = pfs_bench_now() - started;
 	return bytes ? 0 : -ENOMEM;
 }
 
 static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree, size_t n)
 {
-	int in PFS_CLOSE = -1, out PFS_CLOSE = -1;
+	struct answer answer = {.tree = tree, .fd = -1};
+	int in PFS_CLOSE = -1;
+	int error = open_memory_file(&in);
 
-	PFS_TRY(open_memory_file(&in));
-	PFS_TRY(open_memory_file(&out));
-	PFS_TRY(write_all(in, bench->mixed_text, bench->mixed_size));
+	if (!error)
+		error = open_answer(&answer, bench->mixed_size + n * 32);
+	if (!error)
+		error = write_all(in, bench->mixed_text, bench->mixed_size);
 	(void)lseek(in, 0, SEEK_SET);
-	PFS_TRY(answer_file(stages, tree, in, out, tree == bench->device ? DEVICE_BATCH : 0));
-	PFS_TRY(check_answer(bench, out, n));
-	return time_copy(&stages->copy, in, out);
+	if (!error)
+		error = answer_file(stages, &answer, in, tree == bench->device ? DEVICE_BATCH : 0);
+	if (!error)
+		error = check_answer(bench, &answer, n);
+	if (!error)
+		error = time_copy(&stages->copy, in, &answer);
+	close_answer(&answer);
+	return error;
 }
 
 static void print_stages(const char *by, const struct stages *s)

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/pool.h"
 #include "base/thread.h"
-#include "fs/tree/resolve_lines.h"
 
 #define BATCHES 4u  /* in memory: one a stage, and one that is between two */
 #define SHARE	((size_t)512 << 10) /* bytes of a batch for each processor */
@@ -31,6 +30,7 @@ struct work {
 	struct pfs_pathpipe *pipe;
 	size_t batch; /* bytes */
 	struct pfs_pool *pool;
+	pthread_mutex_t pool_lock; /* of the stage that has the pool, for less than a batch takes */
 	struct pfs_resolve_threads threads;
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
@@ -46,10 +46,13 @@ struct work {
 	struct pfs_resolve_text text;
 };
 
-static void share(void *pool, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to),
+static void share(void *arg, size_t n, size_t grain, void (*piece)(void *context, size_t from, size_t to),
 		  void *context)
 {
-	pfs_pool_share(pool, n, grain, work, context);
+	struct work *work = arg;
+	PFS_LOCKED(&work->pool_lock);
+
+	pfs_pool_run(work->pool, n, grain, piece, context);
 }
 
 /* ---- whose turn it is ---- */
@@ -219,6 +222,8 @@ static int write_batch(struct work *work, struct batch *batch)
 	if (pipe->show)
 		return pipe->show(pipe->arg, lines->inos, lines->paths, lines->n);
 	PFS_TRY(pfs_resolve_lines_print(lines, &work->text, true, pipe->delimiter, &work->threads));
+	if (pipe->put)
+		return pipe->put(pipe->arg, &work->text, &work->threads);
 	return write_all(pipe->out, work->text.parts, work->text.n_parts);
 }
 
@@ -280,7 +285,7 @@ static int run_stages(struct work *work)
 static int prepare(struct work *work)
 {
 	PFS_TRY(pfs_pool_open(&work->pool, 0, 0));
-	work->threads = (struct pfs_resolve_threads){share, work->pool};
+	work->threads = (struct pfs_resolve_threads){share, work};
 	work->batch = work->pipe->batch ? work->pipe->batch : SHARE * pfs_pool_threads(work->pool);
 	return 0;
 }
@@ -293,6 +298,7 @@ int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 	pipe->missing = false;
 	memset(pipe->errors, 0, sizeof(pipe->errors));
 	(void)pthread_mutex_init(&work.lock, NULL);
+	(void)pthread_mutex_init(&work.pool_lock, NULL);
 	(void)pthread_cond_init(&work.turn, NULL);
 	error = prepare(&work);
 	if (!error)
@@ -306,6 +312,7 @@ int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 		free(work.batches[i].text);
 	}
 	(void)pthread_cond_destroy(&work.turn);
+	(void)pthread_mutex_destroy(&work.pool_lock);
 	(void)pthread_mutex_destroy(&work.lock);
 	return error;
 }

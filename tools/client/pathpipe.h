@@ -7,7 +7,7 @@
 #ifndef PFS_TOOLS_CLIENT_PATHPIPE_H
 #define PFS_TOOLS_CLIENT_PATHPIPE_H
 
-#include "fs/tree/resolve.h"
+#include "fs/tree/resolve_lines.h"
 
 /* What threads do: each has a stage. */
 enum pfs_pathpipe_stage { PFS_PATHPIPE_READ, PFS_PATHPIPE_RESOLVE, PFS_PATHPIPE_WRITE, PFS_PATHPIPE_STAGES };
@@ -23,12 +23,14 @@ struct pfs_pathpipe {
 	/* Sets inos[i] to the inode number of paths[i], or to 0. The byte behind each path may be written. Each
 	 * call is by the same thread. Another result than 0 ends all. */
 	int (*resolve)(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n);
-	/* NULL: lines are written to `out`, each the number, or - for 0, a tab, the path and the delimiter. Else it
-	 * shows the answers in another way. Another result than 0 ends all. */
+	/* Takes lines, each the number, or - for 0, a tab, the path and the delimiter; the threads may help. NULL: they
+	 * are written to `out`. Another result than 0 ends all. */
+	int (*put)(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads);
+	/* NULL: answers are printed as lines. Else it shows them in another way. Another result than 0 ends all. */
 	int (*show)(void *arg, const uint64_t *inos, const struct pfs_path_text *paths, size_t n);
 	/* Set by pfs_pathpipe_run. */
 	bool missing;			      /* an inode number was 0 */
-	int errors[PFS_PATHPIPE_STAGES];      /* why each stage ended early: -errno, or what the function above returned */
+	int errors[PFS_PATHPIPE_STAGES];      /* why each stage ended early: -errno, or what a function above returned */
 	uint64_t busy_ns[PFS_PATHPIPE_STAGES]; /* in which the stage did not wait for another; added to */
 };
 
