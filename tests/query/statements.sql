@@ -541,6 +541,8 @@ SELECT hex(min(preorder)) FROM nodes WHERE type = 'f'
 = SELECT DISTINCT depth, ext FROM nodes WHERE size >= 0
 = SELECT DISTINCT ext FROM nodes ORDER BY size, depth LIMIT 6
 = SELECT DISTINCT n, k FROM side ORDER BY n
+= SELECT type, count(stars) FROM nodes GROUP BY type HAVING max(parent) > '1e2' ORDER BY 2 DESC
+= SELECT t, sum(n) FROM (SELECT ext AS t, score AS n FROM nodes WHERE uid < 0 UNION ALL SELECT ext, size FROM nodes) GROUP BY t
 = SELECT DISTINCT t, n FROM (SELECT ext t, size n, name FROM nodes ORDER BY size DESC, ino LIMIT 30) ORDER BY n LIMIT 8
 = SELECT a.ext, max(w.w) FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY 1 ORDER BY max(w.w), 1
 = SELECT a.size, min(w.w) m FROM nodes a JOIN cased w ON w.v = a.depth GROUP BY a.size HAVING m > 'a' ORDER BY m DESC LIMIT 5

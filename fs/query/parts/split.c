@@ -265,6 +265,29 @@ static struct pfs_text_range inner_of(const struct pfs_core *core)
 	return (struct pfs_text_range){at, (core->having ? core->having->span.at : end_of(core->span)) - at};
 }
 
+static void write_keys(FILE *out, const struct split *split, const struct pfs_item *order)
+{
+	const struct pfs_core *core = split->core;
+
+	for (const struct pfs_item *key = core->group->first; key; key = key->next) {
+		write_span(out, split, key_of(core, key)->span);
+		(void)fputs(order && order->is_descending ? " DESC" : "", out);
+		(void)fputs(key->next ? ", " : "", out);
+		order = order ? order->next : NULL;
+	}
+}
+
+/* As struct pfs_block's groups_descend. */
+static bool do_descend(const struct split *split)
+{
+	const struct pfs_items *order = split->select->order;
+	const struct pfs_item *item = order && order->n == split->core->group->n ? order->first : NULL;
+
+	while (item && !item->is_descending)
+		item = item->next;
+	return item != NULL;
+}
+
 static void write_part(FILE *out, const struct split *split)
 {
 	const struct pfs_core *core = split->core;
@@ -279,9 +302,12 @@ static void write_part(FILE *out, const struct split *split)
 	if (key)
 		inner.len = key->span.at - inner.at;
 	write_span(out, split, inner);
-	for (; key; key = key->next) {
-		write_span(out, split, key_of(core, key)->span);
-		(void)fputs(key->next ? ", " : "", out);
+	if (!key)
+		return;
+	write_keys(out, split, NULL);
+	if (do_descend(split)) {
+		(void)fputs(" ORDER BY ", out);
+		write_keys(out, split, split->select->order->first);
 	}
 }
 

@@ -215,14 +215,24 @@ static int gather_texts(struct pfs_running *running, struct pfs_tuples *const *p
 	return 0;
 }
 
+/* A table has integers or reals. Where the first part's column is of reals, SQLite makes reals of the others' integers,
+ * also if it has no rows. */
+static bool is_of_kind(const struct pfs_tuples *part, const struct pfs_tuples *first, size_t column)
+{
+	enum pfs_kind kind = part->computed[column].kind;
+
+	return kind != PFS_KIND_NUMBER &&
+	       !(kind == PFS_KIND_INTEGER && part->n && first->computed[column].kind == PFS_KIND_REAL);
+}
+
 /* Of the last n_columns vectors. */
 static int settle_all(struct pfs_running *running, struct pfs_tuples *const *parts, size_t n_parts,
 		      size_t n_columns)
 {
 	for (size_t i = parts[0]->n_computed - n_columns; i < parts[0]->n_computed; i++) {
 		for (size_t part = 0; part < n_parts; part++) {
-			if (parts[part]->computed[i].kind == PFS_KIND_NUMBER)
-				return -EOPNOTSUPP; /* a table has integers or reals */
+			if (!is_of_kind(parts[part], parts[0], i))
+				return -EOPNOTSUPP;
 		}
 		if (is_scattered(parts, n_parts, i))
 			PFS_TRY(gather_texts(running, parts, n_parts, i));
