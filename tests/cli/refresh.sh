@@ -283,6 +283,13 @@ replace "$src/whole" && mv "$src/t"/* "$src/whole/" && rmdir "$src/t"
 ok 'the same of a whole refresh' refresh -l
 is 'nothing is gone' "$(said | grep '^removed' || true)" ''
 follows 'the store follows'
+mkdir -p "$src/outer/inner" && touch "$src/outer/inner"/{both,goes,stays}
+refresh
+mv "$src/outer" "$src/elsewhere"
+replace "$src/elsewhere/inner" && mv "$src/t" "$src/elsewhere/inner/inner"
+rm "$src/elsewhere/inner/inner/goes" && touch "$src/elsewhere/inner/both"
+ok 'and of one that lies in a directory that moved' refresh
+follows 'the store follows'
 # ---- what is kept, and whose name another file got ----
 echo 1 >"$src/first" && ln "$src/first" "$src/second" && echo 2 >"$src/third"
 refresh

@@ -197,6 +197,19 @@ static void hold(struct pfs_gone *gone)
 		gone->present = gone->held = true;
 }
 
+/* The directory takes the node of its name, whose record has another path if what both lie in has moved. */
+static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, struct pfs_gone *gone)
+{
+	char *path PFS_FREE = path_of(found);
+
+	if (!path)
+		return -ENOMEM;
+	gone->claimed = gone->present = true;
+	found->kind = PFS_FOUND_CHANGED;
+	found->ino = found->over;
+	return walk_found(refresh, found, found->ino, strcmp(path, gone->path) != 0 ? gone->path : NULL);
+}
+
 /* Those that no mark was found for go by their names. */
 static int place_directories(struct pfs_refresh *refresh, bool *any)
 {
@@ -213,12 +226,10 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 			continue;
 		}
 		*any = true;
-		if (gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode)) {
-			gone->claimed = gone->present = true;
-			found->kind = PFS_FOUND_CHANGED;
-			found->ino = found->over;
-		}
-		PFS_TRY(walk_found(refresh, found, found->ino, NULL));
+		if (gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode))
+			PFS_TRY(take_over(refresh, found, gone));
+		else
+			PFS_TRY(walk_found(refresh, found, 0, NULL));
 	}
 	return 0;
 }
