@@ -329,7 +329,7 @@ change() {
 	fi
 	dir=${dirs[RANDOM % ${#dirs[@]}]} file=${files[RANDOM % ${#files[@]}]}
 	other=${all[RANDOM % ${#all[@]}]#?}
-	case $((RANDOM % 14)) in
+	case $((RANDOM % 17)) in
 	0) echo "$RANDOM" >"$dir/n$RANDOM" ;;
 	1) mkdir "$dir/d$RANDOM" && echo x >"$dir/y$RANDOM" ;;
 	2) echo more >>"$file" ;;
@@ -344,14 +344,36 @@ change() {
 	11) rm -rf "$other" ;;
 	12) cp "$file" "$src/tmp" && mv -f "$src/tmp" "$file" ;;
 	13) mv "$other" "$src/t" && mv "$file" "$other" && mv "$src/t" "$file" ;;
+	14) replace "$dir" && mv "$src/t" "$dir/${dir##*/}" ;;
+	15) replace "$dir" && mv "$src/t" "$src/r$RANDOM" ;;
+	16) replace "$dir" && mv "$src/t"/* "$dir/" && rm -r "$src/t" ;;
 	esac
+}
+changes() { # AT_MOST
+	local i
+	for ((i = RANDOM % $1; i >= 0; i--)); do change 2>/dev/null || true; done
+}
+# Another refresh than the one after which all is compared.
+refresh_some() {
+	local dirs=()
+	case $((RANDOM % 6)) in
+	0) refresh --quick ;;
+	1) refresh --keep ;;
+	2)
+		mapfile -t dirs < <(cd "$src" && find . -type d -printf '/%P\n')
+		primefs refresh "$store" "${dirs[RANDOM % ${#dirs[@]}]}" >"$work/said" 2>&1 || true # the store may not have it
+		;;
+	*) return 0 ;;
+	esac
+	changes 4
 }
 primefs import "$src" "$store" >/dev/null
 rounds=$((PFS_LONG ? 10000 : 25)) bad=0 began=$SECONDS
 : >"$work/again"
 for ((round = 0; round < rounds && SECONDS - began < ROUNDS_TIME && !bad; round++)); do
 	bad=1 # until the round is over: an error in arithmetic ends the loop, and the script goes on behind it
-	for ((i = RANDOM % 12; i >= 0; i--)); do change 2>/dev/null || true; done
+	changes 12
+	refresh_some
 	if refresh && [[ $(listing store_is) == "$(listing source_is)" ]] && primefs refresh -l "$store" >"$work/again" &&
 		grep -q ': 0 added, 0 removed, 0 moved, 0 changed, 0 kept' "$work/again"; then
 		bad=0
