@@ -227,6 +227,38 @@ static void unreadable(void **state)
 	assert_int_equal(close(pipe.out), 0);
 }
 
+/* The lines before a read that fails are answered. Memory is read, up to a page that its file has not. */
+static void unreadable_after_some(void **state)
+{
+	static const char text[] = "aaaa\nbbbb\ncc";
+	const size_t page = (size_t)getpagesize(), size = sizeof(text) - 1;
+	struct resolver resolver = {0};
+	struct pfs_pathpipe pipe = {.in = open("/proc/self/mem", O_RDONLY | O_CLOEXEC),
+				    .out = file_with("", 0),
+				    .delimiter = '\n',
+				    .batch = 100,
+				    .path_max = 100,
+				    .arg = &resolver,
+				    .resolve = resolve};
+	int file = file_with("", 0);
+	char *memory;
+
+	(void)state;
+	assert_true(pipe.in >= 0);
+	assert_int_equal(ftruncate(file, (off_t)page), 0);
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	memcpy(memory + page - size, text, size);
+	assert_true(lseek(pipe.in, (off_t)(uintptr_t)(memory + page - size), SEEK_SET) >= 0);
+	assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
+	assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], -EIO);
+	check_file(pipe.out, "5\taaaa\n5\tbbbb\n", 14);
+	assert_int_equal(munmap(memory, 2 * page), 0);
+	assert_int_equal(close(file), 0);
+	assert_int_equal(close(pipe.in), 0);
+	assert_int_equal(close(pipe.out), 0);
+}
+
 /* What was resolved before is written; nothing after it is. */
 static void not_resolved(void **state)
 {
@@ -329,6 +361,7 @@ int main(void)
 		cmocka_unit_test(long_paths),
 		cmocka_unit_test(many_lines),
 		cmocka_unit_test(unreadable),
+		cmocka_unit_test(unreadable_after_some),
 		cmocka_unit_test(not_resolved),
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(answered_before_the_next),

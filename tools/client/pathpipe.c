@@ -148,6 +148,7 @@ static int read_lines(struct work *work, struct batch *batch, size_t *whole, siz
 	const struct pfs_pathpipe *pipe = work->pipe;
 	size_t n = work->n_rest, got;
 	const char *last;
+	int error;
 
 	PFS_TRY(reserve(work, batch, n));
 	if (n)
@@ -157,7 +158,10 @@ static int read_lines(struct work *work, struct batch *batch, size_t *whole, siz
 	while (!work->is_all && (!*whole || (n + 1 < batch->capacity && more_is_ready(pipe->in)))) {
 		if (n + 1 == batch->capacity)
 			PFS_TRY(make_room(work, batch, n));
-		PFS_TRY(read_some(work, &got, batch->text + n, batch->capacity - 1 - n));
+		error = read_some(work, &got, batch->text + n, batch->capacity - 1 - n);
+		if (error && *whole) /* which is answered first; the next read fails as well, if it does */
+			break;
+		PFS_TRY(error);
 		work->is_all = got == 0;
 		last = memrchr(batch->text + n, pipe->delimiter, got);
 		*whole = last ? (size_t)(last + 1 - batch->text) : *whole;
