@@ -92,8 +92,6 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out, enum
 
 	if (relation == PFS_PARENTS)
 		return select_parents(engine, out, slots, n);
-	if (relation == PFS_CHILDREN)
-		return pfs_bitmap_of_slots(engine, out, slots, n);
 	if (relation == PFS_DEEPEST_COMMON)
 		return select_deepest(engine, out, slots, n);
 	for (size_t at = 0; at < n && !error; at += PFS_SUBTREES_MAX) {
@@ -110,55 +108,76 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out, enum
 	return error;
 }
 
-/* ---- what the engine is asked of, while the tree is held ---- */
+/* ---- what is asked about, while the tree is held ---- */
 
-struct asked {
-	uint32_t *slots; /* to be freed */
-	size_t n, capacity;
-};
-
-static int add_asked(struct asked *asked, uint32_t slot)
+static int find_asked(uint32_t **out, const struct pfs_tree *tree, const struct pfs_question *question)
 {
-	PFS_TRY(pfs_grow(&asked->slots, &asked->capacity, asked->n + 1, sizeof(*asked->slots)));
-	asked->slots[asked->n++] = slot;
-	return 0;
-}
+	uint32_t *slots PFS_FREE = calloc(question->n, sizeof(*slots));
 
-/* From the index of names, on whichever side single questions are answered: a scan of all slots would
- * cost the same for a directory of three. */
-static int add_children(struct asked *asked, const struct pfs_tree *tree, uint32_t slot)
-{
-	struct pfs_children children;
-	struct pfs_btree_entry entry;
-
-	pfs_children_begin(&children, tree, slot, 0, 0);
-	while (pfs_children_next(&children, &entry))
-		PFS_TRY(add_asked(asked, entry.slot));
-	return 0;
-}
-
-/* The question's nodes; if it is of children, these. */
-static int find_asked(struct asked *asked, struct pfs_tree *tree, const struct pfs_question *question)
-{
 	if (question->n == 0)
 		return -EINVAL;
+	if (!slots)
+		return -ENOMEM;
 	for (size_t i = 0; i < question->n; i++) {
-		uint32_t slot = pfs_image_slot(tree, question->inos[i]);
-
-		if (slot == PFS_NO_SLOT || tree->image.state[slot] & PFS_SLOT_UNLINKED)
+		slots[i] = pfs_image_slot(tree, question->inos[i]);
+		if (slots[i] == PFS_NO_SLOT || tree->image.state[slots[i]] & PFS_SLOT_UNLINKED)
 			return -ENOENT;
-		PFS_TRY(question->relation == PFS_CHILDREN ? add_children(asked, tree, slot)
-							   : add_asked(asked, slot));
 	}
+	*out = PFS_TAKE(slots);
 	return 0;
 }
 
-static int count_set(struct pfs_engine *engine, uint64_t *count, enum pfs_relation relation, const struct asked *asked)
+/* From the index of names, on whichever side single questions are answered: no code tells more. */
+static int find_children(void *arg, uint64_t **bits)
+{
+	const struct finding *finding = arg;
+	const struct pfs_question *question = finding->question;
+	const struct pfs_tree *tree = finding->tree;
+	uint64_t *set PFS_FREE = calloc(pfs_div_round_up(tree->image.end, 64) + 1, sizeof(*set));
+	uint32_t *slots PFS_FREE = NULL;
+
+	if (!set)
+		return -ENOMEM;
+	PFS_TRY(find_asked(&slots, tree, question));
+	for (size_t i = 0; i < question->n; i++) {
+		struct pfs_children children;
+		struct pfs_btree_entry entry;
+
+		pfs_children_begin(&children, tree, slots[i], 0, 0);
+		while (pfs_children_next(&children, &entry))
+			set[entry.slot / 64] |= UINT64_C(1) << entry.slot % 64;
+	}
+	*bits = PFS_TAKE(set);
+	return 0;
+}
+
+static uint64_t count_bits(const struct pfs_tree *tree, const uint64_t *bits)
+{
+	uint64_t n = 0;
+
+	for (size_t word = 0; word < pfs_div_round_up(tree->image.end, 64); word++)
+		n += (uint64_t)__builtin_popcountll(bits[word]);
+	return n;
+}
+
+static int count_children(struct finding *finding, uint64_t *count)
+{
+	uint64_t *bits PFS_FREE = NULL;
+
+	PFS_TRY(find_children(finding, &bits));
+	*count = count_bits(finding->tree, bits);
+	return 0;
+}
+
+/* ---- by the engine ---- */
+
+static int count_set(struct pfs_engine *engine, uint64_t *count, const struct pfs_question *question,
+		     const uint32_t *slots)
 {
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(select_slots(engine, &set, relation, asked->slots, asked->n));
+	PFS_TRY(select_slots(engine, &set, question->relation, slots, question->n));
 	error = pfs_bitmap_count(set, count);
 	pfs_bitmap_free(set);
 	return error;
@@ -167,19 +186,18 @@ static int count_set(struct pfs_engine *engine, uint64_t *count, enum pfs_relati
 /* The tree has been let go while the engine computes. */
 static int count_by_engine(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
 {
-	struct asked asked = {.n = 0};
+	uint32_t *slots PFS_FREE = NULL;
 	struct pfs_engine *engine;
 	int error;
 
 	PFS_TRY(pfs_codes_begin(tree, &engine));
-	error = find_asked(&asked, tree, question);
+	error = find_asked(&slots, tree, question);
 	pfs_codes_let_go(tree);
 	if (!error)
-		error = count_set(engine, count, question->relation, &asked);
+		error = count_set(engine, count, question, slots);
 	if (error == -ESTALE) /* lost with its device: the host engine answers now */
-		error = count_set(engine, count, question->relation, &asked);
+		error = count_set(engine, count, question, slots);
 	pfs_codes_end(tree);
-	free(asked.slots);
 	return error;
 }
 
@@ -261,9 +279,7 @@ static int count_ranges(struct finding *finding, uint64_t *count)
 	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
 	if (question->n > 1) {
 		PFS_TRY(find_ranges(finding, &bits));
-		*count = 0;
-		for (size_t word = 0; word < pfs_div_round_up(tree->image.end, 64); word++)
-			*count += (uint64_t)__builtin_popcountll(bits[word]);
+		*count = count_bits(tree, bits);
 		return 0;
 	}
 	PFS_TRY(ranges_of(tree, &ranges, &n, *question->inos));
@@ -286,9 +302,10 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	struct finding finding = {.tree = tree, .question = question};
 	int error = -ENODATA;
 
-	if (are_ranges(tree, question)) {
+	if (question->relation == PFS_CHILDREN || are_ranges(tree, question)) {
 		pfs_hold_read(tree, __func__);
-		error = count_ranges(&finding, count);
+		error = question->relation == PFS_CHILDREN ? count_children(&finding, count)
+							   : count_ranges(&finding, count);
 		pfs_hold_end(tree);
 	}
 	return error == -ENODATA ? count_by_engine(tree, count, question) : error;
@@ -309,34 +326,26 @@ static int get_engine(struct finding *finding, struct pfs_engine **engine)
 	return 0;
 }
 
-static int read_set(struct pfs_engine *engine, uint64_t **bits, const struct finding *finding, const struct asked *asked)
-{
-	const enum pfs_relation relation = finding->question->relation;
-	struct pfs_bitmap *set;
-	int error = select_slots(engine, &set, relation, asked->slots, asked->n);
-
-	if (error == -ESTALE) /* as above */
-		error = select_slots(engine, &set, relation, asked->slots, asked->n);
-	if (error)
-		return error;
-	error = pfs_codes_bits(bits, set, finding->tree->image.end);
-	pfs_bitmap_free(set);
-	return error == -ESTALE ? -EAGAIN : error;
-}
-
 static int find_set(void *arg, uint64_t **bits)
 {
 	struct finding *finding = arg;
-	struct asked asked = {.n = 0};
+	const struct pfs_question *question = finding->question;
+	struct pfs_tree *tree = finding->tree;
+	uint32_t *slots PFS_FREE = NULL;
 	struct pfs_engine *engine;
+	struct pfs_bitmap *set;
 	int error;
 
 	PFS_TRY(get_engine(finding, &engine));
-	error = find_asked(&asked, finding->tree, finding->question);
-	if (!error)
-		error = read_set(engine, bits, finding, &asked);
-	free(asked.slots);
-	return error;
+	PFS_TRY(find_asked(&slots, tree, question));
+	error = select_slots(engine, &set, question->relation, slots, question->n);
+	if (error == -ESTALE) /* as above */
+		error = select_slots(engine, &set, question->relation, slots, question->n);
+	if (error)
+		return error;
+	error = pfs_codes_bits(bits, set, tree->image.end);
+	pfs_bitmap_free(set);
+	return error == -ESTALE ? -EAGAIN : error;
 }
 
 static int open_by_engine(struct pfs_paths **paths, struct finding *finding, unsigned flags)
@@ -361,6 +370,8 @@ static int open_set(struct pfs_paths **paths, struct finding *finding, unsigned 
 	struct pfs_tree *tree = finding->tree;
 	int error = -ENODATA;
 
+	if (finding->question->relation == PFS_CHILDREN)
+		return pfs_paths_open_set(paths, tree, find_children, finding, flags);
 	if (are_ranges(tree, finding->question)) {
 		pfs_hold_read(tree, __func__);
 		error = pfs_spans_prepare(tree, pfs_hold_pause, tree);

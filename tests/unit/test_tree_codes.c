@@ -241,9 +241,20 @@ static void test_host(void **state)
 	assert_false(run(PFS_ENGINE_HOST, 8000, LONG_MAX));
 }
 
+static int count_lines(void *arg, const char *bytes, size_t size)
+{
+	uint64_t *lines = arg;
+
+	for (size_t i = 0; i < size; i++)
+		*lines += bytes[i] == '\n';
+	return 0;
+}
+
 /* Who only wants to know which engine there is does not have it filled. */
 static void test_described(void **state)
 {
+	static const uint64_t root = PFS_ROOT_PRIME;
+	static const struct pfs_question children = {PFS_CHILDREN, &root, 1};
 	struct pfs_engine_info info;
 	uint64_t wrong;
 
@@ -251,6 +262,10 @@ static void test_described(void **state)
 	open_tree(PFS_ENGINE_HOST);
 	assert_int_equal(pfs_tree_engine(tree, &info), 0);
 	assert_string_equal(info.engine, "host");
+	assert_int_equal(info.directories, 0);
+	assert_int_equal(pfs_tree_count(tree, &wrong, &children), 0); /* the index of names has them */
+	assert_int_equal(pfs_tree_list(tree, &children, 0, count_lines, &wrong), 0);
+	assert_int_equal(pfs_tree_engine(tree, &info), 0);
 	assert_int_equal(info.directories, 0);
 	assert_int_equal(pfs_tree_check_codes(tree, &wrong), 0);
 	assert_int_equal(pfs_tree_engine(tree, &info), 0);
@@ -472,20 +487,12 @@ static void *move_files(void *arg)
 	return NULL;
 }
 
-static int count_lines(void *arg, const char *bytes, size_t size)
-{
-	uint64_t *lines = arg;
-
-	for (size_t i = 0; i < size; i++)
-		*lines += bytes[i] == '\n';
-	return 0;
-}
-
 /* Each file is in exactly one folder, whenever one looks, and in one subtree. */
 static void *ask(void *arg)
 {
 	const struct pfs_question all = {PFS_CHILDREN, folders, FOLDERS};
 	const struct pfs_question below = {PFS_SUBTREE, folders, FOLDERS};
+	const struct pfs_question above = {PFS_ANCESTORS, folders, FOLDERS}; /* the root */
 
 	for (unsigned i = 0; i < 150; i++) {
 		uint64_t lines = 0, count = 0;
@@ -497,6 +504,9 @@ static void *ask(void *arg)
 		error = pfs_tree_count(tree, &count, &below);
 		if (error || count != FOLDERS + FILES)
 			*(int *)arg = error ? error : -2;
+		error = pfs_tree_count(tree, &count, &above);
+		if (error || count != 1)
+			*(int *)arg = error ? error : -3;
 		atomic_fetch_add(&n_answers, 1);
 	}
 	return NULL;
