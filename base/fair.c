@@ -19,6 +19,8 @@
 #define AWAITED 1u
 #define READER	4u /* in either count */
 
+#define LOOKS 256u /* before it sleeps: for some microseconds */
+
 enum sleeper { A_READER = 1, A_WRITER = 2 };
 
 /* Until woken, or for no time at all; it does not sleep if the word is another already. */
@@ -32,12 +34,36 @@ static void wake(_Atomic uint32_t *word, int n, enum sleeper who)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, who);
 }
 
+/* Most holds are shorter than it takes to sleep and to be woken. So who waits looks again for a
+ * moment first, `looks` times so far; false: it is time to sleep. */
+static bool may_look_again(unsigned *looks)
+{
+	if (*looks == LOOKS)
+		return false;
+	++*looks;
+#ifdef __x86_64__
+	__builtin_ia32_pause();
+#endif
+	return true;
+}
+
+/* Sleeps until the writer who is in ends; the word was `come`. No end is missed: the sleeper is
+ * counted before the kernel compares the word, and who ends changes the word before he looks at the
+ * count. */
+static void sleep_until_end(struct pfs_fair *lock, uint32_t come, enum sleeper who)
+{
+	atomic_fetch_add(&lock->asleep, 1);
+	sleep_at(&lock->come, come, who);
+	atomic_fetch_sub(&lock->asleep, 1);
+}
+
 /* ---- reading ---- */
 
 void pfs_fair_read(struct pfs_fair *lock)
 {
 	uint32_t come = atomic_fetch_add_explicit(&lock->come, READER, memory_order_acquire);
 	const uint32_t marks = come & MARKS;
+	unsigned looks = 0;
 
 	if (!(marks & WRITER))
 		return;
@@ -45,7 +71,8 @@ void pfs_fair_read(struct pfs_fair *lock)
 		come = atomic_load_explicit(&lock->come, memory_order_acquire);
 		if ((come & MARKS) != marks)
 			return;
-		sleep_at(&lock->come, come, A_READER);
+		if (!may_look_again(&looks))
+			sleep_until_end(lock, come, A_READER);
 	}
 }
 
@@ -66,11 +93,15 @@ static bool have_gone(const struct pfs_fair *lock, uint32_t before)
 	return atomic_load_explicit(&lock->gone, memory_order_acquire) == before;
 }
 
-static void sleep_until_gone(struct pfs_fair *lock, uint32_t before)
+static void await_gone(struct pfs_fair *lock, uint32_t before)
 {
-	uint32_t gone = atomic_fetch_or_explicit(&lock->gone, AWAITED, memory_order_acq_rel);
+	unsigned looks = 0;
+	uint32_t gone;
 
-	gone |= AWAITED;
+	while (may_look_again(&looks))
+		if (have_gone(lock, before))
+			return;
+	gone = atomic_fetch_or_explicit(&lock->gone, AWAITED, memory_order_acq_rel) | AWAITED;
 	while (gone != (before | AWAITED)) {
 		sleep_at(&lock->gone, gone, A_WRITER);
 		gone = atomic_load_explicit(&lock->gone, memory_order_acquire);
@@ -89,19 +120,20 @@ static bool mark(struct pfs_fair *lock, uint32_t come)
 
 void pfs_fair_write(struct pfs_fair *lock)
 {
+	unsigned looks = 0;
 	uint32_t come;
 
-	atomic_fetch_add(&lock->waiting, 1); /* before it looks at `come`: see end_writing */
+	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
 	for (;;) {
-		come = atomic_load(&lock->come);
-		if (come & WRITER)
-			sleep_at(&lock->come, come, A_WRITER);
-		else if (mark(lock, come))
+		come = atomic_load_explicit(&lock->come, memory_order_relaxed);
+		if (!(come & WRITER) && mark(lock, come))
 			break;
+		if (come & WRITER && !may_look_again(&looks))
+			sleep_until_end(lock, come, A_WRITER);
 	}
 	if (!have_gone(lock, come & ~MARKS))
-		sleep_until_gone(lock, come & ~MARKS);
-	atomic_fetch_sub(&lock->waiting, 1);
+		await_gone(lock, come & ~MARKS);
+	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
 	lock->is_written = true;
 }
 
@@ -117,15 +149,12 @@ bool pfs_fair_try_write(struct pfs_fair *lock)
 
 static void end_writing(struct pfs_fair *lock)
 {
-	const uint32_t before = atomic_load_explicit(&lock->before, memory_order_relaxed);
-	uint32_t come;
-
 	lock->is_written = false;
-	come = atomic_fetch_sub(&lock->come, WRITER);
-	if ((come & ~MARKS) != before)
-		wake(&lock->come, INT_MAX, A_READER);
-	if (atomic_load(&lock->waiting)) /* who is not counted yet finds the mark gone */
-		wake(&lock->come, 1, A_WRITER);
+	atomic_fetch_sub(&lock->come, WRITER);
+	if (!atomic_load(&lock->asleep))
+		return;
+	wake(&lock->come, INT_MAX, A_READER);
+	wake(&lock->come, 1, A_WRITER);
 }
 
 void pfs_fair_end(struct pfs_fair *lock)

@@ -6,8 +6,9 @@
  * the readers a writer waits for those who came before him. Among writers there is no order.
  *
  * Threads: any number. A thread holds the lock at most once: a reader who wants to read again may
- * wait for a writer who waits for him. Whoever waits sleeps. If nobody has to wait, a reader costs
- * an addition to one counter when he comes, and to another when he goes. */
+ * wait for a writer who waits for him. Whoever waits looks again for some microseconds, and then
+ * sleeps. If nobody has to wait, a reader costs an addition to one counter when he comes, and to
+ * another when he goes. */
 #ifndef PFS_BASE_FAIR_H
 #define PFS_BASE_FAIR_H
 
@@ -21,6 +22,7 @@ struct pfs_fair {
 	_Atomic uint32_t gone;	  /* counts the readers who went, and has a mark */
 	_Atomic uint32_t before;  /* `come` without marks, as the last writer found it */
 	_Atomic uint32_t waiting; /* writers who wait */
+	_Atomic uint32_t asleep;  /* those who sleep until a writer ends */
 	bool is_written; /* a writer is in; he alone writes it, while he is */
 };
 
