@@ -310,6 +310,40 @@ static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_col
 	return polls;
 }
 
+static int always_pause(void *context)
+{
+	(void)context;
+	return PFS_RUN_PAUSE;
+}
+
+/* Something has changed in the fifth pause. */
+static int pause_four_times(void *context)
+{
+	return ++*(unsigned *)context > 4 ? -EAGAIN : 0;
+}
+
+/* One piece of names pauses by what patterns take, and ends with what a pause returns. */
+static void check_pauses(struct pfs_operators *operators, const struct pfs_table_column *column)
+{
+	const struct pfs_table names = {.n_rows = N_MATCHED, .n_columns = 1, .columns = column};
+	const struct pfs_source source = {.table = &names};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN},
+		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = "%aaaaa_b%", .len = 9}},
+	};
+	const struct pfs_program program = {.steps = steps, .n = 2};
+	unsigned pauses = 0;
+	const struct pfs_run run = {.operators = operators,
+				    .on = PFS_ENGINE_HOST,
+				    .poll = always_pause,
+				    .pause = pause_four_times,
+				    .context = &pauses};
+	struct pfs_rows *rows;
+
+	assert_int_equal(pfs_select(&run, &rows, &source, &program), -EAGAIN);
+	assert_int_equal(pauses, 5);
+}
+
 /* Few rows may take long: whether to go on is asked by what patterns take. */
 static void patterns_ask_by_steps(void **state)
 {
@@ -347,6 +381,7 @@ static void patterns_ask_by_steps(void **state)
 	b.charged = 0;
 	assert_in_range(polls_of_pattern(&run, &names, N_MATCHED, one), 1, 4);
 	pfs_rows_free(&run, one);
+	check_pauses(run.operators, &names);
 	pfs_operators_close(run.operators);
 	free(heap_bytes);
 	free(long_bytes);
