@@ -107,7 +107,7 @@ static int make_keys(struct pfs_running *running, struct sorting *sorting)
 	return sorting->keys ? 0 : -ENOMEM;
 }
 
-/* Distinct rows are equal in no order by all of their columns.  What another one leaves open, comes as the only scan
+/* An order by all columns leaves nothing of distinct rows open.  What another one leaves open comes as the only scan
  * meets the rows. */
 static int add_distinct_keys(struct pfs_running *running, struct sorting *sorting)
 {
