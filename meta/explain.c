@@ -96,6 +96,9 @@ static const char *text_of(int error)
 	case -ENOLCK:
 		return "its filesystem has no file locks or no shared mappings; open it read-only or copy it to a "
 		       "local disk";
+	case -EXDEV:
+		return "its log (-wal) was left by another store of this name, or by other changes of this one, as when a "
+		       "backup is restored after a crash; move the file that ends with -wal elsewhere";
 	case -ENOMEM:
 		return "no memory to open it; where address space is limited (ulimit -v), allow it 2 GiB";
 	case -ENAMETOOLONG:

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "meta/history.h"
 #include "meta/internal.h"
+#include "meta/log.h"
 
 #define LOG_LIMIT    (UINT64_C(64) << 20)
 
@@ -166,6 +167,8 @@ static int open_store(struct pfs_store *store, const char *path,
 		return -errno;
 	if (options->vfs && !(store->vfs = strdup(options->vfs)))
 		return -ENOMEM;
+	if (mode == PFS_LOCK_ALONE || mode == PFS_LOCK_SHARED)
+		PFS_TRY(pfs_log_check(store->path, store->lock.fd));
 	return read_only ? open_reading(store, options->at) : open_writing(store);
 }
 

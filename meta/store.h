@@ -96,7 +96,7 @@ struct pfs_store_options {
  * (pfs_store_holder). A store of an older version can be read; opening it for writing raises it to
  * PFS_STORE_SCHEMA, and logs a line: -ENOSPC: there may be no room for that. -ENOENT; -EACCES;
  * -EMEDIUMTYPE: the file is no primefs store, or too damaged to be opened; -EPROTONOSUPPORT: its
- * version is newer than this program knows. With `at`: -ENODATA: the store keeps no history;
+ * version is newer than this program knows; -EXDEV: the log beside it is not its own. With `at`: -ENODATA: the store keeps no history;
  * -ESTALE: its history begins later. *out is NULL on failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
