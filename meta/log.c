@@ -73,8 +73,8 @@ static bool read_group(struct group *out, const uint8_t *page)
 	    !take_small(page, &at, &rowid) || rowid != 1)
 		return false;
 	values = at;
-	if (!take_small(page, &at, &header) || !take_small(page, &at, &id) || id != 0 || !take_small(page, &at, &seed) ||
-	    !take_small(page, &at, &seq))
+	if (!take_small(page, &at, &header) || !take_small(page, &at, &id) || id != 0 ||
+	    !take_small(page, &at, &seed) || !take_small(page, &at, &seq))
 		return false;
 	values += header;
 	return take_integer(page, &values, seed, &out->seed) && take_integer(page, &values, seq, &out->seq);
@@ -119,8 +119,8 @@ int pfs_log_check(const char *path, int store)
 	    !S_ISREG(attr.st_mode) || !attr.st_size)
 		return 0;
 	log = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (log < 0 || !read_at(store, page, sizeof(page), (META_PAGE - 1) * sizeof(page)) || !read_group(&is, page) ||
-	    !read_log(&first, &last, log))
+	if (log < 0 || !read_at(store, page, sizeof(page), (META_PAGE - 1) * sizeof(page)) ||
+	    !read_group(&is, page) || !read_log(&first, &last, log))
 		return 0;
 	return is.seed != first.seed || is.seq + 1 < first.seq || is.seq > last.seq ? -EXDEV : 0;
 }

@@ -5,9 +5,10 @@
 
 #include "base/err.h"
 
-/* Looks at the store at `path`, which nobody has open for writing, and can be read by the descriptor. Returns -EXDEV if the log beside it is another
- * store's, or this one's from before or after other groups than the store has: playing it back would damage the
- * store. 0: it is the store's own, there is none, or it cannot be told. */
+/* Looks at the store at `path`, which can be read by the descriptor `store` and which nobody has open
+ * for writing. Returns -EXDEV if the log beside it is another store's, or this one's from before or after
+ * other groups than the store has: playing it back would damage the store. 0: it is the store's own, there
+ * is none, or it cannot be told. */
 PFS_MUST_CHECK int pfs_log_check(const char *path, int store);
 
 #endif
