@@ -100,7 +100,7 @@ static const char *text_of(int error)
 		return "its log (-wal) was left by another store of this name, or by other changes of this one, as when a "
 		       "backup is restored after a crash; move the file that ends with -wal elsewhere";
 	case -ENOMEM:
-		return "no memory to open it; where address space is limited (ulimit -v), allow it 2 GiB";
+		return "there is not enough memory; where address space is limited (ulimit -v), allow it 2 GiB or more";
 	case -ENAMETOOLONG:
 		return "the path is longer than the 500 bytes that SQLite takes; move the store or reach it by a "
 		       "shorter path";

@@ -85,23 +85,29 @@ static bool read_at(int fd, uint8_t *bytes, size_t size, uint64_t at)
 	return pread(fd, bytes, size, (off_t)at) == (ssize_t)size;
 }
 
-/* Gets the first and the last group in the log.  False: there is none. */
+/* Gets the first and the last group in the log. Returns false if there is none. Behind the last group may lie frames of
+ * one that was not committed and is older, if others were written over its beginning: numbers of groups never fall. */
 static bool read_log(struct group *first, struct group *last, int fd)
 {
+	struct group group;
 	uint8_t header[LOG_HEADER_SIZE], frame[FRAME_HEADER_SIZE], page[PFS_DB_PAGE_SIZE];
 	uint64_t at = sizeof(header);
 	bool found = false;
 
+	*last = (struct group){0};
 	if (!read_at(fd, header, sizeof(header), 0) || number(header + 8, 4) != PFS_DB_PAGE_SIZE)
 		return false;
 	for (; read_at(fd, frame, sizeof(frame), at); at += sizeof(frame) + sizeof(page)) {
-		if (memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
+		if (number(frame, 4) == 0 || memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
 			break;
 		if (number(frame, 4) != META_PAGE || !read_at(fd, page, sizeof(page), at + sizeof(frame)) ||
-		    !read_group(last, page))
+		    !read_group(&group, page))
 			continue;
+		if (group.seq < last->seq)
+			break;
 		if (!found)
-			*first = *last;
+			*first = group;
+		*last = group;
 		found = true;
 	}
 	return found;

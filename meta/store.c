@@ -358,6 +358,7 @@ int pfs_store_replace(struct pfs_store *store, const char *from)
 		pfs_error("%s: cannot rename to %s: %s", from, store->path, strerror(-error));
 		return error;
 	}
+	PFS_TRY(remove_side_files(store->path)); /* a log that a reader kept is the old file's */
 	return pfs_store_sync_folder(store->path);
 }
 

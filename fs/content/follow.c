@@ -382,8 +382,11 @@ int pfs_follow_find(struct pfs_tree *tree,
 		    void *arg)
 {
 	uint32_t slot = 0, end;
-	int error = 0;
+	bool has_any;
+	int error = pfs_store_has_originals(tree->store, &has_any);
 
+	if (error || !has_any)
+		return error;
 	pfs_hold_read(tree, __func__);
 	end = tree->image.end;
 	pfs_hold_end(tree);

@@ -52,7 +52,7 @@ static int mount_directly(int *out, const char *source, const char *mountpoint,
 /* ---- fusermount3 ---- */
 
 /* Runs fusermount3, which returns the descriptor on the socket `comm` (-1: none). -EPERM: it failed
- * and, unless silent, has said why; -ENOENT: it is not installed. */
+ * and, unless silent, has said why; -ENOENT: it is not there, or not to be run. */
 static int run_helper(char *const argv[], int comm, bool silent)
 {
 	char variable[32];
@@ -74,7 +74,7 @@ static int run_helper(char *const argv[], int comm, bool silent)
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (comm >= 0)
 		(void)unsetenv("_FUSE_COMMFD");
-	if (error) /* EACCES: a folder of $PATH that may not be searched, and it is in no other */
+	if (error) /* EACCES: it, or a folder of $PATH, is closed to this user, and it is in no other */
 		return error == EACCES ? -ENOENT : -error;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
@@ -197,8 +197,8 @@ int pfs_kernel_mount(int *fd, const char *source, const char *mountpoint,
 	}
 	error = mount_by_helper(fd, source, mountpoint, options);
 	if (error == -ENOENT)
-		pfs_error("%s: cannot mount: " HELPER " is not installed (package fuse3), which "
-			  "users other than root need",
+		pfs_error("%s: cannot mount: " HELPER " is not installed (package fuse3), or may not be "
+			  "run by you; users other than root need it",
 			  mountpoint);
 	else if (error && error != -EPERM) /* EPERM: the helper has said why */
 		pfs_error("%s: cannot mount: " HELPER ": %s", mountpoint, strerror(-error));

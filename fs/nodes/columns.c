@@ -17,7 +17,7 @@
 
 #define PIECE	(1u << 15) /* slots read in the first hold of the tree, */
 #define PIECE_GROWS 128u   /* up to so many times as many in others */
-#define HELD_NS	2000000u
+#define HELD_NS	1000000u
 #define READ_MOST   8192u		     /* slots of changed blocks that are read in one hold */
 #define FOLLOWED    1024u		     /* changes that a column takes over at a time, */
 #define TIMES	    8u			     /* and so often in one hold */

@@ -210,7 +210,7 @@ mkdir -p folder/sub
 echo text >folder/sub/file
 primefs import -q folder folder.pfs
 printf '/a/b\n' >list
-fails_with 'a list takes the place of no folder' 'folder.pfs: a folder was imported to /, .*without --from' \
+fails_with 'a list takes the place of no folder' 'folder.pfs: a folder was imported to / or below it, .*without --from' \
 	primefs refresh --from=list folder.pfs
 fails_with 'nor of a part of one' 'folder.pfs: a folder was imported to /sub' primefs refresh --from=list folder.pfs /sub
 is 'which is there' "$(primefs export folder.pfs)" $'/sub\n/sub/file'

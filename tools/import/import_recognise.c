@@ -185,7 +185,7 @@ static int check_line_ends(const struct pfs_import_options *options, const char 
 {
 	if (!memchr(data, '\n', size) && memchr(data, '\r', size))
 		*why = "its lines end with carriage returns alone; convert them first: tr '\\r' '\\n'";
-	else if (options->format == &pfs_import_paths && has_returns(data, size))
+	else if (options->format == &pfs_import_paths && !options->passing && has_returns(data, size))
 		*why = "each line ends with a carriage return; remove them first, with tr -d '\\r', or, if they are "
 		       "in the names, say --format=paths";
 	else

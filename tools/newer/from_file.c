@@ -80,10 +80,15 @@ static int see_original(void *arg, uint64_t ino, const struct pfs_source_record 
 /* There, everything that is not in the newer file would be removed. */
 static int refuse_folder(struct job *job)
 {
-	if (job->has_register || pfs_follow_find(job->tree, see_original, job) != 1)
+	const char *path = job->file->path ? job->file->path : "/";
+	int found = job->has_register ? 0 : pfs_follow_find(job->tree, see_original, job);
+
+	if (found < 0)
+		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-found));
+	if (!found)
 		return PFS_EXIT_OK;
-	return pfs_cmd_fail(VERB, "%s: a folder was imported to %s, and no list or archive; refresh it without --from",
-			    job->store, job->file->path ? job->file->path : "/");
+	return pfs_cmd_fail(VERB, "%s: a folder was imported to %s or below it, and no list or archive has its files; "
+			    "refresh it without --from, or name another directory", job->store, path);
 }
 
 /* ---- what is newer ---- */

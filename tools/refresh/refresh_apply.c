@@ -221,17 +221,17 @@ static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone
 {
 	uint64_t above = pfs_follow_parent(refresh->tree, gone->by_prime.prime);
 	struct pfs_follower before;
-	int error = pfs_follow_node(refresh->tree, &before, above);
+	int error;
 
-	if (error)
-		return error == -ESTALE ? 0 : error;
 	PFS_TRY(pfs_refresh_reserve_loose(refresh, gone));
 	pfs_follow_hold(refresh->tree);
-	error = remove_one(refresh, gone);
+	error = pfs_follow_node(refresh->tree, &before, above);
+	if (!error)
+		error = remove_one(refresh, gone);
 	if (!error && !refresh->options->keep)
 		error = pfs_refresh_restore(refresh, above, &before.attr);
 	pfs_follow_let_go(refresh->tree);
-	return error;
+	return error == -ESTALE ? 0 : error;
 }
 
 static int remove_all_loose(struct pfs_refresh *refresh)
