@@ -398,9 +398,13 @@ void pfs_codes_prepare_wanted(struct pfs_tree *tree)
 	if (tree->image.copy || !atomic_load_explicit(&codes->wanted, memory_order_relaxed) ||
 	    pthread_mutex_trylock(&codes->lock))
 		return;
-	atomic_store(&codes->wanted, false);
-	if (pfs_codes_prepare(tree))
-		pfs_debug("the engine could not be filled: others answer, as before");
+	/* nobody takes a lease meanwhile; if a question has one, the next statement looks again */
+	if (pthread_rwlock_trywrlock(&codes->lease) == 0) {
+		(void)pthread_rwlock_unlock(&codes->lease);
+		atomic_store(&codes->wanted, false);
+		if (pfs_codes_prepare(tree))
+			pfs_debug("the engine could not be filled: others answer, as before");
+	}
 	(void)pthread_mutex_unlock(&codes->lock);
 }
 

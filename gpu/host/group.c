@@ -60,8 +60,11 @@ static int sort_groups(struct groups *groups, const struct pfs_run *run)
 		PFS_TRY(pfs_group_look(run, i));
 		end = PFS_MAX(end, groups->table.first[groups->order[i]] + 1);
 	}
-	if (end && end / PLACES <= groups->n)
-		return place_groups(groups, run, end);
+	if (end && end / PLACES <= groups->n) {
+		error = place_groups(groups, run, end);
+		if (error != -ENOMEM)
+			return error;
+	}
 	PFS_TRY(pfs_run_alloc_raw(run, &items, groups->n, sizeof(*items)));
 	for (size_t i = 0; i < groups->n; i++)
 		items[i] = (struct pfs_keyed){.key = groups->table.first[groups->order[i]],
@@ -177,6 +180,8 @@ static int distinct_positions(struct pfs_positions *out, const struct pfs_groupi
 		}
 		close_groups(&groups, &g);
 	}
+	if (error)
+		pfs_positions_close(g.run, out);
 	pfs_keys_close(g.run, &g.keys);
 	pfs_run_free(g.run, more, n_keys + 1, sizeof(*more));
 	return error;
