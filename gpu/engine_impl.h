@@ -346,13 +346,11 @@ struct pfs_operator_backend {
 	const struct pfs_families *families;
 };
 
-/* ---- relation.c: for a device's back end ---- */
+/* ---- tuples.c: for back ends ---- */
 
 /* Replaces a batch by what the host's sort makes of it, where a device has only left out what comes later. */
 PFS_MUST_CHECK int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
 				 const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit);
-
-/* ---- tuples.c: for back ends ---- */
 
 /* Brings those columns of the table that are vectors of batches to where b reads them; NULL: the host. */
 PFS_MUST_CHECK int pfs_table_bring(const struct pfs_run *run, const struct pfs_operator_backend *b,

@@ -269,22 +269,6 @@ int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 		       offset, limit);
 }
 
-int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples, const struct pfs_sort_key *keys,
-		  size_t n_keys, uint64_t offset, uint64_t limit)
-{
-	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
-	const struct pfs_source source = {.tuples = *tuples};
-	struct pfs_run here = *run;
-	int error = bring_source(run, host, &source);
-
-	here.on = PFS_ENGINE_HOST;
-	*tuples = NULL;
-	if (!error)
-		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys, offset, limit);
-	pfs_tuples_free(run, source.tuples);
-	return error;
-}
-
 static int check_function(const struct pfs_source *source, const struct pfs_window_function *function)
 {
 	if (function->op >= PFS_N_WINDOWS || function->distance < (function->op == PFS_NTILE))

@@ -265,3 +265,21 @@ int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *in
 		return 0;
 	return index->backend->families->sort->fetch(index->backend, run, index);
 }
+
+int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples, const struct pfs_sort_key *keys,
+		  size_t n_keys, uint64_t offset, uint64_t limit)
+{
+	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
+	const struct pfs_source source = {.tuples = *tuples};
+	struct pfs_run here = *run;
+	int error = pfs_tuples_here(run, *tuples);
+
+	for (size_t i = 0; !error && i < source.tuples->n_tables; i++)
+		error = pfs_table_here(run, source.tuples->tables[i].table);
+	here.on = PFS_ENGINE_HOST;
+	*tuples = NULL;
+	if (!error)
+		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys, offset, limit);
+	pfs_tuples_free(run, source.tuples);
+	return error;
+}
