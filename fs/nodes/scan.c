@@ -65,9 +65,27 @@ static int list_rows(const struct pfs_selection *selection, struct pfs_slots *ou
 	return 0;
 }
 
+/* Where what a program selects goes. */
+struct selected {
+	struct pfs_slots *slots;
+	uint64_t *bits; /* not NULL: of all slots, of which those of the selection's range are set, not `slots` */
+};
+
+static int take_rows(const struct pfs_selection *selection, const struct selected *out, const struct pfs_run *run,
+		     struct pfs_rows *rows)
+{
+	size_t first = selection->from / 64;
+
+	if (!out->bits)
+		return list_rows(selection, out->slots, run, rows);
+	PFS_TRY(pfs_rows_here(run, rows));
+	pfs_rows_words(rows, out->bits + first, first, pfs_div_round_up(selection->to, 64) - first);
+	return 0;
+}
+
 /* Selects by the program; `within`: from these rows, NULL: from the selection's. */
-static int run_program(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p,
-		       struct pfs_rows *within)
+static int run_program(const struct pfs_selection *selection, const struct selected *out,
+		       const struct pfs_scan_program *p, struct pfs_rows *within)
 {
 	struct asked asked = {.watch = selection->watch, .thread = pthread_self()};
 	const struct pfs_run run = {.operators = pfs_scan_operators(selection->tree),
@@ -82,7 +100,7 @@ static int run_program(const struct pfs_selection *selection, struct pfs_slots *
 
 	asked.until_ns = selection->watch ? pfs_now_ns() + RUN_NS : 0;
 	PFS_TRY(pfs_select(&run, &rows, &source, p->n_steps ? &p->program : NULL));
-	error = list_rows(selection, out, &run, rows);
+	error = take_rows(selection, out, &run, rows);
 	pfs_rows_free(&run, rows);
 	return error;
 }
@@ -94,7 +112,7 @@ struct leaving_out {
 	const struct pfs_selection *selection;
 	const struct pfs_scan_test *test;
 	uint64_t *bits;
-	size_t words;
+	size_t first; /* word */
 };
 
 #define LEFT_OUT_AT_ONCE 64u /* words */
@@ -102,9 +120,10 @@ struct leaving_out {
 static void leave_out(void *context, size_t from, size_t to)
 {
 	const struct leaving_out *leaving = context;
+	size_t word = leaving->first + from;
 
-	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text, leaving->bits + from,
-				 (uint32_t)(from * 64), to - from);
+	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text, leaving->bits + word,
+				 (uint32_t)(word * 64), to - from);
 }
 
 /* Of a test of names of which some of the sample passed there are some everywhere. */
@@ -113,45 +132,52 @@ static bool leaves_out(const struct pfs_selection *selection, const struct pfs_s
 	return selection->image->file && test->how == PFS_HOW_NAME && !test->negated && !test->passed;
 }
 
-/* Sets *bits to the slots of the range without what names leave out; NULL: none does. */
-static int leave_out_names(const struct pfs_selection *selection, uint64_t **bits)
+/* Sets the bits of the range to the slots that the first tests leave, `before` of them; names are read of no others,
+ * and leave out some. */
+static int leave_out_names(const struct pfs_selection *selection, uint64_t *bits, size_t before)
 {
-	struct leaving_out leaving = {.selection = selection, .words = pfs_div_round_up(selection->to, 64)};
+	struct leaving_out leaving = {
+		.selection = selection,
+		.bits = bits,
+		.first = selection->from / 64 / LEFT_OUT_AT_ONCE * LEFT_OUT_AT_ONCE,
+	};
+	size_t words = pfs_div_round_up(selection->to, 64) - leaving.first;
+	struct pfs_scan_program p;
+	int error = pfs_scan_program_init(&p, selection, selection->order, before);
 
-	for (size_t i = 0; i < selection->n_order; i++) {
-		if (!leaves_out(selection, selection->order[i]))
-			continue;
-		if (!*bits) {
-			*bits = calloc(pfs_div_round_up(selection->image->end, 64), sizeof(**bits));
-			if (!*bits)
-				return -ENOMEM;
-			memcpy(*bits, selection->image->live, leaving.words * sizeof(**bits));
-		}
+	if (!error)
+		error = run_program(selection, &(struct selected){.bits = bits}, &p, NULL);
+	pfs_scan_program_finish(&p);
+	for (size_t i = before; i < selection->n_order && !error; i++) {
 		leaving.test = selection->order[i];
-		leaving.bits = *bits;
-		PFS_TRY(pfs_scan_run_watched(selection->tree, leaving.words, LEFT_OUT_AT_ONCE, leave_out, &leaving,
-					     selection->watch));
+		if (leaves_out(selection, leaving.test))
+			error = pfs_scan_run_watched(selection->tree, words, LEFT_OUT_AT_ONCE, leave_out, &leaving,
+						     selection->watch);
 	}
-	return 0;
+	return error;
 }
 
 static int select_range(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p)
 {
+	const struct selected listed = {.slots = out};
 	uint64_t *bits PFS_FREE = NULL;
-	struct pfs_rows rows = {.form = PFS_ROWS_BITS, .n_rows = selection->image->end};
+	struct pfs_rows rows = {.form = PFS_ROWS_BITS,
+				.n_rows = selection->image->end,
+				.from = selection->from / 64 * 64,
+				.to = selection->to};
+	size_t before = 0;
 
 	if (selection->from == selection->to)
 		return 0;
-	PFS_TRY(leave_out_names(selection, &bits));
+	while (before < selection->n_order && !leaves_out(selection, selection->order[before]))
+		before++;
+	if (before == selection->n_order)
+		return run_program(selection, &listed, p, NULL);
+	rows.bits = bits = calloc(pfs_div_round_up(rows.n_rows, 64), sizeof(*bits));
 	if (!bits)
-		return run_program(selection, out, p, NULL);
-	rows.bits = bits;
-	rows.from = selection->from / 64 * 64;
-	rows.to = selection->to;
-	bits[rows.from / 64] &= ~UINT64_C(0) << selection->from % 64;
-	if (rows.to % 64)
-		bits[rows.to / 64] &= ~(~UINT64_C(0) << rows.to % 64);
-	return run_program(selection, out, p, &rows);
+		return -ENOMEM;
+	PFS_TRY(leave_out_names(selection, bits, before));
+	return run_program(selection, &listed, p, &rows);
 }
 
 /* ---- listed slots ---- */
@@ -167,7 +193,7 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 	*n_seen = slots->n;
 	rows.n_list = (uint32_t)slots->n;
 	if (!error && p.n_steps && slots->n) {
-		error = run_program(selection, &found, &p, &rows);
+		error = run_program(selection, &(struct selected){.slots = &found}, &p, &rows);
 		if (!error && found.n)
 			memcpy(slots->slot, found.slot, found.n * sizeof(*found.slot));
 		slots->n = found.n;

@@ -22,8 +22,26 @@
 
 #define NODES 20000u
 
+#define BELOW 5000u
+
 static struct temp_store temp;
-static uint64_t seed, random_state;
+static uint64_t seed, random_state, below;
+static size_t asked; /* names, where they lie in the file */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+void __real_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
+				    const struct pfs_image_test *test);
+void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
+				    const struct pfs_image_test *test);
+void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
+				    const struct pfs_image_test *test)
+{
+	for (size_t w = 0; w < words; w++)
+		__atomic_fetch_add(&asked, (size_t)__builtin_popcountll(bits[w]), __ATOMIC_RELAXED);
+	__real_pfs_imagefile_leave_out(image, bits, slot, words, test);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
 static const char alphabet[] = "aBbc.-x";
 
 static void name_of(char name[64], uint32_t i)
@@ -69,6 +87,11 @@ static int start(void **state PFS_UNUSED)
 	for (uint32_t i = 3; i < NODES; i += 64) {
 		name_of(name, i);
 		assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, name), 0);
+	}
+	below = temp_tree_make(tree, PFS_ROOT_PRIME, "below", S_IFDIR | 0700);
+	for (uint32_t i = 0; i < BELOW; i++) {
+		(void)snprintf(name, sizeof(name), "below-%u", i);
+		assert_true(temp_tree_make(tree, below, name, S_IFREG | 0600) != 0);
 	}
 	temp_tree_close(tree);
 	tree = open_with(true);
@@ -188,6 +211,32 @@ static void what_is_not_there_fills_nothing(void **state PFS_UNUSED)
 	temp_tree_close(tree);
 }
 
+static size_t asked_for(struct pfs_tree *tree, const struct pfs_predicate *beside)
+{
+	const struct pfs_predicate predicates[] = {
+		*beside, {.field = PFS_FIELD_NAME, .test = PFS_TEST_CONTAINS, .text = "nowhere", .text_len = 7}};
+	struct pfs_slots found;
+
+	asked = 0;
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_scan_select(tree, &found, predicates, PFS_COUNT(predicates), NULL, NULL), 0);
+	pfs_scan_unlock(tree);
+	assert_int_equal(found.n, 0);
+	return asked;
+}
+
+/* Neither what other tests leave out, nor what is not in the range that is looked at. */
+static void what_is_left_out_is_not_asked_for(void **state PFS_UNUSED)
+{
+	struct pfs_tree *tree = open_with(false);
+	const struct pfs_predicate some = {.field = PFS_FIELD_SIZE, .test = PFS_TEST_RANGE, .low = 1, .high = INT64_MAX},
+				   in_range = {.test = PFS_TEST_UNDER, .low = (int64_t)below};
+
+	assert_int_equal(asked_for(tree, &some), 0);
+	assert_in_range(asked_for(tree, &in_range), 1, BELOW + 1);
+	temp_tree_close(tree);
+}
+
 /* What changed after the file was written is found as it is, before and after its slots are read. */
 static void changes_are_found(void **state PFS_UNUSED)
 {
@@ -247,6 +296,7 @@ int main(void)
 		cmocka_unit_test(the_same_is_found),
 		cmocka_unit_test(names_of_any_length_are_found),
 		cmocka_unit_test(what_is_not_there_fills_nothing),
+		cmocka_unit_test(what_is_left_out_is_not_asked_for),
 		cmocka_unit_test(changes_are_found),
 		cmocka_unit_test(damage_is_no_answer), /* the file is removed */
 	};
