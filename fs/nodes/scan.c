@@ -15,6 +15,7 @@
 
 #define RUN_NS	     UINT64_C(2000000) /* of the operators, between two looks */
 #define LISTED_AT_ONCE ((size_t)1 << 17) /* slots, between two looks */
+#define PART	     32u /* times pfs_scan_piece, of which those are listed that are left */
 #define CHILDREN_FEW 1024u /* of a directory, which are listed by its entries */
 
 /* ---- by the operators ---- */
@@ -245,16 +246,50 @@ static int list_range(const struct pfs_selection *selection, struct pfs_slots *o
 	return pfs_scan_look(selection->watch);
 }
 
+static int add_slots(struct pfs_slots *out, const struct pfs_slots *more)
+{
+	uint32_t *slots;
+
+	if (!more->n)
+		return 0;
+	slots = realloc(out->slot, (out->n + more->n) * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memcpy(slots + out->n, more->slot, more->n * sizeof(*slots));
+	*out = (struct pfs_slots){slots, out->n + more->n};
+	return 0;
+}
+
+/* Tests that look at slots one by one want a list of them, which may be all: one part's at a time. */
+static int scan_parts(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p)
+{
+	struct pfs_selection part = *selection;
+	const uint32_t most = PART * pfs_scan_piece();
+	int error = 0;
+
+	for (uint32_t from = selection->from; from < selection->to && !error; from = part.to) {
+		struct pfs_slots found = {0};
+		size_t n_seen;
+
+		part.from = from;
+		part.to = from + PFS_MIN(selection->to - from, most - from % most);
+		error = select_range(&part, &found, p);
+		if (!error)
+			error = pfs_scan_rest(&part, part.order, part.n_order, &found, false, &n_seen);
+		if (!error)
+			error = add_slots(out, &found);
+		pfs_slots_finish(&found);
+	}
+	return error;
+}
+
 static int scan_range(const struct pfs_selection *selection, struct pfs_slots *out)
 {
 	struct pfs_scan_program p;
 	int error = pfs_scan_program_init(&p, selection, selection->order, selection->n_order);
-	size_t n_seen;
 
 	if (!error)
-		error = select_range(selection, out, &p);
-	if (!error && p.n_rest)
-		error = pfs_scan_rest(selection, selection->order, selection->n_order, out, false, &n_seen);
+		error = p.n_rest ? scan_parts(selection, out, &p) : select_range(selection, out, &p);
 	pfs_scan_program_finish(&p);
 	return error;
 }

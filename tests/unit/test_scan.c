@@ -2,6 +2,7 @@
 /* Predicates over the image against naive loops over what a walk of the tree says. */
 #include "predicate_util.h"
 
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -270,8 +271,30 @@ static void test_large(void **state)
 	check_all(60);
 	random_changes(&model, 3);
 	check_all(60);
+	pfs_scan_set_piece(64);
+	check_selects(60);
+	pfs_scan_set_piece(UINT32_MAX);
 	pfs_tree_use_engine(model.tree, PFS_ENGINE_HOST);
 	check_all(60);
+	end();
+}
+
+/* Of what is looked at one by one only what is found takes memory. */
+static void test_memory(void **state)
+{
+	const struct pfs_predicate high = {.field = PFS_FIELD_DEPTH, .low = 0, .high = 3};
+	struct pfs_slots out;
+
+	(void)state;
+	begin(160);
+	random_tree(model.tree, 20000);
+	model_look(&model, model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
+	assert_int_equal(pfs_scan_select(model.tree, &out, &high, 1, NULL, NULL), 0);
+	pfs_scan_unlock(model.tree);
+	assert_in_range(out.n, 1, model.n / 4);
+	assert_true(malloc_usable_size(out.slot) < model.n / 2 * sizeof(*out.slot));
+	pfs_slots_finish(&out);
 	end();
 }
 
@@ -418,6 +441,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_optimized),
 		cmocka_unit_test(test_large),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_watched),
 	};
