@@ -190,9 +190,9 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 	struct pfs_slots found = {0};
 	struct pfs_rows rows = {.form = PFS_ROWS_LIST, .n_rows = selection->image->end, .list = slots->slot};
 	int error = pfs_scan_program_init(&p, selection, tests, n_tests);
+	size_t n = slots->n, n_left;
 
-	*n_seen = slots->n;
-	rows.n_list = (uint32_t)slots->n;
+	rows.n_list = (uint32_t)n;
 	if (!error && p.n_steps && slots->n) {
 		error = run_program(selection, &(struct selected){.slots = &found}, &p, &rows);
 		if (!error && found.n)
@@ -200,8 +200,10 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 		slots->n = found.n;
 		pfs_slots_finish(&found);
 	}
+	*n_seen = n_left = slots->n;
 	if (!error && p.n_rest)
 		error = pfs_scan_rest(selection, tests, n_tests, slots, sample, n_seen);
+	*n_seen = n_left ? n * *n_seen / n_left : n; /* what the program has left out counts, too */
 	pfs_scan_program_finish(&p);
 	return error;
 }

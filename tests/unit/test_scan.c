@@ -257,6 +257,23 @@ static void test_optimized(void **state)
 	}
 }
 
+/* What a column leaves out is not looked at afterwards, but counts. */
+static void check_estimate(void)
+{
+	const struct pfs_predicate p[] = {
+		{.field = PFS_FIELD_MODE,
+		 .test = PFS_TEST_MASK,
+		 .low = 0777,
+		 .high = (int64_t)model.seen[1].attr.st_mode & 0777},
+		{.field = PFS_FIELD_DEPTH, .low = 0, .high = 1000},
+	};
+	const char *how;
+
+	(void)pfs_scan_lock(model.tree, __func__);
+	assert_in_range(pfs_scan_estimate(model.tree, &how, p, PFS_COUNT(p)), 0, model.n / 10);
+	pfs_scan_unlock(model.tree);
+}
+
 /* Enough for several threads, samples and codes. */
 static void test_large(void **state)
 {
@@ -265,6 +282,7 @@ static void test_large(void **state)
 	random_tree(model.tree, 60000);
 	model_look(&model, model.tree);
 	check_all(60);
+	check_estimate();
 	temp_tree_close(model.tree);
 	assert_int_equal(pfs_tree_optimize(temp.path, 0), 0);
 	model_look(&model, temp_tree_open_with(&temp, &options));
