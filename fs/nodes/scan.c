@@ -45,7 +45,7 @@ static int pause_run(void *context)
 	return error;
 }
 
-/* Lists a set. */
+/* Lists a set, in the list's memory if it has some, which is enough. */
 static int list_rows(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_run *run,
 		     const struct pfs_rows *rows)
 {
@@ -55,7 +55,8 @@ static int list_rows(const struct pfs_selection *selection, struct pfs_slots *ou
 	PFS_TRY(pfs_rows_count(run, &n, rows));
 	if (!n)
 		return 0;
-	out->slot = malloc(n * sizeof(*out->slot));
+	if (!out->slot)
+		out->slot = malloc(n * sizeof(*out->slot));
 	if (!out->slot)
 		return -ENOMEM;
 	while (out->n < n && here) {
@@ -187,18 +188,14 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 		       struct pfs_slots *slots, bool sample, size_t *n_seen)
 {
 	struct pfs_scan_program p;
-	struct pfs_slots found = {0};
 	struct pfs_rows rows = {.form = PFS_ROWS_LIST, .n_rows = selection->image->end, .list = slots->slot};
 	int error = pfs_scan_program_init(&p, selection, tests, n_tests);
 	size_t n = slots->n, n_left;
 
 	rows.n_list = (uint32_t)n;
-	if (!error && p.n_steps && slots->n) {
-		error = run_program(selection, &(struct selected){.slots = &found}, &p, &rows);
-		if (!error && found.n)
-			memcpy(slots->slot, found.slot, found.n * sizeof(*found.slot));
-		slots->n = found.n;
-		pfs_slots_finish(&found);
+	if (!error && p.n_steps && n) {
+		slots->n = 0;
+		error = run_program(selection, &(struct selected){.slots = slots}, &p, &rows);
 	}
 	*n_seen = n_left = slots->n;
 	if (!error && p.n_rest)
@@ -208,8 +205,8 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 	return error;
 }
 
-/* They are live, having come from an index, and there is nothing to test. */
-static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out)
+/* Of slots that may not be live those that are. */
+static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out, bool all_live)
 {
 	size_t n = selection->n_list;
 
@@ -218,21 +215,20 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 	out->slot = malloc(n * sizeof(*out->slot));
 	if (!out->slot)
 		return -ENOMEM;
-	memcpy(out->slot, selection->list, n * sizeof(*out->slot));
-	out->n = n;
+	for (size_t i = 0; i < n; i++) {
+		if (i && i % LISTED_AT_ONCE == 0)
+			PFS_TRY(pfs_scan_look(selection->watch));
+		if (all_live || pfs_image_is_live(selection->image, selection->list[i]))
+			out->slot[out->n++] = selection->list[i];
+	}
 	return 0;
 }
 
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out)
 {
-	size_t kept = 0, n_seen;
+	size_t n_seen;
 
-	PFS_TRY(copy_list(selection, out));
-	for (size_t i = 0; i < out->n && !selection->all_live; i++)
-		if (pfs_image_is_live(selection->image, out->slot[i]))
-			out->slot[kept++] = out->slot[i];
-	if (!selection->all_live)
-		out->n = kept;
+	PFS_TRY(copy_list(selection, out, selection->all_live));
 	return pfs_selection_keep(selection, selection->order, selection->n_order, out, false, &n_seen);
 }
 
@@ -303,8 +299,8 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out,
 {
 	PFS_TRY(pfs_selection_begin(selection, within));
 	PFS_TRY(pfs_selection_order(selection, false));
-	if (selection->own_list && !selection->n_order)
-		return copy_list(selection, out);
+	if (selection->own_list && !selection->n_order) /* they are live, having come from an index */
+		return copy_list(selection, out, true);
 	if (selection->list)
 		return scan_list(selection, out);
 	if (!selection->n_order && pfs_selection_size(selection) <= PFS_SCAN_SMALL)

@@ -375,6 +375,29 @@ static void test_watched(void **state)
 	end();
 }
 
+/* A list that is copied is let go of now and then. */
+static void test_long_list(void **state)
+{
+	static uint32_t slots[300000];
+	const struct pfs_slots within = {slots, PFS_COUNT(slots)};
+	static const _Atomic bool stop;
+	struct pieces pieces = {.is_slow = false};
+	const struct pfs_scan_watch watch = {&stop, count_look, &pieces};
+	struct pfs_slots out;
+
+	(void)state;
+	begin(11);
+	(void)pfs_scan_lock(model.tree, __func__);
+	for (size_t i = 0; i < within.n; i++)
+		slots[i] = pfs_scan_slot_of(model.tree, PFS_ROOT_PRIME);
+	assert_int_equal(pfs_scan_select(model.tree, &out, NULL, 0, &within, &watch), 0);
+	pfs_scan_unlock(model.tree);
+	assert_int_equal(out.n, within.n);
+	assert_in_range(pieces.looks, 2, UINT_MAX);
+	pfs_slots_finish(&out);
+	end();
+}
+
 /* What is not filled in afterwards is no pointer to anything. */
 static __attribute__((noinline)) void spoil_stack(void)
 {
@@ -462,6 +485,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_watched),
+		cmocka_unit_test(test_long_list),
 	};
 
 	if (argc > 1)
