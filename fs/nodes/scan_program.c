@@ -235,6 +235,10 @@ static int add_test(struct pfs_scan_program *p, struct pfs_scan_test *test)
 		add_numbers(p, test, 8);
 		return 0;
 	case PFS_HOW_MASK:
+		if (!test->low) { /* no bits are no mask, and those of every node */
+			add_range(p, 0, UINT32_MAX);
+			return 0;
+		}
 		add_mode(p, 0, (uint64_t)test->low);
 		add_between(p, test->high, test->high);
 		return 0;

@@ -274,6 +274,23 @@ static void check_estimate(void)
 	pfs_scan_unlock(model.tree);
 }
 
+/* No bits are those of every node. */
+static void test_no_mask(void **state)
+{
+	struct pfs_predicate p = {.field = PFS_FIELD_MODE, .test = PFS_TEST_MASK};
+
+	(void)state;
+	begin(140);
+	random_tree(model.tree, 300);
+	model_look(&model, model.tree);
+	(void)pfs_scan_lock(model.tree, __func__);
+	check_select(&p, 1, NULL);
+	p.negated = true;
+	check_select(&p, 1, NULL);
+	pfs_scan_unlock(model.tree);
+	end();
+}
+
 /* Enough for several threads, samples and codes. */
 static void test_large(void **state)
 {
@@ -481,6 +498,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_random_trees),
 		cmocka_unit_test(test_optimized),
+		cmocka_unit_test(test_no_mask),
 		cmocka_unit_test(test_large),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_errors),
