@@ -131,7 +131,7 @@ static int prepare_match(struct pfs_evaluator *e, size_t i)
 	if (step->op == PFS_OP_GE)
 		pfs_text_match_init_range(match, constant->text, constant->len, NULL, 0);
 	else if (step->op == PFS_OP_LT)
-		pfs_text_match_init_range(match, NULL, 0, constant->text, constant->len);
+		pfs_text_match_init_range(match, NULL, 0, constant->text ? constant->text : "", constant->len);
 	else
 		return pfs_text_match_init(match, step->op, constant->text, constant->len);
 	return 0;

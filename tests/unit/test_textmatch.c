@@ -236,6 +236,35 @@ static void test_names(void **state)
 	pfs_operators_close(run.operators);
 }
 
+/* A text of no bytes may be none in memory: all are beyond it. */
+static void test_empty(void **state)
+{
+	static const enum pfs_op compared[] = {PFS_OP_GE, PFS_OP_LT};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = places, .heap = &heap};
+	const struct pfs_table table = {.n_rows = N, .n_columns = 1, .columns = &column};
+	const struct pfs_source source = {.table = &table};
+
+	(void)state;
+	random_state = seed;
+	fill_heap("ab", 24);
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	for (size_t i = 0; i < PFS_COUNT(compared); i++) {
+		const struct pfs_step steps[] = {{.op = PFS_OP_COLUMN},
+						 {.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_TEXT}},
+						 {.op = compared[i]}};
+		struct pfs_rows *rows;
+		uint64_t n;
+
+		assert_int_equal(pfs_select(&run, &rows, &source, &(struct pfs_program){steps, PFS_COUNT(steps)}), 0);
+		assert_int_equal(pfs_rows_count(&run, &n, rows), 0);
+		assert_int_equal(n, compared[i] == PFS_OP_GE ? N : 0);
+		pfs_rows_free(&run, rows);
+	}
+	pfs_operators_close(run.operators);
+}
+
 static void test_ranges(void **state)
 {
 	char low[16], high[16];
@@ -273,6 +302,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_ranges),
 	};
 
