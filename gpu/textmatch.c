@@ -199,10 +199,20 @@ static inline bool ends_hold(const struct pfs_text_match *text, const uint8_t *b
 			      text->fold);
 }
 
+/* Returns how many bytes of a text count. */
+static size_t len_of(const struct pfs_text_match *match, const uint8_t *text, size_t len)
+{
+	return match->op == PFS_OP_LIKE || match->op == PFS_OP_GLOB ? strnlen((const char *)text, len) : len;
+}
+
+bool pfs_text_match_ends_hold(const struct pfs_text_match *match, const uint8_t *text, size_t len)
+{
+	return ends_hold(match, text, len_of(match, text, len));
+}
+
 bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text, size_t len)
 {
-	if (match->op == PFS_OP_LIKE || match->op == PFS_OP_GLOB)
-		len = strnlen((const char *)text, len);
+	len = len_of(match, text, len);
 	return ends_hold(match, text, len) &&
 	       (!match->needle.len || has_needle(&match->needle, text, len)) &&
 	       (match->rest != PFS_REST_RANGE || in_range(match, text, len));

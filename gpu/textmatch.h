@@ -39,6 +39,8 @@ static inline enum pfs_pattern_kind pfs_text_match_kind(const struct pfs_text_ma
 	return match->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
 }
 
+/* Returns true if the length, the beginning and the end are as the test has them, which never takes long. */
+bool pfs_text_match_ends_hold(const struct pfs_text_match *match, const uint8_t *text, size_t len);
 /* Returns true if the test holds, a pattern that is the rest aside. */
 bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text, size_t len);
 

@@ -107,19 +107,19 @@ static int look(void *arg)
 	return work->error;
 }
 
-/* Counts what a pattern may take of a text, and polls now and then. Returns false if it may take long alone. */
+/* Counts what a pattern may take of a text, and polls now and then. Returns false if it may take long alone: it then polls
+ * itself, and what counts is the text, whose end is looked for before. */
 static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_work *work)
 {
 	uint64_t steps = ((uint64_t)step->constant.len + 1) * (len + 1);
+	bool is_short = steps <= LOOK_STEPS;
 
-	if (steps > LOOK_STEPS)
-		return false;
-	steps_since += steps;
+	steps_since += is_short ? steps : len;
 	if (steps_since > LOOK_STEPS) {
 		steps_since = 0;
 		work->error = pfs_run_poll(work->run);
 	}
-	return true;
+	return is_short;
 }
 
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
@@ -129,12 +129,14 @@ bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *
 	bool is_pattern = step->op == PFS_OP_LIKE || step->op == PFS_OP_GLOB, matches = false;
 	enum pfs_pattern_kind kind = step->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
 	uint32_t escape = kind == PFS_PATTERN_LIKE ? step->escape : 0;
+	bool is_long = !work->error && is_pattern && !count_steps(step, len, work);
 
 	if (work->error)
 		return false;
-	if (is_pattern && !count_steps(step, len, work))
-		return pfs_pattern_matches_until(&matches, &until, kind, step->constant.text, escape, text, len) == 0 && matches;
-	if (work->error || (match && !pfs_text_match_holds_outside(match, text, len)))
+	if (is_long)
+		return (!match || pfs_text_match_ends_hold(match, text, len)) &&
+		       pfs_pattern_matches_until(&matches, &until, kind, step->constant.text, escape, text, len) == 0 && matches;
+	if (match && !pfs_text_match_holds_outside(match, text, len))
 		return false;
 	return (match && match->rest == PFS_REST_NONE) ||
 	       pfs_pattern_matches(kind, step->constant.text, escape, text, len);

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "gpu/relation.h"
+#include "gpu/textheap.h"
 #include "gpu/textmatch.h"
 #include "tests/ref/random.h"
 
@@ -265,6 +266,45 @@ static void test_empty(void **state)
 	pfs_operators_close(run.operators);
 }
 
+static int count_poll(void *context)
+{
+	++*(unsigned *)context;
+	return 0;
+}
+
+/* A text that does not end as a pattern does is not taken through it, however long that may take. */
+static void test_long(void **state)
+{
+	static char text[20000], pattern[10003];
+	static uint8_t room[sizeof(text) + 64];
+	unsigned polls = 0;
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = count_poll, .context = &polls};
+	uint64_t n = 0;
+	uint32_t place = pfs_heap_put(room, &n, memset(text, 'x', sizeof(text)), sizeof(text));
+	const struct pfs_heap long_texts = pfs_heap_of(room, n);
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = &place, .heap = &long_texts};
+	const struct pfs_table table = {.n_rows = 1, .n_columns = 1, .columns = &column};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_step steps[] = {
+		{.op = PFS_OP_COLUMN},
+		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}}};
+	struct pfs_rows *rows;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pattern) - 1; i++)
+		pattern[i] = i % 2 ? 'x' : '_';
+	pattern[0] = '%';
+	pattern[sizeof(pattern) - 2] = 'b';
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_int_equal(pfs_select(&run, &rows, &source, &(struct pfs_program){steps, PFS_COUNT(steps)}), 0);
+	assert_int_equal(pfs_rows_count(&run, &n, rows), 0);
+	pfs_rows_free(&run, rows);
+	pfs_operators_close(run.operators);
+	assert_int_equal(n, 0);
+	assert_in_range(polls, 0, 10);
+}
+
 static void test_ranges(void **state)
 {
 	char low[16], high[16];
@@ -303,6 +343,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_long),
 		cmocka_unit_test(test_ranges),
 	};
 
