@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Each reader is counted when he comes and when he goes. A writer marks the count of those who
- * come, and waits until as many have gone as had come before him. Two writers who follow each other
- * differ in a mark. So a reader who came when the count was marked may go in as soon as it is
- * marked no more, or marked differently: he came before the second writer, who waits for him. */
+/* Each reader adds to one counter when it comes, and to another when it goes. A writer marks the
+ * first counter, and waits until as many readers have gone as had come before. Successive writers
+ * set different marks. A reader that finds a mark waits until the marks change. If another writer
+ * has set them by then, the reader may enter, too: that writer waits for it. */
 #include "base/fair.h"
 
 #include <limits.h>
@@ -11,19 +11,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Marks of those who come: */
-#define WRITER 1u /* a writer is in, or waits for readers alone */
-#define ODD    2u /* changed by each writer */
+/* Marks in `come`: */
+#define WRITER 1u /* a writer holds the lock, or waits only for readers to go */
+#define ODD    2u /* each writer inverts it */
 #define MARKS  (WRITER | ODD)
-/* and of those who go: the writer sleeps until they have gone. */
+/* The mark in `gone`: a writer sleeps until readers have gone. */
 #define AWAITED 1u
-#define READER	4u /* in either count */
+#define READER	4u /* one reader, in either counter */
 
-#define LOOKS 256u /* before it sleeps: for some microseconds */
+#define LOOKS 256u /* how often a waiting thread looks before it sleeps: some microseconds */
 
 enum sleeper { A_READER = 1, A_WRITER = 2 };
 
-/* Until woken, or for no time at all; it does not sleep if the word is another already. */
+/* Sleeps until woken, or for a shorter time; returns at once if the word is not `value`. */
 static void sleep_at(_Atomic uint32_t *word, uint32_t value, enum sleeper who)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, NULL, NULL, who);
@@ -34,8 +34,8 @@ static void wake(_Atomic uint32_t *word, int n, enum sleeper who)
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, who);
 }
 
-/* Most holds are shorter than it takes to sleep and to be woken. So who waits looks again for a
- * moment first, `looks` times so far; false: it is time to sleep. */
+/* Returns false if the caller has looked *looks times, and should sleep; else pauses for a moment.
+ * Looking comes first because most holds are shorter than it takes to sleep and to be woken. */
 static bool may_look_again(unsigned *looks)
 {
 	if (*looks == LOOKS)
@@ -47,9 +47,9 @@ static bool may_look_again(unsigned *looks)
 	return true;
 }
 
-/* Sleeps until the writer who is in ends; the word was `come`. No end is missed: the sleeper is
- * counted before the kernel compares the word, and who ends changes the word before he looks at the
- * count. */
+/* Sleeps until the writer that holds the lock ends it; `come` is the value that was read. No end is
+ * missed: the sleeper is counted before the kernel compares the word, and the writer changes the
+ * word before it reads that count. */
 static void sleep_until_end(struct pfs_fair *lock, uint32_t come, enum sleeper who)
 {
 	atomic_fetch_add(&lock->asleep, 1);
@@ -87,7 +87,7 @@ static void end_reading(struct pfs_fair *lock)
 
 /* ---- writing ---- */
 
-/* True if all readers who came before have gone. */
+/* Returns true if as many readers have gone as `before`, which is how many had come. */
 static bool have_gone(const struct pfs_fair *lock, uint32_t before)
 {
 	return atomic_load_explicit(&lock->gone, memory_order_acquire) == before;
@@ -109,7 +109,7 @@ static void await_gone(struct pfs_fair *lock, uint32_t before)
 	atomic_fetch_and_explicit(&lock->gone, ~AWAITED, memory_order_relaxed);
 }
 
-/* Marks the count, which was `come`; false: it is another. */
+/* Sets a writer's marks in `come`. Returns false if that has another value by now. */
 static bool mark(struct pfs_fair *lock, uint32_t come)
 {
 	if (!atomic_compare_exchange_strong(&lock->come, &come, (come ^ ODD) | WRITER))
