@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* meta/log.c - whether the log (-wal) beside a store is its own.
+/* meta/log.c - finds out whether the log (-wal) beside a store belongs to it.
  *
- * SQLite plays back whatever log lies there.  A store that was put in the place of another one, which a crash had
- * left with a log, as when a backup is restored, would be destroyed by it.  Each group writes the page with the
- * row of `meta`: so the file and its log tell by their own bytes of which store they are, and of which groups.
- * Not handled here: copies of one store that were changed on their own, and have groups of the same numbers. */
+ * SQLite plays back any log beside a store. If a crash leaves a store with a log, and a backup is
+ * put in the place of that store, the log would destroy the backup. Each group writes the page with
+ * the row of `meta`, so the bytes of a store and of a log tell which store they belong to and which
+ * groups they have. Not handled here: copies of one store that were changed separately and have
+ * groups with the same numbers. */
 #include "meta/log.h"
 
 #include <fcntl.h>
@@ -17,11 +18,11 @@
 #include "base/cleanup.h"
 #include "meta/db.h"
 
-#define META_PAGE	   2 /* the root of the schema's first table, whose one row is `meta` */
+#define META_PAGE	   2 /* root of the schema's first table, `meta`, which has one row */
 #define LEAF		   0x0d
 #define LOG_HEADER_SIZE	   32
 #define FRAME_HEADER_SIZE  24
-#define SALTS_SIZE	   8 /* in the header at 16, in a frame at 8: a frame with others is an old one */
+#define SALTS_SIZE	   8 /* at byte 16 of the header, 8 of a frame; an old frame has others */
 
 struct group {
 	uint64_t seed, seq;
@@ -36,7 +37,8 @@ static uint32_t number(const uint8_t *bytes, size_t size)
 	return value;
 }
 
-/* SQLite's varint, of one byte or two; false: it is longer, which no part of the row of `meta` has. */
+/* Reads a varint of SQLite. Returns false if it has more than two bytes, which none in the row of
+ * `meta` has, or if the page ends. */
 static bool take_small(const uint8_t *page, size_t *at, size_t *value)
 {
 	if (*at + 2 > PFS_DB_PAGE_SIZE)
@@ -48,7 +50,7 @@ static bool take_small(const uint8_t *page, size_t *at, size_t *value)
 	return page[(*at)++] < 0x80;
 }
 
-/* An integer of a record, by its serial type. */
+/* Reads an integer of a record. Returns false if its serial type is that of another value. */
 static bool take_integer(const uint8_t *page, size_t *at, size_t type, uint64_t *value)
 {
 	static const uint8_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 0, 0, 0};
@@ -64,7 +66,8 @@ static bool take_integer(const uint8_t *page, size_t *at, size_t type, uint64_t 
 	return true;
 }
 
-/* Reads what begins the row: id, which is NULL there, seed and seq.  False: the page is no such table. */
+/* Gets seed and seq from the row of `meta`, which begins with id (stored as NULL), seed and seq.
+ * Returns false if the page is not that table's. */
 static bool read_group(struct group *out, const uint8_t *page)
 {
 	size_t at = number(page + 8, 2), size, rowid, header, id, seed, seq, values;
@@ -85,8 +88,9 @@ static bool read_at(int fd, uint8_t *bytes, size_t size, uint64_t at)
 	return pread(fd, bytes, size, (off_t)at) == (ssize_t)size;
 }
 
-/* Gets the first and the last group in the log. Returns false if there is none. Behind the last group may lie frames of
- * one that was not committed and is older, if others were written over its beginning: numbers of groups never fall. */
+/* Gets the first and the last group in the log. Returns false if there is none. The rest of an
+ * older group that was not committed may lie behind the last one, which was written over its
+ * beginning. A lower number shows that, since numbers of groups never fall. */
 static bool read_log(struct group *first, struct group *last, int fd)
 {
 	struct group group;
