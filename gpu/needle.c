@@ -48,11 +48,12 @@ AVX2 static inline __m256i load(const void *values)
 	return _mm256_loadu_si256(values);
 }
 
-/* The needle's first and last byte, and the bit that folds the case of each, if it is a letter. */
+/* The needle's first and last byte, and for each the bit that folds its case, or 0. */
 struct ends {
 	__m256i first, last, first_fold, last_fold;
 };
 
+/* Returns the bit that folds the case of a letter, or 0. */
 static uint8_t fold_of(uint8_t c)
 {
 	return c >= 'a' && c <= 'z' ? 0x20 : 0;
@@ -70,8 +71,8 @@ AVX2 static inline struct ends ends_of(const struct pfs_needle *needle)
 	};
 }
 
-/* Loads a text's bytes, of which so many are left. What lies behind them may change while a frozen
- * tree is read; it is masked. */
+/* Loads 32 bytes, of which `left` belong to the text. The bytes behind may change while a frozen
+ * tree is read; the caller ignores them. */
 AVX2 static inline __m256i load_text(const uint8_t *bytes, size_t left PFS_UNUSED)
 {
 #ifdef __SANITIZE_THREAD__
@@ -84,12 +85,12 @@ AVX2 static inline __m256i load_text(const uint8_t *bytes, size_t left PFS_UNUSE
 #endif
 }
 
-/* Looks at 32 places at a time. Where first and last byte fit, the bytes in between are compared.
- */
+/* Returns true if the bytes contain the needle. Checks its first and last byte at 32 positions at a
+ * time, and compares the whole needle where both match. */
 AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle,
 				      const struct ends *ends)
 {
-	/* the last place at which it may begin */
+	/* the last position at which the needle may begin */
 	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len;
 
 	for (ptrdiff_t at = 0; at <= last; at += 32) {
@@ -115,7 +116,7 @@ AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const s
 AVX2 static void keep_containing_avx2(uint64_t *bits, const struct pfs_heap *heap, const uint32_t *places,
 				      size_t words, const struct pfs_needle *needle)
 {
-	const struct pfs_heap in = *heap; /* which nothing that is written here changes */
+	const struct pfs_heap in = *heap; /* a copy, which writing bits cannot change */
 	struct ends ends = ends_of(needle);
 
 	for (size_t w = 0; w < words; w++, places += 64) {

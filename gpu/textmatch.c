@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns are split at their wildcards: a matching text begins with what precedes the first one,
- * ends with what follows the last one, and contains the longest piece in between. That is so only
- * for ASCII, where bytes are characters: SQLite takes several ways to write another character for
- * the same, so other characters count as wildcards here. */
+ * ends with what follows the last one, and contains the longest piece in between. This compares
+ * bytes, which suffices only for ASCII: SQLite takes several encodings of another character to be
+ * equal. So other characters count as wildcards here. */
 #include "gpu/textmatch.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static size_t wild_end(const struct pfs_text_match *text, size_t at)
 	return p[at] ? at + 1 : at;
 }
 
-/* Notes a piece without wildcards. */
+/* Notes text[from..to), a piece without wildcards. */
 static void take_piece(struct pfs_text_match *text, size_t from, size_t to)
 {
 	const uint8_t *bytes = (const uint8_t *)text->text + from;
@@ -77,9 +77,10 @@ static void take_apart(struct pfs_text_match *text)
 	if (text->prefix_len == text->text_len) /* there is no wildcard */
 		text->max_len = text->text_len;
 	if (stars_alone && (pieces <= 1 || (pieces == 2 && text->prefix_len && text->suffix_len)))
-		text->rest = PFS_REST_NONE; /* nothing is left to be tested */
+		text->rest = PFS_REST_NONE; /* the pieces say everything */
 }
 
+/* Copies a LIKE or GLOB pattern, folded if it is a LIKE, and takes it apart. */
 static int own_pattern(struct pfs_text_match *out, const char *text, size_t len)
 {
 	out->owned = len ? strndup(text, len) : strdup(""); /* up to the first NUL, as in SQLite */
@@ -165,7 +166,7 @@ void pfs_text_match_finish(struct pfs_text_match *match)
 
 /* ---- one text ---- */
 
-/* Compares as memcmp does; a shorter text comes before its continuations. */
+/* Returns true if a comes before b, byte by byte; a text comes before its continuations. */
 static bool is_before(const uint8_t *a, size_t a_len, const char *b, size_t b_len)
 {
 	size_t n = PFS_MIN(a_len, b_len);
@@ -190,7 +191,7 @@ static bool has_needle(const struct pfs_needle *needle, const uint8_t *text, siz
 	return false;
 }
 
-/* Tests the length, the beginning and the end. */
+/* Returns true if a text has the length, the beginning and the end that the test wants. */
 static inline bool ends_hold(const struct pfs_text_match *text, const uint8_t *bytes, size_t len)
 {
 	return len >= text->min_len && len <= text->max_len &&
@@ -220,10 +221,10 @@ bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint
 
 /* ---- many texts ---- */
 
-/* The first four bytes at a text's place (its length and the first three of its bytes), or its last
- * four bytes, as a number under a mask. They tell nearly all texts apart. */
+/* What a test wants of the first four bytes at a text's place (its length and its first three
+ * bytes), or of its last four bytes. This rules out nearly all texts that do not match. */
 struct glance {
-	uint32_t mask, wanted, fold;
+	uint32_t mask, wanted, fold; /* (bytes | fold) & mask has to be `wanted` */
 };
 
 static uint32_t fold_bits(uint8_t c)
@@ -266,8 +267,9 @@ static inline bool fits(const struct glance *glance, const uint8_t *at)
 	return ((bytes | glance->fold) & glance->mask) == glance->wanted;
 }
 
-/* For texts at the heap's end, reads no further than the heap. For shorter texts the end would be
- * read together with the text before, which may be being written. */
+/* Returns false if a glance shows that a text does not match. It skips texts at the heap's end,
+ * where it could read too far, and the end of texts of fewer than three bytes, since the bytes
+ * before a text may be changing. */
 static inline bool may_fit(const struct glance *start, const struct glance *end, const struct pfs_heap *heap,
 			   uint32_t place, const uint8_t *at)
 {

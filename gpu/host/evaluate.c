@@ -41,7 +41,7 @@ static void push_bits(struct pfs_slot *slot, const struct pfs_prepared *prepared
 	}
 }
 
-/* Looks the results up by code. */
+/* Looks the results up in the table by code. */
 static void look_up(struct pfs_slot *slot, const struct pfs_prepared *prepared, uint32_t n)
 {
 	const struct pfs_cells *cells = &slot->cells;
@@ -114,7 +114,7 @@ static void invert(struct pfs_slot *slot, uint32_t n)
 			~(slot->truth[w] | (slot->cells.has_nulls ? slot->cells.nulls[w] : 0));
 }
 
-/* Applies a step to its operands, `slots`. */
+/* Applies a step to its operands, `slots`. The first slot becomes the result. */
 static void apply(const struct pfs_step *step, const struct pfs_prepared *prepared,
 		  struct pfs_slot *slots, const struct pfs_span *span, struct pfs_run_work *work)
 {
@@ -188,7 +188,7 @@ static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range, 
 		slot->truth[w] = ~slot->truth[w];
 }
 
-/* Runs the steps from..to, which leave one value. */
+/* Runs the steps from..to, and returns the one value that they leave. */
 static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
 				  size_t to)
 {
@@ -207,7 +207,7 @@ static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker, cons
 			apply(step, prepared, slots + n, span, &work);
 		n++;
 		if (work.error)
-			break; /* what there is to read may have changed */
+			break; /* what the steps read may have changed */
 	}
 	if (work.error) {
 		atomic_store(&e->error, work.error);
@@ -223,6 +223,7 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const st
 	return run_steps(e, worker, span, 0, e->program->n);
 }
 
+/* As run_steps, but returns the value as a truth. Bits past the span are 0. */
 static const uint64_t *run_truth(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
 				 size_t to)
 {
@@ -242,6 +243,7 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 	return run_truth(e, worker, span, 0, e->program->n);
 }
 
+/* Keeps the listed rows for which the part is true. Returns how many. */
 static uint32_t keep_listed(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
 			    uint32_t *rows, uint32_t n)
 {
@@ -262,7 +264,8 @@ uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *r
 	return n;
 }
 
-/* words, of n rows from `first` on, lose the rows for which the part is not true. Returns how many are left. */
+/* Clears the bits of rows for which the part is not true. The words stand for n rows from `first`
+ * on, and have `count` bits set. Returns how many are left. */
 static uint32_t test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
 			   uint64_t *words, uint32_t first, uint32_t n, uint32_t count)
 {

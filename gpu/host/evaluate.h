@@ -17,38 +17,43 @@ enum pfs_slot_type {
 	PFS_SLOT_IS_CONSTANT,
 };
 
-/* Steps from..to of a program, which leave a truth. */
+/* The steps from..to of a program, whose result is a truth. */
 struct pfs_program_part {
 	size_t from, to;
-	bool is_safe; /* rows that do not exist can be evaluated, too */
+	bool is_safe; /* may be evaluated for rows that do not exist */
 };
 #define PFS_PARTS_MAX 8u
 
-/* A place on the stack. */
+/* One operand or result of a step: its value for each tuple of a span. */
 struct pfs_slot {
 	enum pfs_slot_type type;
 	const struct pfs_constant *constant;
 	const struct pfs_cell_reader *reader;
-	uint64_t truth[PFS_SPAN_WORDS]; /* no bit where cells.nulls has one */
+	uint64_t truth[PFS_SPAN_WORDS]; /* 0 where cells.nulls has a bit */
 	struct pfs_cells cells;
 };
 
-/* Holds what a step needs beside itself. */
+/* What is prepared for one step. */
 struct pfs_prepared {
-	struct pfs_cell_reader reader; /* COLUMN, or has_range */
-	struct pfs_constant *sorted;   /* IN: without NULLs */
+	struct pfs_cell_reader reader; /* of a COLUMN, or with has_range; of BITS only `rows` */
+	struct pfs_constant *sorted;   /* IN: the list in order, without NULLs */
 	size_t n_sorted;
-	bool has_null;	    /* IN */
-	bool only_integers; /* IN */
-	uint8_t *by_code;   /* for a step whose operand is a CODE and whose others are constants: 0,
-			     * 1, or   2 for NULL, by code */
+	bool has_null;	    /* IN: the list has a NULL */
+	bool only_integers; /* IN: `sorted` has integers alone */
+	/* The result for each code, 0, 1, or 2 for NULL, of a step whose operands are a CODE and
+	 * constants; else NULL. */
+	uint8_t *by_code;
 	size_t n_codes;
-	bool is_within; /* the step that takes its value reads it itself: */
-	bool has_range; /* is_contrary != (low <= a column's integer <= high), none if low > high */
+	bool is_within; /* it is not run: a step with has_range reads its operands itself */
+	/* The step is true of a column's integers in low..high, or, with is_contrary, of all
+	 * others. The range is empty if low > high. */
+	bool has_range;
 	bool is_contrary;
 	int64_t low, high;
 	bool has_match;
-	struct pfs_text_match match; /* of a pattern, or of EQ, GE or LT of names and a constant: the step taken apart */
+	/* The step taken apart, if it matches texts, or is an EQ, GE or LT of names and a
+	 * constant. */
+	struct pfs_text_match match;
 };
 
 struct pfs_evaluator {
@@ -56,25 +61,26 @@ struct pfs_evaluator {
 	const struct pfs_run *run;
 	const struct pfs_source *source;
 	const struct pfs_program *program;
-	struct pfs_prepared *prepared; /* n of the program */
-	struct pfs_slot *slots;	       /* depth for each worker */
+	struct pfs_prepared *prepared; /* one for each step */
+	struct pfs_slot *slots;	       /* `depth` for each worker */
 	size_t depth, n_slots;
-	struct pfs_program_part parts[PFS_PARTS_MAX]; /* all of which have to be true, if the program is */
+	struct pfs_program_part parts[PFS_PARTS_MAX]; /* the program is true if all of them are */
 	unsigned n_parts;
-	_Atomic int error; /* of polling while values were made, which are none then */
+	_Atomic int error; /* of polling while values were computed, which are invalid then; or 0 */
 };
 
 /* Returns how many values a step takes. */
 unsigned pfs_step_operands(enum pfs_op op);
 
-/* prepare.c: */
+/* prepare.c: Prepares the program, with slots for each worker. On failure nothing needs closing.
+ * -EINVAL: the source is a batch of 2^32 tuples or more; and what `run` returns. */
 PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
 				      const struct pfs_run *run, const struct pfs_source *source,
 				      const struct pfs_program *program);
 void pfs_evaluator_close(struct pfs_evaluator *e); /* {0} is allowed */
 
-/* Returns the program's value at the span, valid until the worker's next call; the evaluator's error is to be looked at before
- * it is used up. */
+/* Returns the program's value at the span, valid until the worker's next call. The caller has to
+ * check the evaluator's error before it relies on values. */
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 			      const struct pfs_span *span);
 
@@ -83,10 +89,10 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 				   const struct pfs_span *span);
 
-/* Keeps those of the span's n rows, which are listed, for which the program is true. Returns how many. */
+/* Keeps those of n rows, at most PFS_SPAN, for which the program is true. Returns how many. */
 uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *rows, uint32_t n);
 
-/* Tells which of the source's rows from `first` on, as pfs_source_reader_words, the program is true for.
+/* Sets `words` as pfs_source_reader_words does, but only for rows for which the program is true.
  * Returns how many. */
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
 			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
@@ -95,16 +101,16 @@ uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
  * Each computes n values of one or more slots, which are the operands of a step in their order. The
  * first slot becomes the result. */
 
-/* Make numbers of truths, and truths of numbers; NULL stays NULL. */
+/* Convert a truth to a number, or a number to a truth; NULL stays NULL. */
 void pfs_slot_to_number(struct pfs_slot *slot, uint32_t n);
 void pfs_slot_to_truth(struct pfs_slot *slot, uint32_t n);
 /* op: an operator of two numbers. */
 void pfs_slot_arithmetic(struct pfs_slot *slots, enum pfs_op op, uint32_t n);
 /* op: PFS_OP_NEGATE, BIT_NOT, TO_INTEGER or TO_REAL. */
 void pfs_slot_convert(struct pfs_slot *slot, enum pfs_op op, uint32_t n);
-/* Makes of texts their lengths in characters. */
+/* Replaces texts by their lengths in characters. */
 void pfs_slot_length(struct pfs_slot *slot, uint32_t n);
-/* slots: a truth, and the values that are chosen where it is true, and where it is not. */
+/* slots: a truth, the values where it is true, and the values where it is not. */
 void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
 void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
 void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
@@ -112,13 +118,13 @@ void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_prepared *prepared,
 		    uint32_t n, struct pfs_run_work *work);
 
-/* Returns the truth of one text: 0, 1, or 2 for NULL. The step compares it with `others`, or
- * matches it. */
+/* Returns the result of a step for one text, which it compares with `others` or matches: 0, 1, or 2
+ * for NULL. */
 uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *prepared,
 		       const struct pfs_constant *const *others, const uint8_t *text, size_t len,
 		       struct pfs_run_work *work);
 
-/* Fills `sorted` and what belongs to it. -ENOMEM. */
+/* Sets n_sorted, has_null, only_integers and `sorted`, of an IN. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prepare_in(const struct pfs_run *run, struct pfs_prepared *prepared,
 				  const struct pfs_step *step);
 

@@ -8,16 +8,17 @@
 #include "gpu/aggregate.h"
 #include "gpu/host/families.h"
 
-#define SORTED_MAX 65536u /* groups up to so many come in the order of their first tuples */
-#define PLACES	   64u	  /* to each group, up to which it is found at its first tuple's place rather than sorted */
+#define SORTED_MAX 65536u /* up to so many groups always come in the order of their first tuples */
+#define PLACES	   64u	  /* with up to so many positions for each group, none are compared */
 
-/* Groups that have tuples, and how they come out. */
+/* The groups that have tuples, in the order in which they are returned. */
 struct groups {
 	struct pfs_group_table table;
-	uint32_t *order; /* NULL: all groups, as they lie */
+	uint32_t *order; /* indexes of groups; NULL: all, in the table's order */
 	size_t n;
 };
 
+/* Returns the table's index of the i-th group that is returned. */
 static size_t group_at(const struct groups *groups, size_t i)
 {
 	return groups->order ? groups->order[i] : i;
@@ -29,11 +30,11 @@ static void close_groups(struct groups *groups, const struct pfs_grouping *g)
 	pfs_group_table_close(&groups->table, g);
 }
 
-/* As sort_groups: each group's first tuple is no other's. `end`: their positions are below it. */
+/* Puts groups in the order of their first tuples, which all differ and are below position `end`. */
 static int place_groups(struct groups *groups, const struct pfs_run *run, uint32_t end)
 {
 	const uint32_t *first = groups->table.first;
-	uint32_t *group_at = NULL; /* by position, from 1 on */
+	uint32_t *group_at = NULL; /* by position: index of the group + 1, or 0 */
 	size_t n = 0;
 	int error = pfs_run_grow(run, &group_at, 0, end, sizeof(*group_at), true);
 
@@ -76,7 +77,8 @@ static int sort_groups(struct groups *groups, const struct pfs_run *run)
 	return error;
 }
 
-/* Returns true if an array by the keys' numbers is worth its memory, which every thread needs. */
+/* Returns true if tuples are to be grouped by index: an array by the keys' numbers is worth the
+ * memory that it takes in every thread. */
 static bool is_indexed(const struct pfs_grouping *g)
 {
 	uint64_t domain = g->keys.domain;
@@ -88,7 +90,7 @@ static bool is_indexed(const struct pfs_grouping *g)
 		domain * pfs_host_workers(g->host) <= PFS_GROUP_INDEXED_MAX);
 }
 
-/* Puts groups in the order of their first tuples, if `sorted` or if they are few. */
+/* Puts groups in the order of their first tuples if `sorted` is true or if they are few. */
 static int order_groups(struct groups *groups, const struct pfs_grouping *g, bool sorted)
 {
 	struct pfs_group_table *table = &groups->table;
@@ -142,7 +144,7 @@ static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 
 /* ---- counting what is distinct ---- */
 
-/* Opens the keys, and looks how tuples are to be grouped by them. */
+/* Opens the keys, and finds out how tuples are to be grouped by them. */
 static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, size_t n_keys)
 {
 	g->keys.is_alone = true;
@@ -187,7 +189,7 @@ static int distinct_positions(struct pfs_positions *out, const struct pfs_groupi
 	return error;
 }
 
-/* Counts different values in each of the n outer groups, in the order of their first tuples. */
+/* Counts the distinct values in each of the n outer groups, in the order of their first tuples. */
 static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *outer,
 			  const struct pfs_group_key *keys, size_t n_keys,
 			  const struct pfs_aggregate *aggregate, size_t n)
@@ -227,7 +229,7 @@ struct operation {
 	size_t n_keys;
 	const struct pfs_aggregate *aggregates;
 	size_t n_aggregates;
-	struct pfs_fold *folds; /* of the aggregates that have one, in their order */
+	struct pfs_fold *folds; /* those of aggregates that have one, in their order */
 };
 
 static enum pfs_fold_kind fold_of(const struct pfs_aggregate *aggregate)
@@ -235,8 +237,7 @@ static enum pfs_fold_kind fold_of(const struct pfs_aggregate *aggregate)
 	return pfs_aggregate_traits[aggregate->op].fold;
 }
 
-/* Returns true if something is kept of each value; else the groups alone determine the aggregate.
- */
+/* Returns false if the groups alone determine the aggregate, without a look at its values. */
 static bool has_fold(const struct pfs_aggregate *aggregate)
 {
 	switch (fold_of(aggregate)) {
@@ -253,6 +254,7 @@ static bool has_fold(const struct pfs_aggregate *aggregate)
 	return true;
 }
 
+/* Returns true if an aggregate groups the tuples once more. */
 static bool groups_again(const struct operation *o)
 {
 	for (size_t i = 0; i < o->n_aggregates; i++) {
@@ -286,7 +288,7 @@ static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
 	return pfs_host_for(g->host, g->run, groups->n, PFS_PIECE, count_piece, &c);
 }
 
-/* fold: how many aggregates before this one have a fold. */
+/* Computes one aggregate for all groups. fold: how many aggregates before it have a fold. */
 static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 		      const struct operation *o, const struct groups *groups,
 		      const struct pfs_aggregate *aggregate, size_t fold)
@@ -338,7 +340,7 @@ static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
 				       o->n_aggregates);
 	if (!groups->order)
-		first.at = NULL; /* it belongs to the table */
+		first.at = NULL; /* it belongs to groups->table */
 	if (!error)
 		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
 					  groups);
@@ -373,7 +375,7 @@ struct input {
 	struct pfs_source_reader reader;
 	struct pfs_evaluator where;
 	struct pfs_source kept;
-	struct pfs_rows *rows; /* of kept */
+	struct pfs_rows *rows; /* kept.rows, if the rows were selected here; else NULL */
 	struct pfs_positions positions;
 };
 
@@ -384,7 +386,7 @@ static void close_input(const struct pfs_run *run, struct input *input)
 	pfs_rows_free(run, input->rows);
 }
 
-/* Writes down which tuples there are. */
+/* Lists the positions of all tuples that are to be grouped. */
 static int list_input(struct input *input, struct pfs_grouping *g, struct pfs_operator_backend *b)
 {
 	input->kept = *g->source;
@@ -402,8 +404,8 @@ static int list_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return 0;
 }
 
-/* Returns true if each row of a table is needed only once, so that it can be used as soon as it is
- * met. */
+/* Returns true if rows of a table are grouped as soon as they are read, since each is needed only
+ * once. */
 static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 {
 	const struct pfs_source *source = g->source;
@@ -414,7 +416,7 @@ static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 	       pfs_keys_are_known(source, o->keys, o->n_keys);
 }
 
-/* Opens the tuples and the keys. */
+/* Opens the tuples, as a reader or as a list of positions, and the keys. */
 static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_operator_backend *b,
 		      const struct operation *o)
 {
@@ -433,7 +435,8 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	return is_indexed(g) || g->is_near ? 0 : list_input(input, g, b);
 }
 
-/* If tuples of a group prove not to lie near each other, they are listed and grouped again. */
+/* Groups the tuples. If those of a group prove not to lie near each other, lists all and starts
+ * anew. */
 static int group_input(struct pfs_tuples **out, struct pfs_grouping *g, struct input *input,
 		       struct pfs_operator_backend *b, const struct operation *o)
 {

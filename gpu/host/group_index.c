@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Grouping by index: each thread has an array of groups by the keys' numbers, which are few. */
+/* Groups by index: each thread has an array of groups by the keys' numbers, which are few. */
 #include "gpu/host/group.h"
 
 #include "base/checked.h"
@@ -52,6 +52,7 @@ static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	return pfs_grouping_spans(g, worker, from, to, add_span, &its);
 }
 
+/* Adds a thread's groups to those of `to`. */
 static int merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to,
 			const struct pfs_group_table *from)
 {
@@ -69,7 +70,7 @@ static int merge_tables(const struct pfs_grouping *g, struct pfs_group_table *to
 	return 0;
 }
 
-/* How many there are needs no look at them. */
+/* Makes the only group of tuples without reading them, since only their number is wanted. */
 static int count_without_keys(struct pfs_group_table *out, const struct pfs_grouping *g)
 {
 	struct pfs_span span;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tuples that are grouped, as many at a time as a span has. */
+/* Reads the tuples that are grouped, a span at a time. */
 #include "gpu/host/group.h"
 
 #include "base/checked.h"
@@ -10,7 +10,7 @@ uint64_t pfs_grouping_tuples(const struct pfs_grouping *g)
 	return g->reader ? g->reader->end - g->reader->begin : g->positions->n;
 }
 
-/* Makes the span of number `at` on, before `end`. Returns where to go on. */
+/* Makes a span of the tuples from number `at` on, before `end`. Returns the number behind it. */
 static uint64_t make_span(const struct pfs_grouping *g, unsigned worker, struct pfs_span *span,
 			  uint64_t at, uint64_t end)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ordered indexes on the host: base/btree.h, batches of questions over all threads. */
+/* Ordered indexes on the host: B-trees (base/btree.h), which all threads of a batch search. */
 #include "gpu/host/families.h"
 
 #include <stdlib.h>
@@ -13,21 +13,21 @@
 #include "gpu/host/operators.h"
 #include "gpu/index_value.h"
 
-#define GRAIN 2048u /* questions, or entries changed, between two polls */
-#define GROUP 64u   /* keys that are looked for side by side before they are changed */
+#define GRAIN 2048u /* questions that a thread answers at once, between two polls */
+#define GROUP 64u   /* keys of a batch of changes that are found side by side */
 
-#define SAMPLE	   16384u /* keys that a page is measured by */
+#define SAMPLE	   16384u /* how many keys are searched to measure a page size */
 #define ROUNDS	   3u
-#define GROWTH	   4u /* times the entries, until pages are measured again */
-#define MEASURE_AT 65536u /* entries; fewer are in the cache, whatever the page */
+#define GROWTH	   4u /* pages are measured again when there are so many times the entries */
+#define MEASURE_AT 65536u /* entries; fewer fit in the cache with any page size */
 
 struct pfs_index_tree {
 	struct pfs_btree *btree;
 	enum pfs_index_kind kind;
-	uint32_t page; /* of the btree */
+	uint32_t page; /* the page size of btree, in entries */
 	bool is_measured;
 	uint32_t n_measured;
-	size_t n_then; /* entries when it was measured last */
+	size_t n_then; /* how many entries it had when its page size was last measured */
 };
 
 static const uint32_t pages[] = {PFS_INDEX_PAGE, 30, 126, 254};
@@ -134,7 +134,7 @@ static int read_on(struct pfs_operator_backend *b, const struct pfs_run *run,
 		done += more;
 	} while (more == piece && done < wanted);
 	out->n = done;
-	if (done) /* no value is NONE, so that there is one behind it */
+	if (done) /* value + 1 fits, as no value is NONE */
 		*cursor = (struct pfs_index_cursor){out->keys[done - 1],
 							PFS_LIST_VALUES(out)[done - 1] + is_up};
 	return 0;
@@ -142,13 +142,14 @@ static int read_on(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- pages ---- */
 
-/* Entries in order. */
+/* Entries in order of their keys. */
 struct pairs {
 	const uint64_t *keys;
 	const pfs_index_value *values;
 	size_t n;
 };
 
+/* Builds a B-tree with this page size from the entries. */
 static int plant(struct pfs_host_operators *host, struct pfs_btree **out, uint32_t page,
 		 const struct pairs *pairs)
 {
@@ -166,7 +167,8 @@ static int plant(struct pfs_host_operators *host, struct pfs_btree **out, uint32
 	return error;
 }
 
-/* The least nanoseconds of some searches of the sample; two cores more or less do not matter to which page is best. */
+/* Returns the nanoseconds that searching the sample takes, the least of several rounds. One thread
+ * is enough to find which page is best. */
 static uint64_t time_searches(const struct pfs_btree *btree, const uint64_t *sample)
 {
 	struct pfs_btree_entry found[GROUP];
@@ -182,7 +184,7 @@ static uint64_t time_searches(const struct pfs_btree *btree, const uint64_t *sam
 	return best;
 }
 
-/* Some of the keys, from all over, in no order. */
+/* Picks keys at random from all entries. */
 static void take_sample(uint64_t *sample, const struct pairs *pairs)
 {
 	uint64_t at = 1;
@@ -193,7 +195,8 @@ static void take_sample(uint64_t *sample, const struct pairs *pairs)
 	}
 }
 
-/* The tree with the best page instead of the one that there is, if any.  Nothing has changed on an error. */
+/* Builds a B-tree with each page size, and replaces tree->btree, if any, by the fastest one. On an
+ * error nothing has changed. */
 static int measure(struct pfs_host_operators *host, const struct pfs_run *run,
 		   struct pfs_index_tree *tree, const struct pairs *pairs)
 {
@@ -257,7 +260,8 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 	return error;
 }
 
-/* After insertions.  What fails, is tried again when there are as many times the entries once more. */
+/* Measures pages anew if insertions have made the tree GROWTH times as large. If that fails, it is
+ * tried again after as much growth. */
 static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree)
 {
 	size_t n = pfs_btree_count(tree->btree);
@@ -276,7 +280,7 @@ static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run, str
 
 /* ---- changes ---- */
 
-/* The value of the key in a unique index, PFS_VALUE_NONE if it has none. */
+/* Returns the value of the key in a unique index, or PFS_VALUE_NONE if it has none. */
 static pfs_index_value value_of(const struct pfs_btree *btree, uint64_t key)
 {
 	struct pfs_btree_entry found;
@@ -285,7 +289,8 @@ static pfs_index_value value_of(const struct pfs_btree *btree, uint64_t key)
 	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_VALUE_NONE;
 }
 
-/* Room has been reserved, so that no insertion fails.  old: what a unique index has. */
+/* Returns true if it adds an entry, rather than changing one or none. old: the key's value in a
+ * unique index, or PFS_VALUE_NONE. Room has been reserved, so that no insertion fails. */
 static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_value value,
 		       pfs_index_value old, enum pfs_index_policy policy)
 {
@@ -296,11 +301,11 @@ static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_valu
 	return pfs_btree_insert(tree->btree, key, value) == 0 && old == PFS_VALUE_NONE;
 }
 
-/* A batch in the order of its keys, so that neighbours in the tree are changed one after the other;
- * equal keys stay in the order in which they were given. */
+/* A batch sorted by key, so that neighbours in the tree are changed one after the other. Equal keys
+ * keep their order. */
 struct sorted {
-	struct pfs_keyed *items; /* value: the place in the batch */
-	uint64_t keys[GROUP];	 /* of the group that is looked for */
+	struct pfs_keyed *items; /* value: index in the batch */
+	uint64_t keys[GROUP];	 /* of the group that is searched */
 	struct pfs_btree_entry found[GROUP];
 };
 
@@ -311,7 +316,7 @@ static int sort_batch(struct sorted *sorted, const struct pfs_run *run,
 
 	if (change->n > UINT32_MAX)
 		return -E2BIG;
-	PFS_TRY(pfs_run_poll(run)); /* not later: a batch is whole */
+	PFS_TRY(pfs_run_poll(run)); /* not later, since a batch is applied as a whole */
 	PFS_TRY(pfs_run_alloc_raw(run, &sorted->items, change->n, sizeof(*sorted->items)));
 	for (size_t i = 0; i < change->n; i++)
 		sorted->items[i] = (struct pfs_keyed){change->keys[i], (uint32_t)i};
@@ -328,8 +333,8 @@ static void find_group(struct sorted *sorted, const struct pfs_btree *btree, siz
 	pfs_btree_find(btree, sorted->found, sorted->keys, 0, n);
 }
 
-/* What a unique index has for the group's key, PFS_VALUE_NONE if nothing: as it was found before
- * the group's first key was changed, or, of a key that comes again, as it is now. */
+/* Returns the value that a unique index has for the group's key i, or PFS_VALUE_NONE. It was found
+ * before the group was changed; if the key comes again, the tree is asked again. */
 static pfs_index_value old_value(const struct pfs_btree *btree, const struct sorted *sorted,
 				 size_t i)
 {
@@ -390,7 +395,8 @@ static int remove_batch(struct pfs_operator_backend *b, const struct pfs_run *ru
 			if (values)
 				value = values[sorted.items[from + i].value];
 			else if (value == PFS_BTREE_NONE || sorted.found[i].key != sorted.keys[i])
-				continue; /* a key that comes twice is gone by then */
+				continue; /* there is no such key */
+			/* a key that the group has twice is removed once */
 			*n_removed += pfs_btree_remove(tree->btree, sorted.keys[i], value);
 		}
 	}

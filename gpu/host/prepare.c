@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is made of a program before it runs: tables by code, texts taken apart, ranges, and the parts that have to be
- * true. */
+/* Prepares a program before it runs: makes tables of results by code, takes texts apart, finds
+ * ranges of integers, and splits the program into parts that all have to be true. */
 #include "gpu/host/evaluate.h"
 
 #include "base/checked.h"
@@ -35,7 +35,7 @@ unsigned pfs_step_operands(enum pfs_op op)
 	}
 }
 
-/* NULL of a NULL, so that a table by code says all. */
+/* Returns true if the step's result for a NULL is NULL, as look_up in evaluate.c assumes. */
 static bool has_table(const struct pfs_step *step)
 {
 	if (step->op == PFS_OP_IS || step->op == PFS_OP_IS_NOT)
@@ -72,8 +72,8 @@ static int fill_table(void *context, unsigned worker, uint64_t from, uint64_t to
 	return work.error;
 }
 
-/* Step i looks at a CODE and constants: its result is computed once for each code, if that is less
- * work than once for each row. */
+/* Computes the results of step i once for each code, if its operands are a CODE and constants, and
+ * there are no more codes than rows. */
 static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 {
 	const struct pfs_step *steps = e->program->steps;
@@ -101,7 +101,7 @@ static int prepare_table(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 
 /* ---- opening ---- */
 
-/* The texts that step i, an EQ, GE or LT, compares are names: a column's, with a constant. */
+/* Returns true if step i, an EQ, GE or LT, compares a column of names with a constant. */
 static bool is_name(const struct pfs_evaluator *e, size_t i)
 {
 	const struct pfs_step *steps = e->program->steps;
@@ -116,7 +116,7 @@ static bool is_name(const struct pfs_evaluator *e, size_t i)
 	       (reader->column ? reader->column->heap : reader->vector->heap)->length_size == 1;
 }
 
-/* Takes what step i looks for in texts apart. */
+/* Takes apart what step i looks for in texts, if it is such a step. */
 static int prepare_match(struct pfs_evaluator *e, size_t i)
 {
 	const struct pfs_step *step = &e->program->steps[i];
@@ -139,7 +139,8 @@ static int prepare_match(struct pfs_evaluator *e, size_t i)
 
 /* ---- ranges of a column's integers ---- */
 
-/* Which integers step i leaves, which compares with constants from steps[i - others] on. */
+/* Sets the range of integers for which the step is true; the constants that it compares with are
+ * the `others` steps before it. Returns false if they are no integers, or there is no range. */
 static bool range_of(struct pfs_prepared *range, const struct pfs_step *step, unsigned others)
 {
 	int64_t bound = step[-1].constant.integer;
@@ -175,7 +176,7 @@ static bool range_of(struct pfs_prepared *range, const struct pfs_step *step, un
 	return true;
 }
 
-/* Cuts the range to what an element can be. */
+/* Cuts the range to the values that an element of the column can have. */
 static void cut_range(struct pfs_prepared *range, const struct pfs_table_column *column)
 {
 	unsigned bits = column->width * 8u;
@@ -190,7 +191,8 @@ static void cut_range(struct pfs_prepared *range, const struct pfs_table_column 
 	}
 }
 
-/* Step i may be a comparison of a column's integers, none of which is NULL, with constants: it reads them itself. */
+/* If step i compares a column's integers, none of which is NULL, with constants, makes it read the
+ * column itself. Its operands are not computed then. */
 static void prepare_range(struct pfs_evaluator *e, size_t i)
 {
 	const struct pfs_step *step = &e->program->steps[i];
@@ -220,8 +222,8 @@ static int prepare(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 		return 0;
 	}
 	if (step->op == PFS_OP_BITS) {
-		/* The reader finds the row that a position stands for; a table may have no columns.
-		 */
+		/* Only `rows` is set, which gives the row of a position: a table may have no
+		 * columns. */
 		e->prepared[i].reader.rows =
 			e->source->table ? NULL : &e->source->tuples->tables[step->ref.table];
 		return 0;
@@ -233,6 +235,7 @@ static int prepare(struct pfs_evaluator *e, size_t i, uint64_t n_rows)
 	return has_table(step) ? prepare_table(e, i, n_rows) : 0;
 }
 
+/* Returns how many values the program has on its stack at most. */
 static size_t depth_of(const struct pfs_program *program)
 {
 	size_t depth = 0, most = 1;
@@ -244,7 +247,7 @@ static size_t depth_of(const struct pfs_program *program)
 	return most;
 }
 
-/* Where the steps begin that leave what step `last` does. */
+/* Returns the first of the steps that compute the value of step `last`. */
 static size_t begin_of(const struct pfs_program *program, size_t last)
 {
 	size_t wanted = 1, i = last + 1;
@@ -266,7 +269,8 @@ static void add_part(struct pfs_evaluator *e, size_t from, size_t to)
 	e->parts[e->n_parts++] = part;
 }
 
-/* Takes the program apart at its ANDs: what is not true by one part need not be looked at by the next. */
+/* Splits the program into parts at its ANDs. A row for which one part is not true need not be
+ * tested by the next. */
 static void take_apart(struct pfs_evaluator *e)
 {
 	size_t end = e->program->n, begin;
@@ -278,7 +282,7 @@ static void take_apart(struct pfs_evaluator *e)
 		end = begin;
 	}
 	add_part(e, 0, end);
-	for (unsigned i = 0, k = e->n_parts - 1; i < k; i++, k--) { /* they were found from the last one on */
+	for (unsigned i = 0, k = e->n_parts - 1; i < k; i++, k--) { /* the last was found first */
 		struct pfs_program_part part = e->parts[i];
 
 		e->parts[i] = e->parts[k];

@@ -64,7 +64,7 @@ uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t
 	if (collation == PFS_RTRIM)
 		all = len = trimmed(text, len);
 	hash = len;
-	if (collation == PFS_NOCASE) { /* what follows a NUL is not compared */
+	if (collation == PFS_NOCASE) { /* bytes behind a NUL are not compared */
 		for (size_t i = 0; i < len && text[i]; i++)
 			hash = (hash ^ lower(text[i])) * UINT64_C(0x100000001b3);
 		return pfs_hash_mix(hash ^ all);
@@ -93,12 +93,12 @@ int64_t pfs_text_length(const uint8_t *text, size_t len)
 	return count;
 }
 
-#define LOOK_STEPS (UINT64_C(1) << 20) /* a millisecond or two of work */
+#define LOOK_STEPS (UINT64_C(1) << 20) /* they take a millisecond or two */
 
-/* Steps that patterns have taken of this thread since it polled, at most. */
+/* How many steps this thread has taken at patterns since it polled, at most. */
 static _Thread_local uint64_t steps_since;
 
-/* Within a text, which is read on. */
+/* Polls while a text is matched. It never pauses, since the text is read afterwards. */
 static int look(void *arg)
 {
 	struct pfs_run_work *work = arg;
@@ -107,8 +107,9 @@ static int look(void *arg)
 	return work->error;
 }
 
-/* Counts what a pattern may take of a text, and polls now and then. Returns false if it may take long alone: it then polls
- * itself, and what counts is the text, whose end is looked for before. */
+/* Counts the steps that matching a text may take, and polls if many have been taken. Returns false if
+ * they are so many that matching this text has to poll, too; then only the text is counted, whose end
+ * is looked for first. */
 static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_work *work)
 {
 	uint64_t steps = ((uint64_t)step->constant.len + 1) * (len + 1);
