@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A build from open to commit: the file that it makes, and the order of its nodes. */
+/* Takes a build from open to commit: makes its file, and puts its nodes in order. */
 #include "fs/build/build.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ static bool is_dead(const char *text)
 	       kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
-/* Removes what imports that died left of the same store. */
+/* Removes temporary files that imports into the same store left when they died. */
 static void remove_stale(const char *store)
 {
 	const char *slash = strrchr(store, '/'), *base = slash ? slash + 1 : store;
@@ -47,7 +47,7 @@ static void remove_stale(const char *store)
 		    strncmp(entry->d_name + len, ".part-", 6) != 0 ||
 		    !is_dead(entry->d_name + len + 6))
 			continue;
-		/* There is no such process here; a process of another container would hold the
+		/* The process may still run in another container; then it holds the file's
 		 * lock. */
 		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
 			return;
@@ -188,16 +188,17 @@ static int compare_targets(const void *a, const void *b)
 
 struct writer {
 	struct pfs_build *build;
-	uint32_t *order;     /* nodes in pre-order */
-	uint32_t *slot;	     /* by node; only of new nodes */
-	/* new directories but the root, heaviest first: their places in `order` */
+	uint32_t *order;     /* all nodes in pre-order */
+	uint32_t *slot;	     /* by node; set only for new nodes */
+	/* indexes in `order` of new directories except the root, heaviest first */
 	uint64_t *directory;
-	size_t n_directories, n_files; /* n_files: those without a prime yet */
-	uint32_t *nodes;	       /* that are written */
+	size_t n_directories, n_files; /* n_files: only nodes without a prime yet */
+	uint32_t *nodes;	       /* those to be written, in the order of their primes */
 	size_t n;
 };
 
-/* A directory's record names its parent's prime, which may be the larger one: all get theirs before one is written. */
+/* Gives primes to all new directories and lists them. This precedes all writing, since a record has
+ * the prime of its parent, which may be larger than its own. */
 static int list_directories(struct writer *writer)
 {
 	struct pfs_build *build = writer->build;
@@ -216,6 +217,7 @@ static int list_directories(struct writer *writer)
 	return 0;
 }
 
+/* Gives primes to the other new nodes and lists them; those that have a prime come first. */
 static int list_files(struct writer *writer)
 {
 	struct pfs_build *build = writer->build;
@@ -259,6 +261,7 @@ static int keep_record(void *arg, const struct pfs_node_record *record)
 	return 1;
 }
 
+/* Writes the node's record again, with its new flags and times. */
 static int rewrite(struct pfs_build *build, uint32_t node)
 {
 	const struct stat *defaults = &build->options.defaults;
@@ -292,7 +295,7 @@ static int compare_u64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Slots and the list of directories. */
+/* Gives slots to new nodes, and lists new directories. */
 static int arrange(struct writer *writer, const uint32_t *weight)
 {
 	struct pfs_build *build = writer->build;
@@ -349,7 +352,7 @@ static int finish(struct pfs_build *build, struct pfs_pool *pool)
 		qsort(build->targets, build->n_targets, sizeof(*build->targets), compare_targets);
 	PFS_TRY(pfs_build_order(build, pool, order, weight));
 	PFS_TRY(arrange(&writer, weight));
-	writer.nodes = weight; /* which nobody needs any more */
+	writer.nodes = weight; /* its memory, which is not needed any more */
 	PFS_TRY(pfs_build_need_primes(build));
 	PFS_TRY(list_directories(&writer));
 	PFS_TRY(list_files(&writer));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of slots, which is pre-order with children in byte order of their names, and the
+/* Finds the order of slots, which is pre-order with children in byte order of their names, and the
  * weights of directories. */
 #include "fs/build/build_impl.h"
 
@@ -14,7 +14,7 @@
 #define SORTED_AT_ONCE 4096u /* nodes whose children one thread sorts */
 
 struct sort_key {
-	uint64_t bytes; /* eight bytes of the name, behind what all siblings have in common */
+	uint64_t bytes; /* eight bytes of the name, behind the prefix that all siblings share */
 	uint32_t node;
 };
 
@@ -49,7 +49,7 @@ static int compare_keys(const void *a, const void *b, void *build)
 	return compare_names(build, x->node, y->node);
 }
 
-/* Bytes that the names of all these nodes begin with, of the first one's. */
+/* Returns how many bytes the names of all these nodes have in common at their beginning. */
 static size_t common_prefix(const struct pfs_build *build, const uint32_t *nodes, size_t n)
 {
 	const char *first = build->heap + (build->name[nodes[0]] >> 8);
@@ -66,6 +66,7 @@ static size_t common_prefix(const struct pfs_build *build, const uint32_t *nodes
 	return common;
 }
 
+/* Sorts n nodes by name. `keys` is memory that may grow. */
 static int sort_siblings(const struct pfs_build *build, struct sort_key **keys, size_t *capacity,
 			 uint32_t *nodes, size_t n)
 {
@@ -99,7 +100,7 @@ static void group_by_parent(const struct pfs_build *build, uint32_t *start, uint
 		start[build->parent[node]]++;
 	for (node = 0; node <= build->count; node++) {
 		sum += start[node];
-		/* the end of its children, which are filled in from the end */
+		/* the end of its children, which are filled in backwards */
 		start[node] = (uint32_t)sum;
 	}
 	for (node = build->count - 1; node > 0; node--)
@@ -113,7 +114,7 @@ struct siblings {
 	_Atomic int error;
 };
 
-/* The children of these nodes, which no other thread looks at. */
+/* Sorts the children of the nodes from..to, which no other thread looks at. */
 static void sort_some(void *context, size_t from, size_t to)
 {
 	struct siblings *all = context;
@@ -130,11 +131,11 @@ static void sort_some(void *context, size_t from, size_t to)
 }
 
 struct cursor {
-	uint32_t next, end; /* places among the children */
+	uint32_t next, end; /* indexes of `children` */
 };
 
 struct walk {
-	struct cursor *stack; /* the directories from the root down */
+	struct cursor *stack; /* the directories from the root to the current one */
 	size_t depth, capacity;
 	uint32_t *order;
 	size_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of nodes, made from the build's columns a portion ahead of the one that is written: SQLite writes on one
- * thread and takes most of the time. */
+/* Makes the records of nodes from the build's columns, and writes them. One thread makes a portion
+ * while another writes the one before: SQLite writes on one thread and takes most of the time. */
 #include "fs/build/build_impl.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define PORTION	      ((size_t)PFS_STORE_NODES * 64)
 #define PROGRESS_STEP (PORTION * 8) /* records */
 
-/* The last target that was set, or NULL. */
+/* Returns the symlink's target that was set last, or NULL. */
 static const struct pfs_build_target *target_of(const struct pfs_build *build, uint32_t node)
 {
 	uint64_t behind = PFS_SEARCH(i, 0, build->n_targets, build->targets[i].node <= node);
@@ -66,13 +66,13 @@ static void fill_attr(const struct pfs_build *build, struct pfs_node_record *rec
 	}
 }
 
-/* The node as whoever builds knows it. */
+/* Returns the node's number as the caller of the build knows it. */
 static uint32_t number_of(const struct pfs_build *build, uint32_t node)
 {
 	return node == build->at ? PFS_BUILD_ROOT : node;
 }
 
-/* Nothing that is added belongs to the store's own root, unless it is added there. */
+/* Does not tell of the root of an existing store, unless nodes are added to the root itself. */
 int pfs_build_tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 {
 	const struct pfs_build_options *options = &build->options;
@@ -83,14 +83,14 @@ int pfs_build_tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 
 struct portion {
 	struct pfs_node_record record[PORTION];
-	size_t first, n; /* of the nodes, for which these are */
+	size_t first, n; /* which of writer->nodes these records are of */
 };
 
 struct writer {
 	struct pfs_build *build;
-	const uint32_t *nodes, *slot;
+	const uint32_t *nodes, *slot; /* as in pfs_build_write */
 	size_t n;
-	struct portion *written, *made; /* at the same time */
+	struct portion *written, *made; /* one is written while the other is made */
 	int error;
 };
 
@@ -167,7 +167,7 @@ static int write_portion(struct writer *writer, const struct portion *portion)
 	return 0;
 }
 
-/* 0: a portion is written; 1: the next is made. */
+/* Part 0 writes a portion, part 1 makes the next one. */
 static void do_part(void *context, size_t from, size_t to)
 {
 	struct writer *writer = context;

@@ -7,13 +7,13 @@
 #include "base/checked.h"
 #include "base/number.h"
 
-#define SPLIT	 ((size_t)128 << 10) /* bytes in which a thread finds lines at once */
-#define PIECE	 4096u		     /* lines that a thread prints at once */
-#define LINE_MAX 23u		     /* bytes that a line has beside its path: 20 digits, tab, delimiter; and one more */
+#define SPLIT	 ((size_t)128 << 10) /* bytes of a piece in which one thread finds lines */
+#define PIECE	 4096u		     /* lines of a piece that one thread prints */
+#define LINE_MAX 23u		     /* a line's bytes without its path: 20 digits, 3 more */
 
 _Static_assert(SPLIT <= PFS_RESOLVE_LINES_MAX, "the lines of a piece are found at once");
 
-/* ---- finding lines: a line is its end's piece's ---- */
+/* ---- finding lines: a line belongs to the piece in which it ends ---- */
 
 struct finding {
 	struct pfs_resolve_lines *lines;
@@ -27,6 +27,7 @@ static const char *line_end(const struct finding *finding, const char *at, size_
 	return memchr(at, finding->delimiter, (size_t)(finding->text + to - at));
 }
 
+/* Sets before[i + 1] to the number of lines in piece i. */
 static void count_lines(void *arg, size_t from, size_t to)
 {
 	const struct finding *finding = arg;
@@ -55,7 +56,8 @@ static void find_lines(void *arg, size_t from, size_t to)
 		*path = (struct pfs_path_text){begin, (size_t)(finding->text + to - begin)};
 }
 
-/* How many of the pieces, of which each has said how many lines it has, are taken; before[i] becomes their sum. */
+/* Adds up the pieces' numbers of lines in `before`, as far as they are at most
+ * PFS_RESOLVE_LINES_MAX. Returns how many pieces are taken. */
 static size_t sum_up(size_t *before, size_t pieces)
 {
 	size_t n = 0;
@@ -104,8 +106,8 @@ struct printing {
 	char delimiter;
 };
 
-/* Where line i may begin, so that all lines before it have room, and each piece's last number may be written with
- * the bytes behind it. */
+/* Returns the offset at which line i may be printed, so that all lines before it fit. Behind each
+ * piece are PFS_NUMBER_SIZE more bytes, which printing its last number may overwrite. */
 static size_t place_of(const struct printing *printing, size_t i)
 {
 	const struct pfs_path_text *paths = printing->lines->paths;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of rows once they are few: paths and targets of the answer's, and where each row stands among others in
- * an order that no column has. */
+/* Computes what waits until rows are few: the paths and targets of the answer's rows, and the
+ * ranks of rows in an order that no column has. */
 #include "fs/query/relational/run.h"
 
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include "base/checked.h"
 #include "fs/nodes/relation.h"
 
-#define LATE_MAX (1u << 20) /* rows with paths: of more, SQLite's are handed on as they come */
+#define LATE_MAX (1u << 20) /* rows with paths; SQLite, used for more, hands rows on as they come */
 
-/* The input's row of a tuple; PFS_NO_ROW: a LEFT JOIN has found none. */
+/* Returns the input's row in a tuple, or PFS_NO_ROW if a LEFT JOIN found none. */
 static uint32_t row_of(const struct pfs_running *running, unsigned input, uint64_t tuple)
 {
 	unsigned at = running->block->inputs[input].parent_of;
@@ -23,7 +23,8 @@ static uint32_t row_of(const struct pfs_running *running, unsigned input, uint64
 
 /* ---- paths and targets ---- */
 
-/* The slots of an input's rows in the answer's order; where there is no row, the root's, and a bit among the NULLs. */
+/* Gets the slots of an input's rows in the answer's order. Where there is no row, sets the bit of
+ * `nulls`, and takes the root's slot. */
 static void find_slots(const struct pfs_running *running, uint32_t *slots, uint64_t *nulls,
 		       unsigned input, size_t n)
 {
@@ -80,14 +81,14 @@ int pfs_running_gather_late(struct pfs_running *running, struct pfs_answer_colum
 
 /* ---- orders ---- */
 
-/* Slots, each once, and by slot a number, from 1 on, in the order of their paths. */
+/* Slots in the order of their paths, each once. */
 struct ranking {
 	struct pfs_slots slots;
-	uint32_t *numbers;
-	uint32_t end;
+	uint32_t *numbers; /* by slot: its place in that order, from 1 on; 0: it is not listed */
+	uint32_t end;	   /* all slots are below it */
 };
 
-/* Lists the slots of which the numbers say that they are there. */
+/* Lists the slots that have a number. */
 static int list_slots(struct pfs_running *running, struct ranking *ranking)
 {
 	uint32_t *slot = malloc((ranking->slots.n + 1) * sizeof(*slot));
@@ -103,6 +104,7 @@ static int list_slots(struct pfs_running *running, struct ranking *ranking)
 	return 0;
 }
 
+/* Numbers the slots of an input's rows in the order of their paths. */
 static int number_paths(struct pfs_running *running, struct ranking *ranking, unsigned input)
 {
 	struct pfs_query *query = running->query;
