@@ -14,35 +14,35 @@
 #include "base/pool.h"
 #include "base/thread.h"
 
-#define BATCHES 4u  /* in memory: one a stage, and one that is between two */
-#define SHARE	((size_t)512 << 10) /* bytes of a batch for each processor */
-#define LOOK_MS 100 /* between looks whether what is read is still wanted */
-#define ENDED	1   /* of a stage: there are no more batches */
+#define BATCHES 4u  /* in memory: one for each stage, and one between two stages */
+#define SHARE	((size_t)512 << 10) /* bytes that a batch has for each processor */
+#define LOOK_MS 100 /* how often the reading stage looks if it is still wanted */
+#define ENDED	1   /* what a stage returns if there are no more batches */
 
-/* The batches go round in a ring: batch k is the k-th that is read, and lies in batches[k % BATCHES]. */
+/* Batches form a ring: the k-th that is read lies in batches[k % BATCHES]. */
 struct batch {
 	char *text;
-	size_t capacity; /* a byte behind what is read, which may be written, included */
+	size_t capacity; /* bytes, with one behind what is read, which may be written */
 	struct pfs_resolve_lines lines;
 };
 
 struct work {
 	struct pfs_pathpipe *pipe;
-	size_t batch; /* bytes */
+	size_t batch; /* bytes of a batch */
 	struct pfs_pool *pool;
-	pthread_mutex_t pool_lock; /* of the stage that has the pool, for less than a batch takes */
+	pthread_mutex_t pool_lock; /* held by the stage that uses the pool, for a part of a batch */
 	struct pfs_resolve_threads threads;
 	pthread_mutex_t lock;
 	pthread_cond_t turn;
 	/* protected by lock */
-	size_t done[PFS_PATHPIPE_STAGES]; /* batches that the stage has passed on */
-	bool ended[PFS_PATHPIPE_STAGES];  /* it passes on no more */
+	size_t done[PFS_PATHPIPE_STAGES]; /* how many batches the stage has passed on */
+	bool ended[PFS_PATHPIPE_STAGES];  /* the stage passes on no more */
 	struct batch batches[BATCHES];
-	/* of the reading stage */
-	const char *rest; /* what has been read, but belongs to no batch yet */
+	/* only the reading stage uses these: */
+	const char *rest; /* bytes that were read, but belong to no batch yet */
 	size_t n_rest;
 	bool is_all; /* there is nothing more to be read */
-	/* of the writing stage */
+	/* only the writing stage uses this: */
 	struct pfs_resolve_text text;
 };
 
@@ -57,6 +57,7 @@ static void share(void *arg, size_t n, size_t grain, void (*piece)(void *context
 
 /* ---- whose turn it is ---- */
 
+/* Returns true if a later stage has ended, so that it takes no more batches. */
 static bool is_unwanted(const struct work *work, enum pfs_pathpipe_stage stage)
 {
 	for (unsigned later = stage + 1u; later < PFS_PATHPIPE_STAGES; later++)
@@ -65,12 +66,14 @@ static bool is_unwanted(const struct work *work, enum pfs_pathpipe_stage stage)
 	return false;
 }
 
+/* Returns true if the stage can take batch k: its place in the ring is free for reading, or the
+ * stage before has passed it on. */
 static bool is_there(const struct work *work, enum pfs_pathpipe_stage stage, size_t k)
 {
 	return stage == PFS_PATHPIPE_READ ? k < work->done[PFS_PATHPIPE_WRITE] + BATCHES : k < work->done[stage - 1];
 }
 
-/* Waits for batch k; false: the stage has nothing more to do. */
+/* Waits for batch k. Returns false if the stage has nothing more to do. */
 static bool wait_for(struct work *work, enum pfs_pathpipe_stage stage, size_t k)
 {
 	PFS_LOCKED(&work->lock);
@@ -96,7 +99,7 @@ static bool is_over(struct work *work)
 
 /* ---- reading ---- */
 
-/* Waits for bytes as long as answers are wanted. *got: 0 at the end. */
+/* Reads some bytes. *got is 0 at the end. Returns ENDED if answers are not wanted any more. */
 static int read_some(struct work *work, size_t *got, char *to, size_t size)
 {
 	struct pollfd event = {.fd = work->pipe->in, .events = POLLIN};
@@ -120,7 +123,8 @@ static bool more_is_ready(int fd)
 	return poll(&event, 1, 0) > 0;
 }
 
-/* The longest path has room for its end, or for the byte by which it is too long, and for one behind that. */
+/* Makes room for `size` bytes, or path_max if that is less, and for two more: a path's delimiter or
+ * the byte that makes it too long, and the byte behind. */
 static int reserve(const struct work *work, struct batch *batch, size_t size)
 {
 	const size_t capacity = PFS_MIN(PFS_MAX(work->batch, size), work->pipe->path_max) + 2;
@@ -136,13 +140,14 @@ static int reserve(const struct work *work, struct batch *batch, size_t size)
 	return 0;
 }
 
-/* For a path of more than `size` bytes. */
+/* Makes room for a path of more than `size` bytes. */
 static int make_room(const struct work *work, struct batch *batch, size_t size)
 {
 	return size > work->pipe->path_max ? -ENAMETOOLONG : reserve(work, batch, 2 * size);
 }
 
-/* Reads at least a path to its end, and what is there already. *whole: the bytes of whole lines. */
+/* Reads at least one whole line, and more as far as it is ready. *whole: how many bytes whole lines
+ * have; *size: how many bytes there are. */
 static int read_lines(struct work *work, struct batch *batch, size_t *whole, size_t *size)
 {
 	const struct pfs_pathpipe *pipe = work->pipe;
@@ -159,7 +164,7 @@ static int read_lines(struct work *work, struct batch *batch, size_t *whole, siz
 		if (n + 1 == batch->capacity)
 			PFS_TRY(make_room(work, batch, n));
 		error = read_some(work, &got, batch->text + n, batch->capacity - 1 - n);
-		if (error && *whole) /* which is answered first; the next read fails as well, if it does */
+		if (error && *whole) /* whole lines are answered before the error counts */
 			break;
 		PFS_TRY(error);
 		work->is_all = got == 0;
@@ -279,7 +284,7 @@ static int run_stages(struct work *work)
 	if (!error)
 		run_stage(work, PFS_PATHPIPE_READ);
 	else
-		pass_on(work, PFS_PATHPIPE_READ, true); /* which ends the other one */
+		pass_on(work, PFS_PATHPIPE_READ, true); /* ends the resolving stage */
 	(void)pthread_join(resolver, NULL);
 	if (!error)
 		(void)pthread_join(writer, NULL);

@@ -26,18 +26,19 @@
 struct job {
 	const struct pfs_from_file *file;
 	char store[PATH_MAX];
-	char passing[PATH_MAX + 32]; /* the store of the newer tree, while it has a name */
+	char passing[PATH_MAX + 32]; /* the newer tree's store, which is unlinked once open */
 	struct pfs_tree *tree, *newer;
 	uint64_t root;
-	time_t begun_s; /* since 1970 */
+	time_t begun_s; /* when the refresh began, since 1970 */
 	bool has_register;
-	struct pfs_register_record is;
+	struct pfs_register_record is; /* of the table that was imported, if has_register */
 	const struct pfs_import_format *format;
 	struct pfs_json json;
 };
 
 /* ---- what the store has ---- */
 
+/* Returns the name of a column of the table, or NULL if `column` is negative. */
 static const char *column_name(const struct pfs_register_record *of, int column)
 {
 	const char *name = of->columns;
@@ -49,6 +50,7 @@ static const char *column_name(const struct pfs_register_record *of, int column)
 	return name;
 }
 
+/* Finds the directory that is refreshed, and the register of the table imported to it, if any. */
 static int find_register(struct job *job)
 {
 	const char *path = job->file->path ? job->file->path : "/";
@@ -66,7 +68,8 @@ static int find_register(struct job *job)
 	return PFS_EXIT_OK;
 }
 
-/* A node that has an original: 1 if it lies in the directory that is to be refreshed. */
+/* Called for nodes with an original. Returns 1 if the node lies in the directory to be
+ * refreshed. */
 static int see_original(void *arg, uint64_t ino, const struct pfs_source_record *record PFS_UNUSED)
 {
 	const struct job *job = arg;
@@ -77,7 +80,8 @@ static int see_original(void *arg, uint64_t ino, const struct pfs_source_record 
 	return above == job->root;
 }
 
-/* There, everything that is not in the newer file would be removed. */
+/* Refuses a directory to which a folder was imported: everything in it that the newer file lacks
+ * would be removed. */
 static int refuse_folder(struct job *job)
 {
 	const char *path = job->file->path ? job->file->path : "/";
@@ -160,6 +164,7 @@ static int import_newer(struct job *job)
 	return status ? PFS_EXIT_FAILURE : PFS_EXIT_OK;
 }
 
+/* Imports the newer file and opens the result, if it can replace what the store has. */
 static int open_newer(struct job *job)
 {
 	const struct pfs_tree_options how = {.read_only = true, .no_image_file = true};
@@ -224,6 +229,7 @@ static void report(struct job *job, const struct pfs_from_lists *from, double se
 
 /* ---- the whole ---- */
 
+/* Makes the changes in the store, and notes the refresh there. */
 static int take(struct job *job, const struct pfs_from_lists *from)
 {
 	const struct pfs_compared_times times = {.full_s = job->begun_s};

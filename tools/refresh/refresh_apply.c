@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What each directory takes over: what goes first, then what comes, its own times last. */
+/* Makes the changes in each directory: removes nodes that are gone, makes and changes others, and
+ * sets the directory's own times last. */
 #include "tools/refresh/refresh_impl.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 /* ---- records ---- */
 
-/* The path of what was found in the source.  false: longer than a record has. */
+/* Gets the path of a finding in the source. Returns false if it is too long for a record. */
 static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len)
 {
 	const struct pfs_crawl_dir *dir = found->place->dir;
@@ -51,6 +52,7 @@ static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
 
 /* ---- folders on the way to originals ---- */
 
+/* Lists the finding if it is a folder that needs a record. */
 static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir **dirs, size_t *n,
 		      size_t *capacity, const struct pfs_finding *found)
 {
@@ -82,7 +84,7 @@ static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir *
 	return 0;
 }
 
-/* Before anything is linked below them. */
+/* Writes records of the folders found, before any file below them is linked. */
 static int put_folders(struct pfs_refresh *refresh)
 {
 	struct pfs_source_dir *dirs = NULL;
@@ -105,13 +107,14 @@ static int put_folders(struct pfs_refresh *refresh)
 
 /* ---- what goes ---- */
 
-/* A node below one that goes, the one that it lies in before it. */
+/* A gone node or one below it. Each is listed after the node that it lies in. */
 struct below {
 	uint64_t ino;
-	size_t above; /* index; its own at the top */
+	size_t above; /* index of the node that it lies in; of the first: 0 */
 	bool stays;
 };
 
+/* Lists the node `top` and all nodes below it. */
 static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n, uint64_t top)
 {
 	struct pfs_followers children = {.n = 0};
@@ -137,7 +140,7 @@ static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n
 	return error;
 }
 
-/* The store's own, what the store has moved there, and what that lies in, stay. */
+/* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
 static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
@@ -150,6 +153,7 @@ static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t
 	}
 }
 
+/* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
 static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size_t n)
 {
 	time_t now = time(NULL);
@@ -163,7 +167,7 @@ static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size
 					  : pfs_tree_setxattr(refresh->tree, list[i].ino, PFS_REFRESH_GONE, text,
 							      strlen(text), XATTR_CREATE);
 
-		/* marked before; or a symlink, which has no attributes */
+		/* it is marked already; or it is a symlink, which has no attributes */
 		if (error && error != -EEXIST && error != -EPERM && error != -ESTALE)
 			return error;
 	}
@@ -185,7 +189,7 @@ static int remove_listed(struct pfs_refresh *refresh, const struct below *list, 
 					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
 					&caller, why, sizeof(why));
 	pfs_change_set_finish(&set);
-	/* somebody is changing it: it stays until the next refresh */
+	/* nodes have changed meanwhile: all stay until the next refresh */
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
 }
 
@@ -194,6 +198,7 @@ static bool goes(const struct pfs_gone *gone)
 	return !gone->present && !gone->claimed;
 }
 
+/* Removes a gone node and what goes below it, or marks them if options->keep is set. */
 static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
 	struct below *list = NULL;
@@ -216,7 +221,8 @@ static int remove_gone(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 	return 0;
 }
 
-/* The directory that it lies in takes nothing over for it, and keeps its times: others say that the store changed it. */
+/* Removes a gone node that has no place. The directory that it lies in takes nothing over, and
+ * keeps its times, since others would say that the store has changed it. */
 static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
 	uint64_t above = pfs_follow_parent(refresh->tree, gone->by_prime.prime);
@@ -263,7 +269,7 @@ static int set_attributes(struct pfs_refresh *refresh, const struct pfs_finding 
 	return 0;
 }
 
-/* A node of another kind than a directory. */
+/* Makes a node other than a directory. If its name is taken, the finding is LEFT. */
 static int make_node(struct pfs_refresh *refresh, struct pfs_finding *found)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
@@ -294,8 +300,9 @@ static int make_node(struct pfs_refresh *refresh, struct pfs_finding *found)
 	return 0;
 }
 
-/* Another file has come to where the node's original was before it moved, and somebody looked at it: the node has taken
- * over what that is. */
+/* Returns true if the node's record is of another file than the one found: that file came to the
+ * old path of the original, and the node took its attributes over when somebody looked at the
+ * node. */
 static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	struct pfs_source_record record;
@@ -305,8 +312,8 @@ static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_finding *f
 	       !pfs_refresh_same(refresh, found->batch, &record);
 }
 
-/* The node becomes what the entry is; unfinished: a directory that is to be read again, as pfs_refresh_take_made
- * leaves one. */
+/* Gives the node what it takes over from the entry. unfinished: the next refresh is to read the
+ * directory again, so its record gets no times. */
 static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished)
 {
 	const struct stat *attr = &found->entry->attr;
@@ -344,7 +351,7 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 	return error == -ESTALE ? 0 : error; /* removed meanwhile */
 }
 
-/* A record without times: the next refresh finds a directory that has not been read. */
+/* The record gets no times, so that the next refresh finds a directory that has not been read. */
 int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding *found)
 {
 	struct stat attr = found->entry->attr;
@@ -368,13 +375,14 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_finding *found)
 
 	if (found->kind == PFS_FOUND_NEW && !directory)
 		PFS_TRY(make_node(refresh, found));
-	/* a directory that was walked takes its own over when all in it is there */
+	/* take_own does it for a directory that was walked, when all its entries are there */
 	if (found->kind == PFS_FOUND_LEFT || (directory && found->as) || !found->ino)
 		return 0;
 	return take(refresh, found, false);
 }
 
-/* Its times are not the source's yet: the next refresh looks again. */
+/* Gives the place's node its old times back. They are not the source's, so the next refresh reads
+ * the directory again. */
 static int restore_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	return place->before.st_mode && !place->touched ? pfs_refresh_restore(refresh, place->ino, &place->before) : 0;
@@ -403,7 +411,7 @@ static int apply_place(struct pfs_refresh *refresh, struct pfs_refresh_place *pl
 	return take_own(refresh, place);
 }
 
-/* So that no group has to end where the primes do. */
+/* Fetches primes for all new nodes, so that no group has to end when primes run out. */
 static int fetch_primes(struct pfs_refresh *refresh)
 {
 	bool directories = false, others = false;
@@ -418,8 +426,9 @@ static int fetch_primes(struct pfs_refresh *refresh)
 	return pfs_follow_fetch(refresh->tree, directories, others);
 }
 
-/* The place's record loses its times until it takes its own over: whatever group is the last one, the
- * next refresh finds a directory that has not been read, not one that the store has changed. */
+/* Clears the times in the record of the place, until the place takes over its own. If this refresh
+ * ends early, the next one finds a directory that has not been read, not one that the store has
+ * changed. */
 static int forget_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	struct pfs_source_record record;
@@ -447,7 +456,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	int error;
 
 	if (!refresh->kept && !refresh->found && !refresh->loose && !refresh->root_record)
-		return 0; /* nothing has changed, nobody has to wait for the disk */
+		return 0; /* nothing has changed, so there is no need to wait for the disk */
 	error = put_folders(refresh);
 	if (!error)
 		error = fetch_primes(refresh);

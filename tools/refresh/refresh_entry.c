@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares what the store has in a directory with what is there now. */
+/* Compares the nodes of a directory with the entries that it has in the source now. */
 #include "tools/refresh/refresh_compare.h"
 
 #include <dirent.h>
@@ -38,6 +38,7 @@ bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct sta
 	       (!S_ISREG(now->st_mode) || record->size == now->st_size);
 }
 
+/* Notes that the child takes something over from the entry. record NULL: it has none yet. */
 static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			const struct pfs_follower *child, const struct pfs_source_record *record,
 			const char *name)
@@ -71,6 +72,7 @@ int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batc
 
 /* ---- one child ---- */
 
+/* Puts a directory on the list of places to be walked, if it has to be walked. */
 static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			  const char *name, const struct statx *now)
 {
@@ -86,7 +88,8 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	if (closed)
 		return 0;
 	PFS_TRY(pfs_refresh_begin(refresh, &first, child->ino));
-	if (!first && !comparison->place->old_path) /* below what moved, it was not found there */
+	/* Below a moved directory it is walked all the same: its old place did not have it. */
+	if (!first && !comparison->place->old_path)
 		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, comparison->place->dir->path, name));
 	place->flat = comparison->place->flat;
@@ -102,7 +105,8 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	return 0;
 }
 
-/* The record is of this name of this directory, as the directory's own record calls it. */
+/* Returns true if the record's path lies in the directory, by the path of the directory's own
+ * record. Sets *name to the path's last component. */
 static bool is_recorded_here(const struct pfs_comparison *comparison,
 			     const struct pfs_source_record *record, const char **name)
 {
@@ -113,6 +117,7 @@ static bool is_recorded_here(const struct pfs_comparison *comparison,
 	return strlen(comparison->old_path) == len && memcmp(comparison->old_path, path, len) == 0;
 }
 
+/* Compares a child with an entry of the name and directory that are in the child's record. */
 static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			 const struct pfs_follower *child, const struct pfs_source_record *record,
 			 const char *name)
@@ -134,7 +139,7 @@ static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_bat
 	pfs_crawl_look_free(batch);
 	if (record->mode == child->attr.st_mode && record->uid == child->attr.st_uid &&
 	    record->gid == child->attr.st_gid && pfs_is_time(record->mtime, child->attr.st_mtim))
-		return 0; /* its name, or an attribute of user.*: the ctime alone tells of it */
+		return 0; /* only the ctime differs: its name or a user.* attribute changed */
 	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
 				"attributes changed in the store");
 }
@@ -145,7 +150,7 @@ static int tell_own(struct pfs_refresh *refresh, const struct pfs_follower *chil
 				"the store has something of its own by this name");
 }
 
-/* Another type than the node has. */
+/* Compares a child with an entry of another type: the child is gone, and the entry is new. */
 static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
 {
@@ -169,7 +174,8 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 	return error;
 }
 
-/* There is no record of the node.  What is no file, and is the same in the source, gets one. */
+/* Called for a child without a record. Gives it one if the store is an older one, and the child is
+ * not a regular file and is the same in the source. Else the child is the store's own. */
 static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
@@ -191,7 +197,7 @@ static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *c
 			     "content is the store's own");
 }
 
-/* Something about the entry differs from what the image has. */
+/* Compares a child by its record, since its attributes do not show that nothing has changed. */
 static int compare_closely(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			   const char *name)
 {
@@ -216,7 +222,7 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child);
 
-/* name: as the source has it. */
+/* Compares a child with the entry `name` of the source, if there is one. */
 static int compare_child(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
 {
@@ -247,9 +253,9 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 	return compare_closely(comparison, child, name);
 }
 
-/* ---- names that are there in the store or in the source alone ---- */
+/* ---- names that only the store or only the source has ---- */
 
-/* Takes the name off the list of those that the store does not have.  True if it was on it. */
+/* Takes the name off the list of names that no child has. Returns true if it was on the list. */
 static bool take_unknown(const struct pfs_comparison *comparison, const char *name)
 {
 	for (size_t i = 0; i < comparison->n_unknown; i++)
@@ -261,7 +267,8 @@ static bool take_unknown(const struct pfs_comparison *comparison, const char *na
 	return false;
 }
 
-/* Returns true if a refresh that keeps what is gone gave the node this name, since another node got its own. */
+/* Returns true if a refresh that keeps gone nodes named the node `here`, as another got its
+ * name. */
 static bool is_aside(const char *here, const char *name, uint64_t ino)
 {
 	char aside[PFS_NAME_MAX + 1];
@@ -270,7 +277,8 @@ static bool is_aside(const char *here, const char *name, uint64_t ino)
 	return strcmp(here, aside) == 0;
 }
 
-/* The child has another name in the source than in the store, or none. */
+/* Called for a child whose name the source lacks: it is gone, or was renamed or moved in the
+ * store. */
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
@@ -308,8 +316,9 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	return compare_child(comparison, child, name);
 }
 
-/* In a directory that the store has changed, what was there when it was read last and has no node was
- * removed from the store: what comes gets a later ctime, or, soon after, the same. */
+/* Returns true if an entry without a node was removed in the store: the directory was changed
+ * there, and had the entry when it was last read. An entry that came since has a later ctime or, if
+ * it came at once and the directory was not settled, the same. */
 static bool was_removed(const struct pfs_comparison *comparison, const struct stat *attr)
 {
 	const struct pfs_refresh_place *place = comparison->place;
@@ -321,6 +330,7 @@ static bool was_removed(const struct pfs_comparison *comparison, const struct st
 			      : pfs_is_later(listed, attr->st_ctim);
 }
 
+/* Notes an entry as new whose name no child has. */
 static int take_unknown_name(struct pfs_comparison *comparison, const char *name)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
@@ -368,7 +378,7 @@ static int sort_children(struct pfs_comparison *comparison)
 	return 0;
 }
 
-/* The child of that name, or NULL. */
+/* Returns the child of that name, or NULL. */
 static const struct pfs_follower *find_child(const struct pfs_comparison *comparison, const char *name)
 {
 	const struct pfs_followers *children = &comparison->refresh->children;
@@ -392,6 +402,7 @@ static int list_unknown(struct pfs_comparison *comparison, const char *name)
 	return 0;
 }
 
+/* Marks the child that has this name in the source as seen, or lists the name as unknown. */
 static int take_name(struct pfs_comparison *comparison, const char *name)
 {
 	const struct pfs_follower *child;
@@ -411,8 +422,8 @@ static int compare_unknown(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The listing cannot be read to its end: what is missing in it is not gone, and it is read again next
- * time. */
+/* Called if a listing cannot be read to its end. Nodes that it lacks are not gone, and the next
+ * refresh reads it again. */
 static int give_up(struct pfs_comparison *comparison, const char *why)
 {
 	struct pfs_refresh_place *place = comparison->place;

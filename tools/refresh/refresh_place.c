@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* New directories, and nodes that come to another place; whether there is room for what a hold will do. */
+/* Makes new directories, moves nodes, and reserves room for the changes of a hold. */
 #include "tools/refresh/refresh_impl.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "fs/change/change.h"
 
-#define ATTEMPTS       16 /* at a set of changes that others' changes come before */
-#define DIRECTORY_ROWS 4u /* the one that a change is in, and what is reserved for one more change than there are */
+#define ATTEMPTS       16 /* how often a set is tried if its nodes change meanwhile */
+#define DIRECTORY_ROWS 4u /* rows of a directory whose entries change, and of one change more */
 
 static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 {
@@ -29,10 +29,10 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 
 /* ---- room ----
  *
- * A disk that filled up in the middle of a hold would leave a directory with half of its entries: each change by
- * itself finds out only when it is made. */
+ * Room is reserved before a hold. A change by itself finds out that the disk is full only when it
+ * is made, in the middle of the hold, which would leave a directory with half of its entries. */
 
-/* What the next group gets, at most. */
+/* What the next group needs, at most: rows, and bytes of records, attributes and targets. */
 struct need {
 	size_t rows;
 	uint64_t bytes;
@@ -54,7 +54,8 @@ static void add_found(struct need *need, const struct pfs_finding *found)
 	}
 }
 
-/* What goes is touched, and what is reserved to remove it is as much again. */
+/* Returns how many rows it needs to remove the node with all below it: each is changed, and
+ * removing reserves as many again. */
 static size_t rows_of(const struct pfs_gone *gone)
 {
 	return 2 * (gone->n_below + 1);
@@ -82,7 +83,7 @@ static int reserve_moves(struct pfs_refresh *refresh)
 		if (!is_new && found->kind != PFS_FOUND_MOVED)
 			continue;
 		add_found(&need, found);
-		need.rows += 3; /* both directories that it is moved between, and a node in its way */
+		need.rows += 3; /* both directories of a move, and a node that has its new name */
 	}
 	return reserve(refresh, &need);
 }
@@ -104,9 +105,10 @@ int pfs_refresh_reserve_loose(struct pfs_refresh *refresh, const struct pfs_gone
 	return reserve(refresh, &(struct need){.rows = DIRECTORY_ROWS + rows_of(gone)});
 }
 
-/* ---- names that are in the way ---- */
+/* ---- names that are taken ---- */
 
-/* What goes, or comes to another place later than this is made, gives its name up. */
+/* If another node has the finding's new name, and goes or is moved only later, gives that node
+ * another name. */
 static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
 		      const struct pfs_finding *found)
 {
@@ -153,7 +155,8 @@ static int clear_names(struct pfs_refresh *refresh)
 
 /* ---- directories ---- */
 
-/* Where nothing can be made, nothing of what is below comes either. */
+/* Makes a new directory. If the place has no node, or the name is taken, the finding is LEFT, and
+ * nothing below it is made either. */
 static int make_directory(struct pfs_refresh *refresh, struct pfs_finding *found)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
@@ -202,7 +205,7 @@ static int move_all(struct pfs_refresh *refresh)
 			found->kind = PFS_FOUND_LEFT;
 			continue;
 		}
-		if (found->as && !found->as->own) /* it could not be read: where it is counts */
+		if (found->as && !found->as->own) /* it could not be read; its new place counts */
 			found->as->own = found;
 		error = pfs_change_set_move(&set, found->ino, found->place->ino, pfs_refresh_name(found->name));
 	}
@@ -212,7 +215,8 @@ static int move_all(struct pfs_refresh *refresh)
 	return error;
 }
 
-/* Directories that something leaves. Where that is only known from where it is now, nothing has been found in them. */
+/* Lists directories that nodes leave, with their attributes. They need not have findings: that a
+ * node left may be known only from its new place. */
 static int list_left(struct pfs_refresh *refresh, struct pfs_followers *left)
 {
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
@@ -235,7 +239,8 @@ int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino, const struct 
 	return error == -ESTALE ? 0 : error;
 }
 
-/* What is made and moved changes the times of directories; they tell what is still to do there. */
+/* Gives directories the times back that making and moving nodes has changed. These times tell what
+ * is still to be done in a directory. */
 static int restore_times(struct pfs_refresh *refresh, const struct pfs_followers *left)
 {
 	for (size_t i = 0; i < left->n; i++)
