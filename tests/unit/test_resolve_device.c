@@ -118,7 +118,7 @@ static struct pfs_path_text make_path(const char *format, ...)
  * are longer than there is room for. */
 static void many_paths(void **state)
 {
-	const size_t n = 150000, all = 2 * n + 3, size = PFS_RESIDENT_TEXT + 1;
+	const size_t files = 30000, n = 5 * files, all = 2 * n + 3, size = PFS_RESIDENT_TEXT + 1;
 	const struct pfs_resolve_from from = {0};
 	struct pfs_path_text *paths;
 	uint64_t *made, *inos;
@@ -130,10 +130,13 @@ static void many_paths(void **state)
 	inos = calloc(all, sizeof(*inos));
 	slashes = malloc(size);
 	memset(slashes, '/', size);
+	for (size_t i = 0; i < files; i++) {
+		paths[i] = make_path("/%zu", i);
+		made[i] = temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1, S_IFREG | 0644);
+	}
 	for (size_t i = 0; i < n; i++) {
-		paths[i] = paths[n + i + 3] = make_path("/%zu", i);
-		made[i] = made[n + i + 3] =
-			temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1, S_IFREG | 0644);
+		paths[i] = paths[n + i + 3] = paths[i % files];
+		made[i] = made[n + i + 3] = made[i % files];
 	}
 	paths[n] = (struct pfs_path_text){slashes, size};
 	paths[n + 1] = (struct pfs_path_text){slashes, size - 1};
@@ -143,7 +146,7 @@ static void many_paths(void **state)
 	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, all, &from), 0);
 	assert_memory_equal(inos, made, all * sizeof(*made));
 	close_tree();
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < files; i++)
 		free((char *)paths[i].bytes);
 	free(slashes);
 	free(paths);
