@@ -67,7 +67,7 @@ is 'an import clears it away' "$(nodes "$store")" 1
 # What lies behind the last group may be of one that was not committed and is older: pages that did not fit into SQLite's
 # cache. Here the page with the row of meta is put there as an earlier group wrote it, as SQLite leaves it then.
 crash
-python3 - "$store-wal" <<'END'
+python 'an older page lies behind its last group' - "$store-wal" <<'END'
 import struct, sys
 with open(sys.argv[1], "r+b") as log:
 	head = log.read(32)

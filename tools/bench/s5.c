@@ -237,13 +237,13 @@ static int search(struct bench *b, const char *what)
 				       PFS_INDEX_EQUAL));
 		seconds[i] = clock_of(b) - started;
 	}
-	while (n_beside < RUNS && (!n_beside || beside[n_beside - 1] < 1)) {
+	do {
 		double started = clock_of(b);
 
 		for (size_t k = 0; k < b->m; k++)
 			b->expected[k] = search_array(b, b->asked[k]);
-		beside[n_beside++] = clock_of(b) - started;
-	}
+		beside[n_beside] = clock_of(b) - started;
+	} while (beside[n_beside++] < 1 && n_beside < RUNS);
 	is_right = memcmp(b->found, b->expected, b->m * sizeof(*b->found)) == 0;
 	b->bad |= !is_right;
 	line(what, seconds, RUNS, b->m, is_right);
