@@ -3,13 +3,14 @@
 
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
 #include "base/radix.h"
 #include "gpu/aggregate.h"
 #include "gpu/host/families.h"
 
 #define SORTED_MAX 65536u /* up to so many groups always come in the order of their first tuples */
-#define PLACES	   64u	  /* with up to so many positions for each group, none are compared */
+#define PLACES	   64u	  /* with up to so many positions for each group, none are sorted */
 
 /* The groups that have tuples, in the order in which they are returned. */
 struct groups {
@@ -30,24 +31,47 @@ static void close_groups(struct groups *groups, const struct pfs_grouping *g)
 	pfs_group_table_close(&groups->table, g);
 }
 
-/* Puts groups in the order of their first tuples, which all differ and are below position `end`. */
+/* 64 positions: which of them are of a group's first tuple, and how many such ones come before. */
+struct places {
+	uint64_t bits;
+	uint32_t before;
+};
+
+/* Puts groups in the order of their first tuples, which all differ and are below position `end`. With
+ * as many positions as PLACES allows, this takes two thirds of the memory that sorting does. */
 static int place_groups(struct groups *groups, const struct pfs_run *run, uint32_t end)
 {
+	const size_t n_places = end / 64 + 1;
 	const uint32_t *first = groups->table.first;
-	uint32_t *group_at = NULL; /* by position: index of the group + 1, or 0 */
-	size_t n = 0;
-	int error = pfs_run_grow(run, &group_at, 0, end, sizeof(*group_at), true);
+	struct places *places = NULL;
+	uint32_t *order = NULL, before = 0;
+	int error = pfs_run_grow(run, &places, 0, n_places, sizeof(*places), true);
 
+	/* It is filled in no order: cleared, so that the system need not find pages meanwhile. */
+	if (!error)
+		error = pfs_run_grow(run, &order, 0, groups->table.n, sizeof(*order), true);
 	for (size_t i = 0; !error && i < groups->n; i++) {
-		group_at[first[groups->order[i]]] = groups->order[i] + 1;
+		uint32_t at = first[groups->order[i]];
+
+		places[at / 64].bits |= UINT64_C(1) << at % 64;
 		error = pfs_group_look(run, i);
 	}
-	for (uint32_t at = 0; !error && at < end; at++) {
-		if (group_at[at])
-			groups->order[n++] = group_at[at] - 1;
-		error = pfs_group_look(run, at);
+	for (size_t i = 0; !error && i < n_places; i++) {
+		places[i].before = before;
+		before += pfs_count_ones(places[i].bits);
+		error = pfs_group_look(run, i);
 	}
-	pfs_run_free(run, group_at, end, sizeof(*group_at));
+	for (size_t i = 0; !error && i < groups->n; i++) {
+		uint32_t at = first[groups->order[i]];
+		uint64_t lower = places[at / 64].bits & ((UINT64_C(1) << at % 64) - 1);
+
+		order[places[at / 64].before + pfs_count_ones(lower)] = groups->order[i];
+		error = pfs_group_look(run, i);
+	}
+	pfs_run_free(run, error ? order : groups->order, groups->table.n, sizeof(*order));
+	if (!error)
+		groups->order = order;
+	pfs_run_free(run, places, n_places, sizeof(*places));
 	return error;
 }
 
@@ -55,26 +79,22 @@ static int sort_groups(struct groups *groups, const struct pfs_run *run)
 {
 	struct pfs_keyed *items;
 	uint32_t end = 0;
-	int error;
 
 	for (size_t i = 0; groups->n > SORTED_MAX && i < groups->n; i++) {
 		PFS_TRY(pfs_group_look(run, i));
 		end = PFS_MAX(end, groups->table.first[groups->order[i]] + 1);
 	}
-	if (end && end / PLACES <= groups->n) {
-		error = place_groups(groups, run, end);
-		if (error != -ENOMEM)
-			return error;
-	}
-	PFS_TRY(pfs_run_alloc_raw(run, &items, groups->n, sizeof(*items)));
+	if (end && end / PLACES <= groups->n)
+		return place_groups(groups, run, end);
+	PFS_TRY(pfs_run_alloc_raw(run, &items, 2 * groups->n, sizeof(*items)));
 	for (size_t i = 0; i < groups->n; i++)
 		items[i] = (struct pfs_keyed){.key = groups->table.first[groups->order[i]],
 					      .value = groups->order[i]};
-	error = pfs_radix_sort(items, groups->n);
-	for (size_t i = 0; !error && i < groups->n; i++)
+	pfs_radix_sort_with(items, items + groups->n, groups->n);
+	for (size_t i = 0; i < groups->n; i++)
 		groups->order[i] = items[i].value;
-	pfs_run_free(run, items, groups->n, sizeof(*items));
-	return error;
+	pfs_run_free(run, items, 2 * groups->n, sizeof(*items));
+	return 0;
 }
 
 /* Returns true if tuples are to be grouped by index: an array by the keys' numbers is worth the

@@ -165,6 +165,7 @@ static void test_batch(void **state)
 
 struct allowance {
 	int64_t charged, most;
+	int64_t peak; /* of charged; exact with one thread */
 };
 
 static int charge(void *context, int64_t bytes)
@@ -172,8 +173,11 @@ static int charge(void *context, int64_t bytes)
 	struct allowance *a = context;
 	int64_t now = __atomic_add_fetch(&a->charged, bytes, __ATOMIC_RELAXED);
 
-	if (bytes <= 0 || now <= a->most)
+	if (bytes <= 0 || now <= a->most) {
+		if (now > __atomic_load_n(&a->peak, __ATOMIC_RELAXED))
+			__atomic_store_n(&a->peak, now, __ATOMIC_RELAXED);
 		return 0;
+	}
 	(void)__atomic_sub_fetch(&a->charged, bytes, __ATOMIC_RELAXED);
 	return -ENOMEM;
 }
@@ -269,6 +273,56 @@ static void test_polls(void **state)
 	pfs_operators_close(operators);
 }
 
+/* ---- many groups far from each other ---- */
+
+#define SPARSE_GROUPS 70000u /* more than are sorted by their first tuples */
+#define SPARSE_STEP   60u    /* rows for each: so many that their positions are not sorted */
+
+static uint32_t sparse_values[SPARSE_GROUPS * SPARSE_STEP];
+static uint64_t sparse_live[PFS_COUNT(sparse_values) / 64 + 1];
+
+/* Returns the peak of the memory for counting as many different values, one in `step` rows. */
+static int64_t peak_of_count(struct pfs_operators *operators, uint32_t step)
+{
+	struct allowance a = {.most = INT64_MAX};
+	const struct pfs_run run = {
+		.operators = operators, .on = PFS_ENGINE_HOST, .charge = charge, .context = &a};
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = sparse_values};
+	const struct pfs_table sparse = {.n_rows = SPARSE_GROUPS * step,
+					 .n_columns = 1,
+					 .columns = &column,
+					 .live = sparse_live};
+	const struct pfs_source source = {.table = &sparse};
+	const struct pfs_aggregate aggregate = {.op = PFS_COUNT_DISTINCT, .ref = {0, 0}};
+	struct pfs_tuples *tuples;
+
+	memset(sparse_live, 0, sizeof(sparse_live));
+	for (uint32_t i = 0; i < sparse.n_rows; i++) {
+		sparse_values[i] = i;
+		sparse_live[i / 64] |= (uint64_t)(i % step == 0) << i % 64;
+	}
+	assert_int_equal(pfs_group(&run, &tuples, &source, NULL, 0, &aggregate, 1), 0);
+	assert_int_equal(tuples->computed[0].integers[0], SPARSE_GROUPS);
+	pfs_tuples_free(&run, tuples);
+	assert_int_equal(a.charged, 0);
+	return a.peak;
+}
+
+/* Groups whose first tuples are far from each other take no more memory than sorting them would. */
+static void test_sparse(void **state)
+{
+	const int64_t sorting = (int64_t)SPARSE_GROUPS * 32;
+	struct pfs_operators *operators;
+	int64_t dense;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, 1), 0);
+	dense = peak_of_count(operators, 1);
+	assert_in_range(peak_of_count(operators, SPARSE_STEP), 0, dense + sorting);
+	pfs_operators_close(operators);
+}
+
 /* Wherever a sample looks at a large table, tuples of a group lie beside each other, and nowhere
  * else. */
 static void test_misleading(void **state)
@@ -326,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_misleading),
 	};
 
