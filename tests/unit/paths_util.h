@@ -161,7 +161,7 @@ static uint64_t random_ino(const struct model *of, bool directory)
 
 /* Changes a node that there was when the model looked, or makes another one; often that is
  * impossible. */
-static void change_one(const struct model *of)
+static inline void change_one(const struct model *of)
 {
 	static const char *const names[] = {"a",  "a-b", "a.b", "a!", "a0",
 					    "ab", "b",	 "a\1", "-",  "\xff"};

@@ -203,7 +203,7 @@ static void random_node(struct pfs_tree *tree, uint64_t *directories, size_t *n,
 }
 
 /* Random nodes; where none fits, none is made. */
-static void random_tree(struct pfs_tree *tree, size_t nodes)
+static inline void random_tree(struct pfs_tree *tree, size_t nodes)
 {
 	uint64_t directories[512] = {PFS_ROOT_PRIME};
 	size_t n = 1;
