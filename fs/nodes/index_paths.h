@@ -19,7 +19,8 @@
  * below it is not: its keys are as they were. Between two such pieces a walk keeps no place in the
  * live index but the last key, behind which it seeks again; so it does not matter to it what is
  * put in or taken out, or whether the index is given up. If places of more than a 16th of the nodes
- * have changed when a question begins, the frozen tree has no index.
+ * have changed when a question begins, or memory is short for these keys, the frozen tree has no
+ * index.
  *
  * Memory: some 90 bytes a node, a quarter of the machine's at most; for a frozen tree as much for
  * each node whose place has changed since, and a bit a slot, which count for all statements together.
@@ -57,7 +58,8 @@ bool pfs_path_index_describe(struct pfs_tree *tree, struct pfs_path_index_info *
  * tree is held for reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_path_index_freeze(struct pfs_tree *frozen, struct pfs_tree *live);
 void pfs_path_index_thaw(struct pfs_tree *frozen);
-/* Returns true if memory was short for what the frozen tree has of the index. */
+/* Returns true if a walk that had begun could not go on, since memory was short for what the frozen
+ * tree has of the index. */
 bool pfs_path_index_is_lost(const struct pfs_tree *frozen);
 
 /* ---- questions: the tree is held; if that is a frozen tree, the live one is not ---- */
@@ -76,8 +78,8 @@ struct pfs_path_range {
 bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs_text_match *text);
 
 /* Opens a walk along the paths of a range, which stays the caller's, up or down. It may go on in a
- * later hold if the epoch is the same, as a frozen tree's always is. -ENOENT: there is no index, or
- * it does not follow yet; -ENOMEM. */
+ * later hold if the epoch is the same, as a frozen tree's always is. -ENOENT: there is no index, it
+ * does not follow yet, or memory is short for what a frozen tree has of it; -ENOMEM. */
 struct pfs_path_index_walk;
 PFS_MUST_CHECK int pfs_path_index_walk_open(struct pfs_path_index_walk **out, struct pfs_tree *tree,
 					    const struct pfs_path_range *range, bool descending);

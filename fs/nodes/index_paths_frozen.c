@@ -38,26 +38,36 @@ int pfs_path_index_freeze(struct pfs_tree *frozen, struct pfs_tree *live)
 	return 0;
 }
 
+/* Frees all but the live tree's index, which whoever has a place in it may still hold. */
+static void free_own(struct pfs_path_frozen *frozen)
+{
+	pfs_path_prefix_close(frozen->own);
+	frozen->own = NULL;
+	free(frozen->changed);
+	frozen->changed = NULL;
+	free(frozen->next);
+	frozen->next = NULL;
+	pfs_account_discharge(frozen->account, frozen->charged);
+	frozen->charged = 0;
+}
+
 void pfs_path_index_thaw(struct pfs_tree *frozen)
 {
 	struct pfs_path_frozen *paths = frozen->path_frozen;
 
 	if (!paths)
 		return;
+	free_own(paths);
 	pfs_path_entries_unref(paths->entries);
-	pfs_path_prefix_close(paths->own);
-	pfs_account_discharge(paths->account, paths->charged);
 	pfs_account_close(paths->account);
 	(void)pthread_mutex_destroy(&paths->lock);
-	free(paths->changed);
-	free(paths->next);
 	free(paths);
 	frozen->path_frozen = NULL;
 }
 
 bool pfs_path_index_is_lost(const struct pfs_tree *frozen)
 {
-	return frozen->path_frozen && atomic_load(&frozen->path_frozen->error);
+	return frozen->path_frozen && atomic_load(&frozen->path_frozen->is_lost);
 }
 
 /* ---- what has changed ---- */
@@ -199,11 +209,13 @@ static int begin(struct pfs_path_frozen *frozen, bool opens)
 	}
 	error = frozen->error;
 	if (!error && atomic_load(&frozen->entries->is_broken))
-		error = opens ? -ENOENT : -ENOMEM;
+		error = -ENOMEM;
 	else if (!error && more)
 		error = -ENOENT;
 	if (error && !more)
 		(void)pthread_mutex_unlock(&frozen->entries->lock);
+	if (frozen->error)
+		free_own(frozen);
 	return error;
 }
 
@@ -238,6 +250,10 @@ int pfs_path_frozen_begin(struct pfs_path_frozen *frozen, bool opens)
 
 	(void)pthread_mutex_lock(&frozen->lock);
 	error = begin(frozen, opens);
+	if (error == -ENOMEM && opens)
+		error = -ENOENT;
+	else if (error == -ENOMEM)
+		atomic_store(&frozen->is_lost, true);
 	if (error)
 		(void)pthread_mutex_unlock(&frozen->lock);
 	else

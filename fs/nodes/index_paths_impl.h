@@ -75,12 +75,13 @@ struct pfs_path_frozen {
 	/* Places of nodes from each of these slots on, `run` of them, may have changed next. */
 	uint32_t *next, run;
 	size_t n_next;
-	atomic_int error; /* memory was short: the index is of no use any more */
+	int error; /* memory was short: the index is of no use any more, and only `entries` is left */
+	atomic_bool is_lost; /* a question that had begun could not go on therefore */
 };
 
-/* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins.
- * The live tree is not held. -ENOMEM; if it opens, -ENOENT: there is no index, or too much has
- * changed. */
+/* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins, or
+ * can still be answered without the index. The live tree is not held. -ENOMEM; if it opens, -ENOENT
+ * instead: there is no index, too much has changed, or memory is short. */
 PFS_MUST_CHECK int pfs_path_frozen_begin(struct pfs_path_frozen *frozen, bool opens);
 void pfs_path_frozen_end(struct pfs_path_frozen *frozen);
 

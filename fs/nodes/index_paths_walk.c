@@ -39,6 +39,7 @@ struct pfs_path_index_walk {
 	uint32_t root;
 	bool descending;
 	bool root_is_due; /* it comes first, or last */
+	bool is_list;	  /* until its end, another way can give the answer */
 	struct level *levels;
 	size_t n, capacity;
 	char *path;
@@ -308,7 +309,7 @@ static int begin_piece(struct pfs_path_index_walk *walk)
 	const bool opens = walk->piece == 0;
 
 	if (walk->frozen) {
-		PFS_TRY(pfs_path_frozen_begin(walk->frozen, opens));
+		PFS_TRY(pfs_path_frozen_begin(walk->frozen, opens || walk->is_list));
 		walk->sources[0] = walk->frozen->entries->prefix;
 		walk->sources[1] = walk->frozen->own;
 	}
@@ -445,6 +446,7 @@ int pfs_path_index_list(uint32_t *slots, size_t *n, struct pfs_tree *tree,
 
 	*n = 0;
 	PFS_TRY(pfs_path_index_walk_open(&walk, tree, range, false));
+	walk->is_list = true;
 	*n = room;
 	error = pfs_path_index_walk_next(walk, slots, n);
 	pfs_path_index_walk_close(walk);

@@ -5,6 +5,7 @@
 
 #include "fs/image/feed.h"
 #include "fs/image/hold.h"
+#include "fs/nodes/ordered.h"
 #include "meta/account.h"
 
 #define TOO_MANY 3000u /* files: when all have moved, a frozen tree has no index */
@@ -61,13 +62,47 @@ static void test_too_many(void **state)
 	close_tree();
 }
 
-/* What it takes counts for all statements together; if they have not so much, it is lost. */
-static void test_memory_counts(void **state)
-{
-	const uint32_t n = TOO_MANY / 4;
-	uint64_t before, at_first;
+/* ---- short memory ---- */
 
-	(void)state;
+/* All nodes of the frozen tree in the order of their paths, without the index. */
+static void check_without(void)
+{
+	const struct pfs_order order = {.field = PFS_FIELD_PATH};
+	const struct pfs_ordered_question question = {.order = &order, .n_order = 1, .limit = 10};
+	const struct pfs_predicate p = {.field = PFS_FIELD_PATH,
+					.test = PFS_TEST_PREFIX,
+					.text = "/d/f1",
+					.text_len = 5};
+	struct pfs_ordered *ordered;
+	struct pfs_slots found;
+	size_t begin_so = 0;
+
+	(void)pfs_scan_lock(frozen, __func__);
+	assert_int_equal(pfs_ordered_open(&ordered, frozen, &question), 0);
+	assert_string_not_equal(pfs_ordered_how(ordered), "path index");
+	for (size_t i = 0; i < question.limit; i++) {
+		uint32_t slot;
+		size_t n = 1;
+
+		assert_int_equal(pfs_ordered_next(ordered, &slot, &n), 0);
+		assert_int_equal(n, 1);
+		assert_int_equal(slot, model.seen[sorted[i]].slot);
+	}
+	pfs_ordered_close(ordered);
+	assert_int_equal(pfs_scan_select(frozen, &found, &p, 1, NULL, NULL), 0);
+	pfs_scan_unlock(frozen);
+	for (size_t i = 0; i < model.n; i++)
+		begin_so += strncmp(model.seen[i].path, "/d/f1", 5) == 0;
+	assert_int_equal(found.n, begin_so);
+	pfs_slots_finish(&found);
+}
+
+/* Has a frozen tree that has the index, and then too little memory for what changes. Returns what was
+ * counted before the tree was frozen; *at_first: with the index. */
+static uint64_t open_short(uint32_t n, uint64_t *at_first)
+{
+	uint64_t before;
+
 	open_tree();
 	make_files(n);
 	pfs_path_index_want(model.tree, true, false);
@@ -75,19 +110,60 @@ static void test_memory_counts(void **state)
 	before = pfs_accounts_used();
 	freeze();
 	assert_int_equal(open_walk(), 0);
-	at_first = pfs_accounts_used();
-	assert_in_range(at_first, before + n / 8, SIZE_MAX); /* a bit a slot */
-	assert_false(pfs_frozen_is_lost(frozen));
-	move_files();
-	pfs_accounts_limit(at_first + n);
-	assert_int_equal(open_walk(), -ENOMEM);
-	assert_true(pfs_frozen_is_lost(frozen));
-	assert_in_range(pfs_accounts_used(), at_first + n * sizeof(uint64_t), SIZE_MAX); /* a key takes more */
+	*at_first = pfs_accounts_used();
+	pfs_accounts_limit(*at_first + n);
+	return before;
+}
+
+static void close_short(uint64_t before)
+{
 	thaw();
 	assert_int_equal(pfs_accounts_used(), before);
 	pfs_accounts_limit(0);
 	close_tree();
 }
+
+/* What it takes counts for all statements together; if they have not so much, questions are answered
+ * without it, and what it had taken is given back. */
+static void test_memory_counts(void **state)
+{
+	const uint32_t n = TOO_MANY / 4;
+	uint64_t before, at_first;
+
+	(void)state;
+	before = open_short(n, &at_first);
+	assert_in_range(at_first, before + n / 8, SIZE_MAX); /* a bit a slot */
+	move_files();
+	assert_int_equal(open_walk(), -ENOENT);
+	assert_int_equal(pfs_accounts_used(), before);
+	check_without();
+	assert_false(pfs_frozen_is_lost(frozen));
+	close_short(before);
+}
+
+/* A walk that has begun cannot go on without it. */
+static void test_memory_is_lost(void **state)
+{
+	struct pfs_path_index_walk *walk;
+	uint64_t before, at_first;
+	uint32_t slots[8];
+	size_t n = PFS_COUNT(slots);
+
+	(void)state;
+	before = open_short(TOO_MANY / 4, &at_first);
+	(void)pfs_scan_lock(frozen, __func__);
+	assert_int_equal(pfs_path_index_walk_open(&walk, frozen, &all, false), 0);
+	assert_int_equal(pfs_path_index_walk_next(walk, slots, &n), 0);
+	assert_int_equal(n, PFS_COUNT(slots));
+	move_files();
+	assert_int_equal(pfs_path_index_walk_next(walk, slots, &n), -ENOMEM);
+	assert_true(pfs_frozen_is_lost(frozen));
+	pfs_path_index_walk_close(walk);
+	pfs_scan_unlock(frozen);
+	close_short(before);
+}
+
+/* ---- behind the feed ---- */
 
 /* More changes than the feed remembers. */
 static void overrun_feed(void)
@@ -130,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_too_many),
 		cmocka_unit_test(test_memory_counts),
+		cmocka_unit_test(test_memory_is_lost),
 		cmocka_unit_test(test_behind_the_feed),
 	};
 	int failed;
