@@ -11,29 +11,49 @@
 #define STEP ((size_t)1 << 20)
 #define HUGE_MIN ((size_t)8 << 20)
 
-/* If address space is limited (ulimit -v), an array reserves this part of it: a tree has about
- * twenty arrays, and other memory needs room too. */
+/* If address space is limited (ulimit -v), an array that may become LARGEST, as those of eight bytes a node
+ * may, reserves this part of it, and a smaller one as much less: so all are full at about as many nodes. A
+ * tree's arrays take a third of the space, and a command may have two trees. */
 #define PART_OF_LIMIT 32
+#define LARGEST	      ((size_t)8 << 30)
 
 static size_t allowed(size_t limit)
 {
 	struct rlimit space;
+	double part;
 
 	if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
 		return limit;
-	return PFS_MAX(PFS_MIN(limit, (size_t)space.rlim_cur / PART_OF_LIMIT), STEP);
+	part = (double)space.rlim_cur / PART_OF_LIMIT * (double)PFS_MIN(limit, LARGEST) / (double)LARGEST;
+	return PFS_MIN(limit, (size_t)part);
 }
 
-int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit)
+static int open_exactly(struct pfs_reserve *reserve, size_t limit)
 {
 	void *base;
 
-	limit = pfs_div_round_up(allowed(limit), STEP) * STEP;
+	limit = PFS_MAX(pfs_div_round_up(limit, STEP), 1) * STEP;
 	base = mmap(NULL, limit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	*reserve = (struct pfs_reserve){.base = base, .limit = limit};
 	return 0;
+}
+
+int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit)
+{
+	return open_exactly(reserve, allowed(limit));
+}
+
+int pfs_reserve_whole(struct pfs_reserve *reserve, size_t size)
+{
+	int error = open_exactly(reserve, size);
+
+	if (!error)
+		error = pfs_reserve_grow(reserve, size);
+	if (error)
+		pfs_reserve_close(reserve);
+	return error;
 }
 
 void pfs_reserve_close(struct pfs_reserve *reserve)

@@ -17,6 +17,9 @@ struct pfs_reserve {
 /* Reserves address space for `limit` bytes, or for less if the process has a limit (ulimit -v).
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
+/* Reserves address space for `size` bytes and makes them usable; they are 0. Pages that are not touched
+ * take no memory. On an error nothing is reserved. -ENOMEM. */
+PFS_MUST_CHECK int pfs_reserve_whole(struct pfs_reserve *reserve, size_t size);
 void pfs_reserve_close(struct pfs_reserve *reserve);
 
 /* Makes the first `size` bytes usable; bytes that were not usable before are 0. Commits memory in

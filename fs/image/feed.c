@@ -23,16 +23,13 @@ struct pfs_feed {
 int pfs_feed_create(struct pfs_image *image)
 {
 	struct pfs_feed *feed = calloc(1, sizeof(*feed));
-	const size_t size = PFS_FEED_CHANGES * sizeof(*feed->ring);
 
 	image->feed = feed;
 	if (!feed)
 		return -ENOMEM;
 	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++)
 		PFS_TRY(pfs_stamps_reserve(&feed->stamps[i], &feed->blocks[i]));
-	PFS_TRY(pfs_reserve_open(&feed->ring_memory, size));
-	PFS_TRY(pfs_reserve_grow(&feed->ring_memory,
-				 size)); /* what is not touched takes no memory */
+	PFS_TRY(pfs_reserve_whole(&feed->ring_memory, PFS_FEED_CHANGES * sizeof(*feed->ring)));
 	feed->ring = feed->ring_memory.base;
 	return 0;
 }

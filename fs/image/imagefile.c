@@ -187,10 +187,8 @@ static int open_index(struct pfs_image_file *file)
 {
 	const struct pfs_image_layout *layout = &file->layout;
 
-	PFS_TRY(pfs_reserve_open(&file->leaves, (layout->n_leaves + 1) * PFS_BTREE_LEAF_SIZE));
-	PFS_TRY(pfs_reserve_grow(&file->leaves, layout->n_leaves * PFS_BTREE_LEAF_SIZE));
-	PFS_TRY(pfs_reserve_open(&file->inners, (layout->n_inners + 1) * PFS_BTREE_INNER_SIZE));
-	PFS_TRY(pfs_reserve_grow(&file->inners, layout->n_inners * PFS_BTREE_INNER_SIZE));
+	PFS_TRY(pfs_reserve_whole(&file->leaves, layout->n_leaves * PFS_BTREE_LEAF_SIZE));
+	PFS_TRY(pfs_reserve_whole(&file->inners, layout->n_inners * PFS_BTREE_INNER_SIZE));
 	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
 	file->memory[PFS_SECTION_INNERS] = file->inners.base;
 	return pfs_imagefile_open_known(&file->firsts,

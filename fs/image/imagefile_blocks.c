@@ -155,8 +155,7 @@ uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header, const str
 
 int pfs_imagefile_open_known(struct pfs_image_known *known, size_t words, size_t pieces)
 {
-	PFS_TRY(pfs_reserve_open(&known->memory, (words + 1) * sizeof(*known->words)));
-	PFS_TRY(pfs_reserve_grow(&known->memory, words * sizeof(*known->words)));
+	PFS_TRY(pfs_reserve_whole(&known->memory, words * sizeof(*known->words)));
 	known->words = known->memory.base;
 	known->pieces = calloc(pieces + 1, sizeof(*known->pieces));
 	return known->pieces ? 0 : -ENOMEM;

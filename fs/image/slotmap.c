@@ -49,11 +49,7 @@ static int table_create(struct table *table, size_t n_cells)
 	*table = (struct table){0};
 	if (n_cells >= UINT32_MAX)
 		return -ENOMEM;
-	PFS_TRY(pfs_reserve_open(&table->memory, n_cells * sizeof(uint32_t)));
-	if (pfs_reserve_grow(&table->memory, n_cells * sizeof(uint32_t))) {
-		pfs_reserve_close(&table->memory);
-		return -ENOMEM;
-	}
+	PFS_TRY(pfs_reserve_whole(&table->memory, n_cells * sizeof(uint32_t)));
 	table->n_cells = (uint32_t)n_cells;
 	return 0;
 }

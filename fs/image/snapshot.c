@@ -391,8 +391,7 @@ int pfs_snapshots_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	snapshots->tree = tree;
 	(void)pthread_mutex_init(&snapshots->lock, NULL);
-	PFS_TRY(pfs_reserve_open(&snapshots->memory, size));
-	PFS_TRY(pfs_reserve_grow(&snapshots->memory, size)); /* what is not touched takes no memory */
+	PFS_TRY(pfs_reserve_whole(&snapshots->memory, size));
 	snapshots->entries = snapshots->memory.base;
 	pfs_watch(tree, &watcher);
 	return 0;

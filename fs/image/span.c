@@ -309,8 +309,7 @@ int pfs_spans_lend(struct pfs_tree *tree, uint32_t end, void **ends)
 	struct pfs_span_layout *layout;
 
 	pfs_spans_drop(tree);
-	PFS_TRY(pfs_reserve_open(&spans->lent, size));
-	PFS_TRY(pfs_reserve_grow(&spans->lent, size));
+	PFS_TRY(pfs_reserve_whole(&spans->lent, size));
 	PFS_TRY(pfs_span_layout_create(&layout, end));
 	*ends = layout->end = spans->lent.base;
 	layout->seen = end;

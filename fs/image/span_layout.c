@@ -177,9 +177,7 @@ int pfs_span_layout_begin(const struct pfs_image *image, struct pfs_span_layout 
 	int error;
 
 	PFS_TRY(pfs_span_layout_create(&layout, image->end));
-	error = pfs_reserve_open(&layout->memory, size);
-	if (!error)
-		error = pfs_reserve_grow(&layout->memory, size);
+	error = pfs_reserve_whole(&layout->memory, size);
 	layout->end = layout->memory.base;
 	if (error)
 		pfs_span_layout_free(layout);

@@ -532,8 +532,7 @@ int pfs_totals_lend(struct pfs_tree *tree, uint32_t end, uint32_t n, void **bloc
 	const size_t size = (size_t)n * sizeof(struct pfs_dirtable_entry);
 
 	pfs_totals_drop(tree);
-	PFS_TRY(pfs_reserve_open(memory, size));
-	PFS_TRY(pfs_reserve_grow(memory, size));
+	PFS_TRY(pfs_reserve_whole(memory, size));
 	PFS_TRY(pfs_dirtable_open_lent(&totals->table, end, memory->base, n));
 	*blocks = totals->table.blocks;
 	*entries = memory->base;

@@ -66,7 +66,7 @@ static struct pfs_directories *make_table(const struct pfs_tree *tree)
 	table->references = 1;
 	atomic_init(&table->paths_used, sizeof(uint64_t)); /* place 0 is none */
 	size = n_buckets * sizeof(*table->buckets) + table->paths_size;
-	if (pfs_reserve_open(&table->memory, size) || pfs_reserve_grow(&table->memory, size)) {
+	if (pfs_reserve_whole(&table->memory, size)) {
 		free_table(table);
 		return NULL;
 	}
