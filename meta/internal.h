@@ -82,6 +82,7 @@ struct pfs_store {
 	bool spoilt;	    /* a group of a BULK store failed; without a journal the store is unusable */
 	uint64_t log_limit; /* a checkpoint is due when the log has so many bytes */
 	uint64_t log_bytes; /* bytes in the log after the last commit */
+	bool has_moved;	    /* the file was not at `path` any more after a commit */
 	struct pfs_name_cache *names;
 	struct pfs_bulk_rows *rows; /* rows of node.c that a BULK store collects; NULL: none yet */
 	struct pfs_attr_rows *attr_rows; /* the same for attr.c */

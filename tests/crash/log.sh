@@ -44,6 +44,25 @@ cp "$store" moved.pfs
 mv "$store-wal" moved.pfs-wal
 is 'also where both were moved' "$(nodes moved.pfs)" "$((3000 + 6 - 1111))"
 
+# A log keeps the name by which the store was opened: what is committed after a rename must not be in it alone.
+rm -f "$store"*
+mount_in_foreground
+touch "$mnt/before"
+sync "$mnt"
+mv "$store" renamed.pfs
+touch "$mnt/after" "$mnt/then"
+sync "$mnt"
+rm "$mnt/then"
+sync "$mnt"
+kill -9 "$daemon"
+wait_for 5 gone "$daemon"
+primefs umount "$mnt"
+is 'a store that is renamed while it is mounted has what was committed' \
+	"$(primefs export --format=paths renamed.pfs | sort | tr '\n' ' ')" '/after /before '
+is 'which is told once' "$(grep -c 'was renamed or removed' daemon.log)" 1
+rm "$store"*
+store=renamed.pfs check_store
+
 crash
 seq 5000 | sed 's|^|/e/|' | primefs import -q --format=paths - other.pfs
 mv other.pfs "$store"
