@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/later.h"
 #include "base/log.h"
 #include "fs/mount/kernel.h"
 #include "fs/mount/mount.h"
@@ -335,8 +336,10 @@ static void wait_for_end(const struct pfs_mount *served, int signals)
 /* Checks what can be checked before the tree is served, and opens it. */
 static int prepare(struct pfs_tree **tree, const struct job *job)
 {
-	int status = check_engine(job);
+	int status;
 
+	pfs_large_is_given_back();
+	status = check_engine(job);
 	if (status == PFS_EXIT_OK)
 		status = check_links(job);
 	if (status == PFS_EXIT_OK)
