@@ -14,8 +14,6 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,11 +21,10 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "base/reserve.h"
 #include "base/thread.h"
+#include "fs/mount/control/control_socket.h"
 #include "fs/mount/control/control_wire.h"
-#include "fs/mount/kernel.h"
 #include "fs/mount/query/turns.h"
 
 #define STATUS_FAILURE	3     /* as the commands exit */
@@ -49,11 +46,8 @@ struct client {
 
 struct pfs_control {
 	struct pfs_control_options options; /* but for the store */
-	int listener, stop;		    /* stop: an eventfd */
-	int folder;
-	char name[PFS_WIRE_NAME_SIZE]; /* of the socket in the folder */
-	char nameless[PFS_CONTROL_NAME_SIZE]; /* what one without a file is called; "" */
-	struct stat file;	       /* the socket's: it may be another's by the time we go */
+	struct pfs_control_socket socket;
+	int stop; /* an eventfd */
 	pthread_t thread;
 	bool has_thread;
 	pthread_mutex_t lock;
@@ -412,7 +406,7 @@ static void refuse(struct pfs_control *control, int fd, int error)
 
 static void accept_client(struct pfs_control *control)
 {
-	int fd = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(control->socket.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct pollfd stop = {.fd = control->stop, .events = POLLIN};
 	int error;
 
@@ -430,7 +424,7 @@ static void *listener_main(void *arg)
 {
 	struct pfs_control *control = arg;
 	struct pollfd events[] = {
-		{.fd = control->listener, .events = POLLIN},
+		{.fd = control->socket.listener, .events = POLLIN},
 		{.fd = control->stop, .events = POLLIN},
 	};
 
@@ -444,92 +438,14 @@ static void *listener_main(void *arg)
 	}
 }
 
-/* ---- the socket's file ---- */
-
-static bool somebody_listens(const struct pfs_control *control, const char *store)
-{
-	int fd PFS_CLOSE = -1;
-	struct stat attr;
-
-	return stat(store, &attr) == 0 &&
-	       pfs_wire_connect(&fd, control->folder, control->name, attr.st_uid) == 0;
-}
-
-static int open_listener(struct pfs_control *control)
-{
-	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (control->listener < 0)
-		return -errno;
-	return fchmod(control->listener, 0600) ? -errno : 0; /* what its file will have */
-}
-
-/* Made under a name that is sure to fit, then put in its place, listening already. */
-static int make_socket(struct pfs_control *control)
-{
-	struct sockaddr_un address;
-	char digits[PFS_RANDOM_SIZE], name[64];
-	int error = 0;
-
-	PFS_TRY(pfs_random_digits(digits));
-	PFS_TRY(open_listener(control));
-	(void)snprintf(name, sizeof(name), ".primefs-%s" PFS_CONTROL_SUFFIX, digits);
-	pfs_wire_address(&address, control->folder, name);
-	if (bind(control->listener, (struct sockaddr *)&address, sizeof(address)) != 0)
-		return -errno;
-	if (listen(control->listener, PFS_CONTROL_CONNECTED) != 0 ||
-	    fstatat(control->folder, name, &control->file, AT_SYMLINK_NOFOLLOW) != 0 ||
-	    renameat(control->folder, name, control->folder, control->name) != 0)
-		error = -errno;
-	if (error)
-		(void)unlinkat(control->folder, name, 0);
-	return error;
-}
-
-/* Whoever asks has the name from the mountpoint, and looks who listens. */
-static int make_nameless(struct pfs_control *control)
-{
-	struct sockaddr_un address;
-	char digits[PFS_RANDOM_SIZE];
-	socklen_t size;
-
-	if (control->listener >= 0)
-		(void)close(control->listener);
-	control->file.st_ino = 0;
-	PFS_TRY(pfs_random_digits(digits));
-	PFS_TRY(open_listener(control));
-	(void)snprintf(control->nameless, sizeof(control->nameless), "primefs-%s", digits);
-	size = pfs_wire_nameless(&address, control->nameless);
-	if (bind(control->listener, (struct sockaddr *)&address, size) != 0 ||
-	    listen(control->listener, PFS_CONTROL_CONNECTED) != 0)
-		return -errno;
-	return 0;
-}
-
-static void remove_socket(const struct pfs_control *control)
-{
-	struct stat now;
-
-	if (control->file.st_ino &&
-	    fstatat(control->folder, control->name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    now.st_dev == control->file.st_dev && now.st_ino == control->file.st_ino)
-		(void)unlinkat(control->folder, control->name, 0);
-}
-
 /* ---- opening and closing ---- */
 
 static int start(struct pfs_control *control, const char *store)
 {
 	static const struct pfs_thread_kind kind = {"pfs-control", 0, 0};
-	int error = pfs_wire_place(&control->folder, control->name, store);
+	int error;
 
-	if (!error && !control->options.alone && somebody_listens(control, store))
-		return -EADDRINUSE;
-	if (!error)
-		error = make_socket(control);
-	if (error && control->options.alone)
-		error = make_nameless(control);
-	if (error)
-		return error;
+	PFS_TRY(pfs_control_socket_open(&control->socket, store, control->options.alone));
 	control->stop = eventfd(0, EFD_CLOEXEC);
 	if (control->stop < 0)
 		return -errno;
@@ -561,7 +477,7 @@ int pfs_control_open(struct pfs_control **out, const struct pfs_control_options 
 	if (!control->options.unread_limit)
 		control->options.unread_limit = pfs_quarter_of_memory();
 	control->most_connected = most_connected();
-	control->listener = control->stop = control->folder = -1;
+	control->socket.listener = control->socket.folder = control->stop = -1;
 	(void)pthread_mutex_init(&control->lock, NULL);
 	(void)pthread_cond_init(&control->through, NULL);
 	error = start(control, options->store);
@@ -574,7 +490,7 @@ int pfs_control_open(struct pfs_control **out, const struct pfs_control_options 
 
 const char *pfs_control_name(const struct pfs_control *control)
 {
-	return control->nameless;
+	return control->socket.nameless;
 }
 
 /* Their verbs find that nobody reads any more. */
@@ -591,7 +507,7 @@ void pfs_control_close(struct pfs_control *control)
 {
 	if (!control)
 		return;
-	remove_socket(control);
+	pfs_control_socket_remove(&control->socket);
 	if (control->has_thread) {
 		if (eventfd_write(control->stop, 1) != 0)
 			pfs_warning("the control socket's thread cannot be stopped");
@@ -603,12 +519,9 @@ void pfs_control_close(struct pfs_control *control)
 		(void)pthread_join(client->thread, NULL);
 		free(client);
 	}
-	if (control->listener >= 0)
-		(void)close(control->listener);
+	pfs_control_socket_close(&control->socket);
 	if (control->stop >= 0)
 		(void)close(control->stop);
-	if (control->folder >= 0)
-		(void)close(control->folder);
 	(void)pthread_cond_destroy(&control->through);
 	(void)pthread_mutex_destroy(&control->lock);
 	free(control);
