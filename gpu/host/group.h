@@ -10,17 +10,17 @@
 
 #define PFS_GROUP_STEP 65536u /* groups, or places, between two polls */
 
-/* To be called for each of what is looked at one by one. */
+/* Polls the run once in PFS_GROUP_STEP calls. A loop over groups or places calls it with the number of each. */
 PFS_MUST_CHECK static inline int pfs_group_look(const struct pfs_run *run, size_t i)
 {
 	return i % PFS_GROUP_STEP ? 0 : pfs_run_poll(run);
 }
 
-/* Groups: each one's first position, how many tuples it has, and its aggregates. */
+/* Holds the first position of each group, how many tuples the group has, and its aggregates. */
 struct pfs_group_table {
 	size_t n, capacity;
-	uint32_t *first; /* of a group that has rows */
-	int64_t *rows;
+	uint32_t *first; /* by group; undefined for a group without tuples */
+	int64_t *rows;	 /* by group: its number of tuples */
 	struct pfs_fold_table *folds;
 };
 
@@ -28,10 +28,10 @@ struct pfs_grouping {
 	struct pfs_host_operators *host;
 	const struct pfs_run *run;
 	const struct pfs_source *source;
-	const struct pfs_positions *positions; /* NULL: */
-	const struct pfs_source_reader *reader;       /* rows of this are looked at as they are met */
-	struct pfs_evaluator *where;
-	uint64_t bound; /* there are no more tuples */
+	const struct pfs_positions *positions; /* of the tuples; NULL: they are read from `reader` */
+	const struct pfs_source_reader *reader;
+	struct pfs_evaluator *where; /* the condition on the reader's rows; NULL: there is none */
+	uint64_t bound; /* how many tuples there are at most */
 	bool is_near;	/* by hash: tuples of a group lie near each other */
 	struct pfs_keys keys;
 	const struct pfs_fold *folds;
@@ -56,13 +56,17 @@ PFS_MUST_CHECK int pfs_grouping_spans(const struct pfs_grouping *grouping, unsig
 /* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what conditions say. */
 PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *grouping);
 
-/* Both fill the open table. By index: groups are the keys' numbers, and some have no tuples. */
-#define PFS_GROUP_INDEXED     (UINT64_C(1) << 16) /* numbers that are always so few, */
-#define PFS_GROUP_ROWS	      4u		  /* or where so many tuples share one, */
-#define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23) /* up to so many in all threads */
+/* Tuples are grouped by index if the keys' numbers are below PFS_GROUP_INDEXED; or if there are at least
+ * PFS_GROUP_ROWS tuples for each possible number, and the arrays of all threads together have at most
+ * PFS_GROUP_INDEXED_MAX elements. */
+#define PFS_GROUP_INDEXED     (UINT64_C(1) << 16)
+#define PFS_GROUP_ROWS	      4u
+#define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23)
+/* Fills the open table: its groups are the keys' numbers, and some have no tuples. */
 PFS_MUST_CHECK int pfs_group_by_index(struct pfs_group_table *out,
 				      const struct pfs_grouping *grouping);
-/* -ENOTUNIQ: tuples of a group do not lie near each other, and no positions of them are there. */
+/* Fills the open table with the groups that have tuples. -ENOTUNIQ: tuples of a group do not lie near each
+ * other, and there is no list of their positions. */
 PFS_MUST_CHECK int pfs_group_by_hash(struct pfs_group_table *out,
 				     const struct pfs_grouping *grouping);
 

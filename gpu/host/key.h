@@ -14,28 +14,29 @@
 struct pfs_key {
 	struct pfs_cell_reader reader;
 	enum pfs_collation collation;
-	struct pfs_codes_map map; /* of codes; PFS_NO_ROW: equal to none */
-	bool is_ranged;		  /* INTEGER and CODE, of mapped codes: all values are in */
-	int64_t least;		  /* least.. */
-	uint64_t span;		  /* least + span */
-	bool by_text;		  /* CODE: hashed and compared by its bytes */
+	struct pfs_codes_map map; /* of a CODE: which number each code gets; PFS_NO_ROW: it equals no other value */
+	bool is_ranged;	/* all values, of INTEGER or of mapped CODE, are from `least` to `least` + `span` */
+	int64_t least;
+	uint64_t span;
+	bool by_text;	/* a CODE is hashed and compared by its bytes */
 };
 
 struct pfs_keys {
 	struct pfs_key *key;
 	size_t n;
-	bool is_alone; /* said before they are opened: the numbers are compared with each other
-			  only, not with those of a join's other side */
-	bool exact;
-	uint64_t domain; /* exact: all numbers are below it */
+	/* The numbers are compared with each other only, not with those of a join's other side. The caller
+	 * sets this before it opens the keys. */
+	bool is_alone;
+	bool exact;	 /* tuples are equal if their numbers are */
+	uint64_t domain; /* if exact, all numbers are below it */
 };
 
 /* Returns true if the columns themselves say what range each key has, to group by it. */
 bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
 			size_t n);
-/* Opens the keys, and reads their ranges at the positions, which are not looked at if the ranges
- * are known; that of a single key that is alone may be that of its type. *keys is {0} on failure.
- */
+/* Opens the keys, and finds the range of each by reading it at the positions, unless the column itself
+ * says what its range is. A single key of `is_alone` keys may get the range of its type. *keys is {0} on
+ * failure. */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,

@@ -56,8 +56,9 @@ static inline bool pfs_text_is_plain(const uint8_t *text, size_t len)
 /* Returns the number of characters as SQLite counts them, up to the first NUL. */
 int64_t pfs_text_length(const uint8_t *text, size_t len);
 
-/* Returns what a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS says of the text; `match` is the same, taken apart, or NULL:
- * nothing but the step of a LIKE or GLOB is looked at. What that takes is counted in `work`. */
+/* Returns true if a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS matches the text. `match` is the step's
+ * pattern, taken apart; if it is NULL, the step is a LIKE or GLOB, and its pattern is used as it is. The
+ * steps that this takes are counted in `work`. */
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
 		      struct pfs_run_work *work);
 

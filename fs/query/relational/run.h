@@ -8,7 +8,7 @@
 
 /* ---- programs.c: bound values as programs ---- */
 
-/* A value that is there already: a key, an aggregate, what was computed. */
+/* A value that a vector or a column has already: a key, an aggregate, or a computed value. */
 struct pfs_known_value {
 	const struct pfs_term *bound;
 	struct pfs_ref ref;
@@ -30,25 +30,26 @@ struct pfs_stage {
 	/* After grouping, bit i is set if columns of input i may still be named, as its node's
 	 * number is a key. Without grouping all bits are set. */
 	uint32_t whole;
-	const uint16_t *table_of; /* by input: its table in the batch */
-	const struct pfs_table *tables; /* by input: of values, their one row */
+	const uint16_t *table_of; /* by input: the number of its table in the batch */
+	const struct pfs_table *tables; /* by input; that of an input that is a value has one row */
 	const struct pfs_node_set *sets;
 	size_t n_sets;
 };
 
-/* True: the value is there as it is. */
+/* Returns true, and sets *ref, if a column or vector of the stage is the value. */
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
 		   const struct pfs_term *bound);
-/* The block's aggregates, into a place for each, empty at first. -EOPNOTSUPP: one is of a value
- * that is not there. */
+/* Writes the block's aggregates to `out`, which has an empty place for each. -EOPNOTSUPP: one is of a value
+ * that the stage does not have. */
 PFS_MUST_CHECK int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
 					const struct pfs_block *block);
 /* Makes a program that computes a value, or, of several conditions, their conjunction. -EOPNOTSUPP:
  * they refer to what is not there; -ENOMEM. */
 PFS_MUST_CHECK int pfs_stage_program(const struct pfs_stage *stage, struct pfs_program *out,
 				     const struct pfs_term *const *terms, size_t n);
-/* The number, in its table, of a column that is used, or made. */
+/* Returns the number that a column, stored or made, has in its input's table. */
 size_t pfs_stage_column(const struct pfs_stage *stage, const struct pfs_term *bound);
+/* Notes that the value is there from now on, as `ref`. */
 void pfs_stage_add(struct pfs_stage *stage, const struct pfs_term *bound, struct pfs_ref ref);
 
 /* ---- run.c ---- */
@@ -63,8 +64,8 @@ struct pfs_made_totals;
 /* A recursion whose steps run. */
 struct pfs_recursion {
 	const struct pfs_input *of;
-	struct pfs_table rows;		   /* of the step before */
-	const struct pfs_recursion *outer; /* NULL: it is in none */
+	struct pfs_table rows;		   /* the rows of the step before */
+	const struct pfs_recursion *outer; /* the recursion in whose step this one runs, or NULL */
 };
 
 /* Holds what the blocks of a statement share while it runs. */
@@ -72,38 +73,38 @@ struct pfs_run_context {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
-	struct pfs_owner_names owners[2]; /* of users, of groups; empty between runs */
-	struct pfs_kept_texts *kept_texts; /* kept_texts.c; freed when the statement's block has run */
-	struct pfs_made_texts *made;	 /* texts.c; likewise */
-	const struct pfs_recursion *recursion; /* NULL: no step is run */
-	struct pfs_few_nodes few;	       /* few_nodes.c: the last choice */
-	uint64_t text_limit; /* bytes of a text that several rows make; set where a block makes one */
+	struct pfs_owner_names owners[2]; /* names of users, and of groups; both are empty between runs */
+	struct pfs_kept_texts *kept_texts; /* of kept_texts.c; freed when the statement's block has run */
+	struct pfs_made_texts *made;	 /* of texts.c; freed then, too */
+	const struct pfs_recursion *recursion; /* the one whose step runs, or NULL */
+	struct pfs_few_nodes few;	       /* the last choice of few_nodes.c */
+	uint64_t text_limit; /* most bytes of a text made of several rows; set where a block makes one */
 };
 
-/* A block being run: what the last stage left is the source of the next. */
+/* A block that is being run. Each stage leaves the source of the next one. */
 struct pfs_running {
 	const struct pfs_block *block;
 	struct pfs_run_context *context;
-	struct pfs_query *query; /* the context's, as the next two */
+	struct pfs_query *query; /* this and the next two are the context's */
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
 	struct pfs_table *tables;	       /* by input */
-	struct pfs_subselect *subselects;      /* those of sub-selects */
-	struct pfs_made_totals *totals;	       /* totals.c */
-	uint32_t has_lifted; /* the lifted inputs that have a table, bit by bit */
-	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* selected, by input; NULL: all */
+	struct pfs_subselect *subselects;      /* what keeps the tables of sub-selects */
+	struct pfs_made_totals *totals;	       /* what keeps the totals that were made */
+	uint32_t has_lifted; /* bit i is set if input i is lifted and has its table */
+	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* by input: the selected rows; NULL: all */
 	struct pfs_node_set *sets;
 	struct pfs_eager *early;   /* NULL: inputs are joined as they are */
 	struct pfs_tuples *tuples; /* NULL: the source is a table */
 	struct pfs_source source;
 	struct pfs_stage stage;
-	struct pfs_joining *joining; /* join.c: what it has still to do */
+	struct pfs_joining *joining; /* the joins that are still to be done */
 };
 
 #define PFS_PIECE_ROWS	      (UINT64_C(1) << 19)
-#define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 28) /* a millisecond for each 50 M rows */
+#define PFS_PIECE_ROWS_DEVICE (UINT64_C(1) << 28) /* a device takes a millisecond for 50,000,000 rows */
 
-/* Rows that a cursor looks at in one hold of the tree, at most. */
+/* Returns how many rows a cursor looks at in one hold of the tree at most. */
 static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 {
 	if (running->query->piece)
@@ -111,8 +112,9 @@ static inline uint64_t pfs_running_piece(const struct pfs_running *running)
 	return running->run->on == PFS_ENGINE_HOST ? PFS_PIECE_ROWS : PFS_PIECE_ROWS_DEVICE;
 }
 
-#define PFS_LOOK_ROWS (UINT64_C(1) << 16) /* between two looks, of what is done row by row */
+#define PFS_LOOK_ROWS (UINT64_C(1) << 16) /* rows between two polls, where work is done row by row */
 
+/* Polls the run once in PFS_LOOK_ROWS calls, of which each has the number of its row. */
 static inline int pfs_running_look(const struct pfs_running *running, uint64_t row)
 {
 	return row % PFS_LOOK_ROWS ? 0 : pfs_run_poll(running->run);
@@ -126,36 +128,38 @@ PFS_MUST_CHECK int pfs_running_select(struct pfs_running *running, struct pfs_so
 /* Selects the rows that the source's condition is true for, if it has one yet. */
 PFS_MUST_CHECK int pfs_running_settle(struct pfs_running *running);
 
-/* One column of an answer: of a vector, or the same value in each row. */
+/* One column of an answer: a vector, or one value that each row has. */
 struct pfs_answer_column {
 	struct pfs_vector vector;
-	const struct pfs_constant *constant; /* NULL: the vector's */
-	char *text;			     /* of texts: those of all rows, which are copied */
-	uint64_t *offset;
+	const struct pfs_constant *constant; /* what each row has; NULL: the vector says */
+	char *text;	  /* copies of all rows' texts, one behind the other; NULL: it has no texts */
+	uint64_t *offset; /* by row: where its text begins */
 	uint64_t n_offsets;
 };
 
 struct pfs_answer_rows {
 	struct pfs_answer_column *columns;
 	size_t n_columns;
-	uint64_t first, n; /* rows of the vectors */
-	uint32_t *places; /* by row, as in the vectors, if the block wants them */
+	uint64_t first, n; /* the answer is n rows of the vectors, from the first on */
+	uint32_t *places; /* by row of the vectors; NULL: the block does not want them */
 	uint64_t n_places;
 };
 
-/* Stages of a block, until end, which may be called after a begin that failed. -ENOMEM. */
+/* Begins the stages of a block. pfs_running_end frees what they had, also after a begin that failed.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_running_begin(struct pfs_running *running, const struct pfs_block *block,
 				     struct pfs_run_context *context);
 void pfs_running_end(struct pfs_running *running);
 
-/* Runs the block; the tree is held.  -EOPNOTSUPP and what else the operators say. */
+/* Runs the block, with the tree held. -EOPNOTSUPP, and what else the operators return. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
 /* Runs the block of a part of an input, and makes its rows a batch whose last vectors are the results.
  * is_alone: no other part's rows are put behind it; so it may stay on a device. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 				      struct pfs_run_context *context, bool is_alone);
-/* The value of a row, by its number in the answer; arg: struct pfs_answer_rows. Its bytes stay until the rows are freed. */
+/* Gets the value of a column in a row, which has that number in the answer. `arg` is a struct
+ * pfs_answer_rows. The value's bytes are valid until the rows are freed. */
 void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
 
@@ -171,39 +175,40 @@ bool pfs_recursion_is_short(const struct pfs_running *running, const struct pfs_
 
 /* ---- group.c ---- */
 
-/* Leaves one tuple of each combination of the keys' values: the first. */
+/* Leaves the first tuple of each combination of the keys' values. */
 PFS_MUST_CHECK int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys,
 					size_t n);
 
 /* ---- programs.c ---- */
 
-/* The next stage reads these tuples, which become the block's. */
+/* Makes these tuples, which become the block's, the source of the next stage. */
 void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
+
 /* ---- compute.c ---- */
 
-/* Puts a computed vector of the host's beside the tuples, where the caller may write it: the stages that follow are the
- * host's, too. */
+/* Puts a vector that the host computes beside the tuples, where the caller may write to it. The stages that
+ * follow run on the host, too. */
 PFS_MUST_CHECK int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
 					  const struct pfs_program *program);
-/* Makes vectors of the printed numbers that are in the term, and knows them afterwards. */
+/* Makes a vector of each printed number in the term; the stage has them afterwards. */
 PFS_MUST_CHECK int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term);
-/* Makes vectors of those of the values that are not there, and knows them afterwards. */
+/* Computes a vector for each value that the stage does not have yet; the stage has them afterwards. */
 PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
 				       const struct pfs_term *const *values, size_t n);
 
 /* ---- inputs.c ---- */
 
-/* Makes the columns of nodes that the block wants, before the tree is held. As
+/* Makes the columns of nodes that the block wants, before the tree is held. Errors are those of
  * pfs_columns_prepare. */
 PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 				      struct pfs_run_context *context);
-/* The tables of the inputs, whose columns are in the order of pfs_input_column.at; of those that
- * are lifted, values alone. */
+/* Makes the tables of the inputs, whose columns are in the order of pfs_input_column.at. Of the lifted inputs
+ * only those that are values get one. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
 /* Makes the tables of those lifted inputs whose values may name few nodes, before these are looked for. */
 PFS_MUST_CHECK int pfs_running_tied(struct pfs_running *running);
-/* Makes the tables of the other lifted inputs, once the rows they belong to are the source.
- * -EOPNOTSUPP: so few rows that SQLite's row-by-row way is faster. */
+/* Makes the tables of the other lifted inputs, once the rows that they belong to are the source.
+ * -EOPNOTSUPP: these are so few that SQLite is faster, row by row. */
 PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 
 /* ---- texts.c ---- */
@@ -211,26 +216,27 @@ PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 /* Holds the memory of one column that was made. */
 struct pfs_made_texts {
 	void *cells; /* by element */
-	size_t cells_size;
-	bool is_heap;
-	uint8_t *bytes; /* the heap's */
+	size_t cells_size; /* in bytes */
+	bool is_heap;	   /* the texts lie in `heap`, not in `dictionary` */
+	uint8_t *bytes;	   /* the heap's */
 	uint64_t size, capacity;
 	struct pfs_heap heap;
 	struct pfs_dictionary_builder dictionary;
-	uint64_t charged; /* bytes of it */
+	uint64_t charged; /* bytes of the dictionary that were charged to the run */
 	struct pfs_made_texts *next;
 };
 
 /* Puts the made columns of that input's table behind its columns. */
 PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
-/* Makes a computed vector of numbers one of texts, as the format prints them; NULL is printed as 0. */
+/* Replaces the numbers of a computed vector by texts, which are the numbers as the format prints them. NULL
+ * is printed as 0. */
 PFS_MUST_CHECK int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 				     const struct pfs_sql_number_format *format);
 void pfs_made_texts_free(struct pfs_run_context *context);
 
 /* ---- late.c ---- */
 
-/* Makes a column of paths or targets, of the answer's rows alone. */
+/* Makes a column of paths or targets, for the answer's rows alone. */
 PFS_MUST_CHECK int pfs_running_gather_late(struct pfs_running *running, struct pfs_answer_column *column,
 					   const struct pfs_term *late);
 /* Puts a vector beside the tuples whose numbers ascend as a scan meets the input's rows, or as their paths ascend, and
@@ -245,7 +251,8 @@ void pfs_made_totals_free(struct pfs_running *running);
 
 /* ---- subselect.c ---- */
 
-/* Makes a batch of the block's n results, sorted, as for pfs_block_run_part. */
+/* Makes a batch of the n rows that the stages have left, in their order, whose last vectors are the block's
+ * results. is_alone: as of pfs_block_run_part. */
 PFS_MUST_CHECK int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out,
 				       uint64_t n, bool is_alone);
 /* Runs the parts of an input, and makes a table of their rows. */
