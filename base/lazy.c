@@ -5,12 +5,8 @@
  * its neighbours are filled, as many as take no longer than the fault takes in the kernel; while few
  * blocks of all parts are filled, only after a quarter of them was touched, so that a listing of a
  * few hundred entries takes little memory. If blocks are filled one behind the other, that looks
- * like a scan, and as many further blocks are filled as have been so far.
- *
- * The kernel makes pages of 4 KiB of this. With such pages, reading in random order waits twice for
- * most cache lines: for the page's address, and for the line. So a thread that has nothing to fill
- * makes the kernel join whole ranges into large pages. */
-#include "base/lazy.h"
+ * like a scan, and as many further blocks are filled as have been so far. */
+#include "base/lazy_impl.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -36,51 +32,12 @@
 #define UFFD_USER_MODE_ONLY 1
 #endif
 
-#define PARTS_MAX 32u
 #define AROUND	  ((size_t)64 << 10) /* bytes, from such an address on, that are filled together */
 #define FEW	  8192u /* blocks: until so many are filled, memory counts for more than time */
 #define AHEAD_MAX ((size_t)1 << 20) /* bytes that are filled together */
 #define PIECE	  ((size_t)256 << 10) /* bytes that one thread fills at a time */
-#define THREADS	  4u /* the most threads that wait for blocks to fill */
-#define LARGE	  ((size_t)2 << 20) /* bytes of a large page. A stretch is a place for one. */
 /* time without a block to fill before stretches are joined; most commands end before */
 #define IDLE_MS	  1000
-
-#ifndef MADV_COLLAPSE /* Linux 6.1 */
-#define MADV_COLLAPSE 25
-#endif
-
-enum block { ABSENT, FILLING, FILLED };
-
-struct pfs_lazy_part {
-	struct pfs_lazy *lazy;
-	char *memory;
-	size_t size, block_size;
-	uint64_t n_blocks;
-	pfs_lazy_fill *fill;
-	void *context;
-	_Atomic uint8_t *blocks; /* enum block; changed under the lock */
-	uint8_t *joined; /* a byte a stretch: it is not tried again; protected by lazy->joining */
-};
-
-struct pfs_lazy {
-	int faults;  /* userfaultfd; -1: the thread that fills a block puts it in place */
-	int ending;  /* eventfd */
-	bool is_child;
-	/* one a processor, since threads that scan would wait for each other otherwise */
-	unsigned n_threads;
-	pthread_t threads[THREADS];
-	pthread_mutex_t lock;
-	pthread_cond_t filled; /* a block has been filled */
-	/* held for reading from the first page of a block until it is FILLED */
-	pthread_rwlock_t putting;
-	_Atomic uint64_t n_filled;
-	pthread_mutex_t joining;
-	/* the value of n_filled when stretches were last looked at to the end */
-	_Atomic uint64_t n_looked_at;
-	unsigned n_parts;
-	struct pfs_lazy_part parts[PARTS_MAX];
-};
 
 static size_t page_size(void)
 {
@@ -100,11 +57,6 @@ static void wait_for_memory(void)
 }
 
 /* ---- filling ---- */
-
-static uint8_t state_of(const struct pfs_lazy_part *part, uint64_t number)
-{
-	return atomic_load_explicit(&part->blocks[number], memory_order_acquire);
-}
 
 static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, enum block state)
 {
@@ -174,7 +126,7 @@ static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 {
 	uint64_t most = PFS_MAX(AHEAD_MAX / part->block_size, 1), n = 0;
 
-	while (n < most && n < number && state_of(part, number - n - 1) == FILLED)
+	while (n < most && n < number && pfs_lazy_state(part, number - n - 1) == FILLED)
 		n++;
 	return PFS_MAX(n, 1);
 }
@@ -186,9 +138,9 @@ static struct range claim(struct pfs_lazy_part *part, uint64_t low, uint64_t num
 	struct range its = {number, number};
 	PFS_LOCKED(&part->lazy->lock);
 
-	while (its.end < PFS_MIN(high, part->n_blocks) && state_of(part, its.end) == ABSENT)
+	while (its.end < PFS_MIN(high, part->n_blocks) && pfs_lazy_state(part, its.end) == ABSENT)
 		its.end++;
-	while (its.end > number && its.first > low && state_of(part, its.first - 1) == ABSENT)
+	while (its.end > number && its.first > low && pfs_lazy_state(part, its.first - 1) == ABSENT)
 		its.first--;
 	set_state(part, its.first, its.end, FILLING);
 	return its;
@@ -198,7 +150,7 @@ static void await(struct pfs_lazy_part *part, uint64_t number)
 {
 	PFS_LOCKED(&part->lazy->lock);
 
-	while (state_of(part, number) == FILLING)
+	while (pfs_lazy_state(part, number) == FILLING)
 		(void)pthread_cond_wait(&part->lazy->filled, &part->lazy->lock);
 }
 
@@ -220,7 +172,7 @@ void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 		return;
 	end = pfs_div_round_up(PFS_MIN(at + size, part->size), part->block_size);
 	for (uint64_t i = at / part->block_size; i < end; i++)
-		if (state_of(part, i) != FILLED)
+		if (pfs_lazy_state(part, i) != FILLED)
 			provide(part, i, PFS_MAX(ahead(part, i), end - i));
 }
 
@@ -232,7 +184,7 @@ struct piece {
 };
 
 struct pieces {
-	struct piece of[PARTS_MAX];
+	struct piece of[PFS_LAZY_PARTS];
 	unsigned n;
 };
 
@@ -291,7 +243,7 @@ static bool are_touched(const struct pfs_lazy_part *part, uint64_t first, uint64
 	uint64_t wanted = frugal ? PFS_MAX((end - first) / 4, 1) : 1, n = 0;
 
 	for (uint64_t i = first; i < PFS_MIN(end, part->n_blocks) && n < wanted; i++)
-		n += state_of(part, i) != ABSENT;
+		n += pfs_lazy_state(part, i) != ABSENT;
 	return n == wanted;
 }
 
@@ -317,54 +269,8 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 	its = claim(part, low, number, PFS_MAX(high, number + ahead(part, number)));
 	if (its.end > number)
 		fill(part, its.first, its.end);
-	else if (state_of(part, number) == FILLED)
+	else if (pfs_lazy_state(part, number) == FILLED)
 		(void)ioctl(lazy->faults, UFFDIO_WAKE, &range);
-}
-
-/* ---- large pages ---- */
-
-static size_t count_stretches(const struct pfs_lazy_part *part)
-{
-	return part->size / LARGE;
-}
-
-/* Returns where the stretch begins in the part's memory, beyond whose end the last one may lie. */
-static size_t begin_of_stretch(const struct pfs_lazy_part *part, size_t number)
-{
-	return (size_t)(-(uintptr_t)part->memory % LARGE) + number * LARGE;
-}
-
-static bool is_stretch_filled(const struct pfs_lazy_part *part, size_t number)
-{
-	size_t at = begin_of_stretch(part, number), end = at + LARGE;
-
-	if (end > part->size)
-		return false;
-	for (uint64_t i = at / part->block_size; i < pfs_div_round_up(end, part->block_size); i++)
-		if (state_of(part, i) != FILLED)
-			return false;
-	return true;
-}
-
-/* Joins ranges into large pages until all have been looked at, or there is a block to fill. A range
- * that the kernel does not join stays as it is. */
-static void join_stretches(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
-{
-	const uint64_t n_filled = atomic_load(&lazy->n_filled);
-
-	for (unsigned i = 0; i < lazy->n_parts; i++) {
-		struct pfs_lazy_part *part = &lazy->parts[i];
-
-		for (size_t k = 0; k < count_stretches(part); k++) {
-			if (part->joined[k] || !is_stretch_filled(part, k))
-				continue;
-			part->joined[k] = 1;
-			(void)madvise(part->memory + begin_of_stretch(part, k), LARGE, MADV_COLLAPSE);
-			if (poll(fds, n_fds, 0) > 0)
-				return;
-		}
-	}
-	atomic_store(&lazy->n_looked_at, n_filled);
 }
 
 /* Waits for something to do, and joins stretches if nothing comes. */
@@ -374,7 +280,7 @@ static void await_fault(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
 
 	if (poll(fds, n_fds, is_due ? IDLE_MS : -1) || pthread_mutex_trylock(&lazy->joining))
 		return;
-	join_stretches(lazy, fds, n_fds);
+	pfs_lazy_join(lazy, fds, n_fds);
 	(void)pthread_mutex_unlock(&lazy->joining);
 }
 
@@ -432,7 +338,7 @@ static bool start_threads(struct pfs_lazy *lazy)
 {
 	static const struct pfs_thread_kind kind = {"pfs-lazy", 0, PFS_THREAD_STACK};
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned n = processors > 0 ? (unsigned)PFS_MIN(processors, (long)THREADS) : 1;
+	unsigned n = processors > 0 ? (unsigned)PFS_MIN(processors, (long)PFS_LAZY_THREADS) : 1;
 	sigset_t all, before;
 
 	(void)sigfillset(&all);
@@ -487,7 +393,7 @@ int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory
 	*out = NULL;
 	if (!size)
 		return 0;
-	if (lazy->n_parts == PARTS_MAX)
+	if (lazy->n_parts == PFS_LAZY_PARTS)
 		return -ENOMEM;
 	*part = (struct pfs_lazy_part){.lazy = lazy,
 				       .memory = memory,
@@ -497,7 +403,7 @@ int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory
 				       .fill = fill_blocks,
 				       .context = context};
 	part->blocks = calloc(part->n_blocks, sizeof(*part->blocks));
-	part->joined = calloc(count_stretches(part) + 1, sizeof(*part->joined));
+	part->joined = calloc(pfs_lazy_stretches(part) + 1, sizeof(*part->joined));
 	if (!part->blocks || !part->joined) {
 		free(part->blocks);
 		free(part->joined);
@@ -551,7 +457,7 @@ static void begin_child(struct pfs_lazy *lazy)
 	(void)pthread_rwlock_init(&lazy->putting, NULL);
 	for (unsigned i = 0; i < lazy->n_parts; i++)
 		for (uint64_t k = 0; k < lazy->parts[i].n_blocks; k++)
-			if (state_of(&lazy->parts[i], k) == FILLING)
+			if (pfs_lazy_state(&lazy->parts[i], k) == FILLING)
 				set_state(&lazy->parts[i], k, k + 1, ABSENT);
 }
 
@@ -581,12 +487,12 @@ pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number)
 {
-	return state_of(part, number) == FILLED;
+	return pfs_lazy_state(part, number) == FILLED;
 }
 
 bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number)
 {
-	return state_of(part, number) == ABSENT;
+	return pfs_lazy_state(part, number) == ABSENT;
 }
 
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy)
