@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* A block is filled and verified in memory of its own; then the kernel copies it to its place, page
- * by page. The first block that is touched of some that lie together is filled alone, since it may
- * be the only one: a directory's entries lie anywhere in each of many columns. With the second one
- * its neighbours are filled, as many as take no longer than the fault takes in the kernel; while few
- * blocks of all parts are filled, only after a quarter of them was touched, so that a listing of a
- * few hundred entries takes little memory. If blocks are filled one behind the other, that looks
- * like a scan, and as many further blocks are filled as have been so far. */
+ * by page. A block of nothing but zeros gets the kernel's page of zeros, which takes no memory until
+ * somebody writes there. The first block that is touched of some that lie together is filled alone,
+ * since it may be the only one: a directory's entries lie anywhere in each of many columns. With the
+ * second one its neighbours are filled, as many as take no longer than the fault takes in the
+ * kernel; while few blocks of all parts are filled, only after a quarter of them was touched, so
+ * that a listing of a few hundred entries takes little memory. If blocks are filled one behind the
+ * other, that looks like a scan, and as many further blocks are filled as have been so far. */
 #include "base/lazy_impl.h"
 
 #include <fcntl.h>
@@ -58,26 +59,38 @@ static void wait_for_memory(void)
 
 /* ---- filling ---- */
 
+struct range {
+	uint64_t first, end; /* blocks */
+};
+
 static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, enum block state)
 {
 	for (; first < end; first++)
 		atomic_store_explicit(&part->blocks[first], (uint8_t)state, memory_order_release);
 }
 
-/* Makes the kernel copy the bytes to their place. If memory is short it tries again, since nothing
- * else can be done. A page that is there already stays as it is. After other errors it gives up:
- * the memory has been unmapped, and no thread waits for it. */
-static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
+/* Makes the kernel put pages where there are none; returns how many bytes it has put, or -1 if none. */
+static ssize_t put_pages(const struct pfs_lazy *lazy, uintptr_t to, const char *from, size_t size)
+{
+	struct uffdio_copy copy = {.dst = to, .src = (uintptr_t)from, .len = size};
+	struct uffdio_zeropage zeros = {.range = {.start = to, .len = size}};
+
+	if (from)
+		return ioctl(lazy->faults, UFFDIO_COPY, &copy) == 0 ? (ssize_t)size
+								    : (ssize_t)copy.copy;
+	return ioctl(lazy->faults, UFFDIO_ZEROPAGE, &zeros) == 0 ? (ssize_t)size : (ssize_t)zeros.zeropage;
+}
+
+/* Puts the bytes, or zeros if `from` is NULL, in their place. If memory is short it tries again,
+ * since nothing else can be done. A page that is there already stays as it is. After other errors
+ * it gives up: the memory has been unmapped, and no thread waits for it. */
+static void put_all_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		struct uffdio_copy copy = {.dst = (uintptr_t)to + done,
-					   .src = (uintptr_t)from + done,
-					   .len = size - done};
+		ssize_t n = put_pages(lazy, (uintptr_t)to + done, from ? from + done : NULL, size - done);
 
-		if (ioctl(lazy->faults, UFFDIO_COPY, &copy) == 0)
-			return;
-		if (copy.copy > 0)
-			done += (size_t)copy.copy;
+		if (n > 0)
+			done += (size_t)n;
 		else if (errno == EEXIST)
 			done += page_size();
 		else if (errno == ENOMEM)
@@ -87,22 +100,50 @@ static void copy_pages(const struct pfs_lazy *lazy, const char *to, const char *
 	}
 }
 
-static void put(struct pfs_lazy_part *part, uint64_t first, uint64_t end, const char *bytes, size_t size)
+static bool are_zeros(const char *bytes, size_t size)
+{
+	return !bytes[0] && !memcmp(bytes, bytes + 1, size - 1);
+}
+
+/* Puts blocks that are all to be FILLED, or all to be ZEROS. */
+static void put(struct pfs_lazy_part *part, struct range its, const char *bytes, size_t size, enum block state)
 {
 	struct pfs_lazy *lazy = part->lazy;
-	char *to = part->memory + first * part->block_size;
+	char *to = part->memory + its.first * part->block_size;
 
 	(void)pthread_rwlock_rdlock(&lazy->putting);
 	if (lazy->faults >= 0)
-		copy_pages(lazy, to, bytes, size);
-	else
+		put_all_pages(lazy, to, state == FILLED ? bytes : NULL, size);
+	else if (state == FILLED) /* the memory has zeros before */
 		memcpy(to, bytes, size);
 	(void)pthread_mutex_lock(&lazy->lock);
-	(void)atomic_fetch_add(&lazy->n_filled, end - first);
-	set_state(part, first, end, FILLED);
+	(void)atomic_fetch_add(&lazy->n_filled, its.end - its.first);
+	set_state(part, its.first, its.end, state);
 	(void)pthread_cond_broadcast(&lazy->filled);
 	(void)pthread_mutex_unlock(&lazy->lock);
 	(void)pthread_rwlock_unlock(&lazy->putting);
+}
+
+/* Puts blocks, run by run. */
+static void put_runs(struct pfs_lazy_part *part, struct range its, const char *bytes, size_t size)
+{
+	while (its.first < its.end) {
+		struct range run = {its.first, its.first};
+		size_t done = 0, n;
+		enum block state = ZEROS;
+
+		for (; run.end < its.end; run.end++, done += n) {
+			n = PFS_MIN(size - done, part->block_size);
+			if (run.end == run.first)
+				state = are_zeros(bytes, n) ? ZEROS : FILLED;
+			else if (are_zeros(bytes + done, n) != (state == ZEROS))
+				break;
+		}
+		put(part, run, bytes, done, state);
+		its.first = run.end;
+		bytes += done;
+		size -= done;
+	}
 }
 
 /* Blocks that this thread has claimed. */
@@ -114,19 +155,15 @@ static void fill(struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 	while ((bytes = calloc(1, whole_pages(size))) == NULL)
 		wait_for_memory();
 	part->fill(part->context, bytes, first, end - first, size);
-	put(part, first, end, bytes, whole_pages(size));
+	put_runs(part, (struct range){first, end}, bytes, whole_pages(size));
 }
-
-struct range {
-	uint64_t first, end; /* blocks */
-};
 
 /* Returns how many blocks to fill from this one on: as many as are filled right before it. */
 static uint64_t ahead(const struct pfs_lazy_part *part, uint64_t number)
 {
 	uint64_t most = PFS_MAX(AHEAD_MAX / part->block_size, 1), n = 0;
 
-	while (n < most && n < number && pfs_lazy_state(part, number - n - 1) == FILLED)
+	while (n < most && n < number && pfs_lazy_is_there(part, number - n - 1))
 		n++;
 	return PFS_MAX(n, 1);
 }
@@ -172,7 +209,7 @@ void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 		return;
 	end = pfs_div_round_up(PFS_MIN(at + size, part->size), part->block_size);
 	for (uint64_t i = at / part->block_size; i < end; i++)
-		if (pfs_lazy_state(part, i) != FILLED)
+		if (!pfs_lazy_is_there(part, i))
 			provide(part, i, PFS_MAX(ahead(part, i), end - i));
 }
 
@@ -269,7 +306,7 @@ static void answer(struct pfs_lazy *lazy, uintptr_t address)
 	its = claim(part, low, number, PFS_MAX(high, number + ahead(part, number)));
 	if (its.end > number)
 		fill(part, its.first, its.end);
-	else if (pfs_lazy_state(part, number) == FILLED)
+	else if (pfs_lazy_is_there(part, number))
 		(void)ioctl(lazy->faults, UFFDIO_WAKE, &range);
 }
 
@@ -487,7 +524,7 @@ pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number)
 {
-	return pfs_lazy_state(part, number) == FILLED;
+	return pfs_lazy_is_there(part, number);
 }
 
 bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number)

@@ -12,7 +12,8 @@
 #define PFS_LAZY_PARTS	 32u
 #define PFS_LAZY_THREADS 4u /* the most threads that wait for blocks to fill */
 
-enum block { ABSENT, FILLING, FILLED };
+/* ZEROS: filled, with the kernel's page of zeros; somebody may have written there since. */
+enum block { ABSENT, FILLING, FILLED, ZEROS };
 
 struct pfs_lazy_part {
 	struct pfs_lazy *lazy;
@@ -47,6 +48,11 @@ struct pfs_lazy {
 static inline uint8_t pfs_lazy_state(const struct pfs_lazy_part *part, uint64_t number)
 {
 	return atomic_load_explicit(&part->blocks[number], memory_order_acquire);
+}
+
+static inline bool pfs_lazy_is_there(const struct pfs_lazy_part *part, uint64_t number)
+{
+	return pfs_lazy_state(part, number) >= FILLED;
 }
 
 /* ---- lazy_large.c: stretches, each of which is a place in a part for one large page ---- */

@@ -25,16 +25,21 @@ static size_t begin_of_stretch(const struct pfs_lazy_part *part, size_t number)
 	return (size_t)(-(uintptr_t)part->memory % LARGE) + number * LARGE;
 }
 
-static bool is_stretch_filled(const struct pfs_lazy_part *part, size_t number)
+/* Returns true if the stretch is filled, and not with zeros alone: one page of these is fast, and
+ * takes no memory. */
+static bool is_stretch_ready(const struct pfs_lazy_part *part, size_t number)
 {
 	size_t at = begin_of_stretch(part, number), end = at + LARGE;
+	bool has_bytes = false;
 
 	if (end > part->size)
 		return false;
-	for (uint64_t i = at / part->block_size; i < pfs_div_round_up(end, part->block_size); i++)
-		if (pfs_lazy_state(part, i) != FILLED)
+	for (uint64_t i = at / part->block_size; i < pfs_div_round_up(end, part->block_size); i++) {
+		if (!pfs_lazy_is_there(part, i))
 			return false;
-	return true;
+		has_bytes |= pfs_lazy_state(part, i) == FILLED;
+	}
+	return has_bytes;
 }
 
 /* A stretch that the kernel does not join stays as it is. */
@@ -46,7 +51,7 @@ void pfs_lazy_join(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
 		struct pfs_lazy_part *part = &lazy->parts[i];
 
 		for (size_t k = 0; k < pfs_lazy_stretches(part); k++) {
-			if (part->joined[k] || !is_stretch_filled(part, k))
+			if (part->joined[k] || !is_stretch_ready(part, k))
 				continue;
 			part->joined[k] = 1;
 			(void)madvise(part->memory + begin_of_stretch(part, k), LARGE, MADV_COLLAPSE);

@@ -325,24 +325,30 @@ static uint8_t *align(uint8_t *memory)
 	return memory + (size_t)(-(uintptr_t)memory % LARGE);
 }
 
-/* Bytes in large pages of the mappings that begin in this memory. */
-static size_t large_bytes(const uint8_t *memory, size_t size)
+/* What the kernel counts of the mappings that begin in this memory; what: the word of smaps. */
+static size_t mapped_bytes(const uint8_t *memory, size_t size, const char *what)
 {
 	FILE *maps = fopen("/proc/self/smaps", "re");
 	unsigned long begin, end, kib;
 	bool is_in = false;
 	size_t sum = 0;
-	char line[512];
+	char line[512], word[64];
 
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%lx-%lx ", &begin, &end) == 2) /* NOLINT(cert-err34-c): the kernel wrote it */
 			is_in = begin >= (uintptr_t)memory && begin < (uintptr_t)memory + size;
-		else if (is_in && sscanf(line, "AnonHugePages: %lu kB", &kib) == 1) /* NOLINT(cert-err34-c) */
+		else if (is_in && sscanf(line, "%63[^:]: %lu kB", word, &kib) == 2 && !strcmp(word, what)) /* NOLINT(cert-err34-c) */
 			sum += kib << 10;
 	}
 	assert_int_equal(fclose(maps), 0);
 	return sum;
+}
+
+/* Bytes in large pages. */
+static size_t large_bytes(const uint8_t *memory, size_t size)
+{
+	return mapped_bytes(memory, size, "AnonHugePages");
 }
 
 static bool has_large_pages(void)
@@ -387,6 +393,48 @@ static void filled_stretches_become_large_pages(void **state)
 	assert_int_equal(munmap(memory, 4 * LARGE), 0);
 }
 
+/* ---- zeros ---- */
+
+static void fill_second_half(void *context, void *to, uint64_t first, uint64_t count, size_t size)
+{
+	uint8_t *at = to;
+
+	(void)context, (void)count;
+	for (size_t i = 0; i < size; i++)
+		at[i] = first * BLOCK + i < LARGE ? 0 : byte_at(first * BLOCK + i);
+}
+
+/* Of two stretches the first is zeros: it takes no memory, neither before the other one is a large page nor after. */
+static void zeros_take_no_memory(void **state)
+{
+	const struct timespec soon = {.tv_nsec = 10000000};
+	bool has_large = has_large_pages();
+	uint8_t *memory, *bytes;
+	struct pfs_lazy_part *part;
+	struct pfs_lazy *lazy;
+
+	(void)state;
+	need_it();
+	memory = map_large(2 * LARGE);
+	bytes = align(memory);
+	assert_int_equal(pfs_lazy_create(&lazy), 0);
+	assert_int_equal(pfs_lazy_add(lazy, &part, bytes, 2 * LARGE, BLOCK, fill_second_half, NULL), 0);
+	assert_int_equal(pfs_lazy_start(lazy), 0);
+	pfs_lazy_provide(part, 0, 2 * LARGE);
+	assert_int_equal(pfs_lazy_filled(lazy), 2 * LARGE / BLOCK);
+	assert_int_equal(mapped_bytes(memory, 3 * LARGE, "Anonymous"), LARGE);
+	assert_int_equal(bytes[BLOCK], 0); /* which nobody has to fill */
+	pfs_lazy_touch(bytes, 2 * LARGE);
+	for (unsigned i = 0; has_large && i < TRIES && large_bytes(memory, 3 * LARGE) == 0; i++)
+		(void)nanosleep(&soon, NULL);
+	assert_int_equal(mapped_bytes(memory, 3 * LARGE, "Anonymous"), LARGE);
+	bytes[BLOCK + 1] = 1;
+	for (size_t i = 0; i < 2 * LARGE; i++)
+		assert_int_equal(bytes[i], i < LARGE ? i == BLOCK + 1 : byte_at(i));
+	pfs_lazy_close(lazy);
+	assert_int_equal(munmap(memory, 3 * LARGE), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -399,6 +447,7 @@ int main(void)
 		cmocka_unit_test(memory_that_is_gone_is_given_up),
 		cmocka_unit_test(it_is_filled_at_once_elsewhere),
 		cmocka_unit_test(filled_stretches_become_large_pages),
+		cmocka_unit_test(zeros_take_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
