@@ -4,7 +4,7 @@
  * somebody writes there. The first block that is touched of some that lie together is filled alone,
  * since it may be the only one: a directory's entries lie anywhere in each of many columns. With the
  * second one its neighbours are filled, as many as take no longer than the fault takes in the
- * kernel; while few blocks of all parts are filled, only after a quarter of them was touched, so
+ * kernel; while few blocks of all parts are filled, only after half of them was touched, so
  * that a listing of a few hundred entries takes little memory. If blocks are filled one behind the
  * other, that looks like a scan, and as many further blocks are filled as have been so far. */
 #include "base/lazy_impl.h"
@@ -62,6 +62,11 @@ static void wait_for_memory(void)
 struct range {
 	uint64_t first, end; /* blocks */
 };
+
+static bool is_absent(const struct pfs_lazy_part *part, uint64_t number)
+{
+	return pfs_lazy_state(part, number) < FILLING;
+}
 
 static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, enum block state)
 {
@@ -175,9 +180,9 @@ static struct range claim(struct pfs_lazy_part *part, uint64_t low, uint64_t num
 	struct range its = {number, number};
 	PFS_LOCKED(&part->lazy->lock);
 
-	while (its.end < PFS_MIN(high, part->n_blocks) && pfs_lazy_state(part, its.end) == ABSENT)
+	while (its.end < PFS_MIN(high, part->n_blocks) && is_absent(part, its.end))
 		its.end++;
-	while (its.end > number && its.first > low && pfs_lazy_state(part, its.first - 1) == ABSENT)
+	while (its.end > number && its.first > low && is_absent(part, its.first - 1))
 		its.first--;
 	set_state(part, its.first, its.end, FILLING);
 	return its;
@@ -211,6 +216,34 @@ void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 	for (uint64_t i = at / part->block_size; i < end; i++)
 		if (!pfs_lazy_is_there(part, i))
 			provide(part, i, PFS_MAX(ahead(part, i), end - i));
+}
+
+/* Returns true if the block was ABSENT, which makes it SEEN. */
+static bool see(struct pfs_lazy_part *part, uint64_t number)
+{
+	if (pfs_lazy_state(part, number) != ABSENT)
+		return false;
+
+	PFS_LOCKED(&part->lazy->lock);
+
+	if (pfs_lazy_state(part, number) != ABSENT)
+		return false;
+	set_state(part, number, number + 1, SEEN);
+	return true;
+}
+
+void pfs_lazy_get(struct pfs_lazy_part *part, void *to, size_t at, size_t size)
+{
+	uint64_t number = at / part->block_size;
+	size_t begin = number * part->block_size;
+	char *bytes PFS_FREE = NULL;
+
+	if (see(part, number) && (bytes = calloc(1, part->block_size)) != NULL) {
+		part->fill(part->context, bytes, number, 1, PFS_MIN(part->size - begin, part->block_size));
+		memcpy(to, bytes + (at - begin), size);
+	} else {
+		memcpy(to, part->memory + at, size);
+	}
 }
 
 /* ---- all of it ---- */
@@ -277,10 +310,10 @@ static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *addres
 static bool are_touched(const struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 {
 	bool frugal = atomic_load(&part->lazy->n_filled) < FEW;
-	uint64_t wanted = frugal ? PFS_MAX((end - first) / 4, 1) : 1, n = 0;
+	uint64_t wanted = frugal ? PFS_MAX((end - first) / 2, 1) : 1, n = 0;
 
 	for (uint64_t i = first; i < PFS_MIN(end, part->n_blocks) && n < wanted; i++)
-		n += pfs_lazy_state(part, i) != ABSENT;
+		n += !is_absent(part, i);
 	return n == wanted;
 }
 
@@ -529,7 +562,7 @@ bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number)
 
 bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number)
 {
-	return pfs_lazy_state(part, number) == ABSENT;
+	return is_absent(part, number);
 }
 
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy)

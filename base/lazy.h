@@ -60,6 +60,11 @@ void pfs_lazy_fill_all(struct pfs_lazy *lazy);
  * blocks that another thread is filling. */
 void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size);
 
+/* Copies `size` bytes from offset `at` on, which lie in one block, to `to`. The first time that
+ * somebody asks so about a block that nobody has touched, the block is not filled: who asks for one
+ * value may never come back. Nobody writes to the block meanwhile. */
+void pfs_lazy_get(struct pfs_lazy_part *part, void *to, size_t at, size_t size);
+
 /* Returns true if the block has been filled, and so may have changed since. It may return false for
  * a moment after the block was touched. */
 bool pfs_lazy_is_filled(const struct pfs_lazy_part *part, uint64_t number);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/feed.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/names.h"
 #include "fs/image/rare_values.h"
 #include "fs/image/slotmap.h"
@@ -247,11 +248,12 @@ static unsigned rare_time(const struct pfs_image *image, const int64_t *column)
 
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
 {
-	int64_t value = column[slot];
+	unsigned time = rare_time(&tree->image, column);
+	int64_t value = (int64_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_ATIME + time, slot);
 	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
 
 	if (value == PFS_TIME_PAST || value == PFS_TIME_FUTURE)
-		return pfs_rare_find(tree->image.rare, slot)->times[rare_time(&tree->image, column)];
+		return pfs_rare_find(tree->image.rare, slot)->times[time];
 	if (nsec < 0) {
 		nsec += NANOSECONDS;
 		sec--;
@@ -522,19 +524,22 @@ struct pfs_time pfs_now(void)
 
 /* ---- rows ---- */
 
+#define GET(id) pfs_imagefile_get(image, PFS_COLUMN_NUMBER_##id, slot)
+
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
 	struct stat *st = &out->attr;
+	unsigned flags;
 
 	*st = (struct stat){
-		.st_ino = image->prime[slot],
-		.st_mode = image->mode[slot],
-		.st_nlink = image->state[slot] & PFS_SLOT_UNLINKED ? 0 : image->links[slot],
-		.st_uid = image->uid[slot],
-		.st_gid = image->gid[slot],
-		.st_size = image->size[slot],
-		.st_blocks = image->blocks[slot],
+		.st_ino = GET(PRIME),
+		.st_mode = (mode_t)GET(MODE),
+		.st_nlink = image->state[slot] & PFS_SLOT_UNLINKED ? 0 : GET(LINKS),
+		.st_uid = (uid_t)GET(UID),
+		.st_gid = (gid_t)GET(GID),
+		.st_size = (off_t)GET(SIZE),
+		.st_blocks = (blkcnt_t)GET(BLOCKS),
 		.st_blksize = 4096,
 		.st_atim = pfs_timespec_of(pfs_image_time(tree, image->atime, slot)),
 		.st_mtim = pfs_timespec_of(pfs_image_time(tree, image->mtime, slot)),
@@ -545,8 +550,9 @@ void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t
 
 		st->st_rdev = values ? values->rdev : 0;
 	}
-	out->volatile_attr = image->flags[slot] & PFS_NODE_LINKED;
-	out->row = image->flags[slot] & (PFS_NODE_ROW | PFS_NODE_WRITTEN);
+	flags = (unsigned)GET(FLAGS);
+	out->volatile_attr = flags & PFS_NODE_LINKED;
+	out->row = flags & (PFS_NODE_ROW | PFS_NODE_WRITTEN);
 }
 
 void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *out, uint32_t slot)

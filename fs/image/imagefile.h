@@ -71,6 +71,9 @@ PFS_MUST_CHECK int pfs_imagefile_read_extra(const struct pfs_tree *tree,
 					    uint64_t size);
 void pfs_imagefile_free_extra(struct pfs_image_extra *extra);
 #define PFS_EXTRA __attribute__((cleanup(pfs_imagefile_free_extra)))
+/* Returns the slot's value in the column, one of enum pfs_column_number; those of signed types are
+ * to be cast. The block of the column is not filled the first time (pfs_lazy_get). tree->lock is held. */
+uint64_t pfs_imagefile_get(const struct pfs_image *image, unsigned column, uint32_t slot);
 /* Returns how many slots the file has, if it is of the group that was the store's last when the
  * image was loaded; else 0. */
 uint32_t pfs_imagefile_current_end(const struct pfs_tree *tree);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/lazy.h"
 #include "fs/image/dirtable.h"
 #include "fs/tree/tree_impl.h"
 
@@ -272,6 +273,25 @@ bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned se
 		size -= n;
 	}
 	return true;
+}
+
+/* Sections of columns have the columns' numbers. */
+uint64_t pfs_imagefile_get(const struct pfs_image *image, unsigned column, uint32_t slot)
+{
+	size_t size;
+	const char *array = pfs_imagefile_column(image, &size, column);
+	union {
+		uint8_t of_1;
+		uint16_t of_2;
+		uint32_t of_4;
+		uint64_t of_8;
+	} value;
+
+	if (image->file && !image->copy && slot < image->file_end)
+		pfs_lazy_get(image->file->lazy_parts[column], &value, slot * size, size);
+	else
+		memcpy(&value, array + slot * size, size);
+	return size == 8 ? value.of_8 : size == 4 ? value.of_4 : size == 2 ? value.of_2 : value.of_1;
 }
 
 /* ---- what who is above keeps there ---- */

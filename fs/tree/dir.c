@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
+#include "fs/image/imagefile.h"
 #include "fs/image/names.h"
 #include "fs/journal/atime.h"
 #include "fs/journal/journal.h"
@@ -170,16 +171,16 @@ static bool list(const struct listing *listing, const char *name, uint32_t slot,
 {
 	struct pfs_tree *tree = listing->tree;
 	struct pfs_entry attr;
-	struct pfs_dirent entry = {
-		.name = name,
-		.ino = tree->image.prime[slot],
-		.mode = tree->image.mode[slot] & S_IFMT,
-		.next_offset = next,
-	};
+	struct pfs_dirent entry = {.name = name, .next_offset = next};
 
 	if (listing->want_attr) {
 		pfs_image_stat(tree, &attr, slot);
 		entry.entry = &attr;
+		entry.ino = attr.attr.st_ino;
+		entry.mode = attr.attr.st_mode & S_IFMT;
+	} else {
+		entry.ino = pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_PRIME, slot);
+		entry.mode = (mode_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_MODE, slot) & S_IFMT;
 	}
 	if (listing->fn(listing->arg, &entry))
 		return true;

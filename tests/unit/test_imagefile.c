@@ -392,6 +392,41 @@ static void opening_touches_little(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
+/* A node's attributes are read without a block of their columns being filled, the first time. */
+static void looking_once_fills_little(void **state PFS_UNUSED)
+{
+	static const unsigned columns[] = {PFS_SECTION_SIZE,  PFS_SECTION_UID,	 PFS_SECTION_ATIME,
+					   PFS_SECTION_MTIME, PFS_SECTION_CTIME, PFS_SECTION_LINKS};
+	const struct pfs_image_file *file;
+	struct pfs_entry first, second;
+	struct temp_store temp;
+	struct pfs_tree *tree;
+	uint32_t slot;
+
+	if (!pfs_lazy_is_possible())
+		skip();
+	make_large_store(&temp);
+	tree = open_file(&temp);
+	file = tree->image.file;
+	slot = tree->image.end - 1; /* in a block that opening does not look at */
+	pfs_image_stat(tree, &first, slot);
+	for (size_t i = 0; i < PFS_COUNT(columns); i++) {
+		size_t element;
+
+		(void)pfs_imagefile_column(&tree->image, &element, columns[i]);
+		assert_true(pfs_lazy_is_absent(file->lazy_parts[columns[i]], slot * element / PFS_IMAGE_FILE_BLOCK));
+	}
+	pfs_image_stat(tree, &second, slot);
+	assert_memory_equal(&first.attr, &second.attr, sizeof(first.attr));
+	assert_int_equal(first.attr.st_ino, tree->image.prime[slot]);
+	assert_int_equal(first.attr.st_mode, tree->image.mode[slot]);
+	assert_int_equal(first.attr.st_nlink, tree->image.links[slot]);
+	assert_int_equal(first.attr.st_uid, tree->image.uid[slot]);
+	assert_int_equal(first.attr.st_size, tree->image.size[slot]);
+	temp_tree_close(tree);
+	temp_store_remove(&temp);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +441,7 @@ int main(void)
 		cmocka_unit_test(a_kill_leaves_the_old_one),
 		cmocka_unit_test(the_order_of_slots_is_known),
 		cmocka_unit_test(opening_touches_little),
+		cmocka_unit_test(looking_once_fills_little),
 	};
 	int failed;
 

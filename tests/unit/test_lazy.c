@@ -99,15 +99,16 @@ static void blocks_are_filled_once(void **state)
 	need_it();
 	open_memory(&memory);
 	assert_int_equal(pfs_lazy_filled(memory.lazy), 0);
-	assert_int_equal(part->bytes[40 * BLOCK + 7], byte_at(40 * BLOCK + 7));
-	pfs_lazy_provide(part->part, 40 * BLOCK, 1); /* until who fills it has said so */
-	assert_int_equal(pfs_lazy_filled(memory.lazy), 1); /* which is all that may ever be asked for there */
+	for (unsigned i = 0; i < 4; i++) {
+		size_t at = (47 - i) * BLOCK + 7;
+
+		assert_int_equal(part->bytes[at], byte_at(at));
+		pfs_lazy_provide(part->part, at, 1); /* until who fills it has said so */
+		assert_int_equal(pfs_lazy_filled(memory.lazy), i + 1); /* while little is filled, none beside it */
+	}
 	assert_int_equal(part->bytes[42 * BLOCK], byte_at(42 * BLOCK));
 	pfs_lazy_provide(part->part, 42 * BLOCK, 1);
-	assert_int_equal(pfs_lazy_filled(memory.lazy), 2); /* while little is filled, not those between */
-	assert_int_equal(part->bytes[44 * BLOCK], byte_at(44 * BLOCK));
-	pfs_lazy_provide(part->part, 44 * BLOCK, 1);
-	assert_int_equal(pfs_lazy_filled(memory.lazy), 7); /* after a quarter of them those beside it */
+	assert_int_equal(pfs_lazy_filled(memory.lazy), 8); /* after half of them those beside it */
 	assert_false(pfs_lazy_is_filled(part->part, 39));
 	assert_true(pfs_lazy_is_filled(part->part, 40));
 	assert_true(pfs_lazy_is_filled(part->part, 47));
@@ -121,6 +122,37 @@ static void blocks_are_filled_once(void **state)
 	for (unsigned i = 0; i < BLOCKS; i++)
 		assert_int_equal(part->filled[i], 1);
 	assert_in_range(part->calls, 1, BLOCKS / 4); /* neighbours together */
+	close_memory(&memory);
+}
+
+/* A value that is asked for once fills nothing; the second time it does. */
+static void a_value_is_got_without_filling(void **state)
+{
+	struct memory memory;
+	struct part *part = &memory.parts[1];
+	uint8_t value[2];
+
+	(void)state;
+	need_it();
+	open_memory(&memory);
+	for (unsigned i = 0; i < 2; i++) {
+		memset(value, 0, sizeof(value));
+		pfs_lazy_get(part->part, value, 40 * BLOCK + 6, sizeof(value));
+		assert_int_equal(value[1], byte_at(40 * BLOCK + 7));
+		if (i)
+			pfs_lazy_provide(part->part, 40 * BLOCK, 1);
+		assert_int_equal(pfs_lazy_is_absent(part->part, 40), !i);
+		assert_int_equal(pfs_lazy_filled(memory.lazy), i);
+		assert_int_equal(part->filled[40], i + 1);
+	}
+	pfs_lazy_get(part->part, value, SIZE - 1, 1); /* of a block that is not whole */
+	assert_int_equal(value[0], byte_at(SIZE - 1));
+	part->bytes[40 * BLOCK + 6] = part->bytes[SIZE - 1] = 0;
+	pfs_lazy_get(part->part, value, 40 * BLOCK + 6, sizeof(value));
+	assert_int_equal(value[0], 0);
+	pfs_lazy_get(part->part, value, SIZE - 1, 1);
+	assert_int_equal(value[0], 0);
+	assert_int_equal(part->bytes[SIZE - 2], byte_at(SIZE - 2));
 	close_memory(&memory);
 }
 
@@ -440,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_filled_once),
 		cmocka_unit_test(when_much_is_filled_neighbours_come_with_the_second_block),
+		cmocka_unit_test(a_value_is_got_without_filling),
 		cmocka_unit_test(a_part_may_need_another),
 		cmocka_unit_test(threads_see_whole_blocks),
 		cmocka_unit_test(what_is_touched_can_be_written),
