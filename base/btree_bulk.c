@@ -113,10 +113,7 @@ static int build(struct pfs_btree *tree, struct pfs_pool *pool, struct leaves *l
 {
 	for (size_t i = 0; i < leaves->n_leaves; i++)
 		leaves->children[i].node = pfs_node_pool_take(&tree->leaves);
-	if (pool)
-		pfs_pool_run(pool, leaves->n_leaves, GRAIN, fill_leaves, leaves);
-	else
-		fill_leaves(leaves, 0, leaves->n_leaves);
+	pfs_pool_run(pool, leaves->n_leaves, GRAIN, fill_leaves, leaves);
 	if (atomic_load(&leaves->unsorted)) {
 		for (size_t i = 0; i < leaves->n_leaves; i++)
 			pfs_node_pool_give(&tree->leaves, leaves->children[i].node);

@@ -13,8 +13,7 @@
 #define THREADS_MAX 256
 
 struct pfs_pool {
-	/* held by the caller of pfs_pool_share whose work the threads do */
-	pthread_mutex_t sharing;
+	pthread_mutex_t taken; /* held by the caller whose job the threads do */
 	pthread_mutex_t lock;
 	pthread_cond_t start, finish;
 	/* protected by lock */
@@ -27,7 +26,10 @@ struct pfs_pool {
 	void *context;
 	size_t n, grain;
 	atomic_size_t next;
-	unsigned n_threads; /* besides the caller */
+	/* the threads besides the caller; the first job starts them; protected by `taken` */
+	int niceness;
+	bool has_started;
+	unsigned wanted, n_threads;
 	pthread_t threads[];
 };
 
@@ -67,7 +69,6 @@ static void *thread_main(void *argument)
 
 int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 {
-	const struct pfs_thread_kind kind = {"pfs-pool", niceness, 0};
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
 	unsigned wanted = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
 	struct pfs_pool *pool;
@@ -77,14 +78,11 @@ int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 	if (!pool)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&pool->lock, NULL);
-	(void)pthread_mutex_init(&pool->sharing, NULL);
+	(void)pthread_mutex_init(&pool->taken, NULL);
 	(void)pthread_cond_init(&pool->start, NULL);
 	(void)pthread_cond_init(&pool->finish, NULL);
-	while (pool->n_threads + 1 < wanted) {
-		if (pfs_thread_start(&pool->threads[pool->n_threads], &kind, thread_main, pool))
-			break;
-		pool->n_threads++;
-	}
+	pool->niceness = niceness;
+	pool->wanted = wanted - 1;
 	*out = pool;
 	return 0;
 }
@@ -102,13 +100,25 @@ void pfs_pool_close(struct pfs_pool *pool)
 	(void)pthread_cond_destroy(&pool->finish);
 	(void)pthread_cond_destroy(&pool->start);
 	(void)pthread_mutex_destroy(&pool->lock);
-	(void)pthread_mutex_destroy(&pool->sharing);
+	(void)pthread_mutex_destroy(&pool->taken);
 	free(pool);
 }
 
 unsigned pfs_pool_threads(const struct pfs_pool *pool)
 {
-	return pool->n_threads + 1;
+	return pool ? pool->wanted + 1 : 1;
+}
+
+static void start_threads(struct pfs_pool *pool)
+{
+	const struct pfs_thread_kind kind = {"pfs-pool", pool->niceness, 0};
+
+	if (pool->has_started)
+		return;
+	pool->has_started = true;
+	while (pool->n_threads < pool->wanted &&
+	       !pfs_thread_start(&pool->threads[pool->n_threads], &kind, thread_main, pool))
+		pool->n_threads++;
 }
 
 static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
@@ -119,13 +129,9 @@ static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_
 	}
 }
 
-void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
-		  void (*work)(void *context, size_t from, size_t to), void *context)
+static void work_together(struct pfs_pool *pool, size_t n, size_t grain,
+			  void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	if (n <= grain || pool->n_threads == 0) { /* not worth waking threads */
-		work_alone(n, grain, work, context);
-		return;
-	}
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->work = work;
 	pool->context = context;
@@ -144,15 +150,20 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
-void pfs_pool_share(struct pfs_pool *pool, size_t n, size_t grain,
-		    void (*work)(void *context, size_t from, size_t to), void *context)
+void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	bool is_mine = n > grain && pthread_mutex_trylock(&pool->sharing) == 0;
+	/* one piece is not worth waking threads */
+	bool is_mine = pool && pool->wanted && n > grain && pthread_mutex_trylock(&pool->taken) == 0;
 
-	if (is_mine)
-		pfs_pool_run(pool, n, grain, work, context);
+	if (!is_mine) {
+		work_alone(n, grain, work, context);
+		return;
+	}
+	start_threads(pool);
+	if (pool->n_threads)
+		work_together(pool, n, grain, work, context);
 	else
 		work_alone(n, grain, work, context);
-	if (is_mine)
-		(void)pthread_mutex_unlock(&pool->sharing);
+	(void)pthread_mutex_unlock(&pool->taken);
 }

@@ -365,14 +365,15 @@ PFS_MUST_CHECK int pfs_tuples_make(const struct pfs_run *run, struct pfs_tuples 
 size_t pfs_source_tables(const struct pfs_source *source);
 size_t pfs_source_computed(const struct pfs_source *source);
 
-/* Opens the host's back end; n_threads as for pfs_operators_open. */
-PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads);
+/* Opens the host's back end; pool as for pfs_operators_open_on. */
+PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, struct pfs_pool *pool);
 
 struct pfs_operators {
 	struct pfs_operator_backend *host;
 	pthread_mutex_t starting;	     /* held by the thread that starts the device */
 	struct pfs_operator_backend *device; /* NULL until started; then never changes */
 	struct pfs_operator_counts counts;
+	struct pfs_pool *own_pool; /* NULL: the threads are the caller's */
 };
 
 /* The next two return the back ends of the operators; the device's is NULL until it is started. They

@@ -8,12 +8,14 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pool.h"
+#include "base/thread.h"
 #include "gpu/aggregate.h"
 #include "gpu/engine_impl.h"
 #include "gpu/host/operators.h"
 #include "gpu/window.h"
 
-int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind, unsigned n_threads)
+int pfs_operators_open_on(struct pfs_operators **out, enum pfs_engine_kind kind, struct pfs_pool *pool)
 {
 	struct pfs_operators *o = calloc(1, sizeof(*o));
 	int error;
@@ -22,13 +24,28 @@ int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind, un
 	if (!o)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&o->starting, NULL);
-	error = pfs_host_operators_open(&o->host, n_threads);
+	error = pfs_host_operators_open(&o->host, pool);
 	if (!error && kind == PFS_ENGINE_CUDA)
 		error = pfs_operators_start_device(o);
 	if (error)
 		pfs_operators_close(o);
 	else
 		*out = o;
+	return error;
+}
+
+int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind, unsigned n_threads)
+{
+	struct pfs_pool *pool;
+	int error;
+
+	*out = NULL;
+	PFS_TRY(pfs_pool_open(&pool, n_threads, PFS_THREAD_NICE));
+	error = pfs_operators_open_on(out, kind, pool);
+	if (error)
+		pfs_pool_close(pool);
+	else
+		(*out)->own_pool = pool;
 	return error;
 }
 
@@ -40,6 +57,7 @@ void pfs_operators_close(struct pfs_operators *o)
 		o->device->families->close(o->device);
 	if (o->host)
 		o->host->families->close(o->host);
+	pfs_pool_close(o->own_pool);
 	(void)pthread_mutex_destroy(&o->starting);
 	free(o);
 }

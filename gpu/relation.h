@@ -23,11 +23,16 @@
 #include "gpu/table.h"
 
 struct pfs_operators;
+struct pfs_pool;
 
 /* Opens the operators. n_threads 0: one thread a processor; they start with the first operator that
  * wants them. AUTO and HOST open no device. CUDA: -ENODEV if there is none. -ENOMEM. */
 PFS_MUST_CHECK int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind,
 				      unsigned n_threads);
+/* As pfs_operators_open, on threads that stay the caller's (base/pool.h), who may use them for other work, too;
+ * NULL: whoever calls an operator works alone. */
+PFS_MUST_CHECK int pfs_operators_open_on(struct pfs_operators **out, enum pfs_engine_kind kind,
+					 struct pfs_pool *pool);
 /* Closes the operators; all results have been freed before. */
 void pfs_operators_close(struct pfs_operators *operators);
 /* Starts the device, if it is not running, which takes a third of a second. Any thread may call

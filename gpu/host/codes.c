@@ -206,12 +206,12 @@ int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns 
 	if (!width || grow_rows(codes, c->n_directories))
 		return -ENOMEM;
 	memset(codes->row_of, 0, codes->row_capacity * sizeof(*codes->row_of));
-	pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
+	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
 	error = atomic_load(&b.error);
 	error = error ? error : assign_rows(codes, c, width);
 	if (error == 0) {
 		b.write = true;
-		pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
+		pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, build_piece, &b);
 		error = atomic_load(&b.error);
 	}
 	if (error)
@@ -313,7 +313,7 @@ static int find_concerned(struct pfs_code_tiles *codes, uint32_t **out, const st
 	m.concerned = calloc(n_words, sizeof(*m.concerned));
 	if (!m.concerned)
 		return -ENOMEM;
-	pfs_pool_share(codes->pool, c->n_directories, BUILD_GRAIN, mark_piece, &m);
+	pfs_pool_run(codes->pool, c->n_directories, BUILD_GRAIN, mark_piece, &m);
 	*out = m.concerned;
 	return 0;
 }
@@ -415,7 +415,7 @@ int pfs_code_tiles_scan_rows(const struct pfs_code_tiles *codes, struct pfs_scan
 	if (pfs_grow(&scratch->row_bits, &scratch->row_bits_capacity, s.row_words * n,
 		     sizeof(*scratch->row_bits)))
 		return -ENOMEM;
-	pfs_pool_share(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
+	pfs_pool_run(codes->pool, codes->n_tiles, SCAN_GRAIN, scan_tiles, &s);
 	for (size_t k = 0; k < n && codes->n_tiles; k++)
 		scratch->row_bits[k * s.row_words] &= ~1u; /* row 0 stands for none */
 	return 0;
@@ -430,6 +430,6 @@ int pfs_code_tiles_scan(const struct pfs_code_tiles *codes, struct pfs_scan_scra
 	PFS_TRY(pfs_code_tiles_scan_rows(codes, scratch, &divisor, 1));
 	PFS_TRY(pfs_grow(&scratch->directory_bits, &scratch->directory_bits_capacity, n_words + 1,
 			 sizeof(*scratch->directory_bits)));
-	pfs_pool_share(codes->pool, n_words * 32, BUILD_GRAIN, gather_directories, &s);
+	pfs_pool_run(codes->pool, n_words * 32, BUILD_GRAIN, gather_directories, &s);
 	return codes->n_deep ? answer_deep(codes, c, scratch->directory_bits, divisor.p) : 0;
 }

@@ -35,7 +35,7 @@ static const struct pfs_families host_families = {
 	.wide_index = &pfs_host_wide_index_family,
 };
 
-int pfs_host_operators_open(struct pfs_operator_backend **out, unsigned n_threads)
+int pfs_host_operators_open(struct pfs_operator_backend **out, struct pfs_pool *pool)
 {
-	return pfs_host_operators_create(out, &host_families, n_threads);
+	return pfs_host_operators_create(out, &host_families, pool);
 }

@@ -170,7 +170,7 @@ static int one_subtree(struct pfs_host *host, struct pfs_scan_scratch *scratch, 
 
 	PFS_TRY(pfs_code_tiles_scan(&host->codes, scratch, host->columns, divisor));
 	s.directory_bits = scratch->directory_bits;
-	pfs_pool_share(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
+	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, spread_piece, &s);
 	clear_end(bits[0], words, host->columns->n_slots);
 	return 0;
 }
@@ -240,8 +240,8 @@ static int many_subtrees(struct pfs_host *host, uint32_t *const *bits, size_t wo
 		asked[subtrees[k].directory] = subtrees[k].mask;
 		memset(bits[k], 0, words * sizeof(*bits[k]));
 	}
-	pfs_pool_share(host->codes.pool, c->n_directories, DIVIDED, masks_piece, &m);
-	pfs_pool_share(host->codes.pool, c->n_slots, GRAIN, spread_masks_piece, &m);
+	pfs_pool_run(host->codes.pool, c->n_directories, DIVIDED, masks_piece, &m);
+	pfs_pool_run(host->codes.pool, c->n_slots, GRAIN, spread_masks_piece, &m);
 	return 0;
 }
 
@@ -304,7 +304,7 @@ static int host_dividing(struct pfs_codes_job *job, uint32_t *directories, size_
 			 .capacity = capacity};
 
 	e.found = directories;
-	pfs_pool_share(host->codes.pool, host->columns->n_directories, DIVIDED, dividing_piece, &e);
+	pfs_pool_run(host->codes.pool, host->columns->n_directories, DIVIDED, dividing_piece, &e);
 	*n = atomic_load(&e.n_found);
 	return 0;
 }
@@ -323,7 +323,7 @@ static int host_find_prime(struct pfs_codes_job *job, uint32_t *slot, uint64_t p
 	struct pfs_host *host = pfs_host_of_job(job);
 	struct each e = {.c = host->columns, .prime = prime};
 
-	pfs_pool_share(host->codes.pool, host->columns->n_slots, GRAIN, prime_piece, &e);
+	pfs_pool_run(host->codes.pool, host->columns->n_slots, GRAIN, prime_piece, &e);
 	if (atomic_load(&e.n_found) == 0)
 		return -ENOENT;
 	*slot = (uint32_t)(atomic_load(&e.n_found) - 1);
@@ -366,7 +366,7 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 	copy = (struct copy){.to = memory, .from = memory + PROBE_SIZE};
 	memset(memory, 1, 2 * PROBE_SIZE);
 	start = pfs_now_s();
-	pfs_pool_share(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
+	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
 	*seconds = pfs_now_s() - start;
 	return 0;
 }

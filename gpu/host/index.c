@@ -153,13 +153,10 @@ struct pairs {
 static int plant(struct pfs_host_operators *host, struct pfs_btree **out, uint32_t page,
 		 const struct pairs *pairs)
 {
-	struct pfs_pool *pool;
 	int error;
 
 	PFS_TRY(pfs_btree_create_of(out, page));
-	pool = pfs_host_take_pool(host);
-	error = pfs_btree_load(*out, pool, pairs->keys, pairs->values, pairs->n);
-	pfs_host_return_pool(host, pool);
+	error = pfs_btree_load(*out, pfs_host_pool(host), pairs->keys, pairs->values, pairs->n);
 	if (!error)
 		return 0;
 	pfs_btree_destroy(*out);

@@ -3,23 +3,17 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/pool.h"
-#include "base/thread.h"
 #include "gpu/crew.h"
 
-#define WORKERS_MAX 256u
-#define PAGE	    4096u	    /* at least */
-#define TOUCHED	    (UINT64_C(1) << 20) /* bytes: half a huge page, as memory may begin within one */
+#define PAGE	4096u /* at least */
+#define TOUCHED (UINT64_C(1) << 20) /* bytes: half a huge page, as memory may begin within one */
 
 struct pfs_host_operators {
 	struct pfs_operator_backend base;
-	unsigned n_workers;
-	pthread_mutex_t lock;  /* held by the operator that has the threads */
-	struct pfs_pool *pool; /* NULL until it is first needed; protected by lock */
-	bool no_pool;	       /* it could not be opened; protected by lock */
+	struct pfs_pool *pool;
 };
 
 struct job {
@@ -48,7 +42,7 @@ static void note_failed(struct job *job, uint64_t piece, int error)
 
 unsigned pfs_host_workers(const struct pfs_host_operators *host)
 {
-	return host->n_workers;
+	return pfs_pool_threads(host->pool);
 }
 
 static void work_off(struct job *job, unsigned worker)
@@ -78,21 +72,9 @@ static void work_as(void *context, size_t from, size_t to)
 	pfs_crew_leave(&job->crew);
 }
 
-struct pfs_pool *pfs_host_take_pool(struct pfs_host_operators *host)
+struct pfs_pool *pfs_host_pool(const struct pfs_host_operators *host)
 {
-	if (host->n_workers == 1 || pthread_mutex_trylock(&host->lock))
-		return NULL;
-	if (!host->pool && !host->no_pool)
-		host->no_pool = pfs_pool_open(&host->pool, host->n_workers, PFS_THREAD_NICE) != 0;
-	if (!host->pool)
-		(void)pthread_mutex_unlock(&host->lock);
 	return host->pool;
-}
-
-void pfs_host_return_pool(struct pfs_host_operators *host, struct pfs_pool *pool)
-{
-	if (pool)
-		(void)pthread_mutex_unlock(&host->lock);
 }
 
 int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n,
@@ -109,14 +91,10 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 	uint64_t failed;
 
 	pfs_crew_open(&job.crew);
-	if (n > grain) {
-		struct pfs_pool *pool = pfs_host_take_pool(host);
-
-		if (pool)
-			pfs_pool_run(pool, host->n_workers, 1, work_as, &job);
-		pfs_host_return_pool(host, pool);
-	}
-	work_off(&job, 0); /* what is left, which is everything if others have the threads */
+	if (n > grain)
+		pfs_pool_run(host->pool, pfs_host_workers(host), 1, work_as, &job);
+	else
+		work_off(&job, 0);
 	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));
@@ -138,25 +116,18 @@ int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run, v
 
 void pfs_host_operators_close(struct pfs_operator_backend *b)
 {
-	struct pfs_host_operators *host = pfs_host_operators_of(b);
-
-	pfs_pool_close(host->pool);
-	(void)pthread_mutex_destroy(&host->lock);
-	free(host);
+	free(pfs_host_operators_of(b));
 }
 
 int pfs_host_operators_create(struct pfs_operator_backend **out,
-			      const struct pfs_families *families, unsigned n_threads)
+			      const struct pfs_families *families, struct pfs_pool *pool)
 {
 	struct pfs_host_operators *host = calloc(1, sizeof(*host));
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (!host)
 		return -ENOMEM;
 	host->base.families = families;
-	host->n_workers = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
-	host->n_workers = PFS_MIN(host->n_workers, WORKERS_MAX);
-	(void)pthread_mutex_init(&host->lock, NULL);
+	host->pool = pool;
 	*out = &host->base;
 	return 0;
 }

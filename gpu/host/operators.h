@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/operators.h - the host back end of the relational operators: its threads, and what its
- * files share. */
+/* gpu/host/operators.h - the host back end of the relational operators: its work in pieces, and
+ * what its files share. */
 #ifndef PFS_GPU_HOST_OPERATORS_H
 #define PFS_GPU_HOST_OPERATORS_H
 
@@ -13,20 +13,21 @@ static inline struct pfs_host_operators *pfs_host_operators_of(struct pfs_operat
 	return (struct pfs_host_operators *)b; /* its first member */
 }
 
-/* Makes a host back end with these families. n_threads 0: as many as there are processors.
- * -ENOMEM. */
+/* Makes a host back end with these families. The threads stay the caller's; NULL: whoever calls an operator works
+ * alone. -ENOMEM. */
 PFS_MUST_CHECK int pfs_host_operators_create(struct pfs_operator_backend **out,
 					     const struct pfs_families *families,
-					     unsigned n_threads);
+					     struct pfs_pool *pool);
 void pfs_host_operators_close(struct pfs_operator_backend *b);
 
+struct pfs_pool *pfs_host_pool(const struct pfs_host_operators *host); /* may be NULL */
 unsigned pfs_host_workers(const struct pfs_host_operators *host);
 
 /* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each
  * piece once and each worker's pieces one after another; worker < pfs_host_workers. run->poll is
  * called before each piece. Pieces begin in their order; none begins after one that failed, and the
- * error of the first piece of those that failed is returned. Operators that run at the same time
- * share the threads: one has them, the others go on alone. */
+ * error of the first piece of those that failed is returned. One caller at a time has the threads, the
+ * others go on alone (base/pool.h). */
 PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
@@ -43,12 +44,5 @@ struct pfs_codes_map {
 	uint32_t *made; /* n of them */
 	size_t n;
 };
-
-struct pfs_pool;
-
-/* Takes the threads, for what wants a pool (base/pool.h), until they are returned.  NULL: another
- * operator has them, or they cannot be had; the caller goes on alone. */
-struct pfs_pool *pfs_host_take_pool(struct pfs_host_operators *host);
-void pfs_host_return_pool(struct pfs_host_operators *host, struct pfs_pool *pool); /* NULL allowed */
 
 #endif

@@ -197,7 +197,7 @@ int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *path
 		paths->n_pieces = pfs_div_round_up(paths->n_slots, PIECE_NODES);
 		if (paths->n_pieces == 0)
 			return 0;
-		pfs_pool_share(pfs_host_of_job(job)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
+		pfs_pool_run(pfs_host_of_job(job)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
 		error = atomic_load(&paths->error);
 		if (error)
 			return error;

@@ -64,7 +64,7 @@ int pfs_host_combine(struct pfs_codes_job *job, uint32_t *bits, size_t words, co
 	struct combine c = {.bits = bits, .other = other, .op = op};
 	size_t both = PFS_MIN(words, other_words);
 
-	pfs_pool_share(pfs_host_of_job(job)->codes.pool, both, GRAIN, combine_piece, &c);
+	pfs_pool_run(pfs_host_of_job(job)->codes.pool, both, GRAIN, combine_piece, &c);
 	if (op == PFS_BITMAP_AND)
 		memset(bits + both, 0, (words - both) * sizeof(*bits));
 	return 0;
@@ -89,7 +89,7 @@ int pfs_host_count(struct pfs_codes_job *job, uint64_t *count, const uint32_t *b
 {
 	struct count c = {.bits = bits};
 
-	pfs_pool_share(pfs_host_of_job(job)->codes.pool, words, GRAIN, count_piece, &c);
+	pfs_pool_run(pfs_host_of_job(job)->codes.pool, words, GRAIN, count_piece, &c);
 	*count = atomic_load(&c.count);
 	return 0;
 }

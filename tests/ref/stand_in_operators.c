@@ -175,5 +175,5 @@ int stand_in_operators_call(void)
 
 int stand_in_operators_open(struct pfs_operator_backend **out)
 {
-	return pfs_host_operators_create(out, &families, 1);
+	return pfs_host_operators_create(out, &families, NULL);
 }

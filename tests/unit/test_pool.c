@@ -42,6 +42,7 @@ static void work(void *context, size_t from, size_t to)
 }
 
 static unsigned threads_left = UINT_MAX; /* that can be started */
+static unsigned started;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
@@ -54,18 +55,18 @@ int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kin
 	if (!threads_left)
 		return -EAGAIN;
 	threads_left--;
+	started++;
 	return __real_pfs_thread_start(thread, kind, main, arg);
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 static void run_jobs(unsigned n_threads, unsigned n_jobs, uint64_t *seed)
 {
-	unsigned others = PFS_MIN(n_threads - 1, threads_left);
 	struct pfs_pool *pool;
 	static struct job job;
 
 	assert_int_equal(pfs_pool_open(&pool, n_threads, 0), 0);
-	assert_int_equal(pfs_pool_threads(pool), others + 1);
+	assert_int_equal(pfs_pool_threads(pool), n_threads);
 	for (unsigned i = 0; i < n_jobs; i++) {
 		job.n = random_below(seed, random_below(seed, 4) ? 20 : N_MAX);
 		job.grain = 1 + random_below(seed, random_below(seed, 2) ? 3 : N_MAX);
@@ -111,6 +112,35 @@ static void fewer_threads_do_as_well(void **state)
 	threads_left = UINT_MAX;
 }
 
+/* Whoever may never have much to do opens a pool all the same. */
+static void threads_start_with_the_first_job(void **state)
+{
+	static struct job job = {.n = 100, .grain = 100};
+	struct pfs_pool *pool;
+
+	(void)state;
+	started = 0;
+	assert_int_equal(pfs_pool_open(&pool, 3, 0), 0);
+	pfs_pool_run(pool, job.n, job.grain, work, &job);
+	assert_int_equal(started, 0);
+	job.grain = 10;
+	pfs_pool_run(pool, job.n, job.grain, work, &job);
+	pfs_pool_run(pool, job.n, job.grain, work, &job);
+	assert_int_equal(started, 2);
+	assert_int_equal(job.done, 3 * job.n);
+	pfs_pool_close(pool);
+}
+
+static void without_a_pool_the_caller_works(void **state)
+{
+	static struct job job = {.n = 100, .grain = 10};
+
+	(void)state;
+	pfs_pool_run(NULL, job.n, job.grain, work, &job);
+	assert_int_equal(job.done, job.n);
+	assert_int_equal(pfs_pool_threads(NULL), 1);
+}
+
 /* ---- several callers ---- */
 
 struct caller {
@@ -130,7 +160,7 @@ static void *share(void *arg)
 		job->grain = 1 + random_below(&caller->seed, 50);
 		memset(&job->worked, 0, sizeof(job->worked));
 		job->done = 0;
-		pfs_pool_share(caller->pool, job->n, job->grain, work, job);
+		pfs_pool_run(caller->pool, job->n, job->grain, work, job);
 		caller->is_wrong = caller->is_wrong || job->done != job->n;
 		for (size_t at = 0; at < job->n; at++)
 			caller->is_wrong = caller->is_wrong || job->worked[at] != 1;
@@ -164,7 +194,7 @@ static void work_and_share(void *context, size_t from, size_t to)
 	struct caller *caller = context;
 	struct caller inner = {.pool = caller->pool, .job = {.n = 40, .grain = 1}};
 
-	pfs_pool_share(inner.pool, inner.job.n, inner.job.grain, work, &inner.job);
+	pfs_pool_run(inner.pool, inner.job.n, inner.job.grain, work, &inner.job);
 	atomic_fetch_add(&caller->job.done, inner.job.done == 40 ? to - from : 0);
 }
 
@@ -174,7 +204,7 @@ static void the_threads_are_taken(void **state)
 
 	(void)state;
 	assert_int_equal(pfs_pool_open(&caller.pool, 3, 0), 0);
-	pfs_pool_share(caller.pool, 100, 10, work_and_share, &caller);
+	pfs_pool_run(caller.pool, 100, 10, work_and_share, &caller);
 	assert_int_equal(caller.job.done, 100);
 	pfs_pool_close(caller.pool);
 }
@@ -185,6 +215,8 @@ int main(void)
 		cmocka_unit_test(test_jobs),
 		cmocka_unit_test(test_life),
 		cmocka_unit_test(fewer_threads_do_as_well),
+		cmocka_unit_test(threads_start_with_the_first_job),
+		cmocka_unit_test(without_a_pool_the_caller_works),
 		cmocka_unit_test(callers_share),
 		cmocka_unit_test(the_threads_are_taken),
 	};

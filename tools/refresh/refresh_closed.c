@@ -188,32 +188,16 @@ static int compare_in(struct closed_walk *walk, const struct looked_at *at)
 	return 0;
 }
 
-/* NULL where there is one processor or no thread can be started. */
-static struct pfs_pool *get_pool(struct pfs_refresh *refresh)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (!refresh->pool && !refresh->no_pool)
-		refresh->no_pool = processors < 2 || pfs_pool_open(&refresh->pool, PFS_MIN((unsigned)processors, THREADS_MAX),
-								   PFS_THREAD_NICE);
-	return refresh->pool;
-}
-
 /* As many as wait, up to AT_ONCE. */
 static int compare_some(struct closed_walk *walk)
 {
-	struct pfs_pool *pool;
 	int error = 0;
 
 	for (walk->n = 0; walk->todo && walk->n < AT_ONCE; walk->n++) {
 		walk->looked_at[walk->n].closed = walk->todo;
 		walk->todo = walk->todo->next;
 	}
-	pool = walk->n > PIECE ? get_pool(walk->comparison->refresh) : NULL;
-	if (pool)
-		pfs_pool_run(pool, walk->n, PIECE, look_at_some, walk);
-	else
-		look_at_some(walk, 0, walk->n);
+	pfs_pool_run(walk->comparison->refresh->pool, walk->n, PIECE, look_at_some, walk);
 	for (size_t i = 0; i < walk->n; i++) {
 		if (!error)
 			error = compare_in(walk, &walk->looked_at[i]);
@@ -245,10 +229,21 @@ static int compare_all(struct closed_walk *walk)
 	return error;
 }
 
+/* Its threads start when they are wanted. */
+static int open_pool(struct pfs_refresh *refresh)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return refresh->pool ? 0
+			     : pfs_pool_open(&refresh->pool, (unsigned)PFS_MIN(PFS_MAX(processors, 1L), (long)THREADS_MAX),
+					     PFS_THREAD_NICE);
+}
+
 static int compare_below(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
 {
 	struct closed_walk walk = {.comparison = comparison};
 
+	PFS_TRY(open_pool(comparison->refresh));
 	PFS_TRY(add(&walk, child->ino, PFS_NO_SLOT, comparison->place->ino, name));
 	return compare_all(&walk);
 }

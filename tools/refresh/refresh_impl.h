@@ -124,8 +124,7 @@ struct pfs_refresh {
 	struct pfs_byprime_table read_by_source;
 	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
 	struct pfs_source_root *root_record; /* the root's record, if it is to be written */
-	struct pfs_pool *pool; /* threads of a quick refresh, once they are wanted; NULL with no_pool: there are none */
-	bool no_pool;
+	struct pfs_pool *pool; /* threads of a quick refresh; NULL: none has begun */
 };
 
 /* ---- refresh_plan.c ---- */
