@@ -81,7 +81,7 @@ struct filling {
 };
 
 /* In pieces, too: to touch as much memory for the first time takes long. */
-static void fill(void *context, size_t from, size_t to)
+static int fill(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	const struct filling *filling = context;
 	const struct pfs_slots *slots = filling->slots;
@@ -91,6 +91,7 @@ static void fill(void *context, size_t from, size_t to)
 		sorting->items[i].value =
 			slots->slot[sorting->order[0].descending ? slots->n - 1 - i : i];
 	take_keys(sorting, from, to);
+	return 0;
 }
 
 int pfs_slot_sorting_init(struct pfs_slot_sorting *sorting, struct pfs_tree *tree,
@@ -414,20 +415,22 @@ static int select_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 }
 
 /* Of the items that are not sorted yet. */
-static void take_slots_as_keys(void *context, size_t from, size_t to)
+static int take_slots_as_keys(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	struct pfs_slot_sorting *sorting = context;
 	struct pfs_keyed *rest = sorting->items + sorting->sorted;
 
 	for (size_t i = from; i < to; i++)
 		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value : rest[i].value;
+	return 0;
 }
 
-static void take_rest_of_keys(void *context, size_t from, size_t to)
+static int take_rest_of_keys(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	struct pfs_slot_sorting *sorting = context;
 
 	take_keys(sorting, sorting->sorted + from, sorting->sorted + to);
+	return 0;
 }
 
 /* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */

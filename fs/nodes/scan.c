@@ -8,42 +8,15 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define RUN_NS	     UINT64_C(2000000) /* of the operators, between two looks */
 #define LISTED_AT_ONCE ((size_t)1 << 17) /* slots, between two looks */
 #define PART	     32u /* times pfs_scan_piece, of which those are listed that are left */
 #define CHILDREN_FEW 1024u /* of a directory, which are listed by its entries */
 
 /* ---- by the operators ---- */
-
-/* What the operators ask (gpu/run.h). */
-struct asked {
-	const struct pfs_scan_watch *watch;
-	pthread_t thread; /* that selects */
-	uint64_t until_ns; /* the next look */
-};
-
-static int poll(void *context)
-{
-	const struct asked *asked = context;
-
-	if (*asked->watch->stop)
-		return -EINTR;
-	return pthread_equal(pthread_self(), asked->thread) && pfs_now_ns() >= asked->until_ns ? PFS_RUN_PAUSE : 0;
-}
-
-static int pause_run(void *context)
-{
-	struct asked *asked = context;
-	int error = pfs_scan_look(asked->watch);
-
-	asked->until_ns = pfs_now_ns() + RUN_NS;
-	return error;
-}
 
 /* Lists a set, in the list's memory if it has some, which is enough. */
 static int list_rows(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_run *run,
@@ -89,18 +62,13 @@ static int take_rows(const struct pfs_selection *selection, const struct selecte
 static int run_program(const struct pfs_selection *selection, const struct selected *out,
 		       const struct pfs_scan_program *p, struct pfs_rows *within)
 {
-	struct asked asked = {.watch = selection->watch, .thread = pthread_self()};
-	const struct pfs_run run = {.operators = pfs_scan_operators(selection->tree),
-				    .on = PFS_ENGINE_HOST,
-				    .poll = selection->watch ? poll : NULL,
-				    .pause = pause_run,
-				    .context = &asked};
+	struct pfs_scan_pauses pauses;
+	const struct pfs_run run = pfs_scan_run_of(selection->tree, &pauses, selection->watch);
 	const struct pfs_source source = {
 		.table = &p->table, .rows = within, .from = within ? 0 : selection->from, .to = within ? 0 : selection->to};
 	struct pfs_rows *rows;
 	int error;
 
-	asked.until_ns = selection->watch ? pfs_now_ns() + RUN_NS : 0;
 	PFS_TRY(pfs_select(&run, &rows, &source, p->n_steps ? &p->program : NULL));
 	error = take_rows(selection, out, &run, rows);
 	pfs_rows_free(&run, rows);
@@ -119,13 +87,14 @@ struct leaving_out {
 
 #define LEFT_OUT_AT_ONCE 64u /* words */
 
-static void leave_out(void *context, size_t from, size_t to)
+static int leave_out(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	const struct leaving_out *leaving = context;
 	size_t word = leaving->first + from;
 
 	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text, leaving->bits + word,
 				 (uint32_t)(word * 64), to - from);
+	return 0;
 }
 
 /* Of a test of names of which some of the sample passed there are some everywhere. */

@@ -133,8 +133,10 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 				  uint64_t *offset, uint8_t *is_none, enum pfs_field field,
 				  const uint32_t *slots, size_t n);
 
-/* Calls work(context, from, to) for pieces of 0..n, at most `grain` long each, by as many threads
- * as are free; within a piece of work, by that thread alone. */
+/* Returns the threads of the tree, which scans and operators share. */
+struct pfs_pool *pfs_scan_pool(const struct pfs_tree *tree);
+
+/* Calls work(context, from, to) for pieces of 0..n, at most `grain` long each, as pfs_pool_run does. */
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
@@ -143,10 +145,10 @@ void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t most,
 			 void (*work)(void *context, size_t from, size_t to), void *context);
 
-/* As pfs_scan_run, in as many runs as it takes for one to last a few milliseconds, with a look
- * after each; what that returns, if not 0, ends it.  The first run, a short one, is the caller's alone. */
+/* As pfs_operators_for on the same threads, with a look every few milliseconds, while no thread works, and one at the
+ * end; what that returns, if not 0, ends it. */
 PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
-					void (*work)(void *context, size_t from, size_t to),
+					int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 					void *context, const struct pfs_scan_watch *watch);
 
 /* Sorts slots component-wise: pre-order, children in byte order of names (the order of `primefs

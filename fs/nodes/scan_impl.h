@@ -9,6 +9,8 @@
 #ifndef PFS_FS_NODES_SCAN_IMPL_H
 #define PFS_FS_NODES_SCAN_IMPL_H
 
+#include <pthread.h>
+
 #include "fs/image/image.h"
 #include "fs/image/span.h"
 #include "fs/nodes/scan.h"
@@ -220,8 +222,17 @@ bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field
 
 /* ---- scan_pool.c ---- */
 
-/* The operators by which scans select. */
-struct pfs_operators *pfs_scan_operators(const struct pfs_tree *tree);
+/* What a run of operators asks whoever waits for a scan. */
+struct pfs_scan_pauses {
+	const struct pfs_scan_watch *watch;
+	pthread_t thread; /* that scans */
+	uint64_t until_ns; /* the next look */
+};
+
+/* Returns a run of operators on the host that looks every few milliseconds, while no thread works. *pauses has to last
+ * as long as it. watch NULL: nobody looks. */
+struct pfs_run pfs_scan_run_of(const struct pfs_tree *tree, struct pfs_scan_pauses *pauses,
+			       const struct pfs_scan_watch *watch);
 
 PFS_MUST_CHECK int pfs_scan_create(struct pfs_tree *tree);
 void pfs_scan_destroy(struct pfs_tree *tree);

@@ -67,7 +67,6 @@ struct runs {
 	const uint32_t *slots;
 	uint64_t *starts; /* bit i: a run starts with slots[i] */
 	atomic_size_t n;
-	atomic_int error;
 };
 
 /* Whether the node comes after the one that the trail leads to; it then leads to this one. */
@@ -89,7 +88,7 @@ static int follows(struct pfs_trail *trail, const struct runs *runs, uint32_t sl
 	return pfs_trail_turn(trail, image, level, false);
 }
 
-static void find_runs(void *context, size_t from, size_t to)
+static int find_runs(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	struct runs *runs = context;
 	struct pfs_trail trail = {0};
@@ -109,9 +108,8 @@ static void find_runs(void *context, size_t from, size_t to)
 		}
 	}
 	atomic_fetch_add(&runs->n, n);
-	if (error)
-		atomic_store(&runs->error, error);
 	pfs_trail_finish(&trail);
+	return error;
 }
 
 /* Cuts the slots into runs: runs->n of them, and where they start (to be freed). */
@@ -125,8 +123,7 @@ static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots 
 	runs->starts = calloc(slots->n / 64 + 1, sizeof(*runs->starts));
 	if (!runs->starts)
 		return -ENOMEM;
-	PFS_TRY(pfs_scan_run_watched(tree, slots->n, GRAIN, find_runs, runs, watch));
-	return atomic_load(&runs->error);
+	return pfs_scan_run_watched(tree, slots->n, GRAIN, find_runs, runs, watch);
 }
 
 /* ---- merging runs ---- */

@@ -1,79 +1,40 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of scans: one scan has them at a time, the others go on alone. */
+/* Scans on the tree's threads, and what they let others do meanwhile. */
 #include "fs/nodes/scan_impl.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/pool.h"
-#include "base/thread.h"
 #include "fs/image/span.h"
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define RUN_NS	   UINT64_C(2000000) /* what a run may take, and one piece more */
-#define ALONE_NS   UINT64_C(100000)  /* many a scan is over before others have woken, or have been let run */
+#define RUN_NS	   UINT64_C(2000000) /* between two looks, and one piece more */
 #define SHARES_MAX 256u		     /* as many as there may be threads */
-
-struct pfs_scan {
-	pthread_mutex_t lock;  /* of who has the threads */
-	struct pfs_pool *pool; /* NULL until first wanted */
-	bool no_pool;	       /* it could not be had */
-	struct pfs_operators *operators;
-};
 
 int pfs_scan_create(struct pfs_tree *tree)
 {
-	tree->scan = calloc(1, sizeof(*tree->scan));
-	if (!tree->scan)
-		return -ENOMEM;
-	(void)pthread_mutex_init(&tree->scan->lock, NULL);
-	return pfs_operators_open(&tree->scan->operators, PFS_ENGINE_HOST, 0);
-}
-
-struct pfs_operators *pfs_scan_operators(const struct pfs_tree *tree)
-{
-	return tree->scan->operators;
+	return pfs_operators_open_on(&tree->operators, PFS_ENGINE_HOST, tree->pool);
 }
 
 void pfs_scan_destroy(struct pfs_tree *tree)
 {
-	struct pfs_scan *scan = tree->scan;
-
-	if (!scan)
-		return;
-	pfs_pool_close(scan->pool);
-	pfs_operators_close(scan->operators);
-	(void)pthread_mutex_destroy(&scan->lock);
-	free(scan);
-	tree->scan = NULL;
+	pfs_operators_close(tree->operators);
+	tree->operators = NULL;
 }
 
-static void run_alone(size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to),
-		      void *context)
+struct pfs_pool *pfs_scan_pool(const struct pfs_tree *tree)
 {
-	for (size_t from = 0; from < n; from += grain)
-		work(context, from, PFS_MIN(from + grain, n));
+	return tree->pool;
 }
 
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	struct pfs_scan *scan = tree->scan;
-
-	if (n <= grain || pthread_mutex_trylock(&scan->lock)) {
-		run_alone(n, grain, work, context);
-		return;
-	}
-	if (!scan->pool && !scan->no_pool)
-		scan->no_pool = pfs_pool_open(&scan->pool, 0, PFS_THREAD_NICE) != 0;
-	if (scan->pool)
-		pfs_pool_run(scan->pool, n, grain, work, context);
-	else
-		run_alone(n, grain, work, context);
-	(void)pthread_mutex_unlock(&scan->lock);
+	pfs_pool_run(tree->pool, n, grain, work, context);
 }
 
 /* Pieces that threads take one by one until the caller has done enough of them. */
@@ -114,27 +75,45 @@ size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t m
 	return PFS_MIN(atomic_load(&limited.next), n);
 }
 
-/* Pieces that threads take one by one until the run has lasted long enough. */
-struct watched {
-	void (*work)(void *context, size_t from, size_t to);
-	void *context;
-	size_t n, grain;
-	atomic_size_t next; /* the first that nobody has taken */
-	uint64_t until_ns;
-};
-
-/* One thread's share.  Of the first one a piece is taken in any case, so that each run gets on. */
-static void work_watched(void *context, size_t share, size_t end PFS_UNUSED)
+static int poll(void *context)
 {
-	struct watched *watched = context;
+	const struct pfs_scan_pauses *pauses = context;
 
-	for (bool first = share == 0; first || pfs_now_ns() < watched->until_ns; first = false) {
-		size_t from = atomic_fetch_add(&watched->next, watched->grain);
+	if (*pauses->watch->stop)
+		return -EINTR;
+	return pthread_equal(pthread_self(), pauses->thread) && pfs_now_ns() >= pauses->until_ns ? PFS_RUN_PAUSE : 0;
+}
 
-		if (from >= watched->n)
-			return;
-		watched->work(watched->context, from, PFS_MIN(from + watched->grain, watched->n));
-	}
+static int pause_run(void *context)
+{
+	struct pfs_scan_pauses *pauses = context;
+	int error = pfs_scan_look(pauses->watch);
+
+	pauses->until_ns = pfs_now_ns() + RUN_NS;
+	return error;
+}
+
+struct pfs_run pfs_scan_run_of(const struct pfs_tree *tree, struct pfs_scan_pauses *pauses,
+			       const struct pfs_scan_watch *watch)
+{
+	*pauses = (struct pfs_scan_pauses){
+		.watch = watch, .thread = pthread_self(), .until_ns = watch ? pfs_now_ns() + RUN_NS : 0};
+	return (struct pfs_run){.operators = tree->operators,
+				.on = PFS_ENGINE_HOST,
+				.poll = watch ? poll : NULL,
+				.pause = pause_run,
+				.context = pauses};
+}
+
+int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
+			 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to), void *context,
+			 const struct pfs_scan_watch *watch)
+{
+	struct pfs_scan_pauses pauses;
+	const struct pfs_run run = pfs_scan_run_of(tree, &pauses, watch);
+
+	PFS_TRY(pfs_operators_for(&run, n, grain, work, context));
+	return pfs_scan_look(watch);
 }
 
 static int look_of(void *watch)
@@ -150,23 +129,4 @@ int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *
 int pfs_scan_prepare_spans(struct pfs_tree *tree, const struct pfs_scan_watch *watch)
 {
 	return watch ? pfs_spans_prepare(tree, look_of, (void *)watch) : 0;
-}
-
-int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
-			 void (*work)(void *context, size_t from, size_t to), void *context,
-			 const struct pfs_scan_watch *watch)
-{
-	struct watched watched = {.work = work, .context = context, .n = n, .grain = grain};
-
-	watched.until_ns = pfs_now_ns() + ALONE_NS;
-	if (n)
-		work_watched(&watched, 0, 1);
-	while (atomic_load(&watched.next) < n) {
-		size_t pieces = pfs_div_round_up(n - atomic_load(&watched.next), grain);
-
-		PFS_TRY(pfs_scan_look(watch));
-		watched.until_ns = watch ? pfs_now_ns() + RUN_NS : UINT64_MAX;
-		pfs_scan_run(tree, PFS_MIN(pieces, SHARES_MAX), 1, work_watched, &watched);
-	}
-	return pfs_scan_look(watch);
 }

@@ -64,7 +64,8 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct
 	pfs_hold_create(tree);
 	atomic_store(&tree->read_only, true);
 	tree->store = live->store;
-	tree->scan = live->scan;
+	tree->pool = live->pool;
+	tree->operators = live->operators;
 	tree->registers = live->registers;
 	tree->compared = live->compared;
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));

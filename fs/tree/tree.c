@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pool.h"
+#include "base/thread.h"
 #include "fs/attr/attrfile.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/content.h"
@@ -82,7 +84,9 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	tree->options.no_image_file |= options->at != 0;
 	pfs_hold_create(tree);
 	pfs_listener_create(tree);
-	error = open_store(tree, path);
+	error = pfs_pool_open(&tree->pool, 0, PFS_THREAD_NICE);
+	if (!error)
+		error = open_store(tree, path);
 	if (!error) {
 		atomic_store(&tree->read_only, pfs_store_is_read_only(tree->store));
 		error = create_parts(tree);
@@ -143,6 +147,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_sides_destroy(tree);
 	pfs_journal_destroy(tree);
 	pfs_image_destroy(tree);
+	pfs_pool_close(tree->pool);
 	error = pfs_store_close(tree->store);
 	pfs_listener_destroy(tree);
 	pfs_hold_destroy(tree);

@@ -95,7 +95,7 @@ static void test_start(void **state)
 	assert_true(none.start_ns > 0);
 	assert_true(start > none.start_ns);
 	assert_true(two.start_ns > start);
-	assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_AUTO, NULL), 0);
+	assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_AUTO, NULL, NULL), 0);
 	pfs_placement_took(&placement, &one, one.device_ns + start / 2);
 	assert_false(placement.asked);
 	pfs_placement_took(&placement, &one, one.device_ns); /* nothing lost */

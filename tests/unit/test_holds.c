@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done in one hold of the tree is bounded: by counts of what is read, freed and looked at, not by times. */
+#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tests/unit/query_util.h"
 
@@ -199,6 +201,46 @@ static void make_late_file(void)
 
 	(void)snprintf(name, sizeof(name), "late %u", n++);
 	(void)make(PFS_ROOT_PRIME, name, S_IFREG | 0644);
+}
+
+/* ---- threads ---- */
+
+static unsigned count_pool_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	char path[300], name[32];
+	unsigned n = 0;
+
+	assert_non_null(tasks);
+	for (const struct dirent *task; (task = readdir(tasks));) {
+		FILE *file;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		file = fopen(path, "r");
+		if (!file)
+			continue;
+		n += fgets(name, sizeof(name), file) && strcmp(name, "pfs-pool\n") == 0;
+		(void)fclose(file);
+	}
+	(void)closedir(tasks);
+	return n;
+}
+
+/* There are no more threads than processors, though statements select, sort and group, and scans look for nodes. */
+static void scans_and_operators_share_threads(void **state PFS_UNUSED)
+{
+	static const struct pfs_predicate suffix = {
+		.field = PFS_FIELD_EXT, .test = PFS_TEST_EQUAL, .text = "c", .text_len = 1};
+	char text[1024];
+	struct pfs_slots slots;
+
+	query_text(text, sizeof(text), "SELECT size, count(*) FROM nodes WHERE name GLOB '*7' GROUP BY size");
+	query_text(text, sizeof(text), "SELECT ino FROM nodes ORDER BY mtime, size, name LIMIT 10");
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_scan_select(tree, &slots, &suffix, 1, NULL, NULL), 0);
+	pfs_slots_finish(&slots);
+	pfs_scan_unlock(tree);
+	assert_in_range(count_pool_threads(), 0, (unsigned)sysconf(_SC_NPROCESSORS_ONLN) - 1);
 }
 
 /* ---- what is freed ---- */
@@ -489,6 +531,7 @@ static void a_listing_is_measured_in_pieces(void **state PFS_UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(scans_and_operators_share_threads),
 		cmocka_unit_test(large_memory_is_freed_after_the_hold),
 		cmocka_unit_test(memory_is_put_off_up_to_a_limit),
 		cmocka_unit_test(an_order_is_looked_at_in_pieces),

@@ -217,7 +217,7 @@ static void test_device(void **state PFS_UNUSED)
 		assert_int_equal(pfs_kept_rates_open(&kept), 0);
 		if (is_allowed)
 			pfs_kept_rates_measure(kept, 3600000);
-		assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_CUDA, kept), 0);
+		assert_int_equal(pfs_placement_open(&placement, PFS_ENGINE_CUDA, kept, NULL), 0);
 		pfs_kept_rates_get(kept, &rates);
 		assert_int_equal(rates.is_seen, is_allowed && has_device);
 		assert_false(rates.is_measured);

@@ -350,7 +350,7 @@ struct pieces {
 	unsigned looks, most_looks;
 };
 
-static void see(void *context, size_t from, size_t to)
+static int see(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	struct pieces *pieces = context;
 
@@ -359,6 +359,7 @@ static void see(void *context, size_t from, size_t to)
 		atomic_fetch_add(&pieces->seen[from], 1);
 	if (pieces->is_slow)
 		(void)usleep(5000);
+	return 0;
 }
 
 static int count_look(void *arg)

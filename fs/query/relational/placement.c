@@ -23,12 +23,12 @@ static int start_device(const struct pfs_placement *placement)
 }
 
 int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind,
-		       struct pfs_kept_rates *rates)
+		       struct pfs_kept_rates *rates, struct pfs_pool *pool)
 {
 	placement->kind = kind;
 	placement->rates = rates;
 	placement->processors = (unsigned)PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
-	PFS_TRY(pfs_operators_open(&placement->operators, PFS_ENGINE_HOST, 0));
+	PFS_TRY(pfs_operators_open_on(&placement->operators, PFS_ENGINE_HOST, pool));
 	if (kind == PFS_ENGINE_CUDA && start_device(placement))
 		pfs_warning("no CUDA device for statements: the processor runs them");
 	return 0;
@@ -95,7 +95,7 @@ int pfs_queries_placement(struct pfs_queries *queries, struct pfs_placement **ou
 
 	if (!queries->placement.operators) {
 		PFS_TRY(pfs_placement_open(&opened, pfs_tree_engine_kind(queries->tree),
-					   queries->rates));
+					   queries->rates, pfs_scan_pool(queries->tree)));
 		publish(queries, &opened);
 	}
 	*out = &queries->placement;

@@ -47,10 +47,10 @@ struct pfs_placement {
 	bool is_starting;	      /* protected by whoever opens and closes */
 };
 
-/* -ENOMEM.  A device that was asked for and is not there is said in one warning; the host has it
+/* Opens it on threads that stay the caller's. -ENOMEM.  A device that was asked for and is not there is said in one warning; the host has it
  * all then. The rates, which may be NULL, outlive the placement. */
 PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind,
-				      struct pfs_kept_rates *rates);
+				      struct pfs_kept_rates *rates, struct pfs_pool *pool);
 void pfs_placement_close(struct pfs_placement *placement); /* nothing open is allowed */
 
 /* Returns where such a statement is to run. */
