@@ -193,12 +193,26 @@ static int copy_list(const struct pfs_selection *selection, struct pfs_slots *ou
 	return 0;
 }
 
+/* Gives memory for up to `room` slots back if most of it is not used. */
+static void give_back(struct pfs_slots *slots, size_t room)
+{
+	uint32_t *fewer;
+
+	if (slots->n >= room / 2)
+		return;
+	fewer = realloc(slots->slot, (slots->n + 1) * sizeof(*fewer));
+	if (fewer)
+		slots->slot = fewer;
+}
+
 static int scan_list(const struct pfs_selection *selection, struct pfs_slots *out)
 {
 	size_t n_seen;
 
 	PFS_TRY(copy_list(selection, out, selection->all_live));
-	return pfs_selection_keep(selection, selection->order, selection->n_order, out, false, &n_seen);
+	PFS_TRY(pfs_selection_keep(selection, selection->order, selection->n_order, out, false, &n_seen));
+	give_back(out, selection->n_list);
+	return 0;
 }
 
 /* There is nothing to test: what has a node is listed. */
