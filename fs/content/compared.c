@@ -80,7 +80,8 @@ static void take_newer(struct pfs_compared_times *times, const struct pfs_compar
 		times->flat_s = 0;
 }
 
-static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool kept)
+static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool kept,
+	       bool copied)
 {
 	struct pfs_compared *compared = tree->compared;
 	struct pfs_value *record PFS_UNREF = NULL;
@@ -102,6 +103,7 @@ static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_ti
 	if (!error) {
 		take_newer(&stamp->times, times);
 		stamp->kept = kept;
+		stamp->copied |= copied;
 		stamp->followed = record != NULL;
 	}
 	(void)pthread_rwlock_unlock(&compared->lock);
@@ -166,12 +168,14 @@ static int read_stamp(struct pfs_tree *tree, uint64_t ino)
 	struct pfs_compared_times times;
 	char text[PFS_COMPARED_TEXT_SIZE] = "";
 	struct pfs_attr attr;
+	bool copied;
 
 	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	copied = pfs_attrset_find(set, &attr, PFS_COPIED, sizeof(PFS_COPIED) - 1);
 	if (!pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
 		return 0;
 	memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
-	return parse(&times, text) ? put(tree, ino, &times, true) : 0;
+	return parse(&times, text) ? put(tree, ino, &times, true, copied) : 0;
 }
 
 static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
@@ -365,7 +369,7 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 		return 0; /* the stamps above it go on counting */
 	if (keep)
 		PFS_TRY(write_stamp(tree, ino, &all));
-	PFS_TRY(put(tree, ino, &all, keep));
+	PFS_TRY(put(tree, ino, &all, keep, false));
 	return keep ? drop_below(tree, ino, &all) : 0;
 }
 

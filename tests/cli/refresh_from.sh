@@ -218,3 +218,15 @@ primefs import -q --at=/list list folder.pfs
 printf '/c\n' >list
 ok 'but of a list beside it' primefs refresh --from=list folder.pfs /list
 is 'which follows' "$(primefs export folder.pfs)" $'/list\n/list/c\n/sub\n/sub/file'
+for content in copy none; do
+	rm -f folder.pfs*
+	primefs import -q --content=$content folder folder.pfs
+	fails_with "nor of one with --content=$content" 'folder.pfs: a folder was imported to / or below it, .*import it again' \
+		primefs refresh --from=list folder.pfs
+	fails_with "nor of a part of that" 'folder.pfs: a folder was imported to /sub' primefs refresh --from=list folder.pfs /sub
+	printf '/a/b\n' >beside
+	primefs import -q --at=/list beside folder.pfs
+	ok 'but of a list beside that' primefs refresh --from=list folder.pfs /list
+	fails_with 'though not of both' 'folder.pfs: a folder was imported to /' primefs refresh --from=list folder.pfs
+	is 'which follows, too' "$(primefs export folder.pfs)" $'/list\n/list/c\n/sub\n/sub/file'
+done

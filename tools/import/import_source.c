@@ -50,5 +50,10 @@ int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t p
 	if (!import->says_when || !pfs_build_is_top(import->build, node))
 		return 0;
 	attr.text_len = (size_t)pfs_compared_print(text, &times);
+	PFS_TRY(pfs_store_put_attr(pfs_build_store(import->build), prime, &attr));
+	if (import->options.format != &pfs_import_dir || import->options.content == PFS_CONTENT_LINK)
+		return 0;
+	attr = (struct pfs_attr_record){
+		.name = PFS_COPIED, .name_len = sizeof(PFS_COPIED) - 1, .type = PFS_ATTR_TEXT, .text = ""};
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }

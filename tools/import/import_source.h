@@ -10,7 +10,8 @@
 PFS_MUST_CHECK int pfs_import_put_left_out(struct pfs_import *import, uint64_t prime);
 
 /* When the source began to be read (compared.h), so that people can see how old the copy is: of each directory that
- * is added to one that was there before, unless they are too many. All nodes are marked before they are written. */
+ * is added to one that was there before, unless they are too many; and that it came with a folder whose files are
+ * not linked. All nodes are marked before they are written. */
 void pfs_import_mark_compared(struct pfs_import *import);
 PFS_MUST_CHECK int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t prime);
 
