@@ -199,6 +199,66 @@ void pfs_old_places_find(const struct pfs_old_places *past, struct pfs_old_place
 		find_now(&past->tree->image, out, slot);
 }
 
+bool pfs_old_places_has_changed(const struct pfs_old_places *past, uint32_t slot)
+{
+	return slot >= past->end || find(past, slot);
+}
+
+bool pfs_old_places_next(const struct pfs_old_places *past, uint32_t *slot)
+{
+	uint32_t at = *slot;
+
+	while (at < past->end && !find(past, at))
+		at = past->pages[at / PAGE_SLOTS] ? at + 1 : (at / PAGE_SLOTS + 1) * PAGE_SLOTS;
+	*slot = at;
+	return at < past->end;
+}
+
+static uint32_t parent_of(const struct pfs_old_places *past, uint32_t slot)
+{
+	const struct remembered *was = find(past, slot);
+
+	return was ? was->parent : past->tree->image.parent[slot];
+}
+
+static size_t depth_of(const struct pfs_old_places *past, uint32_t slot)
+{
+	size_t depth = 0;
+
+	for (; slot != past->tree->image.root; slot = parent_of(past, slot))
+		depth++;
+	return depth;
+}
+
+static bool name_is_before(const struct pfs_old_places *past, uint32_t a, uint32_t b)
+{
+	struct pfs_old_place x, y;
+	int order;
+
+	pfs_old_places_find(past, &x, a);
+	pfs_old_places_find(past, &y, b);
+	order = memcmp(x.name, y.name, PFS_MIN(x.len, y.len));
+	return order ? order < 0 : x.len < y.len;
+}
+
+/* Climbs to where the ways to them part. */
+bool pfs_old_places_is_before(const struct pfs_old_places *past, uint32_t a, uint32_t b)
+{
+	const size_t a_depth = depth_of(past, a), b_depth = depth_of(past, b);
+
+	for (size_t n = a_depth; n > b_depth; n--)
+		a = parent_of(past, a);
+	for (size_t n = b_depth; n > a_depth; n--)
+		b = parent_of(past, b);
+	if (a == b) /* one lay under the other */
+		return a_depth < b_depth;
+	while (parent_of(past, a) != parent_of(past, b)) {
+		a = parent_of(past, a);
+		b = parent_of(past, b);
+	}
+	return name_is_before(past, a, b);
+}
+
 /* ---- memory ---- */
 
 static struct chunk *make_chunk(struct pfs_tree *tree)

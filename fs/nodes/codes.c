@@ -371,7 +371,8 @@ static int prepare_some(struct pfs_tree *tree, bool *is_done)
 	return error;
 }
 
-int pfs_codes_prepare(struct pfs_tree *tree)
+/* Brings the engine nearly up to date, while the tree is not held. -ENODEV, -ENOMEM. */
+static int prepare(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
 	bool is_done = false;
@@ -402,7 +403,7 @@ void pfs_codes_prepare_wanted(struct pfs_tree *tree)
 	if (pthread_rwlock_trywrlock(&codes->lease) == 0) {
 		(void)pthread_rwlock_unlock(&codes->lease);
 		atomic_store(&codes->wanted, false);
-		if (pfs_codes_prepare(tree))
+		if (prepare(tree))
 			pfs_debug("the engine could not be filled: others answer, as before");
 	}
 	(void)pthread_mutex_unlock(&codes->lock);
@@ -418,25 +419,18 @@ void pfs_codes_unlock(struct pfs_tree *tree)
 	(void)pthread_mutex_unlock(&tree->codes->lock);
 }
 
-int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine)
-{
-	int error = bring_up_to_date(tree);
-
-	*engine = error ? NULL : tree->codes->engine;
-	return error;
-}
-
 int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 {
 	int error = -EAGAIN;
 
 	pfs_codes_lock(tree);
 	for (unsigned i = 0; i < BEGINNINGS && error == -EAGAIN; i++) {
-		error = pfs_codes_prepare(tree);
+		error = prepare(tree);
 		if (error)
 			break;
 		pfs_hold_read(tree, __func__);
-		error = pfs_codes_get(tree, engine);
+		error = bring_up_to_date(tree);
+		*engine = error ? NULL : tree->codes->engine;
 		if (error)
 			pfs_hold_end(tree);
 		else

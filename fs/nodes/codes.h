@@ -25,13 +25,8 @@ PFS_MUST_CHECK int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **en
 void pfs_codes_let_go(struct pfs_tree *tree);
 void pfs_codes_end(struct pfs_tree *tree); /* after pfs_codes_let_go */
 
-/* The same in parts, for who holds the tree by other means: lock, while the tree is not held, lets nobody
- * else bring the engine up to date; prepare brings it nearly up to date, -ENODEV, -ENOMEM; get does the
- * rest, while the tree is held, -EAGAIN: prepare has to come first, as much has changed or others ask. unlock may
- * follow at once, while the tree is held; *engine then stays up to date as long as that is. */
+/* lock, while the tree is not held, lets nobody bring the engine up to date until unlock (tests). */
 void pfs_codes_lock(struct pfs_tree *tree);
-PFS_MUST_CHECK int pfs_codes_prepare(struct pfs_tree *tree);
-PFS_MUST_CHECK int pfs_codes_get(struct pfs_tree *tree, struct pfs_engine **engine);
 void pfs_codes_unlock(struct pfs_tree *tree);
 /* Reads the set as bits by slot, in words up to `end`, which the caller frees. -ENOMEM, and the engine's errors. */
 PFS_MUST_CHECK int pfs_codes_bits(uint64_t **out, const struct pfs_bitmap *set, uint32_t end);

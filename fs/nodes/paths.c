@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fs/nodes/paths.h"
+#include "fs/nodes/paths_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +7,12 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/radix.h"
 #include "fs/image/device_lookup.h"
 #include "fs/image/hold.h"
 #include "fs/image/names.h"
-#include "fs/image/old_places.h"
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
-#include "fs/nodes/list.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
@@ -23,23 +20,6 @@
 
 #define NAMES_HELD ((size_t)4 << 20) /* bytes of names that a device is sent in one hold, at most */
 #define ASKED_PART 8u /* from that part of the nodes on it is worth it to know the order of all */
-
-struct pfs_paths {
-	struct pfs_tree *tree;
-	struct pfs_old_places *past;
-	unsigned flags;
-	uint32_t from, to;
-	uint64_t *set; /* bits by slot: only these; NULL: all */
-	int (*find)(void *arg, uint64_t **bits); /* the set, where it is one; NULL: a subtree */
-	void *find_arg;
-	uint64_t n_set; /* nodes of the set, where they are sorted as slots */
-	bool on_device;
-	struct pfs_slots slots; /* n 0: all from..to, but for the strays */
-	/* Those that are not where pre-order would have them, ascending; and those of them that are live, in
-	 * pre-order, with the slot before which each comes: theirs are rows more. */
-	struct pfs_slots strays, placed;
-	uint32_t *before;
-};
 
 /* Whether the subtree is the slots *from to *to, whose order is pre-order. */
 static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32_t *to)
@@ -85,116 +65,6 @@ static int order(struct pfs_paths *paths, struct pfs_tree *tree, uint64_t ino, u
 	return pfs_scan_sort_preorder(tree, &paths->slots, NULL);
 }
 
-/* ---- strays ---- */
-
-static bool is_stray(const struct pfs_slots *strays, uint32_t slot)
-{
-	size_t low = pfs_lower_bound_u32(strays->slot, strays->n, slot);
-
-	return low < strays->n && strays->slot[low] == slot;
-}
-
-/* Bits of the nodes that are listed, if they are live. */
-static const uint64_t *bits_of(const struct pfs_paths *paths)
-{
-	return paths->set ? paths->set : paths->tree->image.live;
-}
-
-/* The first slot from there on that is live, or of the set, and no stray, or `to`. */
-static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot)
-{
-	const uint64_t *bits = bits_of(paths);
-
-	while (slot < paths->to) {
-		uint64_t live = bits[slot / 64] >> slot % 64;
-
-		if (!live) {
-			slot = slot / 64 * 64 + 64;
-			continue;
-		}
-		slot += (uint32_t)__builtin_ctzll(live);
-		if (slot < paths->to && !is_stray(&paths->strays, slot))
-			return slot;
-		slot++;
-	}
-	return paths->to;
-}
-
-/* The first slot from `low` on, of those in order, that comes behind the stray. */
-static uint32_t find_behind(const struct pfs_paths *paths, uint32_t stray, uint32_t low)
-{
-	uint32_t high = paths->to;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, slot = next_in_order(paths, middle);
-
-		if (slot < high && pfs_scan_path_is_before(&paths->tree->image, PFS_FIELD_PREORDER, slot, stray))
-			low = slot + 1;
-		else
-			high = middle;
-	}
-	return next_in_order(paths, low);
-}
-
-static int copy_strays(struct pfs_paths *paths)
-{
-	const uint32_t *strays;
-	size_t n = pfs_slotorder_strays(paths->tree, &strays, 0);
-
-	paths->strays.slot = malloc((n + 1) * sizeof(*strays));
-	paths->placed.slot = malloc((n + 1) * sizeof(*strays));
-	paths->before = malloc((n + 1) * sizeof(*paths->before));
-	if (!paths->strays.slot || !paths->placed.slot || !paths->before)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		paths->strays.slot[paths->strays.n++] = strays[i];
-		if (bits_of(paths)[strays[i] / 64] >> strays[i] % 64 & 1)
-			paths->placed.slot[paths->placed.n++] = strays[i];
-	}
-	return 0;
-}
-
-/* Of the whole tree, or the set, which is in pre-order but for strays: finds the places of these. */
-static int place_strays(struct pfs_paths *paths)
-{
-	uint32_t at = 0;
-
-	paths->to = paths->tree->image.end;
-	PFS_TRY(copy_strays(paths));
-	PFS_TRY(pfs_scan_sort_preorder(paths->tree, &paths->placed, NULL));
-	for (size_t i = 0; i < paths->placed.n; i++)
-		paths->before[i] = at = find_behind(paths, paths->placed.slot[i], at);
-	return 0;
-}
-
-/* Whether the slot's own row has it. */
-static bool is_placed_by_slot(const struct pfs_paths *paths, uint32_t slot)
-{
-	return (!paths->set || paths->set[slot / 64] >> slot % 64 & 1) && !is_stray(&paths->strays, slot);
-}
-
-/* The slots of some rows that lie in pre-order, *n of them: without strays where they are. */
-static int list_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n, uint64_t row,
-		       uint64_t end)
-{
-	uint32_t *slots = malloc((size_t)(end - row) * sizeof(*slots));
-	size_t k = 0;
-
-	*out = slots;
-	*n = 0;
-	if (!slots)
-		return -ENOMEM;
-	while (k < paths->placed.n && paths->before[k] + k < row)
-		k++;
-	for (; row < end; row++) {
-		if (k < paths->placed.n && paths->before[k] + k == row)
-			slots[(*n)++] = paths->placed.slot[k++];
-		else if (is_placed_by_slot(paths, paths->from + (uint32_t)(row - k)))
-			slots[(*n)++] = paths->from + (uint32_t)(row - k);
-	}
-	return 0;
-}
-
 /* ---- */
 
 /* What the order follows from is found out in many short holds. */
@@ -213,97 +83,36 @@ static int prepare(struct pfs_tree *tree, uint64_t ino)
 	return 0;
 }
 
-/* ---- sets ---- */
-
-static int find_set(struct pfs_paths *paths, uint32_t end, uint64_t *n)
-{
-	free(PFS_TAKE(paths->set));
-	PFS_TRY(paths->find(paths->find_arg, &paths->set));
-	*n = 0;
-	for (size_t word = 0; word < pfs_div_round_up(end, 64); word++)
-		*n += (uint64_t)__builtin_popcountll(paths->set[word]);
-	return 0;
-}
-
-/* The set as slots in pre-order, in place of bits. */
-static int sort_set(struct pfs_paths *paths, struct pfs_tree *tree, uint64_t n)
-{
-	uint64_t *set PFS_FREE = PFS_TAKE(paths->set);
-
-	paths->from = paths->to = 0;
-	paths->slots.slot = malloc((size_t)(n + 1) * sizeof(*paths->slots.slot));
-	if (!paths->slots.slot)
-		return -ENOMEM;
-	for (size_t word = 0; paths->slots.n < n; word++)
-		for (uint64_t left = set[word]; left; left &= left - 1)
-			paths->slots.slot[paths->slots.n++] =
-				(uint32_t)(word * 64 + (unsigned)__builtin_ctzll(left));
-	return pfs_scan_sort_preorder(tree, &paths->slots, NULL);
-}
-
-static int find_set_order(struct pfs_paths *paths)
-{
-	static const _Atomic bool never;
-	struct pfs_tree *tree = paths->tree;
-	const struct pfs_scan_watch watch = {&never, pfs_hold_pause, tree};
-	uint64_t n;
-
-	PFS_TRY(find_set(paths, tree->image.end, &n));
-	if (n > PFS_PATHS_HELD && pfs_slotorder(tree) == PFS_ORDER_UNKNOWN) {
-		(void)pfs_hold_pause(tree); /* the set is found again */
-		PFS_TRY(pfs_scan_learn_order(tree, &watch));
-		PFS_TRY(find_set(paths, tree->image.end, &n));
-	}
-	if (n <= PFS_PATHS_HELD)
-		return sort_set(paths, tree, n);
-	return pfs_slotorder(tree) == PFS_ORDER_ASCENDING ? place_strays(paths) : -EFBIG;
-}
-
 /* ---- opening ---- */
 
-static int find_order(struct pfs_paths *paths, uint64_t ino)
+/* The slots in pre-order, as they were in the frozen tree. */
+static int order_frozen(struct pfs_paths *paths, struct pfs_tree *frozen, uint64_t ino)
 {
-	struct pfs_tree *tree = paths->tree;
+	uint64_t n;
+	int error;
 
-	if (paths->find)
-		return find_set_order(paths);
-	PFS_TRY(prepare(tree, ino));
-	if (ino == PFS_ROOT_PRIME && !pfs_scan_ascends(tree, 0, tree->image.end) &&
-	    pfs_slotorder(tree) == PFS_ORDER_ASCENDING)
-		return place_strays(paths);
-	return order(paths, tree, ino, PFS_PATHS_HELD);
-}
-
-static int open_past(struct pfs_paths *paths)
-{
-	return pfs_old_places_open(&paths->past, paths->tree);
-}
-
-/* What belongs to the moment at which the frozen tree is taken. */
-static int begun(void *arg)
-{
-	struct pfs_paths *paths = arg;
-
-	if (paths->find)
-		PFS_TRY(find_set(paths, paths->tree->image.end, &paths->n_set));
-	return open_past(paths);
+	if (paths->source) {
+		PFS_TRY(pfs_paths_find_set(paths, &n));
+		PFS_TRY(pfs_paths_list_set(paths, n));
+	}
+	pfs_hold_read(frozen, __func__);
+	error = paths->source ? pfs_scan_sort_preorder(frozen, &paths->slots, NULL)
+			      : order(paths, frozen, ino, UINT64_MAX);
+	pfs_hold_end(frozen);
+	return error ? error : pfs_frozen_is_lost(frozen) ? -ENOMEM : 0;
 }
 
 static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account *account)
 {
 	const struct pfs_frozen_wish wish = {
-		.most = pfs_account_left(account), .begun = begun, .arg = paths};
+		.most = pfs_account_left(account), .hold = pfs_paths_hold, .arg = paths};
 	struct pfs_tree *frozen;
 	int error;
 
 	PFS_TRY(pfs_frozen_open(&frozen, paths->tree, &wish));
 	error = pfs_account_charge(account, (int64_t)pfs_frozen_size(frozen));
-	pfs_hold_read(frozen, __func__);
 	if (!error)
-		error = paths->find ? sort_set(paths, frozen, paths->n_set) : order(paths, frozen, ino, UINT64_MAX);
-	pfs_hold_end(frozen);
-	if (!error && pfs_frozen_is_lost(frozen))
-		error = -ENOMEM;
+		error = order_frozen(paths, frozen, ino);
 	pfs_account_discharge(account, pfs_frozen_size(frozen));
 	pfs_frozen_close(frozen);
 	return error;
@@ -315,30 +124,93 @@ static int sort_many(struct pfs_paths *paths, uint64_t ino)
 	struct pfs_account *account;
 	int error;
 
+	pfs_slots_finish(&paths->slots);
 	PFS_TRY(pfs_account_open(&account, 0, NULL, NULL));
 	error = sort_frozen(paths, ino, account);
 	pfs_account_close(account);
 	return error;
 }
 
+static int open_set(struct pfs_paths *paths)
+{
+	int error = pfs_paths_order_set(paths);
+
+	return error == -EFBIG ? sort_many(paths, PFS_ROOT_PRIME) : error;
+}
+
+/* All nodes of a tree whose slots do not ascend in pre-order, or only but for strays. */
+struct all {
+	struct pfs_tree *tree;
+	uint64_t *live;
+};
+
+static int hold_all(void *arg)
+{
+	struct all *all = arg;
+	size_t size;
+
+	free(PFS_TAKE(all->live));
+	pfs_hold_read(all->tree, "pfs_paths_open");
+	size = pfs_div_round_up(all->tree->image.end, 64) * sizeof(*all->live);
+	all->live = malloc(size);
+	if (all->live) {
+		memcpy(all->live, all->tree->image.live, size);
+		return 0;
+	}
+	pfs_hold_end(all->tree);
+	return -ENOMEM;
+}
+
+static int find_all(void *arg, const struct pfs_old_places *past PFS_UNUSED, uint64_t **bits)
+{
+	struct all *all = arg;
+
+	*bits = PFS_TAKE(all->live);
+	return 0;
+}
+
+static int open_all(struct pfs_paths *paths)
+{
+	struct all all = {.tree = paths->tree};
+	const struct pfs_paths_source source = {hold_all, find_all, &all};
+	int error;
+
+	paths->source = &source;
+	error = open_set(paths);
+	paths->source = NULL;
+	free(all.live);
+	return error;
+}
+
+static int open_subtree(struct pfs_paths *paths, uint64_t ino)
+{
+	struct pfs_tree *tree = paths->tree;
+	int error;
+
+	pfs_hold_read(tree, "pfs_paths_open");
+	error = prepare(tree, ino);
+	if (!error)
+		error = order(paths, tree, ino, PFS_PATHS_HELD);
+	if (!error)
+		error = pfs_old_places_open(&paths->past, tree);
+	pfs_hold_end(tree);
+	if (error == -EFBIG)
+		return ino == PFS_ROOT_PRIME ? open_all(paths) : sort_many(paths, ino);
+	return error;
+}
+
 static int open_paths(struct pfs_paths **out, const struct pfs_paths *begun_as, uint64_t ino)
 {
 	struct pfs_paths *paths = malloc(sizeof(*paths));
-	struct pfs_tree *tree = begun_as->tree;
 	int error;
 
 	*out = NULL;
 	if (!paths)
 		return -ENOMEM;
 	*paths = *begun_as;
-	paths->on_device = pfs_tree_engine_kind(tree) == PFS_ENGINE_CUDA;
-	pfs_hold_read(tree, __func__);
-	error = find_order(paths, ino);
-	if (!error)
-		error = open_past(paths);
-	pfs_hold_end(tree);
-	if (error == -EFBIG)
-		error = sort_many(paths, ino);
+	paths->on_device = pfs_tree_engine_kind(paths->tree) == PFS_ENGINE_CUDA;
+	error = paths->source ? open_set(paths) : open_subtree(paths, ino);
+	paths->source = NULL;
 	if (error)
 		pfs_paths_close(paths);
 	else
@@ -351,21 +223,18 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags}, ino);
 }
 
-int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree, int (*find)(void *arg, uint64_t **bits),
-		       void *arg, unsigned flags)
+int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree, const struct pfs_paths_source *source,
+		       unsigned flags)
 {
-	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags, .find = find, .find_arg = arg},
-			  PFS_ROOT_PRIME);
+	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags, .source = source}, PFS_ROOT_PRIME);
 }
 
 void pfs_paths_close(struct pfs_paths *paths)
 {
 	if (!paths)
 		return;
-	free(paths->set);
-	pfs_old_places_close(paths->past);
+	pfs_paths_forget(paths);
 	pfs_slots_finish(&paths->slots);
-	pfs_slots_finish(&paths->strays);
 	pfs_slots_finish(&paths->placed);
 	free(paths->before);
 	free(paths);
@@ -375,7 +244,7 @@ void pfs_paths_close(struct pfs_paths *paths)
 static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64_t row, uint64_t end)
 {
 	if (!paths->slots.n)
-		return list_placed(paths, &out->slot, &out->n, row, end);
+		return pfs_paths_placed(paths, &out->slot, &out->n, row, end);
 	out->n = (size_t)(end - row);
 	out->slot = malloc(out->n * sizeof(*out->slot));
 	if (!out->slot)
@@ -431,7 +300,7 @@ static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_
 	return error;
 }
 
-static int list(const struct pfs_paths *paths, const struct pfs_slots *slots, const struct pfs_list_sink *sink)
+int pfs_paths_list(const struct pfs_paths *paths, const struct pfs_slots *slots, const struct pfs_list_sink *sink)
 {
 	size_t done = 0, n;
 	int error;
@@ -462,7 +331,7 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 	if (*row >= n)
 		return 0;
 	error = slots_of(paths, &slots, *row, end);
-	error = error ? error : list(paths, &slots, &sink);
+	error = error ? error : pfs_paths_list(paths, &slots, &sink);
 	pfs_slots_finish(&slots);
 	if (error)
 		return error;

@@ -10,16 +10,28 @@
 #include "fs/nodes/scan.h"
 
 struct pfs_paths;
+struct pfs_old_places;
 
 /* Opens the text of the nodes under ino, itself included, in component-wise pre-order; flags are of
  * enum pfs_list_flag. Where slots are not in that order already, a few strays aside, they are
  * sorted: many of them over a frozen tree. -ENOENT: no node has the number, or it has no name; -ENOMEM. */
 PFS_MUST_CHECK int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino,
 				  unsigned flags);
-/* The same of a set: find gets it as bits by slot up to the image's end, which this frees, while the tree is
- * held, and perhaps once more in a later hold. Returns also what find returns. */
+
+/* A set of nodes as it was at one moment. */
+struct pfs_paths_source {
+	/* Takes tree->lock for reading, as pfs_hold_read; the moment is this hold, which the caller of it ends. It may
+	 * be called for a later moment in place of the first. If it does not return 0, nothing is held. */
+	int (*hold)(void *arg);
+	/* Gets the set as bits by slot, up to the image's end at the moment, which the caller frees. The tree is not held,
+	 * and may have changed; `past` knows how it was. */
+	int (*find)(void *arg, const struct pfs_old_places *past, uint64_t **bits);
+	void *arg;
+};
+
+/* As pfs_paths_open for a set. Returns also what the source returns. */
 PFS_MUST_CHECK int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree,
-				      int (*find)(void *arg, uint64_t **bits), void *arg, unsigned flags);
+				      const struct pfs_paths_source *source, unsigned flags);
 void pfs_paths_close(struct pfs_paths *paths); /* NULL is allowed */
 
 /* Gives some of the text from *row on (0 is the beginning) to fn, in pieces, in this thread and

@@ -6,22 +6,34 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/radix.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
+#include "fs/image/old_places.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
 #include "fs/nodes/paths.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
-#define ATTEMPTS 4u /* to find a set beside somebody who writes */
-
-/* What a set is found from, again and again until it is. */
+/* A set that is found: what is asked about is looked up in a hold of the tree, and the set is as it is then. */
 struct finding {
 	struct pfs_tree *tree;
 	const struct pfs_question *question;
-	bool has_lock; /* pfs_codes_lock */
+	uint32_t *slots;	   /* of the nodes that are asked about */
+	uint32_t end;		   /* of the image */
+	struct pfs_engine *engine; /* with a lease (pfs_codes_begin); NULL: none */
+	uint64_t *bits;		   /* of subtrees, by slot */
 };
+
+/* Forgets what belongs to the hold before, if there was one. */
+static void forget(struct finding *finding)
+{
+	free(PFS_TAKE(finding->slots));
+	free(PFS_TAKE(finding->bits));
+	if (PFS_TAKE(finding->engine))
+		pfs_codes_end(finding->tree);
+}
 
 /* The sets of n nodes; subtrees all in one pass. */
 static int sets_of(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
@@ -127,77 +139,205 @@ static int find_asked(uint32_t **out, const struct pfs_tree *tree, const struct 
 	return 0;
 }
 
-/* From the index of names, on whichever side single questions are answered: no code tells more. */
-static int find_children(void *arg, uint64_t **bits)
+static uint64_t *make_bits(uint32_t end)
 {
-	const struct finding *finding = arg;
-	const struct pfs_question *question = finding->question;
-	const struct pfs_tree *tree = finding->tree;
-	uint64_t *set PFS_FREE = calloc(pfs_div_round_up(tree->image.end, 64) + 1, sizeof(*set));
-	uint32_t *slots PFS_FREE = NULL;
+	return calloc(pfs_div_round_up(end, 64) + 1, sizeof(uint64_t));
+}
+
+static void set_bit(uint64_t *bits, uint32_t slot)
+{
+	bits[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+/* ---- children: from the index of names, on whichever side single questions are answered; no code tells more ---- */
+
+/* Children are followed in many holds. A child that has the place that it had at the moment is an entry of the index in each
+ * of them, whatever comes and goes beside it. All others are passed over there, and follow from the past. */
+struct following {
+	const struct finding *finding;
+	const struct pfs_old_places *past;
+	uint64_t *bits;
+	size_t at;		     /* of the directories */
+	struct pfs_btree_entry next; /* where the entries of that one go on; key 0: at their beginning */
+	uint32_t changed;	     /* where the slots that have changed go on */
+};
+
+/* One directory's, as far as *left lets. */
+static void follow_entries(struct following *f, unsigned *left)
+{
+	const uint32_t directory = f->finding->slots[f->at];
+	const uint64_t first = pfs_image_key(directory, 0);
+	struct pfs_btree_entry *next = &f->next;
+	struct pfs_children children;
+
+	if (!next->key)
+		*next = (struct pfs_btree_entry){.key = first};
+	pfs_children_begin(&children, f->finding->tree, directory, (uint32_t)(next->key - first), next->slot);
+	for (; *left && pfs_children_next(&children, next); --*left)
+		if (!pfs_old_places_has_changed(f->past, next->slot))
+			set_bit(f->bits, next->slot);
+	next->slot++;
+	if (*left) { /* there are no more */
+		*next = (struct pfs_btree_entry){0};
+		f->at++;
+		--*left;
+	}
+}
+
+static bool is_asked(const struct finding *finding, uint32_t slot)
+{
+	size_t at = pfs_lower_bound_u32(finding->slots, finding->question->n, slot);
+
+	return at < finding->question->n && finding->slots[at] == slot;
+}
+
+static void follow_changed(struct following *f, unsigned *left)
+{
+	struct pfs_old_place place;
+
+	for (; *left && pfs_old_places_next(f->past, &f->changed); f->changed++, --*left) {
+		pfs_old_places_find(f->past, &place, f->changed);
+		if (place.is_live && f->changed != f->finding->tree->image.root &&
+		    is_asked(f->finding, place.parent))
+			set_bit(f->bits, f->changed);
+	}
+}
+
+/* In one hold. *more: not all has been followed. */
+static int follow_some(struct following *f, bool *more)
+{
+	struct pfs_tree *tree = f->finding->tree;
+	unsigned left = PFS_PATHS_HELD;
+	int error;
+
+	pfs_hold_read(tree, __func__);
+	error = pfs_old_places_check(f->past);
+	while (left && !error && f->at < f->finding->question->n)
+		follow_entries(f, &left);
+	if (!error)
+		follow_changed(f, &left);
+	pfs_hold_end(tree);
+	*more = !left;
+	return error;
+}
+
+static int hold_children(void *arg)
+{
+	struct finding *finding = arg;
+	int error;
+
+	forget(finding);
+	pfs_hold_read(finding->tree, __func__);
+	finding->end = finding->tree->image.end;
+	error = find_asked(&finding->slots, finding->tree, finding->question);
+	if (error)
+		pfs_hold_end(finding->tree);
+	return error;
+}
+
+static int find_children(void *arg, const struct pfs_old_places *past, uint64_t **bits)
+{
+	struct finding *finding = arg;
+	uint64_t *set PFS_FREE = make_bits(finding->end);
+	struct following following = {.finding = finding, .past = past, .bits = set};
+	bool more = true;
 
 	if (!set)
 		return -ENOMEM;
-	PFS_TRY(find_asked(&slots, tree, question));
-	for (size_t i = 0; i < question->n; i++) {
-		struct pfs_children children;
-		struct pfs_btree_entry entry;
-
-		pfs_children_begin(&children, tree, slots[i], 0, 0);
-		while (pfs_children_next(&children, &entry))
-			set[entry.slot / 64] |= UINT64_C(1) << entry.slot % 64;
-	}
+	PFS_TRY(pfs_radix_sort_u32(finding->slots, finding->question->n));
+	while (more)
+		PFS_TRY(follow_some(&following, &more));
 	*bits = PFS_TAKE(set);
 	return 0;
 }
 
-static uint64_t count_bits(const struct pfs_tree *tree, const uint64_t *bits)
+static uint64_t count_bits(const uint64_t *bits, uint32_t end)
 {
 	uint64_t n = 0;
 
-	for (size_t word = 0; word < pfs_div_round_up(tree->image.end, 64); word++)
+	for (size_t word = 0; word < pfs_div_round_up(end, 64); word++)
 		n += (uint64_t)__builtin_popcountll(bits[word]);
 	return n;
 }
 
 static int count_children(struct finding *finding, uint64_t *count)
 {
+	struct pfs_old_places *past;
 	uint64_t *bits PFS_FREE = NULL;
+	int error;
 
-	PFS_TRY(find_children(finding, &bits));
-	*count = count_bits(finding->tree, bits);
-	return 0;
+	PFS_TRY(hold_children(finding));
+	error = pfs_old_places_open(&past, finding->tree);
+	pfs_hold_end(finding->tree);
+	if (!error)
+		error = find_children(finding, past, &bits);
+	pfs_old_places_close(past);
+	if (!error)
+		*count = count_bits(bits, finding->end);
+	return error;
 }
 
-/* ---- by the engine ---- */
+/* ---- by the engine, which computes when the tree has been let go ---- */
 
-static int count_set(struct pfs_engine *engine, uint64_t *count, const struct pfs_question *question,
-		     const uint32_t *slots)
+static int hold_engine(void *arg)
 {
+	struct finding *finding = arg;
+	int error;
+
+	forget(finding);
+	PFS_TRY(pfs_codes_begin(finding->tree, &finding->engine));
+	finding->end = finding->tree->image.end;
+	error = find_asked(&finding->slots, finding->tree, finding->question);
+	if (error)
+		pfs_codes_let_go(finding->tree);
+	return error;
+}
+
+static int count_set(const struct finding *finding, uint64_t *count)
+{
+	const struct pfs_question *question = finding->question;
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(select_slots(engine, &set, question->relation, slots, question->n));
+	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots, question->n));
 	error = pfs_bitmap_count(set, count);
 	pfs_bitmap_free(set);
 	return error;
 }
 
-/* The tree has been let go while the engine computes. */
-static int count_by_engine(struct pfs_tree *tree, uint64_t *count, const struct pfs_question *question)
+static int count_by_engine(struct finding *finding, uint64_t *count)
 {
-	uint32_t *slots PFS_FREE = NULL;
-	struct pfs_engine *engine;
 	int error;
 
-	PFS_TRY(pfs_codes_begin(tree, &engine));
-	error = find_asked(&slots, tree, question);
-	pfs_codes_let_go(tree);
-	if (!error)
-		error = count_set(engine, count, question, slots);
+	PFS_TRY(hold_engine(finding));
+	pfs_codes_let_go(finding->tree);
+	error = count_set(finding, count);
 	if (error == -ESTALE) /* lost with its device: the host engine answers now */
-		error = count_set(engine, count, question, slots);
-	pfs_codes_end(tree);
+		error = count_set(finding, count);
+	return error;
+}
+
+static int read_set(const struct finding *finding, uint64_t **bits)
+{
+	const struct pfs_question *question = finding->question;
+	struct pfs_bitmap *set;
+	int error;
+
+	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots, question->n));
+	error = pfs_codes_bits(bits, set, finding->end);
+	pfs_bitmap_free(set);
+	return error;
+}
+
+/* The lease keeps the engine as it was at the moment. */
+static int find_by_engine(void *arg, const struct pfs_old_places *past PFS_UNUSED, uint64_t **bits)
+{
+	struct finding *finding = arg;
+	int error = read_set(finding, bits);
+
+	if (error == -ESTALE) /* as above */
+		error = read_set(finding, bits);
+	forget(finding);
 	return error;
 }
 
@@ -245,12 +385,12 @@ static int ranges_of(struct pfs_tree *tree, struct pfs_slot_range **ranges, size
 }
 
 /* The set of all that is in the subtrees, as bits by slot. */
-static int find_ranges(void *arg, uint64_t **bits)
+static int list_ranges(struct finding *finding)
 {
-	const struct finding *finding = arg;
 	const struct pfs_image *image = &finding->tree->image;
-	uint64_t *set PFS_FREE = calloc(pfs_div_round_up(image->end, 64) + 1, sizeof(*set));
+	uint64_t *set = make_bits(image->end);
 
+	finding->bits = set;
 	if (!set)
 		return -ENOMEM;
 	for (size_t i = 0; i < finding->question->n; i++) {
@@ -263,30 +403,64 @@ static int find_ranges(void *arg, uint64_t **bits)
 			     slot = next_word(ranges[k], slot))
 				set[slot / 64] |= image->live[slot / 64] & mask_of(ranges[k], slot);
 	}
-	*bits = PFS_TAKE(set);
 	return 0;
 }
 
-/* May let go of the tree. */
-static int count_ranges(struct finding *finding, uint64_t *count)
+static int hold_ranges(void *arg)
 {
-	const struct pfs_question *question = finding->question;
+	struct finding *finding = arg;
 	struct pfs_tree *tree = finding->tree;
+	int error;
+
+	forget(finding);
+	pfs_hold_read(tree, __func__);
+	error = pfs_spans_prepare(tree, pfs_hold_pause, tree);
+	finding->end = tree->image.end;
+	if (!error)
+		error = list_ranges(finding);
+	if (error)
+		pfs_hold_end(tree);
+	return error;
+}
+
+/* They were listed in the hold. */
+static int find_ranges(void *arg, const struct pfs_old_places *past PFS_UNUSED, uint64_t **bits)
+{
+	struct finding *finding = arg;
+
+	*bits = PFS_TAKE(finding->bits);
+	return 0;
+}
+
+static int count_range(struct pfs_tree *tree, uint64_t *count, uint64_t ino)
+{
 	struct pfs_slot_range *ranges PFS_FREE = NULL;
-	uint64_t *bits PFS_FREE = NULL;
 	size_t n;
 
-	PFS_TRY(pfs_spans_prepare(tree, pfs_hold_pause, tree));
-	if (question->n > 1) {
-		PFS_TRY(find_ranges(finding, &bits));
-		*count = count_bits(tree, bits);
-		return 0;
-	}
-	PFS_TRY(ranges_of(tree, &ranges, &n, *question->inos));
+	PFS_TRY(ranges_of(tree, &ranges, &n, ino));
 	*count = 0;
 	for (size_t i = 0; i < n; i++)
 		*count += count_live(&tree->image, ranges[i]);
 	return 0;
+}
+
+static int count_ranges(struct finding *finding, uint64_t *count)
+{
+	struct pfs_tree *tree = finding->tree;
+	int error;
+
+	if (finding->question->n > 1) {
+		PFS_TRY(hold_ranges(finding));
+		pfs_hold_end(tree);
+		*count = count_bits(finding->bits, finding->end);
+		return 0;
+	}
+	pfs_hold_read(tree, __func__);
+	error = pfs_spans_prepare(tree, pfs_hold_pause, tree);
+	if (!error)
+		error = count_range(tree, count, *finding->question->inos);
+	pfs_hold_end(tree);
+	return error;
 }
 
 /* Whether they are to be found by ranges: that costs less than to bring an engine on the host up to date. */
@@ -302,84 +476,32 @@ int pfs_tree_count(struct pfs_tree *tree, uint64_t *count, const struct pfs_ques
 	struct finding finding = {.tree = tree, .question = question};
 	int error = -ENODATA;
 
-	if (question->relation == PFS_CHILDREN || are_ranges(tree, question)) {
-		pfs_hold_read(tree, __func__);
-		error = question->relation == PFS_CHILDREN ? count_children(&finding, count)
-							   : count_ranges(&finding, count);
-		pfs_hold_end(tree);
-	}
-	return error == -ENODATA ? count_by_engine(tree, count, question) : error;
-}
-
-/* Gets the engine for this hold of the tree, and lets others have the lock. */
-static int get_engine(struct finding *finding, struct pfs_engine **engine)
-{
-	int error;
-
-	if (!finding->has_lock) { /* in a later hold */
-		error = pfs_codes_try(finding->tree, engine);
-		return error == -EBUSY ? -EAGAIN : error;
-	}
-	PFS_TRY(pfs_codes_get(finding->tree, engine));
-	pfs_codes_unlock(finding->tree);
-	finding->has_lock = false;
-	return 0;
-}
-
-static int find_set(void *arg, uint64_t **bits)
-{
-	struct finding *finding = arg;
-	const struct pfs_question *question = finding->question;
-	struct pfs_tree *tree = finding->tree;
-	uint32_t *slots PFS_FREE = NULL;
-	struct pfs_engine *engine;
-	struct pfs_bitmap *set;
-	int error;
-
-	PFS_TRY(get_engine(finding, &engine));
-	PFS_TRY(find_asked(&slots, tree, question));
-	error = select_slots(engine, &set, question->relation, slots, question->n);
-	if (error == -ESTALE) /* as above */
-		error = select_slots(engine, &set, question->relation, slots, question->n);
-	if (error)
-		return error;
-	error = pfs_codes_bits(bits, set, tree->image.end);
-	pfs_bitmap_free(set);
-	return error == -ESTALE ? -EAGAIN : error;
-}
-
-static int open_by_engine(struct pfs_paths **paths, struct finding *finding, unsigned flags)
-{
-	struct pfs_tree *tree = finding->tree;
-	int error = -EAGAIN;
-
-	for (unsigned i = 0; i < ATTEMPTS && error == -EAGAIN; i++) {
-		pfs_codes_lock(tree);
-		finding->has_lock = true;
-		error = pfs_codes_prepare(tree);
-		if (!error)
-			error = pfs_paths_open_set(paths, tree, find_set, finding, flags);
-		if (finding->has_lock)
-			pfs_codes_unlock(tree);
-	}
+	if (question->relation == PFS_CHILDREN)
+		error = count_children(&finding, count);
+	else if (are_ranges(tree, question))
+		error = count_ranges(&finding, count);
+	if (error == -ENODATA)
+		error = count_by_engine(&finding, count);
+	forget(&finding);
 	return error;
 }
 
 static int open_set(struct pfs_paths **paths, struct finding *finding, unsigned flags)
 {
+	const struct pfs_paths_source children = {hold_children, find_children, finding},
+				      ranges = {hold_ranges, find_ranges, finding},
+				      engine = {hold_engine, find_by_engine, finding};
 	struct pfs_tree *tree = finding->tree;
 	int error = -ENODATA;
 
 	if (finding->question->relation == PFS_CHILDREN)
-		return pfs_paths_open_set(paths, tree, find_children, finding, flags);
-	if (are_ranges(tree, finding->question)) {
-		pfs_hold_read(tree, __func__);
-		error = pfs_spans_prepare(tree, pfs_hold_pause, tree);
-		pfs_hold_end(tree);
-		if (!error)
-			error = pfs_paths_open_set(paths, tree, find_ranges, finding, flags);
-	}
-	return error == -ENODATA ? open_by_engine(paths, finding, flags) : error;
+		error = pfs_paths_open_set(paths, tree, &children, flags);
+	else if (are_ranges(tree, finding->question))
+		error = pfs_paths_open_set(paths, tree, &ranges, flags);
+	if (error == -ENODATA)
+		error = pfs_paths_open_set(paths, tree, &engine, flags);
+	forget(finding);
+	return error;
 }
 
 /* In many short holds. */

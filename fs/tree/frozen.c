@@ -36,13 +36,21 @@ static int create_parts(struct pfs_tree *tree)
 	return 0;
 }
 
+static int hold(struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+{
+	if (wish->hold)
+		return wish->hold(wish->arg);
+	pfs_hold_read(live, "pfs_frozen_begin");
+	return 0;
+}
+
 /* In one short hold. */
 static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
 	uint64_t number;
 	int error = 0;
 
-	pfs_hold_read(live, __func__);
+	PFS_TRY(hold(live, wish));
 	if (pfs_image_copy_size(wish->columns, live->image.end) > wish->most)
 		error = -ENOMEM;
 	if (!error)
@@ -53,8 +61,6 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 		error = pfs_indexes_freeze(tree, live);
 	if (!error)
 		error = pfs_path_index_freeze(tree, live);
-	if (!error && wish->begun)
-		error = wish->begun(wish->arg);
 	pfs_hold_end(live);
 	return error;
 }
@@ -101,7 +107,8 @@ int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct 
 		else
 			*out = tree;
 	}
-	return error == -EAGAIN ? -ENOMEM : error; /* columns of attributes are forgotten as soon as they are read */
+	/* Columns of attributes are forgotten as soon as they are read. */
+	return error == -EAGAIN && wish->n_attrs ? -ENOMEM : error;
 }
 
 int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)

@@ -21,10 +21,10 @@ struct pfs_frozen_wish {
 	size_t n_attrs;
 	uint64_t most; /* the bytes that the copied columns may take */
 	int (*poll)(void *arg); /* as for pfs_image_copy_fill */
-	/* Called while the live tree is held at the moment that is copied; NULL: nothing is called.
-	 * If it does not return 0, pfs_frozen_begin returns that. */
-	int (*begun)(void *arg);
-	void *arg; /* for poll and begun */
+	/* Takes the live tree's lock at the moment that is copied; NULL: pfs_hold_read does. If it does not return
+	 * 0, nothing is held, and pfs_frozen_begin returns that. */
+	int (*hold)(void *arg);
+	void *arg; /* for poll and hold */
 };
 
 /* Begins a copy of the live tree as it is now; the copy can be read after pfs_frozen_fill. The
