@@ -186,7 +186,8 @@ static int try_path(struct pfs_ordered *ordered)
 		return 0;
 	ordered->how = "names from the top down";
 	PFS_TRY(pfs_scan_prepare_spans(ordered->tree, ordered->question.watch));
-	return pfs_path_walk_open(&ordered->path, ordered->tree, top, &ordered->order[0]);
+	return pfs_path_walk_open(&ordered->path, ordered->tree, top, &ordered->order[0],
+				  ordered->question.watch);
 }
 
 /* The first range of paths; *taken: the predicate that says no more than it and is none any more, or has no text. */

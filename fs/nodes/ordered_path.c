@@ -16,6 +16,8 @@
 
 #define INSIDE UINT32_C(0x80000000) /* of an item: what lies in it */
 #define LOOKED 64u /* children that show whether all come in order */
+#define PIECE  64u /* children between two looks, each of which may lie in a block that is filled first */
+#define FEW    1024u /* children that are sorted between two looks */
 
 /* A directory being listed; child by child, from `next` to `end`, where that is their order. */
 struct level {
@@ -26,6 +28,7 @@ struct level {
 
 struct pfs_path_walk {
 	struct pfs_tree *tree;
+	const struct pfs_scan_watch *watch;
 	bool descending, preorder;
 	struct level *levels;
 	size_t n, capacity;
@@ -57,12 +60,18 @@ static int compare(struct name a, struct name b)
 
 /* ---- children by name ---- */
 
+/* After each piece of the n things that are done with children. */
+static int look(const struct pfs_path_walk *walk, size_t n)
+{
+	return n % PIECE ? 0 : pfs_scan_look(walk->watch);
+}
+
 static int add_child(struct pfs_path_walk *walk, uint32_t slot)
 {
 	PFS_TRY(pfs_grow(&walk->children, &walk->children_capacity, walk->n_children + 1,
 			 sizeof(*walk->children)));
 	walk->children[walk->n_children++] = slot;
-	return 0;
+	return look(walk, walk->n_children);
 }
 
 static int list_indexed(struct pfs_path_walk *walk, uint32_t directory)
@@ -128,11 +137,33 @@ static int by_name(const void *a, const void *b, void *image)
 	return compare(name_of(image, *(const uint32_t *)a), name_of(image, *(const uint32_t *)b));
 }
 
-static int list_children(struct pfs_path_walk *walk, uint32_t directory)
+static int sort_children(struct pfs_path_walk *walk, bool *ascends)
 {
 	struct pfs_image *image = &walk->tree->image;
+	struct pfs_slots slots = {walk->children, walk->n_children};
+	int error;
+
+	*ascends = true;
+	for (size_t i = 1; i < slots.n && *ascends; i++) {
+		*ascends = compare(name_of(image, slots.slot[i - 1]), name_of(image, slots.slot[i])) < 0;
+		PFS_TRY(look(walk, i));
+	}
+	if (*ascends)
+		return 0;
+	if (slots.n <= FEW) {
+		qsort_r(slots.slot, slots.n, sizeof(*slots.slot), by_name, image);
+		return 0;
+	}
+	error = pfs_scan_sort_preorder(walk->tree, &slots, walk->watch);
+	walk->children = slots.slot; /* another array, perhaps */
+	walk->children_capacity = slots.n;
+	return error;
+}
+
+static int list_children(struct pfs_path_walk *walk, uint32_t directory)
+{
 	uint32_t end = pfs_span_end(walk->tree, directory);
-	bool ascends = true, done = false;
+	bool ascends, done = false;
 
 	walk->n_children = 0;
 	if (end)
@@ -141,13 +172,9 @@ static int list_children(struct pfs_path_walk *walk, uint32_t directory)
 		walk->n_children = 0;
 		PFS_TRY(list_indexed(walk, directory));
 	}
-	for (size_t i = 1; i < walk->n_children && ascends; i++)
-		ascends = compare(name_of(image, walk->children[i - 1]),
-				  name_of(image, walk->children[i])) < 0;
+	PFS_TRY(sort_children(walk, &ascends));
 	if (ascends && done)
 		pfs_span_note_sorted(walk->tree, directory);
-	if (!ascends)
-		qsort_r(walk->children, walk->n_children, sizeof(*walk->children), by_name, image);
 	return 0;
 }
 
@@ -229,8 +256,10 @@ static int enter(struct pfs_path_walk *walk, uint32_t directory)
 		return 0;
 	}
 	PFS_TRY(list_children(walk, directory));
-	for (size_t i = 0; i < walk->n_children; i++)
+	for (size_t i = 0; i < walk->n_children; i++) {
 		PFS_TRY(take_child(walk, level, walk->children[i]));
+		PFS_TRY(look(walk, i + 1));
+	}
 	return let_in(walk, level, PFS_NO_SLOT);
 }
 
@@ -247,7 +276,7 @@ static int go_on(struct pfs_path_walk *walk, struct level *level)
 }
 
 int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32_t top,
-		       const struct pfs_order *order)
+		       const struct pfs_order *order, const struct pfs_scan_watch *watch)
 {
 	struct pfs_path_walk *walk = calloc(1, sizeof(*walk));
 	struct level *level;
@@ -257,6 +286,7 @@ int pfs_path_walk_open(struct pfs_path_walk **out, struct pfs_tree *tree, uint32
 	if (error)
 		return error;
 	walk->tree = tree;
+	walk->watch = watch;
 	walk->descending = order->descending;
 	walk->preorder = order->field == PFS_FIELD_PREORDER;
 	error = add_level(walk, &level); /* above the top, with it alone */

@@ -372,7 +372,7 @@ int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *wat
 	begun = pfs_slotorder_begin(tree);
 	error = looking->slots ? look_at_all(looking, &found, watch) : -ENOMEM;
 	pfs_slotorder_end(tree, begun, found, looking->strays, looking->n_strays);
-	free(looking->slots);
+	pfs_free_later(looking->slots);
 	free(looking);
 	return error;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of nodes are found and brought into their order in holds of the tree in which little is done, and a set is of one
- * moment, whatever changes between the holds. PFS_SEED: another seed. */
+/* Sets of nodes, and large folders, are listed in holds of the tree in which little is done, and a set is of one moment,
+ * whatever changes between the holds. PFS_SEED: another seed. */
 #include "tree_util.h"
 
 #include "base/btree.h"
 #include "fs/image/children.h"
 #include "fs/image/old_places.h"
 #include "fs/image/slotorder.h"
+#include "fs/nodes/ordered.h"
 #include "fs/nodes/paths.h"
 #include "fs/tree/tree_impl.h"
 #include "gpu/engine.h"
@@ -15,13 +16,15 @@
 #define FILES	 40000u /* more than two holds take */
 #define OTHERS	 2000u /* files beside it, which are moved into it */
 #define STRAYS	 1000u
+#define MIXED	 10000u /* files that are not made in the order of their names */
 #define COMPARED (128u * 24) /* paths, where so many strays are placed in one hold */
 
 static uint64_t seed = 20261126, folder;
-static bool is_held;
-static unsigned entries, compared, most_entries, most_compared; /* in this hold, and in any */
-static unsigned n_read, n_read_held; /* pieces of sets that were read of an engine, and that while the tree was held */
-static unsigned change_at; /* the hold from which on something changes before each; 0: none */
+/* Of this thread: others hold the tree, too. */
+static _Thread_local bool is_held;
+static _Thread_local unsigned entries, compared, most_entries, most_compared; /* in this hold, and in any */
+static _Thread_local unsigned n_read, n_read_held; /* pieces of sets that an engine gave, and that in a hold */
+static _Thread_local unsigned change_at; /* the hold from which on something changes before each; 0: none */
 static bool changes_once;  /* only before that one */
 
 static void change(void);
@@ -289,6 +292,67 @@ static void slots_without_an_order_are_sorted(void **state PFS_UNUSED)
 	assert_int_equal(order_of_slots(), PFS_ORDER_OTHER);
 }
 
+/* ---- a walk of a statement ---- */
+
+static unsigned looks;
+
+static int count_look(void *arg PFS_UNUSED)
+{
+	looks++;
+	return 0;
+}
+
+/* Opens a walk from the top down, and gets the first nodes, or the last ones. */
+static void walk_some(uint32_t *slots, size_t *n, bool descending)
+{
+	static const _Atomic bool never;
+	const struct pfs_order order = {PFS_FIELD_PATH, descending};
+	const struct pfs_scan_watch watch = {&never, count_look, NULL};
+	const struct pfs_ordered_question question = {.order = &order, .n_order = 1, .limit = *n, .watch = &watch};
+	struct pfs_ordered *ordered;
+
+	looks = 0;
+	(void)pfs_scan_lock(tree, __func__);
+	assert_int_equal(pfs_ordered_open(&ordered, tree, &question), 0);
+	assert_string_equal(pfs_ordered_how(ordered), "names from the top down");
+	assert_int_equal(pfs_ordered_next(ordered, slots, n), 0);
+	pfs_ordered_close(ordered);
+	pfs_scan_unlock(tree);
+}
+
+static void add_path(struct text *text, uint32_t slot)
+{
+	uint64_t ino = tree->image.prime[slot];
+	char *path;
+
+	assert_int_equal(pfs_tree_path(tree, &path, ino), 0);
+	(void)append_text(text, path, strlen(path));
+	(void)append_text(text, "\n", 1);
+	free(path);
+}
+
+/* A folder's children are listed and sorted in pieces, and come in the order of their names, wherever they lie. */
+static void children_in_order_are_listed_in_pieces(void **state PFS_UNUSED)
+{
+	const uint64_t root = PFS_ROOT_PRIME, top = temp_tree_make(tree, root, "~", S_IFDIR | 0755);
+	const struct pfs_question question = {PFS_SUBTREE, &top, 1};
+	struct text wanted = {.size = 0}, found = {.size = 0};
+	uint32_t slots[64];
+	size_t n = PFS_COUNT(slots);
+
+	for (unsigned i = 0; i < MIXED; i++)
+		make_file(top, "", i * 7919 % MIXED, "");
+	walk_some(slots, &n, true);
+	assert_in_range(looks, MIXED / 64, UINT_MAX);
+	assert_int_equal(pfs_tree_list(tree, &question, 0, append_text, &wanted), 0);
+	for (size_t i = n; i-- > 0;)
+		add_path(&found, slots[i]);
+	assert_in_range(found.size, 1, wanted.size);
+	assert_memory_equal(found.bytes, wanted.bytes + wanted.size - found.size, found.size);
+	free(found.bytes);
+	free(wanted.bytes);
+}
+
 int main(void)
 {
 	const char *given = getenv("PFS_SEED");
@@ -299,6 +363,7 @@ int main(void)
 		cmocka_unit_test(strays_are_placed_in_pieces),
 		cmocka_unit_test(an_engine_lists_when_the_tree_has_been_let_go),
 		cmocka_unit_test(slots_without_an_order_are_sorted),
+		cmocka_unit_test(children_in_order_are_listed_in_pieces),
 	};
 
 	seed = given ? strtoull(given, NULL, 10) : seed;
