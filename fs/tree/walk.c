@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pre-order walk of a subtree, children in byte order of names. The entries of a directory are
- * listed in one hold of the lock and visited without it; a node that is removed meanwhile is left
- * out. */
+ * listed in one hold of the lock, or several where they are many, and visited without it; a node that is removed
+ * meanwhile is left out. */
 #include "fs/tree/tree.h"
 
 #include <stdlib.h>
@@ -13,6 +13,8 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
+
+#define LISTED_HELD 16384u /* entries of a directory that are listed in one hold */
 
 struct child {
 	uint64_t prime;
@@ -64,26 +66,39 @@ static int add_child(struct level *level, const struct pfs_image *image, uint32_
 	return 0;
 }
 
-static int list(struct walk *walk, struct level *level, uint64_t ino)
+/* The entries from *next on; key 0: all. *more: the hold would have been long, and *next is where they go on. */
+static int list_some(struct pfs_tree *tree, struct level *level, struct pfs_btree_entry *next, bool *more, uint64_t ino)
 {
-	struct pfs_tree *tree = walk->tree;
-	const struct pfs_image *image = &tree->image;
 	struct pfs_children children;
-	struct pfs_btree_entry entry;
+	unsigned left = LISTED_HELD;
+	uint64_t first;
 	uint32_t slot;
 	int error = 0;
 
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
 	if (slot != PFS_NO_SLOT) {
-		pfs_children_begin(&children, tree, slot, 0, 0);
-		while (!error && pfs_children_next(&children, &entry))
-			error = add_child(level, image, entry.slot);
+		first = pfs_image_key(slot, 0);
+		pfs_children_begin(&children, tree, slot, next->key ? (uint32_t)(next->key - first) : 0, next->slot);
+		for (; left && !error && pfs_children_next(&children, next); left--)
+			error = add_child(level, &tree->image, next->slot);
 	}
 	pfs_hold_end(tree);
-	if (!error && level->n)
-		qsort_r(level->children, level->n, sizeof(struct child), by_name, level->names);
+	next->slot++;
+	*more = !left;
 	return error;
+}
+
+static int list(struct pfs_tree *tree, struct level *level, uint64_t ino)
+{
+	struct pfs_btree_entry next = {0};
+	bool more = true;
+
+	while (more)
+		PFS_TRY(list_some(tree, level, &next, &more, ino));
+	if (level->n)
+		qsort_r(level->children, level->n, sizeof(struct child), by_name, level->names);
+	return 0;
 }
 
 static int descend(struct walk *walk, uint64_t ino, size_t path_len)
@@ -91,7 +106,7 @@ static int descend(struct walk *walk, uint64_t ino, size_t path_len)
 	PFS_TRY(pfs_grow(&walk->levels, &walk->levels_capacity, walk->depth + 1,
 			 sizeof(struct level)));
 	walk->levels[walk->depth] = (struct level){.path_len = path_len};
-	return list(walk, &walk->levels[walk->depth++], ino);
+	return list(walk->tree, &walk->levels[walk->depth++], ino);
 }
 
 static void ascend(struct walk *walk)

@@ -176,6 +176,38 @@ static void children_are_followed_in_pieces(void **state PFS_UNUSED)
 	assert_int_equal(order_of_slots(), PFS_ORDER_ASCENDING);
 }
 
+static int count_visited(void *arg, const struct pfs_walk_node *node PFS_UNUSED)
+{
+	unsigned *n = arg;
+
+	++*n;
+	return 0;
+}
+
+/* Whatever changes meanwhile: the nodes that do not are visited once. */
+static void a_walk_lists_in_pieces(void **state PFS_UNUSED)
+{
+	const struct pfs_question question = {PFS_CHILDREN, &folder, 1};
+	unsigned visited = 0;
+	uint64_t count;
+
+	most_entries = 0;
+	assert_int_equal(pfs_tree_count(tree, &count, &question), 0);
+	assert_int_equal(pfs_tree_walk(tree, folder, count_visited, &visited), 0);
+	assert_in_range(most_entries, PFS_PATHS_HELD, PFS_PATHS_HELD + 1);
+	assert_int_equal(visited, count + 1);
+	changes_once = true;
+	for (unsigned at = 2; at < 6; at++) {
+		assert_int_equal(pfs_tree_count(tree, &count, &question), 0);
+		visited = 0;
+		change_at = at;
+		assert_int_equal(pfs_tree_walk(tree, folder, count_visited, &visited), 0);
+		assert_int_equal(change_at, 0);
+		assert_in_range(visited, count, count + 2); /* the folder, too, and what has changed or has not */
+	}
+	changes_once = false;
+}
+
 /* Before each hold but the first something changes: what is listed is what was there in the first. */
 static void changes_are_not_listed(void **state PFS_UNUSED)
 {
@@ -359,6 +391,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(children_are_followed_in_pieces),
 		cmocka_unit_test(changes_are_not_listed),
+		cmocka_unit_test(a_walk_lists_in_pieces),
 		cmocka_unit_test(a_past_has_the_order),
 		cmocka_unit_test(strays_are_placed_in_pieces),
 		cmocka_unit_test(an_engine_lists_when_the_tree_has_been_let_go),
