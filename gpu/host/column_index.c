@@ -77,8 +77,9 @@ static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 	for (uint64_t at = from; at < to; at += PFS_SPAN) {
 		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, to - at),
 					.at = n->index->rows + at};
+		struct pfs_cells cells;
 
-		(void)pfs_order_numbers(n->key, &span, n->index->numbers + at);
+		(void)pfs_order_numbers(n->key, &span, n->index->numbers + at, &cells);
 	}
 	return 0;
 }

@@ -101,24 +101,24 @@ static uint64_t number_at(const struct pfs_order_key *key, const struct pfs_cell
 	return (uint64_t)cells->integers[i] ^ SIGN;
 }
 
-bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *span, uint64_t *out)
+bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *span, uint64_t *out,
+		       struct pfs_cells *cells)
 {
 	uint64_t flip = key->descending ? UINT64_MAX : 0;
-	struct pfs_cells cells;
 
-	pfs_cells_read(&key->reader, span, &cells);
-	if (!cells.has_nulls && key->reader.kind == PFS_KIND_INTEGER) {
+	pfs_cells_read(&key->reader, span, cells);
+	if (!cells->has_nulls && key->reader.kind == PFS_KIND_INTEGER) {
 		for (uint32_t i = 0; i < span->n; i++)
-			out[i] = (uint64_t)cells.integers[i] ^ SIGN ^ flip;
+			out[i] = (uint64_t)cells->integers[i] ^ SIGN ^ flip;
 		return true;
 	}
 	for (uint32_t i = 0; i < span->n; i++) {
-		if (cells.has_nulls && pfs_bit(cells.nulls, i))
+		if (cells->has_nulls && pfs_bit(cells->nulls, i))
 			out[i] = key->nulls_last ? UINT64_MAX : 0;
 		else
-			out[i] = number_at(key, &cells, i) ^ flip;
+			out[i] = number_at(key, cells, i) ^ flip;
 	}
-	return !cells.has_nulls && key->reader.kind != PFS_KIND_PLACE &&
+	return !cells->has_nulls && key->reader.kind != PFS_KIND_PLACE &&
 	       key->reader.kind != PFS_KIND_NUMBER;
 }
 

@@ -31,8 +31,9 @@ PFS_MUST_CHECK int pfs_sorting_open(struct pfs_sorting *sorting, struct pfs_host
 void pfs_sorting_close(struct pfs_sorting *sorting);
 
 /* Gets numbers of a span that never fall where the key's values rise (or, descending, fall), NULLs
- * included. Returns true if equal numbers mean equal values. */
-bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *span, uint64_t *out);
+ * included, and the values. Returns true if equal numbers mean equal values. */
+bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *span, uint64_t *out,
+		       struct pfs_cells *cells);
 
 /* Compare two positions, by one key or by all: below 0, 0 or above 0. */
 int pfs_order_compare_by(const struct pfs_order_key *key, uint32_t a, uint32_t b);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting everything: the keys become as few 64-bit words as their ranges allow, and the positions
- * are sorted by each word, the last word first. Several threads sort parts of a word's range. */
+/* Sorting everything: the keys become as few 64-bit words as their ranges allow. The positions are sorted by the first
+ * word, those with the same word by the next one, and those that no word tells apart by comparing values. Several threads
+ * sort parts of many positions. */
 #include "gpu/host/order.h"
 
 #include <pthread.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/radix.h"
 #include "base/search.h"
 #include "gpu/host/families.h"
@@ -17,6 +19,13 @@
 #define PARALLEL_MIN 65536u		 /* from so many items on threads help */
 /* items that are sorted at a time: they fit the cache, and take a millisecond */
 #define CHUNK_MAX    (UINT64_C(1) << 16)
+#define RUN	     16u   /* items that are sorted by insertion, before such runs are merged */
+#define FEW	     64u   /* items that are sorted by comparing, whatever tells them apart */
+#define COMPARED     64u   /* comparisons between two polls */
+#define POLLED	     4096u /* items between two polls */
+#define FULL	     (UINT64_C(1) << 40) /* a word is not given another key from this domain on */
+#define SMALL	     (UINT64_C(1) << 22) /* words below which are sorted in two passes, so that a chunk may be larger */
+#define CHUNK_SMALL  (UINT64_C(1) << 18)
 #define FEW_OF	     8u /* up to this part of the tuples, a limit does not sort the rest */
 
 /* ---- keys as numbers ---- */
@@ -26,7 +35,26 @@ struct numbering {
 	const struct pfs_order_key *key;
 	uint64_t *numbers; /* by index */
 	uint64_t *nulls;   /* bits by index */
+	atomic_bool *is_cut; /* a text has more than its number says */
 };
+
+/* Returns true if the number says all of the text: up to seven bytes, of which none is 0. */
+static bool says_all(const struct pfs_order_key *key, uint64_t number, uint32_t place)
+{
+	size_t len;
+
+	if (number & 0xff)
+		return false;
+	(void)pfs_cell_text(&key->reader, place, &len);
+	return len == (number ? 8 - (size_t)__builtin_ctzll(number) / 8 : 0);
+}
+
+static void look_for_cut(const struct numbering *n, const struct pfs_cells *cells, const uint64_t *numbers, uint32_t count)
+{
+	for (uint32_t i = 0; i < count && !atomic_load_explicit(n->is_cut, memory_order_relaxed); i++)
+		if (!(cells->has_nulls && pfs_bit(cells->nulls, i)) && !says_all(n->key, numbers[i], cells->codes[i]))
+			atomic_store(n->is_cut, true);
+}
 
 /* NULLs have 0 in `numbers`, and their bit. */
 static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -42,67 +70,14 @@ static int number_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 		struct pfs_span span;
 
 		pfs_positions_span(n->sorting->positions, &span, at, to);
-		(void)pfs_order_numbers(&plain, &span, n->numbers + at);
-		pfs_cells_read(&plain.reader, &span, &cells);
+		(void)pfs_order_numbers(&plain, &span, n->numbers + at, &cells);
+		if (plain.reader.kind == PFS_KIND_PLACE)
+			look_for_cut(n, &cells, n->numbers + at, span.n);
 		if (cells.has_nulls)
 			memcpy(n->nulls + at / 64, cells.nulls,
 			       (span.n + 63) / 64 * sizeof(uint64_t));
 	}
 	return 0;
-}
-
-/* ---- texts and mixed numbers: equal numbers need not be equal values ---- */
-
-static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
-{
-	return positions->at ? positions->at[i] : positions->first + i;
-}
-
-static int compare_indexes(const void *a, const void *b, void *context)
-{
-	const struct numbering *n = context;
-	const struct pfs_keyed *x = a, *y = b;
-	int order = pfs_order_compare_by(n->key, position_of(n->sorting->positions, x->value),
-					 position_of(n->sorting->positions, y->value));
-
-	return order ? order : (x->value > y->value) - (x->value < y->value);
-}
-
-/* Makes ranks of the numbers: equal ranks are equal values. */
-static int rank_numbers(const struct numbering *n, uint64_t count)
-{
-	const struct pfs_run *run = n->sorting->run;
-	struct pfs_order_key plain = *n->key;
-	struct numbering by = *n;
-	struct pfs_keyed *items;
-	uint64_t rank = 0;
-	int error;
-
-	plain.descending = false;
-	by.key = &plain;
-	PFS_TRY(pfs_run_alloc_raw(run, &items, count, sizeof(*items)));
-	for (uint64_t i = 0; i < count; i++)
-		items[i] = (struct pfs_keyed){.key = n->numbers[i], .value = (uint32_t)i};
-	error = pfs_radix_sort(items, count);
-	for (uint64_t from = 0, to; !error && from < count; from = to) {
-		for (to = from + 1; to < count && items[to].key == items[from].key; to++)
-			;
-		if (to - from > 1)
-			qsort_r(items + from, to - from, sizeof(*items), compare_indexes, &by);
-		for (uint64_t i = from; i < to; i++) {
-			uint32_t a = i ? items[i - 1].value : 0, b = items[i].value;
-
-			rank += i &&
-				(i == from ||
-				 pfs_order_compare_by(&plain, position_of(n->sorting->positions, a),
-						      position_of(n->sorting->positions, b)));
-			n->numbers[b] = rank;
-		}
-		if (to % 4096 < to - from)
-			error = pfs_run_poll(run);
-	}
-	pfs_run_free(run, items, count, sizeof(*items));
-	return error;
 }
 
 /* ---- words ---- */
@@ -113,15 +88,9 @@ struct words {
 	uint64_t **word; /* n of them, the most significant first, each by index */
 	size_t n;
 	uint64_t domain; /* of the last word; 0: it is full, or there is none */
+	size_t told;  /* so many keys are in the words */
+	bool is_done; /* the next key is partly in them; from it on values are compared */
 };
-
-static int add_word(struct words *w, const struct pfs_run *run, uint64_t count)
-{
-	PFS_TRY(pfs_run_alloc(run, &w->word[w->n], count, sizeof(uint64_t)));
-	w->n++;
-	w->domain = 1;
-	return 0;
-}
 
 static void free_words(struct words *w, const struct pfs_sorting *s)
 {
@@ -130,19 +99,12 @@ static void free_words(struct words *w, const struct pfs_sorting *s)
 	pfs_run_free(s->run, w->word, 2 * s->n_keys, sizeof(*w->word));
 }
 
-/* Adds a digit to the last word, or begins a new one: digit(i) < base, where base 0 stands for
- * 2^64. */
-static int make_room(struct words *w, const struct pfs_run *run, uint64_t count, uint64_t base)
+/* Returns true if the last word has room for a digit below base, where 0 stands for 2^64. */
+static bool is_room(const struct words *w, uint64_t base)
 {
 	uint64_t product;
 
-	if (w->n && base && w->domain && !__builtin_mul_overflow(w->domain, base, &product)) {
-		w->domain = product;
-		return 0;
-	}
-	PFS_TRY(add_word(w, run, count));
-	w->domain = base;
-	return 0;
+	return w->n && base && w->domain && !__builtin_mul_overflow(w->domain, base, &product);
 }
 
 /* A key's numbers as they go into a word. */
@@ -199,12 +161,18 @@ static int add_numbers_piece(void *context, unsigned worker, uint64_t from, uint
 
 static int add_nulls(struct words *w, const struct pfs_sorting *s, struct digits *d)
 {
-	PFS_TRY(make_room(w, s->run, s->positions->n, 2));
+	if (is_room(w, 2)) {
+		w->domain *= 2;
+	} else {
+		PFS_TRY(pfs_run_alloc(s->run, &w->word[w->n], s->positions->n, sizeof(uint64_t)));
+		w->n++;
+		w->domain = 2;
+	}
 	d->word = w->word[w->n - 1];
 	return pfs_host_for(s->host, s->run, s->positions->n, PFS_PIECE, add_nulls_piece, d);
 }
 
-static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digits *d)
+static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digits *d, uint64_t **numbers)
 {
 	uint64_t n = s->positions->n;
 
@@ -212,7 +180,13 @@ static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digi
 	if (d->least > d->greatest) /* all values are NULL */
 		return 0;
 	d->base = d->greatest - d->least + 1;
-	PFS_TRY(make_room(w, s->run, n, d->base));
+	if (is_room(w, d->base)) {
+		w->domain *= d->base;
+	} else { /* the numbers become a word where they are */
+		w->word[w->n++] = PFS_TAKE(*numbers);
+		w->domain = d->base;
+		d->base = 0;
+	}
 	d->word = w->word[w->n - 1];
 	return pfs_host_for(s->host, s->run, n, PFS_PIECE, add_numbers_piece, d);
 }
@@ -228,7 +202,8 @@ static bool any_bit(const uint64_t *words, uint64_t n)
 
 static int add_key(struct words *w, const struct pfs_sorting *s, const struct pfs_order_key *key)
 {
-	struct numbering n = {.sorting = s, .key = key};
+	atomic_bool is_cut = key->reader.kind == PFS_KIND_NUMBER;
+	struct numbering n = {.sorting = s, .key = key, .is_cut = &is_cut};
 	uint64_t count = s->positions->n;
 	size_t words = (size_t)pfs_div_round_up(count, 64);
 	pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -240,8 +215,6 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 		error = pfs_run_alloc(s->run, &n.nulls, words, sizeof(*n.nulls));
 	if (!error)
 		error = pfs_host_for(s->host, s->run, count, PFS_PIECE, number_piece, &n);
-	if (!error && (key->reader.kind == PFS_KIND_PLACE || key->reader.kind == PFS_KIND_NUMBER))
-		error = rank_numbers(&n, count);
 	has_nulls = !error && any_bit(n.nulls, count);
 	d = (struct digits){
 		.key = key,
@@ -253,10 +226,22 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 	if (has_nulls)
 		error = add_nulls(w, s, &d);
 	if (!error)
-		error = add_numbers(w, s, &d);
+		error = add_numbers(w, s, &d, &n.numbers);
 	pfs_run_free(s->run, n.numbers, count, sizeof(*n.numbers));
 	pfs_run_free(s->run, n.nulls, words, sizeof(*n.nulls));
+	w->is_done = atomic_load(&is_cut);
+	w->told += !w->is_done;
 	return error;
+}
+
+/* Adds keys to word k, which nothing has been sorted by yet, until it is full or there are no more. */
+static int fill_word(struct words *w, const struct pfs_sorting *s, size_t k)
+{
+	if (w->n == k)
+		w->domain = 0; /* the word before has been sorted by */
+	while (!w->is_done && w->told < s->n_keys && (w->n <= k || (w->n == k + 1 && w->domain && w->domain < FULL)))
+		PFS_TRY(add_key(w, s, &s->keys[w->told]));
+	return 0;
 }
 
 /* ---- sorting by one word ---- */
@@ -294,6 +279,15 @@ static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to
 
 	(void)worker;
 	pfs_radix_sort_with(c->from + from, c->to + from, to - from);
+	return 0;
+}
+
+static int copy_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct chunked *c = context;
+
+	(void)worker;
+	memcpy(c->to + from, c->from + from, (to - from) * sizeof(*c->to));
 	return 0;
 }
 
@@ -344,42 +338,166 @@ static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* Sorts c->from, with c->to as more memory; the result is c->from. */
-static int sort_chunks(const struct pfs_sorting *s, struct chunked *c)
+/* Sorts n items by their keys, with as much more memory, about `most` at a time. */
+static int sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n,
+		     uint64_t most)
 {
+	struct chunked c = {.from = items, .to = more, .n = n};
 	uint64_t n_chunks = 1;
 
-	while (n_chunks < pfs_host_workers(s->host) || c->n / n_chunks > CHUNK_MAX)
+	if (n < PARALLEL_MIN) {
+		pfs_radix_sort_with(items, more, n);
+		return 0;
+	}
+	while (n_chunks < pfs_host_workers(s->host) || n / n_chunks > most)
 		n_chunks *= 2;
-	c->chunk = pfs_div_round_up(c->n, n_chunks);
-	PFS_TRY(pfs_host_for(s->host, s->run, c->n, c->chunk, sort_chunk, c));
-	for (; c->chunk < c->n; c->chunk *= 2) {
-		struct pfs_keyed *merged = c->to;
+	c.chunk = pfs_div_round_up(n, n_chunks);
+	PFS_TRY(pfs_host_for(s->host, s->run, n, c.chunk, sort_chunk, &c));
+	for (; c.chunk < n; c.chunk *= 2) {
+		struct pfs_keyed *merged = c.to;
 
-		PFS_TRY(pfs_host_for(s->host, s->run, c->n, PFS_PIECE, merge_chunks, c));
-		c->to = c->from;
-		c->from = merged;
+		PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, merge_chunks, &c));
+		c.to = c.from;
+		c.from = merged;
+	}
+	return c.from == items ? 0 : pfs_host_for(s->host, s->run, n, PFS_PIECE, copy_piece, &c);
+}
+
+/* ---- sorting by comparing ---- */
+
+static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
+{
+	return positions->at ? positions->at[i] : positions->first + i;
+}
+
+struct comparing {
+	const struct pfs_sorting *sorting;
+	const struct words *words;
+	size_t word;	/* the first that may tell the items apart */
+	unsigned since; /* comparisons since the last poll */
+};
+
+/* Sets *order; polls now and then, as texts may be long. */
+static int compare_values(struct comparing *c, int *order, const struct pfs_keyed *a, const struct pfs_keyed *b)
+{
+	const struct pfs_sorting *s = c->sorting;
+	uint32_t x = position_of(s->positions, a->value), y = position_of(s->positions, b->value);
+
+	*order = 0;
+	for (size_t i = c->word; i < c->words->n && *order == 0; i++) {
+		const uint64_t *word = c->words->word[i];
+
+		*order = (word[a->value] > word[b->value]) - (word[a->value] < word[b->value]);
+	}
+	for (size_t i = c->words->told; i < s->n_keys && *order == 0; i++)
+		*order = pfs_order_compare_by(&s->keys[i], x, y);
+	if (++c->since < COMPARED)
+		return 0;
+	c->since = 0;
+	return pfs_run_poll(s->run);
+}
+
+static int insert_all(struct comparing *c, struct pfs_keyed *items, uint64_t n)
+{
+	for (uint64_t i = 1; i < n; i++) {
+		struct pfs_keyed item = items[i];
+		uint64_t k = i;
+		int order;
+
+		for (; k > 0; k--) {
+			PFS_TRY(compare_values(c, &order, &items[k - 1], &item));
+			if (order <= 0)
+				break;
+			items[k] = items[k - 1];
+		}
+		items[k] = item;
 	}
 	return 0;
 }
 
-/* Sorts indexes 0..n by the words; *order = the result, which is `items` or `more`. */
-static int sort_by_words(const struct pfs_sorting *s, const struct words *w,
-			 struct pfs_keyed *items, struct pfs_keyed *more, struct pfs_keyed **order)
+static int merge_two(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from, uint64_t middle, uint64_t n)
 {
-	struct chunked c = {.from = items, .to = more, .n = s->positions->n};
+	uint64_t a = 0, b = middle;
 
-	PFS_TRY(pfs_host_for(s->host, s->run, c.n, PFS_PIECE, number_indexes, &c));
-	for (size_t k = w->n; k-- > 0;) {
-		c.word = w->word[k];
-		PFS_TRY(pfs_host_for(s->host, s->run, c.n, PFS_PIECE, fill_chunk, &c));
-		if (c.n < PARALLEL_MIN)
-			pfs_radix_sort_with(c.from, c.to, c.n);
-		else
-			PFS_TRY(sort_chunks(s, &c));
+	for (uint64_t i = 0; i < n; i++) {
+		int order = b == n ? 0 : 1;
+
+		if (a < middle && b < n)
+			PFS_TRY(compare_values(c, &order, &from[a], &from[b]));
+		to[i] = order <= 0 ? from[a++] : from[b++];
 	}
-	*order = c.from;
 	return 0;
+}
+
+/* Merges two runs of `width` items each. */
+static int merge_runs(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from, uint64_t n, uint64_t width)
+{
+	for (uint64_t at = 0; at < n; at += 2 * width) {
+		uint64_t left = n - at;
+
+		PFS_TRY(merge_two(c, to + at, from + at, PFS_MIN(width, left), PFS_MIN(2 * width, left)));
+	}
+	return 0;
+}
+
+/* Sorts a few items, or those that no word tells apart; what is equal stays in its order. */
+static int sort_values(struct comparing c, struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
+{
+	struct chunked sorted = {.from = items, .to = more};
+
+	for (uint64_t at = 0; at < n; at += RUN)
+		PFS_TRY(insert_all(&c, items + at, PFS_MIN(RUN, n - at)));
+	for (uint64_t width = RUN; width < n; width *= 2) {
+		struct pfs_keyed *merged = sorted.to;
+
+		PFS_TRY(merge_runs(&c, merged, sorted.from, n, width));
+		sorted.to = sorted.from;
+		sorted.from = merged;
+	}
+	if (sorted.from == items)
+		return 0;
+	return pfs_host_for(c.sorting->host, c.sorting->run, n, PFS_PIECE, copy_piece, &sorted);
+}
+
+/* ---- sorting by all words ---- */
+
+static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
+			  struct pfs_keyed *more, uint64_t n);
+
+/* Sorts, of the items that are sorted by the words before k, those that these do not tell apart. */
+static int sort_equal(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
+		      struct pfs_keyed *more, uint64_t n)
+{
+	for (uint64_t from = 0, to; from < n; from = to) {
+		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
+			;
+		if (to - from > 1)
+			PFS_TRY(sort_from_word(s, w, k, items + from, more + from, to - from));
+		if (to % POLLED < to - from)
+			PFS_TRY(pfs_run_poll(s->run));
+	}
+	return 0;
+}
+
+/* Sorts items, which are in the order of their indexes and which the words before k do not tell apart. */
+static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
+			  struct pfs_keyed *more, uint64_t n)
+{
+	struct chunked c = {.from = items};
+	uint64_t most = CHUNK_MAX;
+
+	if (n > FEW)
+		PFS_TRY(fill_word(w, s, k));
+	if (n <= FEW || (k == w->n && w->told < s->n_keys))
+		return sort_values((struct comparing){.sorting = s, .words = w, .word = k}, items, more, n);
+	if (k == w->n)
+		return 0;
+	c.word = w->word[k];
+	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, fill_chunk, &c));
+	if (k + 1 == w->n && w->domain && w->domain <= SMALL)
+		most = CHUNK_SMALL;
+	PFS_TRY(sort_keys(s, items, more, n, most));
+	return k + 1 < w->n || w->told < s->n_keys ? sort_equal(s, w, k + 1, items, more, n) : 0;
 }
 
 struct ordering {
@@ -400,25 +518,27 @@ static int order_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 
 int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 {
-	struct pfs_keyed *items = NULL, *more = NULL, *sorted = NULL;
+	struct pfs_keyed *items = NULL, *more = NULL;
+	struct chunked c;
 	uint64_t n = s->positions->n;
 	struct words w = {0};
 	struct ordering o;
 	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
 
 	*order = NULL;
-	for (size_t i = 0; !error && i < s->n_keys; i++)
-		error = add_key(&w, s, &s->keys[i]);
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, &items, n, sizeof(*items));
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, &more, n, sizeof(*more));
+	c = (struct chunked){.from = items};
 	if (!error)
-		error = sort_by_words(s, &w, items, more, &sorted);
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, number_indexes, &c);
+	if (!error)
+		error = sort_from_word(s, &w, 0, items, more, n);
 	free_words(&w, s);
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
-	o = (struct ordering){s->positions, sorted, *order};
+	o = (struct ordering){s->positions, items, *order};
 	if (!error)
 		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, order_piece, &o);
 	if (error) {

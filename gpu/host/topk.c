@@ -7,15 +7,12 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/radix.h"
 #include "gpu/host/positions.h"
 
-struct candidate {
-	uint64_t number; /* the number of the first key */
-	uint32_t at;
-};
-
 struct candidates {
-	struct candidate *list;
+	struct pfs_keyed *list; /* positions by the number of the first key; */
+	struct pfs_keyed *more; /* and room for as many */
 	size_t n, capacity;
 	bool is_full;	   /* list[most - 1] is the last that can be among the first */
 	uint8_t apart[64]; /* workers write, each in its own cache line */
@@ -30,20 +27,23 @@ struct choosing {
 static int compare_candidates(const void *a, const void *b, void *context)
 {
 	const struct pfs_sorting *const *sorting = context;
-	const struct candidate *x = a, *y = b;
-	int order;
+	const struct pfs_keyed *x = a, *y = b;
+	int order = pfs_order_compare(*sorting, x->value, y->value);
 
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	order = pfs_order_compare(*sorting, x->at, y->at);
-	return order ? order : (x->at > y->at) - (x->at < y->at);
+	return order ? order : (x->value > y->value) - (x->value < y->value);
 }
 
 static void keep_first(const struct choosing *c, struct candidates *mine)
 {
 	const struct pfs_sorting *sorting = c->sorting;
 
-	qsort_r(mine->list, mine->n, sizeof(*mine->list), compare_candidates, &sorting);
+	pfs_radix_sort_with(mine->list, mine->more, mine->n);
+	for (size_t from = 0, to; from < PFS_MIN(mine->n, c->most); from = to) {
+		for (to = from + 1; to < mine->n && mine->list[to].key == mine->list[from].key; to++)
+			;
+		if (to - from > 1)
+			qsort_r(mine->list + from, to - from, sizeof(*mine->list), compare_candidates, &sorting);
+	}
 	mine->n = PFS_MIN(mine->n, c->most);
 	mine->is_full = mine->n == c->most;
 }
@@ -51,16 +51,30 @@ static void keep_first(const struct choosing *c, struct candidates *mine)
 /* is_exact: a later tuple with the same number as the last one does not precede it, unless other
  * keys say so. */
 static bool is_wanted(const struct choosing *c, const struct candidates *mine,
-		      const struct candidate *candidate, bool is_exact)
+		      const struct pfs_keyed *candidate, bool is_exact)
 {
-	const struct candidate *last;
+	const struct pfs_keyed *last;
 
 	if (!mine->is_full)
 		return true;
 	last = &mine->list[c->most - 1];
-	if (candidate->number != last->number)
-		return candidate->number < last->number;
-	return !is_exact && pfs_order_compare(c->sorting, candidate->at, last->at) < 0;
+	if (candidate->key != last->key)
+		return candidate->key < last->key;
+	return !is_exact && pfs_order_compare(c->sorting, candidate->value, last->value) < 0;
+}
+
+static int make_room(const struct pfs_run *run, struct candidates *mine, size_t capacity)
+{
+	int error = pfs_run_alloc_raw(run, &mine->list, capacity, sizeof(*mine->list));
+
+	mine->capacity = capacity;
+	return error ? error : pfs_run_alloc_raw(run, &mine->more, capacity, sizeof(*mine->more));
+}
+
+static void free_room(const struct pfs_run *run, struct candidates *mine)
+{
+	pfs_run_free(run, mine->list, mine->capacity, sizeof(*mine->list));
+	pfs_run_free(run, mine->more, mine->capacity, sizeof(*mine->more));
 }
 
 static int choose_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -68,22 +82,19 @@ static int choose_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 	const struct choosing *c = context;
 	struct candidates *mine = &c->of_worker[worker];
 
-	if (!mine->list) {
-		PFS_TRY(pfs_run_alloc_raw(c->sorting->run, &mine->list, 2 * c->most + PFS_SPAN,
-					  sizeof(*mine->list)));
-		mine->capacity = 2 * c->most + PFS_SPAN;
-	}
+	if (!mine->list)
+		PFS_TRY(make_room(c->sorting->run, mine, 2 * c->most + PFS_SPAN));
 	for (uint64_t at = from; at < to; at += PFS_SPAN) {
 		uint64_t numbers[PFS_SPAN];
+		struct pfs_cells cells;
 		struct pfs_span span;
 		bool is_exact;
 
 		pfs_positions_span(c->sorting->positions, &span, at, to);
-		is_exact = pfs_order_numbers(&c->sorting->keys[0], &span, numbers) &&
+		is_exact = pfs_order_numbers(&c->sorting->keys[0], &span, numbers, &cells) &&
 			   c->sorting->n_keys == 1;
 		for (uint32_t i = 0; i < span.n; i++) {
-			struct candidate candidate = {.number = numbers[i],
-						      .at = pfs_span_at(&span, i)};
+			struct pfs_keyed candidate = {.key = numbers[i], .value = pfs_span_at(&span, i)};
 
 			if (!is_wanted(c, mine, &candidate, is_exact))
 				continue;
@@ -101,22 +112,25 @@ static int merge_candidates(const struct choosing *c, unsigned workers, uint32_t
 {
 	const struct pfs_run *run = c->sorting->run;
 	struct candidates all = {0};
+	size_t capacity = 0;
 	int error;
 
 	for (unsigned i = 0; i < workers; i++)
-		all.capacity += c->of_worker[i].n;
-	PFS_TRY(pfs_run_alloc_raw(run, &all.list, all.capacity, sizeof(*all.list)));
-	for (unsigned i = 0; i < workers; i++) {
+		capacity += c->of_worker[i].n;
+	error = make_room(run, &all, capacity);
+	for (unsigned i = 0; i < workers && !error; i++) {
 		if (c->of_worker[i].n)
 			memcpy(all.list + all.n, c->of_worker[i].list,
 			       c->of_worker[i].n * sizeof(*all.list));
 		all.n += c->of_worker[i].n;
 	}
-	keep_first(c, &all);
-	error = pfs_run_alloc_raw(run, order, n, sizeof(**order));
+	if (!error)
+		keep_first(c, &all);
+	if (!error)
+		error = pfs_run_alloc_raw(run, order, n, sizeof(**order));
 	for (uint64_t i = 0; !error && i < n; i++)
-		(*order)[i] = all.list[i].at;
-	pfs_run_free(run, all.list, all.capacity, sizeof(*all.list));
+		(*order)[i] = all.list[i].value;
+	free_room(run, &all);
 	return error;
 }
 
@@ -134,8 +148,7 @@ int pfs_sort_first(const struct pfs_sorting *s, uint32_t **order, uint64_t most)
 	if (!error)
 		error = merge_candidates(&c, workers, order, most);
 	for (unsigned i = 0; i < workers; i++)
-		pfs_run_free(s->run, c.of_worker[i].list, c.of_worker[i].capacity,
-			     sizeof(*c.of_worker[i].list));
+		free_room(s->run, &c.of_worker[i]);
 	pfs_run_free(s->run, c.of_worker, workers, sizeof(*c.of_worker));
 	return error;
 }

@@ -24,7 +24,8 @@ static void mark_key(const struct marking *m, const struct pfs_order_key *key, u
 		     const struct pfs_span *span)
 {
 	uint64_t numbers[PFS_SPAN];
-	bool is_exact = pfs_order_numbers(key, span, numbers);
+	struct pfs_cells cells;
+	bool is_exact = pfs_order_numbers(key, span, numbers, &cells);
 
 	for (uint32_t i = 0; i < span->n; i++) {
 		bool differs = i && numbers[i] != numbers[i - 1];

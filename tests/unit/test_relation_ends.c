@@ -387,12 +387,125 @@ static void patterns_ask_by_steps(void **state)
 	free(long_bytes);
 }
 
+#define N_TIED	  150000u
+#define TIED_LEN  20u
+#define N_TEXTS	  40u /* of which some begin with the same bytes, and others say all in fewer than eight */
+
+static uint8_t tied_bytes[N_TEXTS * (1 + TIED_LEN)];
+static uint32_t tied_places[N_TIED];
+static int64_t tied_numbers[N_TIED], few_numbers[N_TIED];
+static uint64_t no_numbers[N_TIED / 64 + 1]; /* of those that are few */
+
+/* Fills columns of which each leaves many ties to the next one. */
+static void fill_tied(bool is_short)
+{
+	for (uint32_t i = 0; i < N_TEXTS; i++) {
+		uint8_t *text = &tied_bytes[i * (1 + TIED_LEN)];
+
+		text[0] = (uint8_t)(is_short || i % 4 == 0 ? 2 : TIED_LEN);
+		memset(text + 1, 'a' + (int)i % 3, TIED_LEN);
+		text[text[0]] = (uint8_t)('a' + i * 7 % 23);
+	}
+	for (uint32_t i = 0; i < N_TIED; i++) {
+		uint32_t random = i * 2654435761u;
+
+		tied_places[i] = (random >> 8) % N_TEXTS * (1 + TIED_LEN);
+		few_numbers[i] = random >> 16 & 1;
+		no_numbers[i / 64] |= (uint64_t)(random >> 20 & 1) << i % 64;
+		tied_numbers[i] = (int64_t)((uint64_t)(random >> 5 & 0xfff) << 50);
+	}
+}
+
+static int has_none(uint32_t i)
+{
+	return (int)(no_numbers[i / 64] >> i % 64 & 1);
+}
+
+/* Below 0, 0 or above 0, as the key has it. */
+static int compare_tied(const struct pfs_sort_key *key, uint32_t a, uint32_t b)
+{
+	const uint8_t *x = tied_bytes + tied_places[a], *y = tied_bytes + tied_places[b];
+	const int64_t *numbers = key->ref.column == 1 ? few_numbers : tied_numbers;
+	int order = (numbers[a] > numbers[b]) - (numbers[a] < numbers[b]);
+
+	if (key->ref.column == 1 && (has_none(a) || has_none(b)))
+		order = has_none(b) - has_none(a);
+	if (key->ref.column == 0) {
+		order = memcmp(x + 1, y + 1, PFS_MIN(*x, *y));
+		order = order ? order : *x - *y;
+	}
+	return key->descending ? -order : order;
+}
+
+/* Sorts all, or the first `limit`, and compares each with the one before. */
+static void sort_tied(const struct pfs_run *run, const struct pfs_sort_key *keys, size_t n_keys, uint64_t limit)
+{
+	const struct pfs_heap heap = {.bytes = tied_bytes, .size = sizeof(tied_bytes), .length_size = 1};
+	const struct pfs_table_column by[] = {
+		{.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = tied_places, .heap = &heap},
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .nulls = no_numbers, .data = few_numbers},
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .not_null = true, .data = tied_numbers},
+	};
+	const struct pfs_table tied = {.n_rows = N_TIED, .n_columns = PFS_COUNT(by), .columns = by};
+	const struct pfs_source source = {.table = &tied};
+	struct pfs_tuples *sorted;
+
+	assert_int_equal(pfs_sort(run, &sorted, &source, keys, n_keys, 0, limit), 0);
+	assert_int_equal(sorted->n, PFS_MIN(limit, N_TIED));
+	for (uint64_t i = 1; i < sorted->n; i++) {
+		uint32_t a = sorted->tables->rows[i - 1], b = sorted->tables->rows[i];
+		int order = 0;
+
+		for (size_t k = 0; k < n_keys && !order; k++)
+			order = compare_tied(&keys[k], a, b);
+		if (order > 0 || (order == 0 && a >= b))
+			fail_msg("%u before %u", a, b);
+	}
+	pfs_tuples_free(run, sorted);
+}
+
+/* Whatever tells the tuples apart, in whatever order of keys, and what is equal stays in its order. */
+static void ties_are_sorted_by_the_next_key(void **state PFS_UNUSED)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	for (unsigned i = 0; i < 27 * 2; i++) {
+		const struct pfs_sort_key keys[] = {
+			{.ref.column = (uint16_t)(i % 3), .descending = i % 2, .nulls_last = i % 2},
+			{.ref.column = (uint16_t)(i / 3 % 3), .descending = i % 5 > 2, .nulls_last = i % 5 > 2},
+			{.ref.column = (uint16_t)(i / 9 % 3)},
+		};
+
+		fill_tied(i >= 27);
+		sort_tied(&run, keys, PFS_COUNT(keys), UINT64_MAX);
+		sort_tied(&run, keys, 1 + i % 3, i % 2 ? 1 : 9000);
+	}
+	pfs_operators_close(run.operators);
+}
+
+/* Texts that begin alike are compared one by one, which takes long if they are many. */
+static void comparing_texts_asks_whether_to_go_on(void **state PFS_UNUSED)
+{
+	static const struct pfs_sort_key key = {.ref.column = 0};
+	struct budget b = {.most = INT64_MAX, .polls_left = 1u << 30};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = poll, .context = &b};
+
+	fill_tied(false);
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	sort_tied(&run, &key, 1, UINT64_MAX);
+	assert_true((1u << 30) - b.polls_left > N_TIED / 64);
+	pfs_operators_close(run.operators);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ends),
 		cmocka_unit_test(every_device_call),
 		cmocka_unit_test(patterns_ask_by_steps),
+		cmocka_unit_test(ties_are_sorted_by_the_next_key),
+		cmocka_unit_test(comparing_texts_asks_whether_to_go_on),
 	};
 
 	return cmocka_run_group_tests(tests, fill_table, NULL);
