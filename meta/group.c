@@ -258,23 +258,19 @@ static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
 	return error ? error : pfs_group_run(store, PFS_SQL_COMMIT);
 }
 
-/* The log keeps the name that the store was opened by, and under another name nobody finds it. So if
- * the store's file is not there any more, the file itself gets what has been committed. */
-static void follow_rename(struct pfs_store *store)
+/* The log keeps the name that the store was opened by, and nobody looks for it beside another name. */
+static void tell_rename(struct pfs_store *store)
 {
-	sqlite3 *handle = store->writer->handle;
 	int has_moved = 0;
 
-	if (!store->log_bytes ||
-	    sqlite3_file_control(handle, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK || !has_moved)
+	if (!store->log_bytes || store->has_moved ||
+	    sqlite3_file_control(store->writer->handle, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK)
 		return;
-	if (!store->has_moved)
-		pfs_warning("%s: was renamed or removed while it is open; what is committed goes into the file itself, "
-			    "more slowly, until it is opened again",
-			    store->path);
-	store->has_moved = true;
-	if (sqlite3_wal_checkpoint_v2(handle, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) != SQLITE_OK)
-		pfs_warning("%s: what was committed last is in %s-wal only", store->path, store->path);
+	store->has_moved = has_moved;
+	if (has_moved)
+		pfs_warning("%s: was renamed or removed while it is open; after a crash rename %s-wal likewise before it is "
+			    "opened: it has what was committed last",
+			    store->path, store->path);
 }
 
 int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
@@ -293,7 +289,7 @@ int pfs_store_commit(struct pfs_store *store, uint64_t *seq)
 		return error;
 	}
 	store->in_group = false;
-	follow_rename(store);
+	tell_rename(store);
 	store->writer->logged = 0;
 	pfs_change_end(store);
 	pfs_history_end(store, true);
