@@ -7,8 +7,8 @@
  * uses the memory need not know of this, with one exception: a system call that gets the address of
  * such memory fails with EFAULT, so memory is touched (pfs_lazy_touch) before it is given to a
  * system call or to a device's driver. If the system does not allow this, all memory is filled at
- * the start. Ranges of 2 MiB that have been filled become large pages after a while without any
- * filling, if the kernel can do that (Linux 6.1).
+ * the start. Ranges of 2 MiB that have been filled, and not with zeros for the greater part, become
+ * large pages after a while without any filling, if the kernel can do that (Linux 6.1).
  *
  * Threads: any number touch the memory at once; none while it is created, started or closed. */
 #ifndef PFS_BASE_LAZY_H
@@ -45,8 +45,8 @@ PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 /* Ends the filling. The caller then unmaps the memory. NULL is allowed. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
-/* Waits until no call of a fill function is under way. If no thread touches another block
- * afterwards, what the blocks are filled from may be changed and freed. NULL is allowed. */
+/* Waits until no block is being put in its place. If no thread touches another block from now on, or
+ * asks pfs_lazy_get, what the blocks are filled from may be changed and freed. NULL is allowed. */
 void pfs_lazy_settle(struct pfs_lazy *lazy);
 
 /* As fork(2). The child has no thread that fills blocks, so it calls pfs_lazy_fill_all before it
