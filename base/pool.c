@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/reserve.h"
 #include "base/thread.h"
 
-#define THREADS_MAX 256
+#define THREADS_MAX	    256
+#define THREADS_MAX_LIMITED 8 /* where address space is limited: each thread's stack takes 8 MiB of it */
 
 struct pfs_pool {
 	pthread_mutex_t taken; /* held by the caller whose job the threads do */
@@ -70,10 +72,11 @@ static void *thread_main(void *argument)
 int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	const unsigned most = pfs_space_is_limited() ? THREADS_MAX_LIMITED : THREADS_MAX;
 	unsigned wanted = n_threads ? n_threads : (unsigned)PFS_MAX(online, 1L);
 	struct pfs_pool *pool;
 
-	wanted = PFS_MIN(wanted, (unsigned)THREADS_MAX);
+	wanted = PFS_MIN(wanted, most);
 	pool = calloc(1, sizeof(*pool) + wanted * sizeof(pool->threads[0]));
 	if (!pool)
 		return -ENOMEM;

@@ -17,14 +17,25 @@
 #define PART_OF_LIMIT 32
 #define LARGEST	      ((size_t)8 << 30)
 
+static rlim_t space(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+bool pfs_space_is_limited(void)
+{
+	return space() != RLIM_INFINITY;
+}
+
 static size_t allowed(size_t limit)
 {
-	struct rlimit space;
 	double part;
 
-	if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur == RLIM_INFINITY)
+	if (!pfs_space_is_limited())
 		return limit;
-	part = (double)space.rlim_cur / PART_OF_LIMIT * (double)PFS_MIN(limit, LARGEST) / (double)LARGEST;
+	part = (double)space() / PART_OF_LIMIT * (double)PFS_MIN(limit, LARGEST) / (double)LARGEST;
 	return PFS_MIN(limit, (size_t)part);
 }
 

@@ -4,6 +4,7 @@
 #ifndef PFS_BASE_RESERVE_H
 #define PFS_BASE_RESERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,9 @@ struct pfs_reserve {
 	void *base; /* NULL: nothing reserved */
 	size_t committed, limit; /* bytes */
 };
+
+/* Returns true if the process may have only so much address space (ulimit -v). */
+bool pfs_space_is_limited(void);
 
 /* Reserves address space for `limit` bytes, or for less if the process has a limit (ulimit -v).
  * -ENOMEM. */

@@ -3,11 +3,13 @@
 #include "tools/cmd.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/reserve.h"
 #include "tools/client/answer.h"
 
 struct verb {
@@ -80,6 +82,8 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 
 	occupy_standard_descriptors();
+	if (pfs_space_is_limited()) /* else each thread's heap takes 64 MiB of it */
+		(void)mallopt(M_ARENA_MAX, 1);
 	if (argc < 2) {
 		(void)fputs("primefs: no command given; see primefs help\n", stderr);
 		return PFS_EXIT_USAGE;
