@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pre-order walk of a subtree, children in byte order of names. The entries of a directory are
- * listed in one hold of the lock, or several where they are many, and visited without it; a node that is removed
- * meanwhile is left out. */
+ * listed as they are at one moment, in several holds of the lock where they are many, and visited
+ * without it; a node that is removed meanwhile is left out. */
 #include "fs/tree/tree.h"
 
 #include <stdlib.h>
@@ -9,12 +9,16 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
+#include "fs/image/old_places.h"
 #include "fs/tree/tree_impl.h"
 
 #define LISTED_HELD 16384u /* entries of a directory that are listed in one hold */
+#define LISTED_NS   UINT64_C(2000000) /* in which a hold ends */
+#define LOOKED_AT   64u /* the clock is, after so many entries */
 
 struct child {
 	uint64_t prime;
@@ -49,56 +53,141 @@ static int by_name(const void *a, const void *b, void *names)
 	return order ? order : x[0] - y[0];
 }
 
-static int add_child(struct level *level, const struct pfs_image *image, uint32_t slot)
+static int add_child(struct level *level, const struct pfs_old_place *place)
 {
-	size_t len;
-	const char *name = pfs_names_get(image->names, image->name[slot], &len);
-
 	PFS_TRY(pfs_grow(&level->children, &level->capacity, level->n + 1, sizeof(struct child)));
-	PFS_TRY(pfs_grow(&level->names, &level->names_capacity, level->names_len + len + 1, 1));
+	PFS_TRY(pfs_grow(&level->names, &level->names_capacity, level->names_len + place->len + 1,
+			 1));
 	level->children[level->n++] = (struct child){
-		.prime = image->prime[slot],
+		.prime = place->prime,
 		.name = (uint32_t)level->names_len,
 	};
-	level->names[level->names_len] = (unsigned char)len;
-	memcpy(level->names + level->names_len + 1, name, len);
-	level->names_len += len + 1;
+	level->names[level->names_len] = (unsigned char)place->len;
+	memcpy(level->names + level->names_len + 1, place->name, place->len);
+	level->names_len += place->len + 1;
 	return 0;
 }
 
-/* The entries from *next on; key 0: all. *more: the hold would have been long, and *next is where they go on. */
-static int list_some(struct pfs_tree *tree, struct level *level, struct pfs_btree_entry *next, bool *more, uint64_t ino)
+/* The entries of a directory: those of the first hold, or, if they are too many for one, as they were when it ended. */
+struct listing {
+	struct pfs_tree *tree;
+	struct level *level;
+	struct pfs_old_places *past; /* of that moment; NULL: in the first hold */
+	uint32_t slot;		     /* the directory's */
+	struct pfs_btree_entry next; /* where its entries go on */
+	uint32_t changed;	     /* where the slots that have changed since go on */
+	bool has_entries, is_done;
+	/* of this hold */
+	unsigned left;
+	uint64_t end_ns;
+};
+
+/* Returns true if the hold has been long: names may lie in blocks that are read from the image file first. */
+static bool is_long(struct listing *listing)
 {
+	if (!listing->left)
+		return true;
+	return --listing->left % LOOKED_AT == 0 && pfs_now_ns() > listing->end_ns;
+}
+
+/* Those whose places have not changed. */
+static int list_entries(struct listing *listing)
+{
+	struct pfs_btree_entry *next = &listing->next;
+	const struct pfs_image *image = &listing->tree->image;
 	struct pfs_children children;
-	unsigned left = LISTED_HELD;
-	uint64_t first;
-	uint32_t slot;
+
+	pfs_children_begin(&children, listing->tree, listing->slot,
+			   (uint32_t)(next->key - pfs_image_key(listing->slot, 0)), next->slot);
+	while (!is_long(listing)) {
+		struct pfs_old_place place;
+
+		if (!pfs_children_next(&children, next)) {
+			listing->has_entries = true;
+			break;
+		}
+		if (!listing->past || !pfs_old_places_has_changed(listing->past, next->slot)) {
+			place.prime = image->prime[next->slot];
+			place.name = pfs_names_get(image->names, image->name[next->slot], &place.len);
+			PFS_TRY(add_child(listing->level, &place));
+		}
+		next->slot++;
+	}
+	return 0;
+}
+
+/* Those whose places have, as they were. */
+static int list_changed(struct listing *listing)
+{
+	while (!is_long(listing)) {
+		struct pfs_old_place place;
+
+		if (!listing->past || !pfs_old_places_next(listing->past, &listing->changed)) {
+			listing->is_done = true;
+			break;
+		}
+		pfs_old_places_find(listing->past, &place, listing->changed);
+		if (place.is_live && place.parent == listing->slot &&
+		    listing->changed != listing->tree->image.root)
+			PFS_TRY(add_child(listing->level, &place));
+		listing->changed++;
+	}
+	return 0;
+}
+
+static void find_directory(struct listing *listing, uint64_t ino)
+{
+	listing->slot = pfs_image_slot(listing->tree, ino);
+	listing->is_done = listing->slot == PFS_NO_SLOT;
+	listing->next.key = pfs_image_key(listing->slot, 0);
+}
+
+/* In one hold. -ENOMEM, also if more has changed than may be remembered. */
+static int list_some(struct listing *listing, uint64_t ino)
+{
 	int error = 0;
 
-	pfs_hold_read(tree, __func__);
-	slot = pfs_image_slot(tree, ino);
-	if (slot != PFS_NO_SLOT) {
-		first = pfs_image_key(slot, 0);
-		pfs_children_begin(&children, tree, slot, next->key ? (uint32_t)(next->key - first) : 0, next->slot);
-		for (; left && !error && pfs_children_next(&children, next); left--)
-			error = add_child(level, &tree->image, next->slot);
-	}
-	pfs_hold_end(tree);
-	next->slot++;
-	*more = !left;
+	pfs_hold_read(listing->tree, __func__);
+	listing->left = LISTED_HELD;
+	listing->end_ns = pfs_now_ns() + LISTED_NS;
+	if (listing->past)
+		error = pfs_old_places_check(listing->past);
+	else
+		find_directory(listing, ino);
+	if (!error && !listing->is_done && !listing->has_entries)
+		error = list_entries(listing);
+	if (!error && listing->has_entries)
+		error = list_changed(listing);
+	if (!error && !listing->is_done && !listing->past)
+		error = pfs_old_places_open(&listing->past, listing->tree);
+	pfs_hold_end(listing->tree);
 	return error;
+}
+
+/* What has changed after it was listed is there twice. */
+static void sort(struct level *level)
+{
+	const size_t n = level->n;
+
+	if (!n)
+		return;
+	qsort_r(level->children, n, sizeof(struct child), by_name, level->names);
+	level->n = 1;
+	for (size_t i = 1; i < n; i++)
+		if (by_name(&level->children[level->n - 1], &level->children[i], level->names))
+			level->children[level->n++] = level->children[i];
 }
 
 static int list(struct pfs_tree *tree, struct level *level, uint64_t ino)
 {
-	struct pfs_btree_entry next = {0};
-	bool more = true;
+	struct listing listing = {.tree = tree, .level = level};
+	int error = 0;
 
-	while (more)
-		PFS_TRY(list_some(tree, level, &next, &more, ino));
-	if (level->n)
-		qsort_r(level->children, level->n, sizeof(struct child), by_name, level->names);
-	return 0;
+	while (!error && !listing.is_done)
+		error = list_some(&listing, ino);
+	pfs_old_places_close(listing.past);
+	sort(level);
+	return error;
 }
 
 static int descend(struct walk *walk, uint64_t ino, size_t path_len)

@@ -208,6 +208,61 @@ static void a_walk_lists_in_pieces(void **state PFS_UNUSED)
 	changes_once = false;
 }
 
+struct inos {
+	uint64_t at[FILES + OTHERS];
+	size_t n;
+};
+
+static int add_visited(void *arg, const struct pfs_walk_node *node)
+{
+	struct inos *inos = arg;
+
+	if (node->depth)
+		inos->at[inos->n++] = node->entry.attr.st_ino;
+	return 0;
+}
+
+static int by_ino(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_gone(uint64_t ino)
+{
+	struct pfs_entry entry;
+
+	return pfs_tree_getattr(tree, &entry, ino) != 0;
+}
+
+/* What was there when the first hold ended is visited once, whatever changes then, unless it is removed. */
+static void a_walk_is_of_one_moment(void **state PFS_UNUSED)
+{
+	static struct inos before, after;
+
+	changes_once = true;
+	for (unsigned i = 0; i < 60; i++) {
+		size_t k = 0;
+
+		before.n = after.n = 0;
+		assert_int_equal(pfs_tree_walk(tree, folder, add_visited, &before), 0);
+		change_at = 3 + i % 2; /* after the folder's visit and one hold, or two */
+		assert_int_equal(pfs_tree_walk(tree, folder, add_visited, &after), 0);
+		assert_int_equal(change_at, 0);
+		qsort(before.at, before.n, sizeof(before.at[0]), by_ino);
+		qsort(after.at, after.n, sizeof(after.at[0]), by_ino);
+		for (size_t at = 0; at < before.n; at++) {
+			if (k < after.n && after.at[k] == before.at[at])
+				k++;
+			else
+				assert_true(is_gone(before.at[at]));
+		}
+		assert_int_equal(k, after.n);
+	}
+	changes_once = false;
+}
+
 /* Before each hold but the first something changes: what is listed is what was there in the first. */
 static void changes_are_not_listed(void **state PFS_UNUSED)
 {
@@ -392,6 +447,7 @@ int main(void)
 		cmocka_unit_test(children_are_followed_in_pieces),
 		cmocka_unit_test(changes_are_not_listed),
 		cmocka_unit_test(a_walk_lists_in_pieces),
+		cmocka_unit_test(a_walk_is_of_one_moment),
 		cmocka_unit_test(a_past_has_the_order),
 		cmocka_unit_test(strays_are_placed_in_pieces),
 		cmocka_unit_test(an_engine_lists_when_the_tree_has_been_let_go),

@@ -100,8 +100,9 @@ static int drop_names(struct finding *finding, struct file *files, size_t *n)
 	}
 	qsort(files, *n, sizeof(*files), compare_originals);
 	for (size_t i = 0; i < *n; i++)
-		if (!left || !files[i].number || files[i].dev != files[left - 1].dev ||
-		    files[i].number != files[left - 1].number)
+		if (!left || (files[i].ino != files[left - 1].ino &&
+			      (!files[i].number || files[i].dev != files[left - 1].dev ||
+			       files[i].number != files[left - 1].number)))
 			files[left++] = files[i];
 	*n = left;
 	return 0;
