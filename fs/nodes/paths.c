@@ -86,20 +86,30 @@ static int prepare(struct pfs_tree *tree, uint64_t ino)
 /* ---- opening ---- */
 
 /* The slots in pre-order, as they were in the frozen tree. */
-static int order_frozen(struct pfs_paths *paths, struct pfs_tree *frozen, uint64_t ino)
+static int order_frozen(struct pfs_paths *paths, struct pfs_tree *frozen, uint64_t ino,
+			struct pfs_account *account)
+{
+	int error = pfs_account_charge(account, (int64_t)pfs_frozen_size(frozen));
+
+	if (!error) {
+		pfs_hold_read(frozen, __func__);
+		error = paths->source ? pfs_scan_sort_preorder(frozen, &paths->slots, NULL)
+				      : order(paths, frozen, ino, UINT64_MAX);
+		pfs_hold_end(frozen);
+	}
+	pfs_account_discharge(account, pfs_frozen_size(frozen));
+	return error ? error : pfs_frozen_is_lost(frozen) ? -ENOMEM : 0;
+}
+
+/* First of all, since an engine keeps to the moment, and others from bringing it up to date, until it has answered. */
+static int list_source(struct pfs_paths *paths)
 {
 	uint64_t n;
-	int error;
 
-	if (paths->source) {
-		PFS_TRY(pfs_paths_find_set(paths, &n));
-		PFS_TRY(pfs_paths_list_set(paths, n));
-	}
-	pfs_hold_read(frozen, __func__);
-	error = paths->source ? pfs_scan_sort_preorder(frozen, &paths->slots, NULL)
-			      : order(paths, frozen, ino, UINT64_MAX);
-	pfs_hold_end(frozen);
-	return error ? error : pfs_frozen_is_lost(frozen) ? -ENOMEM : 0;
+	if (!paths->source)
+		return 0;
+	PFS_TRY(pfs_paths_find_set(paths, &n));
+	return pfs_paths_list_set(paths, n);
 }
 
 static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account *account)
@@ -109,11 +119,12 @@ static int sort_frozen(struct pfs_paths *paths, uint64_t ino, struct pfs_account
 	struct pfs_tree *frozen;
 	int error;
 
-	PFS_TRY(pfs_frozen_open(&frozen, paths->tree, &wish));
-	error = pfs_account_charge(account, (int64_t)pfs_frozen_size(frozen));
+	PFS_TRY(pfs_frozen_begin(&frozen, paths->tree, &wish));
+	error = list_source(paths);
 	if (!error)
-		error = order_frozen(paths, frozen, ino);
-	pfs_account_discharge(account, pfs_frozen_size(frozen));
+		error = pfs_frozen_fill(frozen, paths->tree, &wish);
+	if (!error)
+		error = order_frozen(paths, frozen, ino, account);
 	pfs_frozen_close(frozen);
 	return error;
 }
@@ -235,8 +246,6 @@ void pfs_paths_close(struct pfs_paths *paths)
 		return;
 	pfs_paths_forget(paths);
 	pfs_slots_finish(&paths->slots);
-	pfs_slots_finish(&paths->placed);
-	free(paths->before);
 	free(paths);
 }
 

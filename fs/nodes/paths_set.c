@@ -9,13 +9,16 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/radix.h"
 #include "fs/image/hold.h"
 #include "fs/image/slotorder.h"
 #include "fs/nodes/scan_impl.h"
 #include "fs/tree/tree_impl.h"
 
-#define PLACED_HELD 128u /* strays that are placed in one hold */
+#define PLACED_HELD 128u /* strays that are placed in one hold, */
+#define PLACED_NS   UINT64_C(2000000) /* and after so long no more, */
+#define LOOKED_AT   4u /* which is looked at after so many */
 #define SORTED_MAX ((size_t)64 << 20) /* bytes of paths that are sorted as text */
 
 /* ---- the moment ---- */
@@ -25,6 +28,8 @@ void pfs_paths_forget(struct pfs_paths *paths)
 	pfs_old_places_close(PFS_TAKE(paths->past));
 	free(PFS_TAKE(paths->set));
 	pfs_slots_finish(&paths->strays);
+	pfs_slots_finish(&paths->placed);
+	free(PFS_TAKE(paths->before));
 }
 
 /* Whether slots have the order of the tree, and which do not. */
@@ -187,10 +192,10 @@ static bool is_stray(const struct pfs_slots *strays, uint32_t slot)
 	return low < strays->n && strays->slot[low] == slot;
 }
 
-/* The first slot from there on that is in the set and no stray, or `to`. */
-static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot)
+/* The first slot from there on that is in the set and no stray, or `end`, or behind it. */
+static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot, uint32_t end)
 {
-	while (slot < paths->to) {
+	while (slot < end) {
 		uint64_t bits = paths->set[slot / 64] >> slot % 64;
 
 		if (!bits) {
@@ -202,7 +207,7 @@ static uint32_t next_in_order(const struct pfs_paths *paths, uint32_t slot)
 			return slot;
 		slot++;
 	}
-	return paths->to;
+	return PFS_MAX(slot, end);
 }
 
 /* The first slot from `low` on, of those in order, that came behind the stray. */
@@ -211,28 +216,31 @@ static uint32_t find_behind(const struct pfs_paths *paths, uint32_t stray, uint3
 	uint32_t high = paths->to;
 
 	while (low < high) {
-		uint32_t middle = low + (high - low) / 2, slot = next_in_order(paths, middle);
+		uint32_t middle = low + (high - low) / 2, slot = next_in_order(paths, middle, high);
 
 		if (slot < high && pfs_old_places_is_before(paths->past, slot, stray))
 			low = slot + 1;
 		else
 			high = middle;
 	}
-	return next_in_order(paths, low);
+	return PFS_MIN(next_in_order(paths, low, paths->to), paths->to);
 }
 
-/* So many strays from `first` on in one hold. */
-static int place_some(struct pfs_paths *paths, size_t first)
+/* Those from *done on, as many as are found in one hold. */
+static int place_some(struct pfs_paths *paths, size_t *done)
 {
-	const size_t end = PFS_MIN(first + PLACED_HELD, paths->placed.n);
-	uint32_t at = paths->from + (first ? paths->before[first - 1] : 0);
+	const size_t end = PFS_MIN(*done + PLACED_HELD, paths->placed.n);
+	const uint64_t until_ns = pfs_now_ns() + PLACED_NS;
+	uint32_t at = paths->from + (*done ? paths->before[*done - 1] : 0);
 	int error;
 
 	pfs_hold_read(paths->tree, __func__);
 	error = pfs_old_places_check(paths->past);
-	for (size_t i = first; i < end && !error; i++) {
-		at = find_behind(paths, paths->placed.slot[i], at);
-		paths->before[i] = at - paths->from;
+	while (!error && *done < end) {
+		at = find_behind(paths, paths->placed.slot[*done], at);
+		paths->before[(*done)++] = at - paths->from;
+		if (*done % LOOKED_AT == 0 && pfs_now_ns() > until_ns)
+			break;
 	}
 	pfs_hold_end(paths->tree);
 	return error;
@@ -250,9 +258,13 @@ static int place_strays(struct pfs_paths *paths)
 	for (size_t i = 0; i < strays->n; i++)
 		if (is_in(paths, strays->slot[i]))
 			placed->slot[placed->n++] = strays->slot[i];
+	/* from..to ends with what is no stray: searches look at what lies between, which may be as large as the image */
+	paths->from = PFS_MIN(next_in_order(paths, paths->from, paths->to), paths->to);
+	while (paths->to > paths->from && (!is_in(paths, paths->to - 1) || is_stray(strays, paths->to - 1)))
+		paths->to--;
 	PFS_TRY(sort_by_paths(paths, placed));
-	for (size_t i = 0; i < placed->n; i += PLACED_HELD)
-		PFS_TRY(place_some(paths, i));
+	for (size_t done = 0; done < placed->n;)
+		PFS_TRY(place_some(paths, &done));
 	return 0;
 }
 
