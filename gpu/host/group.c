@@ -38,7 +38,7 @@ struct places {
 };
 
 /* Puts groups in the order of their first tuples, which all differ and are below position `end`. With
- * as many positions as PLACES allows, this takes two thirds of the memory that sorting does. */
+ * as many positions as PLACES allows, this takes no more memory than sorting does. */
 static int place_groups(struct groups *groups, const struct pfs_run *run, uint32_t end)
 {
 	const size_t n_places = end / 64 + 1;

@@ -42,6 +42,7 @@ int pfs_order_compare(const struct pfs_sorting *sorting, uint32_t a, uint32_t b)
 /* Set *order, which pfs_run_free frees, to all n positions, sorted; or, with at least one key, to
  * the first `most` of that order, of which there are so many. */
 PFS_MUST_CHECK int pfs_sort_all(const struct pfs_sorting *sorting, uint32_t **order);
+#define PFS_FIRST_BYTES 64u /* that each thread takes then for each of those */
 PFS_MUST_CHECK int pfs_sort_first(const struct pfs_sorting *sorting, uint32_t **order,
 				  uint64_t most);
 

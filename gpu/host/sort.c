@@ -26,7 +26,8 @@
 #define FULL	     (UINT64_C(1) << 40) /* a word is not given another key from this domain on */
 #define SMALL	     (UINT64_C(1) << 22) /* words below which are sorted in two passes, so that a chunk may be larger */
 #define CHUNK_SMALL  (UINT64_C(1) << 18)
-#define FEW_OF	     8u /* up to this part of the tuples, a limit does not sort the rest */
+#define FEW_OF	     8u /* up to this part of the tuples, a limit does not sort the rest, */
+#define SORTED_BYTES 48u /* if its candidates take less memory than this for each tuple, as sorting all does at least */
 
 /* ---- keys as numbers ---- */
 
@@ -38,7 +39,7 @@ struct numbering {
 	atomic_bool *is_cut; /* a text has more than its number says */
 };
 
-/* Returns true if the number says all of the text: up to seven bytes, of which none is 0. */
+/* Returns true if the number says all of the text: up to seven bytes, of which the last is not 0. */
 static bool says_all(const struct pfs_order_key *key, uint64_t number, uint32_t place)
 {
 	size_t len;
@@ -90,6 +91,7 @@ struct words {
 	uint64_t domain; /* of the last word; 0: it is full, or there is none */
 	size_t told;  /* so many keys are in the words */
 	bool is_done; /* the next key is partly in them; from it on values are compared */
+	unsigned compared; /* values, since the last poll */
 };
 
 static void free_words(struct words *w, const struct pfs_sorting *s)
@@ -372,9 +374,8 @@ static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
 
 struct comparing {
 	const struct pfs_sorting *sorting;
-	const struct words *words;
-	size_t word;	/* the first that may tell the items apart */
-	unsigned since; /* comparisons since the last poll */
+	struct words *words;
+	size_t word; /* the first that may tell the items apart */
 };
 
 /* Sets *order; polls now and then, as texts may be long. */
@@ -391,9 +392,9 @@ static int compare_values(struct comparing *c, int *order, const struct pfs_keye
 	}
 	for (size_t i = c->words->told; i < s->n_keys && *order == 0; i++)
 		*order = pfs_order_compare_by(&s->keys[i], x, y);
-	if (++c->since < COMPARED)
+	if (++c->words->compared < COMPARED)
 		return 0;
-	c->since = 0;
+	c->words->compared = 0;
 	return pfs_run_poll(s->run);
 }
 
@@ -552,6 +553,13 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 
 /* ---- the operator ---- */
 
+/* Returns true if it is worth it to choose so many of n, and to sort these alone. */
+static bool are_few(const struct pfs_host_operators *host, uint64_t most, uint64_t n)
+{
+	return most < n / FEW_OF &&
+	       (double)most * (double)(pfs_host_workers(host) * PFS_FIRST_BYTES) <= (double)n * SORTED_BYTES;
+}
+
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
 int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 		  struct pfs_tuples **out, const struct pfs_source *source,
@@ -567,7 +575,7 @@ int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
 	offset = PFS_MIN(offset, positions.n);
 	end = offset + PFS_MIN(limit, positions.n - offset);
-	n = n_keys && end < positions.n / FEW_OF ? end : positions.n;
+	n = n_keys && are_few(host, end, positions.n) ? end : positions.n;
 	error = pfs_sorting_open(&s, host, run, source, &positions, keys, n_keys);
 	if (!error) {
 		error = n < positions.n ? pfs_sort_first(&s, &order, n) : pfs_sort_all(&s, &order);

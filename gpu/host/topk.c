@@ -49,7 +49,7 @@ static void keep_first(const struct choosing *c, struct candidates *mine)
 }
 
 /* is_exact: a later tuple with the same number as the last one does not precede it, unless other
- * keys say so. */
+ * keys say so, or the last one is a NULL, which shares the greatest number with values before it. */
 static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 		      const struct pfs_keyed *candidate, bool is_exact)
 {
@@ -60,7 +60,8 @@ static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 	last = &mine->list[c->most - 1];
 	if (candidate->key != last->key)
 		return candidate->key < last->key;
-	return !is_exact && pfs_order_compare(c->sorting, candidate->value, last->value) < 0;
+	return (!is_exact || candidate->key == UINT64_MAX) &&
+	       pfs_order_compare(c->sorting, candidate->value, last->value) < 0;
 }
 
 static int make_room(const struct pfs_run *run, struct candidates *mine, size_t capacity)
