@@ -337,6 +337,7 @@ static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_co
 	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s) && a->flat_s <= b->full_s;
 }
 
+/* What says that a directory was copied stays: nothing above it says that. */
 static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
 {
 	struct pfs_compared_stamp *list PFS_FREE = NULL;
@@ -346,7 +347,8 @@ static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_comp
 	for (size_t i = 0; i < n; i++) {
 		int error;
 
-		if (list[i].ino == ino || !says_no_more(&list[i].times, times) || !is_below(tree, list[i].ino, ino))
+		if (list[i].ino == ino || list[i].copied || !says_no_more(&list[i].times, times) ||
+		    !is_below(tree, list[i].ino, ino))
 			continue;
 		error = list[i].kept ? write_stamp(tree, list[i].ino, NULL) : 0;
 		if (error && error != -ESTALE && error != -ENODATA)

@@ -230,3 +230,11 @@ for content in copy none; do
 	fails_with 'though not of both' 'folder.pfs: a folder was imported to /' primefs refresh --from=list folder.pfs
 	is 'which follows, too' "$(primefs export folder.pfs)" $'/list\n/list/c\n/sub\n/sub/file'
 done
+rm -f folder.pfs*
+mkdir other
+echo text >other/file
+primefs import -q other folder.pfs
+primefs import -q --content=copy --at=/copied folder folder.pfs
+primefs refresh folder.pfs >/dev/null
+fails_with 'nor of one that was copied below another that has been refreshed' 'folder.pfs: a folder was imported to /copied' \
+	primefs refresh --from=list folder.pfs /copied
