@@ -31,8 +31,8 @@ static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path,
 	return node;
 }
 
-static bool holds(const struct pfs_btree *tree, const struct pfs_leaf *leaf, uint32_t i, uint64_t key,
-		  pfs_btree_value slot)
+static bool holds(const struct pfs_btree *tree, const struct pfs_leaf *leaf, uint32_t i,
+		  uint64_t key, pfs_btree_value slot)
 {
 	return i < leaf->count && leaf->keys[i] == key && pfs_btree_slots(tree, leaf)[i] == slot;
 }
@@ -52,7 +52,8 @@ static void leaf_open(const struct pfs_btree *tree, struct pfs_leaf *leaf, uint3
 }
 
 /* Moves the entries from `from` on to the empty node `right`. */
-static void leaf_split(const struct pfs_btree *tree, struct pfs_leaf *leaf, struct pfs_leaf *right, uint32_t from)
+static void leaf_split(const struct pfs_btree *tree, struct pfs_leaf *leaf, struct pfs_leaf *right,
+		       uint32_t from)
 {
 	right->count = leaf->count - from;
 	memcpy(right->keys, &leaf->keys[from], right->count * sizeof(right->keys[0]));
@@ -67,7 +68,8 @@ static void leaf_split(const struct pfs_btree *tree, struct pfs_leaf *leaf, stru
 }
 
 /* Puts separator i and the child on its right into a node that has room. */
-static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btree_value slot, void *child)
+static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btree_value slot,
+		       void *child)
 {
 	uint32_t tail = node->count - i;
 
@@ -81,8 +83,8 @@ static void inner_open(struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btr
 }
 
 /* Splits a full node, moving up separator `middle`; *key, *slot = that separator. */
-static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_t middle, uint64_t *key,
-			pfs_btree_value *slot)
+static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_t middle,
+			uint64_t *key, pfs_btree_value *slot)
 {
 	right->count = node->count - middle - 1;
 	memcpy(right->keys, &node->keys[middle + 1], right->count * sizeof(right->keys[0]));
@@ -95,8 +97,8 @@ static void inner_split(struct pfs_inner *node, struct pfs_inner *right, uint32_
 }
 
 /* Hands (key, slot) and the new node on its right up the path, splitting what is full. */
-static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key, pfs_btree_value slot,
-		      void *right)
+static void insert_up(struct pfs_btree *tree, const struct path *path, uint64_t key,
+		      pfs_btree_value slot, void *right)
 {
 	/* of the tree: nodes in the middle must not be left nearly empty */
 	bool at_right_edge = !((const struct pfs_leaf *)right)->next;
@@ -197,9 +199,11 @@ static void inner_close(struct pfs_inner *node, uint32_t i)
 }
 
 /* Evens out two neighbours by moving entries from the fuller one. */
-static void leaf_balance(const struct pfs_btree *tree, struct pfs_leaf *left, struct pfs_leaf *right)
+static void leaf_balance(const struct pfs_btree *tree, struct pfs_leaf *left,
+			 struct pfs_leaf *right)
 {
-	pfs_btree_value *left_slots = pfs_btree_slots(tree, left), *right_slots = pfs_btree_slots(tree, right);
+	pfs_btree_value *left_slots = pfs_btree_slots(tree, left),
+			*right_slots = pfs_btree_slots(tree, right);
 	uint32_t want = (left->count + right->count) / 2;
 	uint32_t n;
 
@@ -342,7 +346,8 @@ bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot
 {
 	struct path path;
 	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	uint32_t i =
+		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
 	pfs_btree_value *slots = pfs_btree_slots(tree, leaf);
 	uint32_t tail;
 
@@ -421,7 +426,8 @@ void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *curso
 	}
 	leaf = node;
 	cursor->leaf = leaf;
-	cursor->position = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	cursor->position =
+		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
 }
 
 bool pfs_btree_next(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,

@@ -46,12 +46,13 @@ void pfs_btree_destroy(struct pfs_btree *tree);
 PFS_MUST_CHECK int pfs_btree_load(struct pfs_btree *tree, struct pfs_pool *pool,
 				  const uint64_t *keys, const pfs_btree_value *slots, size_t n);
 
-/* As pfs_btree_load, but the leaves and the inner nodes right above them are in the caller's memory,
- * at `leaves` (n_leaves of PFS_BTREE_LEAF_SIZE bytes) and `inners` (pfs_btree_count_inners(n_leaves)
- * of PFS_BTREE_INNER_SIZE), which must stay until the tree is destroyed. The caller makes each of
- * them (pfs_btree_make_leaf, pfs_btree_make_inner) at the latest when somebody reads it
- * (base/lazy.h). Each leaf but the last has PFS_BTREE_LEAF_COUNT of the n entries; firsts[i] is the
- * first entry below inner node i, strictly ascending. -EINVAL, -ENOMEM. */
+/* As pfs_btree_load, but the leaves and the inner nodes right above them are in the caller's
+ * memory, at `leaves` (n_leaves of PFS_BTREE_LEAF_SIZE bytes) and `inners`
+ * (pfs_btree_count_inners(n_leaves) of PFS_BTREE_INNER_SIZE), which must stay until the tree is
+ * destroyed. The caller makes each of them (pfs_btree_make_leaf, pfs_btree_make_inner) at the
+ * latest when somebody reads it (base/lazy.h). Each leaf but the last has PFS_BTREE_LEAF_COUNT of
+ * the n entries; firsts[i] is the first entry below inner node i, strictly ascending. -EINVAL,
+ * -ENOMEM. */
 #define PFS_BTREE_LEAF_COUNT 58u
 #define PFS_BTREE_LEAF_SIZE  (24u + 62u * (sizeof(uint64_t) + sizeof(pfs_btree_value))) /* bytes: 768, or 1,016 */
 #define PFS_BTREE_INNER_COUNT 59u /* leaves below an inner node, at most */
@@ -66,8 +67,8 @@ size_t pfs_btree_inner_of(size_t n_leaves, size_t leaf);
 /* Writes leaf number i of these n_leaves to `to`; `leaves` is the address of the first. */
 void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
 			 const struct pfs_btree_entry *entries, unsigned count);
-/* Writes the inner node above `count` leaves, from number `leaf` on, to `to`; firsts are the leaves'
- * first entries. */
+/* Writes the inner node above `count` leaves, from number `leaf` on, to `to`; firsts are the
+ * leaves' first entries. */
 void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_btree_entry *firsts,
 			  unsigned count);
 
@@ -105,8 +106,8 @@ size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cur
 
 /* Reads the entries before the cursor, the nearest first, and moves the cursor before them. Returns
  * how many; fewer than capacity at the beginning of the tree. */
-size_t pfs_btree_read_back(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t *keys,
-			   pfs_btree_value *slots, size_t capacity);
+size_t pfs_btree_read_back(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
+			   uint64_t *keys, pfs_btree_value *slots, size_t capacity);
 
 /* Checks order, fill, links and count (tests). -EUCLEAN: one of them is wrong. */
 PFS_MUST_CHECK int pfs_btree_verify(const struct pfs_btree *tree);

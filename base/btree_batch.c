@@ -11,7 +11,8 @@
 #define SIDE_BY_SIDE 32u /* more cache lines than a core waits for at once */
 #define STEPS	     2u /* steps of one search in a node, before the next search has its turn */
 
-/* Searches side by side. Each step of one looks at a line that was fetched while the others took theirs. */
+/* Searches side by side. Each step of one looks at a line that was fetched while the others took
+ * theirs. */
 struct searches {
 	const struct pfs_btree *tree;
 	const uint64_t *wanted;
@@ -22,7 +23,8 @@ struct searches {
 	uint32_t rank[SIDE_BY_SIDE];
 };
 
-/* Fetches what a search of a node reads first: its count, and the key in the middle if it is as full as most. */
+/* Fetches what a search of a node reads first: its count, and the key in the middle if it is as
+ * full as most. */
 PFS_FETCHES void fetch_node(const void *node, const uint64_t *keys, uint32_t capacity)
 {
 	__builtin_prefetch(node);
@@ -37,7 +39,8 @@ PFS_FETCHES void fetch(const void *node, uint32_t leaf_max)
 		fetch_node(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
 }
 
-/* Takes the first steps of each search that was begun, by turns: after them what is left is about a line. */
+/* Takes the first steps of each search that was begun, by turns: after them what is left is about a
+ * line. */
 static void halve_all(struct searches *searches)
 {
 	for (unsigned step = 0; step < STEPS; step++) {
@@ -64,8 +67,8 @@ static void descend(struct searches *searches, uint32_t leaf_max)
 	for (size_t i = 0; i < searches->n; i++) {
 		const struct pfs_inner *inner = searches->node[i];
 		uint64_t key = searches->wanted[i];
-		uint32_t rank = pfs_btree_end(searches->at[i], inner->keys, inner->slots, inner->count, key,
-					      searches->slot);
+		uint32_t rank = pfs_btree_end(searches->at[i], inner->keys, inner->slots,
+					      inner->count, key, searches->slot);
 
 		searches->rank[i] = pfs_btree_child_of(inner, rank, key, searches->slot);
 		__builtin_prefetch(&inner->children[searches->rank[i]]);
@@ -98,7 +101,8 @@ static void end_in_leaves(struct searches *searches)
 			searches->rank[i] = 0;
 		}
 		if (leaf)
-			__builtin_prefetch(&pfs_btree_slots(searches->tree, leaf)[searches->rank[i]]);
+			__builtin_prefetch(
+				&pfs_btree_slots(searches->tree, leaf)[searches->rank[i]]);
 	}
 }
 
@@ -122,7 +126,8 @@ static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 
 		out[i] = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
 		if (leaf)
-			out[i] = (struct pfs_btree_entry){leaf->keys[at], pfs_btree_slots(tree, leaf)[at]};
+			out[i] = (struct pfs_btree_entry){leaf->keys[at],
+							  pfs_btree_slots(tree, leaf)[at]};
 	}
 }
 
@@ -150,12 +155,14 @@ size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cur
 		}
 		end = leaf->count;
 		if (leaf->keys[end - 1] > last) /* then last + 1 does not wrap */
-			end = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), end, last + 1, 0);
+			end = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), end, last + 1,
+					     0);
 		if (end <= from)
 			break;
 		end = (uint32_t)PFS_MIN(end, from + (capacity - done));
 		memcpy(&keys[done], &leaf->keys[from], (end - from) * sizeof(*keys));
-		memcpy(&slots[done], pfs_btree_slots(tree, leaf) + from, (end - from) * sizeof(*slots));
+		memcpy(&slots[done], pfs_btree_slots(tree, leaf) + from,
+		       (end - from) * sizeof(*slots));
 		done += end - from;
 		from = end;
 		cursor->leaf = leaf;

@@ -15,9 +15,11 @@
 #define LOAD_FILL PFS_BTREE_LEAF_COUNT
 
 _Static_assert(PFS_BTREE_PAGE == LEAF_MAX, "PFS_BTREE_PAGE");
-_Static_assert(sizeof(struct pfs_leaf) + LEAF_MAX * (sizeof(uint64_t) + sizeof(pfs_btree_value)) == PFS_BTREE_LEAF_SIZE,
+_Static_assert(sizeof(struct pfs_leaf) + LEAF_MAX * (sizeof(uint64_t) + sizeof(pfs_btree_value)) ==
+		       PFS_BTREE_LEAF_SIZE,
 	       "PFS_BTREE_LEAF_SIZE");
-_Static_assert(PFS_BTREE_INNER_COUNT == LOAD_FILL + 1 && sizeof(struct pfs_inner) <= PFS_BTREE_INNER_SIZE,
+_Static_assert(PFS_BTREE_INNER_COUNT == LOAD_FILL + 1 &&
+		       sizeof(struct pfs_inner) <= PFS_BTREE_INNER_SIZE,
 	       "PFS_BTREE_INNER_SIZE");
 
 /* A finished node of the level below and its first entry. */
@@ -98,7 +100,8 @@ static size_t load_level(struct pfs_btree *tree, struct child *children, size_t 
 }
 
 /* Makes what is above these nodes of an empty tree, which are above so many levels. */
-static void plant(struct pfs_btree *tree, struct child *children, size_t n_children, unsigned height, size_t n)
+static void plant(struct pfs_btree *tree, struct child *children, size_t n_children,
+		  unsigned height, size_t n)
 {
 	pfs_node_pool_give(&tree->leaves, tree->root); /* the empty leaf */
 	tree->height = height;
@@ -170,7 +173,8 @@ size_t pfs_btree_first_leaf(size_t n_leaves, size_t i)
 
 size_t pfs_btree_inner_of(size_t n_leaves, size_t leaf)
 {
-	size_t groups = pfs_btree_count_inners(n_leaves), size = n_leaves / groups, larger = n_leaves % groups;
+	size_t groups = pfs_btree_count_inners(n_leaves), size = n_leaves / groups,
+	       larger = n_leaves % groups;
 	size_t in_larger = larger * (size + 1);
 
 	return leaf < in_larger ? leaf / (size + 1) : larger + (leaf - in_larger) / size;
@@ -185,10 +189,11 @@ static bool firsts_ascend(const struct pfs_btree_entry *firsts, size_t n)
 	return true;
 }
 
-int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, void *inners, const struct pfs_btree_entry *firsts,
-			  size_t n)
+int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, void *inners,
+			  const struct pfs_btree_entry *firsts, size_t n)
 {
-	size_t n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL), n_inners = pfs_btree_count_inners(n_leaves);
+	size_t n_leaves = (size_t)pfs_div_round_up(n, LOAD_FILL),
+	       n_inners = pfs_btree_count_inners(n_leaves);
 	struct child *children PFS_FREE = calloc(n_inners + 1, sizeof(*children));
 
 	if (!n)
@@ -198,7 +203,8 @@ int pfs_btree_load_lazily(struct pfs_btree *tree, void *leaves, void *inners, co
 	if (!children)
 		return -ENOMEM;
 	for (size_t i = 0; i < n_inners; i++)
-		children[i] = (struct child){(char *)inners + i * PFS_BTREE_INNER_SIZE, firsts[i].key, firsts[i].slot};
+		children[i] = (struct child){(char *)inners + i * PFS_BTREE_INNER_SIZE,
+					     firsts[i].key, firsts[i].slot};
 	if (n_leaves == 1)
 		children[0].node = leaves;
 	PFS_TRY(pfs_node_pool_reserve(&tree->inners, inners_above(n_inners)));
@@ -229,7 +235,8 @@ void pfs_btree_make_leaf(void *to, void *leaves, size_t i, size_t n_leaves,
 	}
 }
 
-void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_btree_entry *firsts, unsigned count)
+void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_btree_entry *firsts,
+			  unsigned count)
 {
 	struct pfs_inner *node = to;
 

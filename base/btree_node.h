@@ -45,7 +45,8 @@ static inline size_t pfs_btree_leaf_size(uint32_t leaf_max)
 	return sizeof(struct pfs_leaf) + leaf_max * (sizeof(uint64_t) + sizeof(pfs_btree_value));
 }
 
-static inline pfs_btree_value *pfs_btree_slots(const struct pfs_btree *tree, const struct pfs_leaf *leaf)
+static inline pfs_btree_value *pfs_btree_slots(const struct pfs_btree *tree,
+					       const struct pfs_leaf *leaf)
 {
 	return (pfs_btree_value *)(leaf->keys + tree->leaf_max);
 }
@@ -75,7 +76,8 @@ static inline void pfs_btree_halve(struct pfs_btree_search *search, uint64_t key
 
 /* Finishes a search, and returns what pfs_btree_rank returns. */
 static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint64_t *keys,
-				     const pfs_btree_value *slots, uint32_t count, uint64_t key, pfs_btree_value slot)
+				     const pfs_btree_value *slots, uint32_t count, uint64_t key,
+				     pfs_btree_value slot)
 {
 	uint32_t i;
 
@@ -90,23 +92,26 @@ static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint6
 
 /* Returns how many of a node's entries are less than (key, slot). With slot 0 that is the number of
  * keys below `key`. */
-static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots, uint32_t count,
-				      uint64_t key, pfs_btree_value slot)
+static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots,
+				      uint32_t count, uint64_t key, pfs_btree_value slot)
 {
 	return pfs_btree_end((struct pfs_btree_search){keys, count}, keys, slots, count, key, slot);
 }
 
 /* Returns the number of the child in which (key, slot) is or would be. i is the rank of (key,
  * slot); an entry that equals a separator is in the child on the separator's right. */
-static inline uint32_t pfs_btree_child_of(const struct pfs_inner *node, uint32_t i, uint64_t key, pfs_btree_value slot)
+static inline uint32_t pfs_btree_child_of(const struct pfs_inner *node, uint32_t i, uint64_t key,
+					  pfs_btree_value slot)
 {
 	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
 }
 
 /* Returns the number of the child in which (key, slot) is or would be, from its rank. */
-static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key, pfs_btree_value slot)
+static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key,
+				       pfs_btree_value slot)
 {
-	return pfs_btree_child_of(node, pfs_btree_rank(node->keys, node->slots, node->count, key, slot), key, slot);
+	return pfs_btree_child_of(
+		node, pfs_btree_rank(node->keys, node->slots, node->count, key, slot), key, slot);
 }
 
 #endif

@@ -104,7 +104,8 @@ static bool ends_field(struct parser *parser)
 
 	if (!parser->ncbi)
 		return true;
-	if (csv->size - parser->start < 2 || memcmp(csv->text + csv->size - 2, PFS_CSV_NCBI, 2) != 0)
+	if (csv->size - parser->start < 2 ||
+	    memcmp(csv->text + csv->size - 2, PFS_CSV_NCBI, 2) != 0)
 		return false;
 	csv->size -= 2;
 	return true;

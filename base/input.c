@@ -246,7 +246,8 @@ int pfs_input_seek(struct pfs_input_stream *input, uint64_t offset)
 	return jump(input, offset);
 }
 
-int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t *len, char delimiter)
+int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t *len,
+		     char delimiter)
 {
 	size_t seen = 0;
 

@@ -45,7 +45,8 @@ struct pfs_input_maker {
 PFS_MUST_CHECK int pfs_input_open(struct pfs_input_stream *input, const char *path);
 
 /* Opens bytes in memory, which stay the caller's and must outlive the input. */
-PFS_MUST_CHECK int pfs_input_open_memory(struct pfs_input_stream *input, const void *data, size_t size);
+PFS_MUST_CHECK int pfs_input_open_memory(struct pfs_input_stream *input, const void *data,
+					 size_t size);
 
 /* Opens the bytes that the maker makes; the input owns made_of from now on. */
 void pfs_input_open_made(struct pfs_input_stream *input, const char *name,
@@ -70,7 +71,7 @@ PFS_MUST_CHECK int pfs_input_seek(struct pfs_input_stream *input, uint64_t offse
 /* Reads the next record, which ends with the delimiter or at the input's end. Returns 1, or 0 at
  * the end; *record is without the delimiter and valid until the next call. -EMSGSIZE: the record is
  * longer than PFS_INPUT_RECORD_MAX. */
-PFS_MUST_CHECK int pfs_input_record(struct pfs_input_stream *input, const char **record, size_t *len,
-				    char delimiter);
+PFS_MUST_CHECK int pfs_input_record(struct pfs_input_stream *input, const char **record,
+				    size_t *len, char delimiter);
 
 #endif

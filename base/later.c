@@ -19,7 +19,8 @@ static _Thread_local struct {
 void pfs_large_is_given_back(void)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, PFS_LARGE_MIN);
-	(void)mallopt(M_TRIM_THRESHOLD, PFS_LARGE_MIN); /* of the end of a heap; else 128 KiB from then on */
+	(void)mallopt(M_TRIM_THRESHOLD,
+		      PFS_LARGE_MIN); /* of the end of a heap; else 128 KiB from then on */
 }
 
 void pfs_later_begin(void)

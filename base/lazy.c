@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A block is filled and verified in memory of its own; then the kernel copies it to its place, page
- * by page. A block of nothing but zeros gets the kernel's page of zeros, which takes no memory until
- * somebody writes there. The first block that is touched of some that lie together is filled alone,
- * since it may be the only one: a directory's entries lie anywhere in each of many columns. With the
- * second one its neighbours are filled, as many as take no longer than the fault takes in the
- * kernel; while few blocks of all parts are filled, only after half of them was touched, so
+ * by page. A block of nothing but zeros gets the kernel's page of zeros, which takes no memory
+ * until somebody writes there. The first block that is touched of some that lie together is filled
+ * alone, since it may be the only one: a directory's entries lie anywhere in each of many columns.
+ * With the second one its neighbours are filled, as many as take no longer than the fault takes in
+ * the kernel; while few blocks of all parts are filled, only after half of them was touched, so
  * that a listing of a few hundred entries takes little memory. If blocks are filled one behind the
  * other, that looks like a scan, and as many further blocks are filled as have been so far. */
 #include "base/lazy_impl.h"
@@ -74,7 +74,8 @@ static void set_state(struct pfs_lazy_part *part, uint64_t first, uint64_t end, 
 		atomic_store_explicit(&part->blocks[first], (uint8_t)state, memory_order_release);
 }
 
-/* Makes the kernel put pages where there are none; returns how many bytes it has put, or -1 if none. */
+/* Makes the kernel put pages where there are none; returns how many bytes it has put, or -1 if
+ * none. */
 static ssize_t put_pages(const struct pfs_lazy *lazy, uintptr_t to, const char *from, size_t size)
 {
 	struct uffdio_copy copy = {.dst = to, .src = (uintptr_t)from, .len = size};
@@ -83,16 +84,19 @@ static ssize_t put_pages(const struct pfs_lazy *lazy, uintptr_t to, const char *
 	if (from)
 		return ioctl(lazy->faults, UFFDIO_COPY, &copy) == 0 ? (ssize_t)size
 								    : (ssize_t)copy.copy;
-	return ioctl(lazy->faults, UFFDIO_ZEROPAGE, &zeros) == 0 ? (ssize_t)size : (ssize_t)zeros.zeropage;
+	return ioctl(lazy->faults, UFFDIO_ZEROPAGE, &zeros) == 0 ? (ssize_t)size
+								 : (ssize_t)zeros.zeropage;
 }
 
 /* Puts the bytes, or zeros if `from` is NULL, in their place. If memory is short it tries again,
  * since nothing else can be done. A page that is there already stays as it is. After other errors
  * it gives up: the memory has been unmapped, and no thread waits for it. */
-static void put_all_pages(const struct pfs_lazy *lazy, const char *to, const char *from, size_t size)
+static void put_all_pages(const struct pfs_lazy *lazy, const char *to, const char *from,
+			  size_t size)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t n = put_pages(lazy, (uintptr_t)to + done, from ? from + done : NULL, size - done);
+		ssize_t n = put_pages(lazy, (uintptr_t)to + done, from ? from + done : NULL,
+				      size - done);
 
 		if (n > 0)
 			done += (size_t)n;
@@ -111,7 +115,8 @@ static bool are_zeros(const char *bytes, size_t size)
 }
 
 /* Puts blocks that are all to be FILLED, or all to be ZEROS. */
-static void put(struct pfs_lazy_part *part, struct range its, const char *bytes, size_t size, enum block state)
+static void put(struct pfs_lazy_part *part, struct range its, const char *bytes, size_t size,
+		enum block state)
 {
 	struct pfs_lazy *lazy = part->lazy;
 	char *to = part->memory + its.first * part->block_size;
@@ -154,7 +159,8 @@ static void put_runs(struct pfs_lazy_part *part, struct range its, const char *b
 /* Blocks that this thread has claimed. */
 static void fill(struct pfs_lazy_part *part, uint64_t first, uint64_t end)
 {
-	size_t at = first * part->block_size, size = PFS_MIN(part->size, end * part->block_size) - at;
+	size_t at = first * part->block_size,
+	       size = PFS_MIN(part->size, end * part->block_size) - at;
 	char *bytes PFS_FREE = NULL;
 
 	while ((bytes = calloc(1, whole_pages(size))) == NULL)
@@ -239,7 +245,8 @@ void pfs_lazy_get(struct pfs_lazy_part *part, void *to, size_t at, size_t size)
 	char *bytes PFS_FREE = NULL;
 
 	if (see(part, number) && (bytes = calloc(1, part->block_size)) != NULL) {
-		part->fill(part->context, bytes, number, 1, PFS_MIN(part->size - begin, part->block_size));
+		part->fill(part->context, bytes, number, 1,
+			   PFS_MIN(part->size - begin, part->block_size));
 		memcpy(to, bytes + (at - begin), size);
 	} else {
 		memcpy(to, part->memory + at, size);
@@ -269,7 +276,8 @@ static void fill_pieces(void *context, size_t from, size_t to)
 
 	for (; from < to; from++)
 		for (unsigned i = 0; i < pieces->n; i++)
-			if (from >= pieces->of[i].first && from - pieces->of[i].first < pieces->of[i].n_pieces)
+			if (from >= pieces->of[i].first &&
+			    from - pieces->of[i].first < pieces->of[i].n_pieces)
 				fill_piece(pieces->of[i].part, from - pieces->of[i].first);
 }
 
@@ -300,7 +308,8 @@ static struct pfs_lazy_part *find_part(struct pfs_lazy *lazy, const char *addres
 	for (unsigned i = 0; i < lazy->n_parts; i++) {
 		struct pfs_lazy_part *part = &lazy->parts[i];
 
-		if (address >= part->memory && (size_t)(address - part->memory) < whole_pages(part->size))
+		if (address >= part->memory &&
+		    (size_t)(address - part->memory) < whole_pages(part->size))
 			return part;
 	}
 	return NULL;
@@ -321,7 +330,8 @@ static bool are_touched(const struct pfs_lazy_part *part, uint64_t first, uint64
  * may have begun to wait just when it was filled. */
 static void answer(struct pfs_lazy *lazy, uintptr_t address)
 {
-	struct uffdio_range range = {.start = address / page_size() * page_size(), .len = page_size()};
+	struct uffdio_range range = {.start = address / page_size() * page_size(),
+				     .len = page_size()};
 	struct pfs_lazy_part *part = find_part(lazy, (const char *)address); /* NOLINT(performance-no-int-to-ptr): the kernel's */
 	uint64_t number, low, high, n;
 	struct range its;
@@ -357,7 +367,8 @@ static void await_fault(struct pfs_lazy *lazy, struct pollfd *fds, nfds_t n_fds)
 static void *stand_by(void *arg)
 {
 	struct pfs_lazy *lazy = arg;
-	struct pollfd fds[] = {{.fd = lazy->faults, .events = POLLIN}, {.fd = lazy->ending, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = lazy->faults, .events = POLLIN},
+			       {.fd = lazy->ending, .events = POLLIN}};
 	struct uffd_msg fault;
 
 	while (!(fds[1].revents & POLLIN)) {
@@ -455,8 +466,8 @@ int pfs_lazy_create(struct pfs_lazy **out)
 	return 0;
 }
 
-int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size, size_t block_size,
-		 pfs_lazy_fill *fill_blocks, void *context)
+int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size,
+		 size_t block_size, pfs_lazy_fill *fill_blocks, void *context)
 {
 	struct pfs_lazy_part *part = &lazy->parts[lazy->n_parts];
 

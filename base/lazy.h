@@ -36,8 +36,8 @@ PFS_MUST_CHECK int pfs_lazy_create(struct pfs_lazy **out);
  * private anonymous pages, and block_size a multiple of a page. What the pages hold is lost, and
  * the last page is 0 behind `size`. Call this before pfs_lazy_start. *out belongs to `lazy`; it is
  * NULL if size is 0. -ENOMEM. */
-PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory, size_t size,
-				size_t block_size, pfs_lazy_fill *fill, void *context);
+PFS_MUST_CHECK int pfs_lazy_add(struct pfs_lazy *lazy, struct pfs_lazy_part **out, void *memory,
+				size_t size, size_t block_size, pfs_lazy_fill *fill, void *context);
 
 /* Starts filling on demand; if the kernel does not allow that, fills all parts. -ENOMEM. */
 PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
@@ -45,8 +45,9 @@ PFS_MUST_CHECK int pfs_lazy_start(struct pfs_lazy *lazy);
 /* Ends the filling. The caller then unmaps the memory. NULL is allowed. */
 void pfs_lazy_close(struct pfs_lazy *lazy);
 
-/* Waits until no block is being put in its place. If no thread touches another block from now on, or
- * asks pfs_lazy_get, what the blocks are filled from may be changed and freed. NULL is allowed. */
+/* Waits until no block is being put in its place. If no thread touches another block from now on,
+ * or asks pfs_lazy_get, what the blocks are filled from may be changed and freed. NULL is
+ * allowed. */
 void pfs_lazy_settle(struct pfs_lazy *lazy);
 
 /* As fork(2). The child has no thread that fills blocks, so it calls pfs_lazy_fill_all before it

@@ -12,7 +12,8 @@
 #define PFS_LAZY_PARTS	 32u
 #define PFS_LAZY_THREADS 4u /* the most threads that wait for blocks to fill */
 
-/* SEEN: absent, but somebody got bytes of it (pfs_lazy_get). ZEROS: filled, with the kernel's page of zeros; somebody may have written there since. */
+/* SEEN: absent, but somebody got bytes of it (pfs_lazy_get). ZEROS: filled, with the kernel's page
+ * of zeros; somebody may have written there since. */
 enum block { ABSENT, SEEN, FILLING, FILLED, ZEROS };
 
 struct pfs_lazy_part {

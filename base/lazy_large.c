@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernel makes pages of 4 KiB of what is filled. With such pages, reading in random order waits
- * twice for most cache lines: for the page's address, and for the line. So a thread that has nothing
- * to fill makes the kernel join whole ranges into large pages. */
+ * twice for most cache lines: for the page's address, and for the line. So a thread that has
+ * nothing to fill makes the kernel join whole ranges into large pages. */
 #include "base/lazy_impl.h"
 
 #include <sys/mman.h>
@@ -48,7 +48,8 @@ static bool is_stretch_ready(const struct pfs_lazy_part *part, size_t number)
 	return n_bytes > n_zeros;
 }
 
-/* A stretch that the kernel does not join stays as it is. It joins none that has its page of zeros. */
+/* A stretch that the kernel does not join stays as it is. It joins none that has its page of
+ * zeros. */
 static void join(const struct pfs_lazy_part *part, size_t number)
 {
 	char *stretch = part->memory + begin_of_stretch(part, number);

@@ -124,7 +124,8 @@ static void start_threads(struct pfs_pool *pool)
 		pool->n_threads++;
 }
 
-static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
+static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to),
+		       void *context)
 {
 	for (size_t from = 0, to; from < n; from = to) {
 		to = from + PFS_MIN(grain, n - from);
@@ -157,7 +158,8 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
 	/* one piece is not worth waking threads */
-	bool is_mine = pool && pool->wanted && n > grain && pthread_mutex_trylock(&pool->taken) == 0;
+	bool is_mine =
+		pool && pool->wanted && n > grain && pthread_mutex_trylock(&pool->taken) == 0;
 
 	if (!is_mine) {
 		work_alone(n, grain, work, context);

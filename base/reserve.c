@@ -11,9 +11,10 @@
 #define STEP ((size_t)1 << 20)
 #define HUGE_MIN ((size_t)8 << 20)
 
-/* If address space is limited (ulimit -v), an array that may become LARGEST, as those of eight bytes a node
- * may, reserves this part of it, and a smaller one as much less: so all are full at about as many nodes. A
- * tree's arrays take a third of the space, and a command may have two trees. */
+/* If address space is limited (ulimit -v), an array that may become LARGEST, as those of eight
+ * bytes a node may, reserves this part of it, and a smaller one as much less: so all are full at
+ * about as many nodes. A tree's arrays take a third of the space, and a command may have two
+ * trees. */
 #define PART_OF_LIMIT 32
 #define LARGEST	      ((size_t)8 << 30)
 

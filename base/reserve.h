@@ -21,8 +21,8 @@ bool pfs_space_is_limited(void);
 /* Reserves address space for `limit` bytes, or for less if the process has a limit (ulimit -v).
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_reserve_open(struct pfs_reserve *reserve, size_t limit);
-/* Reserves address space for `size` bytes and makes them usable; they are 0. Pages that are not touched
- * take no memory. On an error nothing is reserved. -ENOMEM. */
+/* Reserves address space for `size` bytes and makes them usable; they are 0. Pages that are not
+ * touched take no memory. On an error nothing is reserved. -ENOMEM. */
 PFS_MUST_CHECK int pfs_reserve_whole(struct pfs_reserve *reserve, size_t size);
 void pfs_reserve_close(struct pfs_reserve *reserve);
 

@@ -38,11 +38,11 @@ enum pfs_aggregate_op {
 };
 
 /* What is kept for a group while its tuples are added.
- * FOLD(ID, takes, is end, groups again, can overflow): TUPLES keeps how many tuples there are, VALUES
- * how many values are not NULL, DIFFERENT how many different values there are, SUM the sum of the
- * values and how many there are, LEAST and GREATEST the least or greatest value and the first tuple
- * that has it, TEXTS which tuples have values, in the source's order. The members of struct
- * pfs_fold_traits explain the rest. */
+ * FOLD(ID, takes, is end, groups again, can overflow): TUPLES keeps how many tuples there are,
+ * VALUES how many values are not NULL, DIFFERENT how many different values there are, SUM the sum
+ * of the values and how many there are, LEAST and GREATEST the least or greatest value and the
+ * first tuple that has it, TEXTS which tuples have values, in the source's order. The members of
+ * struct pfs_fold_traits explain the rest. */
 #define PFS_FOLDS(FOLD)                                                                            \
 	FOLD(TUPLES, NOTHING, false, false, false)                                                 \
 	FOLD(VALUES, NULLS, false, false, false)                                                   \
@@ -135,7 +135,8 @@ static inline enum pfs_kind pfs_aggregate_kind(const struct pfs_aggregate_traits
 /* Where GROUP_CONCAT puts its results. The caller sets `limit`, leaves the rest zero, and calls
  * pfs_texts_free when nothing refers to the heap any more. */
 struct pfs_texts {
-	uint64_t limit; /* bytes that no text has, as SQLite's limit has a NUL in it; else pfs_group: -EOPNOTSUPP */
+	uint64_t limit; /* bytes that no text has, as SQLite's limit has a NUL in it; else
+			   pfs_group: -EOPNOTSUPP */
 	uint8_t *bytes;
 	uint64_t size;
 	struct pfs_heap heap;

@@ -196,7 +196,8 @@ int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
 		error = pfs_asking_begin(&asking);
 		error = error ? error : pfs_bitmap_here(&asking, bitmap);
 		if (error == 0)
-			error = asking.job->ops->count(asking.job, count, bitmap->bits, bitmap->words);
+			error = asking.job->ops->count(asking.job, count, bitmap->bits,
+						       bitmap->words);
 	} while (!pfs_asking_end(&asking, &error));
 	return error;
 }
@@ -230,7 +231,8 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 		error = error ? error : pfs_bitmap_here(&asking, bitmap);
 		if (error == 0)
 			error = asking.job->ops->read(asking.job, words, bitmap->bits,
-						      first * sizeof(*words), there * sizeof(*words));
+						      first * sizeof(*words),
+						      there * sizeof(*words));
 	} while (!pfs_asking_end(&asking, &error));
 	return error;
 }

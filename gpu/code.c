@@ -61,7 +61,8 @@ int pfs_engine_code(struct pfs_engine *e, char **decimal, uint32_t slot)
 /* The directories are those whose primes divide the number. If the number is a code they are a
  * path: each lies in the next. Sets *deepest to the one in which none of them lies, or to 0 if they
  * are no path. -ENOMEM. */
-static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uint32_t *directories, size_t n)
+static int end_of_path(const struct pfs_columns *c, uint32_t *deepest, const uint32_t *directories,
+		       size_t n)
 {
 	uint8_t *is_parent PFS_FREE = calloc(c->n_directories + (size_t)1, 1);
 	uint32_t end = 0;
@@ -150,7 +151,8 @@ static int find_node(const struct pfs_asking *asking, uint32_t *slot, const mpz_
 	uint32_t deepest;
 	size_t n = 0;
 
-	if (!(e->device_only && e->is_device) && pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
+	if (!(e->device_only && e->is_device) &&
+	    pfs_code_index_ready(&e->codes, &e->columns, e->epoch))
 		return node_by_index(e, slot, number);
 	PFS_TRY(dividing(asking->job, &directories, &n, number));
 	PFS_TRY(end_of_path(&e->columns, &deepest, directories, n));
@@ -231,7 +233,8 @@ int pfs_engine_common_ancestor(struct pfs_engine *e, uint32_t *ancestor, const u
 static void code_up_to(mpz_t code, const struct pfs_columns *c, uint32_t directory, size_t bits)
 {
 	mpz_set_ui(code, 1);
-	for (uint32_t d = directory; d && mpz_sizeinbase(code, 2) <= bits; d = c->directories[d].parent)
+	for (uint32_t d = directory; d && mpz_sizeinbase(code, 2) <= bits;
+	     d = c->directories[d].parent)
 		mpz_mul_ui(code, code, c->directories[d].prime);
 }
 

@@ -25,10 +25,10 @@ struct pfs_code_index {
 void pfs_code_index_init(struct pfs_code_index *index);
 void pfs_code_index_finish(struct pfs_code_index *index);
 
-/* Returns true if there is a table for this epoch (1 or more), which stays as long as the epoch does. It
- * is made when it has been asked for often enough, if there is memory and the tree is not very large.
- * false: the caller has to search without it. Any number of callers, as long as the columns do not
- * change; nobody waits until another has made the table. */
+/* Returns true if there is a table for this epoch (1 or more), which stays as long as the epoch
+ * does. It is made when it has been asked for often enough, if there is memory and the tree is not
+ * very large. false: the caller has to search without it. Any number of callers, as long as the
+ * columns do not change; nobody waits until another has made the table. */
 bool pfs_code_index_ready(struct pfs_code_index *index, const struct pfs_columns *c,
 			  uint64_t epoch);
 

@@ -144,7 +144,8 @@ int pfs_codes_job_end(struct pfs_codes_job *job, int error)
 
 static bool has_columns(const struct pfs_engine *e)
 {
-	return !e->stale && !e->changes.everything && !e->changes.n_slots && !e->changes.n_directories;
+	return !e->stale && !e->changes.everything && !e->changes.n_slots &&
+	       !e->changes.n_directories;
 }
 
 static int update_backend(struct pfs_engine *e)

@@ -7,16 +7,16 @@
  * code of a node is the product of the primes on its path, the root's included.  x lies under k
  * exactly when prime(k) divides code(x).
  *
- * Threads: any number of callers. Questions run side by side, each on a stream of its own where there
- * is a device; on the host one of them has the threads, and the others work alone. Changes run one
- * after another, and no question runs while one changes the columns. An answer is that of one moment
- * between the call and its return. The first question after changes brings the back end up to date,
- * during which the others wait. A bitmap is one caller's at a time.
+ * Threads: any number of callers. Questions run side by side, each on a stream of its own where
+ * there is a device; on the host one of them has the threads, and the others work alone. Changes
+ * run one after another, and no question runs while one changes the columns. An answer is that of
+ * one moment between the call and its return. The first question after changes brings the back end
+ * up to date, during which the others wait. A bitmap is one caller's at a time.
  *
- * If the device fails, or its memory is short for a question that has it alone, the engine leaves it
- * for good: it goes on with the host back end, repeats the calls that were concerned, and logs one
- * warning; the callers see no error. Not handled here: names (but for listings), permissions, whether
- * a change makes sense as a file operation. */
+ * If the device fails, or its memory is short for a question that has it alone, the engine leaves
+ * it for good: it goes on with the host back end, repeats the calls that were concerned, and logs
+ * one warning; the callers see no error. Not handled here: names (but for listings), permissions,
+ * whether a change makes sense as a file operation. */
 #ifndef PFS_GPU_ENGINE_H
 #define PFS_GPU_ENGINE_H
 
@@ -167,14 +167,14 @@ enum pfs_listing_flags {
 	PFS_LISTING_ZERO = 2,	/* paths end in NUL instead of newline */
 };
 
-/* Tells the back end about `most` bytes of the names that it does not know yet. Returns 1 if there are
- * more, 0 if it knows them all. -EINVAL: the view has fewer slots than the engine. */
+/* Tells the back end about `most` bytes of the names that it does not know yet. Returns 1 if there
+ * are more, 0 if it knows them all. -EINVAL: the view has fewer slots than the engine. */
 PFS_MUST_CHECK int pfs_engine_send_names(struct pfs_engine *engine,
 					 const struct pfs_names_view *view, size_t most);
 
 /* Asks for the absolute paths of the nodes in n slots, in this order; slots without a node have no
- * line. fn gets pieces of whole lines, valid during the call, in the caller's thread; it must not ask
- * the engine. */
+ * line. fn gets pieces of whole lines, valid during the call, in the caller's thread; it must not
+ * ask the engine. */
 struct pfs_listing {
 	const struct pfs_names_view *view; /* its names are sent first, if they have not been */
 	const uint32_t *slots;
@@ -183,8 +183,8 @@ struct pfs_listing {
 	int (*fn)(void *arg, const char *bytes, size_t size);
 	void *arg;
 };
-/* Returns 0, or what fn returned that was not 0. -ESTALE: the device failed in the middle, and the tree
- * has changed since. */
+/* Returns 0, or what fn returned that was not 0. -ESTALE: the device failed in the middle, and the
+ * tree has changed since. */
 PFS_MUST_CHECK int pfs_engine_list(struct pfs_engine *engine, const struct pfs_listing *listing);
 
 /* ---- self-examination ---- */

@@ -110,17 +110,17 @@ struct pfs_paths_request {
 struct pfs_backend;
 struct pfs_path_listing; /* a back end's listing in progress */
 
-/* What one question, or one update, has of a back end while it runs: scratch memory, and a stream on a
- * device. It is the first member of every back end's job. */
+/* What one question, or one update, has of a back end while it runs: scratch memory, and a stream
+ * on a device. It is the first member of every back end's job. */
 struct pfs_codes_job {
 	const struct pfs_engine_ops *ops;
 	struct pfs_backend *backend;
 };
 
-/* The functions of a back end of codes. Jobs run side by side; but during load, apply, names_reserve and
- * names_update there is no other job. Bitmaps, of 32-bit words, are in the back end's memory. Those
- * passed to questions have words for at least slot_capacity bits, and are overwritten whole. All
- * members are required. After -ENOMEM or -EIO engine.c leaves a device. */
+/* The functions of a back end of codes. Jobs run side by side; but during load, apply,
+ * names_reserve and names_update there is no other job. Bitmaps, of 32-bit words, are in the back
+ * end's memory. Those passed to questions have words for at least slot_capacity bits, and are
+ * overwritten whole. All members are required. After -ENOMEM or -EIO engine.c leaves a device. */
 struct pfs_engine_ops {
 	const char *name;
 	void (*close)(struct pfs_backend *b);
@@ -228,8 +228,9 @@ struct pfs_sort_family {
 		    const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 		    uint64_t limit);
 	/* As pfs_window; NULL: the host's. */
-	int (*window)(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-		      const struct pfs_source *source, const struct pfs_window *window);
+	int (*window)(struct pfs_operator_backend *b, const struct pfs_run *run,
+		      struct pfs_tuples **out, const struct pfs_source *source,
+		      const struct pfs_window *window);
 	/* Sets index->rows, or index->device, and index->n; the other members are set before. */
 	int (*index)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_column_index *index, const struct pfs_source *source);
@@ -297,8 +298,8 @@ struct pfs_index_change { /* of pfs_index_insert and pfs_index_remove */
  * tree is as it was. */
 struct pfs_index_family {
 	int (*build)(struct pfs_operator_backend *b, const struct pfs_run *run,
-		     struct pfs_index_tree **out, const struct pfs_index_shape *shape, const uint64_t *keys,
-		     const void *values, size_t n);
+		     struct pfs_index_tree **out, const struct pfs_index_shape *shape,
+		     const uint64_t *keys, const void *values, size_t n);
 	void (*close)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      struct pfs_index_tree *tree);
 	int (*find)(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -348,11 +349,14 @@ struct pfs_operator_backend {
 
 /* ---- tuples.c: for back ends ---- */
 
-/* Replaces a batch by what the host's sort makes of it, where a device has only left out what comes later. */
+/* Replaces a batch by what the host's sort makes of it, where a device has only left out what comes
+ * later. */
 PFS_MUST_CHECK int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
-				 const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit);
+				 const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
+				 uint64_t limit);
 
-/* Brings those columns of the table that are vectors of batches to where b reads them; NULL: the host. */
+/* Brings those columns of the table that are vectors of batches to where b reads them; NULL: the
+ * host. */
 PFS_MUST_CHECK int pfs_table_bring(const struct pfs_run *run, const struct pfs_operator_backend *b,
 				   const struct pfs_table *table);
 
@@ -366,7 +370,8 @@ size_t pfs_source_tables(const struct pfs_source *source);
 size_t pfs_source_computed(const struct pfs_source *source);
 
 /* Opens the host's back end; pool as for pfs_operators_open_on. */
-PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out, struct pfs_pool *pool);
+PFS_MUST_CHECK int pfs_host_operators_open(struct pfs_operator_backend **out,
+					   struct pfs_pool *pool);
 
 struct pfs_operators {
 	struct pfs_operator_backend *host;
@@ -376,8 +381,8 @@ struct pfs_operators {
 	struct pfs_pool *own_pool; /* NULL: the threads are the caller's */
 };
 
-/* The next two return the back ends of the operators; the device's is NULL until it is started. They
- * are here because a device's back end, which relation.c opens, asks the host's. */
+/* The next two return the back ends of the operators; the device's is NULL until it is started.
+ * They are here because a device's back end, which relation.c opens, asks the host's. */
 static inline struct pfs_operator_backend *pfs_operators_host(const struct pfs_operators *o)
 {
 	return o->host;
@@ -392,8 +397,8 @@ static inline struct pfs_operator_backend *pfs_operators_device(const struct pfs
 PFS_MUST_CHECK int pfs_cuda_operators_open(struct pfs_operator_backend **out);
 
 struct pfs_engine {
-	/* Held for reading by questions; for writing where the columns change, the back end takes the
-	 * changes over, or is left. It protects everything below. */
+	/* Held for reading by questions; for writing where the columns change, the back end takes
+	 * the changes over, or is left. It protects everything below. */
 	pthread_rwlock_t lock;
 	struct pfs_backend *backend;
 	struct pfs_backend *failed; /* the device that was left; closed with the engine */
@@ -405,8 +410,8 @@ struct pfs_engine {
 	uint64_t epoch; /* raised by every change of the columns */
 	struct pfs_columns columns;
 	struct pfs_changes changes;
-	/* What the back end knows of names, as they were at names_clock: the first names_size bytes of
-	 * the heap, and the places of the first places_sent slots. */
+	/* What the back end knows of names, as they were at names_clock: the first names_size bytes
+	 * of the heap, and the places of the first places_sent slots. */
 	uint64_t names_generation, names_clock; /* of struct pfs_names_view */
 	size_t names_size, places_sent;
 	size_t names_room, places_room; /* bytes and slots that it has room for */
@@ -479,14 +484,15 @@ struct pfs_asking {
 };
 /* Begins a question, with the engine's lock: the back end is up to date, and has a job for it. */
 PFS_MUST_CHECK int pfs_asking_begin(struct pfs_asking *asking);
-/* Waits for what was queued, ends the question with this error, and changes that if more went wrong.
- * Returns false if the question must be repeated, because the device was left or others had its memory. */
+/* Waits for what was queued, ends the question with this error, and changes that if more went
+ * wrong. Returns false if the question must be repeated, because the device was left or others had
+ * its memory. */
 PFS_MUST_CHECK bool pfs_asking_end(struct pfs_asking *asking, int *error);
 
 /* Waits for what the job has queued, and ends it. Returns `error`, or what went wrong meanwhile. */
 PFS_MUST_CHECK int pfs_codes_job_end(struct pfs_codes_job *job, int error);
-/* Called with an error of a back end, with the lock held for writing. Returns true if the device was
- * left for it, so that the call must be repeated on the host's back end. */
+/* Called with an error of a back end, with the lock held for writing. Returns true if the device
+ * was left for it, so that the call must be repeated on the host's back end. */
 bool pfs_engine_leave_device(struct pfs_engine *e, int error);
 
 /* ---- listing.c ---- */
@@ -504,7 +510,8 @@ size_t pfs_engine_words(const struct pfs_engine *e);
 /* Makes an empty set, which the caller frees with pfs_bitmap_free. -ENOMEM. */
 PFS_MUST_CHECK int pfs_bitmap_new(const struct pfs_asking *asking, struct pfs_bitmap **out);
 /* Makes `bits` valid in the engine's present back end, which does not change the set. */
-PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *bitmap);
+PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_asking *asking,
+				   const struct pfs_bitmap *bitmap);
 
 /* ---- names ---- */
 

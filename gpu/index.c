@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks what an index is asked, chooses its back end, and takes it to the host when a device is short
- * of memory. */
+/* Checks what an index is asked, chooses its back end, and takes it to the host when a device is
+ * short of memory. */
 #include "gpu/index.h"
 
 #include <pthread.h>
@@ -32,7 +32,8 @@ static const struct pfs_index_family *family_of(const struct pfs_index *index)
 	return family_for(index->backend, index->shape.is_wide);
 }
 
-static bool is_value_less(const struct pfs_index_shape *shape, const void *values, size_t i, size_t than)
+static bool is_value_less(const struct pfs_index_shape *shape, const void *values, size_t i,
+			  size_t than)
 {
 	const uint64_t *wide = values;
 	const uint32_t *narrow = values;
@@ -101,7 +102,8 @@ static int build_on(const struct pfs_run *run, struct pfs_index *index,
 }
 
 int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
-		    const struct pfs_index_shape *shape, const uint64_t *keys, const void *values, size_t n)
+		    const struct pfs_index_shape *shape, const uint64_t *keys, const void *values,
+		    size_t n)
 {
 	struct pfs_operator_backend *device =
 		run->on == PFS_ENGINE_HOST ? NULL : pfs_operators_device(run->operators);
@@ -197,7 +199,8 @@ static int verified(const struct pfs_run *run, struct pfs_index *index, int erro
 	return lost(index, error);
 }
 
-/* After a question that ended so, with the lock held for reading: the same with the lock not held. */
+/* After a question that ended so, with the lock held for reading: the same with the lock not
+ * held. */
 static bool is_short_for_question(const struct pfs_run *run, struct pfs_index *index, int *error)
 {
 	bool on_device = index->backend != index->host, again;
@@ -284,14 +287,16 @@ int pfs_index_range(const struct pfs_run *run, struct pfs_index *index, struct p
 	return error;
 }
 
-int pfs_index_read(const struct pfs_run *run, struct pfs_index *index, struct pfs_index_cursor *cursor,
-		   struct pfs_index_list *out, enum pfs_index_direction direction)
+int pfs_index_read(const struct pfs_run *run, struct pfs_index *index,
+		   struct pfs_index_cursor *cursor, struct pfs_index_list *out,
+		   enum pfs_index_direction direction)
 {
 	int error = -EOPNOTSUPP;
 
 	(void)pthread_rwlock_rdlock(&index->lock);
 	if (family_of(index)->read)
-		error = family_of(index)->read(index->backend, run, index->tree, cursor, out, direction);
+		error = family_of(index)->read(index->backend, run, index->tree, cursor, out,
+					       direction);
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
 }

@@ -72,7 +72,8 @@ struct pfs_index_list {
 };
 
 /* Builds an index of n pairs, at most PFS_INDEX_BATCH_MAX, which stay the caller's. -EINVAL: they
- * do not strictly ascend (by key, or by key and value), a value is PFS_INDEX_NONE, or there is no such page. */
+ * do not strictly ascend (by key, or by key and value), a value is PFS_INDEX_NONE, or there is no
+ * such page. */
 PFS_MUST_CHECK int pfs_index_build(const struct pfs_run *run, struct pfs_index **out,
 				   const struct pfs_index_shape *shape,
 				   const uint64_t *keys, const void *values, size_t n);

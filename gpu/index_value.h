@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/index_value.h - the values of ordered indexes (gpu/index.h) for their back ends, which are compiled twice:
- * for values of 32 bits, and with PFS_WIDE_VALUES for 64, under names of their own. */
+/* gpu/index_value.h - the values of ordered indexes (gpu/index.h) for their back ends, which are
+ * compiled twice: for values of 32 bits, and with PFS_WIDE_VALUES for 64, under names of their
+ * own. */
 #ifndef PFS_GPU_INDEX_VALUE_H
 #define PFS_GPU_INDEX_VALUE_H
 

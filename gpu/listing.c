@@ -10,7 +10,8 @@
 
 /* ---- names ---- */
 
-static int add_piece(struct pfs_names_piece **pieces, size_t *capacity, size_t *n, size_t from, size_t to)
+static int add_piece(struct pfs_names_piece **pieces, size_t *capacity, size_t *n, size_t from,
+		     size_t to)
 {
 	if (*n && (*pieces)[*n - 1].to == from) {
 		(*pieces)[*n - 1].to = to;
@@ -21,8 +22,8 @@ static int add_piece(struct pfs_names_piece **pieces, size_t *capacity, size_t *
 	return 0;
 }
 
-/* Lists what was sent and has changed since, blocks whose stamp is newer, and then what comes behind it,
- * up to `to`. */
+/* Lists what was sent and has changed since, blocks whose stamp is newer, and then what comes
+ * behind it, up to `to`. */
 static int find_pieces(struct pfs_names_piece **pieces, size_t *n, const struct pfs_engine *e,
 		       const struct pfs_names_view *view, size_t to)
 {
@@ -31,11 +32,13 @@ static int find_pieces(struct pfs_names_piece **pieces, size_t *n, const struct 
 	*n = 0;
 	for (size_t from = 0; view->stamps && from < e->names_size; from += block)
 		if (pfs_stamps_of(view->stamps, (uint32_t)(from / block)) > e->names_clock)
-			PFS_TRY(add_piece(pieces, &capacity, n, from, PFS_MIN(from + block, e->names_size)));
+			PFS_TRY(add_piece(pieces, &capacity, n, from,
+					  PFS_MIN(from + block, e->names_size)));
 	return e->names_size < to ? add_piece(pieces, &capacity, n, e->names_size, to) : 0;
 }
 
-static int begin_names(struct pfs_engine *e, struct pfs_codes_job *job, const struct pfs_names_view *view)
+static int begin_names(struct pfs_engine *e, struct pfs_codes_job *job,
+		       const struct pfs_names_view *view)
 {
 	size_t heap = ROOM(view->heap_size), places = ROOM(view->n_slots);
 
@@ -57,8 +60,8 @@ static bool has_room(const struct pfs_engine *e, const struct pfs_names_view *vi
 	       view->n_slots >= e->places_sent && view->n_slots <= e->places_room;
 }
 
-static int send_names(struct pfs_engine *e, struct pfs_codes_job *job, const struct pfs_names_view *view,
-		      size_t most)
+static int send_names(struct pfs_engine *e, struct pfs_codes_job *job,
+		      const struct pfs_names_view *view, size_t most)
 {
 	struct pfs_names_piece *pieces PFS_FREE = NULL;
 	struct pfs_names_update update = {.view = view, .renamed = e->renamed};
@@ -82,8 +85,9 @@ static int send_names(struct pfs_engine *e, struct pfs_codes_job *job, const str
 
 bool pfs_engine_knows_names(const struct pfs_engine *e, const struct pfs_names_view *view)
 {
-	return has_room(e, view) && e->names_size == view->heap_size && e->places_sent == view->n_slots &&
-	       !e->n_renamed && (!view->stamps || e->names_clock == view->clock);
+	return has_room(e, view) && e->names_size == view->heap_size &&
+	       e->places_sent == view->n_slots && !e->n_renamed &&
+	       (!view->stamps || e->names_clock == view->clock);
 }
 
 int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_names_view *view, size_t most)

@@ -87,8 +87,8 @@ AVX2 static inline __m256i load_text(const uint8_t *bytes, size_t left PFS_UNUSE
 
 /* Returns true if the bytes contain the needle. Checks its first and last byte at 32 positions at a
  * time, and compares the whole needle where both match. */
-AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const struct pfs_needle *needle,
-				      const struct ends *ends)
+AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size,
+				      const struct pfs_needle *needle, const struct ends *ends)
 {
 	/* the last position at which the needle may begin */
 	ptrdiff_t last = (ptrdiff_t)size - (ptrdiff_t)needle->len;
@@ -113,8 +113,9 @@ AVX2 static inline bool contains_avx2(const uint8_t *bytes, size_t size, const s
 	return false;
 }
 
-AVX2 static void keep_containing_avx2(uint64_t *bits, const struct pfs_heap *heap, const uint32_t *places,
-				      size_t words, const struct pfs_needle *needle)
+AVX2 static void keep_containing_avx2(uint64_t *bits, const struct pfs_heap *heap,
+				      const uint32_t *places, size_t words,
+				      const struct pfs_needle *needle)
 {
 	const struct pfs_heap in = *heap; /* a copy, which writing bits cannot change */
 	struct ends ends = ends_of(needle);

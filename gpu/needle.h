@@ -48,7 +48,8 @@ static inline bool pfs_same_bytes(const uint8_t *a, const uint8_t *b, size_t n, 
  * lengths have one byte. */
 static inline bool pfs_heap_has_slack(const struct pfs_heap *heap, uint32_t place)
 {
-	return ((uint64_t)place << heap->place_shift) + 1 + UINT8_MAX + PFS_NEEDLE_SLACK <= heap->size;
+	return ((uint64_t)place << heap->place_shift) + 1 + UINT8_MAX + PFS_NEEDLE_SLACK <=
+	       heap->size;
 }
 
 #endif

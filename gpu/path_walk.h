@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/path_walk.h - how a path is followed over the columns of a tree, from component to component, as
- * kernels do it. Whoever walks finds the entries of the index of names himself.
+/* gpu/path_walk.h - how a path is followed over the columns of a tree, from component to component,
+ * as kernels do it. Whoever walks finds the entries of the index of names himself.
  *
  * It leads where fs/tree/resolve.h says, for somebody who sees every node. */
 #ifndef PFS_GPU_PATH_WALK_H
@@ -16,14 +16,16 @@
 #define PFS_PATH_NOWHERE  0xffffffffu
 #define PFS_PATH_NAME_MAX 255u
 
-/* The columns, by slot, and the heap of names (struct pfs_names_view), in the memory of whoever walks. */
+/* The columns, by slot, and the heap of names (struct pfs_names_view), in the memory of whoever
+ * walks. */
 struct pfs_path_columns {
 	const uint8_t *heap;
 	const uint32_t *place;
 	const uint64_t *prime; /* a directory's is below 2^32 */
 	const uint32_t *parent;
 	uint64_t seed; /* of the names' hashes */
-	uint32_t hash_bits; /* the lower bits of a key of the index; the others are the parent's slot */
+	uint32_t hash_bits; /* the lower bits of a key of the index; the others are the parent's
+			       slot */
 	uint32_t place_shift;
 	uint32_t n_slots;
 	uint32_t root, top; /* where absolute and relative paths begin; top: or PFS_PATH_NOWHERE */
@@ -36,7 +38,8 @@ struct pfs_path_way {
 	uint32_t slot;	      /* where it is; or PFS_PATH_NOWHERE */
 };
 
-PFS_BOTH struct pfs_path_way pfs_path_begin(const struct pfs_path_columns *c, const char *path, uint32_t len)
+PFS_BOTH struct pfs_path_way pfs_path_begin(const struct pfs_path_columns *c, const char *path,
+					    uint32_t len)
 {
 	struct pfs_path_way walk;
 
@@ -49,8 +52,8 @@ PFS_BOTH struct pfs_path_way pfs_path_begin(const struct pfs_path_columns *c, co
 	return walk;
 }
 
-/* Goes on to the next component that is to be looked up in the directory walk->slot. Returns false if
- * the walk is over. */
+/* Goes on to the next component that is to be looked up in the directory walk->slot. Returns false
+ * if the walk is over. */
 PFS_BOTH bool pfs_path_go_on(struct pfs_path_way *walk, const struct pfs_path_columns *c)
 {
 	while (walk->slot != PFS_PATH_NOWHERE && walk->at != walk->end) {
@@ -81,13 +84,15 @@ PFS_BOTH bool pfs_path_go_on(struct pfs_path_way *walk, const struct pfs_path_co
 /* Returns the key that the component has in the index of names. */
 PFS_BOTH uint64_t pfs_path_key(const struct pfs_path_way *walk, const struct pfs_path_columns *c)
 {
-	uint64_t hash = pfs_siphash(walk->name, walk->len, c->seed, ~c->seed) >> (64 - c->hash_bits);
+	uint64_t hash =
+		pfs_siphash(walk->name, walk->len, c->seed, ~c->seed) >> (64 - c->hash_bits);
 
 	return (uint64_t)walk->slot << c->hash_bits | hash;
 }
 
 /* Returns true if the slot, which the index has with that key, has that name. */
-PFS_BOTH bool pfs_path_is_named(const struct pfs_path_way *walk, const struct pfs_path_columns *c, uint32_t slot)
+PFS_BOTH bool pfs_path_is_named(const struct pfs_path_way *walk, const struct pfs_path_columns *c,
+				uint32_t slot)
 {
 	const uint8_t *name;
 

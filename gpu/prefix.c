@@ -470,7 +470,8 @@ int pfs_prefix_last(struct pfs_prefix *index, struct pfs_prefix_entry *out)
 /* Collects the entries from the place on whose keys begin with the prefix; only counts them if
  * there is no list. */
 static int collect(const struct pfs_run *run, const struct pfs_prefix_tree *tree,
-		   struct pfs_prefix_list *out, uint32_t place, const struct pfs_prefix_text *prefix)
+		   struct pfs_prefix_list *out, uint32_t place,
+		   const struct pfs_prefix_text *prefix)
 {
 	uint32_t item = PFS_PREFIX_NONE;
 	size_t n = 0;

@@ -13,10 +13,9 @@
  * AUTO. If a device fails or is short of memory, one warning is logged, and the host answers the
  * same.
  *
- * Threads: any number.  A batch of changes is one step: a batch of questions sees the index before it or
- * after it.  Questions run side by side.
- * Errors of all functions, beside their own: -ENOMEM; what run->poll answers.
- * Not handled here: what a payload means. */
+ * Threads: any number.  A batch of changes is one step: a batch of questions sees the index before
+ * it or after it.  Questions run side by side. Errors of all functions, beside their own: -ENOMEM;
+ * what run->poll answers. Not handled here: what a payload means. */
 #ifndef PFS_GPU_PREFIX_H
 #define PFS_GPU_PREFIX_H
 

@@ -128,10 +128,12 @@ static int take_sections(struct pfs_prefix_tree *tree, const struct bytes_head *
 static bool is_head_sound(const struct pfs_prefix_tree *tree)
 {
 	const struct pfs_prefix_head *head = &tree->head;
-	uint64_t n_units = tree->sections[PFS_PREFIX_WORDS].used / (PFS_PREFIX_UNIT * sizeof(uint32_t));
+	uint64_t n_units =
+		tree->sections[PFS_PREFIX_WORDS].used / (PFS_PREFIX_UNIT * sizeof(uint32_t));
 	uint64_t n_groups = pfs_prefix_n_groups(tree);
 
-	if (tree->sections[PFS_PREFIX_ENTRIES].used < sizeof(struct pfs_prefix_payload) || n_units == 0)
+	if (tree->sections[PFS_PREFIX_ENTRIES].used < sizeof(struct pfs_prefix_payload) ||
+	    n_units == 0)
 		return false;
 	if (!tree->view.is_compact &&
 	    (n_groups == 0 ||

@@ -155,7 +155,8 @@ void pfs_prefix_sections_close(struct pfs_prefix_tree *tree);
 PFS_MUST_CHECK int pfs_prefix_reserve(struct pfs_prefix_tree *tree,
 				      enum pfs_prefix_section_name name, size_t size);
 /* Takes `size` bytes that were reserved, all 0. Returns their offset in the section. */
-uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name, size_t size);
+uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name,
+			 size_t size);
 
 /* Returns the address of a section, which stays the same while it grows. */
 static inline void *pfs_prefix_base(const struct pfs_prefix_tree *tree,
@@ -232,8 +233,8 @@ void pfs_prefix_texts_make(const struct pfs_prefix_tree *tree, struct pfs_prefix
 PFS_MUST_CHECK int pfs_prefix_tree_create(struct pfs_prefix_tree *tree);
 /* Sets *word to the key's item and *equal to true, or *word to the item of the first greater key,
  * or to 0 if there is none. Overwrites the path with the way to it. -ENOMEM. */
-PFS_MUST_CHECK int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word, bool *equal,
-					struct pfs_prefix_path *path,
+PFS_MUST_CHECK int pfs_prefix_tree_seek(const struct pfs_prefix_tree *tree, uint32_t *word,
+					bool *equal, struct pfs_prefix_path *path,
 					const struct pfs_prefix_text *key);
 PFS_MUST_CHECK int pfs_prefix_tree_reserve(struct pfs_prefix_tree *tree,
 					   const struct pfs_prefix_text *key);
@@ -249,10 +250,11 @@ PFS_MUST_CHECK int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree);
 struct pfs_prefix_spot {
 	uint32_t *word;	 /* the word that leads to the node or item from which the key parts */
 	uint32_t level;	 /* the first level at which the key and the leaf's key differ */
-	bool is_free;	 /* the node at *word gets the key as a child; else a new node takes its place */
+	bool is_free; /* the node at *word gets the key as a child; else a new node takes its
+		       * place */
 	bool is_less;	 /* the key is less than the leaf's */
 	bool equal;	 /* the key is the leaf's */
-	uint32_t leaf;	 /* the item of the key or of one next to it in order; 0: the tree is empty */
+	uint32_t leaf; /* the item of the key or of one next to it in order; 0: the tree is empty */
 };
 
 /* Sets *spot to the key's place. Any change of the tree invalidates it. */
@@ -284,8 +286,8 @@ static inline uint32_t *pfs_prefix_words_of(const struct pfs_prefix_tree *tree, 
  * always the first word; or, if no word is greater, always the last one. *side keeps which of these
  * it is; it is PFS_PREFIX_ON_THE_WAY at the root. Returns the word that it followed. */
 enum pfs_prefix_side { PFS_PREFIX_ON_THE_WAY, PFS_PREFIX_FIRST, PFS_PREFIX_LAST };
-static inline uint32_t pfs_prefix_step_near(const struct pfs_prefix_view *v, uint8_t *side, uint32_t node,
-					    const struct pfs_prefix_text *key)
+static inline uint32_t pfs_prefix_step_near(const struct pfs_prefix_view *v, uint8_t *side,
+					    uint32_t node, const struct pfs_prefix_text *key)
 {
 	const uint32_t *words = v->words + (size_t)node * PFS_PREFIX_UNIT;
 	uint32_t level = pfs_prefix_level(words), rank = 0, n, index;
@@ -337,7 +339,8 @@ PFS_MUST_CHECK int pfs_host_prefix_find(struct pfs_operator_backend *b, const st
 /* Fetches into the cache, for several keys side by side, what changes of these keys will read. The
  * tree is compact, and n is at most PFS_PREFIX_SIDE_BY_SIDE. */
 #define PFS_PREFIX_SIDE_BY_SIDE 16u
-void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n);
+void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts,
+		      size_t n);
 /* Gets the index's blocks, and makes them if a change has thrown them away; they are valid while
  * the index's lock is held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_prefix_blocks_get(struct pfs_prefix *index,

@@ -50,7 +50,8 @@ int pfs_prefix_reserve(struct pfs_prefix_tree *tree, enum pfs_prefix_section_nam
 				section->memory.committed / PFS_PREFIX_PAGE + 1);
 }
 
-uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name, size_t size)
+uint64_t pfs_prefix_take(struct pfs_prefix_tree *tree, enum pfs_prefix_section_name name,
+			 size_t size)
 {
 	struct pfs_prefix_section *section = &tree->sections[name];
 	uint64_t at = section->used;

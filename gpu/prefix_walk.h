@@ -87,7 +87,8 @@ PFS_BOTH uint32_t pfs_prefix_levels_of(uint32_t len, uint32_t bits)
 }
 
 /* Returns the key's sub-key of a level below n_levels; bits past the key's end are 0. */
-PFS_BOTH uint32_t pfs_prefix_sub_key(const struct pfs_prefix_text *key, uint32_t level, uint32_t bits)
+PFS_BOTH uint32_t pfs_prefix_sub_key(const struct pfs_prefix_text *key, uint32_t level,
+				     uint32_t bits)
 {
 	uint32_t bit = level * bits, byte = bit / 8;
 	uint32_t two = (uint32_t)key->bytes[byte] << 8;
@@ -186,7 +187,8 @@ PFS_BOTH bool pfs_prefix_has(const struct pfs_prefix_view *v, const uint32_t *no
 }
 
 /* Returns how many words of a compact node come before the one of this index. */
-PFS_BOTH uint32_t pfs_prefix_rank(const struct pfs_prefix_view *v, const uint32_t *node, uint32_t index)
+PFS_BOTH uint32_t pfs_prefix_rank(const struct pfs_prefix_view *v, const uint32_t *node,
+				  uint32_t index)
 {
 	const uint32_t *map = node + v->map;
 	uint32_t n = node[0] >> 31, bit = index - 1, i;
@@ -208,7 +210,8 @@ PFS_BOTH uint32_t pfs_prefix_step(const struct pfs_prefix_view *v, uint32_t node
 	if (level > key->n_levels)
 		return 0;
 	index = level == key->n_levels ? 0 : 1 + pfs_prefix_sub_key(key, level, v->bits);
-	return pfs_prefix_has(v, words, index) ? words[v->head + pfs_prefix_rank(v, words, index)] : 0;
+	return pfs_prefix_has(v, words, index) ? words[v->head + pfs_prefix_rank(v, words, index)]
+					       : 0;
 }
 
 /* Returns `word`, an item of a compact tree or 0, if its record has just this key; else 0. */
@@ -227,7 +230,8 @@ PFS_BOTH uint32_t pfs_prefix_compared(const struct pfs_prefix_view *v, uint32_t 
 }
 
 /* Looks the key up level by level. Returns its item, with PFS_PREFIX_ITEM, or 0. */
-PFS_BOTH uint32_t pfs_prefix_serial(const struct pfs_prefix_view *v, const struct pfs_prefix_text *key)
+PFS_BOTH uint32_t pfs_prefix_serial(const struct pfs_prefix_view *v,
+				    const struct pfs_prefix_text *key)
 {
 	uint32_t word;
 

@@ -48,8 +48,8 @@ static void free_all(struct pfs_bitmap **bitmaps, size_t n)
 	}
 }
 
-/* Finds the subtrees for which no code is looked at: a file is its own; an unspoiled directory's is a
- * range. The others are left[*n_left]. */
+/* Finds the subtrees for which no code is looked at: a file is its own; an unspoiled directory's is
+ * a range. The others are left[*n_left]. */
 static int answer_by_range(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
 			   size_t n, size_t *left, size_t *n_left)
 {
@@ -118,8 +118,8 @@ static int find_subtrees(const struct pfs_asking *asking, struct pfs_bitmap **ou
 }
 
 /* Finds the subtrees, if no code needs to be looked at: the back end may be out of date. */
-static int find_ranges(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots, size_t n,
-		       bool *is_answered)
+static int find_ranges(struct pfs_engine *e, struct pfs_bitmap **out, const uint32_t *slots,
+		       size_t n, bool *is_answered)
 {
 	PFS_READING(&e->lock);
 	size_t left[PFS_SUBTREES_MAX], n_left;

@@ -15,7 +15,8 @@
 #include "gpu/host/operators.h"
 #include "gpu/window.h"
 
-int pfs_operators_open_on(struct pfs_operators **out, enum pfs_engine_kind kind, struct pfs_pool *pool)
+int pfs_operators_open_on(struct pfs_operators **out, enum pfs_engine_kind kind,
+			  struct pfs_pool *pool)
 {
 	struct pfs_operators *o = calloc(1, sizeof(*o));
 	int error;
@@ -111,7 +112,8 @@ int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, s
 {
 	struct pfs_operator_backend *b = pfs_operators_device(run->operators);
 
-	if (run->on == PFS_ENGINE_HOST || !b || !b->families->gather || !b->families->gather->mirror)
+	if (run->on == PFS_ENGINE_HOST || !b || !b->families->gather ||
+	    !b->families->gather->mirror)
 		return 0;
 	return b->families->gather->mirror(b, run, table, size);
 }
@@ -213,16 +215,15 @@ static bool is_left_to_host(int error)
 		for (int on_host = (run)->on == PFS_ENGINE_HOST;                                   \
 		     on_host < 2 && is_left_to_host(operate_error); on_host++) {                   \
 			struct pfs_operator_backend *b =                                           \
-				on_host ? pfs_operators_host((run)->operators)                             \
-					: pfs_operators_device((run)->operators);                          \
+				on_host ? pfs_operators_host((run)->operators)                     \
+					: pfs_operators_device((run)->operators);                  \
                                                                                                    \
 			if (!b || !b->families->family || !b->families->family->member)            \
 				continue;                                                          \
 			operate_error = (brought);                                                 \
 			if (!operate_error)                                                        \
 				operate_error = counted(                                           \
-					run, b,                                                    \
-					b->families->family->member(b, run, __VA_ARGS__));         \
+					run, b, b->families->family->member(b, run, __VA_ARGS__)); \
 		}                                                                                  \
 		operate_error;                                                                     \
 	})
@@ -253,8 +254,9 @@ int pfs_filter(const struct pfs_run *run, struct pfs_tuples **out, const struct 
 		       program);
 }
 
-static int compute(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
-		   const struct pfs_program *programs, size_t n_programs, bool alone)
+static int compute(const struct pfs_run *run, struct pfs_tuples **out,
+		   const struct pfs_source *source, const struct pfs_program *programs,
+		   size_t n_programs, bool alone)
 {
 	*out = NULL;
 	PFS_TRY(check_source(source));
@@ -287,7 +289,8 @@ int pfs_sort(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 		       offset, limit);
 }
 
-static int check_function(const struct pfs_source *source, const struct pfs_window_function *function)
+static int check_function(const struct pfs_source *source,
+			  const struct pfs_window_function *function)
 {
 	if (function->op >= PFS_N_WINDOWS || function->distance < (function->op == PFS_NTILE))
 		return -EINVAL;

@@ -29,8 +29,8 @@ struct pfs_pool;
  * wants them. AUTO and HOST open no device. CUDA: -ENODEV if there is none. -ENOMEM. */
 PFS_MUST_CHECK int pfs_operators_open(struct pfs_operators **out, enum pfs_engine_kind kind,
 				      unsigned n_threads);
-/* As pfs_operators_open, on threads that stay the caller's (base/pool.h), who may use them for other work, too;
- * NULL: whoever calls an operator works alone. */
+/* As pfs_operators_open, on threads that stay the caller's (base/pool.h), who may use them for
+ * other work, too; NULL: whoever calls an operator works alone. */
 PFS_MUST_CHECK int pfs_operators_open_on(struct pfs_operators **out, enum pfs_engine_kind kind,
 					 struct pfs_pool *pool);
 /* Closes the operators; all results have been freed before. */
@@ -39,7 +39,8 @@ void pfs_operators_close(struct pfs_operators *operators);
  * this, also beside operators. -ENODEV. */
 PFS_MUST_CHECK int pfs_operators_start_device(struct pfs_operators *operators);
 bool pfs_operators_has_device(const struct pfs_operators *operators);
-/* How many operators the host and the device have run: of pfs_operators_count since pfs_operators_open. */
+/* How many operators the host and the device have run: of pfs_operators_count since
+ * pfs_operators_open. */
 struct pfs_operator_counts {
 	uint64_t host, device;
 };
@@ -57,7 +58,8 @@ PFS_MUST_CHECK int pfs_operators_for(const struct pfs_run *run, uint64_t n, uint
  * for mirrors that an operator is reading. If run->on is HOST, or there is no device, does nothing.
  * Returns 1 if more blocks have changed, else 0; -ENOMEM, -EIO, -EOPNOTSUPP, what run->poll
  * returns. */
-PFS_MUST_CHECK int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table, size_t size);
+PFS_MUST_CHECK int pfs_table_mirror(const struct pfs_run *run, const struct pfs_table *table,
+				    size_t size);
 
 /* ---- batches ---- */
 
@@ -99,8 +101,8 @@ struct pfs_tuples {
 void pfs_tuples_free(const struct pfs_run *run, struct pfs_tuples *tuples); /* NULL is allowed */
 /* Brings rows and computed vectors into the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_here(const struct pfs_run *run, struct pfs_tuples *tuples);
-/* Brings the columns of a table that are vectors of batches into the host's memory, and sets their data
- * and nulls: the table's owner may write them. The operators below do so for the host. */
+/* Brings the columns of a table that are vectors of batches into the host's memory, and sets their
+ * data and nulls: the table's owner may write them. The operators below do so for the host. */
 PFS_MUST_CHECK int pfs_table_here(const struct pfs_run *run, const struct pfs_table *table);
 /* Makes a batch of one table: its rows in the set, ascending; the set is in the host's memory. */
 PFS_MUST_CHECK int pfs_tuples_of_rows(const struct pfs_run *run, struct pfs_tuples **out,
@@ -182,10 +184,10 @@ struct pfs_group_key {
  * order. It has the rows and computed values of the group's first tuple, and then the aggregates as
  * further vectors. pfs_gather then fetches the keys' values. Without aggregates this is DISTINCT.
  * Without keys there is one group, also if the source is empty; its rows are then PFS_NO_ROW, and
- * its values NULL. GROUP_CONCAT has the values of a group's tuples in the source's order, which for a
- * table is that of its rows: the caller asks for it only where SQLite meets them in that order, too.
- * -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM overflows in some orders of
- * the rows only, for SUM, TOTAL and AVG of texts, and for GROUP_CONCAT of reals. */
+ * its values NULL. GROUP_CONCAT has the values of a group's tuples in the source's order, which for
+ * a table is that of its rows: the caller asks for it only where SQLite meets them in that order,
+ * too. -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM overflows in some
+ * orders of the rows only, for SUM, TOTAL and AVG of texts, and for GROUP_CONCAT of reals. */
 PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 			     const struct pfs_source *source, const struct pfs_group_key *keys,
 			     size_t n_keys, const struct pfs_aggregate *aggregates,

@@ -230,8 +230,9 @@ static unsigned take_slot(struct pfs_resident *r)
 			(void)sched_yield();
 			continue;
 		}
-		if (__atomic_compare_exchange_n(&r->taken, &taken, taken | (free_slots & -free_slots),
-						true, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&r->taken, &taken,
+						taken | (free_slots & -free_slots), true,
+						__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 			return (unsigned)__builtin_ctz(free_slots);
 	}
 }
@@ -318,8 +319,8 @@ static int climb(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
 	return 0;
 }
 
-int pfs_resident_is_under(struct pfs_resident *r, bool *under, enum pfs_mailbox_op op, uint32_t slot,
-			  uint32_t top)
+int pfs_resident_is_under(struct pfs_resident *r, bool *under, enum pfs_mailbox_op op,
+			  uint32_t slot, uint32_t top)
 {
 	struct pfs_mailbox_question question = {.op = op, .a = slot, .b = top};
 	struct pfs_mailbox_answer answer;
@@ -371,8 +372,8 @@ static bool are_edits(const struct pfs_resident_changes *c)
 }
 
 /* Returns 0 if the change is made; 1: it needs a batch; or an error. */
-static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c, enum pfs_mailbox_op op,
-		    size_t i)
+static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c,
+		    enum pfs_mailbox_op op, size_t i)
 {
 	bool is_new = op == PFS_MAILBOX_ADD;
 	const struct pfs_mailbox_question question = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/resident.h - single questions about a tree, answered on a device by a kernel that stays there and
- * polls a mailbox (gpu/mailbox.h): a few microseconds each, where a launch and a copy take ten times that.
+/* gpu/resident.h - single questions about a tree, answered on a device by a kernel that stays there
+ * and polls a mailbox (gpu/mailbox.h): a few microseconds each, where a launch and a copy take ten
+ * times that.
  *
  * The device has an index of names, (key, slot) pairs in that order, and each slot's parent.
  * Changes are sent to it in batches.
@@ -64,7 +65,8 @@ PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
 				      const struct pfs_resident_changes *changes);
 
 /* Asks one question; op is LOOKUP, LIST or CHILD, as gpu/mailbox.h describes them. */
-PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident, struct pfs_mailbox_answer *answer,
+PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident,
+				    struct pfs_mailbox_answer *answer,
 				    const struct pfs_mailbox_question *question);
 /* Sets *under if `slot` is `top` or lies under it. op: ANCESTOR or MOVE. */
 PFS_MUST_CHECK int pfs_resident_is_under(struct pfs_resident *resident, bool *under,
@@ -97,15 +99,17 @@ struct pfs_resident_columns {
 	uint32_t root, top; /* where absolute and relative paths begin; top: or PFS_MAILBOX_NONE */
 };
 
-/* Gets memory for many paths, until they are returned; one caller has it at a time. -EBUSY: somebody
- * has it; -ENOMEM, -EIO. */
-PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident, struct pfs_resident_paths **out);
+/* Gets memory for many paths, until they are returned; one caller has it at a time. -EBUSY:
+ * somebody has it; -ENOMEM, -EIO. */
+PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident,
+					   struct pfs_resident_paths **out);
 void pfs_resident_paths_return(struct pfs_resident *resident);
-/* Finds where the paths lead, as gpu/path_walk.h says. The columns do not change during the call, nor
- * does anybody load or apply. -EAGAIN: the device did not have all of the columns; it has more of them
- * now, and `most` bytes were sent. -EOPNOTSUPP: the device cannot be had for the moment. -ENOMEM: its
- * memory is too short for the columns; single questions go on. */
-PFS_MUST_CHECK int pfs_resident_resolve(struct pfs_resident *resident, struct pfs_resident_paths *paths,
+/* Finds where the paths lead, as gpu/path_walk.h says. The columns do not change during the call,
+ * nor does anybody load or apply. -EAGAIN: the device did not have all of the columns; it has more
+ * of them now, and `most` bytes were sent. -EOPNOTSUPP: the device cannot be had for the moment.
+ * -ENOMEM: its memory is too short for the columns; single questions go on. */
+PFS_MUST_CHECK int pfs_resident_resolve(struct pfs_resident *resident,
+					struct pfs_resident_paths *paths,
 					const struct pfs_resident_columns *columns, size_t most);
 
 struct pfs_resident_info {
@@ -122,8 +126,8 @@ struct pfs_resident_info {
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
 
-/* For tests: makes answers to these operations wrong (bits by enum pfs_mailbox_op; PFS_MAILBOX_OPS: many
- * paths). */
+/* For tests: makes answers to these operations wrong (bits by enum pfs_mailbox_op; PFS_MAILBOX_OPS:
+ * many paths). */
 void pfs_resident_falsify(struct pfs_resident *resident, uint32_t operations);
 
 /* To be called before and after a CUDA call that waits for all of a device. A kernel that is there

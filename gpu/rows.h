@@ -19,7 +19,8 @@ struct pfs_operator_backend;
 struct pfs_rows {
 	enum pfs_rows_form form;
 	uint32_t n_rows;   /* of the table: all rows are below it */
-	/* RANGE: from <= row < to.  BITS: no bit is set outside of these; from is a multiple of 64. */
+	/* RANGE: from <= row < to.  BITS: no bit is set outside of these; from is a multiple of
+	 * 64. */
 	uint32_t from, to;
 	uint64_t *bits;	   /* BITS: n_rows / 64 words, rounded up; bits past n_rows are 0 */
 	uint32_t *list;	   /* LIST: ascending, none twice */

@@ -39,14 +39,16 @@ static void prefer_huge_pages(void *memory, size_t size)
 #define CLEARED	  1u
 #define HUGE_PAGES 2u
 
-static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size, unsigned how)
+static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size,
+		    unsigned how)
 {
 	void **pointer = out;
 	size_t size;
 
 	*pointer = NULL;
 	PFS_TRY(charge(run, &size, count, element_size));
-	*pointer = how & CLEARED ? calloc(1, size + 1) : malloc(size + 1); /* of nothing, too, a pointer */
+	*pointer = how & CLEARED ? calloc(1, size + 1)
+				 : malloc(size + 1); /* of nothing, too, a pointer */
 	if (*pointer && how & HUGE_PAGES && size >= LARGE)
 		prefer_huge_pages(*pointer, size);
 	if (*pointer)
@@ -74,10 +76,12 @@ void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t 
 }
 
 /* Bytes behind those copied are cleared here and not by calloc, which may do it all at once. */
-static int fill_grown(const struct pfs_run *run, char *grown, size_t size, const char *array, size_t copied)
+static int fill_grown(const struct pfs_run *run, char *grown, size_t size, const char *array,
+		      size_t copied)
 {
 	for (size_t done = 0; done < size; done += STEP) {
-		size_t end = PFS_MIN(done + STEP, size), copy = PFS_MIN(PFS_MAX(copied, done), end) - done;
+		size_t end = PFS_MIN(done + STEP, size),
+		       copy = PFS_MIN(PFS_MAX(copied, done), end) - done;
 
 		if (done)
 			PFS_TRY(pfs_run_poll(run));
@@ -88,13 +92,15 @@ static int fill_grown(const struct pfs_run *run, char *grown, size_t size, const
 	return 0;
 }
 
-int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t count, size_t element_size, bool clear)
+int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t count,
+		 size_t element_size, bool clear)
 {
 	void **at = array, *grown;
 	size_t copied = *at ? old * element_size : 0;
 	int error;
 
-	PFS_TRY(allocate(run, &grown, count, element_size, 0)); /* between two polls no huge page is cleared */
+	PFS_TRY(allocate(run, &grown, count, element_size,
+			 0)); /* between two polls no huge page is cleared */
 	error = fill_grown(run, grown, clear ? count * element_size : copied, *at, copied);
 	if (error) {
 		pfs_run_free(run, grown, count, element_size);

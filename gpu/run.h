@@ -43,8 +43,8 @@ struct pfs_run {
 
 /* ---- for operators and back ends ---- */
 
-/* Polls the run, and pauses if that is due (crew.h). After an error what the operator reads may have
- * changed: the caller reads no more of it. */
+/* Polls the run, and pauses if that is due (crew.h). After an error what the operator reads may
+ * have changed: the caller reads no more of it. */
 PFS_MUST_CHECK int pfs_run_poll(const struct pfs_run *run);
 /* As pfs_run_poll, but never pauses: for whoever reads on after an error, or has something that
  * others may wait for while they keep the run's owner waiting. */
@@ -64,9 +64,9 @@ void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t 
 /* As pfs_run_alloc, but the memory is not cleared. */
 PFS_MUST_CHECK int pfs_run_alloc_raw(const struct pfs_run *run, void *out, size_t count,
 				     size_t element_size);
-/* Replaces *array, which has `old` elements or is NULL, by one of `count`, which begins with them; what
- * comes behind them is cleared if `clear` is true. Polls the run from time to time. On an error *array
- * is what it was. */
+/* Replaces *array, which has `old` elements or is NULL, by one of `count`, which begins with them;
+ * what comes behind them is cleared if `clear` is true. Polls the run from time to time. On an
+ * error *array is what it was. */
 PFS_MUST_CHECK int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t count,
 				size_t element_size, bool clear);
 

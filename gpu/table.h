@@ -82,8 +82,8 @@ struct pfs_table_column {
 	bool is_signed;
 	bool not_null; /* no row that exists is NULL: `nulls` is not read */
 	bool unique;   /* no two rows that exist have the same value */
-	/* With via: no element that a row's via names is NULL, and no two are equal, so that rows are
-	 * grouped by via as by the value. */
+	/* With via: no element that a row's via names is NULL, and no two are equal, so that rows
+	 * are grouped by via as by the value. */
 	bool is_by_via;
 	uint8_t shift;
 	uint64_t mask; /* 0: all bits.  With a mask or shift the element is unsigned */
@@ -94,8 +94,8 @@ struct pfs_table_column {
 	const uint64_t *nulls; /* bit r % 64 of word r / 64 set: NULL.  NULL: there is none */
 	const struct pfs_dictionary *dictionary;
 	const struct pfs_heap *heap;
-	/* The column is computed vector `vector` of this batch, which may lie on a device: data and nulls
-	 * are NULL then, until pfs_table_here (gpu/relation.h). NULL: it is no batch's. */
+	/* The column is computed vector `vector` of this batch, which may lie on a device: data and
+	 * nulls are NULL then, until pfs_table_here (gpu/relation.h). NULL: it is no batch's. */
 	struct pfs_tuples *batch;
 	uint16_t vector;
 	/* The stamps of data, via and nulls; NULL: a device copies the array for each statement. */

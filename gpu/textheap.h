@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/textheap.h - heaps (gpu/table.h) of texts that a statement or an operator made itself: how they
- * are laid out. */
+/* gpu/textheap.h - heaps (gpu/table.h) of texts that a statement or an operator made itself: how
+ * they are laid out. */
 #ifndef PFS_GPU_TEXTHEAP_H
 #define PFS_GPU_TEXTHEAP_H
 
@@ -19,8 +19,8 @@ static inline uint64_t pfs_heap_room(size_t len)
 	return pfs_div_round_up(sizeof(uint32_t) + len, unit) * unit;
 }
 
-/* Returns where the bytes of the text of that place are to be written, which pfs_heap_end then gives
- * their number. */
+/* Returns where the bytes of the text of that place are to be written, which pfs_heap_end then
+ * gives their number. */
 static inline uint8_t *pfs_heap_begin(uint8_t *bytes, uint32_t place)
 {
 	return bytes + ((uint64_t)place << PFS_TEXT_SHIFT) + sizeof(uint32_t);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/textkey.h - texts as keys: a hash, and equality, by each collation, eight bytes at a time. The
- * same inline functions are compiled into the kernels and into a test that compares them with
+/* gpu/textkey.h - texts as keys: a hash, and equality, by each collation, eight bytes at a time.
+ * The same inline functions are compiled into the kernels and into a test that compares them with
  * gpu/host/text.h.
  *
- * On a device a text is read in aligned words of eight bytes: up to seven bytes before it and behind it
- * are read, too, and do not count. */
+ * On a device a text is read in aligned words of eight bytes: up to seven bytes before it and
+ * behind it are read, too, and do not count. */
 #ifndef PFS_GPU_TEXTKEY_H
 #define PFS_GPU_TEXTKEY_H
 
@@ -17,8 +17,8 @@
 
 #define PFS_EACH_BYTE UINT64_C(0x0101010101010101)
 
-/* Returns the bytes of the text from `at`, which is below len, as the lowest ones of a word; its other
- * bytes are 0. */
+/* Returns the bytes of the text from `at`, which is below len, as the lowest ones of a word; its
+ * other bytes are 0. */
 PFS_BOTH uint64_t pfs_textkey_word(const uint8_t *text, uint32_t at, uint32_t len)
 {
 	const uint32_t n = len - at < 8 ? len - at : 8;
@@ -68,7 +68,8 @@ PFS_BOTH uint32_t pfs_textkey_size(enum pfs_collation collation, const uint8_t *
 	return len;
 }
 
-/* Returns a hash that is the same for texts that are equal by the collation; len: pfs_textkey_size. */
+/* Returns a hash that is the same for texts that are equal by the collation; len:
+ * pfs_textkey_size. */
 PFS_BOTH uint64_t pfs_textkey_hash(enum pfs_collation collation, const uint8_t *text, uint32_t len)
 {
 	uint64_t hash = len * UINT64_C(0xd6e8feb86659fd93);

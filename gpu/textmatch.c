@@ -110,8 +110,8 @@ static bool is_prefix_range(const struct pfs_text_match *range)
 	       (uint8_t)range->text[n - 1] + 1 == (uint8_t)range->high_text[n - 1];
 }
 
-void pfs_text_match_init_range(struct pfs_text_match *out, const char *low, size_t low_len, const char *high,
-			       size_t high_len)
+void pfs_text_match_init_range(struct pfs_text_match *out, const char *low, size_t low_len,
+			       const char *high, size_t high_len)
 {
 	size_t shared = low && high ? PFS_MIN(low_len, high_len) : 0, n = 0;
 
@@ -203,7 +203,9 @@ static inline bool ends_hold(const struct pfs_text_match *text, const uint8_t *b
 /* Returns how many bytes of a text count. */
 static size_t len_of(const struct pfs_text_match *match, const uint8_t *text, size_t len)
 {
-	return match->op == PFS_OP_LIKE || match->op == PFS_OP_GLOB ? strnlen((const char *)text, len) : len;
+	return match->op == PFS_OP_LIKE || match->op == PFS_OP_GLOB
+		       ? strnlen((const char *)text, len)
+		       : len;
 }
 
 bool pfs_text_match_ends_hold(const struct pfs_text_match *match, const uint8_t *text, size_t len)
@@ -211,7 +213,8 @@ bool pfs_text_match_ends_hold(const struct pfs_text_match *match, const uint8_t 
 	return ends_hold(match, text, len_of(match, text, len));
 }
 
-bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text, size_t len)
+bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text,
+				  size_t len)
 {
 	len = len_of(match, text, len);
 	return ends_hold(match, text, len) &&
@@ -270,16 +273,16 @@ static inline bool fits(const struct glance *glance, const uint8_t *at)
 /* Returns false if a glance shows that a text does not match. It skips texts at the heap's end,
  * where it could read too far, and the end of texts of fewer than three bytes, since the bytes
  * before a text may be changing. */
-static inline bool may_fit(const struct glance *start, const struct glance *end, const struct pfs_heap *heap,
-			   uint32_t place, const uint8_t *at)
+static inline bool may_fit(const struct glance *start, const struct glance *end,
+			   const struct pfs_heap *heap, uint32_t place, const uint8_t *at)
 {
 	if (!pfs_heap_has_slack(heap, place))
 		return true;
 	return fits(start, at) && (!end->mask || *at < 3 || fits(end, at + *at - 3));
 }
 
-static void keep_by_ends(const struct pfs_text_match *match, uint64_t *bits, const struct pfs_heap *heap,
-			 const uint32_t *places, size_t words)
+static void keep_by_ends(const struct pfs_text_match *match, uint64_t *bits,
+			 const struct pfs_heap *heap, const uint32_t *places, size_t words)
 {
 	struct glance start = glance_of_start(match), end = glance_of_end(match);
 
@@ -288,22 +291,25 @@ static void keep_by_ends(const struct pfs_text_match *match, uint64_t *bits, con
 
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *at = heap->bytes + ((uint64_t)places[i] << heap->place_shift);
+			const uint8_t *at =
+				heap->bytes + ((uint64_t)places[i] << heap->place_shift);
 
-			if (*at >= match->min_len && may_fit(&start, &end, heap, places[i], at) && ends_hold(match, at + 1, *at))
+			if (*at >= match->min_len && may_fit(&start, &end, heap, places[i], at) &&
+			    ends_hold(match, at + 1, *at))
 				kept |= UINT64_C(1) << i;
 		}
 		bits[w] = kept;
 	}
 }
 
-static void keep_in_range(const struct pfs_text_match *match, uint64_t *bits, const struct pfs_heap *heap,
-			  const uint32_t *places, size_t words)
+static void keep_in_range(const struct pfs_text_match *match, uint64_t *bits,
+			  const struct pfs_heap *heap, const uint32_t *places, size_t words)
 {
 	for (size_t w = 0; w < words; w++, places += 64) {
 		for (uint64_t left = bits[w]; left; left &= left - 1) {
 			unsigned i = (unsigned)__builtin_ctzll(left);
-			const uint8_t *at = heap->bytes + ((uint64_t)places[i] << heap->place_shift);
+			const uint8_t *at =
+				heap->bytes + ((uint64_t)places[i] << heap->place_shift);
 
 			if (!in_range(match, at + 1, *at))
 				bits[w] &= ~(UINT64_C(1) << i);
@@ -311,8 +317,8 @@ static void keep_in_range(const struct pfs_text_match *match, uint64_t *bits, co
 	}
 }
 
-void pfs_text_match_keep(const struct pfs_text_match *match, uint64_t *bits, const struct pfs_heap *heap,
-			 const uint32_t *places, size_t words)
+void pfs_text_match_keep(const struct pfs_text_match *match, uint64_t *bits,
+			 const struct pfs_heap *heap, const uint32_t *places, size_t words)
 {
 	if (match->min_len > match->max_len || match->min_len > UINT8_MAX) {
 		memset(bits, 0, words * sizeof(*bits));

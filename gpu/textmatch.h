@@ -30,10 +30,11 @@ struct pfs_text_match {
 
 /* Takes a test apart: LIKE (without an escape), GLOB, PREFIX, SUFFIX, CONTAINS or EQ (by bytes).
  * *out is to be finished in any case. The text stays the caller's. -ENOMEM. */
-PFS_MUST_CHECK int pfs_text_match_init(struct pfs_text_match *out, enum pfs_op op, const char *text, size_t len);
+PFS_MUST_CHECK int pfs_text_match_init(struct pfs_text_match *out, enum pfs_op op, const char *text,
+				       size_t len);
 /* Makes the test low <= text < high, by bytes. NULL: no bound. */
-void pfs_text_match_init_range(struct pfs_text_match *out, const char *low, size_t low_len, const char *high,
-			       size_t high_len);
+void pfs_text_match_init_range(struct pfs_text_match *out, const char *low, size_t low_len,
+			       const char *high, size_t high_len);
 void pfs_text_match_finish(struct pfs_text_match *match);
 
 /* Returns the kind of a pattern that is the rest. */
@@ -42,14 +43,16 @@ static inline enum pfs_pattern_kind pfs_text_match_kind(const struct pfs_text_ma
 	return match->op == PFS_OP_LIKE ? PFS_PATTERN_LIKE : PFS_PATTERN_GLOB;
 }
 
-/* Returns true if the length, the beginning and the end are as the test has them, which never takes long. */
+/* Returns true if the length, the beginning and the end are as the test has them, which never takes
+ * long. */
 bool pfs_text_match_ends_hold(const struct pfs_text_match *match, const uint8_t *text, size_t len);
 /* Returns true if the test holds; does not try a pattern that is the rest. */
-bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text, size_t len);
+bool pfs_text_match_holds_outside(const struct pfs_text_match *match, const uint8_t *text,
+				  size_t len);
 
 /* Clears bit i if the test does not hold for the text at places[i]; does not try a pattern that is
  * the rest. The heap's lengths have one byte, and its texts no NUL. */
-void pfs_text_match_keep(const struct pfs_text_match *match, uint64_t *bits, const struct pfs_heap *heap,
-			 const uint32_t *places, size_t words);
+void pfs_text_match_keep(const struct pfs_text_match *match, uint64_t *bits,
+			 const struct pfs_heap *heap, const uint32_t *places, size_t words);
 
 #endif

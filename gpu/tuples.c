@@ -266,8 +266,8 @@ int pfs_column_index_here(const struct pfs_run *run, struct pfs_column_index *in
 	return index->backend->families->sort->fetch(index->backend, run, index);
 }
 
-int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples, const struct pfs_sort_key *keys,
-		  size_t n_keys, uint64_t offset, uint64_t limit)
+int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples,
+		  const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset, uint64_t limit)
 {
 	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
 	const struct pfs_source source = {.tuples = *tuples};
@@ -279,7 +279,8 @@ int pfs_sort_here(const struct pfs_run *run, struct pfs_tuples **tuples, const s
 	here.on = PFS_ENGINE_HOST;
 	*tuples = NULL;
 	if (!error)
-		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys, offset, limit);
+		error = host->families->sort->sort(host, &here, tuples, &source, keys, n_keys,
+						   offset, limit);
 	pfs_tuples_free(run, source.tuples);
 	return error;
 }

@@ -58,7 +58,7 @@ struct pfs_window {
 /* Makes a batch of the source's tuples, sorted as by pfs_sort, and adds a vector for each function.
  * Threads and errors are those of all operators (gpu/relation.h). -EOPNOTSUPP also if a sum leaves
  * 64 bits, or if an average is of numbers that reals do not add exactly. */
-PFS_MUST_CHECK int pfs_window(const struct pfs_run *run, struct pfs_tuples **out, const struct pfs_source *source,
-			      const struct pfs_window *window);
+PFS_MUST_CHECK int pfs_window(const struct pfs_run *run, struct pfs_tuples **out,
+			      const struct pfs_source *source, const struct pfs_window *window);
 
 #endif

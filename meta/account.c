@@ -305,7 +305,8 @@ uint64_t pfs_account_left(const struct pfs_account *account)
 
 	if (!account->limit)
 		return UINT64_MAX;
-	return used < (int64_t)account->limit ? account->limit - (uint64_t)(used > 0 ? used : 0) : 0;
+	return used < (int64_t)account->limit ? account->limit - (uint64_t)(used > 0 ? used : 0)
+					      : 0;
 }
 
 void pfs_account_count(struct pfs_account *account, uint64_t allocations)

@@ -36,8 +36,8 @@ bool pfs_accounts_crowded(void);
  * look(arg) is called from time to time, on the thread that has entered it; once it has returned
  * non-zero, all allocations on the account fail. look may be NULL. *out is NULL on failure.
  * -ENOMEM. */
-PFS_MUST_CHECK int pfs_account_open(struct pfs_account **out, uint64_t limit, int (*look)(void *arg),
-				    void *arg);
+PFS_MUST_CHECK int pfs_account_open(struct pfs_account **out, uint64_t limit,
+				    int (*look)(void *arg), void *arg);
 /* Closes an account that no thread has entered. Memory that is still allocated on it goes on
  * counting for all accounts together. NULL is allowed. */
 void pfs_account_close(struct pfs_account *account);

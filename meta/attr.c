@@ -122,7 +122,8 @@ static int leave_former(struct pfs_store *store, uint64_t prime, int64_t id,
 	return pfs_history_note(store, which);
 }
 
-static int put_one(struct pfs_store *store, uint64_t prime, int64_t id, const struct pfs_attr_record *attr)
+static int put_one(struct pfs_store *store, uint64_t prime, int64_t id,
+		   const struct pfs_attr_record *attr)
 {
 	sqlite3_stmt *put = store->writer->sql[PFS_SQL_ATTR_PUT];
 
@@ -155,7 +156,8 @@ void pfs_attr_rows_free(struct pfs_attr_rows *rows)
 	free(rows);
 }
 
-static struct pfs_attr_record record_of(const struct pfs_attr_rows *rows, const struct attr_row *row)
+static struct pfs_attr_record record_of(const struct pfs_attr_rows *rows,
+					const struct attr_row *row)
 {
 	struct pfs_attr_record attr = row->attr;
 
@@ -196,7 +198,8 @@ static int put_rows(struct pfs_store *store)
 	return 0;
 }
 
-static int put_later(struct pfs_store *store, uint64_t prime, int64_t id, const struct pfs_attr_record *attr)
+static int put_later(struct pfs_store *store, uint64_t prime, int64_t id,
+		     const struct pfs_attr_record *attr)
 {
 	size_t len = attr->type == PFS_ATTR_TEXT ? attr->text_len : 0;
 	struct pfs_attr_rows *rows = store->attr_rows;

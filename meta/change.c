@@ -46,7 +46,8 @@ void pfs_change_note(struct pfs_store *store, uint64_t prime)
 	if (changes->count && changes->primes[changes->count - 1] == prime)
 		return;
 	if (changes->count >= most_primes(store) ||
-	    pfs_grow(&changes->primes, &changes->capacity, changes->count + 1, sizeof(*changes->primes)))
+	    pfs_grow(&changes->primes, &changes->capacity, changes->count + 1,
+		     sizeof(*changes->primes)))
 		changes->lost = true;
 	else
 		changes->primes[changes->count++] = prime;
@@ -317,7 +318,8 @@ int pfs_store_scan_changes(struct pfs_store *store, uint64_t since,
 }
 
 /* Gets the token of a former group. Returns 1; 0: it is not remembered. */
-static int past_token(struct pfs_store *store, uint8_t *out, const struct pfs_meta *meta, uint64_t seq)
+static int past_token(struct pfs_store *store, uint8_t *out, const struct pfs_meta *meta,
+		      uint64_t seq)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
 

@@ -92,8 +92,9 @@ static int errno_of(const struct pfs_db *db, int result)
 /* Returns true if pfs_store_explain describes the error in a line of its own. */
 static bool told_elsewhere(const struct pfs_db *db, int error)
 {
-	return error == -EUCLEAN || error == -EINTR || (!db->open && (error == -EACCES || error == -EPERM ||
-						   error == -EROFS || error == -ENOENT));
+	return error == -EUCLEAN || error == -EINTR ||
+	       (!db->open &&
+		(error == -EACCES || error == -EPERM || error == -EROFS || error == -ENOENT));
 }
 
 int pfs_db_errno(struct pfs_db *db, int result)

@@ -31,7 +31,8 @@ struct pfs_db {
 	uint32_t row_table;
 	size_t row_columns;
 	int logged; /* the error that was logged last; the same error again is not logged */
-	bool keeps; /* it is in one long read transaction: pfs_db_begin_reading and end do nothing */
+	bool keeps; /* it is in one long read transaction: pfs_db_begin_reading and end do
+		     * nothing */
 	bool open;  /* false while it is being opened: pfs_store_explain then tells some errors */
 	struct pfs_account *asker; /* of a reader in use: the account that its thread had entered */
 };
@@ -41,7 +42,8 @@ enum pfs_db_mode {
 	PFS_DB_CREATE,	  /* as WRITE; the file is empty and gets the schema */
 	PFS_DB_BULK,	  /* as CREATE, without a log and syncs; it is the only connection */
 	PFS_DB_READ,	  /* reads, beside a writer of this process or after a crash */
-	PFS_DB_IMMUTABLE, /* reads a file that nobody writes: takes no locks, needs no -wal or -shm */
+	PFS_DB_IMMUTABLE, /* reads a file that nobody writes: takes no locks, needs no -wal or
+			   * -shm */
 };
 
 /* Opens a connection to the store at `path`, which is absolute and must outlive the connection;
@@ -99,7 +101,8 @@ static inline void pfs_cleanup_statement(sqlite3_stmt **statement)
 
 bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, int64_t high);
 bool pfs_column_u32(uint32_t *out, sqlite3_stmt *row, int column);
-bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column); /* kept as int64_t of the same bits */
+bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row,
+		    int column); /* kept as int64_t of the same bits */
 
 /* Sets *data to bytes that belong to the row until the next step; it is never NULL. */
 bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len);

@@ -204,8 +204,8 @@ static int fail_here(struct parser *p)
 {
 	if (p->token.kind == END)
 		return fail(p, "ends too soon");
-	return fail(p, "cannot be understood at '%.*s'", (int)(p->token.len < 40 ? p->token.len : 40),
-		    p->token.at);
+	return fail(p, "cannot be understood at '%.*s'",
+		    (int)(p->token.len < 40 ? p->token.len : 40), p->token.at);
 }
 
 static int expect(struct parser *p, const char *word)
@@ -449,8 +449,10 @@ bool pfs_declaration_constrains(const char *text, size_t len)
 
 	for (look(&p); p.token.kind != END && p.token.kind != BAD; skip(&p)) {
 		depth += (p.token.kind == OPEN) - (p.token.kind == CLOSE);
-		if (is_one_of(&p.token, reserved) || (is_word(&p.token, "CONFLICT") && is_word(&p.last, "ON")) ||
-		    (is_word(&p.token, "STRICT") && !depth && (p.last.kind == CLOSE || p.last.kind == COMMA)))
+		if (is_one_of(&p.token, reserved) ||
+		    (is_word(&p.token, "CONFLICT") && is_word(&p.last, "ON")) ||
+		    (is_word(&p.token, "STRICT") && !depth &&
+		     (p.last.kind == CLOSE || p.last.kind == COMMA)))
 			return true;
 	}
 	return p.token.kind == BAD;

@@ -112,10 +112,11 @@ static const char *text_of(int error)
 static void explain_unreadable(char *out, size_t size, const char *path, int error)
 {
 	if (has_log(path) && faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0)
-		(void)snprintf(out, size,
-			       "%s: was not closed cleanly and its log (-wal) cannot be read without writing "
-			       "beside it; open it once as a user who may write there",
-			       path);
+		(void)snprintf(
+			out, size,
+			"%s: was not closed cleanly and its log (-wal) cannot be read without writing "
+			"beside it; open it once as a user who may write there",
+			path);
 	else
 		explain_access(out, size, path, error);
 }
@@ -123,10 +124,11 @@ static void explain_unreadable(char *out, size_t size, const char *path, int err
 static void explain_full(char *out, size_t size, const char *path)
 {
 	if (is_older(path))
-		(void)snprintf(out, size,
-			       "%s: no room on its disk to bring it up to version %d of the format; free 2 MiB, "
-			       "or open it read-only (-o ro)",
-			       path, PFS_STORE_SCHEMA);
+		(void)snprintf(
+			out, size,
+			"%s: no room on its disk to bring it up to version %d of the format; free 2 MiB, "
+			"or open it read-only (-o ro)",
+			path, PFS_STORE_SCHEMA);
 	else
 		(void)snprintf(out, size, "%s: no room on its disk", path);
 }
@@ -136,7 +138,8 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 	const char *text = text_of(error);
 	struct stat attr;
 
-	if (error != -ENOENT && error != -EEXIST && error != -EBUSY && pfs_vfs_explain(out, size, path))
+	if (error != -ENOENT && error != -EEXIST && error != -EBUSY &&
+	    pfs_vfs_explain(out, size, path))
 		return;
 	switch (error) {
 	case -EBUSY:
@@ -148,17 +151,19 @@ void pfs_store_explain(char *out, size_t size, const char *path, int error)
 		explain_unreadable(out, size, path, error);
 		break;
 	case -EMEDIUMTYPE:
-		(void)snprintf(out, size, "%s: %s", path,
-			       stat(path, &attr) == 0 && S_ISDIR(attr.st_mode)
-				       ? "is a directory; make a store of it with `primefs import`"
-				       : "is no primefs store, or damaged beyond opening; restore it from a copy "
-					 "or import again");
+		(void)snprintf(
+			out, size, "%s: %s", path,
+			stat(path, &attr) == 0 && S_ISDIR(attr.st_mode)
+				? "is a directory; make a store of it with `primefs import`"
+				: "is no primefs store, or damaged beyond opening; restore it from a copy "
+				  "or import again");
 		break;
 	case -EPROTONOSUPPORT:
-		(void)snprintf(out, size,
-			       "%s: was written by a newer primefs (this one knows stores up to version %d); "
-			       "update primefs",
-			       path, PFS_STORE_SCHEMA);
+		(void)snprintf(
+			out, size,
+			"%s: was written by a newer primefs (this one knows stores up to version %d); "
+			"update primefs",
+			path, PFS_STORE_SCHEMA);
 		break;
 	case -ENOSPC:
 		explain_full(out, size, path);

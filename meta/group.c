@@ -258,19 +258,22 @@ static int write_meta_and_commit(struct pfs_store *store, struct pfs_meta *meta)
 	return error ? error : pfs_group_run(store, PFS_SQL_COMMIT);
 }
 
-/* The log keeps the name that the store was opened by, and nobody looks for it beside another name. */
+/* The log keeps the name that the store was opened by, and nobody looks for it beside another
+ * name. */
 static void tell_rename(struct pfs_store *store)
 {
 	int has_moved = 0;
 
 	if (!store->log_bytes || store->has_moved ||
-	    sqlite3_file_control(store->writer->handle, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK)
+	    sqlite3_file_control(store->writer->handle, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved) !=
+		    SQLITE_OK)
 		return;
 	store->has_moved = has_moved;
 	if (has_moved)
-		pfs_warning("%s: was renamed or removed while it is open; after a crash rename %s-wal likewise before it is "
-			    "opened: it has what was committed last",
-			    store->path, store->path);
+		pfs_warning(
+			"%s: was renamed or removed while it is open; after a crash rename %s-wal likewise before it is "
+			"opened: it has what was committed last",
+			store->path, store->path);
 }
 
 int pfs_store_commit(struct pfs_store *store, uint64_t *seq)

@@ -72,7 +72,8 @@ static int learn(struct pfs_store *store)
 	int64_t rule[4] = {0, 0, 0, 0}, sums[2] = {0, 0};
 
 	*state = (struct pfs_history_state){.is_known = true};
-	__atomic_store_n(&store->keeps_history, store->writer->history[0] != NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&store->keeps_history, store->writer->history[0] != NULL,
+			 __ATOMIC_RELAXED);
 	if (!store->writer->history[0])
 		return 0;
 	PFS_TRY(PFS_MIN(
@@ -136,9 +137,10 @@ static int pull_back(struct pfs_store *store, int64_t now)
 
 	if (state->last <= now)
 		return 0;
-	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "UPDATE history_group SET time = ?1 WHERE time > ?1", now,
-				0));
-	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "UPDATE history SET since = ?1 WHERE since > ?1", now, 0));
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0,
+				"UPDATE history_group SET time = ?1 WHERE time > ?1", now, 0));
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0,
+				"UPDATE history SET since = ?1 WHERE since > ?1", now, 0));
 	state->last = now;
 	state->oldest = PFS_MIN(state->oldest, now);
 	state->since = PFS_MIN(state->since, now);
@@ -252,11 +254,14 @@ static int forget_groups(struct pfs_store *store, int64_t most)
 	struct pfs_history_state *state = &store->history;
 	int64_t sums[2] = {0, 0};
 
-	PFS_TRY(PFS_MIN(0, pfs_history_ask(store->writer, sums, 2,
-					   "SELECT coalesce(sum(size), 0), max(seq) FROM (SELECT seq, size FROM "
-					   "history_group WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
-					   (int64_t)state->since_seq, most)));
-	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "DELETE FROM history_group WHERE seq <= ?1", sums[1], 0));
+	PFS_TRY(PFS_MIN(
+		0, pfs_history_ask(
+			   store->writer, sums, 2,
+			   "SELECT coalesce(sum(size), 0), max(seq) FROM (SELECT seq, size FROM "
+			   "history_group WHERE seq <= ?1 ORDER BY seq LIMIT ?2)",
+			   (int64_t)state->since_seq, most)));
+	PFS_TRY(pfs_history_ask(store->writer, NULL, 0, "DELETE FROM history_group WHERE seq <= ?1",
+				sums[1], 0));
 	state->bytes -= PFS_MIN(state->bytes, (uint64_t)sums[0]);
 	return learn_oldest(store);
 }

@@ -50,8 +50,8 @@ PFS_MUST_CHECK int pfs_history_read(struct pfs_store *store, struct pfs_history 
  * `of`. tick(arg), if tick is not NULL, is called every few milliseconds while something is read;
  * if it returns non-zero, the reading function returns -EINTR. Errors as pfs_store_open with `at`.
  */
-PFS_MUST_CHECK int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg),
-				    void *arg);
+PFS_MUST_CHECK int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at,
+				    int (*tick)(void *arg), void *arg);
 
 /* A store that pfs_history_open opened shows the same state whatever is committed meanwhile. One
  * long read transaction would keep the log from being emptied. So pfs_history_pause ends the

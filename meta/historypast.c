@@ -72,11 +72,13 @@ static int find_group(struct pfs_db *db, int64_t *seq, int64_t at)
 {
 	sqlite3_stmt *row = NULL;
 	int got = pfs_db_errno(
-		db, sqlite3_prepare_v2(db->handle,
-				       "SELECT max(since_seq, coalesce((SELECT max(seq) FROM history_group WHERE time <= ?1 "
-				       "OR (time > ?2 AND ?1 >= (SELECT coalesce(max(time), 0) FROM history_group "
-				       "WHERE time <= ?2))), 0)), since > ?1 AND since <= ?2 FROM history WHERE id = 1",
-				       -1, &row, NULL));
+		db,
+		sqlite3_prepare_v2(
+			db->handle,
+			"SELECT max(since_seq, coalesce((SELECT max(seq) FROM history_group WHERE time <= ?1 "
+			"OR (time > ?2 AND ?1 >= (SELECT coalesce(max(time), 0) FROM history_group "
+			"WHERE time <= ?2))), 0)), since > ?1 AND since <= ?2 FROM history WHERE id = 1",
+			-1, &row, NULL));
 
 	if (got)
 		return got;
@@ -141,7 +143,8 @@ static int take_over_new(struct pfs_store *past)
 	int got = pfs_history_is_there(db);
 
 	if (got == 1)
-		got = pfs_history_ask(db, &since, 1, "SELECT since_seq FROM main.history WHERE id = 1", 0, 0);
+		got = pfs_history_ask(db, &since, 1,
+				      "SELECT since_seq FROM main.history WHERE id = 1", 0, 0);
 	if (got <= 0)
 		return got ? got : -ENODATA;
 	if (since > past->past_seq)

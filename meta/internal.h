@@ -23,7 +23,7 @@
 /* The row of the table `meta`, as groups change it. */
 struct pfs_meta {
 	uint64_t seq;
-	uint64_t next[2];    /* by enum pfs_prime_kind: numbers from here on were never handed out */
+	uint64_t next[2]; /* by enum pfs_prime_kind: numbers from here on were never handed out */
 	uint64_t nodes[2];   /* how many records have primes below PFS_FIRST_OTHER, and above */
 	uint64_t end_slot;   /* greater than every record's slot */
 	uint64_t feed_start; /* the store remembers the changes of groups after this one */
@@ -37,7 +37,8 @@ struct pfs_meta {
 struct pfs_group_changes {
 	uint64_t *primes;
 	size_t count, capacity;
-	bool lost;	/* there was no memory for them all: the store remembers no change up to this group */
+	bool lost; /* there was no memory for them all: the store remembers no change up to this
+		      group */
 	uint64_t bytes; /* bytes of changes, of all groups, that the store remembers, about */
 };
 
@@ -78,15 +79,16 @@ struct pfs_store {
 	/* The open group. Only the writing thread uses these, up to `history`. */
 	struct pfs_db *writer; /* NULL in a read-only store, and after a rollback that failed */
 	bool in_group;
-	int group_error;    /* the first failure in this group, which can then only be rolled back */
-	bool spoilt;	    /* a group of a BULK store failed; without a journal the store is unusable */
+	int group_error; /* the first failure in this group, which can then only be rolled back */
+	bool spoilt; /* a group of a BULK store failed; without a journal the store is unusable */
 	uint64_t log_limit; /* a checkpoint is due when the log has so many bytes */
 	uint64_t log_bytes; /* bytes in the log after the last commit */
 	bool has_moved;	    /* the file was not at `path` any more after a commit */
 	struct pfs_name_cache *names;
 	struct pfs_bulk_rows *rows; /* rows of node.c that a BULK store collects; NULL: none yet */
 	struct pfs_attr_rows *attr_rows; /* the same for attr.c */
-	int (*put_rest)(struct pfs_store *store); /* writes the collected rows; NULL: there are none */
+	int (*put_rest)(
+		struct pfs_store *store); /* writes the collected rows; NULL: there are none */
 	struct pfs_group_changes changes;
 	size_t feed_primes; /* of struct pfs_store_options */
 	struct pfs_history_state history;
@@ -101,7 +103,7 @@ struct pfs_store {
 	struct pfs_meta committed;   /* protected by mutex */
 	pthread_mutex_t group_mutex; /* recursive; held by a thread that reads through `group` */
 	struct pfs_db *group;	   /* UNLOCKED: the only connection, in one transaction */
-	struct pfs_db *idle;	   /* protected by mutex: up to IDLE_READERS connections for reading */
+	struct pfs_db *idle; /* protected by mutex: up to IDLE_READERS connections for reading */
 	unsigned n_idle;	   /* protected by mutex */
 
 	/* For a store that shows a past time (meta/history.h). */
@@ -159,7 +161,8 @@ void pfs_change_end(struct pfs_store *store);
 PFS_MUST_CHECK int pfs_history_is_there(struct pfs_db *db);
 
 /* Returns the statement to bind, or NULL if no history is kept. A group is open. */
-sqlite3_stmt *pfs_history_statement(const struct pfs_store *store, enum pfs_history_statement which);
+sqlite3_stmt *pfs_history_statement(const struct pfs_store *store,
+				    enum pfs_history_statement which);
 /* Runs that statement, if history is kept; a failure spoils the group. */
 PFS_MUST_CHECK int pfs_history_note(struct pfs_store *store, enum pfs_history_statement which);
 
@@ -175,8 +178,8 @@ PFS_MUST_CHECK int pfs_history_dress(struct pfs_store *store, struct pfs_db *db,
 
 /* Runs the text of a statement, with two numbers as its parameters, and gets n numbers from its
  * first row. Returns 1, or 0 if there is no row. */
-PFS_MUST_CHECK int pfs_history_ask(struct pfs_db *db, int64_t *values, int n, const char *text, int64_t first,
-				   int64_t second);
+PFS_MUST_CHECK int pfs_history_ask(struct pfs_db *db, int64_t *values, int n, const char *text,
+				   int64_t first, int64_t second);
 /* Returns the time that a group gets if it is committed now. */
 int64_t pfs_history_now(const struct pfs_store *store);
 int64_t pfs_history_clock(void); /* the clock's time, whatever times the groups have */

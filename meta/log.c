@@ -80,7 +80,8 @@ static bool read_group(struct group *out, const uint8_t *page)
 	    !take_small(page, &at, &seed) || !take_small(page, &at, &seq))
 		return false;
 	values += header;
-	return take_integer(page, &values, seed, &out->seed) && take_integer(page, &values, seq, &out->seq);
+	return take_integer(page, &values, seed, &out->seed) &&
+	       take_integer(page, &values, seq, &out->seq);
 }
 
 static bool read_at(int fd, uint8_t *bytes, size_t size, uint64_t at)
@@ -104,7 +105,8 @@ static bool read_log(struct group *first, struct group *last, int fd)
 	for (; read_at(fd, frame, sizeof(frame), at); at += sizeof(frame) + sizeof(page)) {
 		if (number(frame, 4) == 0 || memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
 			break;
-		if (number(frame, 4) != META_PAGE || !read_at(fd, page, sizeof(page), at + sizeof(frame)) ||
+		if (number(frame, 4) != META_PAGE ||
+		    !read_at(fd, page, sizeof(page), at + sizeof(frame)) ||
 		    !read_group(&group, page))
 			continue;
 		if (group.seq < last->seq)
@@ -125,8 +127,8 @@ int pfs_log_check(const char *path, int store)
 	char name[PATH_MAX];
 	struct stat attr;
 
-	if (snprintf(name, sizeof(name), "%s-wal", path) >= (int)sizeof(name) || lstat(name, &attr) ||
-	    !S_ISREG(attr.st_mode) || !attr.st_size)
+	if (snprintf(name, sizeof(name), "%s-wal", path) >= (int)sizeof(name) ||
+	    lstat(name, &attr) || !S_ISREG(attr.st_mode) || !attr.st_size)
 		return 0;
 	log = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (log < 0 || !read_at(store, page, sizeof(page), (META_PAGE - 1) * sizeof(page)) ||

@@ -82,7 +82,8 @@ struct time_texts {
 	char text[3][PFS_TIME_TEXT_SIZE];
 };
 
-/* Parameters of the row before which there are so many; what every node has of its own, and what many have alike. */
+/* Parameters of the row before which there are so many; what every node has of its own, and what
+ * many have alike. */
 static void bind_place(sqlite3_stmt *s, int before, const struct pfs_node_record *node)
 {
 	pfs_bind_u64(s, before + PRIME + 1, node->prime);
@@ -94,7 +95,8 @@ static void bind_place(sqlite3_stmt *s, int before, const struct pfs_node_record
 	pfs_bind_blob(s, before + NAME + 1, node->name, node->name_len);
 }
 
-static void bind_rest(sqlite3_stmt *s, int before, const struct pfs_node_record *node, struct time_texts *times)
+static void bind_rest(sqlite3_stmt *s, int before, const struct pfs_node_record *node,
+		      struct time_texts *times)
 {
 	pfs_bind_int(s, before + MODE + 1, node->mode);
 	pfs_bind_int(s, before + FLAGS + 1, node->flags);
@@ -121,7 +123,8 @@ static void bind_node(sqlite3_stmt *s, const struct pfs_node_record *node, struc
 }
 
 /* Writes the former row to history before it is overwritten. */
-static int leave_former(struct pfs_store *store, const struct pfs_node_record *node, struct time_texts *times)
+static int leave_former(struct pfs_store *store, const struct pfs_node_record *node,
+			struct time_texts *times)
 {
 	sqlite3_stmt *leave = pfs_history_statement(store, PFS_HISTORY_NODE_CHANGE);
 
@@ -147,7 +150,8 @@ static void see_slot(struct pfs_store *store, uint32_t slot)
 	if (slot < store->meta.end_slot)
 		return;
 	store->meta.end_slot = (uint64_t)slot + 1;
-	__atomic_store_n(&store->end_slot, PFS_MAX(store->end_slot, store->meta.end_slot), __ATOMIC_RELAXED);
+	__atomic_store_n(&store->end_slot, PFS_MAX(store->end_slot, store->meta.end_slot),
+			 __ATOMIC_RELAXED);
 }
 
 int pfs_store_put_node(struct pfs_store *store, const struct pfs_node_record *node)
@@ -197,9 +201,9 @@ static bool same_time(const struct pfs_time *a, const struct pfs_time *b)
 /* Returns true if all that bind_rest binds is the same. */
 static bool same_rest(const struct pfs_node_record *a, const struct pfs_node_record *b)
 {
-	bool same = a->mode == b->mode && a->flags == b->flags && a->rdev == b->rdev && !a->target_len &&
-		    !b->target_len && same_time(&a->mtime, &b->mtime) && same_time(&a->atime, &b->atime) &&
-		    same_time(&a->ctime, &b->ctime);
+	bool same = a->mode == b->mode && a->flags == b->flags && a->rdev == b->rdev &&
+		    !a->target_len && !b->target_len && same_time(&a->mtime, &b->mtime) &&
+		    same_time(&a->atime, &b->atime) && same_time(&a->ctime, &b->ctime);
 
 #define NUMBER(id, name, type, since) same &= a->name == b->name;
 	PFS_NODE_NUMBERS(NUMBER)
@@ -238,7 +242,8 @@ static int put_rows(struct pfs_store *store, const struct pfs_node_record nodes[
 	return 0;
 }
 
-int pfs_store_put_nodes(struct pfs_store *store, const struct pfs_node_record nodes[PFS_STORE_NODES])
+int pfs_store_put_nodes(struct pfs_store *store,
+			const struct pfs_node_record nodes[PFS_STORE_NODES])
 {
 	PFS_TRY(pfs_group_ready(store));
 	if (store->flags & PFS_STORE_BULK)
@@ -297,7 +302,8 @@ static bool read_number(int64_t *out, sqlite3_stmt *row, int column, size_t size
 	*out = 0;
 	if (since > 1 && sqlite3_column_type(row, column) == SQLITE_NULL)
 		return true;
-	return pfs_column_int(out, row, column, 0, size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX);
+	return pfs_column_int(out, row, column, 0,
+			      size == sizeof(uint32_t) ? UINT32_MAX : INT64_MAX);
 }
 
 static bool read_numbers(struct pfs_node_record *out, sqlite3_stmt *row)

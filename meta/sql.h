@@ -12,7 +12,7 @@
 #define PFS_NUMBER_NAME(id, name, type, since)	    ", " #name
 #define PFS_NUMBER_PARAMETER(id, name, type, since) ", ?"
 #define PFS_NUMBER_SET(id, name, type, since)	    ", " #name " = ?"
-#define PFS_NODE_COLUMNS                                                                           \
+#define PFS_NODE_COLUMNS                                                                              \
 	"prime, parent, slot, mode, flags, mtime, atime, ctime, name, rdev, target" PFS_NODE_NUMBERS( \
 		PFS_NUMBER_NAME)
 
@@ -35,7 +35,7 @@
 	X(BEGIN, WRITE, "BEGIN IMMEDIATE")                                                         \
 	X(COMMIT, WRITE, "COMMIT")                                                                 \
 	X(ROLLBACK, WRITE, "ROLLBACK")                                                             \
-	X(PAGES, READ, "PRAGMA page_count")                                                       \
+	X(PAGES, READ, "PRAGMA page_count")                                                        \
 	X(FREE_PAGES, WRITE, "PRAGMA freelist_count")                                              \
 	X(META_GET, READ,                                                                          \
 	  "SELECT seed, seq, next_directory, next_other, directories, others, end_slot, "          \
@@ -55,7 +55,8 @@
 	  "INSERT INTO node (" PFS_NODE_COLUMNS                                                    \
 	  ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11" PFS_NODE_NUMBERS(               \
 		  PFS_NUMBER_PARAMETER) ") ON CONFLICT DO NOTHING")                                \
-	X(NODES_INSERT, BULK, "INSERT INTO node (" PFS_NODE_COLUMNS ") VALUES " PFS_ROWS_32(PFS_NODE_VALUES)) \
+	X(NODES_INSERT, BULK,                                                                      \
+	  "INSERT INTO node (" PFS_NODE_COLUMNS ") VALUES " PFS_ROWS_32(PFS_NODE_VALUES))          \
 	X(NODE_UPDATE, WRITE,                                                                      \
 	  "UPDATE node SET parent = ?2, slot = ?3, mode = ?4, flags = ?5, mtime = ?6, "            \
 	  "atime = ?7, ctime = ?8, name = ?9, rdev = ?10, target = ?11" PFS_NODE_NUMBERS(          \
@@ -95,8 +96,8 @@
 	  "INSERT INTO attr (prime, name, value) VALUES (?1, ?2, ?3) "                             \
 	  "ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                        \
 	X(ATTRS_PUT, BULK,                                                                         \
-	  "INSERT INTO attr (prime, name, value) VALUES " PFS_ROWS_32("(?, ?, ?)")                 \
-	  " ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")                       \
+	  "INSERT INTO attr (prime, name, value) VALUES " PFS_ROWS_32(                             \
+		  "(?, ?, ?)") " ON CONFLICT (prime, name) DO UPDATE SET value = excluded.value")  \
 	X(ATTR_DELETE, WRITE, "DELETE FROM attr WHERE prime = ?1 AND name = ?2")                   \
 	X(ATTR_DELETE_ALL, WRITE, "DELETE FROM attr WHERE prime = ?1")                             \
 	X(ATTR_SCAN, READ,                                                                         \
@@ -120,8 +121,7 @@
 	X(REGISTER_PUT, WRITE,                                                                     \
 	  "INSERT INTO register (root, columns, path_column, id_column, parent_column, "           \
 	  "name_column, delimiter, slash, style) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")     \
-	X(REGISTER_SCAN, READ,                                                                     \
-	  "SELECT " PFS_REGISTER_COLUMNS " FROM register ORDER BY id")                             \
+	X(REGISTER_SCAN, READ, "SELECT " PFS_REGISTER_COLUMNS " FROM register ORDER BY id")        \
 	X(HARD_LINK_PUT, WRITE, "INSERT OR REPLACE INTO hard_link (prime, link) VALUES (?1, ?2)")  \
 	X(HARD_LINK_DELETE, WRITE, "DELETE FROM hard_link WHERE prime = ?1")                       \
 	X(HARD_LINK_SCAN, READ, "SELECT prime, link FROM hard_link ORDER BY prime")                \

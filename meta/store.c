@@ -266,7 +266,8 @@ int pfs_store_open(struct pfs_store **out, const char *path,
 
 #define TICK_STEPS 10000 /* steps of SQLite's machine */
 
-int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at, int (*tick)(void *arg), void *arg)
+int pfs_history_open(struct pfs_store **out, struct pfs_store *of, int64_t at,
+		     int (*tick)(void *arg), void *arg)
 {
 	struct pfs_store *store = make_store(PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED);
 	struct pfs_db *db = NULL;

@@ -39,12 +39,14 @@ enum pfs_node_flag {
 	PFS_NODE_LINKED = 1, /* its content is that of an original: it has a source record */
 	PFS_NODE_NODATA = 2, /* imported without content: reading fails with -ENODATA */
 	PFS_NODE_ATTRS = 4,  /* attribute records may exist */
-	PFS_NODE_ROW = 8,    /* a row of a register; if it is a file, its content is made from the row */
+	PFS_NODE_ROW =
+		8, /* a row of a register; if it is a file, its content is made from the row */
 	PFS_NODE_WRITTEN = 16, /* a file that was such a row and was written to: it has chunks */
-	PFS_NODE_NAMED = 32, /* one of several names of a file: it has a hard link record */
+	PFS_NODE_NAMED = 32,   /* one of several names of a file: it has a hard link record */
 	PFS_NODE_SETTLED = 64, /* a directory whose source was last changed well before it was read:
 				  its times tell whether it has been changed since */
-	PFS_NODE_ELSEWHERE = PFS_NODE_LINKED | PFS_NODE_ROW, /* a file whose content is not in chunks */
+	PFS_NODE_ELSEWHERE =
+		PFS_NODE_LINKED | PFS_NODE_ROW, /* a file whose content is not in chunks */
 };
 
 struct pfs_node_record {
@@ -85,8 +87,10 @@ struct pfs_store_options {
 	mode_t mode;	   /* with CREATE: the file's mode, whatever the umask; 0: 0600 */
 	unsigned wait_ms;  /* how long to wait for another process's lock */
 	const char *vfs;   /* NULL, or a registered SQLite VFS (fault injection) */
-	size_t feed_primes; /* changed nodes of one group that are surely remembered; 0: 2^20 (tests) */
-	uint64_t log_bytes; /* the length of the log from which pfs_store_checkpoint acts; 0: 64 MiB */
+	size_t feed_primes; /* changed nodes of one group that are surely remembered; 0: 2^20
+			       (tests) */
+	uint64_t log_bytes; /* the length of the log from which pfs_store_checkpoint acts; 0: 64
+			     * MiB */
 	/* With READ_ONLY: the time, in nanoseconds since 1970, whose nodes and attributes are shown
 	 * (meta/history.h); all else is as it is now. 0: now. Threads: as UNLOCKED. */
 	int64_t at;
@@ -96,8 +100,9 @@ struct pfs_store_options {
  * (pfs_store_holder). A store of an older version can be read; opening it for writing raises it to
  * PFS_STORE_SCHEMA, and logs a line: -ENOSPC: there may be no room for that. -ENOENT; -EACCES;
  * -EMEDIUMTYPE: the file is no primefs store, or too damaged to be opened; -EPROTONOSUPPORT: its
- * version is newer than this program knows; -EXDEV: the log beside it is not its own. With `at`: -ENODATA: the store keeps no history;
- * -ESTALE: its history begins later. *out is NULL on failure. */
+ * version is newer than this program knows; -EXDEV: the log beside it is not its own. With `at`:
+ * -ENODATA: the store keeps no history; -ESTALE: its history begins later. *out is NULL on
+ * failure. */
 PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
 				  const struct pfs_store_options *options);
 
@@ -144,7 +149,8 @@ uint64_t pfs_store_seed(const struct pfs_store *store);
 struct pfs_store_space {
 	uint64_t free, total; /* of the filesystem, for an unprivileged writer */
 	uint64_t size;	      /* of the file, once the log is moved into it */
-	uint64_t reusable;    /* in empty pages of the file after the last commit, which are filled first */
+	uint64_t reusable;    /* in empty pages of the file after the last commit, which are filled
+				 first */
 	uint64_t log;	      /* of the log; a checkpoint can free it */
 	uint64_t growth;      /* how much the file grows when the log is moved into it */
 	bool keeps_history;   /* former rows also take room (history.h) */
@@ -241,7 +247,7 @@ PFS_MUST_CHECK int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first,
 /* Counts of what the store has, which need not be counted anew. */
 struct pfs_store_totals {
 	uint64_t nodes, orphans;
-	uint64_t end_slot;  /* greater than every slot that a record has or had (scans check that) */
+	uint64_t end_slot; /* greater than every slot that a record has or had (scans check that) */
 	uint64_t end_prime; /* one more than the largest prime in use */
 };
 PFS_MUST_CHECK int pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
@@ -522,10 +528,10 @@ PFS_MUST_CHECK int pfs_store_get_table(struct pfs_store *store, uint32_t id,
 /* Calls fn for each row of a table, in order of their numbers, until it returns non-zero, which is
  * returned. Before the first row it calls begun, unless that is NULL: later commits do not change
  * the rows that fn gets. -ENOENT: there is no such table. */
-PFS_MUST_CHECK int pfs_store_scan_rows(struct pfs_store *store, uint32_t id, void (*begun)(void *arg),
-				       int (*fn)(void *arg, int64_t row,
-						 const struct pfs_cell *cells, size_t n),
-				       void *arg);
+PFS_MUST_CHECK int
+pfs_store_scan_rows(struct pfs_store *store, uint32_t id, void (*begun)(void *arg),
+		    int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		    void *arg);
 PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t id);
 
 /* ---- path indexes: the names under which statements have made indexes on paths ---- */

@@ -247,13 +247,16 @@ bool pfs_vfs_explain(char *out, size_t size, const char *path)
 		    stat(path, &store) != 0 || lstat(name, &file) != 0 || is_own(&file, &store))
 			continue;
 		if (S_ISREG(file.st_mode) && file.st_nlink <= 1)
-			(void)snprintf(out, size,
-				       "%s: belongs to user %u and the store to %u, so it is not used; remove it, or "
-				       "chown it if it is the log of a store that was not closed",
-				       name, file.st_uid, store.st_uid);
+			(void)snprintf(
+				out, size,
+				"%s: belongs to user %u and the store to %u, so it is not used; remove it, or "
+				"chown it if it is the log of a store that was not closed",
+				name, file.st_uid, store.st_uid);
 		else
-			(void)snprintf(out, size,
-				       "%s: is no file of the store's, so it is not used; move it away", name);
+			(void)snprintf(
+				out, size,
+				"%s: is no file of the store's, so it is not used; move it away",
+				name);
 		return true;
 	}
 	return false;

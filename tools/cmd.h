@@ -10,7 +10,8 @@
  *		[LOUD] = {"loud", 0, NULL, "say more"},
  *		{0},
  *	};
- *	static const struct pfs_cmd command = {"paint", "STORE [PATH]", "paints a store", options, NULL};
+ *	static const struct pfs_cmd command = {"paint", "STORE [PATH]", "paints a store", options,
+ *NULL};
  *
  *	int pfs_cmd_paint(int argc, char **argv)
  *	{

@@ -14,7 +14,8 @@
 
 enum { BY_PATH, SUMMARY, JSON };
 static const struct pfs_cmd_option options[] = {
-	[BY_PATH] = {"by-path", 0, NULL, "nodes of one path are the same, not those of one inode number"},
+	[BY_PATH] = {"by-path", 0, NULL,
+		     "nodes of one path are the same, not those of one inode number"},
 	[SUMMARY] = {"summary", 's', NULL, "print the totals alone"},
 	[JSON] = {"json", 0, NULL, "print an object"},
 	{0},
@@ -121,11 +122,13 @@ static int open_times(struct job *job, char *const *operands, int n)
 	int status;
 
 	for (int i = 1; i < n; i++)
-		if (!pfs_time_point(&at[i - 1], operands[i], strlen(operands[i]), now) || !at[i - 1])
-			return pfs_cmd_fail("diff",
-					    "%s: is neither a store nor a time; write one like '2 days ago', "
-					    "2024-01-31 or '2024-01-31 12:00'",
-					    operands[i]);
+		if (!pfs_time_point(&at[i - 1], operands[i], strlen(operands[i]), now) ||
+		    !at[i - 1])
+			return pfs_cmd_fail(
+				"diff",
+				"%s: is neither a store nor a time; write one like '2 days ago', "
+				"2024-01-31 or '2024-01-31 12:00'",
+				operands[i]);
 	status = pfs_ready_name(store, folder, "diff", operands[0]);
 	if (!status)
 		status = pfs_ready_past(&job->trees[0], "diff", store, at[0]);
@@ -156,7 +159,9 @@ int pfs_cmd_diff(int argc, char **argv)
 		status = compare(&job, args.operands[0]);
 	for (int i = 0; i < 2; i++)
 		if (pfs_tree_close(job.trees[i]))
-			status = pfs_cmd_fail("diff", "%s: its image file was damaged, and is removed; run it again",
-					      args.operands[i]);
+			status = pfs_cmd_fail(
+				"diff",
+				"%s: its image file was damaged, and is removed; run it again",
+				args.operands[i]);
 	return status;
 }

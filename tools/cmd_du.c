@@ -209,8 +209,8 @@ static void put_size(struct pfs_stdout *out, const struct settings *s, uint64_t 
 	pfs_stdout_char(out, '\t');
 }
 
-static void put_line(struct pfs_stdout *out, const struct settings *s, uint64_t bytes, const char *path,
-		     size_t len)
+static void put_line(struct pfs_stdout *out, const struct settings *s, uint64_t bytes,
+		     const char *path, size_t len)
 {
 	put_size(out, s, bytes);
 	pfs_stdout_put(out, path, len);
@@ -296,7 +296,8 @@ static bool print_all(struct usage *u)
 				put_branch(&descent);
 		} else {
 			if (!s->tree)
-				put_line(u->out, s, u->entries[step->node].bytes, u->path, u->path_len);
+				put_line(u->out, s, u->entries[step->node].bytes, u->path,
+					 u->path_len);
 			u->path_len = step->above_len;
 			descent.depth--;
 		}
@@ -386,7 +387,8 @@ static int draw(const struct pfs_place *place, const char *file)
 		return status;
 	bad = ferror(out) != 0;
 	bad |= fclose(out) != 0;
-	return bad ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno)) : status;
+	return bad ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno))
+		   : status;
 }
 
 /* ---- the command ---- */

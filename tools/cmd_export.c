@@ -81,10 +81,11 @@ static int check_columns(const struct pfs_export *to)
 		PFS_TRY(pfs_attr_names(to->tree, see_name, &wanted));
 		if (!wanted.is_there &&
 		    !pfs_registers_computing(to->tree, wanted.name, strlen(wanted.name)))
-			return pfs_export_fail(to,
-					       "--columns=%s: no node has this attribute; columns of nodes "
-					       "itself are for primefs query",
-					       wanted.name);
+			return pfs_export_fail(
+				to,
+				"--columns=%s: no node has this attribute; columns of nodes "
+				"itself are for primefs query",
+				wanted.name);
 	}
 	return 0;
 }
@@ -168,7 +169,8 @@ static int run(struct job *job)
 		status = close_output(job, status);
 	}
 	if (pfs_tree_close(job->export.tree)) {
-		(void)pfs_export_fail(&job->export, "its image file was damaged, and is removed; export again");
+		(void)pfs_export_fail(&job->export,
+				      "its image file was damaged, and is removed; export again");
 		status = PFS_EXIT_FAILURE;
 	}
 	while (job->export.n_columns)

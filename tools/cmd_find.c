@@ -157,7 +157,8 @@ static int ask_all(struct pfs_search *search, const char *path, const char *limi
 			     root->right->kind == PFS_FIND_PRINT;
 	if (asprintf(&where, "under(ino, %s)%s ORDER BY preorder", path, limit) < 0)
 		return pfs_cmd_fail("find", "no memory");
-	return ask(search, search->prints_all ? "depth, name" : "depth, name, type", where, take_name);
+	return ask(search, search->prints_all ? "depth, name" : "depth, name, type", where,
+		   take_name);
 }
 
 static int ask_rest(struct pfs_search *search)
@@ -226,11 +227,13 @@ static int find_same(void *arg, struct pfs_find_node *node)
 				    node->text);
 	if (!path ||
 	    (same->place->store
-		     ? asprintf(&sql, "SELECT ino, ifnull(link, 0) FROM nodes WHERE path = %s", path)
+		     ? asprintf(&sql, "SELECT ino, ifnull(link, 0) FROM nodes WHERE path = %s",
+				path)
 		     : asprintf(&sql,
 				"SELECT ino, ifnull(link, 0) FROM nodes WHERE ino = %llu "
 				"UNION ALL SELECT %llu, 0",
-				(unsigned long long)attr.st_ino, (unsigned long long)attr.st_ino)) < 0)
+				(unsigned long long)attr.st_ino, (unsigned long long)attr.st_ino)) <
+		    0)
 		return pfs_cmd_fail("find", "no memory");
 	same->node = node;
 	same->found = false;
@@ -256,7 +259,9 @@ static int search_place(struct pfs_find_run *run, const struct pfs_place *place)
 	search.run.start = *place->shown ? place->shown : "/";
 	search.run.remove = remove_node;
 	if (place->store && run->find->acts)
-		return pfs_cmd_fail("find", "-exec and -delete need the store mounted, and a path of the mount");
+		return pfs_cmd_fail(
+			"find",
+			"-exec and -delete need the store mounted, and a path of the mount");
 	status = find_same_files(run->find, place);
 	if (!status)
 		status = ask_start(&search);

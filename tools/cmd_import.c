@@ -423,7 +423,8 @@ static void choose_mode(struct pfs_cmd_args *args, struct pfs_import_options *op
 	options->mode = (mode_t)mode;
 }
 
-static void choose_left_out(struct pfs_cmd_args *args, struct pfs_leaving_out *leaving_out, int option)
+static void choose_left_out(struct pfs_cmd_args *args, struct pfs_leaving_out *leaving_out,
+			    int option)
 {
 	int error = 0;
 

@@ -40,8 +40,8 @@ static void print_history_json(struct pfs_json *json, const struct pfs_history *
 	pfs_json_string(json, "history_last", text);
 }
 
-static void print_json(FILE *out, const struct pfs_tree_info *info, const struct pfs_history *history,
-		       uint64_t store_bytes)
+static void print_json(FILE *out, const struct pfs_tree_info *info,
+		       const struct pfs_history *history, uint64_t store_bytes)
 {
 	struct pfs_json json = {.out = out};
 
@@ -89,8 +89,8 @@ static void print_history(FILE *out, const struct pfs_history *history)
 	print_line(out, "former rows", history->rows, note);
 }
 
-static void print_text(FILE *out, const struct pfs_tree_info *info, const struct pfs_history *history,
-		       uint64_t store_bytes)
+static void print_text(FILE *out, const struct pfs_tree_info *info,
+		       const struct pfs_history *history, uint64_t store_bytes)
 {
 	char note[64];
 
@@ -100,7 +100,8 @@ static void print_text(FILE *out, const struct pfs_tree_info *info, const struct
 	print_line(out, "bytes", info->bytes, "in files");
 	if (info->rows || info->written) {
 		print_line(out, "rows", info->rows, "files that show their row of a table");
-		print_line(out, "written to", info->written, "that did, and have their own content");
+		print_line(out, "written to", info->written,
+			   "that did, and have their own content");
 	}
 	print_line(out, "greatest depth", info->max_depth, "");
 	print_line(out, "longest code", info->max_code_bits, "bits");

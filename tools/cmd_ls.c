@@ -21,7 +21,19 @@
 #include "tools/gnu/ls_print.h"
 
 enum {
-	LONG, RECURSIVE, ALL, ALMOST, ONE, COLUMNS, DIRECTORY, HUMAN, INODE, NUMERIC, REVERSE, BY_SIZE, BY_TIME
+	LONG,
+	RECURSIVE,
+	ALL,
+	ALMOST,
+	ONE,
+	COLUMNS,
+	DIRECTORY,
+	HUMAN,
+	INODE,
+	NUMERIC,
+	REVERSE,
+	BY_SIZE,
+	BY_TIME
 };
 static const struct pfs_cmd_option options[] = {
 	[LONG] = {NULL, 'l', NULL, "mode, links, owner, group, size, time, name"},
@@ -181,10 +193,10 @@ static int find_dot(struct dot *dot, const struct pfs_place *place, bool above)
 {
 	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
 
-	if (!path || asprintf(&sql, "SELECT type, name%s FROM nodes WHERE %s%s%s",
-			      columns_of(dot->settings),
-			      above ? "ino = (SELECT parent FROM nodes WHERE path = " : "path = ", path,
-			      above ? ")" : "") < 0)
+	if (!path ||
+	    asprintf(&sql, "SELECT type, name%s FROM nodes WHERE %s%s%s", columns_of(dot->settings),
+		     above ? "ino = (SELECT parent FROM nodes WHERE path = " : "path = ", path,
+		     above ? ")" : "") < 0)
 		return pfs_cmd_fail("ls", "no memory");
 	return pfs_place_ask(place, sql, take_dot, dot);
 }
@@ -257,7 +269,8 @@ static int list_children(struct descent *d, const struct directory *directory)
 		PFS_TRY(list_dot(d, ".", directory->self));
 		PFS_TRY(list_dot(d, "..", directory->up));
 	}
-	for (uint32_t at = d->subtree.n ? d->subtree.nodes[node].first : 0; at; at = d->subtree.nodes[at].next) {
+	for (uint32_t at = d->subtree.n ? d->subtree.nodes[node].first : 0; at;
+	     at = d->subtree.nodes[at].next) {
 		struct pfs_row row = pfs_subtree_row(&d->subtree, at);
 		struct pfs_ls_entry *e;
 
@@ -323,8 +336,9 @@ static int ask(struct pfs_subtree *subtree, const struct settings *s)
 {
 	char *path PFS_FREE = pfs_sql_quote(subtree->place->path), *where PFS_FREE = NULL;
 
-	if (!path || asprintf(&where, "%s(ino, %s)%s", subtree->beheaded ? "child_of" : "under", path,
-			      subtree->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
+	if (!path ||
+	    asprintf(&where, "%s(ino, %s)%s", subtree->beheaded ? "child_of" : "under", path,
+		     subtree->beheaded && !s->given[ALMOST] ? " AND name NOT GLOB '.*'" : "") < 0)
 		return pfs_cmd_fail("ls", "no memory");
 	return pfs_subtree_ask(subtree, "", columns_of(s), where);
 }
@@ -334,8 +348,8 @@ static bool is_plain(const struct settings *s)
 {
 	const struct pfs_ls_style *style = &s->style;
 
-	return s->given[RECURSIVE] && !s->given[ALL] && s->bytes_only && style->form == PFS_LS_LINES && !style->inodes &&
-	       !style->quotes;
+	return s->given[RECURSIVE] && !s->given[ALL] && s->bytes_only &&
+	       style->form == PFS_LS_LINES && !style->inodes && !style->quotes;
 }
 
 static int list_directory(struct pfs_stdout *out, struct settings *s, const struct pfs_place *place,
@@ -414,8 +428,9 @@ static int find_place(struct places *places, const struct pfs_place *place)
 	PFS_TRY(pfs_place_ask(place, sql, take_place, places));
 	if (places->no_memory)
 		return pfs_cmd_fail("ls", "no memory");
-	return places->list.n > n ? PFS_EXIT_OK
-				  : pfs_cmd_fail("ls", "%s: no such file or directory", place->path);
+	return places->list.n > n
+		       ? PFS_EXIT_OK
+		       : pfs_cmd_fail("ls", "%s: no such file or directory", place->path);
 }
 
 /* Returns true if the place's content is listed. */
@@ -425,9 +440,11 @@ static bool is_listed(const struct settings *s, const struct pfs_ls_entry *place
 }
 
 /* Files first, then directories. */
-static int list_places(struct pfs_stdout *out, struct settings *s, const struct pfs_place *places, size_t n)
+static int list_places(struct pfs_stdout *out, struct settings *s, const struct pfs_place *places,
+		       size_t n)
 {
-	struct places found = {.settings = s, .list.entries = calloc(n, sizeof(struct pfs_ls_entry))};
+	struct places found = {.settings = s,
+			       .list.entries = calloc(n, sizeof(struct pfs_ls_entry))};
 	struct list files = {.entries = calloc(n, sizeof(struct pfs_ls_entry))};
 	int status = PFS_EXIT_OK;
 	bool blank;
@@ -504,7 +521,8 @@ int pfs_cmd_ls(int argc, char **argv)
 	if (pfs_cmd_end(&args, 0, -1))
 		return args.status;
 	(void)setlocale(LC_ALL, "");
-	s.bytes_only = collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
+	s.bytes_only =
+		collates_bytes() && !s.given[BY_SIZE] && !s.given[BY_TIME] && !s.given[REVERSE];
 	status = pfs_places_open(&places, &n, "ls", args.operands, (size_t)args.n_operands,
 				 s.style.form != PFS_LS_LONG && !s.given[DIRECTORY]);
 	if (status != PFS_EXIT_USAGE && n)

@@ -266,7 +266,8 @@ static void report_ready(struct job *job)
 /* Opens the socket by which commands ask the daemon what they cannot find out themselves while the
  * store is mounted. A reader may be unable to make the socket, and need not: commands can then read
  * the store, too. */
-static struct pfs_control *open_control(struct pfs_answered *answered, struct pfs_turns *turns, bool read_only)
+static struct pfs_control *open_control(struct pfs_answered *answered, struct pfs_turns *turns,
+					bool read_only)
 {
 	const struct pfs_control_options control_options = {
 		.store = answered->store,
@@ -283,7 +284,8 @@ static struct pfs_control *open_control(struct pfs_answered *answered, struct pf
 			    "the store is mounted",
 			    answered->store, strerror(-error));
 	else if (control && *pfs_control_name(control))
-		pfs_warning("%s" PFS_CONTROL_SUFFIX ": cannot be put there; commands find the daemon "
+		pfs_warning("%s" PFS_CONTROL_SUFFIX
+			    ": cannot be put there; commands find the daemon "
 			    "by its mountpoint",
 			    answered->store);
 	return control;
@@ -432,9 +434,9 @@ static int await_daemon(pid_t daemon, int ready)
 	return pfs_cmd_fail("mount", "the daemon ended before the filesystem could be used");
 }
 
-/* Leaves the terminal, but not the session: setsid() would put the daemon into a scheduling group of
- * its own (sched(7), "The autogroup feature"), and a busy filesystem whose clients are in another
- * one serves a third fewer requests. */
+/* Leaves the terminal, but not the session: setsid() would put the daemon into a scheduling group
+ * of its own (sched(7), "The autogroup feature"), and a busy filesystem whose clients are in
+ * another one serves a third fewer requests. */
 static void leave_terminal(void)
 {
 	int terminal PFS_CLOSE = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);

@@ -14,7 +14,8 @@
 enum { IMAGE };
 
 static const struct pfs_cmd_option options[] = {
-	[IMAGE] = {"image", 0, NULL, "make STORE.img, in the background, and nothing else; STORE may be mounted"},
+	[IMAGE] = {"image", 0, NULL,
+		   "make STORE.img, in the background, and nothing else; STORE may be mounted"},
 	{0},
 };
 static const struct pfs_cmd command = {
@@ -79,12 +80,14 @@ static int ask_after(struct told *told, const char *store)
 
 static void tell(const struct told *told, const char *store)
 {
-	(void)printf("%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
-		     store, (unsigned long long)told->after.nodes, told->after.max_code_bits,
-		     told->before.max_code_bits);
+	(void)printf(
+		"%s: %llu nodes; the longest code has %u bits, had %u; inode numbers changed\n",
+		store, (unsigned long long)told->after.nodes, told->after.max_code_bits,
+		told->before.max_code_bits);
 	if (told->history.rule.age || told->history.rule.size)
-		(void)printf("%s: its history is gone, and none is kept until it is mounted with -o history\n",
-			     store);
+		(void)printf(
+			"%s: its history is gone, and none is kept until it is mounted with -o history\n",
+			store);
 }
 
 int pfs_cmd_optimize(int argc, char **argv)

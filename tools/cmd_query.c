@@ -36,17 +36,19 @@ static const struct pfs_cmd command = {
 	"The table nodes has a row for each node, and besides a column for each attribute:"
 #define ALIAS(name, ...)     " " name
 #define FIELD(id, name, ...) " " name
-	PFS_SHOWN_FIELDS(FIELD, ALIAS) ".\n"
+	PFS_SHOWN_FIELDS(
+		FIELD,
+		ALIAS) ".\n"
 #undef FIELD
 #undef ALIAS
-	"hash, which is not in *: what primefs dupes keeps; nor is compared: when the node was\n"
-	"last known to be as its source.\n"
-	"Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
-	"ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
-	"nodes_at(TIME) is nodes as it was, where history is kept: nodes_at('2 days ago');\n"
-	"attrs_at(TIME) has its attributes: ino, name, value.\n"
-	"The language is SQLite's.\n"
-	"Without a format: aligned columns on a terminal, TSV elsewhere.",
+		       "hash, which is not in *: what primefs dupes keeps; nor is compared: when the node was\n"
+		       "last known to be as its source.\n"
+		       "Functions: under(ino, PATH) child_of(ino, PATH) ancestor_of(ino, PATH) path_of(ino)\n"
+		       "ino_of(PATH) common_ancestor(ino) node_of_code(N); resolve(TEXT) is a table of its lines.\n"
+		       "nodes_at(TIME) is nodes as it was, where history is kept: nodes_at('2 days ago');\n"
+		       "attrs_at(TIME) has its attributes: ino, name, value.\n"
+		       "The language is SQLite's.\n"
+		       "Without a format: aligned columns on a terminal, TSV elsewhere.",
 };
 
 /* ---- answering: words are the format or "plan", "--", the statement ---- */

@@ -15,7 +15,21 @@
 #include "tools/refresh/refresh.h"
 #include "tools/refresh/sourcewatch.h"
 
-enum { QUICK, KEEP, DRY_RUN, CROSS_MOUNTS, LIST, JSON, CACHES, GITIGNORE, EXCLUDE, EXCLUDE_FROM, FROM, COLUMNS, OPTIONS };
+enum {
+	QUICK,
+	KEEP,
+	DRY_RUN,
+	CROSS_MOUNTS,
+	LIST,
+	JSON,
+	CACHES,
+	GITIGNORE,
+	EXCLUDE,
+	EXCLUDE_FROM,
+	FROM,
+	COLUMNS,
+	OPTIONS
+};
 static const struct pfs_cmd_option options[] = {
 	[QUICK] = {"quick", 'q', NULL, "look at directories alone, and at files where one changed"},
 	[KEEP] = {"keep", 'k', NULL, "keep what is gone, with the attribute gone: since when"},
@@ -26,7 +40,8 @@ static const struct pfs_cmd_option options[] = {
 	[CACHES] = {"exclude-caches", 0, NULL, "leave alone what is in folders with CACHEDIR.TAG"},
 	[GITIGNORE] = {"gitignore", 0, NULL, "leave alone what .gitignore files leave out"},
 	[EXCLUDE] = {"exclude", 0, "RULE", "leave alone what the rule, as in .gitignore, fits"},
-	[EXCLUDE_FROM] = {"exclude-from", 0, "FILE", "leave alone what one of the file's rules fits"},
+	[EXCLUDE_FROM] = {"exclude-from", 0, "FILE",
+			  "leave alone what one of the file's rules fits"},
 	[FROM] = {"from", 0, "NEW", "bring a table, list or archive up to date with a newer one"},
 	[COLUMNS] = {"columns", 0, "LIST", "with --from: as import has it"},
 	{0},
@@ -147,16 +162,18 @@ static int explain(struct pfs_reply *reply, const struct pfs_answered *answered,
 {
 	switch (error) {
 	case -EPERM:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "%s: its word about where originals are is not to be trusted, "
-				      "or it is mounted with -o links=no; if you trust it, run "
-				      "primefs import --trust on it",
-				      answered->store);
+		return pfs_reply_fail(
+			reply, PFS_EXIT_FAILURE,
+			"%s: its word about where originals are is not to be trusted, "
+			"or it is mounted with -o links=no; if you trust it, run "
+			"primefs import --trust on it",
+			answered->store);
 	case -ENODATA:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "%s: nothing in it was imported from a folder whose files are "
-				      "linked; import it again",
-				      answered->store);
+		return pfs_reply_fail(
+			reply, PFS_EXIT_FAILURE,
+			"%s: nothing in it was imported from a folder whose files are "
+			"linked; import it again",
+			answered->store);
 	case -ESTALE:
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
 				      "%s: no longer the folder that was imported; bring it back, "
@@ -168,19 +185,21 @@ static int explain(struct pfs_reply *reply, const struct pfs_answered *answered,
 				      "writing",
 				      answered->store);
 	default:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: refreshing: %s", answered->store,
-				      strerror(-error));
+		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: refreshing: %s",
+				      answered->store, strerror(-error));
 	}
 }
 
-static int resolve(const struct pfs_answered *answered, const struct request *request, uint64_t *inos)
+static int resolve(const struct pfs_answered *answered, const struct request *request,
+		   uint64_t *inos)
 {
 	for (size_t i = 0; i < request->n_paths; i++) {
 		int error = pfs_tree_resolve(answered->tree, &inos[i], request->paths[i]);
 
 		if (error)
-			return pfs_reply_fail(request->reply, PFS_EXIT_FAILURE, "%s: %s in the store",
-					      request->paths[i], strerror(-error));
+			return pfs_reply_fail(request->reply, PFS_EXIT_FAILURE,
+					      "%s: %s in the store", request->paths[i],
+					      strerror(-error));
 	}
 	return PFS_EXIT_OK;
 }
@@ -204,7 +223,8 @@ static int print_report(struct request *request, const struct pfs_answered *answ
 		seconds);
 }
 
-static void end_json(struct request *request, const struct pfs_refresh_report *report, double seconds)
+static void end_json(struct request *request, const struct pfs_refresh_report *report,
+		     double seconds)
 {
 	struct pfs_json *json = &request->json;
 
@@ -219,7 +239,8 @@ static void end_json(struct request *request, const struct pfs_refresh_report *r
 	pfs_json_close(json, '}');
 }
 
-static int refresh(const struct pfs_answered *answered, struct request *request, const uint64_t *inos)
+static int refresh(const struct pfs_answered *answered, struct request *request,
+		   const uint64_t *inos)
 {
 	const struct pfs_refresh_options how = {
 		.store = answered->store,
@@ -336,14 +357,16 @@ static int add_rules(struct words *words, const char *path)
 	return error;
 }
 
-static void take_option(struct pfs_cmd_args *args, struct words *words, struct pfs_from_file *file, int option)
+static void take_option(struct pfs_cmd_args *args, struct words *words, struct pfs_from_file *file,
+			int option)
 {
 	int error = 0;
 
 	file->list |= option == LIST;
 	file->dry_run |= option == DRY_RUN;
 	file->json |= option == JSON;
-	file->folders |= option != LIST && option != DRY_RUN && option != JSON && option != FROM && option != COLUMNS;
+	file->folders |= option != LIST && option != DRY_RUN && option != JSON && option != FROM &&
+			 option != COLUMNS;
 	if (option == FROM)
 		file->newer = args->value;
 	else if (option == COLUMNS)

@@ -46,7 +46,8 @@ static void measure_words(void *arg, size_t from, size_t to)
 	const struct measuring *measuring = arg;
 
 	for (size_t i = from; i < to; i++)
-		measuring->paths[i] = (struct pfs_path_text){measuring->words[i], strlen(measuring->words[i])};
+		measuring->paths[i] =
+			(struct pfs_path_text){measuring->words[i], strlen(measuring->words[i])};
 }
 
 static bool is_gone(void *reply)
@@ -99,7 +100,8 @@ static int take_answer(void *arg, const void *bytes, size_t size)
 	return 0;
 }
 
-/* Asks whoever has the tree. Returns an exit status; if it is not PFS_EXIT_OK, the reason has been printed. */
+/* Asks whoever has the tree. Returns an exit status; if it is not PFS_EXIT_OK, the reason has been
+ * printed. */
 static int ask(struct asker *asker, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	const struct pfs_sink sink = {asker, take_answer};
@@ -113,7 +115,8 @@ static int ask(struct asker *asker, uint64_t *inos, const struct pfs_path_text *
 
 		path[paths[i].len] = 0;
 		/* no name has a NUL in it, and no path is empty */
-		asker->words[1 + i] = asker->pipe.delimiter && memchr(path, 0, paths[i].len) ? "" : path;
+		asker->words[1 + i] =
+			asker->pipe.delimiter && memchr(path, 0, paths[i].len) ? "" : path;
 	}
 	asker->inos = inos;
 	asker->answered = 0;
@@ -137,7 +140,8 @@ static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths,
 	return error ? pfs_cmd_fail("resolve", "cannot answer: %s", strerror(-error)) : PFS_EXIT_OK;
 }
 
-static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_text *paths, size_t n)
+static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_text *paths,
+			size_t n)
 {
 	struct asker *asker = arg;
 
@@ -163,11 +167,14 @@ static int say(const struct pfs_pathpipe *pipe, int error)
 	if (errors[PFS_PATHPIPE_WRITE] && pipe->show) /* pfs_cmd_flush says it */
 		return PFS_EXIT_FAILURE;
 	if (errors[PFS_PATHPIPE_WRITE])
-		return pfs_cmd_fail("resolve", "standard output: %s", strerror(-errors[PFS_PATHPIPE_WRITE]));
+		return pfs_cmd_fail("resolve", "standard output: %s",
+				    strerror(-errors[PFS_PATHPIPE_WRITE]));
 	if (errors[PFS_PATHPIPE_READ] == -ENAMETOOLONG)
-		return pfs_cmd_fail("resolve", "standard input: a path has more than %zu bytes; %s", pipe->path_max,
-				    pipe->delimiter ? "give one a line, or end each with NUL and say -0"
-						    : "end each with NUL, or leave -0 out");
+		return pfs_cmd_fail("resolve", "standard input: a path has more than %zu bytes; %s",
+				    pipe->path_max,
+				    pipe->delimiter
+					    ? "give one a line, or end each with NUL and say -0"
+					    : "end each with NUL, or leave -0 out");
 	return pfs_cmd_fail("resolve", "standard input: %s", strerror(-errors[PFS_PATHPIPE_READ]));
 }
 

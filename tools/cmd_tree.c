@@ -41,10 +41,14 @@ static const struct {
 	bool counts;
 	bool by_code; /* its operands are codes instead of paths */
 } questions[] = {
-	{"subtree", PFS_SUBTREE, false, false}, {"ancestors", PFS_ANCESTORS, false, false},
-	{"children", PFS_CHILDREN, false, false}, {"parents", PFS_PARENTS, false, false},
-	{"common", PFS_COMMON_ANCESTORS, false, false}, {"deepest", PFS_DEEPEST_COMMON, false, false},
-	{"count", PFS_SUBTREE, true, false}, {"node", PFS_SUBTREE, false, true},
+	{"subtree", PFS_SUBTREE, false, false},
+	{"ancestors", PFS_ANCESTORS, false, false},
+	{"children", PFS_CHILDREN, false, false},
+	{"parents", PFS_PARENTS, false, false},
+	{"common", PFS_COMMON_ANCESTORS, false, false},
+	{"deepest", PFS_DEEPEST_COMMON, false, false},
+	{"count", PFS_SUBTREE, true, false},
+	{"node", PFS_SUBTREE, false, true},
 };
 
 /* ---- answering: words are a question, options, "--", paths ---- */
@@ -98,8 +102,9 @@ static int cannot(struct pfs_reply *reply, int error)
 	if (error == -ENODEV)
 		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, PFS_CMD_NO_DEVICE);
 	if (error == -EAGAIN)
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "the tree changes faster than the engine follows it; try again later");
+		return pfs_reply_fail(
+			reply, PFS_EXIT_FAILURE,
+			"the tree changes faster than the engine follows it; try again later");
 	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "cannot answer: %s", strerror(-error));
 }
 
@@ -203,9 +208,10 @@ static int find_nodes(struct pfs_tree *tree, struct pfs_reply *reply, const stru
 		int error = pfs_tree_node_of_code(tree, &ino, request->paths[i]);
 
 		if (error == -EINVAL || error == -E2BIG)
-			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-					      "%.40s: no code; user.primefs.code of a mounted node is one",
-					      request->paths[i]);
+			return pfs_reply_fail(
+				reply, PFS_EXIT_FAILURE,
+				"%.40s: no code; user.primefs.code of a mounted node is one",
+				request->paths[i]);
 		if (!error)
 			error = print_node(tree, reply, request->flags, ino);
 		if (!error)

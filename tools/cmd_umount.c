@@ -34,7 +34,8 @@ enum { LAZY, WAIT };
 static const struct pfs_cmd_option options[] = {
 	[LAZY] = {"lazy", 'l', NULL,
 		  "detach now, finish when nobody uses it any more; do not wait"},
-	[WAIT] = {"wait", 0, "SECONDS", "give up after so long; 0: do not wait; without it: 120 for the daemon"},
+	[WAIT] = {"wait", 0, "SECONDS",
+		  "give up after so long; 0: do not wait; without it: 120 for the daemon"},
 	{0},
 };
 
@@ -117,12 +118,14 @@ static int await_exit(int daemon, const struct wait *wait)
 		if (!pfs_holder_find(why, sizeof(why), wait->device, false))
 			(void)snprintf(why, sizeof(why), "the daemon commits what is pending");
 		if (is_over(wait))
-			return pfs_cmd_fail("umount",
-					    "%s: unmounted here, but its daemon still runs: %s; the store "
-					    "stays in use until then",
-					    wait->operand, why);
+			return pfs_cmd_fail(
+				"umount",
+				"%s: unmounted here, but its daemon still runs: %s; the store "
+				"stays in use until then",
+				wait->operand, why);
 		if (strcmp(why, said) != 0 && pfs_now_ms() - wait->began_ms >= SAY_MS) {
-			pfs_cmd_say("umount", "%s: unmounted here; waiting: %s", wait->operand, why);
+			pfs_cmd_say("umount", "%s: unmounted here; waiting: %s", wait->operand,
+				    why);
 			(void)snprintf(said, sizeof(said), "%s", why);
 		}
 	}
@@ -159,17 +162,19 @@ static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool
 				    operand, strerror(-error));
 	error = detach(wait, mount->mountpoint, lazy);
 	if (error == -EBUSY && pfs_holder_find(why, sizeof(why), wait->device, true))
-		return pfs_cmd_fail("umount", "%s: busy: %s; end that, or detach it with -l", operand, why);
+		return pfs_cmd_fail("umount", "%s: busy: %s; end that, or detach it with -l",
+				    operand, why);
 	if (error == -EBUSY)
 		return pfs_cmd_fail("umount",
 				    "%s: busy; close what uses it (fuser -m lists it) or detach it "
 				    "with -l",
 				    operand);
 	if (error == -EPERM && access("/etc/mtab", F_OK) != 0)
-		return pfs_cmd_fail("umount",
-				    "%s: fusermount3 unmounts nothing where there is no /etc/mtab; as root: "
-				    "ln -s /proc/self/mounts /etc/mtab",
-				    operand);
+		return pfs_cmd_fail(
+			"umount",
+			"%s: fusermount3 unmounts nothing where there is no /etc/mtab; as root: "
+			"ln -s /proc/self/mounts /etc/mtab",
+			operand);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: cannot unmount: %s", operand, strerror(-error));
 	return daemon >= 0 ? await_exit(daemon, wait) : PFS_EXIT_OK;
@@ -187,11 +192,13 @@ static int unmount_operand(struct wait *wait, bool lazy)
 	if (!error)
 		return unmount(wait, &mount, lazy);
 	if (error != -ENOENT)
-		return pfs_cmd_fail("umount", "%s: /proc/self/mounts, which lists mounts, cannot be read; mount /proc",
-				    wait->operand);
+		return pfs_cmd_fail(
+			"umount",
+			"%s: /proc/self/mounts, which lists mounts, cannot be read; mount /proc",
+			wait->operand);
 	if (pfs_kernel_find(&mount, NULL, mountpoint) == 0)
-		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that", wait->operand,
-				    mount.mountpoint);
+		return pfs_cmd_fail("umount", "%s: a store, mounted on %s; name that",
+				    wait->operand, mount.mountpoint);
 	return pfs_cmd_fail("umount", "%s: no store is mounted here", wait->operand);
 }
 
@@ -211,9 +218,10 @@ static int await_child(pid_t child, const struct wait *wait)
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (n == 0)
-		return pfs_cmd_fail("umount",
-				    "%s: its daemon does not answer; end that, or detach the mount with umount -l",
-				    wait->operand);
+		return pfs_cmd_fail(
+			"umount",
+			"%s: its daemon does not answer; end that, or detach the mount with umount -l",
+			wait->operand);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : PFS_EXIT_FAILURE;
 }
 

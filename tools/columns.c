@@ -29,7 +29,8 @@ static size_t lay_out(struct pfs_column_layout *columns, const size_t *names, si
 	return line;
 }
 
-int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names, size_t n, size_t line)
+int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names, size_t n,
+			  size_t line)
 {
 	size_t most = PFS_MAX(line / WIDTH_MIN + (line % WIDTH_MIN != 0), (size_t)1);
 

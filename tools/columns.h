@@ -15,8 +15,8 @@ struct pfs_column_layout {
 
 /* Finds as many columns as fit into `line` characters for names of these widths, n > 0 of them:
  * name i stands in row i % rows of column i / rows. -ENOMEM. */
-PFS_MUST_CHECK int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names, size_t n,
-				   size_t line);
+PFS_MUST_CHECK int pfs_column_layout_fit(struct pfs_column_layout *columns, const size_t *names,
+					 size_t n, size_t line);
 void pfs_column_layout_finish(struct pfs_column_layout *columns);
 
 /* Returns how many characters a line of standard output has: the terminal's, else $COLUMNS, else

@@ -102,7 +102,9 @@ int main(int argc, char **argv)
 	if (!verb && argc > 2 && strchr(argv[1], '/'))
 		return pfs_cmd_mount(argc, argv);
 	if (!verb && (strcmp(argv[1], "bench") == 0 || strcmp(argv[1], "gen") == 0)) {
-		(void)fputs("primefs: what 'bench' and 'gen' did is in primefs-bench now (make primefs-bench)\n", stderr);
+		(void)fputs(
+			"primefs: what 'bench' and 'gen' did is in primefs-bench now (make primefs-bench)\n",
+			stderr);
 		return PFS_EXIT_USAGE;
 	}
 	if (!verb) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/stdout.h - standard output for lines by the hundred thousand: put into a buffer by inline code,
- * written in large pieces.  One thread; whoever prints so does not use stdout, too. */
+/* tools/stdout.h - standard output for lines by the hundred thousand: put into a buffer by inline
+ * code, written in large pieces.  One thread; whoever prints so does not use stdout, too. */
 #ifndef PFS_TOOLS_STDOUT_H
 #define PFS_TOOLS_STDOUT_H
 

@@ -339,10 +339,11 @@ int pfs_attr_reader_copy(struct pfs_attr_reader **out, const struct pfs_attr_rea
 
 /* Copies a reader that the frozen tree has: the columns that are going to be read were opened when
  * it was frozen. */
-static int copy_frozen(struct pfs_attr_reader **out, const struct pfs_attr_reader *frozen, const char *name,
-		       size_t name_len)
+static int copy_frozen(struct pfs_attr_reader **out, const struct pfs_attr_reader *frozen,
+		       const char *name, size_t name_len)
 {
-	while (frozen && (frozen->base->name_len != name_len || memcmp(frozen->base->name, name, name_len) != 0))
+	while (frozen && (frozen->base->name_len != name_len ||
+			  memcmp(frozen->base->name, name, name_len) != 0))
 		frozen = frozen->next;
 	return frozen ? pfs_attr_reader_copy(out, frozen) : -EOPNOTSUPP;
 }
@@ -494,9 +495,11 @@ static int read_computed(struct pfs_attr_reader *reader, struct pfs_attr_value *
 	return read_kept(reader, out, base, slot);
 }
 
-static bool is_forgotten(const struct pfs_attr_columns *columns, const struct pfs_attr_reader *reader)
+static bool is_forgotten(const struct pfs_attr_columns *columns,
+			 const struct pfs_attr_reader *reader)
 {
-	return columns->notes != reader->base->notes || (reader->ids && columns->notes != reader->ids->notes);
+	return columns->notes != reader->base->notes ||
+	       (reader->ids && columns->notes != reader->ids->notes);
 }
 
 int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots,
@@ -523,8 +526,8 @@ int pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, co
 
 /* ---- of a frozen tree ---- */
 
-int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_attr_wish *wishes,
-			  size_t n)
+int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tree *live,
+			  const struct pfs_attr_wish *wishes, size_t n)
 {
 	frozen->attrs = live->attrs;
 	for (size_t i = 0; i < n; i++) {
@@ -570,5 +573,6 @@ bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime)
 	if (is_forgotten(pfs_attrs_columns(frozen), reader))
 		return true;
 	is_noted = pfs_attr_notes_find(reader->base->notes, &now, prime, PFS_NOTES_NOW);
-	return is_noted != pfs_attr_notes_find(reader->base->notes, &was, prime, reader->number) || now != was;
+	return is_noted != pfs_attr_notes_find(reader->base->notes, &was, prime, reader->number) ||
+	       now != was;
 }

@@ -71,8 +71,8 @@ PFS_MUST_CHECK int pfs_attrs_frozen_open(struct pfs_tree *frozen, struct pfs_tre
  * which the snapshot was taken. -EAGAIN: a column was forgotten, begin anew. */
 PFS_MUST_CHECK int pfs_attrs_frozen_begin(struct pfs_tree *frozen, uint64_t number);
 void pfs_attrs_frozen_close(struct pfs_tree *frozen);
-/* Returns true if attributes of the node may have changed since then, one of which can be read of the frozen tree. The
- * live tree is held. */
+/* Returns true if attributes of the node may have changed since then, one of which can be read of
+ * the frozen tree. The live tree is held. */
 bool pfs_attrs_frozen_changed(const struct pfs_tree *frozen, uint64_t prime);
 
 /* ---- for xattr.c, under the content lock ---- */

@@ -11,7 +11,8 @@
 #include "fs/tree/tree_impl.h"
 
 /* Returns the index at which the name is, or would be, in the order of bytes. */
-static size_t place_of(const struct pfs_attr_name_list *list, const char *name, size_t len, bool *found)
+static size_t place_of(const struct pfs_attr_name_list *list, const char *name, size_t len,
+		       bool *found)
 {
 	size_t low = 0, high = list->n;
 
@@ -32,7 +33,8 @@ static size_t place_of(const struct pfs_attr_name_list *list, const char *name, 
 	return low;
 }
 
-int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t len, enum pfs_attr_type type)
+int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t len,
+		      enum pfs_attr_type type)
 {
 	bool found;
 	size_t place = place_of(list, bytes, len, &found), n = list->n;
@@ -50,7 +52,8 @@ int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t
 		return -ENOMEM;
 	memcpy(copy, bytes, len);
 	copy[len] = 0;
-	memmove(&list->sorted[place + 1], &list->sorted[place], (n - place) * sizeof(*list->sorted));
+	memmove(&list->sorted[place + 1], &list->sorted[place],
+		(n - place) * sizeof(*list->sorted));
 	list->sorted[place] = (uint32_t)n;
 	list->names[n] = (struct pfs_attr_name){.bytes = copy, .len = len, .type = type};
 	list->n = n + 1;
@@ -58,7 +61,8 @@ int pfs_attr_name_add(struct pfs_attr_name_list *list, const char *bytes, size_t
 }
 
 /* Returns the type of the name's values; TEXT if the name is not in the list. */
-static enum pfs_attr_type type_of(const struct pfs_attr_name_list *list, const char *name, size_t len)
+static enum pfs_attr_type type_of(const struct pfs_attr_name_list *list, const char *name,
+				  size_t len)
 {
 	bool found;
 	size_t place = place_of(list, name, len, &found);

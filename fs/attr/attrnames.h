@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/attr/attrnames.h - for the files of fs/attr: the list of names that attributes have or have had,
- * which everybody else reads by pfs_attr_names (attrcolumn.h).
+/* fs/attr/attrnames.h - for the files of fs/attr: the list of names that attributes have or have
+ * had, which everybody else reads by pfs_attr_names (attrcolumn.h).
  *
  * Locks: the content lock; n may be read without it, since it only grows. */
 #ifndef PFS_FS_ATTR_ATTRNAMES_H

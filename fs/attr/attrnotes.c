@@ -94,7 +94,8 @@ void pfs_attr_notes_unref(struct pfs_attr_notes *notes)
 /* Frees some of those that no snapshot reads any more. */
 static void drain(struct pfs_attr_notes *notes, uint64_t first, uint64_t last)
 {
-	for (unsigned i = 0; i < DRAIN && notes->first && (!last || notes->first->upto < first); i++) {
+	for (unsigned i = 0; i < DRAIN && notes->first && (!last || notes->first->upto < first);
+	     i++) {
 		struct version *newer = &notes->first->note->now;
 
 		while (newer->older != &notes->first->version)

@@ -26,7 +26,8 @@ void pfs_attr_notes_unref(struct pfs_attr_notes *notes);
 
 /* Notes that the node has this set now (NULL: none). -ENOMEM, also when there are too many notes:
  * they are of no use for what comes, but still right for the snapshots before. */
-PFS_MUST_CHECK int pfs_attr_notes_put(struct pfs_attr_notes *notes, uint64_t prime, struct pfs_value *set);
+PFS_MUST_CHECK int pfs_attr_notes_put(struct pfs_attr_notes *notes, uint64_t prime,
+				      struct pfs_value *set);
 /* Finds the set that the snapshot of that number, taken since the notes began, has of the node.
  * False: the node has what was read of the store. */
 bool pfs_attr_notes_find(const struct pfs_attr_notes *notes, struct pfs_value **set, uint64_t prime,

@@ -16,20 +16,23 @@
 
 /* Writes what stands before the digits of a hash of a file of that size and mtime. Returns its
  * length in bytes. */
-static inline int pfs_hash_describe(char out[PFS_HASH_TEXT_SIZE], int64_t size, struct timespec mtime)
+static inline int pfs_hash_describe(char out[PFS_HASH_TEXT_SIZE], int64_t size,
+				    struct timespec mtime)
 {
-	return snprintf(out, PFS_HASH_TEXT_SIZE, "xxh128 %" PRId64 " %" PRId64 ".%09ld ", size, (int64_t)mtime.tv_sec,
-			mtime.tv_nsec);
+	return snprintf(out, PFS_HASH_TEXT_SIZE, "xxh128 %" PRId64 " %" PRId64 ".%09ld ", size,
+			(int64_t)mtime.tv_sec, mtime.tv_nsec);
 }
 
 /* Returns the digits, which follow the description, if the text is of a file of that size and
  * mtime; else NULL. */
-static inline const char *pfs_hash_of(const char *text, size_t len, int64_t size, struct timespec mtime)
+static inline const char *pfs_hash_of(const char *text, size_t len, int64_t size,
+				      struct timespec mtime)
 {
 	char now[PFS_HASH_TEXT_SIZE];
 	size_t before = (size_t)pfs_hash_describe(now, size, mtime);
 
-	return len == before + PFS_HASH_DIGITS && memcmp(text, now, before) == 0 ? text + before : NULL;
+	return len == before + PFS_HASH_DIGITS && memcmp(text, now, before) == 0 ? text + before
+										 : NULL;
 }
 
 #endif

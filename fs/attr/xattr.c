@@ -158,7 +158,8 @@ ssize_t pfs_tree_getxattr(struct pfs_tree *tree, void *value, size_t size, uint6
 static bool is_listed(const struct pfs_attr *attr)
 {
 	return attr->name_len && attr->name_len <= NAME_LIMIT &&
-	       !memchr(attr->name, '\0', attr->name_len) && !pfs_attr_is_ours(attr->name, attr->name_len);
+	       !memchr(attr->name, '\0', attr->name_len) &&
+	       !pfs_attr_is_ours(attr->name, attr->name_len);
 }
 
 static size_t list_size(const struct pfs_value *set)
@@ -265,7 +266,8 @@ void pfs_attr_put(struct pfs_tree *tree, struct pfs_record *record, uint32_t slo
 static bool is_silent(const struct pfs_attr *attr)
 {
 	return pfs_attr_is_ours(attr->name, attr->name_len) &&
-	       (attr->name_len < sizeof(SAVED) - 1 || memcmp(attr->name, SAVED, sizeof(SAVED) - 1) != 0);
+	       (attr->name_len < sizeof(SAVED) - 1 ||
+		memcmp(attr->name, SAVED, sizeof(SAVED) - 1) != 0);
 }
 
 /* Puts the new set in the place of the old one. -EAGAIN: the node's set is no longer the old one.
@@ -282,10 +284,12 @@ static int replace(struct pfs_tree *tree, uint64_t ino, const struct pfs_value *
 	pfs_hold_write(tree, __func__);
 	error = pfs_attr_record(tree, &record, ino, before, flagged);
 	if (!error && attr->text)
-		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len, PFS_ATTR_TEXT);
+		error = pfs_attr_name_add(&tree->attrs->names, attr->name, attr->name_len,
+					  PFS_ATTR_TEXT);
 	slot = pfs_image_slot(tree, ino);
 	if (!error) /* a silent attribute changes nothing that anybody sees, and so not the ctime */
-		now = is_silent(attr) ? pfs_image_time(tree, tree->image.ctime, slot) : pfs_stamp_ctime(tree, slot, now);
+		now = is_silent(attr) ? pfs_image_time(tree, tree->image.ctime, slot)
+				      : pfs_stamp_ctime(tree, slot, now);
 	if (!error)
 		pfs_attr_put(tree, record, slot, ino, set, now);
 	pfs_hold_end(tree);
@@ -323,8 +327,10 @@ static int change(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *at
 	int error;
 
 	pfs_rows_hold(tree);
-	error = pfs_journal_reserve(
-		tree, 1, attr->name_len + attr->text_len + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
+	error = pfs_journal_reserve(tree, 1,
+				    attr->name_len + attr->text_len +
+					    pfs_journal_former(tree, PFS_ATTR_VALUE_MAX),
+				    false);
 	if (!error) {
 		do
 			error = change_once(tree, ino, attr, flags);

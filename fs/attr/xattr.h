@@ -21,10 +21,12 @@ struct pfs_value;
 /* Gets the node's set, which the caller drops; NULL if it has none. No lock is held. -ESTALE, and
  * what the store returns. */
 PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
-/* Sets an attribute that only this program sets, or removes it (text NULL); nothing of the node changes that
- * anybody else sees, its ctime included. No lock is held. Errors as of pfs_tree_setxattr. */
+/* Sets an attribute that only this program sets, or removes it (text NULL); nothing of the node
+ * changes that anybody else sees, its ctime included. No lock is held. Errors as of
+ * pfs_tree_setxattr. */
 struct pfs_attr;
-PFS_MUST_CHECK int pfs_attr_change_ours(struct pfs_tree *tree, uint64_t ino, const struct pfs_attr *attr);
+PFS_MUST_CHECK int pfs_attr_change_ours(struct pfs_tree *tree, uint64_t ino,
+					const struct pfs_attr *attr);
 PFS_MUST_CHECK int pfs_attrs_pending(struct pfs_tree *tree,
 				     int (*fn)(void *arg, uint64_t prime, struct pfs_value *set),
 				     void *arg);

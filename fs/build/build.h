@@ -10,8 +10,8 @@
  * build is one transaction below one of its directories. Either way an interrupted build leaves
  * nothing behind.
  *
- * Threads: one at a time. finish() has threads of its own: it calls options.progress and options.written on any of them,
- * one call after the other, and options.number beside these.
+ * Threads: one at a time. finish() has threads of its own: it calls options.progress and
+ * options.written on any of them, one call after the other, and options.number beside these.
  * Memory: at most 64 bytes a node besides the names, plus 64 when nodes carry stat attributes. */
 #ifndef PFS_FS_BUILD_BUILD_H
 #define PFS_FS_BUILD_BUILD_H
@@ -73,7 +73,8 @@ PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum p
 				 const struct stat *attr);
 
 /* Fetches what adding or finding that child soon will look at into the processor's cache. */
-void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name, size_t name_len);
+void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name,
+		      size_t name_len);
 
 /* Finds the child of that name. -ENOENT: there is none. */
 PFS_MUST_CHECK int pfs_build_find(const struct pfs_build *build, uint32_t *node, uint32_t parent,
@@ -93,9 +94,9 @@ PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, 
  * already. */
 PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
 
-/* pfs_build_is_top returns true for a directory that is new in one that was there before, and for a new store's
- * root. pfs_build_next_top gets the next such node from number *from on, which goes behind it, and returns false if
- * there are no more. */
+/* pfs_build_is_top returns true for a directory that is new in one that was there before, and for a
+ * new store's root. pfs_build_next_top gets the next such node from number *from on, which goes
+ * behind it, and returns false if there are no more. */
 bool pfs_build_is_top(const struct pfs_build *build, uint32_t node);
 bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from);
 

@@ -113,13 +113,13 @@ void pfs_build_free_primes(struct pfs_build *build);
 
 /* build_order.c: Writes the nodes in pre-order, children in byte order of their names, into
  * `order`, which has room for all; weight[node] becomes the number of its descendants. */
-PFS_MUST_CHECK int pfs_build_order(const struct pfs_build *build, struct pfs_pool *pool, uint32_t *order,
-				   uint32_t *weight);
+PFS_MUST_CHECK int pfs_build_order(const struct pfs_build *build, struct pfs_pool *pool,
+				   uint32_t *order, uint32_t *weight);
 
-/* build_records.c: Writes the records of n nodes in this order, which is that of their primes, and tells of each. slot
- * is by node. */
-PFS_MUST_CHECK int pfs_build_write(struct pfs_build *build, struct pfs_pool *pool, const uint32_t *nodes, size_t n,
-				   const uint32_t *slot);
+/* build_records.c: Writes the records of n nodes in this order, which is that of their primes, and
+ * tells of each. slot is by node. */
+PFS_MUST_CHECK int pfs_build_write(struct pfs_build *build, struct pfs_pool *pool,
+				   const uint32_t *nodes, size_t n, const uint32_t *slot);
 /* Calls options.written for the node. */
 PFS_MUST_CHECK int pfs_build_tell(struct pfs_build *build, uint32_t node, uint64_t prime);
 

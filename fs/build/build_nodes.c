@@ -67,12 +67,14 @@ static uint64_t *entry_of(const struct pfs_build *build, uint32_t hash, uint32_t
 static uint64_t *table_of(size_t size)
 {
 	size_t bytes = size * sizeof(uint64_t);
-	uint64_t *table = bytes < HUGE_PAGE ? malloc(bytes) : aligned_alloc(HUGE_PAGE, bytes); /* powers of two */
+	uint64_t *table = bytes < HUGE_PAGE ? malloc(bytes)
+					    : aligned_alloc(HUGE_PAGE, bytes); /* powers of two */
 
 	if (!table)
 		return NULL;
 	if (bytes >= HUGE_PAGE)
-		(void)madvise(table, bytes, MADV_HUGEPAGE); /* a kernel without huge pages ignores it */
+		(void)madvise(table, bytes,
+			      MADV_HUGEPAGE); /* a kernel without huge pages ignores it */
 	memset(table, 0, bytes);
 	return table;
 }
@@ -290,7 +292,8 @@ int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *
 	return 0;
 }
 
-void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name, size_t name_len)
+void pfs_build_expect(const struct pfs_build *build, uint32_t parent, const void *name,
+		      size_t name_len)
 {
 	uint32_t hash = hash_name(build, pfs_build_node(build, parent), name, name_len);
 

@@ -122,7 +122,8 @@ static void sort_some(void *context, size_t from, size_t to)
 	size_t capacity = 0;
 
 	for (size_t node = from; node < to; node++) {
-		int error = sort_siblings(all->build, &keys, &capacity, all->children + all->start[node],
+		int error = sort_siblings(all->build, &keys, &capacity,
+					  all->children + all->start[node],
 					  all->start[node + 1] - all->start[node]);
 
 		if (error)
@@ -168,7 +169,8 @@ static int walk_all(struct walk *walk, const uint32_t *start, const uint32_t *ch
 	return error;
 }
 
-int pfs_build_order(const struct pfs_build *build, struct pfs_pool *pool, uint32_t *order, uint32_t *weight)
+int pfs_build_order(const struct pfs_build *build, struct pfs_pool *pool, uint32_t *order,
+		    uint32_t *weight)
 {
 	uint32_t *start PFS_FREE = malloc((build->count + 1) * sizeof(*start));
 	uint32_t *children PFS_FREE = malloc(build->count * sizeof(*children));

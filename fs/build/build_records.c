@@ -16,7 +16,8 @@ static const struct pfs_build_target *target_of(const struct pfs_build *build, u
 {
 	uint64_t behind = PFS_SEARCH(i, 0, build->n_targets, build->targets[i].node <= node);
 
-	return behind && build->targets[behind - 1].node == node ? &build->targets[behind - 1] : NULL;
+	return behind && build->targets[behind - 1].node == node ? &build->targets[behind - 1]
+								 : NULL;
 }
 
 static uint32_t directory_mode(uint32_t mode)
@@ -78,7 +79,9 @@ int pfs_build_tell(struct pfs_build *build, uint32_t node, uint64_t prime)
 	const struct pfs_build_options *options = &build->options;
 	bool is_ours = node || !build->at;
 
-	return options->written && is_ours ? options->written(options->arg, number_of(build, node), prime) : 0;
+	return options->written && is_ours
+		       ? options->written(options->arg, number_of(build, node), prime)
+		       : 0;
 }
 
 struct portion {
@@ -194,7 +197,8 @@ static int write_all(struct writer *writer, struct pfs_pool *pool)
 	return writer->error;
 }
 
-int pfs_build_write(struct pfs_build *build, struct pfs_pool *pool, const uint32_t *nodes, size_t n, const uint32_t *slot)
+int pfs_build_write(struct pfs_build *build, struct pfs_pool *pool, const uint32_t *nodes, size_t n,
+		    const uint32_t *slot)
 {
 	struct portion *portions = calloc(2, sizeof(*portions));
 	struct writer writer = {

@@ -46,7 +46,8 @@ int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino, uint64_t p
 {
 	struct pfs_change *change;
 
-	PFS_TRY(pfs_grow(&changes->list, &changes->capacity, changes->n + 1, sizeof(*changes->list)));
+	PFS_TRY(pfs_grow(&changes->list, &changes->capacity, changes->n + 1,
+			 sizeof(*changes->list)));
 	change = &changes->list[changes->n];
 	*change = (struct pfs_change){
 		.ino = ino,
@@ -225,7 +226,8 @@ static int list_removed(struct pfs_changing *changing)
 		uint32_t slot = changing->slots[row];
 
 		if (slot == image->root)
-			return pfs_change_fail(changing, -EBUSY, slot, "the root cannot be deleted");
+			return pfs_change_fail(changing, -EBUSY, slot,
+					       "the root cannot be deleted");
 		changing->moves[row] = (struct pfs_move){
 			.row = row, .slot = slot, .parent = image->parent[slot]};
 	}
@@ -477,9 +479,10 @@ static unsigned columns_of(const struct pfs_change_set *changes)
 		{PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH,
 		 PFS_COLUMN_PARENT | PFS_COLUMN_NAME | PFS_COLUMN_LINKS | PFS_COLUMN_MTIME},
 		{PFS_CHANGE_MODE, PFS_COLUMN_MODE},
-		{PFS_CHANGE_UID | PFS_CHANGE_GID, PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_MODE},
-		{PFS_CHANGE_SIZE,
-		 PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_FLAGS | PFS_COLUMN_MODE | PFS_COLUMN_MTIME},
+		{PFS_CHANGE_UID | PFS_CHANGE_GID,
+		 PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_MODE},
+		{PFS_CHANGE_SIZE, PFS_COLUMN_SIZE | PFS_COLUMN_BLOCKS | PFS_COLUMN_FLAGS |
+					  PFS_COLUMN_MODE | PFS_COLUMN_MTIME},
 		{PFS_CHANGE_ATIME, PFS_COLUMN_ATIME},
 		{PFS_CHANGE_MTIME, PFS_COLUMN_MTIME},
 	};
@@ -502,7 +505,8 @@ static int reserve(struct pfs_changing *changing)
 
 	if (!error)
 		error = pfs_journal_reserve_set(changing->tree, 2 * changes->n,
-						(removal ? 0 : changes->text_len) + changing->former,
+						(removal ? 0 : changes->text_len) +
+							changing->former,
 						columns_of(changes), removal);
 	if (error == -EROFS)
 		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
@@ -528,8 +532,9 @@ static int run(struct pfs_changing *changing)
 	return run_creation(changing);
 }
 
-int pfs_tree_change(struct pfs_tree *tree, struct pfs_change_set *changes, const struct pfs_change_basis *basis,
-		    const struct pfs_caller *caller, char *why, size_t why_size)
+int pfs_tree_change(struct pfs_tree *tree, struct pfs_change_set *changes,
+		    const struct pfs_change_basis *basis, const struct pfs_caller *caller,
+		    char *why, size_t why_size)
 {
 	struct pfs_changing changing = {
 		.tree = tree,

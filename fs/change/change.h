@@ -6,8 +6,9 @@
  * hold of tree->lock and one group of the store. The tree's listener is told what the kernel may
  * have to forget.
  *
- * A set may have been chosen on a tree that was frozen (fs/tree/frozen.h), and be made while the live one goes on: then
- * it is looked, in the hold in which it is made, whether each node still has what it was chosen by.
+ * A set may have been chosen on a tree that was frozen (fs/tree/frozen.h), and be made while the
+ * live one goes on: then it is looked, in the hold in which it is made, whether each node still has
+ * what it was chosen by.
  *
  * Threads: a set is one thread's. Locks: none is held by the caller. */
 #ifndef PFS_FS_CHANGE_CHANGE_H
@@ -70,8 +71,8 @@ struct pfs_change_set {
 PFS_MUST_CHECK int pfs_change_set_text(struct pfs_change_set *changes, struct pfs_bytes *out,
 				    const void *bytes, size_t len);
 /* Asks that a node come to another place. -ENOMEM. */
-PFS_MUST_CHECK int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino, uint64_t parent,
-				       const char *name);
+PFS_MUST_CHECK int pfs_change_set_move(struct pfs_change_set *changes, uint64_t ino,
+				       uint64_t parent, const char *name);
 /* Makes a name that no other node has, not longer than names may be, for a node that is in
  * another's way. */
 void pfs_change_name_aside(char out[PFS_NAME_MAX + 1], const char *name, uint64_t ino);
@@ -84,7 +85,8 @@ struct pfs_change_basis {
 	uint64_t epoch;
 	struct pfs_tree *frozen; /* the tree as it was then, while the caller keeps it; NULL: any
 				    change of a node counts */
-	unsigned columns; /* bits of fs/image/watch.h that were read of that; its attributes count as well */
+	unsigned columns; /* bits of fs/image/watch.h that were read of that; its attributes count
+			     as well */
 	/* With a frozen tree: nobody chooses again. A node that has changed keeps what others made
 	 * of the columns, and of attributes that were read, as if they had come later, and the rest
 	 * of the row is made; but what is to be deleted is -EBUSY. */
@@ -92,11 +94,12 @@ struct pfs_change_basis {
 };
 
 /* Makes the changes. On failure nothing has changed, and `why` says which node is the reason and
- * why, or is empty if there is none to name. caller owns what is created. Rows of nodes that are gone since they were
- * chosen on a frozen tree are dropped from the set. -EAGAIN: a node that is to change has changed since; choose again,
- * and empty the set before. Else what the operations of tree.h on single nodes return. */
+ * why, or is empty if there is none to name. caller owns what is created. Rows of nodes that are
+ * gone since they were chosen on a frozen tree are dropped from the set. -EAGAIN: a node that is to
+ * change has changed since; choose again, and empty the set before. Else what the operations of
+ * tree.h on single nodes return. */
 PFS_MUST_CHECK int pfs_tree_change(struct pfs_tree *tree, struct pfs_change_set *changes,
-				   const struct pfs_change_basis *basis, const struct pfs_caller *caller,
-				   char *why, size_t why_size);
+				   const struct pfs_change_basis *basis,
+				   const struct pfs_caller *caller, char *why, size_t why_size);
 
 #endif

@@ -10,7 +10,8 @@
 #include "fs/attr/xattr.h"
 #include "fs/journal/journal.h"
 
-static int edit_attributes(struct pfs_changing *changing, size_t row, const struct pfs_attr_change **attr)
+static int edit_attributes(struct pfs_changing *changing, size_t row,
+			   const struct pfs_attr_change **attr)
 {
 	const struct pfs_change_set *changes = changing->changes;
 	const struct pfs_change *change = &changes->list[row];
@@ -18,7 +19,8 @@ static int edit_attributes(struct pfs_changing *changing, size_t row, const stru
 	struct pfs_attr_edit *edit = &changing->edits[row];
 
 	if (change->n_attrs)
-		PFS_TRY(pfs_attr_edit_begin(changing->tree, edit, changes->kind == PFS_CHANGE_CREATE ? 0 : change->ino));
+		PFS_TRY(pfs_attr_edit_begin(changing->tree, edit,
+					    changes->kind == PFS_CHANGE_CREATE ? 0 : change->ino));
 	for (size_t i = 0; i < change->n_attrs; i++) {
 		const struct pfs_attr_change *one = *attr = &changes->attrs[change->first_attr + i];
 
@@ -44,10 +46,12 @@ static int prepare_edit(struct pfs_changing *changing, size_t row)
 	int error = edit_attributes(changing, row, &attr);
 
 	if (error == -ENOTSUP && attr)
-		return pfs_change_fail_path(changing, -EINVAL, pfs_change_text(changing, &attr->name), attr->name.len,
-					    "it follows from where the node is: change its name, parent or path");
+		return pfs_change_fail_path(
+			changing, -EINVAL, pfs_change_text(changing, &attr->name), attr->name.len,
+			"it follows from where the node is: change its name, parent or path");
 	if (error == -EPERM)
-		return pfs_change_fail_path(changing, error, "an attribute", 12, "only files and directories have any");
+		return pfs_change_fail_path(changing, error, "an attribute", 12,
+					    "only files and directories have any");
 	/* the node is gone, which is found out later */
 	if (error == -ESTALE && changing->basis->frozen) {
 		pfs_attr_edit_finish(&changing->edits[row]);

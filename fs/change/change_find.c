@@ -25,7 +25,8 @@
 static bool is_recent(const struct pfs_changing *changing)
 {
 	const struct pfs_tree *tree = changing->tree;
-	struct pfs_feed_follower others = {.columns = PFS_COLUMNS_ALL, .cursor = changing->basis->epoch};
+	struct pfs_feed_follower others = {.columns = PFS_COLUMNS_ALL,
+					   .cursor = changing->basis->epoch};
 	size_t n = changing->changes->n, n_recent = RECENT_MAX;
 	uint32_t recent[RECENT_MAX];
 
@@ -33,7 +34,8 @@ static bool is_recent(const struct pfs_changing *changing)
 		return true;
 	qsort(recent, n_recent, sizeof(*recent), pfs_compare_u32);
 	for (size_t row = 0; row < n && n_recent; row++)
-		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent), pfs_compare_u32))
+		if (bsearch(&changing->slots[row], recent, n_recent, sizeof(*recent),
+			    pfs_compare_u32))
 			return true;
 	return false;
 }
@@ -110,7 +112,8 @@ static bool has_moved_above(struct pfs_changing *changing, uint32_t slot)
 	const uint32_t *parents = changing->tree->image.parent;
 	uint32_t at = parents[slot];
 
-	while (at != PFS_NO_SLOT && at < basis->frozen->image.end && !(changing->seen[at / 64] >> at % 64 & 1)) {
+	while (at != PFS_NO_SLOT && at < basis->frozen->image.end &&
+	       !(changing->seen[at / 64] >> at % 64 & 1)) {
 		if (pfs_image_copy_changed(basis->frozen, at, basis->columns & PFS_COLUMNS_PLACE))
 			return true;
 		changing->seen[at / 64] |= UINT64_C(1) << at % 64;
@@ -125,7 +128,8 @@ static void keep_theirs(struct pfs_change *change, unsigned changed)
 	static const struct {
 		unsigned column, fields;
 	} of[] = {
-		{PFS_COLUMN_PARENT | PFS_COLUMN_NAME, PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH},
+		{PFS_COLUMN_PARENT | PFS_COLUMN_NAME,
+		 PFS_CHANGE_PARENT | PFS_CHANGE_NAME | PFS_CHANGE_PATH},
 		{PFS_COLUMN_MODE, PFS_CHANGE_MODE},
 		{PFS_COLUMN_UID, PFS_CHANGE_UID},
 		{PFS_COLUMN_GID, PFS_CHANGE_GID},
@@ -150,11 +154,13 @@ static int look(struct pfs_changing *changing, size_t row)
 		keep_theirs(change, changed);
 		return 0;
 	}
-	if (!changed && !pfs_attrs_frozen_changed(basis->frozen, change->ino) && !has_moved_above(changing, slot))
+	if (!changed && !pfs_attrs_frozen_changed(basis->frozen, change->ino) &&
+	    !has_moved_above(changing, slot))
 		return 0;
 	if (!basis->is_last)
 		return -EAGAIN;
-	return pfs_change_fail(changing, -EBUSY, slot, "it changes faster than the statement finds it");
+	return pfs_change_fail(changing, -EBUSY, slot,
+			       "it changes faster than the statement finds it");
 }
 
 int pfs_change_check(struct pfs_changing *changing)
@@ -184,6 +190,7 @@ bool pfs_change_came_later(const struct pfs_changing *changing, uint32_t slot)
 	const struct pfs_change_basis *basis = changing->basis;
 
 	return basis->frozen && !basis->is_last &&
-	       (slot >= basis->frozen->image.end || !pfs_image_is_live(&basis->frozen->image, slot) ||
+	       (slot >= basis->frozen->image.end ||
+		!pfs_image_is_live(&basis->frozen->image, slot) ||
 		pfs_image_copy_changed(basis->frozen, slot, PFS_COLUMN_PARENT));
 }

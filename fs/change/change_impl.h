@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/change/change_impl.h - what the files behind fs/change/change.h share: change.c (locks,
- * removal), change_edits.c (attributes), change_find.c (the nodes, and whether they are as they were), change_place.c (where nodes come to), change_make.c (new nodes),
- * change_tell.c (whom to tell what).
+ * removal), change_edits.c (attributes), change_find.c (the nodes, and whether they are as they
+ * were), change_place.c (where nodes come to), change_make.c (new nodes), change_tell.c (whom to
+ * tell what).
  *
  * Functions that plan come first and can fail; what applies the plan cannot. */
 #ifndef PFS_FS_CHANGE_CHANGE_IMPL_H
@@ -17,7 +18,7 @@
 struct pfs_move {
 	size_t row;	   /* of the set's list */
 	uint32_t slot;	   /* PFS_NO_SLOT while it is not made */
-	uint32_t parent;   /* its directory afterwards; PFS_NO_SLOT: the one that parent_row makes */
+	uint32_t parent; /* its directory afterwards; PFS_NO_SLOT: the one that parent_row makes */
 	size_t parent_row; /* else PFS_NO_ROW */
 	const char *name;  /* terminated */
 	size_t len;
@@ -38,8 +39,9 @@ struct pfs_changing {
 	size_t n_edits;
 	uint64_t former; /* what history keeps of attributes that are replaced or go, in bytes */
 	bool has_outdated;	     /* of `edits`: others have changed the attributes since */
-	bool *kept;		     /* by row, of a removal: its parts are kept for who reads them */
-	uint64_t *seen;		     /* a bit a slot: a directory that lies where it did; NULL without a frozen tree */
+	bool *kept;	/* by row, of a removal: its parts are kept for who reads them */
+	uint64_t *seen; /* a bit a slot: a directory that lies where it did; NULL without a frozen
+			   tree */
 	struct pfs_move *moves;
 	size_t n_moves;
 	struct pfs_move **by_slot; /* moves in order of slots, but for those to be made */
@@ -71,19 +73,20 @@ int pfs_change_fail_row(struct pfs_changing *changing, int code, size_t row, con
 
 /* ---- change_find.c ---- */
 
-/* Fills in the slots of rows chosen on a frozen tree, so that it need not be done in the hold. No locks are held.
- * -ENOMEM. */
+/* Fills in the slots of rows chosen on a frozen tree, so that it need not be done in the hold. No
+ * locks are held. -ENOMEM. */
 PFS_MUST_CHECK int pfs_change_find(struct pfs_changing *changing);
-/* Fills in the slots, drops rows of nodes that are gone and looks at what has changed since they were chosen; with the
- * locks. -EAGAIN, -EBUSY (change.h). */
+/* Fills in the slots, drops rows of nodes that are gone and looks at what has changed since they
+ * were chosen; with the locks. -EAGAIN, -EBUSY (change.h). */
 PFS_MUST_CHECK int pfs_change_check(struct pfs_changing *changing);
-/* The set was chosen before the node at slot came to its directory, and can be chosen again. With the locks. */
+/* The set was chosen before the node at slot came to its directory, and can be chosen again. With
+ * the locks. */
 bool pfs_change_came_later(const struct pfs_changing *changing, uint32_t slot);
 
 /* ---- change_edits.c: attributes are changed on a copy of what the node has ---- */
 
-/* Takes the copies and changes them, without locks. A node that is gone has none if the set was chosen on a frozen tree,
- * else it is -EAGAIN. */
+/* Takes the copies and changes them, without locks. A node that is gone has none if the set was
+ * chosen on a frozen tree, else it is -EAGAIN. */
 PFS_MUST_CHECK int pfs_change_prepare_edits(struct pfs_changing *changing);
 /* Checks the copies. -EAGAIN, with has_outdated set: others have changed the attributes of some
  * nodes since. pfs_change_renew_edits, which is called without the locks, copies those anew. */

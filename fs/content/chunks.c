@@ -347,7 +347,8 @@ enum pfs_chunk_place pfs_file_look_below(const struct pfs_file *file, struct pfs
 	return n >= writing->cut || n >= file->store_end ? PFS_PLACE_HOLE : PFS_PLACE_STORE;
 }
 
-enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n)
+enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk,
+				   uint64_t n)
 {
 	const struct pfs_chunk *found = pfs_chunk_at(file->layer[PFS_DIRTY].chunks, n);
 

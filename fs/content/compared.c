@@ -80,8 +80,8 @@ static void take_newer(struct pfs_compared_times *times, const struct pfs_compar
 		times->flat_s = 0;
 }
 
-static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool kept,
-	       bool copied)
+static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
+	       bool kept, bool copied)
 {
 	struct pfs_compared *compared = tree->compared;
 	struct pfs_value *record PFS_UNREF = NULL;
@@ -93,7 +93,8 @@ static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_ti
 	(void)pthread_rwlock_wrlock(&compared->lock);
 	stamp = find(compared, ino);
 	if (!stamp)
-		error = pfs_grow(&compared->list, &compared->capacity, compared->n + 1, sizeof(*compared->list));
+		error = pfs_grow(&compared->list, &compared->capacity, compared->n + 1,
+				 sizeof(*compared->list));
 	if (!stamp && !error) {
 		at = place_of(compared, ino);
 		stamp = &compared->list[at];
@@ -129,10 +130,12 @@ static void drop(struct pfs_compared *compared, uint64_t ino)
 
 int pfs_compared_print(char out[PFS_COMPARED_TEXT_SIZE], const struct pfs_compared_times *times)
 {
-	int len = snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s, times->quick_s);
+	int len = snprintf(out, PFS_COMPARED_TEXT_SIZE, "%" PRId64 " %" PRId64, times->full_s,
+			   times->quick_s);
 
 	/* The third number is written only if there is one: earlier programs do not know it. */
-	return times->flat_s ? len + snprintf(out + len, PFS_COMPARED_TEXT_SIZE - (size_t)len, " %" PRId64, times->flat_s)
+	return times->flat_s ? len + snprintf(out + len, PFS_COMPARED_TEXT_SIZE - (size_t)len,
+					      " %" PRId64, times->flat_s)
 			     : len;
 }
 
@@ -178,7 +181,8 @@ static int read_stamp(struct pfs_tree *tree, uint64_t ino)
 	return parse(&times, text) ? put(tree, ino, &times, true, copied) : 0;
 }
 
-static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
+static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len,
+		    enum pfs_attr_type type PFS_UNUSED)
 {
 	return len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0;
 }
@@ -239,7 +243,8 @@ struct known {
 	bool followed;
 };
 
-static void take_stamp(struct known *known, const struct pfs_compared_stamp *stamp, unsigned distance)
+static void take_stamp(struct known *known, const struct pfs_compared_stamp *stamp,
+		       unsigned distance)
 {
 	const struct pfs_compared_times *times = &stamp->times;
 
@@ -249,7 +254,8 @@ static void take_stamp(struct known *known, const struct pfs_compared_stamp *sta
 		known->times.flat_s = times->flat_s;
 	else if (distance == 1)
 		known->beside_s = times->flat_s;
-	known->followed |= stamp->followed && (times->full_s || times->quick_s || (times->flat_s && distance < 2));
+	known->followed |= stamp->followed &&
+			   (times->full_s || times->quick_s || (times->flat_s && distance < 2));
 }
 
 static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot)
@@ -270,7 +276,9 @@ static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot
 			take_stamp(known, stamp, distance);
 	}
 	if (known->followed)
-		known->times.full_s = PFS_MAX(known->times.full_s, compared->live ? (int64_t)time(NULL) : compared->live_s);
+		known->times.full_s =
+			PFS_MAX(known->times.full_s,
+				compared->live ? (int64_t)time(NULL) : compared->live_s);
 	(void)pthread_rwlock_unlock(&compared->lock);
 }
 
@@ -334,7 +342,8 @@ static bool is_below(struct pfs_tree *tree, uint64_t ino, uint64_t above)
 
 static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_compared_times *b)
 {
-	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s) && a->flat_s <= b->full_s;
+	return a->full_s <= b->full_s && a->quick_s <= PFS_MAX(b->quick_s, b->full_s) &&
+	       a->flat_s <= b->full_s;
 }
 
 /* What says that a directory was copied stays: nothing above it says that. */
@@ -358,7 +367,8 @@ static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_comp
 	return 0;
 }
 
-static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool keep)
+static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
+		bool keep)
 {
 	const struct pfs_compared_stamp *there;
 	struct pfs_compared_times all = *times;
@@ -375,7 +385,8 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 	return keep ? drop_below(tree, ino, &all) : 0;
 }
 
-int pfs_compared_note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times, bool keep)
+int pfs_compared_note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
+		      bool keep)
 {
 	PFS_LOCKED(&tree->compared->changing);
 

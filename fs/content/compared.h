@@ -3,10 +3,10 @@
  *
  * A comparison that came to its end leaves a stamp at the directory where it began: an attribute of
  * that directory (PFS_COMPARED), which only this program sets and sees. It is valid for all nodes
- * below or, if only files were compared, for what is in the directory that they are in. There are few
- * stamps, so that they are also kept in memory, and a node finds the newest of those above it. While a
- * watch of the folders has nothing left to look at, each node with a stamp above it is known to be as
- * its original is now.
+ * below or, if only files were compared, for what is in the directory that they are in. There are
+ * few stamps, so that they are also kept in memory, and a node finds the newest of those above it.
+ * While a watch of the folders has nothing left to look at, each node with a stamp above it is
+ * known to be as its original is now.
  *
  * Threads: any number. Locks: each function says what its caller holds. */
 #ifndef PFS_FS_CONTENT_COMPARED_H
@@ -25,14 +25,16 @@
 struct pfs_compared_times {
 	int64_t full_s;	 /* when a comparison of everything began */
 	int64_t quick_s; /* when a comparison of directories alone began */
-	int64_t flat_s;	 /* when a comparison of what is in the directory itself, not of what is below that, began */
+	int64_t flat_s;	 /* when a comparison of what is in the directory itself, not of what is
+			    below that, began */
 };
 struct pfs_compared_stamp {
 	uint64_t ino;
 	struct pfs_compared_times times;
 	bool kept;     /* the store has this stamp, too */
 	bool copied;   /* the directory came with a folder whose files are not linked */
-	bool followed; /* the directory came with a folder, which a watch may follow; false: with a table or the like */
+	bool followed; /* the directory came with a folder, which a watch may follow; false: with a
+			  table or the like */
 };
 
 /* Writes the attribute's text. Returns its length in bytes. */
@@ -50,8 +52,8 @@ PFS_MUST_CHECK int pfs_compared_load(struct pfs_tree *tree);
  * began (0: it was not of that kind). keep: the store gets the stamp, too. Stamps below that are
  * not newer are dropped. No lock is held. Returns what changing an attribute returns; -ESTALE: the
  * directory is gone. */
-PFS_MUST_CHECK int pfs_compared_note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
-				     bool keep);
+PFS_MUST_CHECK int pfs_compared_note(struct pfs_tree *tree, uint64_t ino,
+				     const struct pfs_compared_times *times, bool keep);
 
 /* live: a watch has seen all changes of the folders so far; false: it no longer has. Any lock. */
 void pfs_compared_set_live(struct pfs_tree *tree, bool live);
@@ -63,10 +65,12 @@ PFS_MUST_CHECK int pfs_compared_keep(struct pfs_tree *tree);
  * comparisons count, too. INT64_MIN: never. Any lock on the tree is held. */
 int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot);
 
-/* pfs_compared_node gets when a node and, flat_s apart, all below it were last compared; -ESTALE: it
- * is gone. pfs_compared_list gets all stamps, in a list that the caller frees; -ENOMEM. No lock is
- * held. */
-PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino);
-PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, size_t *n);
+/* pfs_compared_node gets when a node and, flat_s apart, all below it were last compared; -ESTALE:
+ * it is gone. pfs_compared_list gets all stamps, in a list that the caller frees; -ENOMEM. No lock
+ * is held. */
+PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out,
+				     uint64_t ino);
+PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out,
+				     size_t *n);
 
 #endif

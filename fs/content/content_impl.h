@@ -129,7 +129,8 @@ enum pfs_chunk_place {
 	PFS_PLACE_MEMORY, /* it is *chunk, of kind DATA or ALLOCATED */
 	PFS_PLACE_STORE,  /* the store has it, or it is a hole */
 };
-enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk, uint64_t n);
+enum pfs_chunk_place pfs_file_look(const struct pfs_file *file, struct pfs_chunk **chunk,
+				   uint64_t n);
 /* As pfs_file_look, but without looking at the dirty layer's chunk of that number. */
 enum pfs_chunk_place pfs_file_look_below(const struct pfs_file *file, struct pfs_chunk **chunk,
 				   uint64_t n);

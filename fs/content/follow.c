@@ -92,7 +92,8 @@ static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uin
 	};
 }
 
-static int take_name(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot, size_t *len)
+static int take_name(const struct pfs_tree *tree, struct pfs_followers *out, uint32_t slot,
+		     size_t *len)
 {
 	const char *name = pfs_names_get(tree->image.names, tree->image.name[slot], len);
 
@@ -171,12 +172,13 @@ static void fetch(const struct pfs_image *image, uint32_t slot)
 
 /* Gets the slots of the next *n children to be listed, out of the *left that the hold may still
  * look at. */
-static void next_slots(struct listing *listing, struct pfs_children *children, uint32_t slots[FETCHED_AT_ONCE],
-		       unsigned *n, unsigned *left)
+static void next_slots(struct listing *listing, struct pfs_children *children,
+		       uint32_t slots[FETCHED_AT_ONCE], unsigned *n, unsigned *left)
 {
 	const struct pfs_image *image = &listing->tree->image;
 
-	for (*n = 0; *n < FETCHED_AT_ONCE && *left && pfs_children_next(children, &listing->next); --*left) {
+	for (*n = 0; *n < FETCHED_AT_ONCE && *left && pfs_children_next(children, &listing->next);
+	     --*left) {
 		uint32_t slot = listing->next.slot;
 
 		if (listing->directories_alone && !S_ISDIR(image->mode[slot]))
@@ -202,7 +204,8 @@ static int list_some(struct listing *listing, bool *more)
 		*next = (struct pfs_btree_entry){.key = pfs_image_key(listing->slot, 0)};
 	if (!error)
 		pfs_children_begin(&children, tree, listing->slot,
-				   (uint32_t)(next->key - pfs_image_key(listing->slot, 0)), next->slot);
+				   (uint32_t)(next->key - pfs_image_key(listing->slot, 0)),
+				   next->slot);
 	while (!error && n == FETCHED_AT_ONCE) {
 		next_slots(listing, &children, slots, &n, &left);
 		for (unsigned i = 0; i < n && !error; i++)
@@ -227,10 +230,12 @@ int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t i
 		    bool directories_alone)
 {
 	out->n = out->names_len = 0;
-	return list_all(&(struct listing){tree, ino, PFS_NO_SLOT, directories_alone, list_child, out, {0}});
+	return list_all(
+		&(struct listing){tree, ino, PFS_NO_SLOT, directories_alone, list_child, out, {0}});
 }
 
-int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino, uint32_t slot)
+int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
+			      uint32_t slot)
 {
 	out->n = out->names_len = 0;
 	return list_all(&(struct listing){tree, ino, slot, true, list_subdirectory, out, {0}});
@@ -307,7 +312,8 @@ static bool is_alike(const struct pfs_tree *tree, uint32_t slot, const struct st
 }
 
 /* Returns the directory of a file that is like one of these, or 0. The tree's lock is held. */
-static uint64_t match_alike(const struct pfs_tree *tree, uint32_t slot, const struct stat *of, size_t n)
+static uint64_t match_alike(const struct pfs_tree *tree, uint32_t slot, const struct stat *of,
+			    size_t n)
 {
 	const struct pfs_image *image = &tree->image;
 	size_t i = 0;
@@ -503,7 +509,8 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
 {
 	/* reserves what the largest change of an attribute needs */
-	return pfs_journal_reserve(tree, nodes, bytes + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
+	return pfs_journal_reserve(tree, nodes,
+				   bytes + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
 }
 
 void pfs_follow_hold(struct pfs_tree *tree)
@@ -567,7 +574,8 @@ static int write_folders(void *arg, struct pfs_store *store)
 int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders)
 {
 	struct pfs_follow_folders copy = *folders;
-	struct pfs_errand errand = {.part = &pfs_sources_part, .write = write_folders, .arg = &copy};
+	struct pfs_errand errand = {
+		.part = &pfs_sources_part, .write = write_folders, .arg = &copy};
 
 	if (!folders->n_dirs && !folders->root)
 		return 0;

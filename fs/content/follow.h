@@ -43,7 +43,8 @@ struct pfs_subdirectory {
 	bool settled;		 /* PFS_NODE_SETTLED */
 	bool has_subdirectories;
 };
-/* Children in no order. It is all zero at first, and may be filled again by the function that has filled it. */
+/* Children in no order. It is all zero at first, and may be filled again by the function that has
+ * filled it. */
 struct pfs_followers {
 	union {
 		struct pfs_follower *list;
@@ -57,10 +58,10 @@ struct pfs_followers {
  * such directory; -ENOMEM. */
 PFS_MUST_CHECK int pfs_follow_list(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
 				   bool directories_alone);
-/* Fills in the directories in the directory `ino`. slot: where it was found; PFS_NO_SLOT: not known. -ESTALE: there is
- * no such directory; -ENOMEM. */
-PFS_MUST_CHECK int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out, uint64_t ino,
-					     uint32_t slot);
+/* Fills in the directories in the directory `ino`. slot: where it was found; PFS_NO_SLOT: not
+ * known. -ESTALE: there is no such directory; -ENOMEM. */
+PFS_MUST_CHECK int pfs_follow_subdirectories(struct pfs_tree *tree, struct pfs_followers *out,
+					     uint64_t ino, uint32_t slot);
 void pfs_followers_finish(struct pfs_followers *followers);
 
 /* Gets one node, without its name. -ESTALE: there is no such node. */
@@ -94,7 +95,8 @@ void pfs_follow_alike(struct pfs_tree *tree, const struct stat *of, size_t n,
 /* Gets the text in which import noted what it left out of the folder that the node stands for
  * (PFS_LEFT_OUT), with a NUL behind it; the caller frees it. -ENODATA: nothing was left out. */
 #define PFS_LEFT_OUT "primefs.left_out" /* its attribute, which only this program sets and sees */
-PFS_MUST_CHECK int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino);
+PFS_MUST_CHECK int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size,
+				       uint64_t ino);
 
 /* What a node takes over. */
 struct pfs_taking {
@@ -105,7 +107,8 @@ struct pfs_taking {
 	uint8_t flags_set, flags_cleared;
 };
 /* Makes the node take that over, and tells the kernel. -ESTALE, and what reserving returns. */
-PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino, const struct pfs_taking *taking);
+PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino,
+				   const struct pfs_taking *taking);
 
 /* Tells the kernel that the name has come or gone. */
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
@@ -129,7 +132,8 @@ struct pfs_follow_folders {
 	size_t n_dirs;
 	const struct pfs_source_root *root; /* NULL, or one to be written anew */
 };
-PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree, const struct pfs_follow_folders *folders);
+PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree,
+					  const struct pfs_follow_folders *folders);
 
 /* Waits until the kernel has all notices and everything is committed, and closes the folders on
  * ways to originals, so that they are checked anew. Not to be called by a thread that serves

@@ -174,7 +174,8 @@ int pfs_hard_links_freeze(struct pfs_tree *frozen, const struct pfs_tree *live, 
 	for (size_t i = 0; i < links->n_groups; i++)
 		links->groups[i].link = live->hard_links->groups[i].link;
 	for (size_t i = 0; has_flags && i < links->n; i++) {
-		struct group *group = is_in(frozen, &links->names[i]) ? group_of(frozen, &links->names[i]) : NULL;
+		struct group *group =
+			is_in(frozen, &links->names[i]) ? group_of(frozen, &links->names[i]) : NULL;
 
 		if (group)
 			group->names++;

@@ -20,7 +20,8 @@ void pfs_hard_links_destroy(struct pfs_tree *tree);
 /* Makes the groups of a frozen tree, whose columns have been made. The frozen tree is destroyed
  * before the live one. has_flags: FLAGS is among its columns; without it there are no groups, and
  * no question about them. -ENOMEM. */
-PFS_MUST_CHECK int pfs_hard_links_freeze(struct pfs_tree *frozen, const struct pfs_tree *live, bool has_flags);
+PFS_MUST_CHECK int pfs_hard_links_freeze(struct pfs_tree *frozen, const struct pfs_tree *live,
+					 bool has_flags);
 
 /* pfs_hard_link_of returns the number that all names of the file share; PFS_NO_LINK: it has no
  * other name. pfs_hard_link_names returns how many names the file has; for a node in no group that

@@ -94,7 +94,8 @@ size_t pfs_originals_roots(const struct pfs_originals *originals)
 	return originals->n_roots;
 }
 
-void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out, size_t i)
+void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out,
+			size_t i)
 {
 	const struct pfs_origin_root *root = &originals->roots[i];
 
@@ -166,7 +167,8 @@ bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_ori
 		     const struct pfs_source_record *record)
 {
 	const struct pfs_origin_root *root = pfs_origin_find(originals, record->root);
-	const struct pfs_file_identity now = {original->st.st_dev, original->st.st_ino, &original->mark};
+	const struct pfs_file_identity now = {original->st.st_dev, original->st.st_ino,
+					      &original->mark};
 	const struct pfs_file_identity then = {record->dev, record->ino, &record->mark};
 
 	return root && pfs_same_file(root, &now, &then);

@@ -33,7 +33,8 @@ struct pfs_original_root {
 	int fd;
 	bool has_rights; /* else the store was made by version 1 */
 };
-void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out, size_t i);
+void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out,
+			size_t i);
 
 /* An original as it is now. */
 struct pfs_original {

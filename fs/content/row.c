@@ -471,7 +471,8 @@ static int keep(struct pfs_tree *tree, uint64_t ino, uint64_t *former PFS_UNUSED
 	return 0;
 }
 
-static const struct pfs_part part = {.name = "rows", .keep = keep, .flags = PFS_NODE_ROW, .drop = drop};
+static const struct pfs_part part = {
+	.name = "rows", .keep = keep, .flags = PFS_NODE_ROW, .drop = drop};
 
 int pfs_rows_create(struct pfs_tree *tree)
 {

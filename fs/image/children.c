@@ -20,8 +20,8 @@ static bool has_name(const struct pfs_tree *tree, uint32_t slot, const char *nam
 }
 
 /* False: the device does not answer. */
-static bool child_by_device(const struct pfs_tree *tree, uint32_t *slot, uint64_t key, const char *name,
-			    size_t len)
+static bool child_by_device(const struct pfs_tree *tree, uint32_t *slot, uint64_t key,
+			    const char *name, size_t len)
 {
 	struct pfs_btree_entry some[CANDIDATES], from = {key, 0};
 	unsigned n;
@@ -41,7 +41,8 @@ static bool child_by_device(const struct pfs_tree *tree, uint32_t *slot, uint64_
 	return true;
 }
 
-static uint32_t child_by_index(const struct pfs_tree *tree, uint64_t key, const char *name, size_t len)
+static uint32_t child_by_index(const struct pfs_tree *tree, uint64_t key, const char *name,
+			       size_t len)
 {
 	const struct pfs_btree *index = pfs_image_index(tree);
 	struct pfs_btree_cursor cursor;
@@ -82,7 +83,8 @@ static bool ask_device(struct pfs_children *c, unsigned capacity)
 				       c->last, capacity))
 		return false;
 	if (c->n)
-		c->next = (struct pfs_btree_entry){c->some[c->n - 1].key, c->some[c->n - 1].slot + 1};
+		c->next =
+			(struct pfs_btree_entry){c->some[c->n - 1].key, c->some[c->n - 1].slot + 1};
 	if (c->n < capacity)
 		c->next.key = c->last + 1; /* that was the end */
 	return true;

@@ -10,7 +10,8 @@
 #include "fs/image/device_lookup.h"
 
 /* Return the slot of the child of that name, or PFS_NO_SLOT; hash: the name's (pfs_image_hash). */
-uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name, size_t len);
+uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const char *name,
+			 size_t len);
 uint32_t pfs_image_child_of_hash(const struct pfs_tree *tree, uint32_t parent, const char *name,
 				 size_t len, uint32_t hash);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The device is filled while the tree changes: its pairs and parents are copied in many holds, and so
- * they are of several moments.  What changes is gathered from before the first hold on, and is sent
- * behind them: the last change of a pair, or of a parent, says what it is, whatever was copied. */
+/* The device is filled while the tree changes: its pairs and parents are copied in many holds, and
+ * so they are of several moments.  What changes is gathered from before the first hold on, and is
+ * sent behind them: the last change of a pair, or of a parent, says what it is, whatever was
+ * copied. */
 #include "fs/image/device_lookup_impl.h"
 
 #include <stdlib.h>

@@ -74,7 +74,8 @@ static bool begin(const struct pfs_tree *tree, uint64_t *began)
 {
 	const struct pfs_device_lookup *single = tree->single;
 
-	if (!pfs_device_lookup_is_there(tree) || tree->image.copy || atomic_load(&single->is_given_up))
+	if (!pfs_device_lookup_is_there(tree) || tree->image.copy ||
+	    atomic_load(&single->is_given_up))
 		return false;
 	*began = pfs_now_ns();
 	return atomic_load(&single->is_current) || pfs_device_follow(tree) == 0;
@@ -166,7 +167,8 @@ static void leave_paths(struct pfs_device_lookup *single, int error)
 	if (error == -EIO)
 		(void)pfs_device_give_up(single, NULL); /* its failure has been told */
 	else if (!atomic_exchange(&single->has_no_paths, true))
-		pfs_warning("too little memory for the device to resolve paths: the processor does");
+		pfs_warning(
+			"too little memory for the device to resolve paths: the processor does");
 }
 
 bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out)
@@ -174,8 +176,8 @@ bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_path
 	struct pfs_device_lookup *single = tree->single;
 	int error;
 
-	if (!pfs_device_lookup_is_there(tree) || tree->image.copy || atomic_load(&single->is_given_up) ||
-	    atomic_load(&single->has_no_paths))
+	if (!pfs_device_lookup_is_there(tree) || tree->image.copy ||
+	    atomic_load(&single->is_given_up) || atomic_load(&single->has_no_paths))
 		return false;
 	error = pfs_resident_paths_take(single->resident, out);
 	if (error && error != -EBUSY)
@@ -189,7 +191,8 @@ void pfs_device_paths_return(const struct pfs_tree *tree)
 }
 
 /* The device has the tree's names and parents as they are, since the tree is held. */
-int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_paths *paths, uint32_t top)
+int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_paths *paths,
+			     uint32_t top)
 {
 	const struct pfs_image *image = &tree->image;
 	struct pfs_device_lookup *single = tree->single;
@@ -214,7 +217,8 @@ int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_pa
 	names.n_slots = image->end;
 	error = pfs_resident_resolve(single->resident, paths, &columns, PFS_DEVICE_PATHS_SENT);
 	if (!error)
-		pfs_device_lookup_count_many(tree, PFS_QUESTION_PATH, true, paths->n, pfs_now_ns() - began);
+		pfs_device_lookup_count_many(tree, PFS_QUESTION_PATH, true, paths->n,
+					     pfs_now_ns() - began);
 	if (!error || error == -EAGAIN)
 		return error;
 	if (error != -EOPNOTSUPP)

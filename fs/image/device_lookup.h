@@ -59,16 +59,16 @@ bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uin
 
 /* ---- many paths ---- */
 
-/* Gets memory for paths that the device is to resolve, until they are returned. The tree need not be
- * held. Returns false if the device is not to be asked, or resolves paths for somebody else. */
+/* Gets memory for paths that the device is to resolve, until they are returned. The tree need not
+ * be held. Returns false if the device is not to be asked, or resolves paths for somebody else. */
 bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out);
 void pfs_device_paths_return(const struct pfs_tree *tree);
-/* Resolves them for somebody who sees every node; relative paths begin at the slot `top`, or nowhere if
- * it is PFS_NO_SLOT. Returns 0 if it has; -EAGAIN: the device has to learn more of the tree, of which it was
- * sent PFS_DEVICE_PATHS_SENT bytes; -EOPNOTSUPP: the caller resolves them. */
+/* Resolves them for somebody who sees every node; relative paths begin at the slot `top`, or
+ * nowhere if it is PFS_NO_SLOT. Returns 0 if it has; -EAGAIN: the device has to learn more of the
+ * tree, of which it was sent PFS_DEVICE_PATHS_SENT bytes; -EOPNOTSUPP: the caller resolves them. */
 #define PFS_DEVICE_PATHS_SENT ((size_t)8 << 20)
-PFS_MUST_CHECK int pfs_device_paths_resolve(const struct pfs_tree *tree, struct pfs_resident_paths *paths,
-					    uint32_t top);
+PFS_MUST_CHECK int pfs_device_paths_resolve(const struct pfs_tree *tree,
+					    struct pfs_resident_paths *paths, uint32_t top);
 
 /* ---- figures ---- */
 

@@ -17,8 +17,8 @@ static unsigned count_entries(const struct pfs_dirtable_block *block)
 int pfs_dirtable_open(struct pfs_dirtable *table)
 {
 	*table = (struct pfs_dirtable){.n_blocks = 0};
-	PFS_TRY(pfs_reserve_open(&table->memory,
-				 PFS_SLOT_MAX / PFS_DIRTABLE_BLOCK * sizeof(struct pfs_dirtable_block)));
+	PFS_TRY(pfs_reserve_open(&table->memory, PFS_SLOT_MAX / PFS_DIRTABLE_BLOCK *
+							 sizeof(struct pfs_dirtable_block)));
 	table->blocks = table->memory.base;
 	return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/dirtable.h - an entry for each of some slots, found by the slot: the sums of directories (totals.h).
+/* fs/image/dirtable.h - an entry for each of some slots, found by the slot: the sums of directories
+ * (totals.h).
  *
- * 64 slots share a block, which has a bit for each slot with an entry, and the entries in their order.  Memory: a quarter of a byte
- * a slot, and 28 bytes an entry.
- * Threads: as its owner has it; nothing is locked here. */
+ * 64 slots share a block, which has a bit for each slot with an entry, and the entries in their
+ * order.  Memory: a quarter of a byte a slot, and 28 bytes an entry. Threads: as its owner has it;
+ * nothing is locked here. */
 #ifndef PFS_FS_IMAGE_DIRTABLE_H
 #define PFS_FS_IMAGE_DIRTABLE_H
 
@@ -69,7 +70,8 @@ static inline bool pfs_dirtable_has(const struct pfs_dirtable *table, uint32_t s
 }
 
 /* Returns the slot's entry, which it has; valid until the next insert or remove. */
-static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtable *table, uint32_t slot)
+static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtable *table,
+							 uint32_t slot)
 {
 	const struct pfs_dirtable_block *block = &table->blocks[slot / PFS_DIRTABLE_BLOCK];
 
@@ -77,7 +79,8 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_at(const struct pfs_dirtab
 }
 
 /* Returns the slot's entry, as pfs_dirtable_at, or NULL if it has none. */
-static inline struct pfs_dirtable_entry *pfs_dirtable_find(const struct pfs_dirtable *table, uint32_t slot)
+static inline struct pfs_dirtable_entry *pfs_dirtable_find(const struct pfs_dirtable *table,
+							   uint32_t slot)
 {
 	const struct pfs_dirtable_block *block = &table->blocks[slot / PFS_DIRTABLE_BLOCK];
 	uint64_t up_to; /* the bits of the slot, which is the highest, and of those before it */
@@ -85,7 +88,8 @@ static inline struct pfs_dirtable_entry *pfs_dirtable_find(const struct pfs_dirt
 	if (slot / PFS_DIRTABLE_BLOCK >= table->n_blocks)
 		return NULL;
 	up_to = block->has << (PFS_DIRTABLE_BLOCK - 1 - slot % PFS_DIRTABLE_BLOCK);
-	return up_to >> (PFS_DIRTABLE_BLOCK - 1) ? block->entries + pfs_count_ones(up_to) - 1 : NULL;
+	return up_to >> (PFS_DIRTABLE_BLOCK - 1) ? block->entries + pfs_count_ones(up_to) - 1
+						 : NULL;
 }
 
 /* Gives a slot that has none an entry, whose values are undefined. -ENOMEM. */

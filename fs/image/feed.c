@@ -53,7 +53,8 @@ void pfs_feed_note(struct pfs_image *image, uint32_t slot, unsigned columns)
 	const bool is_all = columns & PFS_COLUMN_LIVE; /* the node comes or goes */
 	uint64_t number = image->epoch++;
 
-	feed->ring[number % PFS_FEED_CHANGES] = (struct change){slot, is_all ? PFS_COLUMNS_ALL : columns};
+	feed->ring[number % PFS_FEED_CHANGES] =
+		(struct change){slot, is_all ? PFS_COLUMNS_ALL : columns};
 	if (is_all) {
 #define TOUCH(id, ...) pfs_stamps_touch(&feed->stamps[PFS_COLUMN_NUMBER_##id], slot, number + 1);
 		PFS_WATCHED_COLUMNS(TOUCH)
@@ -65,8 +66,8 @@ void pfs_feed_note(struct pfs_image *image, uint32_t slot, unsigned columns)
 		pfs_stamps_touch(&feed->stamps[__builtin_ctz(columns)], slot, number + 1);
 }
 
-int pfs_feed_next(const struct pfs_image *image, struct pfs_feed_follower *follower, uint32_t *slots,
-		  size_t *n)
+int pfs_feed_next(const struct pfs_image *image, struct pfs_feed_follower *follower,
+		  uint32_t *slots, size_t *n)
 {
 	const uint64_t lag = image->epoch - follower->cursor,
 		       end = follower->cursor + PFS_MIN(lag, PFS_FEED_LOOKED);

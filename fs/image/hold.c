@@ -76,7 +76,9 @@ static void wait_to_write(struct pfs_tree_lock *lock)
 
 	pfs_fair_write(&lock->fair);
 	ns = pfs_now_ns() - began;
-	if (ns > atomic_load_explicit(&lock->waited_ns, memory_order_relaxed)) /* the lock is held: nobody else does this */
+	if (ns > atomic_load_explicit(
+			 &lock->waited_ns,
+			 memory_order_relaxed)) /* the lock is held: nobody else does this */
 		atomic_store_explicit(&lock->waited_ns, ns, memory_order_relaxed);
 }
 

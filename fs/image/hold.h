@@ -23,13 +23,15 @@ struct pfs_hold {
 	uint64_t ns;
 	uint64_t cpu_ns; /* processor time of the thread, perhaps in another hold; 0: not counted */
 	const char *by, *cpu_by; /* NULL: there was none */
-	uint64_t waited_ns; /* how long a writer has waited for the lock at the most; of readers it is 0 */
+	uint64_t waited_ns; /* how long a writer has waited for the lock at the most; of readers it
+			       is 0 */
 };
 
 struct pfs_tree_lock {
 	struct pfs_fair fair;
 	pthread_mutex_t mutex;
-	_Atomic uint64_t waited_ns; /* the longest that a writer has waited; written with the lock */
+	_Atomic uint64_t
+		waited_ns; /* the longest that a writer has waited; written with the lock */
 	_Atomic uint64_t ns[2], cpu_ns[2]; /* copies of `longest`'s, read without the mutex */
 	struct pfs_hold longest[2]; /* for reading, for writing; protected by the mutex */
 };

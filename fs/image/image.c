@@ -133,7 +133,8 @@ int pfs_image_grow(struct pfs_tree *tree, uint32_t end)
 	return 0;
 }
 
-/* What nodes are given as they are asked for is not: a page of 2 MiB would be cleared then, while the tree is held. */
+/* What nodes are given as they are asked for is not: a page of 2 MiB would be cleared then, while
+ * the tree is held. */
 void pfs_image_expect_filled(struct pfs_image *image)
 {
 	for (size_t i = 0; i < PFS_IMAGE_COLUMNS; i++)
@@ -183,7 +184,8 @@ void pfs_image_free(struct pfs_tree *tree, uint32_t slot)
 void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot)
 {
 	struct pfs_image *image = &tree->image;
-	uint8_t dirty = image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
+	uint8_t dirty =
+		image->state[slot] & PFS_SLOT_DIRTY; /* may still stand in the journal's list */
 
 	pfs_slot_map_remove(image->by_prime, image->prime, image->prime[slot]);
 	if (image->state[slot] & PFS_SLOT_RARE)
@@ -249,7 +251,8 @@ static unsigned rare_time(const struct pfs_image *image, const int64_t *column)
 struct pfs_time pfs_image_time(const struct pfs_tree *tree, const int64_t *column, uint32_t slot)
 {
 	unsigned time = rare_time(&tree->image, column);
-	int64_t value = (int64_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_ATIME + time, slot);
+	int64_t value =
+		(int64_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_ATIME + time, slot);
 	int64_t sec = value / NANOSECONDS, nsec = value % NANOSECONDS;
 
 	if (value == PFS_TIME_PAST || value == PFS_TIME_FUTURE)
@@ -332,7 +335,8 @@ static void count_link(struct pfs_tree *tree, uint32_t directory, bool more)
 	pfs_watch_changed(tree, directory, PFS_COLUMN_LINKS);
 }
 
-static void enter(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name, uint32_t hash)
+static void enter(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
+		  uint32_t hash)
 {
 	struct pfs_image *image = &tree->image;
 	int error;
@@ -392,7 +396,8 @@ static void touch(const struct pfs_image *image, uint32_t slot)
 		(void)*((const volatile char *)image->memory[i].base + slot * layout[i].size);
 }
 
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const struct pfs_time *ctime)
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash,
+		      const struct pfs_time *ctime)
 {
 	struct pfs_image *image = &tree->image;
 	const unsigned columns = PFS_COLUMNS_PLACE | PFS_COLUMN_LINKS | PFS_COLUMN_CTIME;
@@ -413,7 +418,8 @@ void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const
 
 /* ---- times that are told ---- */
 
-int pfs_image_set_times(struct pfs_tree *tree, uint32_t slot, unsigned columns, const struct pfs_times *times)
+int pfs_image_set_times(struct pfs_tree *tree, uint32_t slot, unsigned columns,
+			const struct pfs_times *times)
 {
 	const struct pfs_image *image = &tree->image;
 	int error = 0;
@@ -562,7 +568,8 @@ void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *ou
 #undef NUMBER
 }
 
-void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node)
+void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot,
+			    const struct pfs_node_record *node)
 {
 #define NUMBER(id, name, type, since) image->name[slot] = node->name;
 	PFS_NODE_NUMBERS(NUMBER)

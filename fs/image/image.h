@@ -75,7 +75,8 @@ struct pfs_image {
 #define PFS_IMAGE_MEMBER(id, name, type, since) type *name;
 	PFS_NODE_NUMBERS(PFS_IMAGE_MEMBER)
 #undef PFS_IMAGE_MEMBER
-	int64_t *atime, *mtime, *ctime; /* nanoseconds; PFS_TIME_PAST and _FUTURE: see the rare values */
+	int64_t *atime, *mtime,
+		*ctime;	 /* nanoseconds; PFS_TIME_PAST and _FUTURE: see the rare values */
 	uint32_t *links; /* directories: 2 + subdirectories; others 1 */
 	/* The depth of a directory (pfs_image_depth); 0: not known. The root's entry is 1 once a
 	 * depth of 2 or more may be known, else 0. */
@@ -120,8 +121,8 @@ uint32_t pfs_image_slot(const struct pfs_tree *tree, uint64_t ino);
  * there would be more than PFS_SLOT_MAX slots. */
 PFS_MUST_CHECK int pfs_image_reserve(struct pfs_tree *tree, uint32_t n);
 
-/* For loading: grow makes the columns reach below `end`; expect_filled says that all of them are about to be written;
- * chain_free puts a slot among the free. */
+/* For loading: grow makes the columns reach below `end`; expect_filled says that all of them are
+ * about to be written; chain_free puts a slot among the free. */
 PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
 void pfs_image_expect_filled(struct pfs_image *image);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
@@ -144,7 +145,8 @@ uint32_t pfs_image_take(struct pfs_tree *tree, uint64_t prime);
 void pfs_image_free(struct pfs_tree *tree, uint32_t slot);
 void pfs_image_free_now(struct pfs_tree *tree, uint32_t slot); /* for snapshot.c */
 
-/* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place ---- */
+/* ---- setters: they tell the watchers (watch.h), but of a slot that was taken and has no place
+ * ---- */
 
 /* Says what a new node is, after take. The mode gives its type; links follow from that. now: its
  * times, which fit the columns. */
@@ -164,9 +166,10 @@ void pfs_image_attach(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uin
  * its own then, fits the column. */
 void pfs_image_move(struct pfs_tree *tree, uint32_t slot, uint32_t parent, uint32_t name,
 		    uint32_t hash, struct pfs_time ctime);
-/* Takes the slot's place away for good, with its links, and frees the name, whose hash this is. ctime
- * as above; NULL: it stays as it was. */
-void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash, const struct pfs_time *ctime);
+/* Takes the slot's place away for good, with its links, and frees the name, whose hash this is.
+ * ctime as above; NULL: it stays as it was. */
+void pfs_image_detach(struct pfs_tree *tree, uint32_t slot, uint32_t hash,
+		      const struct pfs_time *ctime);
 
 void pfs_image_set_mode(struct pfs_tree *tree, uint32_t slot, mode_t mode);
 void pfs_image_set_owner(struct pfs_tree *tree, uint32_t slot, uid_t uid, gid_t gid);
@@ -214,7 +217,8 @@ struct pfs_btree *pfs_image_index(const struct pfs_tree *tree);
 void pfs_image_stat(const struct pfs_tree *tree, struct pfs_entry *out, uint32_t slot);
 /* Get a slot's plain numbers (meta/format.h), and set them for loading, which tells nobody. */
 void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *out, uint32_t slot);
-void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot, const struct pfs_node_record *node);
+void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot,
+			    const struct pfs_node_record *node);
 /* Gets the row as the store has it. It points into the image: to be used under the lock. */
 void pfs_image_record(const struct pfs_tree *tree, struct pfs_node_record *out, uint32_t slot);
 /* These stand in columns for times before and after what nanoseconds in 64 bits can say; the time

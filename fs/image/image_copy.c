@@ -29,7 +29,8 @@ struct pfs_image_copy {
 	_Atomic bool lacks_memory; /* for the index */
 };
 
-static int copy_columns(struct pfs_image *image, unsigned columns, int (*poll)(void *arg), void *arg)
+static int copy_columns(struct pfs_image *image, unsigned columns, int (*poll)(void *arg),
+			void *arg)
 {
 	struct pfs_snapshot *snapshot = image->copy->snapshot;
 
@@ -38,7 +39,8 @@ static int copy_columns(struct pfs_image *image, unsigned columns, int (*poll)(v
 			unsigned column = left & -left;
 			char *to = pfs_snapshot_array(image, column);
 
-			PFS_TRY(pfs_snapshot_fetch(snapshot, to + block * pfs_snapshot_block_size(column),
+			PFS_TRY(pfs_snapshot_fetch(snapshot,
+						   to + block * pfs_snapshot_block_size(column),
 						   column, block));
 		}
 		if (block % POLL == 0 && poll && poll(arg))

@@ -18,7 +18,8 @@
 /* Makes an image with nothing in it yet. It will have these columns (bits) of the live tree's, and
  * PARENT, NAME, MODE, PRIME and LIVE in any case. No lock is held. -ENOMEM; to be closed all the
  * same. */
-PFS_MUST_CHECK int pfs_image_copy_open(struct pfs_tree *tree, struct pfs_tree *live, unsigned columns);
+PFS_MUST_CHECK int pfs_image_copy_open(struct pfs_tree *tree, struct pfs_tree *live,
+				       unsigned columns);
 /* Decides that it is to be what the live image is now; the live tree is held for reading. *number
  * is the snapshot's. -ENOMEM. */
 PFS_MUST_CHECK int pfs_image_copy_begin(struct pfs_tree *tree, uint64_t *number);

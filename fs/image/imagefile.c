@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening an image file: what is small is read at once, and the rest is memory that is filled from it when it
- * is touched (base/lazy.h).  It is read and not mapped: who cuts a mapped file ends whoever reads it
- * (SIGBUS), and who writes to one changes what has been verified. */
+/* Opening an image file: what is small is read at once, and the rest is memory that is filled from
+ * it when it is touched (base/lazy.h).  It is read and not mapped: who cuts a mapped file ends
+ * whoever reads it (SIGBUS), and who writes to one changes what has been verified. */
 #include "fs/image/imagefile.h"
 
 #include <fcntl.h>
@@ -28,7 +28,8 @@ char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix)
 {
 	char *name;
 
-	return asprintf(&name, "%s" PFS_IMAGE_FILE_SUFFIX "%s", pfs_store_path(tree->store), suffix) < 0
+	return asprintf(&name, "%s" PFS_IMAGE_FILE_SUFFIX "%s", pfs_store_path(tree->store),
+			suffix) < 0
 		       ? NULL
 		       : name;
 }
@@ -97,8 +98,8 @@ static int take_section(const struct pfs_image_file *file, void **out, unsigned 
 	return *out ? read_section(file, *out, section) : -ENOMEM;
 }
 
-int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes, size_t offset,
-			     size_t size)
+int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
+			     size_t offset, size_t size)
 {
 	const struct pfs_image_header *header = &file->header;
 	uint32_t left = header->nodes, *cells = NULL;
@@ -132,8 +133,8 @@ static int read_sums(struct pfs_image_file *file)
 		return -ENOMEM;
 	PFS_TRY(pfs_imagefile_open_known(&file->sums, layout->blocks, layout->n_sum_pages));
 	return pfs_imagefile_read_at(file->fd, file->sum_pages, size, layout->sum_pages_offset) &&
-			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sum_pages, size) ==
-				       file->header.table_checksum
+			       pfs_imagefile_sum(&file->header, PFS_SUM_TABLE, file->sum_pages,
+						 size) == file->header.table_checksum
 		       ? 0
 		       : -ENOENT;
 }
@@ -191,9 +192,9 @@ static int open_index(struct pfs_image_file *file)
 	PFS_TRY(pfs_reserve_whole(&file->inners, layout->n_inners * PFS_BTREE_INNER_SIZE));
 	file->memory[PFS_SECTION_INDEX] = file->leaves.base;
 	file->memory[PFS_SECTION_INNERS] = file->inners.base;
-	return pfs_imagefile_open_known(&file->firsts,
-					layout->n_leaves * sizeof(struct pfs_btree_entry) / sizeof(uint64_t),
-					layout->n_inners);
+	return pfs_imagefile_open_known(
+		&file->firsts, layout->n_leaves * sizeof(struct pfs_btree_entry) / sizeof(uint64_t),
+		layout->n_inners);
 }
 
 static int open_memory(struct pfs_image_file *file)
@@ -221,16 +222,17 @@ static int open_lazily(struct pfs_image_file *file)
 	for (unsigned i = 0; i < PFS_SECTION_LAZY; i++) {
 		file->sources[i] = (struct pfs_image_source){file, i};
 		PFS_TRY(pfs_lazy_add(file->lazy, &file->lazy_parts[i], file->memory[i],
-				     pfs_imagefile_memory_size(file, i), pfs_imagefile_memory_block(i),
-				     pfs_imagefile_fill, &file->sources[i]));
+				     pfs_imagefile_memory_size(file, i),
+				     pfs_imagefile_memory_block(i), pfs_imagefile_fill,
+				     &file->sources[i]));
 	}
 	return pfs_lazy_start(file->lazy);
 }
 
 /* ---- all of it ---- */
 
-/* Directories that lead in a circle to each other never lead to the root.  As import lays them out each comes
- * after its parent, so that there are none. */
+/* Directories that lead in a circle to each other never lead to the root.  As import lays them out
+ * each comes after its parent, so that there are none. */
 static int check_circles(const struct pfs_image *image)
 {
 	uint8_t *known PFS_FREE = calloc(image->end, 1);
@@ -296,12 +298,13 @@ static int fill(struct pfs_image_file *file)
 
 	PFS_TRY(read_at_once(file));
 	PFS_TRY(open_memory(file));
-	error = pfs_btree_load_lazily(image->by_name, file->leaves.base, file->inners.base, file->tops,
-				      file->header.nodes - 1);
+	error = pfs_btree_load_lazily(image->by_name, file->leaves.base, file->inners.base,
+				      file->tops, file->header.nodes - 1);
 	if (error)
 		return error == -EINVAL ? -ENOENT : error;
 	PFS_TRY(open_lazily(file));
-	if (file->tree->options.beside_writer) /* whoever scans its only connection would keep us from the rows */
+	if (file->tree->options.beside_writer) /* whoever scans its only connection would keep us
+						  from the rows */
 		pfs_lazy_fill_all(file->lazy);
 	PFS_TRY(take_all(file));
 	file->followed = image->file_state.seq != pfs_store_seq(file->tree->store);
@@ -357,7 +360,8 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 	tree->image.file = file; /* which goes with the image */
 	tree->image.close_file = close_file;
 	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (file->fd < 0 || PFS_IMAGE_FILE_BLOCK % (size_t)sysconf(_SC_PAGESIZE) || !header_is_sound(file)) {
+	if (file->fd < 0 || PFS_IMAGE_FILE_BLOCK % (size_t)sysconf(_SC_PAGESIZE) ||
+	    !header_is_sound(file)) {
 		close_file(&tree->image);
 		return -ENOENT;
 	}

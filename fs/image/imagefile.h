@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/imagefile.h - the image as a file beside its store, STORE.img, so that opening the store need not
- * read its rows and make its indexes again (docs/FORMAT.md, "The image file").
+/* fs/image/imagefile.h - the image as a file beside its store, STORE.img, so that opening the store
+ * need not read its rows and make its indexes again (docs/FORMAT.md, "The image file").
  *
  * The store alone is the truth. If the image file is missing, unreadable, another user's, of
  * another state of the store, cut, changed or forged, that is no error: the image is loaded from
@@ -17,9 +17,11 @@
 #define PFS_IMAGE_FILE_SUFFIX ".img"
 #define PFS_IMAGE_FILE_NODES  65536u /* smaller trees have no image file: loading takes a moment */
 
-/* Fills an empty image.  load_rows fills one from the rows of its store, should that be needed later.  -ENOENT:
- * there is no image file that may be used, and the image is as empty as before; -ENOMEM. */
-PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree));
+/* Fills an empty image.  load_rows fills one from the rows of its store, should that be needed
+ * later.  -ENOENT: there is no image file that may be used, and the image is as empty as before;
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_imagefile_load(struct pfs_tree *tree,
+				      int (*load_rows)(struct pfs_tree *tree));
 
 /* A test of names as they lie in the heap (fs/image/names.h), from `heap` on. */
 #define PFS_IMAGE_HAS_SLACK 320u
@@ -72,7 +74,8 @@ PFS_MUST_CHECK int pfs_imagefile_read_extra(const struct pfs_tree *tree,
 void pfs_imagefile_free_extra(struct pfs_image_extra *extra);
 #define PFS_EXTRA __attribute__((cleanup(pfs_imagefile_free_extra)))
 /* Returns the slot's value in the column, one of enum pfs_column_number; those of signed types are
- * to be cast. The block of the column is not filled the first time (pfs_lazy_get). tree->lock is held. */
+ * to be cast. The block of the column is not filled the first time (pfs_lazy_get). tree->lock is
+ * held. */
 uint64_t pfs_imagefile_get(const struct pfs_image *image, unsigned column, uint32_t slot);
 /* Returns how many slots the file has, if it is of the group that was the store's last when the
  * image was loaded; else 0. */

@@ -28,12 +28,13 @@ static bool is_wanted(struct pfs_tree *tree)
 		return false;
 	if (tree->extras && image->file && tree->extras->is_wanted(tree))
 		return true;
-	return !image->file || atomic_load(&image->file->bad) || image->file_state.seq != state.seq ||
+	return !image->file || atomic_load(&image->file->bad) ||
+	       image->file_state.seq != state.seq ||
 	       memcmp(image->file_state.token, state.token, PFS_TOKEN_SIZE) != 0;
 }
 
-/* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe, but not of the image file
- * that the image still is in, in part. */
+/* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe, but not
+ * of the image file that the image still is in, in part. */
 static void let_go(struct pfs_image_file *file)
 {
 	sigset_t none;
@@ -85,12 +86,13 @@ static bool is_near(struct pfs_tree *tree)
 
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	if (is_wanted(tree) && !is_near(tree) && is_writer(pfs_store_path(tree->store), tree->image.file))
+	if (is_wanted(tree) && !is_near(tree) &&
+	    is_writer(pfs_store_path(tree->store), tree->image.file))
 		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Nobody is held up, so that the store is not locked and others may have written to it while it was read: then
- * what was read is of no use, unless it is of one group all the same. */
+/* Nobody is held up, so that the store is not locked and others may have written to it while it was
+ * read: then what was read is of no use, unless it is of one group all the same. */
 static bool is_unchanged(const struct pfs_tree *tree)
 {
 	const struct pfs_store_options how = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};

@@ -94,7 +94,8 @@ void pfs_imagefile_layout(struct pfs_image_layout *layout, const struct pfs_imag
 		layout->blocks += pfs_div_round_up(layout->size[i], unit_of(i));
 	}
 	layout->n_sum_pages = pfs_div_round_up(layout->blocks, PFS_IMAGE_SUMS);
-	layout->sum_pages_offset = PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
+	layout->sum_pages_offset =
+		PFS_IMAGE_FILE_PAGE + whole_pages(layout->blocks * sizeof(uint64_t));
 	at = layout->sum_pages_offset + whole_pages(layout->n_sum_pages * sizeof(uint64_t));
 	for (unsigned i = 0; i < PFS_SECTIONS; i++) {
 		layout->offset[i] = at;
@@ -140,16 +141,19 @@ uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t numbe
 	return sum;
 }
 
-uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header, const struct pfs_image_layout *layout,
-				const uint64_t *sums, uint64_t *sum_pages)
+uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header,
+				const struct pfs_image_layout *layout, const uint64_t *sums,
+				uint64_t *sum_pages)
 {
 	for (uint64_t i = 0; i < layout->n_sum_pages; i++) {
 		uint64_t first = i * PFS_IMAGE_SUMS;
 
 		sum_pages[i] = pfs_imagefile_sum(header, PFS_SUM_PAGES + i, sums + first,
-						 PFS_MIN(layout->blocks - first, PFS_IMAGE_SUMS) * sizeof(*sums));
+						 PFS_MIN(layout->blocks - first, PFS_IMAGE_SUMS) *
+							 sizeof(*sums));
 	}
-	return pfs_imagefile_sum(header, PFS_SUM_TABLE, sum_pages, layout->n_sum_pages * sizeof(*sum_pages));
+	return pfs_imagefile_sum(header, PFS_SUM_TABLE, sum_pages,
+				 layout->n_sum_pages * sizeof(*sum_pages));
 }
 
 /* ---- what is read when it is first needed, and kept ---- */
@@ -169,8 +173,8 @@ void pfs_imagefile_close_known(struct pfs_image_known *known)
 	*known = (struct pfs_image_known){.pieces = NULL};
 }
 
-void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first, const uint64_t *words,
-			     size_t n)
+void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first,
+			     const uint64_t *words, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		atomic_store_explicit(&known->words[first + i], words[i], memory_order_relaxed);
@@ -216,7 +220,8 @@ size_t pfs_imagefile_memory_size(const struct pfs_image_file *file, unsigned sec
 	case PFS_SECTION_INNERS:
 		return layout->n_inners * PFS_BTREE_INNER_SIZE;
 	default:
-		return section > PFS_SECTION_MAP ? pfs_imagefile_subtrees_size(file, section) : layout->size[section];
+		return section > PFS_SECTION_MAP ? pfs_imagefile_subtrees_size(file, section)
+						 : layout->size[section];
 	}
 }
 
@@ -240,14 +245,17 @@ static bool know_sums(const struct pfs_image_file *file, uint64_t block)
 
 	if (atomic_load_explicit(&file->sums.pieces[page], memory_order_acquire))
 		return true;
-	if (!pfs_imagefile_read_at(file->fd, sums, n * sizeof(*sums), PFS_IMAGE_FILE_PAGE + first * sizeof(*sums)) ||
-	    pfs_imagefile_sum(&file->header, PFS_SUM_PAGES + page, sums, n * sizeof(*sums)) != file->sum_pages[page])
+	if (!pfs_imagefile_read_at(file->fd, sums, n * sizeof(*sums),
+				   PFS_IMAGE_FILE_PAGE + first * sizeof(*sums)) ||
+	    pfs_imagefile_sum(&file->header, PFS_SUM_PAGES + page, sums, n * sizeof(*sums)) !=
+		    file->sum_pages[page])
 		return false;
 	pfs_imagefile_put_known(&file->sums, page, first, sums, n);
 	return true;
 }
 
-static bool block_is_sound(const struct pfs_image_file *file, uint64_t block, const void *bytes, size_t size)
+static bool block_is_sound(const struct pfs_image_file *file, uint64_t block, const void *bytes,
+			   size_t size)
 {
 	return know_sums(file, block) &&
 	       pfs_imagefile_sum(&file->header, block, bytes, size) ==
@@ -291,7 +299,10 @@ uint64_t pfs_imagefile_get(const struct pfs_image *image, unsigned column, uint3
 		pfs_lazy_get(image->file->lazy_parts[column], &value, slot * size, size);
 	else
 		memcpy(&value, array + slot * size, size);
-	return size == 8 ? value.of_8 : size == 4 ? value.of_4 : size == 2 ? value.of_2 : value.of_1;
+	return size == 8   ? value.of_8
+	       : size == 4 ? value.of_4
+	       : size == 2 ? value.of_2
+			   : value.of_1;
 }
 
 /* ---- what who is above keeps there ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Filling a block from the image file, and what a file with right checksums may say all the same, since anybody
- * can make one: slots, places of names and cells that are out of bounds, parents that are no directories or lead in
- * circles, entries out of order.
+/* Filling a block from the image file, and what a file with right checksums may say all the same,
+ * since anybody can make one: slots, places of names and cells that are out of bounds, parents that
+ * are no directories or lead in circles, entries out of order.
  *
- * Blocks of the image that are looked at are provided before, so that there is an order: modes need none, parents,
- * primes and links need modes, the index needs parents and modes. */
+ * Blocks of the image that are looked at are provided before, so that there is an order: modes need
+ * none, parents, primes and links need modes, the index needs parents and modes. */
 #include "fs/image/imagefile_impl.h"
 
 #include <stdlib.h>
@@ -44,7 +44,8 @@ static bool is_live(const struct range *range, uint32_t slot)
 }
 
 /* An element of another column. */
-static void provide(const struct range *range, uint64_t *last, unsigned section, size_t element, uint32_t slot)
+static void provide(const struct range *range, uint64_t *last, unsigned section, size_t element,
+		    uint32_t slot)
 {
 	uint64_t block = slot / (PFS_IMAGE_FILE_BLOCK / element) + 1;
 
@@ -53,14 +54,16 @@ static void provide(const struct range *range, uint64_t *last, unsigned section,
 	*last = block;
 }
 
-/* What somebody may be changing who could not before the block that is filled was there, which the kernel saw to: of that
- * ThreadSanitizer knows nothing.  Nobody changes a mode's type. */
-__attribute__((no_sanitize("thread"), noinline)) static uint32_t parent_there(const struct range *range, uint32_t slot)
+/* What somebody may be changing who could not before the block that is filled was there, which the
+ * kernel saw to: of that ThreadSanitizer knows nothing.  Nobody changes a mode's type. */
+__attribute__((no_sanitize("thread"), noinline)) static uint32_t
+parent_there(const struct range *range, uint32_t slot)
 {
 	return __atomic_load_n(&range->image->parent[slot], __ATOMIC_RELAXED);
 }
 
-__attribute__((no_sanitize("thread"), noinline)) static uint32_t mode_there(const struct range *range, uint32_t slot)
+__attribute__((no_sanitize("thread"), noinline)) static uint32_t
+mode_there(const struct range *range, uint32_t slot)
 {
 	return __atomic_load_n(&range->image->mode[slot], __ATOMIC_RELAXED);
 }
@@ -132,7 +135,8 @@ static bool prime_is_sound(struct range *range, uint32_t slot, uint64_t prime)
 		return slot == range->file->header.root && prime == PFS_ROOT_PRIME &&
 		       S_ISDIR(mode_of(range, slot));
 	if (S_ISDIR(mode_of(range, slot)))
-		return prime > PFS_ROOT_PRIME && prime < OTHERS && prime < handed_out[PFS_PRIME_DIRECTORY];
+		return prime > PFS_ROOT_PRIME && prime < OTHERS &&
+		       prime < handed_out[PFS_PRIME_DIRECTORY];
 	return prime > OTHERS && prime < handed_out[PFS_PRIME_OTHER];
 }
 
@@ -229,7 +233,8 @@ static bool has_zero(uint64_t word)
 	return (word - ONES) & ~word & ONES << 7;
 }
 
-/* As the store has it: no NUL, no slash, neither "." nor "..".  Reads as far past the name as the heap allows. */
+/* As the store has it: no NUL, no slash, neither "." nor "..".  Reads as far past the name as the
+ * heap allows. */
 static bool bytes_are_sound(const char *name, size_t len)
 {
 	for (size_t i = 0; i < len; i += sizeof(uint64_t)) {
@@ -244,22 +249,25 @@ static bool bytes_are_sound(const char *name, size_t len)
 	return !(name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.')));
 }
 
-/* The part's names as the file has them, with what may be read past the last; *names is in the buffer.  They are not
- * looked at in the image: others write there. */
-static bool read_names(const struct pfs_image_file *file, char *buffer, const char **names, uint32_t part)
+/* The part's names as the file has them, with what may be read past the last; *names is in the
+ * buffer.  They are not looked at in the image: others write there. */
+static bool read_names(const struct pfs_image_file *file, char *buffer, const char **names,
+		       uint32_t part)
 {
-	size_t from = (size_t)file->parts[part].place * PFS_NAME_UNIT, to = (size_t)file->parts[part + 1].place * PFS_NAME_UNIT;
+	size_t from = (size_t)file->parts[part].place * PFS_NAME_UNIT,
+	       to = (size_t)file->parts[part + 1].place * PFS_NAME_UNIT;
 	uint64_t first = from / PFS_IMAGE_FILE_BLOCK;
 	uint64_t end = pfs_div_round_up(to, PFS_IMAGE_FILE_BLOCK);
 
 	*names = buffer + from % PFS_IMAGE_FILE_BLOCK;
 	return to - from <= (size_t)PFS_IMAGE_PART * NAME_ROOM &&
-	       (to == from || pfs_imagefile_read(file, buffer, PFS_SECTION_HEAP, first, end - first));
+	       (to == from ||
+		pfs_imagefile_read(file, buffer, PFS_SECTION_HEAP, first, end - first));
 }
 
 /* Names follow each other: each begins where the one before ends. */
-static bool part_is_sound(const struct range *range, const uint32_t *places, uint32_t from, uint32_t to,
-			  const char *names)
+static bool part_is_sound(const struct range *range, const uint32_t *places, uint32_t from,
+			  uint32_t to, const char *names)
 {
 	const struct pfs_image_part *part = &range->file->parts[from / PFS_IMAGE_PART];
 	uint64_t end = part[1].place, next = part->place;
@@ -335,8 +343,8 @@ static bool read_live(const struct pfs_image_file *file, uint64_t *live, struct 
 				  pfs_div_round_up(range->to, PFS_IMAGE_PART) - unit);
 }
 
-static bool fill_column(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
-			uint64_t count)
+static bool fill_column(const struct pfs_image_file *file, void *to, unsigned section,
+			uint64_t first, uint64_t count)
 {
 	struct range range = {.file = file, .image = &file->tree->image};
 	uint64_t live[LIVE_WORDS];
@@ -346,7 +354,8 @@ static bool fill_column(const struct pfs_image_file *file, void *to, unsigned se
 		return false;
 	(void)pfs_imagefile_column(range.image, &element, section);
 	range.from = (uint32_t)(first * (PFS_IMAGE_FILE_BLOCK / element));
-	range.to = range.from + (uint32_t)(pfs_imagefile_size(file, section, first, count) / element);
+	range.to =
+		range.from + (uint32_t)(pfs_imagefile_size(file, section, first, count) / element);
 	return read_live(file, live, &range) && column_is_sound(&range, section, to);
 }
 
@@ -363,8 +372,8 @@ static bool fill_cells(const struct pfs_image_file *file, void *to, uint64_t fir
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		used = cells[i] ? used + 1 : 0;
-		if (cells[i] > file->header.end || used == PFS_IMAGE_FILE_BLOCK / sizeof(uint32_t) ||
-		    used == file->header.cells)
+		if (cells[i] > file->header.end ||
+		    used == PFS_IMAGE_FILE_BLOCK / sizeof(uint32_t) || used == file->header.cells)
 			return false;
 	}
 	return true;
@@ -382,7 +391,8 @@ static bool take_entry(struct range *range, struct pfs_btree_entry *out, uint64_
 	const struct pfs_image_file *file = range->file;
 	uint32_t slot = (uint32_t)entry, parent;
 
-	if (slot >= file->header.end || slot == file->header.root || entry >> 32 >> PFS_NAME_HASH_BITS)
+	if (slot >= file->header.end || slot == file->header.root ||
+	    entry >> 32 >> PFS_NAME_HASH_BITS)
 		return false;
 	provide(range, &range->parents, PFS_SECTION_PARENT, sizeof(parent), slot);
 	parent = parent_there(range, slot);
@@ -392,7 +402,8 @@ static bool take_entry(struct range *range, struct pfs_btree_entry *out, uint64_
 	return true;
 }
 
-static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf, const uint64_t *packed)
+static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf,
+		      const uint64_t *packed)
 {
 	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT] = {{0}}, last = {0};
 	size_t before = leaf * PFS_BTREE_LEAF_COUNT;
@@ -412,8 +423,8 @@ static bool fill_leaf(const struct pfs_image_file *file, void *to, size_t leaf, 
 	return true;
 }
 
-/* The packed entries go to the end of the block, which the leaves grow towards: a leaf is larger than what it
- * is made of. */
+/* The packed entries go to the end of the block, which the leaves grow towards: a leaf is larger
+ * than what it is made of. */
 static bool fill_index(const struct pfs_image_file *file, void *to, uint64_t first, uint64_t count,
 		       size_t size)
 {
@@ -434,7 +445,8 @@ static bool fill_index(const struct pfs_image_file *file, void *to, uint64_t fir
 
 /* ---- all of it ---- */
 
-static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, uint64_t count, size_t size)
+static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, uint64_t count,
+		 size_t size)
 {
 	const struct pfs_image_file *file = from->file;
 
@@ -451,7 +463,8 @@ static bool fill(const struct pfs_image_source *from, void *to, uint64_t first, 
 	return pfs_imagefile_read(file, to, from->section, first, count);
 }
 
-static void fill_or_mend(const struct pfs_image_source *from, void *to, uint64_t number, size_t size)
+static void fill_or_mend(const struct pfs_image_source *from, void *to, uint64_t number,
+			 size_t size)
 {
 	struct pfs_image_file *file = from->file;
 
@@ -488,7 +501,8 @@ void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, 
 
 /* ---- what is read at once ---- */
 
-static int take_rare(struct pfs_image_file *file, const struct pfs_image_rare *rare, const uint8_t *target)
+static int take_rare(struct pfs_image_file *file, const struct pfs_image_rare *rare,
+		     const uint8_t *target)
 {
 	struct pfs_image *image = &file->tree->image;
 	struct pfs_rare_values *values;
@@ -550,7 +564,8 @@ static bool counts_are_true(const struct pfs_image_file *file)
 		nodes += (unsigned)__builtin_popcountll(live[i]);
 	if (header->end % 64 && live[header->end / 64] >> header->end % 64)
 		return false;
-	for (size_t i = pfs_div_round_up(header->end, 64); i < file->layout.size[PFS_SECTION_LIVE] / sizeof(*live); i++)
+	for (size_t i = pfs_div_round_up(header->end, 64);
+	     i < file->layout.size[PFS_SECTION_LIVE] / sizeof(*live); i++)
 		if (live[i])
 			return false;
 	for (size_t i = 0; i < file->layout.n_parts; i++) {
@@ -579,10 +594,13 @@ static bool parts_are_true(const struct pfs_image_file *file)
 	for (size_t i = 0; i < file->layout.n_parts; i++)
 		if (file->parts[i].place > file->parts[i + 1].place || !file->parts[i].place)
 			return false;
-	return last->free == PFS_NO_SLOT && (uint64_t)last->place * PFS_NAME_UNIT == file->header.heap_size;
+	return last->free == PFS_NO_SLOT &&
+	       (uint64_t)last->place * PFS_NAME_UNIT == file->header.heap_size;
 }
 
 int pfs_imagefile_check(struct pfs_image_file *file, const uint8_t *rare)
 {
-	return pfs_imagefile_tops_are_sound(file) && counts_are_true(file) && parts_are_true(file) ? take_all_rare(file, rare) : -ENOENT;
+	return pfs_imagefile_tops_are_sound(file) && counts_are_true(file) && parts_are_true(file)
+		       ? take_all_rare(file, rare)
+		       : -ENOENT;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An image file of an earlier group of the store: the nodes that later groups changed are taken out of the
- * image, and those of them that there still are go in as the store has them now.  What the store says is
- * verified as far as it meets with the rest; whatever does not fit ends in loading all from the rows. */
+/* An image file of an earlier group of the store: the nodes that later groups changed are taken out
+ * of the image, and those of them that there still are go in as the store has them now.  What the
+ * store says is verified as far as it meets with the rest; whatever does not fit ends in loading
+ * all from the rows. */
 #include "fs/image/imagefile_impl.h"
 
 #include <stdlib.h>
@@ -21,7 +22,8 @@
 
 /* A changed node, as it is now. */
 struct change {
-	struct pfs_node_record record; /* prime alone if it is gone; name and target are the array's */
+	struct pfs_node_record
+		record; /* prime alone if it is gone; name and target are the array's */
 	uint32_t slot; /* that it had; PFS_NO_SLOT: it is new */
 	bool gone;
 	bool stays; /* where it is, under its name */
@@ -52,7 +54,8 @@ static int copy_bytes(const void **bytes, size_t len)
 	return 0;
 }
 
-static int note(void *arg, uint64_t seq PFS_UNUSED, uint64_t prime, const struct pfs_node_record *node)
+static int note(void *arg, uint64_t seq PFS_UNUSED, uint64_t prime,
+		const struct pfs_node_record *node)
 {
 	struct changes *changes = arg;
 	struct change *change;
@@ -166,7 +169,8 @@ static int take_out(struct changes *changes)
 			continue;
 		change->stays = stays(tree, change);
 		if (!change->stays)
-			pfs_image_detach(tree, change->slot, pfs_image_hash_of(tree, change->slot), NULL);
+			pfs_image_detach(tree, change->slot, pfs_image_hash_of(tree, change->slot),
+					 NULL);
 	}
 	for (size_t i = 0; i < changes->n; i++) {
 		const struct change *change = &changes->all[i];
@@ -271,7 +275,8 @@ static int place_one(struct pfs_tree *tree, const struct change *change)
 
 	parent = pfs_image_slot(tree, record->parent);
 	if (parent == PFS_NO_SLOT || !S_ISDIR(image->mode[parent]) ||
-	    pfs_image_child_of_hash(tree, parent, record->name, record->name_len, hash) != PFS_NO_SLOT)
+	    pfs_image_child_of_hash(tree, parent, record->name, record->name_len, hash) !=
+		    PFS_NO_SLOT)
 		return -ENOENT;
 	PFS_TRY(pfs_names_add(image->names, &name, record->name, record->name_len));
 	pfs_image_attach(tree, record->slot, parent, name, hash);
@@ -325,7 +330,8 @@ static void chain_free(struct pfs_tree *tree)
 
 	image->free_head = PFS_NO_SLOT;
 	image->free_count = 0;
-	for (uint32_t slot = image->end; slot-- > 0 && image->free_count < image->end - image->nodes;)
+	for (uint32_t slot = image->end;
+	     slot-- > 0 && image->free_count < image->end - image->nodes;)
 		if (!image->prime[slot])
 			pfs_image_chain_free(tree, slot);
 }
@@ -383,7 +389,8 @@ int pfs_imagefile_follow(struct pfs_tree *tree)
 	int error = pfs_store_totals(tree->store, &totals);
 
 	if (!error)
-		error = pfs_store_scan_changes(tree->store, tree->image.file_state.seq, note, &changes);
+		error = pfs_store_scan_changes(tree->store, tree->image.file_state.seq, note,
+					       &changes);
 	if (!error) {
 		leave_one_of_each(&changes);
 		tree->image.n_behind = changes.n;

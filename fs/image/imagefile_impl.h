@@ -30,21 +30,23 @@
 #define PFS_IMAGE_SUMS	     512u	       /* checksums that have one together */
 
 enum pfs_image_section {
-/* Columns, an element a slot; a slot without a node has zeros, but for parents: those are the next such slots. */
+/* Columns, an element a slot; a slot without a node has zeros, but for parents: those are the next
+ * such slots. */
 #define PFS_SECTION(id, ...) PFS_SECTION_##id,
 	PFS_WATCHED_COLUMNS(PFS_SECTION) PFS_SECTION_STATE,
 #undef PFS_SECTION
 	PFS_SECTION_COLUMNS,			/* how many there are */
 	PFS_SECTION_HEAP = PFS_SECTION_COLUMNS, /* of names: no gaps, in order of slots */
-	PFS_SECTION_INDEX, /* of names: an entry a node but the root, in order */
-	PFS_SECTION_INNERS, /* struct pfs_btree_entry: the first below each inner node that is right above leaves; read
-			       when the file is opened; becomes those nodes */
-	PFS_SECTION_MAP,   /* of primes: cells */
+	PFS_SECTION_INDEX,  /* of names: an entry a node but the root, in order */
+	PFS_SECTION_INNERS, /* struct pfs_btree_entry: the first below each inner node that is right
+			       above leaves; read when the file is opened; becomes those nodes */
+	PFS_SECTION_MAP,    /* of primes: cells */
 	PFS_SECTION_ENDS, /* of directories, in order of slots: the slot past their own (span.h); or
 			     nothing */
 	PFS_SECTION_TOTALS,	 /* of directories, in order of slots: struct pfs_dirtable_entry */
 	PFS_SECTION_DIRECTORIES, /* a bit a slot; becomes blocks of the table of totals */
-	/* Sections before LAZY are read when they are touched, the others when the file is opened. */
+	/* Sections before LAZY are read when they are touched, the others when the file is
+	 * opened. */
 	PFS_SECTION_LAZY,
 	PFS_SECTION_LIVE = PFS_SECTION_LAZY, /* a bit a slot */
 	PFS_SECTION_PARTS,		     /* struct pfs_image_part */
@@ -52,16 +54,16 @@ enum pfs_image_section {
 	PFS_SECTION_STRAYS,	 /* slots (slotorder.h) */
 	PFS_SECTION_SPAN_STRAYS, /* struct pfs_image_stray, ascending slots (span.h) */
 	/* These are read when they are asked for. */
-	PFS_SECTION_FIRSTS, /* struct pfs_btree_entry: the first of each leaf of the index, with room for
-			       PFS_BTREE_INNER_COUNT below each inner node */
+	PFS_SECTION_FIRSTS, /* struct pfs_btree_entry: the first of each leaf of the index, with
+			       room for PFS_BTREE_INNER_COUNT below each inner node */
 	PFS_SECTION_EXTRA,  /* bytes of modules above the image */
 	PFS_SECTIONS
 };
 
 /* Describes PFS_IMAGE_PART slots; one more follows the last. */
 struct pfs_image_part {
-	uint32_t place;	      /* of the first name: the part's names follow each other from there on */
-	uint32_t free;	      /* the first slot without a node from the part's beginning on; PFS_NO_SLOT */
+	uint32_t place; /* of the first name: the part's names follow each other from there on */
+	uint32_t free; /* the first slot without a node from the part's beginning on; PFS_NO_SLOT */
 	uint32_t directories; /* in the part */
 	uint32_t before;      /* directories in the parts before */
 };
@@ -76,8 +78,8 @@ static inline uint64_t pfs_image_entry(uint32_t hash, uint32_t slot)
 	return (uint64_t)hash << 32 | slot;
 }
 
-/* A time that is none of nanoseconds, a target or a device number.  The target's bytes follow, with zeros up
- * to a multiple of 8. */
+/* A time that is none of nanoseconds, a target or a device number.  The target's bytes follow, with
+ * zeros up to a multiple of 8. */
 struct pfs_image_rare {
 	uint32_t slot, target_len;
 	uint64_t rdev;
@@ -125,14 +127,17 @@ void *pfs_imagefile_column(const struct pfs_image *image, size_t *element, unsig
 #define PFS_SUM_PAGES  (UINT64_C(1) << 62) /* of so many checksums, and those that follow */
 #define PFS_SUM_TABLE  (UINT64_MAX - 1)
 #define PFS_SUM_HEADER UINT64_MAX
-uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number, const void *bytes,
-			   size_t size);
+uint64_t pfs_imagefile_sum(const struct pfs_image_header *header, uint64_t number,
+			   const void *bytes, size_t size);
 
-/* Makes the checksums of all blocks' checksums, which are layout->n_sum_pages, and returns the table's own. */
-uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header, const struct pfs_image_layout *layout,
-				const uint64_t *sums, uint64_t *sum_pages);
+/* Makes the checksums of all blocks' checksums, which are layout->n_sum_pages, and returns the
+ * table's own. */
+uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header,
+				const struct pfs_image_layout *layout, const uint64_t *sums,
+				uint64_t *sum_pages);
 
-/* Returns the name of the store's image file with a suffix, which the caller frees; NULL: no memory. */
+/* Returns the name of the store's image file with a suffix, which the caller frees; NULL: no
+ * memory. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
 struct pfs_lazy;
@@ -178,20 +183,22 @@ struct pfs_image_file {
 #define PFS_IMAGE_TARGET (UINT32_C(1) << 31)
 
 /* Takes address space for so many words, in so many pieces, none of which is known. -ENOMEM. */
-PFS_MUST_CHECK int pfs_imagefile_open_known(struct pfs_image_known *known, size_t words, size_t pieces);
+PFS_MUST_CHECK int pfs_imagefile_open_known(struct pfs_image_known *known, size_t words,
+					    size_t pieces);
 void pfs_imagefile_close_known(struct pfs_image_known *known);
 /* Puts n words of a piece there, from number `first` on. Several threads may put the same. */
-void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first, const uint64_t *words,
-			     size_t n);
+void pfs_imagefile_put_known(const struct pfs_image_known *known, size_t piece, size_t first,
+			     const uint64_t *words, size_t n);
 
 /* Returns true if all of so many bytes could be read. */
 bool pfs_imagefile_read_at(int fd, void *to, uint64_t size, uint64_t offset);
 
 /* pfs_imagefile_read reads blocks of a section, and returns true if their checksums are right.
  * pfs_imagefile_size returns the size of these blocks in the file, in bytes. */
-bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section, uint64_t first,
-			uint64_t count);
-size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first, uint64_t count);
+bool pfs_imagefile_read(const struct pfs_image_file *file, void *to, unsigned section,
+			uint64_t first, uint64_t count);
+size_t pfs_imagefile_size(const struct pfs_image_file *file, unsigned section, uint64_t first,
+			  uint64_t count);
 
 /* Return how many bytes of memory the section becomes, and how many of them are filled together. */
 size_t pfs_imagefile_memory_size(const struct pfs_image_file *file, unsigned section);
@@ -205,40 +212,48 @@ void pfs_imagefile_fill(void *source, void *to, uint64_t first, uint64_t count, 
  * not been touched has changed since the file was written. A damaged block of ends of subtrees is
  * not made: ends are unknown from then on. If the rows are damaged, too, the image is lost, and the
  * block says nothing that leads out of bounds. */
-void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size);
-/* Fills a block of inner nodes that cannot be had: each has its first leaf alone, so that a search ends. */
-void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number, size_t size);
+void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number,
+			size_t size);
+/* Fills a block of inner nodes that cannot be had: each has its first leaf alone, so that a search
+ * ends. */
+void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number,
+			       size_t size);
 
 /* Makes the bytes from `offset` on of the map's cells, as the file's writer made them. primes: by
  * slot; 0: there is no node. */
-PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const uint64_t *primes,
-					    size_t offset, size_t size);
+PFS_MUST_CHECK int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to,
+					    const uint64_t *primes, size_t offset, size_t size);
 
 /* ---- imagefile_index.c: what is above the leaves of the index of names ---- */
 
-/* Before a leaf is made the first entries of all leaves below its inner node are known, and stay so: where they are
- * not, nothing that is below it has changed since the file was written. pfs_imagefile_know_firsts returns false if they
- * are not to be had from the file. */
+/* Before a leaf is made the first entries of all leaves below its inner node are known, and stay
+ * so: where they are not, nothing that is below it has changed since the file was written.
+ * pfs_imagefile_know_firsts returns false if they are not to be had from the file. */
 bool pfs_imagefile_know_firsts(const struct pfs_image_file *file, size_t inner);
 /* Takes them over, n of them. Returns false if they are not sound. */
-bool pfs_imagefile_take_firsts(const struct pfs_image_file *file, size_t inner, const struct pfs_btree_entry *firsts, size_t n);
+bool pfs_imagefile_take_firsts(const struct pfs_image_file *file, size_t inner,
+			       const struct pfs_btree_entry *firsts, size_t n);
 /* Returns true if a leaf begins and ends where these say. */
-bool pfs_imagefile_leaf_is_between(const struct pfs_image_file *file, size_t leaf, struct pfs_btree_entry first,
-				   struct pfs_btree_entry last);
+bool pfs_imagefile_leaf_is_between(const struct pfs_image_file *file, size_t leaf,
+				   struct pfs_btree_entry first, struct pfs_btree_entry last);
 /* Gets that of a leaf whose inner node's are known. */
 struct pfs_btree_entry pfs_imagefile_first(const struct pfs_image_file *file, size_t leaf);
 /* Makes an inner node, whose leaves' are known. */
 void pfs_imagefile_make_inner(const struct pfs_image_file *file, void *to, size_t inner);
-/* Does the work of pfs_imagefile_fill for inner nodes; returns false if they are not to be had from the file. */
-bool pfs_imagefile_fill_inners(const struct pfs_image_file *file, void *to, uint64_t first, size_t size);
+/* Does the work of pfs_imagefile_fill for inner nodes; returns false if they are not to be had from
+ * the file. */
+bool pfs_imagefile_fill_inners(const struct pfs_image_file *file, void *to, uint64_t first,
+			       size_t size);
 bool pfs_imagefile_tops_are_sound(const struct pfs_image_file *file);
 /* Writes one of the two sections that have first entries. */
 struct pfs_image_out {
 	int (*put)(void *writer, const void *bytes, size_t size);
 	void *writer;
 };
-PFS_MUST_CHECK int pfs_imagefile_write_firsts(const struct pfs_image_out *out, const struct pfs_btree *index,
-					      const struct pfs_image_layout *layout, unsigned section);
+PFS_MUST_CHECK int pfs_imagefile_write_firsts(const struct pfs_image_out *out,
+					      const struct pfs_btree *index,
+					      const struct pfs_image_layout *layout,
+					      unsigned section);
 
 /* ---- imagefile_subtrees.c: ends and totals of directories' subtrees ---- */
 

@@ -59,8 +59,8 @@ static void remove_file(struct pfs_image_file *file, const char *what_follows)
 		return;
 	pfs_warning("%s: damaged, or changed by somebody; %s", name ? name : PFS_IMAGE_FILE_SUFFIX,
 		    what_follows);
-	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) && ours.st_ino == named.st_ino &&
-	    ours.st_dev == named.st_dev)
+	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) &&
+	    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)
 		(void)unlink(name);
 }
 
@@ -147,12 +147,15 @@ static const char *name_of(const struct pfs_image_file *file, uint32_t slot, siz
 	const struct pfs_image *rows = &file->rows->image;
 
 	*len = 0;
-	return is_node(rows, slot) && slot != rows->root ? pfs_names_get(rows->names, rows->name[slot], len)
-							  : NULL;
+	return is_node(rows, slot) && slot != rows->root
+		       ? pfs_names_get(rows->names, rows->name[slot], len)
+		       : NULL;
 }
 
-/* Places of the part's names, as the file has or should have them.  -EUCLEAN: who made the file made it up. */
-static int place_names(const struct pfs_image_file *file, uint32_t *places, uint64_t part, uint32_t n)
+/* Places of the part's names, as the file has or should have them.  -EUCLEAN: who made the file
+ * made it up. */
+static int place_names(const struct pfs_image_file *file, uint32_t *places, uint64_t part,
+		       uint32_t n)
 {
 	uint32_t next = file->parts[part].place;
 
@@ -168,8 +171,10 @@ static int place_names(const struct pfs_image_file *file, uint32_t *places, uint
 	return next == file->parts[part + 1].place ? 0 : -EUCLEAN;
 }
 
-/* Into memory that nobody looks at before the block that is filled is there: ThreadSanitizer does not know that. */
-__attribute__((no_sanitize("thread"), noinline)) static void write_name(char *to, const char *name, size_t len)
+/* Into memory that nobody looks at before the block that is filled is there: ThreadSanitizer does
+ * not know that. */
+__attribute__((no_sanitize("thread"), noinline)) static void write_name(char *to, const char *name,
+									size_t len)
 {
 	volatile char *at = to;
 
@@ -178,7 +183,8 @@ __attribute__((no_sanitize("thread"), noinline)) static void write_name(char *to
 		*at++ = name[i];
 }
 
-/* Names whose places are not known to anybody yet, in the heap: what is there may be why they were not sound. */
+/* Names whose places are not known to anybody yet, in the heap: what is there may be why they were
+ * not sound. */
 static void restore_names(const struct mend *mend)
 {
 	const struct pfs_image_file *file = mend->file;
@@ -191,13 +197,14 @@ static void restore_names(const struct mend *mend)
 
 		if (!name)
 			continue;
-		pfs_lazy_provide(file->lazy_parts[PFS_SECTION_HEAP], (size_t)places[i] * PFS_NAME_UNIT, len + 2);
+		pfs_lazy_provide(file->lazy_parts[PFS_SECTION_HEAP],
+				 (size_t)places[i] * PFS_NAME_UNIT, len + 2);
 		write_name(to, name, len);
 	}
 }
 
-/* The part's bytes in the block.  A node whose name has changed has its old one in the file, which may be another
- * one's place by now, but whose block has then been touched. */
+/* The part's bytes in the block.  A node whose name has changed has its old one in the file, which
+ * may be another one's place by now, but whose block has then been touched. */
 static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t part)
 {
 	const struct pfs_image_file *file = mend->file;
@@ -216,7 +223,8 @@ static int write_names_of(const struct mend *mend, uint32_t *places, uint64_t pa
 		const char *name = name_of(file, (uint32_t)part * PFS_IMAGE_PART + i, &len);
 		char bytes[1 + 255 + 1];
 
-		if (!name || places[i] < file->parts[part].place || places[i] >= file->parts[part + 1].place)
+		if (!name || places[i] < file->parts[part].place ||
+		    places[i] >= file->parts[part + 1].place)
 			continue;
 		bytes[0] = (char)len;
 		memcpy(bytes + 1, name, len + 1);
@@ -264,13 +272,14 @@ static void read_primes(const struct pfs_image_file *file, uint64_t *primes)
 static int make_cells(const struct mend *mend)
 {
 	const struct pfs_image_header *header = &mend->file->header;
-	uint64_t *primes PFS_FREE = malloc(((size_t)header->end + PFS_IMAGE_FILE_BLOCK) * sizeof(*primes));
+	uint64_t *primes PFS_FREE =
+		malloc(((size_t)header->end + PFS_IMAGE_FILE_BLOCK) * sizeof(*primes));
 
 	if (!primes)
 		return -ENOMEM;
 	read_primes(mend->file, primes);
-	return pfs_imagefile_make_cells(mend->file, mend->to, primes, mend->number * PFS_IMAGE_FILE_BLOCK,
-					mend->size);
+	return pfs_imagefile_make_cells(mend->file, mend->to, primes,
+					mend->number * PFS_IMAGE_FILE_BLOCK, mend->size);
 }
 
 /* ---- the index of names ---- */
@@ -299,7 +308,8 @@ static int make_firsts(const struct pfs_image_file *file, size_t inner)
 
 static int make_inners(const struct mend *mend)
 {
-	size_t inner = mend->number * PFS_IMAGE_INNERS, end = inner + mend->size / PFS_BTREE_INNER_SIZE;
+	size_t inner = mend->number * PFS_IMAGE_INNERS,
+	       end = inner + mend->size / PFS_BTREE_INNER_SIZE;
 
 	for (char *to = mend->to; inner < end; inner++, to += PFS_BTREE_INNER_SIZE) {
 		PFS_TRY(make_firsts(mend->file, inner));
@@ -312,7 +322,8 @@ static int make_leaves(const struct mend *mend)
 {
 	const struct pfs_image_file *file = mend->file;
 	const struct pfs_btree *index = file->rows->image.by_name;
-	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
+	size_t leaf = mend->number * PFS_IMAGE_LEAVES,
+	       end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
 	struct pfs_btree_entry entries[PFS_BTREE_LEAF_COUNT], first;
 	struct pfs_btree_cursor cursor;
 	char *to = mend->to;
@@ -323,7 +334,8 @@ static int make_leaves(const struct mend *mend)
 	pfs_btree_seek(index, &cursor, first.key, first.slot);
 	for (; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE) {
 		size_t before = leaf * PFS_BTREE_LEAF_COUNT;
-		unsigned n = (unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
+		unsigned n =
+			(unsigned)PFS_MIN(file->header.nodes - 1 - before, PFS_BTREE_LEAF_COUNT);
 
 		for (unsigned i = 0; i < n; i++)
 			if (!pfs_btree_next(index, &cursor, &entries[i]))
@@ -348,7 +360,9 @@ static void chain_all(const struct mend *mend)
 	for (uint32_t i = (uint32_t)(mend->size / sizeof(*parents)); i-- > 0;) {
 		bool live = pfs_image_is_live(&file->tree->image, first + i);
 
-		parents[i] = !live ? next : first + i == file->header.root ? PFS_NO_SLOT : file->header.root;
+		parents[i] = !live			      ? next
+			     : first + i == file->header.root ? PFS_NO_SLOT
+							      : file->header.root;
 		if (!live)
 			next = first + i;
 	}
@@ -358,20 +372,24 @@ static void chain_all(const struct mend *mend)
 static void make_poor_leaves(const struct mend *mend)
 {
 	const struct pfs_image_file *file = mend->file;
-	size_t leaf = mend->number * PFS_IMAGE_LEAVES, end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
+	size_t leaf = mend->number * PFS_IMAGE_LEAVES,
+	       end = leaf + mend->size / PFS_BTREE_LEAF_SIZE;
 
 	for (char *to = mend->to; leaf < end; leaf++, to += PFS_BTREE_LEAF_SIZE)
 		pfs_btree_make_leaf(to, file->leaves.base, leaf, file->layout.n_leaves,
-				    &file->tops[pfs_btree_inner_of(file->layout.n_leaves, leaf)], 1);
+				    &file->tops[pfs_btree_inner_of(file->layout.n_leaves, leaf)],
+				    1);
 }
 
 /* Nor inner nodes without a leaf. */
-void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number, size_t size)
+void pfs_imagefile_poor_inners(const struct pfs_image_file *file, void *inners, uint64_t number,
+			       size_t size)
 {
 	size_t inner = number * PFS_IMAGE_INNERS, end = inner + size / PFS_BTREE_INNER_SIZE;
 
 	for (char *to = inners; inner < end; inner++, to += PFS_BTREE_INNER_SIZE)
-		pfs_btree_make_inner(to, file->leaves.base, pfs_btree_first_leaf(file->layout.n_leaves, inner),
+		pfs_btree_make_inner(to, file->leaves.base,
+				     pfs_btree_first_leaf(file->layout.n_leaves, inner),
 				     &file->tops[inner], 1);
 }
 
@@ -393,10 +411,12 @@ static void lose(const struct mend *mend)
 
 	make_harmless(mend);
 	if (!atomic_exchange(&file->lost, true) && file->load_rows)
-		pfs_error("%s" PFS_IMAGE_FILE_SUFFIX
-			  ": damaged, and cannot be made anew from the store: %s; nothing is answered any more: unmount, "
-			  "run primefs check %s, and mount again",
-			  pfs_store_path(file->tree->store), strerror(-mend->error), pfs_store_path(file->tree->store));
+		pfs_error(
+			"%s" PFS_IMAGE_FILE_SUFFIX
+			": damaged, and cannot be made anew from the store: %s; nothing is answered any more: unmount, "
+			"run primefs check %s, and mount again",
+			pfs_store_path(file->tree->store), strerror(-mend->error),
+			pfs_store_path(file->tree->store));
 }
 
 int pfs_imagefile_failure(const struct pfs_tree *tree)
@@ -454,9 +474,11 @@ static int mend_block(struct mend *mend)
 }
 
 /* Who touched the block waits, whatever he holds.  Memory that is short is waited for a while. */
-void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number, size_t size)
+void pfs_imagefile_mend(struct pfs_image_file *file, void *to, unsigned section, uint64_t number,
+			size_t size)
 {
-	struct mend mend = {.file = file, .to = to, .section = section, .number = number, .size = size};
+	struct mend mend = {
+		.file = file, .to = to, .section = section, .number = number, .size = size};
 
 	mend.error = atomic_load(&file->lost) ? -EIO : -ENOMEM;
 	for (unsigned i = 0; i < TRIES && mend.error == -ENOMEM; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking for names where they lie in the image file, without a column, a heap or a place of memory being filled: parts
- * that have none of those asked for are nothing but read, verified and left. */
+/* Looking for names where they lie in the image file, without a column, a heap or a place of memory
+ * being filled: parts that have none of those asked for are nothing but read, verified and left. */
 #include "fs/image/imagefile.h"
 
 #include <string.h>
@@ -20,7 +20,8 @@ static size_t begin_of(const struct pfs_image_file *file, uint32_t part)
 }
 
 /* How many blocks of the heap parts from `part` to `end` lie in, *first being the first. */
-static uint64_t blocks_of(const struct pfs_image_file *file, uint64_t *first, uint32_t part, uint32_t end)
+static uint64_t blocks_of(const struct pfs_image_file *file, uint64_t *first, uint32_t part,
+			  uint32_t end)
 {
 	*first = begin_of(file, part) / PFS_IMAGE_FILE_BLOCK;
 	return pfs_div_round_up(begin_of(file, end), PFS_IMAGE_FILE_BLOCK) - *first;
@@ -43,7 +44,8 @@ static size_t words_of(const struct left_out *left, uint64_t **words, uint32_t p
 	return (to - from) / 64;
 }
 
-/* Nobody has touched the part's names, so that they are those in the file, and many of them are asked for. */
+/* Nobody has touched the part's names, so that they are those in the file, and many of them are
+ * asked for. */
 static bool is_wanted(const struct left_out *left, uint32_t part)
 {
 	uint64_t *words;
@@ -85,7 +87,8 @@ static bool place_names(const struct pfs_image_file *file, uint32_t places[PFS_I
 		if (next >= end)
 			return false;
 		places[i] = next;
-		next += (1 + names[(size_t)next * PFS_NAME_UNIT] + 1 + PFS_NAME_UNIT - 1) / PFS_NAME_UNIT;
+		next += (1 + names[(size_t)next * PFS_NAME_UNIT] + 1 + PFS_NAME_UNIT - 1) /
+			PFS_NAME_UNIT;
 	}
 	return next == end;
 }
@@ -120,7 +123,8 @@ static void leave_out_run(const struct left_out *left, uint32_t part, uint32_t e
 	for (; part < end; part++) {
 		size_t from = begin_of(file, part) - first * PFS_IMAGE_FILE_BLOCK;
 
-		leave_out_part(left, blocks + from, (uint32_t)((size - from) / PFS_NAME_UNIT), part);
+		leave_out_part(left, blocks + from, (uint32_t)((size - from) / PFS_NAME_UNIT),
+			       part);
 	}
 }
 
@@ -134,7 +138,8 @@ void pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint
 	if (!left.file)
 		return;
 	left.bits = bits;
-	end = (uint32_t)PFS_MIN(pfs_div_round_up(left.to, PFS_IMAGE_PART), left.file->layout.n_parts);
+	end = (uint32_t)PFS_MIN(pfs_div_round_up(left.to, PFS_IMAGE_PART),
+				left.file->layout.n_parts);
 	for (; part < end; part = PFS_MAX(to, part + 1)) {
 		to = run_end(&left, part, end);
 		if (to > part)

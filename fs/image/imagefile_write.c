@@ -80,7 +80,8 @@ static int flush(struct writer *writer)
 		writer->sums[writer->block] =
 			pfs_imagefile_sum(&writer->header, writer->block, writer->buffer + from,
 					  PFS_MIN(writer->filled - from, unit));
-	PFS_TRY(write_at(writer->fd, writer->buffer, writer->filled, layout->offset[writer->section] + at));
+	PFS_TRY(write_at(writer->fd, writer->buffer, writer->filled,
+			 layout->offset[writer->section] + at));
 	writer->filled = 0;
 	return 0;
 }
@@ -273,8 +274,9 @@ static int write_section(struct writer *writer, const uint32_t *cells)
 		return put(writer, writer->parts, writer->layout.size[PFS_SECTION_PARTS]);
 	case PFS_SECTION_FIRSTS:
 	case PFS_SECTION_INNERS:
-		return pfs_imagefile_write_firsts(&(struct pfs_image_out){put, writer}, writer->image->by_name,
-						  &writer->layout, writer->section);
+		return pfs_imagefile_write_firsts(&(struct pfs_image_out){put, writer},
+						  writer->image->by_name, &writer->layout,
+						  writer->section);
 	case PFS_SECTION_HEAP:
 		return write_names(writer);
 	case PFS_SECTION_INDEX:
@@ -313,8 +315,9 @@ static void count_node(struct writer *writer, uint32_t slot)
 		header->descends |= slot != image->root && slot < image->parent[slot];
 	}
 	if (image->state[slot] & PFS_SLOT_RARE)
-		header->rare_size += sizeof(struct pfs_image_rare) +
-				     pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
+		header->rare_size +=
+			sizeof(struct pfs_image_rare) +
+			pfs_div_round_up(pfs_rare_find(image->rare, slot)->target_len, 8) * 8;
 }
 
 /* What is known once all nodes were counted. */
@@ -362,7 +365,8 @@ static int count(struct writer *writer)
 	memcpy(header->token, state.token, PFS_TOKEN_SIZE);
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		if (slot % PFS_IMAGE_PART == 0)
-			writer->parts[slot / PFS_IMAGE_PART].place = (uint32_t)(header->heap_size / PFS_NAME_UNIT);
+			writer->parts[slot / PFS_IMAGE_PART].place =
+				(uint32_t)(header->heap_size / PFS_NAME_UNIT);
 		if (is_live(image, slot))
 			count_node(writer, slot);
 		if (header->heap_size / PFS_NAME_UNIT >= UINT32_MAX)
@@ -400,7 +404,8 @@ static int check_space(const struct writer *writer)
 	if (fstatvfs(writer->fd, &fs))
 		return -errno;
 	return (uint64_t)fs.f_bavail * fs.f_frsize <
-			       writer->layout.file_size + (uint64_t)fs.f_blocks / FREE_PART * fs.f_frsize
+			       writer->layout.file_size +
+				       (uint64_t)fs.f_blocks / FREE_PART * fs.f_frsize
 		       ? -ENOSPC
 		       : 0;
 }
@@ -418,11 +423,13 @@ static int write_sections(struct writer *writer, const uint32_t *cells)
 			PFS_TRY(write_section(writer, cells));
 		PFS_TRY(flush(writer));
 	}
-	header->table_checksum = pfs_imagefile_sum_sums(header, &writer->layout, writer->sums, writer->sum_pages);
+	header->table_checksum =
+		pfs_imagefile_sum_sums(header, &writer->layout, writer->sums, writer->sum_pages);
 	header->checksum = pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 					     offsetof(struct pfs_image_header, checksum));
 	PFS_TRY(write_at(writer->fd, writer->sums, table_size, PFS_IMAGE_FILE_PAGE));
-	PFS_TRY(write_at(writer->fd, writer->sum_pages, writer->layout.n_sum_pages * sizeof(uint64_t),
+	PFS_TRY(write_at(writer->fd, writer->sum_pages,
+			 writer->layout.n_sum_pages * sizeof(uint64_t),
 			 writer->layout.sum_pages_offset));
 	PFS_TRY(write_at(writer->fd, header, sizeof(*header), 0));
 	return fsync(writer->fd) ? -errno : 0;
@@ -457,7 +464,8 @@ static int write_file(struct writer *writer)
 	writer->sums = malloc(writer->layout.blocks * sizeof(uint64_t));
 	writer->sum_pages = malloc(writer->layout.n_sum_pages * sizeof(uint64_t));
 	writer->buffer = malloc(BUFFER);
-	error = writer->sums && writer->sum_pages && writer->buffer ? write_sections(writer, cells) : -ENOMEM;
+	error = writer->sums && writer->sum_pages && writer->buffer ? write_sections(writer, cells)
+								    : -ENOMEM;
 	free(writer->sums);
 	free(writer->sum_pages);
 	free(writer->buffer);
@@ -467,8 +475,8 @@ static int write_file(struct writer *writer)
 
 /* ---- its place ---- */
 
-/* Nobody loses a file that only happens to have the name: it is empty, an image file, or one that was never
- * finished, which has no header. */
+/* Nobody loses a file that only happens to have the name: it is empty, an image file, or one that
+ * was never finished, which has no header. */
 static bool is_ours(int fd)
 {
 	static const char unfinished[sizeof(((struct pfs_image_header *)0)->magic)];
@@ -490,15 +498,16 @@ static bool may_replace(const char *name)
 	return !fstat(fd, &attr) && S_ISREG(attr.st_mode) && is_ours(fd);
 }
 
-/* The lock is ours alone and nobody can have prepared the file; nor has it become the image file, by whoever had
- * the lock before. */
+/* The lock is ours alone and nobody can have prepared the file; nor has it become the image file,
+ * by whoever had the lock before. */
 static int check_part(int fd, const char *name)
 {
 	struct stat opened, named;
 
 	if (fstat(fd, &opened))
 		return -errno;
-	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid() || !is_ours(fd))
+	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid() ||
+	    !is_ours(fd))
 		return -EPERM;
 	if (flock(fd, LOCK_EX | LOCK_NB) || lstat(name, &named) || named.st_ino != opened.st_ino ||
 	    named.st_dev != opened.st_dev)
@@ -506,8 +515,8 @@ static int check_part(int fd, const char *name)
 	return fchmod(fd, S_IRUSR | S_IWUSR) || ftruncate(fd, 0) ? -errno : 0;
 }
 
-/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of it is
- * used again.  A descriptor. */
+/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of
+ * it is used again.  A descriptor. */
 static int open_part(const char *name)
 {
 	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

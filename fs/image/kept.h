@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/kept.h - a queue of names or slots that are gone from the image, and that are freed when the
- * snapshots that were open then have ended.
+/* fs/image/kept.h - a queue of names or slots that are gone from the image, and that are freed when
+ * the snapshots that were open then have ended.
  *
  * Locks: tree->lock for writing, but for pfs_kept_count. */
 #ifndef PFS_FS_IMAGE_KEPT_H

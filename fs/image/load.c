@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Loading: the store's records become the image.
  *
- * Directories come first (their primes are the small ones), so that every parent of a file can be looked up;
- * then all others.  Each time as many threads as there are processors scan a range of primes after the
- * other.  Records know their slots, so the threads write to different places.  Then one fills the map of
- * primes while the others make the index of names (load_index.c). */
+ * Directories come first (their primes are the small ones), so that every parent of a file can be
+ * looked up; then all others.  Each time as many threads as there are processors scan a range of
+ * primes after the other.  Records know their slots, so the threads write to different places. Then
+ * one fills the map of primes while the others make the index of names (load_index.c). */
 #include "fs/image/load.h"
 
 #include <inttypes.h>
@@ -75,7 +75,8 @@ static int set_rare(struct loader *loader, uint32_t slot, const struct pfs_node_
 }
 
 /* Times outside the columns' range, targets and device numbers share one table. */
-static int set_rarely_present(struct loader *loader, uint32_t slot, const struct pfs_node_record *node)
+static int set_rarely_present(struct loader *loader, uint32_t slot,
+			      const struct pfs_node_record *node)
 {
 	struct pfs_image *image = &loader->tree->image;
 	PFS_LOCKED(&loader->rare_lock);
@@ -108,7 +109,8 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 	uint64_t expected = 0;
 
 	if (node->prime >= part->handed_out)
-		return pfs_load_damaged(tree, node->prime, "has a number that was never handed out");
+		return pfs_load_damaged(tree, node->prime,
+					"has a number that was never handed out");
 	if (slot >= image->end)
 		return pfs_load_damaged(tree, node->prime, "has a slot out of range");
 	if (!__atomic_compare_exchange_n(&image->prime[slot], &expected, node->prime, false,
@@ -175,7 +177,8 @@ static int check_circles(struct pfs_tree *tree, const struct part *part, uint8_t
 
 		for (; !known[slot]; slot = image->parent[slot])
 			if (steps++ > image->directories)
-				return pfs_load_damaged(tree, image->prime[slot], "is its own ancestor");
+				return pfs_load_damaged(tree, image->prime[slot],
+							"is its own ancestor");
 		for (slot = part->slots[i]; !known[slot]; slot = image->parent[slot])
 			known[slot] = 1;
 	}
@@ -205,7 +208,8 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 			continue;
 		parent = pfs_image_slot(tree, part->parents[i]);
 		if (parent == PFS_NO_SLOT)
-			return pfs_load_damaged(tree, image->prime[slot], "has a parent that does not exist");
+			return pfs_load_damaged(tree, image->prime[slot],
+						"has a parent that does not exist");
 		image->parent[slot] = parent;
 		image->links[parent]++;
 	}
@@ -249,15 +253,15 @@ static void scan_parts(void *context, size_t from, size_t to)
 	for (size_t i = from; i < to; i++) {
 		struct part *part = &scan->parts[i];
 
-		part->error = pfs_store_scan_nodes(part->loader->tree->store, part->first, part->end,
-						   scan->fn, part);
+		part->error = pfs_store_scan_nodes(part->loader->tree->store, part->first,
+						   part->end, scan->fn, part);
 	}
 }
 
-/* Scans the primes from `first` on in ranges that share what is below `end`, but for the last, which has all
- * others of the kind, too.  The parts are the caller's to release. */
-static int scan_all(struct loader *loader, struct part **parts, size_t *n, uint64_t first, uint64_t end,
-		    enum pfs_prime_kind kind)
+/* Scans the primes from `first` on in ranges that share what is below `end`, but for the last,
+ * which has all others of the kind, too.  The parts are the caller's to release. */
+static int scan_all(struct loader *loader, struct part **parts, size_t *n, uint64_t first,
+		    uint64_t end, enum pfs_prime_kind kind)
 {
 	struct scan scan = {.fn = kind == PFS_PRIME_DIRECTORY ? load_directory : load_other};
 	uint64_t wanted = PFS_MIN(loader->totals.nodes / PART_NODES + 1,
@@ -350,8 +354,8 @@ static void *index_names(void *arg)
 	return NULL;
 }
 
-/* A store never used more slots than it handed out numbers; a damaged one may say what it likes, and
- * is not believed before it costs memory. */
+/* A store never used more slots than it handed out numbers; a damaged one may say what it likes,
+ * and is not believed before it costs memory. */
 static int bound_slots(struct loader *loader)
 {
 	uint64_t *directories = &loader->handed_out[PFS_PRIME_DIRECTORY];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The index of names at once: entries are counted out by parent, and sorted by hash within a parent,
- * which threads share by parents. */
+/* The index of names at once: entries are counted out by parent, and sorted by hash within a
+ * parent, which threads share by parents. */
 #include "fs/image/load.h"
 
 #include <inttypes.h>

@@ -174,7 +174,8 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place)
 	if (place == PFS_NO_NAME)
 		return;
 	/* the store need not have it from now on (imagefile_mend.c): all of it is here */
-	(void)*(const volatile unsigned char *)(at(names, place) + units(*at(names, place)) * PFS_NAME_UNIT - 1);
+	(void)*(const volatile unsigned char *)(at(names, place) +
+						units(*at(names, place)) * PFS_NAME_UNIT - 1);
 	if (!held || place >= atomic_load_explicit(&names->held_end, memory_order_acquire))
 		free_place(names, place);
 	else
@@ -212,7 +213,8 @@ const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t 
 	const unsigned char *p = at(names, place);
 
 	*len = p[0];
-	(void)*(const volatile unsigned char *)(p + 1 + *len); /* all of it may go to a system call: base/lazy.h */
+	(void)*(const volatile unsigned char
+			*)(p + 1 + *len); /* all of it may go to a system call: base/lazy.h */
 	return (const char *)p + 1;
 }
 

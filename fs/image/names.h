@@ -40,11 +40,13 @@ void pfs_names_remove(struct pfs_names *names, uint32_t place);
  * pfs_names_drain. number: the newest open snapshot's; 0: removed names are freed at once. Any
  * thread. */
 void pfs_names_hold(struct pfs_names *names, uint64_t number, uint64_t end);
-uint64_t pfs_names_end(const struct pfs_names *names); /* behind the last place that was ever used */
+uint64_t
+pfs_names_end(const struct pfs_names *names); /* behind the last place that was ever used */
 /* Frees some of the names that were removed while the number was below `first`; first 0: some of
  * all removed names. Returns false if there are no more. */
 bool pfs_names_drain(struct pfs_names *names, uint64_t first);
-size_t pfs_names_held(const struct pfs_names *names); /* how many names wait for that; any lock, or none */
+size_t
+pfs_names_held(const struct pfs_names *names); /* how many names wait for that; any lock, or none */
 /* Fills in the view of the heap for the engine's listings, but for place and n_slots. */
 void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 /* Returns when blocks of the heap last changed, for devices that have a copy. */

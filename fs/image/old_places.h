@@ -45,9 +45,11 @@ void pfs_old_places_find(const struct pfs_old_places *past, struct pfs_old_place
 			 uint32_t slot);
 /* Returns true if the slot has another place than it had, or had none: it came later. */
 bool pfs_old_places_has_changed(const struct pfs_old_places *past, uint32_t slot);
-/* Moves *slot to the first one from there on whose place the past remembers; false: there is none. */
+/* Moves *slot to the first one from there on whose place the past remembers; false: there is
+ * none. */
 bool pfs_old_places_next(const struct pfs_old_places *past, uint32_t *slot);
-/* Returns true if a came before b in pre-order, siblings by the bytes of their names. Both were live. */
+/* Returns true if a came before b in pre-order, siblings by the bytes of their names. Both were
+ * live. */
 bool pfs_old_places_is_before(const struct pfs_old_places *past, uint32_t a, uint32_t b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Primes for new nodes.  Numbers come from the store in ranges; the committer reserves a range in the
- * group that it is writing anyway and sieves it, and only when that group is committed are its primes
- * given out.  Ranges start small and double while they are used up, so that a mount that creates
- * little wastes little. */
+/* Primes for new nodes.  Numbers come from the store in ranges; the committer reserves a range in
+ * the group that it is writing anyway and sieves it, and only when that group is committed are its
+ * primes given out.  Ranges start small and double while they are used up, so that a mount that
+ * creates little wastes little. */
 #include "fs/image/primes.h"
 
 #include <inttypes.h>
@@ -120,7 +120,8 @@ bool pfs_primes_low(struct pfs_tree *tree)
 }
 
 /* Reserves numbers until there is a prime among them. */
-static int fetch(struct pfs_tree *tree, struct range *out, enum pfs_prime_kind which, uint64_t numbers)
+static int fetch(struct pfs_tree *tree, struct range *out, enum pfs_prime_kind which,
+		 uint64_t numbers)
 {
 	while (!out->n) {
 		uint64_t first, end;

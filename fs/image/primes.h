@@ -18,7 +18,8 @@ void pfs_primes_destroy(struct pfs_tree *tree);
 
 /* Gets a prime that no node of this store ever had. -EAGAIN: the ranges at hand are used up: let
  * the committer fetch (pfs_primes_low), wait, try again. -ENOSPC: all of the kind are used. */
-PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime, enum pfs_prime_kind kind);
+PFS_MUST_CHECK int pfs_primes_next(struct pfs_tree *tree, uint64_t *prime,
+				   enum pfs_prime_kind kind);
 
 /* Says that primes of that kind will be asked for: fetches from now on include it. */
 void pfs_primes_want(struct pfs_tree *tree, enum pfs_prime_kind kind);

@@ -99,9 +99,11 @@ void pfs_slotorder_end(struct pfs_tree *tree, unsigned begun, enum pfs_slot_orde
 	PFS_LOCKED(&known->lock);
 
 	known->looking--;
-	if (begun != known->ended || atomic_load(&known->order) != PFS_ORDER_UNKNOWN) /* another was faster */
+	if (begun != known->ended ||
+	    atomic_load(&known->order) != PFS_ORDER_UNKNOWN) /* another was faster */
 		return;
-	if (order == PFS_ORDER_OTHER || (order == PFS_ORDER_ASCENDING && add_strays(known, strays, n)))
+	if (order == PFS_ORDER_OTHER ||
+	    (order == PFS_ORDER_ASCENDING && add_strays(known, strays, n)))
 		atomic_store(&known->order, order);
 }
 
@@ -167,7 +169,8 @@ static bool name_is_before(const struct pfs_image *image, uint32_t a, uint32_t b
 	return order < 0 || (order == 0 && a_len < b_len);
 }
 
-/* Pre-order goes on in the directory that it is at, or in one of those above with a sibling that comes later. */
+/* Pre-order goes on in the directory that it is at, or in one of those above with a sibling that
+ * comes later. */
 static bool may_follow(const struct pfs_image *image, uint32_t last, uint32_t slot)
 {
 	uint32_t above = image->parent[slot];
@@ -184,7 +187,9 @@ static bool is_exact(const struct pfs_image *image)
 	uint32_t last = image->root;
 
 	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (slot == image->root ? last != slot : pfs_image_is_live(image, slot) && !may_follow(image, last, slot))
+		if (slot == image->root
+			    ? last != slot
+			    : pfs_image_is_live(image, slot) && !may_follow(image, last, slot))
 			return false;
 		if (pfs_image_is_live(image, slot))
 			last = slot;

@@ -34,7 +34,8 @@ static const struct {
 
 /* ---- which versions are needed; the lock is held ---- */
 
-static struct pfs_snapshot_entry *entry_of(const struct pfs_snapshots *snapshots, unsigned column, uint32_t block)
+static struct pfs_snapshot_entry *entry_of(const struct pfs_snapshots *snapshots, unsigned column,
+					   uint32_t block)
 {
 	return &snapshots->entries[(size_t)column * BLOCKS + block];
 }
@@ -45,7 +46,8 @@ static struct pfs_snapshot *find_reader(const struct pfs_snapshots *snapshots, u
 {
 	struct pfs_snapshot *found = NULL;
 
-	for (struct pfs_snapshot *one = snapshots->oldest; one && one->number <= to; one = one->next)
+	for (struct pfs_snapshot *one = snapshots->oldest; one && one->number <= to;
+	     one = one->next)
 		if (one->columns >> column & 1 && one->number > from &&
 		    one->end > block * PFS_SNAPSHOT_BLOCK)
 			found = one;
@@ -75,8 +77,8 @@ static void hand_over(struct pfs_snapshot *snapshot, unsigned most)
 
 	for (unsigned i = 0; i < most && snapshot->versions; i++) {
 		struct pfs_version *version = snapshot->versions;
-		struct pfs_snapshot *reader =
-			find_reader(snapshots, version->column, version->block, version->from, version->to);
+		struct pfs_snapshot *reader = find_reader(
+			snapshots, version->column, version->block, version->from, version->to);
 
 		snapshot->versions = version->next;
 		if (reader)
@@ -86,10 +88,10 @@ static void hand_over(struct pfs_snapshot *snapshot, unsigned most)
 	}
 }
 
-/* Says what is declared yet, after snapshots or columns of them have gone. Each store is a release: a
- * writer who sees it, and therefore copies nothing, also sees that the snapshot was given up, and so
- * does who sees what that writer stores. Who sees that a snapshot has ended sees that its names and
- * slots have been read. */
+/* Says what is declared yet, after snapshots or columns of them have gone. Each store is a release:
+ * a writer who sees it, and therefore copies nothing, also sees that the snapshot was given up, and
+ * so does who sees what that writer stores. Who sees that a snapshot has ended sees that its names
+ * and slots have been read. */
 static void publish(struct pfs_snapshots *snapshots)
 {
 	uint64_t newest[PFS_COLUMN_COUNT] = {0};
@@ -110,11 +112,12 @@ static void publish(struct pfs_snapshots *snapshots)
 			      memory_order_release);
 	atomic_store_explicit(&snapshots->end, last ? last->end : 0, memory_order_release);
 	atomic_store_explicit(&snapshots->last, last ? last->number : 0, memory_order_release);
-	pfs_names_hold(snapshots->tree->image.names, last ? last->number : 0, last ? last->names_end : 0);
+	pfs_names_hold(snapshots->tree->image.names, last ? last->number : 0,
+		       last ? last->names_end : 0);
 }
 
-/* The oldest, or the oldest of those that have columns, loses its columns and is to end. False: there is
- * none. */
+/* The oldest, or the oldest of those that have columns, loses its columns and is to end. False:
+ * there is none. */
 static bool give_up(struct pfs_snapshots *snapshots, bool has_columns)
 {
 	struct pfs_snapshot *one = snapshots->oldest;
@@ -247,23 +250,24 @@ static size_t bytes_of(unsigned column, uint32_t block, uint32_t end)
 	return (size_t)(pfs_div_round_up(slots * layout[column].bits, 64) * sizeof(uint64_t));
 }
 
-/* The one place that reads what a writer may be changing: words, each at once, that are used only if
- * they prove to have stood still. */
-__attribute__((no_sanitize("thread"), noinline)) static void read_words(uint64_t *to, const uint64_t *from,
-									size_t bytes)
+/* The one place that reads what a writer may be changing: words, each at once, that are used only
+ * if they prove to have stood still. */
+__attribute__((no_sanitize("thread"), noinline)) static void
+read_words(uint64_t *to, const uint64_t *from, size_t bytes)
 {
 	for (size_t i = 0; i < bytes / sizeof(*to); i++)
 		to[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
-static bool is_untouched(const struct pfs_snapshot *snapshot, const struct pfs_snapshot_entry *entry)
+static bool is_untouched(const struct pfs_snapshot *snapshot,
+			 const struct pfs_snapshot_entry *entry)
 {
 	return atomic_load_explicit(&entry->copied, memory_order_relaxed) < snapshot->number &&
 	       !pfs_snapshot_is_given_up(snapshot);
 }
 
-static int fetch_version(struct pfs_snapshot *snapshot, void *out, const struct pfs_snapshot_entry *entry,
-			 size_t bytes)
+static int fetch_version(struct pfs_snapshot *snapshot, void *out,
+			 const struct pfs_snapshot_entry *entry, size_t bytes)
 {
 	const struct pfs_version *version;
 	PFS_LOCKED(&snapshot->tree->snapshots->lock);
@@ -299,9 +303,9 @@ int pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column
 
 /* ---- changes ---- */
 
-/* What was reserved; other changes may have been faster, or there was no memory to reserve: then what is
- * reserved for other columns goes first, and the oldest snapshot with columns only after that. NULL:
- * nobody reads the version any more. */
+/* What was reserved; other changes may have been faster, or there was no memory to reserve: then
+ * what is reserved for other columns goes first, and the oldest snapshot with columns only after
+ * that. NULL: nobody reads the version any more. */
 static struct pfs_version *take_spare(struct pfs_snapshots *snapshots, struct pfs_snapshot **reader,
 				  const struct pfs_version *as)
 {
@@ -338,7 +342,8 @@ static void copy_block(struct pfs_tree *tree, unsigned column, uint32_t block)
 	if (version) {
 		new.older = entry->newest; /* taking it may have freed others */
 		*version = new;
-		memcpy(version->data, array + (size_t)block * PFS_SNAPSHOT_BLOCK * layout[column].bits / 8,
+		memcpy(version->data,
+		       array + (size_t)block * PFS_SNAPSHOT_BLOCK * layout[column].bits / 8,
 		       bytes_of(column, block, tree->image.end));
 		entry->newest = version;
 		put_version(reader, version);
@@ -347,7 +352,8 @@ static void copy_block(struct pfs_tree *tree, unsigned column, uint32_t block)
 	atomic_store_explicit(&entry->copied, new.to, memory_order_relaxed);
 }
 
-/* Copies the slot's block of each of these columns, unless it was copied since the last snapshot. */
+/* Copies the slot's block of each of these columns, unless it was copied since the last
+ * snapshot. */
 PFS_SELDOM static void copy_blocks(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
 	const struct pfs_snapshots *snapshots = tree->snapshots;
@@ -365,7 +371,8 @@ PFS_SELDOM static void copy_blocks(struct pfs_tree *tree, uint32_t slot, unsigne
 
 static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns)
 {
-	/* acquire: if a snapshot was given up and so nothing is copied, this thread has seen that */
+	/* acquire: if a snapshot was given up and so nothing is copied, this thread has seen
+	 * that */
 	columns &= atomic_load_explicit(&tree->snapshots->declared, memory_order_acquire);
 	if (columns)
 		copy_blocks(tree, slot, columns);
@@ -426,7 +433,8 @@ static uint32_t most_blocks(const struct pfs_snapshots *snapshots)
 	return end / PFS_SNAPSHOT_BLOCK + 1;
 }
 
-/* Names, slots and what is kept elsewhere go when the oldest snapshot has ended: no change waits for that. */
+/* Names, slots and what is kept elsewhere go when the oldest snapshot has ended: no change waits
+ * for that. */
 static void keep_limit(struct pfs_snapshots *snapshots)
 {
 	while (pfs_snapshots_are_over(snapshots))
@@ -436,7 +444,8 @@ static void keep_limit(struct pfs_snapshots *snapshots)
 		}
 }
 
-/* Some of the memory for copies of so many blocks of each column. False: all is there, or there is no more. */
+/* Some of the memory for copies of so many blocks of each column. False: all is there, or there is
+ * no more. */
 static bool reserve_some(struct pfs_snapshots *snapshots, size_t slots, unsigned columns)
 {
 	size_t wanted[PFS_VERSION_CLASSES] = {0}, blocks = PFS_MIN(slots, most_blocks(snapshots));

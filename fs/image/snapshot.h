@@ -4,9 +4,9 @@
  * A snapshot declares the columns that it wants. Before a writer first changes a block (4,096
  * slots) of such a column, the block is copied. Snapshots that were taken between two changes share
  * the copy, and the last of them that needs it frees it. Until the snapshot ends, the bytes of
- * names that it has stay as they are, and a slot that it has and whose node is gone is not used again:
- * it is still found by its prime, and has its symlink's target. Slots and names that came into use
- * after the newest snapshot was taken are freed at once.
+ * names that it has stay as they are, and a slot that it has and whose node is gone is not used
+ * again: it is still found by its prime, and has its symlink's target. Slots and names that came
+ * into use after the newest snapshot was taken are freed at once.
  *
  * A change never waits for a snapshot, nor fails because of one. Memory for copies is reserved
  * before the change takes the lock. If there is none when a block has to be copied, or all that is
@@ -34,7 +34,8 @@ void pfs_snapshots_destroy(struct pfs_tree *tree); /* none is open */
 
 /* Takes a snapshot of the image as it is now, in microseconds. tree->lock is held for reading;
  * columns are bits (watch.h). -ENOMEM. */
-PFS_MUST_CHECK int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree, unsigned columns);
+PFS_MUST_CHECK int pfs_snapshot_take(struct pfs_snapshot **out, struct pfs_tree *tree,
+				     unsigned columns);
 /* Ends a snapshot. No lock is held; NULL is allowed. Copies that nobody needs any more are freed
  * here, names and slots by later changes. */
 void pfs_snapshot_end(struct pfs_snapshot *snapshot);
@@ -61,9 +62,9 @@ uint64_t pfs_snapshot_number(const struct pfs_snapshot *snapshot);
 
 /* ---- for changes of the image ---- */
 
-/* Takes memory for the copies that a change of these columns of so many slots can need, as far as it
- * may. Blocks are what is copied: how many change is not known before, and no snapshot is given up for
- * what might be needed. To be called before tree->lock is taken. */
+/* Takes memory for the copies that a change of these columns of so many slots can need, as far as
+ * it may. Blocks are what is copied: how many change is not known before, and no snapshot is given
+ * up for what might be needed. To be called before tree->lock is taken. */
 void pfs_snapshots_reserve(struct pfs_tree *tree, size_t slots, unsigned columns);
 /* Returns the number of the newest snapshot that is open, and sets *first to that of the oldest; 0:
  * none is, and a slot may be used again. Any hold of tree->lock. */
@@ -76,8 +77,8 @@ enum pfs_kept_kind {
 };
 /* Says that so many bytes more (or less) are kept elsewhere; they count. Any lock. */
 void pfs_snapshots_keep(struct pfs_tree *tree, enum pfs_kept_kind kind, int64_t bytes);
-/* Returns true if so many bytes more of a kind may be kept: all within the limit, and the kind within half
- * of it. Any lock. */
+/* Returns true if so many bytes more of a kind may be kept: all within the limit, and the kind
+ * within half of it. Any lock. */
 bool pfs_snapshots_has_room(struct pfs_tree *tree, enum pfs_kept_kind kind, uint64_t bytes);
 /* Finds out anew what may be kept of the image, as taking a snapshot does. tree->lock is held. */
 void pfs_snapshots_measure(struct pfs_tree *tree);

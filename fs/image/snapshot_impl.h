@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/image/snapshot_impl.h - what the files behind fs/image/snapshot.h share: snapshot.c (snapshots and their
- * versions of blocks) and snapshot_memory.c (what they may take, and what is kept for them beside blocks). */
+/* fs/image/snapshot_impl.h - what the files behind fs/image/snapshot.h share: snapshot.c (snapshots
+ * and their versions of blocks) and snapshot_memory.c (what they may take, and what is kept for
+ * them beside blocks). */
 #ifndef PFS_FS_IMAGE_SNAPSHOT_IMPL_H
 #define PFS_FS_IMAGE_SNAPSHOT_IMPL_H
 
@@ -39,7 +40,8 @@ struct pfs_snapshot {
 	/* Declared columns that are still wanted. It and all below are protected by the lock. */
 	unsigned columns;
 	_Atomic bool given_up;
-	struct pfs_version *versions; /* each that is needed is in the list of one snapshot that reads it */
+	struct pfs_version
+		*versions; /* each that is needed is in the list of one snapshot that reads it */
 	struct pfs_snapshot *next; /* the one taken after it */
 };
 
@@ -67,7 +69,8 @@ struct pfs_snapshots {
 
 /* Memory for versions that no version has yet, by class. */
 void pfs_spare_put(struct pfs_snapshots *snapshots, struct pfs_version *version, unsigned class);
-struct pfs_version *pfs_spare_pop(struct pfs_snapshots *snapshots, unsigned class); /* NULL: there is none */
+struct pfs_version *pfs_spare_pop(struct pfs_snapshots *snapshots,
+				  unsigned class); /* NULL: there is none */
 /* Takes memory for one version more. NULL: there is none, or it would be more than the limit. */
 struct pfs_version *pfs_spare_make(struct pfs_snapshots *snapshots, unsigned class);
 /* Frees a spare one, to make room for another class. Returns false if there is none. */

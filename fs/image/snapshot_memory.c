@@ -36,11 +36,13 @@ static uint64_t taken(const struct pfs_snapshots *snapshots)
 			 pfs_kept_count(&snapshots->kept) * KEPT_SLOT;
 
 	for (unsigned kind = 0; kind < PFS_KEPT_KINDS; kind++)
-		bytes += (uint64_t)atomic_load_explicit(&snapshots->elsewhere[kind], memory_order_relaxed);
+		bytes += (uint64_t)atomic_load_explicit(&snapshots->elsewhere[kind],
+							memory_order_relaxed);
 	return bytes;
 }
 
-/* What is kept for one that was given up is freed when it has ended: that shall not cost the others theirs. */
+/* What is kept for one that was given up is freed when it has ended: that shall not cost the others
+ * theirs. */
 static uint64_t limit_now(const struct pfs_snapshots *snapshots)
 {
 	uint64_t limit = snapshots->limit;

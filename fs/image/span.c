@@ -94,7 +94,8 @@ int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg)
 	return 0;
 }
 
-/* Few slots, and those of a tree that nobody waits for, are laid out when they are first asked for. */
+/* Few slots, and those of a tree that nobody waits for, are laid out when they are first asked
+ * for. */
 static struct pfs_span_layout *layout_of(struct pfs_tree *tree)
 {
 	struct pfs_span_layout *layout = layout_whole(tree->spans);
@@ -122,7 +123,8 @@ static int add_attached(struct found *found, struct pfs_slot_range range)
 	struct pfs_btree_entry entry;
 
 	pfs_btree_seek(attached, &cursor, pfs_span_attached_key(range.from, 0), 0);
-	while (pfs_btree_next(attached, &cursor, &entry) && entry.key < pfs_span_attached_key(range.to, 0)) {
+	while (pfs_btree_next(attached, &cursor, &entry) &&
+	       entry.key < pfs_span_attached_key(range.to, 0)) {
 		PFS_TRY(pfs_grow(&found->tops, &found->tops_capacity, found->n_tops + 1,
 				 sizeof(*found->tops)));
 		found->tops[found->n_tops++] = entry.slot;
@@ -178,7 +180,8 @@ static void join_neighbours(struct found *found)
 	found->n = n;
 }
 
-int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n, uint32_t directory)
+int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n,
+		    uint32_t directory)
 {
 	struct found found = {.layout = layout_of(tree)};
 	int error;

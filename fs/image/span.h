@@ -41,17 +41,19 @@ void pfs_spans_set_piece(uint32_t slots);  /* another one, for tests */
  * slots, or the tree is frozen, the functions below make it when they are first called. */
 PFS_MUST_CHECK int pfs_spans_prepare(struct pfs_tree *tree, int (*look)(void *arg), void *arg);
 
-/* Gets the subtree as n ranges, which ascend and do not touch: every slot in them that has a node belongs to the subtree, and no
- * other slot does.  The caller frees *ranges.  -ENODATA: they are not known, or more than PFS_SPAN_RANGES; -ENOMEM. */
+/* Gets the subtree as n ranges, which ascend and do not touch: every slot in them that has a node
+ * belongs to the subtree, and no other slot does.  The caller frees *ranges.  -ENODATA: they are
+ * not known, or more than PFS_SPAN_RANGES; -ENOMEM. */
 PFS_MUST_CHECK int pfs_span_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n,
 				   uint32_t directory);
 
-/* Returns the slot past the last one of the directory's subtree, if the subtree is one range that begins at the directory and
- * has no strays in it or below it; else, or if that is not known, 0. */
+/* Returns the slot past the last one of the directory's subtree, if the subtree is one range that
+ * begins at the directory and has no strays in it or below it; else, or if that is not known, 0. */
 uint32_t pfs_span_end(struct pfs_tree *tree, uint32_t directory);
 
-/* note_sorted notes that the children of a directory, whose pfs_span_end is known, ascend by the bytes of their names.  is_sorted
- * returns true if that was noted and no name has come below the directory since. */
+/* note_sorted notes that the children of a directory, whose pfs_span_end is known, ascend by the
+ * bytes of their names.  is_sorted returns true if that was noted and no name has come below the
+ * directory since. */
 bool pfs_span_is_sorted(struct pfs_tree *tree, uint32_t directory);
 void pfs_span_note_sorted(struct pfs_tree *tree, uint32_t directory);
 

@@ -35,8 +35,8 @@ struct pfs_span_layout {
 	uint32_t seen, last; /* slots; the last of them that was live */
 	uint32_t n;	     /* slots that the pass sees */
 	uint32_t *end;	     /* by slot; 0: no directory */
-	/* That of `end`, unless it was lent (pfs_spans_lend). Its pages are cleared as the pass comes to them:
-	 * calloc may clear all of it at once, in one hold of the tree. */
+	/* That of `end`, unless it was lent (pfs_spans_lend). Its pages are cleared as the pass
+	 * comes to them: calloc may clear all of it at once, in one hold of the tree. */
 	struct pfs_reserve memory;
 };
 
@@ -57,8 +57,8 @@ void pfs_span_layout_free(struct pfs_span_layout *layout);
  * strays; -ENOMEM. After either the layout is of no use any more. */
 PFS_MUST_CHECK int pfs_span_layout_pass(const struct pfs_image *image,
 					struct pfs_span_layout *layout, uint32_t n_slots);
-/* pfs_span_layout_stray adds a stray; parent PFS_NO_SLOT: it has none. pfs_span_layout_gone removes one
- * whose parent is no longer attached. Errors as for pfs_span_layout_pass. */
+/* pfs_span_layout_stray adds a stray; parent PFS_NO_SLOT: it has none. pfs_span_layout_gone removes
+ * one whose parent is no longer attached. Errors as for pfs_span_layout_pass. */
 PFS_MUST_CHECK int pfs_span_layout_stray(struct pfs_span_layout *layout, uint32_t slot,
 					 uint32_t parent);
 void pfs_span_layout_gone(struct pfs_span_layout *layout, uint32_t slot);

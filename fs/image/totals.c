@@ -20,7 +20,8 @@
 struct addition {
 	struct pfs_totals sum;
 	uint32_t directory;
-	uint32_t below; /* directories in it whose additions have not come to it; DONE: it has been given */
+	uint32_t below; /* directories in it whose additions have not come to it; DONE: it has been
+			   given */
 };
 
 #define DONE UINT32_MAX
@@ -35,8 +36,8 @@ struct additions {
 struct pfs_totals_table {
 	pthread_mutex_t lock; /* of who makes a piece of the table, under tree->lock for reading */
 	_Atomic bool kept;    /* the table is there, and of all nodes */
-	/* Protected by tree->lock, with the mutex if that is held for reading.  What slots have from `counted` on
-	 * does not count yet. */
+	/* Protected by tree->lock, with the mutex if that is held for reading.  What slots have
+	 * from `counted` on does not count yet. */
 	bool begun;
 	uint32_t counted;
 	struct pfs_dirtable table;
@@ -44,7 +45,8 @@ struct pfs_totals_table {
 				       entries', which stay until the end */
 	struct additions additions; /* of the piece that is being made */
 	struct pfs_newest *newest; /* protected by tree->lock, for writing */
-	/* Of the slot that is changing, as it was: its parent if its place changes, else its values. */
+	/* Of the slot that is changing, as it was: its parent if its place changes, else its
+	 * values. */
 	uint32_t parent; /* PFS_NO_SLOT: it had no place, or is the root */
 	struct pfs_totals own;
 };
@@ -69,8 +71,8 @@ static bool is_counted(const struct pfs_tree *tree, uint32_t slot)
 }
 
 /* What counts already of a node and what lies in it. */
-static void find_whole(struct pfs_totals *out, const struct pfs_tree *tree, const struct pfs_dirtable *table,
-		       uint32_t slot)
+static void find_whole(struct pfs_totals *out, const struct pfs_tree *tree,
+		       const struct pfs_dirtable *table, uint32_t slot)
 {
 	const struct pfs_totals nothing = {.mtime = NOTHING};
 	const struct pfs_dirtable_entry *entry;
@@ -154,12 +156,15 @@ static void close_additions(struct additions *additions)
 }
 
 /* One for the directory, and for all above it. */
-static int want_additions(struct additions *a, const struct pfs_tree *tree, struct pfs_dirtable *table, uint32_t directory)
+static int want_additions(struct additions *a, const struct pfs_tree *tree,
+			  struct pfs_dirtable *table, uint32_t directory)
 {
-	for (; directory != PFS_NO_SLOT && !a->number[directory]; directory = tree->image.parent[directory]) {
+	for (; directory != PFS_NO_SLOT && !a->number[directory];
+	     directory = tree->image.parent[directory]) {
 		PFS_TRY(want_entry(table, directory));
 		PFS_TRY(pfs_grow(&a->list, &a->capacity, a->n + 1, sizeof(*a->list)));
-		a->list[a->n++] = (struct addition){.sum = {.mtime = NOTHING}, .directory = directory};
+		a->list[a->n++] =
+			(struct addition){.sum = {.mtime = NOTHING}, .directory = directory};
 		a->number[directory] = (uint32_t)a->n;
 	}
 	return 0;
@@ -181,7 +186,8 @@ static void add_to(struct pfs_totals *to, const struct pfs_totals *sum)
 	to->mtime = PFS_MAX(to->mtime, sum->mtime);
 }
 
-/* Gives the addition to its directory and to the one above, and goes on with that when all below it have come. */
+/* Gives the addition to its directory and to the one above, and goes on with that when all below it
+ * have come. */
 static void give(const struct additions *a, const struct pfs_tree *tree, struct pfs_dirtable *table,
 		 struct addition *addition)
 {
@@ -201,8 +207,10 @@ static void give(const struct additions *a, const struct pfs_tree *tree, struct 
 	}
 }
 
-/* Counts the nodes in slots from..to: each directory that they are in gets its sum once, however deep it lies. */
-static int count(const struct pfs_tree *tree, struct pfs_dirtable *table, struct additions *a, uint32_t from, uint32_t to)
+/* Counts the nodes in slots from..to: each directory that they are in gets its sum once, however
+ * deep it lies. */
+static int count(const struct pfs_tree *tree, struct pfs_dirtable *table, struct additions *a,
+		 uint32_t from, uint32_t to)
 {
 	const struct pfs_image *image = &tree->image;
 
@@ -331,8 +339,8 @@ static bool are_kept(const struct pfs_tree *tree)
 	return tree->totals && tree->totals->begun;
 }
 
-/* To the directory and all above it; the newest mtime apart.  If one of them has no entry, as may be where an image
- * file was made up, nothing is known any more. */
+/* To the directory and all above it; the newest mtime apart.  If one of them has no entry, as may
+ * be where an image file was made up, nothing is known any more. */
 static inline __attribute__((always_inline)) void walk_up(struct pfs_tree *tree, uint32_t directory,
 							    struct pfs_totals change)
 {
@@ -353,7 +361,8 @@ static inline __attribute__((always_inline)) void walk_up(struct pfs_tree *tree,
 	}
 }
 
-PFS_COUNTS_ONES static void walk_up_fast(struct pfs_tree *tree, uint32_t directory, struct pfs_totals change)
+PFS_COUNTS_ONES static void walk_up_fast(struct pfs_tree *tree, uint32_t directory,
+					 struct pfs_totals change)
 {
 	walk_up(tree, directory, change);
 }
@@ -369,7 +378,8 @@ static void add(struct pfs_tree *tree, uint32_t directory, struct pfs_totals cha
 /* The newest mtime in the directory, none being newer than `most`. */
 static int64_t look_for_newest(const struct pfs_tree *tree, uint32_t directory, int64_t most)
 {
-	int64_t own_mtime = is_counted(tree, directory) ? tree->image.mtime[directory] : NOTHING, below;
+	int64_t own_mtime = is_counted(tree, directory) ? tree->image.mtime[directory] : NOTHING,
+		below;
 
 	if (own_mtime == most)
 		return most;
@@ -385,7 +395,8 @@ static void renew(struct pfs_tree *tree, uint32_t directory, uint32_t child, int
 	uint32_t left = tree->image.end;
 
 	for (; directory != PFS_NO_SLOT; directory = tree->image.parent[directory]) {
-		struct pfs_dirtable_entry *entry = pfs_dirtable_find(&tree->totals->table, directory);
+		struct pfs_dirtable_entry *entry =
+			pfs_dirtable_find(&tree->totals->table, directory);
 		int64_t most;
 
 		if (!entry || !left--) {
@@ -413,7 +424,8 @@ static void attached(struct pfs_tree *tree, uint32_t slot)
 	struct pfs_totals totals;
 	int error = 0;
 
-	if (S_ISDIR(tree->image.mode[slot]) && is_counted(tree, slot) && !pfs_dirtable_has(table, slot)) {
+	if (S_ISDIR(tree->image.mode[slot]) && is_counted(tree, slot) &&
+	    !pfs_dirtable_has(table, slot)) {
 		totals = pfs_totals_own(tree, slot);
 		error = pfs_dirtable_insert(table, slot);
 		if (!error)

@@ -41,9 +41,10 @@ void pfs_watch(struct pfs_tree *tree, const struct pfs_watcher *watcher)
 	add(&watchers->changed, (struct pfs_watcher_call){watcher->changed, watcher->columns});
 }
 
-/* Each change comes here twice: a function of its own would save and restore registers once more. */
-static inline __attribute__((always_inline)) void call(struct pfs_tree *tree, const struct pfs_watcher_calls *calls,
-							uint32_t slot, unsigned columns)
+/* Each change comes here twice: a function of its own would save and restore registers once
+ * more. */
+static inline __attribute__((always_inline)) void
+call(struct pfs_tree *tree, const struct pfs_watcher_calls *calls, uint32_t slot, unsigned columns)
 {
 	const struct pfs_watcher_call *one = calls->list,
 				      *end = one + (columns & PLACES ? calls->n : calls->n_others);

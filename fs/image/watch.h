@@ -23,7 +23,7 @@
 /* COLUMN(ID, name in struct pfs_image, type, ...): first the columns that an image file has, too,
  * then those that the image finds out. */
 #define PFS_STORED_COLUMNS(COLUMN)                                                                 \
-	COLUMN(PRIME, prime, uint64_t) /* as a bit, alone: the slot has become free, all is 0 */     \
+	COLUMN(PRIME, prime, uint64_t) /* as a bit, alone: the slot has become free, all is 0 */   \
 	COLUMN(PARENT, parent, uint32_t)                                                           \
 	COLUMN(NAME, name, uint32_t)                                                               \
 	COLUMN(MODE, mode, uint16_t)                                                               \

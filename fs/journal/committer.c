@@ -63,9 +63,11 @@ static void make_image_file(struct pfs_tree *tree)
 
 static void make_beside(struct pfs_tree *tree)
 {
-	uint64_t pause_ms = tree->options.image_beside_ms ? tree->options.image_beside_ms : BESIDE_MS;
+	uint64_t pause_ms =
+		tree->options.image_beside_ms ? tree->options.image_beside_ms : BESIDE_MS;
 
-	if (pfs_now_ns() >= tree->journal->image_made_ns + pause_ms * PFS_NS_PER_MS && is_outdated(tree, MANY_BESIDE))
+	if (pfs_now_ns() >= tree->journal->image_made_ns + pause_ms * PFS_NS_PER_MS &&
+	    is_outdated(tree, MANY_BESIDE))
 		make_image_file(tree);
 }
 
@@ -82,7 +84,8 @@ static void rest(struct pfs_tree *tree)
 	while (!is_due(tree) && !is_dirty(journal)) {
 		if (!outdated) {
 			(void)pthread_cond_wait(&journal->wake, &journal->lock);
-		} else if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) == ETIMEDOUT) {
+		} else if (pthread_cond_timedwait(&journal->wake, &journal->lock, &deadline) ==
+			   ETIMEDOUT) {
 			outdated = false;
 			(void)pthread_mutex_unlock(&journal->lock);
 			make_image_file(tree);
@@ -143,7 +146,8 @@ static int write_apart(struct pfs_tree *tree, const struct pfs_errand *errand)
 		pfs_store_rollback(tree->store);
 		return error;
 	}
-	return errand->part->commit ? errand->part->commit(tree) : pfs_store_commit(tree->store, NULL);
+	return errand->part->commit ? errand->part->commit(tree)
+				    : pfs_store_commit(tree->store, NULL);
 }
 
 static void write_errand(struct pfs_tree *tree)

@@ -136,8 +136,8 @@ void pfs_group_forget(struct pfs_tree *tree, struct pfs_group *group)
 	if (!error)
 		return;
 	group->forget_from_ms = pfs_now_ms() + FORGET_RETRY_MS;
-	pfs_warning("%s: history that is too old cannot be forgotten (%s); it is tried again", pfs_store_path(tree->store),
-		    strerror(-error));
+	pfs_warning("%s: history that is too old cannot be forgotten (%s); it is tried again",
+		    pfs_store_path(tree->store), strerror(-error));
 }
 
 int pfs_group_write(struct pfs_tree *tree, struct pfs_group *group, bool fetch)

@@ -53,7 +53,8 @@ bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot)
 
 static struct pfs_time next_nanosecond(struct pfs_time time)
 {
-	return time.nsec < NSEC_MAX ? (struct pfs_time){time.sec, time.nsec + 1} : (struct pfs_time){time.sec + 1, 0};
+	return time.nsec < NSEC_MAX ? (struct pfs_time){time.sec, time.nsec + 1}
+				    : (struct pfs_time){time.sec + 1, 0};
 }
 
 /* Returns true if a refresh concludes from the node's times that its original is unchanged. */
@@ -61,7 +62,8 @@ static bool is_followed(const struct pfs_image *image, uint32_t slot)
 {
 	mode_t mode = image->mode[slot];
 
-	return image->flags[slot] & (PFS_NODE_SETTLED | PFS_NODE_LINKED) || !(S_ISREG(mode) || S_ISDIR(mode));
+	return image->flags[slot] & (PFS_NODE_SETTLED | PFS_NODE_LINKED) ||
+	       !(S_ISREG(mode) || S_ISDIR(mode));
 }
 
 /* The clocks of store and source stand still between two ticks, so that a change of the store and
@@ -255,8 +257,8 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
  * as if it could become empty. */
 #define PATIENCE 5
 
-static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsigned columns, bool removal,
-		   bool nowait)
+static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsigned columns,
+		   bool removal, bool nowait)
 {
 	struct pfs_journal *journal = tree->journal;
 	unsigned tries = 0;
@@ -290,7 +292,8 @@ int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t by
 	return reserve(tree, nodes, bytes, PFS_COLUMNS_ALL, true, false);
 }
 
-int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes, unsigned columns, bool removal)
+int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes, unsigned columns,
+			    bool removal)
 {
 	return reserve(tree, nodes, bytes, columns, removal, false);
 }

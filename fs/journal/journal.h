@@ -49,11 +49,11 @@ void pfs_journal_let_go(struct pfs_tree *tree);
 void pfs_journal_touch(struct pfs_tree *tree, uint32_t slot);
 /* Returns true if the row is in the next group already. tree->lock held for reading is enough. */
 bool pfs_journal_is_touched(const struct pfs_tree *tree, uint32_t slot);
-/* Returns the ctime that a change of the store at `now` gives the node: of one that came with a folder it is none
- * that a change of its original gets. */
+/* Returns the ctime that a change of the store at `now` gives the node: of one that came with a
+ * folder it is none that a change of its original gets. */
 struct pfs_time pfs_stamp_ctime(const struct pfs_tree *tree, uint32_t slot, struct pfs_time now);
-/* Sets some of the node's times (PFS_COLUMN_ATIME and so on) to now, and touches it. With the mtime the ctime
- * is what pfs_stamp_ctime returns; alone it is `now`. */
+/* Sets some of the node's times (PFS_COLUMN_ATIME and so on) to now, and touches it. With the mtime
+ * the ctime is what pfs_stamp_ctime returns; alone it is `now`. */
 void pfs_stamp(struct pfs_tree *tree, uint32_t slot, unsigned times,
 	       struct pfs_time now);
 /* Notes that the node has lost its last name; it may still be referenced. */

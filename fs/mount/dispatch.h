@@ -42,7 +42,8 @@ int pfs_dispatch_event(const struct pfs_dispatch *dispatch);
 
 /* Has a thread that is no receiver call fn(arg), which may do what process() may. -EAGAIN: there
  * are as many threads as may be, or the dispatcher is being stopped; -ENOMEM. */
-PFS_MUST_CHECK int pfs_dispatch_run(struct pfs_dispatch *dispatch, void (*fn)(void *arg), void *arg);
+PFS_MUST_CHECK int pfs_dispatch_run(struct pfs_dispatch *dispatch, void (*fn)(void *arg),
+				    void *arg);
 
 /* Receives no more requests, waits for those that are being processed, and frees all. NULL is
  * allowed. */

@@ -74,7 +74,8 @@ static int run_helper(char *const argv[], int comm, bool silent)
 	(void)posix_spawn_file_actions_destroy(&actions);
 	if (comm >= 0)
 		(void)unsetenv("_FUSE_COMMFD");
-	if (error) /* EACCES: it, or a folder of $PATH, is closed to this user, and it is in no other */
+	if (error) /* EACCES: it, or a folder of $PATH, is closed to this user, and it is in no
+		      other */
 		return error == EACCES ? -ENOENT : -error;
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
@@ -197,7 +198,8 @@ int pfs_kernel_mount(int *fd, const char *source, const char *mountpoint,
 	}
 	error = mount_by_helper(fd, source, mountpoint, options);
 	if (error == -ENOENT)
-		pfs_error("%s: cannot mount: " HELPER " is not installed (package fuse3), or may not be "
+		pfs_error("%s: cannot mount: " HELPER
+			  " is not installed (package fuse3), or may not be "
 			  "run by you; users other than root need it",
 			  mountpoint);
 	else if (error && error != -EPERM) /* EPERM: the helper has said why */

@@ -136,7 +136,8 @@ static int start(struct pfs_mount *mount, const char *store)
 	};
 	struct pfs_dispatch_options dispatch = {
 		.receivers = mount->options.single ? 1 : mount->options.threads,
-		.max_threads = mount->options.single ? 1 : mount->options.threads + PFS_MORE_THREADS,
+		.max_threads =
+			mount->options.single ? 1 : mount->options.threads + PFS_MORE_THREADS,
 		.request_size = PFS_IO_BYTES + HEADER_BYTES,
 		.arg = mount,
 		.receive = pfs_session_receive,

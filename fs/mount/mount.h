@@ -26,7 +26,8 @@ PFS_MUST_CHECK int pfs_mount_open(struct pfs_mount **out, struct pfs_tree *tree,
  * (control.h). To be called once. */
 void pfs_mount_answers_at(struct pfs_mount *mount, const char *name);
 
-/* Returns the turns that statements take (query/turns.h), for the caller to close; NULL: they take none. */
+/* Returns the turns that statements take (query/turns.h), for the caller to close; NULL: they take
+ * none. */
 struct pfs_turns;
 struct pfs_turns *pfs_mount_turns(struct pfs_mount *mount);
 

@@ -89,7 +89,8 @@ void pfs_on_node_setattr(fuse_req_t req, fuse_ino_t node, struct stat *attr, int
 			set |= PFS_SET_MTIME_NOW;
 	}
 	if (!error)
-		error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set, &caller);
+		error = pfs_tree_setattr(pfs_tree_of(req), &entry, pfs_ino_of(node), attr, set,
+					 &caller);
 	error = pfs_settle(req, error);
 	reply_attr(req, error, &entry);
 }

@@ -87,8 +87,8 @@ void pfs_mount_options_init(struct pfs_mount_options *options)
 	};
 }
 
-/* ---- values: each function parses a value, and sets the member of struct pfs_mount_options that it
- * is given. They return 0, -EINVAL or -ERANGE. ---- */
+/* ---- values: each function parses a value, and sets the member of struct pfs_mount_options that
+ * it is given. They return 0, -EINVAL or -ERANGE. ---- */
 
 static int parse_choice(unsigned *out, const char *text, const char *const *names, unsigned n)
 {

@@ -18,10 +18,11 @@ static int check(char *why, size_t size, const char *path)
 	else if (attr.st_uid != 0 || attr.st_mode & (S_IWGRP | S_IWOTH) || S_ISLNK(attr.st_mode))
 		error = -EPERM;
 	if (error == -EPERM)
-		(void)snprintf(why, size,
-			       "%s: others than root own it or may write it, so its store gets no suid "
-			       "and dev; leave these out, or move the store",
-			       path);
+		(void)snprintf(
+			why, size,
+			"%s: others than root own it or may write it, so its store gets no suid "
+			"and dev; leave these out, or move the store",
+			path);
 	else if (error)
 		(void)snprintf(why, size, "%s: %s", path, strerror(-error));
 	return error;

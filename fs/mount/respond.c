@@ -25,7 +25,8 @@ int pfs_respond_entry(fuse_req_t req, const struct fuse_entry_param *entry)
 	return refuses(req) ? -EIO : fuse_reply_entry(req, entry);
 }
 
-int pfs_respond_create(fuse_req_t req, const struct fuse_entry_param *entry, const struct fuse_file_info *fi)
+int pfs_respond_create(fuse_req_t req, const struct fuse_entry_param *entry,
+		       const struct fuse_file_info *fi)
 {
 	return refuses(req) ? -EIO : fuse_reply_create(req, entry, fi);
 }

@@ -18,7 +18,8 @@
 /* error: 0 or negative. */
 int pfs_respond_error(fuse_req_t req, int error);
 int pfs_respond_entry(fuse_req_t req, const struct fuse_entry_param *entry);
-int pfs_respond_create(fuse_req_t req, const struct fuse_entry_param *entry, const struct fuse_file_info *fi);
+int pfs_respond_create(fuse_req_t req, const struct fuse_entry_param *entry,
+		       const struct fuse_file_info *fi);
 /* timeout in seconds */
 int pfs_respond_attr(fuse_req_t req, const struct stat *attr, double timeout);
 int pfs_respond_open(fuse_req_t req, const struct fuse_file_info *fi);

@@ -182,7 +182,8 @@ static void reply_unseen(const struct pfs_mount *mount, uint64_t unique, int err
 {
 	const struct fuse_out_header out = {sizeof(out), error, unique};
 
-	if (write(mount->fd, &out, sizeof(out)) < 0 && errno != ENOENT && !atomic_load(&mount->gone))
+	if (write(mount->fd, &out, sizeof(out)) < 0 && errno != ENOENT &&
+	    !atomic_load(&mount->gone))
 		pfs_warning("cannot reply: %s", strerror(errno));
 }
 
@@ -223,7 +224,8 @@ static bool takes_turn(const struct pfs_mount *mount, const struct fuse_in_heade
 	       pfs_virtual_runs(mount->virtuals, head->nodeid, use, sees_all);
 }
 
-static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
+static void process_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request,
+			 size_t len)
 {
 	if (turn->is_answer)
 		pfs_growing_go_on(*(struct pfs_growing **)request);
@@ -247,7 +249,8 @@ static void end_turn(struct pfs_mount *mount, const struct pfs_turn *first)
 
 /* Asks for a turn for the request. If it gets one, processes it and those whose turn comes then,
  * and returns 1; else returns what pfs_turns_take returned. */
-static int take_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request, size_t len)
+static int take_turn(struct pfs_mount *mount, const struct pfs_turn *turn, void *request,
+		     size_t len)
 {
 	int error = pfs_turns_take(mount->turns, turn, request, len);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The image's questions to the engine: which nodes lie under, above or directly below others.
  *
- * The engine is filled from a snapshot of the image by the first question, without tree->lock; from that
- * moment on changes are noted as deltas, under tree->lock, and applied before the next question, many of
- * them without it.  When there are too many of them, or no memory for them, the engine is filled anew instead.
+ * The engine is filled from a snapshot of the image by the first question, without tree->lock; from
+ * that moment on changes are noted as deltas, under tree->lock, and applied before the next
+ * question, many of them without it.  When there are too many of them, or no memory for them, the
+ * engine is filled anew instead.
  *
- * Lock order: codes->lock -> tree->lock (for reading) -> codes->lease. The lock is held while the engine is
- * brought up to date. As long as the tree is held after that nothing changes, so that the engine stays as it
- * is, and any number of questions are answered without the lock: each answer is one epoch. A question that
- * has begun also has a lease, for which the engine stays as it is when the tree has been let go. */
+ * Lock order: codes->lock -> tree->lock (for reading) -> codes->lease. The lock is held while the
+ * engine is brought up to date. As long as the tree is held after that nothing changes, so that the
+ * engine stays as it is, and any number of questions are answered without the lock: each answer is
+ * one epoch. A question that has begun also has a lease, for which the engine stays as it is when
+ * the tree has been let go. */
 #include "fs/nodes/codes.h"
 
 #include <stdatomic.h>
@@ -32,22 +34,25 @@
 
 struct pfs_codes {
 	pthread_mutex_t lock; /* one thread at a time brings the engine up to date */
-	/* Held for reading by questions from begin to end; for writing, by who holds `lock`, where the engine
-	 * changes. Nobody waits for it while the tree is held. */
+	/* Held for reading by questions from begin to end; for writing, by who holds `lock`, where
+	 * the engine changes. Nobody waits for it while the tree is held. */
 	pthread_rwlock_t lease;
 	struct pfs_engine *engine; /* NULL until the first question; protected by lock */
-	/* The engine has all changes. Set by who holds `lock` and tree->lock for reading; cleared where a
-	 * change is noted. Who holds tree->lock for reading and finds it set may ask the engine. */
+	/* The engine has all changes. Set by who holds `lock` and tree->lock for reading; cleared
+	 * where a change is noted. Who holds tree->lock for reading and finds it set may ask the
+	 * engine. */
 	atomic_bool is_current;
 	enum pfs_engine_kind kind; /* protected by lock */
 	unsigned declined;	   /* protected by lock */
-	bool loaded;		   /* the engine has the image, deltas aside, if `follows`; protected by lock */
+	bool loaded; /* the engine has the image, deltas aside, if `follows`; protected by lock */
 	atomic_bool wanted;	   /* somebody who held the tree declined to fill it */
 	pthread_mutex_t told_lock;   /* held for moments only */
 	struct pfs_engine_info told; /* the latest description; protected by told_lock */
-	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for reading. */
+	/* Written under tree->lock for writing, or by who holds `lock` and tree->lock for
+	 * reading. */
 	bool follows; /* changes are noted */
-	uint64_t *known; /* a bit a slot: the engine has, or is getting, or the deltas add, the node */
+	uint64_t *known; /* a bit a slot: the engine has, or is getting, or the deltas add, the
+			  * node */
 	size_t n_known; /* words */
 	struct pfs_delta *deltas;
 	size_t n_deltas, capacity;
@@ -127,7 +132,8 @@ PFS_SELDOM static void follow(struct pfs_tree *tree, uint32_t slot)
 		note(codes, &(struct pfs_delta){.slot = slot, .op = PFS_DELTA_REMOVE});
 		return;
 	}
-	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot / 64 + 1, sizeof(*codes->known))) {
+	if (pfs_grow(&codes->known, &codes->n_known, (size_t)slot / 64 + 1,
+		     sizeof(*codes->known))) {
 		fill_anew(codes);
 		return;
 	}
@@ -227,8 +233,10 @@ static int fetch_block(const struct filling *filling, uint32_t block)
 	uint64_t live[PFS_SNAPSHOT_BLOCK / 64];
 
 	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, live, PFS_COLUMN_LIVE, block));
-	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->parent + first, PFS_COLUMN_PARENT, block));
-	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->prime + first, PFS_COLUMN_PRIME, block));
+	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->parent + first, PFS_COLUMN_PARENT,
+				   block));
+	PFS_TRY(pfs_snapshot_fetch(filling->snapshot, filling->prime + first, PFS_COLUMN_PRIME,
+				   block));
 	for (uint32_t i = 0; i < PFS_SNAPSHOT_BLOCK; i++)
 		if (!(live[i / 64] >> i % 64 & 1))
 			filling->prime[first + i] = 0;
@@ -266,7 +274,8 @@ static bool is_little(const struct pfs_tree *tree)
 {
 	const struct pfs_codes *codes = tree->codes;
 
-	return codes->follows && codes->loaded ? codes->n_deltas <= DELTAS_FEW : tree->image.end <= SLOTS_FEW;
+	return codes->follows && codes->loaded ? codes->n_deltas <= DELTAS_FEW
+					       : tree->image.end <= SLOTS_FEW;
 }
 
 static int fill_held(struct pfs_tree *tree)
@@ -306,7 +315,8 @@ static int change_held(struct pfs_tree *tree)
 	return 0;
 }
 
-/* With the lock, while the tree is held.  -EAGAIN: that would take long, or has to wait for a question. */
+/* With the lock, while the tree is held.  -EAGAIN: that would take long, or has to wait for a
+ * question. */
 static int bring_up_to_date(struct pfs_tree *tree)
 {
 	struct pfs_codes *codes = tree->codes;
@@ -321,8 +331,10 @@ static int bring_up_to_date(struct pfs_tree *tree)
 	return error;
 }
 
-/* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it takes out. */
-static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_delta **deltas, size_t *n)
+/* What is done in one hold of the tree: the engine is to be filled, or has as many deltas as it
+ * takes out. */
+static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_delta **deltas,
+		     size_t *n)
 {
 	struct pfs_codes *codes = tree->codes;
 	int error = 0;
@@ -341,7 +353,8 @@ static int take_work(struct pfs_tree *tree, struct filling *filling, struct pfs_
 }
 
 /* Without a snapshot the engine gets the deltas. */
-static int change(struct pfs_codes *codes, struct filling *filling, const struct pfs_delta *deltas, size_t n)
+static int change(struct pfs_codes *codes, struct filling *filling, const struct pfs_delta *deltas,
+		  size_t n)
 {
 	PFS_WRITING(&codes->lease);
 
@@ -352,7 +365,8 @@ static int change(struct pfs_codes *codes, struct filling *filling, const struct
 	return 0;
 }
 
-/* One step towards an engine that has little to do when the tree is held; *is_done: there was nothing to do. */
+/* One step towards an engine that has little to do when the tree is held; *is_done: there was
+ * nothing to do. */
 static int prepare_some(struct pfs_tree *tree, bool *is_done)
 {
 	struct pfs_codes *codes = tree->codes;
@@ -434,7 +448,9 @@ int pfs_codes_begin(struct pfs_tree *tree, struct pfs_engine **engine)
 		if (error)
 			pfs_hold_end(tree);
 		else
-			(void)pthread_rwlock_rdlock(&tree->codes->lease); /* only who has the lock takes it for writing */
+			(void)pthread_rwlock_rdlock(
+				&tree->codes
+					 ->lease); /* only who has the lock takes it for writing */
 	}
 	pfs_codes_unlock(tree);
 	return error;

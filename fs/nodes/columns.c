@@ -161,8 +161,8 @@ int pfs_columns_create(struct pfs_tree *tree)
 
 /* ---- making one ---- */
 
-static struct pfs_derived *find(const struct pfs_derived_columns *columns, enum pfs_derived_kind kind,
-				const struct pfs_column_wish *wish)
+static struct pfs_derived *find(const struct pfs_derived_columns *columns,
+				enum pfs_derived_kind kind, const struct pfs_column_wish *wish)
 {
 	for (size_t i = 0; i < columns->n; i++) {
 		struct pfs_derived *column = columns->columns[i];
@@ -268,7 +268,8 @@ static int enlist(struct pfs_tree *tree, struct pfs_derived *column, bool is_new
 }
 
 /* Reads what has changed among the slots from..*to, or up to where that is enough. */
-static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
+static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from,
+			uint32_t *to)
 {
 	uint32_t slots[1024], n_read = 0;
 
@@ -291,8 +292,10 @@ static int fill_changed(struct pfs_tree *tree, struct pfs_derived *column, uint3
 	return 0;
 }
 
-/* The slots from *from on, in one hold of the tree, as many as *size, which becomes what suits the next, or as are enough. */
-static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t *from, uint32_t *size)
+/* The slots from *from on, in one hold of the tree, as many as *size, which becomes what suits the
+ * next, or as are enough. */
+static int fill_piece(struct pfs_tree *tree, struct pfs_derived *column, uint32_t *from,
+		      uint32_t *size)
 {
 	const uint32_t wanted = *from + *size;
 	uint64_t started, took;
@@ -333,7 +336,8 @@ static int make(struct pfs_tree *tree, struct pfs_derived *column, int (*poll)(v
 	{
 		PFS_LOCKED(&tree->columns->lock);
 		column->ready = true;
-		column->data_stamps.id = pfs_table_new_id(); /* nobody has a copy of it as it is now */
+		column->data_stamps.id =
+			pfs_table_new_id(); /* nobody has a copy of it as it is now */
 		column->nulls_stamps.id = pfs_table_new_id();
 	}
 	pfs_scan_unlock(tree);
@@ -351,7 +355,8 @@ static void forget(struct pfs_tree *tree, struct pfs_derived *column)
 	free_derived(column);
 }
 
-/* Whether it is there and holds, or, 1, has come nearer to it; a reader of attributes that does no more is replaced. */
+/* Whether it is there and holds, or, 1, has come nearer to it; a reader of attributes that does no
+ * more is replaced. */
 static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_derived_kind kind,
 		const struct pfs_column_wish *wish, struct pfs_attr_reader **reader)
 {

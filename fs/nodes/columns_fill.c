@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of columns that are made: of some slots, as they change, and of many that follow each other, by all
- * threads. */
+/* The values of columns that are made: of some slots, as they change, and of many that follow each
+ * other, by all threads. */
 #include "fs/nodes/columns_impl.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ static int fill_extensions(const struct pfs_image *image, struct pfs_derived *co
 }
 
 /* is_known: what the column has of the parent is its depth. */
-static uint32_t depth_of(const struct pfs_tree *tree, const struct pfs_derived *column, uint32_t slot,
-			 bool is_known)
+static uint32_t depth_of(const struct pfs_tree *tree, const struct pfs_derived *column,
+			 uint32_t slot, bool is_known)
 {
 	const struct pfs_image *image = &tree->image;
 	const uint32_t *depths = column->data.base;
@@ -220,8 +220,8 @@ static int add_unknown(const struct filling *filling, uint32_t *to)
 	return 0;
 }
 
-/* A parent's depth is there if it came before this run, or before the slot in the thread's own. Else it is left for
- * later, when it is there for all: the way up may be very long. */
+/* A parent's depth is there if it came before this run, or before the slot in the thread's own.
+ * Else it is left for later, when it is there for all: the way up may be very long. */
 static void fill_depth_range(void *context, size_t from, size_t to)
 {
 	struct filling *filling = context;
@@ -256,7 +256,8 @@ static void fill_unknown_depths(const struct filling *filling, uint32_t to)
 }
 
 /* By one thread, whose the reader is. */
-static int fill_attr_range(const struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
+static int fill_attr_range(const struct pfs_tree *tree, struct pfs_derived *column, uint32_t from,
+			   uint32_t *to)
 {
 	const struct pfs_image *image = &tree->image;
 	uint32_t slots[1024], n_bearers = 0;
@@ -275,7 +276,8 @@ static int fill_attr_range(const struct pfs_tree *tree, struct pfs_derived *colu
 	return 0;
 }
 
-int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from, uint32_t *to)
+int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column, uint32_t from,
+			   uint32_t *to)
 {
 	struct filling filling = {.tree = tree, .column = column, .from = from};
 	size_t n = *to - from;
@@ -283,10 +285,12 @@ int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column, ui
 	PFS_TRY(pfs_derived_reach(column, tree->image.end));
 	switch (column->kind) {
 	case PFS_DERIVED_EXT:
-		*to = from + (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, look_up_extensions, &filling);
+		*to = from + (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, look_up_extensions,
+							 &filling);
 		return atomic_load(&filling.has_unknown) ? add_unknown(&filling, to) : 0;
 	case PFS_DERIVED_DEPTH:
-		*to = from + (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, fill_depth_range, &filling);
+		*to = from +
+		      (uint32_t)pfs_scan_run_some(tree, n, GRAIN, OWN, fill_depth_range, &filling);
 		if (atomic_load(&filling.has_unknown))
 			fill_unknown_depths(&filling, *to);
 		return 0;

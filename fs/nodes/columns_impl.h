@@ -78,8 +78,9 @@ PFS_MUST_CHECK int pfs_derived_reach(struct pfs_derived *column, uint32_t end);
 /* Reads the slots' values. -ENOMEM; -EIO from the store. */
 PFS_MUST_CHECK int pfs_derived_fill(const struct pfs_tree *tree, struct pfs_derived *column,
 				    const uint32_t *slots, size_t n);
-/* Reads the slots from..*to of a column that is not ready, or the first of them, as many as are to be read in one hold:
- * up to *to then. It has those before them, and `from` is a multiple of 64; so is *to, if it is not the caller's. */
+/* Reads the slots from..*to of a column that is not ready, or the first of them, as many as are to
+ * be read in one hold: up to *to then. It has those before them, and `from` is a multiple of 64; so
+ * is *to, if it is not the caller's. */
 PFS_MUST_CHECK int pfs_derived_fill_range(struct pfs_tree *tree, struct pfs_derived *column,
 					  uint32_t from, uint32_t *to);
 

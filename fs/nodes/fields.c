@@ -81,7 +81,8 @@ const void *pfs_field_array(const struct pfs_image *image, enum pfs_field field)
 enum pfs_field pfs_field_named(const char *name, size_t len)
 {
 	for (enum pfs_field field = 1; field < PFS_FIELD_COUNT; field++)
-		if (strncasecmp(pfs_fields[field].name, name, len) == 0 && !pfs_fields[field].name[len])
+		if (strncasecmp(pfs_fields[field].name, name, len) == 0 &&
+		    !pfs_fields[field].name[len])
 			return field;
 	return PFS_FIELD_OF_NONE;
 }

@@ -2,10 +2,11 @@
 /* fs/nodes/fields.h - every column of the table `nodes`, written once.
  *
  * A field is a value that every node has, or has none of.  PFS_FIELDS says of each what there is to
- * say; whatever goes by fields takes it from there: the enum, the table's declaration, scans, orders,
- * column indexes, the relational operators, snapshots, statements that change nodes, plans and help.
- * Nobody switches over enum pfs_field: where the value lies, or what makes it (enum pfs_field_source),
- * decides what is done with it, and the compiler tells which source a switch lacks.
+ * say; whatever goes by fields takes it from there: the enum, the table's declaration, scans,
+ * orders, column indexes, the relational operators, snapshots, statements that change nodes, plans
+ * and help. Nobody switches over enum pfs_field: where the value lies, or what makes it (enum
+ * pfs_field_source), decides what is done with it, and the compiler tells which source a switch
+ * lacks.
  *
  * To add a field is to add its line; docs/design/columns.md has an example. */
 #ifndef PFS_FS_NODES_FIELDS_H
@@ -13,20 +14,18 @@
 
 #include "fs/image/watch.h"
 
-/* FIELD(id, name, type, kind, source, made of, operators, values, order, index, viewers, setter) in the
- * order of SELECT *:
+/* FIELD(id, name, type, kind, source, made of, operators, values, order, index, viewers, setter) in
+ * the order of SELECT *:
  *
- * name, type   as SQLite has them.  Where it knows that there is no NULL, min() is the first row of an order.
- * kind         of the values: PFS_NODE_...
- * source       PFS_SOURCE_...; of an array also its name in struct pfs_image, of a total that in struct
- *              pfs_totals
- * made of      the columns of the image that the value follows from (fs/image/watch.h)
- * operators    how they get the column: PFS_OPERAND_...
- * values       how many different ones there are: PFS_VALUES_...
- * order        ORDERED: the image can give nodes in its order; else UNORDERED
- * index        INDEXED: it can have a column index; else UNINDEXED
- * viewers      ALIKE: all see the same value; OWN: each viewer has one of his own, that of what he sees
- * setter       which of fs/query/change.c's takes a value for it: never, or set_...
+ * name, type   as SQLite has them.  Where it knows that there is no NULL, min() is the first row of
+ * an order. kind         of the values: PFS_NODE_... source       PFS_SOURCE_...; of an array also
+ * its name in struct pfs_image, of a total that in struct pfs_totals made of      the columns of
+ * the image that the value follows from (fs/image/watch.h) operators    how they get the column:
+ * PFS_OPERAND_... values       how many different ones there are: PFS_VALUES_... order ORDERED: the
+ * image can give nodes in its order; else UNORDERED index        INDEXED: it can have a column
+ * index; else UNINDEXED viewers      ALIKE: all see the same value; OWN: each viewer has one of his
+ * own, that of what he sees setter       which of fs/query/change.c's takes a value for it: never,
+ * or set_...
  *
  * ALIAS(name, type, kind, id) is a column that is shown from the field `id`. */
 /* clang-format off */
@@ -123,16 +122,17 @@ enum pfs_field_source {
 	PFS_SOURCE_NONE, /* no field */
 	PFS_SOURCE_U16,	 /* arrays of the image */
 	PFS_SOURCE_U32,
-	PFS_SOURCE_I64,	 /* never negative */
+	PFS_SOURCE_I64, /* never negative */
 	PFS_SOURCE_TIME,
-	PFS_SOURCE_INO,	 /* primes, which the map of slots knows */
-	PFS_SOURCE_TYPE, /* of the mode */
+	PFS_SOURCE_INO,	   /* primes, which the map of slots knows */
+	PFS_SOURCE_TYPE,   /* of the mode */
 	PFS_SOURCE_PARENT, /* from here on each is made as its name says */
 	PFS_SOURCE_DEPTH,
 	PFS_SOURCE_LINK,
 	PFS_SOURCE_LINKS,
 	PFS_SOURCE_RDEV,
-	PFS_SOURCE_COMPARED, /* a time, or none; scans are not asked for those that have a certain one */
+	PFS_SOURCE_COMPARED, /* a time, or none; scans are not asked for those that have a certain
+				one */
 	PFS_SOURCE_READDIR,
 	PFS_SOURCE_TOTAL, /* of the subtree */
 	PFS_SOURCE_TOTAL_TIME,

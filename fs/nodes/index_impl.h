@@ -47,7 +47,8 @@ struct pfs_index_tracked {
 	size_t words;
 	uint32_t *changed;
 	size_t n_changed, capacity, most;
-	struct pfs_index_tracked *of; /* of a frozen tree: whose columns it has, too; NULL: nobody's */
+	struct pfs_index_tracked
+		*of; /* of a frozen tree: whose columns it has, too; NULL: nobody's */
 	bool is_lent[PFS_FIELD_COUNT]; /* by that */
 	/* Protected by the indexes' lock. */
 	struct pfs_index_column *columns[PFS_FIELD_COUNT];

@@ -125,7 +125,8 @@ int pfs_index_sort_names(struct pfs_tree *tree, struct pfs_keyed *items, size_t 
 	int error = 0;
 	bool any;
 
-	ties.bits = calloc(n / 64 + 2, sizeof(*ties.bits)); /* the one behind the last is not tied */
+	ties.bits =
+		calloc(n / 64 + 2, sizeof(*ties.bits)); /* the one behind the last is not tied */
 	if (!ties.bits)
 		return -ENOMEM;
 	any = note_ties(&ties, 0, n);

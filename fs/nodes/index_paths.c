@@ -134,7 +134,8 @@ void pfs_path_entries_unref(struct pfs_path_entries *entries)
 	free(entries);
 }
 
-/* Gives the index up, if that is the one there is; who holds the tree does not free it, which takes a while. */
+/* Gives the index up, if that is the one there is; who holds the tree does not free it, which takes
+ * a while. */
 static void forget(struct pfs_path_index *index, struct pfs_path_entries *entries)
 {
 	struct pfs_path_entries *before = NULL;
@@ -215,7 +216,8 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_
 		follow(tree, slot);
 }
 
-/* Applies the last changes that were noted, `most` of them.  The tree is held, and entries->lock. */
+/* Applies the last changes that were noted, `most` of them.  The tree is held, and
+ * entries->lock. */
 static int apply(struct pfs_path_entries *entries, const struct pfs_image *image, size_t most)
 {
 	size_t from = entries->n_changes - PFS_MIN(entries->n_changes, most), first;
@@ -354,8 +356,8 @@ static int begin(struct pfs_tree *tree, struct pfs_path_entries **out)
 	return 0;
 }
 
-/* The keys of the next slots, whose changes are noted from then on; *done: there are none, and those of all
- * before are in. */
+/* The keys of the next slots, whose changes are noted from then on; *done: there are none, and
+ * those of all before are in. */
 static int read_some(struct pfs_tree *tree, struct pfs_path_entries *entries,
 		     struct pfs_path_keys *keys, bool *done)
 {

@@ -23,8 +23,8 @@
  * index.
  *
  * Memory: some 90 bytes a node, a quarter of the machine's at most; for a frozen tree as much for
- * each node whose place has changed since, and a bit a slot, which count for all statements together.
- * Locks: tree->lock; a mutex of its own, taken after it. */
+ * each node whose place has changed since, and a bit a slot, which count for all statements
+ * together. Locks: tree->lock; a mutex of its own, taken after it. */
 #ifndef PFS_FS_NODES_INDEX_PATHS_H
 #define PFS_FS_NODES_INDEX_PATHS_H
 

@@ -130,7 +130,8 @@ static int take_over_run(struct pfs_path_frozen *frozen, struct pfs_path_keys *k
 
 static size_t next_size(const struct pfs_path_frozen *frozen)
 {
-	return PFS_MAX(FOLLOWED, frozen->tree->image.end / PFS_BLOCK_ROWS + 1) * sizeof(*frozen->next);
+	return PFS_MAX(FOLLOWED, frozen->tree->image.end / PFS_BLOCK_ROWS + 1) *
+	       sizeof(*frozen->next);
 }
 
 static size_t changed_size(const struct pfs_path_frozen *frozen)
@@ -138,8 +139,8 @@ static size_t changed_size(const struct pfs_path_frozen *frozen)
 	return (frozen->tree->image.end / 64 + 1) * sizeof(*frozen->changed);
 }
 
-/* Counts the memory as that of all statements together, like the frozen tree's other memory. -ENOMEM:
- * they have more than they may. */
+/* Counts the memory as that of all statements together, like the frozen tree's other memory.
+ * -ENOMEM: they have more than they may. */
 static int charge(struct pfs_path_frozen *frozen)
 {
 	const uint64_t before = frozen->charged;
@@ -147,7 +148,8 @@ static int charge(struct pfs_path_frozen *frozen)
 
 	if (frozen->own)
 		pfs_prefix_describe(frozen->own, &own);
-	frozen->charged = next_size(frozen) + changed_size(frozen) + own.tree_bytes + own.list_bytes;
+	frozen->charged =
+		next_size(frozen) + changed_size(frozen) + own.tree_bytes + own.list_bytes;
 	return pfs_account_charge(frozen->account, (int64_t)(frozen->charged - before));
 }
 

@@ -31,7 +31,8 @@ struct pfs_path_entries {
 	pthread_mutex_t lock; /* whoever applies changes, with the tree held */
 	atomic_bool is_made;
 	atomic_bool is_broken; /* memory was short: it is wrong */
-	/* Written with tree->lock for writing, or with it for reading by who makes it or has `lock`. */
+	/* Written with tree->lock for writing, or with it for reading by who makes it or has
+	 * `lock`. */
 	uint32_t made_to; /* changes of slots below it are noted */
 	uint64_t *noted;  /* a bit a slot */
 	size_t words;
@@ -75,13 +76,14 @@ struct pfs_path_frozen {
 	/* Places of nodes from each of these slots on, `run` of them, may have changed next. */
 	uint32_t *next, run;
 	size_t n_next;
-	int error; /* memory was short: the index is of no use any more, and only `entries` is left */
+	int error; /* memory was short: the index is of no use any more, and only `entries` is
+		    * left */
 	atomic_bool is_lost; /* a question that had begun could not go on therefore */
 };
 
-/* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins, or
- * can still be answered without the index. The live tree is not held. -ENOMEM; if it opens, -ENOENT
- * instead: there is no index, too much has changed, or memory is short. */
+/* Begins a piece of a question: until its end, nobody changes the keys. opens: the question begins,
+ * or can still be answered without the index. The live tree is not held. -ENOMEM; if it opens,
+ * -ENOENT instead: there is no index, too much has changed, or memory is short. */
 PFS_MUST_CHECK int pfs_path_frozen_begin(struct pfs_path_frozen *frozen, bool opens);
 void pfs_path_frozen_end(struct pfs_path_frozen *frozen);
 

@@ -108,7 +108,8 @@ static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
 
 static bool is_low_enough(const struct pfs_path_index_walk *walk, const char *path, size_t len)
 {
-	return !walk->range->high || compare(path, len, walk->range->high, walk->range->high_len) < 0;
+	return !walk->range->high ||
+	       compare(path, len, walk->range->high, walk->range->high_len) < 0;
 }
 
 static bool is_high_enough(const struct pfs_path_index_walk *walk, const char *path, size_t len)
@@ -369,7 +370,8 @@ void pfs_path_index_walk_close(struct pfs_path_index_walk *walk)
 	free(walk);
 }
 
-/* The next key: a node's slot, or PFS_NO_SLOT where there was another one; the end if nothing is left. */
+/* The next key: a node's slot, or PFS_NO_SLOT where there was another one; the end if nothing is
+ * left. */
 static int next_key(struct pfs_path_index_walk *walk, uint32_t *slot)
 {
 	struct level *level = &walk->levels[walk->n - 1];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Along a column index: what it had when it was made, but for what has changed, and that from a list. */
+/* Along a column index: what it had when it was made, but for what has changed, and that from a
+ * list. */
 #include "fs/nodes/index_impl.h"
 
 #include <stdlib.h>
@@ -68,7 +69,8 @@ static int get_fresh(struct pfs_index_fresh **out, struct pfs_tree *tree,
 
 /* ---- bounds ---- */
 
-/* A place between values: below are those of a lower key, or of the same and a name before `text`. */
+/* A place between values: below are those of a lower key, or of the same and a name before
+ * `text`. */
 struct bound {
 	uint64_t key;
 	const char *text; /* NULL: a number's */
@@ -91,8 +93,8 @@ static size_t find_sample(const struct pfs_index_column *column, uint64_t key, b
 	return PFS_SEARCH(i, 0, n, column->sample[i] < key || (over && column->sample[i] == key));
 }
 
-/* Where in the column the first value is that is not below: by the samples, then by the slots between
- * two; changed ones count as the next that is not. */
+/* Where in the column the first value is that is not below: by the samples, then by the slots
+ * between two; changed ones count as the next that is not. */
 static size_t lower_bound(const struct pfs_index_walk *walk, const struct bound *bound)
 {
 	const struct pfs_index_column *column = walk->column;
@@ -121,7 +123,8 @@ static size_t fresh_bound(const struct pfs_index_walk *walk, const struct bound 
 {
 	const struct pfs_index_fresh *fresh = walk->fresh;
 
-	return PFS_SEARCH(i, 0, fresh->n, is_below(walk, fresh->items[i].key, fresh->items[i].value, bound));
+	return PFS_SEARCH(i, 0, fresh->n,
+			  is_below(walk, fresh->items[i].key, fresh->items[i].value, bound));
 }
 
 static struct bound name_bound(const char *text, size_t len)
@@ -213,7 +216,8 @@ static bool settle(struct pfs_index_walk *walk)
 	while (walk->from < walk->to) {
 		uint32_t slot = column->slot[walk->descending ? walk->to - 1 : walk->from];
 
-		if (!pfs_index_is_stale(walk->tracked, slot) && pfs_image_is_live(&walk->tree->image, slot))
+		if (!pfs_index_is_stale(walk->tracked, slot) &&
+		    pfs_image_is_live(&walk->tree->image, slot))
 			return true;
 		if (walk->descending)
 			walk->to--;

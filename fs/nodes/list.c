@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pieces are written into a ring of buffers, by whoever is free, and leave it in order.  The caller's
- * thread gives them away, and writes, too, while the next one to go is not ready. */
+/* Pieces are written into a ring of buffers, by whoever is free, and leave it in order.  The
+ * caller's thread gives them away, and writes, too, while the next one to go is not ready. */
 #include "fs/nodes/list.h"
 
 #include <inttypes.h>
@@ -43,7 +43,8 @@ struct listing {
 	size_t n, taken, sent; /* pieces */
 	bool ready[RING];
 	int error;
-	struct text ring[RING]; /* each one's who has taken its piece, or the caller's once it is ready */
+	struct text ring[RING]; /* each one's who has taken its piece, or the caller's once it is
+				   ready */
 };
 
 /* ---- a piece ---- */
@@ -131,7 +132,8 @@ static void find_place(const struct writer *writer, struct pfs_old_place *place,
 	place->name = pfs_names_get(image->names, image->name[slot], &place->len);
 }
 
-static int add_path(struct writer *writer, const struct listing *l, struct text *text, uint32_t slot)
+static int add_path(struct writer *writer, const struct listing *l, struct text *text,
+		    uint32_t slot)
 {
 	const struct pfs_image *image = writer->image;
 	struct pfs_old_place place;
@@ -264,7 +266,8 @@ static int list(struct pfs_tree *tree, struct listing *l)
 	return l->error;
 }
 
-int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t *n, const struct pfs_list_sink *sink)
+int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t *n,
+		   const struct pfs_list_sink *sink)
 {
 	struct listing listing = {.sink = sink, .slots = slots, .n_slots = *n};
 	int error = list(tree, &listing);

@@ -17,10 +17,10 @@ struct pfs_list_sink {
 	void *arg;
 };
 
-/* Gives the absolute paths of the nodes in *n slots, in their order, until fn returns non-zero, which is
- * returned, or until this has taken a few milliseconds; *n is then how many slots were listed, at least one.
- * A slot without a node has no path. A few megabytes are written ahead. tree->lock is held for reading.
- * -ENOMEM. */
+/* Gives the absolute paths of the nodes in *n slots, in their order, until fn returns non-zero,
+ * which is returned, or until this has taken a few milliseconds; *n is then how many slots were
+ * listed, at least one. A slot without a node has no path. A few megabytes are written ahead.
+ * tree->lock is held for reading. -ENOMEM. */
 PFS_MUST_CHECK int pfs_list_slots(struct pfs_tree *tree, const uint32_t *slots, size_t *n,
 				  const struct pfs_list_sink *sink);
 

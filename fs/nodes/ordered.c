@@ -190,7 +190,8 @@ static int try_path(struct pfs_ordered *ordered)
 				  ordered->question.watch);
 }
 
-/* The first range of paths; *taken: the predicate that says no more than it and is none any more, or has no text. */
+/* The first range of paths; *taken: the predicate that says no more than it and is none any more,
+ * or has no text. */
 static int take_paths(struct pfs_ordered *ordered, bool *is_range, struct pfs_predicate *taken)
 {
 	bool exact;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes by the bytes of their paths, without making any: in a directory a child comes where its name
- * does, and what lies in it where its name and a slash do.  The two are next to each other unless
- * there are siblings in between, as /a-b between /a and /a/c; in pre-order they always are. */
+/* Nodes by the bytes of their paths, without making any: in a directory a child comes where its
+ * name does, and what lies in it where its name and a slash do.  The two are next to each other
+ * unless there are siblings in between, as /a-b between /a and /a/c; in pre-order they always
+ * are. */
 #include "fs/nodes/ordered_impl.h"
 
 #include <stdlib.h>
@@ -117,8 +118,8 @@ bool pfs_path_walk_is_cheap(struct pfs_tree *tree, uint32_t top)
 	return after != 0;
 }
 
-/* Of a subtree that is a range each child begins where the one before ends; false: there is one that is
- * no range itself. */
+/* Of a subtree that is a range each child begins where the one before ends; false: there is one
+ * that is no range itself. */
 static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory, uint32_t end)
 {
 	uint32_t slot, after = directory + 1;
@@ -145,7 +146,8 @@ static int sort_children(struct pfs_path_walk *walk, bool *ascends)
 
 	*ascends = true;
 	for (size_t i = 1; i < slots.n && *ascends; i++) {
-		*ascends = compare(name_of(image, slots.slot[i - 1]), name_of(image, slots.slot[i])) < 0;
+		*ascends = compare(name_of(image, slots.slot[i - 1]),
+				   name_of(image, slots.slot[i])) < 0;
 		PFS_TRY(look(walk, i));
 	}
 	if (*ascends)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes sorted by their values: by a number first, which compares like what comes first of the order,
- * as far as 8 bytes can say; those with the same number by the values themselves; what is equal in
- * them by slots, up or down, as a walk along an index finds it: so that pages of LIMIT and OFFSET
- * fit together. */
+/* Nodes sorted by their values: by a number first, which compares like what comes first of the
+ * order, as far as 8 bytes can say; those with the same number by the values themselves; what is
+ * equal in them by slots, up or down, as a walk along an index finds it: so that pages of LIMIT and
+ * OFFSET fit together. */
 #include "fs/nodes/ordered_impl.h"
 
 #include <endian.h>
@@ -104,7 +104,8 @@ int pfs_slot_sorting_init(struct pfs_slot_sorting *sorting, struct pfs_tree *tre
 	sorting->items = malloc((slots->n + 1) * sizeof(*sorting->items));
 	if (!sorting->items)
 		return -ENOMEM;
-	return pfs_scan_run_watched(tree, slots->n, GRAIN, fill, &(struct filling){sorting, slots}, watch);
+	return pfs_scan_run_watched(tree, slots->n, GRAIN, fill, &(struct filling){sorting, slots},
+				    watch);
 }
 
 void pfs_slot_sorting_finish(struct pfs_slot_sorting *sorting)
@@ -164,8 +165,8 @@ static int compare_items(const struct pfs_slot_sorting *sorting, const struct pf
 	return a->key == b->key ? compare_values(sorting, a, b) : a->key < b->key ? -1 : 1;
 }
 
-static int compare_keys(const struct pfs_slot_sorting *sorting PFS_UNUSED, const struct pfs_keyed *a,
-			const struct pfs_keyed *b)
+static int compare_keys(const struct pfs_slot_sorting *sorting PFS_UNUSED,
+			const struct pfs_keyed *a, const struct pfs_keyed *b)
 {
 	return (a->key > b->key) - (a->key < b->key);
 }
@@ -221,7 +222,8 @@ static int merge_two(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
 }
 
 /* In pieces, as what is to be done for each of many items is. */
-static int copy_items(struct pfs_slot_sorting *sorting, struct pfs_keyed *to, const struct pfs_keyed *from, size_t n)
+static int copy_items(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
+		      const struct pfs_keyed *from, size_t n)
 {
 	for (size_t at = 0; at < n; at += CHUNK) {
 		memcpy(to + at, from + at, PFS_MIN(CHUNK, n - at) * sizeof(*to));
@@ -231,8 +233,8 @@ static int copy_items(struct pfs_slot_sorting *sorting, struct pfs_keyed *to, co
 }
 
 /* Runs of `width` become one; what is equal stays in its order. */
-static int merge_runs(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t width,
-		      compare_fn *compare)
+static int merge_runs(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
+		      size_t width, compare_fn *compare)
 {
 	struct pfs_keyed *other, *from = items, *to;
 	int error = 0;
@@ -274,7 +276,8 @@ static int sort_keys(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, 
 	return merge_runs(sorting, items, n, CHUNK, compare_keys);
 }
 
-/* Which of the order is by paths; it is the last that matters: no two are equal.  0: none but perhaps the first. */
+/* Which of the order is by paths; it is the last that matters: no two are equal.  0: none but
+ * perhaps the first. */
 static size_t path_place(const struct pfs_slot_sorting *sorting)
 {
 	for (size_t i = 1; i < sorting->n_order; i++)
@@ -287,7 +290,8 @@ static size_t path_place(const struct pfs_slot_sorting *sorting)
 static int compare_before_path(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			       const struct pfs_keyed *b)
 {
-	for (size_t i = 0; i < sorting->n_order && !pfs_field_is_path(sorting->order[i].field); i++) {
+	for (size_t i = 0; i < sorting->n_order && !pfs_field_is_path(sorting->order[i].field);
+	     i++) {
 		int order = compare_by(sorting, sorting->order[i].field, a->value, b->value);
 
 		if (order)
@@ -296,9 +300,10 @@ static int compare_before_path(const struct pfs_slot_sorting *sorting, const str
 	return 0;
 }
 
-/* Items with one key, in the order of slots, where paths decide at `place`: all paths are sorted at once, since
- * to compare two of them takes as many steps as they lie deep. */
-static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t place)
+/* Items with one key, in the order of slots, where paths decide at `place`: all paths are sorted at
+ * once, since to compare two of them takes as many steps as they lie deep. */
+static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
+			size_t place)
 {
 	const struct pfs_order *path = &sorting->order[place];
 	struct pfs_slots slots = {.slot = malloc(n * sizeof(*slots.slot)), .n = n};
@@ -326,8 +331,8 @@ static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 }
 
 /* Where the items that have the first one's key end. */
-static int find_end(struct pfs_slot_sorting *sorting, size_t *to, const struct pfs_keyed *items, size_t from,
-		    size_t n)
+static int find_end(struct pfs_slot_sorting *sorting, size_t *to, const struct pfs_keyed *items,
+		    size_t from, size_t n)
 {
 	for (*to = from + 1; *to < n && items[*to].key == items[from].key; ++*to)
 		if (*to % CHUNK == 0)
@@ -336,8 +341,8 @@ static int find_end(struct pfs_slot_sorting *sorting, size_t *to, const struct p
 }
 
 /* The first `wanted` at least; *sorted: how many they are. */
-static int sort_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n, size_t wanted,
-		      size_t *sorted)
+static int sort_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *items, size_t n,
+		      size_t wanted, size_t *sorted)
 {
 	size_t place = path_place(sorting), from, to;
 
@@ -421,7 +426,8 @@ static int take_slots_as_keys(void *context, unsigned worker PFS_UNUSED, uint64_
 	struct pfs_keyed *rest = sorting->items + sorting->sorted;
 
 	for (size_t i = from; i < to; i++)
-		rest[i].key = sorting->order[0].descending ? ~(uint64_t)rest[i].value : rest[i].value;
+		rest[i].key =
+			sorting->order[0].descending ? ~(uint64_t)rest[i].value : rest[i].value;
 	return 0;
 }
 
@@ -433,14 +439,17 @@ static int take_rest_of_keys(void *context, unsigned worker PFS_UNUSED, uint64_t
 	return 0;
 }
 
-/* Selecting the first has moved the rest about: puts it back, so that what is equal stays in order. */
+/* Selecting the first has moved the rest about: puts it back, so that what is equal stays in
+ * order. */
 static int restore(struct pfs_slot_sorting *sorting)
 {
 	size_t n = sorting->n - sorting->sorted;
 
-	PFS_TRY(pfs_scan_run_watched(sorting->tree, n, GRAIN, take_slots_as_keys, sorting, sorting->watch));
+	PFS_TRY(pfs_scan_run_watched(sorting->tree, n, GRAIN, take_slots_as_keys, sorting,
+				     sorting->watch));
 	PFS_TRY(sort_keys(sorting, sorting->items + sorting->sorted, n));
-	return pfs_scan_run_watched(sorting->tree, n, GRAIN, take_rest_of_keys, sorting, sorting->watch);
+	return pfs_scan_run_watched(sorting->tree, n, GRAIN, take_rest_of_keys, sorting,
+				    sorting->watch);
 }
 
 int pfs_slot_sorting_sort(struct pfs_slot_sorting *sorting, size_t n)

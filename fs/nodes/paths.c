@@ -47,8 +47,8 @@ static uint64_t count_slots(struct pfs_tree *tree, uint32_t top)
 	return count;
 }
 
-/* The slots from..to, or if `slots` has any, these, whose order is pre-order.  -EFBIG: they are not, and more than
- * `most`. */
+/* The slots from..to, or if `slots` has any, these, whose order is pre-order.  -EFBIG: they are
+ * not, and more than `most`. */
 static int order(struct pfs_paths *paths, struct pfs_tree *tree, uint64_t ino, uint64_t most)
 {
 	const struct pfs_predicate under = {.test = PFS_TEST_UNDER, .low = (int64_t)ino};
@@ -101,7 +101,8 @@ static int order_frozen(struct pfs_paths *paths, struct pfs_tree *frozen, uint64
 	return error ? error : pfs_frozen_is_lost(frozen) ? -ENOMEM : 0;
 }
 
-/* First of all, since an engine keeps to the moment, and others from bringing it up to date, until it has answered. */
+/* First of all, since an engine keeps to the moment, and others from bringing it up to date, until
+ * it has answered. */
 static int list_source(struct pfs_paths *paths)
 {
 	uint64_t n;
@@ -234,10 +235,11 @@ int pfs_paths_open(struct pfs_paths **out, struct pfs_tree *tree, uint64_t ino, 
 	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags}, ino);
 }
 
-int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree, const struct pfs_paths_source *source,
-		       unsigned flags)
+int pfs_paths_open_set(struct pfs_paths **out, struct pfs_tree *tree,
+		       const struct pfs_paths_source *source, unsigned flags)
 {
-	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags, .source = source}, PFS_ROOT_PRIME);
+	return open_paths(out, &(struct pfs_paths){.tree = tree, .flags = flags, .source = source},
+			  PFS_ROOT_PRIME);
 }
 
 void pfs_paths_close(struct pfs_paths *paths)
@@ -250,7 +252,8 @@ void pfs_paths_close(struct pfs_paths *paths)
 }
 
 /* What stands in rows row..end. */
-static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64_t row, uint64_t end)
+static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64_t row,
+		    uint64_t end)
 {
 	if (!paths->slots.n)
 		return pfs_paths_placed(paths, &out->slot, &out->n, row, end);
@@ -262,8 +265,8 @@ static int slots_of(const struct pfs_paths *paths, struct pfs_slots *out, uint64
 	return 0;
 }
 
-/* By kernels, if a device has the image as it is now, and that is as it was; sets *error. False: no, but more of
- * the names may be there now. */
+/* By kernels, if a device has the image as it is now, and that is as it was; sets *error. False:
+ * no, but more of the names may be there now. */
 static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots, size_t n,
 			   const struct pfs_list_sink *sink, int *error)
 {
@@ -282,7 +285,8 @@ static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots,
 	struct pfs_engine *engine;
 	bool is_ready;
 
-	if (!paths->on_device || !pfs_old_places_is_present(paths->past) || pfs_codes_try(tree, &engine))
+	if (!paths->on_device || !pfs_old_places_is_present(paths->past) ||
+	    pfs_codes_try(tree, &engine))
 		return false;
 	pfs_names_view(tree->image.names, &view);
 	view.place = tree->image.name;
@@ -295,7 +299,8 @@ static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots,
 }
 
 /* In one hold: as many of *n slots as it takes to be a long one, which is *n then. */
-static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_t *n, const struct pfs_list_sink *sink)
+static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_t *n,
+		     const struct pfs_list_sink *sink)
 {
 	uint64_t began = pfs_now_ns();
 	bool by_device;
@@ -309,7 +314,8 @@ static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_
 	return error;
 }
 
-int pfs_paths_list(const struct pfs_paths *paths, const struct pfs_slots *slots, const struct pfs_list_sink *sink)
+int pfs_paths_list(const struct pfs_paths *paths, const struct pfs_slots *slots,
+		   const struct pfs_list_sink *sink)
 {
 	size_t done = 0, n;
 	int error;
@@ -348,7 +354,8 @@ int pfs_paths_next(struct pfs_paths *paths, uint64_t *row,
 	return 1;
 }
 
-static int measure_held(const struct pfs_paths *paths, uint64_t *size, const uint32_t *slots, size_t n)
+static int measure_held(const struct pfs_paths *paths, uint64_t *size, const uint32_t *slots,
+			size_t n)
 {
 	int error;
 
@@ -372,7 +379,8 @@ int pfs_paths_measure(struct pfs_paths *paths, uint64_t *row, uint64_t *size, ui
 	error = slots_of(paths, &slots, *row, end);
 	*size = 0;
 	for (size_t at = 0; !error && at < slots.n; at += PFS_PATHS_HELD, *size += held)
-		error = measure_held(paths, &held, slots.slot + at, PFS_MIN(slots.n - at, PFS_PATHS_HELD));
+		error = measure_held(paths, &held, slots.slot + at,
+				     PFS_MIN(slots.n - at, PFS_PATHS_HELD));
 	pfs_slots_finish(&slots);
 	if (error)
 		return error;

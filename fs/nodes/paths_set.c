@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The nodes of a set in pre-order, as they were at one moment, found in many short holds. Where slots have the order
- * of the tree but for strays, many nodes are listed by slot, and the strays are put in their places. Few are sorted by
- * their paths, if there are strays among them or slots have another order. */
+/* The nodes of a set in pre-order, as they were at one moment, found in many short holds. Where
+ * slots have the order of the tree but for strays, many nodes are listed by slot, and the strays
+ * are put in their places. Few are sorted by their paths, if there are strays among them or slots
+ * have another order. */
 #include "fs/nodes/paths_impl.h"
 
 #include <stdlib.h>
@@ -258,9 +259,11 @@ static int place_strays(struct pfs_paths *paths)
 	for (size_t i = 0; i < strays->n; i++)
 		if (is_in(paths, strays->slot[i]))
 			placed->slot[placed->n++] = strays->slot[i];
-	/* from..to ends with what is no stray: searches look at what lies between, which may be as large as the image */
+	/* from..to ends with what is no stray: searches look at what lies between, which may be as
+	 * large as the image */
 	paths->from = PFS_MIN(next_in_order(paths, paths->from, paths->to), paths->to);
-	while (paths->to > paths->from && (!is_in(paths, paths->to - 1) || is_stray(strays, paths->to - 1)))
+	while (paths->to > paths->from &&
+	       (!is_in(paths, paths->to - 1) || is_stray(strays, paths->to - 1)))
 		paths->to--;
 	PFS_TRY(sort_by_paths(paths, placed));
 	for (size_t done = 0; done < placed->n;)
@@ -274,7 +277,8 @@ static bool is_placed_by_slot(const struct pfs_paths *paths, uint32_t slot)
 	return !paths->set || (is_in(paths, slot) && !is_stray(&paths->strays, slot));
 }
 
-int pfs_paths_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n, uint64_t row, uint64_t end)
+int pfs_paths_placed(const struct pfs_paths *paths, uint32_t **out, size_t *n, uint64_t row,
+		     uint64_t end)
 {
 	uint32_t *slots = malloc((size_t)(end - row) * sizeof(*slots));
 	size_t k = 0;

@@ -15,12 +15,14 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visi
 			      const char *path, size_t len);
 
 /* Sets *slot to the node whose code (the product of the primes on its path) is the decimal number;
- * PFS_NO_SLOT: there is none, or it is no number. The engine is asked, unless it is empty or out of date,
- * or the number is long; then the nodes are looked through. -ENOMEM, and what looks return. */
+ * PFS_NO_SLOT: there is none, or it is no number. The engine is asked, unless it is empty or out of
+ * date, or the number is long; then the nodes are looked through. -ENOMEM, and what looks
+ * return. */
 PFS_MUST_CHECK int pfs_relation_of_code(struct pfs_tree *tree, uint32_t *slot, const char *decimal,
 					size_t len, const struct pfs_scan_watch *watch);
 
-uint32_t pfs_relation_parent(const struct pfs_tree *tree, uint32_t slot); /* PFS_NO_SLOT: the root's */
+uint32_t pfs_relation_parent(const struct pfs_tree *tree,
+			     uint32_t slot); /* PFS_NO_SLOT: the root's */
 bool pfs_relation_is_child(const struct pfs_tree *tree, uint32_t slot, uint32_t parent);
 /* Returns true if `slot` is `top` or lies under it. */
 bool pfs_relation_is_under(const struct pfs_tree *tree, uint32_t slot, uint32_t top);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of nodes by predicates: from the slots to be looked at the operators select by those of the tests that they can
- * make, and what they find is taken through the others. */
+/* Sets of nodes by predicates: from the slots to be looked at the operators select by those of the
+ * tests that they can make, and what they find is taken through the others. */
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 /* ---- by the operators ---- */
 
 /* Lists a set, in the list's memory if it has some, which is enough. */
-static int list_rows(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_run *run,
-		     const struct pfs_rows *rows)
+static int list_rows(const struct pfs_selection *selection, struct pfs_slots *out,
+		     const struct pfs_run *run, const struct pfs_rows *rows)
 {
 	uint64_t n, next = 0;
 	size_t here = 1;
@@ -33,7 +33,8 @@ static int list_rows(const struct pfs_selection *selection, struct pfs_slots *ou
 	if (!out->slot)
 		return -ENOMEM;
 	while (out->n < n && here) {
-		here = pfs_rows_next(rows, &next, out->slot + out->n, PFS_MIN(n - out->n, LISTED_AT_ONCE));
+		here = pfs_rows_next(rows, &next, out->slot + out->n,
+				     PFS_MIN(n - out->n, LISTED_AT_ONCE));
 		out->n += here;
 		PFS_TRY(pfs_scan_look(selection->watch));
 	}
@@ -43,11 +44,12 @@ static int list_rows(const struct pfs_selection *selection, struct pfs_slots *ou
 /* Where what a program selects goes. */
 struct selected {
 	struct pfs_slots *slots;
-	uint64_t *bits; /* not NULL: of all slots, of which those of the selection's range are set, not `slots` */
+	uint64_t *bits; /* not NULL: of all slots, of which those of the selection's range are set,
+			   not `slots` */
 };
 
-static int take_rows(const struct pfs_selection *selection, const struct selected *out, const struct pfs_run *run,
-		     struct pfs_rows *rows)
+static int take_rows(const struct pfs_selection *selection, const struct selected *out,
+		     const struct pfs_run *run, struct pfs_rows *rows)
 {
 	size_t first = selection->from / 64;
 
@@ -64,8 +66,10 @@ static int run_program(const struct pfs_selection *selection, const struct selec
 {
 	struct pfs_scan_pauses pauses;
 	const struct pfs_run run = pfs_scan_run_of(selection->tree, &pauses, selection->watch);
-	const struct pfs_source source = {
-		.table = &p->table, .rows = within, .from = within ? 0 : selection->from, .to = within ? 0 : selection->to};
+	const struct pfs_source source = {.table = &p->table,
+					  .rows = within,
+					  .from = within ? 0 : selection->from,
+					  .to = within ? 0 : selection->to};
 	struct pfs_rows *rows;
 	int error;
 
@@ -92,19 +96,20 @@ static int leave_out(void *context, unsigned worker PFS_UNUSED, uint64_t from, u
 	const struct leaving_out *leaving = context;
 	size_t word = leaving->first + from;
 
-	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text, leaving->bits + word,
-				 (uint32_t)(word * 64), to - from);
+	pfs_scan_leave_out_names(leaving->selection->tree, &leaving->test->text,
+				 leaving->bits + word, (uint32_t)(word * 64), to - from);
 	return 0;
 }
 
 /* Of a test of names of which some of the sample passed there are some everywhere. */
 static bool leaves_out(const struct pfs_selection *selection, const struct pfs_scan_test *test)
 {
-	return selection->image->file && test->how == PFS_HOW_NAME && !test->negated && !test->passed;
+	return selection->image->file && test->how == PFS_HOW_NAME && !test->negated &&
+	       !test->passed;
 }
 
-/* Sets the bits of the range to the slots that the first tests leave, `before` of them; names are read of no others,
- * and leave out some. */
+/* Sets the bits of the range to the slots that the first tests leave, `before` of them; names are
+ * read of no others, and leave out some. */
 static int leave_out_names(const struct pfs_selection *selection, uint64_t *bits, size_t before)
 {
 	struct leaving_out leaving = {
@@ -122,13 +127,14 @@ static int leave_out_names(const struct pfs_selection *selection, uint64_t *bits
 	for (size_t i = before; i < selection->n_order && !error; i++) {
 		leaving.test = selection->order[i];
 		if (leaves_out(selection, leaving.test))
-			error = pfs_scan_run_watched(selection->tree, words, LEFT_OUT_AT_ONCE, leave_out, &leaving,
-						     selection->watch);
+			error = pfs_scan_run_watched(selection->tree, words, LEFT_OUT_AT_ONCE,
+						     leave_out, &leaving, selection->watch);
 	}
 	return error;
 }
 
-static int select_range(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p)
+static int select_range(const struct pfs_selection *selection, struct pfs_slots *out,
+			const struct pfs_scan_program *p)
 {
 	const struct selected listed = {.slots = out};
 	uint64_t *bits PFS_FREE = NULL;
@@ -153,11 +159,12 @@ static int select_range(const struct pfs_selection *selection, struct pfs_slots 
 
 /* ---- listed slots ---- */
 
-int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
-		       struct pfs_slots *slots, bool sample, size_t *n_seen)
+int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_test *const *tests,
+		       size_t n_tests, struct pfs_slots *slots, bool sample, size_t *n_seen)
 {
 	struct pfs_scan_program p;
-	struct pfs_rows rows = {.form = PFS_ROWS_LIST, .n_rows = selection->image->end, .list = slots->slot};
+	struct pfs_rows rows = {
+		.form = PFS_ROWS_LIST, .n_rows = selection->image->end, .list = slots->slot};
 	int error = pfs_scan_program_init(&p, selection, tests, n_tests);
 	size_t n = slots->n, n_left;
 
@@ -210,7 +217,8 @@ static int scan_list(const struct pfs_selection *selection, struct pfs_slots *ou
 	size_t n_seen;
 
 	PFS_TRY(copy_list(selection, out, selection->all_live));
-	PFS_TRY(pfs_selection_keep(selection, selection->order, selection->n_order, out, false, &n_seen));
+	PFS_TRY(pfs_selection_keep(selection, selection->order, selection->n_order, out, false,
+				   &n_seen));
 	give_back(out, selection->n_list);
 	return 0;
 }
@@ -241,8 +249,10 @@ static int add_slots(struct pfs_slots *out, const struct pfs_slots *more)
 	return 0;
 }
 
-/* Tests that look at slots one by one want a list of them, which may be all: one part's at a time. */
-static int scan_parts(const struct pfs_selection *selection, struct pfs_slots *out, const struct pfs_scan_program *p)
+/* Tests that look at slots one by one want a list of them, which may be all: one part's at a
+ * time. */
+static int scan_parts(const struct pfs_selection *selection, struct pfs_slots *out,
+		      const struct pfs_scan_program *p)
 {
 	struct pfs_selection part = *selection;
 	const uint32_t most = PART * pfs_scan_piece();
@@ -256,7 +266,8 @@ static int scan_parts(const struct pfs_selection *selection, struct pfs_slots *o
 		part.to = from + PFS_MIN(selection->to - from, most - from % most);
 		error = select_range(&part, &found, p);
 		if (!error)
-			error = pfs_scan_rest(&part, part.order, part.n_order, &found, false, &n_seen);
+			error = pfs_scan_rest(&part, part.order, part.n_order, &found, false,
+					      &n_seen);
 		if (!error)
 			error = add_slots(out, &found);
 		pfs_slots_finish(&found);
@@ -270,7 +281,8 @@ static int scan_range(const struct pfs_selection *selection, struct pfs_slots *o
 	int error = pfs_scan_program_init(&p, selection, selection->order, selection->n_order);
 
 	if (!error)
-		error = p.n_rest ? scan_parts(selection, out, &p) : select_range(selection, out, &p);
+		error = p.n_rest ? scan_parts(selection, out, &p)
+				 : select_range(selection, out, &p);
 	pfs_scan_program_finish(&p);
 	return error;
 }
@@ -282,7 +294,8 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out,
 {
 	PFS_TRY(pfs_selection_begin(selection, within));
 	PFS_TRY(pfs_selection_order(selection, false));
-	if (selection->own_list && !selection->n_order) /* they are live, having come from an index */
+	if (selection->own_list &&
+	    !selection->n_order) /* they are live, having come from an index */
 		return copy_list(selection, out, true);
 	if (selection->list)
 		return scan_list(selection, out);
@@ -314,7 +327,8 @@ static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t 
 	return 0;
 }
 
-/* Whether the children of a node are asked for and nothing else, as each step of a recursive statement does. */
+/* Whether the children of a node are asked for and nothing else, as each step of a recursive
+ * statement does. */
 static bool is_parent(const struct pfs_predicate *predicate)
 {
 	return predicate->test == PFS_TEST_RANGE && predicate->field == PFS_FIELD_PARENT &&
@@ -365,8 +379,8 @@ bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predic
 	return is_short;
 }
 
-void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out, const struct pfs_predicate *predicates,
-		    size_t n)
+void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out,
+		    const struct pfs_predicate *predicates, size_t n)
 {
 	struct pfs_selection selection = {0};
 	bool has_total = false;

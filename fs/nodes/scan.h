@@ -36,10 +36,13 @@ PFS_MUST_CHECK static inline int pfs_scan_look(const struct pfs_scan_watch *watc
 
 /* Makes totals, if there are none yet; what is asked for later would make them without a look.
  * -ENOMEM, and what looks return. */
-PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
+PFS_MUST_CHECK int pfs_scan_prepare_totals(struct pfs_tree *tree,
+					   const struct pfs_scan_watch *watch);
 
-/* As pfs_scan_prepare_totals for subtrees as ranges of slots (fs/image/span.h), but nothing is made if nobody looks. */
-PFS_MUST_CHECK int pfs_scan_prepare_spans(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
+/* As pfs_scan_prepare_totals for subtrees as ranges of slots (fs/image/span.h), but nothing is made
+ * if nobody looks. */
+PFS_MUST_CHECK int pfs_scan_prepare_spans(struct pfs_tree *tree,
+					  const struct pfs_scan_watch *watch);
 
 /* Makes the column indexes that earlier questions have missed, if any, and lets the path index
  * follow the tree. To be called between two holds. */
@@ -61,7 +64,9 @@ enum pfs_test {
 	PFS_TEST_PREFIX,
 	PFS_TEST_SUFFIX,
 	PFS_TEST_NONE, /* the value is none (SQL: IS NULL) */
-	PFS_TEST_UNDER, PFS_TEST_CHILD_OF, PFS_TEST_ANCESTOR_OF, /* of the node `low` (an ino); no field */
+	PFS_TEST_UNDER,
+	PFS_TEST_CHILD_OF,
+	PFS_TEST_ANCESTOR_OF, /* of the node `low` (an ino); no field */
 	PFS_TEST_SHOWN, /* the bit of the node's directory is set, or it is the root; no field */
 };
 
@@ -91,8 +96,10 @@ PFS_MUST_CHECK int pfs_scan_select(struct pfs_tree *tree, struct pfs_slots *out,
 				   const struct pfs_slots *within,
 				   const struct pfs_scan_watch *watch);
 
-/* Lists the directory's children by its entries, ascending. -E2BIG: they are more than max; -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max);
+/* Lists the directory's children by its entries, ascending. -E2BIG: they are more than max;
+ * -ENOMEM. */
+PFS_MUST_CHECK int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out,
+				     uint32_t directory, size_t max);
 
 /* Guesses from a sample how many nodes the predicates leave, and tells where they would be looked
  * for, as a phrase: "one node", "range of slots", "ranges of slots", "children", "name index",
@@ -103,16 +110,20 @@ uint64_t pfs_scan_estimate(struct pfs_tree *tree, const char **how,
 
 /* A column index beside a scan, in nanoseconds of one processor. */
 struct pfs_scan_weighed {
-	const char *index; /* as pfs_scan_estimate has it; NULL: nothing that is asked is a range of a column that can have one */
+	const char *index; /* as pfs_scan_estimate has it; NULL: nothing that is asked is a range of
+			      a column that can have one */
 	bool is_there;	   /* it is made */
 	bool is_chosen;
 	uint64_t index_ns, scan_ns;
 };
 
-/* Estimates what the predicates cost by the column index that leaves the fewest nodes, made or not, and by a scan. */
-void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out, const struct pfs_predicate *predicates, size_t n);
+/* Estimates what the predicates cost by the column index that leaves the fewest nodes, made or not,
+ * and by a scan. */
+void pfs_scan_weigh(struct pfs_tree *tree, struct pfs_scan_weighed *out,
+		    const struct pfs_predicate *predicates, size_t n);
 
-/* Returns true if pfs_scan_select would have the nodes from an index or a list, and look at few others. */
+/* Returns true if pfs_scan_select would have the nodes from an index or a list, and look at few
+ * others. */
 bool pfs_scan_is_short(struct pfs_tree *tree, const struct pfs_predicate *predicates, size_t n);
 
 /* Notes that an index of the field would have helped a question. */
@@ -136,19 +147,21 @@ PFS_MUST_CHECK int pfs_scan_bytes(struct pfs_tree *tree, char **bytes, size_t *c
 /* Returns the threads of the tree, which scans and operators share. */
 struct pfs_pool *pfs_scan_pool(const struct pfs_tree *tree);
 
-/* Calls work(context, from, to) for pieces of 0..n, at most `grain` long each, as pfs_pool_run does. */
+/* Calls work(context, from, to) for pieces of 0..n, at most `grain` long each, as pfs_pool_run
+ * does. */
 void pfs_scan_run(struct pfs_tree *tree, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 
-/* As pfs_scan_run, with pieces of `grain` that are begun in their order; none is begun any more once
- * the calling thread has done `most` of them. Returns how many of n are done. */
+/* As pfs_scan_run, with pieces of `grain` that are begun in their order; none is begun any more
+ * once the calling thread has done `most` of them. Returns how many of n are done. */
 size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t most,
 			 void (*work)(void *context, size_t from, size_t to), void *context);
 
-/* As pfs_operators_for on the same threads, with a look every few milliseconds, while no thread works, and one at the
- * end; what that returns, if not 0, ends it. */
+/* As pfs_operators_for on the same threads, with a look every few milliseconds, while no thread
+ * works, and one at the end; what that returns, if not 0, ends it. */
 PFS_MUST_CHECK int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
-					int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+					int (*work)(void *context, unsigned worker, uint64_t from,
+						    uint64_t to),
 					void *context, const struct pfs_scan_watch *watch);
 
 /* Sorts slots component-wise: pre-order, children in byte order of names (the order of `primefs
@@ -159,8 +172,9 @@ PFS_MUST_CHECK int pfs_scan_sort_preorder(struct pfs_tree *tree, struct pfs_slot
 PFS_MUST_CHECK int pfs_scan_sort_paths(struct pfs_tree *tree, struct pfs_slots *slots,
 				       const struct pfs_scan_watch *watch);
 
-/* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time. The look may let go of
- * the tree, and go on though it changes; if too much does, it is not known afterwards. */
+/* Finds out whether all slots have that order, if that is not known, a few milliseconds at a time.
+ * The look may let go of the tree, and go on though it changes; if too much does, it is not known
+ * afterwards. */
 PFS_MUST_CHECK int pfs_scan_learn_order(struct pfs_tree *tree, const struct pfs_scan_watch *watch);
 void pfs_scan_set_piece(uint32_t slots); /* of pfs_scan_piece, a multiple of 64; for tests */
 

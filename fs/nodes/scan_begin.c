@@ -228,7 +228,8 @@ static int add_subtree(const struct pfs_tree *tree, struct slots *slots, uint32_
 	return 0;
 }
 
-int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory, size_t max)
+int pfs_scan_children(const struct pfs_tree *tree, struct pfs_slots *out, uint32_t directory,
+		      size_t max)
 {
 	struct slots slots = {.max = max};
 	int error = add_children(tree, &slots, directory);
@@ -358,7 +359,8 @@ static bool has_range(const struct pfs_scan_test *test, struct pfs_index_range *
 	if (test->how == PFS_HOW_NAME)
 		return pfs_index_range_of_names(range, exact, &test->text);
 	*exact = true;
-	*range = (struct pfs_index_range){.field = test->field, .low = test->low, .high = test->high};
+	*range = (struct pfs_index_range){
+		.field = test->field, .low = test->low, .high = test->high};
 	return test->how == PFS_HOW_U32 || test->how == PFS_HOW_I64;
 }
 
@@ -425,7 +427,8 @@ void pfs_selection_note(const struct pfs_selection *selection, uint64_t found)
 		return;
 	for (size_t i = 0; i < selection->n_order; i++) {
 		const struct pfs_scan_test *test = selection->order[i];
-		double few = selection->n_order == 1 ? (double)found : (double)test->share * (double)size;
+		double few = selection->n_order == 1 ? (double)found
+						     : (double)test->share * (double)size;
 
 		if (has_range(test, &range, &exact) && few <= (double)rare(selection, test))
 			pfs_scan_missed(selection->tree, test->field);
@@ -511,7 +514,8 @@ static int weigh_range(const struct pfs_selection *selection, const struct pfs_s
 		rows = (double)pfs_index_walk_left(walk);
 		pfs_index_walk_close(walk);
 	}
-	weighed.index_ns = (uint64_t)(rows * test->cost * (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE));
+	weighed.index_ns =
+		(uint64_t)(rows * test->cost * (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE));
 	weighed.scan_ns = out->scan_ns;
 	if (!out->index || weighed.index_ns < out->index_ns)
 		*out = weighed;

@@ -4,8 +4,8 @@
  *
  * A selection goes: scan_prepare.c makes a test of each predicate, by what it has to look at;
  * scan_begin.c finds the slots that have to be looked at, scan_rank.c the order of the tests;
- * scan_program.c makes a program of those tests that the operators can make, which select from these
- * slots (scan.c); what they find the other tests look at one by one (scan_rest.c). */
+ * scan_program.c makes a program of those tests that the operators can make, which select from
+ * these slots (scan.c); what they find the other tests look at one by one (scan_rest.c). */
 #ifndef PFS_FS_NODES_SCAN_IMPL_H
 #define PFS_FS_NODES_SCAN_IMPL_H
 
@@ -27,16 +27,17 @@ enum pfs_scan_how {
 	PFS_HOW_SLOT,	 /* the slot's number: low <= slot <= high */
 	PFS_HOW_LIST,	 /* a few slots, ascending */
 	PFS_HOW_RANGES,	 /* ranges of slots, ascending; without `slot` if proper */
-	PFS_HOW_U32, PFS_HOW_I64, /* a column: low to high */
-	PFS_HOW_MASK,	 /* mode & low == high */
-	PFS_HOW_TYPE,	 /* the mode's type is one of the bits of low */
-	PFS_HOW_NAME,	 /* the text, in names */
+	PFS_HOW_U32,
+	PFS_HOW_I64,  /* a column: low to high */
+	PFS_HOW_MASK, /* mode & low == high */
+	PFS_HOW_TYPE, /* the mode's type is one of the bits of low */
+	PFS_HOW_NAME, /* the text, in names */
 	PFS_HOW_DEPTH,
-	PFS_HOW_INTEGER, /* pfs_scan_integer: low to high */
-	PFS_HOW_TEXT,	 /* pfs_scan_text: the text, or NONE */
+	PFS_HOW_INTEGER,     /* pfs_scan_integer: low to high */
+	PFS_HOW_TEXT,	     /* pfs_scan_text: the text, or NONE */
 	PFS_HOW_PARENT_BITS, /* the parent's bit */
-	PFS_HOW_BITS,	 /* the slot's bit */
-	PFS_HOW_CLIMB,	 /* `slot` is met on the way up; the node itself counts, too, unless proper */
+	PFS_HOW_BITS,	     /* the slot's bit */
+	PFS_HOW_CLIMB, /* `slot` is met on the way up; the node itself counts, too, unless proper */
 };
 
 struct pfs_scan_test {
@@ -60,7 +61,8 @@ struct pfs_scan_test {
 	uint8_t *climbed; /* by slot: 0: not known, 1: under, 2: not */
 	uint64_t *own_bits;
 	unsigned passed; /* how many of a sample passed */
-	float cost, share; /* nanoseconds a slot; and the part of the slots that is expected to pass */
+	float cost,
+		share; /* nanoseconds a slot; and the part of the slots that is expected to pass */
 };
 
 /* ---- selections ---- */
@@ -96,8 +98,10 @@ void pfs_selection_finish(struct pfs_selection *selection);
 /* scan_begin.c: Chooses the slots to look at. -ENOMEM. */
 PFS_MUST_CHECK int pfs_selection_begin(struct pfs_selection *selection,
 				       const struct pfs_slots *within);
-/* scan_begin.c: As pfs_scan_weigh, of a selection that is not begun, and not to be used afterwards. */
-PFS_MUST_CHECK int pfs_selection_weigh(struct pfs_selection *selection, struct pfs_scan_weighed *out);
+/* scan_begin.c: As pfs_scan_weigh, of a selection that is not begun, and not to be used
+ * afterwards. */
+PFS_MUST_CHECK int pfs_selection_weigh(struct pfs_selection *selection,
+				       struct pfs_scan_weighed *out);
 /* scan_rank.c: Chooses in which order the tests are made; with `estimate`, what may be left is what
  * matters. -ENOMEM, and what pfs_scan_rest returns. */
 PFS_MUST_CHECK int pfs_selection_order(struct pfs_selection *selection, bool estimate);
@@ -173,19 +177,22 @@ struct pfs_scan_program {
 /* scan_program.c: Returns true if slots are taken through the test one by one. */
 bool pfs_scan_test_is_rest(const struct pfs_selection *selection, const struct pfs_scan_test *test);
 /* Makes a program of those of the tests that are not. Finish in any case. -ENOMEM. */
-PFS_MUST_CHECK int pfs_scan_program_init(struct pfs_scan_program *p, const struct pfs_selection *selection,
+PFS_MUST_CHECK int pfs_scan_program_init(struct pfs_scan_program *p,
+					 const struct pfs_selection *selection,
 					 struct pfs_scan_test *const *tests, size_t n);
 void pfs_scan_program_finish(struct pfs_scan_program *p);
 
-/* scan_rest.c: Keeps those of the slots for which all tests that are taken one by one hold. Of a `sample` no more is
- * looked at than a hold of the tree has time for: *n_seen of them. -ENOMEM, -E2BIG: a pattern would take too many
- * steps; what looks return. */
-PFS_MUST_CHECK int pfs_scan_rest(const struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
+/* scan_rest.c: Keeps those of the slots for which all tests that are taken one by one hold. Of a
+ * `sample` no more is looked at than a hold of the tree has time for: *n_seen of them. -ENOMEM,
+ * -E2BIG: a pattern would take too many steps; what looks return. */
+PFS_MUST_CHECK int pfs_scan_rest(const struct pfs_selection *selection,
+				 struct pfs_scan_test *const *tests, size_t n_tests,
 				 struct pfs_slots *slots, bool sample, size_t *n_seen);
 
 /* scan.c: Keeps those of the slots for which all tests hold, as pfs_scan_rest. */
-PFS_MUST_CHECK int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_test *const *tests,
-				      size_t n_tests, struct pfs_slots *slots, bool sample, size_t *n_seen);
+PFS_MUST_CHECK int pfs_selection_keep(const struct pfs_selection *selection,
+				      struct pfs_scan_test *const *tests, size_t n_tests,
+				      struct pfs_slots *slots, bool sample, size_t *n_seen);
 
 /* ---- values ---- */
 
@@ -229,8 +236,8 @@ struct pfs_scan_pauses {
 	uint64_t until_ns; /* the next look */
 };
 
-/* Returns a run of operators on the host that looks every few milliseconds, while no thread works. *pauses has to last
- * as long as it. watch NULL: nobody looks. */
+/* Returns a run of operators on the host that looks every few milliseconds, while no thread works.
+ * *pauses has to last as long as it. watch NULL: nobody looks. */
 struct pfs_run pfs_scan_run_of(const struct pfs_tree *tree, struct pfs_scan_pauses *pauses,
 			       const struct pfs_scan_watch *watch);
 

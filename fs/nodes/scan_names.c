@@ -18,7 +18,8 @@ int pfs_scan_match_init(struct pfs_text_match *out, const struct pfs_predicate *
 	};
 
 	if (predicate->test != PFS_TEST_BETWEEN)
-		return pfs_text_match_init(out, ops[predicate->test], predicate->text, predicate->text_len);
+		return pfs_text_match_init(out, ops[predicate->test], predicate->text,
+					   predicate->text_len);
 	pfs_text_match_init_range(out, predicate->text, predicate->text_len, predicate->high_text,
 				  predicate->high_len);
 	return 0;
@@ -60,7 +61,8 @@ static void find_trace(const struct pfs_text_match *match, struct trace *trace)
 	if (match->prefix_len && match->prefix_len >= len) {
 		from = match->prefix;
 		len = match->prefix_len;
-		/* a length that is a capital letter's number is none of the small ones that a needle without case has */
+		/* a length that is a capital letter's number is none of the small ones that a
+		 * needle without case has */
 		before = match->max_len == len && !(match->fold && len >= 'A' && len <= 'Z');
 	}
 	if (match->suffix_len && match->suffix_len >= len) {
@@ -90,17 +92,20 @@ static bool has_trace(const void *arg, const uint8_t *heap, size_t size)
 	return pfs_needle_version(0)->has(heap, size, &sought->trace.needle);
 }
 
-static void keep_sought(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place, size_t words)
+static void keep_sought(const void *arg, uint64_t *bits, const uint8_t *heap, const uint32_t *place,
+			size_t words)
 {
 	const struct sought *sought = arg;
-	const struct pfs_heap names = {
-		.bytes = heap, .size = UINT64_MAX, .place_shift = (uint8_t)__builtin_ctz(PFS_NAME_UNIT), .length_size = 1};
+	const struct pfs_heap names = {.bytes = heap,
+				       .size = UINT64_MAX,
+				       .place_shift = (uint8_t)__builtin_ctz(PFS_NAME_UNIT),
+				       .length_size = 1};
 
 	pfs_text_match_keep(sought->match, bits, &names, place, words);
 }
 
-void pfs_scan_leave_out_names(const struct pfs_tree *tree, const struct pfs_text_match *match, uint64_t *bits,
-			      uint32_t slot, size_t words)
+void pfs_scan_leave_out_names(const struct pfs_tree *tree, const struct pfs_text_match *match,
+			      uint64_t *bits, uint32_t slot, size_t words)
 {
 	struct sought sought = {.match = match};
 	const struct pfs_image_test test = {&sought, has_trace, keep_sought};

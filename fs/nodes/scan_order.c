@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Component-wise pre-order of a set of nodes: every directory before what lies in it, siblings by
- * the bytes of their names.  And the order of their paths' bytes, which differs where a name goes on
- * with less than a slash: /a, /a-b, /a/c.
+ * the bytes of their names.  And the order of their paths' bytes, which differs where a name goes
+ * on with less than a slash: /a, /a-b, /a/c.
  *
  * Slots mostly have that order already, or but for a few strays, which are sorted and put in their
  * places.  What has not been known to have it is cut into runs that do; few runs are merged, a long
- * stretch of one at a time.  Of many runs a tree is made, that of the nodes and those above them, and
- * its siblings are sorted. */
+ * stretch of one at a time.  Of many runs a tree is made, that of the nodes and those above them,
+ * and its siblings are sorted. */
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
@@ -28,7 +28,8 @@
 #define MOVED	  16u /* times as many slots, where each takes a moment */
 #define TAIL	  (2 * (size_t)PFS_STRAYS_MAX)
 
-/* Orders the siblings a and b on the paths to two nodes.  a_more: the node lies below a, so compare "a/". */
+/* Orders the siblings a and b on the paths to two nodes.  a_more: the node lies below a, so compare
+ * "a/". */
 static int compare_ways(const struct pfs_image *image, uint32_t a, bool a_more, uint32_t b,
 			bool b_more)
 {
@@ -190,9 +191,11 @@ static int merge(const struct runs *runs, uint32_t *to, uint32_t *from, uint32_t
 	uint32_t *a = from, *b = middle;
 
 	while (a < middle && b < end) {
-		PFS_TRY(move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b), runs->watch));
+		PFS_TRY(move(&to, &a, count_before(runs, a, (size_t)(middle - a), *b),
+			     runs->watch));
 		if (a < middle)
-			PFS_TRY(move(&to, &b, count_before(runs, b, (size_t)(end - b), *a), runs->watch));
+			PFS_TRY(move(&to, &b, count_before(runs, b, (size_t)(end - b), *a),
+				     runs->watch));
 	}
 	PFS_TRY(move(&to, &a, (size_t)(middle - a), runs->watch));
 	return move(&to, &b, (size_t)(end - b), runs->watch);
@@ -238,11 +241,12 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 
 /* ---- strays ---- */
 
-/* Whether slots have the order of the tree is found out in pieces, between which the tree may change
- * (fs/image/slotorder.h). */
+/* Whether slots have the order of the tree is found out in pieces, between which the tree may
+ * change (fs/image/slotorder.h). */
 struct looking {
 	struct pfs_tree *tree;
-	uint32_t *slots; /* those kept: that have their order; of these the last TAIL or more, and behind them a piece's */
+	uint32_t *slots; /* those kept: that have their order; of these the last TAIL or more, and
+			    behind them a piece's */
 	size_t kept;
 	bool lacks; /* others were kept before them */
 	size_t n_runs;
@@ -250,8 +254,8 @@ struct looking {
 	uint32_t strays[PFS_STRAYS_MAX];
 };
 
-/* Takes as few out of a run, and of those kept before it, as need be for the rest to have their order: of those that
- * overlap, on the side that has fewer.  false: too many. */
+/* Takes as few out of a run, and of those kept before it, as need be for the rest to have their
+ * order: of those that overlap, on the side that has fewer.  false: too many. */
 static bool keep_run(struct looking *looking, const struct runs *runs, uint32_t *run, size_t n)
 {
 	uint32_t *slots = looking->slots, *strays = looking->strays + looking->n_strays;
@@ -285,7 +289,8 @@ static void keep_tail(struct looking *looking)
 
 	if (n < looking->kept) {
 		looking->lacks = true;
-		memmove(looking->slots, looking->slots + looking->kept - n, n * sizeof(*looking->slots));
+		memmove(looking->slots, looking->slots + looking->kept - n,
+			n * sizeof(*looking->slots));
 	}
 	looking->kept = pfs_slotorder_keep(looking->tree, looking->slots, n);
 }
@@ -337,7 +342,8 @@ static int look_at_piece(struct looking *looking, uint32_t from, uint32_t to)
 }
 
 /* *found: what they have, as far as it was looked at. */
-static int look_at_all(struct looking *looking, enum pfs_slot_order *found, const struct pfs_scan_watch *watch)
+static int look_at_all(struct looking *looking, enum pfs_slot_order *found,
+		       const struct pfs_scan_watch *watch)
 {
 	const struct pfs_image *image = &looking->tree->image;
 	uint32_t step = pfs_scan_piece();
@@ -415,9 +421,10 @@ static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
 	return error;
 }
 
-/* Moves strays to the end of ascending slots; the rest keeps its order.  *found: how many there are. */
-static int take_strays(struct pfs_tree *tree, size_t *found, uint32_t *to, const struct pfs_slots *slots,
-		       const struct pfs_scan_watch *watch)
+/* Moves strays to the end of ascending slots; the rest keeps its order.  *found: how many there
+ * are. */
+static int take_strays(struct pfs_tree *tree, size_t *found, uint32_t *to,
+		       const struct pfs_slots *slots, const struct pfs_scan_watch *watch)
 {
 	const uint32_t *strays;
 	size_t n = pfs_slotorder_strays(tree, &strays, slots->slot[0]), kept = 0;

@@ -67,11 +67,16 @@ static void work_limited(void *context, size_t share PFS_UNUSED, size_t end PFS_
 size_t pfs_scan_run_some(struct pfs_tree *tree, size_t n, size_t grain, size_t most,
 			 void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	struct limited limited = {
-		.work = work, .context = context, .n = n, .grain = grain, .most = most, .caller = pthread_self()};
+	struct limited limited = {.work = work,
+				  .context = context,
+				  .n = n,
+				  .grain = grain,
+				  .most = most,
+				  .caller = pthread_self()};
 
 	if (n)
-		pfs_scan_run(tree, PFS_MIN(pfs_div_round_up(n, grain), SHARES_MAX), 1, work_limited, &limited);
+		pfs_scan_run(tree, PFS_MIN(pfs_div_round_up(n, grain), SHARES_MAX), 1, work_limited,
+			     &limited);
 	return PFS_MIN(atomic_load(&limited.next), n);
 }
 
@@ -81,7 +86,9 @@ static int poll(void *context)
 
 	if (*pauses->watch->stop)
 		return -EINTR;
-	return pthread_equal(pthread_self(), pauses->thread) && pfs_now_ns() >= pauses->until_ns ? PFS_RUN_PAUSE : 0;
+	return pthread_equal(pthread_self(), pauses->thread) && pfs_now_ns() >= pauses->until_ns
+		       ? PFS_RUN_PAUSE
+		       : 0;
 }
 
 static int pause_run(void *context)
@@ -96,8 +103,9 @@ static int pause_run(void *context)
 struct pfs_run pfs_scan_run_of(const struct pfs_tree *tree, struct pfs_scan_pauses *pauses,
 			       const struct pfs_scan_watch *watch)
 {
-	*pauses = (struct pfs_scan_pauses){
-		.watch = watch, .thread = pthread_self(), .until_ns = watch ? pfs_now_ns() + RUN_NS : 0};
+	*pauses = (struct pfs_scan_pauses){.watch = watch,
+					   .thread = pthread_self(),
+					   .until_ns = watch ? pfs_now_ns() + RUN_NS : 0};
 	return (struct pfs_run){.operators = tree->operators,
 				.on = PFS_ENGINE_HOST,
 				.poll = watch ? poll : NULL,
@@ -106,8 +114,8 @@ struct pfs_run pfs_scan_run_of(const struct pfs_tree *tree, struct pfs_scan_paus
 }
 
 int pfs_scan_run_watched(struct pfs_tree *tree, size_t n, size_t grain,
-			 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to), void *context,
-			 const struct pfs_scan_watch *watch)
+			 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+			 void *context, const struct pfs_scan_watch *watch)
 {
 	struct pfs_scan_pauses pauses;
 	const struct pfs_run run = pfs_scan_run_of(tree, &pauses, watch);

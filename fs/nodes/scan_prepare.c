@@ -100,7 +100,8 @@ static void set_ino(struct pfs_scan_test *test, const struct pfs_tree *tree)
 	test->low = test->high = test->slot;
 }
 
-/* Few nodes have one: they are listed, those alone that have one in the range, or have one not in it. */
+/* Few nodes have one: they are listed, those alone that have one in the range, or have one not in
+ * it. */
 static int set_link(struct pfs_scan_test *test, struct pfs_tree *tree, bool inside)
 {
 	test->how = PFS_HOW_LIST;
@@ -408,10 +409,12 @@ static int set(struct pfs_scan_test *test, struct pfs_tree *tree,
 	}
 }
 
-/* Ranges of slots say something of it that is not as good without: not of what is a few nodes, or all. */
+/* Ranges of slots say something of it that is not as good without: not of what is a few nodes, or
+ * all. */
 static bool wants_spans(struct pfs_tree *tree, const struct pfs_predicate *predicate)
 {
-	uint32_t slot = pfs_scan_slot_of(tree, (uint64_t)predicate->low), left = pfs_selection_few(tree->image.end);
+	uint32_t slot = pfs_scan_slot_of(tree, (uint64_t)predicate->low),
+		 left = pfs_selection_few(tree->image.end);
 	struct pfs_children children;
 	struct pfs_btree_entry entry;
 
@@ -431,12 +434,14 @@ static int prepare(struct pfs_tree *tree, const struct pfs_predicate *predicate,
 {
 	/* Who asks for all paths but some has no use for the index. */
 	bool is_path = predicate->field == PFS_FIELD_PATH && predicate->test > PFS_TEST_EQUAL &&
-		       predicate->test < PFS_TEST_UNDER && (predicate->negated || !pfs_path_index_is_lent(tree));
+		       predicate->test < PFS_TEST_UNDER &&
+		       (predicate->negated || !pfs_path_index_is_lent(tree));
 
 	if (predicate->test == PFS_TEST_RANGE && pfs_field_is_total(predicate->field))
 		return pfs_scan_prepare_totals(tree, watch);
-	if (is_path || ((predicate->test == PFS_TEST_CHILD_OF || predicate->test == PFS_TEST_UNDER) &&
-			wants_spans(tree, predicate)))
+	if (is_path ||
+	    ((predicate->test == PFS_TEST_CHILD_OF || predicate->test == PFS_TEST_UNDER) &&
+	     wants_spans(tree, predicate)))
 		return pfs_scan_prepare_spans(tree, watch);
 	return 0;
 }

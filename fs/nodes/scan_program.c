@@ -46,7 +46,8 @@ static void read_column(struct pfs_scan_program *p)
 
 static void add_integer(struct pfs_scan_program *p, int64_t value)
 {
-	add_step(p, PFS_OP_CONSTANT)->constant = (struct pfs_constant){.type = PFS_IS_INTEGER, .integer = value};
+	add_step(p, PFS_OP_CONSTANT)->constant =
+		(struct pfs_constant){.type = PFS_IS_INTEGER, .integer = value};
 }
 
 static void add_between(struct pfs_scan_program *p, int64_t low, int64_t high)
@@ -88,7 +89,8 @@ static void add_mode(struct pfs_scan_program *p, uint8_t shift, uint64_t mask)
 /* Types are numbers; what no node has may be in between. */
 static void add_types(struct pfs_scan_program *p, unsigned types)
 {
-	static const unsigned used = 1u << 1 | 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8 | 1u << 10 | 1u << 12;
+	static const unsigned used =
+		1u << 1 | 1u << 2 | 1u << 4 | 1u << 6 | 1u << 8 | 1u << 10 | 1u << 12;
 	unsigned runs = 0;
 
 	add_mode(p, 12, 0);
@@ -128,7 +130,8 @@ static void compare_name(struct pfs_scan_program *p, enum pfs_op op, const void 
 static void add_range_of_names(struct pfs_scan_program *p, const struct pfs_text_match *range)
 {
 	if (range->text || !range->high_text)
-		compare_name(p, PFS_OP_GE, range->text ? range->text : "", range->text ? range->text_len : 0);
+		compare_name(p, PFS_OP_GE, range->text ? range->text : "",
+			     range->text ? range->text_len : 0);
 	if (range->high_text)
 		compare_name(p, PFS_OP_LT, range->high_text, range->high_len);
 	if (range->text && range->high_text)
@@ -186,7 +189,9 @@ static void add_bits(struct pfs_scan_program *p, const uint64_t *bits)
 {
 	uint32_t end = p->selection->image->end;
 
-	add_set(p, &(struct pfs_rows){.form = PFS_ROWS_BITS, .n_rows = end, .to = end, .bits = (uint64_t *)bits});
+	add_set(p,
+		&(struct pfs_rows){
+			.form = PFS_ROWS_BITS, .n_rows = end, .to = end, .bits = (uint64_t *)bits});
 }
 
 static void add_list(struct pfs_scan_program *p, const struct pfs_scan_test *test)
@@ -217,7 +222,8 @@ static int add_ranges(struct pfs_scan_program *p, struct pfs_scan_test *test)
 		if (!test->own_bits)
 			return -ENOMEM;
 		for (size_t i = 0; i < test->n_ranges; i++)
-			set_run(test->own_bits, test->ranges[i].from, PFS_MIN(test->ranges[i].to, end));
+			set_run(test->own_bits, test->ranges[i].from,
+				PFS_MIN(test->ranges[i].to, end));
 		if (test->proper)
 			test->own_bits[test->slot / 64] &= ~(UINT64_C(1) << test->slot % 64);
 	}

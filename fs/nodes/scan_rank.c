@@ -55,8 +55,9 @@ static size_t list_sample(const struct pfs_selection *selection, uint32_t *slots
 }
 
 /* Which part of the sample these tests leave. */
-static int try_tests(struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
-		     const uint32_t *sample, size_t n, size_t *passed, double *share)
+static int try_tests(struct pfs_selection *selection, struct pfs_scan_test *const *tests,
+		     size_t n_tests, const uint32_t *sample, size_t n, size_t *passed,
+		     double *share)
 {
 	uint32_t slots[SAMPLE_MAX];
 	struct pfs_slots left = {.slot = slots, .n = n};
@@ -83,7 +84,8 @@ static int sample(struct pfs_selection *selection)
 		test->passed = (unsigned)passed;
 		test->share = (float)share;
 	}
-	return try_tests(selection, selection->order, selection->n_order, slots, n, &passed, &selection->share);
+	return try_tests(selection, selection->order, selection->n_order, slots, n, &passed,
+			 &selection->share);
 }
 
 /* What a test costs for each slot that it takes away. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests of what is no column: paths and other texts, ancestors, what has to be computed. Slots are looked at one by
- * one, as many in one hold of the tree as it has time for. */
+/* Tests of what is no column: paths and other texts, ancestors, what has to be computed. Slots are
+ * looked at one by one, as many in one hold of the tree as it has time for. */
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static bool in_ranges(const struct pfs_scan_test *test, uint32_t slot)
 		else
 			high = middle;
 	}
-	return low < test->n_ranges && test->ranges[low].from <= slot && !(test->proper && slot == test->slot);
+	return low < test->n_ranges && test->ranges[low].from <= slot &&
+	       !(test->proper && slot == test->slot);
 }
 
 /* A node is shown where its directory's bit is set; the root always. */
@@ -111,20 +112,23 @@ static int count_look(void *arg)
 }
 
 /* -E2BIG: the pattern would take too many steps. */
-static int match_holds(const struct pfs_text_match *match, bool *holds, const char *bytes, size_t len)
+static int match_holds(const struct pfs_text_match *match, bool *holds, const char *bytes,
+		       size_t len)
 {
 	unsigned looks = 0;
 	const struct pfs_pattern_look look = {count_look, &looks};
 
 	*holds = pfs_text_match_holds_outside(match, (const uint8_t *)bytes, len);
 	if (*holds && match->rest == PFS_REST_PATTERN &&
-	    pfs_pattern_matches_until(holds, &look, pfs_text_match_kind(match), match->text, 0, bytes, len))
+	    pfs_pattern_matches_until(holds, &look, pfs_text_match_kind(match), match->text, 0,
+				      bytes, len))
 		return -E2BIG;
 	return 0;
 }
 
 /* Text that is not always there: false, negated or not, where it is none. */
-static int text_holds(struct worker *worker, const struct pfs_scan_test *test, bool *holds, uint32_t slot)
+static int text_holds(struct worker *worker, const struct pfs_scan_test *test, bool *holds,
+		      uint32_t slot)
 {
 	const struct pfs_image *image = worker->rest->selection->image;
 	const char *bytes;
@@ -185,7 +189,8 @@ static int all_hold(struct worker *worker, bool *all, uint32_t slot)
 		if (!pfs_scan_test_is_rest(rest->selection, test))
 			continue;
 		PFS_TRY(find(worker, test, &holds, slot));
-		*all = holds != test->negated && !(test->not_root && slot == rest->selection->image->root);
+		*all = holds != test->negated &&
+		       !(test->not_root && slot == rest->selection->image->root);
 	}
 	return 0;
 }
@@ -239,17 +244,19 @@ static int look_at_all(struct rest *rest, bool once)
 
 	do {
 		atomic_store(&rest->work, 0);
-		pfs_scan_run(tree, PFS_MIN(rest->n_pieces - rest->first, (size_t)RUN), 1, look_at_pieces, rest);
+		pfs_scan_run(tree, PFS_MIN(rest->n_pieces - rest->first, (size_t)RUN), 1,
+			     look_at_pieces, rest);
 		PFS_TRY(atomic_load(&rest->error));
 		PFS_TRY(pfs_scan_look(rest->selection->watch));
-		while (rest->first < rest->n_pieces && rest->seen[rest->first] == size_of(rest, rest->first))
+		while (rest->first < rest->n_pieces &&
+		       rest->seen[rest->first] == size_of(rest, rest->first))
 			rest->first++;
 	} while (rest->first < rest->n_pieces && !once);
 	return 0;
 }
 
-int pfs_scan_rest(const struct pfs_selection *selection, struct pfs_scan_test *const *tests, size_t n_tests,
-		  struct pfs_slots *slots, bool sample, size_t *n_seen)
+int pfs_scan_rest(const struct pfs_selection *selection, struct pfs_scan_test *const *tests,
+		  size_t n_tests, struct pfs_slots *slots, bool sample, size_t *n_seen)
 {
 	struct rest rest = {.selection = selection,
 			    .tests = tests,
@@ -272,7 +279,8 @@ int pfs_scan_rest(const struct pfs_selection *selection, struct pfs_scan_test *c
 	error = look_at_all(&rest, sample);
 	slots->n = *n_seen = 0;
 	for (size_t piece = 0; piece < rest.n_pieces && !error; piece++) {
-		memmove(slots->slot + slots->n, slots->slot + piece * PIECE, rest.kept[piece] * sizeof(*slots->slot));
+		memmove(slots->slot + slots->n, slots->slot + piece * PIECE,
+			rest.kept[piece] * sizeof(*slots->slot));
 		slots->n += rest.kept[piece];
 		*n_seen += rest.seen[piece];
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The way from the root to a node, kept while a scan goes from one node to its neighbour (scan_impl.h). */
+/* The way from the root to a node, kept while a scan goes from one node to its neighbour
+ * (scan_impl.h). */
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>

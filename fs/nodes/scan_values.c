@@ -136,8 +136,8 @@ static void gather_types(int64_t *out, const uint16_t *mode, const uint32_t *slo
 		out[i] = type_letter(mode[slots[i]]);
 }
 
-static void gather_totals(int64_t *out, const struct pfs_tree *tree, enum pfs_field field, const uint32_t *slots,
-			  size_t n)
+static void gather_totals(int64_t *out, const struct pfs_tree *tree, enum pfs_field field,
+			  const uint32_t *slots, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = total(tree, field, slots[i]);
@@ -316,8 +316,8 @@ struct texts {
 	atomic_int error;
 };
 
-static void put_made(const struct texts *texts, const struct pfs_trail *trail, char *out, size_t len,
-		     uint32_t slot)
+static void put_made(const struct texts *texts, const struct pfs_trail *trail, char *out,
+		     size_t len, uint32_t slot)
 {
 	if (texts->field == PFS_FIELD_PATH)
 		put_path(trail, texts->image, out, slot);
@@ -376,8 +376,8 @@ static void put(void *context, size_t from, size_t to)
 	pfs_trail_finish(&trail);
 }
 
-/* Has what paths of scattered nodes are made of come from memory at once, level by level, rather than one
- * after the other as it is met. */
+/* Has what paths of scattered nodes are made of come from memory at once, level by level, rather
+ * than one after the other as it is met. */
 static void fetch_ahead(const struct texts *texts, size_t from, size_t to)
 {
 	const struct pfs_image *image = texts->image;

@@ -16,7 +16,8 @@
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
 
-/* A set that is found: what is asked about is looked up in a hold of the tree, and the set is as it is then. */
+/* A set that is found: what is asked about is looked up in a hold of the tree, and the set is as it
+ * is then. */
 struct finding {
 	struct pfs_tree *tree;
 	const struct pfs_question *question;
@@ -95,8 +96,8 @@ static int select_deepest(struct pfs_engine *engine, struct pfs_bitmap **out, co
 }
 
 /* The union over all slots; of common ancestors the intersection. */
-static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out, enum pfs_relation relation,
-			const uint32_t *slots, size_t n)
+static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out,
+			enum pfs_relation relation, const uint32_t *slots, size_t n)
 {
 	enum pfs_bitmap_op op = relation == PFS_COMMON_ANCESTORS ? PFS_BITMAP_AND : PFS_BITMAP_OR;
 	struct pfs_bitmap *sets[PFS_SUBTREES_MAX], *all = NULL;
@@ -122,7 +123,8 @@ static int select_slots(struct pfs_engine *engine, struct pfs_bitmap **out, enum
 
 /* ---- what is asked about, while the tree is held ---- */
 
-static int find_asked(uint32_t **out, const struct pfs_tree *tree, const struct pfs_question *question)
+static int find_asked(uint32_t **out, const struct pfs_tree *tree,
+		      const struct pfs_question *question)
 {
 	uint32_t *slots PFS_FREE = calloc(question->n, sizeof(*slots));
 
@@ -149,16 +151,19 @@ static void set_bit(uint64_t *bits, uint32_t slot)
 	bits[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* ---- children: from the index of names, on whichever side single questions are answered; no code tells more ---- */
+/* ---- children: from the index of names, on whichever side single questions are answered; no code
+ * tells more ---- */
 
-/* Children are followed in many holds. A child that has the place that it had at the moment is an entry of the index in each
- * of them, whatever comes and goes beside it. All others are passed over there, and follow from the past. */
+/* Children are followed in many holds. A child that has the place that it had at the moment is an
+ * entry of the index in each of them, whatever comes and goes beside it. All others are passed over
+ * there, and follow from the past. */
 struct following {
 	const struct finding *finding;
 	const struct pfs_old_places *past;
 	uint64_t *bits;
 	size_t at;		     /* of the directories */
-	struct pfs_btree_entry next; /* where the entries of that one go on; key 0: at their beginning */
+	struct pfs_btree_entry
+		next; /* where the entries of that one go on; key 0: at their beginning */
 	uint32_t changed;	     /* where the slots that have changed go on */
 };
 
@@ -172,7 +177,8 @@ static void follow_entries(struct following *f, unsigned *left)
 
 	if (!next->key)
 		*next = (struct pfs_btree_entry){.key = first};
-	pfs_children_begin(&children, f->finding->tree, directory, (uint32_t)(next->key - first), next->slot);
+	pfs_children_begin(&children, f->finding->tree, directory, (uint32_t)(next->key - first),
+			   next->slot);
 	for (; *left && pfs_children_next(&children, next); --*left)
 		if (!pfs_old_places_has_changed(f->past, next->slot))
 			set_bit(f->bits, next->slot);
@@ -299,7 +305,8 @@ static int count_set(const struct finding *finding, uint64_t *count)
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots, question->n));
+	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots,
+			     question->n));
 	error = pfs_bitmap_count(set, count);
 	pfs_bitmap_free(set);
 	return error;
@@ -323,7 +330,8 @@ static int read_set(const struct finding *finding, uint64_t **bits)
 	struct pfs_bitmap *set;
 	int error;
 
-	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots, question->n));
+	PFS_TRY(select_slots(finding->engine, &set, question->relation, finding->slots,
+			     question->n));
 	error = pfs_codes_bits(bits, set, finding->end);
 	pfs_bitmap_free(set);
 	return error;
@@ -463,7 +471,8 @@ static int count_ranges(struct finding *finding, uint64_t *count)
 	return error;
 }
 
-/* Whether they are to be found by ranges: that costs less than to bring an engine on the host up to date. */
+/* Whether they are to be found by ranges: that costs less than to bring an engine on the host up to
+ * date. */
 static bool are_ranges(struct pfs_tree *tree, const struct pfs_question *question)
 {
 	return question->relation == PFS_SUBTREE && question->n && !pfs_codes_use_device(tree);

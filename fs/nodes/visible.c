@@ -158,7 +158,8 @@ static void remember(struct pfs_viewers *viewers, struct pfs_visible *visible)
 	viewers->seen[0] = visible;
 }
 
-/* What is remembered of the viewer, put right, or NULL; viewers' lock is held. -EAGAIN: that takes long. */
+/* What is remembered of the viewer, put right, or NULL; viewers' lock is held. -EAGAIN: that takes
+ * long. */
 static int recall(struct pfs_visible **out, struct pfs_tree *tree, const struct pfs_viewer *viewer)
 {
 	struct pfs_visible *visible = tree->viewers->seen[find(tree->viewers, viewer)], *now;
@@ -233,8 +234,8 @@ bool pfs_visible_has(const struct pfs_visible *visible, const struct pfs_tree *t
 	return !visible || parent == PFS_NO_SLOT || pfs_slot_bit(visible->open.bits, parent);
 }
 
-void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree, uint64_t *words,
-		       size_t first, size_t n)
+void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree *tree,
+		       uint64_t *words, size_t first, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		words[i] = tree->image.live[first + i];
@@ -253,12 +254,14 @@ bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tr
 	return !visible || pfs_viewer_may(&tree->image, &visible->viewer, slot, R_OK);
 }
 
-bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot)
+bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree,
+		       uint32_t slot)
 {
 	const struct pfs_image *image = &tree->image;
 
-	return slot < image->end && image->flags[slot] & PFS_NODE_ATTRS && pfs_image_is_live(image, slot) &&
-	       pfs_visible_has(visible, tree, slot) && pfs_visible_may_read(visible, tree, slot);
+	return slot < image->end && image->flags[slot] & PFS_NODE_ATTRS &&
+	       pfs_image_is_live(image, slot) && pfs_visible_has(visible, tree, slot) &&
+	       pfs_visible_may_read(visible, tree, slot);
 }
 
 struct pfs_predicate pfs_visible_predicate(const struct pfs_visible *visible)
@@ -418,7 +421,8 @@ static void keep(struct pfs_visible *visible, struct counts *counts, uint64_t ep
 	visible->totals_epoch = epoch;
 }
 
-/* They are counted without the mutex: whoever has that must not wait for the tree's lock, as looks do. */
+/* They are counted without the mutex: whoever has that must not wait for the tree's lock, as looks
+ * do. */
 static int prepare_totals(struct pfs_visible *visible, const struct pfs_tree *tree,
 			  const struct pfs_scan_watch *watch)
 {
@@ -463,15 +467,19 @@ int pfs_visible_prepare(struct pfs_visible *visible, struct pfs_tree *tree, enum
 {
 	if (!pfs_field_is_total(field))
 		return 0;
-	return visible ? prepare_totals(visible, tree, watch) : pfs_scan_prepare_totals(tree, watch);
+	return visible ? prepare_totals(visible, tree, watch)
+		       : pfs_scan_prepare_totals(tree, watch);
 }
 
 /* A file's only name in sight is one that has no others. */
-static int64_t link_seen(const struct pfs_visible *visible, const struct pfs_tree *tree, uint32_t slot)
+static int64_t link_seen(const struct pfs_visible *visible, const struct pfs_tree *tree,
+			 uint32_t slot)
 {
 	int64_t link = pfs_hard_link_of(tree, slot);
 
-	return link != PFS_NO_LINK && pfs_hard_link_names(tree, slot, visible->names) > 1 ? link : PFS_NO_LINK;
+	return link != PFS_NO_LINK && pfs_hard_link_names(tree, slot, visible->names) > 1
+		       ? link
+		       : PFS_NO_LINK;
 }
 
 int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int64_t *out,
@@ -482,8 +490,9 @@ int pfs_visible_integers(struct pfs_visible *visible, struct pfs_tree *tree, int
 	if (field == PFS_FIELD_LINKS || field == PFS_FIELD_LINK) {
 		PFS_TRY(count_names(visible, tree));
 		for (size_t i = 0; i < n; i++)
-			out[i] = field == PFS_FIELD_LINK ? link_seen(visible, tree, slots[i])
-							 : pfs_hard_link_names(tree, slots[i], visible->names);
+			out[i] = field == PFS_FIELD_LINK
+					 ? link_seen(visible, tree, slots[i])
+					 : pfs_hard_link_names(tree, slots[i], visible->names);
 		return 0;
 	}
 	if (!pfs_field_is_total(field))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* While a pass goes on, directories change behind and before it. What it says of a directory that has not changed
- * itself follows from what it says of the one above. So in the end the changed ones are put right, and where that
- * turns one over, those in it are, downwards. */
+/* While a pass goes on, directories change behind and before it. What it says of a directory that
+ * has not changed itself follows from what it says of the one above. So in the end the changed ones
+ * are put right, and where that turns one over, those in it are, downwards. */
 #include "fs/nodes/visible_open.h"
 
 #include <stdatomic.h>
@@ -44,7 +44,8 @@ static bool is_member(const struct pfs_viewer *viewer, gid_t gid)
 	return viewer->gid == gid;
 }
 
-bool pfs_viewer_may(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot, unsigned what)
+bool pfs_viewer_may(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot,
+		    unsigned what)
 {
 	unsigned mode = image->mode[slot];
 
@@ -132,11 +133,13 @@ static int follow_one(struct following *following, uint32_t slot)
 
 	if (!pfs_visible_directory(image, slot))
 		return 0;
-	is_open = (parent == PFS_NO_SLOT || pfs_slot_bit(bits, parent)) && lets_in(image, following->viewer, slot);
+	is_open = (parent == PFS_NO_SLOT || pfs_slot_bit(bits, parent)) &&
+		  lets_in(image, following->viewer, slot);
 	if (is_open == pfs_slot_bit(bits, slot))
 		return 0;
 	bits[slot / 64] ^= UINT64_C(1) << slot % 64;
-	PFS_TRY(pfs_grow(&following->turned, &following->capacity, following->n + 1, sizeof(*following->turned)));
+	PFS_TRY(pfs_grow(&following->turned, &following->capacity, following->n + 1,
+			 sizeof(*following->turned)));
 	following->turned[following->n++] = slot;
 	return 0;
 }
@@ -147,7 +150,8 @@ static int follow_below(struct following *following)
 		struct pfs_children children;
 		struct pfs_btree_entry entry;
 
-		pfs_children_begin(&children, following->tree, following->turned[--following->n], 0, 0);
+		pfs_children_begin(&children, following->tree, following->turned[--following->n], 0,
+				   0);
 		while (pfs_children_next(&children, &entry)) {
 			if (!following->left--)
 				return -EAGAIN;
@@ -174,12 +178,14 @@ static int make_room(struct pfs_open *open, uint32_t end)
 	return 0;
 }
 
-static int follow(struct pfs_open *open, const struct pfs_tree *tree, const struct pfs_viewer *viewer)
+static int follow(struct pfs_open *open, const struct pfs_tree *tree,
+		  const struct pfs_viewer *viewer)
 {
 	const struct pfs_image *image = &tree->image;
 	struct following following = {
 		.open = open, .tree = tree, .viewer = viewer, .left = atomic_load(&followed)};
-	int error = image->access - open->access > PFS_RECENT ? -EAGAIN : make_room(open, image->end);
+	int error =
+		image->access - open->access > PFS_RECENT ? -EAGAIN : make_room(open, image->end);
 
 	for (; !error && open->access < image->access; open->access++) {
 		error = follow_one(&following, image->recent_access[open->access % PFS_RECENT]);
@@ -199,9 +205,11 @@ static int begin(struct pfs_open *open, uint32_t end, uint64_t access)
 	return open->bits ? 0 : -ENOMEM;
 }
 
-int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree, const struct pfs_viewer *viewer, bool lets_others)
+int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree, const struct pfs_viewer *viewer,
+		  bool lets_others)
 {
-	struct pass pass = {.open = open, .image = &tree->image, .viewer = viewer, .end = tree->image.end};
+	struct pass pass = {
+		.open = open, .image = &tree->image, .viewer = viewer, .end = tree->image.end};
 	uint64_t *known PFS_FREE = NULL;
 	uint32_t piece = atomic_load(&held_slots);
 
@@ -217,8 +225,8 @@ int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree, const struct pfs
 	return follow(open, tree, viewer);
 }
 
-int pfs_open_copy(struct pfs_open *open, const struct pfs_tree *tree, const struct pfs_viewer *viewer,
-		  const struct pfs_open *before)
+int pfs_open_copy(struct pfs_open *open, const struct pfs_tree *tree,
+		  const struct pfs_viewer *viewer, const struct pfs_open *before)
 {
 	PFS_TRY(begin(open, before->end, before->access));
 	memcpy(open->bits, before->bits, ((size_t)before->end / 64 + 1) * sizeof(*open->bits));

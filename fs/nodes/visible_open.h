@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/nodes/visible_open.h - for visible.c: the directories whose entries a viewer can reach, as a bit a slot.
+/* fs/nodes/visible_open.h - for visible.c: the directories whose entries a viewer can reach, as a
+ * bit a slot.
  *
- * They are found by one pass, in pieces if others are to have the tree in between, and then follow what directories
- * have changed (struct pfs_image, recent_access), so that a change costs no other pass.
+ * They are found by one pass, in pieces if others are to have the tree in between, and then follow
+ * what directories have changed (struct pfs_image, recent_access), so that a change costs no other
+ * pass.
  *
  * Locks: tree->lock for reading. A struct is one thread's as long as it changes. */
 #ifndef PFS_FS_NODES_VISIBLE_OPEN_H
@@ -35,20 +37,23 @@ struct pfs_open {
 };
 
 /* Returns true if the node itself lets the viewer do all of `what`: R_OK, W_OK, X_OK. */
-bool pfs_viewer_may(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot, unsigned what);
+bool pfs_viewer_may(const struct pfs_image *image, const struct pfs_viewer *viewer, uint32_t slot,
+		    unsigned what);
 
-/* Finds them. lets_others: in many short holds, which end and begin here. -EAGAIN: more changed meanwhile than is
- * remembered, or than may be followed in one hold; -ENOMEM. pfs_open_finish is called in any case. */
-PFS_MUST_CHECK int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree, const struct pfs_viewer *viewer,
-				 bool lets_others);
+/* Finds them. lets_others: in many short holds, which end and begin here. -EAGAIN: more changed
+ * meanwhile than is remembered, or than may be followed in one hold; -ENOMEM. pfs_open_finish is
+ * called in any case. */
+PFS_MUST_CHECK int pfs_open_find(struct pfs_open *open, struct pfs_tree *tree,
+				 const struct pfs_viewer *viewer, bool lets_others);
 /* Makes *open what `before`, of the same viewer, is by now. As pfs_open_find. */
-PFS_MUST_CHECK int pfs_open_copy(struct pfs_open *open, const struct pfs_tree *tree, const struct pfs_viewer *viewer,
-				 const struct pfs_open *before);
+PFS_MUST_CHECK int pfs_open_copy(struct pfs_open *open, const struct pfs_tree *tree,
+				 const struct pfs_viewer *viewer, const struct pfs_open *before);
 void pfs_open_finish(struct pfs_open *open);
 /* Returns true if they are found in one hold, at once. */
 bool pfs_open_is_little(const struct pfs_tree *tree);
 
-/* For tests: looks at so many slots in a hold, and follows at most so many entries. 0: as many as ever. */
+/* For tests: looks at so many slots in a hold, and follows at most so many entries. 0: as many as
+ * ever. */
 void pfs_open_set_piece(uint32_t slots, uint32_t entries);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Which attributes a viewer sees: the name of an attribute that only nodes in closed directories have tells
- * something that is not his to know, so for him `nodes` has no such column.
+/* Which attributes a viewer sees: the name of an attribute that only nodes in closed directories
+ * have tells something that is not his to know, so for him `nodes` has no such column.
  *
- * Most stores have their attributes all over: a few nodes show nearly all names.  Those that are left are
- * looked for in their columns, one by one. */
+ * Most stores have their attributes all over: a few nodes show nearly all names.  Those that are
+ * left are looked for in their columns, one by one. */
 #include "fs/query/internal.h"
 
 #include <stdlib.h>
@@ -139,7 +139,8 @@ static int add_bearers(struct looking *looking, uint32_t from, uint32_t to)
 	return 0;
 }
 
-/* The tree may change between two holds: whoever reads of one of them looks again whether he may. */
+/* The tree may change between two holds: whoever reads of one of them looks again whether he
+ * may. */
 static int find_bearers(struct looking *looking)
 {
 	struct pfs_query *query = looking->query;
@@ -162,7 +163,8 @@ static int find_bearers(struct looking *looking)
 }
 
 /* Those of n slots that may be read now; returns how many. The tree is held. */
-static size_t keep_bearers(const struct looking *looking, uint32_t *out, const uint32_t *slots, size_t n)
+static size_t keep_bearers(const struct looking *looking, uint32_t *out, const uint32_t *slots,
+			   size_t n)
 {
 	const struct pfs_query *query = looking->query;
 	size_t n_kept = 0;
@@ -203,8 +205,8 @@ static int list_some(struct looking *looking)
 }
 
 /* Whether one of n slots' nodes has the attribute, in one hold. */
-static int look_at_some(struct looking *looking, struct pfs_attr_reader *reader, size_t name, const uint32_t *slots,
-			size_t n)
+static int look_at_some(struct looking *looking, struct pfs_attr_reader *reader, size_t name,
+			const uint32_t *slots, size_t n)
 {
 	struct pfs_attr_value values[BATCH];
 	uint32_t kept[BATCH];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a statement asks of nodes, row by row, becomes a set of changes (fs/change/change.h): SQLite reads
- * the tree meanwhile, so it is changed only when the statement has seen all of it. */
+/* What a statement asks of nodes, row by row, becomes a set of changes (fs/change/change.h): SQLite
+ * reads the tree meanwhile, so it is changed only when the statement has seen all of it. */
 #include "fs/query/internal.h"
 
 #include <grp.h>
@@ -55,7 +55,8 @@ static int as_time(const struct row *row, int64_t *out, const struct pfs_sql_val
 {
 	const int64_t most = INT64_MAX / 1000000000 * 1000000000 - 1; /* that a column holds */
 
-	if (value->type == PFS_SQL_TEXT && pfs_time_read(out, value->bytes, value->size, row->query->now))
+	if (value->type == PFS_SQL_TEXT &&
+	    pfs_time_read(out, value->bytes, value->size, row->query->now))
 		return 0;
 	return as_integer(row, out, value, -most, most);
 }
@@ -135,7 +136,8 @@ static int set_type(const struct row *row, const struct pfs_sql_value *value)
 	static const struct {
 		char letter;
 		mode_t type;
-	} types[] = {{'f', S_IFREG}, {'d', S_IFDIR}, {'l', S_IFLNK}, {'p', S_IFIFO}, {'s', S_IFSOCK}};
+	} types[] = {
+		{'f', S_IFREG}, {'d', S_IFDIR}, {'l', S_IFLNK}, {'p', S_IFIFO}, {'s', S_IFSOCK}};
 
 	if (!row->create)
 		return set_never(row, value);
@@ -164,7 +166,8 @@ static int set_mode(const struct row *row, const struct pfs_sql_value *value)
 	return 0;
 }
 
-static int set_id(const struct row *row, const struct pfs_sql_value *value, bool is_name, bool group)
+static int set_id(const struct row *row, const struct pfs_sql_value *value, bool is_name,
+		  bool group)
 {
 	uint32_t *out = group ? &row->change->gid : &row->change->uid, id = 0;
 	unsigned bit = group ? PFS_CHANGE_GID : PFS_CHANGE_UID;
@@ -277,8 +280,8 @@ static struct pfs_sql_value as_declared(enum pfs_attr_type type, const struct pf
 	if (out.type == PFS_SQL_INTEGER && type == PFS_ATTR_REAL) {
 		out.type = PFS_SQL_REAL;
 		out.real = (double)out.integer;
-	} else if (out.type == PFS_SQL_REAL && type == PFS_ATTR_INTEGER && fabs(out.real) < two_63 &&
-		   out.real == (double)(int64_t)out.real) {
+	} else if (out.type == PFS_SQL_REAL && type == PFS_ATTR_INTEGER &&
+		   fabs(out.real) < two_63 && out.real == (double)(int64_t)out.real) {
 		out.type = PFS_SQL_INTEGER;
 		out.integer = (int64_t)out.real;
 	}
@@ -394,7 +397,8 @@ int pfs_nodes_change(struct pfs_query *query, bool is_last)
 	const struct pfs_change_basis basis = {
 		.epoch = query->epoch,
 		.frozen = query->frozen,
-		.columns = query->frozen_wish.columns | PFS_COLUMN_PARENT, /* functions ask where a node lies */
+		.columns = query->frozen_wish.columns |
+			   PFS_COLUMN_PARENT, /* functions ask where a node lies */
 		.is_last = is_last,
 	};
 
@@ -411,7 +415,8 @@ static bool is_word_byte(char c)
 
 bool pfs_statement_may_change(const char *sql, size_t len)
 {
-	static const char *const words[] = {"insert", "update", "delete", "replace", "create", "drop"};
+	static const char *const words[] = {"insert",  "update", "delete",
+					    "replace", "create", "drop"};
 
 	for (size_t at = 0; at < len;) {
 		size_t n = 0;

@@ -77,7 +77,8 @@ static int declare(struct pfs_node_table *table)
 /* By a column, or by SQLite: a column called rowid would stand before that. */
 static bool is_taken(const struct pfs_node_table *table, const char *name)
 {
-	if (strcasecmp(name, "rowid") == 0 || strcasecmp(name, "_rowid_") == 0 || strcasecmp(name, "oid") == 0)
+	if (strcasecmp(name, "rowid") == 0 || strcasecmp(name, "_rowid_") == 0 ||
+	    strcasecmp(name, "oid") == 0)
 		return true;
 	for (size_t i = 0; i < table->n; i++) {
 		if (strcasecmp(table->columns[i].name, name) == 0)
@@ -86,9 +87,9 @@ static bool is_taken(const struct pfs_node_table *table, const char *name)
 	return false;
 }
 
-/* SQLite tells names apart without regard to capitals: the oldest of them has its own name, the second
- * one with "user." before it, and others are not to be had as columns: nobody takes a column from others by
- * a name that he thinks of later. */
+/* SQLite tells names apart without regard to capitals: the oldest of them has its own name, the
+ * second one with "user." before it, and others are not to be had as columns: nobody takes a column
+ * from others by a name that he thinks of later. */
 static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type type)
 {
 	static const char *const declared[] = {

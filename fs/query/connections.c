@@ -25,8 +25,8 @@ static void close_connection(struct pfs_connection *connection, struct pfs_queri
 	free(connection);
 }
 
-static const struct pfs_sql_table_function *const tables[] = {&pfs_resolve_table, &pfs_nodes_at_table,
-							      &pfs_attrs_at_table, NULL};
+static const struct pfs_sql_table_function *const tables[] = {
+	&pfs_resolve_table, &pfs_nodes_at_table, &pfs_attrs_at_table, NULL};
 
 static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
 			   const struct pfs_attr_visibility *attrs, bool plain_patterns)
@@ -68,14 +68,15 @@ static bool is_for(const struct pfs_connection *connection, const struct pfs_att
 				 memcmp(its->shown, attrs->shown, attrs->n * sizeof(bool)) == 0);
 }
 
-static struct pfs_connection *take_idle(struct pfs_queries *queries, const struct pfs_attr_visibility *attrs,
-					bool plain_patterns)
+static struct pfs_connection *
+take_idle(struct pfs_queries *queries, const struct pfs_attr_visibility *attrs, bool plain_patterns)
 {
 	uint64_t n_names = pfs_attr_names_count(queries->tree);
 	struct pfs_connection **link = &queries->idle, *connection;
 	PFS_LOCKED(&queries->lock);
 
-	while (*link && ((*link)->plain_patterns != plain_patterns || !is_for(*link, attrs, n_names)))
+	while (*link &&
+	       ((*link)->plain_patterns != plain_patterns || !is_for(*link, attrs, n_names)))
 		link = &(*link)->next;
 	connection = *link;
 	if (connection)
@@ -94,7 +95,8 @@ static bool is_of(const struct pfs_connection *connection, const struct pfs_view
 }
 
 /* What one viewer's statements have filled no other one's find. */
-static int give_to(struct pfs_connection *connection, const struct pfs_viewer *viewer, struct pfs_queries *queries)
+static int give_to(struct pfs_connection *connection, const struct pfs_viewer *viewer,
+		   struct pfs_queries *queries)
 {
 	gid_t *groups = malloc((viewer->n_groups + 1) * sizeof(*groups));
 
@@ -126,8 +128,8 @@ int pfs_connection_get(struct pfs_connection **out, struct pfs_queries *queries,
 	return error;
 }
 
-/* The one idle for longest of more than may be, taken out; or NULL.  Each kind has its own share, so
- * that one does not drive out the other.  The lock is held. */
+/* The one idle for longest of more than may be, taken out; or NULL.  Each kind has its own share,
+ * so that one does not drive out the other.  The lock is held. */
 static struct pfs_connection *take_surplus(struct pfs_queries *queries,
 					   const struct pfs_connection *like)
 {

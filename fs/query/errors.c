@@ -18,7 +18,8 @@ static bool is_same(const char *a, const char *b)
 	return tolower((unsigned char)*a) == tolower((unsigned char)*b);
 }
 
-/* How many characters have to be changed, added, left out or exchanged with the next one, capitals apart. */
+/* How many characters have to be changed, added, left out or exchanged with the next one, capitals
+ * apart. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][NAME_MAX_LEN + 1], n = strlen(b), i, j;
@@ -32,7 +33,8 @@ static size_t distance(const char *a, const char *b)
 		for (j = 1; j <= n; j++) {
 			row[j] = PFS_MIN(above[j - 1] + !is_same(&a[i - 1], &b[j - 1]),
 					 PFS_MIN(row[j - 1], above[j]) + 1);
-			if (i > 1 && j > 1 && is_same(&a[i - 1], &b[j - 2]) && is_same(&a[i - 2], &b[j - 1]))
+			if (i > 1 && j > 1 && is_same(&a[i - 1], &b[j - 2]) &&
+			    is_same(&a[i - 2], &b[j - 1]))
 				row[j] = PFS_MIN(row[j], rows[(i + 1) % 3][j - 2] + 1);
 		}
 	}
@@ -137,9 +139,10 @@ static void advise_column(const struct pfs_query *query, char *out, size_t size,
 	else if (near)
 		(void)snprintf(out, size, "did you mean %s?", near);
 	else
-		(void)snprintf(out, size,
-			       "a text is written '%.40s'; `PRAGMA table_info(nodes)` lists the columns",
-			       name);
+		(void)snprintf(
+			out, size,
+			"a text is written '%.40s'; `PRAGMA table_info(nodes)` lists the columns",
+			name);
 }
 
 /* The token begins as a text or a number does, and is neither. */
@@ -159,8 +162,9 @@ static const char *advice_on(const char *text, long offset)
 	if (token)
 		return advice_on_token(token);
 	if (after(text, "near \""))
-		return offset == 0 ? "a statement begins with SELECT, UPDATE, INSERT, DELETE, CREATE or WITH"
-				   : "correct it there";
+		return offset == 0
+			       ? "a statement begins with SELECT, UPDATE, INSERT, DELETE, CREATE or WITH"
+			       : "correct it there";
 	if (after(text, "no such table: "))
 		return "the tree's table is nodes; SELECT name FROM sqlite_master lists others";
 	if (after(text, "no such function: ") || after(text, "wrong number of arguments"))
@@ -172,7 +176,8 @@ static const char *advice_on(const char *text, long offset)
 	return "";
 }
 
-static void advise(const struct pfs_query *query, char *out, size_t size, const char *text, long offset)
+static void advise(const struct pfs_query *query, char *out, size_t size, const char *text,
+		   long offset)
 {
 	const char *name = after(text, "no such column: ");
 

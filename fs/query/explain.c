@@ -41,8 +41,8 @@ static void write_weighed(FILE *out, const struct pfs_scan_weighed *weighed)
 	if (!weighed->index)
 		return;
 	(void)fprintf(out, "; index or scan: %.3f ms by the %s, %.3f ms by a scan; chosen: the %s",
-		      (double)weighed->index_ns / 1e6, weighed->index, (double)weighed->scan_ns / 1e6,
-		      weighed->is_chosen ? "index" : "scan");
+		      (double)weighed->index_ns / 1e6, weighed->index,
+		      (double)weighed->scan_ns / 1e6, weighed->is_chosen ? "index" : "scan");
 	if (!weighed->is_there)
 		(void)fputs(", for that index is not made yet", out);
 }
@@ -109,15 +109,18 @@ int pfs_query_plan(const struct pfs_query *query, char **text)
 	if (query->is_index)
 		(void)fputs("the store's names of path indexes\n", writing.out);
 	else if (query->is_by_operators)
-		(void)fputs("rows of a side table found and changed by the relational operators\n", writing.out);
-	else if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_TABLES) /* by now they are other ones */
+		(void)fputs("rows of a side table found and changed by the relational operators\n",
+			    writing.out);
+	else if (pfs_sql_effect(query->connection->sql) ==
+		 PFS_SQL_CHANGES_TABLES) /* by now they are other ones */
 		(void)fputs("tables or indexes made or dropped\n", writing.out);
 	else if (!pfs_relational_is_planned(query->relational))
-		error = pfs_sql_explain(query->connection->sql, running->text, running->len, write_step,
-					&writing);
+		error = pfs_sql_explain(query->connection->sql, running->text, running->len,
+					write_step, &writing);
 	query->connection->plan_ids = plan_ids;
 	pfs_parts_describe(query->parts, writing.out);
-	if (pfs_relational_is_planned(query->relational) && pfs_relational_block(query->relational)->rows) {
+	if (pfs_relational_is_planned(query->relational) &&
+	    pfs_relational_block(query->relational)->rows) {
 		(void)fputs("rows of nodes as they are", writing.out);
 		write_scan(&writing, 0);
 		(void)fputc('\n', writing.out);

@@ -439,8 +439,9 @@ int pfs_facet_step_children(struct pfs_facet **out, const struct pfs_facet *from
 int pfs_facet_step(struct pfs_facet **out, const struct pfs_facet *from, const char *name,
 		   const struct pfs_facet_columns *columns, char problem[PFS_FACET_PROBLEM])
 {
-	struct pfs_facet head = {
-		.kind = PFS_FACET_CHILDREN, .under = from->under, .n_conditions = from->n_conditions};
+	struct pfs_facet head = {.kind = PFS_FACET_CHILDREN,
+				 .under = from->under,
+				 .n_conditions = from->n_conditions};
 	char *copy;
 	int error;
 
@@ -492,8 +493,9 @@ bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b)
 {
 	return a->kind == b->kind && a->format == b->format && a->under == b->under &&
 	       a->op == b->op && a->is_number == b->is_number &&
-	       a->is_number_only == b->is_number_only && a->n_conditions == b->n_conditions && a->where_len == b->where_len &&
-	       strcmp(a->text, b->text) == 0 && strcmp(rest_of(a), rest_of(b)) == 0;
+	       a->is_number_only == b->is_number_only && a->n_conditions == b->n_conditions &&
+	       a->where_len == b->where_len && strcmp(a->text, b->text) == 0 &&
+	       strcmp(rest_of(a), rest_of(b)) == 0;
 }
 
 /* ---- statements ---- */

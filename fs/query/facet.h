@@ -88,7 +88,8 @@ bool pfs_facet_is_same(const struct pfs_facet *a, const struct pfs_facet *b);
 /* Return statements, which the caller frees; NULL: no memory. Each comment names the columns of the
  * statement's rows. */
 char *pfs_facet_values(const struct pfs_facet *facet); /* value, nodes, values in all */
-char *pfs_facet_children(const struct pfs_facet *facet, uint64_t dir); /* name, nodes, children in all */
+char *pfs_facet_children(const struct pfs_facet *facet,
+			 uint64_t dir); /* name, nodes, children in all */
 char *pfs_facet_child(const struct pfs_facet *facet, uint64_t dir, const char *name); /* ino */
 char *pfs_facet_nodes(const struct pfs_facet *facet); /* name, ino, path */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A statement whose tree changed goes on with the tree as it is at one moment, frozen, and so holds nobody
- * up. What is frozen are the columns that SQLite was asked for leave to read, or needs. */
+/* A statement whose tree changed goes on with the tree as it is at one moment, frozen, and so holds
+ * nobody up. What is frozen are the columns that SQLite was asked for leave to read, or needs. */
 #include "fs/query/internal.h"
 
 #include <string.h>
@@ -30,7 +30,8 @@ static int add_column(struct pfs_query *query, const struct pfs_node_column *col
 	PFS_TRY(pfs_grow(&query->frozen_attrs, &query->frozen_attrs_capacity, wish->n_attrs + 1,
 			 sizeof(*query->frozen_attrs)));
 	wish->attrs = query->frozen_attrs;
-	query->frozen_attrs[wish->n_attrs++] = (struct pfs_attr_wish){column->attr, column->attr_len};
+	query->frozen_attrs[wish->n_attrs++] =
+		(struct pfs_attr_wish){column->attr, column->attr_len};
 	wish->columns |= PFS_COLUMN_FLAGS;
 	return 0;
 }
@@ -48,8 +49,10 @@ static int add_read(struct pfs_query *query, const char *name)
 
 struct pfs_frozen_wish pfs_query_rights_wish(struct pfs_query *query)
 {
-	return (struct pfs_frozen_wish){
-		.columns = PFS_COLUMN_PRIME | (query->is_limited ? VIEWERS : 0), .poll = tick, .arg = query};
+	return (struct pfs_frozen_wish){.columns = PFS_COLUMN_PRIME |
+						   (query->is_limited ? VIEWERS : 0),
+					.poll = tick,
+					.arg = query};
 }
 
 int pfs_query_note_reads(struct pfs_query *query)
@@ -105,7 +108,8 @@ int pfs_query_try_freeze(struct pfs_query *query)
 	return error;
 }
 
-/* Its bytes are what others' changes cost, and not the statement's: they count for all statements together. */
+/* Its bytes are what others' changes cost, and not the statement's: they count for all statements
+ * together. */
 static int fill(struct pfs_query *query)
 {
 	PFS_TRY(pfs_frozen_fill(query->still, query->queries->tree, &query->frozen_wish));
@@ -125,8 +129,9 @@ int pfs_query_freeze(struct pfs_query *query)
 	if (error)
 		pfs_query_thaw(query);
 	if (error == -ENOMEM)
-		query->lost = "the tree changed, and as it was it needs more memory than query_memory_total lets it; "
-			      "run it again, or raise that";
+		query->lost =
+			"the tree changed, and as it was it needs more memory than query_memory_total lets it; "
+			"run it again, or raise that";
 	return error;
 }
 
@@ -147,7 +152,8 @@ bool pfs_query_is_lost(struct pfs_query *query)
 	const struct pfs_tree *frozen = query->frozen ? query->frozen : query->still;
 
 	if (!query->lost && frozen && pfs_frozen_is_lost(frozen))
-		query->lost = "more of the tree changed while the statement ran than there is memory to remember; "
-			      "run it again";
+		query->lost =
+			"more of the tree changed while the statement ran than there is memory to remember; "
+			"run it again";
 	return query->lost;
 }

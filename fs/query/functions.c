@@ -86,7 +86,8 @@ static bool is_ancestor(const struct pfs_tree *tree, const uint32_t slots[2])
 	return slots[0] != slots[1] && pfs_relation_is_under(tree, slots[1], slots[0]);
 }
 
-static void ask(struct pfs_query *query, struct pfs_sql_call *call, const struct pfs_sql_value *arguments,
+static void ask(struct pfs_query *query, struct pfs_sql_call *call,
+		const struct pfs_sql_value *arguments,
 		bool (*holds)(const struct pfs_tree *tree, const uint32_t slots[2]))
 {
 	uint32_t slots[2];
@@ -108,7 +109,8 @@ static void child_of(void *user, struct pfs_sql_call *call, const struct pfs_sql
 	ask(user, call, arguments, is_child);
 }
 
-static void ancestor_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+static void ancestor_of(void *user, struct pfs_sql_call *call,
+			const struct pfs_sql_value *arguments)
 {
 	ask(user, call, arguments, is_ancestor);
 }
@@ -164,8 +166,10 @@ static void path_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_
 	free(path);
 }
 
-/* The node whose code the number is, as user.primefs.code has it; a text, since most are beyond 64 bits. */
-static void node_of_code(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+/* The node whose code the number is, as user.primefs.code has it; a text, since most are beyond 64
+ * bits. */
+static void node_of_code(void *user, struct pfs_sql_call *call,
+			 const struct pfs_sql_value *arguments)
 {
 	struct pfs_query *query = user;
 	uint32_t slot = PFS_NO_SLOT;
@@ -184,7 +188,8 @@ static void node_of_code(void *user, struct pfs_sql_call *call, const struct pfs
 		return;
 	error = pfs_relation_of_code(query->tree, &slot, code, len, &query->watch);
 	if (error)
-		pfs_sql_return_error(call, error, error == -ENOMEM ? "no memory" : "the tree changed");
+		pfs_sql_return_error(call, error,
+				     error == -ENOMEM ? "no memory" : "the tree changed");
 	else if (slot != PFS_NO_SLOT && pfs_visible_has(query->visible, query->tree, slot))
 		pfs_sql_return_integer(call, (int64_t)pfs_relation_ino(query->tree, slot));
 	pfs_query_release(query);
@@ -206,7 +211,8 @@ struct resolving {
 	uint64_t inos[LINES]; /* 0: there is no such node */
 };
 
-static int open_lines(void *user, void **rows, const struct pfs_sql_value *value, char *problem PFS_UNUSED)
+static int open_lines(void *user, void **rows, const struct pfs_sql_value *value,
+		      char *problem PFS_UNUSED)
 {
 	struct resolving *resolving = malloc(sizeof(*resolving));
 	bool is_text = value->type == PFS_SQL_TEXT || value->type == PFS_SQL_BLOB;
@@ -228,10 +234,11 @@ static int number_paths(struct resolving *resolving)
 	uint32_t slots[LINES];
 
 	PFS_TRY(pfs_query_hold(resolving->query));
-	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME), slots,
-			 resolving->paths, resolving->n);
+	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME),
+			 slots, resolving->paths, resolving->n);
 	for (size_t i = 0; i < resolving->n; i++)
-		resolving->inos[i] = slots[i] == PFS_NO_SLOT ? 0 : pfs_relation_ino(query->tree, slots[i]);
+		resolving->inos[i] =
+			slots[i] == PFS_NO_SLOT ? 0 : pfs_relation_ino(query->tree, slots[i]);
 	pfs_query_release(resolving->query);
 	return 0;
 }
@@ -244,7 +251,8 @@ static int next_line(void *rows)
 		return 1;
 	resolving->before += (int64_t)resolving->n;
 	resolving->row = 0;
-	for (resolving->n = 0; resolving->n < LINES && resolving->at < resolving->size; resolving->n++) {
+	for (resolving->n = 0; resolving->n < LINES && resolving->at < resolving->size;
+	     resolving->n++) {
 		const char *line = resolving->text + resolving->at;
 		const char *end = memchr(line, '\n', resolving->size - resolving->at);
 		size_t len = end ? (size_t)(end - line) : resolving->size - resolving->at;
@@ -266,9 +274,11 @@ static int give_line(void *rows, struct pfs_sql_value *out, int column)
 
 	if (column == LINE)
 		*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER,
-					      .integer = resolving->before + (int64_t)resolving->row + 1};
+					      .integer = resolving->before +
+							 (int64_t)resolving->row + 1};
 	else if (column == PATH)
-		*out = (struct pfs_sql_value){.type = PFS_SQL_TEXT, .bytes = path->bytes, .size = path->len};
+		*out = (struct pfs_sql_value){
+			.type = PFS_SQL_TEXT, .bytes = path->bytes, .size = path->len};
 	else if (ino)
 		*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER, .integer = (int64_t)ino};
 	return 0;
@@ -314,7 +324,8 @@ static void time_of(void *user, struct pfs_sql_call *call, const struct pfs_sql_
 }
 
 /* The second argument, 0: numbers are as they are. */
-static void time_or_number(void *user, struct pfs_sql_call *call, const struct pfs_sql_value *arguments)
+static void time_or_number(void *user, struct pfs_sql_call *call,
+			   const struct pfs_sql_value *arguments)
 {
 	make_time(user, call, arguments, false);
 }

@@ -110,8 +110,9 @@ static void free_buffer(struct buffer *buffer)
 static int gather_bytes(struct pfs_gathered *gather, struct buffer *buffer, enum pfs_field field)
 {
 	size_t before = buffer->capacity;
-	int error = pfs_scan_bytes(gather->query->tree, &buffer->bytes, &buffer->capacity,
-				   buffer->offset, buffer->is_null, field, gather->slots, gather->n);
+	int error =
+		pfs_scan_bytes(gather->query->tree, &buffer->bytes, &buffer->capacity,
+			       buffer->offset, buffer->is_null, field, gather->slots, gather->n);
 
 	return error ? error : use(gather, (int64_t)(buffer->capacity - before));
 }
@@ -175,8 +176,10 @@ static int from_hashes(const struct pfs_gathered *gather, struct pfs_attr_value 
 
 	if (!sizes || !mtimes)
 		return -ENOMEM;
-	PFS_TRY(pfs_visible_integers(query->visible, query->tree, sizes, PFS_FIELD_SIZE, gather->slots, gather->n));
-	PFS_TRY(pfs_visible_integers(query->visible, query->tree, mtimes, PFS_FIELD_MTIME, gather->slots, gather->n));
+	PFS_TRY(pfs_visible_integers(query->visible, query->tree, sizes, PFS_FIELD_SIZE,
+				     gather->slots, gather->n));
+	PFS_TRY(pfs_visible_integers(query->visible, query->tree, mtimes, PFS_FIELD_MTIME,
+				     gather->slots, gather->n));
 	for (size_t row = 0; row < gather->n; row++)
 		from_hash(&values[row], sizes[row], mtimes[row]);
 	return 0;
@@ -278,14 +281,14 @@ int pfs_gathered_column(struct pfs_gathered *gather, size_t column)
 
 /* ---- open and closed ---- */
 
-/* One piece with what there is for each column: many a statement takes no longer than to allocate them
- * one by one. */
+/* One piece with what there is for each column: many a statement takes no longer than to allocate
+ * them one by one. */
 int pfs_gathered_open(struct pfs_gathered **out, struct pfs_query *query)
 {
 	size_t n = query->connection->table->n;
-	struct pfs_gathered *gather =
-		calloc(1, sizeof(*gather) + n * (sizeof(*gather->columns) + sizeof(*gather->buffers) +
-						 sizeof(struct pfs_attr_reader *) + sizeof(bool)));
+	struct pfs_gathered *gather = calloc(
+		1, sizeof(*gather) + n * (sizeof(*gather->columns) + sizeof(*gather->buffers) +
+					  sizeof(struct pfs_attr_reader *) + sizeof(bool)));
 
 	*out = gather;
 	if (!gather)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/gather.h - fetches the values of columns of `nodes`, for some slots at a time; inside of fs/query.
+/* fs/query/gather.h - fetches the values of columns of `nodes`, for some slots at a time; inside of
+ * fs/query.
  *
  * Threads: one at a time uses a gatherer; a query may have any number of them. The tree is held,
  * except where a function says otherwise. */
@@ -10,7 +11,8 @@
 
 struct pfs_gathered;
 
-PFS_MUST_CHECK int pfs_gathered_open(struct pfs_gathered **out, struct pfs_query *query); /* -ENOMEM */
+PFS_MUST_CHECK int pfs_gathered_open(struct pfs_gathered **out,
+				     struct pfs_query *query); /* -ENOMEM */
 /* Makes another gatherer of the same query, which wants these n columns and no others. -ENOMEM. */
 PFS_MUST_CHECK int pfs_gathered_copy(struct pfs_gathered **out, const struct pfs_gathered *of,
 				   const int *columns, size_t n);

@@ -6,13 +6,14 @@
 #include "fs/image/hold.h"
 #include "fs/nodes/codes.h"
 
-/* Scans let others have the tree after that, and operators if somebody waits; what they do between two looks, a run of two
- * milliseconds and a piece of each thread at the most, takes less than the three that are left up to five.  By a clock
- * without ticks, which have up to ten milliseconds. */
+/* Scans let others have the tree after that, and operators if somebody waits; what they do between
+ * two looks, a run of two milliseconds and a piece of each thread at the most, takes less than the
+ * three that are left up to five.  By a clock without ticks, which have up to ten milliseconds. */
 #define HELD_NS UINT64_C(2000000)
 /* Operators, whose threads have to stop for it, do so if nobody waits. */
 #define RUN_NS UINT64_C(3000000)
-/* Who waits is let in now, also where an operator cannot pause: it begins again, over a frozen tree. */
+/* Who waits is let in now, also where an operator cannot pause: it begins again, over a frozen
+ * tree. */
 #define MOST_NS UINT64_C(4000000)
 
 int pfs_query_tick(void *user)

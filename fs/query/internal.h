@@ -70,17 +70,20 @@ extern const int pfs_node_ino; /* the number of the column `ino` */
 
 struct pfs_attr_visibilities; /* results for the viewers who asked last */
 PFS_MUST_CHECK int pfs_attr_visibilities_create(struct pfs_attr_visibilities **out);
-void pfs_attr_visibilities_destroy(struct pfs_attr_visibilities *visibilities); /* NULL is allowed */
+void pfs_attr_visibilities_destroy(
+	struct pfs_attr_visibilities *visibilities); /* NULL is allowed */
 /* Finds which attributes the query's viewer sees. The caller frees out->shown, which is not NULL.
  * The tree is not held. */
-PFS_MUST_CHECK int pfs_attr_visibility_find(struct pfs_query *query, struct pfs_attr_visibility *out);
+PFS_MUST_CHECK int pfs_attr_visibility_find(struct pfs_query *query,
+					    struct pfs_attr_visibility *out);
 
 /* ---- owners.c: names of users and groups, looked up once and kept ---- */
 
 struct pfs_owners;
 PFS_MUST_CHECK int pfs_owners_create(struct pfs_owners **out);
 void pfs_owners_destroy(struct pfs_owners *owners); /* NULL is allowed */
-/* Sets values[i] to the name of ids[i], or to NULL; they are valid as long as `owners`.  -ENOMEM. */
+/* Sets values[i] to the name of ids[i], or to NULL; they are valid as long as `owners`.  -ENOMEM.
+ */
 PFS_MUST_CHECK int pfs_owners_names(struct pfs_owners *owners, struct pfs_sql_value *values,
 				    const int64_t *ids, size_t n, bool groups);
 
@@ -164,7 +167,8 @@ struct pfs_queries {
 	struct pfs_owners *owners;
 	struct pfs_attr_visibilities *attr_visibilities;
 	pthread_mutex_t lock;
-	pthread_mutex_t placing; /* of opening the placement, which starts a device; taken before lock */
+	pthread_mutex_t
+		placing; /* of opening the placement, which starts a device; taken before lock */
 	/* Not open until wanted. Set with both locks, so that either is enough to read it. */
 	struct pfs_placement placement;
 	struct pfs_kept_rates *rates;	 /* that estimates go by */
@@ -251,7 +255,8 @@ struct pfs_query {
 	bool is_planned; /* it has been prepared, and may be kept in the plan cache */
 	bool for_now;	 /* its plan lacks a side table for the moment, and is not kept */
 	struct pfs_relational *relational; /* relational/relational.h */
-	struct pfs_portion_walk walk; /* of rows as they are, if it answers with those; else the portion has none */
+	struct pfs_portion_walk
+		walk; /* of rows as they are, if it answers with those; else the portion has none */
 	struct pfs_parts *parts; /* parts/parts.h; NULL: the statement has none */
 	uint64_t piece; /* rows that it looks at in one hold of the tree; 0: it decides itself */
 
@@ -345,7 +350,8 @@ void pfs_plan_cache_clear(struct pfs_connection *connection,
 extern const struct pfs_sql_source pfs_nodes_source;
 void pfs_nodes_free_spare(struct pfs_connection *connection);
 extern const struct pfs_sql_function pfs_tree_functions[];
-extern const struct pfs_sql_table_function pfs_resolve_table; /* resolve(TEXT): its lines as paths */
+extern const struct pfs_sql_table_function
+	pfs_resolve_table; /* resolve(TEXT): its lines as paths */
 extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* nodes_at.c */
 
 /* ---- change.c: changes of nodes by a statement ---- */

@@ -176,7 +176,9 @@ static int find(struct pfs_sql_scan *scan, const struct pfs_sql_begin *begin)
 
 	if (!error && !scan->pushed->nothing)
 		error = begin->n_order ? select_ordered(scan, begin) : select_slots(scan);
-	return error && error != -ENOENT ? error : pfs_account_charge(scan->query->account, (int64_t)scan->held);
+	return error && error != -ENOENT
+		       ? error
+		       : pfs_account_charge(scan->query->account, (int64_t)scan->held);
 }
 
 /* The slots of the next batch, scan->n of them. */
@@ -205,7 +207,8 @@ static int next_slots(struct pfs_sql_scan *scan)
 static size_t next_batch(const struct pfs_sql_scan *scan)
 {
 	size_t attrs = pfs_gathered_attrs(scan->gather);
-	size_t batch = PFS_MIN(scan->batch * 4, attrs ? PFS_MAX(HELD_ATTRS / attrs, FIRST_BATCH) : BATCH);
+	size_t batch =
+		PFS_MIN(scan->batch * 4, attrs ? PFS_MAX(HELD_ATTRS / attrs, FIRST_BATCH) : BATCH);
 	size_t bytes = pfs_gathered_bytes(scan->gather);
 
 	if (bytes > HELD_BYTES / 16) /* what comes next may well have more */

@@ -40,7 +40,8 @@ struct reader {
 
 static void next(struct reader *reader)
 {
-	reader->token = pfs_token_next(reader->sql, reader->len, reader->token.at + reader->token.len);
+	reader->token =
+		pfs_token_next(reader->sql, reader->len, reader->token.at + reader->token.len);
 }
 
 static bool is(const struct reader *reader, const char *word)
@@ -286,7 +287,8 @@ static int wrong(struct pfs_sql_problem *problem, size_t at, const char *name, c
 	return -EINVAL;
 }
 
-static int is_there(const struct statement *statement, const char *what, struct pfs_sql_problem *problem)
+static int is_there(const struct statement *statement, const char *what,
+		    struct pfs_sql_problem *problem)
 {
 	problem->offset = (long)statement->name_at;
 	(void)snprintf(problem->text, sizeof(problem->text),
@@ -321,7 +323,8 @@ static int make(struct pfs_tree *tree, const struct statement *statement,
 	if (!statement->name_len || strncasecmp(statement->name, "sqlite_", 7) == 0 ||
 	    strcasecmp(statement->name, "nodes") == 0)
 		return wrong(problem, statement->name_at,
-			     statement->name_len ? statement->name : "a name of no byte, or over 255",
+			     statement->name_len ? statement->name
+						 : "a name of no byte, or over 255",
 			     "no index can have that name; choose another");
 	PFS_TRY(pfs_sides_read(tree, look_at_all, &search));
 	if (search.what && search.is_path_index && statement->is_careful)
@@ -334,7 +337,8 @@ static int make(struct pfs_tree *tree, const struct statement *statement,
 }
 
 /* *is_one: the name is a path index's, or nobody's. */
-static int unmake(struct pfs_tree *tree, bool *is_one, const struct statement *statement, bool may_change)
+static int unmake(struct pfs_tree *tree, bool *is_one, const struct statement *statement,
+		  bool may_change)
 {
 	struct search search = {.name = statement->name};
 

@@ -69,7 +69,8 @@ static void write_predicate(FILE *out, const struct pfs_predicate *p)
 		write_between(out, p);
 		break;
 	case PFS_TEST_NONE:
-		(void)fprintf(out, "%s IS %sNULL", pfs_fields[p->field].name, p->negated ? "NOT " : "");
+		(void)fprintf(out, "%s IS %sNULL", pfs_fields[p->field].name,
+			      p->negated ? "NOT " : "");
 		break;
 	case PFS_TEST_UNDER:
 	case PFS_TEST_CHILD_OF:
@@ -77,8 +78,8 @@ static void write_predicate(FILE *out, const struct pfs_predicate *p)
 		(void)fprintf(out, "%s(ino, %lld)", words[p->test], (long long)p->low);
 		break;
 	case PFS_TEST_EQUAL:
-		(void)fprintf(out, "%s %s '%.*s'", pfs_fields[p->field].name, p->negated ? "<>" : "=",
-			      (int)p->text_len, p->text);
+		(void)fprintf(out, "%s %s '%.*s'", pfs_fields[p->field].name,
+			      p->negated ? "<>" : "=", (int)p->text_len, p->text);
 		break;
 	default:
 		(void)fprintf(out, "%s %s '%.*s'", pfs_fields[p->field].name, words[p->test],
@@ -128,14 +129,16 @@ void pfs_plan_record(struct pfs_query *query, unsigned id, const struct pfs_push
 		return;
 	if (!record->pushed)
 		record->pushed = describe(pushed);
-	/* Samples are of all nodes, and the way to begin follows from them: not for who sees a part. */
+	/* Samples are of all nodes, and the way to begin follows from them: not for who sees a
+	 * part. */
 	if (!record->starts && !query->is_limited) {
 		record->estimated = pfs_scan_estimate(query->tree, &record->how,
 						      pushed->predicates, pushed->n);
 		if (ordered)
 			note_order(record, ordered);
 		if (!ordered || !pfs_ordered_walks(ordered))
-			pfs_scan_weigh(query->tree, &record->weighed, pushed->predicates, pushed->n);
+			pfs_scan_weigh(query->tree, &record->weighed, pushed->predicates,
+				       pushed->n);
 	}
 	record->starts++;
 	record->selected += selected;

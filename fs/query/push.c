@@ -66,8 +66,10 @@ static void decide(const struct pfs_query *query, const struct pfs_node_column *
 
 	if ((query->is_limited && pfs_field_is_viewers(column->field)) ||
 	    (column->kind != PFS_NODE_INTEGER && pfs_is_selected_member(query, constraint)))
-		return; /* the image's values are of all nodes: only gathered ones are the viewer's */
-	if (column->kind != PFS_NODE_ATTR && pfs_fields[column->field].source == PFS_SOURCE_COMPARED)
+		return; /* the image's values are of all nodes: only gathered ones are the
+			 * viewer's */
+	if (column->kind != PFS_NODE_ATTR &&
+	    pfs_fields[column->field].source == PFS_SOURCE_COMPARED)
 		return; /* it may change while nothing of the image does */
 	switch (column->kind) {
 	case PFS_NODE_INTEGER:
@@ -96,7 +98,8 @@ struct guess {
 	double work;  /* per node of the tree, if nothing better bounds the scan */
 };
 
-/* If the subtree is a known range of slots, its exact size.  Only for viewers who see every node. */
+/* If the subtree is a known range of slots, its exact size.  Only for viewers who see every
+ * node. */
 static struct guess guess_under(const struct pfs_query *query, const struct pfs_sql_value *top)
 {
 	struct guess guess = {.share = 0.05, .work = 0.005};
@@ -183,8 +186,8 @@ static void estimate(struct pfs_sql_plan *plan, const struct pfs_query *query)
 	plan->cost = PFS_MAX(rows, 1) + (found ? 2 : work + 20);
 }
 
-/* By what the image has: not by attributes or names of owners, nor by totals where not everything is
- * seen. */
+/* By what the image has: not by attributes or names of owners, nor by totals where not everything
+ * is seen. */
 static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *plan)
 {
 	const struct pfs_node_table *table = query->connection->table;
@@ -192,7 +195,8 @@ static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *
 	if (!plan->n_order || plan->n_order > PFS_ORDERS_MAX)
 		return false;
 	for (size_t i = 0; i < plan->n_order; i++) {
-		const struct pfs_node_column *column = pfs_push_column(table, plan->order[i].column);
+		const struct pfs_node_column *column =
+			pfs_push_column(table, plan->order[i].column);
 
 		if (column->kind == PFS_NODE_ATTR || column->kind == PFS_NODE_OWNER ||
 		    column->kind == PFS_NODE_GROUP || !pfs_fields[column->field].is_ordered)
@@ -218,7 +222,8 @@ static void spare_preorder(struct pfs_sql_plan *plan, const struct pfs_node_tabl
 static bool has_glob(const struct pfs_sql_plan *plan, int column)
 {
 	for (size_t i = 0; i < plan->n; i++)
-		if (plan->constraints[i].op == PFS_SQL_GLOB && plan->constraints[i].column == column)
+		if (plan->constraints[i].op == PFS_SQL_GLOB &&
+		    plan->constraints[i].column == column)
 			return true;
 	return false;
 }
@@ -233,7 +238,8 @@ void pfs_push_plan(void *user, struct pfs_sql_plan *plan)
 		int column = constraint->column < 0 ? pfs_node_ino : constraint->column;
 
 		decide(query, &table->columns[column], constraint);
-		if ((constraint->op == PFS_SQL_GE || constraint->op == PFS_SQL_LT) && has_glob(plan, constraint->column))
+		if ((constraint->op == PFS_SQL_GE || constraint->op == PFS_SQL_LT) &&
+		    has_glob(plan, constraint->column))
 			constraint->take = constraint->exact = false;
 	}
 	plan->ordered = can_order(query, plan);
@@ -264,7 +270,8 @@ static void choose(const char **old, size_t *old_len, const char *text, size_t l
 	}
 }
 
-/* What is in both ranges, of a BETWEEN for one, which comes as its two halves; false: these are no such. */
+/* What is in both ranges, of a BETWEEN for one, which comes as its two halves; false: these are no
+ * such. */
 static bool narrow(struct pfs_predicate *old, const struct pfs_predicate *p)
 {
 	if (old->field != p->field || old->test != p->test || old->negated || p->negated ||
@@ -425,8 +432,8 @@ static bool is_plain(const char *text, size_t len)
 	return true;
 }
 
-/* A GLOB that is but a beginning, an end or a part of the text.  SQLite reads UTF-8 where the pattern
- * is not ASCII: such ones are left as they are. */
+/* A GLOB that is but a beginning, an end or a part of the text.  SQLite reads UTF-8 where the
+ * pattern is not ASCII: such ones are left as they are. */
 static void simplify_glob(struct pfs_predicate *predicate)
 {
 	const char *text = predicate->text;

@@ -68,7 +68,8 @@ static int look_at_tree(struct pfs_query *query, struct pfs_sql_problem *problem
 	error = look_at_top(query, problem);
 	if (error != -EAGAIN)
 		return error;
-	query->frozen_wish = pfs_query_rights_wish(query); /* directories change faster than is followed */
+	query->frozen_wish =
+		pfs_query_rights_wish(query); /* directories change faster than is followed */
 	PFS_TRY(pfs_query_freeze(query));
 	error = look_at_top(query, problem);
 	pfs_query_thaw(query);
@@ -98,8 +99,8 @@ static int take_connection(struct pfs_query *query)
 
 /* ---- the text as it runs ---- */
 
-static int list_columns(void *arg, const char *table, int (*add)(void *to, const char *name, bool is_hidden),
-			void *to)
+static int list_columns(void *arg, const char *table,
+			int (*add)(void *to, const char *name, bool is_hidden), void *to)
 {
 	return pfs_sql_table_columns(arg, table, add, to);
 }
@@ -147,7 +148,8 @@ static int prepare_both(struct pfs_query *query, struct pfs_sql_problem *problem
 	pfs_edits_finish(&query->text);
 	PFS_TRY(pfs_sql_prepare(sql, query->sql, query->len, problem));
 	PFS_TRY(keep_titles(query));
-	PFS_TRY(pfs_timed_replace(&query->text, query->sql, query->len, query->now, &tables, &doubt));
+	PFS_TRY(pfs_timed_replace(&query->text, query->sql, query->len, query->now, &tables,
+				  &doubt));
 	if (*doubt.text) {
 		*problem = doubt;
 		return -EINVAL;
@@ -175,7 +177,8 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 	return prepare_both(query, problem);
 }
 
-/* Whether SQLite is to look at rows of side tables; if the operators turn out to have no answer it does so later. */
+/* Whether SQLite is to look at rows of side tables; if the operators turn out to have no answer it
+ * does so later. */
 static bool needs_copies(const struct pfs_query *query)
 {
 #ifdef PFS_VERIFY
@@ -310,7 +313,8 @@ static int change_copy(struct pfs_query *query, struct pfs_sql_problem *problem)
 static int change_tables(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
-	struct pfs_tree *tree = query->queries->tree; /* the statement's own may get frozen while it runs */
+	struct pfs_tree *tree =
+		query->queries->tree; /* the statement's own may get frozen while it runs */
 	bool is_done = false;
 	int error = 0;
 
@@ -337,8 +341,8 @@ static int change_tables(struct pfs_query *query, struct pfs_sql_problem *proble
 	return error;
 }
 
-/* What the statement asks for is known when it has run, and is then done in one piece: if the nodes are still as it
- * found them, or others change them as fast as it does. */
+/* What the statement asks for is known when it has run, and is then done in one piece: if the nodes
+ * are still as it found them, or others change them as fast as it does. */
 static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_sql *sql = query->connection->sql;
@@ -432,7 +436,8 @@ void pfs_query_finish(struct pfs_query *query)
 	pfs_query_close_attrs(query);
 	free(query->attrs);
 	free(query->attr_wanted);
-	if (query->connection && pfs_account_refusal(query->account)) /* it may not be what it should be after that */
+	if (query->connection &&
+	    pfs_account_refusal(query->account)) /* it may not be what it should be after that */
 		query->connection->spent = true;
 	pfs_connection_put(query->queries, query->connection);
 	pfs_plan_finish(query);
@@ -466,7 +471,8 @@ static int begin_again(struct pfs_query *query)
 	return query->failure;
 }
 
-/* The operators had no answer, so that SQLite needs the rows of side tables: as they are now, if they have changed. */
+/* The operators had no answer, so that SQLite needs the rows of side tables: as they are now, if
+ * they have changed. */
 static int fill_copies(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;
@@ -481,7 +487,8 @@ static int fill_copies(struct pfs_query *query, struct pfs_sql_problem *problem)
 		error = pfs_sides_declare(query, query->text.text, query->text.len);
 	connection->plan_ids = 0;
 	if (!error)
-		error = pfs_sql_prepare(connection->sql, query->text.text, query->text.len, problem);
+		error = pfs_sql_prepare(connection->sql, query->text.text, query->text.len,
+					problem);
 	if (!error)
 		error = pfs_sides_fill(connection, tree);
 	pfs_sides_release(tree);
@@ -549,7 +556,9 @@ int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn,
 		    struct pfs_query_error *error)
 {
 	static const struct pfs_sql_problem no_words = {.offset = -1};
-	int got = query->ended ? 0 : confirm(query, pfs_relational_parts(query->relational, n_parts, fn, arg));
+	int got = query->ended ? 0
+			       : confirm(query,
+					 pfs_relational_parts(query->relational, n_parts, fn, arg));
 
 	return got < 0 ? stop_at(query, got, &no_words, error) : got;
 }
@@ -570,7 +579,8 @@ void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_qu
 	pfs_query_take_value(out, &value);
 }
 
-/* The rows are there, or the tree that they come from is frozen, or will be if it changes, or none of it has been seen. */
+/* The rows are there, or the tree that they come from is frozen, or will be if it changes, or none
+ * of it has been seen. */
 bool pfs_query_is_settled(const struct pfs_query *query)
 {
 	return query->ended || query->frozen || query->still || !query->bound ||

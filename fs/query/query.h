@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/query.h - statements over a tree: text in, plan, cursor out.
  *
- * The dialect is SQLite's.  Tables: `nodes` (docs/man/primefs-query.1 lists its columns), attributes
- * being columns of it, and the store's side tables.  What the image and the engine answer best is
- * pushed down to them; the rest runs on SQLite over virtual tables of the same image.
+ * The dialect is SQLite's.  Tables: `nodes` (docs/man/primefs-query.1 lists its columns),
+ * attributes being columns of it, and the store's side tables.  What the image and the engine
+ * answer best is pushed down to them; the rest runs on SQLite over virtual tables of the same
+ * image.
  *
  * A statement sees one epoch of the tree, whole, and one that changes nodes changes all that it
  * names or none.  No lock is held between two calls.
@@ -54,7 +55,8 @@ struct pfs_plan_counts {
 };
 void pfs_queries_plans(struct pfs_queries *queries, struct pfs_plan_counts *counts);
 
-/* Returns false if the statement's words show that it only reads; true if it may change something. */
+/* Returns false if the statement's words show that it only reads; true if it may change
+ * something. */
 bool pfs_statement_may_change(const char *sql, size_t len);
 
 /* On whose behalf a statement runs, and where. */
@@ -131,13 +133,20 @@ void pfs_query_rests(struct pfs_query *query);
 /* Says for how many nanoseconds no row was fetched: they do not count for the time limit. */
 void pfs_query_rested(struct pfs_query *query, uint64_t ns);
 
-enum pfs_value_type { PFS_VALUE_NULL, PFS_VALUE_INT, PFS_VALUE_REAL, PFS_VALUE_TEXT, PFS_VALUE_BLOB };
+enum pfs_value_type {
+	PFS_VALUE_NULL,
+	PFS_VALUE_INT,
+	PFS_VALUE_REAL,
+	PFS_VALUE_TEXT,
+	PFS_VALUE_BLOB
+};
 
 struct pfs_query_value {
 	enum pfs_value_type type;
 	int64_t integer;
 	double real;
-	const char *bytes; /* text (not always UTF-8) and blobs, until the next row; not terminated */
+	const char
+		*bytes; /* text (not always UTF-8) and blobs, until the next row; not terminated */
 	size_t size;
 };
 /* Gets a value of the current row. */
@@ -157,8 +166,8 @@ typedef int (*pfs_portion_fn)(void *arg, size_t number, const struct pfs_portion
  * the last of them only as far as fn returned. What fn did with later portions is to be thrown
  * away: their rows come again. Returns 0 if the next row has to come from pfs_query_next. Errors
  * are those of pfs_query_next and of fn. */
-PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn, void *arg,
-				   struct pfs_query_error *error);
+PFS_MUST_CHECK int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn,
+				   void *arg, struct pfs_query_error *error);
 
 /* Returns how many nodes and rows the statement has changed. */
 uint64_t pfs_query_changes(const struct pfs_query *query);
@@ -170,7 +179,8 @@ uint64_t pfs_query_epoch(const struct pfs_query *query);
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_query_plan(const struct pfs_query *query, char **text);
 
-/* Returns true if `nodes` has a built-in column of this name; an attribute of that name is "user.NAME". */
+/* Returns true if `nodes` has a built-in column of this name; an attribute of that name is
+ * "user.NAME". */
 bool pfs_nodes_has_column(const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of side tables that the operators change, which are shown as those that SQLite has changed in its copy. */
+/* Rows of side tables that the operators change, which are shown as those that SQLite has changed
+ * in its copy. */
 #include "fs/query/sides.h"
 
 #include <string.h>
@@ -35,7 +36,8 @@ static int collect_changed(void *arg, const struct pfs_sql_side *side, enum pfs_
 }
 
 /* Which numbers inserted rows get is SQLite's own way of scanning. */
-static int verify(struct pfs_query *query, const struct pfs_side_rows *rows, struct pfs_sql_problem *problem)
+static int verify(struct pfs_query *query, const struct pfs_side_rows *rows,
+		  struct pfs_sql_problem *problem)
 {
 	struct pfs_sql *sql = query->connection->sql;
 	struct verifying its = {.sql = sql};
@@ -76,7 +78,8 @@ static int verify(struct pfs_query *query PFS_UNUSED, const struct pfs_side_rows
 
 int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
-	struct pfs_tree *tree = query->queries->tree; /* the statement's own may get frozen while it runs */
+	struct pfs_tree *tree =
+		query->queries->tree; /* the statement's own may get frozen while it runs */
 	struct pfs_side_rows rows = {.table = 0};
 	uint64_t charged;
 	int error = -EOPNOTSUPP;

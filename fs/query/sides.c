@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection has a copy of each side table that a statement of its has named: reading it then is
- * SQLite's own work, in memory, and no lock of the store is held meanwhile.  A change is made in the
- * copy, inside a transaction, and the rows that it changed there are then shown to the other connections, whose copies
- * take them over, and left to the next commit.  What it did to more than rows is committed at once. */
+ * SQLite's own work, in memory, and no lock of the store is held meanwhile.  A change is made in
+ * the copy, inside a transaction, and the rows that it changed there are then shown to the other
+ * connections, whose copies take them over, and left to the next commit.  What it did to more than
+ * rows is committed at once. */
 #include "fs/query/sides.h"
 
 #include <stdio.h>
@@ -59,7 +60,8 @@ static int declare(void *arg, const struct pfs_table_record *table)
 }
 
 /* Inside of pfs_sides_read; a table that is damaged stays undeclared. */
-static int declare_one(struct pfs_connection *connection, struct pfs_store *store, const struct pfs_sql_side *side)
+static int declare_one(struct pfs_connection *connection, struct pfs_store *store,
+		       const struct pfs_sql_side *side)
 {
 	struct reading reading = {.connection = connection};
 
@@ -88,7 +90,8 @@ static int declare_named(void *arg, struct pfs_store *store)
 
 int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len)
 {
-	struct reading reading = {query->connection, query->queries->tree, query}; /* its own may be frozen */
+	struct reading reading = {query->connection, query->queries->tree,
+				  query}; /* its own may be frozen */
 	size_t n;
 	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
 
@@ -169,8 +172,8 @@ static int follow(void *arg, struct pfs_store *store PFS_UNUSED)
 	int error = pfs_sql_fill_begin(connection->sql, id, false);
 
 	if (!error)
-		error = pfs_sides_between(filling->tree, id, filling->side->version, connection->sides_version,
-					  take_over, arg);
+		error = pfs_sides_between(filling->tree, id, filling->side->version,
+					  connection->sides_version, take_over, arg);
 	return pfs_sql_fill_end(connection->sql, id, connection->sides_version, error);
 }
 
@@ -192,8 +195,8 @@ static int bring_up(struct filling *filling)
 	const struct pfs_sql_side *side = filling->side;
 	int error = -ENOENT;
 
-	if (side->filled &&
-	    pfs_sides_are_same(filling->tree, side->id, side->version, filling->connection->sides_version))
+	if (side->filled && pfs_sides_are_same(filling->tree, side->id, side->version,
+					       filling->connection->sides_version))
 		return 0;
 	if (side->filled)
 		error = pfs_sides_read(filling->tree, follow, filling);
@@ -308,7 +311,8 @@ static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cel
 	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
 }
 
-/* Up to what is left to the next commit; beyond that they are read once more as they are written. */
+/* Up to what is left to the next commit; beyond that they are read once more as they are
+ * written. */
 static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
 	struct keeping *keeping = arg;
@@ -367,9 +371,10 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 	int error = pfs_sql_fates(connection->sql, check_fate, &keeping);
 
 	if (error == -EINVAL && !*problem->text)
-		error = complain(&keeping, error,
-				 "its rows have no number; leave out WITHOUT ROWID, or give a column "
-				 "another name than rowid, _rowid_ and oid");
+		error = complain(
+			&keeping, error,
+			"its rows have no number; leave out WITHOUT ROWID, or give a column "
+			"another name than rowid, _rowid_ and oid");
 	if (error == -EEXIST && !*problem->text)
 		error = complain(&keeping, error,
 				 "a damaged one has its name; remove that one first");
@@ -384,8 +389,8 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 	pfs_side_rows_finish(&keeping.rows);
 	if (error)
 		pfs_sql_rollback(connection->sql);
-	/* what has been made or dropped here is simply read anew; so is a copy that did not keep what
-	 * the store has by now */
+	/* what has been made or dropped here is simply read anew; so is a copy that did not keep
+	 * what the store has by now */
 	connection->spent |= error || pfs_sql_commit(connection->sql) || keeping.schema;
 	if (!connection->spent)
 		connection->sides_version = pfs_sides_version(tree);

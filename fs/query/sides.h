@@ -13,7 +13,8 @@ PFS_MUST_CHECK int pfs_sides_refresh(struct pfs_connection *connection, struct p
 /* Returns true if pfs_sides_refresh would find the same tables as last time. */
 bool pfs_sides_are_known(const struct pfs_connection *connection, const struct pfs_tree *tree);
 
-/* Declares in the connection's database each table that the text may name.  -EAGAIN: tables have changed since refresh; -EINTR. */
+/* Declares in the connection's database each table that the text may name.  -EAGAIN: tables have
+ * changed since refresh; -EINTR. */
 PFS_MUST_CHECK int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len);
 
 /* Fills SQLite's copies of the tables that the prepared statement names, with their rows at the

@@ -44,7 +44,8 @@ static int check_name(const char *name, struct pfs_query_error *error)
 	if (code == -EEXIST)
 		return fail(error, code, "%s: the name is reserved; choose another", name);
 	if (code == -ENAMETOOLONG)
-		return fail(error, code, "the table's name has more than %d bytes; shorten it", PFS_TABLE_NAME_MAX);
+		return fail(error, code, "the table's name has more than %d bytes; shorten it",
+			    PFS_TABLE_NAME_MAX);
 	if (code)
 		return fail(error, code, "no table can have that name; use letters and digits");
 	return 0;
@@ -110,7 +111,8 @@ static int look_up(void *arg, struct pfs_store *store)
 		return -EAGAIN;
 	if (!side || side->is_damaged)
 		return -ENOENT;
-	return side->declared ? 0 : pfs_store_get_table(store, side->id, check_declaration, side->name);
+	return side->declared ? 0
+			      : pfs_store_get_table(store, side->id, check_declaration, side->name);
 }
 
 int pfs_table_is_there(struct pfs_queries *queries, const char *name)
@@ -210,7 +212,8 @@ static int name_column(struct import *import, size_t i)
 
 	if (!pfs_table_is_text(field->text, field->len) || field->len > PFS_TABLE_NAME_MAX)
 		return fail(import->error, -EINVAL,
-			    "line %" PRIu64 ": column %zu has no name, or one that is no text of at "
+			    "line %" PRIu64
+			    ": column %zu has no name, or one that is no text of at "
 			    "most %d bytes; the first line names the columns",
 			    line, i + 1, PFS_TABLE_NAME_MAX);
 	column->name = strndup(field->text, field->len);
@@ -258,7 +261,8 @@ static int read_header(struct import *import)
 		PFS_TRY(name_column(import, i));
 	if (hides_row_numbers(import))
 		return fail(import->error, -EINVAL,
-			    "line %" PRIu64 ": rowid, _rowid_ and oid cannot all be columns; rename one",
+			    "line %" PRIu64
+			    ": rowid, _rowid_ and oid cannot all be columns; rename one",
 			    import->csv.line);
 	import->csv.empty_lines = import->n == 1; /* NULL */
 	return 0;
@@ -330,7 +334,7 @@ static int declare(struct import *import)
 
 		column->type = !column->any || (column->not_integer && column->not_real) ? "TEXT"
 			       : column->not_integer					 ? "REAL"
-											 : "INTEGER";
+						     : "INTEGER";
 		(void)fputs(i ? ", " : " (", out);
 		print_name(out, column->name);
 		(void)fprintf(out, " %s", column->type);
@@ -418,7 +422,9 @@ static int run_import(struct import *import, const struct pfs_table_bytes *bytes
 	PFS_TRY(declare(import));
 	pfs_sides_hold(import->tree);
 	error = pfs_path_index_leaves(import->tree, import->name);
-	error = error ? error : pfs_sides_commit(import->tree, import->size + 16 * import->rows, write_table, import);
+	error = error ? error
+		      : pfs_sides_commit(import->tree, import->size + 16 * import->rows,
+					 write_table, import);
 	pfs_sides_release(import->tree);
 	return error;
 }
@@ -434,8 +440,9 @@ int pfs_table_import(struct pfs_queries *queries, const char *name,
 	code = run_import(&import, bytes);
 	if (code && !*error->text)
 		(void)fail(error, code, "%s: %s", name,
-			   code == -EFBIG ? "more than 512 MiB; split it"
-			   : code == -EEXIST ? "an index has that name; choose another" : strerror(-code));
+			   code == -EFBIG    ? "more than 512 MiB; split it"
+			   : code == -EEXIST ? "an index has that name; choose another"
+					     : strerror(-code));
 	error->error = code;
 	for (size_t i = 0; i < import.n && import.columns; i++)
 		free(import.columns[i].name);

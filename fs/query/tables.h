@@ -3,7 +3,8 @@
  * columns' names, LF or CRLF read, CRLF written, an empty field without quotes is NULL.
  *
  * Names of tables and columns are UTF-8 without control characters, 1 to 250 bytes, compared as SQL
- * does: a to z and A to Z are the same.  A table's name has neither '/' nor '"', does not begin with
+ * does: a to z and A to Z are the same.  A table's name has neither '/' nor '"', does not begin
+ * with
  * '.' or "sqlite_", and is not `nodes`.
  *
  * Threads: any number of callers. */
@@ -14,10 +15,11 @@
 
 #define PFS_TABLE_NAME_MAX 250 /* bytes: ".csv" fits behind it */
 
-/* Calls fn for the name of each table that statements can see, in byte order, until it returns non-zero, which is
- * returned.  Tables are not opened for it: a name costs a few microseconds, however many there are. */
-PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries, int (*fn)(void *arg, const char *name),
-				    void *arg);
+/* Calls fn for the name of each table that statements can see, in byte order, until it returns
+ * non-zero, which is returned.  Tables are not opened for it: a name costs a few microseconds,
+ * however many there are. */
+PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries,
+				    int (*fn)(void *arg, const char *name), void *arg);
 
 /* Returns 0 if statements can see a table of that name, without opening it; -ENOENT. */
 PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);

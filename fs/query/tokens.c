@@ -79,7 +79,8 @@ struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from)
 	if (end == len)
 		return token;
 	token.kind = kind_of(sql[end]);
-	if (token.kind == PFS_TOKEN_STRING || (token.kind == PFS_TOKEN_WORD && !pfs_token_is_letter(sql[end])))
+	if (token.kind == PFS_TOKEN_STRING ||
+	    (token.kind == PFS_TOKEN_WORD && !pfs_token_is_letter(sql[end])))
 		end = quoted_end(sql, len, end);
 	else if (token.kind == PFS_TOKEN_WORD)
 		while (end < len && pfs_token_is_letter(sql[end]))
@@ -91,8 +92,8 @@ struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from)
 		end++;
 	token.len = end - token.at;
 	/* x'00' is a blob */
-	if (token.kind == PFS_TOKEN_WORD && token.len == 1 && strchr("xX", sql[token.at]) && end < len &&
-	    sql[end] == '\'') {
+	if (token.kind == PFS_TOKEN_WORD && token.len == 1 && strchr("xX", sql[token.at]) &&
+	    end < len && sql[end] == '\'') {
 		token.len = quoted_end(sql, len, end) - token.at;
 		token.kind = PFS_TOKEN_OTHER;
 	}

@@ -127,7 +127,8 @@ static int set_times(struct pfs_tree *tree, uint32_t slot, const struct setting 
 	if (setting->set == PFS_SET_SIZE && setting->attr->st_size == image->size[slot])
 		return 0;
 	if (setting->set & (PFS_SET_ATIME | PFS_SET_MTIME | PFS_SET_CTIME) &&
-	    !(pfs_time_fits(times.atime) && pfs_time_fits(times.mtime) && pfs_time_fits(times.ctime))) {
+	    !(pfs_time_fits(times.atime) && pfs_time_fits(times.mtime) &&
+	      pfs_time_fits(times.ctime))) {
 		PFS_TRY(pfs_rare_get(image->rare, &values, slot));
 		image->state[slot] |= PFS_SLOT_RARE;
 	}

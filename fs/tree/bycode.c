@@ -24,7 +24,7 @@
 struct residues {
 	const struct pfs_image *image;
 	const struct pfs_scan_watch *watch;
-	uint64_t *of;	/* by slot, a directory's code modulo 2^64; 0, which none is: not known yet */
+	uint64_t *of; /* by slot, a directory's code modulo 2^64; 0, which none is: not known yet */
 	uint32_t *path; /* room for one */
 };
 
@@ -35,7 +35,8 @@ static uint64_t residue_of(const struct residues *residues, uint32_t directory)
 	uint32_t slot;
 	uint64_t code;
 
-	for (slot = directory; slot != PFS_NO_SLOT && !residues->of[slot]; slot = image->parent[slot])
+	for (slot = directory; slot != PFS_NO_SLOT && !residues->of[slot];
+	     slot = image->parent[slot])
 		residues->path[n++] = slot;
 	code = slot == PFS_NO_SLOT ? 1 : residues->of[slot];
 	while (n--) {
@@ -53,7 +54,8 @@ static int compare(const struct residues *residues, bool *same, const mpz_t numb
 
 	*same = true;
 	mpz_init_set(rest, number);
-	for (uint32_t slot = node; slot != PFS_NO_SLOT && *same && !error; slot = image->parent[slot]) {
+	for (uint32_t slot = node; slot != PFS_NO_SLOT && *same && !error;
+	     slot = image->parent[slot]) {
 		error = pfs_scan_look(residues->watch);
 		*same = image->prime[slot] && /* 0 in an image that is lost */
 			mpz_divisible_ui_p(rest, (unsigned long)image->prime[slot]);
@@ -89,7 +91,9 @@ static int look_through(const struct residues *residues, uint32_t *found, const 
 		if (slot % LOOK_SLOTS == 0)
 			PFS_TRY(pfs_scan_look(residues->watch));
 		if (!pfs_image_is_live(image, slot) ||
-		    (parent == PFS_NO_SLOT ? 1 : residue_of(residues, parent)) * image->prime[slot] != wanted)
+		    (parent == PFS_NO_SLOT ? 1 : residue_of(residues, parent)) *
+				    image->prime[slot] !=
+			    wanted)
 			continue;
 		PFS_TRY(compare(residues, &same, number, slot));
 		if (same) {
@@ -112,7 +116,8 @@ static int by_residues(const struct pfs_tree *tree, uint32_t *found, const mpz_t
 }
 
 /* pfs_engine_node, counted if it answers. */
-static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t *slot, const char *decimal)
+static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t *slot,
+		      const char *decimal)
 {
 	uint64_t began = pfs_now_ns();
 	struct pfs_engine_info info;

@@ -180,7 +180,8 @@ static bool list(const struct listing *listing, const char *name, uint32_t slot,
 		entry.mode = attr.attr.st_mode & S_IFMT;
 	} else {
 		entry.ino = pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_PRIME, slot);
-		entry.mode = (mode_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_MODE, slot) & S_IFMT;
+		entry.mode = (mode_t)pfs_imagefile_get(&tree->image, PFS_COLUMN_NUMBER_MODE, slot) &
+			     S_IFMT;
 	}
 	if (listing->fn(listing->arg, &entry))
 		return true;

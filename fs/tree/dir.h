@@ -27,9 +27,10 @@ void pfs_reference(struct pfs_tree *tree, uint32_t slot);
 /* Drops the node if it is unlinked and has no references. The caller holds no lock. */
 void pfs_drop_unused(struct pfs_tree *tree, uint64_t ino);
 
-/* Unlinks a node: takes its name, whose hash this is, away, and sets ctime of the node and mtime and ctime of its parent
- * to `now`. Returns true if the node has no references: the caller must call pfs_drop_unused after
- * it has released the lock. Otherwise pfs_tree_forget does that when the last reference goes. */
+/* Unlinks a node: takes its name, whose hash this is, away, and sets ctime of the node and mtime
+ * and ctime of its parent to `now`. Returns true if the node has no references: the caller must
+ * call pfs_drop_unused after it has released the lock. Otherwise pfs_tree_forget does that when the
+ * last reference goes. */
 bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, uint32_t hash, struct pfs_time now);
 
 /* Checks that the file can be truncated to this size, before pfs_content_prepare_size. The caller

@@ -65,7 +65,8 @@ static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_
 	return error;
 }
 
-static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live,
+		      const struct pfs_frozen_wish *wish)
 {
 	pfs_hold_create(tree);
 	atomic_store(&tree->read_only, true);
@@ -81,7 +82,8 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live, const struct
 	return begin(tree, live, wish);
 }
 
-int pfs_frozen_fill(struct pfs_tree *frozen, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+int pfs_frozen_fill(struct pfs_tree *frozen, struct pfs_tree *live,
+		    const struct pfs_frozen_wish *wish)
 {
 	PFS_TRY(pfs_image_copy_fill(frozen, wish->poll, wish->arg));
 	PFS_TRY(pfs_hard_links_freeze(frozen, live, wish->columns & PFS_COLUMN_FLAGS));
@@ -93,7 +95,8 @@ uint64_t pfs_frozen_epoch(const struct pfs_tree *frozen)
 	return frozen->image.epoch;
 }
 
-int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live,
+		     const struct pfs_frozen_wish *wish)
 {
 	int error = -EAGAIN;
 
@@ -111,7 +114,8 @@ int pfs_frozen_begin(struct pfs_tree **out, struct pfs_tree *live, const struct 
 	return error == -EAGAIN && wish->n_attrs ? -ENOMEM : error;
 }
 
-int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
+int pfs_frozen_open(struct pfs_tree **out, struct pfs_tree *live,
+		    const struct pfs_frozen_wish *wish)
 {
 	int error;
 

@@ -116,7 +116,8 @@ static void take_figures(const struct pfs_tree *tree, struct pfs_tree_info *out)
 
 int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
 {
-	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS, .most = UINT64_MAX};
+	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS,
+					     .most = UINT64_MAX};
 	struct pfs_tree *frozen = NULL;
 	int error = 0;
 
@@ -148,8 +149,8 @@ int pfs_tree_history(struct pfs_tree *tree, struct pfs_history *out)
 	return pfs_history_read(tree->store, out);
 }
 
-int pfs_tree_history_open(struct pfs_tree *tree, struct pfs_store **out, int64_t at, int (*tick)(void *arg),
-			  void *arg)
+int pfs_tree_history_open(struct pfs_tree *tree, struct pfs_store **out, int64_t at,
+			  int (*tick)(void *arg), void *arg)
 {
 	return pfs_history_open(out, tree->store, at, tick, arg);
 }

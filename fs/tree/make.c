@@ -72,7 +72,8 @@ static int make_locked(struct pfs_tree *tree, struct pfs_entry *out, struct maki
 	int error;
 
 	PFS_TRY(pfs_dir_slot_alive(tree, &parent, making->parent));
-	if (pfs_image_child_of_hash(tree, parent, making->name, making->name_len, making->hash) != PFS_NO_SLOT)
+	if (pfs_image_child_of_hash(tree, parent, making->name, making->name_len, making->hash) !=
+	    PFS_NO_SLOT)
 		return -EEXIST;
 	PFS_TRY(pfs_image_reserve(tree, 1));
 	PFS_TRY(pfs_names_add(image->names, &name, making->name, making->name_len));
@@ -159,7 +160,8 @@ bool pfs_unlink_slot(struct pfs_tree *tree, uint32_t slot, uint32_t hash, struct
 {
 	uint32_t parent = tree->image.parent[slot];
 
-	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now); /* first, as rename does */
+	pfs_stamp(tree, parent, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME,
+		  now); /* first, as rename does */
 	pfs_image_detach(tree, slot, hash, &now);
 	pfs_hard_link_leave(tree, slot);
 	pfs_journal_unlinked(tree, slot);
@@ -185,7 +187,8 @@ static int remove_locked(struct pfs_tree *tree, struct removing *removing)
 	uint32_t parent, slot;
 
 	PFS_TRY(pfs_dir_slot(tree, &parent, removing->parent));
-	slot = pfs_image_child_of_hash(tree, parent, removing->name, removing->name_len, removing->hash);
+	slot = pfs_image_child_of_hash(tree, parent, removing->name, removing->name_len,
+				       removing->hash);
 	if (slot == PFS_NO_SLOT)
 		return -ENOENT;
 	if (removing->directory && !S_ISDIR(image->mode[slot]))

@@ -29,7 +29,8 @@ struct walk {
 	const char *at;	 /* what is left */
 	const char *end;
 	const char *dir_end; /* of the directory's path; NULL: it is known, or there is none */
-	const char *prefix; /* the end of a directory's path that may be known; NULL: there is none */
+	const char
+		*prefix; /* the end of a directory's path that may be known; NULL: there is none */
 	uint64_t hash;	    /* of that path */
 	const char *name; /* the component that is looked up; NULL: none was since the last look */
 	size_t len;
@@ -121,7 +122,8 @@ static void begin(const struct job *job, struct walk *walk, size_t number)
 	look_for(job, walk, walk->dir_end);
 }
 
-static bool is_same(const struct job *job, const struct walk *walk, const struct pfs_directory_path *found)
+static bool is_same(const struct job *job, const struct walk *walk,
+		    const struct pfs_directory_path *found)
 {
 	size_t len = (size_t)(walk->prefix - walk->at);
 
@@ -338,7 +340,8 @@ static void run_job(struct job *job)
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
 	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
-	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, false, job->n, pfs_now_ns() - began);
+	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, false, job->n,
+				     pfs_now_ns() - began);
 	if (job->known)
 		pfs_directories_return(job->tree, job->known);
 }
@@ -369,9 +372,10 @@ static void pack_piece(void *arg, size_t from, size_t to)
 			memcpy(packed->text + at, packing->paths[i].bytes, packing->paths[i].len);
 }
 
-/* The first of n paths, as many as there is room for, up to one that is so long that a thread of the device would take
- * long for it. */
-static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to, const struct pfs_path_text *paths, size_t n)
+/* The first of n paths, as many as there is room for, up to one that is so long that a thread of
+ * the device would take long for it. */
+static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to,
+		 const struct pfs_path_text *paths, size_t n)
 {
 	struct packing packing = {to, paths};
 	size_t size = 0, i = 0;
@@ -398,9 +402,10 @@ static int ask_device(struct pfs_tree *tree, struct pfs_resident_paths *paths, u
 	return error;
 }
 
-/* Of the paths the first *n, which is set even if it fails. False: the host has to resolve these. */
-static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n, const struct pfs_path_text *paths,
-			      uint64_t top_ino)
+/* Of the paths the first *n, which is set even if it fails. False: the host has to resolve
+ * these. */
+static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n,
+			      const struct pfs_path_text *paths, uint64_t top_ino)
 {
 	struct pfs_resident_paths *packed;
 	bool is_done;
@@ -446,7 +451,8 @@ void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, 
 }
 
 /* Takes the tree, and finds what the viewer sees then. */
-static int hold(struct pfs_tree *tree, struct pfs_visible **visible, const struct pfs_viewer *viewer)
+static int hold(struct pfs_tree *tree, struct pfs_visible **visible,
+		const struct pfs_viewer *viewer)
 {
 	int error = -EAGAIN;
 
@@ -481,8 +487,8 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 	return 0;
 }
 
-static int resolve_by_host(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths, size_t n,
-			   const struct pfs_resolve_from *from)
+static int resolve_by_host(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths,
+			   size_t n, const struct pfs_resolve_from *from)
 {
 	size_t room = PFS_MIN(n, PFS_RESOLVE_HELD);
 	uint32_t *slots PFS_FREE = malloc(PFS_MAX(room, 1) * sizeof(*slots));
@@ -505,7 +511,8 @@ int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pf
 		if (from->gone && from->gone(from->arg))
 			return -EINTR;
 		some = n - at;
-		if (from->viewer || !resolve_by_device(tree, inos + at, &some, paths + at, from->ino))
+		if (from->viewer ||
+		    !resolve_by_device(tree, inos + at, &some, paths + at, from->ino))
 			PFS_TRY(resolve_by_host(tree, inos + at, paths + at, some, from));
 	}
 	return 0;

@@ -5,9 +5,9 @@
  * paths side by side, so that one path waits for memory while others go on. The slots of
  * directories' paths are remembered for the paths that follow (directories.h).
  *
- * With --engine=cuda a kernel walks the paths of somebody who sees every node, up to PFS_RESIDENT_PATHS
- * in a hold of the tree, over the device's copies of the index and the columns (fs/image/device_lookup.h);
- * the host does as long as the device has not all of them. */
+ * With --engine=cuda a kernel walks the paths of somebody who sees every node, up to
+ * PFS_RESIDENT_PATHS in a hold of the tree, over the device's copies of the index and the columns
+ * (fs/image/device_lookup.h); the host does as long as the device has not all of them. */
 #ifndef PFS_FS_TREE_RESOLVE_H
 #define PFS_FS_TREE_RESOLVE_H
 

@@ -48,7 +48,8 @@ static void find_lines(void *arg, size_t from, size_t to)
 	const char *begin = memrchr(finding->text, finding->delimiter, from), *end;
 
 	begin = begin ? begin + 1 : finding->text;
-	for (end = line_end(finding, finding->text + from, to); end; end = line_end(finding, begin, to)) {
+	for (end = line_end(finding, finding->text + from, to); end;
+	     end = line_end(finding, begin, to)) {
 		*path++ = (struct pfs_path_text){begin, (size_t)(end - begin)};
 		begin = end + 1;
 	}
@@ -70,14 +71,15 @@ static size_t sum_up(size_t *before, size_t pieces)
 	return n;
 }
 
-int pfs_resolve_lines_find(struct pfs_resolve_lines *lines, size_t *used, const char *text, size_t size,
-			   char delimiter, const struct pfs_resolve_threads *threads)
+int pfs_resolve_lines_find(struct pfs_resolve_lines *lines, size_t *used, const char *text,
+			   size_t size, char delimiter, const struct pfs_resolve_threads *threads)
 {
 	struct finding finding = {lines, text, size, delimiter};
 	size_t pieces = pfs_div_round_up(size, SPLIT), taken;
 	const struct pfs_path_text *last;
 
-	PFS_TRY(pfs_grow(&lines->before, &lines->before_capacity, pieces + 1, sizeof(*lines->before)));
+	PFS_TRY(pfs_grow(&lines->before, &lines->before_capacity, pieces + 1,
+			 sizeof(*lines->before)));
 	threads->run(threads->arg, size, SPLIT, count_lines, &finding);
 	taken = sum_up(lines->before, pieces);
 	lines->n = lines->before[taken];
@@ -136,8 +138,9 @@ static void print_lines(void *arg, size_t from, size_t to)
 	printing->out->parts[from / PIECE] = (struct iovec){begin, (size_t)(out - begin)};
 }
 
-int pfs_resolve_lines_print(const struct pfs_resolve_lines *lines, struct pfs_resolve_text *out, bool with_paths,
-			    char delimiter, const struct pfs_resolve_threads *threads)
+int pfs_resolve_lines_print(const struct pfs_resolve_lines *lines, struct pfs_resolve_text *out,
+			    bool with_paths, char delimiter,
+			    const struct pfs_resolve_threads *threads)
 {
 	struct printing printing = {lines, out, with_paths, delimiter};
 	size_t room;
@@ -145,7 +148,8 @@ int pfs_resolve_lines_print(const struct pfs_resolve_lines *lines, struct pfs_re
 	out->n_parts = pfs_div_round_up(lines->n, PIECE);
 	if (lines->n == 0)
 		return 0;
-	room = place_of(&printing, lines->n - 1) + LINE_MAX + PFS_NUMBER_SIZE + lines->paths[lines->n - 1].len;
+	room = place_of(&printing, lines->n - 1) + LINE_MAX + PFS_NUMBER_SIZE +
+	       lines->paths[lines->n - 1].len;
 	PFS_TRY(pfs_grow(&out->bytes, &out->capacity, room, 1));
 	PFS_TRY(pfs_grow(&out->parts, &out->parts_capacity, out->n_parts, sizeof(*out->parts)));
 	threads->run(threads->arg, lines->n, PIECE, print_lines, &printing);

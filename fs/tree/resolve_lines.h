@@ -17,8 +17,8 @@
 /* `run` calls work(context, from, to) for pieces of 0..n, as pfs_scan_run does. All but the last
  * have `grain` elements. */
 struct pfs_resolve_threads {
-	void (*run)(void *arg, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to),
-		    void *context);
+	void (*run)(void *arg, size_t n, size_t grain,
+		    void (*work)(void *context, size_t from, size_t to), void *context);
 	void *arg;
 };
 
@@ -42,13 +42,16 @@ struct pfs_resolve_text {
 
 /* Finds the first lines of a text that is not empty, at most PFS_RESOLVE_LINES_MAX. Each is a path
  * and the delimiter, which the last one may lack. *used: how many bytes they have. -ENOMEM. */
-PFS_MUST_CHECK int pfs_resolve_lines_find(struct pfs_resolve_lines *lines, size_t *used, const char *text, size_t size,
-					  char delimiter, const struct pfs_resolve_threads *threads);
+PFS_MUST_CHECK int pfs_resolve_lines_find(struct pfs_resolve_lines *lines, size_t *used,
+					  const char *text, size_t size, char delimiter,
+					  const struct pfs_resolve_threads *threads);
 
 /* Prints a line for each path, in order: its inode number, or - for 0; a tab and the path, if
  * with_paths is true; and the delimiter. -ENOMEM. */
-PFS_MUST_CHECK int pfs_resolve_lines_print(const struct pfs_resolve_lines *lines, struct pfs_resolve_text *out,
-					   bool with_paths, char delimiter, const struct pfs_resolve_threads *threads);
+PFS_MUST_CHECK int pfs_resolve_lines_print(const struct pfs_resolve_lines *lines,
+					   struct pfs_resolve_text *out, bool with_paths,
+					   char delimiter,
+					   const struct pfs_resolve_threads *threads);
 
 /* Free the memory of these. They are all zeros at first. */
 void pfs_resolve_lines_free(struct pfs_resolve_lines *lines);

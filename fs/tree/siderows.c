@@ -45,7 +45,8 @@ static uint8_t *put_cell(uint8_t *at, const struct pfs_cell *cell)
 	return at;
 }
 
-int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells, size_t n)
+int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells,
+		      size_t n)
 {
 	size_t most = HEAD_SIZE + n * CELL_SIZE, size = 0;
 	uint16_t count = cells ? (uint16_t)n : GONE;
@@ -107,7 +108,8 @@ static const uint8_t *take_cell(const uint8_t *at, struct pfs_cell *cell)
 }
 
 int pfs_side_rows_each(const struct pfs_side_rows *rows,
-		       int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n), void *arg)
+		       int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		       void *arg)
 {
 	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
 	const uint8_t *at = rows->bytes;

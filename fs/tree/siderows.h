@@ -21,16 +21,18 @@ struct pfs_side_rows {
 
 /* Adds a row that now has these cells, which are copied; cells NULL: the row was removed. -E2BIG:
  * the row is larger than PFS_TABLE_ROW_MAX; -ENOMEM. On an error nothing is added. */
-PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells,
-				     size_t n);
+PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row,
+				     const struct pfs_cell *cells, size_t n);
 
 /* Adds all rows of `more` behind those of `rows`. -ENOMEM: none is added. */
-PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows, const struct pfs_side_rows *more);
+PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows,
+					const struct pfs_side_rows *more);
 
 /* Calls fn for each row, in the order in which they were added, until it returns non-zero, which is
  * returned; cells is NULL for a row that was removed. Texts and blobs of cells belong to `rows`. */
 PFS_MUST_CHECK int pfs_side_rows_each(const struct pfs_side_rows *rows,
-				      int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+				      int (*fn)(void *arg, int64_t row,
+						const struct pfs_cell *cells, size_t n),
 				      void *arg);
 
 void pfs_side_rows_finish(struct pfs_side_rows *rows);

@@ -19,7 +19,8 @@
 
 struct change {
 	struct change *next;
-	struct change *earlier, *later; /* of the same table; earlier is gone if `before` is not in the list any more */
+	struct change *earlier, *later; /* of the same table; earlier is gone if `before` is not in
+					   the list any more */
 	uint64_t version; /* that it made */
 	uint64_t before;  /* the version of the earlier one; 0: there was none */
 	struct pfs_side_rows rows;
@@ -35,18 +36,20 @@ struct table {
 
 struct pfs_sides {
 	pthread_mutex_t change;	  /* held by whoever changes tables */
-	pthread_rwlock_t reading; /* for writing while a change becomes visible; before the content lock */
+	pthread_rwlock_t
+		reading; /* for writing while a change becomes visible; before the content lock */
 	_Atomic uint64_t version;
 	/* The list.  It grows under both locks; only the committer takes out of it, under
 	 * `reading`. */
 	struct change *first, *last;
 	struct change *pending;	 /* the first that is not committed; NULL: none */
 	struct table *tables[CHAINS]; /* as the list */
-	_Atomic uint64_t schema; /* the version that the last change made which was one of more than rows */
-	uint64_t since;		 /* the list has all that came after this version; protected by `reading` */
+	_Atomic uint64_t
+		schema; /* the version that the last change made which was one of more than rows */
+	uint64_t since; /* the list has all that came after this version; protected by `reading` */
 	size_t kept;		 /* bytes of those before `pending`; the committer's */
 	_Atomic uint64_t n_pending; /* rows that are not committed */
-	uint64_t group;		 /* the version up to which the group goes; 0: none; the committer's */
+	uint64_t group; /* the version up to which the group goes; 0: none; the committer's */
 };
 
 static size_t cost(const struct change *change)
@@ -134,7 +137,8 @@ static void settle(struct pfs_tree *tree, uint64_t version)
 	struct pfs_sides *sides = tree->sides;
 
 	pfs_parts_lock(tree);
-	for (; sides->pending && sides->pending->version <= version; sides->pending = sides->pending->next) {
+	for (; sides->pending && sides->pending->version <= version;
+	     sides->pending = sides->pending->next) {
 		*pfs_parts_unreported(tree) -= (int64_t)cost(sides->pending);
 		atomic_fetch_sub(&sides->n_pending, sides->pending->rows.n);
 		sides->kept += cost(sides->pending);
@@ -196,8 +200,11 @@ static int commit_shown(struct pfs_tree *tree)
 	return error;
 }
 
-static const struct pfs_part part = {
-	.name = "side tables", .cut = cut, .write = write_group, .done = done, .commit = commit_shown};
+static const struct pfs_part part = {.name = "side tables",
+				     .cut = cut,
+				     .write = write_group,
+				     .done = done,
+				     .commit = commit_shown};
 
 /* ---- life ---- */
 
@@ -342,7 +349,8 @@ static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
 {
 	const struct table *table = find_table(sides, id);
 
-	return after >= atomic_load(&sides->schema) && (after >= sides->since || !table || table->changed <= after);
+	return after >= atomic_load(&sides->schema) &&
+	       (after >= sides->since || !table || table->changed <= after);
 }
 
 bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other)
@@ -356,7 +364,8 @@ bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		return true;
 	(void)pthread_rwlock_rdlock(&sides->reading);
 	change = first_after(sides, table, after);
-	are = is_known(sides, table, after) && (!change || change->version > PFS_MAX(version, other));
+	are = is_known(sides, table, after) &&
+	      (!change || change->version > PFS_MAX(version, other));
 	(void)pthread_rwlock_unlock(&sides->reading);
 	return are;
 }
@@ -369,7 +378,8 @@ uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t vers
 	(void)pthread_rwlock_rdlock(&sides->reading);
 	if (!is_known(sides, table, version))
 		rows = most;
-	for (const struct change *change = first_after(sides, table, version); change && rows < most; change = change->later)
+	for (const struct change *change = first_after(sides, table, version);
+	     change && rows < most; change = change->later)
 		rows += change->rows.n;
 	(void)pthread_rwlock_unlock(&sides->reading);
 	return PFS_MIN(rows, most);
@@ -382,8 +392,8 @@ int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after, uin
 
 	if (!is_known(sides, table, after))
 		return -ENOENT;
-	for (const struct change *change = first_after(sides, table, after); change && change->version <= up_to;
-	     change = change->later)
+	for (const struct change *change = first_after(sides, table, after);
+	     change && change->version <= up_to; change = change->later)
 		PFS_TRY(fn(arg, &change->rows));
 	return 0;
 }

@@ -71,8 +71,10 @@ uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t vers
 /* Calls fn for each change of the table after the version `after`, up to the version `up_to`, in
  * order, until it returns non-zero, which is returned. The caller is in pfs_sides_read. -ENOENT:
  * more than rows has changed, or the changes are no longer in the list. */
-PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after, uint64_t up_to,
-				     int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg);
+PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after,
+				     uint64_t up_to,
+				     int (*fn)(void *arg, const struct pfs_side_rows *rows),
+				     void *arg);
 
 /* ---- for the tree ---- */
 

@@ -160,7 +160,8 @@ struct columns {
 	void *arg;
 };
 
-static int pass_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type PFS_UNUSED)
+static int pass_column(void *arg, const void *name, size_t name_len,
+		       enum pfs_attr_type type PFS_UNUSED)
 {
 	const struct columns *columns = arg;
 

@@ -45,7 +45,8 @@ struct pfs_tree_options {
 	enum pfs_links_choice links; /* whether originals are followed; else they read -ENODATA */
 	bool read_only;
 	bool alone;	  /* with read_only: lock the store as a writer does */
-	bool beside_writer; /* with read_only: take no lock, show the group that was last at opening */
+	bool beside_writer; /* with read_only: take no lock, show the group that was last at
+			     * opening */
 	bool no_atime;    /* never update access times */
 	bool no_image_file; /* load the image from the store's rows, not from an image file */
 	/* Closing leaves an image file (fs/image/imagefile.h), which another process writes; the
@@ -129,7 +130,8 @@ void pfs_tree_listen(struct pfs_tree *tree, const struct pfs_tree_listener *list
 
 struct pfs_entry {
 	struct stat attr;
-	bool volatile_attr; /* attributes may change by themselves: the kernel must not cache them */
+	bool volatile_attr; /* attributes may change by themselves: the kernel must not cache
+			     * them */
 	bool row;	    /* the node is a row of an imported table */
 };
 
@@ -179,7 +181,8 @@ struct pfs_dirent {
  * -ENOTDIR, -ESTALE. */
 PFS_MUST_CHECK int pfs_tree_readdir(struct pfs_tree *tree, uint64_t ino, int64_t offset,
 				    bool want_attr,
-				    int (*fn)(void *arg, const struct pfs_dirent *entry), void *arg);
+				    int (*fn)(void *arg, const struct pfs_dirent *entry),
+				    void *arg);
 
 /* ---- attributes ---- */
 
@@ -235,9 +238,9 @@ PFS_MUST_CHECK int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, con
 
 /* Calls fn with the name of each attribute that was imported as a column, in their order, until it
  * returns non-zero, which is returned. */
-PFS_MUST_CHECK int pfs_tree_imported_columns(struct pfs_tree *tree,
-					     int (*fn)(void *arg, const void *name, size_t name_len),
-					     void *arg);
+PFS_MUST_CHECK int
+pfs_tree_imported_columns(struct pfs_tree *tree,
+			  int (*fn)(void *arg, const void *name, size_t name_len), void *arg);
 
 /* The columns of a register (meta/store.h) are attributes of all nodes below its root. Columns that
  * follow from the node's place (its parent's id, its name, its path) are read only (-EPERM), and
@@ -264,7 +267,8 @@ PFS_MUST_CHECK int pfs_tree_list_saved(struct pfs_tree *tree, uint64_t ino,
 
 /* Get and set the attribute in which primefs keeps a hash of a file's content; its text says for
  * which size and mtime the hash is right. Neither changes a time. Errors as those of attributes. */
-PFS_MUST_CHECK ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size, uint64_t ino);
+PFS_MUST_CHECK ssize_t pfs_tree_get_hash(struct pfs_tree *tree, void *value, size_t size,
+					 uint64_t ino);
 PFS_MUST_CHECK int pfs_tree_set_hash(struct pfs_tree *tree, uint64_t ino, const void *value,
 				     size_t size);
 
@@ -304,9 +308,9 @@ PFS_MUST_CHECK int pfs_tree_fallocate(struct pfs_tree *tree, uint64_t ino, int m
 PFS_MUST_CHECK int64_t pfs_tree_seek(struct pfs_tree *tree, uint64_t ino, int64_t offset,
 				     int whence);
 
-PFS_MUST_CHECK ssize_t pfs_tree_copy_range(struct pfs_tree *tree, uint64_t from, int64_t from_offset,
-					   uint64_t to, int64_t to_offset, size_t size,
-					   bool privileged);
+PFS_MUST_CHECK ssize_t pfs_tree_copy_range(struct pfs_tree *tree, uint64_t from,
+					   int64_t from_offset, uint64_t to, int64_t to_offset,
+					   size_t size, bool privileged);
 
 /* ---- durability ---- */
 
@@ -381,7 +385,8 @@ enum pfs_engine_kind pfs_tree_engine_kind(struct pfs_tree *tree);
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_tree_engine(struct pfs_tree *tree, struct pfs_engine_info *info);
 /* As pfs_tree_engine, but does not wait while another thread opens or fills the engine or is
- * answered by it: then it returns 1, and *info is what was last told, or the engine's name alone. */
+ * answered by it: then it returns 1, and *info is what was last told, or the engine's name
+ * alone. */
 PFS_MUST_CHECK int pfs_tree_engine_now(struct pfs_tree *tree, struct pfs_engine_info *info);
 
 enum pfs_relation {

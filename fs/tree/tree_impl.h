@@ -32,8 +32,10 @@ struct pfs_tree {
 	struct pfs_spans *spans;
 	struct pfs_slotorder *slotorder;
 	struct pfs_place_history *pasts;
-	struct pfs_pool *pool; /* the threads of scans and operators; in a frozen tree the live tree's */
-	struct pfs_operators *operators; /* by which scans select; in a frozen tree the live tree's */
+	struct pfs_pool
+		*pool; /* the threads of scans and operators; in a frozen tree the live tree's */
+	struct pfs_operators
+		*operators; /* by which scans select; in a frozen tree the live tree's */
 	struct pfs_viewers *viewers;
 	struct pfs_indexes *indexes;
 	struct pfs_path_index *path_index; /* NULL: this tree makes none */

@@ -68,7 +68,8 @@ static int add_child(struct level *level, const struct pfs_old_place *place)
 	return 0;
 }
 
-/* The entries of a directory: those of the first hold, or, if they are too many for one, as they were when it ended. */
+/* The entries of a directory: those of the first hold, or, if they are too many for one, as they
+ * were when it ended. */
 struct listing {
 	struct pfs_tree *tree;
 	struct level *level;
@@ -82,7 +83,8 @@ struct listing {
 	uint64_t end_ns;
 };
 
-/* Returns true if the hold has been long: names may lie in blocks that are read from the image file first. */
+/* Returns true if the hold has been long: names may lie in blocks that are read from the image file
+ * first. */
 static bool is_long(struct listing *listing)
 {
 	if (!listing->left)
@@ -108,7 +110,8 @@ static int list_entries(struct listing *listing)
 		}
 		if (!listing->past || !pfs_old_places_has_changed(listing->past, next->slot)) {
 			place.prime = image->prime[next->slot];
-			place.name = pfs_names_get(image->names, image->name[next->slot], &place.len);
+			place.name =
+				pfs_names_get(image->names, image->name[next->slot], &place.len);
 			PFS_TRY(add_child(listing->level, &place));
 		}
 		next->slot++;

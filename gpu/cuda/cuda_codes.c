@@ -141,7 +141,8 @@ static int forget_codes(struct pfs_cuda_job *job)
 	memset(g->open_used, 0, sizeof(g->open_used));
 	error = pfs_device_reserve(job, &g->row_of, capacity * sizeof(uint32_t));
 	error = error ? error : pfs_device_reserve(job, &g->width, capacity);
-	error = error ? error : pfs_device_reserve(job, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
+	error = error ? error
+		      : pfs_device_reserve(job, &g->tiles, 64 * sizeof(struct pfs_cuda_tile));
 	error = error ? error
 		      : pfs_device_clear(job, g->tiles.d_memory, sizeof(struct pfs_cuda_tile));
 	error = error ? error
@@ -245,13 +246,15 @@ static int send_list(struct pfs_cuda_job *job, const uint32_t *numbers, size_t n
 static int scatter64(struct pfs_cuda_job *job, uint64_t *d_column, const uint64_t *values, size_t n)
 {
 	PFS_TRY(pfs_device_write(job, job->values.d_memory, values, n * sizeof(*values)));
-	return pfs_cuda_scatter64(d_column, job->list.d_memory, job->values.d_memory, n, job->stream);
+	return pfs_cuda_scatter64(d_column, job->list.d_memory, job->values.d_memory, n,
+				  job->stream);
 }
 
 static int scatter32(struct pfs_cuda_job *job, uint32_t *d_column, const uint32_t *values, size_t n)
 {
 	PFS_TRY(pfs_device_write(job, job->values.d_memory, values, n * sizeof(*values)));
-	return pfs_cuda_scatter32(d_column, job->list.d_memory, job->values.d_memory, n, job->stream);
+	return pfs_cuda_scatter32(d_column, job->list.d_memory, job->values.d_memory, n,
+				  job->stream);
 }
 
 static int patch_slots(struct pfs_cuda_job *job, const struct pfs_columns *c,
@@ -310,8 +313,9 @@ static int find_concerned(struct pfs_cuda_job *job, const struct pfs_changes *ch
 	error = error ? error
 		      : pfs_cuda_set_bits(job->work.d_memory, job->list.d_memory,
 					  changes->n_directories, job->stream);
-	return error || !changes->has_moves ? error
-					    : pfs_cuda_mark_below(&t, job->work.d_memory, job->stream);
+	return error || !changes->has_moves
+		       ? error
+		       : pfs_cuda_mark_below(&t, job->work.d_memory, job->stream);
 }
 
 static int recode(struct pfs_cuda_job *job)
@@ -330,7 +334,8 @@ static int recode(struct pfs_cuda_job *job)
 	if (!fits(g, &plan) || g->n_lost > g->n_rows / 2 + 64 * PFS_TILE_ROWS)
 		return pfs_cuda_codes_build(job);
 	error = write_tiles(job, &plan);
-	error = error ? error : pfs_cuda_codes_write(&c, job->work.d_memory, &plan.rows, job->stream);
+	error = error ? error
+		      : pfs_cuda_codes_write(&c, job->work.d_memory, &plan.rows, job->stream);
 	if (error)
 		return error;
 	accept_plan(job, &plan);
@@ -387,10 +392,12 @@ static int bits_of(struct pfs_cuda_job *job, struct pfs_divisor divisor)
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
 	int error = row_bits_of(job, divisor);
 
-	error = error ? error : pfs_device_reserve(job, &job->directory_bits, directory_count(g) / 8);
+	error = error ? error
+		      : pfs_device_reserve(job, &job->directory_bits, directory_count(g) / 8);
 	error = error ? error
 		      : pfs_cuda_gather_bits(job->directory_bits.d_memory, g->row_of.d_memory,
-					     directory_count(g), job->row_bits.d_memory, job->stream);
+					     directory_count(g), job->row_bits.d_memory,
+					     job->stream);
 	if (error == 0 && g->n_deep)
 		error = pfs_cuda_deep_bits(&c, g->deep.d_memory, g->n_deep, divisor.p,
 					   job->directory_bits.d_memory, job->stream);
@@ -418,12 +425,14 @@ static void prepare_divisors(struct pfs_cuda_divisors *out, const struct pfs_div
 static int row_masks_of(struct pfs_cuda_job *job, const struct pfs_cuda_divisors *prepared)
 {
 	struct pfs_cuda *g = job->g;
-	int wide = 0, error = pfs_device_reserve(job, &job->row_masks, row_count(g) * sizeof(uint64_t));
+	int wide = 0,
+	    error = pfs_device_reserve(job, &job->row_masks, row_count(g) * sizeof(uint64_t));
 
 	for (unsigned w = 0; w < PFS_N_WIDTHS; w++)
 		wide |= widths[w] > 8 && g->open_tile[w] != 0;
 	error = error ? error
-		      : pfs_device_clear(job, job->row_masks.d_memory, CLEAR_ROWS * sizeof(uint64_t));
+		      : pfs_device_clear(job, job->row_masks.d_memory,
+					 CLEAR_ROWS * sizeof(uint64_t));
 	return error ? error
 		     : pfs_cuda_scan_many(g->tiles.d_memory, g->n_tiles, g->pool.d_memory, prepared,
 					  job->row_masks.d_memory, wide, job->stream);
@@ -439,7 +448,8 @@ int pfs_cuda_scan_rows(struct pfs_cuda_job *job, const struct pfs_divisor *divis
 	return row_masks_of(job, &prepared);
 }
 
-/* Masks by directory: its own, if it is one of those asked for, else that of the first such above. */
+/* Masks by directory: its own, if it is one of those asked for, else that of the first such
+ * above. */
 static int masks_of(struct pfs_cuda_job *job, const struct pfs_asked_subtree *subtrees, size_t n)
 {
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
@@ -458,7 +468,8 @@ static int masks_of(struct pfs_cuda_job *job, const struct pfs_asked_subtree *su
 	error = error ? error
 		      : pfs_device_write(job, job->list.d_memory, directories,
 					 n * sizeof(*directories));
-	error = error ? error : pfs_device_write(job, job->values.d_memory, masks, n * sizeof(*masks));
+	error = error ? error
+		      : pfs_device_write(job, job->values.d_memory, masks, n * sizeof(*masks));
 	error = error ? error
 		      : pfs_cuda_scatter64(job->directory_masks.d_memory, job->list.d_memory,
 					   job->values.d_memory, n, job->stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_compute.c - computed values on the device: expressions over numbers whose results are all
- * integers or all reals; where they are mixed the host has them.  And the tuples that a condition
- * keeps. */
+/* gpu/cuda/cuda_compute.c - computed values on the device: expressions over numbers whose results
+ * are all integers or all reals; where they are mixed the host has them.  And the tuples that a
+ * condition keeps. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <string.h>
@@ -163,7 +163,8 @@ int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
-	error = pfs_job_end(&job, error ? error : compute(&job, out, source, programs, n_programs, alone));
+	error = pfs_job_end(&job, error ? error
+					: compute(&job, out, source, programs, n_programs, alone));
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;
@@ -173,8 +174,8 @@ int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- filter ---- */
 
-static int keep_tuples(struct pfs_job *job, struct pfs_tuples **out, const struct pfs_source *source,
-		       const struct pfs_program *program)
+static int keep_tuples(struct pfs_job *job, struct pfs_tuples **out,
+		       const struct pfs_source *source, const struct pfs_program *program)
 {
 	struct pfs_device_program steps;
 	struct pfs_device_places places;

@@ -16,8 +16,8 @@
 #define PAD  4096u	      /* kernels may read whole tiles */
 #define KEPT ((size_t)1 << 20) /* bytes of a buffer that an idle job keeps */
 
-/* ---- memory: the host's, for which all of the device is waited for; and the pool's, in the order of
- * the job's stream ---- */
+/* ---- memory: the host's, for which all of the device is waited for; and the pool's, in the order
+ * of the job's stream ---- */
 
 int pfs_pinned_alloc(void **memory, size_t size)
 {
@@ -218,7 +218,8 @@ static int cuda_sync(struct pfs_codes_job *base)
 	return PFS_CUDA(cudaStreamSynchronize(pfs_cuda_job_of(base)->stream));
 }
 
-/* Small memory stays the job's; large memory goes to whoever wants it next, but for the buffers of one listing. */
+/* Small memory stays the job's; large memory goes to whoever wants it next, but for the buffers of
+ * one listing. */
 static void cuda_end(struct pfs_codes_job *base)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
@@ -286,14 +287,15 @@ static int cuda_set(struct pfs_codes_job *base, uint32_t *bits, size_t words, co
 	return error ? error : pfs_cuda_set_bits(bits, job->list.d_memory, n, job->stream);
 }
 
-static int cuda_combine(struct pfs_codes_job *base, uint32_t *bits, size_t words, const uint32_t *other,
-			size_t other_words, enum pfs_bitmap_op op)
+static int cuda_combine(struct pfs_codes_job *base, uint32_t *bits, size_t words,
+			const uint32_t *other, size_t other_words, enum pfs_bitmap_op op)
 {
 	return pfs_cuda_combine(bits, words, other, other_words, (int)op,
 				pfs_cuda_job_of(base)->stream);
 }
 
-static int cuda_count(struct pfs_codes_job *base, uint64_t *count, const uint32_t *bits, size_t words)
+static int cuda_count(struct pfs_codes_job *base, uint64_t *count, const uint32_t *bits,
+		      size_t words)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	int error = pfs_counters_clear(job);
@@ -316,15 +318,16 @@ static int cuda_parents(struct pfs_codes_job *base, uint32_t *bits, size_t words
 	return error ? error : pfs_cuda_parents(&t, bits, slot, job->stream);
 }
 
-static int cuda_dividing(struct pfs_codes_job *base, uint32_t *directories, size_t *n, size_t capacity,
-			 const uint32_t *limbs, size_t n_limbs)
+static int cuda_dividing(struct pfs_codes_job *base, uint32_t *directories, size_t *n,
+			 size_t capacity, const uint32_t *limbs, size_t n_limbs)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	struct pfs_cuda_tree t = pfs_cuda_tree_of(job->g);
 	int error = pfs_counters_clear(job);
 
 	error = error ? error : upload_list(job, limbs, n_limbs);
-	error = error ? error : pfs_device_reserve(job, &job->values, capacity * sizeof(*directories));
+	error = error ? error
+		      : pfs_device_reserve(job, &job->values, capacity * sizeof(*directories));
 	error = error ? error
 		      : pfs_cuda_dividing(&t, job->values.d_memory, capacity, pfs_count_at(job),
 					  job->list.d_memory, n_limbs, job->stream);
@@ -352,8 +355,8 @@ static int cuda_find_prime(struct pfs_codes_job *base, uint32_t *slot, uint64_t 
 	return 0;
 }
 
-static int cuda_codes(struct pfs_codes_job *base, uint32_t *limbs, uint32_t *n_limbs, uint32_t first,
-		      size_t n)
+static int cuda_codes(struct pfs_codes_job *base, uint32_t *limbs, uint32_t *n_limbs,
+		      uint32_t first, size_t n)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	struct pfs_cuda_codes c = pfs_cuda_codes_of(job);
@@ -365,7 +368,8 @@ static int cuda_codes(struct pfs_codes_job *base, uint32_t *limbs, uint32_t *n_l
 		      : pfs_cuda_codes_read(&c, job->values.d_memory, job->list.d_memory, first,
 					    (uint32_t)n, job->stream);
 	error = error ? error : pfs_device_read(job, limbs, job->values.d_memory, size);
-	return error ? error : pfs_device_read(job, n_limbs, job->list.d_memory, n * sizeof(*n_limbs));
+	return error ? error
+		     : pfs_device_read(job, n_limbs, job->list.d_memory, n * sizeof(*n_limbs));
 }
 
 /* ---- opening and closing ---- */
@@ -384,9 +388,21 @@ static void cuda_close(struct pfs_backend *b)
 {
 	struct pfs_cuda *g = pfs_cuda_of(b);
 	struct pfs_device_buffer *buffers[] = {
-		&g->home,  &g->prime, &g->directories,	   &g->directory_slot,	 &g->row_of,
-		&g->width, &g->tiles, &g->pool,		   &g->deep,		 &g->heap,
-		&g->place, &g->probe[0], &g->probe[1],	   &g->directory_place,	 &g->directory_length,
+		&g->home,
+		&g->prime,
+		&g->directories,
+		&g->directory_slot,
+		&g->row_of,
+		&g->width,
+		&g->tiles,
+		&g->pool,
+		&g->deep,
+		&g->heap,
+		&g->place,
+		&g->probe[0],
+		&g->probe[1],
+		&g->directory_place,
+		&g->directory_length,
 	};
 
 	while (g->idle) {

@@ -2,10 +2,10 @@
 /* gpu/cuda/cuda_engine.h - the CUDA back end of codes, and the parts of it that have a file of
  * their own.
  *
- * A question is a *job*, which has a stream and scratch memory of its own; jobs run side by side, and
- * the engine waits for all that one has queued before it ends. So what a job made may be used by any
- * other one. What changes the columns, the codes or the names is a job that has the device alone. All
- * memory comes from one stream-ordered pool.
+ * A question is a *job*, which has a stream and scratch memory of its own; jobs run side by side,
+ * and the engine waits for all that one has queued before it ends. So what a job made may be used
+ * by any other one. What changes the columns, the codes or the names is a job that has the device
+ * alone. All memory comes from one stream-ordered pool.
  *
  * Lock: g->lock guards the idle jobs; g->paths_lock is held by the job that makes the directories'
  * paths, and that waits for the device meanwhile. */
@@ -113,8 +113,9 @@ PFS_MUST_CHECK int pfs_cuda_codes_build(struct pfs_cuda_job *job);
 PFS_MUST_CHECK int pfs_cuda_load(struct pfs_codes_job *base, const struct pfs_columns *c);
 PFS_MUST_CHECK int pfs_cuda_apply(struct pfs_codes_job *base, const struct pfs_columns *c,
 				  const struct pfs_changes *changes);
-PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_codes_job *base, uint32_t *const *bits, size_t words,
-				     const struct pfs_asked_subtree *subtrees, size_t n);
+PFS_MUST_CHECK int pfs_cuda_subtrees(struct pfs_codes_job *base, uint32_t *const *bits,
+				     size_t words, const struct pfs_asked_subtree *subtrees,
+				     size_t n);
 
 /* Scans for the benchmark: bits, or masks, by row. */
 PFS_MUST_CHECK int pfs_cuda_scan_rows(struct pfs_cuda_job *job, const struct pfs_divisor *divisors,

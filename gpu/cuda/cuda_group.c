@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_group.c - grouping on the device: keys as numbers, which are places in the totals where
- * they are dense and otherwise looked up in a table; sums only where none can overflow. */
+/* gpu/cuda/cuda_group.c - grouping on the device: keys as numbers, which are places in the totals
+ * where they are dense and otherwise looked up in a table; sums only where none can overflow. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>

@@ -10,8 +10,9 @@
 
 #define SPARE_SHARE   8u /* of the pages: so many more are kept for splits */
 #define SPARE_PAGES   64u
-/* From so many questions on, sorting them pays: on an H200 a million were answered sooner as they came, ten million in order
- * (docs/BENCHMARKS.md). In fewer leaves than SORT_LEAVES, which stay in the cache, it never does. */
+/* From so many questions on, sorting them pays: on an H200 a million were answered sooner as they
+ * came, ten million in order (docs/BENCHMARKS.md). In fewer leaves than SORT_LEAVES, which stay in
+ * the cache, it never does. */
 #define SORT_MIN      2000000u
 #define SORT_LEAVES   (1u << 16)
 #define SORT_BITS     16
@@ -91,8 +92,8 @@ int pfs_index_sums(struct pfs_job *job, uint32_t *d_out, const uint32_t *d_in, u
 	return pfs_cuda_sums_32(d_temporary, &size, d_out, d_in, n, job->stream);
 }
 
-int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *d_with, size_t value_size, uint32_t n,
-		   int first_bit, int bits)
+int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *d_with, size_t value_size,
+		   uint32_t n, int first_bit, int bits)
 {
 	uint64_t *d_keys_out;
 	void *d_with_out, *d_temporary;
@@ -161,8 +162,8 @@ static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint
 }
 
 static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
-		 struct pfs_index_tree **out, const struct pfs_index_shape *shape, const uint64_t *keys,
-		 const void *values, size_t n)
+		 struct pfs_index_tree **out, const struct pfs_index_shape *shape,
+		 const uint64_t *keys, const void *values, size_t n)
 {
 	struct pfs_index_tree *tree = calloc(1, sizeof(*tree));
 	void **arrays[PFS_INDEX_ARRAYS];
@@ -193,8 +194,8 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- questions ---- */
 
-/* As pfs_index_answer, of questions that are sorted first. Answers are put to their places by a kernel of its own:
- * stores far apart, each behind a search, took half of its time. */
+/* As pfs_index_answer, of questions that are sorted first. Answers are put to their places by a
+ * kernel of its own: stores far apart, each behind a search, took half of its time. */
 static int answer_sorted(struct pfs_job *job, const struct pfs_index_tree *tree,
 			 const struct pfs_device_find *find)
 {
@@ -206,7 +207,8 @@ static int answer_sorted(struct pfs_job *job, const struct pfs_index_tree *tree,
 
 	PFS_TRY(pfs_job_alloc(job, &d_places, find->n * sizeof(*d_places)));
 	PFS_TRY(pfs_cuda_index_numbers(d_places, find->n, job->stream));
-	PFS_TRY(pfs_index_sort(job, &d_keys, &d_places, sizeof(*d_places), find->n, first, bits - first));
+	PFS_TRY(pfs_index_sort(job, &d_keys, &d_places, sizeof(*d_places), find->n, first,
+			       bits - first));
 	sorted.d_keys = d_keys;
 	PFS_TRY(pfs_job_alloc(job, &sorted.d_values, find->n * sizeof(*sorted.d_values)));
 	if (find->d_found_keys)
@@ -216,8 +218,8 @@ static int answer_sorted(struct pfs_job *job, const struct pfs_index_tree *tree,
 	if (find->d_found_keys)
 		PFS_TRY(pfs_cuda_index_put(find->d_found_keys, sorted.d_found_keys, d_places,
 					   sizeof(*sorted.d_found_keys), find->n, job->stream));
-	return pfs_cuda_index_put(find->d_values, sorted.d_values, d_places, sizeof(*sorted.d_values),
-				  find->n, job->stream);
+	return pfs_cuda_index_put(find->d_values, sorted.d_values, d_places,
+				  sizeof(*sorted.d_values), find->n, job->stream);
 }
 
 int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,

@@ -37,8 +37,8 @@ PFS_MUST_CHECK int pfs_index_alloc_pages(struct pfs_job *job, struct pfs_device_
 PFS_MUST_CHECK int pfs_index_sums(struct pfs_job *job, uint32_t *d_out, const uint32_t *d_in,
 				  uint64_t n);
 /* Sorts as pfs_cuda_index_sort does; *d_keys and *d_with, a pointer, are others then, the job's. */
-PFS_MUST_CHECK int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *d_with, size_t value_size,
-				  uint32_t n, int first_bit, int bits);
+PFS_MUST_CHECK int pfs_index_sort(struct pfs_job *job, uint64_t **d_keys, void *d_with,
+				  size_t value_size, uint32_t n, int first_bit, int bits);
 /* Questions that are on the device, sorted by their first bits where that pays. */
 PFS_MUST_CHECK int pfs_index_answer(struct pfs_job *job, const struct pfs_index_tree *tree,
 				    const struct pfs_device_find *find);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_index_change.c - batches of changes of an index on the device.  Whatever needs memory
- * comes before the first kernel that changes the tree. */
+/* gpu/cuda/cuda_index_change.c - batches of changes of an index on the device.  Whatever needs
+ * memory comes before the first kernel that changes the tree. */
 #include "gpu/cuda/cuda_index.h"
 
 #include <stdlib.h>
@@ -87,11 +87,13 @@ static int make_level_room(struct pfs_job *job, struct pfs_index_tree *tree, uin
 	return 0; /* filled with the list that follows */
 }
 
-/* Runs one batch of insertions or removals as a job; *n_changed is how many pairs it added or removed. */
-static int change_batch(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree,
-			uint64_t *n_changed, const struct pfs_index_change *change,
-			int (*change_in)(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_changed,
-					 const struct pfs_index_change *change))
+/* Runs one batch of insertions or removals as a job; *n_changed is how many pairs it added or
+ * removed. */
+static int
+change_batch(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree,
+	     uint64_t *n_changed, const struct pfs_index_change *change,
+	     int (*change_in)(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_changed,
+			      const struct pfs_index_change *change))
 {
 	struct pfs_job job;
 	int error;
@@ -113,8 +115,8 @@ struct batch {
 };
 
 /* On the device and sorted: by key, in the order given; with duplicates, by value, too. */
-static int sort_batch(struct pfs_job *job, struct batch *batch, const struct pfs_index_change *change,
-		      bool is_unique)
+static int sort_batch(struct pfs_job *job, struct batch *batch,
+		      const struct pfs_index_change *change, bool is_unique)
 {
 	uint64_t *d_keys_out;
 	pfs_index_value *d_values_out;
@@ -138,8 +140,8 @@ static int sort_batch(struct pfs_job *job, struct batch *batch, const struct pfs
 		batch->d_keys = d_keys_out;
 		batch->d_values = d_values_out;
 	}
-	return pfs_index_sort(job, &batch->d_keys, &batch->d_values, sizeof(*batch->d_values), batch->n,
-			      0, 64);
+	return pfs_index_sort(job, &batch->d_keys, &batch->d_values, sizeof(*batch->d_values),
+			      batch->n, 0, 64);
 }
 
 /* Leaves only what is new in `in`; d_place as pfs_cuda_index_mark_new has it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_join.c - equality joins on the device: right's rows by their keys' numbers, one each or in
- * their order (a counting sort), left's looked up among them; and the merge of two column indexes. */
+/* gpu/cuda/cuda_join.c - equality joins on the device: right's rows by their keys' numbers, one
+ * each or in their order (a counting sort), left's looked up among them; and the merge of two
+ * column indexes. */
 #include "base/checked.h"
 #include "gpu/cuda/cuda_operators.h"
 
@@ -114,8 +115,8 @@ static int build(struct pfs_job *job, struct built *b, const struct side *right,
 	return unique ? 0 : build_slots(job, b, right);
 }
 
-/* A left key's value as right's keys have it.  -EOPNOTSUPP: the two are not compared as numbers of one
- * kind. */
+/* A left key's value as right's keys have it.  -EOPNOTSUPP: the two are not compared as numbers of
+ * one kind. */
 static int left_key(struct pfs_job *job, struct pfs_device_key *key, const struct side *left,
 		    const struct side *right, size_t i)
 {
@@ -207,7 +208,8 @@ static int fit(struct pfs_job *job, uint32_t **d_rows, uint64_t n, uint64_t room
 }
 
 /* Where left is a range of a table's rows and each has a partner, or is kept without one, left's
- * rows of the pairs are that range, and right's are written where they are.  Else *out stays NULL. */
+ * rows of the pairs are that range, and right's are written where they are.  Else *out stays
+ * NULL. */
 static int probe_range(struct pfs_job *job, struct pfs_tuples **out, const struct built *b,
 		       const struct pfs_device_keys *keys, const struct side *left,
 		       const struct side *right, bool outer)

@@ -5,8 +5,8 @@
 
 #define NUMBERS_MAX ((uint64_t)1 << 62)
 
-/* Where numbers need not follow from the values, these may be replaced by numbers of rows: of texts of a
- * heap, and of elements that differ. */
+/* Where numbers need not follow from the values, these may be replaced by numbers of rows: of texts
+ * of a heap, and of elements that differ. */
 static int replace_values(struct pfs_job *job, struct pfs_device_key *key,
 			  struct pfs_device_bounds *bounds, const struct pfs_key_refs *refs,
 			  size_t i, enum pfs_kind kind)

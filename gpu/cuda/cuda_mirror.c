@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_mirror.c - arrays of owners as device copies that are kept from job to job: only blocks
- * that changed cross the bus again.
+/* gpu/cuda/cuda_mirror.c - arrays of owners as device copies that are kept from job to job: only
+ * blocks that changed cross the bus again.
  *
- * A job that reads a mirror has a lease on it.  While others have leases a mirror is not changed: who
- * needs a newer state waits a little, then leaves the operator to the host.
+ * A job that reads a mirror has a lease on it.  While others have leases a mirror is not changed:
+ * who needs a newer state waits a little, then leaves the operator to the host.
  *
- * Copies are made in pieces, and between two of them the statement may be told to give way: what was
- * copied until then stays. */
+ * Copies are made in pieces, and between two of them the statement may be told to give way: what
+ * was copied until then stays. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
@@ -106,7 +106,8 @@ static struct pfs_mirror *find_mirror(struct pfs_cuda_operators *o, uint64_t id)
 
 /* ---- copying ---- */
 
-static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data, size_t from, size_t to)
+static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data, size_t from,
+		     size_t to)
 {
 	for (size_t n; from < to; from += n) {
 		n = PFS_MIN(to - from, PIECE);
@@ -146,7 +147,8 @@ static bool is_current(const struct pfs_mirror *m, const struct pfs_array *a)
 
 	if (m->held != size && (a->stamps || m->held < size))
 		return false;
-	/* Nobody changes the array while a statement reads it: the stamps may be compared at once. */
+	/* Nobody changes the array while a statement reads it: the stamps may be compared at
+	 * once. */
 	if (!a->stamps || !a->n)
 		return true;
 	return m->epoch && memcmp(m->epoch, a->stamps->block,
@@ -201,8 +203,8 @@ static void use_up(struct pfs_job *job, size_t size)
 	job->left -= PFS_MIN(job->left, size);
 }
 
-/* Blocks that changed, neighbours together, ascending: all that lies below what is held is a copy, if of an older
- * state. */
+/* Blocks that changed, neighbours together, ascending: all that lies below what is held is a copy,
+ * if of an older state. */
 static int copy_blocks(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
 {
 	size_t n = (size_t)pfs_div_round_up(a->n, PFS_BLOCK_ROWS), size = bytes_of(a, a->n), i = 0;
@@ -241,7 +243,8 @@ static int copy_end(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_
 	return 0;
 }
 
-/* An error of the device leaves no copy; others, as when the statement is to give way, what was copied. */
+/* An error of the device leaves no copy; others, as when the statement is to give way, what was
+ * copied. */
 static int refresh(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_array *a)
 {
 	int error, late;

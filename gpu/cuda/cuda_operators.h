@@ -138,8 +138,8 @@ struct pfs_array {
  * for, to its mirror, or NULL. -EOPNOTSUPP: others read an older state of it and do not end. */
 PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
 				 const struct pfs_array *array);
-/* Copies as much of what has changed of the array as the job may, without a lease. Returns 1 if there is more;
- * 0 if not, if the array has no id, or if others use its copy. */
+/* Copies as much of what has changed of the array as the job may, without a lease. Returns 1 if
+ * there is more; 0 if not, if the array has no id, or if others use its copy. */
 PFS_MUST_CHECK int pfs_job_mirror(struct pfs_job *job, const struct pfs_array *array);
 void pfs_job_return_leases(struct pfs_job *job);
 /* Frees the copy of an array that nobody asks for again, unless somebody reads it. */
@@ -174,8 +174,8 @@ const struct pfs_dictionary *pfs_source_dictionary(const struct pfs_source *sour
 /* Makes a batch on the device: n tuples, whose tables and vectors pfs_job_put fills. */
 PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
 					  size_t n_tables, size_t n_computed);
-/* Puts the source's tables and vectors at these places into the batch, from its tables first_table and
- * vectors first_computed on.  `adopt`: the places, the job's memory, may become the batch's. */
+/* Puts the source's tables and vectors at these places into the batch, from its tables first_table
+ * and vectors first_computed on.  `adopt`: the places, the job's memory, may become the batch's. */
 PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,
 			       size_t first_computed, const struct pfs_source *source,
 			       uint32_t *d_places, bool adopt);
@@ -188,8 +188,8 @@ struct pfs_key_refs {
 	const struct pfs_ref *refs;
 	const enum pfs_collation *collations;
 	size_t n;
-	/* NULL: numbers follow from the values, so that they may be compared with those of another source.
-	 * Else they only differ where values of these places do. */
+	/* NULL: numbers follow from the values, so that they may be compared with those of another
+	 * source. Else they only differ where values of these places do. */
 	const struct pfs_device_places *places;
 };
 PFS_MUST_CHECK int pfs_job_keys(struct pfs_job *job, struct pfs_device_keys *keys, uint64_t *limit,
@@ -231,8 +231,8 @@ void pfs_codes_drop_all(struct pfs_cuda_operators *o);
 /* Has the heap on the device until the job's end. */
 PFS_MUST_CHECK int pfs_job_heap(struct pfs_job *job, struct pfs_device_heap *out,
 				const struct pfs_heap *heap);
-/* Replaces places of the heap by numbers below places->to that are equal where the texts are, by the
- * collation, and all ones for NULL. */
+/* Replaces places of the heap by numbers below places->to that are equal where the texts are, by
+ * the collation, and all ones for NULL. */
 PFS_MUST_CHECK int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_value *value,
 					const struct pfs_heap *heap, enum pfs_collation collation,
 					const struct pfs_device_places *places);
@@ -240,7 +240,8 @@ PFS_MUST_CHECK int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_v
 /* cuda_compute.c: of the family of gather. */
 PFS_MUST_CHECK int pfs_cuda_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
-				    const struct pfs_program *programs, size_t n_programs, bool alone);
+				    const struct pfs_program *programs, size_t n_programs,
+				    bool alone);
 PFS_MUST_CHECK int pfs_cuda_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
 				   struct pfs_tuples **out, const struct pfs_source *source,
 				   const struct pfs_program *program);
@@ -251,7 +252,8 @@ extern const struct pfs_sort_family pfs_cuda_sort_family;     /* cuda_sort.c */
 extern const struct pfs_join_family pfs_cuda_join_family;     /* cuda_join.c */
 extern const struct pfs_gather_family pfs_cuda_gather_family; /* cuda_source.c */
 extern const struct pfs_index_family pfs_cuda_index_family;   /* cuda_index.c; */
-extern const struct pfs_index_family pfs_cuda_wide_index_family; /* once more, for values of 64 bits */
+extern const struct pfs_index_family
+	pfs_cuda_wide_index_family;			      /* once more, for values of 64 bits */
 extern const struct pfs_prefix_family pfs_cuda_prefix_family; /* cuda_prefix.c */
 
 #endif

@@ -57,7 +57,8 @@ static int write_renamed(struct pfs_cuda_job *job, const struct pfs_names_update
 	PFS_TRY(pfs_device_reserve(job, &job->values, n * sizeof(*places)));
 	PFS_TRY(pfs_device_write(job, job->list.d_memory, u->renamed, n * sizeof(*places)));
 	PFS_TRY(pfs_device_write(job, job->values.d_memory, places, n * sizeof(*places)));
-	return pfs_cuda_scatter32(g->place.d_memory, job->list.d_memory, job->values.d_memory, n, job->stream);
+	return pfs_cuda_scatter32(g->place.d_memory, job->list.d_memory, job->values.d_memory, n,
+				  job->stream);
 }
 
 int pfs_cuda_names_update(struct pfs_codes_job *base, const struct pfs_names_update *u)
@@ -65,16 +66,18 @@ int pfs_cuda_names_update(struct pfs_codes_job *base, const struct pfs_names_upd
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	struct pfs_cuda *g = job->g;
 
-	g->has_directory_paths = g->has_directory_paths && !u->n_pieces && !u->n_renamed && u->from == u->to;
+	g->has_directory_paths =
+		g->has_directory_paths && !u->n_pieces && !u->n_renamed && u->from == u->to;
 	for (size_t i = 0; i < u->n_pieces; i++) {
 		const struct pfs_names_piece *p = &u->pieces[i];
 
-		PFS_TRY(pfs_device_write(job, (char *)g->heap.d_memory + p->from, u->view->heap + p->from,
-					 p->to - p->from));
+		PFS_TRY(pfs_device_write(job, (char *)g->heap.d_memory + p->from,
+					 u->view->heap + p->from, p->to - p->from));
 	}
 	if (u->from < u->to)
 		PFS_TRY(pfs_device_write(job, (uint32_t *)g->place.d_memory + u->from,
-					 u->view->place + u->from, (u->to - u->from) * sizeof(uint32_t)));
+					 u->view->place + u->from,
+					 (u->to - u->from) * sizeof(uint32_t)));
 	return u->n_renamed ? write_renamed(job, u) : 0;
 }
 
@@ -209,8 +212,10 @@ static int read_sizes(struct pfs_cuda_job *job, struct pfs_path_listing *paths)
 static int create_events(struct pfs_path_listing *paths)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->written[i], cudaEventDisableTiming)));
-		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&paths->copied[i], cudaEventDisableTiming)));
+		PFS_TRY(PFS_CUDA(
+			cudaEventCreateWithFlags(&paths->written[i], cudaEventDisableTiming)));
+		PFS_TRY(PFS_CUDA(
+			cudaEventCreateWithFlags(&paths->copied[i], cudaEventDisableTiming)));
 	}
 	return 0;
 }
@@ -261,7 +266,8 @@ static int start_piece(struct pfs_cuda_job *job, struct pfs_path_listing *paths)
 				       paths->cuts[k + 1] - paths->cuts[k], job->stream);
 
 	error = error ? error : PFS_CUDA(cudaEventRecord(paths->written[i], job->stream));
-	error = error ? error : PFS_CUDA(cudaStreamWaitEvent(job->copy_stream, paths->written[i], 0));
+	error = error ? error
+		      : PFS_CUDA(cudaStreamWaitEvent(job->copy_stream, paths->written[i], 0));
 	error = error ? error
 		      : PFS_CUDA(cudaMemcpyAsync(job->text.bytes[i],
 						 job->text.d_bytes[i].d_memory, paths->sizes[k],
@@ -269,8 +275,8 @@ static int start_piece(struct pfs_cuda_job *job, struct pfs_path_listing *paths)
 	return error ? error : PFS_CUDA(cudaEventRecord(paths->copied[i], job->copy_stream));
 }
 
-int pfs_cuda_paths_next(struct pfs_codes_job *base, struct pfs_path_listing *paths, const char **bytes,
-			size_t *size)
+int pfs_cuda_paths_next(struct pfs_codes_job *base, struct pfs_path_listing *paths,
+			const char **bytes, size_t *size)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	size_t k = paths->done;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_predicate.c - a predicate is made a program of tests on the device.
  *
- * Each comparison with a constant becomes a range of integers (reals in their order as integers), so that
- * integers and reals compare exactly.  What is asked of a text with a dictionary is asked of the
- * dictionary's texts, by the host; the rows then look their code's bit up.  Arithmetic is the
- * host's. */
+ * Each comparison with a constant becomes a range of integers (reals in their order as integers),
+ * so that integers and reals compare exactly.  What is asked of a text with a dictionary is asked
+ * of the dictionary's texts, by the host; the rows then look their code's bit up.  Arithmetic is
+ * the host's. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>

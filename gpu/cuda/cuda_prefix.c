@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_prefix.c - copies of prefix trees on the device: brought up to date by the page, asked,
- * measured. */
+/* gpu/cuda/cuda_prefix.c - copies of prefix trees on the device: brought up to date by the page,
+ * asked, measured. */
 #include "gpu/probe_impl.h"
 
 #include <stdlib.h>
@@ -328,7 +328,8 @@ static int find_name(struct pfs_operator_backend *b, const struct pfs_run *run, 
 
 /* ---- for benchmarks ---- */
 
-static int time_once(struct pfs_job *job, struct ask *ask, const cudaEvent_t *events, double *seconds)
+static int time_once(struct pfs_job *job, struct ask *ask, const cudaEvent_t *events,
+		     double *seconds)
 {
 	float ms;
 

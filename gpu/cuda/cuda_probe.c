@@ -9,8 +9,8 @@
 #define COPY_SIZE    ((size_t)2 << 30)
 #define TO_HOST_SIZE ((size_t)64 << 20)
 
-static int run_probe(struct pfs_cuda_job *job, enum pfs_probe what, const struct pfs_divisor *divisors,
-		     size_t n, void *pinned)
+static int run_probe(struct pfs_cuda_job *job, enum pfs_probe what,
+		     const struct pfs_divisor *divisors, size_t n, void *pinned)
 {
 	struct pfs_cuda *g = job->g;
 
@@ -53,8 +53,8 @@ static int prepare(struct pfs_cuda_job *job, enum pfs_probe what, void **pinned,
 	return error;
 }
 
-int pfs_cuda_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes, enum pfs_probe what,
-		   const struct pfs_divisor *divisors, size_t n)
+int pfs_cuda_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes,
+		   enum pfs_probe what, const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_cuda_job *job = pfs_cuda_job_of(base);
 	cudaEvent_t start = NULL, stop = NULL;

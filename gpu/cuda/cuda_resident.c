@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_resident.c - what the kernel that answers single questions reads: a B+-tree of names and
- * each slot's parent; its start; and many paths, which another kernel resolves by the same.  Memory comes from the operators' stream-ordered pool, since whatever
- * waits for all of the device would wait for the kernel. */
+/* gpu/cuda/cuda_resident.c - what the kernel that answers single questions reads: a B+-tree of
+ * names and each slot's parent; its start; and many paths, which another kernel resolves by the
+ * same.  Memory comes from the operators' stream-ordered pool, since whatever waits for all of the
+ * device would wait for the kernel. */
 #include "gpu/resident.h"
 
 #include <stdio.h>
@@ -152,7 +153,8 @@ static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *
 
 static int change_index(struct cuda_resident *r, const struct pfs_resident_changes *c)
 {
-	const struct pfs_index_change gone = {.keys = c->gone_keys, .values = c->gone_values, .n = c->n_gone};
+	const struct pfs_index_change gone = {
+		.keys = c->gone_keys, .values = c->gone_values, .n = c->n_gone};
 	const struct pfs_index_change come = {.keys = c->new_keys,
 					      .values = c->new_values,
 					      .n = c->n_new,
@@ -210,9 +212,10 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	for (size_t i = 0; i < MARKS; i++)
 		if (!r->marks[i])
 			PFS_TRY(PFS_CUDA(cudaEventCreate(&r->marks[i])));
-	PFS_TRY(pfs_pinned_alloc(&r->paths_memory,
-				 n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
-					 PFS_RESIDENT_TEXT));
+	PFS_TRY(pfs_pinned_alloc(
+		&r->paths_memory,
+		n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
+			PFS_RESIDENT_TEXT));
 	paths->primes = r->paths_memory;
 	paths->slots = (uint32_t *)(paths->primes + n);
 	paths->ends = paths->slots + n;
@@ -223,22 +226,23 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 
 enum { PLACES, HEAP, PRIMES, COLUMNS };
 
-static struct pfs_array array_of(const void *data, uint64_t n, unsigned bits, const struct pfs_stamps *stamps)
+static struct pfs_array array_of(const void *data, uint64_t n, unsigned bits,
+				 const struct pfs_stamps *stamps)
 {
 	return (struct pfs_array){
 		.id = stamps->id, .data = data, .n = n, .element_bits = bits, .stamps = stamps};
 }
 
-/* Sends `most` bytes of what has changed of the arrays, or all, and then has them on the device until the
- * job ends. -EAGAIN: that was not all. */
-static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS], const struct pfs_resident_columns *c,
-			 size_t most)
+/* Sends `most` bytes of what has changed of the arrays, or all, and then has them on the device
+ * until the job ends. -EAGAIN: that was not all. */
+static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
+			 const struct pfs_resident_columns *c, size_t most)
 {
 	const struct pfs_names_view *names = c->names;
 	const struct pfs_array arrays[COLUMNS] = {
 		[PLACES] = array_of(names->place, names->n_slots, 32, c->place_stamps),
-		[HEAP] = array_of(names->heap, names->heap_size >> names->place_shift, 8u << names->place_shift,
-				  names->stamps),
+		[HEAP] = array_of(names->heap, names->heap_size >> names->place_shift,
+				  8u << names->place_shift, names->stamps),
 		[PRIMES] = array_of(c->prime, names->n_slots, 64, c->prime_stamps),
 	};
 	int more = 0;
@@ -259,8 +263,8 @@ static int mark(const struct pfs_job *job, const struct cuda_resident *r, unsign
 	return PFS_CUDA(cudaEventRecord(r->marks[moment], job->stream));
 }
 
-static int send_paths(struct pfs_job *job, const struct cuda_resident *r, struct pfs_device_paths *out,
-		      const struct pfs_resident_paths *paths)
+static int send_paths(struct pfs_job *job, const struct cuda_resident *r,
+		      struct pfs_device_paths *out, const struct pfs_resident_paths *paths)
 {
 	const size_t n = paths->n, size = paths->ends[n - 1];
 	char *d_text;
@@ -271,23 +275,25 @@ static int send_paths(struct pfs_job *job, const struct cuda_resident *r, struct
 	PFS_TRY(pfs_job_alloc(job, &out->d_slots, n * sizeof(*out->d_slots)));
 	PFS_TRY(pfs_job_alloc(job, &out->d_primes, n * sizeof(*out->d_primes)));
 	PFS_TRY(mark(job, r, BEGUN));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_text, paths->text, size, cudaMemcpyHostToDevice, job->stream)));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_ends, paths->ends, n * sizeof(*d_ends), cudaMemcpyHostToDevice,
-					 job->stream)));
+	PFS_TRY(PFS_CUDA(
+		cudaMemcpyAsync(d_text, paths->text, size, cudaMemcpyHostToDevice, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_ends, paths->ends, n * sizeof(*d_ends),
+					 cudaMemcpyHostToDevice, job->stream)));
 	out->d_text = d_text;
 	out->d_ends = d_ends;
 	out->n = n;
 	return mark(job, r, SENT);
 }
 
-static int fetch_paths(struct pfs_job *job, const struct cuda_resident *r, struct pfs_resident_paths *out,
-		       const struct pfs_device_paths *from)
+static int fetch_paths(struct pfs_job *job, const struct cuda_resident *r,
+		       struct pfs_resident_paths *out, const struct pfs_device_paths *from)
 {
 	PFS_TRY(mark(job, r, RESOLVED));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots, from->n * sizeof(*out->slots),
 					 cudaMemcpyDeviceToHost, job->stream)));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes, from->n * sizeof(*out->primes),
-					 cudaMemcpyDeviceToHost, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes,
+					 from->n * sizeof(*out->primes), cudaMemcpyDeviceToHost,
+					 job->stream)));
 	PFS_TRY(mark(job, r, FETCHED));
 	return PFS_CUDA(cudaEventSynchronize(r->marks[FETCHED]));
 }
@@ -298,13 +304,15 @@ static int measure(struct cuda_resident *r)
 
 	for (size_t i = 1; i < MARKS; i++)
 		PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms[i], r->marks[i - 1], r->marks[i])));
-	(void)__atomic_add_fetch(&r->bus_ns, (uint64_t)((ms[SENT] + ms[FETCHED]) * 1e6f), __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&r->bus_ns, (uint64_t)((ms[SENT] + ms[FETCHED]) * 1e6f),
+				 __ATOMIC_RELAXED);
 	(void)__atomic_add_fetch(&r->kernel_ns, (uint64_t)(ms[RESOLVED] * 1e6f), __ATOMIC_RELAXED);
 	return 0;
 }
 
-static int resolve_in(struct pfs_job *job, struct cuda_resident *r, struct pfs_resident_paths *paths,
-		      const struct pfs_resident_columns *c, size_t most, bool is_false)
+static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
+		      struct pfs_resident_paths *paths, const struct pfs_resident_columns *c,
+		      size_t most, bool is_false)
 {
 	const void *d_columns[COLUMNS];
 	struct pfs_path_columns columns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_sort.c - order on the device: radix sorts from the last key to the first, each stable,
- * with the NULLs put before or behind by a bit of their own.
+/* gpu/cuda/cuda_sort.c - order on the device: radix sorts from the last key to the first, each
+ * stable, with the NULLs put before or behind by a bit of their own.
  *
- * With a small limit most of the input is left out first: histograms of the first key's digits tell which
- * keys can be among the first; only these are listed and sorted.  If the device has no order for a further
- * key, such as texts of a heap, the host sorts what is left. */
+ * With a small limit most of the input is left out first: histograms of the first key's digits tell
+ * which keys can be among the first; only these are listed and sorted.  If the device has no order
+ * for a further key, such as texts of a heap, the host sorts what is left. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
@@ -95,8 +95,8 @@ static int sort_by(struct pfs_job *job, struct sort *s, const struct key *key)
 
 /* ---- a small limit ---- */
 
-/* Where the wanted-th key lies: *most is not below it, and few keys are at most that, if not many are
- * equal. */
+/* Where the wanted-th key lies: *most is not below it, and few keys are at most that, if not many
+ * are equal. */
 static int find_threshold(struct pfs_job *job, uint64_t *most, const struct key *key,
 			  const struct pfs_device_places *places, uint64_t wanted)
 {
@@ -155,8 +155,9 @@ static int begin_sort(struct pfs_job *job, struct sort *s, const struct pfs_devi
 }
 
 /* Reads the keys up to the first that the device has no order for: *n of them, at least one. */
-static int read_keys(struct pfs_job *job, struct key *keys, size_t *n, const struct pfs_source *source,
-		     const struct pfs_sort_key *sort_keys, size_t n_keys)
+static int read_keys(struct pfs_job *job, struct key *keys, size_t *n,
+		     const struct pfs_source *source, const struct pfs_sort_key *sort_keys,
+		     size_t n_keys)
 {
 	int error = 0;
 
@@ -165,8 +166,8 @@ static int read_keys(struct pfs_job *job, struct key *keys, size_t *n, const str
 	return error == -EOPNOTSUPP && *n ? 0 : error;
 }
 
-/* Leaves out what cannot be among the wanted ones, where that is worth it.  -EOPNOTSUPP: it is not, though it
- * would have to be. */
+/* Leaves out what cannot be among the wanted ones, where that is worth it.  -EOPNOTSUPP: it is not,
+ * though it would have to be. */
 static int narrow(struct pfs_job *job, struct pfs_device_places *places, const struct key *first,
 		  uint64_t wanted, bool has_to_be)
 {
@@ -177,7 +178,8 @@ static int narrow(struct pfs_job *job, struct pfs_device_places *places, const s
 	return leave_out(job, places, first, wanted);
 }
 
-/* *is_sorted false: *out has all tuples that can be among the wanted ones, in the source's order. */
+/* *is_sorted false: *out has all tuples that can be among the wanted ones, in the source's
+ * order. */
 static int sort(struct pfs_job *job, struct pfs_tuples **out, bool *is_sorted,
 		const struct pfs_source *source, const struct pfs_sort_key *sort_keys,
 		size_t n_keys, uint64_t offset, uint64_t limit)
@@ -231,7 +233,8 @@ static int cuda_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- column indexes ---- */
 
-/* Lists the runs of equal keys, if these are few: a merge then searches them in place of all keys. */
+/* Lists the runs of equal keys, if these are few: a merge then searches them in place of all
+ * keys. */
 static int list_runs(struct pfs_job *job, struct pfs_device_index *device, uint64_t n)
 {
 	struct pfs_device_places all = {.to = n};

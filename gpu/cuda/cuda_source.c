@@ -140,7 +140,8 @@ static struct pfs_array data_array(const struct pfs_table_column *c, uint32_t n_
 enum { DATA, VIA, NULLS, N_ARRAYS };
 
 /* A column's arrays; the data of one that it lacks is NULL. */
-static void arrays_of(struct pfs_array arrays[N_ARRAYS], const struct pfs_table_column *c, uint32_t n_rows)
+static void arrays_of(struct pfs_array arrays[N_ARRAYS], const struct pfs_table_column *c,
+		      uint32_t n_rows)
 {
 	arrays[DATA] = data_array(c, n_rows);
 	arrays[VIA] = array_of(c->via_stamps, c->via, n_rows, 32);
@@ -514,7 +515,8 @@ static int gather(struct pfs_operator_backend *b, const struct pfs_run *run, str
 
 static int mirror_table(struct pfs_job *job, const struct pfs_table *table)
 {
-	struct pfs_array arrays[N_ARRAYS], live = array_of(table->live_stamps, table->live, table->n_rows, 1);
+	struct pfs_array arrays[N_ARRAYS],
+		live = array_of(table->live_stamps, table->live, table->n_rows, 1);
 	int more = live.data ? pfs_job_mirror(job, &live) : 0;
 
 	for (uint32_t column = 0; column < table->n_columns; column++) {
@@ -526,8 +528,8 @@ static int mirror_table(struct pfs_job *job, const struct pfs_table *table)
 	return more;
 }
 
-static int mirror(struct pfs_operator_backend *b, const struct pfs_run *run, const struct pfs_table *table,
-		  size_t size)
+static int mirror(struct pfs_operator_backend *b, const struct pfs_run *run,
+		  const struct pfs_table *table, size_t size)
 {
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run), more = 0;

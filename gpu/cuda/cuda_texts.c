@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_texts.c - what operators want to know of texts.
  *
- * Of a dictionary's codes: the host makes an array by code once, and it stays, here and as a mirror on the
- * device, while the dictionaries stay as they are.  Of a heap's texts: kernels make numbers of them, for a
- * job.
+ * Of a dictionary's codes: the host makes an array by code once, and it stays, here and as a mirror
+ * on the device, while the dictionaries stay as they are.  Of a heap's texts: kernels make numbers
+ * of them, for a job.
  *
  * Lock: o->lock guards the list; nobody makes an array or copies one under it. */
 #include "gpu/cuda/cuda_operators.h"

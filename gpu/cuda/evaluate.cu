@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/evaluate.cu - expressions over numbers, row by row, with SQLite's results: gpu/host/arithmetic.c
- * is the twin.  A value is NULL, an integer or a real; a truth is the integer 0 or 1, or NULL.  Each row
- * has a stack of its own, so that values may be of other types in the next row. */
+/* gpu/cuda/evaluate.cu - expressions over numbers, row by row, with SQLite's results:
+ * gpu/host/arithmetic.c is the twin.  A value is NULL, an integer or a real; a truth is the integer
+ * 0 or 1, or NULL.  Each row has a stack of its own, so that values may be of other types in the
+ * next row. */
 #include "gpu/cuda/relation.cuh"
 #include "gpu/predicate.h"
 
@@ -37,7 +38,8 @@ static __device__ __forceinline__ cell of_integer(long long x)
 /* SQLite has NULL for what is no number. */
 static __device__ __forceinline__ cell of_real(double x)
 {
-	return {__double_as_longlong(x), x == x ? (uint32_t)PFS_CELL_REAL : (uint32_t)PFS_CELL_NULL};
+	return {__double_as_longlong(x),
+		x == x ? (uint32_t)PFS_CELL_REAL : (uint32_t)PFS_CELL_NULL};
 }
 
 static __device__ __forceinline__ bool is_true(const cell &x)
@@ -281,7 +283,7 @@ extern "C" int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d
 	if (n == 0)
 		return 0;
 	evaluate_kernel<<<pfs_grid(n), 256, 0, stream>>>(
-		reinterpret_cast<unsigned long long *>(d_out), d_nulls, d_types, *expression, d_places,
-		from, n);
+		reinterpret_cast<unsigned long long *>(d_out), d_nulls, d_types, *expression,
+		d_places, from, n);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -6,9 +6,10 @@
  * first places are looked for afterwards: most often few rows show them all, and a word less for
  * each copy is room for more copies.  Of many, those that a block meets first have theirs there:
  * where some groups are much larger than others these are among them, and the second-level cache is
- * spared what it is worst at, additions to one place.  Neighbours of one group, such as the nodes of a
- * directory, are added up first.  Many whose numbers are dense are split first
- * (group_parts.cu).  What is asked for most of few groups is compiled on its own (group_plain.cu). */
+ * spared what it is worst at, additions to one place.  Neighbours of one group, such as the nodes
+ * of a directory, are added up first.  Many whose numbers are dense are split first
+ * (group_parts.cu).  What is asked for most of few groups is compiled on its own
+ * (group_plain.cu). */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/totals.cuh"
 #include "gpu/relation.h"
@@ -35,7 +36,8 @@ static __device__ __forceinline__ uint32_t claim(uint32_t *ids, uint32_t n, uint
 /* The rows' groups. */
 static __device__ __forceinline__ void number_rows(const pfs_device_keys &keys,
 						   const pfs_device_table &table,
-						   const pfs_fours<FOURS> &f, uint32_t (&group)[ROWS])
+						   const pfs_fours<FOURS> &f,
+						   uint32_t (&group)[ROWS])
 {
 	uint64_t number, before = PFS_EMPTY;
 	bool is_null;
@@ -57,8 +59,8 @@ static __device__ __forceinline__ void number_rows(const pfs_device_keys &keys,
 	}
 }
 
-/* The rows' groups, and where the block has their totals.  DIRECT: copies of a group lie side by side.
- * Else *led has the rows of a four that are of the group of the row before them. */
+/* The rows' groups, and where the block has their totals.  DIRECT: copies of a group lie side by
+ * side. Else *led has the rows of a four that are of the group of the row before them. */
 template <bool DIRECT>
 static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
 						   const pfs_device_table &table, uint32_t *ids,
@@ -89,8 +91,8 @@ static __device__ __forceinline__ void find_groups(const pfs_device_keys &keys,
 	}
 }
 
-/* Where a row counts in a plane of the block, or in the device's array.  What is chosen between the two is
- * reached by slower instructions than what is known to be shared. */
+/* Where a row counts in a plane of the block, or in the device's array.  What is chosen between the
+ * two is reached by slower instructions than what is known to be shared. */
 template <bool DIRECT>
 static __device__ __forceinline__ void count_rows(uint32_t *plane, uint32_t *all, uint32_t at,
 						  uint32_t group, uint32_t n)
@@ -132,9 +134,9 @@ add_sums(uint32_t *low, uint32_t n, const pfs_device_column &c, const uint64_t (
 
 /* Adds the values of neighbours in a group together, then to its sum. */
 static __device__ __forceinline__ void add_runs(const pfs_device_aggregate &a, uint32_t *plane,
-						const pfs_total_planes &t, const uint64_t (&raw)[ROWS],
-						uint32_t known, uint32_t led,
-						const uint32_t (&group)[ROWS],
+						const pfs_total_planes &t,
+						const uint64_t (&raw)[ROWS], uint32_t known,
+						uint32_t led, const uint32_t (&group)[ROWS],
 						const uint32_t (&at)[ROWS])
 {
 	uint64_t sum = 0;
@@ -205,10 +207,10 @@ static __device__ __forceinline__ void add_aggregate(const pfs_device_groups &gr
 }
 
 template <bool DIRECT>
-static __device__ __forceinline__ void add_rows(const pfs_device_groups &groups, uint32_t *memory,
-						const pfs_total_planes &t, const pfs_fours<FOURS> &f,
-						uint32_t led, const uint32_t (&group)[ROWS],
-						const uint32_t (&at)[ROWS])
+static __device__ __forceinline__ void
+add_rows(const pfs_device_groups &groups, uint32_t *memory, const pfs_total_planes &t,
+	 const pfs_fours<FOURS> &f, uint32_t led, const uint32_t (&group)[ROWS],
+	 const uint32_t (&at)[ROWS])
 {
 	uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
 	uint32_t n = 0;
@@ -281,8 +283,8 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 	}
 }
 
-/* The first places of the groups that have none before places.from: all blocks see the same, as what others
- * find meanwhile is not before it. */
+/* The first places of the groups that have none before places.from: all blocks see the same, as
+ * what others find meanwhile is not before it. */
 static __global__ void __launch_bounds__(MOST_THREADS)
 	first_kernel(const __grid_constant__ pfs_device_groups groups,
 		     const __grid_constant__ pfs_device_keys keys,
@@ -386,8 +388,8 @@ static int allow_shared(const void *kernel)
 
 template <bool DIRECT>
 static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
-		  const pfs_device_table *table, const pfs_device_places *places, pfs_total_planes t,
-		  uint32_t copies, cudaStream_t stream)
+		  const pfs_device_table *table, const pfs_device_places *places,
+		  pfs_total_planes t, uint32_t copies, cudaStream_t stream)
 {
 	size_t bytes = (size_t)t.n * t.planes * 4;
 	unsigned threads = bytes > SHARED_TWO ? MOST_THREADS : MOST_THREADS / 2,
@@ -440,7 +442,8 @@ static uint32_t copies_of(const pfs_device_groups *groups, const pfs_device_tabl
 	return copies_in(t, groups->n, SHARED_ONE);
 }
 
-extern "C" size_t pfs_cuda_group_room(const pfs_device_groups *groups, const pfs_device_table *table,
+extern "C" size_t pfs_cuda_group_room(const pfs_device_groups *groups,
+				      const pfs_device_table *table,
 				      const pfs_device_places *places)
 {
 	if (table->capacity || copies_of(groups, table))

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/group_parts.cu - many groups whose numbers are dense: rows are split by the low bits of their
- * group first, so that each part's totals fit a block's shared memory.
+/* gpu/cuda/group_parts.cu - many groups whose numbers are dense: rows are split by the low bits of
+ * their group first, so that each part's totals fit a block's shared memory.
  *
- * 1. A block takes a tile of rows, puts them in the order of their parts in shared memory, and writes them
- *    out as one tile again: of each row the group's number in its part with the row's place in the tile in
- *    one word, and the values that are added.  Where a part begins in the tile is written beside.  Nothing
- *    depends on other tiles, so nobody counts first, and a place is known from the tile.
+ * 1. A block takes a tile of rows, puts them in the order of their parts in shared memory, and
+ * writes them out as one tile again: of each row the group's number in its part with the row's
+ * place in the tile in one word, and the values that are added.  Where a part begins in the tile is
+ * written beside.  Nothing depends on other tiles, so nobody counts first, and a place is known
+ * from the tile.
  * 2. From some tiles it is found how many blocks a part is worth, so that large ones are shared.
- * 3. A block reads a part from all tiles, or a share of them, into totals.  One that has a part alone
- *    writes its totals, others add them.
+ * 3. A block reads a part from all tiles, or a share of them, into totals.  One that has a part
+ * alone writes its totals, others add them.
  *
- * So 8-byte rows are read and written once and read again.  Low bits spread neighbouring groups, and large
- * ones, over parts; in a part one that is very large is added up by the warp first. */
+ * So 8-byte rows are read and written once and read again.  Low bits spread neighbouring groups,
+ * and large ones, over parts; in a part one that is very large is added up by the warp first. */
 #include <cerrno>
 
 #include "gpu/cuda/totals.cuh"
@@ -45,7 +46,8 @@ struct parts {
 
 /* ---- device code ---- */
 
-/* Where each part begins among the rows that `count` has counted, made of it; all threads call it. */
+/* Where each part begins among the rows that `count` has counted, made of it; all threads call
+ * it. */
 static __device__ void starts_of(uint32_t *count, uint32_t n, uint32_t *sums)
 {
 	uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -86,9 +88,9 @@ static __device__ __forceinline__ void carry(T *out, T *staged, const pfs_device
 }
 
 template <class T>
-static __device__ __forceinline__ void load_and_carry(T *out, T *staged, const pfs_device_value &value,
-						      const pfs_fours<FOURS> &f,
-						      const uint32_t (&at)[ROWS], uint32_t n)
+static __device__ __forceinline__ void
+load_and_carry(T *out, T *staged, const pfs_device_value &value, const pfs_fours<FOURS> &f,
+	       const uint32_t (&at)[ROWS], uint32_t n)
 {
 	uint32_t known = f.valid;
 	T raw[ROWS];
@@ -159,8 +161,8 @@ static __global__ void __launch_bounds__(THREADS, 2)
 		const pfs_device_value &value = groups.aggregate[k].value;
 
 		if (p.width[k] == 4)
-			load_and_carry(static_cast<uint32_t *>(p.d_values[k]) + out, staged, value, f,
-				       at, n);
+			load_and_carry(static_cast<uint32_t *>(p.d_values[k]) + out, staged, value,
+				       f, at, n);
 		else
 			load_and_carry(static_cast<uint64_t *>(p.d_values[k]) + out,
 				       reinterpret_cast<uint64_t *>(shared), value, f, at, n);
@@ -243,7 +245,8 @@ template <int VALUES, class T> struct carried {
 };
 
 template <int VALUES, class T>
-static __device__ __forceinline__ void load_carried(carried<VALUES, T> &x, const parts &p, uint64_t i)
+static __device__ __forceinline__ void load_carried(carried<VALUES, T> &x, const parts &p,
+						    uint64_t i)
 {
 #pragma unroll
 	for (int v = 0; v < VALUES; v++) {
@@ -268,9 +271,9 @@ static __device__ __forceinline__ uint64_t warp_sum(uint64_t x)
 
 /* A lane's rows of a group, `times` of them. */
 template <int VALUES, class T>
-static __device__ __forceinline__ void add_row(const pfs_device_groups &groups, uint32_t *memory,
-					       const pfs_total_planes &t, uint32_t group, uint32_t place,
-					       uint32_t times, const carried<VALUES, T> &x)
+static __device__ __forceinline__ void
+add_row(const pfs_device_groups &groups, uint32_t *memory, const pfs_total_planes &t,
+	uint32_t group, uint32_t place, uint32_t times, const carried<VALUES, T> &x)
 {
 	atomicAdd(&pfs_plane(memory, t, t.count)[group], times);
 	pfs_earlier(&pfs_plane(memory, t, t.first)[group], place);
@@ -280,14 +283,15 @@ static __device__ __forceinline__ void add_row(const pfs_device_groups &groups, 
 		uint32_t *plane = pfs_plane(memory, t, t.value[v]);
 
 		if (a.op == PFS_DEVICE_SUM)
-			pfs_add_wide(plane + group, plane + t.n + group, (uint64_t)(int64_t)x.value[v]);
+			pfs_add_wide(plane + group, plane + t.n + group,
+				     (uint64_t)(int64_t)x.value[v]);
 		else
 			pfs_add_shared(a, plane, t, group, (int64_t)x.value[v]);
 	}
 }
 
-/* The warp's rows, where many may be of one group: those of lane 0's are added up first, if all that is
- * wanted of them are sums. */
+/* The warp's rows, where many may be of one group: those of lane 0's are added up first, if all
+ * that is wanted of them are sums. */
 template <int VALUES, class T>
 static __device__ __forceinline__ void add_together(const pfs_device_groups &groups,
 						    uint32_t *memory, const pfs_total_planes &t,
@@ -353,10 +357,11 @@ static __device__ __forceinline__ void add_ahead(const parts &p, const pfs_devic
 }
 
 /* A part's totals to the device's: `alone` if no other block has any of it. */
-static __device__ void write_part(const parts &p, const pfs_device_groups &groups,
-				  uint32_t *memory, const pfs_total_planes &t, uint32_t part, bool alone)
+static __device__ void write_part(const parts &p, const pfs_device_groups &groups, uint32_t *memory,
+				  const pfs_total_planes &t, uint32_t part, bool alone)
 {
-	const uint32_t *count = pfs_plane(memory, t, t.count), *first = pfs_plane(memory, t, t.first);
+	const uint32_t *count = pfs_plane(memory, t, t.count),
+		       *first = pfs_plane(memory, t, t.first);
 
 	for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
 		uint64_t group = (uint64_t)i << p.bits | part;
@@ -382,8 +387,9 @@ static __device__ void write_part(const parts &p, const pfs_device_groups &group
 	}
 }
 
-/* What tiles `tile`..`last` have of a part, every blockDim-th 32 of them.  Each TOGETHER lanes read one's, a
- * warp 32 tiles' bounds at a time.  SHARED: the part is large, so some of its groups are. */
+/* What tiles `tile`..`last` have of a part, every blockDim-th 32 of them.  Each TOGETHER lanes read
+ * one's, a warp 32 tiles' bounds at a time.  SHARED: the part is large, so some of its groups
+ * are. */
 template <int VALUES, class T, bool SHARED>
 static __device__ __forceinline__ void add_tiles(const parts &p, const pfs_device_groups &groups,
 						 uint32_t *memory, const pfs_total_planes &t,

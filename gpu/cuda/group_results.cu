@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/group_results.cu - what there is of groups whose rows have been added: how many different values
- * each has, which groups have a row, and what is shown of their totals. */
+/* gpu/cuda/group_results.cu - what there is of groups whose rows have been added: how many
+ * different values each has, which groups have a row, and what is shown of their totals. */
 #include "gpu/cuda/keys.cuh"
 
 /* ---- device code ---- */
@@ -22,14 +22,14 @@ static __device__ __forceinline__ bool is_first(const pfs_device_key &value, uin
 	return !(seen[number >> 5] & bit) && !(atomicOr(&seen[number >> 5], bit) & bit);
 }
 
-/* The combinations of places' groups and values; without keys a warp adds what it has found at once. */
-static __global__ void distinct_kernel(unsigned long long *counts,
-				       const __grid_constant__ pfs_device_key value,
-				       uint64_t n_values,
-				       const __grid_constant__ pfs_device_keys keys,
-				       const __grid_constant__ pfs_device_table table, uint32_t *seen,
-				       const __grid_constant__ pfs_device_table pairs,
-				       const __grid_constant__ pfs_device_places places)
+/* The combinations of places' groups and values; without keys a warp adds what it has found at
+ * once. */
+static __global__ void
+distinct_kernel(unsigned long long *counts, const __grid_constant__ pfs_device_key value,
+		uint64_t n_values, const __grid_constant__ pfs_device_keys keys,
+		const __grid_constant__ pfs_device_table table, uint32_t *seen,
+		const __grid_constant__ pfs_device_table pairs,
+		const __grid_constant__ pfs_device_places places)
 {
 	PFS_EACH(i, (places.to - places.from + 31) / 32 * 32)
 	{
@@ -167,8 +167,8 @@ extern "C" int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, ui
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
-				   cudaStream_t stream)
+extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count,
+				   uint32_t n, cudaStream_t stream)
 {
 	list_groups_kernel<<<1, 1024, 0, stream>>>(d_list, d_n, d_count, n);
 	return PFS_CUDA(cudaGetLastError());
@@ -182,7 +182,7 @@ extern "C" int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
 	if (n == 0)
 		return 0;
 	group_result_kernel<<<pfs_grid(n), 256, 0, stream>>>(
-		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, d_group_count, d_list,
-		n);
+		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, d_group_count,
+		d_list, n);
 	return PFS_CUDA(cudaGetLastError());
 }

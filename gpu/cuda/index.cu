@@ -151,7 +151,8 @@ static __global__ void put_kernel(element *out, const element *__restrict__ from
 
 /* ---- device code: ranges ---- */
 
-static __global__ void ends_kernel(pfs_device_btree t, uint32_t *ends, uint64_t first, uint64_t last)
+static __global__ void ends_kernel(pfs_device_btree t, uint32_t *ends, uint64_t first,
+				   uint64_t last)
 {
 	bool is_end = threadIdx.x == 1;
 	pfs_index_place place = pfs_locate(t, t.d_level[t.top], is_end ? last : first,
@@ -188,8 +189,8 @@ static __global__ void range_counts_kernel(pfs_device_btree t, uint64_t *counts,
 
 /* A warp a leaf. */
 static __global__ void range_copy_kernel(pfs_device_btree t, uint64_t *keys_out,
-					 pfs_index_value *values_out, const uint64_t *__restrict__ sums,
-					 pfs_device_range r)
+					 pfs_index_value *values_out,
+					 const uint64_t *__restrict__ sums, pfs_device_range r)
 {
 	size_t n = r.to - r.from + 1;
 	uint32_t lane = threadIdx.x & 31, first, end;
@@ -252,17 +253,19 @@ static __global__ void verify_kernel(pfs_device_btree t, uint32_t *bad, unsigned
 		if (rule && atomicCAS(&bad[0], 0u, rule) == 0)
 			bad[1] = t.leaves.d_page[position];
 		if (thread % 32 == 0)
-			atomicAdd(n, (unsigned long long)t.pages.d_count[t.leaves.d_page[position]]);
+			atomicAdd(n,
+				  (unsigned long long)t.pages.d_count[t.leaves.d_page[position]]);
 	}
 }
 
 /* ---- launches ---- */
 
 extern "C" int pfs_cuda_index_build(const pfs_device_btree *t, const uint64_t *d_keys,
-				    const pfs_index_value *d_values, uint64_t n, cudaStream_t stream)
+				    const pfs_index_value *d_values, uint64_t n,
+				    cudaStream_t stream)
 {
-	build_kernel<<<pfs_grid((size_t)t->leaves.n * PFS_PAGE), 256, 0, stream>>>(*t, d_keys, d_values,
-										   n);
+	build_kernel<<<pfs_grid((size_t)t->leaves.n * PFS_PAGE), 256, 0, stream>>>(*t, d_keys,
+										   d_values, n);
 	return PFS_CUDA(cudaGetLastError());
 }
 
@@ -350,9 +353,9 @@ extern "C" int pfs_cuda_index_put(void *d_out, const void *d_from, const uint32_
 }
 
 extern "C" int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size,
-					  pfs_index_value *d_values_out, const pfs_index_value *d_values,
-					  uint64_t *d_keys_out, const uint64_t *d_keys, uint32_t n,
-					  cudaStream_t stream)
+					  pfs_index_value *d_values_out,
+					  const pfs_index_value *d_values, uint64_t *d_keys_out,
+					  const uint64_t *d_keys, uint32_t n, cudaStream_t stream)
 {
 	return PFS_CUDA(cub::DeviceRadixSort::SortPairs(d_temporary, *temporary_size, d_values,
 							d_values_out, d_keys, d_keys_out, n, 0,
@@ -381,8 +384,8 @@ extern "C" int pfs_cuda_index_range_copy(const pfs_device_btree *t, uint64_t *d_
 {
 	size_t n = (size_t)range->to - range->from + 1;
 
-	range_copy_kernel<<<pfs_grid(n * 32), 256, 0, stream>>>(*t, d_keys_out, d_values_out, d_sums,
-							       *range);
+	range_copy_kernel<<<pfs_grid(n * 32), 256, 0, stream>>>(*t, d_keys_out, d_values_out,
+								d_sums, *range);
 	return PFS_CUDA(cudaGetLastError());
 }
 

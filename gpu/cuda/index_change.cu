@@ -8,7 +8,8 @@
 
 static __global__ void mark_new_kernel(pfs_device_btree t, uint32_t *is_new, uint32_t *at,
 				       uint32_t *place_out, const uint64_t *__restrict__ keys,
-				       const pfs_index_value *__restrict__ values, uint32_t n, bool replace)
+				       const pfs_index_value *__restrict__ values, uint32_t n,
+				       bool replace)
 {
 	PFS_EACH(i, n)
 	{
@@ -42,8 +43,8 @@ static __global__ void replace_kernel(pfs_device_btree t, const uint32_t *__rest
 	}
 }
 
-static __global__ void compact_kernel(uint64_t *keys_out, pfs_index_value *values_out, uint32_t *at_out,
-				      const uint64_t *__restrict__ keys,
+static __global__ void compact_kernel(uint64_t *keys_out, pfs_index_value *values_out,
+				      uint32_t *at_out, const uint64_t *__restrict__ keys,
 				      const pfs_index_value *__restrict__ values,
 				      const uint32_t *__restrict__ at,
 				      const uint32_t *__restrict__ is_new,
@@ -107,14 +108,15 @@ static __device__ __forceinline__ void merged_entry(const merge &m, uint32_t r, 
 		uint32_t middle = (low + high) / 2;
 
 		j = r - 1 - middle;
-		if (pfs_pair_less(m.leaf_keys[middle], m.leaf_values[middle], m.keys[j], m.values[j]))
+		if (pfs_pair_less(m.leaf_keys[middle], m.leaf_values[middle], m.keys[j],
+				  m.values[j]))
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	j = r - low;
-	if (low < m.count &&
-	    (j >= m.n || pfs_pair_less(m.leaf_keys[low], m.leaf_values[low], m.keys[j], m.values[j]))) {
+	if (low < m.count && (j >= m.n || pfs_pair_less(m.leaf_keys[low], m.leaf_values[low],
+							m.keys[j], m.values[j]))) {
 		*key = m.leaf_keys[low];
 		*value = m.leaf_values[low];
 	} else {
@@ -123,7 +125,8 @@ static __device__ __forceinline__ void merged_entry(const merge &m, uint32_t r, 
 	}
 }
 
-/* A whole warp: page `to`, which may be the leaf itself, gets share i of k.  Returns its first entry. */
+/* A whole warp: page `to`, which may be the leaf itself, gets share i of k.  Returns its first
+ * entry. */
 static __device__ __forceinline__ void merge_page(const pfs_device_btree &t,
 						  const pfs_device_insertion &in, uint32_t position,
 						  uint32_t to, uint32_t i, uint32_t k,
@@ -169,8 +172,8 @@ static __global__ void insert_kernel(pfs_device_btree t, pfs_device_insertion in
 }
 
 /* The position whose pages hold number o of the new list. */
-static __device__ __forceinline__ uint32_t source_of(const uint32_t *__restrict__ out_at, uint32_t n,
-						     uint32_t o)
+static __device__ __forceinline__ uint32_t source_of(const uint32_t *__restrict__ out_at,
+						     uint32_t n, uint32_t o)
 {
 	uint32_t low = 0;
 
@@ -287,7 +290,8 @@ static __global__ void ones_kernel(uint32_t *out, uint32_t n)
 }
 
 /* A warp a pair. */
-static __global__ void join_kernel(pfs_device_btree t, uint32_t *stays, uint32_t *n, uint32_t parity)
+static __global__ void join_kernel(pfs_device_btree t, uint32_t *stays, uint32_t *n,
+				   uint32_t parity)
 {
 	uint32_t lane = threadIdx.x & 31;
 
@@ -322,7 +326,8 @@ static __global__ void join_kernel(pfs_device_btree t, uint32_t *stays, uint32_t
 
 static __global__ void drop_kernel(pfs_device_btree t, pfs_device_leaves out,
 				   const uint32_t *__restrict__ stays,
-				   const uint32_t *__restrict__ rank, uint32_t *free_pages, uint32_t *n)
+				   const uint32_t *__restrict__ rank, uint32_t *free_pages,
+				   uint32_t *n)
 {
 	PFS_EACH(p, t.leaves.n)
 	{
@@ -340,8 +345,8 @@ static __global__ void drop_kernel(pfs_device_btree t, pfs_device_leaves out,
 
 /* ---- launches ---- */
 
-extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,
-				       uint32_t *d_place, const uint64_t *d_keys,
+extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is_new,
+				       uint32_t *d_at, uint32_t *d_place, const uint64_t *d_keys,
 				       const pfs_index_value *d_values, uint32_t n, bool replace,
 				       cudaStream_t stream)
 {
@@ -351,7 +356,8 @@ extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is
 }
 
 extern "C" int pfs_cuda_index_replace(const pfs_device_btree *t, const uint32_t *d_place,
-				      const pfs_index_value *d_values, uint32_t n, cudaStream_t stream)
+				      const pfs_index_value *d_values, uint32_t n,
+				      cudaStream_t stream)
 {
 	replace_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_place, d_values, n);
 	return PFS_CUDA(cudaGetLastError());
@@ -372,7 +378,8 @@ extern "C" int pfs_cuda_index_shares(const pfs_device_btree *t, const pfs_device
 				     uint32_t *d_pages, uint32_t *d_fresh, cudaStream_t stream)
 {
 	segments_kernel<<<pfs_grid(in->n), 256, 0, stream>>>(*in);
-	shares_kernel<<<pfs_grid((size_t)t->leaves.n + 1), 256, 0, stream>>>(*t, *in, d_pages, d_fresh);
+	shares_kernel<<<pfs_grid((size_t)t->leaves.n + 1), 256, 0, stream>>>(*t, *in, d_pages,
+									     d_fresh);
 	return PFS_CUDA(cudaGetLastError());
 }
 
@@ -383,23 +390,25 @@ extern "C" int pfs_cuda_index_insert(const pfs_device_btree *t, const pfs_device
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_index_insert_split(const pfs_device_btree *t, const pfs_device_insertion *in,
+extern "C" int pfs_cuda_index_insert_split(const pfs_device_btree *t,
+					   const pfs_device_insertion *in,
 					   const pfs_device_leaves *out, cudaStream_t stream)
 {
 	insert_split_kernel<<<pfs_grid((size_t)out->n * 32), 256, 0, stream>>>(*t, *in, *out);
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_index_retire_split(const pfs_device_btree *t, const pfs_device_insertion *in,
-					   uint32_t *d_free, uint32_t *d_n, cudaStream_t stream)
+extern "C" int pfs_cuda_index_retire_split(const pfs_device_btree *t,
+					   const pfs_device_insertion *in, uint32_t *d_free,
+					   uint32_t *d_n, cudaStream_t stream)
 {
 	retire_split_kernel<<<pfs_grid(t->leaves.n), 256, 0, stream>>>(*t, *in, d_free, d_n);
 	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_index_mark_dead(const pfs_device_btree *t, uint32_t *d_dead,
-					const uint64_t *d_keys, const pfs_index_value *d_values, uint32_t n,
-					cudaStream_t stream)
+					const uint64_t *d_keys, const pfs_index_value *d_values,
+					uint32_t n, cudaStream_t stream)
 {
 	mark_dead_kernel<<<pfs_grid(n), 256, 0, stream>>>(*t, d_dead, d_keys, d_values, n);
 	return PFS_CUDA(cudaGetLastError());
@@ -427,8 +436,8 @@ extern "C" int pfs_cuda_index_join(const pfs_device_btree *t, uint32_t *d_stays,
 }
 
 extern "C" int pfs_cuda_index_drop(const pfs_device_btree *t, const pfs_device_leaves *out,
-				   const uint32_t *d_stays, const uint32_t *d_rank, uint32_t *d_free,
-				   uint32_t *d_n, cudaStream_t stream)
+				   const uint32_t *d_stays, const uint32_t *d_rank,
+				   uint32_t *d_free, uint32_t *d_n, cudaStream_t stream)
 {
 	drop_kernel<<<pfs_grid(t->leaves.n), 256, 0, stream>>>(*t, *out, d_stays, d_rank, d_free,
 							       d_n);

@@ -2,12 +2,12 @@
 /* gpu/cuda/index_kernels.h - launch wrappers of the B+-tree on the device, under the rules of
  * relation_kernels.h.
  *
- * A leaf is a *page* of 32 entries in flat arrays, as wide as a warp; what it does not use holds the
- * greatest key and value.  The list of leaves in key order says which page each *position* has, and its
- * fence: no entry of the page is less, and every entry of the pages before is.  Position 0 has the least
- * fence there is.  In a unique index the values of fences are 0.  The levels above are every 16th fence,
- * every 256th, and so on, up to a top that fits into shared memory: they are made anew from the list,
- * at the speed of memory, whenever that has changed. */
+ * A leaf is a *page* of 32 entries in flat arrays, as wide as a warp; what it does not use holds
+ * the greatest key and value.  The list of leaves in key order says which page each *position* has,
+ * and its fence: no entry of the page is less, and every entry of the pages before is.  Position 0
+ * has the least fence there is.  In a unique index the values of fences are 0.  The levels above
+ * are every 16th fence, every 256th, and so on, up to a top that fits into shared memory: they are
+ * made anew from the list, at the speed of memory, whenever that has changed. */
 #ifndef PFS_GPU_CUDA_INDEX_KERNELS_H
 #define PFS_GPU_CUDA_INDEX_KERNELS_H
 
@@ -51,8 +51,8 @@ struct pfs_device_btree {
 };
 
 /* New entries, sorted, with the position of each one's leaf; by position, which of them (d_begin ==
- * d_end: none), and the exclusive sums of the pages that leaves become (d_out_at) and of those among
- * them that are split (d_fresh_at), n + 1 of each. */
+ * d_end: none), and the exclusive sums of the pages that leaves become (d_out_at) and of those
+ * among them that are split (d_fresh_at), n + 1 of each. */
 struct pfs_device_insertion {
 	const uint64_t *d_keys;
 	const pfs_index_value *d_values;
@@ -75,8 +75,8 @@ int pfs_cuda_index_links(const struct pfs_device_btree *t, cudaStream_t stream);
 /* d_free[i] = from + n - 1 - i: so the least are taken first. */
 int pfs_cuda_index_free_pages(uint32_t *d_free, uint32_t from, uint32_t n, cudaStream_t stream);
 
-/* Answers questions (enum pfs_index_question) in the leaf at position d_at[i], or if that is NULL in the
- * one that the levels lead to. */
+/* Answers questions (enum pfs_index_question) in the leaf at position d_at[i], or if that is NULL
+ * in the one that the levels lead to. */
 struct pfs_device_find {
 	uint64_t *d_found_keys; /* or NULL */
 	pfs_index_value *d_values;
@@ -87,8 +87,8 @@ struct pfs_device_find {
 };
 int pfs_cuda_index_find(const struct pfs_device_btree *t, const struct pfs_device_find *find,
 			cudaStream_t stream);
-/* Keys, and what is with each in value_size bytes, 4 or 8, sorted by `bits` bits of the keys from first_bit on, equal
- * ones as they were.  A call without temporary memory sets its size. */
+/* Keys, and what is with each in value_size bytes, 4 or 8, sorted by `bits` bits of the keys from
+ * first_bit on, equal ones as they were.  A call without temporary memory sets its size. */
 int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, uint64_t *d_keys_out,
 			const uint64_t *d_keys, void *d_with_out, const void *d_with,
 			size_t value_size, uint32_t n, int first_bit, int bits,
@@ -97,24 +97,26 @@ int pfs_cuda_index_sort(void *d_temporary, size_t *temporary_size, uint64_t *d_k
 int pfs_cuda_index_put(void *d_out, const void *d_from, const uint32_t *d_places, size_t value_size,
 		       uint32_t n, cudaStream_t stream);
 /* As pfs_cuda_index_sort, by values. */
-int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size, pfs_index_value *d_values_out,
-			       const pfs_index_value *d_values, uint64_t *d_keys_out,
-			       const uint64_t *d_keys, uint32_t n, cudaStream_t stream);
+int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size,
+			       pfs_index_value *d_values_out, const pfs_index_value *d_values,
+			       uint64_t *d_keys_out, const uint64_t *d_keys, uint32_t n,
+			       cudaStream_t stream);
 /* d_out[i] = i. */
 int pfs_cuda_index_numbers(uint32_t *d_out, uint32_t n, cudaStream_t stream);
 
 /* Looks up sorted pairs: sets d_is_new[i] for one that is to be added, and its leaf's position in
  * d_at[i]; d_place[i] to where the value of pair i is to replace one, or to PFS_PAGE_NONE. */
 int pfs_cuda_index_mark_new(const struct pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,
-			    uint32_t *d_place, const uint64_t *d_keys, const pfs_index_value *d_values,
-			    uint32_t n, bool replace, cudaStream_t stream);
+			    uint32_t *d_place, const uint64_t *d_keys,
+			    const pfs_index_value *d_values, uint32_t n, bool replace,
+			    cudaStream_t stream);
 int pfs_cuda_index_replace(const struct pfs_device_btree *t, const uint32_t *d_place,
 			   const pfs_index_value *d_values, uint32_t n, cudaStream_t stream);
 /* The new ones among n, one after the other: d_rank are the exclusive sums of d_is_new. */
 int pfs_cuda_index_compact(uint64_t *d_keys_out, pfs_index_value *d_values_out, uint32_t *d_at_out,
-			   const uint64_t *d_keys, const pfs_index_value *d_values, const uint32_t *d_at,
-			   const uint32_t *d_is_new, const uint32_t *d_rank, uint32_t n,
-			   cudaStream_t stream);
+			   const uint64_t *d_keys, const pfs_index_value *d_values,
+			   const uint32_t *d_at, const uint32_t *d_is_new, const uint32_t *d_rank,
+			   uint32_t n, cudaStream_t stream);
 /* d_begin and d_end, cleared before; and how many pages each leaf becomes, to be summed. */
 int pfs_cuda_index_shares(const struct pfs_device_btree *t, const struct pfs_device_insertion *in,
 			  uint32_t *d_pages, uint32_t *d_fresh, cudaStream_t stream);
@@ -139,8 +141,8 @@ int pfs_cuda_index_close_gaps(const struct pfs_device_btree *t, const uint32_t *
 			      uint32_t *d_n, cudaStream_t stream);
 /* d_out[i] = 1. */
 int pfs_cuda_index_ones(uint32_t *d_out, uint32_t n, cudaStream_t stream);
-/* Joins the leaves at 2 i + parity and the next where one is poor and one page holds both: d_stays of
- * the right one becomes 0, and *d_n counts them. */
+/* Joins the leaves at 2 i + parity and the next where one is poor and one page holds both: d_stays
+ * of the right one becomes 0, and *d_n counts them. */
 int pfs_cuda_index_join(const struct pfs_device_btree *t, uint32_t *d_stays, uint32_t *d_n,
 			uint32_t parity, cudaStream_t stream);
 /* The list without those; their pages into d_free from *d_n on. */

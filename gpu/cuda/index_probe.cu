@@ -6,8 +6,9 @@
 
 #include "gpu/cuda/index.cuh"
 
-extern "C" int pfs_cuda_index_search_array(pfs_index_value *d_out, const uint64_t *d_keys, uint64_t n,
-					   const uint64_t *d_asked, uint64_t m, cudaStream_t stream)
+extern "C" int pfs_cuda_index_search_array(pfs_index_value *d_out, const uint64_t *d_keys,
+					   uint64_t n, const uint64_t *d_asked, uint64_t m,
+					   cudaStream_t stream)
 {
 	auto keys = thrust::device_pointer_cast(d_keys);
 	auto asked = thrust::device_pointer_cast(d_asked);

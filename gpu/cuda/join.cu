@@ -58,12 +58,14 @@ static __global__ void pack_kernel(unsigned long long *slots, const uint32_t *__
 	{
 		uint32_t count = counts[i], start = ends[i] - count;
 
-		slots[i] = count ? (unsigned long long)count << 32 | (count == 1 ? rows[start] : start)
-				 : 0;
+		slots[i] =
+			count ? (unsigned long long)count << 32 | (count == 1 ? rows[start] : start)
+			      : 0;
 	}
 }
 
-/* The rows' numbers in right's keys; those that none of right's rows can have are left out of *valid. */
+/* The rows' numbers in right's keys; those that none of right's rows can have are left out of
+ * *valid. */
 template <int N>
 static __device__ __forceinline__ void right_numbers(const pfs_device_keys &keys, uint64_t limit,
 						     const uint32_t (&place)[N],
@@ -405,12 +407,13 @@ extern "C" int pfs_cuda_join_build_unique(uint32_t *d_rows, uint32_t *d_repeated
 extern "C" int pfs_cuda_join_unique(uint32_t *d_left, uint32_t *d_right, uint64_t *d_total,
 				    const pfs_device_keys *keys, const pfs_device_table *table,
 				    uint64_t limit, const uint32_t *d_rows,
-				    const pfs_device_places *places, bool outer, cudaStream_t stream)
+				    const pfs_device_places *places, bool outer,
+				    cudaStream_t stream)
 {
-	join_unique_kernel<<<pfs_blocks(places->to - places->from, THREADS * UNIQUE_ROWS), THREADS, 0,
-			     stream>>>(d_left, d_right,
-				       reinterpret_cast<unsigned long long *>(d_total), *keys, *table,
-				       limit, d_rows, *places, outer);
+	join_unique_kernel<<<pfs_blocks(places->to - places->from, THREADS * UNIQUE_ROWS), THREADS,
+			     0, stream>>>(d_left, d_right,
+					  reinterpret_cast<unsigned long long *>(d_total), *keys,
+					  *table, limit, d_rows, *places, outer);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -2,8 +2,8 @@
 /* gpu/cuda/prefix_kernels.h - launch wrappers of prefix trees on the device, under the rules of
  * relation_kernels.h.
  *
- * A batch is some of the keys and a table: what each of them finds in each partition, or block, key by
- * key.  Items have PFS_PREFIX_ITEM; 0 is none. */
+ * A batch is some of the keys and a table: what each of them finds in each partition, or block, key
+ * by key.  Items have PFS_PREFIX_ITEM; 0 is none. */
 #ifndef PFS_GPU_CUDA_PREFIX_KERNELS_H
 #define PFS_GPU_CUDA_PREFIX_KERNELS_H
 
@@ -51,12 +51,13 @@ int pfs_cuda_prefix_speculative(const struct pfs_device_prefix *prefix,
  * key's or not. */
 int pfs_cuda_prefix_parallel(const struct pfs_device_prefix *prefix,
 			     const struct pfs_device_prefix_batch *batch, cudaStream_t stream);
-/* A block of threads for each block of partitions, whose results stay in shared memory; results are by
- * block. */
+/* A block of threads for each block of partitions, whose results stay in shared memory; results are
+ * by block. */
 int pfs_cuda_prefix_hierarchical(const struct pfs_device_prefix *prefix,
 				 const struct pfs_device_prefix_batch *batch, cudaStream_t stream);
-/* *d_found = the number of the name among n of PFS_PREFIX_NAME_ROOM bytes, a thread each; else it stays.
- */
+/* *d_found = the number of the name among n of PFS_PREFIX_NAME_ROOM bytes, a thread each; else it
+ *
+ * stays. */
 int pfs_cuda_prefix_name(uint32_t *d_found, const uint32_t *d_names, uint32_t n,
 			 const uint32_t *d_name, cudaStream_t stream);
 

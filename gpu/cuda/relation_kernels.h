@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/relation_kernels.h - launch wrappers of the relational operators: each queues its kernels
- * on the stream, neither allocates nor waits but where it says so, and returns 0 or -EIO.  d_ marks
- * device memory.
+/* gpu/cuda/relation_kernels.h - launch wrappers of the relational operators: each queues its
+ * kernels on the stream, neither allocates nor waits but where it says so, and returns 0 or -EIO.
+ * d_ marks device memory.
  *
  * A *place* is a position in an operator's input: the row itself where that is a table, the tuple's
  * number where it is a batch.  Bits are 32-bit words, the lowest bit first. */
@@ -100,7 +100,8 @@ struct pfs_device_step {
 	 * these. */
 	uint8_t folds;
 	uint8_t ends_at_nul; /* a NUL byte ends the text */
-	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its elements. */
+	/* RANGE: the column has no rows, via, nulls, shift, mask; low <= high are of its
+	 * elements. */
 	uint8_t is_plain;
 };
 
@@ -158,8 +159,8 @@ struct pfs_device_expression {
 	struct pfs_device_operation operation[PFS_EXPRESSION_STEPS];
 };
 
-/* out[i] = the value at places ? places[i] : from + i, and a bit where it is NULL; *d_types gets the bits 1 <<
- * PFS_CELL_ of those met. */
+/* out[i] = the value at places ? places[i] : from + i, and a bit where it is NULL; *d_types gets
+ * the bits 1 << PFS_CELL_ of those met. */
 int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d_types,
 		      const struct pfs_device_expression *expression, const uint32_t *d_places,
 		      uint32_t from, uint64_t n, cudaStream_t stream);
@@ -265,9 +266,9 @@ int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uin
 
 /* ---- group_results.cu ---- */
 
-/* After pfs_cuda_group: d_value[group] += how many different values the places have; `value` is the key
- * that numbers them, `limit` how many combinations with groups there are.  d_seen: as many bits, 0, or
- * with `pairs` a table with room for all places. */
+/* After pfs_cuda_group: d_value[group] += how many different values the places have; `value` is the
+ * key that numbers them, `limit` how many combinations with groups there are.  d_seen: as many
+ * bits, 0, or with `pairs` a table with room for all places. */
 int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device_key *value,
 			    uint64_t n_values, const struct pfs_device_keys *keys,
 			    const struct pfs_device_table *table, uint32_t *d_seen,
@@ -295,18 +296,18 @@ struct pfs_device_texts {
 	uint8_t collation; /* enum pfs_collation */
 };
 
-/* numbers[place] = a place whose text is equal by the collation, the same for all that are equal; all
- * ones where the value is NULL. d_slots: `capacity` words, all ones before, a power of two that is more
- * than the places. *d_is_long is set if a text is longer than PFS_DEVICE_TEXT_MAX: then numbers mean
- * nothing. */
+/* numbers[place] = a place whose text is equal by the collation, the same for all that are equal;
+ * all ones where the value is NULL. d_slots: `capacity` words, all ones before, a power of two that
+ * is more than the places. *d_is_long is set if a text is longer than PFS_DEVICE_TEXT_MAX: then
+ * numbers mean nothing. */
 int pfs_cuda_number_texts(uint32_t *d_numbers, uint32_t *d_is_long, unsigned long long *d_slots,
 			  uint64_t capacity, const struct pfs_device_texts *texts,
 			  const struct pfs_device_places *places, cudaStream_t stream);
 
 /* ---- sort.cu ---- */
 
-/* keys[i] = the value at places[i] as a number in the order wanted; NULL is the least or the most there,
- * and nulls[i] tells it from the others: 1, or 0 for nulls_first. */
+/* keys[i] = the value at places[i] as a number in the order wanted; NULL is the least or the most
+ * there, and nulls[i] tells it from the others: 1, or 0 for nulls_first. */
 int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls, const struct pfs_device_sort_key *key,
 		       const uint32_t *d_places, uint64_t n, cudaStream_t stream);
 /* Sorts pairs, stable; d_temporary NULL: *temporary_size is set.  Results are in d_keys_out and
@@ -321,18 +322,19 @@ int pfs_cuda_sort_flags(void *d_temporary, size_t *temporary_size, uint8_t *d_fl
 int pfs_cuda_sort_histogram(uint32_t *d_histogram, const struct pfs_device_sort_key *key,
 			    const struct pfs_device_places *places, uint64_t prefix, int shift,
 			    cudaStream_t stream);
-/* Bits of the places whose keys are at most `most`; bits before their first word are left as they are. */
+/* Bits of the places whose keys are at most `most`; bits before their first word are left as they
+ * are. */
 int pfs_cuda_sort_at_most(uint32_t *d_bits, const struct pfs_device_sort_key *key,
 			  const struct pfs_device_places *places, uint64_t most,
 			  cudaStream_t stream);
 
 /* ---- join.cu ---- */
 
-/* groups[i] = the place in the table of right's number at places[i], put in if it is not; none if a key
- * is NULL.  counts[group] counts them. */
+/* groups[i] = the place in the table of right's number at places[i], put in if it is not; none if a
+ * key is NULL.  counts[group] counts them. */
 int pfs_cuda_join_build(uint32_t *d_groups, uint32_t *d_counts, const struct pfs_device_keys *keys,
-			const struct pfs_device_table *table, const struct pfs_device_places *places,
-			cudaStream_t stream);
+			const struct pfs_device_table *table,
+			const struct pfs_device_places *places, cudaStream_t stream);
 /* d_rows in the order of groups; d_starts: each group's first, is moved to its end. */
 int pfs_cuda_join_scatter(uint32_t *d_rows, uint32_t *d_ends, const uint32_t *d_groups,
 			  const struct pfs_device_places *places, cudaStream_t stream);
@@ -343,8 +345,9 @@ int pfs_cuda_join_pack(unsigned long long *d_slots, const uint32_t *d_counts,
 /* Rows of a tile, and tiles of n rows. */
 uint64_t pfs_cuda_join_tile(void);
 uint64_t pfs_cuda_join_tiles(uint64_t n);
-/* d_found, in whole tiles: the slot of each place of left; d_sums: how many pairs each tile makes.  keys:
- * left's values, right's least ones and strides; limit: how many numbers right's values can make. */
+/* d_found, in whole tiles: the slot of each place of left; d_sums: how many pairs each tile makes.
+ * keys: left's values, right's least ones and strides; limit: how many numbers right's values can
+ * make. */
 int pfs_cuda_join_find(unsigned long long *d_found, uint64_t *d_sums,
 		       const struct pfs_device_keys *keys, const struct pfs_device_table *table,
 		       uint64_t limit, const unsigned long long *d_slots,
@@ -381,7 +384,8 @@ int pfs_cuda_run_bits(uint32_t *d_bits, const uint64_t *d_keys, uint64_t n, cuda
 int pfs_cuda_run_keys(uint64_t *d_run_keys, uint32_t *d_starts, const uint64_t *d_keys,
 		      uint64_t n_runs, uint64_t n, cudaStream_t stream);
 
-/* The larger of two column indexes that are merged: its entries from..to; d_run_keys may be NULL. */
+/* The larger of two column indexes that are merged: its entries from..to; d_run_keys may be
+ * NULL. */
 struct pfs_merge_side {
 	const uint64_t *d_keys;
 	uint64_t from, to;

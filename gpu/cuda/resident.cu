@@ -31,8 +31,8 @@ static __device__ __forceinline__ uint64_t now_ns()
 }
 
 /* A question, one word a lane; all lanes have all of it. */
-static __device__ __forceinline__ pfs_mailbox_question read_question(const pfs_mailbox_question *from,
-								     uint32_t lane)
+static __device__ __forceinline__ pfs_mailbox_question
+read_question(const pfs_mailbox_question *from, uint32_t lane)
 {
 	const volatile uint32_t *words = reinterpret_cast<const volatile uint32_t *>(from);
 	const uint32_t n = sizeof(*from) / sizeof(uint32_t);
@@ -78,13 +78,15 @@ static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answe
 	uint32_t capacity = min(q.capacity, PFS_MAILBOX_ENTRIES), n = 0;
 	bool more = capacity != 0 && t.leaves.n != 0;
 
-	for (uint32_t at = more ? find_leaf(t, q.first, q.value, lane) : 0; more && at < t.leaves.n; at++) {
+	for (uint32_t at = more ? find_leaf(t, q.first, q.value, lane) : 0; more && at < t.leaves.n;
+	     at++) {
 		uint32_t page = t.leaves.d_page[at];
 		size_t entry = (size_t)page * PFS_PAGE + lane;
 		uint64_t key = t.pages.d_keys[entry];
 		uint32_t value = t.pages.d_values[entry];
 		bool is_there = lane < t.pages.d_count[page];
-		bool fits = is_there && key <= q.last && !pfs_pair_less(key, value, q.first, q.value);
+		bool fits =
+			is_there && key <= q.last && !pfs_pair_less(key, value, q.first, q.value);
 		uint32_t found = __ballot_sync(PFS_ALL_LANES, fits);
 		uint32_t place = n + __popc(found & ((1u << lane) - 1));
 
@@ -102,8 +104,8 @@ static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answe
 /* ---- single changes, by a warp; nobody reads meanwhile ---- */
 
 /* Whether the pair was there. */
-static __device__ bool add_pair(const pfs_device_btree &t, uint32_t page, const pfs_mailbox_question &q,
-				uint32_t lane, bool *is_full)
+static __device__ bool add_pair(const pfs_device_btree &t, uint32_t page,
+				const pfs_mailbox_question &q, uint32_t lane, bool *is_full)
 {
 	size_t entry = (size_t)page * PFS_PAGE + lane;
 	uint32_t count = t.pages.d_count[page], value = t.pages.d_values[entry];
@@ -127,8 +129,8 @@ static __device__ bool add_pair(const pfs_device_btree &t, uint32_t page, const 
 	return false;
 }
 
-static __device__ bool remove_pair(const pfs_device_btree &t, uint32_t page, const pfs_mailbox_question &q,
-				   uint32_t lane, bool *is_last)
+static __device__ bool remove_pair(const pfs_device_btree &t, uint32_t page,
+				   const pfs_mailbox_question &q, uint32_t lane, bool *is_last)
 {
 	size_t entry = (size_t)page * PFS_PAGE + lane;
 	uint32_t count = t.pages.d_count[page], value = t.pages.d_values[entry];
@@ -273,7 +275,8 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 		uint32_t asked = 0, end = 0;
 
 		if (lane == 0) {
-			end = atomicOr(&leave, 0u); /* what is asked after this the next run finds */
+			end = atomicOr(&leave,
+				       0u); /* what is asked after this the next run finds */
 			asked = load_acquire(&slot->asked);
 		}
 		__syncwarp();
@@ -291,8 +294,8 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 		if (threadIdx.x == 0) {
 			uint64_t now = now_ns(), seen = atomicMax(&last, 0ull);
 
-			if (load_acquire(&mailbox->stop) == run.number || now - began > run.limit_ns ||
-			    (now > seen && now - seen > run.idle_ns))
+			if (load_acquire(&mailbox->stop) == run.number ||
+			    now - began > run.limit_ns || (now > seen && now - seen > run.idle_ns))
 				(void)atomicExch(&leave, 1u);
 		}
 		if (lane == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/resident_kernels.h - the kernel that answers single questions, the one that changes what it
- * reads, and the one that resolves many paths. They are queued on the stream and not waited for. They
- * return 0 or -EIO. */
+/* gpu/cuda/resident_kernels.h - the kernel that answers single questions, the one that changes what
+ * it reads, and the one that resolves many paths. They are queued on the stream and not waited for.
+ * They return 0 or -EIO. */
 #ifndef PFS_GPU_CUDA_RESIDENT_KERNELS_H
 #define PFS_GPU_CUDA_RESIDENT_KERNELS_H
 
@@ -26,8 +26,8 @@ int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox, const struct pfs_devi
 /* d_parent[d_slots[i]] = d_values[i]. */
 int pfs_cuda_resident_parents(uint32_t *d_parent, const uint32_t *d_slots, const uint32_t *d_values,
 			      size_t n, cudaStream_t stream);
-/* Sets d_slots[i] and d_primes[i] to where the path in d_text that ends at d_ends[i] leads, for n paths.
- * is_false: to nothing. */
+/* Sets d_slots[i] and d_primes[i] to where the path in d_text that ends at d_ends[i] leads, for n
+ * paths. is_false: to nothing. */
 struct pfs_device_paths {
 	const char *d_text;
 	const uint32_t *d_ends;

@@ -32,7 +32,8 @@ static __device__ uint32_t find_child(const pfs_device_btree &t, const pfs_path_
 }
 
 static __global__ void __launch_bounds__(THREADS)
-	resolve_kernel(const pfs_device_btree t, const pfs_path_columns c, const pfs_device_paths paths)
+	resolve_kernel(const pfs_device_btree t, const pfs_path_columns c,
+		       const pfs_device_paths paths)
 {
 	PFS_EACH(i, paths.n)
 	{
@@ -50,11 +51,13 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* ---- launches ---- */
 
-extern "C" int pfs_cuda_resolve(const struct pfs_device_btree *index, const struct pfs_path_columns *columns,
+extern "C" int pfs_cuda_resolve(const struct pfs_device_btree *index,
+				const struct pfs_path_columns *columns,
 				const struct pfs_device_paths *paths, cudaStream_t stream)
 {
 	if (paths->n == 0)
 		return 0;
-	resolve_kernel<<<pfs_blocks(paths->n, THREADS), THREADS, 0, stream>>>(*index, *columns, *paths);
+	resolve_kernel<<<pfs_blocks(paths->n, THREADS), THREADS, 0, stream>>>(*index, *columns,
+									      *paths);
 	return PFS_CUDA(cudaGetLastError());
 }

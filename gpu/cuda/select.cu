@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/select.cu - which rows a predicate is true for: one bit each.
  *
- * A warp takes 1,024 rows as 32 words.  A test reads 32 neighbouring rows at a time and makes a word by
- * ballot, which the lane of that number keeps; AND, OR and NOT are then one instruction a lane for all
- * 1,024 rows.  So interpreting the program costs little beside reading the columns. */
+ * A warp takes 1,024 rows as 32 words.  A test reads 32 neighbouring rows at a time and makes a
+ * word by ballot, which the lane of that number keeps; AND, OR and NOT are then one instruction a
+ * lane for all 1,024 rows.  So interpreting the program costs little beside reading the columns. */
 #include <cub/device/device_select.cuh>
 #include <cstring>
 #include <thrust/iterator/counting_iterator.h>
@@ -64,8 +64,8 @@ static __device__ __forceinline__ truths range_by(const pfs_device_step &s, uint
 	});
 }
 
-/* Elements that lie at the places themselves and are never NULL: as fast as memory.  low and high are
- * of T; one subtraction tests both. */
+/* Elements that lie at the places themselves and are never NULL: as fast as memory.  low and high
+ * are of T; one subtraction tests both. */
 template <class T>
 static __device__ __forceinline__ truths plain_range(const pfs_device_step &s, uint64_t base,
 						     uint64_t to)
@@ -169,8 +169,8 @@ static __device__ __forceinline__ bool has_nul(const uint8_t *text, uint32_t n)
 	return false;
 }
 
-/* The first bytes sought, as they stand in a word, whose bits of letters' size `loose` are set; mask: of
- * fewer than four bytes.  That is what all positions are compared with first. */
+/* The first bytes sought, as they stand in a word, whose bits of letters' size `loose` are set;
+ * mask: of fewer than four bytes.  That is what all positions are compared with first. */
 struct beginning {
 	uint32_t word, mask, loose;
 };
@@ -189,7 +189,8 @@ static __device__ beginning beginning_of(const pfs_device_step &s)
 
 /* True if the text may go on with the beginning at one of the four positions of the first word. */
 template <bool MASKED>
-static __device__ __forceinline__ bool may_begin(const beginning &b, uint32_t first, uint32_t second)
+static __device__ __forceinline__ bool may_begin(const beginning &b, uint32_t first,
+						 uint32_t second)
 {
 	bool may = false;
 
@@ -202,9 +203,10 @@ static __device__ __forceinline__ bool may_begin(const beginning &b, uint32_t fi
 	return may;
 }
 
-/* Is it at one of the eight positions from `at` on, of those up to last?  Positions count from `base`. */
-static __device__ __noinline__ bool is_at(const pfs_device_step &s, const uint8_t *base, uint32_t start,
-					  uint32_t at, uint32_t last)
+/* Is it at one of the eight positions from `at` on, of those up to last?  Positions count from
+ * `base`. */
+static __device__ __noinline__ bool is_at(const pfs_device_step &s, const uint8_t *base,
+					  uint32_t start, uint32_t at, uint32_t last)
 {
 	for (uint32_t p = max(at, start); p <= min(at + 7, last); p++)
 		if (agrees(s, base + p))
@@ -260,9 +262,9 @@ static __device__ __forceinline__ int test_text(const pfs_device_step &s, const 
 	return agrees(s, s.op == PFS_DEVICE_ENDS ? text + (len - n) : text);
 }
 
-/* A text is many steps: a row after the other, not to take registers for several.  Only of rows that are
- * asked for, whose bits the lanes have: of others, which may be no rows any more, the place may lie
- * anywhere. */
+/* A text is many steps: a row after the other, not to take registers for several.  Only of rows
+ * that are asked for, whose bits the lanes have: of others, which may be no rows any more, the
+ * place may lie anywhere. */
 static __device__ truths of_text(const pfs_device_step &s, uint64_t base, uint32_t asked)
 {
 	const beginning b = beginning_of(s);

@@ -59,7 +59,8 @@ static __device__ __forceinline__ void keys_of(uint64_t (&keys)[ROWS], const pfs
 /* Where many keys have one digit a thread counts those of its own at once. */
 static __global__ void __launch_bounds__(THREADS)
 	histogram_kernel(uint32_t *histogram, const __grid_constant__ pfs_device_sort_key key,
-			 const __grid_constant__ pfs_device_places places, uint64_t prefix, int shift)
+			 const __grid_constant__ pfs_device_places places, uint64_t prefix,
+			 int shift)
 {
 	__shared__ uint32_t mine[4096];
 	uint32_t digit = 0, in_digit = 0;
@@ -133,8 +134,9 @@ static unsigned tiles(const pfs_device_places *places)
 	return std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(31)), TILE), 132u * 8);
 }
 
-extern "C" int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls, const pfs_device_sort_key *key,
-				  const uint32_t *d_places, uint64_t n, cudaStream_t stream)
+extern "C" int pfs_cuda_sort_keys(uint64_t *d_keys, uint8_t *d_nulls,
+				  const pfs_device_sort_key *key, const uint32_t *d_places,
+				  uint64_t n, cudaStream_t stream)
 {
 	sort_keys_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_keys, d_nulls, *key, d_places, n);
 	return PFS_CUDA(cudaGetLastError());

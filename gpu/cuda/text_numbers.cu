@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/text_numbers.cu - texts of a heap as numbers: equal texts get the place of one of them.
  *
- * A hash table has the places of texts that differ, each beside the upper half of its text's hash. A text
- * whose half is there is compared with that place's text, so numbers are equal only where texts are. */
+ * A hash table has the places of texts that differ, each beside the upper half of its text's hash.
+ * A text whose half is there is compared with that place's text, so numbers are equal only where
+ * texts are. */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/texts.cuh"
 #include "gpu/textkey.h"
@@ -59,10 +60,10 @@ static __global__ void number_texts_kernel(uint32_t *numbers, uint32_t *is_long,
 				if (len > PFS_DEVICE_TEXT_MAX)
 					*is_long = 1;
 				else
-					number = number_of(slots, capacity, t, (uint32_t)place, text,
-							   pfs_textkey_size((enum pfs_collation)
-										    t.collation,
-									    text, len));
+					number = number_of(
+						slots, capacity, t, (uint32_t)place, text,
+						pfs_textkey_size((enum pfs_collation)t.collation,
+								 text, len));
 			}
 		}
 		numbers[place] = number;

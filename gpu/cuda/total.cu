@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/total.cu - the group of all rows: threads keep totals in registers, an aggregate a row of
- * blocks, so that nothing is added to in memory but by each block once. */
+/* gpu/cuda/total.cu - the group of all rows: threads keep totals in registers, an aggregate a row
+ * of blocks, so that nothing is added to in memory but by each block once. */
 #include "gpu/cuda/totals.cuh"
 
 #define FOURS	2 /* a thread and turn: with int64 two times two loads of 16 bytes are under way */
@@ -155,7 +155,8 @@ extern "C" int pfs_cuda_group_all(const pfs_device_groups *groups, const pfs_dev
 	pfs_total_planes t;
 	pfs_device_groups added = pfs_lay_out(&t, groups, true, false);
 
-	total_kernel<<<dim3(std::min(pfs_blocks(n, THREADS * ROWS), 132u * 8), added.n_aggregates + 1),
+	total_kernel<<<dim3(std::min(pfs_blocks(n, THREADS * ROWS), 132u * 8),
+			    added.n_aggregates + 1),
 		       THREADS, 0, stream>>>(added, *places);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -267,10 +267,12 @@ static void measure_heap(struct pfs_cells *cells, const struct pfs_heap *heap, u
 		const uint8_t *text = NULL;
 
 		if (i >= AHEAD)
-			__builtin_prefetch(heap->bytes + ((uint64_t)cells->codes[i - AHEAD] << heap->place_shift));
+			__builtin_prefetch(heap->bytes + ((uint64_t)cells->codes[i - AHEAD]
+							  << heap->place_shift));
 		if (!cells->has_nulls || !pfs_bit(cells->nulls, i))
 			text = pfs_heap_text(heap, cells->codes[i], &len);
-		cells->integers[i] = pfs_text_is_plain(text, len) ? (int64_t)len : pfs_text_length(text, len);
+		cells->integers[i] =
+			pfs_text_is_plain(text, len) ? (int64_t)len : pfs_text_length(text, len);
 	}
 }
 
@@ -287,7 +289,8 @@ void pfs_slot_length(struct pfs_slot *slot, uint32_t n)
 	slot->cells.has_reals = false;
 	slot->type = PFS_SLOT_IS_NUMBER;
 	if (!is_constant && reader->kind == PFS_KIND_PLACE) {
-		measure_heap(&slot->cells, reader->column ? reader->column->heap : reader->vector->heap, n);
+		measure_heap(&slot->cells,
+			     reader->column ? reader->column->heap : reader->vector->heap, n);
 		return;
 	}
 	/* from the end, since lengths take the room of several codes */

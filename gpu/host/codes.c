@@ -158,7 +158,8 @@ static int note_deep(struct pfs_code_tiles *codes, uint32_t directory)
 }
 
 /* Rows in the order of directories, so that neighbours in the tree are neighbours in memory. */
-static int assign_rows(struct pfs_code_tiles *codes, const struct pfs_columns *c, const uint8_t *width)
+static int assign_rows(struct pfs_code_tiles *codes, const struct pfs_columns *c,
+		       const uint8_t *width)
 {
 	size_t count[256] = {0};
 	uint32_t next[PFS_N_WIDTHS];
@@ -221,8 +222,8 @@ int pfs_code_tiles_build(struct pfs_code_tiles *codes, const struct pfs_columns 
 
 /* ---- changing ---- */
 
-static int recode(struct pfs_code_tiles *codes, const struct pfs_columns *c, struct pfs_chain *chain,
-		  uint32_t d)
+static int recode(struct pfs_code_tiles *codes, const struct pfs_columns *c,
+		  struct pfs_chain *chain, uint32_t d)
 {
 	uint32_t row = codes->row_of[d];
 	const uint32_t *limbs;
@@ -372,8 +373,8 @@ static void gather_directories(void *context, size_t from, size_t to)
 
 /* A deep directory lies under the prime if it is its own, or if the directory above does: upwards
  * to one that is known, then down again. */
-static int answer_deep(const struct pfs_code_tiles *codes, const struct pfs_columns *c, uint32_t *bits,
-		       uint32_t prime)
+static int answer_deep(const struct pfs_code_tiles *codes, const struct pfs_columns *c,
+		       uint32_t *bits, uint32_t prime)
 {
 	uint32_t *path PFS_FREE = malloc(codes->n_deep * sizeof(*path));
 	uint8_t *known PFS_FREE = calloc(codes->n_deep, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/host/codes.h - the directories' codes in host memory, in tiles of 1,024 rows of one width,
- * limb-major: built, changed, scanned. Threads: any number of them scan and read side by side; but they
- * are built and changed by one, while nobody else uses them. */
+ * limb-major: built, changed, scanned. Threads: any number of them scan and read side by side; but
+ * they are built and changed by one, while nobody else uses them. */
 #ifndef PFS_GPU_HOST_CODES_H
 #define PFS_GPU_HOST_CODES_H
 
@@ -52,7 +52,8 @@ PFS_MUST_CHECK int pfs_code_tiles_scan(const struct pfs_code_tiles *codes,
 				       struct pfs_scan_scratch *scratch,
 				       const struct pfs_columns *c, struct pfs_divisor divisor);
 
-/* Scans only to row bits, those of each divisor in turn: what a scan costs without the rest. -ENOMEM. */
+/* Scans only to row bits, those of each divisor in turn: what a scan costs without the rest.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_code_tiles_scan_rows(const struct pfs_code_tiles *codes,
 					    struct pfs_scan_scratch *scratch,
 					    const struct pfs_divisor *divisors, size_t n);

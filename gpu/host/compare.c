@@ -309,8 +309,8 @@ static bool are_names(const struct pfs_slot *slot)
 	return heap->length_size == 1;
 }
 
-static void match_names(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_text_match *match,
-			uint32_t n, struct pfs_run_work *work)
+static void match_names(struct pfs_slot *slot, const struct pfs_step *step,
+			const struct pfs_text_match *match, uint32_t n, struct pfs_run_work *work)
 {
 	const struct pfs_cell_reader *reader = slot->reader;
 	const struct pfs_heap *heap = reader->column ? reader->column->heap : reader->vector->heap;
@@ -335,8 +335,8 @@ static void match_names(struct pfs_slot *slot, const struct pfs_step *step, cons
 	slot->type = PFS_SLOT_IS_TRUTH;
 }
 
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_prepared *prepared,
-		    uint32_t n, struct pfs_run_work *work)
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step,
+		    const struct pfs_prepared *prepared, uint32_t n, struct pfs_run_work *work)
 {
 	const struct pfs_text_match *match = prepared->has_match ? &prepared->match : NULL;
 	uint64_t truth[PFS_SPAN_WORDS] = {0}, nulls[PFS_SPAN_WORDS] = {0};
@@ -378,7 +378,8 @@ uint8_t pfs_text_truth(const struct pfs_step *step, const struct pfs_prepared *p
 	if (step->op == PFS_OP_IN)
 		return find(prepared, step->collation, &value);
 	if (step->op > PFS_OP_NOT_NULL)
-		return pfs_text_matches(step, prepared->has_match ? &prepared->match : NULL, text, len, work);
+		return pfs_text_matches(step, prepared->has_match ? &prepared->match : NULL, text,
+					len, work);
 	low = value_of_constant(others[0]);
 	if (step->op != PFS_OP_BETWEEN)
 		return compare_one(step->op, step->collation, &value, &low);

@@ -10,7 +10,8 @@
 
 #define LOOK_TUPLES 65536u /* tuples between two polls */
 
-int pfs_concat_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source)
+int pfs_concat_open(struct pfs_fold *fold, const struct pfs_run *run,
+		    const struct pfs_source *source)
 {
 	if (fold->reader.kind == PFS_KIND_REAL || fold->reader.kind == PFS_KIND_NUMBER)
 		return -EOPNOTSUPP;
@@ -173,8 +174,8 @@ static int make_room(const struct concat *c, uint64_t n)
 }
 
 int pfs_concat_finish(const struct pfs_fold *fold, struct pfs_host_operators *host,
-		      const struct pfs_run *run, struct pfs_vector *out, const struct pfs_fold_table *t,
-		      const uint32_t *order, uint64_t n)
+		      const struct pfs_run *run, struct pfs_vector *out,
+		      const struct pfs_fold_table *t, const uint32_t *order, uint64_t n)
 {
 	struct concat c = {.fold = fold, .run = run, .table = t, .order = order, .out = out};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/host/dictionary.h - codes of a dictionary: which are equal under a collation, and their order. */
+/* gpu/host/dictionary.h - codes of a dictionary: which are equal under a collation, and their
+ * order. */
 #ifndef PFS_GPU_HOST_DICTIONARY_H
 #define PFS_GPU_HOST_DICTIONARY_H
 

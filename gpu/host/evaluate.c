@@ -173,7 +173,8 @@ static void apply(const struct pfs_step *step, const struct pfs_prepared *prepar
 		pfs_slot_match(slots, step, prepared, n, work);
 }
 
-static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range, const struct pfs_span *span)
+static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range,
+		       const struct pfs_span *span)
 {
 	size_t words = pfs_div_round_up(span->n, 64);
 
@@ -182,15 +183,15 @@ static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range, 
 	if (range->low > range->high)
 		memset(slot->truth, 0, words * sizeof(*slot->truth));
 	else
-		pfs_lanes()->between(slot->truth, range->reader.column, span->at, span->first, span->n, range->low,
-				     range->high);
+		pfs_lanes()->between(slot->truth, range->reader.column, span->at, span->first,
+				     span->n, range->low, range->high);
 	for (size_t w = 0; range->is_contrary && w < words; w++)
 		slot->truth[w] = ~slot->truth[w];
 }
 
 /* Runs the steps from..to, and returns the one value that they leave. */
-static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
-				  size_t to)
+static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker,
+				  const struct pfs_span *span, size_t from, size_t to)
 {
 	struct pfs_slot *slots = e->slots + worker * e->depth;
 	struct pfs_run_work work = {.run = e->run};
@@ -224,8 +225,8 @@ struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const st
 }
 
 /* As run_steps, but returns the value as a truth. Bits past the span are 0. */
-static const uint64_t *run_truth(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span, size_t from,
-				 size_t to)
+static const uint64_t *run_truth(struct pfs_evaluator *e, unsigned worker,
+				 const struct pfs_span *span, size_t from, size_t to)
 {
 	struct pfs_slot *slot = run_steps(e, worker, span, from, to);
 
@@ -244,8 +245,8 @@ const uint64_t *pfs_evaluate_truth(struct pfs_evaluator *e, unsigned worker,
 }
 
 /* Keeps the listed rows for which the part is true. Returns how many. */
-static uint32_t keep_listed(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
-			    uint32_t *rows, uint32_t n)
+static uint32_t keep_listed(struct pfs_evaluator *e, unsigned worker,
+			    const struct pfs_program_part *part, uint32_t *rows, uint32_t n)
 {
 	const struct pfs_span span = {.n = n, .first = rows[0], .at = rows};
 	const uint64_t *truth = run_truth(e, worker, &span, part->from, part->to);
@@ -266,8 +267,9 @@ uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *r
 
 /* Clears the bits of rows for which the part is not true. The words stand for n rows from `first`
  * on, and have `count` bits set. Returns how many are left. */
-static uint32_t test_words(struct pfs_evaluator *e, unsigned worker, const struct pfs_program_part *part,
-			   uint64_t *words, uint32_t first, uint32_t n, uint32_t count)
+static uint32_t test_words(struct pfs_evaluator *e, unsigned worker,
+			   const struct pfs_program_part *part, uint64_t *words, uint32_t first,
+			   uint32_t n, uint32_t count)
 {
 	struct pfs_span span = {.first = first, .n = n};
 	uint32_t rows[PFS_SPAN], kept = 0;

@@ -95,7 +95,8 @@ uint32_t pfs_evaluate_list(struct pfs_evaluator *e, unsigned worker, uint32_t *r
 /* Sets `words` as pfs_source_reader_words does, but only for rows for which the program is true.
  * Returns how many. */
 uint32_t pfs_evaluate_words(struct pfs_evaluator *e, unsigned worker,
-			    const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
+			    const struct pfs_source_reader *reader, uint64_t *words,
+			    uint32_t first);
 
 /* ---- arithmetic.c, compare.c ----
  * Each computes n values of one or more slots, which are the operands of a step in their order. The
@@ -115,8 +116,8 @@ void pfs_slot_choose(struct pfs_slot *slots, uint32_t n);
 void pfs_slot_compare(struct pfs_slot *slots, const struct pfs_step *step, uint32_t n);
 void pfs_slot_in(struct pfs_slot *slot, const struct pfs_step *step,
 		 const struct pfs_prepared *prepared, uint32_t n);
-void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step, const struct pfs_prepared *prepared,
-		    uint32_t n, struct pfs_run_work *work);
+void pfs_slot_match(struct pfs_slot *slot, const struct pfs_step *step,
+		    const struct pfs_prepared *prepared, uint32_t n, struct pfs_run_work *work);
 
 /* Returns the result of a step for one text, which it compares with `others` or matches: 0, 1, or 2
  * for NULL. */

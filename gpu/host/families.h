@@ -17,7 +17,8 @@ PFS_MUST_CHECK int pfs_host_gather_column(struct pfs_operator_backend *b, const 
 					  struct pfs_ref ref);
 PFS_MUST_CHECK int pfs_host_compute(struct pfs_operator_backend *b, const struct pfs_run *run,
 				    struct pfs_tuples **out, const struct pfs_source *source,
-				    const struct pfs_program *programs, size_t n_programs, bool alone);
+				    const struct pfs_program *programs, size_t n_programs,
+				    bool alone);
 PFS_MUST_CHECK int pfs_host_filter(struct pfs_operator_backend *b, const struct pfs_run *run,
 				   struct pfs_tuples **out, const struct pfs_source *source,
 				   const struct pfs_program *program);
@@ -27,8 +28,9 @@ PFS_MUST_CHECK int pfs_host_sort(struct pfs_operator_backend *b, const struct pf
 				 struct pfs_tuples **out, const struct pfs_source *source,
 				 const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
 				 uint64_t limit);
-PFS_MUST_CHECK int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-				   const struct pfs_source *source, const struct pfs_window *window);
+PFS_MUST_CHECK int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run,
+				   struct pfs_tuples **out, const struct pfs_source *source,
+				   const struct pfs_window *window);
 PFS_MUST_CHECK int pfs_host_index(struct pfs_operator_backend *b, const struct pfs_run *run,
 				  struct pfs_column_index *index, const struct pfs_source *source);
 
@@ -47,6 +49,7 @@ PFS_MUST_CHECK int pfs_host_merge(struct pfs_operator_backend *b, const struct p
 				  const struct pfs_index_fragment *right);
 
 extern const struct pfs_index_family pfs_host_index_family;	   /* index.c; */
-extern const struct pfs_index_family pfs_host_wide_index_family; /* once more, for values of 64 bits */
+extern const struct pfs_index_family
+	pfs_host_wide_index_family; /* once more, for values of 64 bits */
 
 #endif

@@ -85,8 +85,8 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 	if (capacity <= t->capacity)
 		return 0;
 	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
-		int error = parts[i].wanted ? pfs_run_grow(run, parts[i].array, t->capacity, capacity,
-							   parts[i].size, true)
+		int error = parts[i].wanted ? pfs_run_grow(run, parts[i].array, t->capacity,
+							   capacity, parts[i].size, true)
 					    : 0;
 
 		if (!error)
@@ -373,9 +373,11 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 	}
 }
 
-bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table, uint64_t n)
+bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table,
+			   uint64_t n)
 {
-	return pfs_fold_traits[fold->traits->fold].can_overflow && !fold->exact && table->size + n > INT64_MAX;
+	return pfs_fold_traits[fold->traits->fold].can_overflow && !fold->exact &&
+	       table->size + n > INT64_MAX;
 }
 
 /* ---- results ---- */

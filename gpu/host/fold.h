@@ -17,7 +17,8 @@ struct pfs_fold {
 	struct pfs_codes_map rank; /* MIN and MAX of codes */
 	bool exact;		   /* sums of integers in 128 bits, positive and negative apart */
 	/* GROUP_CONCAT (concat.h): */
-	uint32_t *next; /* by position of a tuple: that of the next one of its group, if there is one */
+	uint32_t *next; /* by position of a tuple: that of the next one of its group, if there is
+			   one */
 	uint64_t n_next;
 	struct pfs_constant separator;
 	struct pfs_texts *texts;
@@ -32,7 +33,7 @@ struct pfs_fold_table {
 	int64_t *integer; /* sum of the integers, modulo 2^64; MIN, MAX: what is compared */
 	double *real;	  /* sum of the reals; MIN, MAX: what is compared */
 	uint8_t *is_real; /* SUM: there was a real; MIN, MAX: it is one */
-	uint32_t *at;	  /* MIN, MAX: where it is, the first place; GROUP_CONCAT: the first tuple */
+	uint32_t *at; /* MIN, MAX: where it is, the first place; GROUP_CONCAT: the first tuple */
 	uint32_t *last;	  /* GROUP_CONCAT: the last tuple */
 	pfs_u128 *positive, *negative; /* exact: sums of the integers' absolute values */
 	/* The sum of all groups' integers, negative ones inverted: what no group's sum exceeds by

@@ -37,8 +37,8 @@ struct places {
 	uint32_t before;
 };
 
-/* Puts groups in the order of their first tuples, which all differ and are below position `end`. With
- * as many positions as PLACES allows, this takes no more memory than sorting does. */
+/* Puts groups in the order of their first tuples, which all differ and are below position `end`.
+ * With as many positions as PLACES allows, this takes no more memory than sorting does. */
 static int place_groups(struct groups *groups, const struct pfs_run *run, uint32_t end)
 {
 	const size_t n_places = end / 64 + 1;
@@ -448,7 +448,8 @@ static int open_input(struct input *input, struct pfs_grouping *g, struct pfs_op
 	g->bound = input->reader.to - input->reader.from;
 	g->reader = &input->reader;
 	if (g->source->where) {
-		PFS_TRY(pfs_evaluator_open(&input->where, g->host, g->run, g->source, g->source->where));
+		PFS_TRY(pfs_evaluator_open(&input->where, g->host, g->run, g->source,
+					   g->source->where));
 		g->where = &input->where;
 	}
 	PFS_TRY(group_keys(g, o->keys, o->n_keys));

@@ -10,7 +10,8 @@
 
 #define PFS_GROUP_STEP 65536u /* groups, or places, between two polls */
 
-/* Polls the run once in PFS_GROUP_STEP calls. A loop over groups or places calls it with the number of each. */
+/* Polls the run once in PFS_GROUP_STEP calls. A loop over groups or places calls it with the number
+ * of each. */
 PFS_MUST_CHECK static inline int pfs_group_look(const struct pfs_run *run, size_t i)
 {
 	return i % PFS_GROUP_STEP ? 0 : pfs_run_poll(run);
@@ -28,7 +29,8 @@ struct pfs_grouping {
 	struct pfs_host_operators *host;
 	const struct pfs_run *run;
 	const struct pfs_source *source;
-	const struct pfs_positions *positions; /* of the tuples; NULL: they are read from `reader` */
+	const struct pfs_positions
+		*positions; /* of the tuples; NULL: they are read from `reader` */
 	const struct pfs_source_reader *reader;
 	struct pfs_evaluator *where; /* the condition on the reader's rows; NULL: there is none */
 	uint64_t bound; /* how many tuples there are at most */
@@ -53,20 +55,21 @@ PFS_MUST_CHECK int pfs_grouping_spans(const struct pfs_grouping *grouping, unsig
 				      uint64_t from, uint64_t to,
 				      int (*fn)(void *context, const struct pfs_span *span),
 				      void *context);
-/* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what conditions say. */
+/* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what
+ * conditions say. */
 PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *grouping);
 
-/* Tuples are grouped by index if the keys' numbers are below PFS_GROUP_INDEXED; or if there are at least
- * PFS_GROUP_ROWS tuples for each possible number, and the arrays of all threads together have at most
- * PFS_GROUP_INDEXED_MAX elements. */
+/* Tuples are grouped by index if the keys' numbers are below PFS_GROUP_INDEXED; or if there are at
+ * least PFS_GROUP_ROWS tuples for each possible number, and the arrays of all threads together have
+ * at most PFS_GROUP_INDEXED_MAX elements. */
 #define PFS_GROUP_INDEXED     (UINT64_C(1) << 16)
 #define PFS_GROUP_ROWS	      4u
 #define PFS_GROUP_INDEXED_MAX (UINT64_C(1) << 23)
 /* Fills the open table: its groups are the keys' numbers, and some have no tuples. */
 PFS_MUST_CHECK int pfs_group_by_index(struct pfs_group_table *out,
 				      const struct pfs_grouping *grouping);
-/* Fills the open table with the groups that have tuples. -ENOTUNIQ: tuples of a group do not lie near each
- * other, and there is no list of their positions. */
+/* Fills the open table with the groups that have tuples. -ENOTUNIQ: tuples of a group do not lie
+ * near each other, and there is no list of their positions. */
 PFS_MUST_CHECK int pfs_group_by_hash(struct pfs_group_table *out,
 				     const struct pfs_grouping *grouping);
 

@@ -31,8 +31,10 @@ int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grou
 		return 0;
 	for (size_t i = 0; i < g->n_folds; i++)
 		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
-	PFS_TRY(pfs_run_grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows), true));
-	error = pfs_run_grow(g->run, &table->first, table->capacity, capacity, sizeof(*table->first), false);
+	PFS_TRY(pfs_run_grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows),
+			     true));
+	error = pfs_run_grow(g->run, &table->first, table->capacity, capacity,
+			     sizeof(*table->first), false);
 	if (error) { /* what has grown is given back as what it was */
 		pfs_run_free(g->run, table->rows, capacity, sizeof(*table->rows));
 		table->rows = NULL;
@@ -77,7 +79,8 @@ static int grow_slots(struct pfs_group_hash *t)
 int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
 {
 	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity));
-	PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, capacity, sizeof(*t->keys), false));
+	PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, capacity, sizeof(*t->keys),
+			     false));
 	t->capacity = capacity;
 	return 0;
 }

@@ -163,8 +163,8 @@ static void clear_end(uint32_t *bits, size_t words, uint32_t n_slots)
 	memset(bits + used, 0, (words - used) * sizeof(*bits));
 }
 
-static int one_subtree(struct pfs_host *host, struct pfs_scan_scratch *scratch, uint32_t *const *bits,
-		       size_t words, struct pfs_divisor divisor)
+static int one_subtree(struct pfs_host *host, struct pfs_scan_scratch *scratch,
+		       uint32_t *const *bits, size_t words, struct pfs_divisor divisor)
 {
 	struct spread s = {.simd = host->codes.simd, .c = host->columns, .bits = bits[0]};
 
@@ -294,8 +294,8 @@ static void dividing_piece(void *context, size_t from, size_t to)
 	}
 }
 
-static int host_dividing(struct pfs_codes_job *job, uint32_t *directories, size_t *n, size_t capacity,
-			 const uint32_t *limbs, size_t n_limbs)
+static int host_dividing(struct pfs_codes_job *job, uint32_t *directories, size_t *n,
+			 size_t capacity, const uint32_t *limbs, size_t n_limbs)
 {
 	struct pfs_host *host = pfs_host_of_job(job);
 	struct each e = {.c = host->columns,
@@ -334,8 +334,8 @@ static int host_codes(struct pfs_codes_job *job, uint32_t *limbs, uint32_t *n_li
 		      size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		pfs_code_tiles_read(&pfs_host_of_job(job)->codes, limbs + i * PFS_LIMBS_MAX, &n_limbs[i],
-			       first + (uint32_t)i);
+		pfs_code_tiles_read(&pfs_host_of_job(job)->codes, limbs + i * PFS_LIMBS_MAX,
+				    &n_limbs[i], first + (uint32_t)i);
 	return 0;
 }
 
@@ -371,8 +371,8 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 	return 0;
 }
 
-int pfs_host_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes, enum pfs_probe what,
-		   const struct pfs_divisor *divisors, size_t n)
+int pfs_host_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes,
+		   enum pfs_probe what, const struct pfs_divisor *divisors, size_t n)
 {
 	struct pfs_host_job *job = (struct pfs_host_job *)base;
 	struct pfs_host *host = pfs_host_of_job(base);

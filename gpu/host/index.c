@@ -104,7 +104,8 @@ static int range(struct pfs_operator_backend *b, const struct pfs_run *run,
 	PFS_TRY(pfs_index_list_make(run, out, n, PFS_VALUES_WIDE));
 	pfs_btree_seek(btree, &cursor, first, 0);
 	for (error = 0; !error && done < n; error = error ? error : pfs_run_poll(run))
-		done += pfs_btree_read(btree, &cursor, out->keys + done, PFS_LIST_VALUES(out) + done,
+		done += pfs_btree_read(btree, &cursor, out->keys + done,
+				       PFS_LIST_VALUES(out) + done,
 				       PFS_MIN(n - done, (size_t)GRAIN * 64), last);
 	if (error)
 		pfs_index_list_free(run, out);
@@ -259,7 +260,8 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* Measures pages anew if insertions have made the tree GROWTH times as large. If that fails, it is
  * tried again after as much growth. */
-static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree *tree)
+static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run,
+		  struct pfs_index_tree *tree)
 {
 	size_t n = pfs_btree_count(tree->btree);
 	struct pfs_index_list all;

@@ -14,8 +14,10 @@
 struct pfs_key {
 	struct pfs_cell_reader reader;
 	enum pfs_collation collation;
-	struct pfs_codes_map map; /* of a CODE: which number each code gets; PFS_NO_ROW: it equals no other value */
-	bool is_ranged;	/* all values, of INTEGER or of mapped CODE, are from `least` to `least` + `span` */
+	struct pfs_codes_map map; /* of a CODE: which number each code gets; PFS_NO_ROW: it equals
+				     no other value */
+	bool is_ranged; /* all values, of INTEGER or of mapped CODE, are from `least` to `least` +
+			   `span` */
 	int64_t least;
 	uint64_t span;
 	bool by_text;	/* a CODE is hashed and compared by its bytes */
@@ -24,8 +26,8 @@ struct pfs_key {
 struct pfs_keys {
 	struct pfs_key *key;
 	size_t n;
-	/* The numbers are compared with each other only, not with those of a join's other side. The caller
-	 * sets this before it opens the keys. */
+	/* The numbers are compared with each other only, not with those of a join's other side. The
+	 * caller sets this before it opens the keys. */
 	bool is_alone;
 	bool exact;	 /* tuples are equal if their numbers are */
 	uint64_t domain; /* if exact, all numbers are below it */
@@ -34,9 +36,9 @@ struct pfs_keys {
 /* Returns true if the columns themselves say what range each key has, to group by it. */
 bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_key *wanted,
 			size_t n);
-/* Opens the keys, and finds the range of each by reading it at the positions, unless the column itself
- * says what its range is. A single key of `is_alone` keys may get the range of its type. *keys is {0} on
- * failure. */
+/* Opens the keys, and finds the range of each by reading it at the positions, unless the column
+ * itself says what its range is. A single key of `is_alone` keys may get the range of its type.
+ * *keys is {0} on failure. */
 PFS_MUST_CHECK int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host,
 				 const struct pfs_run *run, const struct pfs_source *source,
 				 const struct pfs_positions *positions,

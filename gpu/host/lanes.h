@@ -18,8 +18,9 @@ struct pfs_lanes {
 	void (*read_32)(uint32_t *out, const struct pfs_table_column *column, const uint32_t *at,
 			uint32_t first, uint32_t n);
 	void (*list_64)(int64_t *out, const void *data, const uint32_t *at, uint32_t n);
-	/* Bit i of words = low <= the value at element at[i] or, with at NULL, first + i, <= high; bits past n are
-	 * 0. The column is of integers without a base; low <= high, and both fit its elements. */
+	/* Bit i of words = low <= the value at element at[i] or, with at NULL, first + i, <= high;
+	 * bits past n are 0. The column is of integers without a base; low <= high, and both fit
+	 * its elements. */
 	void (*between)(uint64_t *words, const struct pfs_table_column *column, const uint32_t *at,
 			uint32_t first, uint32_t n, int64_t low, int64_t high);
 	/* Bit i of words = values[i] op constant; bits past n are 0. */

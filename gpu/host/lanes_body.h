@@ -152,16 +152,17 @@ LANES_TARGET static void LANES(list_64)(int64_t *restrict out, const void *data,
 		type kept = (type)mask;                                                            \
                                                                                                    \
 		if (at)                                                                            \
-			LANES_COMPARE((type)(((type)(data[at[i]] >> shift) & kept) - from) <= span); \
+			LANES_COMPARE((type)(((type)(data[at[i]] >> shift) & kept) - from) <=      \
+				      span);                                                       \
 		else if (shift || kept != (type)UINT64_MAX)                                        \
 			LANES_COMPARE((type)(((type)(data[i] >> shift) & kept) - from) <= span);   \
 		else                                                                               \
 			LANES_COMPARE((type)(data[i] - from) <= span);                             \
 	} while (0)
 
-LANES_TARGET static void LANES(between)(uint64_t *restrict words, const struct pfs_table_column *column,
-					const uint32_t *at, uint32_t first, uint32_t n, int64_t low,
-					int64_t high)
+LANES_TARGET static void LANES(between)(uint64_t *restrict words,
+					const struct pfs_table_column *column, const uint32_t *at,
+					uint32_t first, uint32_t n, int64_t low, int64_t high)
 {
 	uint64_t mask = column->mask ? column->mask : UINT64_MAX;
 	unsigned shift = column->shift;

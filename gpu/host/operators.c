@@ -109,7 +109,8 @@ static int touch_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from,
 	return 0;
 }
 
-int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run, void *memory, size_t size)
+int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run, void *memory,
+		   size_t size)
 {
 	return pfs_host_for(host, run, size, TOUCHED, touch_piece, memory);
 }

@@ -13,8 +13,8 @@ static inline struct pfs_host_operators *pfs_host_operators_of(struct pfs_operat
 	return (struct pfs_host_operators *)b; /* its first member */
 }
 
-/* Makes a host back end with these families. The threads stay the caller's; NULL: whoever calls an operator works
- * alone. -ENOMEM. */
+/* Makes a host back end with these families. The threads stay the caller's; NULL: whoever calls an
+ * operator works alone. -ENOMEM. */
 PFS_MUST_CHECK int pfs_host_operators_create(struct pfs_operator_backend **out,
 					     const struct pfs_families *families,
 					     struct pfs_pool *pool);
@@ -26,19 +26,19 @@ unsigned pfs_host_workers(const struct pfs_host_operators *host);
 /* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each
  * piece once and each worker's pieces one after another; worker < pfs_host_workers. run->poll is
  * called before each piece. Pieces begin in their order; none begins after one that failed, and the
- * error of the first piece of those that failed is returned. One caller at a time has the threads, the
- * others go on alone (base/pool.h). */
+ * error of the first piece of those that failed is returned. One caller at a time has the threads,
+ * the others go on alone (base/pool.h). */
 PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 	     void *context);
-/* Writes into each page of memory that was allocated and not cleared, a huge page between two polls: what is
- * filled in no order would have the system clear most of it in one piece. */
-PFS_MUST_CHECK int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run, void *memory,
-				  size_t size);
+/* Writes into each page of memory that was allocated and not cleared, a huge page between two
+ * polls: what is filled in no order would have the system clear most of it in one piece. */
+PFS_MUST_CHECK int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run,
+				  void *memory, size_t size);
 
-/* Numbers by the code of a dictionary (dictionary.h makes them); to be freed by pfs_codes_map_close,
- * unless they are the dictionary's own. */
+/* Numbers by the code of a dictionary (dictionary.h makes them); to be freed by
+ * pfs_codes_map_close, unless they are the dictionary's own. */
 struct pfs_codes_map {
 	const uint32_t *of;
 	uint32_t *made; /* n of them */

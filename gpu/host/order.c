@@ -148,7 +148,8 @@ static int compare_cells(const struct pfs_order_key *key, const struct pfs_scala
 int pfs_order_compare_by(const struct pfs_order_key *key, uint32_t a, uint32_t b)
 {
 	struct pfs_scalar x = {0}, y = {0};
-	bool has_x = pfs_scalar_read(&key->reader, a, &x), has_y = pfs_scalar_read(&key->reader, b, &y);
+	bool has_x = pfs_scalar_read(&key->reader, a, &x),
+	     has_y = pfs_scalar_read(&key->reader, b, &y);
 	int order;
 
 	if (!has_x || !has_y) {

@@ -13,8 +13,10 @@ int pfs_pairs_reserve(const struct pfs_run *run, struct pfs_pairs *pairs, size_t
 
 	if (wanted <= pairs->capacity)
 		return 0;
-	PFS_TRY(pfs_run_grow(run, &pairs->left, pairs->capacity, capacity, sizeof(*pairs->left), false));
-	error = pfs_run_grow(run, &pairs->right, pairs->capacity, capacity, sizeof(*pairs->right), false);
+	PFS_TRY(pfs_run_grow(run, &pairs->left, pairs->capacity, capacity, sizeof(*pairs->left),
+			     false));
+	error = pfs_run_grow(run, &pairs->right, pairs->capacity, capacity, sizeof(*pairs->right),
+			     false);
 	if (error) {
 		pfs_run_free(run, pairs->left, capacity, sizeof(*pairs->left));
 		pairs->left = NULL;

@@ -158,12 +158,14 @@ static void take_slots(struct pfs_path_listing *paths)
 	paths->next_slot += paths->n_slots;
 }
 
-int pfs_host_names_reserve(struct pfs_codes_job *job PFS_UNUSED, size_t heap PFS_UNUSED, size_t places PFS_UNUSED)
+int pfs_host_names_reserve(struct pfs_codes_job *job PFS_UNUSED, size_t heap PFS_UNUSED,
+			   size_t places PFS_UNUSED)
 {
 	return 0;
 }
 
-int pfs_host_names_update(struct pfs_codes_job *job PFS_UNUSED, const struct pfs_names_update *update PFS_UNUSED)
+int pfs_host_names_update(struct pfs_codes_job *job PFS_UNUSED,
+			  const struct pfs_names_update *update PFS_UNUSED)
 {
 	return 0;
 }
@@ -186,8 +188,8 @@ int pfs_host_paths_open(struct pfs_codes_job *job, struct pfs_path_listing **out
 	return 0;
 }
 
-int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *paths, const char **bytes,
-			size_t *size)
+int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *paths,
+			const char **bytes, size_t *size)
 {
 	if (paths->next_piece == paths->n_pieces) {
 		int error;
@@ -197,7 +199,8 @@ int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *path
 		paths->n_pieces = pfs_div_round_up(paths->n_slots, PIECE_NODES);
 		if (paths->n_pieces == 0)
 			return 0;
-		pfs_pool_run(pfs_host_of_job(job)->codes.pool, paths->n_pieces, 1, write_pieces, paths);
+		pfs_pool_run(pfs_host_of_job(job)->codes.pool, paths->n_pieces, 1, write_pieces,
+			     paths);
 		error = atomic_load(&paths->error);
 		if (error)
 			return error;

@@ -176,7 +176,8 @@ static bool has_bits(const uint64_t *bits, uint64_t n)
 static bool has_integers(const struct pfs_vector *vector)
 {
 	for (uint64_t i = 0; i < vector->n; i += 64) {
-		uint64_t others = vector->is_real[i / 64] | (vector->nulls ? vector->nulls[i / 64] : 0);
+		uint64_t others =
+			vector->is_real[i / 64] | (vector->nulls ? vector->nulls[i / 64] : 0);
 
 		if (~others << (vector->n - i < 64 ? 64 - (vector->n - i) : 0))
 			return true;

@@ -44,7 +44,8 @@ PFS_MUST_CHECK int pfs_host_batch(struct pfs_host_operators *host, const struct 
 				  struct pfs_tuples **out, const struct pfs_source *source,
 				  const struct pfs_positions *positions, size_t more);
 
-/* Frees nulls where no bit is set; numbers none or all of which are real become integers or reals. */
+/* Frees nulls where no bit is set; numbers none or all of which are real become integers or
+ * reals. */
 void pfs_vector_trim(const struct pfs_run *run, struct pfs_vector *vector);
 
 #endif

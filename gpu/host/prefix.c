@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions to prefix trees on the host: the traversals, each as a device does it, on all threads. */
+/* Questions to prefix trees on the host: the traversals, each as a device does it, on all
+ * threads. */
 #include "gpu/prefix_impl.h"
 
 #include <stdlib.h>
@@ -79,7 +80,8 @@ static bool step_all_near(uint32_t *words, uint8_t *sides, const struct pfs_pref
 	return goes_on;
 }
 
-void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts, size_t n)
+void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefix_text *texts,
+		      size_t n)
 {
 	uint8_t sides[SIDE_BY_SIDE] = {PFS_PREFIX_ON_THE_WAY};
 	uint32_t words[SIDE_BY_SIDE] = {0};
@@ -101,8 +103,8 @@ void pfs_prefix_fetch(const struct pfs_prefix_tree *tree, const struct pfs_prefi
 
 		__builtin_prefetch(pfs_prefix_payload_at(
 			tree, pfs_prefix_payload_at(tree, record->first)->previous));
-		__builtin_prefetch(
-			pfs_prefix_payload_at(tree, pfs_prefix_payload_at(tree, record->last)->next));
+		__builtin_prefetch(pfs_prefix_payload_at(
+			tree, pfs_prefix_payload_at(tree, record->last)->next));
 	}
 }
 

@@ -103,7 +103,8 @@ static uint32_t *descend(const struct pfs_prefix_tree *tree, uint32_t **above, u
 		if (at >= level)
 			break;
 		*above = word;
-		word = &words[tree->view.head + pfs_prefix_rank(&tree->view, words, index_of(tree, key, at))];
+		word = &words[tree->view.head +
+			      pfs_prefix_rank(&tree->view, words, index_of(tree, key, at))];
 	}
 	return word;
 }
@@ -150,7 +151,8 @@ int pfs_prefix_compact_reserve(struct pfs_prefix_tree *tree)
 static void add_word(struct pfs_prefix_tree *tree, uint32_t *at, uint32_t index, uint32_t word)
 {
 	uint32_t *words = words_of(tree, *at), head = tree->view.head;
-	uint32_t n = count_of(tree, words), rank = head + pfs_prefix_rank(&tree->view, words, index);
+	uint32_t n = count_of(tree, words),
+		 rank = head + pfs_prefix_rank(&tree->view, words, index);
 	uint32_t units = units_of(tree, n), wanted = units_of(tree, n + 1);
 
 	if (wanted > units) {
@@ -192,12 +194,13 @@ void pfs_prefix_compact_insert(struct pfs_prefix_tree *tree, const struct pfs_pr
 	pfs_prefix_set(tree, spot->word, node);
 }
 
-/* Takes the word from the node at *at, which has more than two; a unit that it does not need any more is a node
- * of the smallest size for others. */
+/* Takes the word from the node at *at, which has more than two; a unit that it does not need any
+ * more is a node of the smallest size for others. */
 static void drop_word(struct pfs_prefix_tree *tree, const uint32_t *at, uint32_t index)
 {
 	uint32_t *words = words_of(tree, *at), head = tree->view.head;
-	uint32_t n = count_of(tree, words), rank = head + pfs_prefix_rank(&tree->view, words, index);
+	uint32_t n = count_of(tree, words),
+		 rank = head + pfs_prefix_rank(&tree->view, words, index);
 	uint32_t units = units_of(tree, n), wanted = units_of(tree, n - 1);
 
 	touch_node(tree, *at, units);
@@ -244,13 +247,15 @@ static bool is_head_clean(const struct pfs_prefix_tree *tree, const uint32_t *wo
 
 static const char *check_node(const struct pfs_prefix_tree *tree, uint32_t node, uint32_t above)
 {
-	uint64_t n_units = tree->sections[PFS_PREFIX_WORDS].used / (PFS_PREFIX_UNIT * sizeof(uint32_t));
+	uint64_t n_units =
+		tree->sections[PFS_PREFIX_WORDS].used / (PFS_PREFIX_UNIT * sizeof(uint32_t));
 	uint32_t least = units_of(tree, 2), level;
 	const uint32_t *words = words_of(tree, node);
 
 	if (node == 0 || (uint64_t)node + least > n_units)
 		return "a node is none";
-	if (!is_head_clean(tree, words) || (uint64_t)node + units_of(tree, count_of(tree, words)) > n_units)
+	if (!is_head_clean(tree, words) ||
+	    (uint64_t)node + units_of(tree, count_of(tree, words)) > n_units)
 		return "a node has more words than there can be";
 	level = pfs_prefix_level(words);
 	if (level > pfs_prefix_levels_of(PFS_PREFIX_KEY_MAX, tree->view.bits))
@@ -262,7 +267,8 @@ static const char *check_node(const struct pfs_prefix_tree *tree, uint32_t node,
 
 static bool is_item(const struct pfs_prefix_tree *tree, uint32_t word)
 {
-	uint64_t at = (uint64_t)(word & ~PFS_PREFIX_ITEM) * 8, used = tree->sections[PFS_PREFIX_RECORDS].used;
+	uint64_t at = (uint64_t)(word & ~PFS_PREFIX_ITEM) * 8,
+		 used = tree->sections[PFS_PREFIX_RECORDS].used;
 
 	return word & PFS_PREFIX_ITEM && at && at + sizeof(struct pfs_prefix_record) <= used &&
 	       at + PFS_PREFIX_RECORD_HEAD + pfs_prefix_key_of(tree, word).len <= used;
@@ -294,7 +300,8 @@ static const char *check_all(const struct pfs_prefix_tree *tree, struct pfs_pref
 		rule = check_node(tree, next.node, pfs_prefix_level(words));
 		*error = rule ? 0 : pfs_prefix_path_push(path, &next);
 	}
-	return !rule && !*error && items != tree->head.n_keys ? "keys are not as many as said" : rule;
+	return !rule && !*error && items != tree->head.n_keys ? "keys are not as many as said"
+							      : rule;
 }
 
 int pfs_prefix_compact_verify(const struct pfs_prefix_tree *tree)

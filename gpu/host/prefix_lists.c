@@ -27,11 +27,11 @@ int pfs_prefix_lists_create(struct pfs_prefix_tree *tree)
 struct place {
 	struct pfs_prefix_spot spot; /* COMPACT */
 	uint32_t item;		     /* 0: the key is not there */
-	uint32_t next;		     /* the first payload of the first key that is not less; 0: there is none */
+	uint32_t next; /* the first payload of the first key that is not less; 0: there is none */
 };
 
-static int find_place(const struct pfs_prefix_tree *tree, struct place *out, struct pfs_prefix_path *path,
-		      const struct pfs_prefix_text *key)
+static int find_place(const struct pfs_prefix_tree *tree, struct place *out,
+		      struct pfs_prefix_path *path, const struct pfs_prefix_text *key)
 {
 	const struct pfs_prefix_record *record;
 	bool equal, is_before = true;
@@ -91,8 +91,8 @@ static uint32_t take_record(struct pfs_prefix_tree *tree, const struct pfs_prefi
 	pfs_prefix_touch(tree, PFS_PREFIX_RECORDS, (uint64_t)item * 8, size * 8);
 	pfs_prefix_record_of(tree, item)->len = key->len;
 	if (key->len)
-		memcpy((uint8_t *)pfs_prefix_record_of(tree, item) + PFS_PREFIX_RECORD_HEAD, key->bytes,
-		       key->len);
+		memcpy((uint8_t *)pfs_prefix_record_of(tree, item) + PFS_PREFIX_RECORD_HEAD,
+		       key->bytes, key->len);
 	return item;
 }
 
@@ -262,7 +262,8 @@ static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t item,
 /* Checks all payloads, key by key. */
 static const char *check_list(const struct pfs_prefix_tree *tree)
 {
-	uint64_t n_places = tree->sections[PFS_PREFIX_ENTRIES].used / sizeof(struct pfs_prefix_payload);
+	uint64_t n_places =
+		tree->sections[PFS_PREFIX_ENTRIES].used / sizeof(struct pfs_prefix_payload);
 	struct pfs_prefix_text previous = {0};
 	uint64_t n_keys = 0, n = 0;
 	uint32_t last = 0;

@@ -145,7 +145,8 @@ static void free_group(struct pfs_prefix_tree *tree, uint32_t group)
 {
 	struct pfs_prefix_group *g = group_at(tree, group);
 
-	pfs_prefix_node_give(tree, pfs_prefix_is_last(&tree->view, g->level) ? LAST : INNER, g->root);
+	pfs_prefix_node_give(tree, pfs_prefix_is_last(&tree->view, g->level) ? LAST : INNER,
+			     g->root);
 	pfs_prefix_touch(tree, PFS_PREFIX_GROUPS, group * sizeof(*g), sizeof(*g));
 	*g = (struct pfs_prefix_group){0, PFS_PREFIX_NO_LEVEL};
 	*spare_at(tree, group) = (struct pfs_prefix_spare){0, tree->head.free_group};
@@ -227,7 +228,8 @@ static uint32_t next_word(const struct pfs_prefix_tree *tree, struct pfs_prefix_
 }
 
 /* Goes from a path to the first item behind it; *word is that item's word, or 0. */
-static int next_item(const struct pfs_prefix_tree *tree, uint32_t *word, struct pfs_prefix_path *path)
+static int next_item(const struct pfs_prefix_tree *tree, uint32_t *word,
+		     struct pfs_prefix_path *path)
 {
 	*word = 0;
 	while (path->n) {
@@ -390,7 +392,8 @@ int pfs_prefix_tree_remove(struct pfs_prefix_tree *tree, const struct pfs_prefix
 		if (!counts) {
 			if (!is_empty(tree, step->node))
 				break;
-			pfs_prefix_node_give(tree, pfs_prefix_is_last(&tree->view, n - 1), step->node);
+			pfs_prefix_node_give(tree, pfs_prefix_is_last(&tree->view, n - 1),
+					     step->node);
 			continue;
 		}
 		if (part_at(tree, partition)->count || partition == 0)
@@ -433,7 +436,8 @@ struct check {
 static bool is_node(const struct pfs_prefix_tree *tree, uint32_t node, uint32_t level)
 {
 	unsigned size = pfs_prefix_is_last(&tree->view, level) ? LAST : INNER;
-	uint64_t end = ((uint64_t)node * PFS_PREFIX_UNIT + tree->node_words[size]) * sizeof(uint32_t);
+	uint64_t end =
+		((uint64_t)node * PFS_PREFIX_UNIT + tree->node_words[size]) * sizeof(uint32_t);
 
 	return node && end <= tree->sections[PFS_PREFIX_WORDS].used;
 }
@@ -531,10 +535,11 @@ int pfs_prefix_tree_verify(const struct pfs_prefix_tree *tree)
 		node = path.steps[path.n - 1].node;
 	error = error ? error : check_counts(&check);
 	if (check.rule)
-		pfs_error("a prefix tree: page %llu: %s",
-			  (unsigned long long)((uint64_t)node * PFS_PREFIX_UNIT * sizeof(uint32_t) >>
-					       PFS_PREFIX_PAGE_BITS),
-			  check.rule);
+		pfs_error(
+			"a prefix tree: page %llu: %s",
+			(unsigned long long)((uint64_t)node * PFS_PREFIX_UNIT * sizeof(uint32_t) >>
+					     PFS_PREFIX_PAGE_BITS),
+			check.rule);
 	free(check.counts);
 	free(path.steps);
 	return error;

@@ -107,9 +107,10 @@ static bool is_name(const struct pfs_evaluator *e, size_t i)
 	const struct pfs_step *steps = e->program->steps;
 	const struct pfs_cell_reader *reader;
 
-	if (i < 2 || (steps[i].op != PFS_OP_EQ && steps[i].op != PFS_OP_GE && steps[i].op != PFS_OP_LT) || steps[i].collation != PFS_BINARY ||
-	    steps[i - 1].op != PFS_OP_CONSTANT || steps[i - 1].constant.type != PFS_IS_TEXT ||
-	    steps[i - 2].op != PFS_OP_COLUMN)
+	if (i < 2 ||
+	    (steps[i].op != PFS_OP_EQ && steps[i].op != PFS_OP_GE && steps[i].op != PFS_OP_LT) ||
+	    steps[i].collation != PFS_BINARY || steps[i - 1].op != PFS_OP_CONSTANT ||
+	    steps[i - 1].constant.type != PFS_IS_TEXT || steps[i - 2].op != PFS_OP_COLUMN)
 		return false;
 	reader = &e->prepared[i - 2].reader;
 	return reader->kind == PFS_KIND_PLACE &&
@@ -131,7 +132,8 @@ static int prepare_match(struct pfs_evaluator *e, size_t i)
 	if (step->op == PFS_OP_GE)
 		pfs_text_match_init_range(match, constant->text, constant->len, NULL, 0);
 	else if (step->op == PFS_OP_LT)
-		pfs_text_match_init_range(match, NULL, 0, constant->text ? constant->text : "", constant->len);
+		pfs_text_match_init_range(match, NULL, 0, constant->text ? constant->text : "",
+					  constant->len);
 	else
 		return pfs_text_match_init(match, step->op, constant->text, constant->len);
 	return 0;
@@ -146,7 +148,8 @@ static bool range_of(struct pfs_prepared *range, const struct pfs_step *step, un
 	int64_t bound = step[-1].constant.integer;
 
 	for (unsigned k = 1; k <= others; k++)
-		if (step[-(int)k].op != PFS_OP_CONSTANT || step[-(int)k].constant.type != PFS_IS_INTEGER)
+		if (step[-(int)k].op != PFS_OP_CONSTANT ||
+		    step[-(int)k].constant.type != PFS_IS_INTEGER)
 			return false;
 	range->low = INT64_MIN;
 	range->high = INT64_MAX;
@@ -200,12 +203,14 @@ static void prepare_range(struct pfs_evaluator *e, size_t i)
 	struct pfs_prepared *range = &e->prepared[i];
 	const struct pfs_table_column *column;
 
-	if (step->op < PFS_OP_EQ || step->op > PFS_OP_BETWEEN || i < others + 1 || step[-1 - (int)others].op != PFS_OP_COLUMN)
+	if (step->op < PFS_OP_EQ || step->op > PFS_OP_BETWEEN || i < others + 1 ||
+	    step[-1 - (int)others].op != PFS_OP_COLUMN)
 		return;
 	range->reader = range[-1 - (int)others].reader;
 	column = range->reader.column;
-	if (!column || range->reader.rows || range->reader.kind != PFS_KIND_INTEGER || column->via || column->base ||
-	    (column->nulls && !column->not_null) || !range_of(range, step, others))
+	if (!column || range->reader.rows || range->reader.kind != PFS_KIND_INTEGER ||
+	    column->via || column->base || (column->nulls && !column->not_null) ||
+	    !range_of(range, step, others))
 		return;
 	cut_range(range, column);
 	range->has_range = true;

@@ -23,9 +23,9 @@ static uint32_t select_span(struct selection *s, unsigned worker, uint32_t first
 {
 	uint64_t words[PFS_SPAN_WORDS];
 	size_t left = ((size_t)s->reader.to - first + 63) / 64;
-	uint32_t count = s->has_program
-				 ? pfs_evaluate_words(&s->evaluator, worker, &s->reader, words, first)
-				 : pfs_source_reader_words(&s->reader, words, first);
+	uint32_t count =
+		s->has_program ? pfs_evaluate_words(&s->evaluator, worker, &s->reader, words, first)
+			       : pfs_source_reader_words(&s->reader, words, first);
 
 	memcpy(s->bits + (first - s->reader.begin) / 64, words,
 	       PFS_MIN(left, PFS_SPAN_WORDS) * sizeof(*words));
@@ -40,7 +40,8 @@ static uint32_t select_of_list(struct selection *s, unsigned worker, uint64_t at
 		uint32_t here = (uint32_t)PFS_MIN(PFS_SPAN, end - at);
 
 		memcpy(out + n, s->reader.source->rows->list + at, here * sizeof(*out));
-		n += s->has_program ? pfs_evaluate_list(&s->evaluator, worker, out + n, here) : here;
+		n += s->has_program ? pfs_evaluate_list(&s->evaluator, worker, out + n, here)
+				    : here;
 		at += here;
 	}
 	return n;

@@ -9,7 +9,8 @@
 
 #define GRAIN 65536u /* words that a thread takes at a time */
 
-int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from, uint64_t to)
+int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from,
+		  uint64_t to)
 {
 	(void)job;
 	memset(bits, 0, words * sizeof(*bits));

@@ -32,7 +32,8 @@ static inline struct pfs_host *pfs_host_of_job(struct pfs_codes_job *job)
 }
 
 /* sets.c: bitmaps */
-int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from, uint64_t to);
+int pfs_host_fill(struct pfs_codes_job *job, uint32_t *bits, size_t words, uint64_t from,
+		  uint64_t to);
 int pfs_host_set(struct pfs_codes_job *job, uint32_t *bits, size_t words, const uint32_t *slots,
 		 size_t n);
 int pfs_host_combine(struct pfs_codes_job *job, uint32_t *bits, size_t words, const uint32_t *other,
@@ -45,8 +46,8 @@ int pfs_host_names_reserve(struct pfs_codes_job *job, size_t heap, size_t places
 int pfs_host_names_update(struct pfs_codes_job *job, const struct pfs_names_update *update);
 int pfs_host_paths_open(struct pfs_codes_job *job, struct pfs_path_listing **out,
 			const struct pfs_paths_request *request);
-int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *paths, const char **bytes,
-			size_t *size);
+int pfs_host_paths_next(struct pfs_codes_job *job, struct pfs_path_listing *paths,
+			const char **bytes, size_t *size);
 void pfs_host_paths_close(struct pfs_codes_job *job, struct pfs_path_listing *paths);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting everything: the keys become as few 64-bit words as their ranges allow. The positions are sorted by the first
- * word, those with the same word by the next one, and those that no word tells apart by comparing values. Several threads
- * sort parts of many positions. */
+/* Sorting everything: the keys become as few 64-bit words as their ranges allow. The positions are
+ * sorted by the first word, those with the same word by the next one, and those that no word tells
+ * apart by comparing values. Several threads sort parts of many positions. */
 #include "gpu/host/order.h"
 
 #include <pthread.h>
@@ -39,7 +39,8 @@ struct numbering {
 	atomic_bool *is_cut; /* a text has more than its number says */
 };
 
-/* Returns true if the number says all of the text: up to seven bytes, of which the last is not 0. */
+/* Returns true if the number says all of the text: up to seven bytes, of which the last is not
+ * 0. */
 static bool says_all(const struct pfs_order_key *key, uint64_t number, uint32_t place)
 {
 	size_t len;
@@ -50,10 +51,13 @@ static bool says_all(const struct pfs_order_key *key, uint64_t number, uint32_t 
 	return len == (number ? 8 - (size_t)__builtin_ctzll(number) / 8 : 0);
 }
 
-static void look_for_cut(const struct numbering *n, const struct pfs_cells *cells, const uint64_t *numbers, uint32_t count)
+static void look_for_cut(const struct numbering *n, const struct pfs_cells *cells,
+			 const uint64_t *numbers, uint32_t count)
 {
-	for (uint32_t i = 0; i < count && !atomic_load_explicit(n->is_cut, memory_order_relaxed); i++)
-		if (!(cells->has_nulls && pfs_bit(cells->nulls, i)) && !says_all(n->key, numbers[i], cells->codes[i]))
+	for (uint32_t i = 0; i < count && !atomic_load_explicit(n->is_cut, memory_order_relaxed);
+	     i++)
+		if (!(cells->has_nulls && pfs_bit(cells->nulls, i)) &&
+		    !says_all(n->key, numbers[i], cells->codes[i]))
 			atomic_store(n->is_cut, true);
 }
 
@@ -174,7 +178,8 @@ static int add_nulls(struct words *w, const struct pfs_sorting *s, struct digits
 	return pfs_host_for(s->host, s->run, s->positions->n, PFS_PIECE, add_nulls_piece, d);
 }
 
-static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digits *d, uint64_t **numbers)
+static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digits *d,
+		       uint64_t **numbers)
 {
 	uint64_t n = s->positions->n;
 
@@ -236,12 +241,14 @@ static int add_key(struct words *w, const struct pfs_sorting *s, const struct pf
 	return error;
 }
 
-/* Adds keys to word k, which nothing has been sorted by yet, until it is full or there are no more. */
+/* Adds keys to word k, which nothing has been sorted by yet, until it is full or there are no
+ * more. */
 static int fill_word(struct words *w, const struct pfs_sorting *s, size_t k)
 {
 	if (w->n == k)
 		w->domain = 0; /* the word before has been sorted by */
-	while (!w->is_done && w->told < s->n_keys && (w->n <= k || (w->n == k + 1 && w->domain && w->domain < FULL)))
+	while (!w->is_done && w->told < s->n_keys &&
+	       (w->n <= k || (w->n == k + 1 && w->domain && w->domain < FULL)))
 		PFS_TRY(add_key(w, s, &s->keys[w->told]));
 	return 0;
 }
@@ -341,8 +348,8 @@ static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t 
 }
 
 /* Sorts n items by their keys, with as much more memory, about `most` at a time. */
-static int sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n,
-		     uint64_t most)
+static int sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
+		     uint64_t n, uint64_t most)
 {
 	struct chunked c = {.from = items, .to = more, .n = n};
 	uint64_t n_chunks = 1;
@@ -379,7 +386,8 @@ struct comparing {
 };
 
 /* Sets *order; polls now and then, as texts may be long. */
-static int compare_values(struct comparing *c, int *order, const struct pfs_keyed *a, const struct pfs_keyed *b)
+static int compare_values(struct comparing *c, int *order, const struct pfs_keyed *a,
+			  const struct pfs_keyed *b)
 {
 	const struct pfs_sorting *s = c->sorting;
 	uint32_t x = position_of(s->positions, a->value), y = position_of(s->positions, b->value);
@@ -416,7 +424,8 @@ static int insert_all(struct comparing *c, struct pfs_keyed *items, uint64_t n)
 	return 0;
 }
 
-static int merge_two(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from, uint64_t middle, uint64_t n)
+static int merge_two(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from,
+		     uint64_t middle, uint64_t n)
 {
 	uint64_t a = 0, b = middle;
 
@@ -431,18 +440,21 @@ static int merge_two(struct comparing *c, struct pfs_keyed *to, const struct pfs
 }
 
 /* Merges two runs of `width` items each. */
-static int merge_runs(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from, uint64_t n, uint64_t width)
+static int merge_runs(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from,
+		      uint64_t n, uint64_t width)
 {
 	for (uint64_t at = 0; at < n; at += 2 * width) {
 		uint64_t left = n - at;
 
-		PFS_TRY(merge_two(c, to + at, from + at, PFS_MIN(width, left), PFS_MIN(2 * width, left)));
+		PFS_TRY(merge_two(c, to + at, from + at, PFS_MIN(width, left),
+				  PFS_MIN(2 * width, left)));
 	}
 	return 0;
 }
 
 /* Sorts a few items, or those that no word tells apart; what is equal stays in its order. */
-static int sort_values(struct comparing c, struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
+static int sort_values(struct comparing c, struct pfs_keyed *items, struct pfs_keyed *more,
+		       uint64_t n)
 {
 	struct chunked sorted = {.from = items, .to = more};
 
@@ -462,12 +474,12 @@ static int sort_values(struct comparing c, struct pfs_keyed *items, struct pfs_k
 
 /* ---- sorting by all words ---- */
 
-static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
-			  struct pfs_keyed *more, uint64_t n);
+static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k,
+			  struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n);
 
 /* Sorts, of the items that are sorted by the words before k, those that these do not tell apart. */
-static int sort_equal(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
-		      struct pfs_keyed *more, uint64_t n)
+static int sort_equal(const struct pfs_sorting *s, struct words *w, size_t k,
+		      struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
 {
 	for (uint64_t from = 0, to; from < n; from = to) {
 		for (to = from + 1; to < n && items[to].key == items[from].key; to++)
@@ -480,9 +492,10 @@ static int sort_equal(const struct pfs_sorting *s, struct words *w, size_t k, st
 	return 0;
 }
 
-/* Sorts items, which are in the order of their indexes and which the words before k do not tell apart. */
-static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k, struct pfs_keyed *items,
-			  struct pfs_keyed *more, uint64_t n)
+/* Sorts items, which are in the order of their indexes and which the words before k do not tell
+ * apart. */
+static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k,
+			  struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
 {
 	struct chunked c = {.from = items};
 	uint64_t most = CHUNK_MAX;
@@ -490,7 +503,8 @@ static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k
 	if (n > FEW)
 		PFS_TRY(fill_word(w, s, k));
 	if (n <= FEW || (k == w->n && w->told < s->n_keys))
-		return sort_values((struct comparing){.sorting = s, .words = w, .word = k}, items, more, n);
+		return sort_values((struct comparing){.sorting = s, .words = w, .word = k}, items,
+				   more, n);
 	if (k == w->n)
 		return 0;
 	c.word = w->word[k];
@@ -557,7 +571,8 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 static bool are_few(const struct pfs_host_operators *host, uint64_t most, uint64_t n)
 {
 	return most < n / FEW_OF &&
-	       (double)most * (double)(pfs_host_workers(host) * PFS_FIRST_BYTES) <= (double)n * SORTED_BYTES;
+	       (double)most * (double)(pfs_host_workers(host) * PFS_FIRST_BYTES) <=
+		       (double)n * SORTED_BYTES;
 }
 
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */

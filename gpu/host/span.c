@@ -74,7 +74,8 @@ static void cut_words(uint64_t *words, uint32_t first, uint32_t from, uint32_t t
 	}
 }
 
-uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words, uint32_t first)
+uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words,
+				 uint32_t first)
 {
 	const struct pfs_table *table = reader->source->table;
 	const struct pfs_rows *rows = reader->source->rows;
@@ -95,8 +96,8 @@ uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_
 	return count;
 }
 
-static uint64_t rows_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
-			  uint64_t end)
+static uint64_t rows_span(const struct pfs_source_reader *reader, struct pfs_span *span,
+			  uint64_t at, uint64_t end)
 {
 	uint64_t words[PFS_SPAN_WORDS], next = PFS_MIN(at + PFS_SPAN, end);
 
@@ -110,8 +111,8 @@ static uint64_t rows_span(const struct pfs_source_reader *reader, struct pfs_spa
 	return next;
 }
 
-uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
-			 uint64_t end)
+uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span,
+				uint64_t at, uint64_t end)
 {
 	if (reader->source->table && !reader->by_list)
 		return rows_span(reader, span, at, end);
@@ -343,7 +344,8 @@ static bool read_vector_cell(const struct pfs_vector *v, uint32_t position, stru
 	return true;
 }
 
-bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_scalar *out)
+bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position,
+		     struct pfs_scalar *out)
 {
 	uint32_t at = position;
 

@@ -31,20 +31,22 @@ struct pfs_source_reader {
 };
 
 /* Opens a reader of the source. -EINVAL: it is a batch of 2^32 tuples or more. */
-PFS_MUST_CHECK int pfs_source_reader_open(struct pfs_source_reader *reader, const struct pfs_source *source);
+PFS_MUST_CHECK int pfs_source_reader_open(struct pfs_source_reader *reader,
+					  const struct pfs_source *source);
 
 /* Gets the positions of at..end, which lie within the reader's, as far as one span goes. `at` is
  * where a piece begins, or what the last call returned. Returns where to go on; the span may be
  * empty. */
-uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span, uint64_t at,
-			 uint64_t end);
+uint64_t pfs_source_reader_span(const struct pfs_source_reader *reader, struct pfs_span *span,
+				uint64_t at, uint64_t end);
 
 /* Returns a number that the source has no more positions than. */
 uint64_t pfs_source_reader_bound(const struct pfs_source_reader *reader);
 
 /* Tells which rows from `first` on, a multiple of PFS_SPAN, are in the source, which is of a table
  * and not read by list. Returns how many. */
-uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words, uint32_t first);
+uint32_t pfs_source_reader_words(const struct pfs_source_reader *reader, uint64_t *words,
+				 uint32_t first);
 
 /* A reference, looked up. */
 struct pfs_cell_reader {
@@ -76,13 +78,15 @@ struct pfs_cells {
 void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span *span,
 		    struct pfs_cells *out);
 
-/* One value. pfs_scalar_read returns false if it is NULL; of texts `integer` is the code or place. */
+/* One value. pfs_scalar_read returns false if it is NULL; of texts `integer` is the code or
+ * place. */
 struct pfs_scalar {
 	bool is_real;
 	int64_t integer;
 	double real;
 };
-bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position, struct pfs_scalar *out);
+bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position,
+		     struct pfs_scalar *out);
 
 /* Returns the bytes of a CODE or PLACE. */
 const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code, size_t *len);

@@ -107,9 +107,9 @@ static int look(void *arg)
 	return work->error;
 }
 
-/* Counts the steps that matching a text may take, and polls if many have been taken. Returns false if
- * they are so many that matching this text has to poll, too; then only the text is counted, whose end
- * is looked for first. */
+/* Counts the steps that matching a text may take, and polls if many have been taken. Returns false
+ * if they are so many that matching this text has to poll, too; then only the text is counted,
+ * whose end is looked for first. */
 static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_work *work)
 {
 	uint64_t steps = ((uint64_t)step->constant.len + 1) * (len + 1);
@@ -123,8 +123,8 @@ static bool count_steps(const struct pfs_step *step, size_t len, struct pfs_run_
 	return is_short;
 }
 
-bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
-		      struct pfs_run_work *work)
+bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match,
+		      const uint8_t *text, size_t len, struct pfs_run_work *work)
 {
 	const struct pfs_pattern_look until = {look, work};
 	bool is_pattern = step->op == PFS_OP_LIKE || step->op == PFS_OP_GLOB, matches = false;
@@ -136,7 +136,9 @@ bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *
 		return false;
 	if (is_long)
 		return (!match || pfs_text_match_ends_hold(match, text, len)) &&
-		       pfs_pattern_matches_until(&matches, &until, kind, step->constant.text, escape, text, len) == 0 && matches;
+		       pfs_pattern_matches_until(&matches, &until, kind, step->constant.text,
+						 escape, text, len) == 0 &&
+		       matches;
 	if (match && !pfs_text_match_holds_outside(match, text, len))
 		return false;
 	return (match && match->rest == PFS_REST_NONE) ||

@@ -15,7 +15,8 @@ int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_le
 /* Returns a hash that is the same for texts that are equal by the collation. */
 uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t len);
 
-/* Returns a word that has each byte of a text of up to seven, some of them twice; its other bytes are 1. */
+/* Returns a word that has each byte of a text of up to seven, some of them twice; its other bytes
+ * are 1. */
 static inline uint64_t pfs_text_short_word(const uint8_t *text, size_t len)
 {
 	uint64_t word = UINT64_C(0x0101010101010101);
@@ -56,11 +57,11 @@ static inline bool pfs_text_is_plain(const uint8_t *text, size_t len)
 /* Returns the number of characters as SQLite counts them, up to the first NUL. */
 int64_t pfs_text_length(const uint8_t *text, size_t len);
 
-/* Returns true if a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS matches the text. `match` is the step's
- * pattern, taken apart; if it is NULL, the step is a LIKE or GLOB, and its pattern is used as it is. The
- * steps that this takes are counted in `work`. */
-bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match, const uint8_t *text, size_t len,
-		      struct pfs_run_work *work);
+/* Returns true if a step LIKE, GLOB, PREFIX, SUFFIX or CONTAINS matches the text. `match` is the
+ * step's pattern, taken apart; if it is NULL, the step is a LIKE or GLOB, and its pattern is used
+ * as it is. The steps that this takes are counted in `work`. */
+bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match,
+		      const uint8_t *text, size_t len, struct pfs_run_work *work);
 
 /* Mixes the bits of a number, so that each bit of the result depends on all of them. */
 static inline uint64_t pfs_hash_mix(uint64_t z)

@@ -39,17 +39,20 @@ static void keep_first(const struct choosing *c, struct candidates *mine)
 
 	pfs_radix_sort_with(mine->list, mine->more, mine->n);
 	for (size_t from = 0, to; from < PFS_MIN(mine->n, c->most); from = to) {
-		for (to = from + 1; to < mine->n && mine->list[to].key == mine->list[from].key; to++)
+		for (to = from + 1; to < mine->n && mine->list[to].key == mine->list[from].key;
+		     to++)
 			;
 		if (to - from > 1)
-			qsort_r(mine->list + from, to - from, sizeof(*mine->list), compare_candidates, &sorting);
+			qsort_r(mine->list + from, to - from, sizeof(*mine->list),
+				compare_candidates, &sorting);
 	}
 	mine->n = PFS_MIN(mine->n, c->most);
 	mine->is_full = mine->n == c->most;
 }
 
 /* is_exact: a later tuple with the same number as the last one does not precede it, unless other
- * keys say so, or the last one is a NULL, which shares the greatest number with values before it. */
+ * keys say so, or the last one is a NULL, which shares the greatest number with values before
+ * it. */
 static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 		      const struct pfs_keyed *candidate, bool is_exact)
 {
@@ -95,7 +98,8 @@ static int choose_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 		is_exact = pfs_order_numbers(&c->sorting->keys[0], &span, numbers, &cells) &&
 			   c->sorting->n_keys == 1;
 		for (uint32_t i = 0; i < span.n; i++) {
-			struct pfs_keyed candidate = {.key = numbers[i], .value = pfs_span_at(&span, i)};
+			struct pfs_keyed candidate = {.key = numbers[i],
+						      .value = pfs_span_at(&span, i)};
 
 			if (!is_wanted(c, mine, &candidate, is_exact))
 				continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of windows: the source is sorted, a bit tells where a partition and one where other peers begin, and each
- * function goes through the tuples once. */
+/* Functions of windows: the source is sorted, a bit tells where a partition and one where other
+ * peers begin, and each function goes through the tuples once. */
 #include "gpu/window.h"
 
 #include "base/checked.h"
@@ -20,8 +20,8 @@ struct marking {
 };
 
 /* Sets the bits of a span's tuples whose key is not that of the tuple before. */
-static void mark_key(const struct marking *m, const struct pfs_order_key *key, uint64_t *bits, uint64_t at,
-		     const struct pfs_span *span)
+static void mark_key(const struct marking *m, const struct pfs_order_key *key, uint64_t *bits,
+		     uint64_t at, const struct pfs_span *span)
 {
 	uint64_t numbers[PFS_SPAN];
 	struct pfs_cells cells;
@@ -31,7 +31,8 @@ static void mark_key(const struct marking *m, const struct pfs_order_key *key, u
 		bool differs = i && numbers[i] != numbers[i - 1];
 
 		if (!differs && at + i && (!i || !is_exact))
-			differs = pfs_order_compare_by(key, m->sorted->at[at + i - 1], m->sorted->at[at + i]) != 0;
+			differs = pfs_order_compare_by(key, m->sorted->at[at + i - 1],
+						       m->sorted->at[at + i]) != 0;
 		bits[(at + i) / 64] |= (uint64_t)differs << (at + i) % 64;
 	}
 }
@@ -46,7 +47,8 @@ static int mark_piece(void *context, unsigned worker, uint64_t from, uint64_t to
 
 		pfs_positions_span(m->sorted, &span, at, to);
 		for (size_t i = 0; i < m->sorting->n_keys; i++)
-			mark_key(m, &m->sorting->keys[i], i < m->n_partition ? m->partitions : m->peers, at, &span);
+			mark_key(m, &m->sorting->keys[i],
+				 i < m->n_partition ? m->partitions : m->peers, at, &span);
 		for (uint64_t word = at / 64; word <= (at + span.n - 1) / 64; word++)
 			m->peers[word] |= m->partitions[word];
 	}
@@ -97,7 +99,8 @@ static int add(struct fold *f, uint64_t i)
 	if (__builtin_add_overflow(f->sum, value, &f->sum))
 		return -EOPNOTSUPP;
 	f->magnitude += value < 0 ? -(uint64_t)value : (uint64_t)value;
-	return f->function->op == PFS_WINDOW_AVG && f->magnitude >= (uint64_t)EXACT ? -EOPNOTSUPP : 0;
+	return f->function->op == PFS_WINDOW_AVG && f->magnitude >= (uint64_t)EXACT ? -EOPNOTSUPP
+										    : 0;
 }
 
 /* Gives tuples from..to, which are peers, what the partition up to the last of them has. */
@@ -176,12 +179,14 @@ static int number_rows(struct fold *f)
 /* The larger parts come first. */
 static void give_parts(struct fold *f, uint64_t from, uint64_t to)
 {
-	uint64_t n = to - from, parts = (uint64_t)f->function->distance, size = n / parts, large = n % parts;
+	uint64_t n = to - from, parts = (uint64_t)f->function->distance, size = n / parts,
+		 large = n % parts;
 	uint64_t in_large = large * (size + 1);
 
 	for (uint64_t i = 0; i < n; i++)
 		f->out->integers[from + i] =
-			(int64_t)(i < in_large ? i / (size + 1) : large + (i - in_large) / size) + 1;
+			(int64_t)(i < in_large ? i / (size + 1) : large + (i - in_large) / size) +
+			1;
 }
 
 static int cut_parts(struct fold *f)
@@ -266,8 +271,9 @@ static int compute(struct fold *f, struct pfs_operator_backend *b, const struct 
 	return error;
 }
 
-static int add_functions(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples *tuples,
-			 size_t first, const struct pfs_window *window, const struct marking *marks)
+static int add_functions(struct pfs_operator_backend *b, const struct pfs_run *run,
+			 struct pfs_tuples *tuples, size_t first, const struct pfs_window *window,
+			 const struct marking *marks)
 {
 	int error = 0;
 
@@ -313,18 +319,21 @@ static int run_sorted(struct pfs_operator_backend *b, struct marking *m, struct 
 	return error;
 }
 
-int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-		    const struct pfs_source *source, const struct pfs_window *window)
+int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run,
+		    struct pfs_tuples **out, const struct pfs_source *source,
+		    const struct pfs_window *window)
 {
 	struct pfs_host_operators *host = pfs_host_operators_of(b);
 	struct pfs_positions positions, sorted = {0};
 	struct pfs_sorting sorting;
-	struct marking marking = {.sorting = &sorting, .sorted = &sorted, .n_partition = window->n_partition};
+	struct marking marking = {
+		.sorting = &sorting, .sorted = &sorted, .n_partition = window->n_partition};
 	int error;
 
 	*out = NULL;
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
-	error = pfs_sorting_open(&sorting, host, run, source, &positions, window->keys, window->n_keys);
+	error = pfs_sorting_open(&sorting, host, run, source, &positions, window->keys,
+				 window->n_keys);
 	if (!error)
 		error = pfs_sort_all(&sorting, &sorted.at);
 	if (!error) {

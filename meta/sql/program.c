@@ -38,7 +38,8 @@ static struct instruction op_of(sqlite3_stmt *row)
 
 /* Calls fn for each step of the program, for which the statement is prepared once more. Returns
  * SQLITE_DONE; SQLITE_ABORT if fn returned non-zero, which ends it; or SQLite's error. */
-static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instruction *op), void *arg)
+static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instruction *op),
+		   void *arg)
 {
 	char *text = sqlite3_mprintf("EXPLAIN %s", sqlite3_sql(sql->statement));
 	struct pfs_account *before PFS_ACCOUNT = pfs_account_enter(sql->account);
@@ -74,22 +75,48 @@ struct cost {
 };
 
 static const struct cost costs[] = {
-	{"Eq", 1},	   {"Ne", 1},	     {"Lt", 1},		 {"Le", 1},	    {"Gt", 1},
-	{"Ge", 1},	   {"Add", 2},	     {"Subtract", 2},	 {"Multiply", 2},   {"Divide", 2},
-	{"Remainder", 2},  {"BitAnd", 2},    {"BitOr", 2},	 {"ShiftLeft", 2},  {"ShiftRight", 2},
-	{"BitNot", 1},	   {"Concat", 1},    {"And", 2},	 {"Or", 2},	    {"Not", 1},
-	{"If", 1},	   {"IfNot", 1},     {"IsTrue", 1},	 {"Cast", 1},	    {"RealAffinity", 1},
-	{"MustBeInt", 1},  {"Found", 1},     {"NotFound", 1},	 {"NoConflict", 1}, {"Function0", 1},
-	{"PureFunc0", 1},  {"VFilter", 2},
+	{"Eq", 1},
+	{"Ne", 1},
+	{"Lt", 1},
+	{"Le", 1},
+	{"Gt", 1},
+	{"Ge", 1},
+	{"Add", 2},
+	{"Subtract", 2},
+	{"Multiply", 2},
+	{"Divide", 2},
+	{"Remainder", 2},
+	{"BitAnd", 2},
+	{"BitOr", 2},
+	{"ShiftLeft", 2},
+	{"ShiftRight", 2},
+	{"BitNot", 1},
+	{"Concat", 1},
+	{"And", 2},
+	{"Or", 2},
+	{"Not", 1},
+	{"If", 1},
+	{"IfNot", 1},
+	{"IsTrue", 1},
+	{"Cast", 1},
+	{"RealAffinity", 1},
+	{"MustBeInt", 1},
+	{"Found", 1},
+	{"NotFound", 1},
+	{"NoConflict", 1},
+	{"Function0", 1},
+	{"PureFunc0", 1},
+	{"VFilter", 2},
 	/* up to 16 runs are merged at a time: so many rows are compared at once */
 	{"SorterOpen", 16},
 };
 /* How long functions take for a byte, by the beginnings of their names: longer than other
  * functions, or no time except in the allocator, which looks at the clock. */
 static const struct cost other_functions[] = {
-	{"json", 16},  {"->", 16},	{"strftime(", 32},  {"date(", 4},	{"time(", 4},	   {"datetime(", 4},
-	{"quote(", 2}, {"substr", 2},	{"julianday(", 4},  {"unixepoch(", 4},	{"group_concat", 4},
-	{"zeroblob(", 0}, {"randomblob(", 0},
+	{"json", 16},	    {"->", 16},	       {"strftime(", 32},   {"date(", 4},
+	{"time(", 4},	    {"datetime(", 4},  {"quote(", 2},	    {"substr", 2},
+	{"julianday(", 4},  {"unixepoch(", 4}, {"group_concat", 4}, {"zeroblob(", 0},
+	{"randomblob(", 0},
 };
 
 static uint64_t cost_of_function(struct steps *steps, const char *name)
@@ -107,7 +134,8 @@ static uint64_t cost_of_function(struct steps *steps, const char *name)
 
 static bool is_call(const char *name)
 {
-	static const char *const names[] = {"Function", "PureFunc", "AggStep", "AggStep0", "AggInverse", "AggInverse1"};
+	static const char *const names[] = {"Function", "PureFunc",   "AggStep",
+					    "AggStep0", "AggInverse", "AggInverse1"};
 
 	for (size_t i = 0; i < PFS_COUNT(names); i++) {
 		if (strcmp(name, names[i]) == 0)
@@ -139,9 +167,10 @@ static int add_step(void *arg, const struct instruction *op)
 
 static int refuse(struct pfs_sql *sql)
 {
-	(void)sqlite3_snprintf(sizeof(sql->refused), sql->refused,
-			       "more than %d operations on the values of a row; ask in several statements",
-			       STEPS_MAX);
+	(void)sqlite3_snprintf(
+		sizeof(sql->refused), sql->refused,
+		"more than %d operations on the values of a row; ask in several statements",
+		STEPS_MAX);
 	sql->refusal = -E2BIG;
 	return SQLITE_AUTH;
 }

@@ -19,7 +19,8 @@ static uint64_t hash_of(const struct pfs_sql *sql, const char *name, size_t len)
 	char folded[NAME_MAX_BYTES];
 
 	for (size_t i = 0; i < len; i++)
-		folded[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 'a' - 'A' : name[i]);
+		folded[i] =
+			(char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 'a' - 'A' : name[i]);
 	return pfs_siphash(folded, len, sql->hash_seed, ~sql->hash_seed);
 }
 

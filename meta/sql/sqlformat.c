@@ -314,7 +314,8 @@ bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format
 	char spec[SPEC_SIZE], letters[] = {'l', 'l', 0, 0};
 	int size;
 
-	if (len > PFS_SQL_FORMAT_MAX - SPEC_SIZE || memchr(format, 0, len) || memchr(format, '*', len))
+	if (len > PFS_SQL_FORMAT_MAX - SPEC_SIZE || memchr(format, 0, len) ||
+	    memchr(format, '*', len))
 		return false;
 	for (const char *at = strchr(format, '%'); at; at = strchr(at + 1, '%')) {
 		if (at[1] == '%') {
@@ -333,19 +334,25 @@ bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format
 	letters[2] = conversion.letter;
 	out->is_real = is_of_real(conversion.letter);
 	spell(spec, &conversion, out->is_real ? letters + 2 : letters);
-	size = snprintf(out->text, sizeof(out->text), "%.*s%s%s", (int)(percent - format), format, spec, end + 1);
+	size = snprintf(out->text, sizeof(out->text), "%.*s%s%s", (int)(percent - format), format,
+			spec, end + 1);
 	return size > 0 && (size_t)size < sizeof(out->text);
 }
 
-size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_number_format *format, bool is_real,
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX],
+			    const struct pfs_sql_number_format *format, bool is_real,
 			    int64_t integer, double real)
 {
 	if (format->is_real) {
-		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, is_real ? real : (double)integer);
+		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text,
+				       is_real ? real : (double)integer);
 	} else {
 		if (is_real) /* as SQLite converts it to an integer */
-			integer = real >= 0x1p63 ? INT64_MAX : real <= -0x1p63 ? INT64_MIN : (int64_t)real;
-		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text, (sqlite3_int64)integer);
+			integer = real >= 0x1p63    ? INT64_MAX
+				  : real <= -0x1p63 ? INT64_MIN
+						    : (int64_t)real;
+		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text,
+				       (sqlite3_int64)integer);
 	}
 	return strlen(out);
 }

@@ -59,7 +59,8 @@ static size_t skip_blanks(const unsigned char *text, size_t size, size_t at)
 
 /* Passes digits, and appends them to *value, which is negated, for as long as they fit; *fits tells
  * whether all did. */
-static size_t skip_digits(const unsigned char *text, size_t size, size_t at, int64_t *value, bool *fits)
+static size_t skip_digits(const unsigned char *text, size_t size, size_t at, int64_t *value,
+			  bool *fits)
 {
 	for (; at < size && text[at] >= '0' && text[at] <= '9'; at++)
 		*fits = *fits && !__builtin_mul_overflow(*value, 10, value) &&

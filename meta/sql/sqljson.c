@@ -73,7 +73,8 @@ static void patch(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value *
 	int result;
 
 	if (product > PRODUCT_MAX) {
-		sqlite3_result_error(context, "json_patch: too long for each other; patch parts", -1);
+		sqlite3_result_error(context, "json_patch: too long for each other; patch parts",
+				     -1);
 		return;
 	}
 	json = open_json(sql);

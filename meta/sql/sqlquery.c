@@ -157,8 +157,9 @@ static int authorize(void *arg, int action, const char *a, const char *b,
 	case SQLITE_FUNCTION:
 		return is_harmful(b) ? refuse(sql, "the function", b, "leave it out") : SQLITE_OK;
 	case SQLITE_PRAGMA:
-		return is_harmless(a) ? SQLITE_OK
-				      : refuse(sql, "PRAGMA", a, "only table_info and the like can");
+		return is_harmless(a)
+			       ? SQLITE_OK
+			       : refuse(sql, "PRAGMA", a, "only table_info and the like can");
 	case SQLITE_ATTACH:
 	case SQLITE_DETACH:
 		return refuse(sql, "ATTACH and DETACH", NULL, "import the data as a table");
@@ -420,7 +421,8 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	if (!sql->statement && tail == text + len)
 		return complain(problem, -EINVAL, -1, "no statement; write SELECT ... FROM nodes");
 	if (!sql->statement)
-		return complain(problem, -EINVAL, 0, "an empty statement before another; write one");
+		return complain(problem, -EINVAL, 0,
+				"an empty statement before another; write one");
 	if (is_statement(sql, tail, len - (int)(tail - text)))
 		return complain(problem, -EINVAL, (long)(tail - text),
 				"a second statement; run them one at a time");
@@ -501,8 +503,8 @@ void pfs_sql_reset(struct pfs_sql *sql)
 
 /* ---- what tables look like, whosever they are ---- */
 
-static int list_columns(sqlite3_stmt *row, int (*fn)(void *arg, const char *name, bool is_hidden), void *arg,
-			int *found)
+static int list_columns(sqlite3_stmt *row, int (*fn)(void *arg, const char *name, bool is_hidden),
+			void *arg, int *found)
 {
 	int result = sqlite3_step(row);
 

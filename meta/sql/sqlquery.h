@@ -36,25 +36,27 @@ struct pfs_sql_value {
 /* ---- sources ---- */
 
 enum pfs_sql_op { /* column OP value */
-	PFS_SQL_EQ,
-	PFS_SQL_NE,
-	PFS_SQL_LT,
-	PFS_SQL_LE,
-	PFS_SQL_GT,
-	PFS_SQL_GE,
-	PFS_SQL_IS, /* equal, or both NULL */
-	PFS_SQL_IS_NULL,
-	PFS_SQL_NOT_NULL,
-	PFS_SQL_GLOB,
-	PFS_SQL_LIKE,
-	PFS_SQL_FUNCTION, /* and following: the source's functions, in their order, of (column, value) */
+		  PFS_SQL_EQ,
+		  PFS_SQL_NE,
+		  PFS_SQL_LT,
+		  PFS_SQL_LE,
+		  PFS_SQL_GT,
+		  PFS_SQL_GE,
+		  PFS_SQL_IS, /* equal, or both NULL */
+		  PFS_SQL_IS_NULL,
+		  PFS_SQL_NOT_NULL,
+		  PFS_SQL_GLOB,
+		  PFS_SQL_LIKE,
+		  PFS_SQL_FUNCTION, /* and following: the source's functions, in their order, of
+				       (column, value) */
 };
 
 struct pfs_sql_constraint {
 	int column; /* -1: the rowid */
 	int op;	    /* enum pfs_sql_op */
 	const struct pfs_sql_value *value; /* NULL: the value is only known when a scan starts */
-	bool is_in; /* it comes from IN: `=` with each of its values (not set for IN of row values) */
+	bool is_in; /* it comes from IN: `=` with each of its values (not set for IN of row
+		     * values) */
 	/* Set by plan(): */
 	bool take;  /* the scan wants it as an argument, and gives every row that satisfies it */
 	bool exact; /* the scan gives no other rows, so SQLite need not check it */
@@ -71,10 +73,13 @@ struct pfs_sql_plan {
 	 * BINARY are not among them. */
 	struct pfs_sql_constraint *constraints;
 	size_t n;
-	uint64_t columns; /* the columns that the statement uses, a bit each; bit 63: any from 63 on */
-	const struct pfs_sql_order *order; /* the wanted order; SQLite sorts if the source does not */
+	uint64_t columns; /* the columns that the statement uses, a bit each; bit 63: any from 63
+			   * on */
+	const struct pfs_sql_order
+		*order; /* the wanted order; SQLite sorts if the source does not */
 	size_t n_order;
-	uint64_t limit; /* a hint: at most so many rows are read, if SQLite leaves none of them out */
+	uint64_t limit; /* a hint: at most so many rows are read, if SQLite leaves none of them
+			 * out */
 	/* Set by plan(): */
 	unsigned id; /* passed to start() */
 	bool ordered; /* rows will come in the wanted order */
@@ -139,7 +144,8 @@ struct pfs_sql_scan; /* the source's */
 
 struct pfs_sql_source {
 	const char *name;
-	const char *const *functions; /* names of functions that it takes as constraints; the last is NULL */
+	const char *const
+		*functions; /* names of functions that it takes as constraints; the last is NULL */
 	void (*plan)(void *user, struct pfs_sql_plan *plan);
 	/* Between open and close a scan is started any number of times. */
 	int (*open)(void *user, struct pfs_sql_scan **scan);
@@ -174,7 +180,8 @@ struct pfs_sql_part {
 /* Sets the parts, numbered from 0, that statements can name which are prepared from now on. The
  * array stays the caller's, and must stay valid until the next call. Finishes the prepared
  * statement. -ENOMEM. */
-PFS_MUST_CHECK int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts, size_t n);
+PFS_MUST_CHECK int pfs_sql_set_parts(struct pfs_sql *sql, const struct pfs_sql_part *parts,
+				     size_t n);
 
 /* ---- functions ---- */
 
@@ -209,8 +216,10 @@ struct pfs_sql_table_function {
 	int rows_assumed; /* the estimate for planning */
 	/* Opens the rows of a value, which is valid until close. If the value is wrong, it returns
 	 * -EINVAL and writes a sentence to `problem`; the statement ends with both. */
-	int (*open)(void *user, void **rows, const struct pfs_sql_value *value, char problem[PFS_SQL_PROBLEM_SIZE]);
-	int (*next)(void *rows); /* goes to the next, at first to the first row: 1, or 0 at the end */
+	int (*open)(void *user, void **rows, const struct pfs_sql_value *value,
+		    char problem[PFS_SQL_PROBLEM_SIZE]);
+	int (*next)(
+		void *rows); /* goes to the next, at first to the first row: 1, or 0 at the end */
 	/* Gets a value of the row; it is valid until the next call. */
 	int (*value)(void *rows, struct pfs_sql_value *out, int column);
 	void (*close)(void *rows);
@@ -228,9 +237,11 @@ struct pfs_sql_table_function {
 
 struct pfs_sql_options {
 	const struct pfs_sql_source *source;
-	const char *declaration; /* CREATE TABLE x (...) with the source's columns; read only by open */
+	const char *
+		declaration; /* CREATE TABLE x (...) with the source's columns; read only by open */
 	const struct pfs_sql_function *functions; /* the last has the name NULL */
-	const struct pfs_sql_table_function *const *tables; /* the last is NULL; NULL: there are none */
+	const struct pfs_sql_table_function *const
+		*tables; /* the last is NULL; NULL: there are none */
 	/* Called from time to time while a statement runs; a result other than 0 ends it. */
 	int (*tick)(void *user);
 	/* True if every pattern of LIKE and GLOB has one wildcard, at its end. Then SQLite's own
@@ -257,8 +268,9 @@ struct pfs_sql_terms {
 #define PFS_SQL_VALUE_MAX ((uint64_t)16 << 20)
 #define PFS_SQL_VALUE_MIN ((uint64_t)64 << 10)
 void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
-/* Sets *limit to the most bytes that a value of the prepared statement may have, less than the terms say if it has many
- * operations. -EOPNOTSUPP: SQLite has an error to tell, at the first step. */
+/* Sets *limit to the most bytes that a value of the prepared statement may have, less than the
+ * terms say if it has many operations. -EOPNOTSUPP: SQLite has an error to tell, at the first
+ * step. */
 PFS_MUST_CHECK int pfs_sql_value_limit(struct pfs_sql *sql, uint64_t *limit);
 
 /* A format of printf() with one conversion, which is of a number. */
@@ -271,7 +283,8 @@ struct pfs_sql_number_format {
 /* Returns false if the format is none such, or may print more bytes. */
 bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len);
 /* Prints the number, a real or an integer, as printf() does. Returns how many bytes that makes. */
-size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_number_format *format, bool is_real,
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX],
+			    const struct pfs_sql_number_format *format, bool is_real,
 			    int64_t integer, double real);
 
 struct pfs_sql_problem {
@@ -294,7 +307,8 @@ void pfs_sql_reset(struct pfs_sql *sql);  /* goes back to before the first row *
 /* Calls fn for each column of a table, also for hidden ones, until fn returns non-zero, which is
  * returned. -ENOENT: there is no such table; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_table_columns(struct pfs_sql *sql, const char *table,
-					 int (*fn)(void *arg, const char *name, bool is_hidden), void *arg);
+					 int (*fn)(void *arg, const char *name, bool is_hidden),
+					 void *arg);
 
 /* Sets *out to the real that SQLite reads from the text, which may not be the nearest one. -ENOMEM,
  * -EIO. */

@@ -41,12 +41,14 @@ struct pfs_sql {
 	bool matches_no_blobs; /* SQLite was built so that LIKE and GLOB match no blobs */
 	bool is_lost; /* there was no memory for a value that pfs_sql_value returned */
 	uint64_t value_limit; /* the most bytes of a value, by the terms */
-	uint64_t steps_limit; /* the same, by the statement's operations on values; 0: not counted yet */
+	uint64_t steps_limit; /* the same, by the statement's operations on values; 0: not counted
+				 yet */
 	uint64_t sort_memory; /* the memory for sorts that was set last */
 	int error; /* what a callback returned that ended the statement */
 	bool may_change;
 	unsigned saw;	   /* PFS_SQL_SAW_ bits of the statement */
-	char changed[256]; /* the table whose rows or indexes the statement changes; "" or cut: none */
+	char changed[256]; /* the table whose rows or indexes the statement changes; "" or cut:
+			    * none */
 	uint64_t updated; /* the columns that it sets, a bit each (pfs_sql_name_bit) */
 	bool own;	   /* the authorizer allows all: this module's own statement is prepared */
 	struct pfs_sql_side *sides;
@@ -54,7 +56,8 @@ struct pfs_sql {
 	uint32_t *sides_by_name; /* a hash table of indexes into `sides`, plus 1; NULL: none */
 	uint64_t hash_seed;
 	size_t by_name_size;	 /* cells of it: a power of 2, at least 2 * n_sides */
-	uint64_t tables_made;	 /* changes when tables change, or when the authorizer must be asked anew */
+	uint64_t tables_made;	 /* changes when tables change, or when the authorizer must be asked
+				    anew */
 	struct pfs_sql_value *update_values; /* room for a row of the source */
 	bool *update_given;
 	size_t update_width;
@@ -66,8 +69,10 @@ struct pfs_sql {
 	bool rowids_lost;  /* there was no memory for all of them */
 	char refused[160]; /* why the authorizer refused the statement */
 	int refusal;	   /* the errno for that */
-	unsigned selects;  /* SELECTs of the statement being prepared, of which the authorizer heard */
-	struct pfs_sql_read *reads; /* its reads, of which the authorizer heard; each one allocation */
+	unsigned selects;  /* SELECTs of the statement being prepared, of which the authorizer
+			    * heard */
+	struct pfs_sql_read
+		*reads; /* its reads, of which the authorizer heard; each one allocation */
 	size_t n_reads, reads_capacity;
 	bool reads_lost;  /* there was no memory for all of them, or they were too many */
 	uint64_t columns; /* the source's columns with which the statement was planned */
@@ -107,7 +112,8 @@ PFS_MUST_CHECK int pfs_sql_own_errno(struct pfs_sql *sql, int result);
 /* Sets *list to the quoted names of the rowid and of the n stored columns, separated by commas; the
  * caller frees it with sqlite3_free. -EINVAL: the rowid has no name, or there are too many columns;
  * -ENOMEM. */
-PFS_MUST_CHECK int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char *table);
+PFS_MUST_CHECK int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n,
+					const char *table);
 
 /* Returns a bit for the name of a column; several names may have the same bit. */
 static inline uint64_t pfs_sql_name_bit(const char *name)
@@ -135,14 +141,16 @@ struct pfs_sql_vtab {
 };
 
 /* Makes a table with the columns of `declaration`. */
-PFS_MUST_CHECK int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out, const char *declaration,
-					struct pfs_sql *sql, const void *of);
+PFS_MUST_CHECK int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out,
+					const char *declaration, struct pfs_sql *sql,
+					const void *of);
 int pfs_sql_vtab_disconnect(sqlite3_vtab *table);
 /* Makes a cursor of `size` bytes, all 0, which sqlite3_free frees. */
 PFS_MUST_CHECK int pfs_sql_vtab_open(sqlite3_vtab_cursor **out, size_t size);
 /* Gives the value to SQLite as that of a column. keep: SQLITE_TRANSIENT, or SQLITE_STATIC for bytes
  * that outlive the statement. */
-void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *value, sqlite3_destructor_type keep);
+void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *value,
+		       sqlite3_destructor_type keep);
 
 /* Add the source, the table functions and the functions to a connection. They return SQLite's
  * results. */
@@ -152,8 +160,9 @@ bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name);
 void pfs_sql_close_opened(struct pfs_sql *sql); /* closes `opened`, at the end of a statement */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 
-/* ---- sqltext.c, sqlformat.c, sqljson.c: replacements of SQLite's functions that can take long ----
- */
+/* ---- sqltext.c, sqlformat.c, sqljson.c: replacements of SQLite's functions that can take long
+ *
+ * ---- */
 
 /* Adds functions that look at the clock. plain_patterns: LIKE and GLOB stay SQLite's own, so that
  * it uses an index for them. */

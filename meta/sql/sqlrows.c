@@ -23,7 +23,8 @@ static int tell_column(struct pfs_sql *sql, const char *table, sqlite3_stmt *row
 		.name = (const char *)sqlite3_column_text(row, 1),
 		.is_not_null = sqlite3_column_int(row, 3) || sqlite3_column_int(row, 5),
 		.is_generated = sqlite3_column_int(row, 6) != 0,
-		.is_number = sqlite3_column_int(row, 5) == 1 && sqlite3_stricmp(type ? type : "", "INTEGER") == 0,
+		.is_number = sqlite3_column_int(row, 5) == 1 &&
+			     sqlite3_stricmp(type ? type : "", "INTEGER") == 0,
 		.is_indexed = sqlite3_column_int(row, 5) == 1 || sqlite3_column_int(row, 7),
 	};
 
@@ -91,7 +92,8 @@ static int tell_row(sqlite3_stmt *row, row_fn *fn, void *arg)
 
 /* Prepares a SELECT of the row number, which replaces %s in `condition`, and of the columns; rows
  * come in the order of their numbers. */
-static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table, const char *condition)
+static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *table,
+			const char *condition)
 {
 	char *list, *where;
 	size_t n;
@@ -100,8 +102,10 @@ static int prepare_rows(struct pfs_sql *sql, sqlite3_stmt **out, const char *tab
 	*out = NULL;
 	PFS_TRY(pfs_sql_list_columns(sql, &list, &n, table));
 	where = sqlite3_mprintf(condition, (int)strcspn(list, ","), list);
-	result = pfs_sql_own_prepare(sql, out,
-			 where ? sqlite3_mprintf("SELECT %s FROM \"%w\" NOT INDEXED %s", list, table, where) : NULL);
+	result = pfs_sql_own_prepare(
+		sql, out,
+		where ? sqlite3_mprintf("SELECT %s FROM \"%w\" NOT INDEXED %s", list, table, where)
+		      : NULL);
 	sqlite3_free(where);
 	sqlite3_free(list);
 	return result == SQLITE_ERROR ? -EINVAL : pfs_sql_own_errno(sql, result);

@@ -77,7 +77,8 @@ static void add_column(struct columns *columns, const char *name)
 static int add_columns(struct columns *columns, struct pfs_sql *sql, const char *table)
 {
 	sqlite3_stmt *row;
-	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
+	int result =
+		pfs_sql_own_prepare(sql, &row, sqlite3_mprintf("PRAGMA table_info(\"%w\")", table));
 	const char *name = "";
 
 	while (!result && name && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
@@ -378,7 +379,8 @@ uint64_t pfs_sql_changes(const struct pfs_sql *sql)
 
 /* Sets *is_any to true if a query about the table finds a row. If names is not NULL, *names gets
  * the bit of the name in that row. */
-static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *format, const char *table)
+static int any(struct pfs_sql *sql, bool *is_any, uint64_t *names, const char *format,
+	       const char *table)
 {
 	sqlite3_stmt *row;
 	int result = pfs_sql_own_prepare(sql, &row, sqlite3_mprintf(format, table, table));
@@ -453,7 +455,8 @@ static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pf
 	PFS_TRY(any(sql, &is_unique, NULL, HAS_UNIQUE, side->name));
 	if (sql->updated)
 		PFS_TRY(any(sql, &has_number, &number, NUMBER, side->name));
-	*fate = is_unique || sql->rowids_lost || sql->updated & number ? PFS_SQL_REPLACED : PFS_SQL_CHANGED;
+	*fate = is_unique || sql->rowids_lost || sql->updated & number ? PFS_SQL_REPLACED
+								       : PFS_SQL_CHANGED;
 	return 0;
 }
 
@@ -462,9 +465,10 @@ typedef int fate_fn(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fat
 static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 {
 	sqlite3_stmt *row;
-	int result = pfs_sql_own_prepare(sql, &row,
-			     sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
-					     "AND name NOT GLOB 'sqlite_*'"));
+	int result = pfs_sql_own_prepare(
+		sql, &row,
+		sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
+				"AND name NOT GLOB 'sqlite_*'"));
 	int error = 0;
 
 	while (!result && !error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
@@ -518,10 +522,11 @@ int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)
 	sqlite3_stmt *row;
 	sqlite3_str *out = sqlite3_str_new(NULL);
 	char *whole;
-	int result = pfs_sql_own_prepare(sql, &row,
-			     sqlite3_mprintf("SELECT sql FROM sqlite_schema WHERE lower(tbl_name) = "
-					     "lower(%Q) AND sql NOT NULL ORDER BY type DESC, rowid",
-					     table));
+	int result = pfs_sql_own_prepare(
+		sql, &row,
+		sqlite3_mprintf("SELECT sql FROM sqlite_schema WHERE lower(tbl_name) = "
+				"lower(%Q) AND sql NOT NULL ORDER BY type DESC, rowid",
+				table));
 
 	while (!result && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
 		sqlite3_str_appendf(out, "%s;\n", sqlite3_column_text(row, 0));

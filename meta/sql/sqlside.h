@@ -19,7 +19,8 @@ struct pfs_sql_side {
 	bool wanted; /* the statement needs it (pfs_sql_sides_named) */
 	bool declared, filled;
 	uint64_t version; /* the version of its rows; the caller's number */
-	uint64_t missed_ns; /* the time that statements lost because it was not filled; the caller's */
+	uint64_t missed_ns; /* the time that statements lost because it was not filled; the
+			     * caller's */
 	bool is_damaged; /* its declaration is damaged */
 	bool is_examined, is_simple; /* is_simple is known; the result of pfs_sql_side_is_simple */
 };

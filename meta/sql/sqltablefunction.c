@@ -38,7 +38,8 @@ static const struct pfs_sql_table_function *function_of(const sqlite3_vtab *tabl
 	return ((const struct pfs_sql_vtab *)table)->of;
 }
 
-static const struct pfs_sql_table_function *find_function(const struct pfs_sql *sql, const char *name)
+static const struct pfs_sql_table_function *find_function(const struct pfs_sql *sql,
+							  const char *name)
 {
 	const struct pfs_sql_table_function *const *function = sql->tables;
 
@@ -58,7 +59,8 @@ static int connect_rows(sqlite3 *handle, void *arg, int argc PFS_UNUSED, const c
 	if (!function)
 		return SQLITE_ERROR;
 	declaration = sqlite3_mprintf("CREATE TABLE x(%s, argument HIDDEN)", function->columns);
-	result = declaration ? pfs_sql_vtab_connect(handle, out, declaration, sql, function) : SQLITE_NOMEM;
+	result = declaration ? pfs_sql_vtab_connect(handle, out, declaration, sql, function)
+			     : SQLITE_NOMEM;
 	sqlite3_free(declaration);
 	return result;
 }
@@ -80,7 +82,8 @@ static int find_equal(const sqlite3_index_info *info, int column, bool *hidden)
 /* SQLite takes a function without its argument for a table, of which every row is wanted. */
 static int miss_argument(sqlite3_vtab *table)
 {
-	table->zErrMsg = sqlite3_mprintf("%s() takes an argument; see primefs-query(1)", function_of(table)->name);
+	table->zErrMsg = sqlite3_mprintf("%s() takes an argument; see primefs-query(1)",
+					 function_of(table)->name);
 	return SQLITE_ERROR;
 }
 
@@ -163,15 +166,18 @@ static bool is_same(sqlite3_value *a, sqlite3_value *b)
 	if (type == SQLITE_INTEGER)
 		return sqlite3_value_int64(a) == sqlite3_value_int64(b);
 	return type == SQLITE_TEXT && sqlite3_value_bytes(a) == sqlite3_value_bytes(b) &&
-	       memcmp(sqlite3_value_text(a), sqlite3_value_text(b), (size_t)sqlite3_value_bytes(a)) == 0;
+	       memcmp(sqlite3_value_text(a), sqlite3_value_text(b),
+		      (size_t)sqlite3_value_bytes(a)) == 0;
 }
 
-static struct pfs_sql_opened *find_spare(const struct pfs_sql *sql, const struct pfs_sql_table_function *function,
+static struct pfs_sql_opened *find_spare(const struct pfs_sql *sql,
+					 const struct pfs_sql_table_function *function,
 					 sqlite3_value *argument)
 {
 	struct pfs_sql_opened *opened = sql->opened;
 
-	while (opened && (opened->in_use || opened->function != function || !is_same(opened->argument, argument)))
+	while (opened && (opened->in_use || opened->function != function ||
+			  !is_same(opened->argument, argument)))
 		opened = opened->next;
 	return opened;
 }
@@ -201,7 +207,8 @@ static int open_new(struct rows_cursor *cursor, sqlite3_value *argument)
 
 	if (!opened)
 		return SQLITE_NOMEM;
-	*opened = (struct pfs_sql_opened){.function = function_of(table), .argument = sqlite3_value_dup(argument)};
+	*opened = (struct pfs_sql_opened){.function = function_of(table),
+					  .argument = sqlite3_value_dup(argument)};
 	if (!opened->argument || !pfs_sql_from_value(&value, opened->argument)) {
 		close_opened(sql_of(cursor), opened);
 		return SQLITE_NOMEM;
@@ -260,7 +267,8 @@ static int start_rows(struct rows_cursor *cursor, sqlite3_value *key)
 	return error ? pfs_sql_failed(sql_of(cursor), error) : next_row(&cursor->base);
 }
 
-static int filter(sqlite3_vtab_cursor *base, int id, const char *plan PFS_UNUSED, int argc, sqlite3_value **argv)
+static int filter(sqlite3_vtab_cursor *base, int id, const char *plan PFS_UNUSED, int argc,
+		  sqlite3_value **argv)
 {
 	struct rows_cursor *cursor = (struct rows_cursor *)base;
 
@@ -326,7 +334,8 @@ int pfs_sql_add_table_functions(struct pfs_sql *sql)
 
 	for (const struct pfs_sql_table_function *const *function = sql->tables;
 	     function && *function && !result; function++)
-		result = sqlite3_create_module_v2(sql->handle, (*function)->name, &module, sql, NULL);
+		result = sqlite3_create_module_v2(sql->handle, (*function)->name, &module, sql,
+						  NULL);
 	return result;
 }
 

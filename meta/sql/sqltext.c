@@ -65,7 +65,8 @@ static bool is_too_long(sqlite3_context *context, sqlite3_value *pattern)
 {
 	sqlite3 *handle = sqlite3_context_db_handle(context);
 
-	if (sqlite3_value_bytes(pattern) <= sqlite3_limit(handle, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1))
+	if (sqlite3_value_bytes(pattern) <=
+	    sqlite3_limit(handle, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, -1))
 		return false;
 	sqlite3_result_error(context, "LIKE or GLOB pattern too complex", -1);
 	return true;
@@ -151,7 +152,8 @@ static void instr(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value *
 	bool is_blob[2];
 	struct text texts[2];
 
-	if (sqlite3_value_type(argv[0]) == SQLITE_NULL || sqlite3_value_type(argv[1]) == SQLITE_NULL)
+	if (sqlite3_value_type(argv[0]) == SQLITE_NULL ||
+	    sqlite3_value_type(argv[1]) == SQLITE_NULL)
 		return;
 	for (int i = 0; i < 2; i++)
 		is_blob[i] = sqlite3_value_type(argv[i]) == SQLITE_BLOB;
@@ -256,7 +258,8 @@ static bool is_trimming_over(struct trimming *trimming)
 /* Ends at a NUL, as SQLite has it. */
 static void take_set(struct trimming *trimming)
 {
-	for (const char *at = trimming->set.bytes; *at && !is_trimming_over(trimming); at += character_size(at)) {
+	for (const char *at = trimming->set.bytes; *at && !is_trimming_over(trimming);
+	     at += character_size(at)) {
 		if ((unsigned char)*at < 0x80)
 			trimming->has_byte[(unsigned char)*at] = true;
 		else
@@ -312,7 +315,8 @@ static void trim_ends(sqlite3_context *context, sqlite3_value **argv, bool left,
 	if (trimming.is_over)
 		interrupt(context);
 	else
-		sqlite3_result_text64(context, text.bytes, text.size, SQLITE_TRANSIENT, SQLITE_UTF8);
+		sqlite3_result_text64(context, text.bytes, text.size, SQLITE_TRANSIENT,
+				      SQLITE_UTF8);
 }
 
 static void trim(sqlite3_context *context, int argc PFS_UNUSED, sqlite3_value **argv)

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out, const char *declaration, struct pfs_sql *sql,
-			 const void *of)
+int pfs_sql_vtab_connect(sqlite3 *handle, sqlite3_vtab **out, const char *declaration,
+			 struct pfs_sql *sql, const void *of)
 {
 	struct pfs_sql_vtab *table = sqlite3_malloc(sizeof(*table));
 	int result;
@@ -39,7 +39,8 @@ int pfs_sql_vtab_open(sqlite3_vtab_cursor **out, size_t size)
 	return SQLITE_OK;
 }
 
-void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *value, sqlite3_destructor_type keep)
+void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *value,
+		       sqlite3_destructor_type keep)
 {
 	switch (value->type) {
 	case PFS_SQL_NULL:
@@ -51,7 +52,8 @@ void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *val
 		sqlite3_result_double(context, value->real);
 		break;
 	case PFS_SQL_TEXT: /* a text at NULL would be SQL's NULL */
-		sqlite3_result_text64(context, value->size ? value->bytes : "", value->size, keep, SQLITE_UTF8);
+		sqlite3_result_text64(context, value->size ? value->bytes : "", value->size, keep,
+				      SQLITE_UTF8);
 		break;
 	case PFS_SQL_BLOB:
 		sqlite3_result_blob64(context, value->bytes, value->size, keep);

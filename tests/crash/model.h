@@ -7,7 +7,15 @@
 
 #include "tests/mount/probe.h"
 
-enum { NODES = 64, ROOT = 0, FILE_SIZE = 65536, WRITE_SIZE = 20000, NAME_SIZE = 24, SYNC_EVERY = 12, PAGE = 4096 };
+enum {
+	NODES = 64,
+	ROOT = 0,
+	FILE_SIZE = 65536,
+	WRITE_SIZE = 20000,
+	NAME_SIZE = 24,
+	SYNC_EVERY = 12,
+	PAGE = 4096
+};
 
 enum kind { FREE, DIRECTORY, REGULAR, LINK };
 

@@ -7,12 +7,13 @@
  *	writer again FOLDER SEED RESULT   nothing changed since `verify`
  *
  * The operations follow from SEED alone, so `verify` can play them again on a model in memory.
- * RESULT says how many were begun and how many came before the last fsync that succeeded: the folder
- * must be exactly what it was after one of the operations in between, so an operation is neither
- * lost after an fsync, nor done in part, nor done when one before it is not.
+ * RESULT says how many were begun and how many came before the last fsync that succeeded: the
+ *folder must be exactly what it was after one of the operations in between, so an operation is
+ *neither lost after an fsync, nor done in part, nor done when one before it is not.
  *
  * A write through the page cache is an operation of the kernel's, not the daemon's: one that begins
- * inside a page which is not cached comes as two requests.  Such a write may end at a page's end. */
+ * inside a page which is not cached comes as two requests.  Such a write may end at a page's
+* end. */
 #include <dirent.h>
 #include <sys/xattr.h>
 
@@ -48,7 +49,8 @@ static int on_file(const struct op *op, const char *path)
 	if (fd < 0)
 		return -1;
 	if (op->verb == WRITE)
-		status = pwrite(fd, buffer, op->size, (off_t)op->offset) == (ssize_t)op->size ? 0 : -1;
+		status = pwrite(fd, buffer, op->size, (off_t)op->offset) == (ssize_t)op->size ? 0
+											      : -1;
 	else
 		status = fsync(fd);
 	if (status != 0)
@@ -334,9 +336,10 @@ static bool verify(struct result *result, uint64_t seed)
 	replay(&search, result, result->synced, result->begun);
 	if (result->settled >= 0)
 		return true;
-	(void)printf("NOT OK  no state between operation %llu (synced) and %llu; nearest is %llu:\n",
-		     (unsigned long long)result->synced, (unsigned long long)result->begun,
-		     (unsigned long long)search.best);
+	(void)printf(
+		"NOT OK  no state between operation %llu (synced) and %llu; nearest is %llu:\n",
+		(unsigned long long)result->synced, (unsigned long long)result->begun,
+		(unsigned long long)search.best);
 	for (uint64_t at = search.best; at <= search.best + 1 && at <= result->begun; at++) {
 		reset(seed);
 		play(at, 0);
@@ -356,9 +359,11 @@ static void store_result(const char *path, const struct result *result)
 {
 	FILE *file = fopen(path, "w");
 
-	if (!file || fprintf(file, "%llu %llu %llu %lld %llu\n", (unsigned long long)result->begun,
-			     (unsigned long long)result->synced, (unsigned long long)result->syncs,
-			     (long long)result->settled, (unsigned long long)result->part) < 0 || fclose(file) != 0)
+	if (!file ||
+	    fprintf(file, "%llu %llu %llu %lld %llu\n", (unsigned long long)result->begun,
+		    (unsigned long long)result->synced, (unsigned long long)result->syncs,
+		    (long long)result->settled, (unsigned long long)result->part) < 0 ||
+	    fclose(file) != 0)
 		probe_fail(__FILE__, __LINE__, "%s: %s", path, strerror(errno));
 }
 
@@ -395,7 +400,8 @@ int main(int argc, char **argv)
 	} else {
 		load_result(argv[4], &result);
 		collect(".");
-		fine = strcmp(argv[1], "again") == 0 ? verify_again(&result) : verify(&result, seed);
+		fine = strcmp(argv[1], "again") == 0 ? verify_again(&result)
+						     : verify(&result, seed);
 	}
 	store_result(argv[4], &result);
 	return !fine;

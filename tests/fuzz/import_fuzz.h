@@ -41,7 +41,8 @@ static inline void import_input(const struct pfs_import_options *options, const 
 	status = pfs_import_run(&import);
 	pfs_input_close(&import.input);
 	if (status <= PFS_EXIT_NO) {
-		if (pfs_tree_check(path, &(struct pfs_tree_options){0}, print_finding, &findings) != 0 ||
+		if (pfs_tree_check(path, &(struct pfs_tree_options){0}, print_finding, &findings) !=
+			    0 ||
 		    findings)
 			abort();
 	} else if (access(path, F_OK) == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores by anybody: a small sound one, of which the input overwrites some bytes.  Whatever is in it, it is
- * refused, or it is checked, opened, walked and asked, within limits.
+/* Stores by anybody: a small sound one, of which the input overwrites some bytes.  Whatever is in
+ * it, it is refused, or it is checked, opened, walked and asked, within limits.
  *
  * The input is a list of patches: where (3 bytes), how many bytes (1), and these. */
 #include <errno.h>
@@ -109,7 +109,8 @@ static void make_good(void *arg)
 	good_size = (size_t)attr.st_size;
 	good = malloc(good_size);
 	bytes = malloc(good_size);
-	if (!good || !bytes || atexit(remove_all) != 0 || read(fd, good, good_size) != (ssize_t)good_size)
+	if (!good || !bytes || atexit(remove_all) != 0 ||
+	    read(fd, good, good_size) != (ssize_t)good_size)
 		abort();
 	(void)close(fd);
 }
@@ -127,7 +128,8 @@ static void try_it(void *arg)
 	struct pfs_tree *tree;
 
 	(void)arg;
-	(void)!pfs_tree_check(path, &(struct pfs_tree_options){.read_only = true}, keep_silent, NULL);
+	(void)!pfs_tree_check(path, &(struct pfs_tree_options){.read_only = true}, keep_silent,
+			      NULL);
 	if (pfs_tree_open(&tree, path, &(struct pfs_tree_options){.read_only = true}) == 0) {
 		ask_all(tree, statements);
 		(void)!pfs_tree_close(tree);
@@ -143,7 +145,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memcpy(bytes, good, good_size);
 	for (unsigned i = 0; i < PATCHES_MAX && size > 4; i++) {
-		size_t at = ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % good_size;
+		size_t at = ((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) %
+			    good_size;
 		size_t n = data[3] % 64 + 1u;
 
 		n = n < size - 4 ? n : size - 4;

@@ -113,7 +113,8 @@ static void do_read(int from)
 	want = offset >= model.size ? 0 : model.size - offset;
 	want = want < size ? want : size;
 	if (n != (ssize_t)want)
-		WRONG("read %zu from %zu is %zd, not %zu; size %zu", size, offset, n, want, model.size);
+		WRONG("read %zu from %zu is %zd, not %zu; size %zu", size, offset, n, want,
+		      model.size);
 	compare(found, offset, want);
 }
 
@@ -151,8 +152,9 @@ static void truncation(void)
 
 static void allocation(void)
 {
-	static const int modes[] = {0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				    FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE};
+	static const int modes[] = {
+		0, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		FALLOC_FL_ZERO_RANGE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE};
 	int mode = modes[draw(ARRAY_SIZE(modes))];
 	size_t offset = draw_offset(ROOM), size = draw_size(offset);
 
@@ -175,7 +177,8 @@ static void mapping(void)
 
 	if (model.size == 0)
 		return;
-	map = mmap(NULL, model.size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+	map = mmap(NULL, model.size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE, fd,
+		   0);
 	TRUE(map != MAP_FAILED);
 	offset = draw_offset(model.size);
 	size = draw_size(offset);
@@ -208,10 +211,12 @@ static void copying(void)
 	while (done < size) {
 		ssize_t n = copy_file_range(fd, &in, fd, &out, size - done, 0);
 
-		if (n < 0 && done == 0 && (errno == EOPNOTSUPP || errno == EXDEV || errno == ENOSYS))
+		if (n < 0 && done == 0 &&
+		    (errno == EOPNOTSUPP || errno == EXDEV || errno == ENOSYS))
 			return;
 		if (n <= 0)
-			WRONG("copy %zu from %zu to %zu is %zd: %s", size, from, to, n, strerror(errno));
+			WRONG("copy %zu from %zu to %zu is %zd: %s", size, from, to, n,
+			      strerror(errno));
 		done += (size_t)n;
 	}
 	memmove(model.bytes + to, model.bytes + from, size);
@@ -276,9 +281,9 @@ static const struct {
 	void (*run)(void);
 	unsigned weight;
 } ways[] = {
-	{buffered_write, 8}, {buffered_read, 6}, {direct_write, 3}, {direct_read, 3}, {truncation, 3},
-	{allocation, 4},     {mapping, 4},	 {copying, 3},	    {appending, 2},   {seeking, 3},
-	{syncing, 1},	     {reopening, 1},
+	{buffered_write, 8}, {buffered_read, 6}, {direct_write, 3}, {direct_read, 3},
+	{truncation, 3},     {allocation, 4},	 {mapping, 4},	    {copying, 3},
+	{appending, 2},	     {seeking, 3},	 {syncing, 1},	    {reopening, 1},
 };
 
 static void one_step(void)

@@ -174,7 +174,8 @@ static void note_positions(DIR *dir, struct position *positions)
 			break;
 		TRUE(count < FILES + 2);
 		positions[count].told = told;
-		(void)snprintf(positions[count++].name, sizeof(positions->name), "%.31s", entry->d_name);
+		(void)snprintf(positions[count++].name, sizeof(positions->name), "%.31s",
+			       entry->d_name);
 	}
 	SAME(count, FILES + 2);
 }

@@ -23,7 +23,8 @@ static void pattern(char *data, size_t size, unsigned seed)
 
 static void reads_back_at_every_edge(void)
 {
-	static const off_t offsets[] = {0, 1, 511, 4095, 4096, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK - 7};
+	static const off_t offsets[] = {0,	   1,	  511,	     4095,	   4096,
+					CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK - 7};
 	static const size_t sizes[] = {1, 2, 4096, 4097, CHUNK - 1, CHUNK, CHUNK + 1, 200001};
 	static char model[8 * CHUNK], data[8 * CHUNK], found[8 * CHUNK];
 	size_t size = 0;
@@ -301,7 +302,8 @@ static void sizes_have_a_limit(void)
 		SAME(probe_stat("f").st_size, 0);
 	}
 	(void)OK(ftruncate(fd, 0));
-	(void)syncfs(fd); /* where writes are gathered the refusal may come late: not to the next case */
+	(void)syncfs(
+		fd); /* where writes are gathered the refusal may come late: not to the next case */
 	if (ftruncate(fd, LLONG_MAX) != 0) {
 		SAME(errno, EFBIG);
 		SAME(probe_stat("f").st_size, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* listen SOCKET: prints what is sent to it, a line each, until it is killed.  With SOCKET /dev/log it
- * stands for the system log. */
+/* listen SOCKET: prints what is sent to it, a line each, until it is killed.  With SOCKET /dev/log
+ * it stands for the system log. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The file $PFS_LINKED is linked to $PFS_ORIGINAL, which is changed here in many ways; each must show,
- * and nobody may open it by rights that it had before.  Beside it there is one more, named -grows, that
- * holds "text ".  PFS_LONG=1 does more. */
+/* The file $PFS_LINKED is linked to $PFS_ORIGINAL, which is changed here in many ways; each must
+ * show, and nobody may open it by rights that it had before.  Beside it there is one more, named
+ * -grows, that holds "text ".  PFS_LONG=1 does more. */
 #include <grp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -127,8 +127,8 @@ static void decided_on_new_rights(void)
 	(void)close(held);
 }
 
-/* Many ask for attributes all the time, so that the kernel ignores some of the replies.  It may then
- * refuse somebody for a moment, but not let in whom the new rights keep out. */
+/* Many ask for attributes all the time, so that the kernel ignores some of the replies.  It may
+ * then refuse somebody for a moment, but not let in whom the new rights keep out. */
 static void not_granted_on_old_rights(void)
 {
 	int rounds = probe_long() ? 20000 : 2000, refused = 0, i;

@@ -47,7 +47,8 @@ static void setgid_directories_hand_down(void)
 	SAME(probe_stat("s/f").st_mode, S_IFREG | 0644);
 	SAME(probe_stat("s/l").st_gid, TEAM);
 	SAME(probe_stat("s/p").st_gid, TEAM);
-	SAME(probe_stat("s/exe").st_mode, S_IFREG | 0755); /* not of that group: no setgid program */
+	SAME(probe_stat("s/exe").st_mode,
+	     S_IFREG | 0755); /* not of that group: no setgid program */
 	SAME(probe_stat("s/f").st_uid, ALICE);
 }
 
@@ -234,7 +235,8 @@ static void changing_content_clears_suid(void)
 	}
 }
 
-/* Root's writes keep the bits; its chown clears them all the same, but not sgid without execution. */
+/* Root's writes keep the bits; its chown clears them all the same, but not sgid without
+ * execution. */
 static void root_and_suid(void)
 {
 	static char name[] = "f";
@@ -396,7 +398,8 @@ static void with_team(void (*fn)(void))
 static void as_member(void)
 {
 	(void)OK(close((int)OK(open("shared", O_RDWR))));
-	FAILS(open("own", O_RDWR), EACCES); /* the owner's rights come first, though the group has more */
+	FAILS(open("own", O_RDWR),
+	      EACCES); /* the owner's rights come first, though the group has more */
 	(void)OK(close((int)OK(open("dir/new", O_CREAT | O_RDWR, 02755))));
 	(void)OK(chown("mine", (uid_t)-1, TEAM));
 	(void)OK(chmod("mine", 02755));

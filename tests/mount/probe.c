@@ -46,7 +46,8 @@ void probe_fails(const char *file, int line, const char *call, long value, int w
 	if (value != -1)
 		probe_fail(file, line, "%s succeeded, wanted '%s'", call, strerror(wanted));
 	if (errno != wanted)
-		probe_fail(file, line, "%s: '%s', wanted '%s'", call, strerror(errno), strerror(wanted));
+		probe_fail(file, line, "%s: '%s', wanted '%s'", call, strerror(errno),
+			   strerror(wanted));
 }
 
 void probe_same(const char *file, int line, const char *a_text, const char *b_text, long long a,
@@ -175,8 +176,8 @@ void probe_as(uid_t uid, gid_t gid, void (*fn)(void *arg), void *arg)
 
 void probe_tick(void)
 {
-	/* It moves with the timer interrupt, which may be late on a busy host.  What was stamped until
-	 * now can have a time in between, if it has been looked at. */
+	/* It moves with the timer interrupt, which may be late on a busy host.  What was stamped
+	 * until now can have a time in between, if it has been looked at. */
 	const struct timespec pause = {.tv_nsec = 2000000};
 	struct timespec start, now;
 

@@ -4,11 +4,13 @@
  *
  *	static void truncates(void) { int fd = OK(open("f", O_RDWR | O_CREAT, 0644)); ... }
  *	static const struct probe probes[] = { PROBE(truncates), ... };
- *	int main(int argc, char **argv) { return probe_main(argc, argv, probes, ARRAY_SIZE(probes)); }
+ *	int main(int argc, char **argv) { return probe_main(argc, argv, probes, ARRAY_SIZE(probes));
+ *}
  *
- * Usage: PROGRAM [--except=NAME,...] FOLDER [NAME]...  Each case runs in a process of its own whose current folder
- * is a fresh one, with umask 0; the first assertion that fails ends it.  The same cases must pass on a
- * filesystem of the kernel's own (ext4, tmpfs): tests/mount/reference.sh sees to that. */
+ * Usage: PROGRAM [--except=NAME,...] FOLDER [NAME]...  Each case runs in a process of its own whose
+ *current folder is a fresh one, with umask 0; the first assertion that fails ends it.  The same
+ *cases must pass on a filesystem of the kernel's own (ext4, tmpfs): tests/mount/reference.sh sees
+ *to that. */
 #ifndef PFS_TESTS_MOUNT_PROBE_H
 #define PFS_TESTS_MOUNT_PROBE_H
 

@@ -3,19 +3,18 @@
  *
  *	reads read FILE			as programs do that size their buffer by fstat
  *	reads sendfile FILE		and by reading where that sends nothing
- *	reads copy FILE OUT		copy_file_range, and by reading where that copies nothing, to OUT
- *	reads direct FILE		O_DIRECT
- *	reads uring FILE		the same by io_uring, several reads at a time; status 77: there is none
- *	reads alarm FILE		under SIGALRM every 10 ms, once it is open
- *	reads preadv FILE WHOLE		pieces anywhere, compared with WHOLE
- *	reads wait N OFFSET		N threads read standard input from there on, until it ends or they do
- *	reads interrupt N OFFSET	one does, N times, and is interrupted each time; prints the most microseconds
- *					that a read took beyond the period of the alarm
- *	reads kill N OFFSET		N processes do, one after the other, and are killed; prints the most
- *					microseconds that one took to be gone
- *	reads scatter N SIZE		N threads read standard input anywhere below SIZE, and one more under alarms,
- *					until SIGTERM, a minute at most; prints how often that one was interrupted,
- *					and how late at most, as `interrupt` */
+ *	reads copy FILE OUT		copy_file_range, and by reading where that copies nothing, to
+ *OUT reads direct FILE		O_DIRECT
+ *	reads uring FILE		the same by io_uring, several reads at a time; status 77: there
+ *is none reads alarm FILE		under SIGALRM every 10 ms, once it is open reads preadv FILE
+ *WHOLE		pieces anywhere, compared with WHOLE
+ *	reads wait N OFFSET		N threads read standard input from there on, until it ends or
+ *they do reads interrupt N OFFSET	one does, N times, and is interrupted each time; prints the
+ *most microseconds that a read took beyond the period of the alarm reads kill N OFFSET		N
+ *processes do, one after the other, and are killed; prints the most microseconds that one took to
+ *be gone reads scatter N SIZE		N threads read standard input anywhere below SIZE, and one
+ *more under alarms, until SIGTERM, a minute at most; prints how often that one was interrupted, and
+ *how late at most, as `interrupt` */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
@@ -182,7 +181,8 @@ static void read_round(struct ring *ring, int fd, uint64_t offset, uint64_t end)
 			i--;
 			continue;
 		}
-		n[ring->cqes[head & ring->cq_mask].user_data] = ring->cqes[head & ring->cq_mask].res;
+		n[ring->cqes[head & ring->cq_mask].user_data] =
+			ring->cqes[head & ring->cq_mask].res;
 		atomic_store(ring->cq_head, head + 1);
 	}
 	for (unsigned i = 0; i < DEPTH; i++) {
@@ -197,7 +197,8 @@ static void read_ring(int fd)
 	uint64_t end;
 
 	open_ring(&ring);
-	end = (uint64_t)must("lseek", lseek(fd, 0, SEEK_END)); /* these reads end at what the kernel knows of */
+	end = (uint64_t)must(
+		"lseek", lseek(fd, 0, SEEK_END)); /* these reads end at what the kernel knows of */
 	for (uint64_t offset = 0; offset < end; offset += DEPTH * BLOCK)
 		read_round(&ring, fd, offset, end);
 }
@@ -213,13 +214,15 @@ static void compare(int fd, const char *with)
 	(void)fprintf(stderr, "seed %u\n", seed);
 	for (int i = 0; i < 300; i++) {
 		long at = rand_r(&seed) % (size + 1000), a, b;
-		size_t one = (size_t)rand_r(&seed) % BLOCK + 1, two = (size_t)rand_r(&seed) % BLOCK + 1;
+		size_t one = (size_t)rand_r(&seed) % BLOCK + 1,
+		       two = (size_t)rand_r(&seed) % BLOCK + 1;
 		struct iovec parts[] = {{block[0], one}, {block[1], two}};
 		struct iovec same[] = {{block[2], one}, {block[3], two}};
 
 		a = must("preadv", preadv(fd, parts, 2, at));
 		b = must("preadv", preadv(whole, same, 2, at));
-		if (a == b && memcmp(block[0], block[2], (size_t)(a < (long)one ? a : (long)one)) == 0 &&
+		if (a == b &&
+		    memcmp(block[0], block[2], (size_t)(a < (long)one ? a : (long)one)) == 0 &&
 		    (a <= (long)one || memcmp(block[1], block[3], (size_t)a - one) == 0))
 			continue;
 		(void)fprintf(stderr, "%ld bytes at %ld are others, or not %ld\n", a, at, b);
@@ -253,10 +256,12 @@ static long now_us(void)
 	return now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* Reads standard input at the offset, where an alarm may interrupt it; true if one has. Fails at any other error. */
+/* Reads standard input at the offset, where an alarm may interrupt it; true if one has. Fails at
+ * any other error. */
 static bool is_interrupted(long offset, long *latest_us)
 {
-	long start = now_us(), n = pread(0, block[0], BLOCK, offset), late = now_us() - start - PERIOD_US;
+	long start = now_us(), n = pread(0, block[0], BLOCK, offset),
+	     late = now_us() - start - PERIOD_US;
 
 	if (n >= 0)
 		return false;
@@ -347,7 +352,8 @@ static void wait_all(long n, long offset)
 	(void)pthread_attr_init(&attr);
 	(void)pthread_attr_setstacksize(&attr, 64 << 10);
 	for (long i = 0; threads && i < n; i++)
-		(void)must("pthread_create", -pthread_create(&threads[i], &attr, read_one, &offset));
+		(void)must("pthread_create",
+			   -pthread_create(&threads[i], &attr, read_one, &offset));
 	for (long i = 0; threads && i < n; i++)
 		(void)pthread_join(threads[i], NULL);
 	free(threads);
@@ -389,7 +395,8 @@ static void scatter(long n)
 	(void)must("sigaction", sigaction(SIGTERM, &action, NULL));
 	for (long i = 0; threads && seeds && i < n; i++) {
 		seeds[i] = seed + (unsigned)i;
-		(void)must("pthread_create", -pthread_create(&threads[i], NULL, read_anywhere, &seeds[i]));
+		(void)must("pthread_create",
+			   -pthread_create(&threads[i], NULL, read_anywhere, &seeds[i]));
 	}
 	alarms();
 	(void)pthread_sigmask(SIG_UNBLOCK, &both, NULL);
@@ -428,7 +435,8 @@ int main(int argc, char **argv)
 
 	if (argc > 3 && reads_input(how, argv + 2))
 		return 0;
-	fd = (int)must(argc > 2 ? argv[2] : "reads", argc > 2 ? open(argv[2], O_RDONLY | flags) : -1);
+	fd = (int)must(argc > 2 ? argv[2] : "reads",
+		       argc > 2 ? open(argv[2], O_RDONLY | flags) : -1);
 	if (strcmp(how, "read") == 0)
 		read_sized(fd);
 	else if (strcmp(how, "sendfile") == 0)

@@ -312,8 +312,8 @@ static void readers_see_one_or_the_other(void)
 		SAME(size, SIZE);
 		for (size_t at = 1; at < SIZE; at++)
 			if (content[at] != content[0])
-				probe_fail(__FILE__, __LINE__, "'%c' and '%c' in one file", content[0],
-					   content[at]);
+				probe_fail(__FILE__, __LINE__, "'%c' and '%c' in one file",
+					   content[0], content[at]);
 		(void)OK(close(fd));
 	}
 	(void)OK(kill(child, SIGKILL));

@@ -284,8 +284,10 @@ static void *race(void *arg)
 		count_win(5, unlink("l"), ENOENT);
 		probe_text(own, "x");
 		(void)pthread_barrier_wait(&line);
-		count_win(6, syscall(SYS_renameat2, AT_FDCWD, own, AT_FDCWD, "target", RENAME_NOREPLACE),
-			  EEXIST);
+		count_win(
+			6,
+			syscall(SYS_renameat2, AT_FDCWD, own, AT_FDCWD, "target", RENAME_NOREPLACE),
+			EEXIST);
 		(void)pthread_barrier_wait(&line);
 		(void)unlink("target");
 		(void)unlink(own);

@@ -229,7 +229,8 @@ static void failing_changes_nothing(void)
 	FAILS(rename("d/e", "d/f"), ENOTDIR);
 	FAILS(rename("d/f", "d/e"), EISDIR);
 	FAILS(rename("d", "d/e/x"), EINVAL);
-	FAILS((int)syscall(SYS_renameat2, AT_FDCWD, "d/f", AT_FDCWD, "d/e", RENAME_NOREPLACE), EEXIST);
+	FAILS((int)syscall(SYS_renameat2, AT_FDCWD, "d/f", AT_FDCWD, "d/e", RENAME_NOREPLACE),
+	      EEXIST);
 	FAILS(truncate("d/f", -1), EINVAL);
 	FAILS(truncate("d/e", 0), EISDIR);
 	CHANGED(0, "d", 0);
@@ -364,7 +365,8 @@ static void relatime(void)
 	fd = (int)OK(open("f", O_RDONLY | O_DIRECT));
 	SAME(read(fd, &byte, 1), 1);
 	(void)OK(close(fd));
-	TRUE(probe_equal(probe_stat("f").st_atim, before[0].st_atim)); /* newer than both, and of today */
+	TRUE(probe_equal(probe_stat("f").st_atim,
+			 before[0].st_atim)); /* newer than both, and of today */
 }
 
 static void reading_unnoticed(void)
@@ -437,7 +439,8 @@ static void copying_ranges(void)
 	in = (int)OK(open("in", O_RDONLY));
 	out = (int)OK(open("out", O_WRONLY));
 	watch("in", "out", ".");
-	if (copy_file_range(in, NULL, out, NULL, 7, 0) < 0 && (errno == EOPNOTSUPP || errno == EXDEV))
+	if (copy_file_range(in, NULL, out, NULL, 7, 0) < 0 &&
+	    (errno == EOPNOTSUPP || errno == EXDEV))
 		probe_skip("copy_file_range is refused");
 	CHANGED(0, "in", 0);
 	CHANGED(1, "out", BOTH);
@@ -515,7 +518,8 @@ static void sets_every_time(void)
 		const char *path = i % 2 ? "f" : "d";
 
 		times[0] = (struct timespec){.tv_sec = seconds[i], .tv_nsec = 999999999};
-		times[1] = (struct timespec){.tv_sec = seconds[ARRAY_SIZE(seconds) - 1 - i], .tv_nsec = 1};
+		times[1] = (struct timespec){.tv_sec = seconds[ARRAY_SIZE(seconds) - 1 - i],
+					     .tv_nsec = 1};
 		(void)OK(utimensat(AT_FDCWD, path, times, 0));
 		st = probe_stat(path);
 		if (st.st_atim.tv_sec != times[0].tv_sec && !probe_mounted())

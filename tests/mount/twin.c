@@ -78,7 +78,8 @@ static struct answer do_close(const struct op *op, int side)
 
 static struct answer do_pwrite(const struct op *op, int side)
 {
-	return (struct answer){result(pwrite(open_file[side][op->slot], data, op->size, op->offset)), 0};
+	return (struct answer){
+		result(pwrite(open_file[side][op->slot], data, op->size, op->offset)), 0};
 }
 
 static struct answer do_pread(const struct op *op, int side)
@@ -110,8 +111,9 @@ static struct answer do_copy_range(const struct op *op, int side)
 	ssize_t n = 0, total = 0;
 
 	while ((size_t)total < op->size &&
-	       (n = copy_file_range(open_file[side][op->slot], &from, open_file[side][op->other_slot],
-				    &to, op->size - (size_t)total, 0)) > 0)
+	       (n = copy_file_range(open_file[side][op->slot], &from,
+				    open_file[side][op->other_slot], &to, op->size - (size_t)total,
+				    0)) > 0)
 		total += n;
 	return (struct answer){n < 0 ? result(-1) : total, 0};
 }
@@ -228,7 +230,8 @@ static struct answer do_getxattr(const struct op *op, int side)
 	ssize_t n = getxattr(op->path[0], op->name, value, op->size % sizeof(value));
 
 	(void)side;
-	return (struct answer){result(n), op->size % sizeof(value) && n > 0 ? mix(0, value, (size_t)n) : 0};
+	return (struct answer){result(n),
+			       op->size % sizeof(value) && n > 0 ? mix(0, value, (size_t)n) : 0};
 }
 
 static struct answer do_access(const struct op *op, int side)
@@ -283,9 +286,15 @@ static void draw_path(char *path)
 
 static void draw_op(struct op *op, size_t kind)
 {
-	static const int opens[] = {O_RDWR, O_RDWR | O_CREAT, O_RDWR | O_CREAT, O_RDWR | O_CREAT | O_EXCL,
-				    O_RDONLY, O_RDWR | O_TRUNC, O_RDWR | O_CREAT | O_APPEND,
-				    O_RDWR | O_CREAT | O_NOFOLLOW, O_RDONLY | O_DIRECTORY};
+	static const int opens[] = {O_RDWR,
+				    O_RDWR | O_CREAT,
+				    O_RDWR | O_CREAT,
+				    O_RDWR | O_CREAT | O_EXCL,
+				    O_RDONLY,
+				    O_RDWR | O_TRUNC,
+				    O_RDWR | O_CREAT | O_APPEND,
+				    O_RDWR | O_CREAT | O_NOFOLLOW,
+				    O_RDONLY | O_DIRECTORY};
 	static const int renames[] = {0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE};
 	static const int allocations[] = {0, FALLOC_FL_KEEP_SIZE,
 					  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
@@ -302,7 +311,8 @@ static void draw_op(struct op *op, size_t kind)
 	op->offset = draw(3) ? (off_t)draw(2 * DATA_SIZE) : (off_t)draw(5) * 65536;
 	op->size = draw(2) ? draw(DATA_SIZE) : draw(100);
 	for (int i = 0; i < 2; i++)
-		op->times[i] = (struct timespec){.tv_sec = draw(2000000000), .tv_nsec = draw(1000000000)};
+		op->times[i] =
+			(struct timespec){.tv_sec = draw(2000000000), .tv_nsec = draw(1000000000)};
 	if (draw(4) == 0)
 		op->times[draw(2)].tv_nsec = UTIME_OMIT;
 	op->name = attributes[draw(3)];
@@ -328,8 +338,9 @@ static void describe(const struct op *op, size_t kind)
 	(void)snprintf(context, sizeof(context),
 		       "seed %lu, step %ld, %s %s %s, slots %d %d, flags 0%o, mode 0%o, id %u, "
 		       "offset %ld, size %zu",
-		       seed, step, kinds[kind].name, op->path[0], op->path[1], op->slot, op->other_slot,
-		       (unsigned)op->flags, op->mode, op->id, (long)op->offset, op->size);
+		       seed, step, kinds[kind].name, op->path[0], op->path[1], op->slot,
+		       op->other_slot, (unsigned)op->flags, op->mode, op->id, (long)op->offset,
+		       op->size);
 }
 
 static void one_step(bool times)
@@ -355,7 +366,8 @@ static void one_step(bool times)
 		probe_fail(__FILE__, __LINE__, "%s: %ld (%s), wanted %ld (%s)%s", context,
 			   answers[1].value,
 			   answers[1].value < 0 ? strerror((int)-answers[1].value) : "fine",
-			   answers[0].value, answers[0].value < 0 ? strerror((int)-answers[0].value) : "fine",
+			   answers[0].value,
+			   answers[0].value < 0 ? strerror((int)-answers[0].value) : "fine",
 			   answers[0].value == answers[1].value ? "; the bytes differ" : "");
 	if (times)
 		compare_times();
@@ -415,6 +427,7 @@ int main(int argc, char **argv)
 		probe_become((uid_t)uid, (gid_t)uid);
 	rng = seed;
 	run(ops, times);
-	(void)printf("ok      seed %lu, %ld operations\n1 passed, 0 failed, 0 skipped\n", seed, ops);
+	(void)printf("ok      seed %lu, %ld operations\n1 passed, 0 failed, 0 skipped\n", seed,
+		     ops);
 	return 0;
 }

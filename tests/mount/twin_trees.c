@@ -55,7 +55,8 @@ static uint64_t content_of(const char *path, const struct stat *st)
 		ssize_t size = getxattr(path, list + at, value, sizeof(value));
 
 		if (strncmp(list + at, "user.", 5) == 0 && size >= 0)
-			attributes += mix(mix(1, list + at, strlen(list + at)), value, (size_t)size);
+			attributes +=
+				mix(mix(1, list + at, strlen(list + at)), value, (size_t)size);
 	}
 	return hash + attributes;
 }
@@ -130,7 +131,8 @@ static void compare_nodes(const struct seen *a, const struct seen *b)
 	if (!S_ISDIR(a->st.st_mode))
 		EQUAL(st_size);
 	if (a->content != b->content)
-		probe_fail(__FILE__, __LINE__, "%s: %s: content or attributes differ", context, a->path);
+		probe_fail(__FILE__, __LINE__, "%s: %s: content or attributes differ", context,
+			   a->path);
 }
 
 static void compare_trees(const struct tree *a, const struct tree *b)
@@ -142,7 +144,8 @@ static void compare_trees(const struct tree *a, const struct tree *b)
 		compare_nodes(&a->nodes[i], &b->nodes[i]);
 	}
 	if (a->count != b->count)
-		probe_fail(__FILE__, __LINE__, "%s: %zu nodes, wanted %zu", context, b->count, a->count);
+		probe_fail(__FILE__, __LINE__, "%s: %zu nodes, wanted %zu", context, b->count,
+			   a->count);
 }
 
 void compare(bool contents)
@@ -154,7 +157,8 @@ void compare(bool contents)
 	compare_trees(&trees[0], &trees[1]);
 }
 
-/* Which of a node's times changed since the last look: bit 0 mtime, bit 1 ctime; 4 for a new one. */
+/* Which of a node's times changed since the last look: bit 0 mtime, bit 1 ctime; 4 for a new
+ * one. */
 static int stamps(const struct tree *before, const struct seen *now)
 {
 	for (size_t i = 0; i < before->count; i++) {
@@ -187,9 +191,10 @@ void compare_times(void)
 		for (int side = 0; side < SIDES; side++)
 			what[side] = stamps(&stamped[side], &now[side].nodes[i]);
 		if (what[0] != what[1])
-			probe_fail(__FILE__, __LINE__,
-				   "%s: times of %s: changed %d, wanted %d (1 mtime, 2 ctime, 4 new)",
-				   context, now[0].nodes[i].path, what[1], what[0]);
+			probe_fail(
+				__FILE__, __LINE__,
+				"%s: times of %s: changed %d, wanted %d (1 mtime, 2 ctime, 4 new)",
+				context, now[0].nodes[i].path, what[1], what[0]);
 	}
 	for (int side = 0; side < SIDES; side++) {
 		struct tree old = stamped[side];

@@ -293,7 +293,8 @@ static int expect_lines(void *arg, const char *bytes, size_t size)
 		assert_true(e->at < e->n);
 		length = strlen(line->path);
 		if (e->flags & PFS_LISTING_PRIMES) {
-			int digits = snprintf(expected, sizeof(expected), "%llu\t", (unsigned long long)line->prime);
+			int digits = snprintf(expected, sizeof(expected), "%llu\t",
+					      (unsigned long long)line->prime);
 
 			assert_memory_equal(bytes, expected, (size_t)digits);
 			bytes += digits;
@@ -306,8 +307,8 @@ static int expect_lines(void *arg, const char *bytes, size_t size)
 	return 0;
 }
 
-static void check_listing(struct pair *p, const struct pfs_names_view *view, const struct line *lines, size_t n,
-			  unsigned flags)
+static void check_listing(struct pair *p, const struct pfs_names_view *view,
+			  const struct line *lines, size_t n, unsigned flags)
 {
 	struct expecting expecting = {lines, n, 0, flags};
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));

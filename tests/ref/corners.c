@@ -15,16 +15,41 @@ static uint32_t below(uint32_t n)
 
 #define PICK(array) array[below(PFS_COUNT(array))]
 
-/* In forms %N is a column of numbers, %T one of texts; %K and %S are a number and a text, mostly; %P is a pattern, %O a
- * comparison, %C a condition, %A an aggregate, %D a direction and %L a limit. */
+/* In forms %N is a column of numbers, %T one of texts; %K and %S are a number and a text, mostly;
+ * %P is a pattern, %O a comparison, %C a condition, %A an aggregate, %D a direction and %L a
+ * limit. */
 
-static const char *const numbers[] = {"a.size",	 "a.size",  "a.depth",	"a.uid",    "a.stars",
-				      "a.score", "a.nlink", "a.blocks", "a.parent", "a.subtree_count"};
+static const char *const numbers[] = {"a.size",	  "a.size",	    "a.depth", "a.uid",
+				      "a.stars",  "a.score",	    "a.nlink", "a.blocks",
+				      "a.parent", "a.subtree_count"};
 static const char *const texts[] = {"a.ext", "a.ext", "a.name", "a.type", "a.tag", "a.owner"};
-static const char *const constants[] = {"0",	 "1",	  "2",	     "100",	"4096", "-1",	 "2.5",	 "100.0", "NULL",
-					"'100'", "' 2 '", "'1e2'",   "'0x10'",	"''",	"'txt'", "5e18", "9223372036854775807",
-					"TRUE",	 "0.0",	  "x'3130'", "'100.0'", "17",	"1e3",	 "-0.0", "'4096'"};
-static const char *const strings[] = {"'c'", "'txt'", "''", "'red'", "'d1'", "'F1'", "'100'", "NULL", "1", "'gz'", "'f'"};
+static const char *const constants[] = {"0",
+					"1",
+					"2",
+					"100",
+					"4096",
+					"-1",
+					"2.5",
+					"100.0",
+					"NULL",
+					"'100'",
+					"' 2 '",
+					"'1e2'",
+					"'0x10'",
+					"''",
+					"'txt'",
+					"5e18",
+					"9223372036854775807",
+					"TRUE",
+					"0.0",
+					"x'3130'",
+					"'100.0'",
+					"17",
+					"1e3",
+					"-0.0",
+					"'4096'"};
+static const char *const strings[] = {"'c'",   "'txt'", "''", "'red'", "'d1'", "'F1'",
+				      "'100'", "NULL",	"1",  "'gz'",  "'f'"};
 static const char *const patterns[] = {"'f1%'",
 				       "'%!_%' ESCAPE '!'",
 				       "'f!%%' ESCAPE '!'",
@@ -41,9 +66,11 @@ static const char *const patterns[] = {"'f1%'",
 				       "'_'",
 				       "NULL"};
 static const char *const comparisons[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT", "=="};
-static const char *const aggregates[] = {"count(*)",	  "count(%N)", "sum(%N)",	    "min(%N)",	 "max(%N)", "avg(%N)",
-					 "max(%T)",	  "min(%T)",   "count(DISTINCT %T)", "total(%N)", "sum(%N %O %K)",
-					 "count(%T) + 1", "sum(%N) / count(*)"};
+static const char *const aggregates[] = {"count(*)",	      "count(%N)",     "sum(%N)",
+					 "min(%N)",	      "max(%N)",       "avg(%N)",
+					 "max(%T)",	      "min(%T)",       "count(DISTINCT %T)",
+					 "total(%N)",	      "sum(%N %O %K)", "count(%T) + 1",
+					 "sum(%N) / count(*)"};
 static const char *const conditions[] = {
 	"%N IN (%K, %K, NULL)",
 	"%N NOT IN (%K, %K)",
@@ -96,8 +123,10 @@ static const struct form {
 	{"SELECT DISTINCT %T, %N FROM nodes a WHERE %C ORDER BY 2%D, 1%D%L", true},
 	{"SELECT DISTINCT %T, %N, %N FROM nodes a ORDER BY 3, 1%L", true},
 	{"SELECT DISTINCT %T, %N FROM nodes a ORDER BY %N%L", true},
-	{"SELECT a.path, %A FROM nodes a JOIN nodes b ON b.parent = a.ino WHERE %C GROUP BY a.path ORDER BY 2%D%L", true},
-	{"SELECT a.path, b.ext, %A FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino GROUP BY 2, a.path%L", true},
+	{"SELECT a.path, %A FROM nodes a JOIN nodes b ON b.parent = a.ino WHERE %C GROUP BY a.path ORDER BY 2%D%L",
+	 true},
+	{"SELECT a.path, b.ext, %A FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino GROUP BY 2, a.path%L",
+	 true},
 	{"SELECT a.name, %A, %A FROM nodes a WHERE %C GROUP BY a.name ORDER BY 2%D, 3%D%L", true},
 	{"SELECT %T, %A FROM nodes a WHERE %C GROUP BY 1 HAVING %A %O %K ORDER BY 2%D%L", true},
 	{"SELECT %A FROM nodes a GROUP BY %T, %N HAVING %C ORDER BY 1%D%L", true},
@@ -121,12 +150,17 @@ static const struct form {
 	{"SELECT t, count(*), sum(n) FROM (SELECT %T AS t, %N AS n FROM nodes a WHERE %C UNION ALL SELECT %T, %N FROM nodes a) "
 	 "GROUP BY t ORDER BY 2%D%L",
 	 true},
-	{"SELECT a.name, a.ino FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND b.size %O %K WHERE b.ino IS NULL", false},
-	{"SELECT %A, %A FROM nodes a LEFT JOIN side s ON s.ext = a.ext AND s.n %O %K WHERE s.n IS NULL", false},
-	{"SELECT %T, s.k, s.n FROM nodes a LEFT JOIN side s ON s.n = %N WHERE s.k IS NOT NULL OR %C", false},
+	{"SELECT a.name, a.ino FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND b.size %O %K WHERE b.ino IS NULL",
+	 false},
+	{"SELECT %A, %A FROM nodes a LEFT JOIN side s ON s.ext = a.ext AND s.n %O %K WHERE s.n IS NULL",
+	 false},
+	{"SELECT %T, s.k, s.n FROM nodes a LEFT JOIN side s ON s.n = %N WHERE s.k IS NOT NULL OR %C",
+	 false},
 	{"SELECT %T, s.k, %N FROM nodes a RIGHT JOIN side s ON s.ext = a.ext WHERE %C", false},
-	{"SELECT s.k, count(*), %A FROM side s LEFT JOIN nodes a ON a.ext = s.ext AND %C GROUP BY s.k", true},
-	{"SELECT s.k, count(a.ino) FROM side s FULL JOIN nodes a ON a.ext = s.ext GROUP BY 1 ORDER BY 2%D%L", true},
+	{"SELECT s.k, count(*), %A FROM side s LEFT JOIN nodes a ON a.ext = s.ext AND %C GROUP BY s.k",
+	 true},
+	{"SELECT s.k, count(a.ino) FROM side s FULL JOIN nodes a ON a.ext = s.ext GROUP BY 1 ORDER BY 2%D%L",
+	 true},
 	{"SELECT count(*), count(w.v), %A FROM nodes a LEFT JOIN cased w ON w.v = %N LEFT JOIN side s ON s.n = w.v WHERE s.n IS "
 	 "NULL",
 	 false},
@@ -134,14 +168,18 @@ static const struct form {
 	{"SELECT %A FROM nodes a HAVING %A IS NOT NULL", false},
 	{"SELECT a.name, a.ino FROM nodes a WHERE %C ORDER BY ino%D%L", true},
 	{"SELECT a.name, %N FROM nodes a WHERE %C ORDER BY 2, ino%L", true},
-	{"SELECT count(*), max(n) FROM (SELECT %N AS n FROM nodes a WHERE %C ORDER BY ino%L)", false},
-	{"SELECT CASE WHEN %C THEN %N ELSE %N END AS v, count(*) FROM nodes a GROUP BY 1 ORDER BY 2%D, 1%L", true},
+	{"SELECT count(*), max(n) FROM (SELECT %N AS n FROM nodes a WHERE %C ORDER BY ino%L)",
+	 false},
+	{"SELECT CASE WHEN %C THEN %N ELSE %N END AS v, count(*) FROM nodes a GROUP BY 1 ORDER BY 2%D, 1%L",
+	 true},
 	{"SELECT %C, count(*), %A FROM nodes a GROUP BY 1", true},
 	{"SELECT %C AS c, %C AS d, count(*) FROM nodes a GROUP BY 1, 2 ORDER BY 3%D%L", true},
 	{"SELECT count(*) FROM nodes a WHERE %C", false},
 	{"SELECT a.ino FROM nodes a WHERE %C", false},
-	{"SELECT count(*) FROM nodes a WHERE EXISTS (SELECT 1 FROM nodes b WHERE b.parent = a.ino AND b.size %O %K) AND %C", false},
-	{"SELECT count(*) FROM nodes a WHERE NOT EXISTS (SELECT 1 FROM side s WHERE s.n = %N) OR %C", false},
+	{"SELECT count(*) FROM nodes a WHERE EXISTS (SELECT 1 FROM nodes b WHERE b.parent = a.ino AND b.size %O %K) AND %C",
+	 false},
+	{"SELECT count(*) FROM nodes a WHERE NOT EXISTS (SELECT 1 FROM side s WHERE s.n = %N) OR %C",
+	 false},
 };
 
 static void put(FILE *out, const char *form, unsigned depth);

@@ -19,7 +19,8 @@ static uint32_t below(uint32_t n)
 /* What a statement is from: `a` is always nodes; of `b` these columns may be used. */
 struct source {
 	const char *text;
-	const char *other; /* NULL: `a` alone; "b": nodes, too; "s": the side table; "w": `cased`, whose texts are NOCASE */
+	const char *other; /* NULL: `a` alone; "b": nodes, too; "s": the side table; "w": `cased`,
+			      whose texts are NOCASE */
 };
 
 static const struct source sources[] = {
@@ -68,13 +69,17 @@ static void put_text_column(FILE *out, const struct source *source)
 	static const char *const texts[] = {"ext", "name", "type", "tag", "owner", "owner_group"};
 	const char *of = table(source);
 
-	(void)fprintf(out, "%s.%s", of, *of == 'w' ? "w" : *of == 's' ? (below(2) ? "k" : "ext") : PICK(texts));
+	(void)fprintf(out, "%s.%s", of,
+		      *of == 'w'   ? "w"
+		      : *of == 's' ? (below(2) ? "k" : "ext")
+				   : PICK(texts));
 }
 
 static void put_printed(FILE *out, const struct source *source)
 {
-	static const char *const formats[] = {"%d kB", "%05d", "%x",   "%.1f", "%+d%%", "%o",	"%,d",	"%s",
-					      "%8.3e", "%-6i", "%lld", "%g",   "%u",	"%d%d", "%.3d", "%#X"};
+	static const char *const formats[] = {"%d kB", "%05d", "%x",	"%.1f", "%+d%%", "%o",
+					      "%,d",   "%s",   "%8.3e", "%-6i", "%lld",	 "%g",
+					      "%u",    "%d%d", "%.3d",	"%#X"};
 
 	(void)fprintf(out, "%s('%s', ", below(3) ? "printf" : "format", PICK(formats));
 	put_number(out, source);
@@ -264,21 +269,25 @@ static void put_aggregate(FILE *out, const struct source *source)
 
 /* What an order of some columns leaves open: */
 enum open {
-	IS_ANY,	     /* any order of rows; so all columns are ordered by, and rows that are equal in them are equal */
-	IS_ASCENDING, /* that of the scan, as long as nothing descends: a scan may be walked the other way */
+	IS_ANY, /* any order of rows; so all columns are ordered by, and rows that are equal in them
+		   are equal */
+	IS_ASCENDING, /* that of the scan, as long as nothing descends: a scan may be walked the
+			 other way */
 	IS_KNOWN,
 };
 
 static bool put_end(FILE *out, unsigned columns, enum open open)
 {
-	unsigned n = open ? 1 + below(columns) : columns, first = open ? below(columns) : columns / 2;
+	unsigned n = open ? 1 + below(columns) : columns,
+		 first = open ? below(columns) : columns / 2;
 
 	if (below(open ? 4 : 2) == 0)
 		return open != IS_ANY;
 	(void)fputs(" ORDER BY ", out);
 	for (unsigned i = 0; i < n; i++)
 		(void)fprintf(out, "%s%u%s%s", i ? ", " : "", (i + first) % columns + 1,
-			      open != IS_ASCENDING && below(2) ? " DESC" : "", below(6) ? "" : " NULLS LAST");
+			      open != IS_ASCENDING && below(2) ? " DESC" : "",
+			      below(6) ? "" : " NULLS LAST");
 	if (below(2))
 		(void)fprintf(out, " LIMIT %u", below(12));
 	else
@@ -360,7 +369,8 @@ static bool put_hidden_keys(FILE *out, const struct source *source)
 /* What is a set comes in the order of the columns that ORDER BY does not name. */
 static bool put_compound(FILE *out, const struct source *source)
 {
-	static const char *const operators[] = {" UNION ", " EXCEPT ", " INTERSECT ", " UNION ALL "};
+	static const char *const operators[] = {" UNION ", " EXCEPT ", " INTERSECT ",
+						" UNION ALL "};
 	unsigned keys = 1 + below(2), aggregates = below(2), n = 2 + below(2), which = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -368,7 +378,8 @@ static bool put_compound(FILE *out, const struct source *source)
 			(void)fputs(operators[which = below(PFS_COUNT(operators))], out);
 		put_groups(out, below(2) ? source : &PICK(sources), keys, aggregates);
 	}
-	return put_end(out, keys + aggregates, which < PFS_COUNT(operators) - 1 ? IS_KNOWN : IS_ANY);
+	return put_end(out, keys + aggregates,
+		       which < PFS_COUNT(operators) - 1 ? IS_KNOWN : IS_ANY);
 }
 
 static bool put_whole(FILE *out, const struct source *source)
@@ -414,12 +425,14 @@ static bool put_rows(FILE *out, const struct source *source)
 
 static bool put_nodes(FILE *out, const struct source *source)
 {
-	static const char *const orders[] = {"", " ORDER BY 2", " ORDER BY 2 DESC", " ORDER BY 3, 2 DESC", " ORDER BY 4 DESC"};
+	static const char *const orders[] = {"", " ORDER BY 2", " ORDER BY 2 DESC",
+					     " ORDER BY 3, 2 DESC", " ORDER BY 4 DESC"};
 	const char *of = source->other && *source->other == 'b' ? "b" : "a";
 
 	(void)fprintf(out, "SELECT %s.path, count(*), max(a.size), %s.name", of, of);
 	put_from(out, source);
-	(void)fprintf(out, " GROUP BY %s.%s%s%s", of, below(2) ? "path" : "ino", below(3) ? "" : ", a.depth", PICK(orders));
+	(void)fprintf(out, " GROUP BY %s.%s%s%s", of, below(2) ? "path" : "ino",
+		      below(3) ? "" : ", a.depth", PICK(orders));
 	if (below(2))
 		(void)fprintf(out, " LIMIT %u", below(12));
 	return true;
@@ -428,7 +441,8 @@ static bool put_nodes(FILE *out, const struct source *source)
 bool random_grouped(FILE *out, uint64_t *seed)
 {
 	static bool (*const forms[])(FILE *, const struct source *) = {
-		put_group, put_group, put_group, put_whole, put_distinct, put_rows, put_nodes, put_compound, put_hidden_keys,
+		put_group, put_group, put_group,    put_whole,	     put_distinct,
+		put_rows,  put_nodes, put_compound, put_hidden_keys,
 	};
 
 	state = seed;
@@ -438,9 +452,9 @@ bool random_grouped(FILE *out, uint64_t *seed)
 /* The conditions are such that SQLite looks for them by one scan. */
 bool random_texts(FILE *out, uint64_t *seed)
 {
-	static const char *const conditions[] = {"a.size > 100",	"a.type = 'f'",	      "a.name LIKE '%1%'",
-						 "a.ext IS NOT NULL",	"a.depth < 3",	      "length(a.name) > 2",
-						 "a.size % 2 = 0",	"under(a.ino, '/d1')"};
+	static const char *const conditions[] = {
+		"a.size > 100", "a.type = 'f'",	      "a.name LIKE '%1%'", "a.ext IS NOT NULL",
+		"a.depth < 3",	"length(a.name) > 2", "a.size % 2 = 0",	   "under(a.ino, '/d1')"};
 	static const char *const ends[] = {"", ", ';'", ", ''", ", ', '", ", 1", ", a.ext"};
 	const struct source *source = sources;
 	unsigned n = 1 + below((state = seed, 3)), n_conditions = below(3);

@@ -123,7 +123,8 @@ bool ref_lists_remove(struct ref_lists *lists, size_t number, uint64_t payload)
 size_t ref_lists_seek(const struct ref_lists *lists, const uint8_t *bytes, uint32_t len)
 {
 	const struct ref_key *keys = lists->keys;
-	size_t from = PFS_SEARCH(i, 0, lists->n_keys, compare(keys[i].bytes, keys[i].len, bytes, len) < 0);
+	size_t from = PFS_SEARCH(i, 0, lists->n_keys,
+				 compare(keys[i].bytes, keys[i].len, bytes, len) < 0);
 
 	while (from < lists->n_keys && lists->keys[from].n == 0)
 		from++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/key_lists.h - what a prefix tree must hold: a fixed set of possible keys as a sorted array,
- * found by a hash table, each with its payloads. */
+/* tests/ref/key_lists.h - what a prefix tree must hold: a fixed set of possible keys as a sorted
+ * array, found by a hash table, each with its payloads. */
 #ifndef PFS_TESTS_REF_KEY_LISTS_H
 #define PFS_TESTS_REF_KEY_LISTS_H
 

@@ -152,22 +152,26 @@ void node_copy_add_functions(sqlite3 *copy)
 
 /* What the copy has not: the number of a row is another one there. */
 static const struct {
-	const char *word, *before, *behind; /* of a table's name and a point, if they stand before the word */
+	const char *word, *before,
+		*behind; /* of a table's name and a point, if they stand before the word */
 } spelled[] = {
 	{"preorder", "replace(", "path, '/', CAST(x'00' AS TEXT))"},
 	{"nodes WHERE rowid", "nodes WHERE ", "ino"},
 	{"SELECT rowid", "SELECT ", "ino"},
 };
 
-/* Writes what stands for the word that the text begins with, and returns how long that is; 0: it is none. */
+/* Writes what stands for the word that the text begins with, and returns how long that is; 0: it is
+ * none. */
 static size_t spell(FILE *out, const char *sql, size_t len)
 {
 	for (size_t i = 0; i < PFS_COUNT(spelled); i++) {
-		size_t size = strlen(spelled[i].word), before = len > size + 1 && sql[1] == '.' ? 2 : 0;
+		size_t size = strlen(spelled[i].word),
+		       before = len > size + 1 && sql[1] == '.' ? 2 : 0;
 
 		if (len < before + size || strncmp(sql + before, spelled[i].word, size) != 0)
 			continue;
-		(void)fprintf(out, "%s%.*s%s", spelled[i].before, (int)before, sql, spelled[i].behind);
+		(void)fprintf(out, "%s%.*s%s", spelled[i].before, (int)before, sql,
+			      spelled[i].behind);
 		return before + size;
 	}
 	return 0;

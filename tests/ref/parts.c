@@ -114,7 +114,8 @@ static void ask_with(FILE *out)
 	random_sub_select(out, state);
 	(void)fputs(")", out);
 	if (below(2))
-		(void)fputs(", x AS (SELECT t, max(n) AS n, count(m) AS m FROM w GROUP BY t) ", out);
+		(void)fputs(", x AS (SELECT t, max(n) AS n, count(m) AS m FROM w GROUP BY t) ",
+			    out);
 	else
 		(void)fputs(", x AS (SELECT t, n, m FROM w) ", out);
 	put_question(out, below(3) ? "x" : "w AS x");
@@ -165,8 +166,8 @@ static void put_form(FILE *out, const char *form, const char *key)
 
 static void put_where(FILE *out)
 {
-	static const char *const wheres[] = {"type = 'f'", "size > 100", "depth < 3", "name GLOB '*1*'",
-					     "ext IS NOT NULL"};
+	static const char *const wheres[] = {"type = 'f'", "size > 100", "depth < 3",
+					     "name GLOB '*1*'", "ext IS NOT NULL"};
 
 	if (below(2))
 		(void)fprintf(out, " WHERE %s", PICK(wheres));
@@ -191,8 +192,8 @@ static void ask_grouped(FILE *out)
 		"%s IS 'c'",
 		"-count(*)",
 	};
-	static const char *const havings[] = {"count(*) > 1", "n > 1", "upper(%s) > 'D'", "max(name) <> %s",
-					      "abs(sum(size)) > 10"};
+	static const char *const havings[] = {"count(*) > 1", "n > 1", "upper(%s) > 'D'",
+					      "max(name) <> %s", "abs(sum(size)) > 10"};
 	const char *key = PICK(keys);
 	unsigned n = 1 + below(3);
 
@@ -223,9 +224,17 @@ static bool end_grouped(FILE *out)
 static void ask_joined(FILE *out)
 {
 	static const char *const results[] = {
-		"upper(s.k)",	 "a.name || s.n", "rank() OVER (ORDER BY a.size)", "a.size = s.k",
-		"a.path",	 "s.n = a.ext",	  "sum(s.n) OVER (PARTITION BY a.ext)", "count(*) OVER ()",
-		"round(s.n, 1)", "a.name",	  "s.n + a.depth",
+		"upper(s.k)",
+		"a.name || s.n",
+		"rank() OVER (ORDER BY a.size)",
+		"a.size = s.k",
+		"a.path",
+		"s.n = a.ext",
+		"sum(s.n) OVER (PARTITION BY a.ext)",
+		"count(*) OVER ()",
+		"round(s.n, 1)",
+		"a.name",
+		"s.n + a.depth",
 	};
 	static const char *const froms[] = {
 		"nodes a JOIN side s ON s.ext = a.ext",

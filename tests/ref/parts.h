@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/parts.h - random statements that the operators cannot run whole, around sub-selects, FROMs and
- * GROUP BYs that they can: windows, functions, compounds, values in expressions, correlated sub-selects. */
+/* tests/ref/parts.h - random statements that the operators cannot run whole, around sub-selects,
+ * FROMs and GROUP BYs that they can: windows, functions, compounds, values in expressions,
+ * correlated sub-selects. */
 #ifndef PFS_TESTS_REF_PARTS_H
 #define PFS_TESTS_REF_PARTS_H
 

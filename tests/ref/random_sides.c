@@ -22,26 +22,84 @@ static uint32_t below(uint32_t n)
 /* ---- values ---- */
 
 static const char *const few[] = {"0", "1", "2", "3", "5", "-1", "NULL"};
-static const char *const extreme[] = {"9223372036854775807",  "-9223372036854775808", "9223372036854775806",
-				      "9007199254740992",     "9007199254740993",     "-9007199254740993",
-				      "4611686018427387904",  "-4611686018427387904", "0",
-				      "1",		      "-1",		      "NULL"};
+static const char *const extreme[] = {"9223372036854775807",
+				      "-9223372036854775808",
+				      "9223372036854775806",
+				      "9007199254740992",
+				      "9007199254740993",
+				      "-9007199254740993",
+				      "4611686018427387904",
+				      "-4611686018427387904",
+				      "0",
+				      "1",
+				      "-1",
+				      "NULL"};
 static const char *const reals[] = {"0.5", "-2.25", "1.5", "3.0", "1e3", "-0.0", "0.0", "NULL"};
-static const char *const extreme_reals[] = {
-	"9007199254740992.0",	"9007199254740994.0",  "9223372036854775808.0", "9223372036854774784.0",
-	"-9223372036854775808.0", "-9007199254740992.0", "1e300",		   "-1e300",
-	"9e999",		"1e-310",	       "0.5",			"NULL"};
-static const char *const texts[] = {
-	"''", "'a'", "'A'", "'ab'", "'Ab '", "'ab'", "'12'", "' 12'", "'1e1'", "'12abc'", "'0'", "'9223372036854775807'",
-	"CAST(x'ff41' AS TEXT)", "CAST(x'c3' AS TEXT)", "CAST(x'610062' AS TEXT)", "'\xc3\xa9'", "'%'", "'a_b'", "NULL",
-	"replace(hex(zeroblob(2000)), '00', 'ab')", "replace(hex(zeroblob(2000)), '00', 'ab') || 'c'"};
-/* None of them equals one of another class, so that it does not matter which of two equal ones is shown. */
-static const char *const mixed[] = {"1",     "2", "9223372036854775807", "0.5",	  "-2.25", "1e300", "''",
-				    "'a'",   "'1'", "'ab'",		 "x'61'", "x''",   "NULL",  "CAST(x'ff' AS TEXT)"};
-static const char *const anything[] = {"1",	     "1.0",		   "9007199254740992", "9007199254740992.0",
-				       "9007199254740993", "9223372036854775807", "9223372036854775808.0",
-				       "-9223372036854775808", "-9223372036854775808.0", "'1'", "'1.0'", "''",
-				       "x'31'",	     "'A'",		   "'a'",	       "NULL"};
+static const char *const extreme_reals[] = {"9007199254740992.0",
+					    "9007199254740994.0",
+					    "9223372036854775808.0",
+					    "9223372036854774784.0",
+					    "-9223372036854775808.0",
+					    "-9007199254740992.0",
+					    "1e300",
+					    "-1e300",
+					    "9e999",
+					    "1e-310",
+					    "0.5",
+					    "NULL"};
+static const char *const texts[] = {"''",
+				    "'a'",
+				    "'A'",
+				    "'ab'",
+				    "'Ab '",
+				    "'ab'",
+				    "'12'",
+				    "' 12'",
+				    "'1e1'",
+				    "'12abc'",
+				    "'0'",
+				    "'9223372036854775807'",
+				    "CAST(x'ff41' AS TEXT)",
+				    "CAST(x'c3' AS TEXT)",
+				    "CAST(x'610062' AS TEXT)",
+				    "'\xc3\xa9'",
+				    "'%'",
+				    "'a_b'",
+				    "NULL",
+				    "replace(hex(zeroblob(2000)), '00', 'ab')",
+				    "replace(hex(zeroblob(2000)), '00', 'ab') || 'c'"};
+/* None of them equals one of another class, so that it does not matter which of two equal ones is
+ * shown. */
+static const char *const mixed[] = {"1",
+				    "2",
+				    "9223372036854775807",
+				    "0.5",
+				    "-2.25",
+				    "1e300",
+				    "''",
+				    "'a'",
+				    "'1'",
+				    "'ab'",
+				    "x'61'",
+				    "x''",
+				    "NULL",
+				    "CAST(x'ff' AS TEXT)"};
+static const char *const anything[] = {"1",
+				       "1.0",
+				       "9007199254740992",
+				       "9007199254740992.0",
+				       "9007199254740993",
+				       "9223372036854775807",
+				       "9223372036854775808.0",
+				       "-9223372036854775808",
+				       "-9223372036854775808.0",
+				       "'1'",
+				       "'1.0'",
+				       "''",
+				       "x'31'",
+				       "'A'",
+				       "'a'",
+				       "NULL"};
 
 #define CLASS(array) array, PFS_COUNT(array)
 static const struct class {
@@ -61,10 +119,12 @@ static struct table {
 	const char *name;
 	const struct class *of[COLUMNS];
 	const char *declared[COLUMNS];
-	bool is_nocase[COLUMNS]; /* which of equal texts is shown depends on the order of rows: known of one table */
+	bool is_nocase[COLUMNS]; /* which of equal texts is shown depends on the order of rows:
+				    known of one table */
 } tables[] = {{.name = "large"}, {.name = "small"}};
 
-/* Affinity makes 1 of 1.0 and of '1', or leaves it: of all classes only the numbers stay what they are. */
+/* Affinity makes 1 of 1.0 and of '1', or leaves it: of all classes only the numbers stay what they
+ * are. */
 static const char *declaration(const struct class *of)
 {
 	static const char *const any[] = {"", "BLOB", "INTEGER", "NUMERIC", "REAL", "TEXT"};
@@ -74,7 +134,8 @@ static const char *declaration(const struct class *of)
 		return PICK(of_numbers);
 	if (of->values == reals || of->values == extreme_reals)
 		return "REAL";
-	return of->values == texts || of->values == mixed ? any[below(2) ? 5 : below(2)] : PICK(any);
+	return of->values == texts || of->values == mixed ? any[below(2) ? 5 : below(2)]
+							  : PICK(any);
 }
 
 static void put_rows(FILE *out, const struct table *table, unsigned n)
@@ -103,12 +164,14 @@ void random_sides_fill(FILE *out, uint64_t *seed)
 	for (unsigned i = 0; i < PFS_COUNT(tables); i++) {
 		struct table *t = &tables[i];
 
-		(void)fprintf(out, "DROP TABLE IF EXISTS %s\nCREATE TABLE %s (id INTEGER", t->name, t->name);
+		(void)fprintf(out, "DROP TABLE IF EXISTS %s\nCREATE TABLE %s (id INTEGER", t->name,
+			      t->name);
 		for (unsigned c = 0; c < COLUMNS; c++) {
 			t->of[c] = &classes[PICK(often)];
 			t->declared[c] = declaration(t->of[c]);
 			t->is_nocase[c] = t->of[c]->values == texts && below(3) == 0;
-			(void)fprintf(out, ", c%u %s%s", c, t->declared[c], t->is_nocase[c] ? " COLLATE NOCASE" : "");
+			(void)fprintf(out, ", c%u %s%s", c, t->declared[c],
+				      t->is_nocase[c] ? " COLLATE NOCASE" : "");
 		}
 		(void)fputs(")\n", out);
 		put_rows(out, t, i ? PICK(small) : PICK(large));
@@ -134,7 +197,8 @@ static unsigned column_that(const struct table *t, bool is_alone, bool adds_up)
 	unsigned at = below(COLUMNS);
 
 	for (unsigned i = 0; i < COLUMNS; i++, at = (at + 1) % COLUMNS) {
-		if (t->of[at]->is_key && (is_alone || !t->is_nocase[at]) && (!adds_up || t->of[at]->adds_up))
+		if (t->of[at]->is_key && (is_alone || !t->is_nocase[at]) &&
+		    (!adds_up || t->of[at]->adds_up))
 			return at;
 	}
 	return COLUMNS;
@@ -169,8 +233,10 @@ static void put_other_column(FILE *out, const struct from *from, const struct cl
 
 static void put_pattern(FILE *out)
 {
-	static const char *const patterns[] = {"LIKE 'a%'", "LIKE '%B'",	      "GLOB '*b'", "GLOB '[0-9]*'",
-					       "LIKE '%'",  "LIKE 'a!_%' ESCAPE '!'", "GLOB 'a*'", "NOT LIKE '_'"};
+	static const char *const patterns[] = {"LIKE 'a%'", "LIKE '%B'",
+					       "GLOB '*b'", "GLOB '[0-9]*'",
+					       "LIKE '%'",  "LIKE 'a!_%' ESCAPE '!'",
+					       "GLOB 'a*'", "NOT LIKE '_'"};
 
 	(void)fprintf(out, " %s", PICK(patterns));
 }
@@ -178,7 +244,8 @@ static void put_pattern(FILE *out)
 static void put_term(FILE *out, const struct from *from)
 {
 	static const char *const operators[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
-	static const char *const collations[] = {"", "", "", " COLLATE NOCASE", " COLLATE RTRIM", " COLLATE BINARY"};
+	static const char *const collations[] = {
+		"", "", "", " COLLATE NOCASE", " COLLATE RTRIM", " COLLATE BINARY"};
 	const struct table *t = one_of(from);
 	unsigned at = below(COLUMNS), form = below(7);
 	const struct class *of = t->of[at];
@@ -195,8 +262,8 @@ static void put_term(FILE *out, const struct from *from)
 		(void)fprintf(out, "%s BETWEEN %s AND %s", collation, constant(of), constant(of));
 		break;
 	case 2:
-		(void)fprintf(out, " %sIN (%s, %s, %s)", below(2) ? "NOT " : "", constant(of), constant(of),
-			      constant(of));
+		(void)fprintf(out, " %sIN (%s, %s, %s)", below(2) ? "NOT " : "", constant(of),
+			      constant(of), constant(of));
 		break;
 	case 3:
 		put_pattern(out);
@@ -237,7 +304,8 @@ static struct from put_from(FILE *out)
 		return from;
 	}
 	from = (struct from){.table = {&tables[0], &tables[1]}, .n = 2};
-	(void)fprintf(out, " FROM %s %s %s", tables[is_turned].name, PICK(joins), tables[!is_turned].name);
+	(void)fprintf(out, " FROM %s %s %s", tables[is_turned].name, PICK(joins),
+		      tables[!is_turned].name);
 	if (below(4) == 0) {
 		(void)fprintf(out, " USING (c%u)", below(COLUMNS));
 		return from;
@@ -266,7 +334,8 @@ static bool put_rows_as_they_are(FILE *out)
 	put_where(out, &from);
 	if (!is_ordered)
 		return false;
-	(void)fprintf(out, " ORDER BY c%u%s%s%s, id", at, t->of[at]->is_number || below(4) ? "" : " COLLATE NOCASE",
+	(void)fprintf(out, " ORDER BY c%u%s%s%s, id", at,
+		      t->of[at]->is_number || below(4) ? "" : " COLLATE NOCASE",
 		      below(2) ? " DESC" : "", below(4) ? "" : " NULLS LAST");
 	if (below(2))
 		(void)fprintf(out, " LIMIT %u OFFSET %u", below(20), below(10));
@@ -276,7 +345,8 @@ static bool put_rows_as_they_are(FILE *out)
 static void put_aggregate(FILE *out, const struct from *from)
 {
 	static const char *const of_sums[] = {"sum", "sum", "total", "avg"};
-	static const char *const of_keys[] = {"min", "max", "count", "count(DISTINCT ", "min", "max"};
+	static const char *const of_keys[] = {"min", "max", "count", "count(DISTINCT ",
+					      "min", "max"};
 	const struct table *t = one_of(from);
 	bool is_sum = below(3) == 0;
 	unsigned at = column_that(t, from->n == 1, is_sum);
@@ -286,7 +356,8 @@ static void put_aggregate(FILE *out, const struct from *from)
 		return;
 	}
 	if (is_sum) { /* what is real loses low bits of 2^62, by the order of rows */
-		(void)fprintf(out, "%s(%s.c%u)", t->of[at]->values == extreme ? "sum" : PICK(of_sums), t->name, at);
+		(void)fprintf(out, "%s(%s.c%u)",
+			      t->of[at]->values == extreme ? "sum" : PICK(of_sums), t->name, at);
 		return;
 	}
 	{
@@ -303,7 +374,8 @@ static bool put_groups(FILE *out)
 	FILE *rest = open_memstream(&text, &size);
 	struct from from = put_from(rest);
 	const struct table *t = one_of(&from);
-	unsigned key = below(4) ? column_that(t, from.n == 1, false) : COLUMNS, columns = 1 + (key < COLUMNS);
+	unsigned key = below(4) ? column_that(t, from.n == 1, false) : COLUMNS,
+		 columns = 1 + (key < COLUMNS);
 
 	put_where(rest, &from);
 	if (key < COLUMNS)
@@ -348,8 +420,9 @@ static bool put_joined_rows(FILE *out)
 
 	put_where(rest, &from);
 	(void)fclose(rest);
-	(void)fprintf(out, "SELECT count(*), sum(%s.id), min(%s.id), max(%s.id)%s", from.table[0]->name,
-		      from.table[from.n - 1]->name, from.table[from.n - 1]->name, text);
+	(void)fprintf(out, "SELECT count(*), sum(%s.id), min(%s.id), max(%s.id)%s",
+		      from.table[0]->name, from.table[from.n - 1]->name,
+		      from.table[from.n - 1]->name, text);
 	free(text);
 	return false;
 }
@@ -369,15 +442,18 @@ static bool put_compound(FILE *out)
 
 static bool put_nested(FILE *out)
 {
-	static const char *const of_nodes[] = {"size", "name", "ext", "depth", "stars", "score", "tag"};
+	static const char *const of_nodes[] = {"size",	"name",	 "ext", "depth",
+					       "stars", "score", "tag"};
 	const struct from from = from_one();
 	unsigned of_outer = below(3);
 
 	if (of_outer == 2)
 		(void)fprintf(out, "SELECT count(*), sum(ino) FROM nodes WHERE %s", PICK(of_nodes));
 	else
-		(void)fprintf(out, "SELECT count(*), sum(id) FROM %s WHERE c%u", tables[of_outer].name, below(COLUMNS));
-	(void)fprintf(out, " %sIN (SELECT c%u FROM %s", below(3) ? "" : "NOT ", below(COLUMNS), from.table[0]->name);
+		(void)fprintf(out, "SELECT count(*), sum(id) FROM %s WHERE c%u",
+			      tables[of_outer].name, below(COLUMNS));
+	(void)fprintf(out, " %sIN (SELECT c%u FROM %s", below(3) ? "" : "NOT ", below(COLUMNS),
+		      from.table[0]->name);
 	put_where(out, &from);
 	(void)fputs(")", out);
 	return false;
@@ -385,9 +461,9 @@ static bool put_nested(FILE *out)
 
 bool random_sides(FILE *out, uint64_t *seed)
 {
-	static bool (*const statements[])(FILE *out) = {put_rows_as_they_are, put_rows_as_they_are, put_groups,
-							put_groups,	      put_groups,	    put_distinct,
-							put_joined_rows,      put_nested,	    put_compound};
+	static bool (*const statements[])(FILE * out) = {
+		put_rows_as_they_are, put_rows_as_they_are, put_groups, put_groups,  put_groups,
+		put_distinct,	      put_joined_rows,	    put_nested, put_compound};
 
 	state = seed;
 	return PICK(statements)(out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/random_sides.h - random side tables, and random statements over them: extreme integers, reals where
- * integers begin to be rounded, texts that are empty, long or no UTF-8, columns of mixed classes, and as many rows as
- * blocks have, one more or one less. */
+/* tests/ref/random_sides.h - random side tables, and random statements over them: extreme integers,
+ * reals where integers begin to be rounded, texts that are empty, long or no UTF-8, columns of
+ * mixed classes, and as many rows as blocks have, one more or one less. */
 #ifndef PFS_TESTS_REF_RANDOM_SIDES_H
 #define PFS_TESTS_REF_RANDOM_SIDES_H
 

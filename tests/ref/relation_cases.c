@@ -249,24 +249,26 @@ static const char *const aggregate_names[] = {
 	"count(*)", "count", "count(DISTINCT", "sum", "total", "avg", "min", "max", "group_concat"};
 
 /* What stands between values, and where the texts are put. */
-static void say_separator(struct ref_world *w, struct pfs_aggregate *aggregate, struct pfs_texts *texts)
+static void say_separator(struct ref_world *w, struct pfs_aggregate *aggregate,
+			  struct pfs_texts *texts)
 {
 	static const char *const separators[] = {",", "", "; "};
 	const char *separator = separators[ref_below(w, PFS_COUNT(separators))];
 
 	*texts = (struct pfs_texts){.limit = INT32_MAX};
 	aggregate->texts = texts;
-	aggregate->separator =
-		(struct pfs_constant){.type = PFS_IS_TEXT, .text = separator, .len = strlen(separator)};
+	aggregate->separator = (struct pfs_constant){
+		.type = PFS_IS_TEXT, .text = separator, .len = strlen(separator)};
 }
 
-static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggregates, struct pfs_texts *texts,
-			       char **at)
+static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggregates,
+			       struct pfs_texts *texts, char **at)
 {
 	unsigned n = ref_below(w, 5);
 
 	for (unsigned k = 0; k < n; k++) {
-		enum pfs_aggregate_op op = (enum pfs_aggregate_op)ref_below(w, PFS_COUNT(aggregate_names));
+		enum pfs_aggregate_op op =
+			(enum pfs_aggregate_op)ref_below(w, PFS_COUNT(aggregate_names));
 		unsigned column = ref_below(w, REF_COLUMNS_MAX);
 		const char *name;
 
@@ -283,7 +285,8 @@ static unsigned say_aggregates(struct ref_world *w, struct pfs_aggregate *aggreg
 		if (op == PFS_COUNT_ALL)
 			*at += sprintf(*at, ", count(*)");
 		else if (op == PFS_GROUP_CONCAT)
-			*at += sprintf(*at, ", group_concat(c%u, '%s')", column, aggregates[k].separator.text);
+			*at += sprintf(*at, ", group_concat(c%u, '%s')", column,
+				       aggregates[k].separator.text);
 		else
 			*at += sprintf(*at, ", %s%s c%u COLLATE %s)", name,
 				       op == PFS_COUNT_DISTINCT ? "" : "(", column,

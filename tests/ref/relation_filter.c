@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tuples of two random tables that a condition keeps, beside SQLite's answer to the same question. */
+/* Tuples of two random tables that a condition keeps, beside SQLite's answer to the same
+ * question. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,7 +33,8 @@ static int64_t row_of(const struct pfs_tuple_table *table, uint64_t i)
 	return row == PFS_NO_ROW ? INT64_C(-1) : row;
 }
 
-static void compare_tuples(const struct pfs_tuples *tuples, sqlite3_stmt *statement, const char *sql)
+static void compare_tuples(const struct pfs_tuples *tuples, sqlite3_stmt *statement,
+			   const char *sql)
 {
 	struct pair *pairs = calloc(tuples->n + 1, sizeof(*pairs));
 	uint64_t i = 0;
@@ -51,7 +53,8 @@ static void compare_tuples(const struct pfs_tuples *tuples, sqlite3_stmt *statem
 	free(pairs);
 }
 
-/* Adds to the expression whether the right table has a row or, as NOT IN is bound, that it has none. */
+/* Adds to the expression whether the right table has a row or, as NOT IN is bound, that it has
+ * none. */
 static void say_partner(struct ref_world *w, struct ref_expression *e)
 {
 	bool is_and = ref_below(w, 2), is_null = ref_below(w, 2);

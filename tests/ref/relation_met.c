@@ -19,8 +19,9 @@ static unsigned operands_of(enum pfs_op op)
 		return 0;
 	if (op == PFS_OP_CHOOSE || op == PFS_OP_BETWEEN)
 		return 3;
-	return (op >= PFS_OP_ADD && op <= PFS_OP_SHIFT_RIGHT) || (op >= PFS_OP_EQ && op <= PFS_OP_IS_NOT) ||
-			       op == PFS_OP_AND || op == PFS_OP_OR
+	return (op >= PFS_OP_ADD && op <= PFS_OP_SHIFT_RIGHT) ||
+			       (op >= PFS_OP_EQ && op <= PFS_OP_IS_NOT) || op == PFS_OP_AND ||
+			       op == PFS_OP_OR
 		       ? 2
 		       : 1;
 }
@@ -48,7 +49,8 @@ static bool go_together(unsigned op, enum pfs_kind kind)
 {
 	bool is_text = kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE;
 
-	if (op <= PFS_OP_BITS || (op >= PFS_OP_AND && op <= PFS_OP_NOT) || op == REF_AGGREGATE + PFS_COUNT_ALL)
+	if (op <= PFS_OP_BITS || (op >= PFS_OP_AND && op <= PFS_OP_NOT) ||
+	    op == REF_AGGREGATE + PFS_COUNT_ALL)
 		return false; /* of no operands that have a kind */
 	if (op == PFS_OP_LENGTH || (op >= PFS_OP_LIKE && op <= PFS_OP_CONTAINS))
 		return is_text;

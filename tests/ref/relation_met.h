@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/relation_met.h - how often the cases of tests/ref/relation.h gave each operator operands of each kind. */
+/* tests/ref/relation_met.h - how often the cases of tests/ref/relation.h gave each operator
+ * operands of each kind. */
 #ifndef PFS_TESTS_REF_RELATION_MET_H
 #define PFS_TESTS_REF_RELATION_MET_H
 
@@ -15,8 +16,8 @@ void ref_met(const struct ref_world *w, unsigned op, enum pfs_kind kind);
 /* The same of each step of a program over table a. */
 void ref_met_program(const struct ref_world *w, const struct ref_expression *e);
 
-/* Of the pairs of an operator and a kind that go together: how often that was asked which was asked least, and which
- * it is. */
+/* Of the pairs of an operator and a kind that go together: how often that was asked which was asked
+ * least, and which it is. */
 struct ref_least {
 	uint64_t n;
 	unsigned op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/sorted_pairs.h - what an ordered index must hold: a sorted array of pairs, and the answers
- * that follow from it.  Slow and plain. */
+/* tests/ref/sorted_pairs.h - what an ordered index must hold: a sorted array of pairs, and the
+ * answers that follow from it.  Slow and plain. */
 #ifndef PFS_TESTS_REF_SORTED_PAIRS_H
 #define PFS_TESTS_REF_SORTED_PAIRS_H
 

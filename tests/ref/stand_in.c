@@ -111,7 +111,8 @@ WRAP(write, (struct pfs_codes_job * job, void *memory, size_t offset, const void
      (inner(job), memory, offset, in, size))
 WRAP(fill, (struct pfs_codes_job * job, uint32_t *bits, size_t words, uint64_t from, uint64_t to),
      (inner(job), bits, words, from, to))
-WRAP(set, (struct pfs_codes_job * job, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
+WRAP(set,
+     (struct pfs_codes_job * job, uint32_t *bits, size_t words, const uint32_t *slots, size_t n),
      (inner(job), bits, words, slots, n))
 WRAP(combine,
      (struct pfs_codes_job * job, uint32_t *bits, size_t words, const uint32_t *other,
@@ -129,10 +130,13 @@ WRAP(dividing,
      (struct pfs_codes_job * job, uint32_t *directories, size_t *n, size_t capacity,
       const uint32_t *limbs, size_t n_limbs),
      (inner(job), directories, n, capacity, limbs, n_limbs))
-WRAP(find_prime, (struct pfs_codes_job * job, uint32_t *slot, uint64_t prime), (inner(job), slot, prime))
-WRAP(codes, (struct pfs_codes_job * job, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
+WRAP(find_prime, (struct pfs_codes_job * job, uint32_t *slot, uint64_t prime),
+     (inner(job), slot, prime))
+WRAP(codes,
+     (struct pfs_codes_job * job, uint32_t *limbs, uint32_t *n_limbs, uint32_t first, size_t n),
      (inner(job), limbs, n_limbs, first, n))
-WRAP(names_reserve, (struct pfs_codes_job * job, size_t heap, size_t places), (inner(job), heap, places))
+WRAP(names_reserve, (struct pfs_codes_job * job, size_t heap, size_t places),
+     (inner(job), heap, places))
 static int faulty_names_update(struct pfs_codes_job *job, const struct pfs_names_update *update)
 {
 	for (size_t i = 0; i < update->n_pieces; i++)
@@ -141,7 +145,8 @@ static int faulty_names_update(struct pfs_codes_job *job, const struct pfs_names
 }
 
 WRAP(paths_open,
-     (struct pfs_codes_job * job, struct pfs_path_listing **out, const struct pfs_paths_request *request),
+     (struct pfs_codes_job * job, struct pfs_path_listing **out,
+      const struct pfs_paths_request *request),
      (inner(job), out, request))
 WRAP(paths_next,
      (struct pfs_codes_job * job, struct pfs_path_listing *paths, const char **bytes, size_t *size),

@@ -13,12 +13,14 @@
 struct pfs_backend;
 
 struct stand_in {
-	atomic_long calls_left; /* the call that makes it 0 fails, and all after it; LONG_MAX: none */
+	atomic_long
+		calls_left; /* the call that makes it 0 fails, and all after it; LONG_MAX: none */
 	int failure;	  /* -EIO or -ENOMEM */
 	bool reads_fail;  /* else what is there can still be read */
 	uint32_t spoiled; /* the directory number whose code a load gets wrong; 0: none */
 	atomic_uint loads, applies; /* how often columns were loaded, and changed */
-	_Atomic uint64_t names_sent; /* bytes of the heap of names that a device would have been sent */
+	_Atomic uint64_t
+		names_sent; /* bytes of the heap of names that a device would have been sent */
 };
 
 extern struct stand_in stand_in; /* all of them */

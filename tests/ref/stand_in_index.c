@@ -28,7 +28,8 @@ static uint64_t value_at(const struct pfs_index_tree *tree, const void *values, 
 }
 
 /* pair: NULL: there is none. */
-static void answer(const struct pfs_index_tree *tree, void *values, size_t i, const struct pair *pair)
+static void answer(const struct pfs_index_tree *tree, void *values, size_t i,
+		   const struct pair *pair)
 {
 	if (tree->is_wide)
 		((uint64_t *)values)[i] = pair ? pair->value : PFS_INDEX_WIDE_NONE;
@@ -82,15 +83,16 @@ static size_t rank(const struct pfs_index_tree *tree, uint64_t key, uint64_t val
 
 /* ---- the family ---- */
 
-static void close_tree(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-		       struct pfs_index_tree *tree)
+static void close_tree(struct pfs_operator_backend *b PFS_UNUSED,
+		       const struct pfs_run *run PFS_UNUSED, struct pfs_index_tree *tree)
 {
 	free(tree->pairs);
 	free(tree);
 }
 
-static int build(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_index_tree **out,
-		 const struct pfs_index_shape *shape, const uint64_t *keys, const void *values, size_t n)
+static int build(struct pfs_operator_backend *b, const struct pfs_run *run,
+		 struct pfs_index_tree **out, const struct pfs_index_shape *shape,
+		 const uint64_t *keys, const void *values, size_t n)
 {
 	struct pfs_index_tree *tree;
 
@@ -98,7 +100,8 @@ static int build(struct pfs_operator_backend *b, const struct pfs_run *run, stru
 	tree = calloc(1, sizeof(*tree));
 	if (!tree)
 		return -ENOMEM;
-	*tree = (struct pfs_index_tree){.is_wide = shape->is_wide, .is_unique = shape->kind == PFS_INDEX_UNIQUE};
+	*tree = (struct pfs_index_tree){.is_wide = shape->is_wide,
+					.is_unique = shape->kind == PFS_INDEX_UNIQUE};
 	tree->pairs = calloc(n + 1, sizeof(*tree->pairs));
 	if (!tree->pairs) {
 		close_tree(b, run, tree);
@@ -130,7 +133,8 @@ static int find(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run 
 }
 
 static int range(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run,
-		 const struct pfs_index_tree *tree, struct pfs_index_list *out, uint64_t first, uint64_t last)
+		 const struct pfs_index_tree *tree, struct pfs_index_list *out, uint64_t first,
+		 uint64_t last)
 {
 	size_t from = rank(tree, first, 0), to = rank(tree, last, UINT64_MAX);
 	void *values;
@@ -147,7 +151,8 @@ static int range(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run
 
 /* Behind those that there are; then all are sorted, and of equal ones one stays. */
 static int insert(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-		  struct pfs_index_tree *tree, uint64_t *n_added, const struct pfs_index_change *change)
+		  struct pfs_index_tree *tree, uint64_t *n_added,
+		  const struct pfs_index_change *change)
 {
 	size_t n = tree->n + change->n, kept = 0;
 	struct pair *pairs;
@@ -158,10 +163,12 @@ static int insert(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_ru
 		return -ENOMEM;
 	tree->pairs = pairs;
 	for (size_t i = 0; i < change->n; i++)
-		pairs[tree->n + i] = (struct pair){change->keys[i], value_at(tree, change->values, i), tree->n + i};
+		pairs[tree->n + i] = (struct pair){change->keys[i],
+						   value_at(tree, change->values, i), tree->n + i};
 	qsort(pairs, n, sizeof(*pairs), tree->is_unique ? unique_order : duplicates_order);
 	for (size_t i = 0; i < n; i++) {
-		bool same = kept && (tree->is_unique ? by_key : by_key_and_value)(&pairs[kept - 1], &pairs[i]) == 0;
+		bool same = kept && (tree->is_unique ? by_key : by_key_and_value)(&pairs[kept - 1],
+										  &pairs[i]) == 0;
 
 		if (!same)
 			pairs[kept++] = pairs[i];
@@ -175,14 +182,16 @@ static int insert(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_ru
 	return 0;
 }
 
-static int remove_pairs(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-			struct pfs_index_tree *tree, uint64_t *n_removed, const struct pfs_index_change *change)
+static int remove_pairs(struct pfs_operator_backend *b PFS_UNUSED,
+			const struct pfs_run *run PFS_UNUSED, struct pfs_index_tree *tree,
+			uint64_t *n_removed, const struct pfs_index_change *change)
 {
 	size_t kept = 0;
 
 	PFS_TRY(stand_in_operators_call());
 	for (size_t i = 0; i < change->n; i++) {
-		size_t at = rank(tree, change->keys[i], change->values ? value_at(tree, change->values, i) : 0);
+		size_t at = rank(tree, change->keys[i],
+				 change->values ? value_at(tree, change->values, i) : 0);
 		struct pair *pair = &tree->pairs[at];
 
 		if (at < tree->n && pair->key == change->keys[i] &&
@@ -210,7 +219,8 @@ static int verify(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_ru
 		  const struct pfs_index_tree *tree)
 {
 	for (size_t i = 1; i < tree->n; i++)
-		if ((tree->is_unique ? by_key : by_key_and_value)(&tree->pairs[i - 1], &tree->pairs[i]) >= 0)
+		if ((tree->is_unique ? by_key : by_key_and_value)(&tree->pairs[i - 1],
+								  &tree->pairs[i]) >= 0)
 			return -EUCLEAN;
 	return 0;
 }

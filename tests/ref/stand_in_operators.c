@@ -10,8 +10,9 @@
 
 struct stand_in_operators stand_in_operators;
 
-static int select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-		       const struct pfs_source *source, const struct pfs_program *program)
+static int select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+		       struct pfs_rows **out, const struct pfs_source *source,
+		       const struct pfs_program *program)
 {
 	if (stand_in_operators.refuses)
 		return -EOPNOTSUPP;
@@ -84,21 +85,22 @@ static void give_back(struct pfs_tuples *tuples)
 	tuples->backend = NULL;
 }
 
-static int fetch_tuples(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-			struct pfs_tuples *tuples)
+static int fetch_tuples(struct pfs_operator_backend *b PFS_UNUSED,
+			const struct pfs_run *run PFS_UNUSED, struct pfs_tuples *tuples)
 {
 	stand_in_operators.fetched++;
 	give_back(tuples);
 	return 0;
 }
 
-static void release_tuples(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-			   struct pfs_tuples *tuples)
+static void release_tuples(struct pfs_operator_backend *b PFS_UNUSED,
+			   const struct pfs_run *run PFS_UNUSED, struct pfs_tuples *tuples)
 {
 	give_back(tuples);
 }
 
-/* The columns of a table that are vectors of kept batches are read where they lie, or not any more. */
+/* The columns of a table that are vectors of kept batches are read where they lie, or not any
+ * more. */
 static void read_columns(const struct pfs_table *table, bool are_read)
 {
 	for (uint32_t i = 0; table && i < table->n_columns; i++) {
@@ -119,9 +121,9 @@ static void read_source(const struct pfs_source *source, bool are_read)
 		read_columns(source->tuples->tables[i].table, are_read);
 }
 
-static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-		   const struct pfs_source *source, const struct pfs_program *programs, size_t n_programs,
-		   bool alone)
+static int compute(struct pfs_operator_backend *b, const struct pfs_run *run,
+		   struct pfs_tuples **out, const struct pfs_source *source,
+		   const struct pfs_program *programs, size_t n_programs, bool alone)
 {
 	struct pfs_operator_backend *host = pfs_operators_host(run->operators);
 	int error;
@@ -139,8 +141,8 @@ static int compute(struct pfs_operator_backend *b, const struct pfs_run *run, st
 /* All tuples could be. */
 /* NOLINTNEXTLINE(readability-function-size): the public function's, and the back end */
 static int sort(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_tuples **out,
-		const struct pfs_source *source, const struct pfs_sort_key *keys, size_t n_keys, uint64_t offset,
-		uint64_t limit)
+		const struct pfs_source *source, const struct pfs_sort_key *keys, size_t n_keys,
+		uint64_t offset, uint64_t limit)
 {
 	if (!stand_in_operators.narrows)
 		return -EOPNOTSUPP;
@@ -148,7 +150,8 @@ static int sort(struct pfs_operator_backend *b, const struct pfs_run *run, struc
 	return pfs_sort_here(run, out, keys, n_keys, offset, limit);
 }
 
-static const struct pfs_select_family select_family = {.select = select_rows, .fetch = fetch, .release = release};
+static const struct pfs_select_family select_family = {
+	.select = select_rows, .fetch = fetch, .release = release};
 static const struct pfs_gather_family gather_family = {
 	.compute = compute, .fetch = fetch_tuples, .release = release_tuples, .mirror = mirror};
 static const struct pfs_sort_family sort_family = {.sort = sort};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/stand_in_operators.h - the host in place of a device: its operators that select, and indexes that are
- * sorted arrays. */
+/* tests/ref/stand_in_operators.h - the host in place of a device: its operators that select, and
+ * indexes that are sorted arrays. */
 #ifndef PFS_TESTS_REF_STAND_IN_OPERATORS_H
 #define PFS_TESTS_REF_STAND_IN_OPERATORS_H
 
@@ -22,8 +22,8 @@ struct stand_in_operators {
 	unsigned mirrored; /* calls of it, */
 	size_t most;	   /* the most bytes that one of them might copy, */
 	unsigned columns;  /* and of how many columns the last was */
-	/* Of indexes and prefix trees: the call of this number from now on fails, 0: none does. With -EIO so do all that
-	 * follow, as a lost device's. */
+	/* Of indexes and prefix trees: the call of this number from now on fails, 0: none does.
+	 * With -EIO so do all that follow, as a lost device's. */
 	unsigned fail_at;
 	int failure;
 	_Atomic unsigned indexed; /* calls of these */
@@ -37,7 +37,8 @@ PFS_MUST_CHECK int stand_in_operators_open(struct pfs_operator_backend **out);
 PFS_MUST_CHECK int stand_in_operators_call(void);
 
 struct pfs_index_family;
-extern const struct pfs_index_family stand_in_index_family; /* stand_in_index.c; for values of either width */
+extern const struct pfs_index_family
+	stand_in_index_family; /* stand_in_index.c; for values of either width */
 struct pfs_prefix_family;
 extern const struct pfs_prefix_family stand_in_prefix_family; /* stand_in_prefix.c */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A prefix tree's copy as a sorted array of its keys, for gpu/prefix.h in place of a device's.  Of a compact tree it
- * answers as a device does, which walks such a tree without looking at the key: a key that is not there leads to
- * another one, and the host has to compare. */
+/* A prefix tree's copy as a sorted array of its keys, for gpu/prefix.h in place of a device's.  Of
+ * a compact tree it answers as a device does, which walks such a tree without looking at the key: a
+ * key that is not there leads to another one, and the host has to compare. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,8 @@ struct pfs_prefix_copy {
 	uint64_t changes; /* the tree's when it was copied */
 };
 
-static int compare(const struct pfs_prefix_tree *tree, uint32_t item, const struct pfs_prefix_text *key)
+static int compare(const struct pfs_prefix_tree *tree, uint32_t item,
+		   const struct pfs_prefix_text *key)
 {
 	struct pfs_prefix_text other = pfs_prefix_key_of(tree, item);
 	uint32_t len = PFS_MIN(other.len, key->len);
@@ -57,7 +58,8 @@ static int bring_up_to_date(struct pfs_prefix *index)
 }
 
 static int find(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-		struct pfs_prefix *index, uint32_t *items, bool *unsure, const struct pfs_prefix_texts *keys)
+		struct pfs_prefix *index, uint32_t *items, bool *unsure,
+		const struct pfs_prefix_texts *keys)
 {
 	const struct pfs_prefix_tree *tree = &index->tree;
 	const struct pfs_prefix_copy *copy;
@@ -78,8 +80,9 @@ static int find(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run 
 	return 0;
 }
 
-static int find_name(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs_run *run PFS_UNUSED,
-		     uint32_t *found, const char *names, size_t n, const char *name)
+static int find_name(struct pfs_operator_backend *b PFS_UNUSED,
+		     const struct pfs_run *run PFS_UNUSED, uint32_t *found, const char *names,
+		     size_t n, const char *name)
 {
 	PFS_TRY(stand_in_operators_call());
 	for (size_t i = 0; i < n; i++)
@@ -88,4 +91,5 @@ static int find_name(struct pfs_operator_backend *b PFS_UNUSED, const struct pfs
 	return 0;
 }
 
-const struct pfs_prefix_family stand_in_prefix_family = {.find = find, .drop = drop, .find_name = find_name};
+const struct pfs_prefix_family stand_in_prefix_family = {
+	.find = find, .drop = drop, .find_name = find_name};

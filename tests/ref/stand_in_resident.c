@@ -32,7 +32,8 @@ struct server {
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
-struct stand_in_resident stand_in_resident = {.silent_after = -1, .patience_ns = UINT64_C(20000000000)};
+struct stand_in_resident stand_in_resident = {.silent_after = -1,
+					      .patience_ns = UINT64_C(20000000000)};
 
 static struct server *server_of(struct pfs_resident_backend *b)
 {
@@ -90,7 +91,8 @@ static void meet(const struct server *s, struct pfs_mailbox_answer *out,
 }
 
 /* Every third edit is left to a batch. */
-static void edit(struct server *s, struct pfs_mailbox_answer *out, const struct pfs_mailbox_question *q)
+static void edit(struct server *s, struct pfs_mailbox_answer *out,
+		 const struct pfs_mailbox_question *q)
 {
 	*out = (struct pfs_mailbox_answer){.n = q->value < s->n_parents && s->n_edits++ % 3 != 2};
 	if (!out->n)
@@ -177,7 +179,8 @@ static void *serve(void *arg)
 
 static bool fails(void)
 {
-	return stand_in.calls_left <= 0 || (stand_in.calls_left != LONG_MAX && --stand_in.calls_left <= 0);
+	return stand_in.calls_left <= 0 ||
+	       (stand_in.calls_left != LONG_MAX && --stand_in.calls_left <= 0);
 }
 
 static void join(struct server *s)
@@ -201,7 +204,8 @@ static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *r
 	return 0;
 }
 
-static int set_parents(struct server *s, const uint32_t *slots, const uint32_t *parents, size_t n, size_t end)
+static int set_parents(struct server *s, const uint32_t *slots, const uint32_t *parents, size_t n,
+		       size_t end)
 {
 	if (end > s->n_parents) {
 		uint32_t *larger = realloc(s->parent, (end + end / 2) * sizeof(*larger));
@@ -316,7 +320,8 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 	}
 	for (size_t i = 0; i < paths->n; i++) {
 		const uint32_t from = i ? paths->ends[i - 1] : 0;
-		struct pfs_path_way walk = pfs_path_begin(&c, paths->text + from, paths->ends[i] - from);
+		struct pfs_path_way walk =
+			pfs_path_begin(&c, paths->text + from, paths->ends[i] - from);
 
 		if (is_false)
 			walk.slot = PFS_PATH_NOWHERE;
@@ -339,7 +344,8 @@ static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *i
 	const struct server *s = server_of(b);
 
 	(void)snprintf(info->device, sizeof(info->device), "stand-in");
-	info->bytes = s->n_parents * sizeof(*s->parent) + (s->index ? pfs_btree_memory(s->index) : 0);
+	info->bytes =
+		s->n_parents * sizeof(*s->parent) + (s->index ? pfs_btree_memory(s->index) : 0);
 }
 
 static void close_server(struct pfs_resident_backend *b)

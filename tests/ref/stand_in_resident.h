@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/stand_in_resident.h - a thread in place of the kernel that answers single questions, over a
- * B+-tree in the host's memory.  It fails at the call that stand_in says (tests/ref/stand_in.h). */
+/* tests/ref/stand_in_resident.h - a thread in place of the kernel that answers single questions,
+ * over a B+-tree in the host's memory.  It fails at the call that stand_in says
+ * (tests/ref/stand_in.h). */
 #ifndef PFS_TESTS_REF_STAND_IN_RESIDENT_H
 #define PFS_TESTS_REF_STAND_IN_RESIDENT_H
 
@@ -13,7 +14,8 @@
 struct pfs_resident_backend;
 
 struct stand_in_resident {
-	long silent_after; /* questions; from then on it answers none.  Below 0: it always answers */
+	long silent_after; /* questions; from then on it answers none.  Below 0: it always
+			    * answers */
 	uint64_t patience_ns;
 	bool in_slices;
 	void (*loading)(void); /* called amid each load; NULL: nothing */

@@ -15,7 +15,8 @@ const char *const random_statement_tables[] = {
 	"CREATE TABLE bare (v, w TEXT COLLATE NOCASE, x BLOB)",
 	"INSERT INTO bare VALUES (1, 'c', '2'), (2, 'C', '100'), (100, 'txt', '1'), (2, 'TXT', NULL), "
 	"(5, 'red', '5')",
-	/* No two texts are equal but for their case: which of them a group shows does not matter. */
+	/* No two texts are equal but for their case: which of them a group shows does not
+	 * matter. */
 	"CREATE TABLE cased (v INTEGER, w TEXT COLLATE NOCASE)",
 	"INSERT INTO cased VALUES (1, 'c'), (2, 'TXT'), (100, 'red'), (2, 'Gz'), (3, 'D1'), (2, NULL), (5, 'f2')",
 	NULL,
@@ -130,7 +131,8 @@ static void put_term(FILE *out, const char *table)
 			      value_for(of), value_for(of));
 		break;
 	case 4:
-		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, of, value_for(of), value_for(of));
+		(void)fprintf(out, "%s.%s BETWEEN %s AND %s", table, of, value_for(of),
+			      value_for(of));
 		break;
 	case 5:
 		put_computed(out, table);
@@ -432,8 +434,9 @@ bool random_order(FILE *out, uint64_t *seed)
 
 bool random_rows(FILE *out, uint64_t *seed)
 {
-	static const char *const orders[] = {"a.path DESC", "a.size, a.ino DESC", "a.name, a.path", "a.ino",
-					     "a.subtree_size DESC, a.ino", "a.preorder"};
+	static const char *const orders[] = {
+		"a.path DESC", "a.size, a.ino DESC",	     "a.name, a.path",
+		"a.ino",       "a.subtree_size DESC, a.ino", "a.preorder"};
 	bool is_nested, has_order;
 
 	state = seed;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/ref/temp_store.h - stores for tests of the tree: made, opened, copied as a crash leaves them. */
+/* tests/ref/temp_store.h - stores for tests of the tree: made, opened, copied as a crash leaves
+ * them. */
 #ifndef PFS_TESTS_REF_TEMP_STORE_H
 #define PFS_TESTS_REF_TEMP_STORE_H
 

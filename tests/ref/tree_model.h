@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/ref/tree_model.h - a simple model of a tree, and random operations done on both.
  *
- * A state (names, places, attributes, links) is summed up in one number.  One model to a program. */
+ * A state (names, places, attributes, links) is summed up in one number.  One model to a
+ * program. */
 #ifndef PFS_TESTS_REF_TREE_MODEL_H
 #define PFS_TESTS_REF_TREE_MODEL_H
 

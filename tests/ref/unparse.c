@@ -2,16 +2,16 @@
 #include "tests/ref/unparse.h"
 
 static const char *const operators[] = {
-	[PFS_AST_OR] = "OR",	     [PFS_AST_AND] = "AND",	  [PFS_AST_EQ] = "=",
-	[PFS_AST_NE] = "<>",	     [PFS_AST_LT] = "<",		  [PFS_AST_LE] = "<=",
-	[PFS_AST_GT] = ">",	     [PFS_AST_GE] = ">=",	  [PFS_AST_IS] = "IS",
-	[PFS_AST_IS_NOT] = "IS NOT",  [PFS_AST_BIT_AND] = "&",	  [PFS_AST_BIT_OR] = "|",
+	[PFS_AST_OR] = "OR",	      [PFS_AST_AND] = "AND",	    [PFS_AST_EQ] = "=",
+	[PFS_AST_NE] = "<>",	      [PFS_AST_LT] = "<",	    [PFS_AST_LE] = "<=",
+	[PFS_AST_GT] = ">",	      [PFS_AST_GE] = ">=",	    [PFS_AST_IS] = "IS",
+	[PFS_AST_IS_NOT] = "IS NOT",  [PFS_AST_BIT_AND] = "&",	    [PFS_AST_BIT_OR] = "|",
 	[PFS_AST_SHIFT_LEFT] = "<<",  [PFS_AST_SHIFT_RIGHT] = ">>", [PFS_AST_ADD] = "+",
-	[PFS_AST_SUBTRACT] = "-",     [PFS_AST_MULTIPLY] = "*",	  [PFS_AST_DIVIDE] = "/",
-	[PFS_AST_REMAINDER] = "%",    [PFS_AST_CONCAT] = "||",	  [PFS_AST_ARROW] = "->",
-	[PFS_AST_LONG_ARROW] = "->>", [PFS_AST_NOT] = "NOT ",	  [PFS_AST_NEGATE] = "-",
-	[PFS_AST_PLUS] = "+",	     [PFS_AST_BIT_NOT] = "~",	  [PFS_AST_LIKE] = "LIKE",
-	[PFS_AST_GLOB] = "GLOB",	     [PFS_AST_REGEXP] = "REGEXP",  [PFS_AST_MATCH] = "MATCH",
+	[PFS_AST_SUBTRACT] = "-",     [PFS_AST_MULTIPLY] = "*",	    [PFS_AST_DIVIDE] = "/",
+	[PFS_AST_REMAINDER] = "%",    [PFS_AST_CONCAT] = "||",	    [PFS_AST_ARROW] = "->",
+	[PFS_AST_LONG_ARROW] = "->>", [PFS_AST_NOT] = "NOT ",	    [PFS_AST_NEGATE] = "-",
+	[PFS_AST_PLUS] = "+",	      [PFS_AST_BIT_NOT] = "~",	    [PFS_AST_LIKE] = "LIKE",
+	[PFS_AST_GLOB] = "GLOB",      [PFS_AST_REGEXP] = "REGEXP",  [PFS_AST_MATCH] = "MATCH",
 };
 
 static void put_quoted(FILE *out, const struct pfs_name *name, char quote)

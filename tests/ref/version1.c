@@ -85,7 +85,8 @@ int old_version_make(const char *path, int version, const char *vfs)
 						    "ATTACH %Q AS two; BEGIN",
 						    aside));
 	if (!error)
-		error = run(handle, sqlite3_mprintf("%s", version == 1 ? pfs_schema_v1_sql : pfs_schema_v2_sql));
+		error = run(handle, sqlite3_mprintf("%s", version == 1 ? pfs_schema_v1_sql
+								       : pfs_schema_v2_sql));
 	if (!error)
 		error = copy_tables(handle);
 	if (!error)

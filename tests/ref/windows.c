@@ -15,8 +15,10 @@ static uint32_t below(uint32_t n)
 
 /* ---- a window ---- */
 
-static const char *const keys[] = {"a.size", "a.depth", "a.parent", "a.ext", "a.type", "a.tag", "a.name", "a.size % 3",
-				   "a.size > 100", "a.ext COLLATE NOCASE", "a.nlink", "7"};
+static const char *const keys[] = {
+	"a.size",  "a.depth", "a.parent",   "a.ext",	    "a.type",
+	"a.tag",   "a.name",  "a.size % 3", "a.size > 100", "a.ext COLLATE NOCASE",
+	"a.nlink", "7"};
 
 /* peers: that are told apart have an order of their own. */
 static void put_window(char *text, size_t size, bool peers)
@@ -27,11 +29,14 @@ static void put_window(char *text, size_t size, bool peers)
 
 	text[0] = 0;
 	for (unsigned i = 0; i < n_partition; i++)
-		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "PARTITION BY ", PICK(keys));
+		len += (size_t)snprintf(text + len, size - len, "%s%s", i ? ", " : "PARTITION BY ",
+					PICK(keys));
 	for (unsigned i = 0; i < n_order; i++)
-		len += (size_t)snprintf(text + len, size - len, "%s%s%s", i ? ", " : " ORDER BY ", PICK(keys), PICK(ways));
+		len += (size_t)snprintf(text + len, size - len, "%s%s%s", i ? ", " : " ORDER BY ",
+					PICK(keys), PICK(ways));
 	if (peers)
-		(void)snprintf(text + len, size - len, "%sa.ino%s", n_order ? ", " : " ORDER BY ", below(2) ? "" : " DESC");
+		(void)snprintf(text + len, size - len, "%sa.ino%s", n_order ? ", " : " ORDER BY ",
+			       below(2) ? "" : " DESC");
 	else if (below(9) == 0 && n_order)
 		(void)snprintf(text + len, size - len, " RANGE UNBOUNDED PRECEDING");
 }
@@ -40,14 +45,29 @@ static void put_function(FILE *out, bool peers, const char *window)
 {
 	static const char *const plain[] = {"rank()", "dense_rank()", "count(*)"};
 	static const char *const of_one[] = {"count", "sum", "avg", "min", "max", "total"};
-	static const char *const values[] = {"a.size", "a.ino", "a.depth", "a.size - 100", "-a.size * a.depth", "a.nlink",
-					     "a.mode", "a.stars", "a.score", "a.size * 1.5", "a.parent", "a.ext", "1",
-					     "9223372036854775000 - a.ino", "a.ino - 9007199254740000"};
+	static const char *const values[] = {"a.size",
+					     "a.ino",
+					     "a.depth",
+					     "a.size - 100",
+					     "-a.size * a.depth",
+					     "a.nlink",
+					     "a.mode",
+					     "a.stars",
+					     "a.score",
+					     "a.size * 1.5",
+					     "a.parent",
+					     "a.ext",
+					     "1",
+					     "9223372036854775000 - a.ino",
+					     "a.ino - 9007199254740000"};
 
 	if (peers && below(3)) {
-		static const char *const forms[] = {"row_number()", "first_value(a.size)", "ntile(1)", "ntile(4)", "ntile(1000)", "lag(a.size)",
-						    "lag(a.parent, 0)", "lag(a.size, 3)", "lead(a.depth)", "lead(a.parent, 2)",
-						    "lead(a.size, 9999)", "lag(a.name)", "lag(a.size, 1, -1)"};
+		static const char *const forms[] = {
+			"row_number()",	     "first_value(a.size)", "ntile(1)",
+			"ntile(4)",	     "ntile(1000)",	    "lag(a.size)",
+			"lag(a.parent, 0)",  "lag(a.size, 3)",	    "lead(a.depth)",
+			"lead(a.parent, 2)", "lead(a.size, 9999)",  "lag(a.name)",
+			"lag(a.size, 1, -1)"};
 
 		(void)fprintf(out, "%s OVER (%s)", PICK(forms), window);
 	} else if (below(2)) {
@@ -61,8 +81,13 @@ static void put_function(FILE *out, bool peers, const char *window)
 
 static void put_where(FILE *out)
 {
-	static const char *const conditions[] = {"a.size > 100", "a.type = 'f'", "a.name LIKE '%1%'", "under(a.ino, 2)",
-						 "a.ext IS NOT NULL", "a.depth < 0", "a.size % 2 = 0 OR a.tag = 'x'"};
+	static const char *const conditions[] = {"a.size > 100",
+						 "a.type = 'f'",
+						 "a.name LIKE '%1%'",
+						 "under(a.ino, 2)",
+						 "a.ext IS NOT NULL",
+						 "a.depth < 0",
+						 "a.size % 2 = 0 OR a.tag = 'x'"};
 
 	if (below(2))
 		(void)fprintf(out, " WHERE %s", PICK(conditions));
@@ -73,14 +98,16 @@ static void put_where(FILE *out)
 /* `a` is nodes, alone or joined: then its rows may be peers that nothing tells apart. */
 bool random_windows(FILE *out, uint64_t *seed)
 {
-	static const char *const joins[] = {" JOIN side s ON s.ext = a.ext", " LEFT JOIN side s ON s.ext = a.ext",
+	static const char *const joins[] = {" JOIN side s ON s.ext = a.ext",
+					    " LEFT JOIN side s ON s.ext = a.ext",
 					    " JOIN nodes p ON a.parent = p.ino"};
 	unsigned n = 1 + below((state = seed, 3));
 	bool peers = below(2), is_inner = below(3) == 0, ordered = below(2);
 	char window[512];
 
 	put_window(window, sizeof(window), peers);
-	(void)fputs(is_inner ? "SELECT count(*), sum(r), max(i), min(r) FROM (SELECT a.ino AS i, " : "SELECT a.ino, a.name, ",
+	(void)fputs(is_inner ? "SELECT count(*), sum(r), max(i), min(r) FROM (SELECT a.ino AS i, "
+			     : "SELECT a.ino, a.name, ",
 		    out);
 	for (unsigned i = 0; i < n; i++) {
 		if (below(4) == 0)

@@ -143,8 +143,10 @@ static inline struct pfs_time time_from(struct timespec time)
 	return (struct pfs_time){.sec = time.tv_sec, .nsec = (uint32_t)time.tv_nsec};
 }
 
-/* Fills in what an import has of a linked file: the node's own, and what it compares the original with. */
-static inline void take_stat(struct pfs_node_record *node, struct pfs_source_record *source, const struct stat *st)
+/* Fills in what an import has of a linked file: the node's own, and what it compares the original
+ * with. */
+static inline void take_stat(struct pfs_node_record *node, struct pfs_source_record *source,
+			     const struct stat *st)
 {
 	source->mode = node->mode = st->st_mode;
 	source->uid = node->uid = st->st_uid;

@@ -6,7 +6,8 @@
 #include "fs/query/relational/cost.h"
 #include "query_util.h"
 
-static struct pfs_cost cost_of(const char *sql, const struct pfs_rates *rates, uint64_t n_nodes, unsigned threads)
+static struct pfs_cost cost_of(const char *sql, const struct pfs_rates *rates, uint64_t n_nodes,
+			       unsigned threads)
 {
 	struct pfs_query *query = begin(sql);
 	struct pfs_arena arena = {.limit = 1 << 20};

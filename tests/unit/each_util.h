@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/each_util.h - tests of indexes, each on the host, on a device, and on the stand-in of one, whose indexes are
- * sorted arrays.  A test that includes it has pfs_cuda_operators_open wrapped (tests/wrap.mk). */
+/* tests/unit/each_util.h - tests of indexes, each on the host, on a device, and on the stand-in of
+ * one, whose indexes are sorted arrays.  A test that includes it has pfs_cuda_operators_open
+ * wrapped (tests/wrap.mk). */
 #ifndef PFS_TESTS_UNIT_EACH_UTIL_H
 #define PFS_TESTS_UNIT_EACH_UTIL_H
 
@@ -48,6 +49,7 @@ static inline struct pfs_run run_at(enum index_place place, unsigned threads)
 	}
 
 #define EACH(name)                                                                                 \
-	cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda), cmocka_unit_test(name##_stand_in)
+	cmocka_unit_test(name##_host), cmocka_unit_test(name##_cuda),                              \
+		cmocka_unit_test(name##_stand_in)
 
 #endif

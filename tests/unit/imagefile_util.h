@@ -285,8 +285,8 @@ static inline void sum_up(void)
 				header, block, bytes + layout.offset[section] + at,
 				PFS_MIN(layout.size[section] - at, layout.unit[section]));
 	}
-	header->table_checksum = pfs_imagefile_sum_sums(header, &layout, sums,
-							(uint64_t *)(bytes + layout.sum_pages_offset));
+	header->table_checksum = pfs_imagefile_sum_sums(
+		header, &layout, sums, (uint64_t *)(bytes + layout.sum_pages_offset));
 	header->checksum = pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 					     offsetof(struct pfs_image_header, checksum));
 }

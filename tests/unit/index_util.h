@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/index_util.h - an ordered index with 32-bit or 64-bit values, on the host, a device or its stand-in, beside a
- * sorted array. */
+/* tests/unit/index_util.h - an ordered index with 32-bit or 64-bit values, on the host, a device or
+ * its stand-in, beside a sorted array. */
 #ifndef PFS_TESTS_UNIT_INDEX_UTIL_H
 #define PFS_TESTS_UNIT_INDEX_UTIL_H
 
@@ -42,8 +42,8 @@ static inline void *room(size_t n, size_t element_size)
 
 /* ---- values: the cases' and the reference's have 32 bits ---- */
 
-/* In the same order: that of the upper halves of 64 bits, and of the lower ones where those are equal, as sixteen
- * neighbours are. */
+/* In the same order: that of the upper halves of 64 bits, and of the lower ones where those are
+ * equal, as sixteen neighbours are. */
 static inline uint64_t wide_of(uint32_t value)
 {
 	if (value == PFS_INDEX_NONE)
@@ -51,7 +51,8 @@ static inline uint64_t wide_of(uint32_t value)
 	return (uint64_t)(value >> 4) << 33 | (uint64_t)(value & 15) << 28;
 }
 
-static inline void assert_values(const struct pair_test *t, const void *got, const uint32_t *expected, size_t n)
+static inline void assert_values(const struct pair_test *t, const void *got,
+				 const uint32_t *expected, size_t n)
 {
 	if (!t->is_wide && n)
 		assert_memory_equal(got, expected, n * sizeof(*expected));
@@ -85,8 +86,8 @@ static inline int build_index(struct pair_test *t, struct pfs_index **out, enum 
 	return error;
 }
 
-static inline int insert_into(struct pair_test *t, uint64_t *n_added, const uint64_t *keys, const uint32_t *values,
-		       size_t n, enum pfs_index_policy policy)
+static inline int insert_into(struct pair_test *t, uint64_t *n_added, const uint64_t *keys,
+			      const uint32_t *values, size_t n, enum pfs_index_policy policy)
 {
 	void *own = given(t, values, n);
 	int error = pfs_index_insert(&t->run, t->index, n_added, keys, own, n, policy);
@@ -95,8 +96,8 @@ static inline int insert_into(struct pair_test *t, uint64_t *n_added, const uint
 	return error;
 }
 
-static inline int remove_from(struct pair_test *t, uint64_t *n_removed, const uint64_t *keys, const uint32_t *values,
-		       size_t n)
+static inline int remove_from(struct pair_test *t, uint64_t *n_removed, const uint64_t *keys,
+			      const uint32_t *values, size_t n)
 {
 	void *own = given(t, values, n);
 	int error = pfs_index_remove(&t->run, t->index, n_removed, keys, own, n);
@@ -122,8 +123,8 @@ static inline void end(struct pair_test *t)
 	ref_pairs_free(&t->ref);
 }
 
-static inline void insert(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n,
-		   enum pfs_index_policy policy)
+static inline void insert(struct pair_test *t, const uint64_t *keys, const uint32_t *values,
+			  size_t n, enum pfs_index_policy policy)
 {
 	uint64_t added;
 
@@ -131,7 +132,8 @@ static inline void insert(struct pair_test *t, const uint64_t *keys, const uint3
 	assert_int_equal(added, ref_pairs_insert(&t->ref, keys, values, n, policy));
 }
 
-static inline void remove_pairs(struct pair_test *t, const uint64_t *keys, const uint32_t *values, size_t n)
+static inline void remove_pairs(struct pair_test *t, const uint64_t *keys, const uint32_t *values,
+				size_t n)
 {
 	uint64_t removed;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/paths_frozen_util.h - a frozen tree beside the tree that goes on, for tests of its path
- * index. */
+/* tests/unit/paths_frozen_util.h - a frozen tree beside the tree that goes on, for tests of its
+ * path index. */
 #ifndef PFS_TESTS_UNIT_PATHS_FROZEN_UTIL_H
 #define PFS_TESTS_UNIT_PATHS_FROZEN_UTIL_H
 

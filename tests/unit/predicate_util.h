@@ -182,7 +182,8 @@ static bool naive_holds(const struct pfs_predicate *p, size_t i)
 	int64_t value;
 
 	if (p->test == PFS_TEST_SHOWN)
-		return (!i || has_bit(p->bits, model.seen[model.seen[i].parent].slot)) != p->negated;
+		return (!i || has_bit(p->bits, model.seen[model.seen[i].parent].slot)) !=
+		       p->negated;
 	if (p->test >= PFS_TEST_UNDER)
 		return naive_relation(p, i) != p->negated;
 	if (pfs_field_is_bytes(p->field)) {
@@ -234,7 +235,8 @@ static void random_range(struct pfs_predicate *p)
 /* A piece of somebody's value, with wildcards here and there. */
 static void random_text(struct pfs_predicate *p, size_t which)
 {
-	static const char *const wild[] = {"*", "?", "%", "_", "[a-z]", "[^a]", "[]a]", "[", "**", "*?"};
+	static const char *const wild[] = {"*",	   "?",	   "%", "_",  "[a-z]",
+					   "[^a]", "[]a]", "[", "**", "*?"};
 	const char *bytes = naive_bytes(p->field, rnd((uint32_t)model.n));
 	size_t len, from;
 	char out[700];

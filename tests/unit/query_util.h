@@ -70,7 +70,8 @@ static inline int set_up(void **state)
 	(void)make(b, "c.txt", S_IFREG | 0644);
 	(void)make(a, "d.c", S_IFREG | 0600);
 	(void)make(PFS_ROOT_PRIME, "e.tar.gz", S_IFREG | 0644);
-	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
+	scope = (struct pfs_query_scope){
+		.ino = PFS_ROOT_PRIME, .sees_all = true, .may_change = true};
 	return 0;
 }
 
@@ -119,7 +120,8 @@ static void rest_text(char *text, size_t size, struct pfs_query *query)
 
 	*text = 0;
 	while ((got = pfs_query_next(query, &error)) == 1 || got == -EAGAIN) {
-		if (got == -EAGAIN) { /* the committer frees nodes in the background: from the first row again */
+		if (got == -EAGAIN) { /* the committer frees nodes in the background: from the first
+					 row again */
 			*text = 0;
 			continue;
 		}

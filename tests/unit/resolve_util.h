@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/resolve_util.h - lists of paths over random trees, each path compared with what it leads to if
- * it is asked for alone. */
+/* tests/unit/resolve_util.h - lists of paths over random trees, each path compared with what it
+ * leads to if it is asked for alone. */
 #ifndef PFS_TESTS_UNIT_RESOLVE_UTIL_H
 #define PFS_TESTS_UNIT_RESOLVE_UTIL_H
 
@@ -35,7 +35,8 @@ static char *random_path(size_t *len)
 		break;
 	case 2: /* more slashes, and a way up and down again */
 		slash = strrchr(whole, '/');
-		assert_true(asprintf(&path, "//%.*s/./../%s", (int)(slash - whole), whole, whole) >= 0);
+		assert_true(asprintf(&path, "//%.*s/./../%s", (int)(slash - whole), whole, whole) >=
+			    0);
 		break;
 	case 3: /* another name */
 		assert_true(asprintf(&path, "%s", whole) >= 0);
@@ -54,8 +55,9 @@ static char *random_path(size_t *len)
 
 static uint64_t expected_of(const struct pfs_visible *visible, const struct pfs_path_text *path)
 {
-	uint32_t slot = path->len ? pfs_relation_resolve(model.tree, visible, path->bytes, path->len)
-				  : PFS_NO_SLOT;
+	uint32_t slot = path->len
+				? pfs_relation_resolve(model.tree, visible, path->bytes, path->len)
+				: PFS_NO_SLOT;
 
 	return slot == PFS_NO_SLOT ? 0 : pfs_relation_ino(model.tree, slot);
 }
@@ -93,11 +95,15 @@ static void check_relative(void)
 	for (size_t i = 1; i < model.n; i++) {
 		const struct seen *parent = &model.seen[model.seen[i].parent];
 		const struct pfs_path_text paths[] = {
-			{model.seen[i].name, strlen(model.seen[i].name)}, {".", 1}, {"", 0}, {"/", 1}};
+			{model.seen[i].name, strlen(model.seen[i].name)},
+			{".", 1},
+			{"", 0},
+			{"/", 1}};
 		const struct pfs_resolve_from from = {.ino = parent->ino};
 		uint64_t inos[PFS_COUNT(paths)];
 
-		assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, PFS_COUNT(paths), &from), 0);
+		assert_int_equal(
+			pfs_tree_resolve_many(model.tree, inos, paths, PFS_COUNT(paths), &from), 0);
 		assert_int_equal(inos[0], model.seen[i].ino);
 		assert_int_equal(inos[1], parent->ino);
 		assert_int_equal(inos[2], 0);

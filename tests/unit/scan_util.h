@@ -128,10 +128,30 @@ static inline bool model_is_under(const struct model *model, size_t i, size_t to
 /* Few letters, so that names share parts; cases, dots, characters of several bytes, broken ones. */
 static size_t random_name(char *name)
 {
-	static const char *const parts[] = {"a",  "b",   "A",        "B",    ".",    "*",   "?",
-					    "-",  "_",   "%",        "[",    "]",    "0",   "lib",
-					    "so", "\xc3\xa9", "\xe2\x82\xac", "\x80", "\xff", "ab", "\\",
-					    " ",  "\n", "longer than 8"};
+	static const char *const parts[] = {"a",
+					    "b",
+					    "A",
+					    "B",
+					    ".",
+					    "*",
+					    "?",
+					    "-",
+					    "_",
+					    "%",
+					    "[",
+					    "]",
+					    "0",
+					    "lib",
+					    "so",
+					    "\xc3\xa9",
+					    "\xe2\x82\xac",
+					    "\x80",
+					    "\xff",
+					    "ab",
+					    "\\",
+					    " ",
+					    "\n",
+					    "longer than 8"};
 	uint32_t n = 1 + rnd(rnd(10) ? 5 : 40);
 	size_t len = 0;
 
@@ -175,8 +195,8 @@ static void random_attributes(struct pfs_tree *tree, uint64_t ino, mode_t mode)
 
 static void random_node(struct pfs_tree *tree, uint64_t *directories, size_t *n, size_t max)
 {
-	static const mode_t types[] = {S_IFREG, S_IFREG, S_IFREG, S_IFDIR, S_IFDIR, S_IFIFO, S_IFCHR,
-				       S_IFLNK, S_IFSOCK, S_IFBLK};
+	static const mode_t types[] = {S_IFREG, S_IFREG, S_IFREG, S_IFDIR,  S_IFDIR,
+				       S_IFIFO, S_IFCHR, S_IFLNK, S_IFSOCK, S_IFBLK};
 	uint64_t parent = directories[rnd(2) ? rnd((uint32_t)*n) : (uint32_t)*n - 1];
 	mode_t type = types[rnd(PFS_COUNT(types))];
 	struct pfs_entry entry;
@@ -192,7 +212,8 @@ static void random_node(struct pfs_tree *tree, uint64_t *directories, size_t *n,
 		error = pfs_tree_make(tree, &entry, parent, name, type | 0644,
 				      S_ISCHR(type) || S_ISBLK(type) ? 1 + rnd(3) : 0, &temp_root);
 	if (error == -EEXIST || error == -EINVAL || error == -ENOENT ||
-	    error == -ESTALE) /* another directory may have taken the place of an empty one, which may be committed */
+	    error == -ESTALE) /* another directory may have taken the place of an empty one, which
+				 may be committed */
 		return;
 	assert_int_equal(error, 0);
 	random_attributes(tree, entry.attr.st_ino, type);
@@ -252,12 +273,12 @@ static inline void random_rights(struct model *model)
 		struct pfs_entry entry;
 
 		if (S_ISDIR(model->seen[i].attr.st_mode) && (i == 0 || rnd(8)))
-			assert_int_equal(pfs_tree_setattr(model->tree, &entry, model->seen[i].ino,
-							  i ? &attr : &(struct stat){.st_mode = 0755},
-							  rnd(4) ? PFS_SET_MODE
-								 : PFS_SET_UID | PFS_SET_GID,
-							  &temp_root),
-					 0);
+			assert_int_equal(
+				pfs_tree_setattr(model->tree, &entry, model->seen[i].ino,
+						 i ? &attr : &(struct stat){.st_mode = 0755},
+						 rnd(4) ? PFS_SET_MODE : PFS_SET_UID | PFS_SET_GID,
+						 &temp_root),
+				0);
 	}
 	model_look(model, model->tree);
 }

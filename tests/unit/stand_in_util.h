@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/stand_in_util.h - the tests of engine_util.h on a third engine: one whose device is the
- * stand-in, which counts what it is asked. */
+/* tests/unit/stand_in_util.h - the tests of engine_util.h on a third engine: one whose device is
+ * the stand-in, which counts what it is asked. */
 #ifndef PFS_TESTS_STAND_IN_UTIL_H
 #define PFS_TESTS_STAND_IN_UTIL_H
 

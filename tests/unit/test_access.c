@@ -118,7 +118,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(passes_what_is_granted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(asks_again_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(asks_again_after_each_change, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(doubts_what_another_group_may_grant, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(doubts_what_another_group_may_grant, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(leaves_strangers_to_the_kernel, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(remembers_many, set_up, tear_down),
 	};

@@ -68,8 +68,9 @@ int __wrap_fstatvfs64(int fd PFS_UNUSED, struct statvfs *out)
 }
 
 int __wrap_pfs_query_start(struct pfs_query **out, struct pfs_queries *queries PFS_UNUSED,
-			   const struct pfs_query_scope *scope PFS_UNUSED, const char *sql PFS_UNUSED,
-			   size_t len PFS_UNUSED, struct pfs_query_error *error PFS_UNUSED)
+			   const struct pfs_query_scope *scope PFS_UNUSED,
+			   const char *sql PFS_UNUSED, size_t len PFS_UNUSED,
+			   struct pfs_query_error *error PFS_UNUSED)
 {
 	*out = next_query;
 	return 0;
@@ -304,7 +305,8 @@ static void append_bytes(struct pfs_answer *answer, size_t size)
 		for (size_t i = 0; i < MIB / 4; i++)
 			words[i] = at++;
 		assert_int_equal(pfs_answer_write(answer, words, MIB / 2 + 4), 0);
-		assert_int_equal(pfs_answer_write(answer, (char *)words + MIB / 2 + 4, MIB / 2 - 4), 0);
+		assert_int_equal(pfs_answer_write(answer, (char *)words + MIB / 2 + 4, MIB / 2 - 4),
+				 0);
 	}
 }
 
@@ -472,11 +474,11 @@ static void test_space(void **state PFS_UNUSED)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_formats),	 cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_names),	 cmocka_unit_test(test_utf8_in_json),
-		cmocka_unit_test(test_large),	 cmocka_unit_test(test_answer_pieces),
-		cmocka_unit_test(test_budget),	 cmocka_unit_test(test_space),	 cmocka_unit_test(test_growing),
-		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_formats), cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_names),	cmocka_unit_test(test_utf8_in_json),
+		cmocka_unit_test(test_large),	cmocka_unit_test(test_answer_pieces),
+		cmocka_unit_test(test_budget),	cmocka_unit_test(test_space),
+		cmocka_unit_test(test_growing), cmocka_unit_test(test_failures),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

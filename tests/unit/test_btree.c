@@ -84,7 +84,8 @@ static void change(struct pfs_btree *tree, struct model *model, struct pfs_btree
 	}
 }
 
-/* In any order, which the model does not keep up with: that would take far longer than the tree does. */
+/* In any order, which the model does not keep up with: that would take far longer than the tree
+ * does. */
 static void remove_all(struct pfs_btree *tree, struct model *model, uint64_t *state)
 {
 	for (; model->count; model->count--) {
@@ -271,7 +272,11 @@ static void test_load_refuses(void **state)
 /* A full node's last child splits, in the middle of the tree: no poor node is left there. */
 static void test_split_beside_full(void **state)
 {
-	enum { FILLED = 62, N = FILLED * 63 * 3, STEP = 1000 }; /* nodes that ascending inserts fill */
+	enum {
+		FILLED = 62,
+		N = FILLED * 63 * 3,
+		STEP = 1000
+	}; /* nodes that ascending inserts fill */
 	uint64_t last = (uint64_t)(FILLED * FILLED - 1) * STEP; /* of the first node's last leaf */
 	struct pfs_btree *tree;
 

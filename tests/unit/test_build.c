@@ -215,8 +215,10 @@ static void each_of_many_records_is_its_nodes(void **state PFS_UNUSED)
 {
 	for (unsigned round = 0; round < 2; round++) {
 		struct numbers numbers = {.stop = round ? 0 : MANY / 2};
-		const struct pfs_build_options options = {
-			.defaults = plain, .arg = &numbers, .number = number_of, .written = numbered_of};
+		const struct pfs_build_options options = {.defaults = plain,
+							  .arg = &numbers,
+							  .number = number_of,
+							  .written = numbered_of};
 		struct pfs_build *build;
 
 		assert_int_equal(pfs_build_open(&build, test_path, &options), 0);
@@ -237,7 +239,8 @@ static void each_of_many_records_is_its_nodes(void **state PFS_UNUSED)
 		assert_int_equal(numbers.n, MANY + 1);
 		load();
 		assert_int_equal(n_records, MANY + 1);
-		for (size_t i = 1; i < n_records; i++) { /* slots are in the order of names, as primes of files are */
+		for (size_t i = 1; i < n_records;
+		     i++) { /* slots are in the order of names, as primes of files are */
 			assert_int_equal(records[i].slot, i);
 			assert_true(i == 1 || strcmp(records[i - 1].name, records[i].name) < 0);
 			assert_int_equal((unsigned)(records[i].size - MANY) * 7919 % MANY,

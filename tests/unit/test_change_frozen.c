@@ -19,8 +19,10 @@ static char why[256];
 static void freeze(unsigned columns)
 {
 	static const struct pfs_attr_wish tag = {"tag", 3};
-	const struct pfs_frozen_wish wish = {
-		.columns = columns, .attrs = &tag, .n_attrs = columns & PFS_COLUMN_FLAGS ? 1 : 0, .most = UINT64_MAX};
+	const struct pfs_frozen_wish wish = {.columns = columns,
+					     .attrs = &tag,
+					     .n_attrs = columns & PFS_COLUMN_FLAGS ? 1 : 0,
+					     .most = UINT64_MAX};
 
 	assert_int_equal(pfs_frozen_open(&frozen, tree, &wish), 0);
 }
@@ -31,8 +33,11 @@ static void want(enum pfs_change_kind kind, const char *const *paths, size_t n, 
 	set.kind = kind;
 	assert_int_equal(pfs_grow(&set.list, &set.capacity, n, sizeof(*set.list)), 0);
 	for (size_t i = 0; i < n; i++)
-		set.list[set.n++] = (struct pfs_change){
-			.ino = ino_of(paths[i]), .set = fields, .mode = 0611, .uid = 77, .mtime = 123000000000};
+		set.list[set.n++] = (struct pfs_change){.ino = ino_of(paths[i]),
+							.set = fields,
+							.mode = 0611,
+							.uid = 77,
+							.mtime = 123000000000};
 }
 
 static int apply(unsigned columns, bool is_last)
@@ -273,7 +278,9 @@ static void test_beside_changes(void **state)
 		"UPDATE nodes SET uid = uid + 1 WHERE nlink > 0 AND mtime > 0 AND path >= '/'",
 		"UPDATE nodes SET tag = name WHERE ctime > 0 AND type = 'd'",
 		"UPDATE nodes SET tag = name || uid, rare = name",
-		"UPDATE nodes SET gid = gid + 1 WHERE length(name) > 0 AND uid % 1 = 0", /* these have parts */
+		"UPDATE nodes SET gid = gid + 1 WHERE length(name) > 0 AND uid % 1 = 0", /* these
+											    have
+											    parts */
 		"UPDATE nodes SET tag = (SELECT count(*) FROM nodes WHERE size % 2 = 0) WHERE type = 'd'",
 		"INSERT INTO counts SELECT name, count(*) FROM nodes GROUP BY name",
 		"INSERT INTO counts SELECT upper(name) || typeof(count(*)), count(*) FROM nodes GROUP BY name",
@@ -304,7 +311,8 @@ static void test_beside_changes(void **state)
 	atomic_store(&stop, true);
 	assert_int_equal(pthread_join(thread, (void **)&state), 0);
 	assert_non_null(state);
-	print_message("%u of %zu statements read a frozen tree\n", n_frozen, rounds * PFS_COUNT(statements));
+	print_message("%u of %zu statements read a frozen tree\n", n_frozen,
+		      rounds * PFS_COUNT(statements));
 	assert_true(n_frozen > 0);
 	assert_int_equal(attr_of("/").st_mode, S_IFDIR | 0700);
 	assert_int_equal(attr_of("/a/n1999").st_uid, rounds);

@@ -398,8 +398,8 @@ static void test_gives_up(void **state)
 	check();
 }
 
-/* Who fell behind reads the blocks again in which something of his has changed, and no others, unless these are more
- * than a quarter. */
+/* Who fell behind reads the blocks again in which something of his has changed, and no others,
+ * unless these are more than a quarter. */
 static void test_falls_behind(void **state PFS_UNUSED)
 {
 	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
@@ -409,7 +409,9 @@ static void test_falls_behind(void **state PFS_UNUSED)
 
 	for (unsigned i = 0; i < 6 * PFS_BLOCK_ROWS; i++) {
 		(void)snprintf(name, sizeof(name), "behind%u.c", i);
-		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &temp_root), 0);
+		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644,
+					       0, &temp_root),
+				 0);
 		pfs_tree_forget(tree, entry.attr.st_ino, 1);
 	}
 	for (unsigned round = 0; round < 2; round++) {
@@ -419,7 +421,8 @@ static void test_falls_behind(void **state PFS_UNUSED)
 		for (unsigned i = 0; i < (round ? 6 * PFS_BLOCK_ROWS : 1); i += PFS_BLOCK_ROWS) {
 			(void)snprintf(name, sizeof(name), "behind%u.c", i);
 			(void)snprintf(to, sizeof(to), "behind%u.round%u", i, round);
-			assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, round && !i ? "behind0.round0" : name,
+			assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME,
+							 round && !i ? "behind0.round0" : name,
 							 PFS_ROOT_PRIME, to, 0),
 					 0);
 		}
@@ -470,7 +473,8 @@ static void test_is_given_up(void **state PFS_UNUSED)
 	assert_int_equal(tree->columns->n, 1);
 }
 
-/* Whoever found it lagging behind still has it when he makes it anew, however much changes in between. */
+/* Whoever found it lagging behind still has it when he makes it anew, however much changes in
+ * between. */
 static void test_is_kept_while_it_is_made(void **state PFS_UNUSED)
 {
 	const struct pfs_column_wish wish = {.field = PFS_FIELD_EXT};
@@ -489,7 +493,8 @@ static void test_is_kept_while_it_is_made(void **state PFS_UNUSED)
 
 #define MANY 40000 /* several threads' shares */
 
-/* Columns that are made by all threads: directories lie everywhere, and texts are new everywhere. */
+/* Columns that are made by all threads: directories lie everywhere, and texts are new
+ * everywhere. */
 static void test_many(void **state PFS_UNUSED)
 {
 	static const struct pfs_column_wish made_of_many[] = {{.field = PFS_FIELD_EXT},

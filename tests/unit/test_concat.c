@@ -96,7 +96,8 @@ static const struct pfs_table table = {.n_rows = ROWS, .n_columns = 1, .columns 
 /* The numbers of a table's rows, each of DIGITS digits, behind each other with a comma between. */
 static void limit(void **state)
 {
-	struct pfs_run run = {.on = PFS_ENGINE_HOST, .operators = operators_or_skip(PFS_ENGINE_HOST, 4)};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST,
+			      .operators = operators_or_skip(PFS_ENGINE_HOST, 4)};
 	const uint64_t size = (uint64_t)ROWS * (DIGITS + 1) - 1;
 	const struct pfs_source source = {.table = &table, .to = ROWS};
 
@@ -105,9 +106,10 @@ static void limit(void **state)
 		numbers[i] = random_below(&seeded, 90000);
 	for (uint64_t most = size - 1; most <= size + 1; most++) {
 		struct pfs_texts texts = {.limit = most};
-		const struct pfs_aggregate aggregate = {.op = PFS_GROUP_CONCAT,
-							.separator = {.type = PFS_IS_TEXT, .text = ",", .len = 1},
-							.texts = &texts};
+		const struct pfs_aggregate aggregate = {
+			.op = PFS_GROUP_CONCAT,
+			.separator = {.type = PFS_IS_TEXT, .text = ",", .len = 1},
+			.texts = &texts};
 		struct pfs_tuples *tuples;
 		int error = pfs_group(&run, &tuples, &source, NULL, 0, &aggregate, 1);
 		const char *text;

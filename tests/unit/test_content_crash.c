@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Power failures under changes of content: files are made, written, punched, cut, replaced and removed,
- * some while they are held open; whatever a crash leaves must be a state that they had, byte for byte. */
+/* Power failures under changes of content: files are made, written, punched, cut, replaced and
+ * removed, some while they are held open; whatever a crash leaves must be a state that they had,
+ * byte for byte. */
 #include <string.h>
 
 #include <linux/falloc.h>
@@ -73,8 +74,9 @@ static uint64_t state_of(struct pfs_tree *of)
 			continue;
 		}
 		assert_in_range(entry.attr.st_size, 0, SIZE_MAX_BYTES);
-		assert_int_equal(pfs_tree_read(of, scratch, sizeof(scratch), entry.attr.st_ino, 0, 0),
-				 entry.attr.st_size);
+		assert_int_equal(
+			pfs_tree_read(of, scratch, sizeof(scratch), entry.attr.st_ino, 0, 0),
+			entry.attr.st_size);
 		hash = mix(hash, scratch, (size_t)entry.attr.st_size);
 		pfs_tree_forget(of, entry.attr.st_ino, 1);
 	}
@@ -109,8 +111,8 @@ static void write_some(struct file *file, bool append)
 	for (size_t k = 0; k < n; k++)
 		file->bytes[at + k] = (uint8_t)(1 + (k * 7 + at + file->ino) % 255);
 	file->bytes[at] = (uint8_t)tree_model_random(256);
-	assert_int_equal(pfs_tree_write(tree, file->ino, file->bytes + at, n, (int64_t)at, true, false),
-			 n);
+	assert_int_equal(
+		pfs_tree_write(tree, file->ino, file->bytes + at, n, (int64_t)at, true, false), n);
 	file->size = PFS_MAX(file->size, at + n);
 }
 

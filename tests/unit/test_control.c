@@ -225,7 +225,8 @@ static void close_turn(void)
 	pfs_turns_close(PFS_TAKE(d.turns));
 }
 
-/* A verb that runs a statement waits for its turn, the others do not; a client who leaves waits no more. */
+/* A verb that runs a statement waits for its turn, the others do not; a client who leaves waits no
+ * more. */
 static void test_turns(void **state)
 {
 	static const char run[] = "run";
@@ -274,7 +275,8 @@ static void test_many_wait(void **state)
 	close_turn();
 }
 
-/* Those that have had their turn, and have not read what it gave them, leave the places to the others. */
+/* Those that have had their turn, and have not read what it gave them, leave the places to the
+ * others. */
 static void test_many_read_later(void **state)
 {
 	static const char flood[] = "run a flood\0" "16";

@@ -52,8 +52,13 @@ static void test_choice(void **state)
 
 	(void)state;
 	/* what is grouped before it is joined costs as much as a group */
-	assert_true(cost("SELECT a.ext, count(*) FROM nodes a JOIN nodes b ON a.type = b.type GROUP BY a.ext", MANY, 2).host_ns <
-		    cost("SELECT a.name, count(*) FROM nodes a JOIN nodes b ON a.name = b.name GROUP BY a.name", MANY, 2).host_ns);
+	assert_true(
+		cost("SELECT a.ext, count(*) FROM nodes a JOIN nodes b ON a.type = b.type GROUP BY a.ext",
+		     MANY, 2)
+			.host_ns <
+		cost("SELECT a.name, count(*) FROM nodes a JOIN nodes b ON a.name = b.name GROUP BY a.name",
+		     MANY, 2)
+			.host_ns);
 	assert_true(few.host_ns < few.device_ns);
 	assert_true(many.device_ns < many.host_ns);
 	assert_true(threads.host_ns < many.host_ns && threads.device_ns == many.device_ns);
@@ -63,15 +68,19 @@ static void test_choice(void **state)
 static void test_joins(void **state)
 {
 	static const char join[] = "SELECT count(*) FROM nodes a JOIN nodes b ON a.name = b.name";
-	struct pfs_cost joined = cost(join, MANY, 2), alone = cost("SELECT count(*) FROM nodes", MANY, 2);
+	struct pfs_cost joined = cost(join, MANY, 2),
+			alone = cost("SELECT count(*) FROM nodes", MANY, 2);
 	struct pfs_query *query = begin(join);
 	char *plan;
 
 	(void)state;
 	assert_int_equal(alone.host_join.hash_ns + alone.device_join.merge_ns, 0);
-	assert_true(joined.host_join.hash_ns && joined.host_join.hash_ns < joined.host_join.merge_ns);
-	assert_true(joined.device_join.hash_ns && joined.device_join.hash_ns < joined.device_join.merge_ns);
-	assert_true(joined.host_join.hash_ns < joined.host_ns && joined.device_join.hash_ns < joined.device_ns);
+	assert_true(joined.host_join.hash_ns &&
+		    joined.host_join.hash_ns < joined.host_join.merge_ns);
+	assert_true(joined.device_join.hash_ns &&
+		    joined.device_join.hash_ns < joined.device_join.merge_ns);
+	assert_true(joined.host_join.hash_ns < joined.host_ns &&
+		    joined.device_join.hash_ns < joined.device_ns);
 	while (pfs_query_next(query, &error) == 1)
 		;
 	assert_int_equal(pfs_query_plan(query, &plan), 0);
@@ -82,7 +91,8 @@ static void test_joins(void **state)
 	pfs_query_finish(query);
 }
 
-/* A device is started once as much time is lost as its start and the columns of the statement take. */
+/* A device is started once as much time is lost as its start and the columns of the statement
+ * take. */
 static void test_start(void **state)
 {
 	struct pfs_cost one = cost("SELECT sum(size) FROM nodes", MANY, 2);

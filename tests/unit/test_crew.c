@@ -22,7 +22,7 @@ struct piecework {
 	pthread_t caller;
 	unsigned pauses, fails_at; /* 0: never */
 	atomic_uint inside, done;  /* pieces */
-	atomic_uint wrong;	   /* pieces that were worked on in a pause, or after one that failed */
+	atomic_uint wrong; /* pieces that were worked on in a pause, or after one that failed */
 	atomic_bool has_ended;
 };
 
@@ -47,7 +47,8 @@ static int pause_run(void *context)
 	return -EAGAIN;
 }
 
-static int work_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from PFS_UNUSED, uint64_t to PFS_UNUSED)
+static int work_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from PFS_UNUSED,
+		      uint64_t to PFS_UNUSED)
 {
 	struct piecework *work = context;
 
@@ -63,7 +64,8 @@ static int work_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from P
 
 static int run(struct piecework *work, unsigned n_threads)
 {
-	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = poll_always, .pause = pause_run, .context = work};
+	struct pfs_run run = {
+		.on = PFS_ENGINE_HOST, .poll = poll_always, .pause = pause_run, .context = work};
 	int error;
 
 	work->caller = pthread_self();
@@ -128,12 +130,15 @@ static int charge_growth(void *context, int64_t bytes)
 	return 0;
 }
 
-/* Megabytes of it are copied and cleared in pieces, of which the last but one is the last to be paused after. */
+/* Megabytes of it are copied and cleared in pieces, of which the last but one is the last to be
+ * paused after. */
 static void an_array_that_grows_lets_others_in(void **state PFS_UNUSED)
 {
 	struct growth growth = {.pauses = 0};
-	const struct pfs_run run = {
-		.poll = poll_growth, .pause = pause_growth, .charge = charge_growth, .context = &growth};
+	const struct pfs_run run = {.poll = poll_growth,
+				    .pause = pause_growth,
+				    .charge = charge_growth,
+				    .context = &growth};
 	uint32_t *array = NULL;
 
 	assert_int_equal(pfs_run_grow(&run, &array, 0, 2, sizeof(*array), true), 0);
@@ -145,7 +150,8 @@ static void an_array_that_grows_lets_others_in(void **state PFS_UNUSED)
 	assert_true(array[0] == 1 && array[1] == 2 && !array[2] && !array[GROWN - 1]);
 	array[GROWN - 1] = 3;
 	growth.fails_at = growth.pauses + 9;
-	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false), -EAGAIN);
+	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false),
+			 -EAGAIN);
 	assert_int_equal(growth.bytes, GROWN * sizeof(*array));
 	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false), 0);
 	assert_true(array[1] == 2 && array[GROWN - 1] == 3);

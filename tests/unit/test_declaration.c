@@ -30,9 +30,12 @@ static void test_constrains(void **state)
 		"CREATE TABLE t (checked, \"check\", [autoincrement], 'strict', conflict, strict DEFAULT 'on conflict')",
 		"CREATE TABLE t (a -- CHECK\n, b /* STRICT */)"};
 	static const char *const constrained[] = {
-		"CREATE TABLE t (a check (a > 0))",	       "CREATE TABLE t (a, CHECK (a > 0))",
-		"CREATE TABLE t (a) strict",		       "CREATE TABLE t (a UNIQUE ON CONFLICT IGNORE)",
-		"CREATE TABLE t (a INTEGER PRIMARY KEY AUTOINCREMENT)", "CREATE TABLE t (a \x01)"};
+		"CREATE TABLE t (a check (a > 0))",
+		"CREATE TABLE t (a, CHECK (a > 0))",
+		"CREATE TABLE t (a) strict",
+		"CREATE TABLE t (a UNIQUE ON CONFLICT IGNORE)",
+		"CREATE TABLE t (a INTEGER PRIMARY KEY AUTOINCREMENT)",
+		"CREATE TABLE t (a \x01)"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(plain) / sizeof(*plain); i++)
@@ -63,7 +66,8 @@ static void test_composed(void **state)
 		{"t", "CREATE TABLE t(a REFERENCES other(b), FOREIGN KEY (a) REFERENCES u(c))",
 		 "CREATE TABLE \"t\" ( a REFERENCES other ( b ) , FOREIGN KEY ( a ) REFERENCES u ( c ) "
 		 ");\n"},
-		{"t", "CREATE TABLE t(a DEFAULT -1.5e+3)", "CREATE TABLE \"t\" ( a DEFAULT - 1.5e+3 );\n"},
+		{"t", "CREATE TABLE t(a DEFAULT -1.5e+3)",
+		 "CREATE TABLE \"t\" ( a DEFAULT - 1.5e+3 );\n"},
 	};
 
 	(void)state;
@@ -123,12 +127,14 @@ static void test_refused(void **state)
 	}
 	assert_null(parse("t", "CREATE TABLE t(a AS (path_of(a)))"));
 	assert_string_equal(why, "calls path_of(), which it may not");
-	assert_int_equal(pfs_declaration_parse(NULL, why, "t", "CREATE TABLE t(a\0)", 18), -EUCLEAN);
+	assert_int_equal(pfs_declaration_parse(NULL, why, "t", "CREATE TABLE t(a\0)", 18),
+			 -EUCLEAN);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_constrains), cmocka_unit_test(test_composed),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_constrains),
+					   cmocka_unit_test(test_composed),
 					   cmocka_unit_test(test_refused)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A chain of directories that is very deep: statements over it leave the tree to others, and end when
- * they are to. */
+/* A chain of directories that is very deep: statements over it leave the tree to others, and end
+ * when they are to. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -88,7 +88,8 @@ static void test_depths(void **state PFS_UNUSED)
 		if (i)
 			break;
 		/* the lower half goes to the root */
-		(void)snprintf(sql, sizeof(sql), "SELECT parent FROM nodes WHERE depth = %d", DEEP / 2);
+		(void)snprintf(sql, sizeof(sql), "SELECT parent FROM nodes WHERE depth = %d",
+			       DEEP / 2);
 		query = begin(sql);
 		assert_int_equal(pfs_query_next(query, &error), 1);
 		pfs_query_value(query, 0, &value);
@@ -139,7 +140,8 @@ static void test_others(void **state PFS_UNUSED)
 		for (size_t t = 0; t < 3; t++)
 			assert_int_equal(
 				pthread_create(&thread[t], NULL, ask, (void *)statements[i]), 0);
-		/* one who writes every now and then: each statement may then run once more, whole */
+		/* one who writes every now and then: each statement may then run once more,
+		 * whole */
 		began = seconds();
 		for (n = 0; n < 20 || (atomic_load(&runs) < 3 && seconds() < began + 60); n++) {
 			struct pfs_entry entry;
@@ -256,7 +258,8 @@ static void test_ends(void **state PFS_UNUSED)
 #define SLOWER 1
 #endif
 
-/* How long a statement holds the tree at the most, of processor time; nothing is known of the tree before it. */
+/* How long a statement holds the tree at the most, of processor time; nothing is known of the tree
+ * before it. */
 static uint64_t run_and_time(const char *statement)
 {
 	static unsigned n;
@@ -294,7 +297,8 @@ static void test_holds(void **state PFS_UNUSED)
 			uint64_t held;
 
 			held = run_and_time(statements[i]);
-			/* A machine that is short of time or of pages takes long for anything, now and then. */
+			/* A machine that is short of time or of pages takes long for anything, now
+			 * and then. */
 			for (unsigned n = 0; n < 3 && held >= HOLD_NS * SLOWER; n++)
 				held = run_and_time(statements[i]);
 			print_message("%5.1f ms: %s\n", (double)held / 1e6, statements[i]);
@@ -334,12 +338,13 @@ static int set_up_long(void **state)
 		(void)snprintf(name + LONG_NAME - 5, 6, "%05u", i);
 		(void)make(at, name, S_IFREG | 0644);
 	}
-	scope = (struct pfs_query_scope){.ino = PFS_ROOT_PRIME, .sees_all = true, .time_limit_ms = 500};
+	scope = (struct pfs_query_scope){
+		.ino = PFS_ROOT_PRIME, .sees_all = true, .time_limit_ms = 500};
 	return 0;
 }
 
-/* Holds go by the work that texts are, not by nodes.  The pattern fits at no place of a name, and goes back to
- * each. */
+/* Holds go by the work that texts are, not by nodes.  The pattern fits at no place of a name, and
+ * goes back to each. */
 static void test_long_texts(void **state PFS_UNUSED)
 {
 	static const char *const statements[] = {
@@ -366,7 +371,9 @@ static void test_long_texts(void **state PFS_UNUSED)
 		assert_true(held < HOLD_NS * SLOWER);
 	}
 	scope.time_limit_ms = 0; /* its steps end it */
-	assert_int_equal(run_to_end(queries, "SELECT ino FROM nodes WHERE path LIKE '%a" TWO_THOUSAND "y%' AND type = 'f'"),
+	assert_int_equal(run_to_end(queries,
+				    "SELECT ino FROM nodes WHERE path LIKE '%a" TWO_THOUSAND
+				    "y%' AND type = 'f'"),
 			 -E2BIG);
 }
 

@@ -167,7 +167,8 @@ static void move_some(void)
 
 		(void)snprintf(from, sizeof(from), "d%u", i);
 		(void)snprintf(to, sizeof(to), "moved%u", i);
-		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, from, PFS_ROOT_PRIME, to, 0), 0);
+		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, from, PFS_ROOT_PRIME, to, 0),
+				 0);
 	}
 }
 

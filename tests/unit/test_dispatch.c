@@ -190,7 +190,8 @@ static void jobs_are_done_by_spare_threads(void **state PFS_UNUSED)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(pfs_dispatch_run(dispatch, do_job, &job), 0);
 	assert_true(becomes(&server.waiting, 3));
-	assert_int_equal(pfs_dispatch_run(dispatch, do_job, &job), -EAGAIN); /* that would be a fifth thread */
+	assert_int_equal(pfs_dispatch_run(dispatch, do_job, &job),
+			 -EAGAIN); /* that would be a fifth thread */
 	request(&server, "q");
 	assert_true(becomes(&server.quick, 1));
 	atomic_store(&server.released, true);
@@ -328,14 +329,14 @@ static _Atomic unsigned receivers_started;
 static rlim_t address_space = RLIM_INFINITY;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg);
-int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg);
+int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg);
 int __wrap_getrlimit64(int resource, struct rlimit *limit);
 
-int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg)
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg)
 {
 	if (strcmp(kind->name, "pfs-receiver") == 0) {
 		if (atomic_fetch_sub(&receivers_left, 1) <= 0)

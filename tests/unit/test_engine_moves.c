@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many directories that move, are made and go between two questions: whatever lies below a moved one has
- * another code, and the back end is sent the changes, not everything anew.  The stand-in counts what a
- * device is asked. */
+/* Many directories that move, are made and go between two questions: whatever lies below a moved
+ * one has another code, and the back end is sent the changes, not everything anew.  The stand-in
+ * counts what a device is asked. */
 #include "stand_in_util.h"
 
 static void check_counts(void **state, unsigned loads, unsigned applies)
@@ -91,7 +91,8 @@ static void far_parents(void **state)
 	pfs_engine_close(engine);
 }
 
-/* A chain 0 > 1 > 2 > ... moves in parts, below what was made meanwhile, and out of what has moved. */
+/* A chain 0 > 1 > 2 > ... moves in parts, below what was made meanwhile, and out of what has
+ * moved. */
 static void nested(void **state)
 {
 	enum { CHAIN = 90 };

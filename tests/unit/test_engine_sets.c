@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is read out of sets of nodes, on every engine: many subtrees at once, common ancestors, paths; sets
- * of every size around the blocks that the engines work in. */
+/* What is read out of sets of nodes, on every engine: many subtrees at once, common ancestors,
+ * paths; sets of every size around the blocks that the engines work in. */
 #include "fs/image/names.h"
 #include "stand_in_util.h"
 
@@ -239,13 +239,14 @@ static int expect_lines(void *arg, const char *bytes, size_t size)
 /* The listing is these slots' paths, of which the first n are of nodes. */
 static int list_until(struct pfs_engine *engine, struct expecting *e, size_t n_slots)
 {
-	const struct pfs_listing listing = {&e->t->view, e->slots, n_slots, e->flags, expect_lines, e};
+	const struct pfs_listing listing = {&e->t->view, e->slots,     n_slots,
+					    e->flags,	 expect_lines, e};
 
 	return pfs_engine_list(engine, &listing);
 }
 
-static void check_paths(struct pfs_engine *engine, const struct named *t, const uint32_t *slots, size_t n,
-			size_t n_slots, unsigned flags)
+static void check_paths(struct pfs_engine *engine, const struct named *t, const uint32_t *slots,
+			size_t n, size_t n_slots, unsigned flags)
 {
 	struct expecting e = {.t = t, .slots = slots, .n = n, .end = SIZE_MAX, .flags = flags};
 
@@ -311,7 +312,8 @@ static void listings_and_changes(void **state)
 	assert_int_equal(pfs_engine_load(engine, t.parent, t.prime, t.n), 0);
 	check_paths(engine, &t, slots, 4, 4, 0);
 	t.view.n_slots = 10; /* fewer than the engine knows */
-	assert_int_equal(list_until(engine, &(struct expecting){.t = &t, .slots = slots}, 4), -EINVAL);
+	assert_int_equal(list_until(engine, &(struct expecting){.t = &t, .slots = slots}, 4),
+			 -EINVAL);
 	assert_int_equal(pfs_engine_send_names(engine, &t.view, 1), -EINVAL);
 	free_named(&t);
 	pfs_engine_close(engine);

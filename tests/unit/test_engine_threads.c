@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Several threads ask an engine while others change its tree.  Each answer must be the reference's at
- * one moment between the call and its return.  Also while the device fails.
+/* Several threads ask an engine while others change its tree.  Each answer must be the reference's
+ * at one moment between the call and its return.  Also while the device fails.
  *
- * The tree has parts that only meet at the root, and a part is changed by one thread, which writes down
- * each state of it: so there is an order of states to look an answer up in, though changes of different
- * parts meet in the engine.  A slot always has the same prime. */
+ * The tree has parts that only meet at the root, and a part is changed by one thread, which writes
+ * down each state of it: so there is an order of states to look an answer up in, though changes of
+ * different parts meet in the engine.  A slot always has the same prime. */
 #include "stand_in_util.h"
 
 #include <gmp.h>
@@ -37,7 +37,8 @@ struct state {
 
 static struct part {
 	struct state states[STATES];
-	/* The engine has been given the states before the first, and may have those before the second. */
+	/* The engine has been given the states before the first, and may have those before the
+	 * second. */
 	atomic_uint done, begun;
 } parts[PARTS];
 
@@ -104,7 +105,8 @@ static void prepare_tree(void)
 			mpz_nextprime(*next, *next);
 		primes[slot] = mpz_get_ui(*next);
 		places[slot] = slot;
-		heap[slot * NAME] = (uint8_t)snprintf((char *)heap + slot * NAME + 1, NAME - 1, "n%u", slot);
+		heap[slot * NAME] =
+			(uint8_t)snprintf((char *)heap + slot * NAME + 1, NAME - 1, "n%u", slot);
 	}
 	mpz_clears(small, large, NULL);
 	for (uint32_t p = 0; p < PARTS; p++) {
@@ -335,7 +337,8 @@ static void ask_node(struct question *q)
 	free(decimal);
 }
 
-/* Whether the nodes from this one up to the top are those whose primes make the code, in any order. */
+/* Whether the nodes from this one up to the top are those whose primes make the code, in any
+ * order. */
 static bool is_path(const struct question *q, const struct state *s, uint32_t slot)
 {
 	size_t n = 0, found = 0;
@@ -435,13 +438,18 @@ static void ask_one(struct question *q)
 {
 	static const struct {
 		void (*ask)(struct question *q);
-		bool (*is_right)(const struct question *q, const struct state *s); /* that state's? */
+		bool (*is_right)(const struct question *q,
+				 const struct state *s); /* that state's? */
 		const char *what;
 	} kinds[] = {
-		{ask_subtrees, are_subtrees, "subtrees"}, {ask_parents, are_parents, "parents"},
-		{ask_parent, is_parent, "parent"},	  {ask_common, is_common, "common ancestor"},
-		{ask_node, is_node, "node"},		  {ask_paths, are_paths, "paths"},
-		{check_combined, NULL, "combined"},	  {check_codes, NULL, "codes"},
+		{ask_subtrees, are_subtrees, "subtrees"},
+		{ask_parents, are_parents, "parents"},
+		{ask_parent, is_parent, "parent"},
+		{ask_common, is_common, "common ancestor"},
+		{ask_node, is_node, "node"},
+		{ask_paths, are_paths, "paths"},
+		{check_combined, NULL, "combined"},
+		{check_codes, NULL, "codes"},
 	};
 	uint32_t kind = random_below(&q->random, PFS_COUNT(kinds));
 	unsigned first, end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nodes whose number, parent or name has to be equal to one of a few values are looked up, each value by itself, and
- * have the rows that a look at all nodes has. */
+/* Nodes whose number, parent or name has to be equal to one of a few values are looked up, each
+ * value by itself, and have the rows that a look at all nodes has. */
 #include "query_util.h"
 
 #include "fs/query/internal.h"
@@ -25,8 +25,10 @@ static int set_up_many(void **state)
 		}
 	}
 	pfs_query_finish(begin("CREATE TABLE few (i INTEGER, r REAL, n TEXT)"));
-	pfs_query_finish(begin("INSERT INTO few SELECT ino, ino, name FROM nodes WHERE name IN ('folder 3', 'file 20', 'file 21')"));
-	pfs_query_finish(begin("INSERT INTO few VALUES (NULL, NULL, NULL), (-1, 2.5, 'no such'), (1000003, 1e300, ''), (2, 2, 'a')"));
+	pfs_query_finish(begin(
+		"INSERT INTO few SELECT ino, ino, name FROM nodes WHERE name IN ('folder 3', 'file 20', 'file 21')"));
+	pfs_query_finish(begin(
+		"INSERT INTO few VALUES (NULL, NULL, NULL), (-1, 2.5, 'no such'), (1000003, 1e300, ''), (2, 2, 'a')"));
 	pfs_query_finish(begin("CREATE TABLE many AS SELECT ino AS i, name AS n FROM nodes"));
 	pfs_query_finish(begin("DELETE FROM few WHERE n = 'file 21'"));
 	return 0;
@@ -63,7 +65,8 @@ static void test_numbers(void **state)
 	     "SELECT count(*), min(n.ino) FROM nodes n JOIN few ON n.ino + 0 = i", few);
 	same("SELECT f.n, name FROM few f LEFT JOIN nodes ON ino = r ORDER BY f.n, r",
 	     "SELECT f.n, (SELECT name FROM nodes WHERE ino = r) FROM few f ORDER BY f.n, r", few);
-	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT i FROM many)", "SELECT count(*) FROM nodes", "\njoins: ");
+	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT i FROM many)",
+	     "SELECT count(*) FROM nodes", "\njoins: ");
 }
 
 static void test_parents(void **state)
@@ -73,14 +76,18 @@ static void test_parents(void **state)
 	     "SELECT path FROM nodes WHERE +parent IN (SELECT i FROM few) ORDER BY ino", few);
 	/* of more than are listed, by a look at all parents */
 	same("SELECT count(*), min(size) FROM nodes WHERE parent IN (SELECT i FROM many WHERE n GLOB 'folder*')",
-	     "SELECT count(*), min(size) FROM nodes WHERE +parent IN (SELECT i FROM many WHERE n GLOB 'folder*')", few);
+	     "SELECT count(*), min(size) FROM nodes WHERE +parent IN (SELECT i FROM many WHERE n GLOB 'folder*')",
+	     few);
 }
 
-/* By the index of names, which is made when it was missed twice; until then all nodes are looked at. */
+/* By the index of names, which is made when it was missed twice; until then all nodes are looked
+ * at. */
 static void test_names(void **state)
 {
-	static const char sql[] = "SELECT path FROM nodes WHERE name IN (SELECT n FROM few) ORDER BY ino";
-	static const char other[] = "SELECT path FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY ino";
+	static const char sql[] =
+		"SELECT path FROM nodes WHERE name IN (SELECT n FROM few) ORDER BY ino";
+	static const char other[] =
+		"SELECT path FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY ino";
 
 	(void)state;
 #ifndef PFS_VERIFY /* which runs each statement twice */
@@ -91,15 +98,18 @@ static void test_names(void **state)
 	same(sql, other, "few nodes or all");
 #endif
 	same(sql, other, few);
-	same("SELECT count(*) FROM nodes WHERE name IN (SELECT n FROM many)", "SELECT count(*) FROM nodes", all);
+	same("SELECT count(*) FROM nodes WHERE name IN (SELECT n FROM many)",
+	     "SELECT count(*) FROM nodes", all);
 }
 
-/* Where a row that is not there is asked for, or one that only might be, all nodes are looked at. */
+/* Where a row that is not there is asked for, or one that only might be, all nodes are looked
+ * at. */
 static void test_others(void **state)
 {
 	(void)state;
 	same("SELECT count(*), count(i) FROM nodes LEFT JOIN few ON ino = i",
-	     "SELECT count(*), (SELECT count(*) FROM few WHERE i IN (SELECT ino FROM nodes)) FROM nodes", "\njoins: ");
+	     "SELECT count(*), (SELECT count(*) FROM few WHERE i IN (SELECT ino FROM nodes)) FROM nodes",
+	     "\njoins: ");
 	same("SELECT count(*) FROM nodes WHERE ino NOT IN (SELECT i FROM few WHERE i IS NOT NULL)",
 	     "SELECT count(*) - (SELECT count(DISTINCT i) FROM few WHERE i IN (SELECT ino FROM nodes)) FROM nodes",
 	     "\njoins: ");
@@ -119,7 +129,8 @@ static void test_below(void **state)
 	scope.ino = PFS_ROOT_PRIME;
 }
 
-/* INTERSECT and EXCEPT of columns that are never NULL are joins; what is NULL on the right is equal to nothing. */
+/* INTERSECT and EXCEPT of columns that are never NULL are joins; what is NULL on the right is equal
+ * to nothing. */
 static void test_sets(void **state)
 {
 	(void)state;
@@ -127,7 +138,8 @@ static void test_sets(void **state)
 	     "SELECT ino FROM nodes d WHERE type = 'd' AND NOT EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino) ORDER BY 1",
 	     "\njoins: ");
 	same("SELECT name FROM nodes INTERSECT SELECT n FROM few ORDER BY 1",
-	     "SELECT DISTINCT name FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY 1", "\njoins: ");
+	     "SELECT DISTINCT name FROM nodes WHERE +name IN (SELECT n FROM few) ORDER BY 1",
+	     "\njoins: ");
 	same("SELECT count(*) FROM (SELECT ino, name FROM nodes INTERSECT SELECT i, n FROM few)",
 	     "SELECT count(*) FROM few WHERE i IN (SELECT ino FROM nodes) AND i <> 2", "\njoins: ");
 }
@@ -146,9 +158,11 @@ static void test_totals(void **state)
 	(void)state;
 	same("SELECT n, sum(subtree_count) FROM nodes JOIN few ON name = n GROUP BY n ORDER BY n",
 	     "SELECT n, sum((SELECT subtree_count FROM nodes x WHERE x.ino = nodes.ino)) FROM nodes JOIN few ON +name = n "
-	     "GROUP BY n ORDER BY n", few);
+	     "GROUP BY n ORDER BY n",
+	     few);
 	same("SELECT type, max(subtree_count) FROM nodes GROUP BY type ORDER BY type",
-	     "SELECT 'd', subtree_count FROM nodes WHERE ino = 2 UNION ALL SELECT 'f', 1", "run by the relational operators");
+	     "SELECT 'd', subtree_count FROM nodes WHERE ino = 2 UNION ALL SELECT 'f', 1",
+	     "run by the relational operators");
 }
 
 int main(void)

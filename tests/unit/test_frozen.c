@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements over a frozen tree: the answers are those of the moment when it was frozen, byte for byte,
- * whatever happens to the tree meanwhile; and nobody is held up. */
+/* Statements over a frozen tree: the answers are those of the moment when it was frozen, byte for
+ * byte, whatever happens to the tree meanwhile; and nobody is held up. */
 #include <pthread.h>
 
 #include "tests/unit/query_util.h"
@@ -27,8 +27,8 @@ static void fill(unsigned n)
 			continue;
 		}
 		if (i % 10 == 1) {
-			assert_int_equal(pfs_tree_symlink(tree, &entry, directory, name, "to/somewhere",
-							  &temp_root),
+			assert_int_equal(pfs_tree_symlink(tree, &entry, directory, name,
+							  "to/somewhere", &temp_root),
 					 0);
 			pfs_tree_forget(tree, entry.attr.st_ino, 1);
 			continue;
@@ -38,14 +38,18 @@ static void fill(unsigned n)
 		attr.st_mtim.tv_sec = 1000 + i;
 		if (i % 17 == 2)
 			attr.st_mtim.tv_sec = INT64_C(1) << 40;
-		assert_int_equal(pfs_tree_setattr(tree, &entry, make(directory, name, S_IFREG | 0644),
-						  &attr, PFS_SET_SIZE | PFS_SET_UID | PFS_SET_MTIME,
-						  &temp_root),
-				 0);
+		assert_int_equal(
+			pfs_tree_setattr(tree, &entry, make(directory, name, S_IFREG | 0644), &attr,
+					 PFS_SET_SIZE | PFS_SET_UID | PFS_SET_MTIME, &temp_root),
+			0);
 		if (i % 3 == 0)
-			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.colour", name, strlen(name), 0), 0);
+			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.colour",
+							   name, strlen(name), 0),
+					 0);
 		if (i % 100 == 5)
-			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.rare", "yes", 3, 0), 0);
+			assert_int_equal(pfs_tree_setxattr(tree, entry.attr.st_ino, "user.rare",
+							   "yes", 3, 0),
+					 0);
 	}
 	assert_int_equal(pfs_tree_sync(tree), 0);
 }
@@ -63,9 +67,12 @@ static void upset_attributes(void)
 		if (i % 3 == 0)
 			assert_int_equal(pfs_tree_removexattr(tree, ino, "user.colour"), 0);
 		else if (i % 3 == 1)
-			assert_int_equal(pfs_tree_setxattr(tree, ino, "user.colour", "other", 5, 0), 0);
+			assert_int_equal(pfs_tree_setxattr(tree, ino, "user.colour", "other", 5, 0),
+					 0);
 		else
-			assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &attr, PFS_SET_MTIME, &temp_root), 0);
+			assert_int_equal(pfs_tree_setattr(tree, &entry, ino, &attr, PFS_SET_MTIME,
+							  &temp_root),
+					 0);
 		i++;
 	}
 	assert_true(i > 100);
@@ -84,8 +91,9 @@ static void upset(unsigned n)
 		(void)snprintf(name, sizeof(name), "n%u.%s", i, i % 3 ? "txt" : "c");
 		(void)snprintf(to, sizeof(to), "other%u", i);
 		if (i % 50 == 0) {
-			assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, name, ino_of("/a"), to, 0),
-					 0);
+			assert_int_equal(
+				pfs_tree_rename(tree, PFS_ROOT_PRIME, name, ino_of("/a"), to, 0),
+				0);
 		} else if (i < 10) {
 			ino = ino_of("/a/other0");
 			assert_int_equal(pfs_tree_unlink(tree, ino, name), 0);
@@ -145,7 +153,8 @@ struct answer {
 	size_t len;
 };
 
-static void add(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct answer *answer, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 static void add(struct answer *answer, const char *format, ...)
 {
 	va_list list;
@@ -218,8 +227,8 @@ static void test_viewers(void **state)
 	struct stat attr = {.st_mode = 0700};
 
 	(void)state;
-	assert_int_equal(pfs_tree_setattr(tree, &entry, ino_of("/a/b"), &attr, PFS_SET_MODE, &temp_root),
-			 0);
+	assert_int_equal(
+		pfs_tree_setattr(tree, &entry, ino_of("/a/b"), &attr, PFS_SET_MODE, &temp_root), 0);
 	scope.sees_all = false;
 	scope.may_change = false;
 	scope.uid = 1234;
@@ -228,21 +237,23 @@ static void test_viewers(void **state)
 	query = begin("SELECT path, subtree_count, links, link FROM nodes ORDER BY path");
 	assert_int_equal(pfs_query_freeze(query), 0);
 	attr.st_mode = 0755;
-	assert_int_equal(pfs_tree_setattr(tree, &entry, ino_of("/a/b"), &attr, PFS_SET_MODE, &temp_root),
-			 0);
+	assert_int_equal(
+		pfs_tree_setattr(tree, &entry, ino_of("/a/b"), &attr, PFS_SET_MODE, &temp_root), 0);
 	finish(&frozen, query);
 	assert_string_equal(frozen.text, before.text);
 }
 
-/* Each column alone reads no more of the frozen tree than was said that it is made of (PFS_VERIFY ends
- * what does), whoever asks. */
+/* Each column alone reads no more of the frozen tree than was said that it is made of (PFS_VERIFY
+ * ends what does), whoever asks. */
 static void test_each_column(void **state)
 {
 	static const char *const columns[] = {
-		"path",	 "name",   "ext",  "ino",	    "parent",	     "depth",	      "type",
-		"mode",	 "uid",	   "gid",  "owner",	    "owner_group",   "size",	      "blocks",
-		"nlink", "link",   "links", "target",	    "mtime",	     "atime",	      "ctime",
-		"readdir", "preorder", "subtree_count", "subtree_size", "subtree_blocks", "subtree_mtime",
+		"path",		  "name",	   "ext",      "ino",		"parent",
+		"depth",	  "type",	   "mode",     "uid",		"gid",
+		"owner",	  "owner_group",   "size",     "blocks",	"nlink",
+		"link",		  "links",	   "target",   "mtime",		"atime",
+		"ctime",	  "readdir",	   "preorder", "subtree_count", "subtree_size",
+		"subtree_blocks", "subtree_mtime",
 	};
 	static const char *const forms[][2] = {
 		{"SELECT ", " FROM nodes ORDER BY ino"},
@@ -260,7 +271,8 @@ static void test_each_column(void **state)
 		char sql[128];
 		const char *const *form = forms[i / 2 % PFS_COUNT(forms)];
 
-		(void)snprintf(sql, sizeof(sql), "%s%s%s", form[0], columns[i / 2 / PFS_COUNT(forms)], form[1]);
+		(void)snprintf(sql, sizeof(sql), "%s%s%s", form[0],
+			       columns[i / 2 / PFS_COUNT(forms)], form[1]);
 		scope.sees_all = i % 2;
 		scope.may_change = i % 2;
 		scope.uid = i % 2 ? 0 : 1234;
@@ -447,7 +459,10 @@ static void test_frozen_hold(void **state PFS_UNUSED)
 {
 	struct pfs_tree *frozen;
 
-	assert_int_equal(pfs_frozen_open(&frozen, tree, &(struct pfs_frozen_wish){.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX}), 0);
+	assert_int_equal(pfs_frozen_open(&frozen, tree,
+					 &(struct pfs_frozen_wish){.columns = PFS_COLUMNS_ALL,
+								   .most = UINT64_MAX}),
+			 0);
 	(void)pfs_hold_longest(tree, false, true);
 	pfs_hold_read(frozen, "a reader of what is frozen");
 	pfs_hold_read(tree, "a reader");

@@ -221,7 +221,8 @@ static int pause_run(void *context PFS_UNUSED)
 }
 
 /* Different values of each group: more than are sorted by their first tuples. */
-static int count_different(struct polls *polls, struct pfs_tuples **tuples, struct pfs_operators *operators)
+static int count_different(struct polls *polls, struct pfs_tuples **tuples,
+			   struct pfs_operators *operators)
 {
 	const struct pfs_run run = {.operators = operators,
 				    .on = PFS_ENGINE_HOST,
@@ -244,7 +245,8 @@ static void assert_counts(const struct pfs_tuples *tuples)
 	for (uint32_t i = 0; i < ROWS; i++)
 		count[group_of(i)] += is_in(i, false);
 	for (uint64_t i = 0; i < tuples->n; i++)
-		assert_int_equal(tuples->computed[0].integers[i], count[group_of(tuples->tables[0].rows[i])]);
+		assert_int_equal(tuples->computed[0].integers[i],
+				 count[group_of(tuples->tables[0].rows[i])]);
 	free(count);
 }
 
@@ -268,7 +270,9 @@ static void test_polls(void **state)
 	}
 	assert_counts(tuples);
 	polls.fails_at = 0;
-	pfs_tuples_free(&(struct pfs_run){.operators = operators, .charge = charge, .context = &polls}, tuples);
+	pfs_tuples_free(
+		&(struct pfs_run){.operators = operators, .charge = charge, .context = &polls},
+		tuples);
 	assert_int_equal(polls.allowance.charged, 0);
 	pfs_operators_close(operators);
 }

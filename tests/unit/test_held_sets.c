@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of nodes, and large folders, are listed in holds of the tree in which little is done, and a set is of one moment,
- * whatever changes between the holds. PFS_SEED: another seed. */
+/* Sets of nodes, and large folders, are listed in holds of the tree in which little is done, and a
+ * set is of one moment, whatever changes between the holds. PFS_SEED: another seed. */
 #include "tree_util.h"
 
 #include "base/btree.h"
@@ -22,9 +22,12 @@
 static uint64_t seed = 20261126, folder;
 /* Of this thread: others hold the tree, too. */
 static _Thread_local bool is_held;
-static _Thread_local unsigned entries, compared, most_entries, most_compared; /* in this hold, and in any */
-static _Thread_local unsigned n_read, n_read_held; /* pieces of sets that an engine gave, and that in a hold */
-static _Thread_local unsigned change_at; /* the hold from which on something changes before each; 0: none */
+static _Thread_local unsigned entries, compared, most_entries,
+	most_compared; /* in this hold, and in any */
+static _Thread_local unsigned n_read,
+	n_read_held; /* pieces of sets that an engine gave, and that in a hold */
+static _Thread_local unsigned
+	change_at;	   /* the hold from which on something changes before each; 0: none */
 static bool changes_once;  /* only before that one */
 
 static void change(void);
@@ -34,7 +37,8 @@ void __real_pfs_fair_read(struct pfs_fair *lock);
 void __real_pfs_fair_end(struct pfs_fair *lock);
 bool __real_pfs_children_next(struct pfs_children *children, struct pfs_btree_entry *entry);
 bool __real_pfs_old_places_is_before(const struct pfs_old_places *past, uint32_t a, uint32_t b);
-int __real_pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first, size_t n);
+int __real_pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,
+			   size_t n);
 
 void __wrap_pfs_fair_read(struct pfs_fair *lock);
 void __wrap_pfs_fair_read(struct pfs_fair *lock)
@@ -76,7 +80,8 @@ bool __wrap_pfs_old_places_is_before(const struct pfs_old_places *past, uint32_t
 	return __real_pfs_old_places_is_before(past, a, b);
 }
 
-int __wrap_pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first, size_t n);
+int __wrap_pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first,
+			   size_t n);
 int __wrap_pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t first, size_t n)
 {
 	n_read++;
@@ -97,7 +102,8 @@ static void make_file(uint64_t into, const char *before, unsigned n, const char 
 
 static int start(void **state PFS_UNUSED)
 {
-	static const struct pfs_tree_options options = {.no_atime = true, .engine = PFS_ENGINE_HOST};
+	static const struct pfs_tree_options options = {.no_atime = true,
+							.engine = PFS_ENGINE_HOST};
 	uint64_t above;
 
 	start_tree(&options);
@@ -203,7 +209,8 @@ static void a_walk_lists_in_pieces(void **state PFS_UNUSED)
 		change_at = at;
 		assert_int_equal(pfs_tree_walk(tree, folder, count_visited, &visited), 0);
 		assert_int_equal(change_at, 0);
-		assert_in_range(visited, count, count + 2); /* the folder, too, and what has changed or has not */
+		assert_in_range(visited, count,
+				count + 2); /* the folder, too, and what has changed or has not */
 	}
 	changes_once = false;
 }
@@ -236,7 +243,8 @@ static bool is_gone(uint64_t ino)
 	return pfs_tree_getattr(tree, &entry, ino) != 0;
 }
 
-/* What was there when the first hold ended is visited once, whatever changes then, unless it is removed. */
+/* What was there when the first hold ended is visited once, whatever changes then, unless it is
+ * removed. */
 static void a_walk_is_of_one_moment(void **state PFS_UNUSED)
 {
 	static struct inos before, after;
@@ -263,7 +271,8 @@ static void a_walk_is_of_one_moment(void **state PFS_UNUSED)
 	changes_once = false;
 }
 
-/* Before each hold but the first something changes: what is listed is what was there in the first. */
+/* Before each hold but the first something changes: what is listed is what was there in the
+ * first. */
 static void changes_are_not_listed(void **state PFS_UNUSED)
 {
 	for (unsigned i = 0; i < 40; i++) {
@@ -315,7 +324,8 @@ static void a_past_has_the_order(void **state PFS_UNUSED)
 	assert_int_equal(pfs_old_places_open(&past, tree), 0);
 	pfs_hold_end(tree);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_true(was_before(past, PFS_ROOT_PRIME, below) && !was_before(past, below, PFS_ROOT_PRIME));
+		assert_true(was_before(past, PFS_ROOT_PRIME, below) &&
+			    !was_before(past, below, PFS_ROOT_PRIME));
 		assert_true(was_before(past, deep, below) && !was_before(past, below, deep));
 		assert_true(was_before(past, below, file) && !was_before(past, file, below));
 		assert_true(was_before(past, other, file) && !was_before(past, below, other));
@@ -338,7 +348,8 @@ static void strays_are_placed_in_pieces(void **state PFS_UNUSED)
 	assert_in_range(most_compared, 128, COMPARED);
 }
 
-/* Before whichever hold something changes, all that is listed is as it was before that, or all as it is since. */
+/* Before whichever hold something changes, all that is listed is as it was before that, or all as
+ * it is since. */
 static void check_moments(enum pfs_relation relation, unsigned least)
 {
 	struct text before = list(relation), text, after;
@@ -395,7 +406,8 @@ static void walk_some(uint32_t *slots, size_t *n, bool descending)
 	static const _Atomic bool never;
 	const struct pfs_order order = {PFS_FIELD_PATH, descending};
 	const struct pfs_scan_watch watch = {&never, count_look, NULL};
-	const struct pfs_ordered_question question = {.order = &order, .n_order = 1, .limit = *n, .watch = &watch};
+	const struct pfs_ordered_question question = {
+		.order = &order, .n_order = 1, .limit = *n, .watch = &watch};
 	struct pfs_ordered *ordered;
 
 	looks = 0;
@@ -418,7 +430,8 @@ static void add_path(struct text *text, uint32_t slot)
 	free(path);
 }
 
-/* A folder's children are listed and sorted in pieces, and come in the order of their names, wherever they lie. */
+/* A folder's children are listed and sorted in pieces, and come in the order of their names,
+ * wherever they lie. */
 static void children_in_order_are_listed_in_pieces(void **state PFS_UNUSED)
 {
 	const uint64_t root = PFS_ROOT_PRIME, top = temp_tree_make(tree, root, "~", S_IFDIR | 0755);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done in one hold of the tree is bounded: by counts of what is read, freed and looked at, not by times. */
+/* What is done in one hold of the tree is bounded: by counts of what is read, freed and looked at,
+ * not by times. */
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -34,9 +35,11 @@ static _Atomic size_t most_attrs, most_freed, most_cleared, freed_after;
 static _Atomic unsigned holds;
 static _Atomic int64_t jump_ns; /* what each look at the clock adds to it; 0: the real time */
 static _Atomic int64_t clock_ns;
-static _Thread_local unsigned change_at; /* the hold before which this thread makes a file; 0: none */
+static _Thread_local unsigned
+	change_at; /* the hold before which this thread makes a file; 0: none */
 
-static unsigned counted, counted_held; /* how often an engine has counted, and that while this thread held the tree */
+static unsigned counted, counted_held; /* how often an engine has counted, and that while this
+					  thread held the tree */
 static bool is_alone; /* pools have no threads of their own */
 
 static void make_late_file(void);
@@ -46,7 +49,8 @@ void __real_pfs_fair_read(struct pfs_fair *lock);
 void __real_pfs_fair_end(struct pfs_fair *lock);
 void *__real_calloc(size_t n, size_t size);
 void __real_free(void *memory);
-int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
+int __real_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
+			 const uint32_t *slots, size_t n);
 int __real_clock_gettime(clockid_t id, struct timespec *out);
 int __real_pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
 void __real_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
@@ -101,8 +105,10 @@ void __wrap_free(void *memory)
 	__real_free(memory);
 }
 
-int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n);
-int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out, const uint32_t *slots, size_t n)
+int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
+			 const uint32_t *slots, size_t n);
+int __wrap_pfs_attr_read(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
+			 const uint32_t *slots, size_t n)
 {
 	for (size_t i = 0; i < n && is_held; i++)
 		attrs_read += (tree->image.flags[slots[i]] & PFS_NODE_ATTRS) != 0;
@@ -226,7 +232,8 @@ static unsigned count_pool_threads(void)
 	return n;
 }
 
-/* There are no more threads than processors, though statements select, sort and group, and scans look for nodes. */
+/* There are no more threads than processors, though statements select, sort and group, and scans
+ * look for nodes. */
 static void scans_and_operators_share_threads(void **state PFS_UNUSED)
 {
 	static const struct pfs_predicate suffix = {
@@ -234,7 +241,8 @@ static void scans_and_operators_share_threads(void **state PFS_UNUSED)
 	char text[1024];
 	struct pfs_slots slots;
 
-	query_text(text, sizeof(text), "SELECT size, count(*) FROM nodes WHERE name GLOB '*7' GROUP BY size");
+	query_text(text, sizeof(text),
+		   "SELECT size, count(*) FROM nodes WHERE name GLOB '*7' GROUP BY size");
 	query_text(text, sizeof(text), "SELECT ino FROM nodes ORDER BY mtime, size, name LIMIT 10");
 	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_scan_select(tree, &slots, &suffix, 1, NULL, NULL), 0);
@@ -316,7 +324,8 @@ static bool has_large_pages(const void *column)
 	return false;
 }
 
-/* A page is cleared by whoever touches it first: what is filled while the tree is held has small ones. */
+/* A page is cleared by whoever touches it first: what is filled while the tree is held has small
+ * ones. */
 static void depths_and_references_have_small_pages(void **state PFS_UNUSED)
 {
 	n_large_pages = 0;
@@ -327,8 +336,8 @@ static void depths_and_references_have_small_pages(void **state PFS_UNUSED)
 	assert_false(has_large_pages(tree->image.references));
 }
 
-/* calloc clears at once what it has of memory that was freed: the ranges of all directories are cleared as the pass over
- * the slots comes to them. */
+/* calloc clears at once what it has of memory that was freed: the ranges of all directories are
+ * cleared as the pass over the slots comes to them. */
 static void ranges_are_not_cleared_in_one_hold(void **state PFS_UNUSED)
 {
 	pfs_spans_drop(tree);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A large store whose image file is outdated, or that has none, gets one when nothing changes for a while, while it is
- * open; a small one, and one that little has changed in, does not. */
+/* A large store whose image file is outdated, or that has none, gets one when nothing changes for a
+ * while, while it is open; a small one, and one that little has changed in, does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -39,7 +39,8 @@ static void create(struct temp_store *temp, uint32_t nodes)
 	temp_store_create(temp);
 	for (uint32_t i = 0; i < nodes; i++) {
 		(void)snprintf(names + (size_t)i * 16, 16, "f%u", i);
-		records[i] = temp_record(FIRST + i, PFS_ROOT_PRIME, i + 1, S_IFREG | 0644, names + (size_t)i * 16);
+		records[i] = temp_record(FIRST + i, PFS_ROOT_PRIME, i + 1, S_IFREG | 0644,
+					 names + (size_t)i * 16);
 	}
 	temp_store_put(temp, records, nodes);
 	free(records);
@@ -66,7 +67,9 @@ static void change(struct pfs_tree *tree, uint32_t n)
 	struct pfs_entry entry;
 
 	for (uint32_t i = 0; i < n; i++)
-		assert_int_equal(pfs_tree_setattr(tree, &entry, FIRST + i, &to, PFS_SET_MODE, &temp_root), 0);
+		assert_int_equal(
+			pfs_tree_setattr(tree, &entry, FIRST + i, &to, PFS_SET_MODE, &temp_root),
+			0);
 	assert_int_equal(pfs_tree_sync(tree), 0);
 }
 
@@ -103,10 +106,11 @@ static void one_is_made_beside_changes(void **state PFS_UNUSED)
 
 	create(&temp, NODES);
 	atomic_store(&made, 0);
-	tree = temp_tree_open_with(&temp, &(struct pfs_tree_options){.make_image_file = make,
-								     .image_idle_ms = 1000 * WAIT_MS,
-								     .image_beside_ms = 1,
-								     .commit_ms = 10});
+	tree = temp_tree_open_with(&temp,
+				   &(struct pfs_tree_options){.make_image_file = make,
+							      .image_idle_ms = 1000 * WAIT_MS,
+							      .image_beside_ms = 1,
+							      .commit_ms = 10});
 	(void)usleep(3000u * IDLE_MS);
 	assert_int_equal(atomic_load(&made), 0);
 	change(tree, 1); /* there is none at all */

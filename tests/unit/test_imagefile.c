@@ -62,7 +62,8 @@ static int forbid(long number)
 	};
 	const struct sock_fprog program = {PFS_COUNT(code), code};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static void use_whole(const struct temp_store *temp)
@@ -206,8 +207,8 @@ static void bad_names_are_refused(void **state PFS_UNUSED)
 		tree = temp_tree_open(&temp);
 		memset(good, 'z', len);
 		good[0] = 'q';
-		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, good, S_IFREG | 0600, 0,
-					       &temp_root),
+		assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, good, S_IFREG | 0600,
+					       0, &temp_root),
 				 0);
 		pfs_tree_forget(tree, entry.attr.st_ino, 1);
 		temp_tree_close(tree);
@@ -297,7 +298,8 @@ static void list_paths(struct pfs_tree *tree, char out[4096])
 	pfs_paths_close(paths);
 }
 
-/* It is known, with so many strays, before anybody looks; -1: it is not. The paths are those of the rows. */
+/* It is known, with so many strays, before anybody looks; -1: it is not. The paths are those of the
+ * rows. */
 static void check_order(const struct temp_store *temp, int n_strays)
 {
 	struct pfs_tree *rows = open_rows(temp), *file = open_file(temp);
@@ -306,7 +308,8 @@ static void check_order(const struct temp_store *temp, int n_strays)
 
 	assert_true(file->image.from_file);
 	assert_int_equal(pfs_slotorder(rows), PFS_ORDER_UNKNOWN);
-	assert_int_equal(pfs_slotorder(file), n_strays < 0 ? PFS_ORDER_UNKNOWN : PFS_ORDER_ASCENDING);
+	assert_int_equal(pfs_slotorder(file),
+			 n_strays < 0 ? PFS_ORDER_UNKNOWN : PFS_ORDER_ASCENDING);
 	assert_int_equal(pfs_slotorder_strays(file, &strays, 0), PFS_MAX(n_strays, 0));
 	list_paths(rows, expected);
 	list_paths(file, paths);
@@ -414,7 +417,8 @@ static void looking_once_fills_little(void **state PFS_UNUSED)
 		size_t element;
 
 		(void)pfs_imagefile_column(&tree->image, &element, columns[i]);
-		assert_true(pfs_lazy_is_absent(file->lazy_parts[columns[i]], slot * element / PFS_IMAGE_FILE_BLOCK));
+		assert_true(pfs_lazy_is_absent(file->lazy_parts[columns[i]],
+					       slot * element / PFS_IMAGE_FILE_BLOCK));
 	}
 	pfs_image_stat(tree, &second, slot);
 	assert_memory_equal(&first.attr, &second.attr, sizeof(first.attr));

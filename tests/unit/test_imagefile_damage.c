@@ -288,7 +288,8 @@ static void what_cannot_be_made_good_is_no_answer(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
-/* First entries of leaves that are damaged are made from the rows, those below an inner node together. */
+/* First entries of leaves that are damaged are made from the rows, those below an inner node
+ * together. */
 static void damaged_first_entries_are_made(void **state PFS_UNUSED)
 {
 	struct pfs_btree_entry *firsts;
@@ -328,7 +329,9 @@ static void damaged_first_entries_of_an_older_file(void **state PFS_UNUSED)
 
 	firsts = take_firsts(&temp, &n);
 	tree = temp_tree_open(&temp);
-	assert_int_equal(pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "newer", S_IFREG | 0600, 0, &temp_root), 0);
+	assert_int_equal(
+		pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, "newer", S_IFREG | 0600, 0, &temp_root),
+		0);
 	temp_tree_close(tree);
 	assert_true(check_file(&temp));
 	for (size_t i = 0; i < n; i++)

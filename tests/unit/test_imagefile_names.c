@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names are looked for where they lie in the image file: what is found is what is found without one, also after changes
- * and in a damaged file, and memory is filled only where something may be.  PFS_SEED=N: another run. */
+/* Names are looked for where they lie in the image file: what is found is what is found without
+ * one, also after changes and in a damaged file, and memory is filled only where something may be.
+ * PFS_SEED=N: another run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,12 +30,12 @@ static uint64_t seed, random_state, below;
 static size_t asked; /* names, where they lie in the file */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-void __real_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
-				    const struct pfs_image_test *test);
-void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
-				    const struct pfs_image_test *test);
-void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot, size_t words,
-				    const struct pfs_image_test *test)
+void __real_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
+				    size_t words, const struct pfs_image_test *test);
+void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
+				    size_t words, const struct pfs_image_test *test);
+void __wrap_pfs_imagefile_leave_out(const struct pfs_image *image, uint64_t *bits, uint32_t slot,
+				    size_t words, const struct pfs_image_test *test)
 {
 	for (size_t w = 0; w < words; w++)
 		__atomic_fetch_add(&asked, (size_t)__builtin_popcountll(bits[w]), __ATOMIC_RELAXED);
@@ -66,7 +67,8 @@ static void long_name_of(char text[256], size_t len)
 
 static struct pfs_tree *open_with(bool no_file)
 {
-	return temp_tree_open_with(&temp, &(struct pfs_tree_options){.read_only = true, .no_image_file = no_file});
+	return temp_tree_open_with(
+		&temp, &(struct pfs_tree_options){.read_only = true, .no_image_file = no_file});
 }
 
 static int start(void **state PFS_UNUSED)
@@ -78,7 +80,8 @@ static int start(void **state PFS_UNUSED)
 	tree = temp_tree_open(&temp);
 	for (uint32_t i = 0; i < NODES; i++) {
 		name_of(name, i);
-		assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, name, (i % 8 ? S_IFREG : S_IFDIR) | 0600) != 0);
+		assert_true(temp_tree_make(tree, PFS_ROOT_PRIME, name,
+					   (i % 8 ? S_IFREG : S_IFDIR) | 0600) != 0);
 	}
 	for (size_t i = 0; i < PFS_COUNT(lengths); i++) {
 		long_name_of(text, lengths[i]);
@@ -107,10 +110,15 @@ static int stop(void **state PFS_UNUSED)
 }
 
 /* By the name, and by another column beside, so that samples are read. */
-static struct pfs_slots find(struct pfs_tree *tree, enum pfs_test test, const char *text, bool negated, bool beside)
+static struct pfs_slots find(struct pfs_tree *tree, enum pfs_test test, const char *text,
+			     bool negated, bool beside)
 {
 	const struct pfs_predicate predicates[] = {
-		{.field = PFS_FIELD_NAME, .test = test, .text = text, .text_len = strlen(text), .negated = negated},
+		{.field = PFS_FIELD_NAME,
+		 .test = test,
+		 .text = text,
+		 .text_len = strlen(text),
+		 .negated = negated},
 		{.field = PFS_FIELD_SIZE, .test = PFS_TEST_RANGE, .high = INT64_MAX},
 	};
 	struct pfs_slots found;
@@ -124,7 +132,8 @@ static struct pfs_slots find(struct pfs_tree *tree, enum pfs_test test, const ch
 static size_t compare(struct pfs_tree *a, struct pfs_tree *b, enum pfs_test test, const char *text)
 {
 	bool negated = !random_below(&random_state, 4), beside = random_below(&random_state, 2);
-	struct pfs_slots in_a = find(a, test, text, negated, beside), in_b = find(b, test, text, negated, beside);
+	struct pfs_slots in_a = find(a, test, text, negated, beside),
+			 in_b = find(b, test, text, negated, beside);
 	size_t n = in_a.n;
 
 	if (in_a.n != in_b.n || (n && memcmp(in_a.slot, in_b.slot, n * sizeof(*in_a.slot)) != 0))
@@ -147,11 +156,14 @@ static enum pfs_test any_pattern(char text[64])
 	len = strlen(name);
 	for (size_t i = 0; i < len && (test == PFS_TEST_GLOB || test == PFS_TEST_LIKE); i++)
 		if (!random_below(&random_state, 5))
-			name[i] = (test == PFS_TEST_GLOB ? "*?" : "%_")[random_below(&random_state, 2)];
+			name[i] = (test == PFS_TEST_GLOB ? "*?"
+							 : "%_")[random_below(&random_state, 2)];
 	if (test == PFS_TEST_PREFIX || test == PFS_TEST_CONTAINS)
 		name[len - random_below(&random_state, 2)] = 0;
 	(void)snprintf(text, 64, "%s",
-		       test == PFS_TEST_SUFFIX || test == PFS_TEST_CONTAINS ? name + random_below(&random_state, 2) : name);
+		       test == PFS_TEST_SUFFIX || test == PFS_TEST_CONTAINS
+			       ? name + random_below(&random_state, 2)
+			       : name);
 	return test;
 }
 
@@ -213,13 +225,17 @@ static void what_is_not_there_fills_nothing(void **state PFS_UNUSED)
 
 static size_t asked_for(struct pfs_tree *tree, const struct pfs_predicate *beside)
 {
-	const struct pfs_predicate predicates[] = {
-		*beside, {.field = PFS_FIELD_NAME, .test = PFS_TEST_CONTAINS, .text = "nowhere", .text_len = 7}};
+	const struct pfs_predicate predicates[] = {*beside,
+						   {.field = PFS_FIELD_NAME,
+						    .test = PFS_TEST_CONTAINS,
+						    .text = "nowhere",
+						    .text_len = 7}};
 	struct pfs_slots found;
 
 	asked = 0;
 	(void)pfs_scan_lock(tree, __func__);
-	assert_int_equal(pfs_scan_select(tree, &found, predicates, PFS_COUNT(predicates), NULL, NULL), 0);
+	assert_int_equal(
+		pfs_scan_select(tree, &found, predicates, PFS_COUNT(predicates), NULL, NULL), 0);
 	pfs_scan_unlock(tree);
 	assert_int_equal(found.n, 0);
 	return asked;
@@ -229,7 +245,10 @@ static size_t asked_for(struct pfs_tree *tree, const struct pfs_predicate *besid
 static void what_is_left_out_is_not_asked_for(void **state PFS_UNUSED)
 {
 	struct pfs_tree *tree = open_with(false);
-	const struct pfs_predicate some = {.field = PFS_FIELD_SIZE, .test = PFS_TEST_RANGE, .low = 1, .high = INT64_MAX},
+	const struct pfs_predicate some = {.field = PFS_FIELD_SIZE,
+					   .test = PFS_TEST_RANGE,
+					   .low = 1,
+					   .high = INT64_MAX},
 				   in_range = {.test = PFS_TEST_UNDER, .low = (int64_t)below};
 
 	assert_int_equal(asked_for(tree, &some), 0);
@@ -237,7 +256,8 @@ static void what_is_left_out_is_not_asked_for(void **state PFS_UNUSED)
 	temp_tree_close(tree);
 }
 
-/* What changed after the file was written is found as it is, before and after its slots are read. */
+/* What changed after the file was written is found as it is, before and after its slots are
+ * read. */
 static void changes_are_found(void **state PFS_UNUSED)
 {
 	struct pfs_tree *tree = temp_tree_open(&temp);
@@ -251,12 +271,14 @@ static void changes_are_found(void **state PFS_UNUSED)
 		(void)snprintf(is, sizeof(is), "moved-%u", i);
 		if (i % 64 == 3)
 			continue;
-		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, was, PFS_ROOT_PRIME, is, 0), 0);
+		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, was, PFS_ROOT_PRIME, is, 0),
+				 0);
 		found = find(tree, PFS_TEST_EQUAL, is, false, false);
 		assert_int_equal(found.n, 1);
 		pfs_slots_finish(&found);
 		assert_int_equal(find(tree, PFS_TEST_EQUAL, was, false, false).n, 0);
-		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, is, PFS_ROOT_PRIME, was, 0), 0);
+		assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, is, PFS_ROOT_PRIME, was, 0),
+				 0);
 	}
 	temp_tree_close(tree);
 }

@@ -252,8 +252,8 @@ static void delimiters(void **state PFS_UNUSED)
 
 		options.delimiter = all[i];
 		(void)snprintf(table, sizeof(table),
-			       "id%cparent%cname%cv\n1%c%ca%c\"x%c\"\"y\"\"\"\n2%c1%cb%c,;\n", d, d, d,
-			       d, d, d, d, d, d, d);
+			       "id%cparent%cname%cv\n1%c%ca%c\"x%c\"\"y\"\"\"\n2%c1%cb%c,;\n", d, d,
+			       d, d, d, d, d, d, d, d);
 		if (d != ',' && d != ';') {
 			assert_int_equal(import_text(&options, table), 0);
 			(void)snprintf(table, sizeof(table), "x%c\"y\"", d);

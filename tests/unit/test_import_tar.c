@@ -26,7 +26,8 @@ struct item {
 	size_t fill; /* content is that many of its first byte */
 };
 
-/* Two entries of an ACL for each item in turn, of which every number is a tag or its permissions. */
+/* Two entries of an ACL for each item in turn, of which every number is a tag or its
+ * permissions. */
 static const int (*acls)[4];
 
 static void write_item(struct archive *archive, const struct item *item)

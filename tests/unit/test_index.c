@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ordered indexes: one table of cases on the host, on the stand-in of a device and, where there is one, on a device, each
- * answer compared with a sorted array's. */
+/* Ordered indexes: one table of cases on the host, on the stand-in of a device and, where there is
+ * one, on a device, each answer compared with a sorted array's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,7 +32,8 @@ static void assert_range(struct pair_test *t, uint64_t first, uint64_t last)
 	pfs_index_list_free(&t->run, &list);
 }
 
-static struct pfs_index_list list_at(const struct pair_test *t, uint64_t *keys, void *values, size_t n)
+static struct pfs_index_list list_at(const struct pair_test *t, uint64_t *keys, void *values,
+				     size_t n)
 {
 	struct pfs_index_list list = {.n = n};
 
@@ -137,8 +138,8 @@ static void assert_same(struct pair_test *t)
 
 /* ---- the cases ---- */
 
-/* Every sequence of up to `most` keys from a small alphabet, inserted one by one or at once, asked for
- * everything, and a part of it removed. */
+/* Every sequence of up to `most` keys from a small alphabet, inserted one by one or at once, asked
+ * for everything, and a part of it removed. */
 static void exhaustive(struct pair_test *t)
 {
 	static const uint64_t alphabet[] = {0, 1, 7, UINT64_MAX};
@@ -196,7 +197,8 @@ static void built(struct pair_test *t)
 			ask[i] = keys[n < 3000 ? i / 3 : random_next(&state) % n] + i % 3 - 1;
 		assert_finds(t, ask, asked);
 		for (size_t i = 0; n && i < 20; i++)
-			assert_range(t, random_next(&state) % (n * 4), random_next(&state) % (n * 4));
+			assert_range(t, random_next(&state) % (n * 4),
+				     random_next(&state) % (n * 4));
 		end(t);
 		free(keys);
 		free(ask);
@@ -310,7 +312,8 @@ static void in_order(struct pair_test *t)
 static void refusals(struct pair_test *t)
 {
 	static const uint64_t keys[] = {1, 3, 2}, equal[] = {5, 5};
-	static const uint32_t values[] = {1, 2, 3}, none[] = {1, PFS_INDEX_NONE}, falling[] = {2, 1};
+	static const uint32_t values[] = {1, 2, 3}, none[] = {1, PFS_INDEX_NONE},
+			      falling[] = {2, 1};
 	struct pfs_index *index;
 	uint64_t n;
 
@@ -353,7 +356,8 @@ static void changes_on_the_way(struct pair_test *t)
 		size_t at = ref_pairs_rank(&t->ref, cursor.key, cursor.value != 0);
 		size_t left = t->ref.n - at;
 
-		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, PFS_INDEX_UP), 0);
+		assert_int_equal(pfs_index_read(&t->run, t->index, &cursor, &list, PFS_INDEX_UP),
+				 0);
 		assert_int_equal(list.n, left < 5 ? left : 5);
 		for (size_t k = 0; k < list.n; k++)
 			assert_int_equal(keys[k], t->ref.keys[at + k]);
@@ -405,7 +409,8 @@ static void append(struct pair_test *t, size_t n)
 	free(values);
 }
 
-/* The page is measured when there are entries enough, and when there are many more, and not in between. */
+/* The page is measured when there are entries enough, and when there are many more, and not in
+ * between. */
 static void measured_pages(struct pair_test *t)
 {
 	static const size_t steps[] = {1000, 64000, 600, 100000, 100000};
@@ -418,7 +423,8 @@ static void measured_pages(struct pair_test *t)
 		append(t, steps[i]);
 		pfs_index_describe(t->index, &info);
 		assert_int_equal(info.measured, wanted[i]);
-		assert_true(info.page == 62 || (wanted[i] && (info.page == 30 || info.page % 126 <= 2)));
+		assert_true(info.page == 62 ||
+			    (wanted[i] && (info.page == 30 || info.page % 126 <= 2)));
 	}
 	end(t);
 	t->page = 0;
@@ -484,8 +490,8 @@ static void steps(struct pair_test *t)
 	end(t);
 }
 
-/* Eight threads, each of which inserts, removes and asks for the same few keys in one batch: to everybody
- * they are all there, with one value, or none is; and each that came went once. */
+/* Eight threads, each of which inserts, removes and asks for the same few keys in one batch: to
+ * everybody they are all there, with one value, or none is; and each that came went once. */
 struct few {
 	struct pair_test *t;
 	size_t n;

@@ -75,7 +75,8 @@ static void assert_leaves(const struct pfs_index_upper *upper, uint64_t *state)
 	}
 }
 
-/* Of every number of leaves about a node's and a level's, one after the other in the same memory. */
+/* Of every number of leaves about a node's and a level's, one after the other in the same
+ * memory. */
 static void leaves_of_pairs(void **state)
 {
 	static const uint32_t sizes[] = {1,   2,    15,	  16,	17,    31, 255, 256,
@@ -202,8 +203,9 @@ static void device_faults(void **state)
 	}
 }
 
-/* Each call of the stand-in failing in turn: one that is short of memory has the index go to the host, with everything that
- * it held; one that is lost has it answer right or -EIO, and from then on -EIO. */
+/* Each call of the stand-in failing in turn: one that is short of memory has the index go to the
+ * host, with everything that it held; one that is lost has it answer right or -EIO, and from then
+ * on -EIO. */
 static void stand_in_faults(void **state)
 {
 	static const struct pfs_index_shape unique = {.kind = PFS_INDEX_UNIQUE};
@@ -235,7 +237,8 @@ static void stand_in_faults(void **state)
 		pfs_index_describe(index, &info);
 		if (at % 2 == 0)
 			assert_int_equal(error, 0);
-		assert_string_equal(info.where, error || at < 2 || at / 2 > n_calls ? "cuda" : "host");
+		assert_string_equal(info.where,
+				    error || at < 2 || at / 2 > n_calls ? "cuda" : "host");
 		if (error)
 			assert_int_equal(pfs_index_remove(&run, index, &n, six_keys, NULL, 4),
 					 -EIO);
@@ -301,7 +304,8 @@ static void assert_answers(const struct pfs_run *run, struct pfs_index *index, s
 	assert_int_equal(
 		pfs_index_find(run, index, m->found_keys, m->found, m->asked, QUESTIONS, question),
 		0);
-	for (uint32_t i = 0; i < QUESTIONS; i += 1 + i % 5) { /* two of five: the search here takes long */
+	for (uint32_t i = 0; i < QUESTIONS;
+	     i += 1 + i % 5) { /* two of five: the search here takes long */
 		uint32_t entry = entry_of(m, m->asked[i], question == PFS_INDEX_GREATER);
 		bool is_there = entry < PAIRS &&
 				(question != PFS_INDEX_EQUAL || m->keys[entry] == m->asked[i]);

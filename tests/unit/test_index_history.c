@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches of eight threads are steps in one order, in which whoever began after another had ended comes behind him:
- * what each saw, and when, is noted, and the notes are checked afterwards. */
+/* Batches of eight threads are steps in one order, in which whoever began after another had ended
+ * comes behind him: what each saw, and when, is noted, and the notes are checked afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -45,7 +45,8 @@ static void write_all(struct history *history, struct step *step)
 	for (size_t i = 0; i < N_KEYS; i++)
 		values[i] = step->value;
 	step->began = atomic_fetch_add(&history->clock, 1);
-	if (insert_into(history->t, &added, history->keys, values, N_KEYS, PFS_INDEX_REPLACE) || added)
+	if (insert_into(history->t, &added, history->keys, values, N_KEYS, PFS_INDEX_REPLACE) ||
+	    added)
 		atomic_fetch_add(&history->bad, 1);
 	step->ended = atomic_fetch_add(&history->clock, 1);
 }
@@ -63,7 +64,8 @@ static void read_all(struct history *history, struct step *step, bool as_range)
 	if (as_range)
 		error = pfs_index_range(&t->run, t->index, &list, 0, UINT64_MAX);
 	else
-		error = pfs_index_find(&t->run, t->index, NULL, found, history->keys, N_KEYS, PFS_INDEX_EQUAL);
+		error = pfs_index_find(&t->run, t->index, NULL, found, history->keys, N_KEYS,
+				       PFS_INDEX_EQUAL);
 	step->ended = atomic_fetch_add(&history->clock, 1);
 	if (as_range)
 		values = t->is_wide ? (void *)list.wide_values : list.values;
@@ -94,8 +96,9 @@ static void *make_steps(void *context)
 	return NULL;
 }
 
-/* All that is known of a value: it was there at least from first_end, when somebody had certainly written or seen it, to
- * last_begin, when somebody who saw it had not begun yet; or, if last_begin is earlier, at some moment between the two. */
+/* All that is known of a value: it was there at least from first_end, when somebody had certainly
+ * written or seen it, to last_begin, when somebody who saw it had not begun yet; or, if last_begin
+ * is earlier, at some moment between the two. */
 struct zone {
 	uint64_t first_end, last_begin, written;
 	bool is_known;
@@ -115,18 +118,20 @@ static void add_step(struct zone *zones, const struct step *step)
 	zone->is_known = true;
 }
 
-/* Two values cannot have been there at the same time, and none for a moment alone while another one was. */
+/* Two values cannot have been there at the same time, and none for a moment alone while another one
+ * was. */
 static bool can_both_be(const struct zone *a, const struct zone *b)
 {
-	if (a->first_end >= a->last_begin) /* whatever b is, this is asked the other way round, too */
+	if (a->first_end >=
+	    a->last_begin) /* whatever b is, this is asked the other way round, too */
 		return true;
 	if (b->last_begin < b->first_end)
 		return !(b->last_begin > a->first_end && b->first_end < a->last_begin);
 	return b->first_end > a->last_begin || b->last_begin < a->first_end;
 }
 
-/* One order is possible if, and only if, this is so of any two, and none was seen before it was being written (Gibbons and
- * Korach 1997). */
+/* One order is possible if, and only if, this is so of any two, and none was seen before it was
+ * being written (Gibbons and Korach 1997). */
 static bool is_one_order(const struct zone *zones)
 {
 	for (size_t i = 0; i < N_VALUES; i++) {
@@ -155,7 +160,8 @@ static void one_order(struct pair_test *t)
 	history->t = t;
 	for (size_t i = 0; i < N_KEYS; i++)
 		history->keys[i] = i * 7;
-	assert_int_equal(build_index(t, &t->index, PFS_INDEX_UNIQUE, history->keys, zeros, N_KEYS), 0);
+	assert_int_equal(build_index(t, &t->index, PFS_INDEX_UNIQUE, history->keys, zeros, N_KEYS),
+			 0);
 	atomic_store(&history->clock, 1);
 	for (size_t i = 0; i < N_THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, make_steps, history), 0);
@@ -181,11 +187,15 @@ static void the_check_finds_what_is_wrong(void **state)
 		bool is_right;
 	} cases[] = {
 		{{{2, 3, 1, WRITE}, {4, 5, 2, WRITE}, {6, 7, 2, READ}, {8, 9, 2, READ}}, true},
-		{{{2, 3, 1, WRITE}, {4, 5, 2, WRITE}, {6, 7, 1, READ}, {8, 9, 1, READ}}, false}, /* an old one */
+		{{{2, 3, 1, WRITE}, {4, 5, 2, WRITE}, {6, 7, 1, READ}, {8, 9, 1, READ}},
+		 false}, /* an old one */
 		{{{2, 9, 1, WRITE}, {3, 8, 2, WRITE}, {4, 5, 2, READ}, {6, 7, 1, READ}}, true},
-		{{{2, 3, 1, WRITE}, {4, 9, 2, WRITE}, {5, 6, 2, READ}, {7, 8, 1, READ}}, false}, /* back again */
-		{{{4, 5, 1, WRITE}, {2, 3, 1, READ}, {6, 7, 1, READ}, {8, 9, 1, READ}}, false}, /* too soon */
-		{{{2, 3, 1, WRITE}, {4, 5, 0, READ}, {6, 7, 1, READ}, {8, 9, 1, READ}}, false}, /* the beginning */
+		{{{2, 3, 1, WRITE}, {4, 9, 2, WRITE}, {5, 6, 2, READ}, {7, 8, 1, READ}},
+		 false}, /* back again */
+		{{{4, 5, 1, WRITE}, {2, 3, 1, READ}, {6, 7, 1, READ}, {8, 9, 1, READ}},
+		 false}, /* too soon */
+		{{{2, 3, 1, WRITE}, {4, 5, 0, READ}, {6, 7, 1, READ}, {8, 9, 1, READ}},
+		 false}, /* the beginning */
 	};
 	struct zone *zones = room(N_VALUES, sizeof(*zones));
 
@@ -204,7 +214,8 @@ CASES(one_order)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(the_check_finds_what_is_wrong), EACH(one_order)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(the_check_finds_what_is_wrong),
+					   EACH(one_order)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

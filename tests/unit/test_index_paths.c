@@ -40,7 +40,8 @@ static void change_some(size_t n)
 	look();
 }
 
-/* Each question applies some changes.  Between them names have the nodes that have them now and those that had. */
+/* Each question applies some changes.  Between them names have the nodes that have them now and
+ * those that had. */
 static void follow_by_questions(void)
 {
 	const struct pfs_path_range all = {.low = NULL};
@@ -87,11 +88,12 @@ static void test_follows(void **state)
 	close_tree();
 }
 
-/* A directory's subtree comes as its name with a slash behind it: what begins with less comes before it. */
+/* A directory's subtree comes as its name with a slash behind it: what begins with less comes
+ * before it. */
 static void test_below_a_slash(void **state)
 {
-	static const char *const expected[] = {"/", "/a", "/a\1", "/a!", "/a-b", "/a-b/c", "/a.", "/a/",
-					       "/a/x", "/a0", "/ab", NULL};
+	static const char *const expected[] = {"/",   "/a",  "/a\1", "/a!", "/a-b", "/a-b/c",
+					       "/a.", "/a/", "/a/x", "/a0", "/ab",  NULL};
 	uint64_t a;
 	size_t n = 0;
 
@@ -100,7 +102,8 @@ static void test_below_a_slash(void **state)
 	a = make(2, "a", S_IFDIR | 0755);
 	(void)make(a, "x", S_IFREG | 0644);
 	(void)make(make(2, "a-b", S_IFDIR | 0755), "c", S_IFREG | 0644);
-	for (const char *const *name = (const char *const[]){"a\1", "a!", "a.", "a0", "ab", NULL}; *name; name++)
+	for (const char *const *name = (const char *const[]){"a\1", "a!", "a.", "a0", "ab", NULL};
+	     *name; name++)
 		(void)make(2, *name, S_IFREG | 0644);
 	look();
 	for (size_t i = 0; expected[i]; i++) {
@@ -147,7 +150,10 @@ static void test_moved_directory(void **state)
 	assert_int_equal(before.keys, model.n - 1 + 2);
 	assert_int_equal(pfs_tree_rename(model.tree, model.seen[1].ino, "top", 2, "0", 0), 0);
 	look();
-	check_range(&(struct pfs_path_range){.low = "/0/f5", .low_len = 5, .high = "/0/f7", .high_len = 5}, false);
+	check_range(
+		&(struct pfs_path_range){
+			.low = "/0/f5", .low_len = 5, .high = "/0/f7", .high_len = 5},
+		false);
 	assert_true(pfs_path_index_describe(model.tree, &after));
 	assert_int_equal(after.keys, before.keys);
 	assert_int_equal(after.made, 1);
@@ -182,9 +188,10 @@ static void check_predicate(const struct pfs_predicate *p, const char *expected_
 		assert_int_equal(pfs_ordered_next(ordered, slots, &n), 0);
 		for (size_t i = 0; i < n; i++) {
 			if (last != PFS_NO_SLOT)
-				assert_true(pfs_scan_path_is_before(&model.tree->image, PFS_FIELD_PATH,
-								    order.descending ? slots[i] : last,
-								    order.descending ? last : slots[i]));
+				assert_true(pfs_scan_path_is_before(
+					&model.tree->image, PFS_FIELD_PATH,
+					order.descending ? slots[i] : last,
+					order.descending ? last : slots[i]));
 			last = slots[i];
 		}
 		total += n;
@@ -225,16 +232,43 @@ static void test_questions(void **state)
 	pfs_path_index_want(model.tree, true, false);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pfs_predicate asked[] = {
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_PREFIX, .text = "/d/1", .text_len = 4},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_GLOB, .text = "/d/1*5", .text_len = 6},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_BETWEEN, .text = "/d/1-", .text_len = 5, .high_text = "/d/10", .high_len = 5},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_BETWEEN, .text = "/e/x9", .text_len = 5},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_PREFIX,
+			 .text = "/d/1",
+			 .text_len = 4},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_GLOB,
+			 .text = "/d/1*5",
+			 .text_len = 6},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_BETWEEN,
+			 .text = "/d/1-",
+			 .text_len = 5,
+			 .high_text = "/d/10",
+			 .high_len = 5},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_BETWEEN,
+			 .text = "/e/x9",
+			 .text_len = 5},
 		};
 		const struct pfs_predicate others[] = {
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_PREFIX, .text = "/d/x", .text_len = 4},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_LIKE, .text = "/D/1%", .text_len = 5},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_PREFIX, .text = "/d/1", .text_len = 4, .negated = true},
-			{.field = PFS_FIELD_PATH, .test = PFS_TEST_BETWEEN, .high_text = "/", .high_len = 1},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_PREFIX,
+			 .text = "/d/x",
+			 .text_len = 4},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_LIKE,
+			 .text = "/D/1%",
+			 .text_len = 5},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_PREFIX,
+			 .text = "/d/1",
+			 .text_len = 4,
+			 .negated = true},
+			{.field = PFS_FIELD_PATH,
+			 .test = PFS_TEST_BETWEEN,
+			 .high_text = "/",
+			 .high_len = 1},
 		};
 
 		for (size_t k = 0; k < PFS_COUNT(asked); k++) {
@@ -263,7 +297,8 @@ static void assert_way(bool descending, const char *expected_how)
 	pfs_scan_unlock(model.tree);
 }
 
-/* A few paths of all are read where they cost least: slot by slot, or in the index where the slots are in no order. */
+/* A few paths of all are read where they cost least: slot by slot, or in the index where the slots
+ * are in no order. */
 static void test_cheapest_way(void **state)
 {
 	uint64_t d;

@@ -98,7 +98,8 @@ static void test_walks(void **state)
 	(void)state;
 	open_indexed(NODES);
 	for (unsigned round = 0; round < 8; round++) {
-		/* Some that the index has not followed, and some that the frozen tree knows nothing of. */
+		/* Some that the index has not followed, and some that the frozen tree knows nothing
+		 * of. */
 		for (uint32_t n = rnd(100); n > 0; n--)
 			change_one(&model);
 		freeze();
@@ -110,7 +111,8 @@ static void test_walks(void **state)
 	close_tree();
 }
 
-/* A directory moves while its files are listed, and others take its name and that of the one above. */
+/* A directory moves while its files are listed, and others take its name and that of the one
+ * above. */
 static void test_moved_directory(void **state)
 {
 	const struct pfs_path_range range = {
@@ -310,8 +312,8 @@ static void test_nothing_is_derived(void **state)
 	close_tree();
 }
 
-/* For paths that do not look so, which are most, a frozen tree does not take the live one's index; and finds them by
- * ranges of slots, where there is a directory. */
+/* For paths that do not look so, which are most, a frozen tree does not take the live one's index;
+ * and finds them by ranges of slots, where there is a directory. */
 static void check_others(const char *glob, unsigned n, unsigned n_derived, unsigned n_asked)
 {
 	const struct pfs_predicate p = {.field = PFS_FIELD_PATH,

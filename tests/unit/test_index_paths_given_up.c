@@ -97,8 +97,8 @@ static void check_without(void)
 	pfs_slots_finish(&found);
 }
 
-/* Has a frozen tree that has the index, and then too little memory for what changes. Returns what was
- * counted before the tree was frozen; *at_first: with the index. */
+/* Has a frozen tree that has the index, and then too little memory for what changes. Returns what
+ * was counted before the tree was frozen; *at_first: with the index. */
 static uint64_t open_short(uint32_t n, uint64_t *at_first)
 {
 	uint64_t before;
@@ -123,8 +123,8 @@ static void close_short(uint64_t before)
 	close_tree();
 }
 
-/* What it takes counts for all statements together; if they have not so much, questions are answered
- * without it, and what it had taken is given back. */
+/* What it takes counts for all statements together; if they have not so much, questions are
+ * answered without it, and what it had taken is given back. */
 static void test_memory_counts(void **state)
 {
 	const uint32_t n = TOO_MANY / 4;

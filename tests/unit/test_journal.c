@@ -84,7 +84,8 @@ static void test_more_than_the_list_holds(void **state)
 	}
 	sync_and_reset();
 	assert_int_equal(totals().nodes, PFS_COUNT(inos) + 1);
-	/* no operation changes so much, but references may go in any number without asking for room */
+	/* no operation changes so much, but references may go in any number without asking for
+	 * room */
 	pfs_hold_write(tree, __func__);
 	for (uint32_t slot = 0; slot < tree->image.end; slot++)
 		if (tree->image.prime[slot])

@@ -106,10 +106,12 @@ static void check_read(const struct pfs_lanes *lanes, uint32_t n, const struct p
 }
 
 /* Bounds that values have, or that are beside them. */
-static void check_between(const struct pfs_lanes *lanes, uint32_t n, const struct pfs_table_column *c)
+static void check_between(const struct pfs_lanes *lanes, uint32_t n,
+			  const struct pfs_table_column *c)
 {
 	uint32_t first = random_below(&seed, N - n + 1);
-	int64_t a = pfs_cell_integer(c, random_below(&seed, N)), b = pfs_cell_integer(c, random_below(&seed, N));
+	int64_t a = pfs_cell_integer(c, random_below(&seed, N)),
+		b = pfs_cell_integer(c, random_below(&seed, N));
 	int64_t low = PFS_MIN(a, b), high = PFS_MAX(a, b);
 	uint64_t words[N / 64 + 1];
 	bool expected[N] = {false};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that is filled when it is touched: by several threads, after a fork, neighbours together, and all at once where
- * the system does not help; large pages. */
+/* Memory that is filled when it is touched: by several threads, after a fork, neighbours together,
+ * and all at once where the system does not help; large pages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,10 +69,13 @@ static void open_memory(struct memory *memory)
 	for (unsigned i = 0; i < PARTS; i++) {
 		struct part *part = &memory->parts[i];
 
-		part->bytes = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		part->bytes = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_ptr_not_equal(part->bytes, MAP_FAILED);
 		memset(part->bytes, 0xff, BLOCKS * BLOCK); /* which is forgotten */
-		assert_int_equal(pfs_lazy_add(memory->lazy, &part->part, part->bytes, SIZE, BLOCK, fill, part), 0);
+		assert_int_equal(pfs_lazy_add(memory->lazy, &part->part, part->bytes, SIZE, BLOCK,
+					      fill, part),
+				 0);
 	}
 	assert_int_equal(pfs_lazy_start(memory->lazy), 0);
 }
@@ -104,7 +107,8 @@ static void blocks_are_filled_once(void **state)
 
 		assert_int_equal(part->bytes[at], byte_at(at));
 		pfs_lazy_provide(part->part, at, 1); /* until who fills it has said so */
-		assert_int_equal(pfs_lazy_filled(memory.lazy), i + 1); /* while little is filled, none beside it */
+		assert_int_equal(pfs_lazy_filled(memory.lazy),
+				 i + 1); /* while little is filled, none beside it */
 	}
 	assert_int_equal(part->bytes[42 * BLOCK], byte_at(42 * BLOCK));
 	pfs_lazy_provide(part->part, 42 * BLOCK, 1);
@@ -225,7 +229,9 @@ static void threads_see_whole_blocks(void **state)
 
 		open_memory(&memory);
 		for (unsigned i = 0; i < THREADS; i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, touch_all, &memory.parts[i % PARTS]), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, touch_all,
+							&memory.parts[i % PARTS]),
+					 0);
 		if (round % 2)
 			pfs_lazy_fill_all(memory.lazy);
 		for (unsigned i = 0; i < THREADS; i++)
@@ -267,7 +273,8 @@ static void check_child(struct memory *memory)
 	pfs_lazy_fill_all(memory->lazy);
 	for (unsigned k = 0; k < PARTS; k++)
 		for (size_t i = 0; i < SIZE; i++)
-			if (memory->parts[k].bytes[i] != (i == 3 * BLOCK && k == 0 ? 1 : byte_at(i)))
+			if (memory->parts[k].bytes[i] !=
+			    (i == 3 * BLOCK && k == 0 ? 1 : byte_at(i)))
 				_exit(1);
 	_exit(0);
 }
@@ -296,7 +303,8 @@ static void a_child_fills_its_own(void **state)
 }
 
 /* In a process that may open nothing more. */
-/* What cannot be filled is not tried for ever: else whoever fills a memory that somebody unmaps would never end. */
+/* What cannot be filled is not tried for ever: else whoever fills a memory that somebody unmaps
+ * would never end. */
 static void memory_that_is_gone_is_given_up(void **state)
 {
 	struct memory memory;
@@ -310,7 +318,9 @@ static void memory_that_is_gone_is_given_up(void **state)
 	pfs_lazy_provide(memory.parts[1].part, 4 * BLOCK, BLOCK);
 	(void)alarm(0);
 	assert_true(memory.parts[1].filled[4]);
-	assert_ptr_equal(mmap(gone, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), gone);
+	assert_ptr_equal(mmap(gone, BLOCK, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 gone);
 	assert_int_equal(memory.parts[1].bytes[5 * BLOCK], byte_at(5 * BLOCK));
 	close_memory(&memory);
 }
@@ -346,7 +356,8 @@ static void it_is_filled_at_once_elsewhere(void **state)
 
 static uint8_t *map_large(size_t size)
 {
-	uint8_t *memory = mmap(NULL, size + LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *memory = mmap(NULL, size + LARGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	return memory;
@@ -389,13 +400,14 @@ static bool has_large_pages(void)
 	bool has;
 
 	memset(align(memory), 1, LARGE);
-	has = madvise(align(memory), LARGE, MADV_COLLAPSE) == 0 && large_bytes(memory, 2 * LARGE) > 0;
+	has = madvise(align(memory), LARGE, MADV_COLLAPSE) == 0 &&
+	      large_bytes(memory, 2 * LARGE) > 0;
 	assert_int_equal(munmap(memory, 2 * LARGE), 0);
 	return has;
 }
 
-/* Of three stretches the first is touched once, the second is filled, and the third but for a block: only the second can
- * be a large page. */
+/* Of three stretches the first is touched once, the second is filled, and the third but for a
+ * block: only the second can be a large page. */
 static void filled_stretches_become_large_pages(void **state)
 {
 	const struct timespec soon = {.tv_nsec = 10000000};
@@ -414,7 +426,8 @@ static void filled_stretches_become_large_pages(void **state)
 	assert_int_equal(pfs_lazy_start(lazy), 0);
 	pfs_lazy_provide(part, LARGE, LARGE);
 	pfs_lazy_provide(part, 2 * LARGE, LARGE - BLOCK);
-	assert_int_equal(bytes[0], byte_at(0)); /* whoever fills this looks for stretches afterwards */
+	assert_int_equal(bytes[0],
+			 byte_at(0)); /* whoever fills this looks for stretches afterwards */
 	for (unsigned i = 0; i < TRIES && large_bytes(memory, 4 * LARGE) == 0; i++)
 		(void)nanosleep(&soon, NULL);
 	assert_int_equal(large_bytes(memory, 4 * LARGE), LARGE);
@@ -439,7 +452,8 @@ static void fill_rest(void *context, void *to, uint64_t first, uint64_t count, s
 		at[i] = first * BLOCK + i < ZEROS_END ? 0 : byte_at(first * BLOCK + i);
 }
 
-/* Zeros take no memory before the second stretch is a large page, and those of the first none afterwards. */
+/* Zeros take no memory before the second stretch is a large page, and those of the first none
+ * afterwards. */
 static void zeros_take_no_memory(void **state)
 {
 	const struct timespec soon = {.tv_nsec = 10000000};

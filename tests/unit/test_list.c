@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listings of subtrees that are ranges of slots in pre-order, which all cores write, beside what a walk
- * finds; and of others, which they become.  PFS_SEED: another seed. */
+/* Listings of subtrees that are ranges of slots in pre-order, which all cores write, beside what a
+ * walk finds; and of others, which they become.  PFS_SEED: another seed. */
 #include "tree_util.h"
 
 #include <pthread.h>
@@ -68,7 +68,8 @@ static int append_node(void *arg, const struct pfs_walk_node *node)
 	struct walked *walked = arg;
 	struct text *text = &walked->text;
 	char number[32];
-	int n = snprintf(number, sizeof(number), "%llu\t", (unsigned long long)node->entry.attr.st_ino);
+	int n = snprintf(number, sizeof(number), "%llu\t",
+			 (unsigned long long)node->entry.attr.st_ino);
 
 	if (walked->flags & PFS_LIST_INO)
 		(void)append_text(text, number, (size_t)n);
@@ -137,7 +138,8 @@ static void test_ranges(void **state)
 	for (unsigned i = 7; i < FOLDERS; i += 50) { /* leaves holes */
 		struct name name = name_of("", 250, i, "");
 
-		assert_int_equal(pfs_tree_unlink(tree, look_up(PFS_ROOT_PRIME, name.text), "a11"), 0);
+		assert_int_equal(pfs_tree_unlink(tree, look_up(PFS_ROOT_PRIME, name.text), "a11"),
+				 0);
 	}
 	assert_true(ascends());
 	check_all();
@@ -180,7 +182,8 @@ static void test_listeners(void **state)
 	assert_true(listener.pieces >= PIECES);
 	for (size_t last = 1; last <= PIECES; last += 1 + PIECES / 5) {
 		listener = (struct listener){.thread = pthread_self(), .last = last};
-		assert_int_equal(pfs_tree_list(tree, &question, 0, listen_slowly, &listener), -EPIPE);
+		assert_int_equal(pfs_tree_list(tree, &question, 0, listen_slowly, &listener),
+				 -EPIPE);
 		assert_int_equal(listener.pieces, last);
 	}
 }
@@ -349,7 +352,8 @@ static void test_changes_between(void **state)
 	}
 }
 
-/* A folder that moves with what is in it, meanwhile: nothing is known then, and it is found out again. */
+/* A folder that moves with what is in it, meanwhile: nothing is known then, and it is found out
+ * again. */
 static int move_folder(void *arg)
 {
 	struct name old = name_of("", 250, 3, ""), new = name_of("moved", 0, 3, "");

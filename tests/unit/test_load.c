@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores that are no tree: refused when opened, described when checked.  And one that is large enough
- * for loading to share its work. */
+/* Stores that are no tree: refused when opened, described when checked.  And one that is large
+ * enough for loading to share its work. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,7 +135,8 @@ static void test_slot_far_away(void **state)
 	temp_store_remove(&temp);
 }
 
-/* The meta row may say what it likes: no memory for slots that a file of this size cannot have used. */
+/* The meta row may say what it likes: no memory for slots that a file of this size cannot have
+ * used. */
 static void test_end_slot(void **state)
 {
 	struct temp_store temp;

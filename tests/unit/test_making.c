@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers made some rows at a time: when what has been made may be read, and what the statement's time is. */
+/* Answers made some rows at a time: when what has been made may be read, and what the statement's
+ * time is. */
 #include "base/clock.h"
 #include "fs/query/internal.h"
 #include "fs/query/output/making.h"
@@ -71,7 +72,8 @@ static void test_of_no_tree(void **state PFS_UNUSED)
 	assert_int_equal(finish(), 20001);
 }
 
-/* What a tree that may change has is not settled; one that has changed is frozen, and the rows begin anew. */
+/* What a tree that may change has is not settled; one that has changed is frozen, and the rows
+ * begin anew. */
 static void test_of_tree(void **state PFS_UNUSED)
 {
 	assert_int_equal(begin_making("SELECT name FROM nodes"), 0);
@@ -85,7 +87,8 @@ static void test_of_tree(void **state PFS_UNUSED)
 	assert_int_equal(finish(), 1 + 2 + FILES + 1);
 }
 
-/* Rows as they are go on over a frozen tree, as if it had not changed, once they are to be settled. */
+/* Rows as they are go on over a frozen tree, as if it had not changed, once they are to be
+ * settled. */
 static void test_settles(void **state PFS_UNUSED)
 {
 	static const char *const statements[] = {
@@ -180,7 +183,8 @@ static void test_cannot_settle(void **state PFS_UNUSED)
 /* Rows that the operators have put in order are all there. */
 static void test_of_operators(void **state PFS_UNUSED)
 {
-	assert_int_equal(begin_making("SELECT size, name, count(*) FROM nodes GROUP BY 1, 2 ORDER BY 2"), 0);
+	assert_int_equal(
+		begin_making("SELECT size, name, count(*) FROM nodes GROUP BY 1, 2 ORDER BY 2"), 0);
 	assert_int_equal(pfs_making_step(making, &error), 1);
 	assert_true(pfs_making_is_settled(making));
 	pfs_answer_set_growing(answer, true);

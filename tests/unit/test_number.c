@@ -65,8 +65,9 @@ static void test_reals(void **state)
 	static const char *const yes[] = {"0.0", "2.5", "3.0", "55.751244", "0.1", "1e+300",
 					  "1e-07", "-2.2250738585072014e-308", "inf", "-inf",
 					  "0.30000000000000004"};
-	static const char *const no[] = {"", "3", "2.50", ".5", "1e300", "0x1p3", " 2.5", "2.5 ",
-					 "infinity", "nan", "-nan", "-0.0", "2,5", "1.7976931348623157e+309"};
+	static const char *const no[] = {
+		"",	"3",	    "2.50", ".5",   "1e300", "0x1p3", " 2.5",
+		"2.5 ", "infinity", "nan",  "-nan", "-0.0",  "2,5",   "1.7976931348623157e+309"};
 	char printed[PFS_NUMBER_SIZE];
 	double value;
 	size_t i;

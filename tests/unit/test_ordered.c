@@ -370,7 +370,8 @@ static void change_some(size_t changes)
 	model_look(&model, model.tree);
 }
 
-/* A tree frozen before changes has the indexes of the live one, as they were. How often they told. */
+/* A tree frozen before changes has the indexes of the live one, as they were. How often they
+ * told. */
 static unsigned ask_frozen(void)
 {
 	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX};
@@ -427,8 +428,9 @@ static void test_orders(void **state)
 		temp_tree_close(model.tree);
 		temp_store_remove(&temp);
 	}
-	print_message("%u by indexes, %u by names from the top down, %u names by their index, %u of them frozen\n",
-		      indexed, walked, named + frozen, frozen);
+	print_message(
+		"%u by indexes, %u by names from the top down, %u names by their index, %u of them frozen\n",
+		indexed, walked, named + frozen, frozen);
 	assert_true(indexed > 50 && walked > 10 && named > 200 && frozen > 10);
 }
 

@@ -404,7 +404,8 @@ static void test_acl_modes(void **state PFS_UNUSED)
 
 		assert_int_equal(pfs_acl_value_mode(S_IFREG | 04000 | cases[i].mode, acl, size),
 				 S_IFREG | 04000 | cases[i].wanted);
-		assert_int_equal(pfs_acl_value_mode(cases[i].mode, acl, size - 1), cases[i].mode & 0700);
+		assert_int_equal(pfs_acl_value_mode(cases[i].mode, acl, size - 1),
+				 cases[i].mode & 0700);
 		assert_int_equal(pfs_acl_value_mode(cases[i].mode, acl, 3), cases[i].mode & 0700);
 	}
 	assert_int_equal(pfs_acl_value_mode(0664, NULL, 0), 0600);

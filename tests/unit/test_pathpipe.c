@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of paths from a descriptor to a descriptor: the same text for batches of every size; what is not read, resolved or
- * written; and that nobody waits for more than he needs. */
+/* Lists of paths from a descriptor to a descriptor: the same text for batches of every size; what
+ * is not read, resolved or written; and that nobody waits for more than he needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -44,7 +44,8 @@ static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths,
 }
 
 /* Who takes the lines himself. */
-static int put(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads)
+static int put(void *arg, const struct pfs_resolve_text *text,
+	       const struct pfs_resolve_threads *threads)
 {
 	const struct resolver *resolver = arg;
 
@@ -127,7 +128,8 @@ static void check_text(const char *text, size_t size, char delimiter, size_t bat
 	free(expected);
 }
 
-/* Lines of 0, 1, ... bytes, whose borders fall everywhere in a batch; the last line with its delimiter and without. */
+/* Lines of 0, 1, ... bytes, whose borders fall everywhere in a batch; the last line with its
+ * delimiter and without. */
 static void batches_of_every_size(void **state)
 {
 	enum { LONGEST = 40 };
@@ -140,7 +142,8 @@ static void batches_of_every_size(void **state)
 		size += len;
 		text[size++] = len % 3 ? '\n' : 0;
 	}
-	for (size_t batch = 1; batch < size + 3; batch += batch < 200 || batch + 5 > size ? 1 : 97) {
+	for (size_t batch = 1; batch < size + 3;
+	     batch += batch < 200 || batch + 5 > size ? 1 : 97) {
 		check_text(text, size, '\n', batch);
 		check_text(text, size - 1, '\n', batch);
 		check_text(text, size, 0, batch);
@@ -168,8 +171,12 @@ static void long_paths(void **state)
 {
 	struct resolver resolver = {0};
 	char text[2 + LONG + 3] = "a\n";
-	struct pfs_pathpipe pipe = {
-		.out = file_with("", 0), .delimiter = '\n', .batch = 100, .path_max = LONG, .arg = &resolver, .resolve = resolve};
+	struct pfs_pathpipe pipe = {.out = file_with("", 0),
+				    .delimiter = '\n',
+				    .batch = 100,
+				    .path_max = LONG,
+				    .arg = &resolver,
+				    .resolve = resolve};
 
 	(void)state;
 	memset(text + 2, 'x', LONG + 1);
@@ -184,7 +191,8 @@ static void long_paths(void **state)
 		assert_int_equal(lseek(pipe.out, 0, SEEK_SET), 0);
 		assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
 		assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], -ENAMETOOLONG);
-		assert_int_equal(pipe.errors[PFS_PATHPIPE_RESOLVE] | pipe.errors[PFS_PATHPIPE_WRITE], 0);
+		assert_int_equal(
+			pipe.errors[PFS_PATHPIPE_RESOLVE] | pipe.errors[PFS_PATHPIPE_WRITE], 0);
 		check_file(pipe.out, "2\ta\n", 4);
 		assert_int_equal(close(pipe.in), 0);
 	}
@@ -227,7 +235,8 @@ static void unreadable(void **state)
 	assert_int_equal(close(pipe.out), 0);
 }
 
-/* The lines before a read that fails are answered. Memory is read, up to a page that its file has not. */
+/* The lines before a read that fails are answered. Memory is read, up to a page that its file has
+ * not. */
 static void unreadable_after_some(void **state)
 {
 	static const char text[] = "aaaa\nbbbb\ncc";
@@ -284,12 +293,17 @@ static void not_resolved(void **state)
 	}
 }
 
-/* The reader of the answer goes while the paths' writer says nothing more: who waits for paths does not wait for ever. */
+/* The reader of the answer goes while the paths' writer says nothing more: who waits for paths does
+ * not wait for ever. */
 static void not_written(void **state)
 {
 	struct resolver resolver = {0};
 	int in[2], out[2];
-	struct pfs_pathpipe pipe = {.delimiter = '\n', .batch = 100, .path_max = 100, .arg = &resolver, .resolve = resolve};
+	struct pfs_pathpipe pipe = {.delimiter = '\n',
+				    .batch = 100,
+				    .path_max = 100,
+				    .arg = &resolver,
+				    .resolve = resolve};
 
 	(void)state;
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
@@ -333,7 +347,11 @@ static void *talk_main(void *arg)
 static void answered_before_the_next(void **state)
 {
 	struct resolver resolver = {0};
-	struct pfs_pathpipe pipe = {.delimiter = '\n', .batch = 100, .path_max = 100, .arg = &resolver, .resolve = resolve};
+	struct pfs_pathpipe pipe = {.delimiter = '\n',
+				    .batch = 100,
+				    .path_max = 100,
+				    .arg = &resolver,
+				    .resolve = resolve};
 	int in[2], out[2];
 	struct talk talk;
 	pthread_t thread;

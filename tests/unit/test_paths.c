@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listings that are read piece by piece while names come, go and move: each stays as it was when it was opened.
- * PFS_SEED: another seed. */
+/* Listings that are read piece by piece while names come, go and move: each stays as it was when it
+ * was opened. PFS_SEED: another seed. */
 #include "tree_util.h"
 
 #include <pthread.h>
@@ -128,7 +128,8 @@ static uint64_t look_up(uint64_t parent, const char *name)
 	return entry.attr.st_ino;
 }
 
-static void random_name(char name[32], uint64_t *random, const char *prefix, unsigned digits, unsigned n)
+static void random_name(char name[32], uint64_t *random, const char *prefix, unsigned digits,
+			unsigned n)
 {
 	(void)snprintf(name, 32, "%s%0*u", prefix, (int)digits, random_below(random, n));
 }
@@ -234,7 +235,8 @@ static size_t n_strays(void)
 /* Few that are not where pre-order would have them, in all places. */
 static void test_strays(void **state)
 {
-	static const char *const names[] = {"!first", "folder", "folder0100a", "folder0100", "~last"};
+	static const char *const names[] = {"!first", "folder", "folder0100a", "folder0100",
+					    "~last"};
 	struct listing listing;
 	char name[32];
 
@@ -279,7 +281,8 @@ static bool is_chosen(const struct chosen *chosen, const char *line)
 	for (size_t i = 0; i < CHOSEN; i++) {
 		size_t len = strlen(chosen->paths[i]);
 
-		if (strncmp(line, chosen->paths[i], len) == 0 && (line[len] == '/' || line[len] == '\n'))
+		if (strncmp(line, chosen->paths[i], len) == 0 &&
+		    (line[len] == '/' || line[len] == '\n'))
 			return true;
 	}
 	return false;
@@ -361,7 +364,8 @@ static void check_set(void)
 	question = (struct pfs_question){PFS_CHILDREN, chosen.inos, 1};
 	assert_int_equal(pfs_tree_list(tree, &question, 0, append_text, &folder), 0);
 	assert_true(folder.size > 0 && folder.size < chosen.wanted.size);
-	assert_memory_equal(folder.bytes, chosen.wanted.bytes + strlen(chosen.paths[0]) + 1, folder.size);
+	assert_memory_equal(folder.bytes, chosen.wanted.bytes + strlen(chosen.paths[0]) + 1,
+			    folder.size);
 	free(folder.bytes);
 	for (size_t i = 0; i < CHOSEN; i++)
 		free(chosen.paths[i]);
@@ -432,7 +436,8 @@ static void test_forgetful(void **state)
 	open_listing(&listing, PFS_ROOT_PRIME);
 	assert_int_equal(go_on(&listing), 1);
 	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, most); /* no room is left */
-	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "moves", PFS_ROOT_PRIME, "moved", 0), 0);
+	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "moves", PFS_ROOT_PRIME, "moved", 0),
+			 0);
 	pfs_snapshots_keep(tree, PFS_KEPT_ATTRIBUTES, -most);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(go_on(&listing), -ENOMEM);
@@ -550,5 +555,6 @@ int main(void)
 
 	seed = given ? strtoull(given, NULL, 10) : seed;
 	print_message("seed %llu (PFS_SEED sets it)\n", (unsigned long long)seed);
-	return cmocka_run_group_tests(tests, start, stop_tree) + cmocka_run_group_tests(of_sets, start, stop_tree);
+	return cmocka_run_group_tests(tests, start, stop_tree) +
+	       cmocka_run_group_tests(of_sets, start, stop_tree);
 }

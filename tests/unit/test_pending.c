@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that wait without a thread, or for which a thread makes what is asked: whenever an interrupt
- * comes, each is answered once, and at once. libfuse's part is played here. */
+/* Requests that wait without a thread, or for which a thread makes what is asked: whenever an
+ * interrupt comes, each is answered once, and at once. libfuse's part is played here. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

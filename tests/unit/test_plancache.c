@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A statement that is asked again is found as it was prepared, and answers as if it had not been. */
+/* A statement that is asked again is found as it was prepared, and answers as if it had not
+ * been. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -294,8 +295,9 @@ static void *ask_often(void *arg)
 	unsigned *wrong = arg;
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		static const char *const texts[] = {"SELECT sum(v), count(*) FROM t WHERE g < 1000",
-						    "SELECT count(*) FROM t, t AS u WHERE t.v = u.v"};
+		static const char *const texts[] = {
+			"SELECT sum(v), count(*) FROM t WHERE g < 1000",
+			"SELECT count(*) FROM t, t AS u WHERE t.v = u.v"};
 		const char *sql = texts[i % 2];
 		int64_t from = i % 2 ? 0 : atomic_load(&least);
 		int got;

@@ -30,7 +30,8 @@ static void work(void *context, size_t from, size_t to)
 {
 	struct job *job = context;
 
-	if (from >= to || to > job->n || to - from > job->grain) { /* no assert here: it jumps out of a thread */
+	if (from >= to || to > job->n ||
+	    to - from > job->grain) { /* no assert here: it jumps out of a thread */
 		job->done += N_MAX;
 		return;
 	}
@@ -45,12 +46,12 @@ static unsigned threads_left = UINT_MAX; /* that can be started */
 static unsigned started;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg);
-int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg);
-int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind, void *(*main)(void *),
-			    void *arg)
+int __real_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg);
+int __wrap_pfs_thread_start(pthread_t *thread, const struct pfs_thread_kind *kind,
+			    void *(*main)(void *), void *arg)
 {
 	if (!threads_left)
 		return -EAGAIN;

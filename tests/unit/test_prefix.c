@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Prefix trees: one table of cases for each shape, on the host, on the stand-in of a device and, where there is one, on a
- * device, each answer compared with a sorted array's and a hash table's. */
+/* Prefix trees: one table of cases for each shape, on the host, on the stand-in of a device and,
+ * where there is one, on a device, each answer compared with a sorted array's and a hash
+ * table's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -267,9 +268,12 @@ static const struct pfs_prefix_shape shapes[] = {
 };
 
 static const struct pfs_prefix_shape integer_shapes[] = {
-	{PFS_PREFIX_U32, PFS_PREFIX_ON_DEMAND, 4, 0, 0}, {PFS_PREFIX_U32, PFS_PREFIX_SIXTEEN, 3, 4, 2},
-	{PFS_PREFIX_U32, PFS_PREFIX_COMPACT, 4, 0, 0},	 {PFS_PREFIX_U64, PFS_PREFIX_ON_DEMAND, 5, 3, 0},
-	{PFS_PREFIX_U64, PFS_PREFIX_SIXTEEN, 8, 0, 0},	 {PFS_PREFIX_U64, PFS_PREFIX_COMPACT, 8, 0, 0},
+	{PFS_PREFIX_U32, PFS_PREFIX_ON_DEMAND, 4, 0, 0},
+	{PFS_PREFIX_U32, PFS_PREFIX_SIXTEEN, 3, 4, 2},
+	{PFS_PREFIX_U32, PFS_PREFIX_COMPACT, 4, 0, 0},
+	{PFS_PREFIX_U64, PFS_PREFIX_ON_DEMAND, 5, 3, 0},
+	{PFS_PREFIX_U64, PFS_PREFIX_SIXTEEN, 8, 0, 0},
+	{PFS_PREFIX_U64, PFS_PREFIX_COMPACT, 8, 0, 0},
 	{PFS_PREFIX_U64, PFS_PREFIX_COMPACT, 5, 0, 0},
 };
 
@@ -483,7 +487,8 @@ static void random_operations(struct prefix_test *t)
 	struct pool *pool = room_for(1, sizeof(*pool));
 	struct batch b = batch_make(MOST, POOL_KEY);
 	uint64_t state = seed;
-	unsigned rounds = is_long() ? 1000 : 40; /* the whole pool some eighty times, in each of 22 shapes */
+	unsigned rounds =
+		is_long() ? 1000 : 40; /* the whole pool some eighty times, in each of 22 shapes */
 
 	make_pool(pool, t, &state);
 	ref_lists_make(&t->ref, pool->keys, pool->lens, POOL);

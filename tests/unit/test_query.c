@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements over a tree that is being changed: rows, functions, attributes, errors, limits.  That their
- * rows equal SQLite's is for tests/query. */
+/* Statements over a tree that is being changed: rows, functions, attributes, errors, limits.  That
+ * their rows equal SQLite's is for tests/query. */
 #include "tests/unit/query_util.h"
 
 #include "fs/query/internal.h"
@@ -92,8 +92,8 @@ static void set_mode(const char *path, mode_t mode)
 	const struct stat attr = {.st_mode = mode};
 	struct pfs_entry entry;
 
-	assert_int_equal(pfs_tree_setattr(tree, &entry, ino_of(path), &attr, PFS_SET_MODE, &temp_root),
-			 0);
+	assert_int_equal(
+		pfs_tree_setattr(tree, &entry, ino_of(path), &attr, PFS_SET_MODE, &temp_root), 0);
 }
 
 static void test_scope(void **state)
@@ -136,7 +136,8 @@ static void test_many_attributes(void **state)
 	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "no such column: z");
 	refuse_at("SELECT z FROM nodes", -EINVAL, 7, "only 1900 attributes can be columns");
 	refuse_at("SELECT zz FROM nodes", -EINVAL, 7, "table_info(nodes)");
-	refuse_at("SELECT 1 FROM nodes WHERE ext = accepted", -EINVAL, 32, "a text is written 'accepted'");
+	refuse_at("SELECT 1 FROM nodes WHERE ext = accepted", -EINVAL, 32,
+		  "a text is written 'accepted'");
 	refuse_at("SELECT 1 FROM nodes WHERE name = x.c", -EINVAL, 33, "a text is written 'x.c'");
 }
 
@@ -163,7 +164,8 @@ static void test_attributes(void **state)
 	check("SELECT count(*), \"user.rowid\" FROM nodes WHERE rowid = 2", "1 -");
 	set_attr("/a", "user.TAG", "others still"); /* comes before them in the order of bytes */
 	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "e.tar.gz three");
-	check("SELECT name, \"user.tag\" FROM nodes WHERE \"user.tag\" IS NOT NULL", "a other capitals");
+	check("SELECT name, \"user.tag\" FROM nodes WHERE \"user.tag\" IS NOT NULL",
+	      "a other capitals");
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	check("SELECT name, tag FROM nodes WHERE tag IS NOT NULL", "e.tar.gz three");
 	assert_int_equal(pfs_tree_unlink(tree, PFS_ROOT_PRIME, "e.tar.gz"), 0);
@@ -327,9 +329,10 @@ static void test_nobody_waits(void **state)
 	assert_int_equal(pfs_query_next(query, &error), -EINTR);
 	pfs_query_finish(query);
 	asked = 0;
-	refuse_at("INSERT INTO nodes(path) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-	       "SELECT '/' || i FROM n",
-	       -EINTR, -1, "interrupted");
+	refuse_at(
+		"INSERT INTO nodes(path) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+		"SELECT '/' || i FROM n",
+		-EINTR, -1, "interrupted");
 	scope.gone = NULL;
 	check("SELECT count(*) FROM nodes", "7");
 }
@@ -397,7 +400,8 @@ static void check_order(const char *sql, const char *rows, const char *how)
 {
 	char *text = plan_of(sql, rows);
 
-	if (!strstr(text, how) || (strstr(how, "TEMP B-TREE") == NULL && strstr(text, "TEMP B-TREE")))
+	if (!strstr(text, how) ||
+	    (strstr(how, "TEMP B-TREE") == NULL && strstr(text, "TEMP B-TREE")))
 		fail_msg("%s: %s", sql, text);
 	free(text);
 }
@@ -424,21 +428,24 @@ static void test_preorder(void **state)
 	check_order("SELECT path FROM nodes ORDER BY +preorder",
 		    "/,/a,/a/b,/a/b/c.txt,/a/b\nc,/a/b c,/a/b-c,/a/b-c/x,/a/d.c,/a.b,/e.tar.gz",
 		    "TEMP B-TREE");
-	check_order("SELECT name FROM nodes WHERE under(ino, '/a') AND type = 'f' ORDER BY preorder DESC",
-		    "d.c,x,b c,b\nc,c.txt", "then sorted");
+	check_order(
+		"SELECT name FROM nodes WHERE under(ino, '/a') AND type = 'f' ORDER BY preorder DESC",
+		"d.c,x,b c,b\nc,c.txt", "then sorted");
 	check_order("SELECT depth, name FROM nodes WHERE depth > 1 ORDER BY depth, preorder DESC",
 		    "2 d.c,2 b-c,2 b c,2 b\nc,2 b,3 x,3 c.txt", "then sorted");
 	assert_int_equal(pfs_tree_rename(tree, ino_of("/a"), "b", PFS_ROOT_PRIME, "a-", 0), 0);
 	check("SELECT path FROM nodes WHERE size >= 0 ORDER BY preorder LIMIT 6",
 	      "/,/a,/a/b\nc,/a/b c,/a/b-c,/a/b-c/x");
-	check("SELECT path FROM nodes ORDER BY preorder LIMIT 4 OFFSET 6", "/a/d.c,/a-,/a-/c.txt,/a.b");
+	check("SELECT path FROM nodes ORDER BY preorder LIMIT 4 OFFSET 6",
+	      "/a/d.c,/a-,/a-/c.txt,/a.b");
 }
 
 static void test_plan(void **state)
 {
-	char *text = plan_of("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
-			     "WHERE b.size BETWEEN 0 AND 9 AND b.name GLOB 'c*' AND under(b.ino, '/a')",
-			     "b");
+	char *text =
+		plan_of("SELECT a.name FROM nodes a JOIN nodes b ON b.parent = a.ino "
+			"WHERE b.size BETWEEN 0 AND 9 AND b.name GLOB 'c*' AND under(b.ino, '/a')",
+			"b");
 
 	(void)state;
 	assert_non_null(strstr(text, "SCAN b: "));
@@ -451,10 +458,12 @@ static void test_plan(void **state)
 	free(text);
 }
 
-/* What a range of a column costs by its index and by a scan: before the index is there, and then. */
+/* What a range of a column costs by its index and by a scan: before the index is there, and
+ * then. */
 static void test_plan_of_index(void **state)
 {
-	static const char sql[] = "SELECT path FROM nodes WHERE size BETWEEN 7 AND 9 AND type = 'f'";
+	static const char sql[] =
+		"SELECT path FROM nodes WHERE size BETWEEN 7 AND 9 AND type = 'f'";
 	char *text = plan_of(sql, "");
 
 	(void)state;
@@ -485,9 +494,11 @@ static void test_plan_of_side_index(void **state)
 	change("CREATE TABLE indexed (t TEXT, n INTEGER)", 0);
 	change("CREATE INDEX indexed_t ON indexed (t)", 0);
 	change("INSERT INTO indexed WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 20000) "
-	       "SELECT 't' || i, i FROM c", 20000);
+	       "SELECT 't' || i, i FROM c",
+	       20000);
 	text = plan_of(sql, "7");
-	for (unsigned i = 0; i < 400 && !strstr(text, "chosen: the index"); i++) { /* until SQLite's copy is worth what it takes */
+	for (unsigned i = 0; i < 400 && !strstr(text, "chosen: the index");
+	     i++) { /* until SQLite's copy is worth what it takes */
 		assert_non_null(strstr(text, "index or scan: "));
 		assert_non_null(strstr(text, " ms by an index of the table, "));
 		assert_non_null(strstr(text, "chosen: the operators"));
@@ -509,7 +520,8 @@ static void test_reals_of_part(void **state)
 	change("CREATE TABLE twice (t INTEGER)", 0);
 	change("INSERT INTO twice VALUES (1), (2)", 2);
 	change("CREATE TABLE reals (r, t)", 0);
-	change("INSERT INTO reals SELECT x.r - 1, typeof(x.r) FROM twice s JOIN (SELECT CAST(ino AS REAL) AS r FROM nodes) AS x LIMIT 2", 2);
+	change("INSERT INTO reals SELECT x.r - 1, typeof(x.r) FROM twice s JOIN (SELECT CAST(ino AS REAL) AS r FROM nodes) AS x LIMIT 2",
+	       2);
 	free(plan_of("SELECT count(*) FROM reals WHERE typeof(r) = 'real' AND t = 'real'", "2"));
 }
 
@@ -541,15 +553,18 @@ static void says(const char *plan, const char *what, bool is_said)
 
 static void test_parts(void **state)
 {
-	char *plan = plan_of("SELECT hex(type), count(*) AS n, rank() OVER (ORDER BY count(*)) FROM nodes "
-			     "GROUP BY type HAVING n > 1 ORDER BY 1",
-			     "64 3 1,66 3 1");
+	char *plan = plan_of(
+		"SELECT hex(type), count(*) AS n, rank() OVER (ORDER BY count(*)) FROM nodes "
+		"GROUP BY type HAVING n > 1 ORDER BY 1",
+		"64 3 1,66 3 1");
 
 	(void)state;
 	says(plan, "SCAN sqlite_part_0: part 0\n", true);
-	says(plan, "part 0: run by the relational operators on the host: nodes, grouped by type\n", true);
+	says(plan, "part 0: run by the relational operators on the host: nodes, grouped by type\n",
+	     true);
 	says(plan, "estimated: ", true);
-	says(plan, "SQLite over the columns of the image, for it has a function that is SQLite's\n", true);
+	says(plan, "SQLite over the columns of the image, for it has a function that is SQLite's\n",
+	     true);
 	free(plan);
 	plan = plan_of("SELECT upper(name) FROM nodes WHERE name = 'a'", "A");
 	says(plan, "part", false);
@@ -558,11 +573,11 @@ static void test_parts(void **state)
 
 static void test_titles_of_parts(void **state)
 {
-	static const char *const titles[] = {"hex( type )", "n", "count( * ) + (SELECT count(*) FROM nodes)",
-					     "type"};
-	struct pfs_query *query =
-		begin("SELECT hex( type ), count(*) AS n, count( * ) + (SELECT count(*) FROM nodes), type "
-		      "FROM (SELECT type FROM nodes GROUP BY type, parent) GROUP BY type");
+	static const char *const titles[] = {"hex( type )", "n",
+					     "count( * ) + (SELECT count(*) FROM nodes)", "type"};
+	struct pfs_query *query = begin(
+		"SELECT hex( type ), count(*) AS n, count( * ) + (SELECT count(*) FROM nodes), type "
+		"FROM (SELECT type FROM nodes GROUP BY type, parent) GROUP BY type");
 
 	(void)state;
 	assert_non_null(query->parts);
@@ -571,8 +586,10 @@ static void test_titles_of_parts(void **state)
 		assert_string_equal(pfs_query_column_name(query, i), titles[i]);
 	rest_text((char[256]){""}, 256, query);
 	pfs_query_finish(query);
-	check("SELECT \"count(*)\" || '' FROM (SELECT hex(type), count(*) FROM nodes GROUP BY type)", "3,3");
-	check("SELECT b || '' FROM (SELECT hex(type) a, type b, count(*) FROM nodes GROUP BY type)", "d,f");
+	check("SELECT \"count(*)\" || '' FROM (SELECT hex(type), count(*) FROM nodes GROUP BY type)",
+	      "3,3");
+	check("SELECT b || '' FROM (SELECT hex(type) a, type b, count(*) FROM nodes GROUP BY type)",
+	      "d,f");
 }
 
 /* A table of a part is there for its statement alone, and for none that has such a name. */
@@ -584,7 +601,8 @@ static void test_names_of_parts(void **state)
 	check("WITH sqlite_part_0 AS (SELECT 7 AS c0) SELECT hex(type), (SELECT c0 FROM sqlite_part_0) FROM "
 	      "nodes GROUP BY type",
 	      "64 7,66 7");
-	refuse("SELECT upper(type), count(*) FROM nodes GROUP BY typ", -EINVAL, "no such column: typ");
+	refuse("SELECT upper(type), count(*) FROM nodes GROUP BY typ", -EINVAL,
+	       "no such column: typ");
 	assert_int_equal(error.offset, 49);
 }
 
@@ -606,7 +624,10 @@ static void test_parts_without_answer(void **state)
 
 	(void)state;
 	fails("SELECT hex(type), " OVERFLOWS " FROM nodes GROUP BY type", "integer overflow");
-	plan = plan_of("SELECT upper(name) FROM nodes WHERE depth = 0 OR (depth > 9 AND 5 > " OVERFLOWS ")", "");
+	plan = plan_of(
+		"SELECT upper(name) FROM nodes WHERE depth = 0 OR (depth > 9 AND 5 > " OVERFLOWS
+		")",
+		"");
 	says(plan, "part", false); /* SQLite, which does not get there, runs it all */
 	free(plan);
 }
@@ -614,7 +635,8 @@ static void test_parts_without_answer(void **state)
 /* Parts and what is around them are of one tree. */
 static void test_parts_restart(void **state)
 {
-	static const char sql[] = "SELECT (SELECT count(*) FROM nodes), count(*) OVER (ROWS CURRENT ROW) FROM nodes";
+	static const char sql[] =
+		"SELECT (SELECT count(*) FROM nodes), count(*) OVER (ROWS CURRENT ROW) FROM nodes";
 	struct pfs_query *query;
 	char name[16];
 	int rows = 0, got;
@@ -667,14 +689,29 @@ int main(void)
 #define TEST(name)  cmocka_unit_test_setup_teardown(name, set_up_reading, tear_down)
 #define PARTS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_columns),    TEST(test_functions), TEST(test_scope),
-		TEST(test_attributes), TEST(test_many_attributes), TEST(test_errors),    TEST(test_failures),
-		TEST(test_interrupt),  TEST(test_restart),   TEST(test_plan),
-		TEST(test_plan_of_index), TEST(test_plan_of_side_index),
-		TEST(test_preorder),    TEST(test_reals_of_part),
-		TEST(test_raw_bytes),   TEST(test_nobody_waits), TEST(test_titles),
-		PARTS(test_parts),      PARTS(test_titles_of_parts), PARTS(test_names_of_parts),
-		PARTS(test_parts_without_answer), PARTS(test_parts_restart), PARTS(test_many_parts),
+		TEST(test_columns),
+		TEST(test_functions),
+		TEST(test_scope),
+		TEST(test_attributes),
+		TEST(test_many_attributes),
+		TEST(test_errors),
+		TEST(test_failures),
+		TEST(test_interrupt),
+		TEST(test_restart),
+		TEST(test_plan),
+		TEST(test_plan_of_index),
+		TEST(test_plan_of_side_index),
+		TEST(test_preorder),
+		TEST(test_reals_of_part),
+		TEST(test_raw_bytes),
+		TEST(test_nobody_waits),
+		TEST(test_titles),
+		PARTS(test_parts),
+		PARTS(test_titles_of_parts),
+		PARTS(test_names_of_parts),
+		PARTS(test_parts_without_answer),
+		PARTS(test_parts_restart),
+		PARTS(test_many_parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

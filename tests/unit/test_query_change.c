@@ -19,7 +19,8 @@ static struct pfs_entry attr_of(const char *path)
 
 static void check_tree(const char *expected)
 {
-	check("SELECT group_concat(path, ' ') FROM (SELECT path FROM nodes ORDER BY path)", expected);
+	check("SELECT group_concat(path, ' ') FROM (SELECT path FROM nodes ORDER BY path)",
+	      expected);
 }
 
 #define TREE "/ /a /a/b /a/b/c.txt /a/d.c /e.tar.gz"
@@ -27,11 +28,13 @@ static void check_tree(const char *expected)
 static void test_attributes(void **state)
 {
 	(void)state;
-	change("UPDATE nodes SET mode = mode | 64, uid = 7, mtime = '2020-01-02' WHERE type = 'f'", 3);
+	change("UPDATE nodes SET mode = mode | 64, uid = 7, mtime = '2020-01-02' WHERE type = 'f'",
+	       3);
 	assert_int_equal(attr_of("/a/d.c").attr.st_mode, S_IFREG | 0700);
 	assert_int_equal(attr_of("/e.tar.gz").attr.st_uid, 7);
 	assert_int_equal(attr_of("/a/b/c.txt").attr.st_mtim.tv_sec, 1577923200);
-	change("UPDATE nodes SET owner = 'root', gid = 5, atime = seconds(1.5) WHERE name = 'd.c'", 1);
+	change("UPDATE nodes SET owner = 'root', gid = 5, atime = seconds(1.5) WHERE name = 'd.c'",
+	       1);
 	assert_int_equal(attr_of("/a/d.c").attr.st_uid, 0);
 	assert_int_equal(attr_of("/a/d.c").attr.st_gid, 5);
 	assert_int_equal(attr_of("/a/d.c").attr.st_atim.tv_nsec, 500000000);
@@ -77,23 +80,32 @@ static void test_members(void **state)
 	static const char part[] = "part 0: run by the relational operators on the host: nodes";
 
 	(void)state;
-	change_as("UPDATE nodes SET mtime = seconds(5) WHERE length(name) = 3 AND size % 2 = 0", 1, part, true);
+	change_as("UPDATE nodes SET mtime = seconds(5) WHERE length(name) = 3 AND size % 2 = 0", 1,
+		  part, true);
 	check("SELECT path FROM nodes WHERE mtime = seconds(5)", "/a/d.c");
-	change_as("UPDATE nodes AS n SET mtime = seconds(6) WHERE n.type = 'f' AND n.ino % 1 = 0", 3, part, true);
+	change_as("UPDATE nodes AS n SET mtime = seconds(6) WHERE n.type = 'f' AND n.ino % 1 = 0",
+		  3, part, true);
 	change_as("UPDATE nodes SET uid = 5 WHERE name = 'd.c'", 1, "part", false);
-	change_as("UPDATE nodes SET uid = 8 WHERE name IN (SELECT name FROM nodes WHERE name = 'd.c') AND length(name) = 3",
-		  1, "nodes, where name IN", false);
+	change_as(
+		"UPDATE nodes SET uid = 8 WHERE name IN (SELECT name FROM nodes WHERE name = 'd.c') AND length(name) = 3",
+		1, "nodes, where name IN", false);
 	change_as("UPDATE nodes SET uid = 6 WHERE upper(name) LIKE 'D.%'", 1, part, true);
-	change_as("UPDATE nodes SET uid = 7 WHERE depth = (SELECT max(depth) FROM nodes)", 1, part, true);
-	change_as("WITH m AS (SELECT count(*) d FROM nodes GROUP BY type) UPDATE nodes SET uid = 8 WHERE depth = (SELECT d FROM m)",
-		  1, "part 0", true);
+	change_as("UPDATE nodes SET uid = 7 WHERE depth = (SELECT max(depth) FROM nodes)", 1, part,
+		  true);
+	change_as(
+		"WITH m AS (SELECT count(*) d FROM nodes GROUP BY type) UPDATE nodes SET uid = 8 WHERE depth = (SELECT d FROM m)",
+		1, "part 0", true);
 	check("SELECT path, uid FROM nodes WHERE uid > 0 ORDER BY path", "/a/b/c.txt 8,/a/d.c 6");
 	scope.ino = ino_of("/a/b");
-	change_as("UPDATE nodes SET mtime = seconds(7) WHERE type = 'f' AND length(name) > 0", 1, part, true);
+	change_as("UPDATE nodes SET mtime = seconds(7) WHERE type = 'f' AND length(name) > 0", 1,
+		  part, true);
 	scope.ino = PFS_ROOT_PRIME;
 	check("SELECT path FROM nodes WHERE mtime = seconds(7)", "/a/b/c.txt");
-	change_as("INSERT INTO nodes (path, type) SELECT '/new-' || type, 'd' FROM nodes GROUP BY type", 2, "part 0", true);
-	change_as("DELETE FROM nodes WHERE substr(name, 1, 4) = 'new-' AND size % 1 = 0", 2, part, true);
+	change_as(
+		"INSERT INTO nodes (path, type) SELECT '/new-' || type, 'd' FROM nodes GROUP BY type",
+		2, "part 0", true);
+	change_as("DELETE FROM nodes WHERE substr(name, 1, 4) = 'new-' AND size % 1 = 0", 2, part,
+		  true);
 	check_tree(TREE);
 }
 
@@ -108,7 +120,8 @@ static void test_xattrs(void **state)
 		pfs_tree_getxattr(tree, value, sizeof(value), ino_of("/a/d.c"), "user.tag"), 4);
 	assert_memory_equal(value, "d.c!", 4);
 	reopen();
-	check("SELECT tag FROM nodes WHERE tag IS NOT NULL ORDER BY path", "x,c.txt!,d.c!,e.tar.gz!");
+	check("SELECT tag FROM nodes WHERE tag IS NOT NULL ORDER BY path",
+	      "x,c.txt!,d.c!,e.tar.gz!");
 	change("UPDATE nodes SET tag = NULL", 6);
 	check("SELECT count(tag) FROM nodes", "0");
 	reopen();
@@ -223,7 +236,8 @@ static void test_insert(void **state)
 	change("INSERT INTO nodes (parent, name, target) SELECT ino, 'link', '../' || name FROM nodes "
 	       "WHERE type = 'd' AND path GLOB '/n*'",
 	       2);
-	check("SELECT target, type, size, mode FROM nodes WHERE path = '/n/m/link'", "../m l 4 41471");
+	check("SELECT target, type, size, mode FROM nodes WHERE path = '/n/m/link'",
+	      "../m l 4 41471");
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a"), "user.tag", "x", 1, 0), 0);
 	change("INSERT INTO nodes (path, tag, mode) VALUES ('/t', 5, 384)", 1);
 	check("SELECT tag, mode, uid FROM nodes WHERE path = '/t'", "5 33152 12");
@@ -388,8 +402,10 @@ static void move_some(struct copy *copy)
 		n += sprintf(n, "WHEN %llu THEN '%c' ", (unsigned long long)copy->ino[i],
 			     after.name[i]);
 	}
-	(void)sprintf(at, "WHEN 0 THEN 0 %sELSE parent END, name = CASE ino WHEN 0 THEN '' %sELSE name "
-			  "END WHERE ino <> 2", parents, names);
+	(void)sprintf(at,
+		      "WHEN 0 THEN 0 %sELSE parent END, name = CASE ino WHEN 0 THEN '' %sELSE name "
+		      "END WHERE ino <> 2",
+		      parents, names);
 	try(copy, &after, sql);
 }
 
@@ -441,7 +457,8 @@ static void test_many(void **state)
 	       "FROM n WHERE v < 99999) SELECT '/m/' || (v / 1000) || '/' || v FROM n", 100000);
 	change("UPDATE nodes SET name = name || '.x', mode = 256 WHERE type = 'f' AND "
 	       "under(ino, '/m')", 100000);
-	change("UPDATE nodes SET path = '/m/' || name WHERE type = 'f' AND under(ino, '/m')", 100000);
+	change("UPDATE nodes SET path = '/m/' || name WHERE type = 'f' AND under(ino, '/m')",
+	       100000);
 	check("SELECT count(*), sum(mode = 33024) FROM nodes WHERE parent = ino_of('/m')",
 	      "100100 100000");
 	change("DELETE FROM nodes WHERE under(ino, '/m')", 100101);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements on a device, which the host's operators stand in for: they give way to who waits for the tree, also
- * after the device has failed, and what the device lacks is copied before they hold the tree. */
+/* Statements on a device, which the host's operators stand in for: they give way to who waits for
+ * the tree, also after the device has failed, and what the device lacks is copied before they hold
+ * the tree. */
 #include "fs/query/internal.h"
 #include "tests/ref/stand_in_operators.h"
 #include "tests/unit/query_util.h"
@@ -24,7 +25,8 @@ static void *make_one(void *arg PFS_UNUSED)
 	return NULL;
 }
 
-/* Works on while somebody waits for the tree, until the statement says that it is to give way, or for ten seconds. */
+/* Works on while somebody waits for the tree, until the statement says that it is to give way, or
+ * for ten seconds. */
 static int work_until_told(const struct pfs_run *run)
 {
 	int polled = 0;
@@ -40,14 +42,17 @@ static int work_until_told(const struct pfs_run *run)
 }
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */
-int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program);
-int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program);
+int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program);
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program);
 int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out);
 
-int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program)
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program)
 {
 	if (waits) {
 		waits = false;
@@ -133,8 +138,8 @@ static void answer(char *rows, size_t size, const char *statement, bool keeps)
 	pfs_query_finish(query);
 }
 
-/* Rows of a sub-select stay on the device until an operator of the host reads them; so they answer as
- * before. */
+/* Rows of a sub-select stay on the device until an operator of the host reads them; so they answer
+ * as before. */
 static void test_keeps(void **state PFS_UNUSED)
 {
 	static const char *const statements[] = {
@@ -157,7 +162,8 @@ static void test_keeps(void **state PFS_UNUSED)
 /* What the device has left of such rows the host sorts, by columns that are not there yet. */
 static void test_narrows(void **state PFS_UNUSED)
 {
-	static const char by_two[] = "SELECT n, m FROM (SELECT mode + 1 AS n, ino + 0 AS m FROM nodes) ORDER BY n, m + 1 DESC LIMIT 4";
+	static const char by_two[] =
+		"SELECT n, m FROM (SELECT mode + 1 AS n, ino + 0 AS m FROM nodes) ORDER BY n, m + 1 DESC LIMIT 4";
 	char expected[200], rows[200];
 
 	answer(expected, sizeof(expected), by_two, false);
@@ -171,7 +177,8 @@ static void test_keeps_little(void **state PFS_UNUSED)
 {
 	char rows[100];
 
-	answer(rows, sizeof(rows), "SELECT sum(n) FROM (SELECT mode + 1 AS n, uid + 2 AS m FROM nodes)", true);
+	answer(rows, sizeof(rows),
+	       "SELECT sum(n) FROM (SELECT mode + 1 AS n, uid + 2 AS m FROM nodes)", true);
 	assert_int_equal(stand_in_operators.vectors, 1);
 	assert_int_equal(stand_in_operators.tables, 0);
 }

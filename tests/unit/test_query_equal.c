@@ -88,8 +88,9 @@ static void copy_rows(struct pfs_query *query)
 	assert_int_equal(sqlite3_finalize(insert), SQLITE_OK);
 }
 
-/* The table as nodes declares it.  Its rows lie in the order in which a scan of nodes meets them, so that `ino` is no
- * name of SQLite's own number of a row; and it has no index, by which SQLite would have groups in another order. */
+/* The table as nodes declares it.  Its rows lie in the order in which a scan of nodes meets them,
+ * so that `ino` is no name of SQLite's own number of a row; and it has no index, by which SQLite
+ * would have groups in another order. */
 static void copy_table(void)
 {
 	static const char columns[] = "SELECT name, type FROM pragma_table_info('nodes')";
@@ -144,7 +145,8 @@ struct rows {
 	size_t n, capacity;
 	bool failed;
 	bool left_64_bits; /* it failed for a sum, */
-	bool is_sqlites;   /* which SQLite adds up, perhaps of parts, in the order of rows that its plan meets them in */
+	bool is_sqlites;   /* which SQLite adds up, perhaps of parts, in the order of rows that its
+			      plan meets them in */
 };
 
 static void add_row(struct rows *rows, char *line)
@@ -243,7 +245,8 @@ static void theirs(struct rows *rows, const char *sql, size_t len)
 	sqlite3_stmt *row;
 	int result;
 
-	assert_int_equal(pfs_timed_replace(&text, spelt, strlen(spelt), pfs_time_now(), &tables, &doubt), 0);
+	assert_int_equal(
+		pfs_timed_replace(&text, spelt, strlen(spelt), pfs_time_now(), &tables, &doubt), 0);
 	free(spelt);
 	result = sqlite3_prepare_v2(reference, text.text, (int)text.len, &row, NULL);
 	pfs_edits_finish(&text);
@@ -308,7 +311,8 @@ static bool compare_with(const struct rows *b, const char *sql, size_t len, bool
 	return equal;
 }
 
-/* The same, asked once, and asked again, as it was kept; of builds that verify, which ask SQLite each time, some. */
+/* The same, asked once, and asked again, as it was kept; of builds that verify, which ask SQLite
+ * each time, some. */
 static bool compare(const char *sql, size_t len, bool ordered)
 {
 	static unsigned asked;
@@ -442,7 +446,8 @@ static void change_tree(void)
 	switch (below(4)) {
 	case 0:
 		(void)!pfs_tree_rename(tree, (uint64_t)parent.integer, old,
-				       below(2) ? (uint64_t)parent.integer : PFS_ROOT_PRIME, new, 0);
+				       below(2) ? (uint64_t)parent.integer : PFS_ROOT_PRIME, new,
+				       0);
 		break;
 	case 1:
 		(void)!pfs_tree_unlink(tree, (uint64_t)parent.integer, old);
@@ -480,8 +485,10 @@ static void test_ordered(void **state)
 	assert_int_equal(wrong, 0);
 }
 
-/* So many are run past SQLite that the comparison says something; between two, `change` may change the tables. */
-static void compare_changing(bool (*make)(FILE *out, uint64_t *seed), void (*change)(void), const char *what)
+/* So many are run past SQLite that the comparison says something; between two, `change` may change
+ * the tables. */
+static void compare_changing(bool (*make)(FILE *out, uint64_t *seed), void (*change)(void),
+			     const char *what)
 {
 	unsigned long n = how_many() * 4;
 	unsigned wrong = 0;
@@ -491,8 +498,8 @@ static void compare_changing(bool (*make)(FILE *out, uint64_t *seed), void (*cha
 		wrong += !compare_random(make);
 		change();
 	}
-	print_message("%lu statements %s, %lu past SQLite, %lu in parts, %u with other rows\n", n, what,
-		      relational, with_parts, wrong);
+	print_message("%lu statements %s, %lu past SQLite, %lu in parts, %u with other rows\n", n,
+		      what, relational, with_parts, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(relational + with_parts > n / 4);
 }
@@ -530,7 +537,8 @@ static void test_texts(void **state)
 
 #define ONE "CASE WHEN a.size % 2 THEN 1 ELSE 1.0 END"
 
-/* Of 1 and 1.0 the one that comes first stays: which that is, is known of a scan of nodes, and not of a join. */
+/* Of 1 and 1.0 the one that comes first stays: which that is, is known of a scan of nodes, and not
+ * of a join. */
 static void test_classes(void **state)
 {
 	static const struct {
@@ -541,11 +549,14 @@ static void test_classes(void **state)
 		{"SELECT " ONE ", count(*) FROM nodes a GROUP BY 1", 1},
 		{"SELECT max(" ONE "), count(*) FROM nodes a", 1},
 		{"SELECT DISTINCT " ONE " FROM nodes a JOIN nodes b ON a.name = b.name", 0},
-		{"SELECT " ONE ", count(*) FROM nodes a JOIN nodes b ON a.name = b.name GROUP BY 1", 0},
+		{"SELECT " ONE ", count(*) FROM nodes a JOIN nodes b ON a.name = b.name GROUP BY 1",
+		 0},
 		{"SELECT min(" ONE "), count(*) FROM nodes a JOIN nodes b ON a.name = b.name", 0},
 		{"SELECT DISTINCT " ONE " FROM nodes a WHERE a.depth = 1 OR a.size > 0", 0},
 		{"SELECT DISTINCT " ONE " * 1.0 FROM nodes a JOIN nodes b ON a.name = b.name", 1},
-		{"SELECT DISTINCT " ONE " FROM nodes a JOIN nodes b ON a.name = b.name WHERE a.size % 2", 1},
+		{"SELECT DISTINCT " ONE
+		 " FROM nodes a JOIN nodes b ON a.name = b.name WHERE a.size % 2",
+		 1},
 		{"SELECT sum(n) FROM (SELECT " ONE " * 1.0 AS n FROM nodes a)", 1},
 	};
 
@@ -604,7 +615,8 @@ static void test_recursion(void **state)
 
 /* ---- statements that change something ---- */
 
-/* Runs it on both sides, and counts what had parts.  False: one has an error, and the other none, or both have one, *equal. */
+/* Runs it on both sides, and counts what had parts.  False: one has an error, and the other none,
+ * or both have one, *equal. */
 static bool run_both(const char *sql, bool *equal)
 {
 	struct pfs_query *query = begin(sql, strlen(sql));
@@ -635,7 +647,8 @@ static bool compare_made(bool (*make)(FILE *out, uint64_t *seed))
 	(void)make(out, &seed);
 	(void)fclose(out);
 	if (run_both(sql, &equal)) {
-		equal = compare(columns, sizeof(columns) - 1, true) && compare(all, sizeof(all) - 1, false);
+		equal = compare(columns, sizeof(columns) - 1, true) &&
+			compare(all, sizeof(all) - 1, false);
 		memcpy(sql, insert, sizeof(insert) - 1); /* and once more, into that table */
 		equal = equal && run_both(sql, &ignored) && compare(all, sizeof(all) - 1, false);
 	}
@@ -648,8 +661,8 @@ static bool compare_made(bool (*make)(FILE *out, uint64_t *seed))
 
 static void test_made_tables(void **state)
 {
-	static bool (*const makers[])(FILE *out, uint64_t *seed) = {random_grouped, random_parts, random_nested,
-								    random_windows, random_statement};
+	static bool (*const makers[])(FILE * out, uint64_t * seed) = {
+		random_grouped, random_parts, random_nested, random_windows, random_statement};
 	unsigned long n = how_many();
 	unsigned wrong = 0;
 
@@ -657,8 +670,9 @@ static void test_made_tables(void **state)
 	with_parts = by_operators = 0;
 	for (unsigned long i = 0; i < n; i++)
 		wrong += !compare_made(makers[i % PFS_COUNT(makers)]);
-	print_message("%lu tables made of statements and filled again, %lu times in parts, %lu past SQLite, %u other ones\n",
-		      n, with_parts, by_operators, wrong);
+	print_message(
+		"%lu tables made of statements and filled again, %lu times in parts, %lu past SQLite, %u other ones\n",
+		n, with_parts, by_operators, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(with_parts > n / 2);
 	assert_true(by_operators > n / 8);
@@ -673,8 +687,9 @@ static bool compare_updated(const char *where, unsigned number)
 	struct pfs_query *query;
 	bool equal;
 
-	(void)snprintf(condition, sizeof(condition), "%.*s%u%s", at ? (int)(at - where) : (int)strlen(where), where,
-		       below(9), at ? at + 1 : "");
+	(void)snprintf(condition, sizeof(condition), "%.*s%u%s",
+		       at ? (int)(at - where) : (int)strlen(where), where, below(9),
+		       at ? at + 1 : "");
 	if (!at)
 		(void)snprintf(condition, sizeof(condition), "%s", where);
 	(void)snprintf(sql, sizeof(sql), "SELECT ino FROM nodes WHERE %s", condition);
@@ -723,7 +738,8 @@ static void test_updated_nodes(void **state)
 		}
 	}
 	copy_again();
-	print_message("%lu updates of nodes, %lu with parts, %u of other ones\n", n, with_parts, wrong);
+	print_message("%lu updates of nodes, %lu with parts, %u of other ones\n", n, with_parts,
+		      wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(with_parts > n / 3);
 }

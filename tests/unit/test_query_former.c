@@ -132,7 +132,8 @@ static void many_rows_come_in_batches(void **state PFS_UNUSED)
 	check("SELECT count(*) FROM nodes_at('now') WHERE name GLOB 'f*'", "0");
 }
 
-/* Rows that an outer table asks for again are not opened again, and those of one number are found by it. */
+/* Rows that an outer table asks for again are not opened again, and those of one number are found
+ * by it. */
 static void inner_rows_are_opened_once(void **state PFS_UNUSED)
 {
 	enum { FILES = 3000 };
@@ -149,25 +150,30 @@ static void inner_rows_are_opened_once(void **state PFS_UNUSED)
 	change("DELETE FROM nodes WHERE name GLOB 'f*7'", FILES / 10);
 	(void)commit();
 	start = pfs_now_ns();
-	(void)snprintf(sql, sizeof(sql), "SELECT count(*), sum(mode = 33188) FROM nodes_at(%lld) WHERE name GLOB 'f*'",
-		       (long long)then);
+	(void)snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*), sum(mode = 33188) FROM nodes_at(%lld) WHERE name GLOB 'f*'",
+		(long long)then);
 	check(sql, "3000 3000");
 	once = pfs_now_ns() - start;
 	start = pfs_now_ns();
-	(void)snprintf(sql, sizeof(sql),
-		       "SELECT count(*), sum(w.mode = 33188), sum(n.mode = 33188) FROM nodes AS n CROSS JOIN nodes_at(%lld) AS w "
-		       "WHERE w.ino = n.ino AND n.name GLOB 'f*'",
-		       (long long)then);
+	(void)snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*), sum(w.mode = 33188), sum(n.mode = 33188) FROM nodes AS n CROSS JOIN nodes_at(%lld) AS w "
+		"WHERE w.ino = n.ino AND n.name GLOB 'f*'",
+		(long long)then);
 	check(sql, "2700 2700 2400");
-	(void)snprintf(sql, sizeof(sql),
-		       "SELECT count(*), sum((SELECT mode FROM nodes_at(%lld) AS w WHERE w.ino = n.ino) = 33188) "
-		       "FROM nodes AS n WHERE name GLOB 'f*'",
-		       (long long)then);
+	(void)snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*), sum((SELECT mode FROM nodes_at(%lld) AS w WHERE w.ino = n.ino) = 33188) "
+		"FROM nodes AS n WHERE name GLOB 'f*'",
+		(long long)then);
 	check(sql, "2700 2700");
-	(void)snprintf(sql, sizeof(sql),
-		       "SELECT count(*) FROM nodes_at(%lld) WHERE ino IN (SELECT ino FROM nodes WHERE name GLOB 'f*' "
-		       "UNION ALL SELECT NULL UNION ALL SELECT 'x' UNION ALL SELECT -5 UNION ALL SELECT 9e18)",
-		       (long long)then);
+	(void)snprintf(
+		sql, sizeof(sql),
+		"SELECT count(*) FROM nodes_at(%lld) WHERE ino IN (SELECT ino FROM nodes WHERE name GLOB 'f*' "
+		"UNION ALL SELECT NULL UNION ALL SELECT 'x' UNION ALL SELECT -5 UNION ALL SELECT 9e18)",
+		(long long)then);
 	check(sql, "2700");
 	/* It opened the store 5,400 times, and read all rows each time. */
 	assert_true(pfs_now_ns() - start < 200 * once + 2000000000);
@@ -181,7 +187,8 @@ static bool is_forgotten(int64_t time)
 	return history.since > time;
 }
 
-/* A long answer lets go of the store while it rests, and goes on with what was; if that has been forgotten, it says so. */
+/* A long answer lets go of the store while it rests, and goes on with what was; if that has been
+ * forgotten, it says so. */
 static void a_time_may_be_forgotten_meanwhile(void **state PFS_UNUSED)
 {
 	const struct pfs_history_rule small = {.size = 20000};
@@ -312,8 +319,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rows_are_what_they_were, set_up_history, tear_down),
 		cmocka_unit_test_setup_teardown(many_rows_come_in_batches, set_up_history,
 						tear_down),
-		cmocka_unit_test_setup_teardown(inner_rows_are_opened_once, set_up_history, tear_down),
-		cmocka_unit_test_setup_teardown(a_time_may_be_forgotten_meanwhile, set_up_history, tear_down),
+		cmocka_unit_test_setup_teardown(inner_rows_are_opened_once, set_up_history,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_time_may_be_forgotten_meanwhile, set_up_history,
+						tear_down),
 		cmocka_unit_test_setup_teardown(it_is_a_table_like_others, set_up_history,
 						tear_down),
 		cmocka_unit_test_setup_teardown(attributes_are_what_they_were, set_up_history,

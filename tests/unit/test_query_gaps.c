@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* How long a statement goes on without looking at the clock: every function, sort and set operator with
- * long values.  With PFS_LONG=1 in the environment: with the longest that may be, of many kinds, and exactly.
- * What is bounded is the processor time that the statement's thread takes between two looks, since the machine
- * may have other things to do; the longest of all, and how long that was by the clock, is printed. */
+/* How long a statement goes on without looking at the clock: every function, sort and set operator
+ * with long values.  With PFS_LONG=1 in the environment: with the longest that may be, of many
+ * kinds, and exactly. What is bounded is the processor time that the statement's thread takes
+ * between two looks, since the machine may have other things to do; the longest of all, and how
+ * long that was by the clock, is printed. */
 #include <time.h>
 
 #include "base/thread.h"
@@ -80,7 +81,8 @@ static int measure(const char *sql)
 	if (longest.cpu > longest_of_all.cpu)
 		longest_of_all = longest;
 	if (longest.cpu > (is_long ? TOLD_MS : most))
-		print_message("%.0f ms (%.0f by the clock): %.300s\n", longest.cpu, longest.wall, sql);
+		print_message("%.0f ms (%.0f by the clock): %.300s\n", longest.cpu, longest.wall,
+			      sql);
 	n_late += longest.cpu > most;
 	return of.code;
 }
@@ -96,7 +98,8 @@ static void measure_whole(const char *sql)
 
 static void assert_in_time(const char *of)
 {
-	print_message("%s: %.0f ms at most (%.0f by the clock)\n", of, longest_of_all.cpu, longest_of_all.wall);
+	print_message("%s: %.0f ms at most (%.0f by the clock)\n", of, longest_of_all.cpu,
+		      longest_of_all.wall);
 	longest_of_all = (struct gap){0};
 	assert_int_equal(n_late, 0);
 }
@@ -142,8 +145,9 @@ static void make_values(void)
 
 		for (unsigned scale = 0; scale < SCALES; scale++, n /= 3) {
 			(void)snprintf(number, sizeof(number), "%u", n);
-			(void)snprintf(insert, sizeof(insert), "INSERT INTO v VALUES (%u, %s%s%s)", i * SCALES + scale,
-				       kinds[i].text, kinds[i].n ? number : "", kinds[i].rest);
+			(void)snprintf(insert, sizeof(insert), "INSERT INTO v VALUES (%u, %s%s%s)",
+				       i * SCALES + scale, kinds[i].text, kinds[i].n ? number : "",
+				       kinds[i].rest);
 			change(insert, 1);
 		}
 	}
@@ -160,13 +164,16 @@ static void call(const char *name, const char *type, const unsigned *of, unsigne
 		size_t at = (size_t)snprintf(sql, sizeof(sql), "SELECT typeof(\"%s\"(", name);
 
 		for (unsigned i = 0; i < n; i++)
-			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv%u.x", i ? ", " : "", i);
-		at += (size_t)snprintf(sql + at, sizeof(sql) - at, ")%s)", *type == 'w' ? " OVER ()" : "");
+			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv%u.x", i ? ", " : "",
+					       i);
+		at += (size_t)snprintf(sql + at, sizeof(sql) - at, ")%s)",
+				       *type == 'w' ? " OVER ()" : "");
 		for (unsigned i = 0; i < n; i++)
-			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv v%u", i ? ", " : " FROM ", i);
+			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv v%u",
+					       i ? ", " : " FROM ", i);
 		for (unsigned i = 0; i < n; i++)
-			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv%u.k = %u", i ? " AND " : " WHERE ", i,
-					       of[i] * SCALES + scale);
+			at += (size_t)snprintf(sql + at, sizeof(sql) - at, "%sv%u.k = %u",
+					       i ? " AND " : " WHERE ", i, of[i] * SCALES + scale);
 		if (measure(sql) != -ENOMEM)
 			break;
 	}
@@ -192,15 +199,18 @@ struct function {
 
 static size_t list_functions(struct function *list, size_t room)
 {
-	struct pfs_query *query = begin("SELECT DISTINCT name, type, narg FROM pragma_function_list");
+	struct pfs_query *query =
+		begin("SELECT DISTINCT name, type, narg FROM pragma_function_list");
 	struct pfs_query_value value;
 	size_t n = 0;
 
 	while (pfs_query_next(query, &error) == 1 && n < room) {
 		pfs_query_value(query, 0, &value);
-		(void)snprintf(list[n].name, sizeof(list[n].name), "%.*s", (int)value.size, value.bytes);
+		(void)snprintf(list[n].name, sizeof(list[n].name), "%.*s", (int)value.size,
+			       value.bytes);
 		pfs_query_value(query, 1, &value);
-		(void)snprintf(list[n].type, sizeof(list[n].type), "%.*s", (int)value.size, value.bytes);
+		(void)snprintf(list[n].type, sizeof(list[n].type), "%.*s", (int)value.size,
+			       value.bytes);
 		pfs_query_value(query, 2, &value);
 		list[n++].n = (int)value.integer;
 	}
@@ -222,7 +232,8 @@ static void test_functions(void **state)
 		static const unsigned usual[][3] = {{0, 1, 0}, {2, 2, 2}, {3, 3, 3}};
 
 		if (is_long)
-			call_all(list[i].name, list[i].type, most, most == 3 ? FEW : (unsigned)PFS_COUNT(kinds));
+			call_all(list[i].name, list[i].type, most,
+				 most == 3 ? FEW : (unsigned)PFS_COUNT(kinds));
 		for (size_t j = 0; !is_long && j < PFS_COUNT(usual); j++)
 			call(list[i].name, list[i].type, usual[j], most);
 	}
@@ -270,9 +281,10 @@ static void measure_row(const char *operation, unsigned n)
 
 		for (unsigned i = 0; i < n; i++)
 			at += (size_t)snprintf(sql + at, sizeof(sql) - at, ", %s", operation);
-		(void)snprintf(sql + at, sizeof(sql) - at,
-			       " FROM (SELECT hex(zeroblob(%u)) AS x, hex(zeroblob(%u)) AS y LIMIT 1)", size / 2,
-			       size / 2);
+		(void)snprintf(
+			sql + at, sizeof(sql) - at,
+			" FROM (SELECT hex(zeroblob(%u)) AS x, hex(zeroblob(%u)) AS y LIMIT 1)",
+			size / 2, size / 2);
 		if (measure(sql) != -ENOMEM)
 			return;
 	}
@@ -282,9 +294,22 @@ static void measure_row(const char *operation, unsigned n)
 static void test_rows(void **state)
 {
 	static const char *const operations[] = {
-		"x COLLATE NOCASE = y", "x COLLATE RTRIM = y", "x = y", "x + y", "max(x, y, x)",
-		"strftime(x)", "NOT x", "CAST(x AS INTEGER)", "length(x)", "quote(x)", "json_array(x)", "hex(x)",
-		"x LIKE '%1'", "instr(x, y || 'q')", "trim(x, y)", "x || y",
+		"x COLLATE NOCASE = y",
+		"x COLLATE RTRIM = y",
+		"x = y",
+		"x + y",
+		"max(x, y, x)",
+		"strftime(x)",
+		"NOT x",
+		"CAST(x AS INTEGER)",
+		"length(x)",
+		"quote(x)",
+		"json_array(x)",
+		"hex(x)",
+		"x LIKE '%1'",
+		"instr(x, y || 'q')",
+		"trim(x, y)",
+		"x || y",
 	};
 	static const unsigned numbers[] = {1, 3, 8, 60, 1500};
 
@@ -322,7 +347,8 @@ static void test_sorts(void **state)
 		ROWS(40) "SELECT " SORTED " || i AS x FROM i ORDER BY x DESC",
 		ROWS(40) "SELECT " SORTED " || i AS x FROM i ORDER BY x COLLATE NOCASE",
 		ROWS(40) "SELECT DISTINCT " SORTED " || i FROM i",
-		ROWS(40) "SELECT DISTINCT x COLLATE NOCASE FROM (SELECT " SORTED " || i AS x FROM i)",
+		ROWS(40) "SELECT DISTINCT x COLLATE NOCASE FROM (SELECT " SORTED
+			 " || i AS x FROM i)",
 		ROWS(20) "SELECT " SORTED " || i FROM i UNION SELECT " SORTED " || -i FROM i",
 		ROWS(40) "SELECT last_value(x) OVER () FROM (SELECT " SORTED " || i AS x FROM i)",
 		ROWS(2000) "SELECT sum(x = y) FROM i, (SELECT " SORTED " AS x, " SORTED " AS y)",
@@ -356,7 +382,8 @@ static int measure_given(char **statements)
 	for (; *statements; statements++) {
 		int code = measure(*statements);
 
-		print_message("%.0f ms (%.0f by the clock), %d: %.300s\n", longest.cpu, longest.wall, code, *statements);
+		print_message("%.0f ms (%.0f by the clock), %d: %.300s\n", longest.cpu,
+			      longest.wall, code, *statements);
 	}
 	return tear_down(NULL);
 }

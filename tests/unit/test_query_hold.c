@@ -96,7 +96,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(who_waits_is_let_in, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(it_pauses_also_if_nobody_waits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(figures_are_told_while_a_device_starts, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(figures_are_told_while_a_device_starts, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

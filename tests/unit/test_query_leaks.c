@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A daemon that is asked short statements of each kind, again and again, has as much memory and as many descriptors in
- * the end as soon after it began.  PFS_LONG=1: a million of them (make check-leaks); N: so many. */
+/* A daemon that is asked short statements of each kind, again and again, has as much memory and as
+ * many descriptors in the end as soon after it began.  PFS_LONG=1: a million of them (make
+ * check-leaks); N: so many. */
 #include "query_util.h"
 
 #include <dirent.h>
@@ -13,36 +14,54 @@
 #define SHORT	    4000u     /* statements, */
 #define LONG	    1000000u  /* and of the long mode */
 #define CHANGES	    8u	      /* rounds, of which one changes something: what it does waits for the disk */
-/* By how much memory may differ, and half a byte more for each statement: the allocator counts as used what it keeps for
- * threads (without that, glibc.malloc.tcache_count=0, nothing grows but arrays by the number of tables that there ever
- * were). A leak of 32 bytes in one of the statements is twice as much. */
+/* By how much memory may differ, and half a byte more for each statement: the allocator counts as
+ * used what it keeps for threads (without that, glibc.malloc.tcache_count=0, nothing grows but
+ * arrays by the number of tables that there ever were). A leak of 32 bytes in one of the statements
+ * is twice as much. */
 #define GROWN_BYTES (256u << 10)
 
 static const char *const statements[] = {
 	/* rows as they are, by scans, operators and indexes */
-	"SELECT path, size FROM nodes WHERE name GLOB '*.c'", "SELECT name FROM nodes ORDER BY size DESC LIMIT 2",
-	"SELECT ino FROM nodes WHERE parent = 2 ORDER BY name", "SELECT path FROM nodes WHERE under(ino, '/a') AND size + 1 > 0",
+	"SELECT path, size FROM nodes WHERE name GLOB '*.c'",
+	"SELECT name FROM nodes ORDER BY size DESC LIMIT 2",
+	"SELECT ino FROM nodes WHERE parent = 2 ORDER BY name",
+	"SELECT path FROM nodes WHERE under(ino, '/a') AND size + 1 > 0",
 	/* the operators */
-	"SELECT count(*) FROM nodes", "SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 2 DESC",
+	"SELECT count(*) FROM nodes",
+	"SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 2 DESC",
 	"SELECT a.name, b.name FROM nodes a JOIN nodes b ON b.parent = a.ino WHERE a.mode > 0 AND b.size >= 0",
-	"SELECT k, count(*) FROM nodes JOIN kept ON ext = k GROUP BY k", "SELECT name FROM nodes WHERE ino IN (SELECT i FROM kept)",
+	"SELECT k, count(*) FROM nodes JOIN kept ON ext = k GROUP BY k",
+	"SELECT name FROM nodes WHERE ino IN (SELECT i FROM kept)",
 	"SELECT upper(substr(name, 1, 1)) AS c, count(*) FROM nodes GROUP BY c",
 	"SELECT name, row_number() OVER (PARTITION BY parent ORDER BY size, ino) FROM nodes ORDER BY ino",
-	"SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes", "SELECT DISTINCT owner, tag FROM nodes",
+	"SELECT ino FROM nodes WHERE type = 'd' EXCEPT SELECT parent FROM nodes",
+	"SELECT DISTINCT owner, tag FROM nodes",
 	"WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent = i) SELECT count(*) FROM t",
 	/* SQLite, alone and with parts */
-	"SELECT 1", "SELECT printf('%s!', name) FROM nodes", "SELECT group_concat(name, ',') FROM nodes GROUP BY parent",
-	"SELECT total(s) || '' FROM (SELECT sum(size) AS s FROM nodes GROUP BY ext)", "SELECT i FROM kept WHERE k = 'c'",
-	"SELECT json_group_array(name) FROM nodes WHERE size >= 0", "SELECT count(*) FROM nodes WHERE mtime > '1 day ago'",
+	"SELECT 1",
+	"SELECT printf('%s!', name) FROM nodes",
+	"SELECT group_concat(name, ',') FROM nodes GROUP BY parent",
+	"SELECT total(s) || '' FROM (SELECT sum(size) AS s FROM nodes GROUP BY ext)",
+	"SELECT i FROM kept WHERE k = 'c'",
+	"SELECT json_group_array(name) FROM nodes WHERE size >= 0",
+	"SELECT count(*) FROM nodes WHERE mtime > '1 day ago'",
 	/* errors */
-	"SELECT nothing FROM nodes", "SELECT sum(9223372036854775807) FROM nodes", "DROP TABLE nodes", "SELECT (", "SELECT abs(-9223372036854775808)",
+	"SELECT nothing FROM nodes",
+	"SELECT sum(9223372036854775807) FROM nodes",
+	"DROP TABLE nodes",
+	"SELECT (",
+	"SELECT abs(-9223372036854775808)",
 };
 
 /* The last ones make and drop a table: what is remembered of changes is forgotten then. */
 static const char *const changes[] = {
-	"UPDATE nodes SET mode = 420 WHERE name = 'd.c'", "UPDATE nodes SET tag = 'x' WHERE ext = 'txt'",
-	"INSERT INTO kept VALUES (7, 'txt')", "UPDATE kept SET k = 'md' WHERE i = 7", "DELETE FROM kept WHERE i = 7",
-	"CREATE TABLE short AS SELECT ext, count(*) AS n FROM nodes GROUP BY ext", "INSERT INTO short SELECT name, size FROM nodes",
+	"UPDATE nodes SET mode = 420 WHERE name = 'd.c'",
+	"UPDATE nodes SET tag = 'x' WHERE ext = 'txt'",
+	"INSERT INTO kept VALUES (7, 'txt')",
+	"UPDATE kept SET k = 'md' WHERE i = 7",
+	"DELETE FROM kept WHERE i = 7",
+	"CREATE TABLE short AS SELECT ext, count(*) AS n FROM nodes GROUP BY ext",
+	"INSERT INTO short SELECT name, size FROM nodes",
 	"DROP TABLE short",
 };
 
@@ -131,8 +150,9 @@ static void test_leaks(void **state)
 	for (unsigned round = 0; n < wanted; round++)
 		n += ask_all(round);
 	after = look();
-	print_message("%lu statements: %zu bytes before, %zu after; %u descriptors before, %u after\n", n,
-		      before.bytes, after.bytes, before.descriptors, after.descriptors);
+	print_message(
+		"%lu statements: %zu bytes before, %zu after; %u descriptors before, %u after\n", n,
+		before.bytes, after.bytes, before.descriptors, after.descriptors);
 	assert_in_range(after.descriptors, 0, before.descriptors);
 	assert_in_range(after.bytes, 0, before.bytes + GROWN_BYTES + n / 2);
 }

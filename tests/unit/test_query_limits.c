@@ -140,16 +140,24 @@ static void test_patterns_are_bounded(void **state)
 	refused(-EINVAL, "pattern too complex");
 }
 
-/* Between two looks at the clock: the more a statement does with its values, the shorter they may be. */
+/* Between two looks at the clock: the more a statement does with its values, the shorter they may
+ * be. */
 static void test_operations_shorten_values(void **state)
 {
 	static const struct {
 		const char *operation;
 		unsigned n; /* of them, that leave no room for values so long */
 	} many[] = {
-		{"x COLLATE NOCASE = x", 60}, {"x + x", 30},	{"x = y", 60},	    {"max(x, y, x, y, x)", 10},
-		{"CAST(x AS INTEGER)", 60},   {"NOT x", 60},	{"unicode(x)", 60}, {"strftime(x)", 1},
-		{"char(x, y, x, y)", 10},     {"x IS y", 60},
+		{"x COLLATE NOCASE = x", 60},
+		{"x + x", 30},
+		{"x = y", 60},
+		{"max(x, y, x, y, x)", 10},
+		{"CAST(x AS INTEGER)", 60},
+		{"NOT x", 60},
+		{"unicode(x)", 60},
+		{"strftime(x)", 1},
+		{"char(x, y, x, y)", 10},
+		{"x IS y", 60},
 	};
 
 	(void)state;
@@ -157,17 +165,21 @@ static void test_operations_shorten_values(void **state)
 		char more[64];
 
 		(void)snprintf(more, sizeof(more), ", %s", many[i].operation);
-		write_repeated("SELECT 1", more, many[i].n, " FROM (SELECT zeroblob(16000000) || '' AS x, "
+		write_repeated("SELECT 1", more, many[i].n,
+			       " FROM (SELECT zeroblob(16000000) || '' AS x, "
 			       "zeroblob(16000000) || '' AS y LIMIT 1)");
 		refused(-ENOMEM, "ask in several statements");
-		write_repeated("SELECT 1", more, many[i].n, " FROM (SELECT zeroblob(60000) || '' AS x, "
+		write_repeated("SELECT 1", more, many[i].n,
+			       " FROM (SELECT zeroblob(60000) || '' AS x, "
 			       "zeroblob(60000) || '' AS y LIMIT 1)");
 		assert_int_equal(run_text(), 0);
 	}
-	write_repeated("SELECT x = 'a', length(x), x LIKE '%a' FROM (SELECT zeroblob(16000000) AS x LIMIT 1)", "",
-		       0, "");
+	write_repeated(
+		"SELECT x = 'a', length(x), x LIKE '%a' FROM (SELECT zeroblob(16000000) AS x LIMIT 1)",
+		"", 0, "");
 	assert_int_equal(run_text(), 0);
-	write_repeated("SELECT CASE ino WHEN 2 THEN 1", " WHEN 1 THEN 2", 1900, " END FROM nodes WHERE ino > 0");
+	write_repeated("SELECT CASE ino WHEN 2 THEN 1", " WHEN 1 THEN 2", 1900,
+		       " END FROM nodes WHERE ino > 0");
 	assert_int_equal(run_text(), 0);
 }
 
@@ -175,8 +187,8 @@ static void test_operations_shorten_values(void **state)
 static void test_operations_are_counted(void **state)
 {
 	(void)state;
-	write_repeated("SELECT x + x FROM (SELECT x + x AS x FROM (", "SELECT x + x AS x FROM (", 12,
-		       "SELECT ino AS x FROM nodes");
+	write_repeated("SELECT x + x FROM (SELECT x + x AS x FROM (", "SELECT x + x AS x FROM (",
+		       12, "SELECT ino AS x FROM nodes");
 	sql = realloc(sql, sql_len + 16);
 	assert_non_null(sql);
 	memset(sql + sql_len, ')', 14);
@@ -219,7 +231,8 @@ static void test_memory_is_bounded(void **state)
 	write_blobs(3);
 	assert_int_equal(run_text(), 0);
 	write_repeated("WITH RECURSIVE n(i, b) AS (SELECT 1, zeroblob(1) UNION ALL SELECT i + 1, "
-		       "randomblob(15000000) FROM n LIMIT 30) SELECT group_concat(b) FROM n", "", 0, "");
+		       "randomblob(15000000) FROM n LIMIT 30) SELECT group_concat(b) FROM n",
+		       "", 0, "");
 	assert_int_equal(run_text(), -ENOMEM);
 	write_repeated("SELECT randomblob(200000000)", "", 0, "");
 	refused(-ENOMEM, "query_value");
@@ -289,7 +302,8 @@ static void test_copies_count(void **state)
 		     "INSERT INTO t SELECT randomblob(100000) FROM n");
 	reopen();
 	scope.memory_limit = 4 << 20;
-	write_repeated("SELECT count(*) FROM t NOT INDEXED", "", 0, ""); /* which is SQLite's, as what names a blob is */
+	write_repeated("SELECT count(*) FROM t NOT INDEXED", "", 0,
+		       ""); /* which is SQLite's, as what names a blob is */
 	refused(-ENOMEM, "query_memory");
 	write_repeated("DELETE FROM t WHERE a IS NOT NULL", "", 0, "");
 	refused(-ENOMEM, "query_memory");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CREATE INDEX name ON nodes(path): names, what is refused, what is kept, and that answers are the same. */
+/* CREATE INDEX name ON nodes(path): names, what is refused, what is kept, and that answers are the
+ * same. */
 #include "query_util.h"
 
 #include "fs/nodes/index_paths.h"
@@ -15,7 +16,8 @@ static int append(void *arg, const char *name, size_t len)
 {
 	char *text = arg;
 
-	(void)snprintf(text + strlen(text), 256 - strlen(text), "%s%.*s", *text ? " " : "", (int)len, name);
+	(void)snprintf(text + strlen(text), 256 - strlen(text), "%s%.*s", *text ? " " : "",
+		       (int)len, name);
 	return 0;
 }
 
@@ -50,7 +52,8 @@ static void test_names(void **state)
 	(void)state;
 	check_names("");
 	change("CREATE INDEX p ON nodes(path)", 0);
-	change("create unique index if not exists \"a b\" on \"nodes\" ( [path] COLLATE binary ASC ) ;", 0);
+	change("create unique index if not exists \"a b\" on \"nodes\" ( [path] COLLATE binary ASC ) ;",
+	       0);
 	check_names("a b p");
 	refuse("CREATE INDEX P ON nodes(path)", -EINVAL, "there is already an index named P");
 	change("CREATE INDEX IF NOT EXISTS P ON nodes(path)", 0);
@@ -93,8 +96,10 @@ static void test_refused(void **state)
 	refuse("CREATE INDEX p ON nodes(name)", -EINVAL, "only (path) can be indexed");
 	assert_int_equal(error.offset, strlen("CREATE INDEX p ON nodes("));
 	refuse("CREATE INDEX p ON nodes(path, name)", -EINVAL, "only (path) can be indexed");
-	refuse("CREATE INDEX p ON nodes(path COLLATE nocase)", -EINVAL, "only (path) can be indexed");
-	refuse("CREATE INDEX p ON nodes(path) WHERE size > 1", -EINVAL, "only (path) can be indexed");
+	refuse("CREATE INDEX p ON nodes(path COLLATE nocase)", -EINVAL,
+	       "only (path) can be indexed");
+	refuse("CREATE INDEX p ON nodes(path) WHERE size > 1", -EINVAL,
+	       "only (path) can be indexed");
 	refuse("CREATE INDEX p ON nodes", -EINVAL, "only (path) can be indexed");
 	refuse("CREATE INDEX sqlite_p ON nodes(path)", -EINVAL, "can have that name");
 	refuse("CREATE INDEX nodes ON nodes(path)", -EINVAL, "can have that name");
@@ -119,7 +124,9 @@ static void make_neighbours(void)
 
 	(void)make(a, "x", S_IFREG | 0644);
 	(void)make(a, "x-", S_IFDIR | 0700);
-	for (const char *const *name = (const char *const[]){"k!", "k-b", "k.", "k0", "kk", "k\1", NULL}; *name; name++)
+	for (const char *const *name =
+		     (const char *const[]){"k!", "k-b", "k.", "k0", "kk", "k\1", NULL};
+	     *name; name++)
 		(void)make(PFS_ROOT_PRIME, *name, S_IFREG | 0644);
 	many = make(PFS_ROOT_PRIME, "many", S_IFDIR | 0755);
 	for (unsigned i = 0; i < 9000; i++) {
@@ -210,8 +217,9 @@ static void test_plan(void **state)
 	change("CREATE INDEX p ON nodes(path)", 0);
 	make_now();
 	check_plan("SELECT path FROM nodes WHERE path GLOB '/many/f12*'", "by path index");
-	check_plan("SELECT path FROM nodes WHERE path > '/many/f12' AND path < '/many/f13' ORDER BY path DESC",
-		   "by path index, in its order");
+	check_plan(
+		"SELECT path FROM nodes WHERE path > '/many/f12' AND path < '/many/f13' ORDER BY path DESC",
+		"by path index, in its order");
 	check_plan("SELECT path FROM nodes ORDER BY path LIMIT 3", "by path index, in its order");
 	check_plan("CREATE INDEX q ON nodes(path)", "names of path indexes");
 	change("UPDATE nodes SET path = '/k/y' WHERE path = '/many'", 1);

@@ -228,7 +228,8 @@ static size_t n_corpus;
 static struct answer *answers; /* two of each statement */
 static _Atomic size_t n_asked;
 
-/* Left out, as the stores' slots differ: SQL does not say of which row they show a column, or in which order rows come. */
+/* Left out, as the stores' slots differ: SQL does not say of which row they show a column, or in
+ * which order rows come. */
 static const char *const left_out[] = {
 	/* of those with the least size */
 	"SELECT min(size), path FROM nodes WHERE type = 'f' AND size > 3000000",

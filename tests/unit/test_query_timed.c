@@ -28,16 +28,21 @@ static const char *const frames[][2] = {
 	{"SELECT sum(ino) FILTER (WHERE ?) FROM nodes", "mtime"},
 	{"SELECT sum(ino) FROM nodes WHERE CASE WHEN ? THEN 1 ELSE 0 END", "mtime"},
 	{"SELECT a.path, b.path FROM nodes a JOIN nodes b ON b.parent = a.ino AND ?", "b.mtime"},
-	{"SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND ?", "b.mtime"},
+	{"SELECT a.path, b.path FROM nodes a LEFT JOIN nodes b ON b.parent = a.ino AND ?",
+	 "b.mtime"},
 	{"SELECT path FROM nodes JOIN snap USING (path) WHERE ?", "nodes.mtime"},
-	{"SELECT path FROM nodes n WHERE EXISTS (SELECT 1 FROM snap WHERE snap.path = n.path AND ?)", "n.mtime"},
+	{"SELECT path FROM nodes n WHERE EXISTS (SELECT 1 FROM snap WHERE snap.path = n.path AND ?)",
+	 "n.mtime"},
 	{"SELECT path FROM nodes n WHERE ino IN (SELECT ino FROM nodes WHERE ?)", "n.mtime"},
 	{"WITH t AS (SELECT * FROM nodes) SELECT path FROM t WHERE ?", "mtime"},
 	{"WITH t AS MATERIALIZED (SELECT * FROM nodes) SELECT path FROM t WHERE ?", "t.mtime"},
-	{"WITH t(p, x) AS (SELECT path, mtime FROM nodes), u AS (SELECT * FROM t) SELECT p FROM u WHERE ?", "x"},
+	{"WITH t(p, x) AS (SELECT path, mtime FROM nodes), u AS (SELECT * FROM t) SELECT p FROM u WHERE ?",
+	 "x"},
 	{"SELECT p FROM (SELECT path p, mtime x FROM nodes) WHERE ?", "x"},
-	{"SELECT p FROM (SELECT path p, mtime x FROM nodes UNION ALL SELECT path, ctime FROM nodes) WHERE ?", "x"},
-	{"SELECT p FROM (SELECT path p, first_value(mtime) OVER (ORDER BY ino) x FROM nodes) WHERE ?", "x"},
+	{"SELECT p FROM (SELECT path p, mtime x FROM nodes UNION ALL SELECT path, ctime FROM nodes) WHERE ?",
+	 "x"},
+	{"SELECT p FROM (SELECT path p, first_value(mtime) OVER (ORDER BY ino) x FROM nodes) WHERE ?",
+	 "x"},
 	{"SELECT path FROM nodes n WHERE ?", "(SELECT z.mtime FROM nodes z WHERE z.ino = n.ino)"},
 	{"SELECT count(*) FROM (SELECT 1 FROM nodes WHERE ? UNION SELECT 2)", "+mtime"},
 	{"SELECT path FROM nodes WHERE ?", "coalesce(mtime, 0)"},
@@ -92,7 +97,8 @@ static const char *const times[][2] = {
 	{"'2001-09-09T01:46:40Z'", "'2001-09-09T01:46:41Z'"},
 	{"'2001-09-09 01:46:40'", "'2001-09-09 03:46:41+02:00'"},
 	{"' 2001-09-09 01:46:40 '", "'1000000001000000000'"},
-	{"datetime(1000000000, 'unixepoch')", "datetime('2001-09-09', '+106 minutes', '+41 seconds')"},
+	{"datetime(1000000000, 'unixepoch')",
+	 "datetime('2001-09-09', '+106 minutes', '+41 seconds')"},
 	{"seconds(1000000000)", "seconds('1000000001')"},
 	{"(SELECT '2001-09-09T01:46:40Z')", "(SELECT t FROM times WHERE n = 2)"},
 	{"coalesce(NULL, '2001-09-09T01:46:40Z')", "'2001-09-09' || 'T01:46:41'"},
@@ -163,7 +169,8 @@ static void fill(void)
 /* Rows are the same; with what is no time, an error. */
 static void check_form(const char *const *frame, const char *condition, const char *const *values)
 {
-	static const char *const wrong[][2] = {{"'lastyear'", "'soon'"}, {"1000000000", "-1000000001"}};
+	static const char *const wrong[][2] = {{"'lastyear'", "'soon'"},
+					       {"1000000000", "-1000000001"}};
 	char sql[1024], expected[4096], got[4096];
 	bool strict = !strchr(frame[1], '+') || *frame[1] == '+';
 
@@ -174,10 +181,13 @@ static void check_form(const char *const *frame, const char *condition, const ch
 	if (rows_of(got, sizeof(got), sql) || strcmp(got, expected) != 0)
 		fail_msg("%s:\n%s, not\n%s", sql, got, expected);
 	write_form(sql, sizeof(sql), frame, condition, wrong[0]);
-	if (rows_of(got, sizeof(got), sql) != -EINVAL || !strstr(got, "is no time; write one like '2024-01-31'"))
+	if (rows_of(got, sizeof(got), sql) != -EINVAL ||
+	    !strstr(got, "is no time; write one like '2024-01-31'"))
 		fail_msg("%s: %s", sql, got);
 	write_form(sql, sizeof(sql), frame, condition, wrong[1]);
-	if (strict && (rows_of(got, sizeof(got), sql) != -EINVAL || !strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date")))
+	if (strict &&
+	    (rows_of(got, sizeof(got), sql) != -EINVAL ||
+	     !strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date")))
 		fail_msg("%s: %s", sql, got);
 }
 
@@ -192,7 +202,8 @@ static void test_forms(void **state)
 	fill();
 	for (size_t i = 0; i < n; i++) { /* each frame and each condition at least once */
 		size_t frame = i < PFS_COUNT(frames) ? i : random_below(&seed, PFS_COUNT(frames));
-		size_t condition = i < PFS_COUNT(conditions) ? i : random_below(&seed, PFS_COUNT(conditions));
+		size_t condition =
+			i < PFS_COUNT(conditions) ? i : random_below(&seed, PFS_COUNT(conditions));
 
 		check_form(frames[frame], conditions[condition],
 			   times[1 + random_below(&seed, PFS_COUNT(times) - 1)]);
@@ -217,11 +228,13 @@ static void test_other_tables(void **state)
 	for (size_t i = 0; i < PFS_COUNT(pairs); i++) {
 		for (size_t c = 0; c < PFS_COUNT(conditions); c++) {
 			const char *const other[] = {pairs[i][0], i == 1 ? "snap.m" : "m"};
-			const char *const inner[] = {"SELECT path FROM (SELECT path, m FROM snap) WHERE ?", "m"};
+			const char *const inner[] = {
+				"SELECT path FROM (SELECT path, m FROM snap) WHERE ?", "m"};
 
 			write_form(sql, sizeof(sql), pairs[i], conditions[c], times[2]);
 			assert_int_equal(rows_of(got, sizeof(got), sql), 0);
-			write_form(sql, sizeof(sql), i == 4 ? inner : other, conditions[c], times[2]);
+			write_form(sql, sizeof(sql), i == 4 ? inner : other, conditions[c],
+				   times[2]);
 			assert_int_equal(rows_of(expected, sizeof(expected), sql), 0);
 			assert_string_equal(got, expected);
 		}
@@ -247,18 +260,25 @@ static void test_typed(void **state)
 	char sql[256], got[512];
 
 	(void)state;
-	change("UPDATE nodes SET mtime = '-399 days' WHERE name = 'd.c' AND mtime > 'yesterday'", 1);
+	change("UPDATE nodes SET mtime = '-399 days' WHERE name = 'd.c' AND mtime > 'yesterday'",
+	       1);
 	change("UPDATE nodes SET atime = mtime WHERE mtime < datetime('now', '-1 year')", 1);
 	change("DELETE FROM nodes WHERE mtime < '2 years ago'", 0);
 	for (size_t i = 0; i < PFS_COUNT(typed); i++) {
-		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM nodes WHERE %s", typed[i].where);
+		(void)snprintf(sql, sizeof(sql), "SELECT count(*) FROM nodes WHERE %s",
+			       typed[i].where);
 		assert_int_equal(rows_of(got, sizeof(got), sql), 0);
 		if (strncmp(got, typed[i].rows, strlen(typed[i].rows)) != 0)
 			fail_msg("%s: %s", sql, got);
 	}
-	assert_int_equal(rows_of(got, sizeof(got), "SELECT * FROM nodes WHERE mtime > unixepoch('now') - 86400*30"), -EINVAL);
-	assert_non_null(strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date"));
-	assert_int_equal(rows_of(got, sizeof(got), "SELECT * FROM nodes JOIN (SELECT 1 AS mtime) USING (mtime)"), -EINVAL);
+	assert_int_equal(rows_of(got, sizeof(got),
+				 "SELECT * FROM nodes WHERE mtime > unixepoch('now') - 86400*30"),
+			 -EINVAL);
+	assert_non_null(
+		strstr(got, "seconds? times here are nanoseconds: write seconds(x) or a date"));
+	assert_int_equal(rows_of(got, sizeof(got),
+				 "SELECT * FROM nodes JOIN (SELECT 1 AS mtime) USING (mtime)"),
+			 -EINVAL);
 	assert_non_null(strstr(got, "a join by the name mtime"));
 	assert_int_equal(rows_of(got, sizeof(got), "SELECT mtime < nowhere FROM nodes"), -EINVAL);
 	assert_non_null(strstr(got, "no such column: nowhere")); /* SQLite's word comes first */
@@ -267,8 +287,9 @@ static void test_typed(void **state)
 /* A range of times is the image's to find, computed or not. */
 static void test_pushed(void **state)
 {
-	static const char *const wheres[] = {"mtime > '1 year ago'", "mtime > datetime('now', '-1 year')",
-					     "mtime BETWEEN seconds(5) AND date('now')", "mtime = (SELECT max(t) FROM times)"};
+	static const char *const wheres[] = {
+		"mtime > '1 year ago'", "mtime > datetime('now', '-1 year')",
+		"mtime BETWEEN seconds(5) AND date('now')", "mtime = (SELECT max(t) FROM times)"};
 	char sql[256], got[4096];
 
 	(void)state;
@@ -289,7 +310,8 @@ static void test_pushed(void **state)
 		(void)snprintf(got, sizeof(got), "%s", plan);
 		free(plan);
 		pfs_query_finish(query);
-		if (!strstr(got, "mtime >") && !strstr(got, "mtime =") && !strstr(got, "mtime BETWEEN"))
+		if (!strstr(got, "mtime >") && !strstr(got, "mtime =") &&
+		    !strstr(got, "mtime BETWEEN"))
 			fail_msg("%s: %s", sql, got);
 	}
 	scope.explains = false;

@@ -68,13 +68,35 @@ static void sees(const char *text, int64_t expected)
 
 static void test_relative(void **state)
 {
-	static const char *const wrong[] = {
-		"",		"lastyear",	 "last year",	  "30 days",	    "ago",
-		"1 ago",	"day ago",	 "-30 days ago",  "1 year -2 days", "+1 year 2 days",
-		"-1 fortnite",	"--1 day",	 "-1",		  "1 dayago x",	    "yesterdays",
-		"today ago",	"1 day ago now", "1.5 hours ago", "-1 day,",	    "1e3 days ago",
-		"- days",	"-1234567890 s", "-9999 years",	  "+9000 years",    "2024",
-		"-999999999 d", "'today'",	 "-30\tday\vs",   "1 year 2 months"};
+	static const char *const wrong[] = {"",
+					    "lastyear",
+					    "last year",
+					    "30 days",
+					    "ago",
+					    "1 ago",
+					    "day ago",
+					    "-30 days ago",
+					    "1 year -2 days",
+					    "+1 year 2 days",
+					    "-1 fortnite",
+					    "--1 day",
+					    "-1",
+					    "1 dayago x",
+					    "yesterdays",
+					    "today ago",
+					    "1 day ago now",
+					    "1.5 hours ago",
+					    "-1 day,",
+					    "1e3 days ago",
+					    "- days",
+					    "-1234567890 s",
+					    "-9999 years",
+					    "+9000 years",
+					    "2024",
+					    "-999999999 d",
+					    "'today'",
+					    "-30\tday\vs",
+					    "1 year 2 months"};
 
 	(void)state;
 	sees("now", NOW);
@@ -156,16 +178,19 @@ static void test_values(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < PFS_COUNT(texts); i++) {
-		value = (struct pfs_sql_value){
-			.type = PFS_SQL_TEXT, .bytes = texts[i].text, .size = strlen(texts[i].text)};
+		value = (struct pfs_sql_value){.type = PFS_SQL_TEXT,
+					       .bytes = texts[i].text,
+					       .size = strlen(texts[i].text)};
 		assert_int_equal(value_of(&integer, &value, problem), texts[i].type);
 		if (texts[i].type > 0)
 			assert_int_equal(integer, texts[i].value);
 	}
 	for (size_t i = 0; i < PFS_COUNT(numbers); i++) {
-		value = (struct pfs_sql_value){.type = PFS_SQL_INTEGER, .integer = numbers[i].number};
+		value = (struct pfs_sql_value){.type = PFS_SQL_INTEGER,
+					       .integer = numbers[i].number};
 		assert_int_equal(value_of(&integer, &value, problem), numbers[i].taken ? 1 : -1);
-		value = (struct pfs_sql_value){.type = PFS_SQL_REAL, .real = (double)numbers[i].number};
+		value = (struct pfs_sql_value){.type = PFS_SQL_REAL,
+					       .real = (double)numbers[i].number};
 		assert_int_equal(value_of(&integer, &value, problem), numbers[i].taken ? 2 : -1);
 	}
 	value = (struct pfs_sql_value){.type = PFS_SQL_NULL};

@@ -23,8 +23,8 @@ static int append(void *arg, const void *bytes, size_t size)
 	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
 }
 
-/* The rows as text, allocated.  -EAGAIN: the tree has changed, and they are void: the committer frees nodes in the
- * background. */
+/* The rows as text, allocated.  -EAGAIN: the tree has changed, and they are void: the committer
+ * frees nodes in the background. */
 static char *rows_of(struct pfs_query *query, int *status, struct pfs_query_error *error)
 {
 	char *text = NULL;
@@ -153,7 +153,7 @@ static const char *const statements[] = {
 	"SELECT a.path, (SELECT group_concat(path) FROM nodes WHERE ancestor_of(ino, a.ino)) FROM nodes a ORDER BY 1",
 	"SELECT path_of(common_ancestor(ino)) FROM nodes WHERE type = 'f'",
 	"SELECT a.path, b.path, path_of(common_ancestor(a.ino, b.ino)) FROM nodes a JOIN nodes b USING (size) "
-		"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
+	"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
 	"SELECT ext, min(name), max(size), count(DISTINCT uid) FROM nodes WHERE size > 5 GROUP BY ext ORDER BY 1",
 	"SELECT p.path, count(*), sum(n.size) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY p.ino ORDER BY 1",
 	"SELECT p.path, n.path FROM nodes n LEFT JOIN nodes p ON p.name = n.name AND p.size > n.size ORDER BY 1, 2",
@@ -164,7 +164,7 @@ static const char *const statements[] = {
 	"SELECT type, sum(size * 9223372036854775807) FROM nodes GROUP BY type ORDER BY 1",
 	"SELECT name FROM nodes WHERE type = 'd' UNION SELECT ext FROM nodes ORDER BY 1",
 	"WITH RECURSIVE t(i) AS (SELECT ino_of('/') UNION ALL SELECT ino FROM nodes JOIN t ON parent = i) "
-		"SELECT count(*) FROM t",
+	"SELECT count(*) FROM t",
 };
 
 /* In place of each @. */
@@ -212,7 +212,8 @@ static void check_hidden(const struct pfs_query_scope *limited, const struct pfs
 	}
 }
 
-static void check_number(const struct pfs_query_scope *limited, const struct seen *seen, bool is_seen)
+static void check_number(const struct pfs_query_scope *limited, const struct seen *seen,
+			 bool is_seen)
 {
 	char sql[512], *got;
 
@@ -341,8 +342,9 @@ static const struct pfs_query_scope owner = {
 /* A column that only hidden or unreadable nodes have is none. */
 static void test_attributes(void **state)
 {
-	static const char columns[] = "SELECT group_concat(name) AS c FROM pragma_table_info('nodes') "
-				      "WHERE name IN ('open', 'hidden', 'barred', 'rare')";
+	static const char columns[] =
+		"SELECT group_concat(name) AS c FROM pragma_table_info('nodes') "
+		"WHERE name IN ('open', 'hidden', 'barred', 'rare')";
 	uint64_t closed, file;
 
 	(void)state;
@@ -448,7 +450,8 @@ static void test_plan(void **state)
 	open_model(0);
 	closed = make(PFS_ROOT_PRIME, "closed", S_IFDIR | 0700, 0);
 	for (int there = 0; there < 2; there++) {
-		assert_int_equal(pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error), 0);
+		assert_int_equal(
+			pfs_query_start(&query, queries, &explaining, sql, strlen(sql), &error), 0);
 		while (pfs_query_next(query, &error) == 1)
 			;
 		assert_int_equal(pfs_query_plan(query, &plan), 0);
@@ -456,7 +459,8 @@ static void test_plan(void **state)
 		assert_null(strstr(plan, "estimated"));
 		free(plan);
 		pfs_query_finish(query);
-		(void)make(make(closed, there ? "e" : "d", S_IFDIR | 0755, 0), "x", S_IFREG | 0644, 0);
+		(void)make(make(closed, there ? "e" : "d", S_IFDIR | 0755, 0), "x", S_IFREG | 0644,
+			   0);
 	}
 	close_model();
 }
@@ -498,8 +502,8 @@ struct asker {
 
 static atomic_bool stop_asking;
 
-/* Totals are those of the rows, whatever changes meanwhile; what is in the closed directory is never
- * there. */
+/* Totals are those of the rows, whatever changes meanwhile; what is in the closed directory is
+ * never there. */
 static void *ask(void *arg)
 {
 	static const char sql[] =
@@ -526,7 +530,8 @@ static void set_mode(uint64_t ino, mode_t mode)
 	const struct stat attr = {.st_mode = mode};
 	struct pfs_entry entry;
 
-	assert_int_equal(pfs_tree_setattr(model.tree, &entry, ino, &attr, PFS_SET_MODE, &temp_root), 0);
+	assert_int_equal(pfs_tree_setattr(model.tree, &entry, ino, &attr, PFS_SET_MODE, &temp_root),
+			 0);
 }
 
 static void test_threads(void **state)

@@ -27,18 +27,21 @@ static void ask_as_another(struct pfs_operators *operators)
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names for what it wraps */
 int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out);
-int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program);
-int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program);
+int __real_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program);
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program);
 
 int __wrap_pfs_cuda_operators_open(struct pfs_operator_backend **out)
 {
 	return has_device ? stand_in_operators_open(out) : -ENODEV;
 }
 
-int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run, struct pfs_rows **out,
-				const struct pfs_source *source, const struct pfs_program *program)
+int __wrap_pfs_host_select_rows(struct pfs_operator_backend *b, const struct pfs_run *run,
+				struct pfs_rows **out, const struct pfs_source *source,
+				const struct pfs_program *program)
 {
 	if (shared)
 		ask_as_another(shared);

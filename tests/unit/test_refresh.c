@@ -52,7 +52,8 @@ static void move(const char *from, const char *to)
 
 /* ---- a watcher that changes what is watched ---- */
 
-static uint64_t enter(void *arg PFS_UNUSED, int fd, uint64_t ino PFS_UNUSED, uint64_t *was PFS_UNUSED)
+static uint64_t enter(void *arg PFS_UNUSED, int fd, uint64_t ino PFS_UNUSED,
+		      uint64_t *was PFS_UNUSED)
 {
 	char proc[64], name[PATH_MAX];
 	ssize_t len;
@@ -95,8 +96,10 @@ static void linked(void *arg PFS_UNUSED, const struct stat *node PFS_UNUSED)
 
 static void refresh_as(bool quick)
 {
-	const struct pfs_refresh_watcher watcher = {NULL, enter, knows, made, restless, left, linked};
-	const struct pfs_refresh_options options = {.store = test_path, .watcher = &watcher, .quick = quick};
+	const struct pfs_refresh_watcher watcher = {NULL,     enter, knows, made,
+						    restless, left,  linked};
+	const struct pfs_refresh_options options = {
+		.store = test_path, .watcher = &watcher, .quick = quick};
 	struct pfs_refresh_report report;
 	char why[PATH_MAX] = "";
 
@@ -150,7 +153,8 @@ static int begin(void **state PFS_UNUSED)
 	};
 	char command[1024];
 
-	(void)snprintf(command, sizeof(command), "rm -rf %s %s*; mkdir %s", source, test_path, source);
+	(void)snprintf(command, sizeof(command), "rm -rf %s %s*; mkdir %s", source, test_path,
+		       source);
 	if (system(command)) /* NOLINT(cert-env33-c): our own temporary folder */
 		return -1;
 	for (char name[] = "1"; *name <= '9'; ++*name) {
@@ -161,7 +165,8 @@ static int begin(void **state PFS_UNUSED)
 		put(file);
 	}
 	assert_int_equal(pfs_import_run(&import), 0);
-	assert_int_equal(pfs_tree_open(&tree, test_path, &(struct pfs_tree_options){.read_only = false}), 0);
+	assert_int_equal(
+		pfs_tree_open(&tree, test_path, &(struct pfs_tree_options){.read_only = false}), 0);
 	assert_int_equal(pfs_tree_start(tree), 0);
 	memset(&scene, 0, sizeof(scene));
 	return 0;
@@ -172,7 +177,9 @@ static int end(void **state PFS_UNUSED)
 	int findings = 0;
 
 	assert_int_equal(pfs_tree_close(tree), 0);
-	assert_int_equal(pfs_tree_check(test_path, &(struct pfs_tree_options){0}, print_finding, &findings), 0);
+	assert_int_equal(
+		pfs_tree_check(test_path, &(struct pfs_tree_options){0}, print_finding, &findings),
+		0);
 	return findings;
 }
 
@@ -181,7 +188,9 @@ static int end(void **state PFS_UNUSED)
 static void exchange_all(void)
 {
 	for (char from[] = "1", to[] = "9"; *from < *to; ++*from, --*to)
-		assert_int_equal(renameat2(AT_FDCWD, path_of(from), AT_FDCWD, path_of(to), RENAME_EXCHANGE), 0);
+		assert_int_equal(
+			renameat2(AT_FDCWD, path_of(from), AT_FDCWD, path_of(to), RENAME_EXCHANGE),
+			0);
 }
 
 /* Whichever of them is read first: half of them are read as they are then, as others before. */
@@ -232,8 +241,8 @@ static void move_into_two(void)
 	move("6", "8/6");
 }
 
-/* One of the two comes to where is looked later than where it was: it is there twice.  What comes to where has been
- * looked already is only seen by who is told of changes. */
+/* One of the two comes to where is looked later than where it was: it is there twice.  What comes
+ * to where has been looked already is only seen by who is told of changes. */
 static void directories_that_come_elsewhere(void **state PFS_UNUSED)
 {
 	static const char *const moments[] = {"2", "8"};
@@ -282,7 +291,9 @@ static void a_store_that_changes_when_its_source_does(void **state PFS_UNUSED)
 		(void)snprintf(name, sizeof(name), "1/theirs%d", i);
 		put(name);
 		(void)snprintf(name, sizeof(name), "ours%d", i);
-		assert_int_equal(pfs_tree_make(tree, &made, ino_of("/1"), name, S_IFREG | 0644, 0, &caller), 0);
+		assert_int_equal(
+			pfs_tree_make(tree, &made, ino_of("/1"), name, S_IFREG | 0644, 0, &caller),
+			0);
 		pfs_tree_forget(tree, made.attr.st_ino, 1);
 		times_of(ours, "/1");
 		assert_int_equal(lstat(path_of("1"), &theirs), 0);
@@ -315,7 +326,8 @@ static void modes_that_change_at_once(void **state PFS_UNUSED)
 			assert_int_equal(chmod(path_of(paths[k] + 1), 0755), 0);
 			(void)usleep(10000);
 			(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-			assert_int_equal(pfs_tree_setattr(tree, &set, ino, &ours, PFS_SET_MODE, &caller), 0);
+			assert_int_equal(
+				pfs_tree_setattr(tree, &set, ino, &ours, PFS_SET_MODE, &caller), 0);
 			assert_int_equal(chmod(path_of(paths[k] + 1), 0711), 0);
 			assert_int_equal(lstat(path_of(paths[k] + 1), &theirs), 0);
 			if (memcmp(&now, &theirs.st_ctim, sizeof(now)) == 0)
@@ -352,7 +364,8 @@ static void what_is_gone_while_the_source_changes(void **state PFS_UNUSED)
 	assert_int_equal(ino_of("/3"), 0);
 }
 
-/* Of 1/a/b/c and its like nothing has changed: who watches them all has none of them opened but the top. */
+/* Of 1/a/b/c and its like nothing has changed: who watches them all has none of them opened but the
+ * top. */
 static void a_quick_one_opens_what_has_changed(void **state PFS_UNUSED)
 {
 	make_dir("1/a");
@@ -421,7 +434,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_quick_one_looks_at_many, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
-		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin, end),
+		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin,
+						end),
 		cmocka_unit_test_setup_teardown(modes_that_change_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
 	};

@@ -104,7 +104,8 @@ CASES(index, 1025)
 
 #define ENOUGH 200 /* of each pair of an operator and a kind of operands, in the long mode */
 
-/* The cases above reach each operator with operands of each kind that it can have, and that often. */
+/* The cases above reach each operator with operands of each kind that it can have, and that
+ * often. */
 static void each_pair_is_met(void **state)
 {
 	static const enum pfs_engine_kind kinds[] = {PFS_ENGINE_HOST, PFS_ENGINE_CUDA};
@@ -113,8 +114,9 @@ static void each_pair_is_met(void **state)
 	for (size_t i = 0; i < PFS_COUNT(kinds); i++) {
 		struct ref_least least = ref_least_met(kinds[i]);
 
-		print_message("%s: each pair at least %llu times (operator %u, kind %u)\n", i ? "cuda" : "host",
-			      (unsigned long long)least.n, least.op, least.kind);
+		print_message("%s: each pair at least %llu times (operator %u, kind %u)\n",
+			      i ? "cuda" : "host", (unsigned long long)least.n, least.op,
+			      least.kind);
 		if (i == 0 || has_device())
 			assert_true(least.n >= chosen(0, 0, ENOUGH));
 	}
@@ -356,14 +358,18 @@ static unsigned mirror(struct counting *c, const struct pfs_table *table)
 	return times;
 }
 
-/* A column is copied in pieces, before it is asked for; what a statement that gives way has copied stays. */
+/* A column is copied in pieces, before it is asked for; what a statement that gives way has copied
+ * stays. */
 static void mirror_in_pieces(struct counting *c)
 {
 	static uint32_t numbers[N_MIRRORED];
 	struct pfs_reserve blocks = {0};
 	struct pfs_stamps stamps;
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = numbers, .data_stamps = &stamps};
+	const struct pfs_table_column column = {.kind = PFS_KIND_INTEGER,
+						.width = 4,
+						.not_null = true,
+						.data = numbers,
+						.data_stamps = &stamps};
 	const struct pfs_table table = {.n_rows = N_MIRRORED, .n_columns = 1, .columns = &column};
 	const struct pfs_source source = {.table = &table};
 	const struct pfs_aggregate sum = {.op = PFS_SUM, .ref = {0, 0}};

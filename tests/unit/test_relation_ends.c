@@ -51,7 +51,8 @@ static const struct pfs_step with_b[] = {
 	{.op = PFS_OP_COLUMN, .ref = {0, 1}},
 	{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = "%B", .len = 2}},
 };
-static const struct pfs_program programs[] = {{.steps = positive, .n = 3}, {.steps = with_b, .n = 2}};
+static const struct pfs_program programs[] = {{.steps = positive, .n = 3},
+					      {.steps = with_b, .n = 2}};
 
 static uint64_t mix(uint64_t digest, uint64_t value)
 {
@@ -110,7 +111,8 @@ static int computes(const struct pfs_run *run, uint64_t *digest, const struct pf
 	PFS_TRY(pfs_filter(run, &tuples, source, &programs[0]));
 	PFS_TRY(take(run, digest, tuples));
 	PFS_TRY(pfs_compute(run, &computed.tuples, source, programs, 2));
-	error = pfs_sort(run, &tuples, &computed, &key, 1, 0, UINT64_MAX); /* of what may lie on the device */
+	error = pfs_sort(run, &tuples, &computed, &key, 1, 0,
+			 UINT64_MAX); /* of what may lie on the device */
 	error = error ? error : take(run, digest, tuples);
 	pfs_tuples_free(run, computed.tuples);
 	return error;
@@ -143,7 +145,8 @@ static int groups(const struct pfs_run *run, uint64_t *digest, const struct pfs_
 
 static int joins(const struct pfs_run *run, uint64_t *digest, const struct pfs_source *source)
 {
-	const struct pfs_join_key keys[] = {{{0, 0}, {0, 0}, PFS_BINARY}, {{0, 1}, {0, 1}, PFS_NOCASE}};
+	const struct pfs_join_key keys[] = {{{0, 0}, {0, 0}, PFS_BINARY},
+					    {{0, 1}, {0, 1}, PFS_NOCASE}};
 	const struct pfs_source some = {.table = source->table, .to = 3};
 	struct pfs_tuples *tuples;
 
@@ -174,8 +177,8 @@ static int indexes(const struct pfs_run *run, uint64_t *digest, const struct pfs
 static int run_all(const struct pfs_run *run, uint64_t *digest, const struct pfs_table *table)
 {
 	static int (*const operators[])(const struct pfs_run *run, uint64_t *digest,
-					const struct pfs_source *source) = {selects, computes, sorts,
-									    groups,  joins,    indexes};
+					const struct pfs_source *source) = {
+		selects, computes, sorts, groups, joins, indexes};
 	const struct pfs_source source = {.table = table};
 
 	*digest = 0;
@@ -189,7 +192,8 @@ static int run_all(const struct pfs_run *run, uint64_t *digest, const struct pfs
 static int64_t values[N_ENDED];
 static uint32_t codes[N_ENDED];
 static const uint64_t offset[] = {0, 1, 2, 3};
-static const struct pfs_dictionary dictionary = {.bytes = (const uint8_t *)"abc", .offset = offset, .n = 3};
+static const struct pfs_dictionary dictionary = {
+	.bytes = (const uint8_t *)"abc", .offset = offset, .n = 3};
 static const struct pfs_table_column columns[] = {
 	{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = values},
 	{.kind = PFS_KIND_CODE, .width = 4, .data = codes, .dictionary = &dictionary},
@@ -237,8 +241,9 @@ static void ends(void **state)
 	pfs_operators_close(run.operators);
 }
 
-/* Every call of the device failing in turn: the answers are the host's, which has a statement to itself where
- * an operator's input was lost with the device, and no memory is left, here or there. */
+/* Every call of the device failing in turn: the answers are the host's, which has a statement to
+ * itself where an operator's input was lost with the device, and no memory is left, here or
+ * there. */
 static void every_device_call(void **state)
 {
 	struct budget b = {.most = INT64_MAX, .polls_left = UINT32_MAX};
@@ -276,10 +281,10 @@ static void every_device_call(void **state)
 #define MATCHED_LEN ((size_t)1000)
 #define LONG_LEN   ((size_t)1 << 20)
 
-/* How often selecting those of `among` (NULL: of all) without the pattern asks whether to go on; told not to soon, it
- * ends. */
-static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column, uint32_t n,
-				 struct pfs_rows *among)
+/* How often selecting those of `among` (NULL: of all) without the pattern asks whether to go on;
+ * told not to soon, it ends. */
+static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_column *column,
+				 uint32_t n, struct pfs_rows *among)
 {
 	static const char pattern[] = "%aaaaaab%";
 	const struct pfs_table names = {.n_rows = n, .n_columns = 1, .columns = column};
@@ -287,7 +292,8 @@ static unsigned polls_of_pattern(struct pfs_run *run, const struct pfs_table_col
 	const struct pfs_step steps[] = {
 		{.op = PFS_OP_BITS, .bits = among},
 		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
-		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
+		{.op = PFS_OP_LIKE,
+		 .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}},
 		{.op = PFS_OP_NOT},
 		{.op = PFS_OP_AND},
 	};
@@ -329,7 +335,8 @@ static void check_pauses(struct pfs_operators *operators, const struct pfs_table
 	const struct pfs_source source = {.table = &names};
 	const struct pfs_step steps[] = {
 		{.op = PFS_OP_COLUMN},
-		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = "%aaaaa_b%", .len = 9}},
+		{.op = PFS_OP_LIKE,
+		 .constant = {.type = PFS_IS_TEXT, .text = "%aaaaa_b%", .len = 9}},
 	};
 	const struct pfs_program program = {.steps = steps, .n = 2};
 	unsigned pauses = 0;
@@ -352,9 +359,11 @@ static void patterns_ask_by_steps(void **state)
 	uint8_t *heap_bytes = malloc(N_MATCHED * stride), *long_bytes = malloc(LONG_LEN);
 	const uint64_t ends_at[] = {0, LONG_LEN};
 	const uint32_t code = 0;
-	const struct pfs_heap heap = {.bytes = heap_bytes, .size = N_MATCHED * stride, .length_size = 4};
+	const struct pfs_heap heap = {
+		.bytes = heap_bytes, .size = N_MATCHED * stride, .length_size = 4};
 	const struct pfs_dictionary long_text = {.bytes = long_bytes, .offset = ends_at, .n = 1};
-	const struct pfs_table_column names = {.kind = PFS_KIND_PLACE, .width = 4, .data = places, .heap = &heap};
+	const struct pfs_table_column names = {
+		.kind = PFS_KIND_PLACE, .width = 4, .data = places, .heap = &heap};
 	const struct pfs_table_column texts = {
 		.kind = PFS_KIND_CODE, .width = 4, .data = &code, .dictionary = &long_text};
 	struct budget b = {.most = INT64_MAX};
@@ -438,13 +447,27 @@ static int compare_tied(const struct pfs_sort_key *key, uint32_t a, uint32_t b)
 }
 
 /* Sorts all, or the first `limit`, and compares each with the one before. */
-static void sort_tied(const struct pfs_run *run, const struct pfs_sort_key *keys, size_t n_keys, uint64_t limit)
+static void sort_tied(const struct pfs_run *run, const struct pfs_sort_key *keys, size_t n_keys,
+		      uint64_t limit)
 {
-	const struct pfs_heap heap = {.bytes = tied_bytes, .size = sizeof(tied_bytes), .length_size = 1};
+	const struct pfs_heap heap = {
+		.bytes = tied_bytes, .size = sizeof(tied_bytes), .length_size = 1};
 	const struct pfs_table_column by[] = {
-		{.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = tied_places, .heap = &heap},
-		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .nulls = no_numbers, .data = few_numbers},
-		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .not_null = true, .data = tied_numbers},
+		{.kind = PFS_KIND_PLACE,
+		 .width = 4,
+		 .not_null = true,
+		 .data = tied_places,
+		 .heap = &heap},
+		{.kind = PFS_KIND_INTEGER,
+		 .width = 8,
+		 .is_signed = true,
+		 .nulls = no_numbers,
+		 .data = few_numbers},
+		{.kind = PFS_KIND_INTEGER,
+		 .width = 8,
+		 .is_signed = true,
+		 .not_null = true,
+		 .data = tied_numbers},
 	};
 	const struct pfs_table tied = {.n_rows = N_TIED, .n_columns = PFS_COUNT(by), .columns = by};
 	const struct pfs_source source = {.table = &tied};
@@ -464,7 +487,8 @@ static void sort_tied(const struct pfs_run *run, const struct pfs_sort_key *keys
 	pfs_tuples_free(run, sorted);
 }
 
-/* Whatever tells the tuples apart, in whatever order of keys, and what is equal stays in its order. */
+/* Whatever tells the tuples apart, in whatever order of keys, and what is equal stays in its
+ * order. */
 static void ties_are_sorted_by_the_next_key(void **state PFS_UNUSED)
 {
 	struct pfs_run run = {.on = PFS_ENGINE_HOST};
@@ -473,7 +497,9 @@ static void ties_are_sorted_by_the_next_key(void **state PFS_UNUSED)
 	for (unsigned i = 0; i < 27 * 2; i++) {
 		const struct pfs_sort_key keys[] = {
 			{.ref.column = (uint16_t)(i % 3), .descending = i % 2, .nulls_last = i % 2},
-			{.ref.column = (uint16_t)(i / 3 % 3), .descending = i % 5 > 2, .nulls_last = i % 5 > 2},
+			{.ref.column = (uint16_t)(i / 3 % 3),
+			 .descending = i % 5 > 2,
+			 .nulls_last = i % 5 > 2},
 			{.ref.column = (uint16_t)(i / 9 % 3)},
 		};
 

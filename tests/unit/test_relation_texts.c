@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups by texts of a heap and by rows that a column goes by way of, for which a device has numbers of
- * its own; and orders that it begins and the host ends: each answer is compared with a plain loop's. */
+/* Groups by texts of a heap and by rows that a column goes by way of, for which a device has
+ * numbers of its own; and orders that it begins and the host ends: each answer is compared with a
+ * plain loop's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,8 +70,8 @@ static void fill(void)
 		numbers[i] = 2000000011u * (uint64_t)(i + 1);
 	for (uint32_t row = 0; row < ROWS; row++) {
 		char text[24];
-		int len = snprintf(text, sizeof(text), "%cAme-%u%.*s",
-				   row / 8 % 2 ? 'N' : 'n', name_of(row), (int)(row / 16 % 3), "  ");
+		int len = snprintf(text, sizeof(text), "%cAme-%u%.*s", row / 8 % 2 ? 'N' : 'n',
+				   name_of(row), (int)(row / 16 % 3), "  ");
 
 		places[row] = pfs_heap_put(bytes, &at, text, (size_t)len);
 		nulls[row / 64] |= (uint64_t)is_null(row) << row % 64;

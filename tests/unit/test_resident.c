@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel that answers single questions, or a thread in its place: its answers beside a sorted array and
- * a walk, while changes come; how it leaves and starts again; and what follows when it fails.  The same cases
- * run on a device if there is one. */
+/* The kernel that answers single questions, or a thread in its place: its answers beside a sorted
+ * array and a walk, while changes come; how it leaves and starts again; and what follows when it
+ * fails.  The same cases run on a device if there is one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <limits.h>
@@ -296,11 +296,14 @@ static void goes_long_ways(open_fn open_it)
 					   &(struct pfs_resident_load){.parent = m->parent,
 								       .n_slots = CHAIN + 1}),
 			 0);
-	assert_int_equal(pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, bottom, 0), 0);
+	assert_int_equal(
+		pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, bottom, 0), 0);
 	assert_true(under);
-	assert_int_equal(pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, 0, bottom), 0);
+	assert_int_equal(
+		pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, 0, bottom), 0);
 	assert_false(under);
-	assert_int_equal(pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, bottom, CHAIN), 0);
+	assert_int_equal(
+		pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, bottom, CHAIN), 0);
 	assert_false(under);
 	assert_int_equal(pfs_resident_common(m->resident, &common, bottom, CHAIN), 0);
 	assert_int_equal(common, 3);
@@ -396,7 +399,8 @@ static bool survives(open_fn open_it)
 		m->parent[i] = NONE;
 	}
 	m->parent[1] = 0;
-	error = pfs_resident_load(m->resident, &(struct pfs_resident_load){.parent = m->parent, .n_slots = 2});
+	error = pfs_resident_load(m->resident,
+				  &(struct pfs_resident_load){.parent = m->parent, .n_slots = 2});
 	for (unsigned round = 0; round < 4 && !error; round++) {
 		error = change(m, 40);
 		error = error ? error : ask_some(m, &m->random, 2);

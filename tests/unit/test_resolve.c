@@ -36,7 +36,8 @@ static void check_codes(void)
 		assert_int_equal(pfs_tree_code(model.tree, &code, model.seen[i].ino), 0);
 		(void)pfs_scan_lock(model.tree, __func__);
 		/* the first few by the primes, since the engine is empty; then by the engine */
-		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL),
+				 0);
 		pfs_scan_unlock(model.tree);
 		assert_int_equal(slot, model.seen[i].slot);
 		if (i % 7 == 3) {
@@ -65,7 +66,8 @@ static void check_no_codes(void)
 		if (strcmp(code, "14") == 0 && model.n > 6) /* may be one */
 			continue;
 		(void)pfs_scan_lock(model.tree, __func__);
-		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL), 0);
+		assert_int_equal(pfs_relation_of_code(model.tree, &slot, code, strlen(code), NULL),
+				 0);
 		pfs_scan_unlock(model.tree);
 		assert_int_equal(slot, PFS_NO_SLOT);
 	}
@@ -236,8 +238,8 @@ static void ask(uint64_t inos[ASKED], const char *front)
 		free((char *)paths[i].bytes);
 }
 
-/* What is remembered of directories is compared with the path, given up when one moves, and not missed when
- * there is no room for it. */
+/* What is remembered of directories is compared with the path, given up when one moves, and not
+ * missed when there is no room for it. */
 static void test_remembered_directories(void **state)
 {
 	uint64_t made[ASKED], inos[ASKED], none[ASKED] = {0};
@@ -262,21 +264,26 @@ static void test_remembered_directories(void **state)
 	ask(inos, "");
 	assert_memory_equal(inos, made, sizeof(made));
 	memset(front, '/', sizeof(front));
-	for (size_t len = sizeof(front) - 1; len >= 4; len -= 4) { /* more texts than there is room for */
+	for (size_t len = sizeof(front) - 1; len >= 4;
+	     len -= 4) { /* more texts than there is room for */
 		front[len] = 0;
 		ask(inos, front);
 		assert_memory_equal(inos, made, sizeof(made));
 	}
-	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d0", PFS_ROOT_PRIME, "x", 0), 0);
-	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d1", PFS_ROOT_PRIME, "d0", 0), 0);
+	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d0", PFS_ROOT_PRIME, "x", 0),
+			 0);
+	assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, "d1", PFS_ROOT_PRIME, "d0", 0),
+			 0);
 	ask(inos, "");
 	assert_memory_equal(inos, made + FILES, FILES * sizeof(*inos));
 	assert_memory_equal(inos + FILES, none, FILES * sizeof(*inos));
-	assert_memory_equal(inos + 2 * FILES, made + 2 * FILES, (FOLDERS - 2) * FILES * sizeof(*inos));
+	assert_memory_equal(inos + 2 * FILES, made + 2 * FILES,
+			    (FOLDERS - 2) * FILES * sizeof(*inos));
 	close_tree();
 }
 
-/* Each directory on the way is remembered, once: a path below none that was met goes on from the last one that was. */
+/* Each directory on the way is remembered, once: a path below none that was met goes on from the
+ * last one that was. */
 static void test_directories_on_the_way(void **state)
 {
 	static const struct pfs_resolve_from from = {0};
@@ -332,7 +339,8 @@ static void test_long_directories(void **state)
 
 		assert_true(len > 0);
 		path[len - 2] = 0;
-		assert_int_not_equal(temp_tree_make(model.tree, PFS_ROOT_PRIME, path + 1, S_IFDIR | 0755), 0);
+		assert_int_not_equal(
+			temp_tree_make(model.tree, PFS_ROOT_PRIME, path + 1, S_IFDIR | 0755), 0);
 		path[len - 2] = '/';
 		paths[i] = (struct pfs_path_text){path, (size_t)len};
 	}
@@ -340,9 +348,11 @@ static void test_long_directories(void **state)
 	(void)pfs_scan_lock(model.tree, __func__);
 	table = pfs_directories_take(model.tree);
 	assert_non_null(table);
-	assert_true(atomic_load(&table->paths_used) > LONG * 160); /* it is the table that they were added to */
+	assert_true(atomic_load(&table->paths_used) >
+		    LONG * 160); /* it is the table that they were added to */
 	for (size_t i = 0; i < LONG; i++) {
-		assert_non_null(pfs_directory_find(table, pfs_directory_hash(paths[i].bytes, paths[i].len - 2)));
+		assert_non_null(pfs_directory_find(
+			table, pfs_directory_hash(paths[i].bytes, paths[i].len - 2)));
 		free((char *)paths[i].bytes);
 	}
 	pfs_directories_return(model.tree, table);
@@ -390,18 +400,21 @@ static void test_lists(void **state)
 	assert_false(pfs_path_next(&path, text, 6, &at, '\n'));
 	at = 0;
 	assert_true(pfs_path_next(&path, text, 2, &at, '\n'));
-	assert_false(pfs_path_next(&path, text, 2, &at, '\n')); /* nothing behind the last newline */
+	assert_false(
+		pfs_path_next(&path, text, 2, &at, '\n')); /* nothing behind the last newline */
 }
 
 /* ---- answers as text ---- */
 
-static void share(void *tree, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
+static void share(void *tree, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
 	pfs_scan_run(tree, n, grain, work, context);
 }
 
 /* The lines that have been found, against one path after the other; returns how many there are. */
-static size_t check_found(const struct pfs_resolve_lines *lines, const char *text, size_t size, char delimiter)
+static size_t check_found(const struct pfs_resolve_lines *lines, const char *text, size_t size,
+			  char delimiter)
 {
 	struct pfs_path_text path;
 	size_t at = 0, n = 0;
@@ -416,8 +429,8 @@ static size_t check_found(const struct pfs_resolve_lines *lines, const char *tex
 }
 
 /* The text, against a line after the other. */
-static void check_printed(const struct pfs_resolve_lines *lines, const struct pfs_resolve_text *text, bool with_paths,
-			  char delimiter)
+static void check_printed(const struct pfs_resolve_lines *lines,
+			  const struct pfs_resolve_text *text, bool with_paths, char delimiter)
 {
 	size_t part = 0, at = 0;
 
@@ -433,8 +446,10 @@ static void check_printed(const struct pfs_resolve_lines *lines, const struct pf
 		assert_true(part < text->n_parts);
 		bytes = text->parts[part].iov_base;
 		if (lines->inos[i])
-			(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)lines->inos[i]);
-		assert_true(at + strlen(number) + 1 + (with_paths ? 1 + path->len : 0) <= text->parts[part].iov_len);
+			(void)snprintf(number, sizeof(number), "%llu",
+				       (unsigned long long)lines->inos[i]);
+		assert_true(at + strlen(number) + 1 + (with_paths ? 1 + path->len : 0) <=
+			    text->parts[part].iov_len);
 		assert_memory_equal(bytes + at, number, strlen(number));
 		at += strlen(number);
 		if (with_paths) {
@@ -456,20 +471,23 @@ static void check_lines(const char *text, size_t size, char delimiter, bool with
 	struct pfs_resolve_text out = {0};
 
 	for (size_t at = 0, used; at < size; at += used) {
-		assert_int_equal(pfs_resolve_lines_find(&lines, &used, text + at, size - at, delimiter, &threads), 0);
+		assert_int_equal(pfs_resolve_lines_find(&lines, &used, text + at, size - at,
+							delimiter, &threads),
+				 0);
 		assert_int_equal(check_found(&lines, text + at, size - at, delimiter), used);
 		assert_in_range(lines.n, 1, PFS_RESOLVE_LINES_MAX);
 		for (size_t i = 0; i < lines.n; i++)
 			lines.inos[i] = i % 3 ? UINT64_MAX >> (i * 7 + used) % 64 : 0;
-		assert_int_equal(pfs_resolve_lines_print(&lines, &out, with_paths, delimiter, &threads), 0);
+		assert_int_equal(
+			pfs_resolve_lines_print(&lines, &out, with_paths, delimiter, &threads), 0);
 		check_printed(&lines, &out, with_paths, delimiter);
 	}
 	pfs_resolve_lines_free(&lines);
 	pfs_resolve_text_free(&out);
 }
 
-/* Some of the texts are found and printed in many pieces; some lines are longer than a piece, or empty, and some texts
- * have more lines than are found at once. */
+/* Some of the texts are found and printed in many pieces; some lines are longer than a piece, or
+ * empty, and some texts have more lines than are found at once. */
 static void test_answers_as_text(void **state)
 {
 	static const size_t sizes[] = {1, 2, 4095, 4096, 4097, 131071, 131072, 131073, 3000000};
@@ -512,11 +530,15 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_trees),
-		cmocka_unit_test(test_codes_of_a_new_store), cmocka_unit_test(test_nobody_waits),
-		cmocka_unit_test(test_remembered_directories), cmocka_unit_test(test_directories_on_the_way),
+		cmocka_unit_test(test_codes_of_a_new_store),
+		cmocka_unit_test(test_nobody_waits),
+		cmocka_unit_test(test_remembered_directories),
+		cmocka_unit_test(test_directories_on_the_way),
 		cmocka_unit_test(test_answers_as_text),
-		cmocka_unit_test(test_lists),	     cmocka_unit_test(test_long_codes),
-		cmocka_unit_test(test_equal_hashes), cmocka_unit_test(test_long_directories),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_long_codes),
+		cmocka_unit_test(test_equal_hashes),
+		cmocka_unit_test(test_long_directories),
 	};
 
 	if (argc > 1)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Many paths that a device resolves, or a stand-in for one: it finds what each path leads to if it is asked for
- * alone, after changes, too; and the host does where the device may not, cannot, or fails. */
+/* Many paths that a device resolves, or a stand-in for one: it finds what each path leads to if it
+ * is asked for alone, after changes, too; and the host does where the device may not, cannot, or
+ * fails. */
 #include "resolve_util.h"
 
 #include <limits.h>
@@ -93,14 +94,16 @@ static void random_paths(void **state)
 		assert_int_equal(count(true), on_device + asked);
 		assert_int_equal(count(false), on_host);
 		check_paths(&viewer, 500);
-		assert_int_equal(count(true), on_device + asked); /* who does not see all asks the host */
+		assert_int_equal(count(true),
+				 on_device + asked); /* who does not see all asks the host */
 		check_relative();
 		random_changes(&model, 10);
 	}
 	close_tree();
 }
 
-static struct pfs_path_text make_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static struct pfs_path_text make_path(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
 static struct pfs_path_text make_path(const char *format, ...)
 {
 	va_list args;
@@ -114,8 +117,8 @@ static struct pfs_path_text make_path(const char *format, ...)
 	return (struct pfs_path_text){path, (size_t)len};
 }
 
-/* So many names in a directory that some have the same hash; more paths than are sent at once; and some that
- * are longer than there is room for. */
+/* So many names in a directory that some have the same hash; more paths than are sent at once; and
+ * some that are longer than there is room for. */
 static void many_paths(void **state)
 {
 	const size_t files = 30000, n = 5 * files, all = 2 * n + 3, size = PFS_RESIDENT_TEXT + 1;
@@ -132,7 +135,8 @@ static void many_paths(void **state)
 	memset(slashes, '/', size);
 	for (size_t i = 0; i < files; i++) {
 		paths[i] = make_path("/%zu", i);
-		made[i] = temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1, S_IFREG | 0644);
+		made[i] = temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1,
+					 S_IFREG | 0644);
 	}
 	for (size_t i = 0; i < n; i++) {
 		paths[i] = paths[n + i + 3] = paths[i % files];
@@ -167,7 +171,8 @@ static void names_that_are_too_long(void **state)
 	for (unsigned len = 1; len < LONGEST; len++) {
 		name[len] = 0;
 		if (len <= 255)
-			made[len] = temp_tree_make(model.tree, PFS_ROOT_PRIME, name, S_IFREG | 0644);
+			made[len] =
+				temp_tree_make(model.tree, PFS_ROOT_PRIME, name, S_IFREG | 0644);
 		paths[len] = make_path("%s", name);
 		paths[LONGEST + len] = make_path("%s/", name); /* a file is no directory */
 		name[len] = 'n';
@@ -186,10 +191,13 @@ static void names_that_are_too_long(void **state)
 		free((char *)paths[i].bytes);
 }
 
-/* The host resolves the paths that are longer than PATH_MAX, each by itself, and the device those around them. */
+/* The host resolves the paths that are longer than PATH_MAX, each by itself, and the device those
+ * around them. */
 static void paths_that_are_too_long(void **state)
 {
-	static const size_t lens[] = {2, PATH_MAX, PATH_MAX + 1, 2, 100, PATH_MAX + 1, 3 * PATH_MAX, PATH_MAX, PATH_MAX + 1};
+	static const size_t lens[] = {2,	   PATH_MAX,	 PATH_MAX + 1, 2,
+				      100,	   PATH_MAX + 1, 3 * PATH_MAX, PATH_MAX,
+				      PATH_MAX + 1};
 	struct pfs_path_text paths[PFS_COUNT(lens)];
 	const struct pfs_resolve_from from = {0};
 	uint64_t inos[PFS_COUNT(lens)], file, on_device, on_host;
@@ -236,7 +244,8 @@ static void slots_in_a_hold(void **state)
 	assert_int_equal(slots[1], PFS_NO_SLOT);
 	assert_int_equal(slots[2], PFS_NO_SLOT);
 	assert_int_equal(slots[3], PFS_NO_SLOT);
-	pfs_resolve_held(model.tree, NULL, pfs_scan_slot_of(model.tree, PFS_ROOT_PRIME), slots, paths, 2);
+	pfs_resolve_held(model.tree, NULL, pfs_scan_slot_of(model.tree, PFS_ROOT_PRIME), slots,
+			 paths, 2);
 	assert_int_equal(slots[1], pfs_scan_slot_of(model.tree, folder));
 	pfs_scan_unlock(model.tree);
 	assert_int_equal(count(true), before + PFS_COUNT(paths) + 2);
@@ -245,7 +254,8 @@ static void slots_in_a_hold(void **state)
 
 /* ---- failures ---- */
 
-/* /dI/fJ of each file, after some folders have changed their names; returns how many the device resolved. */
+/* /dI/fJ of each file, after some folders have changed their names; returns how many the device
+ * resolved. */
 static uint64_t resolve_amid_changes(void)
 {
 	const struct pfs_resolve_from from = {0};
@@ -260,7 +270,8 @@ static uint64_t resolve_amid_changes(void)
 		folder = temp_tree_make(model.tree, PFS_ROOT_PRIME, name, S_IFDIR | 0755);
 		for (unsigned j = 0; j < FILES; j++) {
 			(void)snprintf(name, sizeof(name), "f%u", j);
-			made[i * FILES + j] = temp_tree_make(model.tree, folder, name, S_IFREG | 0644);
+			made[i * FILES + j] =
+				temp_tree_make(model.tree, folder, name, S_IFREG | 0644);
 			paths[i * FILES + j] = make_path("/%s%u/f%u", i % 7 ? "d" : "moved", i, j);
 		}
 	}
@@ -270,11 +281,15 @@ static uint64_t resolve_amid_changes(void)
 		(void)snprintf(from_name, sizeof(from_name), "d%u", i);
 		(void)snprintf(to, sizeof(to), "moved%u", i);
 		for (unsigned round = 0; round < 3; round++) {
-			assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths + FILES, FILES, &from), 0);
+			assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths + FILES,
+							       FILES, &from),
+					 0);
 			assert_memory_equal(inos, made + FILES, FILES * sizeof(*made));
 			(void)usleep(1000);
 		}
-		assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, from_name, PFS_ROOT_PRIME, to, 0), 0);
+		assert_int_equal(pfs_tree_rename(model.tree, PFS_ROOT_PRIME, from_name,
+						 PFS_ROOT_PRIME, to, 0),
+				 0);
 	}
 	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, ALL, &from), 0);
 	assert_memory_equal(inos, made, sizeof(made));
@@ -329,7 +344,8 @@ int main(int argc, char **argv)
 		ON_BOTH(names_that_are_too_long),
 		ON_BOTH(paths_that_are_too_long),
 		ON_BOTH(slots_in_a_hold),
-		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL, (void *)"stand-in"},
+		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL,
+		 (void *)"stand-in"},
 		{"every_call_of_a_device", every_call_of_a_device, NULL, NULL, NULL},
 	};
 

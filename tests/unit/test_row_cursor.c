@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows as they are: which statements have them from the operators, and that they are SQLite's, whatever happens
- * on the way. */
+/* Rows as they are: which statements have them from the operators, and that they are SQLite's,
+ * whatever happens on the way. */
 #include "tests/unit/query_util.h"
 
 #include <pthread.h>
@@ -22,7 +22,8 @@ static int set_up_files(void **state)
 		(void)snprintf(name, sizeof(name), i % 7 ? "f%d.txt" : "odd\t%d\n\\\xff", i);
 		(void)make(dir, name, S_IFREG | 0600);
 	}
-	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/b/f1.txt"), "user.tag", "one", 3, 0), 0);
+	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/b/f1.txt"), "user.tag", "one", 3, 0),
+			 0);
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/a/b/f2.txt"), "user.n", "12", 2, 0), 0);
 	return failed;
 }
@@ -196,7 +197,8 @@ static void test_same_rows(void **state)
 		"SELECT rowid, nodes.oid, size FROM nodes WHERE _rowid_ < 99 ORDER BY rowid DESC",
 		"SELECT b, * FROM (SELECT size a, path AS b, path, ino FROM nodes WHERE name > 'c') WHERE b LIKE '%1%' ORDER BY ino",
 		"WITH n(a, b) AS (SELECT name, tag FROM nodes WHERE size = 0 OR tag = 'x') SELECT a, b FROM n WHERE a > 'd' LIMIT 9",
-		"SELECT path FROM nodes LIMIT 1", "SELECT path FROM nodes LIMIT 0",
+		"SELECT path FROM nodes LIMIT 1",
+		"SELECT path FROM nodes LIMIT 0",
 		"SELECT path FROM nodes LIMIT 10 OFFSET 99999",
 		"SELECT name, n, tag, ext, target FROM nodes ORDER BY name",
 		"SELECT size, path, owner, rdev FROM nodes WHERE under(ino, '/a/b') ORDER BY path DESC",
@@ -297,7 +299,8 @@ static void check_answer(const char *sql, const char *wanted, size_t memory, uin
 	free(text);
 }
 
-/* Into memory that the answer lends, or once there is none, or no more, by copies and into a file. */
+/* Into memory that the answer lends, or once there is none, or no more, by copies and into a
+ * file. */
 static void test_into_answer(void **state)
 {
 	static const char sql[] = "SELECT *, *, path, path, path FROM nodes ORDER BY ino DESC";
@@ -368,9 +371,9 @@ static void test_cut(void **state)
 	assert_true(cut.cuts > 0);
 	pfs_query_finish(query);
 	(void)fclose(out);
-	assert_int_equal(write_text(&wanted, "SELECT name FROM nodes ORDER BY ino", PFS_FORMAT_PATHS,
-				    true),
-			 0);
+	assert_int_equal(
+		write_text(&wanted, "SELECT name FROM nodes ORDER BY ino", PFS_FORMAT_PATHS, true),
+		0);
 	assert_string_equal(text, wanted);
 	free(text);
 	free(wanted);
@@ -397,7 +400,8 @@ static int share_part(void *arg, size_t number PFS_UNUSED, const struct pfs_port
 	return (int)part->n;
 }
 
-/* Who holds the tree does so many parts in one hold, whether or not others come to help: all rows come all the same. */
+/* Who holds the tree does so many parts in one hold, whether or not others come to help: all rows
+ * come all the same. */
 static void test_own_parts(void **state)
 {
 	struct shares shares = {.own = pthread_self()};
@@ -512,7 +516,8 @@ static void test_interrupt(void **state)
 	assert_int_equal(got, -EINTR);
 	pfs_query_finish(query);
 	asked = 0;
-	assert_int_equal(write_text(&text, "SELECT path FROM nodes", PFS_FORMAT_TSV, false), -EINTR);
+	assert_int_equal(write_text(&text, "SELECT path FROM nodes", PFS_FORMAT_TSV, false),
+			 -EINTR);
 	scope.gone = NULL;
 
 	query = begin_by("SELECT path FROM nodes", false);
@@ -533,11 +538,13 @@ static void test_memory(void **state)
 	(void)state;
 	assert_int_equal(write_text(&written, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, true),
 			 0);
-	for (scope.memory_limit = 512 << 10; scope.memory_limit < 16 << 20; scope.memory_limit *= 2) {
+	for (scope.memory_limit = 512 << 10; scope.memory_limit < 16 << 20;
+	     scope.memory_limit *= 2) {
 		got = text_of("SELECT path, name FROM nodes", false);
 		assert_string_equal(got, wanted);
 		free(got);
-		assert_int_equal(write_text(&got, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, false), 0);
+		assert_int_equal(
+			write_text(&got, "SELECT path, name FROM nodes", PFS_FORMAT_TSV, false), 0);
 		assert_string_equal(got, written);
 		free(got);
 	}
@@ -545,7 +552,8 @@ static void test_memory(void **state)
 	free(written);
 	scope.memory_limit = 100000;
 	for (int by_sqlite = 0; by_sqlite < 2; by_sqlite++) {
-		struct pfs_query *query = begin_by("SELECT path, name FROM nodes ORDER BY size, name", by_sqlite);
+		struct pfs_query *query =
+			begin_by("SELECT path, name FROM nodes ORDER BY size, name", by_sqlite);
 		int status;
 
 		while ((status = pfs_query_next(query, &error)) == 1)
@@ -583,7 +591,8 @@ static void *write_names(void *arg)
 
 	for (unsigned i = 0; !*done; i++) {
 		(void)snprintf(name, sizeof(name), "w%u", i % 50);
-		if (!pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0600, 0, &temp_root))
+		if (!pfs_tree_make(tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0600, 0,
+				   &temp_root))
 			pfs_tree_forget(tree, entry.attr.st_ino, 1);
 		else if (pfs_tree_unlink(tree, PFS_ROOT_PRIME, name))
 			return NULL;
@@ -614,7 +623,8 @@ static void test_writer(void **state)
 		assert_int_equal(got, 0);
 		assert_int_equal(rows, FILES + 4);
 		pfs_query_finish(query);
-		assert_int_equal(write_text(&text, "SELECT name, path FROM nodes WHERE under(ino, '/a')",
+		assert_int_equal(write_text(&text,
+					    "SELECT name, path FROM nodes WHERE under(ino, '/a')",
 					    PFS_FORMAT_TSV, false),
 				 0);
 		assert_string_equal(text, wanted);

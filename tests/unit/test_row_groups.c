@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever changes a row changes its file's size in the same group: between the two somebody asks for
- * a commit, and each group that is written is looked at. */
+/* Whatever changes a row changes its file's size in the same group: between the two somebody asks
+ * for a commit, and each group that is written is looked at. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,10 +176,10 @@ static void update(uint64_t ino, unsigned set, const char *name, const char *id)
 		changes.n_attrs = change.n_attrs = 1;
 	}
 	assert_int_equal(pfs_tree_info(tree, &info), 0);
-	assert_int_equal(
-		pfs_tree_change(tree, &changes, &(struct pfs_change_basis){.epoch = info.epoch}, &temp_root, why,
-				sizeof(why)),
-		0);
+	assert_int_equal(pfs_tree_change(tree, &changes,
+					 &(struct pfs_change_basis){.epoch = info.epoch},
+					 &temp_root, why, sizeof(why)),
+			 0);
 	free(changes.text);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of rows: every form counted, walked and read in words, beside an array of booleans; memory that is
- * charged is given back; programs that are none are refused. */
+/* Sets of rows: every form counted, walked and read in words, beside an array of booleans; memory
+ * that is charged is given back; programs that are none are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -164,7 +164,8 @@ static void comparisons_are_mirrored(void **state)
 	(void)state;
 	for (enum pfs_op op = PFS_OP_EQ; op <= PFS_OP_IS_NOT; op++)
 		for (int order = -1; order <= 1; order++)
-			assert_int_equal(pfs_op_holds(op, order), pfs_op_holds(pfs_op_mirrored(op), -order));
+			assert_int_equal(pfs_op_holds(op, order),
+					 pfs_op_holds(pfs_op_mirrored(op), -order));
 }
 
 int main(void)

@@ -118,7 +118,8 @@ static void check_integers(const uint32_t *slots, const size_t *of, size_t n)
 static bool is_spelt(enum pfs_field field, const char *bytes, const char *expected, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
-		if (bytes[i] != (field == PFS_FIELD_PREORDER && expected[i] == '/' ? 0 : expected[i]))
+		if (bytes[i] !=
+		    (field == PFS_FIELD_PREORDER && expected[i] == '/' ? 0 : expected[i]))
 			return false;
 	return true;
 }
@@ -466,7 +467,8 @@ static void test_errors(void **state)
 	assert_null(out.slot);
 	assert_int_equal(pfs_scan_slot_of(model.tree, 4), PFS_NO_SLOT);
 	assert_int_equal(pfs_scan_integers(model.tree, &value, PFS_FIELD_NAME, NULL, 0), -EINVAL);
-	assert_int_equal(pfs_scan_integers(model.tree, &value, PFS_FIELD_OF_NONE, NULL, 0), -EINVAL);
+	assert_int_equal(pfs_scan_integers(model.tree, &value, PFS_FIELD_OF_NONE, NULL, 0),
+			 -EINVAL);
 	p = (struct pfs_predicate){.test = PFS_TEST_RANGE};
 	assert_int_equal(pfs_scan_select(model.tree, &out, &p, 1, NULL, NULL), -EINVAL);
 	pfs_scan_unlock(model.tree);
@@ -485,9 +487,28 @@ static void string_together(char *out, size_t size, const char *const *parts, ui
 /* The two dialects against SQLite's own. */
 static void test_patterns(void **state)
 {
-	static const char *const parts[] = {"a", "A", "b", "*", "?", "[", "]", "^", "-", "%", "_",
-					    ".", "*", "%", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
-					    "\x80", "\xff", "\xc1\xa1", "\xed\xa0\x80", "\xef\xbf\xbe"};
+	static const char *const parts[] = {"a",
+					    "A",
+					    "b",
+					    "*",
+					    "?",
+					    "[",
+					    "]",
+					    "^",
+					    "-",
+					    "%",
+					    "_",
+					    ".",
+					    "*",
+					    "%",
+					    "\xc3\xa9",
+					    "\xe2\x82\xac",
+					    "\xf0\x9f\x98\x80",
+					    "\x80",
+					    "\xff",
+					    "\xc1\xa1",
+					    "\xed\xa0\x80",
+					    "\xef\xbf\xbe"};
 
 	(void)state;
 	random_state = seed + 300;

@@ -9,11 +9,13 @@
 #include "fs/tree/tree_impl.h"
 #include "meta/sql/sqlside.h"
 
-/* Whether SQLite has changed the table last: its copy is of that version, or the connection, which made more than rows, is gone. */
+/* Whether SQLite has changed the table last: its copy is of that version, or the connection, which
+ * made more than rows, is gone. */
 static bool is_sqlites(const char *table)
 {
 	struct pfs_connection *connection = queries->idle;
-	const struct pfs_sql_side *side = connection ? pfs_sql_side_find(connection->sql, table) : NULL;
+	const struct pfs_sql_side *side =
+		connection ? pfs_sql_side_find(connection->sql, table) : NULL;
 
 	return !connection || (side && side->filled && side->version == pfs_sides_version(tree));
 }
@@ -33,10 +35,12 @@ static void test_few_rows_are_found(void **state)
 		{"SELECT n FROM e", " WHERE n > 19.5 AND n < 22.25 ORDER BY n", true},
 		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 OR n = 3 ORDER BY n", true},
 		{"SELECT n FROM e", " WHERE n >= 9223372036854775807 AND n IS NOT NULL", true},
-		{"SELECT n FROM e", " WHERE s = 's7' ORDER BY n", false}, /* a text, which SQLite's index has */
+		{"SELECT n FROM e", " WHERE s = 's7' ORDER BY n",
+		 false}, /* a text, which SQLite's index has */
 		{"SELECT n FROM e", " WHERE s >= 's' ORDER BY n", true},
 		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 30 GROUP BY s ORDER BY s", true},
-		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 9000 GROUP BY s ORDER BY s", true},
+		{"SELECT s, count(*), sum(r) FROM e", " WHERE n < 9000 GROUP BY s ORDER BY s",
+		 true},
 		{"SELECT r, n FROM e", " WHERE r > 249 ORDER BY n", true}, /* r has no index */
 		{"SELECT n FROM e", " ORDER BY n DESC LIMIT 3", false},
 		{"SELECT r, n FROM e", " ORDER BY r DESC, n LIMIT 3", true},
@@ -62,7 +66,8 @@ static void test_few_rows_are_found(void **state)
 		query = begin(sql);
 		rest_text(text, sizeof(text), query);
 		if (pfs_relational_has_rows(query->relational) != cases[i].is_ours)
-			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
+			fail_msg("%s: %s", sql,
+				 cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
 		pfs_query_finish(query);
 		check_both("few", cases[i].select, cases[i].rest);
 	}
@@ -134,8 +139,9 @@ static void make_tables(void)
 	for (const char *name = "kqwo"; *name; name++) {
 		char sql[128];
 
-		(void)snprintf(sql, sizeof(sql), "INSERT INTO %c%s SELECT %s FROM t WHERE a <= 2000 ORDER BY a DESC", *name,
-			       *name == 'w' ? " (v)" : "", *name == 'k' ? "a, a" : "a");
+		(void)snprintf(sql, sizeof(sql),
+			       "INSERT INTO %c%s SELECT %s FROM t WHERE a <= 2000 ORDER BY a DESC",
+			       *name, *name == 'w' ? " (v)" : "", *name == 'k' ? "a, a" : "a");
 		change(sql, 2000);
 	}
 }
@@ -221,16 +227,19 @@ static void test_only_words_constrain(void **state)
 			(void)snprintf(sql, sizeof(sql), "CREATE TABLE t (a INTEGER) STRICT");
 		change(sql, 0);
 		change("INSERT INTO t (a) WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 4000) "
-		       "SELECT v FROM i", 4000);
+		       "SELECT v FROM i",
+		       4000);
 		change("DELETE FROM t WHERE a > 0", 4000);
 		if (is_sqlites("t") == cases[i].is_ours)
-			fail_msg("%s: %s", sql, cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
+			fail_msg("%s: %s", sql,
+				 cases[i].is_ours ? "run by SQLite" : "not run by SQLite");
 		change("DROP TABLE t", 0);
 	}
 }
 
 /* A table that is too large for the operators is not read again and again to find that out. */
-/* SQLite's way takes longer to begin with, however few the rows are, and however often it is asked. */
+/* SQLite's way takes longer to begin with, however few the rows are, and however often it is
+ * asked. */
 static void test_changes_of_small_tables(void **state)
 {
 	(void)state;
@@ -239,7 +248,8 @@ static void test_changes_of_small_tables(void **state)
 	change("CREATE INDEX small_n ON small (n)", 0);
 	change("INSERT INTO small VALUES (1, 10), (2, 20), (3, 30)", 3);
 	for (unsigned i = 0; i < 20; i++) {
-		struct pfs_query *query = begin("INSERT INTO taken SELECT n, v FROM small WHERE n <= 2");
+		struct pfs_query *query =
+			begin("INSERT INTO taken SELECT n, v FROM small WHERE n <= 2");
 
 		assert_int_equal(pfs_query_changes(query), 2);
 		assert_true(query->is_by_operators);
@@ -263,7 +273,8 @@ static void test_too_large_is_remembered(void **state)
 		char sql[128];
 		struct pfs_query *query;
 
-		(void)snprintf(sql, sizeof(sql), "SELECT s, count(*) FROM e GROUP BY s HAVING count(*) > %u", i);
+		(void)snprintf(sql, sizeof(sql),
+			       "SELECT s, count(*) FROM e GROUP BY s HAVING count(*) > %u", i);
 		if (!pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error))
 			pfs_query_finish(query);
 		assert_int_equal(queries->n_sides_refused - refused, 1);
@@ -292,13 +303,16 @@ static void test_large_changes(void **state)
 	check("SELECT count(*), sum(length(b)) FROM t", "4 9000001");
 	seq = pfs_store_seq(tree->store);
 	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 24) "
-	       "SELECT 3, hex(zeroblob(1500000)) FROM i", 24);
+	       "SELECT 3, hex(zeroblob(1500000)) FROM i",
+	       24);
 	assert_true(pfs_store_seq(tree->store) > seq);
 	held = begin("SELECT 1");
-	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
+	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a",
+	      "1 1 1,2 3 9000000,3 24 72000000");
 	pfs_query_finish(held);
 	reopen();
-	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a", "1 1 1,2 3 9000000,3 24 72000000");
+	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a",
+	      "1 1 1,2 3 9000000,3 24 72000000");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of side tables that change: each connection sees them at once, as one version, and the store has them with the
- * next commit. */
+/* Rows of side tables that change: each connection sees them at once, as one version, and the store
+ * has them with the next commit. */
 #include "tests/unit/side_util.h"
 
 #include <pthread.h>
@@ -24,10 +24,26 @@ static uint32_t rnd(uint32_t n)
 }
 
 /* Values that a column may have. */
-static const char *const values[] = {"NULL",		"0",	  "-1",		"7",	  "9223372036854775807",
-				     "-9223372036854775808", "0.5",	  "-0.0",	"1e300",  "9007199254740993",
-				     "''",		"'a'",	  "'B  '",	"'7'",	  "'0.5'",
-				     "x''",		"x'00ff'", "'\xc3\xa4'", "'7.0'", "9007199254740993.0"};
+static const char *const values[] = {"NULL",
+				     "0",
+				     "-1",
+				     "7",
+				     "9223372036854775807",
+				     "-9223372036854775808",
+				     "0.5",
+				     "-0.0",
+				     "1e300",
+				     "9007199254740993",
+				     "''",
+				     "'a'",
+				     "'B  '",
+				     "'7'",
+				     "'0.5'",
+				     "x''",
+				     "x'00ff'",
+				     "'\xc3\xa4'",
+				     "'7.0'",
+				     "9007199254740993.0"};
 
 static const char *value(void)
 {
@@ -79,10 +95,11 @@ static void check_all_the_same(const char *why)
 
 static void test_connections_take_over_changes(void **state)
 {
-	static const char *const tables[] = {
-		"CREATE TABLE t (a, b)", "CREATE TABLE t (a INTEGER, b TEXT)",
-		"CREATE TABLE t (a REAL, b NUMERIC NOT NULL)", "CREATE TABLE t (a TEXT COLLATE NOCASE, b INTEGER)",
-		"CREATE TABLE t (a INTEGER PRIMARY KEY, b)"};
+	static const char *const tables[] = {"CREATE TABLE t (a, b)",
+					     "CREATE TABLE t (a INTEGER, b TEXT)",
+					     "CREATE TABLE t (a REAL, b NUMERIC NOT NULL)",
+					     "CREATE TABLE t (a TEXT COLLATE NOCASE, b INTEGER)",
+					     "CREATE TABLE t (a INTEGER PRIMARY KEY, b)"};
 	static char before[1 << 18];
 	unsigned rounds = getenv("PFS_TEST_SMALL") ? 40 : 120;
 
@@ -165,7 +182,8 @@ static void test_columns_follow_changes(void **state)
 	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1500) "
 		"SELECT v % 40, 's' || (v % 30), v / 8.0 FROM i");
 	for (unsigned round = 0; round < rounds; round++) {
-		struct pfs_query *held = begin(rnd(4) ? "SELECT 1" : "SELECT s, count(*) FROM e GROUP BY s");
+		struct pfs_query *held =
+			begin(rnd(4) ? "SELECT 1" : "SELECT s, count(*) FROM e GROUP BY s");
 		char sql[512];
 
 		assert_true(pfs_query_next(held, &error) >= 0);
@@ -204,11 +222,16 @@ static void test_columns_are_not_made_anew(void **state)
 static void test_indexes_follow_changes(void **state)
 {
 	static const char *const changed[] = {
-		"UPDATE e SET n = n + # WHERE n > # * 100 AND n < # * 150", "UPDATE e SET n = NULL WHERE n = # * 7",
-		"UPDATE e SET n = # WHERE n IS NULL", "UPDATE e SET n = 9223372036854775807 WHERE n = #",
-		"UPDATE e SET r = r / 2 WHERE n < # * 90", "DELETE FROM e WHERE n > # AND n < # * 2",
-		"DELETE FROM e WHERE r > # * 15.5 AND r < # * 15.6", "INSERT INTO e SELECT n, s, -r FROM e WHERE n < # * 3 AND r > 0",
-		"INSERT INTO e SELECT r, s, n FROM e WHERE n = # AND r > 0", "DELETE FROM e WHERE n >= # * 200"};
+		"UPDATE e SET n = n + # WHERE n > # * 100 AND n < # * 150",
+		"UPDATE e SET n = NULL WHERE n = # * 7",
+		"UPDATE e SET n = # WHERE n IS NULL",
+		"UPDATE e SET n = 9223372036854775807 WHERE n = #",
+		"UPDATE e SET r = r / 2 WHERE n < # * 90",
+		"DELETE FROM e WHERE n > # AND n < # * 2",
+		"DELETE FROM e WHERE r > # * 15.5 AND r < # * 15.6",
+		"INSERT INTO e SELECT n, s, -r FROM e WHERE n < # * 3 AND r > 0",
+		"INSERT INTO e SELECT r, s, n FROM e WHERE n = # AND r > 0",
+		"DELETE FROM e WHERE n >= # * 200"};
 	unsigned rounds = getenv("PFS_TEST_SMALL") ? 12 : 60;
 
 	(void)state;
@@ -242,7 +265,8 @@ static void test_indexes_know_the_largest(void **state)
 	(void)state;
 	change("CREATE TABLE t (a INTEGER)", 0);
 	change("CREATE INDEX t_a ON t (a)", 0);
-	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1000) SELECT v FROM i", 1000);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 1000) SELECT v FROM i",
+	       1000);
 	change("INSERT INTO t VALUES (9210000000000000000)", 1);
 	check("SELECT a FROM t WHERE a >= 9.2e18", "9210000000000000000");
 	check("SELECT a FROM t WHERE a = 9.21e18", "9210000000000000000");
@@ -345,7 +369,8 @@ static void test_only_who_reads_takes_over(void **state)
 	}
 	assert_int_equal(pfs_sql_side_find(queries->idle->sql, "e")->version, version);
 	check("SELECT count(*) FROM e NOT INDEXED", "21");
-	assert_int_equal(pfs_sql_side_find(queries->idle->sql, "e")->version, pfs_sides_version(tree));
+	assert_int_equal(pfs_sql_side_find(queries->idle->sql, "e")->version,
+			 pfs_sides_version(tree));
 }
 
 struct counting {
@@ -377,7 +402,8 @@ static int count_changed(void *arg, int64_t row, const struct pfs_cell *cells, s
 	return 0;
 }
 
-/* Whoever reads all rows holds up neither changes nor commits, and has what there was when it began. */
+/* Whoever reads all rows holds up neither changes nor commits, and has what there was when it
+ * began. */
 static void test_reading_all_rows_holds_nobody_up(void **state)
 {
 	struct counting counting = {0, 0};
@@ -494,7 +520,8 @@ static void test_readers_see_one_version(void **state)
 	(void)state;
 	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
 	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 500) "
-	       "SELECT 0, 'row ' || v FROM i", 500);
+	       "SELECT 0, 'row ' || v FROM i",
+	       500);
 	atomic_store(&is_over, false);
 	for (size_t i = 0; i < PFS_COUNT(readers); i++)
 		assert_int_equal(pthread_create(&readers[i], NULL, read_rows, NULL), 0);
@@ -542,7 +569,8 @@ static void test_rows_of_a_tree_that_changes(void **state)
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&maker, NULL, make_files, NULL), 0);
 	for (unsigned i = 0; i < rounds; i++) {
-		static const char sql[] = "INSERT INTO t SELECT ino, upper(path) FROM nodes WHERE name GLOB 'file*'";
+		static const char sql[] =
+			"INSERT INTO t SELECT ino, upper(path) FROM nodes WHERE name GLOB 'file*'";
 		struct pfs_query *query;
 		struct pfs_query_error problem;
 

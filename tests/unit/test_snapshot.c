@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Snapshots: blocks as they were, whoever changes them meanwhile; names and slots that are kept; and what
- * happens when memory is short. */
+/* Snapshots: blocks as they were, whoever changes them meanwhile; names and slots that are kept;
+ * and what happens when memory is short. */
 #include "totals_util.h"
 
 #include <pthread.h>
@@ -155,7 +155,8 @@ static void test_kept(void **state)
 	name = pfs_names_get(tree->image.names, place, &len);
 	assert_int_equal(len, strlen("a name to keep"));
 	assert_memory_equal(name, "a name to keep", len);
-	assert_int_not_equal(tree->image.name[slot_of(make_in(ROOT, "a name of same", S_IFREG))], place);
+	assert_int_not_equal(tree->image.name[slot_of(make_in(ROOT, "a name of same", S_IFREG))],
+			     place);
 	pfs_snapshot_end(snapshot);
 	(void)make_in(ROOT, "x", S_IFREG | 0644);
 	assert_int_equal(pfs_tree_sync(tree), 0); /* a cut frees what was kept */
@@ -301,7 +302,8 @@ static void test_reserved(void **state)
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		pfs_hold_write(tree, __func__);
 		pfs_image_set_mode(tree, i * PFS_SNAPSHOT_BLOCK + 5, S_IFREG | 0600);
-		pfs_image_stamp(tree, i * PFS_SNAPSHOT_BLOCK + 5, PFS_COLUMN_MTIME, (struct pfs_time){2, 0});
+		pfs_image_stamp(tree, i * PFS_SNAPSHOT_BLOCK + 5, PFS_COLUMN_MTIME,
+				(struct pfs_time){2, 0});
 		pfs_hold_end(tree);
 	}
 	assert_int_equal(stats().given_up, 0);
@@ -333,7 +335,8 @@ static void test_who_is_given_up(void **state)
 	pfs_hold_end(tree);
 	assert_false(pfs_snapshot_is_given_up(without));
 	assert_true(pfs_snapshot_is_given_up(with));
-	assert_int_equal(size_in(last, 3), 0); /* a quarter more is allowed until that one has ended */
+	assert_int_equal(size_in(last, 3),
+			 0); /* a quarter more is allowed until that one has ended */
 	pfs_snapshot_end(with);
 	pfs_snapshots_reserve(tree, 1, PFS_COLUMN_MTIME);
 	assert_true(pfs_snapshot_is_given_up(without));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting where the numbers by which values are sorted first do not tell all: NULLs that come last, mixed numbers,
- * texts that end in NUL. */
+/* Sorting where the numbers by which values are sorted first do not tell all: NULLs that come last,
+ * mixed numbers, texts that end in NUL. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static int finish(void **state)
 }
 
 /* The first of many rows, where NULLs come first in the table and last in the order. */
-static void check_nulls_last(const struct pfs_run *run, struct pfs_table_column column, bool descending)
+static void check_nulls_last(const struct pfs_run *run, struct pfs_table_column column,
+			     bool descending)
 {
 	static uint64_t nulls[N / 64 + 1];
 	const struct pfs_table table = {.n_rows = N, .n_columns = 1, .columns = &column};
@@ -56,7 +57,8 @@ static void check_nulls_last(const struct pfs_run *run, struct pfs_table_column 
 static void the_last_values_come_before_nulls(void **state)
 {
 	static const uint64_t offset[] = {0, 1, 2};
-	static const struct pfs_dictionary texts = {.bytes = (const uint8_t *)"ab", .offset = offset, .n = 2};
+	static const struct pfs_dictionary texts = {
+		.bytes = (const uint8_t *)"ab", .offset = offset, .n = 2};
 	static int64_t greatest[N], least[N];
 	static uint32_t codes[N];
 
@@ -76,14 +78,17 @@ static void the_last_values_come_before_nulls(void **state)
 
 static long double mixed_value(const struct pfs_vector *v, uint32_t i)
 {
-	return v->is_real[i / 64] >> i % 64 & 1 ? (long double)v->reals[i] : (long double)v->integers[i];
+	return v->is_real[i / 64] >> i % 64 & 1 ? (long double)v->reals[i]
+						: (long double)v->integers[i];
 }
 
 /* Integers that are the same as reals, or differ by less than reals tell. */
 static void mixed_numbers_are_compared_exactly(void **state)
 {
-	static const int64_t integers[] = {INT64_C(1) << 53, (INT64_C(1) << 53) + 1, INT64_MAX, INT64_MAX - 1};
-	static const double reals[] = {9007199254740992.0, 9007199254740994.0, 9223372036854775808.0, -0.0};
+	static const int64_t integers[] = {INT64_C(1) << 53, (INT64_C(1) << 53) + 1, INT64_MAX,
+					   INT64_MAX - 1};
+	static const double reals[] = {9007199254740992.0, 9007199254740994.0,
+				       9223372036854775808.0, -0.0};
 	const struct pfs_run *run = *state;
 	struct pfs_vector v = {.kind = PFS_KIND_NUMBER};
 	struct pfs_tuples *mixed, *sorted;
@@ -106,7 +111,8 @@ static void mixed_numbers_are_compared_exactly(void **state)
 	assert_int_equal(pfs_sort(run, &sorted, &source, &key, 1, 0, UINT64_MAX), 0);
 	assert_int_equal(sorted->n, N_MIXED);
 	for (uint32_t i = 1; i < N_MIXED; i++)
-		assert_true(mixed_value(&sorted->computed[0], i - 1) <= mixed_value(&sorted->computed[0], i));
+		assert_true(mixed_value(&sorted->computed[0], i - 1) <=
+			    mixed_value(&sorted->computed[0], i));
 	pfs_tuples_free(run, sorted);
 	pfs_tuples_free(run, mixed);
 }
@@ -114,12 +120,16 @@ static void mixed_numbers_are_compared_exactly(void **state)
 /* "a" comes before "a" and a NUL: fewer than eight bytes say all of a text only with its length. */
 static void a_nul_at_the_end_counts(void **state)
 {
-	static const uint8_t bytes[64] = {1, 'a', 2, 'a', 0, 0, 8, 'a', 0, 0, 0, 0, 0, 0, 0, 7, 'a'};
+	static const uint8_t bytes[64] = {1, 'a', 2, 'a', 0, 0, 8, 'a', 0,
+					  0, 0,	  0, 0,	  0, 0, 7, 'a'};
 	static const uint32_t in_order[] = {5, 0, 2, 15, 6}; /* places */
 	static uint32_t places[N_MIXED];
 	const struct pfs_heap heap = {.bytes = bytes, .size = sizeof(bytes), .length_size = 1};
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = places, .heap = &heap};
+	const struct pfs_table_column column = {.kind = PFS_KIND_PLACE,
+						.width = 4,
+						.not_null = true,
+						.data = places,
+						.heap = &heap};
 	const struct pfs_table table = {.n_rows = N_MIXED, .n_columns = 1, .columns = &column};
 	const struct pfs_source source = {.table = &table};
 	const struct pfs_sort_key key = {.collation = PFS_BINARY};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says of changes, by each of its means: names of all lengths, so that events lie anywhere. */
+/* What the kernel says of changes, by each of its means: names of all lengths, so that events lie
+ * anywhere. */
 #include "tests/unit/store_util.h"
 
 #include <fcntl.h>

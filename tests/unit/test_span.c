@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Subtrees as ranges of slots, beside a naive walk after each of many random changes, and beside the codes.
- * PFS_LONG=1: 100,000 changes.  PFS_SEED: another seed. */
+/* Subtrees as ranges of slots, beside a naive walk after each of many random changes, and beside
+ * the codes. PFS_LONG=1: 100,000 changes.  PFS_SEED: another seed. */
 #include "tree_util.h"
 
 #include "base/cleanup.h"
@@ -60,7 +60,8 @@ static size_t check_directory(uint64_t ino)
 	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, top), 0);
 	end = pfs_span_end(tree, top);
 	for (size_t i = 0; i < n; i++)
-		assert_true(ranges[i].from < ranges[i].to && (i == 0 || ranges[i - 1].to < ranges[i].from));
+		assert_true(ranges[i].from < ranges[i].to &&
+			    (i == 0 || ranges[i - 1].to < ranges[i].from));
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		bool wanted = pfs_image_is_live(image, slot) && is_under(image, top, slot);
 
@@ -101,7 +102,8 @@ static void change(void)
 
 			(void)snprintf(name, sizeof(name), "folder%02u", a);
 			if (!pfs_tree_rename(tree, parent, name,
-					     random_below(&seed, 4) ? into : PFS_ROOT_PRIME, name, 0))
+					     random_below(&seed, 4) ? into : PFS_ROOT_PRIME, name,
+					     0))
 				break;
 		}
 		break;
@@ -177,7 +179,8 @@ static void test_changes_between(void **state)
 		pieces = 0;
 		pfs_spans_set_piece(40);
 		(void)pfs_scan_lock(tree, __func__);
-		assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[0])), 0); /* not known yet */
+		assert_int_equal(pfs_span_end(tree, pfs_scan_slot_of(tree, folders[0])),
+				 0); /* not known yet */
 		assert_int_equal(pfs_spans_prepare(tree, change_between, &pieces), 0);
 		assert_true(pieces > 10);
 		for (unsigned k = 0; k < FOLDERS; k++)
@@ -202,7 +205,8 @@ static void test_others_stay(void **state)
 	pfs_scan_unlock(tree);
 	assert_int_equal(end, slot + 4 * (FILES + 1));
 	assert_true(temp_tree_make(tree, folders[4], "new", S_IFREG | 0644) != 0);
-	assert_int_equal(pfs_tree_rename(tree, folders[12], "folder13", folders[40], "folder13", 0), 0);
+	assert_int_equal(pfs_tree_rename(tree, folders[12], "folder13", folders[40], "folder13", 0),
+			 0);
 	assert_int_equal(pfs_tree_unlink(tree, folders[9], "a03"), 0);
 	(void)pfs_scan_lock(tree, __func__);
 	assert_int_equal(pfs_span_end(tree, slot), end); /* something in it went */
@@ -211,7 +215,8 @@ static void test_others_stay(void **state)
 	assert_int_equal(n, 2); /* and the new file */
 	free(ranges);
 	ranges = NULL;
-	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, pfs_scan_slot_of(tree, folders[40])), 0);
+	assert_int_equal(pfs_span_ranges(tree, &ranges, &n, pfs_scan_slot_of(tree, folders[40])),
+			 0);
 	assert_int_equal(n, 2); /* and what moved, as one */
 	free(ranges);
 	pfs_scan_unlock(tree);
@@ -235,13 +240,15 @@ static void test_one_behind(void **state)
 #define SLOTS 70001u
 
 /* The first stray from one slot on and before another, as a pass over all slots finds it. */
-static void check_next(const struct pfs_span_layout *layout, const bool *are_strays, uint32_t from, uint32_t to)
+static void check_next(const struct pfs_span_layout *layout, const bool *are_strays, uint32_t from,
+		       uint32_t to)
 {
 	uint32_t wanted = from, found = 0;
 
 	while (wanted < to && wanted < SLOTS && !are_strays[wanted])
 		wanted++;
-	assert_int_equal(pfs_span_layout_next(layout, &found, from, to), wanted < to && wanted < SLOTS);
+	assert_int_equal(pfs_span_layout_next(layout, &found, from, to),
+			 wanted < to && wanted < SLOTS);
 	if (wanted < to && wanted < SLOTS)
 		assert_int_equal(found, wanted);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text compared with numbers: what pfs_sql_number_of makes of it is what SQLite makes of it, and no copy of a
- * value is asked for its number, of which SQLite 3.53 crashes. */
+/* Text compared with numbers: what pfs_sql_number_of makes of it is what SQLite makes of it, and no
+ * copy of a value is asked for its number, of which SQLite 3.53 crashes. */
 #include "meta/sql/sqlquery_impl.h"
 #include "tests/ref/random.h"
 #include "tests/unit/query_util.h"
@@ -38,7 +38,8 @@ static void agree(sqlite3_stmt *statement, const char *text, size_t len)
 {
 	assert_int_equal(sqlite3_reset(statement), SQLITE_OK);
 	for (int i = 1; i <= 2; i++)
-		assert_int_equal(sqlite3_bind_text(statement, i, text, (int)len, SQLITE_TRANSIENT), SQLITE_OK);
+		assert_int_equal(sqlite3_bind_text(statement, i, text, (int)len, SQLITE_TRANSIENT),
+				 SQLITE_OK);
 	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
 	if (!sqlite3_column_int(statement, 0))
 		fail_msg("'%.*s'", (int)len, text);
@@ -47,12 +48,54 @@ static void agree(sqlite3_stmt *statement, const char *text, size_t len)
 static void test_numbers(void **state)
 {
 	static const char *const texts[] = {
-		"", " ", "0", "-0", "+7", "007", " 12 ", "\t\n\v\f\r1\t\n\v\f\r", "12a", "1 2", "+", "-", "--1",
-		"+-1", "- 1", ".", "+.", ".5", "5.", "-.5e3", "5.e1", "e5", ".e5", "1e", "1e+", "1e+ ", "1e5x",
-		"1E-5", "1e999", "-1e999", "9223372036854775807", "9223372036854775808",
-		"-9223372036854775808", "-9223372036854775809", "0000000000000000000000000000012",
-		"99999999999999999999", "0x10", "inf", "nan", "1_000", "12.0", "1e2", "0.1", "2.5e-324",
-		"179769313486231570000000000000000000000000000000000000000e252", "\xc2\xa0", "/", ":",
+		"",
+		" ",
+		"0",
+		"-0",
+		"+7",
+		"007",
+		" 12 ",
+		"\t\n\v\f\r1\t\n\v\f\r",
+		"12a",
+		"1 2",
+		"+",
+		"-",
+		"--1",
+		"+-1",
+		"- 1",
+		".",
+		"+.",
+		".5",
+		"5.",
+		"-.5e3",
+		"5.e1",
+		"e5",
+		".e5",
+		"1e",
+		"1e+",
+		"1e+ ",
+		"1e5x",
+		"1E-5",
+		"1e999",
+		"-1e999",
+		"9223372036854775807",
+		"9223372036854775808",
+		"-9223372036854775808",
+		"-9223372036854775809",
+		"0000000000000000000000000000012",
+		"99999999999999999999",
+		"0x10",
+		"inf",
+		"nan",
+		"1_000",
+		"12.0",
+		"1e2",
+		"0.1",
+		"2.5e-324",
+		"179769313486231570000000000000000000000000000000000000000e252",
+		"\xc2\xa0",
+		"/",
+		":",
 	};
 	static const char letters[] = "0123456789001122++--..eE  \tx";
 	uint64_t seed = 20;
@@ -61,9 +104,11 @@ static void test_numbers(void **state)
 
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &handle), SQLITE_OK);
-	assert_int_equal(sqlite3_create_function(handle, "judge", 2, SQLITE_UTF8, NULL, judge, NULL, NULL),
+	assert_int_equal(
+		sqlite3_create_function(handle, "judge", 2, SQLITE_UTF8, NULL, judge, NULL, NULL),
+		SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(handle, "SELECT judge(?1, ?2)", -1, &statement, NULL),
 			 SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(handle, "SELECT judge(?1, ?2)", -1, &statement, NULL), SQLITE_OK);
 	for (size_t i = 0; i < PFS_COUNT(texts); i++)
 		agree(statement, texts[i], strlen(texts[i]));
 	for (int i = 0; i < 100000; i++) {
@@ -138,8 +183,10 @@ static void test_decimals(void **state)
 static void test_statements(void **state)
 {
 	(void)state;
-	check("SELECT name FROM nodes WHERE size = '0' AND type = 'f' ORDER BY name", "c.txt,d.c,e.tar.gz");
-	check("SELECT name FROM nodes WHERE depth < ' 2.5 ' AND type = 'f' ORDER BY name", "d.c,e.tar.gz");
+	check("SELECT name FROM nodes WHERE size = '0' AND type = 'f' ORDER BY name",
+	      "c.txt,d.c,e.tar.gz");
+	check("SELECT name FROM nodes WHERE depth < ' 2.5 ' AND type = 'f' ORDER BY name",
+	      "d.c,e.tar.gz");
 	check("SELECT name FROM nodes WHERE depth >= '+3' ORDER BY name", "c.txt");
 	check("SELECT name FROM nodes WHERE path = '/a'", "a");
 	check("SELECT count(*) FROM nodes WHERE depth < '1x'", "6");

@@ -53,15 +53,18 @@ static uint32_t rnd(uint32_t below)
 	return (uint32_t)(random_next(&seed) % below);
 }
 
-static const char *const parts[] = {"a",    "A",	"b",	    "ab",	    " ",	"%",	  "_",	  "*",
-				    "?",    "[a-c]",	"\xc3\xa9", "\xe2\x82\xac", "\x80",	"\xff",	  "\xc1", "\xa9",
-				    "\xc3", "\xe2\x82", "'",	    "\"",	    "1",	"-2",	  "0.5"};
+static const char *const parts[] = {"a",    "A",    "b",    "ab",    " ",	 "%",
+				    "_",    "*",    "?",    "[a-c]", "\xc3\xa9", "\xe2\x82\xac",
+				    "\x80", "\xff", "\xc1", "\xa9",  "\xc3",	 "\xe2\x82",
+				    "'",    "\"",   "1",    "-2",    "0.5"};
 static const char *const conversions[] = {
-	"%d",  "%5d", "%-5d|", "%05d", "%+d",  "% d",  "%,d",	"%x",	 "%#X",	  "%o",	   "%u",   "%lld", "%ld",
-	"%i",  "%s",  "%10s",  "%-9s", "%.2s", "%!.2s", "%!5.1s", "%q",	 "%Q",	  "%w",	   "%z",   "%c",   "%5c",
-	"%.3c", "%-8.3c", "%f", "%.2f", "%10.3f", "%e", "%g", "%G", "%E", "%!.15g", "%#g", "%+.1f", "%,.2f", "%%",
-	"%5%", "%*d", "%-*d", "%.*f", "%*.*f", "%r", "%3r", "%p", "%n", "%T", "%S", "%y", "%l", "%", "%5", "%.",
-	"%-", "%lls", "%llld", "%05s", "%0*d", "%1*d", "%*5d"};
+	"%d",	  "%5d",    "%-5d|", "%05d",   "%+d",	"% d",	"%,d",	"%x",	"%#X",
+	"%o",	  "%u",	    "%lld",  "%ld",    "%i",	"%s",	"%10s", "%-9s", "%.2s",
+	"%!.2s",  "%!5.1s", "%q",    "%Q",     "%w",	"%z",	"%c",	"%5c",	"%.3c",
+	"%-8.3c", "%f",	    "%.2f",  "%10.3f", "%e",	"%g",	"%G",	"%E",	"%!.15g",
+	"%#g",	  "%+.1f",  "%,.2f", "%%",     "%5%",	"%*d",	"%-*d", "%.*f", "%*.*f",
+	"%r",	  "%3r",    "%p",    "%n",     "%T",	"%S",	"%y",	"%l",	"%",
+	"%5",	  "%.",	    "%-",    "%lls",   "%llld", "%05s", "%0*d", "%1*d", "%*5d"};
 
 static void add(char *out, size_t size, const char *part)
 {
@@ -79,8 +82,9 @@ static void bind_random(sqlite3_stmt *a, sqlite3_stmt *b, int parameter, bool is
 	int64_t integer = (int64_t)(random_next(&seed) >> rnd(64)) - (int64_t)rnd(100);
 
 	for (uint32_t n = rnd(7); n > 0; n--)
-		add(text, sizeof(text), is_format && rnd(2) ? conversions[rnd(PFS_COUNT(conversions))]
-							   : parts[rnd(PFS_COUNT(parts))]);
+		add(text, sizeof(text),
+		    is_format && rnd(2) ? conversions[rnd(PFS_COUNT(conversions))]
+					: parts[rnd(PFS_COUNT(parts))]);
 	for (int i = 0; i < 2; i++) {
 		if (kind == 0)
 			(void)sqlite3_bind_null(both[i], parameter);
@@ -91,7 +95,8 @@ static void bind_random(sqlite3_stmt *a, sqlite3_stmt *b, int parameter, bool is
 		else if (kind == 3)
 			(void)sqlite3_bind_double(both[i], parameter, (double)integer / 1024);
 		else if (kind == 4)
-			(void)sqlite3_bind_blob(both[i], parameter, text, (int)strlen(text), SQLITE_TRANSIENT);
+			(void)sqlite3_bind_blob(both[i], parameter, text, (int)strlen(text),
+						SQLITE_TRANSIENT);
 		else
 			(void)sqlite3_bind_text(both[i], parameter, text, -1, SQLITE_TRANSIENT);
 	}
@@ -158,7 +163,8 @@ static void test_format(void **state)
 	check_call("SELECT printf(?1, ?2, ?3, ?4, ?5, ?6)", true);
 	check_call("SELECT printf()", false);
 	check_call("SELECT printf(NULL, ?1)", false);
-	check_call("SELECT json_array(json_patch('{\"a\":' || abs(?1) || '}', '{\"b\":2}'))", false);
+	check_call("SELECT json_array(json_patch('{\"a\":' || abs(?1) || '}', '{\"b\":2}'))",
+		   false);
 	check_call("SELECT json_patch(?1, '{\"b\":2}')", false);
 }
 

@@ -52,7 +52,8 @@ static void put(const char *path)
 	(void)close(fd);
 }
 
-/* Opening fails, for reading too if so said, the explanation names the file, and the file is as it was. */
+/* Opening fails, for reading too if so said, the explanation names the file, and the file is as it
+ * was. */
 static void refused(const char *path, bool reading)
 {
 	struct pfs_store *store;
@@ -72,7 +73,8 @@ static void refused(const char *path, bool reading)
 	}
 	assert_int_equal(lstat(path, &after), 0);
 	assert_true(after.st_ino == before.st_ino && after.st_size == before.st_size &&
-		    after.st_uid == before.st_uid && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec);
+		    after.st_uid == before.st_uid &&
+		    after.st_mtim.tv_nsec == before.st_mtim.tv_nsec);
 }
 
 static void another_users_file(void **state PFS_UNUSED)

@@ -160,7 +160,8 @@ static void a_large_store_remembers_more(void **state PFS_UNUSED)
 			assert_int_equal(pfs_store_remove_chunks(store, 1000 + i, 0, 1), 0);
 		assert_int_equal(commit(store), n - 7);
 		feed.text[0] = 0;
-		assert_int_equal(pfs_store_scan_changes(store, n - 8, see_change, &feed), n == 10 ? 0 : -ESTALE);
+		assert_int_equal(pfs_store_scan_changes(store, n - 8, see_change, &feed),
+				 n == 10 ? 0 : -ESTALE);
 	}
 	assert_int_equal(pfs_store_close(store), 0);
 }
@@ -209,7 +210,8 @@ static void commit_one(struct pfs_store *store, uint64_t prime)
 	(void)commit(store);
 }
 
-/* A group without changes, too, has a state of its own, which can be told later and after an import. */
+/* A group without changes, too, has a state of its own, which can be told later and after an
+ * import. */
 static void a_state_is_known_again(void **state PFS_UNUSED)
 {
 	struct pfs_store *store = new_store(PFS_STORE_BULK);
@@ -238,7 +240,8 @@ static void a_state_is_known_again(void **state PFS_UNUSED)
 	assert_int_equal(pfs_store_close(store), 0);
 }
 
-/* Two copies of a store that were changed by as many groups have the past in common, and no more. */
+/* Two copies of a store that were changed by as many groups have the past in common, and no
+ * more. */
 static void copies_that_diverged_are_told_apart(void **state PFS_UNUSED)
 {
 	struct pfs_store_state common, ours, theirs;

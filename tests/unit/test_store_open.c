@@ -351,9 +351,11 @@ static int compare_row(void *arg, const struct pfs_node_record *node)
 	const struct pfs_node_record *expected = &rows->node[rows->n++];
 
 	assert_true(node->prime == expected->prime && node->parent == expected->parent &&
-		    node->slot == expected->slot && node->mode == expected->mode && node->uid == expected->uid &&
-		    node->size == expected->size && node->rdev == expected->rdev);
-	assert_true(same_time(node->mtime, expected->mtime) && same_time(node->ctime, expected->ctime));
+		    node->slot == expected->slot && node->mode == expected->mode &&
+		    node->uid == expected->uid && node->size == expected->size &&
+		    node->rdev == expected->rdev);
+	assert_true(same_time(node->mtime, expected->mtime) &&
+		    same_time(node->ctime, expected->ctime));
 	assert_int_equal(node->name_len, expected->name_len);
 	assert_memory_equal(node->name, expected->name, node->name_len);
 	assert_int_equal(node->target_len, expected->target_len);
@@ -378,7 +380,9 @@ static void many_rows_are_put_at_once(void **state PFS_UNUSED)
 			assert_int_equal(pfs_store_put_nodes(store, &rows.node[i]), 0);
 		assert_int_equal(pfs_store_commit(store, NULL), 0);
 		rows.n = 0;
-		assert_int_equal(pfs_store_scan_nodes(store, PFS_ROOT_PRIME + 1, UINT64_MAX, compare_row, &rows), 0);
+		assert_int_equal(pfs_store_scan_nodes(store, PFS_ROOT_PRIME + 1, UINT64_MAX,
+						      compare_row, &rows),
+				 0);
 		assert_int_equal(rows.n, ROWS);
 		assert_int_equal(pfs_store_totals(store, &totals), 0);
 		assert_int_equal(totals.nodes, ROWS + 1);
@@ -506,8 +510,9 @@ static int read_beside(const char *path)
 	char byte;
 
 	(void)snprintf(test_path, sizeof(test_path), "%s", path);
-	if (try_open_as(&store, PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED) || write(1, "x", 1) != 1 ||
-	    read(0, &byte, 1) != 1 || pfs_store_scan_nodes(store, 0, UINT64_MAX, count_node, &count))
+	if (try_open_as(&store, PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED) ||
+	    write(1, "x", 1) != 1 || read(0, &byte, 1) != 1 ||
+	    pfs_store_scan_nodes(store, 0, UINT64_MAX, count_node, &count))
 		return 102;
 	return pfs_store_close(store) ? 103 : count;
 }

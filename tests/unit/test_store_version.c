@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Stores of versions 1 and 2 of the format: read as they are, brought up to today's by the first opening
- * for writing, in one transaction that neither a crash nor a full disk can take apart.  PFS_LONG=1: every crash many
- * times. */
+/* Stores of versions 1 and 2 of the format: read as they are, brought up to today's by the first
+ * opening for writing, in one transaction that neither a crash nor a full disk can take apart.
+ * PFS_LONG=1: every crash many times. */
 #include "tests/unit/store_model.h"
 
 #include <sys/wait.h>
@@ -323,11 +323,13 @@ static void a_kill_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 	assert_true(killed > 2);
 }
 
-/* From each write on the disk is full: who opens the store is told so, or it is done, and nothing is lost. */
+/* From each write on the disk is full: who opens the store is told so, or it is done, and nothing
+ * is lost. */
 static void a_full_disk_leaves_one_version_or_the_other(void **state PFS_UNUSED)
 {
 	const struct pfs_store_options how = {.vfs = FAULT_VFS_NAME};
-	struct fault_plan plan = {.calls = FAULT_BIT(FAULT_WRITE) | FAULT_BIT(FAULT_TRUNCATE) | FAULT_BIT(FAULT_SHM),
+	struct fault_plan plan = {.calls = FAULT_BIT(FAULT_WRITE) | FAULT_BIT(FAULT_TRUNCATE) |
+					   FAULT_BIT(FAULT_SHM),
 				  .count = FAULT_FOR_EVER,
 				  .error = ENOSPC};
 	int version = old_version, refused = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is made as it is read: from the front, from behind, anywhere, by several at once; what is kept of it,
- * and how much is made again.  PFS_SEED: another seed. */
+/* Text that is made as it is read: from the front, from behind, anywhere, by several at once; what
+ * is kept of it, and how much is made again.  PFS_SEED: another seed. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -63,8 +63,8 @@ struct rows {
 	bool is_closed;
 };
 
-static int give_rows(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
-		     void *fn_arg)
+static int give_rows(void *arg, uint64_t *row,
+		     int (*fn)(void *fn_arg, const char *bytes, size_t size), void *fn_arg)
 {
 	struct rows *rows = arg;
 	uint64_t end = PFS_MIN(rows->n, *row + A_TIME);
@@ -85,8 +85,8 @@ static int give_rows(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const cha
 	return 1;
 }
 
-static int next_rows(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
-		     void *fn_arg)
+static int next_rows(void *arg, uint64_t *row,
+		     int (*fn)(void *fn_arg, const char *bytes, size_t size), void *fn_arg)
 {
 	struct rows *rows = arg;
 	int error;
@@ -133,7 +133,8 @@ static bool reads_right(struct pfs_stream *stream, size_t size, uint64_t offset)
 	size_t wanted = offset < whole_size ? PFS_MIN(size, whole_size - (size_t)offset) : 0;
 	char *data = malloc(size + 1);
 	ssize_t n = pfs_stream_read(stream, data, size, offset, NULL);
-	bool is_right = n == (ssize_t)wanted && memcmp(data, whole + (wanted ? offset : 0), wanted) == 0;
+	bool is_right =
+		n == (ssize_t)wanted && memcmp(data, whole + (wanted ? offset : 0), wanted) == 0;
 
 	free(data);
 	return is_right;
@@ -168,7 +169,8 @@ static void test_forward(void **state)
 
 static void test_begin(void **state)
 {
-	struct rows rows = {.n = ROWS}, few = {.n = 10}, none = {.n = 0}, some = {.n = PFS_STREAM_MARKED - 1};
+	struct rows rows = {.n = ROWS}, few = {.n = 10}, none = {.n = 0},
+		    some = {.n = PFS_STREAM_MARKED - 1};
 	struct pfs_stream *stream = open_stream(&rows);
 	uint64_t size;
 
@@ -212,7 +214,8 @@ static void test_measured(void **state)
 	(void)state;
 	assert_true(reads_right(stream, 10, 500000));
 	size = rows.made;
-	assert_int_equal(pfs_stream_measure(stream, &(struct pfs_stream_wait){count_down, &left}), -EINTR);
+	assert_int_equal(pfs_stream_measure(stream, &(struct pfs_stream_wait){count_down, &left}),
+			 -EINTR);
 	assert_int_equal(pfs_stream_measure(stream, NULL), 0);
 	assert_int_equal(pfs_stream_measure(stream, NULL), 0);
 	assert_int_equal(rows.made, size);
@@ -244,12 +247,14 @@ static void test_back(void **state)
 	pfs_stream_close(stream);
 }
 
-static void read_anywhere(struct pfs_stream *stream, uint64_t *random, unsigned times, unsigned *wrong)
+static void read_anywhere(struct pfs_stream *stream, uint64_t *random, unsigned times,
+			  unsigned *wrong)
 {
 	while (times--) {
 		size_t size = 1 + random_below(random, random_below(random, 10) ? 5000 : 600000);
 
-		*wrong += !reads_right(stream, size, random_below(random, (unsigned)whole_size + 1000));
+		*wrong += !reads_right(stream, size,
+				       random_below(random, (unsigned)whole_size + 1000));
 	}
 }
 
@@ -325,8 +330,8 @@ struct gate {
 };
 
 /* Waits within the source until the gate is opened; 20 s at most. */
-static int next_behind_gate(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
-			    void *fn_arg)
+static int next_behind_gate(void *arg, uint64_t *row,
+			    int (*fn)(void *fn_arg, const char *bytes, size_t size), void *fn_arg)
 {
 	struct gate *gate = arg;
 
@@ -352,7 +357,8 @@ static bool is_gone(void *arg)
 	return *(const bool *)arg;
 }
 
-/* Who does not wait any more is let go while another one asks the source, whatever he wants of it. */
+/* Who does not wait any more is let go while another one asks the source, whatever he wants of
+ * it. */
 static void test_gone_behind(void **state)
 {
 	struct gate gate = {.rows = {.n = ROWS}, .is_shut = true};

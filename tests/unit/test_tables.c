@@ -197,38 +197,49 @@ static void change_in_parts(const char *sql, unsigned n_parts)
 		found++;
 	found += strncmp(plan, "part ", 5) == 0;
 	if (found != n_parts || (n_parts && !strstr(plan, "relational operators on the host")) ||
-	    !strstr(plan, "found and changed by the relational operators") != !query->is_by_operators)
+	    !strstr(plan, "found and changed by the relational operators") !=
+		    !query->is_by_operators)
 		fail_msg("%s: %s", sql, plan);
 	free(plan);
 	pfs_query_finish(query);
 }
 
-/* What is inserted, or made a table of, is found by the operators, and written by SQLite: on a connection that
- * has never seen a part, and for good. */
+/* What is inserted, or made a table of, is found by the operators, and written by SQLite: on a
+ * connection that has never seen a part, and for good. */
 static void test_parts(void **state)
 {
 	(void)state;
-	change_in_parts("CREATE TABLE t AS SELECT type, count(*) AS n, sum(size), max(DEPTH) FROM nodes GROUP BY type",
-			1);
-	check("SELECT name, type FROM pragma_table_info('t')", "type TEXT,n ,sum(size) ,max(DEPTH) ");
+	change_in_parts(
+		"CREATE TABLE t AS SELECT type, count(*) AS n, sum(size), max(DEPTH) FROM nodes GROUP BY type",
+		1);
+	check("SELECT name, type FROM pragma_table_info('t')",
+	      "type TEXT,n ,sum(size) ,max(DEPTH) ");
 	reopen();
 	check("SELECT * FROM t ORDER BY type", "d 3 0 2,f 3 0 3");
-	change_in_parts("INSERT INTO t SELECT ext, count(*), min(depth), NULL FROM nodes WHERE type = 'f' GROUP BY ext",
-			0); /* all of it is the operators', which the plan says */
+	change_in_parts(
+		"INSERT INTO t SELECT ext, count(*), min(depth), NULL FROM nodes WHERE type = 'f' GROUP BY ext",
+		0); /* all of it is the operators', which the plan says */
 	reopen();
-	check("SELECT * FROM t WHERE type NOT IN ('d', 'f') ORDER BY type", "c 1 2 -,gz 1 1 -,txt 1 3 -");
-	change_in_parts("CREATE TABLE u AS SELECT Depth, group_concat(n) FROM (SELECT depth, count(*) n FROM nodes "
-			"GROUP BY depth ORDER BY depth) GROUP BY 1", 1);
+	check("SELECT * FROM t WHERE type NOT IN ('d', 'f') ORDER BY type",
+	      "c 1 2 -,gz 1 1 -,txt 1 3 -");
+	change_in_parts(
+		"CREATE TABLE u AS SELECT Depth, group_concat(n) FROM (SELECT depth, count(*) n FROM nodes "
+		"GROUP BY depth ORDER BY depth) GROUP BY 1",
+		1);
 	check("SELECT name, type FROM pragma_table_info('u')", "depth INT,group_concat(n) ");
 	change_in_parts("WITH x (d, n) AS (SELECT depth, count(*) FROM nodes GROUP BY depth) "
 			"INSERT INTO u SELECT d, printf('%d!', n) FROM x WHERE d > 1", 1);
 	check("SELECT * FROM u", "0 1,1 2,2 2,3 1,2 2!,3 1!");
-	change_in_parts("INSERT INTO u WITH x AS (SELECT type, count(*) n FROM nodes GROUP BY type) SELECT n, type FROM x",
-			0);
+	change_in_parts(
+		"INSERT INTO u WITH x AS (SELECT type, count(*) n FROM nodes GROUP BY type) SELECT n, type FROM x",
+		0);
 	change_in_parts("INSERT INTO u SELECT size, path FROM nodes WHERE length(name) = 3", 1);
-	change_in_parts("INSERT INTO u SELECT size, path FROM nodes WHERE name = 'd.c'", 0); /* a scan finds it */
-	change_in_parts("UPDATE u SET depth = (SELECT count(*) FROM nodes WHERE size % 2 = 0), \"group_concat(n)\" = "
-			"printf('%d', depth) WHERE depth > (SELECT count(*) FROM nodes WHERE depth = 3 AND size % 2 = 0)", 2);
+	change_in_parts("INSERT INTO u SELECT size, path FROM nodes WHERE name = 'd.c'",
+			0); /* a scan finds it */
+	change_in_parts(
+		"UPDATE u SET depth = (SELECT count(*) FROM nodes WHERE size % 2 = 0), \"group_concat(n)\" = "
+		"printf('%d', depth) WHERE depth > (SELECT count(*) FROM nodes WHERE depth = 3 AND size % 2 = 0)",
+		2);
 	reopen();
 	check("SELECT * FROM u", "0 1,1 2,6 2,6 3,6 2,6 3,6 3,6 3,0 /a/d.c,0 /a/d.c");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Side tables as somebody else may have put them into a store, and what one viewer's statements leave for
- * another's. */
+/* Side tables as somebody else may have put them into a store, and what one viewer's statements
+ * leave for another's. */
 #include "fs/query/internal.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
@@ -66,8 +66,9 @@ static void test_functions(void **state PFS_UNUSED)
 static void test_declarations(void **state PFS_UNUSED)
 {
 	put("w", "CREATE TABLE w(ino INTEGER, p AS (path_of(ino)) STORED);\n");
-	put("slow", "CREATE TABLE slow AS WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i) "
-		    "SELECT count(*) FROM i;\n");
+	put("slow",
+	    "CREATE TABLE slow AS WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i) "
+	    "SELECT count(*) FROM i;\n");
 	put("nodes", "CREATE TABLE nodes(a);\n");
 	put("sqlite_x", "CREATE TABLE sqlite_x(a);\n");
 	put("good", "CREATE TABLE good(a INTEGER);\n");
@@ -107,7 +108,8 @@ static int write_many(void *arg, struct pfs_store *to)
 			       i % 100 ? "" : "CREATE INDEX i ON t0(a);\n");
 		if (i && i % 100 == 0)
 			(void)snprintf(columns, sizeof(columns),
-				       "CREATE TABLE t%u(a);\nCREATE INDEX i%u ON t%u(a);\n", i, i, i);
+				       "CREATE TABLE t%u(a);\nCREATE INDEX i%u ON t%u(a);\n", i, i,
+				       i);
 		PFS_TRY(write_put(&one, to));
 	}
 	return 0;

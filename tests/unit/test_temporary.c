@@ -80,7 +80,8 @@ static void test_statements(void **state PFS_UNUSED)
 	static const char *const large[] = {
 		ROWS "ORDER BY random()",
 		"SELECT t FROM (" ROWS ") UNION SELECT t FROM (" ROWS ")",
-		"WITH m AS MATERIALIZED (" ROWS ") SELECT count(*) FROM m a, m b WHERE a.t = b.t || 1",
+		"WITH m AS MATERIALIZED (" ROWS
+		") SELECT count(*) FROM m a, m b WHERE a.t = b.t || 1",
 		"SELECT t, count(*) FROM (" ROWS ") GROUP BY t",
 	};
 	struct pfs_answer *answer;
@@ -90,8 +91,9 @@ static void test_statements(void **state PFS_UNUSED)
 		bytes_left = 2 * MIB;
 		if (run(&answer, large[i]) != -ENOSPC)
 			fail_msg("%s: %s", large[i], error.text);
-		assert_string_equal(error.text, "no space for temporary files; make room in $TMPDIR "
-						"or sort fewer rows");
+		assert_string_equal(error.text,
+				    "no space for temporary files; make room in $TMPDIR "
+				    "or sort fewer rows");
 		pfs_answer_close(answer);
 		assert_int_equal(pfs_temporary_owed(), 0);
 		bytes_left = 64 * MIB;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts as keys of kernels: equal where the host's comparison says so, and then of the same hash. */
+/* Texts as keys of kernels: equal where the host's comparison says so, and then of the same
+ * hash. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,8 @@
 
 static uint64_t seeded = 0x7e47;
 
-/* Few bytes, so that many texts are equal: what is beside the letters, NUL, spaces, bytes beyond ASCII. */
+/* Few bytes, so that many texts are equal: what is beside the letters, NUL, spaces, bytes beyond
+ * ASCII. */
 static uint32_t random_text(uint8_t *text, uint32_t most)
 {
 	static const uint8_t bytes[] = "aAzZ@[`{ \0\xc1\xe1\xff";

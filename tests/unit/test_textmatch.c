@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that are looked for in others: every version of the search against plain loops; tests that are taken apart, and
- * what the operators select by them among names, against base/pattern.h and plain comparisons. */
+/* Texts that are looked for in others: every version of the search against plain loops; tests that
+ * are taken apart, and what the operators select by them among names, against base/pattern.h and
+ * plain comparisons. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +38,8 @@ static bool bit(const uint64_t *bits, size_t i)
 	return bits[i / 64] >> i % 64 & 1;
 }
 
-/* The heap: at each place a length byte, then the bytes, of few letters. It ends with its last text. */
+/* The heap: at each place a length byte, then the bytes, of few letters. It ends with its last
+ * text. */
 static uint8_t bytes[N * 256 + 512];
 static uint32_t places[N];
 static struct pfs_heap heap = {.bytes = bytes, .place_shift = 2, .length_size = 1};
@@ -52,7 +54,8 @@ static void fill_heap(const char *letters, uint32_t longest)
 		places[i] = at;
 		bytes[(size_t)at * UNIT] = (uint8_t)len;
 		for (uint32_t k = 1; k <= len; k++)
-			bytes[(size_t)at * UNIT + k] = (uint8_t)letters[rnd((uint32_t)strlen(letters))];
+			bytes[(size_t)at * UNIT + k] =
+				(uint8_t)letters[rnd((uint32_t)strlen(letters))];
 		heap.size = (uint64_t)at * UNIT + 1 + len;
 		at += (len + UNIT) / UNIT;
 	}
@@ -71,7 +74,8 @@ static bool contains(const uint8_t *text, size_t len, const struct pfs_needle *n
 static void check_texts(const struct pfs_needle_search *search)
 {
 	uint8_t text[256];
-	struct pfs_needle needle = {.text = text, .len = 1 + rnd(rnd(20) ? 4 : 255), .fold = rnd(2)};
+	struct pfs_needle needle = {
+		.text = text, .len = 1 + rnd(rnd(20) ? 4 : 255), .fold = rnd(2)};
 	uint64_t bits[WORDS], before[WORDS];
 
 	for (size_t i = 0; i < needle.len; i++)
@@ -97,7 +101,8 @@ static void check_bytes(const struct pfs_needle_search *search)
 	memcpy(text, bytes + at + rnd(2000), needle.len);
 	for (size_t i = 0; i < needle.len && needle.fold; i++)
 		text[i] = text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i];
-	assert_int_equal(search->has(bytes + at, size, &needle), contains(bytes + at, size, &needle));
+	assert_int_equal(search->has(bytes + at, size, &needle),
+			 contains(bytes + at, size, &needle));
 }
 
 static void test_versions(void **state)
@@ -164,7 +169,9 @@ static enum pfs_op any_pattern(char out[16])
 		if (kind < 5)
 			out[i] = "aAb.B"[rnd(5)];
 		else
-			out[i] = op == PFS_OP_LIKE ? "%_%\xc3"[rnd(4)] : op == PFS_OP_GLOB ? "*?[]^*\xc3"[rnd(7)] : 'a';
+			out[i] = op == PFS_OP_LIKE   ? "%_%\xc3"[rnd(4)]
+				 : op == PFS_OP_GLOB ? "*?[]^*\xc3"[rnd(7)]
+						     : 'a';
 	}
 	out[n] = 0;
 	return op;
@@ -175,13 +182,17 @@ static uint64_t nulls[WORDS], live[WORDS];
 
 static void check_select(const struct pfs_run *run, enum pfs_op op, const char *pattern)
 {
-	const struct pfs_constant text = {.type = PFS_IS_TEXT, .text = pattern, .len = strlen(pattern)};
+	const struct pfs_constant text = {
+		.type = PFS_IS_TEXT, .text = pattern, .len = strlen(pattern)};
 	const struct pfs_step match[] = {{.op = PFS_OP_COLUMN}, {.op = op, .constant = text}};
-	const struct pfs_step equal[] = {{.op = PFS_OP_COLUMN}, {.op = PFS_OP_CONSTANT, .constant = text}, {.op = op}};
-	const struct pfs_program program = {op < PFS_OP_LIKE ? equal : match, op < PFS_OP_LIKE ? 3 : 2};
+	const struct pfs_step equal[] = {
+		{.op = PFS_OP_COLUMN}, {.op = PFS_OP_CONSTANT, .constant = text}, {.op = op}};
+	const struct pfs_program program = {op < PFS_OP_LIKE ? equal : match,
+					    op < PFS_OP_LIKE ? 3 : 2};
 	const struct pfs_table_column column = {
 		.kind = PFS_KIND_PLACE, .width = 4, .data = places, .nulls = nulls, .heap = &heap};
-	const struct pfs_table table = {.n_rows = N, .n_columns = 1, .columns = &column, .live = live};
+	const struct pfs_table table = {
+		.n_rows = N, .n_columns = 1, .columns = &column, .live = live};
 	const struct pfs_source source = {.table = &table};
 	struct pfs_rows *rows;
 
@@ -192,7 +203,8 @@ static void check_select(const struct pfs_run *run, enum pfs_op op, const char *
 		bool expected = bit(live, i) && !bit(nulls, i) && naive(op, pattern, in, len);
 
 		if (pfs_rows_has(rows, i) != expected)
-			fail_msg("%d '%s' of '%.*s': not %d", op, pattern, (int)len, (const char *)in, expected);
+			fail_msg("%d '%s' of '%.*s': not %d", op, pattern, (int)len,
+				 (const char *)in, expected);
 	}
 	pfs_rows_free(run, rows);
 }
@@ -205,9 +217,11 @@ static void check_match(enum pfs_op op, const char *pattern)
 	for (uint32_t i = 0; i < N; i++) {
 		size_t len;
 		const uint8_t *in = pfs_heap_text(&heap, places[i], &len);
-		bool outside = pfs_text_match_holds_outside(&match, in, len), expected = naive(op, pattern, in, len);
+		bool outside = pfs_text_match_holds_outside(&match, in, len),
+		     expected = naive(op, pattern, in, len);
 
-		assert_true(match.rest == PFS_REST_NONE ? outside == expected : outside || !expected);
+		assert_true(match.rest == PFS_REST_NONE ? outside == expected
+							: outside || !expected);
 	}
 	pfs_text_match_finish(&match);
 }
@@ -242,8 +256,11 @@ static void test_empty(void **state)
 {
 	static const enum pfs_op compared[] = {PFS_OP_GE, PFS_OP_LT};
 	struct pfs_run run = {.on = PFS_ENGINE_HOST};
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = places, .heap = &heap};
+	const struct pfs_table_column column = {.kind = PFS_KIND_PLACE,
+						.width = 4,
+						.not_null = true,
+						.data = places,
+						.heap = &heap};
 	const struct pfs_table table = {.n_rows = N, .n_columns = 1, .columns = &column};
 	const struct pfs_source source = {.table = &table};
 
@@ -252,13 +269,16 @@ static void test_empty(void **state)
 	fill_heap("ab", 24);
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
 	for (size_t i = 0; i < PFS_COUNT(compared); i++) {
-		const struct pfs_step steps[] = {{.op = PFS_OP_COLUMN},
-						 {.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_TEXT}},
-						 {.op = compared[i]}};
+		const struct pfs_step steps[] = {
+			{.op = PFS_OP_COLUMN},
+			{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_TEXT}},
+			{.op = compared[i]}};
 		struct pfs_rows *rows;
 		uint64_t n;
 
-		assert_int_equal(pfs_select(&run, &rows, &source, &(struct pfs_program){steps, PFS_COUNT(steps)}), 0);
+		assert_int_equal(pfs_select(&run, &rows, &source,
+					    &(struct pfs_program){steps, PFS_COUNT(steps)}),
+				 0);
 		assert_int_equal(pfs_rows_count(&run, &n, rows), 0);
 		assert_int_equal(n, compared[i] == PFS_OP_GE ? N : 0);
 		pfs_rows_free(&run, rows);
@@ -272,7 +292,8 @@ static int count_poll(void *context)
 	return 0;
 }
 
-/* A text that does not end as a pattern does is not taken through it, however long that may take. */
+/* A text that does not end as a pattern does is not taken through it, however long that may
+ * take. */
 static void test_long(void **state)
 {
 	static char text[20000], pattern[10003];
@@ -282,13 +303,17 @@ static void test_long(void **state)
 	uint64_t n = 0;
 	uint32_t place = pfs_heap_put(room, &n, memset(text, 'x', sizeof(text)), sizeof(text));
 	const struct pfs_heap long_texts = pfs_heap_of(room, n);
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_PLACE, .width = 4, .not_null = true, .data = &place, .heap = &long_texts};
+	const struct pfs_table_column column = {.kind = PFS_KIND_PLACE,
+						.width = 4,
+						.not_null = true,
+						.data = &place,
+						.heap = &long_texts};
 	const struct pfs_table table = {.n_rows = 1, .n_columns = 1, .columns = &column};
 	const struct pfs_source source = {.table = &table};
 	const struct pfs_step steps[] = {
 		{.op = PFS_OP_COLUMN},
-		{.op = PFS_OP_LIKE, .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}}};
+		{.op = PFS_OP_LIKE,
+		 .constant = {.type = PFS_IS_TEXT, .text = pattern, .len = sizeof(pattern) - 1}}};
 	struct pfs_rows *rows;
 
 	(void)state;
@@ -297,7 +322,9 @@ static void test_long(void **state)
 	pattern[0] = '%';
 	pattern[sizeof(pattern) - 2] = 'b';
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
-	assert_int_equal(pfs_select(&run, &rows, &source, &(struct pfs_program){steps, PFS_COUNT(steps)}), 0);
+	assert_int_equal(
+		pfs_select(&run, &rows, &source, &(struct pfs_program){steps, PFS_COUNT(steps)}),
+		0);
 	assert_int_equal(pfs_rows_count(&run, &n, rows), 0);
 	pfs_rows_free(&run, rows);
 	pfs_operators_close(run.operators);
@@ -323,13 +350,15 @@ static void test_ranges(void **state)
 			memcpy(high, low, sizeof(high));
 			high[strlen(high) - 1]++;
 		}
-		pfs_text_match_init_range(&match, has_low ? low : NULL, strlen(low), has_high ? high : NULL, strlen(high));
+		pfs_text_match_init_range(&match, has_low ? low : NULL, strlen(low),
+					  has_high ? high : NULL, strlen(high));
 		memset(bits, 0xff, sizeof(bits));
 		pfs_text_match_keep(&match, bits, &heap, places, WORDS);
 		for (uint32_t i = 0; i < N; i++) {
 			size_t len;
 			const uint8_t *in = pfs_heap_text(&heap, places[i], &len);
-			bool expected = (!has_low || compare(in, len, low) >= 0) && (!has_high || compare(in, len, high) < 0);
+			bool expected = (!has_low || compare(in, len, low) >= 0) &&
+					(!has_high || compare(in, len, high) < 0);
 
 			assert_int_equal(bit(bits, i), expected);
 			assert_int_equal(pfs_text_match_holds_outside(&match, in, len), expected);

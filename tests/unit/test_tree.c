@@ -405,7 +405,8 @@ static void test_times(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < PFS_COUNT(times); i++) {
-		struct stat attr = {.st_atim = times[i], .st_mtim = times[PFS_COUNT(times) - 1 - i]};
+		struct stat attr = {.st_atim = times[i],
+				    .st_mtim = times[PFS_COUNT(times) - 1 - i]};
 		struct stat st;
 
 		assert_int_equal(set(file, &attr, PFS_SET_ATIME | PFS_SET_MTIME, &temp_user), 0);

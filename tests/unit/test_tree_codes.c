@@ -263,7 +263,8 @@ static void test_described(void **state)
 	assert_int_equal(pfs_tree_engine(tree, &info), 0);
 	assert_string_equal(info.engine, "host");
 	assert_int_equal(info.directories, 0);
-	assert_int_equal(pfs_tree_count(tree, &wrong, &children), 0); /* the index of names has them */
+	assert_int_equal(pfs_tree_count(tree, &wrong, &children),
+			 0); /* the index of names has them */
 	assert_int_equal(pfs_tree_list(tree, &children, 0, count_lines, &wrong), 0);
 	assert_int_equal(pfs_tree_engine(tree, &info), 0);
 	assert_int_equal(info.directories, 0);
@@ -603,7 +604,8 @@ static uint64_t count_all(struct pfs_engine *engine)
 	return count;
 }
 
-/* Who has begun a question lets the tree go, and the engine stays as it is: nobody brings it up to date. */
+/* Who has begun a question lets the tree go, and the engine stays as it is: nobody brings it up to
+ * date. */
 static void test_let_go(void **state)
 {
 	struct pfs_engine *engine, *same;

@@ -31,17 +31,23 @@ static _Atomic unsigned n_moves;
 /* ---- snapshots that are given up ---- */
 
 static unsigned n_given_up; /* of the next snapshots */
-static unsigned n_loads, n_held; /* how often the engine was filled, and how often while the tree was held */
+static unsigned n_loads,
+	n_held; /* how often the engine was filled, and how often while the tree was held */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __real_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block);
-int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block);
+int __real_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column,
+			      uint32_t block);
+int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column,
+			      uint32_t block);
 bool __real_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
 bool __wrap_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot);
-int __real_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n);
-int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n);
+int __real_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime,
+			   size_t n);
+int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime,
+			   size_t n);
 
-int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column, uint32_t block)
+int __wrap_pfs_snapshot_fetch(struct pfs_snapshot *snapshot, void *out, unsigned column,
+			      uint32_t block)
 {
 	return n_given_up ? -ENOMEM : __real_pfs_snapshot_fetch(snapshot, out, column, block);
 }
@@ -55,7 +61,8 @@ bool __wrap_pfs_snapshot_is_given_up(const struct pfs_snapshot *snapshot)
 }
 
 /* Others let go of the tree within a second. */
-int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime, size_t n)
+int __wrap_pfs_engine_load(struct pfs_engine *engine, const uint32_t *parent, const uint64_t *prime,
+			   size_t n)
 {
 	unsigned ms = 0;
 
@@ -153,12 +160,14 @@ static void test_first_fill(void **state PFS_UNUSED)
 	temp_store_remove(&temp);
 }
 
-/* It is filled from another one, and not while the tree is held; there are not always more to come. */
+/* It is filled from another one, and not while the tree is held; there are not always more to
+ * come. */
 static void test_given_up(void **state PFS_UNUSED)
 {
 	const struct pfs_tree_options options = {.engine = PFS_ENGINE_HOST};
 	uint64_t root = PFS_ROOT_PRIME, count;
-	const struct pfs_question question = {.relation = PFS_DEEPEST_COMMON, .inos = &root, .n = 1};
+	const struct pfs_question question = {
+		.relation = PFS_DEEPEST_COMMON, .inos = &root, .n = 1};
 
 	temp_store_create(&temp);
 	tree = temp_tree_open_with(&temp, &options);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Power failures under random changes of a tree: whatever they leave is a state that the model had. */
+/* Power failures under random changes of a tree: whatever they leave is a state that the model
+ * had. */
 #include "tests/ref/tree_model.h"
 #include "tests/unit/crash_util.h"
 

@@ -50,7 +50,8 @@ static void work_alone(struct worker *worker)
 
 	(void)snprintf(name, sizeof(name), "a%u", random_below(worker, 1000));
 	(void)snprintf(other, sizeof(other), "b%u", random_below(worker, 1000));
-	expect(worker, !pfs_tree_make(tree, &entry, worker->own, name, S_IFREG | 0600, 0, &temp_user),
+	expect(worker,
+	       !pfs_tree_make(tree, &entry, worker->own, name, S_IFREG | 0600, 0, &temp_user),
 	       "make");
 	expect(worker, !pfs_tree_lookup(tree, &found, worker->own, name), "lookup");
 	expect(worker, found.attr.st_ino == entry.attr.st_ino, "the same");

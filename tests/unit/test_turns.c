@@ -54,7 +54,8 @@ static uint64_t end(uid_t uid)
 /* The number of the request that another thread was to go on with last. */
 static atomic_uint handed;
 
-static void go_on(void *arg PFS_UNUSED, const struct pfs_turn *turn, void *request, size_t len PFS_UNUSED)
+static void go_on(void *arg PFS_UNUSED, const struct pfs_turn *turn, void *request,
+		  size_t len PFS_UNUSED)
 {
 	atomic_store(&handed, (unsigned)turn->number);
 	free(request);
@@ -247,7 +248,8 @@ static void test_calls(void **state)
 	pfs_turns_close(turns);
 }
 
-/* One that waits leaves when nobody wants it, and all do when the turns are stopped, which waits for those that run. */
+/* One that waits leaves when nobody wants it, and all do when the turns are stopped, which waits
+ * for those that run. */
 static void test_calls_end(void **state)
 {
 	struct call runs, leaves, waits;
@@ -285,9 +287,12 @@ static void test_calls_end(void **state)
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 static atomic_uint wakes; /* of calls, but for those that look whether anybody wants them */
 
-int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until);
-int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *until)
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				  const struct timespec *until)
 {
 	int error = __real_pthread_cond_timedwait(cond, mutex, until);
 

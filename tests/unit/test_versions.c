@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements with attributes, over files with several names and with times beyond nanoseconds, beside somebody who
- * changes all of that all the time: each answer is what the tree was at the answer's epoch, and nobody has the tree
- * for long.  PFS_LONG=1: 300,000 nodes. */
+/* Statements with attributes, over files with several names and with times beyond nanoseconds,
+ * beside somebody who changes all of that all the time: each answer is what the tree was at the
+ * answer's epoch, and nobody has the tree for long.  PFS_LONG=1: 300,000 nodes. */
 #include <pthread.h>
 
 #include "tests/unit/query_util.h"
@@ -68,15 +68,16 @@ static void link_files(void)
 		pfs_image_set_flags(tree, slot, PFS_NODE_NAMED, PFS_NODE_NAMED);
 		pfs_hold_end(tree);
 		assert_int_equal(pfs_tree_setattr(tree, &entry, linked[i / NAMES][i % NAMES],
-						  &(struct stat){.st_mode = S_IFREG | 0600}, PFS_SET_MODE,
-						  &temp_root),
+						  &(struct stat){.st_mode = S_IFREG | 0600},
+						  PFS_SET_MODE, &temp_root),
 				 0);
 	}
 	close_queries();
 	assert_int_equal(pfs_store_open(&file, store.path, &(struct pfs_store_options){0}), 0);
 	assert_int_equal(pfs_store_begin(file), 0);
 	for (unsigned i = 0; i < FILES * NAMES; i++)
-		assert_int_equal(pfs_store_put_hard_link(file, linked[i / NAMES][i % NAMES], i / NAMES), 0);
+		assert_int_equal(
+			pfs_store_put_hard_link(file, linked[i / NAMES][i % NAMES], i / NAMES), 0);
 	assert_int_equal(pfs_store_commit(file, NULL), 0);
 	pfs_store_close(file);
 	open_queries();
@@ -122,7 +123,9 @@ static void paint(struct model *model, unsigned k, bool removes)
 	if (removes)
 		assert_int_equal(pfs_tree_removexattr(tree, coloured[i], "user.colour"), 0);
 	else
-		assert_int_equal(pfs_tree_setxattr(tree, coloured[i], "user.colour", text, strlen(text), 0), 0);
+		assert_int_equal(
+			pfs_tree_setxattr(tree, coloured[i], "user.colour", text, strlen(text), 0),
+			0);
 	model->coloured += !removes - (colour_of[i] != 0);
 	model->colours -= colour_of[i];
 	colour_of[i] = removes ? 0 : k + 1;
@@ -149,7 +152,8 @@ static void set_far(struct model *model, bool is_far)
 	struct stat attr = {.st_mtim.tv_sec = is_far ? INT64_C(1) << 40 : 1000};
 	struct pfs_entry entry;
 
-	assert_int_equal(pfs_tree_setattr(tree, &entry, coloured[1], &attr, PFS_SET_MTIME, &temp_root), 0);
+	assert_int_equal(
+		pfs_tree_setattr(tree, &entry, coloured[1], &attr, PFS_SET_MTIME, &temp_root), 0);
 	model->far = is_far;
 }
 
@@ -166,7 +170,9 @@ static void step(struct model *model, unsigned k)
 		paint(model, k / 2, true);
 		break;
 	case 3:
-		assert_int_equal(pfs_tree_rename(tree, homes[k / 6 % 2], "x", homes[!(k / 6 % 2)], "x", 0), 0);
+		assert_int_equal(
+			pfs_tree_rename(tree, homes[k / 6 % 2], "x", homes[!(k / 6 % 2)], "x", 0),
+			0);
 		break;
 	case 4:
 		(void)snprintf(name, sizeof(name), "new%u", k);
@@ -225,11 +231,13 @@ static void compare(const char *text, uint64_t at)
 			(void)usleep(1000);
 	if (models[i].epoch != at)
 		fail_msg("epoch %llu is that of no step", (unsigned long long)at);
-	(void)snprintf(expected, sizeof(expected), "%lld %lld %lld %lld %lld %lld", (long long)models[i].nodes,
-		       (long long)models[i].coloured, (long long)models[i].colours, (long long)models[i].names,
+	(void)snprintf(expected, sizeof(expected), "%lld %lld %lld %lld %lld %lld",
+		       (long long)models[i].nodes, (long long)models[i].coloured,
+		       (long long)models[i].colours, (long long)models[i].names,
 		       (long long)models[i].squares, (long long)models[i].far);
 	if (strncmp(expected, text, strlen(text)) != 0)
-		fail_msg("at epoch %llu, step %u: %s, not %s", (unsigned long long)at, i, text, expected);
+		fail_msg("at epoch %llu, step %u: %s, not %s", (unsigned long long)at, i, text,
+			 expected);
 }
 
 static unsigned ask(const char *sql)
@@ -254,7 +262,11 @@ static void test_replayed(void **state)
 
 	(void)state;
 	grow();
-	models[0] = (struct model){.epoch = epoch(), .coloured = 1, .colours = 1, .names = FILES * NAMES, .squares = FILES * NAMES * NAMES};
+	models[0] = (struct model){.epoch = epoch(),
+				   .coloured = 1,
+				   .colours = 1,
+				   .names = FILES * NAMES,
+				   .squares = FILES * NAMES * NAMES};
 	pfs_hold_write(tree, __func__);
 	models[0].nodes = tree->image.nodes;
 	pfs_hold_end(tree);
@@ -312,8 +324,8 @@ static void make_held(uint64_t *inos)
 	}
 }
 
-/* What is kept for it counts, whatever it is; beyond an eighth of the image the statement ends, and no change fails.
- * With its end all of that goes. */
+/* What is kept for it counts, whatever it is; beyond an eighth of the image the statement ends, and
+ * no change fails. With its end all of that goes. */
 static void test_held_open(void **state PFS_UNUSED)
 {
 	static const int64_t most = INT64_C(56) << 20; /* so that 8 MiB are left */

@@ -30,7 +30,8 @@ static void check_totals(struct pfs_visible *visible, const struct pfs_viewer *v
 {
 	int64_t count = 0, size = 0, got[2];
 
-	for (size_t k = i; k < model.n && (k == i || model.seen[k].depth > model.seen[i].depth); k++) {
+	for (size_t k = i; k < model.n && (k == i || model.seen[k].depth > model.seen[i].depth);
+	     k++) {
 		if (!naive_sees(k, viewer))
 			continue;
 		count++;
@@ -54,7 +55,8 @@ static void check_viewer(const struct pfs_viewer *viewer)
 	uint64_t expected = 0;
 	struct pfs_slots slots;
 
-	if (rnd(2) || !pfs_open_is_little(model.tree)) /* what is made in many holds is what is made in one */
+	if (rnd(2) ||
+	    !pfs_open_is_little(model.tree)) /* what is made in many holds is what is made in one */
 		assert_int_equal(pfs_visible_make(model.tree, viewer), 0);
 	(void)pfs_scan_lock(model.tree, __func__);
 	assert_int_equal(pfs_visible_get(&visible, model.tree, viewer), 0);
@@ -142,7 +144,8 @@ static void change_one(unsigned i, bool *ok)
 	else if (i % 5 == 2)
 		error = pfs_tree_rename(model.tree, other, "moved", top, name, 0);
 	else if (i % 5 == 3)
-		error = pfs_tree_make(model.tree, &entry, top, "newer", S_IFDIR | 0755, 0, &temp_root);
+		error = pfs_tree_make(model.tree, &entry, top, "newer", S_IFDIR | 0755, 0,
+				      &temp_root);
 	else
 		error = pfs_tree_rmdir(model.tree, other, "newer");
 	*ok &= !error || error == -ENOENT || error == -EEXIST || error == -ENOTEMPTY;
@@ -177,7 +180,8 @@ static void check_open(const struct pfs_open *open, const struct pfs_viewer *vie
 	assert_true(open->access == image->access);
 	for (uint32_t slot = 0; slot < image->end; slot++)
 		if (S_ISDIR(image->mode[slot]) && pfs_image_is_live(image, slot))
-			assert_int_equal(open->bits[slot / 64] >> slot % 64 & 1, naive_open(slot, viewer));
+			assert_int_equal(open->bits[slot / 64] >> slot % 64 & 1,
+					 naive_open(slot, viewer));
 }
 
 /* Found in pieces, and put right afterwards. *moved: how often directories changed in between. */
@@ -216,10 +220,12 @@ static void test_beside_changes(void **state)
 	model.tree = temp_tree_open_with(&temp, &options);
 	for (unsigned i = 0; i < TOPS; i++) {
 		(void)snprintf(name, sizeof(name), "top%u", i);
-		tops[i] = temp_tree_make(model.tree, i % 3 ? tops[i / 3] : PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		tops[i] = temp_tree_make(model.tree, i % 3 ? tops[i / 3] : PFS_ROOT_PRIME, name,
+					 S_IFDIR | 0755);
 		for (unsigned j = 0; j < BELOW; j++) {
 			(void)snprintf(name, sizeof(name), "d%u", j);
-			(void)temp_tree_make(model.tree, tops[i], name, S_IFDIR | (j % 5 ? 0755 : 0711));
+			(void)temp_tree_make(model.tree, tops[i], name,
+					     S_IFDIR | (j % 5 ? 0755 : 0711));
 		}
 	}
 	pfs_open_set_piece(64, 0);

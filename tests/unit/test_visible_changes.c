@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements of a viewer who does not see all, while the tree changes between each two holds of it. */
+/* Statements of a viewer who does not see all, while the tree changes between each two holds of
+ * it. */
 #include "fs/nodes/scan.h"
 #include "fs/nodes/visible_open.h"
 #include "fs/query/internal.h"
@@ -29,7 +30,8 @@ static void turn_over(void)
 	const struct stat attr = {.st_mode = n_changes % 2 ? 0700 : 0755};
 	struct pfs_entry entry;
 
-	assert_int_equal(pfs_tree_setattr(tree, &entry, folder, &attr, PFS_SET_MODE, &temp_root), 0);
+	assert_int_equal(pfs_tree_setattr(tree, &entry, folder, &attr, PFS_SET_MODE, &temp_root),
+			 0);
 }
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
@@ -95,7 +97,8 @@ static void test_rights(void **state)
 	changes = RIGHTS;
 	for (unsigned i = 0; i < 4; i++) {
 		ask_beside(count, "700", "680");
-		ask_beside("SELECT name FROM nodes WHERE name GLOB 'n1?' ORDER BY name LIMIT 1", "n10", "");
+		ask_beside("SELECT name FROM nodes WHERE name GLOB 'n1?' ORDER BY name LIMIT 1",
+			   "n10", "");
 	}
 }
 
@@ -113,7 +116,9 @@ static void test_attributes(void **state)
 	}
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/n677"), "user.rare", "v", 1, 0), 0);
 	assert_int_equal(pfs_tree_setxattr(tree, ino_of("/n88"), "user.barred", "v", 1, 0), 0);
-	assert_int_equal(pfs_tree_setattr(tree, &entry, ino_of("/n88"), &barred, PFS_SET_MODE, &temp_root), 0);
+	assert_int_equal(
+		pfs_tree_setattr(tree, &entry, ino_of("/n88"), &barred, PFS_SET_MODE, &temp_root),
+		0);
 	changes = FILES;
 	query_text(text, sizeof(text), "SELECT name FROM nodes WHERE rare = 'v'");
 	assert_string_equal(text, "n677");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Watchers of the image: told before and after, by every way of changing it, and found out when they
- * do not follow. */
+/* Watchers of the image: told before and after, by every way of changing it, and found out when
+ * they do not follow. */
 #include "fs/image/feed.h"
 #include "totals_util.h"
 #include "watch_util.h"
@@ -139,7 +139,9 @@ static void test_times_are_one_change(void **state)
 	begin();
 	file = make_in(ROOT, "file", S_IFREG | 0644);
 	epoch = tree->image.epoch;
-	assert_int_equal(pfs_tree_setattr(tree, &entry, file, &attr, PFS_SET_ATIME | PFS_SET_MTIME, &temp_root), 0);
+	assert_int_equal(pfs_tree_setattr(tree, &entry, file, &attr, PFS_SET_ATIME | PFS_SET_MTIME,
+					  &temp_root),
+			 0);
 	assert_int_equal(entry.attr.st_atim.tv_sec, 1);
 	assert_int_equal(entry.attr.st_mtim.tv_sec, 2);
 	assert_int_equal(tree->image.epoch, epoch + 1);
@@ -150,17 +152,20 @@ static void test_times_are_one_change(void **state)
 
 static unsigned calls[4];
 
-static void call_0(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+static void call_0(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED,
+		   unsigned columns PFS_UNUSED)
 {
 	calls[0]++;
 }
 
-static void call_1(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+static void call_1(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED,
+		   unsigned columns PFS_UNUSED)
 {
 	calls[1]++;
 }
 
-static void call_2(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED, unsigned columns PFS_UNUSED)
+static void call_2(struct pfs_tree *of PFS_UNUSED, uint32_t slot PFS_UNUSED,
+		   unsigned columns PFS_UNUSED)
 {
 	calls[2]++;
 }

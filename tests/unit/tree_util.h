@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/tree_util.h - what tests of one tree share: its store and itself, made and ended as fixtures of
- * cmocka; and a text that grows. */
+/* tests/unit/tree_util.h - what tests of one tree share: its store and itself, made and ended as
+ * fixtures of cmocka; and a text that grows. */
 #ifndef PFS_TESTS_TREE_UTIL_H
 #define PFS_TESTS_TREE_UTIL_H
 

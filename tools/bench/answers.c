@@ -28,7 +28,11 @@ static const struct pfs_cmd_option options[] = {
 };
 
 static const struct pfs_cmd command = {
-	"answers", "", "Times large answers as they are read, and lookups beside a thousand who wait.", options, NULL,
+	"answers",
+	"",
+	"Times large answers as they are read, and lookups beside a thousand who wait.",
+	options,
+	NULL,
 };
 
 /* An empty sql stands for `.query/paths`. */
@@ -57,9 +61,13 @@ static const struct pfs_figures of_each[OF_EACH] = {
 };
 
 static const struct pfs_figures lookups[LOOKED_UP] = {
-	[ALONE] = {.what = "a lookup beside its statement, p50", .unit = "ms", .less_is_better = true},
+	[ALONE] = {.what = "a lookup beside its statement, p50",
+		   .unit = "ms",
+		   .less_is_better = true},
 	{.what = "p99.9", .unit = "ms", .less_is_better = true},
-	[BESIDE] = {.what = "and beside 1,000 who wait for it, p50", .unit = "ms", .less_is_better = true},
+	[BESIDE] = {.what = "and beside 1,000 who wait for it, p50",
+		    .unit = "ms",
+		    .less_is_better = true},
 	{.what = "p99.9", .unit = "ms", .less_is_better = true},
 };
 
@@ -76,7 +84,8 @@ static int ask(const struct bench *bench, const char *sql, int *fd)
 	char path[PATH_MAX + 64];
 	size_t len = strlen(sql);
 
-	(void)snprintf(path, sizeof(path), "%s/.query/%s", bench->folder.mountpoint, len ? "run" : "paths");
+	(void)snprintf(path, sizeof(path), "%s/.query/%s", bench->folder.mountpoint,
+		       len ? "run" : "paths");
 	*fd = open(path, (len ? O_RDWR : O_RDONLY) | O_CLOEXEC);
 	if (*fd < 0)
 		return -errno;
@@ -87,7 +96,8 @@ static int ask(const struct bench *bench, const char *sql, int *fd)
 }
 
 /* Reads the first byte, or all; *seconds until the end of the close are since then. */
-static int read_one(const struct bench *bench, const char *sql, bool all, double *first, double *rate, double *closing)
+static int read_one(const struct bench *bench, const char *sql, bool all, double *first,
+		    double *rate, double *closing)
 {
 	double started = pfs_bench_now();
 	uint64_t bytes = 0;
@@ -147,7 +157,8 @@ static int time_lookups(struct bench *bench, struct pfs_figures *figures)
 	for (size_t i = 0; i < LOOKUPS; i++) {
 		double started;
 
-		(void)snprintf(path, sizeof(path), "%s/nothing %u", bench->folder.mountpoint, bench->names++);
+		(void)snprintf(path, sizeof(path), "%s/nothing %u", bench->folder.mountpoint,
+			       bench->names++);
 		started = pfs_bench_now();
 		if (stat(path, &stat_) == 0)
 			return -EEXIST;
@@ -215,7 +226,8 @@ static int run(struct bench *bench)
 {
 	const char *mount[] = {pfs_bench_primefs(), "mount", bench->folder.store,
 			       bench->folder.mountpoint, NULL};
-	const char *umount[] = {pfs_bench_primefs(), "umount", "--lazy", bench->folder.mountpoint, NULL};
+	const char *umount[] = {pfs_bench_primefs(), "umount", "--lazy", bench->folder.mountpoint,
+				NULL};
 	int error;
 
 	bench->data = malloc(READ);

@@ -49,7 +49,8 @@ int pfs_bench_run(const char *verb, double *seconds, const char *const *argv)
 	return pfs_bench_run_as(verb, seconds, NULL, argv, 0);
 }
 
-int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv, int worst)
+int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv,
+		     int worst)
 {
 	struct rusage usage;
 	posix_spawn_file_actions_t actions;

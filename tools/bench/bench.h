@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench/bench.h - what benchmarks share: time, processes, clients, and figures beside a yardstick.
- */
+/* tools/bench/bench.h - what benchmarks share: time, processes, clients, and figures beside a
+ *
+ * yardstick. */
 #ifndef PFS_TOOLS_BENCH_BENCH_H
 #define PFS_TOOLS_BENCH_BENCH_H
 
@@ -29,16 +30,19 @@ const char *pfs_bench_primefs(void);
 /* Runs a program, found along PATH, to its end and drops its output; *seconds (may be NULL) is how
  * long it took. -EIO: it failed, which has been said. */
 PFS_MUST_CHECK int pfs_bench_run(const char *verb, double *seconds, const char *const *argv);
-/* Print how long another program takes, once, or that it is not installed; one that fails has said so. The last two
- * are updatedb, which writes all names below the folder to `names`, and duc, which writes sizes to a file beside `near` that
- * is removed. */
+/* Print how long another program takes, once, or that it is not installed; one that fails has said
+ * so. The last two are updatedb, which writes all names below the folder to `names`, and duc, which
+ * writes sizes to a file beside `near` that is removed. */
 void pfs_bench_run_other(const char *verb, const char *what, const char *const *argv);
-void pfs_bench_index_names(const char *verb, const char *what, const char *folder, const char *names);
-void pfs_bench_index_sizes(const char *verb, const char *what, const char *folder, const char *near);
+void pfs_bench_index_names(const char *verb, const char *what, const char *folder,
+			   const char *names);
+void pfs_bench_index_sizes(const char *verb, const char *what, const char *folder,
+			   const char *near);
 
-/* As pfs_bench_run; *memory (may be NULL) is the most bytes that it had in memory, and an exit status up to `worst` is no
- * failure. */
-PFS_MUST_CHECK int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory, const char *const *argv, int worst);
+/* As pfs_bench_run; *memory (may be NULL) is the most bytes that it had in memory, and an exit
+ * status up to `worst` is no failure. */
+PFS_MUST_CHECK int pfs_bench_run_as(const char *verb, double *seconds, uint64_t *memory,
+				    const char *const *argv, int worst);
 
 /* ---- a folder with a store ---- */
 
@@ -48,16 +52,18 @@ struct pfs_bench_folder {
 	uint64_t nodes;	  /* of the made-up tree */
 	char path[PATH_MAX];
 	/* Files in the folder; those that are there are removed at the end. */
-	char list[PATH_MAX + 16], store[PATH_MAX + 16], image[PATH_MAX + 32], mountpoint[PATH_MAX + 16];
+	char list[PATH_MAX + 16], store[PATH_MAX + 16], image[PATH_MAX + 32],
+		mountpoint[PATH_MAX + 16];
 };
 
 /* The first options of such a subject, in this order. */
 enum { PFS_BENCH_NODES, PFS_BENCH_FOLDER };
 
-/* Takes --nodes (at least `least`; folder->nodes is the default) and --folder, and makes the folder with
- * an empty directory to mount on.  Returns -1, or the exit status to end with. */
-PFS_MUST_CHECK int pfs_bench_folder_begin(struct pfs_bench_folder *folder, const struct pfs_cmd *command,
-					  uint64_t least, int argc, char **argv);
+/* Takes --nodes (at least `least`; folder->nodes is the default) and --folder, and makes the folder
+ * with an empty directory to mount on.  Returns -1, or the exit status to end with. */
+PFS_MUST_CHECK int pfs_bench_folder_begin(struct pfs_bench_folder *folder,
+					  const struct pfs_cmd *command, uint64_t least, int argc,
+					  char **argv);
 
 /* Removes the folder. `error`, if not 0, is said; returns the exit status. */
 PFS_MUST_CHECK int pfs_bench_folder_end(const struct pfs_bench_folder *folder, int error);

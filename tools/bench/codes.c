@@ -375,7 +375,8 @@ static void *ask(void *arg)
 	return NULL;
 }
 
-static int ask_beside(struct bench *b, const struct tree *t, unsigned n_threads, uint64_t *n_answers)
+static int ask_beside(struct bench *b, const struct tree *t, unsigned n_threads,
+		      uint64_t *n_answers)
 {
 	struct asker askers[THREADS_MAX];
 	double end = pfs_bench_now() + ASKED_SECONDS;
@@ -406,8 +407,9 @@ static int side_by_side(struct bench *b, const struct tree *t)
 
 		error = ask_beside(b, t, n, &n_answers);
 		if (!error)
-			(void)printf("  subtrees by codes, counted, asked by %u thread%-12s %9.0f a second\n", n,
-				     n == 1 ? "" : "s", (double)n_answers / ASKED_SECONDS);
+			(void)printf(
+				"  subtrees by codes, counted, asked by %u thread%-12s %9.0f a second\n",
+				n, n == 1 ? "" : "s", (double)n_answers / ASKED_SECONDS);
 	}
 	pfs_engine_use_ranges(b->engine, true);
 	return error;

@@ -69,7 +69,8 @@ static void *load(void)
 {
 	const char *chosen = getenv("LIBDUCKDB");
 
-	return chosen && *chosen ? dlopen(chosen, RTLD_NOW | RTLD_LOCAL) : pfs_peer_library("libduckdb.so");
+	return chosen && *chosen ? dlopen(chosen, RTLD_NOW | RTLD_LOCAL)
+				 : pfs_peer_library("libduckdb.so");
 }
 
 static bool find(struct pfs_duckdb *duckdb)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench/duckdb.h - DuckDB as a yardstick of statements: a database in memory, by its shared library, which
- * `tools/setup bench` brings.
+/* tools/bench/duckdb.h - DuckDB as a yardstick of statements: a database in memory, by its shared
+ * library, which `tools/setup bench` brings.
  *
  * Threads: one at a time; DuckDB uses as many as the machine has. */
 #ifndef PFS_TOOLS_BENCH_DUCKDB_H
@@ -21,8 +21,8 @@ struct pfs_duckdb;
 PFS_MUST_CHECK int pfs_duckdb_open(struct pfs_duckdb **out);
 void pfs_duckdb_close(struct pfs_duckdb *duckdb); /* NULL is allowed */
 
-/* Runs statements to their end, all rows of the last one made; *rows (may be NULL) that it had.  -EINVAL: it does
- * not take one, which is logged. */
+/* Runs statements to their end, all rows of the last one made; *rows (may be NULL) that it had.
+ * -EINVAL: it does not take one, which is logged. */
 PFS_MUST_CHECK int pfs_duckdb_run(struct pfs_duckdb *duckdb, uint64_t *rows, const char *sql);
 
 /* ---- a CSV file of rows to read in ---- */

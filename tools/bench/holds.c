@@ -84,8 +84,11 @@ static const char *const statements[] = {
 
 static int ask(struct bench *bench, const char *sql, bool sees_all)
 {
-	const struct pfs_query_scope scope = {
-		.ino = PFS_ROOT_PRIME, .sees_all = sees_all, .uid = OTHER, .gid = OTHER, .may_change = sees_all};
+	const struct pfs_query_scope scope = {.ino = PFS_ROOT_PRIME,
+					      .sees_all = sees_all,
+					      .uid = OTHER,
+					      .gid = OTHER,
+					      .may_change = sees_all};
 
 	return pfs_bench_run_through(bench->queries, &scope, sql);
 }
@@ -120,14 +123,16 @@ static int list_tree(struct bench *bench)
 
 static int list_children(struct bench *bench)
 {
-	const struct pfs_question question = {.relation = PFS_CHILDREN, .inos = bench->inos, .n = bench->n_inos};
+	const struct pfs_question question = {
+		.relation = PFS_CHILDREN, .inos = bench->inos, .n = bench->n_inos};
 
 	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
 }
 
 static int list_union(struct bench *bench)
 {
-	const struct pfs_question question = {.relation = PFS_SUBTREE, .inos = bench->inos, .n = bench->n_inos};
+	const struct pfs_question question = {
+		.relation = PFS_SUBTREE, .inos = bench->inos, .n = bench->n_inos};
 
 	return pfs_tree_list(bench->tree, &question, 0, drop, NULL);
 }
@@ -199,7 +204,9 @@ static int find(struct bench *bench, const char *sql)
 
 static int find_largest(struct bench *bench)
 {
-	return find(bench, "SELECT parent FROM nodes WHERE parent > 0 GROUP BY parent ORDER BY count(*) DESC LIMIT 1");
+	return find(
+		bench,
+		"SELECT parent FROM nodes WHERE parent > 0 GROUP BY parent ORDER BY count(*) DESC LIMIT 1");
 }
 
 static int find_tops(struct bench *bench)
@@ -213,7 +220,8 @@ static int make_file(struct bench *bench, uint64_t *ino)
 	char name[40];
 
 	(void)snprintf(name, sizeof(name), "held %u", bench->files++);
-	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &owner));
+	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0,
+			      &owner));
 	*ino = entry.attr.st_ino;
 	pfs_tree_forget(bench->tree, *ino, 1);
 	return 0;
@@ -272,7 +280,8 @@ static void *create_all_the_time(void *arg)
 
 	while (!atomic_load(&bench->stop)) {
 		(void)snprintf(name, sizeof(name), "held %u", bench->files++);
-		if (!pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0, &owner))
+		if (!pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, name, S_IFREG | 0644, 0,
+				   &owner))
 			pfs_tree_forget(bench->tree, entry.attr.st_ino, 1);
 		(void)usleep(CREATE_US);
 	}
@@ -291,7 +300,8 @@ static void print_longest(struct bench *bench, bool is_write)
 }
 
 /* If there is no fn, `what` is a statement. */
-static int measure(struct bench *bench, const char *what, int (*fn)(struct bench *bench), bool sees_all)
+static int measure(struct bench *bench, const char *what, int (*fn)(struct bench *bench),
+		   bool sees_all)
 {
 	double started, seconds;
 	pthread_t creating;
@@ -315,7 +325,8 @@ static int measure(struct bench *bench, const char *what, int (*fn)(struct bench
 }
 
 /* Measures each question on a tree of which nothing has been asked but what makes it ready. */
-static int measure_fresh(struct bench *bench, const char *store, const struct other *other, bool sees_all)
+static int measure_fresh(struct bench *bench, const char *store, const struct other *other,
+			 bool sees_all)
 {
 	const struct pfs_tree_options opened = {.engine = bench->engine};
 	char name[40];
@@ -352,7 +363,8 @@ static int run(struct bench *bench, const char *store)
 		if (others[i].fn != commit_all || bench->only)
 			PFS_TRY(measure_fresh(bench, store, &others[i], true));
 	for (size_t i = 0; i < 2 * PFS_COUNT(statements); i++)
-		PFS_TRY(measure_fresh(bench, store, &(struct other){.what = statements[i / 2]}, i % 2 == 0));
+		PFS_TRY(measure_fresh(bench, store, &(struct other){.what = statements[i / 2]},
+				      i % 2 == 0));
 	return 0;
 }
 

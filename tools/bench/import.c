@@ -127,17 +127,25 @@ static int bench_paths(const struct bench *bench)
 static int bench_dir(const struct bench *bench)
 {
 	struct pfs_figures figures[] = {
-		{.what = "--content=none", .unit = "ms", .yardstick = "find -printf", .less_is_better = true},
-		{.what = "--content=link", .unit = "ms", .yardstick = "find -printf", .less_is_better = true},
+		{.what = "--content=none",
+		 .unit = "ms",
+		 .yardstick = "find -printf",
+		 .less_is_better = true},
+		{.what = "--content=link",
+		 .unit = "ms",
+		 .yardstick = "find -printf",
+		 .less_is_better = true},
 	};
 	const char *find[] = {"find", bench->source, "-printf", "%p %s %T@ %m\\n", NULL};
 	double found, imported;
 
-	PFS_TRY(pfs_bench_run_as(command.verb, &found, NULL, find, SOME_MISSED)); /* warms the caches */
+	PFS_TRY(pfs_bench_run_as(command.verb, &found, NULL, find,
+				 SOME_MISSED)); /* warms the caches */
 	for (int round = 0; round < REPEAT; round++) {
 		PFS_TRY(pfs_bench_run_as(command.verb, &found, NULL, find, SOME_MISSED));
 		for (size_t i = 0; i < PFS_COUNT(figures); i++) {
-			PFS_TRY(import(&imported, NULL, bench, "--format=dir", figures[i].what, bench->source));
+			PFS_TRY(import(&imported, NULL, bench, "--format=dir", figures[i].what,
+				       bench->source));
 			pfs_figures_add(&figures[i], imported * 1e3);
 			pfs_figures_add_yardstick(&figures[i], found * 1e3);
 		}

@@ -35,6 +35,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < PFS_COUNT(subjects); i++)
 		if (strcmp(subjects[i].name, argv[1]) == 0)
 			return subjects[i].run(argc - 1, argv + 1);
-	(void)fprintf(stderr, "primefs-bench: unknown subject '%s'; see primefs-bench help\n", argv[1]);
+	(void)fprintf(stderr, "primefs-bench: unknown subject '%s'; see primefs-bench help\n",
+		      argv[1]);
 	return PFS_EXIT_USAGE;
 }

@@ -58,7 +58,8 @@ static int open_once(double *opened, double *written, const struct bench *bench,
 
 static int run_round(const struct bench *bench, struct pfs_figures *figures)
 {
-	const char *find[] = {pfs_bench_primefs(), "find", bench->folder.store, "-name", "no such name", NULL};
+	const char *find[] = {pfs_bench_primefs(), "find", bench->folder.store, "-name",
+			      "no such name",	   NULL};
 	const char *mount[] = {pfs_bench_primefs(), "mount",   "-o", "noatime",
 			       bench->folder.store,	    bench->folder.mountpoint, NULL};
 	const char *list[] = {"ls", bench->folder.mountpoint, NULL};

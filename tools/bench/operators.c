@@ -452,7 +452,8 @@ static int run_all(struct bench *b)
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		PFS_TRY(time_what(b, all[i].what, (uint64_t)((double)b->n * all[i].row), all[i].run));
+		PFS_TRY(time_what(b, all[i].what, (uint64_t)((double)b->n * all[i].row),
+				  all[i].run));
 	return 0;
 }
 

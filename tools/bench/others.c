@@ -21,10 +21,13 @@ void pfs_bench_run_other(const char *verb, const char *what, const char *const *
 	pfs_figures_print(&figure, NULL);
 }
 
-void pfs_bench_index_names(const char *verb, const char *what, const char *folder, const char *names)
+void pfs_bench_index_names(const char *verb, const char *what, const char *folder,
+			   const char *names)
 {
-	const char *updatedb[] = {"updatedb",	  "-l", "no", "-U", folder,	   "-o", names, "--prunefs", "",
-				  "--prunepaths", "",	"--prune-bind-mounts",	   "no", NULL};
+	const char *updatedb[] = {
+		"updatedb", "-l",	 "no", "-U",	       folder, "-o",
+		names,	    "--prunefs", "",   "--prunepaths", "",     "--prune-bind-mounts",
+		"no",	    NULL};
 
 	pfs_bench_run_other(verb, what, updatedb);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/bench/peer.h - SQLite as anybody would use it: a database in memory, a table, indexes, statements.
- * The yardstick of statements over a tree; for benchmarks only.
+/* tools/bench/peer.h - SQLite as anybody would use it: a database in memory, a table, indexes,
+ * statements. The yardstick of statements over a tree; for benchmarks only.
  *
  * Threads: one at a time. */
 #ifndef PFS_TOOLS_BENCH_PEER_H
@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "meta/sql/sqlquery.h"
 
-/* Opens a library in peers/, beside the program or a folder above it, as tools/setup bench brings it, or one of the
- * system's; for dlclose. NULL: there is none. */
+/* Opens a library in peers/, beside the program or a folder above it, as tools/setup bench brings
+ * it, or one of the system's; for dlclose. NULL: there is none. */
 void *pfs_peer_library(const char *name);
 
 /* Finds the functions of a library, which may be NULL. Returns false if it lacks one. */

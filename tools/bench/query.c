@@ -29,7 +29,8 @@ static const struct pfs_cmd_option options[] = {
 	[NODES] = {"nodes", 'n', "N", "of the tree made if no STORE is given (1000000)"},
 	[BESIDE] = {"beside", 'b', "DIR", "what STORE is of: other programs run on it, too"},
 	[RUNS] = {"runs", 'r', "N", "of which the median is taken (9)"},
-	[ONLY] = {"only", 'o', "TEXT", "statements alone, and of these those with TEXT in their titles"},
+	[ONLY] = {"only", 'o', "TEXT",
+		  "statements alone, and of these those with TEXT in their titles"},
 	[PREFIX] = {"prefix", 'p', "TEXT", "that names begin with, to look for (lib; bar)"},
 	[PART] = {"part", 's', "TEXT", "that names have somewhere (json; rama)"},
 	[PEERS] = {"peers", 0, "WHICH", "beside statements: all, sqlite, duckdb or none (all)"},
@@ -62,8 +63,9 @@ struct side {
 static const struct pfs_query_scope everything = {.ino = 2, .sees_all = true, .may_change = true};
 
 /* As pfs_bench_ask, but does not print *error. */
-static int ask(struct pfs_queries *queries, uint64_t *rows, const char *sql, struct pfs_query_error *error,
-	       int (*row)(void *arg, const struct pfs_query *query), void *arg)
+static int ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
+	       struct pfs_query_error *error, int (*row)(void *arg, const struct pfs_query *query),
+	       void *arg)
 {
 	struct pfs_query *query;
 	struct pfs_query_value value;
@@ -174,7 +176,8 @@ static int copy_row(void *arg, const struct pfs_query *query)
 static int fill_peer(struct side *side)
 {
 	static const char *const after[] = {
-		"CREATE INDEX nodes_name ON nodes (name)", "CREATE INDEX nodes_size ON nodes (size)",
+		"CREATE INDEX nodes_name ON nodes (name)",
+		"CREATE INDEX nodes_size ON nodes (size)",
 		"CREATE INDEX nodes_parent ON nodes (parent)",
 		"CREATE INDEX nodes_ext ON nodes (ext)",
 		"CREATE UNIQUE INDEX nodes_path ON nodes (path)",
@@ -265,12 +268,14 @@ static int choose(struct side *side)
 	PFS_TRY(pfs_bench_ask(side->queries, NULL,
 			      "SELECT ino FROM nodes ORDER BY depth DESC, ino LIMIT 1", take_number,
 			      side->deep));
-	PFS_TRY(pfs_bench_ask(side->queries, NULL,
-		    "SELECT ifnull(parent, ino) FROM nodes GROUP BY parent ORDER BY count(*) DESC LIMIT 1",
-		    take_number, side->wide));
-	return pfs_bench_ask(side->queries, NULL, "SELECT size FROM nodes ORDER BY size DESC LIMIT 1 OFFSET "
-		   "(SELECT min(10, count(*) - 1) FROM nodes)",
-		   take_number, side->rare);
+	PFS_TRY(pfs_bench_ask(
+		side->queries, NULL,
+		"SELECT ifnull(parent, ino) FROM nodes GROUP BY parent ORDER BY count(*) DESC LIMIT 1",
+		take_number, side->wide));
+	return pfs_bench_ask(side->queries, NULL,
+			     "SELECT size FROM nodes ORDER BY size DESC LIMIT 1 OFFSET "
+			     "(SELECT min(10, count(*) - 1) FROM nodes)",
+			     take_number, side->rare);
 }
 
 /* Replaces the words that begin with $. */
@@ -338,9 +343,9 @@ static int warm_up(const struct side *side, const char *sql, struct pfs_query_er
 }
 
 /* Measures the peer in the same way as ours. */
-static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures, const struct pfs_bench_question *statement,
-		    const struct asked *ours, const char *text, const char *peer,
-		    int (*time)(void *arg, double *seconds))
+static int run_peer(struct pfs_bench_query *bench, struct pfs_figures *figures,
+		    const struct pfs_bench_question *statement, const struct asked *ours,
+		    const char *text, const char *peer, int (*time)(void *arg, double *seconds))
 {
 	char sql[STATEMENT_MAX];
 	struct asked theirs = {.side = ours->side, .sql = sql};
@@ -382,7 +387,8 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 		return 0;
 	}
 	PFS_TRY(pfs_bench_repeat(bench, &figures, pfs_figures_add, time_ours, &ours));
-	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what, (unsigned long long)ours.rows);
+	(void)snprintf(what, sizeof(what), "%s (%llu)", statement->what,
+		       (unsigned long long)ours.rows);
 	if (side->peer)
 		PFS_TRY(run_peer(bench, &figures, statement, &ours, theirs, "SQLite", time_theirs));
 	else if (!side->duckdb || !has_duckdb)
@@ -391,8 +397,8 @@ static int run_one(struct pfs_bench_query *bench, const struct side *side,
 	figures.wanted_ratio = 0;
 	if (!side->duckdb || !has_duckdb)
 		return 0;
-	return run_peer(bench, &figures, statement, &ours, statement->duckdb ? statement->duckdb : theirs, "DuckDB",
-			time_duckdb);
+	return run_peer(bench, &figures, statement, &ours,
+			statement->duckdb ? statement->duckdb : theirs, "DuckDB", time_duckdb);
 }
 
 static int run_all(struct pfs_bench_query *bench, struct side *side, double *bare)
@@ -447,8 +453,10 @@ static int run(struct pfs_bench_query *bench, uint64_t nodes)
 
 static void choose_peers(struct pfs_bench_query *bench, struct pfs_cmd_args *args)
 {
-	bench->without_sqlite = strcmp(args->value, "duckdb") == 0 || strcmp(args->value, "none") == 0;
-	bench->without_duckdb = strcmp(args->value, "sqlite") == 0 || strcmp(args->value, "none") == 0;
+	bench->without_sqlite =
+		strcmp(args->value, "duckdb") == 0 || strcmp(args->value, "none") == 0;
+	bench->without_duckdb =
+		strcmp(args->value, "sqlite") == 0 || strcmp(args->value, "none") == 0;
 	if (!bench->without_sqlite && !bench->without_duckdb && strcmp(args->value, "all") != 0)
 		pfs_cmd_reject(args, "--peers=%s: not all, sqlite, duckdb or none", args->value);
 }
@@ -460,7 +468,8 @@ struct wishes {
 	bool lists;
 };
 
-static void take_option(struct pfs_bench_query *bench, struct wishes *wishes, struct pfs_cmd_args *args, int option)
+static void take_option(struct pfs_bench_query *bench, struct wishes *wishes,
+			struct pfs_cmd_args *args, int option)
 {
 	switch (option) {
 	case NODES:
@@ -519,7 +528,8 @@ int pfs_bench_query(int argc, char **argv)
 	bench.store = args.n_operands ? args.operands[0] : NULL;
 	bench.prefix = bench.prefix ? bench.prefix : bench.store ? "lib" : "bar";
 	bench.part = bench.part ? bench.part : bench.store ? "json" : "rama";
-	if (pfs_bench_server_open(&bench.server, wishes.folder && *wishes.folder ? wishes.folder : "/tmp") != 0)
+	if (pfs_bench_server_open(&bench.server,
+				  wishes.folder && *wishes.folder ? wishes.folder : "/tmp") != 0)
 		return PFS_EXIT_FAILURE;
 	if (bench.json)
 		pfs_json_open(&json, NULL, '[');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/query.h - what the two halves of bench query share: statements over the tree beside
- * SQLite and DuckDB (query.c with query_statements.c and, for a store made up, query_made.c), and commands and files of a mount beside
- * other programs (query_mount.c). */
+ * SQLite and DuckDB (query.c with query_statements.c and, for a store made up, query_made.c), and
+ * commands and files of a mount beside other programs (query_mount.c). */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
 
@@ -48,7 +48,8 @@ PFS_MUST_CHECK int pfs_bench_query_print(struct pfs_bench_query *bench,
 void pfs_bench_query_sum_up(struct pfs_bench_query *bench);
 
 /* Prints, in place of a figure, that a statement has none: whose it is, and what was wrong. */
-void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what, const char *whose, const char *error);
+void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what,
+			    const char *whose, const char *error);
 
 /* Prints that a yardstick is missing. */
 void pfs_bench_query_lacks(const struct pfs_bench_query *bench, const char *program);

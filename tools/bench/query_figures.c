@@ -34,7 +34,8 @@ int pfs_bench_query_print(struct pfs_bench_query *bench, struct pfs_figures *fig
 	*goal = (struct pfs_bench_goal){
 		.ratio = pfs_figures_ratio(figures),
 		.wanted = figures->wanted_ratio,
-		.otherwise = figures->wanted > 0 && figures->ours[figures->n / 2] <= figures->wanted,
+		.otherwise =
+			figures->wanted > 0 && figures->ours[figures->n / 2] <= figures->wanted,
 	};
 	(void)snprintf(goal->what, sizeof(goal->what), "%s, beside %s", figures->what,
 		       figures->yardstick);
@@ -62,7 +63,8 @@ void pfs_bench_query_sum_up(struct pfs_bench_query *bench)
 	bench->goals = NULL;
 }
 
-void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what, const char *whose, const char *error)
+void pfs_bench_query_failed(const struct pfs_bench_query *bench, const char *what,
+			    const char *whose, const char *error)
 {
 	if (!bench->json) {
 		(void)printf("%s\n    %s: %s\n", what, whose, error);

@@ -57,7 +57,10 @@ static const struct command {
 	 {20},
 	 {{"find", {"find", "$dir", "-type", "d", "-ls"}}}},
 	{"du -s", {"du", "-s", "$mnt"}, {20}, {{"du", {"du", "-s", "$dir"}}}},
-	{"du -h -d 1", {"du", "-h", "-d", "1", "$mnt"}, {20}, {{"du", {"du", "-h", "-d", "1", "$dir"}}}},
+	{"du -h -d 1",
+	 {"du", "-h", "-d", "1", "$mnt"},
+	 {20},
+	 {{"du", {"du", "-h", "-d", "1", "$dir"}}}},
 	{"du of every directory", {"du", "$mnt"}, {20}, {{"du", {"du", "$dir"}}}},
 	{"ls -R", {"ls", "-R", "$mnt"}, {20}, {{"ls", {"ls", "-R", "$dir"}}}},
 	{"ls -lR", {"ls", "-lR", "$mnt"}, {20}, {{"ls", {"ls", "-lR", "$dir"}}}},
@@ -215,8 +218,8 @@ static int read_file(const char *path, int flags, uint64_t limit, uint64_t *byte
 		return fail(path);
 	while (*bytes < limit && (got = read(fd, piece, PIECE)) > 0) {
 		*bytes += (uint64_t)got;
-		for (const char *at = piece; lines && (at = memchr(at, '\n', (size_t)(piece + got - at)));
-		     at++)
+		for (const char *at = piece;
+		     lines && (at = memchr(at, '\n', (size_t)(piece + got - at))); at++)
 			++*lines;
 	}
 	return got < 0 ? fail(path) : 0;

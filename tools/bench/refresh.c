@@ -57,7 +57,8 @@ struct bench {
 	const struct pfs_cmd *command;
 	uint64_t files;
 	const char *how;
-	char folder[PATH_MAX], source[PATH_MAX + 16], store[PATH_MAX + 16], mountpoint[PATH_MAX + 16];
+	char folder[PATH_MAX], source[PATH_MAX + 16], store[PATH_MAX + 16],
+		mountpoint[PATH_MAX + 16];
 };
 
 /* ---- the folder ---- */
@@ -71,7 +72,8 @@ static void name_folder(char *out, size_t size, const struct bench *bench, uint6
 	for (; i; i = (i - 1) / FOLDERS_A_FOLDER)
 		way[n++] = i;
 	while (n)
-		len += snprintf(out + len, size - (size_t)len, "/d%llu", (unsigned long long)way[--n]);
+		len += snprintf(out + len, size - (size_t)len, "/d%llu",
+				(unsigned long long)way[--n]);
 }
 
 static int write_file(const char *path, const char *text)
@@ -110,7 +112,8 @@ static uint64_t count_folders(const struct bench *bench)
 static int make_source(const struct bench *bench)
 {
 	const struct timespec settled = {.tv_sec = 2, .tv_nsec = 200000000};
-	const char *import[] = {pfs_bench_primefs(), "import", "-q", bench->source, bench->store, NULL};
+	const char *import[] = {pfs_bench_primefs(), "import",	   "-q",
+				bench->source,	     bench->store, NULL};
 
 	for (uint64_t i = 0; i < count_folders(bench); i++)
 		PFS_TRY(make_folder(bench, i,
@@ -338,7 +341,8 @@ int pfs_bench_watch(int argc, char **argv)
 		[CREATED] = {.what = "a file that was made shows", .unit = "ms"},
 		[CHANGED] = {.what = "an appended one", .unit = "ms"},
 		[MOVED] = {.what = "a renamed one", .unit = "ms"},
-		[REFRESHED] = {.what = "the refresh that a mount begins with, and another", .unit = "ms"},
+		[REFRESHED] = {.what = "the refresh that a mount begins with, and another",
+			       .unit = "ms"},
 	};
 	struct pfs_cmd_args args;
 

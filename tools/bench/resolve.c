@@ -156,8 +156,8 @@ static int write_mixed(const struct bench *bench, size_t n)
 }
 
 /* Measures paths a second. */
-static int time_many(double *rate, const struct bench *bench, struct pfs_tree *tree, const struct pfs_path_text *paths,
-		     const uint64_t *wanted, size_t n)
+static int time_many(double *rate, const struct bench *bench, struct pfs_tree *tree,
+		     const struct pfs_path_text *paths, const uint64_t *wanted, size_t n)
 {
 	const struct pfs_resolve_from from = {0};
 	double started = pfs_bench_now();
@@ -260,10 +260,12 @@ static void copy_parts(void *arg, size_t from, size_t to)
 	char *at = answer->bytes + answer->size + size_of(answer->text, from);
 
 	for (; from < to; from++)
-		at = mempcpy(at, answer->text->parts[from].iov_base, answer->text->parts[from].iov_len);
+		at = mempcpy(at, answer->text->parts[from].iov_base,
+			     answer->text->parts[from].iov_len);
 }
 
-static int put_lines(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads)
+static int put_lines(void *arg, const struct pfs_resolve_text *text,
+		     const struct pfs_resolve_threads *threads)
 {
 	struct answer *answer = arg;
 	size_t size = size_of(text, text->n_parts);
@@ -324,7 +326,8 @@ static int answer_file(struct stages *stages, struct answer *answer, int in, siz
 	return error;
 }
 
-/* What it takes to read the paths, and to write the answer into a file, one after the other in one thread. */
+/* What it takes to read the paths, and to write the answer into a file, one after the other in one
+ * thread. */
 static int time_copy(double *seconds, int in, const struct answer *answer)
 {
 	char *bytes PFS_FREE = malloc(COPIED);
@@ -341,7 +344,8 @@ static int time_copy(double *seconds, int in, const struct answer *answer)
 	return bytes ? 0 : -ENOMEM;
 }
 
-static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree, size_t n)
+static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree,
+		      size_t n)
 {
 	struct answer answer = {.tree = tree, .fd = -1};
 	int in PFS_CLOSE = -1;
@@ -366,11 +370,13 @@ static void print_stages(const char *by, const struct stages *s)
 {
 	const double percent = 100 / PFS_MAX(s->all, 1e-9);
 
-	(void)printf("from file to file by %s, the last round, side by side: reading and finding lines %.0f %% of the time, "
-		     "resolving %.0f %%", by, s->busy[PFS_PATHPIPE_READ] * percent, s->busy[PFS_PATHPIPE_RESOLVE] * percent);
+	(void)printf(
+		"from file to file by %s, the last round, side by side: reading and finding lines %.0f %% of the time, "
+		"resolving %.0f %%",
+		by, s->busy[PFS_PATHPIPE_READ] * percent, s->busy[PFS_PATHPIPE_RESOLVE] * percent);
 	if (s->kernel > 0)
-		(void)printf(" (bus %.1f %%, kernel %.1f %%, the rest packs texts and waits)", s->bus * percent,
-			     s->kernel * percent);
+		(void)printf(" (bus %.1f %%, kernel %.1f %%, the rest packs texts and waits)",
+			     s->bus * percent, s->kernel * percent);
 	(void)printf(", printing and writing %.0f %%\n", s->busy[PFS_PATHPIPE_WRITE] * percent);
 }
 
@@ -405,7 +411,8 @@ static int open_device(struct bench *bench)
 	return -ENODEV;
 }
 
-static int run_device(const struct bench *bench, struct pfs_figures *figures, struct stages *stages, size_t n)
+static int run_device(const struct bench *bench, struct pfs_figures *figures, struct stages *stages,
+		      size_t n)
 {
 	uint64_t before = count_by_device(bench);
 	double rate = 0;
@@ -416,7 +423,9 @@ static int run_device(const struct bench *bench, struct pfs_figures *figures, st
 	pfs_figures_add(&figures[DEVICE_FILES], (double)n / stages->all / 1e6);
 	if (count_by_device(bench) - before == 2 * n)
 		return 0;
-	(void)pfs_cmd_fail(command.verb, "the device has not resolved all paths; its figures are the processor's");
+	(void)pfs_cmd_fail(
+		command.verb,
+		"the device has not resolved all paths; its figures are the processor's");
 	return -EIO;
 }
 
@@ -434,7 +443,8 @@ static int run_round(const struct bench *bench, struct pfs_figures *figures, str
 	started = pfs_bench_cpu();
 	PFS_TRY(time_single(&rate, bench, bench->mixed, single));
 	pfs_figures_add_yardstick(&figures[RANDOM], rate / 1e6);
-	pfs_figures_add_yardstick(&figures[PROCESSOR], (pfs_bench_cpu() - started) / (double)single * 1e9);
+	pfs_figures_add_yardstick(&figures[PROCESSOR],
+				  (pfs_bench_cpu() - started) / (double)single * 1e9);
 	PFS_TRY(time_many(&rate, bench, bench->tree, bench->paths, bench->wanted, n));
 	pfs_figures_add(&figures[IN_ORDER], rate / 1e6);
 	PFS_TRY(time_single(&rate, bench, bench->paths, single));
@@ -454,7 +464,8 @@ static int close_tree(struct pfs_tree *tree, int error)
 	return tree && pfs_tree_close(tree) && !error ? -EIO : error;
 }
 
-static int run(struct bench *bench, bool on_device, struct pfs_figures *figures, struct stages *stages)
+static int run(struct bench *bench, bool on_device, struct pfs_figures *figures,
+	       struct stages *stages)
 {
 	int error = pfs_bench_folder_import(&bench->folder);
 
@@ -503,7 +514,8 @@ static int read_options(struct pfs_bench_folder *folder, bool *on_device, int ar
 		else if (option == PFS_BENCH_FOLDER)
 			parent = args.value;
 		else if (pfs_engine_by_name(&engine, args.value) || engine == PFS_ENGINE_AUTO)
-			return pfs_cmd_fail(command.verb, "--engine=%s: give host or cuda", args.value);
+			return pfs_cmd_fail(command.verb, "--engine=%s: give host or cuda",
+					    args.value);
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;

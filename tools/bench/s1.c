@@ -374,7 +374,8 @@ static int write_tree(const struct bench *b, FILE *out)
 {
 	(void)fputs("id,parent,name,path,data\n", out);
 	for (uint32_t i = 0; i < b->tree.n; i++) {
-		(void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",%08" PRIu32 ",", i, b->tree.parent[i], i);
+		(void)fprintf(out, "%" PRIu32 ",%" PRIu32 ",%08" PRIu32 ",", i, b->tree.parent[i],
+			      i);
 		print_path(out, &b->tree, i);
 		(void)fputc(',', out);
 		(void)fwrite(b->buffer, 1, b->record, out);

@@ -62,13 +62,16 @@ static const struct operation {
 	const char *undo; /* NULL: nothing has to be undone */
 } operations[] = {
 	{"selection", "SELECT num, grp, val FROM t WHERE num <= ", "", NULL},
-	{"selection, sorted", "SELECT num, grp, val FROM t WHERE num <= ", " ORDER BY val, num", NULL},
+	{"selection, sorted", "SELECT num, grp, val FROM t WHERE num <= ", " ORDER BY val, num",
+	 NULL},
 	{"selection, grouped",
-	 "SELECT grp, sum(val), max(val), min(val), count(*), avg(val) FROM t WHERE num <= ", " GROUP BY grp", NULL},
+	 "SELECT grp, sum(val), max(val), min(val), count(*), avg(val) FROM t WHERE num <= ",
+	 " GROUP BY grp", NULL},
 	{"insert of a selection", "INSERT INTO u SELECT num, grp, val FROM t WHERE num <= ", "",
 	 "DELETE FROM u WHERE num <= "},
 	{"update", "UPDATE t SET val = val + 1 WHERE num <= ", "", NULL},
-	{"delete", "DELETE FROM t WHERE num <= ", "", "INSERT INTO t SELECT num, grp, val FROM kept WHERE num <= "},
+	{"delete", "DELETE FROM t WHERE num <= ", "",
+	 "INSERT INTO t SELECT num, grp, val FROM kept WHERE num <= "},
 };
 
 /* ---- the table ---- */
@@ -78,10 +81,13 @@ static const struct operation {
 static const char *const declared[] = {"CREATE TABLE t (num INTEGER, grp INTEGER, val INTEGER)",
 				       "CREATE TABLE u (num INTEGER, grp INTEGER, val INTEGER)",
 				       "CREATE TABLE kept (num INTEGER, grp INTEGER, val INTEGER)"};
-static const char filled[] = "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
-			     "LIMIT %llu) SELECT " VALUES " FROM n";
-static const char filled_duckdb[] = "INSERT INTO t SELECT " VALUES " FROM range(1, 1 + %llu) AS n(i)";
-static const char *const ended[] = {"INSERT INTO kept SELECT num, grp, val FROM t", "CREATE INDEX t_num ON t (num)",
+static const char filled[] =
+	"INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+	"LIMIT %llu) SELECT " VALUES " FROM n";
+static const char filled_duckdb[] =
+	"INSERT INTO t SELECT " VALUES " FROM range(1, 1 + %llu) AS n(i)";
+static const char *const ended[] = {"INSERT INTO kept SELECT num, grp, val FROM t",
+				    "CREATE INDEX t_num ON t (num)",
 				    "CREATE INDEX kept_num ON kept (num)"};
 
 static int run(const struct bench *bench, enum peer peer, const char *sql)
@@ -118,7 +124,8 @@ static int fill(const struct bench *bench, enum peer peer)
 
 /* ---- figures ---- */
 
-static int run_once(const struct bench *bench, enum peer peer, const char *sql, const char *undo, double *ms)
+static int run_once(const struct bench *bench, enum peer peer, const char *sql, const char *undo,
+		    double *ms)
 {
 	double started = pfs_bench_now();
 
@@ -129,7 +136,8 @@ static int run_once(const struct bench *bench, enum peer peer, const char *sql, 
 
 /* Sets ms to the medians of all peers, measured in turns. The first time, in which plans and
  * indexes are made, does not count. */
-static int measure(const struct bench *bench, double *ms, const struct operation *operation, unsigned long long asked)
+static int measure(const struct bench *bench, double *ms, const struct operation *operation,
+		   unsigned long long asked)
 {
 	double all[PEERS][RUNS + 1];
 	char sql[SQL_MAX], undo[SQL_MAX];
@@ -138,7 +146,8 @@ static int measure(const struct bench *bench, double *ms, const struct operation
 	(void)snprintf(undo, sizeof(undo), "%s%llu", operation->undo ? operation->undo : "", asked);
 	for (unsigned i = 0; i <= RUNS; i++)
 		for (enum peer peer = 0; peer < PEERS; peer++)
-			PFS_TRY(run_once(bench, peer, sql, operation->undo ? undo : NULL, &all[peer][i]));
+			PFS_TRY(run_once(bench, peer, sql, operation->undo ? undo : NULL,
+					 &all[peer][i]));
 	for (enum peer peer = 0; peer < PEERS; peer++)
 		ms[peer] = pfs_bench_median(all[peer] + 1, RUNS);
 	return 0;
@@ -146,7 +155,8 @@ static int measure(const struct bench *bench, double *ms, const struct operation
 
 static void print(const struct bench *bench, double share, const double *ms, bool slow)
 {
-	(void)printf("%8g %% %10.3f%c %10.3f %10.3f ", share, ms[OURS], slow ? '!' : ' ', ms[SQLITE], ms[PREPARED]);
+	(void)printf("%8g %% %10.3f%c %10.3f %10.3f ", share, ms[OURS], slow ? '!' : ' ',
+		     ms[SQLITE], ms[PREPARED]);
 	if (bench->duckdb)
 		(void)printf("%10.3f\n", ms[DUCKDB]);
 	else
@@ -159,13 +169,14 @@ static int run_operation(struct bench *bench, const struct operation *operation)
 {
 	double turning = -1;
 
-	(void)printf("\n%s, ms\n%10s %10s  %10s %10s %10s\n", operation->what, "rows", "primefs", "SQLite", "prepared",
-		     "DuckDB");
+	(void)printf("\n%s, ms\n%10s %10s  %10s %10s %10s\n", operation->what, "rows", "primefs",
+		     "SQLite", "prepared", "DuckDB");
 	for (size_t i = 0; i < PFS_COUNT(shares); i++) {
 		double ms[PEERS];
 		bool slow;
 
-		PFS_TRY(measure(bench, ms, operation, (unsigned long long)((double)bench->rows * shares[i] / 100)));
+		PFS_TRY(measure(bench, ms, operation,
+				(unsigned long long)((double)bench->rows * shares[i] / 100)));
 		slow = ms[OURS] > ms[SQLITE] * SLACK && ms[OURS] > ms[SQLITE] + SLACK_MS;
 		bench->figures++;
 		bench->slow += slow;
@@ -187,7 +198,8 @@ static int run_operation(struct bench *bench, const struct operation *operation)
 static int begin(struct bench *bench)
 {
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
-	PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){.engine = bench->engine}));
+	PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store,
+			      &(struct pfs_tree_options){.engine = bench->engine}));
 	PFS_TRY(pfs_tree_start(bench->tree));
 	PFS_TRY(pfs_queries_open(&bench->queries, bench->tree));
 	PFS_TRY(pfs_peer_open(&bench->sqlite));
@@ -207,11 +219,12 @@ static int run_all(struct bench *bench)
 		     (unsigned long long)bench->rows);
 	for (size_t i = 0; i < PFS_COUNT(operations); i++)
 		PFS_TRY(run_operation(bench, &operations[i]));
-	(void)printf("\n%u of %u slower than SQLite by more than 10 %% and 50 us", bench->slow, bench->figures);
+	(void)printf("\n%u of %u slower than SQLite by more than 10 %% and 50 us", bench->slow,
+		     bench->figures);
 	(void)printf(bench->slow ? ", the worst %.1f times\n" : "\n", bench->worst);
 	if (pfs_queries_count(bench->queries, &host, &device))
-		(void)printf("operators: %llu on the host, %llu on the device\n", (unsigned long long)host,
-			     (unsigned long long)device);
+		(void)printf("operators: %llu on the host, %llu on the device\n",
+			     (unsigned long long)host, (unsigned long long)device);
 	return 0;
 }
 

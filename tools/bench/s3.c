@@ -130,7 +130,8 @@ static size_t path_key(uint8_t *out, uint64_t i)
 {
 	char text[URL_MAX];
 	uint64_t state = i, r = pfs_gen_random(&state);
-	int n = snprintf(text, sizeof(text), "/srv/archive/section-%03u/package-%05u/include/file-%012llx.h",
+	int n = snprintf(text, sizeof(text),
+			 "/srv/archive/section-%03u/package-%05u/include/file-%012llx.h",
 			 (unsigned)(r % 1000), (unsigned)(r >> 32) % 100000,
 			 (unsigned long long)(i * UINT64_C(0x9e3779b97f4b) % (UINT64_C(1) << 48)));
 
@@ -144,7 +145,8 @@ static size_t component_key(uint8_t *out, uint64_t i)
 {
 	char text[TAIL];
 	uint64_t state = i, r = pfs_gen_random(&state), directory = i / 12;
-	int n = snprintf(text, sizeof(text), "%06x-%05u", (unsigned)(r & 0xffffff), (unsigned)(i % 12));
+	int n = snprintf(text, sizeof(text), "%06x-%05u", (unsigned)(r & 0xffffff),
+			 (unsigned)(i % 12));
 
 	for (int k = 0; k < 4; k++)
 		*out++ = (uint8_t)(directory >> (24 - 8 * k));
@@ -181,7 +183,8 @@ static int make_keys(struct bench *b)
 }
 
 /* Chooses any keys of the first n. */
-static int make_asked(const struct bench *b, struct asked *out, size_t most, size_t n, uint64_t seed)
+static int make_asked(const struct bench *b, struct asked *out, size_t most, size_t n,
+		      uint64_t seed)
 {
 	size_t size = 0;
 
@@ -217,8 +220,9 @@ static void line(const char *what, double *seconds, unsigned runs, size_t n, boo
 	if (runs > 1)
 		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least / (double)n * 1e6,
 			       figure.most / (double)n * 1e6);
-	(void)printf("    %-44s %12.3f us %-25s %10.3f M/s%s\n", what, figure.median / (double)n * 1e6, range,
-		     (double)n / figure.median / 1e6, is_right ? "" : "  BAD");
+	(void)printf("    %-44s %12.3f us %-25s %10.3f M/s%s\n", what,
+		     figure.median / (double)n * 1e6, range, (double)n / figure.median / 1e6,
+		     is_right ? "" : "  BAD");
 	(void)fflush(stdout);
 }
 
@@ -260,7 +264,8 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 		for (size_t i = 0; i < b->singles.n; i++) {
 			const struct pfs_prefix_keys key = {b->singles.bytes, b->singles.at + i, 1};
 
-			PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key, traversal));
+			PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key,
+					       traversal));
 		}
 		seconds[run] = clock_of(b) - started;
 	}
@@ -319,7 +324,8 @@ static void scan_keys(struct bench *b, size_t n)
 		}
 	}
 	started = clock_of(b) - started;
-	line("beside a scan of all keys, one thread", &started, 1, b->singles.n, is_right(b, &b->singles));
+	line("beside a scan of all keys, one thread", &started, 1, b->singles.n,
+	     is_right(b, &b->singles));
 }
 
 static int compare(const void *x, const void *y, void *context)
@@ -367,7 +373,8 @@ static void search_array(struct bench *b, size_t n)
 		}
 		seconds[run] = clock_of(b) - started;
 	}
-	line("beside a sorted array, one thread", seconds, RUNS, b->batch.n, is_right(b, &b->batch));
+	line("beside a sorted array, one thread", seconds, RUNS, b->batch.n,
+	     is_right(b, &b->batch));
 }
 
 /* ---- the experiments ---- */
@@ -385,11 +392,12 @@ static void print_head(struct bench *b, struct pfs_prefix *index, const char *wh
 	struct pfs_prefix_info info;
 
 	pfs_prefix_describe(index, &info);
-	(void)printf("%s, %s, %llu keys, %u bits, %u levels a partition: %llu partitions, tree %.3f "
-		     "MB, keys and payloads %.3f MB\n",
-		     sets[b->set], what, (unsigned long long)info.n_keys, info.shape.bits,
-		     info.shape.levels, (unsigned long long)info.n_partitions,
-		     (double)info.tree_bytes / 1e6, (double)info.list_bytes / 1e6);
+	(void)printf(
+		"%s, %s, %llu keys, %u bits, %u levels a partition: %llu partitions, tree %.3f "
+		"MB, keys and payloads %.3f MB\n",
+		sets[b->set], what, (unsigned long long)info.n_keys, info.shape.bits,
+		info.shape.levels, (unsigned long long)info.n_partitions,
+		(double)info.tree_bytes / 1e6, (double)info.list_bytes / 1e6);
 	line("insertion, all keys once", &seconds, 1, info.n_keys, true);
 }
 
@@ -422,8 +430,8 @@ static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_
 
 /* Measures one index of n keys. *is_full: the tree would have more memory than is allowed, and was
  * not measured. */
-static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, const char *what, size_t n,
-		     bool *is_full)
+static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, const char *what,
+		     size_t n, bool *is_full)
 {
 	uint64_t most = shape->layout == PFS_PREFIX_COMPACT ? UINT64_MAX : b->memory;
 	struct pfs_prefix_info info = {0};

@@ -246,7 +246,8 @@ static int join_unsorted(struct bench *b, bool check)
 {
 	const struct pfs_join_key key = {.left = {0, 0}, .right = {0, 0}};
 	const struct pfs_join join = {.keys = &key, .n_keys = 1};
-	const struct pfs_source left = {.table = &b->right.table}, right = {.table = &b->left.table};
+	const struct pfs_source left = {.table = &b->right.table},
+				right = {.table = &b->left.table};
 	struct pfs_tuples *tuples;
 	int error;
 
@@ -276,7 +277,8 @@ static int fill_duckdb(const struct bench *b, const struct relation *r, const ch
 	int fd, error;
 	FILE *csv;
 
-	(void)snprintf(path, sizeof(path), "%s/primefs-bench-s4-XXXXXX", folder && *folder ? folder : "/tmp");
+	(void)snprintf(path, sizeof(path), "%s/primefs-bench-s4-XXXXXX",
+		       folder && *folder ? folder : "/tmp");
 	fd = mkostemp(path, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -284,9 +286,10 @@ static int fill_duckdb(const struct bench *b, const struct relation *r, const ch
 	error = csv ? write_keys(r, csv) : -errno;
 	if (!csv)
 		(void)close(fd);
-	(void)snprintf(sql, sizeof(sql),
-		       "CREATE OR REPLACE TABLE %s (k UINTEGER, n UINTEGER); COPY %s FROM '%s' (FORMAT csv, HEADER false)",
-		       name, name, path);
+	(void)snprintf(
+		sql, sizeof(sql),
+		"CREATE OR REPLACE TABLE %s (k UINTEGER, n UINTEGER); COPY %s FROM '%s' (FORMAT csv, HEADER false)",
+		name, name, path);
 	error = error ? error : pfs_duckdb_run(b->duckdb, NULL, sql);
 	(void)unlink(path);
 	return error;
@@ -296,7 +299,8 @@ static int fill_duckdb(const struct bench *b, const struct relation *r, const ch
 static int join_in_duckdb(struct bench *b, bool check)
 {
 	(void)check;
-	return pfs_duckdb_run(b->duckdb, NULL, "SELECT count(*), sum(l.n), sum(r.n) FROM r JOIN l ON r.k = l.k");
+	return pfs_duckdb_run(b->duckdb, NULL,
+			      "SELECT count(*), sum(l.n), sum(r.n) FROM r JOIN l ON r.k = l.k");
 }
 
 static int time_skew(struct bench *b, double theta)

@@ -32,7 +32,8 @@ static const struct pfs_cmd_option options[] = {
 	[THREADS] = {"threads", 't', "N", "of the host's operators; 0: one a processor (0)"},
 	[CPU] = {"cpu", 'c', NULL, "processor time, of all threads together"},
 	[SIZES] = {"sizes", 0, NULL, "from 5,000 keys to those, then other pages of them"},
-	[COLUMNS] = {"columns", 0, NULL, "an index of a column of so many nodes, by both kinds; on the host"},
+	[COLUMNS] = {"columns", 0, NULL,
+		     "an index of a column of so many nodes, by both kinds; on the host"},
 	{0},
 };
 
@@ -120,7 +121,8 @@ static void line(const char *what, double *seconds, unsigned runs, size_t n, boo
 
 	pfs_figure_of(&figure, seconds, runs);
 	if (runs > 1)
-		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least * 1e3, figure.most * 1e3);
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least * 1e3,
+			       figure.most * 1e3);
 	(void)printf("%-44s %10.3f ms %-21s %10.2f M/s%s\n", what, figure.median * 1e3, range,
 		     (double)n / figure.median / 1e6, is_right ? "" : "  BAD");
 	(void)fflush(stdout);
@@ -308,8 +310,8 @@ static int change(struct bench *b)
 	memset(b->expected, 0, b->m * sizeof(*b->expected)); /* of the values */
 	for (int i = 0; i < RUNS; i++) {
 		started = clock_of(b);
-		PFS_TRY(pfs_index_insert(&b->run, b->index, &changed[i], b->new_keys, b->expected, b->m,
-					 PFS_INDEX_REFUSE));
+		PFS_TRY(pfs_index_insert(&b->run, b->index, &changed[i], b->new_keys, b->expected,
+					 b->m, PFS_INDEX_REFUSE));
 		insertion[i] = clock_of(b) - started;
 		started = clock_of(b);
 		PFS_TRY(pfs_index_remove(&b->run, b->index, &removed[i], b->new_keys, NULL, b->m));
@@ -334,7 +336,8 @@ static int bench_index(struct bench *b)
 	PFS_TRY(search_both(b, "search", "search, on the device"));
 	PFS_TRY(visit_some(b));
 	PFS_TRY(change(b));
-	return search_both(b, "search after insertion and deletion", "search after them, on the device");
+	return search_both(b, "search after insertion and deletion",
+			   "search after them, on the device");
 }
 
 static void clear(struct bench *b)

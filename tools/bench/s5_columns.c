@@ -118,14 +118,16 @@ static int walk_slots(struct bench *b, const struct pfs_index_range *range, size
 
 static int range_slots(struct bench *b)
 {
-	const struct pfs_index_range range = {.field = PFS_FIELD_MTIME, .low = b->low, .high = b->high};
+	const struct pfs_index_range range = {
+		.field = PFS_FIELD_MTIME, .low = b->low, .high = b->high};
 
 	return walk_slots(b, &range, b->all.n);
 }
 
 static int first_slots(struct bench *b)
 {
-	const struct pfs_index_range all = {.field = PFS_FIELD_MTIME, .low = INT64_MIN, .high = INT64_MAX};
+	const struct pfs_index_range all = {
+		.field = PFS_FIELD_MTIME, .low = INT64_MIN, .high = INT64_MAX};
 
 	return walk_slots(b, &all, FIRST);
 }
@@ -225,7 +227,8 @@ static int first_pairs(struct bench *b)
 /* Takes slots out, and puts them back where they belong now. */
 static int move_pairs(struct bench *b, const uint32_t *slots, size_t n)
 {
-	uint64_t *before PFS_FREE = malloc((n + 1) * sizeof(*before)), *now PFS_FREE = malloc((n + 1) * sizeof(*now));
+	uint64_t *before PFS_FREE = malloc((n + 1) * sizeof(*before)),
+			 *now PFS_FREE = malloc((n + 1) * sizeof(*now));
 	uint64_t n_changed;
 
 	if (!before || !now)
@@ -278,7 +281,8 @@ static void print_figure(const struct pfs_figure *figure, unsigned runs)
 	char range[40] = "";
 
 	if (runs > 1)
-		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure->least * 1e3, figure->most * 1e3);
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure->least * 1e3,
+			       figure->most * 1e3);
 	(void)printf(" %10.3f ms %-19s", figure->median * 1e3, range);
 }
 
@@ -286,10 +290,12 @@ static void print_figure(const struct pfs_figure *figure, unsigned runs)
 static bool is_same(const struct bench *b)
 {
 	return b->by_slots.n == b->by_pairs.n &&
-	       memcmp(b->by_slots.slot, b->by_pairs.slot, b->by_slots.n * sizeof(*b->by_slots.slot)) == 0;
+	       memcmp(b->by_slots.slot, b->by_pairs.slot,
+		      b->by_slots.n * sizeof(*b->by_slots.slot)) == 0;
 }
 
-static int compare(struct bench *b, const char *what, bench_step *slots, bench_step *pairs, unsigned runs)
+static int compare(struct bench *b, const char *what, bench_step *slots, bench_step *pairs,
+		   unsigned runs)
 {
 	struct pfs_figure ours, theirs;
 
@@ -322,7 +328,8 @@ static int change(struct bench *b, size_t n)
 	b->held = 0;
 	(void)snprintf(what, sizeof(what), "%zu changes, to the first %u after them", n, FIRST);
 	PFS_TRY(compare(b, what, follow_slots, follow_pairs, 1));
-	(void)printf("%-52s %33s %10.3f ms\n", "    of that in one hold of the tree, at most", "", b->held * 1e3);
+	(void)printf("%-52s %33s %10.3f ms\n", "    of that in one hold of the tree, at most", "",
+		     b->held * 1e3);
 	return ask(b, " after them");
 }
 
@@ -374,7 +381,8 @@ static int open_bench(struct bench *b)
 
 int pfs_s5_columns(const struct pfs_run *run, uint64_t nodes, bool is_cpu)
 {
-	struct bench b = {.run = run, .folder = {.verb = "s5", .nodes = nodes}, .is_cpu = is_cpu, .state = 1};
+	struct bench b = {
+		.run = run, .folder = {.verb = "s5", .nodes = nodes}, .is_cpu = is_cpu, .state = 1};
 	int error;
 
 	PFS_TRY(pfs_bench_folder_make(&b.folder, NULL));

@@ -73,13 +73,14 @@ static int open_sqlite(struct pfs_s5_peer *peer)
 		{"DELETE FROM map WHERE key = ?1", &peer->drop},
 	};
 
-	if (sqlite3_open_v2(":memory:", &peer->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
-	    SQLITE_OK)
+	if (sqlite3_open_v2(":memory:", &peer->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+			    NULL) != SQLITE_OK)
 		return failed(peer);
 	PFS_TRY(run(peer, "CREATE TABLE map(key INTEGER PRIMARY KEY, value INTEGER)"));
 	for (size_t i = 0; i < PFS_COUNT(statements); i++)
-		if (sqlite3_prepare_v3(peer->handle, statements[i].sql, -1, SQLITE_PREPARE_PERSISTENT,
-				       statements[i].at, NULL) != SQLITE_OK)
+		if (sqlite3_prepare_v3(peer->handle, statements[i].sql, -1,
+				       SQLITE_PREPARE_PERSISTENT, statements[i].at,
+				       NULL) != SQLITE_OK)
 			return failed(peer);
 	return 0;
 }
@@ -133,7 +134,8 @@ static int run_each(struct pfs_s5_peer *peer, sqlite3_stmt *statement, const uin
 	return run(peer, "COMMIT");
 }
 
-int pfs_s5_peer_fill(struct pfs_s5_peer *peer, const uint64_t *keys, const uint32_t *values, size_t n)
+int pfs_s5_peer_fill(struct pfs_s5_peer *peer, const uint64_t *keys, const uint32_t *values,
+		     size_t n)
 {
 	if (peer->kind == PFS_S5_SQLITE)
 		return run_each(peer, peer->add, keys, values, n);
@@ -152,7 +154,8 @@ int pfs_s5_peer_find(struct pfs_s5_peer *peer, uint32_t *values, const uint64_t 
 
 		(void)sqlite3_bind_int64(peer->get, 1, (sqlite3_int64)keys[i]);
 		result = sqlite3_step(peer->get);
-		values[i] = result == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(peer->get, 0) : UINT32_MAX;
+		values[i] = result == SQLITE_ROW ? (uint32_t)sqlite3_column_int64(peer->get, 0)
+						 : UINT32_MAX;
 		(void)sqlite3_reset(peer->get);
 		if (result != SQLITE_ROW && result != SQLITE_DONE)
 			return failed(peer);
@@ -176,7 +179,8 @@ int pfs_s5_peer_visit(struct pfs_s5_peer *peer, uint64_t *keys, uint32_t *values
 	return result == SQLITE_DONE ? 0 : failed(peer);
 }
 
-int pfs_s5_peer_insert(struct pfs_s5_peer *peer, const uint64_t *keys, const uint32_t *values, size_t n)
+int pfs_s5_peer_insert(struct pfs_s5_peer *peer, const uint64_t *keys, const uint32_t *values,
+		       size_t n)
 {
 	if (peer->kind == PFS_S5_SQLITE)
 		return run_each(peer, peer->add, keys, values, n);

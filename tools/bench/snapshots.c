@@ -63,8 +63,8 @@ enum { UNSEEN, FIRST, SECOND, TAKEN, FROZEN, FIGURES };
 /* ---- changes ---- */
 
 /* Sets the time of slots that lie `stride` apart; *seconds each. */
-static int time_changes(double *seconds, const struct bench *bench, const uint64_t *inos, unsigned n,
-			unsigned stride)
+static int time_changes(double *seconds, const struct bench *bench, const uint64_t *inos,
+			unsigned n, unsigned stride)
 {
 	const struct stat attr = {.st_mtim.tv_sec = 1000000000};
 	struct pfs_entry entry;
@@ -72,7 +72,8 @@ static int time_changes(double *seconds, const struct bench *bench, const uint64
 	unsigned done = 0;
 
 	for (unsigned i = 0; i < n; i += stride, done++)
-		PFS_TRY(pfs_tree_setattr(bench->tree, &entry, inos[i], &attr, PFS_SET_MTIME, &owner));
+		PFS_TRY(pfs_tree_setattr(bench->tree, &entry, inos[i], &attr, PFS_SET_MTIME,
+					 &owner));
 	*seconds = (pfs_bench_now() - started) / PFS_MAX(done, 1u);
 	return 0;
 }
@@ -113,7 +114,8 @@ static int run_unseen(const struct bench *bench, const uint64_t *inos, unsigned 
 	return 0;
 }
 
-static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n, struct pfs_figures *figures)
+static int run_seen(const struct bench *bench, const uint64_t *inos, unsigned n,
+		    struct pfs_figures *figures)
 {
 	/* The stride makes each change the first one in its block. */
 	unsigned stride = (unsigned)(n * PFS_SNAPSHOT_BLOCK / bench->folder.nodes) + 1;
@@ -168,7 +170,8 @@ static void *create_all_the_time(void *arg)
 		double started = pfs_bench_now();
 
 		(void)snprintf(name, sizeof(name), "created %u", bench->files++);
-		if (!pfs_tree_make(bench->tree, &entry, bench->created, name, S_IFREG | 0644, 0, &owner))
+		if (!pfs_tree_make(bench->tree, &entry, bench->created, name, S_IFREG | 0644, 0,
+				   &owner))
 			pfs_tree_forget(bench->tree, entry.attr.st_ino, 1);
 		pfs_samples_add(&bench->creations, started);
 		(void)usleep(CREATE_US);
@@ -200,13 +203,15 @@ static const struct load {
 } loads[] = {
 	{"nothing", NOTHING},
 	{"a busy loop at nice 10", LOOP},
-	{"SELECT max(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY size) AS n FROM nodes)", STATEMENT},
+	{"SELECT max(n) FROM (SELECT row_number() OVER (PARTITION BY uid ORDER BY size) AS n FROM nodes)",
+	 STATEMENT},
 	{"SELECT ext, count(*), sum(size) FROM nodes GROUP BY 1 ORDER BY 2 DESC", STATEMENT},
 	{"SELECT path FROM nodes WHERE name GLOB '*x*y*'", STATEMENT},
 	{"SELECT path, size FROM nodes ORDER BY size DESC, path", STATEMENT},
 	{"SELECT sum(subtree_size) FROM nodes", STATEMENT},
 	{"UPDATE nodes SET mtime = mtime + 1 WHERE ino = 2", STATEMENT},
-	{"UPDATE nodes SET mtime = mtime + 1 WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f' LIMIT 1000)", STATEMENT},
+	{"UPDATE nodes SET mtime = mtime + 1 WHERE ino IN (SELECT ino FROM nodes WHERE type = 'f' LIMIT 1000)",
+	 STATEMENT},
 	{"UPDATE nodes SET mtime = mtime + 1 WHERE type = 'f'", STATEMENT},
 };
 
@@ -276,10 +281,12 @@ static int run_loads(struct bench *bench)
 	struct pfs_snapshot_stats stats;
 	struct pfs_entry entry;
 
-	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, "created", S_IFDIR | 0755, 0, &owner));
+	PFS_TRY(pfs_tree_make(bench->tree, &entry, PFS_ROOT_PRIME, "created", S_IFDIR | 0755, 0,
+			      &owner));
 	bench->created = entry.attr.st_ino;
-	printf("\n%33s%33s%8s%8s%8s\n%8s%8s%8s%8s %8s%8s%8s%8s %8s%8s%8s\n", "lookups, ms", "creations, ms", "takes",
-	       "read", "written", "p50", "p99", "p99.9", "most", "p50", "p99", "p99.9", "most", "s", "cpu ms", "cpu ms");
+	printf("\n%33s%33s%8s%8s%8s\n%8s%8s%8s%8s %8s%8s%8s%8s %8s%8s%8s\n", "lookups, ms",
+	       "creations, ms", "takes", "read", "written", "p50", "p99", "p99.9", "most", "p50",
+	       "p99", "p99.9", "most", "s", "cpu ms", "cpu ms");
 	for (size_t i = 0; i < PFS_COUNT(loads); i++)
 		PFS_TRY(run_beside(bench, &loads[i]));
 	pfs_snapshots_stats(bench->tree, &stats);
@@ -317,7 +324,8 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 		return -ENOMEM;
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++) {
-		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
+		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store,
+				      &(struct pfs_tree_options){0}));
 		error = run_round(bench, figures, round == ROUNDS - 1);
 		if (pfs_tree_close(bench->tree) && !error)
 			error = -EIO;
@@ -327,13 +335,20 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 }
 
 static const struct pfs_figures described[FIGURES] = {
-	[UNSEEN] = {.what = "a change, no snapshot being open", .unit = "us", .less_is_better = true},
+	[UNSEEN] = {.what = "a change, no snapshot being open",
+		    .unit = "us",
+		    .less_is_better = true},
 	[FIRST] = {.what = "the first change of a block after a snapshot",
 		   .unit = "us",
 		   .yardstick = "without",
 		   .less_is_better = true},
-	[SECOND] = {.what = "a second one", .unit = "us", .yardstick = "without", .less_is_better = true},
-	[TAKEN] = {.what = "a snapshot of all columns, taken", .unit = "us", .less_is_better = true},
+	[SECOND] = {.what = "a second one",
+		    .unit = "us",
+		    .yardstick = "without",
+		    .less_is_better = true},
+	[TAKEN] = {.what = "a snapshot of all columns, taken",
+		   .unit = "us",
+		   .less_is_better = true},
 	[FROZEN] = {.what = "a tree frozen, all columns", .unit = "ms", .less_is_better = true},
 };
 

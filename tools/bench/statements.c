@@ -40,8 +40,8 @@ static const struct asked {
 	{"SELECT ino, name FROM nodes LIMIT 1", TIMES, 32, 4096},
 	{"SELECT ino, size FROM nodes", 1, 9, (size_t)1 << 20},
 	{"SELECT ino, printf('%d', size) FROM nodes", 1, 5, (size_t)1 << 20},
-	{"WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i WHERE v < 1000000) SELECT v FROM i", 1, 5,
-	 (size_t)1 << 20},
+	{"WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i WHERE v < 1000000) SELECT v FROM i",
+	 1, 5, (size_t)1 << 20},
 };
 
 static int ask(const char *path, const struct asked *what, char *piece, double *seconds)
@@ -91,7 +91,8 @@ static int measure_all(const struct pfs_bench_folder *folder)
 
 static int run(const struct pfs_bench_folder *folder)
 {
-	const char *mount[] = {pfs_bench_primefs(), "mount", folder->store, folder->mountpoint, NULL};
+	const char *mount[] = {pfs_bench_primefs(), "mount", folder->store, folder->mountpoint,
+			       NULL};
 	const char *umount[] = {pfs_bench_primefs(), "umount", folder->mountpoint, NULL};
 	int error, ended;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/subjects.h - what primefs-bench measures, in the order of its help.  One line adds
- * one: BENCH(name, summary) stands for pfs_bench_<name> in tools/bench/<name>.c, watch in refresh.c.  No include guard:
- * included with different meanings of the macro. */
+ * one: BENCH(name, summary) stands for pfs_bench_<name> in tools/bench/<name>.c, watch in
+ * refresh.c.  No include guard: included with different meanings of the macro. */
 #ifndef BENCH
 #define BENCH(name, summary)
 #endif

@@ -218,7 +218,8 @@ static int run(struct bench *bench, struct pfs_figures *figures)
 	PFS_TRY(pfs_bench_folder_import(&bench->folder));
 	for (int round = 0; round < ROUNDS; round++) {
 		started = pfs_bench_now();
-		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store, &(struct pfs_tree_options){0}));
+		PFS_TRY(pfs_tree_open(&bench->tree, bench->folder.store,
+				      &(struct pfs_tree_options){0}));
 		pfs_figures_add_yardstick(&figures[MADE], (pfs_bench_now() - started) * 1e3);
 		error = pfs_tree_start(bench->tree);
 		if (!error && !round)

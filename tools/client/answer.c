@@ -254,7 +254,8 @@ static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const
 		job.verb++;
 	error = pfs_thread_call(do_job, &job);
 	if (error)
-		return pfs_cmd_fail(answerer->verb, "cannot start a thread: %s; allow more (ulimit -v, -u)",
+		return pfs_cmd_fail(answerer->verb,
+				    "cannot start a thread: %s; allow more (ulimit -v, -u)",
 				    strerror(-error));
 	return finish(answerer->verb, noted, job.status);
 }

@@ -47,14 +47,15 @@ PFS_MUST_CHECK int pfs_answer(const char *store, const char *const *words, size_
 /* For several questions about one store, which is opened once at most. The functions return exit
  * statuses as pfs_answer does; *out is NULL on failure. */
 struct pfs_answerer;
-PFS_MUST_CHECK int pfs_answerer_open(struct pfs_answerer **out, const char *verb, const char *store);
+PFS_MUST_CHECK int pfs_answerer_open(struct pfs_answerer **out, const char *verb,
+				     const char *store);
 void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
 /* Asks one question; the answer's bytes go to the sink. An error of the sink ends the answer. */
 PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 				   const char *const *words, size_t n);
 
-/* Returns the tree, if the command has opened the store for its last question, so that the command need not make a
- * request of words; NULL: a daemon has it. */
+/* Returns the tree, if the command has opened the store for its last question, so that the command
+ * need not make a request of words; NULL: a daemon has it. */
 struct pfs_tree *pfs_answerer_tree(const struct pfs_answerer *answerer);
 
 /* Makes answers end with PFS_EXIT_OK once *stop is true; the handler of a signal may set it. */

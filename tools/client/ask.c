@@ -71,7 +71,8 @@ static char *path_by_folder(const char *operand)
 	char *above PFS_FREE = folder ? path_in_store(folder) : NULL;
 	const char *slash = strrchr(operand, '/');
 
-	if (above && asprintf(&path, "%s/%s", above[1] ? above : "", slash ? slash + 1 : operand) < 0)
+	if (above &&
+	    asprintf(&path, "%s/%s", above[1] ? above : "", slash ? slash + 1 : operand) < 0)
 		return NULL;
 	return path;
 }
@@ -108,7 +109,8 @@ static int open_mounted(struct pfs_place *place, const char *operand, bool follo
 	place->shown = operand;
 	if (lstat(operand, &attr) != 0)
 		return pfs_cmd_fail(place->verb, "%s: %s", operand, strerror(errno));
-	follows = follows && S_ISLNK(attr.st_mode) && stat(operand, &target) == 0 && S_ISDIR(target.st_mode);
+	follows = follows && S_ISLNK(attr.st_mode) && stat(operand, &target) == 0 &&
+		  S_ISDIR(target.st_mode);
 	if (!follows && find_in_store(place, operand))
 		return PFS_EXIT_OK;
 	real = realpath(operand, NULL); /* a symlink may lead into a mounted store */
@@ -119,8 +121,10 @@ static int open_mounted(struct pfs_place *place, const char *operand, bool follo
 		return pfs_cmd_fail(place->verb, "no memory");
 	}
 	if (real && is_virtual(real))
-		return pfs_cmd_fail(place->verb,
-				    "%s: .query is no part of the tree; read it with ls(1) and cat(1)", operand);
+		return pfs_cmd_fail(
+			place->verb,
+			"%s: .query is no part of the tree; read it with ls(1) and cat(1)",
+			operand);
 	return pfs_cmd_fail(place->verb, "%s: lies in no mounted store; name a store, or mount it",
 			    operand);
 }
@@ -177,7 +181,8 @@ int pfs_places_open(struct pfs_place **places, size_t *n, const char *verb, char
 		place->verb = verb;
 		place->store = store;
 		place->run = run;
-		opened = store ? open_in_store(place, operands[i]) : open_mounted(place, operands[i], follows);
+		opened = store ? open_in_store(place, operands[i])
+			       : open_mounted(place, operands[i], follows);
 		status = opened ? opened : status;
 		++*n;
 	}
@@ -217,7 +222,10 @@ char *pfs_row_unescape(char *text, char **end)
 	for (; *from != '\t' && *from != '\n'; from++) {
 		if (*from == '\\' && from[1] != '\n') {
 			from++;
-			*to++ = *from == 't' ? '\t' : *from == 'n' ? '\n' : *from == 'r' ? '\r' : *from;
+			*to++ = *from == 't'   ? '\t'
+				: *from == 'n' ? '\n'
+				: *from == 'r' ? '\r'
+					       : *from;
 		} else {
 			*to++ = *from;
 		}

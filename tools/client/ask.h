@@ -19,7 +19,8 @@ struct pfs_place {
 	const char *shown; /* the name of the place in what is printed; "" for a store's root */
 	struct pfs_answerer *store; /* shared by all places of a call; NULL: the place is mounted */
 	char *folder;	   /* if mounted: the directory whose .query is asked */
-	struct pfs_run_file *run; /* if mounted: that of the place asked last; shared by all places of a call */
+	struct pfs_run_file
+		*run; /* if mounted: that of the place asked last; shared by all places of a call */
 	dev_t device;	   /* if mounted: the mount's device number */
 	char *path;	   /* absolute in the store; NULL: the place could not be opened */
 };

@@ -46,8 +46,8 @@ struct work {
 	struct pfs_resolve_text text;
 };
 
-static void share(void *arg, size_t n, size_t grain, void (*piece)(void *context, size_t from, size_t to),
-		  void *context)
+static void share(void *arg, size_t n, size_t grain,
+		  void (*piece)(void *context, size_t from, size_t to), void *context)
 {
 	struct work *work = arg;
 	PFS_LOCKED(&work->pool_lock);
@@ -70,7 +70,8 @@ static bool is_unwanted(const struct work *work, enum pfs_pathpipe_stage stage)
  * stage before has passed it on. */
 static bool is_there(const struct work *work, enum pfs_pathpipe_stage stage, size_t k)
 {
-	return stage == PFS_PATHPIPE_READ ? k < work->done[PFS_PATHPIPE_WRITE] + BATCHES : k < work->done[stage - 1];
+	return stage == PFS_PATHPIPE_READ ? k < work->done[PFS_PATHPIPE_WRITE] + BATCHES
+					  : k < work->done[stage - 1];
 }
 
 /* Waits for batch k. Returns false if the stage has nothing more to do. */
@@ -185,8 +186,8 @@ static int read_batch(struct work *work, struct batch *batch)
 	PFS_TRY(read_lines(work, batch, &whole, &size));
 	if (whole == 0)
 		return ENDED;
-	PFS_TRY(pfs_resolve_lines_find(&batch->lines, &used, batch->text, whole, work->pipe->delimiter,
-				       &work->threads));
+	PFS_TRY(pfs_resolve_lines_find(&batch->lines, &used, batch->text, whole,
+				       work->pipe->delimiter, &work->threads));
 	work->rest = batch->text + used;
 	work->n_rest = size - used;
 	return 0;
@@ -274,7 +275,8 @@ static void *write_main(void *work)
 
 static int run_stages(struct work *work)
 {
-	static const struct pfs_thread_kind resolving = {"pfs-resolve", 0, 0}, writing = {"pfs-write", 0, 0};
+	static const struct pfs_thread_kind resolving = {"pfs-resolve", 0, 0},
+					    writing = {"pfs-write", 0, 0};
 	pthread_t resolver = 0, writer = 0;
 	int error = pfs_thread_start(&resolver, &resolving, resolve_main, work);
 

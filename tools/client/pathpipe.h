@@ -11,7 +11,12 @@
 #include "fs/tree/resolve_lines.h"
 
 /* The stages, each with a thread of its own. */
-enum pfs_pathpipe_stage { PFS_PATHPIPE_READ, PFS_PATHPIPE_RESOLVE, PFS_PATHPIPE_WRITE, PFS_PATHPIPE_STAGES };
+enum pfs_pathpipe_stage {
+	PFS_PATHPIPE_READ,
+	PFS_PATHPIPE_RESOLVE,
+	PFS_PATHPIPE_WRITE,
+	PFS_PATHPIPE_STAGES
+};
 
 struct pfs_pathpipe {
 	int in, out;
@@ -26,7 +31,8 @@ struct pfs_pathpipe {
 	int (*resolve)(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n);
 	/* Takes lines: each has the number, or - for 0, a tab, the path and the delimiter. May use
 	 * the threads. NULL: lines are written to `out`. Another result than 0 ends all stages. */
-	int (*put)(void *arg, const struct pfs_resolve_text *text, const struct pfs_resolve_threads *threads);
+	int (*put)(void *arg, const struct pfs_resolve_text *text,
+		   const struct pfs_resolve_threads *threads);
 	/* Shows answers in another way. NULL: they are printed as lines. Another result than 0 ends
 	 * all stages. */
 	int (*show)(void *arg, const uint64_t *inos, const struct pfs_path_text *paths, size_t n);

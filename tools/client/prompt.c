@@ -31,13 +31,19 @@ const volatile sig_atomic_t *pfs_prompt_stop(void)
 #define HISTORY_MAX 1000
 
 static const char *const words[] = {
-	"SELECT",   "FROM",	   "WHERE",	  "GROUP BY",	 "ORDER BY",	"HAVING",
-	"LIMIT",    "DISTINCT",	   "JOIN",	  "USING",	 "UPDATE",	"SET",
-	"DELETE",   "INSERT INTO", "VALUES",	  "WITH",	 "BETWEEN",	"LIKE",
-	"GLOB",	    "IS NULL",	   "CREATE TABLE", "DROP TABLE", "count(*)",	"sum(",
-	"min(",	    "max(",	   "avg(",	  "under(ino, ", "child_of(ino, ", "ancestor_of(ino, ",
-	"path_of(", "ino_of(",	   "common_ancestor(", "node_of_code(", "resolve(",
-	"help",	    "quit",
+	"SELECT",	 "FROM",	   "WHERE",
+	"GROUP BY",	 "ORDER BY",	   "HAVING",
+	"LIMIT",	 "DISTINCT",	   "JOIN",
+	"USING",	 "UPDATE",	   "SET",
+	"DELETE",	 "INSERT INTO",	   "VALUES",
+	"WITH",		 "BETWEEN",	   "LIKE",
+	"GLOB",		 "IS NULL",	   "CREATE TABLE",
+	"DROP TABLE",	 "count(*)",	   "sum(",
+	"min(",		 "max(",	   "avg(",
+	"under(ino, ",	 "child_of(ino, ", "ancestor_of(ino, ",
+	"path_of(",	 "ino_of(",	   "common_ancestor(",
+	"node_of_code(", "resolve(",	   "help",
+	"quit",
 };
 
 /* Names of the store's, for completion. */
@@ -244,12 +250,13 @@ static char *trim(char *text, bool *ended)
 
 static void help(void)
 {
-	(void)puts("A statement ends with a semicolon.  For instance:\n"
-		   "  SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC LIMIT 10;\n"
-		   "  SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC;\n"
-		   "  SELECT path FROM nodes WHERE under(ino, '/src') AND name GLOB '*.c';\n"
-		   "  SELECT name FROM pragma_table_info('nodes');\n"
-		   "Tab completes; Ctrl-C stops a statement; quit or end of input leaves.");
+	(void)puts(
+		"A statement ends with a semicolon.  For instance:\n"
+		"  SELECT path, size FROM nodes WHERE size > 1000000 ORDER BY size DESC LIMIT 10;\n"
+		"  SELECT ext, count(*), sum(size) FROM nodes GROUP BY ext ORDER BY 3 DESC;\n"
+		"  SELECT path FROM nodes WHERE under(ino, '/src') AND name GLOB '*.c';\n"
+		"  SELECT name FROM pragma_table_info('nodes');\n"
+		"Tab completes; Ctrl-C stops a statement; quit or end of input leaves.");
 }
 
 enum { NONE, QUIT, HELP };

@@ -17,7 +17,8 @@
 #include "meta/store.h"
 #include "tools/cmd.h"
 
-int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb, const char *operand)
+int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb,
+		   const char *operand)
 {
 	struct pfs_kernel_mount found;
 	struct stat attr;
@@ -42,7 +43,8 @@ int pfs_ready_name(char store[PATH_MAX], char folder[PATH_MAX], const char *verb
 	return PFS_EXIT_OK;
 }
 
-static bool is_mounted(struct pfs_kernel_mount *found, struct pfs_kernel_daemon *daemon, const char *store)
+static bool is_mounted(struct pfs_kernel_mount *found, struct pfs_kernel_daemon *daemon,
+		       const char *store)
 {
 	char path[PATH_MAX];
 
@@ -97,7 +99,8 @@ static int open_tree(struct pfs_tree **tree, const char *verb, const char *store
 	return pfs_cmd_fail(verb, "%s", why);
 }
 
-static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only, int64_t at)
+static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only,
+		 int64_t at)
 {
 	const struct pfs_tree_options options = {.read_only = read_only,
 						 .wait_ms = PFS_READY_WAIT_MS,
@@ -120,7 +123,8 @@ int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *sto
 
 static int ready_group(struct pfs_tree **tree, const char *verb, const char *store, int64_t at)
 {
-	const struct pfs_tree_options options = {.read_only = true, .beside_writer = true, .at = at};
+	const struct pfs_tree_options options = {
+		.read_only = true, .beside_writer = true, .at = at};
 	struct pfs_kernel_mount found;
 	struct pfs_kernel_daemon daemon;
 
@@ -145,7 +149,8 @@ int pfs_ready_group(struct pfs_tree **tree, const char *verb, const char *store)
  * shows later. */
 static int check_history(const char *verb, const char *store, int64_t at)
 {
-	const struct pfs_store_options options = {.flags = PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
+	const struct pfs_store_options options = {.flags =
+							  PFS_STORE_READ_ONLY | PFS_STORE_UNLOCKED};
 	struct pfs_history history = {.rule = {0}};
 	struct pfs_store *peek = NULL;
 	char since[PFS_TIME_TEXT];
@@ -159,13 +164,15 @@ static int check_history(const char *verb, const char *store, int64_t at)
 	if (error)
 		return PFS_EXIT_OK;
 	if (!history.rule.age && !history.rule.size)
-		return pfs_cmd_fail(verb,
-				    "%s: keeps no history; mount it with -o history=2d, and what changes "
-				    "from then on is kept for two days",
-				    store);
+		return pfs_cmd_fail(
+			verb,
+			"%s: keeps no history; mount it with -o history=2d, and what changes "
+			"from then on is kept for two days",
+			store);
 	pfs_time_print(since, history.since);
-	return at >= history.since ? PFS_EXIT_OK
-				   : pfs_cmd_fail(verb, "%s: what it was is known from %s on", store, since);
+	return at >= history.since
+		       ? PFS_EXIT_OK
+		       : pfs_cmd_fail(verb, "%s: what it was is known from %s on", store, since);
 }
 
 int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, int64_t at)

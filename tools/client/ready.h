@@ -31,7 +31,8 @@ PFS_MUST_CHECK int pfs_ready_group(struct pfs_tree **tree, const char *verb, con
 
 /* Opens the tree as it was at that time, in nanoseconds since 1970 (meta/history.h), if the store's
  * history has that time. */
-PFS_MUST_CHECK int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store, int64_t at);
+PFS_MUST_CHECK int pfs_ready_past(struct pfs_tree **tree, const char *verb, const char *store,
+				  int64_t at);
 
 /* For pfs_imagefile_make_behind: opens a store as one committed group has left it, without a lock;
  * NULL: it cannot be opened. */

@@ -197,7 +197,8 @@ static int hash_content(struct finding *finding, struct file *file)
 	struct pfs_entry before, after;
 	bool volatile_attr;
 
-	PFS_TRY(pfs_tree_open_file(finding->tree, &volatile_attr, file->ino, O_RDONLY, false, false));
+	PFS_TRY(pfs_tree_open_file(finding->tree, &volatile_attr, file->ino, O_RDONLY, false,
+				   false));
 	PFS_TRY(pfs_tree_getattr(finding->tree, &before, file->ino));
 	if ((uint64_t)before.attr.st_size != file->size)
 		return -EAGAIN;
@@ -238,8 +239,8 @@ static int compare_bytes(struct finding *finding, bool *equal, const struct file
 		ssize_t got = pfs_tree_read(finding->tree, finding->block, BLOCK, a->ino,
 					    (int64_t)at, PFS_READ_NOATIME);
 		ssize_t other = got < 0 ? 0
-					: pfs_tree_read(finding->tree, finding->other, BLOCK, b->ino,
-							(int64_t)at, PFS_READ_NOATIME);
+					: pfs_tree_read(finding->tree, finding->other, BLOCK,
+							b->ino, (int64_t)at, PFS_READ_NOATIME);
 
 		if (finding->options->gone(finding->options->arg))
 			return -ECANCELED;
@@ -270,7 +271,8 @@ static int tell_group(struct finding *finding, const struct file *files, size_t 
 	return error == -ESTALE ? 0 : error;
 }
 
-/* Files of one hash: those equal to the first, then those equal to the first of the rest, and so on. */
+/* Files of one hash: those equal to the first, then those equal to the first of the rest, and so
+ * on. */
 static int split(struct finding *finding, struct file *files, size_t n)
 {
 	while (n > 1) {
@@ -323,7 +325,8 @@ static int find(struct finding *finding)
 	if (finding->n)
 		qsort(finding->files, finding->n, sizeof(*finding->files), compare_sizes);
 	for (size_t i = 0, end; i < finding->n; i = end) {
-		for (end = i + 1; end < finding->n && finding->files[end].size == finding->files[i].size;)
+		for (end = i + 1;
+		     end < finding->n && finding->files[end].size == finding->files[i].size;)
 			end++;
 		if (end - i > 1)
 			PFS_TRY(compare_run(finding, finding->files + i, end - i));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/dupes/dupes.h - files with the same content.
  *
- * Files of equal size are hashed (XXH3, 128 bits), and those of equal hash compared byte for byte.  A hash is
- * kept with its node, and with the size and mtime that it is of; it is used as long as the file has these. */
+ * Files of equal size are hashed (XXH3, 128 bits), and those of equal hash compared byte for byte.
+ * A hash is kept with its node, and with the size and mtime that it is of; it is used as long as
+ * the file has these. */
 #ifndef PFS_TOOLS_DUPES_DUPES_H
 #define PFS_TOOLS_DUPES_DUPES_H
 

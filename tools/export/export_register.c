@@ -141,7 +141,8 @@ static int has_value(struct table *table)
 		    pfs_export_value(table->to, table->value, table->ino, column) > 0)
 			return true;
 	for (i = 0; i < table->to->n_columns; i++)
-		if (pfs_export_value(table->to, table->value, table->ino, table->to->columns[i]) > 0)
+		if (pfs_export_value(table->to, table->value, table->ino, table->to->columns[i]) >
+		    0)
 			return true;
 	return false;
 }
@@ -244,7 +245,8 @@ static int write_ids(struct table *table)
 	PFS_TRY(pfs_tree_walk(to->tree, to->root, visit_id, table));
 	if (table->n_lost)
 		pfs_cmd_say("export",
-			    "%s: %" PRIu64 " rows lie in directories that have no id, so that they have none of a "
+			    "%s: %" PRIu64
+			    " rows lie in directories that have no id, so that they have none of a "
 			    "parent; --new-ids gives them numbers",
 			    to->store, table->n_lost);
 	return 0;

@@ -119,8 +119,9 @@ static int ask(const struct pfs_place *place, const char *columns, const char *r
 {
 	char *path PFS_FREE = pfs_sql_quote(place->path), *sql PFS_FREE = NULL;
 
-	if (!path || asprintf(&sql, "SELECT %s FROM nodes WHERE under(ino, %s) AND link IS NOT NULL %s",
-			      columns, path, rest) < 0)
+	if (!path ||
+	    asprintf(&sql, "SELECT %s FROM nodes WHERE under(ino, %s) AND link IS NOT NULL %s",
+		     columns, path, rest) < 0)
 		return pfs_cmd_fail("du", "no memory");
 	return pfs_place_ask(place, sql, row, arg);
 }
@@ -129,7 +130,8 @@ static void list_nodes(struct looking *looking, const struct pfs_subtree *subtre
 {
 	for (uint32_t node = 0; node < subtree->n; node++) {
 		looking->by_ino[node] = (struct node){.ino = subtree->keys[node].ino, .node = node};
-		for (uint32_t child = subtree->nodes[node].first; child; child = subtree->nodes[child].next)
+		for (uint32_t child = subtree->nodes[node].first; child;
+		     child = subtree->nodes[child].next)
 			looking->up[child] = node;
 	}
 	if (looking->n)

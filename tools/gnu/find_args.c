@@ -58,7 +58,8 @@ static bool parse_clause(mode_t *mode, const char **text)
 		char letter;
 		mode_t bits;
 	} who_bits[] = {{'u', 04700}, {'g', 02070}, {'o', 01007}, {'a', 07777}},
-	  what_bits[] = {{'r', 0444}, {'w', 0222}, {'x', 0111}, {'X', 0111}, {'s', 06000}, {'t', 01000}};
+	  what_bits[] = {{'r', 0444}, {'w', 0222},  {'x', 0111},
+			 {'X', 0111}, {'s', 06000}, {'t', 01000}};
 	mode_t who = 0, what = 0;
 	const char *c = *text;
 	size_t i;
@@ -106,7 +107,8 @@ bool pfs_find_parse_mode(mode_t *out, const char *text)
 
 bool pfs_find_date(int64_t *out, const char *words)
 {
-	char *const command[] = {(char *)"date", (char *)"-d", (char *)words, (char *)"+%s%N", NULL};
+	char *const command[] = {(char *)"date", (char *)"-d", (char *)words, (char *)"+%s%N",
+				 NULL};
 	char digits[64], *end = digits;
 	int ends[2], status = -1;
 	posix_spawn_file_actions_t actions;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/find_args.h - the arguments of find(1)'s tests.  All return false for what makes no sense. */
+/* tools/gnu/find_args.h - the arguments of find(1)'s tests.  All return false for what makes no
+ * sense. */
 #ifndef PFS_TOOLS_GNU_FIND_ARGS_H
 #define PFS_TOOLS_GNU_FIND_ARGS_H
 

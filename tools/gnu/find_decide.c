@@ -269,7 +269,8 @@ static bool act(struct pfs_find_run *run, struct pfs_find_node *node, const stru
 	}
 }
 
-static bool decide(struct pfs_find_run *run, struct pfs_find_node *node, const struct pfs_found *found)
+static bool decide(struct pfs_find_run *run, struct pfs_find_node *node,
+		   const struct pfs_found *found)
 {
 	if (run->quit)
 		return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/find_expr.h - the expressions of find(1): parsed, turned into a condition in SQL that keeps
- * every node on which they do something, and decided node by node.
+/* tools/gnu/find_expr.h - the expressions of find(1): parsed, turned into a condition in SQL that
+ * keeps every node on which they do something, and decided node by node.
  *
  * The condition may keep more than that, never less; what it cannot say (regular expressions,
  * patterns with classes) the decision looks at again. */

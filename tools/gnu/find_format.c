@@ -188,7 +188,8 @@ void pfs_find_format_finish(struct pfs_find_format *format)
 static void print_text(struct pfs_stdout *out, const struct segment *s, const char *text)
 {
 	if (s->width || s->has_precision)
-		pfs_stdout_printf(out, "%*.*s", s->width, s->has_precision ? s->precision : -1, text);
+		pfs_stdout_printf(out, "%*.*s", s->width, s->has_precision ? s->precision : -1,
+				  text);
 	else
 		pfs_stdout_text(out, text);
 }
@@ -265,8 +266,8 @@ static void print_component(struct pfs_stdout *out, const struct segment *s,
 }
 
 /* Prints the path without the starting point and the slash behind it. */
-static void print_below(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found,
-			const char *start, bool terminal)
+static void print_below(struct pfs_stdout *out, const struct segment *s,
+			const struct pfs_found *found, const char *start, bool terminal)
 {
 	size_t n = !found->depth ? found->path_len : strcmp(start, "/") == 0 ? 0 : strlen(start);
 
@@ -328,7 +329,8 @@ static void print_ctime(struct pfs_stdout *out, const struct segment *s, int64_t
 	print_text(out, s, all);
 }
 
-static void print_owner(struct pfs_stdout *out, const struct segment *s, const char *name, uint32_t id)
+static void print_owner(struct pfs_stdout *out, const struct segment *s, const char *name,
+			uint32_t id)
 {
 	if (name && islower((unsigned char)s->what))
 		print_text(out, s, name);
@@ -336,7 +338,8 @@ static void print_owner(struct pfs_stdout *out, const struct segment *s, const c
 		print_number(out, s, id);
 }
 
-static void print_mode(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found)
+static void print_mode(struct pfs_stdout *out, const struct segment *s,
+		       const struct pfs_found *found)
 {
 	char mode[PFS_MODE_SIZE];
 
@@ -344,7 +347,8 @@ static void print_mode(struct pfs_stdout *out, const struct segment *s, const st
 	print_text(out, s, mode);
 }
 
-static void print_attribute(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found)
+static void print_attribute(struct pfs_stdout *out, const struct segment *s,
+			    const struct pfs_found *found)
 {
 	size_t len;
 
@@ -398,8 +402,8 @@ static int64_t time_of(const struct pfs_found *found, char what)
 	return strchr("aA", what) ? found->atime : strchr("cC", what) ? found->ctime : found->mtime;
 }
 
-static void print_directive(struct pfs_stdout *out, const struct segment *s, const struct pfs_found *found,
-			    const char *start, bool terminal)
+static void print_directive(struct pfs_stdout *out, const struct segment *s,
+			    const struct pfs_found *found, const char *start, bool terminal)
 {
 	switch (s->what) {
 	case 'p':

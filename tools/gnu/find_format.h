@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/find_format.h - find's -printf: a format, taken apart once and printed for each node. */
+/* tools/gnu/find_format.h - find's -printf: a format, taken apart once and printed for each
+ * node. */
 #ifndef PFS_TOOLS_GNU_FIND_FORMAT_H
 #define PFS_TOOLS_GNU_FIND_FORMAT_H
 
@@ -7,7 +8,8 @@
 
 struct pfs_find_format;
 
-/* *needs: what it prints, enum pfs_find_need.  -EINVAL, why filled in; -ENOMEM.  The text must stay. */
+/* *needs: what it prints, enum pfs_find_need.  -EINVAL, why filled in; -ENOMEM.  The text must
+ * stay. */
 PFS_MUST_CHECK int pfs_find_format_parse(struct pfs_find_format **out, unsigned *needs,
 					 const char *text, char *why, size_t why_size);
 void pfs_find_format_finish(struct pfs_find_format *format); /* NULL is allowed */

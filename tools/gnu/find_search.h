@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/find_search.h - a search below one place, shared by its two ways to go: rows as they come
- * (cmd_find.c), and rows in the order in which find(1) walks (find_walk.c). */
+/* tools/gnu/find_search.h - a search below one place, shared by its two ways to go: rows as they
+ * come (cmd_find.c), and rows in the order in which find(1) walks (find_walk.c). */
 #ifndef PFS_TOOLS_GNU_FIND_SEARCH_H
 #define PFS_TOOLS_GNU_FIND_SEARCH_H
 
@@ -38,7 +38,8 @@ bool pfs_search_show(struct pfs_search *search, const char *path, size_t size);
  * false if there is no memory. */
 bool pfs_search_enter(struct pfs_search *search, size_t above, const char *name, size_t size);
 
-/* Decides about what has the path, within the limits of depth; true if what is below is to be left out. */
+/* Decides about what has the path, within the limits of depth; true if what is below is to be left
+ * out. */
 bool pfs_search_decide(struct pfs_search *search, struct pfs_found *found);
 
 /* Decides for all below the start, in order: each directory before what is in it, or after it with

@@ -19,7 +19,8 @@ static int ask(const struct pfs_search *search, struct pfs_subtree *subtree)
 	char *path PFS_FREE = pfs_sql_quote(search->place->path);
 	char *condition PFS_FREE = pfs_find_condition(search->run.find), *where PFS_FREE = NULL;
 	char limit[PFS_FIND_LIMIT], columns[PFS_FIND_COLUMNS];
-	bool all = condition && (strcmp(condition, "1") == 0 || strcmp(condition, "type IN ('d')") == 0);
+	bool all = condition &&
+		   (strcmp(condition, "1") == 0 || strcmp(condition, "type IN ('d')") == 0);
 
 	pfs_search_limit(search, limit);
 	pfs_search_columns(search, columns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/long_fields.h - the fields of `ls -l` and `find -ls`, as GNU prints them.  One thread. */
+/* tools/gnu/long_fields.h - the fields of `ls -l` and `find -ls`, as GNU prints them.  One
+ * thread. */
 #ifndef PFS_TOOLS_GNU_LONG_FIELDS_H
 #define PFS_TOOLS_GNU_LONG_FIELDS_H
 

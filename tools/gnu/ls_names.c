@@ -120,9 +120,10 @@ static int ask(struct names *names)
 {
 	char *path PFS_FREE = pfs_sql_quote(names->place->path), *sql PFS_FREE = NULL;
 
-	if (!path || asprintf(&sql,
-			      "SELECT depth, type, name FROM nodes WHERE under(ino, %s) ORDER BY preorder",
-			      path) < 0)
+	if (!path ||
+	    asprintf(&sql,
+		     "SELECT depth, type, name FROM nodes WHERE under(ino, %s) ORDER BY preorder",
+		     path) < 0)
 		return pfs_cmd_fail("ls", "no memory");
 	PFS_TRY(pfs_place_ask(names->place, sql, take, names));
 	while (names->depth && !names->error)
@@ -146,7 +147,8 @@ int pfs_ls_names(struct pfs_stdout *out, const struct pfs_place *place, bool hid
 {
 	struct names names = {.place = place, .hidden = hidden};
 	const char *shown = *place->shown ? place->shown : "/";
-	int status = begin(&names, shown, strlen(shown)) ? pfs_cmd_fail("ls", "no memory") : ask(&names);
+	int status =
+		begin(&names, shown, strlen(shown)) ? pfs_cmd_fail("ls", "no memory") : ask(&names);
 
 	if (!status)
 		print(out, &names, blank);

@@ -97,8 +97,8 @@ static struct widths measure(const struct pfs_ls_style *style,
 	return w;
 }
 
-static void put_owner(struct pfs_stdout *out, const struct pfs_ls_style *style, size_t width, uint32_t id,
-		      const char *(*name_of)(uint32_t id, size_t *len))
+static void put_owner(struct pfs_stdout *out, const struct pfs_ls_style *style, size_t width,
+		      uint32_t id, const char *(*name_of)(uint32_t id, size_t *len))
 {
 	char text[PFS_DIGITS];
 	bool named;
@@ -117,8 +117,8 @@ static bool is_recent(time_t now, time_t seconds)
 	return seconds <= now && seconds > now - HALF_A_YEAR;
 }
 
-static void put_long(struct pfs_stdout *out, const struct pfs_ls_style *style, const struct widths *w,
-		     const struct pfs_ls_entry *e)
+static void put_long(struct pfs_stdout *out, const struct pfs_ls_style *style,
+		     const struct widths *w, const struct pfs_ls_entry *e)
 {
 	static struct pfs_dates dates = {.is_recent = is_recent};
 	char mode[PFS_MODE_SIZE], text[PFS_DIGITS];
@@ -164,7 +164,8 @@ static struct page begin(struct pfs_stdout *out, const struct pfs_ls_style *styl
 {
 	struct page page = {out, style, entries, n, .widths = measure(style, entries, n_measured)};
 
-	for (size_t i = 0; i < n && style->quotes && style->form != PFS_LS_LINES && !page.aligned; i++)
+	for (size_t i = 0; i < n && style->quotes && style->form != PFS_LS_LINES && !page.aligned;
+	     i++)
 		page.aligned = pfs_needs_quotes(entries[i].name, entries[i].len, false);
 	return page;
 }
@@ -236,8 +237,8 @@ static void put_gap(struct pfs_stdout *out, size_t from, size_t to)
 	}
 }
 
-static void put_row(const struct page *page, const struct pfs_column_layout *columns, const size_t *widths,
-		    size_t row)
+static void put_row(const struct page *page, const struct pfs_column_layout *columns,
+		    const size_t *widths, size_t row)
 {
 	size_t at = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/ls_print.h - what `primefs ls` prints of a directory's entries, as ls(1) does: one a line, in
- * columns, or at length.  One thread. */
+/* tools/gnu/ls_print.h - what `primefs ls` prints of a directory's entries, as ls(1) does: one a
+ * line, in columns, or at length.  One thread. */
 #ifndef PFS_TOOLS_GNU_LS_PRINT_H
 #define PFS_TOOLS_GNU_LS_PRINT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/quote.h - names as ls(1) shows them on a terminal: as words of a shell, with quotes where it
- * would take them for something else, so that no byte of one tells the terminal what to do. */
+/* tools/gnu/quote.h - names as ls(1) shows them on a terminal: as words of a shell, with quotes
+ * where it would take them for something else, so that no byte of one tells the terminal what to
+ * do. */
 #ifndef PFS_TOOLS_GNU_QUOTE_H
 #define PFS_TOOLS_GNU_QUOTE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/row.h - a row of an answer taken apart, field by field from the left, where it lies: a line of
- * tab-separated values in which \t, \n, \r and \\ stand for such bytes.  What is missing is "" or 0. */
+/* tools/gnu/row.h - a row of an answer taken apart, field by field from the left, where it lies: a
+ * line of tab-separated values in which \t, \n, \r and \\ stand for such bytes.  What is missing is
+ * "" or 0. */
 #ifndef PFS_TOOLS_GNU_ROW_H
 #define PFS_TOOLS_GNU_ROW_H
 
@@ -39,8 +40,8 @@ static inline size_t pfs_row_first(pfs_row_bytes set)
 #endif
 }
 
-/* Undoes what stands for other bytes in the field: what is left ends where that did, at *end.  Returns where it
- * begins. */
+/* Undoes what stands for other bytes in the field: what is left ends where that did, at *end.
+ * Returns where it begins. */
 char *pfs_row_unescape(char *text, char **end);
 
 /* NUL-terminated, in place: the next field begins after the NUL. */
@@ -75,8 +76,8 @@ static inline char pfs_row_letter(struct pfs_row *row)
 	return letter;
 }
 
-/* Adds eight digits to the number at once, if there are as many.  Their values are brought together in pairs,
- * then in fours, then all of them. */
+/* Adds eight digits to the number at once, if there are as many.  Their values are brought together
+ * in pairs, then in fours, then all of them. */
 static inline bool pfs_row_eight(const char *at, uint64_t *n)
 {
 	const uint64_t ones = UINT64_MAX / 255;

@@ -21,11 +21,12 @@
 static bool make_room(struct pfs_subtree *subtree, size_t depth)
 {
 	if (subtree->n >= UINT32_MAX ||
-	    pfs_grow(&subtree->nodes, &subtree->capacity, subtree->n + 1, sizeof(*subtree->nodes)) ||
+	    pfs_grow(&subtree->nodes, &subtree->capacity, subtree->n + 1,
+		     sizeof(*subtree->nodes)) ||
 	    pfs_grow(&subtree->above, &subtree->above_capacity, depth + 1, sizeof(*subtree->above)))
 		return false;
-	return !subtree->keyed ||
-	       pfs_grow(&subtree->keys, &subtree->key_capacity, subtree->n + 1, sizeof(*subtree->keys)) == 0;
+	return !subtree->keyed || pfs_grow(&subtree->keys, &subtree->key_capacity, subtree->n + 1,
+					   sizeof(*subtree->keys)) == 0;
 }
 
 /* Links the next node to those below the last one that is above it. */
@@ -56,10 +57,12 @@ static bool take(void *arg, struct pfs_row *row)
 		subtree->top_depth = depth - subtree->beheaded;
 		subtree->no_memory = !make_room(subtree, 1);
 		if (!subtree->no_memory && subtree->beheaded)
-			subtree->nodes[link_node(subtree, 0)] = (struct pfs_subtree_node){.type = 'd'};
+			subtree->nodes[link_node(subtree, 0)] =
+				(struct pfs_subtree_node){.type = 'd'};
 	}
 	/* A node without its directory belongs to the deepest one that there is. */
-	depth = subtree->n ? PFS_MAX(PFS_MIN(depth - subtree->top_depth, subtree->depth + 1), 1) : 0;
+	depth = subtree->n ? PFS_MAX(PFS_MIN(depth - subtree->top_depth, subtree->depth + 1), 1)
+			   : 0;
 	if (subtree->no_memory || !make_room(subtree, depth)) {
 		subtree->no_memory = true;
 		return false;
@@ -75,14 +78,16 @@ static bool take(void *arg, struct pfs_row *row)
 	if (subtree->take)
 		subtree->take(subtree->arg, node, type, row);
 	name = pfs_row_text(row, &len);
-	subtree->nodes[node] = (struct pfs_subtree_node){.name = (size_t)(name - subtree->kept.text),
-						     .n_children = (uint32_t)n_below,
-						     .len = (uint16_t)len,
-						     .type = type};
+	subtree->nodes[node] =
+		(struct pfs_subtree_node){.name = (size_t)(name - subtree->kept.text),
+					  .n_children = (uint32_t)n_below,
+					  .len = (uint16_t)len,
+					  .type = type};
 	return true;
 }
 
-int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before, const char *after, const char *where)
+int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before, const char *after,
+		    const char *where)
 {
 	char *sql PFS_FREE = NULL;
 	int status;
@@ -92,7 +97,8 @@ int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before, const char 
 		     subtree->beheaded ? "" : " ORDER BY preorder") < 0)
 		return pfs_cmd_fail(subtree->place->verb, "no memory");
 	status = pfs_place_keep(subtree->place, &subtree->kept, sql, take, subtree);
-	return !status && subtree->no_memory ? pfs_cmd_fail(subtree->place->verb, "no memory") : status;
+	return !status && subtree->no_memory ? pfs_cmd_fail(subtree->place->verb, "no memory")
+					     : status;
 }
 
 void pfs_subtree_close(struct pfs_subtree *subtree)
@@ -217,7 +223,8 @@ static int rank_children(struct children *children, const struct pfs_place *plac
 {
 	char sql[128];
 
-	(void)snprintf(sql, sizeof(sql), "SELECT ino, readdir FROM nodes WHERE parent = %" PRIu64, parent);
+	(void)snprintf(sql, sizeof(sql), "SELECT ino, readdir FROM nodes WHERE parent = %" PRIu64,
+		       parent);
 	PFS_TRY(pfs_place_ask(place, sql, take_child, children));
 	if (children->no_memory)
 		return pfs_cmd_fail(place->verb, "no memory");
@@ -237,7 +244,8 @@ static int rank_children(struct children *children, const struct pfs_place *plac
 }
 
 /* Orders those of the family that are children of the wide directory. */
-static int order_wide(const struct pfs_subtree *subtree, const struct family *family, uint32_t parent)
+static int order_wide(const struct pfs_subtree *subtree, const struct family *family,
+		      uint32_t parent)
 {
 	struct children children = {0};
 	int status = subtree->nodes[parent].n_children <= BATCH

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/gnu/subtree.h - the rows of a subtree as a tree, put together while they come: each directory before
- * what lies in it, siblings by the bytes of their names.  Siblings may then be brought into the order
- * in which GNU's find and du meet them: that of readdir, but for wide directories. */
+/* tools/gnu/subtree.h - the rows of a subtree as a tree, put together while they come: each
+ * directory before what lies in it, siblings by the bytes of their names.  Siblings may then be
+ * brought into the order in which GNU's find and du meet them: that of readdir, but for wide
+ * directories. */
 #ifndef PFS_TOOLS_GNU_SUBTREE_H
 #define PFS_TOOLS_GNU_SUBTREE_H
 
@@ -21,7 +22,8 @@ struct pfs_subtree_node {
 };
 
 struct pfs_subtree_key {
-	uint64_t order, ino; /* order: among its siblings: the column readdir, or what else sorts them */
+	uint64_t order,
+		ino; /* order: among its siblings: the column readdir, or what else sorts them */
 };
 
 struct pfs_subtree {
@@ -35,18 +37,19 @@ struct pfs_subtree {
 	struct pfs_place_text kept;
 	struct pfs_subtree_node *nodes; /* the first is the top */
 	struct pfs_subtree_key *keys;
-	uint32_t *above; /* the node that was added last, at `depth`, and those above it, from the top */
+	uint32_t *above; /* the node that was added last, at `depth`, and those above it, from the
+			    top */
 	size_t n, depth, capacity, key_capacity, above_capacity;
 	uint64_t top_depth;
 	bool no_memory;
 };
 
-/* Asks for what fulfils the condition, with columns before the name, "..., ", and after it, ", ...": a top,
- * and below it whatever lies below what is no leaf, all directories that are not deeper than a limit if
- * there are keys.  An exit status, having said what was wrong.  Close it
- * in any case. */
-PFS_MUST_CHECK int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before, const char *after,
-				 const char *where);
+/* Asks for what fulfils the condition, with columns before the name, "..., ", and after it, ",
+ * ...": a top, and below it whatever lies below what is no leaf, all directories that are not
+ * deeper than a limit if there are keys.  An exit status, having said what was wrong.  Close it in
+ * any case. */
+PFS_MUST_CHECK int pfs_subtree_ask(struct pfs_subtree *subtree, const char *before,
+				   const char *after, const char *where);
 void pfs_subtree_close(struct pfs_subtree *subtree);
 
 static inline char *pfs_subtree_name(const struct pfs_subtree *subtree, uint32_t node, size_t *len)
@@ -64,8 +67,8 @@ static inline struct pfs_row pfs_subtree_row(const struct pfs_subtree *subtree, 
 	return (struct pfs_row){.at = name + len + 1};
 }
 
-/* Siblings by their keys' order, -ENOMEM; the same in the order of a walk, which asks what the widest
- * directories hold: an exit status, having said what was wrong. */
+/* Siblings by their keys' order, -ENOMEM; the same in the order of a walk, which asks what the
+ * widest directories hold: an exit status, having said what was wrong. */
 PFS_MUST_CHECK int pfs_subtree_sort(const struct pfs_subtree *subtree);
 PFS_MUST_CHECK int pfs_subtree_sort_as_fts(const struct pfs_subtree *subtree);
 

@@ -104,8 +104,8 @@ static void narrow(struct pfs_crawl_entry *entry, const void *acl, ssize_t size)
 	entry->attr.st_mode = mode;
 }
 
-/* Of what may have an ACL but no other attributes, or so many that they are not listed; where group and
- * others have nothing there is nothing to narrow. */
+/* Of what may have an ACL but no other attributes, or so many that they are not listed; where group
+ * and others have nothing there is nothing to narrow. */
 static void narrow_alone(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 			   const char *name)
 {
@@ -186,7 +186,8 @@ static uint64_t ns_of(struct timespec time)
 	return (uint64_t)time.tv_sec * NSEC + (uint64_t)time.tv_nsec;
 }
 
-/* Returns true if the filesystem stamps changes with this machine's coarse clock, as finely as that goes. */
+/* Returns true if the filesystem stamps changes with this machine's coarse clock, as finely as that
+ * goes. */
 static bool stamps_by_our_clock(int fd)
 {
 	struct statfs fs;
@@ -214,8 +215,8 @@ static uint64_t tick_ns(void)
 	return clock_getres(CLOCK_REALTIME_COARSE, &tick) ? NSEC : ns_of(tick);
 }
 
-/* What happens from now on shows in the directory's times: they are older than the clock's last ticks, or, where they may be
- * coarser than the clock or of another one, than two seconds. */
+/* What happens from now on shows in the directory's times: they are older than the clock's last
+ * ticks, or, where they may be coarser than the clock or of another one, than two seconds. */
 static bool is_settled(const struct pfs_crawl *crawl, const struct stat *attr)
 {
 	struct timespec now;
@@ -515,8 +516,8 @@ int pfs_crawl_know_root(struct pfs_crawl *crawl, struct statx *from)
 	return 0;
 }
 
-/* Where anybody will ask, what changed before the crawl began is to be told by its times from what changes while it
- * runs. */
+/* Where anybody will ask, what changed before the crawl began is to be told by its times from what
+ * changes while it runs. */
 static void let_clock_tick(const struct pfs_crawl *crawl)
 {
 	const struct timespec ticks = {.tv_nsec = (long)(TICKS * tick_ns() % NSEC)};

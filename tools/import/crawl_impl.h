@@ -59,7 +59,8 @@ struct pfs_crawl_deep {
 struct pfs_crawl_thread {
 	struct pfs_crawl *crawl;
 	bool busy;
-	struct pfs_crawl_dir *own;  /* found, and to be read by this thread if nobody else wants to */
+	struct pfs_crawl_dir
+		*own; /* found, and to be read by this thread if nobody else wants to */
 	struct pfs_crawl_dir *done; /* read: they go with the next batch, whose reader knows them */
 	size_t done_bytes;	    /* their paths */
 	struct pfs_crawl_dir *dir;  /* being read */
@@ -79,8 +80,8 @@ struct pfs_crawl_thread {
 /* Returns the memory of a message and of what it carries, in bytes. */
 size_t pfs_crawl_weight(const struct pfs_crawl_message *message);
 
-/* Queues a message, which is no longer the caller's; waits for room.  -ECANCELED: the crawl has been
- * stopped (the message is queued all the same, so that whoever clears up finds it). */
+/* Queues a message, which is no longer the caller's; waits for room.  -ECANCELED: the crawl has
+ * been stopped (the message is queued all the same, so that whoever clears up finds it). */
 PFS_MUST_CHECK int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message);
 
 /* Makes a message with room for `size` bytes of data. */
@@ -92,8 +93,8 @@ struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
 
-/* crawl_open.c: beyond PATH_MAX the way down is long: it is begun at the directory that was the last
- * one there, if this one lies below it.  A descriptor or a negative errno. */
+/* crawl_open.c: beyond PATH_MAX the way down is long: it is begun at the directory that was the
+ * last one there, if this one lies below it.  A descriptor or a negative errno. */
 int pfs_crawl_open_dir(const struct pfs_crawl_thread *thread, const struct pfs_crawl_dir *dir);
 
 /* Closes the directory, which is thread->fd, or keeps it for those below it. */
@@ -113,8 +114,8 @@ PFS_MUST_CHECK int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *n
 /* Makes sure that there is thread->batch. */
 PFS_MUST_CHECK int pfs_crawl_need_batch(struct pfs_crawl_thread *thread);
 
-/* crawl_rules.c: what is left out of the directory, which is open as thread->fd; `above` is what the files of
- * those above say. What cannot be read is told. */
+/* crawl_rules.c: what is left out of the directory, which is open as thread->fd; `above` is what
+ * the files of those above say. What cannot be read is told. */
 PFS_MUST_CHECK int pfs_crawl_read_rules(struct pfs_crawl_thread *thread,
 					const struct pfs_ignore *above);
 /* Returns true if the entry of thread->dir is left out. */

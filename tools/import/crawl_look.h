@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import/crawl_look.h - a source looked at entry by entry, for whoever walks it himself: each entry
- * is noted as a crawl notes it.
+/* tools/import/crawl_look.h - a source looked at entry by entry, for whoever walks it himself: each
+ * entry is noted as a crawl notes it.
  *
  * Of the options: root, cross_mounts, marks, leaving_out, store, problem.  One thread. */
 #ifndef PFS_TOOLS_IMPORT_CRAWL_LOOK_H
@@ -21,9 +21,10 @@ PFS_MUST_CHECK int pfs_crawl_look_enter(struct pfs_crawl_look *look, int *fd,
 					struct pfs_crawl_dir *dir);
 void pfs_crawl_look_leave(struct pfs_crawl_look *look);
 
-/* The directory's entry of that name, alone in a batch that pfs_crawl_look_free frees; name NULL: the directory
- * itself.  entry->dir is set for a directory that is to be walked: it is not another filesystem's, unless those
- * are crossed.  *out is NULL when the entry has gone or is left out, which problem was told. */
+/* The directory's entry of that name, alone in a batch that pfs_crawl_look_free frees; name NULL:
+ * the directory itself.  entry->dir is set for a directory that is to be walked: it is not another
+ * filesystem's, unless those are crossed.  *out is NULL when the entry has gone or is left out,
+ * which problem was told. */
 PFS_MUST_CHECK int pfs_crawl_look_at(struct pfs_crawl_look *look, struct pfs_crawl_batch **out,
 				     const char *name);
 void pfs_crawl_look_free(struct pfs_crawl_batch *batch); /* NULL is allowed */

@@ -79,8 +79,9 @@ static bool stands_for_folders(const char *pattern, const char *begin)
 	       (pattern == begin || pattern[-1] == '/');
 }
 
-/* What does not fit is tried again with one byte more for the last star, then with one folder more for
- * the last double star: those before them need not be tried, as they took the least that fits. */
+/* What does not fit is tried again with one byte more for the last star, then with one folder more
+ * for the last double star: those before them need not be tried, as they took the least that
+ * fits. */
 static bool match(const char *pattern, const char *text)
 {
 	const char *begin = pattern, *star = NULL, *from = NULL, *deep = NULL, *folder = NULL;
@@ -247,8 +248,8 @@ int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text
 	for (size_t i = 0; i < leaving_out->rules.n; i++) {
 		const struct pfs_ignore_rule *rule = &leaving_out->rules.rules[i];
 
-		(void)fprintf(out, "%s%s%s%s\n", rule->negated ? "!" : "", rule->anchored ? "/" : "",
-			      rule->pattern, rule->directory ? "/" : "");
+		(void)fprintf(out, "%s%s%s%s\n", rule->negated ? "!" : "",
+			      rule->anchored ? "/" : "", rule->pattern, rule->directory ? "/" : "");
 	}
 	failed = ferror(out);
 	failed |= fclose(out) != 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/import/ignore.h - which entries of a folder are left out: rules as in .gitignore files.
  *
- * A line is a rule; empty ones and those that begin with # are none.  ! at its beginning takes back what
- * an earlier rule leaves out, / at its end is for directories alone.  A rule with another / in it is
- * of a path from where the rules are, any other of a name anywhere below.  * and ? stand for anything
- * but /, [...] for one of these, ** for any number of folders; \ takes the meaning from what follows. The
- * last rule that fits counts.  What lies in a directory that is left out is never asked about.
+ * A line is a rule; empty ones and those that begin with # are none.  ! at its beginning takes back
+ * what an earlier rule leaves out, / at its end is for directories alone.  A rule with another / in
+ * it is of a path from where the rules are, any other of a name anywhere below.  * and ? stand for
+ * anything but /, [...] for one of these, ** for any number of folders; \ takes the meaning from
+ * what follows. The last rule that fits counts.  What lies in a directory that is left out is never
+ * asked about.
  *
  * Threads: any number may ask; a set of rules does not change once it is made. */
 #ifndef PFS_TOOLS_IMPORT_IGNORE_H
@@ -34,7 +35,8 @@ PFS_MUST_CHECK int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *t
 /* Adds all lines of the file `name` below the directory dir (or AT_FDCWD), which is no symlink if
  * `strict`. What opening and reading return; -EFBIG: it has more than PFS_IGNORE_FILE_MAX bytes. */
 #define PFS_IGNORE_FILE_MAX ((size_t)1 << 20)
-PFS_MUST_CHECK int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name, bool strict);
+PFS_MUST_CHECK int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name,
+				   bool strict);
 
 /* Returns true if the entry is left out. path: its directory's, below the root, with `len` bytes.
  * ignore NULL: nothing is left out. */
@@ -56,8 +58,10 @@ static inline bool pfs_leaving_out_given(const struct pfs_leaving_out *leaving_o
 
 /* Make a text of it, which the caller frees, for a store to keep: a line that names the other two,
  * then a rule a line. Reading it adds to what is there, and sets `given`. -ENOMEM. */
-PFS_MUST_CHECK int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text, size_t *size);
-PFS_MUST_CHECK int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, const char *text, size_t size);
+PFS_MUST_CHECK int pfs_leaving_out_write(const struct pfs_leaving_out *leaving_out, char **text,
+					 size_t *size);
+PFS_MUST_CHECK int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, const char *text,
+					size_t size);
 
 void pfs_ignore_finish(struct pfs_ignore *ignore);
 

@@ -5,7 +5,8 @@
  * `written` for every node in order of primes, to put its attributes and content into the store.
  *
  * Errors: the function that finds one says it (pfs_import_problem, pfs_import_fail) and returns
- * -ECANCELED, which everybody hands up in silence; other errors are said once, by pfs_cmd_import. */
+ * -ECANCELED, which everybody hands up in silence; other errors are said once, by
+ * pfs_cmd_import. */
 #ifndef PFS_TOOLS_IMPORT_IMPORT_H
 #define PFS_TOOLS_IMPORT_IMPORT_H
 
@@ -38,8 +39,8 @@ struct pfs_import_format {
 	void (*close)(struct pfs_import *import); /* frees import->state; may be NULL */
 };
 
-/* Each format once, by its name: pfs_import_NAME is defined in import_NAME.c.  Whoever lists formats
- * lists these. */
+/* Each format once, by its name: pfs_import_NAME is defined in import_NAME.c.  Whoever lists
+ * formats lists these. */
 #define PFS_IMPORT_FORMATS(FORMAT) FORMAT(dir) FORMAT(paths) FORMAT(csv) FORMAT(tar)
 
 #define PFS_IMPORT_FORMAT(name) extern const struct pfs_import_format pfs_import_##name;
@@ -150,7 +151,8 @@ PFS_MUST_CHECK int pfs_import_check_uses(const struct pfs_import_options *option
  * status. */
 int pfs_import_run(struct pfs_import *import);
 
-/* Leaves a process that makes an image file (fs/image/imagefile.h) of the store that was made or added to. */
+/* Leaves a process that makes an image file (fs/image/imagefile.h) of the store that was made or
+ * added to. */
 void pfs_import_leave_image(const struct pfs_import *import);
 
 #endif

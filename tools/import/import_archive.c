@@ -127,7 +127,8 @@ int pfs_archive_open(struct archive **opened, struct pfs_import *import)
 
 	*opened = NULL;
 	if (pfs_archive_load(&reason))
-		return pfs_import_fail(import, "%s: %s; unpack the archive and import the directory",
+		return pfs_import_fail(import,
+				       "%s: %s; unpack the archive and import the directory",
 				       import->input.name, reason);
 	PFS_TRY(open_input(import));
 	archive = *opened = new_archive();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import/import_attrs.h - extended attributes that wait until their nodes have primes, in groups
- * that whoever adds them numbers. */
+/* tools/import/import_attrs.h - extended attributes that wait until their nodes have primes, in
+ * groups that whoever adds them numbers. */
 #ifndef PFS_TOOLS_IMPORT_IMPORT_ATTRS_H
 #define PFS_TOOLS_IMPORT_IMPORT_ATTRS_H
 

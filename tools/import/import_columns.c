@@ -30,10 +30,11 @@ const char *pfs_import_columns_add(struct pfs_import_columns *columns, const voi
 		    memcmp(columns->list[i].name, name, name_len) == 0)
 			return "two columns have the same name";
 	if (columns->n == PFS_ATTR_COLUMNS_MAX) {
-		(void)snprintf(columns->why, sizeof(columns->why),
-			       "'%.*s' is one column too many: nodes have at most %d of attributes; "
-			       "leave some out",
-			       (int)name_len, (const char *)name, PFS_ATTR_COLUMNS_MAX);
+		(void)snprintf(
+			columns->why, sizeof(columns->why),
+			"'%.*s' is one column too many: nodes have at most %d of attributes; "
+			"leave some out",
+			(int)name_len, (const char *)name, PFS_ATTR_COLUMNS_MAX);
 		return columns->why;
 	}
 	copy = strndup(name, name_len);

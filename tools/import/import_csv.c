@@ -303,7 +303,8 @@ static bool same_register(const struct pfs_register_record *a, const struct pfs_
 	return a->root == b->root && a->path == b->path && a->id == b->id &&
 	       a->parent == b->parent && a->name == b->name && a->style == b->style &&
 	       strcmp(a->delimiter, b->delimiter) == 0 && strcmp(a->slash, b->slash) == 0 &&
-	       a->columns_len == b->columns_len && memcmp(a->columns, b->columns, a->columns_len) == 0;
+	       a->columns_len == b->columns_len &&
+	       memcmp(a->columns, b->columns, a->columns_len) == 0;
 }
 
 /* -EEXIST when it is the one looked for. */
@@ -354,7 +355,8 @@ static int finish_csv(struct pfs_import *import)
 			pfs_import_note_column(import, column->name);
 	}
 	if (len > PFS_REGISTER_COLUMNS_MAX)
-		return pfs_import_fail(import, "%s:1: the names of the columns take more than 1 MiB",
+		return pfs_import_fail(import,
+				       "%s:1: the names of the columns take more than 1 MiB",
 				       import->input.name);
 	record.columns = columns;
 	record.columns_len = len;

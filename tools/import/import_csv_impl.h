@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import/import_csv_impl.h - inside of the import of tables: import_csv.c (header, values, what
- * becomes of rows), import_csv_place.c (where rows belong). */
+/* tools/import/import_csv_impl.h - inside of the import of tables: import_csv.c (header, values,
+ * what becomes of rows), import_csv_place.c (where rows belong). */
 #ifndef PFS_TOOLS_IMPORT_IMPORT_CSV_IMPL_H
 #define PFS_TOOLS_IMPORT_IMPORT_CSV_IMPL_H
 
@@ -59,7 +59,8 @@ struct pfs_csv_table {
 PFS_MUST_CHECK int pfs_csv_problem(struct pfs_import *import, const struct pfs_csv_row *row,
 				   const char *what);
 
-/* The row at hand, number `row`: by its path at once; by its id and parent, when all have been read. */
+/* The row at hand, number `row`: by its path at once; by its id and parent, when all have been
+ * read. */
 PFS_MUST_CHECK int pfs_csv_take_path(struct pfs_import *import, size_t row);
 PFS_MUST_CHECK int pfs_csv_take_id(struct pfs_import *import, size_t row);
 PFS_MUST_CHECK int pfs_csv_place_rows(struct pfs_import *import);

@@ -77,7 +77,8 @@ int pfs_csv_take_path(struct pfs_import *import, size_t row)
 }
 
 /* Keeps a row's name with other characters for its slashes; the row is NEW if there can be one. */
-static int take_name(struct pfs_import *import, struct pfs_csv_row *row, const char *name, size_t len)
+static int take_name(struct pfs_import *import, struct pfs_csv_row *row, const char *name,
+		     size_t len)
 {
 	const char *slash = import->options.slash ? import->options.slash : "/";
 	const char *end = name + len;
@@ -105,7 +106,8 @@ static int take_name(struct pfs_import *import, struct pfs_csv_row *row, const c
 		size += other ? slash_len : 1;
 	}
 	if (size == 0 || size > PFS_NAME_MAX)
-		return pfs_csv_problem(import, row, pfs_import_name_error(size ? -ENAMETOOLONG : -EINVAL));
+		return pfs_csv_problem(import, row,
+				       pfs_import_name_error(size ? -ENAMETOOLONG : -EINVAL));
 	row->name = csv->names_size;
 	row->name_len = (uint8_t)size;
 	row->state = ROW_NEW;

@@ -424,7 +424,8 @@ static void expect(struct pfs_import *import, const struct pfs_crawl_batch *batc
 	const struct pfs_crawl_entry *entry = i < batch->n_entries ? &batch->entries[i] : NULL;
 
 	if (entry && entry->parent && entry->parent->node != NOWHERE)
-		pfs_build_expect(import->build, entry->parent->node, batch->bytes + entry->name, entry->name_len);
+		pfs_build_expect(import->build, entry->parent->node, batch->bytes + entry->name,
+				 entry->name_len);
 }
 
 static int take_message(struct pfs_import *import, const struct pfs_crawl_message *message)

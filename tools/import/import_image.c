@@ -12,7 +12,8 @@
 
 #define NODE_BYTES 48 /* a store takes more than that for a node */
 
-/* Whoever makes it looks at how many nodes there are; here it is only told whether that can be enough. */
+/* Whoever makes it looks at how many nodes there are; here it is only told whether that can be
+ * enough. */
 void pfs_import_leave_image(const struct pfs_import *import)
 {
 	char name[PATH_MAX];

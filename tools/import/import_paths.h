@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import/import_paths.h - paths from a text into a build, cheaply when neighbours are alike. */
+/* tools/import/import_paths.h - paths from a text into a build, cheaply when neighbours are
+ * alike. */
 #ifndef PFS_TOOLS_IMPORT_IMPORT_PATHS_H
 #define PFS_TOOLS_IMPORT_IMPORT_PATHS_H
 

@@ -131,7 +131,8 @@ static const char *other_format(const char *name, const char *data, size_t size)
 	static const struct {
 		const char *head, *why;
 	} heads[] = {
-		{"SQLite format 3", "is a database, or a primefs store; mount a store, export a table as CSV"},
+		{"SQLite format 3",
+		 "is a database, or a primefs store; mount a store, export a table as CSV"},
 		{"{\"", "is JSON, which import does not read; make it a CSV file"},
 		{"{\n", "is JSON, which import does not read; make it a CSV file"},
 		{"[{", "is JSON, which import does not read; make it a CSV file"},
@@ -144,7 +145,8 @@ static const char *other_format(const char *name, const char *data, size_t size)
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < PFS_COUNT(heads); i++)
-		if (size >= strlen(heads[i].head) && memcmp(data, heads[i].head, strlen(heads[i].head)) == 0)
+		if (size >= strlen(heads[i].head) &&
+		    memcmp(data, heads[i].head, strlen(heads[i].head)) == 0)
 			return heads[i].why;
 	for (size_t i = 0; i < PFS_COUNT(sheets); i++)
 		if (ends_with(name, &len, sheets[i]))
@@ -180,12 +182,15 @@ static bool has_returns(const char *data, size_t size)
 	return from != data;
 }
 
-/* Lines as another system ends them: a table may have returns before its newlines, a list would have them in its names. */
-static int check_line_ends(const struct pfs_import_options *options, const char *data, size_t size, const char **why)
+/* Lines as another system ends them: a table may have returns before its newlines, a list would
+ * have them in its names. */
+static int check_line_ends(const struct pfs_import_options *options, const char *data, size_t size,
+			   const char **why)
 {
 	if (!memchr(data, '\n', size) && memchr(data, '\r', size))
 		*why = "its lines end with carriage returns alone; convert them first: tr '\\r' '\\n'";
-	else if (options->format == &pfs_import_paths && !options->passing && has_returns(data, size))
+	else if (options->format == &pfs_import_paths && !options->passing &&
+		 has_returns(data, size))
 		*why = "each line ends with a carriage return; remove them first, with tr -d '\\r', or, if they are "
 		       "in the names, say --format=paths";
 	else
@@ -202,8 +207,8 @@ static int refuse(const char *data, size_t size, const char **why)
 	return -EBADMSG;
 }
 
-/* Of a line that has no end: the beginning of an archive, or what is no text.  Whoever has such names can say
- * that it is a list; a list with whole lines is one, whatever its names are. */
+/* Of a line that has no end: the beginning of an archive, or what is no text.  Whoever has such
+ * names can say that it is a list; a list with whole lines is one, whatever its names are. */
 static bool is_rubble(const char *data, size_t size)
 {
 	static const char *const heads[] = {"BZh1", "BZh2", "BZh3", "BZh4", "BZh5", "BZh6", "BZh7",
@@ -218,7 +223,8 @@ static bool is_rubble(const char *data, size_t size)
 			return true;
 	for (at = 0; at < size; at += n) {
 		n = pfs_utf8_length(data + at, size - at);
-		if (n == 0 || ((unsigned char)data[at] < ' ' && data[at] != '\t' && data[at] != '\r'))
+		if (n == 0 ||
+		    ((unsigned char)data[at] < ' ' && data[at] != '\t' && data[at] != '\r'))
 			return true;
 	}
 	return false;
@@ -267,7 +273,8 @@ int pfs_import_recognise(struct pfs_import *import, const char **why)
 	ssize_t size;
 
 	*why = input->why;
-	if (error || (options->format && (options->format != &pfs_import_csv || options->delimiter)))
+	if (error ||
+	    (options->format && (options->format != &pfs_import_csv || options->delimiter)))
 		return error;
 	size = pfs_input_need(input, PEEK);
 	*why = input->why;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/import/import_recognise.h - what a file is that options do not say all of: whether it is packed,
- * its format, and what stands between the fields of a table. */
+/* tools/import/import_recognise.h - what a file is that options do not say all of: whether it is
+ * packed, its format, and what stands between the fields of a table. */
 #ifndef PFS_TOOLS_IMPORT_IMPORT_RECOGNISE_H
 #define PFS_TOOLS_IMPORT_IMPORT_RECOGNISE_H
 

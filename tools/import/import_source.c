@@ -17,9 +17,10 @@ int pfs_import_put_left_out(struct pfs_import *import, uint64_t prime)
 
 	PFS_TRY(pfs_leaving_out_write(import->options.leaving_out, &text, &size));
 	if (size > PFS_ATTR_VALUE_MAX)
-		return pfs_import_fail(import,
-				       "the rules to leave something out have %zu bytes; a store keeps at most %u",
-				       size, PFS_ATTR_VALUE_MAX);
+		return pfs_import_fail(
+			import,
+			"the rules to leave something out have %zu bytes; a store keeps at most %u",
+			size, PFS_ATTR_VALUE_MAX);
 	attr.text = text;
 	attr.text_len = size;
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
@@ -51,9 +52,12 @@ int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t p
 		return 0;
 	attr.text_len = (size_t)pfs_compared_print(text, &times);
 	PFS_TRY(pfs_store_put_attr(pfs_build_store(import->build), prime, &attr));
-	if (import->options.format != &pfs_import_dir || import->options.content == PFS_CONTENT_LINK)
+	if (import->options.format != &pfs_import_dir ||
+	    import->options.content == PFS_CONTENT_LINK)
 		return 0;
-	attr = (struct pfs_attr_record){
-		.name = PFS_COPIED, .name_len = sizeof(PFS_COPIED) - 1, .type = PFS_ATTR_TEXT, .text = ""};
+	attr = (struct pfs_attr_record){.name = PFS_COPIED,
+					.name_len = sizeof(PFS_COPIED) - 1,
+					.type = PFS_ATTR_TEXT,
+					.text = ""};
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }

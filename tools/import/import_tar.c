@@ -126,7 +126,8 @@ static void mark_names(struct pfs_import *import)
 static int put_name(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	struct tar *tar = import->state;
-	struct tar_file *file = tar->states[node].file ? &tar->files[tar->states[node].file - 1] : NULL;
+	struct tar_file *file =
+		tar->states[node].file ? &tar->files[tar->states[node].file - 1] : NULL;
 
 	if (!file || file->names < 2)
 		return 0;
@@ -476,9 +477,12 @@ static int take_entry(struct pfs_import *import, struct archive_entry *entry)
 {
 	struct tar_entry of = {
 		.entry = entry,
-		.name = raw_or(pfs_archive.entry_pathname(entry), pfs_archive.entry_pathname_utf8(entry)),
-		.hard = raw_or(pfs_archive.entry_hardlink(entry), pfs_archive.entry_hardlink_utf8(entry)),
-		.soft = raw_or(pfs_archive.entry_symlink(entry), pfs_archive.entry_symlink_utf8(entry)),
+		.name = raw_or(pfs_archive.entry_pathname(entry),
+			       pfs_archive.entry_pathname_utf8(entry)),
+		.hard = raw_or(pfs_archive.entry_hardlink(entry),
+			       pfs_archive.entry_hardlink_utf8(entry)),
+		.soft = raw_or(pfs_archive.entry_symlink(entry),
+			       pfs_archive.entry_symlink_utf8(entry)),
 	};
 	struct pfs_path_node at;
 	const char *why;

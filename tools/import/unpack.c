@@ -30,7 +30,8 @@ bool pfs_is_packed(const void *data, size_t size)
 			return true;
 	/* bzip2: BZh, a digit, and what a block or the end of none begins with */
 	return size > 10 && memcmp(at, "BZh", 3) == 0 && at[3] >= '1' && at[3] <= '9' &&
-	       (memcmp(at + 4, "1AY&SY", 6) == 0 || memcmp(at + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+	       (memcmp(at + 4, "1AY&SY", 6) == 0 ||
+		memcmp(at + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
 #if PFS_ARCHIVE

@@ -42,7 +42,8 @@ static int add_node(void *arg, const struct pfs_walk_node *walked)
 	return 0;
 }
 
-static int find_key(const struct pfs_from_options *options, struct pfs_tree *tree, struct pfs_from_node *node)
+static int find_key(const struct pfs_from_options *options, struct pfs_tree *tree,
+		    struct pfs_from_node *node)
 {
 	char *name PFS_FREE = NULL;
 	ssize_t len;
@@ -224,16 +225,18 @@ static int absolute(const struct pfs_from_lists *from, char **out, const char *p
 	return -ENOMEM;
 }
 
-int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out, enum pfs_from_what what, uint32_t old,
-		  uint32_t newer)
+int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out, enum pfs_from_what what,
+		  uint32_t old, uint32_t newer)
 {
 	struct pfs_from_note *note;
 
-	PFS_TRY(pfs_grow(&from->notes, &from->notes_capacity, from->n_notes + 1, sizeof(*from->notes)));
+	PFS_TRY(pfs_grow(&from->notes, &from->notes_capacity, from->n_notes + 1,
+			 sizeof(*from->notes)));
 	note = &from->notes[from->n_notes];
 	*note = (struct pfs_from_note){.what = what, .old = old, .newer = newer};
 	PFS_TRY(absolute(from, &note->path,
-			 newer != PFS_FROM_NONE ? from->newer.nodes[newer].path : from->old.nodes[old].path));
+			 newer != PFS_FROM_NONE ? from->newer.nodes[newer].path
+						: from->old.nodes[old].path));
 	from->n_notes++;
 	from->count[what]++;
 	if (out)
@@ -253,7 +256,8 @@ static int note_gone(struct pfs_from_lists *from, uint32_t i)
 			       ? 0
 			       : pfs_from_note(from, NULL, PFS_FROM_KEPT, i, PFS_FROM_NONE);
 	into = from->options.id ? merged_into(from, i) : NULL;
-	PFS_TRY(pfs_from_note(from, &note, into ? PFS_FROM_MERGED : PFS_FROM_REMOVED, i, PFS_FROM_NONE));
+	PFS_TRY(pfs_from_note(from, &note, into ? PFS_FROM_MERGED : PFS_FROM_REMOVED, i,
+			      PFS_FROM_NONE));
 	return into ? absolute(from, &note->from, into->path) : 0;
 }
 
@@ -286,9 +290,12 @@ static int place_one(struct pfs_from_lists *from, uint32_t i)
 	bool elsewhere = old && from->newer.nodes[node->parent].other != old->parent;
 
 	elsewhere |= old && !from->newer.nodes[node->parent].place;
-	node->moves = elsewhere || (old && strcmp(pfs_from_name(old->path), pfs_from_name(node->path)) != 0);
+	node->moves = elsewhere ||
+		      (old && strcmp(pfs_from_name(old->path), pfs_from_name(node->path)) != 0);
 	node->blocked = (!old || node->moves) && is_blocked(from, node);
-	return node->blocked ? pfs_from_note(from, NULL, PFS_FROM_KEPT, old ? node->other : PFS_FROM_NONE, i) : 0;
+	return node->blocked ? pfs_from_note(from, NULL, PFS_FROM_KEPT,
+					     old ? node->other : PFS_FROM_NONE, i)
+			     : 0;
 }
 
 static int note_come(struct pfs_from_lists *from, uint32_t i)
@@ -298,11 +305,14 @@ static int note_come(struct pfs_from_lists *from, uint32_t i)
 	struct pfs_from_note *note;
 
 	if (!old)
-		return node->blocked ? 0 : pfs_from_note(from, NULL, PFS_FROM_ADDED, PFS_FROM_NONE, i);
+		return node->blocked ? 0
+				     : pfs_from_note(from, NULL, PFS_FROM_ADDED, PFS_FROM_NONE, i);
 	if (node->moves && !node->blocked) {
-		bool renamed = from->newer.nodes[node->parent].place == from->old.nodes[old->parent].ino;
+		bool renamed =
+			from->newer.nodes[node->parent].place == from->old.nodes[old->parent].ino;
 
-		PFS_TRY(pfs_from_note(from, &note, renamed ? PFS_FROM_RENAMED : PFS_FROM_MOVED, node->other, i));
+		PFS_TRY(pfs_from_note(from, &note, renamed ? PFS_FROM_RENAMED : PFS_FROM_MOVED,
+				      node->other, i));
 		PFS_TRY(absolute(from, &note->from, old->path));
 	}
 	return pfs_from_compare_values(from, i);
@@ -331,7 +341,8 @@ static int compare(struct pfs_from_lists *from, char *why, size_t why_size)
 	return note_all(from);
 }
 
-int pfs_from_compare(struct pfs_from_lists **out, const struct pfs_from_options *options, char *why, size_t why_size)
+int pfs_from_compare(struct pfs_from_lists **out, const struct pfs_from_options *options, char *why,
+		     size_t why_size)
 {
 	struct pfs_from_lists *from = calloc(1, sizeof(*from));
 	int error;
@@ -367,13 +378,15 @@ void pfs_from_close(struct pfs_from_lists *from)
 	free(from);
 }
 
-int pfs_from_tell(const struct pfs_from_lists *from, int (*fn)(void *arg, const struct pfs_from_event *event), void *arg)
+int pfs_from_tell(const struct pfs_from_lists *from,
+		  int (*fn)(void *arg, const struct pfs_from_event *event), void *arg)
 {
 	for (size_t i = 0; i < from->n_notes; i++) {
 		const struct pfs_from_note *note = &from->notes[i];
 		const struct pfs_from_node *newer =
 			note->newer == PFS_FROM_NONE ? NULL : &from->newer.nodes[note->newer];
-		const struct pfs_from_node *old = note->old == PFS_FROM_NONE ? NULL : &from->old.nodes[note->old];
+		const struct pfs_from_node *old =
+			note->old == PFS_FROM_NONE ? NULL : &from->old.nodes[note->old];
 		const struct pfs_from_event event = {
 			.what = note->what,
 			.ino = newer ? newer->place : old ? old->ino : 0,

@@ -26,7 +26,8 @@ static int change(struct pfs_from_lists *from, struct pfs_change_set *set)
 	char why[512];
 	const struct pfs_change_basis basis = {.epoch = pfs_follow_epoch(from->options.tree)};
 
-	return set->n ? pfs_tree_change(from->options.tree, set, &basis, &who, why, sizeof(why)) : 0;
+	return set->n ? pfs_tree_change(from->options.tree, set, &basis, &who, why, sizeof(why))
+		      : 0;
 }
 
 static bool is_gone(const struct pfs_from_node *node)
@@ -44,7 +45,8 @@ static int clear_names(struct pfs_from_lists *from)
 	int error = 0;
 
 	for (size_t i = 1; i < from->old.n && !error; i++) {
-		const struct pfs_from_node *node = &from->old.nodes[i], *above = &from->old.nodes[node->parent];
+		const struct pfs_from_node *node = &from->old.nodes[i],
+					   *above = &from->old.nodes[node->parent];
 		char name[PFS_NAME_MAX + 1];
 
 		if (!is_gone(node) || is_gone(above))
@@ -63,7 +65,8 @@ static uint64_t parent_of(const struct pfs_from_lists *from, const struct pfs_fr
 	return from->newer.nodes[node->parent].place;
 }
 
-static int made(struct pfs_from_lists *from, struct pfs_from_node *node, const struct pfs_entry *entry)
+static int made(struct pfs_from_lists *from, struct pfs_from_node *node,
+		const struct pfs_entry *entry)
 {
 	node->place = entry->attr.st_ino;
 	node->changes = true;
@@ -73,14 +76,16 @@ static int made(struct pfs_from_lists *from, struct pfs_from_node *node, const s
 
 /* Makes a directory. If a node that will move away still has its name, the directory gets another
  * one, and its move to the right name is added to `set`. */
-static int make_directory(struct pfs_from_lists *from, struct pfs_change_set *set, struct pfs_from_node *node)
+static int make_directory(struct pfs_from_lists *from, struct pfs_change_set *set,
+			  struct pfs_from_node *node)
 {
 	const char *name = pfs_from_name(node->path);
 	const struct pfs_caller who = caller();
 	uint64_t parent = parent_of(from, node);
 	char other[PFS_NAME_MAX + 1];
 	struct pfs_entry entry;
-	int error = pfs_tree_make(from->options.tree, &entry, parent, name, S_IFDIR | 0700, 0, &who);
+	int error =
+		pfs_tree_make(from->options.tree, &entry, parent, name, S_IFDIR | 0700, 0, &who);
 
 	if (error != -EEXIST)
 		return error ? error : made(from, node, &entry);
@@ -103,7 +108,8 @@ static int place_all(struct pfs_from_lists *from)
 		if (!node->place && S_ISDIR(node->attr.st_mode))
 			error = make_directory(from, &set, node);
 		else if (node->place && node->moves)
-			error = pfs_change_set_move(&set, node->place, parent_of(from, node), pfs_from_name(node->path));
+			error = pfs_change_set_move(&set, node->place, parent_of(from, node),
+						    pfs_from_name(node->path));
 	}
 	if (!error)
 		error = change(from, &set);
@@ -148,10 +154,11 @@ static int make_other(struct pfs_from_lists *from, struct pfs_from_node *node)
 
 	if (S_ISLNK(node->attr.st_mode)) {
 		PFS_TRY(pfs_tree_readlink(from->options.newer, target, node->ino));
-		PFS_TRY(pfs_tree_symlink(from->options.tree, &entry, parent_of(from, node), name, target, &who));
+		PFS_TRY(pfs_tree_symlink(from->options.tree, &entry, parent_of(from, node), name,
+					 target, &who));
 	} else {
-		PFS_TRY(pfs_tree_make(from->options.tree, &entry, parent_of(from, node), name, node->attr.st_mode,
-				      node->attr.st_rdev, &who));
+		PFS_TRY(pfs_tree_make(from->options.tree, &entry, parent_of(from, node), name,
+				      node->attr.st_mode, node->attr.st_rdev, &who));
 	}
 	return made(from, node, &entry);
 }
@@ -159,7 +166,8 @@ static int make_other(struct pfs_from_lists *from, struct pfs_from_node *node)
 /* The target of a symlink cannot be changed, so the symlink is made anew. */
 static int remake_link(struct pfs_from_lists *from, struct pfs_from_node *node)
 {
-	PFS_TRY(pfs_tree_unlink(from->options.tree, parent_of(from, node), pfs_from_name(node->path)));
+	PFS_TRY(pfs_tree_unlink(from->options.tree, parent_of(from, node),
+				pfs_from_name(node->path)));
 	return make_other(from, node);
 }
 
@@ -176,7 +184,8 @@ static int settle_one(struct pfs_from_lists *from, struct pfs_from_node *node)
 		PFS_TRY(remake_link(from, node));
 	}
 	if (is_new && node->other != PFS_FROM_NONE && !S_ISLNK(node->attr.st_mode))
-		PFS_TRY(pfs_from_take_attributes(from, node->place, from->old.nodes[node->other].ino));
+		PFS_TRY(pfs_from_take_attributes(from, node->place,
+						 from->old.nodes[node->other].ino));
 	return node->changes ? pfs_from_take_values(from, node, is_new) : 0;
 }
 

@@ -63,8 +63,9 @@ static int find_register(struct job *job)
 	if (error && error != -ENODATA)
 		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-error));
 	if (job->has_register && job->is.root != job->root)
-		return pfs_cmd_fail(VERB, "%s: lies within a table; name the directory that it was imported to",
-				    path);
+		return pfs_cmd_fail(
+			VERB, "%s: lies within a table; name the directory that it was imported to",
+			path);
 	return PFS_EXIT_OK;
 }
 
@@ -84,9 +85,9 @@ static int see_original(void *arg, uint64_t ino, const struct pfs_source_record 
 	return lies_in(job, ino, job->root);
 }
 
-/* Returns 1 if something in the directory to be refreshed, or the directory itself, came with a folder that
- * was copied or imported without content. What the directory came with is said by it or by the nearest
- * directory above it that was imported. */
+/* Returns 1 if something in the directory to be refreshed, or the directory itself, came with a
+ * folder that was copied or imported without content. What the directory came with is said by it or
+ * by the nearest directory above it that was imported. */
 static int find_copied(const struct job *job)
 {
 	struct pfs_compared_stamp *stamps PFS_FREE = NULL;
@@ -118,9 +119,11 @@ static int refuse_folder(struct job *job)
 		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(found ? -found : -copied));
 	if (!found && !copied)
 		return PFS_EXIT_OK;
-	return pfs_cmd_fail(VERB, "%s: a folder was imported to %s or below it, and no list or archive has its files; "
-			    "%s, or name another directory", job->store, path,
-			    copied ? "import it again" : "refresh it without --from");
+	return pfs_cmd_fail(
+		VERB,
+		"%s: a folder was imported to %s or below it, and no list or archive has its files; "
+		"%s, or name another directory",
+		job->store, path, copied ? "import it again" : "refresh it without --from");
 }
 
 /* ---- what is newer ---- */
@@ -164,22 +167,25 @@ static int open_input(const struct job *job, struct pfs_import *import)
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s", newer, why ? why : strerror(-error));
 	if (!job->has_register && import->options.format == &pfs_import_csv)
-		return pfs_cmd_fail(VERB,
-				    "%s: a table, but none was imported to %s of %s; name the directory that it "
-				    "was imported to",
-				    newer, job->file->path ? job->file->path : "/", job->store);
+		return pfs_cmd_fail(
+			VERB,
+			"%s: a table, but none was imported to %s of %s; name the directory that it "
+			"was imported to",
+			newer, job->file->path ? job->file->path : "/", job->store);
 	return PFS_EXIT_OK;
 }
 
 static int import_newer(struct job *job)
 {
-	struct pfs_import import = {.input = {.fd = -1, .kept_fd = -1}, .guarded = true, .say = say};
+	struct pfs_import import = {
+		.input = {.fd = -1, .kept_fd = -1}, .guarded = true, .say = say};
 	int status;
 
 	/* Only one process at a time changes the store, so the name is fixed, and what a killed
 	 * process has left is removed. */
 	if (job->file->dry_run)
-		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer-%ld", job->store, (long)getpid());
+		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer-%ld", job->store,
+			       (long)getpid());
 	else
 		(void)snprintf(job->passing, sizeof(job->passing), "%s.newer", job->store);
 	(void)unlink(job->passing);
@@ -211,14 +217,18 @@ static int open_newer(struct job *job)
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s", job->file->newer, strerror(-error));
 	if (info.nodes == 1)
-		return pfs_cmd_fail(VERB, "%s: has no entries, so that everything would be removed; remove that "
-					  "yourself if it is meant",
-				    job->file->newer);
-	if (job->has_register &&
-	    (pfs_tree_register(job->newer, &now, PFS_ROOT_PRIME) || now.columns_len != job->is.columns_len ||
-	     memcmp(now.columns, job->is.columns, now.columns_len) != 0))
-		return pfs_cmd_fail(VERB, "%s:1: has other columns than the table that was imported; import it anew",
-				    job->file->newer);
+		return pfs_cmd_fail(
+			VERB,
+			"%s: has no entries, so that everything would be removed; remove that "
+			"yourself if it is meant",
+			job->file->newer);
+	if (job->has_register && (pfs_tree_register(job->newer, &now, PFS_ROOT_PRIME) ||
+				  now.columns_len != job->is.columns_len ||
+				  memcmp(now.columns, job->is.columns, now.columns_len) != 0))
+		return pfs_cmd_fail(
+			VERB,
+			"%s:1: has other columns than the table that was imported; import it anew",
+			job->file->newer);
 	return PFS_EXIT_OK;
 }
 
@@ -265,13 +275,17 @@ static int take(struct job *job, const struct pfs_from_lists *from)
 	int error = pfs_from_apply((struct pfs_from_lists *)from);
 
 	if (error)
-		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store, strerror(-error));
+		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store,
+				    strerror(-error));
 	error = pfs_compared_note(job->tree, job->root, &times, true);
 	if (error)
-		return pfs_cmd_fail(VERB, "%s: is up to date, but does not know it: %s", job->store, strerror(-error));
+		return pfs_cmd_fail(VERB, "%s: is up to date, but does not know it: %s", job->store,
+				    strerror(-error));
 	error = pfs_from_log(job->tree, from, job->file->newer, why, sizeof(why));
-	return error ? pfs_cmd_fail(VERB, "%s: is up to date, but the table refreshes cannot be written: %s",
-				    job->store, *why ? why : strerror(-error))
+	return error ? pfs_cmd_fail(
+			       VERB,
+			       "%s: is up to date, but the table refreshes cannot be written: %s",
+			       job->store, *why ? why : strerror(-error))
 		     : PFS_EXIT_OK;
 }
 
@@ -290,7 +304,9 @@ static int compare_and_take(struct job *job, double begun)
 	int status = PFS_EXIT_OK, error = pfs_from_compare(&from, &options, why, sizeof(why));
 
 	if (error == -EBADMSG)
-		return pfs_cmd_fail(VERB, "%s: two nodes have the id '%s'; give one of them another", job->store, why);
+		return pfs_cmd_fail(VERB,
+				    "%s: two nodes have the id '%s'; give one of them another",
+				    job->store, why);
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-error));
 	job->json.out = stdout;
@@ -314,7 +330,8 @@ int pfs_refresh_from(const struct pfs_from_file *file)
 	int status;
 
 	if (file->folders)
-		return pfs_cmd_usage(VERB, "with --from there are only --columns, --list, --dry-run and --json");
+		return pfs_cmd_usage(
+			VERB, "with --from there are only --columns, --list, --dry-run and --json");
 	status = pfs_ready_name(job.store, folder, VERB, file->store);
 	if (!status)
 		status = file->dry_run ? pfs_ready_tree(&job.tree, VERB, job.store)
@@ -330,6 +347,7 @@ int pfs_refresh_from(const struct pfs_from_file *file)
 	if (pfs_tree_close(job.newer))
 		status = pfs_cmd_worst(status, PFS_EXIT_FAILURE);
 	if (pfs_tree_close(job.tree))
-		status = pfs_cmd_worst(status, pfs_cmd_fail(VERB, "%s: could not be closed", job.store));
+		status = pfs_cmd_worst(status,
+				       pfs_cmd_fail(VERB, "%s: could not be closed", job.store));
 	return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/newer/from_file.h - the command `primefs refresh --from`: a newer table, list or archive is imported into a
- * store that is removed at once, compared (tools/newer/from.h), and what changed is told, made so and logged. */
+/* tools/newer/from_file.h - the command `primefs refresh --from`: a newer table, list or archive is
+ * imported into a store that is removed at once, compared (tools/newer/from.h), and what changed is
+ * told, made so and logged. */
 #ifndef PFS_TOOLS_NEWER_FROM_FILE_H
 #define PFS_TOOLS_NEWER_FROM_FILE_H
 

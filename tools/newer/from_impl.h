@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/newer/from_impl.h - inside of tools/newer/from.h: from.c (which node is which), from_values.c (what
- * differs in one) and from_apply.c (make it so). */
+/* tools/newer/from_impl.h - inside of tools/newer/from.h: from.c (which node is which),
+ * from_values.c (what differs in one) and from_apply.c (make it so). */
 #ifndef PFS_TOOLS_NEWER_FROM_IMPL_H
 #define PFS_TOOLS_NEWER_FROM_IMPL_H
 
@@ -59,16 +59,18 @@ static inline const char *pfs_from_name(const char *path)
 }
 
 /* Adds a note, whose path is that of the newer node or, without one, of the old one. */
-PFS_MUST_CHECK int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out, enum pfs_from_what what,
-				 uint32_t old, uint32_t newer);
+PFS_MUST_CHECK int pfs_from_note(struct pfs_from_lists *from, struct pfs_from_note **out,
+				 enum pfs_from_what what, uint32_t old, uint32_t newer);
 
 /* ---- from_values.c ---- */
 
 /* Notes what differs between the node and what it was. */
 PFS_MUST_CHECK int pfs_from_compare_values(struct pfs_from_lists *from, uint32_t newer);
 
-/* Takes over what differs, or everything of a node that has just been made.  -ENOSPC and the like. */
-PFS_MUST_CHECK int pfs_from_take_values(struct pfs_from_lists *from, const struct pfs_from_node *node, bool made);
+/* Takes over what differs, or everything of a node that has just been made.  -ENOSPC and the
+ * like. */
+PFS_MUST_CHECK int pfs_from_take_values(struct pfs_from_lists *from,
+					const struct pfs_from_node *node, bool made);
 
 /* Gives a node that was made the attributes of the one that it was. */
 PFS_MUST_CHECK int pfs_from_take_attributes(struct pfs_from_lists *from, uint64_t to, uint64_t of);

@@ -67,7 +67,8 @@ static int add_value(struct log *log, const char *value)
 		return add(log, text, strlen(text));
 	at = (size_t)snprintf(text, sizeof(text), ", CAST(x'");
 	for (size_t i = 0; i < len; i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, "%02x", (unsigned char)value[i]);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%02x",
+				       (unsigned char)value[i]);
 	at += (size_t)snprintf(text + at, sizeof(text) - at, "' AS TEXT)");
 	return add(log, text, at);
 }
@@ -76,10 +77,12 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 {
 	struct log *log = arg;
 	char beginning[128];
-	const char *values[] = {log->source, event->key, event->path, event->from, event->column, event->before, event->after};
+	const char *values[] = {log->source,   event->key,    event->path, event->from,
+				event->column, event->before, event->after};
 
-	(void)snprintf(beginning, sizeof(beginning), "%s('%s', '%s', %llu", log->len ? ", " : BEGINNING, log->time,
-		       pfs_from_names[event->what], (unsigned long long)event->ino);
+	(void)snprintf(beginning, sizeof(beginning), "%s('%s', '%s', %llu",
+		       log->len ? ", " : BEGINNING, log->time, pfs_from_names[event->what],
+		       (unsigned long long)event->ino);
 	PFS_TRY(add(log, beginning, strlen(beginning)));
 	for (size_t i = 0; i < PFS_COUNT(values); i++)
 		PFS_TRY(add_value(log, values[i]));
@@ -87,10 +90,12 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 	return log->len > PFS_STATEMENT_MAX / 2 ? flush(log) : 0;
 }
 
-int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const char *source, char *why, size_t why_size)
+int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const char *source,
+		 char *why, size_t why_size)
 {
-	static const char table[] = "CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
-				    "source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)";
+	static const char table[] =
+		"CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
+		"source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)";
 	struct log log = {.source = source};
 	time_t seconds = time(NULL);
 	struct tm utc;

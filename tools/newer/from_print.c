@@ -5,8 +5,8 @@
 #include <string.h>
 
 const char *const pfs_from_names[PFS_FROM_WHATS] = {
-	[PFS_FROM_ADDED] = "added",	[PFS_FROM_REMOVED] = "removed", [PFS_FROM_MERGED] = "merged",
-	[PFS_FROM_MOVED] = "moved",	[PFS_FROM_RENAMED] = "renamed", [PFS_FROM_CHANGED] = "changed",
+	[PFS_FROM_ADDED] = "added", [PFS_FROM_REMOVED] = "removed", [PFS_FROM_MERGED] = "merged",
+	[PFS_FROM_MOVED] = "moved", [PFS_FROM_RENAMED] = "renamed", [PFS_FROM_CHANGED] = "changed",
 	[PFS_FROM_KEPT] = "kept",
 };
 
@@ -55,7 +55,8 @@ void pfs_from_print_counts(const struct pfs_from_lists *from, bool merges)
 		if (!merges && (what == PFS_FROM_MERGED || what == PFS_FROM_KEPT))
 			continue;
 		(void)printf("%s%llu %s", comma,
-			     (unsigned long long)pfs_from_count(from, (enum pfs_from_what)what), pfs_from_names[what]);
+			     (unsigned long long)pfs_from_count(from, (enum pfs_from_what)what),
+			     pfs_from_names[what]);
 		comma = ", ";
 	}
 }
@@ -63,5 +64,6 @@ void pfs_from_print_counts(const struct pfs_from_lists *from, bool merges)
 void pfs_from_print_counts_json(struct pfs_json *json, const struct pfs_from_lists *from)
 {
 	for (int what = 0; what < PFS_FROM_WHATS; what++)
-		pfs_json_u64(json, pfs_from_names[what], pfs_from_count(from, (enum pfs_from_what)what));
+		pfs_json_u64(json, pfs_from_names[what],
+			     pfs_from_count(from, (enum pfs_from_what)what));
 }

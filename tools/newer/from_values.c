@@ -16,7 +16,8 @@
 /* ---- attributes ---- */
 
 /* Gets the value with a NUL behind it; the caller frees *out, which is NULL if there is none. */
-static int get_attribute(struct pfs_tree *tree, char **out, size_t *len, uint64_t ino, const char *name)
+static int get_attribute(struct pfs_tree *tree, char **out, size_t *len, uint64_t ino,
+			 const char *name)
 {
 	ssize_t size = pfs_tree_getxattr(tree, NULL, 0, ino, name);
 
@@ -53,7 +54,8 @@ static bool is_virtual(const char *name)
 	return strncmp(name, "user.primefs.", 13) == 0;
 }
 
-static int note_value(struct pfs_from_lists *from, uint32_t newer, const char *column, char **before, char **after)
+static int note_value(struct pfs_from_lists *from, uint32_t newer, const char *column,
+		      char **before, char **after)
 {
 	struct pfs_from_node *node = &from->newer.nodes[newer];
 	struct pfs_from_note *note;
@@ -137,7 +139,8 @@ static int compare_attributes(struct pfs_from_lists *from, uint32_t newer)
 
 /* ---- what archives say ---- */
 
-static int compare_number(struct pfs_from_lists *from, uint32_t newer, const char *column, long long before, long long after)
+static int compare_number(struct pfs_from_lists *from, uint32_t newer, const char *column,
+			  long long before, long long after)
 {
 	char *old PFS_FREE = NULL, *now PFS_FREE = NULL;
 
@@ -173,8 +176,10 @@ static int compare_archived(struct pfs_from_lists *from, uint32_t newer)
 	if (!S_ISREG(now->st_mode))
 		return 0;
 	PFS_TRY(compare_number(from, newer, "size", old->st_size, now->st_size));
-	return old->st_mtim.tv_nsec != now->st_mtim.tv_nsec || old->st_mtim.tv_sec != now->st_mtim.tv_sec
-		       ? compare_number(from, newer, "mtime", old->st_mtim.tv_sec, now->st_mtim.tv_sec)
+	return old->st_mtim.tv_nsec != now->st_mtim.tv_nsec ||
+			       old->st_mtim.tv_sec != now->st_mtim.tv_sec
+		       ? compare_number(from, newer, "mtime", old->st_mtim.tv_sec,
+					now->st_mtim.tv_sec)
 		       : 0;
 }
 
@@ -189,7 +194,8 @@ int pfs_from_compare_values(struct pfs_from_lists *from, uint32_t newer)
 
 /* ---- taking over ---- */
 
-static int set_attribute(struct pfs_from_lists *from, uint64_t ino, const char *name, const char *value, size_t len)
+static int set_attribute(struct pfs_from_lists *from, uint64_t ino, const char *name,
+			 const char *value, size_t len)
 {
 	int error = value ? pfs_tree_setxattr(from->options.tree, ino, name, value, len, 0)
 			  : pfs_tree_removexattr(from->options.tree, ino, name);
@@ -198,8 +204,8 @@ static int set_attribute(struct pfs_from_lists *from, uint64_t ino, const char *
 }
 
 /* Copies the listed attributes of a node of the tree. */
-static int copy_attributes(struct pfs_from_lists *from, uint64_t to, struct pfs_tree *tree, uint64_t of, const char *list,
-			   size_t len)
+static int copy_attributes(struct pfs_from_lists *from, uint64_t to, struct pfs_tree *tree,
+			   uint64_t of, const char *list, size_t len)
 {
 	for (size_t at = 0; at < len; at += strlen(list + at) + 1) {
 		char *value PFS_FREE = NULL;
@@ -214,7 +220,8 @@ static int copy_attributes(struct pfs_from_lists *from, uint64_t to, struct pfs_
 }
 
 /* Columns that have no value any more. */
-static int remove_attributes(struct pfs_from_lists *from, uint64_t ino, const char *list, size_t len)
+static int remove_attributes(struct pfs_from_lists *from, uint64_t ino, const char *list,
+			     size_t len)
 {
 	char *old PFS_FREE = NULL;
 	size_t old_len;
@@ -261,11 +268,13 @@ static int copy_content(struct pfs_from_lists *from, const struct pfs_from_node 
 
 	if (!piece)
 		return -ENOMEM;
-	PFS_TRY(pfs_tree_setattr(from->options.tree, &entry, node->place, &empty, PFS_SET_SIZE, &caller));
-	while ((got = pfs_tree_read(from->options.newer, piece, PIECE, node->ino, at, PFS_READ_NOATIME)) > 0) {
+	PFS_TRY(pfs_tree_setattr(from->options.tree, &entry, node->place, &empty, PFS_SET_SIZE,
+				 &caller));
+	while ((got = pfs_tree_read(from->options.newer, piece, PIECE, node->ino, at,
+				    PFS_READ_NOATIME)) > 0) {
 		for (ssize_t done = 0, wrote; done < got; done += wrote) {
-			wrote = pfs_tree_write(from->options.tree, node->place, piece + done, (size_t)(got - done),
-					       at + done, true, false);
+			wrote = pfs_tree_write(from->options.tree, node->place, piece + done,
+					       (size_t)(got - done), at + done, true, false);
 			if (wrote < 0)
 				return (int)wrote;
 		}

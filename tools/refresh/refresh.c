@@ -308,10 +308,12 @@ static bool is_of_root(const struct pfs_refresh *refresh, uint64_t ino)
 	struct pfs_source_record record;
 	char path[PATH_MAX];
 
-	return !pfs_follow_record(refresh->tree, &record, path, ino) && record.root == refresh->root.id;
+	return !pfs_follow_record(refresh->tree, &record, path, ino) &&
+	       record.root == refresh->root.id;
 }
 
-static int note(const struct pfs_refresh *refresh, uint64_t ino, const struct pfs_compared_times *times)
+static int note(const struct pfs_refresh *refresh, uint64_t ino,
+		const struct pfs_compared_times *times)
 {
 	int error = pfs_compared_note(refresh->tree, ino, times, !refresh->options->repeated);
 
@@ -319,7 +321,8 @@ static int note(const struct pfs_refresh *refresh, uint64_t ino, const struct pf
 }
 
 /* Files were compared with all that is in their directory. */
-static int note_node(const struct pfs_refresh *refresh, uint64_t ino, const struct pfs_compared_times *times)
+static int note_node(const struct pfs_refresh *refresh, uint64_t ino,
+		     const struct pfs_compared_times *times)
 {
 	const struct pfs_compared_times flat = {.flat_s = times->full_s};
 	struct pfs_follower node;

@@ -39,7 +39,8 @@ struct pfs_refresh_watcher {
 	 * number for the directory. Sets *was to the node that the directory had when it was read
 	 * before, if that is known. */
 	uint64_t (*enter)(void *arg, int fd, uint64_t ino, uint64_t *was);
-	/* Returns true if the node's directory has been read before, and need not be watched anew. */
+	/* Returns true if the node's directory has been read before, and need not be watched
+	 * anew. */
 	bool (*knows)(void *arg, uint64_t ino);
 	/* Called when the directory of that number has got its node. */
 	void (*made)(void *arg, uint64_t number, uint64_t ino);

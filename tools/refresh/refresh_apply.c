@@ -28,7 +28,8 @@ static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t 
 }
 
 static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
-					  const struct pfs_finding *found, const char *path, size_t len)
+					  const struct pfs_finding *found, const char *path,
+					  size_t len)
 {
 	const struct stat *attr = &found->entry->attr;
 	struct pfs_source_record record = {
@@ -164,8 +165,9 @@ static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size
 	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	for (size_t i = 0; i < n; i++) {
 		int error = list[i].stays ? 0
-					  : pfs_tree_setxattr(refresh->tree, list[i].ino, PFS_REFRESH_GONE, text,
-							      strlen(text), XATTR_CREATE);
+					  : pfs_tree_setxattr(refresh->tree, list[i].ino,
+							      PFS_REFRESH_GONE, text, strlen(text),
+							      XATTR_CREATE);
 
 		/* it is marked already; or it is a symlink, which has no attributes */
 		if (error && error != -EEXIST && error != -EPERM && error != -ESTALE)
@@ -185,9 +187,10 @@ static int remove_listed(struct pfs_refresh *refresh, const struct below *list, 
 		if (!list[i].stays)
 			set.list[set.n++] = (struct pfs_change){.ino = list[i].ino};
 	if (!error && set.n)
-		error = pfs_tree_change(refresh->tree, &set,
-					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
-					&caller, why, sizeof(why));
+		error = pfs_tree_change(
+			refresh->tree, &set,
+			&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
+			&caller, why, sizeof(why));
 	pfs_change_set_finish(&set);
 	/* nodes have changed meanwhile: all stay until the next refresh */
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
@@ -207,7 +210,8 @@ static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 
 	if (!error) {
 		find_staying(refresh, list, n);
-		error = refresh->options->keep ? mark_gone(refresh, list, n) : remove_listed(refresh, list, n);
+		error = refresh->options->keep ? mark_gone(refresh, list, n)
+					       : remove_listed(refresh, list, n);
 	}
 	free(list);
 	return error == -ESTALE ? 0 : error;
@@ -385,7 +389,9 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_finding *found)
  * the directory again. */
 static int restore_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
-	return place->before.st_mode && !place->touched ? pfs_refresh_restore(refresh, place->ino, &place->before) : 0;
+	return place->before.st_mode && !place->touched
+		       ? pfs_refresh_restore(refresh, place->ino, &place->before)
+		       : 0;
 }
 
 static int take_own(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
@@ -464,7 +470,8 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 		error = forget_times(refresh, kept);
 	if (!error)
 		error = pfs_refresh_move(refresh);
-	for (struct pfs_refresh_place *place = refresh->kept; place && !error; place = place->next) {
+	for (struct pfs_refresh_place *place = refresh->kept; place && !error;
+	     place = place->next) {
 		error = pfs_refresh_reserve_place(refresh, place);
 		if (error)
 			break;

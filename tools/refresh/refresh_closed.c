@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* In a directory that is as it was a quick refresh looks at directories alone, whose names the store has: so it is not
- * opened, but those in it are asked for by their paths from one above it that is open.  The kernel takes half of the
- * time to find them, so that several threads ask it.  Nothing is taken over here: whatever differs is walked as usual. */
+/* In a directory that is as it was a quick refresh looks at directories alone, whose names the
+ * store has: so it is not opened, but those in it are asked for by their paths from one above it
+ * that is open.  The kernel takes half of the time to find them, so that several threads ask it.
+ * Nothing is taken over here: whatever differs is walked as usual. */
 #include "tools/refresh/refresh_compare.h"
 
 #include <fcntl.h>
@@ -59,7 +60,8 @@ static dev_t device_of(const struct statx *now)
 	return makedev(now->stx_dev_major, now->stx_dev_minor);
 }
 
-static int add(struct closed_walk *walk, uint64_t ino, uint32_t slot, uint64_t above, const char *path)
+static int add(struct closed_walk *walk, uint64_t ino, uint32_t slot, uint64_t above,
+	       const char *path)
 {
 	size_t len = strlen(path);
 	struct closed *closed = malloc(sizeof(*closed) + len + 1);
@@ -72,9 +74,10 @@ static int add(struct closed_walk *walk, uint64_t ino, uint32_t slot, uint64_t a
 	return 0;
 }
 
-/* Returns true if nothing in the directory would be looked at but directories, and nobody wants to know that it is
- * read. */
-static bool may_stay_closed(const struct pfs_refresh *refresh, const struct original *original, uint64_t ino)
+/* Returns true if nothing in the directory would be looked at but directories, and nobody wants to
+ * know that it is read. */
+static bool may_stay_closed(const struct pfs_refresh *refresh, const struct original *original,
+			    uint64_t ino)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 
@@ -82,7 +85,8 @@ static bool may_stay_closed(const struct pfs_refresh *refresh, const struct orig
 }
 
 /* It is walked, as pfs_compare_children would have it. */
-static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t above, const char *path)
+static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t above,
+		      const char *path)
 {
 	const struct pfs_comparison *comparison = walk->comparison;
 	struct pfs_refresh_place *place;
@@ -98,12 +102,13 @@ static bool is_time(int64_t column, struct statx_timestamp time)
 {
 	int64_t ns;
 
-	return !__builtin_mul_overflow(time.tv_sec, NS, &ns) && !__builtin_add_overflow(ns, (int64_t)time.tv_nsec, &ns) &&
-	       column == ns;
+	return !__builtin_mul_overflow(time.tv_sec, NS, &ns) &&
+	       !__builtin_add_overflow(ns, (int64_t)time.tv_nsec, &ns) && column == ns;
 }
 
 /* Returns false if there is no such directory. */
-static bool look_at(struct original *out, int fd, const char *path, const struct pfs_subdirectory *child)
+static bool look_at(struct original *out, int fd, const char *path,
+		    const struct pfs_subdirectory *child)
 {
 	struct statx now;
 
@@ -146,10 +151,12 @@ static void look_at_some(void *context, size_t from, size_t to)
 
 		at->n = 0;
 		at->differs = false;
-		at->error = pfs_follow_subdirectories(walk->comparison->refresh->tree, &at->children, at->closed->ino,
-						      at->closed->slot);
+		at->error =
+			pfs_follow_subdirectories(walk->comparison->refresh->tree, &at->children,
+						  at->closed->ino, at->closed->slot);
 		if (!at->error)
-			at->error = pfs_grow(&at->originals, &at->capacity, at->children.n, sizeof(*at->originals));
+			at->error = pfs_grow(&at->originals, &at->capacity, at->children.n,
+					     sizeof(*at->originals));
 		if (!at->error)
 			look_at_children(walk->comparison, at);
 	}
@@ -166,12 +173,15 @@ static int compare_one(struct closed_walk *walk, const struct looked_at *at, siz
 	if (original->dev != comparison->dev && !comparison->refresh->options->cross_mounts)
 		return 0;
 	if (stays)
-		PFS_TRY(pfs_refresh_note_read(comparison->refresh, child->ino, original->dev, original->ino));
+		PFS_TRY(pfs_refresh_note_read(comparison->refresh, child->ino, original->dev,
+					      original->ino));
 	if (stays && !child->has_subdirectories)
 		return 0;
-	(void)snprintf(path, sizeof(path), "%s/%s", at->closed->path, pfs_source_name(at->children.names + child->name));
-	return stays && strlen(path) < LONG_PATH ? add(walk, child->ino, child->slot, at->closed->ino, path)
-						 : walk_later(walk, child->ino, at->closed->ino, path);
+	(void)snprintf(path, sizeof(path), "%s/%s", at->closed->path,
+		       pfs_source_name(at->children.names + child->name));
+	return stays && strlen(path) < LONG_PATH
+		       ? add(walk, child->ino, child->slot, at->closed->ino, path)
+		       : walk_later(walk, child->ino, at->closed->ino, path);
 }
 
 static int compare_in(struct closed_walk *walk, const struct looked_at *at)
@@ -235,11 +245,14 @@ static int open_pool(struct pfs_refresh *refresh)
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return refresh->pool ? 0
-			     : pfs_pool_open(&refresh->pool, (unsigned)PFS_MIN(PFS_MAX(processors, 1L), (long)THREADS_MAX),
+			     : pfs_pool_open(&refresh->pool,
+					     (unsigned)PFS_MIN(PFS_MAX(processors, 1L),
+							       (long)THREADS_MAX),
 					     PFS_THREAD_NICE);
 }
 
-static int compare_below(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
+static int compare_below(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			 const char *name)
 {
 	struct closed_walk walk = {.comparison = comparison};
 
@@ -248,11 +261,12 @@ static int compare_below(struct pfs_comparison *comparison, const struct pfs_fol
 	return compare_all(&walk);
 }
 
-int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const struct pfs_follower *child,
-		       const char *name, const struct statx *now)
+int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed,
+		       const struct pfs_follower *child, const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	const struct original original = {now->stx_ino, device_of(now), pfs_is_unchanged(child, now)};
+	const struct original original = {now->stx_ino, device_of(now),
+					  pfs_is_unchanged(child, now)};
 
 	*closed = false;
 	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise)

@@ -43,18 +43,21 @@ static inline bool pfs_is_later(struct timespec a, struct timespec b)
 static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now)
 {
 	return directory->flags & PFS_NODE_SETTLED &&
-	       pfs_are_times_equal(directory->attr.st_mtim, pfs_timespec_of_statx(now->stx_mtime)) &&
+	       pfs_are_times_equal(directory->attr.st_mtim,
+				   pfs_timespec_of_statx(now->stx_mtime)) &&
 	       pfs_are_times_equal(directory->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));
 }
 
-/* Returns true if files in the place are not looked at, since the directory is the node's own. In another directory that
- * has taken the node's name a file of the same name need not be the node's, and the node's may have moved. */
+/* Returns true if files in the place are not looked at, since the directory is the node's own. In
+ * another directory that has taken the node's name a file of the same name need not be the node's,
+ * and the node's may have moved. */
 static inline bool pfs_passes_over_files(const struct pfs_comparison *comparison)
 {
 	const struct pfs_refresh *refresh = comparison->refresh;
 	const struct pfs_refresh_place *place = comparison->place;
 
-	return refresh->options->quick && !place->old_path && !pfs_refresh_find(refresh, place->ino);
+	return refresh->options->quick && !place->old_path &&
+	       !pfs_refresh_find(refresh, place->ino);
 }
 
 /* Returns a node's name as the source has it. */
@@ -68,8 +71,9 @@ static inline const char *pfs_source_name(const char *name)
 /* Compares a directory in the place, and all below it, without opening it. Directories below it
  * that have to be opened are put on the list of places to be walked. *closed is false if the
  * directory itself has to be walked. */
-PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed, const struct pfs_follower *child,
-				      const char *name, const struct statx *now);
+PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed,
+				      const struct pfs_follower *child, const char *name,
+				      const struct statx *now);
 
 /* Returns what a node takes over (bits of enum pfs_set) if its original was as the record says and
  * is as `now` says. */

@@ -176,7 +176,8 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 
 /* Called for a child without a record. Gives it one if the store is an older one, and the child is
  * not a regular file and is the same in the source. Else the child is the store's own. */
-static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *child, const char *name)
+static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *child,
+		 const char *name)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_crawl_batch *batch = NULL;
@@ -237,14 +238,15 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
 		  &now) < 0)
 		return errno == ENOENT ? miss(comparison, child)
-				       : pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, child->ino, NULL,
-						       NULL, strerror(errno));
+				       : pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, child->ino,
+							  NULL, NULL, strerror(errno));
 	if ((now.stx_mode & S_IFMT) != (child->attr.st_mode & S_IFMT))
 		return compare_other(comparison, child, name);
 	if (S_ISDIR(now.stx_mode))
 		return push_directory(comparison, child, name, &now);
 	if (!comparison->place->old_path && !pfs_refresh_find(refresh, child->ino) &&
-	    (!comparison->adopting || S_ISREG(now.stx_mode)) && (int64_t)now.stx_size == child->attr.st_size &&
+	    (!comparison->adopting || S_ISREG(now.stx_mode)) &&
+	    (int64_t)now.stx_size == child->attr.st_size &&
 	    pfs_are_times_equal(child->attr.st_mtim, pfs_timespec_of_statx(now.stx_mtime)) &&
 	    pfs_are_times_equal(child->attr.st_ctim, pfs_timespec_of_statx(now.stx_ctime)))
 		return 0;
@@ -379,14 +381,18 @@ static int sort_children(struct pfs_comparison *comparison)
 }
 
 /* Returns the child of that name, or NULL. */
-static const struct pfs_follower *find_child(const struct pfs_comparison *comparison, const char *name)
+static const struct pfs_follower *find_child(const struct pfs_comparison *comparison,
+					     const char *name)
 {
 	const struct pfs_followers *children = &comparison->refresh->children;
 	const struct pfs_follower *list = children->list;
 	const uint32_t *by_name = comparison->by_name;
-	uint64_t at = PFS_SEARCH(i, 0, children->n, strcmp(children->names + list[by_name[i]].name, name) < 0);
+	uint64_t at = PFS_SEARCH(i, 0, children->n,
+				 strcmp(children->names + list[by_name[i]].name, name) < 0);
 
-	return at < children->n && !strcmp(children->names + list[by_name[at]].name, name) ? &list[by_name[at]] : NULL;
+	return at < children->n && !strcmp(children->names + list[by_name[at]].name, name)
+		       ? &list[by_name[at]]
+		       : NULL;
 }
 
 static int list_unknown(struct pfs_comparison *comparison, const char *name)
@@ -432,8 +438,8 @@ static int give_up(struct pfs_comparison *comparison, const char *why)
 	if (place->own)
 		place->own->kind = PFS_FOUND_LEFT;
 	place->own = NULL;
-	return place->ino ? pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, place->ino, NULL,
-					  NULL, why)
+	return place->ino ? pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, place->ino,
+					     NULL, NULL, why)
 			  : 0;
 }
 

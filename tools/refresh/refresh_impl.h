@@ -120,7 +120,8 @@ struct pfs_refresh {
 	struct pfs_displaced *displaced;
 	size_t n_displaced, displaced_capacity;
 	struct pfs_followers children; /* of the directory at hand */
-	struct pfs_read_directories *read, *read_last, *read_listed; /* the last that can be found is in read_listed */
+	struct pfs_read_directories *read, *read_last,
+		*read_listed; /* the last that can be found is in read_listed */
 	struct pfs_byprime_table read_by_source;
 	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
 	struct pfs_source_root *root_record; /* the root's record, if it is to be written */
@@ -131,8 +132,8 @@ struct pfs_refresh {
 
 /* Makes a place, and puts it first in `todo`. name NULL: its path is `path`; else it is `name` in
  * `path`. */
-PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **out, const char *path,
-				  const char *name);
+PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **out,
+				     const char *path, const char *name);
 void pfs_refresh_place_free(struct pfs_refresh_place *place);
 
 /* Notes a finding about an entry of the place. Takes the batch over, also on failure. place->own is
@@ -146,17 +147,21 @@ PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_fin
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
 /* Notes that the source's directory of those numbers is read as that of the node `ino`. -ENOMEM. */
-PFS_MUST_CHECK int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev, uint64_t source_ino);
+PFS_MUST_CHECK int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino,
+					 dev_t source_dev, uint64_t source_ino);
 /* Returns the node as whose directory it was read first in this refresh; 0: it was not. */
 uint64_t pfs_refresh_read_as(struct pfs_refresh *refresh, dev_t source_dev, uint64_t source_ino);
 
-/* Notes that the open directory fd is read as that of the node place->ino, if not 0. Sets place->was to the node that
- * it had when it was read before, by the watcher or, if it has no node yet, in this refresh. */
-PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd, const struct stat *attr);
+/* Notes that the open directory fd is read as that of the node place->ino, if not 0. Sets
+ * place->was to the node that it had when it was read before, by the watcher or, if it has no node
+ * yet, in this refresh. */
+PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place,
+				     int fd, const struct stat *attr);
 
 /* Returns true if the directory found is that of the node `was`, which lies elsewhere in the store:
  * it has moved while the source was read, and is left to the next refresh. */
-bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was);
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found,
+			   uint64_t was);
 
 /* Notes a node whose original is not where it was, and all nodes below it; the node itself is the
  * `top`. place NULL: the node was moved in the store. */
@@ -167,11 +172,13 @@ struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t in
 
 /* Returns a gone node whose original the entry found is, and that is neither present nor claimed;
  * or NULL. */
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_finding *found);
+struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh,
+				  const struct pfs_finding *found);
 
 /* pfs_refresh_displaced notes a node that was moved in the store, pfs_refresh_displaced_below all
  * nodes with a record below a directory that was made in the store. */
-PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path);
+PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
+					 const char *path);
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
@@ -184,8 +191,9 @@ bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_
 
 /* Calls the options' `event` for a node, with its path in the store. name NULL: for the node `ino`;
  * else for the child of that name. */
-PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, uint64_t ino,
-				 const char *name, const char *from, const char *why);
+PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event,
+				    uint64_t ino, const char *name, const char *from,
+				    const char *why);
 
 /* As pfs_refresh_tell, for a finding, with the path where its node will be. */
 PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
@@ -208,12 +216,15 @@ PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
 
 /* To be called before the journal is held (pfs_follow_hold): makes sure that there is room for all
  * changes of the place. -ENOSPC: nothing has been changed. */
-PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place);
+PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh,
+					     const struct pfs_refresh_place *place);
 /* The same for a node that goes and has no place. */
-PFS_MUST_CHECK int pfs_refresh_reserve_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone);
+PFS_MUST_CHECK int pfs_refresh_reserve_loose(struct pfs_refresh *refresh,
+					     const struct pfs_gone *gone);
 
 /* Gives a directory the times back that it had before something in it was changed. */
-PFS_MUST_CHECK int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino, const struct stat *before);
+PFS_MUST_CHECK int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino,
+				       const struct stat *before);
 
 /* Makes new directories, and moves nodes to their new places, as one group. */
 PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
@@ -221,7 +232,8 @@ PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
 /* ---- refresh_apply.c ---- */
 
 /* Gives a directory that has just been made what it takes over, before anything is made in it. */
-PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding *found);
+PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh,
+					 const struct pfs_finding *found);
 /* Makes all other changes, those of each place as one group. */
 PFS_MUST_CHECK int pfs_refresh_apply(struct pfs_refresh *refresh);
 

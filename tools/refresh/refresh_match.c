@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What each entry that was found is: a node that was elsewhere, the node of its name as another file, or new.
+/* What each entry that was found is: a node that was elsewhere, the node of its name as another
+ * file, or new.
  *
- * Directories come first: what lies in one that moved is compared with what it held, which brings up
- * more of everything.  An original's own mark decides before its name does. */
+ * Directories come first: what lies in one that moved is compared with what it held, which brings
+ * up more of everything.  An original's own mark decides before its name does. */
 #include "tools/refresh/refresh_impl.h"
 
 #include <stdlib.h>
@@ -197,7 +198,8 @@ static void hold(struct pfs_gone *gone)
 		gone->present = gone->held = true;
 }
 
-/* The directory takes the node of its name, whose record has another path if what both lie in has moved. */
+/* The directory takes the node of its name, whose record has another path if what both lie in has
+ * moved. */
 static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, struct pfs_gone *gone)
 {
 	char *path PFS_FREE = path_of(found);
@@ -207,7 +209,8 @@ static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, str
 	gone->claimed = gone->present = true;
 	found->kind = PFS_FOUND_CHANGED;
 	found->ino = found->over;
-	return walk_found(refresh, found, found->ino, strcmp(path, gone->path) != 0 ? gone->path : NULL);
+	return walk_found(refresh, found, found->ino,
+			  strcmp(path, gone->path) != 0 ? gone->path : NULL);
 }
 
 /* Those that no mark was found for go by their names. */
@@ -241,7 +244,8 @@ static int match_files(struct pfs_refresh *refresh)
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
-		struct pfs_gone *gone = is_open(found, false) ? pfs_refresh_twin(refresh, found) : NULL;
+		struct pfs_gone *gone =
+			is_open(found, false) ? pfs_refresh_twin(refresh, found) : NULL;
 
 		if (gone)
 			PFS_TRY(claim(found, gone));
@@ -260,8 +264,8 @@ static int match_files(struct pfs_refresh *refresh)
 	return 0;
 }
 
-/* A name that something of the store's own has is left to it; so is the node that would have come there where
- * it is. */
+/* A name that something of the store's own has is left to it; so is the node that would have come
+ * there where it is. */
 static int settle_names(struct pfs_refresh *refresh)
 {
 	struct pfs_finding *found;
@@ -281,8 +285,8 @@ static int settle_names(struct pfs_refresh *refresh)
 		gone = error ? NULL : pfs_refresh_find(refresh, occupant);
 		if (error || occupant == found->ino || (gone && !gone->present))
 			continue;
-		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name, NULL,
-				      "the store has something of its own by this name"));
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
+					 NULL, "the store has something of its own by this name"));
 		found->kind = found->ino ? PFS_FOUND_CHANGED : PFS_FOUND_LEFT;
 		found->silent = true;
 	}

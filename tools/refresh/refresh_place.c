@@ -21,9 +21,10 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 	int error = set->n ? -EAGAIN : 0;
 
 	for (int i = 0; i < ATTEMPTS && error == -EAGAIN; i++)
-		error = pfs_tree_change(refresh->tree, set,
-					&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
-					&caller, why, sizeof(why));
+		error = pfs_tree_change(
+			refresh->tree, set,
+			&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
+			&caller, why, sizeof(why));
 	return error;
 }
 
@@ -44,8 +45,8 @@ static void add_found(struct need *need, const struct pfs_finding *found)
 	size_t at = entry->attrs;
 
 	need->rows++;
-	need->bytes += sizeof(struct pfs_source_record) + found->place->dir->path_len + strlen(found->name) +
-		       entry->target_len;
+	need->bytes += sizeof(struct pfs_source_record) + found->place->dir->path_len +
+		       strlen(found->name) + entry->target_len;
 	for (uint32_t i = 0; i < entry->n_attrs; i++) {
 		struct pfs_crawl_attr attr;
 
@@ -207,7 +208,8 @@ static int move_all(struct pfs_refresh *refresh)
 		}
 		if (found->as && !found->as->own) /* it could not be read; its new place counts */
 			found->as->own = found;
-		error = pfs_change_set_move(&set, found->ino, found->place->ino, pfs_refresh_name(found->name));
+		error = pfs_change_set_move(&set, found->ino, found->place->ino,
+					    pfs_refresh_name(found->name));
 	}
 	if (!error)
 		error = change(refresh, &set);
@@ -220,7 +222,9 @@ static int move_all(struct pfs_refresh *refresh)
 static int list_left(struct pfs_refresh *refresh, struct pfs_followers *left)
 {
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
-		uint64_t ino = found->kind == PFS_FOUND_MOVED ? pfs_follow_parent(refresh->tree, found->ino) : 0;
+		uint64_t ino = found->kind == PFS_FOUND_MOVED
+				       ? pfs_follow_parent(refresh->tree, found->ino)
+				       : 0;
 
 		if (!ino || (left->n && left->list[left->n - 1].ino == ino))
 			continue;

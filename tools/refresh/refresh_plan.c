@@ -52,7 +52,8 @@ int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 	return 0;
 }
 
-int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev, uint64_t source_ino)
+int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev,
+			  uint64_t source_ino)
 {
 	struct pfs_read_directories *last = refresh->read_last;
 
@@ -73,7 +74,8 @@ int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t sourc
 /* Few refreshes ask, so that this is done for those that do. */
 static void list_read(struct pfs_refresh *refresh)
 {
-	struct pfs_read_directories *read = refresh->read_listed ? refresh->read_listed : refresh->read;
+	struct pfs_read_directories *read =
+		refresh->read_listed ? refresh->read_listed : refresh->read;
 
 	for (; read; read = read->next) {
 		for (; read->n_listed < read->n; read->n_listed++) {
@@ -120,7 +122,8 @@ int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *pla
 	return 0;
 }
 
-bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found, uint64_t was)
+bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found,
+			   uint64_t was)
 {
 	struct pfs_source_record record;
 	struct pfs_follower node;
@@ -161,8 +164,9 @@ static void free_places(struct pfs_refresh_place *place)
 	}
 }
 
-int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out, struct pfs_refresh_place *place,
-		   struct pfs_crawl_batch *batch, const char *name)
+int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out,
+		      struct pfs_refresh_place *place, struct pfs_crawl_batch *batch,
+		      const char *name)
 {
 	size_t len = strlen(name);
 	struct pfs_finding *found = calloc(1, sizeof(*found) + len + 1);
@@ -261,7 +265,8 @@ static int list_mark(struct pfs_refresh *refresh, struct pfs_gone *gone)
 	return 0;
 }
 
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh, const struct pfs_finding *found)
+struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh,
+				  const struct pfs_finding *found)
 {
 	const struct marks *marks = (struct marks *)pfs_byprime_find(
 		&refresh->marks, key_of(found->entry->attr.st_ino));
@@ -313,7 +318,8 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 	return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
 }
 
-/* All with a record below a directory that is gone; what the store has moved there is not gone with it. */
+/* All with a record below a directory that is gone; what the store has moved there is not gone with
+ * it. */
 static int note_below(struct pfs_refresh *refresh, size_t *n_below, uint64_t top,
 		      const struct pfs_source_record *top_record)
 {
@@ -343,8 +349,9 @@ static int note_below(struct pfs_refresh *refresh, size_t *n_below, uint64_t top
 	return error;
 }
 
-int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out, struct pfs_refresh_place *place,
-		  uint64_t ino, const struct pfs_source_record *record)
+int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
+		     struct pfs_refresh_place *place, uint64_t ino,
+		     const struct pfs_source_record *record)
 {
 	struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
 	struct pfs_gone **list = place ? &place->gone : &refresh->loose;
@@ -451,7 +458,8 @@ int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event e
 	char *path PFS_FREE = NULL;
 
 	if (place->ino)
-		return pfs_refresh_tell(refresh, event, place->ino, pfs_refresh_name(found->name), from, NULL);
+		return pfs_refresh_tell(refresh, event, place->ino, pfs_refresh_name(found->name),
+					from, NULL);
 	/* in a directory that is new, too */
 	if (asprintf(&path, "%s/%s", place->dir->path, pfs_refresh_name(found->name)) < 0) {
 		path = NULL;

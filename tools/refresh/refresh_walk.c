@@ -13,15 +13,18 @@
 
 /* Another directory has the node's name.  Which one it is, is decided when all is known. */
 static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
-			     const struct pfs_follower *node, const struct pfs_source_record *record)
+			     const struct pfs_follower *node,
+			     const struct pfs_source_record *record)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place, *above;
 	const struct stat *now = &batch->entries[0].attr;
 	const char *slash = strrchr(place->dir->path, '/');
 	const char *name = slash ? slash + 1 : place->dir->path;
-	char *path PFS_FREE = strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
-	uint64_t was = place->was ? place->was : pfs_refresh_read_as(refresh, now->st_dev, now->st_ino);
+	char *path PFS_FREE =
+		strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	uint64_t was =
+		place->was ? place->was : pfs_refresh_read_as(refresh, now->st_dev, now->st_ino);
 	struct pfs_follower parent;
 	struct pfs_finding *found;
 	struct pfs_gone *gone;
@@ -31,7 +34,8 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 		pfs_crawl_look_free(batch);
 		return error;
 	}
-	/* It only says where, and is not walked again.  The directory itself comes later, with its times. */
+	/* It only says where, and is not walked again.  The directory itself comes later, with its
+	 * times. */
 	refresh->todo = above->next;
 	if (!refresh->kept)
 		refresh->kept_end = &above->next;
@@ -72,7 +76,8 @@ static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 	if (record) {
 		found->set = pfs_what_to_take(record, &node->attr, now);
 		found->silent = !(found->set & PFS_TAKE_RIGHTS);
-		found->another = place->matched && !pfs_refresh_same(comparison->refresh, batch, record);
+		found->another =
+			place->matched && !pfs_refresh_same(comparison->refresh, batch, record);
 		found->set = found->another ? PFS_TAKE_ALL : found->set;
 	} else if (pfs_is_later(now->st_mtim, node->attr.st_mtim)) {
 		found->set = PFS_SET_MTIME | PFS_SET_CTIME;
@@ -97,7 +102,8 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (error && error != -ENOENT)
 		return error;
 	known = !error;
-	if (known && record.root != refresh->root.id) { /* both have put something in it: it stays the other one's */
+	if (known && record.root != refresh->root.id) { /* both have put something in it: it stays
+							   the other one's */
 		comparison->listing = true;
 		return 0;
 	}
@@ -155,15 +161,16 @@ static int compare_place(struct pfs_comparison *comparison)
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
 		place->before = node.attr;
 	}
-	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path || refresh->otherwise ||
-			   pfs_refresh_find(refresh, place->ino) ||
+	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path ||
+			   refresh->otherwise || pfs_refresh_find(refresh, place->ino) ||
 			   !pfs_are_times_equal(node.attr.st_mtim, now.st_mtim) ||
 			   !pfs_are_times_equal(node.attr.st_ctim, now.st_ctim)))
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
 	return replaced ? 0 : pfs_compare_children(comparison);
 }
 
-/* It was there a moment ago.  Where it is not found it stays: the next refresh finds the directory above changed. */
+/* It was there a moment ago.  Where it is not found it stays: the next refresh finds the directory
+ * above changed. */
 static int lose(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
 	struct pfs_source_record record;
@@ -189,8 +196,8 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
 		return lose(refresh, place);
 	if (error)
-		return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL, NULL,
-						  strerror(-error))
+		return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL,
+						     NULL, strerror(-error))
 				  : 0;
 	error = compare_place(&comparison);
 	pfs_crawl_look_leave(refresh->look);

@@ -88,8 +88,9 @@ static int mark_root(int fd, int root)
 		error = mark(fd, root, FAN_MOVED_FROM | FAN_MOVED_TO);
 	if (!error)
 		error = find_number(&number, root);
-	return error == -ENODEV || error == -EXDEV || error == -EINVAL || error == -ENOSYS ? -EOPNOTSUPP
-											  : error;
+	return error == -ENODEV || error == -EXDEV || error == -EINVAL || error == -ENOSYS
+		       ? -EOPNOTSUPP
+		       : error;
 }
 
 /* *fd is the caller's to close, on failure too. */
@@ -111,8 +112,10 @@ static bool is_directory_record(unsigned type)
 	       type == 12 /* FAN_EVENT_INFO_TYPE_NEW_DFID_NAME */;
 }
 
-/* bytes: all of the event, aligned as a byte is.  Its records begin behind its head; each says its length. */
-static void tell_fanotify(const struct fanotify_event_metadata *event, const char *bytes, told_fn *fn, void *arg)
+/* bytes: all of the event, aligned as a byte is.  Its records begin behind its head; each says its
+ * length. */
+static void tell_fanotify(const struct fanotify_event_metadata *event, const char *bytes,
+			  told_fn *fn, void *arg)
 {
 	size_t at = event->metadata_len, end = event->event_len;
 	struct fanotify_event_info_fid record;
@@ -184,7 +187,8 @@ static void tell_inotify(const struct inotify_event *event, told_fn *fn, void *a
 		fn(arg, PFS_SOURCEEVENT_STALE, (uint64_t)event->wd);
 }
 
-static void tell_all_inotify(const struct pfs_sourceevents *events, size_t size, told_fn *fn, void *arg)
+static void tell_all_inotify(const struct pfs_sourceevents *events, size_t size, told_fn *fn,
+			     void *arg)
 {
 	for (size_t at = 0; at + sizeof(struct inotify_event) <= size;) {
 		const struct inotify_event *event = (const void *)(events->buffer + at);

@@ -24,8 +24,9 @@ enum pfs_sourceevents_kind {
 
 /* roots: descriptors of the folders, which may be O_PATH and stay the caller's. -EPERM: this
  * process may not; -EOPNOTSUPP: these filesystems, or this kernel, cannot; -EMFILE, -ENOMEM. */
-PFS_MUST_CHECK int pfs_sourceevents_open(struct pfs_sourceevents **out, enum pfs_sourceevents_kind kind,
-					 const int *roots, size_t n_roots);
+PFS_MUST_CHECK int pfs_sourceevents_open(struct pfs_sourceevents **out,
+					 enum pfs_sourceevents_kind kind, const int *roots,
+					 size_t n_roots);
 void pfs_sourceevents_close(struct pfs_sourceevents *events); /* NULL is allowed */
 
 /* Reports events of the open directory fd from now on, under *number, which is never 0, and the
@@ -53,7 +54,8 @@ int pfs_sourceevents_fd(const struct pfs_sourceevents *events);
  * left out if the kernel tells (fanotify). An error is that of reading: no more events will
  * come. */
 PFS_MUST_CHECK int pfs_sourceevents_read(struct pfs_sourceevents *events,
-					 void (*fn)(void *arg, enum pfs_sourceevent event, uint64_t number),
+					 void (*fn)(void *arg, enum pfs_sourceevent event,
+						    uint64_t number),
 					 void *arg);
 
 #endif

@@ -40,9 +40,11 @@ static void say_means(struct pfs_sourcewatch *watch)
 	else if (limited)
 		(void)snprintf(text, sizeof(text),
 			       "%s watches %zu directories; everything is refreshed every %g s",
-			       pfs_sourcewatch_names[watch->means], n, watch->options.pause_ms / 1000.0);
+			       pfs_sourcewatch_names[watch->means], n,
+			       watch->options.pause_ms / 1000.0);
 	else
-		(void)snprintf(text, sizeof(text), "%s watches %zu directories", pfs_sourcewatch_names[watch->means], n);
+		(void)snprintf(text, sizeof(text), "%s watches %zu directories",
+			       pfs_sourcewatch_names[watch->means], n);
 	pfs_follow_set_how(watch->tree, text);
 }
 
@@ -138,7 +140,8 @@ static void choose_means(struct pfs_sourcewatch *watch)
 
 static void lower_means(struct pfs_sourcewatch *watch)
 {
-	pfs_warning("%s: is no longer watched by %s", watch->options.store, pfs_sourcewatch_names[watch->means]);
+	pfs_warning("%s: is no longer watched by %s", watch->options.store,
+		    pfs_sourcewatch_names[watch->means]);
 	end_means(watch);
 	next_means(watch);
 	choose_means(watch);
@@ -189,7 +192,8 @@ static void add_ino(void *arg, uint64_t ino)
 	struct inos *inos = arg;
 
 	if (!inos->error)
-		inos->error = pfs_grow(&inos->list, &inos->capacity, inos->n + 1, sizeof(*inos->list));
+		inos->error =
+			pfs_grow(&inos->list, &inos->capacity, inos->n + 1, sizeof(*inos->list));
 	if (!inos->error)
 		inos->list[inos->n++] = ino;
 }
@@ -270,7 +274,8 @@ static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
 
 	if (!error) {
 		watch->retry_ms = RETRY_MS;
-		return limited || watch->means == PFS_SOURCEWATCH_REFRESH ? watch->options.pause_ms : 0;
+		return limited || watch->means == PFS_SOURCEWATCH_REFRESH ? watch->options.pause_ms
+									  : 0;
 	}
 	watch->retry_ms = PFS_MIN(2 * watch->retry_ms, watch->options.pause_ms);
 	return watch->retry_ms;
@@ -292,7 +297,8 @@ static bool wait_for_news(struct pfs_sourcewatch *watch, int error)
 	return true;
 }
 
-/* Waits until nothing comes for a moment, a burst at most.  Hearing wakes, so this looks again each time. */
+/* Waits until nothing comes for a moment, a burst at most.  Hearing wakes, so this looks again each
+ * time. */
 static void wait_for_quiet(struct pfs_sourcewatch *watch)
 {
 	uint64_t begun = pfs_now_ns(), now = begun;
@@ -333,7 +339,8 @@ static void *run(void *arg)
 	pfs_sourcewatch_set_seen(watch, false);
 	error = pfs_compared_keep(watch->tree);
 	if (error)
-		pfs_info("%s: when it was compared last is not kept: %s", watch->options.store, strerror(-error));
+		pfs_info("%s: when it was compared last is not kept: %s", watch->options.store,
+			 strerror(-error));
 	end_means(watch);
 	pfs_follow_set_how(watch->tree, "");
 	return NULL;

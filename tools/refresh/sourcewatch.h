@@ -13,8 +13,8 @@
  * directories that they find are watched. An error ends neither the threads nor the daemon; it is
  * logged, once for each reason.
  *
- * Not followed: what is written through a memory map until the file is closed; times that change alone on other names
- * of a file. */
+ * Not followed: what is written through a memory map until the file is closed; times that change
+ * alone on other names of a file. */
 #ifndef PFS_TOOLS_REFRESH_SOURCEWATCH_H
 #define PFS_TOOLS_REFRESH_SOURCEWATCH_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tools/refresh/sourcewatch_impl.h - inside of tools/refresh/sourcewatch.h: sourcewatch.c (means, refreshes, threads) and
- * sourcewatch_note.c (which directories there are, and which may be stale). */
+/* tools/refresh/sourcewatch_impl.h - inside of tools/refresh/sourcewatch.h: sourcewatch.c (means,
+ * refreshes, threads) and sourcewatch_note.c (which directories there are, and which may be
+ * stale). */
 #ifndef PFS_TOOLS_REFRESH_SOURCEWATCH_IMPL_H
 #define PFS_TOOLS_REFRESH_SOURCEWATCH_IMPL_H
 
@@ -33,7 +34,8 @@ struct pfs_sourcewatch {
 	_Atomic bool stop;
 
 	/* protected by lock */
-	struct pfs_sourceevents *events; /* NULL: none; changed by the thread that refreshes alone */
+	struct pfs_sourceevents
+		*events; /* NULL: none; changed by the thread that refreshes alone */
 	struct pfs_byprime_table directories, by_ino;
 	size_t live; /* directories that were left when gone ones were last dropped */
 	struct pfs_source_directory *stale;
@@ -79,7 +81,8 @@ void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen);
 /* Takes stale directories off the list, and calls fn, if not NULL, with the node of each that has
  * one. A directory without a node is put on the list again when it gets its node. The lock is
  * held. */
-void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino), void *arg);
+void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino),
+				void *arg);
 
 /* pfs_sourcewatch_forget_all drops all directories; the lock is held. pfs_sourcewatch_forget_gone
  * drops those whose nodes are gone, if there may be many. */

@@ -38,7 +38,8 @@ static struct pfs_source_directory *find(const struct pfs_sourcewatch *watch, ui
 	return (struct pfs_source_directory *)pfs_byprime_find(&watch->directories, number);
 }
 
-static void set_ino(struct pfs_sourcewatch *watch, struct pfs_source_directory *directory, uint64_t ino)
+static void set_ino(struct pfs_sourcewatch *watch, struct pfs_source_directory *directory,
+		    uint64_t ino)
 {
 	if (directory->ino)
 		pfs_byprime_remove(&watch->by_ino, &directory->by_ino);
@@ -57,7 +58,8 @@ static void forget(struct pfs_sourcewatch *watch, struct pfs_source_directory *d
 	free(directory);
 }
 
-void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino), void *arg)
+void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino),
+				void *arg)
 {
 	struct pfs_source_directory *at = watch->stale, *next;
 
@@ -100,16 +102,19 @@ static size_t limit_of(const struct pfs_sourcewatch *watch)
 
 	if (inotify && watch->options.limit)
 		return watch->options.limit;
-	return pfs_sourceevents_limit(inotify ? PFS_SOURCEEVENTS_INOTIFY : PFS_SOURCEEVENTS_FANOTIFY);
+	return pfs_sourceevents_limit(inotify ? PFS_SOURCEEVENTS_INOTIFY
+					      : PFS_SOURCEEVENTS_FANOTIFY);
 }
 
 static void limit(struct pfs_sourcewatch *watch, int error)
 {
 	if (!watch->limit_said)
-		pfs_warning("%s: watches %zu directories by %s, and no more (%s): everything is refreshed every "
-			    "%u s as well",
-			    watch->options.store, watch->directories.count, pfs_sourcewatch_names[watch->means],
-			    strerror(-error), watch->options.pause_ms / 1000);
+		pfs_warning(
+			"%s: watches %zu directories by %s, and no more (%s): everything is refreshed every "
+			"%u s as well",
+			watch->options.store, watch->directories.count,
+			pfs_sourcewatch_names[watch->means], strerror(-error),
+			watch->options.pause_ms / 1000);
 	watch->limited = watch->limit_said = true;
 }
 
@@ -228,7 +233,8 @@ static void hear(void *arg, enum pfs_sourceevent event, uint64_t number)
 	if (event == PFS_SOURCEEVENT_LOST) {
 		pfs_compared_set_live(watch->tree, false);
 		if (!watch->lost)
-			pfs_info("%s: events were lost; everything is refreshed", watch->options.store);
+			pfs_info("%s: events were lost; everything is refreshed",
+				 watch->options.store);
 		watch->lost = true;
 		return;
 	}
@@ -253,7 +259,8 @@ void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen)
 {
 	PFS_LOCKED(&watch->lock);
 
-	pfs_compared_set_live(watch->tree, seen && watch->events && !watch->limited && !pfs_sourcewatch_has_news(watch));
+	pfs_compared_set_live(watch->tree, seen && watch->events && !watch->limited &&
+						   !pfs_sourcewatch_has_news(watch));
 }
 
 void *pfs_sourcewatch_hear(void *arg)

@@ -254,8 +254,8 @@ static void ask_verb(void *arg)
 	struct question *question = arg;
 	struct client *client = question->client;
 
-	question->status =
-		question->verb->answer(client->control->options.arg, &client->reply, question->words, question->n);
+	question->status = question->verb->answer(client->control->options.arg, &client->reply,
+						  question->words, question->n);
 }
 
 static bool has_left(void *arg)
@@ -273,8 +273,8 @@ static void give_up_place(struct client *client)
 	(void)pthread_cond_signal(&client->control->through);
 }
 
-/* Turns bound how many statements run. So the client needs its place no more, nor does it afterwards, when it may
- * take its time to read the answer. */
+/* Turns bound how many statements run. So the client needs its place no more, nor does it
+ * afterwards, when it may take its time to read the answer. */
 static int answer_in_turn(struct question *question, uid_t uid)
 {
 	const struct pfs_turn_call call = {uid, true, ask_verb, has_left, question};
@@ -344,7 +344,8 @@ static void *client_main(void *arg)
 
 /* ---- accepting ---- */
 
-/* Frees clients that are through; true if there is room for another. Their threads need the lock, which is held, no more. */
+/* Frees clients that are through; true if there is room for another. Their threads need the lock,
+ * which is held, no more. */
 static bool has_place(struct pfs_control *control)
 {
 	for (struct client **link = &control->clients; *link;) {
@@ -359,7 +360,8 @@ static bool has_place(struct pfs_control *control)
 		(void)pthread_join(client->thread, NULL);
 		free(client);
 	}
-	return control->n_places < PFS_CONTROL_CLIENTS && control->n_connected < control->most_connected;
+	return control->n_places < PFS_CONTROL_CLIENTS &&
+	       control->n_connected < control->most_connected;
 }
 
 static int add_client(struct pfs_control *control, int fd)
@@ -370,7 +372,12 @@ static int add_client(struct pfs_control *control, int fd)
 
 	if (!client)
 		return -ENOMEM;
-	*client = (struct client){.control = control, .next = control->clients, .answering = true, .has_place = true, .fd = fd, .spool = -1};
+	*client = (struct client){.control = control,
+				  .next = control->clients,
+				  .answering = true,
+				  .has_place = true,
+				  .fd = fd,
+				  .spool = -1};
 	client->reply = (struct pfs_reply){.write = write_reply, .gone = is_gone};
 	error = pfs_thread_start(&client->thread, &kind, client_main, client);
 	control->clients = error ? client->next : client;

@@ -27,8 +27,9 @@
 #define PFS_CONTROL_REQUEST_MAX ((size_t)8 << 20) /* bytes of all words */
 #define PFS_CONTROL_WORDS_MAX	((size_t)1 << 20)
 #define PFS_CONTROL_CLIENTS	16 /* clients answered at a time; further ones are refused with a sentence */
-/* Clients connected at a time: those, and others whose statements wait for a turn or have one, which turns bound, or whose
- * answers wait to be read. They take a quarter of the daemon's descriptors at the most. */
+/* Clients connected at a time: those, and others whose statements wait for a turn or have one,
+ * which turns bound, or whose answers wait to be read. They take a quarter of the daemon's
+ * descriptors at the most. */
 #define PFS_CONTROL_CONNECTED	1024
 
 /* ---- the daemon's side ---- */
@@ -47,7 +48,8 @@ struct pfs_control_options {
 	const char *store;	      /* its absolute path */
 	const struct pfs_verb *verbs; /* ended by one whose name is NULL; they stay the caller's */
 	void *arg;
-	struct pfs_turns *turns; /* that statements take, the caller's (query/turns.h); NULL: none */
+	struct pfs_turns
+		*turns; /* that statements take, the caller's (query/turns.h); NULL: none */
 	bool alone; /* the store is locked for writing: a socket that is there is a dead daemon's */
 	uint64_t unread_limit; /* bytes kept for all clients together; 0: a quarter of the memory */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/mount/control/control_wire.h - what goes over the control socket, in this machine's byte order.
+/* fs/mount/control/control_wire.h - what goes over the control socket, in this machine's byte
+ * order.
  *
  * Client: a struct pfs_wire_request, then its words, each ended by a NUL.
  * Daemon: frames of PFS_WIRE_BYTES, then one PFS_WIRE_END: an int32_t, the exit status, and the

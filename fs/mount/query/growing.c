@@ -61,8 +61,9 @@ static bool rests(struct pfs_growing *growing)
 	bool is_enough;
 	PFS_LOCKED(&growing->all->lock);
 
-	is_enough = pfs_answer_is_in_file(growing->answer) && !growing->readers.first && !growing->left &&
-		    !growing->hurries && made >= growing->read_to + growing->ahead;
+	is_enough = pfs_answer_is_in_file(growing->answer) && !growing->readers.first &&
+		    !growing->left && !growing->hurries &&
+		    made >= growing->read_to + growing->ahead;
 	if (is_enough)
 		rest(growing);
 	return is_enough;
@@ -74,7 +75,8 @@ static bool is_gone(void *arg)
 {
 	struct pfs_growing *growing = arg;
 
-	return growing->scope && growing->scope->gone && growing->scope->gone(growing->scope->gone_arg);
+	return growing->scope && growing->scope->gone &&
+	       growing->scope->gone(growing->scope->gone_arg);
 }
 
 static void tell(struct pfs_growing *growing, const struct pfs_query_error *error)
@@ -119,7 +121,8 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	growing->state = PFS_GROWING_RUNS;
 	(void)pthread_mutex_unlock(&growing->all->lock);
 	if (growing->rests_ns)
-		pfs_query_rested(pfs_making_query(growing->making), pfs_now_ns() - growing->rests_ns);
+		pfs_query_rested(pfs_making_query(growing->making),
+				 pfs_now_ns() - growing->rests_ns);
 	growing->rests_ns = 0;
 	while (status > 0 && !rests(growing)) {
 		status = pfs_making_step(growing->making, &error);
@@ -132,9 +135,9 @@ void pfs_growing_go_on(struct pfs_growing *growing)
 	pfs_growing_unref(growing);
 }
 
-/* Called once there is enough of an answer to begin with: lets the answer be read while it grows, if
- * the user's share and the statement allow that. Returns 1 if it may be read from now on; 0 if not
- * yet or, with *may_grow false, not before it is complete; an error ends its statement. */
+/* Called once there is enough of an answer to begin with: lets the answer be read while it grows,
+ * if the user's share and the statement allow that. Returns 1 if it may be read from now on; 0 if
+ * not yet or, with *may_grow false, not before it is complete; an error ends its statement. */
 static int settle(struct pfs_growing *growing, bool *may_grow, struct pfs_query_error *error)
 {
 	struct pfs_shares *shares = &growing->all->shares;
@@ -180,7 +183,8 @@ static int start(struct pfs_growing *growing, const struct pfs_asked *asked,
 
 	scope.gone = is_gone;
 	scope.gone_arg = growing;
-	PFS_TRY(pfs_making_open(&growing->making, growing->answer, asker->queries, &scope, asked, error));
+	PFS_TRY(pfs_making_open(&growing->making, growing->answer, asker->queries, &scope, asked,
+				error));
 	asker->running(asker->arg, pfs_making_query(growing->making));
 	status = begin(growing, growing->all && !asker->wants_all, error);
 	asker->running(asker->arg, NULL);
@@ -328,7 +332,8 @@ static void *keep(void *arg)
 	while (!all->stops) {
 		struct pfs_growing *growing = all->first;
 		uint64_t end = growing ? growing->rests_ns + rest_ns : 0;
-		const struct timespec until = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
+		const struct timespec until = {(time_t)(end / 1000000000),
+					       (long)(end % 1000000000)};
 
 		if (!growing || all->hurrying == HURRYING_MAX) {
 			(void)pthread_cond_wait(&all->changed, &all->lock);

@@ -41,11 +41,12 @@ struct pfs_growing_host {
 	 * to say it. */
 	void (*failed)(void *arg, uid_t uid, uint64_t about, const char *text);
 	_Atomic int *running; /* the mount's count of statements that run */
-	unsigned rest_ms;     /* milliseconds after which a statement that rests is run to its end */
+	unsigned rest_ms; /* milliseconds after which a statement that rests is run to its end */
 };
 
 /* Makes the table of a mount's growing answers; host must outlive it. -ENOMEM. */
-PFS_MUST_CHECK int pfs_growings_open(struct pfs_growings **out, const struct pfs_growing_host *host);
+PFS_MUST_CHECK int pfs_growings_open(struct pfs_growings **out,
+				     const struct pfs_growing_host *host);
 /* Waits for the statements that are being run to their end because they rested for long; no further
  * ones will be. NULL is allowed. */
 void pfs_growings_stop(struct pfs_growings *growings);

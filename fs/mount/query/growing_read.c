@@ -69,7 +69,8 @@ static struct pfs_pending *take_readers(struct pfs_growing *growing, bool all)
 		const struct pfs_growing_reader *reader = (struct pfs_growing_reader *)pending;
 
 		next = pending->next;
-		if (!all && !is_there(growing, PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END)))
+		if (!all &&
+		    !is_there(growing, PFS_MIN(reader->offset + reader->size, PFS_ANSWER_END)))
 			continue;
 		pfs_pending_take(pending);
 		pending->next = taken;

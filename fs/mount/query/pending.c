@@ -51,8 +51,8 @@ bool pfs_pending_is_gone(const struct pfs_pending *pending)
 	return atomic_load_explicit(&pending->is_interrupted, memory_order_relaxed);
 }
 
-/* Marks the request, and takes it if it waits; returns true if it is to be answered here. What is marked
- * while it is made may be freed after this. */
+/* Marks the request, and takes it if it waits; returns true if it is to be answered here. What is
+ * marked while it is made may be freed after this. */
 static bool withdraw(struct pfs_pending *pending, bool *waits)
 {
 	PFS_LOCKED(pending->list->lock);

@@ -40,9 +40,9 @@ void pfs_pending_begin(struct pfs_pending *pending);
 PFS_MUST_CHECK bool pfs_pending_wait(struct pfs_pending *pending);
 /* Takes a waiting request out of its list. The lock is held. */
 void pfs_pending_take(struct pfs_pending *pending);
-/* Says that a thread makes from now on what the request, which does not wait, asks for; that may take a
- * while, and an interrupt answers the request meanwhile. The thread calls pfs_pending_end all the same.
- * Returns false if the request was interrupted before. The lock is held. */
+/* Says that a thread makes from now on what the request, which does not wait, asks for; that may
+ * take a while, and an interrupt answers the request meanwhile. The thread calls pfs_pending_end
+ * all the same. Returns false if the request was interrupted before. The lock is held. */
 PFS_MUST_CHECK bool pfs_pending_make(struct pfs_pending *pending);
 /* Returns true if the request has been answered meanwhile; for the thread that makes its answer. */
 bool pfs_pending_is_gone(const struct pfs_pending *pending);

@@ -68,10 +68,10 @@ static int fail_read(fuse_req_t req, const struct pfs_handle *handle, int error)
 	if (error == -EINTR || pfs_call_begin(&call, req, handle->virtual->node, 0))
 		return error == -EINTR ? error : -EIO;
 	pfs_handle_act(handle, &call);
-	(void)pfs_call_fail(&call, -EIO, "%s: cannot be read on (%s); open it again",
-			    handle->virtual->name,
-			    error == -ENOMEM ? "there is no memory for it, or for what has changed since"
-					     : strerror(-error));
+	(void)pfs_call_fail(
+		&call, -EIO, "%s: cannot be read on (%s); open it again", handle->virtual->name,
+		error == -ENOMEM ? "there is no memory for it, or for what has changed since"
+				 : strerror(-error));
 	pfs_call_end(&call);
 	return -EIO;
 }

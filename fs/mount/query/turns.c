@@ -208,7 +208,8 @@ static int wait_for_turn(struct pfs_turns *turns, struct user *user, const struc
 	return error;
 }
 
-static struct waiting *unlink_waiting(struct pfs_turns *turns, struct user *user, struct waiting **link)
+static struct waiting *unlink_waiting(struct pfs_turns *turns, struct user *user,
+				      struct waiting **link)
 {
 	struct waiting *waiting = *link;
 
@@ -220,8 +221,8 @@ static struct waiting *unlink_waiting(struct pfs_turns *turns, struct user *user
 	return waiting;
 }
 
-/* Gives a turn that is free to whoever is next. Returns the request that has it now; NULL: none has, or a call,
- * whose thread goes on. */
+/* Gives a turn that is free to whoever is next. Returns the request that has it now; NULL: none
+ * has, or a call, whose thread goes on. */
 static struct waiting *give_next(struct pfs_turns *turns)
 {
 	struct user *next = next_user(turns);
@@ -251,7 +252,8 @@ static bool was_overtaken(struct pfs_turns *turns, uint64_t number)
 
 /* ---- */
 
-int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn, const void *request, size_t len)
+int pfs_turns_take(struct pfs_turns *turns, const struct pfs_turn *turn, const void *request,
+		   size_t len)
 {
 	struct user *user;
 	int error = 1;
@@ -314,7 +316,8 @@ bool pfs_turns_withdraw(struct pfs_turns *turns, uint64_t number)
 
 /* ---- calls ---- */
 
-/* Until the call has its turn, or nobody wants it any more; with the lock, which is let go of meanwhile. */
+/* Until the call has its turn, or nobody wants it any more; with the lock, which is let go of
+ * meanwhile. */
 static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiting *waiting,
 			const struct pfs_turn_call *call)
 {
@@ -341,7 +344,8 @@ static void leave(struct pfs_turns *turns)
 		(void)pthread_cond_broadcast(&turns->ended);
 }
 
-static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn, const struct pfs_turn_call *call)
+static int begin_call(struct pfs_turns *turns, const struct pfs_turn *turn,
+		      const struct pfs_turn_call *call)
 {
 	struct waiting waiting = {.turn = *turn};
 	struct user *user;

@@ -34,12 +34,14 @@ struct pfs_turn {
  * pfs_turns_end returns it. */
 typedef void pfs_turns_go_on(void *arg, const struct pfs_turn *turn, void *request, size_t len);
 
-/* slots: how many turns there are at a time, 1 or more. go_on is called at the end of calls. -ENOMEM. */
+/* slots: how many turns there are at a time, 1 or more. go_on is called at the end of calls.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_turns_open(struct pfs_turns **out, unsigned slots, pfs_turns_go_on *go_on,
 				  void *arg);
 /* Returns the turns, which one more user closes; NULL is allowed. */
 struct pfs_turns *pfs_turns_ref(struct pfs_turns *turns);
-void pfs_turns_close(struct pfs_turns *turns); /* the last one drops waiting requests; NULL is allowed */
+void pfs_turns_close(
+	struct pfs_turns *turns); /* the last one drops waiting requests; NULL is allowed */
 
 /* Asks for a turn. Returns 1 if the request has its turn, which ends with pfs_turns_end; 0 if a
  * copy of the request waits. -EINTR: it was withdrawn before; -EAGAIN: too many requests of the
@@ -59,7 +61,8 @@ struct pfs_turn_call {
 	uid_t uid;
 	bool sees_all;
 	void (*run)(void *arg);
-	/* Returns true if nobody wants the call any more. Asked while it waits, with the turns' lock. */
+	/* Returns true if nobody wants the call any more. Asked while it waits, with the turns'
+	 * lock. */
 	bool (*gone)(void *arg);
 	void *arg;
 };

@@ -173,7 +173,8 @@ static void tell_oldest(struct pfs_virtuals *virtuals)
 			continue;
 		oldest->is_told = true;
 		pfs_notifier_push(virtuals->notifier,
-				  oldest->parent ? oldest->parent->node : oldest->ino, oldest->name);
+				  oldest->parent ? oldest->parent->node : oldest->ino,
+				  oldest->name);
 	}
 }
 
@@ -234,7 +235,8 @@ static bool runs(const struct pfs_virtual_kind *kind, enum pfs_virtual_use use, 
 	       (use == PFS_VIRTUAL_WRITTEN) == (kind->write != NULL);
 }
 
-bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, enum pfs_virtual_use use, bool sees_all)
+bool pfs_virtual_runs(struct pfs_virtuals *virtuals, uint64_t node, enum pfs_virtual_use use,
+		      bool sees_all)
 {
 	const struct pfs_virtual *virtual;
 

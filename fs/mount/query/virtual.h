@@ -65,7 +65,8 @@ struct pfs_virtual_names {
 	size_t used, bytes_capacity;
 	uint64_t epoch; /* if these are links, sorted by name: the tree's epoch; else 0 */
 };
-PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name, size_t len, mode_t type);
+PFS_MUST_CHECK int pfs_virtual_names_add(struct pfs_virtual_names *names, const char *name,
+					 size_t len, mode_t type);
 void pfs_virtual_names_clear(struct pfs_virtual_names *names);
 void pfs_virtual_names_finish(struct pfs_virtual_names *names);
 
@@ -77,15 +78,17 @@ struct pfs_virtual_kind {
 	/* An open (or, if the kind takes writes, a write) runs a statement and takes a turn. */
 	bool runs;
 	bool runs_for_others; /* as `runs`, if the user does not see all nodes */
-	bool finds; /* a lookup in the directory, and an open of it, may run a statement and takes a turn */
+	bool finds; /* a lookup in the directory, and an open of it, may run a statement and takes a
+		       turn */
 	int (*lookup)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
 		      struct pfs_virtual_found *found);
-	int (*list)(struct pfs_call *call, struct pfs_virtual *dir, struct pfs_virtual_names *names);
+	int (*list)(struct pfs_call *call, struct pfs_virtual *dir,
+		    struct pfs_virtual_names *names);
 	/* Makes what an open for reading will read. */
 	int (*fill)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer);
 	/* Takes the bytes of one write(2), at `offset`. */
-	int (*write)(struct pfs_call *call, struct pfs_handle *handle, const char *data, size_t size,
-		     off_t offset);
+	int (*write)(struct pfs_call *call, struct pfs_handle *handle, const char *data,
+		     size_t size, off_t offset);
 	/* Called with the handle's lock before a read, if writes are answered by reads of the same
 	 * file: answers what was written and is not answered yet. */
 	int (*settle)(struct pfs_call *call, struct pfs_handle *handle);
@@ -93,7 +96,8 @@ struct pfs_virtual_kind {
 	int (*store)(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *bytes);
 	size_t store_limit; /* bytes that may be written; 0: no limit */
 	int (*make)(struct pfs_call *call, struct pfs_virtual *dir, const char *name, mode_t type);
-	int (*remove)(struct pfs_call *call, struct pfs_virtual *dir, const char *name, mode_t type);
+	int (*remove)(struct pfs_call *call, struct pfs_virtual *dir, const char *name,
+		      mode_t type);
 	/* Returns true if the node that has `data` is not what a lookup has found; NULL: never. */
 	bool (*differ)(const void *data, const void *found);
 };
@@ -253,14 +257,16 @@ struct pfs_call {
 	struct pfs_query *query;  /* protected by lock */
 	_Atomic bool interrupted;
 	bool wants_all; /* the answer is to be complete before it is read */
-	struct pfs_growing *growing; /* an answer that goes on growing after the reply; NULL: none */
+	struct pfs_growing
+		*growing; /* an answer that goes on growing after the reply; NULL: none */
 	bool making; /* the lookup precedes making the entry, which need not exist yet */
 };
 
 /* Begins a call about the virtual node of that number (0: none) below the directory ino. Each call
  * that has begun is ended (pfs_call_end) before the reply, since the reply ends the request.
  * -EACCES: the user may not use `.query`; -ESTALE: there is no such node. */
-PFS_MUST_CHECK int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node, uint64_t ino);
+PFS_MUST_CHECK int pfs_call_begin(struct pfs_call *call, fuse_req_t req, uint64_t node,
+				  uint64_t ino);
 void pfs_call_end(struct pfs_call *call);
 bool pfs_call_is_gone(void *call); /* true if it was interrupted: no process waits for it */
 /* Makes the call go on with another node, by its number. */
@@ -270,7 +276,8 @@ PFS_MUST_CHECK int pfs_call_move(struct pfs_call *call, uint64_t node);
 int pfs_call_fail(struct pfs_call *call, int error, const char *format, ...) PFS_PRINTF(3, 4);
 
 /* Makes an empty answer for the call's user. -ENOMEM. */
-PFS_MUST_CHECK int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out, uint64_t limit);
+PFS_MUST_CHECK int pfs_call_room(const struct pfs_call *call, struct pfs_answer **out,
+				 uint64_t limit);
 
 /* Runs a statement into an answer, to its end or until call->growing takes it over. If it fails,
  * remembers why. */
@@ -310,20 +317,22 @@ PFS_MUST_CHECK int pfs_answer_text(struct pfs_answer *answer, const char *text);
 
 /* The saved queries of the directory ino, for `.query`'s listing and lookup. */
 PFS_MUST_CHECK int pfs_saved_list(struct pfs_call *call, struct pfs_virtual_names *names);
-PFS_MUST_CHECK int pfs_saved_lookup(struct pfs_call *call, const char *name, struct pfs_virtual_found *found);
+PFS_MUST_CHECK int pfs_saved_lookup(struct pfs_call *call, const char *name,
+				    struct pfs_virtual_found *found);
 PFS_MUST_CHECK int pfs_saved_make(struct pfs_call *call, const char *name);
 PFS_MUST_CHECK int pfs_saved_remove(struct pfs_call *call, const char *name);
 
 /* Make symlinks to the nodes of a statement `SELECT name, ino, path ...`. pfs_links_list makes one
  * to each node; pfs_links_lookup one to the node of a name. The links lie `up` directories below
  * the one that `.query` is in. */
-PFS_MUST_CHECK int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names, const char *from);
+PFS_MUST_CHECK int pfs_links_list(struct pfs_call *call, struct pfs_virtual_names *names,
+				  const char *from);
 /* As pfs_links_lookup, from the last listing, if that is of the present epoch; -ENOENT: it is not,
  * or has no such name. */
 PFS_MUST_CHECK int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found,
 				   const struct pfs_virtual *dir, const char *name, unsigned up);
-PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_virtual_found *found, const char *name,
-				    const char *from, unsigned up);
+PFS_MUST_CHECK int pfs_links_lookup(struct pfs_call *call, struct pfs_virtual_found *found,
+				    const char *name, const char *from, unsigned up);
 
 /* Makes an entry of the call's node and looks it up. */
 PFS_MUST_CHECK int pfs_virtual_make(struct pfs_call *call, struct fuse_entry_param *param,

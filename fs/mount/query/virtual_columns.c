@@ -49,7 +49,8 @@ static int copy(struct pfs_facet_columns *to, const struct pfs_facet_columns *fr
 	return 0;
 }
 
-static int recall(struct pfs_known_columns *known, uint64_t n_names, struct pfs_facet_columns *columns)
+static int recall(struct pfs_known_columns *known, uint64_t n_names,
+		  struct pfs_facet_columns *columns)
 {
 	PFS_LOCKED(&known->lock);
 

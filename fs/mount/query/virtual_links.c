@@ -176,8 +176,8 @@ static int find_path(struct pfs_call *call, char **path, const char *name, const
 	return error;
 }
 
-int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found, const struct pfs_virtual *dir,
-		    const char *name, unsigned up)
+int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found,
+		    const struct pfs_virtual *dir, const char *name, unsigned up)
 {
 	struct pfs_tree *tree = call->mount->tree;
 	char *path PFS_FREE = NULL, *base PFS_FREE = NULL;

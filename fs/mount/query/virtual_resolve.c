@@ -14,13 +14,15 @@
 #define PATH_SIZE_MAX ((size_t)1 << 20)
 #define OTHERS_MAX ((uint64_t)64 << 20) /* bytes of an answer for users who do not see all */
 
-static void share(void *tree, size_t n, size_t grain, void (*work)(void *context, size_t from, size_t to), void *context)
+static void share(void *tree, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
 	pfs_scan_run(tree, n, grain, work, context);
 }
 
 /* Answers the first lines of a text; *used: the bytes that they have. */
-static int answer_some(struct pfs_call *call, struct pfs_handle *handle, size_t *used, const char *text, size_t size)
+static int answer_some(struct pfs_call *call, struct pfs_handle *handle, size_t *used,
+		       const char *text, size_t size)
 {
 	const struct pfs_viewer viewer = {call->scope.uid, call->scope.gid, call->scope.groups,
 					  call->scope.n_groups};
@@ -41,13 +43,15 @@ static int answer_some(struct pfs_call *call, struct pfs_handle *handle, size_t 
 	if (!error)
 		error = pfs_resolve_lines_print(&lines, &out, false, '\n', &threads);
 	for (size_t i = 0; i < out.n_parts && !error; i++)
-		error = pfs_answer_write(handle->answer, out.parts[i].iov_base, out.parts[i].iov_len);
+		error = pfs_answer_write(handle->answer, out.parts[i].iov_base,
+					 out.parts[i].iov_len);
 	pfs_resolve_lines_free(&lines);
 	pfs_resolve_text_free(&out);
 	return error;
 }
 
-static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text, size_t size)
+static int answer_lines(struct pfs_call *call, struct pfs_handle *handle, const char *text,
+			size_t size)
 {
 	size_t used;
 

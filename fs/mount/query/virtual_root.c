@@ -149,7 +149,8 @@ static int stream_paths(struct pfs_call *call, struct pfs_answer *answer)
 	PFS_TRY(pfs_paths_open(&paths, call->mount->tree, call->scope.ino, 0));
 	source.arg = paths;
 	PFS_TRY(pfs_stream_open(&stream, &source, PFS_ANSWER_MEMORY));
-	return pfs_answer_set_stream(answer, stream, &(struct pfs_stream_wait){pfs_call_is_gone, call});
+	return pfs_answer_set_stream(answer, stream,
+				     &(struct pfs_stream_wait){pfs_call_is_gone, call});
 }
 
 static int fill_paths(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
@@ -243,12 +244,13 @@ static bool find_part(struct pfs_tree *tree, char **path, uint64_t ino, const ch
 	size_t len = strlen(above);
 
 	*path = NULL;
-	return !pfs_tree_path(tree, path, ino) && strlen(*path) > len && memcmp(*path, above, len) == 0 &&
-	       (len == 1 || (*path)[len] == '/');
+	return !pfs_tree_path(tree, path, ino) && strlen(*path) > len &&
+	       memcmp(*path, above, len) == 0 && (len == 1 || (*path)[len] == '/');
 }
 
 /* Prints the parts whose times differ from those of the whole. */
-static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compared_times *all, const char *above)
+static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compared_times *all,
+		       const char *above)
 {
 	struct pfs_tree *tree = call->mount->tree;
 	struct pfs_compared_stamp *list PFS_FREE = NULL;
@@ -259,7 +261,8 @@ static int print_parts(struct pfs_call *call, FILE *out, const struct pfs_compar
 		struct pfs_compared_times times;
 		char *path PFS_FREE = NULL;
 
-		if (!find_part(tree, &path, list[i].ino, above) || pfs_compared_node(tree, &times, list[i].ino))
+		if (!find_part(tree, &path, list[i].ino, above) ||
+		    pfs_compared_node(tree, &times, list[i].ino))
 			continue;
 		times.full_s = times.full_s == all->full_s ? 0 : times.full_s;
 		times.quick_s = times.quick_s == all->quick_s ? 0 : times.quick_s;
@@ -333,9 +336,15 @@ static const struct fixed {
 	const struct pfs_virtual_kind *kind;
 } fixed[] = {
 	{"as_of", &as_of_kind},
-	{"error", &error_kind},	      {"help", &pfs_help_kind},	      {"paths", &paths_kind},
-	{"resolve", &pfs_resolve_kind}, {"run", &run_kind},	  {"sql", &sql_kind},
-	{"stats", &pfs_stats_kind},	{"tables", &pfs_tables_kind}, {"treemap.svg", &treemap_kind},
+	{"error", &error_kind},
+	{"help", &pfs_help_kind},
+	{"paths", &paths_kind},
+	{"resolve", &pfs_resolve_kind},
+	{"run", &run_kind},
+	{"sql", &sql_kind},
+	{"stats", &pfs_stats_kind},
+	{"tables", &pfs_tables_kind},
+	{"treemap.svg", &treemap_kind},
 	{"where", &pfs_where_kind},
 };
 

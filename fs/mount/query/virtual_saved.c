@@ -92,7 +92,8 @@ static void keep_as_of(struct pfs_call *call, const struct pfs_virtual *saved)
 		return;
 	/* The epoch also counts changes in directories that are closed to others. */
 	if (call->scope.sees_all)
-		(void)snprintf(epoch, sizeof(epoch), "epoch %llu\n", (unsigned long long)call->epoch);
+		(void)snprintf(epoch, sizeof(epoch), "epoch %llu\n",
+			       (unsigned long long)call->epoch);
 	if (asprintf(&text, "%stime %s\n%s", epoch, date, compared) < 0) {
 		text = NULL;
 		return;

@@ -160,16 +160,21 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 	pfs_out_print(out, ",\n  \"engine\": {\"kind\": \"%s\", \"device\": ", info.engine);
 	(void)pfs_out_json(out, info.device, strlen(info.device));
 	pfs_out_print(out,
-	      ", \"busy\": %s, \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
-	      "\"directories\": %llu, \"deep\": %llu}",
-	      is_busy ? "true" : "false", info.degraded ? "true" : "false", info.threads, (unsigned long long)info.device_bytes,
-	      (unsigned long long)info.directories, (unsigned long long)info.deep);
-	pfs_out_print(out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
-	      has_device ? "true" : "false", (unsigned long long)host, (unsigned long long)device);
+		      ", \"busy\": %s, \"degraded\": %s, \"threads\": %u, \"device_bytes\": %llu, "
+		      "\"directories\": %llu, \"deep\": %llu}",
+		      is_busy ? "true" : "false", info.degraded ? "true" : "false", info.threads,
+		      (unsigned long long)info.device_bytes, (unsigned long long)info.directories,
+		      (unsigned long long)info.deep);
+	pfs_out_print(
+		out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
+		has_device ? "true" : "false", (unsigned long long)host,
+		(unsigned long long)device);
 	pfs_queries_plans(call->mount->queries, &plans);
-	pfs_out_print(out, ",\n  \"plans\": {\"made\": %llu, \"found\": %llu, \"kept\": %llu, \"bytes\": %llu}",
-	      (unsigned long long)plans.made, (unsigned long long)plans.found, (unsigned long long)plans.kept,
-	      (unsigned long long)plans.bytes);
+	pfs_out_print(
+		out,
+		",\n  \"plans\": {\"made\": %llu, \"found\": %llu, \"kept\": %llu, \"bytes\": %llu}",
+		(unsigned long long)plans.made, (unsigned long long)plans.found,
+		(unsigned long long)plans.kept, (unsigned long long)plans.bytes);
 	return 0;
 }
 
@@ -192,20 +197,22 @@ static void print_single(struct pfs_call *call, struct pfs_out *out)
 	struct pfs_device_lookup_stats stats;
 
 	pfs_device_lookup_stats(call->mount->tree, &stats);
-	pfs_out_print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ", stats.by_device ? "cuda" : "host");
+	pfs_out_print(out, ",\n  \"single\": {\"by\": \"%s\",\n    ",
+		      stats.by_device ? "cuda" : "host");
 	print_counts(out, "host", stats.host);
 	pfs_out_print(out, ",\n    ");
 	print_counts(out, "cuda", stats.device);
-	pfs_out_print(out,
-	      ",\n    \"kernel\": {\"failed\": %s, \"is_running\": %s, \"runs\": %llu, \"loads\": %llu, "
-	      "\"batches\": %llu, \"edits\": %llu, \"change_ns\": %llu, \"leave_ns\": %llu, "
-	      "\"bytes\": %llu, \"paths_bus_ns\": %llu, \"paths_kernel_ns\": %llu}}",
-	      stats.info.failed ? "true" : "false", stats.info.is_running ? "true" : "false",
-	      (unsigned long long)stats.info.runs, (unsigned long long)stats.info.loads,
-	      (unsigned long long)stats.info.batches, (unsigned long long)stats.info.edits,
-	      (unsigned long long)stats.info.change_ns, (unsigned long long)stats.info.leave_ns,
-	      (unsigned long long)stats.info.bytes, (unsigned long long)stats.info.bus_ns,
-	      (unsigned long long)stats.info.kernel_ns);
+	pfs_out_print(
+		out,
+		",\n    \"kernel\": {\"failed\": %s, \"is_running\": %s, \"runs\": %llu, \"loads\": %llu, "
+		"\"batches\": %llu, \"edits\": %llu, \"change_ns\": %llu, \"leave_ns\": %llu, "
+		"\"bytes\": %llu, \"paths_bus_ns\": %llu, \"paths_kernel_ns\": %llu}}",
+		stats.info.failed ? "true" : "false", stats.info.is_running ? "true" : "false",
+		(unsigned long long)stats.info.runs, (unsigned long long)stats.info.loads,
+		(unsigned long long)stats.info.batches, (unsigned long long)stats.info.edits,
+		(unsigned long long)stats.info.change_ns, (unsigned long long)stats.info.leave_ns,
+		(unsigned long long)stats.info.bytes, (unsigned long long)stats.info.bus_ns,
+		(unsigned long long)stats.info.kernel_ns);
 }
 
 static void print_snapshots(struct pfs_call *call, struct pfs_out *out)
@@ -249,11 +256,12 @@ static void print_path_index(struct pfs_call *call, struct pfs_out *out)
 
 	if (!pfs_path_index_describe(call->mount->tree, &info))
 		return;
-	pfs_out_print(out,
-	      ",\n  \"path_index\": {\"state\": \"%s\", \"keys\": %llu, \"bytes\": %llu, \"made\": %llu, "
-	      "\"asked\": %llu, \"names\": [",
-	      info.state, (unsigned long long)info.keys, (unsigned long long)info.bytes,
-	      (unsigned long long)info.made, (unsigned long long)info.asked);
+	pfs_out_print(
+		out,
+		",\n  \"path_index\": {\"state\": \"%s\", \"keys\": %llu, \"bytes\": %llu, \"made\": %llu, "
+		"\"asked\": %llu, \"names\": [",
+		info.state, (unsigned long long)info.keys, (unsigned long long)info.bytes,
+		(unsigned long long)info.made, (unsigned long long)info.asked);
 	if (pfs_path_index_names(call->mount->tree, print_name, &names))
 		pfs_out_print(out, "%snull", names.separator); /* the store cannot be read */
 	pfs_out_print(out, "]}");
@@ -272,7 +280,8 @@ static void print_holds(struct pfs_call *call, struct pfs_out *out)
 		      is_write ? ", " : ",\n  \"holds\": {", kinds[is_write],
 		      (unsigned long long)longest.ns / 1000, longest.by ? longest.by : "");
 		if (is_write)
-			pfs_out_print(out, ", \"longest_wait_us\": %llu}", (unsigned long long)longest.waited_ns / 1000);
+			pfs_out_print(out, ", \"longest_wait_us\": %llu}",
+				      (unsigned long long)longest.waited_ns / 1000);
 	}
 }
 
@@ -283,15 +292,17 @@ static void print_operations(struct pfs_call *call, struct pfs_out *out)
 	size_t i;
 
 	pfs_growings_count(call->mount->growings, &growing);
-	pfs_out_print(out, ",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
-	      "\"files\": %zu, \"growing\": %u, \"resting\": %u, \"readers\": %u}",
-	      atomic_load(&call->mount->running),
-	      call->mount->turns ? pfs_turns_waiting(call->mount->turns) : 0,
-	      (unsigned long long)atomic_load(&call->mount->run),
-	      (unsigned long long)atomic_load(&call->mount->failed),
-	      pfs_virtuals_count(call->mount->virtuals), growing.answers, growing.resting,
-	      growing.readers +
-		      (call->mount->streamed ? pfs_streamed_waiting(call->mount->streamed) : 0));
+	pfs_out_print(
+		out,
+		",\n  \"queries\": {\"running\": %d, \"waiting\": %u, \"run\": %llu, \"failed\": %llu, "
+		"\"files\": %zu, \"growing\": %u, \"resting\": %u, \"readers\": %u}",
+		atomic_load(&call->mount->running),
+		call->mount->turns ? pfs_turns_waiting(call->mount->turns) : 0,
+		(unsigned long long)atomic_load(&call->mount->run),
+		(unsigned long long)atomic_load(&call->mount->failed),
+		pfs_virtuals_count(call->mount->virtuals), growing.answers, growing.resting,
+		growing.readers +
+			(call->mount->streamed ? pfs_streamed_waiting(call->mount->streamed) : 0));
 	pfs_out_text(out, ",\n  \"operations\": {");
 	for (i = 0; i < PFS_OPCODES; i++) {
 		uint64_t n = atomic_load(&call->mount->counts[i].n);

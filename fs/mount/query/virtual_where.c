@@ -62,7 +62,8 @@ static int say_missing(struct pfs_call *call, int error, const char *what, const
 {
 	if (error != -ENOENT)
 		return error;
-	(void)pfs_call_fail(call, error, "%s: there is no such %s; ls lists what there is", name, what);
+	(void)pfs_call_fail(call, error, "%s: there is no such %s; ls lists what there is", name,
+			    what);
 	return -ENOENT;
 }
 

@@ -20,7 +20,8 @@ struct pfs_answer {
 	pthread_mutex_t lock;
 	struct pfs_answer_memory memory; /* what comes first; protected by lock */
 	_Atomic uint64_t made;	  /* bytes in all; grows with the lock, after what they are in */
-	_Atomic uint64_t in_file; /* of them, behind those in memory, which are not added to from then on; the same */
+	_Atomic uint64_t in_file; /* of them, behind those in memory, which are not added to from
+				     then on; the same */
 	_Atomic bool is_growing;
 	uint64_t limit;
 	struct pfs_temporary file; /* not open: no file yet */
@@ -146,7 +147,8 @@ static int write_file(struct pfs_answer *answer, const char *bytes, size_t size)
 
 static int check_limit(const struct pfs_answer *answer, size_t size)
 {
-	return answer->limit && size > answer->limit - PFS_MIN(answer->limit, answer->made) ? -EFBIG : 0;
+	return answer->limit && size > answer->limit - PFS_MIN(answer->limit, answer->made) ? -EFBIG
+											    : 0;
 }
 
 /* Returns how many of the bytes memory has taken. */

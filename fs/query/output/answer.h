@@ -12,8 +12,8 @@
 #include "fs/query/query.h"
 
 enum pfs_format {
-	PFS_FORMAT_TSV,	   /* header line; tab, newline, CR and backslash as \t \n \r \\; NULL empty */
-	PFS_FORMAT_CSV,	   /* RFC 4180, raw bytes */
+	PFS_FORMAT_TSV, /* header line; tab, newline, CR and backslash as \t \n \r \\; NULL empty */
+	PFS_FORMAT_CSV, /* RFC 4180, raw bytes */
 	PFS_FORMAT_JSON,   /* an array of objects; invalid bytes U+FFFD, and NAME_bytes in base64 */
 	PFS_FORMAT_TEXT,   /* aligned columns, for people */
 	PFS_FORMAT_PATHS,  /* the column `path`, or else the first column, a value a line */

@@ -143,7 +143,8 @@ int pfs_answer_memory_add(struct pfs_answer_memory *memory, const char *bytes, s
 	} else {
 		PFS_TRY(pfs_grow(&memory->extents, &memory->extents_capacity, memory->n_extents + 1,
 				 sizeof(*memory->extents)));
-		memory->extents[memory->n_extents++] = (struct pfs_extent){bytes, size, memory->size};
+		memory->extents[memory->n_extents++] =
+			(struct pfs_extent){bytes, size, memory->size};
 	}
 	memory->size += size;
 	return 0;
@@ -175,10 +176,13 @@ size_t pfs_answer_memory_copy(struct pfs_answer_memory *memory, const char *byte
 /* The extent with that offset, which is behind the head. */
 static const struct pfs_extent *find(const struct pfs_answer_memory *memory, uint64_t offset)
 {
-	return &memory->extents[PFS_SEARCH(i, 1, memory->n_extents, memory->extents[i].from <= offset) - 1];
+	return &memory->extents[PFS_SEARCH(i, 1, memory->n_extents,
+					   memory->extents[i].from <= offset) -
+				1];
 }
 
-const char *pfs_answer_memory_view(const struct pfs_answer_memory *memory, size_t *size, uint64_t offset)
+const char *pfs_answer_memory_view(const struct pfs_answer_memory *memory, size_t *size,
+				   uint64_t offset)
 {
 	const struct pfs_extent *extent;
 

@@ -49,9 +49,11 @@ size_t pfs_answer_memory_copy(struct pfs_answer_memory *memory, const char *byte
 /* Returns a chunk to be filled (pfs_answer_lend); NULL: there is no memory for one. */
 char *pfs_answer_memory_lend(struct pfs_answer_memory *memory);
 /* Appends bytes that are in a lent chunk, without moving them. -ENOMEM. */
-PFS_MUST_CHECK int pfs_answer_memory_add(struct pfs_answer_memory *memory, const char *bytes, size_t size);
+PFS_MUST_CHECK int pfs_answer_memory_add(struct pfs_answer_memory *memory, const char *bytes,
+					 size_t size);
 
 /* As pfs_answer_view. */
-const char *pfs_answer_memory_view(const struct pfs_answer_memory *memory, size_t *size, uint64_t offset);
+const char *pfs_answer_memory_view(const struct pfs_answer_memory *memory, size_t *size,
+				   uint64_t offset);
 
 #endif

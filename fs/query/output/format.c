@@ -278,7 +278,8 @@ struct pfs_writing {
 	size_t n_rooms, largest; /* of the parts' texts */
 };
 
-/* Room in the answer for a text that is not much longer than those before.  False: there is none. */
+/* Room in the answer for a text that is not much longer than those before.  False: there is
+ * none. */
 static bool take_room(struct pfs_writing *writing, struct room *room)
 {
 	size_t wanted;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/output/format.h - gathered output and quoting, for the writers of all text formats. Callers
- * of the query layer want answer.h. */
+/* fs/query/output/format.h - gathered output and quoting, for the writers of all text formats.
+ * Callers of the query layer want answer.h. */
 #ifndef PFS_FS_QUERY_OUTPUT_FORMAT_H
 #define PFS_FS_QUERY_OUTPUT_FORMAT_H
 
@@ -24,7 +24,8 @@ void pfs_out_init_lent(struct pfs_out *out, char *data, size_t size);
 void pfs_out_finish(struct pfs_out *out); /* without flushing */
 void pfs_out_bytes(struct pfs_out *out, const void *bytes, size_t size);
 void pfs_out_text(struct pfs_out *out, const char *text);
-PFS_PRINTF(2, 3) void pfs_out_print(struct pfs_out *out, const char *format, ...); /* at most 511 bytes */
+PFS_PRINTF(2, 3)
+void pfs_out_print(struct pfs_out *out, const char *format, ...); /* at most 511 bytes */
 void pfs_out_flush(struct pfs_out *out); /* to the sink */
 
 /* Returns where `size` bytes may be put, PFS_OUT_SIZE at most; the caller adds those that were put
@@ -46,7 +47,8 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
 void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escapes them */
 /* Writes rows of a portion, until there are `size` bytes; returns how many rows. */
-size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns, size_t size);
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns,
+		    size_t size);
 
 /* Returns how many bytes the UTF-8 character at text (size > 0) has; 0 if there is none: overlong
  * forms, surrogates and what is beyond U+10FFFF are none. */

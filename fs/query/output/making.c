@@ -26,7 +26,8 @@ static int begin_writing(struct pfs_making *making)
 
 	pfs_writing_close(making->writing);
 	pfs_answer_truncate(making->answer);
-	return pfs_writing_open(&making->writing, making->query, making->format, &sink, making->answer);
+	return pfs_writing_open(&making->writing, making->query, making->format, &sink,
+				making->answer);
 }
 
 static int copy_asked(struct pfs_making *making, struct pfs_query_scope *scope,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The pieces kept follow one another; the source goes on behind the last.  Marks say where rows begin in the
- * text, as far as it has been seen.
+/* The pieces kept follow one another; the source goes on behind the last.  Marks say where rows
+ * begin in the text, as far as it has been seen.
  *
- * The first of the makers asks the source, and alone changes pieces and marks, with `lock` where others may look at
- * the same; a piece that is being made is not among those that they see.  The other makers wait until they are the
- * first, and look meanwhile whether somebody still waits for them.  `gone` is called with the lock. */
+ * The first of the makers asks the source, and alone changes pieces and marks, with `lock` where
+ * others may look at the same; a piece that is being made is not among those that they see.  The
+ * other makers wait until they are the first, and look meanwhile whether somebody still waits for
+ * them.  `gone` is called with the lock. */
 #include "fs/query/output/stream.h"
 
 #include <pthread.h>
@@ -125,8 +126,10 @@ static void remove_maker(struct pfs_stream *stream, const struct maker *maker)
 	(void)pthread_cond_broadcast(&stream->is_first);
 }
 
-/* Waits until it is the first maker, which it is until end_making.  -EINTR: nobody waits for it any more. */
-static int begin_making(struct pfs_stream *stream, struct maker *maker, const struct pfs_stream_wait *wait)
+/* Waits until it is the first maker, which it is until end_making.  -EINTR: nobody waits for it any
+ * more. */
+static int begin_making(struct pfs_stream *stream, struct maker *maker,
+			const struct pfs_stream_wait *wait)
 {
 	PFS_LOCKED(&stream->lock);
 
@@ -293,8 +296,8 @@ static size_t copy_kept(struct pfs_stream *stream, char *to, size_t size, uint64
 	return done;
 }
 
-/* The pieces up to the offset, or some of them: others who read get their turn at each mark.  1: it is kept,
- * or behind the end. */
+/* The pieces up to the offset, or some of them: others who read get their turn at each mark.  1: it
+ * is kept, or behind the end. */
 static int approach(struct pfs_stream *stream, uint64_t offset, const struct pfs_stream_wait *wait)
 {
 	size_t marks = stream->n_marks;
@@ -318,7 +321,8 @@ static bool is_close(const struct pfs_stream *stream)
 {
 	uint64_t left = stream->next.offset - stream->read_to;
 
-	return stream->read_to <= stream->next.offset && left <= stream->memory / 2 && !is_at_end(stream);
+	return stream->read_to <= stream->next.offset && left <= stream->memory / 2 &&
+	       !is_at_end(stream);
 }
 
 static void *go_ahead(void *arg)
@@ -425,7 +429,8 @@ ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size, uint
 
 	while (done < size) {
 		bool is_there;
-		ssize_t n = read_some(stream, (char *)data + done, size - done, offset + done, wait, &is_there);
+		ssize_t n = read_some(stream, (char *)data + done, size - done, offset + done, wait,
+				      &is_there);
 
 		if (n == -EINTR && done)
 			break;

@@ -20,8 +20,8 @@ struct pfs_stream_source {
 	/* Gives the text of some rows from *row on (0 is the first) to fn, in pieces; moves *row
 	 * behind these rows, and returns 1. Returns 0 if no row follows, a negative errno, or what
 	 * fn returns. */
-	int (*next)(void *arg, uint64_t *row, int (*fn)(void *fn_arg, const char *bytes, size_t size),
-		    void *fn_arg);
+	int (*next)(void *arg, uint64_t *row,
+		    int (*fn)(void *fn_arg, const char *bytes, size_t size), void *fn_arg);
 	/* Sets *size to the bytes of text of the next n rows, or of fewer, if no more follow. Moves
 	 * *row and returns as `next` does. */
 	int (*measure)(void *arg, uint64_t *row, uint64_t *size, uint64_t n);
@@ -53,9 +53,11 @@ PFS_MUST_CHECK int pfs_stream_begin(struct pfs_stream *stream, const struct pfs_
 PFS_MUST_CHECK ssize_t pfs_stream_read(struct pfs_stream *stream, void *data, size_t size,
 				       uint64_t offset, const struct pfs_stream_wait *wait);
 /* As pfs_stream_read, for text that is in memory; -EAGAIN: some of it has to be made. */
-PFS_MUST_CHECK ssize_t pfs_stream_read_kept(struct pfs_stream *stream, void *data, size_t size, uint64_t offset);
+PFS_MUST_CHECK ssize_t pfs_stream_read_kept(struct pfs_stream *stream, void *data, size_t size,
+					    uint64_t offset);
 /* Finds the size, if it is not known yet, without making the text. Errors as of pfs_stream_read. */
-PFS_MUST_CHECK int pfs_stream_measure(struct pfs_stream *stream, const struct pfs_stream_wait *wait);
+PFS_MUST_CHECK int pfs_stream_measure(struct pfs_stream *stream,
+				      const struct pfs_stream_wait *wait);
 /* If the size is not known yet, measures the next PFS_STREAM_MARKED rows, unless another thread is
  * calling the source. */
 void pfs_stream_measure_some(struct pfs_stream *stream);

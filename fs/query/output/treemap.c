@@ -199,8 +199,8 @@ static void print_label(struct pfs_out *out, const struct box *box, const char *
 static void print_box(struct pfs_out *out, const struct box *box, const char *colour,
 		      const char *name, size_t len, uint64_t size)
 {
-	pfs_out_print(out, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"", box->x,
-	      box->y, box->w, box->h);
+	pfs_out_print(out, "<g><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"",
+		      box->x, box->y, box->w, box->h);
 	if (colour)
 		pfs_out_text(out, colour);
 	else

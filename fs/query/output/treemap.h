@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/output/treemap.h - the sizes of a subtree as a picture: one SVG that needs nothing else.
  *
- * A squarified treemap (Bruls, Huizing and van Wijk 2000): a rectangle for each file, as large as its
- * size, inside the rectangle of its directory, and coloured by extension. Files that are too small
- * to be seen are drawn as one rectangle, the directory's rest.
+ * A squarified treemap (Bruls, Huizing and van Wijk 2000): a rectangle for each file, as large as
+ * its size, inside the rectangle of its directory, and coloured by extension. Files that are too
+ * small to be seen are drawn as one rectangle, the directory's rest.
  *
  * Use: run pfs_treemap_statement's statement, give its rows to pfs_treemap_row, then write. */
 #ifndef PFS_FS_QUERY_OUTPUT_TREEMAP_H
@@ -16,7 +16,8 @@ struct pfs_treemap;
 /* Makes an empty treemap of so many pixels, at least 16 each. -ENOMEM. */
 PFS_MUST_CHECK int pfs_treemap_create(struct pfs_treemap **out, unsigned width, unsigned height);
 void pfs_treemap_close(struct pfs_treemap *treemap); /* NULL is allowed */
-void pfs_treemap_clear(struct pfs_treemap *treemap); /* removes all rows: the statement has begun anew */
+void pfs_treemap_clear(
+	struct pfs_treemap *treemap); /* removes all rows: the statement has begun anew */
 
 /* Writes the statement of whose rows a treemap of the directory `ino` is made. Returns its
  * length. */

@@ -61,8 +61,9 @@ void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
 typedef unsigned char block __attribute__((vector_size(16)));
 #define BLOCK sizeof(block)
 
-/* Copies whole blocks, up to one byte less than a block too many, and looks at them meanwhile: NULL if
- * one of them may have something to escape, being a control character below 16 or a backslash. */
+/* Copies whole blocks, up to one byte less than a block too many, and looks at them meanwhile: NULL
+ * if one of them may have something to escape, being a control character below 16 or a
+ * backslash. */
 static char *put_clean(char *to, const char *from, size_t size)
 {
 	block odd = {0};
@@ -79,7 +80,8 @@ static char *put_clean(char *to, const char *from, size_t size)
 	return words[0] | words[1] ? NULL : to + size;
 }
 
-/* Where text is put, in the room that `out` has; kept apart from it, so that it stays in registers. */
+/* Where text is put, in the room that `out` has; kept apart from it, so that it stays in
+ * registers. */
 struct place {
 	struct pfs_out *out;
 	char *at, *end;
@@ -168,7 +170,8 @@ static inline void put_cell(struct place *place, const struct pfs_sql_column *va
 	}
 }
 
-size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns, size_t size)
+size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns,
+		    size_t size)
 {
 	struct place place = {.out = out};
 	size_t row;

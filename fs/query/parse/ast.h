@@ -96,7 +96,8 @@ struct pfs_expr {
 	bool in_parens; /* the span includes them */
 	uint16_t depth; /* of the tree that it is the top of; a leaf's is 1 */
 	struct pfs_text_range span;
-	struct pfs_text_range op_span; /* of the operator's first word; of PFS_EXPR_CALL the name's */
+	struct pfs_text_range
+		op_span; /* of the operator's first word; of PFS_EXPR_CALL the name's */
 	const struct pfs_name *schema, *table, *name;
 	struct pfs_expr *left, *right, *third;
 	struct pfs_items *items;
@@ -160,7 +161,8 @@ struct pfs_from {
 	struct pfs_column_names *using;
 	struct pfs_column_names
 		*columns; /* of a sub-select that stood in an expression; the grammar has none */
-	bool is_once;	 /* of such a sub-select: SQLite, too, runs it once, and not for each row around it */
+	bool is_once;	  /* of such a sub-select: SQLite, too, runs it once, and not for each row
+			     around it */
 	bool is_indexed; /* INDEXED BY or NOT INDEXED */
 	uint16_t depth;
 	struct pfs_text_range span;		/* without the alias and ON */

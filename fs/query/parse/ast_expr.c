@@ -447,13 +447,15 @@ struct pfs_over pfs_ast_over(struct pfs_parser *p, bool is_named, struct pfs_ite
 		.items = pfs_ast_joined(p, pfs_ast_joined(p, partition, order), frame.items),
 		.n_partition = (uint16_t)n_partition,
 		.n_order = (uint16_t)n_order,
-		.is_plain = !is_named && frame.is_plain && n_partition <= UINT16_MAX && n_order <= UINT16_MAX,
+		.is_plain = !is_named && frame.is_plain && n_partition <= UINT16_MAX &&
+			    n_order <= UINT16_MAX,
 	};
 }
 
 void pfs_ast_filter(struct pfs_parser *p, struct pfs_expr *call, struct pfs_filter_over rest)
 {
-	unsigned deepest = pfs_deeper(pfs_depth_of(rest.filter), pfs_depth_of_items(rest.over.items));
+	unsigned deepest =
+		pfs_deeper(pfs_depth_of(rest.filter), pfs_depth_of_items(rest.over.items));
 
 	if (!call)
 		return;

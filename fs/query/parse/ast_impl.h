@@ -145,7 +145,8 @@ void pfs_ast_grouped(struct pfs_core *core, struct pfs_items *group, struct pfs_
 		     struct pfs_items *windows);
 struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first,
 				struct pfs_value_rows rows);
-struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows, struct pfs_items *row);
+struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows,
+				   struct pfs_items *row);
 struct pfs_select *pfs_ast_select(struct pfs_parser *p, struct pfs_core *core,
 				  struct pfs_items *order, struct pfs_limit limit);
 struct pfs_select *pfs_ast_compound(struct pfs_parser *p, struct pfs_select *select,
@@ -154,8 +155,9 @@ struct pfs_select *pfs_ast_compound(struct pfs_parser *p, struct pfs_select *sel
 struct pfs_select *pfs_ast_with(struct pfs_parser *p, struct pfs_select *select,
 				struct pfs_with *with, bool is_recursive);
 struct pfs_with *pfs_ast_ctes(struct pfs_parser *p, struct pfs_with *with, struct pfs_cte *cte);
-struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_column_names *columns,
-			    enum pfs_materialized materialized, struct pfs_select *select);
+struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name,
+			    struct pfs_column_names *columns, enum pfs_materialized materialized,
+			    struct pfs_select *select);
 
 /* ---- ast_change.c ---- */
 

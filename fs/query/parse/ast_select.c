@@ -149,7 +149,8 @@ void pfs_ast_grouped(struct pfs_core *core, struct pfs_items *group, struct pfs_
 	core->windows = windows;
 }
 
-struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first, struct pfs_value_rows rows)
+struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first,
+				struct pfs_value_rows rows)
 {
 	struct pfs_core *core = pfs_ast_core(p, first, false, NULL, NULL, NULL);
 
@@ -158,7 +159,8 @@ struct pfs_core *pfs_ast_values(struct pfs_parser *p, struct pfs_lexeme first, s
 	return core;
 }
 
-struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows, struct pfs_items *row)
+struct pfs_value_rows pfs_ast_rows(struct pfs_parser *p, struct pfs_value_rows rows,
+				   struct pfs_items *row)
 {
 	if (!row || !rows.last || p->error)
 		return rows;
@@ -250,8 +252,9 @@ struct pfs_with *pfs_ast_ctes(struct pfs_parser *p, struct pfs_with *with, struc
 	return with;
 }
 
-struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name, struct pfs_column_names *columns,
-			    enum pfs_materialized materialized, struct pfs_select *select)
+struct pfs_cte *pfs_ast_cte(struct pfs_parser *p, struct pfs_lexeme name,
+			    struct pfs_column_names *columns, enum pfs_materialized materialized,
+			    struct pfs_select *select)
 {
 	const struct pfs_name *word = pfs_ast_name(p, name);
 	struct pfs_cte *cte = word ? pfs_ast_get(p, sizeof(*cte)) : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk over the tree of a statement, from the outside inwards: what is taken is not looked into. */
+/* A walk over the tree of a statement, from the outside inwards: what is taken is not looked
+ * into. */
 #include "fs/query/parts/parts_impl.h"
 
 #include <stdlib.h>
@@ -28,7 +29,8 @@ static bool is_taken(const struct pfs_finder *finder, struct pfs_text_range span
 	return false;
 }
 
-bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use, bool is_whole)
+bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use,
+		     bool is_whole)
 {
 	char *text = NULL;
 	size_t size;
@@ -50,8 +52,8 @@ bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum
 static void walk_select(struct pfs_finder *finder, const struct pfs_select *select);
 
 /* One with a WITH of its own names what the statement's does not say. */
-static void look_at(struct pfs_finder *finder, const struct pfs_select *select, enum pfs_part_use use,
-		    bool is_whole)
+static void look_at(struct pfs_finder *finder, const struct pfs_select *select,
+		    enum pfs_part_use use, bool is_whole)
 {
 	if (!select->with && !pfs_finder_take(finder, select->span, use, is_whole))
 		walk_select(finder, select);
@@ -113,8 +115,8 @@ static void walk_ctes(struct pfs_finder *finder, const struct pfs_with *with)
 		look_at(finder, cte->select, PFS_PART_ROWS, true);
 }
 
-/* SQLite asks each SELECT of a compound for its rows in the compound's order: in a descending one what depends on
- * the order of rows comes out otherwise. */
+/* SQLite asks each SELECT of a compound for its rows in the compound's order: in a descending one
+ * what depends on the order of rows comes out otherwise. */
 static bool is_descending(const struct pfs_items *order)
 {
 	const struct pfs_item *item = order ? order->first : NULL;
@@ -131,7 +133,8 @@ static void walk_select(struct pfs_finder *finder, const struct pfs_select *sele
 	if (finder->error || pfs_split(finder, select))
 		return;
 	for (const struct pfs_core *core = select->first; core; core = core->next) {
-		if (!has_parts || !core->results || !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
+		if (!has_parts || !core->results ||
+		    !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
 			walk_core(finder, core);
 	}
 	walk_items(finder, select->order);
@@ -142,7 +145,8 @@ static void walk_select(struct pfs_finder *finder, const struct pfs_select *sele
 /* ---- changes ---- */
 
 /* SELECT their numbers FROM the table WHERE it says so. */
-static char *write_members(struct pfs_finder *finder, const struct pfs_statement *statement, size_t *size)
+static char *write_members(struct pfs_finder *finder, const struct pfs_statement *statement,
+			   size_t *size)
 {
 	const struct pfs_text_range where = statement->where->span;
 	char *text = NULL;
@@ -190,8 +194,9 @@ static bool names_each(const struct pfs_expr *where)
 {
 	if (where->kind == PFS_EXPR_BINARY && where->op == PFS_AST_AND)
 		return names_each(where->left) || names_each(where->right);
-	if (where->negated || (where->kind != PFS_EXPR_IN_LIST && where->kind != PFS_EXPR_IN_SELECT &&
-			       where->kind != PFS_EXPR_IN_TABLE))
+	if (where->negated ||
+	    (where->kind != PFS_EXPR_IN_LIST && where->kind != PFS_EXPR_IN_SELECT &&
+	     where->kind != PFS_EXPR_IN_TABLE))
 		return false;
 	return is_named(where->left, "ino") || is_named(where->left, "parent") ||
 	       is_named(where->left, "name");
@@ -204,8 +209,9 @@ static bool take_members(struct pfs_finder *finder, const struct pfs_statement *
 	size_t size;
 	char *text;
 
-	if (!statement->where || statement->schema || statement->from || statement->order || statement->limit ||
-	    names_each(statement->where) || statement->table->len != 5 || strncasecmp(statement->table->text, "nodes", 5) != 0)
+	if (!statement->where || statement->schema || statement->from || statement->order ||
+	    statement->limit || names_each(statement->where) || statement->table->len != 5 ||
+	    strncasecmp(statement->table->text, "nodes", 5) != 0)
 		return false;
 	text = write_members(finder, statement, &size);
 	is_taken = text && pfs_part_take(finder, PFS_PART_MEMBERS, text, size);

@@ -39,7 +39,8 @@ enum derived { UNKNOWN, NUMBERS, REALS, TEXTS, ANYTHING, EXPRESSION };
 
 static enum derived derive(const struct pfs_block *block, const struct pfs_term *result);
 
-/* What is derived for a sub-select's column; not known where its parts differ, as versions of SQLite do then. */
+/* What is derived for a sub-select's column; not known where its parts differ, as versions of
+ * SQLite do then. */
 static enum derived derive_column(const struct pfs_input *input, size_t column)
 {
 	enum derived derived = UNKNOWN;
@@ -76,8 +77,10 @@ static enum derived derive(const struct pfs_block *block, const struct pfs_term 
 	return input->kind == PFS_INPUT_SIDE ? ANYTHING : UNKNOWN;
 }
 
-/* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no matter. */
-static const char *type_of_numbers(const struct pfs_finder *finder, size_t column, enum derived derived)
+/* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no
+ * matter. */
+static const char *type_of_numbers(const struct pfs_finder *finder, size_t column,
+				   enum derived derived)
 {
 	const char *type = pfs_sql_column_affinity(finder->parts->query->connection->sql, column);
 
@@ -111,11 +114,13 @@ static bool declare(struct pfs_finder *finder, struct pfs_statement_part *part)
 	for (size_t i = 0; i < part->n && is_known; i++) {
 		enum derived derived = derive(block, block->results[i]);
 		bool is_number = derived == NUMBERS || derived == REALS;
-		const char *type = is_number ? type_of_numbers(finder, i, derived) : declared[derived];
+		const char *type =
+			is_number ? type_of_numbers(finder, i, derived) : declared[derived];
 
 		is_known = type && !has_other_collation(block->results[i]);
 		part->is_expression[i] = derived == EXPRESSION;
-		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i, is_known ? type : "");
+		(void)fprintf(out, "%s c%zu %s", i ? "," : "CREATE TABLE x(", i,
+			      is_known ? type : "");
 	}
 	(void)fputc(')', out);
 	if (fclose(out))
@@ -185,8 +190,8 @@ void pfs_part_column(const struct pfs_finder *finder, FILE *out, size_t column)
 	unsigned number = finder->parts->n - 1;
 	bool is_bare = finder->parts->part[number].is_expression[column];
 
-	(void)fprintf(out, " %s" PFS_SQL_PART_NAME "%u.c%zu%s ", is_bare ? "ifnull(" : "", number, column,
-		      is_bare ? ", NULL)" : "");
+	(void)fprintf(out, " %s" PFS_SQL_PART_NAME "%u.c%zu%s ", is_bare ? "ifnull(" : "", number,
+		      column, is_bare ? ", NULL)" : "");
 }
 
 static void write_name(FILE *out, const char *name)
@@ -258,9 +263,11 @@ bool pfs_part_name_results(struct pfs_finder *finder, const struct pfs_select *s
 	finder->is_prepared = true;
 	error = pfs_sql_prepare(finder->parts->query->connection->sql, text, len, &problem);
 	free(text);
-	for (const struct pfs_item *item = results->first; item && !error; item = item->next, column++) {
+	for (const struct pfs_item *item = results->first; item && !error;
+	     item = item->next, column++) {
 		if (!item->alias)
-			pfs_finder_put(finder, (struct pfs_text_range){item->span.at + item->span.len, 0},
+			pfs_finder_put(finder,
+				       (struct pfs_text_range){item->span.at + item->span.len, 0},
 				       make_name(finder, column));
 	}
 	return !error && !finder->error;

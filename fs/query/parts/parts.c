@@ -11,7 +11,8 @@
 #include "fs/query/tokens.h"
 #include "meta/sql/sqlside.h"
 
-/* Nodes that are looked for by their numbers: so many always, and more if they are not more than that part of all. */
+/* Nodes that are looked for by their numbers: so many always, and more if they are not more than
+ * that part of all. */
 #define MEMBERS_FEW   4096
 #define MEMBERS_SHARE 8
 
@@ -24,8 +25,8 @@ static int by_place(const void *a, const void *b)
 	return (x->span.at > y->span.at) - (x->span.at < y->span.at);
 }
 
-/* A name behind an expression comes after what stands in the expression's place; of places in one another the
- * outer one counts. */
+/* A name behind an expression comes after what stands in the expression's place; of places in one
+ * another the outer one counts. */
 static int replace_places(struct pfs_finder *finder)
 {
 	const struct pfs_edits *before = &finder->parts->query->text;
@@ -39,13 +40,14 @@ static int replace_places(struct pfs_finder *finder)
 		if (place->span.at < end)
 			continue;
 		end = place->span.at + place->span.len;
-		PFS_TRY(pfs_edits_replace(text, before->text, place->span.at, place->span.len, place->text,
-					  strlen(place->text)));
+		PFS_TRY(pfs_edits_replace(text, before->text, place->span.at, place->span.len,
+					  place->text, strlen(place->text)));
 	}
 	return pfs_edits_end(text, before->text, before->len);
 }
 
-static int prepare(struct pfs_query *query, const struct pfs_edits *text, struct pfs_sql_problem *problem)
+static int prepare(struct pfs_query *query, const struct pfs_edits *text,
+		   struct pfs_sql_problem *problem)
 {
 	query->connection->plan_ids = 0;
 	return pfs_sql_prepare(query->connection->sql, text->text, text->len, problem);
@@ -104,7 +106,8 @@ static void finish_finder(struct pfs_finder *finder)
 /* The text from its first name to the parenthesis behind its last SELECT. */
 static char *copy_with(const struct pfs_with *with, const char *text, size_t len)
 {
-	const struct pfs_text_range last = with ? with->last->select->span : (struct pfs_text_range){0, 0};
+	const struct pfs_text_range last =
+		with ? with->last->select->span : (struct pfs_text_range){0, 0};
 	struct pfs_token end;
 	char *copy;
 
@@ -112,7 +115,8 @@ static char *copy_with(const struct pfs_with *with, const char *text, size_t len
 		return strdup("");
 	end = pfs_token_next(text, len, last.at + last.len);
 	return asprintf(&copy, "WITH %s%.*s ", with->is_recursive ? "RECURSIVE " : "",
-			(int)(end.at + end.len - with->first->name.span.at), text + with->first->name.span.at) < 0
+			(int)(end.at + end.len - with->first->name.span.at),
+			text + with->first->name.span.at) < 0
 		       ? NULL
 		       : copy;
 }
@@ -146,8 +150,8 @@ static int find(struct pfs_parts *parts, const struct pfs_parsed *parsed, bool *
 	};
 	int error;
 
-	finder.with = copy_with(statement->with || !select ? statement->with : select->with, finder.text,
-				parts->query->text.len);
+	finder.with = copy_with(statement->with || !select ? statement->with : select->with,
+				finder.text, parts->query->text.len);
 	if (!finder.with)
 		return -ENOMEM;
 	pfs_find_parts(&finder, statement);
@@ -162,7 +166,8 @@ static int find(struct pfs_parts *parts, const struct pfs_parsed *parsed, bool *
 /* A name of ours in the text would be the statement's own. */
 static bool has_our_names(const struct pfs_edits *text)
 {
-	return memmem(text->text, text->len, PFS_SQL_PART_NAME, sizeof(PFS_SQL_PART_NAME) - 1) != NULL;
+	return memmem(text->text, text->len, PFS_SQL_PART_NAME, sizeof(PFS_SQL_PART_NAME) - 1) !=
+	       NULL;
 }
 
 static bool has_limit(const struct pfs_select *select)
@@ -170,7 +175,8 @@ static bool has_limit(const struct pfs_select *select)
 	return select && select->limit;
 }
 
-int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query, const struct pfs_relational *whole)
+int pfs_parts_plan(struct pfs_parts **out, struct pfs_query *query,
+		   const struct pfs_relational *whole)
 {
 	const struct pfs_parsed *parsed = pfs_relational_not_bound(whole);
 	struct pfs_sql_problem problem;
@@ -233,7 +239,8 @@ static bool has_many_members(const struct pfs_parts *parts)
 	bool has = false;
 
 	for (unsigned i = 0; i < parts->n; i++)
-		has |= parts->part[i].is_members && pfs_relational_rows(parts->part[i].relational) > most;
+		has |= parts->part[i].is_members &&
+		       pfs_relational_rows(parts->part[i].relational) > most;
 	return has;
 }
 

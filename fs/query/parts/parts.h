@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/parts/parts.h - parts of a statement that the relational operators run, where SQLite runs the
- * whole: sub-selects, CTEs, SELECTs of a compound, and a FROM with its WHERE and GROUP BY; of one that
- * changes something also the SELECT whose rows it inserts or makes a table of, and the numbers of the
- * nodes that it updates or deletes.
+/* fs/query/parts/parts.h - parts of a statement that the relational operators run, where SQLite
+ * runs the whole: sub-selects, CTEs, SELECTs of a compound, and a FROM with its WHERE and GROUP BY;
+ * of one that changes something also the SELECT whose rows it inserts or makes a table of, and the
+ * numbers of the nodes that it updates or deletes.
  *
  * A part is a SELECT that stands alone. In the text of the statement it is replaced by a table of
  * its rows, whose columns have the affinities and collations that SQLite derives for the part's
@@ -37,7 +37,8 @@ void pfs_parts_forget(struct pfs_parts *parts);
 /* Returns the statement's text as SQLite runs it: with the parts replaced, unless there are none
  * (NULL is allowed) or one failed. If the viewer does not see every node, the text does not tell
  * that a part failed: nodes that he does not see may be the reason. */
-const struct pfs_edits *pfs_parts_text(const struct pfs_parts *parts, const struct pfs_query *query);
+const struct pfs_edits *pfs_parts_text(const struct pfs_parts *parts,
+				       const struct pfs_query *query);
 /* Prints some lines about the parts, for pfs_query_plan. NULL is allowed. */
 void pfs_parts_describe(const struct pfs_parts *parts, FILE *out);
 

@@ -79,7 +79,8 @@ void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char 
 
 /* If the SELECT at `span` can be a part, makes it one, and replaces it by a SELECT of the part's
  * table. Returns false if it cannot be one; parts taken before stay. */
-bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use, bool is_whole);
+bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum pfs_part_use use,
+		     bool is_whole);
 
 /* ---- split.c ---- */
 

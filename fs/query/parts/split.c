@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A SELECT in two: its FROM, WHERE and GROUP BY with whatever its expressions need of them is a part;
- * around it stand its results, HAVING (now a WHERE), windows and ORDER BY.
+/* A SELECT in two: its FROM, WHERE and GROUP BY with whatever its expressions need of them is a
+ * part; around it stand its results, HAVING (now a WHERE), windows and ORDER BY.
  *
- * Grouped, what is needed is the keys, written as in GROUP BY, and aggregates; else columns.  A name that
- * is not needed so must be an alias of a result. */
+ * Grouped, what is needed is the keys, written as in GROUP BY, and aggregates; else columns.  A
+ * name that is not needed so must be an alias of a result. */
 #include "fs/query/parts/parts_impl.h"
 
 #include <stdlib.h>
@@ -69,15 +69,17 @@ static bool is_same(const struct pfs_expr *a, const struct pfs_expr *b)
 	if (!a || !b)
 		return a == b;
 	if (a->kind != b->kind || a->op != b->op || a->negated != b->negated ||
-	    a->is_distinct != b->is_distinct || a->is_star != b->is_star || a->select || b->select ||
-	    a->is_window || b->is_window)
+	    a->is_distinct != b->is_distinct || a->is_star != b->is_star || a->select ||
+	    b->select || a->is_window || b->is_window)
 		return false;
-	if (!is_name(a->schema, b->schema) || !is_name(a->table, b->table) || !is_name(a->name, b->name))
+	if (!is_name(a->schema, b->schema) || !is_name(a->table, b->table) ||
+	    !is_name(a->name, b->name))
 		return false;
-	if (!is_named && (a->name->len != b->name->len || memcmp(a->name->text, b->name->text, a->name->len) != 0))
+	if (!is_named && (a->name->len != b->name->len ||
+			  memcmp(a->name->text, b->name->text, a->name->len) != 0))
 		return false;
-	return is_same(a->left, b->left) && is_same(a->right, b->right) && is_same(a->third, b->third) &&
-	       are_same(a->items, b->items);
+	return is_same(a->left, b->left) && is_same(a->right, b->right) &&
+	       is_same(a->third, b->third) && are_same(a->items, b->items);
 }
 
 /* ---- what is needed ---- */
@@ -110,8 +112,8 @@ static bool is_key(const struct split *split, const struct pfs_expr *expr)
 /* Some functions depend on the order of rows, which a part does not say. */
 static bool is_scalar(const struct pfs_expr *expr)
 {
-	static const char *const prefixes[] = {"group_", "string_agg", "json_group_", "jsonb_group_",
-					       "common_ancestor"};
+	static const char *const prefixes[] = {"group_", "string_agg", "json_group_",
+					       "jsonb_group_", "common_ancestor"};
 
 	for (size_t i = 0; i < PFS_COUNT(prefixes); i++) {
 		size_t len = strlen(prefixes[i]);
@@ -191,7 +193,8 @@ static void look_into(struct split *split, const struct pfs_expr *expr)
 		need(split, expr);
 		return;
 	}
-	split->cannot |= !stands_alone(split, expr) || expr->kind == PFS_EXPR_IN_TABLE || expr->kind == PFS_EXPR_BIND ||
+	split->cannot |= !stands_alone(split, expr) || expr->kind == PFS_EXPR_IN_TABLE ||
+			 expr->kind == PFS_EXPR_BIND ||
 			 (expr->kind == PFS_EXPR_CALL && !expr->is_window && !is_scalar(expr));
 	if (expr->kind == PFS_EXPR_COLUMN) {
 		need_name(split, expr);
@@ -240,9 +243,9 @@ static bool have_aggregate(const struct pfs_items *items)
 
 static bool has_aggregate(const struct pfs_expr *expr)
 {
-	return expr && (is_aggregate(expr) || has_aggregate(expr->left) || has_aggregate(expr->right) ||
-			has_aggregate(expr->third) || have_aggregate(expr->items) ||
-			have_aggregate(expr->over));
+	return expr && (is_aggregate(expr) || has_aggregate(expr->left) ||
+			has_aggregate(expr->right) || has_aggregate(expr->third) ||
+			have_aggregate(expr->items) || have_aggregate(expr->over));
 }
 
 /* ---- the part ---- */
@@ -262,7 +265,8 @@ static struct pfs_text_range inner_of(const struct pfs_core *core)
 {
 	uint32_t at = core->from->span.at;
 
-	return (struct pfs_text_range){at, (core->having ? core->having->span.at : end_of(core->span)) - at};
+	return (struct pfs_text_range){
+		at, (core->having ? core->having->span.at : end_of(core->span)) - at};
 }
 
 static void write_keys(FILE *out, const struct split *split, const struct pfs_item *order)
@@ -281,7 +285,8 @@ static void write_keys(FILE *out, const struct split *split, const struct pfs_it
 static bool do_descend(const struct split *split)
 {
 	const struct pfs_items *order = split->select->order;
-	const struct pfs_item *item = order && order->n == split->core->group->n ? order->first : NULL;
+	const struct pfs_item *item =
+		order && order->n == split->core->group->n ? order->first : NULL;
 
 	while (item && !item->is_descending)
 		item = item->next;
@@ -412,9 +417,11 @@ static void put_names(struct split *split)
 
 	if (split->select == split->finder->select)
 		return;
-	for (const struct pfs_item *item = split->core->results->first; item; item = item->next, number++) {
+	for (const struct pfs_item *item = split->core->results->first; item;
+	     item = item->next, number++) {
 		if (!item->alias)
-			put(split, (struct pfs_text_range){end_of(item->span), 0}, write_name, number);
+			put(split, (struct pfs_text_range){end_of(item->span), 0}, write_name,
+			    number);
 	}
 }
 
@@ -433,8 +440,10 @@ bool pfs_split(struct pfs_finder *finder, const struct pfs_select *select)
 
 	if (!can_be_split(select))
 		return false;
-	split.is_grouped = core->group || have_aggregate(core->results) || have_aggregate(select->order);
-	for (const struct pfs_item *item = core->group ? core->group->first : NULL; item; item = item->next) {
+	split.is_grouped =
+		core->group || have_aggregate(core->results) || have_aggregate(select->order);
+	for (const struct pfs_item *item = core->group ? core->group->first : NULL; item;
+	     item = item->next) {
 		if (!key_of(core, item))
 			return false;
 	}

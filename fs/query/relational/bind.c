@@ -20,8 +20,8 @@ static bool is_asked(const struct pfs_bound_read *read, const struct pfs_sql_rea
 }
 
 /* An empty column means that the table is read, be it that its columns are not used in the end.
- * SQLite's own table is read when it reads its tables' declarations for the first time; no statement
- * that is bound names it. */
+ * SQLite's own table is read when it reads its tables' declarations for the first time; no
+ * statement that is bound names it. */
 static bool is_bound(const struct pfs_sql_read *asked, const struct pfs_bound_read *reads)
 {
 	if (strncasecmp(asked->table, "sqlite_", 7) == 0)

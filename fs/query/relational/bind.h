@@ -45,7 +45,7 @@ struct pfs_binder {
 	const struct pfs_bind_recursion *step; /* the recursion whose step it binds; NULL: none */
 	const struct pfs_bind_recursion *next; /* `step` of the part that is bound next */
 	unsigned level;		       /* 0: the statement's own; more: a sub-select */
-	bool is_table;		       /* of a part: its rows are never those of nodes as they are */
+	bool is_table; /* of a part: its rows are never those of nodes as they are */
 	bool is_said; /* VALUES of an INSERT: a column may have several types */
 	bool in_aggregate, takes_aggregates, takes_aliases;
 	bool is_inner, was_inner; /* it is in an expression; the SELECT around it is in one */
@@ -118,7 +118,8 @@ void pfs_bind_check_step(struct pfs_binder *binder, struct pfs_input *input);
 /* If the block's only input is a sub-select of plain columns of nodes, makes the nodes the input
  * (is_flat), and the sub-select's WHERE the block's. */
 PFS_MUST_CHECK int pfs_bind_flatten(struct pfs_binder *binder);
-/* Sets the block's `rows` if it is a SELECT of rows as they are; where it is none, `lax` is refused. */
+/* Sets the block's `rows` if it is a SELECT of rows as they are; where it is none, `lax` is
+ * refused. */
 PFS_MUST_CHECK int pfs_bind_rows(struct pfs_binder *binder);
 
 /* ---- bind_column.c ---- */
@@ -164,9 +165,9 @@ PFS_MUST_CHECK int pfs_bind_from(struct pfs_binder *binder, const struct pfs_fro
 PFS_MUST_CHECK int pfs_bind_lift(struct pfs_binder *binder, const struct pfs_core **core,
 				 const struct pfs_select *end);
 
-/* Sets *out to what `first INTERSECT second`, or EXCEPT, is as one SELECT in the arena: DISTINCT, with the second one a
- * source behind those of the first. NULL: it is left as it is, for a column of the first may be NULL, or one of the
- * second is none. */
+/* Sets *out to what `first INTERSECT second`, or EXCEPT, is as one SELECT in the arena: DISTINCT,
+ * with the second one a source behind those of the first. NULL: it is left as it is, for a column
+ * of the first may be NULL, or one of the second is none. */
 PFS_MUST_CHECK int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out,
 				     const struct pfs_core *first, const struct pfs_core *second);
 

@@ -39,15 +39,18 @@ struct pfs_term *pfs_bind_whens(struct pfs_binder *binder, const struct pfs_expr
 	return choose(binder, condition, yes, no);
 }
 
-static bool is_same_aggregate(const struct pfs_bound_aggregate *a, const struct pfs_bound_aggregate *b)
+static bool is_same_aggregate(const struct pfs_bound_aggregate *a,
+			      const struct pfs_bound_aggregate *b)
 {
 	const struct pfs_constant *x = &a->separator, *y = &b->separator;
 
-	return a->op == b->op && x->len == y->len && (!x->len || memcmp(x->text, y->text, x->len) == 0) &&
+	return a->op == b->op && x->len == y->len &&
+	       (!x->len || memcmp(x->text, y->text, x->len) == 0) &&
 	       (a->arg == b->arg || (a->arg && b->arg && pfs_bound_equals(a->arg, b->arg)));
 }
 
-static struct pfs_term *add_aggregate(struct pfs_binder *binder, const struct pfs_bound_aggregate *aggregate)
+static struct pfs_term *add_aggregate(struct pfs_binder *binder,
+				      const struct pfs_bound_aggregate *aggregate)
 {
 	const struct pfs_aggregate_traits *traits = &pfs_aggregate_traits[aggregate->op];
 	const struct pfs_term *arg = aggregate->arg;
@@ -88,7 +91,8 @@ static struct pfs_term *filtered(struct pfs_binder *binder, const struct pfs_exp
 static const struct pfs_bound_aggregate count_all = {.op = PFS_COUNT_ALL};
 
 /* Whether the aggregate takes such an argument; a constant one only counts rows. */
-static struct pfs_term *bind_argument(struct pfs_binder *binder, const struct pfs_bound_aggregate *aggregate)
+static struct pfs_term *bind_argument(struct pfs_binder *binder,
+				      const struct pfs_bound_aggregate *aggregate)
 {
 	const struct pfs_term *arg = aggregate->arg;
 
@@ -98,7 +102,8 @@ static struct pfs_term *bind_argument(struct pfs_binder *binder, const struct pf
 		return add_aggregate(binder, &count_all);
 	if (arg->kind == PFS_BOUND_CONSTANT)
 		return pfs_bind_refuse(binder, "an aggregate of a constant");
-	if (arg->is_collated && (aggregate->op == PFS_GROUP_CONCAT || pfs_fold_of(aggregate->op)->is_end))
+	if (arg->is_collated &&
+	    (aggregate->op == PFS_GROUP_CONCAT || pfs_fold_of(aggregate->op)->is_end))
 		return pfs_bind_refuse(binder, "an aggregate that hands a collation on");
 	if (!pfs_bound_is_number(arg) && pfs_fold_of(aggregate->op)->takes == PFS_TAKES_NUMBERS)
 		return pfs_bind_refuse(binder, "a sum of texts");
@@ -106,7 +111,8 @@ static struct pfs_term *bind_argument(struct pfs_binder *binder, const struct pf
 }
 
 /* What stands between the values: a comma, if nothing is said. */
-static void bind_separator(struct pfs_binder *binder, struct pfs_constant *out, const struct pfs_expr *expr)
+static void bind_separator(struct pfs_binder *binder, struct pfs_constant *out,
+			   const struct pfs_expr *expr)
 {
 	const struct pfs_term *separator;
 
@@ -117,7 +123,8 @@ static void bind_separator(struct pfs_binder *binder, struct pfs_constant *out, 
 	if (!separator)
 		return;
 	*out = separator->constant;
-	if (separator->kind != PFS_BOUND_CONSTANT || separator->class != PFS_CLASS_TEXT || separator->is_collated)
+	if (separator->kind != PFS_BOUND_CONSTANT || separator->class != PFS_CLASS_TEXT ||
+	    separator->is_collated)
 		pfs_bind_refuse(binder, "group_concat with what is no constant text between");
 }
 
@@ -145,7 +152,8 @@ static struct pfs_term *bind_aggregate(struct pfs_binder *binder, const struct p
 	binder->in_aggregate = false;
 	if (binder->error)
 		return NULL;
-	return aggregate.arg ? bind_argument(binder, &aggregate) : add_aggregate(binder, &count_all);
+	return aggregate.arg ? bind_argument(binder, &aggregate)
+			     : add_aggregate(binder, &count_all);
 }
 
 /* under(ino, X) and its like, of a column `ino` of nodes and a constant. */
@@ -206,7 +214,8 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 	if (text->class != PFS_CLASS_TEXT ||
 	    (text->kind != PFS_BOUND_COLUMN && text->kind != PFS_BOUND_MADE &&
 	     text->kind != PFS_BOUND_AGGREGATE && text->kind != PFS_BOUND_PRINTED))
-		return pfs_bind_refuse(binder, "the length of what is no column or aggregate of texts");
+		return pfs_bind_refuse(binder,
+				       "the length of what is no column or aggregate of texts");
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
 }
 
@@ -215,12 +224,14 @@ static struct pfs_term *bind_printed(struct pfs_binder *binder, const struct pfs
 {
 	struct pfs_term *text = pfs_bind_expr(binder, expr->items->first->expr);
 	struct pfs_term *number = text ? pfs_bind_expr(binder, expr->items->last->expr) : NULL;
-	struct pfs_term *bound = number ? pfs_term_new(binder, PFS_BOUND_PRINTED, PFS_CLASS_TEXT) : NULL;
+	struct pfs_term *bound =
+		number ? pfs_term_new(binder, PFS_BOUND_PRINTED, PFS_CLASS_TEXT) : NULL;
 	struct pfs_sql_number_format *format = bound ? pfs_bind_get(binder, sizeof(*format)) : NULL;
 
 	if (!format)
 		return NULL;
-	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT || text->is_collated ||
+	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT ||
+	    text->is_collated ||
 	    !pfs_sql_number_format(format, text->constant.text, text->constant.len))
 		return pfs_bind_refuse(binder, "printf of more than one number");
 	if (!pfs_bound_is_number(number) || number->kind == PFS_BOUND_CONSTANT)
@@ -247,8 +258,8 @@ static struct pfs_term *bind_text(struct pfs_binder *binder, const struct pfs_ex
 
 /* ---- windows ---- */
 
-static void add_window_key(struct pfs_binder *binder, struct pfs_bound_window *window, const struct pfs_item *item,
-		    bool is_of_partition)
+static void add_window_key(struct pfs_binder *binder, struct pfs_bound_window *window,
+			   const struct pfs_item *item, bool is_of_partition)
 {
 	struct pfs_term *value = pfs_bind_expr(binder, item->expr);
 
@@ -262,11 +273,13 @@ static void add_window_key(struct pfs_binder *binder, struct pfs_bound_window *w
 	window->keys[window->n_keys++] = (struct pfs_bound_order){
 		.value = value,
 		.is_descending = item->is_descending,
-		.nulls_last = item->nulls == PFS_NULLS_DEFAULT ? item->is_descending : item->nulls == PFS_NULLS_LAST,
+		.nulls_last = item->nulls == PFS_NULLS_DEFAULT ? item->is_descending
+							       : item->nulls == PFS_NULLS_LAST,
 	};
 }
 
-static void bind_window_keys(struct pfs_binder *binder, struct pfs_bound_window *window, const struct pfs_expr *expr)
+static void bind_window_keys(struct pfs_binder *binder, struct pfs_bound_window *window,
+			     const struct pfs_expr *expr)
 {
 	const struct pfs_item *item = expr->over ? expr->over->first : NULL;
 	size_t n = (size_t)expr->n_partition + expr->n_order;
@@ -326,7 +339,8 @@ static bool find_window_op(enum pfs_window_op *op, const struct pfs_expr *expr)
 }
 
 /* The number of NTILE, LAG and LEAD. */
-static void bind_distance(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_item *item)
+static void bind_distance(struct pfs_binder *binder, struct pfs_bound_function *function,
+			  const struct pfs_item *item)
 {
 	struct pfs_term *number = pfs_bind_expr(binder, item->expr);
 
@@ -338,21 +352,25 @@ static void bind_distance(struct pfs_binder *binder, struct pfs_bound_function *
 		pfs_bind_refuse(binder, "a window's function with what is no number of rows");
 }
 
-static void bind_window_argument(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_item *item)
+static void bind_window_argument(struct pfs_binder *binder, struct pfs_bound_function *function,
+				 const struct pfs_item *item)
 {
 	struct pfs_term *arg = pfs_bind_expr(binder, item->expr);
 
 	if (!arg)
 		return;
 	function->arg = arg;
-	if (!pfs_bound_is_number(arg) || arg->class == PFS_CLASS_NONE || arg->kind == PFS_BOUND_CONSTANT || arg->is_late)
+	if (!pfs_bound_is_number(arg) || arg->class == PFS_CLASS_NONE ||
+	    arg->kind == PFS_BOUND_CONSTANT || arg->is_late)
 		pfs_bind_refuse(binder, "a window's function of a text or a constant");
 }
 
-static void bind_window_arguments(struct pfs_binder *binder, struct pfs_bound_function *function, const struct pfs_expr *expr)
+static void bind_window_arguments(struct pfs_binder *binder, struct pfs_bound_function *function,
+				  const struct pfs_expr *expr)
 {
 	const struct pfs_item *item = expr->items ? expr->items->first : NULL;
-	bool has_distance = function->op == PFS_NTILE || function->op == PFS_LAG || function->op == PFS_LEAD;
+	bool has_distance =
+		function->op == PFS_NTILE || function->op == PFS_LAG || function->op == PFS_LEAD;
 
 	if (function->op == PFS_WINDOW_COUNT && !item) {
 		function->op = PFS_WINDOW_TUPLES;
@@ -373,7 +391,8 @@ static void bind_window_arguments(struct pfs_binder *binder, struct pfs_bound_fu
 		pfs_bind_refuse(binder, "a window's function with a default");
 }
 
-static struct pfs_term *add_function(struct pfs_binder *binder, const struct pfs_bound_window *window,
+static struct pfs_term *add_function(struct pfs_binder *binder,
+				     const struct pfs_bound_window *window,
 				     const struct pfs_bound_function *function)
 {
 	struct pfs_bound_window *own = find_window(binder, window);
@@ -401,7 +420,8 @@ static struct pfs_term *bind_window(struct pfs_binder *binder, const struct pfs_
 
 	if (!binder->takes_aggregates || binder->in_aggregate)
 		return pfs_bind_refuse(binder, "a window where none can be");
-	if (!expr->is_plain_window || expr->left || expr->is_distinct || !find_window_op(&function.op, expr))
+	if (!expr->is_plain_window || expr->left || expr->is_distinct ||
+	    !find_window_op(&function.op, expr))
 		return pfs_bind_refuse(binder, "a window of another kind");
 	binder->in_aggregate = true;
 	bind_window_arguments(binder, &function, expr);

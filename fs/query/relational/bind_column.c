@@ -39,10 +39,12 @@ struct pfs_term *pfs_bind_input_column(struct pfs_binder *binder, unsigned input
 }
 
 /* What SQLite calls the number of a row, which is a node's. */
-static bool is_rowid(const struct pfs_input *from, const struct pfs_name *table, const struct pfs_name *name)
+static bool is_rowid(const struct pfs_input *from, const struct pfs_name *table,
+		     const struct pfs_name *name)
 {
 	return !from->is_flat && (!table || pfs_name_is(table, from->name)) &&
-	       (pfs_name_is(name, "rowid") || pfs_name_is(name, "oid") || pfs_name_is(name, "_rowid_"));
+	       (pfs_name_is(name, "rowid") || pfs_name_is(name, "oid") ||
+		pfs_name_is(name, "_rowid_"));
 }
 
 struct pfs_term *pfs_bind_column(struct pfs_binder *binder, const struct pfs_name *table,

@@ -72,27 +72,33 @@ static enum pfs_collation collation_of(const struct pfs_term *a, const struct pf
 	return b && b->has_collation ? b->collation : PFS_BINARY;
 }
 
-/* Whether instr() compared so with a number says that the text is there (1) or not (-1); 0: neither. */
+/* Whether instr() compared so with a number says that the text is there (1) or not (-1); 0:
+ * neither. */
 static int says_of_place(enum pfs_op op, const struct pfs_constant *number)
 {
 	if (number->type != PFS_IS_INTEGER || (number->integer != 0 && number->integer != 1))
 		return 0;
 	if (number->integer == 0)
-		return op == PFS_OP_GT || op == PFS_OP_NE ? 1 : op == PFS_OP_EQ || op == PFS_OP_LE ? -1 : 0;
+		return op == PFS_OP_GT || op == PFS_OP_NE   ? 1
+		       : op == PFS_OP_EQ || op == PFS_OP_LE ? -1
+							    : 0;
 	return op == PFS_OP_GE ? 1 : op == PFS_OP_LT ? -1 : 0;
 }
 
-/* Where in a column's text something is need not be known to know whether it is there; NULL: more is asked. */
-static struct pfs_term *bind_contains(struct pfs_binder *binder, enum pfs_op op, const struct pfs_term *place,
-				      const struct pfs_term *number)
+/* Where in a column's text something is need not be known to know whether it is there; NULL: more
+ * is asked. */
+static struct pfs_term *bind_contains(struct pfs_binder *binder, enum pfs_op op,
+				      const struct pfs_term *place, const struct pfs_term *number)
 {
 	struct pfs_term *bound;
 	int says = 0;
 
-	if (place->kind == PFS_BOUND_MADE && place->n_steps == 1 && place->steps[0].op == PFS_TEXT_PLACE &&
-	    number->kind == PFS_BOUND_CONSTANT)
+	if (place->kind == PFS_BOUND_MADE && place->n_steps == 1 &&
+	    place->steps[0].op == PFS_TEXT_PLACE && number->kind == PFS_BOUND_CONSTANT)
 		says = says_of_place(op, &number->constant);
-	bound = says ? pfs_bound_step(binder, PFS_OP_CONTAINS, PFS_CLASS_TRUTH, place->args[0], NULL) : NULL;
+	bound = says ? pfs_bound_step(binder, PFS_OP_CONTAINS, PFS_CLASS_TRUTH, place->args[0],
+				      NULL)
+		     : NULL;
 	if (!bound)
 		return NULL;
 	bound->constant = place->steps[0].a;

@@ -107,7 +107,8 @@ static void match_columns(struct pfs_binder *binder, struct pfs_input *input)
 			column->why_not = other.why_not;
 		if (!column->why_not && column->class != other.class)
 			column->why_not = "UNION of numbers and texts";
-		if (column->affinity != other.affinity) /* nothing that would be converted is compared */
+		if (column->affinity !=
+		    other.affinity) /* nothing that would be converted is compared */
 			column->affinity = PFS_NO_AFFINITY;
 	}
 }
@@ -240,8 +241,8 @@ static void add_parts(struct pfs_binder *binder, struct pfs_input *input,
 		add_part(binder, input, binder->scope, NULL, core, core->next, NULL);
 }
 
-/* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides, unless a join does
- * (lift.c) ---- */
+/* ---- sets: rows are grouped by all of their columns, and which parts a group is of decides,
+ * unless a join does (lift.c) ---- */
 
 /* Numbers the parts, in a column behind the others. */
 static void add_tags(struct pfs_binder *binder, struct pfs_input *input)
@@ -277,7 +278,8 @@ static struct pfs_term *is_of(struct pfs_binder *binder, unsigned tag, size_t nu
 	if (!bound)
 		return NULL;
 	bound->aggregate = block->n_aggregates;
-	block->aggregates[block->n_aggregates++] = (struct pfs_bound_aggregate){.op = PFS_MAX, .arg = same};
+	block->aggregates[block->n_aggregates++] =
+		(struct pfs_bound_aggregate){.op = PFS_MAX, .arg = same};
 	return bound;
 }
 

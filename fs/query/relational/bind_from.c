@@ -214,7 +214,8 @@ static void merge(struct pfs_binder *binder, unsigned input, unsigned column)
 	from->columns[column].is_merged = true;
 }
 
-static void merge_using(struct pfs_binder *binder, unsigned input, const struct pfs_column_names *names)
+static void merge_using(struct pfs_binder *binder, unsigned input,
+			const struct pfs_column_names *names)
 {
 	const struct pfs_input *from = &binder->block->inputs[input];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SELECTs of rows as they are: columns of nodes, in an order that the image has.  WHERE is taken apart at its
- * ANDs into what a scan answers (fs/query/push.c) and what the operators compute. */
+/* SELECTs of rows as they are: columns of nodes, in an order that the image has.  WHERE is taken
+ * apart at its ANDs into what a scan answers (fs/query/push.c) and what the operators compute. */
 #include "base/checked.h"
 #include "fs/query/relational/bind.h"
 
@@ -23,7 +23,8 @@ static bool take_constant(struct pfs_sql_argument *out, const struct pfs_constan
 {
 	switch (constant->type) {
 	case PFS_IS_INTEGER:
-		out->value = (struct pfs_sql_value){.type = PFS_SQL_INTEGER, .integer = constant->integer};
+		out->value = (struct pfs_sql_value){.type = PFS_SQL_INTEGER,
+						    .integer = constant->integer};
 		break;
 	case PFS_IS_REAL:
 		out->value = (struct pfs_sql_value){.type = PFS_SQL_REAL, .real = constant->real};
@@ -71,8 +72,9 @@ static bool take_comparison(struct pfs_sql_argument *out, const struct pfs_binde
 	const struct pfs_term *column = term->args[is_mirrored];
 
 	out->op = compared(is_mirrored ? pfs_op_mirrored(term->op) : term->op);
-	if (out->op < 0 || constant->kind != PFS_BOUND_CONSTANT || column->kind != PFS_BOUND_COLUMN ||
-	    term->collation != PFS_BINARY || !take_constant(out, &constant->constant))
+	if (out->op < 0 || constant->kind != PFS_BOUND_CONSTANT ||
+	    column->kind != PFS_BOUND_COLUMN || term->collation != PFS_BINARY ||
+	    !take_constant(out, &constant->constant))
 		return false;
 	out->column = (int)number_of(binder, column);
 	switch (node_column(binder, column)->kind) {
@@ -81,7 +83,8 @@ static bool take_comparison(struct pfs_sql_argument *out, const struct pfs_binde
 	case PFS_NODE_BYTES:
 		return out->value.type == PFS_SQL_TEXT;
 	case PFS_NODE_TYPE:
-		return out->value.type == PFS_SQL_TEXT && (out->op <= PFS_SQL_NE || out->op == PFS_SQL_IS);
+		return out->value.type == PFS_SQL_TEXT &&
+		       (out->op <= PFS_SQL_NE || out->op == PFS_SQL_IS);
 	default:
 		return false;
 	}
@@ -101,7 +104,8 @@ static bool take_test(struct pfs_sql_argument *out, const struct pfs_binder *bin
 	case PFS_OP_LIKE:
 	case PFS_OP_GLOB:
 		out->op = term->op == PFS_OP_LIKE ? PFS_SQL_LIKE : PFS_SQL_GLOB;
-		return kind == PFS_NODE_BYTES && !term->escape && take_constant(out, &term->constant);
+		return kind == PFS_NODE_BYTES && !term->escape &&
+		       take_constant(out, &term->constant);
 	case PFS_OP_IS_NULL:
 	case PFS_OP_NOT_NULL:
 		out->op = term->op == PFS_OP_IS_NULL ? PFS_SQL_IS_NULL : PFS_SQL_NOT_NULL;
@@ -121,7 +125,8 @@ static void take_nodes(struct pfs_sql_argument *out, const struct pfs_term *term
 		.column = pfs_node_ino, .op = PFS_SQL_FUNCTION + call, .value = term->node};
 }
 
-/* Of a column whose values the image has as the viewer sees them; nobody orders by a text of `preorder`. */
+/* Of a column whose values the image has as the viewer sees them; nobody orders by a text of
+ * `preorder`. */
 static bool is_scanned(const struct pfs_binder *binder, const struct pfs_sql_argument *argument)
 {
 	enum pfs_field field = binder->query->connection->table->columns[argument->column].field;
@@ -139,7 +144,8 @@ static bool take_argument(struct pfs_sql_argument *out, const struct pfs_binder 
 	}
 	if (term->kind != PFS_BOUND_STEP || !term->n_args)
 		return false;
-	return (term->n_args == 2 ? take_comparison(out, binder, term) : take_test(out, binder, term)) &&
+	return (term->n_args == 2 ? take_comparison(out, binder, term)
+				  : take_test(out, binder, term)) &&
 	       is_scanned(binder, out);
 }
 
@@ -156,10 +162,12 @@ static bool finds(const struct pfs_binder *binder, const struct pfs_sql_argument
 		(column->field == PFS_FIELD_INO || column->field == PFS_FIELD_PARENT));
 }
 
-/* What a cursor has not, or would make of all rows for a few: late columns, totals, and made ones. */
+/* What a cursor has not, or would make of all rows for a few: late columns, totals, and made
+ * ones. */
 static bool has_late(const struct pfs_block *block, const struct pfs_term *term)
 {
-	bool has = term->kind == PFS_BOUND_MADE || (term->kind == PFS_BOUND_COLUMN && term->is_late) ||
+	bool has = term->kind == PFS_BOUND_MADE ||
+		   (term->kind == PFS_BOUND_COLUMN && term->is_late) ||
 		   pfs_block_is_total(block, term);
 
 	for (unsigned i = 0; i < term->n_args; i++)
@@ -209,7 +217,8 @@ static bool take_order(const struct pfs_binder *binder, struct pfs_row_plan *pla
 		const struct pfs_bound_order *order = &block->order[plan->n_order];
 		const struct pfs_node_column *column;
 
-		if (order->value->kind != PFS_BOUND_COLUMN || order->value->collation != PFS_BINARY ||
+		if (order->value->kind != PFS_BOUND_COLUMN ||
+		    order->value->collation != PFS_BINARY ||
 		    order->nulls_last != order->is_descending)
 			return false;
 		column = node_column(binder, order->value);
@@ -217,8 +226,8 @@ static bool take_order(const struct pfs_binder *binder, struct pfs_row_plan *pla
 		    column->kind == PFS_NODE_GROUP || !pfs_fields[column->field].is_ordered ||
 		    (binder->query->is_limited && pfs_field_is_viewers(column->field)))
 			return false;
-		plan->order[plan->n_order] =
-			(struct pfs_order){.field = column->field, .descending = order->is_descending};
+		plan->order[plan->n_order] = (struct pfs_order){.field = column->field,
+								.descending = order->is_descending};
 	}
 	return true;
 }
@@ -245,8 +254,9 @@ static bool is_of_nodes(const struct pfs_block *part)
 		if (part->results[i]->kind != PFS_BOUND_COLUMN || part->results[i]->is_collated)
 			return false;
 	}
-	return part->n_inputs == 1 && part->inputs[0].kind == PFS_INPUT_NODES && !part->is_grouped &&
-	       !part->is_distinct && !part->n_order && part->limit == UINT64_MAX && !part->offset;
+	return part->n_inputs == 1 && part->inputs[0].kind == PFS_INPUT_NODES &&
+	       !part->is_grouped && !part->is_distinct && !part->n_order &&
+	       part->limit == UINT64_MAX && !part->offset;
 }
 
 /* The nodes' own columns, which conditions of the sub-select name, and then those that it shows. */
@@ -279,7 +289,8 @@ int pfs_bind_flatten(struct pfs_binder *binder)
 
 	if (binder->block->n_inputs != 1 || !part || !is_of_nodes(part))
 		return 0;
-	columns = pfs_bind_get(binder, (part->inputs[0].n_columns + part->n_results + 1) * sizeof(*columns));
+	columns = pfs_bind_get(binder, (part->inputs[0].n_columns + part->n_results + 1) *
+					       sizeof(*columns));
 	if (!columns)
 		return binder->error;
 	show_columns(input, columns, part);
@@ -302,7 +313,8 @@ int pfs_bind_rows(struct pfs_binder *binder)
 		return 0;
 	plan = pfs_bind_get(binder, sizeof(*plan));
 	if (plan)
-		plan->columns = pfs_bind_get(binder, (block->n_results + 1) * sizeof(*plan->columns));
+		plan->columns =
+			pfs_bind_get(binder, (block->n_results + 1) * sizeof(*plan->columns));
 	if (plan)
 		plan->arguments = pfs_bind_get(binder, (n + 1) * sizeof(*plan->arguments));
 	if (plan)

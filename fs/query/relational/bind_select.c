@@ -248,8 +248,9 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	PFS_TRY(pfs_bind_from(binder, core->from));
 	if (!binder->level && !binder->is_table && !core->group && !core->is_distinct)
 		PFS_TRY(pfs_bind_flatten(binder));
-	binder->takes_rows = !binder->level && !binder->is_table && !core->group && !core->is_distinct &&
-			     block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
+	binder->takes_rows = !binder->level && !binder->is_table && !core->group &&
+			     !core->is_distinct && block->n_inputs == 1 &&
+			     block->inputs[0].kind == PFS_INPUT_NODES;
 	PFS_TRY(bind_results(binder, core->results));
 	binder->takes_aliases = true;
 	return 0;
@@ -299,7 +300,8 @@ static void check_windows(struct pfs_binder *binder)
 /* True if the condition may be looked for by several scans, one after the other. */
 static bool has_alternatives(const struct pfs_term *term)
 {
-	bool has = term && term->kind == PFS_BOUND_STEP && (term->op == PFS_OP_IN || term->op == PFS_OP_OR);
+	bool has = term && term->kind == PFS_BOUND_STEP &&
+		   (term->op == PFS_OP_IN || term->op == PFS_OP_OR);
 
 	for (unsigned i = 0; term && i < term->n_args; i++)
 		has |= has_alternatives(term->args[i]);
@@ -358,7 +360,8 @@ static bool shows_groups(const struct pfs_block *block)
 	for (size_t i = 0; i < block->n_group; i++) {
 		size_t at = 0;
 
-		while (at < block->n_results && !pfs_bound_equals(block->results[at], block->group[i]))
+		while (at < block->n_results &&
+		       !pfs_bound_equals(block->results[at], block->group[i]))
 			at++;
 		n += at < block->n_results;
 	}
@@ -382,7 +385,8 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	PFS_TRY(pfs_bind_lift(binder, &core, end));
 	PFS_TRY(bind_beginning(binder, core));
 	if (core->where)
-		block->where = pfs_bind_and(binder, block->where, pfs_bind_condition(binder, core->where));
+		block->where =
+			pfs_bind_and(binder, block->where, pfs_bind_condition(binder, core->where));
 	PFS_TRY(binder->error);
 	PFS_TRY(bind_group(binder, core->group));
 	PFS_TRY(bind_having(binder, core->having));

@@ -35,11 +35,12 @@ enum pfs_bound_kind {
 	PFS_BOUND_STEP,	    /* op of args; LIKE and the like: constant, escape; IN: list */
 	PFS_BOUND_NODES, /* the tree's function `test` of ino and a node: the input's row is one */
 	PFS_BOUND_AGGREGATE, /* number `aggregate` of the block's */
-	PFS_BOUND_MADE,	  /* steps on the text of args[0], a column: a column of the same input */
+	PFS_BOUND_MADE, /* steps on the text of args[0], a column: a column of the same input */
 	/* A window function of the block: `aggregate` is the number of its window times
 	 * WINDOW_FUNCTIONS_MAX (bind_call.c), plus its own number in that window. */
 	PFS_BOUND_WINDOW,
-	PFS_BOUND_PRINTED, /* args[0], a number, as `format` prints it; constant: as that was written */
+	PFS_BOUND_PRINTED, /* args[0], a number, as `format` prints it; constant: as that was
+			      written */
 };
 
 struct pfs_text_step; /* textchain.h */
@@ -49,7 +50,8 @@ struct pfs_term {
 	enum pfs_class class;
 	enum pfs_affinity affinity;
 	enum pfs_collation collation;
-	bool is_late; /* a column that the operators have not: only a result of the whole, or a key */
+	bool is_late; /* a column that the operators have not: only a result of the whole, or a
+		       * key */
 	bool is_path; /* of a key: the node's number, which is in place of its path */
 	bool has_collation; /* a column's, or */
 	bool is_collated;   /* said with COLLATE */
@@ -88,7 +90,8 @@ struct pfs_input_column {
 	enum pfs_node_kind kind; /* of nodes: OWNER and GROUP are the names of the wish's numbers */
 	const char *why_not; /* the operators cannot have it; NULL: they can */
 	bool is_late;	     /* of nodes: they cannot, but it is known of each node in the end */
-	bool is_total;	     /* of nodes: of a subtree; why_not is of rows as they are, else totals.c makes it */
+	bool is_total; /* of nodes: of a subtree; why_not is of rows as they are, else totals.c
+			  makes it */
 	bool is_used;	     /* as a column of the operators' */
 	bool is_hidden;	     /* not one of those that NATURAL compares */
 	bool is_merged;	     /* with one before it, by USING or NATURAL */
@@ -121,8 +124,8 @@ struct pfs_input {
 	bool is_once; /* lifted: SQLite, too, runs it once */
 	bool is_flat; /* nodes, of which a sub-select shows some columns (bind_rows.c) */
 	const struct pfs_side_table *side;
-	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are used
-	 * are each part's results, by number. */
+	/* BLOCKS, a sub-select: the rows of all parts, one after another; those columns that are
+	 * used are each part's results, by number. */
 	struct pfs_block **parts;
 	size_t n_parts;
 	/* More than 0: the parts from that one on are steps of a recursion, which are run until
@@ -163,8 +166,8 @@ struct pfs_bound_window {
 	size_t n_functions;
 };
 
-/* A SELECT of columns of nodes, row by row, in no order or one that the image has: what its cursor (cursor.h)
- * goes by. */
+/* A SELECT of columns of nodes, row by row, in no order or one that the image has: what its cursor
+ * (cursor.h) goes by. */
 struct pfs_row_plan {
 	int *columns;		/* of the table, by result */
 	size_t n_columns;
@@ -202,14 +205,16 @@ struct pfs_block {
 	size_t n_made;
 	size_t n_printed; /* PRINTED terms, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
-	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term that stands where one of
-	 * ORDER BY descends. That shows where ORDER BY leaves the order of groups open. */
+	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term
+	 * that stands where one of ORDER BY descends. That shows where ORDER BY leaves the order of
+	 * groups open. */
 	bool groups_descend;
 	bool is_distinct;
-	bool is_set; /* distinct rows of a compound, which SQLite has in the order of all their columns */
+	bool is_set;  /* distinct rows of a compound, which SQLite has in the order of all their
+			 columns */
 	bool is_part; /* of an input: its rows are in no order */
-	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what depends on the order
-	 * of rows is known. */
+	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what
+	 * depends on the order of rows is known. */
 	bool is_scan;
 	bool wants_places; /* which rows of its only input they are, is part of the answer */
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
@@ -221,7 +226,8 @@ struct pfs_bind_part {
 	const char *text;
 	size_t len;
 	bool is_prepared; /* out: it was asked; the statement that it had is gone */
-	bool is_change; /* the SELECT is what changes rows of its table, of which SQLite need not be asked whether it is read */
+	bool is_change; /* the SELECT is what changes rows of its table, of which SQLite need not be
+			   asked whether it is read */
 	bool takes_rows; /* a part that may be rows of nodes as they are (struct pfs_row_plan) */
 };
 
@@ -242,12 +248,14 @@ bool pfs_block_is_total(const struct pfs_block *block, const struct pfs_term *te
 bool pfs_block_has_totals(const struct pfs_block *block);
 /* Returns true for a node's number as it is, which no two rows of its input share. */
 bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term);
-/* Returns the inputs that the term names, bit by bit; what is a column of another input counts as that one's. */
+/* Returns the inputs that the term names, bit by bit; what is a column of another input counts as
+ * that one's. */
 uint32_t pfs_term_inputs(const struct pfs_block *block, const struct pfs_term *term);
 /* fold.c: sets parent_of where it can, for statements about all nodes. */
 void pfs_block_fold(struct pfs_block *block);
-/* Takes the side tables again that pfs_block_finish has put back, as they are now, for another query of the same
- * connection. -ESTALE: one is not what was bound; and other errors. pfs_block_finish puts back those that were taken. */
+/* Takes the side tables again that pfs_block_finish has put back, as they are now, for another
+ * query of the same connection. -ESTALE: one is not what was bound; and other errors.
+ * pfs_block_finish puts back those that were taken. */
 PFS_MUST_CHECK int pfs_block_take_sides(struct pfs_block *block, struct pfs_query *query);
 /* Returns the number of the block's made column that is this one; n_made: it has none. */
 size_t pfs_block_made(const struct pfs_block *block, const struct pfs_term *term);

@@ -68,8 +68,9 @@ static int charge(void *context, int64_t bytes)
 
 static bool is_plain(const struct pfs_statement *statement)
 {
-	return !statement->schema && !statement->alias && !statement->has_conflict && !statement->with && !statement->from &&
-	       !statement->order && !statement->limit && !statement->offset;
+	return !statement->schema && !statement->alias && !statement->has_conflict &&
+	       !statement->with && !statement->from && !statement->order && !statement->limit &&
+	       !statement->offset;
 }
 
 static struct pfs_items *one(struct changing *changing)
@@ -117,13 +118,15 @@ static bool reads_nodes(const struct pfs_block *block)
 	return reads;
 }
 
-/* Whether all its rows are computed here; few nodes, and rows of nodes as they are, are found as any part's are. */
+/* Whether all its rows are computed here; few nodes, and rows of nodes as they are, are found as
+ * any part's are. */
 static bool can_run(const struct changing *changing)
 {
 	const struct pfs_block *block = changing->block;
 
 	return block->n_inputs && !block->rows &&
-	       (!changing->reads_nodes || !pfs_block_why_not(block, changing->query, PFS_BLOCK_CHANGE_PART));
+	       (!changing->reads_nodes ||
+		!pfs_block_why_not(block, changing->query, PFS_BLOCK_CHANGE_PART));
 }
 
 static int bind(struct changing *changing)
@@ -214,7 +217,8 @@ static int set_named(struct changing *changing)
 	const struct pfs_statement *statement = changing->statement;
 	size_t n = 0;
 
-	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item; item = item->next)
+	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item;
+	     item = item->next)
 		PFS_TRY(set_result(changing, item->alias, n++));
 	for (const struct pfs_column_names *name = statement->columns; name; name = name->next)
 		PFS_TRY(set_result(changing, &name->name, n++));
@@ -226,7 +230,8 @@ static int map_columns(struct changing *changing)
 	const struct pfs_statement *statement = changing->statement;
 	size_t n = changing->table->table.n_columns;
 
-	changing->result_of = pfs_arena_get(&changing->arena, (n + 1) * sizeof(*changing->result_of));
+	changing->result_of =
+		pfs_arena_get(&changing->arena, (n + 1) * sizeof(*changing->result_of));
 	if (!changing->result_of)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
@@ -240,7 +245,8 @@ static int map_columns(struct changing *changing)
 static int find_table(struct changing *changing)
 {
 	if (changing->statement->kind == PFS_STATEMENT_INSERT) {
-		PFS_TRY(pfs_side_table_get(&changing->table, changing->query, changing->statement->table->text));
+		PFS_TRY(pfs_side_table_get(&changing->table, changing->query,
+					   changing->statement->table->text));
 		changing->is_ours = true;
 	} else {
 		changing->table = changing->block->inputs[0].side;
@@ -263,7 +269,8 @@ static int fit(const struct pfs_side_column *column, struct pfs_cell *cell)
 		*cell = (struct pfs_cell){.type = PFS_CELL_REAL, .real = (double)cell->integer};
 	else if (cell->type == PFS_CELL_REAL && column->is_real)
 		*cell = (struct pfs_cell){.type = PFS_CELL_REAL, .real = 0.0};
-	else if (cell->type == PFS_CELL_REAL && column->affinity == PFS_NUMERIC && cell->real >= -EXACT && cell->real <= EXACT)
+	else if (cell->type == PFS_CELL_REAL && column->affinity == PFS_NUMERIC &&
+		 cell->real >= -EXACT && cell->real <= EXACT)
 		*cell = (struct pfs_cell){.type = PFS_CELL_INTEGER, .integer = (int64_t)cell->real};
 	else
 		return -EOPNOTSUPP;
@@ -314,12 +321,14 @@ static void take_constant(struct pfs_cell *out, const struct pfs_constant *const
 	}
 }
 
-static void take_result(const struct changing *changing, struct pfs_cell *out, uint64_t row, size_t result)
+static void take_result(const struct changing *changing, struct pfs_cell *out, uint64_t row,
+			size_t result)
 {
 	struct pfs_query_value value;
 
 	if (changing->said) {
-		take_constant(out, &changing->said->values[row * changing->said->n_columns + result]);
+		take_constant(out,
+			      &changing->said->values[row * changing->said->n_columns + result]);
 		return;
 	}
 	pfs_answer_value(&changing->answer, row, result, &value);
@@ -427,9 +436,13 @@ int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
 	int error = -EOPNOTSUPP;
 
 	changing.arena.limit = BOUND_BYTES;
-	changing.run = (struct pfs_run){
-		.on = PFS_ENGINE_HOST, .poll = poll, .pause = pause_run, .charge = charge, .context = &changing};
-	changing.context = (struct pfs_run_context){.query = query, .arena = &changing.arena, .run = &changing.run};
+	changing.run = (struct pfs_run){.on = PFS_ENGINE_HOST,
+					.poll = poll,
+					.pause = pause_run,
+					.charge = charge,
+					.context = &changing};
+	changing.context = (struct pfs_run_context){
+		.query = query, .arena = &changing.arena, .run = &changing.run};
 	if (!query->is_limited)
 		error = find_rows(&changing);
 	pfs_answer_rows_free(&changing.answer, &changing.run);

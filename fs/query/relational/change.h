@@ -11,11 +11,12 @@
  * empty at first, and the caller's to be finished; the bytes that it has room for are charged to
  * the query's account, and the caller's to be discharged. pfs_sides_hold is held, and the
  * connection refreshed.  -EOPNOTSUPP: SQLite has to run it, with parts or without, be it that the
- * table has constraints, that a value does not fit, that an index finds few rows sooner, or that others
- * have waited for the tree whose nodes it reads; -ENOMEM, -EINTR. */
+ * table has constraints, that a value does not fit, that an index finds few rows sooner, or that
+ * others have waited for the tree whose nodes it reads; -ENOMEM, -EINTR. */
 PFS_MUST_CHECK int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows);
 
-/* The rows have been applied: the columns take them over at once, while the changes are at hand.  The connection is refreshed. */
+/* The rows have been applied: the columns take them over at once, while the changes are at hand.
+ * The connection is refreshed. */
 void pfs_relational_changed(struct pfs_query *query, uint32_t table);
 
 #endif

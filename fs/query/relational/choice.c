@@ -99,13 +99,15 @@ static const char *why_not(const struct pfs_block *block, const struct pfs_query
 	return is_all_plain ? plain : NULL;
 }
 
-/* Whether something is to be computed of each row, and not only what a scan answers: that finds SQLite's rows, too. */
+/* Whether something is to be computed of each row, and not only what a scan answers: that finds
+ * SQLite's rows, too. */
 static bool is_computed(const struct pfs_block *block)
 {
 	return !block->rows || (block->rows->n_rest && !block->rows->is_short);
 }
 
-const char *pfs_block_why_not(const struct pfs_block *block, const struct pfs_query *query, enum pfs_block_use use)
+const char *pfs_block_why_not(const struct pfs_block *block, const struct pfs_query *query,
+			      enum pfs_block_use use)
 {
 	const char *why = block->rows && use == PFS_BLOCK_WHOLE ? NULL : why_not(block, query);
 

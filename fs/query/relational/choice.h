@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/choice.h - whether the operators or SQLite run a block that is bound: SQLite where
- * scans and indexes find its rows at once. */
+/* fs/query/relational/choice.h - whether the operators or SQLite run a block that is bound: SQLite
+ * where scans and indexes find its rows at once. */
 #ifndef PFS_FS_QUERY_RELATIONAL_CHOICE_H
 #define PFS_FS_QUERY_RELATIONAL_CHOICE_H
 

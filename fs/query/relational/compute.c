@@ -2,8 +2,8 @@
 /* Values that are computed of all rows at a stage, as vectors; numbers are printed on the way. */
 #include "fs/query/relational/run.h"
 
-int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
-			   const struct pfs_program *program)
+int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out,
+			   struct pfs_ref *ref, const struct pfs_program *program)
 {
 	struct pfs_run *run = pfs_arena_get(running->arena, sizeof(*run));
 	struct pfs_tuples *tuples;
@@ -60,7 +60,8 @@ static int print_values(struct pfs_running *running, const struct pfs_term *cons
 int pfs_running_compute(struct pfs_running *running, const struct pfs_term *const *values, size_t n)
 {
 	struct pfs_program *programs = pfs_arena_get(running->arena, (n + 1) * sizeof(*programs));
-	const struct pfs_term **computed = pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
+	const struct pfs_term **computed =
+		pfs_arena_get(running->arena, (n + 1) * sizeof(struct pfs_term *));
 	struct pfs_tuples *tuples;
 	struct pfs_ref ref;
 	size_t n_computed = 0;

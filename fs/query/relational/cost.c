@@ -103,10 +103,14 @@ struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, const struct pfs_r
 void pfs_cost_describe_few(const struct pfs_few_nodes *few, FILE *out)
 {
 	if (few->by)
-		(void)fprintf(out, "\nfew nodes or all: %.3f ms by the %s that %llu values say, %.3f ms by a look at all; chosen: %s%s",
-			      (double)few->find_ns / 1e6, few->by, (unsigned long long)few->n_values,
-			      (double)few->all_ns / 1e6, few->is_chosen ? "few" : "all",
-			      few->lacks_index ? ", for an index of names is not made yet, or has many for one" : "");
+		(void)fprintf(
+			out,
+			"\nfew nodes or all: %.3f ms by the %s that %llu values say, %.3f ms by a look at all; chosen: %s%s",
+			(double)few->find_ns / 1e6, few->by, (unsigned long long)few->n_values,
+			(double)few->all_ns / 1e6, few->is_chosen ? "few" : "all",
+			few->lacks_index
+				? ", for an index of names is not made yet, or has many for one"
+				: "");
 }
 
 static double cost_block(struct costing *costing, const struct pfs_block *block);
@@ -126,7 +130,8 @@ static double rows_of(struct costing *costing, const struct pfs_input *input)
 	return rows;
 }
 
-/* Returns how many rows of the input are looked at: all, or those that values of another one name. */
+/* Returns how many rows of the input are looked at: all, or those that values of another one
+ * name. */
 static double rows_looked_at(struct costing *costing, const struct pfs_block *block, unsigned input)
 {
 	double rows = rows_of(costing, &block->inputs[input]);
@@ -276,15 +281,17 @@ struct pfs_cost pfs_cost_of(const struct pfs_block *block, const struct pfs_rate
 static void describe_joins(const struct pfs_join_cost *join, FILE *out)
 {
 	if (join->hash_ns)
-		(void)fprintf(out,
-			      "\njoins: %.3f ms by hash, %.3f ms by merging columns that are sorted for it; chosen: hash",
-			      (double)join->hash_ns / 1e6, (double)join->merge_ns / 1e6);
+		(void)fprintf(
+			out,
+			"\njoins: %.3f ms by hash, %.3f ms by merging columns that are sorted for it; chosen: hash",
+			(double)join->hash_ns / 1e6, (double)join->merge_ns / 1e6);
 }
 
 void pfs_cost_describe(const struct pfs_cost *cost, const struct pfs_rates *rates, FILE *out,
 		       bool has_device, bool on_host)
 {
-	(void)fprintf(out, "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
+	(void)fprintf(out,
+		      "\nestimated: %.3f ms on the host, %.3f ms on a device%s; chosen: the %s",
 		      (double)cost->host_ns / 1e6, (double)cost->device_ns / 1e6,
 		      has_device ? "" : ", of which none is running", on_host ? "host" : "device");
 	(void)fprintf(out, "\nrates: the host's are %s, a device's %s",

@@ -15,7 +15,8 @@
 struct pfs_cost pfs_cost_of(const struct pfs_block *block, const struct pfs_rates *rates,
 			    uint64_t n_nodes, unsigned n_threads);
 
-/* Estimates finding nodes by values of that field (INO, PARENT or NAME), beside a look at all of them. */
+/* Estimates finding nodes by values of that field (INO, PARENT or NAME), beside a look at all of
+ * them. */
 struct pfs_few_nodes pfs_cost_few_nodes(enum pfs_field field, const struct pfs_rates *rates,
 					uint64_t n_values, uint64_t n_nodes, unsigned n_threads);
 /* Writes a line of a plan, if there was such a choice. */

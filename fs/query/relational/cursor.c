@@ -80,7 +80,8 @@ static int make_room(struct pfs_row_cursor *cursor, size_t n)
 
 	if (n <= cursor->capacity)
 		return 0;
-	if ((capacity - cursor->capacity) * sizeof(*slots) > pfs_account_left(cursor->query->account))
+	if ((capacity - cursor->capacity) * sizeof(*slots) >
+	    pfs_account_left(cursor->query->account))
 		return -ENOMEM;
 	slots = realloc(cursor->slots, capacity * sizeof(*slots));
 	if (!slots)
@@ -105,7 +106,8 @@ static int list_rows(struct pfs_row_cursor *cursor, struct pfs_rows *rows)
 	return 0;
 }
 
-/* Rows that may be looked at while the tree is held: at each of a name's places a pattern may go on to its end. */
+/* Rows that may be looked at while the tree is held: at each of a name's places a pattern may go on
+ * to its end. */
 static uint64_t largest_piece(const struct pfs_row_cursor *cursor)
 {
 	uint64_t most = pfs_running_piece(&cursor->running), bytes = 0;
@@ -134,7 +136,8 @@ static int select_piece(struct pfs_row_cursor *cursor)
 	const struct pfs_run *run = cursor->context->run;
 	const struct pfs_table *table = &cursor->running.tables[0];
 	uint64_t most = largest_piece(cursor);
-	struct pfs_source source = {.table = table, .rows = cursor->found, .from = cursor->next_row};
+	struct pfs_source source = {
+		.table = table, .rows = cursor->found, .from = cursor->next_row};
 	uint64_t started = pfs_now_ns();
 	struct pfs_rows *rows;
 	int error;
@@ -196,11 +199,13 @@ static int take_slots(struct pfs_row_cursor *cursor, const struct pfs_slots *slo
 	free(cursor->slots);
 	cursor->slots = slots->slot;
 	cursor->n = cursor->capacity = slots->n;
-	for (cursor->at = 0; cursor->at < cursor->n && cursor->slots[cursor->at] < cursor->next_row;)
+	for (cursor->at = 0;
+	     cursor->at < cursor->n && cursor->slots[cursor->at] < cursor->next_row;)
 		cursor->at++;
 	cursor->is_done = true;
 	cut(cursor);
-	return pfs_account_charge(cursor->query->account, (int64_t)(slots->n * sizeof(*slots->slot)));
+	return pfs_account_charge(cursor->query->account,
+				  (int64_t)(slots->n * sizeof(*slots->slot)));
 }
 
 /* What a scan is asked is found whole; where nothing else is, its slots are the piece. */
@@ -215,8 +220,8 @@ static int scan(struct pfs_row_cursor *cursor)
 		cursor->is_done = true;
 		return 0;
 	}
-	PFS_TRY(pfs_scan_select(query->tree, &slots, cursor->pushed.predicates, cursor->pushed.n, NULL,
-				&query->watch));
+	PFS_TRY(pfs_scan_select(query->tree, &slots, cursor->pushed.predicates, cursor->pushed.n,
+				NULL, &query->watch));
 	if (!cursor->next_row)
 		pfs_plan_record(query, 0, &cursor->pushed, slots.n, NULL);
 	if (!selects(cursor))
@@ -234,7 +239,8 @@ static int scan_rest(struct pfs_row_cursor *cursor)
 	int error;
 
 	pfs_pushed_finish(&cursor->pushed);
-	error = pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments);
+	error = pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments,
+				   plan->n_arguments);
 	cursor->is_trying = false;
 	if (!error)
 		error = scan(cursor);
@@ -305,8 +311,8 @@ static int prepare(struct pfs_row_cursor *cursor)
 	const struct pfs_row_plan *plan = cursor->plan;
 
 	PFS_TRY(pfs_running_tables(&cursor->running));
-	return selects(cursor) ? pfs_running_conditions(&cursor->running, &cursor->program, plan->rest,
-							plan->n_rest)
+	return selects(cursor) ? pfs_running_conditions(&cursor->running, &cursor->program,
+							plan->rest, plan->n_rest)
 			       : 0;
 }
 
@@ -319,8 +325,10 @@ static int begin_short(struct pfs_row_cursor *cursor)
 	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, NULL, 0));
 	if (pushed->n)
 		return scan_rest(cursor);
-	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
-	cursor->is_trying = !pushed->nothing && !pfs_scan_is_short(cursor->query->tree, pushed->predicates, pushed->n);
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments,
+				   plan->n_arguments));
+	cursor->is_trying = !pushed->nothing &&
+			    !pfs_scan_is_short(cursor->query->tree, pushed->predicates, pushed->n);
 	if (!cursor->is_trying)
 		return scan(cursor);
 	pfs_pushed_finish(&cursor->pushed);
@@ -335,7 +343,8 @@ static int begin_held(struct pfs_row_cursor *cursor)
 
 	if (plan->is_short)
 		return begin_short(cursor);
-	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments, plan->n_arguments));
+	PFS_TRY(pfs_push_arguments(cursor->query, &cursor->pushed, plan->arguments,
+				   plan->n_arguments));
 	cursor->is_done = cursor->pushed.nothing;
 	if (cursor->is_done)
 		return 0;

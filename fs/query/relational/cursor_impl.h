@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/cursor_impl.h - what cursor.c (which rows, and one by one) and cursor_parts.c (many at once) share
- * behind cursor.h. */
+/* fs/query/relational/cursor_impl.h - what cursor.c (which rows, and one by one) and cursor_parts.c
+ * (many at once) share behind cursor.h. */
 #ifndef PFS_FS_QUERY_RELATIONAL_CURSOR_IMPL_H
 #define PFS_FS_QUERY_RELATIONAL_CURSOR_IMPL_H
 
@@ -48,8 +48,8 @@ struct pfs_row_cursor {
 	struct hand *hands;    /* that are free: one for each thread that has been at work */
 };
 
-/* Finds the slots of the next rows, from cursor->at to cursor->n; none: there are no more.  The tree is held.  As
- * pfs_row_cursor_next. */
+/* Finds the slots of the next rows, from cursor->at to cursor->n; none: there are no more.  The
+ * tree is held.  As pfs_row_cursor_next. */
 PFS_MUST_CHECK int pfs_row_cursor_slots(struct pfs_row_cursor *cursor);
 void pfs_row_cursor_close_hands(struct pfs_row_cursor *cursor);
 size_t pfs_row_cursor_largest_wave(void);

@@ -8,11 +8,12 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-/* Parts that who holds the tree gathers and writes himself in one hold; of what is left then, other threads having done
- * less than he has, the next hold does more. */
+/* Parts that who holds the tree gathers and writes himself in one hold; of what is left then, other
+ * threads having done less than he has, the next hold does more. */
 #define OWN_PARTS 8u
 
-/* An attribute may have to be looked for among what has changed, which takes as long as all else of a row. */
+/* An attribute may have to be looked for among what has changed, which takes as long as all else of
+ * a row. */
 static size_t own_parts(const struct pfs_row_cursor *cursor)
 {
 	return PFS_MAX(OWN_PARTS / (1 + pfs_gathered_attrs(cursor->gather)), 1);
@@ -111,14 +112,17 @@ static void do_parts(void *context, size_t from, size_t to)
 /* How many rows parts may have together, as memory allows. */
 static size_t wave_of(const struct pfs_row_cursor *cursor)
 {
-	size_t wave = PFS_MIN(cursor->wave, cursor->rows * PFS_ROW_WAVE_BYTES / PFS_MAX(atomic_load(&cursor->bytes), 1) + 1);
+	size_t wave = PFS_MIN(
+		cursor->wave,
+		cursor->rows * PFS_ROW_WAVE_BYTES / PFS_MAX(atomic_load(&cursor->bytes), 1) + 1);
 	uint64_t left = pfs_account_left(cursor->query->account);
 	uint64_t row = (uint64_t)pfs_gathered_memory(cursor->gather) / 128 + 1;
 
 	return (size_t)PFS_MIN(wave, left / PFS_ROW_MEMORY_PART / row);
 }
 
-/* The rows that are done, up to the first that is not: what comes behind it is done again, or yet. */
+/* The rows that are done, up to the first that is not: what comes behind it is done again, or
+ * yet. */
 static int count_done(struct work *work, size_t *n_parts)
 {
 	struct pfs_row_cursor *cursor = work->cursor;
@@ -136,7 +140,8 @@ static int count_done(struct work *work, size_t *n_parts)
 	*n_parts = i;
 	cursor->at += rows;
 	cursor->given += rows;
-	cursor->wave = rows < work->rows ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
+	cursor->wave =
+		rows < work->rows ? PFS_MAX(rows, 1) : PFS_MIN(cursor->wave * 2, cursor->wave_max);
 	return 1;
 }
 
@@ -151,18 +156,21 @@ static int work_held(struct work *work, size_t *n_parts)
 		return 0;
 	cursor->rows = work->rows;
 	cursor->bytes = 0;
-	(void)pfs_scan_run_some(cursor->query->tree, work->rows, work->grain, own_parts(cursor), do_parts, work);
+	(void)pfs_scan_run_some(cursor->query->tree, work->rows, work->grain, own_parts(cursor),
+				do_parts, work);
 	return count_done(work, n_parts);
 }
 
-int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_portion_fn fn, void *arg)
+int pfs_row_cursor_parts(struct pfs_row_cursor *cursor, size_t *n_parts, pfs_portion_fn fn,
+			 void *arg)
 {
 	struct work work = {.cursor = cursor, .fn = fn, .arg = arg};
 	int got;
 
 	*n_parts = 0;
 	/* Of another tree the first rows come alone, which make ready what several threads read. */
-	if (!cursor->walk->portion.n || !pfs_row_cursor_is_between(cursor) || (cursor->is_done && cursor->at == cursor->n))
+	if (!cursor->walk->portion.n || !pfs_row_cursor_is_between(cursor) ||
+	    (cursor->is_done && cursor->at == cursor->n))
 		return 0;
 	if (cursor->query->stop || pfs_query_tick(cursor->query))
 		return -EINTR;

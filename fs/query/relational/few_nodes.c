@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of nodes that a few values name: each value is looked up, and no other node is looked at. Constants are a scan's
- * (choice.c). */
+/* Rows of nodes that a few values name: each value is looked up, and no other node is looked at.
+ * Constants are a scan's (choice.c). */
 #include "fs/query/relational/cost.h"
 #include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/ties.h"
@@ -111,7 +111,8 @@ static bool take_name(const struct found *found, struct pfs_predicate *name, uin
 	*name = (struct pfs_predicate){.field = PFS_FIELD_NAME, .test = PFS_TEST_EQUAL};
 	text = (uint32_t)pfs_cell_integer(column, at);
 	name->text = (const char *)(column->kind == PFS_KIND_CODE
-					    ? pfs_dictionary_text(column->dictionary, text, &name->text_len)
+					    ? pfs_dictionary_text(column->dictionary, text,
+								  &name->text_len)
 					    : pfs_heap_text(column->heap, text, &name->text_len));
 	return true;
 }
@@ -178,7 +179,8 @@ static int make_rows(struct found *found, struct pfs_rows **rows)
 /* ---- all parents ---- */
 
 /* Sets the bits of rows that exist and whose parent has a bit among `parents`. */
-static int pass(const struct found *found, uint64_t *out, const uint32_t *via, const uint64_t *parents)
+static int pass(const struct found *found, uint64_t *out, const uint32_t *via,
+		const uint64_t *parents)
 {
 	const struct pfs_table *nodes = found->nodes;
 	size_t words = (nodes->n_rows + 63) / 64;
@@ -278,7 +280,8 @@ int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows, u
 		found.values = &running->tables[by->input];
 		if (!found.values->columns) /* a lifted one that has not run */
 			continue;
-		found.column = &found.values->columns[block->inputs[by->input].columns[by->column].at];
+		found.column =
+			&found.values->columns[block->inputs[by->input].columns[by->column].at];
 		found.n = found.capacity = 0;
 		if (!has_values(found.column, ties[i].field))
 			continue;

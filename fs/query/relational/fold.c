@@ -77,10 +77,11 @@ static bool can_be_folded(const struct pfs_block *block, unsigned input)
 	for (size_t i = 0; i < from->n_columns; i++) {
 		const struct pfs_input_column *column = &from->columns[i];
 
-		/* found by way of something already, or made: a parent's parent, an owner's name, a total */
+		/* found by way of something already, or made: a parent's parent, an owner's name, a
+		 * total */
 		if (column->is_used && !column->wish.attr &&
-		    (column->is_total || column->wish.field == PFS_FIELD_PARENT || column->kind == PFS_NODE_OWNER ||
-		     column->kind == PFS_NODE_GROUP))
+		    (column->is_total || column->wish.field == PFS_FIELD_PARENT ||
+		     column->kind == PFS_NODE_OWNER || column->kind == PFS_NODE_GROUP))
 			return false;
 	}
 	return true;

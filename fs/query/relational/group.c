@@ -10,8 +10,8 @@ static int compute_arguments(struct pfs_running *running)
 	const struct pfs_term **values;
 	size_t n = 0;
 
-	values = pfs_arena_get(running->arena,
-			       (block->n_group + block->n_aggregates + 1) * sizeof(struct pfs_term *));
+	values = pfs_arena_get(running->arena, (block->n_group + block->n_aggregates + 1) *
+						       sizeof(struct pfs_term *));
 	if (!values)
 		return -ENOMEM;
 	for (size_t i = 0; i < block->n_group; i++)
@@ -62,8 +62,8 @@ static int know_groups(struct pfs_running *running, const struct pfs_group_key *
 
 /* ---- of early groups ---- */
 
-/* An average is its total by its count; the other aggregates are where the merged ones are: vectors from
- * `first` on. */
+/* An average is its total by its count; the other aggregates are where the merged ones are: vectors
+ * from `first` on. */
 static int know_merged(struct pfs_partial *partial, uint16_t first)
 {
 	struct pfs_running *running = partial->running;
@@ -99,8 +99,8 @@ static int know_merged(struct pfs_partial *partial, uint16_t first)
 	return 0;
 }
 
-/* What early groups have left, once they have been joined: their aggregates are merged.  Of nothing there is
- * nothing to merge, and the aggregates say what that makes. */
+/* What early groups have left, once they have been joined: their aggregates are merged.  Of nothing
+ * there is nothing to merge, and the aggregates say what that makes. */
 static int group_again(struct pfs_partial *partial)
 {
 	struct pfs_running *running = partial->running;
@@ -121,8 +121,9 @@ static int group_again(struct pfs_partial *partial)
 	return is_empty ? 0 : know_merged(partial, computed);
 }
 
-/* Of values that are equal, one an integer and one a real, SQLite keeps the one that it meets first.  Where the order
- * of rows is not known to be its own, it runs a statement with such values: -EOPNOTSUPP. */
+/* Of values that are equal, one an integer and one a real, SQLite keeps the one that it meets
+ * first.  Where the order of rows is not known to be its own, it runs a statement with such values:
+ * -EOPNOTSUPP. */
 static int check_classes(const struct pfs_running *running, struct pfs_ref ref, bool is_known)
 {
 	if (is_known || ref.table != PFS_COMPUTED || !running->tuples)
@@ -176,7 +177,8 @@ static int find_refs(struct pfs_partial *grouping)
 	PFS_TRY(pfs_stage_aggregates(&running->stage, grouping->aggregates, block));
 	for (size_t i = 0; i < block->n_aggregates; i++) {
 		if (pfs_fold_of(block->aggregates[i].op)->is_end)
-			PFS_TRY(check_classes(running, grouping->aggregates[i].ref, block->is_scan));
+			PFS_TRY(check_classes(running, grouping->aggregates[i].ref,
+					      block->is_scan));
 	}
 	return keep_texts(grouping, block->n_aggregates);
 }
@@ -191,7 +193,8 @@ int pfs_running_group(struct pfs_running *running)
 	PFS_TRY(compute_arguments(running));
 	computed = running->tuples ? running->tuples->n_computed : 0;
 	grouping.n_keys = block->n_group;
-	grouping.keys = pfs_arena_get(running->arena, (block->n_group + 1) * sizeof(*grouping.keys));
+	grouping.keys =
+		pfs_arena_get(running->arena, (block->n_group + 1) * sizeof(*grouping.keys));
 	grouping.aggregates = pfs_arena_get(running->arena, (block->n_aggregates + 1) *
 								    sizeof(*grouping.aggregates));
 	if (!grouping.keys || !grouping.aggregates)

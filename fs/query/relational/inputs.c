@@ -327,8 +327,8 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 	uint64_t n = 0;
 
 	PFS_TRY(count_rows(running, &n));
-	if (!from->is_once && is_found_at_once(from->parts[0]) && n < running->query->n_nodes / FEW_OF_NODES &&
-	    !running->query->piece)
+	if (!from->is_once && is_found_at_once(from->parts[0]) &&
+	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece)
 		return -EOPNOTSUPP;
 	return get_table(running, input);
 }
@@ -356,8 +356,10 @@ static int run_tied(struct pfs_running *running, unsigned input)
 	for (size_t i = 0; i < n; i++) {
 		unsigned by = ties[i].by->input;
 
-		if (!block->inputs[by].is_lifted || block->inputs[by].is_value || running->has_lifted >> by & 1 ||
-		    (!of_all && !block->inputs[by].is_once && is_found_at_once(block->inputs[by].parts[0])))
+		if (!block->inputs[by].is_lifted || block->inputs[by].is_value ||
+		    running->has_lifted >> by & 1 ||
+		    (!of_all && !block->inputs[by].is_once &&
+		     is_found_at_once(block->inputs[by].parts[0])))
 			continue;
 		PFS_TRY(get_table(running, by));
 		running->has_lifted |= UINT32_C(1) << by;
@@ -377,14 +379,15 @@ int pfs_running_lifted(struct pfs_running *running)
 	const struct pfs_block *block = running->block;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].is_lifted && !block->inputs[i].is_value && !(running->has_lifted >> i & 1))
+		if (block->inputs[i].is_lifted && !block->inputs[i].is_value &&
+		    !(running->has_lifted >> i & 1))
 			PFS_TRY(run_lifted(running, i));
 	}
 	return 0;
 }
 
-/* Copies more of the columns to the device, in one hold. Returns 1 if there is yet more; 0 also if it does not work:
- * then the statement's own hold shows why. */
+/* Copies more of the columns to the device, in one hold. Returns 1 if there is yet more; 0 also if
+ * it does not work: then the statement's own hold shows why. */
 static int mirror_some(struct pfs_run_context *context, struct pfs_table_column *columns,
 		       const struct pfs_column_wish *wishes, size_t n, uint64_t *size)
 {
@@ -404,10 +407,12 @@ static int mirror_some(struct pfs_run_context *context, struct pfs_table_column 
 	return error == -EINTR || error == 1 ? error : 0;
 }
 
-/* What the statement's hold then copies to the device is what has changed meanwhile. Ends if that is much each time. */
+/* What the statement's hold then copies to the device is what has changed meanwhile. Ends if that
+ * is much each time. */
 static int mirror(struct pfs_run_context *context, const struct pfs_column_wish *wishes, size_t n)
 {
-	struct pfs_table_column *columns = pfs_arena_get(context->arena, (n + 1) * sizeof(*columns));
+	struct pfs_table_column *columns =
+		pfs_arena_get(context->arena, (n + 1) * sizeof(*columns));
 	uint64_t size = 0, copied = 0;
 	int more = 1;
 
@@ -421,7 +426,8 @@ static int mirror(struct pfs_run_context *context, const struct pfs_column_wish 
 	return more < 0 ? more : 0;
 }
 
-static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *context, unsigned number)
+static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *context,
+			 unsigned number)
 {
 	const struct pfs_input *input = &block->inputs[number];
 	struct pfs_column_wish *wishes = wishes_of(context->arena, input);

@@ -194,8 +194,8 @@ static bool is_for_device(const struct pfs_term *term)
 	return term->op == PFS_OP_CONTAINS || pfs_pattern_is_simple(&step, &op, &text, &len);
 }
 
-/* A pattern that names are to have, or a place in the tree, as a scan has it; `on`: where the operators
- * run. */
+/* A pattern that names are to have, or a place in the tree, as a scan has it; `on`: where the
+ * operators run. */
 static bool is_scanned(const struct pfs_block *block, const struct pfs_term *term,
 		       enum pfs_engine_kind on, struct pfs_predicate *out)
 {
@@ -204,7 +204,8 @@ static bool is_scanned(const struct pfs_block *block, const struct pfs_term *ter
 
 	if (term->kind != PFS_BOUND_STEP || !of || of->kind != PFS_BOUND_COLUMN ||
 	    (term->op != PFS_OP_LIKE && term->op != PFS_OP_GLOB && term->op != PFS_OP_CONTAINS) ||
-	    term->escape || !term->constant.len || memchr(term->constant.text, 0, term->constant.len))
+	    term->escape || !term->constant.len ||
+	    memchr(term->constant.text, 0, term->constant.len))
 		return false;
 	wish = &block->inputs[of->input].columns[of->column].wish;
 	if (on != PFS_ENGINE_HOST && is_for_device(term))
@@ -348,7 +349,8 @@ static bool is_key(const struct pfs_joining *joining, const struct condition *co
 		left = term->args[1];
 		right = term->args[0];
 	}
-	if (pfs_term_inputs(stage->block, right) != own || !(pfs_term_inputs(stage->block, left) & there))
+	if (pfs_term_inputs(stage->block, right) != own ||
+	    !(pfs_term_inputs(stage->block, left) & there))
 		return false;
 	key->collation = term->collation;
 	if (!pfs_stage_ref(stage, &key->left, left) || !pfs_stage_ref(stage, &key->right, right))

@@ -18,7 +18,8 @@ static uint32_t row_of(const struct pfs_running *running, unsigned input, uint64
 	const struct pfs_tuple_table *table = &running->tuples->tables[running->stage.table_of[at]];
 	uint32_t row = table->rows ? table->rows[tuple] : table->from + (uint32_t)tuple;
 
-	return row == PFS_NO_ROW || at == input ? row : pfs_relation_parent(running->query->tree, row);
+	return row == PFS_NO_ROW || at == input ? row
+						: pfs_relation_parent(running->query->tree, row);
 }
 
 /* ---- paths and targets ---- */
@@ -134,7 +135,8 @@ int pfs_running_rank(struct pfs_running *running, struct pfs_ref *out, unsigned 
 
 	PFS_TRY(pfs_running_add_vector(running, &vector, out, &(struct pfs_program){&zero, 1}));
 	if (by_path) {
-		PFS_TRY(pfs_run_alloc(running->run, &ranking.numbers, ranking.end, sizeof(*ranking.numbers)));
+		PFS_TRY(pfs_run_alloc(running->run, &ranking.numbers, ranking.end,
+				      sizeof(*ranking.numbers)));
 		error = number_paths(running, &ranking, input);
 	}
 	for (uint64_t i = 0; i < vector->n && !error; i++) {

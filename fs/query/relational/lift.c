@@ -393,11 +393,12 @@ static void take_values(struct pfs_binder *binder, const struct pfs_from *last, 
 
 /* ---- INTERSECT and EXCEPT ---- */
 
-/* A SELECT of columns that are never NULL, so that a row that is equal to another one is found by these; only they are
- * compared. */
+/* A SELECT of columns that are never NULL, so that a row that is equal to another one is found by
+ * these; only they are compared. */
 static bool has_keys(struct pfs_binder *binder, const struct pfs_core *core)
 {
-	if (!core->results || core->group || core->having || core->windows || core->results->n > SET_KEYS_MAX)
+	if (!core->results || core->group || core->having || core->windows ||
+	    core->results->n > SET_KEYS_MAX)
 		return false;
 	for (const struct pfs_item *item = core->results->first; item; item = item->next) {
 		if (!item->expr || !pfs_lift_is_never_null(binder, core->from, item->expr))
@@ -412,8 +413,8 @@ static bool has_columns(const struct pfs_core *core, size_t n)
 	       core->results->n == n && !computes(core->results);
 }
 
-int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out, const struct pfs_core *first,
-		      const struct pfs_core *second)
+int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out,
+		      const struct pfs_core *first, const struct pfs_core *second)
 {
 	struct pfs_core source = *second, *copy;
 	struct pfs_select *select;
@@ -436,12 +437,14 @@ int pfs_bind_lift_set(struct pfs_binder *binder, const struct pfs_core **out, co
 	copy->next = NULL;
 	pfs_lifted_begin(&lifted, &lift, second);
 	own = second->results->first;
-	for (const struct pfs_item *item = first->results->first; item; item = item->next, own = own->next)
+	for (const struct pfs_item *item = first->results->first; item;
+	     item = item->next, own = own->next)
 		pfs_lifted_add_key(&lifted, own->expr, item->expr, true);
 	lifted.is_once = source.is_distinct = copy->is_distinct = true;
 	pfs_lifted_finish(&lifted, select, &source);
 	pfs_lift_and(binder, &copy->where,
-		     pfs_lift_is_null(binder, pfs_lifted_key(&lifted), second->compound == PFS_INTERSECT));
+		     pfs_lift_is_null(binder, pfs_lifted_key(&lifted),
+				      second->compound == PFS_INTERSECT));
 	*out = copy;
 	return binder->error;
 }

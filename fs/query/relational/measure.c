@@ -229,7 +229,8 @@ static int time_device(double *ns, const struct pfs_run *run, const int64_t *val
 int pfs_measure_device(struct pfs_seen *seen, struct pfs_operators *operators)
 {
 	struct pfs_operator_counts counts = {0};
-	const struct pfs_run run = {.operators = operators, .on = PFS_ENGINE_CUDA, .counts = &counts};
+	const struct pfs_run run = {
+		.operators = operators, .on = PFS_ENGINE_CUDA, .counts = &counts};
 	int64_t *values PFS_FREE = malloc(DEVICE_ROWS * sizeof(*values));
 	double many;
 

@@ -2,10 +2,10 @@
 /* fs/query/relational/placement.h - where the operators of a statement run: on the host, or on the
  * device.
  *
- * The tree's engine decides: `host` never has a device; `cuda` starts one with the first statement and
- * gives it all; `auto` gives it what costs less there, and starts it, beside the statements, once it would
- * have saved more time than its start and the copying of columns take.
- * Threads: any number of statements. */
+ * The tree's engine decides: `host` never has a device; `cuda` starts one with the first statement
+ * and gives it all; `auto` gives it what costs less there, and starts it, beside the statements,
+ * once it would have saved more time than its start and the copying of columns take. Threads: any
+ * number of statements. */
 #ifndef PFS_FS_QUERY_RELATIONAL_PLACEMENT_H
 #define PFS_FS_QUERY_RELATIONAL_PLACEMENT_H
 
@@ -40,15 +40,17 @@ struct pfs_placement {
 	enum pfs_engine_kind kind;
 	struct pfs_operators *operators;
 	struct pfs_kept_rates *rates; /* where a started device's figures go; NULL: nowhere */
-	unsigned processors; /* as it was opened: asking for them takes as long as a short statement */
+	unsigned processors; /* as it was opened: asking for them takes as long as a short
+			      * statement */
 	atomic_uint_fast64_t lost_ns; /* that the device would have saved */
 	atomic_bool asked;	      /* for the device */
 	pthread_t starter;	      /* if is_starting */
 	bool is_starting;	      /* protected by whoever opens and closes */
 };
 
-/* Opens it on threads that stay the caller's. -ENOMEM.  A device that was asked for and is not there is said in one warning; the host has it
- * all then. The rates, which may be NULL, outlive the placement. */
+/* Opens it on threads that stay the caller's. -ENOMEM.  A device that was asked for and is not
+ * there is said in one warning; the host has it all then. The rates, which may be NULL, outlive the
+ * placement. */
 PFS_MUST_CHECK int pfs_placement_open(struct pfs_placement *placement, enum pfs_engine_kind kind,
 				      struct pfs_kept_rates *rates, struct pfs_pool *pool);
 void pfs_placement_close(struct pfs_placement *placement); /* nothing open is allowed */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step of a recursion reads of the step before. Of nodes it reads only the children of those rows, which
- * are tied to them (few_nodes.h). */
+/* What a step of a recursion reads of the step before. Of nodes it reads only the children of those
+ * rows, which are tied to them (few_nodes.h). */
 #include "fs/query/relational/run.h"
 
 #define SHORT 4096 /* nodes below one */
@@ -29,7 +29,8 @@ bool pfs_recursion_is_short(const struct pfs_running *running, const struct pfs_
 	if (first->n_rows != 1 || numbers->kind != PFS_KIND_INTEGER || running->query->piece)
 		return false;
 	if (pfs_cell_at(numbers, 0) != PFS_NO_ROW)
-		slot = pfs_scan_slot_of(running->query->tree, (uint64_t)pfs_cell_integer(numbers, 0));
+		slot = pfs_scan_slot_of(running->query->tree,
+					(uint64_t)pfs_cell_integer(numbers, 0));
 	span = slot == PFS_NO_SLOT ? 1 : pfs_scan_span(running->query->tree, slot);
 	return span && span < SHORT;
 }

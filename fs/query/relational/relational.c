@@ -118,10 +118,11 @@ static int place(struct pfs_relational *relational)
 	relational->cost = pfs_cost_of(relational->block, &relational->rates,
 				       relational->query->n_nodes, placement->processors);
 	relational->run.operators = placement->operators;
-	relational->run.on = relational->query->is_limited || /* what is seen is on no device, nor are totals */
-					     relational->block->rows || pfs_block_has_totals(relational->block)
-				     ? PFS_ENGINE_HOST
-				     : pfs_placement_of(placement, &relational->cost);
+	relational->run.on =
+		relational->query->is_limited || /* what is seen is on no device, nor are totals */
+				relational->block->rows || pfs_block_has_totals(relational->block)
+			? PFS_ENGINE_HOST
+			: pfs_placement_of(placement, &relational->cost);
 	return 0;
 }
 
@@ -144,8 +145,11 @@ static int plan(struct pfs_relational *relational, struct pfs_bind_part *part)
 static void set_query(struct pfs_relational *relational, struct pfs_query *query)
 {
 	relational->query = query;
-	relational->run = (struct pfs_run){
-		.on = PFS_ENGINE_HOST, .poll = poll, .pause = pause_run, .charge = charge, .context = relational};
+	relational->run = (struct pfs_run){.on = PFS_ENGINE_HOST,
+					   .poll = poll,
+					   .pause = pause_run,
+					   .charge = charge,
+					   .context = relational};
 	relational->context = (struct pfs_run_context){
 		.query = query, .arena = &relational->ran, .run = &relational->run};
 }
@@ -213,7 +217,8 @@ bool pfs_relational_is_bound(const struct pfs_relational *relational)
 
 size_t pfs_relational_memory(const struct pfs_relational *relational)
 {
-	return sizeof(*relational) + relational->arena.total + pfs_parsed_memory(relational->parsed);
+	return sizeof(*relational) + relational->arena.total +
+	       pfs_parsed_memory(relational->parsed);
 }
 
 void pfs_relational_free(struct pfs_relational *relational)
@@ -486,9 +491,12 @@ int pfs_relational_next(struct pfs_relational *relational)
 
 static void describe_index(const struct pfs_relational *relational, FILE *out)
 {
-	(void)fprintf(out, "\nindex or scan: %.3f ms by an index of the table, %.3f ms by the operators; chosen: the %s",
-		      (double)relational->weighed.index_ns / 1e6, (double)relational->weighed.operators_ns / 1e6,
-		      pfs_relational_is_planned(relational) ? "operators" : "index");
+	(void)fprintf(
+		out,
+		"\nindex or scan: %.3f ms by an index of the table, %.3f ms by the operators; chosen: the %s",
+		(double)relational->weighed.index_ns / 1e6,
+		(double)relational->weighed.operators_ns / 1e6,
+		pfs_relational_is_planned(relational) ? "operators" : "index");
 }
 
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out)

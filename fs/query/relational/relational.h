@@ -27,8 +27,8 @@ PFS_MUST_CHECK int pfs_relational_plan_part(struct pfs_relational **out, struct 
 void pfs_relational_free(struct pfs_relational *relational); /* NULL is allowed */
 /* Lets go of the query, and of what its run has left: only the plan stays. */
 void pfs_relational_rest(struct pfs_relational *relational);
-/* Takes the plan up for another query of the same text, connection and scope, of which SQLite was asked the same. Returns
- * false if it does not hold any more; it rests then. */
+/* Takes the plan up for another query of the same text, connection and scope, of which SQLite was
+ * asked the same. Returns false if it does not hold any more; it rests then. */
 bool pfs_relational_resume(struct pfs_relational *relational, struct pfs_query *query);
 /* Returns true if the statement is bound: its plan survives changed rows of side tables. That it
  * was not bound is true only while these are the same. */
@@ -62,7 +62,8 @@ PFS_MUST_CHECK int pfs_relational_settle(struct pfs_relational *relational);
 /* Goes on over that frozen tree, now that the tree has changed. After an error there are no more
  * rows. */
 PFS_MUST_CHECK int pfs_relational_go_on(struct pfs_relational *relational);
-bool pfs_relational_is_between(const struct pfs_relational *relational); /* as pfs_row_cursor_is_between */
+bool pfs_relational_is_between(
+	const struct pfs_relational *relational); /* as pfs_row_cursor_is_between */
 
 /* Returns true if all its rows are there, so that nothing of the tree is needed for them any more;
  * never of rows as they are. */

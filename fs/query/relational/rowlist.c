@@ -10,7 +10,8 @@
 /* What is not asked for is not refused: SQLite may yet do with less. */
 static int charge(struct pfs_row_list *list, struct pfs_account *account)
 {
-	uint64_t now = list->capacity * list->n_columns * sizeof(*list->values) + list->bytes_capacity;
+	uint64_t now =
+		list->capacity * list->n_columns * sizeof(*list->values) + list->bytes_capacity;
 	uint64_t more = now - list->charged;
 
 	if (!more)
@@ -41,7 +42,8 @@ static int add_row(struct pfs_row_list *list, const struct pfs_portion_walk *wal
 	struct pfs_query_value *values;
 	size_t capacity = (size_t)list->capacity;
 
-	PFS_TRY(pfs_grow(&list->values, &capacity, (size_t)list->n + 1, list->n_columns * sizeof(*values)));
+	PFS_TRY(pfs_grow(&list->values, &capacity, (size_t)list->n + 1,
+			 list->n_columns * sizeof(*values)));
 	list->capacity = capacity;
 	values = list->values + list->n * list->n_columns;
 	for (size_t i = 0; i < list->n_columns; i++) {
@@ -66,8 +68,8 @@ static void place_bytes(struct pfs_row_list *list)
 	}
 }
 
-static int read_all(struct pfs_row_list *list, struct pfs_row_cursor *cursor, struct pfs_portion_walk *walk,
-		    struct pfs_account *account)
+static int read_all(struct pfs_row_list *list, struct pfs_row_cursor *cursor,
+		    struct pfs_portion_walk *walk, struct pfs_account *account)
 {
 	int got;
 
@@ -80,7 +82,8 @@ static int read_all(struct pfs_row_list *list, struct pfs_row_cursor *cursor, st
 	return got;
 }
 
-int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_block *block, struct pfs_run_context *context)
+int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_block *block,
+		      struct pfs_run_context *context)
 {
 	struct pfs_query *query = context->query;
 	bool explains = query->explains;

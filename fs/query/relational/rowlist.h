@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/rowlist.h - all rows of a SELECT of rows as they are (struct pfs_row_plan), read
- * and kept: what a part of a statement needs, whose rows SQLite may ask for more than once.
+/* fs/query/relational/rowlist.h - all rows of a SELECT of rows as they are (struct pfs_row_plan),
+ * read and kept: what a part of a statement needs, whose rows SQLite may ask for more than once.
  *
  * Threads: one at a time. */
 #ifndef PFS_FS_QUERY_RELATIONAL_ROWLIST_H
@@ -17,8 +17,8 @@ struct pfs_row_list { /* all 0: empty */
 	uint64_t charged;
 };
 
-/* Reads the rows of a block that has `rows` into an empty list; the tree is not held.  -EAGAIN: it has
- * changed meanwhile; -EOPNOTSUPP; -ENOMEM; -EINTR.  After an error it is to be freed, too. */
+/* Reads the rows of a block that has `rows` into an empty list; the tree is not held.  -EAGAIN: it
+ * has changed meanwhile; -EOPNOTSUPP; -ENOMEM; -EINTR.  After an error it is to be freed, too. */
 PFS_MUST_CHECK int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_block *block,
 				     struct pfs_run_context *context);
 /* Gets a value, whose bytes stay until the list is freed. */

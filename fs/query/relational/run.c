@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stages: select, compute what keys and aggregates are of, group, HAVING, functions of windows, compute what results are,
- * DISTINCT, sort, gather. */
+/* Stages: select, compute what keys and aggregates are of, group, HAVING, functions of windows,
+ * compute what results are, DISTINCT, sort, gather. */
 #include "fs/query/relational/eager_groups.h"
 
 #include <string.h>
@@ -107,8 +107,8 @@ static int make_keys(struct pfs_running *running, struct sorting *sorting)
 	return sorting->keys ? 0 : -ENOMEM;
 }
 
-/* An order by all columns leaves nothing of distinct rows open.  What another one leaves open comes as the only scan
- * meets the rows. */
+/* An order by all columns leaves nothing of distinct rows open.  What another one leaves open comes
+ * as the only scan meets the rows. */
 static int add_distinct_keys(struct pfs_running *running, struct sorting *sorting)
 {
 	const struct pfs_block *block = running->block;
@@ -147,7 +147,8 @@ static int order_groups(struct pfs_running *running)
 	PFS_TRY(add_group_keys(running, &sorting));
 	if (!sorting.n || running->block->is_part)
 		return 0;
-	PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n, 0, UINT64_MAX));
+	PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n, 0,
+			 UINT64_MAX));
 	pfs_running_go_on(running, tuples);
 	return 0;
 }
@@ -280,7 +281,8 @@ static int gather_places(struct pfs_running *running, struct pfs_answer_rows *ou
 	const struct pfs_tuple_table *table = &running->tuples->tables[0];
 
 	PFS_TRY(pfs_tuples_here(running->run, running->tuples));
-	PFS_TRY(pfs_run_alloc_raw(running->run, &out->places, running->tuples->n + 1, sizeof(*out->places)));
+	PFS_TRY(pfs_run_alloc_raw(running->run, &out->places, running->tuples->n + 1,
+				  sizeof(*out->places)));
 	out->n_places = running->tuples->n;
 	for (uint64_t i = 0; i < out->n_places; i++)
 		out->places[i] = table->rows ? table->rows[i] : table->from + (uint32_t)i;

@@ -39,8 +39,8 @@ struct pfs_stage {
 /* Returns true, and sets *ref, if a column or vector of the stage is the value. */
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
 		   const struct pfs_term *bound);
-/* Writes the block's aggregates to `out`, which has an empty place for each. -EOPNOTSUPP: one is of a value
- * that the stage does not have. */
+/* Writes the block's aggregates to `out`, which has an empty place for each. -EOPNOTSUPP: one is of
+ * a value that the stage does not have. */
 PFS_MUST_CHECK int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
 					const struct pfs_block *block);
 /* Makes a program that computes a value, or, of several conditions, their conjunction. -EOPNOTSUPP:
@@ -73,12 +73,15 @@ struct pfs_run_context {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
-	struct pfs_owner_names owners[2]; /* names of users, and of groups; both are empty between runs */
-	struct pfs_kept_texts *kept_texts; /* of kept_texts.c; freed when the statement's block has run */
+	struct pfs_owner_names
+		owners[2]; /* names of users, and of groups; both are empty between runs */
+	struct pfs_kept_texts
+		*kept_texts; /* of kept_texts.c; freed when the statement's block has run */
 	struct pfs_made_texts *made;	 /* of texts.c; freed then, too */
 	const struct pfs_recursion *recursion; /* the one whose step runs, or NULL */
 	struct pfs_few_nodes few;	       /* the last choice of few_nodes.c */
-	uint64_t text_limit; /* most bytes of a text made of several rows; set where a block makes one */
+	uint64_t text_limit; /* most bytes of a text made of several rows; set where a block makes
+				one */
 };
 
 /* A block that is being run. Each stage leaves the source of the next one. */
@@ -132,7 +135,7 @@ PFS_MUST_CHECK int pfs_running_settle(struct pfs_running *running);
 struct pfs_answer_column {
 	struct pfs_vector vector;
 	const struct pfs_constant *constant; /* what each row has; NULL: the vector says */
-	char *text;	  /* copies of all rows' texts, one behind the other; NULL: it has no texts */
+	char *text; /* copies of all rows' texts, one behind the other; NULL: it has no texts */
 	uint64_t *offset; /* by row: where its text begins */
 	uint64_t n_offsets;
 };
@@ -145,8 +148,8 @@ struct pfs_answer_rows {
 	uint64_t n_places;
 };
 
-/* Begins the stages of a block. pfs_running_end frees what they had, also after a begin that failed.
- * -ENOMEM. */
+/* Begins the stages of a block. pfs_running_end frees what they had, also after a begin that
+ * failed. -ENOMEM. */
 PFS_MUST_CHECK int pfs_running_begin(struct pfs_running *running, const struct pfs_block *block,
 				     struct pfs_run_context *context);
 void pfs_running_end(struct pfs_running *running);
@@ -154,8 +157,8 @@ void pfs_running_end(struct pfs_running *running);
 /* Runs the block, with the tree held. -EOPNOTSUPP, and what else the operators return. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
-/* Runs the block of a part of an input, and makes its rows a batch whose last vectors are the results.
- * is_alone: no other part's rows are put behind it; so it may stay on a device. */
+/* Runs the block of a part of an input, and makes its rows a batch whose last vectors are the
+ * results. is_alone: no other part's rows are put behind it; so it may stay on a device. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
 				      struct pfs_run_context *context, bool is_alone);
 /* Gets the value of a column in a row, which has that number in the answer. `arg` is a struct
@@ -186,13 +189,14 @@ void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
 
 /* ---- compute.c ---- */
 
-/* Puts a vector that the host computes beside the tuples, where the caller may write to it. The stages that
- * follow run on the host, too. */
-PFS_MUST_CHECK int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
-					  const struct pfs_program *program);
+/* Puts a vector that the host computes beside the tuples, where the caller may write to it. The
+ * stages that follow run on the host, too. */
+PFS_MUST_CHECK int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out,
+					  struct pfs_ref *ref, const struct pfs_program *program);
 /* Makes a vector of each printed number in the term; the stage has them afterwards. */
 PFS_MUST_CHECK int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term);
-/* Computes a vector for each value that the stage does not have yet; the stage has them afterwards. */
+/* Computes a vector for each value that the stage does not have yet; the stage has them
+ * afterwards. */
 PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
 				       const struct pfs_term *const *values, size_t n);
 
@@ -202,10 +206,11 @@ PFS_MUST_CHECK int pfs_running_compute(struct pfs_running *running,
  * pfs_columns_prepare. */
 PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
 				      struct pfs_run_context *context);
-/* Makes the tables of the inputs, whose columns are in the order of pfs_input_column.at. Of the lifted inputs
- * only those that are values get one. */
+/* Makes the tables of the inputs, whose columns are in the order of pfs_input_column.at. Of the
+ * lifted inputs only those that are values get one. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
-/* Makes the tables of those lifted inputs whose values may name few nodes, before these are looked for. */
+/* Makes the tables of those lifted inputs whose values may name few nodes, before these are looked
+ * for. */
 PFS_MUST_CHECK int pfs_running_tied(struct pfs_running *running);
 /* Makes the tables of the other lifted inputs, once the rows that they belong to are the source.
  * -EOPNOTSUPP: these are so few that SQLite is faster, row by row. */
@@ -228,8 +233,8 @@ struct pfs_made_texts {
 
 /* Puts the made columns of that input's table behind its columns. */
 PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
-/* Replaces the numbers of a computed vector by texts, which are the numbers as the format prints them. NULL
- * is printed as 0. */
+/* Replaces the numbers of a computed vector by texts, which are the numbers as the format prints
+ * them. NULL is printed as 0. */
 PFS_MUST_CHECK int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 				     const struct pfs_sql_number_format *format);
 void pfs_made_texts_free(struct pfs_run_context *context);
@@ -237,22 +242,26 @@ void pfs_made_texts_free(struct pfs_run_context *context);
 /* ---- late.c ---- */
 
 /* Makes a column of paths or targets, for the answer's rows alone. */
-PFS_MUST_CHECK int pfs_running_gather_late(struct pfs_running *running, struct pfs_answer_column *column,
+PFS_MUST_CHECK int pfs_running_gather_late(struct pfs_running *running,
+					   struct pfs_answer_column *column,
 					   const struct pfs_term *late);
-/* Puts a vector beside the tuples whose numbers ascend as a scan meets the input's rows, or as their paths ascend, and
- * sets *out to it. No row at all comes before all rows. The stages that follow are the host's. */
-PFS_MUST_CHECK int pfs_running_rank(struct pfs_running *running, struct pfs_ref *out, unsigned input, bool by_path);
+/* Puts a vector beside the tuples whose numbers ascend as a scan meets the input's rows, or as
+ * their paths ascend, and sets *out to it. No row at all comes before all rows. The stages that
+ * follow are the host's. */
+PFS_MUST_CHECK int pfs_running_rank(struct pfs_running *running, struct pfs_ref *out,
+				    unsigned input, bool by_path);
 
 /* ---- totals.c ---- */
 
-/* Makes those columns of an input of nodes that are totals, of the rows that are selected so far. */
+/* Makes those columns of an input of nodes that are totals, of the rows that are selected so
+ * far. */
 PFS_MUST_CHECK int pfs_running_totals(struct pfs_running *running, unsigned input);
 void pfs_made_totals_free(struct pfs_running *running);
 
 /* ---- subselect.c ---- */
 
-/* Makes a batch of the n rows that the stages have left, in their order, whose last vectors are the block's
- * results. is_alone: as of pfs_block_run_part. */
+/* Makes a batch of the n rows that the stages have left, in their order, whose last vectors are the
+ * block's results. is_alone: as of pfs_block_run_part. */
 PFS_MUST_CHECK int pfs_running_vectors(struct pfs_running *running, struct pfs_tuples **out,
 				       uint64_t n, bool is_alone);
 /* Runs the parts of an input, and makes a table of their rows. */
@@ -278,8 +287,8 @@ PFS_MUST_CHECK int pfs_running_windows(struct pfs_running *running);
 
 /* ---- few_nodes.c ---- */
 
-/* Sets *rows to a superset of the input's rows that can be in the answer, if values of another input name
- * few of them; else it stays NULL. The tree is held. */
+/* Sets *rows to a superset of the input's rows that can be in the answer, if values of another
+ * input name few of them; else it stays NULL. The tree is held. */
 PFS_MUST_CHECK int pfs_running_few_nodes(struct pfs_running *running, struct pfs_rows **rows,
 					 unsigned input);
 

@@ -8,7 +8,8 @@
 #include "fs/query/relational/run.h"
 
 /* Nanoseconds that SQLite takes for a statement, beyond what any takes, and for a row that an index
- * has found: to read it, or to change it in a copy of its own, from which the change is taken over. */
+ * has found: to read it, or to change it in a copy of its own, from which the change is taken
+ * over. */
 struct pfs_side_sqlite {
 	double statement, row;
 };

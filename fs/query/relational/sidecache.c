@@ -22,7 +22,8 @@ static const struct pfs_sql_side *find_side(struct pfs_query *query, const char 
 }
 
 /* The next of the table's, from then on used; `after` is no longer. */
-static struct pfs_side_entry *use_next(struct pfs_queries *queries, struct pfs_side_entry *after, uint32_t id)
+static struct pfs_side_entry *use_next(struct pfs_queries *queries, struct pfs_side_entry *after,
+				       uint32_t id)
 {
 	struct pfs_side_entry *entry;
 	PFS_LOCKED(&queries->lock);
@@ -45,7 +46,8 @@ static struct pfs_side_entry *find(struct pfs_query *query, const struct pfs_sql
 
 	do
 		entry = use_next(query->queries, entry, side->id);
-	while (entry && !pfs_sides_are_same(query->queries->tree, side->id, entry->version, version));
+	while (entry &&
+	       !pfs_sides_are_same(query->queries->tree, side->id, entry->version, version));
 	return entry;
 }
 
@@ -77,8 +79,8 @@ static bool is_in(const struct pfs_side_entry *first, const struct pfs_side_entr
 	return first != end;
 }
 
-/* Takes those out that nobody uses and that there is a later one of, that are of tables of former days, or too many; the
- * latest stand first. */
+/* Takes those out that nobody uses and that there is a later one of, that are of tables of former
+ * days, or too many; the latest stand first. */
 static struct pfs_side_entry *take_old(struct pfs_queries *queries)
 {
 	struct pfs_side_entry **link = &queries->sides, *old = NULL;
@@ -88,8 +90,9 @@ static struct pfs_side_entry *take_old(struct pfs_queries *queries)
 	while (*link) {
 		struct pfs_side_entry *entry = *link;
 
-		if (entry->users || (entry->version >= schema && !is_in(queries->sides, entry, entry->table.id) &&
-				     ++n <= KEPT_MAX)) {
+		if (entry->users ||
+		    (entry->version >= schema && !is_in(queries->sides, entry, entry->table.id) &&
+		     ++n <= KEPT_MAX)) {
 			link = &entry->next;
 			continue;
 		}
@@ -131,7 +134,8 @@ static bool was_refused(struct pfs_query *query, uint32_t id)
 	struct pfs_side_refusal refusal;
 
 	return get_refusal(&refusal, query->queries, id) && left - left / 8 <= refusal.left &&
-	       pfs_sides_are_same(query->queries->tree, id, refusal.version, query->connection->sides_version);
+	       pfs_sides_are_same(query->queries->tree, id, refusal.version,
+				  query->connection->sides_version);
 }
 
 static void note_refusal(const struct pfs_query *query, uint32_t id, uint64_t left)
@@ -148,7 +152,8 @@ static void note_refusal(const struct pfs_query *query, uint32_t id, uint64_t le
 }
 
 /* From the store, or from SQLite's copy where that does not do. */
-static int make(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side)
+static int make(struct pfs_side_entry **out, struct pfs_query *query,
+		const struct pfs_sql_side *side)
 {
 	uint64_t left = pfs_account_left(query->account);
 	int error;
@@ -164,7 +169,8 @@ static int make(struct pfs_side_entry **out, struct pfs_query *query, const stru
 }
 
 /* One that nobody else has; or a new one. */
-static int get_own(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side)
+static int get_own(struct pfs_side_entry **out, struct pfs_query *query,
+		   const struct pfs_sql_side *side)
 {
 	struct pfs_queries *queries = query->queries;
 	struct pfs_side_entry *entry = take_older(query, side), *old;

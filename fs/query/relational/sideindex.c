@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An index of numbers is the rows sorted by value as they were at some time, and those that changed since: whoever asks looks at
- * each row that it names, so that a row need not be in the place of its value.  When many have changed they are merged in. */
+/* An index of numbers is the rows sorted by value as they were at some time, and those that changed
+ * since: whoever asks looks at each row that it names, so that a row need not be in the place of
+ * its value.  When many have changed they are merged in. */
 #include "fs/query/relational/sidetable_impl.h"
 
 #include <stdlib.h>
@@ -43,7 +44,8 @@ void pfs_side_index_note(struct pfs_side_entry *entry, size_t column, uint32_t r
 	if (!index || index->is_lost)
 		return;
 	if (index->n_changed > entry->n_rows ||
-	    pfs_grow(&index->changed, &index->capacity, index->n_changed + 1, sizeof(*index->changed)))
+	    pfs_grow(&index->changed, &index->capacity, index->n_changed + 1,
+		     sizeof(*index->changed)))
 		index->is_lost = true;
 	else
 		index->changed[index->n_changed++] = row;
@@ -67,7 +69,8 @@ static uint64_t key_at(const struct pfs_side_entry *entry, size_t i, size_t row)
 	return ((const uint64_t *)entry->data[i])[row] ^ UINT64_C(1) << 63;
 }
 
-bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_t column, size_t row)
+bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_t column,
+			size_t row)
 {
 	if (!entry->indexes[column] || pfs_side_is_null(entry, column, row))
 		return false;
@@ -76,8 +79,8 @@ bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_
 }
 
 /* The rows that changed, each once, by value; *is_changed gets a bit for each. */
-static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i, uint64_t *is_changed,
-			struct pfs_keyed *out, size_t *n)
+static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i,
+			uint64_t *is_changed, struct pfs_keyed *out, size_t *n)
 {
 	*n = 0;
 	for (size_t at = 0; at < index->n_changed; at++) {
@@ -88,7 +91,8 @@ static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_inde
 			continue;
 		is_changed[row / 64] |= bit;
 		if (pfs_side_is_live(entry, row) && !pfs_side_is_null(entry, i, row))
-			out[(*n)++] = (struct pfs_keyed){.key = key_at(entry, i, row), .value = row};
+			out[(*n)++] =
+				(struct pfs_keyed){.key = key_at(entry, i, row), .value = row};
 	}
 	return pfs_radix_sort(out, *n);
 }
@@ -252,8 +256,8 @@ bool pfs_side_table_is_indexed(const struct pfs_side_table *table, size_t column
 	return entry->indexes[column] && !entry->indexes[column]->is_lost;
 }
 
-static size_t list(const struct pfs_side_entry *entry, const struct pfs_side_index *index, uint32_t *rows, size_t from,
-		   size_t to)
+static size_t list(const struct pfs_side_entry *entry, const struct pfs_side_index *index,
+		   uint32_t *rows, size_t from, size_t to)
 {
 	size_t n = 0;
 
@@ -303,7 +307,8 @@ int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, siz
 /* ---- ranges of values ---- */
 
 /* Of a column of integers: no value of the range is left out, one beside it may be in it. */
-static uint64_t key_of(const struct pfs_side_entry *entry, size_t column, const struct pfs_constant *constant)
+static uint64_t key_of(const struct pfs_side_entry *entry, size_t column,
+		       const struct pfs_constant *constant)
 {
 	double real = constant->type == PFS_IS_INTEGER ? (double)constant->integer : constant->real;
 	int64_t integer;
@@ -317,13 +322,15 @@ static uint64_t key_of(const struct pfs_side_entry *entry, size_t column, const 
 	return (uint64_t)integer ^ UINT64_C(1) << 63;
 }
 
-void pfs_side_range_narrow(struct pfs_side_range *range, const struct pfs_side_table *table, size_t column, enum pfs_op op,
-			   const struct pfs_constant *constant)
+void pfs_side_range_narrow(struct pfs_side_range *range, const struct pfs_side_table *table,
+			   size_t column, enum pfs_op op, const struct pfs_constant *constant)
 {
-	/* a number that is rounded is beside what it should be by one, or by some thousands of the largest */
+	/* a number that is rounded is beside what it should be by one, or by some thousands of the
+	 * largest */
 	uint64_t slack = constant->type == PFS_IS_REAL ? 1024 : 1;
 	uint64_t key = key_of((const struct pfs_side_entry *)table, column, constant);
-	uint64_t low = key < slack ? 0 : key - slack, high = key > UINT64_MAX - slack ? UINT64_MAX : key + slack;
+	uint64_t low = key < slack ? 0 : key - slack,
+		 high = key > UINT64_MAX - slack ? UINT64_MAX : key + slack;
 
 	if (op != PFS_OP_LT && op != PFS_OP_LE)
 		range->low = PFS_MAX(range->low, low);
@@ -348,7 +355,8 @@ int64_t pfs_side_table_last(const struct pfs_side_table *table)
 	return row ? entry->numbers[row - 1] : 0;
 }
 
-void pfs_side_table_cell(const struct pfs_side_table *table, struct pfs_cell *out, uint32_t row, size_t column)
+void pfs_side_table_cell(const struct pfs_side_table *table, struct pfs_cell *out, uint32_t row,
+			 size_t column)
 {
 	const struct pfs_side_entry *entry = (const struct pfs_side_entry *)table;
 	const struct pfs_table_column *values = &entry->columns[column];
@@ -367,8 +375,8 @@ void pfs_side_table_cell(const struct pfs_side_table *table, struct pfs_cell *ou
 		return;
 	default:
 		out->type = PFS_CELL_TEXT;
-		out->bytes = (const char *)pfs_dictionary_text(values->dictionary, ((const uint32_t *)values->data)[row],
-							       &out->size);
+		out->bytes = (const char *)pfs_dictionary_text(
+			values->dictionary, ((const uint32_t *)values->data)[row], &out->size);
 	}
 }
 

@@ -196,7 +196,8 @@ static int add_cell(struct pfs_side_entry *entry, size_t i, size_t row, const st
 	}
 }
 
-static int set_cells(struct pfs_side_entry *entry, size_t row, const struct pfs_cell *cells, size_t n)
+static int set_cells(struct pfs_side_entry *entry, size_t row, const struct pfs_cell *cells,
+		     size_t n)
 {
 	bool is_new = row == entry->n_rows || !pfs_side_is_live(entry, row);
 
@@ -234,7 +235,8 @@ static bool is_kept_real(const struct pfs_side_column *column, double real)
 	       (column->affinity == PFS_NUMERIC && real != nearbyint(real));
 }
 
-/* Anybody may have made the store: a table of SQLite's would not keep each value of each class in each column. */
+/* Anybody may have made the store: a table of SQLite's would not keep each value of each class in
+ * each column. */
 bool pfs_side_column_keeps(const struct pfs_side_column *column, const struct pfs_cell *cell)
 {
 	switch (cell->type) {
@@ -303,7 +305,8 @@ static int prepare_columns(struct pfs_side_entry *entry)
 	entry->nulls = calloc(n + 1, sizeof(*entry->nulls));
 	entry->has_value = calloc(n + 1, sizeof(*entry->has_value));
 	entry->indexes = calloc(n + 1, sizeof(struct pfs_side_index *));
-	if (!entry->indexes || !entry->columns || !entry->dictionaries || !entry->data || !entry->nulls || !entry->has_value)
+	if (!entry->indexes || !entry->columns || !entry->dictionaries || !entry->data ||
+	    !entry->nulls || !entry->has_value)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		PFS_TRY(pfs_dictionary_begin(&entry->dictionaries[i]));
@@ -312,8 +315,8 @@ static int prepare_columns(struct pfs_side_entry *entry)
 
 static int follow_row(void *arg, int64_t number, const struct pfs_cell *cells, size_t n);
 
-/* From the store and what waits for a commit; or, where a row of that comes between others, or SQLite would have other
- * values of what is stored, from its copy. */
+/* From the store and what waits for a commit; or, where a row of that comes between others, or
+ * SQLite would have other values of what is stored, from its copy. */
 static int read_rows(struct pfs_side_entry *entry, struct pfs_query *query, bool by_copy)
 {
 	if (!by_copy)
@@ -323,8 +326,8 @@ static int read_rows(struct pfs_side_entry *entry, struct pfs_query *query, bool
 	return pfs_sql_all_rows(query->connection->sql, entry->table.name, add_row, entry);
 }
 
-int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query, const struct pfs_sql_side *side,
-		      bool by_copy)
+int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query,
+			const struct pfs_sql_side *side, bool by_copy)
 {
 	struct pfs_side_entry *entry = calloc(1, sizeof(*entry));
 	int error;
@@ -338,9 +341,9 @@ int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query, co
 	entry->query = query;
 	(void)pthread_mutex_init(&entry->index_lock, NULL);
 	entry->table.name = strdup(side->name);
-	error = entry->table.name
-			? pfs_sql_side_declared(query->connection->sql, side->name, add_column, entry)
-			: -ENOMEM;
+	error = entry->table.name ? pfs_sql_side_declared(query->connection->sql, side->name,
+							  add_column, entry)
+				  : -ENOMEM;
 	if (!error)
 		error = prepare_columns(entry);
 	if (!error)
@@ -412,8 +415,9 @@ static int follow_all(void *arg, struct pfs_store *store PFS_UNUSED)
 	const struct following *following = arg;
 	uint64_t version = following->query->connection->sides_version;
 
-	PFS_TRY(pfs_sides_between(following->query->queries->tree, following->entry->table.id, following->entry->version,
-				  version, follow_rows, following->entry));
+	PFS_TRY(pfs_sides_between(following->query->queries->tree, following->entry->table.id,
+				  following->entry->version, version, follow_rows,
+				  following->entry));
 	following->entry->version = version;
 	return 0;
 }
@@ -434,7 +438,8 @@ static void move_cells(struct pfs_side_entry *entry, size_t i)
 			codes[to] = codes[row];
 		else
 			values[to] = values[row];
-		nulls[to / 64] = pfs_side_is_null(entry, i, row) ? nulls[to / 64] | bit : nulls[to / 64] & ~bit;
+		nulls[to / 64] = pfs_side_is_null(entry, i, row) ? nulls[to / 64] | bit
+								 : nulls[to / 64] & ~bit;
 		to++;
 	}
 }
@@ -462,7 +467,8 @@ static bool is_worn(const struct pfs_side_entry *entry)
 	bool is = false;
 
 	for (size_t i = 0; i < entry->n_columns; i++)
-		is |= entry->columns[i].kind == PFS_KIND_CODE && entry->dictionaries[i].shown.n > most;
+		is |= entry->columns[i].kind == PFS_KIND_CODE &&
+		      entry->dictionaries[i].shown.n > most;
 	return is;
 }
 

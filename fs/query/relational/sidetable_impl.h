@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/relational/sidetable_impl.h - inside of fs/query/relational/sidetable.h: sidecache.c (which there are), sidetable.c (how
- * they are made and follow), sideindex.c (rows found by a value). */
+/* fs/query/relational/sidetable_impl.h - inside of fs/query/relational/sidetable.h: sidecache.c
+ * (which there are), sidetable.c (how they are made and follow), sideindex.c (rows found by a
+ * value). */
 #ifndef PFS_FS_QUERY_RELATIONAL_SIDETABLE_IMPL_H
 #define PFS_FS_QUERY_RELATIONAL_SIDETABLE_IMPL_H
 
@@ -28,25 +29,29 @@ struct pfs_side_entry {
 	uint64_t *live;	  /* NULL: all are */
 	size_t n_dead;
 	size_t n_columns, columns_capacity, n_rows, capacity;
-	struct pfs_side_index **indexes; /* by column; NULL: none yet; protected by index_lock, and the array */
+	struct pfs_side_index *
+		*indexes; /* by column; NULL: none yet; protected by index_lock, and the array */
 	pthread_mutex_t index_lock;
 	size_t behind; /* the row behind the one that changed last */
 };
 
 struct pfs_sql_side;
 
-/* by_copy: from SQLite's copy, which is filled; else from the store, which -EOPNOTSUPP says is not enough. */
+/* by_copy: from SQLite's copy, which is filled; else from the store, which -EOPNOTSUPP says is not
+ * enough. */
 PFS_MUST_CHECK int pfs_side_entry_make(struct pfs_side_entry **out, struct pfs_query *query,
 				       const struct pfs_sql_side *side, bool by_copy);
-/* The entry, which nobody else has, becomes that of the connection's version, at what has changed since.  After an error it
- * is to be freed. */
+/* The entry, which nobody else has, becomes that of the connection's version, at what has changed
+ * since.  After an error it is to be freed. */
 PFS_MUST_CHECK int pfs_side_entry_follow(struct pfs_side_entry *entry, struct pfs_query *query);
 void pfs_side_entry_free(struct pfs_side_entry *entry);
 
 /* ---- sideindex.c ---- */
 
-/* Sets *key to that of a row in the column's index.  False: there is no index, or the value is NULL. */
-bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_t column, size_t row);
+/* Sets *key to that of a row in the column's index.  False: there is no index, or the value is
+ * NULL. */
+bool pfs_side_index_key(const struct pfs_side_entry *entry, uint64_t *key, size_t column,
+			size_t row);
 /* The row is new, or has another key than before, or none.  Nobody else has the entry. */
 void pfs_side_index_note(struct pfs_side_entry *entry, size_t column, uint32_t row);
 void pfs_side_indexes_drop(struct pfs_side_entry *entry);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sub-selects: their rows are put aside as vectors, one for each column that is used, which are a
  * table for the stages of the SELECT around them.  Texts stay where they are; only where those of
- * several parts lie in several places they are copied.  Many rows of numbers that a device has found
- * stay there. */
+ * several parts lie in several places they are copied.  Many rows of numbers that a device has
+ * found stay there. */
 #include "fs/query/relational/run.h"
 #include "gpu/textheap.h"
 
@@ -215,14 +215,14 @@ static int gather_texts(struct pfs_running *running, struct pfs_tuples *const *p
 	return 0;
 }
 
-/* A table has integers or reals. Where the first part's column is of reals, SQLite makes reals of the others' integers,
- * also if it has no rows. */
+/* A table has integers or reals. Where the first part's column is of reals, SQLite makes reals of
+ * the others' integers, also if it has no rows. */
 static bool is_of_kind(const struct pfs_tuples *part, const struct pfs_tuples *first, size_t column)
 {
 	enum pfs_kind kind = part->computed[column].kind;
 
-	return kind != PFS_KIND_NUMBER &&
-	       !(kind == PFS_KIND_INTEGER && part->n && first->computed[column].kind == PFS_KIND_REAL);
+	return kind != PFS_KIND_NUMBER && !(kind == PFS_KIND_INTEGER && part->n &&
+					    first->computed[column].kind == PFS_KIND_REAL);
 }
 
 /* Of the last n_columns vectors. */

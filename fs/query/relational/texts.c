@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Columns that are made of columns of texts (textchain.h), behind those of their table, and computed
- * numbers as printf() prints them.  What repeats becomes codes of a dictionary, which is found out by a
- * sample; other texts lie in a heap. */
+/* Columns that are made of columns of texts (textchain.h), behind those of their table, and
+ * computed numbers as printf() prints them.  What repeats becomes codes of a dictionary, which is
+ * found out by a sample; other texts lie in a heap. */
 #include "fs/query/relational/run.h"
 
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static bool is_there(const struct making *making, uint32_t at)
 
 static uint32_t cell_at(const struct making *making, uint32_t at)
 {
-	return making->by_code || making->numbers ? at : (uint32_t)pfs_cell_integer(making->base, at);
+	return making->by_code || making->numbers ? at
+						  : (uint32_t)pfs_cell_integer(making->base, at);
 }
 
 static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell, size_t *len)
@@ -100,7 +101,8 @@ static void print(struct applying *applying, uint32_t at, const uint8_t **text, 
 	*text = (const uint8_t *)applying->printed;
 }
 
-/* What the steps make of that cell's text, or the number as it is printed; it asks now and then whether to go on. */
+/* What the steps make of that cell's text, or the number as it is printed; it asks now and then
+ * whether to go on. */
 static int apply(struct applying *applying, uint32_t cell, const uint8_t **text, size_t *len,
 		 int64_t *place)
 {
@@ -211,12 +213,14 @@ struct remembered {
 	bool is_there, is_real;
 };
 
-static int print_cell(struct applying *applying, struct pfs_made_texts *texts, struct remembered *all, uint32_t at)
+static int print_cell(struct applying *applying, struct pfs_made_texts *texts,
+		      struct remembered *all, uint32_t at)
 {
 	const struct making *making = applying->making;
 	bool is_real;
 	uint64_t bits = number_at(making->numbers, at, &is_real);
-	struct remembered *one = &all[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - REMEMBERED_BITS)];
+	struct remembered *one =
+		&all[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - REMEMBERED_BITS)];
 	const uint8_t *text;
 	int64_t place;
 	size_t len;
@@ -336,7 +340,8 @@ static int make_each(struct making *making, uint32_t n)
 	int error;
 
 	PFS_TRY(pfs_run_alloc(run, &making->pieces, n_pieces, sizeof(*making->pieces)));
-	error = pfs_operators_for(run, n, PIECE, making->numbers ? print_piece : make_piece, making);
+	error = pfs_operators_for(run, n, PIECE, making->numbers ? print_piece : make_piece,
+				  making);
 	if (!error && making->cells && making->texts->is_heap)
 		error = place_heaps(making, n_pieces);
 	else if (making->cells)

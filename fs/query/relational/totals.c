@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Totals of subtrees as columns: of those rows alone that a block looks at, since changes of any node change them. */
+/* Totals of subtrees as columns: of those rows alone that a block looks at, since changes of any
+ * node change them. */
 #include "fs/query/relational/run.h"
 
 #include <stdlib.h>
@@ -58,7 +59,8 @@ static int fill(struct pfs_running *running, int64_t *out, const struct pfs_tabl
 
 	while (!error && (n = pfs_rows_next(rows, &next, piece->slots, PIECE))) {
 		n = keep_live(piece->slots, n, table->live);
-		error = pfs_scan_integers(running->query->tree, piece->values, field, piece->slots, n);
+		error = pfs_scan_integers(running->query->tree, piece->values, field, piece->slots,
+					  n);
 		for (size_t i = 0; i < n && !error; i++)
 			out[piece->slots[i]] = piece->values[i];
 		if (!error)
@@ -68,8 +70,8 @@ static int fill(struct pfs_running *running, int64_t *out, const struct pfs_tabl
 	return error;
 }
 
-static int make(struct pfs_running *running, struct pfs_table_column *column, const struct pfs_table *table,
-		struct pfs_rows *rows, enum pfs_field field)
+static int make(struct pfs_running *running, struct pfs_table_column *column,
+		const struct pfs_table *table, struct pfs_rows *rows, enum pfs_field field)
 {
 	struct pfs_made_totals *made = pfs_arena_get(running->arena, sizeof(*made));
 	struct pfs_rows *all = NULL;
@@ -98,7 +100,8 @@ int pfs_running_totals(struct pfs_running *running, unsigned number)
 
 	for (size_t i = 0; i < input->n_columns; i++) {
 		const struct pfs_input_column *of = &input->columns[i];
-		struct pfs_table_column *column = (struct pfs_table_column *)&table->columns[of->at];
+		struct pfs_table_column *column =
+			(struct pfs_table_column *)&table->columns[of->at];
 
 		if (!of->is_total || !of->is_used)
 			continue;

@@ -41,7 +41,8 @@ static void write_value(FILE *out, const struct pfs_query_value *value)
 /* Adds what was written to `out`, a memory stream, and closes it. */
 static bool keep_line(struct lines *lines, FILE *out, char **line)
 {
-	if (fclose(out) || pfs_grow(&lines->line, &lines->capacity, lines->n + 1, sizeof(*lines->line))) {
+	if (fclose(out) ||
+	    pfs_grow(&lines->line, &lines->capacity, lines->n + 1, sizeof(*lines->line))) {
 		free(*line);
 		return false;
 	}
@@ -150,8 +151,9 @@ static bool take_cursor(struct lines *lines, const struct pfs_block *block,
 
 	while (!got && lines->n < ROWS_MAX && (got = pfs_row_cursor_next(cursor)) == 1)
 		do
-			got = add_line(lines, block->n_results, row_value, &walk.portion, walk.row) ? 0
-												 : -ENOMEM;
+			got = add_line(lines, block->n_results, row_value, &walk.portion, walk.row)
+				      ? 0
+				      : -ENOMEM;
 		while (!got && pfs_portion_walk_on(&walk));
 	pfs_row_cursor_close(cursor);
 	return !got && lines->n < ROWS_MAX;
@@ -303,10 +305,12 @@ static int add_side(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fat
 	free(text);
 	if (!keep_line(&changes->lines, out, &line))
 		return -ENOMEM;
-	return fate == PFS_SQL_DROPPED ? 0 : pfs_sql_all_rows(sql, side->name, add_side_row, changes);
+	return fate == PFS_SQL_DROPPED ? 0
+				       : pfs_sql_all_rows(sql, side->name, add_side_row, changes);
 }
 
-static void run_and_look(struct changes *changes, struct pfs_query *query, struct pfs_sql_problem *problem)
+static void run_and_look(struct changes *changes, struct pfs_query *query,
+			 struct pfs_sql_problem *problem)
 {
 	struct pfs_sql *sql = query->connection->sql;
 
@@ -316,7 +320,8 @@ static void run_and_look(struct changes *changes, struct pfs_query *query, struc
 		add_nodes(changes);
 		changes->is_open |= pfs_sql_fates(sql, add_side, changes) != 0;
 	}
-	changes->is_open |= changes->error == -EAGAIN || changes->error == -EINTR || changes->error == -ENOMEM;
+	changes->is_open |=
+		changes->error == -EAGAIN || changes->error == -EINTR || changes->error == -ENOMEM;
 	pfs_sql_rollback(sql);
 	pfs_query_let_go(query);
 	pfs_change_set_clear(&query->set);

@@ -19,9 +19,10 @@ void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block 
 				struct pfs_run_context *context);
 /* As above, for a statement with parts, whose text is `with`; it is prepared again, as it will be
  * afterwards. As pfs_sql_prepare. */
-PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with, bool is_cut,
-				    struct pfs_sql_problem *problem);
-/* The same of one that changes something: what it asks of nodes and leaves in side tables, each time rolled back. */
+PFS_MUST_CHECK int pfs_parts_verify(struct pfs_query *query, const struct pfs_edits *with,
+				    bool is_cut, struct pfs_sql_problem *problem);
+/* The same of one that changes something: what it asks of nodes and leaves in side tables, each
+ * time rolled back. */
 PFS_MUST_CHECK int pfs_parts_verify_change(struct pfs_query *query, const struct pfs_edits *with,
 					   struct pfs_sql_problem *problem);
 #else

@@ -7,8 +7,9 @@
 
 static int compute_values(struct pfs_running *running, const struct pfs_bound_window *window)
 {
-	const struct pfs_term **values = pfs_arena_get(running->arena, (window->n_keys + window->n_functions + 1) *
-									       sizeof(struct pfs_term *));
+	const struct pfs_term **values =
+		pfs_arena_get(running->arena, (window->n_keys + window->n_functions + 1) *
+						      sizeof(struct pfs_term *));
 	size_t n = 0;
 
 	if (!values)
@@ -22,7 +23,8 @@ static int compute_values(struct pfs_running *running, const struct pfs_bound_wi
 	return pfs_running_compute(running, values, n);
 }
 
-static int find_keys(const struct pfs_running *running, struct pfs_sort_key *keys, const struct pfs_bound_window *window)
+static int find_keys(const struct pfs_running *running, struct pfs_sort_key *keys,
+		     const struct pfs_bound_window *window)
 {
 	for (size_t i = 0; i < window->n_keys; i++) {
 		const struct pfs_bound_order *order = &window->keys[i];
@@ -44,8 +46,10 @@ static int find_functions(const struct pfs_running *running, struct pfs_window_f
 	for (size_t i = 0; i < window->n_functions; i++) {
 		const struct pfs_bound_function *function = &window->functions[i];
 
-		functions[i] = (struct pfs_window_function){.op = function->op, .distance = function->distance};
-		if (function->arg && !pfs_stage_ref(&running->stage, &functions[i].ref, function->arg))
+		functions[i] = (struct pfs_window_function){.op = function->op,
+							    .distance = function->distance};
+		if (function->arg &&
+		    !pfs_stage_ref(&running->stage, &functions[i].ref, function->arg))
 			return -EOPNOTSUPP;
 	}
 	return 0;
@@ -53,8 +57,9 @@ static int find_functions(const struct pfs_running *running, struct pfs_window_f
 
 static int run_window(struct pfs_running *running, const struct pfs_bound_window *bound)
 {
-	struct pfs_window window = {
-		.n_keys = bound->n_keys, .n_partition = bound->n_partition, .n_functions = bound->n_functions};
+	struct pfs_window window = {.n_keys = bound->n_keys,
+				    .n_partition = bound->n_partition,
+				    .n_functions = bound->n_functions};
 	struct pfs_window_function *functions;
 	struct pfs_sort_key *keys;
 	struct pfs_tuples *tuples;

@@ -15,7 +15,8 @@
 
 /* ---- what is put into the text ---- */
 
-/* What ends at a place comes before what begins there; of two ends the inner one, which was found first. */
+/* What ends at a place comes before what begins there; of two ends the inner one, which was found
+ * first. */
 static int by_place(const void *a, const void *b)
 {
 	const struct pfs_insertion *x = a, *y = b;
@@ -50,12 +51,14 @@ static void bind_change(struct pfs_timed *t, const struct pfs_statement *stateme
 	struct pfs_timed_scope scope = {.outer = NULL};
 	struct pfs_timed_source *target;
 
-	target = pfs_timed_add_source(t, &scope, statement->alias ? statement->alias : statement->table);
+	target = pfs_timed_add_source(t, &scope,
+				      statement->alias ? statement->alias : statement->table);
 	if (!target)
 		return;
 	pfs_timed_table(t, &target->columns, statement->schema, statement->table, NULL);
 	pfs_timed_from(t, &scope, statement->from, ctes);
-	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item; item = item->next)
+	for (const struct pfs_item *item = statement->set ? statement->set->first : NULL; item;
+	     item = item->next)
 		pfs_timed_set(t, &target->columns, item->alias, item->expr,
 			      pfs_timed_expr(t, item->expr, &scope, ctes));
 	(void)pfs_timed_expr(t, statement->where, &scope, ctes);
@@ -80,8 +83,10 @@ static void set_inserted(struct pfs_timed *t, const struct pfs_statement *statem
 		     item = item->next, column = column->next) {
 			enum pfs_expr_kind kind = item->expr->kind;
 
-			if (kind == PFS_EXPR_STRING || kind == PFS_EXPR_INTEGER || kind == PFS_EXPR_REAL)
-				pfs_timed_set(t, &columns, &column->name, item->expr, PFS_BOUND_NOT);
+			if (kind == PFS_EXPR_STRING || kind == PFS_EXPR_INTEGER ||
+			    kind == PFS_EXPR_REAL)
+				pfs_timed_set(t, &columns, &column->name, item->expr,
+					      PFS_BOUND_NOT);
 		}
 	}
 }
@@ -113,8 +118,8 @@ static void bind_statement(struct pfs_timed *t, const struct pfs_statement *stat
 
 static bool may_compare(const char *sql, const struct pfs_token *token)
 {
-	static const char *const words[] = {"IS", "BETWEEN", "IN", "CASE", "MAX", "MIN", "NULLIF", "USING",
-					    "NATURAL"};
+	static const char *const words[] = {"IS",  "BETWEEN", "IN",    "CASE",	 "MAX",
+					    "MIN", "NULLIF",  "USING", "NATURAL"};
 
 	for (size_t i = 0; i < PFS_COUNT(words); i++) {
 		if (pfs_token_is(sql, token, words[i]))
@@ -145,14 +150,16 @@ static void doubt_unread(struct pfs_timed *t, const char *sql, size_t len, const
 		nodes |= token.kind == PFS_TOKEN_WORD && token.len == 5 &&
 			 pfs_timed_same(sql + token.at, token.len, "nodes", 5);
 		compares |= may_compare(sql, &token);
-		if (at < 0 && token.kind == PFS_TOKEN_WORD && pfs_time_is_column(sql + token.at, token.len))
+		if (at < 0 && token.kind == PFS_TOKEN_WORD &&
+		    pfs_time_is_column(sql + token.at, token.len))
 			at = (long)token.at;
 	}
 	if (at >= 0 && nodes && compares)
-		pfs_timed_doubt(t, (uint32_t)at,
-				"what this time is compared with cannot be told, as %s; write it as simple "
-				"SELECTs",
-				why);
+		pfs_timed_doubt(
+			t, (uint32_t)at,
+			"what this time is compared with cannot be told, as %s; write it as simple "
+			"SELECTs",
+			why);
 }
 
 /* EXPLAIN [QUERY PLAN]: the place behind it. */
@@ -171,18 +178,20 @@ static size_t skip_explain(const char *sql, size_t len)
 	return at;
 }
 
-/* Without such a word there is none to be compared, unless all columns get new names, or are compared with
- * those of the same names. */
+/* Without such a word there is none to be compared, unless all columns get new names, or are
+ * compared with those of the same names. */
 static bool may_have_times(const char *sql, size_t len)
 {
-	return pfs_token_may_be(sql, len, "time") || pfs_token_may_be(sql, len, "compared") || pfs_token_may_be(sql, len, "with") ||
-	       pfs_token_may_be(sql, len, "natural") || pfs_token_may_be(sql, len, "seconds");
+	return pfs_token_may_be(sql, len, "time") || pfs_token_may_be(sql, len, "compared") ||
+	       pfs_token_may_be(sql, len, "with") || pfs_token_may_be(sql, len, "natural") ||
+	       pfs_token_may_be(sql, len, "seconds");
 }
 
 int pfs_timed_replace(struct pfs_edits *out, const char *sql, size_t len, int64_t now,
 		      const struct pfs_timed_tables *tables, struct pfs_sql_problem *doubt)
 {
-	struct pfs_timed t = {.arena.limit = MEMORY_MAX, .tables = tables, .now = now, .doubt = doubt};
+	struct pfs_timed t = {
+		.arena.limit = MEMORY_MAX, .tables = tables, .now = now, .doubt = doubt};
 	struct pfs_not_taken not_taken = {.why = ""};
 	struct pfs_parsed *parsed;
 	size_t begin;

@@ -15,7 +15,8 @@
 /* One side of a comparison: a value, or a row of them. */
 struct operand {
 	size_t n;
-	const struct pfs_expr **exprs; /* NULL: a column of a select, which cannot be written around */
+	const struct pfs_expr *
+		*exprs; /* NULL: a column of a select, which cannot be written around */
 	enum pfs_timed_kind *bounds;
 	const struct pfs_expr *expr; /* all of it */
 };
@@ -40,13 +41,13 @@ static bool is_time(enum pfs_timed_kind bound)
 
 static bool is_letter(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-	       (unsigned char)c >= 0x80;
+	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || (unsigned char)c >= 0x80;
 }
 
 /* Words must not grow together. */
-static void insert(const struct place *p, uint32_t at, uint32_t old_len, enum pfs_insertion_kind kind,
-		   const char *text)
+static void insert(const struct place *p, uint32_t at, uint32_t old_len,
+		   enum pfs_insertion_kind kind, const char *text)
 {
 	bool left = kind != PFS_INSERT_CLOSING && at && is_letter(p->t->text[at - 1]);
 	bool right = kind == PFS_INSERT_INSTEAD && is_letter(p->t->text[at + old_len]);
@@ -83,7 +84,8 @@ static void replace_text(const struct place *p, const struct pfs_expr *expr, boo
 		pfs_timed_doubt(p->t, expr->span.at, "%s", problem);
 		return;
 	}
-	if (time.type == PFS_SQL_REAL || time.integer == INT64_MIN) { /* which has no literal of its own */
+	if (time.type == PFS_SQL_REAL ||
+	    time.integer == INT64_MIN) { /* which has no literal of its own */
 		surround(p, expr, strict);
 		return;
 	}
@@ -95,10 +97,11 @@ static void replace_text(const struct place *p, const struct pfs_expr *expr, boo
 		p->t->error = -ENOMEM;
 }
 
-static void check_number(const struct place *p, const struct pfs_expr *whole, const struct pfs_name *number,
-			 bool strict)
+static void check_number(const struct place *p, const struct pfs_expr *whole,
+			 const struct pfs_name *number, bool strict)
 {
-	const struct pfs_sql_value value = {.type = PFS_SQL_TEXT, .bytes = number->text, .size = number->len};
+	const struct pfs_sql_value value = {
+		.type = PFS_SQL_TEXT, .bytes = number->text, .size = number->len};
 	char problem[PFS_TIME_PROBLEM];
 	struct pfs_sql_value time;
 
@@ -113,7 +116,8 @@ static void make_time(const struct place *p, const struct pfs_expr *expr, bool s
 	const struct pfs_expr *inner = expr;
 	bool is_string = expr->kind == PFS_EXPR_STRING;
 
-	if (inner->kind == PFS_EXPR_UNARY && (inner->op == PFS_AST_NEGATE || inner->op == PFS_AST_PLUS))
+	if (inner->kind == PFS_EXPR_UNARY &&
+	    (inner->op == PFS_AST_NEGATE || inner->op == PFS_AST_PLUS))
 		inner = inner->left;
 	if (expr->kind == PFS_EXPR_COLUMN)
 		(void)pfs_timed_resolve(expr, p->scope, &is_string);
@@ -127,9 +131,10 @@ static void make_time(const struct place *p, const struct pfs_expr *expr, bool s
 
 static void doubt(const struct place *p, const struct pfs_expr *expr)
 {
-	pfs_timed_doubt(p->t, expr->span.at,
-			"whether %.*s is a time cannot be told here; compare it where it comes from",
-			(int)PFS_MIN(expr->span.len, 60), p->t->text + expr->span.at);
+	pfs_timed_doubt(
+		p->t, expr->span.at,
+		"whether %.*s is a time cannot be told here; compare it where it comes from",
+		(int)PFS_MIN(expr->span.len, 60), p->t->text + expr->span.at);
 }
 
 /* ---- comparisons ---- */
@@ -137,7 +142,8 @@ static void doubt(const struct place *p, const struct pfs_expr *expr)
 static bool make_room(const struct place *p, struct operand *operand, size_t n)
 {
 	operand->n = n;
-	operand->exprs = pfs_arena_get(&p->t->arena, PFS_MAX(n, 1) * sizeof(const struct pfs_expr *));
+	operand->exprs =
+		pfs_arena_get(&p->t->arena, PFS_MAX(n, 1) * sizeof(const struct pfs_expr *));
 	operand->bounds = pfs_arena_get(&p->t->arena, PFS_MAX(n, 1) * sizeof(*operand->bounds));
 	if (operand->exprs && operand->bounds)
 		return true;
@@ -153,7 +159,8 @@ static struct operand bind_operand(const struct place *p, const struct pfs_expr 
 	size_t n = 0;
 
 	if (expr->kind == PFS_EXPR_ROW && make_room(p, &operand, expr->items->n)) {
-		for (const struct pfs_item *item = expr->items->first; item; item = item->next, n++) {
+		for (const struct pfs_item *item = expr->items->first; item;
+		     item = item->next, n++) {
 			operand.exprs[n] = item->expr;
 			operand.bounds[n] = bind(p, item->expr);
 		}
@@ -178,7 +185,8 @@ static void compare_at(const struct place *p, const struct operand *operands, si
 	bool strict = false, any = false, mixed = false, other = false;
 
 	for (size_t i = 0; i < n; i++) {
-		enum pfs_timed_kind bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
+		enum pfs_timed_kind bound =
+			at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
 
 		strict |= bound == PFS_BOUND_TIME;
 		any |= is_time(bound);
@@ -188,7 +196,8 @@ static void compare_at(const struct place *p, const struct operand *operands, si
 	}
 	for (size_t i = 0; i < n && (any || mixed); i++) {
 		const struct pfs_expr *expr = at < operands[i].n ? operands[i].exprs[at] : NULL;
-		enum pfs_timed_kind bound = at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
+		enum pfs_timed_kind bound =
+			at < operands[i].n ? operands[i].bounds[at] : PFS_BOUND_MIXED;
 
 		if (is_time(bound))
 			continue;
@@ -224,7 +233,8 @@ static enum pfs_timed_kind compare_items(const struct place *p, const struct pfs
 	}
 	if (first)
 		operands[n++] = bind_operand(p, first);
-	for (const struct pfs_item *item = items ? items->first : NULL; item; item = item->next, i++) {
+	for (const struct pfs_item *item = items ? items->first : NULL; item;
+	     item = item->next, i++) {
 		if (i % step == 0)
 			operands[n++] = bind_operand(p, item->expr);
 	}
@@ -246,10 +256,11 @@ static bool is_truth(const struct place *p, const struct pfs_expr *expr)
 {
 	bool is_string;
 
-	if ((expr->op != PFS_AST_IS && expr->op != PFS_AST_IS_NOT) || expr->right->kind != PFS_EXPR_COLUMN ||
-	    expr->right->table || expr->right->in_parens)
+	if ((expr->op != PFS_AST_IS && expr->op != PFS_AST_IS_NOT) ||
+	    expr->right->kind != PFS_EXPR_COLUMN || expr->right->table || expr->right->in_parens)
 		return false;
-	return pfs_timed_resolve(expr->right, p->scope, &is_string) == PFS_BOUND_NOT && !is_string &&
+	return pfs_timed_resolve(expr->right, p->scope, &is_string) == PFS_BOUND_NOT &&
+	       !is_string &&
 	       (pfs_timed_same(expr->right->name->text, expr->right->name->len, "true", 4) ||
 		pfs_timed_same(expr->right->name->text, expr->right->name->len, "false", 5));
 }
@@ -276,7 +287,8 @@ static enum pfs_timed_kind bind_binary(const struct place *p, const struct pfs_e
 
 static void bind_between(const struct place *p, const struct pfs_expr *expr)
 {
-	const struct operand operands[] = {bind_operand(p, expr->left), bind_operand(p, expr->right),
+	const struct operand operands[] = {bind_operand(p, expr->left),
+					   bind_operand(p, expr->right),
 					   bind_operand(p, expr->third)};
 
 	compare(p, operands, 3);
@@ -288,7 +300,8 @@ static void bind_between(const struct place *p, const struct pfs_expr *expr)
 #define IN_END	 ") SELECT time_of(time%s) FROM primefs_times"
 
 /* The rows of a select, each made a time: [from, to) of the text is the select. */
-static void surround_select(const struct place *p, uint32_t from, uint32_t to, bool strict, bool is_table)
+static void surround_select(const struct place *p, uint32_t from, uint32_t to, bool strict,
+			    bool is_table)
 {
 	char end[80];
 	const char *text;
@@ -305,13 +318,15 @@ static void surround_select(const struct place *p, uint32_t from, uint32_t to, b
 }
 
 /* left IN a select or a table, whose columns are these. */
-static void compare_columns(const struct place *p, const struct pfs_expr *expr, const struct operand *left,
-			    const struct pfs_timed_columns *columns, uint32_t from, uint32_t to)
+static void compare_columns(const struct place *p, const struct pfs_expr *expr,
+			    const struct operand *left, const struct pfs_timed_columns *columns,
+			    uint32_t from, uint32_t to)
 {
 	struct operand right = {.expr = expr};
 
 	if (columns->n == 1 && left->n == 1 && is_time(left->bounds[0]) &&
-	    (columns->list[0].bound == PFS_BOUND_NOT || columns->list[0].bound == PFS_BOUND_LITERAL)) {
+	    (columns->list[0].bound == PFS_BOUND_NOT ||
+	     columns->list[0].bound == PFS_BOUND_LITERAL)) {
 		surround_select(p, from, to, left->bounds[0] == PFS_BOUND_TIME,
 				expr->kind == PFS_EXPR_IN_TABLE);
 		return;
@@ -389,26 +404,28 @@ static enum call call_of(const struct pfs_expr *expr)
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(calls) && expr->items; i++) {
-		if (pfs_timed_same(expr->name->text, expr->name->len, calls[i].name, strlen(calls[i].name)))
+		if (pfs_timed_same(expr->name->text, expr->name->len, calls[i].name,
+				   strlen(calls[i].name)))
 			return calls[i].call;
 	}
 	return OTHER;
 }
 
 /* SQLite's functions of dates take seconds or days: of a time they make NULL. */
-static void check_dates(const struct place *p, const struct pfs_expr *call, const struct pfs_expr *argument,
-			enum pfs_timed_kind bound)
+static void check_dates(const struct place *p, const struct pfs_expr *call,
+			const struct pfs_expr *argument, enum pfs_timed_kind bound)
 {
 	static const char *const names[] = {"date",	 "time",     "datetime", "julianday",
 					    "unixepoch", "strftime", "timediff"};
 
 	for (size_t i = 0; i < PFS_COUNT(names) && bound == PFS_BOUND_TIME; i++) {
 		if (pfs_timed_same(call->name->text, call->name->len, names[i], strlen(names[i])))
-			pfs_timed_doubt(p->t, argument->span.at,
-					"times here are nanoseconds, and %s takes seconds; write %.*s / "
-					"1000000000, 'unixepoch'",
-					names[i], (int)PFS_MIN(argument->span.len, 60),
-					p->t->text + argument->span.at);
+			pfs_timed_doubt(
+				p->t, argument->span.at,
+				"times here are nanoseconds, and %s takes seconds; write %.*s / "
+				"1000000000, 'unixepoch'",
+				names[i], (int)PFS_MIN(argument->span.len, 60),
+				p->t->text + argument->span.at);
 	}
 }
 
@@ -442,9 +459,9 @@ static bool is_like_date(const struct pfs_name *pattern)
 {
 	const char *text = pattern->text;
 
-	return strpbrk(text, "-:") ||
-	       ((memcmp(text, "19", 2) == 0 || memcmp(text, "20", 2) == 0) &&
-		strspn(text, "0123456789") == 4 && text[4] && strspn(text + 4, "%*") == strlen(text + 4));
+	return strpbrk(text, "-:") || ((memcmp(text, "19", 2) == 0 || memcmp(text, "20", 2) == 0) &&
+				       strspn(text, "0123456789") == 4 && text[4] &&
+				       strspn(text + 4, "%*") == strlen(text + 4));
 }
 
 /* Of what has no more than its operands. */
@@ -452,14 +469,16 @@ static enum pfs_timed_kind bind_plain(const struct place *p, const struct pfs_ex
 {
 	enum pfs_timed_kind left = bind(p, expr->left);
 
-	if (expr->kind == PFS_EXPR_LIKE && left == PFS_BOUND_TIME && expr->right->kind == PFS_EXPR_STRING &&
-	    is_like_date(expr->right->name))
-		pfs_timed_doubt(p->t, expr->right->span.at,
-				"times here are numbers, in which this is not found; write x >= '2024-01-01' AND "
-				"x < '2025-01-01'");
+	if (expr->kind == PFS_EXPR_LIKE && left == PFS_BOUND_TIME &&
+	    expr->right->kind == PFS_EXPR_STRING && is_like_date(expr->right->name))
+		pfs_timed_doubt(
+			p->t, expr->right->span.at,
+			"times here are numbers, in which this is not found; write x >= '2024-01-01' AND "
+			"x < '2025-01-01'");
 	(void)bind(p, expr->right);
 	(void)bind(p, expr->third);
-	if (expr->kind == PFS_EXPR_COLLATE || (expr->kind == PFS_EXPR_UNARY && expr->op == PFS_AST_PLUS))
+	if (expr->kind == PFS_EXPR_COLLATE ||
+	    (expr->kind == PFS_EXPR_UNARY && expr->op == PFS_AST_PLUS))
 		return left;
 	if (expr->kind == PFS_EXPR_UNARY && expr->op == PFS_AST_NEGATE && left == PFS_BOUND_LITERAL)
 		return left;
@@ -470,7 +489,8 @@ static enum pfs_timed_kind bind_select_value(const struct place *p, const struct
 {
 	struct pfs_timed_columns columns = pfs_timed_select(p->t, expr->select, p->scope, p->ctes);
 
-	return expr->kind == PFS_EXPR_SELECT && columns.n == 1 ? columns.list[0].bound : PFS_BOUND_NOT;
+	return expr->kind == PFS_EXPR_SELECT && columns.n == 1 ? columns.list[0].bound
+							       : PFS_BOUND_NOT;
 }
 
 enum pfs_timed_kind pfs_timed_expr(struct pfs_timed *t, const struct pfs_expr *expr,
@@ -524,12 +544,15 @@ void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 		(void)pfs_timed_expr(t, item->expr, scope, ctes);
 }
 
-void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
-		   const struct pfs_expr *value, enum pfs_timed_kind bound)
+void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns,
+		   const struct pfs_name *column, const struct pfs_expr *value,
+		   enum pfs_timed_kind bound)
 {
 	const struct place p = {t, NULL, NULL};
-	const struct pfs_timed_column *to = column ? pfs_timed_find_column(columns, column->text, column->len) : NULL;
+	const struct pfs_timed_column *to =
+		column ? pfs_timed_find_column(columns, column->text, column->len) : NULL;
 
-	if (to && to->bound == PFS_BOUND_TIME && (bound == PFS_BOUND_NOT || bound == PFS_BOUND_LITERAL))
+	if (to && to->bound == PFS_BOUND_TIME &&
+	    (bound == PFS_BOUND_NOT || bound == PFS_BOUND_LITERAL))
 		make_time(&p, value, true);
 }

@@ -83,8 +83,8 @@ struct pfs_timed {
 void pfs_timed_doubt(struct pfs_timed *t, uint32_t at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Notes what is put into the text; `text` is a constant, or the arena's. */
-void pfs_timed_insert(struct pfs_timed *t, uint32_t at, uint32_t old_len, enum pfs_insertion_kind kind,
-		      const char *text);
+void pfs_timed_insert(struct pfs_timed *t, uint32_t at, uint32_t old_len,
+		      enum pfs_insertion_kind kind, const char *text);
 
 /* ---- timed_scope.c ---- */
 
@@ -96,15 +96,17 @@ void pfs_timed_add_columns(struct pfs_timed *t, struct pfs_timed_columns *to,
 struct pfs_timed_source *pfs_timed_add_source(struct pfs_timed *t, struct pfs_timed_scope *scope,
 					      const struct pfs_name *name);
 /* Joins the last source with those before it: what both have is one column. */
-void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from);
+void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope,
+		     const struct pfs_from *from);
 /* Gets the columns of a CTE or a table; at: where it is named. */
-void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, const struct pfs_name *schema,
-		     const struct pfs_name *name, struct pfs_timed_ctes *ctes);
-struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
-					       size_t len);
+void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns,
+		     const struct pfs_name *schema, const struct pfs_name *name,
+		     struct pfs_timed_ctes *ctes);
+struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns,
+					       const char *name, size_t len);
 /* Returns what a column is. *is_string: there is no such column, and SQLite takes it for text. */
-enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
-				 bool *is_string);
+enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column,
+				      const struct pfs_timed_scope *scope, bool *is_string);
 
 /* ---- timed_select.c ---- */
 
@@ -115,7 +117,8 @@ struct pfs_timed_columns pfs_timed_select(struct pfs_timed *t, const struct pfs_
 void pfs_timed_cte(struct pfs_timed *t, struct pfs_timed_ctes *ctes, const struct pfs_cte *cte,
 		   struct pfs_timed_cte *state);
 struct pfs_timed_ctes *pfs_timed_with(struct pfs_timed *t, const struct pfs_with *with,
-				      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *outer);
+				      const struct pfs_timed_scope *scope,
+				      struct pfs_timed_ctes *outer);
 void pfs_timed_from(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from,
 		    struct pfs_timed_ctes *ctes);
 /* Returns what stands at a place where either may stand. */
@@ -129,7 +132,8 @@ void pfs_timed_items(struct pfs_timed *t, const struct pfs_items *items,
 		     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes);
 /* Notes that the column (NULL: none) is set to a value that is bound so: it is made a time if the
  * column is one. */
-void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns, const struct pfs_name *column,
-		   const struct pfs_expr *value, enum pfs_timed_kind bound);
+void pfs_timed_set(struct pfs_timed *t, const struct pfs_timed_columns *columns,
+		   const struct pfs_name *column, const struct pfs_expr *value,
+		   enum pfs_timed_kind bound);
 
 #endif

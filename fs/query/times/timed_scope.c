@@ -26,7 +26,9 @@ void pfs_timed_add_column(struct pfs_timed *t, struct pfs_timed_columns *columns
 			  const struct pfs_timed_column *column)
 {
 	if (columns->n == COLUMNS_MAX) {
-		pfs_timed_doubt(t, 0, "it has more columns than can be told apart; name those that it uses");
+		pfs_timed_doubt(
+			t, 0,
+			"it has more columns than can be told apart; name those that it uses");
 		return;
 	}
 	if (columns->n == columns->capacity) {
@@ -54,8 +56,8 @@ void pfs_timed_add_columns(struct pfs_timed *t, struct pfs_timed_columns *to,
 	}
 }
 
-struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns, const char *name,
-					       size_t len)
+struct pfs_timed_column *pfs_timed_find_column(const struct pfs_timed_columns *columns,
+					       const char *name, size_t len)
 {
 	for (size_t i = 0; i < columns->n; i++) {
 		struct pfs_timed_column *column = &columns->list[i];
@@ -88,8 +90,8 @@ static int add_read(void *to, const char *name, bool is_hidden)
 	return reading->t->error;
 }
 
-static bool find_cte(struct pfs_timed *t, struct pfs_timed_columns *columns, const struct pfs_name *name,
-		     struct pfs_timed_ctes *ctes)
+static bool find_cte(struct pfs_timed *t, struct pfs_timed_columns *columns,
+		     const struct pfs_name *name, struct pfs_timed_ctes *ctes)
 {
 	for (; ctes; ctes = ctes->outer) {
 		struct pfs_timed_cte *state = ctes->states;
@@ -106,8 +108,9 @@ static bool find_cte(struct pfs_timed *t, struct pfs_timed_columns *columns, con
 	return false;
 }
 
-void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns, const struct pfs_name *schema,
-		     const struct pfs_name *name, struct pfs_timed_ctes *ctes)
+void pfs_timed_table(struct pfs_timed *t, struct pfs_timed_columns *columns,
+		     const struct pfs_name *schema, const struct pfs_name *name,
+		     struct pfs_timed_ctes *ctes)
 {
 	struct reading reading = {.t = t, .columns = columns};
 	int error;
@@ -143,21 +146,25 @@ struct pfs_timed_source *pfs_timed_add_source(struct pfs_timed *t, struct pfs_ti
 static void merge_column(struct pfs_timed *t, const struct pfs_timed_scope *scope, const char *name,
 			 size_t len, uint32_t at)
 {
-	struct pfs_timed_column *right = pfs_timed_find_column(&scope->last->columns, name, len), *left = NULL;
+	struct pfs_timed_column *right = pfs_timed_find_column(&scope->last->columns, name, len),
+				*left = NULL;
 
 	for (struct pfs_timed_source *s = scope->first; s != scope->last && !left; s = s->next)
 		left = pfs_timed_find_column(&s->columns, name, len);
 	if (!left || !right)
 		return;
 	right->is_merged = true;
-	if ((left->bound >= PFS_BOUND_TIME || right->bound >= PFS_BOUND_TIME) && left->bound != right->bound)
-		pfs_timed_doubt(t, at,
-				"a join by the name %.*s compares times with what is none; join ON a.%.*s = "
-				"b.%.*s",
-				(int)len, name, (int)len, name, (int)len, name);
+	if ((left->bound >= PFS_BOUND_TIME || right->bound >= PFS_BOUND_TIME) &&
+	    left->bound != right->bound)
+		pfs_timed_doubt(
+			t, at,
+			"a join by the name %.*s compares times with what is none; join ON a.%.*s = "
+			"b.%.*s",
+			(int)len, name, (int)len, name, (int)len, name);
 }
 
-void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from)
+void pfs_timed_merge(struct pfs_timed *t, struct pfs_timed_scope *scope,
+		     const struct pfs_from *from)
 {
 	if (!scope->last)
 		return;
@@ -188,8 +195,9 @@ static const struct pfs_timed_column *find_in(const struct pfs_timed_scope *scop
 	for (const struct pfs_timed_source *s = scope->first; s; s = s->next) {
 		const struct pfs_timed_column *column;
 
-		if (expr->table && !(s->name && pfs_timed_same(s->name->text, s->name->len, expr->table->text,
-							       expr->table->len)))
+		if (expr->table &&
+		    !(s->name && pfs_timed_same(s->name->text, s->name->len, expr->table->text,
+						expr->table->len)))
 			continue;
 		column = pfs_timed_find_column(&s->columns, name->text, name->len);
 		if (column)
@@ -200,8 +208,8 @@ static const struct pfs_timed_column *find_in(const struct pfs_timed_scope *scop
 	return pfs_timed_find_column(scope->aliases, name->text, name->len);
 }
 
-enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column, const struct pfs_timed_scope *scope,
-				 bool *is_string)
+enum pfs_timed_kind pfs_timed_resolve(const struct pfs_expr *column,
+				      const struct pfs_timed_scope *scope, bool *is_string)
 {
 	*is_string = false;
 	for (; scope; scope = scope->outer) {

@@ -15,7 +15,8 @@ enum pfs_timed_kind pfs_bound_either(enum pfs_timed_kind a, enum pfs_timed_kind 
 		return a;
 	if (a == PFS_BOUND_LITERAL)
 		return b;
-	if ((a == PFS_BOUND_TIME && b == PFS_BOUND_SUM) || (a == PFS_BOUND_SUM && b == PFS_BOUND_TIME))
+	if ((a == PFS_BOUND_TIME && b == PFS_BOUND_SUM) ||
+	    (a == PFS_BOUND_SUM && b == PFS_BOUND_TIME))
 		return PFS_BOUND_SUM;
 	return PFS_BOUND_MIXED;
 }
@@ -23,7 +24,8 @@ enum pfs_timed_kind pfs_bound_either(enum pfs_timed_kind a, enum pfs_timed_kind 
 /* ---- CTEs ---- */
 
 struct pfs_timed_ctes *pfs_timed_with(struct pfs_timed *t, const struct pfs_with *with,
-				      const struct pfs_timed_scope *scope, struct pfs_timed_ctes *outer)
+				      const struct pfs_timed_scope *scope,
+				      struct pfs_timed_ctes *outer)
 {
 	struct pfs_timed_ctes *ctes;
 	size_t n = 0;
@@ -60,8 +62,8 @@ static void rename_columns(struct pfs_timed_columns *columns, const struct pfs_c
 
 /* ---- FROM ---- */
 
-static void add_join(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from,
-		     struct pfs_timed_ctes *ctes)
+static void add_join(struct pfs_timed *t, struct pfs_timed_scope *scope,
+		     const struct pfs_from *from, struct pfs_timed_ctes *ctes)
 {
 	struct pfs_timed_scope inner = {.outer = scope->outer};
 	struct pfs_timed_source *all;
@@ -80,8 +82,8 @@ static void add_join(struct pfs_timed *t, struct pfs_timed_scope *scope, const s
 		pfs_timed_add_columns(t, &all->columns, &s->columns, false);
 }
 
-static void add_source(struct pfs_timed *t, struct pfs_timed_scope *scope, const struct pfs_from *from,
-		       struct pfs_timed_ctes *ctes)
+static void add_source(struct pfs_timed *t, struct pfs_timed_scope *scope,
+		       const struct pfs_from *from, struct pfs_timed_ctes *ctes)
 {
 	const struct pfs_name *name = from->alias ? from->alias : from->name;
 	struct pfs_timed_source *source;
@@ -119,7 +121,8 @@ static void add_star(struct pfs_timed *t, struct pfs_timed_columns *columns,
 		     const struct pfs_timed_scope *scope, const struct pfs_name *table)
 {
 	for (const struct pfs_timed_source *s = scope->first; s; s = s->next) {
-		if (!table || (s->name && pfs_timed_same(s->name->text, s->name->len, table->text, table->len)))
+		if (!table || (s->name && pfs_timed_same(s->name->text, s->name->len, table->text,
+							 table->len)))
 			pfs_timed_add_columns(t, columns, &s->columns, false);
 	}
 }
@@ -146,8 +149,8 @@ static void tell_apart(struct pfs_timed *t, struct pfs_timed_columns *columns)
 		char name[128];
 
 		for (size_t j = 0; j < i && column->bound >= PFS_BOUND_TIME; j++)
-			same += pfs_timed_same(columns->list[j].name, columns->list[j].len, column->name,
-					       column->len) != 0;
+			same += pfs_timed_same(columns->list[j].name, columns->list[j].len,
+					       column->name, column->len) != 0;
 		if (!same || column->len > sizeof(name) - 16)
 			continue;
 		column->len = (uint32_t)snprintf(name, sizeof(name), "%.*s:%u", (int)column->len,
@@ -161,11 +164,13 @@ static void tell_apart(struct pfs_timed *t, struct pfs_timed_columns *columns)
 }
 
 static struct pfs_timed_columns bind_results(struct pfs_timed *t, const struct pfs_core *core,
-					     const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes)
+					     const struct pfs_timed_scope *scope,
+					     struct pfs_timed_ctes *ctes)
 {
 	struct pfs_timed_columns columns = {.n = 0};
 
-	for (const struct pfs_item *item = core->results->first; item && !t->error; item = item->next) {
+	for (const struct pfs_item *item = core->results->first; item && !t->error;
+	     item = item->next) {
 		struct pfs_timed_column column;
 
 		if (!item->expr) {
@@ -181,7 +186,8 @@ static struct pfs_timed_columns bind_results(struct pfs_timed *t, const struct p
 }
 
 static struct pfs_timed_columns bind_rows(struct pfs_timed *t, const struct pfs_core *core,
-					  const struct pfs_timed_scope *outer, struct pfs_timed_ctes *ctes)
+					  const struct pfs_timed_scope *outer,
+					  struct pfs_timed_ctes *ctes)
 {
 	struct pfs_timed_columns columns = {.n = 0};
 
@@ -189,13 +195,14 @@ static struct pfs_timed_columns bind_rows(struct pfs_timed *t, const struct pfs_
 		size_t n = 0;
 
 		for (const struct pfs_item *item = row->first; item; item = item->next, n++) {
-			struct pfs_timed_column column = {.bound = pfs_timed_expr(t, item->expr, outer, ctes)};
+			struct pfs_timed_column column = {
+				.bound = pfs_timed_expr(t, item->expr, outer, ctes)};
 			char name[32];
 
 			if (row != core->rows) {
 				if (n < columns.n)
-					columns.list[n].bound =
-						pfs_bound_either(columns.list[n].bound, column.bound);
+					columns.list[n].bound = pfs_bound_either(
+						columns.list[n].bound, column.bound);
 				continue;
 			}
 			column.len = (uint32_t)snprintf(name, sizeof(name), "column%zu", n + 1);
@@ -208,7 +215,8 @@ static struct pfs_timed_columns bind_rows(struct pfs_timed *t, const struct pfs_
 
 /* *scope: what ORDER BY sees; its aliases are not set. */
 static struct pfs_timed_columns bind_core(struct pfs_timed *t, const struct pfs_core *core,
-					  struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes)
+					  struct pfs_timed_scope *scope,
+					  struct pfs_timed_ctes *ctes)
 {
 	struct pfs_timed_columns columns;
 
@@ -232,7 +240,8 @@ static void join_columns(struct pfs_timed_columns *columns, const struct pfs_tim
 	if (compound == PFS_EXCEPT || compound == PFS_INTERSECT)
 		return;
 	for (size_t i = 0; i < columns->n && i < more->n; i++)
-		columns->list[i].bound = pfs_bound_either(columns->list[i].bound, more->list[i].bound);
+		columns->list[i].bound =
+			pfs_bound_either(columns->list[i].bound, more->list[i].bound);
 }
 
 static void begin_recursion(struct pfs_timed *t, struct pfs_timed_cte *cte,
@@ -248,9 +257,11 @@ static void begin_recursion(struct pfs_timed *t, struct pfs_timed_cte *cte,
 	}
 }
 
-/* recursive: the CTE that this is, if it is one, which may name itself once its first select is known. */
+/* recursive: the CTE that this is, if it is one, which may name itself once its first select is
+ * known. */
 static struct pfs_timed_columns bind_cores(struct pfs_timed *t, const struct pfs_select *select,
-					   const struct pfs_timed_scope *outer, struct pfs_timed_ctes *ctes,
+					   const struct pfs_timed_scope *outer,
+					   struct pfs_timed_ctes *ctes,
 					   struct pfs_timed_cte *recursive)
 {
 	struct pfs_timed_columns columns = {.n = 0}, more;
@@ -287,7 +298,8 @@ static bool enter(struct pfs_timed *t, const struct pfs_select *select)
 }
 
 struct pfs_timed_columns pfs_timed_select(struct pfs_timed *t, const struct pfs_select *select,
-					  const struct pfs_timed_scope *scope, struct pfs_timed_ctes *ctes)
+					  const struct pfs_timed_scope *scope,
+					  struct pfs_timed_ctes *ctes)
 {
 	struct pfs_timed_columns columns = {.n = 0};
 

@@ -157,7 +157,8 @@ static void civil_from_days(int64_t days, int64_t *month, int *day)
 	int64_t shifted = days + 719468;
 	int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
 	int day_of_era = (int)(shifted - era * 146097);
-	int year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	int year_of_era =
+		(day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
 	int day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
 	int shifted_month = (5 * day_of_year + 2) / 153;
 
@@ -182,7 +183,8 @@ static bool add_months(int64_t *time, int64_t months)
 		return false;
 	*time -= days * DAY;
 	days = days_from_civil((int)(month / 12), (int)(month % 12) + 1, 1) + day - 1;
-	return !__builtin_mul_overflow(days, DAY, &days) && !__builtin_add_overflow(*time, days, time);
+	return !__builtin_mul_overflow(days, DAY, &days) &&
+	       !__builtin_add_overflow(*time, days, time);
 }
 
 static void skip_blanks(struct reader *reader)
@@ -210,7 +212,8 @@ struct span {
 	int64_t months, nanoseconds;
 };
 
-/* n of the unit that is named next, once more: plural, and shortened where nobody takes it for another. */
+/* n of the unit that is named next, once more: plural, and shortened where nobody takes it for
+ * another. */
 static bool add_unit(struct reader *reader, struct span *span, int64_t n)
 {
 	static const struct {
@@ -248,7 +251,8 @@ static bool read_count(struct reader *reader, int64_t *count)
 	size_t len;
 
 	*count = 0;
-	while (reader->at < reader->end && isdigit((unsigned char)*reader->at) && reader->at - from < 9)
+	while (reader->at < reader->end && isdigit((unsigned char)*reader->at) &&
+	       reader->at - from < 9)
 		*count = *count * 10 + (*reader->at++ - '0');
 	if (reader->at > from)
 		return true;
@@ -381,8 +385,8 @@ static int refuse_text(const struct pfs_sql_value *value, char problem[PFS_TIME_
 		       "%s%.*s%s is no time; write one like '2024-01-31', '2024-01-31 12:00:00', "
 		       "'1 year ago', '-30 days', 'yesterday' or 'today'",
 		       value->type == PFS_SQL_TEXT ? "'" : "a blob",
-		       value->type == PFS_SQL_TEXT ? (int)PFS_MIN(value->size, 40) : 0, value->bytes,
-		       value->type == PFS_SQL_TEXT ? "'" : "");
+		       value->type == PFS_SQL_TEXT ? (int)PFS_MIN(value->size, 40) : 0,
+		       value->bytes, value->type == PFS_SQL_TEXT ? "'" : "");
 	return -EINVAL;
 }
 
@@ -424,7 +428,8 @@ int pfs_time_from_seconds(struct pfs_sql_value *out, const struct pfs_sql_value 
 		return 0;
 	if (value->type == PFS_SQL_BLOB ||
 	    (value->type == PFS_SQL_TEXT && !read_number(&number, value))) {
-		(void)snprintf(problem, PFS_TIME_PROBLEM, "seconds() takes a number of seconds since 1970");
+		(void)snprintf(problem, PFS_TIME_PROBLEM,
+			       "seconds() takes a number of seconds since 1970");
 		return -EINVAL;
 	}
 	*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER};

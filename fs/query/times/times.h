@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/query/times/times.h - times as people write them, as nanoseconds.
  *
- * ISO 8601: YYYY-MM, YYYY-MM-DD, and after "T" or a blank hh:mm, hh:mm:ss, hh:mm:ss.fraction; then Z,
- * +hh, +hh:mm, -hh:mm or nothing, which is UTC. */
+ * ISO 8601: YYYY-MM, YYYY-MM-DD, and after "T" or a blank hh:mm, hh:mm:ss, hh:mm:ss.fraction; then
+ * Z, +hh, +hh:mm, -hh:mm or nothing, which is UTC. */
 #ifndef PFS_FS_QUERY_TIMES_TIMES_H
 #define PFS_FS_QUERY_TIMES_TIMES_H
 
@@ -13,7 +13,8 @@
 #include "base/err.h"
 #include "meta/sql/sqlquery.h"
 
-/* Reads an ISO 8601 time.  Returns false if the text is none, or it is beyond 64 bits of nanoseconds. */
+/* Reads an ISO 8601 time.  Returns false if the text is none, or it is beyond 64 bits of
+ * nanoseconds. */
 bool pfs_time_parse(int64_t *nanoseconds, const char *text, size_t len);
 
 /* Reads such a time, or one seen from `now`: "now"; "today", "yesterday" and "tomorrow", which are
@@ -37,9 +38,9 @@ bool pfs_time_is_column(const char *name, size_t len);
 
 #define PFS_TIME_PROBLEM 192
 
-/* Gets what a value that is compared with a time stands for: of text what pfs_time_read reads; numbers and NULL stay, but with
- * `strict` a number that looks like seconds is refused.  -EINVAL: the value is none of these; `problem` says why, and what to write
- * instead. */
+/* Gets what a value that is compared with a time stands for: of text what pfs_time_read reads;
+ * numbers and NULL stay, but with `strict` a number that looks like seconds is refused.  -EINVAL:
+ * the value is none of these; `problem` says why, and what to write instead. */
 PFS_MUST_CHECK int pfs_time_value(struct pfs_sql_value *out, const struct pfs_sql_value *value,
 				  int64_t now, bool strict, char problem[PFS_TIME_PROBLEM]);
 
