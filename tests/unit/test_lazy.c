@@ -469,7 +469,10 @@ static void zeros_take_no_memory(void **state)
 	assert_int_equal(pfs_lazy_create(&lazy), 0);
 	assert_int_equal(pfs_lazy_add(lazy, &part, bytes, 2 * LARGE, BLOCK, fill_rest, NULL), 0);
 	assert_int_equal(pfs_lazy_start(lazy), 0);
-	pfs_lazy_provide(part, 0, 2 * LARGE);
+	pfs_lazy_provide(part, 0, 2 * LARGE - BLOCK);
+	assert_int_equal(bytes[2 * LARGE - 1],
+			 byte_at(2 * LARGE - 1)); /* as above, for the stretches */
+	pfs_lazy_provide(part, 0, 2 * LARGE); /* until who fills it has said so */
 	assert_int_equal(pfs_lazy_filled(lazy), 2 * LARGE / BLOCK);
 	assert_int_equal(mapped_bytes(memory, 3 * LARGE, "Anonymous"), 2 * LARGE - ZEROS_END);
 	assert_int_equal(bytes[BLOCK], 0); /* which nobody has to fill */
