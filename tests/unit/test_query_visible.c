@@ -153,7 +153,7 @@ static const char *const statements[] = {
 	"SELECT a.path, (SELECT group_concat(path) FROM nodes WHERE ancestor_of(ino, a.ino)) FROM nodes a ORDER BY 1",
 	"SELECT path_of(common_ancestor(ino)) FROM nodes WHERE type = 'f'",
 	"SELECT a.path, b.path, path_of(common_ancestor(a.ino, b.ino)) FROM nodes a JOIN nodes b USING (size) "
-	"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
+		"WHERE a.path < b.path AND a.type = 'f' AND b.type = 'f' ORDER BY 1, 2",
 	"SELECT ext, min(name), max(size), count(DISTINCT uid) FROM nodes WHERE size > 5 GROUP BY ext ORDER BY 1",
 	"SELECT p.path, count(*), sum(n.size) FROM nodes n JOIN nodes p ON n.parent = p.ino GROUP BY p.ino ORDER BY 1",
 	"SELECT p.path, n.path FROM nodes n LEFT JOIN nodes p ON p.name = n.name AND p.size > n.size ORDER BY 1, 2",
@@ -164,7 +164,7 @@ static const char *const statements[] = {
 	"SELECT type, sum(size * 9223372036854775807) FROM nodes GROUP BY type ORDER BY 1",
 	"SELECT name FROM nodes WHERE type = 'd' UNION SELECT ext FROM nodes ORDER BY 1",
 	"WITH RECURSIVE t(i) AS (SELECT ino_of('/') UNION ALL SELECT ino FROM nodes JOIN t ON parent = i) "
-	"SELECT count(*) FROM t",
+		"SELECT count(*) FROM t",
 };
 
 /* In place of each @. */
