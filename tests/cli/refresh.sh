@@ -290,6 +290,12 @@ replace "$src/elsewhere/inner" && mv "$src/t" "$src/elsewhere/inner/inner"
 rm "$src/elsewhere/inner/inner/goes" && touch "$src/elsewhere/inner/both"
 ok 'and of one that lies in a directory that moved' refresh
 follows 'the store follows'
+mkdir "$src/n" "$src/n/n" "$src/n/n/n" && touch "$src/n/n/n/file" && mkdir "$src/n/n/n/n" # which two have the same times
+sleep 2.1
+refresh
+replace "$src/n" && mv "$src/t" "$src/n/n"
+ok 'and where each of several takes the name of the next' refresh
+follows 'the store follows'
 # ---- what is kept, and whose name another file got ----
 echo 1 >"$src/first" && ln "$src/first" "$src/second" && echo 2 >"$src/third"
 refresh

@@ -128,7 +128,9 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (known)
 		place->listed = record.ctime;
 	comparison->adopting = !known;
-	same = known && pfs_is_as_recorded(&record, &batch->entries[0].attr);
+	/* the record of a node that was matched may be another directory's, with the same times */
+	same = known && pfs_is_as_recorded(&record, &batch->entries[0].attr) &&
+	       (!place->matched || pfs_refresh_same(refresh, batch, &record));
 	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
 	if (!same || place->old_path || place->matched ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
