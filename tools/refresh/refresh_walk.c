@@ -86,6 +86,14 @@ static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 	return 0;
 }
 
+/* Returns true if the store's directory was changed since it was read. Without times the record is
+ * of a directory that a refresh has not read to its end. */
+static bool is_touched(const struct pfs_source_record *record, const struct pfs_follower *node)
+{
+	return (record->ctime.sec || record->ctime.nsec) &&
+	       !pfs_is_time(record->mtime, node->attr.st_mtim);
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -96,7 +104,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
 	struct pfs_gone *gone;
-	bool known, same, another;
+	bool known, own, same, another;
 	int error = pfs_follow_record(refresh->tree, &record, path, node->ino);
 
 	if (error && error != -ENOENT)
@@ -110,7 +118,9 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
 	if (!batch)
 		return -ESTALE;
-	another = known && !place->matched && !pfs_refresh_same(refresh, batch, &record);
+	/* else the record is another directory's, which may have the same times */
+	own = known && pfs_refresh_same(refresh, batch, &record);
+	another = known && !place->matched && !own;
 	if (another && !place->above && refresh->options->shallow) {
 		pfs_crawl_look_free(batch);
 		return -ESTALE; /* the directory above tells what has become of it */
@@ -121,16 +131,12 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	gone = pfs_refresh_find(refresh, node->ino);
 	if (gone && !gone->claimed)
 		gone->present = true;
-	/* without times the record is of a directory that a refresh has not read to its end */
-	place->touched = known && (record.ctime.sec || record.ctime.nsec) &&
-			 !pfs_is_time(record.mtime, node->attr.st_mtim);
+	place->touched = known && is_touched(&record, node);
 	place->settled = node->flags & PFS_NODE_SETTLED;
 	if (known)
 		place->listed = record.ctime;
 	comparison->adopting = !known;
-	/* the record of a node that was matched may be another directory's, with the same times */
-	same = known && pfs_is_as_recorded(&record, &batch->entries[0].attr) &&
-	       (!place->matched || pfs_refresh_same(refresh, batch, &record));
+	same = own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
 	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
 	if (!same || place->old_path || place->matched ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
