@@ -345,8 +345,8 @@ static int read_set(void *arg, const char *bytes, size_t size)
 	return append_text(&reader->text, bytes, size);
 }
 
-/* A set is listed in several holds, between which others come, and as it was in the first. */
-static void check_set(void)
+/* Lists a set, which is as it was in the first hold. Returns false if nobody came between two holds. */
+static bool list_set(void)
 {
 	struct chosen chosen;
 	struct set_reader reader = {.has_begun = false};
@@ -357,7 +357,6 @@ static void check_set(void)
 	reader.folder = chosen.inos[CHOSEN - 1];
 	assert_int_equal(pfs_tree_list(tree, &question, 0, read_set, &reader), 0);
 	(void)pthread_join(reader.thread, NULL);
-	assert_true(reader.was_changed);
 	assert_int_equal(pfs_tree_rename(tree, PFS_ROOT_PRIME, "!199", reader.folder, "199", 0), 0);
 	assert_int_equal(reader.text.size, chosen.wanted.size);
 	assert_memory_equal(reader.text.bytes, chosen.wanted.bytes, chosen.wanted.size);
@@ -371,6 +370,16 @@ static void check_set(void)
 		free(chosen.paths[i]);
 	free(chosen.wanted.bytes);
 	free(reader.text.bytes);
+	return reader.was_changed;
+}
+
+/* A set is listed in several holds, between which others come, if they have a processor then. */
+static void check_set(void)
+{
+	unsigned tries = 0;
+
+	while (!list_set())
+		assert_true(++tries < 100);
 }
 
 static void test_sets(void **state)
