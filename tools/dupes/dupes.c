@@ -83,7 +83,8 @@ static int compare_originals(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Drops further names of an original, and returns how many files are left. */
+/* Drops further names of an original, and a node that comes twice as it was moved meanwhile. *n
+ * becomes how many files are left. */
 static int drop_names(struct finding *finding, struct file *files, size_t *n)
 {
 	size_t left = 0;
