@@ -17,7 +17,7 @@ ok 'facts of the store' limited 1000000 primefs info "$store"
 is 'all paths' "$(limited 1000000 primefs export --format=paths "$store" | wc -l)" "$(primefs export --format=paths "$store" | wc -l)"
 is 'an import' "$(seq -f /e/%g 20000 | limited 1000000 primefs import --format=paths - other.pfs | head -n 1 | cut -d ' ' -f 2-3)" \
 	'20002 nodes'
-ok 'a check, which has the tree twice, in 2 GiB' limited 2097152 primefs check "$store"
+ok 'a check, which has the tree twice, in 2 GiB' limited 2097152 primefs check --engine=host "$store"
 fails_with 'says what it needs' 'there is not enough memory; .*ulimit -v.*2 GiB' limited 100000 primefs info "$store"
 fails_with 'or that no thread can start' 'cannot start a thread: .*ulimit -v|there is not enough memory; .*ulimit -v' \
 	limited 400000 primefs info "$store"

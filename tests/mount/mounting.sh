@@ -152,5 +152,5 @@ ok 'mounts where address space is limited' limited 2000000 primefs mount --engin
 (cd "$mnt" && seq 500 | xargs touch)
 is 'and lists' "$(wc -l <"$mnt/.query/paths")" "$(find "$mnt" | wc -l)"
 primefs umount "$mnt"
-fails_with 'and says what it needs' 'there is not enough memory; .*ulimit -v.*2 GiB' limited 100000 primefs mount "$store" "$mnt"
+fails_with 'and says what it needs' 'there is not enough memory; .*ulimit -v.*2 GiB' limited 100000 primefs mount --engine=host "$store" "$mnt"
 check_store

@@ -572,6 +572,7 @@ static void a_device_that_fails(void **state)
 {
 	static const int failures[] = {-EIO, -ENOMEM};
 	struct pfs_engine_info info;
+	bool is_met;
 
 	for (long n = 20; n < 2000; n += n * 2) {
 		for (size_t f = 0; f < PFS_COUNT(failures); f++) {
@@ -583,11 +584,12 @@ static void a_device_that_fails(void **state)
 			else
 				pfs_cuda_fail_at(n);
 			run_threads();
-			pfs_cuda_fail_at(0);
+			is_met = is_stand_in(state) || pfs_cuda_fail_at(0) == 0;
 			stand_in.calls_left = LONG_MAX;
 			pfs_engine_describe(engine, &info);
-			assert_true(info.degraded);
-			assert_string_equal(info.engine, "host");
+			assert_true(info.degraded == is_met); /* the threads may make fewer calls than n */
+			assert_string_equal(info.engine, is_met ? "host" : "cuda");
+			assert_true(is_met || n > 1000);
 			pfs_engine_close(engine);
 		}
 	}
