@@ -12,7 +12,9 @@
 #define FLAT_MAX  (1 << 17)
 
 struct gen {
-	FILE *out;
+	int (*visit)(void *arg, const char *path, size_t len);
+	void *arg;
+	int error; /* of the first visit that failed; none follows it */
 	uint64_t state;
 	char path[DEPTH_MAX * NAME_SIZE];
 };
@@ -71,15 +73,15 @@ static size_t add_name(struct gen *gen, char *to, uint64_t number, bool director
 	return len;
 }
 
-static void print_files(struct gen *gen, size_t len, uint64_t first, uint64_t n)
+static void visit_files(struct gen *gen, size_t len, uint64_t first, uint64_t n)
 {
 	uint64_t i;
 
 	for (i = first; i < first + n; i++) {
 		size_t end = len + add_name(gen, gen->path + len, i, false);
 
-		gen->path[end++] = '\n';
-		(void)fwrite(gen->path, 1, end, gen->out);
+		if (!gen->error)
+			gen->error = gen->visit(gen->arg, gen->path, end);
 	}
 }
 
@@ -99,34 +101,46 @@ static uint64_t choose_size(struct gen *gen, uint64_t n)
 	return size + 2 > n ? n : size;
 }
 
-/* Prints n > 0 nodes below the directory whose path has that length, with a slash at its end. */
-static void print_directory(struct gen *gen, size_t len, unsigned depth, uint64_t n)
+/* Visits n > 0 nodes below the directory whose path has that length, with a slash at its end. */
+static void visit_directory(struct gen *gen, size_t len, unsigned depth, uint64_t n)
 {
 	uint64_t number, files;
 
 	if (is_flat(gen, depth, n)) {
-		print_files(gen, len, 0, n);
+		visit_files(gen, len, 0, n);
 		return;
 	}
 	files = skewed(gen, PFS_MIN(n - 2, SMALL)) - 1;
-	print_files(gen, len, 0, files);
+	visit_files(gen, len, 0, files);
 	for (number = files, n -= files; n > 1; number++) {
 		uint64_t size = choose_size(gen, n);
 		size_t end = len + add_name(gen, gen->path + len, number, true);
 
 		gen->path[end++] = '/';
-		print_directory(gen, end, depth + 1, size - 1);
+		visit_directory(gen, end, depth + 1, size - 1);
 		n -= size;
 	}
-	/* one node that is left becomes a file: an empty directory would not be printed */
-	print_files(gen, len, number, n);
+	/* one node that is left becomes a file: an empty directory would not be visited */
+	visit_files(gen, len, number, n);
+}
+
+int pfs_gen_visit(uint64_t nodes, uint64_t seed,
+		  int (*visit)(void *arg, const char *path, size_t len), void *arg)
+{
+	struct gen gen = {.visit = visit, .arg = arg, .state = seed};
+
+	if (nodes > 1)
+		visit_directory(&gen, 0, 0, nodes - 1);
+	return gen.error;
+}
+
+static int print_path(void *arg, const char *path, size_t len)
+{
+	return fwrite(path, 1, len, arg) == len && putc('\n', arg) != EOF ? 0 : -EIO;
 }
 
 int pfs_gen_paths(FILE *out, uint64_t nodes, uint64_t seed)
 {
-	struct gen gen = {.out = out, .state = seed};
-
-	if (nodes > 1)
-		print_directory(&gen, 0, 0, nodes - 1);
-	return fflush(out) == 0 && !ferror(out) ? 0 : -EIO;
+	PFS_TRY(pfs_gen_visit(nodes, seed, print_path, out));
+	return fflush(out) == 0 ? 0 : -EIO;
 }

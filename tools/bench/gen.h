@@ -19,9 +19,14 @@ static inline uint64_t pfs_gen_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* The paths of the files of a tree of that many nodes, root and directories included, one a line.
+/* Visits the paths of the files of a tree of that many nodes, root and directories included.
  * Its shape is that of a package archive: depth up to 24, about 8 % directories, from chains of
- * one to folders of hundreds of thousands, names of 14 bytes on average.  -EIO. */
+ * one to folders of hundreds of thousands, names of 14 bytes on average. A visit that does not
+ * return 0 is the last, and what it returns is returned. */
+PFS_MUST_CHECK int pfs_gen_visit(uint64_t nodes, uint64_t seed,
+				 int (*visit)(void *arg, const char *path, size_t len), void *arg);
+
+/* Prints these paths, one a line. -EIO. */
 PFS_MUST_CHECK int pfs_gen_paths(FILE *out, uint64_t nodes, uint64_t seed);
 
 #endif
