@@ -54,4 +54,24 @@ assert any(r.get("yardstick") == "DuckDB" and r["missing"] for r in rows)
 assert any(r["what"] == "du -s" and r["wanted_ratio"] == 20 for r in rows if "what" in r)' out.json
 exits 'a store that there is not' 3 bench "$work/none.pfs"
 exits 'too few nodes' 2 bench --nodes=1
+
+mounted() { primefs-bench mounted --runs=2 --folder="$work" "$@"; }
+
+mounted --nodes=3000 >out 2>errors
+is 'statements through a mount: says nothing else' "$(cat errors)" ''
+is 'statements through a mount: each has been asked' "$(grep -c '^    [0-9.]* ms .*, at first [0-9.]* ms' out)" 20
+if grep -q '; DuckDB ' out; then
+	is 'and of DuckDB, too' "$(grep -c '; DuckDB [0-9.]* ms.*; ratio' out)" 20
+else
+	is 'and DuckDB is missed once' "$(grep -c '^DuckDB: not installed$' out)" 1
+fi
+mounted --only=texts --json "$store" >out.json 2>errors
+is 'of a store: says nothing else' "$(cat errors)" ''
+python 'of a store, as JSON' -c 'import json, sys
+rows = json.load(open(sys.argv[1]))
+assert [r["what"] for r in rows if "first" in r] == ["joined with 1,000 texts, grouped (1)"], rows' out.json
+is 'the side table is dropped' "$(primefs query "$store" "SELECT count(*) FROM primefs_bench_texts" 2>&1 | grep -c 'no such table')" 1
+exits 'of a store that there is not' 3 mounted --peers=none "$work/none.pfs"
+exits 'with an engine that there is not' 2 mounted --engine=none
+is 'nothing of it is left behind' "$(find "$work" -maxdepth 1 -name 'primefs-bench*')" ''
 check_store

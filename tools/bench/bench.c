@@ -155,6 +155,8 @@ static void print_json(const struct pfs_figures *figures, struct pfs_json *json,
 	pfs_json_real(json, "median", ours);
 	pfs_json_real(json, "least", figures->ours[0]);
 	pfs_json_real(json, "most", figures->ours[figures->n - 1]);
+	if (figures->first > 0)
+		pfs_json_real(json, "first", figures->first);
 	if (figures->n_yardstick) {
 		pfs_json_string(json, "yardstick", figures->yardstick);
 		pfs_json_real(json, "yardstick_median", theirs);
@@ -195,6 +197,11 @@ void pfs_figures_print(struct pfs_figures *figures, struct pfs_json *json)
 	}
 	(void)printf("%s\n    ", figures->what);
 	print_spread(figures->ours, figures->n, ours, figures->unit);
+	if (figures->first > 0) {
+		(void)fputs(", at first ", stdout);
+		print_value(figures->first);
+		(void)printf(" %s", figures->unit);
+	}
 	if (figures->n_yardstick) {
 		(void)printf("; %s ", figures->yardstick);
 		print_spread(figures->theirs, figures->n_yardstick, theirs, figures->unit);

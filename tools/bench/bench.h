@@ -90,6 +90,7 @@ struct pfs_figures {
 	bool less_is_better;
 	unsigned n, n_yardstick;
 	double ours[PFS_BENCH_RUNS_MAX], theirs[PFS_BENCH_RUNS_MAX];
+	double first;	     /* of ours, a run before those, which makes what they find; 0: none */
 	double wanted_ratio; /* of the yardstick's speed; 0: none */
 	double wanted;	     /* at least, or at most if less is better; 0: none */
 };

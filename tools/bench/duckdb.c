@@ -45,7 +45,7 @@ void pfs_duckdb_put_null(FILE *csv, bool last)
 
 /* ---- the library ---- */
 
-/* duckdb_result of DuckDB's C interface, whose header is not needed for five functions. */
+/* duckdb_result of DuckDB's C interface, whose header is not needed for a few functions. */
 struct result {
 	uint64_t deprecated[3];
 	void *data;
@@ -60,6 +60,9 @@ struct pfs_duckdb {
 	int (*query)(void *connection, const char *sql, struct result *result);
 	const char *(*error_of)(struct result *result);
 	uint64_t (*row_count)(struct result *result);
+	uint64_t (*column_count)(struct result *result);
+	char *(*text_of)(struct result *result, uint64_t column, uint64_t row);
+	void (*free)(void *text);
 	void (*destroy)(struct result *result);
 	void (*disconnect)(void **connection);
 	void (*close)(void **database);
@@ -81,6 +84,9 @@ static bool find(struct pfs_duckdb *duckdb)
 		{"duckdb_query", (void **)&duckdb->query},
 		{"duckdb_result_error", (void **)&duckdb->error_of},
 		{"duckdb_row_count", (void **)&duckdb->row_count},
+		{"duckdb_column_count", (void **)&duckdb->column_count},
+		{"duckdb_value_varchar", (void **)&duckdb->text_of},
+		{"duckdb_free", (void **)&duckdb->free},
 		{"duckdb_destroy_result", (void **)&duckdb->destroy},
 		{"duckdb_disconnect", (void **)&duckdb->disconnect},
 		{"duckdb_close", (void **)&duckdb->close},
@@ -123,15 +129,40 @@ void pfs_duckdb_close(struct pfs_duckdb *duckdb)
 	free(duckdb);
 }
 
-int pfs_duckdb_run(struct pfs_duckdb *duckdb, uint64_t *rows, const char *sql)
+static void put_row(const struct pfs_duckdb *duckdb, char *out, size_t size, struct result *result)
+{
+	uint64_t columns = duckdb->column_count(result);
+	size_t len = 0;
+
+	for (uint64_t i = 0; i < columns && len < size; i++) {
+		char *text = duckdb->text_of(result, i, 0);
+
+		len += (size_t)snprintf(out + len, size - len, "%s%s", i ? "\t" : "",
+					text ? text : "");
+		duckdb->free(text);
+	}
+}
+
+int pfs_duckdb_ask(struct pfs_duckdb *duckdb, uint64_t *rows, char *row, size_t size,
+		   const char *sql)
 {
 	struct result result = {.data = NULL};
 	bool failed = duckdb->query(duckdb->connection, sql, &result) != 0;
+	uint64_t n = failed ? 0 : duckdb->row_count(&result);
 
 	if (failed)
 		pfs_error("DuckDB: %s: %s", sql, duckdb->error_of(&result));
-	else if (rows)
-		*rows = duckdb->row_count(&result);
+	if (rows && !failed)
+		*rows = n;
+	if (size)
+		*row = '\0';
+	if (size && n == 1)
+		put_row(duckdb, row, size, &result);
 	duckdb->destroy(&result);
 	return failed ? -EINVAL : 0;
+}
+
+int pfs_duckdb_run(struct pfs_duckdb *duckdb, uint64_t *rows, const char *sql)
+{
+	return pfs_duckdb_ask(duckdb, rows, NULL, 0, sql);
 }

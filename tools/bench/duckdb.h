@@ -25,6 +25,11 @@ void pfs_duckdb_close(struct pfs_duckdb *duckdb); /* NULL is allowed */
  * -EINVAL: it does not take one, which is logged. */
 PFS_MUST_CHECK int pfs_duckdb_run(struct pfs_duckdb *duckdb, uint64_t *rows, const char *sql);
 
+/* As pfs_duckdb_run; if there is one row, writes its values into `row`, with tabs between them and
+ * nothing for NULL, else "". */
+PFS_MUST_CHECK int pfs_duckdb_ask(struct pfs_duckdb *duckdb, uint64_t *rows, char *row, size_t size,
+				  const char *sql);
+
 /* ---- a CSV file of rows to read in ---- */
 
 /* Text without bytes beyond ASCII: DuckDB wants UTF-8, names have any bytes. */

@@ -278,7 +278,6 @@ static int choose(struct side *side)
 			     take_number, side->rare);
 }
 
-/* Replaces the words that begin with $. */
 static int fill_in(char *out, const struct pfs_bench_query *bench, const struct side *side,
 		   const char *sql)
 {
@@ -287,22 +286,8 @@ static int fill_in(char *out, const struct pfs_bench_query *bench, const struct 
 		{"$wide", side->wide}, {"$rare", side->rare},	   {"$prefix", bench->prefix},
 		{"$part", bench->part},
 	};
-	size_t len = 0;
 
-	while (*sql && len < STATEMENT_MAX - 1) {
-		size_t i = 0;
-
-		while (i < PFS_COUNT(words) && strncmp(sql, words[i][0], strlen(words[i][0])) != 0)
-			i++;
-		if (i == PFS_COUNT(words)) {
-			out[len++] = *sql++;
-			continue;
-		}
-		len += (size_t)snprintf(out + len, STATEMENT_MAX - len, "%s", words[i][1]);
-		sql += strlen(words[i][0]);
-	}
-	out[PFS_MIN(len, STATEMENT_MAX - 1)] = 0;
-	return len < STATEMENT_MAX - 1 ? 0 : -E2BIG;
+	return pfs_bench_fill_in(out, STATEMENT_MAX, sql, words, PFS_COUNT(words));
 }
 
 /* ---- figures ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/query.h - what the two halves of bench query share: statements over the tree beside
  * SQLite and DuckDB (query.c with query_statements.c and, for a store made up, query_made.c), and
- * commands and files of a mount beside other programs (query_mount.c). */
+ * commands and files of a mount beside other programs (query_mount.c); and what bench mounted
+ * shares with them. */
 #ifndef PFS_TOOLS_BENCH_QUERY_H
 #define PFS_TOOLS_BENCH_QUERY_H
 
@@ -40,6 +41,11 @@ struct pfs_bench_question {
 
 extern const struct pfs_bench_question pfs_bench_questions[];
 extern const size_t pfs_bench_n_questions;
+
+/* Writes a statement in whose text words that begin with $ are replaced: each of `words` is such a
+ * word and what stands in its place. -E2BIG. */
+PFS_MUST_CHECK int pfs_bench_fill_in(char *out, size_t size, const char *sql,
+				     const char *const (*words)[2], size_t n);
 
 /* Prints the figures, and keeps what their ratio was to be for pfs_bench_query_sum_up, which prints
  * a table of all and frees it. */

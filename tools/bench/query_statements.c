@@ -5,8 +5,12 @@
  * $ino and $path are a directory with about a tenth of all nodes below; $deep is the ino of a node
  * as deep as there is, and $wide of the directory with most children; $rare is a size that ten
  * nodes exceed; $prefix and $part are the options. */
-#include "base/checked.h"
 #include "tools/bench/query.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
 
 /* Walks down the directory's subtree, one level a step. */
 #define BELOW                                                                                      \
@@ -182,3 +186,24 @@ const struct pfs_bench_question pfs_bench_questions[] = {
 };
 
 const size_t pfs_bench_n_questions = PFS_COUNT(pfs_bench_questions);
+
+int pfs_bench_fill_in(char *out, size_t size, const char *sql, const char *const (*words)[2],
+		      size_t n)
+{
+	size_t len = 0;
+
+	while (*sql && len < size - 1) {
+		size_t i = 0;
+
+		while (i < n && strncmp(sql, words[i][0], strlen(words[i][0])) != 0)
+			i++;
+		if (i == n) {
+			out[len++] = *sql++;
+			continue;
+		}
+		len += (size_t)snprintf(out + len, size - len, "%s", words[i][1]);
+		sql += strlen(words[i][0]);
+	}
+	out[PFS_MIN(len, size - 1)] = 0;
+	return len < size - 1 ? 0 : -E2BIG;
+}

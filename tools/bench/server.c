@@ -88,7 +88,8 @@ int pfs_bench_server_mount(struct pfs_bench_server *server, const char *timeout,
 		server->mountpoint,
 		NULL};
 
-	(void)snprintf(list, sizeof(list), "threads=%u,timeout=%s", server->threads, timeout);
+	(void)snprintf(list, sizeof(list), "threads=%u,timeout=%s%s", server->threads, timeout,
+		       server->without_image ? ",snapshot=no" : "");
 	PFS_TRY(pfs_bench_run(server->verb, NULL, argv));
 	server->mounted = true;
 	return 0;

@@ -19,6 +19,7 @@ struct pfs_bench_server {
 	uint64_t bytes;		    /* size of the yardstick's large file */
 	char folder[PATH_MAX - 64]; /* of this server's own */
 	char store[PATH_MAX], mountpoint[PATH_MAX];
+	bool without_image; /* no image file is written beside the store, or read */
 	const char *other; /* somebody's store, to be mounted in place of its own; NULL: none */
 	/* private */
 	pid_t yardstick; /* 0: not running */
