@@ -128,7 +128,7 @@ static void make_ascii(char *text, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		text[i] = (char)((c < ' ' && c != '\t' && c != '\n') || c > 126 ? '?' : c);
+		text[i] = (char)((c < ' ' && c != '\r' && c != '\n') || c > 126 ? '?' : c);
 	}
 }
 
@@ -185,16 +185,17 @@ static void get_reason(char *reason, size_t size, const struct mounted *mounted,
 	(void)snprintf(reason, size, "%.*s", (int)strcspn(answer.text, "\n"), answer.text);
 }
 
-/* Runs a statement that the measurement needs. */
-static int must(const struct mounted *mounted, struct answer *answer, const char *sql)
+/* As ask, and says what is wrong. */
+static int must(const struct mounted *mounted, struct answer *answer, const char *file,
+		const char *sql)
 {
-	int error = ask(mounted, answer, "run", sql);
+	int error = ask(mounted, answer, file, sql);
 	char reason[256];
 
 	if (!error)
 		return 0;
 	get_reason(reason, sizeof(reason), mounted, error);
-	(void)pfs_cmd_fail(VERB, "%s: %s", sql, reason);
+	(void)pfs_cmd_fail(VERB, "%s: %s", sql ? sql : file, reason);
 	return error;
 }
 
@@ -358,30 +359,30 @@ static int make_texts(const struct mounted *mounted)
 	struct answer answer = {.csv = NULL};
 
 	for (size_t i = 0; i < PFS_COUNT(statements); i++)
-		PFS_TRY(must(mounted, &answer, statements[i]));
+		PFS_TRY(must(mounted, &answer, "run", statements[i]));
 	return 0;
 }
 
-/* Copies the rows of a statement into a table of DuckDB. */
-static int copy_rows(const struct mounted *mounted, const char *sql, const char *table,
+/* Copies the rows of a statement, by its file, into a table of DuckDB. */
+static int copy_rows(const struct mounted *mounted, const char *file, const char *table,
 		     const char *columns)
 {
 	char csv[PATH_MAX], *quoted PFS_FREE = NULL, *setup PFS_FREE = NULL;
 	struct answer answer;
 	int error;
 
-	(void)snprintf(csv, sizeof(csv), "%s/rows.tsv", mounted->bench.server.folder);
+	(void)snprintf(csv, sizeof(csv), "%s/rows.csv", mounted->bench.server.folder);
 	quoted = pfs_sql_quote(csv);
 	if (!quoted || asprintf(&setup,
 				"CREATE TABLE %s (%s);\n"
-				"COPY %s FROM %s (FORMAT csv, HEADER true, DELIMITER '\\t', "
-				"QUOTE '', ESCAPE '');",
+				"COPY %s FROM %s (FORMAT csv, HEADER true, DELIMITER ',', "
+				"QUOTE '\"', ESCAPE '\"', ALLOW_QUOTED_NULLS false);",
 				table, columns, table, quoted) < 0)
 		return -ENOMEM;
 	answer.csv = fopen(csv, "we");
 	if (!answer.csv)
 		return -errno;
-	error = must(mounted, &answer, sql);
+	error = must(mounted, &answer, file, NULL);
 	if (fclose(answer.csv) != 0 && !error)
 		error = -EIO;
 	error = error ? error : pfs_duckdb_run(mounted->duckdb, NULL, setup);
@@ -392,16 +393,14 @@ static int copy_rows(const struct mounted *mounted, const char *sql, const char 
 static int fill_duckdb(const struct mounted *mounted)
 {
 	PFS_TRY(pfs_duckdb_run(mounted->duckdb, NULL, "SET preserve_insertion_order = false"));
-	PFS_TRY(copy_rows(mounted, "SELECT text, team FROM " TEXTS, TEXTS,
+	PFS_TRY(copy_rows(mounted, "sql/SELECT text, team FROM " TEXTS ".csv", TEXTS,
 			  "text TEXT, team INTEGER"));
-	PFS_TRY(copy_rows(mounted,
-			  "SELECT ino, parent, depth, name, ext, type, size, mtime FROM nodes",
-			  "nodes",
-			  "ino BIGINT, parent BIGINT, depth INTEGER, name TEXT, ext TEXT, "
-			  "type TEXT, size BIGINT, mtime BIGINT"));
-	/* The root's name is empty, which the copy took for NULL. */
-	return pfs_duckdb_run(mounted->duckdb, NULL,
-			      "UPDATE nodes SET name = '' WHERE name IS NULL");
+	return copy_rows(
+		mounted,
+		"sql/SELECT ino, parent, depth, name, ext, type, size, mtime FROM nodes.csv",
+		"nodes",
+		"ino BIGINT, parent BIGINT, depth INTEGER, name TEXT, ext TEXT, type TEXT, "
+		"size BIGINT, mtime BIGINT");
 }
 
 static void print_step(const struct mounted *mounted, const char *what, double started)
@@ -418,7 +417,7 @@ static int run_questions(struct mounted *mounted)
 	double started = pfs_bench_now();
 
 	PFS_TRY(make_texts(mounted));
-	PFS_TRY(must(mounted, &answer,
+	PFS_TRY(must(mounted, &answer, "run",
 		     "SELECT ifnull(min(ino), 2) FROM nodes WHERE depth = 1 AND type = 'd'"));
 	get_row(mounted->ino, sizeof(mounted->ino), &answer);
 	if (mounted->duckdb) {
@@ -452,7 +451,7 @@ static int run(struct mounted *mounted, uint64_t nodes)
 	(void)snprintf(mounted->query, sizeof(mounted->query), "%s/.query",
 		       bench->server.mountpoint);
 	error = run_questions(mounted);
-	ended = must(mounted, &answer, "DROP TABLE IF EXISTS " TEXTS);
+	ended = must(mounted, &answer, "run", "DROP TABLE IF EXISTS " TEXTS);
 	return error ? error : ended;
 }
 
