@@ -143,7 +143,7 @@ static int take(struct answer *answer, char *piece, size_t size)
 	if (!answer->csv)
 		return 0;
 	make_ascii(piece, size);
-	return fwrite(piece, 1, size, answer->csv) == size ? 0 : -EIO;
+	return fwrite(piece, 1, size, answer->csv) == size ? 0 : -errno;
 }
 
 /* Writes sql, unless it is NULL, to a file of .query and reads the file. */
@@ -218,7 +218,7 @@ static int count_operators(const struct mounted *mounted, struct operators *out)
 {
 	struct answer answer = {.csv = NULL};
 
-	PFS_TRY(ask(mounted, &answer, "stats", NULL));
+	PFS_TRY(must(mounted, &answer, "stats", NULL));
 	out->has_device = strstr(answer.text, "\"operators\": {\"device\": true") != NULL;
 	out->host = number_after(answer.text, "\"on_host\": ");
 	out->device = number_after(answer.text, "\"on_device\": ");
@@ -327,13 +327,15 @@ static int run_one(struct mounted *mounted, const struct pfs_bench_question *que
 	PFS_TRY(fill_in(sql, mounted, question->ours));
 	PFS_TRY(count_operators(mounted, &before));
 	error = time_ours(&ours, &figures.first);
+	figures.first *= 1e3;
+	if (!error)
+		error = pfs_bench_repeat(&mounted->bench, &figures, pfs_figures_add, time_ours,
+					 &ours);
 	if (error) {
 		get_reason(reason, sizeof(reason), mounted, error);
 		pfs_bench_query_failed(&mounted->bench, question->what, "primefs", reason);
 		return 0;
 	}
-	figures.first *= 1e3;
-	PFS_TRY(pfs_bench_repeat(&mounted->bench, &figures, pfs_figures_add, time_ours, &ours));
 	(void)snprintf(what, sizeof(what), "%s (%llu)", question->what,
 		       (unsigned long long)ours.rows);
 	if (mounted->duckdb)
@@ -363,6 +365,14 @@ static int make_texts(const struct mounted *mounted)
 	return 0;
 }
 
+static int say(const char *path)
+{
+	int error = -errno;
+
+	(void)pfs_cmd_fail(VERB, "%s: %s", path, strerror(-error));
+	return error;
+}
+
 /* Copies the rows of a statement, by its file, into a table of DuckDB. */
 static int copy_rows(const struct mounted *mounted, const char *file, const char *table,
 		     const char *columns)
@@ -381,10 +391,10 @@ static int copy_rows(const struct mounted *mounted, const char *file, const char
 		return -ENOMEM;
 	answer.csv = fopen(csv, "we");
 	if (!answer.csv)
-		return -errno;
+		return say(csv);
 	error = must(mounted, &answer, file, NULL);
 	if (fclose(answer.csv) != 0 && !error)
-		error = -EIO;
+		error = say(csv);
 	error = error ? error : pfs_duckdb_run(mounted->duckdb, NULL, setup);
 	(void)unlink(csv);
 	return error;
