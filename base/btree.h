@@ -34,9 +34,8 @@ struct pfs_btree_cursor {
 /* Makes an empty tree, which the caller destroys. *out is NULL on failure. -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_create(struct pfs_btree **out);
 /* Makes an empty tree whose leaves have at most `page` entries, which is at least
- * PFS_BTREE_PAGE_LEAST. Such a tree cannot be loaded lazily. -ENOMEM. */
-#define PFS_BTREE_PAGE_LEAST 8u
-#define PFS_BTREE_PAGE	     62u /* entries of a leaf of other trees */
+ * 8. Such a tree cannot be loaded lazily. -ENOMEM. */
+#define PFS_BTREE_PAGE 62u /* entries of a leaf of other trees */
 PFS_MUST_CHECK int pfs_btree_create_of(struct pfs_btree **out, uint32_t page);
 void pfs_btree_destroy(struct pfs_btree *tree);
 

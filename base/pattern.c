@@ -259,13 +259,3 @@ bool pfs_pattern_is_character(uint32_t *c, const char *text)
 	*c = next_character(&at);
 	return *c && !*at;
 }
-
-bool pfs_glob_matches(const char *pattern, const char *text)
-{
-	return pfs_pattern_matches(PFS_PATTERN_GLOB, pattern, 0, text, strlen(text));
-}
-
-bool pfs_like_matches(const char *pattern, const char *text)
-{
-	return pfs_pattern_matches(PFS_PATTERN_LIKE, pattern, 0, text, strlen(text));
-}

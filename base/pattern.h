@@ -32,8 +32,4 @@ PFS_MUST_CHECK int pfs_pattern_matches_until(bool *matches, const struct pfs_pat
  */
 bool pfs_pattern_is_character(uint32_t *c, const char *text);
 
-/* As pfs_pattern_matches, for NUL-terminated texts and without an escape. */
-bool pfs_glob_matches(const char *pattern, const char *text);
-bool pfs_like_matches(const char *pattern, const char *text);
-
 #endif

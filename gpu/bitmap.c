@@ -91,7 +91,8 @@ static int rescue(struct pfs_codes_job *job, struct pfs_bitmap *bitmap)
 	return job->ops->write(job, bits, 0, copy, size);
 }
 
-int pfs_bitmap_here(const struct pfs_asking *asking, const struct pfs_bitmap *set)
+/* Makes `bits` valid in the engine's present back end, which does not change the set. */
+static int bring_here(const struct pfs_asking *asking, const struct pfs_bitmap *set)
 {
 	struct pfs_bitmap *bitmap = (struct pfs_bitmap *)set;
 	struct pfs_codes_job *job = asking->job;
@@ -163,8 +164,8 @@ static int combine(const struct pfs_asking *asking, struct pfs_bitmap *bitmap,
 {
 	struct pfs_codes_job *job = asking->job;
 
-	PFS_TRY(pfs_bitmap_here(asking, bitmap));
-	PFS_TRY(pfs_bitmap_here(asking, other));
+	PFS_TRY(bring_here(asking, bitmap));
+	PFS_TRY(bring_here(asking, other));
 	if (op == PFS_BITMAP_OR && other->words > bitmap->words)
 		PFS_TRY(widen(job, bitmap, other->words));
 	return job->ops->combine(job, bitmap->bits, bitmap->words, other->bits, other->words, op);
@@ -194,7 +195,7 @@ int pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count)
 	}
 	do {
 		error = pfs_asking_begin(&asking);
-		error = error ? error : pfs_bitmap_here(&asking, bitmap);
+		error = error ? error : bring_here(&asking, bitmap);
 		if (error == 0)
 			error = asking.job->ops->count(asking.job, count, bitmap->bits,
 						       bitmap->words);
@@ -228,7 +229,7 @@ int pfs_bitmap_read(const struct pfs_bitmap *bitmap, uint32_t *words, size_t fir
 		return 0;
 	do {
 		error = pfs_asking_begin(&asking);
-		error = error ? error : pfs_bitmap_here(&asking, bitmap);
+		error = error ? error : bring_here(&asking, bitmap);
 		if (error == 0)
 			error = asking.job->ops->read(asking.job, words, bitmap->bits,
 						      first * sizeof(*words),

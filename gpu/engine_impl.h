@@ -509,9 +509,6 @@ PFS_MUST_CHECK int pfs_engine_send_some(struct pfs_engine *e, const struct pfs_n
 size_t pfs_engine_words(const struct pfs_engine *e);
 /* Makes an empty set, which the caller frees with pfs_bitmap_free. -ENOMEM. */
 PFS_MUST_CHECK int pfs_bitmap_new(const struct pfs_asking *asking, struct pfs_bitmap **out);
-/* Makes `bits` valid in the engine's present back end, which does not change the set. */
-PFS_MUST_CHECK int pfs_bitmap_here(const struct pfs_asking *asking,
-				   const struct pfs_bitmap *bitmap);
 
 /* ---- names ---- */
 

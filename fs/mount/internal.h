@@ -110,21 +110,15 @@ static inline double pfs_attr_timeout(const struct pfs_mount *mount, bool volati
  * want: R_OK, W_OK, X_OK. */
 PFS_MUST_CHECK int pfs_confirm_access(fuse_req_t req, fuse_ino_t node, unsigned want);
 
-/* To be called after a change of names. Returns `error` unless that is 0. With the mount options
- * sync or dirsync it waits until the change is committed; it returns 0, or the error for which the
- * change cannot be committed. */
-PFS_MUST_CHECK int pfs_settle_names(fuse_req_t req, int error);
-/* As pfs_settle_names, after a change of anything but names, for the option sync. Not for write():
- * there the kernel sends an fsync of its own. */
+/* To be called after a change of anything but names. Returns `error` unless that is 0. With the
+ * mount option sync it waits until the change is committed; it returns 0, or the error for which
+ * the change cannot be committed. Not for write(): there the kernel sends an fsync of its own. */
 PFS_MUST_CHECK int pfs_settle(fuse_req_t req, int error);
 
 /* ---- replying: exactly once a request; see respond.h ---- */
 
 void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
 		    const struct pfs_entry *entry);
-
-/* Replies with the entry and the reference that the caller took, or with the error. */
-void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry);
 
 /* ---- the session: libfuse's side of the connection ---- */
 

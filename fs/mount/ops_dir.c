@@ -95,7 +95,7 @@ static void list(fuse_req_t req, fuse_ino_t node, size_t size, off_t offset, boo
 		forget_listed(&listing);
 		pfs_respond_error(req, error);
 	} else if (pfs_respond_bytes(req, data, listing.used) != 0) {
-		forget_listed(&listing); /* the asking process was killed, as in pfs_reply_entry */
+		forget_listed(&listing); /* the asking process was killed, as in reply_entry of ops_name.c */
 	}
 }
 

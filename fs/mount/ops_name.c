@@ -21,7 +21,8 @@ void pfs_fill_entry(const struct pfs_mount *mount, struct fuse_entry_param *out,
 	};
 }
 
-void pfs_reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
+/* Replies with the entry and the reference that the caller took, or with the error. */
+static void reply_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 {
 	const struct pfs_mount *mount = pfs_mount_of(req);
 	struct fuse_entry_param param;
@@ -52,7 +53,7 @@ void pfs_on_node_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	}
 	if (!error && !S_ISDIR(entry.attr.st_mode))
 		pfs_advice_lookup(&mount->advice, fuse_req_ctx(req)->pid, pfs_ino_of(parent));
-	pfs_reply_entry(req, error, &entry);
+	reply_entry(req, error, &entry);
 }
 
 void pfs_on_node_forget(fuse_req_t req, fuse_ino_t node, uint64_t n)
@@ -78,7 +79,8 @@ static int settle(fuse_req_t req, int error, unsigned long wanted_by)
 	return pfs_tree_sync(pfs_tree_of(req));
 }
 
-int pfs_settle_names(fuse_req_t req, int error)
+/* As pfs_settle, after a change of names, for the options sync and dirsync. */
+static int settle_names(fuse_req_t req, int error)
 {
 	return settle(req, error, MS_SYNCHRONOUS | MS_DIRSYNC);
 }
@@ -92,7 +94,7 @@ int pfs_settle(fuse_req_t req, int error)
  * If the commit fails, the entry loses the reference that it was made with. */
 static int settle_entry(fuse_req_t req, int error, const struct pfs_entry *entry)
 {
-	int settled = pfs_settle_names(req, error);
+	int settled = settle_names(req, error);
 
 	if (settled && !error)
 		pfs_tree_forget(pfs_tree_of(req), entry->attr.st_ino, 1);
@@ -106,7 +108,7 @@ static void make(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mod
 	int error = pfs_tree_make(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, mode, rdev,
 				  &caller);
 
-	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
+	reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
 void pfs_on_node_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
@@ -126,7 +128,7 @@ void pfs_on_node_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, 
 	int error = pfs_tree_symlink(pfs_tree_of(req), &entry, pfs_ino_of(parent), name, target,
 				     &caller);
 
-	pfs_reply_entry(req, settle_entry(req, error, &entry), &entry);
+	reply_entry(req, settle_entry(req, error, &entry), &entry);
 }
 
 void pfs_on_node_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -163,14 +165,14 @@ void pfs_on_node_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_unlink(pfs_tree_of(req), pfs_ino_of(parent), name);
 
-	pfs_respond_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, settle_names(req, error));
 }
 
 void pfs_on_node_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	int error = pfs_tree_rmdir(pfs_tree_of(req), pfs_ino_of(parent), name);
 
-	pfs_respond_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, settle_names(req, error));
 }
 
 void pfs_on_node_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t new_parent,
@@ -179,7 +181,7 @@ void pfs_on_node_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fus
 	int error = pfs_tree_rename(pfs_tree_of(req), pfs_ino_of(parent), name,
 				    pfs_ino_of(new_parent), new_name, flags);
 
-	pfs_respond_error(req, pfs_settle_names(req, error));
+	pfs_respond_error(req, settle_names(req, error));
 }
 
 void pfs_on_node_readlink(fuse_req_t req, fuse_ino_t node)

@@ -286,7 +286,6 @@ static bool is_like(const struct pfs_predicate *p, struct bytes name)
 {
 	struct bytes text = {p->text ? p->text : "", p->text_len};
 	struct bytes high = {p->high_text ? p->high_text : "", p->high_len};
-	char ended[PFS_NAME_MAX + 1] = "";
 
 	switch (p->test) {
 	case PFS_TEST_EQUAL:
@@ -298,8 +297,7 @@ static bool is_like(const struct pfs_predicate *p, struct bytes name)
 		return (!p->text || compare_bytes(name, text) >= 0) &&
 		       (!p->high_text || compare_bytes(name, high) < 0);
 	default:
-		(void)snprintf(ended, sizeof(ended), "%.*s", (int)name.len, name.at);
-		return pfs_glob_matches(p->text, ended);
+		return pfs_pattern_matches(PFS_PATTERN_GLOB, p->text, 0, name.at, name.len);
 	}
 }
 

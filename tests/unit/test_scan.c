@@ -514,12 +514,16 @@ static void test_patterns(void **state)
 	random_state = seed + 300;
 	for (int i = 0; i < 400000; i++) {
 		char pattern[64], text[64];
+		size_t len;
 
 		string_together(pattern, sizeof(pattern), parts, PFS_COUNT(parts));
 		string_together(text, sizeof(text), parts, PFS_COUNT(parts));
-		if (pfs_glob_matches(pattern, text) != !sqlite3_strglob(pattern, text))
+		len = strlen(text);
+		if (pfs_pattern_matches(PFS_PATTERN_GLOB, pattern, 0, text, len) !=
+		    !sqlite3_strglob(pattern, text))
 			fail_msg("'%s' GLOB '%s'", text, pattern);
-		if (pfs_like_matches(pattern, text) != !sqlite3_strlike(pattern, text, 0))
+		if (pfs_pattern_matches(PFS_PATTERN_LIKE, pattern, 0, text, len) !=
+		    !sqlite3_strlike(pattern, text, 0))
 			fail_msg("'%s' LIKE '%s'", text, pattern);
 	}
 }

@@ -55,10 +55,6 @@ struct pfs_csv_table {
 
 #define PFS_CSV_WHERE "%s:%" PRIu64 ": " /* the input and a line, before what is wrong with it */
 
-/* pfs_import_problem with a row. */
-PFS_MUST_CHECK int pfs_csv_problem(struct pfs_import *import, const struct pfs_csv_row *row,
-				   const char *what);
-
 /* The row at hand, number `row`: by its path at once; by its id and parent, when all have been
  * read. */
 PFS_MUST_CHECK int pfs_csv_take_path(struct pfs_import *import, size_t row);

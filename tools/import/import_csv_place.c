@@ -10,7 +10,8 @@
 #define NONE  PFS_CSV_NONE
 #define WHERE PFS_CSV_WHERE
 
-int pfs_csv_problem(struct pfs_import *import, const struct pfs_csv_row *row, const char *what)
+/* pfs_import_problem with a row. */
+static int problem(struct pfs_import *import, const struct pfs_csv_row *row, const char *what)
 {
 	return pfs_import_problem(import, WHERE "%s", import->input.name, row->line, what);
 }
@@ -41,7 +42,7 @@ static int check_node(struct pfs_import *import, struct pfs_csv_row *row, uint32
 					  WHERE "the same place in the tree as line %" PRIu64,
 					  import->input.name, row->line, csv->rows[other - 1].line);
 	if (seen == PFS_BUILD_STORED && !pfs_build_is_directory(import->build, node))
-		return pfs_csv_problem(import, row, pfs_import_name_error(-EEXIST));
+		return problem(import, row, pfs_import_name_error(-EEXIST));
 	return 0;
 }
 
@@ -72,7 +73,7 @@ int pfs_csv_take_path(struct pfs_import *import, size_t row)
 		csv->style |= PFS_REGISTER_SLASHED;
 	csv->path_told = true;
 	if (error)
-		return pfs_csv_problem(import, &csv->rows[row], pfs_import_name_error(error));
+		return problem(import, &csv->rows[row], pfs_import_name_error(error));
 	return place_node(import, row, at.node, at.seen);
 }
 
@@ -106,7 +107,7 @@ static int take_name(struct pfs_import *import, struct pfs_csv_row *row, const c
 		size += other ? slash_len : 1;
 	}
 	if (size == 0 || size > PFS_NAME_MAX)
-		return pfs_csv_problem(import, row,
+		return problem(import, row,
 				       pfs_import_name_error(size ? -ENAMETOOLONG : -EINVAL));
 	row->name = csv->names_size;
 	row->name_len = (uint8_t)size;
@@ -126,7 +127,7 @@ int pfs_csv_take_id(struct pfs_import *import, size_t row)
 
 	to->state = ROW_LEFT_OUT;
 	if (id->len == 0)
-		return pfs_csv_problem(import, to, "the id is empty");
+		return problem(import, to, "the id is empty");
 	PFS_TRY(pfs_intern_add(&csv->ids, &to->id, id->text, id->len));
 	to->parent = NONE;
 	if (parent->len)
@@ -188,7 +189,7 @@ static int place_row(struct pfs_import *import, size_t n, uint32_t parent)
 	if (error == -ENOMEM)
 		return error;
 	if (error)
-		return pfs_csv_problem(import, row, pfs_import_name_error(error));
+		return problem(import, row, pfs_import_name_error(error));
 	return place_node(import, n, node, seen);
 }
 

@@ -8,7 +8,7 @@
 #include "tools/archive.h"
 #include "tools/import/gzip.h"
 
-bool pfs_is_packed(const void *data, size_t size)
+static bool is_packed(const void *data, size_t size)
 {
 	static const struct {
 		const char *bytes;
@@ -162,5 +162,5 @@ int pfs_unpack(struct pfs_input_stream *input)
 		n = pfs_input_need(input, 16);
 	if (n < 0)
 		return (int)n;
-	return pfs_is_packed(input->buffer + input->next, (size_t)n) ? unpack(input) : 0;
+	return is_packed(input->buffer + input->next, (size_t)n) ? unpack(input) : 0;
 }

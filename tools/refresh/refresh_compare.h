@@ -81,11 +81,6 @@ unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct s
 			  const struct stat *now);
 bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
 
-/* Notes an entry of the place that may be new. over: the node of its name, whose original it is
- * not; or 0. Takes the batch over, also on failure. */
-PFS_MUST_CHECK int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
-				const char *name, uint64_t over);
-
 /* Compares the entries of the place's directory, which has been entered (pfs_refresh_enter). */
 PFS_MUST_CHECK int pfs_compare_children(struct pfs_comparison *comparison);
 

@@ -58,8 +58,10 @@ static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batc
 	return 0;
 }
 
-int pfs_note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch, const char *name,
-		    uint64_t over)
+/* Notes an entry of the place that may be new. over: the node of its name, whose original it is
+ * not; or 0. Takes the batch over, also on failure. */
+static int note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+		    const char *name, uint64_t over)
 {
 	struct pfs_finding *found;
 
@@ -129,7 +131,7 @@ static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_bat
 	if (!pfs_refresh_same(refresh, batch, record)) {
 		PFS_TRY(pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, record));
 		gone->maybe = true;
-		return pfs_note_new(comparison, batch, name, child->ino);
+		return note_new(comparison, batch, name, child->ino);
 	}
 	gone = pfs_refresh_find(refresh, child->ino);
 	if (gone)
@@ -169,7 +171,7 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 		return error;
 	error = pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
 	if (!error)
-		return pfs_note_new(comparison, batch, name, child->ino);
+		return note_new(comparison, batch, name, child->ino);
 	pfs_crawl_look_free(batch);
 	return error;
 }

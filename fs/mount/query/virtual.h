@@ -310,7 +310,6 @@ extern const struct pfs_virtual_kind pfs_resolve_kind;
 extern const struct pfs_virtual_kind pfs_where_kind;
 extern const struct pfs_virtual_kind pfs_tables_kind;
 extern const struct pfs_virtual_kind pfs_stats_kind;
-extern const struct pfs_virtual_kind pfs_link_kind; /* data: the target */
 
 /* Appends the text to the answer. Errors as of pfs_answer_write. */
 PFS_MUST_CHECK int pfs_answer_text(struct pfs_answer *answer, const char *text);

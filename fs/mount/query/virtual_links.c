@@ -14,6 +14,18 @@
 
 #define ROOT_NAME "%2F"
 
+/* ---- what a link is: its data is the target ---- */
+
+static bool targets_differ(const void *data, const void *found)
+{
+	return strcmp(data, found) != 0;
+}
+
+static const struct pfs_virtual_kind link_kind = {
+	.mode = S_IFLNK | 0777,
+	.differ = targets_differ,
+};
+
 /* ---- listing ---- */
 
 static int add(struct pfs_virtual_names *names, const char *name, size_t len, int64_t ino)
@@ -192,7 +204,7 @@ int pfs_links_known(struct pfs_call *call, struct pfs_virtual_found *found,
 		return -ENOENT;
 	PFS_TRY(pfs_tree_path(tree, &path, ino));
 	PFS_TRY(pfs_tree_path(tree, &base, call->scope.ino));
-	found->kind = &pfs_link_kind;
+	found->kind = &link_kind;
 	return make_relative((char **)&found->data, base, path, up);
 }
 
@@ -203,16 +215,6 @@ int pfs_links_lookup(struct pfs_call *call, struct pfs_virtual_found *found, con
 
 	PFS_TRY(find_path(call, &path, name, from));
 	PFS_TRY(pfs_tree_path(call->mount->tree, &base, call->scope.ino));
-	found->kind = &pfs_link_kind;
+	found->kind = &link_kind;
 	return make_relative((char **)&found->data, base, path, up);
 }
-
-static bool targets_differ(const void *data, const void *found)
-{
-	return strcmp(data, found) != 0;
-}
-
-const struct pfs_virtual_kind pfs_link_kind = {
-	.mode = S_IFLNK | 0777,
-	.differ = targets_differ,
-};
