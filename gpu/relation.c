@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/pool.h"
 #include "base/thread.h"
 #include "gpu/aggregate.h"

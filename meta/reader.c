@@ -3,7 +3,6 @@
 #include "meta/account.h"
 #include "meta/store.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "meta/internal.h"
 
 #define IDLE_READERS 8

@@ -10,7 +10,6 @@
 #define PFS_META_VERSION_H
 
 #include "meta/db.h"
-#include "meta/format.h"
 
 extern const char pfs_schema_sql[]; /* the text of schema.sql, from the Makefile */
 extern const char pfs_schema_history_sql[]; /* of schema_history.sql: the tables of history */

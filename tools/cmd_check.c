@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/attr/attrfile.h"
 #include "fs/image/imagefile.h"
 #include "meta/store.h"

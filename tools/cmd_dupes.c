@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/number.h"
 #include "tools/cmd.h"
 #include "tools/dupes/dupes.h"
 

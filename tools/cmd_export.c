@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/content/register.h"
 #include "meta/store.h"

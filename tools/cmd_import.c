@@ -16,7 +16,6 @@
 #include "base/csv.h"
 #include "base/log.h"
 #include "tools/import/ignore.h"
-#include "tools/import/import_columns.h"
 #include "tools/import/import_recognise.h"
 #include "tools/import/import_source.h"
 #include "tools/client/ready.h"

@@ -7,7 +7,6 @@
 #ifndef PFS_FS_ATTR_ATTREDIT_H
 #define PFS_FS_ATTR_ATTREDIT_H
 
-#include "fs/attr/attrset.h"
 #include "fs/tree/tree.h"
 #include "meta/store.h"
 

@@ -12,12 +12,10 @@
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/attr/xattr_impl.h"
-#include "fs/content/content.h"
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/part.h"
-#include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
 #define PREFIX	    "user."

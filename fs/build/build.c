@@ -11,9 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/random.h"
-#include "base/search.h"
 #include "fs/build/build_impl.h"
 
 #define THREADS 2u

@@ -9,8 +9,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "base/number.h"
 #include "fs/attr/attredit.h"
 #include "fs/change/change_impl.h"
 #include "fs/content/content.h"

@@ -8,7 +8,6 @@
 #ifndef PFS_FS_CHANGE_CHANGE_IMPL_H
 #define PFS_FS_CHANGE_CHANGE_IMPL_H
 
-#include "fs/attr/attrset.h"
 #include "fs/change/change.h"
 #include "fs/tree/dir.h"
 

@@ -9,7 +9,6 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"
-#include "fs/image/rare_values.h"
 #include "fs/journal/journal.h"
 #include "fs/tree/tree_impl.h"
 

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
-#include "fs/content/content.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/children.h"

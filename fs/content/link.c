@@ -20,7 +20,6 @@
 #include "fs/journal/journal.h"
 #include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
-#include "meta/birthmark.h"
 
 #define OPEN_LIMIT     256		 /* descriptors that are kept open */
 #define CACHED_SOURCES ((size_t)8 << 20) /* bytes of source records kept in memory */

@@ -14,7 +14,6 @@
 #include "fs/content/row.h"
 #include "fs/image/image.h"
 #include "fs/journal/atime.h"
-#include "fs/tree/dir.h"
 #include "fs/tree/tree_impl.h"
 
 #define CHUNKS_AT_ONCE 64

@@ -14,7 +14,6 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
-#include "fs/tree/dir.h"
 #include "fs/tree/listen.h"
 #include "fs/tree/tree_impl.h"
 

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "fs/image/hold.h"
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/later.h"
 #include "fs/tree/tree_impl.h"

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/image/image.h"
 
 #define WORDS (sizeof(struct pfs_btree_entry) / sizeof(uint64_t))

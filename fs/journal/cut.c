@@ -16,7 +16,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "fs/image/image.h"
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"

@@ -17,7 +17,6 @@
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/primes.h"
-#include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/history.h"
 

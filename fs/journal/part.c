@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/journal/part.h"
 
-#include "base/log.h"
 #include "fs/image/image.h"
 #include "fs/journal/journal_impl.h"
 #include "fs/tree/tree_impl.h"

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/err.h"
 
 /* A second request counts only within this time; an older entry belongs to a caller who gave up. */
 #define AGAIN_NS (10000 * PFS_NS_PER_MS)

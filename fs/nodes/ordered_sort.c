@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/later.h"
 #include "fs/image/image.h"
-#include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
 
 #define GRAIN 8192u /* nodes that one thread looks at */

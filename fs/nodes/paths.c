@@ -13,7 +13,6 @@
 #include "fs/image/slotorder.h"
 #include "fs/image/span.h"
 #include "fs/nodes/codes.h"
-#include "fs/nodes/scan_impl.h"
 #include "fs/tree/frozen.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/account.h"

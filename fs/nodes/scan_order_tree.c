@@ -9,7 +9,6 @@
 #include "base/later.h"
 #include "base/preorder.h"
 #include "fs/image/names.h"
-#include "fs/tree/tree_impl.h"
 
 #define LOOK_EVERY 64u /* nodes, to each of which the way may be long */
 

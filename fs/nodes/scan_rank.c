@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "fs/tree/tree_impl.h"
-
 #define SAMPLE_WORDS 64u /* places spread over the slots to be looked at ... */
 #define SAMPLE_STEP  4u	 /* ... and every fourth of the 64 slots there */
 #define SAMPLE_MAX   (SAMPLE_WORDS * 64u / SAMPLE_STEP)

@@ -8,13 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/query/parts/parts.h"
 #include "fs/query/relational/relational.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlcache.h"
-#include "meta/sql/sqlside.h"
 
 #define KEPT_MAX   32		       /* statements of a connection, */
 #define KEPT_BYTES ((size_t)2 << 20)   /* of all, and */

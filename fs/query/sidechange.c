@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/log.h"
 #include "fs/query/relational/change.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"

@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/part.h"
 #include "fs/tree/tree_impl.h"

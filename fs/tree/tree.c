@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/pool.h"
 #include "base/thread.h"
 #include "fs/attr/attrfile.h"

@@ -3,9 +3,7 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/number.h"
-#include "gpu/host/families.h"
 #include "gpu/textheap.h"
 
 #define LOOK_TUPLES 65536u /* tuples between two polls */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "gpu/host/text.h"
 
 struct ordering {

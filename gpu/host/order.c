@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "gpu/host/dictionary.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"

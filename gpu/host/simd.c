@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/host/simd.h"
 
-#include "base/checked.h"
-
 static void scan_tile_c(uint32_t *bits, const uint32_t *limbs, unsigned n_limbs,
 			struct pfs_divisor divisor)
 {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/number.h"
 
 /* conversions, or pieces of their arguments, between two looks at the clock */

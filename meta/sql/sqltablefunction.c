@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
-
 /* Rows that were opened for an argument: SQLite closes and opens cursors as often as an outer table
  * has rows. */
 struct pfs_sql_opened {

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/pattern.h"
 
 #define LOOK_STEPS 65536 /* steps of a few nanoseconds each between two looks at the clock */

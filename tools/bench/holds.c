@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/nodes/paths.h"
 #include "fs/query/query.h"
 #include "fs/image/hold.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "tools/bench/yardstick.h"
 
 enum { DIRS, FILES, BYTES, THREADS, TIMEOUT };

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/image/imagefile.h"
 #include "fs/tree/tree.h"
 

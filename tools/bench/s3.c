@@ -13,7 +13,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/reserve.h"
 #include "base/search.h"
 #include "gpu/prefix.h"
 #include "gpu/probe.h"

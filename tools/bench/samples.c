@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "tools/bench/bench.h"
 
 void pfs_samples_add(struct pfs_samples *samples, double started)

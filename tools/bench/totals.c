@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/tree/tree.h"
 #include "meta/store.h"
 

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 
 static bool device_of(uint64_t *device, int folder, const char *name, int flags)

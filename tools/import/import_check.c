@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/csv.h"
 #include "tools/import/ignore.h"
 #include "tools/import/import_columns.h"

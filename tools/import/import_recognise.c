@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/csv.h"
 #include "fs/query/output/format.h"
 #include "tools/import/import_columns.h"

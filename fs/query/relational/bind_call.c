@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
-
 #define WINDOWS_MAX	     8
 #define WINDOW_FUNCTIONS_MAX 64
 

@@ -12,7 +12,6 @@
 #include "fs/query/relational/side_lookup.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
-#include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/query/relational/sidetable.h"
 
 #define KEYS_MAX 8

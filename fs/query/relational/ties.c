@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/ties.h"
 
-#include "base/checked.h"
-
 struct finding {
 	const struct pfs_block *block;
 	unsigned input;

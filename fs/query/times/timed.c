@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/query/times/timed_impl.h"
 #include "fs/query/tokens.h"
 
