@@ -297,22 +297,17 @@ int pfs_store_scan_attrs(struct pfs_store *store, uint64_t prime,
 			 int (*fn)(void *arg, const struct pfs_attr_record *attr), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = 0;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_ATTR_SCAN];
-	pfs_bind_u64(row, 1, prime);
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_ATTR_SCAN));
+	pfs_bind_u64(reader.row, 1, prime);
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_attr_record attr = {.name = NULL};
 
-		if (!attr_from_row(&attr, row))
+		if (!attr_from_row(&attr, reader.row))
 			return pfs_db_damaged(reader.db, "attribute of node", prime,
 					      "its name or value is not one");
 		got = fn(arg, &attr);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -323,24 +318,19 @@ int pfs_store_scan_columns(struct pfs_store *store,
 			   void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_COLUMN_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_COLUMN_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		const void *name;
 		int64_t type;
 		size_t len;
 
-		if (!pfs_column_blob(&name, &len, row, 0, PFS_ATTR_NAME_MAX) ||
-		    !name_valid(name, len) || !pfs_column_int(&type, row, 1, 0, PFS_ATTR_TEXT))
+		if (!pfs_column_blob(&name, &len, reader.row, 0, PFS_ATTR_NAME_MAX) ||
+		    !name_valid(name, len) ||
+		    !pfs_column_int(&type, reader.row, 1, 0, PFS_ATTR_TEXT))
 			return pfs_db_damaged(reader.db, "attribute column", 0,
 					      "its name or type is not one");
 		got = fn(arg, name, len, (enum pfs_attr_type)type);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -349,22 +339,16 @@ int pfs_store_scan_names(struct pfs_store *store,
 			 int (*fn)(void *arg, const void *name, size_t name_len), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_NAME_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_NAME_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		const void *name;
 		size_t len;
 
-		if (!pfs_column_blob(&name, &len, row, 0, PFS_ATTR_NAME_MAX) ||
+		if (!pfs_column_blob(&name, &len, reader.row, 0, PFS_ATTR_NAME_MAX) ||
 		    !name_valid(name, len))
 			return pfs_db_damaged(reader.db, "attribute name", 0, "it is none");
 		got = fn(arg, name, len);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -374,23 +358,18 @@ int pfs_store_scan_values(struct pfs_store *store, const void *name, size_t name
 			  void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = 0;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_VALUE_SCAN];
-	pfs_bind_blob(row, 1, name, name_len);
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
-		uint64_t prime = (uint64_t)sqlite3_column_int64(row, 2);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_VALUE_SCAN));
+	pfs_bind_blob(reader.row, 1, name, name_len);
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
+		uint64_t prime = (uint64_t)sqlite3_column_int64(reader.row, 2);
 		struct pfs_attr_record attr = {.name = NULL};
 
-		if (!attr_from_row(&attr, row))
+		if (!attr_from_row(&attr, reader.row))
 			return pfs_db_damaged(reader.db, "attribute of node", prime,
 					      "its value is none");
 		got = fn(arg, prime, &attr);
-		if (got)
-			break;
 	}
 	return got;
 }

@@ -163,20 +163,17 @@ int pfs_store_reap_orphan(struct pfs_store *store, bool *left, uint64_t prime, u
 int pfs_store_next_orphan(struct pfs_store *store, uint64_t *prime, uint64_t from)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
 	int64_t value;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_ORPHAN_NEXT];
-	pfs_bind_u64(row, 1, PFS_MIN(from, PFS_END_PRIME - 1));
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_ORPHAN_NEXT));
+	pfs_bind_u64(reader.row, 1, PFS_MIN(from, PFS_END_PRIME - 1));
+	got = pfs_reader_step(&reader);
 	if (got < 0)
 		return got;
-	if (sqlite3_column_type(row, 0) == SQLITE_NULL)
+	if (sqlite3_column_type(reader.row, 0) == SQLITE_NULL)
 		return -ENOENT;
-	if (!pfs_column_int(&value, row, 0, 1, INT64_MAX))
+	if (!pfs_column_int(&value, reader.row, 0, 1, INT64_MAX))
 		return pfs_db_damaged(reader.db, "orphan", 0, "the prime is out of range");
 	*prime = (uint64_t)value;
 	return 0;

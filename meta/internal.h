@@ -121,16 +121,33 @@ void pfs_reader_put(struct pfs_store *store, struct pfs_db *db);
 struct pfs_reader {
 	struct pfs_store *store;
 	struct pfs_db *db;
+	sqlite3_stmt *row; /* NULL, or one of its statements, which is reset */
 };
 
 static inline void pfs_cleanup_reader(struct pfs_reader *reader)
 {
+	(void)sqlite3_reset(reader->row); /* the step has reported the error that this returns */
 	if (reader->db)
 		pfs_reader_put(reader->store, reader->db);
 }
 
 /* struct pfs_reader r PFS_READER = {.store = store}; error = pfs_reader_get(store, &r.db); */
 #define PFS_READER __attribute__((cleanup(pfs_cleanup_reader)))
+
+/* Gets the reader's connection and one of its statements. */
+PFS_MUST_CHECK static inline int pfs_reader_begin(struct pfs_reader *reader,
+						  enum pfs_store_statement sql)
+{
+	PFS_TRY(pfs_reader_get(reader->store, &reader->db));
+	reader->row = reader->db->sql[sql];
+	return 0;
+}
+
+/* Returns 1: there is a row; 0: there is none; or a negative errno. */
+PFS_MUST_CHECK static inline int pfs_reader_step(struct pfs_reader *reader)
+{
+	return pfs_db_step(reader->db, reader->row);
+}
 
 /* Returns 0 if the open group can take a change. -EROFS; -EINVAL: there is no group; or what made
  * the group fail. */

@@ -340,29 +340,24 @@ int pfs_store_scan_nodes(struct pfs_store *store, uint64_t first, uint64_t end,
 			 int (*fn)(void *arg, const struct pfs_node_record *node), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = 0;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_NODE_SCAN];
-	pfs_bind_u64(row, 1, PFS_MIN(first, PFS_END_PRIME - 1));
-	pfs_bind_u64(row, 2, PFS_MIN(end, PFS_END_PRIME - 1));
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_NODE_SCAN));
+	pfs_bind_u64(reader.row, 1, PFS_MIN(first, PFS_END_PRIME - 1));
+	pfs_bind_u64(reader.row, 2, PFS_MIN(end, PFS_END_PRIME - 1));
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_node_record node = {.prime = 0};
 		const char *why;
 
-		if (pfs_node_from_row(&node, &why, row))
+		if (pfs_node_from_row(&node, &why, reader.row))
 			return pfs_db_damaged(reader.db, "node", node.prime, why);
 		if (node.slot >= __atomic_load_n(&store->end_slot, __ATOMIC_RELAXED) &&
 		    !(store->flags & PFS_STORE_UNLOCKED))
 			return pfs_db_damaged(reader.db, "node", node.prime,
 					      "the slot is beyond the last one");
 		got = fn(arg, &node);
-		if (got)
-			break;
 	}
-	(void)sqlite3_reset(row);
+	(void)sqlite3_reset(reader.row);
 	if (!(store->flags & PFS_STORE_BULK) && !store->past_seq)
 		(void)sqlite3_db_release_memory(
 			reader.db->handle); /* a scan is seldom repeated, except of a past store */

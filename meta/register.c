@@ -117,21 +117,15 @@ int pfs_store_scan_registers(struct pfs_store *store,
 			     void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_REGISTER_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_REGISTER_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_register_record record;
 
-		if (!from_row(&record, row))
+		if (!from_row(&record, reader.row))
 			return pfs_db_damaged(reader.db, "register", 0,
 					      "a value is of the wrong type or out of range");
 		got = fn(arg, &record);
-		if (got)
-			break;
 	}
 	return got;
 }

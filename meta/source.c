@@ -72,16 +72,13 @@ int pfs_store_stamp(struct pfs_store *store)
 static int get_stamp(struct pfs_store *store, struct pfs_birthmark *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_STAMP_GET];
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_STAMP_GET));
+	got = pfs_reader_step(&reader);
 	if (got <= 0)
 		return got ? got : -ENOENT;
-	if (!mark_from_row(out, row, 0))
+	if (!mark_from_row(out, reader.row, 0))
 		return pfs_db_damaged(reader.db, "stamp", 0, "it is no handle, or no time");
 	return pfs_birthmark_is_empty(out) ? -ENOENT : 0;
 }
@@ -195,22 +192,16 @@ int pfs_store_scan_source_roots(struct pfs_store *store,
 				int (*fn)(void *arg, const struct pfs_source_root *root), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_ROOT_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_ROOT_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_source_root root;
 		char path[PATH_MAX];
 
-		if (!root_from_row(&root, path, row))
+		if (!root_from_row(&root, path, reader.row))
 			return pfs_db_damaged(reader.db, "source root", 0,
 					      "its path or number is not one");
 		got = fn(arg, &root);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -262,19 +253,16 @@ int pfs_store_get_source_dir(struct pfs_store *store, struct pfs_source_dir *out
 			     const void *path, size_t path_len)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
 	struct pfs_source_dir dir;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_DIR_GET];
-	pfs_bind_int(row, 1, root);
-	pfs_bind_blob(row, 2, path, path_len);
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_DIR_GET));
+	pfs_bind_int(reader.row, 1, root);
+	pfs_bind_blob(reader.row, 2, path, path_len);
+	got = pfs_reader_step(&reader);
 	if (got <= 0)
 		return got ? got : -ENOENT;
-	if (!dir_from_row(&dir, row))
+	if (!dir_from_row(&dir, reader.row))
 		return pfs_db_damaged(reader.db, "folder of source root", root,
 				      "a value is of the wrong type or out of range");
 	*out = dir;
@@ -286,21 +274,15 @@ int pfs_store_scan_source_dirs(struct pfs_store *store,
 			       int (*fn)(void *arg, const struct pfs_source_dir *dir), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_DIR_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_DIR_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_source_dir dir;
 
-		if (!dir_from_row(&dir, row))
+		if (!dir_from_row(&dir, reader.row))
 			return pfs_db_damaged(reader.db, "folder of source root", 0,
 					      "a value is of the wrong type or out of range");
 		got = fn(arg, &dir);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -378,18 +360,15 @@ int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 			 uint64_t prime)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
 	struct pfs_source_record source = {.prime = prime};
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_SOURCE_GET];
-	pfs_bind_u64(row, 1, prime);
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_SOURCE_GET));
+	pfs_bind_u64(reader.row, 1, prime);
+	got = pfs_reader_step(&reader);
 	if (got <= 0)
 		return got ? got : -ENOENT;
-	if (!source_from_row(&source, path, row))
+	if (!source_from_row(&source, path, reader.row))
 		return pfs_db_damaged(reader.db, "source of node", prime,
 				      "a value is of the wrong type or out of range");
 	*out = source;
@@ -399,28 +378,22 @@ int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_SOURCE_COUNT];
-	pfs_bind_int(row, 1, root);
-	got = pfs_db_step(reader.db, row);
-	*count = got == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_SOURCE_COUNT));
+	pfs_bind_int(reader.row, 1, root);
+	got = pfs_reader_step(&reader);
+	*count = got == 1 ? (uint64_t)sqlite3_column_int64(reader.row, 0) : 0;
 	return got < 0 ? got : 0;
 }
 
 int pfs_store_has_originals(struct pfs_store *store, bool *out)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_SOURCE_ANY];
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_SOURCE_ANY));
+	got = pfs_reader_step(&reader);
 	if (got < 0)
 		return got;
 	*out = got == 1;
@@ -447,16 +420,10 @@ int pfs_store_scan_hard_links(struct pfs_store *store,
 			      int (*fn)(void *arg, uint64_t prime, int64_t link), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_HARD_LINK_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_HARD_LINK_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
-		got = fn(arg, (uint64_t)sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1));
-		if (got)
-			break;
-	}
+	while (!got && (got = pfs_reader_step(&reader)) == 1)
+		got = fn(arg, (uint64_t)sqlite3_column_int64(reader.row, 0),
+			 sqlite3_column_int64(reader.row, 1));
 	return got;
 }

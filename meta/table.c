@@ -229,21 +229,15 @@ int pfs_store_scan_tables(struct pfs_store *store,
 			  int (*fn)(void *arg, const struct pfs_table_record *table), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_TABLE_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_TABLE_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		struct pfs_table_record table;
 
-		if (!table_from_row(&table, row))
+		if (!table_from_row(&table, reader.row))
 			return pfs_db_damaged(reader.db, "side table", table.id,
 					      "its name or columns are none");
 		got = fn(arg, &table);
-		if (got)
-			break;
 	}
 	return got;
 }
@@ -252,18 +246,15 @@ int pfs_store_get_table(struct pfs_store *store, uint32_t id,
 			int (*fn)(void *arg, const struct pfs_table_record *table), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
 	struct pfs_table_record table;
+	int got;
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_TABLE_GET];
-	pfs_bind_int(row, 1, id);
-	got = pfs_db_step(reader.db, row);
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_TABLE_GET));
+	pfs_bind_int(reader.row, 1, id);
+	got = pfs_reader_step(&reader);
 	if (got < 1)
 		return got ? got : -ENOENT;
-	if (!table_from_row(&table, row))
+	if (!table_from_row(&table, reader.row))
 		return pfs_db_damaged(reader.db, "side table", table.id,
 				      "its name or columns are none");
 	return fn(arg, &table);
@@ -368,26 +359,21 @@ int pfs_store_scan_path_indexes(struct pfs_store *store,
 				int (*fn)(void *arg, const char *name, size_t len), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
-	int got = pfs_reader_get(store, &reader.db);
-	sqlite3_stmt *row PFS_RESET = NULL;
+	int got = pfs_reader_begin(&reader, PFS_SQL_PATH_INDEX_SCAN);
 
-	if (got)
-		return got;
-	row = reader.db->sql[PFS_SQL_PATH_INDEX_SCAN];
-	while ((got = pfs_db_step(reader.db, row)) == 1) {
+	while (!got && (got = pfs_reader_step(&reader)) == 1) {
 		const void *name, *what;
 		size_t len, what_len;
 
-		if (!pfs_column_blob(&name, &len, row, 0, PFS_PATH_INDEX_NAME_LIMIT) ||
-		    !pfs_column_blob(&what, &what_len, row, 1, sizeof(definition)) ||
+		if (!pfs_column_blob(&name, &len, reader.row, 0, PFS_PATH_INDEX_NAME_LIMIT) ||
+		    !pfs_column_blob(&what, &what_len, reader.row, 1, sizeof(definition)) ||
 		    !is_index_name(name, len))
 			return pfs_db_damaged(reader.db, "path index", 0,
 					      "its name or definition is none");
-		if (what_len != sizeof(definition) - 1 || memcmp(what, definition, what_len) != 0)
-			continue; /* a newer program has made it */
-		got = fn(arg, name, len);
-		if (got)
-			break;
+		if (what_len == sizeof(definition) - 1 && memcmp(what, definition, what_len) == 0)
+			got = fn(arg, name, len);
+		else
+			got = 0; /* a newer program has made it */
 	}
 	return got;
 }
