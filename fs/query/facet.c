@@ -76,17 +76,17 @@ static const struct pfs_facet_column *find_column(const struct pfs_facet_columns
 
 /* ---- names and what they stand for ---- */
 
-size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query_value *value)
+size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_sql_value *value)
 {
 	static const char hex[] = "0123456789ABCDEF";
 	char number[PFS_NUMBER_SIZE];
 	const char *text = value->bytes;
 	size_t size = value->size, used = 0, i;
 
-	if (value->type == PFS_VALUE_NULL)
+	if (value->type == PFS_SQL_NULL)
 		return (size_t)snprintf(out, PFS_FACET_NAME_MAX + 1, "@null");
-	if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
-		size = value->type == PFS_VALUE_INT ? pfs_print_integer(number, value->integer)
+	if (value->type == PFS_SQL_INTEGER || value->type == PFS_SQL_REAL) {
+		size = value->type == PFS_SQL_INTEGER ? pfs_print_integer(number, value->integer)
 						    : pfs_print_real(number, value->real);
 		text = number;
 	}

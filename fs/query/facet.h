@@ -96,7 +96,7 @@ char *pfs_facet_nodes(const struct pfs_facet *facet); /* name, ino, path */
 /* Makes the name of a value's entry, with a NUL: slashes, percent signs and control characters
  * become %XX, and so does an @ or a dot where it would have another meaning. Returns its length; 0:
  * it is too long. */
-size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_query_value *value);
+size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_sql_value *value);
 
 /* Writes bytes as a text literal of SQL. */
 void pfs_sql_literal(FILE *out, const char *bytes, size_t len);

@@ -95,30 +95,28 @@ struct pfs_portion {
 	const int *of; /* by column of the statement: its column of `nodes` */
 };
 
-void pfs_query_take_value(struct pfs_query_value *out, const struct pfs_sql_value *value);
-
 static inline void pfs_portion_value(const struct pfs_portion *part, size_t row, size_t column,
-				  struct pfs_query_value *out)
+				  struct pfs_sql_value *out)
 {
 	const struct pfs_sql_column *values = &part->columns[part->of[column]];
 
-	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	*out = (struct pfs_sql_value){.type = PFS_SQL_NULL};
 	switch (values->kind) {
 	case PFS_SQL_INTEGERS:
 		if (values->integers[row] == PFS_SQL_NO_INTEGER)
 			break;
-		out->type = PFS_VALUE_INT;
+		out->type = PFS_SQL_INTEGER;
 		out->integer = values->integers[row];
 		break;
 	case PFS_SQL_BYTES:
 		if (values->is_null && values->is_null[row])
 			break;
-		out->type = PFS_VALUE_TEXT;
+		out->type = PFS_SQL_TEXT;
 		out->bytes = values->bytes + values->offset[row];
 		out->size = values->offset[row + 1] - values->offset[row];
 		break;
 	case PFS_SQL_VALUES:
-		pfs_query_take_value(out, &values->values[row]);
+		*out = values->values[row];
 		break;
 	case PFS_SQL_ABSENT:
 		break;

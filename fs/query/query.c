@@ -563,20 +563,14 @@ int pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn,
 	return got < 0 ? stop_at(query, got, &no_words, error) : got;
 }
 
-void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out)
+void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_sql_value *out)
 {
-	struct pfs_sql_value value;
-
-	if (query->walk.portion.n) {
+	if (query->walk.portion.n)
 		pfs_portion_value(&query->walk.portion, query->walk.row, column, out);
-		return;
-	}
-	if (pfs_relational_has_rows(query->relational)) {
+	else if (pfs_relational_has_rows(query->relational))
 		pfs_relational_value(query->relational, column, out);
-		return;
-	}
-	pfs_sql_value(query->connection->sql, &value, column);
-	pfs_query_take_value(out, &value);
+	else
+		pfs_sql_value(query->connection->sql, out, column);
 }
 
 /* The rows are there, or the tree that they come from is frozen, or will be if it changes, or none

@@ -22,6 +22,7 @@
 
 #include "base/err.h"
 #include "fs/tree/tree.h"
+#include "meta/sql/sqlquery.h"
 
 #define PFS_STATEMENT_MAX ((size_t)64 << 10) /* bytes */
 
@@ -133,24 +134,17 @@ void pfs_query_rests(struct pfs_query *query);
 /* Says for how many nanoseconds no row was fetched: they do not count for the time limit. */
 void pfs_query_rested(struct pfs_query *query, uint64_t ns);
 
-enum pfs_value_type {
-	PFS_VALUE_NULL,
-	PFS_VALUE_INT,
-	PFS_VALUE_REAL,
-	PFS_VALUE_TEXT,
-	PFS_VALUE_BLOB
-};
+/* Gets a value of the current row, whose bytes stay until the next row. A text is not always UTF-8.
+ */
+void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_sql_value *out);
+/* Returns the integer that a value of the current row is; 0: it is something else. */
+static inline int64_t pfs_query_integer(const struct pfs_query *query, size_t column)
+{
+	struct pfs_sql_value value;
 
-struct pfs_query_value {
-	enum pfs_value_type type;
-	int64_t integer;
-	double real;
-	const char
-		*bytes; /* text (not always UTF-8) and blobs, until the next row; not terminated */
-	size_t size;
-};
-/* Gets a value of the current row. */
-void pfs_query_value(const struct pfs_query *query, size_t column, struct pfs_query_value *out);
+	pfs_query_value(query, column, &value);
+	return value.type == PFS_SQL_INTEGER ? value.integer : 0;
+}
 
 /* ---- many rows at once ---- */
 

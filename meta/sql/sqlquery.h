@@ -30,7 +30,7 @@ struct pfs_sql_value {
 		double real;
 		const char *bytes; /* text and blobs; not terminated */
 	};
-	size_t size; /* of bytes */
+	size_t size; /* of bytes; else 0 */
 };
 
 /* ---- sources ---- */

@@ -54,8 +54,8 @@ static struct pfs_facet *step(struct pfs_facet *from, const char *name,
 
 static void check_encoding(const uint8_t *data, size_t size)
 {
-	struct pfs_query_value value = {
-		.type = PFS_VALUE_TEXT, .bytes = (const char *)data, .size = size};
+	struct pfs_sql_value value = {
+		.type = PFS_SQL_TEXT, .bytes = (const char *)data, .size = size};
 	char name[PFS_FACET_NAME_MAX + 1];
 	size_t len = pfs_facet_encode(name, &value);
 

@@ -63,11 +63,11 @@ static void check_error(const struct pfs_query_error *error, const char *sql, si
 static void check_row(const struct pfs_query *query, bool keeps_secrets)
 {
 	for (size_t i = 0; i < pfs_query_columns(query); i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		pfs_query_value(query, i, &value);
-		assert(value.type < PFS_VALUE_TEXT || !value.size || value.bytes);
-		assert(!keeps_secrets || value.type < PFS_VALUE_TEXT || !value.size ||
+		assert(value.type < PFS_SQL_TEXT || !value.size || value.bytes);
+		assert(!keeps_secrets || value.type < PFS_SQL_TEXT || !value.size ||
 		       !tells(value.bytes, value.size));
 	}
 }

@@ -37,7 +37,7 @@ static void ask(struct pfs_queries *queries, const char *sql)
 		return;
 	for (unsigned rows = 0; rows < 1000 && pfs_query_next(query, &error) == 1; rows++)
 		for (size_t i = 0; i < pfs_query_columns(query); i++) {
-			struct pfs_query_value value;
+			struct pfs_sql_value value;
 
 			pfs_query_value(query, i, &value);
 		}

@@ -246,15 +246,15 @@ static uint64_t sum_value(const struct pfs_query *query, size_t column)
 {
 	const char *name = pfs_query_column_name(query, column);
 	uint64_t sum = sum_of(name, strlen(name), 1);
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 
 	pfs_query_value(query, column, &value);
 	if (value.type ==
-	    PFS_VALUE_NULL) /* an attribute that nobody has is no column after a while */
+	    PFS_SQL_NULL) /* an attribute that nobody has is no column after a while */
 		return 0;
-	if (value.type == PFS_VALUE_INT)
+	if (value.type == PFS_SQL_INTEGER)
 		return sum_of(&value.integer, sizeof(value.integer), sum);
-	if (value.type == PFS_VALUE_REAL)
+	if (value.type == PFS_SQL_REAL)
 		return sum_of(&value.real, sizeof(value.real), sum);
 	return sum_of(value.bytes, value.size, sum);
 }

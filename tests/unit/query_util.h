@@ -85,18 +85,18 @@ static int tear_down(void **state)
 
 static void append_value(char *out, size_t size, const struct pfs_query *query, size_t column)
 {
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	size_t len = strlen(out);
 
 	pfs_query_value(query, column, &value);
 	switch (value.type) {
-	case PFS_VALUE_NULL:
+	case PFS_SQL_NULL:
 		(void)snprintf(out + len, size - len, "-");
 		break;
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		(void)snprintf(out + len, size - len, "%lld", (long long)value.integer);
 		break;
-	case PFS_VALUE_REAL:
+	case PFS_SQL_REAL:
 		(void)snprintf(out + len, size - len, "%.17g", value.real);
 		break;
 	default:

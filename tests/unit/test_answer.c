@@ -14,28 +14,16 @@
 #include "base/checked.h"
 #include "fs/query/output/answer.h"
 
-#define TEXT(s)                                                                                    \
-	{                                                                                          \
-		PFS_VALUE_TEXT, 0, 0, s, sizeof(s) - 1                                             \
-	}
-#define INT(i)                                                                                     \
-	{                                                                                          \
-		PFS_VALUE_INT, i, 0, NULL, 0                                                       \
-	}
-#define REAL(r)                                                                                    \
-	{                                                                                          \
-		PFS_VALUE_REAL, 0, r, NULL, 0                                                      \
-	}
-#define NONE                                                                                       \
-	{                                                                                          \
-		PFS_VALUE_NULL, 0, 0, NULL, 0                                                      \
-	}
+#define TEXT(s) {.type = PFS_SQL_TEXT, .bytes = (s), .size = sizeof(s) - 1}
+#define INT(i)	{.type = PFS_SQL_INTEGER, .integer = (i)}
+#define REAL(r) {.type = PFS_SQL_REAL, .real = (r)}
+#define NONE	{.type = PFS_SQL_NULL}
 
 /* Rows that are given out, `repeat` times over. */
 struct pfs_query {
 	const char *const *names;
 	size_t n_columns;
-	const struct pfs_query_value *values;
+	const struct pfs_sql_value *values;
 	size_t n_rows, repeat, at;
 	size_t restart_at; /* once, when that many rows are out; 0: never */
 	int fail;	   /* instead of the end */
@@ -54,7 +42,7 @@ int __wrap_pfs_query_next(struct pfs_query *query, struct pfs_query_error *error
 int __wrap_pfs_query_parts(struct pfs_query *query, size_t *n_parts, pfs_portion_fn fn, void *arg,
 			   struct pfs_query_error *error);
 void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
-			    struct pfs_query_value *out);
+			    struct pfs_sql_value *out);
 void __wrap_pfs_query_rests(struct pfs_query *query);
 
 int __wrap_fstatvfs64(int fd, struct statvfs *out);
@@ -117,7 +105,7 @@ int __wrap_pfs_query_parts(struct pfs_query *query PFS_UNUSED, size_t *n_parts P
 }
 
 void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
-			    struct pfs_query_value *out)
+			    struct pfs_sql_value *out)
 {
 	*out = query->values[(query->at - 1) % query->n_rows * query->n_columns + column];
 }
@@ -126,7 +114,7 @@ void __wrap_pfs_query_value(const struct pfs_query *query, size_t column,
 /* ---- */
 
 static const char *const names[] = {"path", "n"};
-static const struct pfs_query_value values[] = {
+static const struct pfs_sql_value values[] = {
 	TEXT("/a\tb\n\\\r"),
 	INT(-7),
 	TEXT("\xff\"x,"),
@@ -216,7 +204,7 @@ static void test_empty(void **state PFS_UNUSED)
 static void test_utf8_in_json(void **state PFS_UNUSED)
 {
 	static const char *const one[] = {"x"};
-	static const struct pfs_query_value odd[] = {
+	static const struct pfs_sql_value odd[] = {
 		TEXT("\xc0\xaf|\xed\xa0\x80|\xf4\x90\x80\x80|\xf0\x9f\x8c\x8d|\xe2\x82|\x01\x7f")};
 	struct pfs_query query = {.names = one, .n_columns = 1, .values = odd, .n_rows = 1};
 #define BAD "\xef\xbf\xbd"

@@ -72,7 +72,7 @@ static void test_depths(void **state PFS_UNUSED)
 	for (int i = 0; i < 2; i++) {
 		struct pfs_query *query =
 			begin("SELECT sum(depth), max(depth), count(*) FROM nodes");
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		assert_int_equal(pfs_query_next(query, &error), 1);
 		pfs_query_value(query, 1, &value);

@@ -290,7 +290,7 @@ static _Atomic int64_t least; /* the sum after the last change: no later answer 
 static void *ask_often(void *arg)
 {
 	struct pfs_query_error problem;
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	struct pfs_query *query;
 	unsigned *wrong = arg;
 
@@ -310,7 +310,7 @@ static void *ask_often(void *arg)
 			;
 		if (got == 1)
 			pfs_query_value(query, 0, &value);
-		*wrong += got != 1 || value.type != PFS_VALUE_INT || value.integer < from;
+		*wrong += got != 1 || value.type != PFS_SQL_INTEGER || value.integer < from;
 		pfs_query_finish(query);
 	}
 	return NULL;

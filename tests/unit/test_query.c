@@ -527,7 +527,7 @@ static void test_reals_of_part(void **state)
 
 static void test_raw_bytes(void **state)
 {
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	struct pfs_query *query;
 
 	(void)state;
@@ -535,7 +535,7 @@ static void test_raw_bytes(void **state)
 	query = begin("SELECT name FROM nodes WHERE name = CAST(x'fffe270a' AS TEXT)");
 	assert_int_equal(pfs_query_next(query, &error), 1);
 	pfs_query_value(query, 0, &value);
-	assert_int_equal(value.type, PFS_VALUE_TEXT);
+	assert_int_equal(value.type, PFS_SQL_TEXT);
 	assert_int_equal(value.size, 4);
 	assert_memory_equal(value.bytes, "\xff\xfe'\n", 4);
 	pfs_query_finish(query);
@@ -651,7 +651,7 @@ static void test_parts_restart(void **state)
 	assert_int_equal(pfs_query_next(query, &error), 1);
 	(void)make(PFS_ROOT_PRIME, "late", S_IFREG | 0644);
 	while ((got = pfs_query_next(query, &error)) != 0) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		rows = got == 1 ? rows + 1 : 0;
 		if (got == -EAGAIN)

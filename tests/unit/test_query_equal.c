@@ -40,16 +40,16 @@ static void run_reference(const char *sql)
 		fail_msg("%s: %s", sql, message);
 }
 
-static void bind(sqlite3_stmt *insert, int at, const struct pfs_query_value *value)
+static void bind(sqlite3_stmt *insert, int at, const struct pfs_sql_value *value)
 {
 	switch (value->type) {
-	case PFS_VALUE_NULL:
+	case PFS_SQL_NULL:
 		(void)sqlite3_bind_null(insert, at);
 		break;
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		(void)sqlite3_bind_int64(insert, at, value->integer);
 		break;
-	case PFS_VALUE_REAL:
+	case PFS_SQL_REAL:
 		(void)sqlite3_bind_double(insert, at, value->real);
 		break;
 	default:
@@ -76,7 +76,7 @@ static void copy_rows(struct pfs_query *query)
 			continue;
 		}
 		for (size_t i = 0; i < n; i++) {
-			struct pfs_query_value value;
+			struct pfs_sql_value value;
 
 			pfs_query_value(query, i, &value);
 			bind(insert, (int)i + 1, &value);
@@ -100,7 +100,7 @@ static void copy_table(void)
 
 	assert_non_null(query);
 	while (pfs_query_next(query, &error) == 1) {
-		struct pfs_query_value name, type;
+		struct pfs_sql_value name, type;
 		size_t len = strlen(sql);
 
 		pfs_query_value(query, 0, &name);
@@ -200,7 +200,7 @@ static void ours(struct rows *rows, const char *sql, size_t len)
 		for (size_t i = 0; i < pfs_query_columns(query); i++) {
 			static const int types[] = {SQLITE_NULL, SQLITE_INTEGER, SQLITE_FLOAT,
 						    SQLITE_TEXT, SQLITE_BLOB};
-			struct pfs_query_value v;
+			struct pfs_sql_value v;
 
 			pfs_query_value(query, i, &v);
 			write_value(out, types[v.type], v.integer, v.real, v.bytes, v.size);
@@ -432,7 +432,7 @@ static void change_tree(void)
 	struct pfs_query *query = begin(sql, strlen(sql));
 	unsigned n = 1 + below(NODES / 2);
 	struct pfs_query_error error;
-	struct pfs_query_value ino, parent, name;
+	struct pfs_sql_value ino, parent, name;
 	char old[64], new[80];
 
 	for (int got = 1; n && (got == 1 || got == -EAGAIN); n -= got == 1)

@@ -201,7 +201,7 @@ static size_t list_functions(struct function *list, size_t room)
 {
 	struct pfs_query *query =
 		begin("SELECT DISTINCT name, type, narg FROM pragma_function_list");
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	size_t n = 0;
 
 	while (pfs_query_next(query, &error) == 1 && n < room) {

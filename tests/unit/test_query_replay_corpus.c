@@ -309,17 +309,17 @@ static void add_row(struct rows *rows, const struct pfs_query *query)
 		abort();
 	out = open_memstream(&rows->line[rows->n++], &size);
 	for (size_t i = 0; i < pfs_query_columns(query); i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		pfs_query_value(query, i, &value);
-		if (value.type == PFS_VALUE_INT)
+		if (value.type == PFS_SQL_INTEGER)
 			(void)fprintf(out, "i%lld ", (long long)value.integer);
-		else if (value.type == PFS_VALUE_REAL)
+		else if (value.type == PFS_SQL_REAL)
 			(void)fprintf(out, "r%.17g ", value.real);
-		else if (value.type == PFS_VALUE_NULL)
+		else if (value.type == PFS_SQL_NULL)
 			(void)fputs("- ", out);
 		else
-			(void)fprintf(out, "%c%zu:%.*s ", value.type == PFS_VALUE_TEXT ? 't' : 'b',
+			(void)fprintf(out, "%c%zu:%.*s ", value.type == PFS_SQL_TEXT ? 't' : 'b',
 				      value.size, (int)value.size, value.bytes);
 	}
 	(void)fclose(out);

@@ -153,7 +153,7 @@ static void test_not_plain(void **state)
 static char *text_of(const char *sql, bool by_sqlite)
 {
 	struct pfs_query *query = begin_by(sql, by_sqlite);
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	char *text = NULL;
 	int got;
 
@@ -166,8 +166,11 @@ static char *text_of(const char *sql, bool by_sqlite)
 		while ((got = pfs_query_next(query, &error)) == 1) {
 			for (size_t i = 0; i < pfs_query_columns(query); i++) {
 				pfs_query_value(query, i, &value);
-				(void)fprintf(out, "%d %lld %.17g ", (int)value.type,
-					      (long long)value.integer, value.real);
+				(void)fprintf(out, "%d ", (int)value.type);
+				if (value.type == PFS_SQL_INTEGER)
+					(void)fprintf(out, "%lld", (long long)value.integer);
+				if (value.type == PFS_SQL_REAL)
+					(void)fprintf(out, "%.17g", value.real);
 				if (value.size)
 					(void)fwrite(value.bytes, 1, value.size, out);
 				(void)fputc('|', out);
@@ -333,7 +336,7 @@ static int cut_parts(void *arg, size_t number, const struct pfs_portion *part)
 	free(cut->text[number]);
 	out = open_memstream(&cut->text[number], &size);
 	for (size_t row = 0; row < rows; row++) {
-		struct pfs_query_value value = {.size = 0};
+		struct pfs_sql_value value = {.size = 0};
 
 		pfs_portion_value(part, row, 0, &value);
 		(void)fprintf(out, "%.*s\n", (int)value.size, value.bytes);
@@ -348,7 +351,7 @@ static void test_cut(void **state)
 {
 	struct pfs_query *query = begin_by("SELECT name FROM nodes ORDER BY ino", false);
 	struct cut cut = {.cuts = 0};
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	char *text = NULL, *wanted;
 	size_t size, n_parts = 0;
 	FILE *out = open_memstream(&text, &size);

@@ -497,7 +497,7 @@ static void *read_rows(void *arg)
 	while (!atomic_load(&is_over)) {
 		static const char sql[] = "SELECT count(DISTINCT a), count(*) FROM t";
 		struct pfs_query *query;
-		struct pfs_query_value distinct, rows;
+		struct pfs_sql_value distinct, rows;
 
 		if (pfs_query_start(&query, queries, &scope, sql, sizeof(sql) - 1, &problem))
 			continue;

@@ -184,11 +184,9 @@ static int commit_all(struct bench *bench)
 static int keep_ino(void *arg, const struct pfs_query *query)
 {
 	struct bench *bench = arg;
-	struct pfs_query_value value;
 
-	pfs_query_value(query, 0, &value);
 	if (bench->n_inos < UNITED)
-		bench->inos[bench->n_inos++] = (uint64_t)value.integer;
+		bench->inos[bench->n_inos++] = (uint64_t)pfs_query_integer(query, 0);
 	return 0;
 }
 

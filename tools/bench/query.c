@@ -68,7 +68,7 @@ static int ask(struct pfs_queries *queries, uint64_t *rows, const char *sql,
 	       void *arg)
 {
 	struct pfs_query *query;
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	uint64_t n = 0;
 	int got, failure = 0;
 
@@ -153,20 +153,8 @@ static int copy_row(void *arg, const struct pfs_query *query)
 {
 	struct pfs_sql_value values[N_COLUMNS];
 
-	for (size_t i = 0; i < N_COLUMNS; i++) {
-		struct pfs_query_value value;
-
-		pfs_query_value(query, i, &value);
-		values[i] = (struct pfs_sql_value){.type = PFS_SQL_NULL};
-		if (value.type == PFS_VALUE_INT) {
-			values[i].type = PFS_SQL_INTEGER;
-			values[i].integer = value.integer;
-		} else if (value.type == PFS_VALUE_TEXT) {
-			values[i].type = PFS_SQL_TEXT;
-			values[i].bytes = value.bytes;
-			values[i].size = value.size;
-		}
-	}
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		pfs_query_value(query, i, &values[i]);
 	return pfs_peer_insert(arg,
 			       "INSERT INTO nodes (" COLUMNS ") "
 			       "VALUES (?,?,?,?,?,?,?,?,?,?,?)",
@@ -207,13 +195,13 @@ static int fill_peer(struct side *side)
 static int export_row(void *arg, const struct pfs_query *query)
 {
 	for (size_t i = 0; i < N_COLUMNS; i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 		bool last = i + 1 == N_COLUMNS;
 
 		pfs_query_value(query, i, &value);
-		if (value.type == PFS_VALUE_INT)
+		if (value.type == PFS_SQL_INTEGER)
 			pfs_duckdb_put_number(arg, value.integer, last);
-		else if (value.type == PFS_VALUE_TEXT)
+		else if (value.type == PFS_SQL_TEXT)
 			pfs_duckdb_put_text(arg, value.bytes, value.size, last);
 		else
 			pfs_duckdb_put_null(arg, last);
@@ -237,16 +225,13 @@ static int export_rows(const struct side *side, const char *path)
 
 static int take_number(void *arg, const struct pfs_query *query)
 {
-	struct pfs_query_value value;
-
-	pfs_query_value(query, 0, &value);
-	(void)snprintf(arg, 32, "%lld", (long long)value.integer);
+	(void)snprintf(arg, 32, "%lld", (long long)pfs_query_integer(query, 0));
 	return 0;
 }
 
 static int take_text(void *arg, const struct pfs_query *query)
 {
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 
 	pfs_query_value(query, 0, &value);
 	free(*(char **)arg);

@@ -70,7 +70,7 @@ static int remember(struct pfs_known_columns *known, uint64_t n_names,
 static int add_column(void *arg, const struct pfs_query *query)
 {
 	struct pfs_facet_columns *columns = arg;
-	struct pfs_query_value name, type, not_null;
+	struct pfs_sql_value name, type;
 	bool is_number;
 
 	if (!query) {
@@ -79,10 +79,9 @@ static int add_column(void *arg, const struct pfs_query *query)
 	}
 	pfs_query_value(query, 1, &name);
 	pfs_query_value(query, 2, &type);
-	pfs_query_value(query, 3, &not_null);
 	is_number = type.size > 0 && type.bytes[0] != 'T';
 	return pfs_facet_add_column(columns, name.bytes, name.size, is_number,
-				    is_number && not_null.integer);
+				    is_number && pfs_query_integer(query, 3));
 }
 
 int pfs_call_columns(struct pfs_call *call, struct pfs_facet_columns *columns)

@@ -38,28 +38,28 @@ static int add(struct pfs_virtual_names *names, const char *name, size_t len, in
 static int add_link(void *arg, const struct pfs_query *query)
 {
 	struct pfs_virtual_names *names = arg;
-	struct pfs_query_value name, ino, count;
+	struct pfs_sql_value name;
 	char longer[PFS_FACET_NAME_MAX + 1], suffix[32] = "";
 	size_t suffix_len = 0, len;
+	int64_t ino;
 
 	if (!query) {
 		pfs_virtual_names_clear(names);
 		return 0;
 	}
 	pfs_query_value(query, 0, &name);
-	pfs_query_value(query, 1, &ino);
-	pfs_query_value(query, 2, &count);
+	ino = pfs_query_integer(query, 1);
 	if (!name.size) {
 		name.bytes = ROOT_NAME;
 		name.size = strlen(ROOT_NAME);
 	}
-	if (count.integer == 1)
-		return add(names, name.bytes, name.size, ino.integer);
-	suffix_len = (size_t)snprintf(suffix, sizeof(suffix), "~%lld", (long long)ino.integer);
+	if (pfs_query_integer(query, 2) == 1)
+		return add(names, name.bytes, name.size, ino);
+	suffix_len = (size_t)snprintf(suffix, sizeof(suffix), "~%lld", (long long)ino);
 	len = PFS_MIN(name.size, PFS_FACET_NAME_MAX - suffix_len);
 	memcpy(longer, name.bytes, len);
 	memcpy(longer + len, suffix, suffix_len);
-	return add(names, longer, len + suffix_len, ino.integer);
+	return add(names, longer, len + suffix_len, ino);
 }
 
 static int compare_names(const void *a, const void *b, void *bytes)
@@ -95,7 +95,7 @@ struct target {
 static int take_path(void *arg, const struct pfs_query *query)
 {
 	struct target *target = arg;
-	struct pfs_query_value path;
+	struct pfs_sql_value path;
 
 	free(target->path);
 	target->path = NULL;

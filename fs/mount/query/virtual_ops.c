@@ -438,12 +438,9 @@ struct total {
 static int take_total(void *arg, const struct pfs_query *query)
 {
 	struct total *total = arg;
-	struct pfs_query_value value;
 
-	if (!query)
-		return 0;
-	pfs_query_value(query, 0, &value);
-	*total = (struct total){true, value.integer};
+	if (query)
+		*total = (struct total){true, pfs_query_integer(query, 0)};
 	return 0;
 }
 

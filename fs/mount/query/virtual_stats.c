@@ -66,13 +66,9 @@ struct totals {
 static int take_totals(void *arg, const struct pfs_query *query)
 {
 	struct totals *totals = arg;
-	struct pfs_query_value nodes, bytes;
 
-	if (!query)
-		return 0;
-	pfs_query_value(query, 0, &nodes);
-	pfs_query_value(query, 1, &bytes);
-	*totals = (struct totals){nodes.integer, bytes.integer};
+	if (query)
+		*totals = (struct totals){pfs_query_integer(query, 0), pfs_query_integer(query, 1)};
 	return 0;
 }
 

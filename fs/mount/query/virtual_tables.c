@@ -16,7 +16,7 @@
 static int add_column(void *arg, const struct pfs_query *query)
 {
 	struct pfs_answer *answer = arg;
-	struct pfs_query_value name, type;
+	struct pfs_sql_value name, type;
 
 	if (!query)
 		pfs_answer_truncate(answer);

@@ -20,12 +20,8 @@ static const struct pfs_facet *facet_of(const struct pfs_virtual *dir)
 
 static int take_ino(void *arg, const struct pfs_query *query)
 {
-	struct pfs_query_value ino;
-
-	if (!query)
-		return 0;
-	pfs_query_value(query, 0, &ino);
-	*(uint64_t *)arg = (uint64_t)ino.integer;
+	if (query)
+		*(uint64_t *)arg = (uint64_t)pfs_query_integer(query, 0);
 	return 0;
 }
 
@@ -119,8 +115,8 @@ static int list_unused_columns(struct pfs_call *call, const struct pfs_facet *fa
 
 	for (size_t i = 0; i < columns.n && !error; i++) {
 		char name[PFS_FACET_NAME_MAX + 1];
-		struct pfs_query_value value = {
-			.type = PFS_VALUE_TEXT,
+		struct pfs_sql_value value = {
+			.type = PFS_SQL_TEXT,
 			.bytes = columns.columns[i].name,
 			.size = strlen(columns.columns[i].name),
 		};
@@ -158,7 +154,7 @@ struct values {
 static int add_value(void *arg, const struct pfs_query *query)
 {
 	struct values *values = arg;
-	struct pfs_query_value value, total;
+	struct pfs_sql_value value;
 	char name[PFS_FACET_NAME_MAX + 1];
 	size_t len;
 
@@ -167,8 +163,7 @@ static int add_value(void *arg, const struct pfs_query *query)
 		return 0;
 	}
 	pfs_query_value(query, 0, &value);
-	pfs_query_value(query, 2, &total);
-	values->total = (uint64_t)total.integer;
+	values->total = (uint64_t)pfs_query_integer(query, 2);
 	len = pfs_facet_encode(name, &value);
 	return len ? pfs_virtual_names_add(values->names, name, len, S_IFDIR) : 0;
 }

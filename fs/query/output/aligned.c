@@ -35,8 +35,8 @@ static void spool_names(struct table *table, const struct pfs_query *query)
 
 	for (i = 0; i < table->n_columns; i++) {
 		const char *name = pfs_query_column_name(query, i);
-		struct pfs_query_value value = {
-			.type = PFS_VALUE_TEXT, .bytes = name, .size = strlen(name)};
+		struct pfs_sql_value value = {
+			.type = PFS_SQL_TEXT, .bytes = name, .size = strlen(name)};
 
 		pfs_tsv_value(&table->out, &value);
 		pfs_out_text(&table->out, i + 1 < table->n_columns ? "\t" : "\n");
@@ -48,12 +48,12 @@ static void spool_row(struct table *table, const struct pfs_query *query)
 	size_t i;
 
 	for (i = 0; i < table->n_columns; i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		pfs_query_value(query, i, &value);
-		if (value.type == PFS_VALUE_INT || value.type == PFS_VALUE_REAL)
+		if (value.type == PFS_SQL_INTEGER || value.type == PFS_SQL_REAL)
 			table->columns[i].has_number = true;
-		else if (value.type != PFS_VALUE_NULL)
+		else if (value.type != PFS_SQL_NULL)
 			table->columns[i].has_other = true;
 		pfs_tsv_value(&table->out, &value);
 		pfs_out_text(&table->out, i + 1 < table->n_columns ? "\t" : "\n");

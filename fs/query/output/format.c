@@ -45,7 +45,7 @@ struct row {
 	size_t at;
 };
 
-static inline void value_of(struct pfs_query_value *out, const struct row *row, size_t column)
+static inline void value_of(struct pfs_sql_value *out, const struct row *row, size_t column)
 {
 	if (row->part)
 		pfs_portion_value(row->part, row->at, column, out);
@@ -55,20 +55,20 @@ static inline void value_of(struct pfs_query_value *out, const struct row *row, 
 
 /* The value's text; numbers are printed into buffer. */
 static const char *text_of(size_t *size, char buffer[PFS_NUMBER_SIZE],
-			   const struct pfs_query_value *value)
+			   const struct pfs_sql_value *value)
 {
 	switch (value->type) {
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		*size = pfs_print_integer(buffer, value->integer);
 		return buffer;
-	case PFS_VALUE_REAL:
+	case PFS_SQL_REAL:
 		*size = pfs_print_real(buffer, value->real);
 		return buffer;
-	case PFS_VALUE_TEXT:
-	case PFS_VALUE_BLOB:
+	case PFS_SQL_TEXT:
+	case PFS_SQL_BLOB:
 		*size = value->size;
 		return value->size ? value->bytes : "";
-	case PFS_VALUE_NULL:
+	case PFS_SQL_NULL:
 		break;
 	}
 	*size = 0;
@@ -93,7 +93,7 @@ static void tsv_row(struct pfs_out *out, const struct row *row)
 	size_t n = row->of->n_columns, i;
 
 	for (i = 0; i < n; i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		if (i)
 			pfs_out_char(out, '\t');
@@ -149,7 +149,7 @@ static void csv_row(struct pfs_out *out, const struct row *row)
 
 	for (i = 0; i < n; i++) {
 		char buffer[PFS_NUMBER_SIZE];
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 		const char *text;
 		size_t size;
 
@@ -159,7 +159,7 @@ static void csv_row(struct pfs_out *out, const struct row *row)
 		text = text_of(&size, buffer, &value);
 		if (text == buffer) /* a number is plain */
 			pfs_out_bytes(out, text, size);
-		else if (value.type != PFS_VALUE_NULL)
+		else if (value.type != PFS_SQL_NULL)
 			csv_bytes(out, text, size);
 	}
 	pfs_out_text(out, "\r\n");
@@ -178,7 +178,7 @@ static void json_row(struct pfs_out *out, const struct row *row)
 
 	pfs_out_text(out, out->rows ? ",\n{" : "\n{");
 	for (i = 0; i < n; i++) {
-		struct pfs_query_value value;
+		struct pfs_sql_value value;
 
 		if (i)
 			pfs_out_char(out, ',');
@@ -198,12 +198,12 @@ static void json_end(struct pfs_out *out)
 static void path_row(struct pfs_out *out, const struct row *row, char end)
 {
 	char buffer[PFS_NUMBER_SIZE];
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 	const char *text;
 	size_t size;
 
 	value_of(&value, row, row->of->path);
-	if (value.type == PFS_VALUE_NULL)
+	if (value.type == PFS_SQL_NULL)
 		return; /* no path, rather than an empty one */
 	text = text_of(&size, buffer, &value);
 	pfs_out_bytes(out, text, size);

@@ -44,7 +44,7 @@ static inline void pfs_out_char(struct pfs_out *out, char c)
 	out->used++;
 }
 
-void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value);
+void pfs_tsv_value(struct pfs_out *out, const struct pfs_sql_value *value);
 void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size); /* escapes them */
 /* Writes rows of a portion, until there are `size` bytes; returns how many rows. */
 size_t pfs_tsv_part(struct pfs_out *out, const struct pfs_portion *part, size_t n_columns,
@@ -58,7 +58,7 @@ size_t pfs_utf8_length(const char *text, size_t size);
  * U+FFFD. */
 bool pfs_out_json(struct pfs_out *out, const char *bytes, size_t size);
 /* Writes "name":value and, where the value is no UTF-8, "name_bytes": in base64. */
-void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value);
+void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_sql_value *value);
 
 /* Writes the rows of a query, some at a time. answer: the answer whose sink `sink` is, so that many
  * rows are written into its memory directly; NULL: the sink is none of an answer's. -ENOMEM. */

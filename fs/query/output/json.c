@@ -140,11 +140,11 @@ static void json_base64(struct pfs_out *out, const char *bytes, size_t size)
 	pfs_out_char(out, '"');
 }
 
-static void json_number(struct pfs_out *out, const struct pfs_query_value *value)
+static void json_number(struct pfs_out *out, const struct pfs_sql_value *value)
 {
 	char *room = pfs_out_room(out, PFS_NUMBER_SIZE);
 
-	if (value->type == PFS_VALUE_INT)
+	if (value->type == PFS_SQL_INTEGER)
 		out->used += pfs_print_integer(room, value->integer);
 	else if ((value->real - value->real) == 0)
 		out->used += pfs_print_real(room, value->real);
@@ -152,13 +152,13 @@ static void json_number(struct pfs_out *out, const struct pfs_query_value *value
 		pfs_out_text(out, value->real < 0 ? "-9e999" : "9e999");
 }
 
-void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_query_value *value)
+void pfs_json_member(struct pfs_out *out, const char *name, const struct pfs_sql_value *value)
 {
 	(void)pfs_out_json(out, name, strlen(name));
 	pfs_out_char(out, ':');
-	if (value->type == PFS_VALUE_NULL) {
+	if (value->type == PFS_SQL_NULL) {
 		pfs_out_text(out, "null");
-	} else if (value->type == PFS_VALUE_INT || value->type == PFS_VALUE_REAL) {
+	} else if (value->type == PFS_SQL_INTEGER || value->type == PFS_SQL_REAL) {
 		json_number(out, value);
 	} else if (!pfs_out_json(out, value->bytes, value->size)) {
 		char longer[256];

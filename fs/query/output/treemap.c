@@ -80,11 +80,9 @@ size_t pfs_treemap_statement(const struct pfs_treemap *treemap, char sql[PFS_TRE
 
 int pfs_treemap_row(struct pfs_treemap *treemap, const struct pfs_query *query)
 {
-	struct pfs_query_value ino, parent, size, type, name;
+	int64_t size = pfs_query_integer(query, 2);
+	struct pfs_sql_value type, name;
 
-	pfs_query_value(query, 0, &ino);
-	pfs_query_value(query, 1, &parent);
-	pfs_query_value(query, 2, &size);
 	pfs_query_value(query, 3, &type);
 	pfs_query_value(query, 4, &name);
 	PFS_TRY(pfs_grow(&treemap->tiles, &treemap->capacity, treemap->n + 1,
@@ -92,9 +90,9 @@ int pfs_treemap_row(struct pfs_treemap *treemap, const struct pfs_query *query)
 	PFS_TRY(pfs_grow(&treemap->names, &treemap->names_capacity, treemap->used + name.size + 1,
 			 1));
 	treemap->tiles[treemap->n++] = (struct tile){
-		.ino = (uint64_t)ino.integer,
-		.parent = parent.type == PFS_VALUE_INT ? (uint64_t)parent.integer : 0,
-		.size = size.integer > 0 ? (uint64_t)size.integer : 0,
+		.ino = (uint64_t)pfs_query_integer(query, 0),
+		.parent = (uint64_t)pfs_query_integer(query, 1),
+		.size = size > 0 ? (uint64_t)size : 0,
 		.name = treemap->used,
 		.name_len = name.size,
 		.is_directory = type.size == 1 && type.bytes[0] == 'd',

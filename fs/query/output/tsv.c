@@ -38,20 +38,20 @@ void pfs_tsv_bytes(struct pfs_out *out, const char *bytes, size_t size)
 	}
 }
 
-void pfs_tsv_value(struct pfs_out *out, const struct pfs_query_value *value)
+void pfs_tsv_value(struct pfs_out *out, const struct pfs_sql_value *value)
 {
 	switch (value->type) {
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		out->used += pfs_print_integer(pfs_out_room(out, PFS_NUMBER_SIZE), value->integer);
 		break;
-	case PFS_VALUE_REAL:
+	case PFS_SQL_REAL:
 		out->used += pfs_print_real(pfs_out_room(out, PFS_NUMBER_SIZE), value->real);
 		break;
-	case PFS_VALUE_TEXT:
-	case PFS_VALUE_BLOB:
+	case PFS_SQL_TEXT:
+	case PFS_SQL_BLOB:
 		pfs_tsv_bytes(out, value->bytes, value->size);
 		break;
-	case PFS_VALUE_NULL:
+	case PFS_SQL_NULL:
 		break;
 	}
 }
@@ -108,7 +108,7 @@ static inline void need(struct place *place, size_t size)
 }
 
 /* As pfs_tsv_value. */
-static void put_value(struct place *place, const struct pfs_query_value *value)
+static void put_value(struct place *place, const struct pfs_sql_value *value)
 {
 	set_used(place);
 	pfs_tsv_value(place->out, value);
@@ -131,14 +131,12 @@ static inline void put_text(struct place *place, const struct pfs_sql_column *va
 			return;
 		}
 	}
-	put_value(place, &(struct pfs_query_value){
-				 .type = PFS_VALUE_TEXT, .bytes = from, .size = size});
+	put_value(place, &(struct pfs_sql_value){
+				 .type = PFS_SQL_TEXT, .bytes = from, .size = size});
 }
 
 static inline void put_kept(struct place *place, const struct pfs_sql_value *value)
 {
-	struct pfs_query_value taken;
-
 	/* a letter, as types are */
 	if (value->type == PFS_SQL_TEXT && value->size == 1 &&
 	    !tsv_escape[(unsigned char)*value->bytes]) {
@@ -146,8 +144,7 @@ static inline void put_kept(struct place *place, const struct pfs_sql_value *val
 		*place->at++ = *value->bytes;
 		return;
 	}
-	pfs_query_take_value(&taken, value);
-	put_value(place, &taken);
+	put_value(place, value);
 }
 
 static inline void put_cell(struct place *place, const struct pfs_sql_column *values, size_t row,

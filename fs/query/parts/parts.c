@@ -62,22 +62,7 @@ static uint64_t count_rows(void *arg)
 
 static void give_value(void *arg, struct pfs_sql_value *out, uint64_t row, size_t column)
 {
-	static const enum pfs_sql_type types[] = {
-		[PFS_VALUE_NULL] = PFS_SQL_NULL, [PFS_VALUE_INT] = PFS_SQL_INTEGER,
-		[PFS_VALUE_REAL] = PFS_SQL_REAL, [PFS_VALUE_TEXT] = PFS_SQL_TEXT,
-		[PFS_VALUE_BLOB] = PFS_SQL_BLOB,
-	};
-	struct pfs_query_value value;
-
-	pfs_relational_value_at(arg, row, column, &value);
-	out->type = types[value.type];
-	if (value.type == PFS_VALUE_INT)
-		out->integer = value.integer;
-	else if (value.type == PFS_VALUE_REAL)
-		out->real = value.real;
-	else
-		out->bytes = value.bytes;
-	out->size = value.size;
+	pfs_relational_value_at(arg, row, column, out);
 }
 
 static int make_tables(struct pfs_parts *parts)

@@ -276,19 +276,19 @@ static int fit(const struct pfs_side_column *column, struct pfs_cell *cell)
 	return 0;
 }
 
-static void take(struct pfs_cell *out, const struct pfs_query_value *value)
+static void take(struct pfs_cell *out, const struct pfs_sql_value *value)
 {
 	*out = (struct pfs_cell){.type = PFS_CELL_NULL};
 	switch (value->type) {
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		out->type = PFS_CELL_INTEGER;
 		out->integer = value->integer;
 		break;
-	case PFS_VALUE_REAL:
+	case PFS_SQL_REAL:
 		out->type = PFS_CELL_REAL;
 		out->real = value->real;
 		break;
-	case PFS_VALUE_TEXT:
+	case PFS_SQL_TEXT:
 		out->type = PFS_CELL_TEXT;
 		out->bytes = value->bytes;
 		out->size = value->size;
@@ -323,7 +323,7 @@ static void take_constant(struct pfs_cell *out, const struct pfs_constant *const
 static void take_result(const struct changing *changing, struct pfs_cell *out, uint64_t row,
 			size_t result)
 {
-	struct pfs_query_value value;
+	struct pfs_sql_value value;
 
 	if (changing->said) {
 		take_constant(out,

@@ -265,13 +265,13 @@ const struct pfs_block *pfs_relational_block(const struct pfs_relational *relati
 /* ---- values ---- */
 
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
-			  struct pfs_query_value *out)
+			  struct pfs_sql_value *out)
 {
 	pfs_answer_value(&relational->rows, relational->at - 1, column, out);
 }
 
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
-			     struct pfs_query_value *out)
+			     struct pfs_sql_value *out)
 {
 	if (relational->block->rows)
 		pfs_row_list_value(&relational->list, row, column, out);

@@ -78,7 +78,7 @@ bool pfs_relational_is_planned(const struct pfs_relational *relational);
  * first row on. */
 PFS_MUST_CHECK int pfs_relational_next(struct pfs_relational *relational);
 void pfs_relational_value(const struct pfs_relational *relational, size_t column,
-			  struct pfs_query_value *out);
+			  struct pfs_sql_value *out);
 
 /* Runs several, n > 0, over the tree at one moment; the query's statement goes on from there.
  * -EINTR; any other error says that they have no answer. */
@@ -86,7 +86,7 @@ PFS_MUST_CHECK int pfs_relational_run(struct pfs_relational *const *list, size_t
 void pfs_relational_forget(struct pfs_relational *relational); /* its rows */
 uint64_t pfs_relational_rows(const struct pfs_relational *relational);
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
-			     struct pfs_query_value *out);
+			     struct pfs_sql_value *out);
 
 /* Writes one line for the reader of a plan: how it runs, or why SQLite runs it. */
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out);

@@ -23,7 +23,7 @@ static int charge(struct pfs_row_list *list, struct pfs_account *account)
 }
 
 /* Bytes may move while more come: until then a text is known by its place. */
-static int keep_bytes(struct pfs_row_list *list, const struct pfs_query_value *value)
+static int keep_bytes(struct pfs_row_list *list, const struct pfs_sql_value *value)
 {
 	PFS_TRY(pfs_grow(&list->bytes, &list->bytes_capacity, list->size + value->size + 1, 1));
 	if (value->size)
@@ -32,14 +32,14 @@ static int keep_bytes(struct pfs_row_list *list, const struct pfs_query_value *v
 	return 0;
 }
 
-static bool has_bytes(const struct pfs_query_value *value)
+static bool has_bytes(const struct pfs_sql_value *value)
 {
-	return value->type == PFS_VALUE_TEXT || value->type == PFS_VALUE_BLOB;
+	return value->type == PFS_SQL_TEXT || value->type == PFS_SQL_BLOB;
 }
 
 static int add_row(struct pfs_row_list *list, const struct pfs_portion_walk *walk)
 {
-	struct pfs_query_value *values;
+	struct pfs_sql_value *values;
 	size_t capacity = (size_t)list->capacity;
 
 	PFS_TRY(pfs_grow(&list->values, &capacity, (size_t)list->n + 1,
@@ -103,7 +103,7 @@ int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_block *block,
 }
 
 void pfs_row_list_value(const struct pfs_row_list *list, uint64_t row, size_t column,
-			struct pfs_query_value *out)
+			struct pfs_sql_value *out)
 {
 	*out = list->values[row * list->n_columns + column];
 }

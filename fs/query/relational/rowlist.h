@@ -9,7 +9,7 @@
 #include "fs/query/relational/run.h"
 
 struct pfs_row_list { /* all 0: empty */
-	struct pfs_query_value *values; /* row by row; their texts follow one another in `bytes` */
+	struct pfs_sql_value *values; /* row by row; their texts follow one another in `bytes` */
 	size_t n_columns;
 	uint64_t n, capacity; /* rows */
 	char *bytes;
@@ -23,7 +23,7 @@ PFS_MUST_CHECK int pfs_row_list_read(struct pfs_row_list *out, const struct pfs_
 				     struct pfs_run_context *context);
 /* Gets a value, whose bytes stay until the list is freed. */
 void pfs_row_list_value(const struct pfs_row_list *list, uint64_t row, size_t column,
-			struct pfs_query_value *out);
+			struct pfs_sql_value *out);
 void pfs_row_list_free(struct pfs_row_list *list, struct pfs_account *account); /* empty again */
 
 #endif

@@ -322,32 +322,27 @@ void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *ru
 	*rows = (struct pfs_answer_rows){.columns = NULL};
 }
 
-static void take_constant(struct pfs_query_value *out, const struct pfs_constant *constant)
+static void take_constant(struct pfs_sql_value *out, const struct pfs_constant *constant)
 {
-	static const enum pfs_value_type types[] = {
-		[PFS_IS_NULL] = PFS_VALUE_NULL,
-		[PFS_IS_INTEGER] = PFS_VALUE_INT,
-		[PFS_IS_REAL] = PFS_VALUE_REAL,
-		[PFS_IS_TEXT] = PFS_VALUE_TEXT,
-	};
-
-	*out = (struct pfs_query_value){
-		.type = types[constant->type],
-		.integer = constant->integer,
-		.real = constant->real,
-		.bytes = constant->text,
-		.size = constant->len,
-	};
+	if (constant->type == PFS_IS_INTEGER)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_INTEGER,
+					      .integer = constant->integer};
+	else if (constant->type == PFS_IS_REAL)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_REAL, .real = constant->real};
+	else if (constant->type == PFS_IS_TEXT)
+		*out = (struct pfs_sql_value){.type = PFS_SQL_TEXT,
+					      .bytes = constant->text,
+					      .size = constant->len};
 }
 
-void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out)
+void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_sql_value *out)
 {
 	const struct pfs_answer_rows *rows = arg;
 	const struct pfs_answer_column *column = &rows->columns[number];
 	const struct pfs_vector *vector = &column->vector;
 
 	row += rows->first;
-	*out = (struct pfs_query_value){.type = PFS_VALUE_NULL};
+	*out = (struct pfs_sql_value){.type = PFS_SQL_NULL};
 	if (column->constant) {
 		take_constant(out, column->constant);
 		return;
@@ -355,15 +350,15 @@ void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_q
 	if (pfs_vector_is_null(vector, row))
 		return;
 	if (column->text) {
-		out->type = PFS_VALUE_TEXT;
+		out->type = PFS_SQL_TEXT;
 		out->bytes = column->text + column->offset[row];
 		out->size = column->offset[row + 1] - column->offset[row];
 	} else if (vector->kind == PFS_KIND_REAL ||
 		   (vector->is_real && (vector->is_real[row / 64] >> row % 64 & 1))) {
-		out->type = PFS_VALUE_REAL;
+		out->type = PFS_SQL_REAL;
 		out->real = vector->reals[row];
 	} else {
-		out->type = PFS_VALUE_INT;
+		out->type = PFS_SQL_INTEGER;
 		out->integer = vector->integers[row];
 	}
 }

@@ -163,7 +163,7 @@ PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_
 				      struct pfs_run_context *context, bool is_alone);
 /* Gets the value of a column in a row, which has that number in the answer. `arg` is a struct
  * pfs_answer_rows. The value's bytes are valid until the rows are freed. */
-void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_query_value *out);
+void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_sql_value *out);
 void pfs_answer_rows_free(struct pfs_answer_rows *rows, const struct pfs_run *run);
 
 /* ---- recursion.c ---- */

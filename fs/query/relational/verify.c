@@ -21,16 +21,16 @@ struct lines {
 	size_t n, capacity;
 };
 
-static void write_value(FILE *out, const struct pfs_query_value *value)
+static void write_value(FILE *out, const struct pfs_sql_value *value)
 {
 	switch (value->type) {
-	case PFS_VALUE_NULL:
+	case PFS_SQL_NULL:
 		(void)fputs("- ", out);
 		break;
-	case PFS_VALUE_INT:
+	case PFS_SQL_INTEGER:
 		(void)fprintf(out, "i%lld ", (long long)value->integer);
 		break;
-	case PFS_VALUE_REAL: /* sums may be added in another order */
+	case PFS_SQL_REAL: /* sums may be added in another order */
 		(void)fprintf(out, "r%.9g ", value->real);
 		break;
 	default:
@@ -52,7 +52,7 @@ static bool keep_line(struct lines *lines, FILE *out, char **line)
 
 static bool add_line(struct lines *lines, size_t n_columns,
 		     void (*value)(const void *arg, uint64_t row, size_t column,
-				   struct pfs_query_value *out),
+				   struct pfs_sql_value *out),
 		     const void *arg, uint64_t row)
 {
 	char *line = NULL;
@@ -62,7 +62,7 @@ static bool add_line(struct lines *lines, size_t n_columns,
 	if (!out)
 		return false;
 	for (size_t i = 0; i < n_columns; i++) {
-		struct pfs_query_value v;
+		struct pfs_sql_value v;
 
 		value(arg, row, i, &v);
 		write_value(out, &v);
@@ -71,13 +71,11 @@ static bool add_line(struct lines *lines, size_t n_columns,
 }
 
 static void sqlite_value(const void *arg, uint64_t row PFS_UNUSED, size_t column,
-			 struct pfs_query_value *out)
+			 struct pfs_sql_value *out)
 {
 	const struct pfs_query *query = arg;
-	struct pfs_sql_value value;
 
-	pfs_sql_value(query->connection->sql, &value, column);
-	pfs_query_take_value(out, &value);
+	pfs_sql_value(query->connection->sql, out, column);
 }
 
 static int by_text(const void *a, const void *b)
@@ -113,7 +111,7 @@ static void compare(const struct pfs_query *query, struct lines *ours, struct li
 
 void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *block, uint64_t n,
 			   void (*value)(const void *arg, uint64_t row, size_t column,
-					 struct pfs_query_value *out),
+					 struct pfs_sql_value *out),
 			   const void *arg)
 {
 	struct lines ours = {.n = 0}, theirs = {.n = 0};
@@ -136,7 +134,7 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 	finish(&theirs);
 }
 
-static void row_value(const void *arg, uint64_t row, size_t column, struct pfs_query_value *out)
+static void row_value(const void *arg, uint64_t row, size_t column, struct pfs_sql_value *out)
 {
 	pfs_portion_value(arg, (size_t)row, column, out);
 }
@@ -255,10 +253,10 @@ static void add_nodes(struct changes *changes)
 /* Which numbers inserted rows get is SQLite's own way of scanning. */
 static int add_side_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
-	static const enum pfs_value_type types[] = {
-		[PFS_CELL_NULL] = PFS_VALUE_NULL, [PFS_CELL_INTEGER] = PFS_VALUE_INT,
-		[PFS_CELL_REAL] = PFS_VALUE_REAL, [PFS_CELL_TEXT] = PFS_VALUE_TEXT,
-		[PFS_CELL_BLOB] = PFS_VALUE_BLOB,
+	static const enum pfs_sql_type types[] = {
+		[PFS_CELL_NULL] = PFS_SQL_NULL, [PFS_CELL_INTEGER] = PFS_SQL_INTEGER,
+		[PFS_CELL_REAL] = PFS_SQL_REAL, [PFS_CELL_TEXT] = PFS_SQL_TEXT,
+		[PFS_CELL_BLOB] = PFS_SQL_BLOB,
 	};
 	struct changes *changes = arg;
 	bool has_number = !cells || strncasecmp(changes->query->sql, "UPDATE", 6) == 0;
@@ -271,15 +269,16 @@ static int add_side_row(void *arg, int64_t row, const struct pfs_cell *cells, si
 	if (has_number)
 		(void)fprintf(out, "row %lld: ", (long long)row);
 	for (size_t i = 0; cells && i < n; i++) {
-		struct pfs_query_value value = {.type = types[cells[i].type]};
+		struct pfs_sql_value value = {.type = types[cells[i].type]};
 
-		if (value.type == PFS_VALUE_INT)
+		if (value.type == PFS_SQL_INTEGER)
 			value.integer = cells[i].integer;
-		else if (value.type == PFS_VALUE_REAL)
+		else if (value.type == PFS_SQL_REAL)
 			value.real = cells[i].real;
-		else if (value.type != PFS_VALUE_NULL)
+		else if (value.type != PFS_SQL_NULL && cells[i].bytes) {
 			value.bytes = cells[i].bytes;
-		value.size = value.bytes ? cells[i].size : 0;
+			value.size = cells[i].size;
+		}
 		write_value(out, &value);
 	}
 	return keep_line(&changes->lines, out, &line) ? 0 : -ENOMEM;

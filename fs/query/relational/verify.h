@@ -12,7 +12,7 @@
 #ifdef PFS_VERIFY
 void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *block, uint64_t n,
 			   void (*value)(const void *arg, uint64_t row, size_t column,
-					 struct pfs_query_value *out),
+					 struct pfs_sql_value *out),
 			   const void *arg);
 /* As above, for plain-row answers; to be called before the first row. */
 void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block *block,
@@ -30,7 +30,7 @@ static inline void pfs_relational_verify(struct pfs_query *query PFS_UNUSED,
 					 const struct pfs_block *block PFS_UNUSED,
 					 uint64_t n PFS_UNUSED,
 					 void (*value)(const void *arg, uint64_t row, size_t column,
-						       struct pfs_query_value *out) PFS_UNUSED,
+						       struct pfs_sql_value *out) PFS_UNUSED,
 					 const void *arg PFS_UNUSED)
 {
 }
