@@ -34,7 +34,7 @@ struct pfs_follower {
 	struct stat attr;      /* type, mode, owner, links, size, mtime and ctime */
 	uint8_t flags;	       /* enum pfs_node_flag */
 };
-/* Of a directory in a directory, as much as it takes to see that it is as it was. */
+/* What tells whether a subdirectory is as it was. */
 struct pfs_subdirectory {
 	uint64_t ino;
 	uint32_t slot;		 /* which the node has as long as it is there */

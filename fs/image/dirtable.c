@@ -61,8 +61,8 @@ static bool is_lent(const struct pfs_dirtable *table, uint32_t block)
 	       !(table->own[block / 64] >> block % 64 & 1);
 }
 
-/* Of blocks that others may be about to change, for whom the caller makes what they touch:
- * ThreadSanitizer does not know that. */
+/* Others may be about to change these blocks, and the caller makes what they touch: ThreadSanitizer
+ * does not know that. */
 __attribute__((no_sanitize("thread"), noinline)) uint64_t
 pfs_dirtable_had(const struct pfs_dirtable *table, uint32_t block)
 {

@@ -58,7 +58,7 @@ static bool counts_are_sound(const struct pfs_image_header *header)
 	       header->rare_size <= UINT64_C(1) << 48 && header->extra_size <= UINT64_C(1) << 48;
 }
 
-/* Whether the file is one, whole, and of the store as it is or was. */
+/* Returns true if this is a whole image file, of the store as it is or was. */
 static bool header_is_sound(struct pfs_image_file *file)
 {
 	const struct pfs_image_header *header = &file->header;

@@ -60,7 +60,7 @@ static void let_go(struct pfs_image_file *file)
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 }
 
-/* Whether this is the process that is to write. */
+/* Forks; returns true in the child, which is to write. */
 static bool is_writer(const char *store, struct pfs_image_file *file)
 {
 	pid_t writer = file ? pfs_lazy_fork(file->lazy) : fork();

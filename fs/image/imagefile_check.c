@@ -227,7 +227,7 @@ static bool none_is_negative(const struct range *range, const int64_t *numbers)
 
 /* ---- names ---- */
 
-/* Whether one of the 8 bytes is 0. */
+/* Returns true if one of the 8 bytes is 0. */
 static bool has_zero(uint64_t word)
 {
 	return (word - ONES) & ~word & ONES << 7;

@@ -122,7 +122,8 @@ int pfs_old_places_open(struct pfs_old_places **out, struct pfs_tree *tree)
 	return 0;
 }
 
-/* Whether nobody has it any more; it is none of the tree's then, *spare is to be freed. */
+/* Gives a reference back. True: it was the last, the tree has forgotten `past`, and the caller
+ * frees *spare. */
 static bool drop(struct pfs_old_places *past, struct chunk **spare)
 {
 	struct pfs_place_history *pasts = past->tree->pasts;

@@ -149,7 +149,7 @@ int pfs_span_layout_pass(const struct pfs_image *image, struct pfs_span_layout *
 	return 0;
 }
 
-/* Of n slots, of which nothing is known. */
+/* Makes the layout of n slots of which nothing is known yet. */
 int pfs_span_layout_create(struct pfs_span_layout **out, uint32_t n)
 {
 	struct pfs_span_layout *layout = calloc(1, sizeof(*layout));

@@ -333,7 +333,7 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 
 /* ---- changes ---- */
 
-/* Whether the totals are to be brought up to date. */
+/* Returns true if somebody has asked for totals, so that each change has to keep them. */
 static bool are_kept(const struct pfs_tree *tree)
 {
 	return tree->totals && tree->totals->begun;

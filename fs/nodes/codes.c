@@ -269,7 +269,7 @@ static int apply(struct pfs_codes *codes, const struct pfs_delta *deltas, size_t
 	return error;
 }
 
-/* Whether what is left to do takes a moment. */
+/* Returns true if bringing the engine up to date takes a moment only. */
 static bool is_little(const struct pfs_tree *tree)
 {
 	const struct pfs_codes *codes = tree->codes;

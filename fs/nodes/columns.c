@@ -355,8 +355,9 @@ static void forget(struct pfs_tree *tree, struct pfs_derived *column)
 	free_derived(column);
 }
 
-/* Whether it is there and holds, or, 1, has come nearer to it; a reader of attributes that does no
- * more is replaced. */
+/* Finds the column and has it follow the tree. Returns 0: it is up to date; 1: it has come nearer
+ * to it, call again; -EAGAIN: it has to be made. Its reader of attributes is exchanged for *reader.
+ */
 static int look(struct pfs_tree *tree, struct pfs_derived **column, enum pfs_derived_kind kind,
 		const struct pfs_column_wish *wish, struct pfs_attr_reader **reader)
 {

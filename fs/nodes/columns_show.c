@@ -9,7 +9,7 @@
 
 #pragma GCC diagnostic error "-Wswitch" /* a source that a switch without default lacks */
 
-/* Of the array that a field shows, which is made of one column. */
+/* Returns the stamps of the array that a field shows, which is made of one column. */
 static const struct pfs_stamps *stamps_of(const struct pfs_tree *tree, enum pfs_field field)
 {
 	return pfs_feed_stamps(&tree->image, __builtin_ctz(pfs_fields[field].made_of));

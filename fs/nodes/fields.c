@@ -58,7 +58,7 @@ PFS_NODE_NUMBERS(NUMBER)
 #define MADE(from) true
 #define ARRAY(from, array) sizeof(*((struct pfs_image *)0)->array) == SIZE_OF_##from
 #define TOTAL(from, total) sizeof(((struct pfs_totals *)0)->total) == sizeof(uint64_t)
-/* Of bytes only names have keys (fs/nodes/index_impl.h). */
+/* Names are the only bytes that have keys of an index (fs/nodes/index_impl.h). */
 #define FIELD(id, column, type, of_kind, from, columns, operators, different, order, index, viewers,  \
 	      setter)                                                                              \
 	_Static_assert((from), column ": its elements have another size");                         \

@@ -25,7 +25,8 @@ static bool is_tied(const struct ties *ties, size_t i)
 	return ties->bits[i / 64] >> i % 64 & 1;
 }
 
-/* Of items sorted by their keys, from..to. */
+/* Marks which of the sorted items from..to have the key of the item before, and a name that goes on
+ * beyond it. Returns true if any has. */
 static bool note_ties(struct ties *ties, size_t from, size_t to)
 {
 	bool any = false;
@@ -57,7 +58,7 @@ static bool next_run(const struct ties *ties, size_t *from, size_t *to)
 	return true;
 }
 
-/* Whether the key is to be read: it or the next one is tied. */
+/* Returns true if the item's key alone does not place it: it or the next one is tied. */
 static bool is_in_run(const struct ties *ties, size_t i)
 {
 	return is_tied(ties, i) || is_tied(ties, i + 1);

@@ -82,8 +82,8 @@ int pfs_path_keys_insert(struct pfs_prefix *prefix, const struct pfs_path_keys *
 	return keys->n ? pfs_prefix_insert(&host, prefix, &n, &batch, keys->slots) : 0;
 }
 
-/* Whether the tree has a key with a slot; with others, too, which had the key before and whose
- * changes are not applied yet. */
+/* Returns true if the prefix tree has the key with this slot. It may have it with others, too,
+ * which had the key before and whose changes are not applied yet. */
 static bool has_key(struct pfs_prefix *prefix, const struct pfs_prefix_keys *key, uint64_t slot)
 {
 	size_t len = key->at[1] - key->at[0];
@@ -250,7 +250,7 @@ static int apply(struct pfs_path_entries *entries, const struct pfs_image *image
 	return error;
 }
 
-/* Whether nothing is left to be applied. */
+/* Applies some of the changes. Returns true if none is left. */
 static bool apply_some(struct pfs_tree *tree, struct pfs_path_entries *entries)
 {
 	bool done;

@@ -193,7 +193,7 @@ static const struct pfs_prefix_entry *first_key(const struct pfs_path_index_walk
 		       : b;
 }
 
-/* Whether the entry has the name's key, in the level's directory. */
+/* Returns true if the entry is that of the level's name, in the level's directory. */
 static bool has_name(const struct pfs_path_index_walk *walk, const struct level *level,
 		     const struct pfs_prefix_entry *entry)
 {

@@ -227,7 +227,7 @@ static bool settle(struct pfs_index_walk *walk)
 	return false;
 }
 
-/* Whether a changed one comes before the slot: by value, then slot. */
+/* Returns true if a changed node comes before the slot, by value and then by slot. */
 static bool is_before(const struct pfs_index_walk *walk, const struct pfs_keyed *fresh,
 		      uint32_t slot)
 {
@@ -245,7 +245,7 @@ static bool is_before(const struct pfs_index_walk *walk, const struct pfs_keyed 
 	return order < 0 || (order == 0 && fresh->value < slot);
 }
 
-/* Whether the next one is one of the changed. */
+/* Returns true if the next node of the walk is one of the changed ones. */
 static bool fresh_is_next(const struct pfs_index_walk *walk, bool any)
 {
 	bool down = walk->descending;

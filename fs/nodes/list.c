@@ -212,7 +212,7 @@ static void send_next(struct listing *l)
 		(void)pthread_cond_signal(&l->has_room);
 }
 
-/* Of the caller: when the time is over, what nobody has taken is left. */
+/* Called by the thread that asked: when its time is over, what nobody has taken is left. */
 static void look_at_clock(struct listing *l)
 {
 	if (!l->taken || l->taken == l->n || pfs_now_ns() < l->until_ns)

@@ -118,8 +118,8 @@ bool pfs_path_walk_is_cheap(struct pfs_tree *tree, uint32_t top)
 	return after != 0;
 }
 
-/* Of a subtree that is a range each child begins where the one before ends; false: there is one
- * that is no range itself. */
+/* Adds the children of a directory whose subtree is a range, where each child begins where the one
+ * before ends. *done stays false if one of them is no range itself. */
 static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory, uint32_t end)
 {
 	uint32_t slot, after = directory + 1;
@@ -193,7 +193,7 @@ static int add_item(struct pfs_path_walk *walk, struct level *level, uint32_t it
 	return 0;
 }
 
-/* Whether what lies in the directory comes before the child. */
+/* Returns true if what lies in the directory comes before its sibling `child`. */
 static bool inside_is_before(const struct pfs_image *image, uint32_t directory, uint32_t child)
 {
 	struct name a = name_of(image, directory), b = name_of(image, child);

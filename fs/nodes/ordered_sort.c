@@ -142,7 +142,7 @@ static int compare_by(const struct pfs_slot_sorting *sorting, enum pfs_field fie
 typedef int compare_fn(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 		       const struct pfs_keyed *b);
 
-/* Of what has the same key. */
+/* Compares items that have the same key. */
 static int compare_values(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			  const struct pfs_keyed *b)
 {
@@ -418,7 +418,7 @@ static int select_first(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 	return n <= WHOLE_SORT_MAX ? sort_by(sorting, items, n, compare_items) : 0;
 }
 
-/* Of the items that are not sorted yet. */
+/* Gives the items that are not sorted yet their slots as keys. */
 static int take_slots_as_keys(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	struct pfs_slot_sorting *sorting = context;

@@ -20,7 +20,7 @@
 #define NAMES_HELD ((size_t)4 << 20) /* bytes of names that a device is sent in one hold, at most */
 #define ASKED_PART 8u /* from that part of the nodes on it is worth it to know the order of all */
 
-/* Whether the subtree is the slots *from to *to, whose order is pre-order. */
+/* Returns true if the subtree is the slots *from to *to, and these are in pre-order. */
 static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32_t *to)
 {
 	const struct pfs_image *image = &tree->image;

@@ -33,7 +33,7 @@ void pfs_paths_forget(struct pfs_paths *paths)
 	free(PFS_TAKE(paths->before));
 }
 
-/* Whether slots have the order of the tree, and which do not. */
+/* Notes whether slots are in pre-order, and which are not. */
 static int note_order(struct pfs_paths *paths)
 {
 	const uint32_t *strays;
@@ -271,7 +271,7 @@ static int place_strays(struct pfs_paths *paths)
 	return 0;
 }
 
-/* Whether the slot's own row has it. */
+/* Returns true if the slot is listed where its number puts it. */
 static bool is_placed_by_slot(const struct pfs_paths *paths, uint32_t slot)
 {
 	return !paths->set || (is_in(paths, slot) && !is_stray(&paths->strays, slot));

@@ -101,7 +101,8 @@ static int leave_out(void *context, unsigned worker PFS_UNUSED, uint64_t from, u
 	return 0;
 }
 
-/* Of a test of names of which some of the sample passed there are some everywhere. */
+/* Returns true if looking for the test's text in all names at once is worth it: where some of the
+ * sample passed it, there are some everywhere. */
 static bool leaves_out(const struct pfs_selection *selection, const struct pfs_scan_test *test)
 {
 	return selection->image->file && test->how == PFS_HOW_NAME && !test->negated &&
@@ -181,7 +182,7 @@ int pfs_selection_keep(const struct pfs_selection *selection, struct pfs_scan_te
 	return error;
 }
 
-/* Of slots that may not be live those that are. */
+/* Copies the slots of the list that are live. */
 static int copy_list(const struct pfs_selection *selection, struct pfs_slots *out, bool all_live)
 {
 	size_t n = selection->n_list;
@@ -306,7 +307,8 @@ static int select_begun(struct pfs_selection *selection, struct pfs_slots *out,
 	return 0;
 }
 
-/* Whether a node is asked for by its number and nothing else; joins do that a thousand times. */
+/* Returns true if a node is asked for by its number and nothing else; joins do that a thousand
+ * times. */
 static bool is_number(const struct pfs_predicate *predicate)
 {
 	return predicate->test == PFS_TEST_RANGE && predicate->field == PFS_FIELD_INO &&
@@ -327,8 +329,8 @@ static int select_number(struct pfs_tree *tree, struct pfs_slots *out, uint64_t 
 	return 0;
 }
 
-/* Whether the children of a node are asked for and nothing else, as each step of a recursive
- * statement does. */
+/* Returns true if the children of a node are asked for and nothing else, as each step of a
+ * recursive statement does. */
 static bool is_parent(const struct pfs_predicate *predicate)
 {
 	return predicate->test == PFS_TEST_RANGE && predicate->field == PFS_FIELD_PARENT &&

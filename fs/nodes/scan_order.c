@@ -70,7 +70,8 @@ struct runs {
 	atomic_size_t n;
 };
 
-/* Whether the node comes after the one that the trail leads to; it then leads to this one. */
+/* Sets *after to true if the node comes after the one that the trail leads to, and leads the trail
+ * to this one. */
 static int follows(struct pfs_trail *trail, const struct runs *runs, uint32_t slot, bool *after)
 {
 	const struct pfs_image *image = runs->image;
@@ -129,7 +130,7 @@ static int cut(struct pfs_tree *tree, struct runs *runs, const struct pfs_slots 
 
 /* ---- merging runs ---- */
 
-/* Whether a comes before b: climbs to where the ways to them part, and compares there. */
+/* Returns true if a comes before b: climbs to where the ways to them part, and compares there. */
 static bool is_before(const struct pfs_image *image, bool by_bytes, uint32_t a, uint32_t b)
 {
 	uint32_t a_depth = pfs_image_depth(image, a), b_depth = pfs_image_depth(image, b);
@@ -241,8 +242,8 @@ static int merge_runs(const struct runs *runs, struct pfs_slots *slots)
 
 /* ---- strays ---- */
 
-/* Whether slots have the order of the tree is found out in pieces, between which the tree may
- * change (fs/image/slotorder.h). */
+/* A look whether slots are in pre-order, which is taken in pieces; the tree may change between them
+ * (fs/image/slotorder.h). */
 struct looking {
 	struct pfs_tree *tree;
 	uint32_t *slots; /* those kept: that have their order; of these the last TAIL or more, and

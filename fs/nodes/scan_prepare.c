@@ -253,8 +253,8 @@ static int set_path_under(struct pfs_scan_test *test, struct pfs_tree *tree)
 	return 0;
 }
 
-/* Whether a frozen tree's index lists the paths, so that what is under their directory need not be
- * known. */
+/* Returns true if a frozen tree's index lists the paths, so that nobody has to know what is under
+ * their directory. */
 static bool is_listed(const struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	struct pfs_path_range range;
@@ -292,7 +292,7 @@ static int set_text(struct pfs_scan_test *test, struct pfs_tree *tree,
 	return test->field == PFS_FIELD_PATH ? set_path(test, tree) : 0;
 }
 
-/* Whether there is no value. */
+/* Prepares a test that the field has no value. */
 static int set_none(struct pfs_scan_test *test, struct pfs_tree *tree)
 {
 	const struct pfs_image *image = &tree->image;

@@ -56,8 +56,8 @@ static bool is_enough(const struct worker *worker)
 
 /* ---- tests ---- */
 
-/* Whether `top` is met on the way up; what is learned on it is noted, by several threads at once.
- */
+/* Returns true if the test's node is met on the way up. What is learned on the way is noted, by
+ * several threads at once. */
 static bool climb(const struct pfs_image *image, const struct pfs_scan_test *test, uint32_t slot)
 {
 	uint8_t *known = test->climbed, found = 0;

@@ -471,8 +471,8 @@ static int count_ranges(struct finding *finding, uint64_t *count)
 	return error;
 }
 
-/* Whether they are to be found by ranges: that costs less than to bring an engine on the host up to
- * date. */
+/* Returns true if subtrees are to be found as ranges of slots, which costs less than bringing an
+ * engine on the host up to date. */
 static bool are_ranges(struct pfs_tree *tree, const struct pfs_question *question)
 {
 	return question->relation == PFS_SUBTREE && question->n && !pfs_codes_use_device(tree);

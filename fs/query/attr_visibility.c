@@ -204,7 +204,7 @@ static int list_some(struct looking *looking)
 	return error;
 }
 
-/* Whether one of n slots' nodes has the attribute, in one hold. */
+/* Looks in one hold whether one of n slots' nodes has the attribute. */
 static int look_at_some(struct looking *looking, struct pfs_attr_reader *reader, size_t name,
 			const uint32_t *slots, size_t n)
 {

@@ -111,7 +111,7 @@ static int see_name(void *arg, const char *name, size_t len, enum pfs_attr_type 
 	return 0;
 }
 
-/* Whether an attribute has the name that is none of so many columns. */
+/* Returns true if the name is an attribute's that is no column because there are too many. */
 static bool is_left_out(const struct pfs_query *query, const char *name)
 {
 	struct wanted wanted = {.name = name};
@@ -262,7 +262,7 @@ static bool is_inside_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Of a long line, what stands near the offset. */
+/* Narrows a long line to what stands near the offset. */
 static void narrow(size_t *start, size_t *end, const char *sql, size_t offset)
 {
 	if (offset - *start > SHOWN_MAX)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a scan may find a text for IN.  SQLite tells a virtual table of IN as of `=`, one value
- * after another, and tests each row by `=` with the value alone again: of a list that is right, for
- * the values have the column's affinity and collation; of what is selected both may be other ones,
- * and are lost. */
+/* Finds out whether a scan may look for the texts of an IN. SQLite hands IN to a virtual table as
+ * `=`, one value after another, and then tests each row by `=` with that value alone. This is right
+ * for a list, whose values have the column's affinity and collation. The values of a SELECT may
+ * have others, which are lost. */
 #include "fs/query/internal.h"
 #include "fs/query/tokens.h"
 
-/* Whether what stands behind IN is no list of expressions. */
+/* Returns true if what stands behind IN is no list of expressions. */
 static bool is_selected(const char *sql, size_t len, const struct pfs_token *in)
 {
 	struct pfs_token token = pfs_token_next(sql, len, in->at + in->len);
@@ -19,8 +19,8 @@ static bool is_selected(const char *sql, size_t len, const struct pfs_token *in)
 	       pfs_token_is(sql, &token, "WITH");
 }
 
-/* Whether IN of what is selected is somewhere; after_row: where a row of values may stand before
- * it. NOT IN is no matter. */
+/* Returns true if the text has an IN of what is selected; after_row: only behind what may be a row
+ * of values. NOT IN does not count. */
 static bool selects_members(const char *sql, size_t len, bool after_row)
 {
 	struct pfs_token before, token = {.kind = PFS_TOKEN_OTHER};

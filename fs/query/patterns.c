@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a statement's patterns can be left to SQLite (meta/sql/sqlquery.h, plain_patterns). */
+/* Finds out whether a statement's patterns can be left to SQLite (meta/sql/sqlquery.h,
+ * plain_patterns). */
 #include "fs/query/internal.h"
 
 #include <string.h>

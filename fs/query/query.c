@@ -177,8 +177,8 @@ static int prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem
 	return prepare_both(query, problem);
 }
 
-/* Whether SQLite is to look at rows of side tables; if the operators turn out to have no answer it
- * does so later. */
+/* Returns true if SQLite needs the rows of side tables from the start. If the operators turn out to
+ * have no answer, it gets them later. */
 static bool needs_copies(const struct pfs_query *query)
 {
 #ifdef PFS_VERIFY

@@ -99,7 +99,7 @@ void pfs_directories_return(struct pfs_tree *tree, struct pfs_directories *table
 	unref(table);
 }
 
-/* Whether there is no room for the hash, or it is there already. */
+/* Returns true if the bucket has the hash, or no room for it. */
 static bool is_taken(struct pfs_directory_bucket *bucket, uint64_t hash)
 {
 	for (size_t i = 0; i < PFS_COUNT(bucket->cells); i++) {

@@ -402,7 +402,7 @@ static int ask_device(struct pfs_tree *tree, struct pfs_resident_paths *paths, u
 	return error;
 }
 
-/* Of the paths the first *n, which is set even if it fails. False: the host has to resolve
+/* Has the device resolve the first *n paths; *n is set in any case. False: the host has to resolve
  * these. */
 static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n,
 			      const struct pfs_path_text *paths, uint64_t top_ino)

@@ -176,7 +176,7 @@ static void done(struct pfs_tree *tree)
 	sides->group = 0;
 }
 
-/* Of an errand, which has written all rows that were pending: no change comes in between. */
+/* Commits an errand, which has written all rows that were pending: no change comes in between. */
 static int commit_shown(struct pfs_tree *tree)
 {
 	struct pfs_sides *sides = tree->sides;
@@ -343,7 +343,7 @@ static struct change *first_after(const struct pfs_sides *sides, uint32_t id, ui
 	return change && change->version > after ? change : NULL;
 }
 
-/* Whether what has changed of it after that version is in the list. */
+/* Returns true if the list has all that changed of the table after that version. */
 static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
 {
 	const struct table *table = find_table(sides, id);

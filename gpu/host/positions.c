@@ -172,7 +172,7 @@ static bool has_bits(const uint64_t *bits, uint64_t n)
 	return false;
 }
 
-/* Whether one of the numbers is no real. */
+/* Returns true if one of the numbers is an integer. */
 static bool has_integers(const struct pfs_vector *vector)
 {
 	for (uint64_t i = 0; i < vector->n; i += 64) {

@@ -292,7 +292,7 @@ static int add_functions(struct pfs_operator_backend *b, const struct pfs_run *r
 	return error;
 }
 
-/* Of an empty source the result is empty, too. */
+/* Runs the window over sorted tuples. An empty source has an empty result. */
 static int run_sorted(struct pfs_operator_backend *b, struct marking *m, struct pfs_tuples **out,
 		      const struct pfs_source *source, const struct pfs_window *window)
 {

@@ -104,8 +104,8 @@ static void narrow(struct pfs_crawl_entry *entry, const void *acl, ssize_t size)
 	entry->attr.st_mode = mode;
 }
 
-/* Of what may have an ACL but no other attributes, or so many that they are not listed; where group
- * and others have nothing there is nothing to narrow. */
+/* Narrows the mode of what may have an ACL but no other attributes, or so many that they are not
+ * listed. Where group and others have nothing there is nothing to narrow. */
 static void narrow_alone(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 			   const char *name)
 {

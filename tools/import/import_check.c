@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether the options of an import make sense. */
+/* Checks whether the options of an import make sense. */
 #include "tools/import/import.h"
 
 #include <assert.h>

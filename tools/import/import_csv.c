@@ -138,7 +138,8 @@ static bool is_attribute(const struct pfs_csv_table *csv, size_t column)
 	       (column != csv->path && column != csv->parent && column != csv->name);
 }
 
-/* Of what fs/content/row.h makes of the row: a parent is shown as the id that it is. */
+/* Returns the size of the content that fs/content/row.h makes of the row: a parent is shown as its
+ * id. */
 static uint64_t content_size(const struct pfs_csv_table *csv)
 {
 	uint64_t size = 0;

@@ -206,8 +206,8 @@ static int refuse(const char *data, size_t size, const char **why)
 	return -EBADMSG;
 }
 
-/* Of a line that has no end: the beginning of an archive, or what is no text.  Whoever has such
- * names can say that it is a list; a list with whole lines is one, whatever its names are. */
+/* Returns true if a line that has no end is the beginning of an archive, or no text. Whoever has
+ * such names can say that it is a list; a list with whole lines is one, whatever its names are. */
 static bool is_rubble(const char *data, size_t size)
 {
 	static const char *const heads[] = {"BZh1", "BZh2", "BZh3", "BZh4", "BZh5", "BZh6", "BZh7",

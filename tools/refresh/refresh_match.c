@@ -74,7 +74,7 @@ static int leave_removed(struct pfs_refresh *refresh)
 	return 0;
 }
 
-/* Whether the original is where its record has it; a directory is walked from there. */
+/* Looks whether the original is where its record has it; a directory is walked from there. */
 static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
 {
 	const char *slash = strrchr(displaced->path, '/');

@@ -217,7 +217,8 @@ static bool is_same(const struct pfs_refresh *refresh, const struct known *a, co
 	return (a->mark->handle_len && b->mark->handle_len) || a->ino == b->ino;
 }
 
-/* Of what two files that are the same have in common: the number, which goes with the handle. */
+/* Returns the key by which files that may be the same are found: the number, which goes with the
+ * handle. */
 static uint64_t key_of(uint64_t ino)
 {
 	return ino + (ino == 0);

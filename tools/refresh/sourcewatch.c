@@ -48,7 +48,7 @@ static void say_means(struct pfs_sourcewatch *watch)
 	pfs_follow_set_how(watch->tree, text);
 }
 
-/* Of all roots that are there. */
+/* Begins to listen for events of all roots that are there. */
 static int open_events(struct pfs_sourcewatch *watch, struct pfs_sourceevents **out)
 {
 	struct pfs_original_root root;

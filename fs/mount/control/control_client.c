@@ -87,7 +87,8 @@ int pfs_wire_connect(int *out, int folder, const char *name, uid_t owner)
 	return connect_to(out, &address, sizeof(address));
 }
 
-/* That nobody else listens there, if others may write the folder. */
+/* Checks that it is the caller, root or the store's owner who listens: others may be able to write
+ * the folder. */
 static int check_daemon(int fd, uid_t owner)
 {
 	struct ucred peer;

@@ -128,7 +128,7 @@ void pfs_answer_memory_finish(struct pfs_answer_memory *memory)
 	(void)pthread_mutex_destroy(&memory->lock);
 }
 
-/* Whether they stand behind the last extent. */
+/* Returns true if the bytes follow the last extent. */
 static bool is_next(const struct pfs_answer_memory *memory, const char *bytes)
 {
 	size_t n = memory->n_extents;

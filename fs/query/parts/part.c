@@ -77,8 +77,8 @@ static enum derived derive(const struct pfs_block *block, const struct pfs_term 
 	return input->kind == PFS_INPUT_SIDE ? ANYTHING : UNKNOWN;
 }
 
-/* Of numbers only a column as it is has a type that SQLite tells; where that does not show it is no
- * matter. */
+/* Returns the declared type of a result that is a number. SQLite tells one only of a column as it
+ * is; NULL: there is none, and it would show. */
 static const char *type_of_numbers(const struct pfs_finder *finder, size_t column,
 				   enum derived derived)
 {

@@ -53,7 +53,7 @@ static bool apply_affinity(struct pfs_binder *binder, struct pfs_term **bound,
 	return convert(binder, &copy->constant, &copy->class, other->affinity);
 }
 
-/* Whether values of both can be compared without one becoming the other's class. */
+/* Returns true if values of both can be compared without one becoming the other's class. */
 static bool is_comparable(const struct pfs_term *a, const struct pfs_term *b)
 {
 	if (a->class == PFS_CLASS_NONE || b->class == PFS_CLASS_NONE)
@@ -72,8 +72,8 @@ static enum pfs_collation collation_of(const struct pfs_term *a, const struct pf
 	return b && b->has_collation ? b->collation : PFS_BINARY;
 }
 
-/* Whether instr() compared so with a number says that the text is there (1) or not (-1); 0:
- * neither. */
+/* Returns 1 if instr(), compared so with the number, says that the text is there; -1: that it is
+ * not; 0: neither. */
 static int says_of_place(enum pfs_op op, const struct pfs_constant *number)
 {
 	if (number->type != PFS_IS_INTEGER || (number->integer != 0 && number->integer != 1))

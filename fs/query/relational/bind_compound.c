@@ -62,7 +62,7 @@ static struct pfs_input_column column_of(const struct pfs_term *result, const ch
 	};
 }
 
-/* Of two columns of a name the first is meant. */
+/* Returns true if a column before has the name, which then means that one. */
 static bool is_named(const struct pfs_input *input, size_t before, const char *name)
 {
 	for (size_t i = 0; i < before && name; i++) {
@@ -266,7 +266,7 @@ static void add_tags(struct pfs_binder *binder, struct pfs_input *input)
 	input->n_columns = n + 1;
 }
 
-/* Whether a row of the group is of that part: max(tag = number). */
+/* Makes the test whether a row of the group is of that part: max(tag = number). */
 static struct pfs_term *is_of(struct pfs_binder *binder, unsigned tag, size_t number)
 {
 	struct pfs_block *block = binder->block;

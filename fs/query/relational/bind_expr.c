@@ -10,7 +10,7 @@
 
 /* ---- literals ---- */
 
-/* Of some decimals SQLite makes the number beside the nearest one. */
+/* Has SQLite read the decimal, of which it sometimes makes the number beside the nearest one. */
 static struct pfs_term *bind_real(struct pfs_binder *binder, const char *text, bool negated)
 {
 	struct pfs_term *bound = pfs_term_new(binder, PFS_BOUND_CONSTANT, PFS_CLASS_NUMBER);

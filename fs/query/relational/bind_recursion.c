@@ -63,8 +63,8 @@ int pfs_bind_queue(struct pfs_binder *binder, struct pfs_input *input)
 	return binder->error;
 }
 
-/* Whether the condition says, at one of its ANDs, that a node's parent has the number that is a
- * column of the queue. */
+/* Returns true if one of the condition's ANDs says that the number of a node's parent is a column
+ * of the queue. */
 static bool is_to_children(const struct pfs_block *step, const struct pfs_term *term,
 			   unsigned queue, unsigned *key)
 {

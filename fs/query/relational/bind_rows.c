@@ -125,8 +125,7 @@ static void take_nodes(struct pfs_sql_argument *out, const struct pfs_term *term
 		.column = pfs_node_ino, .op = PFS_SQL_FUNCTION + call, .value = term->node};
 }
 
-/* Of a column whose values the image has as the viewer sees them; nobody orders by a text of
- * `preorder`. */
+/* Returns true if a scan can test the column's values as the viewer sees them. */
 static bool is_scanned(const struct pfs_binder *binder, const struct pfs_sql_argument *argument)
 {
 	enum pfs_field field = binder->query->connection->table->columns[argument->column].field;

@@ -152,7 +152,7 @@ bool pfs_steps_begin(const struct pfs_term *term, const struct pfs_term *with)
 	return begin;
 }
 
-/* Whether both are the same value wherever they stand: where it is not sure, they are not. */
+/* Returns true if both are surely the same value wherever they stand. */
 bool pfs_bound_equals(const struct pfs_term *a, const struct pfs_term *b)
 {
 	if ((a->kind == PFS_BOUND_AGGREGATE || a->kind == PFS_BOUND_WINDOW) && b->kind == a->kind)

@@ -117,8 +117,8 @@ static bool reads_nodes(const struct pfs_block *block)
 	return reads;
 }
 
-/* Whether all its rows are computed here; few nodes, and rows of nodes as they are, are found as
- * any part's are. */
+/* Returns true if the operators compute all its rows. Few nodes, and rows of nodes as they are, are
+ * found as those of any part. */
 static bool can_run(const struct changing *changing)
 {
 	const struct pfs_block *block = changing->block;

@@ -3,8 +3,8 @@
 
 #include "fs/query/relational/side_lookup.h"
 
-/* Whether the column is one by which a scan finds few nodes: in a sub-select, too, of which SQLite
- * moves the condition inwards. */
+/* Returns true if a scan finds few nodes by the column. It may be a sub-select's, into which SQLite
+ * moves the condition. */
 static bool names_few(const struct pfs_block *block, const struct pfs_term *column)
 {
 	const struct pfs_input *input = &block->inputs[column->input];
@@ -75,7 +75,8 @@ static bool is_plain(const struct pfs_block *block)
 static const char plain[] = "rows as they are, which scans and indexes have";
 static const char few_of_side[] = "few rows of a side table, which are found at once";
 
-/* Whether SQLite's way is better, by what the block reads; what is plain throughout is. */
+/* Returns why SQLite's way is better, by what the block reads, as it is for a block that is plain
+ * throughout; NULL: it is not. */
 static const char *why_not(const struct pfs_block *block, const struct pfs_query *query)
 {
 	bool is_all_plain = is_plain(block);
@@ -99,8 +100,8 @@ static const char *why_not(const struct pfs_block *block, const struct pfs_query
 	return is_all_plain ? plain : NULL;
 }
 
-/* Whether something is to be computed of each row, and not only what a scan answers: that finds
- * SQLite's rows, too. */
+/* Returns true if something has to be computed of each row. What a scan alone answers it answers
+ * for SQLite, too. */
 static bool is_computed(const struct pfs_block *block)
 {
 	return !block->rows || (block->rows->n_rest && !block->rows->is_short);

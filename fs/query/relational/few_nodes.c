@@ -253,7 +253,8 @@ static int look_up(struct found *found, struct pfs_rows **rows, enum pfs_field f
 		       : 0;
 }
 
-/* Whether values of these can be looked up: texts as names, else numbers of one class. */
+/* Returns true if the column's values can be looked up: texts as names, else numbers of one class.
+ */
 static bool has_values(const struct pfs_table_column *column, enum pfs_field field)
 {
 	if (field == PFS_FIELD_NAME)

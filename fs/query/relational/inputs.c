@@ -333,7 +333,7 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 	return get_table(running, input);
 }
 
-/* Whether the condition, at one of its ANDs, is one of that input alone. */
+/* Returns true if one of the condition's ANDs is about that input alone. */
 static bool has_own(const struct pfs_block *block, const struct pfs_term *term, unsigned input)
 {
 	if (!term)

@@ -332,7 +332,8 @@ static bool is_column(const struct pfs_term *term)
 	return term->kind == PFS_BOUND_COLUMN || term->kind == PFS_BOUND_MADE;
 }
 
-/* Whether the condition is an equality of a column of `input` and one of those that are there. */
+/* Returns true if the condition is an equality of a column of `input` and one of the inputs that
+ * are joined already. */
 static bool is_key(const struct pfs_joining *joining, const struct condition *condition,
 		   unsigned input, uint32_t there, struct pfs_join_key *key)
 {

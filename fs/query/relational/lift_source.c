@@ -57,7 +57,7 @@ static const struct pfs_node_column *node_column(const struct pfs_binder *binder
 	return NULL;
 }
 
-/* Whether a source has a column of that name; of a SELECT it is taken for granted. */
+/* Returns true if a source has a column of that name; a SELECT is taken to have it. */
 static bool has_column(struct pfs_binder *binder, const struct pfs_from *from,
 		       const struct pfs_name *name)
 {

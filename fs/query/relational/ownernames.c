@@ -7,7 +7,8 @@
 
 #define NUMBERS_MAX (1u << 18) /* larger ones are SQLite's */
 
-/* Of all rows, with a node or without: whatever is read must be there. */
+/* Returns the number after the largest of all rows, with a node or without: whatever is read must
+ * be there. */
 static uint32_t end_of(const uint32_t *numbers, uint32_t n)
 {
 	uint32_t most = 0;

@@ -39,8 +39,8 @@ size_t pfs_stage_column(const struct pfs_stage *stage, const struct pfs_term *bo
 	return column;
 }
 
-/* Whether a made column's values follow from what is known: a key of the groups, or what it is made
- * of. */
+/* Returns true if a made column's values follow from what is known: a key of the groups, or what
+ * the column is made of. */
 static bool is_of_key(const struct pfs_stage *stage, const struct pfs_term *bound)
 {
 	for (size_t i = 0; i < stage->n_known; i++) {

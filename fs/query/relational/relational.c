@@ -96,7 +96,7 @@ static int bind(struct pfs_relational *relational, const char *sql, size_t len,
 	return error;
 }
 
-/* Whether what is bound is run here, by what there is now. */
+/* Decides, by what there is now, whether the operators run what is bound. */
 static void judge(struct pfs_relational *relational, enum pfs_block_use use)
 {
 	struct pfs_block *bound = relational->bound;

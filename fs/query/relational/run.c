@@ -137,7 +137,8 @@ static int find_keys(struct pfs_running *running, struct sorting *sorting)
 	return add_group_keys(running, sorting);
 }
 
-/* Of groups that show the same, the first one stays, and its keys say where. */
+/* Sorts groups that are made distinct: of those that show the same the first one stays, and its
+ * keys say where. */
 static int order_groups(struct pfs_running *running)
 {
 	struct sorting sorting = {.n = 0};

@@ -75,7 +75,7 @@ static enum pfs_op found_by(const struct pfs_block *block, const struct pfs_term
 	return is_mirrored ? pfs_op_mirrored(term->op) : term->op;
 }
 
-/* Whether what WHERE says of that column alone, at its ANDs, is true of the row. */
+/* Returns false if the row fails one of WHERE's conditions that are about this column alone. */
 static bool may_be(const struct pfs_block *block, const struct pfs_term *where, unsigned number,
 		   uint32_t row)
 {
@@ -200,7 +200,7 @@ static bool ends_early(const struct pfs_block *block)
 	return column && column->is_indexed;
 }
 
-/* Whether SQLite's copy is worth bringing up to date for what would be won by it. */
+/* Returns true if bringing SQLite's copy up to date costs less than what would be won by it. */
 static bool is_worth_it(const struct pfs_block *block, const struct pfs_query *query, double won)
 {
 	struct pfs_sql *sql = query->connection->sql;

@@ -127,7 +127,7 @@ static bool get_refusal(struct pfs_side_refusal *out, struct pfs_queries *querie
 	return false;
 }
 
-/* Whether a statement with about as much memory as this one was refused the same rows. */
+/* Returns true if a statement with about as much memory as this one was refused the same rows. */
 static bool was_refused(struct pfs_query *query, uint32_t id)
 {
 	uint64_t left = pfs_account_left(query->account);

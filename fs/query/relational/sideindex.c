@@ -306,7 +306,8 @@ int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, siz
 
 /* ---- ranges of values ---- */
 
-/* Of a column of integers: no value of the range is left out, one beside it may be in it. */
+/* Returns the constant as a key of the column. Among integers no value of the range is left out,
+ * but one beside it may be in it. */
 static uint64_t key_of(const struct pfs_side_entry *entry, size_t column,
 		       const struct pfs_constant *constant)
 {

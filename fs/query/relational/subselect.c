@@ -69,7 +69,8 @@ static int gather_result(struct pfs_running *running, struct pfs_vector *out,
 	return pfs_gather(running->run, out, &running->source, ref);
 }
 
-/* Whether the rows are on a device, and all results are columns of numbers. */
+/* Returns true if the rows are on a device and may stay there: all results are columns of numbers.
+ */
 static bool may_stay(const struct pfs_running *running, uint64_t n)
 {
 	const struct pfs_block *block = running->block;
@@ -133,7 +134,7 @@ static bool is_text(const struct pfs_vector *vector)
 	return vector->kind == PFS_KIND_CODE || vector->kind == PFS_KIND_PLACE;
 }
 
-/* Whether the texts of a column lie in several places. */
+/* Returns true if the texts of a column lie in several heaps or dictionaries. */
 static bool is_scattered(struct pfs_tuples *const *parts, size_t n_parts, size_t column)
 {
 	const struct pfs_vector *first = NULL;
@@ -225,7 +226,8 @@ static bool is_of_kind(const struct pfs_tuples *part, const struct pfs_tuples *f
 					    first->computed[column].kind == PFS_KIND_REAL);
 }
 
-/* Of the last n_columns vectors. */
+/* Checks that the last n_columns vectors of all parts are of one kind, and brings their texts into
+ * one place. -EOPNOTSUPP: they are not. */
 static int settle_all(struct pfs_running *running, struct pfs_tuples *const *parts, size_t n_parts,
 		      size_t n_columns)
 {
@@ -299,7 +301,7 @@ static size_t columns_of(const struct pfs_input *input)
 	return input->parts[0]->n_results;
 }
 
-/* Whether the one part's rows may stay where they are: they are read by operators alone. */
+/* Returns true if the rows of the only part may stay where they are: operators alone read them. */
 static bool is_alone(const struct pfs_running *running, const struct pfs_input *input)
 {
 	const struct pfs_block *block = running->block;

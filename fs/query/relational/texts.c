@@ -177,7 +177,7 @@ static void free_texts(struct pfs_made_texts *texts, const struct pfs_run *run)
 	texts->charged = 0;
 }
 
-/* Whether texts repeat, by some of them. */
+/* Estimates by a sample whether texts repeat. */
 static int look_at_sample(struct making *making)
 {
 	struct applying applying = {.making = making};
@@ -378,7 +378,7 @@ static int spread_codes(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* Of a dictionary: each of its texts once. */
+/* Applies the function to each text of a dictionary, once. */
 static int make_by_code(struct making *making)
 {
 	const struct pfs_run *run = making->running->run;
@@ -417,7 +417,7 @@ static int make_values(struct making *making)
 	return make_each(making, making->n);
 }
 
-/* Of a table whose live rows are not all: bits of them. */
+/* Gets the bits of the live rows, if not all rows of the table are live. */
 static int find_live(struct making *making, struct pfs_running *running)
 {
 	const struct pfs_table *table = making->table;

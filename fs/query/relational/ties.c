@@ -44,7 +44,8 @@ static void add_ties(struct finding *finding, const struct pfs_term *term)
 	}
 }
 
-/* Whether the condition is true only of rows for which a LEFT JOIN has found one of that input. */
+/* Returns true if the condition is true only of rows for which a LEFT JOIN has found one of that
+ * input. */
 static bool wants_row(const struct pfs_term *term, unsigned input)
 {
 	if (!term || term->kind != PFS_BOUND_STEP)

@@ -139,7 +139,7 @@ static void row_value(const void *arg, uint64_t row, size_t column, struct pfs_s
 	pfs_portion_value(arg, (size_t)row, column, out);
 }
 
-/* Whether all rows are there. */
+/* Adds the rows of the cursor. Returns true if all are there. */
 static bool take_cursor(struct lines *lines, const struct pfs_block *block,
 			struct pfs_run_context *context)
 {

@@ -464,7 +464,7 @@ static bool is_like_date(const struct pfs_name *pattern)
 				       strspn(text + 4, "%*") == strlen(text + 4));
 }
 
-/* Of what has no more than its operands. */
+/* Binds an expression that has no more than its operands. */
 static enum pfs_timed_kind bind_plain(const struct place *p, const struct pfs_expr *expr)
 {
 	enum pfs_timed_kind left = bind(p, expr->left);

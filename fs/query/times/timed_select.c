@@ -140,7 +140,7 @@ static struct pfs_timed_column name_result(const struct pfs_timed *t, const stru
 	return (struct pfs_timed_column){.name = t->text + item->span.at, .len = item->span.len};
 }
 
-/* Of columns of one name SQLite calls the second NAME:1, and so on. */
+/* Names columns as SQLite does: of those of one name the second is NAME:1, and so on. */
 static void tell_apart(struct pfs_timed *t, struct pfs_timed_columns *columns)
 {
 	for (size_t i = columns->n; i-- > 1;) {
