@@ -10,7 +10,6 @@ if ((EUID == 0)) && open_fuse_to_all; then
 fi
 
 pid_of() { getfattr --only-values -n user.primefs.daemon "$1" 2>/dev/null | cut -d' ' -f1; }
-not_gone() { ! gone "$1"; }
 field() { sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p"; }
 
 primefs-bench gen -n 50000 paths | primefs import --format=paths - "$store" >/dev/null
