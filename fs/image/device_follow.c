@@ -278,7 +278,7 @@ static enum work take_work(struct pfs_tree *tree, struct pfs_device_changes *tak
 	return work;
 }
 
-/* Until little is missing. */
+/* Sends what the device lacks until little is missing. */
 static void catch_up(struct pfs_tree *tree)
 {
 	struct pfs_device_lookup *single = tree->single;

@@ -106,7 +106,7 @@ static int make_own(struct pfs_dirtable *table, uint32_t number, unsigned n)
 	return 0;
 }
 
-/* From n entries to n + 1, if that crosses a step. */
+/* Makes room for n + 1 entries, if n fill theirs. */
 static int make_room(struct pfs_dirtable *table, uint32_t number, unsigned n)
 {
 	struct pfs_dirtable_block *block = &table->blocks[number];

@@ -282,7 +282,7 @@ int pfs_image_load_time(struct pfs_tree *tree, int64_t *column, uint32_t slot, s
 	return 0;
 }
 
-/* To a time that fits the columns. */
+/* Sets the times to one that fits the columns. */
 static void set_times(struct pfs_tree *tree, uint32_t slot, unsigned times, struct pfs_time now)
 {
 	const struct pfs_image *image = &tree->image;

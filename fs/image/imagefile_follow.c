@@ -132,7 +132,8 @@ static bool stays(const struct pfs_tree *tree, const struct change *change)
 	return len == change->record.name_len && memcmp(name, change->record.name, len) == 0;
 }
 
-/* How many directories are still in the directory, whatever was counted of those that went. */
+/* Counts the directories that are still in the directory, whatever was counted of those that went.
+ */
 static uint32_t count_directories(const struct pfs_image *image, uint32_t directory)
 {
 	struct pfs_btree_cursor cursor;

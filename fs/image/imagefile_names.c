@@ -19,7 +19,8 @@ static size_t begin_of(const struct pfs_image_file *file, uint32_t part)
 	return (size_t)file->parts[part].place * PFS_NAME_UNIT;
 }
 
-/* How many blocks of the heap parts from `part` to `end` lie in, *first being the first. */
+/* Returns in how many blocks of the heap the names of parts from `part` to `end` lie; *first is the
+ * first. */
 static uint64_t blocks_of(const struct pfs_image_file *file, uint64_t *first, uint32_t part,
 			  uint32_t end)
 {

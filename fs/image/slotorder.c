@@ -70,7 +70,7 @@ size_t pfs_slotorder_keep(struct pfs_tree *tree, uint32_t *slots, size_t n)
 	return kept;
 }
 
-/* Those that were found, besides those that strayed meanwhile.  false: they are too many. */
+/* Adds the strays that were found to those that strayed meanwhile. False: they are too many. */
 static bool add_strays(struct pfs_slotorder *known, const uint32_t *strays, size_t n)
 {
 	uint32_t all[PFS_STRAYS_MAX];

@@ -349,7 +349,8 @@ bool pfs_spans_are_sound(struct pfs_tree *tree)
 
 /* ---- life ---- */
 
-/* By slot, 1 if it lies in the subtree, 2 if it does not; as the way up says. */
+/* Finds out on the way up whether the slot lies in the subtree, and notes by slot 1 if it does, 2
+ * if not. */
 static void climb(const struct pfs_image *image, uint8_t *known, uint32_t slot)
 {
 	uint32_t at = slot;

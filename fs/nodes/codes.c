@@ -315,7 +315,7 @@ static int change_held(struct pfs_tree *tree)
 	return 0;
 }
 
-/* With the lock, while the tree is held.  -EAGAIN: that would take long, or has to wait for a
+/* The caller holds the lock and the tree. -EAGAIN: it would take long, or has to wait for a
  * question. */
 static int bring_up_to_date(struct pfs_tree *tree)
 {
@@ -511,7 +511,7 @@ int pfs_codes_try(struct pfs_tree *tree, struct pfs_engine **engine)
 	return error;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static int describe(struct pfs_codes *codes, struct pfs_engine_info *info)
 {
 	if (!codes->engine)

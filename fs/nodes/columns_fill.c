@@ -201,7 +201,8 @@ static void look_up_extensions(void *context, size_t from, size_t to)
 		atomic_store(&filling->has_unknown, true);
 }
 
-/* Those before *to, or before where enough have been added. */
+/* Fills in what is unknown of slots before *to. If that is much, it ends at a block, and *to is its
+ * first slot. */
 static int add_unknown(const struct filling *filling, uint32_t *to)
 {
 	const uint32_t *codes = filling->column->data.base;
@@ -255,7 +256,7 @@ static void fill_unknown_depths(const struct filling *filling, uint32_t to)
 	}
 }
 
-/* By one thread, whose the reader is. */
+/* Called by one thread, whose the reader is. */
 static int fill_attr_range(const struct pfs_tree *tree, struct pfs_derived *column, uint32_t from,
 			   uint32_t *to)
 {

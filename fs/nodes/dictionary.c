@@ -29,7 +29,7 @@ static uint32_t hash_of(const char *text, size_t len)
 	return (uint32_t)(hash * UINT64_C(0x94d049bb133111eb) >> 32);
 }
 
-/* Where the text is in the table, or is to be. */
+/* Returns where the text is in the table, or is to be. */
 static uint32_t home_of(const struct pfs_dictionary_builder *builder, const char *text, size_t len)
 {
 	uint32_t at = hash_of(text, len) & builder->table_mask;

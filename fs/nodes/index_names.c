@@ -108,7 +108,7 @@ static int sort_runs(struct ties *ties, bool *any)
 	return 0;
 }
 
-/* In one hold of the tree, unless it is held anyway, for each piece. */
+/* Reads the keys in pieces, with a hold of the tree for each unless it is held anyway. */
 static void read_all_keys(struct pfs_tree *tree, struct ties *ties, size_t at, bool holds)
 {
 	for (size_t from = 0; from < ties->n; from += PIECE) {

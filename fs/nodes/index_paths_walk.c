@@ -48,7 +48,8 @@ struct pfs_path_index_walk {
 
 /* ---- ranges ---- */
 
-/* How many bytes all that matches begins with: letters that may be of either case are not known. */
+/* Returns with how many known bytes all that matches begins: letters that may be of either case are
+ * not known. */
 static size_t known(const struct pfs_text_match *text)
 {
 	size_t n = 0;
@@ -260,7 +261,7 @@ static int pass_directory(const struct pfs_path_index_walk *walk, struct level *
 	return 0;
 }
 
-/* To where a path is, or would be. */
+/* Leads the walk to where a path is, or would be. */
 static int begin_at(struct pfs_path_index_walk *walk, const char *path, size_t len)
 {
 	uint32_t directory = walk->root;
@@ -402,7 +403,7 @@ static int next_key(struct pfs_path_index_walk *walk, uint32_t *slot)
 	return 0;
 }
 
-/* So many keys that nobody who changes the index waits for long. */
+/* Walks over so many keys that nobody who changes the index waits for long. */
 static int walk_piece(struct pfs_path_index_walk *walk, uint32_t *slots, size_t *n, size_t room)
 {
 	for (unsigned i = 0; i < PIECE && *n < room && walk->n; i++) {

@@ -43,7 +43,7 @@ struct pfs_ordered {
 
 /* ---- walks ---- */
 
-/* How many the walk would pass by until `limit` are found. */
+/* Estimates how many nodes the walk would pass by until `limit` are found. */
 static double steps(const struct pfs_ordered *ordered)
 {
 	const struct pfs_ordered_question *question = &ordered->question;
@@ -215,7 +215,7 @@ static int take_paths(struct pfs_ordered *ordered, bool *is_range, struct pfs_pr
 	return 0;
 }
 
-/* Where its range has few paths, or few are wanted. */
+/* Returns true if the range of the path index has few paths, or few are wanted. */
 static bool is_range_worth(struct pfs_ordered *ordered, bool is_range)
 {
 	double most = (double)ordered->tree->image.nodes / WORTH;
@@ -384,7 +384,7 @@ static int take_sorted(struct pfs_ordered *ordered, uint32_t *slots, size_t *n)
 	return 0;
 }
 
-/* Those sorted by paths, from their end if that is to be first. */
+/* Takes slots that are sorted by paths, from their end if that is to be first. */
 static void take_slots(struct pfs_ordered *ordered, uint32_t *slots, size_t n)
 {
 	const struct pfs_slots *all = &ordered->slots;

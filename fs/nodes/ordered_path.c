@@ -61,7 +61,7 @@ static int compare(struct name a, struct name b)
 
 /* ---- children by name ---- */
 
-/* After each piece of the n things that are done with children. */
+/* Called after each piece of the n things that are done with children. */
 static int look(const struct pfs_path_walk *walk, size_t n)
 {
 	return n % PIECE ? 0 : pfs_scan_look(walk->watch);
@@ -182,7 +182,7 @@ static int list_children(struct pfs_path_walk *walk, uint32_t directory)
 
 /* ---- levels ---- */
 
-/* To the last level. */
+/* Adds an item to the last level. */
 static int add_item(struct pfs_path_walk *walk, struct level *level, uint32_t item)
 {
 	size_t at = level->first + level->n;

@@ -79,7 +79,7 @@ struct filling {
 	const struct pfs_slots *slots;
 };
 
-/* In pieces, too: to touch as much memory for the first time takes long. */
+/* Fills the items in pieces, too: to touch so much memory for the first time takes long. */
 static int fill(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	const struct filling *filling = context;
@@ -220,7 +220,7 @@ static int merge_two(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
 	return 0;
 }
 
-/* In pieces, as what is to be done for each of many items is. */
+/* Copies items in pieces, and looks between them whether to go on. */
 static int copy_items(struct pfs_slot_sorting *sorting, struct pfs_keyed *to,
 		      const struct pfs_keyed *from, size_t n)
 {
@@ -285,7 +285,7 @@ static size_t path_place(const struct pfs_slot_sorting *sorting)
 	return 0;
 }
 
-/* By what comes before the path. */
+/* Compares by what stands before the path in ORDER BY. */
 static int compare_before_path(const struct pfs_slot_sorting *sorting, const struct pfs_keyed *a,
 			       const struct pfs_keyed *b)
 {
@@ -329,7 +329,7 @@ static int sort_by_path(struct pfs_slot_sorting *sorting, struct pfs_keyed *item
 	return sort_by(sorting, items, n, compare_before_path);
 }
 
-/* Where the items that have the first one's key end. */
+/* Finds where the items end that have the first one's key. */
 static int find_end(struct pfs_slot_sorting *sorting, size_t *to, const struct pfs_keyed *items,
 		    size_t from, size_t n)
 {

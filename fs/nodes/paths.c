@@ -32,7 +32,7 @@ static bool is_range(struct pfs_tree *tree, uint32_t top, uint32_t *from, uint32
 	return *to && pfs_scan_ascends(tree, *from, *to);
 }
 
-/* How many slots the subtree has, about: those without a node are among them. */
+/* Returns about how many slots the subtree has: those without a node are among them. */
 static uint64_t count_slots(struct pfs_tree *tree, uint32_t top)
 {
 	struct pfs_slot_range *ranges PFS_FREE = NULL;
@@ -297,7 +297,7 @@ static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots,
 	return is_ready;
 }
 
-/* In one hold: as many of *n slots as it takes to be a long one, which is *n then. */
+/* Lists in one hold as many of *n slots as make it a long one, and sets *n to their number. */
 static int list_held(const struct pfs_paths *paths, const uint32_t *slots, size_t *n,
 		     const struct pfs_list_sink *sink)
 {

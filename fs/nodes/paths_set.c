@@ -227,7 +227,7 @@ static uint32_t find_behind(const struct pfs_paths *paths, uint32_t stray, uint3
 	return PFS_MIN(next_in_order(paths, low, paths->to), paths->to);
 }
 
-/* Those from *done on, as many as are found in one hold. */
+/* Places nodes from *done on, as many as are found in one hold. */
 static int place_some(struct pfs_paths *paths, size_t *done)
 {
 	const size_t end = PFS_MIN(*done + PLACED_HELD, paths->placed.n);

@@ -383,7 +383,7 @@ static int take_walk(struct pfs_selection *selection, struct pfs_index_walk *wal
 	return 0;
 }
 
-/* So few are worth listing. */
+/* Returns how many slots are few enough to be listed. */
 static size_t rare(const struct pfs_selection *selection, const struct pfs_scan_test *test)
 {
 	return pfs_selection_size(selection) / (test->how == PFS_HOW_NAME ? RARE_NAMES : RARE) + 8;
@@ -471,7 +471,7 @@ static int take_paths(struct pfs_selection *selection)
 
 /* ---- all of it ---- */
 
-/* By where nodes are, and not by their values. */
+/* Begins with where nodes are, and not with their values. */
 static int begin_by_place(struct pfs_selection *selection, const struct pfs_slots *within)
 {
 	take_ranges(selection);

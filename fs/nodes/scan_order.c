@@ -155,7 +155,7 @@ bool pfs_scan_path_is_before(const struct pfs_image *image, enum pfs_field field
 	return is_before(image, field == PFS_FIELD_PATH, a, b);
 }
 
-/* How many of the n slots come before `slot`: few are tried where it is few. */
+/* Returns how many of the n slots come before `slot`. If these are few, few are tried. */
 static size_t count_before(const struct runs *runs, const uint32_t *slots, size_t n, uint32_t slot)
 {
 	const struct pfs_image *image = runs->image;
@@ -401,7 +401,7 @@ bool pfs_scan_ascends(struct pfs_tree *tree, uint32_t from, uint32_t to)
 	       (pfs_slotorder_strays(tree, &strays, from) == 0 || *strays >= to);
 }
 
-/* In pre-order; merged one by one, as runs are. */
+/* Sorts into pre-order by merging slot by slot, as runs are merged. */
 static int sort_each(const struct runs *runs, uint32_t *slots, size_t n)
 {
 	uint32_t *other = malloc(n * sizeof(*other)), *from = slots, *to = other;

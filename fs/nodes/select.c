@@ -209,7 +209,7 @@ static void follow_changed(struct following *f, unsigned *left)
 	}
 }
 
-/* In one hold. *more: not all has been followed. */
+/* Follows changes in one hold. *more: not all has been followed. */
 static int follow_some(struct following *f, bool *more)
 {
 	struct pfs_tree *tree = f->finding->tree;

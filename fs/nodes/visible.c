@@ -147,7 +147,7 @@ static size_t find(const struct pfs_viewers *viewers, const struct pfs_viewer *v
 	return i;
 }
 
-/* In place of what was remembered of the viewer; visible may be that. */
+/* Remembers `visible` in place of what was remembered of the viewer, which it may be. */
 static void remember(struct pfs_viewers *viewers, struct pfs_visible *visible)
 {
 	size_t i = find(viewers, &visible->viewer);

@@ -162,7 +162,7 @@ static int find_bearers(struct looking *looking)
 	return error;
 }
 
-/* Those of n slots that may be read now; returns how many. The tree is held. */
+/* Keeps those of n slots that may be read now; returns how many. The tree is held. */
 static size_t keep_bearers(const struct looking *looking, uint32_t *out, const uint32_t *slots,
 			   size_t n)
 {

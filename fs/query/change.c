@@ -244,7 +244,7 @@ static int set_target(const struct row *row, const struct pfs_sql_value *value)
 	return put_text(row, &row->change->target, value);
 }
 
-/* By field. */
+/* The setters, by field. */
 static int (*const setters[PFS_FIELD_COUNT])(const struct row *row,
 					     const struct pfs_sql_value *value) = {
 #define FIELD(id, name, type, kind, source, made_of, operators, values, order, index, viewers, setter) \

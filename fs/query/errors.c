@@ -18,8 +18,8 @@ static bool is_same(const char *a, const char *b)
 	return tolower((unsigned char)*a) == tolower((unsigned char)*b);
 }
 
-/* How many characters have to be changed, added, left out or exchanged with the next one, capitals
- * apart. */
+/* Returns how many characters have to be changed, added, left out or exchanged with the next one to
+ * make a of b, capitals apart. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][NAME_MAX_LEN + 1], n = strlen(b), i, j;
@@ -73,7 +73,7 @@ static bool is_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Where the name stands alone in the statement; -1: nowhere. */
+/* Returns where the name stands alone in the statement; -1: nowhere. */
 static long find_name(const struct pfs_query *query, const char *name)
 {
 	const char *sql = query->sql;
@@ -87,7 +87,7 @@ static long find_name(const struct pfs_query *query, const char *name)
 	return -1;
 }
 
-/* Where what is missing would follow. */
+/* Returns where what is missing would follow. */
 static long end_of(const struct pfs_query *query)
 {
 	size_t end = query->len;

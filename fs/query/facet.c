@@ -121,7 +121,8 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In place; a percent sign that no two digits follow is one.  Returns the length. */
+/* Decodes the name in place; a percent sign that no two digits follow stays one. Returns the
+ * length. */
 static size_t decode(char *name)
 {
 	size_t used = 0, i;

@@ -125,7 +125,7 @@ static int open_scan(void *user, struct pfs_sql_scan **out)
 	return 0;
 }
 
-/* How rows are to come, as the image says it. */
+/* Says in the image's words in which order rows are to come. */
 static void spell_order(struct pfs_order *out, const struct pfs_query *query,
 			const struct pfs_sql_begin *begin)
 {
@@ -203,7 +203,7 @@ static int next_slots(struct pfs_sql_scan *scan)
 	return pfs_ordered_next(scan->ordered, scan->room, &scan->n);
 }
 
-/* How many rows the next batch may have, by what the last one took. */
+/* Returns how many rows the next batch may have, by what the last one took. */
 static size_t next_batch(const struct pfs_sql_scan *scan)
 {
 	size_t attrs = pfs_gathered_attrs(scan->gather);

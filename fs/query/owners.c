@@ -74,7 +74,7 @@ static int look_up(char **name, uint32_t id, bool groups)
 	return found && !*name ? -ENOMEM : 0;
 }
 
-/* Where the id is, or would be. */
+/* Returns where the id is, or would be. */
 static size_t place_of(const struct owners *owners, uint32_t id)
 {
 	return PFS_SEARCH(i, 0, owners->n, owners->table[i].id < id);

@@ -186,8 +186,8 @@ static void estimate(struct pfs_sql_plan *plan, const struct pfs_query *query)
 	plan->cost = PFS_MAX(rows, 1) + (found ? 2 : work + 20);
 }
 
-/* By what the image has: not by attributes or names of owners, nor by totals where not everything
- * is seen. */
+/* Returns true if the image has what it takes to order: no attributes and names of owners, nor
+ * totals for a viewer who does not see all. */
 static bool can_order(const struct pfs_query *query, const struct pfs_sql_plan *plan)
 {
 	const struct pfs_node_table *table = query->connection->table;

@@ -275,7 +275,7 @@ static int prepare_again(struct pfs_query *query)
 
 /* ---- statements that change something: run here to their end ---- */
 
-/* Its parts, and then the statement. */
+/* Runs the statement's parts, and then itself. */
 static int run_once(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	if (query->parts)
@@ -295,7 +295,7 @@ static int run(struct pfs_query *query, struct pfs_sql_problem *problem)
 	return error;
 }
 
-/* By SQLite, in the connection's copy. */
+/* Has SQLite make the change in the connection's copy. */
 static int change_copy(struct pfs_query *query, struct pfs_sql_problem *problem)
 {
 	struct pfs_connection *connection = query->connection;

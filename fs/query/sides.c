@@ -311,8 +311,8 @@ static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cel
 	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
 }
 
-/* Up to what is left to the next commit; beyond that they are read once more as they are
- * written. */
+/* Packs rows up to what is left to the next commit; those beyond that are read once more as they
+ * are written. */
 static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
 	struct keeping *keeping = arg;

@@ -44,7 +44,7 @@ static int hold(struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 	return 0;
 }
 
-/* In one short hold. */
+/* Begins to freeze the tree, in one short hold. */
 static int begin(struct pfs_tree *tree, struct pfs_tree *live, const struct pfs_frozen_wish *wish)
 {
 	uint64_t number;

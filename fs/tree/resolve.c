@@ -59,7 +59,7 @@ struct worker {
 
 /* ---- directories that are remembered ---- */
 
-/* Where a path begins, as the table of directories has it. */
+/* Returns where a path begins, as the table of directories has it. */
 static uint32_t top_for(const struct job *job, const char *path)
 {
 	return *path == '/' ? PFS_NO_SLOT : job->top;
@@ -80,7 +80,7 @@ static void remember(struct worker *worker, const struct walk *walk)
 		pfs_directory_add(job->known, pfs_directory_hash(bytes, path.len), &path, bytes);
 }
 
-/* Where the path before `end` ends without its last component; NULL: there is no other. */
+/* Returns where the path before `end` ends without its last component; NULL: it has no other. */
 static const char *without_last(const char *bytes, const char *end)
 {
 	end = memrchr(bytes, '/', (size_t)(end - bytes));
@@ -200,7 +200,7 @@ static bool is_seen(const struct job *job, uint32_t slot)
 	       (!job->visible || pfs_visible_has(job->visible, job->tree, slot));
 }
 
-/* To the next component that has to be looked up; false: the walk is over. */
+/* Goes on to the next component that has to be looked up; false: the walk is over. */
 static bool advance(struct worker *worker, struct walk *walk)
 {
 	const struct pfs_image *image = &worker->job->tree->image;

@@ -92,7 +92,7 @@ static bool is_long(struct listing *listing)
 	return --listing->left % LOOKED_AT == 0 && pfs_now_ns() > listing->end_ns;
 }
 
-/* Those whose places have not changed. */
+/* Lists the entries whose places have not changed. */
 static int list_entries(struct listing *listing)
 {
 	struct pfs_btree_entry *next = &listing->next;
@@ -119,7 +119,7 @@ static int list_entries(struct listing *listing)
 	return 0;
 }
 
-/* Those whose places have, as they were. */
+/* Lists the entries whose places have changed, as they were. */
 static int list_changed(struct listing *listing)
 {
 	while (!is_long(listing)) {
@@ -145,7 +145,7 @@ static void find_directory(struct listing *listing, uint64_t ino)
 	listing->next.key = pfs_image_key(listing->slot, 0);
 }
 
-/* In one hold. -ENOMEM, also if more has changed than may be remembered. */
+/* Lists entries in one hold. -ENOMEM, also if more has changed than may be remembered. */
 static int list_some(struct listing *listing, uint64_t ino)
 {
 	int error = 0;

@@ -273,7 +273,7 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 	return 0;
 }
 
-/* For questions and answers that are on the device. */
+/* Measures questions and answers that are on the device. */
 static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct asked *asked,
 			 enum pfs_prefix_traversal traversal)
 {

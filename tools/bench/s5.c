@@ -253,7 +253,7 @@ static int search(struct bench *b, const char *what)
 	return time_peers(b, FIND, b->m);
 }
 
-/* For questions and answers that are on the device. */
+/* Measures questions and answers that are on the device. */
 static int search_on_device(struct bench *b, const char *what)
 {
 	double seconds[2 * RUNS];

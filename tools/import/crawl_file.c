@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "meta/store.h"
 
-/* Up to `size` bytes from offset on; fewer only at the end of the file. */
+/* Reads up to `size` bytes from offset on; fewer only at the end of the file. */
 static ssize_t read_at(int fd, char *to, size_t size, uint64_t offset)
 {
 	size_t len = 0;

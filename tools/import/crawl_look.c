@@ -122,7 +122,7 @@ static int read_level(struct pfs_crawl_look *look, const struct pfs_crawl_dir *d
 	return error;
 }
 
-/* From the directories above it down to the one that has been opened. */
+/* Reads the rules of the directories above it, down to the one that has been opened. */
 static int read_rules(struct pfs_crawl_look *look, struct pfs_crawl_dir *dir)
 {
 	const struct pfs_leaving_out *leaving_out = look->crawl.options.leaving_out;

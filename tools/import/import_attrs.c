@@ -31,7 +31,7 @@ int pfs_attr_list_add(struct pfs_attr_list *list, uint32_t group, const void *na
 	return 0;
 }
 
-/* In the order of adding within a group. */
+/* Compares so that those of a group stay in the order of adding. */
 static int compare(const void *a, const void *b)
 {
 	const struct pfs_attr_item *x = a, *y = b;

@@ -418,7 +418,7 @@ static int take_content(struct pfs_import *import, const struct pfs_crawl_messag
 
 /* ---- all of it ---- */
 
-/* Where it will be looked for is fetched into the processor's cache. */
+/* Fetches the place where it will be looked for into the processor's cache. */
 static void expect(struct pfs_import *import, const struct pfs_crawl_batch *batch, size_t i)
 {
 	const struct pfs_crawl_entry *entry = i < batch->n_entries ? &batch->entries[i] : NULL;

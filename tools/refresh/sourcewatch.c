@@ -267,7 +267,7 @@ static struct news take_news(struct pfs_sourcewatch *watch)
 	return (struct news){watch->lost, watch->failed, watch->limited};
 }
 
-/* How long it may be until everything is refreshed again; 0: for ever. */
+/* Returns how long it may be until everything is refreshed again; 0: for ever. */
 static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
 {
 	bool limited = take_news(watch).limited;

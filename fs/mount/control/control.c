@@ -265,7 +265,7 @@ static bool has_left(void *arg)
 	return is_gone(&question->client->reply);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void give_up_place(struct client *client)
 {
 	client->control->n_places -= client->has_place;

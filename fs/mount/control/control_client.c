@@ -99,7 +99,7 @@ static int check_daemon(int fd, uid_t owner)
 	return is_trusted(peer.uid, owner) ? 0 : -EACCES;
 }
 
-/* By the socket beside the store. */
+/* Connects by the socket beside the store. */
 static int connect_beside(int *fd, const char *path, uid_t owner)
 {
 	int folder PFS_CLOSE = -1;
@@ -111,7 +111,8 @@ static int connect_beside(int *fd, const char *path, uid_t owner)
 	return pfs_wire_connect(fd, folder, name, owner);
 }
 
-/* By what the mountpoint says, where the daemon could not put that socket; else `error`. */
+/* Connects by what the mountpoint says, where the daemon could not put that socket; else returns
+ * `error`. */
 static int connect_by_mount(int *fd, const char *path, int error)
 {
 	struct pfs_kernel_mount found;

@@ -316,8 +316,8 @@ bool pfs_turns_withdraw(struct pfs_turns *turns, uint64_t number)
 
 /* ---- calls ---- */
 
-/* Until the call has its turn, or nobody wants it any more; with the lock, which is let go of
- * meanwhile. */
+/* Waits until the call has its turn, or nobody wants it any more. The caller holds the lock, which
+ * is let go of meanwhile. */
 static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiting *waiting,
 			const struct pfs_turn_call *call)
 {
@@ -337,7 +337,7 @@ static int wait_as_call(struct pfs_turns *turns, struct user *user, struct waiti
 	return -EINTR;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void leave(struct pfs_turns *turns)
 {
 	if (--turns->calls == 0)

@@ -71,7 +71,7 @@ static bool is_plain_block(const char *bytes)
 	return !(words[0] | words[1]);
 }
 
-/* How many of the bytes, from the first on, are written as they are. */
+/* Returns how many of the bytes, from the first on, are written as they are. */
 static size_t plain_length(const char *bytes, size_t size)
 {
 	size_t n = 0;

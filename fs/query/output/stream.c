@@ -113,7 +113,7 @@ void pfs_stream_close(struct pfs_stream *stream)
 
 /* ---- makers ---- */
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void remove_maker(struct pfs_stream *stream, const struct maker *maker)
 {
 	struct maker **link = &stream->makers;
@@ -208,7 +208,7 @@ static bool is_at_end(const struct pfs_stream *stream)
 	return stream->is_known && stream->next.offset == stream->size;
 }
 
-/* Where the next piece is put. */
+/* Makes ready where the next piece is put. */
 static int prepare_piece(struct pfs_stream *stream, struct piece **piece)
 {
 	PFS_LOCKED(&stream->lock);
@@ -316,7 +316,8 @@ static int approach(struct pfs_stream *stream, uint64_t offset, const struct pfs
 
 /* ---- going ahead ---- */
 
-/* With the lock: whether the next piece has room beside what is still to be read. */
+/* Returns true if the next piece has room beside what is still to be read. The caller holds the
+ * lock. */
 static bool is_close(const struct pfs_stream *stream)
 {
 	uint64_t left = stream->next.offset - stream->read_to;
@@ -349,7 +350,7 @@ static void *go_ahead(void *arg)
 	return NULL;
 }
 
-/* With the lock: somebody has read from there to there, and may go on. */
+/* Notes that somebody has read from there to there, and may go on. The caller holds the lock. */
 static void note_read(struct pfs_stream *stream, uint64_t from, uint64_t to)
 {
 	static const struct pfs_thread_kind kind = {"pfs-ahead", PFS_THREAD_NICE, PFS_THREAD_STACK};

@@ -127,7 +127,7 @@ static const struct tile *children_of(const struct pfs_treemap *treemap, size_t 
 
 /* ---- writing ---- */
 
-/* At most max characters; what XML cannot hold becomes U+FFFD. */
+/* Prints at most max characters; what XML cannot hold becomes U+FFFD. */
 static void print_escaped(struct pfs_out *out, const char *text, size_t size, size_t max)
 {
 	size_t i = 0, n;

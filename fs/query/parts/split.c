@@ -260,7 +260,7 @@ static uint32_t end_of(struct pfs_text_range span)
 	return span.at + span.len;
 }
 
-/* From FROM's first source up to HAVING or the core's end. */
+/* Returns the text from FROM's first source up to HAVING or the core's end. */
 static struct pfs_text_range inner_of(const struct pfs_core *core)
 {
 	uint32_t at = core->from->span.at;

@@ -68,7 +68,7 @@ static bool is_ascii(const struct pfs_constant *text)
 	return is;
 }
 
-/* Those behind the text, n of them. */
+/* Takes the n arguments behind the text. */
 static bool take_arguments(struct pfs_binder *binder, struct pfs_text_step *step,
 			   struct pfs_term *const *args, size_t n)
 {

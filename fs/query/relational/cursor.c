@@ -454,7 +454,7 @@ int pfs_row_cursor_go_on(struct pfs_row_cursor *cursor)
 
 /* ---- rows to walk through ---- */
 
-/* How many rows are gathered next, by what the last n took. */
+/* Returns how many rows are gathered next, by what the last n took. */
 static size_t next_batch(const struct pfs_row_cursor *cursor, size_t n)
 {
 	size_t batch = PFS_MIN(cursor->batch * 4, ROWS_MAX);

@@ -109,7 +109,7 @@ static void do_parts(void *context, size_t from, size_t to)
 	}
 }
 
-/* How many rows parts may have together, as memory allows. */
+/* Returns how many rows parts may have together, as memory allows. */
 static size_t wave_of(const struct pfs_row_cursor *cursor)
 {
 	size_t wave = PFS_MIN(

@@ -145,7 +145,7 @@ int pfs_running_distinct(struct pfs_running *running, struct pfs_group_key *keys
 
 /* ---- of rows ---- */
 
-/* Where texts of several rows are put, each as long as SQLite allows. */
+/* Makes ready where texts of several rows are put, each as long as SQLite allows. */
 static int keep_texts(struct pfs_partial *grouping, size_t n_aggregates)
 {
 	struct pfs_run_context *context = grouping->running->context;

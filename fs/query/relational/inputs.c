@@ -161,7 +161,7 @@ static int get_nodes(struct pfs_running *running, unsigned number)
 	return 0;
 }
 
-/* Those of its columns that are used, in their order. */
+/* Gets those of a side table's columns that are used, in their order. */
 static int get_side(struct pfs_running *running, struct pfs_table *table,
 		    const struct pfs_input *input)
 {
@@ -308,7 +308,7 @@ static bool is_found_at_once(const struct pfs_block *part)
 	return is;
 }
 
-/* How many rows there are before the next join. */
+/* Counts the rows that there are before the next join. */
 static int count_rows(const struct pfs_running *running, uint64_t *n)
 {
 	const struct pfs_source *source = &running->source;

@@ -43,7 +43,7 @@ static const struct pfs_measured usual = {{
 	[PFS_SAMPLE_JOIN] = 43.5,
 }};
 
-/* How many times as long as expected something took, as far as that is believed. */
+/* Returns how many times as long as expected something took, as far as that is believed. */
 static double factor_of(double found, double expected)
 {
 	double factor = isfinite(found) && found > 0 ? found / expected : 1;

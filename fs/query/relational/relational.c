@@ -108,7 +108,7 @@ static void judge(struct pfs_relational *relational, enum pfs_block_use use)
 		pfs_block_finish(bound, relational->query->queries);
 }
 
-/* Where it will run, which the plan tells. */
+/* Finds out where it will run, which the plan tells. */
 static int place(struct pfs_relational *relational)
 {
 	struct pfs_placement *placement;

@@ -105,7 +105,7 @@ static bool names(const struct pfs_block *block, const struct pfs_term *where, u
 	return found_by(block, where, &column, &constant) != PFS_OP_AND && column->column == number;
 }
 
-/* About how many rows the index of that column finds. */
+/* Estimates how many rows the index of that column finds. */
 static double found(const struct pfs_block *block, unsigned number)
 {
 	const struct pfs_table *table = &block->inputs[0].side->table;

@@ -151,7 +151,7 @@ static void note_refusal(const struct pfs_query *query, uint32_t id, uint64_t le
 	*refusal = (struct pfs_side_refusal){id, query->connection->sides_version, left};
 }
 
-/* From the store, or from SQLite's copy where that does not do. */
+/* Makes the entry from the store, or from SQLite's copy where that does not do. */
 static int make(struct pfs_side_entry **out, struct pfs_query *query,
 		const struct pfs_sql_side *side)
 {

@@ -112,7 +112,7 @@ static void drop_old(const struct pfs_side_entry *entry, struct pfs_side_index *
 	index->n = n;
 }
 
-/* From the end, where there is room for them. */
+/* Adds items from the end, where there is room for them. */
 static void add_items(struct pfs_side_index *index, const struct pfs_keyed *more, size_t n_more)
 {
 	struct pfs_keyed *items = index->items;
@@ -143,7 +143,7 @@ static int make_room(struct pfs_side_index *index, size_t n)
 	return 0;
 }
 
-/* In place: new memory of that size would take longer than the merging. */
+/* Merges in place: new memory of that size would take longer than the merging. */
 static int merge(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i)
 {
 	struct pfs_keyed *more = malloc((index->n_changed + 1) * sizeof(*more));

@@ -40,7 +40,7 @@ static uint64_t same_bytes(const uint8_t *bytes, uint8_t byte)
 	return (word - ones) & ~word & ones << 7;
 }
 
-/* Where the first of the eight places from `at` on is at which the part stands, or NULL. */
+/* Returns the first of the eight places from `at` on at which the part stands, or NULL. */
 static const uint8_t *find_in_eight(const uint8_t *at, const struct pfs_constant *part)
 {
 	size_t last = part->len - 1;

@@ -278,7 +278,7 @@ static int make_piece(void *context, unsigned worker, uint64_t from, uint64_t to
 	return error;
 }
 
-/* From the piece's cells to the column's. */
+/* Copies the piece's cells to the column's. */
 static int join_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	struct making *making = context;

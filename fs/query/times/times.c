@@ -244,7 +244,7 @@ static bool add_unit(struct reader *reader, struct span *span, int64_t n)
 	return false;
 }
 
-/* At most nine digits. */
+/* Reads a number of at most nine digits. */
 static bool read_count(struct reader *reader, int64_t *count)
 {
 	const char *from = reader->at, *word;
