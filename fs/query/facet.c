@@ -87,7 +87,7 @@ size_t pfs_facet_encode(char out[PFS_FACET_NAME_MAX + 1], const struct pfs_sql_v
 		return (size_t)snprintf(out, PFS_FACET_NAME_MAX + 1, "@null");
 	if (value->type == PFS_SQL_INTEGER || value->type == PFS_SQL_REAL) {
 		size = value->type == PFS_SQL_INTEGER ? pfs_print_integer(number, value->integer)
-						    : pfs_print_real(number, value->real);
+						      : pfs_print_real(number, value->real);
 		text = number;
 	}
 	if (!size)

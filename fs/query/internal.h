@@ -96,7 +96,7 @@ struct pfs_portion {
 };
 
 static inline void pfs_portion_value(const struct pfs_portion *part, size_t row, size_t column,
-				  struct pfs_sql_value *out)
+				     struct pfs_sql_value *out)
 {
 	const struct pfs_sql_column *values = &part->columns[part->of[column]];
 

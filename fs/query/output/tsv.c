@@ -131,8 +131,8 @@ static inline void put_text(struct place *place, const struct pfs_sql_column *va
 			return;
 		}
 	}
-	put_value(place, &(struct pfs_sql_value){
-				 .type = PFS_SQL_TEXT, .bytes = from, .size = size});
+	put_value(place,
+		  &(struct pfs_sql_value){.type = PFS_SQL_TEXT, .bytes = from, .size = size});
 }
 
 static inline void put_kept(struct place *place, const struct pfs_sql_value *value)

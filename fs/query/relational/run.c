@@ -331,9 +331,8 @@ static void take_constant(struct pfs_sql_value *out, const struct pfs_constant *
 	else if (constant->type == PFS_IS_REAL)
 		*out = (struct pfs_sql_value){.type = PFS_SQL_REAL, .real = constant->real};
 	else if (constant->type == PFS_IS_TEXT)
-		*out = (struct pfs_sql_value){.type = PFS_SQL_TEXT,
-					      .bytes = constant->text,
-					      .size = constant->len};
+		*out = (struct pfs_sql_value){
+			.type = PFS_SQL_TEXT, .bytes = constant->text, .size = constant->len};
 }
 
 void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_sql_value *out)
