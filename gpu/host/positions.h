@@ -19,6 +19,11 @@ PFS_MUST_CHECK int pfs_positions_open(struct pfs_positions *out, struct pfs_host
 				      const struct pfs_run *run, const struct pfs_source *source);
 void pfs_positions_close(const struct pfs_run *run, struct pfs_positions *positions);
 
+static inline uint32_t pfs_position_at(const struct pfs_positions *positions, uint32_t i)
+{
+	return positions->at ? positions->at[i] : positions->first + i;
+}
+
 /* Makes the span of positions from number `at` on, before `end`. */
 static inline void pfs_positions_span(const struct pfs_positions *positions, struct pfs_span *span,
 				      uint64_t at, uint64_t end)

@@ -17,11 +17,7 @@
 #include "gpu/host/positions.h"
 
 #define PARALLEL_MIN 65536u		 /* from so many items on threads help */
-/* items that are sorted at a time: they fit the cache, and take a millisecond */
-#define CHUNK_MAX    (UINT64_C(1) << 16)
-#define RUN	     16u   /* items that are sorted by insertion, before such runs are merged */
 #define FEW	     64u   /* items that are sorted by comparing, whatever tells them apart */
-#define COMPARED     64u   /* comparisons between two polls */
 #define POLLED	     4096u /* items between two polls */
 #define FULL	     (UINT64_C(1) << 40) /* a word is not given another key from this domain on */
 #define SMALL	     (UINT64_C(1) << 22) /* words below which are sorted in two passes, so that a chunk may be larger */
@@ -347,10 +343,24 @@ static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* Sorts n items by their keys, with as much more memory, about `most` at a time. */
-static int sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
-		     uint64_t n, uint64_t most)
+/* As pfs_host_for; without a host the caller works alone. */
+static int for_pieces(const struct pfs_sorting *s, uint64_t n, uint64_t grain,
+		      int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+		      void *context)
 {
+	if (s->host)
+		return pfs_host_for(s->host, s->run, n, grain, work, context);
+	for (uint64_t from = 0; from < n; from += grain) {
+		PFS_TRY(pfs_run_poll(s->run));
+		PFS_TRY(work(context, 0, from, PFS_MIN(from + grain, n)));
+	}
+	return 0;
+}
+
+int pfs_sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
+		  uint64_t n, uint64_t most)
+{
+	const unsigned workers = s->host ? pfs_host_workers(s->host) : 1;
 	struct chunked c = {.from = items, .to = more, .n = n};
 	uint64_t n_chunks = 1;
 
@@ -358,118 +368,18 @@ static int sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struc
 		pfs_radix_sort_with(items, more, n);
 		return 0;
 	}
-	while (n_chunks < pfs_host_workers(s->host) || n / n_chunks > most)
+	while (n_chunks < workers || n / n_chunks > most)
 		n_chunks *= 2;
 	c.chunk = pfs_div_round_up(n, n_chunks);
-	PFS_TRY(pfs_host_for(s->host, s->run, n, c.chunk, sort_chunk, &c));
+	PFS_TRY(for_pieces(s, n, c.chunk, sort_chunk, &c));
 	for (; c.chunk < n; c.chunk *= 2) {
 		struct pfs_keyed *merged = c.to;
 
-		PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, merge_chunks, &c));
+		PFS_TRY(for_pieces(s, n, PFS_PIECE, merge_chunks, &c));
 		c.to = c.from;
 		c.from = merged;
 	}
-	return c.from == items ? 0 : pfs_host_for(s->host, s->run, n, PFS_PIECE, copy_piece, &c);
-}
-
-/* ---- sorting by comparing ---- */
-
-static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
-{
-	return positions->at ? positions->at[i] : positions->first + i;
-}
-
-struct comparing {
-	const struct pfs_sorting *sorting;
-	struct words *words;
-	size_t word; /* the first that may tell the items apart */
-};
-
-/* Sets *order; polls now and then, as texts may be long. */
-static int compare_values(struct comparing *c, int *order, const struct pfs_keyed *a,
-			  const struct pfs_keyed *b)
-{
-	const struct pfs_sorting *s = c->sorting;
-	uint32_t x = position_of(s->positions, a->value), y = position_of(s->positions, b->value);
-
-	*order = 0;
-	for (size_t i = c->word; i < c->words->n && *order == 0; i++) {
-		const uint64_t *word = c->words->word[i];
-
-		*order = (word[a->value] > word[b->value]) - (word[a->value] < word[b->value]);
-	}
-	for (size_t i = c->words->told; i < s->n_keys && *order == 0; i++)
-		*order = pfs_order_compare_by(&s->keys[i], x, y);
-	if (++c->words->compared < COMPARED)
-		return 0;
-	c->words->compared = 0;
-	return pfs_run_poll(s->run);
-}
-
-static int insert_all(struct comparing *c, struct pfs_keyed *items, uint64_t n)
-{
-	for (uint64_t i = 1; i < n; i++) {
-		struct pfs_keyed item = items[i];
-		uint64_t k = i;
-		int order;
-
-		for (; k > 0; k--) {
-			PFS_TRY(compare_values(c, &order, &items[k - 1], &item));
-			if (order <= 0)
-				break;
-			items[k] = items[k - 1];
-		}
-		items[k] = item;
-	}
-	return 0;
-}
-
-static int merge_two(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from,
-		     uint64_t middle, uint64_t n)
-{
-	uint64_t a = 0, b = middle;
-
-	for (uint64_t i = 0; i < n; i++) {
-		int order = b == n ? 0 : 1;
-
-		if (a < middle && b < n)
-			PFS_TRY(compare_values(c, &order, &from[a], &from[b]));
-		to[i] = order <= 0 ? from[a++] : from[b++];
-	}
-	return 0;
-}
-
-/* Merges two runs of `width` items each. */
-static int merge_runs(struct comparing *c, struct pfs_keyed *to, const struct pfs_keyed *from,
-		      uint64_t n, uint64_t width)
-{
-	for (uint64_t at = 0; at < n; at += 2 * width) {
-		uint64_t left = n - at;
-
-		PFS_TRY(merge_two(c, to + at, from + at, PFS_MIN(width, left),
-				  PFS_MIN(2 * width, left)));
-	}
-	return 0;
-}
-
-/* Sorts a few items, or those that no word tells apart; what is equal stays in its order. */
-static int sort_values(struct comparing c, struct pfs_keyed *items, struct pfs_keyed *more,
-		       uint64_t n)
-{
-	struct chunked sorted = {.from = items, .to = more};
-
-	for (uint64_t at = 0; at < n; at += RUN)
-		PFS_TRY(insert_all(&c, items + at, PFS_MIN(RUN, n - at)));
-	for (uint64_t width = RUN; width < n; width *= 2) {
-		struct pfs_keyed *merged = sorted.to;
-
-		PFS_TRY(merge_runs(&c, merged, sorted.from, n, width));
-		sorted.to = sorted.from;
-		sorted.from = merged;
-	}
-	if (sorted.from == items)
-		return 0;
-	return pfs_host_for(c.sorting->host, c.sorting->run, n, PFS_PIECE, copy_piece, &sorted);
+	return c.from == items ? 0 : for_pieces(s, n, PFS_PIECE, copy_piece, &c);
 }
 
 /* ---- sorting by all words ---- */
@@ -498,20 +408,23 @@ static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k
 			  struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
 {
 	struct chunked c = {.from = items};
-	uint64_t most = CHUNK_MAX;
+	uint64_t most = PFS_SORTED_AT_ONCE;
 
 	if (n > FEW)
 		PFS_TRY(fill_word(w, s, k));
-	if (n <= FEW || (k == w->n && w->told < s->n_keys))
-		return sort_values((struct comparing){.sorting = s, .words = w, .word = k}, items,
-				   more, n);
+	if (n <= FEW || (k == w->n && w->told < s->n_keys)) {
+		const struct pfs_comparing apart = {s, w->word + k, w->n - k, w->told,
+						    &w->compared};
+
+		return pfs_sort_values(&apart, items, more, n);
+	}
 	if (k == w->n)
 		return 0;
 	c.word = w->word[k];
 	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, fill_chunk, &c));
 	if (k + 1 == w->n && w->domain && w->domain <= SMALL)
 		most = CHUNK_SMALL;
-	PFS_TRY(sort_keys(s, items, more, n, most));
+	PFS_TRY(pfs_sort_keys(s, items, more, n, most));
 	return k + 1 < w->n || w->told < s->n_keys ? sort_equal(s, w, k + 1, items, more, n) : 0;
 }
 
@@ -527,7 +440,7 @@ static int order_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++)
-		o->order[i] = position_of(o->positions, o->sorted[i].value);
+		o->order[i] = pfs_position_at(o->positions, o->sorted[i].value);
 	return 0;
 }
 

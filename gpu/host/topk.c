@@ -3,7 +3,6 @@
  * cannot be among its first ones. */
 #include "gpu/host/order.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -11,7 +10,7 @@
 #include "gpu/host/positions.h"
 
 struct candidates {
-	struct pfs_keyed *list; /* positions by the number of the first key; */
+	struct pfs_keyed *list; /* indexes of positions by the number of the first key; */
 	struct pfs_keyed *more; /* and room for as many */
 	size_t n, capacity;
 	bool is_full;	   /* list[most - 1] is the last that can be among the first */
@@ -24,30 +23,27 @@ struct choosing {
 	struct candidates *of_worker;
 };
 
-static int compare_candidates(const void *a, const void *b, void *context)
+/* Sorts the candidates and keeps the first ones; host: whose threads help, or NULL. */
+static int keep_first(const struct choosing *c, struct candidates *mine,
+		      struct pfs_host_operators *host)
 {
-	const struct pfs_sorting *const *sorting = context;
-	const struct pfs_keyed *x = a, *y = b;
-	int order = pfs_order_compare(*sorting, x->value, y->value);
+	struct pfs_sorting by_number = *c->sorting;
+	unsigned compared = 0;
+	const struct pfs_comparing by = {.sorting = c->sorting, .compared = &compared};
 
-	return order ? order : (x->value > y->value) - (x->value < y->value);
-}
-
-static void keep_first(const struct choosing *c, struct candidates *mine)
-{
-	const struct pfs_sorting *sorting = c->sorting;
-
-	pfs_radix_sort_with(mine->list, mine->more, mine->n);
+	by_number.host = host;
+	PFS_TRY(pfs_sort_keys(&by_number, mine->list, mine->more, mine->n, PFS_SORTED_AT_ONCE));
 	for (size_t from = 0, to; from < PFS_MIN(mine->n, c->most); from = to) {
 		for (to = from + 1; to < mine->n && mine->list[to].key == mine->list[from].key;
 		     to++)
 			;
 		if (to - from > 1)
-			qsort_r(mine->list + from, to - from, sizeof(*mine->list),
-				compare_candidates, &sorting);
+			PFS_TRY(pfs_sort_values(&by, mine->list + from, mine->more + from,
+						to - from));
 	}
 	mine->n = PFS_MIN(mine->n, c->most);
 	mine->is_full = mine->n == c->most;
+	return 0;
 }
 
 /* is_exact: a later tuple with the same number as the last one does not precede it, unless other
@@ -56,6 +52,7 @@ static void keep_first(const struct choosing *c, struct candidates *mine)
 static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 		      const struct pfs_keyed *candidate, bool is_exact)
 {
+	const struct pfs_positions *positions = c->sorting->positions;
 	const struct pfs_keyed *last;
 
 	if (!mine->is_full)
@@ -64,7 +61,8 @@ static bool is_wanted(const struct choosing *c, const struct candidates *mine,
 	if (candidate->key != last->key)
 		return candidate->key < last->key;
 	return (!is_exact || candidate->key == UINT64_MAX) &&
-	       pfs_order_compare(c->sorting, candidate->value, last->value) < 0;
+	       pfs_order_compare(c->sorting, pfs_position_at(positions, candidate->value),
+				 pfs_position_at(positions, last->value)) < 0;
 }
 
 static int make_room(const struct pfs_run *run, struct candidates *mine, size_t capacity)
@@ -99,13 +97,13 @@ static int choose_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 			   c->sorting->n_keys == 1;
 		for (uint32_t i = 0; i < span.n; i++) {
 			struct pfs_keyed candidate = {.key = numbers[i],
-						      .value = pfs_span_at(&span, i)};
+						      .value = (uint32_t)at + i};
 
 			if (!is_wanted(c, mine, &candidate, is_exact))
 				continue;
 			mine->list[mine->n++] = candidate;
 			if (mine->n == mine->capacity)
-				keep_first(c, mine);
+				PFS_TRY(keep_first(c, mine, NULL));
 		}
 	}
 	return 0;
@@ -130,11 +128,11 @@ static int merge_candidates(const struct choosing *c, unsigned workers, uint32_t
 		all.n += c->of_worker[i].n;
 	}
 	if (!error)
-		keep_first(c, &all);
+		error = keep_first(c, &all, c->sorting->host);
 	if (!error)
 		error = pfs_run_alloc_raw(run, order, n, sizeof(**order));
 	for (uint64_t i = 0; !error && i < n; i++)
-		(*order)[i] = all.list[i].value;
+		(*order)[i] = pfs_position_at(c->sorting->positions, all.list[i].value);
 	free_room(run, &all);
 	return error;
 }

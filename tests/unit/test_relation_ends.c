@@ -510,17 +510,23 @@ static void ties_are_sorted_by_the_next_key(void **state PFS_UNUSED)
 	pfs_operators_close(run.operators);
 }
 
-/* Texts that begin alike are compared one by one, which takes long if they are many. */
+/* Texts that begin alike are compared one by one, which takes long if they are many: all of them,
+ * or the first ones. */
 static void comparing_texts_asks_whether_to_go_on(void **state PFS_UNUSED)
 {
 	static const struct pfs_sort_key key = {.ref.column = 0};
-	struct budget b = {.most = INT64_MAX, .polls_left = 1u << 30};
+	static const uint64_t limits[] = {UINT64_MAX, N_TIED / 8 - 1};
+	const unsigned most = 1u << 30;
+	struct budget b = {.most = INT64_MAX};
 	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = poll, .context = &b};
 
 	fill_tied(false);
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
-	sort_tied(&run, &key, 1, UINT64_MAX);
-	assert_true((1u << 30) - b.polls_left > N_TIED / 64);
+	for (size_t i = 0; i < PFS_COUNT(limits); i++) {
+		b.polls_left = most;
+		sort_tied(&run, &key, 1, limits[i]);
+		assert_true(most - b.polls_left > PFS_MIN(limits[i], N_TIED) / 64);
+	}
 	pfs_operators_close(run.operators);
 }
 
