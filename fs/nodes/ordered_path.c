@@ -144,10 +144,12 @@ static int sort_children(struct pfs_path_walk *walk, bool *ascends)
 	struct pfs_slots slots = {walk->children, walk->n_children};
 	int error;
 
+	/* Goes on to the last name even if they do not ascend: the sort below, which does not look,
+	 * finds all names filled. */
 	*ascends = true;
-	for (size_t i = 1; i < slots.n && *ascends; i++) {
-		*ascends = compare(name_of(image, slots.slot[i - 1]),
-				   name_of(image, slots.slot[i])) < 0;
+	for (size_t i = 1; i < slots.n; i++) {
+		*ascends &= compare(name_of(image, slots.slot[i - 1]),
+				    name_of(image, slots.slot[i])) < 0;
 		PFS_TRY(look(walk, i));
 	}
 	if (*ascends)
