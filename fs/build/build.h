@@ -100,6 +100,9 @@ PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t nod
 bool pfs_build_is_top(const struct pfs_build *build, uint32_t node);
 bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from);
 
+/* Returns true if nothing that the store had before the build lies in PFS_BUILD_ROOT. */
+bool pfs_build_is_into_empty(const struct pfs_build *build);
+
 /* Sets and clears flags (enum pfs_node_flag) of the node's record. */
 void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);
 

@@ -453,6 +453,14 @@ bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t 
 	return false;
 }
 
+bool pfs_build_is_into_empty(const struct pfs_build *build)
+{
+	for (size_t node = 1; node < build->n_stored; node++)
+		if (build->parent[node] == build->at)
+			return false;
+	return true;
+}
+
 uint64_t pfs_build_count(const struct pfs_build *build)
 {
 	return build->count - build->n_stored;

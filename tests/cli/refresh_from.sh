@@ -229,6 +229,12 @@ for content in copy none; do
 	ok 'but of a list beside that' primefs refresh --from=list folder.pfs /list
 	fails_with 'though not of both' 'folder.pfs: a folder was imported to /' primefs refresh --from=list folder.pfs
 	is 'which follows, too' "$(primefs export folder.pfs)" $'/list\n/list/c\n/sub\n/sub/file'
+	primefs import -q --at=/ beside folder.pfs
+	fails_with 'nor of a list among its files' 'folder.pfs: a folder was imported to /' primefs refresh --from=list folder.pfs
+	primefs query folder.pfs "DELETE FROM nodes WHERE path <> '/'" >/dev/null
+	primefs import -q --at=/ beside folder.pfs
+	ok 'but of a list that came when all its files were gone' primefs refresh --from=list folder.pfs
+	is 'which follows in its place' "$(primefs export folder.pfs)" '/c'
 done
 rm -f folder.pfs*
 mkdir other

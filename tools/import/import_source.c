@@ -37,6 +37,13 @@ void pfs_import_mark_compared(struct pfs_import *import)
 		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
 }
 
+/* Returns true for a folder whose files do not become links. */
+static bool is_copied(const struct pfs_import *import)
+{
+	return import->options.format == &pfs_import_dir &&
+	       import->options.content != PFS_CONTENT_LINK;
+}
+
 int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	const struct pfs_compared_times times = {.full_s = import->begun_s};
@@ -52,12 +59,21 @@ int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t p
 		return 0;
 	attr.text_len = (size_t)pfs_compared_print(text, &times);
 	PFS_TRY(pfs_store_put_attr(pfs_build_store(import->build), prime, &attr));
-	if (import->options.format != &pfs_import_dir ||
-	    import->options.content == PFS_CONTENT_LINK)
+	if (!is_copied(import))
 		return 0;
 	attr = (struct pfs_attr_record){.name = PFS_COPIED,
 					.name_len = sizeof(PFS_COPIED) - 1,
 					.type = PFS_ATTR_TEXT,
 					.text = ""};
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
+}
+
+int pfs_import_forget_copied(struct pfs_import *import)
+{
+	const uint64_t at = pfs_build_prime(import->build, PFS_BUILD_ROOT);
+
+	if (!import->options.at || is_copied(import) || !pfs_build_is_into_empty(import->build))
+		return 0;
+	return pfs_store_remove_attr(pfs_build_store(import->build), at, PFS_COPIED,
+				     sizeof(PFS_COPIED) - 1);
 }

@@ -16,5 +16,9 @@ PFS_MUST_CHECK int pfs_import_put_left_out(struct pfs_import *import, uint64_t p
 void pfs_import_mark_compared(struct pfs_import *import);
 PFS_MUST_CHECK int pfs_import_put_compared(struct pfs_import *import, uint32_t node,
 					   uint64_t prime);
+/* What is not such a folder and comes to a directory that is empty takes the place of one that came
+ * to it: the directory no longer says that, so that a newer list can be compared with what it
+ * holds. Called when all is written. */
+PFS_MUST_CHECK int pfs_import_forget_copied(struct pfs_import *import);
 
 #endif
