@@ -42,7 +42,7 @@ static void note_failed(struct job *job, uint64_t piece, int error)
 
 unsigned pfs_host_workers(const struct pfs_host_operators *host)
 {
-	return pfs_pool_threads(host->pool);
+	return pfs_pool_threads(host ? host->pool : NULL);
 }
 
 static void work_off(struct job *job, unsigned worker)
@@ -77,6 +77,17 @@ struct pfs_pool *pfs_host_pool(const struct pfs_host_operators *host)
 	return host->pool;
 }
 
+static int work_alone(const struct pfs_run *run, uint64_t n, uint64_t grain,
+		      int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
+		      void *context)
+{
+	for (uint64_t from = 0; from < n; from += grain) {
+		PFS_TRY(pfs_run_poll(run));
+		PFS_TRY(work(context, 0, from, PFS_MIN(from + grain, n)));
+	}
+	return 0;
+}
+
 int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n,
 		 uint64_t grain,
 		 int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
@@ -90,6 +101,8 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 			  .failed = NONE};
 	uint64_t failed;
 
+	if (!host)
+		return work_alone(run, n, grain, work, context);
 	pfs_crew_open(&job.crew);
 	if (n > grain)
 		pfs_pool_run(host->pool, pfs_host_workers(host), 1, work_as, &job);

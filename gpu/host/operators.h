@@ -21,13 +21,14 @@ PFS_MUST_CHECK int pfs_host_operators_create(struct pfs_operator_backend **out,
 void pfs_host_operators_close(struct pfs_operator_backend *b);
 
 struct pfs_pool *pfs_host_pool(const struct pfs_host_operators *host); /* may be NULL */
-unsigned pfs_host_workers(const struct pfs_host_operators *host);
+unsigned pfs_host_workers(const struct pfs_host_operators *host); /* NULL: 1 */
 
 /* Calls work(context, worker, from, to) for pieces of 0..n, `grain` long but for the last, each
  * piece once and each worker's pieces one after another; worker < pfs_host_workers. run->poll is
  * called before each piece. Pieces begin in their order; none begins after one that failed, and the
  * error of the first piece of those that failed is returned. One caller at a time has the threads,
- * the others go on alone (base/pool.h). */
+ * the others go on alone (base/pool.h). host NULL: the caller is a worker of another call, and does
+ * all pieces. */
 PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),

@@ -343,24 +343,9 @@ static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
-/* As pfs_host_for; without a host the caller works alone. */
-static int for_pieces(const struct pfs_sorting *s, uint64_t n, uint64_t grain,
-		      int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
-		      void *context)
-{
-	if (s->host)
-		return pfs_host_for(s->host, s->run, n, grain, work, context);
-	for (uint64_t from = 0; from < n; from += grain) {
-		PFS_TRY(pfs_run_poll(s->run));
-		PFS_TRY(work(context, 0, from, PFS_MIN(from + grain, n)));
-	}
-	return 0;
-}
-
 int pfs_sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
 		  uint64_t n, uint64_t most)
 {
-	const unsigned workers = s->host ? pfs_host_workers(s->host) : 1;
 	struct chunked c = {.from = items, .to = more, .n = n};
 	uint64_t n_chunks = 1;
 
@@ -368,18 +353,18 @@ int pfs_sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct p
 		pfs_radix_sort_with(items, more, n);
 		return 0;
 	}
-	while (n_chunks < workers || n / n_chunks > most)
+	while (n_chunks < pfs_host_workers(s->host) || n / n_chunks > most)
 		n_chunks *= 2;
 	c.chunk = pfs_div_round_up(n, n_chunks);
-	PFS_TRY(for_pieces(s, n, c.chunk, sort_chunk, &c));
+	PFS_TRY(pfs_host_for(s->host, s->run, n, c.chunk, sort_chunk, &c));
 	for (; c.chunk < n; c.chunk *= 2) {
 		struct pfs_keyed *merged = c.to;
 
-		PFS_TRY(for_pieces(s, n, PFS_PIECE, merge_chunks, &c));
+		PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, merge_chunks, &c));
 		c.to = c.from;
 		c.from = merged;
 	}
-	return c.from == items ? 0 : for_pieces(s, n, PFS_PIECE, copy_piece, &c);
+	return c.from == items ? 0 : pfs_host_for(s->host, s->run, n, PFS_PIECE, copy_piece, &c);
 }
 
 /* ---- sorting by all words ---- */
@@ -402,15 +387,103 @@ static int sort_equal(const struct pfs_sorting *s, struct words *w, size_t k,
 	return 0;
 }
 
+/* The same for many items, shared by all threads. */
+struct sharing {
+	struct pfs_sorting alone; /* for a thread, which works without the others */
+	const struct words *words;
+	size_t k;
+	struct pfs_keyed *items, *more;
+	uint64_t n;
+	uint64_t *starts; /* bits by item: it differs from the one before */
+};
+
+static int mark_starts(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct sharing *share = context;
+	const struct pfs_keyed *items = share->items;
+
+	(void)worker;
+	for (uint64_t i = from; i < to; i++)
+		if (i == 0 || items[i].key != items[i - 1].key)
+			share->starts[i / 64] |= UINT64_C(1) << i % 64;
+	return 0;
+}
+
+/* Returns where the next items from `at` on begin that are equal; n: nowhere. */
+static uint64_t next_start(const struct sharing *share, uint64_t at)
+{
+	uint64_t left = at < share->n ? share->starts[at / 64] >> at % 64 << at % 64 : 0;
+
+	while (!left && (at = (at | 63) + 1) < share->n)
+		left = share->starts[at / 64];
+	return left ? at / 64 * 64 + (uint64_t)__builtin_ctzll(left) : share->n;
+}
+
+/* Those that begin in the piece. */
+static int sort_few_equal(void *context, unsigned worker, uint64_t from, uint64_t to)
+{
+	const struct sharing *share = context;
+	struct words words = *share->words;
+
+	(void)worker;
+	for (uint64_t at = next_start(share, from), end; at < to; at = end) {
+		end = next_start(share, at + 1);
+		if (end - at > 1 && end - at < PARALLEL_MIN)
+			PFS_TRY(sort_from_word(&share->alone, &words, share->k, share->items + at,
+					       share->more + at, end - at));
+	}
+	return 0;
+}
+
+/* Those that are so many that all threads sort them together; *most: of the others. */
+static int sort_many_equal(const struct pfs_sorting *s, struct words *w,
+			   const struct sharing *share, uint64_t *most)
+{
+	*most = 0;
+	for (uint64_t at = 0, end; at < share->n; at = end) {
+		end = next_start(share, at + 1);
+		if (end - at >= PARALLEL_MIN)
+			PFS_TRY(sort_from_word(s, w, share->k, share->items + at, share->more + at,
+					       end - at));
+		else
+			*most = PFS_MAX(*most, end - at);
+		if (end % POLLED < end - at)
+			PFS_TRY(pfs_run_poll(s->run));
+	}
+	return 0;
+}
+
+static int share_equal(const struct pfs_sorting *s, struct words *w, size_t k,
+		       struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
+{
+	struct sharing share = {
+		.alone = *s, .words = w, .k = k, .items = items, .more = more, .n = n};
+	const size_t n_words = (size_t)pfs_div_round_up(n, 64);
+	uint64_t most = 0;
+	int error = pfs_run_alloc(s->run, &share.starts, n_words, sizeof(*share.starts));
+
+	share.alone.host = NULL;
+	if (!error)
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, mark_starts, &share);
+	if (!error)
+		error = sort_many_equal(s, w, &share, &most);
+	if (!error && most > FEW)
+		error = fill_word(w, s, k);
+	if (!error && most > 1)
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, sort_few_equal, &share);
+	pfs_run_free(s->run, share.starts, n_words, sizeof(*share.starts));
+	return error;
+}
+
 /* Sorts items, which are in the order of their indexes and which the words before k do not tell
- * apart. */
+ * apart. A thread that works alone makes no word. */
 static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k,
 			  struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
 {
 	struct chunked c = {.from = items};
 	uint64_t most = PFS_SORTED_AT_ONCE;
 
-	if (n > FEW)
+	if (n > FEW && s->host)
 		PFS_TRY(fill_word(w, s, k));
 	if (n <= FEW || (k == w->n && w->told < s->n_keys)) {
 		const struct pfs_comparing apart = {s, w->word + k, w->n - k, w->told,
@@ -425,7 +498,10 @@ static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k
 	if (k + 1 == w->n && w->domain && w->domain <= SMALL)
 		most = CHUNK_SMALL;
 	PFS_TRY(pfs_sort_keys(s, items, more, n, most));
-	return k + 1 < w->n || w->told < s->n_keys ? sort_equal(s, w, k + 1, items, more, n) : 0;
+	if (k + 1 == w->n && w->told == s->n_keys)
+		return 0;
+	return (s->host && n >= PARALLEL_MIN ? share_equal : sort_equal)(s, w, k + 1, items, more,
+									 n);
 }
 
 struct ordering {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What ends the relational operators before their work is done: memory, whoever waits, a device. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -530,6 +533,44 @@ static void comparing_texts_asks_whether_to_go_on(void **state PFS_UNUSED)
 	pfs_operators_close(run.operators);
 }
 
+/* Who polls while texts are compared, many polls after the run began. */
+struct meeting {
+	pthread_t caller;
+	atomic_uint polls; /* the caller's */
+	atomic_bool has_met;
+};
+
+/* Makes the caller wait, but not for ever, for a poll of another thread. */
+static int poll_and_meet(void *context)
+{
+	struct meeting *meeting = context;
+
+	if (!pthread_equal(pthread_self(), meeting->caller)) {
+		if (atomic_load(&meeting->polls) >= 1000)
+			atomic_store(&meeting->has_met, true);
+		return 0;
+	}
+	if (atomic_fetch_add(&meeting->polls, 1) != 2000)
+		return 0;
+	for (unsigned i = 0; i < 10000 && !atomic_load(&meeting->has_met); i++)
+		(void)usleep(1000);
+	return atomic_load(&meeting->has_met) ? 0 : -ETIMEDOUT;
+}
+
+/* Ties that are not enough for a sort by all threads are sorted by a thread each. */
+static void threads_share_ties(void **state PFS_UNUSED)
+{
+	static const struct pfs_sort_key key = {.ref.column = 0};
+	struct meeting meeting = {.caller = pthread_self()};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .poll = poll_and_meet, .context = &meeting};
+
+	fill_tied(false);
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	sort_tied(&run, &key, 1, UINT64_MAX);
+	assert_true(atomic_load(&meeting.polls) > 2000);
+	pfs_operators_close(run.operators);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -538,6 +579,7 @@ int main(void)
 		cmocka_unit_test(patterns_ask_by_steps),
 		cmocka_unit_test(ties_are_sorted_by_the_next_key),
 		cmocka_unit_test(comparing_texts_asks_whether_to_go_on),
+		cmocka_unit_test(threads_share_ties),
 	};
 
 	return cmocka_run_group_tests(tests, fill_table, NULL);
