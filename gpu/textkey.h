@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "gpu/modexact.h"
+#include "base/hash.h"
 #include "gpu/table.h"
 
 #define PFS_EACH_BYTE UINT64_C(0x0101010101010101)
@@ -68,11 +68,12 @@ PFS_BOTH uint32_t pfs_textkey_size(enum pfs_collation collation, const uint8_t *
 	return len;
 }
 
-/* Returns a hash that is the same for texts that are equal by the collation; len:
+/* Returns a hash under the seed that is the same for texts that are equal by the collation; len:
  * pfs_textkey_size. */
-PFS_BOTH uint64_t pfs_textkey_hash(enum pfs_collation collation, const uint8_t *text, uint32_t len)
+PFS_BOTH uint64_t pfs_textkey_hash(enum pfs_collation collation, const uint8_t *text, uint32_t len,
+				   uint64_t seed)
 {
-	uint64_t hash = len * UINT64_C(0xd6e8feb86659fd93);
+	uint64_t hash = seed;
 	bool ends = false;
 
 	for (uint32_t at = 0; at < len && !ends; at += 8) {
@@ -82,11 +83,9 @@ PFS_BOTH uint64_t pfs_textkey_hash(enum pfs_collation collation, const uint8_t *
 			ends = pfs_textkey_ends(&word);
 			word = pfs_textkey_lower(word);
 		}
-		hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		hash ^= hash >> 32;
+		hash = pfs_hash_word(hash, word, seed);
 	}
-	hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-	return hash ^ hash >> 32;
+	return pfs_hash_word(hash, len, seed);
 }
 
 /* Returns true if the texts are equal by the collation; the lengths: pfs_textkey_size. */

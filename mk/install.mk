@@ -28,7 +28,7 @@ bundle_libs := -Wl,-Bstatic -lfuse3 -lsqlite3 -lgmp -lprimesieve \
 kit := build/gpu-kit
 kit_tests := $(addprefix $(kit)/,test_engine test_engine_sets test_engine_large test_engine_faults \
 	test_engine_threads test_code_index test_modexact test_tree_codes test_relation test_relation_ends test_relation_shapes \
-	test_relation_texts test_index test_index_device \
+	test_relation_texts test_relation_chosen test_index test_index_device \
 	test_index_history test_prefix test_prefix_calls test_resident \
 	test_resolve_device)
 kit_probes := $(mount_programs:$(B)/%=$(kit)/%)

@@ -28,19 +28,14 @@ struct work {
 static int make_table(struct pfs_job *job, struct work *w, uint64_t limit)
 {
 	uint64_t n = w->places.to - w->places.from, dense = PFS_MAX(4 * n, DENSE_MIN);
-	uint64_t capacity = 1024;
 
 	if (limit <= dense && limit <= DENSE_MAX) {
 		w->groups.n = limit;
 		return 0;
 	}
-	while (capacity < 2 * n)
-		capacity *= 2;
-	if (capacity > GROUPS_MAX)
-		return -EOPNOTSUPP;
-	w->groups.n = w->table.capacity = capacity;
-	PFS_TRY(pfs_job_alloc(job, &w->table.d_numbers, capacity * 8));
-	return PFS_CUDA(cudaMemsetAsync(w->table.d_numbers, 0xff, capacity * 8, job->stream));
+	PFS_TRY(pfs_job_table(job, &w->table, n, GROUPS_MAX));
+	w->groups.n = w->table.capacity;
+	return 0;
 }
 
 /* How the device makes each aggregate; one that is not here is the host's. */
@@ -142,18 +137,10 @@ static int make_pairs(struct pfs_job *job, uint32_t **d_seen, struct pfs_device_
 		      uint64_t combinations, uint64_t rows)
 {
 	*d_seen = NULL;
-	*pairs = (struct pfs_device_table){.capacity = 1024};
-	if (combinations <= PFS_MAX(64 * rows, SEEN_MIN) && combinations <= SEEN_MAX) {
-		pairs->capacity = 0;
+	*pairs = (struct pfs_device_table){0};
+	if (combinations <= PFS_MAX(64 * rows, SEEN_MIN) && combinations <= SEEN_MAX)
 		return pfs_job_alloc_zero(job, d_seen, pfs_div_round_up(combinations, 32) * 4);
-	}
-	while (pairs->capacity < 2 * rows)
-		pairs->capacity *= 2;
-	if (pairs->capacity > GROUPS_MAX)
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_job_alloc(job, &pairs->d_numbers, pairs->capacity * 8));
-	return PFS_CUDA(
-		cudaMemsetAsync(pairs->d_numbers, 0xff, pairs->capacity * 8, job->stream));
+	return pfs_job_table(job, pairs, rows, GROUPS_MAX);
 }
 
 static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
@@ -170,9 +157,10 @@ static int count_distinct(struct pfs_job *job, const struct work *w, size_t k,
 	if (__builtin_mul_overflow(w->groups.n, n_values, &combinations))
 		return -EOPNOTSUPP;
 	PFS_TRY(make_pairs(job, &d_seen, &pairs, combinations, w->places.to - w->places.from));
-	return pfs_cuda_group_distinct(w->groups.aggregate[k].d_value, &value.key[0], n_values,
-				       &w->keys, &w->table, d_seen, &pairs, &w->places,
-				       job->stream);
+	PFS_TRY(pfs_cuda_group_distinct(w->groups.aggregate[k].d_value, &value.key[0], n_values,
+					&w->keys, &w->table, d_seen, &pairs, &w->places,
+					job->stream));
+	return pfs_job_table_check(job, &pairs);
 }
 
 /* ---- results ---- */
@@ -284,8 +272,9 @@ static int add_rows(struct pfs_job *job, const struct work *w)
 
 	if (room)
 		PFS_TRY(pfs_job_alloc(job, &d_temporary, room));
-	return pfs_cuda_group(&w->groups, &w->keys, &w->table, &w->places, d_temporary,
-			      job->stream);
+	PFS_TRY(pfs_cuda_group(&w->groups, &w->keys, &w->table, &w->places, d_temporary,
+			       job->stream));
+	return pfs_job_table_check(job, &w->table);
 }
 
 static int group(struct pfs_job *job, struct pfs_tuples **out, struct work *w,

@@ -31,18 +31,12 @@ static uint64_t size_of(const struct side *side)
 
 static int make_table(struct pfs_job *job, struct built *b, uint64_t rows)
 {
-	uint64_t capacity = 1024;
-
 	b->n = b->limit;
 	if (b->limit <= PFS_MAX(8 * rows, DENSE_MIN) && b->limit <= DENSE_MAX)
 		return 0;
-	while (capacity < 2 * rows)
-		capacity *= 2;
-	if (capacity > DENSE_MAX)
-		return -EOPNOTSUPP;
-	b->n = b->table.capacity = capacity;
-	PFS_TRY(pfs_job_alloc(job, &b->table.d_numbers, capacity * 8));
-	return PFS_CUDA(cudaMemsetAsync(b->table.d_numbers, 0xff, capacity * 8, job->stream));
+	PFS_TRY(pfs_job_table(job, &b->table, rows, DENSE_MAX));
+	b->n = b->table.capacity;
+	return 0;
 }
 
 /* How many rows each number has, and of each row where its number's count is. */
@@ -112,7 +106,9 @@ static int build(struct pfs_job *job, struct built *b, const struct side *right,
 	PFS_TRY(make_table(job, b, size_of(right)));
 	if (size_of(right) <= b->limit)
 		PFS_TRY(build_unique(job, b, &unique, right, n_keys));
-	return unique ? 0 : build_slots(job, b, right);
+	if (!unique)
+		PFS_TRY(build_slots(job, b, right));
+	return pfs_job_table_check(job, &b->table);
 }
 
 /* A left key's value as right's keys have it.  -EOPNOTSUPP: the two are not compared as numbers of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu/cuda/cuda_operators.c - the streams and the memory of jobs. */
+/* gpu/cuda/cuda_operators.c - the streams and the memory of jobs, and tables in it. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
@@ -9,8 +9,10 @@
 #include "base/cleanup.h"
 #include "base/lazy.h"
 #include "base/log.h"
+#include "base/random.h"
 
 #define PAD		64u /* kernels may read a little past an array */
+#define TABLE_MIN	1024u
 #define RETRY_SECONDS	30  /* a device that failed is tried again after so long */
 
 static int64_t seconds_now(void)
@@ -148,4 +150,31 @@ int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t s
 		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost,
 						 job->stream)));
 	return PFS_CUDA(cudaStreamSynchronize(job->stream));
+}
+
+/* ---- tables of numbers ---- */
+
+int pfs_job_table(struct pfs_job *job, struct pfs_device_table *table, uint64_t numbers,
+		  uint64_t most)
+{
+	uint64_t capacity = TABLE_MIN;
+
+	while (capacity < 2 * numbers)
+		capacity *= 2;
+	if (capacity > most)
+		return -EOPNOTSUPP;
+	*table = (struct pfs_device_table){.capacity = capacity, .seed = pfs_random_seed()};
+	PFS_TRY(pfs_job_alloc(job, &table->d_numbers, capacity * sizeof(*table->d_numbers)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(table->d_numbers, 0xff,
+					 capacity * sizeof(*table->d_numbers), job->stream)));
+	return pfs_job_alloc_zero(job, &table->d_refused, sizeof(*table->d_refused));
+}
+
+int pfs_job_table_check(struct pfs_job *job, const struct pfs_device_table *table)
+{
+	uint32_t refused = 0;
+
+	if (table->capacity)
+		PFS_TRY(pfs_job_download(job, &refused, table->d_refused, sizeof(refused)));
+	return refused ? -EOPNOTSUPP : 0;
 }

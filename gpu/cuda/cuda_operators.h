@@ -112,6 +112,13 @@ void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
 PFS_MUST_CHECK int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size);
 /* Waits for it. */
 PFS_MUST_CHECK int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size);
+/* Makes an empty table with room for so many different numbers. -EOPNOTSUPP: it would have more
+ * than `most` places. */
+PFS_MUST_CHECK int pfs_job_table(struct pfs_job *job, struct pfs_device_table *table,
+				 uint64_t numbers, uint64_t most);
+/* Waits for what fills the table. -EOPNOTSUPP: it has refused, so that only the host can answer. A
+ * table of capacity 0 never does. */
+PFS_MUST_CHECK int pfs_job_table_check(struct pfs_job *job, const struct pfs_device_table *table);
 
 /* ---- cuda_staging.c ---- */
 

@@ -270,7 +270,6 @@ int pfs_job_order(struct pfs_job *job, const uint32_t **d_codes,
 /* ---- texts of a heap ---- */
 
 #define HEAP_ONCE ((uint64_t)16 << 20) /* bytes that are copied for one job */
-#define SLOTS_MIN 1024u
 #define SLOTS_MAX ((uint64_t)1 << 31)
 
 int pfs_job_heap(struct pfs_job *job, struct pfs_device_heap *out, const struct pfs_heap *heap)
@@ -291,24 +290,12 @@ static int number_texts(struct pfs_job *job, uint32_t **d_numbers,
 			const struct pfs_device_texts *texts,
 			const struct pfs_device_places *places)
 {
-	uint64_t n = places->to - places->from, capacity = SLOTS_MIN;
-	unsigned long long *d_slots;
-	uint32_t *d_is_long, is_long = 0;
+	struct pfs_device_table table;
 
-	while (capacity < 2 * n)
-		capacity *= 2;
-	if (capacity > SLOTS_MAX)
-		return -EOPNOTSUPP;
+	PFS_TRY(pfs_job_table(job, &table, places->to - places->from, SLOTS_MAX));
 	PFS_TRY(pfs_job_alloc(job, d_numbers, places->to * sizeof(**d_numbers)));
-	PFS_TRY(pfs_job_alloc_zero(job, &d_is_long, sizeof(*d_is_long)));
-	PFS_TRY(pfs_job_alloc(job, &d_slots, capacity * sizeof(*d_slots)));
-	PFS_TRY(PFS_CUDA(
-		cudaMemsetAsync(d_slots, 0xff, capacity * sizeof(*d_slots), job->stream)));
-	PFS_TRY(pfs_cuda_number_texts(*d_numbers, d_is_long, d_slots, capacity, texts, places,
-				      job->stream));
-	if (texts->heap.length_size > 1)
-		PFS_TRY(pfs_job_download(job, &is_long, d_is_long, sizeof(is_long)));
-	return is_long ? -EOPNOTSUPP : 0;
+	PFS_TRY(pfs_cuda_number_texts(*d_numbers, &table, texts, places, job->stream));
+	return pfs_job_table_check(job, &table);
 }
 
 int pfs_job_number_texts(struct pfs_job *job, struct pfs_device_value *value,

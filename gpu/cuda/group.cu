@@ -23,10 +23,19 @@
 
 /* ---- device code ---- */
 
+static __device__ __forceinline__ uint64_t mix(uint64_t x)
+{
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	x ^= x >> 32;
+	x *= 0xd6e8feb86659fd93ull;
+	return x ^ x >> 32;
+}
+
 /* The block's place for the group, or PFS_NOWHERE: its place is another's. */
 static __device__ __forceinline__ uint32_t claim(uint32_t *ids, uint32_t n, uint32_t group)
 {
-	uint32_t at = (uint32_t)pfs_mix(group) & (n - 1), there = ids[at];
+	uint32_t at = (uint32_t)mix(group) & (n - 1), there = ids[at];
 
 	if (there == PFS_NOWHERE)
 		there = atomicCAS(&ids[at], PFS_NOWHERE, group);

@@ -11,13 +11,16 @@ static __device__ __forceinline__ bool is_first(const pfs_device_key &value, uin
 						uint64_t group, int64_t x)
 {
 	uint64_t number;
+	bool is_new;
 	uint32_t bit;
 
 	if (value.d_map)
 		x = value.d_map[x];
 	number = group * n_values + ((uint64_t)x - (uint64_t)value.least);
-	if (pairs.capacity)
-		return pfs_put(pairs, number);
+	if (pairs.capacity) {
+		(void)pfs_put(pairs, number, &is_new);
+		return is_new;
+	}
 	bit = 1u << (number & 31);
 	return !(seen[number >> 5] & bit) && !(atomicOr(&seen[number >> 5], bit) & bit);
 }

@@ -3,6 +3,7 @@
 #ifndef PFS_GPU_CUDA_KEYS_CUH
 #define PFS_GPU_CUDA_KEYS_CUH
 
+#include "base/hash.h"
 #include "gpu/cuda/relation.cuh"
 
 #define PFS_EMPTY 0xffffffffffffffffull
@@ -28,49 +29,51 @@ static __device__ __forceinline__ uint64_t pfs_number(const pfs_device_keys &key
 	return number;
 }
 
-static __device__ __forceinline__ uint64_t pfs_mix(uint64_t x)
+/* True: after so many probes a table is given up, because what is looked for is too far from its
+ * first place, or something else was. */
+static __device__ __forceinline__ bool pfs_is_crowded(uint32_t probes, uint32_t *d_refused)
 {
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	x ^= x >> 32;
-	x *= 0xd6e8feb86659fd93ull;
-	return x ^ x >> 32;
+	if (probes % 32) /* nearly always */
+		return false;
+	if (probes >= PFS_PROBES_MAX)
+		*d_refused = 1;
+	return *reinterpret_cast<volatile uint32_t *>(d_refused);
 }
 
-/* The number's place, where it is put if it was not there: the table has room for all. */
-static __device__ __forceinline__ uint64_t pfs_enter(const pfs_device_table &table, uint64_t number)
+static __device__ __forceinline__ uint64_t pfs_first_place(const pfs_device_table &table,
+							   uint64_t number)
 {
-	uint64_t at;
+	return pfs_hash_number(number, table.seed) & (table.capacity - 1);
+}
 
-	if (table.capacity == 0)
-		return number;
-	for (at = pfs_mix(number) & (table.capacity - 1);; at = (at + 1) & (table.capacity - 1)) {
+/* The number's place, where it is put if it was not there: *is_new.  Any place, if the table is
+ * given up. */
+static __device__ __forceinline__ uint64_t pfs_put(const pfs_device_table &table, uint64_t number,
+						   bool *is_new)
+{
+	uint64_t at = pfs_first_place(table, number);
+
+	for (uint32_t probes = 1;; probes++, at = (at + 1) & (table.capacity - 1)) {
 		unsigned long long there = table.d_numbers[at];
 
 		if (there == PFS_EMPTY)
 			there = atomicCAS(&table.d_numbers[at], PFS_EMPTY, number);
-		if (there == PFS_EMPTY || there == number)
+		*is_new = there == PFS_EMPTY;
+		if (*is_new || there == number || pfs_is_crowded(probes, table.d_refused))
 			return at;
 	}
 }
 
-/* True: the number was not there, and now is.  The table has room for all. */
-static __device__ __forceinline__ bool pfs_put(const pfs_device_table &table, uint64_t number)
+/* The same, or the number itself where these are places. */
+static __device__ __forceinline__ uint64_t pfs_enter(const pfs_device_table &table, uint64_t number)
 {
-	for (uint64_t at = pfs_mix(number) & (table.capacity - 1);;
-	     at = (at + 1) & (table.capacity - 1)) {
-		unsigned long long there = table.d_numbers[at];
+	bool is_new;
 
-		if (there == PFS_EMPTY)
-			there = atomicCAS(&table.d_numbers[at], PFS_EMPTY, number);
-		if (there == PFS_EMPTY)
-			return true;
-		if (there == number)
-			return false;
-	}
+	return table.capacity ? pfs_put(table, number, &is_new) : number;
 }
 
-/* The number's place, or PFS_EMPTY: it is not there.  `limit`: numbers from it on are not. */
+/* The number's place, or PFS_EMPTY: it is not there.  `limit`: numbers from it on are not.  The table
+ * has not refused, and is half empty: stretches without an empty place are short. */
 static __device__ __forceinline__ uint64_t pfs_look_up(const pfs_device_table &table,
 						       uint64_t number, uint64_t limit)
 {
@@ -78,7 +81,7 @@ static __device__ __forceinline__ uint64_t pfs_look_up(const pfs_device_table &t
 
 	if (table.capacity == 0)
 		return number < limit ? number : PFS_EMPTY;
-	for (at = pfs_mix(number) & (table.capacity - 1);; at = (at + 1) & (table.capacity - 1)) {
+	for (at = pfs_first_place(table, number);; at = (at + 1) & (table.capacity - 1)) {
 		unsigned long long there = table.d_numbers[at];
 
 		if (there == number)

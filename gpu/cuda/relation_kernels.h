@@ -191,11 +191,17 @@ struct pfs_device_keys {
 	uint32_t n;
 };
 
+/* Places that are looked at for a number, at most; a multiple of 32. In a table that is half empty
+ * random hashes take about a hundred, however large it is. */
+#define PFS_PROBES_MAX 512u
+
 /* A hash table with open addressing: a number that is in it has a place of its own. All ones is an
- * empty place. */
+ * empty place. At least half of the places are. */
 struct pfs_device_table {
 	unsigned long long *d_numbers;
 	uint64_t capacity; /* a power of two; 0: numbers are places themselves */
+	uint64_t seed;
+	uint32_t *d_refused; /* set if PFS_PROBES_MAX are not enough: then places mean nothing */
 };
 
 enum pfs_device_aggregate_op {
@@ -297,11 +303,10 @@ struct pfs_device_texts {
 };
 
 /* numbers[place] = a place whose text is equal by the collation, the same for all that are equal;
- * all ones where the value is NULL. d_slots: `capacity` words, all ones before, a power of two that
- * is more than the places. *d_is_long is set if a text is longer than PFS_DEVICE_TEXT_MAX: then
- * numbers mean nothing. */
-int pfs_cuda_number_texts(uint32_t *d_numbers, uint32_t *d_is_long, unsigned long long *d_slots,
-			  uint64_t capacity, const struct pfs_device_texts *texts,
+ * all ones where the value is NULL. The table has room for all places; it refuses also if a text is
+ * longer than PFS_DEVICE_TEXT_MAX: then numbers mean nothing. */
+int pfs_cuda_number_texts(uint32_t *d_numbers, const struct pfs_device_table *table,
+			  const struct pfs_device_texts *texts,
 			  const struct pfs_device_places *places, cudaStream_t stream);
 
 /* ---- sort.cu ---- */

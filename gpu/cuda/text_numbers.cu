@@ -11,23 +11,26 @@
 /* ---- device code ---- */
 
 /* The number of the text at a place that has one. */
-static __device__ __forceinline__ uint32_t number_of(unsigned long long *slots, uint64_t capacity,
+static __device__ __forceinline__ uint32_t number_of(const pfs_device_table &table,
 						     const pfs_device_texts &t, uint32_t place,
 						     const uint8_t *text, uint32_t len)
 {
 	const enum pfs_collation by = (enum pfs_collation)t.collation;
-	const uint64_t hash = pfs_textkey_hash(by, text, len), last = capacity - 1;
+	const uint64_t hash = pfs_textkey_hash(by, text, len, table.seed);
+	const uint64_t last = table.capacity - 1;
 	const unsigned long long own = (hash & 0xffffffff00000000ull) | place;
+	uint64_t at = hash & last;
 
-	for (uint64_t at = hash & last;; at = (at + 1) & last) {
-		unsigned long long there = slots[at];
+	for (uint32_t probes = 1; !pfs_is_crowded(probes, table.d_refused); probes++) {
+		unsigned long long there = table.d_numbers[at];
 		const uint8_t *other;
 		uint32_t other_len;
 
 		if (there == PFS_EMPTY)
-			there = atomicCAS(&slots[at], PFS_EMPTY, own);
+			there = atomicCAS(&table.d_numbers[at], PFS_EMPTY, own);
 		if (there == PFS_EMPTY)
 			return place;
+		at = (at + 1) & last;
 		if (there >> 32 != own >> 32)
 			continue;
 		other = pfs_text_at(t.value.column, t.heap,
@@ -36,13 +39,14 @@ static __device__ __forceinline__ uint32_t number_of(unsigned long long *slots, 
 		if (pfs_textkey_equal(by, text, len, other, other_len))
 			return (uint32_t)there;
 	}
+	return place;
 }
 
 /* From a multiple of four to another, as loads.cuh reads the numbers. */
-static __global__ void number_texts_kernel(uint32_t *numbers, uint32_t *is_long,
-					   unsigned long long *slots, uint64_t capacity,
-					   const __grid_constant__ pfs_device_texts t,
-					   const __grid_constant__ pfs_device_places places)
+static __global__ void __launch_bounds__(256, 8)
+	number_texts_kernel(uint32_t *numbers, const __grid_constant__ pfs_device_table table,
+			    const __grid_constant__ pfs_device_texts t,
+			    const __grid_constant__ pfs_device_places places)
 {
 	const uint64_t from = places.from & ~UINT64_C(3), to = (places.to + 3) & ~UINT64_C(3);
 
@@ -58,10 +62,10 @@ static __global__ void number_texts_kernel(uint32_t *numbers, uint32_t *is_long,
 			if (element != PFS_NOWHERE) {
 				text = pfs_text_at(t.value.column, t.heap, element, &len);
 				if (len > PFS_DEVICE_TEXT_MAX)
-					*is_long = 1;
+					*table.d_refused = 1;
 				else
 					number = number_of(
-						slots, capacity, t, (uint32_t)place, text,
+						table, t, (uint32_t)place, text,
 						pfs_textkey_size((enum pfs_collation)t.collation,
 								 text, len));
 			}
@@ -72,14 +76,13 @@ static __global__ void number_texts_kernel(uint32_t *numbers, uint32_t *is_long,
 
 /* ---- launches ---- */
 
-extern "C" int pfs_cuda_number_texts(uint32_t *d_numbers, uint32_t *d_is_long,
-				     unsigned long long *d_slots, uint64_t capacity,
+extern "C" int pfs_cuda_number_texts(uint32_t *d_numbers, const pfs_device_table *table,
 				     const pfs_device_texts *texts, const pfs_device_places *places,
 				     cudaStream_t stream)
 {
 	if (places->to <= places->from)
 		return 0;
 	number_texts_kernel<<<pfs_blocks(places->to - places->from, 256), 256, 0, stream>>>(
-		d_numbers, d_is_long, d_slots, capacity, *texts, *places);
+		d_numbers, *table, *texts, *places);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,6 +13,8 @@
 #include "gpu/host/text.h"
 #include "gpu/textkey.h"
 #include "tests/ref/random.h"
+
+#define SEED UINT64_C(0x5eed0f7ab1e5)
 
 static uint64_t seeded = 0x7e47;
 
@@ -51,11 +54,11 @@ static void check_pair(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint3
 
 		assert_int_equal(pfs_textkey_equal(by, a, a_size, b, b_size), is_equal);
 		if (is_equal)
-			assert_int_equal(pfs_textkey_hash(by, a, a_size),
-					 pfs_textkey_hash(by, b, b_size));
+			assert_int_equal(pfs_textkey_hash(by, a, a_size, SEED),
+					 pfs_textkey_hash(by, b, b_size, SEED));
 		else
-			assert_int_not_equal(pfs_textkey_hash(by, a, a_size),
-					     pfs_textkey_hash(by, b, b_size));
+			assert_int_not_equal(pfs_textkey_hash(by, a, a_size, SEED),
+					     pfs_textkey_hash(by, b, b_size, SEED));
 	}
 }
 
@@ -83,11 +86,33 @@ static void each_byte_in_small(void **state)
 	}
 }
 
+/* Texts whose hashes meet under one seed do so no more than others under another. */
+static void seed_is_needed(void **state)
+{
+	uint8_t met[1024] = {0}, most = 0;
+	char text[24];
+
+	(void)state;
+	for (unsigned i = 0, n = 0; n < 100; i++) {
+		uint32_t len = (uint32_t)snprintf(text, sizeof(text), "name-%u", i);
+		const uint8_t *at = (const uint8_t *)text;
+
+		if (pfs_textkey_hash(PFS_BINARY, at, len, SEED) % sizeof(met))
+			continue;
+		n++;
+		met[pfs_textkey_hash(PFS_BINARY, at, len, SEED + 1) % sizeof(met)]++;
+	}
+	for (unsigned i = 0; i < sizeof(met); i++)
+		most = met[i] > most ? met[i] : most;
+	assert_in_range(most, 1, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_the_host_has_it),
 		cmocka_unit_test(each_byte_in_small),
+		cmocka_unit_test(seed_is_needed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
