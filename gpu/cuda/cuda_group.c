@@ -190,6 +190,44 @@ static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, co
 				     d_list, out->n, job->stream);
 }
 
+/* True: the groups' numbers are as it happened, by hashes and by which thread came first. */
+static bool is_by_chance(const struct work *w)
+{
+	bool is = w->table.capacity;
+
+	for (uint32_t k = 0; k < w->keys.n; k++)
+		is |= w->keys.key[k].is_text;
+	return is;
+}
+
+/* Puts groups into the order of their first tuples. */
+static int order_groups(struct pfs_job *job, uint32_t **d_list, uint64_t n, const struct work *w)
+{
+	const struct pfs_device_value first = {.column = {.d_data = w->groups.d_first,
+							  .mask = UINT64_MAX,
+							  .width = sizeof(*w->groups.d_first)}};
+	const int bits = 64 - __builtin_clzll(w->places.to | 1);
+	uint64_t *d_keys, *d_ordered_keys;
+	void *d_temporary = NULL;
+	uint32_t *d_ordered;
+	size_t size = 0;
+
+	if (n == 0)
+		return 0;
+	PFS_TRY(pfs_job_alloc(job, &d_keys, n * sizeof(*d_keys)));
+	PFS_TRY(pfs_job_alloc(job, &d_ordered_keys, n * sizeof(*d_ordered_keys)));
+	PFS_TRY(pfs_job_alloc(job, &d_ordered, n * sizeof(*d_ordered)));
+	PFS_TRY(pfs_cuda_values_at(d_keys, false, NULL, &first, *d_list, n, job->stream));
+	for (int pass = 0; pass < 2; pass++) {
+		PFS_TRY(pfs_cuda_sort_pairs(d_temporary, &size, d_ordered_keys, d_keys, d_ordered,
+					    *d_list, n, bits, job->stream));
+		if (pass == 0)
+			PFS_TRY(pfs_job_alloc(job, &d_temporary, size));
+	}
+	*d_list = d_ordered;
+	return 0;
+}
+
 /* Lists the groups that have a tuple; without keys the one, in any case.  *d_n is NULL, or *n is
  * how many groups there can be, and *d_n how many of them are listed, which is not waited for;
  * numbers behind them are 0. */
@@ -203,7 +241,7 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, uint
 	*n = w->keys.n ? w->groups.n : 1;
 	if (w->keys.n == 0)
 		return pfs_job_alloc_zero(job, d_list, sizeof(**d_list));
-	if (w->groups.n <= LISTED_AT_ONCE) {
+	if (w->groups.n <= LISTED_AT_ONCE && !is_by_chance(w)) {
 		PFS_TRY(pfs_job_alloc(job, d_list, w->groups.n * sizeof(**d_list)));
 		PFS_TRY(pfs_job_alloc(job, d_n, sizeof(**d_n)));
 		return pfs_cuda_group_list(*d_list, *d_n, w->groups.d_count, (uint32_t)w->groups.n,
@@ -212,7 +250,8 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, uint
 	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
 	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));
 	all.d_mask = d_bits;
-	return pfs_job_list(job, d_list, n, &all);
+	PFS_TRY(pfs_job_list(job, d_list, n, &all));
+	return is_by_chance(w) ? order_groups(job, d_list, *n, w) : 0;
 }
 
 /* Makes the batch as long as there are groups. */

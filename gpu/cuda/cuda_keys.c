@@ -16,7 +16,8 @@ static int replace_values(struct pfs_job *job, struct pfs_device_key *key,
 	struct pfs_device_column *column = &key->value.column;
 
 	key->is_row = true;
-	if (kind == PFS_KIND_PLACE) {
+	key->is_text = kind == PFS_KIND_PLACE;
+	if (key->is_text) {
 		*bounds = (struct pfs_device_bounds){
 			.most = (long long)PFS_MAX(refs->places->to, UINT64_C(1)) - 1};
 		return pfs_job_number_texts(

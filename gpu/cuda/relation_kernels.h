@@ -184,6 +184,7 @@ struct pfs_device_key {
 	int64_t least;
 	uint64_t stride;
 	bool is_row; /* the values are numbers of rows or places, of which all ones is NULL */
+	bool is_text; /* the place is that of any of the texts that are equal */
 };
 
 struct pfs_device_keys {
