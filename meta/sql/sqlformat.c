@@ -4,7 +4,6 @@
  * arguments, and calls SQLite's for it alone. */
 #include "meta/sql/sqlquery_impl.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -12,7 +11,6 @@
 /* conversions, or pieces of their arguments, between two looks at the clock */
 #define LOOK_WORK  65536
 #define PIECE_BITS 10
-#define SPEC_SIZE  64
 
 struct formatting {
 	struct pfs_sql *sql;
@@ -138,7 +136,7 @@ static const char *read_conversion(struct formatting *f, struct conversion *to, 
 /* ---- writing it ---- */
 
 /* Spells the conversion as SQLite reads it. */
-static void spell(char spec[SPEC_SIZE], const struct conversion *from, const char *letters)
+static void spell(char spec[PFS_SQL_SPEC_MAX], const struct conversion *from, const char *letters)
 {
 	const char flags[] = {from->left ? '-' : 0, from->sign,		  from->hash ? '#' : 0,
 			      from->bang ? '!' : 0, from->zero ? '0' : 0, from->comma ? ',' : 0};
@@ -213,7 +211,7 @@ static bool is_of_real(char letter)
 /* Returns false if what follows is left out, as SQLite does. */
 static bool put(struct formatting *f, struct conversion *c)
 {
-	char spec[SPEC_SIZE], letters[] = {'l', 'l', c->letter, 0};
+	char spec[PFS_SQL_SPEC_MAX], letters[] = {'l', 'l', c->letter, 0};
 
 	switch (c->letter) {
 	case 'd':
@@ -302,56 +300,87 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv)
 		sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
-/* ---- one number ---- */
+/* ---- a format taken apart ---- */
 
-/* A format without '*' needs no argument here. */
-bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len)
+static struct pfs_sql_piece *add_piece(struct pfs_sql_format *format, const char *text, size_t len)
 {
-	struct formatting none = {.n = 0};
-	struct conversion conversion = {.letter = 0};
-	const char *percent = NULL, *end = format;
-	char spec[SPEC_SIZE], letters[] = {'l', 'l', 0, 0};
-	int size;
+	struct pfs_sql_piece *piece = &format->pieces[format->n_pieces];
 
-	if (len > PFS_SQL_FORMAT_MAX - SPEC_SIZE || memchr(format, 0, len) ||
-	    memchr(format, '*', len))
-		return false;
-	for (const char *at = strchr(format, '%'); at; at = strchr(at + 1, '%')) {
-		if (at[1] == '%') {
-			at++;
-			continue;
-		}
-		if (percent)
-			return false;
-		percent = at;
-		at = end = read_conversion(&none, &conversion, percent + 1);
-		if (!conversion.letter || !strchr("diuoxXfeEgG", conversion.letter))
-			return false;
-	}
-	if (!percent || conversion.width > SPEC_SIZE || conversion.precision > SPEC_SIZE)
-		return false;
-	letters[2] = conversion.letter;
-	out->is_real = is_of_real(conversion.letter);
-	spell(spec, &conversion, out->is_real ? letters + 2 : letters);
-	size = snprintf(out->text, sizeof(out->text), "%.*s%s%s", (int)(percent - format), format,
-			spec, end + 1);
-	return size > 0 && (size_t)size < sizeof(out->text);
+	if (format->n_pieces == PFS_SQL_PIECES_MAX)
+		return NULL;
+	format->n_pieces++;
+	*piece = (struct pfs_sql_piece){.what = PFS_SQL_AS_IS, .text = text, .len = len};
+	return piece;
 }
 
-size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX],
-			    const struct pfs_sql_number_format *format, bool is_real,
-			    int64_t integer, double real)
+static bool add_conversion(struct pfs_sql_format *format, const struct conversion *c)
 {
-	if (format->is_real) {
-		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text,
-				       is_real ? real : (double)integer);
-	} else {
-		if (is_real) /* as SQLite converts it to an integer */
-			integer = real >= 0x1p63    ? INT64_MAX
-				  : real <= -0x1p63 ? INT64_MIN
-						    : (int64_t)real;
-		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, format->text,
-				       (sqlite3_int64)integer);
+	char letters[] = {'l', 'l', c->letter, 0};
+	struct pfs_sql_piece *piece = add_piece(format, NULL, 0);
+
+	if (!piece || !c->letter || !strchr("diuoxXfeEgGs", c->letter) ||
+	    c->width > PFS_SQL_SPEC_MAX || c->precision > PFS_SQL_SPEC_MAX)
+		return false;
+	format->n_values++;
+	piece->what = c->letter == 's'	      ? PFS_SQL_AS_TEXT
+		      : is_of_real(c->letter) ? PFS_SQL_AS_REAL
+					      : PFS_SQL_AS_INTEGER;
+	spell(piece->spec, c, piece->what == PFS_SQL_AS_INTEGER ? letters : letters + 2);
+	piece->is_decimal = strcmp(piece->spec, "%lld") == 0 || strcmp(piece->spec, "%lli") == 0;
+	piece->at_left = c->left;
+	piece->counts_characters = c->bang;
+	piece->width = (int)c->width;
+	piece->precision = c->precision;
+	return true;
+}
+
+/* A format without '*' needs no argument here. */
+bool pfs_sql_format_take(struct pfs_sql_format *out, const char *format, size_t len)
+{
+	struct formatting none = {.n = 0};
+	struct conversion conversion;
+	const char *at = format;
+
+	*out = (struct pfs_sql_format){.n_pieces = 0};
+	if (memchr(format, 0, len) || memchr(format, '*', len))
+		return false;
+	while (*at) {
+		const char *percent = strchrnul(at, '%');
+
+		if (percent > at && !add_piece(out, at, (size_t)(percent - at)))
+			return false;
+		at = percent;
+		if (*at && at[1] == '%') {
+			if (!add_piece(out, at, 1))
+				return false;
+			at += 2;
+		} else if (*at) {
+			at = read_conversion(&none, &conversion, at + 1);
+			if (!add_conversion(out, &conversion))
+				return false;
+			at++;
+		}
 	}
+	return out->n_values != 0;
+}
+
+static int64_t to_integer(double real) /* as SQLite converts it */
+{
+	return real >= 0x1p63 ? INT64_MAX : real <= -0x1p63 ? INT64_MIN : (int64_t)real;
+}
+
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_piece *piece,
+			    bool is_real, int64_t integer, double real)
+{
+	if (piece->what == PFS_SQL_AS_REAL) {
+		(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, piece->spec,
+				       is_real ? real : (double)integer);
+		return strlen(out);
+	}
+	if (is_real)
+		integer = to_integer(real);
+	if (piece->is_decimal)
+		return pfs_print_integer(out, integer);
+	(void)sqlite3_snprintf(PFS_SQL_PRINTED_MAX, out, piece->spec, (sqlite3_int64)integer);
 	return strlen(out);
 }

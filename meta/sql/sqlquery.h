@@ -273,19 +273,30 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms);
  * step. */
 PFS_MUST_CHECK int pfs_sql_value_limit(struct pfs_sql *sql, uint64_t *limit);
 
-/* A format of printf() with one conversion, which is of a number. */
-#define PFS_SQL_FORMAT_MAX 256 /* bytes */
-struct pfs_sql_number_format {
-	char text[PFS_SQL_FORMAT_MAX + 8]; /* as SQLite takes it for 64 bits */
-	bool is_real;			   /* it prints reals; else integers */
+/* A format of printf() whose conversions are of numbers and texts, taken apart. */
+#define PFS_SQL_PIECES_MAX 16
+#define PFS_SQL_SPEC_MAX   64 /* bytes; also the greatest width and precision */
+struct pfs_sql_format {
+	struct pfs_sql_piece {
+		enum { PFS_SQL_AS_IS, PFS_SQL_AS_INTEGER, PFS_SQL_AS_REAL, PFS_SQL_AS_TEXT } what;
+		const char *text; /* AS_IS: bytes of the format */
+		size_t len;
+		char spec[PFS_SQL_SPEC_MAX]; /* INTEGER, REAL: as SQLite takes it for 64 bits */
+		bool is_decimal;	     /* INTEGER: its digits, and nothing else */
+		/* TEXT: in bytes, or, if counts_characters, in characters; precision -1: all */
+		bool at_left, counts_characters;
+		int width, precision;
+	} pieces[PFS_SQL_PIECES_MAX];
+	size_t n_pieces;
+	size_t n_values; /* of the pieces, those that print a value */
 };
-#define PFS_SQL_PRINTED_MAX 1024 /* bytes of a number so printed, with a NUL */
-/* Returns false if the format is none such, or may print more bytes. */
-bool pfs_sql_number_format(struct pfs_sql_number_format *out, const char *format, size_t len);
+#define PFS_SQL_PRINTED_MAX 1024 /* bytes of a printed number, with a NUL */
+/* Returns false if the format has another conversion, none, or more pieces. The format's bytes stay
+ * the caller's. */
+bool pfs_sql_format_take(struct pfs_sql_format *out, const char *format, size_t len);
 /* Prints the number, a real or an integer, as printf() does. Returns how many bytes that makes. */
-size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX],
-			    const struct pfs_sql_number_format *format, bool is_real,
-			    int64_t integer, double real);
+size_t pfs_sql_print_number(char out[PFS_SQL_PRINTED_MAX], const struct pfs_sql_piece *piece,
+			    bool is_real, int64_t integer, double real);
 
 struct pfs_sql_problem {
 	long offset; /* of the error in the statement; -1: unknown */

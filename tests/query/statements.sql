@@ -276,6 +276,15 @@ SELECT length(group_concat(ino)) FROM nodes WHERE ino IN (2, 3, 5)
 SELECT DISTINCT format('%o', mode) FROM nodes
 = SELECT type, printf('%.1f%%', avg(size) / 100) FROM nodes GROUP BY type HAVING printf('%d', count(*)) > '1'
 = SELECT count(*) FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent GROUP BY printf('%5d', b.size)
+= SELECT printf('%s: %d, %x', ext, count(*), sum(size)), min(name) FROM nodes GROUP BY ext
+= SELECT format('%-5s|%!6.2s|', type, upper(type)), count(*) FROM nodes GROUP BY 1
+= SELECT printf('%s by %s', a.name, b.name), count(*) FROM nodes a LEFT JOIN nodes b ON b.ino = a.parent GROUP BY 1
+SELECT DISTINCT printf('%s of %d', printf('<%s>', tag), size / 100) FROM nodes
+SELECT count(DISTINCT printf('%s %s', k, n)) FROM side
+SELECT count(DISTINCT printf('%s', score)), count(DISTINCT printf('%d', name)) FROM nodes
+SELECT length(printf('%d-%d', size / 2, size / 2)) AS n, count(*) FROM nodes GROUP BY n
+SELECT count(DISTINCT printf('%s in %s', name, path)) FROM nodes
+SELECT count(DISTINCT printf('%d', size, ino)), count(DISTINCT printf('%s %d', name)) FROM nodes
 SELECT count(*) FROM nodes WHERE printf('%d', size) = '100'
 = SELECT path FROM nodes ORDER BY path
 = SELECT path FROM nodes ORDER BY path DESC LIMIT 7 OFFSET 3

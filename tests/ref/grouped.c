@@ -80,8 +80,15 @@ static void put_printed(FILE *out, const struct source *source)
 	static const char *const formats[] = {"%d kB", "%05d", "%x",	"%.1f", "%+d%%", "%o",
 					      "%,d",   "%s",   "%8.3e", "%-6i", "%lld",	 "%g",
 					      "%u",    "%d%d", "%.3d",	"%#X"};
+	static const char *const of_texts[] = {"%s: %d", "%!-9s %5d", "%.2s%x%%", "%5s/%+d"};
+	bool is_text = below(3) == 0;
 
-	(void)fprintf(out, "%s('%s', ", below(3) ? "printf" : "format", PICK(formats));
+	(void)fprintf(out, "%s('%s', ", below(3) ? "printf" : "format",
+		      is_text ? PICK(of_texts) : PICK(formats));
+	if (is_text) {
+		put_text_column(out, source);
+		(void)fputs(", ", out);
+	}
 	put_number(out, source);
 	(void)fputs(below(2) ? ")" : " / 1000)", out);
 }

@@ -217,27 +217,51 @@ static struct pfs_term *bind_length(struct pfs_binder *binder, const struct pfs_
 	return pfs_bound_step(binder, PFS_OP_LENGTH, PFS_CLASS_NUMBER, text, NULL);
 }
 
-/* printf() of one number. */
+/* Adds a value that printf() prints by that conversion. SQLite would take a number from the text
+ * that a conversion of numbers is given. */
+static struct pfs_term *add_printed(struct pfs_binder *binder, struct pfs_term *bound,
+				    const struct pfs_sql_piece *piece, struct pfs_term *value)
+{
+	bool is_number = pfs_bound_is_number(value);
+
+	if (value->kind == PFS_BOUND_CONSTANT || value->is_late || value->is_collated)
+		return pfs_bind_refuse(binder, "printf of a constant, a path or a target");
+	if (!is_number && piece->what != PFS_SQL_AS_TEXT)
+		return pfs_bind_refuse(binder, "printf of a text as a number");
+	return pfs_term_add(binder, bound, value);
+}
+
+/* printf() of numbers and texts. */
 static struct pfs_term *bind_printed(struct pfs_binder *binder, const struct pfs_expr *expr)
 {
-	struct pfs_term *text = pfs_bind_expr(binder, expr->items->first->expr);
-	struct pfs_term *number = text ? pfs_bind_expr(binder, expr->items->last->expr) : NULL;
+	const struct pfs_item *item = expr->items->first;
+	struct pfs_term *text = pfs_bind_expr(binder, item->expr);
 	struct pfs_term *bound =
-		number ? pfs_term_new(binder, PFS_BOUND_PRINTED, PFS_CLASS_TEXT) : NULL;
-	struct pfs_sql_number_format *format = bound ? pfs_bind_get(binder, sizeof(*format)) : NULL;
+		text ? pfs_term_new(binder, PFS_BOUND_PRINTED, PFS_CLASS_TEXT) : NULL;
+	struct pfs_sql_format *format = bound ? pfs_bind_get(binder, sizeof(*format)) : NULL;
 
 	if (!format)
 		return NULL;
 	if (text->kind != PFS_BOUND_CONSTANT || text->class != PFS_CLASS_TEXT ||
 	    text->is_collated ||
-	    !pfs_sql_number_format(format, text->constant.text, text->constant.len))
-		return pfs_bind_refuse(binder, "printf of more than one number");
-	if (!pfs_bound_is_number(number) || number->kind == PFS_BOUND_CONSTANT)
-		return pfs_bind_refuse(binder, "printf of a text or a constant");
+	    !pfs_sql_format_take(format, text->constant.text, text->constant.len) ||
+	    format->n_values != expr->items->n - 1 || format->n_values > PFS_TERM_ARGS_MAX)
+		return pfs_bind_refuse(binder, "printf by another format");
+	for (size_t i = 0; i < format->n_pieces && bound; i++) {
+		struct pfs_term *value;
+
+		if (format->pieces[i].what == PFS_SQL_AS_IS)
+			continue;
+		item = item->next;
+		value = pfs_bind_expr(binder, item->expr);
+		bound = value ? add_printed(binder, bound, &format->pieces[i], value) : NULL;
+	}
+	if (!bound)
+		return NULL;
 	bound->format = format;
 	bound->constant = text->constant;
-	binder->block->n_printed++;
-	return pfs_term_add(binder, bound, number);
+	binder->block->n_printed += 1 + bound->n_args;
+	return bound;
 }
 
 static struct pfs_term *bind_text(struct pfs_binder *binder, const struct pfs_expr *expr)
@@ -455,7 +479,7 @@ struct pfs_term *pfs_bind_call(struct pfs_binder *binder, const struct pfs_expr 
 	}
 	if (n == 1 && pfs_name_is(expr->name, "length"))
 		return bind_length(binder, expr);
-	if (n == 2 && (pfs_name_is(expr->name, "printf") || pfs_name_is(expr->name, "format")))
+	if (n >= 2 && (pfs_name_is(expr->name, "printf") || pfs_name_is(expr->name, "format")))
 		return bind_printed(binder, expr);
 	if (n >= 2 &&
 	    (pfs_name_is(expr->name, "coalesce") || (n == 2 && pfs_name_is(expr->name, "ifnull"))))

@@ -19,6 +19,7 @@
 #define PFS_AGGREGATES_MAX 64
 #define PFS_INPUTS_MAX	   16
 #define PFS_MADE_MAX	   16 /* of a block; with more it is SQLite's */
+#define PFS_TERM_ARGS_MAX  8
 
 enum pfs_class {		 /* of values that are not NULL */
 		 PFS_CLASS_NONE, /* always NULL */
@@ -39,8 +40,7 @@ enum pfs_bound_kind {
 	/* A window function of the block: `aggregate` is the number of its window times
 	 * WINDOW_FUNCTIONS_MAX (bind_call.c), plus its own number in that window. */
 	PFS_BOUND_WINDOW,
-	PFS_BOUND_PRINTED, /* args[0], a number, as `format` prints it; constant: as that was
-			      written */
+	PFS_BOUND_PRINTED, /* args, as `format` prints them; constant: as that was written */
 };
 
 struct pfs_text_step; /* textchain.h */
@@ -57,14 +57,14 @@ struct pfs_term {
 	bool is_collated;   /* said with COLLATE */
 	bool can_be_null;
 	enum pfs_op op;
-	struct pfs_term *args[3]; /* which others may have, too */
+	struct pfs_term *args[PFS_TERM_ARGS_MAX]; /* which others may have, too */
 	unsigned n_args;
 	unsigned size; /* terms that are met on a walk from here: PFS_PROGRAM_STEPS at most */
 	struct pfs_constant constant;
 	struct pfs_constant *list;
 	size_t n_list;
 	uint32_t escape;
-	const struct pfs_sql_number_format *format; /* PRINTED */
+	const struct pfs_sql_format *format; /* PRINTED */
 	const struct pfs_text_step *steps; /* MADE */
 	unsigned n_steps;
 	unsigned input, column;
@@ -203,7 +203,7 @@ struct pfs_block {
 	const struct pfs_term *
 		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
 	size_t n_made;
-	size_t n_printed; /* PRINTED terms, equal ones included */
+	size_t n_printed; /* PRINTED terms and their arguments, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
 	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term
 	 * that stands where one of ORDER BY descends. That shows where ORDER BY leaves the order of

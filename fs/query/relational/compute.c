@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Values that are computed of all rows at a stage, as vectors; numbers are printed on the way. */
+/* Values that are computed of all rows at a stage, as vectors; texts are printed on the way. */
+#include "fs/query/relational/printed.h"
 #include "fs/query/relational/run.h"
 
 int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out,
@@ -22,19 +23,69 @@ int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out,
 	return 0;
 }
 
-/* The term's number is computed, and then printed, which is the host's work. */
-static int print(struct pfs_running *running, const struct pfs_term *term)
+/* A vector takes the place of the text that is printed. It is that of an argument that has to be
+ * computed, *own, or, if there is none, of zeros. */
+static int add_printed(struct pfs_running *running, struct pfs_vector **out, struct pfs_ref *ref,
+		       unsigned *own, const struct pfs_term *term)
 {
-	const struct pfs_term *number = term->args[0];
-	struct pfs_program program;
-	struct pfs_vector *vector;
+	static const struct pfs_step zero = {.op = PFS_OP_CONSTANT,
+					     .constant = {.type = PFS_IS_INTEGER}};
+	struct pfs_program program = {&zero, 1};
+
+	*own = PFS_TERM_ARGS_MAX;
+	for (unsigned i = 0; i < term->n_args; i++) {
+		const struct pfs_term *arg = term->args[i];
+
+		if (pfs_stage_ref(&running->stage, ref, arg))
+			continue;
+		if (*own < term->n_args || !pfs_bound_is_number(arg)) {
+			PFS_TRY(pfs_running_compute(running, &arg, 1));
+			continue;
+		}
+		*own = i;
+		PFS_TRY(pfs_stage_program(&running->stage, &program, &arg, 1));
+	}
+	return pfs_running_add_vector(running, out, ref, &program);
+}
+
+/* Gets the other arguments' values; each vector of *values is to be freed. */
+static int gather_values(struct pfs_running *running, struct pfs_vector *values, unsigned own,
+			 const struct pfs_term *term)
+{
 	struct pfs_ref ref;
 
-	PFS_TRY(pfs_stage_program(&running->stage, &program, &number, 1));
-	PFS_TRY(pfs_running_add_vector(running, &vector, &ref, &program));
-	PFS_TRY(pfs_running_print(running, vector, term->format));
-	pfs_stage_add(&running->stage, term, ref);
+	for (unsigned i = 0; i < term->n_args; i++) {
+		if (i == own)
+			continue;
+		if (!pfs_stage_ref(&running->stage, &ref, term->args[i]))
+			return -EOPNOTSUPP;
+		PFS_TRY(pfs_gather(running->run, &values[i], &running->source, ref));
+	}
 	return 0;
+}
+
+/* Printing is the host's work. */
+static int print(struct pfs_running *running, const struct pfs_term *term)
+{
+	struct pfs_printing printing = {.format = term->format};
+	struct pfs_vector *vector;
+	struct pfs_ref ref;
+	unsigned own;
+	int error;
+
+	PFS_TRY(add_printed(running, &vector, &ref, &own, term));
+	error = gather_values(running, printing.values, own, term);
+	if (own < term->n_args)
+		printing.values[own] = *vector;
+	if (!error)
+		error = pfs_running_print(running, vector, &printing);
+	for (unsigned i = 0; i < term->n_args; i++) {
+		if (i != own)
+			pfs_vector_free(running->run, &printing.values[i]);
+	}
+	if (!error)
+		pfs_stage_add(&running->stage, term, ref);
+	return error;
 }
 
 int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term)

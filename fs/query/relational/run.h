@@ -193,7 +193,7 @@ void pfs_running_go_on(struct pfs_running *running, struct pfs_tuples *tuples);
  * stages that follow run on the host, too. */
 PFS_MUST_CHECK int pfs_running_add_vector(struct pfs_running *running, struct pfs_vector **out,
 					  struct pfs_ref *ref, const struct pfs_program *program);
-/* Makes a vector of each printed number in the term; the stage has them afterwards. */
+/* Makes a vector of each printed text in the term; the stage has them afterwards. */
 PFS_MUST_CHECK int pfs_running_print_all(struct pfs_running *running, const struct pfs_term *term);
 /* Computes a vector for each value that the stage does not have yet; the stage has them
  * afterwards. */
@@ -218,6 +218,8 @@ PFS_MUST_CHECK int pfs_running_lifted(struct pfs_running *running);
 
 /* ---- texts.c ---- */
 
+struct pfs_printing; /* printed.h */
+
 /* Holds the memory of one column that was made. */
 struct pfs_made_texts {
 	void *cells; /* by element */
@@ -233,10 +235,10 @@ struct pfs_made_texts {
 
 /* Puts the made columns of that input's table behind its columns. */
 PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
-/* Replaces the numbers of a computed vector by texts, which are the numbers as the format prints
- * them. NULL is printed as 0. */
+/* Replaces the values of a computed vector, which may be one of those that are printed, by what is
+ * printed. */
 PFS_MUST_CHECK int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
-				     const struct pfs_sql_number_format *format);
+				     const struct pfs_printing *printing);
 void pfs_made_texts_free(struct pfs_run_context *context);
 
 /* ---- late.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Columns that are made of columns of texts (textchain.h), behind those of their table, and
- * computed numbers as printf() prints them.  What repeats becomes codes of a dictionary, which is
+ * vectors of what is printed (printed.h).  What repeats becomes codes of a dictionary, which is
  * found out by a sample; other texts lie in a heap. */
 #include "fs/query/relational/run.h"
 
@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "fs/query/relational/textchain.h"
+#include "fs/query/relational/printed.h"
 #include "gpu/textheap.h"
 
 #define SAMPLE	   2048u /* elements, of which a dictionary's are at most a quarter as many texts */
 #define LOOK_BYTES (UINT64_C(1) << 19) /* between questions whether to go on */
 #define HEAP_MIN   4096u
 #define PIECE	   (1u << 15) /* elements */
-#define REMEMBERED_BITS 9 /* of how many numbers that were printed */
+#define REMEMBERED_BITS 9	   /* of how many rows that were printed */
 
 /* What is made of a piece of the elements, before it is joined to the column. */
 struct piece {
@@ -39,9 +39,7 @@ struct making {
 	/* Of each code, where they are made first. */
 	uint32_t *code_cells;
 	int64_t *code_integers;
-	/* Instead of term, table and base: numbers, and how they are printed. */
-	const struct pfs_vector *numbers;
-	const struct pfs_sql_number_format *format;
+	const struct pfs_printing *printing; /* instead of term, table and base, which are NULL */
 };
 
 /* What one thread applies the steps with. */
@@ -49,7 +47,6 @@ struct applying {
 	const struct making *making;
 	struct pfs_text_room room;
 	uint64_t looked; /* bytes since the last question */
-	char printed[PFS_SQL_PRINTED_MAX];
 };
 
 /* ---- values ---- */
@@ -58,7 +55,7 @@ static bool is_there(const struct making *making, uint32_t at)
 {
 	const struct pfs_table_column *base = making->base;
 
-	if (making->by_code || making->numbers)
+	if (making->by_code || !making->base)
 		return true;
 	if (making->live && !(making->live[at / 64] >> at % 64 & 1))
 		return false;
@@ -67,8 +64,7 @@ static bool is_there(const struct making *making, uint32_t at)
 
 static uint32_t cell_at(const struct making *making, uint32_t at)
 {
-	return making->by_code || making->numbers ? at
-						  : (uint32_t)pfs_cell_integer(making->base, at);
+	return making->by_code || !making->base ? at : (uint32_t)pfs_cell_integer(making->base, at);
 }
 
 static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell, size_t *len)
@@ -77,39 +73,25 @@ static const uint8_t *text_at(const struct pfs_table_column *base, uint32_t cell
 					   : pfs_heap_text(base->heap, cell, len);
 }
 
-/* A number, its bits and whether it is a real; NULL is 0. */
-static uint64_t number_at(const struct pfs_vector *numbers, uint32_t at, bool *is_real)
+static int print(struct applying *applying, uint32_t at, const uint8_t **text, size_t *len)
 {
-	*is_real = false;
-	if (pfs_vector_is_null(numbers, at))
-		return 0;
-	*is_real = numbers->kind == PFS_KIND_REAL ||
-		   (numbers->is_real && (numbers->is_real[at / 64] >> at % 64 & 1));
-	return ((const uint64_t *)numbers->data)[at];
+	struct pfs_text_buffer *out = &applying->room.buffers[0];
+
+	PFS_TRY(pfs_printing_row(applying->making->printing, out, at));
+	*text = out->bytes;
+	*len = out->size;
+	return 0;
 }
 
-static void print(struct applying *applying, uint32_t at, const uint8_t **text, size_t *len)
-{
-	const struct making *making = applying->making;
-	bool is_real;
-	uint64_t bits = number_at(making->numbers, at, &is_real);
-	double real;
-
-	memcpy(&real, &bits, sizeof(real));
-	*len = pfs_sql_print_number(applying->printed, making->format, is_real, (int64_t)bits,
-				    is_real ? real : 0);
-	*text = (const uint8_t *)applying->printed;
-}
-
-/* What the steps make of that cell's text, or the number as it is printed; it asks now and then
+/* What the steps make of that cell's text, or the row as it is printed; it asks now and then
  * whether to go on. */
 static int apply(struct applying *applying, uint32_t cell, const uint8_t **text, size_t *len,
 		 int64_t *place)
 {
 	const struct making *making = applying->making;
 
-	if (making->numbers)
-		print(applying, cell, text, len);
+	if (!making->base)
+		PFS_TRY(print(applying, cell, text, len));
 	else
 		*text = text_at(making->base, cell, len);
 	applying->looked += *len + 64;
@@ -117,7 +99,7 @@ static int apply(struct applying *applying, uint32_t cell, const uint8_t **text,
 		applying->looked = 0;
 		PFS_TRY(pfs_run_poll(making->running->run));
 	}
-	if (making->numbers)
+	if (!making->base)
 		return 0;
 	return pfs_text_apply(making->term->steps, making->term->n_steps, &applying->room, text,
 			      len, place);
@@ -206,31 +188,27 @@ static int look_at_sample(struct making *making)
 
 /* ---- pieces ---- */
 
-/* A number that was printed, and what it became; neighbours often repeat. */
+/* A row that was printed, and what it became; neighbours often repeat. */
 struct remembered {
-	uint64_t bits;
-	uint32_t cell;
-	bool is_there, is_real;
+	uint32_t at, cell;
+	bool is_there;
 };
 
 static int print_cell(struct applying *applying, struct pfs_made_texts *texts,
 		      struct remembered *all, uint32_t at)
 {
 	const struct making *making = applying->making;
-	bool is_real;
-	uint64_t bits = number_at(making->numbers, at, &is_real);
 	struct remembered *one =
-		&all[bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - REMEMBERED_BITS)];
+		&all[pfs_printing_hash(making->printing, at) >> (64 - REMEMBERED_BITS)];
 	const uint8_t *text;
 	int64_t place;
 	size_t len;
 
-	if (!one->is_there || one->bits != bits || one->is_real != is_real) {
+	if (!one->is_there || !pfs_printing_same(making->printing, one->at, at)) {
 		one->is_there = false;
 		PFS_TRY(apply(applying, at, &text, &len, &place));
 		PFS_TRY(put_text(texts, making->running->run, &one->cell, text, len));
-		one->bits = bits;
-		one->is_real = is_real;
+		one->at = at;
 		one->is_there = true;
 	}
 	making->cells[at] = one->cell;
@@ -242,13 +220,15 @@ static int print_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	struct making *making = context;
 	struct pfs_made_texts *texts = &making->pieces[from / PIECE].texts;
 	struct applying applying = {.making = making};
-	struct remembered all[1u << REMEMBERED_BITS] = {{.bits = 0}};
+	struct remembered all[1u << REMEMBERED_BITS] = {{.is_there = false}};
+	int error = 0;
 
 	(void)worker;
 	texts->is_heap = making->texts->is_heap;
-	for (uint32_t at = (uint32_t)from; at < to; at++)
-		PFS_TRY(print_cell(&applying, texts, all, at));
-	return 0;
+	for (uint32_t at = (uint32_t)from; at < to && !error; at++)
+		error = print_cell(&applying, texts, all, at);
+	pfs_text_room_finish(&applying.room);
+	return error;
 }
 
 static int make_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -340,8 +320,7 @@ static int make_each(struct making *making, uint32_t n)
 	int error;
 
 	PFS_TRY(pfs_run_alloc(run, &making->pieces, n_pieces, sizeof(*making->pieces)));
-	error = pfs_operators_for(run, n, PIECE, making->numbers ? print_piece : make_piece,
-				  making);
+	error = pfs_operators_for(run, n, PIECE, making->base ? make_piece : print_piece, making);
 	if (!error && making->cells && making->texts->is_heap)
 		error = place_heaps(making, n_pieces);
 	else if (making->cells)
@@ -528,13 +507,13 @@ int pfs_running_texts(struct pfs_running *running, unsigned input)
 }
 
 int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
-		      const struct pfs_sql_number_format *format)
+		      const struct pfs_printing *printing)
 {
-	struct making making = {.running = running, .numbers = vector, .format = format};
+	struct making making = {.running = running, .printing = printing};
 	struct pfs_vector printed;
 	int error;
 
-	if (vector->n > PFS_ROWS_MAX)
+	if (vector->n > PFS_ROWS_MAX || !pfs_printing_takes(printing))
 		return -EOPNOTSUPP;
 	making.n = (uint32_t)vector->n;
 	PFS_TRY(open_texts(&making));
