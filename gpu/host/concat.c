@@ -6,7 +6,8 @@
 #include "base/number.h"
 #include "gpu/textheap.h"
 
-#define LOOK_TUPLES 65536u /* tuples between two polls */
+#define LOOK_GROUPS 65536u /* groups between two polls */
+#define STRETCH	    8192u  /* tuples */
 
 int pfs_concat_open(struct pfs_fold *fold, const struct pfs_run *run,
 		    const struct pfs_source *source)
@@ -60,15 +61,76 @@ void pfs_concat_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, siz
 	t->last[into] = b_last;
 }
 
-/* ---- texts ---- */
+/* ---- stretches ---- */
+
+/* So many tuples of one group that follow each other in its list. What a stretch makes of them,
+ * separators included, is a part of the group's text; all threads work on a long text. */
+struct stretch {
+	uint32_t result; /* number of the group's result */
+	uint32_t first, n;
+	uint32_t at; /* bytes that it makes; later where they begin in the group's text */
+};
 
 struct concat {
 	const struct pfs_fold *fold;
 	const struct pfs_run *run;
 	const struct pfs_fold_table *table;
 	const uint32_t *order;
-	struct pfs_vector *out; /* the codes are the texts' lengths at first, then their places */
+	struct pfs_vector *out; /* the codes are the texts' places */
+	struct stretch *stretches;
+	uint64_t n_stretches;
 };
+
+static size_t group_of(const struct concat *c, uint64_t i)
+{
+	return c->order ? c->order[i] : i;
+}
+
+/* Cuts the list of one group, whose result is number i, into stretches. */
+static int cut_list(struct concat *c, uint64_t i)
+{
+	size_t group = group_of(c, i);
+	uint64_t left = (uint64_t)c->table->count[group];
+	uint32_t at = c->table->at[group];
+
+	while (left) {
+		struct stretch *stretch = &c->stretches[c->n_stretches++];
+
+		*stretch = (struct stretch){
+			.result = (uint32_t)i, .first = at, .n = PFS_MIN(left, STRETCH)};
+		left -= stretch->n;
+		if (!left)
+			break;
+		PFS_TRY(pfs_run_poll(c->run));
+		for (uint32_t tuple = 0; tuple < stretch->n; tuple++)
+			at = c->fold->next[at];
+	}
+	return 0;
+}
+
+static int cut_lists(struct concat *c, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++) {
+		if (i % LOOK_GROUPS == 0)
+			PFS_TRY(pfs_run_poll(c->run));
+		PFS_TRY(cut_list(c, i));
+		c->out->codes[i] = 0;
+		if (c->table->count[group_of(c, i)] == 0)
+			c->out->nulls[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	return 0;
+}
+
+static uint64_t count_stretches(const struct concat *c, uint64_t n)
+{
+	uint64_t stretches = 0;
+
+	for (uint64_t i = 0; i < n; i++)
+		stretches += pfs_div_round_up((uint64_t)c->table->count[group_of(c, i)], STRETCH);
+	return stretches;
+}
+
+/* ---- texts ---- */
 
 static const void *value_at(const struct pfs_fold *fold, char digits[PFS_NUMBER_SIZE], size_t *len,
 			    uint32_t position)
@@ -82,22 +144,26 @@ static const void *value_at(const struct pfs_fold *fold, char digits[PFS_NUMBER_
 	return digits;
 }
 
-/* Goes through the values of one group; with bytes, writes them there. Returns in *size how many
- * bytes they are. */
-static int go_through(const struct concat *c, uint8_t *bytes, uint64_t *size, size_t group)
+static bool is_begin(const struct concat *c, const struct stretch *stretch)
+{
+	return stretch->first == c->table->at[group_of(c, stretch->result)];
+}
+
+/* Goes through the values of one stretch; with bytes, writes them there. Returns how many bytes
+ * they are, or, without bytes, a number from the aggregate's limit on. */
+static uint64_t go_through(const struct concat *c, uint8_t *bytes, const struct stretch *stretch)
 {
 	const struct pfs_fold *fold = c->fold;
 	const struct pfs_constant *separator = &fold->separator;
-	uint32_t at = c->table->at[group];
+	size_t between = is_begin(c, stretch) ? 0 : separator->len;
+	uint32_t at = stretch->first;
 	char digits[PFS_NUMBER_SIZE];
 	uint64_t end = 0;
 
-	for (int64_t i = 0; i < c->table->count[group]; i++) {
-		size_t between = i ? separator->len : 0, len;
+	for (uint32_t i = 0; i < stretch->n; i++) {
+		size_t len;
 		const void *value = value_at(fold, digits, &len, at);
 
-		if (i % LOOK_TUPLES == LOOK_TUPLES - 1)
-			PFS_TRY(pfs_run_poll(c->run));
 		if (bytes && between)
 			memcpy(bytes + end, separator->text, between);
 		if (bytes && len)
@@ -105,15 +171,10 @@ static int go_through(const struct concat *c, uint8_t *bytes, uint64_t *size, si
 		end += between + len;
 		if (!bytes && end >= fold->texts->limit)
 			break;
+		between = separator->len;
 		at = fold->next[at]; /* the link of the last tuple is not used */
 	}
-	*size = end;
-	return 0;
-}
-
-static size_t group_of(const struct concat *c, uint64_t i)
-{
-	return c->order ? c->order[i] : i;
+	return end;
 }
 
 static int measure_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -122,16 +183,18 @@ static int measure_piece(void *context, unsigned worker, uint64_t from, uint64_t
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++) {
-		uint64_t size;
+		uint64_t size = go_through(c, NULL, &c->stretches[i]);
 
-		PFS_TRY(go_through(c, NULL, &size, group_of(c, i)));
 		if (size >= c->fold->texts->limit) /* SQLite's limit includes a NUL */
 			return -EOPNOTSUPP;
-		c->out->codes[i] = (uint32_t)size;
-		if (c->table->count[group_of(c, i)] == 0)
-			c->out->nulls[i / 64] |= UINT64_C(1) << i % 64;
+		c->stretches[i].at = (uint32_t)size;
 	}
 	return 0;
+}
+
+static bool is_last(const struct concat *c, uint64_t i)
+{
+	return i + 1 == c->n_stretches || c->stretches[i + 1].result != c->stretches[i].result;
 }
 
 static int write_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -141,28 +204,35 @@ static int write_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++) {
-		uint8_t *text = pfs_heap_begin(bytes, c->out->codes[i]);
-		uint64_t size;
+		const struct stretch *stretch = &c->stretches[i];
+		uint8_t *text = pfs_heap_begin(bytes, c->out->codes[stretch->result]);
+		uint64_t size = go_through(c, text + stretch->at, stretch);
 
-		PFS_TRY(go_through(c, text, &size, group_of(c, i)));
-		pfs_heap_end(text, (size_t)size);
+		if (is_last(c, i))
+			pfs_heap_end(text, stretch->at + size);
 	}
 	return 0;
 }
 
-/* Finds a place for each text. */
-static int make_room(const struct concat *c, uint64_t n)
+/* Finds a place for each text, and in it for each stretch. */
+static int make_room(const struct concat *c)
 {
 	struct pfs_texts *texts = c->fold->texts;
-	uint64_t size = 0;
+	uint64_t size = 0, len = 0;
 
-	for (uint64_t i = 0; i < n; i++) {
-		uint64_t room = pfs_heap_room(c->out->codes[i]);
+	for (uint64_t i = 0; i < c->n_stretches; i++) {
+		struct stretch *stretch = &c->stretches[i];
+		uint32_t more = stretch->at;
 
-		if (size >> PFS_TEXT_SHIFT > UINT32_MAX)
+		if (size >> PFS_TEXT_SHIFT > UINT32_MAX || len + more >= texts->limit)
 			return -EOPNOTSUPP;
-		c->out->codes[i] = (uint32_t)(size >> PFS_TEXT_SHIFT);
-		size += room;
+		c->out->codes[stretch->result] = (uint32_t)(size >> PFS_TEXT_SHIFT);
+		stretch->at = (uint32_t)len;
+		len += more;
+		if (!is_last(c, i))
+			continue;
+		size += pfs_heap_room(len);
+		len = 0;
 	}
 	pfs_texts_free(c->run, texts);
 	PFS_TRY(pfs_run_alloc_raw(c->run, &texts->bytes, size, 1));
@@ -176,9 +246,18 @@ int pfs_concat_finish(const struct pfs_fold *fold, struct pfs_host_operators *ho
 		      const struct pfs_fold_table *t, const uint32_t *order, uint64_t n)
 {
 	struct concat c = {.fold = fold, .run = run, .table = t, .order = order, .out = out};
+	uint64_t n_stretches = count_stretches(&c, n), grain = n_stretches > n ? 1 : PFS_SPAN;
+	int error;
 
-	PFS_TRY(pfs_host_for(host, run, n, PFS_SPAN, measure_piece, &c));
-	PFS_TRY(make_room(&c, n));
+	PFS_TRY(pfs_run_alloc_raw(run, &c.stretches, n_stretches, sizeof(*c.stretches)));
+	error = cut_lists(&c, n);
+	if (!error)
+		error = pfs_host_for(host, run, n_stretches, grain, measure_piece, &c);
+	if (!error)
+		error = make_room(&c);
 	out->heap = &fold->texts->heap;
-	return pfs_host_for(host, run, n, PFS_SPAN, write_piece, &c);
+	if (!error)
+		error = pfs_host_for(host, run, n_stretches, grain, write_piece, &c);
+	pfs_run_free(run, c.stretches, n_stretches, sizeof(*c.stretches));
+	return error;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GROUP_CONCAT: lists that threads have made become one, and no text is as long as the limit. */
+/* GROUP_CONCAT: lists that threads have made become one, no text is as long as the limit, and long
+ * texts are made in parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -132,9 +133,97 @@ static void limit(void **state)
 	pfs_operators_close(run.operators);
 }
 
+/* ---- groups of all sizes ---- */
+
+/* Tuples of each group; those of the last one are all NULL. */
+static const uint32_t sizes[] = {1, 8191, 8192, 8193, 2, 16384, 40000, 5, 3};
+#define GROUPS PFS_COUNT(sizes)
+
+static uint8_t keys[ROWS];
+static uint64_t nulls[ROWS / 64 + 1];
+
+/* Gives the tuples to groups by chance; returns how many there are. */
+static uint32_t deal(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t group = 0; group < GROUPS; group++) {
+		for (uint32_t i = 0; i < sizes[group]; i++) {
+			uint32_t at = random_below(&seeded, n + 1);
+
+			keys[n] = keys[at];
+			keys[at] = (uint8_t)group;
+			numbers[n++] = random_below(&seeded, 90000);
+		}
+	}
+	for (uint32_t i = 0; i < n; i++)
+		nulls[i / 64] |= (uint64_t)(keys[i] == GROUPS - 1) << i % 64;
+	return n;
+}
+
+static void check_group(const struct pfs_vector *texts, uint64_t result, uint8_t key, uint32_t n)
+{
+	size_t len;
+	const char *text = (const char *)pfs_vector_text(texts, result, &len), *at = text;
+
+	for (uint32_t i = 0; i < n; i++) {
+		char digits[16];
+
+		if (keys[i] != key)
+			continue;
+		(void)snprintf(digits, sizeof(digits), "%s%u", at > text ? ", " : "",
+			       numbers[i] + 10000);
+		assert_true((size_t)(text + len - at) >= strlen(digits));
+		assert_memory_equal(at, digits, strlen(digits));
+		at += strlen(digits);
+	}
+	assert_ptr_equal(at, text + len);
+}
+
+static void groups(void **state)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST,
+			      .operators = operators_or_skip(PFS_ENGINE_HOST, 4)};
+	const struct pfs_table_column both[] = {
+		{.kind = PFS_KIND_INTEGER,
+		 .width = 4,
+		 .nulls = nulls,
+		 .base = 10000,
+		 .data = numbers},
+		{.kind = PFS_KIND_INTEGER, .width = 1, .not_null = true, .data = keys}};
+	const uint32_t n = deal();
+	const struct pfs_table dealt = {.n_rows = n, .n_columns = 2, .columns = both};
+	const struct pfs_group_key key = {.ref = {0, 1}};
+	struct pfs_texts texts = {.limit = UINT32_MAX};
+	const struct pfs_aggregate aggregate = {
+		.op = PFS_GROUP_CONCAT,
+		.separator = {.type = PFS_IS_TEXT, .text = ", ", .len = 2},
+		.texts = &texts};
+	const struct pfs_source source = {.table = &dealt, .to = n};
+	struct pfs_tuples *tuples;
+	struct pfs_vector of;
+
+	(void)state;
+	assert_int_equal(pfs_group(&run, &tuples, &source, &key, 1, &aggregate, 1), 0);
+	assert_int_equal(tuples->n, GROUPS);
+	assert_int_equal(pfs_gather(&run, &of, &(struct pfs_source){.tuples = tuples}, key.ref), 0);
+	for (uint64_t i = 0; i < GROUPS; i++) {
+		bool is_null = pfs_vector_is_null(&tuples->computed[0], i);
+
+		assert_int_equal(is_null, of.integers[i] == GROUPS - 1);
+		if (!is_null)
+			check_group(&tuples->computed[0], i, (uint8_t)of.integers[i], n);
+	}
+	pfs_vector_free(&run, &of);
+	pfs_tuples_free(&run, tuples);
+	pfs_texts_free(&run, &texts);
+	pfs_operators_close(run.operators);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(limit)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(limit),
+					   cmocka_unit_test(groups)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
