@@ -92,20 +92,13 @@ bool pfs_dictionary_find(const struct pfs_dictionary_builder *builder, uint32_t 
 	return true;
 }
 
-int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code, const char *text,
-		       size_t len)
+int pfs_dictionary_append(struct pfs_dictionary_builder *builder, uint32_t *code, const char *text,
+			  size_t len)
 {
-	uint32_t n = builder->shown.n, at;
+	uint32_t n = builder->shown.n;
 	uint64_t end;
 
 	PFS_TRY(pfs_dictionary_begin(builder));
-	if (!builder->table || n >= builder->table_mask / 4 * 3)
-		PFS_TRY(grow_table(builder));
-	at = home_of(builder, text, len);
-	if (builder->table[at]) {
-		*code = builder->table[at] - 1;
-		return 0;
-	}
 	if (n == UINT32_MAX / 4)
 		return -ENOMEM;
 	end = builder->offset[n] + len;
@@ -118,8 +111,24 @@ int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code, c
 	builder->shown.bytes = builder->bytes;
 	builder->shown.offset = builder->offset;
 	builder->shown.n = n + 1;
-	builder->table[at] = n + 1;
 	*code = n;
+	return 0;
+}
+
+int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code, const char *text,
+		       size_t len)
+{
+	uint32_t at;
+
+	if (!builder->table || builder->shown.n >= builder->table_mask / 4 * 3)
+		PFS_TRY(grow_table(builder));
+	at = home_of(builder, text, len);
+	if (builder->table[at]) {
+		*code = builder->table[at] - 1;
+		return 0;
+	}
+	PFS_TRY(pfs_dictionary_append(builder, code, text, len));
+	builder->table[at] = *code + 1;
 	return 0;
 }
 

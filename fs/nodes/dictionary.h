@@ -19,6 +19,10 @@ struct pfs_dictionary_builder {
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_dictionary_add(struct pfs_dictionary_builder *builder, uint32_t *code,
 				      const char *text, size_t len);
+/* Adds a text that is not there, without looking for it. A builder that texts are appended to does
+ * not find them, and is given no others. -ENOMEM. */
+PFS_MUST_CHECK int pfs_dictionary_append(struct pfs_dictionary_builder *builder, uint32_t *code,
+					 const char *text, size_t len);
 /* Gets the text's code, if it is there.  Several threads may ask while nothing is added. */
 bool pfs_dictionary_find(const struct pfs_dictionary_builder *builder, uint32_t *code,
 			 const char *text, size_t len);

@@ -2,6 +2,7 @@
 /* What is printed of vectors, beside SQLite's own printf(): random formats; numbers at the ends of
  * their range, and texts with NULs and with bytes that are no UTF-8. */
 #include "fs/query/relational/printed.h"
+#include "fs/query/relational/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,12 +189,87 @@ static void test_reals(void **state)
 	assert_false(pfs_printing_same(&printing, 0, 1));
 }
 
+/* ---- integers that repeat ---- */
+
+#define MANY 5000
+
+/* Prints `many` numbers as codes; the codes' texts are those of the rows, and all different. */
+static bool print_codes(const char *format, const struct pfs_vector *many)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct pfs_running running = {.run = &run};
+	struct pfs_sql_format taken;
+	const struct pfs_printing printing = {.format = &taken, .values = {*many}};
+	struct pfs_made_texts made = {.is_heap = false};
+	const struct pfs_dictionary *texts_of = &made.dictionary.shown;
+	static uint32_t cells[MANY], met[MANY];
+	struct pfs_text_room room = {.buffers = {{.bytes = NULL}}};
+	uint32_t n_met = 0;
+	bool done;
+
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	assert_int_equal(pfs_dictionary_begin(&made.dictionary), 0);
+	assert_true(pfs_sql_format_take(&taken, format, strlen(format)));
+	assert_int_equal(pfs_running_print_codes(&running, &done, cells, &made, &printing), 0);
+	memset(met, 0, sizeof(met));
+	for (uint64_t i = 0; done && i < many->n; i++) {
+		size_t len;
+		const uint8_t *text = pfs_dictionary_text(texts_of, cells[i], &len);
+
+		assert_int_equal(pfs_printing_row(&printing, &room.buffers[0], i), 0);
+		assert_int_equal(len, room.buffers[0].size);
+		assert_memory_equal(text, room.buffers[0].bytes, len);
+		n_met += !met[cells[i]];
+		met[cells[i]] = 1;
+	}
+	assert_int_equal(n_met, texts_of->n);
+	pfs_text_room_finish(&room);
+	pfs_dictionary_finish(&made.dictionary);
+	pfs_operators_close(run.operators);
+	return done;
+}
+
+static void test_codes(void **state)
+{
+	static const char *const formats[] = {"%d",	  "%i kB", "%05x", "%,d",
+					      "<%-9u>%%", "%+.3d", "%#o"};
+	static const int64_t bases[] = {-300, 0, INT64_MAX - 999, INT64_MIN, 1000000};
+	static int64_t numbers[MANY];
+	static uint64_t nulls[MANY / 64 + 1];
+	struct pfs_vector many = {.kind = PFS_KIND_INTEGER, .integers = numbers, .n = MANY};
+
+	(void)state;
+	for (unsigned round = 0; round < 70; round++) {
+		int64_t base = bases[round % PFS_COUNT(bases)];
+
+		for (unsigned i = 0; i < MANY; i++)
+			numbers[i] = base + (int64_t)random_below(&seed, 1000);
+		assert_true(print_codes(formats[round % PFS_COUNT(formats)], &many));
+	}
+	for (unsigned i = 0; i < MANY; i++) /* NULL is printed as 0 */
+		nulls[i / 64] |= (uint64_t)(numbers[i] % 3 == 0) << i % 64;
+	many.nulls = nulls;
+	assert_false(print_codes("%d", &many)); /* 0 is far from 1,000,000 */
+	for (unsigned i = 0; i < MANY; i++)
+		numbers[i] -= 999900;
+	assert_true(print_codes("%d", &many));
+	assert_false(print_codes("%s", &many));
+	assert_false(print_codes("%.1f", &many));
+	many.nulls = NULL;
+	for (unsigned i = 0; i < MANY; i++) /* each is there twice */
+		numbers[i] = i / 2;
+	assert_false(print_codes("%d", &many));
+	many.n = 0;
+	(void)print_codes("%d", &many);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_beside_sqlite),
 		cmocka_unit_test(test_formats_not_taken),
 		cmocka_unit_test(test_reals),
+		cmocka_unit_test(test_codes),
 	};
 	uint8_t bytes[256];
 	uint64_t size = 0;

@@ -225,6 +225,7 @@ struct pfs_made_texts {
 	void *cells; /* by element */
 	size_t cells_size; /* in bytes */
 	bool is_heap;	   /* the texts lie in `heap`, not in `dictionary` */
+	bool are_new;	   /* no text that is put into `dictionary` is there */
 	uint8_t *bytes;	   /* the heap's */
 	uint64_t size, capacity;
 	struct pfs_heap heap;
@@ -233,6 +234,9 @@ struct pfs_made_texts {
 	struct pfs_made_texts *next;
 };
 
+/* Puts a text there; *out becomes its place in the heap, or its code in the dictionary. */
+PFS_MUST_CHECK int pfs_made_texts_put(struct pfs_made_texts *texts, const struct pfs_run *run,
+				      uint32_t *out, const uint8_t *text, size_t len);
 /* Puts the made columns of that input's table behind its columns. */
 PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input);
 /* Replaces the values of a computed vector, which may be one of those that are printed, by what is
@@ -240,6 +244,15 @@ PFS_MUST_CHECK int pfs_running_texts(struct pfs_running *running, unsigned input
 PFS_MUST_CHECK int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 				     const struct pfs_printing *printing);
 void pfs_made_texts_free(struct pfs_run_context *context);
+
+/* ---- printed_codes.c ---- */
+
+/* Prints each integer once, if rows consist of one that is printed as such, and if these lie so
+ * close together and repeat so often that this is faster. *done: it has, and the cells are codes of
+ * the texts' dictionary. */
+PFS_MUST_CHECK int pfs_running_print_codes(struct pfs_running *running, bool *done, uint32_t *cells,
+					   struct pfs_made_texts *texts,
+					   const struct pfs_printing *printing);
 
 /* ---- late.c ---- */
 

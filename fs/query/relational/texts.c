@@ -136,11 +136,12 @@ static int charge_dictionary(struct pfs_made_texts *texts, const struct pfs_run 
 	return 0;
 }
 
-static int put_text(struct pfs_made_texts *texts, const struct pfs_run *run, uint32_t *out,
-		    const uint8_t *text, size_t len)
+int pfs_made_texts_put(struct pfs_made_texts *texts, const struct pfs_run *run, uint32_t *out,
+		       const uint8_t *text, size_t len)
 {
 	if (!texts->is_heap) {
-		PFS_TRY(pfs_dictionary_add(&texts->dictionary, out, (const char *)text, len));
+		PFS_TRY((texts->are_new ? pfs_dictionary_append : pfs_dictionary_add)(
+			&texts->dictionary, out, (const char *)text, len));
 		return charge_dictionary(texts, run);
 	}
 	if (texts->size + pfs_heap_room(len) > texts->capacity)
@@ -207,7 +208,7 @@ static int print_cell(struct applying *applying, struct pfs_made_texts *texts,
 	if (!one->is_there || !pfs_printing_same(making->printing, one->at, at)) {
 		one->is_there = false;
 		PFS_TRY(apply(applying, at, &text, &len, &place));
-		PFS_TRY(put_text(texts, making->running->run, &one->cell, text, len));
+		PFS_TRY(pfs_made_texts_put(texts, making->running->run, &one->cell, text, len));
 		one->at = at;
 		one->is_there = true;
 	}
@@ -251,8 +252,8 @@ static int make_piece(void *context, unsigned worker, uint64_t from, uint64_t to
 		if (making->integers)
 			making->integers[at] = place;
 		else if (!error)
-			error = put_text(texts, making->running->run, &making->cells[at], text,
-					 len);
+			error = pfs_made_texts_put(texts, making->running->run, &making->cells[at],
+						   text, len);
 	}
 	pfs_text_room_finish(&applying.room);
 	return error;
@@ -308,7 +309,7 @@ static int join_dictionary(struct making *making, struct piece *piece)
 		size_t len;
 		const uint8_t *text = pfs_dictionary_text(of, code, &len);
 
-		PFS_TRY(put_text(making->texts, run, &piece->codes[code], text, len));
+		PFS_TRY(pfs_made_texts_put(making->texts, run, &piece->codes[code], text, len));
 	}
 	return 0;
 }
@@ -511,6 +512,7 @@ int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 {
 	struct making making = {.running = running, .printing = printing};
 	struct pfs_vector printed;
+	bool done;
 	int error;
 
 	if (vector->n > PFS_ROWS_MAX || !pfs_printing_takes(printing))
@@ -519,8 +521,10 @@ int pfs_running_print(struct pfs_running *running, struct pfs_vector *vector,
 	PFS_TRY(open_texts(&making));
 	PFS_TRY(pfs_vector_make(running->run, &printed, PFS_KIND_CODE, vector->n));
 	making.cells = printed.codes;
-	error = look_at_sample(&making);
-	if (!error)
+	error = pfs_running_print_codes(running, &done, making.cells, making.texts, printing);
+	if (!error && !done)
+		error = look_at_sample(&making);
+	if (!error && !done)
 		error = make_each(&making, making.n);
 	if (error) {
 		pfs_vector_free(running->run, &printed);
