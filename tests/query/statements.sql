@@ -436,6 +436,11 @@ SELECT count(*) FROM nodes WHERE instr(name, 'f1') > 0
 SELECT count(*), sum(size) FROM nodes WHERE instr(tag, 'e') = 0
 SELECT path FROM nodes WHERE 1 <= instr(ext, 't')
 SELECT ino FROM nodes WHERE instr(name, '') <> 0 AND instr(name, '.') < 1
+SELECT count(*) FROM nodes WHERE replace(name, 'f', '') = name
+SELECT path FROM nodes WHERE tag <> replace(tag, 'e', 'o')
+SELECT count(*) FROM nodes WHERE replace(ext, 'c', 'c') = ext OR replace(ext, 't', 'T') = ext COLLATE NOCASE
+SELECT count(*) FROM nodes WHERE replace(tag, 'r', '') IS tag AND replace(name, '1', '') <> ext
+SELECT count(*) FROM cased WHERE replace(w, 'c', 'C') = w
 = SELECT instr(name, '1') > 0, 0 < instr(tag, 'r'), count(*) FROM nodes GROUP BY 1, 2
 = SELECT ext, count(*) FROM nodes GROUP BY ext HAVING instr(ext, 'x') >= 1
 = SELECT n, count(*) FROM side JOIN nodes USING (ext) WHERE instr(k, 'd') > 0 OR instr(name, '2') <= 0 GROUP BY n

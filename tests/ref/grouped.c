@@ -189,6 +189,20 @@ static void put_value(FILE *out, const struct source *source, unsigned depth)
 	}
 }
 
+/* A column compared with what replace() makes of it. */
+static void put_replaced(FILE *out, const struct source *source, const char *comparison)
+{
+	static const char *const columns[] = {"a.name", "a.ext", "a.tag", "w.w"};
+	static const char *const parts[] = {"'d', ''", "'1', '1'", "'c', 'C'", "'f1', 'x'"};
+	const char *column = columns[source->other && *source->other == 'w' ? below(4) : below(3)];
+	const char *part = PICK(parts);
+
+	if (below(2))
+		(void)fprintf(out, "replace(%s, %s) %s %s", column, part, comparison, column);
+	else
+		(void)fprintf(out, "%s %s replace(%s, %s)", column, comparison, column, part);
+}
+
 static void put_condition(FILE *out, const struct source *source)
 {
 	static const char *const comparisons[] = {"=", "<>", "<", "<=", ">", ">=", "IS", "IS NOT"};
@@ -196,10 +210,13 @@ static void put_condition(FILE *out, const struct source *source)
 	static const char *const patterns[] = {"'d*'",	"'%1%'", "'*1*'",    "'D_'",
 					       "'%.c'", "'f%'",	 "'[df]1*'", "'%'"};
 
-	switch (below(9)) {
+	switch (below(10)) {
 	case 0:
 		put_text(out, source);
 		(void)fprintf(out, " %s %s", below(2) ? "LIKE" : "GLOB", PICK(patterns));
+		break;
+	case 9:
+		put_replaced(out, source, PICK(comparisons));
 		break;
 	case 1:
 	case 2:

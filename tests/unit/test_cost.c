@@ -35,6 +35,8 @@ static void test_order(void **state)
 		  "SELECT count(*) FROM nodes WHERE instr(name, 'a') > 0");
 	is_dearer("SELECT count(*) FROM nodes WHERE instr(name, 'a') = 1",
 		  "SELECT count(*) FROM nodes WHERE 1 <= instr(name, 'a')");
+	is_dearer("SELECT count(*) FROM nodes WHERE replace(name, 'a', 'b') <> ext",
+		  "SELECT count(*) FROM nodes WHERE replace(name, 'a', 'b') <> name");
 	is_dearer("SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2",
 		  "SELECT parent, count(*) FROM nodes GROUP BY 1 ORDER BY 2 LIMIT 10");
 	is_dearer("SELECT count(*) FROM (SELECT parent, count(*) FROM nodes GROUP BY 1)",

@@ -85,24 +85,59 @@ static int says_of_place(enum pfs_op op, const struct pfs_constant *number)
 	return op == PFS_OP_GE ? 1 : op == PFS_OP_LT ? -1 : 0;
 }
 
-/* Where in a column's text something is need not be known to know whether it is there; NULL: more
- * is asked. */
-static struct pfs_term *bind_contains(struct pfs_binder *binder, enum pfs_op op,
-				      const struct pfs_term *place, const struct pfs_term *number)
+static struct pfs_term *contains(struct pfs_binder *binder, struct pfs_term *text,
+				 const struct pfs_constant *part, bool negated)
 {
-	struct pfs_term *bound;
-	int says = 0;
+	struct pfs_term *bound =
+		pfs_bound_step(binder, PFS_OP_CONTAINS, PFS_CLASS_TRUTH, text, NULL);
 
-	if (place->kind == PFS_BOUND_MADE && place->n_steps == 1 &&
-	    place->steps[0].op == PFS_TEXT_PLACE && number->kind == PFS_BOUND_CONSTANT)
-		says = says_of_place(op, &number->constant);
-	bound = says ? pfs_bound_step(binder, PFS_OP_CONTAINS, PFS_CLASS_TRUTH, place->args[0],
-				      NULL)
-		     : NULL;
 	if (!bound)
 		return NULL;
-	bound->constant = place->steps[0].a;
-	return pfs_bind_not(binder, bound, says < 0);
+	bound->constant = *part;
+	return pfs_bind_not(binder, bound, negated);
+}
+
+static bool is_made_by(const struct pfs_term *term, enum pfs_text_op op)
+{
+	return term->kind == PFS_BOUND_MADE && term->n_steps == 1 && term->steps[0].op == op;
+}
+
+/* Where in a column's text something is need not be known to know whether it is there; NULL: more
+ * is asked. */
+static struct pfs_term *bind_place(struct pfs_binder *binder, enum pfs_op op,
+				   const struct pfs_term *place, const struct pfs_term *number)
+{
+	int says = 0;
+
+	if (is_made_by(place, PFS_TEXT_PLACE) && number->kind == PFS_BOUND_CONSTANT)
+		says = says_of_place(op, &number->constant);
+	return says ? contains(binder, place->args[0], &place->steps[0].a, says < 0) : NULL;
+}
+
+/* What replace() makes of a text equals that text only if it does not contain what is replaced: the
+ * first place at which it is would differ, or the length. NULL: something else is asked. */
+static struct pfs_term *bind_replaced(struct pfs_binder *binder, enum pfs_op op,
+				      const struct pfs_term *made, const struct pfs_term *text)
+{
+	const struct pfs_constant *part, *by;
+
+	if (!is_made_by(made, PFS_TEXT_REPLACE) || (op != PFS_OP_EQ && op != PFS_OP_NE) ||
+	    !pfs_bound_equals(made->args[0], text) || collation_of(made, text) != PFS_BINARY)
+		return NULL;
+	part = &made->steps[0].a;
+	by = &made->steps[0].b;
+	if (part->len == by->len && memcmp(part->text, by->text, by->len) == 0)
+		return NULL;
+	return contains(binder, made->args[0], part, op == PFS_OP_EQ);
+}
+
+/* Comparisons that ask whether a text contains another one; NULL: a and b are not compared so. */
+static struct pfs_term *bind_contains(struct pfs_binder *binder, enum pfs_op op,
+				      const struct pfs_term *a, const struct pfs_term *b)
+{
+	struct pfs_term *bound = bind_place(binder, op, a, b);
+
+	return bound || binder->error ? bound : bind_replaced(binder, op, a, b);
 }
 
 struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, struct pfs_term *a,
@@ -123,8 +158,9 @@ struct pfs_term *pfs_bind_comparison(struct pfs_binder *binder, enum pfs_op op, 
 			return pfs_bind_refuse(binder, "NULL IS something");
 		return pfs_term_null(binder);
 	}
-	bound = a->kind == PFS_BOUND_CONSTANT ? bind_contains(binder, pfs_op_mirrored(op), b, a)
-					      : bind_contains(binder, op, a, b);
+	bound = bind_contains(binder, op, a, b);
+	if (!bound && !binder->error)
+		bound = bind_contains(binder, pfs_op_mirrored(op), b, a);
 	if (bound || binder->error)
 		return bound;
 	bound = pfs_bound_step(binder, op, PFS_CLASS_TRUTH, a, b);
