@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "gpu/textheap.h"
 
-#define LOOK_GROUPS 65536u /* groups between two polls */
+#define LOOK_GROUPS 65536u /* groups or stretches between two polls */
 #define STRETCH	    8192u  /* tuples */
 
 int pfs_concat_open(struct pfs_fold *fold, const struct pfs_run *run,
@@ -121,15 +121,6 @@ static int cut_lists(struct concat *c, uint64_t n)
 	return 0;
 }
 
-static uint64_t count_stretches(const struct concat *c, uint64_t n)
-{
-	uint64_t stretches = 0;
-
-	for (uint64_t i = 0; i < n; i++)
-		stretches += pfs_div_round_up((uint64_t)c->table->count[group_of(c, i)], STRETCH);
-	return stretches;
-}
-
 /* ---- texts ---- */
 
 static const void *value_at(const struct pfs_fold *fold, char digits[PFS_NUMBER_SIZE], size_t *len,
@@ -224,6 +215,8 @@ static int make_room(const struct concat *c)
 		struct stretch *stretch = &c->stretches[i];
 		uint32_t more = stretch->at;
 
+		if (i % LOOK_GROUPS == 0)
+			PFS_TRY(pfs_run_poll(c->run));
 		if (size >> PFS_TEXT_SHIFT > UINT32_MAX || len + more >= texts->limit)
 			return -EOPNOTSUPP;
 		c->out->codes[stretch->result] = (uint32_t)(size >> PFS_TEXT_SHIFT);
@@ -246,18 +239,21 @@ int pfs_concat_finish(const struct pfs_fold *fold, struct pfs_host_operators *ho
 		      const struct pfs_fold_table *t, const uint32_t *order, uint64_t n)
 {
 	struct concat c = {.fold = fold, .run = run, .table = t, .order = order, .out = out};
-	uint64_t n_stretches = count_stretches(&c, n), grain = n_stretches > n ? 1 : PFS_SPAN;
+	const uint64_t most =
+		n + fold->n_next / STRETCH; /* the last one of a list may be shorter */
+	uint64_t grain;
 	int error;
 
-	PFS_TRY(pfs_run_alloc_raw(run, &c.stretches, n_stretches, sizeof(*c.stretches)));
+	PFS_TRY(pfs_run_alloc_raw(run, &c.stretches, most, sizeof(*c.stretches)));
 	error = cut_lists(&c, n);
+	grain = 1 + c.n_stretches * STRETCH / (fold->n_next + 1); /* about STRETCH tuples */
 	if (!error)
-		error = pfs_host_for(host, run, n_stretches, grain, measure_piece, &c);
+		error = pfs_host_for(host, run, c.n_stretches, grain, measure_piece, &c);
 	if (!error)
 		error = make_room(&c);
 	out->heap = &fold->texts->heap;
 	if (!error)
-		error = pfs_host_for(host, run, n_stretches, grain, write_piece, &c);
-	pfs_run_free(run, c.stretches, n_stretches, sizeof(*c.stretches));
+		error = pfs_host_for(host, run, c.n_stretches, grain, write_piece, &c);
+	pfs_run_free(run, c.stretches, most, sizeof(*c.stretches));
 	return error;
 }

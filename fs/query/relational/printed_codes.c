@@ -73,13 +73,17 @@ static int give_piece(void *context, unsigned worker, uint64_t from, uint64_t to
 	return 0;
 }
 
-static bool repeat_often(const struct coding *coding, uint64_t n)
+static int repeat_often(bool *often, const struct coding *coding, uint64_t n)
 {
 	uint64_t found = 0;
 
-	for (uint32_t slot = 0; slot < coding->n_slots; slot++)
+	for (uint32_t slot = 0; slot < coding->n_slots; slot++) {
+		if (slot % PIECE == 0)
+			PFS_TRY(pfs_run_poll(coding->running->run));
 		found += coding->slots[slot];
-	return found * MANY_TIMES <= n;
+	}
+	*often = found * MANY_TIMES <= n;
+	return 0;
 }
 
 /* Different integers are printed as different texts, whatever the flags and the width. */
@@ -113,12 +117,11 @@ static int print_coded(bool *done, struct coding *coding, uint64_t n)
 	const struct pfs_run *run = coding->running->run;
 
 	PFS_TRY(pfs_operators_for(run, n, PIECE, note_piece, coding));
-	if (!repeat_often(coding, n))
+	PFS_TRY(repeat_often(done, coding, n));
+	if (!*done)
 		return 0;
 	PFS_TRY(print_slots(coding));
-	PFS_TRY(pfs_operators_for(run, n, PIECE, give_piece, coding));
-	*done = true;
-	return 0;
+	return pfs_operators_for(run, n, PIECE, give_piece, coding);
 }
 
 static bool is_of_integers(const struct pfs_printing *printing)
