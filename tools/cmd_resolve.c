@@ -129,15 +129,12 @@ static int ask(struct asker *asker, uint64_t *inos, const struct pfs_path_text *
 
 static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
-	static const struct pfs_resolve_from from = {0};
 	struct asker *asker = arg;
+	const struct pfs_resolve_from from = {.alone = !asker->pipe.in_turn};
 	struct pfs_tree *tree = pfs_answerer_tree(asker->answerer);
-	int error;
 
-	if (!tree)
-		return ask(asker, inos, paths, n);
-	error = pfs_tree_resolve_many(tree, inos, paths, n, &from);
-	return error ? pfs_cmd_fail("resolve", "cannot answer: %s", strerror(-error)) : PFS_EXIT_OK;
+	return tree ? pfs_tree_resolve_many(tree, inos, paths, n, &from)
+		    : ask(asker, inos, paths, n);
 }
 
 static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_text *paths,
@@ -155,15 +152,18 @@ static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_t
 	return fflush(stdout) ? -errno : 0;
 }
 
-/* One sentence, of the stage that is nearest to what is read. */
+/* One sentence, of the stage that failed. */
 static int say(const struct pfs_pathpipe *pipe, int error)
 {
 	const int *errors = pipe->errors;
 
 	if (error != -ECANCELED)
 		return pfs_cmd_fail("resolve", "cannot begin: %s", strerror(-error));
-	if (errors[PFS_PATHPIPE_RESOLVE]) /* its sentence has been printed */
+	if (errors[PFS_PATHPIPE_RESOLVE] > 0) /* its sentence has been printed */
 		return errors[PFS_PATHPIPE_RESOLVE];
+	if (errors[PFS_PATHPIPE_RESOLVE])
+		return pfs_cmd_fail("resolve", "cannot answer: %s",
+				    strerror(-errors[PFS_PATHPIPE_RESOLVE]));
 	if (errors[PFS_PATHPIPE_WRITE] && pipe->show) /* pfs_cmd_flush says it */
 		return PFS_EXIT_FAILURE;
 	if (errors[PFS_PATHPIPE_WRITE])
@@ -185,6 +185,7 @@ static int run(struct asker *asker, bool as_objects)
 
 	if (as_objects)
 		pfs_json_open(&asker->json, NULL, '[');
+	asker->pipe.in_turn = !pfs_answerer_tree(asker->answerer);
 	if (!status)
 		error = pfs_pathpipe_run(&asker->pipe);
 	if (error)

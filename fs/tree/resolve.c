@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/device_lookup.h"
@@ -45,6 +46,7 @@ struct job {
 	uint32_t *slots;
 	uint64_t *inos; /* or NULL: not wanted */
 	uint32_t top;
+	bool alone; /* no other thread walks */
 	struct pfs_directories *known; /* NULL: none is remembered */
 };
 
@@ -339,7 +341,7 @@ static void run_job(struct job *job)
 
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
-	pfs_scan_run(job->tree, job->n, PIECE, resolve_piece, job);
+	pfs_pool_run(job->alone ? NULL : pfs_scan_pool(job->tree), job->n, PIECE, resolve_piece, job);
 	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, false, job->n,
 				     pfs_now_ns() - began);
 	if (job->known)
@@ -473,7 +475,7 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 			const struct pfs_path_text *paths, size_t n,
 			const struct pfs_resolve_from *from)
 {
-	struct job job = {.tree = tree, .paths = paths, .n = n};
+	struct job job = {.tree = tree, .paths = paths, .n = n, .alone = from->alone};
 	struct pfs_visible *visible;
 
 	PFS_TRY(hold(tree, &visible, from->viewer));

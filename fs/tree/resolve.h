@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* fs/tree/resolve.h - finds the inode numbers of many paths at once.
  *
- * All cores walk paths component by component through the index of names. Each walks a group of
- * paths side by side, so that one path waits for memory while others go on. The slots of
- * directories' paths are remembered for the paths that follow (directories.h).
+ * All cores, or the caller alone, walk paths component by component through the index of names.
+ * Each walks a group of paths side by side, so that one path waits for memory while others go on.
+ * The slots of directories' paths are remembered for the paths that follow (directories.h).
  *
  * With --engine=cuda a kernel walks the paths of somebody who sees every node, up to
  * PFS_RESIDENT_PATHS in a hold of the tree, over the device's copies of the index and the columns
@@ -22,6 +22,8 @@ struct pfs_path_text {
 struct pfs_resolve_from {
 	uint64_t ino; /* the directory at which relative paths begin; 0: the root */
 	const struct pfs_viewer *viewer; /* NULL: everything is visible */
+	/* true: other threads ask at the same time, so that the calling thread walks alone */
+	bool alone;
 	/* Called from time to time; returns true if nobody waits for the answer any more. NULL: not
 	 * called. */
 	bool (*gone)(void *arg);

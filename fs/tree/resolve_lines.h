@@ -12,7 +12,7 @@
 #include "fs/tree/resolve.h"
 
 /* The most lines that are found at once. */
-#define PFS_RESOLVE_LINES_MAX ((size_t)1 << 19)
+#define PFS_RESOLVE_LINES_MAX ((size_t)1 << 17)
 
 /* `run` calls work(context, from, to) for pieces of 0..n, as pfs_scan_run does. All but the last
  * have `grain` elements. */

@@ -66,7 +66,7 @@ static void check_paths(const struct pfs_viewer *viewer, size_t n)
 {
 	struct pfs_path_text *paths = calloc(n + 1, sizeof(*paths));
 	uint64_t *inos = calloc(n + 1, sizeof(*inos));
-	const struct pfs_resolve_from from = {.viewer = viewer};
+	const struct pfs_resolve_from from = {.viewer = viewer, .alone = rnd(2)};
 	struct pfs_visible *visible = NULL;
 
 	for (size_t i = 0; i < n; i++)

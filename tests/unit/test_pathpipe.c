@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of paths from a descriptor to a descriptor: the same text for batches of every size; what
- * is not read, resolved or written; and that nobody waits for more than he needs. */
+/* Lists of paths from a descriptor to a descriptor: the same text for batches of every size, from
+ * files and pipes, by one thread and several; what is not read, resolved or written; and that nobody
+ * waits for more than he needs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,36 +26,47 @@
 
 /* Resolves a path to its length, and a path of seven bytes to nothing. */
 struct resolver {
-	size_t calls, fail_at; /* fail_at: the call that fails, from 1 on; 0: none */
-	size_t most; /* paths of a call */
-	int out;     /* of `put` */
+	atomic_size_t calls;
+	atomic_size_t most; /* paths of a call */
+	const char *bad;    /* a path that fails, or NULL */
+	int out;	    /* of `put` */
+	bool in_turn;	    /* calls do not meet */
+	atomic_int inside;
 };
 
 static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	struct resolver *resolver = arg;
+	size_t most = resolver->most;
 
-	if (++resolver->calls == resolver->fail_at)
-		return 3;
-	resolver->most = PFS_MAX(resolver->most, n);
+	atomic_fetch_add(&resolver->calls, 1);
+	if (atomic_fetch_add(&resolver->inside, 1) && resolver->in_turn)
+		return 4;
+	while (n > most && !atomic_compare_exchange_weak(&resolver->most, &most, n))
+		continue;
 	for (size_t i = 0; i < n; i++) {
+		if (resolver->bad && strncmp(paths[i].bytes, resolver->bad, paths[i].len) == 0)
+			return 3;
 		inos[i] = paths[i].len == 7 ? 0 : paths[i].len + 1;
 		((char *)paths[i].bytes)[paths[i].len] = 0; /* which is allowed */
 	}
+	atomic_fetch_sub(&resolver->inside, 1);
 	return 0;
 }
 
 /* Who takes the lines himself. */
-static int put(void *arg, const struct pfs_resolve_text *text,
-	       const struct pfs_resolve_threads *threads)
+static int put(void *arg, const struct pfs_resolve_text *text, uint64_t offset)
 {
 	const struct resolver *resolver = arg;
 
-	assert_non_null(threads->run);
-	for (size_t i = 0; i < text->n_parts; i++)
-		if (write(resolver->out, text->parts[i].iov_base, text->parts[i].iov_len) !=
-		    (ssize_t)text->parts[i].iov_len)
+	for (size_t i = 0; i < text->n_parts; i++) {
+		const struct iovec *part = &text->parts[i];
+
+		if (pwrite(resolver->out, part->iov_base, part->iov_len, (off_t)offset) !=
+		    (ssize_t)part->iov_len)
 			return -EIO;
+		offset += part->iov_len;
+	}
 	return 0;
 }
 
@@ -65,6 +78,30 @@ static int file_with(const char *bytes, size_t size)
 	assert_int_equal(write(fd, bytes, size), size);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	return fd;
+}
+
+/* A pipe, and who writes into it. */
+struct feeder {
+	const char *bytes;
+	size_t size;
+	int to;
+};
+
+static void *feed_main(void *arg)
+{
+	const struct feeder *feeder = arg;
+
+	for (size_t at = 0; at < feeder->size;) {
+		/* pieces that are no batch, and no power of two */
+		size_t some = PFS_MIN(feeder->size - at, feeder->size / 7 + 1);
+		ssize_t written = write(feeder->to, feeder->bytes + at, some);
+
+		if (written < 0)
+			break;
+		at += (size_t)written;
+	}
+	(void)close(feeder->to);
+	return NULL;
 }
 
 /* What the answer should be, line by line. */
@@ -98,34 +135,53 @@ static void check_file(int fd, const char *expected, size_t len)
 	free(got);
 }
 
-static void check_text(const char *text, size_t size, char delimiter, size_t batch)
+/* Answers what pipe->in has. */
+static void check_answers(struct pfs_pathpipe *pipe, const char *text, size_t size)
 {
-	struct resolver resolver = {0};
-	struct pfs_pathpipe pipe = {.in = file_with(text, size),
-				    .out = file_with("", 0),
-				    .delimiter = delimiter,
-				    .batch = batch,
-				    .path_max = PFS_MAX(batch, LONG),
-				    .arg = &resolver,
-				    .resolve = resolve};
+	struct resolver resolver = {.in_turn = pipe->in_turn};
 	size_t len, at = 0;
-	char *expected = expected_of(&len, text, size, delimiter);
+	char *expected = expected_of(&len, text, size, pipe->delimiter);
 	struct pfs_path_text path;
 	bool missing = false;
 
-	while (pfs_path_next(&path, text, size, &at, delimiter))
+	while (pfs_path_next(&path, text, size, &at, pipe->delimiter))
 		missing |= path.len == 7;
-	resolver.out = pipe.out;
-	if (batch % 2)
-		pipe.put = put;
-	assert_int_equal(pfs_pathpipe_run(&pipe), 0);
-	check_file(pipe.out, expected, len);
-	assert_true(pipe.missing == missing);
-	assert_true(resolver.most <= batch + 1);
+	pipe->path_max = PFS_MAX(pipe->batch, LONG);
+	pipe->arg = &resolver;
+	pipe->resolve = resolve;
+	resolver.out = pipe->out = file_with("", 0);
+	assert_int_equal(pfs_pathpipe_run(pipe), 0);
+	check_file(pipe->out, expected, len);
+	assert_true(pipe->missing == missing);
+	assert_true(resolver.most <= pipe->batch + 1);
 	assert_int_equal(resolver.calls > 0, size > 0);
-	assert_int_equal(close(pipe.in), 0);
-	assert_int_equal(close(pipe.out), 0);
+	assert_int_equal(close(pipe->in), 0);
+	assert_int_equal(close(pipe->out), 0);
 	free(expected);
+}
+
+/* From a file whose first bytes have been read, and from a pipe. */
+static void check_text(const char *text, size_t size, char delimiter, size_t batch)
+{
+	struct pfs_pathpipe pipe = {.delimiter = delimiter,
+				    .batch = batch,
+				    .threads = 1 + (unsigned)(batch % 5),
+				    .in_turn = batch % 3 == 0,
+				    .put = batch % 2 ? put : NULL};
+	struct feeder feeder = {text, size, -1};
+	pthread_t thread;
+	int ends[2];
+
+	pipe.in = file_with("before", 6);
+	assert_int_equal(pwrite(pipe.in, text, size, 6), size);
+	assert_int_equal(lseek(pipe.in, 6, SEEK_SET), 6);
+	check_answers(&pipe, text, size);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	feeder.to = ends[1];
+	pipe.in = ends[0];
+	assert_int_equal(pthread_create(&thread, NULL, feed_main, &feeder), 0);
+	check_answers(&pipe, text, size);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
 /* Lines of 0, 1, ... bytes, whose borders fall everywhere in a batch; the last line with its
@@ -274,20 +330,20 @@ static void not_resolved(void **state)
 	static const char text[] = "aaaa\nbbbb\ncccc\ndddd\n";
 
 	(void)state;
-	for (size_t fail_at = 1; fail_at <= 4; fail_at++) {
-		struct resolver resolver = {.fail_at = fail_at};
+	for (size_t i = 0; i < 4000; i++) {
+		struct resolver resolver = {.bad = text + i % 4 * 5};
 		struct pfs_pathpipe pipe = {.in = file_with(text, sizeof(text) - 1),
 					    .out = file_with("", 0),
 					    .delimiter = '\n',
 					    .batch = 4,
 					    .path_max = 4,
+					    .threads = 4,
 					    .arg = &resolver,
 					    .resolve = resolve};
 
 		assert_int_equal(pfs_pathpipe_run(&pipe), -ECANCELED);
 		assert_int_equal(pipe.errors[PFS_PATHPIPE_RESOLVE], 3);
-		assert_int_equal(resolver.calls, fail_at);
-		check_file(pipe.out, "5\taaaa\n5\tbbbb\n5\tcccc\n", (fail_at - 1) * 7);
+		check_file(pipe.out, "5\taaaa\n5\tbbbb\n5\tcccc\n", i % 4 * 7);
 		assert_int_equal(close(pipe.in), 0);
 		assert_int_equal(close(pipe.out), 0);
 	}

@@ -27,7 +27,6 @@
 #define WAIT_S 120	/* seconds for the device to get the tree */
 #define COPIED	      ((size_t)1 << 20) /* bytes that a plain copy moves at once */
 #define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, at most */
-#define DEVICE_BATCH  ((size_t)8 << 20) /* bytes of paths that a device answers together */
 
 enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
@@ -62,7 +61,7 @@ struct bench {
 
 enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, FIGURES };
 
-/* Where the time from file to file is spent, in seconds; stages run side by side. */
+/* Where the time from file to file is spent, in seconds. Many threads are busy at once. */
 struct stages {
 	double all, busy[PFS_PATHPIPE_STAGES], bus, kernel;
 	double copy; /* the time that the same bytes take without being resolved */
@@ -221,10 +220,10 @@ static int write_all(int fd, const char *bytes, size_t size)
 /* Lines, in a file that is mapped: its pages are made where threads first write. */
 struct answer {
 	struct pfs_tree *tree; /* that answers */
+	bool by_device;
 	int fd;
 	char *bytes;
 	size_t size, room;
-	const struct pfs_resolve_text *text; /* that is copied behind what is there */
 };
 
 static int open_answer(struct answer *answer, size_t room)
@@ -245,36 +244,18 @@ static void close_answer(const struct answer *answer)
 		(void)close(answer->fd);
 }
 
-static size_t size_of(const struct pfs_resolve_text *text, size_t n_parts)
-{
-	size_t size = 0;
-
-	for (size_t i = 0; i < n_parts; i++)
-		size += text->parts[i].iov_len;
-	return size;
-}
-
-static void copy_parts(void *arg, size_t from, size_t to)
+static int put_lines(void *arg, const struct pfs_resolve_text *text, uint64_t offset)
 {
 	const struct answer *answer = arg;
-	char *at = answer->bytes + answer->size + size_of(answer->text, from);
 
-	for (; from < to; from++)
-		at = mempcpy(at, answer->text->parts[from].iov_base,
-			     answer->text->parts[from].iov_len);
-}
+	for (size_t i = 0; i < text->n_parts; i++) {
+		const struct iovec *part = &text->parts[i];
 
-static int put_lines(void *arg, const struct pfs_resolve_text *text,
-		     const struct pfs_resolve_threads *threads)
-{
-	struct answer *answer = arg;
-	size_t size = size_of(text, text->n_parts);
-
-	if (size > answer->room - answer->size)
-		return -ENOSPC;
-	answer->text = text;
-	threads->run(threads->arg, text->n_parts, 1, copy_parts, answer);
-	answer->size += size;
+		if (offset > answer->room || part->iov_len > answer->room - offset)
+			return -ENOSPC;
+		memcpy(answer->bytes + offset, part->iov_base, part->iov_len);
+		offset += part->iov_len;
+	}
 	return 0;
 }
 
@@ -296,17 +277,17 @@ static int check_answer(const struct bench *bench, const struct answer *answer, 
 static int resolve_batch(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	const struct answer *answer = arg;
-	const struct pfs_resolve_from from = {0};
+	const struct pfs_resolve_from from = {.alone = !answer->by_device};
 
 	return pfs_tree_resolve_many(answer->tree, inos, paths, n, &from);
 }
 
 /* As primefs resolve does, but that all threads write the file, through its mapping. */
-static int answer_file(struct stages *stages, struct answer *answer, int in, size_t batch)
+static int answer_file(struct stages *stages, struct answer *answer, int in)
 {
 	struct pfs_pathpipe pipe = {.in = in,
-				    .batch = batch,
-				    .path_max = PFS_MAX(batch, PATH_MAX_SIZE),
+				    .in_turn = answer->by_device,
+				    .path_max = PATH_MAX_SIZE,
 				    .arg = answer,
 				    .resolve = resolve_batch,
 				    .put = put_lines};
@@ -318,6 +299,7 @@ static int answer_file(struct stages *stages, struct answer *answer, int in, siz
 	started = pfs_bench_now();
 	error = pfs_pathpipe_run(&pipe);
 	stages->all = pfs_bench_now() - started;
+	answer->size = pipe.put_bytes;
 	pfs_device_lookup_stats(answer->tree, &after);
 	for (unsigned i = 0; i < PFS_PATHPIPE_STAGES; i++)
 		stages->busy[i] = (double)pipe.busy_ns[i] / 1e9;
@@ -347,7 +329,7 @@ static int time_copy(double *seconds, int in, const struct answer *answer)
 static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree,
 		      size_t n)
 {
-	struct answer answer = {.tree = tree, .fd = -1};
+	struct answer answer = {.tree = tree, .by_device = tree == bench->device, .fd = -1};
 	int in PFS_CLOSE = -1;
 	int error = open_memory_file(&in);
 
@@ -357,7 +339,7 @@ static int time_files(struct stages *stages, const struct bench *bench, struct p
 		error = write_all(in, bench->mixed_text, bench->mixed_size);
 	(void)lseek(in, 0, SEEK_SET);
 	if (!error)
-		error = answer_file(stages, &answer, in, tree == bench->device ? DEVICE_BATCH : 0);
+		error = answer_file(stages, &answer, in);
 	if (!error)
 		error = check_answer(bench, &answer, n);
 	if (!error)
@@ -368,16 +350,16 @@ static int time_files(struct stages *stages, const struct bench *bench, struct p
 
 static void print_stages(const char *by, const struct stages *s)
 {
-	const double percent = 100 / PFS_MAX(s->all, 1e-9);
+	const double all = PFS_MAX(s->all, 1e-9);
 
 	(void)printf(
-		"from file to file by %s, the last round, side by side: reading and finding lines %.0f %% of the time, "
-		"resolving %.0f %%",
-		by, s->busy[PFS_PATHPIPE_READ] * percent, s->busy[PFS_PATHPIPE_RESOLVE] * percent);
+		"from file to file by %s, the last round: %.2f threads on average read and found lines, %.2f resolved",
+		by, s->busy[PFS_PATHPIPE_READ] / all, s->busy[PFS_PATHPIPE_RESOLVE] / all);
 	if (s->kernel > 0)
-		(void)printf(" (bus %.1f %%, kernel %.1f %%, the rest packs texts and waits)",
-			     s->bus * percent, s->kernel * percent);
-	(void)printf(", printing and writing %.0f %%\n", s->busy[PFS_PATHPIPE_WRITE] * percent);
+		(void)printf(
+			" (one at a time: the bus took %.1f %% of the time, the kernel %.1f %%, packing texts and waiting the rest)",
+			s->bus / all * 100, s->kernel / all * 100);
+	(void)printf(", %.2f printed and wrote\n", s->busy[PFS_PATHPIPE_WRITE] / all);
 }
 
 /* ---- a device ---- */

@@ -6,102 +6,108 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/pool.h"
-#include "base/thread.h"
 
-#define BATCHES 4u  /* in memory: one for each stage, and one between two stages */
-#define SHARE	((size_t)512 << 10) /* bytes that a batch has for each processor */
-#define LOOK_MS 100 /* how often the reading stage looks if it is still wanted */
-#define ENDED	1   /* what a stage returns if there are no more batches */
+#define BATCH ((size_t)256 << 10) /* bytes that stay, with their answers, in a processor's cache */
+#define BATCH_IN_TURN ((size_t)2 << 20) /* bytes of paths that are worth asking somebody else for */
+#define THREADS_IN_TURN 8u /* beside one that asks, more would wait */
+#define TAIL	((size_t)4096) /* bytes in which the last line of a file's batch ends */
+#define LOOK_MS 100	       /* how often a thread that waits for paths looks if they are wanted */
+#define ENDED	1	       /* the list ends before this batch, or has failed before it */
 
-/* Batches form a ring: the k-th that is read lies in batches[k % BATCHES]. */
+/* The batch that a thread has. */
 struct batch {
+	size_t number; /* of the batches of the list, from 0 on */
 	char *text;
-	size_t capacity; /* bytes, with one behind what is read, which may be written */
+	size_t capacity; /* bytes, with one behind the lines, which may be written */
+	size_t size;	 /* bytes of whole lines */
+	off_t unread;	 /* where in the file they are still to be read; -1: they have been */
+	size_t at;	 /* how many bytes are those of lines that have been answered */
+	size_t used;	 /* how many bytes are those of `lines`, which come next */
 	struct pfs_resolve_lines lines;
+	struct pfs_resolve_text answers;
+	uint64_t busy_ns[PFS_PATHPIPE_STAGES], waited_ns;
 };
 
 struct work {
 	struct pfs_pathpipe *pipe;
-	size_t batch; /* bytes of a batch */
-	struct pfs_pool *pool;
-	pthread_mutex_t pool_lock; /* held by the stage that uses the pool, for a part of a batch */
-	struct pfs_resolve_threads threads;
-	pthread_mutex_t lock;
-	pthread_cond_t turn;
-	/* protected by lock */
-	size_t done[PFS_PATHPIPE_STAGES]; /* how many batches the stage has passed on */
-	bool ended[PFS_PATHPIPE_STAGES];  /* the stage passes on no more */
-	struct batch batches[BATCHES];
-	/* only the reading stage uses these: */
-	const char *rest; /* bytes that were read, but belong to no batch yet */
-	size_t n_rest;
+	unsigned n_threads;
+	size_t batch;	/* bytes of a batch */
+	bool in_pieces; /* several threads may read the file at once */
+	pthread_mutex_t reading;
+	/* protected by reading */
+	size_t n_taken; /* batches that threads have taken */
+	char *rest;	/* bytes that were read, of a line whose end was not */
+	size_t n_rest, rest_capacity;
 	bool is_all; /* there is nothing more to be read */
-	/* only the writing stage uses this: */
-	struct pfs_resolve_text text;
+	pthread_mutex_t resolving; /* held by the thread that resolves, if pipe->in_turn */
+	pthread_mutex_t lock;
+	/* protected by lock */
+	size_t end;  /* the number of the first batch that is not answered */
+	size_t turn; /* of the batch that is written next */
+	/* The thread that has batch k waits for its turn at turns[k % n_threads]. No two wait at
+	 * the same, since the batches that threads have follow each other. */
+	pthread_cond_t *turns;
 };
 
-static void share(void *arg, size_t n, size_t grain,
-		  void (*piece)(void *context, size_t from, size_t to), void *context)
+static void alone(void *arg PFS_UNUSED, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
 {
-	struct work *work = arg;
-	PFS_LOCKED(&work->pool_lock);
-
-	pfs_pool_run(work->pool, n, grain, piece, context);
+	pfs_pool_run(NULL, n, grain, work, context);
 }
 
-/* ---- whose turn it is ---- */
+static const struct pfs_resolve_threads no_others = {alone, NULL};
 
-/* Returns true if a later stage has ended, so that it takes no more batches. */
-static bool is_unwanted(const struct work *work, enum pfs_pathpipe_stage stage)
-{
-	for (unsigned later = stage + 1u; later < PFS_PATHPIPE_STAGES; later++)
-		if (work->ended[later])
-			return true;
-	return false;
-}
+/* ---- the end of the list, and turns ---- */
 
-/* Returns true if the stage can take batch k: its place in the ring is free for reading, or the
- * stage before has passed it on. */
-static bool is_there(const struct work *work, enum pfs_pathpipe_stage stage, size_t k)
-{
-	return stage == PFS_PATHPIPE_READ ? k < work->done[PFS_PATHPIPE_WRITE] + BATCHES
-					  : k < work->done[stage - 1];
-}
-
-/* Waits for batch k. Returns false if the stage has nothing more to do. */
-static bool wait_for(struct work *work, enum pfs_pathpipe_stage stage, size_t k)
+static bool is_over(struct work *work, size_t number)
 {
 	PFS_LOCKED(&work->lock);
-	while (!is_unwanted(work, stage) && !is_there(work, stage, k) &&
-	       !(stage != PFS_PATHPIPE_READ && work->ended[stage - 1]))
-		(void)pthread_cond_wait(&work->turn, &work->lock);
-	return !is_unwanted(work, stage) && is_there(work, stage, k);
+	return number >= work->end;
 }
 
-static void pass_on(struct work *work, enum pfs_pathpipe_stage stage, bool has_ended)
+/* Ends the list before the batch, unless it ends sooner. error: why; 0: the list has no more. */
+static void end_before(struct work *work, size_t number, enum pfs_pathpipe_stage stage, int error)
 {
 	PFS_LOCKED(&work->lock);
-	work->ended[stage] = has_ended;
-	work->done[stage] += !has_ended;
-	(void)pthread_cond_broadcast(&work->turn);
+	if (number >= work->end)
+		return;
+	work->end = number;
+	memset(work->pipe->errors, 0, sizeof(work->pipe->errors));
+	work->pipe->errors[stage] = error;
 }
 
-static bool is_over(struct work *work)
+static void wait_for_turn(struct work *work, struct batch *batch)
+{
+	const uint64_t began = pfs_now_ns();
+	PFS_LOCKED(&work->lock);
+
+	while (work->turn < batch->number)
+		(void)pthread_cond_wait(&work->turns[batch->number % work->n_threads], &work->lock);
+	batch->waited_ns += pfs_now_ns() - began;
+}
+
+/* Gives the turn to the next batch, unless this one has done so before. */
+static void pass_turn(struct work *work, const struct batch *batch)
 {
 	PFS_LOCKED(&work->lock);
-	return is_unwanted(work, PFS_PATHPIPE_READ);
+	if (work->turn != batch->number)
+		return;
+	work->turn++;
+	(void)pthread_cond_signal(&work->turns[work->turn % work->n_threads]);
 }
 
-/* ---- reading ---- */
+/* ---- reading in turn; work->reading is held ---- */
 
 /* Reads some bytes. *got is 0 at the end. Returns ENDED if answers are not wanted any more. */
-static int read_some(struct work *work, size_t *got, char *to, size_t size)
+static int read_some(struct work *work, const struct batch *batch, size_t *got, char *to,
+		     size_t size)
 {
 	struct pollfd event = {.fd = work->pipe->in, .events = POLLIN};
 	ssize_t n = -1;
@@ -109,7 +115,7 @@ static int read_some(struct work *work, size_t *got, char *to, size_t size)
 	errno = EINTR;
 	while (n < 0 && errno == EINTR) {
 		while (poll(&event, 1, LOOK_MS) == 0)
-			if (is_over(work))
+			if (is_over(work, batch->number))
 				return ENDED;
 		n = read(work->pipe->in, to, size);
 	}
@@ -147,62 +153,147 @@ static int make_room(const struct work *work, struct batch *batch, size_t size)
 	return size > work->pipe->path_max ? -ENAMETOOLONG : reserve(work, batch, 2 * size);
 }
 
-/* Reads at least one whole line, and more as far as it is ready. *whole: how many bytes whole lines
- * have; *size: how many bytes there are. */
-static int read_lines(struct work *work, struct batch *batch, size_t *whole, size_t *size)
+/* Keeps bytes that belong to the next batch. */
+static int keep_rest(struct work *work, const char *bytes, size_t size)
+{
+	PFS_TRY(pfs_grow(&work->rest, &work->rest_capacity, size, 1));
+	if (size)
+		memcpy(work->rest, bytes, size);
+	work->n_rest = size;
+	return 0;
+}
+
+/* Reads at least one whole line, and more as far as it is ready. */
+static int read_lines(struct work *work, struct batch *batch)
 {
 	const struct pfs_pathpipe *pipe = work->pipe;
-	size_t n = work->n_rest, got;
+	size_t n = work->n_rest, whole = 0, got;
 	const char *last;
 	int error;
 
 	PFS_TRY(reserve(work, batch, n));
 	if (n)
-		memmove(batch->text, work->rest, n);
-	last = memrchr(batch->text, pipe->delimiter, n);
-	*whole = last ? (size_t)(last + 1 - batch->text) : 0;
-	while (!work->is_all && (!*whole || (n + 1 < batch->capacity && more_is_ready(pipe->in)))) {
+		memcpy(batch->text, work->rest, n);
+	while (!work->is_all && (!whole || (n + 1 < batch->capacity && more_is_ready(pipe->in)))) {
 		if (n + 1 == batch->capacity)
 			PFS_TRY(make_room(work, batch, n));
-		error = read_some(work, &got, batch->text + n, batch->capacity - 1 - n);
-		if (error && *whole) /* whole lines are answered before the error counts */
+		error = read_some(work, batch, &got, batch->text + n, batch->capacity - 1 - n);
+		if (error && whole) /* whole lines are answered before the error counts */
 			break;
 		PFS_TRY(error);
 		work->is_all = got == 0;
 		last = memrchr(batch->text + n, pipe->delimiter, got);
-		*whole = last ? (size_t)(last + 1 - batch->text) : *whole;
+		whole = last ? (size_t)(last + 1 - batch->text) : whole;
 		n += got;
 	}
-	*size = n;
 	if (work->is_all)
-		*whole = n;
-	return 0;
+		whole = n;
+	batch->unread = -1;
+	batch->size = whole;
+	PFS_TRY(keep_rest(work, batch->text + whole, n - whole));
+	return whole ? 0 : ENDED;
 }
 
-static int read_batch(struct work *work, struct batch *batch)
+/* Looks where the last whole line ends among the next bytes of a file, as many as a batch has, and
+ * moves the file's offset there. Returns false if the batch has to be read in turn. */
+static bool find_piece(struct work *work, struct batch *batch)
 {
-	size_t whole, used, size;
+	const struct pfs_pathpipe *pipe = work->pipe;
+	struct stat status;
+	size_t size, tail;
+	const char *last;
 
-	PFS_TRY(read_lines(work, batch, &whole, &size));
-	if (whole == 0)
+	if (!work->in_pieces || work->n_rest)
+		return false;
+	batch->unread = lseek(pipe->in, 0, SEEK_CUR);
+	if (batch->unread < 0 || fstat(pipe->in, &status) || status.st_size <= batch->unread)
+		return false;
+	size = PFS_MIN(work->batch, (size_t)(status.st_size - batch->unread));
+	tail = PFS_MIN(size, TAIL);
+	if (reserve(work, batch, size) ||
+	    pread(pipe->in, batch->text, tail, batch->unread + (off_t)(size - tail)) !=
+		    (ssize_t)tail)
+		return false;
+	last = memrchr(batch->text, pipe->delimiter, tail);
+	if (!last)
+		return false;
+	batch->size = size - tail + (size_t)(last + 1 - batch->text);
+	return lseek(pipe->in, batch->unread + (off_t)batch->size, SEEK_SET) >= 0;
+}
+
+/* Takes the next batch. Returns false if there is none. */
+static bool take_batch(struct work *work, struct batch *batch)
+{
+	const uint64_t came = pfs_now_ns();
+	int result;
+	PFS_LOCKED(&work->reading);
+	const uint64_t began = pfs_now_ns();
+
+	batch->waited_ns += began - came;
+	batch->number = work->n_taken++;
+	if (is_over(work, batch->number))
+		return false;
+	result = find_piece(work, batch) ? 0 : read_lines(work, batch);
+	if (result)
+		end_before(work, batch->number, PFS_PATHPIPE_READ, result == ENDED ? 0 : result);
+	batch->busy_ns[PFS_PATHPIPE_READ] += pfs_now_ns() - began;
+	return !result;
+}
+
+/* ---- the stages of a batch, each for as many lines as are found at once ---- */
+
+/* Reads a file's batch. If the file has become shorter or cannot be read, the list ends with what
+ * was read, as it would if one byte after the other were. */
+static void read_piece(struct work *work, struct batch *batch)
+{
+	ssize_t got = 1;
+	size_t n = 0;
+
+	while (n < batch->size && got) {
+		got = pread(work->pipe->in, batch->text + n, batch->size - n,
+			    batch->unread + (off_t)n);
+		if (got < 0 && errno != EINTR)
+			break;
+		n += got > 0 ? (size_t)got : 0;
+	}
+	batch->unread = -1;
+	if (n == batch->size)
+		return;
+	if (got < 0) {
+		const char *last = memrchr(batch->text, work->pipe->delimiter, n);
+
+		n = last ? (size_t)(last + 1 - batch->text) : 0;
+	}
+	batch->size = n;
+	end_before(work, batch->number + (n > 0), PFS_PATHPIPE_READ, got < 0 ? -errno : 0);
+}
+
+static int find_lines(struct work *work, struct batch *batch)
+{
+	if (batch->unread >= 0)
+		read_piece(work, batch);
+	if (batch->size == 0)
 		return ENDED;
-	PFS_TRY(pfs_resolve_lines_find(&batch->lines, &used, batch->text, whole,
-				       work->pipe->delimiter, &work->threads));
-	work->rest = batch->text + used;
-	work->n_rest = size - used;
-	return 0;
+	return pfs_resolve_lines_find(&batch->lines, &batch->used, batch->text + batch->at,
+				      batch->size - batch->at, work->pipe->delimiter, &no_others);
 }
 
-/* ---- resolving and writing ---- */
-
-static int resolve_batch(struct work *work, struct batch *batch)
+static int resolve_lines(struct work *work, struct batch *batch)
 {
+	const struct pfs_pathpipe *pipe = work->pipe;
 	const struct pfs_resolve_lines *lines = &batch->lines;
+	const uint64_t began = pfs_now_ns();
+	int error = ENDED;
 
-	PFS_TRY(work->pipe->resolve(work->pipe->arg, lines->inos, lines->paths, lines->n));
-	for (size_t i = 0; i < lines->n && !work->pipe->missing; i++)
-		work->pipe->missing = !lines->inos[i];
-	return 0;
+	if (pipe->in_turn) {
+		(void)pthread_mutex_lock(&work->resolving);
+		batch->waited_ns += pfs_now_ns() - began;
+	}
+	if (!is_over(work, batch->number))
+		error = pipe->resolve(pipe->arg, lines->inos, lines->paths, lines->n);
+	if (pipe->in_turn)
+		(void)pthread_mutex_unlock(&work->resolving);
+	return error;
 }
 
 static int write_all(int fd, struct iovec *parts, size_t n)
@@ -224,106 +315,154 @@ static int write_all(int fd, struct iovec *parts, size_t n)
 	return 0;
 }
 
-static int write_batch(struct work *work, struct batch *batch)
+/* Reserves the next bytes for the answers, and lets others have their turn before these are there.
+ */
+static int put_lines(struct work *work, struct batch *batch)
 {
-	const struct pfs_pathpipe *pipe = work->pipe;
-	const struct pfs_resolve_lines *lines = &batch->lines;
+	struct pfs_pathpipe *pipe = work->pipe;
+	const uint64_t offset = pipe->put_bytes;
 
+	for (size_t i = 0; i < batch->answers.n_parts; i++)
+		pipe->put_bytes += batch->answers.parts[i].iov_len;
+	if (batch->at + batch->used == batch->size)
+		pass_turn(work, batch);
+	return pipe->put(pipe->arg, &batch->answers, offset);
+}
+
+static int write_lines(struct work *work, struct batch *batch)
+{
+	struct pfs_pathpipe *pipe = work->pipe;
+	const struct pfs_resolve_lines *lines = &batch->lines;
+	size_t found = 0;
+
+	while (found < lines->n && lines->inos[found])
+		found++;
+	if (!pipe->show)
+		PFS_TRY(pfs_resolve_lines_print(lines, &batch->answers, true, pipe->delimiter,
+						&no_others));
+	wait_for_turn(work, batch);
+	if (is_over(work, batch->number))
+		return ENDED;
+	pipe->missing |= found < lines->n;
 	if (pipe->show)
 		return pipe->show(pipe->arg, lines->inos, lines->paths, lines->n);
-	PFS_TRY(pfs_resolve_lines_print(lines, &work->text, true, pipe->delimiter, &work->threads));
 	if (pipe->put)
-		return pipe->put(pipe->arg, &work->text, &work->threads);
-	return write_all(pipe->out, work->text.parts, work->text.n_parts);
+		return put_lines(work, batch);
+	return write_all(pipe->out, batch->answers.parts, batch->answers.n_parts);
 }
-
-/* ---- the stages ---- */
 
 static int (*const steps[])(struct work *work, struct batch *batch) = {
-	[PFS_PATHPIPE_READ] = read_batch,
-	[PFS_PATHPIPE_RESOLVE] = resolve_batch,
-	[PFS_PATHPIPE_WRITE] = write_batch,
+	[PFS_PATHPIPE_READ] = find_lines,
+	[PFS_PATHPIPE_RESOLVE] = resolve_lines,
+	[PFS_PATHPIPE_WRITE] = write_lines,
 };
 
-static void run_stage(struct work *work, enum pfs_pathpipe_stage stage)
+/* Returns false if the batch is not answered to its end. */
+static bool take_steps(struct work *work, struct batch *batch)
 {
-	int result = 0;
+	for (unsigned stage = 0; stage < PFS_PATHPIPE_STAGES; stage++) {
+		const uint64_t began = pfs_now_ns(), waited = batch->waited_ns;
+		int error = steps[stage](work, batch);
 
-	for (size_t k = 0; !result && wait_for(work, stage, k); k++) {
-		uint64_t began = pfs_now_ns();
-
-		result = steps[stage](work, &work->batches[k % BATCHES]);
-		work->pipe->busy_ns[stage] += pfs_now_ns() - began;
-		if (!result)
-			pass_on(work, stage, false);
+		batch->busy_ns[stage] += pfs_now_ns() - began - (batch->waited_ns - waited);
+		if (error) {
+			end_before(work, batch->number, stage, error);
+			return false;
+		}
 	}
-	pass_on(work, stage, true);
-	work->pipe->errors[stage] = result == ENDED && stage == PFS_PATHPIPE_READ ? 0 : result;
+	return true;
 }
 
-static void *resolve_main(void *work)
+static void answer_batch(struct work *work, struct batch *batch)
 {
-	run_stage(work, PFS_PATHPIPE_RESOLVE);
-	return NULL;
+	for (batch->at = 0; batch->at < batch->size; batch->at += batch->used)
+		if (!take_steps(work, batch))
+			break;
+	wait_for_turn(work, batch);
+	pass_turn(work, batch);
 }
 
-static void *write_main(void *work)
+/* ---- threads ---- */
+
+static void work_as_thread(void *arg, size_t from PFS_UNUSED, size_t to PFS_UNUSED)
 {
-	run_stage(work, PFS_PATHPIPE_WRITE);
-	return NULL;
+	struct work *work = arg;
+	struct batch batch = {0};
+
+	while (take_batch(work, &batch))
+		answer_batch(work, &batch);
+	pfs_resolve_lines_free(&batch.lines);
+	pfs_resolve_text_free(&batch.answers);
+	free(batch.text);
+	PFS_LOCKED(&work->lock);
+	for (unsigned stage = 0; stage < PFS_PATHPIPE_STAGES; stage++)
+		work->pipe->busy_ns[stage] += batch.busy_ns[stage];
 }
 
-static int run_stages(struct work *work)
+/* Some threads are more than processors, so that these have work while threads wait for their turn
+ * or for a disk. */
+static unsigned threads_for(const struct pfs_pathpipe *pipe)
 {
-	static const struct pfs_thread_kind resolving = {"pfs-resolve", 0, 0},
-					    writing = {"pfs-write", 0, 0};
-	pthread_t resolver = 0, writer = 0;
-	int error = pfs_thread_start(&resolver, &resolving, resolve_main, work);
+	const unsigned processors = (unsigned)PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	const unsigned threads = processors + processors / 4 + 1;
 
-	if (error)
-		return error;
-	error = pfs_thread_start(&writer, &writing, write_main, work);
-	if (!error)
-		run_stage(work, PFS_PATHPIPE_READ);
-	else
-		pass_on(work, PFS_PATHPIPE_READ, true); /* ends the resolving stage */
-	(void)pthread_join(resolver, NULL);
-	if (!error)
-		(void)pthread_join(writer, NULL);
-	return error;
+	if (pipe->threads)
+		return pipe->threads;
+	return pipe->in_turn ? PFS_MIN(threads, THREADS_IN_TURN) : threads;
 }
 
-static int prepare(struct work *work)
+/* Returns true if the file can be read at several places at once. Lines that are written to the
+ * same file would be read as paths, then; others that are read in turn are read first. */
+static bool is_read_in_pieces(const struct pfs_pathpipe *pipe)
 {
-	PFS_TRY(pfs_pool_open(&work->pool, 0, 0));
-	work->threads = (struct pfs_resolve_threads){share, work};
-	work->batch = work->pipe->batch ? work->pipe->batch : SHARE * pfs_pool_threads(work->pool);
+	struct stat in, out;
+
+	return !fstat(pipe->in, &in) && S_ISREG(in.st_mode) &&
+	       (pipe->put || fstat(pipe->out, &out) || in.st_ino != out.st_ino ||
+		in.st_dev != out.st_dev);
+}
+
+static int run_threads(struct work *work, struct pfs_pool *pool)
+{
+	const unsigned n = work->n_threads = pfs_pool_threads(pool);
+
+	work->turns = calloc(n, sizeof(*work->turns));
+	if (!work->turns)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		(void)pthread_cond_init(&work->turns[i], NULL);
+	pfs_pool_run(pool, n, 1, work_as_thread, work);
+	for (unsigned i = 0; i < n; i++)
+		(void)pthread_cond_destroy(&work->turns[i]);
+	free(work->turns);
 	return 0;
 }
 
 int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 {
-	struct work work = {.pipe = pipe};
+	struct work work = {.pipe = pipe,
+			    .batch = pipe->in_turn ? BATCH_IN_TURN : BATCH,
+			    .in_pieces = is_read_in_pieces(pipe),
+			    .end = SIZE_MAX};
+	struct pfs_pool *pool;
 	int error;
 
+	PFS_TRY(pfs_pool_open(&pool, threads_for(pipe), 0));
+	if (pipe->batch)
+		work.batch = pipe->batch;
 	pipe->missing = false;
+	pipe->put_bytes = 0;
 	memset(pipe->errors, 0, sizeof(pipe->errors));
+	(void)pthread_mutex_init(&work.reading, NULL);
+	(void)pthread_mutex_init(&work.resolving, NULL);
 	(void)pthread_mutex_init(&work.lock, NULL);
-	(void)pthread_mutex_init(&work.pool_lock, NULL);
-	(void)pthread_cond_init(&work.turn, NULL);
-	error = prepare(&work);
-	if (!error)
-		error = run_stages(&work);
+	error = run_threads(&work, pool);
 	for (unsigned stage = 0; stage < PFS_PATHPIPE_STAGES && !error; stage++)
 		error = pipe->errors[stage] ? -ECANCELED : 0;
-	pfs_pool_close(work.pool);
-	pfs_resolve_text_free(&work.text);
-	for (size_t i = 0; i < BATCHES; i++) {
-		pfs_resolve_lines_free(&work.batches[i].lines);
-		free(work.batches[i].text);
-	}
-	(void)pthread_cond_destroy(&work.turn);
-	(void)pthread_mutex_destroy(&work.pool_lock);
+	pfs_pool_close(pool);
+	free(work.rest);
 	(void)pthread_mutex_destroy(&work.lock);
+	(void)pthread_mutex_destroy(&work.resolving);
+	(void)pthread_mutex_destroy(&work.reading);
 	return error;
 }
