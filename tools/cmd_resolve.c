@@ -87,6 +87,7 @@ struct asker {
 	size_t words_capacity;
 	uint64_t *inos;
 	size_t answered, room; /* bytes */
+	int failed; /* the exit status of a request whose reason has been printed; 0: none */
 };
 
 static int take_answer(void *arg, const void *bytes, size_t size)
@@ -133,8 +134,11 @@ static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths,
 	const struct pfs_resolve_from from = {.alone = !asker->pipe.in_turn};
 	struct pfs_tree *tree = pfs_answerer_tree(asker->answerer);
 
-	return tree ? pfs_tree_resolve_many(tree, inos, paths, n, &from)
-		    : ask(asker, inos, paths, n);
+	if (tree)
+		return pfs_tree_resolve_many(tree, inos, paths, n, &from);
+	if (!asker->failed)
+		asker->failed = ask(asker, inos, paths, n);
+	return asker->failed;
 }
 
 static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_text *paths,

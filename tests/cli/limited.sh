@@ -13,6 +13,8 @@ seq -f /d/%g 20000 | primefs import --format=paths - "$store" >/dev/null
 
 is 'a statement, in 1 GB' "$(limited 1000000 primefs query --csv "$store" 'SELECT count(*) FROM nodes' | tail -n 1 | tr -d '\r')" 20002
 is 'the nodes of a directory' "$(limited 1000000 primefs find "$store" -type f | wc -l)" 20000
+for _ in {1..20}; do seq -f /d/%g 20000; done >many
+is 'many paths' "$(limited 1000000 primefs resolve "$store" <many | cut -f 2 | cksum)" "$(cksum <many)"
 ok 'facts of the store' limited 1000000 primefs info "$store"
 is 'all paths' "$(limited 1000000 primefs export --format=paths "$store" | wc -l)" "$(primefs export --format=paths "$store" | wc -l)"
 is 'an import' "$(seq -f /e/%g 20000 | limited 1000000 primefs import --format=paths - other.pfs | head -n 1 | cut -d ' ' -f 2-3)" \

@@ -51,7 +51,7 @@ is 'JSON of nothing' "$(primefs resolve --json "$store" </dev/null | tr -d ' \n'
 
 # ---- large, and slow ----
 lines() { head -c "$1" /dev/zero | tr '\0' '\n'; }
-for n in 1 1048575 1048576 1048577; do # about a batch
+for n in 1 131072 131073 393215 393216 393217 1048577; do # as many as are found at once, and about a batch
 	is "$n lines of 0 bytes" "$(lines "$n" | resolve "$store" | LC_ALL=C sort | uniq -c | tr -d ' \t')" "$n-"
 done
 primefs tree "$store" subtree /a >some
@@ -60,6 +60,25 @@ is 'more than a batch' "$(primefs resolve "$store" <many | cut -f2- | cksum)" "$
 is 'all of them right' "$(primefs resolve "$store" <many | LC_ALL=C sort -u)" \
 	"$(primefs tree --ino "$store" subtree /a | LC_ALL=C sort -u)"
 is 'lines without a path' "$(yes '' | head -n 300000 | resolve "$store" | LC_ALL=C sort | uniq -c | tr -d ' \t')" 300000-
+primefs resolve "$store" <many >answers
+ok 'from a pipe as from a file' bash -c "cat many | primefs resolve '$store' | cmp - answers"
+{ echo before && cat answers; } >wanted
+{ echo before && primefs resolve "$store"; } <many >after
+ok 'where the output is' cmp wanted after
+echo before >appended
+primefs resolve "$store" <many >>appended
+ok 'at the end of the output' cmp wanted appended
+lines=$(($(wc -l <many) / 3))
+head -c "$(head -n $lines many | wc -c)" many >third
+ok 'from where the input is' bash -c "(dd bs=$(stat -c %s third) count=1 of=copied status=none; primefs resolve '$store') <many |
+	cmp - <(tail -n +$((lines + 1)) answers) && cmp third copied"
+is 'the input is where it ends' "$( (primefs resolve "$store" >before && cat && echo line >>many && cat) <many)" line
+ok 'all of it was answered' cmp before answers
+cp some both
+primefs resolve "$store" <some >wanted
+# shellcheck disable=SC2094 # which is what is tried
+primefs resolve "$store" <both 1<>both
+ok 'its file is overwritten with the answers' cmp both wanted
 mkfifo in out
 primefs resolve "$store" <in >out &
 exec 5>in 6<out
@@ -97,6 +116,7 @@ if has_fuse; then
 	is 'odd lines, by the daemon' "$(printf '/new\0\n\n\0\n/new\n//new' | resolve "$mnt" | tr '\0' @)" \
 		"$(printf -- '-\t/new@\n-\t\n-\t@\n%s\t/new\n%s\t//new' "$(stat -c %i "$mnt/new")" "$(stat -c %i "$mnt/new")")"
 	exits 'what was moved away' 1 primefs resolve "$mnt" < <(echo /a/b)
-	is 'many' "$(primefs resolve "$mnt" <many 2>&1 | cut -f2- | cksum)" "$(cksum <many)"
+	cat many many many many many >more # than a request has
+	is 'many' "$(primefs resolve "$mnt" <more 2>&1 | cut -f2- | cksum)" "$(cksum <more)"
 	unmount_store
 fi

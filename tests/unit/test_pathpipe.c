@@ -324,6 +324,63 @@ static void unreadable_after_some(void **state)
 	assert_int_equal(close(pipe.out), 0);
 }
 
+/* A file from which more than a page's bytes at once cannot be read beyond a place, as if it had
+ * been shortened or its disk failed after somebody looked where lines end. */
+enum { TEXT_SIZE = 30000, BROKEN_AT = 12005, A_LINE = 10, PAGE = 4096 };
+static int broken_fd = -1;
+static bool is_shortened;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+ssize_t __real_pread64(int fd, void *to, size_t size, off_t offset);
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset);
+ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset)
+{
+	if (fd != broken_fd || size <= PAGE || offset + (off_t)size <= BROKEN_AT)
+		return __real_pread64(fd, to, size, offset);
+	if (offset < BROKEN_AT)
+		return __real_pread64(fd, to, (size_t)(BROKEN_AT - offset), offset);
+	errno = EIO;
+	return is_shortened ? 0 : -1;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* What was read before is answered: whole lines only, if there are more that cannot be read. */
+static void broken_while_read(void **state)
+{
+	char text[TEXT_SIZE];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	for (size_t i = A_LINE - 1; i < sizeof(text); i += A_LINE)
+		text[i] = '\n';
+	for (unsigned i = 0; i < 100; i++) {
+		struct resolver resolver = {0};
+		struct pfs_pathpipe pipe = {.in = file_with(text, sizeof(text)),
+					    .out = file_with("", 0),
+					    .delimiter = '\n',
+					    .batch = 10000,
+					    .path_max = 10000,
+					    .threads = 1 + i % 5,
+					    .arg = &resolver,
+					    .resolve = resolve};
+		size_t len;
+		char *expected;
+
+		is_shortened = i % 2;
+		broken_fd = pipe.in;
+		expected = expected_of(&len, text,
+				       is_shortened ? BROKEN_AT : BROKEN_AT / A_LINE * A_LINE,
+				       '\n');
+		assert_int_equal(pfs_pathpipe_run(&pipe), is_shortened ? 0 : -ECANCELED);
+		assert_int_equal(pipe.errors[PFS_PATHPIPE_READ], is_shortened ? 0 : -EIO);
+		broken_fd = -1;
+		check_file(pipe.out, expected, len);
+		free(expected);
+		assert_int_equal(close(pipe.in), 0);
+		assert_int_equal(close(pipe.out), 0);
+	}
+}
+
 /* What was resolved before is written; nothing after it is. */
 static void not_resolved(void **state)
 {
@@ -436,6 +493,7 @@ int main(void)
 		cmocka_unit_test(many_lines),
 		cmocka_unit_test(unreadable),
 		cmocka_unit_test(unreadable_after_some),
+		cmocka_unit_test(broken_while_read),
 		cmocka_unit_test(not_resolved),
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(answered_before_the_next),

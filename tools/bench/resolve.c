@@ -3,9 +3,9 @@
  *
  * The paths are in memory, in the order in which they are asked for, as a program that has read or
  * received them would have them, and the numbers go to memory. For the command, paths come from a
- * file, and numbers go nowhere. From file to file both are files of memory (memfd_create), and the
- * time of each stage is shown. With --engine=cuda a second tree over the same store has a device,
- * which has its index, columns and parents when the clock starts. */
+ * file, and numbers go nowhere. From file to file both are files of memory (memfd_create), and how
+ * many threads each stage keeps busy is shown. With --engine=cuda a second tree over the same store
+ * has a device, which has its index, columns and parents when the clock starts. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>

@@ -14,12 +14,15 @@
 #include "base/clock.h"
 #include "base/pool.h"
 
-#define BATCH ((size_t)256 << 10) /* bytes that stay, with their answers, in a processor's cache */
-#define BATCH_IN_TURN ((size_t)2 << 20) /* bytes of paths that are worth asking somebody else for */
-#define THREADS_IN_TURN 8u /* beside one that asks, more would wait */
-#define TAIL	((size_t)4096) /* bytes in which the last line of a file's batch ends */
-#define LOOK_MS 100	       /* how often a thread that waits for paths looks if they are wanted */
-#define ENDED	1	       /* the list ends before this batch, or has failed before it */
+/* Bytes of paths that stay, with their answers, in a processor's cache. */
+#define BATCH ((size_t)384 << 10)
+/* Where one thread at a time asks a daemon or a device: so many bytes of paths are worth asking
+ * for, and more threads would mostly wait. */
+#define BATCH_IN_TURN	((size_t)2 << 20)
+#define THREADS_IN_TURN 12u
+#define TAIL		4096u /* bytes in which the last line of a file's batch ends */
+#define LOOK_MS		100   /* how often a thread that waits for paths looks if they are wanted */
+#define ENDED		1     /* the list ends before this batch, or has failed before it */
 
 /* The batch that a thread has. */
 struct batch {
@@ -137,7 +140,7 @@ static int reserve(const struct work *work, struct batch *batch, size_t size)
 	const size_t capacity = PFS_MIN(PFS_MAX(work->batch, size), work->pipe->path_max) + 2;
 	char *text;
 
-	if (capacity <= batch->capacity)
+	if (batch->text && capacity <= batch->capacity)
 		return 0;
 	text = realloc(batch->text, capacity);
 	if (!text)
@@ -163,17 +166,21 @@ static int keep_rest(struct work *work, const char *bytes, size_t size)
 	return 0;
 }
 
-/* Reads at least one whole line, and more as far as it is ready. */
-static int read_lines(struct work *work, struct batch *batch)
+static size_t whole_lines(const char *text, size_t size, char delimiter)
+{
+	const char *last = memrchr(text, delimiter, size);
+
+	return last ? (size_t)(last + 1 - text) : 0;
+}
+
+/* Reads at least one whole line, and more as far as it is ready, behind the *size bytes that are
+ * there, which have none. Sets *size and batch->size. */
+static int read_lines(struct work *work, struct batch *batch, size_t *size)
 {
 	const struct pfs_pathpipe *pipe = work->pipe;
-	size_t n = work->n_rest, whole = 0, got;
-	const char *last;
+	size_t n = *size, whole = 0, got, lines;
 	int error;
 
-	PFS_TRY(reserve(work, batch, n));
-	if (n)
-		memcpy(batch->text, work->rest, n);
 	while (!work->is_all && (!whole || (n + 1 < batch->capacity && more_is_ready(pipe->in)))) {
 		if (n + 1 == batch->capacity)
 			PFS_TRY(make_room(work, batch, n));
@@ -182,16 +189,26 @@ static int read_lines(struct work *work, struct batch *batch)
 			break;
 		PFS_TRY(error);
 		work->is_all = got == 0;
-		last = memrchr(batch->text + n, pipe->delimiter, got);
-		whole = last ? (size_t)(last + 1 - batch->text) : whole;
+		lines = whole_lines(batch->text + n, got, pipe->delimiter);
+		whole = lines ? n + lines : whole;
 		n += got;
 	}
-	if (work->is_all)
-		whole = n;
+	*size = n;
+	batch->size = work->is_all ? n : whole;
+	return 0;
+}
+
+static int read_batch(struct work *work, struct batch *batch)
+{
+	size_t size = work->n_rest;
+
+	PFS_TRY(reserve(work, batch, size));
+	if (size)
+		memcpy(batch->text, work->rest, size);
+	PFS_TRY(read_lines(work, batch, &size));
+	PFS_TRY(keep_rest(work, batch->text + batch->size, size - batch->size));
 	batch->unread = -1;
-	batch->size = whole;
-	PFS_TRY(keep_rest(work, batch->text + whole, n - whole));
-	return whole ? 0 : ENDED;
+	return batch->size ? 0 : ENDED;
 }
 
 /* Looks where the last whole line ends among the next bytes of a file, as many as a batch has, and
@@ -199,9 +216,9 @@ static int read_lines(struct work *work, struct batch *batch)
 static bool find_piece(struct work *work, struct batch *batch)
 {
 	const struct pfs_pathpipe *pipe = work->pipe;
+	char tail[TAIL];
 	struct stat status;
-	size_t size, tail;
-	const char *last;
+	size_t size, tail_size, lines;
 
 	if (!work->in_pieces || work->n_rest)
 		return false;
@@ -209,16 +226,14 @@ static bool find_piece(struct work *work, struct batch *batch)
 	if (batch->unread < 0 || fstat(pipe->in, &status) || status.st_size <= batch->unread)
 		return false;
 	size = PFS_MIN(work->batch, (size_t)(status.st_size - batch->unread));
-	tail = PFS_MIN(size, TAIL);
+	tail_size = PFS_MIN(size, TAIL);
 	if (reserve(work, batch, size) ||
-	    pread(pipe->in, batch->text, tail, batch->unread + (off_t)(size - tail)) !=
-		    (ssize_t)tail)
+	    pread(pipe->in, tail, tail_size, batch->unread + (off_t)(size - tail_size)) !=
+		    (ssize_t)tail_size)
 		return false;
-	last = memrchr(batch->text, pipe->delimiter, tail);
-	if (!last)
-		return false;
-	batch->size = size - tail + (size_t)(last + 1 - batch->text);
-	return lseek(pipe->in, batch->unread + (off_t)batch->size, SEEK_SET) >= 0;
+	lines = whole_lines(tail, tail_size, pipe->delimiter);
+	batch->size = size - tail_size + lines;
+	return lines && lseek(pipe->in, batch->unread + (off_t)batch->size, SEEK_SET) >= 0;
 }
 
 /* Takes the next batch. Returns false if there is none. */
@@ -233,7 +248,7 @@ static bool take_batch(struct work *work, struct batch *batch)
 	batch->number = work->n_taken++;
 	if (is_over(work, batch->number))
 		return false;
-	result = find_piece(work, batch) ? 0 : read_lines(work, batch);
+	result = find_piece(work, batch) ? 0 : read_batch(work, batch);
 	if (result)
 		end_before(work, batch->number, PFS_PATHPIPE_READ, result == ENDED ? 0 : result);
 	batch->busy_ns[PFS_PATHPIPE_READ] += pfs_now_ns() - began;
@@ -259,11 +274,8 @@ static void read_piece(struct work *work, struct batch *batch)
 	batch->unread = -1;
 	if (n == batch->size)
 		return;
-	if (got < 0) {
-		const char *last = memrchr(batch->text, work->pipe->delimiter, n);
-
-		n = last ? (size_t)(last + 1 - batch->text) : 0;
-	}
+	if (got < 0)
+		n = whole_lines(batch->text, n, work->pipe->delimiter);
 	batch->size = n;
 	end_before(work, batch->number + (n > 0), PFS_PATHPIPE_READ, got < 0 ? -errno : 0);
 }
@@ -411,8 +423,8 @@ static unsigned threads_for(const struct pfs_pathpipe *pipe)
 	return pipe->in_turn ? PFS_MIN(threads, THREADS_IN_TURN) : threads;
 }
 
-/* Returns true if the file can be read at several places at once. Lines that are written to the
- * same file would be read as paths, then; others that are read in turn are read first. */
+/* Returns true if threads may read `in` at several places at once. A file to which the answers are
+ * written is read in turn, so that one that fits into a batch is read before it is changed. */
 static bool is_read_in_pieces(const struct pfs_pathpipe *pipe)
 {
 	struct stat in, out;
