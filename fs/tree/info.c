@@ -17,8 +17,8 @@
 #include "meta/history.h"
 
 struct totals {
-	uint32_t *depth; /* by slot, directories; UINT32_MAX: not known yet */
-	double *bits;    /* log2 of the code */
+	uint32_t *depth; /* by slot, directories */
+	double *bits;    /* log2 of the code; 0: not known yet, and depth neither */
 	uint32_t *chain; /* directories on the way up whose depth is not known yet */
 	size_t capacity;
 };
@@ -28,7 +28,7 @@ static int measure(const struct pfs_image *image, struct totals *totals, uint32_
 {
 	size_t n = 0;
 
-	for (; totals->depth[slot] == UINT32_MAX; slot = image->parent[slot]) {
+	for (; totals->bits[slot] == 0; slot = image->parent[slot]) {
 		PFS_TRY(pfs_grow(&totals->chain, &totals->capacity, n + 1, sizeof(uint32_t)));
 		totals->chain[n++] = slot;
 	}
@@ -41,15 +41,26 @@ static int measure(const struct pfs_image *image, struct totals *totals, uint32_
 	return 0;
 }
 
+/* Returns the length of the node's code if it may exceed `most`, else at most that. */
+static double code_bits(const struct pfs_image *image, const struct totals *totals, uint32_t slot,
+			double most)
+{
+	double above;
+
+	if (S_ISDIR(image->mode[slot]))
+		return totals->bits[slot];
+	above = totals->bits[image->parent[slot]];
+	return above + 64 - __builtin_clzll(image->prime[slot]) > most
+		       ? above + log2((double)image->prime[slot])
+		       : 0;
+}
+
 static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct totals *totals)
 {
 	const struct pfs_image *image = &tree->image;
 	uint32_t longest = image->root;
 	double most_bits = 0;
 
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		totals->depth[slot] = UINT32_MAX;
-	totals->depth[image->root] = 0;
 	totals->bits[image->root] = 1;
 	for (uint32_t slot = 0; slot < image->end; slot++) {
 		bool directory = S_ISDIR(image->mode[slot]);
@@ -65,8 +76,7 @@ static int sum_up(struct pfs_tree *tree, struct pfs_tree_info *out, struct total
 		}
 		PFS_TRY(measure(image, totals, directory ? slot : parent));
 		depth = directory ? totals->depth[slot] : totals->depth[parent] + 1;
-		bits = directory ? totals->bits[slot]
-				 : totals->bits[parent] + log2((double)image->prime[slot]);
+		bits = code_bits(image, totals, slot, most_bits);
 		out->max_depth = PFS_MAX(out->max_depth, depth);
 		if (bits > most_bits) {
 			most_bits = bits;
@@ -93,8 +103,8 @@ static int sum_up_all(struct pfs_tree *tree, struct pfs_tree_info *out)
 	struct totals totals = {0};
 	int error = -ENOMEM;
 
-	totals.depth = malloc(tree->image.end * sizeof(*totals.depth));
-	totals.bits = malloc(tree->image.end * sizeof(*totals.bits));
+	totals.depth = calloc(tree->image.end, sizeof(*totals.depth));
+	totals.bits = calloc(tree->image.end, sizeof(*totals.bits));
 	if (totals.depth && totals.bits)
 		error = sum_up(tree, out, &totals);
 	free(totals.depth);
@@ -114,34 +124,72 @@ static void take_figures(const struct pfs_tree *tree, struct pfs_tree_info *out)
 	out->epoch = image->epoch;
 }
 
-int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
+/* Sums up a frozen copy, as somebody may wait for the tree. */
+static int sum_up_copy(struct pfs_tree *tree, struct pfs_tree_info *out)
 {
 	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMN_SIZE | PFS_COLUMN_FLAGS,
 					     .most = UINT64_MAX};
-	struct pfs_tree *frozen = NULL;
+	struct pfs_tree *frozen;
+	int error;
+
+	PFS_TRY(pfs_frozen_open(&frozen, tree, &wish));
+	error = sum_up_all(frozen, out);
+	take_figures(frozen, out);
+	pfs_frozen_close(frozen);
+	return error;
+}
+
+static uint64_t epoch_now(struct pfs_tree *tree)
+{
+	uint64_t epoch;
+
+	pfs_hold_read(tree, __func__);
+	epoch = tree->image.epoch;
+	pfs_hold_end(tree);
+	return epoch;
+}
+
+/* Returns true if nothing has changed since the totals were told last, which *out then has. */
+static bool is_kept(struct pfs_tree *tree, struct pfs_tree_info *out)
+{
+	(void)pthread_mutex_lock(&tree->info_lock);
+	*out = tree->info;
+	(void)pthread_mutex_unlock(&tree->info_lock);
+	return out->nodes && out->epoch == epoch_now(tree);
+}
+
+static void keep(struct pfs_tree *tree, const struct pfs_tree_info *info)
+{
+	(void)pthread_mutex_lock(&tree->info_lock);
+	tree->info = *info;
+	(void)pthread_mutex_unlock(&tree->info_lock);
+}
+
+int pfs_tree_info(struct pfs_tree *tree, struct pfs_tree_info *out)
+{
 	int error = 0;
 
-	*out = (struct pfs_tree_info){0};
-	if (!atomic_load(&tree->read_only)) /* somebody may wait for the tree */
-		error = pfs_frozen_open(&frozen, tree, &wish);
-	if (error)
-		return error;
-	if (frozen) {
-		error = sum_up_all(frozen, out);
-		take_figures(frozen, out);
+	if (!is_kept(tree, out)) {
+		*out = (struct pfs_tree_info){0};
+		if (!atomic_load(&tree->read_only)) {
+			error = sum_up_copy(tree, out);
+		} else {
+			pfs_hold_read(tree, __func__);
+			error = sum_up_all(tree, out);
+			take_figures(tree, out);
+			pfs_hold_end(tree);
+		}
+		if (error)
+			return error;
+		keep(tree, out);
 	}
 	pfs_hold_read(tree, __func__);
-	if (!frozen) {
-		error = sum_up_all(tree, out);
-		take_figures(tree, out);
-	}
 	out->schema = (unsigned)pfs_store_version(tree->store);
 	out->seed = pfs_store_seed(tree->store);
 	out->memory_bytes = memory(tree);
 	out->name_bytes = pfs_names_bytes(tree->image.names);
 	pfs_hold_end(tree);
-	pfs_frozen_close(frozen);
-	return error;
+	return 0;
 }
 
 int pfs_tree_history(struct pfs_tree *tree, struct pfs_history *out)

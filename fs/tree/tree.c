@@ -83,6 +83,7 @@ int pfs_tree_open(struct pfs_tree **out, const char *path, const struct pfs_tree
 	tree->options.no_image_file |= options->at != 0;
 	pfs_hold_create(tree);
 	pfs_listener_create(tree);
+	(void)pthread_mutex_init(&tree->info_lock, NULL);
 	error = pfs_pool_open(&tree->pool, 0, PFS_THREAD_NICE);
 	if (!error)
 		error = open_store(tree, path);
@@ -148,6 +149,7 @@ int pfs_tree_close(struct pfs_tree *tree)
 	pfs_image_destroy(tree);
 	pfs_pool_close(tree->pool);
 	error = pfs_store_close(tree->store);
+	(void)pthread_mutex_destroy(&tree->info_lock);
 	pfs_listener_destroy(tree);
 	pfs_hold_destroy(tree);
 	free(tree);

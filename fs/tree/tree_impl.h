@@ -50,6 +50,8 @@ struct pfs_tree {
 	struct pfs_compared *compared; /* in a frozen tree the live tree's */
 	struct pfs_tree_listener listener; /* protected by listener_lock (listen.h) */
 	pthread_rwlock_t listener_lock;
+	struct pfs_tree_info info; /* as last told; without nodes: not yet; protected by info_lock */
+	pthread_mutex_t info_lock;
 };
 
 #endif

@@ -49,6 +49,44 @@ static void test_example(void **state)
 	end();
 }
 
+static void assert_info(uint64_t nodes, uint64_t bytes, uint32_t max_depth)
+{
+	struct pfs_tree_info info;
+
+	for (unsigned i = 0; i < 2; i++) { /* counted, and then as it was kept */
+		assert_int_equal(pfs_tree_info(tree, &info), 0);
+		assert_int_equal(info.nodes, nodes);
+		assert_int_equal(info.files + info.directories, nodes);
+		assert_int_equal(info.bytes, bytes);
+		assert_int_equal(info.max_depth, max_depth);
+		assert_true(info.max_code_bits > max_depth);
+	}
+}
+
+/* What is told of the whole tree is what it is now, after each change. */
+static void test_info(void **state)
+{
+	static const uint8_t bytes[100];
+	uint64_t d, f;
+
+	(void)state;
+	open_new();
+	assert_info(1, 0, 0);
+	d = make_in(ROOT, "d", S_IFDIR | 0755);
+	assert_info(2, 0, 1);
+	f = make_in(d, "f", S_IFREG | 0644);
+	assert_info(3, 0, 2);
+	assert_int_equal(pfs_tree_write(tree, f, bytes, sizeof(bytes), 0, true, false), 100);
+	assert_info(3, 100, 2);
+	assert_int_equal(pfs_tree_rename(tree, d, "f", ROOT, "g", 0), 0);
+	assert_info(3, 100, 1);
+	assert_int_equal(pfs_tree_unlink(tree, ROOT, "g"), 0);
+	pfs_tree_forget(tree, f, 1);
+	assert_info(2, 0, 1);
+	pfs_tree_forget(tree, d, 1);
+	end();
+}
+
 /* The newest goes back, directly and through a directory, and what was second is found again. */
 static void test_times_set_back(void **state)
 {
@@ -199,7 +237,8 @@ static void test_load(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_example),	   cmocka_unit_test(test_times_set_back),
+		cmocka_unit_test(test_example),	   cmocka_unit_test(test_info),
+		cmocka_unit_test(test_times_set_back),
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_load),
 	};
