@@ -11,7 +11,7 @@
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */
 #define FEW_OF_NODES 400
 #define LOOKED_AT (1u << 14) /* rows, before others who wait for the tree are looked for */
-#define MIRRORED_HELD ((size_t)4 << 20) /* bytes copied to a device in one hold, before the statement's own */
+#define MIRRORED_HELD ((size_t)2 << 20) /* bytes copied to a device in one hold, before the statement's own */
 
 static int tick(void *arg)
 {
