@@ -147,7 +147,7 @@ static const char *const parts[] = {
 	"SELECT hex(ext), count(*) AS n FROM nodes GROUP BY ext HAVING n > 1 ORDER BY "
 	"abs(n)",
 	"SELECT hex(type), sum(size) FROM nodes GROUP BY type",
-	"SELECT type, ext, printf('%d of %d', max(size), sum(size)) FROM nodes GROUP BY 1, 2",
+	"SELECT type, ext, printf('%d of %q', max(size), min(name)) FROM nodes GROUP BY 1, 2",
 	"SELECT round(avg(size), 1) FROM nodes",
 	"SELECT name FROM nodes WHERE round(size, 1) > (SELECT avg(size) FROM nodes)",
 	"SELECT (SELECT count(*) FROM nodes) - 1",
