@@ -35,6 +35,36 @@ static void refuse_at(const char *sql, int code, long offset, const char *words)
 	assert_int_equal(error.offset, offset);
 }
 
+/* Rows come in the order of the sub-select that they are from. */
+static void test_order_of_sub_selects(void **state)
+{
+	(void)state;
+	check("SELECT name FROM (SELECT name FROM nodes ORDER BY name DESC) LIMIT 3",
+	      "e.tar.gz,d.c,c.txt");
+	check("SELECT n FROM (SELECT name n, size FROM nodes ORDER BY size * 0, name DESC) "
+	      "WHERE n < 'd' LIMIT 2",
+	      "c.txt,b");
+	check("WITH a AS (SELECT name FROM nodes ORDER BY name DESC), b AS (SELECT name FROM a) "
+	      "SELECT name FROM b WHERE length(name) > 1 LIMIT 2",
+	      "e.tar.gz,d.c");
+	check("SELECT n FROM (SELECT name n, count(*) FROM nodes GROUP BY name ORDER BY 1 DESC) "
+	      "LIMIT 2",
+	      "e.tar.gz,d.c");
+	check("SELECT n FROM (SELECT name n FROM nodes UNION ALL SELECT 'z' ORDER BY 1 DESC) LIMIT 2",
+	      "z,e.tar.gz");
+	check("SELECT DISTINCT name FROM (SELECT name FROM nodes ORDER BY name DESC) LIMIT 2",
+	      "e.tar.gz,d.c");
+	check("SELECT name, row_number() OVER () FROM (SELECT name FROM nodes ORDER BY name DESC) "
+	      "LIMIT 2",
+	      "e.tar.gz 1,d.c 2");
+	check("SELECT group_concat(name, ';') FROM (SELECT name FROM nodes WHERE name > 'a' "
+	      "ORDER BY name DESC)",
+	      "e.tar.gz;d.c;c.txt;b");
+	check("SELECT type, count(*) FROM (SELECT type FROM nodes WHERE name > 'a') GROUP BY type "
+	      "ORDER BY type",
+	      "d 1,f 3");
+}
+
 static void test_columns(void **state)
 {
 	(void)state;
@@ -690,6 +720,7 @@ int main(void)
 #define PARTS(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_columns),
+		TEST(test_order_of_sub_selects),
 		TEST(test_functions),
 		TEST(test_scope),
 		TEST(test_attributes),

@@ -176,8 +176,11 @@ static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
 
 	if (!pfs_block_is_determined(block))
 		pfs_bind_refuse(binder, "a LIMIT in a sub-select whose order leaves rows open");
-	if (!is_cut)
+	if (!is_cut) {
+		block->dropped = block->order;
+		block->n_dropped = block->n_order;
 		block->n_order = 0;
+	}
 	block->is_part = true;
 	if (input->n_parts == 1)
 		set_columns(binder, input);

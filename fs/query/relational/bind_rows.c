@@ -297,6 +297,8 @@ int pfs_bind_flatten(struct pfs_binder *binder)
 	input->is_flat = input->is_read = true;
 	input->n_parts = 0;
 	binder->block->where = part->where;
+	binder->block->dropped = part->dropped;
+	binder->block->n_dropped = part->n_dropped;
 	return 0;
 }
 

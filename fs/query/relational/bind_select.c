@@ -246,8 +246,7 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	block->aggregates = pfs_bind_get(binder, PFS_AGGREGATES_MAX * sizeof(*block->aggregates));
 	PFS_TRY(binder->error);
 	PFS_TRY(pfs_bind_from(binder, core->from));
-	if (!binder->level && !binder->is_table && !core->group && !core->is_distinct)
-		PFS_TRY(pfs_bind_flatten(binder));
+	PFS_TRY(pfs_bind_flatten(binder));
 	binder->takes_rows = !binder->level && !binder->is_table && !core->group &&
 			     !core->is_distinct && block->n_inputs == 1 &&
 			     block->inputs[0].kind == PFS_INPUT_NODES;
@@ -266,6 +265,13 @@ static bool tells_peers_apart(const struct pfs_bound_window *window)
 	return tells;
 }
 
+/* True if rows are met as nodes ascend. */
+static bool is_scan_of_nodes(const struct pfs_block *block)
+{
+	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
+	       !block->n_dropped;
+}
+
 /* True if no two rows of the only input are peers. */
 static bool has_no_peers(const struct pfs_block *block, const struct pfs_bound_window *window)
 {
@@ -282,7 +288,7 @@ static bool has_no_peers(const struct pfs_block *block, const struct pfs_bound_w
 static void check_windows(struct pfs_binder *binder)
 {
 	const struct pfs_block *block = binder->block;
-	bool is_scan = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES;
+	bool is_scan = is_scan_of_nodes(block);
 	bool is_open = !block->n_order && (block->limit != UINT64_MAX || block->offset);
 
 	if (!block->n_windows || binder->error)
@@ -311,8 +317,7 @@ static bool has_alternatives(const struct pfs_term *term)
 /* Groups that are wanted from the last one on may have their rows so, too. */
 static bool is_scan(const struct pfs_block *block)
 {
-	bool is = block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
-		  !has_alternatives(block->where);
+	bool is = is_scan_of_nodes(block) && !has_alternatives(block->where);
 
 	for (size_t i = 0; i < block->n_order; i++)
 		is &= block->is_grouped && !block->is_distinct && !block->order[i].is_descending;
@@ -375,6 +380,28 @@ static void note_groups(struct pfs_block *block, bool is_distinct)
 	block->groups_descend = block->n_group && block->n_group == block->n_order;
 }
 
+/* Rows that have no order of their own come in that of the sub-select that they are from, as SQLite
+ * has it. It is no part of an answer that joins or groups them. */
+static void take_order_of_part(struct pfs_binder *binder)
+{
+	struct pfs_block *block = binder->block;
+	struct pfs_input *input = &block->inputs[0];
+	struct pfs_block *part = input->n_parts == 1 ? input->parts[0] : NULL;
+	bool shows = block->n_inputs == 1 && !block->n_order && !block->is_grouped;
+
+	if (shows && (block->n_dropped || (part && part->n_dropped))) {
+		if (block->is_distinct || block->n_windows)
+			pfs_bind_refuse(binder, "DISTINCT or a window of rows in an order");
+		if (part) {
+			part->n_order = part->n_dropped;
+			part->order = part->dropped;
+		}
+		block->order = block->dropped;
+		block->n_order = block->n_dropped;
+	}
+	block->n_dropped = 0;
+}
+
 int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
@@ -399,5 +426,6 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	check_windows(binder);
 	check_texts(binder);
 	check_printed(binder);
+	take_order_of_part(binder);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

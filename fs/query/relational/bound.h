@@ -200,6 +200,10 @@ struct pfs_block {
 	size_t n_results;
 	struct pfs_bound_order *order;
 	size_t n_order;
+	/* Of a part: its ORDER BY, which no LIMIT needs. It is the outer SELECT's if that leaves
+	 * rows as they are. */
+	struct pfs_bound_order *dropped;
+	size_t n_dropped;
 	const struct pfs_term *
 		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
 	size_t n_made;
