@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* base/bits.h - counts bits. Threads: any number of callers. */
+/* base/bits.h - counts and sets bits. Threads: any number of callers. */
 #ifndef PFS_BASE_BITS_H
 #define PFS_BASE_BITS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Returns how many bits are 1. Unlike __builtin_popcountll this is no call: not every x86-64
@@ -25,5 +26,16 @@ static inline unsigned pfs_count_ones(uint64_t bits)
 #define PFS_COUNTS_ONES
 #define pfs_can_count_ones() false
 #endif
+
+/* Sets the bits from..to, `to` not included. */
+static inline void pfs_bits_fill(uint64_t *words, size_t from, size_t to)
+{
+	for (; from < to && from % 64; from++)
+		words[from / 64] |= UINT64_C(1) << from % 64;
+	for (; from + 64 <= to; from += 64)
+		words[from / 64] = UINT64_MAX;
+	for (; from < to; from++)
+		words[from / 64] |= UINT64_C(1) << from % 64;
+}
 
 #endif

@@ -133,6 +133,13 @@ void pfs_scan_missed(struct pfs_tree *tree, enum pfs_field field);
  * known. */
 uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot);
 
+/* Gets the node and what lies under it as n ranges of slots, which ascend; slots in them that have no
+ * node count for nothing. The caller frees *ranges. -ENODATA: they are not known, or very many;
+ * -ENOMEM. */
+struct pfs_slot_range;
+PFS_MUST_CHECK int pfs_scan_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n,
+				   uint32_t slot);
+
 /* Sets out[i] to the integer field of slots[i]. */
 PFS_MUST_CHECK int pfs_scan_integers(struct pfs_tree *tree, int64_t *out, enum pfs_field field,
 				     const uint32_t *slots, size_t n);

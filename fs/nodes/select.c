@@ -382,14 +382,7 @@ static int ranges_of(struct pfs_tree *tree, struct pfs_slot_range **ranges, size
 
 	if (slot == PFS_NO_SLOT || image->state[slot] & PFS_SLOT_UNLINKED)
 		return -ENOENT;
-	if (S_ISDIR(image->mode[slot]))
-		return pfs_span_ranges(tree, ranges, n, slot);
-	*ranges = malloc(sizeof(**ranges));
-	if (!*ranges)
-		return -ENOMEM;
-	**ranges = (struct pfs_slot_range){slot, slot + 1};
-	*n = 1;
-	return 0;
+	return pfs_scan_ranges(tree, ranges, n, slot);
 }
 
 /* The set of all that is in the subtrees, as bits by slot. */

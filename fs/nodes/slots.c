@@ -44,6 +44,21 @@ uint32_t pfs_scan_span(struct pfs_tree *tree, uint32_t slot)
 	return end > slot ? end - slot : 0;
 }
 
+int pfs_scan_ranges(struct pfs_tree *tree, struct pfs_slot_range **ranges, size_t *n, uint32_t slot)
+{
+	const bool is_root = slot == tree->image.root;
+
+	if (!is_root && S_ISDIR(tree->image.mode[slot]))
+		return pfs_span_ranges(tree, ranges, n, slot);
+	*ranges = malloc(sizeof(**ranges));
+	if (!*ranges)
+		return -ENOMEM;
+	**ranges = is_root ? (struct pfs_slot_range){0, tree->image.end}
+			   : (struct pfs_slot_range){slot, slot + 1};
+	*n = 1;
+	return 0;
+}
+
 void pfs_slots_finish(struct pfs_slots *slots)
 {
 	pfs_free_later(slots->slot);

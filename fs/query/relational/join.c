@@ -6,9 +6,12 @@
 #include "fs/query/relational/eager_groups.h"
 #include "fs/query/relational/side_lookup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/checked.h"
+#include "fs/image/span.h"
 #include "fs/nodes/relation.h"
 
 #define CONDITIONS_MAX 256
@@ -46,6 +49,33 @@ static int rows_of_scan(struct pfs_running *running, struct pfs_rows **rows, uin
 	return error;
 }
 
+/* -ENODATA: that is not known without a look at each node. */
+static int rows_of_subtree(struct pfs_running *running, struct pfs_rows **rows, uint32_t n_rows,
+			   uint32_t node)
+{
+	struct pfs_slot_range *ranges;
+	uint64_t *bits;
+	uint32_t from, to;
+	size_t n;
+	int error;
+
+	PFS_TRY(pfs_scan_ranges(running->query->tree, &ranges, &n, node));
+	from = ranges[0].from & ~UINT32_C(63);
+	to = PFS_MIN(ranges[n - 1].to, n_rows);
+	if (n == 1) {
+		error = pfs_rows_of_range(running->run, rows, n_rows, ranges[0].from, to);
+		free(ranges);
+		return error;
+	}
+	bits = calloc((to - from) / 64 + 1, sizeof(*bits));
+	for (size_t i = 0; bits && i < n; i++)
+		pfs_bits_fill(bits, ranges[i].from - from, PFS_MIN(ranges[i].to, to) - from);
+	error = bits ? pfs_rows_of_bits(running->run, rows, n_rows, bits, from, to) : -ENOMEM;
+	free(bits);
+	free(ranges);
+	return error;
+}
+
 static int add_set(struct pfs_running *running, const struct pfs_term *bound)
 {
 	struct pfs_query *query = running->query;
@@ -53,11 +83,17 @@ static int add_set(struct pfs_running *running, const struct pfs_term *bound)
 	struct pfs_predicate predicate = {.test = bound->test};
 	uint32_t node = pfs_query_node(query, &bound->node);
 	struct pfs_rows *rows = NULL;
+	int error = -ENODATA;
 
 	if (node == PFS_NO_SLOT)
 		return -EOPNOTSUPP; /* NULL, not false */
 	predicate.low = (int64_t)pfs_relation_ino(query->tree, node);
-	PFS_TRY(rows_of_scan(running, &rows, n_rows, &predicate, 1));
+	if (bound->test == PFS_TEST_UNDER)
+		error = rows_of_subtree(running, &rows, n_rows, node);
+	if (error == -ENODATA)
+		error = rows_of_scan(running, &rows, n_rows, &predicate, 1);
+	if (error)
+		return error;
 	running->sets[running->stage.n_sets++] = (struct pfs_node_set){bound, rows};
 	return 0;
 }
