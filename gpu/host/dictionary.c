@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/checked.h"
+#include "base/random.h"
 #include "gpu/host/text.h"
+#include "gpu/textkey.h"
 
 struct ordering {
 	const struct pfs_dictionary *dictionary;
@@ -64,6 +67,7 @@ int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
 struct finder {
 	const struct pfs_dictionary *dictionary;
 	enum pfs_collation collation;
+	uint64_t seed;
 	uint32_t *slots; /* PFS_NO_ROW: the slot is free */
 	size_t mask;
 };
@@ -71,7 +75,8 @@ struct finder {
 /* Returns the slot of the text's code, or the free one where it belongs. */
 static uint32_t *find_slot(const struct finder *f, const uint8_t *text, size_t len)
 {
-	size_t at = pfs_text_hash(f->collation, text, len) & f->mask;
+	const uint32_t size = pfs_textkey_size(f->collation, text, (uint32_t)len);
+	size_t at = pfs_textkey_hash(f->collation, text, size, f->seed) & f->mask;
 
 	for (;; at = (at + 1) & f->mask) {
 		const uint8_t *other;
@@ -91,6 +96,7 @@ static int open_finder(struct finder *f, const struct pfs_run *run)
 
 	while (size < (size_t)f->dictionary->n * 2)
 		size *= 2;
+	f->seed = pfs_random_seed();
 	f->mask = size - 1;
 	PFS_TRY(pfs_run_alloc_raw(run, &f->slots, size, sizeof(*f->slots)));
 	for (size_t i = 0; i < size; i++)

@@ -64,7 +64,7 @@ static int grow_slots(struct pfs_group_hash *t)
 
 	PFS_TRY(pfs_run_alloc(run, &slots, wanted, sizeof(*slots)));
 	for (size_t i = 0; i < t->groups->n; i++) {
-		size_t at = pfs_hash_mix(t->keys[i]) & (wanted - 1);
+		size_t at = pfs_hash_number(t->keys[i], t->grouping->keys.seed) & (wanted - 1);
 
 		while (slots[at])
 			at = (at + 1) & (wanted - 1);
@@ -124,7 +124,7 @@ struct partitioning {
 
 static size_t partition_of(const struct partitioning *p, uint64_t key)
 {
-	return p->bits ? pfs_hash_mix(key) >> (64 - p->bits) : 0;
+	return p->bits ? pfs_hash_number(key, p->grouping->keys.seed) >> (64 - p->bits) : 0;
 }
 
 static int read_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)

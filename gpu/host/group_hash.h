@@ -3,8 +3,8 @@
 #ifndef PFS_GPU_HOST_GROUP_HASH_H
 #define PFS_GPU_HOST_GROUP_HASH_H
 
+#include "base/hash.h"
 #include "gpu/host/group.h"
-#include "gpu/host/text.h"
 
 struct pfs_group_hash {
 	const struct pfs_grouping *grouping;
@@ -25,7 +25,7 @@ void pfs_group_hash_free(struct pfs_group_hash *t); /* but for the groups; {0} i
 static inline uint32_t pfs_group_hash_find(struct pfs_group_hash *t, uint64_t key, uint32_t at)
 {
 	const struct pfs_keys *keys = &t->grouping->keys;
-	size_t slot = pfs_hash_mix(key) & (t->n_slots - 1);
+	size_t slot = pfs_hash_number(key, keys->seed) & (t->n_slots - 1);
 	uint32_t group;
 
 	for (; t->slots[slot]; slot = (slot + 1) & (t->n_slots - 1)) {

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "gpu/host/evaluate.h"
 #include "gpu/host/dictionary.h"
 #include "gpu/host/key.h"
 #include "gpu/host/pairs.h"
-#include "gpu/host/text.h"
 
 #define DENSE_PER_ROW 4u     /* a direct table has at most so many places for each tuple, */
 #define DENSE_ALWAYS  65536u /* or so many in all */
@@ -89,6 +89,7 @@ static int open_keys(struct joiner *j)
 		return error;
 	PFS_TRY(pfs_run_alloc(j->run, &j->left_keys.key, n, sizeof(*j->left_keys.key)));
 	j->left_keys.n = n;
+	j->left_keys.seed = j->right_keys.seed;
 	for (size_t i = 0; i < n; i++)
 		PFS_TRY(match_keys(j, i));
 	pfs_keys_multiply(&j->right_keys);
@@ -117,7 +118,8 @@ static int read_right(void *context, unsigned worker, uint64_t from, uint64_t to
 
 static size_t head_of(const struct joiner *j, uint64_t number)
 {
-	return j->is_direct ? number : pfs_hash_mix(number) & (j->n_heads - 1);
+	return j->is_direct ? number
+			    : pfs_hash_number(number, j->right_keys.seed) & (j->n_heads - 1);
 }
 
 struct building {

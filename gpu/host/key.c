@@ -4,10 +4,14 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/random.h"
 #include "gpu/host/dictionary.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
+#include "gpu/textkey.h"
+
+#define OF_NULL UINT64_C(0x5bd1e995) /* NULL as a number that is hashed */
 
 /* ---- ranges ---- */
 
@@ -162,7 +166,7 @@ int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host, const 
 {
 	int error;
 
-	*keys = (struct pfs_keys){.n = n, .is_alone = keys->is_alone};
+	*keys = (struct pfs_keys){.n = n, .is_alone = keys->is_alone, .seed = pfs_random_seed()};
 	PFS_TRY(pfs_run_alloc(run, &keys->key, n, sizeof(*keys->key)));
 	for (size_t i = 0; i < n; i++) {
 		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i],
@@ -229,18 +233,21 @@ static void add_digits(const struct pfs_key *key, const struct pfs_cells *cells,
 	}
 }
 
-static uint64_t hash_real(double real)
+/* Returns a number that is the same for reals and integers that are equal. */
+static uint64_t number_of_real(double real)
 {
 	int64_t whole = pfs_real_to_integer(real);
 	uint64_t bits;
 
 	if ((double)whole == real && whole != INT64_MAX)
-		return pfs_hash_mix((uint64_t)whole);
+		return (uint64_t)whole;
 	memcpy(&bits, &real, sizeof(bits));
-	return pfs_hash_mix(bits ^ UINT64_C(0x5bd1e995));
+	return bits;
 }
 
-static uint64_t hash_cell(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t i)
+/* Returns a number that is the same for values that are equal; of texts, a hash. */
+static uint64_t number_of_cell(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t i,
+			       uint64_t seed)
 {
 	bool is_real = key->reader.kind == PFS_KIND_REAL ||
 		       (cells->has_reals && pfs_bit(cells->is_real, i));
@@ -249,15 +256,16 @@ static uint64_t hash_cell(const struct pfs_key *key, const struct pfs_cells *cel
 
 	if (key->reader.kind == PFS_KIND_PLACE || key->by_text) {
 		text = pfs_cell_text(&key->reader, cells->codes[i], &len);
-		return pfs_text_hash(key->collation, text, len);
+		len = pfs_textkey_size(key->collation, text, (uint32_t)len);
+		return pfs_textkey_hash(key->collation, text, (uint32_t)len, seed);
 	}
 	if (key->reader.kind == PFS_KIND_CODE)
-		return pfs_hash_mix(key->map.of ? key->map.of[cells->codes[i]] : cells->codes[i]);
-	return is_real ? hash_real(cells->reals[i]) : pfs_hash_mix((uint64_t)cells->integers[i]);
+		return key->map.of ? key->map.of[cells->codes[i]] : cells->codes[i];
+	return is_real ? number_of_real(cells->reals[i]) : (uint64_t)cells->integers[i];
 }
 
 static void add_hashes(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t n,
-		       uint64_t *out, uint64_t *absent)
+		       uint64_t seed, uint64_t *out, uint64_t *absent)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		bool is_null = cells->has_nulls && pfs_bit(cells->nulls, i);
@@ -265,7 +273,8 @@ static void add_hashes(const struct pfs_key *key, const struct pfs_cells *cells,
 		if (absent && (is_null || (key->map.of && key->reader.kind == PFS_KIND_CODE &&
 					   key->map.of[cells->codes[i]] == PFS_NO_ROW)))
 			absent[i / 64] |= UINT64_C(1) << i % 64;
-		out[i] = pfs_hash_mix(out[i] ^ (is_null ? 0x77u : hash_cell(key, cells, i))) + 1;
+		out[i] = pfs_hash_word(
+			out[i], is_null ? OF_NULL : number_of_cell(key, cells, i, seed), seed);
 	}
 }
 
@@ -282,7 +291,7 @@ void pfs_keys_read(const struct pfs_keys *keys, const struct pfs_span *span, uin
 		if (keys->exact)
 			add_digits(&keys->key[k], &cells, span->n, out, absent);
 		else
-			add_hashes(&keys->key[k], &cells, span->n, out, absent);
+			add_hashes(&keys->key[k], &cells, span->n, keys->seed, out, absent);
 	}
 }
 

@@ -26,6 +26,7 @@ struct pfs_key {
 struct pfs_keys {
 	struct pfs_key *key;
 	size_t n;
+	uint64_t seed; /* of hashes, and for tables of the numbers */
 	/* The numbers are compared with each other only, not with those of a join's other side. The
 	 * caller sets this before it opens the keys. */
 	bool is_alone;

@@ -56,28 +56,6 @@ int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_le
 	return compare_binary(a, a_len, b, b_len);
 }
 
-uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t len)
-{
-	uint64_t hash, word;
-	size_t all = len;
-
-	if (collation == PFS_RTRIM)
-		all = len = trimmed(text, len);
-	hash = len;
-	if (collation == PFS_NOCASE) { /* bytes behind a NUL are not compared */
-		for (size_t i = 0; i < len && text[i]; i++)
-			hash = (hash ^ lower(text[i])) * UINT64_C(0x100000001b3);
-		return pfs_hash_mix(hash ^ all);
-	}
-	for (; len >= 8; len -= 8, text += 8) {
-		memcpy(&word, text, 8);
-		hash = pfs_hash_mix(hash ^ word) + word;
-	}
-	word = 0;
-	memcpy(&word, text, len);
-	return pfs_hash_mix(hash ^ word ^ (uint64_t)all << 56);
-}
-
 int64_t pfs_text_length(const uint8_t *text, size_t len)
 {
 	int64_t count = 0;

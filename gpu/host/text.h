@@ -12,9 +12,6 @@
 int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_len, const uint8_t *b,
 		     size_t b_len);
 
-/* Returns a hash that is the same for texts that are equal by the collation. */
-uint64_t pfs_text_hash(enum pfs_collation collation, const uint8_t *text, size_t len);
-
 /* Returns a word that has each byte of a text of up to seven, some of them twice; its other bytes
  * are 1. */
 static inline uint64_t pfs_text_short_word(const uint8_t *text, size_t len)
@@ -62,13 +59,5 @@ int64_t pfs_text_length(const uint8_t *text, size_t len);
  * as it is. The steps that this takes are counted in `work`. */
 bool pfs_text_matches(const struct pfs_step *step, const struct pfs_text_match *match,
 		      const uint8_t *text, size_t len, struct pfs_run_work *work);
-
-/* Mixes the bits of a number, so that each bit of the result depends on all of them. */
-static inline uint64_t pfs_hash_mix(uint64_t z)
-{
-	z = (z ^ (z >> 32)) * UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ (z >> 29)) * UINT64_C(0xbf58476d1ce4e5b9);
-	return z ^ (z >> 32);
-}
 
 #endif

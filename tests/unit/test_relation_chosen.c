@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Keys that somebody has chosen so that their hashes meet: under the seed that he knows a device
- * gives its table up and the host answers; under another seed they are keys like any. */
+ * gives its table up and the host answers; under another seed they are keys like any. The host's
+ * tables go by the seed, too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,9 +144,68 @@ static void run_chosen(unsigned threads, enum pfs_engine_kind kind)
 
 ON_BOTH(chosen, run_chosen, 2)
 
+/* ---- the host's hashes ---- */
+
+#define MANY                                                                                       \
+	100000u /* groups, more than the host puts in order: so they show their hashes' order */
+
+static uint32_t many_names[MANY];
+static uint64_t many_numbers[MANY];
+static uint8_t many_bytes[MANY * 16];
+static struct pfs_heap many_heap;
+static const struct pfs_table_column many_columns[] = {
+	{.kind = PFS_KIND_PLACE, .width = 4, .data = many_names, .heap = &many_heap},
+	{.kind = PFS_KIND_INTEGER, .width = 8, .data = many_numbers},
+};
+static const struct pfs_table many = {.n_rows = MANY, .n_columns = 2, .columns = many_columns};
+
+static void fill_many(void)
+{
+	uint64_t at = 0, state = 2;
+
+	for (uint32_t row = 0; row < MANY; row++) {
+		char text[16];
+		int len = snprintf(text, sizeof(text), "name-%u", row);
+
+		many_names[row] = pfs_heap_put(many_bytes, &at, text, (size_t)len);
+		many_numbers[row] = random_next(&state) >> 3;
+	}
+	many_heap = pfs_heap_of(many_bytes, at);
+}
+
+static void list_groups(uint32_t rows[MANY], struct pfs_run *run, uint16_t column, uint64_t seed)
+{
+	const struct pfs_source all = {.table = &many};
+	const struct pfs_group_key key = {.ref = {0, column}};
+	struct pfs_tuples *tuples;
+
+	pfs_random_use_seed(seed);
+	assert_int_equal(pfs_group(run, &tuples, &all, &key, 1, NULL, 0), 0);
+	assert_int_equal(tuples->n, MANY);
+	memcpy(rows, tuples->tables[0].rows, MANY * sizeof(*rows));
+	pfs_tuples_free(run, tuples);
+}
+
+static void host_goes_by_the_seed(void **state PFS_UNUSED)
+{
+	static uint32_t rows[MANY], again[MANY], other[MANY];
+	struct pfs_run run = {.operators = operators_or_skip(PFS_ENGINE_HOST, 1),
+			      .on = PFS_ENGINE_HOST};
+
+	fill_many();
+	for (uint16_t column = 0; column < 2; column++) {
+		list_groups(rows, &run, column, KNOWN);
+		list_groups(again, &run, column, KNOWN);
+		list_groups(other, &run, column, UNKNOWN);
+		assert_memory_equal(rows, again, sizeof(rows));
+		assert_memory_not_equal(rows, other, sizeof(rows));
+	}
+	pfs_operators_close(run.operators);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {BOTH(chosen)};
+	const struct CMUnitTest tests[] = {BOTH(chosen), cmocka_unit_test(host_goes_by_the_seed)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
