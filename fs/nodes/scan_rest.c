@@ -169,7 +169,8 @@ static int find(struct worker *worker, const struct pfs_scan_test *test, bool *h
 		return 0;
 	case PFS_HOW_DEPTH:
 		value = pfs_image_depth(selection->image, slot);
-		note_work(worker, 2 * OTHER_WORK * (uint64_t)value); /* each step up may be far away */
+		/* a few steps up, each perhaps far away; directories' depths are kept */
+		note_work(worker, 2 * OTHER_WORK * (uint64_t)PFS_MIN(value, 8));
 		break;
 	default:
 		value = pfs_scan_integer(selection->tree, test->field, slot);

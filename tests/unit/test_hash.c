@@ -79,12 +79,12 @@ static void processes_differ(void **state)
 	seed = pfs_random_seed();
 	if (child == 0)
 		_exit(write(ends[1], &seed, sizeof(seed)) != sizeof(seed));
+	(void)close(ends[1]);
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_int_equal(read(ends[0], &seed, sizeof(seed)), sizeof(seed));
 	assert_int_not_equal(seed, pfs_random_seed());
 	assert_int_equal(pfs_random_seed(), pfs_random_seed());
 	(void)close(ends[0]);
-	(void)close(ends[1]);
 }
 
 int main(void)

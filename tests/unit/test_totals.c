@@ -53,8 +53,10 @@ static void assert_info(uint64_t nodes, uint64_t bytes, uint32_t max_depth)
 {
 	struct pfs_tree_info info;
 
-	for (unsigned i = 0; i < 2; i++) { /* counted, and then as it was kept */
+	for (unsigned i = 0; i < 2; i++) { /* counted, and then as it was kept, without memory */
+		memory_refuse(0, i ? MEMORY_FOR_EVER : 0);
 		assert_int_equal(pfs_tree_info(tree, &info), 0);
+		(void)memory_grant();
 		assert_int_equal(info.nodes, nodes);
 		assert_int_equal(info.files + info.directories, nodes);
 		assert_int_equal(info.bytes, bytes);
