@@ -60,6 +60,21 @@ static void test_order_of_sub_selects(void **state)
 	check("SELECT group_concat(name, ';') FROM (SELECT name FROM nodes WHERE name > 'a' "
 	      "ORDER BY name DESC)",
 	      "e.tar.gz;d.c;c.txt;b");
+	check("SELECT name FROM (SELECT name, ino FROM nodes ORDER BY name DESC) WHERE ino < "
+	      "(SELECT max(ino) + 1 FROM nodes) LIMIT 2",
+	      "e.tar.gz,d.c");
+	check("SELECT name, (SELECT count(*) FROM nodes p WHERE p.parent = s.ino) FROM "
+	      "(SELECT name, ino FROM nodes ORDER BY name DESC) s WHERE name > '' LIMIT 5",
+	      "e.tar.gz 0,d.c 0,c.txt 0,b 1,a 2");
+	check("SELECT a FROM (SELECT ext a, count(*) FROM nodes GROUP BY ext UNION ALL SELECT name, "
+	      "count(*) FROM nodes GROUP BY name ORDER BY 1 DESC) LIMIT 3",
+	      "txt,gz,e.tar.gz");
+	check("SELECT x FROM (SELECT depth x FROM nodes WHERE depth < 3 ORDER BY ino * 0, depth DESC) "
+	      "UNION ALL SELECT count(*) FROM nodes GROUP BY type LIMIT 3",
+	      "2,2,1");
+	check("SELECT name, rank() OVER (ORDER BY size * 0) r FROM (SELECT name, size FROM nodes "
+	      "WHERE name > 'a' ORDER BY name DESC) ORDER BY r LIMIT 2",
+	      "e.tar.gz 1,d.c 1");
 	check("SELECT type, count(*) FROM (SELECT type FROM nodes WHERE name > 'a') GROUP BY type "
 	      "ORDER BY type",
 	      "d 1,f 3");

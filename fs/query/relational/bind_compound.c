@@ -169,14 +169,14 @@ bool pfs_block_is_determined(const struct pfs_block *block)
 	return false;
 }
 
-static void finish_part(struct pfs_binder *binder, struct pfs_input *input)
+static void finish_part(struct pfs_binder *binder, struct pfs_input *input, bool is_member)
 {
 	struct pfs_block *block = binder->block;
 	bool is_cut = block->limit != UINT64_MAX || block->offset;
 
 	if (!pfs_block_is_determined(block))
 		pfs_bind_refuse(binder, "a LIMIT in a sub-select whose order leaves rows open");
-	if (!is_cut) {
+	if (!is_cut && !is_member) {
 		block->dropped = block->order;
 		block->n_dropped = block->n_order;
 		block->n_order = 0;
@@ -220,7 +220,7 @@ static void add_part(struct pfs_binder *outer, struct pfs_input *input,
 		: select ? pfs_bind_select(&binder, select)
 			 : bind_cores(&binder, first, past);
 	if (!error)
-		finish_part(&binder, input);
+		finish_part(&binder, input, !select && !closed);
 	outer->reads = binder.reads;
 	outer->n_blocks = binder.n_blocks;
 	outer->error = binder.error;
@@ -461,7 +461,7 @@ int pfs_bind_select(struct pfs_binder *binder, const struct pfs_select *select)
 static bool is_plain_union(const struct pfs_block *block, const struct pfs_select *select)
 {
 	return select->first->next && !block->is_distinct && !block->is_grouped &&
-	       block->limit == UINT64_MAX && !block->offset;
+	       block->limit == UINT64_MAX && !block->offset && !block->n_dropped;
 }
 
 int pfs_bind_blocks(struct pfs_binder *binder, struct pfs_input *input,

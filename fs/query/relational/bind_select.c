@@ -382,16 +382,20 @@ static void note_groups(struct pfs_block *block, bool is_distinct)
 
 /* Rows that have no order of their own come in that of the sub-select that they are from, as SQLite
  * has it. It is no part of an answer that joins or groups them. */
-static void take_order_of_part(struct pfs_binder *binder)
+static void take_order_of_part(struct pfs_binder *binder, const struct pfs_core *core)
 {
 	struct pfs_block *block = binder->block;
 	struct pfs_input *input = &block->inputs[0];
 	struct pfs_block *part = input->n_parts == 1 ? input->parts[0] : NULL;
-	bool shows = block->n_inputs == 1 && !block->n_order && !block->is_grouped;
+	bool shows = !core->from->next && !block->is_grouped;
+	bool is_dropped = block->n_dropped || (part && part->n_dropped);
 
-	if (shows && (block->n_dropped || (part && part->n_dropped))) {
-		if (block->is_distinct || block->n_windows)
-			pfs_bind_refuse(binder, "DISTINCT or a window of rows in an order");
+	block->is_in_order = shows && (is_dropped || (part && part->is_in_order));
+	if (block->is_in_order && (block->n_windows || (block->is_distinct && !block->n_order)))
+		pfs_bind_refuse(binder, "DISTINCT or a window of rows in an order");
+	if (shows && is_dropped && !block->n_order) {
+		if (block->n_inputs > 1)
+			pfs_bind_refuse(binder, "rows in an order, beside sub-selects in expressions");
 		if (part) {
 			part->n_order = part->n_dropped;
 			part->order = part->dropped;
@@ -406,6 +410,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
 	struct pfs_block *block = binder->block;
+	const struct pfs_core *written = core;
 
 	if (!core->from)
 		return pfs_bind_values(binder, core, end);
@@ -426,6 +431,6 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	check_windows(binder);
 	check_texts(binder);
 	check_printed(binder);
-	take_order_of_part(binder);
+	take_order_of_part(binder, written);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

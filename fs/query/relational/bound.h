@@ -204,6 +204,7 @@ struct pfs_block {
 	 * rows as they are. */
 	struct pfs_bound_order *dropped;
 	size_t n_dropped;
+	bool is_in_order; /* its rows come in the order of a sub-select's */
 	const struct pfs_term *
 		made[PFS_MADE_MAX]; /* MADE that are used: columns of their tables, in this order */
 	size_t n_made;

@@ -45,7 +45,7 @@ static int find_slots(struct coding *coding, uint64_t n)
 		if (at % PIECE && at + 1 < n)
 			continue;
 		PFS_TRY(pfs_run_poll(coding->running->run));
-		if ((uint64_t)most - (uint64_t)least >= SLOTS_MOST * n)
+		if ((uint64_t)most - (uint64_t)least >= PFS_MIN(SLOTS_MOST * n, UINT32_MAX))
 			return 0;
 	}
 	coding->least = least;
