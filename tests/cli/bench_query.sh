@@ -70,6 +70,11 @@ is 'of a store: says nothing else' "$(cat errors)" ''
 python 'of a store, as JSON' -c 'import json, sys
 rows = json.load(open(sys.argv[1]))
 assert [r["what"] for r in rows if "first" in r] == ["joined with 1,000 texts, grouped (1)"], rows' out.json
+# Names of which each is one byte that is not UTF-8: DuckDB must count as many of them.
+printf 'd/\200\nd/\201\nd/\377\nd/?\n' | primefs import -q - bytes.pfs
+mounted --only='distinct names' bytes.pfs >out 2>errors
+is 'DuckDB counts as many names that are not UTF-8' "$(cat errors)" ''
+rm -f bytes.pfs*
 is 'the side table is dropped' "$(primefs query "$store" "SELECT count(*) FROM primefs_bench_texts" 2>&1 | grep -c 'no such table')" 1
 exits 'of a store that there is not' 3 mounted --peers=none "$work/none.pfs"
 exits 'with an engine that there is not' 2 mounted --engine=none

@@ -42,7 +42,8 @@ static const struct pfs_cmd command = {
 	"Times statements through a mount, from open to close, beside DuckDB.",
 	options,
 	"The table " TEXTS " is made in STORE, and dropped at the end.\n"
-	"DuckDB (tools/setup bench) has no paths. A ratio is speed beside DuckDB's.\n",
+	"DuckDB (tools/setup bench) has no paths. A ratio is speed beside DuckDB's.\n"
+	"A figure \"at first\" may find columns there, made by the copy for DuckDB or earlier.\n",
 };
 
 /* $ino is the directory of the first level with most below it, $part the option. */
@@ -122,17 +123,23 @@ struct answer {
 	char text[4096]; /* its beginning, as far as there is room */
 };
 
-/* Replaces bytes that DuckDB does not take: it wants UTF-8, names have any bytes. */
-static void make_ascii(char *text, size_t size)
+/* Writes each byte from 128 on as the UTF-8 of the character with that number: DuckDB takes UTF-8
+ * only, names have any bytes, and names that differ must go on differing. */
+static int write_utf8(FILE *csv, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		text[i] = (char)((c < ' ' && c != '\r' && c != '\n') || c > 126 ? '?' : c);
+		if (c >= 128) {
+			(void)putc_unlocked(0xc0 | c >> 6, csv);
+			c = 0x80 | (c & 0x3f);
+		}
+		(void)putc_unlocked(c, csv);
 	}
+	return ferror(csv) ? -EIO : 0;
 }
 
-static int take(struct answer *answer, char *piece, size_t size)
+static int take(struct answer *answer, const char *piece, size_t size)
 {
 	size_t room = PFS_MIN(sizeof(answer->text) - 1 - answer->len, size);
 
@@ -140,10 +147,7 @@ static int take(struct answer *answer, char *piece, size_t size)
 	answer->len += room;
 	for (const char *at = piece; (at = memchr(at, '\n', (size_t)(piece + size - at))); at++)
 		answer->lines++;
-	if (!answer->csv)
-		return 0;
-	make_ascii(piece, size);
-	return fwrite(piece, 1, size, answer->csv) == size ? 0 : -errno;
+	return answer->csv ? write_utf8(answer->csv, piece, size) : 0;
 }
 
 /* Writes sql, unless it is NULL, to a file of .query and reads the file. */
@@ -428,7 +432,8 @@ static int run_questions(struct mounted *mounted)
 
 	PFS_TRY(make_texts(mounted));
 	PFS_TRY(must(mounted, &answer, "run",
-		     "SELECT ifnull(min(ino), 2) FROM nodes WHERE depth = 1 AND type = 'd'"));
+		     "SELECT ifnull((SELECT ino FROM nodes WHERE depth = 1 AND type = 'd' "
+		     "ORDER BY subtree_count DESC, ino LIMIT 1), 2)"));
 	get_row(mounted->ino, sizeof(mounted->ino), &answer);
 	if (mounted->duckdb) {
 		PFS_TRY(fill_duckdb(mounted));
