@@ -409,14 +409,14 @@ static int mark_starts(void *context, unsigned worker, uint64_t from, uint64_t t
 	return 0;
 }
 
-/* Returns where the next items from `at` on begin that are equal; n: nowhere. */
-static uint64_t next_start(const struct sharing *share, uint64_t at)
+/* Returns where the next items begin that are equal, from `at` on and before `to`; else `to`. */
+static uint64_t next_start(const struct sharing *share, uint64_t at, uint64_t to)
 {
-	uint64_t left = at < share->n ? share->starts[at / 64] >> at % 64 << at % 64 : 0;
+	uint64_t left = at < to ? share->starts[at / 64] >> at % 64 << at % 64 : 0;
 
-	while (!left && (at = (at | 63) + 1) < share->n)
+	while (!left && (at = (at | 63) + 1) < to)
 		left = share->starts[at / 64];
-	return left ? at / 64 * 64 + (uint64_t)__builtin_ctzll(left) : share->n;
+	return left ? PFS_MIN(at / 64 * 64 + (uint64_t)__builtin_ctzll(left), to) : to;
 }
 
 /* Those that begin in the piece. */
@@ -426,8 +426,9 @@ static int sort_few_equal(void *context, unsigned worker, uint64_t from, uint64_
 	struct words words = *share->words;
 
 	(void)worker;
-	for (uint64_t at = next_start(share, from), end; at < to; at = end) {
-		end = next_start(share, at + 1);
+	for (uint64_t at = next_start(share, from, to), end; at < to;
+	     at = next_start(share, end, to)) {
+		end = next_start(share, at + 1, PFS_MIN(at + PARALLEL_MIN, share->n));
 		if (end - at > 1 && end - at < PARALLEL_MIN)
 			PFS_TRY(sort_from_word(&share->alone, &words, share->k, share->items + at,
 					       share->more + at, end - at));
@@ -441,7 +442,7 @@ static int sort_many_equal(const struct pfs_sorting *s, struct words *w,
 {
 	*most = 0;
 	for (uint64_t at = 0, end; at < share->n; at = end) {
-		end = next_start(share, at + 1);
+		end = next_start(share, at + 1, share->n);
 		if (end - at >= PARALLEL_MIN)
 			PFS_TRY(sort_from_word(s, w, share->k, share->items + at, share->more + at,
 					       end - at));
