@@ -329,6 +329,8 @@ static void unreadable_after_some(void **state)
 enum { TEXT_SIZE = 30000, BROKEN_AT = 12005, A_LINE = 10, PAGE = 4096 };
 static int broken_fd = -1;
 static bool is_shortened;
+/* A file to which lines are appended, once, when its end has been read. */
+static int growing_fd = -1;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 ssize_t __real_pread64(int fd, void *to, size_t size, off_t offset);
@@ -341,6 +343,20 @@ ssize_t __wrap_pread64(int fd, void *to, size_t size, off_t offset)
 		return __real_pread64(fd, to, (size_t)(BROKEN_AT - offset), offset);
 	errno = EIO;
 	return is_shortened ? 0 : -1;
+}
+
+ssize_t __real_read(int fd, void *to, size_t size);
+ssize_t __wrap_read(int fd, void *to, size_t size);
+ssize_t __wrap_read(int fd, void *to, size_t size)
+{
+	static const char more[] = "bb\ncccc\n";
+	const ssize_t got = __real_read(fd, to, size);
+
+	if (fd == growing_fd && got == 0) {
+		growing_fd = -1;
+		(void)pwrite(fd, more, sizeof(more) - 1, lseek(fd, 0, SEEK_CUR));
+	}
+	return got;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -376,6 +392,32 @@ static void broken_while_read(void **state)
 		broken_fd = -1;
 		check_file(pipe.out, expected, len);
 		free(expected);
+		assert_int_equal(close(pipe.in), 0);
+		assert_int_equal(close(pipe.out), 0);
+	}
+}
+
+/* The list ends where the file's end was read, though the file grows afterwards. */
+static void grown_at_its_end(void **state)
+{
+	static const char text[] = "aaaa\nbb";
+
+	(void)state;
+	for (unsigned threads = 1; threads < 5; threads++) {
+		struct resolver resolver = {0};
+		struct pfs_pathpipe pipe = {.in = file_with(text, sizeof(text) - 1),
+					    .out = file_with("", 0),
+					    .delimiter = '\n',
+					    .batch = 100,
+					    .path_max = 100,
+					    .threads = threads,
+					    .arg = &resolver,
+					    .resolve = resolve};
+
+		growing_fd = pipe.in;
+		assert_int_equal(pfs_pathpipe_run(&pipe), 0);
+		assert_int_equal(growing_fd, -1);
+		check_file(pipe.out, "5\taaaa\n3\tbb\n", 12);
 		assert_int_equal(close(pipe.in), 0);
 		assert_int_equal(close(pipe.out), 0);
 	}
@@ -494,6 +536,7 @@ int main(void)
 		cmocka_unit_test(unreadable),
 		cmocka_unit_test(unreadable_after_some),
 		cmocka_unit_test(broken_while_read),
+		cmocka_unit_test(grown_at_its_end),
 		cmocka_unit_test(not_resolved),
 		cmocka_unit_test(not_written),
 		cmocka_unit_test(answered_before_the_next),

@@ -220,7 +220,7 @@ static bool find_piece(struct work *work, struct batch *batch)
 	struct stat status;
 	size_t size, tail_size, lines;
 
-	if (!work->in_pieces || work->n_rest)
+	if (!work->in_pieces || work->is_all || work->n_rest)
 		return false;
 	batch->unread = lseek(pipe->in, 0, SEEK_CUR);
 	if (batch->unread < 0 || fstat(pipe->in, &status) || status.st_size <= batch->unread)
