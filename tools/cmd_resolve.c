@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/checked.h"
@@ -156,6 +157,17 @@ static int show_objects(void *arg, const uint64_t *inos, const struct pfs_path_t
 	return fflush(stdout) ? -errno : 0;
 }
 
+/* Returns true if there are paths to be read from the file to which the answers are written: these
+ * would overwrite paths that are not read yet, or be read as paths themselves without an end. */
+static bool would_read_its_answers(const struct pfs_pathpipe *pipe)
+{
+	struct stat in, out;
+
+	return !fstat(pipe->in, &in) && !fstat(pipe->out, &out) && S_ISREG(in.st_mode) &&
+	       in.st_ino == out.st_ino && in.st_dev == out.st_dev &&
+	       lseek(pipe->in, 0, SEEK_CUR) < in.st_size;
+}
+
 /* One sentence, of the stage that failed. */
 static int say(const struct pfs_pathpipe *pipe, int error)
 {
@@ -225,6 +237,9 @@ int pfs_cmd_resolve(int argc, char **argv)
 		return args.status;
 	if (as_objects)
 		asker.pipe.show = show_objects;
+	if (would_read_its_answers(&asker.pipe))
+		return pfs_cmd_fail("resolve", "standard input is the file of standard output; "
+					       "write the answers to another one");
 	status = pfs_answerer_open(&asker.answerer, "resolve", args.operands[0]);
 	if (status)
 		return status;

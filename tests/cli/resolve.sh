@@ -74,11 +74,6 @@ ok 'from where the input is' bash -c "(dd bs=$(stat -c %s third) count=1 of=copi
 	cmp - <(tail -n +$((lines + 1)) answers) && cmp third copied"
 is 'the input is where it ends' "$( (primefs resolve "$store" >before && cat && echo line >>many && cat) <many)" line
 ok 'all of it was answered' cmp before answers
-cp some both
-primefs resolve "$store" <some >wanted
-# shellcheck disable=SC2094 # which is what is tried
-primefs resolve "$store" <both 1<>both
-ok 'its file is overwritten with the answers' cmp both wanted
 mkfifo in out
 primefs resolve "$store" <in >out &
 exec 5>in 6<out
@@ -95,6 +90,21 @@ ok 'whoever stops reading ends it' timeout 60 bash -c "yes /a | primefs resolve 
 exits 'without a store' 2 primefs resolve
 exits 'with a path as an operand' 2 primefs resolve "$store" /a
 exits 'no such store' 3 primefs resolve none.pfs </dev/null
+same='standard input is the file of standard output; write the answers to another one'
+cp many both
+for mode in '>>' '1<>'; do
+	for option in -- --json; do
+		fails_with "answers written to the file that is read, $mode $option" "$same" \
+			bash -c "ulimit -f 100000; primefs resolve $option '$store' <both $mode both"
+		ok "it is left as it was, $mode $option" cmp many both
+	done
+done
+ln both other
+fails_with 'by another name' "$same" bash -c "primefs resolve '$store' <both 1<>other"
+: >nothing
+ok 'unless it is empty' bash -c "primefs resolve '$store' <nothing >>nothing"
+ok 'or at its end' bash -c "{ cat >/dev/null && primefs resolve '$store'; } <both >>both"
+ok 'which leaves it as it was' cmp many both
 fails_with 'unreadable input' 'standard input: Is a directory' primefs resolve "$store" </
 if [[ -e /dev/full ]]; then
 	for option in -- --json; do

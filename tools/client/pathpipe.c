@@ -423,15 +423,12 @@ static unsigned threads_for(const struct pfs_pathpipe *pipe)
 	return pipe->in_turn ? PFS_MIN(threads, THREADS_IN_TURN) : threads;
 }
 
-/* Returns true if threads may read `in` at several places at once. A file to which the answers are
- * written is read in turn, so that one that fits into a batch is read before it is changed. */
+/* Returns true if threads may read `in` at several places at once. */
 static bool is_read_in_pieces(const struct pfs_pathpipe *pipe)
 {
-	struct stat in, out;
+	struct stat in;
 
-	return !fstat(pipe->in, &in) && S_ISREG(in.st_mode) &&
-	       (pipe->put || fstat(pipe->out, &out) || in.st_ino != out.st_ino ||
-		in.st_dev != out.st_dev);
+	return !fstat(pipe->in, &in) && S_ISREG(in.st_mode);
 }
 
 static int run_threads(struct work *work, struct pfs_pool *pool)

@@ -24,7 +24,7 @@ enum pfs_pathpipe_stage {
 };
 
 struct pfs_pathpipe {
-	int in, out;
+	int in, out;	/* not the same file, which would be changed while it is read */
 	char delimiter; /* ends each path and each line that is written */
 	bool in_turn;	/* `resolve` is called by one thread at a time; else by several at once */
 	/* How many threads there are. 0: some more than processors; if `in_turn` is true, a few. */
