@@ -134,14 +134,17 @@ static bool more_is_ready(int fd)
 }
 
 /* Makes room for `size` bytes, or path_max if that is less, and for two more: a path's delimiter or
- * the byte that makes it too long, and the byte behind. */
-static int reserve(const struct work *work, struct batch *batch, size_t size)
+ * the byte that makes it too long, and the byte behind. One batch at a time is larger than others:
+ * its thread waits for its turn, to which all earlier batches come, since they have been read. */
+static int reserve(struct work *work, struct batch *batch, size_t size)
 {
 	const size_t capacity = PFS_MIN(PFS_MAX(work->batch, size), work->pipe->path_max) + 2;
 	char *text;
 
 	if (batch->text && capacity <= batch->capacity)
 		return 0;
+	if (size > work->batch)
+		wait_for_turn(work, batch);
 	text = realloc(batch->text, capacity);
 	if (!text)
 		return -ENOMEM;
@@ -151,7 +154,7 @@ static int reserve(const struct work *work, struct batch *batch, size_t size)
 }
 
 /* Makes room for a path of more than `size` bytes. */
-static int make_room(const struct work *work, struct batch *batch, size_t size)
+static int make_room(struct work *work, struct batch *batch, size_t size)
 {
 	return size > work->pipe->path_max ? -ENAMETOOLONG : reserve(work, batch, 2 * size);
 }
@@ -239,19 +242,18 @@ static bool find_piece(struct work *work, struct batch *batch)
 /* Takes the next batch. Returns false if there is none. */
 static bool take_batch(struct work *work, struct batch *batch)
 {
-	const uint64_t came = pfs_now_ns();
+	const uint64_t came = pfs_now_ns(), waited = batch->waited_ns;
 	int result;
 	PFS_LOCKED(&work->reading);
-	const uint64_t began = pfs_now_ns();
 
-	batch->waited_ns += began - came;
+	batch->waited_ns += pfs_now_ns() - came;
 	batch->number = work->n_taken++;
 	if (is_over(work, batch->number))
 		return false;
 	result = find_piece(work, batch) ? 0 : read_batch(work, batch);
 	if (result)
 		end_before(work, batch->number, PFS_PATHPIPE_READ, result == ENDED ? 0 : result);
-	batch->busy_ns[PFS_PATHPIPE_READ] += pfs_now_ns() - began;
+	batch->busy_ns[PFS_PATHPIPE_READ] += pfs_now_ns() - came - (batch->waited_ns - waited);
 	return !result;
 }
 
@@ -385,12 +387,24 @@ static bool take_steps(struct work *work, struct batch *batch)
 	return true;
 }
 
+/* Frees the memory of a batch that was larger than others. */
+static void release(const struct work *work, struct batch *batch)
+{
+	if (batch->capacity <= work->batch + 2)
+		return;
+	free(batch->text);
+	batch->text = NULL;
+	batch->capacity = 0;
+	pfs_resolve_text_free(&batch->answers);
+}
+
 static void answer_batch(struct work *work, struct batch *batch)
 {
 	for (batch->at = 0; batch->at < batch->size; batch->at += batch->used)
 		if (!take_steps(work, batch))
 			break;
 	wait_for_turn(work, batch);
+	release(work, batch);
 	pass_turn(work, batch);
 }
 

@@ -2,7 +2,8 @@
 /* tools/client/pathpipe.h - reads a list of paths from one descriptor and writes the answers to
  * another. Several threads do it: each takes the next batch of lines, finds its paths, has them
  * resolved, prints the answers, and writes these when those of all batches before are written. Each
- * has one batch in memory, however long the list is, which stays in the cache of its processor.
+ * has one batch in memory, however long the list is, which stays in the cache of its processor. A
+ * path that is longer than a batch is had by one thread at a time.
  *
  * Threads read in turn. But if `in` is a regular file, a thread whose turn it is only looks where
  * its batch ends, and reads it at the same time as others read theirs. If `in` is a pipe, all whole
