@@ -26,6 +26,7 @@ WRAP_test_pending := fuse_req_interrupt_func pfs_respond_error
 WRAP_test_dispatch := pfs_thread_start getrlimit64
 WRAP_test_pool := pfs_thread_start
 WRAP_test_pathpipe := pread64 read
+WRAP_test_pathpipe_long := read
 WRAP_test_index := pfs_cuda_operators_open
 WRAP_test_index_device := pfs_cuda_operators_open
 WRAP_test_prefix := pfs_cuda_operators_open

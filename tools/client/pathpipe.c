@@ -203,13 +203,16 @@ static int read_lines(struct work *work, struct batch *batch, size_t *size)
 
 static int read_batch(struct work *work, struct batch *batch)
 {
-	size_t size = work->n_rest;
+	size_t size = work->n_rest, rest;
 
 	PFS_TRY(reserve(work, batch, size));
 	if (size)
 		memcpy(batch->text, work->rest, size);
 	PFS_TRY(read_lines(work, batch, &size));
-	PFS_TRY(keep_rest(work, batch->text + batch->size, size - batch->size));
+	rest = size - batch->size;
+	if (work->in_pieces && !work->is_all && lseek(work->pipe->in, -(off_t)rest, SEEK_CUR) >= 0)
+		rest = 0; /* it begins the next piece */
+	PFS_TRY(keep_rest(work, batch->text + batch->size, rest));
 	batch->unread = -1;
 	return batch->size ? 0 : ENDED;
 }
@@ -437,12 +440,13 @@ static unsigned threads_for(const struct pfs_pathpipe *pipe)
 	return pipe->in_turn ? PFS_MIN(threads, THREADS_IN_TURN) : threads;
 }
 
-/* Returns true if threads may read `in` at several places at once. */
+/* Returns true if threads may read `in` at several places at once. A file whose size is said to be
+ * 0 may be one of /proc, which is made anew where it is read again. */
 static bool is_read_in_pieces(const struct pfs_pathpipe *pipe)
 {
 	struct stat in;
 
-	return !fstat(pipe->in, &in) && S_ISREG(in.st_mode);
+	return !fstat(pipe->in, &in) && S_ISREG(in.st_mode) && in.st_size > 0;
 }
 
 static int run_threads(struct work *work, struct pfs_pool *pool)
