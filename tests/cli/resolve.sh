@@ -126,7 +126,7 @@ if has_fuse; then
 	is 'odd lines, by the daemon' "$(printf '/new\0\n\n\0\n/new\n//new' | resolve "$mnt" | tr '\0' @)" \
 		"$(printf -- '-\t/new@\n-\t\n-\t@\n%s\t/new\n%s\t//new' "$(stat -c %i "$mnt/new")" "$(stat -c %i "$mnt/new")")"
 	exits 'what was moved away' 1 primefs resolve "$mnt" < <(echo /a/b)
-	cat many many many many many >more # than a request has
-	is 'many' "$(primefs resolve "$mnt" <more 2>&1 | cut -f2- | cksum)" "$(cksum <more)"
+	cat many many many many many >longer # than a request has
+	is 'many' "$(primefs resolve "$mnt" <longer 2>&1 | cut -f2- | cksum)" "$(cksum <longer)"
 	unmount_store
 fi
