@@ -171,23 +171,20 @@ static int read_stamp(struct pfs_tree *tree, uint64_t ino)
 	struct pfs_compared_times times;
 	char text[PFS_COMPARED_TEXT_SIZE] = "";
 	struct pfs_attr attr;
-	bool copied, compared;
+	bool copied;
 
 	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
 	copied = pfs_attrset_find(set, &attr, PFS_COPIED, sizeof(PFS_COPIED) - 1);
-	if (pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
-		memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
-	compared = parse(&times, text);
-	if (!compared)
-		times = (struct pfs_compared_times){.full_s = 0};
-	return compared || copied ? put(tree, ino, &times, true, copied) : 0;
+	if (!pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
+		return 0;
+	memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
+	return parse(&times, text) ? put(tree, ino, &times, true, copied) : 0;
 }
 
 static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len,
 		    enum pfs_attr_type type PFS_UNUSED)
 {
-	return (len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0) ||
-	       (len == sizeof(PFS_COPIED) - 1 && memcmp(name, PFS_COPIED, len) == 0);
+	return len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0;
 }
 
 /* Returns the next directory from *slot on that has attributes. It looks at the slots of one hold,

@@ -17,7 +17,7 @@
 #include "fs/tree/tree.h"
 
 #define PFS_COMPARED	       "primefs.compared" /* the attribute, without "user." */
-#define PFS_COPIED	       "primefs.copied" /* what is in it came with a folder, but not as links */
+#define PFS_COPIED	       "primefs.copied" /* beside it: what is below came with a folder, but not as links */
 #define PFS_COMPARED_TEXT_SIZE 64
 #define PFS_COMPARED_MAX       1024u /* stamps; further directories have only what those above them say */
 
@@ -31,7 +31,7 @@ struct pfs_compared_times {
 struct pfs_compared_stamp {
 	uint64_t ino;
 	struct pfs_compared_times times;
-	bool kept;     /* the store has what the stamp says, too */
+	bool kept;     /* the store has this stamp, too */
 	bool copied;   /* the directory came with a folder whose files are not linked */
 	bool followed; /* the directory came with a folder, which a watch may follow; false: with a
 			  table or the like */

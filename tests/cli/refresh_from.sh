@@ -236,32 +236,6 @@ for content in copy none; do
 	ok 'but of a list that came when all its files were gone' primefs refresh --from=list folder.pfs
 	is 'which follows in its place' "$(primefs export folder.pfs)" '/c'
 done
-mkdir flat
-echo text >flat/file
-printf '/a\n' >at_root
-for content in copy none; do
-	for sequence in emptied list; do
-		rm -f flat.pfs*
-		if [[ $sequence = emptied ]]; then
-			primefs import -q --content=$content flat flat.pfs
-			primefs query flat.pfs "DELETE FROM nodes WHERE path <> '/'" >/dev/null
-			primefs import -q --at=/ at_root flat.pfs
-		else
-			primefs import -q at_root flat.pfs
-		fi
-		primefs import -q --content=$content --at=/ flat flat.pfs
-		fails_with "nor of plain files with --content=$content beside a list ($sequence)" \
-			'flat.pfs: a folder was imported to /' primefs refresh --from=list flat.pfs
-		is 'which are there' "$(primefs export flat.pfs)" $'/a\n/file'
-	done
-	primefs query flat.pfs "DELETE FROM nodes WHERE path <> '/'" >/dev/null
-	primefs import -q --content=$content --at=/ flat flat.pfs
-	fails_with 'nor of plain files that came to an emptied root' 'flat.pfs: a folder was imported to /' \
-		primefs refresh --from=list flat.pfs
-	primefs query flat.pfs "DELETE FROM nodes WHERE path <> '/'" >/dev/null
-	primefs import -q --at=/ at_root flat.pfs
-	ok 'but of a list that takes their place' primefs refresh --from=list flat.pfs
-done
 rm -f folder.pfs*
 mkdir other
 echo text >other/file

@@ -26,13 +26,6 @@ int pfs_import_put_left_out(struct pfs_import *import, uint64_t prime)
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
 
-/* Returns true for a folder whose files do not become links. */
-static bool is_copied(const struct pfs_import *import)
-{
-	return import->options.format == &pfs_import_dir &&
-	       import->options.content != PFS_CONTENT_LINK;
-}
-
 void pfs_import_mark_compared(struct pfs_import *import)
 {
 	uint32_t node, from = 0, n = 0;
@@ -42,18 +35,13 @@ void pfs_import_mark_compared(struct pfs_import *import)
 	import->says_when = n <= PFS_COMPARED_MAX && !import->options.passing;
 	for (from = 0; import->says_when && pfs_build_next_top(import->build, &node, &from);)
 		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
-	if (import->options.at && is_copied(import))
-		pfs_build_set_flags(import->build, PFS_BUILD_ROOT, PFS_NODE_ATTRS, 0);
 }
 
-static int put_copied(struct pfs_import *import, uint64_t prime)
+/* Returns true for a folder whose files do not become links. */
+static bool is_copied(const struct pfs_import *import)
 {
-	const struct pfs_attr_record attr = {.name = PFS_COPIED,
-					     .name_len = sizeof(PFS_COPIED) - 1,
-					     .type = PFS_ATTR_TEXT,
-					     .text = ""};
-
-	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
+	return import->options.format == &pfs_import_dir &&
+	       import->options.content != PFS_CONTENT_LINK;
 }
 
 int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t prime)
@@ -71,18 +59,20 @@ int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t p
 		return 0;
 	attr.text_len = (size_t)pfs_compared_print(text, &times);
 	PFS_TRY(pfs_store_put_attr(pfs_build_store(import->build), prime, &attr));
-	return is_copied(import) ? put_copied(import, prime) : 0;
+	if (!is_copied(import))
+		return 0;
+	attr = (struct pfs_attr_record){.name = PFS_COPIED,
+					.name_len = sizeof(PFS_COPIED) - 1,
+					.type = PFS_ATTR_TEXT,
+					.text = ""};
+	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
 
-int pfs_import_settle_copied(struct pfs_import *import)
+int pfs_import_forget_copied(struct pfs_import *import)
 {
 	const uint64_t at = pfs_build_prime(import->build, PFS_BUILD_ROOT);
 
-	if (!import->options.at || pfs_build_is_top(import->build, PFS_BUILD_ROOT))
-		return 0;
-	if (is_copied(import))
-		return put_copied(import, at);
-	if (!pfs_build_is_into_empty(import->build))
+	if (!import->options.at || is_copied(import) || !pfs_build_is_into_empty(import->build))
 		return 0;
 	return pfs_store_remove_attr(pfs_build_store(import->build), at, PFS_COPIED,
 				     sizeof(PFS_COPIED) - 1);

@@ -16,10 +16,9 @@ PFS_MUST_CHECK int pfs_import_put_left_out(struct pfs_import *import, uint64_t p
 void pfs_import_mark_compared(struct pfs_import *import);
 PFS_MUST_CHECK int pfs_import_put_compared(struct pfs_import *import, uint32_t node,
 					   uint64_t prime);
-/* Called when all is written. If such a folder comes to a directory that was there before, that
- * directory says so, too: plain files have no new directory that could. If anything else comes to a
- * directory that is empty, it takes the place of such a folder, and the directory no longer says
- * that, so that a newer list can be compared with what it holds. */
-PFS_MUST_CHECK int pfs_import_settle_copied(struct pfs_import *import);
+/* What is not such a folder and comes to a directory that is empty takes the place of one that came
+ * to it: the directory no longer says that, so that a newer list can be compared with what it
+ * holds. Called when all is written. */
+PFS_MUST_CHECK int pfs_import_forget_copied(struct pfs_import *import);
 
 #endif
