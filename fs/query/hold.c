@@ -8,10 +8,10 @@
 
 /* Scans let others have the tree after that, and operators if somebody waits; what they do between
  * two looks, a run of two milliseconds and a piece of each thread at the most, takes less than the
- * three that are left up to five.  By a clock without ticks, which have up to ten milliseconds. */
-#define HELD_NS UINT64_C(2000000)
+ * four that are left up to five.  By a clock without ticks, which have up to ten milliseconds. */
+#define HELD_NS UINT64_C(1000000)
 /* Operators, whose threads have to stop for it, do so if nobody waits. */
-#define RUN_NS UINT64_C(3000000)
+#define RUN_NS UINT64_C(2000000)
 /* Who waits is let in now, also where an operator cannot pause: it begins again, over a frozen
  * tree. */
 #define MOST_NS UINT64_C(4000000)
