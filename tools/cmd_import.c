@@ -181,8 +181,6 @@ static int build_all(struct pfs_import *import)
 	}
 	if (!error && options->format->finished)
 		error = options->format->finished(import);
-	if (!error)
-		error = pfs_import_forget_copied(import);
 	return error ? error : pfs_build_commit(import->build);
 }
 

@@ -94,14 +94,14 @@ PFS_MUST_CHECK int pfs_build_set_target(struct pfs_build *build, uint32_t node, 
  * already. */
 PFS_MUST_CHECK int pfs_build_set_directory(struct pfs_build *build, uint32_t node);
 
-/* pfs_build_is_top returns true for a directory that is new in one that was there before, and for a
- * new store's root. pfs_build_next_top gets the next such node from number *from on, which goes
- * behind it, and returns false if there are no more. */
+/* pfs_build_is_top returns true for the highest directories below which all is new: `at` itself if
+ * nothing lay in it and something does now, else each directory that is new in one that was there
+ * before; or a new store's root. pfs_build_is_grown returns true for `at` and directories below it
+ * that were there before and have got children. pfs_build_next_place gets the next node from number
+ * *from on that is one or the other, and *from goes behind it. Returns false if there is none. */
 bool pfs_build_is_top(const struct pfs_build *build, uint32_t node);
-bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from);
-
-/* Returns true if nothing that the store had before the build lies in PFS_BUILD_ROOT. */
-bool pfs_build_is_into_empty(const struct pfs_build *build);
+bool pfs_build_is_grown(const struct pfs_build *build, uint32_t node);
+bool pfs_build_next_place(const struct pfs_build *build, uint32_t *node, uint32_t *from);
 
 /* Sets and clears flags (enum pfs_node_flag) of the node's record. */
 void pfs_build_set_flags(struct pfs_build *build, uint32_t node, uint32_t set, uint32_t clear);

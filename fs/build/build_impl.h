@@ -21,6 +21,7 @@ enum pfs_build_state {
 	BUILD_FIXED = 16,    /* has a prime above 2^32 */
 	BUILD_CHANGED = 32,  /* was in the store before, its record has to be written again */
 	BUILD_QUERY = 64,    /* was added as ".query" */
+	BUILD_GROWN = 128,   /* was in the store before, and has got children */
 };
 
 struct pfs_build_attr {
@@ -59,6 +60,7 @@ struct pfs_build {
 	size_t count, capacity; /* nodes */
 	size_t n_stored;	/* of which the first came from the store */
 	uint32_t at;		/* what PFS_BUILD_ROOT stands for */
+	bool into_empty;	/* it was in the store before, and nothing lay in it */
 	uint32_t *parent;
 	uint64_t *name;	 /* offset in the heap << 8 | length */
 	uint8_t *state;	 /* enum pfs_build_state */

@@ -62,7 +62,8 @@ static int link_nodes(struct pfs_build *build, const uint64_t *parents)
 
 	if (build->n_stored == 0 || build->prime[0] != PFS_ROOT_PRIME)
 		return damaged(build, PFS_ROOT_PRIME);
-	build->state[0] |= BUILD_PARENT;
+	if (build->n_stored > 1)
+		build->state[0] |= BUILD_PARENT;
 	for (node = 1; node < build->n_stored; node++) {
 		if (find_prime(build, &build->parent[node], parents[node]) != 0 ||
 		    !(build->state[build->parent[node]] & BUILD_DIRECTORY) ||
@@ -90,6 +91,7 @@ static int find_at(struct pfs_build *build, const char *path)
 		path += len + (path[len] == '/');
 	}
 	build->at = node;
+	build->into_empty = node < build->n_stored && !(build->state[node] & BUILD_PARENT);
 	return error;
 }
 

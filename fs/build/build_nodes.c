@@ -240,7 +240,7 @@ static int make_parent(struct pfs_build *build, uint32_t node)
 		return -ENOTDIR;
 	*state |= BUILD_DIRECTORY | BUILD_PARENT;
 	if (node < build->n_stored)
-		*state |= BUILD_CHANGED;
+		*state |= BUILD_CHANGED | BUILD_GROWN;
 	return 0;
 }
 
@@ -437,28 +437,29 @@ bool pfs_build_has_children(const struct pfs_build *build, uint32_t node)
 bool pfs_build_is_top(const struct pfs_build *build, uint32_t node)
 {
 	node = pfs_build_node(build, node);
+	if (build->into_empty)
+		return node == build->at && build->state[node] & BUILD_GROWN;
 	return node >= build->n_stored && build->state[node] & BUILD_DIRECTORY &&
 	       (node == 0 || build->parent[node] < build->n_stored);
 }
 
-bool pfs_build_next_top(const struct pfs_build *build, uint32_t *node, uint32_t *from)
+bool pfs_build_is_grown(const struct pfs_build *build, uint32_t node)
+{
+	/* If `at` is new, only the directory that it was made in has grown. */
+	return build->at < build->n_stored &&
+	       build->state[pfs_build_node(build, node)] & BUILD_GROWN;
+}
+
+bool pfs_build_next_place(const struct pfs_build *build, uint32_t *node, uint32_t *from)
 {
 	size_t end = build->n_stored ? build->count : 1; /* below a new root there is no other */
 
-	for (*from = (uint32_t)PFS_MAX(*from, build->n_stored); *from < end;) {
+	while (*from < end) {
 		*node = (*from)++;
-		if (pfs_build_is_top(build, *node))
+		if (pfs_build_is_top(build, *node) || pfs_build_is_grown(build, *node))
 			return true;
 	}
 	return false;
-}
-
-bool pfs_build_is_into_empty(const struct pfs_build *build)
-{
-	for (size_t node = 1; node < build->n_stored; node++)
-		if (build->parent[node] == build->at)
-			return false;
-	return true;
 }
 
 uint64_t pfs_build_count(const struct pfs_build *build)

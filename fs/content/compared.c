@@ -15,6 +15,7 @@
 #include "fs/attr/attrset.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/content_impl.h"
+#include "fs/content/follow.h"
 #include "fs/image/image.h"
 #include "fs/journal/records.h"
 #include "fs/tree/tree_impl.h"
@@ -81,7 +82,7 @@ static void take_newer(struct pfs_compared_times *times, const struct pfs_compar
 }
 
 static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
-	       bool kept, bool copied)
+	       bool kept)
 {
 	struct pfs_compared *compared = tree->compared;
 	struct pfs_value *record PFS_UNREF = NULL;
@@ -104,7 +105,6 @@ static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_ti
 	if (!error) {
 		take_newer(&stamp->times, times);
 		stamp->kept = kept;
-		stamp->copied |= copied;
 		stamp->followed = record != NULL;
 	}
 	(void)pthread_rwlock_unlock(&compared->lock);
@@ -171,20 +171,19 @@ static int read_stamp(struct pfs_tree *tree, uint64_t ino)
 	struct pfs_compared_times times;
 	char text[PFS_COMPARED_TEXT_SIZE] = "";
 	struct pfs_attr attr;
-	bool copied;
 
 	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
-	copied = pfs_attrset_find(set, &attr, PFS_COPIED, sizeof(PFS_COPIED) - 1);
 	if (!pfs_attrset_find(set, &attr, PFS_COMPARED, sizeof(PFS_COMPARED) - 1))
 		return 0;
 	memcpy(text, attr.text, PFS_MIN(attr.text_len, sizeof(text) - 1));
-	return parse(&times, text) ? put(tree, ino, &times, true, copied) : 0;
+	return parse(&times, text) ? put(tree, ino, &times, true) : 0;
 }
 
-static int is_stamp(void *arg PFS_UNUSED, const char *name, size_t len,
-		    enum pfs_attr_type type PFS_UNUSED)
+static int is_called(void *arg, const char *name, size_t len, enum pfs_attr_type type PFS_UNUSED)
 {
-	return len == sizeof(PFS_COMPARED) - 1 && memcmp(name, PFS_COMPARED, len) == 0;
+	const char *wanted = arg;
+
+	return len == strlen(wanted) && memcmp(name, wanted, len) == 0;
 }
 
 /* Returns the next directory from *slot on that has attributes. It looks at the slots of one hold,
@@ -213,7 +212,7 @@ static int load(struct pfs_tree *tree)
 
 	if (tree->compared->loaded)
 		return 0;
-	there = pfs_attr_names(tree, is_stamp, NULL);
+	there = pfs_attr_names(tree, is_called, (void *)PFS_COMPARED);
 	if (there < 0)
 		return there;
 	for (bool more = there; more;) {
@@ -346,7 +345,6 @@ static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_co
 	       a->flat_s <= b->full_s;
 }
 
-/* What says that a directory was copied stays: nothing above it says that. */
 static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
 {
 	struct pfs_compared_stamp *list PFS_FREE = NULL;
@@ -356,7 +354,7 @@ static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_comp
 	for (size_t i = 0; i < n; i++) {
 		int error;
 
-		if (list[i].ino == ino || list[i].copied || !says_no_more(&list[i].times, times) ||
+		if (list[i].ino == ino || !says_no_more(&list[i].times, times) ||
 		    !is_below(tree, list[i].ino, ino))
 			continue;
 		error = list[i].kept ? write_stamp(tree, list[i].ino, NULL) : 0;
@@ -381,7 +379,7 @@ static int note(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_t
 		return 0; /* the stamps above it go on counting */
 	if (keep)
 		PFS_TRY(write_stamp(tree, ino, &all));
-	PFS_TRY(put(tree, ino, &all, keep, false));
+	PFS_TRY(put(tree, ino, &all, keep));
 	return keep ? drop_below(tree, ino, &all) : 0;
 }
 
@@ -428,6 +426,45 @@ int pfs_compared_keep(struct pfs_tree *tree)
 			error = note(tree, list[i].ino, &times, true);
 		if (error && error != -ESTALE)
 			return error;
+	}
+	return 0;
+}
+
+/* ---- what came as a copy ---- */
+
+static int has(struct pfs_tree *tree, uint64_t ino, const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	return pfs_attrset_find(set, &attr, name, strlen(name));
+}
+
+int pfs_compared_is_copied(struct pfs_tree *tree, uint64_t directory)
+{
+	int there = pfs_attr_names(tree, is_called, (void *)PFS_COPIED);
+	uint32_t slot = 0;
+
+	if (there <= 0)
+		return there;
+	for (uint64_t above = directory; above; above = pfs_follow_parent(tree, above)) {
+		int copied = has(tree, above, PFS_COPIED);
+		int other = copied ? 0 : has(tree, above, PFS_COMPARED);
+
+		if (copied || other < 0)
+			return copied ? copied : other;
+		if (other)
+			break;
+	}
+	for (bool more = true; more;) {
+		uint64_t node = next_directory(tree, &slot, &more);
+		int copied = 0;
+
+		if (node && is_below(tree, node, directory))
+			copied = has(tree, node, PFS_COPIED);
+		if (copied)
+			return copied;
 	}
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include "fs/tree/tree.h"
 
 #define PFS_COMPARED	       "primefs.compared" /* the attribute, without "user." */
-#define PFS_COPIED	       "primefs.copied" /* beside it: what is below came with a folder, but not as links */
+#define PFS_COPIED	       "primefs.copied"	  /* another one: pfs_compared_is_copied */
 #define PFS_COMPARED_TEXT_SIZE 64
 #define PFS_COMPARED_MAX       1024u /* stamps; further directories have only what those above them say */
 
@@ -32,7 +32,6 @@ struct pfs_compared_stamp {
 	uint64_t ino;
 	struct pfs_compared_times times;
 	bool kept;     /* the store has this stamp, too */
-	bool copied;   /* the directory came with a folder whose files are not linked */
 	bool followed; /* the directory came with a folder, which a watch may follow; false: with a
 			  table or the like */
 };
@@ -72,5 +71,11 @@ PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_
 				     uint64_t ino);
 PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out,
 				     size_t *n);
+
+/* Returns 1 if something in the directory, or the directory itself, came with a folder that was
+ * copied or imported without content, else 0. A directory that got something from such a folder has
+ * the attribute PFS_COPIED. What else the directory came with is said by the nearest attribute
+ * there or above. No lock is held. -ENOMEM, and what the store returns. */
+PFS_MUST_CHECK int pfs_compared_is_copied(struct pfs_tree *tree, uint64_t directory);
 
 #endif

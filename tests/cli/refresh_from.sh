@@ -236,7 +236,67 @@ for content in copy none; do
 	ok 'but of a list that came when all its files were gone' primefs refresh --from=list folder.pfs
 	is 'which follows in its place' "$(primefs export folder.pfs)" '/c'
 done
+# ---- plain files that were copied to a directory of the store ----
+mkdir flat several
+echo text >flat/file
+(cd several && seq -f 'd%g' 1030 | xargs mkdir)
+printf '/a\n' >list
+printf '/b\n' >other_list
+empty() { primefs query "$1" "DELETE FROM nodes WHERE path <> '/'" >/dev/null; }
+for content in copy none; do
+	for before in list emptied; do
+		rm -f flat.pfs*
+		if [[ $before = emptied ]]; then
+			primefs import -q --content=$content flat flat.pfs
+			empty flat.pfs
+			primefs import -q --at=/ list flat.pfs
+		else
+			primefs import -q list flat.pfs
+		fi
+		primefs import -q --content=$content --at=/ flat flat.pfs
+		fails_with "a list removes no plain files with --content=$content beside it ($before)" \
+			'flat.pfs: a folder was imported to /' primefs refresh --from=other_list flat.pfs
+		is 'which are there' "$(primefs export flat.pfs)" $'/a\n/file'
+	done
+	empty flat.pfs
+	primefs import -q --content=$content --at=/ flat flat.pfs
+	fails_with 'nor those that came to an emptied root' 'flat.pfs: a folder was imported to /' primefs refresh --from=list flat.pfs
+	empty flat.pfs
+	primefs import -q --at=/ list flat.pfs
+	ok 'but what a list takes the place of' primefs refresh --from=other_list flat.pfs
+	is 'which follows' "$(primefs export flat.pfs)" /b
+done
+primefs import -q --content=copy --at=/ several flat.pfs
+fails_with 'nor more directories than say when they were compared' 'flat.pfs: a folder was imported to /' \
+	primefs refresh --from=list flat.pfs
+fails_with 'nor what is in one of those' 'flat.pfs: a folder was imported to /d7' primefs refresh --from=list flat.pfs /d7
+rm -f flat.pfs*
+printf '/sub/a\n' | primefs import -q - flat.pfs
+primefs import -q --at=/sub/in list flat.pfs
+mkdir -p deep/sub/in
+cp flat/file deep/sub/in
+primefs import -q --content=copy --at=/ deep flat.pfs
+fails_with 'nor those that came to a directory of another list' 'flat.pfs: a folder was imported to /sub/in' \
+	primefs refresh --from=list flat.pfs /sub/in
+fails_with 'nor from above it' 'flat.pfs: a folder was imported to /' primefs refresh --from=list flat.pfs
+primefs query flat.pfs "DELETE FROM nodes WHERE path GLOB '/sub/in/*'" >/dev/null
+primefs import -q --at=/sub/in list flat.pfs
+ok 'until that is emptied and gets a list' primefs refresh --from=other_list flat.pfs /sub/in
+ok 'and so above it' primefs refresh --from=list flat.pfs
+is 'where nothing was copied' "$(primefs export flat.pfs)" /a
+primefs import -q --content=copy deep in.pfs
+primefs query in.pfs "DELETE FROM nodes WHERE path GLOB '/sub/*'" >/dev/null
+primefs import -q --at=/sub list in.pfs
+ok 'a list in an emptied directory of a copied folder is compared' primefs refresh --from=other_list in.pfs /sub
+fails_with 'the folder is not' 'in.pfs: a folder was imported to /' primefs refresh --from=other_list in.pfs
+rm -f flat.pfs*
+printf '/file\n' | primefs import -q - flat.pfs
+attrs=$(primefs query flat.pfs 'SELECT * FROM nodes')
+exits 'what is there already' 1 primefs import -q --content=copy --at=/ flat flat.pfs
+is 'leaves the directory as it was' "$(primefs query flat.pfs 'SELECT * FROM nodes')" "$attrs"
+ok 'and brings no file that a list could remove' primefs refresh --from=list flat.pfs
 rm -f folder.pfs*
+printf '/c\n' >list
 mkdir other
 echo text >other/file
 primefs import -q other folder.pfs

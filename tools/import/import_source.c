@@ -2,6 +2,7 @@
 #include "tools/import/import_source.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "fs/content/compared.h"
@@ -26,17 +27,6 @@ int pfs_import_put_left_out(struct pfs_import *import, uint64_t prime)
 	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
 }
 
-void pfs_import_mark_compared(struct pfs_import *import)
-{
-	uint32_t node, from = 0, n = 0;
-
-	while (n <= PFS_COMPARED_MAX && pfs_build_next_top(import->build, &node, &from))
-		n++;
-	import->says_when = n <= PFS_COMPARED_MAX && !import->options.passing;
-	for (from = 0; import->says_when && pfs_build_next_top(import->build, &node, &from);)
-		pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
-}
-
 /* Returns true for a folder whose files do not become links. */
 static bool is_copied(const struct pfs_import *import)
 {
@@ -44,36 +34,55 @@ static bool is_copied(const struct pfs_import *import)
 	       import->options.content != PFS_CONTENT_LINK;
 }
 
+static bool says_when(const struct pfs_import *import, uint32_t node)
+{
+	return import->says_when && pfs_build_is_top(import->build, node);
+}
+
+static bool says_copied(const struct pfs_import *import, uint32_t node)
+{
+	return is_copied(import) &&
+	       (says_when(import, node) || pfs_build_is_grown(import->build, node));
+}
+
+void pfs_import_mark_compared(struct pfs_import *import)
+{
+	uint32_t node, from = 0, n = 0;
+
+	while (pfs_build_next_place(import->build, &node, &from))
+		n += pfs_build_is_top(import->build, node);
+	import->says_when = n <= PFS_COMPARED_MAX && !import->options.passing;
+	for (from = 0; pfs_build_next_place(import->build, &node, &from);)
+		if (says_when(import, node) || says_copied(import, node))
+			pfs_build_set_flags(import->build, node, PFS_NODE_ATTRS, 0);
+}
+
+static int put(struct pfs_import *import, uint64_t prime, const char *name, const char *text)
+{
+	const struct pfs_attr_record attr = {
+		.name = name,
+		.name_len = strlen(name),
+		.type = PFS_ATTR_TEXT,
+		.text = text,
+		.text_len = strlen(text),
+	};
+
+	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
+}
+
 int pfs_import_put_compared(struct pfs_import *import, uint32_t node, uint64_t prime)
 {
 	const struct pfs_compared_times times = {.full_s = import->begun_s};
 	char text[PFS_COMPARED_TEXT_SIZE];
-	struct pfs_attr_record attr = {
-		.name = PFS_COMPARED,
-		.name_len = sizeof(PFS_COMPARED) - 1,
-		.type = PFS_ATTR_TEXT,
-		.text = text,
-	};
 
-	if (!import->says_when || !pfs_build_is_top(import->build, node))
+	if (says_copied(import, node))
+		PFS_TRY(put(import, prime, PFS_COPIED, ""));
+	if (!says_when(import, node))
 		return 0;
-	attr.text_len = (size_t)pfs_compared_print(text, &times);
-	PFS_TRY(pfs_store_put_attr(pfs_build_store(import->build), prime, &attr));
-	if (!is_copied(import))
+	(void)pfs_compared_print(text, &times);
+	PFS_TRY(put(import, prime, PFS_COMPARED, text));
+	if (is_copied(import) || !pfs_build_is_grown(import->build, node))
 		return 0;
-	attr = (struct pfs_attr_record){.name = PFS_COPIED,
-					.name_len = sizeof(PFS_COPIED) - 1,
-					.type = PFS_ATTR_TEXT,
-					.text = ""};
-	return pfs_store_put_attr(pfs_build_store(import->build), prime, &attr);
-}
-
-int pfs_import_forget_copied(struct pfs_import *import)
-{
-	const uint64_t at = pfs_build_prime(import->build, PFS_BUILD_ROOT);
-
-	if (!import->options.at || is_copied(import) || !pfs_build_is_into_empty(import->build))
-		return 0;
-	return pfs_store_remove_attr(pfs_build_store(import->build), at, PFS_COPIED,
+	return pfs_store_remove_attr(pfs_build_store(import->build), prime, PFS_COPIED,
 				     sizeof(PFS_COPIED) - 1);
 }

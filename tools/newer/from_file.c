@@ -84,35 +84,13 @@ static int see_original(void *arg, uint64_t ino, const struct pfs_source_record 
 	return lies_in(job, ino, job->root);
 }
 
-/* Returns 1 if something in the directory to be refreshed, or the directory itself, came with a
- * folder that was copied or imported without content. What the directory came with is said by it or
- * by the nearest directory above it that was imported. */
-static int find_copied(const struct job *job)
-{
-	struct pfs_compared_stamp *stamps PFS_FREE = NULL;
-	const struct pfs_compared_stamp *nearest = NULL;
-	bool found = false;
-	size_t n;
-
-	PFS_TRY(pfs_compared_load(job->tree));
-	PFS_TRY(pfs_compared_list(job->tree, &stamps, &n));
-	for (size_t i = 0; i < n; i++) {
-		const uint64_t ino = stamps[i].ino;
-
-		found |= stamps[i].copied && lies_in(job, ino, job->root);
-		if (lies_in(job, job->root, ino) && (!nearest || lies_in(job, ino, nearest->ino)))
-			nearest = &stamps[i];
-	}
-	return found || (nearest && nearest->copied);
-}
-
 /* Refuses a directory to which a folder was imported: everything in it that the newer file lacks
  * would be removed. */
 static int refuse_folder(struct job *job)
 {
 	const char *path = job->file->path ? job->file->path : "/";
 	int found = job->has_register ? 0 : pfs_follow_find(job->tree, see_original, job);
-	int copied = job->has_register || found ? 0 : find_copied(job);
+	int copied = job->has_register || found ? 0 : pfs_compared_is_copied(job->tree, job->root);
 
 	if (found < 0 || copied < 0)
 		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(found ? -found : -copied));
