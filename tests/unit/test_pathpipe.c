@@ -13,12 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/checked.h"
+#include "tests/unit/pathpipe_util.h"
 #include "tools/client/pathpipe.h"
 
 #define LONG  5000u /* bytes of the longest path: more than PATH_MAX */
@@ -68,16 +68,6 @@ static int put(void *arg, const struct pfs_resolve_text *text, uint64_t offset)
 		offset += part->iov_len;
 	}
 	return 0;
-}
-
-static int file_with(const char *bytes, size_t size)
-{
-	int fd = memfd_create("test", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, size), size);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
 }
 
 /* A pipe, and who writes into it. */

@@ -8,24 +8,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tests/unit/pathpipe_util.h"
 #include "tools/client/pathpipe.h"
 
 #define LONG 5000u /* bytes of a path that counts as long */
-
-static int file_with(const char *bytes, size_t size)
-{
-	int fd = memfd_create("test", MFD_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, size), size);
-	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	return fd;
-}
 
 /* Who watches the memory that is in use while paths are resolved. */
 struct watcher {
