@@ -99,8 +99,8 @@ int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t coun
 	size_t copied = *at ? old * element_size : 0;
 	int error;
 
-	PFS_TRY(allocate(run, &grown, count, element_size,
-			 0)); /* between two polls no huge page is cleared */
+	/* Between two polls no huge page is cleared. */
+	PFS_TRY(allocate(run, &grown, count, element_size, clear || copied ? 0 : HUGE_PAGES));
 	error = fill_grown(run, grown, clear ? count * element_size : copied, *at, copied);
 	if (error) {
 		pfs_run_free(run, grown, count, element_size);

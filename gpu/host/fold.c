@@ -38,10 +38,11 @@ void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 /* ---- memory ---- */
 
 enum kept {
-	KEEPS_COUNT,  /* how many values there are */
-	KEEPS_NUMBER, /* and a number */
-	KEEPS_PLACE,  /* and the place of that number */
-	KEEPS_LIST,   /* how many values there are, and where the first and the last is */
+	KEEPS_COUNT,   /* how many values there are */
+	KEEPS_INTEGER, /* and an integer */
+	KEEPS_NUMBER,  /* and a number, or one of each kind */
+	KEEPS_PLACE,   /* and the place of that number */
+	KEEPS_LIST,    /* how many values there are, and where the first and the last is */
 };
 
 static enum kept kept_of(const struct pfs_fold *fold)
@@ -52,7 +53,7 @@ static enum kept kept_of(const struct pfs_fold *fold)
 	case PFS_FOLD_DIFFERENT:
 		break;
 	case PFS_FOLD_SUM:
-		return KEEPS_NUMBER;
+		return fold->reader.kind == PFS_KIND_INTEGER ? KEEPS_INTEGER : KEEPS_NUMBER;
 	case PFS_FOLD_LEAST:
 	case PFS_FOLD_GREATEST:
 		return KEEPS_PLACE;
@@ -62,18 +63,23 @@ static enum kept kept_of(const struct pfs_fold *fold)
 	return KEEPS_COUNT;
 }
 
-int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
-		     struct pfs_fold_table *t, size_t capacity)
+/* An array of a table: where its address is, and what an element takes. */
+struct part {
+	void *array;
+	size_t size;
+	bool wanted;
+};
+
+#define N_PARTS 8u
+
+static void list_parts(struct part parts[N_PARTS], const struct pfs_fold *fold,
+		       struct pfs_fold_table *t)
 {
 	const enum kept kept = kept_of(fold);
 	const bool is_number = kept == KEEPS_NUMBER || kept == KEEPS_PLACE;
-	struct {
-		void *array;
-		size_t size;
-		bool wanted;
-	} parts[] = {
+	const struct part all[N_PARTS] = {
 		{&t->count, sizeof(*t->count), true},
-		{&t->integer, sizeof(*t->integer), is_number},
+		{&t->integer, sizeof(*t->integer), is_number || kept == KEEPS_INTEGER},
 		{&t->real, sizeof(*t->real), is_number},
 		{&t->is_real, sizeof(*t->is_real), is_number},
 		{&t->at, sizeof(*t->at), kept >= KEEPS_PLACE},
@@ -82,11 +88,20 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 		{&t->negative, sizeof(*t->negative), fold->exact},
 	};
 
+	memcpy(parts, all, sizeof(all));
+}
+
+int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
+		     struct pfs_fold_table *t, size_t capacity, bool clear)
+{
+	struct part parts[N_PARTS];
+
 	if (capacity <= t->capacity)
 		return 0;
+	list_parts(parts, fold, t);
 	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
 		int error = parts[i].wanted ? pfs_run_grow(run, parts[i].array, t->capacity,
-							   capacity, parts[i].size, true)
+							   capacity, parts[i].size, clear)
 					    : 0;
 
 		if (!error)
@@ -103,6 +118,20 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 	}
 	t->capacity = capacity;
 	return 0;
+}
+
+void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t at,
+		   struct pfs_fold_table *other, size_t n)
+{
+	struct part to[N_PARTS], from[N_PARTS];
+
+	list_parts(to, fold, t);
+	list_parts(from, fold, other);
+	for (size_t i = 0; i < N_PARTS; i++) {
+		if (n && to[i].wanted)
+			memcpy(*(char **)to[i].array + at * to[i].size, *(char **)from[i].array,
+			       n * to[i].size);
+	}
 }
 
 void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *t)
@@ -335,8 +364,10 @@ static void merge_sums(const struct pfs_fold *fold, struct pfs_fold_table *t, si
 {
 	t->count[into] += other->count[from];
 	t->integer[into] = (int64_t)((uint64_t)t->integer[into] + (uint64_t)other->integer[from]);
-	t->real[into] += other->real[from];
-	t->is_real[into] |= other->is_real[from];
+	if (t->real) {
+		t->real[into] += other->real[from];
+		t->is_real[into] |= other->is_real[from];
+	}
 	if (fold->exact) {
 		t->positive[into] += other->positive[from];
 		t->negative[into] += other->negative[from];
@@ -406,7 +437,7 @@ static int check_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t
 	negative = t->negative[group];
 	if (positive <= most && negative <= most + 1)
 		return 0;
-	if (t->is_real[group])
+	if (t->is_real && t->is_real[group])
 		return -EOPNOTSUPP;
 	if (positive > negative ? positive - negative > most : negative - positive > most + 1)
 		return -EOVERFLOW;
@@ -416,7 +447,7 @@ static int check_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t
 static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 		      const struct pfs_fold_table *t, size_t group, uint64_t i)
 {
-	double real = t->real[group] + integers_as_real(fold, t, group);
+	double real = (t->real ? t->real[group] : 0) + integers_as_real(fold, t, group);
 	uint64_t bit = UINT64_C(1) << i % 64;
 	bool is_integer = false;
 
@@ -428,7 +459,7 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 	switch (fold->traits->result) {
 	case PFS_RESULT_ARGUMENT:
 		PFS_TRY(check_sum(fold, t, group));
-		is_integer = !t->is_real[group];
+		is_integer = !(t->is_real && t->is_real[group]);
 		break;
 	case PFS_RESULT_MEAN:
 		real /= (double)t->count[group];

@@ -31,8 +31,8 @@ struct pfs_fold_table {
 	size_t capacity;
 	int64_t *count;	  /* values that are not NULL */
 	int64_t *integer; /* sum of the integers, modulo 2^64; MIN, MAX: what is compared */
-	double *real;	  /* sum of the reals; MIN, MAX: what is compared */
-	uint8_t *is_real; /* SUM: there was a real; MIN, MAX: it is one */
+	double *real;	  /* sum of the reals, not of INTEGER; MIN, MAX: what is compared */
+	uint8_t *is_real; /* SUM, not of INTEGER: there was a real; MIN, MAX: it is one */
 	uint32_t *at; /* MIN, MAX: where it is, the first place; GROUP_CONCAT: the first tuple */
 	uint32_t *last;	  /* GROUP_CONCAT: the last tuple */
 	pfs_u128 *positive, *negative; /* exact: sums of the integers' absolute values */
@@ -46,9 +46,13 @@ PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *ru
 				 const struct pfs_aggregate *aggregate);
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
 
-/* Makes room for groups 0..capacity; new ones are empty. -ENOMEM. */
+/* Makes room for groups 0..capacity; new ones are empty, or, clear false, undefined. -ENOMEM. */
 PFS_MUST_CHECK int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
-				    struct pfs_fold_table *table, size_t capacity);
+				    struct pfs_fold_table *table, size_t capacity, bool clear);
+/* Copies the n groups of other, as they are, to `at` of table; `size` stays. Several threads may do
+ * so for different groups. */
+void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t at,
+		   struct pfs_fold_table *other, size_t n);
 void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table);
 
 /* Adds the span's tuples: tuple i belongs to group[i]; group NULL: all belong to group 0. */

@@ -116,7 +116,7 @@ static int order_groups(struct groups *groups, const struct pfs_grouping *g, boo
 	struct pfs_group_table *table = &groups->table;
 
 	if (g->keys.n == 0) { /* without keys there is one group, even if there are no tuples */
-		PFS_TRY(pfs_group_table_reserve(table, g, 1));
+		PFS_TRY(pfs_group_table_reserve(table, g, 1, true));
 		table->n = 1;
 		if (!table->rows[0])
 			table->first[0] = PFS_NO_ROW;

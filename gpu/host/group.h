@@ -42,9 +42,11 @@ struct pfs_grouping {
 
 PFS_MUST_CHECK int pfs_group_table_open(struct pfs_group_table *table,
 					const struct pfs_grouping *grouping);
-/* Makes room for `capacity` groups, none of which has a tuple. -ENOMEM. */
+/* Makes room for `capacity` groups: new ones have no tuples, or, clear false, are undefined.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
-					   const struct pfs_grouping *grouping, size_t capacity);
+					   const struct pfs_grouping *grouping, size_t capacity,
+					   bool clear);
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
 
 /* Returns how many tuples, or rows that may be some, there are. */

@@ -23,16 +23,17 @@ int pfs_group_table_open(struct pfs_group_table *table, const struct pfs_groupin
 }
 
 int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grouping *g,
-			    size_t capacity)
+			    size_t capacity, bool clear)
 {
 	int error;
 
 	if (capacity <= table->capacity)
 		return 0;
 	for (size_t i = 0; i < g->n_folds; i++)
-		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity));
+		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity,
+					 clear));
 	PFS_TRY(pfs_run_grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows),
-			     true));
+			     clear));
 	error = pfs_run_grow(g->run, &table->first, table->capacity, capacity,
 			     sizeof(*table->first), false);
 	if (error) { /* what has grown is given back as what it was */
@@ -78,7 +79,7 @@ static int grow_slots(struct pfs_group_hash *t)
 
 int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
 {
-	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity));
+	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity, true));
 	PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, capacity, sizeof(*t->keys),
 			     false));
 	t->capacity = capacity;
@@ -274,13 +275,14 @@ static int join_partition(void *context, unsigned worker, uint64_t from, uint64_
 		struct pfs_group_table *table = &p->tables[part];
 		size_t before = p->before[part];
 
-		for (size_t i = 0; i < table->n; i++) {
-			p->all->first[before + i] = table->first[i];
-			p->all->rows[before + i] = table->rows[i];
-			for (size_t k = 0; k < g->n_folds; k++)
-				pfs_fold_merge(&g->folds[k], &p->all->folds[k], before + i,
-					       &table->folds[k], i);
+		if (table->n) {
+			memcpy(p->all->first + before, table->first,
+			       table->n * sizeof(*table->first));
+			memcpy(p->all->rows + before, table->rows, table->n * sizeof(*table->rows));
 		}
+		for (size_t k = 0; k < g->n_folds; k++)
+			pfs_fold_copy(&g->folds[k], &p->all->folds[k], before, &table->folds[k],
+				      table->n);
 		pfs_group_table_close(table, g);
 	}
 	return 0;
@@ -301,7 +303,7 @@ static int join_partitions(struct partitioning *p)
 		for (size_t k = 0; p->near->of_worker[i].table.folds && k < g->n_folds; k++)
 			p->all->folds[k].size += p->near->of_worker[i].table.folds[k].size;
 	}
-	PFS_TRY(pfs_group_table_reserve(p->all, g, n));
+	PFS_TRY(pfs_group_table_reserve(p->all, g, n, false));
 	p->all->n = n;
 	return pfs_host_for(g->host, g->run, n_parts, 1, join_partition, p);
 }

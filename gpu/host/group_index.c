@@ -47,7 +47,7 @@ static int index_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 
 	if (!its.table->capacity) {
 		PFS_TRY(pfs_group_table_open(its.table, g));
-		PFS_TRY(pfs_group_table_reserve(its.table, g, g->keys.domain));
+		PFS_TRY(pfs_group_table_reserve(its.table, g, g->keys.domain, true));
 	}
 	return pfs_grouping_spans(g, worker, from, to, add_span, &its);
 }
@@ -75,7 +75,7 @@ static int count_without_keys(struct pfs_group_table *out, const struct pfs_grou
 {
 	struct pfs_span span;
 
-	PFS_TRY(pfs_group_table_reserve(out, g, 1));
+	PFS_TRY(pfs_group_table_reserve(out, g, 1, true));
 	out->n = out->capacity;
 	if (g->positions->n == 0)
 		return 0;
@@ -97,7 +97,7 @@ int pfs_group_by_index(struct pfs_group_table *out, const struct pfs_grouping *g
 	PFS_TRY(pfs_run_alloc(g->run, &x.of_worker, workers, sizeof(*x.of_worker)));
 	error = pfs_host_for(g->host, g->run, n, PFS_PIECE, index_piece, &x);
 	if (!error)
-		error = pfs_group_table_reserve(out, g, g->keys.domain);
+		error = pfs_group_table_reserve(out, g, g->keys.domain, true);
 	for (unsigned i = 0; i < workers; i++) {
 		if (!error)
 			error = merge_tables(g, out, &x.of_worker[i]);
