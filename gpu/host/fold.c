@@ -354,6 +354,11 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 
 	if (span->n == 0)
 		return;
+	if (fold->traits->fold == PFS_FOLD_VALUES && !group &&
+	    pfs_cell_reader_has_values(&fold->reader)) {
+		t->count[0] += span->n;
+		return;
+	}
 	pfs_cells_read(&fold->reader, span, &cells);
 	if (!add_at_once(fold, t, span, group, &cells))
 		add_one_by_one(fold, t, span, group, &cells);

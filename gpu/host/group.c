@@ -31,6 +31,28 @@ static void close_groups(struct groups *groups, const struct pfs_grouping *g)
 	pfs_group_table_close(&groups->table, g);
 }
 
+/* Lists the groups' first positions, in the groups' order. The table loses its list of them if that
+ * is the same. */
+static int list_first(struct pfs_positions *out, struct groups *groups, const struct pfs_run *run)
+{
+	int error;
+
+	out->n = groups->n;
+	if (!groups->order) {
+		out->at = groups->table.first;
+		out->allocated = groups->table.capacity;
+		groups->table.first = NULL;
+		return 0;
+	}
+	out->allocated = groups->n;
+	error = pfs_run_alloc_raw(run, &out->at, out->n, sizeof(*out->at));
+	for (size_t i = 0; !error && i < groups->n; i++) {
+		out->at[i] = groups->table.first[groups->order[i]];
+		error = pfs_group_look(run, i);
+	}
+	return error;
+}
+
 /* 64 positions: which of them are of a group's first tuple, and how many such ones come before. */
 struct places {
 	uint64_t bits;
@@ -173,7 +195,9 @@ static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, 
 	return is_indexed(g) ? 0 : pfs_groups_are_near(&g->is_near, g);
 }
 
-/* Gets the first position of each combination of the keys and the aggregate's value. */
+/* Gets the first position of each combination of the keys and the aggregate's value, ascending if
+ * there are keys: the groups that they are then counted in have to come in the outer groups'
+ * order. */
 static int distinct_positions(struct pfs_positions *out, const struct pfs_grouping *outer,
 			      const struct pfs_group_key *keys, size_t n_keys,
 			      const struct pfs_aggregate *aggregate)
@@ -192,14 +216,9 @@ static int distinct_positions(struct pfs_positions *out, const struct pfs_groupi
 	g.n_folds = 0;
 	error = group_keys(&g, more, n_keys + 1);
 	if (!error) {
-		error = make_groups(&groups, &g, true);
-		out->n = out->allocated = groups.n;
+		error = make_groups(&groups, &g, n_keys != 0);
 		if (!error)
-			error = pfs_run_alloc_raw(g.run, &out->at, out->n, sizeof(*out->at));
-		for (size_t i = 0; !error && i < groups.n; i++) {
-			out->at[i] = groups.table.first[groups.order[i]];
-			error = pfs_group_look(g.run, i);
-		}
+			error = list_first(out, &groups, g.run);
 		close_groups(&groups, &g);
 	}
 	if (error)
@@ -342,25 +361,15 @@ static int finish_aggregates(struct pfs_vector *out, const struct pfs_grouping *
 }
 
 static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
-		       const struct operation *o, const struct groups *groups)
+		       const struct operation *o, struct groups *groups)
 {
-	struct pfs_positions first = {.n = groups->n, .at = groups->table.first};
 	struct pfs_tuples *tuples = NULL;
-	int error = 0;
+	struct pfs_positions first = {0};
+	int error = list_first(&first, groups, g->run);
 
-	if (groups->order) {
-		first.allocated = groups->n;
-		error = pfs_run_alloc_raw(g->run, &first.at, groups->n, sizeof(*first.at));
-	}
-	for (size_t i = 0; !error && groups->order && i < groups->n; i++) {
-		first.at[i] = groups->table.first[groups->order[i]];
-		error = pfs_group_look(g->run, i);
-	}
 	if (!error)
 		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
 				       o->n_aggregates);
-	if (!groups->order)
-		first.at = NULL; /* it belongs to groups->table */
 	if (!error)
 		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
 					  groups);

@@ -145,6 +145,15 @@ void pfs_cell_reader_open(struct pfs_cell_reader *reader, const struct pfs_sourc
 	reader->kind = reader->column->kind;
 }
 
+bool pfs_cell_reader_has_values(const struct pfs_cell_reader *reader)
+{
+	const struct pfs_table_column *c = reader->column;
+
+	if (!c)
+		return !reader->vector->nulls;
+	return !c->via && !(reader->rows && reader->rows->rows) && (c->not_null || !c->nulls);
+}
+
 bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader)
 {
 	return reader->column && !reader->rows && !reader->column->via &&

@@ -59,6 +59,8 @@ struct pfs_cell_reader {
 
 void pfs_cell_reader_open(struct pfs_cell_reader *reader, const struct pfs_source *source,
 			  struct pfs_ref ref);
+/* Returns true if it is known that no value is NULL. */
+bool pfs_cell_reader_has_values(const struct pfs_cell_reader *reader);
 /* Returns true if rows that do not exist can be read, too. */
 bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader);
 

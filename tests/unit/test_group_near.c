@@ -284,20 +284,24 @@ static void test_polls(void **state)
 #define SPARSE_STEP   60u    /* rows for each: so many that their positions are not sorted */
 
 static uint32_t sparse_values[SPARSE_GROUPS * SPARSE_STEP];
+static uint8_t sparse_keys[SPARSE_GROUPS * SPARSE_STEP];
 static uint64_t sparse_live[PFS_COUNT(sparse_values) / 64 + 1];
 
-/* Returns the peak of the memory for counting as many different values, one in `step` rows. */
-static int64_t peak_of_count(struct pfs_operators *operators, uint32_t step)
+/* Returns the peak of the memory for counting as many different values, one in `step` rows, of the
+ * only group, which has a key or none. */
+static int64_t peak_of_count(struct pfs_operators *operators, uint32_t step, size_t n_keys)
 {
 	struct allowance a = {.most = INT64_MAX};
 	const struct pfs_run run = {
 		.operators = operators, .on = PFS_ENGINE_HOST, .charge = charge, .context = &a};
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = sparse_values};
+	const struct pfs_table_column of_sparse[] = {
+		{.kind = PFS_KIND_INTEGER, .width = 4, .not_null = true, .data = sparse_values},
+		{.kind = PFS_KIND_INTEGER, .width = 1, .not_null = true, .data = sparse_keys}};
 	const struct pfs_table sparse = {.n_rows = SPARSE_GROUPS * step,
-					 .n_columns = 1,
-					 .columns = &column,
+					 .n_columns = 2,
+					 .columns = of_sparse,
 					 .live = sparse_live};
+	const struct pfs_group_key key = {.ref = {0, 1}};
 	const struct pfs_source source = {.table = &sparse};
 	const struct pfs_aggregate aggregate = {.op = PFS_COUNT_DISTINCT, .ref = {0, 0}};
 	struct pfs_tuples *tuples;
@@ -307,24 +311,27 @@ static int64_t peak_of_count(struct pfs_operators *operators, uint32_t step)
 		sparse_values[i] = i;
 		sparse_live[i / 64] |= (uint64_t)(i % step == 0) << i % 64;
 	}
-	assert_int_equal(pfs_group(&run, &tuples, &source, NULL, 0, &aggregate, 1), 0);
+	assert_int_equal(pfs_group(&run, &tuples, &source, &key, n_keys, &aggregate, 1), 0);
 	assert_int_equal(tuples->computed[0].integers[0], SPARSE_GROUPS);
 	pfs_tuples_free(&run, tuples);
 	assert_int_equal(a.charged, 0);
 	return a.peak;
 }
 
-/* Groups whose first tuples are far from each other take no more memory than sorting them would. */
+/* Groups whose first tuples are far from each other take no more memory than sorting them would,
+ * and without keys they are not sorted. */
 static void test_sparse(void **state)
 {
 	const int64_t sorting = (int64_t)SPARSE_GROUPS * 32;
 	struct pfs_operators *operators;
-	int64_t dense;
+	int64_t dense, sparse;
 
 	(void)state;
 	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, 1), 0);
-	dense = peak_of_count(operators, 1);
-	assert_in_range(peak_of_count(operators, SPARSE_STEP), 0, dense + sorting);
+	dense = peak_of_count(operators, 1, 1);
+	sparse = peak_of_count(operators, SPARSE_STEP, 1);
+	assert_in_range(sparse, 0, dense + sorting);
+	assert_in_range(peak_of_count(operators, SPARSE_STEP, 0), 0, sparse);
 	pfs_operators_close(operators);
 }
 
