@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Grouping by hash: the tuples' keys and positions are distributed over partitions by the keys'
  * hashes, so that no group is in two partitions, and each partition has a hash table that fits into
- * the cache. If tuples of a group lie near each other, they are grouped in stretches first, and
- * these groups are distributed (group_near.c). */
+ * the cache. They are sorted by partition in batches that fit into the cache, too; each partition
+ * then reads its stretch of every batch. If tuples of a group lie near each other, they are grouped
+ * in stretches first, and these groups are distributed (group_near.c). */
 #include "gpu/host/group_hash.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "base/checked.h"
 
 #define PARTITION_ROWS	   32768u /* tuples of a partition, on average */
-#define PARTITION_BITS_MAX 8u
+#define PARTITION_BITS_MAX 10u
+#define BATCH		   32768u /* tuples at most that are sorted by partition together */
 #define FIRST_SLOTS	   1024u
 #define POLL_STEP	   16384u /* tuples, or groups, between two questions whether to go on; a multiple of PFS_SPAN */
 
@@ -30,8 +32,7 @@ int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grou
 	if (capacity <= table->capacity)
 		return 0;
 	for (size_t i = 0; i < g->n_folds; i++)
-		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity,
-					 clear));
+		PFS_TRY(pfs_fold_reserve(&g->folds[i], g->run, &table->folds[i], capacity, clear));
 	PFS_TRY(pfs_run_grow(g->run, &table->rows, table->capacity, capacity, sizeof(*table->rows),
 			     clear));
 	error = pfs_run_grow(g->run, &table->first, table->capacity, capacity,
@@ -111,13 +112,12 @@ struct partitioning {
 	const struct pfs_near_groups *near; /* these groups are distributed; NULL: tuples are */
 	uint64_t n;
 	unsigned bits;	/* 2^bits partitions */
-	uint64_t chunk; /* how many tuples, in whole spans, are distributed together */
-	uint64_t n_chunks;
-	uint64_t *unsorted; /* keys by tuple */
-	uint64_t *keys;	    /* keys and positions by partition, in the tuples' order */
+	uint64_t batch; /* tuples, in whole spans */
+	uint64_t n_batches;
+	uint64_t *unsorted; /* by worker: the keys of its batch */
+	uint64_t *keys; /* keys and positions by batch, in it by partition, in the tuples' order */
 	uint32_t *at;
-	uint32_t *count; /* by chunk and partition; then the place of the chunk's next tuple */
-	uint64_t *start; /* by partition; and the end of the last one */
+	uint32_t *end;			/* by batch and partition: behind its last tuple */
 	struct pfs_group_table *tables; /* by partition */
 	size_t *before;			/* how many groups earlier partitions have */
 	struct pfs_group_table *all;
@@ -128,118 +128,154 @@ static size_t partition_of(const struct partitioning *p, uint64_t key)
 	return p->bits ? pfs_hash_number(key, p->grouping->keys.seed) >> (64 - p->bits) : 0;
 }
 
-static int read_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
+/* Reads the keys of tuples from..to. */
+static int read_keys(const struct partitioning *p, uint64_t *keys, uint64_t from, uint64_t to)
 {
-	const struct partitioning *p = context;
-	uint32_t *count = p->count + ((from / p->chunk) << p->bits);
-
-	(void)worker;
 	for (uint64_t at = from; at < to; at += PFS_SPAN) {
-		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, to - at)};
+		struct pfs_span span;
 
-		if (!p->near) {
-			pfs_positions_span(p->grouping->positions, &span, at, to);
-			pfs_keys_read(&p->grouping->keys, &span, p->unsorted + at, NULL);
-		}
-		for (uint32_t i = 0; i < span.n; i++)
-			count[partition_of(p, p->unsorted[at + i])]++;
 		if ((at - from) % POLL_STEP == 0)
 			PFS_TRY(pfs_run_poll(p->grouping->run));
+		pfs_positions_span(p->grouping->positions, &span, at, to);
+		pfs_keys_read(&p->grouping->keys, &span, keys + (at - from), NULL);
 	}
 	return 0;
 }
 
-static void place_chunks(struct partitioning *p)
+/* Does the same for groups. */
+static void copy_keys(const struct partitioning *p, uint64_t *keys, uint64_t from, uint64_t to)
 {
-	uint32_t next = 0;
+	const struct pfs_near_worker *worker = p->near->of_worker;
 
-	for (size_t part = 0; part < (size_t)1 << p->bits; part++) {
-		p->start[part] = next;
-		for (uint64_t chunk = 0; chunk < p->n_chunks; chunk++) {
-			uint32_t *count = &p->count[(chunk << p->bits) + part], here = *count;
+	while (from < to) {
+		uint64_t end = worker->before + worker->table.n;
 
-			*count = next;
-			next += here;
+		if (from < end) {
+			end = PFS_MIN(end, to);
+			memcpy(keys, worker->hash.keys + (from - worker->before),
+			       (end - from) * sizeof(*keys));
+			keys += end - from;
+			from = end;
 		}
+		worker++;
 	}
-	p->start[(size_t)1 << p->bits] = next;
 }
 
-static int distribute_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
+static int distribute_batch(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct partitioning *p = context;
 	const struct pfs_positions *positions = p->grouping->positions;
-	uint32_t *next = p->count + ((from / p->chunk) << p->bits);
+	uint64_t *keys = p->unsorted + worker * p->batch;
+	uint32_t *next = p->end + ((from / p->batch) << p->bits), before = (uint32_t)from;
 
-	(void)worker;
-	for (uint64_t i = from; i < to; i++) {
-		uint64_t key = p->unsorted[i];
-		uint32_t to_place = next[partition_of(p, key)]++;
+	if (p->near)
+		copy_keys(p, keys, from, to);
+	else
+		PFS_TRY(read_keys(p, keys, from, to));
+	for (uint64_t i = 0; i < to - from; i++)
+		next[partition_of(p, keys[i])]++;
+	for (size_t part = 0; part < (size_t)1 << p->bits; part++) {
+		uint32_t here = next[part];
 
-		p->keys[to_place] = key;
-		p->at[to_place] = p->near	  ? (uint32_t)i
-				  : positions->at ? positions->at[i]
-						  : positions->first + (uint32_t)i;
-		if ((i - from) % POLL_STEP == 0)
-			PFS_TRY(pfs_run_poll(p->grouping->run));
+		next[part] = before;
+		before += here;
+	}
+	for (uint64_t i = 0; i < to - from; i++) {
+		uint32_t place = next[partition_of(p, keys[i])]++, tuple = (uint32_t)(from + i);
+
+		p->keys[place] = keys[i];
+		p->at[place] = p->near ? tuple : pfs_position_at(positions, tuple);
 	}
 	return 0;
 }
 
 /* ---- one partition ---- */
 
-static int add_partition(struct pfs_group_hash *t, const uint64_t *keys, const uint32_t *at,
-			 uint64_t n)
+/* Tuples of a partition, or groups of workers, whose numbers ascend. */
+struct some {
+	uint32_t n;
+	uint64_t keys[PFS_SPAN];
+	uint32_t at[PFS_SPAN];
+};
+
+static int add_tuples(struct pfs_group_hash *t, const struct some *some)
 {
 	const struct pfs_grouping *g = t->grouping;
+	struct pfs_span span = {.n = some->n, .at = some->at};
+	uint32_t group[PFS_SPAN];
 
-	PFS_TRY(pfs_group_hash_grow(t));
-	for (uint64_t done = 0; done < n; done += PFS_SPAN) {
-		struct pfs_span span = {.n = (uint32_t)PFS_MIN(PFS_SPAN, n - done),
-					.at = at + done};
-		uint32_t group[PFS_SPAN];
-
-		for (uint32_t i = 0; i < span.n; i++) {
-			if (t->groups->n == t->capacity)
-				PFS_TRY(pfs_group_hash_grow(t));
-			group[i] = pfs_group_hash_find(t, keys[done + i], span.at[i]);
-			t->groups->rows[group[i]]++;
-		}
-		for (size_t i = 0; i < g->n_folds; i++)
-			pfs_fold_add(&g->folds[i], &t->groups->folds[i], &span, group);
-		PFS_TRY(pfs_run_poll(g->run));
+	for (uint32_t i = 0; i < some->n; i++) {
+		if (t->groups->n == t->capacity)
+			PFS_TRY(pfs_group_hash_grow(t));
+		group[i] = pfs_group_hash_find(t, some->keys[i], some->at[i]);
+		t->groups->rows[group[i]]++;
 	}
+	for (size_t i = 0; i < g->n_folds; i++)
+		pfs_fold_add(&g->folds[i], &t->groups->folds[i], &span, group);
 	return 0;
 }
 
-/* Does the same for groups, whose numbers ascend. */
-static int merge_partition(struct pfs_group_hash *t, const struct partitioning *p, uint64_t from,
-			   uint64_t to)
+/* Does the same for groups. */
+static int merge_groups(struct pfs_group_hash *t, const struct pfs_near_worker *worker,
+			const struct some *some)
 {
-	const struct pfs_near_worker *worker = p->near->of_worker;
 	const struct pfs_grouping *g = t->grouping;
 
-	PFS_TRY(pfs_group_hash_grow(t));
-	for (uint64_t i = from; i < to; i++) {
-		uint64_t number = p->at[i];
+	for (uint32_t i = 0; i < some->n; i++) {
 		uint32_t group;
 		size_t k;
 
-		while (number >= worker->before + worker->table.n)
+		while (some->at[i] >= worker->before + worker->table.n)
 			worker++;
-		k = number - worker->before;
+		k = some->at[i] - worker->before;
 		if (t->groups->n == t->capacity)
 			PFS_TRY(pfs_group_hash_grow(t));
-		group = pfs_group_hash_find(t, p->keys[i], worker->table.first[k]);
+		group = pfs_group_hash_find(t, some->keys[i], worker->table.first[k]);
 		t->groups->first[group] = PFS_MIN(t->groups->first[group], worker->table.first[k]);
 		t->groups->rows[group] += worker->table.rows[k];
 		for (size_t f = 0; f < g->n_folds; f++)
 			pfs_fold_merge(&g->folds[f], &t->groups->folds[f], group,
 				       &worker->table.folds[f], k);
-		if ((i - from) % POLL_STEP == 0)
-			PFS_TRY(pfs_run_poll(g->run));
 	}
 	return 0;
+}
+
+static int add_some(struct pfs_group_hash *t, const struct partitioning *p, struct some *some)
+{
+	PFS_TRY(p->near ? merge_groups(t, p->near->of_worker, some) : add_tuples(t, some));
+	some->n = 0;
+	return pfs_run_poll(p->grouping->run);
+}
+
+/* Adds the partition's stretches of all batches. */
+static int add_partition(struct pfs_group_hash *t, const struct partitioning *p, size_t part)
+{
+	struct some some = {.n = 0};
+
+	PFS_TRY(pfs_group_hash_grow(t));
+	for (uint64_t batch = 0; batch < p->n_batches; batch++) {
+		const uint32_t *end = p->end + (batch << p->bits) + part;
+		uint64_t from = part ? end[-1] : batch * p->batch;
+
+		if (batch + 1 < p->n_batches) { /* it lies far away */
+			uint32_t next = part ? end[((size_t)1 << p->bits) - 1]
+					     : (uint32_t)((batch + 1) * p->batch);
+
+			__builtin_prefetch(p->keys + next);
+			__builtin_prefetch(p->at + next);
+		}
+		while (from < *end) {
+			uint32_t n = (uint32_t)PFS_MIN(PFS_SPAN - some.n, *end - from);
+
+			memcpy(some.keys + some.n, p->keys + from, n * sizeof(*some.keys));
+			memcpy(some.at + some.n, p->at + from, n * sizeof(*some.at));
+			some.n += n;
+			from += n;
+			if (some.n == PFS_SPAN)
+				PFS_TRY(add_some(t, p, &some));
+		}
+	}
+	return add_some(t, p, &some);
 }
 
 static int group_partition(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -250,14 +286,10 @@ static int group_partition(void *context, unsigned worker, uint64_t from, uint64
 	(void)worker;
 	for (uint64_t part = from; part < to && !error; part++) {
 		struct pfs_group_hash t = {.grouping = p->grouping, .groups = &p->tables[part]};
-		uint64_t start = p->start[part];
 
 		error = pfs_group_table_open(t.groups, p->grouping);
-		if (!error && p->near)
-			error = merge_partition(&t, p, start, p->start[part + 1]);
-		else if (!error)
-			error = add_partition(&t, p->keys + start, p->at + start,
-					      p->start[part + 1] - start);
+		if (!error)
+			error = add_partition(&t, p, part);
 		pfs_group_hash_free(&t);
 	}
 	return error;
@@ -312,36 +344,24 @@ static int run_partitions(struct partitioning *p)
 {
 	const struct pfs_grouping *g = p->grouping;
 
-	for (unsigned i = 0; p->near && i < p->near->n; i++) {
-		const struct pfs_near_worker *worker = &p->near->of_worker[i];
-
-		if (worker->table.n)
-			memcpy(p->unsorted + worker->before, worker->hash.keys,
-			       worker->table.n * sizeof(uint64_t));
-	}
-	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->chunk, read_chunk, p));
-	place_chunks(p);
-	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->chunk, distribute_chunk, p));
+	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->batch, distribute_batch, p));
 	PFS_TRY(pfs_host_for(g->host, g->run, UINT64_C(1) << p->bits, 1, group_partition, p));
 	return join_partitions(p);
 }
 
-static int alloc_partitions(struct partitioning *p, size_t n, size_t n_parts)
+static int alloc_partitions(struct partitioning *p, size_t n_unsorted, size_t n_parts)
 {
 	const struct pfs_run *run = p->grouping->run;
 
-	PFS_TRY(pfs_run_alloc_raw(run, &p->unsorted, n, sizeof(*p->unsorted)));
-	PFS_TRY(pfs_run_alloc_raw(run, &p->keys, n, sizeof(*p->keys)));
-	PFS_TRY(pfs_run_alloc_raw(run, &p->at, n, sizeof(*p->at)));
-	PFS_TRY(pfs_run_alloc(run, &p->count, p->n_chunks * n_parts, sizeof(*p->count)));
-	PFS_TRY(pfs_run_alloc(run, &p->start, n_parts + 1, sizeof(*p->start)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->unsorted, n_unsorted, sizeof(*p->unsorted)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->keys, p->n, sizeof(*p->keys)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->at, p->n, sizeof(*p->at)));
+	PFS_TRY(pfs_run_alloc(run, &p->end, p->n_batches * n_parts, sizeof(*p->end)));
 	PFS_TRY(pfs_run_alloc(run, &p->before, n_parts, sizeof(*p->before)));
-	PFS_TRY(pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables)));
-	PFS_TRY(pfs_host_touch(p->grouping->host, run, p->keys, n * sizeof(*p->keys)));
-	return pfs_host_touch(p->grouping->host, run, p->at, n * sizeof(*p->at));
+	return pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables));
 }
 
-static void free_partitions(struct partitioning *p, size_t n, size_t n_parts)
+static void free_partitions(struct partitioning *p, size_t n_unsorted, size_t n_parts)
 {
 	const struct pfs_run *run = p->grouping->run;
 
@@ -349,17 +369,18 @@ static void free_partitions(struct partitioning *p, size_t n, size_t n_parts)
 		pfs_group_table_close(&p->tables[i], p->grouping);
 	pfs_run_free(run, p->tables, n_parts, sizeof(*p->tables));
 	pfs_run_free(run, p->before, n_parts, sizeof(*p->before));
-	pfs_run_free(run, p->start, n_parts + 1, sizeof(*p->start));
-	pfs_run_free(run, p->count, p->n_chunks * n_parts, sizeof(*p->count));
-	pfs_run_free(run, p->at, n, sizeof(*p->at));
-	pfs_run_free(run, p->keys, n, sizeof(*p->keys));
-	pfs_run_free(run, p->unsorted, n, sizeof(*p->unsorted));
+	pfs_run_free(run, p->end, p->n_batches * n_parts, sizeof(*p->end));
+	pfs_run_free(run, p->at, p->n, sizeof(*p->at));
+	pfs_run_free(run, p->keys, p->n, sizeof(*p->keys));
+	pfs_run_free(run, p->unsorted, n_unsorted, sizeof(*p->unsorted));
 }
 
 static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g,
 		       const struct pfs_near_groups *near)
 {
+	const unsigned workers = pfs_host_workers(g->host);
 	struct partitioning p = {.grouping = g, .all = out, .near = near};
+	uint64_t spans;
 	size_t n_parts;
 	int error;
 
@@ -369,13 +390,13 @@ static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g
 	while (p.bits < PARTITION_BITS_MAX && p.n >> p.bits > PARTITION_ROWS)
 		p.bits++;
 	n_parts = (size_t)1 << p.bits;
-	p.chunk = PFS_SPAN * pfs_div_round_up(PFS_MAX(pfs_div_round_up(p.n, PFS_SPAN), 1),
-					      4ul * pfs_host_workers(g->host));
-	p.n_chunks = pfs_div_round_up(p.n, p.chunk);
-	error = alloc_partitions(&p, p.n, n_parts);
+	spans = pfs_div_round_up(pfs_div_round_up(p.n, PFS_SPAN), 4ul * workers);
+	p.batch = PFS_SPAN * PFS_MIN(PFS_MAX(spans, 1), BATCH / PFS_SPAN);
+	p.n_batches = pfs_div_round_up(p.n, p.batch);
+	error = alloc_partitions(&p, workers * p.batch, n_parts);
 	if (!error)
 		error = run_partitions(&p);
-	free_partitions(&p, p.n, n_parts);
+	free_partitions(&p, workers * p.batch, n_parts);
 	return error;
 }
 
