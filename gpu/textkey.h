@@ -34,11 +34,19 @@ PFS_BOTH uint64_t pfs_textkey_word(const uint8_t *text, uint32_t at, uint32_t le
 		word |= __ldg(words + 1) << (8 - before) * 8;
 	return n == 8 ? word : word & ((UINT64_C(1) << n * 8) - 1);
 #else
-	if (n == 8) /* the compiler makes one load of it */
-		memcpy(&word, text + at, 8);
-	else
-		memcpy(&word, text + at, n);
-	return word;
+	/* Loads of a known size overlap, rather than one of a size that is not known. */
+	if (len >= 8) {
+		memcpy(&word, text + at + n - 8, 8);
+		return word >> (8 - n) * 8;
+	}
+	if (n >= 4) { /* at is 0 */
+		uint32_t first, last;
+
+		memcpy(&first, text, 4);
+		memcpy(&last, text + n - 4, 4);
+		return first | (uint64_t)last << (n - 4) * 8;
+	}
+	return text[0] | (uint64_t)text[n / 2] << n / 2 * 8 | (uint64_t)text[n - 1] << (n - 1) * 8;
 #endif
 }
 

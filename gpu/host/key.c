@@ -264,9 +264,29 @@ static uint64_t number_of_cell(const struct pfs_key *key, const struct pfs_cells
 	return is_real ? number_of_real(cells->reals[i]) : (uint64_t)cells->integers[i];
 }
 
+/* Adds the hashes of texts of a heap, none NULL. */
+static void add_texts(const struct pfs_key *key, const uint32_t *places, uint32_t n, uint64_t seed,
+		      uint64_t *out)
+{
+	const struct pfs_heap *heap = pfs_cell_heap(&key->reader);
+	const enum pfs_collation collation = key->collation;
+
+	for (uint32_t i = 0; i < n; i++) {
+		size_t len;
+		const uint8_t *text = pfs_heap_text(heap, places[i], &len);
+		uint32_t size = pfs_textkey_size(collation, text, (uint32_t)len);
+
+		out[i] = pfs_hash_word(out[i], pfs_textkey_hash(collation, text, size, seed), seed);
+	}
+}
+
 static void add_hashes(const struct pfs_key *key, const struct pfs_cells *cells, uint32_t n,
 		       uint64_t seed, uint64_t *out, uint64_t *absent)
 {
+	if (key->reader.kind == PFS_KIND_PLACE && !cells->has_nulls) {
+		add_texts(key, cells->codes, n, seed, out);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		bool is_null = cells->has_nulls && pfs_bit(cells->nulls, i);
 
@@ -304,7 +324,9 @@ static bool texts_equal(const struct pfs_key *a, int64_t a_code, const struct pf
 	const uint8_t *a_text = pfs_cell_text(&a->reader, (uint32_t)a_code, &a_len);
 	const uint8_t *b_text = pfs_cell_text(&b->reader, (uint32_t)b_code, &b_len);
 
-	return pfs_text_compare(a->collation, a_text, a_len, b_text, b_len) == 0;
+	a_len = pfs_textkey_size(a->collation, a_text, (uint32_t)a_len);
+	b_len = pfs_textkey_size(a->collation, b_text, (uint32_t)b_len);
+	return pfs_textkey_equal(a->collation, a_text, (uint32_t)a_len, b_text, (uint32_t)b_len);
 }
 
 static uint32_t mapped(const struct pfs_key *key, int64_t code)

@@ -378,8 +378,7 @@ const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code
 {
 	const struct pfs_dictionary *dictionary =
 		reader->column ? reader->column->dictionary : reader->vector->dictionary;
-	const struct pfs_heap *heap = reader->column ? reader->column->heap : reader->vector->heap;
 
 	return reader->kind == PFS_KIND_CODE ? pfs_dictionary_text(dictionary, code, len)
-					     : pfs_heap_text(heap, code, len);
+					     : pfs_heap_text(pfs_cell_heap(reader), code, len);
 }

@@ -90,6 +90,12 @@ struct pfs_scalar {
 bool pfs_scalar_read(const struct pfs_cell_reader *reader, uint32_t position,
 		     struct pfs_scalar *out);
 
+/* Returns where the bytes of a PLACE are. */
+static inline const struct pfs_heap *pfs_cell_heap(const struct pfs_cell_reader *reader)
+{
+	return reader->column ? reader->column->heap : reader->vector->heap;
+}
+
 /* Returns the bytes of a CODE or PLACE. */
 const uint8_t *pfs_cell_text(const struct pfs_cell_reader *reader, uint32_t code, size_t *len);
 

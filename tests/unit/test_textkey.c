@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -76,6 +77,27 @@ static void as_the_host_has_it(void **state)
 	}
 }
 
+/* Words of a text that has no byte before it or behind it. */
+static void words_of_exact_texts(void **state)
+{
+	(void)state;
+	for (uint32_t len = 1; len < 30; len++) {
+		uint8_t *text = malloc(len);
+
+		assert_non_null(text);
+		for (uint32_t i = 0; i < len; i++)
+			text[i] = (uint8_t)(random_below(&seeded, 255) + 1);
+		for (uint32_t at = 0; at < len; at += 8) {
+			uint64_t word = 0;
+
+			for (uint32_t i = 0; i < 8 && at + i < len; i++)
+				word |= (uint64_t)text[at + i] << i * 8;
+			assert_true(pfs_textkey_word(text, at, len) == word);
+		}
+		free(text);
+	}
+}
+
 static void each_byte_in_small(void **state)
 {
 	(void)state;
@@ -112,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_the_host_has_it),
 		cmocka_unit_test(each_byte_in_small),
+		cmocka_unit_test(words_of_exact_texts),
 		cmocka_unit_test(seed_is_needed),
 	};
 
