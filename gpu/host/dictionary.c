@@ -4,9 +4,13 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/radix.h"
 #include "base/random.h"
+#include "gpu/host/order.h"
 #include "gpu/host/text.h"
 #include "gpu/textkey.h"
+
+#define POLLED 64u /* texts between two polls */
 
 struct ordering {
 	const struct pfs_dictionary *dictionary;
@@ -22,9 +26,9 @@ static int compare_texts(const struct ordering *by, uint32_t a, uint32_t b)
 	return pfs_text_compare(by->collation, a_text, a_len, b_text, b_len);
 }
 
-static int compare_codes(const void *a, const void *b, void *by)
+static int compare_codes(const void *by, uint32_t a, uint32_t b)
 {
-	return compare_texts(by, *(const uint32_t *)a, *(const uint32_t *)b);
+	return compare_texts(by, a, b);
 }
 
 static int make(struct pfs_codes_map *out, const struct pfs_run *run, size_t n)
@@ -35,11 +39,31 @@ static int make(struct pfs_codes_map *out, const struct pfs_run *run, size_t n)
 	return 0;
 }
 
+/* Sorts the codes, of which it has a list and room for another one, and numbers them. */
+static int rank_codes(const struct pfs_codes_map *out, const struct pfs_run *run,
+		      const struct ordering *by, struct pfs_keyed *codes, struct pfs_keyed *more)
+{
+	unsigned compared = 0;
+	const struct pfs_comparing c = {run, compare_codes, by, &compared};
+	uint32_t rank = 0;
+
+	for (uint32_t i = 0; i < out->n; i++)
+		codes[i] = (struct pfs_keyed){.value = i};
+	PFS_TRY(pfs_sort_values(&c, codes, more, out->n));
+	for (uint32_t i = 0; i < out->n; i++) {
+		if (i % POLLED == 0)
+			PFS_TRY(pfs_run_poll(run));
+		rank += i && compare_texts(by, codes[i - 1].value, codes[i].value) != 0;
+		out->made[codes[i].value] = rank;
+	}
+	return 0;
+}
+
 int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
 		   const struct pfs_dictionary *dictionary, enum pfs_collation collation)
 {
-	struct ordering by = {.dictionary = dictionary, .collation = collation};
-	uint32_t *order, rank = 0;
+	const struct ordering by = {.dictionary = dictionary, .collation = collation};
+	struct pfs_keyed *codes;
 	int error;
 
 	if (collation == PFS_BINARY && dictionary->rank) {
@@ -47,20 +71,13 @@ int pfs_codes_rank(struct pfs_codes_map *out, const struct pfs_run *run,
 		return 0;
 	}
 	PFS_TRY(make(out, run, dictionary->n));
-	error = pfs_run_alloc_raw(run, &order, out->n, sizeof(*order));
-	if (error) {
+	error = pfs_run_alloc_raw(run, &codes, 2 * out->n, sizeof(*codes));
+	if (!error)
+		error = rank_codes(out, run, &by, codes, codes + out->n);
+	pfs_run_free(run, codes, 2 * out->n, sizeof(*codes));
+	if (error)
 		pfs_codes_map_close(run, out);
-		return error;
-	}
-	for (uint32_t i = 0; i < out->n; i++)
-		order[i] = i;
-	qsort_r(order, out->n, sizeof(*order), compare_codes, &by);
-	for (uint32_t i = 0; i < out->n; i++) {
-		rank += i && compare_texts(&by, order[i - 1], order[i]) != 0;
-		out->made[order[i]] = rank;
-	}
-	pfs_run_free(run, order, out->n, sizeof(*order));
-	return 0;
+	return error;
 }
 
 /* A hash table of codes by their texts. */

@@ -40,6 +40,7 @@ bool pfs_order_numbers(const struct pfs_order_key *key, const struct pfs_span *s
 int pfs_order_compare_by(const struct pfs_order_key *key, uint32_t a, uint32_t b);
 int pfs_order_compare(const struct pfs_sorting *sorting, uint32_t a, uint32_t b);
 
+#define PFS_SORT_SHARED 65536u /* from so many items on threads help */
 /* items that are sorted at a time: they fit the cache, and take a millisecond */
 #define PFS_SORTED_AT_ONCE (UINT64_C(1) << 16)
 /* Sorts n items by their keys, with as much more memory, about `most` at a time; items with equal
@@ -47,18 +48,25 @@ int pfs_order_compare(const struct pfs_sorting *sorting, uint32_t a, uint32_t b)
 PFS_MUST_CHECK int pfs_sort_keys(const struct pfs_sorting *sorting, struct pfs_keyed *items,
 				 struct pfs_keyed *more, uint64_t n, uint64_t most);
 
-/* What items are compared by, whose values are indexes into the positions: words, then keys. */
 struct pfs_comparing {
-	const struct pfs_sorting *sorting;
-	uint64_t *const *words; /* n_words of them, the most significant first, each by index */
-	size_t n_words;
-	size_t first_key;   /* keys before it are not compared */
+	const struct pfs_run *run;
+	int (*compare)(const void *by, uint32_t a, uint32_t b); /* values of two items */
+	const void *by;
 	unsigned *compared; /* items, since the last poll */
 };
 /* Sorts n items by comparing them, with as much more memory; those that nothing tells apart by
- * their indexes. It polls the run, and needs no other thread. */
+ * their values. It polls the run, and needs no other thread. */
 PFS_MUST_CHECK int pfs_sort_values(const struct pfs_comparing *c, struct pfs_keyed *items,
 				   struct pfs_keyed *more, uint64_t n);
+
+/* Sorts, of items that are sorted by the numbers of the first key, those with the same number by
+ * all keys. All threads help where there are many. */
+PFS_MUST_CHECK int pfs_sort_ties(const struct pfs_sorting *sorting, struct pfs_keyed *items,
+				 struct pfs_keyed *more, uint64_t n);
+
+/* Sets *order, which pfs_run_free frees, to the positions of n items; NULL on failure. */
+PFS_MUST_CHECK int pfs_sorted_positions(const struct pfs_sorting *sorting, uint32_t **order,
+					const struct pfs_keyed *items, uint64_t n);
 
 /* Set *order, which pfs_run_free frees, to all n positions, sorted; or, with at least one key, to
  * the first `most` of that order, of which there are so many. */

@@ -11,12 +11,10 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/radix.h"
-#include "base/search.h"
 #include "gpu/host/families.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/positions.h"
 
-#define PARALLEL_MIN 65536u		 /* from so many items on threads help */
 #define FEW	     64u   /* items that are sorted by comparing, whatever tells them apart */
 #define POLLED	     4096u /* items between two polls */
 #define FULL	     (UINT64_C(1) << 40) /* a word is not given another key from this domain on */
@@ -251,120 +249,29 @@ static int fill_word(struct words *w, const struct pfs_sorting *s, size_t k)
 
 /* ---- sorting by one word ---- */
 
-/* Chunks are sorted by a thread each, then merged two by two, a piece of the result by a thread. */
-struct chunked {
-	struct pfs_keyed *from, *to;
-	uint64_t n, chunk;
+struct filling {
+	struct pfs_keyed *items;
 	const uint64_t *word;
 };
 
 static int number_indexes(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	const struct chunked *c = context;
+	const struct filling *f = context;
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++)
-		c->from[i].value = (uint32_t)i;
+		f->items[i].value = (uint32_t)i;
 	return 0;
 }
 
-static int fill_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
+static int fill_keys(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	const struct chunked *c = context;
+	const struct filling *f = context;
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++)
-		c->from[i].key = c->word[c->from[i].value];
+		f->items[i].key = f->word[f->items[i].value];
 	return 0;
-}
-
-static int sort_chunk(void *context, unsigned worker, uint64_t from, uint64_t to)
-{
-	const struct chunked *c = context;
-
-	(void)worker;
-	pfs_radix_sort_with(c->from + from, c->to + from, to - from);
-	return 0;
-}
-
-static int copy_piece(void *context, unsigned worker, uint64_t from, uint64_t to)
-{
-	const struct chunked *c = context;
-
-	(void)worker;
-	memcpy(c->to + from, c->from + from, (to - from) * sizeof(*c->to));
-	return 0;
-}
-
-/* Returns how many of a are among the first k of both merged. If keys are equal, those of a come
- * first. */
-static uint64_t merged_share(const struct pfs_keyed *a, uint64_t n_a, const struct pfs_keyed *b,
-			     uint64_t n_b, uint64_t k)
-{
-	return PFS_SEARCH(i, k > n_b ? k - n_b : 0, PFS_MIN(k, n_a), a[i].key <= b[k - i - 1].key);
-}
-
-/* Places k.. before `end` of both merged. */
-static void merge_pair(struct pfs_keyed *out, const struct pfs_keyed *a, uint64_t n_a,
-		       const struct pfs_keyed *b, uint64_t n_b, uint64_t k, uint64_t end)
-{
-	uint64_t at_a = merged_share(a, n_a, b, n_b, k), at_b = k - at_a;
-
-	for (; k < end && at_a < n_a && at_b < n_b;
-	     k++) { /* without branches, which could not be predicted */
-		bool is_a = a[at_a].key <= b[at_b].key;
-		const struct pfs_keyed *from = is_a ? &a[at_a] : &b[at_b];
-
-		out[k] = *from;
-		at_a += is_a;
-		at_b += !is_a;
-	}
-	if (k < end && at_a < n_a)
-		memcpy(out + k, a + at_a, (end - k) * sizeof(*out));
-	else if (k < end)
-		memcpy(out + k, b + at_b, (end - k) * sizeof(*out));
-}
-
-static int merge_chunks(void *context, unsigned worker, uint64_t from, uint64_t to)
-{
-	const struct chunked *c = context;
-
-	(void)worker;
-	while (from < to) {
-		uint64_t start = from / (2 * c->chunk) * (2 * c->chunk);
-		uint64_t n_a = PFS_MIN(c->chunk, c->n - start);
-		uint64_t n_b = PFS_MIN(c->chunk, c->n - start - n_a);
-		uint64_t end = PFS_MIN(to, start + n_a + n_b);
-		const struct pfs_keyed *a = c->from + start;
-
-		merge_pair(c->to + start, a, n_a, a + n_a, n_b, from - start, end - start);
-		from = end;
-	}
-	return 0;
-}
-
-int pfs_sort_keys(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
-		  uint64_t n, uint64_t most)
-{
-	struct chunked c = {.from = items, .to = more, .n = n};
-	uint64_t n_chunks = 1;
-
-	if (n < PARALLEL_MIN) {
-		pfs_radix_sort_with(items, more, n);
-		return 0;
-	}
-	while (n_chunks < pfs_host_workers(s->host) || n / n_chunks > most)
-		n_chunks *= 2;
-	c.chunk = pfs_div_round_up(n, n_chunks);
-	PFS_TRY(pfs_host_for(s->host, s->run, n, c.chunk, sort_chunk, &c));
-	for (; c.chunk < n; c.chunk *= 2) {
-		struct pfs_keyed *merged = c.to;
-
-		PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, merge_chunks, &c));
-		c.to = c.from;
-		c.from = merged;
-	}
-	return c.from == items ? 0 : pfs_host_for(s->host, s->run, n, PFS_PIECE, copy_piece, &c);
 }
 
 /* ---- sorting by all words ---- */
@@ -395,6 +302,9 @@ struct sharing {
 	struct pfs_keyed *items, *more;
 	uint64_t n;
 	uint64_t *starts; /* bits by item: it differs from the one before */
+	uint32_t *many;	  /* where those begin that are so many that all threads sort them, */
+	atomic_uint n_many;
+	atomic_bool any_few, any_more; /* others: up to FEW, and more */
 };
 
 static int mark_starts(void *context, unsigned worker, uint64_t from, uint64_t to)
@@ -419,37 +329,55 @@ static uint64_t next_start(const struct sharing *share, uint64_t at, uint64_t to
 	return left ? PFS_MIN(at / 64 * 64 + (uint64_t)__builtin_ctzll(left), to) : to;
 }
 
+/* Returns where those end that begin at `at`, or PFS_SORT_SHARED behind it. */
+static uint64_t few_end(const struct sharing *share, uint64_t at)
+{
+	return next_start(share, at + 1, PFS_MIN(at + PFS_SORT_SHARED, share->n));
+}
+
+static int find_equal(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
+{
+	struct sharing *share = context;
+	bool any_few = false, any_more = false;
+
+	for (uint64_t at = next_start(share, from, to), end; at < to;
+	     at = next_start(share, end, to)) {
+		end = few_end(share, at);
+		if (end - at == PFS_SORT_SHARED)
+			share->many[atomic_fetch_add(&share->n_many, 1)] = (uint32_t)at;
+		any_few |= end - at > 1 && end - at <= FEW;
+		any_more |= end - at > FEW && end - at < PFS_SORT_SHARED;
+	}
+	if (any_few)
+		atomic_store_explicit(&share->any_few, true, memory_order_relaxed);
+	if (any_more)
+		atomic_store_explicit(&share->any_more, true, memory_order_relaxed);
+	return 0;
+}
+
 /* Those that begin in the piece. */
-static int sort_few_equal(void *context, unsigned worker, uint64_t from, uint64_t to)
+static int sort_few_equal(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
 {
 	const struct sharing *share = context;
 	struct words words = *share->words;
 
-	(void)worker;
 	for (uint64_t at = next_start(share, from, to), end; at < to;
 	     at = next_start(share, end, to)) {
-		end = next_start(share, at + 1, PFS_MIN(at + PARALLEL_MIN, share->n));
-		if (end - at > 1 && end - at < PARALLEL_MIN)
+		end = few_end(share, at);
+		if (end - at > 1 && end - at < PFS_SORT_SHARED)
 			PFS_TRY(sort_from_word(&share->alone, &words, share->k, share->items + at,
 					       share->more + at, end - at));
 	}
 	return 0;
 }
 
-/* Those that are so many that all threads sort them together; *most: of the others. */
 static int sort_many_equal(const struct pfs_sorting *s, struct words *w,
-			   const struct sharing *share, uint64_t *most)
+			   const struct sharing *share)
 {
-	*most = 0;
-	for (uint64_t at = 0, end; at < share->n; at = end) {
-		end = next_start(share, at + 1, share->n);
-		if (end - at >= PARALLEL_MIN)
-			PFS_TRY(sort_from_word(s, w, share->k, share->items + at, share->more + at,
-					       end - at));
-		else
-			*most = PFS_MAX(*most, end - at);
-		if (end % POLLED < end - at)
-			PFS_TRY(pfs_run_poll(s->run));
+	for (unsigned i = 0; i < atomic_load(&share->n_many); i++) {
+		uint64_t at = share->many[i], n = next_start(share, at + 1, share->n) - at;
+
+		PFS_TRY(sort_from_word(s, w, share->k, share->items + at, share->more + at, n));
 	}
 	return 0;
 }
@@ -459,21 +387,50 @@ static int share_equal(const struct pfs_sorting *s, struct words *w, size_t k,
 {
 	struct sharing share = {
 		.alone = *s, .words = w, .k = k, .items = items, .more = more, .n = n};
-	const size_t n_words = (size_t)pfs_div_round_up(n, 64);
-	uint64_t most = 0;
+	const size_t n_words = (size_t)pfs_div_round_up(n, 64),
+		     many_max = (size_t)(n / PFS_SORT_SHARED);
 	int error = pfs_run_alloc(s->run, &share.starts, n_words, sizeof(*share.starts));
 
 	share.alone.host = NULL;
 	if (!error)
+		error = pfs_run_alloc_raw(s->run, &share.many, many_max, sizeof(*share.many));
+	if (!error)
 		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, mark_starts, &share);
 	if (!error)
-		error = sort_many_equal(s, w, &share, &most);
-	if (!error && most > FEW)
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, find_equal, &share);
+	if (!error)
+		error = sort_many_equal(s, w, &share);
+	if (!error && atomic_load(&share.any_more))
 		error = fill_word(w, s, k);
-	if (!error && most > 1)
+	if (!error && (atomic_load(&share.any_few) || atomic_load(&share.any_more)))
 		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, sort_few_equal, &share);
 	pfs_run_free(s->run, share.starts, n_words, sizeof(*share.starts));
+	pfs_run_free(s->run, share.many, many_max, sizeof(*share.many));
 	return error;
+}
+
+struct apart {
+	const struct pfs_sorting *sorting;
+	const struct words *words;
+	size_t k; /* words before it are not compared */
+};
+
+/* By words, then by the keys that are not in them. */
+static int compare_indexes(const void *by, uint32_t a, uint32_t b)
+{
+	const struct apart *apart = by;
+	const struct pfs_sorting *s = apart->sorting;
+	uint32_t x = pfs_position_at(s->positions, a), y = pfs_position_at(s->positions, b);
+	int order = 0;
+
+	for (size_t i = apart->k; i < apart->words->n && order == 0; i++) {
+		const uint64_t *word = apart->words->word[i];
+
+		order = (word[a] > word[b]) - (word[a] < word[b]);
+	}
+	for (size_t i = apart->words->told; i < s->n_keys && order == 0; i++)
+		order = pfs_order_compare_by(&s->keys[i], x, y);
+	return order;
 }
 
 /* Sorts items, which are in the order of their indexes and which the words before k do not tell
@@ -481,28 +438,37 @@ static int share_equal(const struct pfs_sorting *s, struct words *w, size_t k,
 static int sort_from_word(const struct pfs_sorting *s, struct words *w, size_t k,
 			  struct pfs_keyed *items, struct pfs_keyed *more, uint64_t n)
 {
-	struct chunked c = {.from = items};
+	struct filling f = {.items = items};
 	uint64_t most = PFS_SORTED_AT_ONCE;
 
 	if (n > FEW && s->host)
 		PFS_TRY(fill_word(w, s, k));
 	if (n <= FEW || (k == w->n && w->told < s->n_keys)) {
-		const struct pfs_comparing apart = {s, w->word + k, w->n - k, w->told,
-						    &w->compared};
+		const struct apart apart = {s, w, k};
+		const struct pfs_comparing by = {s->run, compare_indexes, &apart, &w->compared};
 
-		return pfs_sort_values(&apart, items, more, n);
+		return pfs_sort_values(&by, items, more, n);
 	}
 	if (k == w->n)
 		return 0;
-	c.word = w->word[k];
-	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, fill_chunk, &c));
+	f.word = w->word[k];
+	PFS_TRY(pfs_host_for(s->host, s->run, n, PFS_PIECE, fill_keys, &f));
 	if (k + 1 == w->n && w->domain && w->domain <= SMALL)
 		most = CHUNK_SMALL;
 	PFS_TRY(pfs_sort_keys(s, items, more, n, most));
 	if (k + 1 == w->n && w->told == s->n_keys)
 		return 0;
-	return (s->host && n >= PARALLEL_MIN ? share_equal : sort_equal)(s, w, k + 1, items, more,
-									 n);
+	return (s->host && n >= PFS_SORT_SHARED ? share_equal : sort_equal)(s, w, k + 1, items,
+									    more, n);
+}
+
+int pfs_sort_ties(const struct pfs_sorting *s, struct pfs_keyed *items, struct pfs_keyed *more,
+		  uint64_t n)
+{
+	struct words none = {.is_done = true};
+
+	return (s->host && n >= PFS_SORT_SHARED ? share_equal : sort_equal)(s, &none, 0, items,
+									    more, n);
 }
 
 struct ordering {
@@ -521,13 +487,28 @@ static int order_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	return 0;
 }
 
+int pfs_sorted_positions(const struct pfs_sorting *s, uint32_t **order,
+			 const struct pfs_keyed *items, uint64_t n)
+{
+	struct ordering o = {.positions = s->positions, .sorted = items};
+	int error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
+
+	o.order = *order;
+	if (!error)
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, order_piece, &o);
+	if (error) {
+		pfs_run_free(s->run, *order, n, sizeof(**order));
+		*order = NULL;
+	}
+	return error;
+}
+
 int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 {
 	struct pfs_keyed *items = NULL, *more = NULL;
-	struct chunked c;
+	struct filling f;
 	uint64_t n = s->positions->n;
 	struct words w = {0};
-	struct ordering o;
 	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
 
 	*order = NULL;
@@ -535,21 +516,14 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 		error = pfs_run_alloc_raw(s->run, &items, n, sizeof(*items));
 	if (!error)
 		error = pfs_run_alloc_raw(s->run, &more, n, sizeof(*more));
-	c = (struct chunked){.from = items};
+	f = (struct filling){.items = items};
 	if (!error)
-		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, number_indexes, &c);
+		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, number_indexes, &f);
 	if (!error)
 		error = sort_from_word(s, &w, 0, items, more, n);
 	free_words(&w, s);
 	if (!error)
-		error = pfs_run_alloc_raw(s->run, order, n, sizeof(**order));
-	o = (struct ordering){s->positions, items, *order};
-	if (!error)
-		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, order_piece, &o);
-	if (error) {
-		pfs_run_free(s->run, *order, n, sizeof(**order));
-		*order = NULL;
-	}
+		error = pfs_sorted_positions(s, order, items, n);
 	pfs_run_free(s->run, items, n, sizeof(*items));
 	pfs_run_free(s->run, more, n, sizeof(*more));
 	return error;
@@ -557,10 +531,11 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 
 /* ---- the operator ---- */
 
-/* Returns true if it is worth it to choose so many of n, and to sort these alone. */
-static bool are_few(const struct pfs_host_operators *host, uint64_t most, uint64_t n)
+/* Returns true if it is worth it to choose so many of n, and to sort these alone: many that share
+ * their first key are told apart by comparing, which words of further keys do in less time. */
+static bool are_few(const struct pfs_host_operators *host, uint64_t most, uint64_t n, size_t n_keys)
 {
-	return most < n / FEW_OF &&
+	return most < n / FEW_OF && (n_keys == 1 || most <= PFS_SORT_SHARED) &&
 	       (double)most * (double)(pfs_host_workers(host) * PFS_FIRST_BYTES) <=
 		       (double)n * SORTED_BYTES;
 }
@@ -580,7 +555,7 @@ int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
 	offset = PFS_MIN(offset, positions.n);
 	end = offset + PFS_MIN(limit, positions.n - offset);
-	n = n_keys && are_few(host, end, positions.n) ? end : positions.n;
+	n = n_keys && are_few(host, end, positions.n, n_keys) ? end : positions.n;
 	error = pfs_sorting_open(&s, host, run, source, &positions, keys, n_keys);
 	if (!error) {
 		error = n < positions.n ? pfs_sort_first(&s, &order, n) : pfs_sort_all(&s, &order);

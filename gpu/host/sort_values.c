@@ -6,7 +6,6 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
-#include "gpu/host/positions.h"
 #include "gpu/run.h"
 
 #define RUN	 16u /* items that are sorted by insertion, before such runs are merged */
@@ -16,24 +15,13 @@
 static int compare_values(const struct pfs_comparing *c, int *order, const struct pfs_keyed *a,
 			  const struct pfs_keyed *b)
 {
-	const struct pfs_sorting *s = c->sorting;
-	uint32_t x = pfs_position_at(s->positions, a->value),
-		 y = pfs_position_at(s->positions, b->value);
-
-	*order = 0;
-	for (size_t i = 0; i < c->n_words && *order == 0; i++) {
-		const uint64_t *word = c->words[i];
-
-		*order = (word[a->value] > word[b->value]) - (word[a->value] < word[b->value]);
-	}
-	for (size_t i = c->first_key; i < s->n_keys && *order == 0; i++)
-		*order = pfs_order_compare_by(&s->keys[i], x, y);
+	*order = c->compare(c->by, a->value, b->value);
 	if (*order == 0)
 		*order = (a->value > b->value) - (a->value < b->value);
 	if (++*c->compared < COMPARED)
 		return 0;
 	*c->compared = 0;
-	return pfs_run_poll(s->run);
+	return pfs_run_poll(c->run);
 }
 
 static int insert_all(const struct pfs_comparing *c, struct pfs_keyed *items, uint64_t n)

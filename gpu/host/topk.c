@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/radix.h"
+#include "base/search.h"
 #include "gpu/host/positions.h"
 
 struct candidates {
@@ -28,19 +29,13 @@ static int keep_first(const struct choosing *c, struct candidates *mine,
 		      struct pfs_host_operators *host)
 {
 	struct pfs_sorting by_number = *c->sorting;
-	unsigned compared = 0;
-	const struct pfs_comparing by = {.sorting = c->sorting, .compared = &compared};
+	uint64_t n = mine->n;
 
 	by_number.host = host;
-	PFS_TRY(pfs_sort_keys(&by_number, mine->list, mine->more, mine->n, PFS_SORTED_AT_ONCE));
-	for (size_t from = 0, to; from < PFS_MIN(mine->n, c->most); from = to) {
-		for (to = from + 1; to < mine->n && mine->list[to].key == mine->list[from].key;
-		     to++)
-			;
-		if (to - from > 1)
-			PFS_TRY(pfs_sort_values(&by, mine->list + from, mine->more + from,
-						to - from));
-	}
+	PFS_TRY(pfs_sort_keys(&by_number, mine->list, mine->more, n, PFS_SORTED_AT_ONCE));
+	if (n > c->most) /* with all that may share the last one's place */
+		n = PFS_SEARCH(i, c->most, n, mine->list[i].key == mine->list[c->most - 1].key);
+	PFS_TRY(pfs_sort_ties(&by_number, mine->list, mine->more, n));
 	mine->n = PFS_MIN(mine->n, c->most);
 	mine->is_full = mine->n == c->most;
 	return 0;
@@ -109,31 +104,43 @@ static int choose_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
+struct copying {
+	struct pfs_keyed *to;
+	const struct pfs_keyed *from;
+};
+
+static int copy_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
+{
+	const struct copying *copying = context;
+
+	memcpy(copying->to + from, copying->from + from, (to - from) * sizeof(*copying->to));
+	return 0;
+}
+
 /* Brings all workers' candidates together; the first n of them. */
 static int merge_candidates(const struct choosing *c, unsigned workers, uint32_t **order,
 			    uint64_t n)
 {
-	const struct pfs_run *run = c->sorting->run;
+	const struct pfs_sorting *s = c->sorting;
 	struct candidates all = {0};
 	size_t capacity = 0;
 	int error;
 
 	for (unsigned i = 0; i < workers; i++)
 		capacity += c->of_worker[i].n;
-	error = make_room(run, &all, capacity);
+	error = make_room(s->run, &all, capacity);
 	for (unsigned i = 0; i < workers && !error; i++) {
-		if (c->of_worker[i].n)
-			memcpy(all.list + all.n, c->of_worker[i].list,
-			       c->of_worker[i].n * sizeof(*all.list));
+		struct copying copying = {all.list + all.n, c->of_worker[i].list};
+
+		error = pfs_host_for(s->host, s->run, c->of_worker[i].n, PFS_PIECE, copy_piece,
+				     &copying);
 		all.n += c->of_worker[i].n;
 	}
 	if (!error)
-		error = keep_first(c, &all, c->sorting->host);
+		error = keep_first(c, &all, s->host);
 	if (!error)
-		error = pfs_run_alloc_raw(run, order, n, sizeof(**order));
-	for (uint64_t i = 0; !error && i < n; i++)
-		(*order)[i] = pfs_position_at(c->sorting->positions, all.list[i].value);
-	free_room(run, &all);
+		error = pfs_sorted_positions(s, order, all.list, n);
+	free_room(s->run, &all);
 	return error;
 }
 

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -533,6 +534,67 @@ static void comparing_texts_asks_whether_to_go_on(void **state PFS_UNUSED)
 	pfs_operators_close(run.operators);
 }
 
+/* Numbers fall, so that each is a candidate: those are cut many times, which takes as many looks as
+ * there are candidates, not one each time. */
+static void cutting_candidates_asks_whether_to_go_on(void **state PFS_UNUSED)
+{
+	static const struct pfs_sort_key key = {.ref.column = 2};
+	const unsigned most = 1u << 30, limit = N_TIED / 8 - 1, looked_at = 4096;
+	struct budget b = {.most = INT64_MAX, .polls_left = most};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+
+	for (uint32_t i = 0; i < N_TIED; i++)
+		tied_numbers[i] = -(int64_t)i;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	sort_tied(&run, &key, 1, limit);
+	assert_true(most - b.polls_left > (N_TIED - 2 * limit) / looked_at);
+	assert_int_equal(b.charged, 0);
+	pfs_operators_close(run.operators);
+}
+
+#define N_RANKED   20000u
+#define RANKED_LEN 8u
+
+/* The texts of a dictionary that knows no order are sorted first, however few the rows are. */
+static void ranking_texts_asks_whether_to_go_on(void **state PFS_UNUSED)
+{
+	static const struct pfs_sort_key key = {.collation = PFS_NOCASE};
+	static uint8_t bytes[N_RANKED * RANKED_LEN + 1];
+	static uint64_t ends_at[N_RANKED + 1];
+	const struct pfs_dictionary texts = {.bytes = bytes, .offset = ends_at, .n = N_RANKED};
+	const uint32_t of[] = {2, 1, 0};
+	const struct pfs_table_column column = {
+		.kind = PFS_KIND_CODE, .width = 4, .data = of, .dictionary = &texts};
+	const struct pfs_table few = {.n_rows = 3, .n_columns = 1, .columns = &column};
+	const struct pfs_source source = {.table = &few};
+	const unsigned most = 1u << 30;
+	struct budget b = {.most = INT64_MAX, .polls_left = most};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	struct pfs_tuples *sorted;
+
+	for (uint32_t i = 0; i < N_RANKED; i++) {
+		(void)snprintf((char *)bytes + (size_t)i * RANKED_LEN, RANKED_LEN + 1, "%c%07u",
+			       i % 2 ? 'a' : 'A', N_RANKED - i);
+		ends_at[i + 1] = (uint64_t)(i + 1) * RANKED_LEN;
+	}
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_int_equal(pfs_sort(&run, &sorted, &source, &key, 1, 0, UINT64_MAX), 0);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(sorted->tables->rows[i], i);
+	pfs_tuples_free(&run, sorted);
+	assert_true(most - b.polls_left > N_RANKED / 64);
+	for (unsigned polls = 1; polls < most - b.polls_left; polls *= 2) {
+		struct budget little = {.most = INT64_MAX, .polls_left = polls};
+
+		run.context = &little;
+		assert_int_equal(pfs_sort(&run, &sorted, &source, &key, 1, 0, UINT64_MAX),
+				 -ETIMEDOUT);
+		assert_int_equal(little.charged, 0);
+	}
+	assert_int_equal(b.charged, 0);
+	pfs_operators_close(run.operators);
+}
+
 /* Who polls while texts are compared, many polls after the run began. */
 struct meeting {
 	pthread_t caller;
@@ -579,6 +641,8 @@ int main(void)
 		cmocka_unit_test(patterns_ask_by_steps),
 		cmocka_unit_test(ties_are_sorted_by_the_next_key),
 		cmocka_unit_test(comparing_texts_asks_whether_to_go_on),
+		cmocka_unit_test(cutting_candidates_asks_whether_to_go_on),
+		cmocka_unit_test(ranking_texts_asks_whether_to_go_on),
 		cmocka_unit_test(threads_share_ties),
 	};
 
