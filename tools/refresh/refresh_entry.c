@@ -310,7 +310,8 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	if (!is_recorded_here(comparison, &record, &name))
 		return pfs_refresh_displaced(refresh, child->ino, path);
 	renamed = strcmp(name, here) != 0 && strcmp(pfs_refresh_name(name), here) != 0;
-	if (fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
+	/* What cannot be looked at for another reason is there, which compare_child tells. */
+	if ((fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) ||
 	    (renamed && (is_aside(here, name, child->ino) ||
 			 (comparison->listing && !take_unknown(comparison, name)))))
 		return pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);

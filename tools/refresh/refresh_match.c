@@ -6,6 +6,7 @@
  * up more of everything.  An original's own mark decides before its name does. */
 #include "tools/refresh/refresh_impl.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,28 @@ static int leave_removed(struct pfs_refresh *refresh)
 	return 0;
 }
 
+/* Looks at an entry of the folder. *batch is NULL if that was not possible, which was told. */
+static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
+			 const char *folder, const char *name)
+{
+	struct pfs_refresh_place *place;
+	struct stat now;
+	int error, fd;
+
+	*batch = NULL;
+	PFS_TRY(pfs_refresh_place(refresh, &place, folder, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		error = fstatat(fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+		if (!error)
+			error = pfs_crawl_look_at(refresh->look, batch, name);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	return error;
+}
+
 /* Looks whether the original is where its record has it; a directory is walked from there. */
 static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
 {
@@ -84,19 +107,14 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	struct pfs_refresh_place *place;
 	struct pfs_gone *gone;
 	char path[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino), fd;
+	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino);
 
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	path[slash ? slash - displaced->path : 0] = 0;
-	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
-	if (!error) {
-		error = pfs_crawl_look_at(refresh->look, &batch, name);
-		pfs_crawl_look_leave(refresh->look);
-	}
-	pfs_refresh_place_free(place);
+	error = look_at_entry(refresh, &batch, path, name);
+	if (!error && !batch)
+		return 0;
 	if (error && error != -ENOENT && error != -ENOTDIR)
 		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
 				     strerror(-error));

@@ -94,6 +94,44 @@ static bool is_touched(const struct pfs_source_record *record, const struct pfs_
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
 }
 
+/* Returns 1 if the directory was that of a filesystem mounted in the one above it, and that one's
+ * own directory has its place now: what was there is not gone, but cannot be seen. The store has
+ * something below it that would go. */
+static int is_unmounted(const struct pfs_comparison *comparison, const struct pfs_follower *node,
+			const struct pfs_source_record *record)
+{
+	const struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_followers children = {.n = 0};
+	struct pfs_source_record above;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &above, path, comparison->place->above);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	if (above.root != record->root || above.dev == record->dev ||
+	    above.dev != pfs_refresh_dev(refresh, comparison->dev))
+		return 0;
+	error = pfs_follow_list(refresh->tree, &children, node->ino, false);
+	if (!error)
+		error = children.n > 0;
+	pfs_followers_finish(&children);
+	return error;
+}
+
+/* Another directory is there instead. */
+static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			const struct pfs_follower *node, const struct pfs_source_record *record)
+{
+	int error = is_unmounted(comparison, node, record);
+
+	if (!error)
+		return replace_directory(comparison, batch, node, record);
+	pfs_crawl_look_free(batch);
+	return error < 0 ? error
+			 : pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, node->ino,
+					    NULL, NULL, "its filesystem is not mounted");
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -127,7 +165,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	}
 	*replaced = another && place->above;
 	if (*replaced)
-		return replace_directory(comparison, batch, node, &record);
+		return take_another(comparison, batch, node, &record);
 	gone = pfs_refresh_find(refresh, node->ino);
 	if (gone && !gone->claimed)
 		gone->present = true;
