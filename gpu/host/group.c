@@ -192,7 +192,7 @@ static int group_keys(struct pfs_grouping *g, const struct pfs_group_key *keys, 
 	g->keys.is_alone = true;
 	PFS_TRY(pfs_keys_open(&g->keys, g->host, g->run, g->source, g->positions, keys, n_keys));
 	g->is_near = false;
-	return is_indexed(g) ? 0 : pfs_groups_are_near(&g->is_near, g);
+	return is_indexed(g) ? 0 : pfs_grouping_sample(g);
 }
 
 /* Gets the first position of each combination of the keys and the aggregate's value, ascending if

@@ -34,7 +34,8 @@ struct pfs_grouping {
 	const struct pfs_source_reader *reader;
 	struct pfs_evaluator *where; /* the condition on the reader's rows; NULL: there is none */
 	uint64_t bound; /* how many tuples there are at most */
-	bool is_near;	/* by hash: tuples of a group lie near each other */
+	bool is_near;	/* by hash: tuples of a group lie near each other, */
+	uint64_t expected; /* and make so many groups in stretches, as a sample has it */
 	struct pfs_keys keys;
 	const struct pfs_fold *folds;
 	size_t n_folds;
@@ -57,9 +58,9 @@ PFS_MUST_CHECK int pfs_grouping_spans(const struct pfs_grouping *grouping, unsig
 				      uint64_t from, uint64_t to,
 				      int (*fn)(void *context, const struct pfs_span *span),
 				      void *context);
-/* Sets *near if tuples of a group lie near each other in a sample of many. -ENOMEM, and what
- * conditions say. */
-PFS_MUST_CHECK int pfs_groups_are_near(bool *near, const struct pfs_grouping *grouping);
+/* Sets is_near if tuples of a group lie near each other in a sample of many, and `expected`.
+ * -ENOMEM, and what conditions say. */
+PFS_MUST_CHECK int pfs_grouping_sample(struct pfs_grouping *grouping);
 
 /* Tuples are grouped by index if the keys' numbers are below PFS_GROUP_INDEXED; or if there are at
  * least PFS_GROUP_ROWS tuples for each possible number, and the arrays of all threads together have

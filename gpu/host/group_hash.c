@@ -14,7 +14,7 @@
 #define PARTITION_BITS_MAX 10u
 #define BATCH		   32768u /* tuples at most that are sorted by partition together */
 #define FIRST_SLOTS	   1024u
-#define POLL_STEP	   16384u /* tuples, or groups, between two questions whether to go on; a multiple of PFS_SPAN */
+#define POLL_STEP	   16384u /* tuples between two questions whether to go on, in whole spans */
 
 /* ---- tables of groups ---- */
 

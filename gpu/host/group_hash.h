@@ -52,6 +52,7 @@ struct pfs_near_groups {
 		struct pfs_group_table table;
 		struct pfs_group_hash hash;
 		size_t since;	 /* groups before that are not in the slots any more */
+		size_t expected; /* groups */
 		uint64_t seen;	 /* tuples */
 		uint64_t before; /* groups of the workers before */
 	} * of_worker;

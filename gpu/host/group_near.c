@@ -47,7 +47,8 @@ static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *sp
 		worker->since = worker->table.n;
 	}
 	if (hash->capacity - worker->table.n < PFS_SPAN)
-		PFS_TRY(pfs_group_hash_reserve(hash, PFS_MAX(2 * hash->capacity, GROUPS)));
+		PFS_TRY(pfs_group_hash_reserve(
+			hash, PFS_MAX(2 * hash->capacity, PFS_MAX(worker->expected, GROUPS))));
 	pfs_keys_read(&hash->grouping->keys, span, keys, NULL);
 	for (uint32_t i = 0; i < span->n; i++) {
 		group[i] = i && keys[i] == keys[i - 1] && hash->grouping->keys.exact
@@ -77,6 +78,7 @@ static int group_piece(void *context, unsigned number, uint64_t from, uint64_t t
 	struct pfs_near_worker *worker = &near->of_worker[number];
 
 	PFS_TRY(open_worker(worker, near->grouping));
+	worker->expected = near->grouping->expected / near->n;
 	if (worker->seen > SEEN_MIN && worker->seen / PER_GROUP_MIN < worker->table.n)
 		return -ENOTUNIQ;
 	return pfs_grouping_spans(near->grouping, number, from, to, group_span, worker);
@@ -115,21 +117,24 @@ static int sample(struct pfs_near_worker *worker, const struct pfs_grouping *g)
 	return 0;
 }
 
-int pfs_groups_are_near(bool *near, const struct pfs_grouping *g)
+int pfs_grouping_sample(struct pfs_grouping *g)
 {
 	struct pfs_grouping bare = *g;
 	struct pfs_near_worker worker = {.since = 0};
 	int64_t tuples = 0;
 	int error;
 
-	*near = false;
+	g->is_near = false;
 	if (pfs_grouping_tuples(g) < TUPLES_MIN)
 		return 0;
 	bare.n_folds = 0;
 	error = sample(&worker, &bare);
 	for (size_t i = 0; !error && i < worker.table.n; i++)
 		tuples += worker.table.rows[i];
-	*near = !error && (uint64_t)tuples / PER_GROUP > worker.table.n;
+	g->is_near = !error && (uint64_t)tuples / PER_GROUP > worker.table.n;
+	if (g->is_near) /* an eighth more, as no worker has exactly its part */
+		g->expected =
+			pfs_grouping_tuples(g) / (SAMPLES * SAMPLE_SIZE) * worker.table.n / 8 * 9;
 	close_worker(&worker, &bare);
 	return error;
 }
