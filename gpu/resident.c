@@ -18,13 +18,18 @@
 #define START_NS      (1000 * MILLISECOND) /* the longest time that a run may take to begin */
 #define LEAVE_NS      (100 * MILLISECOND)
 
+/* Memory for the paths of a list. */
+struct list {
+	pthread_mutex_t lock; /* held by the thread that uses the memory */
+	/* NULL until it is first needed; protected by lock */
+	struct pfs_resident_paths *paths;
+};
+
 struct pfs_resident {
 	struct pfs_resident_backend *backend;
 	struct pfs_resident *next; /* in `residents` */
 	pthread_mutex_t data; /* guards what the kernel reads; taken before the locks of runs */
-	pthread_mutex_t paths_lock; /* held by the thread that uses the memory for paths */
-	/* NULL until it is first needed; protected by paths_lock */
-	struct pfs_resident_paths *paths;
+	struct list lists[PFS_RESIDENT_LISTS];
 	/* guards runs: held to start one, or to prevent it */
 	pthread_mutex_t lock;
 	uint32_t number;   /* of the last run; written under lock, read by any thread */
@@ -158,7 +163,8 @@ int pfs_resident_open_backend(struct pfs_resident **out, struct pfs_resident_bac
 	}
 	r->backend = backend;
 	(void)pthread_mutex_init(&r->data, NULL);
-	(void)pthread_mutex_init(&r->paths_lock, NULL);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++)
+		(void)pthread_mutex_init(&r->lists[i].lock, NULL);
 	(void)pthread_mutex_init(&r->lock, NULL);
 	PFS_LOCKED(&all_lock);
 	r->next = residents;
@@ -191,7 +197,8 @@ void pfs_resident_close(struct pfs_resident *r)
 		r->backend->ops->close(r->backend);
 	(void)pthread_mutex_destroy(&r->lock);
 	(void)pthread_mutex_destroy(&r->data);
-	(void)pthread_mutex_destroy(&r->paths_lock);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++)
+		(void)pthread_mutex_destroy(&r->lists[i].lock);
 	free(r);
 }
 
@@ -427,6 +434,24 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 
 /* ---- many paths ---- */
 
+static int take_list(struct pfs_resident *r, struct pfs_resident_paths **out, unsigned i)
+{
+	struct list *list = &r->lists[i];
+	int error = 0;
+
+	if (pthread_mutex_trylock(&list->lock))
+		return -EBUSY;
+	if (!list->paths)
+		error = r->backend->ops->paths(r->backend, &list->paths, i);
+	if (error) {
+		(void)pthread_mutex_unlock(&list->lock);
+		return error == -ENOMEM && i ? -EBUSY : error;
+	}
+	list->paths->list = i;
+	*out = list->paths;
+	return 0;
+}
+
 int pfs_resident_paths_take(struct pfs_resident *r, struct pfs_resident_paths **out)
 {
 	int error = failure_of(r);
@@ -434,19 +459,15 @@ int pfs_resident_paths_take(struct pfs_resident *r, struct pfs_resident_paths **
 	*out = NULL;
 	if (error)
 		return error;
-	if (pthread_mutex_trylock(&r->paths_lock))
-		return -EBUSY;
-	if (!r->paths)
-		error = r->backend->ops->paths(r->backend, &r->paths);
-	*out = r->paths;
-	if (error)
-		(void)pthread_mutex_unlock(&r->paths_lock);
+	error = -EBUSY;
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS && error == -EBUSY; i++)
+		error = take_list(r, out, i);
 	return error == -EIO ? fail(r, error, strerror(-error)) : error;
 }
 
-void pfs_resident_paths_return(struct pfs_resident *r)
+void pfs_resident_paths_return(struct pfs_resident *r, const struct pfs_resident_paths *paths)
 {
-	(void)pthread_mutex_unlock(&r->paths_lock);
+	(void)pthread_mutex_unlock(&r->lists[paths->list].lock);
 }
 
 int pfs_resident_resolve(struct pfs_resident *r, struct pfs_resident_paths *paths,

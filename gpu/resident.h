@@ -79,6 +79,9 @@ PFS_MUST_CHECK int pfs_resident_common(struct pfs_resident *resident, uint32_t *
 
 #define PFS_RESIDENT_PATHS (1u << 18) /* that are resolved at once, at most */
 #define PFS_RESIDENT_TEXT  ((size_t)24 << 20) /* bytes of theirs, at most */
+/* Lists of paths that are resolved at the same time, at most. While one of them is packed, another
+ * one crosses the bus, and kernels of two fill more of the device than one does. */
+#define PFS_RESIDENT_LISTS 3u
 
 /* Memory for many paths and where they lead, of which a device copies at the speed of its bus. */
 struct pfs_resident_paths {
@@ -87,6 +90,8 @@ struct pfs_resident_paths {
 	size_t n;
 	uint32_t *slots;  /* where each leads; PFS_MAILBOX_NONE: nowhere */
 	uint64_t *primes; /* of these slots; 0: there is none */
+	/* Private. */
+	unsigned list; /* below PFS_RESIDENT_LISTS */
 };
 
 /* The columns by slot of the tree whose names and parents were loaded, besides those. */
@@ -99,11 +104,13 @@ struct pfs_resident_columns {
 	uint32_t root, top; /* where absolute and relative paths begin; top: or PFS_MAILBOX_NONE */
 };
 
-/* Gets memory for many paths, until they are returned; one caller has it at a time. -EBUSY:
- * somebody has it; -ENOMEM, -EIO. */
+/* Gets memory for many paths, until they are returned. -EBUSY: PFS_RESIDENT_LISTS callers have
+ * some, or there is too little memory for more than others have; -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident,
 					   struct pfs_resident_paths **out);
-void pfs_resident_paths_return(struct pfs_resident *resident);
+/* The thread that took them returns them. */
+void pfs_resident_paths_return(struct pfs_resident *resident,
+			       const struct pfs_resident_paths *paths);
 /* Finds where the paths lead, as gpu/path_walk.h says. The columns do not change during the call,
  * nor does anybody load or apply. -EAGAIN: the device did not have all of the columns; it has more
  * of them now, and `most` bytes were sent. -EOPNOTSUPP: the device cannot be had for the moment.
@@ -148,9 +155,11 @@ struct pfs_resident_ops {
 	void (*edited)(struct pfs_resident_backend *b, uint64_t key, bool is_new);
 	/* Begins a run of the server, and does not wait for it. */
 	int (*start)(struct pfs_resident_backend *b, const struct pfs_mailbox_run *run);
-	/* Gets memory for paths, which close frees. */
-	int (*paths)(struct pfs_resident_backend *b, struct pfs_resident_paths **out);
-	/* As pfs_resident_resolve, also while a run goes on. is_false: nothing is to be found. */
+	/* Gets memory for the paths of a list below PFS_RESIDENT_LISTS, once, which close frees. */
+	int (*paths)(struct pfs_resident_backend *b, struct pfs_resident_paths **out,
+		     unsigned list);
+	/* As pfs_resident_resolve, also while a run goes on, and for several lists at once.
+	 * is_false: nothing is to be found. */
 	int (*resolve)(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
 		       const struct pfs_resident_columns *columns, size_t most, bool is_false);
 };

@@ -132,7 +132,7 @@ static int ask(struct asker *asker, uint64_t *inos, const struct pfs_path_text *
 static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	struct asker *asker = arg;
-	const struct pfs_resolve_from from = {.alone = !asker->pipe.in_turn};
+	const struct pfs_resolve_from from = {.alone = true};
 	struct pfs_tree *tree = pfs_answerer_tree(asker->answerer);
 
 	if (tree)
@@ -201,7 +201,7 @@ static int run(struct asker *asker, bool as_objects)
 
 	if (as_objects)
 		pfs_json_open(&asker->json, NULL, '[');
-	asker->pipe.in_turn = !pfs_answerer_tree(asker->answerer);
+	asker->pipe.at_once = !pfs_answerer_tree(asker->answerer); /* a request at a time */
 	if (!status)
 		error = pfs_pathpipe_run(&asker->pipe);
 	if (error)

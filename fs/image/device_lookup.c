@@ -185,9 +185,9 @@ bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_path
 	return !error;
 }
 
-void pfs_device_paths_return(const struct pfs_tree *tree)
+void pfs_device_paths_return(const struct pfs_tree *tree, const struct pfs_resident_paths *paths)
 {
-	pfs_resident_paths_return(tree->single->resident);
+	pfs_resident_paths_return(tree->single->resident, paths);
 }
 
 /* The device has the tree's names and parents as they are, since the tree is held. */

@@ -60,9 +60,10 @@ bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uin
 /* ---- many paths ---- */
 
 /* Gets memory for paths that the device is to resolve, until they are returned. The tree need not
- * be held. Returns false if the device is not to be asked, or resolves paths for somebody else. */
+ * be held. Returns false if the device is not to be asked, or resolves paths for PFS_RESIDENT_LISTS
+ * others. */
 bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out);
-void pfs_device_paths_return(const struct pfs_tree *tree);
+void pfs_device_paths_return(const struct pfs_tree *tree, const struct pfs_resident_paths *paths);
 /* Resolves them for somebody who sees every node; relative paths begin at the slot `top`, or
  * nowhere if it is PFS_NO_SLOT. Returns 0 if it has; -EAGAIN: the device has to learn more of the
  * tree, of which it was sent PFS_DEVICE_PATHS_SENT bytes; -EOPNOTSUPP: the caller resolves them. */

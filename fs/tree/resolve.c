@@ -377,7 +377,7 @@ static void pack_piece(void *arg, size_t from, size_t to)
 /* The first of n paths, as many as there is room for, up to one that is so long that a thread of
  * the device would take long for it. */
 static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to,
-		 const struct pfs_path_text *paths, size_t n)
+		 const struct pfs_path_text *paths, size_t n, bool alone)
 {
 	struct packing packing = {to, paths};
 	size_t size = 0, i = 0;
@@ -388,7 +388,7 @@ static void pack(struct pfs_tree *tree, struct pfs_resident_paths *to,
 		to->ends[i] = (uint32_t)size;
 	}
 	to->n = i;
-	pfs_scan_run(tree, i, PIECE, pack_piece, &packing);
+	pfs_pool_run(alone ? NULL : pfs_scan_pool(tree), i, PIECE, pack_piece, &packing);
 }
 
 /* Sends the device what it lacks as long as that takes less than the host would for the paths. */
@@ -407,19 +407,20 @@ static int ask_device(struct pfs_tree *tree, struct pfs_resident_paths *paths, u
 /* Has the device resolve the first *n paths; *n is set in any case. False: the host has to resolve
  * these. */
 static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n,
-			      const struct pfs_path_text *paths, uint64_t top_ino)
+			      const struct pfs_path_text *paths,
+			      const struct pfs_resolve_from *from)
 {
 	struct pfs_resident_paths *packed;
 	bool is_done;
 
 	if (!pfs_device_paths_take(tree, &packed))
 		return false;
-	pack(tree, packed, paths, *n);
-	is_done = packed->n && !ask_device(tree, packed, top_ino);
+	pack(tree, packed, paths, *n, from->alone);
+	is_done = packed->n && !ask_device(tree, packed, from->ino);
 	if (is_done)
 		memcpy(inos, packed->primes, packed->n * sizeof(*inos));
 	*n = PFS_MAX(packed->n, 1);
-	pfs_device_paths_return(tree);
+	pfs_device_paths_return(tree, packed);
 	return is_done;
 }
 
@@ -431,11 +432,11 @@ static bool resolve_held_by_device(struct pfs_tree *tree, uint32_t top, uint32_t
 
 	if (n == 0 || !pfs_device_paths_take(tree, &packed))
 		return false;
-	pack(tree, packed, paths, n);
+	pack(tree, packed, paths, n, false);
 	is_done = packed->n == n && !pfs_device_paths_resolve(tree, packed, top);
 	if (is_done)
 		memcpy(slots, packed->slots, n * sizeof(*slots));
-	pfs_device_paths_return(tree);
+	pfs_device_paths_return(tree, packed);
 	return is_done;
 }
 
@@ -514,7 +515,7 @@ int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pf
 			return -EINTR;
 		some = n - at;
 		if (from->viewer ||
-		    !resolve_by_device(tree, inos + at, &some, paths + at, from->ino))
+		    !resolve_by_device(tree, inos + at, &some, paths + at, from))
 			PFS_TRY(resolve_by_host(tree, inos + at, paths + at, some, from));
 	}
 	return 0;

@@ -22,7 +22,8 @@ struct pfs_path_text {
 struct pfs_resolve_from {
 	uint64_t ino; /* the directory at which relative paths begin; 0: the root */
 	const struct pfs_viewer *viewer; /* NULL: everything is visible */
-	/* true: other threads ask at the same time, so that the calling thread walks alone */
+	/* true: other threads ask at the same time, so that the calling thread walks, or packs
+	 * paths for a device, alone */
 	bool alone;
 	/* Called from time to time; returns true if nobody waits for the answer any more. NULL: not
 	 * called. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/lazy.h"
 #include "gpu/cuda/cuda_engine.h"
 #include "gpu/cuda/cuda_index.h"
@@ -21,6 +22,13 @@
 /* Moments of a batch of paths. */
 enum { BEGUN, SENT, RESOLVED, FETCHED, MARKS };
 
+/* The paths of a list. */
+struct list {
+	struct pfs_resident_paths paths;
+	void *memory; /* pinned */
+	cudaEvent_t marks[MARKS];
+};
+
 struct cuda_resident {
 	struct pfs_resident_backend base;
 	struct pfs_mailbox *d_mailbox; /* the same memory as the device sees it */
@@ -31,15 +39,20 @@ struct cuda_resident {
 	size_t n_parents;
 	cudaStream_t stream; /* the kernel's */
 	char name[64];
-	struct pfs_resident_paths paths;
-	void *paths_memory; /* pinned */
-	cudaEvent_t marks[MARKS];
+	struct list lists[PFS_RESIDENT_LISTS];
+	/* Held by the job that sends columns, so that each sends no more than it may in a hold. */
+	pthread_mutex_t columns_lock;
 	uint64_t bus_ns, kernel_ns; /* read by any thread */
 };
 
 static struct cuda_resident *resident_of(struct pfs_resident_backend *b)
 {
 	return (struct cuda_resident *)b; /* its first member */
+}
+
+static struct list *list_of(struct pfs_resident_paths *paths)
+{
+	return (struct list *)paths; /* its first member */
 }
 
 static const struct pfs_index_family *index_of(const struct cuda_resident *r)
@@ -52,6 +65,14 @@ static void free_parents(struct cuda_resident *r)
 	pfs_device_give(pfs_cuda_operators_of(r->operators), r->d_parent);
 	r->d_parent = NULL;
 	r->n_parents = 0;
+}
+
+static void free_list(struct list *list)
+{
+	for (size_t i = 0; i < MARKS; i++)
+		if (list->marks[i])
+			(void)cudaEventDestroy(list->marks[i]);
+	pfs_pinned_free(list->memory);
 }
 
 static void close_resident(struct pfs_resident_backend *b)
@@ -68,10 +89,9 @@ static void close_resident(struct pfs_resident_backend *b)
 	}
 	if (r->stream)
 		(void)cudaStreamDestroy(r->stream);
-	for (size_t i = 0; i < MARKS; i++)
-		if (r->marks[i])
-			(void)cudaEventDestroy(r->marks[i]);
-	pfs_pinned_free(r->paths_memory);
+	for (size_t i = 0; i < PFS_RESIDENT_LISTS; i++)
+		free_list(&r->lists[i]);
+	(void)pthread_mutex_destroy(&r->columns_lock);
 	(void)cudaFreeHost(r->base.mailbox);
 	free(r);
 }
@@ -203,20 +223,21 @@ static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *r
 
 /* ---- many paths ---- */
 
-static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out)
+static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out,
+		      unsigned number)
 {
-	struct cuda_resident *r = resident_of(b);
-	struct pfs_resident_paths *paths = &r->paths;
+	struct list *list = &resident_of(b)->lists[number];
+	struct pfs_resident_paths *paths = &list->paths;
 	const size_t n = PFS_RESIDENT_PATHS;
 
 	for (size_t i = 0; i < MARKS; i++)
-		if (!r->marks[i])
-			PFS_TRY(PFS_CUDA(cudaEventCreate(&r->marks[i])));
+		if (!list->marks[i])
+			PFS_TRY(PFS_CUDA(cudaEventCreate(&list->marks[i])));
 	PFS_TRY(pfs_pinned_alloc(
-		&r->paths_memory,
+		&list->memory,
 		n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
 			PFS_RESIDENT_TEXT));
-	paths->primes = r->paths_memory;
+	paths->primes = list->memory;
 	paths->slots = (uint32_t *)(paths->primes + n);
 	paths->ends = paths->slots + n;
 	paths->text = (char *)(paths->ends + n);
@@ -236,7 +257,7 @@ static struct pfs_array array_of(const void *data, uint64_t n, unsigned bits,
 /* Sends `most` bytes of what has changed of the arrays, or all, and then has them on the device
  * until the job ends. -EAGAIN: that was not all. */
 static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
-			 const struct pfs_resident_columns *c, size_t most)
+			 struct cuda_resident *r, const struct pfs_resident_columns *c, size_t most)
 {
 	const struct pfs_names_view *names = c->names;
 	const struct pfs_array arrays[COLUMNS] = {
@@ -246,6 +267,7 @@ static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
 		[PRIMES] = array_of(c->prime, names->n_slots, 64, c->prime_stamps),
 	};
 	int more = 0;
+	PFS_LOCKED(&r->columns_lock);
 
 	job->left = most;
 	for (size_t i = 0; i < COLUMNS && !more; i++)
@@ -258,13 +280,13 @@ static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
 	return 0;
 }
 
-static int mark(const struct pfs_job *job, const struct cuda_resident *r, unsigned moment)
+static int mark(const struct pfs_job *job, struct pfs_resident_paths *paths, unsigned moment)
 {
-	return PFS_CUDA(cudaEventRecord(r->marks[moment], job->stream));
+	return PFS_CUDA(cudaEventRecord(list_of(paths)->marks[moment], job->stream));
 }
 
-static int send_paths(struct pfs_job *job, const struct cuda_resident *r,
-		      struct pfs_device_paths *out, const struct pfs_resident_paths *paths)
+static int send_paths(struct pfs_job *job, struct pfs_device_paths *out,
+		      struct pfs_resident_paths *paths)
 {
 	const size_t n = paths->n, size = paths->ends[n - 1];
 	char *d_text;
@@ -274,7 +296,7 @@ static int send_paths(struct pfs_job *job, const struct cuda_resident *r,
 	PFS_TRY(pfs_job_alloc(job, &d_ends, n * sizeof(*d_ends)));
 	PFS_TRY(pfs_job_alloc(job, &out->d_slots, n * sizeof(*out->d_slots)));
 	PFS_TRY(pfs_job_alloc(job, &out->d_primes, n * sizeof(*out->d_primes)));
-	PFS_TRY(mark(job, r, BEGUN));
+	PFS_TRY(mark(job, paths, BEGUN));
 	PFS_TRY(PFS_CUDA(
 		cudaMemcpyAsync(d_text, paths->text, size, cudaMemcpyHostToDevice, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_ends, paths->ends, n * sizeof(*d_ends),
@@ -282,28 +304,28 @@ static int send_paths(struct pfs_job *job, const struct cuda_resident *r,
 	out->d_text = d_text;
 	out->d_ends = d_ends;
 	out->n = n;
-	return mark(job, r, SENT);
+	return mark(job, paths, SENT);
 }
 
-static int fetch_paths(struct pfs_job *job, const struct cuda_resident *r,
-		       struct pfs_resident_paths *out, const struct pfs_device_paths *from)
+static int fetch_paths(struct pfs_job *job, struct pfs_resident_paths *out,
+		       const struct pfs_device_paths *from)
 {
-	PFS_TRY(mark(job, r, RESOLVED));
+	PFS_TRY(mark(job, out, RESOLVED));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots, from->n * sizeof(*out->slots),
 					 cudaMemcpyDeviceToHost, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes,
 					 from->n * sizeof(*out->primes), cudaMemcpyDeviceToHost,
 					 job->stream)));
-	PFS_TRY(mark(job, r, FETCHED));
-	return PFS_CUDA(cudaEventSynchronize(r->marks[FETCHED]));
+	PFS_TRY(mark(job, out, FETCHED));
+	return PFS_CUDA(cudaEventSynchronize(list_of(out)->marks[FETCHED]));
 }
 
-static int measure(struct cuda_resident *r)
+static int measure(struct cuda_resident *r, const struct list *list)
 {
 	float ms[MARKS];
 
 	for (size_t i = 1; i < MARKS; i++)
-		PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms[i], r->marks[i - 1], r->marks[i])));
+		PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms[i], list->marks[i - 1], list->marks[i])));
 	(void)__atomic_add_fetch(&r->bus_ns, (uint64_t)((ms[SENT] + ms[FETCHED]) * 1e6f),
 				 __ATOMIC_RELAXED);
 	(void)__atomic_add_fetch(&r->kernel_ns, (uint64_t)(ms[RESOLVED] * 1e6f), __ATOMIC_RELAXED);
@@ -318,7 +340,7 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 	struct pfs_path_columns columns;
 	struct pfs_device_paths device = {.is_false = is_false};
 
-	PFS_TRY(lease_columns(job, d_columns, c, most));
+	PFS_TRY(lease_columns(job, d_columns, r, c, most));
 	columns = (struct pfs_path_columns){
 		.heap = d_columns[HEAP],
 		.place = d_columns[PLACES],
@@ -331,10 +353,10 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 		.root = c->root,
 		.top = c->top,
 	};
-	PFS_TRY(send_paths(job, r, &device, paths));
+	PFS_TRY(send_paths(job, &device, paths));
 	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &device, job->stream));
-	PFS_TRY(fetch_paths(job, r, paths, &device));
-	return measure(r);
+	PFS_TRY(fetch_paths(job, paths, &device));
+	return measure(r, list_of(paths));
 }
 
 static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
@@ -408,6 +430,7 @@ int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
+	(void)pthread_mutex_init(&r->columns_lock, NULL);
 	r->base.ops = &ops;
 	r->base.patience_ns = is_watched() ? PATIENCE_WATCHED_NS : PATIENCE_NS;
 	error = open_device(r);

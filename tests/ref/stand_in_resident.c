@@ -27,8 +27,8 @@ struct server {
 	struct pfs_mailbox_run run;
 	long left; /* answers */
 	unsigned n_edits;
-	struct pfs_resident_paths paths;
-	size_t columns_sent; /* bytes */
+	struct pfs_resident_paths lists[PFS_RESIDENT_LISTS];
+	size_t columns_sent; /* bytes; atomic */
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
@@ -262,9 +262,10 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	return set_parents(s, c->slots, c->parents, c->n_slots, c->end);
 }
 
-static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out)
+static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out,
+		      unsigned list)
 {
-	struct pfs_resident_paths *paths = &server_of(b)->paths;
+	struct pfs_resident_paths *paths = &server_of(b)->lists[list];
 	const size_t n = PFS_RESIDENT_PATHS;
 
 	if (fails())
@@ -314,8 +315,8 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 
 	if (fails())
 		return stand_in.failure;
-	if (s->columns_sent < names->heap_size) {
-		s->columns_sent += most;
+	if (__atomic_load_n(&s->columns_sent, __ATOMIC_RELAXED) < names->heap_size) {
+		(void)__atomic_add_fetch(&s->columns_sent, most, __ATOMIC_RELAXED);
 		return -EAGAIN;
 	}
 	for (size_t i = 0; i < paths->n; i++) {
@@ -330,7 +331,7 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 		paths->slots[i] = walk.slot;
 		paths->primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
 	}
-	stand_in_resident.paths += paths->n;
+	(void)__atomic_add_fetch(&stand_in_resident.paths, paths->n, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -355,10 +356,12 @@ static void close_server(struct pfs_resident_backend *b)
 	join(s);
 	pfs_btree_destroy(s->index);
 	free(s->parent);
-	free(s->paths.text);
-	free(s->paths.ends);
-	free(s->paths.slots);
-	free(s->paths.primes);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
+		free(s->lists[i].text);
+		free(s->lists[i].ends);
+		free(s->lists[i].slots);
+		free(s->lists[i].primes);
+	}
 	free(s->base.mailbox);
 	free(s);
 }

@@ -30,17 +30,18 @@ struct resolver {
 	atomic_size_t most; /* paths of a call */
 	const char *bad;    /* a path that fails, or NULL */
 	int out;	    /* of `put` */
-	bool in_turn;	    /* calls do not meet */
+	unsigned at_once;   /* calls at most; 0: any number */
 	atomic_int inside;
 };
 
 static int resolve(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
 {
 	struct resolver *resolver = arg;
+	const unsigned inside = (unsigned)atomic_fetch_add(&resolver->inside, 1);
 	size_t most = resolver->most;
 
 	atomic_fetch_add(&resolver->calls, 1);
-	if (atomic_fetch_add(&resolver->inside, 1) && resolver->in_turn)
+	if (inside >= resolver->at_once && resolver->at_once)
 		return 4;
 	while (n > most && !atomic_compare_exchange_weak(&resolver->most, &most, n))
 		continue;
@@ -128,7 +129,7 @@ static void check_file(int fd, const char *expected, size_t len)
 /* Answers what pipe->in has. */
 static void check_answers(struct pfs_pathpipe *pipe, const char *text, size_t size)
 {
-	struct resolver resolver = {.in_turn = pipe->in_turn};
+	struct resolver resolver = {.at_once = pipe->at_once};
 	size_t len, at = 0;
 	char *expected = expected_of(&len, text, size, pipe->delimiter);
 	struct pfs_path_text path;
@@ -156,7 +157,7 @@ static void check_text(const char *text, size_t size, char delimiter, size_t bat
 	struct pfs_pathpipe pipe = {.delimiter = delimiter,
 				    .batch = batch,
 				    .threads = 1 + (unsigned)(batch % 5),
-				    .in_turn = batch % 3 == 0,
+				    .at_once = (unsigned)(batch % 3),
 				    .put = batch % 2 ? put : NULL};
 	struct feeder feeder = {text, size, -1};
 	pthread_t thread;

@@ -5,6 +5,7 @@
 #include "resolve_util.h"
 
 #include <limits.h>
+#include <pthread.h>
 
 #include "fs/image/device_lookup.h"
 #include "tests/ref/stand_in.h"
@@ -252,6 +253,97 @@ static void slots_in_a_hold(void **state)
 	close_tree();
 }
 
+/* ---- several lists at once ---- */
+
+/* The host resolves while others have all of the memory. */
+static void as_many_lists_as_there_may_be(void **state)
+{
+	struct pfs_resident_paths *taken[PFS_RESIDENT_LISTS], *more;
+
+	open_tree(state);
+	random_tree(model.tree, 100);
+	model_look(&model, model.tree);
+	wait_for_device();
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
+		const uint64_t on_device = count(true), on_host = count(false);
+
+		check_paths(NULL, 10);
+		assert_int_equal(count(true), on_device + 10);
+		assert_int_equal(count(false), on_host);
+		assert_true(pfs_device_paths_take(model.tree, &taken[i]));
+		for (unsigned j = 0; j < i; j++)
+			assert_ptr_not_equal(taken[i]->text, taken[j]->text);
+	}
+	assert_false(pfs_device_paths_take(model.tree, &more));
+	check_paths(NULL, 10);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
+		pfs_device_paths_return(model.tree, taken[i]);
+		assert_true(pfs_device_paths_take(model.tree, &more));
+		assert_ptr_equal(more, taken[i]);
+	}
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++)
+		pfs_device_paths_return(model.tree, taken[i]);
+	close_tree();
+}
+
+struct asking {
+	const struct pfs_path_text *paths;
+	const uint64_t *wanted;
+	size_t n;
+};
+
+static void *ask_often(void *arg)
+{
+	const struct asking *asking = arg;
+	const struct pfs_resolve_from from = {.alone = true};
+	uint64_t *inos = calloc(asking->n, sizeof(*inos));
+
+	for (unsigned round = 0; round < 50; round++) {
+		memset(inos, 0xff, asking->n * sizeof(*inos));
+		if (pfs_tree_resolve_many(model.tree, inos, asking->paths, asking->n, &from) ||
+		    memcmp(inos, asking->wanted, asking->n * sizeof(*inos)) != 0)
+			break;
+		if (round == 49)
+			arg = NULL;
+	}
+	free(inos);
+	return arg;
+}
+
+/* Each thread gets the answers to its own paths, all of the device. */
+static void lists_of_several_threads(void **state)
+{
+	enum { PATHS = 2000 };
+	struct pfs_path_text paths[PATHS];
+	uint64_t made[PATHS], on_device;
+	struct asking asking[PFS_RESIDENT_LISTS];
+	pthread_t threads[PFS_RESIDENT_LISTS];
+
+	open_tree(state);
+	for (unsigned i = 0; i < PATHS; i++) {
+		paths[i] = make_path("/%u", i);
+		made[i] = temp_tree_make(model.tree, PFS_ROOT_PRIME, paths[i].bytes + 1,
+					 S_IFREG | 0644);
+	}
+	wait_for_device();
+	on_device = count(true);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
+		asking[i] = (struct asking){paths + i, made + i, PATHS - 100 * i};
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_often, &asking[i]), 0);
+		on_device += 50 * asking[i].n;
+	}
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
+		void *failed;
+
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(count(true), on_device);
+	close_tree();
+	for (unsigned i = 0; i < PATHS; i++)
+		free((char *)paths[i].bytes);
+}
+
 /* ---- failures ---- */
 
 /* /dI/fJ of each file, after some folders have changed their names; returns how many the device
@@ -344,6 +436,8 @@ int main(int argc, char **argv)
 		ON_BOTH(names_that_are_too_long),
 		ON_BOTH(paths_that_are_too_long),
 		ON_BOTH(slots_in_a_hold),
+		ON_BOTH(as_many_lists_as_there_may_be),
+		ON_BOTH(lists_of_several_threads),
 		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL,
 		 (void *)"stand-in"},
 		{"every_call_of_a_device", every_call_of_a_device, NULL, NULL, NULL},

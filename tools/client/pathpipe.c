@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,13 +17,13 @@
 
 /* Bytes of paths that stay, with their answers, in a processor's cache. */
 #define BATCH ((size_t)384 << 10)
-/* Where one thread at a time asks a daemon or a device: so many bytes of paths are worth asking
+/* Where few threads at a time ask a daemon or a device: so many bytes of paths are worth asking
  * for, and more threads would mostly wait. */
-#define BATCH_IN_TURN	((size_t)2 << 20)
-#define THREADS_IN_TURN 12u
-#define TAIL		4096u /* bytes in which the last line of a file's batch ends */
-#define LOOK_MS		100   /* how often a thread that waits for paths looks if they are wanted */
-#define ENDED		1     /* the list ends before this batch, or has failed before it */
+#define BATCH_ASKED   ((size_t)2 << 20)
+#define THREADS_ASKED 12u
+#define TAIL	      4096u /* bytes in which the last line of a file's batch ends */
+#define LOOK_MS	      100   /* how often who waits for paths looks if they are wanted */
+#define ENDED	      1	    /* the list ends before this batch, or has failed before it */
 
 /* The batch that a thread has. */
 struct batch {
@@ -48,8 +49,8 @@ struct work {
 	size_t n_taken; /* batches that threads have taken */
 	char *rest;	/* bytes that were read, of a line whose end was not */
 	size_t n_rest, rest_capacity;
-	bool is_all; /* there is nothing more to be read */
-	pthread_mutex_t resolving; /* held by the thread that resolves, if pipe->in_turn */
+	bool is_all;	 /* there is nothing more to be read */
+	sem_t resolving; /* how many more threads may resolve */
 	pthread_mutex_t lock;
 	/* protected by lock */
 	size_t end;  /* the number of the first batch that is not answered */
@@ -302,14 +303,12 @@ static int resolve_lines(struct work *work, struct batch *batch)
 	const uint64_t began = pfs_now_ns();
 	int error = ENDED;
 
-	if (pipe->in_turn) {
-		(void)pthread_mutex_lock(&work->resolving);
-		batch->waited_ns += pfs_now_ns() - began;
-	}
+	while (sem_wait(&work->resolving) && errno == EINTR)
+		continue;
+	batch->waited_ns += pfs_now_ns() - began;
 	if (!is_over(work, batch->number))
 		error = pipe->resolve(pipe->arg, lines->inos, lines->paths, lines->n);
-	if (pipe->in_turn)
-		(void)pthread_mutex_unlock(&work->resolving);
+	(void)sem_post(&work->resolving);
 	return error;
 }
 
@@ -437,7 +436,7 @@ static unsigned threads_for(const struct pfs_pathpipe *pipe)
 
 	if (pipe->threads)
 		return pipe->threads;
-	return pipe->in_turn ? PFS_MIN(threads, THREADS_IN_TURN) : threads;
+	return pipe->at_once ? PFS_MIN(threads, THREADS_ASKED) : threads;
 }
 
 /* Returns true if threads may read `in` at several places at once. A file whose size is said to be
@@ -468,7 +467,7 @@ static int run_threads(struct work *work, struct pfs_pool *pool)
 int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 {
 	struct work work = {.pipe = pipe,
-			    .batch = pipe->in_turn ? BATCH_IN_TURN : BATCH,
+			    .batch = pipe->at_once ? BATCH_ASKED : BATCH,
 			    .in_pieces = is_read_in_pieces(pipe),
 			    .end = SIZE_MAX};
 	struct pfs_pool *pool;
@@ -481,7 +480,7 @@ int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 	pipe->put_bytes = 0;
 	memset(pipe->errors, 0, sizeof(pipe->errors));
 	(void)pthread_mutex_init(&work.reading, NULL);
-	(void)pthread_mutex_init(&work.resolving, NULL);
+	(void)sem_init(&work.resolving, 0, pipe->at_once ? pipe->at_once : SEM_VALUE_MAX);
 	(void)pthread_mutex_init(&work.lock, NULL);
 	error = run_threads(&work, pool);
 	for (unsigned stage = 0; stage < PFS_PATHPIPE_STAGES && !error; stage++)
@@ -489,7 +488,7 @@ int pfs_pathpipe_run(struct pfs_pathpipe *pipe)
 	pfs_pool_close(pool);
 	free(work.rest);
 	(void)pthread_mutex_destroy(&work.lock);
-	(void)pthread_mutex_destroy(&work.resolving);
+	(void)sem_destroy(&work.resolving);
 	(void)pthread_mutex_destroy(&work.reading);
 	return error;
 }

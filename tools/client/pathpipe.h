@@ -27,8 +27,10 @@ enum pfs_pathpipe_stage {
 struct pfs_pathpipe {
 	int in, out;	/* not the same file, which would be changed while it is read */
 	char delimiter; /* ends each path and each line that is written */
-	bool in_turn;	/* `resolve` is called by one thread at a time; else by several at once */
-	/* How many threads there are. 0: some more than processors; if `in_turn` is true, a few. */
+	/* How many threads may call `resolve` at once, which then have few batches, and larger
+	 * ones. 0: all. */
+	unsigned at_once;
+	/* How many threads there are. 0: some more than processors; with `at_once`, a few. */
 	unsigned threads;
 	/* The bytes of a batch, at most path_max; a longer path has a larger batch. 0: as many as
 	 * are good. */
