@@ -1,50 +1,62 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_staging.c - large arrays of the host on their way to the device.  From memory that
  * is not pinned the driver copies with one thread, which moves a sixth of what the bus does.  So
- * several threads fill two pinned pieces in turn, while the device takes the other one.  One array
- * goes this way at a time; whoever comes meanwhile leaves it to the driver. */
+ * several threads copy pieces to pinned memory, each sends its own, and none waits for another one
+ * until the array's end.  One array goes this way at a time; whoever comes meanwhile leaves it to
+ * the driver. */
 #include "gpu/cuda/cuda_operators.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/thread.h"
 #include "gpu/cuda/cuda_engine.h"
 
 #define WORTH	((size_t)4 << 20) /* bytes */
-#define PIECE	((size_t)4 << 20)
-#define GRAIN	((size_t)256 << 10) /* that a thread copies at a time */
-#define THREADS 16
+#define PIECE	((size_t)512 << 10)
+#define THREADS 16u
+#define PLACES	(2 * THREADS) /* for pieces: a thread fills one while its last one is on the bus */
+
+struct place {
+	pthread_mutex_t lock; /* held by the thread that puts a piece there */
+	cudaEvent_t taken;    /* the device has what was put there last */
+};
 
 struct pfs_staging {
 	struct pfs_pool *pool;
-	void *pieces[2];
-	cudaEvent_t taken[2]; /* the device has what was put there last */
+	uint8_t *memory; /* pinned; a piece for each place */
+	struct place places[PLACES];
 };
 
 static void close_staging(struct pfs_staging *staging)
 {
 	pfs_pool_close(staging->pool);
-	for (size_t i = 0; i < 2; i++) {
-		if (staging->taken[i])
-			(void)cudaEventDestroy(staging->taken[i]);
-		pfs_pinned_free(staging->pieces[i]);
+	for (size_t i = 0; i < PLACES; i++) {
+		if (staging->places[i].taken)
+			(void)cudaEventDestroy(staging->places[i].taken);
+		(void)pthread_mutex_destroy(&staging->places[i].lock);
 	}
+	pfs_pinned_free(staging->memory);
 	free(staging);
 }
 
 static int make_staging(struct pfs_staging *staging)
 {
-	unsigned n = (unsigned)PFS_MIN(PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), THREADS);
+	unsigned n = (unsigned)PFS_MIN(PFS_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1), (long)THREADS);
+	void *memory;
 
-	for (size_t i = 0; i < 2; i++) {
-		PFS_TRY(pfs_pinned_alloc(&staging->pieces[i], PIECE));
-		PFS_TRY(PFS_CUDA(
-			cudaEventCreateWithFlags(&staging->taken[i], cudaEventDisableTiming)));
-	}
+	for (size_t i = 0; i < PLACES; i++)
+		(void)pthread_mutex_init(&staging->places[i].lock, NULL);
+	PFS_TRY(pfs_pinned_alloc(&memory, PLACES * PIECE));
+	staging->memory = memory;
+	for (size_t i = 0; i < PLACES; i++)
+		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&staging->places[i].taken,
+							  cudaEventDisableTiming)));
 	return pfs_pool_open(&staging->pool, n, PFS_THREAD_NICE);
 }
 
@@ -71,37 +83,35 @@ void pfs_staging_close(struct pfs_cuda_operators *o)
 }
 
 struct copy {
-	uint8_t *to;
+	struct pfs_staging *staging;
+	cudaStream_t stream;
+	uint8_t *d_to;
 	const uint8_t *from;
+	atomic_int error; /* of a piece that failed; others may follow it */
 };
 
-static void copy_some(void *context, size_t from, size_t to)
+/* Puts a piece to its place once the device has what was there, and sends it. */
+static int send_piece(const struct copy *copy, size_t from, size_t to)
 {
-	const struct copy *copy = context;
+	const size_t number = from / PIECE % PLACES;
+	struct place *place = &copy->staging->places[number];
+	uint8_t *pinned = copy->staging->memory + number * PIECE;
+	PFS_LOCKED(&place->lock);
 
-	memcpy(copy->to + from, copy->from + from, to - from);
+	PFS_TRY(PFS_CUDA(cudaEventSynchronize(place->taken)));
+	memcpy(pinned, copy->from + from, to - from);
+	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(copy->d_to + from, pinned, to - from,
+					 cudaMemcpyHostToDevice, copy->stream)));
+	return PFS_CUDA(cudaEventRecord(place->taken, copy->stream));
 }
 
-/* Through one of the pieces, once the device has what was there. */
-static int copy_piece(struct pfs_job *job, struct pfs_staging *staging, size_t turn, uint8_t *d_to,
-		      const uint8_t *from, size_t size)
+static void send_pieces(void *context, size_t from, size_t to)
 {
-	struct copy copy = {staging->pieces[turn], from};
+	struct copy *copy = context;
+	int error = atomic_load(&copy->error) ? 0 : send_piece(copy, from, to);
 
-	PFS_TRY(PFS_CUDA(cudaEventSynchronize(staging->taken[turn])));
-	pfs_pool_run(staging->pool, size, GRAIN, copy_some, &copy);
-	PFS_TRY(PFS_CUDA(
-		cudaMemcpyAsync(d_to, copy.to, size, cudaMemcpyHostToDevice, job->stream)));
-	return PFS_CUDA(cudaEventRecord(staging->taken[turn], job->stream));
-}
-
-static int copy_staged(struct pfs_job *job, struct pfs_staging *staging, uint8_t *d_to,
-		       const uint8_t *from, size_t size)
-{
-	for (size_t at = 0, turn = 0; at < size; at += PIECE, turn ^= 1)
-		PFS_TRY(copy_piece(job, staging, turn, d_to + at, from + at,
-				   PFS_MIN(size - at, PIECE)));
-	return 0;
+	if (error)
+		atomic_store(&copy->error, error);
 }
 
 /* True: the calling thread has the staging, and unlocks it. */
@@ -119,12 +129,13 @@ static bool take_staging(struct pfs_cuda_operators *o)
 
 int pfs_job_copy(struct pfs_job *job, void *d_to, const void *from, size_t size)
 {
-	int error;
+	struct copy copy = {.stream = job->stream, .d_to = d_to, .from = from};
 
 	if (size < WORTH || !take_staging(job->o))
 		return PFS_CUDA(
 			cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, job->stream));
-	error = copy_staged(job, job->o->staging, d_to, from, size);
+	copy.staging = job->o->staging;
+	pfs_pool_run(copy.staging->pool, size, PIECE, send_pieces, &copy);
 	(void)pthread_mutex_unlock(&job->o->staging_lock);
-	return error;
+	return atomic_load(&copy.error);
 }
