@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
@@ -178,6 +179,64 @@ static bool all_exact(struct pfs_slot *a, const struct pfs_slot *b, enum pfs_op 
 	return true;
 }
 
+static void take_remainders(int64_t *values, uint32_t n, int64_t constant, int64_t least,
+			    int64_t greatest)
+{
+	int64_t quotients[PFS_SPAN];
+
+	memcpy(quotients, values, n * sizeof(*values));
+	pfs_lanes()->divide(quotients, n, constant, least, greatest);
+	for (uint32_t i = 0; i < n; i++)
+		values[i] -= quotients[i] * constant;
+}
+
+/* Combines the slot's values with an integer. Returns false if the slot stays as it is, since a
+ * result may not fit an integer: that of the least or of the greatest value does not then. */
+static bool apply_constant(struct pfs_slot *slot, enum pfs_op op, int64_t constant, uint32_t n)
+{
+	int64_t *values = slot->cells.integers, least, greatest, end;
+
+	if (op > PFS_OP_REMAINDER || (op >= PFS_OP_DIVIDE && constant <= 0))
+		return false;
+	pfs_slot_to_number(slot, n);
+	if (slot->cells.has_reals || n == 0)
+		return false;
+	pfs_lanes()->extremes(&least, &greatest, values, n);
+	if (!compute_integer(&end, op, least, constant) ||
+	    !compute_integer(&end, op, greatest, constant))
+		return false;
+	if (op == PFS_OP_MULTIPLY)
+		pfs_lanes()->multiply(values, n, constant);
+	else if (op == PFS_OP_DIVIDE)
+		pfs_lanes()->divide(values, n, constant, least, greatest);
+	else if (op == PFS_OP_REMAINDER)
+		take_remainders(values, n, constant, least, greatest);
+	else
+		pfs_lanes()->add(values, n,
+				 op == PFS_OP_ADD ? constant : (int64_t)(0 - (uint64_t)constant));
+	return true;
+}
+
+static bool is_integer(const struct pfs_slot *slot)
+{
+	return slot->type == PFS_SLOT_IS_CONSTANT && slot->constant->type == PFS_IS_INTEGER;
+}
+
+/* As pfs_slot_arithmetic; false: not exactly one of the operands is a constant for which that is
+ * fast. */
+static bool with_constant(struct pfs_slot *slots, enum pfs_op op, uint32_t n)
+{
+	struct pfs_slot *a = &slots[0], *b = &slots[1];
+
+	if (a->type != PFS_SLOT_IS_CONSTANT && is_integer(b))
+		return apply_constant(a, op, b->constant->integer, n);
+	if ((op != PFS_OP_ADD && op != PFS_OP_MULTIPLY) || !is_integer(a) ||
+	    b->type == PFS_SLOT_IS_CONSTANT || !apply_constant(b, op, a->constant->integer, n))
+		return false;
+	*a = *b;
+	return true;
+}
+
 /* Adds the other's NULLs. */
 static void join_nulls(struct pfs_slot *a, const struct pfs_slot *b)
 {
@@ -220,6 +279,8 @@ void pfs_slot_arithmetic(struct pfs_slot *slots, enum pfs_op op, uint32_t n)
 {
 	struct pfs_slot *a = &slots[0], *b = &slots[1];
 
+	if (with_constant(slots, op, n))
+		return;
 	pfs_slot_to_number(a, n);
 	pfs_slot_to_number(b, n);
 	join_nulls(a, b);

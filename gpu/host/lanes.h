@@ -37,6 +37,12 @@ struct pfs_lanes {
 	 * the lower halves. */
 	void (*sum)(uint64_t *sum, uint64_t *high, uint64_t *low, const int64_t *values,
 		    uint32_t n);
+	/* Replace n values by their sums, or products, with the constant, modulo 2^64. */
+	void (*add)(int64_t *values, uint32_t n, int64_t constant);
+	void (*multiply)(int64_t *values, uint32_t n, int64_t constant);
+	/* Replaces n values from least to greatest by their quotients, truncated; constant > 0. */
+	void (*divide)(int64_t *values, uint32_t n, int64_t constant, int64_t least,
+		       int64_t greatest);
 };
 
 /* Returns the fastest version that this processor runs. */

@@ -241,6 +241,39 @@ LANES_TARGET static void LANES(sum)(uint64_t *sum, uint64_t *high, uint64_t *low
 	*low = lower;
 }
 
+#define LANES_APPLY(result)                                                                        \
+	do {                                                                                       \
+		for (uint32_t i = 0; i < n; i++)                                                   \
+			values[i] = (int64_t)(result);                                             \
+	} while (0)
+
+LANES_TARGET static void LANES(add)(int64_t *values, uint32_t n, int64_t constant)
+{
+	LANES_APPLY((uint64_t)values[i] + (uint64_t)constant);
+}
+
+LANES_TARGET static void LANES(multiply)(int64_t *values, uint32_t n, int64_t constant)
+{
+	LANES_APPLY((uint64_t)values[i] * (uint64_t)constant);
+}
+
+/* Of integers below 2^53 the quotient is not rounded up to an integer, since what it lacks of one
+ * is more than half of a real's last place; and reals are divided faster. */
+LANES_TARGET static void LANES(divide)(int64_t *values, uint32_t n, int64_t constant, int64_t least,
+				       int64_t greatest)
+{
+	const int64_t exact = INT64_C(1) << 53;
+	const double real = (double)constant;
+	const unsigned shift = (unsigned)__builtin_ctzll((uint64_t)constant);
+
+	if (constant >> shift == 1 && least >= 0)
+		LANES_APPLY((uint64_t)values[i] >> shift);
+	else if (constant < exact && least > -exact && greatest < exact)
+		LANES_APPLY((double)values[i] / real);
+	else
+		LANES_APPLY(values[i] / constant);
+}
+
 PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
 	.list_bits = LANES(list_bits),
 	.read_64 = LANES(read_64),
@@ -252,12 +285,16 @@ PFS_UNUSED static const struct pfs_lanes LANES(lanes) = {
 	.compare_both = LANES(compare_both),
 	.extremes = LANES(extremes),
 	.sum = LANES(sum),
+	.add = LANES(add),
+	.multiply = LANES(multiply),
+	.divide = LANES(divide),
 };
 
 #undef LANES_READ
 #undef LANES_READ_32
 #undef LANES_COMPARE
 #undef LANES_BETWEEN
+#undef LANES_APPLY
 #undef LANES_COMPARE_BY
 #undef LANES
 #undef LANES_TARGET

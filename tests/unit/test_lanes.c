@@ -85,6 +85,36 @@ static void check_sums(const struct pfs_lanes *lanes, uint32_t n)
 	assert_true(least == min && greatest == max);
 }
 
+static void check_arithmetic(const struct pfs_lanes *lanes, uint32_t n)
+{
+	unsigned shift = random_below(&seed, 64);
+	int64_t out[N], before[N], low = INT64_MAX, high = INT64_MIN;
+	int64_t by = values[random_below(&seed, N)];
+
+	memcpy(out, values, sizeof(out));
+	lanes->add(out, n, by);
+	for (uint32_t i = 0; i < n; i++)
+		assert_true((uint64_t)out[i] == (uint64_t)values[i] + (uint64_t)by);
+	memcpy(out, values, sizeof(out));
+	lanes->multiply(out, n, by);
+	for (uint32_t i = 0; i < n; i++)
+		assert_true((uint64_t)out[i] == (uint64_t)values[i] * (uint64_t)by);
+	by = n % 2 ? (int64_t)((UINT64_C(1) << 62) >> shift) : by >> shift;
+	by = by > 0 ? by : 1;
+	for (uint32_t i = 0; i < n; i++) { /* quotients at, and just below, an integer, too */
+		uint64_t value = (uint64_t)values[i] >> (n % 3 ? shift : 0);
+
+		value = i % 2 ? value : value / (uint64_t)by * (uint64_t)by - (i & 2) / 2;
+		out[i] = n % 4 ? (int64_t)(value & INT64_MAX) : (int64_t)value;
+		low = PFS_MIN(low, out[i]);
+		high = PFS_MAX(high, out[i]);
+	}
+	memcpy(before, out, sizeof(out));
+	lanes->divide(out, n, by, low, high);
+	for (uint32_t i = 0; i < n; i++)
+		assert_true(out[i] == before[i] / by);
+}
+
 static void check_read(const struct pfs_lanes *lanes, uint32_t n, const struct pfs_table_column *c)
 {
 	uint32_t first = random_below(&seed, N - n + 1), out_32[N];
@@ -176,6 +206,7 @@ static void agree(void **state)
 			fill();
 			check_compare(lanes, n, (enum pfs_order_op)(n % 3));
 			check_sums(lanes, n);
+			check_arithmetic(lanes, n);
 			check_columns(lanes, n);
 			check_bits(lanes);
 		}
