@@ -150,6 +150,10 @@ struct pfs_aggregate {
 	enum pfs_aggregate_op op;
 	enum pfs_collation collation; /* MIN, MAX, COUNT_DISTINCT of texts */
 	struct pfs_ref ref; /* COUNT_ALL has none */
+	/* In place of ref, for what takes numbers, or which are NULL: it is computed of each tuple
+	 * while that is added, and never written down. The program is of numbers; a device leaves
+	 * it to the host. NULL: there is none. */
+	const struct pfs_program *program;
 	/* GROUP_CONCAT, of texts or integers: what stands between two values, which is a text, and
 	 * where the results are put. */
 	struct pfs_constant separator;

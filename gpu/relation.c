@@ -316,6 +316,20 @@ int pfs_window(const struct pfs_run *run, struct pfs_tuples **out, const struct 
 	return OPERATE(run, sort, window, bring_source(run, b, source), out, source, window);
 }
 
+/* What is computed while tuples are added is not there when an end is looked up. */
+static int check_folded(const struct pfs_source *source, const struct pfs_aggregate *aggregate)
+{
+	enum pfs_fold_takes takes = pfs_fold_of(aggregate->op)->takes;
+	enum pfs_kind kind;
+	bool is_truth;
+
+	if (takes != PFS_TAKES_NULLS && takes != PFS_TAKES_NUMBERS)
+		return -EINVAL;
+	PFS_TRY(pfs_program_check(&kind, &is_truth, aggregate->program, source->table,
+				  source->tuples));
+	return kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE ? -EOPNOTSUPP : 0;
+}
+
 static int check_aggregate(const struct pfs_source *source, const struct pfs_aggregate *aggregate)
 {
 	enum pfs_fold_takes takes;
@@ -326,6 +340,8 @@ static int check_aggregate(const struct pfs_source *source, const struct pfs_agg
 	takes = pfs_fold_of(aggregate->op)->takes;
 	if (takes == PFS_TAKES_NOTHING)
 		return 0;
+	if (aggregate->program)
+		return check_folded(source, aggregate);
 	if (aggregate->op == PFS_GROUP_CONCAT &&
 	    (!aggregate->texts || aggregate->separator.type != PFS_IS_TEXT))
 		return -EINVAL;
@@ -354,10 +370,18 @@ static int check_group(const struct pfs_source *source, const struct pfs_group_k
 }
 
 static int bring_group(const struct pfs_run *run, const struct pfs_operator_backend *b,
-		       const struct pfs_source *source)
+		       const struct pfs_source *source, const struct pfs_aggregate *aggregates,
+		       size_t n_aggregates)
 {
-	if (source->where && b != pfs_operators_host(run->operators))
+	bool is_host = b == pfs_operators_host(run->operators);
+
+	if (source->where && !is_host)
 		return -EOPNOTSUPP;
+	for (size_t i = 0; i < n_aggregates; i++) {
+		if (aggregates[i].program && !is_host)
+			return -EOPNOTSUPP;
+		PFS_TRY(bring_program(run, b, aggregates[i].program));
+	}
 	return bring(run, b, source, source->where, source->where != NULL);
 }
 
@@ -367,8 +391,8 @@ int pfs_group(const struct pfs_run *run, struct pfs_tuples **out, const struct p
 {
 	*out = NULL;
 	PFS_TRY(check_group(source, keys, n_keys, aggregates, n_aggregates));
-	return OPERATE(run, group, group, bring_group(run, b, source), out, source, keys, n_keys,
-		       aggregates, n_aggregates);
+	return OPERATE(run, group, group, bring_group(run, b, source, aggregates, n_aggregates),
+		       out, source, keys, n_keys, aggregates, n_aggregates);
 }
 
 static int bring_join(const struct pfs_run *run, const struct pfs_operator_backend *b,

@@ -190,10 +190,9 @@ static void test_range(struct pfs_slot *slot, const struct pfs_prepared *range,
 }
 
 /* Runs the steps from..to, and returns the one value that they leave. */
-static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker,
+static struct pfs_slot *run_steps(struct pfs_evaluator *e, struct pfs_slot *slots,
 				  const struct pfs_span *span, size_t from, size_t to)
 {
-	struct pfs_slot *slots = e->slots + worker * e->depth;
 	struct pfs_run_work work = {.run = e->run};
 	size_t n = 0;
 
@@ -219,16 +218,27 @@ static struct pfs_slot *run_steps(struct pfs_evaluator *e, unsigned worker,
 	return slots;
 }
 
+static struct pfs_slot *slots_of(const struct pfs_evaluator *e, unsigned worker)
+{
+	return e->slots + worker * e->depth;
+}
+
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker, const struct pfs_span *span)
 {
-	return run_steps(e, worker, span, 0, e->program->n);
+	return run_steps(e, slots_of(e, worker), span, 0, e->program->n);
+}
+
+struct pfs_slot *pfs_evaluate_with(struct pfs_evaluator *e, struct pfs_slot *slots,
+				   const struct pfs_span *span)
+{
+	return run_steps(e, slots, span, 0, e->program->n);
 }
 
 /* As run_steps, but returns the value as a truth. Bits past the span are 0. */
 static const uint64_t *run_truth(struct pfs_evaluator *e, unsigned worker,
 				 const struct pfs_span *span, size_t from, size_t to)
 {
-	struct pfs_slot *slot = run_steps(e, worker, span, from, to);
+	struct pfs_slot *slot = run_steps(e, slots_of(e, worker), span, from, to);
 
 	pfs_slot_to_truth(slot, span->n);
 	if (span->n % 64)

@@ -72,7 +72,8 @@ struct pfs_evaluator {
 /* Returns how many values a step takes. */
 unsigned pfs_step_operands(enum pfs_op op);
 
-/* prepare.c: Prepares the program, with slots for each worker. On failure nothing needs closing.
+/* prepare.c: Prepares the program, with slots for each worker; without a host, for one, who then
+ * prepares all alone. On failure nothing needs closing.
  * -EINVAL: the source is a batch of 2^32 tuples or more; and what `run` returns. */
 PFS_MUST_CHECK int pfs_evaluator_open(struct pfs_evaluator *e, struct pfs_host_operators *host,
 				      const struct pfs_run *run, const struct pfs_source *source,
@@ -83,6 +84,9 @@ void pfs_evaluator_close(struct pfs_evaluator *e); /* {0} is allowed */
  * check the evaluator's error before it relies on values. */
 struct pfs_slot *pfs_evaluate(struct pfs_evaluator *e, unsigned worker,
 			      const struct pfs_span *span);
+/* As pfs_evaluate, with slots that are the caller's: e->depth of them. */
+struct pfs_slot *pfs_evaluate_with(struct pfs_evaluator *e, struct pfs_slot *slots,
+				   const struct pfs_span *span);
 
 /* Returns the value as a truth: bits where it is true, none where it is NULL; bits past the span
  * are 0. */

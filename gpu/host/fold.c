@@ -6,9 +6,28 @@
 #include "base/checked.h"
 #include "gpu/host/concat.h"
 #include "gpu/host/dictionary.h"
+#include "gpu/host/evaluate.h"
 #include "gpu/host/lanes.h"
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
+
+static int open_program(struct pfs_fold *fold, const struct pfs_run *run,
+			const struct pfs_source *source, const struct pfs_program *program)
+{
+	struct pfs_evaluator *evaluator;
+	bool is_truth;
+	int error;
+
+	PFS_TRY(pfs_program_check(&fold->reader.kind, &is_truth, program, source->table,
+				  source->tuples));
+	PFS_TRY(pfs_run_alloc(run, &evaluator, 1, sizeof(*evaluator)));
+	error = pfs_evaluator_open(evaluator, NULL, run, source, program);
+	if (error)
+		pfs_run_free(run, evaluator, 1, sizeof(*evaluator));
+	else
+		fold->evaluator = evaluator;
+	return error;
+}
 
 int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source,
 		  const struct pfs_aggregate *aggregate)
@@ -19,6 +38,8 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 				  .collation = aggregate->collation,
 				  .separator = aggregate->separator,
 				  .texts = aggregate->texts};
+	if (aggregate->program)
+		return open_program(fold, run, source, aggregate->program);
 	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
 	if (fold->traits->fold == PFS_FOLD_TEXTS)
 		return pfs_concat_open(fold, run, source);
@@ -31,6 +52,10 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 {
+	if (fold->evaluator) {
+		pfs_evaluator_close(fold->evaluator);
+		pfs_run_free(run, fold->evaluator, 1, sizeof(*fold->evaluator));
+	}
 	pfs_codes_map_close(run, &fold->rank);
 	pfs_concat_close(run, fold);
 }
@@ -98,6 +123,11 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 
 	if (capacity <= t->capacity)
 		return 0;
+	if (fold->evaluator && !t->slots) {
+		PFS_TRY(pfs_run_alloc_raw(run, &t->slots, fold->evaluator->depth,
+					  sizeof(*t->slots)));
+		t->n_slots = fold->evaluator->depth;
+	}
 	list_parts(parts, fold, t);
 	for (size_t i = 0; i < PFS_COUNT(parts); i++) {
 		int error = parts[i].wanted ? pfs_run_grow(run, parts[i].array, t->capacity,
@@ -144,6 +174,7 @@ void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *t)
 	pfs_run_free(run, t->last, t->capacity, sizeof(*t->last));
 	pfs_run_free(run, t->positive, t->capacity, sizeof(*t->positive));
 	pfs_run_free(run, t->negative, t->capacity, sizeof(*t->negative));
+	pfs_run_free(run, t->slots, t->n_slots, sizeof(*t->slots));
 	*t = (struct pfs_fold_table){0};
 }
 
@@ -347,21 +378,44 @@ static bool add_at_once(const struct pfs_fold *fold, struct pfs_fold_table *t,
 	return true;
 }
 
+/* Computes the program's values, in the table's slots, as those of a column are read: 0 at NULLs,
+ * and no bits behind the last one. */
+static const struct pfs_cells *compute(const struct pfs_fold *fold, const struct pfs_fold_table *t,
+				       const struct pfs_span *span)
+{
+	struct pfs_slot *slot = pfs_evaluate_with(fold->evaluator, t->slots, span);
+	struct pfs_cells *cells = &slot->cells;
+
+	pfs_slot_to_number(slot, span->n);
+	if (!cells->has_nulls)
+		return cells;
+	if (span->n % 64)
+		cells->nulls[span->n / 64] &= (UINT64_C(1) << span->n % 64) - 1;
+	pfs_cells_clear_nulls(cells, fold->reader.kind, span->n);
+	return cells;
+}
+
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		  const struct pfs_span *span, const uint32_t *group)
 {
-	struct pfs_cells cells;
+	const struct pfs_cells *cells;
+	struct pfs_cells read;
 
 	if (span->n == 0)
 		return;
-	if (fold->traits->fold == PFS_FOLD_VALUES && !group &&
+	if (!fold->evaluator && fold->traits->fold == PFS_FOLD_VALUES && !group &&
 	    pfs_cell_reader_has_values(&fold->reader)) {
 		t->count[0] += span->n;
 		return;
 	}
-	pfs_cells_read(&fold->reader, span, &cells);
-	if (!add_at_once(fold, t, span, group, &cells))
-		add_one_by_one(fold, t, span, group, &cells);
+	if (fold->evaluator) {
+		cells = compute(fold, t, span);
+	} else {
+		pfs_cells_read(&fold->reader, span, &read);
+		cells = &read;
+	}
+	if (!add_at_once(fold, t, span, group, cells))
+		add_one_by_one(fold, t, span, group, cells);
 }
 
 static void merge_sums(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
@@ -556,12 +610,16 @@ int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host
 	enum pfs_kind kind = pfs_aggregate_kind(fold->traits, fold->reader.kind);
 	const struct pfs_cell_reader *reader = &fold->reader;
 
+	PFS_TRY(fold->evaluator ? atomic_load(&fold->evaluator->error) : 0);
 	PFS_TRY(pfs_vector_make(run, out, kind, n));
 	PFS_TRY(pfs_vector_make_bits(run, &out->nulls, n));
 	if (kind == PFS_KIND_NUMBER)
 		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
-	out->dictionary = reader->column ? reader->column->dictionary : reader->vector->dictionary;
-	out->heap = reader->column ? reader->column->heap : reader->vector->heap;
+	if (!fold->evaluator) {
+		out->dictionary =
+			reader->column ? reader->column->dictionary : reader->vector->dictionary;
+		out->heap = reader->column ? reader->column->heap : reader->vector->heap;
+	}
 	if (fold->traits->fold == PFS_FOLD_TEXTS)
 		PFS_TRY(pfs_concat_finish(fold, host, run, out, table, order, n));
 	else

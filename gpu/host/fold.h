@@ -9,11 +9,15 @@
 #include "gpu/host/positions.h"
 #include "gpu/host/span.h"
 
+struct pfs_evaluator; /* gpu/host/evaluate.h */
+struct pfs_slot;
+
 /* An aggregate that keeps something of each value: neither COUNT_ALL nor COUNT_DISTINCT. */
 struct pfs_fold {
 	const struct pfs_aggregate_traits *traits;
 	enum pfs_collation collation;
-	struct pfs_cell_reader reader;
+	struct pfs_cell_reader reader;	 /* of a program, only its kind */
+	struct pfs_evaluator *evaluator; /* of the aggregate's program; NULL: it has none */
 	struct pfs_codes_map rank; /* MIN and MAX of codes */
 	bool exact;		   /* sums of integers in 128 bits, positive and negative apart */
 	/* GROUP_CONCAT (concat.h): */
@@ -39,6 +43,9 @@ struct pfs_fold_table {
 	/* The sum of all groups' integers, negative ones inverted: what no group's sum exceeds by
 	 * more than its number of values. */
 	pfs_u128 size;
+	/* What the program is computed in: n_slots, as one thread at a time fills a table. */
+	struct pfs_slot *slots;
+	size_t n_slots;
 };
 
 PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run,

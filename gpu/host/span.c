@@ -243,7 +243,7 @@ static const uint32_t *without_nulls(const uint32_t *at, uint32_t n, const struc
 	return buffer;
 }
 
-static void clear_nulls(enum pfs_kind kind, struct pfs_cells *cells, uint32_t n)
+void pfs_cells_clear_nulls(struct pfs_cells *cells, enum pfs_kind kind, uint32_t n)
 {
 	bool is_text = kind == PFS_KIND_CODE || kind == PFS_KIND_PLACE;
 
@@ -336,7 +336,7 @@ void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span 
 	else
 		read_vector(reader->vector, at, first, span->n, out);
 	if (out->has_nulls)
-		clear_nulls(reader->kind, out, span->n);
+		pfs_cells_clear_nulls(out, reader->kind, span->n);
 }
 
 static bool read_vector_cell(const struct pfs_vector *v, uint32_t position, struct pfs_scalar *out)

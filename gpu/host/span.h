@@ -79,6 +79,8 @@ struct pfs_cells {
 
 void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span *span,
 		    struct pfs_cells *out);
+/* Makes the values at the NULLs of n cells 0. */
+void pfs_cells_clear_nulls(struct pfs_cells *cells, enum pfs_kind kind, uint32_t n);
 
 /* One value. pfs_scalar_read returns false if it is NULL; of texts `integer` is the code or
  * place. */

@@ -17,7 +17,9 @@ static int compute_arguments(struct pfs_running *running)
 	for (size_t i = 0; i < block->n_group; i++)
 		values[n++] = block->group[i];
 	for (size_t i = 0; i < block->n_aggregates; i++) {
-		if (block->aggregates[i].arg)
+		if (block->aggregates[i].arg &&
+		    !(running->run->on == PFS_ENGINE_HOST &&
+		      pfs_stage_folds(&running->stage, &block->aggregates[i])))
 			values[n++] = block->aggregates[i].arg;
 	}
 	return pfs_running_compute(running, values, n);

@@ -86,6 +86,28 @@ bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref, const str
 	return true;
 }
 
+bool pfs_stage_folds(const struct pfs_stage *stage, const struct pfs_bound_aggregate *aggregate)
+{
+	enum pfs_fold_takes takes = pfs_fold_of(aggregate->op)->takes;
+
+	return (takes == PFS_TAKES_NULLS || takes == PFS_TAKES_NUMBERS) &&
+	       aggregate->arg->kind == PFS_BOUND_STEP && pfs_bound_is_number(aggregate->arg) &&
+	       !stage->block->n_printed;
+}
+
+/* Has the aggregate's argument computed while it is aggregated. */
+static int fold_argument(const struct pfs_stage *stage, struct pfs_aggregate *out,
+			 const struct pfs_bound_aggregate *aggregate)
+{
+	const struct pfs_term *arg = aggregate->arg;
+	struct pfs_program *program = pfs_arena_get(stage->arena, sizeof(*program));
+
+	if (!pfs_stage_folds(stage, aggregate))
+		return -EOPNOTSUPP;
+	out->program = program;
+	return program ? pfs_stage_program(stage, program, &arg, 1) : -ENOMEM;
+}
+
 int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
 			 const struct pfs_block *block)
 {
@@ -98,7 +120,7 @@ int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *ou
 			continue;
 		out[i].collation = arg->collation;
 		if (!pfs_stage_ref(stage, &out[i].ref, arg))
-			return -EOPNOTSUPP;
+			PFS_TRY(fold_argument(stage, &out[i], &block->aggregates[i]));
 	}
 	return 0;
 }

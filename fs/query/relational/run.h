@@ -39,8 +39,11 @@ struct pfs_stage {
 /* Returns true, and sets *ref, if a column or vector of the stage is the value. */
 bool pfs_stage_ref(const struct pfs_stage *stage, struct pfs_ref *ref,
 		   const struct pfs_term *bound);
+/* Returns true if the host can compute the aggregate's argument while it aggregates, so that it
+ * need not be there before. */
+bool pfs_stage_folds(const struct pfs_stage *stage, const struct pfs_bound_aggregate *aggregate);
 /* Writes the block's aggregates to `out`, which has an empty place for each. -EOPNOTSUPP: one is of
- * a value that the stage does not have. */
+ * a value that the stage does not have, and that is not computed meanwhile. */
 PFS_MUST_CHECK int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *out,
 					const struct pfs_block *block);
 /* Makes a program that computes a value, or, of several conditions, their conjunction. -EOPNOTSUPP:

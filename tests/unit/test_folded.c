@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Aggregates of programs, which are computed while tuples are added, beside those of the vectors
+ * that the programs make; and arithmetic with constants at the ends of the integers. PFS_SEED=N:
+ * that seed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/checked.h"
+#include "gpu/aggregate.h"
+#include "tests/ref/relation.h"
+
+static const enum pfs_aggregate_op ops[] = {PFS_SUM, PFS_COUNT, PFS_TOTAL, PFS_AVG, PFS_COUNT_ALL};
+
+static struct ref_expression expression;
+
+static bool bit(const uint64_t *bits, uint64_t i)
+{
+	return bits && (bits[i / 64] >> i % 64 & 1);
+}
+
+/* One thread adds reals in the same order both times; several do not. */
+static void compare(const struct pfs_vector *a, const struct pfs_vector *b, bool has_order)
+{
+	assert_int_equal(a->kind, b->kind);
+	assert_int_equal(a->n, b->n);
+	for (uint64_t i = 0; i < a->n; i++) {
+		bool is_real = a->kind == PFS_KIND_REAL || bit(a->is_real, i);
+
+		assert_int_equal(bit(a->is_real, i), bit(b->is_real, i));
+		if (is_real && !has_order)
+			continue;
+		assert_int_equal(pfs_vector_is_null(a, i), pfs_vector_is_null(b, i));
+		assert_true(pfs_vector_is_null(a, i) || a->integers[i] == b->integers[i]);
+	}
+}
+
+static void group_both(struct ref_world *w, const struct pfs_source *source, bool has_order)
+{
+	const struct pfs_program program = {.steps = expression.steps, .n = expression.n};
+	const struct pfs_group_key keys[] = {
+		{.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)}},
+		{.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)}},
+	};
+	size_t n_keys = ref_below(w, 3);
+	struct pfs_aggregate folded[PFS_COUNT(ops)], read[PFS_COUNT(ops)];
+	struct pfs_source computed = {0};
+	struct pfs_tuples *at_once, *afterwards;
+	int error;
+
+	for (size_t i = 0; i < PFS_COUNT(ops); i++) {
+		folded[i] = (struct pfs_aggregate){.op = ops[i], .program = &program};
+		read[i] = (struct pfs_aggregate){.op = ops[i], .ref = {PFS_COMPUTED, 0}};
+	}
+	assert_int_equal(pfs_compute(&w->run, &computed.tuples, source, &program, 1), 0);
+	error = pfs_group(&w->run, &afterwards, &computed, keys, n_keys, read, PFS_COUNT(ops));
+	assert_int_equal(pfs_group(&w->run, &at_once, source, keys, n_keys, folded, PFS_COUNT(ops)),
+			 error);
+	if (!error) {
+		assert_int_equal(at_once->n, afterwards->n);
+		assert_int_equal(at_once->n_computed + 1, afterwards->n_computed);
+		for (size_t i = 0; i < PFS_COUNT(ops) && afterwards->n; i++)
+			compare(&at_once->computed[i], &afterwards->computed[i + 1], has_order);
+	}
+	pfs_tuples_free(&w->run, at_once);
+	pfs_tuples_free(&w->run, afterwards);
+	pfs_tuples_free(&w->run, computed.tuples);
+}
+
+static void fold_random(unsigned n_threads)
+{
+	static const uint32_t sizes[] = {0, 1, 63, 64, 1000, 1024, 1025, 5000, 40000};
+	const char *seed = getenv("PFS_SEED");
+	struct pfs_operators *operators;
+	struct ref_world w;
+
+	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, n_threads), 0);
+	ref_open(&w, operators, PFS_ENGINE_HOST, seed ? strtoull(seed, NULL, 0) : 20261127);
+	for (size_t i = 0; i < PFS_COUNT(sizes); i++) {
+		for (unsigned round = 0; round < 40; round++) {
+			struct pfs_source source = {.table = &w.a.table};
+
+			if (round % 8 == 0)
+				ref_fill(&w, sizes[i], 1);
+			memset(&expression, 0, sizeof(expression));
+			ref_number(&w, &expression, 1 + ref_below(&w, 3));
+			group_both(&w, &source, n_threads == 1);
+			ref_expression_finish(&w, &expression);
+		}
+	}
+	ref_close(&w);
+	pfs_operators_close(operators);
+}
+
+static void as_computed(void **state)
+{
+	(void)state;
+	fold_random(1);
+	fold_random(3);
+}
+
+/* An end would have to be looked up where it was found. */
+static void ends_are_refused(void **state)
+{
+	const struct pfs_step step = {.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER}};
+	const struct pfs_program program = {.steps = &step, .n = 1};
+	const struct pfs_aggregate max = {.op = PFS_MAX, .program = &program};
+	const struct pfs_table table = {.n_rows = 2};
+	const struct pfs_source source = {.table = &table};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct pfs_tuples *tuples;
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_int_equal(pfs_group(&run, &tuples, &source, NULL, 0, &max, 1), -EINVAL);
+	assert_null(tuples);
+	pfs_operators_close(run.operators);
+}
+
+/* ---- constants ---- */
+
+static const int64_t ends[] = {
+	INT64_MIN,
+	INT64_MIN + 1,
+	-(INT64_C(1) << 53) - 1,
+	-(INT64_C(1) << 53),
+	-3,
+	-2,
+	-1,
+	0,
+	1,
+	2,
+	3,
+	7,
+	1000,
+	(INT64_C(1) << 32) - 1,
+	(INT64_C(1) << 53) - 1,
+	INT64_C(1) << 53,
+	(INT64_C(1) << 53) + 1,
+	INT64_C(1) << 62,
+	INT64_MAX - 1,
+	INT64_MAX,
+};
+
+/* The result of the operator, with the constant on the left or on the right: as a vector. */
+static struct pfs_tuples *apply(struct pfs_run *run, int64_t value, int64_t constant,
+				enum pfs_op op, bool is_left, bool is_constant)
+{
+	const int64_t both[] = {value, constant};
+	const struct pfs_table_column columns[] = {
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = &both[0]},
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = &both[1]},
+	};
+	const struct pfs_table table = {.n_rows = 1, .n_columns = 2, .columns = columns};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_step column = {.op = PFS_OP_COLUMN},
+			      other = {
+				      .op = is_constant ? PFS_OP_CONSTANT : PFS_OP_COLUMN,
+				      .ref = {0, 1},
+				      .constant = {.type = PFS_IS_INTEGER, .integer = constant},
+			      };
+	const struct pfs_step steps[] = {
+		is_left ? other : column, is_left ? column : other, {.op = op}};
+	const struct pfs_program program = {.steps = steps, .n = 3};
+	struct pfs_tuples *tuples;
+
+	assert_int_equal(pfs_project(run, &tuples, &source, &program, 1), 0);
+	return tuples;
+}
+
+static void constants_are_as_columns(void **state)
+{
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	for (size_t i = 0; i < PFS_COUNT(ends) * PFS_COUNT(ends) * 10; i++) {
+		int64_t value = ends[i % PFS_COUNT(ends)];
+		int64_t constant = ends[i / PFS_COUNT(ends) % PFS_COUNT(ends)];
+		enum pfs_op op =
+			(enum pfs_op)(PFS_OP_ADD + i / PFS_COUNT(ends) / PFS_COUNT(ends) / 2);
+		bool is_left = i / PFS_COUNT(ends) / PFS_COUNT(ends) % 2;
+		struct pfs_tuples *a = apply(&run, value, constant, op, is_left, true);
+		struct pfs_tuples *b = apply(&run, value, constant, op, is_left, false);
+
+		compare(&a->computed[0], &b->computed[0], true);
+		pfs_tuples_free(&run, a);
+		pfs_tuples_free(&run, b);
+	}
+	pfs_operators_close(run.operators);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_computed),
+		cmocka_unit_test(ends_are_refused),
+		cmocka_unit_test(constants_are_as_columns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
