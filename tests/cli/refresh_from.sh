@@ -295,6 +295,16 @@ attrs=$(primefs query flat.pfs 'SELECT * FROM nodes')
 exits 'what is there already' 1 primefs import -q --content=copy --at=/ flat flat.pfs
 is 'leaves the directory as it was' "$(primefs query flat.pfs 'SELECT * FROM nodes')" "$attrs"
 ok 'and brings no file that a list could remove' primefs refresh --from=list flat.pfs
+# ---- a table below a list ----
+rm -f flat.pfs*
+printf '/a\n/table/b\n' | primefs import -q - flat.pfs
+primefs import -q --at=/table old.csv flat.pfs
+rows=$(primefs find flat.pfs /table/life | sort)
+primefs refresh --from=list --list flat.pfs >said
+ok 'a list keeps the directory of a table that is not in it' grep -qx 'kept /table' said
+is 'and all its rows' "$(primefs find flat.pfs /table/life | sort)" "$rows"
+ok 'but nothing else' grep -qx 'removed /table/b' said
+ok 'the table can be refreshed' primefs refresh --from=new.csv flat.pfs /table
 rm -f folder.pfs*
 printf '/c\n' >list
 mkdir other

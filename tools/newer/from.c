@@ -162,7 +162,8 @@ static void match(struct pfs_from_lists *from)
 
 static bool is_own(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
-	return !node->key || (from->options.rows && !node->row && !S_ISDIR(node->attr.st_mode));
+	return !node->key || (from->options.listed && node->row) ||
+	       (from->options.rows && !node->row && !S_ISDIR(node->attr.st_mode));
 }
 
 static int list_own(struct pfs_from_lists *from)

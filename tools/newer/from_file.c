@@ -274,6 +274,7 @@ static int compare_and_take(struct job *job, double begun)
 		.root = job->root,
 		.id = job->has_register ? column_name(&job->is, job->is.id) : NULL,
 		.rows = job->has_register && job->is.id < 0,
+		.listed = !job->has_register,
 		.archive = job->format == &pfs_import_tar,
 	};
 	struct pfs_from_lists *from;
