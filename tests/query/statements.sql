@@ -671,3 +671,20 @@ WITH RECURSIVE t(ino) AS (VALUES (2) UNION ALL SELECT n.ino FROM t, nodes n WHER
 WITH RECURSIVE t(i) AS (SELECT 2 UNION SELECT ino FROM nodes, t WHERE parent = i) SELECT count(*) FROM t
 WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent = i LIMIT 10) SELECT count(*) FROM t
 = WITH RECURSIVE t(i, l) AS (SELECT 2, 0 UNION ALL SELECT ino, l + 1 FROM nodes LEFT JOIN t ON parent = i WHERE l < 3) SELECT l, count(*) FROM t GROUP BY l
+= SELECT * FROM (SELECT type, count(*) FROM nodes GROUP BY type) LIMIT 2
+= SELECT * FROM (SELECT size, type, count(*) n FROM nodes GROUP BY size, type) WHERE n > 1 LIMIT 3
+= SELECT * FROM (SELECT ext, depth, count(*) n FROM nodes GROUP BY ext, depth)
+= SELECT k, n FROM (SELECT k, count(*) n FROM side GROUP BY k) LIMIT 2
+= SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
+= SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
+= SELECT n FROM (SELECT name n FROM nodes UNION ALL SELECT 'z' ORDER BY 1 DESC) LIMIT 2
+= SELECT DISTINCT name FROM (SELECT name FROM nodes ORDER BY name DESC) LIMIT 2
+= SELECT name, row_number() OVER () FROM (SELECT name FROM nodes ORDER BY name DESC, ino) LIMIT 3
+SELECT n.name, m.name FROM nodes n LEFT JOIN nodes m ON m.ino = n.parent AND m.name <> '' AND n.size > 100
+SELECT p.name, count(c.ino) FROM nodes p LEFT JOIN nodes c ON c.parent = p.ino AND c.size > 100 GROUP BY p.ino
+SELECT name FROM nodes WHERE ext NOT IN (SELECT k FROM side)
+SELECT name FROM nodes WHERE size NOT IN (1, NULL)
+SELECT count(*), max(name), sum(size), total(size), avg(size) FROM nodes WHERE size < 0 HAVING count(*) = 0
+= SELECT name FROM nodes ORDER BY name, ino LIMIT -1 OFFSET -5
+= SELECT name FROM nodes ORDER BY name, ino LIMIT 1 + 2 OFFSET 2 - 1
+= SELECT name FROM nodes ORDER BY name LIMIT 0

@@ -402,6 +402,8 @@ static void take_order_of_part(struct pfs_binder *binder, const struct pfs_core 
 		}
 		block->order = block->dropped;
 		block->n_order = block->n_dropped;
+	} else if (shows && part && !block->n_order && block->n_inputs == 1) {
+		part->is_part = false; /* groups come by their keys, which a LIMIT shows */
 	}
 	block->n_dropped = 0;
 }

@@ -217,7 +217,7 @@ struct pfs_block {
 	bool is_distinct;
 	bool is_set;  /* distinct rows of a compound, which SQLite has in the order of all their
 			 columns */
-	bool is_part; /* of an input: its rows are in no order */
+	bool is_part; /* of an input that does not show its rows: they are in no order */
 	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what
 	 * depends on the order of rows is known. */
 	bool is_scan;
