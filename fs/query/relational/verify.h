@@ -6,9 +6,9 @@
 
 #include "fs/query/relational/run.h"
 
-/* Runs the statement by SQLite, too, and fails an assertion if it has other rows; rows that a LIMIT
- * cuts off are only counted.  `values` writes row number `row` of the answer.  The tree is not
- * held, and may change: then nothing is compared. */
+/* Runs the statement by SQLite, too, and fails an assertion if it has other rows; where a LIMIT may
+ * leave any of several rows, they are only counted.  `values` writes row number `row` of the answer.
+ * The tree is not held, and may change: then nothing is compared. */
 #ifdef PFS_VERIFY
 void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *block, uint64_t n,
 			   void (*value)(const void *arg, uint64_t row, size_t column,
