@@ -254,6 +254,10 @@ struct pfs_join_family {
 	int (*merge)(struct pfs_operator_backend *b, const struct pfs_run *run,
 		     struct pfs_tuples **out, const struct pfs_index_fragment *left,
 		     const struct pfs_index_fragment *right);
+	/* As pfs_partners; NULL: the host's. */
+	int (*partners)(struct pfs_operator_backend *b, const struct pfs_run *run,
+			struct pfs_rows **out, const struct pfs_source *left,
+			const struct pfs_source *right, const struct pfs_join_key *key);
 };
 
 /* Batches: reading them, and what is computed tuple by tuple. */

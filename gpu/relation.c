@@ -427,6 +427,19 @@ int pfs_join(const struct pfs_run *run, struct pfs_tuples **out, const struct pf
 		       join);
 }
 
+int pfs_partners(const struct pfs_run *run, struct pfs_rows **out, const struct pfs_source *left,
+		 const struct pfs_source *right, const struct pfs_join_key *key)
+{
+	const struct pfs_join join = {.keys = key, .n_keys = 1};
+
+	*out = NULL;
+	PFS_TRY(check_join(left, right, &join));
+	if (!left->table)
+		return -EINVAL;
+	return OPERATE(run, join, partners, bring_join(run, b, left, right, &join), out, left,
+		       right, key);
+}
+
 int pfs_gather(const struct pfs_run *run, struct pfs_vector *out, const struct pfs_source *source,
 	       struct pfs_ref ref)
 {

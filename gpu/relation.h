@@ -221,6 +221,13 @@ PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *left, const struct pfs_source *right,
 			    const struct pfs_join *join);
 
+/* Finds the rows of left, which is of a table, whose key some tuple of right has, too. The set may
+ * also have rows that the source leaves out. -EOPNOTSUPP: the keys are not elements of one array
+ * in which no two are equal. */
+PFS_MUST_CHECK int pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
+				const struct pfs_source *left, const struct pfs_source *right,
+				const struct pfs_join_key *key);
+
 /* ---- gather ---- */
 
 /* Gets the values of one column for the source's tuples, in their order. The caller frees them with

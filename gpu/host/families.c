@@ -17,6 +17,7 @@ static const struct pfs_group_family group_family = {
 static const struct pfs_join_family join_family = {
 	.join = pfs_host_join,
 	.merge = pfs_host_merge,
+	.partners = pfs_host_partners,
 };
 static const struct pfs_gather_family gather_family = {
 	.gather = pfs_host_gather_column,

@@ -44,6 +44,11 @@ PFS_MUST_CHECK int pfs_host_group(struct pfs_operator_backend *b, const struct p
 PFS_MUST_CHECK int pfs_host_join(struct pfs_operator_backend *b, const struct pfs_run *run,
 				 struct pfs_tuples **out, const struct pfs_source *left,
 				 const struct pfs_source *right, const struct pfs_join *join);
+/* partners.c */
+PFS_MUST_CHECK int pfs_host_partners(struct pfs_operator_backend *b, const struct pfs_run *run,
+				     struct pfs_rows **out, const struct pfs_source *left,
+				     const struct pfs_source *right,
+				     const struct pfs_join_key *key);
 PFS_MUST_CHECK int pfs_host_merge(struct pfs_operator_backend *b, const struct pfs_run *run,
 				  struct pfs_tuples **out, const struct pfs_index_fragment *left,
 				  const struct pfs_index_fragment *right);

@@ -325,12 +325,14 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 {
 	const struct pfs_input *from = &running->block->inputs[input];
 	uint64_t n = 0;
+	bool done;
 
 	PFS_TRY(count_rows(running, &n));
 	if (!from->is_once && is_found_at_once(from->parts[0]) &&
 	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece)
 		return -EOPNOTSUPP;
-	return get_table(running, input);
+	PFS_TRY(pfs_running_partners(running, &done, input));
+	return done ? 0 : get_table(running, input);
 }
 
 /* Returns true if one of the condition's ANDs is about that input alone. */

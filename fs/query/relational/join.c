@@ -4,6 +4,7 @@
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
 #include "fs/query/relational/eager_groups.h"
+#include "fs/query/relational/partners.h"
 #include "fs/query/relational/side_lookup.h"
 
 #include <stdlib.h>
@@ -482,7 +483,8 @@ static int join_all(struct pfs_joining *joining, bool lifted)
 	const struct pfs_block *block = running->block;
 
 	for (unsigned i = 0; i < block->n_inputs; i++) {
-		if (block->inputs[i].parent_of != i || block->inputs[i].is_lifted != lifted)
+		if (block->inputs[i].parent_of != i || block->inputs[i].is_lifted != lifted ||
+		    joining->there >> i & 1)
 			continue;
 		if (!joining->there)
 			PFS_TRY(select_rows(joining, &running->source, i));
@@ -504,6 +506,18 @@ int pfs_running_join(struct pfs_running *running)
 	running->joining = joining;
 	PFS_TRY(begin(joining, table_of));
 	return join_all(joining, false);
+}
+
+int pfs_running_partners(struct pfs_running *running, bool *done, unsigned input)
+{
+	struct pfs_joining *joining = running->joining;
+	uint32_t own = UINT32_C(1) << input;
+
+	PFS_TRY(pfs_partners_select(running, done, input));
+	for (size_t i = 0; *done && i < joining->n; i++)
+		joining->conditions[i].is_done |= (joining->conditions[i].inputs & own) != 0;
+	joining->there |= *done ? own : 0;
+	return 0;
 }
 
 int pfs_running_join_lifted(struct pfs_running *running)

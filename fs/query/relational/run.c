@@ -363,7 +363,7 @@ void pfs_answer_value(const void *arg, uint64_t row, size_t number, struct pfs_s
 	}
 }
 
-static int find_rows(struct pfs_running *running)
+int pfs_running_find(struct pfs_running *running)
 {
 	PFS_TRY(pfs_running_tables(running));
 	PFS_TRY(pfs_running_tied(running));
@@ -379,8 +379,9 @@ static int group(struct pfs_running *running)
 
 static int run_stages(struct pfs_running *running, struct pfs_answer_rows *out)
 {
-	static int (*const stages[])(struct pfs_running *running) = {
-		find_rows, group, filter, pfs_running_windows, compute_results, make_distinct,
+	static int (*const stages[])(struct pfs_running * running) = {
+		pfs_running_find,    group,	      filter,
+		pfs_running_windows, compute_results, make_distinct,
 	};
 
 	for (size_t i = 0; i < PFS_COUNT(stages); i++) {

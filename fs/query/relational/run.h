@@ -157,6 +157,8 @@ PFS_MUST_CHECK int pfs_running_begin(struct pfs_running *running, const struct p
 				     struct pfs_run_context *context);
 void pfs_running_end(struct pfs_running *running);
 
+/* The first stage: makes the tables of the inputs, and joins their rows. */
+PFS_MUST_CHECK int pfs_running_find(struct pfs_running *running);
 /* Runs the block, with the tree held. -EOPNOTSUPP, and what else the operators return. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
@@ -320,6 +322,8 @@ PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pf
  * lifted ones.  Of a large table that is grouped next, the condition may be left to that: it is
  * then the source's. */
 PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);
+/* As pfs_partners_select (partners.h): with *done, the input needs no table, and is not joined. */
+PFS_MUST_CHECK int pfs_running_partners(struct pfs_running *running, bool *done, unsigned input);
 PFS_MUST_CHECK int pfs_running_join_lifted(struct pfs_running *running);
 
 #endif

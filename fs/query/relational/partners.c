@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* Sub-selects of nodes that a condition only asks for a row, as IN, EXISTS and their contraries do:
+ * nodes that have one are marked, instead of making the sub-select's rows distinct and joining with
+ * them. */
+#include "fs/query/relational/partners.h"
+
+struct asking {
+	const struct pfs_block *block;
+	unsigned input;
+	const struct pfs_term *test; /* the condition of WHERE that asks for a row */
+	bool is_other;		     /* there is more that names the input */
+};
+
+static bool names(const struct asking *asking, const struct pfs_term *term)
+{
+	return term && pfs_term_inputs(asking->block, term) >> asking->input & 1;
+}
+
+/* Finds the condition among those that AND ties together. */
+static void ask_where(struct asking *asking, const struct pfs_term *term)
+{
+	if (!names(asking, term))
+		return;
+	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_AND) {
+		ask_where(asking, term->args[0]);
+		ask_where(asking, term->args[1]);
+		return;
+	}
+	asking->is_other |= asking->test || term->kind != PFS_BOUND_STEP ||
+			    (term->op != PFS_OP_IS_NULL && term->op != PFS_OP_NOT_NULL) ||
+			    term->args[0]->kind != PFS_BOUND_COLUMN;
+	asking->test = term;
+}
+
+static void ask_others(struct asking *asking)
+{
+	const struct pfs_block *block = asking->block;
+
+	asking->is_other |= block->n_windows || names(asking, block->having);
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		asking->is_other |= i != asking->input && (names(asking, block->inputs[i].on) ||
+							   names(asking, block->inputs[i].equal));
+	for (size_t i = 0; i < block->n_group; i++)
+		asking->is_other |= names(asking, block->group[i]);
+	for (size_t i = 0; i < block->n_aggregates; i++)
+		asking->is_other |= names(asking, block->aggregates[i].arg);
+	for (size_t i = 0; i < block->n_results; i++)
+		asking->is_other |= names(asking, block->results[i]);
+	for (size_t i = 0; i < block->n_order; i++)
+		asking->is_other |= names(asking, block->order[i].value);
+}
+
+/* Returns the condition that asks for a row, if nothing else names the input; else NULL. */
+static const struct pfs_term *test_of(const struct pfs_block *block, unsigned input)
+{
+	struct asking asking = {.block = block, .input = input};
+
+	ask_where(&asking, block->where);
+	ask_others(&asking);
+	return asking.is_other ? NULL : asking.test;
+}
+
+/* Returns the number of a node that the only key ties the input to; else NULL. */
+static const struct pfs_term *outer_of(const struct pfs_block *block, unsigned input)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	const struct pfs_term *on = from->on, *outer;
+
+	if (!on || from->equal || on->kind != PFS_BOUND_STEP || on->op != PFS_OP_EQ)
+		return NULL;
+	outer = on->args[pfs_term_inputs(block, on->args[0]) == UINT32_C(1) << input];
+	return pfs_block_is_field(block, outer, PFS_FIELD_INO) ? outer : NULL;
+}
+
+/* Returns what the sub-select's rows have: numbers of nodes, or of their parents; else NULL. */
+static const struct pfs_term *key_of(const struct pfs_input *from)
+{
+	const struct pfs_block *part = from->n_parts == 1 && !from->n_first ? from->parts[0] : NULL;
+	const struct pfs_term *key = part && part->n_results == 1 ? part->results[0] : NULL;
+
+	if (!key || key->is_late || part->is_grouped || part->having || part->n_windows ||
+	    part->offset || part->limit != UINT64_MAX)
+		return NULL;
+	return pfs_block_is_field(part, key, PFS_FIELD_INO) ||
+			       pfs_block_is_field(part, key, PFS_FIELD_PARENT)
+		       ? key
+		       : NULL;
+}
+
+/* Runs the sub-select as far as its rows are found, and marks the nodes that have one. */
+static int mark(struct pfs_running *running, struct pfs_rows **out, struct pfs_join_key *key,
+		const struct pfs_input *from)
+{
+	struct pfs_running part;
+	int error = pfs_running_begin(&part, from->parts[0], running->context);
+
+	if (!error)
+		error = pfs_running_find(&part);
+	if (!error)
+		error = pfs_running_settle(&part);
+	if (!error && !pfs_stage_ref(&part.stage, &key->right, key_of(from)))
+		error = -EOPNOTSUPP;
+	if (!error)
+		error = pfs_partners(running->run, out, &running->source, &part.source, key);
+	pfs_running_end(&part);
+	return error;
+}
+
+/* Selects the rows of the source that are marked, or those that are not. */
+static int select_marked(struct pfs_running *running, struct pfs_rows *marked, unsigned input,
+			 bool wanted)
+{
+	const struct pfs_step steps[] = {{.op = PFS_OP_BITS, .bits = marked}, {.op = PFS_OP_NOT}};
+	const struct pfs_program program = {.steps = steps, .n = wanted ? 1 : 2};
+
+	return pfs_running_select(running, &running->source, input, &program);
+}
+
+int pfs_partners_select(struct pfs_running *running, bool *done, unsigned input)
+{
+	const struct pfs_block *block = running->block;
+	const struct pfs_input *from = &block->inputs[input];
+	const struct pfs_term *test = test_of(block, input), *outer = outer_of(block, input);
+	struct pfs_join_key key = {.collation = PFS_BINARY};
+	struct pfs_rows *marked;
+	int error;
+
+	*done = false;
+	if (!test || !outer || !key_of(from) || running->run->on != PFS_ENGINE_HOST ||
+	    !running->source.table || running->source.where || running->early ||
+	    block->inputs[outer->input].parent_of != outer->input ||
+	    running->source.table != &running->tables[outer->input] ||
+	    !pfs_stage_ref(&running->stage, &key.left, outer))
+		return 0;
+	PFS_TRY(mark(running, &marked, &key, from));
+	error = select_marked(running, marked, outer->input, test->op == PFS_OP_NOT_NULL);
+	pfs_rows_free(running->run, marked);
+	*done = !error;
+	return error;
+}
