@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables that a block's inputs are. */
+#include "fs/query/relational/partners.h"
 #include "fs/query/relational/run.h"
 
 #include <string.h>
@@ -319,20 +320,39 @@ static int count_rows(const struct pfs_running *running, uint64_t *n)
 	return 0;
 }
 
+/* Runs the sub-select as far as its rows are found, and selects what has one, or has none. */
+static int select_by_partners(struct pfs_running *running, const struct pfs_partners *partners,
+			      unsigned input)
+{
+	const struct pfs_block *block = running->block->inputs[input].parts[0];
+	struct pfs_running part;
+	int error = pfs_running_begin(&part, block, running->context);
+
+	if (!error)
+		error = pfs_running_find(&part);
+	if (!error)
+		error = pfs_partners_select(partners, running, &part);
+	pfs_running_end(&part);
+	if (!error)
+		pfs_running_joined(running, input);
+	return error;
+}
+
 /* A sub-select of an expression runs when it is known how many rows it is for: for few of them
  * SQLite's way, which looks at what belongs to each, takes less than all keys at once. */
 static int run_lifted(struct pfs_running *running, unsigned input)
 {
 	const struct pfs_input *from = &running->block->inputs[input];
+	struct pfs_partners partners;
 	uint64_t n = 0;
-	bool done;
 
 	PFS_TRY(count_rows(running, &n));
 	if (!from->is_once && is_found_at_once(from->parts[0]) &&
 	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece)
 		return -EOPNOTSUPP;
-	PFS_TRY(pfs_running_partners(running, &done, input));
-	return done ? 0 : get_table(running, input);
+	return pfs_partners_ask(&partners, running, input)
+		       ? select_by_partners(running, &partners, input)
+		       : get_table(running, input);
 }
 
 /* Returns true if one of the condition's ANDs is about that input alone. */

@@ -4,7 +4,6 @@
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
 #include "fs/query/relational/eager_groups.h"
-#include "fs/query/relational/partners.h"
 #include "fs/query/relational/side_lookup.h"
 
 #include <stdlib.h>
@@ -508,16 +507,14 @@ int pfs_running_join(struct pfs_running *running)
 	return join_all(joining, false);
 }
 
-int pfs_running_partners(struct pfs_running *running, bool *done, unsigned input)
+void pfs_running_joined(struct pfs_running *running, unsigned input)
 {
 	struct pfs_joining *joining = running->joining;
 	uint32_t own = UINT32_C(1) << input;
 
-	PFS_TRY(pfs_partners_select(running, done, input));
-	for (size_t i = 0; *done && i < joining->n; i++)
+	for (size_t i = 0; i < joining->n; i++)
 		joining->conditions[i].is_done |= (joining->conditions[i].inputs & own) != 0;
-	joining->there |= *done ? own : 0;
-	return 0;
+	joining->there |= own;
 }
 
 int pfs_running_join_lifted(struct pfs_running *running)

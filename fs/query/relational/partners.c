@@ -87,54 +87,46 @@ static const struct pfs_term *key_of(const struct pfs_input *from)
 		       : NULL;
 }
 
-/* Runs the sub-select as far as its rows are found, and marks the nodes that have one. */
-static int mark(struct pfs_running *running, struct pfs_rows **out, struct pfs_join_key *key,
-		const struct pfs_input *from)
+bool pfs_partners_ask(struct pfs_partners *partners, struct pfs_running *running, unsigned input)
 {
-	struct pfs_running part;
-	int error = pfs_running_begin(&part, from->parts[0], running->context);
+	const struct pfs_block *block = running->block;
+	const struct pfs_term *test = test_of(block, input), *outer = outer_of(block, input);
 
-	if (!error)
-		error = pfs_running_find(&part);
-	if (!error)
-		error = pfs_running_settle(&part);
-	if (!error && !pfs_stage_ref(&part.stage, &key->right, key_of(from)))
-		error = -EOPNOTSUPP;
-	if (!error)
-		error = pfs_partners(running->run, out, &running->source, &part.source, key);
-	pfs_running_end(&part);
-	return error;
+	if (!test || !outer)
+		return false;
+	*partners = (struct pfs_partners){.outer = outer,
+					  .rows = key_of(&block->inputs[input]),
+					  .key = {.collation = PFS_BINARY},
+					  .wanted = test->op == PFS_OP_NOT_NULL};
+	return partners->rows && running->run->on == PFS_ENGINE_HOST && running->source.table &&
+	       !running->source.where && !running->early &&
+	       block->inputs[outer->input].parent_of == outer->input &&
+	       running->source.table == &running->tables[outer->input] &&
+	       pfs_stage_ref(&running->stage, &partners->key.left, outer);
 }
 
 /* Selects the rows of the source that are marked, or those that are not. */
-static int select_marked(struct pfs_running *running, struct pfs_rows *marked, unsigned input,
-			 bool wanted)
+static int select_marked(const struct pfs_partners *partners, struct pfs_running *running,
+			 struct pfs_rows *marked)
 {
 	const struct pfs_step steps[] = {{.op = PFS_OP_BITS, .bits = marked}, {.op = PFS_OP_NOT}};
-	const struct pfs_program program = {.steps = steps, .n = wanted ? 1 : 2};
+	const struct pfs_program program = {.steps = steps, .n = partners->wanted ? 1 : 2};
 
-	return pfs_running_select(running, &running->source, input, &program);
+	return pfs_running_select(running, &running->source, partners->outer->input, &program);
 }
 
-int pfs_partners_select(struct pfs_running *running, bool *done, unsigned input)
+int pfs_partners_select(const struct pfs_partners *partners, struct pfs_running *running,
+			struct pfs_running *part)
 {
-	const struct pfs_block *block = running->block;
-	const struct pfs_input *from = &block->inputs[input];
-	const struct pfs_term *test = test_of(block, input), *outer = outer_of(block, input);
-	struct pfs_join_key key = {.collation = PFS_BINARY};
+	struct pfs_join_key key = partners->key;
 	struct pfs_rows *marked;
 	int error;
 
-	*done = false;
-	if (!test || !outer || !key_of(from) || running->run->on != PFS_ENGINE_HOST ||
-	    !running->source.table || running->source.where || running->early ||
-	    block->inputs[outer->input].parent_of != outer->input ||
-	    running->source.table != &running->tables[outer->input] ||
-	    !pfs_stage_ref(&running->stage, &key.left, outer))
-		return 0;
-	PFS_TRY(mark(running, &marked, &key, from));
-	error = select_marked(running, marked, outer->input, test->op == PFS_OP_NOT_NULL);
+	PFS_TRY(pfs_running_settle(part));
+	if (!pfs_stage_ref(&part->stage, &key.right, partners->rows))
+		return -EOPNOTSUPP;
+	PFS_TRY(pfs_partners(running->run, &marked, &running->source, &part->source, &key));
+	error = select_marked(partners, running, marked);
 	pfs_rows_free(running->run, marked);
-	*done = !error;
 	return error;
 }

@@ -5,9 +5,21 @@
 
 #include "fs/query/relational/run.h"
 
-/* Selects the rows of the source that the lifted input has a row for, or those that it has none
- * for. *done stays false if the block asks the input for more, or numbers of nodes do not tie the
- * two together: then it is joined. */
-PFS_MUST_CHECK int pfs_partners_select(struct pfs_running *running, bool *done, unsigned input);
+/* A sub-select of nodes that a condition only asks for a row. */
+struct pfs_partners {
+	const struct pfs_term
+		*outer; /* the number of a node of the source that ties it to the rows */
+	const struct pfs_term *rows; /* what the rows have: numbers of nodes, or of their parents */
+	struct pfs_join_key key;     /* of which `right` is known when the rows have been found */
+	bool wanted;		     /* nodes that have a row are selected; false: the others */
+};
+
+/* Returns true if the block asks the lifted input only whether it has a row, and numbers of nodes
+ * tie the two together. Otherwise the input is joined. */
+bool pfs_partners_ask(struct pfs_partners *partners, struct pfs_running *running, unsigned input);
+/* Selects the rows of the source that the sub-select has a row for, or the others; the sub-select
+ * runs as `part` and has found its rows. */
+PFS_MUST_CHECK int pfs_partners_select(const struct pfs_partners *partners,
+				       struct pfs_running *running, struct pfs_running *part);
 
 #endif

@@ -322,8 +322,8 @@ PFS_MUST_CHECK int pfs_running_conditions(struct pfs_running *running, struct pf
  * lifted ones.  Of a large table that is grouped next, the condition may be left to that: it is
  * then the source's. */
 PFS_MUST_CHECK int pfs_running_join(struct pfs_running *running);
-/* As pfs_partners_select (partners.h): with *done, the input needs no table, and is not joined. */
-PFS_MUST_CHECK int pfs_running_partners(struct pfs_running *running, bool *done, unsigned input);
+/* Makes the input one whose conditions are kept: it needs no table, and is not joined. */
+void pfs_running_joined(struct pfs_running *running, unsigned input);
 PFS_MUST_CHECK int pfs_running_join_lifted(struct pfs_running *running);
 
 #endif
