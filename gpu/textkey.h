@@ -37,7 +37,7 @@ PFS_BOTH uint64_t pfs_textkey_word(const uint8_t *text, uint32_t at, uint32_t le
 	/* Loads of a known size overlap, rather than one of a size that is not known. */
 	if (len >= 8) {
 		memcpy(&word, text + at + n - 8, 8);
-		return word >> (8 - n) * 8;
+		return word >> (64 - 8 * n);
 	}
 	if (n >= 4) { /* at is 0 */
 		uint32_t first, last;
@@ -46,6 +46,7 @@ PFS_BOTH uint64_t pfs_textkey_word(const uint8_t *text, uint32_t at, uint32_t le
 		memcpy(&last, text + n - 4, 4);
 		return first | (uint64_t)last << (n - 4) * 8;
 	}
+	/* cppcheck-suppress shiftTooManyBits ; at is below len, so that n is not 0 */
 	return text[0] | (uint64_t)text[n / 2] << n / 2 * 8 | (uint64_t)text[n - 1] << (n - 1) * 8;
 #endif
 }

@@ -40,8 +40,10 @@ static void fill(void)
 		numbers[i] = 3 * (uint64_t)i + 2;
 		parents[i] = random_below(&seed, 50) ? random_below(&seed, i + 1) / 64 : PFS_NO_ROW;
 	}
-	for (uint32_t i = 0; i < PFS_COUNT(live); i++)
-		live[i] = random_next(&seed) | random_next(&seed);
+	for (uint32_t i = 0; i < PFS_COUNT(live); i++) {
+		live[i] = random_next(&seed);
+		live[i] |= random_next(&seed);
+	}
 	live[N / 64] &= (UINT64_C(1) << N % 64) - 1;
 }
 
