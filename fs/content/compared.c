@@ -345,6 +345,40 @@ static bool says_no_more(const struct pfs_compared_times *a, const struct pfs_co
 	       a->flat_s <= b->full_s;
 }
 
+static int has(struct pfs_tree *tree, uint64_t ino, const char *name)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	struct pfs_attr attr;
+
+	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
+	return pfs_attrset_find(set, &attr, name, strlen(name));
+}
+
+/* Returns 1 if the nearest of the attributes at the directory and above it says that something came
+ * there as a copy. */
+static int is_nearest_copied(struct pfs_tree *tree, uint64_t directory)
+{
+	for (uint64_t above = directory; above; above = pfs_follow_parent(tree, above)) {
+		int copied = has(tree, above, PFS_COPIED);
+		int other = copied ? 0 : has(tree, above, PFS_COMPARED);
+
+		if (copied || other < 0)
+			return copied ? copied : other;
+		if (other)
+			break;
+	}
+	return 0;
+}
+
+/* Returns 1 if the store's stamp has to stay: without it the directory would count as a part of the
+ * copy above it (pfs_compared_is_copied). */
+static int tells_from_copy(struct pfs_tree *tree, const struct pfs_compared_stamp *stamp)
+{
+	uint64_t above = stamp->kept ? pfs_follow_parent(tree, stamp->ino) : 0;
+
+	return above ? is_nearest_copied(tree, above) : 0;
+}
+
 static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times)
 {
 	struct pfs_compared_stamp *list PFS_FREE = NULL;
@@ -357,7 +391,11 @@ static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_comp
 		if (list[i].ino == ino || !says_no_more(&list[i].times, times) ||
 		    !is_below(tree, list[i].ino, ino))
 			continue;
-		error = list[i].kept ? write_stamp(tree, list[i].ino, NULL) : 0;
+		error = tells_from_copy(tree, &list[i]);
+		if (error > 0)
+			continue;
+		if (!error)
+			error = list[i].kept ? write_stamp(tree, list[i].ino, NULL) : 0;
 		if (error && error != -ESTALE && error != -ENODATA)
 			return error;
 		drop(tree->compared, list[i].ino);
@@ -432,34 +470,18 @@ int pfs_compared_keep(struct pfs_tree *tree)
 
 /* ---- what came as a copy ---- */
 
-static int has(struct pfs_tree *tree, uint64_t ino, const char *name)
-{
-	struct pfs_value *set PFS_UNREF = NULL;
-	struct pfs_attr attr;
-
-	PFS_TRY(pfs_attr_set_of(tree, &set, ino));
-	return pfs_attrset_find(set, &attr, name, strlen(name));
-}
-
 int pfs_compared_is_copied(struct pfs_tree *tree, uint64_t directory)
 {
-	int there = pfs_attr_names(tree, is_called, (void *)PFS_COPIED);
+	int copied, there = pfs_attr_names(tree, is_called, (void *)PFS_COPIED);
 	uint32_t slot = 0;
 
 	if (there <= 0)
 		return there;
-	for (uint64_t above = directory; above; above = pfs_follow_parent(tree, above)) {
-		int copied = has(tree, above, PFS_COPIED);
-		int other = copied ? 0 : has(tree, above, PFS_COMPARED);
-
-		if (copied || other < 0)
-			return copied ? copied : other;
-		if (other)
-			break;
-	}
+	copied = is_nearest_copied(tree, directory);
+	if (copied)
+		return copied;
 	for (bool more = true; more;) {
 		uint64_t node = next_directory(tree, &slot, &more);
-		int copied = 0;
 
 		if (node && is_below(tree, node, directory))
 			copied = has(tree, node, PFS_COPIED);

@@ -49,8 +49,8 @@ PFS_MUST_CHECK int pfs_compared_load(struct pfs_tree *tree);
 
 /* Notes that a comparison of the directory and all below it has come to its end. times: when it
  * began (0: it was not of that kind). keep: the store gets the stamp, too. Stamps below that are
- * not newer are dropped. No lock is held. Returns what changing an attribute returns; -ESTALE: the
- * directory is gone. */
+ * not newer are dropped, unless they tell something from a copy above it. No lock is held. Returns
+ * what changing an attribute returns; -ESTALE: the directory is gone. */
 PFS_MUST_CHECK int pfs_compared_note(struct pfs_tree *tree, uint64_t ino,
 				     const struct pfs_compared_times *times, bool keep);
 

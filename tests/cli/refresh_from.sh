@@ -314,3 +314,16 @@ primefs import -q --content=copy --at=/copied folder folder.pfs
 primefs refresh folder.pfs >/dev/null
 fails_with 'nor of one that was copied below another that has been refreshed' 'folder.pfs: a folder was imported to /copied' \
 	primefs refresh --from=list folder.pfs /copied
+# ---- copies beside a list ----
+rm -f flat.pfs*
+mkdir -p lnk/d
+echo text >lnk/d/f
+printf '/a\n' >list
+primefs import -q lnk flat.pfs
+primefs import -q --at=/list list flat.pfs
+primefs import -q --content=copy --at=/ flat flat.pfs
+sleep 1.1
+primefs refresh flat.pfs >/dev/null
+ok 'a list among copied files can be refreshed after the folder beside it' primefs refresh --from=other_list flat.pfs /list
+is 'and follows' "$(primefs export flat.pfs)" $'/d\n/d/f\n/file\n/list\n/list/b'
+fails_with 'but not all' 'flat.pfs: a folder was imported to /' primefs refresh --from=other_list flat.pfs
