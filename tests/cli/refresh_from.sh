@@ -314,10 +314,12 @@ primefs import -q --content=copy --at=/copied folder folder.pfs
 primefs refresh folder.pfs >/dev/null
 fails_with 'nor of one that was copied below another that has been refreshed' 'folder.pfs: a folder was imported to /copied' \
 	primefs refresh --from=list folder.pfs /copied
-# ---- copies beside a list ----
+# ---- copies beside and below a list ----
 rm -f flat.pfs*
-mkdir -p lnk/d
+mkdir -p lnk/d copy/photos/2020
 echo text >lnk/d/f
+echo text >copy/photos/2020/p
+ln -s 2020 copy/photos/last
 printf '/a\n' >list
 primefs import -q lnk flat.pfs
 primefs import -q --at=/list list flat.pfs
@@ -327,3 +329,10 @@ primefs refresh flat.pfs >/dev/null
 ok 'a list among copied files can be refreshed after the folder beside it' primefs refresh --from=other_list flat.pfs /list
 is 'and follows' "$(primefs export flat.pfs)" $'/d\n/d/f\n/file\n/list\n/list/b'
 fails_with 'but not all' 'flat.pfs: a folder was imported to /' primefs refresh --from=other_list flat.pfs
+rm -f flat.pfs*
+printf '/list/a\n' | primefs import -q - flat.pfs
+primefs import -q --content=copy --at=/copied copy flat.pfs
+primefs query flat.pfs "UPDATE nodes SET path = '/list/photos' WHERE path = '/copied/photos'" >/dev/null
+ok 'a list below which a copy was moved is refreshed' primefs refresh --from=other_list flat.pfs /list
+is 'and leaves it' "$(primefs find flat.pfs /list -printf '%p %y\n' | sort)" \
+	$'/list d\n/list/b f\n/list/photos d\n/list/photos/2020 d\n/list/photos/2020/p f\n/list/photos/last l'

@@ -160,9 +160,17 @@ static void match(struct pfs_from_lists *from)
 
 /* ---- what goes ---- */
 
+/* Returns true if no list has brought the node: the files of lists are empty. */
+static bool is_more_than_listed(const struct pfs_from_lists *from, const struct pfs_from_node *node)
+{
+	return from->options.listed && !from->options.archive && !S_ISDIR(node->attr.st_mode) &&
+	       (!S_ISREG(node->attr.st_mode) || node->attr.st_size > 0);
+}
+
 static bool is_own(const struct pfs_from_lists *from, const struct pfs_from_node *node)
 {
 	return !node->key || (from->options.listed && node->row) ||
+	       is_more_than_listed(from, node) ||
 	       (from->options.rows && !node->row && !S_ISDIR(node->attr.st_mode));
 }
 

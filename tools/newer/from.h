@@ -58,7 +58,8 @@ struct pfs_from_options {
 	bool rows; /* if known by path, only rows of tables are removed, and directories left empty
 		      by them */
 	bool listed; /* the newer tree is of a list or an archive: rows of tables are the store's
-		      * own */
+		      * own and, unless it is an archive, what is neither an empty file nor a
+		      * directory */
 	bool archive;	    /* content, mode, owner and times are compared, too */
 };
 
