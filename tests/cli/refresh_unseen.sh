@@ -76,6 +76,132 @@ if mount_inner 2>/dev/null; then
 	primefs import -q "$src" "$store"
 	umount "$src/m/inner"
 	ok 'a filesystem of which the store has nothing is not missed' primefs refresh "$store"
+
+	# ---- what the store, or the source, has moved ----
+	other=$work/other
+	begin() { # MOUNT...: imports a source in which a filesystem is mounted by the command
+		umount "$src/m/inner" 2>/dev/null || true
+		rm -rf --one-file-system "$src"
+		rm -f "$store"*
+		mkdir -p "$src"/{m/inner,k,d}
+		echo f >"$src/d/f"
+		"$@"
+		mkdir -p "$src/m/inner/x"
+		for name in x/y z; do echo "$name" >"$src/m/inner/$name"; done
+		primefs import -q --cross-mounts "$src" "$store"
+	}
+	mkdir "$other"
+	mount -t tmpfs none "$other"
+	tmpfs() { mount -t tmpfs none "$src/m/inner"; }
+	bind() { mount --bind "$other" "$src/m/inner"; }
+	stays() { # WHAT PATH: the refresh tells that it has not read the node, and leaves all
+		local before
+		before=$(paths)
+		for how in '' --cross-mounts; do
+			exits "$1 is not seen $how" 1 primefs refresh $how "$store"
+			is 'and stays' "$(paths)" "$before"
+		done
+		is 'which is said' "$(primefs refresh -l "$store" | sed '$d')" \
+			"unread $2: its filesystem is not mounted there"
+	}
+
+	begin tmpfs
+	change "UPDATE nodes SET path = '/k/zz' WHERE path = '/m/inner/z'"
+	before=$(paths)
+	ok 'what the store moved out of a mounted filesystem' primefs refresh --cross-mounts "$store"
+	is 'is there' "$(paths)" "$before"
+	umount "$src/m/inner"
+	exits 'as when it is unmounted' 1 primefs refresh "$store"
+	is 'with all else' "$(paths)" "$before"
+	is 'and both are said' "$(primefs refresh -l "$store" | sed '$d' | cut -d: -f1 | sort | xargs)" \
+		'unread /k/zz unread /m/inner'
+
+	begin tmpfs
+	change "UPDATE nodes SET path = '/k/inner' WHERE path = '/m/inner'"
+	umount "$src/m/inner"
+	stays 'a filesystem whose mount point the store has moved' /k/inner
+
+	begin bind
+	change "UPDATE nodes SET path = '/k/zz' WHERE path = '/m/inner/z'"
+	rm "$src/m/inner/z"
+	ok 'a file that is gone from a mounted filesystem' primefs refresh --cross-mounts "$store"
+	not_ok 'goes from where the store has it' primefs find "$store" /k/zz
+
+	begin true
+	change "UPDATE nodes SET path = '/k/f' WHERE path = '/d/f'"
+	mount -t tmpfs none "$src/d"
+	stays 'a file that the store moved out of a folder that another filesystem covers' /k/f
+	umount "$src/d"
+	rm "$src/d/f"
+	ok 'it is uncovered, and has lost the file' primefs refresh "$store"
+	not_ok 'which goes' primefs find "$store" /k/f
+
+	for how in unmounted mounted; do
+		begin bind
+		status=0
+		[[ $how = mounted ]] || { umount "$src/m/inner" && status=1; }
+		mv "$src/m" "$src/m2"
+		ok "nothing is gone when a folder moves in which a filesystem is $how" grep -q " 0 removed, 1 moved, " \
+			<(primefs refresh -n "$store" || true)
+		exits "a folder in which a filesystem is $how moves" "$status" primefs refresh -l "$store"
+		is 'with all' "$(paths)" '/d /d/f /k/ /m2 /m2/inner /m2/inner/x /m2/inner/x/y /m2/inner/z'
+		[[ $how = mounted ]] || mount --bind "$other" "$src/m2/inner"
+		ok 'and is as it was' grep -q ' 0 added, 0 removed, 0 moved, 0 changed, ' \
+			<(primefs refresh --cross-mounts "$store")
+		is 'and can be read' "$(primefs export --format=tar "$store" | tar -xOf - m2/inner/z ./m2/inner/z 2>/dev/null)" z
+		echo more >>"$src/m2/inner/z"
+		ok 'a file there changes' grep -q ' 0 added, 0 removed, 0 moved, 1 changed, ' \
+			<(primefs refresh --cross-mounts "$store")
+		umount "$src/m2/inner"
+	done
+
+	begin tmpfs
+	umount "$src/m/inner"
+	mv "$src/m/inner" "$src/k/inner2"
+	exits 'the directory in which a filesystem was mounted goes' 1 primefs refresh "$store"
+	is 'without what was there' "$(paths)" '/d /d/f /k /k/inner2/ /m /m/inner /m/inner/x /m/inner/x/y /m/inner/z'
+
+	begin bind
+	umount "$src/m/inner"
+	mount --bind "$other" "$src/k"
+	ok 'a filesystem is mounted elsewhere' primefs refresh --cross-mounts "$store"
+	is 'and has moved with all' "$(paths)" '/d /d/f /k /k/x /k/x/y /k/z /m /m/inner/'
+	umount "$src/k"
+
+	begin tmpfs
+	umount "$src/m/inner"
+	echo plain >"$src/m/inner/plain"
+	ok 'where a filesystem was mounted something else lies' primefs refresh "$store"
+	is 'which is followed' "$(paths)" '/d /d/f /k/ /m /m/inner /m/inner/plain'
+
+	# ---- a filesystem on a device whose number does not last ----
+	rm -rf --one-file-system "$src"
+	mkdir -p "$src/a"
+	attach() { mount -o loop "$work/disk" "$src/a"; } # with the number of the first loop device that is free
+	truncate -s 16M "$work/disk"
+	if command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q "$work/disk" && attach 2>/dev/null; then
+		mkdir "$src/a/b"
+		mount -t tmpfs none "$src/a/b"
+		echo c >"$src/a/b/c"
+		rm -f "$store"*
+		primefs import -q --cross-mounts --exclude=lost+found "$src" "$store"
+		number=$(stat -c %d "$src/a")
+		umount "$src/a/b" "$src/a"
+		truncate -s 16M "$work/free"
+		taken=$(losetup -f --show "$work/free")
+		cleanup_fn losetup -d "$taken"
+		attach
+		ok 'a device has another number' test "$(stat -c %d "$src/a")" != "$number"
+		before=$(paths)
+		exits 'what was mounted below it is not seen' 1 primefs refresh --cross-mounts "$store"
+		is 'and stays' "$(paths)" "$before"
+		rmdir "$src/a/b"
+		exits 'nor without its directory' 1 primefs refresh --cross-mounts "$store"
+		is 'which stays, too' "$(paths)" "$before"
+		umount "$src/a"
+	else
+		skip 'skipped: no disk can be mounted'
+	fi
 else
 	skip 'skipped: nothing can be mounted'
 fi

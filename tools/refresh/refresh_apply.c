@@ -51,62 +51,7 @@ static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
 	return record;
 }
 
-/* ---- folders on the way to originals ---- */
-
-/* Lists the finding if it is a folder that needs a record. */
-static int add_folder(const struct pfs_refresh *refresh, struct pfs_source_dir **dirs, size_t *n,
-		      size_t *capacity, const struct pfs_finding *found)
-{
-	struct pfs_source_dir *dir;
-	struct pfs_source_record record;
-	char path[PATH_MAX], *copy;
-	size_t len;
-
-	if (!S_ISDIR(found->entry->attr.st_mode) || found->kind == PFS_FOUND_LEFT ||
-	    !path_of(path, found, &len) || !len)
-		return 0;
-	PFS_TRY(pfs_grow(dirs, capacity, *n + 1, sizeof(**dirs)));
-	copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
-	record = record_of(refresh, found, copy, len);
-	dir = &(*dirs)[(*n)++];
-	*dir = (struct pfs_source_dir){
-		.root = record.root,
-		.path = copy,
-		.path_len = len,
-		.dev = record.dev,
-		.ino = record.ino,
-		.mark = record.mark,
-		.mode = record.mode,
-		.uid = record.uid,
-		.gid = record.gid,
-	};
-	return 0;
-}
-
-/* Writes records of the folders found, before any file below them is linked. */
-static int put_folders(struct pfs_refresh *refresh)
-{
-	struct pfs_source_dir *dirs = NULL;
-	const struct pfs_finding *found;
-	size_t n = 0, capacity = 0;
-	int error = 0;
-
-	for (found = refresh->found; found && !error; found = found->following)
-		error = add_folder(refresh, &dirs, &n, &capacity, found);
-	if (!error) {
-		const struct pfs_follow_folders folders = {dirs, n, refresh->root_record};
-
-		error = pfs_follow_put_folders(refresh->tree, &folders);
-	}
-	while (n)
-		free((void *)dirs[--n].path);
-	free(dirs);
-	return error;
-}
-
-/* ---- what goes ---- */
+/* ---- what lies below a node ---- */
 
 /* A gone node or one below it. Each is listed after the node that it lies in. */
 struct below {
@@ -140,6 +85,151 @@ static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n
 	pfs_followers_finish(&children);
 	return error;
 }
+
+/* ---- folders whose filesystem is not looked at, and which have moved ---- */
+
+/* Gets the record that the node has once what it lies in, `top`, is where the entry found is.
+ * Returns 1, or 0 if it keeps its own. */
+static int move_record(struct pfs_refresh *refresh, struct pfs_source_record *record,
+		       char path[PATH_MAX], uint64_t ino, const struct pfs_gone *top)
+{
+	size_t from = top->record.path_len, to;
+	char was[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, record, was, ino);
+
+	if (error || record->root != refresh->root.id || record->path_len < from ||
+	    memcmp(was, top->path, from) != 0 || !path_of(path, top->stands, &to) ||
+	    to + record->path_len - from >= PATH_MAX ||
+	    (record->path_len > from && was[from] != '/'))
+		return error == -ENOENT ? 0 : error;
+	memcpy(path + to, was + from, record->path_len - from);
+	record->path = path;
+	record->path_len += to - from;
+	return 1;
+}
+
+/* Calls fn with the records of the node and of all below it, its own last: until that is written,
+ * the next refresh finds them to have moved. */
+static int each_below(struct pfs_refresh *refresh, const struct pfs_gone *top,
+		      int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
+		      void *arg)
+{
+	struct below *list = NULL;
+	size_t n = 0;
+	int error = list_below(refresh, &list, &n, top->by_prime.prime);
+
+	while (!error && n) {
+		uint64_t ino = list[--n].ino;
+		struct pfs_source_record record;
+		char path[PATH_MAX];
+
+		error = move_record(refresh, &record, path, ino, top);
+		if (error == 1)
+			error = fn(arg, ino, &record);
+	}
+	free(list);
+	return error == -ESTALE ? 0 : error;
+}
+
+/* Does that for each such folder that is elsewhere in the source than its record says. */
+static int each_moved(struct pfs_refresh *refresh,
+		      int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
+		      void *arg)
+{
+	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
+		const struct pfs_gone *gone =
+			found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+		char path[PATH_MAX];
+		size_t len;
+
+		if (gone && gone->stands == found && !gone->claimed && path_of(path, found, &len) &&
+		    strcmp(path, gone->path) != 0)
+			PFS_TRY(each_below(refresh, gone, fn, arg));
+	}
+	return 0;
+}
+
+static int take_record(void *arg, uint64_t ino, const struct pfs_source_record *record)
+{
+	const struct pfs_refresh *refresh = arg;
+	struct pfs_follower node;
+
+	PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
+	return pfs_follow_take(refresh->tree, ino,
+			       &(struct pfs_taking){.record = record, .attr = &node.attr});
+}
+
+/* ---- folders on the way to originals ---- */
+
+struct folders {
+	struct pfs_source_dir *list;
+	size_t n, capacity;
+};
+
+static int add_record(void *arg, uint64_t ino PFS_UNUSED, const struct pfs_source_record *record)
+{
+	struct folders *folders = arg;
+	char *copy;
+
+	if (!S_ISDIR(record->mode))
+		return 0;
+	PFS_TRY(pfs_grow(&folders->list, &folders->capacity, folders->n + 1,
+			 sizeof(*folders->list)));
+	copy = strndup(record->path, record->path_len);
+	if (!copy)
+		return -ENOMEM;
+	folders->list[folders->n++] = (struct pfs_source_dir){
+		.root = record->root,
+		.path = copy,
+		.path_len = record->path_len,
+		.dev = record->dev,
+		.ino = record->ino,
+		.mark = record->mark,
+		.mode = record->mode,
+		.uid = record->uid,
+		.gid = record->gid,
+	};
+	return 0;
+}
+
+/* Lists the finding if it is a folder that needs a record. */
+static int add_folder(const struct pfs_refresh *refresh, struct folders *folders,
+		      const struct pfs_finding *found)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	size_t len;
+
+	if (found->kind == PFS_FOUND_LEFT || !path_of(path, found, &len) || !len)
+		return 0;
+	record = record_of(refresh, found, path, len);
+	return add_record(folders, found->ino, &record);
+}
+
+/* Writes records of the folders found, before any file below them is linked. */
+static int put_folders(struct pfs_refresh *refresh)
+{
+	struct folders folders = {.n = 0};
+	const struct pfs_finding *found;
+	int error = 0;
+
+	for (found = refresh->found; found && !error; found = found->following)
+		error = add_folder(refresh, &folders, found);
+	if (!error)
+		error = each_moved(refresh, add_record, &folders);
+	if (!error) {
+		const struct pfs_follow_folders put = {folders.list, folders.n,
+						       refresh->root_record};
+
+		error = pfs_follow_put_folders(refresh->tree, &put);
+	}
+	while (folders.n)
+		free((void *)folders.list[--folders.n].path);
+	free(folders.list);
+	return error;
+}
+
+/* ---- what goes ---- */
 
 /* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
 static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t n)
@@ -470,6 +560,8 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 		error = forget_times(refresh, kept);
 	if (!error)
 		error = pfs_refresh_move(refresh);
+	if (!error)
+		error = each_moved(refresh, take_record, refresh);
 	for (struct pfs_refresh_place *place = refresh->kept; place && !error;
 	     place = place->next) {
 		error = pfs_refresh_reserve_place(refresh, place);

@@ -74,6 +74,27 @@ static int note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 
 /* ---- one child ---- */
 
+/* Called for another filesystem's directory, which is not walked. If the one that it is in has
+ * moved, it is there all the same, with all below it. */
+static int leave_mounted(struct pfs_comparison *comparison, const struct pfs_follower *child,
+			 const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_gone *gone = pfs_refresh_find(refresh, child->ino);
+	struct pfs_crawl_batch *batch;
+
+	if (!gone || gone->claimed)
+		return 0;
+	gone->held = true;
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	if (!batch)
+		return 0;
+	PFS_TRY(pfs_refresh_found(refresh, &gone->stands, comparison->place, batch, name));
+	gone->stands->kind = PFS_FOUND_LEFT;
+	gone->stands->over = child->ino;
+	return 0;
+}
+
 /* Puts a directory on the list of places to be walked, if it has to be walked. */
 static int push_directory(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			  const char *name, const struct statx *now)
@@ -83,9 +104,10 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	struct pfs_refresh_place *place;
 	bool first, closed;
 
-	if ((comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now)) ||
-	    (dev != comparison->dev && !refresh->options->cross_mounts))
+	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now))
 		return 0;
+	if (dev != comparison->dev && !refresh->options->cross_mounts)
+		return leave_mounted(comparison, child, name);
 	PFS_TRY(pfs_compare_closed(comparison, &closed, child, name, now));
 	if (closed)
 		return 0;
@@ -281,6 +303,22 @@ static bool is_aside(const char *here, const char *name, uint64_t ino)
 	return strcmp(here, aside) == 0;
 }
 
+/* Notes that the child is gone. The directory in which a filesystem was mounted may go with the
+ * mount. */
+static int lose(struct pfs_comparison *comparison, const struct pfs_follower *child,
+		const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_refresh_place *place = comparison->place;
+	struct pfs_gone *gone;
+	int mounted = 0;
+
+	PFS_TRY(pfs_refresh_gone(refresh, &gone, place, child->ino, record));
+	if (S_ISDIR(child->attr.st_mode))
+		mounted = pfs_refresh_was_mounted(refresh, record, place->ino);
+	return mounted > 0 ? pfs_refresh_unmounted(refresh, gone) : mounted;
+}
+
 /* Called for a child whose name the source lacks: it is gone, or was renamed or moved in the
  * store. */
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
@@ -288,7 +326,6 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_source_record record;
 	char path[PATH_MAX];
-	struct pfs_gone *gone;
 	const char *name, *here = comparison->refresh->children.names + child->name;
 	struct stat now;
 	bool renamed;
@@ -314,7 +351,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	if ((fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) ||
 	    (renamed && (is_aside(here, name, child->ino) ||
 			 (comparison->listing && !take_unknown(comparison, name)))))
-		return pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
+		return lose(comparison, child, &record);
 	if (renamed)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, name,
 					 "renamed in the store"));

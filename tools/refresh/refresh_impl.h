@@ -78,7 +78,11 @@ struct pfs_gone {
 	bool maybe;   /* another file has its name, and may turn out to be its original */
 	bool present; /* its original is where it was, after all */
 	bool claimed; /* its original was found elsewhere */
-	bool held;    /* with top: stays unless claimed, as it may have moved during this refresh */
+	bool held;    /* stays with all below it unless claimed: it may have moved during this
+		       * refresh, or its filesystem is not seen */
+	bool unmounted;		    /* with held: its filesystem is not seen, which is told */
+	struct pfs_finding *stands; /* with held: the entry of its name, where its filesystem, which
+				     * is not looked at, is or was mounted; or NULL */
 	char path[];
 };
 
@@ -181,6 +185,15 @@ PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t i
 					 const char *path);
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 void pfs_refresh_finish(struct pfs_refresh *refresh);
+
+/* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
+ * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
+PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
+
+/* Returns 1 if the node's directory began a filesystem that was mounted in that of the node
+ * `above`: their records have different devices. 0: it did not, or that is not known. */
+PFS_MUST_CHECK int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
+					   const struct pfs_source_record *record, uint64_t above);
 
 /* Returns the device's number as it would be if the root's device had kept its number. */
 dev_t pfs_refresh_dev(const struct pfs_refresh *refresh, dev_t dev);

@@ -97,6 +97,52 @@ static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **b
 	return error;
 }
 
+/* Gets the device of the nearest directory of the path that there is. */
+static int find_device(struct pfs_refresh *refresh, dev_t *dev, const char *path)
+{
+	char *at PFS_FREE = strdup(path);
+	int error = at ? -ENOENT : -ENOMEM;
+
+	while (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) {
+		struct pfs_refresh_place *place;
+		char *slash = strrchr(at, '/');
+		struct stat now;
+		bool last = !*at;
+		int fd;
+
+		PFS_TRY(pfs_refresh_place(refresh, &place, at, NULL));
+		refresh->todo = place->next;
+		error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+		if (!error) {
+			error = fstat(fd, &now) < 0 ? -errno : 0;
+			pfs_crawl_look_leave(refresh->look);
+		}
+		pfs_refresh_place_free(place);
+		if (!error)
+			*dev = pfs_refresh_dev(refresh, now.st_dev);
+		if (last)
+			break;
+		*(slash ? slash : at) = 0;
+	}
+	return error;
+}
+
+/* Called if the original of a node that the store has moved is not where its record has it. If
+ * another filesystem is there than it was in, it is not gone, but cannot be seen. */
+static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
+			  const struct pfs_source_record *record)
+{
+	struct pfs_gone *gone;
+	dev_t dev = 0;
+	int error = find_device(refresh, &dev, displaced->path);
+
+	if (error)
+		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
+					strerror(-error));
+	PFS_TRY(pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, record));
+	return dev != record->dev ? pfs_refresh_unmounted(refresh, gone) : 0;
+}
+
 /* Looks whether the original is where its record has it; a directory is walked from there. */
 static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
 {
@@ -105,7 +151,6 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	struct pfs_crawl_batch *batch = NULL;
 	struct pfs_source_record record;
 	struct pfs_refresh_place *place;
-	struct pfs_gone *gone;
 	char path[PATH_MAX];
 	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino);
 
@@ -120,7 +165,7 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 				     strerror(-error));
 	record.path = displaced->path;
 	if (!batch || !pfs_refresh_same(refresh, batch, &record)) {
-		error = pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, &record);
+		error = lose_displaced(refresh, displaced, &record);
 	} else {
 		error = pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, displaced->ino, NULL,
 				      displaced->path, "moved in the store");
@@ -241,7 +286,8 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 
 		if (!is_open(found, true))
 			continue;
-		if (pfs_refresh_has_moved(refresh, found, found->was)) {
+		if (pfs_refresh_has_moved(refresh, found, found->was) ||
+		    (gone && gone->stands == found && !gone->claimed)) {
 			found->kind = PFS_FOUND_LEFT;
 			hold(gone);
 			continue;
@@ -311,32 +357,35 @@ static int settle_names(struct pfs_refresh *refresh)
 	return 0;
 }
 
-/* The uppermost of those that are gone that it is below is held. */
+/* Returns true if the node, or one of those that are gone that it is below, is held. */
 static bool is_held(const struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
-	const struct pfs_gone *above = gone;
-
-	while (above) {
-		gone = above;
-		above = pfs_refresh_find(refresh, gone->parent);
-	}
-	return gone->held;
+	while (gone && !gone->held)
+		gone = pfs_refresh_find(refresh, gone->parent);
+	return gone;
 }
 
-static void hold_below(struct pfs_refresh *refresh)
+static int hold_one(struct pfs_refresh *refresh, struct pfs_gone *gone)
+{
+	if (gone->claimed || !is_held(refresh, gone))
+		return 0;
+	gone->present = true;
+	return gone->unmounted ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, gone->by_prime.prime,
+						  NULL, NULL, "its filesystem is not mounted there")
+			       : 0;
+}
+
+static int hold_below(struct pfs_refresh *refresh)
 {
 	const struct pfs_byprime_table *table = &refresh->gone;
 
 	for (size_t i = 0; i < PFS_MAX(table->size, 1); i++) {
 		struct pfs_byprime *at = table->chains ? table->chains[i] : table->only;
 
-		for (; at; at = at->next) {
-			struct pfs_gone *gone = (struct pfs_gone *)at;
-
-			if (!gone->claimed && is_held(refresh, gone))
-				gone->present = true;
-		}
+		for (; at; at = at->next)
+			PFS_TRY(hold_one(refresh, (struct pfs_gone *)at));
 	}
+	return 0;
 }
 
 static bool hold_tops(struct pfs_gone *gone)
@@ -352,7 +401,7 @@ static bool hold_tops(struct pfs_gone *gone)
 }
 
 /* While the source changes, what is gone is perhaps where was looked before it came there. */
-static void hold_gone(struct pfs_refresh *refresh)
+static int hold_gone(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 
@@ -364,7 +413,7 @@ static void hold_gone(struct pfs_refresh *refresh)
 		if (watcher && place->unfinished)
 			watcher->left(watcher->arg, place->number);
 	}
-	hold_below(refresh);
+	return hold_below(refresh);
 }
 
 /* Each place gets what was found in it. */
@@ -407,7 +456,7 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 	if (error)
 		return error;
 	PFS_TRY(match_files(refresh));
-	hold_gone(refresh);
+	PFS_TRY(hold_gone(refresh));
 	PFS_TRY(settle_names(refresh));
 	hand_out(refresh);
 	return 0;

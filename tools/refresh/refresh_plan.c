@@ -375,6 +375,35 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 	return 0;
 }
 
+/* ---- what is not seen ---- */
+
+int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone)
+{
+	struct pfs_followers children = {.n = 0};
+	int error = S_ISDIR(gone->mode)
+			    ? pfs_follow_list(refresh->tree, &children, gone->by_prime.prime, false)
+			    : 0;
+
+	if (!error && (children.n || !S_ISDIR(gone->mode)))
+		gone->held = gone->unmounted = true;
+	pfs_followers_finish(&children);
+	return error;
+}
+
+int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
+			    const struct pfs_source_record *record, uint64_t above)
+{
+	struct pfs_source_record there;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &there, path, above);
+
+	if (error && error != -ENOENT)
+		return error;
+	if (!error && there.root == record->root)
+		return there.dev != record->dev;
+	return above == refresh->root_ino && record->dev != refresh->root.stored_dev;
+}
+
 /* ---- what the store has moved ---- */
 
 int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path)

@@ -2,8 +2,11 @@
 /* Goes through directories: whether each still is the one that it was, and has changed. */
 #include "tools/refresh/refresh_impl.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -14,7 +17,7 @@
 /* Another directory has the node's name.  Which one it is, is decided when all is known. */
 static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			     const struct pfs_follower *node,
-			     const struct pfs_source_record *record)
+			     const struct pfs_source_record *record, bool unmounted)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place, *above;
@@ -59,6 +62,9 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	found->over = node->ino;
 	found->was = was != node->ino ? was : 0;
 	found->set = PFS_TAKE_ALL;
+	if (unmounted)
+		PFS_TRY(pfs_refresh_unmounted(refresh, gone));
+	gone->stands = gone->unmounted ? found : NULL;
 	return 0;
 }
 
@@ -94,42 +100,41 @@ static bool is_touched(const struct pfs_source_record *record, const struct pfs_
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
 }
 
-/* Returns 1 if the directory was that of a filesystem mounted in the one above it, and that one's
- * own directory has its place now: what was there is not gone, but cannot be seen. The store has
- * something below it that would go. */
-static int is_unmounted(const struct pfs_comparison *comparison, const struct pfs_follower *node,
-			const struct pfs_source_record *record)
+/* Returns true if the directory is one of the filesystem that the one above it is in, and nothing
+ * is seen in it. */
+static bool is_bare(const struct pfs_comparison *comparison)
 {
-	const struct pfs_refresh *refresh = comparison->refresh;
-	struct pfs_followers children = {.n = 0};
-	struct pfs_source_record above;
-	char path[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, &above, path, comparison->place->above);
+	int fd = openat(comparison->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry = NULL;
+	struct stat above;
 
-	if (error)
-		return error == -ENOENT ? 0 : error;
-	if (above.root != record->root || above.dev == record->dev ||
-	    above.dev != pfs_refresh_dev(refresh, comparison->dev))
-		return 0;
-	error = pfs_follow_list(refresh->tree, &children, node->ino, false);
-	if (!error)
-		error = children.n > 0;
-	pfs_followers_finish(&children);
-	return error;
+	if (dir)
+		do
+			entry = readdir(dir);
+		while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
+	if (dir)
+		(void)closedir(dir);
+	else if (fd >= 0)
+		(void)close(fd);
+	return !entry &&
+	       (fstatat(comparison->fd, "..", &above, 0) < 0 || above.st_dev == comparison->dev);
 }
 
-/* Another directory is there instead. */
+/* Another directory is there instead. If the node's was that of a filesystem mounted in the one
+ * above it, and that one's own directory has its place now, it is not gone, but cannot be seen.
+ * Devices are compared as they were then and as they are now: their numbers do not last. */
 static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			const struct pfs_follower *node, const struct pfs_source_record *record)
 {
-	int error = is_unmounted(comparison, node, record);
+	int mounted =
+		pfs_refresh_was_mounted(comparison->refresh, record, comparison->place->above);
 
-	if (!error)
-		return replace_directory(comparison, batch, node, record);
+	if (mounted >= 0)
+		return replace_directory(comparison, batch, node, record,
+					 mounted && is_bare(comparison));
 	pfs_crawl_look_free(batch);
-	return error < 0 ? error
-			 : pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, node->ino,
-					    NULL, NULL, "its filesystem is not mounted");
+	return mounted;
 }
 
 /* It may have changed. */
