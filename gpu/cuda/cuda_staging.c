@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_staging.c - large arrays of the host on their way to the device.  From memory that
  * is not pinned the driver copies with one thread, which moves a sixth of what the bus does.  So
- * several threads copy pieces to pinned memory, each sends its own, and none waits for another one
- * until the array's end.  One array goes this way at a time; whoever comes meanwhile leaves it to
- * the driver. */
+ * several threads copy pieces to pinned memory, and each sends its own; one waits for another only
+ * where all places are taken, and at the array's end.  One array goes this way at a time; whoever
+ * comes meanwhile leaves it to the driver. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdatomic.h>

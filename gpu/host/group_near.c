@@ -46,9 +46,13 @@ static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *sp
 		memset(hash->slots, 0, SLOTS * sizeof(*hash->slots));
 		worker->since = worker->table.n;
 	}
-	if (hash->capacity - worker->table.n < PFS_SPAN)
+	if (hash->capacity - worker->table.n < PFS_SPAN) {
+		/* what a sample lets expect is for groups that do not come again */
+		size_t expected = worker->since ? worker->expected : 0;
+
 		PFS_TRY(pfs_group_hash_reserve(
-			hash, PFS_MAX(2 * hash->capacity, PFS_MAX(worker->expected, GROUPS))));
+			hash, PFS_MAX(2 * hash->capacity, PFS_MAX(expected, GROUPS))));
+	}
 	pfs_keys_read(&hash->grouping->keys, span, keys, NULL);
 	for (uint32_t i = 0; i < span->n; i++) {
 		group[i] = i && keys[i] == keys[i - 1] && hash->grouping->keys.exact
