@@ -675,6 +675,8 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT * FROM (SELECT size, type, count(*) n FROM nodes GROUP BY size, type) WHERE n > 1 LIMIT 3
 = SELECT * FROM (SELECT ext, depth, count(*) n FROM nodes GROUP BY ext, depth)
 = SELECT k, n FROM (SELECT k, count(*) n FROM side GROUP BY k) LIMIT 2
+= SELECT x.size, (SELECT max(size) FROM nodes) FROM (SELECT size FROM nodes GROUP BY size) x LIMIT 5
+= WITH a AS (SELECT ext, count(*) c FROM nodes GROUP BY ext) SELECT ext FROM a WHERE c > (SELECT min(c) FROM a) LIMIT 2
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT n FROM (SELECT name n FROM nodes UNION ALL SELECT 'z' ORDER BY 1 DESC) LIMIT 2

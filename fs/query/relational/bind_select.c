@@ -380,6 +380,15 @@ static void note_groups(struct pfs_block *block, bool is_distinct)
 	block->groups_descend = block->n_group && block->n_group == block->n_order;
 }
 
+/* Returns true if there are more inputs than the first one and sub-selects in expressions. */
+static bool joins(const struct pfs_block *block)
+{
+	for (unsigned i = 1; i < block->n_inputs; i++)
+		if (!block->inputs[i].is_lifted)
+			return true;
+	return false;
+}
+
 /* Rows that have no order of their own come in that of the sub-select that they are from, as SQLite
  * has it. It is no part of an answer that joins or groups them. */
 static void take_order_of_part(struct pfs_binder *binder, const struct pfs_core *core)
@@ -402,7 +411,7 @@ static void take_order_of_part(struct pfs_binder *binder, const struct pfs_core 
 		}
 		block->order = block->dropped;
 		block->n_order = block->n_dropped;
-	} else if (shows && part && !block->n_order && block->n_inputs == 1) {
+	} else if (shows && part && !block->n_order && !joins(block)) {
 		part->is_part = false; /* groups come by their keys, which a LIMIT shows */
 	}
 	block->n_dropped = 0;
