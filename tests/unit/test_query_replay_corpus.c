@@ -240,6 +240,7 @@ static const char *const left_out[] = {
 	"SELECT DISTINCT type, uid, size FROM nodes ORDER BY uid DESC, type LIMIT 9 OFFSET 2",
 	"SELECT DISTINCT depth, ext FROM nodes WHERE size >= 0",
 	"SELECT DISTINCT ext FROM nodes ORDER BY size, depth LIMIT 6",
+	"SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4",
 };
 
 static bool is_left_out(const char *sql)
