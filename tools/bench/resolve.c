@@ -372,8 +372,8 @@ static void print_stages(const char *by, const struct stages *s)
 		by, s->busy[PFS_PATHPIPE_READ] / all, s->busy[PFS_PATHPIPE_RESOLVE] / all);
 	if (s->kernel > 0)
 		(void)printf(
-			" (the bus took %.1f %% of the time, the kernel %.1f %%, packing texts and waiting the rest)",
-			s->bus / all * 100, s->kernel / all * 100);
+			" (%.2f lists of paths were on the bus on average, %.2f in or before a kernel)",
+			s->bus / all, s->kernel / all);
 	(void)printf(", %.2f printed and wrote\n", s->busy[PFS_PATHPIPE_WRITE] / all);
 }
 
