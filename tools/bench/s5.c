@@ -20,7 +20,7 @@
 
 #define RUNS 5
 
-enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES, COLUMNS };
+enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES, COLUMNS, PEERS };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "in the index (1000000)"},
@@ -34,6 +34,7 @@ static const struct pfs_cmd_option options[] = {
 	[SIZES] = {"sizes", 0, NULL, "from 5,000 keys to those, then other pages of them"},
 	[COLUMNS] = {"columns", 0, NULL,
 		     "an index of a column of so many nodes, by both kinds; on the host"},
+	[PEERS] = {"peers", 0, "WHICH", "beside the array: maps or none (maps)"},
 	{0},
 };
 
@@ -57,6 +58,7 @@ struct bench {
 	uint32_t page;
 	enum pfs_index_upper_levels upper;
 	bool bad, is_cpu; /* is_cpu: times are processor times */
+	bool is_alone; /* beside the array only */
 };
 
 static double clock_of(const struct bench *b)
@@ -182,6 +184,8 @@ static int time_peers(struct bench *b, enum step step, size_t n)
 
 static int open_peers(struct bench *b)
 {
+	if (b->is_alone)
+		return 0;
 	b->all_keys = malloc(b->n * sizeof(*b->all_keys));
 	b->all_values = malloc(b->n * sizeof(*b->all_values));
 	if (!b->all_keys || !b->all_values)
@@ -420,6 +424,10 @@ int pfs_bench_s5(int argc, char **argv)
 			return pfs_cmd_usage("s5", "'%s': neither beside nor host", args.value);
 		else if (option == CPU)
 			b.is_cpu = true;
+		else if (option == PEERS && strcmp(args.value, "none") == 0)
+			b.is_alone = true;
+		else if (option == PEERS && strcmp(args.value, "maps") != 0)
+			return pfs_cmd_usage("s5", "--peers=%s: neither maps nor none", args.value);
 		else if (option == ENGINE && pfs_engine_by_name(&b.run.on, args.value) != 0)
 			return pfs_cmd_usage("s5", "'%s': no engine", args.value);
 	}
