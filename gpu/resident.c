@@ -17,12 +17,14 @@
 #define SPINS	      2000u /* how often an answer is looked at before others get the processor */
 #define START_NS      (1000 * MILLISECOND) /* the longest time that a run may take to begin */
 #define LEAVE_NS      (100 * MILLISECOND)
+#define RETRY_NS      (30000 * MILLISECOND) /* after this, refused memory is asked for again */
 
 /* Memory for the paths of a list. */
 struct list {
 	pthread_mutex_t lock; /* held by the thread that uses the memory */
 	/* NULL until it is first needed; protected by lock */
 	struct pfs_resident_paths *paths;
+	uint64_t refused_ns; /* when the memory was refused; 0: it was not; protected by lock */
 };
 
 struct pfs_resident {
@@ -434,6 +436,19 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 
 /* ---- many paths ---- */
 
+/* Asking for memory makes the kernel leave the device, so it is not done for each batch of paths
+ * where memory is short. The list's lock is held. */
+static int get_memory(struct pfs_resident *r, struct list *list, unsigned i)
+{
+	int error;
+
+	if (list->refused_ns && pfs_now_ns() - list->refused_ns < RETRY_NS)
+		return -ENOMEM;
+	error = r->backend->ops->paths(r->backend, &list->paths, i);
+	list->refused_ns = error == -ENOMEM ? pfs_now_ns() : 0;
+	return error;
+}
+
 static int take_list(struct pfs_resident *r, struct pfs_resident_paths **out, unsigned i)
 {
 	struct list *list = &r->lists[i];
@@ -442,7 +457,7 @@ static int take_list(struct pfs_resident *r, struct pfs_resident_paths **out, un
 	if (pthread_mutex_trylock(&list->lock))
 		return -EBUSY;
 	if (!list->paths)
-		error = r->backend->ops->paths(r->backend, &list->paths, i);
+		error = get_memory(r, list, i);
 	if (error) {
 		(void)pthread_mutex_unlock(&list->lock);
 		return error == -ENOMEM && i ? -EBUSY : error;

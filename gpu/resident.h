@@ -105,7 +105,8 @@ struct pfs_resident_columns {
 };
 
 /* Gets memory for many paths, until they are returned. -EBUSY: PFS_RESIDENT_LISTS callers have
- * some, or there is too little memory for more than others have; -ENOMEM, -EIO. */
+ * some, or there is too little memory for more than others have, which is asked for again half a
+ * minute later; -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident,
 					   struct pfs_resident_paths **out);
 /* The thread that took them returns them. */

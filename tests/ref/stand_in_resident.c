@@ -268,8 +268,11 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	struct pfs_resident_paths *paths = &server_of(b)->lists[list];
 	const size_t n = PFS_RESIDENT_PATHS;
 
+	stand_in_resident.asked++;
 	if (fails())
 		return stand_in.failure;
+	if (list >= PFS_RESIDENT_LISTS - stand_in_resident.refused)
+		return -ENOMEM;
 	paths->text = malloc(PFS_RESIDENT_TEXT);
 	paths->ends = calloc(n, sizeof(*paths->ends));
 	paths->slots = calloc(n, sizeof(*paths->slots));

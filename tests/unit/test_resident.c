@@ -39,6 +39,20 @@ struct model {
 	uint64_t random;
 };
 
+static uint64_t seconds_later;
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+	int error = __real_clock_gettime(id, out);
+
+	out->tv_sec += (time_t)seconds_later;
+	return error;
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
 typedef int (*open_fn)(struct pfs_resident **out);
 
 static int open_stand_in(struct pfs_resident **out)
@@ -522,6 +536,32 @@ static void is_described_amid_a_load(void **state)
 	end(m);
 }
 
+/* Memory for more lists than the first, where it was refused, is asked for once in a while. */
+static void asks_for_memory_once_in_a_while(void **state)
+{
+	struct model *m = begin(open_stand_in);
+	struct pfs_resident_paths *taken[PFS_RESIDENT_LISTS], *none;
+
+	(void)state;
+	stand_in_resident.refused = PFS_RESIDENT_LISTS - 1;
+	stand_in_resident.asked = 0;
+	assert_int_equal(pfs_resident_paths_take(m->resident, &taken[0]), 0);
+	assert_int_equal(stand_in_resident.asked, 1);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(pfs_resident_paths_take(m->resident, &none), -EBUSY);
+	assert_int_equal(stand_in_resident.asked, PFS_RESIDENT_LISTS);
+	stand_in_resident.refused = 0;
+	assert_int_equal(pfs_resident_paths_take(m->resident, &none), -EBUSY);
+	seconds_later = 60;
+	for (unsigned i = 1; i < PFS_RESIDENT_LISTS; i++)
+		assert_int_equal(pfs_resident_paths_take(m->resident, &taken[i]), 0);
+	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++)
+		pfs_resident_paths_return(m->resident, taken[i]);
+	assert_int_equal(stand_in_resident.asked, 2 * PFS_RESIDENT_LISTS - 1);
+	seconds_later = 0;
+	end(m);
+}
+
 #define BOTH(name)                                                                                 \
 	static void name##_stand_in(void **state)                                                  \
 	{                                                                                          \
@@ -551,6 +591,7 @@ int main(void)
 		cmocka_unit_test(silence_is_a_failure),
 		cmocka_unit_test(serves_in_slices),
 		cmocka_unit_test(is_described_amid_a_load),
+		cmocka_unit_test(asks_for_memory_once_in_a_while),
 		cmocka_unit_test(follows_changes_device),
 		cmocka_unit_test(goes_long_ways_device),
 		cmocka_unit_test(leaves_and_starts_again_device),
