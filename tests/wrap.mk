@@ -37,6 +37,7 @@ WRAP_test_turns := pthread_cond_timedwait
 WRAP_test_imagefile_names := pfs_imagefile_leave_out
 WRAP_test_held_sets := clock_gettime pfs_bitmap_read pfs_children_next pfs_fair_end pfs_fair_read pfs_old_places_is_before
 WRAP_test_holds := calloc clock_gettime free madvise pfs_attr_read pfs_bitmap_count pfs_fair_read pfs_fair_end pfs_pool_run
+WRAP_test_mirror := cudaMallocFromPoolAsync cudaFreeAsync cudaMemcpyAsync cudaStreamSynchronize cudaStreamCreateWithFlags
 WRAP_test_resident := clock_gettime
 WRAP_test_index_history := pfs_cuda_operators_open
 WRAP_test_index_paths_frozen := pfs_image_copy_index pfs_span_layout_begin

@@ -265,12 +265,15 @@ static int refresh(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_a
 
 /* The lock is held.  Waits until nobody changes the mirror and, if it is not current, nobody reads
  * it. */
-static int wait_for(struct pfs_cuda_operators *o, const struct pfs_mirror *m,
+static int wait_for(const struct pfs_job *job, const struct pfs_mirror *m,
 		    const struct pfs_array *a)
 {
 	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, WAIT_MS);
+	struct pfs_cuda_operators *o = job->o;
 
 	while (m->busy || (m->leases && !is_current(m, a))) {
+		if (job->is_hurried)
+			return -EOPNOTSUPP;
 		if (m->busy) /* an upload ends by itself */
 			(void)pthread_cond_wait(&o->changed, &o->lock);
 		else if (pthread_cond_timedwait(&o->changed, &o->lock, &until) != 0)
@@ -300,10 +303,13 @@ static int lease(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_arr
 	int error;
 
 	m->pins++;
-	error = wait_for(o, m, a);
+	error = wait_for(job, m, a);
 	m->used = ++o->clock;
-	if (!error && !is_current(m, a))
-		error = update(job, m, a);
+	if (!error && !is_current(m, a)) {
+		error = job->left ? update(job, m, a) : 0;
+		if (!error && job->is_hurried && !is_current(m, a))
+			error = -EAGAIN;
+	}
 	m->pins--;
 	if (error)
 		return error;

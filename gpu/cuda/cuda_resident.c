@@ -40,8 +40,6 @@ struct cuda_resident {
 	cudaStream_t stream; /* the kernel's */
 	char name[64];
 	struct list lists[PFS_RESIDENT_LISTS];
-	/* Held by the job that sends columns, so that each sends no more than it may in a hold. */
-	pthread_mutex_t columns_lock;
 	uint64_t bus_ns, kernel_ns; /* read by any thread */
 };
 
@@ -91,7 +89,6 @@ static void close_resident(struct pfs_resident_backend *b)
 		(void)cudaStreamDestroy(r->stream);
 	for (size_t i = 0; i < PFS_RESIDENT_LISTS; i++)
 		free_list(&r->lists[i]);
-	(void)pthread_mutex_destroy(&r->columns_lock);
 	(void)cudaFreeHost(r->base.mailbox);
 	free(r);
 }
@@ -255,9 +252,10 @@ static struct pfs_array array_of(const void *data, uint64_t n, unsigned bits,
 }
 
 /* Sends `most` bytes of what has changed of the arrays, or all, and then has them on the device
- * until the job ends. -EAGAIN: that was not all. */
+ * until the job ends. -EAGAIN: that was not all. -EOPNOTSUPP: another job sends some of them: the
+ * tree is held, so the host has found the paths before that ends. */
 static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
-			 struct cuda_resident *r, const struct pfs_resident_columns *c, size_t most)
+			 const struct pfs_resident_columns *c, size_t most)
 {
 	const struct pfs_names_view *names = c->names;
 	const struct pfs_array arrays[COLUMNS] = {
@@ -266,15 +264,9 @@ static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
 				  8u << names->place_shift, names->stamps),
 		[PRIMES] = array_of(c->prime, names->n_slots, 64, c->prime_stamps),
 	};
-	int more = 0;
-	PFS_LOCKED(&r->columns_lock);
 
 	job->left = most;
-	for (size_t i = 0; i < COLUMNS && !more; i++)
-		more = pfs_job_mirror(job, &arrays[i]);
-	if (more)
-		return more < 0 ? more : -EAGAIN;
-	job->left = SIZE_MAX;
+	job->is_hurried = true;
 	for (size_t i = 0; i < COLUMNS; i++)
 		PFS_TRY(pfs_job_array(job, &d_columns[i], NULL, &arrays[i]));
 	return 0;
@@ -340,7 +332,7 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 	struct pfs_path_columns columns;
 	struct pfs_device_paths device = {.is_false = is_false};
 
-	PFS_TRY(lease_columns(job, d_columns, r, c, most));
+	PFS_TRY(lease_columns(job, d_columns, c, most));
 	columns = (struct pfs_path_columns){
 		.heap = d_columns[HEAP],
 		.place = d_columns[PLACES],
@@ -430,7 +422,6 @@ int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	(void)pthread_mutex_init(&r->columns_lock, NULL);
 	r->base.ops = &ops;
 	r->base.patience_ns = is_watched() ? PATIENCE_WATCHED_NS : PATIENCE_NS;
 	error = open_device(r);
