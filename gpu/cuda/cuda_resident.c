@@ -19,6 +19,8 @@
 #define PATIENCE_NS	    UINT64_C(10000000)
 #define PATIENCE_WATCHED_NS UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
 
+#define MANY 16384u /* paths that take so long that a thread which waits leaves the processor */
+
 /* Moments of a batch of paths. */
 enum { BEGUN, SENT, RESOLVED, FETCHED, MARKS };
 
@@ -27,6 +29,7 @@ struct list {
 	struct pfs_resident_paths paths;
 	void *memory; /* pinned */
 	cudaEvent_t marks[MARKS];
+	cudaEvent_t end; /* is after the last of them; who waits for it does not spin */
 };
 
 struct cuda_resident {
@@ -70,6 +73,8 @@ static void free_list(struct list *list)
 	for (size_t i = 0; i < MARKS; i++)
 		if (list->marks[i])
 			(void)cudaEventDestroy(list->marks[i]);
+	if (list->end)
+		(void)cudaEventDestroy(list->end);
 	pfs_pinned_free(list->memory);
 }
 
@@ -230,6 +235,9 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	for (size_t i = 0; i < MARKS; i++)
 		if (!list->marks[i])
 			PFS_TRY(PFS_CUDA(cudaEventCreate(&list->marks[i])));
+	if (!list->end)
+		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(
+			&list->end, cudaEventDisableTiming | cudaEventBlockingSync)));
 	PFS_TRY(pfs_pinned_alloc(
 		&list->memory,
 		n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
@@ -302,6 +310,8 @@ static int send_paths(struct pfs_job *job, struct pfs_device_paths *out,
 static int fetch_paths(struct pfs_job *job, struct pfs_resident_paths *out,
 		       const struct pfs_device_paths *from)
 {
+	const struct list *list = list_of(out);
+
 	PFS_TRY(mark(job, out, RESOLVED));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots, from->n * sizeof(*out->slots),
 					 cudaMemcpyDeviceToHost, job->stream)));
@@ -309,7 +319,10 @@ static int fetch_paths(struct pfs_job *job, struct pfs_resident_paths *out,
 					 from->n * sizeof(*out->primes), cudaMemcpyDeviceToHost,
 					 job->stream)));
 	PFS_TRY(mark(job, out, FETCHED));
-	return PFS_CUDA(cudaEventSynchronize(list_of(out)->marks[FETCHED]));
+	if (from->n < MANY)
+		return PFS_CUDA(cudaEventSynchronize(list->marks[FETCHED]));
+	PFS_TRY(PFS_CUDA(cudaEventRecord(list->end, job->stream)));
+	return PFS_CUDA(cudaEventSynchronize(list->end));
 }
 
 static int measure(struct cuda_resident *r, const struct list *list)

@@ -55,8 +55,9 @@ static int make_staging(struct pfs_staging *staging)
 	PFS_TRY(pfs_pinned_alloc(&memory, PLACES * PIECE));
 	staging->memory = memory;
 	for (size_t i = 0; i < PLACES; i++)
-		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(&staging->places[i].taken,
-							  cudaEventDisableTiming)));
+		PFS_TRY(PFS_CUDA(
+			cudaEventCreateWithFlags(&staging->places[i].taken,
+						 cudaEventDisableTiming | cudaEventBlockingSync)));
 	return pfs_pool_open(&staging->pool, n, PFS_THREAD_NICE);
 }
 
