@@ -18,7 +18,7 @@
 /* Bytes of paths that stay, with their answers, in a processor's cache. */
 #define BATCH ((size_t)384 << 10)
 /* Where few threads at a time ask a daemon or a device: so many bytes of paths are worth asking
- * for, and more threads for each that asks would mostly wait. */
+ * for, and more threads would mostly wait. */
 #define BATCH_ASKED   ((size_t)2 << 20)
 #define THREADS_ASKED 12u
 #define TAIL	      4096u /* bytes in which the last line of a file's batch ends */
@@ -436,7 +436,7 @@ static unsigned threads_for(const struct pfs_pathpipe *pipe)
 
 	if (pipe->threads)
 		return pipe->threads;
-	return pipe->at_once ? PFS_MIN(threads, THREADS_ASKED * pipe->at_once) : threads;
+	return pipe->at_once ? PFS_MIN(threads, THREADS_ASKED) : threads;
 }
 
 /* Returns true if threads may read `in` at several places at once. A file whose size is said to be
