@@ -11,13 +11,24 @@
 #include "gpu/host/number.h"
 #include "gpu/host/text.h"
 
-static int open_program(struct pfs_fold *fold, const struct pfs_run *run,
+/* Takes the values of a fold before it that has the same program, or opens the program. */
+static int open_program(struct pfs_fold *fold, size_t n_before, const struct pfs_run *run,
 			const struct pfs_source *source, const struct pfs_program *program)
 {
 	struct pfs_evaluator *evaluator;
 	bool is_truth;
 	int error;
 
+	for (size_t back = 1; back <= n_before; back++) {
+		const struct pfs_fold *other = fold - back;
+
+		if (!other->evaluator || other->back || other->evaluator->program != program)
+			continue;
+		fold->reader = other->reader;
+		fold->evaluator = other->evaluator;
+		fold->back = back;
+		return 0;
+	}
 	PFS_TRY(pfs_program_check(&fold->reader.kind, &is_truth, program, source->table,
 				  source->tuples));
 	PFS_TRY(pfs_run_alloc(run, &evaluator, 1, sizeof(*evaluator)));
@@ -29,8 +40,8 @@ static int open_program(struct pfs_fold *fold, const struct pfs_run *run,
 	return error;
 }
 
-int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct pfs_source *source,
-		  const struct pfs_aggregate *aggregate)
+int pfs_fold_open(struct pfs_fold *fold, size_t n_before, const struct pfs_run *run,
+		  const struct pfs_source *source, const struct pfs_aggregate *aggregate)
 {
 	const struct pfs_dictionary *dictionary;
 
@@ -39,7 +50,7 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 				  .separator = aggregate->separator,
 				  .texts = aggregate->texts};
 	if (aggregate->program)
-		return open_program(fold, run, source, aggregate->program);
+		return open_program(fold, n_before, run, source, aggregate->program);
 	pfs_cell_reader_open(&fold->reader, source, aggregate->ref);
 	if (fold->traits->fold == PFS_FOLD_TEXTS)
 		return pfs_concat_open(fold, run, source);
@@ -52,7 +63,7 @@ int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run, const struct
 
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 {
-	if (fold->evaluator) {
+	if (fold->evaluator && !fold->back) {
 		pfs_evaluator_close(fold->evaluator);
 		pfs_run_free(run, fold->evaluator, 1, sizeof(*fold->evaluator));
 	}
@@ -123,7 +134,7 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 
 	if (capacity <= t->capacity)
 		return 0;
-	if (fold->evaluator && !t->slots) {
+	if (fold->evaluator && !fold->back && !t->slots) {
 		PFS_TRY(pfs_run_alloc_raw(run, &t->slots, fold->evaluator->depth,
 					  sizeof(*t->slots)));
 		t->n_slots = fold->evaluator->depth;
@@ -408,7 +419,9 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 		t->count[0] += span->n;
 		return;
 	}
-	if (fold->evaluator) {
+	if (fold->back) {
+		cells = &(t - fold->back)->slots->cells;
+	} else if (fold->evaluator) {
 		cells = compute(fold, t, span);
 	} else {
 		pfs_cells_read(&fold->reader, span, &read);

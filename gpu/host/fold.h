@@ -18,6 +18,7 @@ struct pfs_fold {
 	enum pfs_collation collation;
 	struct pfs_cell_reader reader;	 /* of a program, only its kind */
 	struct pfs_evaluator *evaluator; /* of the aggregate's program; NULL: it has none */
+	size_t back; /* the fold so many before it has the same one, and computes; 0: it does */
 	struct pfs_codes_map rank; /* MIN and MAX of codes */
 	bool exact;		   /* sums of integers in 128 bits, positive and negative apart */
 	/* GROUP_CONCAT (concat.h): */
@@ -48,7 +49,9 @@ struct pfs_fold_table {
 	size_t n_slots;
 };
 
-PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, const struct pfs_run *run,
+/* Opens the fold, which stands behind n_before open ones: a program that one of them has is
+ * computed once. */
+PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, size_t n_before, const struct pfs_run *run,
 				 const struct pfs_source *source,
 				 const struct pfs_aggregate *aggregate);
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
@@ -62,7 +65,8 @@ void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *table, si
 		   struct pfs_fold_table *other, size_t n);
 void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table);
 
-/* Adds the span's tuples: tuple i belongs to group[i]; group NULL: all belong to group 0. */
+/* Adds the span's tuples: tuple i belongs to group[i]; group NULL: all belong to group 0. Folds that
+ * stand behind each other have tables that do, and are given a span in their order. */
 void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
 		  const struct pfs_span *span, const uint32_t *group);
 

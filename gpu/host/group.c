@@ -240,7 +240,7 @@ static int count_distinct(struct pfs_vector *out, const struct pfs_grouping *out
 	struct groups groups;
 	int error;
 
-	PFS_TRY(pfs_fold_open(&fold, g.run, g.source, &count));
+	PFS_TRY(pfs_fold_open(&fold, 0, g.run, g.source, &count));
 	PFS_TRY(distinct_positions(&positions, outer, keys, n_keys, aggregate));
 	g.positions = &positions;
 	g.bound = positions.n;
@@ -495,8 +495,10 @@ int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 	PFS_TRY(pfs_run_alloc(run, &o.folds, n_aggregates, sizeof(*o.folds)));
 	for (size_t i = 0; !error && i < n_aggregates; i++) {
-		if (has_fold(&aggregates[i]))
-			error = pfs_fold_open(&o.folds[g.n_folds++], run, source, &aggregates[i]);
+		if (!has_fold(&aggregates[i]))
+			continue;
+		error = pfs_fold_open(&o.folds[g.n_folds], g.n_folds, run, source, &aggregates[i]);
+		g.n_folds++;
 	}
 	g.folds = o.folds;
 	if (!error)

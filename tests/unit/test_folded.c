@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Aggregates of programs, which are computed while tuples are added, beside those of the vectors
- * that the programs make; and arithmetic with constants at the ends of the integers. PFS_SEED=N:
+/* Aggregates of programs, which are computed while tuples are added, once for all that have the same
+ * one, beside those of the vectors that the programs make, whose values are SQLite's; and arithmetic with constants at the ends of the integers. PFS_SEED=N:
  * that seed. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,15 @@
 #include "gpu/aggregate.h"
 #include "tests/ref/relation.h"
 
-static const enum pfs_aggregate_op ops[] = {PFS_SUM, PFS_COUNT, PFS_TOTAL, PFS_AVG, PFS_COUNT_ALL};
+#define SEVEN 1 /* which of the programs is a constant */
+
+static const struct {
+	enum pfs_aggregate_op op;
+	uint16_t program;
+} ops[] = {
+	{PFS_SUM, 0}, {PFS_SUM, SEVEN},	  {PFS_COUNT, 0},     {PFS_TOTAL, 0},
+	{PFS_AVG, 0}, {PFS_COUNT, SEVEN}, {PFS_COUNT_ALL, 0},
+};
 
 static struct ref_expression expression;
 
@@ -43,9 +52,47 @@ static void compare(const struct pfs_vector *a, const struct pfs_vector *b, bool
 	}
 }
 
+/* The vector's values are those that SQLite has for the rows of table a. */
+static void check_values(struct ref_world *w, const struct pfs_vector *v)
+{
+	static char sql[sizeof(expression.sql) + 100];
+	sqlite3_stmt *statement;
+	uint64_t i = 0;
+
+	(void)snprintf(sql, sizeof(sql), "SELECT %s FROM a ORDER BY r", expression.sql);
+	statement = ref_prepare(w, sql, &expression);
+	for (; sqlite3_step(statement) == SQLITE_ROW; i++) {
+		int type = sqlite3_column_type(statement, 0);
+
+		assert_true(i < v->n);
+		assert_int_equal(pfs_vector_is_null(v, i), type == SQLITE_NULL);
+		if (type == SQLITE_NULL)
+			continue;
+		assert_int_equal(is_real(v, i), type == SQLITE_FLOAT);
+		if (type == SQLITE_FLOAT)
+			assert_true(v->reals[i] == sqlite3_column_double(statement, 0));
+		else
+			assert_true(v->integers[i] == sqlite3_column_int64(statement, 0));
+	}
+	assert_int_equal(i, v->n);
+	(void)sqlite3_finalize(statement);
+}
+
+/* Groups of a constant: 7 for each tuple. */
+static void check_sevens(const struct pfs_tuples *groups)
+{
+	const struct pfs_vector *sum = &groups->computed[1], *n = &groups->computed[6];
+
+	for (uint64_t i = 0; i < groups->n; i++)
+		assert_true(n->integers[i] == 0 || sum->integers[i] == 7 * n->integers[i]);
+}
+
 static void group_both(struct ref_world *w, const struct pfs_source *source, bool has_order)
 {
-	const struct pfs_program program = {.steps = expression.steps, .n = expression.n};
+	const struct pfs_step seven = {.op = PFS_OP_CONSTANT,
+				       .constant = {.type = PFS_IS_INTEGER, .integer = 7}};
+	const struct pfs_program programs[] = {{.steps = expression.steps, .n = expression.n},
+					       {.steps = &seven, .n = 1}};
 	const struct pfs_group_key keys[] = {
 		{.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)}},
 		{.ref = {0, (uint16_t)ref_below(w, REF_COLUMNS_MAX)}},
@@ -57,18 +104,22 @@ static void group_both(struct ref_world *w, const struct pfs_source *source, boo
 	int error;
 
 	for (size_t i = 0; i < PFS_COUNT(ops); i++) {
-		folded[i] = (struct pfs_aggregate){.op = ops[i], .program = &program};
-		read[i] = (struct pfs_aggregate){.op = ops[i], .ref = {PFS_COMPUTED, 0}};
+		folded[i] = (struct pfs_aggregate){.op = ops[i].op,
+						   .program = &programs[ops[i].program]};
+		read[i] = (struct pfs_aggregate){.op = ops[i].op,
+						 .ref = {PFS_COMPUTED, ops[i].program}};
 	}
-	assert_int_equal(pfs_compute(&w->run, &computed.tuples, source, &program, 1), 0);
+	assert_int_equal(pfs_compute(&w->run, &computed.tuples, source, programs, 2), 0);
+	check_values(w, &computed.tuples->computed[0]);
 	error = pfs_group(&w->run, &afterwards, &computed, keys, n_keys, read, PFS_COUNT(ops));
 	assert_int_equal(pfs_group(&w->run, &at_once, source, keys, n_keys, folded, PFS_COUNT(ops)),
 			 error);
 	if (!error) {
 		assert_int_equal(at_once->n, afterwards->n);
-		assert_int_equal(at_once->n_computed + 1, afterwards->n_computed);
+		assert_int_equal(at_once->n_computed + 2, afterwards->n_computed);
 		for (size_t i = 0; i < PFS_COUNT(ops) && afterwards->n; i++)
-			compare(&at_once->computed[i], &afterwards->computed[i + 1], has_order);
+			compare(&at_once->computed[i], &afterwards->computed[i + 2], has_order);
+		check_sevens(at_once);
 	}
 	pfs_tuples_free(&w->run, at_once);
 	pfs_tuples_free(&w->run, afterwards);

@@ -95,16 +95,23 @@ bool pfs_stage_folds(const struct pfs_stage *stage, const struct pfs_bound_aggre
 	       !stage->block->n_printed;
 }
 
-/* Has the aggregate's argument computed while it is aggregated. */
+/* Has the i-th aggregate's argument computed while it is aggregated: once for all that have it. */
 static int fold_argument(const struct pfs_stage *stage, struct pfs_aggregate *out,
-			 const struct pfs_bound_aggregate *aggregate)
+			 const struct pfs_bound_aggregate *aggregates, size_t i)
 {
-	const struct pfs_term *arg = aggregate->arg;
-	struct pfs_program *program = pfs_arena_get(stage->arena, sizeof(*program));
+	const struct pfs_term *arg = aggregates[i].arg;
+	struct pfs_program *program;
 
-	if (!pfs_stage_folds(stage, aggregate))
+	if (!pfs_stage_folds(stage, &aggregates[i]))
 		return -EOPNOTSUPP;
-	out->program = program;
+	for (size_t k = 0; k < i; k++) {
+		if (!out[k].program || !pfs_bound_equals(aggregates[k].arg, arg))
+			continue;
+		out[i].program = out[k].program;
+		return 0;
+	}
+	program = pfs_arena_get(stage->arena, sizeof(*program));
+	out[i].program = program;
 	return program ? pfs_stage_program(stage, program, &arg, 1) : -ENOMEM;
 }
 
@@ -120,7 +127,7 @@ int pfs_stage_aggregates(const struct pfs_stage *stage, struct pfs_aggregate *ou
 			continue;
 		out[i].collation = arg->collation;
 		if (!pfs_stage_ref(stage, &out[i].ref, arg))
-			PFS_TRY(fold_argument(stage, &out[i], &block->aggregates[i]));
+			PFS_TRY(fold_argument(stage, out, block->aggregates, i));
 	}
 	return 0;
 }
