@@ -72,8 +72,9 @@ static __device__ __forceinline__ uint64_t pfs_enter(const pfs_device_table &tab
 	return table.capacity ? pfs_put(table, number, &is_new) : number;
 }
 
-/* The number's place, or PFS_EMPTY: it is not there.  `limit`: numbers from it on are not.  The table
- * has not refused, and is half empty: stretches without an empty place are short. */
+/* The number's place, or PFS_EMPTY: it is not there.  `limit`: numbers from it on are not.  The
+ * table has not refused, so that no number in it is PFS_PROBES_MAX places or more behind its first
+ * one. */
 static __device__ __forceinline__ uint64_t pfs_look_up(const pfs_device_table &table,
 						       uint64_t number, uint64_t limit)
 {
@@ -81,14 +82,17 @@ static __device__ __forceinline__ uint64_t pfs_look_up(const pfs_device_table &t
 
 	if (table.capacity == 0)
 		return number < limit ? number : PFS_EMPTY;
-	for (at = pfs_first_place(table, number);; at = (at + 1) & (table.capacity - 1)) {
+	at = pfs_first_place(table, number);
+	for (uint32_t probes = 0; probes < PFS_PROBES_MAX; probes++) {
 		unsigned long long there = table.d_numbers[at];
 
 		if (there == number)
 			return at;
 		if (there == PFS_EMPTY)
-			return PFS_EMPTY;
+			break;
+		at = (at + 1) & (table.capacity - 1);
 	}
+	return PFS_EMPTY;
 }
 
 #endif

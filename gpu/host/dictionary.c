@@ -121,16 +121,29 @@ static int open_finder(struct finder *f, const struct pfs_run *run)
 	return 0;
 }
 
-/* Puts the code in unless an equal one is there: that one. */
-static uint32_t put(const struct finder *f, uint32_t code)
+static void close_finder(struct finder *f, const struct pfs_run *run)
 {
-	size_t len;
-	const uint8_t *text = pfs_dictionary_text(f->dictionary, code, &len);
-	uint32_t *slot = find_slot(f, text, len);
+	pfs_run_free(run, f->slots, f->slots ? f->mask + 1 : 0, sizeof(*f->slots));
+}
 
-	if (*slot == PFS_NO_ROW)
-		*slot = code;
-	return *slot;
+/* Puts the codes in, each unless an equal one is there. first: by code the one that is, or NULL. */
+static int put_all(const struct finder *f, const struct pfs_run *run, uint32_t *first)
+{
+	for (uint32_t code = 0; code < f->dictionary->n; code++) {
+		const uint8_t *text;
+		uint32_t *slot;
+		size_t len;
+
+		if (code % POLLED == 0)
+			PFS_TRY(pfs_run_poll(run));
+		text = pfs_dictionary_text(f->dictionary, code, &len);
+		slot = find_slot(f, text, len);
+		if (*slot == PFS_NO_ROW)
+			*slot = code;
+		if (first)
+			first[code] = *slot;
+	}
+	return 0;
 }
 
 int pfs_codes_fold(struct pfs_codes_map *out, const struct pfs_run *run,
@@ -144,13 +157,26 @@ int pfs_codes_fold(struct pfs_codes_map *out, const struct pfs_run *run,
 		return 0;
 	PFS_TRY(make(out, run, dictionary->n));
 	error = open_finder(&f, run);
-	if (error) {
+	if (!error)
+		error = put_all(&f, run, out->made);
+	close_finder(&f, run);
+	if (error)
 		pfs_codes_map_close(run, out);
-		return error;
+	return error;
+}
+
+static int find_all(const struct finder *f, const struct pfs_run *run,
+		    const struct pfs_codes_map *out, const struct pfs_dictionary *from)
+{
+	for (uint32_t code = 0; code < from->n; code++) {
+		const uint8_t *text;
+		size_t len;
+
+		if (code % POLLED == 0)
+			PFS_TRY(pfs_run_poll(run));
+		text = pfs_dictionary_text(from, code, &len);
+		out->made[code] = *find_slot(f, text, len);
 	}
-	for (uint32_t code = 0; code < dictionary->n; code++)
-		out->made[code] = put(&f, code);
-	pfs_run_free(run, f.slots, f.mask + 1, sizeof(*f.slots));
 	return 0;
 }
 
@@ -163,20 +189,14 @@ int pfs_codes_translate(struct pfs_codes_map *out, const struct pfs_run *run,
 
 	PFS_TRY(make(out, run, from->n));
 	error = open_finder(&f, run);
-	if (error) {
+	if (!error)
+		error = put_all(&f, run, NULL);
+	if (!error)
+		error = find_all(&f, run, out, from);
+	close_finder(&f, run);
+	if (error)
 		pfs_codes_map_close(run, out);
-		return error;
-	}
-	for (uint32_t code = 0; code < to->n; code++)
-		(void)put(&f, code);
-	for (uint32_t code = 0; code < from->n; code++) {
-		size_t len;
-		const uint8_t *text = pfs_dictionary_text(from, code, &len);
-
-		out->made[code] = *find_slot(&f, text, len);
-	}
-	pfs_run_free(run, f.slots, f.mask + 1, sizeof(*f.slots));
-	return 0;
+	return error;
 }
 
 void pfs_codes_map_close(const struct pfs_run *run, struct pfs_codes_map *map)
