@@ -171,8 +171,29 @@ if mount_inner 2>/dev/null; then
 	begin tmpfs
 	umount "$src/m/inner"
 	echo plain >"$src/m/inner/plain"
-	ok 'where a filesystem was mounted something else lies' primefs refresh "$store"
-	is 'which is followed' "$(paths)" '/d /d/f /k/ /m /m/inner /m/inner/plain'
+	stays 'a filesystem in whose mount point something else lies' /m/inner
+	exits 'also from a quick refresh' 1 primefs refresh --quick "$store"
+	exits 'and from one of the path alone' 1 primefs refresh "$store" /m/inner
+	ok 'what is there counts if that is said' grep -q ' 1 added, 3 removed, ' \
+		<(primefs refresh --unmounted "$store")
+	is 'and is followed' "$(paths)" '/d /d/f /k/ /m /m/inner /m/inner/plain'
+	echo more >>"$src/m/inner/plain"
+	ok 'from then on without a word' grep -q ' 1 changed, ' <(primefs refresh "$store")
+
+	begin bind
+	umount "$src/m/inner"
+	cp -a "$other/." "$src/m/inner"
+	stays 'a filesystem whose content was copied to the one above it' /m/inner
+	inode=$(primefs query "$store" "SELECT ino FROM nodes WHERE path = '/m/inner/x/y'" | tail -n 1)
+	ok 'is followed if that is said' grep -q ' 0 added, 0 removed, ' <(primefs refresh --unmounted "$store")
+	is 'its nodes stay the same' "$inode" \
+		"$(primefs query "$store" "SELECT ino FROM nodes WHERE path = '/m/inner/x/y'" | tail -n 1)"
+
+	begin tmpfs
+	change "UPDATE nodes SET path = '/k/zz' WHERE path = '/m/inner/z'"
+	umount "$src/m/inner"
+	ok 'without anything there' primefs refresh --unmounted "$store"
+	is 'all goes that it had' "$(paths)" '/d /d/f /k/ /m /m/inner/'
 
 	# ---- a filesystem on a device whose number does not last ----
 	rm -rf --one-file-system "$src"

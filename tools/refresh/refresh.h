@@ -70,6 +70,7 @@ struct pfs_refresh_options {
 	bool keep;	   /* nodes that are gone stay, with the attribute PFS_REFRESH_GONE */
 	bool dry_run;	   /* nothing is changed */
 	bool cross_mounts; /* other filesystems in the folder are read, too */
+	bool unmounted;	   /* what lies where a filesystem was mounted counts, not what it had */
 	/* Called once for each node that there is something to tell about. path and from are paths
 	 * in the store. from: where a moved node was; why: the reason for KEPT or UNREAD. A result
 	 * that is not 0 ends the refresh, which returns it. */

@@ -187,7 +187,8 @@ PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
 /* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
- * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
+ * told, unless they are found elsewhere. Does nothing for a directory with nothing below it, nor if
+ * the options say `unmounted`. */
 PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
 
 /* Returns 1 if the node's directory began a filesystem that was mounted in that of the node

@@ -380,10 +380,13 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone)
 {
 	struct pfs_followers children = {.n = 0};
-	int error = S_ISDIR(gone->mode)
-			    ? pfs_follow_list(refresh->tree, &children, gone->by_prime.prime, false)
-			    : 0;
+	int error;
 
+	if (refresh->options->unmounted)
+		return 0;
+	error = S_ISDIR(gone->mode)
+			? pfs_follow_list(refresh->tree, &children, gone->by_prime.prime, false)
+			: 0;
 	if (!error && (children.n || !S_ISDIR(gone->mode)))
 		gone->held = gone->unmounted = true;
 	pfs_followers_finish(&children);

@@ -2,7 +2,6 @@
 /* Goes through directories: whether each still is the one that it was, and has changed. */
 #include "tools/refresh/refresh_impl.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,30 +99,18 @@ static bool is_touched(const struct pfs_source_record *record, const struct pfs_
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
 }
 
-/* Returns true if the directory is one of the filesystem that the one above it is in, and nothing
- * is seen in it. */
-static bool is_bare(const struct pfs_comparison *comparison)
+/* Returns true if the directory is one of the filesystem that the one above it is in. */
+static bool is_of_above(const struct pfs_comparison *comparison)
 {
-	int fd = openat(comparison->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry = NULL;
 	struct stat above;
 
-	if (dir)
-		do
-			entry = readdir(dir);
-		while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
-	if (dir)
-		(void)closedir(dir);
-	else if (fd >= 0)
-		(void)close(fd);
-	return !entry &&
-	       (fstatat(comparison->fd, "..", &above, 0) < 0 || above.st_dev == comparison->dev);
+	return fstatat(comparison->fd, "..", &above, 0) < 0 || above.st_dev == comparison->dev;
 }
 
 /* Another directory is there instead. If the node's was that of a filesystem mounted in the one
- * above it, and that one's own directory has its place now, it is not gone, but cannot be seen.
- * Devices are compared as they were then and as they are now: their numbers do not last. */
+ * above it, and that one's own directory has its place now, it is not gone, but cannot be seen,
+ * whatever has come into that directory since. Devices are compared as they were then and as they
+ * are now: their numbers do not last, and all differ in a tree that has moved to another disk. */
 static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			const struct pfs_follower *node, const struct pfs_source_record *record)
 {
@@ -132,7 +119,7 @@ static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batc
 
 	if (mounted >= 0)
 		return replace_directory(comparison, batch, node, record,
-					 mounted && is_bare(comparison));
+					 mounted && is_of_above(comparison));
 	pfs_crawl_look_free(batch);
 	return mounted;
 }
