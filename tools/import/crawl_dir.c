@@ -73,23 +73,34 @@ static ssize_t get_list_of(struct pfs_crawl_thread *thread, const char *entry, s
 	return llistxattr(entry, thread->list, size);
 }
 
-/* The kernel takes as much memory as there is room for, each time: most lists are short. */
+/* The kernel takes as much memory as there is room for, each time: most lists are short, and after
+ * an empty one only the size of the next is asked for. */
 static ssize_t get_list(struct pfs_crawl_thread *thread, const char *entry)
 {
-	ssize_t size = get_list_of(thread, entry, USUAL_LIST_SIZE);
+	ssize_t size = thread->lists ? 1 : get_list_of(thread, entry, 0);
 
+	if (size > 0)
+		size = get_list_of(thread, entry, USUAL_LIST_SIZE);
 	if (size < 0 && errno == ERANGE)
 		size = get_list_of(thread, entry, sizeof(thread->list));
+	thread->lists = size > 0;
 	return size;
+}
+
+/* Returns the descriptor that the names of entries count from: a working directory is found with
+ * less effort than a descriptor that threads share. */
+static int entries_from(struct pfs_crawl_thread *thread)
+{
+	if (thread->own_cwd && !thread->at_cwd)
+		thread->at_cwd = fchdir(thread->fd) == 0;
+	return thread->at_cwd ? AT_FDCWD : thread->fd;
 }
 
 /* The name by which the calls for attributes find an entry, which know no directory descriptor. */
 static const char *name_for_attrs(struct pfs_crawl_thread *thread, char *buffer, size_t size,
 				  const char *name)
 {
-	if (thread->own_cwd && !thread->at_cwd)
-		thread->at_cwd = fchdir(thread->fd) == 0;
-	if (thread->at_cwd)
+	if (entries_from(thread) == AT_FDCWD)
 		return name;
 	(void)snprintf(buffer, size, "/proc/self/fd/%d/%s", thread->fd, name);
 	return buffer;
@@ -442,8 +453,8 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 		return 0;
 	if (strlen(name) > PFS_NAME_MAX) /* some filesystems count characters */
 		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
-	if (statx(thread->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, PFS_CRAWL_STATX,
-		  &from) < 0)
+	if (statx(entries_from(thread), name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  PFS_CRAWL_STATX, &from) < 0)
 		return pfs_crawl_problem(thread, name,
 					 errno == ENOENT ? "vanished while it was imported"
 							 : strerror(errno));

@@ -71,6 +71,7 @@ struct pfs_crawl_thread {
 	bool own_cwd;     /* the thread has a working directory of its own */
 	bool at_cwd;      /* which is dir */
 	bool no_attrs;    /* the filesystem has no user.* attributes */
+	bool lists;	  /* the last entry had attributes: the next is taken to have some */
 	struct pfs_crawl_batch *batch; /* being filled; may be NULL */
 	char list[PFS_CRAWL_LIST_SIZE];
 	char value[PFS_CRAWL_VALUE_SIZE];
