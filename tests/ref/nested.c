@@ -2,6 +2,7 @@
 #include "tests/ref/nested.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "tests/ref/random.h"
@@ -345,6 +346,83 @@ void random_sub_select(FILE *out, uint64_t *seed)
 {
 	state = seed;
 	put_nested(out, 2);
+}
+
+/* ---- the order of groups and sets, which is known ---- */
+
+static void put_keys(FILE *out)
+{
+	static const char *const forms[] = {
+		"SELECT ext AS t, depth AS n, count(*) AS m FROM nodes%s GROUP BY ext, depth",
+		"SELECT type AS t, size AS n, count(*) AS m FROM nodes%s GROUP BY size, type",
+		"SELECT max(name) AS t, parent AS n, count(*) AS m FROM nodes%s GROUP BY parent",
+		"SELECT DISTINCT ext AS t, depth AS n, uid AS m FROM nodes%s",
+		"SELECT ext AS t, uid AS n, 1 AS m FROM nodes UNION SELECT type, depth, 2 FROM "
+		"nodes%s",
+		"SELECT ext AS t, uid AS n, depth AS m FROM nodes INTERSECT SELECT ext, uid, "
+		"depth FROM nodes%s",
+	};
+	static const char *const conditions[] = {"", " WHERE size > 50", " WHERE depth < 3",
+						 " WHERE size < (SELECT max(size) FROM nodes)"};
+	const char *form = PICK(forms), *at = strchr(form, '%');
+
+	(void)fprintf(out, "%.*s%s%s", (int)(at - form), form, PICK(conditions), at + 2);
+}
+
+static void put_known(FILE *out)
+{
+	unsigned n = below(3);
+
+	put_keys(out);
+	while (n--) {
+		(void)fputs(" UNION ALL SELECT t, n, m FROM (", out);
+		put_keys(out);
+		(void)fputc(')', out);
+	}
+}
+
+/* What a LIMIT, a window or a text shows of it. */
+static void ask_known(FILE *out)
+{
+	static const char *const heads[] = {
+		"SELECT * FROM (",
+		"SELECT * FROM (SELECT t, m, n + 1 FROM (",
+		"SELECT t, n FROM (",
+		"SELECT DISTINCT m FROM (",
+		"SELECT DISTINCT t, m FROM (",
+		"SELECT group_concat(n) FROM (",
+		"SELECT n, row_number() OVER () FROM (",
+		"SELECT n, m > (SELECT avg(size) FROM nodes) FROM (",
+	};
+	static const char *const ends[] = {"",	      "",	    " ORDER BY 1",
+					   " ORDER BY 2", " ORDER BY 1 DESC", " ORDER BY 2 DESC"};
+	const char *head = PICK(heads);
+	bool is_one = strchr(head, '(')[-1] == 't' || strstr(head, "DISTINCT m");
+
+	(void)fputs(head, out);
+	put_known(out);
+	(void)fputs(strstr(head, "n + 1") ? "))" : ")", out);
+	(void)fputs(is_one ? ends[below(2)] : PICK(ends), out);
+	if (below(4))
+		(void)fprintf(out, " LIMIT %u", below(12));
+}
+
+/* The same of a compound itself. */
+static void ask_members(FILE *out)
+{
+	static const char *const ends[] = {"", " ORDER BY 3", " ORDER BY 2 DESC",
+					   " ORDER BY 3 DESC, 2"};
+
+	put_known(out);
+	(void)fputs(PICK(ends), out);
+	(void)fprintf(out, " LIMIT %u", below(12));
+}
+
+bool random_known(FILE *out, uint64_t *seed)
+{
+	state = seed;
+	below(4) ? ask_known(out) : ask_members(out);
+	return true;
 }
 
 bool random_nested(FILE *out, uint64_t *seed)

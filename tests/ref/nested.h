@@ -10,6 +10,8 @@
 
 /* As random_statement. */
 bool random_nested(FILE *out, uint64_t *seed);
+/* The same of groups and sets, which SQLite has in an order that is known; always ordered. */
+bool random_known(FILE *out, uint64_t *seed);
 
 /* A sub-select with columns t, n and m. */
 void random_sub_select(FILE *out, uint64_t *seed);

@@ -128,7 +128,7 @@ static void use_terms(struct pfs_binder *binder, struct pfs_block *block)
 		use_term(binder, block, block->results[i]);
 }
 
-/* What is to be distinct is, with all of its columns. */
+/* What is to be distinct is, with all of its columns; a set has its order by them as they stand. */
 static void use_all(struct pfs_input *input)
 {
 	bool is_any = false;
@@ -136,10 +136,9 @@ static void use_all(struct pfs_input *input)
 	for (size_t i = 0; i < input->n_parts; i++)
 		is_any |= input->parts[i]->is_distinct;
 	for (size_t i = 0; i < input->n_columns && is_any; i++) {
-		if (input->columns[i].is_used)
-			continue;
-		input->columns[i].at = (unsigned)input->n_used++;
+		input->columns[i].at = (unsigned)i;
 		input->columns[i].is_used = true;
+		input->n_used = input->n_columns;
 	}
 }
 
@@ -162,6 +161,7 @@ static void use_results(struct pfs_binder *binder, struct pfs_block *part,
 static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 {
 	use_terms(binder, block);
+	pfs_block_pass_order(block);
 	pfs_block_join_inner(block);
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		struct pfs_input *input = &block->inputs[i];
@@ -193,8 +193,10 @@ int pfs_bind(struct pfs_block **out, const char **why, struct pfs_query *query,
 	binder.block = pfs_bind_get(&binder, sizeof(*binder.block));
 	if (!binder.error && !pfs_bind_select(&binder, select))
 		prepare_part(&binder, part);
-	if (!binder.error && !compare_reads(&binder, part->is_change))
+	if (!binder.error && !compare_reads(&binder, part->is_change)) {
+		binder.block->shows_order = true;
 		use_block(&binder, binder.block);
+	}
 	*why = binder.why;
 	if (binder.error)
 		pfs_block_finish(binder.block, query->queries);

@@ -82,6 +82,17 @@ struct pfs_term *pfs_bind_numbered(struct pfs_binder *binder, const struct pfs_e
 /* Adds a term to the block's order, which has room for it. */
 void pfs_bind_order(struct pfs_binder *binder, struct pfs_term *value, const struct pfs_item *item);
 
+/* ---- bind_order.c ---- */
+
+/* Finds out in which order the rows of a block come that is bound but for that.  written: the
+ * SELECT as it stands; end NULL: it is a compound's. */
+void pfs_bind_row_order(struct pfs_binder *binder, const struct pfs_core *written,
+			const struct pfs_select *end);
+/* Refuses a compound whose LIMIT shows an order of its members' groups that they have not. */
+void pfs_bind_check_members(struct pfs_binder *binder);
+/* Sets shows_order of those blocks whose order this block's shows. */
+void pfs_block_pass_order(const struct pfs_block *block);
+
 /* ---- bind_values.c ---- */
 
 /* Binds VALUES, or a SELECT of constants without FROM, into the binder's block. */

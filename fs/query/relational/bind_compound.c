@@ -127,48 +127,6 @@ static void rename_columns(struct pfs_binder *binder, struct pfs_input *input,
 
 /* ---- parts ---- */
 
-static bool is_ordered_by(const struct pfs_block *block, const struct pfs_term *term)
-{
-	for (size_t i = 0; i < block->n_order; i++) {
-		if (pfs_bound_equals(block->order[i].value, term))
-			return true;
-	}
-	return term->kind == PFS_BOUND_CONSTANT;
-}
-
-static bool is_ordered_by_all(const struct pfs_block *block, struct pfs_term *const *terms,
-			      size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!is_ordered_by(block, terms[i]))
-			return false;
-	}
-	return true;
-}
-
-bool pfs_block_is_node(const struct pfs_block *block, const struct pfs_term *term)
-{
-	return pfs_block_is_field(block, term, PFS_FIELD_INO);
-}
-
-/* Which rows a LIMIT leaves, SQLite's scans decide where the order does not. */
-bool pfs_block_is_determined(const struct pfs_block *block)
-{
-	if (block->limit == UINT64_MAX && !block->offset)
-		return true;
-	if (!block->n_order)
-		return false;
-	if (block->is_distinct)
-		return is_ordered_by_all(block, block->results, block->n_results);
-	if (block->is_grouped)
-		return is_ordered_by_all(block, block->group, block->n_group);
-	for (size_t i = 0; i < block->n_order && block->n_inputs == 1; i++) {
-		if (pfs_block_is_node(block, block->order[i].value))
-			return true;
-	}
-	return false;
-}
-
 static void finish_part(struct pfs_binder *binder, struct pfs_input *input, bool is_member)
 {
 	struct pfs_block *block = binder->block;
@@ -181,7 +139,6 @@ static void finish_part(struct pfs_binder *binder, struct pfs_input *input, bool
 		block->n_dropped = block->n_order;
 		block->n_order = 0;
 	}
-	block->is_part = true;
 	if (input->n_parts == 1)
 		set_columns(binder, input);
 	else
@@ -378,6 +335,7 @@ static void bind_compound_end(struct pfs_binder *binder, const struct pfs_select
 		if (value)
 			pfs_bind_order(binder, value, item);
 	}
+	pfs_bind_check_members(binder);
 }
 
 /* The last of them before whose rows all are made distinct; NULL: none is. */

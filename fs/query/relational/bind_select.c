@@ -255,87 +255,6 @@ static int bind_beginning(struct pfs_binder *binder, const struct pfs_core *core
 	return 0;
 }
 
-/* True if the order of peers shows. */
-static bool tells_peers_apart(const struct pfs_bound_window *window)
-{
-	bool tells = false;
-
-	for (size_t i = 0; i < window->n_functions; i++)
-		tells |= pfs_window_traits[window->functions[i].op].tells_peers_apart;
-	return tells;
-}
-
-/* True if rows are met as nodes ascend. */
-static bool is_scan_of_nodes(const struct pfs_block *block)
-{
-	return block->n_inputs == 1 && block->inputs[0].kind == PFS_INPUT_NODES &&
-	       !block->n_dropped;
-}
-
-/* True if no two rows of the only input are peers. */
-static bool has_no_peers(const struct pfs_block *block, const struct pfs_bound_window *window)
-{
-	bool has = false;
-
-	for (size_t i = 0; i < window->n_keys; i++)
-		has |= pfs_block_is_node(block, window->keys[i].value);
-	return has;
-}
-
-/* Peers, and rows without an order of their own, come as SQLite's scan of nodes meets them.  With
- * several windows they come in an order of SQLite's own: functions whose frames differ are several
- * windows to it. */
-static void check_windows(struct pfs_binder *binder)
-{
-	const struct pfs_block *block = binder->block;
-	bool is_scan = is_scan_of_nodes(block);
-	bool is_open = !block->n_order && (block->limit != UINT64_MAX || block->offset);
-
-	if (!block->n_windows || binder->error)
-		return;
-	if (block->is_grouped || block->is_distinct)
-		pfs_bind_refuse(binder, "a window with GROUP BY or DISTINCT");
-	for (size_t i = 0; i < block->n_windows; i++)
-		is_open |= tells_peers_apart(&block->windows[i]) &&
-			   (block->n_windows == 1 || !is_scan ||
-			    !has_no_peers(block, &block->windows[i]));
-	if (is_open && (!is_scan || block->n_windows > 1))
-		pfs_bind_refuse(binder, "a window that leaves the order of rows open");
-}
-
-/* True if the condition may be looked for by several scans, one after the other. */
-static bool has_alternatives(const struct pfs_term *term)
-{
-	bool has = term && term->kind == PFS_BOUND_STEP &&
-		   (term->op == PFS_OP_IN || term->op == PFS_OP_OR);
-
-	for (unsigned i = 0; term && i < term->n_args; i++)
-		has |= has_alternatives(term->args[i]);
-	return has;
-}
-
-/* Groups that are wanted from the last one on may have their rows so, too. */
-static bool is_scan(const struct pfs_block *block)
-{
-	bool is = is_scan_of_nodes(block) && !has_alternatives(block->where);
-
-	for (size_t i = 0; i < block->n_order; i++)
-		is &= block->is_grouped && !block->is_distinct && !block->order[i].is_descending;
-	return is;
-}
-
-/* A text that several rows make has them as they ascend. */
-static void check_texts(struct pfs_binder *binder)
-{
-	const struct pfs_block *block = binder->block;
-	bool has = false;
-
-	for (size_t i = 0; i < block->n_aggregates; i++)
-		has |= block->aggregates[i].op == PFS_GROUP_CONCAT;
-	if (has && !block->is_scan)
-		pfs_bind_refuse(binder, "group_concat of rows in an order of SQLite's");
-}
-
 static bool has_printed(const struct pfs_term *term)
 {
 	bool has = term && term->kind == PFS_BOUND_PRINTED;
@@ -380,43 +299,6 @@ static void note_groups(struct pfs_block *block, bool is_distinct)
 	block->groups_descend = block->n_group && block->n_group == block->n_order;
 }
 
-/* Returns true if there are more inputs than the first one and sub-selects in expressions. */
-static bool joins(const struct pfs_block *block)
-{
-	for (unsigned i = 1; i < block->n_inputs; i++)
-		if (!block->inputs[i].is_lifted)
-			return true;
-	return false;
-}
-
-/* Rows that have no order of their own come in that of the sub-select that they are from, as SQLite
- * has it. It is no part of an answer that joins or groups them. */
-static void take_order_of_part(struct pfs_binder *binder, const struct pfs_core *core)
-{
-	struct pfs_block *block = binder->block;
-	struct pfs_input *input = &block->inputs[0];
-	struct pfs_block *part = input->n_parts == 1 ? input->parts[0] : NULL;
-	bool shows = !core->from->next && !block->is_grouped;
-	bool is_dropped = block->n_dropped || (part && part->n_dropped);
-
-	block->is_in_order = shows && (is_dropped || (part && part->is_in_order));
-	if (block->is_in_order && (block->n_windows || (block->is_distinct && !block->n_order)))
-		pfs_bind_refuse(binder, "DISTINCT or a window of rows in an order");
-	if (shows && is_dropped && !block->n_order) {
-		if (block->n_inputs > 1)
-			pfs_bind_refuse(binder, "rows in an order, beside sub-selects in expressions");
-		if (part) {
-			part->n_order = part->n_dropped;
-			part->order = part->dropped;
-		}
-		block->order = block->dropped;
-		block->n_order = block->n_dropped;
-	} else if (shows && part && !block->n_order && !joins(block)) {
-		part->is_part = false; /* groups come by their keys, which a LIMIT shows */
-	}
-	block->n_dropped = 0;
-}
-
 int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 		  const struct pfs_select *end)
 {
@@ -438,10 +320,7 @@ int pfs_bind_core(struct pfs_binder *binder, const struct pfs_core *core,
 	PFS_TRY(pfs_bind_limit(binder, end));
 	note_unread(binder);
 	note_groups(block, core->is_distinct);
-	block->is_scan = end && is_scan(block); /* of a compound others say in which order */
-	check_windows(binder);
-	check_texts(binder);
 	check_printed(binder);
-	take_order_of_part(binder, written);
+	pfs_bind_row_order(binder, written, end);
 	return binder->error ? binder->error : pfs_bind_rows(binder);
 }

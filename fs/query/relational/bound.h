@@ -217,7 +217,7 @@ struct pfs_block {
 	bool is_distinct;
 	bool is_set;  /* distinct rows of a compound, which SQLite has in the order of all their
 			 columns */
-	bool is_part; /* of an input that does not show its rows: they are in no order */
+	bool shows_order; /* in which order its rows come is seen, if only by a LIMIT */
 	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what
 	 * depends on the order of rows is known. */
 	bool is_scan;
@@ -244,6 +244,8 @@ PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs
 /* Returns true if the rows that a LIMIT leaves follow from the order alone; false: they may be some
  * of several that are equal, and another run may leave others. */
 bool pfs_block_is_determined(const struct pfs_block *block);
+/* Returns true if there are more inputs than the first one and sub-selects in expressions. */
+bool pfs_block_joins(const struct pfs_block *block);
 /* Returns true for that column of an input of nodes. */
 bool pfs_block_is_field(const struct pfs_block *block, const struct pfs_term *term,
 			enum pfs_field field);

@@ -116,7 +116,7 @@ static int add_distinct_keys(struct pfs_running *running, struct sorting *sortin
 
 	for (size_t i = 0; i < block->n_results; i++)
 		PFS_TRY(add_key(running, sorting, block->results[i], false, false));
-	if (block->is_set || block->n_inputs > 1 || sorting->n == n)
+	if (block->is_set || pfs_block_joins(block) || sorting->n == n)
 		return 0;
 	sorting->n = n + 1;
 	sorting->keys[n] = (struct pfs_sort_key){0};
@@ -146,7 +146,7 @@ static int order_groups(struct pfs_running *running)
 
 	PFS_TRY(make_keys(running, &sorting));
 	PFS_TRY(add_group_keys(running, &sorting));
-	if (!sorting.n || running->block->is_part)
+	if (!sorting.n || !running->block->shows_order)
 		return 0;
 	PFS_TRY(pfs_sort(running->run, &tuples, &running->source, sorting.keys, sorting.n, 0,
 			 UINT64_MAX));
@@ -208,7 +208,7 @@ static int sort(struct pfs_running *running, struct pfs_answer_rows *out)
 	struct sorting sorting = {.n = 0};
 	struct pfs_tuples *tuples;
 
-	if (block->is_part && !block->n_order)
+	if (!block->shows_order && !block->n_order)
 		; /* in any order */
 	else
 		PFS_TRY(find_keys(running, &sorting));
