@@ -162,16 +162,16 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 }
 
 void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t at,
-		   struct pfs_fold_table *other, size_t n)
+		   struct pfs_fold_table *other, size_t from, size_t n)
 {
-	struct part to[N_PARTS], from[N_PARTS];
+	struct part to[N_PARTS], of_other[N_PARTS];
 
 	list_parts(to, fold, t);
-	list_parts(from, fold, other);
+	list_parts(of_other, fold, other);
 	for (size_t i = 0; i < N_PARTS; i++) {
 		if (n && to[i].wanted)
-			memcpy(*(char **)to[i].array + at * to[i].size, *(char **)from[i].array,
-			       n * to[i].size);
+			memcpy(*(char **)to[i].array + at * to[i].size,
+			       *(char **)of_other[i].array + from * to[i].size, n * to[i].size);
 	}
 }
 

@@ -38,8 +38,8 @@ struct pfs_fold_table {
 	int64_t *integer; /* sum of the integers, modulo 2^64; MIN, MAX: what is compared */
 	double *real;	  /* sum of the reals, not of INTEGER; MIN, MAX: what is compared */
 	uint8_t *is_real; /* SUM, not of INTEGER: there was a real; MIN, MAX: it is one */
-	uint32_t *at; /* MIN, MAX: where it is, the first place; GROUP_CONCAT: the first tuple */
-	uint32_t *last;	  /* GROUP_CONCAT: the last tuple */
+	uint32_t *at;	/* MIN, MAX: where it is, the first place; GROUP_CONCAT: the first tuple */
+	uint32_t *last; /* GROUP_CONCAT: the last tuple */
 	pfs_u128 *positive, *negative; /* exact: sums of the integers' absolute values */
 	/* The sum of all groups' integers, negative ones inverted: what no group's sum exceeds by
 	 * more than its number of values. */
@@ -59,10 +59,10 @@ void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
 /* Makes room for groups 0..capacity; new ones are empty, or, clear false, undefined. -ENOMEM. */
 PFS_MUST_CHECK int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 				    struct pfs_fold_table *table, size_t capacity, bool clear);
-/* Copies the n groups of other, as they are, to `at` of table; `size` stays. Several threads may do
- * so for different groups. */
+/* Copies n groups of other from `from` on, as they are, to `at` of table; `size` stays. Several
+ * threads may do so for different groups. */
 void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t at,
-		   struct pfs_fold_table *other, size_t n);
+		   struct pfs_fold_table *other, size_t from, size_t n);
 void pfs_fold_table_free(const struct pfs_run *run, struct pfs_fold_table *table);
 
 /* Adds the span's tuples: tuple i belongs to group[i]; group NULL: all belong to group 0. Folds that

@@ -33,9 +33,9 @@ struct pfs_grouping {
 		*positions; /* of the tuples; NULL: they are read from `reader` */
 	const struct pfs_source_reader *reader;
 	struct pfs_evaluator *where; /* the condition on the reader's rows; NULL: there is none */
-	uint64_t bound; /* how many tuples there are at most */
-	bool is_near;	/* by hash: tuples of a group lie near each other, */
-	uint64_t expected; /* and make so many groups in stretches, as a sample has it */
+	uint64_t bound;		     /* how many tuples there are at most */
+	bool is_near;		     /* by hash: tuples of a group lie near each other, */
+	uint64_t expected;	     /* and make so many groups in stretches, as a sample has it */
 	struct pfs_keys keys;
 	const struct pfs_fold *folds;
 	size_t n_folds;
@@ -48,6 +48,11 @@ PFS_MUST_CHECK int pfs_group_table_open(struct pfs_group_table *table,
 PFS_MUST_CHECK int pfs_group_table_reserve(struct pfs_group_table *table,
 					   const struct pfs_grouping *grouping, size_t capacity,
 					   bool clear);
+/* Copies n groups of other from `from` on to `at` of table, which has room for them. Several
+ * threads may do so for different groups. */
+void pfs_group_table_copy(struct pfs_group_table *table, size_t at,
+			  const struct pfs_grouping *grouping, const struct pfs_group_table *other,
+			  size_t from, size_t n);
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *grouping);
 
 /* Returns how many tuples, or rows that may be some, there are. */

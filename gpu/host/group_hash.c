@@ -3,7 +3,8 @@
  * hashes, so that no group is in two partitions, and each partition has a hash table that fits into
  * the cache. They are sorted by partition in batches that fit into the cache, too; each partition
  * then reads its stretch of every batch. If tuples of a group lie near each other, they are grouped
- * in stretches first, and these groups are distributed (group_near.c). */
+ * in stretches first, and of these groups those that may come again are distributed
+ * (group_near.c). */
 #include "gpu/host/group_hash.h"
 
 #include <string.h>
@@ -44,6 +45,17 @@ int pfs_group_table_reserve(struct pfs_group_table *table, const struct pfs_grou
 	}
 	table->capacity = capacity;
 	return 0;
+}
+
+void pfs_group_table_copy(struct pfs_group_table *table, size_t at, const struct pfs_grouping *g,
+			  const struct pfs_group_table *other, size_t from, size_t n)
+{
+	if (n == 0)
+		return;
+	memcpy(table->first + at, other->first + from, n * sizeof(*table->first));
+	memcpy(table->rows + at, other->rows + from, n * sizeof(*table->rows));
+	for (size_t k = 0; k < g->n_folds; k++)
+		pfs_fold_copy(&g->folds[k], &table->folds[k], at, &other->folds[k], from, n);
 }
 
 void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_grouping *g)
@@ -109,7 +121,7 @@ void pfs_group_hash_free(struct pfs_group_hash *t)
 
 struct partitioning {
 	const struct pfs_grouping *grouping;
-	const struct pfs_near_groups *near; /* these groups are distributed; NULL: tuples are */
+	const struct pfs_near_groups *near; /* its repeated groups are distributed; NULL: tuples */
 	uint64_t n;
 	unsigned bits;	/* 2^bits partitions */
 	uint64_t batch; /* tuples, in whole spans */
@@ -119,7 +131,7 @@ struct partitioning {
 	uint32_t *at;
 	uint32_t *end;			/* by batch and partition: behind its last tuple */
 	struct pfs_group_table *tables; /* by partition */
-	size_t *before;			/* how many groups earlier partitions have */
+	size_t *before;			/* how many groups come before the partition's */
 	struct pfs_group_table *all;
 };
 
@@ -147,17 +159,11 @@ static void copy_keys(const struct partitioning *p, uint64_t *keys, uint64_t fro
 {
 	const struct pfs_near_worker *worker = p->near->of_worker;
 
-	while (from < to) {
-		uint64_t end = worker->before + worker->table.n;
+	for (uint64_t i = from; i < to; i++) {
+		uint32_t group = p->near->repeated[i];
 
-		if (from < end) {
-			end = PFS_MIN(end, to);
-			memcpy(keys, worker->hash.keys + (from - worker->before),
-			       (end - from) * sizeof(*keys));
-			keys += end - from;
-			from = end;
-		}
-		worker++;
+		worker = pfs_near_worker_of(worker, group);
+		keys[i - from] = worker->hash.keys[group - worker->before];
 	}
 }
 
@@ -184,7 +190,8 @@ static int distribute_batch(void *context, unsigned worker, uint64_t from, uint6
 		uint32_t place = next[partition_of(p, keys[i])]++, tuple = (uint32_t)(from + i);
 
 		p->keys[place] = keys[i];
-		p->at[place] = p->near ? tuple : pfs_position_at(positions, tuple);
+		p->at[place] =
+			p->near ? p->near->repeated[tuple] : pfs_position_at(positions, tuple);
 	}
 	return 0;
 }
@@ -225,8 +232,7 @@ static int merge_groups(struct pfs_group_hash *t, const struct pfs_near_worker *
 		uint32_t group;
 		size_t k;
 
-		while (some->at[i] >= worker->before + worker->table.n)
-			worker++;
+		worker = pfs_near_worker_of(worker, some->at[i]);
 		k = some->at[i] - worker->before;
 		if (t->groups->n == t->capacity)
 			PFS_TRY(pfs_group_hash_grow(t));
@@ -305,16 +311,8 @@ static int join_partition(void *context, unsigned worker, uint64_t from, uint64_
 	(void)worker;
 	for (uint64_t part = from; part < to; part++) {
 		struct pfs_group_table *table = &p->tables[part];
-		size_t before = p->before[part];
 
-		if (table->n) {
-			memcpy(p->all->first + before, table->first,
-			       table->n * sizeof(*table->first));
-			memcpy(p->all->rows + before, table->rows, table->n * sizeof(*table->rows));
-		}
-		for (size_t k = 0; k < g->n_folds; k++)
-			pfs_fold_copy(&g->folds[k], &p->all->folds[k], before, &table->folds[k],
-				      table->n);
+		pfs_group_table_copy(p->all, p->before[part], g, table, 0, table->n);
 		pfs_group_table_close(table, g);
 	}
 	return 0;
@@ -323,7 +321,8 @@ static int join_partition(void *context, unsigned worker, uint64_t from, uint64_
 static int join_partitions(struct partitioning *p)
 {
 	const struct pfs_grouping *g = p->grouping;
-	size_t n = 0, n_parts = (size_t)1 << p->bits;
+	size_t n = p->near ? p->near->n_groups - p->near->n_repeated : 0;
+	size_t n_parts = (size_t)1 << p->bits;
 
 	for (size_t part = 0; part < n_parts; part++) {
 		p->before[part] = n;
@@ -337,6 +336,8 @@ static int join_partitions(struct partitioning *p)
 	}
 	PFS_TRY(pfs_group_table_reserve(p->all, g, n, false));
 	p->all->n = n;
+	if (p->near)
+		PFS_TRY(pfs_near_groups_copy(p->near, p->all));
 	return pfs_host_for(g->host, g->run, n_parts, 1, join_partition, p);
 }
 
@@ -384,7 +385,7 @@ static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g
 	size_t n_parts;
 	int error;
 
-	p.n = near ? near->n_groups : g->positions->n;
+	p.n = near ? near->n_repeated : g->positions->n;
 	if (p.n >= PFS_NO_ROW)
 		return -ENOMEM;
 	while (p.bits < PARTITION_BITS_MAX && p.n >> p.bits > PARTITION_ROWS)

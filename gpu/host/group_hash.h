@@ -57,10 +57,26 @@ struct pfs_near_groups {
 		uint64_t before; /* groups of the workers before */
 	} * of_worker;
 	uint64_t n_groups; /* of all workers */
+	/* Groups that may be there several times, by a bit of each key: */
+	uint64_t *is_repeated; /* a bit for each group */
+	uint32_t *repeated;    /* their numbers, ascending */
+	uint64_t *before; /* by piece of PFS_PIECE groups: how many of them earlier pieces have */
+	uint64_t n_repeated;
 };
 
 /* -ENOTUNIQ: tuples of a group do not lie near each other; -ENOMEM, and what conditions say. */
 PFS_MUST_CHECK int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping *g);
+/* Tells the worker that has group `at`, which is not one before `worker`. */
+static inline const struct pfs_near_worker *pfs_near_worker_of(const struct pfs_near_worker *worker,
+							       uint64_t at)
+{
+	while (at >= worker->before + worker->table.n)
+		worker++;
+	return worker;
+}
+/* Copies the groups that are there once to those of `to`, from 0 on, which has room for them. */
+PFS_MUST_CHECK int pfs_near_groups_copy(const struct pfs_near_groups *near,
+					struct pfs_group_table *to);
 void pfs_near_groups_free(struct pfs_near_groups *near, const struct pfs_grouping *g);
 
 #endif

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Tuples of a group often lie near each other, as the children of a directory do. Then each worker
  * groups the tuples that it meets in a table of slots that stays in its cache and is emptied when
- * it is full, so that a group may come several times. These groups, rather than all tuples, are
- * then distributed by hash. A sample tells whether tuples lie near each other; a worker that finds
- * this wrong gives up. */
+ * it is full, so that a group may come several times. Most come once, and are taken as they are;
+ * the others, rather than all tuples, are then distributed by hash. A sample tells whether tuples
+ * lie near each other; a worker that finds this wrong gives up. */
 #include "gpu/host/group_hash.h"
 
 #include <string.h>
 
 #include "base/checked.h"
 
-#define SLOTS	    16384u
-#define GROUPS	    8192u /* groups that are in the slots at a time */
-#define PER_GROUP   4u	  /* tuples of a group in a sample, if groups are near */
+#define SLOTS	      16384u
+#define GROUPS	      8192u  /* groups that are in the slots at a time */
+#define PER_GROUP     4u     /* tuples of a group in a sample, if groups are near */
 #define SEEN_MIN      65536u /* a worker gives up after so many tuples, */
 #define PER_GROUP_MIN 2u     /* if groups have fewer tuples than this */
-#define TUPLES_MIN  262144u
-#define SAMPLES	    12u
-#define SAMPLE_SIZE (4u * PFS_SPAN)
+#define TUPLES_MIN    262144u
+#define SAMPLES	      12u
+#define SAMPLE_SIZE   (4u * PFS_SPAN)
+#define HASHED_BITS   16u /* at least so many bits for each group tell repeated keys by hash, */
+#define NUMBERS_MAX   64u /* or one for each number of a key, if these are at most so many */
 
 static int open_worker(struct pfs_near_worker *worker, const struct pfs_grouping *g)
 {
@@ -88,6 +90,167 @@ static int group_piece(void *context, unsigned number, uint64_t from, uint64_t t
 	return pfs_grouping_spans(near->grouping, number, from, to, group_span, worker);
 }
 
+/* ---- groups that come several times ---- */
+
+/* Bits by key, or by its hash. */
+struct marks {
+	struct pfs_near_groups *near;
+	bool by_number;
+	unsigned bits; /* by hash: 2^bits of them */
+	uint64_t *once, *twice;
+	size_t n_words;
+};
+
+static uint64_t mark_of(const struct marks *m, uint64_t key)
+{
+	return m->by_number ? key
+			    : pfs_hash_number(key, m->near->grouping->keys.seed) >> (64 - m->bits);
+}
+
+/* Returns true if the bit was set. */
+static bool set_bit(uint64_t *words, uint64_t at)
+{
+	uint64_t *word = &words[at / 64], bit = UINT64_C(1) << at % 64;
+
+	return (__atomic_load_n(word, __ATOMIC_RELAXED) & bit) ||
+	       (__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit);
+}
+
+static int mark_piece(void *context, unsigned number, uint64_t from, uint64_t to)
+{
+	const struct marks *m = context;
+	const struct pfs_near_worker *worker = m->near->of_worker;
+
+	(void)number;
+	for (uint64_t i = from; i < to; i++) {
+		uint64_t at;
+
+		worker = pfs_near_worker_of(worker, i);
+		at = mark_of(m, worker->hash.keys[i - worker->before]);
+		if (set_bit(m->once, at))
+			(void)set_bit(m->twice, at);
+	}
+	return 0;
+}
+
+static int find_piece(void *context, unsigned number, uint64_t from, uint64_t to)
+{
+	const struct marks *m = context;
+	const struct pfs_near_worker *worker = m->near->of_worker;
+	uint64_t n = 0;
+
+	(void)number;
+	for (uint64_t i = from; i < to; i++) {
+		bool is_repeated;
+
+		worker = pfs_near_worker_of(worker, i);
+		is_repeated = pfs_bit(m->twice, mark_of(m, worker->hash.keys[i - worker->before]));
+		m->near->is_repeated[i / 64] |= (uint64_t)is_repeated << i % 64;
+		n += is_repeated;
+	}
+	m->near->before[from / PFS_PIECE] = n;
+	return 0;
+}
+
+static int list_piece(void *context, unsigned number, uint64_t from, uint64_t to)
+{
+	const struct pfs_near_groups *near = context;
+	uint32_t *out = near->repeated + near->before[from / PFS_PIECE];
+
+	(void)number;
+	for (uint64_t w = from / 64; w * 64 < to; w++) {
+		for (uint64_t word = near->is_repeated[w]; word; word &= word - 1)
+			*out++ = (uint32_t)(w * 64) + (uint32_t)__builtin_ctzll(word);
+	}
+	return 0;
+}
+
+static uint64_t pieces_of(const struct pfs_near_groups *near)
+{
+	return pfs_div_round_up(near->n_groups, PFS_PIECE);
+}
+
+static int list_repeated(struct pfs_near_groups *near, struct marks *m)
+{
+	const struct pfs_grouping *g = near->grouping;
+
+	PFS_TRY(pfs_run_alloc(g->run, &m->once, m->n_words, sizeof(*m->once)));
+	PFS_TRY(pfs_run_alloc(g->run, &m->twice, m->n_words, sizeof(*m->twice)));
+	PFS_TRY(pfs_run_alloc(g->run, &near->is_repeated, pfs_div_round_up(near->n_groups, 64),
+			      sizeof(*near->is_repeated)));
+	PFS_TRY(pfs_run_alloc(g->run, &near->before, pieces_of(near), sizeof(*near->before)));
+	PFS_TRY(pfs_host_for(g->host, g->run, near->n_groups, PFS_PIECE, mark_piece, m));
+	PFS_TRY(pfs_host_for(g->host, g->run, near->n_groups, PFS_PIECE, find_piece, m));
+	for (uint64_t i = 0; i < pieces_of(near); i++) {
+		uint64_t here = near->before[i];
+
+		near->before[i] = near->n_repeated;
+		near->n_repeated += here;
+	}
+	PFS_TRY(pfs_run_alloc_raw(g->run, &near->repeated, near->n_repeated,
+				  sizeof(*near->repeated)));
+	return pfs_host_for(g->host, g->run, near->n_groups, PFS_PIECE, list_piece, near);
+}
+
+/* Finds the groups whose key, or whose hash, comes again. */
+static int find_repeated(struct pfs_near_groups *near)
+{
+	const struct pfs_grouping *g = near->grouping;
+	struct marks m = {.near = near, .bits = 6};
+	int error;
+
+	if (near->n_groups >= PFS_NO_ROW)
+		return -ENOMEM;
+	m.by_number = g->keys.exact && g->keys.domain / NUMBERS_MAX <= near->n_groups;
+	while (UINT64_C(1) << m.bits < near->n_groups * HASHED_BITS)
+		m.bits++;
+	m.n_words = m.by_number ? g->keys.domain / 64 + 1 : (size_t)1 << (m.bits - 6);
+	error = list_repeated(near, &m);
+	pfs_run_free(g->run, m.once, m.n_words, sizeof(*m.once));
+	pfs_run_free(g->run, m.twice, m.n_words, sizeof(*m.twice));
+	return error;
+}
+
+struct copying {
+	const struct pfs_near_groups *near;
+	struct pfs_group_table *to;
+};
+
+static int copy_piece(void *context, unsigned number, uint64_t from, uint64_t to)
+{
+	const struct copying *c = context;
+	const struct pfs_near_groups *near = c->near;
+	const struct pfs_near_worker *worker = near->of_worker;
+	size_t at = from - near->before[from / PFS_PIECE];
+
+	(void)number;
+	while (from < to) {
+		uint64_t end = from;
+
+		worker = pfs_near_worker_of(worker, from);
+		while (end < to && end < worker->before + worker->table.n &&
+		       !pfs_bit(near->is_repeated, end))
+			end++;
+		pfs_group_table_copy(c->to, at, near->grouping, &worker->table,
+				     from - worker->before, end - from);
+		at += end - from;
+		from = end;
+		while (from < to && pfs_bit(near->is_repeated, from))
+			from++;
+	}
+	return 0;
+}
+
+int pfs_near_groups_copy(const struct pfs_near_groups *near, struct pfs_group_table *to)
+{
+	struct copying c = {near, to};
+
+	return pfs_host_for(near->grouping->host, near->grouping->run, near->n_groups, PFS_PIECE,
+			    copy_piece, &c);
+}
+
+/* ---- all ---- */
+
 int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping *g)
 {
 	*near = (struct pfs_near_groups){.grouping = g, .n = pfs_host_workers(g->host)};
@@ -98,13 +261,17 @@ int pfs_near_groups_make(struct pfs_near_groups *near, const struct pfs_grouping
 		near->of_worker[i].before = near->n_groups;
 		near->n_groups += near->of_worker[i].table.n;
 	}
-	return 0;
+	return find_repeated(near);
 }
 
 void pfs_near_groups_free(struct pfs_near_groups *near, const struct pfs_grouping *g)
 {
 	for (unsigned i = 0; near->of_worker && i < near->n; i++)
 		close_worker(&near->of_worker[i], g);
+	pfs_run_free(g->run, near->repeated, near->n_repeated, sizeof(*near->repeated));
+	pfs_run_free(g->run, near->before, pieces_of(near), sizeof(*near->before));
+	pfs_run_free(g->run, near->is_repeated, pfs_div_round_up(near->n_groups, 64),
+		     sizeof(*near->is_repeated));
 	pfs_run_free(g->run, near->of_worker, near->n, sizeof(*near->of_worker));
 }
 
