@@ -78,6 +78,18 @@ static int read_range(struct pfs_key *key, struct pfs_host_operators *host,
 	return error;
 }
 
+/* Returns true for an integer that differs where its element does, so that elements, whose range is
+ * known, are grouped instead. */
+static bool is_by_element(struct pfs_key *key)
+{
+	const struct pfs_table_column *c = key->reader.column;
+
+	if (key->reader.kind != PFS_KIND_INTEGER || !c || !c->via || !c->is_by_via)
+		return false;
+	key->span = c->n_elements;
+	return true;
+}
+
 /* Ranges that the column's description gives. */
 static bool range_is_known(struct pfs_key *key)
 {
@@ -118,7 +130,8 @@ bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_
 
 		pfs_cell_reader_open(&key.reader, source, wanted[i].ref);
 		if ((key.reader.kind != PFS_KIND_CODE && key.reader.kind != PFS_KIND_INTEGER) ||
-		    !(range_is_known(&key) || (n == 1 && is_known_alone(&key))))
+		    !(is_by_element(&key) || range_is_known(&key) ||
+		      (n == 1 && is_known_alone(&key))))
 			return false;
 	}
 	return true;
@@ -126,7 +139,7 @@ bool pfs_keys_are_known(const struct pfs_source *source, const struct pfs_group_
 
 static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const struct pfs_run *run,
 		    const struct pfs_source *source, const struct pfs_positions *positions,
-		    const struct pfs_group_key *wanted, bool alone)
+		    const struct pfs_group_key *wanted, const struct pfs_keys *keys)
 {
 	enum pfs_kind kind;
 
@@ -142,7 +155,9 @@ static int open_key(struct pfs_key *key, struct pfs_host_operators *host, const 
 	}
 	if (kind != PFS_KIND_CODE && kind != PFS_KIND_INTEGER)
 		return 0;
-	key->is_ranged = range_is_known(key) || (alone && is_known_alone(key));
+	key->by_element = keys->is_alone && is_by_element(key);
+	key->is_ranged = key->by_element || range_is_known(key) ||
+			 (keys->is_alone && keys->n == 1 && is_known_alone(key));
 	return key->is_ranged ? 0 : read_range(key, host, run, positions);
 }
 
@@ -169,8 +184,7 @@ int pfs_keys_open(struct pfs_keys *keys, struct pfs_host_operators *host, const 
 	*keys = (struct pfs_keys){.n = n, .is_alone = keys->is_alone, .seed = pfs_random_seed()};
 	PFS_TRY(pfs_run_alloc(run, &keys->key, n, sizeof(*keys->key)));
 	for (size_t i = 0; i < n; i++) {
-		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i],
-				 keys->is_alone && n == 1);
+		error = open_key(&keys->key[i], host, run, source, positions, &wanted[i], keys);
 		if (error) {
 			pfs_keys_close(run, keys);
 			return error;
@@ -231,6 +245,17 @@ static void add_digits(const struct pfs_key *key, const struct pfs_cells *cells,
 		for (uint32_t i = 0; i < n; i++)
 			out[i] = out[i] * base + ((uint64_t)cells->integers[i] - least) + 1;
 	}
+}
+
+/* Does the same with elements' numbers; only keys that are alone have them, and none is absent. */
+static void add_elements(const struct pfs_key *key, const struct pfs_span *span,
+			 uint64_t *restrict out)
+{
+	uint32_t buffer[PFS_SPAN], first;
+	const uint32_t *at = pfs_cell_elements(&key->reader, span, &first, buffer);
+
+	for (uint32_t i = 0; i < span->n; i++)
+		out[i] = out[i] * (key->span + 2) + (uint32_t)(at[i] + 1); /* PFS_NO_ROW: 0 */
 }
 
 /* Returns a number that is the same for reals and integers that are equal. */
@@ -307,6 +332,10 @@ void pfs_keys_read(const struct pfs_keys *keys, const struct pfs_span *span, uin
 	for (size_t k = 0; k < keys->n; k++) {
 		struct pfs_cells cells;
 
+		if (keys->exact && keys->key[k].by_element) {
+			add_elements(&keys->key[k], span, out);
+			continue;
+		}
 		pfs_cells_read(&keys->key[k].reader, span, &cells);
 		if (keys->exact)
 			add_digits(&keys->key[k], &cells, span->n, out, absent);

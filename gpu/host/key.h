@@ -20,7 +20,8 @@ struct pfs_key {
 			   `span` */
 	int64_t least;
 	uint64_t span;
-	bool by_text;	/* a CODE is hashed and compared by its bytes */
+	bool by_text;	 /* a CODE is hashed and compared by its bytes */
+	bool by_element; /* an exact key's numbers are made of elements' numbers, not of values */
 };
 
 struct pfs_keys {

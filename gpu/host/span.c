@@ -160,10 +160,8 @@ bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader)
 	       (reader->kind == PFS_KIND_INTEGER || reader->kind == PFS_KIND_REAL);
 }
 
-/* Returns the elements of a column or vector at the span, or NULL if they are consecutive from
- * *first on. An element that is NULL because its row is missing is PFS_NO_ROW. */
-static const uint32_t *elements(const struct pfs_cell_reader *reader, const struct pfs_span *span,
-				uint32_t *first, uint32_t *buffer)
+const uint32_t *pfs_cell_elements(const struct pfs_cell_reader *reader, const struct pfs_span *span,
+				  uint32_t *first, uint32_t *buffer)
 {
 	const uint32_t *at = span->at, *via = reader->column ? reader->column->via : NULL;
 
@@ -314,7 +312,7 @@ void pfs_cells_read(const struct pfs_cell_reader *reader, const struct pfs_span 
 		    struct pfs_cells *out)
 {
 	uint32_t buffer[PFS_SPAN], first;
-	const uint32_t *at = elements(reader, span, &first, buffer);
+	const uint32_t *at = pfs_cell_elements(reader, span, &first, buffer);
 	const struct pfs_table_column *c = reader->column;
 	const uint64_t *nulls = c ? (c->not_null ? NULL : c->nulls) : reader->vector->nulls;
 

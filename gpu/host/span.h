@@ -64,6 +64,12 @@ bool pfs_cell_reader_has_values(const struct pfs_cell_reader *reader);
 /* Returns true if rows that do not exist can be read, too. */
 bool pfs_cell_reader_is_safe(const struct pfs_cell_reader *reader);
 
+/* Returns the elements of a column or vector at the span, or NULL if they are consecutive from
+ * *first on. An element that is NULL because its row is missing is PFS_NO_ROW. The buffer has room
+ * for PFS_SPAN. */
+const uint32_t *pfs_cell_elements(const struct pfs_cell_reader *reader, const struct pfs_span *span,
+				  uint32_t *first, uint32_t *buffer);
+
 /* The values at a span.  What stands at a NULL is 0. */
 struct pfs_cells {
 	bool has_nulls;

@@ -12,11 +12,11 @@
 #include "gpu/relation.h"
 
 #define ROWS	  300000u
-#define ELEMENTS  40000u
+#define ELEMENTS  90000u /* more than are grouped by index */
 #define PER_GROUP 12u
 #define SAMPLED	  16384u /* each sample begins at a multiple of it */
 
-enum { VALUE, BY_WAY, REAL, NUMBER, N_COLUMNS };
+enum { VALUE, BY_WAY, BY_ELEMENT, REAL, NUMBER, N_COLUMNS };
 
 static int64_t values[ROWS];
 static uint32_t via[ROWS];
@@ -34,17 +34,27 @@ static const struct pfs_table_column columns[N_COLUMNS] = {
 		    .data = elements,
 		    .via = via,
 		    .n_elements = ELEMENTS},
+	[BY_ELEMENT] = {.kind = PFS_KIND_INTEGER,
+			.width = 8,
+			.data = elements,
+			.via = via,
+			.is_by_via = true,
+			.n_elements = ELEMENTS},
 	[REAL] = {.kind = PFS_KIND_REAL, .width = 8, .not_null = true, .data = reals},
 	[NUMBER] = {.kind = PFS_KIND_INTEGER, .width = 8, .not_null = true, .data = numbers},
 };
 static const struct pfs_table table = {
 	.n_rows = ROWS, .n_columns = N_COLUMNS, .columns = columns, .live = live};
 
-/* Which group a row is of: stretches of rows, each group three times, far apart; one is of no
- * element. */
+/* Which group a row is of: stretches of rows, every second of a group that comes three times, far
+ * apart, and the others each of its own; one is of no element. */
 static uint32_t group_of(uint32_t row)
 {
-	return row / PER_GROUP % (ROWS / PER_GROUP / 3) * 7919 % ELEMENTS;
+	uint32_t stretch = row / PER_GROUP;
+
+	if (stretch % 2)
+		return (stretch + ROWS / PER_GROUP) * 7919 % ELEMENTS;
+	return stretch % (ROWS / PER_GROUP / 3 / 2 * 2) * 7919 % ELEMENTS;
 }
 
 static void fill(void)
@@ -388,12 +398,9 @@ static void test_misleading(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_batch),
-		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_misleading),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_memory), cmocka_unit_test(test_polls),
+		cmocka_unit_test(test_sparse), cmocka_unit_test(test_misleading),
 	};
 
 	fill();
