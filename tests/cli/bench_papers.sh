@@ -22,6 +22,8 @@ for what in creation search '    beside a sorted array, one thread' 'visit of al
 	n=$(grep -c "^$what  " "$work/s5")
 	is "$what: medians" "$(grep -c "^$what  *[0-9.]* ms $range " "$work/s5")" "${n/#0/some}"
 done
+is 'a single key, beside SQLite' "$(grep -A 2 '^insertion, a single key' "$work/s5" |
+	grep -cE "^(insertion, a single|    beside SQLite).* us $range ")" "$((2 * $(grep -c '^creation' "$work/s5")))"
 
 primefs-bench s3 --keys=1000 --questions=100 --set=urls >"$work/s3"
 is 's3 has every size' "$(sed -n 's/^urls, on demand, \([0-9]*\) keys.*/\1/p' "$work/s3" | xargs)" '100 1000'

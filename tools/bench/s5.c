@@ -18,7 +18,8 @@
 #include "tools/bench/s5_columns.h"
 #include "tools/bench/s5_peers.h"
 
-#define RUNS 5
+#define RUNS	5
+#define SINGLES 1000u /* keys that are inserted one at a time, at most */
 
 enum { KEYS, ENGINE, QUESTIONS, PAGE, UPPER, THREADS, CPU, SIZES, COLUMNS, PEERS };
 
@@ -115,18 +116,21 @@ static uint32_t search_array(const struct bench *b, uint64_t key)
 	return *base == key ? b->values[base - b->keys] : PFS_INDEX_NONE;
 }
 
-/* The median of the runs, with the least and the most where there are several. */
+/* The median of the runs, with the least and the most where there are several. What is done to a
+ * single key is in microseconds. */
 static void line(const char *what, double *seconds, unsigned runs, size_t n, bool is_right)
 {
+	const double unit = n == 1 ? 1e6 : 1e3;
 	struct pfs_figure figure;
 	char range[40] = "";
 
 	pfs_figure_of(&figure, seconds, runs);
 	if (runs > 1)
-		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least * 1e3,
-			       figure.most * 1e3);
-	(void)printf("%-44s %10.3f ms %-21s %10.2f M/s%s\n", what, figure.median * 1e3, range,
-		     (double)n / figure.median / 1e6, is_right ? "" : "  BAD");
+		(void)snprintf(range, sizeof(range), "[%.3f %.3f]", figure.least * unit,
+			       figure.most * unit);
+	(void)printf("%-44s %10.3f %s %-21s %10.2f M/s%s\n", what, figure.median * unit,
+		     n == 1 ? "us" : "ms", range, (double)n / figure.median / 1e6,
+		     is_right ? "" : "  BAD");
 	(void)fflush(stdout);
 }
 
@@ -178,6 +182,57 @@ static int time_peers(struct bench *b, enum step step, size_t n)
 			       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
 		line(what, seconds, runs, n, is_peer_right(b, step));
 		b->bad |= !is_peer_right(b, step);
+	}
+	return 0;
+}
+
+/* Inserts single keys, each timed alone, and removes them. peer: NULL: into our index. */
+static int time_singles(struct bench *b, struct pfs_s5_peer *peer, double *seconds, size_t n)
+{
+	uint64_t changed = 1;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t *key = b->new_keys + i;
+		double started = clock_of(b);
+
+		if (peer)
+			PFS_TRY(pfs_s5_peer_insert(peer, key, b->values + i, 1));
+		else
+			PFS_TRY(pfs_index_insert(&b->run, b->index, &changed, key, b->values + i, 1,
+						 PFS_INDEX_REFUSE));
+		seconds[i] = clock_of(b) - started;
+		b->bad |= changed != 1;
+	}
+	if (peer)
+		PFS_TRY(pfs_s5_peer_find(peer, b->found, b->new_keys, n));
+	else
+		PFS_TRY(pfs_index_find(&b->run, b->index, NULL, b->found, b->new_keys, n,
+				       PFS_INDEX_EQUAL));
+	if (peer)
+		return pfs_s5_peer_remove(peer, b->new_keys, n);
+	return pfs_index_remove(&b->run, b->index, &changed, b->new_keys, NULL, n);
+}
+
+/* A key in a call is what a map inserts whose caller does not wait for more of them. */
+static int insert_singles(struct bench *b)
+{
+	const size_t n = PFS_MIN(b->m, (size_t)SINGLES);
+
+	for (int kind = -1; kind < PFS_S5_PEERS; kind++) {
+		struct pfs_s5_peer *peer = kind < 0 ? NULL : b->peers[kind];
+		double seconds[SINGLES];
+		char what[64] = "insertion, a single key; 15 us wanted";
+		bool is_right;
+
+		if (kind >= 0 && !peer)
+			continue;
+		PFS_TRY(time_singles(b, peer, seconds, n));
+		is_right = memcmp(b->found, b->values, n * sizeof(*b->found)) == 0;
+		b->bad |= !is_right;
+		if (peer)
+			(void)snprintf(what, sizeof(what), "    beside %s",
+				       pfs_s5_peer_name((enum pfs_s5_peer_kind)kind));
+		line(what, seconds, (unsigned)n, 1, is_right);
 	}
 	return 0;
 }
@@ -339,6 +394,7 @@ static int bench_index(struct bench *b)
 	PFS_TRY(build(b));
 	PFS_TRY(search_both(b, "search", "search, on the device"));
 	PFS_TRY(visit_some(b));
+	PFS_TRY(insert_singles(b));
 	PFS_TRY(change(b));
 	return search_both(b, "search after insertion and deletion",
 			   "search after them, on the device");
