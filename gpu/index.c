@@ -320,7 +320,7 @@ int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index)
 }
 
 int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
-		    const struct pfs_index_seconds *out, const uint64_t *keys, size_t n)
+		    struct pfs_index_seconds *out, const uint64_t *keys, size_t n)
 {
 	const struct pfs_index_query query = {.keys = keys, .n = n, .question = PFS_INDEX_EQUAL};
 	int error = -EOPNOTSUPP;
@@ -328,7 +328,7 @@ int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
 	(void)pthread_rwlock_rdlock(&index->lock);
 	if (index->backend != index->host)
 		error = (index->shape.is_wide ? pfs_cuda_wide_index_probe : pfs_cuda_index_probe)(
-			index->backend, run, index->tree, out->seconds, out->repeat, &query);
+			index->backend, run, index->tree, out, &query);
 	(void)pthread_rwlock_unlock(&index->lock);
 	return error;
 }

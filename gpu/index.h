@@ -142,15 +142,23 @@ void pfs_index_describe(struct pfs_index *index, struct pfs_index_info *info);
  * broken; page and rule have been logged. Verify builds call it after each change. */
 PFS_MUST_CHECK int pfs_index_verify(const struct pfs_run *run, struct pfs_index *index);
 
-/* For benchmarks: measures the seconds that `repeat` searches of n keys take on the device,
- * questions and answers there; and those of Thrust's lower_bound in an array of the index's keys.
- * -EOPNOTSUPP: the index is not on a device. */
+/* For benchmarks: measures on the device, where questions and answers stay, the seconds that
+ * `repeat` searches of n keys take, and those of Thrust's lower_bound in an array of the index's
+ * keys; and copies of all entries in order, and sums of what these copies are. -EOPNOTSUPP: the
+ * index is not on a device. */
+enum pfs_index_probe {
+	PFS_INDEX_SEARCHED,
+	PFS_INDEX_BISECTED,
+	PFS_INDEX_VISITED,
+	PFS_INDEX_SUMMED,
+	PFS_INDEX_PROBES
+};
 struct pfs_index_seconds {
-	double *seconds; /* 2 * repeat: ours, then theirs */
+	double *seconds[PFS_INDEX_PROBES]; /* `repeat` each */
 	unsigned repeat;
+	uint64_t key_sum, value_sum; /* of the entries as they were copied */
 };
 PFS_MUST_CHECK int pfs_index_probe(const struct pfs_run *run, struct pfs_index *index,
-				   const struct pfs_index_seconds *out, const uint64_t *keys,
-				   size_t n);
+				   struct pfs_index_seconds *out, const uint64_t *keys, size_t n);
 
 #endif

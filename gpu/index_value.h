@@ -67,6 +67,7 @@ typedef pfs_btree_value pfs_index_value;
 #define pfs_cuda_index_shares	    pfs_cuda_wide_index_shares
 #define pfs_cuda_index_sort	    pfs_cuda_wide_index_sort
 #define pfs_cuda_index_sort_values  pfs_cuda_wide_index_sort_values
+#define pfs_cuda_index_total	    pfs_cuda_wide_index_total
 #define pfs_cuda_index_verify	    pfs_cuda_wide_index_verify
 #endif
 

@@ -20,12 +20,14 @@ PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, ui
 /* Do what pfs_index_probe (gpu/index.h) says for an index on the device. The narrow and the wide
  * index are one source (gpu/index_value.h). -EOPNOTSUPP: the host is part of each search. */
 PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
-					const struct pfs_index_tree *tree, double *seconds,
-					unsigned repeat, const struct pfs_index_query *query);
+					const struct pfs_index_tree *tree,
+					struct pfs_index_seconds *out,
+					const struct pfs_index_query *query);
 PFS_MUST_CHECK int pfs_cuda_wide_index_probe(struct pfs_operator_backend *b,
 					     const struct pfs_run *run,
-					     const struct pfs_index_tree *tree, double *seconds,
-					     unsigned repeat, const struct pfs_index_query *query);
+					     const struct pfs_index_tree *tree,
+					     struct pfs_index_seconds *out,
+					     const struct pfs_index_query *query);
 
 struct pfs_prefix;
 struct pfs_prefix_texts;

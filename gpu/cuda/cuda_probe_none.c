@@ -13,20 +13,18 @@ int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, uint64_t *bytes, 
 }
 
 int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
-			 const struct pfs_index_tree *tree, double *seconds, unsigned repeat,
+			 const struct pfs_index_tree *tree, struct pfs_index_seconds *out,
 			 const struct pfs_index_query *query)
 {
-	(void)b, (void)run, (void)tree, (void)repeat, (void)query;
-	*seconds = 0;
+	(void)b, (void)run, (void)tree, (void)out, (void)query;
 	return -ENODEV;
 }
 
 int pfs_cuda_wide_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
-			      const struct pfs_index_tree *tree, double *seconds, unsigned repeat,
+			      const struct pfs_index_tree *tree, struct pfs_index_seconds *out,
 			      const struct pfs_index_query *query)
 {
-	(void)b, (void)run, (void)tree, (void)repeat, (void)query;
-	*seconds = 0;
+	(void)b, (void)run, (void)tree, (void)out, (void)query;
 	return -ENODEV;
 }
 

@@ -172,6 +172,10 @@ int pfs_cuda_index_verify(const struct pfs_device_btree *t, uint32_t *d_bad, uin
  * comparison. */
 int pfs_cuda_index_search_array(pfs_index_value *d_out, const uint64_t *d_keys, uint64_t n,
 				const uint64_t *d_asked, uint64_t m, cudaStream_t stream);
+/* Sums n keys and values into d_out[0] and [1]. d_temporary NULL: only says its size. */
+int pfs_cuda_index_total(void *d_temporary, size_t *temporary_size, uint64_t *d_out,
+			 const uint64_t *d_keys, const pfs_index_value *d_values, uint64_t n,
+			 cudaStream_t stream);
 
 #ifdef __cplusplus
 }

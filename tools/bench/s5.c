@@ -312,19 +312,40 @@ static int search(struct bench *b, const char *what)
 	return time_peers(b, FIND, b->m);
 }
 
+/* True if what was copied on the device has the sums of the index's entries. */
+static bool has_all(const struct bench *b, const struct pfs_index_seconds *copied)
+{
+	uint64_t keys = 0, values = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		keys += b->keys[i];
+		values += b->values[i];
+	}
+	return copied->key_sum == keys && copied->value_sum == values;
+}
+
 /* Measures questions and answers that are on the device. */
 static int search_on_device(struct bench *b, const char *what)
 {
-	double seconds[2 * RUNS];
-	const struct pfs_index_seconds out = {seconds, RUNS};
-	int error = pfs_index_probe(&b->run, b->index, &out, b->asked, b->m);
+	double seconds[PFS_INDEX_PROBES][RUNS];
+	struct pfs_index_seconds out = {.repeat = RUNS};
+	bool is_right;
+	int error;
 
+	for (unsigned i = 0; i < PFS_INDEX_PROBES; i++)
+		out.seconds[i] = seconds[i];
+	error = pfs_index_probe(&b->run, b->index, &out, b->asked, b->m);
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
-	line(what, seconds, RUNS, b->m, true);
-	line("    beside thrust::lower_bound, sorted array", seconds + RUNS, RUNS, b->m,
-	     true);
+	is_right = has_all(b, &out);
+	b->bad |= !is_right;
+	line(what, seconds[PFS_INDEX_SEARCHED], RUNS, b->m, true);
+	line("    beside thrust::lower_bound, sorted array", seconds[PFS_INDEX_BISECTED], RUNS,
+	     b->m, true);
+	line("visit of all, left on the device", seconds[PFS_INDEX_VISITED], RUNS, b->n, is_right);
+	line("    beside a sum of these keys and values", seconds[PFS_INDEX_SUMMED], RUNS, b->n,
+	     is_right);
 	return 0;
 }
 
