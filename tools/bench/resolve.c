@@ -11,22 +11,18 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/checked.h"
-#include "base/cleanup.h"
 #include "fs/image/device_lookup.h"
 #include "meta/store.h"
 #include "tools/bench/gen.h"
-#include "tools/client/pathpipe.h"
+#include "tools/bench/resolve_files.h"
 
 #define ROUNDS 5
 #define ASKED  4000000u /* paths, at most */
 #define SINGLE 500000u	/* of them are asked for one after the other */
+#define TRIPS  20000u	/* of the paths of about 60 bytes are, to a device */
 #define WAIT_S 120	/* seconds for the device to get the tree */
-#define COPIED	      ((size_t)1 << 20) /* bytes that a plain copy moves at once */
-#define PATH_MAX_SIZE ((size_t)4 << 20) /* bytes of a path, at most */
 
 enum { ENGINE = 2 };
 static const struct pfs_cmd_option options[] = {
@@ -59,13 +55,7 @@ struct bench {
 	size_t mixed_size;
 };
 
-enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, FIGURES };
-
-/* Where the time from file to file is spent, in seconds. Many threads are busy at once. */
-struct stages {
-	double all, busy[PFS_PATHPIPE_STAGES], bus, kernel;
-	double copy; /* the time that the same bytes take without being resolved */
-};
+enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, KERNEL, TRIP, FIGURES };
 
 static int keep(void *arg, const char *bytes, size_t size)
 {
@@ -154,6 +144,12 @@ static int write_mixed(const struct bench *bench, size_t n)
 	return fclose(out) ? -EIO : 0;
 }
 
+static int differs(void)
+{
+	(void)pfs_cmd_fail(command.verb, "a path has another number than in the listing");
+	return -EUCLEAN;
+}
+
 /* Measures paths a second. */
 static int time_many(double *rate, const struct bench *bench, struct pfs_tree *tree,
 		     const struct pfs_path_text *paths, const uint64_t *wanted, size_t n)
@@ -163,10 +159,7 @@ static int time_many(double *rate, const struct bench *bench, struct pfs_tree *t
 
 	PFS_TRY(pfs_tree_resolve_many(tree, bench->got, paths, n, &from));
 	*rate = (double)n / (pfs_bench_now() - started);
-	if (memcmp(bench->got, wanted, n * sizeof(*wanted)) == 0)
-		return 0;
-	(void)pfs_cmd_fail(command.verb, "a path has another number than in the listing");
-	return -EUCLEAN;
+	return memcmp(bench->got, wanted, n * sizeof(*wanted)) ? differs() : 0;
 }
 
 static int time_single(double *rate, const struct bench *bench, const struct pfs_path_text *paths,
@@ -178,6 +171,28 @@ static int time_single(double *rate, const struct bench *bench, const struct pfs
 	for (size_t i = 0; i < n; i++) /* a NUL follows each */
 		PFS_TRY(pfs_tree_resolve(bench->tree, &ino, paths[i].bytes));
 	*rate = (double)n / (pfs_bench_now() - started);
+	return 0;
+}
+
+/* Measures the time for a path of about 60 bytes, asked for alone, in microseconds. */
+static int time_trip(double *us, const struct bench *bench, struct pfs_tree *tree)
+{
+	const size_t all = PFS_MIN(bench->n, ASKED);
+	double started = pfs_bench_now();
+	size_t n = 0;
+	uint64_t ino;
+
+	for (size_t i = 0; i < all && n < TRIPS; i++) {
+		const struct pfs_path_text *path = &bench->mixed[i];
+
+		if (path->len < 56 || path->len > 64)
+			continue;
+		PFS_TRY(pfs_tree_resolve(tree, &ino, path->bytes));
+		if (ino != bench->mixed_wanted[i])
+			return differs();
+		n++;
+	}
+	*us = (pfs_bench_now() - started) / (double)PFS_MAX(n, (size_t)1) * 1e6;
 	return 0;
 }
 
@@ -197,184 +212,19 @@ static int time_command(double *rate, const struct bench *bench, size_t n)
 	return 0;
 }
 
-/* ---- from file to file ---- */
-
-static int open_memory_file(int *fd)
+static int time_files(struct pfs_resolve_stages *stages, const struct bench *bench,
+		      struct pfs_tree *tree, size_t n)
 {
-	*fd = memfd_create("primefs-bench", MFD_CLOEXEC);
-	return *fd < 0 ? -errno : 0;
-}
+	const struct pfs_resolve_files files = {
+		.tree = tree,
+		.by_device = tree == bench->device,
+		.text = bench->mixed_text,
+		.size = bench->mixed_size,
+		.wanted = bench->mixed_wanted,
+		.n = n,
+	};
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, bytes, size);
-
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		size -= (size_t)written;
-	}
-	return 0;
-}
-
-/* Lines, in a file that is mapped: its pages are made where threads first write. */
-struct answer {
-	struct pfs_tree *tree; /* that answers */
-	bool by_device;
-	int fd;
-	char *bytes;
-	size_t size, room;
-};
-
-static int open_answer(struct answer *answer, size_t room)
-{
-	answer->room = room;
-	PFS_TRY(open_memory_file(&answer->fd));
-	if (ftruncate(answer->fd, (off_t)room))
-		return -errno;
-	answer->bytes = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED, answer->fd, 0);
-	return answer->bytes == MAP_FAILED ? -ENOMEM : 0;
-}
-
-static void close_answer(const struct answer *answer)
-{
-	if (answer->bytes && answer->bytes != MAP_FAILED)
-		(void)munmap(answer->bytes, answer->room);
-	if (answer->fd >= 0)
-		(void)close(answer->fd);
-}
-
-/* Makes the pages for a text at once, which takes less than a fault for each. */
-static void make_pages(const struct answer *answer, const struct pfs_resolve_text *text,
-		       uint64_t offset)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
-	size_t to = offset;
-
-	for (size_t i = 0; i < text->n_parts; i++)
-		to += text->parts[i].iov_len;
-	if (to <= answer->room)
-		(void)madvise(answer->bytes + from, to - from, MADV_POPULATE_WRITE);
-}
-
-static int put_lines(void *arg, const struct pfs_resolve_text *text, uint64_t offset)
-{
-	const struct answer *answer = arg;
-
-	make_pages(answer, text, offset);
-	for (size_t i = 0; i < text->n_parts; i++) {
-		const struct iovec *part = &text->parts[i];
-
-		if (offset > answer->room || part->iov_len > answer->room - offset)
-			return -ENOSPC;
-		memcpy(answer->bytes + offset, part->iov_base, part->iov_len);
-		offset += part->iov_len;
-	}
-	return 0;
-}
-
-/* Each line begins with the number that is wanted. */
-static int check_answer(const struct bench *bench, const struct answer *answer, size_t n)
-{
-	struct pfs_path_text line;
-	size_t at = 0, i = 0;
-
-	while (i < n && pfs_path_next(&line, answer->bytes, answer->size, &at, 0) &&
-	       strtoull(line.bytes, NULL, 10) == bench->mixed_wanted[i])
-		i++;
-	if (i == n && at == answer->size)
-		return 0;
-	(void)pfs_cmd_fail(command.verb, "a line has another number than the listing");
-	return -EUCLEAN;
-}
-
-static int resolve_batch(void *arg, uint64_t *inos, const struct pfs_path_text *paths, size_t n)
-{
-	const struct answer *answer = arg;
-	const struct pfs_resolve_from from = {.alone = true};
-
-	return pfs_tree_resolve_many(answer->tree, inos, paths, n, &from);
-}
-
-/* As primefs resolve does, but that all threads write the file, through its mapping. */
-static int answer_file(struct stages *stages, struct answer *answer, int in)
-{
-	struct pfs_pathpipe pipe = {.in = in,
-				    .at_once = answer->by_device ? PFS_RESIDENT_LISTS : 0,
-				    .path_max = PATH_MAX_SIZE,
-				    .arg = answer,
-				    .resolve = resolve_batch,
-				    .put = put_lines};
-	struct pfs_device_lookup_stats before, after;
-	double started;
-	int error;
-
-	pfs_device_lookup_stats(answer->tree, &before);
-	started = pfs_bench_now();
-	error = pfs_pathpipe_run(&pipe);
-	stages->all = pfs_bench_now() - started;
-	answer->size = pipe.put_bytes;
-	pfs_device_lookup_stats(answer->tree, &after);
-	for (unsigned i = 0; i < PFS_PATHPIPE_STAGES; i++)
-		stages->busy[i] = (double)pipe.busy_ns[i] / 1e9;
-	stages->bus = (double)(after.info.bus_ns - before.info.bus_ns) / 1e9;
-	stages->kernel = (double)(after.info.kernel_ns - before.info.kernel_ns) / 1e9;
-	return error;
-}
-
-/* What it takes to read the paths, and to write the answer into a file, one after the other in one
- * thread. */
-static int time_copy(double *seconds, int in, const struct answer *answer)
-{
-	char *bytes PFS_FREE = malloc(COPIED);
-	int out PFS_CLOSE = -1;
-	double started;
-
-	PFS_TRY(open_memory_file(&out));
-	(void)lseek(in, 0, SEEK_SET);
-	started = pfs_bench_now();
-	while (bytes && read(in, bytes, COPIED) > 0)
-		continue;
-	PFS_TRY(write_all(out, answer->bytes, answer->size));
-	*seconds = pfs_bench_now() - started;
-	return bytes ? 0 : -ENOMEM;
-}
-
-static int time_files(struct stages *stages, const struct bench *bench, struct pfs_tree *tree,
-		      size_t n)
-{
-	struct answer answer = {.tree = tree, .by_device = tree == bench->device, .fd = -1};
-	int in PFS_CLOSE = -1;
-	int error = open_memory_file(&in);
-
-	if (!error)
-		error = open_answer(&answer, bench->mixed_size + n * 32);
-	if (!error)
-		error = write_all(in, bench->mixed_text, bench->mixed_size);
-	(void)lseek(in, 0, SEEK_SET);
-	if (!error)
-		error = answer_file(stages, &answer, in);
-	if (!error)
-		error = check_answer(bench, &answer, n);
-	if (!error)
-		error = time_copy(&stages->copy, in, &answer);
-	close_answer(&answer);
-	return error;
-}
-
-static void print_stages(const char *by, const struct stages *s)
-{
-	const double all = PFS_MAX(s->all, 1e-9);
-
-	(void)printf(
-		"from file to file by %s, the last round: %.2f threads on average read and found lines, %.2f resolved",
-		by, s->busy[PFS_PATHPIPE_READ] / all, s->busy[PFS_PATHPIPE_RESOLVE] / all);
-	if (s->kernel > 0)
-		(void)printf(
-			" (%.2f lists of paths were on the bus on average, %.2f in or before a kernel)",
-			s->bus / all, s->kernel / all);
-	(void)printf(", %.2f printed and wrote\n", s->busy[PFS_PATHPIPE_WRITE] / all);
+	return pfs_resolve_files_time(stages, command.verb, &files);
 }
 
 /* ---- a device ---- */
@@ -385,6 +235,30 @@ static uint64_t count_by_device(const struct bench *bench)
 
 	pfs_device_lookup_stats(bench->device, &stats);
 	return stats.device[PFS_QUESTION_PATH].n;
+}
+
+/* Measures lists of paths one after the other, so that no kernel is beside another, and single
+ * paths, each a question for every name in it. */
+static int time_device(const struct bench *bench, struct pfs_figures *figures, size_t n)
+{
+	struct pfs_device_lookup_stats before, after;
+	double rate, us;
+
+	pfs_device_lookup_stats(bench->device, &before);
+	PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted, n));
+	pfs_device_lookup_stats(bench->device, &after);
+	pfs_figures_add(&figures[DEVICE], rate / 1e6);
+	pfs_figures_add_yardstick(&figures[KERNEL], rate / 1e6);
+	us = (double)(after.info.kernel_ns - before.info.kernel_ns) / 1e3;
+	if (us > 0)
+		pfs_figures_add(&figures[KERNEL], (double)n / us);
+	PFS_TRY(time_trip(&us, bench, bench->tree));
+	pfs_figures_add_yardstick(&figures[TRIP], us);
+	PFS_TRY(time_trip(&us, bench, bench->device));
+	pfs_device_lookup_stats(bench->device, &before);
+	if (before.device[PFS_QUESTION_LOOKUP].n > after.device[PFS_QUESTION_LOOKUP].n)
+		pfs_figures_add(&figures[TRIP], us);
+	return 0;
 }
 
 /* Opens the tree and asks until the device has it. */
@@ -408,14 +282,12 @@ static int open_device(struct bench *bench)
 	return -ENODEV;
 }
 
-static int run_device(const struct bench *bench, struct pfs_figures *figures, struct stages *stages,
-		      size_t n)
+static int run_device(const struct bench *bench, struct pfs_figures *figures,
+		      struct pfs_resolve_stages *stages, size_t n)
 {
 	uint64_t before = count_by_device(bench);
-	double rate = 0;
 
-	PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted, n));
-	pfs_figures_add(&figures[DEVICE], rate / 1e6);
+	PFS_TRY(time_device(bench, figures, n));
 	PFS_TRY(time_files(stages, bench, bench->device, n));
 	pfs_figures_add(&figures[DEVICE_FILES], (double)n / stages->all / 1e6);
 	if (count_by_device(bench) - before == 2 * n)
@@ -428,7 +300,8 @@ static int run_device(const struct bench *bench, struct pfs_figures *figures, st
 
 /* ---- rounds ---- */
 
-static int run_round(const struct bench *bench, struct pfs_figures *figures, struct stages *stages)
+static int run_round(const struct bench *bench, struct pfs_figures *figures,
+		     struct pfs_resolve_stages *stages)
 {
 	size_t n = PFS_MIN(bench->n, ASKED), single = PFS_MIN(n, SINGLE);
 	double rate = 0, started = pfs_bench_cpu();
@@ -462,7 +335,7 @@ static int close_tree(struct pfs_tree *tree, int error)
 }
 
 static int run(struct bench *bench, bool on_device, struct pfs_figures *figures,
-	       struct stages *stages)
+	       struct pfs_resolve_stages *stages)
 {
 	int error = pfs_bench_folder_import(&bench->folder);
 
@@ -548,8 +421,17 @@ int pfs_bench_resolve(int argc, char **argv)
 				  .unit = "M/s",
 				  .yardstick = "the processor",
 				  .wanted = 40},
+		[KERNEL] = {.what = "random paths that are on the device, the kernel's time alone",
+			    .unit = "M/s",
+			    .yardstick = "memory to memory",
+			    .wanted = 9000},
+		[TRIP] = {.what = "a path of about 60 bytes at a time, by the kernel that stays",
+			  .unit = "us",
+			  .yardstick = "the processor",
+			  .less_is_better = true,
+			  .wanted = 6},
 	};
-	struct stages stages[2] = {{0}};
+	struct pfs_resolve_stages stages[2] = {{0}};
 	bool on_device = false;
 	int error, status;
 
@@ -558,11 +440,13 @@ int pfs_bench_resolve(int argc, char **argv)
 		return status;
 	error = run(&bench, on_device, figures, stages);
 	clean_up(&bench);
+	if (!error)
+		(void)printf("%zu nodes\n", bench.n);
 	for (size_t i = 0; i < (on_device ? FIGURES : DEVICE) && !error; i++)
 		pfs_figures_print(&figures[i], NULL);
 	if (!error)
-		print_stages("the processor", &stages[0]);
+		pfs_resolve_stages_print("the processor", &stages[0]);
 	if (!error && on_device)
-		print_stages("a kernel", &stages[1]);
+		pfs_resolve_stages_print("a kernel", &stages[1]);
 	return pfs_bench_folder_end(&bench.folder, error);
 }
