@@ -84,7 +84,18 @@ for path in /a /nope /a/b/c/x; do
 done
 exec 5>&- 6<&-
 wait || true
-ok 'whoever stops reading ends it' timeout 60 bash -c "yes /a | primefs resolve '$store' | head -n 1"
+# unread COMMAND...: its status once nobody reads what it prints, and how many lines of errors it has printed.
+unread() {
+	: >status
+	{ timeout 60 "$@" 2>err || echo $? >status; } | head -n 1 >/dev/null
+	echo "$(cat status) $(wc -l <err)"
+}
+for option in -- --json; do
+	is "whoever stops reading ends it without a word, $option" \
+		"$(unread primefs resolve $option "$store" < <(yes /a))" '141 0'
+	is "where SIGPIPE is ignored it says so, $option" \
+		"$(trap '' PIPE && unread primefs resolve $option "$store" < <(yes /a 2>/dev/null))" '3 1'
+done
 
 # ---- errors ----
 exits 'without a store' 2 primefs resolve
