@@ -123,6 +123,22 @@ if [[ -e /dev/full ]]; then
 		ok "one sentence, $option" bash -c "! primefs resolve $option '$store' <many >/dev/full 2>err && [[ \$(wc -l <err) == 1 ]]"
 	done
 fi
+exec 7<"$store"
+flock 7
+fails_with 'a store in use' 'in use by .*; wait for it' primefs resolve "$store" </dev/null
+exits 'that is a failure' 3 primefs resolve "$store" </dev/null
+ok 'one sentence of it' bash -c "! primefs resolve '$store' </dev/null 2>err && [[ \$(wc -l <err) == 1 ]]"
+exec 7<&-
+if [[ $EUID != 0 ]] || as "$nobody" test -x "$PFS_BUILD/primefs"; then
+	cp "$store" unreadable
+	chmod 0 unreadable
+	other() { if [[ $EUID == 0 ]]; then as "$nobody" "$@"; else "$@"; fi; }
+	fails_with 'an unreadable store' 'Permission denied; check its permissions' other primefs resolve unreadable </dev/null
+	exits 'that is a failure, too' 3 other primefs resolve unreadable </dev/null
+	is 'one sentence of that' "$(other primefs resolve unreadable </dev/null 2>&1 | wc -l)" 1
+else
+	skip 'an unreadable store: the program can be run by root alone'
+fi
 ok 'not a store' bash -c "! primefs resolve some <some 2>err && [[ \$(wc -l <err) == 1 ]]"
 
 # ---- through the daemon ----
