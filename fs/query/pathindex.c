@@ -110,7 +110,7 @@ static bool is_named(struct reader *reader, const char *name)
 	return n == strlen(name) && strncasecmp(word, name, n) == 0;
 }
 
-/* (path), with the order that it has anyway. */
+/* (path), and nothing that would be another order than that of its bytes. */
 static void take_columns(struct reader *reader, struct statement *statement)
 {
 	statement->is_wrong = true;
@@ -125,8 +125,7 @@ static void take_columns(struct reader *reader, struct statement *statement)
 	statement->wrong_at = reader->token.at;
 	if (take(reader, "COLLATE") && !take(reader, "BINARY"))
 		return;
-	if (!take(reader, "ASC"))
-		(void)take(reader, "DESC");
+	(void)take(reader, "ASC");
 	statement->wrong_at = reader->token.at;
 	if (reader->token.kind != PFS_TOKEN_CLOSE)
 		return;
@@ -318,8 +317,9 @@ static int make(struct pfs_tree *tree, const struct statement *statement,
 
 	if (statement->is_wrong)
 		return wrong(problem, statement->wrong_at, statement->name,
-			     "of nodes only (path) can be indexed, alone and whole; other columns "
-			     "get their indexes by themselves");
+			     "of nodes only (path) can be indexed, alone, whole and ascending, "
+			     "which is read downwards, too; other columns get their indexes by "
+			     "themselves");
 	if (!statement->name_len || strncasecmp(statement->name, "sqlite_", 7) == 0 ||
 	    strcasecmp(statement->name, "nodes") == 0)
 		return wrong(problem, statement->name_at,

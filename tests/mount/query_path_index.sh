@@ -31,6 +31,7 @@ not_ok 'stats has none' stat_of
 ok 'CREATE INDEX' run 'CREATE INDEX p ON nodes(path)'
 ok 'it is made' ready
 ok 'stats has its name' grep -q '"names":\["p"\]' <(stat_of)
+ok 'and its definition' grep -qF '"definitions":["CREATEINDEX\"p\"ONnodes(path)"]' <(stat_of)
 is 'the same order' "$(sql "$beginning")" "$expected"
 is 'a range, downwards' "$(sql "$range")" "$(printf '/many/1999')"
 mkdir "$q/saved"
@@ -47,6 +48,14 @@ fails_with 'a name once' 'Invalid argument' run 'CREATE INDEX P ON nodes(path)'
 ok 'and error says why' grep -q 'already an index named P' "$q/error"
 fails_with 'no table has it' 'File exists' bash -c "printf 'a\n1\n' | dd of='$q/tables/p.csv' status=none"
 ok 'no other column' bash -c "! echo 'CREATE INDEX n ON nodes(name)' >'$q/run'"
+fails_with 'not downwards' 'Invalid argument' run 'CREATE INDEX d ON nodes(path DESC)'
+ok 'and error says that' grep -q 'ascending' "$q/error"
+ok 'UNIQUE is true anyway' run 'CREATE UNIQUE INDEX "a ""b" ON nodes(path)'
+definition=$(sed -n 's/.*"definitions": \["\([^,]*\)", .*/\1/p' "$q/stats" | sed 's/\\"/"/g')
+is 'its definition' "$definition" 'CREATE INDEX "a ""b" ON nodes(path)'
+ok 'it is dropped' run 'DROP INDEX "a ""b"'
+ok 'its definition makes it again' run "$definition"
+ok 'by its name' run 'DROP INDEX "a ""b"'
 remount_store
 ok 'it is kept' grep -q '"names":\["p"\]' <(stat_of)
 sql "$beginning" >/dev/null

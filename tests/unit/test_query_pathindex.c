@@ -98,6 +98,10 @@ static void test_refused(void **state)
 	refuse("CREATE INDEX p ON nodes(path, name)", -EINVAL, "only (path) can be indexed");
 	refuse("CREATE INDEX p ON nodes(path COLLATE nocase)", -EINVAL,
 	       "only (path) can be indexed");
+	refuse("CREATE INDEX p ON nodes(path DESC)", -EINVAL, "alone, whole and ascending");
+	assert_int_equal(error.offset, strlen("CREATE INDEX p ON nodes(path "));
+	refuse("CREATE UNIQUE INDEX p ON nodes(path COLLATE binary DESC)", -EINVAL,
+	       "alone, whole and ascending");
 	refuse("CREATE INDEX p ON nodes(path) WHERE size > 1", -EINVAL,
 	       "only (path) can be indexed");
 	refuse("CREATE INDEX p ON nodes", -EINVAL, "only (path) can be indexed");

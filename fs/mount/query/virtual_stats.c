@@ -245,22 +245,48 @@ static int print_name(void *arg, const char *name, size_t len)
 	return 0;
 }
 
+/* Prints what makes the index again. */
+static int print_definition(void *arg, const char *name, size_t len)
+{
+	char text[sizeof("CREATE INDEX \"\" ON nodes(path)") + 2 * PFS_PATH_INDEX_NAME_LIMIT];
+	size_t n = (size_t)snprintf(text, sizeof(text), "CREATE INDEX \"");
+
+	for (size_t i = 0; i < len; i++) {
+		if (name[i] == '"')
+			text[n++] = '"';
+		text[n++] = name[i];
+	}
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "\" ON nodes(path)");
+	return print_name(arg, text, n);
+}
+
+/* Prints an array of what `print` prints of each name. */
+static void print_names(struct pfs_call *call, struct pfs_out *out, const char *key,
+			int (*print)(void *arg, const char *name, size_t len))
+{
+	struct names names = {out, ""};
+
+	pfs_out_print(out, ", \"%s\": [", key);
+	if (pfs_path_index_names(call->mount->tree, print, &names))
+		pfs_out_print(out, "%snull", names.separator); /* the store cannot be read */
+	pfs_out_text(out, "]");
+}
+
 static void print_path_index(struct pfs_call *call, struct pfs_out *out)
 {
 	struct pfs_path_index_info info;
-	struct names names = {out, ""};
 
 	if (!pfs_path_index_describe(call->mount->tree, &info))
 		return;
 	pfs_out_print(
 		out,
 		",\n  \"path_index\": {\"state\": \"%s\", \"keys\": %llu, \"bytes\": %llu, \"made\": %llu, "
-		"\"asked\": %llu, \"names\": [",
+		"\"asked\": %llu",
 		info.state, (unsigned long long)info.keys, (unsigned long long)info.bytes,
 		(unsigned long long)info.made, (unsigned long long)info.asked);
-	if (pfs_path_index_names(call->mount->tree, print_name, &names))
-		pfs_out_print(out, "%snull", names.separator); /* the store cannot be read */
-	pfs_out_print(out, "]}");
+	print_names(call, out, "names", print_name);
+	print_names(call, out, "definitions", print_definition);
+	pfs_out_text(out, "}");
 }
 
 /* Prints the longest time for which the tree's lock was held, and by whom; and the longest time for
