@@ -354,8 +354,8 @@ static void leaves_and_starts_again(open_fn open_it)
 	end(m);
 }
 
-/* How long it takes to leave is kept; a run may have ended by itself before it was told. */
-static void time_to_leave(open_fn open_it)
+/* How long it took to leave, as it is kept; a run may end by itself before it is told. 0: all did. */
+static uint64_t leave_once(open_fn open_it)
 {
 	struct model *m = begin(open_it);
 	struct pfs_resident_info info = {.leave_ns = 0};
@@ -368,9 +368,29 @@ static void time_to_leave(open_fn open_it)
 		pfs_resident_come_back();
 		pfs_resident_describe(m->resident, &info);
 	}
-	assert_true(info.leave_ns > 0);
-	print_message("left after %llu us at most\n", (unsigned long long)info.leave_ns / 1000);
 	end(m);
+	return info.leave_ns;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Others may have the processor while one leaves, but hardly while each of nine does. */
+static void time_to_leave(open_fn open_it)
+{
+	uint64_t ns[9];
+
+	for (size_t i = 0; i < PFS_COUNT(ns); i++)
+		ns[i] = leave_once(open_it);
+	qsort(ns, PFS_COUNT(ns), sizeof(*ns), compare_ns);
+	print_message("left after %.1f us, at most %.1f\n", (double)ns[PFS_COUNT(ns) / 2] / 1e3,
+		      (double)ns[PFS_COUNT(ns) - 1] / 1e3);
+	assert_true(ns[0] > 0);
+	assert_true(ns[0] < 1000000);
 }
 
 static void is_falsified(open_fn open_it)
