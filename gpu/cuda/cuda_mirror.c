@@ -16,7 +16,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/lazy.h"
 
 #define NEVER	   UINT64_MAX
 #define WAIT_MS	   3	    /* for leases of an older state: the tree is held meanwhile */
@@ -112,7 +111,6 @@ static int copy_data(struct pfs_job *job, uint8_t *d_memory, const uint8_t *data
 	for (size_t n; from < to; from += n) {
 		n = PFS_MIN(to - from, PIECE);
 		PFS_TRY(pfs_run_check(job->run));
-		pfs_lazy_touch(data + from, n);
 		PFS_TRY(pfs_job_copy(job, d_memory + from, data + from, n));
 	}
 	return 0;

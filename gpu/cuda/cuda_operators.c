@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/lazy.h"
 #include "base/log.h"
 #include "base/random.h"
 
@@ -140,7 +139,6 @@ int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size
 	PFS_TRY(pfs_job_alloc(job, out, size));
 	if (size == 0)
 		return 0;
-	pfs_lazy_touch(from, size);
 	return pfs_job_copy(job, *(void **)out, from, size);
 }
 

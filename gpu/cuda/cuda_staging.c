@@ -2,8 +2,9 @@
 /* gpu/cuda/cuda_staging.c - large arrays of the host on their way to the device.  From memory that
  * is not pinned the driver copies with one thread, which moves a sixth of what the bus does.  So
  * several threads copy pieces to pinned memory, and each sends its own; one waits for another only
- * where all places are taken, and at the array's end.  One array goes this way at a time; whoever
- * comes meanwhile leaves it to the driver. */
+ * where all places are taken, and at the array's end.  Memory that is filled when it is touched is
+ * so filled by all of them.  One array goes this way at a time; whoever comes meanwhile leaves it
+ * to the driver. */
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/lazy.h"
 #include "base/pool.h"
 #include "base/thread.h"
 #include "gpu/cuda/cuda_engine.h"
@@ -132,9 +134,11 @@ int pfs_job_copy(struct pfs_job *job, void *d_to, const void *from, size_t size)
 {
 	struct copy copy = {.stream = job->stream, .d_to = d_to, .from = from};
 
-	if (size < WORTH || !take_staging(job->o))
+	if (size < WORTH || !take_staging(job->o)) {
+		pfs_lazy_touch(from, size);
 		return PFS_CUDA(
 			cudaMemcpyAsync(d_to, from, size, cudaMemcpyHostToDevice, job->stream));
+	}
 	copy.staging = job->o->staging;
 	pfs_pool_run(copy.staging->pool, size, PIECE, send_pieces, &copy);
 	(void)pthread_mutex_unlock(&job->o->staging_lock);
