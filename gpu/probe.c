@@ -55,3 +55,11 @@ int pfs_engine_probe(struct pfs_engine *e, struct pfs_figure *figure, enum pfs_p
 		pfs_figure_of(figure, seconds + 2, PFS_MAX(repeat, 1u));
 	return error;
 }
+
+int pfs_sort_probe(const struct pfs_run *run, double *seconds, unsigned repeat,
+		   const uint64_t *keys, uint64_t n)
+{
+	struct pfs_operator_backend *device = pfs_operators_device(run->operators);
+
+	return device ? pfs_cuda_sort_probe(device, run, seconds, repeat, keys, n) : -EOPNOTSUPP;
+}

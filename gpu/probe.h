@@ -5,6 +5,7 @@
 #define PFS_GPU_PROBE_H
 
 #include "gpu/engine.h"
+#include "gpu/run.h"
 
 enum pfs_probe {
 	PFS_PROBE_COPY,	   /* memory to memory: memcpy on all threads, or device to device */
@@ -23,6 +24,12 @@ struct pfs_figure {
 PFS_MUST_CHECK int pfs_engine_probe(struct pfs_engine *engine, struct pfs_figure *figure,
 				    enum pfs_probe what, const uint32_t *slots, size_t n,
 				    unsigned repeat);
+
+/* Measures the seconds of `repeat` radix sorts by CUB of n pairs of a key and a place, all on the
+ * device: what is left of pfs_sort (gpu/relation.h) once its keys are there as numbers.
+ * -EOPNOTSUPP: there is no device. */
+PFS_MUST_CHECK int pfs_sort_probe(const struct pfs_run *run, double *seconds, unsigned repeat,
+				  const uint64_t *keys, uint64_t n);
 
 /* on: if slots are in pre-order and nothing under a directory has changed since they were loaded,
  * the directory's subtree is answered as a range of slots, without looking at codes. It is on at

@@ -17,6 +17,11 @@ PFS_MUST_CHECK int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, ui
 				  enum pfs_probe what, const struct pfs_divisor *divisors,
 				  size_t n);
 
+/* Does what pfs_sort_probe says. */
+PFS_MUST_CHECK int pfs_cuda_sort_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
+				       double *seconds, unsigned repeat, const uint64_t *keys,
+				       uint64_t n);
+
 /* Do what pfs_index_probe (gpu/index.h) says for an index on the device. The narrow and the wide
  * index are one source (gpu/index_value.h). -EOPNOTSUPP: the host is part of each search. */
 PFS_MUST_CHECK int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,

@@ -12,6 +12,14 @@ int pfs_cuda_probe(struct pfs_codes_job *job, double *seconds, uint64_t *bytes, 
 	return -ENODEV;
 }
 
+int pfs_cuda_sort_probe(struct pfs_operator_backend *b, const struct pfs_run *run, double *seconds,
+			unsigned repeat, const uint64_t *keys, uint64_t n)
+{
+	(void)b, (void)run, (void)repeat, (void)keys, (void)n;
+	*seconds = 0;
+	return -ENODEV;
+}
+
 int pfs_cuda_index_probe(struct pfs_operator_backend *b, const struct pfs_run *run,
 			 const struct pfs_index_tree *tree, struct pfs_index_seconds *out,
 			 const struct pfs_index_query *query)

@@ -39,7 +39,7 @@ static const struct pfs_cmd command = {
 };
 
 /* The columns of the table. */
-enum { VALUE, LARGE, FEW, MANY, SKEWED, CHOSEN, NAME, COLUMNS };
+enum { VALUE, LARGE, FEW, MANY, SKEWED_FEW, SKEWED, CHOSEN, NAME, COLUMNS };
 
 struct bench {
 	uint32_t n;
@@ -107,7 +107,8 @@ static uint32_t zipf(uint64_t random, uint32_t n)
 static void fill(struct bench *b)
 {
 	uint32_t *value = b->data[VALUE], *few = b->data[FEW], *many = b->data[MANY];
-	uint32_t *skewed = b->data[SKEWED], *chosen = b->data[CHOSEN], *name = b->data[NAME];
+	uint32_t *skewed = b->data[SKEWED], *skewed_few = b->data[SKEWED_FEW];
+	uint32_t *chosen = b->data[CHOSEN], *name = b->data[NAME];
 	int64_t *large = b->data[LARGE];
 	static const char needle[] = {'n', 'e', 'e', 'd', 'l', 'e'};
 
@@ -120,6 +121,7 @@ static void fill(struct bench *b)
 		few[i] = (uint32_t)(r >> 32) % FEW_GROUPS;
 		many[i] = (uint32_t)(s >> 32) % MANY_GROUPS;
 		skewed[i] = zipf(mix(s), MANY_GROUPS);
+		skewed_few[i] = zipf(mix(s), FEW_GROUPS);
 		chosen[i] = (uint32_t)(s & 0xffff);
 		name[i] = i * 3;
 		text[0] = NAME_BYTES;
@@ -132,7 +134,7 @@ static void fill(struct bench *b)
 
 static int make_table(struct bench *b)
 {
-	static const unsigned width[COLUMNS] = {4, 8, 4, 4, 4, 4, 4};
+	static const unsigned width[COLUMNS] = {4, 8, 4, 4, 4, 4, 4, 4};
 
 	for (unsigned i = 0; i < COLUMNS; i++)
 		PFS_TRY(add_column(b, i, width[i]));
@@ -167,10 +169,22 @@ static void free_table(struct bench *b)
 
 typedef int what_fn(struct bench *b, bool check);
 
+static void print(const struct bench *b, const char *name, uint64_t bytes, double *seconds,
+		  const char *judged)
+{
+	double floor_ms = (double)bytes / b->copy_rate * 1e3;
+	struct pfs_figure figure;
+
+	pfs_figure_of(&figure, seconds, RUNS);
+	(void)printf("%-46s %9.3f ms [%.3f %.3f]; its bytes copied %8.3f ms; %5.1f %%  %s\n", name,
+		     figure.median * 1e3, figure.least * 1e3, figure.most * 1e3, floor_ms,
+		     100 * floor_ms / (figure.median * 1e3), judged);
+	(void)fflush(stdout);
+}
+
 static int time_what(struct bench *b, const char *name, uint64_t bytes, what_fn *what)
 {
-	double seconds[RUNS], floor_ms = (double)bytes / b->copy_rate * 1e3;
-	struct pfs_figure figure;
+	double seconds[RUNS];
 	int error;
 
 	if (b->only && !strstr(name, b->only))
@@ -188,11 +202,7 @@ static int time_what(struct bench *b, const char *name, uint64_t bytes, what_fn 
 		PFS_TRY(what(b, false));
 		seconds[i] = pfs_bench_now() - start;
 	}
-	pfs_figure_of(&figure, seconds, RUNS);
-	(void)printf("%-46s %9.3f ms [%.3f %.3f]; its bytes copied %8.3f ms; %5.1f %%  %s\n", name,
-		     figure.median * 1e3, figure.least * 1e3, figure.most * 1e3, floor_ms,
-		     100 * floor_ms / (figure.median * 1e3), b->bad ? "BAD" : "ok");
-	(void)fflush(stdout);
+	print(b, name, bytes, seconds, b->bad ? "BAD" : "ok");
 	return 0;
 }
 
@@ -316,6 +326,18 @@ static int group_skewed(struct bench *b, bool check)
 {
 	return group_by(b, check, SKEWED, VALUE, MANY_GROUPS);
 }
+static int group_skewed_large(struct bench *b, bool check)
+{
+	return group_by(b, check, SKEWED, LARGE, MANY_GROUPS);
+}
+static int group_skewed_few(struct bench *b, bool check)
+{
+	return group_by(b, check, SKEWED_FEW, VALUE, FEW_GROUPS);
+}
+static int group_skewed_few_large(struct bench *b, bool check)
+{
+	return group_by(b, check, SKEWED_FEW, LARGE, FEW_GROUPS);
+}
 static int group_few_large(struct bench *b, bool check)
 {
 	return group_by(b, check, FEW, LARGE, FEW_GROUPS);
@@ -373,6 +395,22 @@ static int sort_all(struct bench *b, bool check)
 static int sort_ten(struct bench *b, bool check)
 {
 	return sort_rows(b, check, 10);
+}
+
+/* The same keys as numbers with 32-bit places, sorted where they lie: what no order by radix sorts
+ * can do without. */
+static int time_radix_sort(struct bench *b)
+{
+	static const char name[] = "sort: the same pairs by CUB's radix sort alone";
+	double seconds[RUNS];
+	int error;
+
+	if (b->run.on != PFS_ENGINE_CUDA || (b->only && !strstr(name, b->only)))
+		return 0;
+	error = pfs_sort_probe(&b->run, seconds, RUNS, b->data[LARGE], b->n);
+	if (!error)
+		print(b, name, (uint64_t)b->n * 12 * 2, seconds, "yardstick");
+	return error;
 }
 
 /* ---- joins ---- */
@@ -442,18 +480,24 @@ static int run_all(struct bench *b)
 		{"group: sum of int64, no key", 8, sum_all},
 		{"group: count, sum of u32 by 1,000", 8, group_few},
 		{"group: count, sum of int64 by 1,000", 12, group_few_large},
+		{"group: count, sum of u32 by 1,000, Zipf", 8, group_skewed_few},
+		{"group: count, sum of int64 by 1,000, Zipf", 12, group_skewed_few_large},
 		{"group: count, sum of u32 by 1,000,000", 8, group_many},
 		{"group: count, sum of int64 by 1,000,000", 12, group_many_large},
 		{"group: count, sum of u32 by 1,000,000, Zipf", 8, group_skewed},
+		{"group: count, sum of int64 by 1,000,000, Zipf", 12, group_skewed_large},
 		{"sort: all by int64", 12 * 2, sort_all},
 		{"sort: the ten largest int64", 8, sort_ten},
 		{"join: with 1,000,000 unique keys", 12, join_even},
 		{"join: with 1,000,000 unique keys, Zipf", 12, join_skewed},
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < PFS_COUNT(all); i++) {
 		PFS_TRY(time_what(b, all[i].what, (uint64_t)((double)b->n * all[i].row),
 				  all[i].run));
+		if (all[i].run == sort_all)
+			PFS_TRY(time_radix_sort(b));
+	}
 	return 0;
 }
 
