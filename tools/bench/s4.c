@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* primefs-bench s4 - joins of a small relation with unique keys and a large one whose keys follow
- * Zipf's law: by merging two column indexes, completely and in fragments of the values, and without
- * an index, beside DuckDB.
+/* primefs-bench s4 - joins of a small relation, whose keys are unique or each there twice, and a
+ * large one whose keys follow Zipf's law: by merging two column indexes, completely and in
+ * fragments of the values, and without an index, beside DuckDB.
  *
  * Columns are where the operator computes (on a device they are mirrored before the first figure),
  * and results stay there. Pairs are counted, and some pairs of each answer are compared with the
@@ -21,9 +21,10 @@
 #include "gpu/relation.h"
 #include "tools/bench/duckdb.h"
 
-#define RUNS	    7
-#define THREADS_MAX 64
-#define COMPARED    100000u
+#define RUNS	     7
+#define THREADS_MAX  64
+#define COMPARED     100000u
+#define LONG_SECONDS 1.0 /* what takes longer is measured once */
 
 enum { LEFT, RIGHT, ENGINE, FRAGMENTS };
 
@@ -31,7 +32,7 @@ static const struct pfs_cmd_option options[] = {
 	[LEFT] = {"left", 'l', "N", "rows of the small relation (600000)"},
 	[RIGHT] = {"right", 'r', "N", "rows of the large one (60000000)"},
 	[ENGINE] = {"engine", 'e', "NAME", "host or cuda (host)"},
-	[FRAGMENTS] = {"fragments", 'f', "N", "that the domain is cut into (600)"},
+	[FRAGMENTS] = {"fragments", 'f', "N", "that the domain is cut into (600 to 200000)"},
 	{0},
 };
 
@@ -54,7 +55,8 @@ struct relation {
 
 struct bench {
 	struct pfs_run run;
-	struct relation left, right;
+	struct relation left, twice, right; /* twice: each key of left, twice */
+	struct relation *small;		    /* that is joined: left or twice */
 	struct pfs_duckdb *duckdb; /* NULL: it is not installed */
 	double theta;
 	uint64_t fragments;
@@ -151,19 +153,21 @@ typedef int what_fn(struct bench *b, bool check);
 
 static int time_what(struct bench *b, const char *name, what_fn *what)
 {
-	double seconds[RUNS];
+	double seconds[RUNS], began = pfs_bench_now();
 	struct pfs_figure figure;
+	unsigned n;
 
 	b->bad = false;
 	PFS_TRY(what(b, true)); /* also warms up */
-	for (unsigned i = 0; i < RUNS; i++) {
+	n = pfs_bench_now() - began < LONG_SECONDS ? RUNS : 1;
+	for (unsigned i = 0; i < n; i++) {
 		double start = pfs_bench_now();
 
 		PFS_TRY(what(b, false));
 		seconds[i] = pfs_bench_now() - start;
 	}
 	b->any_bad |= b->bad;
-	pfs_figure_of(&figure, seconds, RUNS);
+	pfs_figure_of(&figure, seconds, n);
 	(void)printf("theta %.2f  %-40s %9.3f ms [%.3f %.3f]  %s\n", b->theta, name,
 		     figure.median * 1e3, figure.least * 1e3, figure.most * 1e3,
 		     b->bad ? "BAD" : "ok");
@@ -182,7 +186,7 @@ static int check_pairs(struct bench *b, struct pfs_tuples *tuples, unsigned left
 	for (uint64_t i = 0; i < PFS_MIN(tuples->n, COMPARED); i++) {
 		uint64_t at = i * (tuples->n / PFS_MIN(tuples->n, COMPARED));
 
-		b->bad |= b->left.keys[rows[at]] != b->right.keys[others ? others[at] : at];
+		b->bad |= b->small->keys[rows[at]] != b->right.keys[others ? others[at] : at];
 	}
 	return 0;
 }
@@ -196,6 +200,12 @@ static int build_index(struct bench *b, struct relation *r)
 	return pfs_column_index_build(&b->run, &r->index, &source, 0, PFS_BINARY);
 }
 
+/* Each row of the large relation has as many partners. */
+static uint64_t n_pairs(const struct bench *b)
+{
+	return (uint64_t)b->right.n * (b->small->n / b->left.n);
+}
+
 static int build_right(struct bench *b, bool check)
 {
 	(void)check;
@@ -205,7 +215,7 @@ static int build_right(struct bench *b, bool check)
 static int merge_fragment(struct bench *b, bool check, const uint64_t *left, const uint64_t *right,
 			  uint64_t *pairs)
 {
-	const struct pfs_index_fragment l = {b->left.index, left[0], left[1]};
+	const struct pfs_index_fragment l = {b->small->index, left[0], left[1]};
 	const struct pfs_index_fragment r = {b->right.index, right[0], right[1]};
 	struct pfs_tuples *tuples;
 	int error;
@@ -219,10 +229,10 @@ static int merge_fragment(struct bench *b, bool check, const uint64_t *left, con
 
 static int merge(struct bench *b, bool check)
 {
-	uint64_t left[2] = {0, b->left.index->n}, right[2] = {0, b->right.index->n}, pairs = 0;
+	uint64_t left[2] = {0, b->small->index->n}, right[2] = {0, b->right.index->n}, pairs = 0;
 
 	PFS_TRY(merge_fragment(b, check, left, right, &pairs));
-	b->bad |= pairs != b->right.n;
+	b->bad |= pairs != n_pairs(b);
 	return 0;
 }
 
@@ -231,12 +241,12 @@ static int merge_in_fragments(struct bench *b, bool check)
 	uint64_t *left = calloc(b->fragments + 1, sizeof(*left));
 	uint64_t *right = calloc(b->fragments + 1, sizeof(*right)), pairs = 0;
 	int error = left && right ? pfs_column_index_cut(&b->run, left, right, b->fragments,
-							 b->left.index, b->right.index)
+							 b->small->index, b->right.index)
 				  : -ENOMEM;
 
 	for (uint64_t i = 0; i < b->fragments && !error; i++)
 		error = merge_fragment(b, check, left + i, right + i, &pairs);
-	b->bad |= pairs != b->right.n;
+	b->bad |= pairs != n_pairs(b);
 	free(left);
 	free(right);
 	return error;
@@ -247,12 +257,12 @@ static int join_unsorted(struct bench *b, bool check)
 	const struct pfs_join_key key = {.left = {0, 0}, .right = {0, 0}};
 	const struct pfs_join join = {.keys = &key, .n_keys = 1};
 	const struct pfs_source left = {.table = &b->right.table},
-				right = {.table = &b->left.table};
+				right = {.table = &b->small->table};
 	struct pfs_tuples *tuples;
 	int error;
 
 	PFS_TRY(pfs_join(&b->run, &tuples, &left, &right, &join));
-	b->bad |= tuples->n != b->right.n;
+	b->bad |= tuples->n != n_pairs(b);
 	error = check ? check_pairs(b, tuples, 1) : 0;
 	pfs_tuples_free(&b->run, tuples);
 	return error;
@@ -303,11 +313,29 @@ static int join_in_duckdb(struct bench *b, bool check)
 			      "SELECT count(*), sum(l.n), sum(r.n) FROM r JOIN l ON r.k = l.k");
 }
 
-static int time_skew(struct bench *b, double theta)
+static int time_fragments(struct bench *b, uint64_t fragments)
 {
-	char name[48];
+	char name[64];
+
+	b->fragments = fragments;
+	(void)snprintf(name, sizeof(name), "cut into %llu fragments and merged",
+		       (unsigned long long)fragments);
+	return time_what(b, name, merge_in_fragments);
+}
+
+static int time_twice(struct bench *b)
+{
+	b->small = &b->twice;
+	PFS_TRY(time_what(b, "both sides repeat: unsorted", join_unsorted));
+	return time_what(b, "both sides repeat: indexes merged", merge);
+}
+
+static int time_skew(struct bench *b, double theta, uint64_t fragments)
+{
+	static const uint64_t several[] = {600, 6000, 60000, 200000};
 
 	b->theta = theta;
+	b->small = &b->left;
 	PFS_TRY(fill(b));
 	PFS_TRY(time_what(b, "unsorted, build included", join_unsorted));
 	if (b->duckdb) {
@@ -316,21 +344,31 @@ static int time_skew(struct bench *b, double theta)
 	}
 	PFS_TRY(time_what(b, "index of the large relation", build_right));
 	PFS_TRY(time_what(b, "indexes merged, all pairs", merge));
-	(void)snprintf(name, sizeof(name), "cut into %llu fragments and merged",
-		       (unsigned long long)b->fragments);
-	return time_what(b, name, merge_in_fragments);
+	if (fragments)
+		PFS_TRY(time_fragments(b, fragments));
+	for (size_t i = 0; !fragments && i < PFS_COUNT(several); i++)
+		PFS_TRY(time_fragments(b, several[i]));
+	return time_twice(b);
 }
 
-static int bench(struct bench *b, uint32_t n_left, uint32_t n_right)
+static int make_relations(struct bench *b, uint32_t n_left, uint32_t n_right)
+{
+	PFS_TRY(make_relation(&b->left, n_left, true));
+	PFS_TRY(make_relation(&b->twice, 2 * n_left, false));
+	PFS_TRY(make_relation(&b->right, n_right, false));
+	for (uint32_t i = 0; i < b->twice.n; i++)
+		b->twice.keys[i] = key_of(b, i % n_left);
+	memcpy(b->left.keys, b->twice.keys, n_left * sizeof(*b->left.keys));
+	PFS_TRY(build_index(b, &b->twice));
+	return build_index(b, &b->left);
+}
+
+static int bench(struct bench *b, uint32_t n_left, uint32_t n_right, uint64_t fragments)
 {
 	static const double thetas[] = {0, 0.5, 0.73, 0.86};
 
 	PFS_TRY(pfs_operators_open(&b->run.operators, b->run.on, 0));
-	PFS_TRY(make_relation(&b->left, n_left, true));
-	PFS_TRY(make_relation(&b->right, n_right, false));
-	for (uint32_t i = 0; i < n_left; i++)
-		b->left.keys[i] = key_of(b, i);
-	PFS_TRY(build_index(b, &b->left));
+	PFS_TRY(make_relations(b, n_left, n_right));
 	if (pfs_duckdb_open(&b->duckdb))
 		(void)printf("DuckDB: not installed\n");
 	else
@@ -338,14 +376,14 @@ static int bench(struct bench *b, uint32_t n_left, uint32_t n_right)
 	(void)printf("%u and %u rows, %s\n", n_left, n_right,
 		     b->run.on == PFS_ENGINE_CUDA ? "cuda" : "host");
 	for (unsigned i = 0; i < PFS_COUNT(thetas); i++)
-		PFS_TRY(time_skew(b, thetas[i]));
+		PFS_TRY(time_skew(b, thetas[i], fragments));
 	return 0;
 }
 
 int pfs_bench_s4(int argc, char **argv)
 {
-	struct bench b = {.run.on = PFS_ENGINE_HOST, .fragments = 600};
-	uint64_t left = 600000, right = 60000000;
+	struct bench b = {.run.on = PFS_ENGINE_HOST};
+	uint64_t left = 600000, right = 60000000, fragments = 0;
 	struct pfs_cmd_args args;
 	int option, error;
 
@@ -356,18 +394,20 @@ int pfs_bench_s4(int argc, char **argv)
 		else if (option == RIGHT)
 			pfs_cmd_number(&args, &right, RIGHT, 10, PFS_ROWS_MAX / 2);
 		else if (option == FRAGMENTS)
-			pfs_cmd_number(&args, &b.fragments, FRAGMENTS, 1, 1000000);
+			pfs_cmd_number(&args, &fragments, FRAGMENTS, 1, 1000000);
 		else if (pfs_engine_by_name(&b.run.on, args.value) != 0)
 			return pfs_cmd_usage("s4", "'%s': no engine", args.value);
 	}
 	if (pfs_cmd_end(&args, 0, 0))
 		return args.status;
-	error = bench(&b, (uint32_t)left, (uint32_t)right);
+	error = bench(&b, (uint32_t)left, (uint32_t)right, fragments);
 	pfs_column_index_free(&b.run, b.left.index);
+	pfs_column_index_free(&b.run, b.twice.index);
 	pfs_column_index_free(&b.run, b.right.index);
 	pfs_operators_close(b.run.operators);
 	pfs_duckdb_close(b.duckdb);
 	free_relation(&b.left);
+	free_relation(&b.twice);
 	free_relation(&b.right);
 	if (error)
 		return pfs_cmd_fail("s4", "%s", strerror(-error));
