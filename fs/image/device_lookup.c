@@ -21,6 +21,7 @@ static const enum pfs_mailbox_op ops[PFS_QUESTION_KINDS] = {
 	[PFS_QUESTION_CHILD] = PFS_MAILBOX_CHILD,	[PFS_QUESTION_COMMON] = PFS_MAILBOX_COMMON,
 	[PFS_QUESTION_CODE] = PFS_MAILBOX_OPS, /* the engine's */
 	[PFS_QUESTION_PATH] = PFS_MAILBOX_OPS, /* of another kernel */
+	[PFS_QUESTION_TEXT] = PFS_MAILBOX_OPS, /* the engine's */
 };
 
 const char *pfs_device_lookup_name(enum pfs_device_lookup_kind kind)
@@ -336,7 +337,7 @@ static bool check(struct pfs_tree *tree)
 {
 	struct pfs_device_lookup *single = tree->single;
 
-	if (!single || !single->resident || single->is_falsified || pfs_device_follow(tree))
+	if (!single || !single->resident || single->falsified || pfs_device_follow(tree))
 		return true;
 	return check_entries(tree) && check_parents(tree);
 }
@@ -375,21 +376,30 @@ void pfs_device_lookup_destroy(struct pfs_tree *tree)
 	tree->single = NULL;
 }
 
-/* VERIFY builds: PRIMEFS_FALSIFY=lookup,move has the device answer these wrongly. */
+/* VERIFY builds: PRIMEFS_FALSIFY=lookup,move has the device answer these wrongly. What the engine's
+ * kernels answer, who asks them falsifies. */
 static void falsify(struct pfs_device_lookup *single)
 {
 #ifdef PFS_VERIFY
 	const char *text = getenv("PRIMEFS_FALSIFY");
 	uint32_t operations = 0;
 
-	for (unsigned kind = 0; text && kind <= PFS_QUESTION_PATH; kind++)
-		if (kind != PFS_QUESTION_CODE && strstr(text, pfs_device_lookup_name(kind)))
+	for (unsigned kind = 0; text && kind < PFS_QUESTION_KINDS; kind++) {
+		if (!strstr(text, pfs_device_lookup_name(kind)))
+			continue;
+		single->falsified |= UINT32_C(1) << kind;
+		if (kind != PFS_QUESTION_CODE && kind != PFS_QUESTION_TEXT)
 			operations |= UINT32_C(1) << ops[kind];
-	single->is_falsified = operations;
+	}
 	pfs_resident_falsify(single->resident, operations);
 #else
 	(void)single;
 #endif
+}
+
+bool pfs_device_lookup_is_falsified(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind)
+{
+	return tree->single && tree->single->falsified >> kind & 1;
 }
 
 void pfs_device_lookup_start(struct pfs_tree *tree)

@@ -57,6 +57,9 @@ bool pfs_device_lookup_is_child(const struct pfs_tree *tree, bool *child, uint32
 bool pfs_device_lookup_common(const struct pfs_tree *tree, uint32_t *common, uint32_t a,
 			      uint32_t b);
 
+/* Tests: true if the device's answers to such questions are to be wrong. */
+bool pfs_device_lookup_is_falsified(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind);
+
 /* ---- many paths ---- */
 
 /* Gets memory for paths that the device is to resolve, until they are returned. The tree need not

@@ -46,7 +46,7 @@ struct pfs_device_lookup {
 	_Atomic bool is_current; /* filled, and no changes */
 	_Atomic bool is_given_up;
 	_Atomic bool has_no_paths; /* it has too little memory for what paths need */
-	bool is_falsified;
+	uint32_t falsified; /* tests: a bit for each kind */
 	/* The thread; protected by `lock`, but for `stops`. */
 	pthread_t thread;
 	pthread_cond_t wanted;

@@ -274,7 +274,7 @@ static bool list_by_device(const struct pfs_paths *paths, const uint32_t *slots,
 	const struct pfs_listing listing = {
 		.view = &view,
 		.slots = slots,
-		.n = n,
+		.n = n - (n && pfs_device_lookup_is_falsified(tree, PFS_QUESTION_TEXT)),
 		.flags = (sink->flags & PFS_LIST_INO ? PFS_LISTING_PRIMES : 0) |
 			 (sink->flags & PFS_LIST_ZERO ? PFS_LISTING_ZERO : 0),
 		.fn = sink->fn,

@@ -128,6 +128,8 @@ static int ask_engine(struct pfs_tree *tree, struct pfs_engine *engine, uint32_t
 	if (error && error != -ENOENT)
 		return error;
 	pfs_engine_describe(engine, &info);
+	if (!error && pfs_device_lookup_is_falsified(tree, PFS_QUESTION_CODE))
+		*slot = tree->image.root;
 	pfs_device_lookup_count(tree, PFS_QUESTION_CODE, info.engine[0] == 'c',
 				pfs_now_ns() - began);
 	return error;

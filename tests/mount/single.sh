@@ -132,6 +132,11 @@ is_ancestor() { [[ $(sql "SELECT ancestor_of(2, ino) FROM nodes WHERE name = 'z'
 is_common() { [[ $(sql "SELECT common_ancestor(ino, 2) FROM nodes WHERE name = 'z'") == 2 ]]; }
 is_child() { [[ $(sql "SELECT child_of(ino, parent) FROM nodes WHERE name = 'z'") == 1 ]]; }
 leads_there() { list_paths && list_paths; }
+has_lines() { # by kernels, once the device has the names
+	local i
+	for i in 1 2; do (($(primefs tree "$mnt" subtree /many | wc -l) == 301)) || return; done
+}
+is_node() { [[ $(primefs tree "$mnt" node "$(getfattr -n user.primefs.code --only-values "$mnt/a/b")") == /a/b ]]; }
 falsified lookup 'a path' test -e "$mnt/a/b/c/z"
 falsified list 'a listing' lists_all
 falsified list 'the children of a folder' has_children
@@ -140,3 +145,5 @@ falsified move 'a move' mv "$mnt/a" "$mnt/d/"
 falsified common 'common_ancestor' is_common
 falsified child 'child_of' is_child
 falsified path 'a list of paths' leads_there
+falsified text 'a recursive listing' has_lines
+falsified code 'the node of a code' is_node
