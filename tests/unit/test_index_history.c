@@ -212,10 +212,13 @@ static void the_check_finds_what_is_wrong(void **state)
 
 CASES(one_order)
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(the_check_finds_what_is_wrong),
 					   EACH(one_order)};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

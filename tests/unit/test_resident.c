@@ -599,7 +599,8 @@ BOTH(leaves_and_starts_again)
 BOTH(time_to_leave)
 BOTH(is_falsified)
 
-int main(void)
+/* With an argument, a pattern, only the tests that match it. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(follows_changes_stand_in),
@@ -620,5 +621,7 @@ int main(void)
 		cmocka_unit_test(every_call_of_a_device),
 	};
 
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -428,6 +428,7 @@ static void every_call_of_a_device(void **state)
 
 #define ON_BOTH(test) {#test " (stand-in)", test, NULL, NULL, (void *)"stand-in"}, {#test " (cuda)", test, NULL, NULL, NULL}
 
+/* With arguments, a pattern, only the tests that match it; and a seed. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +445,8 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1)
-		seed = strtoull(argv[1], NULL, 10);
+		cmocka_set_test_filter(argv[1]);
+	if (argc > 2)
+		seed = strtoull(argv[2], NULL, 10);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
