@@ -24,6 +24,8 @@ fails_with 'a long name' 'File name too long' mkdir "$q/$(printf '%0250d' 1)"
 is 'it is listed' "$(ls "$q" | grep -cx large)" 1
 is 'what it has' "$(ls "$q/large" | tr '\n' ' ')" \
 	'as_of error nodes paths paths0 plan result.csv result.json result.tsv result.txt sql '
+is 'as_of says what was compared before there is a result' \
+	"$(sed 's/[0-9TZ:-]\{20\}/TIME/' "$q/large/as_of")" 'compared TIME /a'
 fails_with 'no statement yet' 'Invalid argument' cat "$q/large/result.tsv"
 ok 'as error says' grep -q 'no statement yet' "$q/large/error"
 ok 'its statement' bash -c "echo 'SELECT path, size FROM nodes WHERE size > 1000 AND type = '\''f'\'' ORDER BY size;' >'$q/large/sql'"
@@ -39,6 +41,8 @@ is 'nodes' "$(ls "$q/large/nodes" | tr '\n' ' ') $(readlink "$q/large/nodes/y.is
 	'x.c y.iso  ../../../b/y.iso 70000'
 ok 'plan' grep -q nodes "$q/large/plan"
 ok 'as_of' grep -qx 'epoch [0-9]*' "$q/large/as_of"
+ok 'its time' grep -qx 'time [0-9TZ:-]*' "$q/large/as_of"
+ok 'and what was compared' grep -qx 'compared [0-9TZ:-]* /a' "$q/large/as_of"
 echo more >"$mnt/a/more.c"
 truncate -s 2000 "$mnt/a/more.c"
 is 'it is answered anew' "$(wc -l <"$q/large/paths")" 3

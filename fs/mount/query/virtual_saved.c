@@ -126,11 +126,14 @@ static int fill_result(struct pfs_call *call, struct pfs_virtual *file, struct p
 	return 0;
 }
 
+/* Before a result has been read, there is no state that it is of, but what has been compared. */
 static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file, struct pfs_answer *answer)
 {
 	char *text PFS_FREE = pfs_call_reason(call, as_of_key(file->parent));
 
-	return text ? pfs_answer_text(answer, text) : 0;
+	if (!text)
+		PFS_TRY(pfs_call_compared(call, &text));
+	return pfs_answer_text(answer, text);
 }
 
 static int run_to_end(struct pfs_call *call, struct pfs_query *query)
