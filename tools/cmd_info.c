@@ -109,9 +109,13 @@ static void print_text(FILE *out, const struct pfs_tree_info *info,
 	(void)snprintf(note, sizeof(note), "bytes, %.1f a node",
 		       (double)store_bytes / (double)PFS_MAX(info->nodes, 1));
 	print_line(out, "the store takes", store_bytes, note);
-	(void)snprintf(note, sizeof(note), "bytes, %.1f a node besides its name",
-		       (double)(info->memory_bytes - info->name_bytes) /
-			       (double)PFS_MAX(info->nodes, 1));
+	/* Of few nodes it is next to all room that is kept for more. */
+	if (info->nodes < 65536)
+		(void)snprintf(note, sizeof(note), "bytes");
+	else
+		(void)snprintf(note, sizeof(note), "bytes, %.1f a node besides its name",
+			       (double)(info->memory_bytes - info->name_bytes) /
+				       (double)info->nodes);
 	print_line(out, "the image in memory", info->memory_bytes, note);
 	print_history(out, history);
 }

@@ -38,6 +38,7 @@ done
 
 empty_store
 ok 'info' primefs info "$store"
+is 'few nodes have no figure of memory each' "$(primefs info "$store" | grep -c 'besides its name')" 0
 for verb in info check; do
 	primefs "$verb" --json "$store" >"$verb.json"
 	python "$verb --json is JSON" -m json.tool "$verb.json"
