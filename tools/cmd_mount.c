@@ -307,10 +307,17 @@ static struct pfs_sourcewatch *open_watch(struct pfs_tree *tree, const struct jo
 		.pause_ms = job->options.refresh_ms,
 	};
 	struct pfs_sourcewatch *watch = NULL;
-	int error = 0;
+	char why[PFS_REFRESH_EXPLAINED];
+	int error;
 
-	if (!(job->options.flags & MS_RDONLY) && (job->options.watch || job->options.refresh_ms))
-		error = pfs_sourcewatch_open(&watch, tree, &how);
+	if (job->options.flags & MS_RDONLY || !(job->options.watch || job->options.refresh_ms))
+		return NULL;
+	error = pfs_refresh_possible(tree);
+	if (error) {
+		pfs_refresh_explain(why, sizeof(why), error);
+		pfs_warning("%s: source not followed: %s", job->store, why);
+	}
+	error = pfs_sourcewatch_open(&watch, tree, &how);
 	if (error)
 		pfs_warning("%s: will not be refreshed: %s", job->store, strerror(-error));
 	return watch;

@@ -162,34 +162,11 @@ static bool is_gone(void *arg)
 static int explain(struct pfs_reply *reply, const struct pfs_answered *answered, int error,
 		   const char *why)
 {
-	switch (error) {
-	case -EPERM:
-		return pfs_reply_fail(
-			reply, PFS_EXIT_FAILURE,
-			"%s: its word about where originals are is not to be trusted, "
-			"or it is mounted with -o links=no; if you trust it, run "
-			"primefs import --trust on it",
-			answered->store);
-	case -ENODATA:
-		return pfs_reply_fail(
-			reply, PFS_EXIT_FAILURE,
-			"%s: nothing in it was imported from a folder whose files are "
-			"linked; import it again",
-			answered->store);
-	case -ESTALE:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "%s: no longer the folder that was imported; bring it back, "
-				      "then refresh, or import again",
-				      why);
-	case -EROFS:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-				      "%s: read-only, or changes cannot be written; mount it for "
-				      "writing",
-				      answered->store);
-	default:
-		return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: refreshing: %s",
-				      answered->store, strerror(-error));
-	}
+	char text[PFS_REFRESH_EXPLAINED];
+
+	pfs_refresh_explain(text, sizeof(text), error);
+	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s",
+			      error == -ESTALE ? why : answered->store, text);
 }
 
 static int resolve(const struct pfs_answered *answered, const struct request *request,

@@ -141,7 +141,7 @@ PFS_MUST_CHECK int pfs_follow_put_folders(struct pfs_tree *tree,
 PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 
 /* Says how the tree's sources are followed, for people. */
-#define PFS_FOLLOW_HOW 160
+#define PFS_FOLLOW_HOW 320
 struct pfs_follow_state {
 	char how[PFS_FOLLOW_HOW]; /* "": not at all */
 };

@@ -249,5 +249,17 @@ unmount_store
 mount_store -o ro,watch
 ok 'a mount that is read-only follows nothing' grep -q '^source not followed' "$mnt/.query/as_of"
 unmount_store
+
+# ---- a store whose source cannot be followed ----
+not_followed='source not followed: nothing in it was imported from a folder whose files are linked'
+primefs import -q --content=none "$src" "$work/none.pfs"
+store=$work/none.pfs
+mount_in_foreground -o watch
+ok 'mount warns that it will not be followed' grep -q "none.pfs: $not_followed" "$work/daemon.log"
+ok 'as_of says why' wait_for 10 grep -q "^$not_followed" "$mnt/.query/as_of"
+ok 'the log too' grep -q 'none.pfs: cannot be refreshed: nothing in it was imported' "$work/daemon.log"
+unmount_store
+wait "$daemon" || true
+store=$work/store.pfs
 fails_with 'means' 'option watch: not auto, fanotify, inotify or no' primefs mount -o watch=ears "$store" "$mnt"
 fails_with 'limit' 'option watch_limit: not a number' primefs mount -o watch_limit=-1 "$store" "$mnt"

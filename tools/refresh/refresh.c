@@ -363,6 +363,42 @@ static int note_compared(const struct pfs_refresh *refresh, time_t begun)
 						      : note_children(refresh, &times);
 }
 
+int pfs_refresh_possible(const struct pfs_tree *tree)
+{
+	struct pfs_original_root root;
+
+	return pfs_follow_root(tree, &root, 0) ? pfs_follow_allowed(tree) : -ENODATA;
+}
+
+void pfs_refresh_explain(char *out, size_t size, int error)
+{
+	switch (error) {
+	case -EPERM:
+		(void)snprintf(out, size,
+			       "its word about where originals are is not to be trusted, "
+			       "or it is mounted with -o links=no; if you trust it, run "
+			       "primefs import --trust on it");
+		break;
+	case -ENODATA:
+		(void)snprintf(out, size,
+			       "nothing in it was imported from a folder whose files are "
+			       "linked; import it again");
+		break;
+	case -ESTALE:
+		(void)snprintf(out, size,
+			       "no longer the folder that was imported; bring it back, "
+			       "then refresh, or import again");
+		break;
+	case -EROFS:
+		(void)snprintf(out, size,
+			       "read-only, or changes cannot be written; mount it for "
+			       "writing");
+		break;
+	default:
+		(void)snprintf(out, size, "refreshing: %s", strerror(-error));
+	}
+}
+
 int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 		struct pfs_refresh_report *report, char *why, size_t why_size)
 {
@@ -372,9 +408,7 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 	PFS_LOCKED(&one_at_a_time);
 
 	*report = (struct pfs_refresh_report){.looked_at = 0};
-	if (!pfs_follow_root(tree, &root, 0))
-		return -ENODATA;
-	PFS_TRY(pfs_follow_allowed(tree));
+	PFS_TRY(pfs_refresh_possible(tree));
 	for (; pfs_follow_root(tree, &root, n); n++) {
 		struct pfs_refresh refresh = {
 			.tree = tree,

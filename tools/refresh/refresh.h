@@ -88,6 +88,15 @@ struct pfs_refresh_report {
 	uint64_t listed;    /* directories whose listing was read */
 };
 
+/* Returns 0 if the tree has a source that can be refreshed from, else -EPERM or -ENODATA as
+ * pfs_refresh. */
+PFS_MUST_CHECK int pfs_refresh_possible(const struct pfs_tree *tree);
+
+#define PFS_REFRESH_EXPLAINED 256 /* bytes that are enough for pfs_refresh_explain */
+
+/* Writes what an error of pfs_refresh means, and what helps, without a name before it. */
+void pfs_refresh_explain(char *out, size_t size, int error);
+
 /* Refreshes the tree. A tree has one refresh at a time; others wait. -EPERM: originals are not
  * followed (pfs_tree_links_refused); -ENODATA: no node of the store was imported from a folder
  * whose files are linked; -ESTALE: the folder, whose path is in `why`, is gone or is another one;

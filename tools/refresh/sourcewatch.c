@@ -24,27 +24,32 @@
 
 /* ---- means ---- */
 
-static void say_means(struct pfs_sourcewatch *watch)
+/* error: of the last refresh */
+static void say_means(struct pfs_sourcewatch *watch, int error)
 {
 	size_t n;
 	bool limited;
-	char text[PFS_FOLLOW_HOW];
+	char text[PFS_FOLLOW_HOW], why[PFS_REFRESH_EXPLAINED];
 
 	(void)pthread_mutex_lock(&watch->lock);
 	n = watch->directories.count;
 	limited = watch->limited;
 	(void)pthread_mutex_unlock(&watch->lock);
-	if (watch->means == PFS_SOURCEWATCH_REFRESH)
+	if (error) {
+		pfs_refresh_explain(why, sizeof(why), error);
+		(void)snprintf(text, sizeof(text), "not followed: %s", why);
+	} else if (watch->means == PFS_SOURCEWATCH_REFRESH) {
 		(void)snprintf(text, sizeof(text), "refreshed every %g s",
 			       watch->options.pause_ms / 1000.0);
-	else if (limited)
+	} else if (limited) {
 		(void)snprintf(text, sizeof(text),
 			       "%s watches %zu directories; everything is refreshed every %g s",
 			       pfs_sourcewatch_names[watch->means], n,
 			       watch->options.pause_ms / 1000.0);
-	else
+	} else {
 		(void)snprintf(text, sizeof(text), "%s watches %zu directories",
 			       pfs_sourcewatch_names[watch->means], n);
+	}
 	pfs_follow_set_how(watch->tree, text);
 }
 
@@ -169,12 +174,14 @@ static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n
 		.arg = watch,
 	};
 	struct pfs_refresh_report report;
-	char why[PATH_MAX] = "";
+	char why[PATH_MAX] = "", text[PFS_REFRESH_EXPLAINED];
 	int error = pfs_refresh(watch->tree, &options, &report, why, sizeof(why));
 
-	if (error && error != -ECANCELED && error != watch->last)
+	if (error && error != -ECANCELED && error != watch->last) {
+		pfs_refresh_explain(text, sizeof(text), error);
 		pfs_warning("%s: cannot be refreshed: %s%s%s", watch->options.store, why,
-			    *why ? ": " : "", strerror(-error));
+			    *why ? ": " : "", text);
+	}
 	if (error != -ECANCELED)
 		watch->last = error;
 	watch->compared_once |= !error && !n;
@@ -328,7 +335,8 @@ static void *run(void *arg)
 		error = all ? refresh_all(watch) : refresh_stale(watch);
 		pfs_sourcewatch_forget_gone(watch);
 		pfs_sourcewatch_set_seen(watch, !error);
-		say_means(watch);
+		if (error != -ECANCELED)
+			say_means(watch, error);
 		all = !wait_for_news(watch, error) || error;
 		wait_for_quiet(watch);
 		news = take_news(watch);
