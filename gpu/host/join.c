@@ -3,6 +3,7 @@
  * the left side's tuples are looked up. */
 #include "gpu/host/families.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -30,6 +31,7 @@ struct joiner {
 	uint64_t *numbers, *absent; /* by tuple of the right side */
 	size_t n_heads;
 	bool is_direct;
+	bool is_chained; /* some place has several tuples: else `next` is not read */
 	bool keeps_left; /* a left tuple without a partner makes a pair with PFS_NO_ROW */
 	struct pfs_pairs *pieces;
 };
@@ -125,14 +127,16 @@ static size_t head_of(const struct joiner *j, uint64_t number)
 struct building {
 	const struct joiner *j;
 	size_t n_parts;
+	_Atomic bool is_chained;
 };
 
 /* One thread fills each part of the heads, from the last tuple to the first, so that tuples with
  * the same place follow each other in order. */
 static int build_part(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
-	const struct building *b = context;
+	struct building *b = context;
 	const struct joiner *j = b->j;
+	bool is_chained = false;
 	size_t first = j->n_heads / b->n_parts * from;
 	size_t end = to == b->n_parts ? j->n_heads : j->n_heads / b->n_parts * to;
 
@@ -145,8 +149,11 @@ static int build_part(void *context, unsigned worker, uint64_t from, uint64_t to
 		if (head < first || head >= end || pfs_bit(j->absent, i))
 			continue;
 		j->next[i] = j->head[head];
+		is_chained |= j->next[i] != 0;
 		j->head[head] = (uint32_t)i + 1;
 	}
+	if (is_chained)
+		atomic_store(&b->is_chained, true);
 	return 0;
 }
 
@@ -169,7 +176,9 @@ static int build(struct joiner *j)
 	PFS_TRY(pfs_host_for(j->host, j->run, n, PFS_PIECE, read_right, j));
 	if (n < PFS_PIECE || b.n_parts > j->n_heads)
 		b.n_parts = 1;
-	return pfs_host_for(j->host, j->run, b.n_parts, 1, build_part, &b);
+	PFS_TRY(pfs_host_for(j->host, j->run, b.n_parts, 1, build_part, &b));
+	j->is_chained = atomic_load(&b.is_chained);
+	return 0;
 }
 
 /* ---- looking up ---- */
@@ -183,7 +192,7 @@ static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
 static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left,
 			uint64_t number, uint32_t tuple)
 {
-	for (; tuple; tuple = j->next[tuple - 1]) {
+	for (; tuple; tuple = j->is_chained ? j->next[tuple - 1] : 0) {
 		uint32_t right = position_of(&j->right_at, tuple - 1);
 
 		if (!j->is_direct &&
@@ -211,10 +220,10 @@ static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
 		__builtin_prefetch(&j->head[pfs_bit(absent, i) ? 0 : head_of(j, numbers[i])]);
 	for (uint32_t i = 0; i < span->n; i++) {
 		tuple[i] = pfs_bit(absent, i) ? 0 : j->head[head_of(j, numbers[i])];
-		if (tuple[i]) {
+		if (tuple[i] && !j->is_direct)
 			__builtin_prefetch(&j->numbers[tuple[i] - 1]);
+		if (tuple[i] && j->is_chained)
 			__builtin_prefetch(&j->next[tuple[i] - 1]);
-		}
 	}
 	for (uint32_t i = 0; i < span->n; i++) {
 		uint32_t left = pfs_span_at(span, i);
