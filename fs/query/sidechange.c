@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "fs/query/relational/change.h"
+#include "fs/query/relational/relational.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
 
@@ -80,14 +81,19 @@ int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 	struct pfs_tree *tree =
 		query->queries->tree; /* the statement's own may get frozen while it runs */
 	struct pfs_side_rows rows = {.table = 0};
+	const char *why = NULL;
 	uint64_t charged;
 	int error = -EOPNOTSUPP;
 
 	if (pfs_sql_effect(query->connection->sql) == PFS_SQL_CHANGES_ROWS)
-		error = pfs_relational_change(query, &rows);
+		error = pfs_relational_change(query, &rows, &why);
 	charged = rows.capacity;
-	if (!error && rows.n && !pfs_sides_fit(tree, &rows))
+	if (!error && rows.n && !pfs_sides_fit(tree, &rows)) {
 		error = -EOPNOTSUPP; /* the copy's are committed at once */
+		why = "more changes than may wait for a commit";
+	}
+	if (error == -EOPNOTSUPP && why)
+		pfs_relational_not_changed(query->relational, why);
 	if (!error)
 		error = verify(query, &rows, problem);
 	query->changes = error ? 0 : rows.n;

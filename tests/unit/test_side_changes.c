@@ -165,6 +165,55 @@ static void check_change(const struct change_case *c)
 		check_both(c->sql, asked_of[i][0], asked_of[i][1]);
 }
 
+/* The plan says for what reason SQLite changes the rows; NULL: the operators do. */
+static void check_reason(const char *sql, const char *why)
+{
+	struct pfs_query *query;
+	char *plan;
+
+	scope.explains = true;
+	query = begin(sql);
+	scope.explains = false;
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	if (why ? !strstr(plan, why) : !query->is_by_operators)
+		fail_msg("%s: %s", sql, plan);
+	free(plan);
+	pfs_query_finish(query);
+}
+
+static void test_reasons_are_told(void **state)
+{
+	static const struct {
+		const char *sql, *why;
+	} cases[] = {
+		{"UPDATE t SET b = 5 WHERE a = 98",
+		 "for it has a column with values of several classes\n"},
+		{"UPDATE t SET b = 5, e = 1 WHERE a = 98", NULL},
+		{"UPDATE t SET b = 5 WHERE e = 'x'",
+		 "for it has a column with values of several classes\n"},
+		{"UPDATE u SET v = v + 1 WHERE a = 1", NULL},
+		{"UPDATE u SET x = a",
+		 "for it has a value that its column would keep as another\n"},
+		{"UPDATE OR IGNORE u SET v = 1",
+		 "for it has what is to be done where rows conflict\n"},
+		{"UPDATE u SET rowid = a + 10", "for it has a row's number that it sets\n"},
+		{"INSERT INTO u (a) VALUES (1)", "for it has a column that gets its default\n"},
+		{"UPDATE q SET v = 2",
+		 "for it has a table with constraints, or with such indexes\n"},
+		{"UPDATE u SET v = hex(a)", "for it has a function that is SQLite's\n"},
+	};
+
+	(void)state;
+	change("CREATE TABLE t (a INT, b INT, c TEXT, d REAL, e)", 0);
+	change("INSERT INTO t VALUES (98, 1, 'c', 0.5, 'x'), (99, 2, 'd', 1.5, 7)", 2);
+	change("CREATE TABLE u (a INT, v INT, x TEXT)", 0);
+	change("INSERT INTO u VALUES (1, 2, NULL), (2, 3, NULL)", 2);
+	change("CREATE TABLE q (v INTEGER CHECK (v > 0))", 0);
+	change("INSERT INTO q VALUES (1)", 1);
+	for (size_t i = 0; i < PFS_COUNT(cases); i++)
+		check_reason(cases[i].sql, cases[i].why);
+}
+
 static void test_operators_change_rows(void **state)
 {
 	(void)state;
@@ -319,10 +368,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_few_rows_are_found),	 TEST(test_operators_change_rows),
-		TEST(test_only_words_constrain), TEST(test_too_large_is_remembered),
-		TEST(test_large_changes),	 TEST(test_zeros_have_signs),
-		TEST(test_changes_of_small_tables),
+		TEST(test_few_rows_are_found),	    TEST(test_reasons_are_told),
+		TEST(test_operators_change_rows),   TEST(test_only_words_constrain),
+		TEST(test_too_large_is_remembered), TEST(test_large_changes),
+		TEST(test_zeros_have_signs),	    TEST(test_changes_of_small_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,14 @@ struct changing {
 	size_t *result_of; /* by column of the table: the result that it becomes, or SIZE_MAX */
 	struct pfs_side_rows *rows;
 	uint64_t charged; /* bytes of them */
+	const char *why;  /* SQLite is to run it; NULL: for another reason than it is */
 };
+
+static int refuse(struct changing *changing, const char *why)
+{
+	changing->why = why;
+	return -EOPNOTSUPP;
+}
 
 /* ---- what operators ask ---- */
 
@@ -65,11 +72,18 @@ static int charge(void *context, int64_t bytes)
 
 /* ---- the statement as a SELECT ---- */
 
-static bool is_plain(const struct pfs_statement *statement)
+/* Returns what is in it beyond the table, SET, WHERE, VALUES and SELECT; NULL: nothing. */
+static const char *find_more(const struct pfs_statement *statement)
 {
-	return !statement->schema && !statement->alias && !statement->has_conflict &&
-	       !statement->with && !statement->from && !statement->order && !statement->limit &&
-	       !statement->offset;
+	if (statement->schema || statement->alias)
+		return "another name of the table that it changes";
+	if (statement->has_conflict)
+		return "what is to be done where rows conflict";
+	if (statement->with || statement->from)
+		return "WITH or FROM beside the table that it changes";
+	if (statement->order || statement->limit || statement->offset)
+		return "an order or a limit of the rows that it changes";
+	return NULL;
 }
 
 static struct pfs_items *one(struct changing *changing)
@@ -117,15 +131,19 @@ static bool reads_nodes(const struct pfs_block *block)
 	return reads;
 }
 
-/* Returns true if the operators compute all its rows. Few nodes, and rows of nodes as they are, are
+/* Returns NULL if the operators compute all its rows. Few nodes, and rows of nodes as they are, are
  * found as those of any part. */
-static bool can_run(const struct changing *changing)
+static const char *why_not(const struct changing *changing)
 {
 	const struct pfs_block *block = changing->block;
 
-	return block->n_inputs && !block->rows &&
-	       (!changing->reads_nodes ||
-		!pfs_block_why_not(block, changing->query, PFS_BLOCK_CHANGE_PART));
+	if (!block->n_inputs)
+		return "a row of constants";
+	if (block->rows)
+		return "rows of nodes as they are";
+	return changing->reads_nodes
+		       ? pfs_block_why_not(block, changing->query, PFS_BLOCK_CHANGE_PART)
+		       : NULL;
 }
 
 static int bind(struct changing *changing)
@@ -134,22 +152,25 @@ static int bind(struct changing *changing)
 	const struct pfs_statement *statement;
 	const struct pfs_select *select;
 	struct pfs_bind_part part = {.is_change = true};
-	struct pfs_not_taken refusal;
-	const char *why;
+	struct pfs_not_taken refusal = {.why = NULL};
 	bool is_simple;
+	int error = pfs_parse(&changing->parsed, query->text.text, query->text.len, &refusal);
 
-	PFS_TRY(pfs_parse(&changing->parsed, query->text.text, query->text.len, &refusal));
+	changing->why = refusal.why;
+	if (error)
+		return error;
 	statement = changing->statement = pfs_parsed_statement(changing->parsed);
-	if (!statement->table || !is_plain(statement))
+	changing->why = find_more(statement);
+	if (!statement->table || changing->why)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_sql_side_is_simple(query->connection->sql, &is_simple, statement->table->text));
 	if (!is_simple) /* before its columns are made */
-		return -EOPNOTSUPP;
+		return refuse(changing, "a table with constraints, or with such indexes");
 	switch (statement->kind) {
 	case PFS_STATEMENT_INSERT:
 		select = statement->select;
-		if (!select) /* DEFAULT VALUES */
-			return -EOPNOTSUPP;
+		if (!select)
+			return refuse(changing, "DEFAULT VALUES");
 		break;
 	case PFS_STATEMENT_UPDATE:
 	case PFS_STATEMENT_DELETE:
@@ -160,9 +181,10 @@ static int bind(struct changing *changing)
 	}
 	if (!select)
 		return -ENOMEM;
-	PFS_TRY(pfs_bind(&changing->block, &why, query, &changing->arena, select, &part));
+	PFS_TRY(pfs_bind(&changing->block, &changing->why, query, &changing->arena, select, &part));
 	changing->reads_nodes = reads_nodes(changing->block);
-	return can_run(changing) ? 0 : -EOPNOTSUPP;
+	changing->why = why_not(changing);
+	return changing->why ? -EOPNOTSUPP : 0;
 }
 
 /* ---- the table ---- */
@@ -180,22 +202,28 @@ static int set_result(struct changing *changing, const struct pfs_name *name, si
 {
 	size_t column = find_column(changing->table, name);
 
-	if (column == changing->table->table.n_columns || changing->result_of[column] != SIZE_MAX ||
+	if (column == changing->table->table.n_columns ||
 	    changing->table->columns[column].is_number)
-		return -EOPNOTSUPP;
+		return refuse(changing, "a row's number that it sets");
+	if (changing->result_of[column] != SIZE_MAX)
+		return refuse(changing, "a column that it sets twice");
 	changing->result_of[column] = result;
 	return 0;
 }
 
-/* All columns have a value: of an INSERT a result, of an UPDATE that or the one that they had. */
-static int check_columns(const struct changing *changing)
+/* All columns have a value: of an INSERT a result, of an UPDATE that or the one that they had,
+ * since a row is written whole; of a column with several classes the table does not keep it. */
+static int check_columns(struct changing *changing)
 {
 	for (size_t i = 0; i < changing->table->table.n_columns; i++) {
 		const struct pfs_side_column *column = &changing->table->columns[i];
 
-		if (changing->result_of[i] == SIZE_MAX &&
-		    (changing->statement->kind == PFS_STATEMENT_INSERT || column->why_not))
-			return -EOPNOTSUPP;
+		if (changing->result_of[i] != SIZE_MAX)
+			continue;
+		if (changing->statement->kind == PFS_STATEMENT_INSERT)
+			return refuse(changing, "a column that gets its default");
+		if (column->why_not)
+			return refuse(changing, column->why_not);
 	}
 	return 0;
 }
@@ -204,7 +232,7 @@ static int set_all(struct changing *changing)
 {
 	for (size_t i = 0; i < changing->table->table.n_columns; i++) {
 		if (changing->table->columns[i].is_number)
-			return -EOPNOTSUPP;
+			return refuse(changing, "a row's number that it sets");
 		changing->result_of[i] = i;
 	}
 	return changing->table->table.n_columns == changing->block->n_results ? 0 : -EOPNOTSUPP;
@@ -346,7 +374,8 @@ static int add_row(struct changing *changing, uint64_t i, int64_t number, uint32
 			continue;
 		}
 		take_result(changing, &cells[c], i, changing->result_of[c]);
-		PFS_TRY(fit(&table->columns[c], &cells[c]));
+		if (fit(&table->columns[c], &cells[c]))
+			return refuse(changing, "a value that its column would keep as another");
 	}
 	return pfs_side_rows_add(changing->rows, number, cells, n);
 }
@@ -372,7 +401,7 @@ static int add_rows(struct changing *changing)
 	int error = 0;
 
 	if (is_insert && (last < 0 || last > INT64_MAX - (int64_t)n))
-		return -EOPNOTSUPP;
+		return refuse(changing, "rows whose numbers SQLite chooses");
 	for (uint64_t i = 0; i < n && !error; i++) {
 		uint32_t place = is_insert ? 0 : answer->places[i];
 		int64_t number = is_insert ? ++last : pfs_side_table_number(changing->table, place);
@@ -384,7 +413,7 @@ static int add_rows(struct changing *changing)
 		if (!error)
 			error = charge_rows(changing);
 		if (!error && changing->rows->size > PFS_SIDE_ROWS_MAX)
-			error = -EOPNOTSUPP;
+			error = refuse(changing, "more changes than are kept at once");
 	}
 	return error;
 }
@@ -421,7 +450,7 @@ static int find_rows(struct changing *changing)
 		return add_rows(changing);
 	}
 	if (pfs_side_finds_few(changing->block, query, PFS_SQLITE_CHANGES))
-		return -EOPNOTSUPP;
+		return refuse(changing, "few rows of a side table, which are found at once");
 	PFS_TRY(pfs_queries_placement(query->queries, &placement));
 	changing->run.operators = placement->operators;
 	changing->block->wants_places = changing->statement->kind != PFS_STATEMENT_INSERT;
@@ -429,7 +458,22 @@ static int find_rows(struct changing *changing)
 	return add_rows(changing);
 }
 
-int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
+static const char *why_failed(const struct changing *changing, int error)
+{
+	if (changing->query->is_limited)
+		return "a user who does not see all nodes";
+	if (changing->why)
+		return changing->why;
+	if (error == -EAGAIN)
+		return "nodes that others have waited for";
+	if (error == -ENOMEM || error == -E2BIG)
+		return "more rows than there is memory for";
+	return changing->context.is_slower
+		       ? "few rows to look for, which the operators take longer for"
+		       : "what the operators have no answer to";
+}
+
+int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows, const char **why)
 {
 	struct changing changing = {.query = query, .thread = pthread_self(), .rows = rows};
 	int error = -EOPNOTSUPP;
@@ -444,6 +488,7 @@ int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows)
 		.query = query, .arena = &changing.arena, .run = &changing.run};
 	if (!query->is_limited)
 		error = find_rows(&changing);
+	*why = error ? why_failed(&changing, error) : NULL;
 	pfs_answer_rows_free(&changing.answer, &changing.run);
 	pfs_dictionary_finish(&changing.context.owners[0].dictionary);
 	pfs_dictionary_finish(&changing.context.owners[1].dictionary);

@@ -12,8 +12,9 @@
  * the query's account, and the caller's to be discharged. pfs_sides_hold is held, and the
  * connection refreshed.  -EOPNOTSUPP: SQLite has to run it, with parts or without, be it that the
  * table has constraints, that a value does not fit, that an index finds few rows sooner, or that
- * others have waited for the tree whose nodes it reads; -ENOMEM, -EINTR. */
-PFS_MUST_CHECK int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows);
+ * others have waited for the tree whose nodes it reads: *why, a constant, says it; -EINTR. */
+PFS_MUST_CHECK int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows,
+					 const char **why);
 
 /* The rows have been applied: the columns take them over at once, while the changes are at hand.
  * The connection is refreshed. */

@@ -348,8 +348,10 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 
 	PFS_TRY(count_rows(running, &n));
 	if (!from->is_once && is_found_at_once(from->parts[0]) &&
-	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece)
+	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece) {
+		running->context->is_slower = true;
 		return -EOPNOTSUPP;
+	}
 	return pfs_partners_ask(&partners, running, input)
 		       ? select_by_partners(running, &partners, input)
 		       : get_table(running, input);

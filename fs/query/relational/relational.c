@@ -297,6 +297,7 @@ static int run_block(struct pfs_relational *relational)
 	pfs_relational_forget(relational);
 	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
 	relational->context.few.by = NULL;
+	relational->context.is_slower = false;
 	return pfs_block_run(&relational->rows, relational->block, &relational->context);
 }
 
@@ -374,10 +375,15 @@ void pfs_relational_restart(struct pfs_relational *relational)
 		NULL; /* of the tree that it read */
 }
 
-static int fail(struct pfs_relational *relational)
+static int fail(struct pfs_relational *relational, int error)
 {
 	relational->failed = true;
-	relational->why = "what the operators have no answer to, or take longer for";
+	if (relational->context.is_slower)
+		relational->why = "few rows to look for, which the operators take longer for";
+	else if (error == -ENOMEM)
+		relational->why = "more rows than there is memory for";
+	else
+		relational->why = "what the operators have no answer to";
 	return -EOPNOTSUPP;
 }
 
@@ -445,7 +451,7 @@ static int next_as_it_is(struct pfs_relational *relational)
 		return got;
 	pfs_relational_restart(relational);
 	pfs_plan_finish(relational->query); /* SQLite's scans are the statement's */
-	return fail(relational);
+	return fail(relational, got);
 }
 
 int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs_portion_fn fn,
@@ -475,7 +481,7 @@ int pfs_relational_next(struct pfs_relational *relational)
 		if (error == -EINTR || (error && relational->query->lost))
 			return error;
 		if (error)
-			return fail(relational);
+			return fail(relational, error);
 		pfs_relational_verify(relational->query, relational->block, relational->rows.n,
 				      pfs_answer_value, &relational->rows);
 	}
@@ -488,6 +494,12 @@ int pfs_relational_next(struct pfs_relational *relational)
 }
 
 /* ---- what is said of it ---- */
+
+void pfs_relational_not_changed(struct pfs_relational *relational, const char *why)
+{
+	if (relational)
+		relational->why = why;
+}
 
 static void describe_index(const struct pfs_relational *relational, FILE *out)
 {

@@ -88,6 +88,10 @@ uint64_t pfs_relational_rows(const struct pfs_relational *relational);
 void pfs_relational_value_at(const struct pfs_relational *relational, uint64_t row, size_t column,
 			     struct pfs_sql_value *out);
 
+/* Says, for the plan, why SQLite has changed the rows of a side table: a constant. NULL is
+ * allowed. */
+void pfs_relational_not_changed(struct pfs_relational *relational, const char *why);
+
 /* Writes one line for the reader of a plan: how it runs, or why SQLite runs it. */
 void pfs_relational_describe(const struct pfs_relational *relational, FILE *out);
 

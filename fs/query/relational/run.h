@@ -83,6 +83,7 @@ struct pfs_run_context {
 	struct pfs_made_texts *made;	 /* of texts.c; freed then, too */
 	const struct pfs_recursion *recursion; /* the one whose step runs, or NULL */
 	struct pfs_few_nodes few;	       /* the last choice of few_nodes.c */
+	bool is_slower;			       /* than SQLite, which the operators gave up for */
 	uint64_t text_limit; /* most bytes of a text made of several rows; set where a block makes
 				one */
 };

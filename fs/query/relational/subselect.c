@@ -349,8 +349,10 @@ static int run_steps(struct pfs_running *running, struct pfs_tuples **levels, si
 		error = *n == STEPS_MAX ? -EOPNOTSUPP
 					: describe(running, &recursion.rows, levels[*n - 1],
 						   columns_of(input));
-		if (!error && *n == 1 && pfs_recursion_is_short(running, input, &recursion.rows))
+		if (!error && *n == 1 && pfs_recursion_is_short(running, input, &recursion.rows)) {
+			context->is_slower = true;
 			error = -EOPNOTSUPP;
+		}
 		context->recursion = &recursion;
 		if (!error)
 			error = run_parts(running, &levels[*n], input, input->n_first,
