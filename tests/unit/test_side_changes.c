@@ -191,6 +191,7 @@ static void test_reasons_are_told(void **state)
 		{"UPDATE t SET b = 5, e = 1 WHERE a = 98", NULL},
 		{"UPDATE t SET b = 5 WHERE e = 'x'",
 		 "for it has a column with values of several classes\n"},
+		{"DELETE FROM t WHERE a = 99", NULL},
 		{"UPDATE u SET v = v + 1 WHERE a = 1", NULL},
 		{"UPDATE u SET x = a",
 		 "for it has a value that its column would keep as another\n"},
