@@ -330,10 +330,21 @@ static int time_twice(struct bench *b)
 	return time_what(b, "both sides repeat: indexes merged", merge);
 }
 
-static int time_skew(struct bench *b, double theta, uint64_t fragments)
+static int time_merges(struct bench *b, uint64_t fragments)
 {
 	static const uint64_t several[] = {600, 6000, 60000, 200000};
 
+	PFS_TRY(time_what(b, "index of the large relation", build_right));
+	PFS_TRY(time_what(b, "indexes merged, all pairs", merge));
+	if (fragments)
+		return time_fragments(b, fragments);
+	for (size_t i = 0; i < PFS_COUNT(several); i++)
+		PFS_TRY(time_fragments(b, several[i]));
+	return 0;
+}
+
+static int time_skew(struct bench *b, double theta, uint64_t fragments)
+{
 	b->theta = theta;
 	b->small = &b->left;
 	PFS_TRY(fill(b));
@@ -342,12 +353,7 @@ static int time_skew(struct bench *b, double theta, uint64_t fragments)
 		PFS_TRY(fill_duckdb(b, &b->right, "r"));
 		PFS_TRY(time_what(b, "the same by DuckDB", join_in_duckdb));
 	}
-	PFS_TRY(time_what(b, "index of the large relation", build_right));
-	PFS_TRY(time_what(b, "indexes merged, all pairs", merge));
-	if (fragments)
-		PFS_TRY(time_fragments(b, fragments));
-	for (size_t i = 0; !fragments && i < PFS_COUNT(several); i++)
-		PFS_TRY(time_fragments(b, several[i]));
+	PFS_TRY(time_merges(b, fragments));
 	return time_twice(b);
 }
 
