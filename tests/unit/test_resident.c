@@ -354,7 +354,7 @@ static void leaves_and_starts_again(open_fn open_it)
 	end(m);
 }
 
-/* How long it took to leave, as it is kept; a run may end by itself before it is told. 0: all did. */
+/* How long it took to leave, as is kept; a run may end by itself before it is told. 0: all did. */
 static uint64_t leave_once(open_fn open_it)
 {
 	struct model *m = begin(open_it);
@@ -379,7 +379,8 @@ static int compare_ns(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Others may have the processor while one leaves, but hardly while each of nine does. */
+/* Others may have the processor while one leaves, but hardly while each of nine does. Under tools
+ * that run tests slowly, which have the small ones, it takes longer. */
 static void time_to_leave(open_fn open_it)
 {
 	uint64_t ns[9];
@@ -390,7 +391,7 @@ static void time_to_leave(open_fn open_it)
 	print_message("left after %.1f us, at most %.1f\n", (double)ns[PFS_COUNT(ns) / 2] / 1e3,
 		      (double)ns[PFS_COUNT(ns) - 1] / 1e3);
 	assert_true(ns[0] > 0);
-	assert_true(ns[0] < 1000000);
+	assert_true(ns[0] < (getenv("PFS_TEST_SMALL") ? 1000000000 : 1000000));
 }
 
 static void is_falsified(open_fn open_it)
