@@ -148,7 +148,7 @@ if mount_inner 2>/dev/null; then
 		[[ $how = mounted ]] || mount --bind "$other" "$src/m2/inner"
 		ok 'and is as it was' grep -q ' 0 added, 0 removed, 0 moved, 0 changed, ' \
 			<(primefs refresh --cross-mounts "$store")
-		is 'and can be read' "$(primefs export --format=tar "$store" | tar -xOf - m2/inner/z ./m2/inner/z 2>/dev/null)" z
+		! has_archives || is 'and can be read' "$(primefs export --format=tar "$store" | tar -xOf - m2/inner/z ./m2/inner/z 2>/dev/null)" z
 		echo more >>"$src/m2/inner/z"
 		ok 'a file there changes' grep -q ' 0 added, 0 removed, 0 moved, 1 changed, ' \
 			<(primefs refresh --cross-mounts "$store")
