@@ -55,7 +55,7 @@ struct pfs_heap {
 	const uint8_t *bytes;
 	uint64_t size; /* only grows at the end */
 	uint8_t place_shift;
-	uint8_t length_size; /* 1 or 4 */
+	uint8_t length_size; /* 1: no text has a NUL; or 4 */
 	/* The stamps of blocks of PFS_BLOCK_ROWS places, if places of removed texts are used again;
 	 * NULL: they are not. */
 	const struct pfs_stamps *stamps;

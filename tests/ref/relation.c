@@ -295,6 +295,9 @@ static void make_places(struct ref_world *w, struct ref_table *t, unsigned colum
 
 	h->place_shift = ref_below(w, 2) ? 2 : 0;
 	h->length_size = ref_below(w, 2) ? 4 : 1;
+	for (unsigned i = 0; i < REF_TEXTS; i++)
+		if (memchr(w->texts[i], 0, w->text_len[i]))
+			h->length_size = 4; /* others have no NUL */
 	for (unsigned i = 0; i < REF_TEXTS; i++) {
 		of_text[i] = (uint32_t)(at >> h->place_shift);
 		memcpy(bytes + at, &w->text_len[i], h->length_size);
