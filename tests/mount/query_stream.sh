@@ -145,14 +145,14 @@ before=$(threads)
 readers=$!
 ok 'many wait' wait_for 20 many_wait
 for _ in {1..20}; do stat -c %s "$mnt/copied" >/dev/null; done
-ok 'names are looked up meanwhile, and few threads are at work' test "$(threads)" -le $((before + 32 + $(nproc)))
+ok 'names are looked up meanwhile, and few threads are at work' test "$(threads)" -le $((before + 64 + $(nproc)))
 is 'statements are answered' "$(tail -n 1 "$q/sql/SELECT 7 AS n")" 7
 ok 'it is read by others, too' cmp whole <(cat "$paths")
 killed=$("$probes/reads" kill 20 "$(($(stat -c %s whole) - 1000))" <&5)
 within 'a reader that is killed is gone' "$killed" 100000
 sleep 3
 ok 'many wait, still' many_wait
-ok 'and few threads are at work' test "$(threads)" -le $((before + 32 + $(nproc)))
+ok 'and few threads are at work' test "$(threads)" -le $((before + 64 + $(nproc)))
 kill "$readers"
 wait "$readers" && status=0 || status=$?
 is 'none of them has failed' "$status" 0
