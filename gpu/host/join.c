@@ -209,11 +209,11 @@ static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_
 	return 0;
 }
 
-static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
-			const struct pfs_span *span)
+/* Reads the numbers of the span's tuples, and where their chains start; 0: nowhere. */
+static void find_chains(const struct joiner *j, const struct pfs_span *span, uint64_t *numbers,
+			uint32_t *tuple)
 {
-	uint64_t numbers[PFS_SPAN], absent[PFS_SPAN_WORDS];
-	uint32_t tuple[PFS_SPAN];
+	uint64_t absent[PFS_SPAN_WORDS];
 
 	pfs_keys_read(&j->left_keys, span, numbers, absent);
 	for (uint32_t i = 0; i < span->n; i++)
@@ -225,6 +225,15 @@ static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
 		if (tuple[i] && j->is_chained)
 			__builtin_prefetch(&j->next[tuple[i] - 1]);
 	}
+}
+
+static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
+			const struct pfs_span *span)
+{
+	uint64_t numbers[PFS_SPAN];
+	uint32_t tuple[PFS_SPAN];
+
+	find_chains(j, span, numbers, tuple);
 	for (uint32_t i = 0; i < span->n; i++) {
 		uint32_t left = pfs_span_at(span, i);
 		size_t before = pairs->n;
