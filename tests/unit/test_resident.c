@@ -384,12 +384,13 @@ static int compare_ns(const void *a, const void *b)
 static void time_to_leave(open_fn open_it)
 {
 	uint64_t ns[9];
+	const uint64_t *median = &ns[PFS_COUNT(ns) / 2], *most = &ns[PFS_COUNT(ns) - 1];
 
 	for (size_t i = 0; i < PFS_COUNT(ns); i++)
 		ns[i] = leave_once(open_it);
 	qsort(ns, PFS_COUNT(ns), sizeof(*ns), compare_ns);
-	print_message("left after %.1f us, at most %.1f\n", (double)ns[PFS_COUNT(ns) / 2] / 1e3,
-		      (double)ns[PFS_COUNT(ns) - 1] / 1e3);
+	print_message("left after %.1f us, at most %.1f\n", (double)*median / 1e3,
+		      (double)*most / 1e3);
 	assert_true(ns[0] > 0);
 	assert_true(ns[0] < (getenv("PFS_TEST_SMALL") ? 1000000000 : 1000000));
 }

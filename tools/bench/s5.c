@@ -475,6 +475,13 @@ static bool upper_by_name(enum pfs_index_upper_levels *out, const char *name)
 	return *out == PFS_INDEX_UPPER_HOST || strcmp(name, "beside") == 0;
 }
 
+static void choose_peers(struct bench *b, struct pfs_cmd_args *args)
+{
+	b->is_alone = strcmp(args->value, "none") == 0;
+	if (!b->is_alone && strcmp(args->value, "maps") != 0)
+		pfs_cmd_reject(args, "--peers=%s: not maps or none", args->value);
+}
+
 int pfs_bench_s5(int argc, char **argv)
 {
 	struct bench b = {.run.on = PFS_ENGINE_HOST};
@@ -501,10 +508,8 @@ int pfs_bench_s5(int argc, char **argv)
 			return pfs_cmd_usage("s5", "'%s': neither beside nor host", args.value);
 		else if (option == CPU)
 			b.is_cpu = true;
-		else if (option == PEERS && strcmp(args.value, "none") == 0)
-			b.is_alone = true;
-		else if (option == PEERS && strcmp(args.value, "maps") != 0)
-			return pfs_cmd_usage("s5", "--peers=%s: neither maps nor none", args.value);
+		else if (option == PEERS)
+			choose_peers(&b, &args);
 		else if (option == ENGINE && pfs_engine_by_name(&b.run.on, args.value) != 0)
 			return pfs_cmd_usage("s5", "'%s': no engine", args.value);
 	}
