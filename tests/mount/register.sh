@@ -70,7 +70,8 @@ else
 	skip 'no setfattr'
 	run 'UPDATE nodes SET id = 33 WHERE id = 3' >/dev/null
 fi
-mv --exchange "$top/cats/puma" "$top/dogs/wolf" 2>/dev/null && mv --exchange "$top/cats/puma" "$top/dogs/wolf"
+ok 'names are exchanged, and back' "$probes/exchange" "$top/cats/puma" "$top/dogs/wolf"
+"$probes/exchange" "$top/cats/puma" "$top/dogs/wolf"
 
 exec 9<"$top/cats/l"
 rm "$top/cats/l"
