@@ -153,6 +153,18 @@ static int keep_attr(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *en
 	return 0;
 }
 
+/* There is no list of the attributes, for such an error: it may be longer than the kernel gives. */
+static int keep_no_list(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
+			const char *name, int error)
+{
+	narrow_alone(thread, entry, name);
+	if (error != E2BIG && error != EIO)
+		return 0;
+	return pfs_crawl_problem(thread, *name ? name : NULL,
+				 error == E2BIG ? "its attributes are too many to be listed"
+						: strerror(error));
+}
+
 /* The attributes, and what an ACL makes of the mode. */
 static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
 		      const char *name)
@@ -161,13 +173,14 @@ static int keep_attrs(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *e
 	const char *path, *at;
 	ssize_t size;
 
-	if (thread->no_attrs)
+	if (thread->without_attrs && entry->attr.st_dev == thread->without_attrs)
 		return 0;
 	path = *name ? name_for_attrs(thread, buffer, sizeof(buffer), name) : name;
 	size = get_list(thread, path);
-	thread->no_attrs = size < 0 && errno == EOPNOTSUPP;
-	if (size < 0 && !thread->no_attrs)
-		narrow_alone(thread, entry, name);
+	if (size < 0 && errno == EOPNOTSUPP)
+		thread->without_attrs = entry->attr.st_dev;
+	else if (size < 0)
+		PFS_TRY(keep_no_list(thread, entry, name, errno));
 	entry->attrs = (uint32_t)thread->batch->n_bytes;
 	for (at = thread->list; size > 0 && at < thread->list + size; at += strlen(at) + 1) {
 		if (strcmp(at, PFS_ACL_XATTR) == 0)
@@ -498,7 +511,8 @@ static int read_dir(struct pfs_crawl_thread *thread)
 	thread->fd = pfs_crawl_open_dir(thread, thread->dir);
 	if (thread->fd < 0)
 		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
-	thread->at_cwd = thread->no_attrs = false;
+	thread->at_cwd = false;
+	thread->without_attrs = 0;
 	error = pfs_crawl_read_rules(thread, thread->dir->ignore);
 	if (!error)
 		error = read_entries(thread);

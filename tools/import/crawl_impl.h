@@ -70,7 +70,7 @@ struct pfs_crawl_thread {
 	bool tag_only;			 /* it is a cache: nothing but its tag is wanted */
 	bool own_cwd;     /* the thread has a working directory of its own */
 	bool at_cwd;      /* which is dir */
-	bool no_attrs;    /* the filesystem has no user.* attributes */
+	dev_t without_attrs; /* a filesystem that has no user.* attributes; 0: none is known */
 	bool lists;	  /* the last entry had attributes: the next is taken to have some */
 	struct pfs_crawl_batch *batch; /* being filled; may be NULL */
 	char list[PFS_CRAWL_LIST_SIZE];

@@ -163,7 +163,8 @@ int pfs_crawl_look_enter(struct pfs_crawl_look *look, int *fd, struct pfs_crawl_
 		pfs_crawl_look_leave(look);
 		return error;
 	}
-	thread->at_cwd = thread->no_attrs = false;
+	thread->at_cwd = false;
+	thread->without_attrs = 0;
 	look->store_here = look->crawl.store_name && !fstat(*fd, &attr) &&
 			   attr.st_dev == look->crawl.store_dev &&
 			   attr.st_ino == look->crawl.store_ino;
