@@ -157,6 +157,8 @@ static int check_image_file(struct findings *findings)
 	struct pfs_tree *tree, *rows;
 	int error;
 
+	if (pfs_imagefile_is_taken(findings->store))
+		print_note(findings, PFS_IMAGE_FILE_TAKEN);
 	PFS_TRY(pfs_tree_open(&tree, findings->store, &how));
 	how.no_image_file = true;
 	error = pfs_tree_open(&rows, findings->store, &how);

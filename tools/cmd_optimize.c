@@ -34,6 +34,8 @@ static int make_image(const char *store)
 
 	if (!realpath(store, path))
 		return pfs_cmd_fail("optimize", "%s: %s", store, strerror(errno));
+	if (pfs_imagefile_is_taken(path))
+		return pfs_cmd_fail("optimize", "%s: " PFS_IMAGE_FILE_TAKEN, store);
 	pfs_imagefile_make_behind(path, pfs_ready_beside);
 	return PFS_EXIT_OK;
 }

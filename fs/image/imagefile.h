@@ -92,6 +92,13 @@ bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree);
  * files. */
 PFS_MUST_CHECK int pfs_imagefile_write(struct pfs_tree *tree);
 
+/* Returns true if the store can have no image file, since something else has the name of it; and
+ * what people are then told of the store. */
+bool pfs_imagefile_is_taken(const char *store);
+#define PFS_IMAGE_FILE_TAKEN                                                                       \
+	"cannot have an image file: what has its name and " PFS_IMAGE_FILE_SUFFIX                  \
+	" is something else; move that away"
+
 /* Removes the store's image file, if it has one: the store has become another. */
 void pfs_imagefile_remove(const struct pfs_tree *tree);
 
@@ -102,13 +109,14 @@ PFS_MUST_CHECK int pfs_imagefile_compare(struct pfs_tree *tree, struct pfs_tree 
 					 uint64_t *different);
 
 /* As pfs_imagefile_write_behind, for a store that this process does not have open: the new process
- * opens it with `open` (NULL: it cannot be opened), beside a process that may write to it. */
+ * opens it with `open` (NULL: it cannot be opened), beside a process that may write to it. The
+ * caller has seen that the name is not taken. */
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store));
 
 /* Starts a process that calls pfs_imagefile_write, holds no lock of the store, and ends by itself.
  * The journal has stopped, and this process is about to end. Does nothing if the image is small
  * (PFS_IMAGE_FILE_NODES), or if the image file has the store's last group already, except for a few
- * rows. */
+ * rows; logs a line, and does nothing, if the file's name is taken. */
 void pfs_imagefile_write_behind(struct pfs_tree *tree);
 
 #endif

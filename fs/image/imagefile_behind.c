@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -84,10 +85,23 @@ static bool is_near(struct pfs_tree *tree)
 	       (!tree->extras || !tree->extras->is_wanted(tree));
 }
 
+bool pfs_imagefile_is_taken(const char *store)
+{
+	char name[PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX)];
+
+	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, store);
+	return !pfs_imagefile_may_replace(name);
+}
+
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	if (is_wanted(tree) && !is_near(tree) &&
-	    is_writer(pfs_store_path(tree->store), tree->image.file))
+	const char *store = pfs_store_path(tree->store);
+
+	if (!is_wanted(tree) || is_near(tree))
+		return;
+	if (pfs_imagefile_is_taken(store)) /* nobody hears the process that writes */
+		pfs_warning("%s: " PFS_IMAGE_FILE_TAKEN, store);
+	else if (is_writer(store, tree->image.file))
 		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 

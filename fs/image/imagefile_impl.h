@@ -140,6 +140,9 @@ uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header,
  * memory. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
+/* Returns true if nothing has that name, or an image file, whole or not. */
+bool pfs_imagefile_may_replace(const char *name);
+
 struct pfs_lazy;
 struct pfs_lazy_part;
 

@@ -488,7 +488,7 @@ static bool is_ours(int fd)
 						 !memcmp(magic, unfinished, sizeof(magic))));
 }
 
-static bool may_replace(const char *name)
+bool pfs_imagefile_may_replace(const char *name)
 {
 	int fd PFS_CLOSE = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat attr;
@@ -566,7 +566,7 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 		return -ENOMEM;
 	if (stat(path, &store))
 		return -errno;
-	if (!may_replace(name))
+	if (!pfs_imagefile_may_replace(name))
 		return -EPERM;
 	fd = open_part(part);
 	if (fd < 0)
@@ -591,6 +591,6 @@ void pfs_imagefile_remove(const struct pfs_tree *tree)
 {
 	char *name PFS_FREE = pfs_imagefile_name(tree, "");
 
-	if (name && may_replace(name))
+	if (name && pfs_imagefile_may_replace(name))
 		(void)unlink(name);
 }

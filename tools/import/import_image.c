@@ -16,12 +16,17 @@
  * enough. */
 void pfs_import_leave_image(const struct pfs_import *import)
 {
+	const char *path = import->options.store;
 	char name[PATH_MAX];
 	struct stat store;
 
-	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, import->options.store);
-	if (!import->options.passing && stat(import->options.store, &store) == 0 &&
-	    store.st_size >= (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES &&
-	    (!import->options.at || access(name, F_OK) == 0))
-		pfs_imagefile_make_behind(import->options.store, pfs_ready_beside);
+	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, path);
+	if (import->options.passing || stat(path, &store) != 0 ||
+	    store.st_size < (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES ||
+	    (import->options.at && access(name, F_OK) != 0))
+		return;
+	if (pfs_imagefile_is_taken(path))
+		pfs_cmd_say("import", "%s: " PFS_IMAGE_FILE_TAKEN, path);
+	else
+		pfs_imagefile_make_behind(path, pfs_ready_beside);
 }
