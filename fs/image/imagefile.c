@@ -58,27 +58,34 @@ static bool counts_are_sound(const struct pfs_image_header *header)
 	       header->rare_size <= UINT64_C(1) << 48 && header->extra_size <= UINT64_C(1) << 48;
 }
 
-/* Returns true if this is a whole image file, of the store as it is or was. */
-static bool header_is_sound(struct pfs_image_file *file)
+/* Whether this is a whole image file, of the store as it is or was. -ENOENT: another's, or of
+ * another version; -EUCLEAN: damaged. */
+static int check_header(struct pfs_image_file *file)
 {
 	const struct pfs_image_header *header = &file->header;
 	struct pfs_store *store = file->tree->store;
 	struct pfs_store_state state = {.seq = 0};
 	uint64_t size;
+	bool whole;
 
-	if (!is_trusted(file->tree, file->fd, &size) ||
-	    !pfs_imagefile_read_at(file->fd, &file->header, sizeof(*header), 0) ||
-	    memcmp(header->magic, PFS_IMAGE_FILE_MAGIC, sizeof(header->magic)) != 0 ||
-	    header->order != PFS_IMAGE_FILE_ORDER || header->revision != PFS_IMAGE_FILE_REVISION ||
+	if (!is_trusted(file->tree, file->fd, &size))
+		return -ENOENT;
+	whole = pfs_imagefile_read_at(file->fd, &file->header, sizeof(*header), 0);
+	if (memcmp(header->magic, PFS_IMAGE_FILE_MAGIC, sizeof(header->magic)) != 0 ||
+	    (whole && (header->order != PFS_IMAGE_FILE_ORDER ||
+		       header->revision != PFS_IMAGE_FILE_REVISION)))
+		return -ENOENT;
+	if (!whole ||
 	    header->checksum != pfs_imagefile_sum(header, PFS_SUM_HEADER, header,
 						  offsetof(struct pfs_image_header, checksum)) ||
 	    !counts_are_sound(header))
-		return false;
+		return -EUCLEAN;
 	pfs_imagefile_layout(&file->layout, header);
 	state.seq = header->seq;
 	memcpy(state.token, header->token, PFS_TOKEN_SIZE);
-	return file->layout.file_size == size && header->seed == pfs_store_seed(store) &&
-	       pfs_store_follows(store, &state) == 0;
+	if (header->seed != pfs_store_seed(store) || pfs_store_follows(store, &state) != 0)
+		return -ENOENT;
+	return file->layout.file_size == size ? 0 : -EUCLEAN;
 }
 
 /* ---- sections ---- */
@@ -343,6 +350,21 @@ static void close_file(struct pfs_image *image)
 	free(file);
 }
 
+/* Commands, whose log is closed, say so as well: nobody wonders why the store opens slowly. */
+static void say_damaged(const char *name)
+{
+	pfs_notice("%s: damaged, and not used; it can be removed, or made anew by primefs optimize "
+		   "--image",
+		   name);
+}
+
+static int check_file(struct pfs_image_file *file)
+{
+	return file->fd < 0 || PFS_IMAGE_FILE_BLOCK % (size_t)sysconf(_SC_PAGESIZE)
+		       ? -ENOENT
+		       : check_header(file);
+}
+
 int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *tree))
 {
 	char *name PFS_FREE = pfs_imagefile_name(tree, "");
@@ -360,8 +382,10 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 	tree->image.file = file; /* which goes with the image */
 	tree->image.close_file = close_file;
 	file->fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (file->fd < 0 || PFS_IMAGE_FILE_BLOCK % (size_t)sysconf(_SC_PAGESIZE) ||
-	    !header_is_sound(file)) {
+	error = check_file(file);
+	if (error) {
+		if (error == -EUCLEAN)
+			say_damaged(name);
 		close_file(&tree->image);
 		return -ENOENT;
 	}
@@ -370,7 +394,11 @@ int pfs_imagefile_load(struct pfs_tree *tree, int (*load_rows)(struct pfs_tree *
 	atomic_store(&file->loading, false);
 	if (!error)
 		return 0;
-	pfs_info("%s: is not used: damaged, or too old", name);
+	if (error == -ENOENT && (!file->followed || atomic_load(&file->bad)))
+		say_damaged(name);
+	else
+		pfs_info("%s: is not used: %s", name,
+			 error == -ENOENT ? "too old" : strerror(-error));
 	pfs_slotorder_load(tree, NULL, PFS_STRAYS_UNKNOWN);
 	PFS_TRY(pfs_image_clear(tree));
 	pfs_totals_drop(tree);

@@ -49,7 +49,7 @@ void pfs_imagefile_forget_rows(struct pfs_image_file *file)
 }
 
 /* The next to open the store shall not meet with the same.  what_follows: of what is damaged, for
- * the log. */
+ * the log, also of commands, which have closed it. */
 static void remove_file(struct pfs_image_file *file, const char *what_follows)
 {
 	char *name PFS_FREE = pfs_imagefile_name(file->tree, "");
@@ -57,8 +57,8 @@ static void remove_file(struct pfs_image_file *file, const char *what_follows)
 
 	if (atomic_exchange(&file->removed, true))
 		return;
-	pfs_warning("%s: damaged, or changed by somebody; %s", name ? name : PFS_IMAGE_FILE_SUFFIX,
-		    what_follows);
+	pfs_notice("%s: damaged, or changed by somebody; %s", name ? name : PFS_IMAGE_FILE_SUFFIX,
+		   what_follows);
 	if (name && !fstat(file->fd, &ours) && !lstat(name, &named) &&
 	    ours.st_ino == named.st_ino && ours.st_dev == named.st_dev)
 		(void)unlink(name);
