@@ -32,6 +32,53 @@ ok 'a change shows within 10 s' test "$longest" -lt 10000000
 unmount_store
 wait "$daemon" || true
 
+# ---- more events than the kernel keeps ----
+# What it keeps is decided as a watch begins: it is lowered for that moment, and nobody reads while much changes.
+few_events() {
+	local file
+	for file in "${queues[@]}"; do
+		echo 4 >"$file" || return
+	done
+}
+many_events() {
+	local i
+	for i in "${!queues[@]}"; do
+		echo "${kept[i]}" >"${queues[i]}"
+	done
+}
+queues=(/proc/sys/fs/inotify/max_queued_events)
+[[ ! -e /proc/sys/fs/fanotify/max_queued_events ]] || queues+=(/proc/sys/fs/fanotify/max_queued_events)
+mapfile -t kept < <(cat "${queues[@]}")
+cleanup_fn many_events
+mkdir "$src"/dir{1..50}
+for means in fanotify inotify; do
+	rm -f "$store"*
+	primefs import -q "$src" "$store"
+	if ! few_events 2>/dev/null; then
+		many_events 2>/dev/null || true
+		skip "events that are lost, $means: the kernel's limit cannot be lowered"
+		continue
+	fi
+	mount_in_foreground -o "watch=$means"
+	settle
+	many_events
+	if ! grep -q "^source $means" <(how); then
+		skip "events that are lost, $means: $(how)"
+	else
+		kill -STOP "$daemon"
+		for i in {1..50}; do echo "$means" >"$src/dir$i/$means"; done
+		rm -r "$src/dir50"
+		mkdir "$src/dir50"
+		kill -CONT "$daemon"
+		ok "events that are lost, $means: everything is refreshed" wait_for 30 equal
+		echo after >"$src/dir7/after $means"
+		ok "and what comes after is followed, $means" wait_for 30 equal
+	fi
+	unmount_store
+	wait "$daemon" || true
+	check_store
+done
+
 # ---- an ordinary user, who has inotify ----
 if [[ -u $(command -v fusermount3) ]] && open_fuse_to_all; then
 	mkdir -p "$work/home/src/open" "$work/home/mnt"
