@@ -703,3 +703,6 @@ SELECT count(*), max(name), sum(size), total(size), avg(size) FROM nodes WHERE s
 = SELECT name FROM nodes ORDER BY name, ino LIMIT -1 OFFSET -5
 = SELECT name FROM nodes ORDER BY name, ino LIMIT 1 + 2 OFFSET 2 - 1
 = SELECT name FROM nodes ORDER BY name LIMIT 0
+= SELECT s FROM (SELECT ext, max(size) AS s FROM nodes GROUP BY ext LIMIT 2) ORDER BY s DESC
+= SELECT n FROM (SELECT ext, size AS n FROM nodes GROUP BY ext, size LIMIT 5) ORDER BY n, row_number() OVER (ORDER BY n)
+= SELECT n, row_number() OVER (ORDER BY n) FROM (SELECT ext, size AS n FROM nodes GROUP BY ext, size HAVING count(*) > 0 LIMIT 5) ORDER BY n DESC

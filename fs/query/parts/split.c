@@ -425,6 +425,21 @@ static void put_names(struct split *split)
 	}
 }
 
+static void write_offset(FILE *out, const struct split *split PFS_UNUSED, size_t number PFS_UNUSED)
+{
+	(void)fputs(" OFFSET 0", out);
+}
+
+/* Without its groups SQLite would take the SELECT for one whose rows an ORDER BY around it may sort
+ * before its LIMIT; not so if it has an offset. */
+static void keep_limit(struct split *split)
+{
+	const struct pfs_expr *limit = split->select->limit;
+
+	if (limit && !split->select->offset && split->select != split->finder->select)
+		put(split, (struct pfs_text_range){end_of(limit->span), 0}, write_offset, 0);
+}
+
 static bool can_be_split(const struct pfs_select *select)
 {
 	const struct pfs_core *core = select->first;
@@ -462,5 +477,6 @@ bool pfs_split(struct pfs_finder *finder, const struct pfs_select *select)
 	for (size_t i = 0; i < split.n; i++)
 		put(&split, split.needed[i].expr->span, write_column, i);
 	put_names(&split);
+	keep_limit(&split);
 	return true;
 }

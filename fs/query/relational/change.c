@@ -75,7 +75,9 @@ static int charge(void *context, int64_t bytes)
 /* Returns what is in it beyond the table, SET, WHERE, VALUES and SELECT; NULL: nothing. */
 static const char *find_more(const struct pfs_statement *statement)
 {
-	if (statement->schema || statement->alias)
+	if (statement->schema)
+		return "a schema before the table that it changes";
+	if (statement->alias)
 		return "another name of the table that it changes";
 	if (statement->has_conflict)
 		return "what is to be done where rows conflict";
