@@ -161,6 +161,25 @@ if mount_inner 2>/dev/null; then
 	exits 'the directory in which a filesystem was mounted goes' 1 primefs refresh "$store"
 	is 'without what was there' "$(paths)" '/d /d/f /k /k/inner2/ /m /m/inner /m/inner/x /m/inner/x/y /m/inner/z'
 
+	for what in 'ln -s /nowhere' 'cp /dev/null'; do
+		begin tmpfs
+		umount "$src/m/inner"
+		rmdir "$src/m/inner"
+		$what "$src/m/inner"
+		stays "a filesystem in whose mount point's place lies what '$what' made" /m/inner
+		ok 'is gone if that is said' grep -q ' 1 added, 4 removed, ' \
+			<(primefs refresh --unmounted "$store")
+	done
+
+	begin bind
+	umount "$src/m/inner"
+	rmdir "$src/m/inner"
+	mount --bind "$other" "$src/k"
+	ln -s k "$src/m/inner"
+	ok 'a filesystem is mounted elsewhere and linked to' primefs refresh --cross-mounts "$store"
+	is 'and has moved, too' "$(paths)" '/d /d/f /k /k/x /k/x/y /k/z /m /m/inner'
+	umount "$src/k"
+
 	begin bind
 	umount "$src/m/inner"
 	mount --bind "$other" "$src/k"

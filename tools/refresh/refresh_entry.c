@@ -58,17 +58,18 @@ static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batc
 	return 0;
 }
 
-/* Notes an entry of the place that may be new. over: the node of its name, whose original it is
- * not; or 0. Takes the batch over, also on failure. */
+/* Notes an entry of the place that may be new. gone: the node of its name, whose original it is
+ * not. Takes the batch over, also on failure. */
 static int note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
-		    const char *name, uint64_t over)
+		    const char *name, struct pfs_gone *gone)
 {
 	struct pfs_finding *found;
 
 	PFS_TRY(pfs_refresh_found(comparison->refresh, &found, comparison->place, batch, name));
 	found->kind = PFS_FOUND_NEW;
-	found->over = over;
+	found->over = gone->by_prime.prime;
 	found->set = PFS_TAKE_ALL;
+	gone->stands = gone->unmounted ? found : NULL;
 	return 0;
 }
 
@@ -153,7 +154,7 @@ static int compare_known(struct pfs_comparison *comparison, struct pfs_crawl_bat
 	if (!pfs_refresh_same(refresh, batch, record)) {
 		PFS_TRY(pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, record));
 		gone->maybe = true;
-		return note_new(comparison, batch, name, child->ino);
+		return note_new(comparison, batch, name, gone);
 	}
 	gone = pfs_refresh_find(refresh, child->ino);
 	if (gone)
@@ -174,6 +175,21 @@ static int tell_own(struct pfs_refresh *refresh, const struct pfs_follower *chil
 				"the store has something of its own by this name");
 }
 
+/* Notes that the child is gone. The directory in which a filesystem was mounted may go with the
+ * mount. */
+static int lose(struct pfs_comparison *comparison, struct pfs_gone **gone,
+		const struct pfs_follower *child, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_refresh_place *place = comparison->place;
+	int mounted = 0;
+
+	PFS_TRY(pfs_refresh_gone(refresh, gone, place, child->ino, record));
+	if (S_ISDIR(child->attr.st_mode))
+		mounted = pfs_refresh_was_mounted(refresh, record, place->ino);
+	return mounted > 0 ? pfs_refresh_unmounted(refresh, *gone) : mounted;
+}
+
 /* Compares a child with an entry of another type: the child is gone, and the entry is new. */
 static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -191,9 +207,9 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 		error = pfs_crawl_look_at(refresh->look, &batch, name);
 	if (error || !batch)
 		return error;
-	error = pfs_refresh_gone(refresh, &gone, comparison->place, child->ino, &record);
+	error = lose(comparison, &gone, child, &record);
 	if (!error)
-		return note_new(comparison, batch, name, child->ino);
+		return note_new(comparison, batch, name, gone);
 	pfs_crawl_look_free(batch);
 	return error;
 }
@@ -303,22 +319,6 @@ static bool is_aside(const char *here, const char *name, uint64_t ino)
 	return strcmp(here, aside) == 0;
 }
 
-/* Notes that the child is gone. The directory in which a filesystem was mounted may go with the
- * mount. */
-static int lose(struct pfs_comparison *comparison, const struct pfs_follower *child,
-		const struct pfs_source_record *record)
-{
-	struct pfs_refresh *refresh = comparison->refresh;
-	struct pfs_refresh_place *place = comparison->place;
-	struct pfs_gone *gone;
-	int mounted = 0;
-
-	PFS_TRY(pfs_refresh_gone(refresh, &gone, place, child->ino, record));
-	if (S_ISDIR(child->attr.st_mode))
-		mounted = pfs_refresh_was_mounted(refresh, record, place->ino);
-	return mounted > 0 ? pfs_refresh_unmounted(refresh, gone) : mounted;
-}
-
 /* Called for a child whose name the source lacks: it is gone, or was renamed or moved in the
  * store. */
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
@@ -326,6 +326,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_source_record record;
 	char path[PATH_MAX];
+	struct pfs_gone *gone;
 	const char *name, *here = comparison->refresh->children.names + child->name;
 	struct stat now;
 	bool renamed;
@@ -351,7 +352,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	if ((fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) ||
 	    (renamed && (is_aside(here, name, child->ino) ||
 			 (comparison->listing && !take_unknown(comparison, name)))))
-		return lose(comparison, child, &record);
+		return lose(comparison, &gone, child, &record);
 	if (renamed)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, name,
 					 "renamed in the store"));

@@ -254,6 +254,12 @@ static int match_directories(struct pfs_refresh *refresh, bool *any)
 	return 0;
 }
 
+/* Returns true if the entry is where the filesystem of the node of its name is or was mounted. */
+static bool is_stand_in(const struct pfs_finding *found, const struct pfs_gone *gone)
+{
+	return gone && gone->stands == found && !gone->claimed;
+}
+
 /* Where it is now was perhaps read before it came there. */
 static void hold(struct pfs_gone *gone)
 {
@@ -287,7 +293,7 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 		if (!is_open(found, true))
 			continue;
 		if (pfs_refresh_has_moved(refresh, found, found->was) ||
-		    (gone && gone->stands == found && !gone->claimed)) {
+		    is_stand_in(found, gone)) {
 			found->kind = PFS_FOUND_LEFT;
 			hold(gone);
 			continue;
@@ -317,8 +323,11 @@ static int match_files(struct pfs_refresh *refresh)
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
 
-		if (!is_open(found, false) || !gone || !gone->maybe || gone->claimed ||
-		    !S_ISREG(gone->mode))
+		if (!is_open(found, false) || !gone)
+			continue;
+		if (is_stand_in(found, gone))
+			found->kind = PFS_FOUND_LEFT;
+		if (!gone->maybe || gone->claimed || !S_ISREG(gone->mode))
 			continue;
 		gone->claimed = gone->present = true;
 		found->kind = PFS_FOUND_CHANGED;
