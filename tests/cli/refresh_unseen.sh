@@ -131,6 +131,8 @@ if mount_inner 2>/dev/null; then
 	change "UPDATE nodes SET path = '/k/f' WHERE path = '/d/f'"
 	mount -t tmpfs none "$src/d"
 	stays 'a file that the store moved out of a folder that another filesystem covers' /k/f
+	exits 'also if all that is not mounted is gone' 1 primefs refresh --unmounted "$store"
+	ok 'it stays' primefs find "$store" /k/f
 	umount "$src/d"
 	rm "$src/d/f"
 	ok 'it is uncovered, and has lost the file' primefs refresh "$store"
@@ -213,6 +215,28 @@ if mount_inner 2>/dev/null; then
 	umount "$src/m/inner"
 	ok 'without anything there' primefs refresh --unmounted "$store"
 	is 'all goes that it had' "$(paths)" '/d /d/f /k/ /m /m/inner/'
+
+	begin tmpfs
+	change "UPDATE nodes SET path = '/k/zz' WHERE path = '/m/inner/z'"
+	mount -t tmpfs none "$src/m/inner"
+	mount -t tmpfs none "$src/m/inner"
+	exits 'what is covered in a mounted filesystem is not gone' 1 \
+		primefs refresh --cross-mounts --unmounted "$store"
+	is 'it stays' "$(paths | tr ' ' '\n' | grep zz)" /k/zz
+	umount "$src/m/inner" && umount "$src/m/inner"
+
+	begin true
+	mount -t tmpfs none "$src/m"
+	mkdir "$src/m/n"
+	mount -t tmpfs none "$src/m/n"
+	touch "$src/m/n/file"
+	rm "$store"
+	primefs import -q --cross-mounts "$src" "$store"
+	change "UPDATE nodes SET path = '/k/file' WHERE path = '/m/n/file'"
+	umount "$src/m/n"
+	ok 'a filesystem in another is not mounted' primefs refresh --cross-mounts --unmounted "$store"
+	not_ok 'and what it had goes' primefs find "$store" /k/file
+	umount "$src/m"
 
 	# ---- a filesystem on a device whose number does not last ----
 	rm -rf --one-file-system "$src"

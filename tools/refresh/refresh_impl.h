@@ -187,12 +187,12 @@ PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
 /* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
- * told, unless they are found elsewhere. Does nothing for a directory with nothing below it, nor if
- * the options say `unmounted`. */
+ * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
 PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
 
 /* Returns 1 if the node's directory began a filesystem that was mounted in that of the node
- * `above`: their records have different devices. 0: it did not, or that is not known. */
+ * `above`: their records have different devices. 0: it did not, that is not known, or the options
+ * say `unmounted`: what is not mounted is gone. */
 PFS_MUST_CHECK int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
 					   const struct pfs_source_record *record, uint64_t above);
 

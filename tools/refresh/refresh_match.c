@@ -127,12 +127,48 @@ static int find_device(struct pfs_refresh *refresh, dev_t *dev, const char *path
 	return error;
 }
 
+/* Sets *is if the gone node's filesystem was mounted in one of the device, as far as the records of
+ * the directories that it was in tell. The root's filesystem is mounted. A file that is not in its
+ * directory's filesystem was covered by that. */
+static int was_mounted_in(struct pfs_refresh *refresh, bool *is, const struct pfs_gone *gone,
+			  dev_t dev)
+{
+	const dev_t root_dev = refresh->root.stored_dev;
+	char *at PFS_FREE = strdup(gone->path), *name = at, *slash;
+	uint64_t ino = refresh->root_ino;
+	struct pfs_source_record record = {.dev = root_dev};
+	bool any = false;
+
+	*is = dev == root_dev;
+	if (*is || gone->record.dev == root_dev)
+		return 0;
+	for (; at && (slash = strchr(name, '/')); name = slash + 1) {
+		char path[PATH_MAX];
+		int error;
+
+		*slash = 0;
+		error = pfs_follow_child(refresh->tree, &ino, ino, pfs_refresh_name(name));
+		if (!error)
+			error = pfs_follow_record(refresh->tree, &record, path, ino);
+		if (error)
+			return error == -ENOENT || error == -ESTALE ? 0 : error;
+		if (record.root != refresh->root.id || strcmp(path, at) != 0)
+			return 0;
+		any |= record.dev == dev;
+		*slash = '/';
+	}
+	*is = any && (S_ISDIR(gone->mode) || record.dev == gone->record.dev);
+	return at ? 0 : -ENOMEM;
+}
+
 /* Called if the original of a node that the store has moved is not where its record has it. If
- * another filesystem is there than it was in, it is not gone, but cannot be seen. */
+ * another filesystem is there than it was in, it is not gone, but cannot be seen; unless that is
+ * the one below, and the options say that what is not mounted is gone. */
 static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
 			  const struct pfs_source_record *record)
 {
 	struct pfs_gone *gone;
+	bool unmounted = false;
 	dev_t dev = 0;
 	int error = find_device(refresh, &dev, displaced->path);
 
@@ -140,7 +176,9 @@ static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displace
 		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
 					strerror(-error));
 	PFS_TRY(pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, record));
-	return dev != record->dev ? pfs_refresh_unmounted(refresh, gone) : 0;
+	if (dev != record->dev && refresh->options->unmounted)
+		PFS_TRY(was_mounted_in(refresh, &unmounted, gone, dev));
+	return dev != record->dev && !unmounted ? pfs_refresh_unmounted(refresh, gone) : 0;
 }
 
 /* Looks whether the original is where its record has it; a directory is walked from there. */

@@ -380,13 +380,10 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone)
 {
 	struct pfs_followers children = {.n = 0};
-	int error;
+	int error = S_ISDIR(gone->mode) ? pfs_follow_list(refresh->tree, &children,
+							  gone->by_prime.prime, false)
+					: 0;
 
-	if (refresh->options->unmounted)
-		return 0;
-	error = S_ISDIR(gone->mode)
-			? pfs_follow_list(refresh->tree, &children, gone->by_prime.prime, false)
-			: 0;
 	if (!error && (children.n || !S_ISDIR(gone->mode)))
 		gone->held = gone->unmounted = true;
 	pfs_followers_finish(&children);
@@ -398,8 +395,11 @@ int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
 {
 	struct pfs_source_record there;
 	char path[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, &there, path, above);
+	int error;
 
+	if (refresh->options->unmounted)
+		return 0;
+	error = pfs_follow_record(refresh->tree, &there, path, above);
 	if (error && error != -ENOENT)
 		return error;
 	if (!error && there.root == record->root)
