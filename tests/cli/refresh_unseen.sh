@@ -195,6 +195,15 @@ if mount_inner 2>/dev/null; then
 	stays 'a filesystem in whose mount point something else lies' /m/inner
 	exits 'also from a quick refresh' 1 primefs refresh --quick "$store"
 	exits 'and from one of the path alone' 1 primefs refresh "$store" /m/inner
+	mkdir "$src/m/inner/x"
+	echo other >"$src/m/inner/x/q"
+	before=$(paths)
+	for path in /m/inner/x /m/inner/x/y /m/inner/z; do
+		is "from one of $path, too" "$(primefs refresh -l "$store" "$path" | sed '$d')" \
+			'unread /m/inner: its filesystem is not mounted there'
+		is 'which leaves all' "$(paths)" "$before"
+	done
+	rm -r "$src/m/inner/x"
 	ok 'what is there counts if that is said' grep -q ' 1 added, 3 removed, ' \
 		<(primefs refresh --unmounted "$store")
 	is 'and is followed' "$(paths)" '/d /d/f /k/ /m /m/inner /m/inner/plain'

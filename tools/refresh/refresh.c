@@ -62,6 +62,67 @@ static uint64_t find_above(struct pfs_refresh *refresh, const char *path, uint64
 	return above;
 }
 
+/* Looks at the source's directory of the path itself. *batch is NULL if it cannot be looked at. */
+static int look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
+			     const char *path)
+{
+	struct pfs_refresh_place *place;
+	int error, fd;
+
+	*batch = NULL;
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		error = pfs_crawl_look_at(refresh->look, batch, NULL);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	return error;
+}
+
+/* Sets *is if the source's directory of the path is the record's. */
+static int is_there(struct pfs_refresh *refresh, bool *is, const char *path,
+		    const struct pfs_source_record *record)
+{
+	struct pfs_crawl_batch *batch;
+	int error = look_at_directory(refresh, &batch, path);
+
+	*is = !error && batch && pfs_refresh_same(refresh, batch, record);
+	pfs_crawl_look_free(batch);
+	return error == -ENOMEM ? error : 0;
+}
+
+/* If the directory's filesystem was mounted in another and is not there, the refresh begins where
+ * it was mounted: sets *ino and cuts the path. What lies below there now is another filesystem's. */
+static int begin_at_mount(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	char at_path[PATH_MAX], own_path[PATH_MAX];
+	uint64_t at = *ino, above;
+	int mounted = 0;
+
+	(void)snprintf(at_path, sizeof(at_path), "%s", path);
+	while (!mounted && (above = find_above(refresh, at_path, at))) {
+		struct pfs_source_record record;
+		char *slash = strrchr(at_path, '/');
+		bool is = true;
+		int error = pfs_follow_record(refresh->tree, &record, own_path, at);
+
+		if (error)
+			return error == -ENOENT ? 0 : error;
+		mounted = pfs_refresh_was_mounted(refresh, &record, above);
+		if (mounted > 0)
+			PFS_TRY(is_there(refresh, &is, at_path, &record));
+		if (!is) {
+			*ino = at;
+			path[strlen(at_path)] = 0;
+		}
+		*(slash ? slash : at_path) = 0;
+		at = above;
+	}
+	return PFS_MIN(mounted, 0);
+}
+
 /* What is no longer there needs none. */
 static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 {
@@ -69,6 +130,7 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 	struct pfs_follower node;
 	struct pfs_refresh_place *place;
 	char path[PATH_MAX];
+	uint64_t asked = ino;
 	bool first;
 	int error = pfs_follow_node(refresh->tree, &node, ino);
 
@@ -87,13 +149,14 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino)
 		*(slash ? slash : path) = 0;
 		ino = pfs_follow_parent(refresh->tree, ino);
 	}
+	PFS_TRY(begin_at_mount(refresh, &ino, path));
 	PFS_TRY(pfs_refresh_begin(refresh, &first, ino));
 	if (!first)
 		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
 	place->ino = ino;
 	place->above = find_above(refresh, path, ino);
-	place->flat = refresh->options->shallow || !S_ISDIR(node.attr.st_mode);
+	place->flat = refresh->options->shallow || ino != asked; /* a file is not begun at */
 	return 0;
 }
 
@@ -202,16 +265,9 @@ static int tell_all(struct pfs_refresh *refresh)
 static int compare_root(struct pfs_refresh *refresh, struct pfs_source_root *record)
 {
 	struct pfs_crawl_batch *batch;
-	struct pfs_refresh_place *place;
 	const struct stat *now;
-	int fd;
 
-	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
-	refresh->todo = place->next;
-	PFS_TRY(pfs_crawl_look_enter(refresh->look, &fd, place->dir));
-	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
-	pfs_crawl_look_leave(refresh->look);
-	pfs_refresh_place_free(place);
+	PFS_TRY(look_at_directory(refresh, &batch, ""));
 	if (!batch)
 		return -ESTALE;
 	now = &batch->entries[0].attr;
