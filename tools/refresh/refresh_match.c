@@ -7,6 +7,7 @@
 #include "tools/refresh/refresh_impl.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,7 +135,7 @@ static int was_mounted_in(struct pfs_refresh *refresh, bool *is, const struct pf
 			  dev_t dev)
 {
 	const dev_t root_dev = refresh->root.stored_dev;
-	char *at PFS_FREE = strdup(gone->path), *name = at, *slash;
+	char at[PATH_MAX], *name = at, *slash;
 	uint64_t ino = refresh->root_ino;
 	struct pfs_source_record record = {.dev = root_dev};
 	bool any = false;
@@ -142,7 +143,8 @@ static int was_mounted_in(struct pfs_refresh *refresh, bool *is, const struct pf
 	*is = dev == root_dev;
 	if (*is || gone->record.dev == root_dev)
 		return 0;
-	for (; at && (slash = strchr(name, '/')); name = slash + 1) {
+	(void)snprintf(at, sizeof(at), "%s", gone->path);
+	for (; (slash = strchr(name, '/')); name = slash + 1) {
 		char path[PATH_MAX];
 		int error;
 
@@ -158,7 +160,7 @@ static int was_mounted_in(struct pfs_refresh *refresh, bool *is, const struct pf
 		*slash = '/';
 	}
 	*is = any && (S_ISDIR(gone->mode) || record.dev == gone->record.dev);
-	return at ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Called if the original of a node that the store has moved is not where its record has it. If
