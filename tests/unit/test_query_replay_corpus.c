@@ -242,8 +242,8 @@ static const char *const left_out[] = {
 	"SELECT DISTINCT ext FROM nodes ORDER BY size, depth LIMIT 6",
 	"SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4",
 	"SELECT DISTINCT ext, size > (SELECT avg(size) FROM nodes) FROM nodes LIMIT 4",
-	"SELECT DISTINCT ext, depth FROM nodes WHERE size < (SELECT max(size) FROM nodes) ORDER BY "
-	"depth LIMIT 3",
+	("SELECT DISTINCT ext, depth FROM nodes WHERE size < (SELECT max(size) FROM nodes) ORDER BY "
+	 "depth LIMIT 3"),
 };
 
 static bool is_left_out(const char *sql)
