@@ -94,7 +94,7 @@ static int is_there(struct pfs_refresh *refresh, bool *is, const char *path,
 }
 
 /* If the directory's filesystem was mounted in another and is not there, the refresh begins where
- * it was mounted: sets *ino and cuts the path. What lies below there now is another filesystem's. */
+ * it was mounted: sets *ino and cuts the path. What lies below there now is of another. */
 static int begin_at_mount(struct pfs_refresh *refresh, uint64_t *ino, char *path)
 {
 	char at_path[PATH_MAX], own_path[PATH_MAX];
