@@ -268,7 +268,7 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	struct pfs_resident_paths *paths = &server_of(b)->lists[list];
 	const size_t n = PFS_RESIDENT_PATHS;
 
-	stand_in_resident.asked++;
+	(void)__atomic_add_fetch(&stand_in_resident.asked, 1, __ATOMIC_RELAXED);
 	if (fails())
 		return stand_in.failure;
 	if (list >= PFS_RESIDENT_LISTS - stand_in_resident.refused)

@@ -21,7 +21,7 @@ struct stand_in_resident {
 	void (*loading)(void); /* called amid each load; NULL: nothing */
 	size_t paths; /* that it has resolved */
 	unsigned refused; /* lists that are given no memory, the last ones */
-	unsigned asked;	  /* how often memory for a list was asked for */
+	unsigned asked;	  /* atomic; how often memory for a list was asked for */
 };
 
 extern struct stand_in_resident stand_in_resident; /* all that are opened from now on */
