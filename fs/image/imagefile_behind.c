@@ -95,10 +95,11 @@ bool pfs_imagefile_is_taken(const char *store)
 
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	const char *store = pfs_store_path(tree->store);
+	const char *store;
 
-	if (!is_wanted(tree) || is_near(tree))
+	if (!is_wanted(tree) || is_near(tree)) /* nor of a store that could not be opened */
 		return;
+	store = pfs_store_path(tree->store);
 	if (pfs_imagefile_is_taken(store)) /* nobody hears the process that writes */
 		pfs_warning("%s: " PFS_IMAGE_FILE_TAKEN, store);
 	else if (is_writer(store, tree->image.file))
