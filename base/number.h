@@ -28,12 +28,4 @@ size_t pfs_print_real(char out[PFS_NUMBER_SIZE], double value);
 bool pfs_is_integer(int64_t *out, const void *text, size_t len);
 bool pfs_is_real(double *out, const void *text, size_t len);
 
-/* Compares two uint32_t, for qsort and bsearch. */
-static inline int pfs_compare_u32(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "meta/declaration.h"
 #include "meta/internal.h"
 

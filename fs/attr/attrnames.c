@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 #include "fs/attr/xattr_impl.h"
 #include "fs/content/register.h"
 #include "fs/journal/part.h"
@@ -20,9 +21,8 @@ static size_t place_of(const struct pfs_attr_name_list *list, const char *name, 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 		const struct pfs_attr_name *other = &list->names[list->sorted[middle]];
-		int order = memcmp(other->bytes, name, PFS_MIN(other->len, len));
+		int order = pfs_compare_bytes(other->bytes, other->len, name, len);
 
-		order = order ? order : (other->len > len) - (other->len < len);
 		if (!order)
 			*found = true;
 		if (order < 0)

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "fs/attr/xattr_impl.h"
 #include "fs/image/image.h"
 #include "fs/journal/part.h"
@@ -18,9 +19,8 @@
 static int compare_columns(const void *a, const void *b)
 {
 	const struct pfs_attr_type_of_name *x = a, *y = b;
-	int order = memcmp(x->name, y->name, PFS_MIN(x->name_len, y->name_len));
 
-	return order ? order : (x->name_len > y->name_len) - (x->name_len < y->name_len);
+	return pfs_compare_bytes(x->name, x->name_len, y->name, y->name_len);
 }
 
 static int add_column(void *arg, const void *name, size_t name_len, enum pfs_attr_type type)

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "base/order.h"
 #include "fs/tree/tree_impl.h"
 
 /* The head of an attribute in a set; the name and the text follow. It is unaligned. */
@@ -39,9 +40,7 @@ bool pfs_attrset_next(const struct pfs_value *set, struct pfs_attr *attr, size_t
 
 static int compare(const struct pfs_attr *attr, const char *name, size_t name_len)
 {
-	int order = memcmp(attr->name, name, PFS_MIN(attr->name_len, name_len));
-
-	return order ? order : (attr->name_len > name_len) - (attr->name_len < name_len);
+	return pfs_compare_bytes(attr->name, attr->name_len, name, name_len);
 }
 
 bool pfs_attrset_find(const struct pfs_value *set, struct pfs_attr *attr, const char *name,

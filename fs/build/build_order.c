@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 
 #define SORTED_AT_ONCE 4096u /* nodes whose children one thread sorts */
 
@@ -33,11 +34,10 @@ static uint64_t bytes_of(const struct pfs_build *build, uint32_t node, size_t fr
 
 static int compare_names(const struct pfs_build *build, uint32_t a, uint32_t b)
 {
-	size_t a_len = build->name[a] & 0xff, b_len = build->name[b] & 0xff;
-	int order = memcmp(build->heap + (build->name[a] >> 8), build->heap + (build->name[b] >> 8),
-			   PFS_MIN(a_len, b_len));
+	uint64_t x = build->name[a], y = build->name[b];
 
-	return order ? order : (a_len > b_len) - (a_len < b_len);
+	return pfs_compare_bytes(build->heap + (x >> 8), x & 0xff, build->heap + (y >> 8),
+				 y & 0xff);
 }
 
 static int compare_keys(const void *a, const void *b, void *build)

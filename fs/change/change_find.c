@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/attr/attredit.h"
 #include "fs/image/feed.h"

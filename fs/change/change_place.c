@@ -10,6 +10,7 @@
 #include "base/btree.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/siphash.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
@@ -290,7 +291,6 @@ static int place_all(struct placing *placing)
 static int compare_places(const void *a, const void *b)
 {
 	const struct pfs_move *x = *(struct pfs_move *const *)a, *y = *(struct pfs_move *const *)b;
-	int order;
 
 	if (x->parent != y->parent)
 		return x->parent < y->parent ? -1 : 1;
@@ -298,8 +298,7 @@ static int compare_places(const void *a, const void *b)
 		return x->parent_row < y->parent_row ? -1 : 1;
 	if (x->hash != y->hash)
 		return x->hash < y->hash ? -1 : 1;
-	order = memcmp(x->name, y->name, PFS_MIN(x->len, y->len));
-	return order ? order : (x->len > y->len) - (x->len < y->len);
+	return pfs_compare_bytes(x->name, x->len, y->name, y->len);
 }
 
 static int check_free(struct pfs_changing *changing, const struct pfs_move *move)

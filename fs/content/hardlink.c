@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 

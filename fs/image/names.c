@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/reserve.h"
 #include "fs/image/kept.h"
 #include "gpu/table.h"
@@ -216,6 +217,14 @@ const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t 
 	(void)*(const volatile unsigned char
 			*)(p + 1 + *len); /* all of it may go to a system call: base/lazy.h */
 	return (const char *)p + 1;
+}
+
+int pfs_names_compare(const struct pfs_names *names, uint32_t a, uint32_t b)
+{
+	size_t a_len, b_len;
+	const char *x = pfs_names_get(names, a, &a_len), *y = pfs_names_get(names, b, &b_len);
+
+	return pfs_compare_bytes(x, a_len, y, b_len);
 }
 
 void pfs_names_prefetch(const struct pfs_names *names, uint32_t place)

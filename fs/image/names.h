@@ -53,6 +53,8 @@ void pfs_names_view(const struct pfs_names *names, struct pfs_names_view *view);
 const struct pfs_stamps *pfs_names_stamps(const struct pfs_names *names);
 /* Returns a name, which stays where it is until it is removed, and its length. */
 const char *pfs_names_get(const struct pfs_names *names, uint32_t place, size_t *len);
+/* Compares two names as pfs_compare_bytes does. */
+int pfs_names_compare(const struct pfs_names *names, uint32_t a, uint32_t b);
 void pfs_names_prefetch(const struct pfs_names *names, uint32_t place);
 uint64_t pfs_names_bytes(const struct pfs_names *names); /* of memory in use */
 

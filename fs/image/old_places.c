@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/snapshot.h"
@@ -234,12 +235,10 @@ static size_t depth_of(const struct pfs_old_places *past, uint32_t slot)
 static bool name_is_before(const struct pfs_old_places *past, uint32_t a, uint32_t b)
 {
 	struct pfs_old_place x, y;
-	int order;
 
 	pfs_old_places_find(past, &x, a);
 	pfs_old_places_find(past, &y, b);
-	order = memcmp(x.name, y.name, PFS_MIN(x.len, y.len));
-	return order ? order < 0 : x.len < y.len;
+	return pfs_compare_bytes(x.name, x.len, y.name, y.len) < 0;
 }
 
 /* Climbs to where the ways to them part. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/radix.h"
 #include "fs/image/children.h"
@@ -159,16 +158,6 @@ void pfs_slotorder_load(struct pfs_tree *tree, const uint32_t *strays, uint32_t 
 	atomic_store(&known->order, PFS_ORDER_ASCENDING);
 }
 
-static bool name_is_before(const struct pfs_image *image, uint32_t a, uint32_t b)
-{
-	size_t a_len, b_len;
-	const char *a_name = pfs_names_get(image->names, image->name[a], &a_len);
-	const char *b_name = pfs_names_get(image->names, image->name[b], &b_len);
-	int order = memcmp(a_name, b_name, PFS_MIN(a_len, b_len));
-
-	return order < 0 || (order == 0 && a_len < b_len);
-}
-
 /* Pre-order goes on in the directory that it is at, or in one of those above with a sibling that
  * comes later. */
 static bool may_follow(const struct pfs_image *image, uint32_t last, uint32_t slot)
@@ -179,7 +168,8 @@ static bool may_follow(const struct pfs_image *image, uint32_t last, uint32_t sl
 		return true;
 	while (last != image->root && image->parent[last] != above)
 		last = image->parent[last];
-	return last != image->root && name_is_before(image, last, slot);
+	return last != image->root &&
+	       pfs_names_compare(image->names, image->name[last], image->name[slot]) < 0;
 }
 
 static bool is_exact(const struct pfs_image *image)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 
 #define PIECE	 (1u << 16) /* names read in one hold of the tree */
 #define AHEAD	 16u /* names fetched ahead */
@@ -146,9 +147,8 @@ int pfs_index_compare_name(const struct pfs_image *image, uint32_t slot, const c
 {
 	size_t name_len;
 	const char *name = pfs_names_get(image->names, image->name[slot], &name_len);
-	int order = memcmp(name, text, PFS_MIN(name_len, len));
 
-	return order ? order : (name_len > len) - (name_len < len);
+	return pfs_compare_bytes(name, name_len, text, len);
 }
 
 /* ---- ranges ---- */

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/radix.h"
 
 #define SOURCES 2u   /* prefix trees: a live tree's index; of a frozen tree, that and its own */
@@ -99,23 +100,16 @@ bool pfs_path_range_of(struct pfs_path_range *out, bool *exact, const struct pfs
 	return true;
 }
 
-static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-	size_t len = PFS_MIN(a_len, b_len);
-	int order = len ? memcmp(a, b, len) : 0;
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static bool is_low_enough(const struct pfs_path_index_walk *walk, const char *path, size_t len)
 {
 	return !walk->range->high ||
-	       compare(path, len, walk->range->high, walk->range->high_len) < 0;
+	       pfs_compare_bytes(path, len, walk->range->high, walk->range->high_len) < 0;
 }
 
 static bool is_high_enough(const struct pfs_path_index_walk *walk, const char *path, size_t len)
 {
-	return !walk->range->low || compare(path, len, walk->range->low, walk->range->low_len) >= 0;
+	return !walk->range->low ||
+	       pfs_compare_bytes(path, len, walk->range->low, walk->range->low_len) >= 0;
 }
 
 /* ---- keys ---- */
@@ -188,10 +182,7 @@ static const struct pfs_prefix_entry *first_key(const struct pfs_path_index_walk
 
 	if (!a || !b)
 		return a ? a : b;
-	return (compare((const char *)a->key, a->len, (const char *)b->key, b->len) <= 0) !=
-			       walk->descending
-		       ? a
-		       : b;
+	return (pfs_compare_bytes(a->key, a->len, b->key, b->len) <= 0) != walk->descending ? a : b;
 }
 
 /* Returns true if the entry is that of the level's name, in the level's directory. */
@@ -294,7 +285,7 @@ static int begin(struct pfs_path_index_walk *walk)
 	const struct pfs_path_range *range = walk->range;
 	const char *path = walk->descending ? range->high : range->low;
 	size_t len = walk->descending ? range->high_len : range->low_len;
-	int order = path ? compare(path, len, "/", 1) : 0;
+	int order = path ? pfs_compare_bytes(path, len, "/", 1) : 0;
 
 	walk->root_is_due = is_high_enough(walk, "/", 1) && is_low_enough(walk, "/", 1);
 	if (path && order > 0 && *path == '/')

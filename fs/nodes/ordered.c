@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "fs/image/totals.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/tree/tree_impl.h"

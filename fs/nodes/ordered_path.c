@@ -39,24 +39,9 @@ struct pfs_path_walk {
 	size_t n_children, children_capacity, n_held, held_capacity;
 };
 
-struct name {
-	const char *bytes;
-	size_t len;
-};
-
-static struct name name_of(const struct pfs_image *image, uint32_t slot)
+static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
 {
-	struct name name;
-
-	name.bytes = pfs_names_get(image->names, image->name[slot], &name.len);
-	return name;
-}
-
-static int compare(struct name a, struct name b)
-{
-	int order = memcmp(a.bytes, b.bytes, PFS_MIN(a.len, b.len));
-
-	return order ? order : (int)a.len - (int)b.len;
+	return pfs_names_compare(image->names, image->name[a], image->name[b]);
 }
 
 /* ---- children by name ---- */
@@ -110,8 +95,7 @@ bool pfs_path_walk_is_cheap(struct pfs_tree *tree, uint32_t top)
 		slot = child_in_range(tree, &after, after, end);
 		if (slot == PFS_NO_SLOT)
 			return true;
-		if (last != PFS_NO_SLOT &&
-		    compare(name_of(&tree->image, last), name_of(&tree->image, slot)) >= 0)
+		if (last != PFS_NO_SLOT && compare_names(&tree->image, last, slot) >= 0)
 			return false;
 		last = slot;
 	}
@@ -135,7 +119,7 @@ static int list_range(struct pfs_path_walk *walk, bool *done, uint32_t directory
 
 static int by_name(const void *a, const void *b, void *image)
 {
-	return compare(name_of(image, *(const uint32_t *)a), name_of(image, *(const uint32_t *)b));
+	return compare_names(image, *(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static int sort_children(struct pfs_path_walk *walk, bool *ascends)
@@ -148,8 +132,7 @@ static int sort_children(struct pfs_path_walk *walk, bool *ascends)
 	 * finds all names filled. */
 	*ascends = true;
 	for (size_t i = 1; i < slots.n; i++) {
-		*ascends &= compare(name_of(image, slots.slot[i - 1]),
-				    name_of(image, slots.slot[i])) < 0;
+		*ascends &= compare_names(image, slots.slot[i - 1], slots.slot[i]) < 0;
 		PFS_TRY(look(walk, i));
 	}
 	if (*ascends)
@@ -198,10 +181,11 @@ static int add_item(struct pfs_path_walk *walk, struct level *level, uint32_t it
 /* Returns true if what lies in the directory comes before its sibling `child`. */
 static bool inside_is_before(const struct pfs_image *image, uint32_t directory, uint32_t child)
 {
-	struct name a = name_of(image, directory), b = name_of(image, child);
+	size_t len, child_len;
+	const char *name = pfs_names_get(image->names, image->name[directory], &len);
+	const char *other = pfs_names_get(image->names, image->name[child], &child_len);
 
-	return b.len <= a.len || memcmp(a.bytes, b.bytes, a.len) != 0 ||
-	       (unsigned char)b.bytes[a.len] > '/';
+	return child_len <= len || memcmp(name, other, len) != 0 || (unsigned char)other[len] > '/';
 }
 
 static int add_level(struct pfs_path_walk *walk, struct level **out)

@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/later.h"
+#include "base/order.h"
 #include "fs/image/image.h"
 #include "fs/tree/tree_impl.h"
 
@@ -116,12 +117,9 @@ void pfs_slot_sorting_finish(struct pfs_slot_sorting *sorting)
 
 static int compare_texts(struct text a, struct text b)
 {
-	int order;
-
 	if (!a.bytes || !b.bytes)
 		return (a.bytes != NULL) - (b.bytes != NULL);
-	order = memcmp(a.bytes, b.bytes, PFS_MIN(a.len, b.len));
-	return order ? order : (a.len > b.len) - (a.len < b.len);
+	return pfs_compare_bytes(a.bytes, a.len, b.bytes, b.len);
 }
 
 static int compare_by(const struct pfs_slot_sorting *sorting, enum pfs_field field, uint32_t a,

@@ -15,7 +15,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/later.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "fs/image/names.h"
 #include "fs/image/path.h"

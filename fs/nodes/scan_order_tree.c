@@ -3,24 +3,12 @@
 #include "fs/nodes/scan_impl.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/later.h"
 #include "base/preorder.h"
 #include "fs/image/names.h"
 
 #define LOOK_EVERY 64u /* nodes, to each of which the way may be long */
-
-static int compare_names(const struct pfs_image *image, uint32_t a, uint32_t b)
-{
-	size_t a_len, b_len;
-	const char *x = pfs_names_get(image->names, image->name[a], &a_len);
-	const char *y = pfs_names_get(image->names, image->name[b], &b_len);
-	int order = memcmp(x, y, PFS_MIN(a_len, b_len));
-
-	return order ? order : (int)a_len - (int)b_len;
-}
 
 struct ordering {
 	const struct pfs_image *image;
@@ -28,9 +16,11 @@ struct ordering {
 	uint32_t *entry_of; /* by slot: its number */
 };
 
-static int compare_of(const void *image, uint32_t a, uint32_t b)
+static int compare_names(const void *context, uint32_t a, uint32_t b)
 {
-	return compare_names(image, a, b);
+	const struct pfs_image *image = context;
+
+	return pfs_names_compare(image->names, image->name[a], image->name[b]);
 }
 
 /* The slot's entry, made with those above it as needed.  -ENOMEM. */
@@ -66,7 +56,7 @@ int pfs_scan_sort_as_tree(const struct pfs_image *image, struct pfs_slots *slots
 	uint32_t *entry_of PFS_FREE_LATER = calloc(image->end, sizeof(*entry_of));
 	struct ordering o = {
 		.image = image,
-		.order = {.compare = compare_of,
+		.order = {.compare = compare_names,
 			  .arg = image,
 			  .look = look_of,
 			  .look_arg = (void *)watch},

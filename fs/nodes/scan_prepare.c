@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "fs/content/hardlink.h"
 #include "fs/image/children.h"
 #include "fs/image/names.h"

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 
 static const struct pfs_node_column built_in[] = {
 #define ALIAS(column, type_name, of_kind, id)                                                      \
@@ -138,9 +139,8 @@ static int add_attr(void *arg, const char *name, size_t len, enum pfs_attr_type 
 static int compare_attrs(const void *a, const void *b)
 {
 	const struct pfs_node_column *x = a, *y = b;
-	int order = memcmp(x->attr, y->attr, PFS_MIN(x->attr_len, y->attr_len));
 
-	return order ? order : (x->attr_len > y->attr_len) - (x->attr_len < y->attr_len);
+	return pfs_compare_bytes(x->attr, x->attr_len, y->attr, y->attr_len);
 }
 
 static int copy_attrs(struct pfs_attr_visibility *out, const struct pfs_attr_visibility *attrs)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 #include "fs/nodes/relation.h"
 #include "meta/store.h"
 
@@ -261,10 +262,7 @@ void pfs_pushed_finish(struct pfs_pushed *pushed)
 /* The later text by memcmp, the shorter one first; sign -1: the earlier.  NULL: there is none. */
 static void choose(const char **old, size_t *old_len, const char *text, size_t len, int sign)
 {
-	int order = *old && text ? memcmp(text, *old, PFS_MIN(len, *old_len)) : 0;
-
-	order = order ? order : (len > *old_len) - (len < *old_len);
-	if (text && (!*old || (sign > 0 ? order > 0 : order < 0))) {
+	if (text && (!*old || sign * pfs_compare_bytes(text, len, *old, *old_len) > 0)) {
 		*old = text;
 		*old_len = len;
 	}

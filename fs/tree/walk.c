@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
@@ -48,9 +49,8 @@ static int by_name(const void *a, const void *b, void *names)
 {
 	const unsigned char *x = (const unsigned char *)names + ((const struct child *)a)->name;
 	const unsigned char *y = (const unsigned char *)names + ((const struct child *)b)->name;
-	int order = memcmp(x + 1, y + 1, PFS_MIN(x[0], y[0]));
 
-	return order ? order : x[0] - y[0];
+	return pfs_compare_bytes(x + 1, x[0], y + 1, y[0]);
 }
 
 static int add_child(struct level *level, const struct pfs_old_place *place)

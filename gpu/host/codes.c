@@ -6,7 +6,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "base/number.h"
+#include "base/order.h"
 #include "gpu/host/chain.h"
 
 #define BUILD_GRAIN 65536u

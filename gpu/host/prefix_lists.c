@@ -2,6 +2,7 @@
 /* Keys and payloads of prefix trees: all payloads are one list, in the order of their keys. */
 #include "base/checked.h"
 #include "base/log.h"
+#include "base/order.h"
 #include "gpu/prefix_impl.h"
 
 #define ITEMS_MAX 0x7ffffffeu
@@ -225,14 +226,6 @@ int pfs_prefix_lists_remove(struct pfs_prefix_tree *tree, const struct pfs_prefi
 
 /* ---- checking ---- */
 
-static int compare_keys(const struct pfs_prefix_text *a, const struct pfs_prefix_text *b)
-{
-	uint32_t len = PFS_MIN(a->len, b->len);
-	int order = len ? memcmp(a->bytes, b->bytes, len) : 0;
-
-	return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
 static bool is_record(const struct pfs_prefix_tree *tree, uint32_t item)
 {
 	uint64_t used = tree->sections[PFS_PREFIX_RECORDS].used, at = (uint64_t)item * 8;
@@ -249,7 +242,8 @@ static const char *check_item(const struct pfs_prefix_tree *tree, uint32_t item,
 	const struct pfs_prefix_record *record = pfs_prefix_record_of(tree, item);
 	struct pfs_prefix_text key = pfs_prefix_key_of(tree, item);
 
-	if (previous->bytes && compare_keys(previous, &key) >= 0)
+	if (previous->bytes &&
+	    pfs_compare_bytes(previous->bytes, previous->len, key.bytes, key.len) >= 0)
 		return "keys are not in order";
 	*previous = key;
 	if (record->payload != payload_at(tree, record->first)->payload)

@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/host/text.h"
 
-#include <string.h>
-
 #include "base/checked.h"
+#include "base/order.h"
 #include "base/pattern.h"
 
 static uint8_t lower(uint8_t c)
 {
 	return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
-}
-
-static int compare_lengths(size_t a, size_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int compare_binary(const uint8_t *a, size_t a_len, const uint8_t *b, size_t b_len)
-{
-	int order = memcmp(a, b, PFS_MIN(a_len, b_len));
-
-	return order ? order : compare_lengths(a_len, b_len);
 }
 
 /* Compares as SQLite's sqlite3StrNICmp, which stops at a NUL. */
@@ -32,7 +19,7 @@ static int compare_nocase(const uint8_t *a, size_t a_len, const uint8_t *b, size
 		i++;
 	if (i < n && lower(a[i]) != lower(b[i]))
 		return lower(a[i]) - lower(b[i]);
-	return compare_lengths(a_len, b_len);
+	return (a_len > b_len) - (a_len < b_len);
 }
 
 static size_t trimmed(const uint8_t *text, size_t len)
@@ -49,11 +36,11 @@ int pfs_text_compare(enum pfs_collation collation, const uint8_t *a, size_t a_le
 	case PFS_NOCASE:
 		return compare_nocase(a, a_len, b, b_len);
 	case PFS_RTRIM:
-		return compare_binary(a, trimmed(a, a_len), b, trimmed(b, b_len));
+		return pfs_compare_bytes(a, trimmed(a, a_len), b, trimmed(b, b_len));
 	case PFS_BINARY:
 		break;
 	}
-	return compare_binary(a, a_len, b, b_len);
+	return pfs_compare_bytes(a, a_len, b, b_len);
 }
 
 int64_t pfs_text_length(const uint8_t *text, size_t len)

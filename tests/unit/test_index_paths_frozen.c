@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/number.h"
+#include "base/order.h"
 #include "fs/image/image_copy.h"
 #include "fs/image/span_layout.h"
 #include "fs/nodes/ordered.h"

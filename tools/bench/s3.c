@@ -13,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/search.h"
 #include "gpu/prefix.h"
 #include "gpu/probe.h"
@@ -331,10 +332,8 @@ static int compare(const void *x, const void *y, void *context)
 {
 	const struct bench *b = context;
 	const uint8_t *a = *(const uint8_t *const *)x, *c = *(const uint8_t *const *)y;
-	size_t a_len = len_of(b, a), c_len = len_of(b, c);
-	int order = memcmp(a, c, PFS_MIN(a_len, c_len));
 
-	return order ? order : (a_len > c_len) - (a_len < c_len);
+	return pfs_compare_bytes(a, len_of(b, a), c, len_of(b, c));
 }
 
 static size_t search_sorted(const struct bench *b, size_t n, const uint8_t *key, size_t len)

@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 #include "fs/query/relational/sidetable.h"
 #include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
@@ -50,9 +50,8 @@ static int compare_texts(const struct pfs_table_column *column, uint32_t row,
 	size_t len;
 	const uint8_t *text = pfs_dictionary_text(column->dictionary,
 						  ((const uint32_t *)column->data)[row], &len);
-	int order = memcmp(text, constant->text, PFS_MIN(len, constant->len));
 
-	return order ? order : (len > constant->len) - (len < constant->len);
+	return pfs_compare_bytes(text, len, constant->text, constant->len);
 }
 
 /* A comparison of a column with a constant of its class by which an index finds rows: its operator
