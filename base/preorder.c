@@ -2,7 +2,6 @@
 #include "base/preorder.h"
 
 #include <endian.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/log.h"
 #include "gpu/engine_impl.h"
 #include "gpu/probe_impl.h"

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "base/thread.h"

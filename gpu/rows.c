@@ -2,7 +2,6 @@
 /* Sets of rows in the host's memory. */
 #include "gpu/rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

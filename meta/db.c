@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 #include "meta/account.h"
-#include "meta/store.h"
 #include "meta/version.h"
 #include "meta/vfs.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "meta/account.h"
 #include "meta/store.h"
 
 #include <fcntl.h>

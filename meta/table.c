@@ -3,7 +3,6 @@
  * names of path indexes. */
 #include "meta/store.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

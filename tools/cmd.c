@@ -2,9 +2,7 @@
 #include "tools/cmd.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"

@@ -13,7 +13,6 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
-#include "base/csv.h"
 #include "base/log.h"
 #include "tools/import/ignore.h"
 #include "tools/import/import_recognise.h"

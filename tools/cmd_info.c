@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "fs/query/times/times.h"
 #include "meta/history.h"
-#include "meta/store.h"
 #include "tools/cmd.h"
 
 enum { JSON };

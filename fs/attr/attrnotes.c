@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "fs/image/byprime.h"
 #include "fs/image/snapshot.h"
 #include "fs/journal/records.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "fs/attr/xattr_impl.h"

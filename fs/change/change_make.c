@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/image/primes.h"

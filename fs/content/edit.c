@@ -2,7 +2,6 @@
 /* One change of content: finds out what there is, gets everything ready, then changes it. */
 #include "fs/content/content_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/fdcache.h"

@@ -7,7 +7,6 @@
 #include <sys/sysmacros.h>
 
 #include "base/btree.h"
-#include "base/checked.h"
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/feed.h"

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/btree.h"
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/pool.h"
 #include "fs/image/load.h"

@@ -14,7 +14,6 @@
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"
-#include "fs/image/dirtable.h"
 #include "fs/image/names.h"
 #include "fs/image/slotmap.h"
 #include "fs/image/slotorder.h"

@@ -7,7 +7,6 @@
  * one fills the map of primes while the others make the index of names (load_index.c). */
 #include "fs/image/load.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

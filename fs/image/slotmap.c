@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/reserve.h"
 #include "gpu/engine.h"
 

@@ -2,8 +2,6 @@
 /* Operations on directories. */
 #include "fs/mount/internal.h"
 
-#include <string.h>
-
 #include "fs/mount/respond.h"
 #include "fs/mount/operations.h"
 

@@ -3,7 +3,6 @@
 #include "fs/mount/internal.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "fs/mount/respond.h"

@@ -3,7 +3,6 @@
 #include "fs/mount/internal.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/mount/respond.h"
 
-#include <errno.h>
-
 #include "fs/image/imagefile.h"
 #include "fs/mount/internal.h"
 

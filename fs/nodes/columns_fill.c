@@ -3,7 +3,6 @@
  * other, by all threads. */
 #include "fs/nodes/columns_impl.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "fs/image/span.h"
 
 bool pfs_scan_test_is_rest(const struct pfs_selection *selection, const struct pfs_scan_test *test)
 {

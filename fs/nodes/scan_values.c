@@ -2,7 +2,6 @@
 /* What a node's fields are, one by one and in bulk. */
 #include "fs/nodes/scan_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

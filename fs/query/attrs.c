@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
-
 static int open_attr(struct pfs_query *query, size_t i)
 {
 	const struct pfs_node_column *column = &query->connection->table->columns[i];

@@ -2,7 +2,6 @@
 /* The columns of nodes. */
 #include "fs/query/internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

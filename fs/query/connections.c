@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/relational/kept_rates.h"
 #include "fs/query/relational/sidetable.h"

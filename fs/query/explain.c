@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/query/parts/parts.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"

@@ -3,12 +3,9 @@
  * nobody up. What is frozen are the columns that SQLite was asked for leave to read, or needs. */
 #include "fs/query/internal.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "fs/content/compared.h"
 #include "fs/image/watch.h"
-#include "meta/sql/sqlside.h"
 
 #define VIEWERS (PFS_COLUMN_UID | PFS_COLUMN_GID | PFS_COLUMN_FLAGS)
 

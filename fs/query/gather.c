@@ -3,7 +3,6 @@
 #include "fs/query/gather.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -5,7 +5,6 @@
 #include "fs/query/internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/checked.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/query/tokens.h"
 #include "fs/tree/sides.h"

@@ -5,12 +5,10 @@
 #include "fs/query/pathindex.h"
 #include "fs/query/sides.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/image/imagefile.h"

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/content/content.h"
 #include "fs/content/link.h"
 #include "fs/image/image.h"

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"

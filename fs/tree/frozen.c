@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/attr/attrcolumn.h"
 #include "fs/content/hardlink.h"

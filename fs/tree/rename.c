@@ -3,10 +3,8 @@
 #include "fs/tree/dir.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/btree.h"
-#include "base/checked.h"
 #include "fs/content/row.h"
 #include "fs/image/children.h"
 #include "fs/image/image.h"

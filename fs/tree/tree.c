@@ -3,7 +3,6 @@
 #include "fs/tree/tree.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/pool.h"
 #include "base/thread.h"

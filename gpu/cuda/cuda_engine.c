@@ -5,12 +5,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/lazy.h"
-#include "base/log.h"
 #include "gpu/resident.h"
 
 #define PAD  4096u	      /* kernels may read whole tiles */

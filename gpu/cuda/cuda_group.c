@@ -3,8 +3,6 @@
  * where they are dense and otherwise looked up in a table; sums only where none can overflow. */
 #include "gpu/cuda/cuda_operators.h"
 
-#include <stdlib.h>
-
 #include "base/checked.h"
 #include "gpu/aggregate.h"
 

@@ -3,8 +3,6 @@
  * memory comes before the first kernel that changes the tree. */
 #include "gpu/cuda/cuda_index.h"
 
-#include <stdlib.h>
-
 #include "base/checked.h"
 
 #define PAGES_MAX (1u << 27) /* entries have 32-bit numbers */

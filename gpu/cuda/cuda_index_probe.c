@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_index_probe.c - searches timed where they run, beside a sorted array's, and
  * visits, beside a pass over what they copy. */
-#include "base/checked.h"
 #include "gpu/cuda/cuda_index.h"
 #include "gpu/probe_impl.h"
 

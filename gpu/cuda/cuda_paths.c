@@ -3,7 +3,6 @@
 #include "gpu/cuda/cuda_engine.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -7,7 +7,6 @@
 
 #include "base/checked.h"
 #include "base/lazy.h"
-#include "base/log.h"
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/cuda/prefix_kernels.h"
 #include "gpu/prefix_impl.h"

@@ -2,8 +2,6 @@
 /* gpu/cuda/cuda_probe.c - what benchmarks time, by events around it. */
 #include "gpu/probe_impl.h"
 
-#include <stdlib.h>
-
 #include "gpu/cuda/cuda_engine.h"
 
 #define COPY_SIZE    ((size_t)2 << 30)

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "base/err.h"
 #include "gpu/cuda/relation_kernels.h"
 
 static const struct pfs_range nothing = {1, 0}, everything = {INT64_MIN, INT64_MAX};

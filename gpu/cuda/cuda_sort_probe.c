@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu/cuda/cuda_sort_probe.c - an order's yardstick: CUB's radix sort alone. */
-#include "base/checked.h"
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/probe_impl.h"
 

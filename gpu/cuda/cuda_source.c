@@ -4,7 +4,6 @@
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"

@@ -9,9 +9,7 @@
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "gpu/host/dictionary.h"
 

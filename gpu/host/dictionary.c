@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/host/dictionary.h"
 
-#include <stdlib.h>
-
-#include "base/checked.h"
 #include "base/radix.h"
 #include "base/random.h"
 #include "gpu/host/order.h"

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/checked.h"
 #include "gpu/host/concat.h"
 #include "gpu/host/dictionary.h"
 #include "gpu/host/evaluate.h"

@@ -3,7 +3,6 @@
 #include "gpu/host/families.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/btree.h"
 #include "base/checked.h"

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/radix.h"
 #include "gpu/host/families.h"
-#include "gpu/host/lanes.h"
 #include "gpu/host/positions.h"
 
 #define FEW	     64u   /* items that are sorted by comparing, whatever tells them apart */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "meta/sql/sqlquery_impl.h"
 #include "meta/sql/sqlside.h"
 

@@ -9,11 +9,8 @@
  * (max(name), GROUP BY). */
 #include "meta/sql/sqlquery_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 
 #define CONSTRAINTS_MAX 64 /* constraints that are considered; SQLite tests further ones itself */

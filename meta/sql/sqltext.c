@@ -4,7 +4,6 @@
  * byte, also for text that is not UTF-8 and for values that are no text. */
 #include "meta/sql/sqlquery_impl.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pattern.h"

@@ -3,7 +3,6 @@
  * it, it is refused, or it is checked, opened, walked and asked, within limits.
  *
  * The input is a list of patches: where (3 bytes), how many bytes (1), and these. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/thread.h"
-#include "fs/build/build.h"
 #include "fs/query/query.h"
 #include "tests/fuzz/tree_fuzz.h"
 

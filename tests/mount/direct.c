@@ -2,7 +2,6 @@
 /* Direct I/O beside the page cache: who reads after a write has ended reads what was written. */
 #include <linux/aio_abi.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

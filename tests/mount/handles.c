@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* File handles, as an NFS server would use them: they survive a forget. */
-#include <limits.h>
 
 #include "tests/mount/probe.h"
 

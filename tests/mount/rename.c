@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* rename(2) with every rule. */
-#include <limits.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

@@ -8,7 +8,6 @@
  * The trees are compared after every 250 operations, or --every; --ops=0 only compares. */
 #include <getopt.h>
 #include <grp.h>
-#include <limits.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

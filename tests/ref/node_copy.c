@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "base/err.h"
 
 static int64_t look_up(sqlite3 *copy, const char *sql, sqlite3_value *key)

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "tests/ref/random.h"
 
 uint32_t ref_below(struct ref_world *w, uint32_t n)

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "tests/ref/relation.h"
 
 static struct pfs_constant integer_constant(int64_t value)

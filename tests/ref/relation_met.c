@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ref/relation_met.h"
 
-#include "base/checked.h"
-
 #define KINDS  (PFS_KIND_NUMBER + 1)
 #define NO_KIND KINDS /* a constant, or a truth */
 

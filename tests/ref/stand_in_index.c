@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An ordered index as a sorted array, for gpu/index.h in place of a device's.  Slow and plain. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/search.h"
 #include "gpu/engine_impl.h"

@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "tests/ref/temp_store.h"
 
 static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", ".img", ".img.part"};

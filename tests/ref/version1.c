@@ -3,8 +3,6 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 extern const char pfs_schema_v1_sql[], pfs_schema_v2_sql[];

@@ -2,7 +2,6 @@
 /* The B+-tree against a sorted array. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,14 +3,11 @@
  * one fails and nothing has changed, or it is done.  PFS_LONG=1: at each request. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "base/log.h"
 #include "tests/ref/change_model.h"
 #include "tests/unit/store_model.h"

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "both_util.h"
 #include "gpu/host/concat.h"
 #include "tests/ref/random.h"

@@ -6,11 +6,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "gpu/relation.h"
 #include "gpu/run.h"
 

@@ -3,7 +3,6 @@
  * not by times. */
 #include <dirent.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <time.h>

@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "tools/import/ignore.h"
 
 static bool ignores(const char *rules, const char *path)

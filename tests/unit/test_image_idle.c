@@ -5,13 +5,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/image/imagefile.h"
 #include "fs/tree/tree_impl.h"
 #include "tests/ref/temp_store.h"

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/lazy.h"
 #include "base/log.h"
 #include "fs/image/imagefile_impl.h"

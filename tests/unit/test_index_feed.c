@@ -12,7 +12,6 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "base/checked.h"
 #include "fs/image/feed.h"
 #include "fs/image/hold.h"
 #include "fs/image/image.h"

@@ -3,7 +3,6 @@
  * value at a time gives, at every length around a word's and a vector's. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,13 +4,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "base/checked.h"
 #include "fs/nodes/scan.h"
 #include "tests/ref/temp_store.h"
 

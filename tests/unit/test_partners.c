@@ -3,11 +3,9 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "gpu/relation.h"
 #include "tests/ref/random.h"
 

@@ -13,7 +13,6 @@
 
 #include "base/cleanup.h"
 #include "fs/mount/query/pending.h"
-#include "fs/mount/respond.h"
 
 #define ROUNDS 2000u
 

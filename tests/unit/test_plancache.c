@@ -10,7 +10,6 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "base/checked.h"
 #include "fs/query/internal.h"
 #include "fs/query/relational/relational.h"
 #include "fs/query/relational/sidetable.h"

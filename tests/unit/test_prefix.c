@@ -4,13 +4,11 @@
  * table's. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "gpu/prefix.h"
 #include "gpu/relation.h"
 #include "each_util.h"

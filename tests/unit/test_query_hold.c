@@ -8,7 +8,6 @@
 
 #include "fs/image/hold.h"
 #include "fs/query/internal.h"
-#include "fs/tree/tree_impl.h"
 
 #define LONG_US 8000
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <strings.h>
 
-#include "fs/query/times/timed.h"
 #include "tests/ref/random.h"
 
 #define FORMS	   500

@@ -3,13 +3,10 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "fs/query/times/times.h"
 
 #define DAY INT64_C(86400000000000)

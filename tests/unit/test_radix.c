@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "base/radix.h"
 #include "tests/ref/random.h"
 

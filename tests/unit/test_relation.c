@@ -3,9 +3,7 @@
  * more; PFS_SEED=N: that one. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 

@@ -5,8 +5,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <limits.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +14,6 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
-#include "base/log.h"
 #include "gpu/engine_impl.h"
 #include "gpu/resident.h"
 #include "tests/ref/random.h"

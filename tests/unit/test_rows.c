@@ -3,9 +3,7 @@
  * that is charged is given back; programs that are none are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 

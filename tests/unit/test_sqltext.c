@@ -10,8 +10,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
-
 #define ROUNDS	   20000
 #define LENGTH_MAX 3000 /* a width may be any number */
 

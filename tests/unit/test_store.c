@@ -4,8 +4,6 @@
 
 #include <limits.h>
 
-#include "base/checked.h"
-
 #define BIG_PRIME ((UINT64_C(1) << 32) + 15)
 
 /* ---- nodes ---- */

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include "base/checked.h"
-
 #define OTHER 65534
 
 static const char *const suffixes[] = {"-wal", "-shm", "-journal"};

@@ -4,7 +4,6 @@
  * PFS_LONG=1: every point of the recording, many times. */
 #include "tests/unit/store_model.h"
 
-#include "base/checked.h"
 #include "tests/vfs/faultvfs.h"
 
 #define GROUPS	 60

@@ -7,7 +7,6 @@
 #include <sqlite3.h>
 #include <sys/wait.h>
 
-#include "base/checked.h"
 #include "base/log.h"
 
 #define NOBODY 65534

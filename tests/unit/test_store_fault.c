@@ -3,7 +3,6 @@
  * the fault is over, and nothing committed is lost.  PFS_LONG=1: at every call, every errno. */
 #include "tests/unit/store_model.h"
 
-#include "base/checked.h"
 #include "base/log.h"
 #include "tests/vfs/faultvfs.h"
 

@@ -6,8 +6,6 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-#include "base/checked.h"
-
 static char side_path[300];
 
 static bool exists(const char *suffix)

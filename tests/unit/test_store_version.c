@@ -6,7 +6,6 @@
 
 #include <sys/wait.h>
 
-#include "base/checked.h"
 #include "tests/ref/version1.h"
 #include "tests/vfs/faultvfs.h"
 

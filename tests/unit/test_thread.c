@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

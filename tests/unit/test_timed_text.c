@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "fs/query/times/timed.h"
 
 static int list_columns(void *arg, const char *table,

@@ -2,7 +2,6 @@
 /* The engine beside an image that changes: after random operations every kind of question is
  * answered as a walk finds it.  On the host, on a device that is none and fails at a chosen call,
  * and on a real one if there is one. */
-#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -6,11 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "base/checked.h"
 #include "tests/ref/temp_store.h"
 
 #define ROOT	PFS_ROOT_PRIME

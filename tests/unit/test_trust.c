@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 
-#include "base/checked.h"
 #include "meta/birthmark.h"
 
 static enum pfs_store_trust trust_of(unsigned flags)

@@ -12,7 +12,6 @@
 
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "fs/mount/query/turns.h"
 
 static struct pfs_turns *turns;

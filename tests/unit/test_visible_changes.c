@@ -6,8 +6,6 @@
 #include "fs/query/internal.h"
 #include "tests/unit/query_util.h"
 
-#include <pthread.h>
-
 #define FEW   20  /* entries of the directory that is closed and opened, more than are followed, */
 #define MANY  700 /* and nodes: more than are looked at in one hold, or as a sample */
 

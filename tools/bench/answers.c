@@ -6,14 +6,11 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "base/checked.h"
 
 #define ROUNDS	 5
 #define READ	 ((size_t)1 << 20)

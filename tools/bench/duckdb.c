@@ -5,9 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/checked.h"
 #include "base/log.h"
 #include "tools/bench/peer.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/bench/gen.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 
 #define DEPTH_MAX 24

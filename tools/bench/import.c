@@ -6,7 +6,6 @@
 #include "tools/bench/bench.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -15,7 +15,6 @@
 #include "fs/mount/kernel.h"
 #include "fs/mount/options.h"
 #include "gpu/engine.h"
-#include "meta/store.h"
 #include "tools/bench/server.h"
 #include "tools/bench/gen.h"
 

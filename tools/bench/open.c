@@ -3,9 +3,6 @@
  * rows, and how long a command and a mount take with it. */
 #include "tools/bench/bench.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 

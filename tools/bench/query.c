@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
 #include "tools/bench/duckdb.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 
 #define PIECE	   ((size_t)1 << 20)

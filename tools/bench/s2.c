@@ -7,8 +7,6 @@
  * has changed its rows. */
 #include "tools/bench/bench.h"
 
-#include <string.h>
-
 #include "base/checked.h"
 #include "fs/query/query.h"
 #include "fs/tree/tree.h"

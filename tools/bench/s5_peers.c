@@ -6,7 +6,6 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/log.h"
 #include "tools/bench/peer.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 
 #define TIMES 201 /* runs of a short statement, whose median is one figure */

@@ -5,9 +5,6 @@
  * would hide the differences. */
 #include "tools/bench/bench.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "fs/tree/tree.h"

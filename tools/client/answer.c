@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/thread.h"
-#include "fs/mount/kernel.h"
 #include "tools/client/ask.h"
 #include "tools/cmd.h"
 #include "tools/client/ready.h"

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

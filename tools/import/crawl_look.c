@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "tools/import/crawl_impl.h"
 #include "tools/import/ignore.h"
 

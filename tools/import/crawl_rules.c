@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "tools/import/ignore.h"
 
 /* What a .gitignore file says. */

@@ -17,7 +17,6 @@ static bool is_common(const void *data, size_t size)
 
 #if PFS_ARCHIVE
 
-#include "base/checked.h"
 #include "tools/archive.h"
 
 /* All formats but mtree, which lists files without having them, and takes many a text for its own.

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "tools/archive.h"
 #include "tools/import/gzip.h"
 

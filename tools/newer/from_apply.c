@@ -2,9 +2,6 @@
 /* Makes the store's tree what the newer one is. */
 #include "tools/newer/from.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"

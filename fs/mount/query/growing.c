@@ -4,10 +4,8 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/thread.h"

@@ -5,11 +5,9 @@
 #include "fs/mount/query/virtual.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/mount/operations.h"
 #include "fs/mount/query/growing.h"

@@ -2,8 +2,6 @@
 /* `.query/help`: all of it on one page. */
 #include "fs/mount/query/virtual.h"
 
-#include <string.h>
-
 static const char text[] =
 	"# .query: questions about this directory and all that is under it\n"
 	"# Every line without a # can be run in a shell, from this directory; it is an example.\n"

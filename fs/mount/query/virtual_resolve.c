@@ -3,7 +3,6 @@
  * same order. */
 #include "fs/mount/query/virtual.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

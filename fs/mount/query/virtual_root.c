@@ -8,7 +8,6 @@
 #include <sys/mount.h>
 #include <time.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/content/compared.h"
 #include "fs/content/follow.h"

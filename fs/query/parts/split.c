@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/checked.h"
 #include "fs/query/relational/bound.h"
 #include "fs/query/relational/relational.h"
 #include "gpu/aggregate.h"

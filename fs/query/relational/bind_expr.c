@@ -2,10 +2,8 @@
 /* Expressions. */
 #include "fs/query/relational/bind.h"
 
-#include <string.h>
 #include <strings.h>
 
-#include "fs/query/internal.h"
 #include "meta/sql/sqlquery.h"
 
 /* ---- literals ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SELECTs of rows as they are: columns of nodes, in an order that the image has.  WHERE is taken
  * apart at its ANDs into what a scan answers (fs/query/push.c) and what the operators compute. */
-#include "base/checked.h"
 #include "fs/query/relational/bind.h"
 
 #define ARGUMENTS_MAX 64 /* that a scan can have */

@@ -4,7 +4,6 @@
 #include "fs/query/relational/bind.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define ROWS_MAX 4096
 

@@ -2,10 +2,8 @@
 /* The statement is bound as the SELECT that its rows, or its new values, are the answer to. */
 #include "fs/query/relational/change.h"
 
-#include <string.h>
 #include <strings.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/relational/bind.h"
 #include "fs/query/relational/choice.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/eager_groups.h"
 
-#include "base/checked.h"
 #include "fs/query/relational/sidetable.h"
 
 #define ROWS_MIN    4096u  /* fewer are joined as they are */

@@ -2,8 +2,6 @@
 /* Groups: of all rows, or of early groups (eager_groups.c). */
 #include "fs/query/relational/eager_groups.h"
 
-#include "base/checked.h"
-
 static int compute_arguments(struct pfs_running *running)
 {
 	const struct pfs_block *block = running->block;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "fs/nodes/relation.h"
 
 #define LATE_MAX (1u << 20) /* rows with paths; SQLite, used for more, hands rows on as they come */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/placement.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/query/relational/relational.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "fs/query/relational/choice.h"

@@ -4,7 +4,6 @@
  * found out by a sample; other texts lie in a heap. */
 #include "fs/query/relational/run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"

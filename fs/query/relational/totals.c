@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/checked.h"
-
 #define PIECE 65536u /* rows, between two looks at the statement's time */
 
 /* The values of a column, by slot. */

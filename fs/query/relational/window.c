@@ -3,8 +3,6 @@
  * rest. */
 #include "fs/query/relational/run.h"
 
-#include "base/checked.h"
-
 static int compute_values(struct pfs_running *running, const struct pfs_bound_window *window)
 {
 	const struct pfs_term **values =

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "base/checked.h"
-
 #define SELECTS_MAX 300 /* inside of one another, by way of names, too */
 
 enum pfs_timed_kind pfs_bound_either(enum pfs_timed_kind a, enum pfs_timed_kind b)
