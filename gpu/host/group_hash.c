@@ -99,7 +99,8 @@ int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
 	return 0;
 }
 
-int pfs_group_hash_grow(struct pfs_group_hash *t)
+/* Makes room for more groups, and slots for them; slots have all groups then. -ENOMEM. */
+static int grow(struct pfs_group_hash *t)
 {
 	size_t wanted = t->capacity ? t->capacity * 2 : FIRST_SLOTS / 2;
 
@@ -213,7 +214,7 @@ static int add_tuples(struct pfs_group_hash *t, const struct some *some)
 
 	for (uint32_t i = 0; i < some->n; i++) {
 		if (t->groups->n == t->capacity)
-			PFS_TRY(pfs_group_hash_grow(t));
+			PFS_TRY(grow(t));
 		group[i] = pfs_group_hash_find(t, some->keys[i], some->at[i]);
 		t->groups->rows[group[i]]++;
 	}
@@ -235,7 +236,7 @@ static int merge_groups(struct pfs_group_hash *t, const struct pfs_near_worker *
 		worker = pfs_near_worker_of(worker, some->at[i]);
 		k = some->at[i] - worker->before;
 		if (t->groups->n == t->capacity)
-			PFS_TRY(pfs_group_hash_grow(t));
+			PFS_TRY(grow(t));
 		group = pfs_group_hash_find(t, some->keys[i], worker->table.first[k]);
 		t->groups->first[group] = PFS_MIN(t->groups->first[group], worker->table.first[k]);
 		t->groups->rows[group] += worker->table.rows[k];
@@ -258,7 +259,7 @@ static int add_partition(struct pfs_group_hash *t, const struct partitioning *p,
 {
 	struct some some = {.n = 0};
 
-	PFS_TRY(pfs_group_hash_grow(t));
+	PFS_TRY(grow(t));
 	for (uint64_t batch = 0; batch < p->n_batches; batch++) {
 		const uint32_t *end = p->end + (batch << p->bits) + part;
 		uint64_t from = part ? end[-1] : batch * p->batch;

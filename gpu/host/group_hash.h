@@ -17,8 +17,6 @@ struct pfs_group_hash {
 
 /* Makes room for so many groups, but for them no slots. -ENOMEM. */
 PFS_MUST_CHECK int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity);
-/* Makes room for more groups, and slots for them; slots have all groups then. -ENOMEM. */
-PFS_MUST_CHECK int pfs_group_hash_grow(struct pfs_group_hash *t);
 void pfs_group_hash_free(struct pfs_group_hash *t); /* but for the groups; {0} is allowed */
 
 /* Returns the group of the key, which a tuple at `at` has; there is room for one more. */

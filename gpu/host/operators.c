@@ -8,9 +8,6 @@
 #include "base/pool.h"
 #include "gpu/crew.h"
 
-#define PAGE	4096u /* at least */
-#define TOUCHED (UINT64_C(1) << 20) /* bytes: half a huge page, as memory may begin within one */
-
 struct pfs_host_operators {
 	struct pfs_operator_backend base;
 	struct pfs_pool *pool;
@@ -111,21 +108,6 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));
-}
-
-static int touch_piece(void *context, unsigned worker PFS_UNUSED, uint64_t from, uint64_t to)
-{
-	volatile char *memory = context;
-
-	for (uint64_t at = from; at < to; at += PAGE)
-		memory[at] = 0;
-	return 0;
-}
-
-int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run, void *memory,
-		   size_t size)
-{
-	return pfs_host_for(host, run, size, TOUCHED, touch_piece, memory);
 }
 
 void pfs_host_operators_close(struct pfs_operator_backend *b)

@@ -33,10 +33,6 @@ PFS_MUST_CHECK int
 pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uint64_t n, uint64_t grain,
 	     int (*work)(void *context, unsigned worker, uint64_t from, uint64_t to),
 	     void *context);
-/* Writes into each page of memory that was allocated and not cleared, a huge page between two
- * polls: what is filled in no order would have the system clear most of it in one piece. */
-PFS_MUST_CHECK int pfs_host_touch(struct pfs_host_operators *host, const struct pfs_run *run,
-				  void *memory, size_t size);
 
 /* Numbers by the code of a dictionary (dictionary.h makes them); to be freed by
  * pfs_codes_map_close, unless they are the dictionary's own. */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_FILE_PRIME (UINT64_C(1) << 32)
-
 void ref_init(struct ref_tree *t)
 {
 	*t = (struct ref_tree){0};

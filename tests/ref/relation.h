@@ -31,7 +31,6 @@ struct ref_world {
 	uint64_t random;
 	struct pfs_run run;
 	int64_t charged;
-	unsigned shared_texts; /* of the texts that values are drawn from */
 	char *texts[REF_TEXTS];
 	size_t text_len[REF_TEXTS];
 	struct ref_table a, b; /* SQLite's tables a and b */
