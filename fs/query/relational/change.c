@@ -19,7 +19,6 @@
 
 struct changing {
 	struct pfs_query *query;
-	pthread_t thread;
 	struct pfs_arena arena;
 	struct pfs_parsed *parsed;
 	const struct pfs_statement *statement;
@@ -41,31 +40,6 @@ static int refuse(struct changing *changing, const char *why)
 {
 	changing->why = why;
 	return -EOPNOTSUPP;
-}
-
-/* ---- what operators ask ---- */
-
-static int poll(void *context)
-{
-	const struct changing *changing = context;
-
-	if (pthread_equal(pthread_self(), changing->thread))
-		return pfs_query_poll(changing->query);
-	return changing->query->stop ? -EINTR : 0;
-}
-
-static int pause_run(void *context)
-{
-	return pfs_query_look(((struct changing *)context)->query);
-}
-
-static int charge(void *context, int64_t bytes)
-{
-	struct pfs_account *account = ((struct changing *)context)->query->account;
-
-	if (bytes > 0 && (uint64_t)bytes > pfs_account_left(account))
-		return -ENOMEM;
-	return pfs_account_charge(account, bytes);
 }
 
 /* ---- the statement as a SELECT ---- */
@@ -475,17 +449,11 @@ static const char *why_failed(const struct changing *changing, int error)
 
 int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows, const char **why)
 {
-	struct changing changing = {.query = query, .thread = pthread_self(), .rows = rows};
+	struct changing changing = {.query = query, .rows = rows};
 	int error = -EOPNOTSUPP;
 
 	changing.arena.limit = BOUND_BYTES;
-	changing.run = (struct pfs_run){.on = PFS_ENGINE_HOST,
-					.poll = poll,
-					.pause = pause_run,
-					.charge = charge,
-					.context = &changing};
-	changing.context = (struct pfs_run_context){
-		.query = query, .arena = &changing.arena, .run = &changing.run};
+	pfs_run_context_begin(&changing.context, &changing.run, query, &changing.arena);
 	if (!query->is_limited)
 		error = find_rows(&changing);
 	*why = error ? why_failed(&changing, error) : NULL;

@@ -33,7 +33,6 @@ struct pfs_relational {
 	struct pfs_rates rates; /* of which the cost is */
 	struct pfs_cost cost;
 	struct pfs_side_weighed weighed;
-	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_run_context context;
 	struct pfs_answer_rows rows;
 	struct pfs_row_list list;      /* of a part that is rows as they are: those */
@@ -41,33 +40,6 @@ struct pfs_relational {
 	struct pfs_row_cursor *cursor; /* of rows as they are; NULL: not begun */
 	bool was_settled;
 };
-
-/* ---- what operators ask ---- */
-
-static int poll(void *context)
-{
-	struct pfs_relational *relational = context;
-	struct pfs_query *query = relational->query;
-
-	if (pthread_equal(pthread_self(), relational->thread))
-		return pfs_query_poll(query);
-	return query->stop ? -EINTR : 0;
-}
-
-static int pause_run(void *context)
-{
-	return pfs_query_look(((struct pfs_relational *)context)->query);
-}
-
-/* What is not asked for is not refused: SQLite may yet do with less. */
-static int charge(void *context, int64_t bytes)
-{
-	struct pfs_account *account = ((struct pfs_relational *)context)->query->account;
-
-	if (bytes > 0 && (uint64_t)bytes > pfs_account_left(account))
-		return -ENOMEM;
-	return pfs_account_charge(account, bytes);
-}
 
 /* ---- plans ---- */
 
@@ -143,13 +115,7 @@ static int plan(struct pfs_relational *relational, struct pfs_bind_part *part)
 static void set_query(struct pfs_relational *relational, struct pfs_query *query)
 {
 	relational->query = query;
-	relational->run = (struct pfs_run){.on = PFS_ENGINE_HOST,
-					   .poll = poll,
-					   .pause = pause_run,
-					   .charge = charge,
-					   .context = relational};
-	relational->context = (struct pfs_run_context){
-		.query = query, .arena = &relational->ran, .run = &relational->run};
+	pfs_run_context_begin(&relational->context, &relational->run, query, &relational->ran);
 }
 
 int pfs_relational_plan_part(struct pfs_relational **out, struct pfs_query *query,
@@ -354,7 +320,7 @@ int pfs_relational_run(struct pfs_relational *const *list, size_t n)
 	struct pfs_placement *placement;
 
 	for (size_t i = 0; i < n; i++)
-		list[i]->thread = pthread_self();
+		list[i]->context.thread = pthread_self();
 	PFS_TRY(pfs_queries_placement(list[0]->query->queries, &placement));
 	PFS_TRY(run_until_it_stands(list, n));
 	for (size_t i = 0; i < n; i++) {
@@ -393,7 +359,7 @@ int pfs_relational_settle(struct pfs_relational *relational)
 	    relational->was_settled)
 		return -EOPNOTSUPP;
 	query = relational->query;
-	relational->thread = pthread_self();
+	relational->context.thread = pthread_self();
 	relational->was_settled = true; /* it is tried once */
 	PFS_TRY(pfs_row_cursor_part(relational->cursor));
 	PFS_TRY(pfs_query_begin_freeze(query));
@@ -432,7 +398,7 @@ static int next_as_it_is(struct pfs_relational *relational)
 {
 	int got;
 
-	relational->thread = pthread_self();
+	relational->context.thread = pthread_self();
 	if (!relational->cursor) {
 		pfs_relational_verify_rows(relational->query, relational->block,
 					   &relational->context);
@@ -460,7 +426,7 @@ int pfs_relational_parts(struct pfs_relational *relational, size_t *n_parts, pfs
 	*n_parts = 0;
 	if (!relational || !relational->cursor || !pfs_row_cursor_has_begun(relational->cursor))
 		return 0;
-	relational->thread = pthread_self();
+	relational->context.thread = pthread_self();
 	got = pfs_row_cursor_parts(relational->cursor, n_parts, fn, arg);
 	if (!has_changed(relational, got))
 		return got;

@@ -17,6 +17,44 @@ static size_t count_values(const struct pfs_block *block)
 	return n;
 }
 
+/* ---- what operators ask ---- */
+
+static int poll(void *arg)
+{
+	const struct pfs_run_context *context = arg;
+
+	if (pthread_equal(pthread_self(), context->thread))
+		return pfs_query_poll(context->query);
+	return context->query->stop ? -EINTR : 0;
+}
+
+static int pause_run(void *arg)
+{
+	return pfs_query_look(((struct pfs_run_context *)arg)->query);
+}
+
+/* What is not asked for is not refused: SQLite may yet do with less. */
+static int charge(void *arg, int64_t bytes)
+{
+	struct pfs_account *account = ((struct pfs_run_context *)arg)->query->account;
+
+	if (bytes > 0 && (uint64_t)bytes > pfs_account_left(account))
+		return -ENOMEM;
+	return pfs_account_charge(account, bytes);
+}
+
+void pfs_run_context_begin(struct pfs_run_context *context, struct pfs_run *run,
+			   struct pfs_query *query, struct pfs_arena *arena)
+{
+	*run = (struct pfs_run){.on = PFS_ENGINE_HOST,
+				.poll = poll,
+				.pause = pause_run,
+				.charge = charge,
+				.context = context};
+	*context = (struct pfs_run_context){
+		.query = query, .arena = arena, .run = run, .thread = pthread_self()};
+}
+
 /* ---- stages ---- */
 
 static int filter(struct pfs_running *running)

@@ -76,6 +76,7 @@ struct pfs_run_context {
 	struct pfs_query *query;
 	struct pfs_arena *arena;
 	const struct pfs_run *run;
+	pthread_t thread; /* that runs the statement, and alone asks whether it is to go on */
 	struct pfs_owner_names
 		owners[2]; /* names of users, and of groups; both are empty between runs */
 	struct pfs_kept_texts
@@ -87,6 +88,12 @@ struct pfs_run_context {
 	uint64_t text_limit; /* most bytes of a text made of several rows; set where a block makes
 				one */
 };
+
+/* Begins the context of a query's statement, and its run, which is the host's: its operators ask
+ * the query whether they are to go on, and for memory. The thread is the caller, until `thread` is
+ * set. All four stay where they are while operators run. */
+void pfs_run_context_begin(struct pfs_run_context *context, struct pfs_run *run,
+			   struct pfs_query *query, struct pfs_arena *arena);
 
 /* A block that is being run. Each stage leaves the source of the next one. */
 struct pfs_running {
