@@ -188,6 +188,16 @@ static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
 	return positions->at ? positions->at[i] : positions->first + i;
 }
 
+static int add_pair(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left, uint32_t right)
+{
+	if (pairs->n == pairs->capacity) {
+		PFS_TRY(pfs_run_poll(j->run));
+		PFS_TRY(pfs_pairs_reserve(j->run, pairs, PFS_SPAN));
+	}
+	pfs_pairs_add(pairs, left, right);
+	return 0;
+}
+
 /* Adds the partners of one tuple, which are those of the chain that starts at `tuple` + 1. */
 static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left,
 			uint64_t number, uint32_t tuple)
@@ -200,11 +210,7 @@ static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_
 		     (!j->right_keys.exact &&
 		      !pfs_keys_equal(&j->left_keys, left, &j->right_keys, right))))
 			continue;
-		if (pairs->n == pairs->capacity) {
-			PFS_TRY(pfs_run_poll(j->run));
-			PFS_TRY(pfs_pairs_reserve(j->run, pairs, PFS_SPAN));
-		}
-		pfs_pairs_add(pairs, left, right);
+		PFS_TRY(add_pair(j, pairs, left, right));
 	}
 	return 0;
 }
@@ -215,6 +221,10 @@ static void find_chains(const struct joiner *j, const struct pfs_span *span, uin
 {
 	uint64_t absent[PFS_SPAN_WORDS];
 
+	if (j->never) {
+		memset(tuple, 0, span->n * sizeof(*tuple));
+		return;
+	}
 	pfs_keys_read(&j->left_keys, span, numbers, absent);
 	for (uint32_t i = 0; i < span->n; i++)
 		__builtin_prefetch(&j->head[pfs_bit(absent, i) ? 0 : head_of(j, numbers[i])]);
@@ -239,10 +249,8 @@ static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
 		size_t before = pairs->n;
 
 		PFS_TRY(add_partners(j, pairs, left, numbers[i], tuple[i]));
-		if (pairs->n > before || !j->keeps_left)
-			continue;
-		PFS_TRY(pfs_pairs_reserve(j->run, pairs, 1));
-		pfs_pairs_add(pairs, left, PFS_NO_ROW);
+		if (j->keeps_left && pairs->n == before)
+			PFS_TRY(add_pair(j, pairs, left, PFS_NO_ROW));
 	}
 	return 0;
 }
@@ -257,13 +265,7 @@ static int look_up_piece(void *context, unsigned worker, uint64_t from, uint64_t
 		struct pfs_span span;
 
 		pfs_positions_span(&j->left_at, &span, at, to);
-		if (!j->never) {
-			PFS_TRY(look_up_span(j, pairs, &span));
-			continue;
-		}
-		PFS_TRY(pfs_pairs_reserve(j->run, pairs, span.n));
-		for (uint32_t i = 0; j->keeps_left && i < span.n; i++)
-			pfs_pairs_add(pairs, pfs_span_at(&span, i), PFS_NO_ROW);
+		PFS_TRY(look_up_span(j, pairs, &span));
 	}
 	return 0;
 }
