@@ -176,7 +176,22 @@ static int number_rows(struct fold *f)
 	return 0;
 }
 
-/* The larger parts come first. */
+/* Calls give_all for each partition. */
+static int each_partition(struct fold *f,
+			  void (*give_all)(struct fold *f, uint64_t from, uint64_t to))
+{
+	for (uint64_t i = 0; i < f->n; i++) {
+		if (pfs_bit(f->partitions, i)) {
+			give_all(f, f->partition, i);
+			f->partition = i;
+		}
+		PFS_TRY(look(f, i));
+	}
+	give_all(f, f->partition, f->n);
+	return 0;
+}
+
+/* Numbers the parts of a partition. The larger ones come first. */
 static void give_parts(struct fold *f, uint64_t from, uint64_t to)
 {
 	uint64_t n = to - from, parts = (uint64_t)f->function->distance, size = n / parts,
@@ -189,20 +204,7 @@ static void give_parts(struct fold *f, uint64_t from, uint64_t to)
 			1;
 }
 
-static int cut_parts(struct fold *f)
-{
-	for (uint64_t i = 0; i < f->n; i++) {
-		if (pfs_bit(f->partitions, i)) {
-			give_parts(f, f->partition, i);
-			f->partition = i;
-		}
-		PFS_TRY(look(f, i));
-	}
-	give_parts(f, f->partition, f->n);
-	return 0;
-}
-
-/* Handles the tuples from..to, which are a partition. */
+/* Gives each tuple of a partition the value of the one `distance` before or after it. */
 static void shift(struct fold *f, uint64_t from, uint64_t to)
 {
 	uint64_t distance = (uint64_t)f->function->distance;
@@ -219,29 +221,16 @@ static void shift(struct fold *f, uint64_t from, uint64_t to)
 	}
 }
 
-static int shift_all(struct fold *f)
-{
-	for (uint64_t i = 0; i < f->n; i++) {
-		if (pfs_bit(f->partitions, i)) {
-			shift(f, f->partition, i);
-			f->partition = i;
-		}
-		PFS_TRY(look(f, i));
-	}
-	shift(f, f->partition, f->n);
-	return 0;
-}
-
 static int fold_all(struct fold *f)
 {
 	switch (f->function->op) {
 	case PFS_ROW_NUMBER:
 		return number_rows(f);
 	case PFS_NTILE:
-		return cut_parts(f);
+		return each_partition(f, give_parts);
 	case PFS_LAG:
 	case PFS_LEAD:
-		return shift_all(f);
+		return each_partition(f, shift);
 	default:
 		return fold_peers(f);
 	}
