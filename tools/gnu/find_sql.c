@@ -39,39 +39,33 @@ static bool is(const struct condition *c, const char *text)
 	return c->text && strcmp(c->text, text) == 0;
 }
 
-/* Frees both conditions. */
-static struct condition both(struct condition a, struct condition b)
+/* Joins two conditions, which it frees: `neutral` leaves the other as it is, `decisive` is all. */
+static struct condition combine(struct condition a, struct condition b, const char *operator,
+				const char * neutral, const char *decisive)
 {
 	struct condition out = {.exact = a.exact && b.exact};
 
 	if (!a.text || !b.text)
 		;
-	else if (is(&a, "1") || is(&b, "0"))
+	else if (is(&a, neutral) || is(&b, decisive))
 		out.text = PFS_TAKE(b.text);
-	else if (is(&b, "1") || is(&a, "0"))
+	else if (is(&b, neutral) || is(&a, decisive))
 		out.text = PFS_TAKE(a.text);
 	else
-		out = say(out.exact, "(%s AND %s)", a.text, b.text);
+		out = say(out.exact, "(%s %s %s)", a.text, operator, b.text);
 	free(a.text);
 	free(b.text);
 	return out;
 }
 
+static struct condition both(struct condition a, struct condition b)
+{
+	return combine(a, b, "AND", "1", "0");
+}
+
 static struct condition either(struct condition a, struct condition b)
 {
-	struct condition out = {.exact = a.exact && b.exact};
-
-	if (!a.text || !b.text)
-		;
-	else if (is(&a, "0") || is(&b, "1"))
-		out.text = PFS_TAKE(b.text);
-	else if (is(&b, "0") || is(&a, "1"))
-		out.text = PFS_TAKE(a.text);
-	else
-		out = say(out.exact, "(%s OR %s)", a.text, b.text);
-	free(a.text);
-	free(b.text);
-	return out;
+	return combine(a, b, "OR", "0", "1");
 }
 
 /* ---- tests ---- */
