@@ -4,10 +4,10 @@
  *
  * To add an aggregate, add its line. If it keeps for a group what another aggregate keeps (its
  * fold, PFS_FOLDS), that is all, unless its result is made in a new way (pfs_aggregate_result).
- * Else add a line to PFS_FOLDS, too, and the compiler names the switches of gpu/host/fold.c and
- * gpu/host/group.c that lack it. A device leaves an aggregate that has no line in the table of
- * gpu/cuda/cuda_group.c to the host. Only the back ends ask which fold an aggregate has: its lines
- * say what it takes, what its result is and how groups merge. */
+ * Else add a line to PFS_FOLDS, too, and the compiler names the switches of
+ * gpu/host/fold*.c and gpu/host/group.c that lack it. A device leaves an aggregate that has no line
+ * in the table of gpu/cuda/cuda_group.c to the host. Only the back ends ask which fold an aggregate
+ * has: its lines say what it takes, what its result is and how groups merge. */
 #ifndef PFS_GPU_AGGREGATE_H
 #define PFS_GPU_AGGREGATE_H
 
