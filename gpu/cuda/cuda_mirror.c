@@ -305,7 +305,7 @@ static int lease(struct pfs_job *job, struct pfs_mirror *m, const struct pfs_arr
 	m->used = ++o->clock;
 	if (!error && !is_current(m, a)) {
 		error = job->left ? update(job, m, a) : 0;
-		if (!error && job->is_hurried && !is_current(m, a))
+		if (!error && !is_current(m, a))
 			error = -EAGAIN;
 	}
 	m->pins--;

@@ -144,7 +144,7 @@ struct pfs_array {
 
 /* Sets *out to the array on the device, as it is now, until the job's end; and *mirror, if asked
  * for, to its mirror, or NULL. -EOPNOTSUPP: others read an older state of it and do not end; a
- * hurried job: or copy it. -EAGAIN, to a hurried job: there is more than it may copy. */
+ * hurried job: or copy it. -EAGAIN: there is more than the job may copy. */
 PFS_MUST_CHECK int pfs_job_array(struct pfs_job *job, const void **out, struct pfs_mirror **mirror,
 				 const struct pfs_array *array);
 /* Copies as much of what has changed of the array as the job may, without a lease. Returns 1 if
