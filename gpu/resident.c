@@ -19,7 +19,8 @@
 #define LEAVE_NS      (100 * MILLISECOND)
 #define RETRY_NS      (30000 * MILLISECOND) /* after this, refused memory is asked for again */
 
-/* Memory for the paths of a list. */
+/* Memory for the paths of a list. Where it was refused, or the device's own for them, the list is
+ * not to be had for RETRY_NS. */
 struct list {
 	pthread_mutex_t lock; /* held by the thread that uses the memory */
 	/* NULL until it is first needed; protected by lock */
@@ -444,7 +445,7 @@ static int get_memory(struct pfs_resident *r, struct list *list, unsigned i)
 
 	if (list->refused_ns && pfs_now_ns() - list->refused_ns < RETRY_NS)
 		return -ENOMEM;
-	error = r->backend->ops->paths(r->backend, &list->paths, i);
+	error = list->paths ? 0 : r->backend->ops->paths(r->backend, &list->paths, i);
 	list->refused_ns = error == -ENOMEM ? pfs_now_ns() : 0;
 	return error;
 }
@@ -452,12 +453,11 @@ static int get_memory(struct pfs_resident *r, struct list *list, unsigned i)
 static int take_list(struct pfs_resident *r, struct pfs_resident_paths **out, unsigned i)
 {
 	struct list *list = &r->lists[i];
-	int error = 0;
+	int error;
 
 	if (pthread_mutex_trylock(&list->lock))
 		return -EBUSY;
-	if (!list->paths)
-		error = get_memory(r, list, i);
+	error = get_memory(r, list, i);
 	if (error) {
 		(void)pthread_mutex_unlock(&list->lock);
 		return error == -ENOMEM && i ? -EBUSY : error;
@@ -494,6 +494,8 @@ int pfs_resident_resolve(struct pfs_resident *r, struct pfs_resident_paths *path
 		return error;
 	error = r->backend->ops->resolve(r->backend, paths, columns, most,
 					 load_word(&r->falsify) >> PFS_MAILBOX_OPS & 1);
+	if (error == -ENOMEM)
+		r->lists[paths->list].refused_ns = pfs_now_ns();
 	return error == -EIO ? fail(r, error, strerror(-error)) : error;
 }
 

@@ -105,8 +105,8 @@ struct pfs_resident_columns {
 };
 
 /* Gets memory for many paths, until they are returned. -EBUSY: PFS_RESIDENT_LISTS callers have
- * some, or there is too little memory for more than others have, which is asked for again half a
- * minute later; -ENOMEM, -EIO. */
+ * some, or there is too little memory for more than others have; -ENOMEM: there is too little for
+ * any; -EIO. Memory that was refused is asked for again half a minute later. */
 PFS_MUST_CHECK int pfs_resident_paths_take(struct pfs_resident *resident,
 					   struct pfs_resident_paths **out);
 /* The thread that took them returns them. */
@@ -115,7 +115,8 @@ void pfs_resident_paths_return(struct pfs_resident *resident,
 /* Finds where the paths lead, as gpu/path_walk.h says. The columns do not change during the call,
  * nor does anybody load or apply. -EAGAIN: the device did not have all of the columns; it has more
  * of them now, and `most` bytes were sent. -EOPNOTSUPP: the device cannot be had for the moment.
- * -ENOMEM: its memory is too short for the columns; single questions go on. */
+ * -ENOMEM: its memory is too short, which for these paths' list it is not asked for again for half
+ * a minute; single questions go on. */
 PFS_MUST_CHECK int pfs_resident_resolve(struct pfs_resident *resident,
 					struct pfs_resident_paths *paths,
 					const struct pfs_resident_columns *columns, size_t most);

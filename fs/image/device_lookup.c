@@ -167,9 +167,9 @@ static void leave_paths(struct pfs_device_lookup *single, int error)
 {
 	if (error == -EIO)
 		(void)pfs_device_give_up(single, NULL); /* its failure has been told */
-	else if (!atomic_exchange(&single->has_no_paths, true))
-		pfs_warning(
-			"too little memory for the device to resolve paths: the processor does");
+	else if (!atomic_exchange(&single->had_no_paths, true))
+		pfs_warning("too little memory for the device to resolve paths: the processor does "
+			    "while it is so");
 }
 
 bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_paths **out)
@@ -178,7 +178,7 @@ bool pfs_device_paths_take(const struct pfs_tree *tree, struct pfs_resident_path
 	int error;
 
 	if (!pfs_device_lookup_is_there(tree) || tree->image.copy ||
-	    atomic_load(&single->is_given_up) || atomic_load(&single->has_no_paths))
+	    atomic_load(&single->is_given_up))
 		return false;
 	error = pfs_resident_paths_take(single->resident, out);
 	if (error && error != -EBUSY)

@@ -45,7 +45,7 @@ struct pfs_device_lookup {
 	struct pfs_device_changes changes;
 	_Atomic bool is_current; /* filled, and no changes */
 	_Atomic bool is_given_up;
-	_Atomic bool has_no_paths; /* it has too little memory for what paths need */
+	_Atomic bool had_no_paths; /* it has been told that memory for paths was refused */
 	uint32_t falsified; /* tests: a bit for each kind */
 	/* The thread; protected by `lock`, but for `stops`. */
 	pthread_t thread;

@@ -318,6 +318,8 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 
 	if (fails())
 		return stand_in.failure;
+	if (stand_in_resident.is_full)
+		return -ENOMEM;
 	if (__atomic_load_n(&s->columns_sent, __ATOMIC_RELAXED) < names->heap_size) {
 		(void)__atomic_add_fetch(&s->columns_sent, most, __ATOMIC_RELAXED);
 		return -EAGAIN;

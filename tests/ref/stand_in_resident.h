@@ -22,6 +22,7 @@ struct stand_in_resident {
 	size_t paths; /* that it has resolved */
 	unsigned refused; /* lists that are given no memory, the last ones */
 	unsigned asked;	  /* atomic; how often memory for a list was asked for */
+	bool is_full;	  /* it has no memory for the paths of a list */
 };
 
 extern struct stand_in_resident stand_in_resident; /* all that are opened from now on */

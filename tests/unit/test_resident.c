@@ -555,14 +555,20 @@ static void is_described_amid_a_load(void **state)
 	end(m);
 }
 
-/* Memory for more lists than the first, where it was refused, is asked for once in a while. */
+/* Memory for lists, where it was refused, is asked for once in a while. */
 static void asks_for_memory_once_in_a_while(void **state)
 {
 	struct model *m = begin(open_stand_in);
 	struct pfs_resident_paths *taken[PFS_RESIDENT_LISTS], *none;
 
 	(void)state;
+	stand_in_resident.refused = PFS_RESIDENT_LISTS;
+	stand_in_resident.asked = 0;
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(pfs_resident_paths_take(m->resident, &none), -ENOMEM);
+	assert_int_equal(stand_in_resident.asked, 1);
 	stand_in_resident.refused = PFS_RESIDENT_LISTS - 1;
+	seconds_later = 60;
 	stand_in_resident.asked = 0;
 	assert_int_equal(pfs_resident_paths_take(m->resident, &taken[0]), 0);
 	assert_int_equal(stand_in_resident.asked, 1);
@@ -571,7 +577,7 @@ static void asks_for_memory_once_in_a_while(void **state)
 	assert_int_equal(stand_in_resident.asked, PFS_RESIDENT_LISTS);
 	stand_in_resident.refused = 0;
 	assert_int_equal(pfs_resident_paths_take(m->resident, &none), -EBUSY);
-	seconds_later = 60;
+	seconds_later = 120;
 	for (unsigned i = 1; i < PFS_RESIDENT_LISTS; i++)
 		assert_int_equal(pfs_resident_paths_take(m->resident, &taken[i]), 0);
 	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++)

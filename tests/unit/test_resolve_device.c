@@ -22,6 +22,7 @@ long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the 
 static uint64_t seed = 20261126;
 static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
 static bool is_stand_in;
+static _Atomic unsigned seconds_later;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out);
@@ -29,6 +30,16 @@ int __real_pfs_cuda_resident_open(struct pfs_resident_backend **out);
 int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out)
 {
 	return is_stand_in ? stand_in_resident_open(out) : __real_pfs_cuda_resident_open(out);
+}
+
+int __real_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out);
+int __wrap_clock_gettime(clockid_t id, struct timespec *out)
+{
+	int error = __real_clock_gettime(id, out);
+
+	out->tv_sec += (time_t)seconds_later;
+	return error;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -390,6 +401,38 @@ static uint64_t resolve_amid_changes(void)
 	return count(true);
 }
 
+static void check_who_resolves(bool on_device)
+{
+	const uint64_t before = count(on_device);
+
+	check_paths(NULL, 10);
+	assert_int_equal(count(on_device), before + 10);
+}
+
+/* Where memory was refused the host resolves for half a minute. */
+static void memory_is_asked_for_again(void **state)
+{
+	open_tree(state);
+	random_tree(model.tree, 100);
+	model_look(&model, model.tree);
+	/* That of the first list, before the device is asked for anything else. */
+	stand_in_resident.refused = PFS_RESIDENT_LISTS;
+	check_who_resolves(false);
+	stand_in_resident.refused = 0;
+	check_who_resolves(false);
+	seconds_later += 40;
+	wait_for_device();
+	/* The device's own, for the paths. */
+	stand_in_resident.is_full = true;
+	check_who_resolves(false);
+	stand_in_resident.is_full = false;
+	check_who_resolves(false);
+	seconds_later += 40;
+	check_who_resolves(true);
+	close_tree();
+	seconds_later = 0;
+}
+
 static void every_call_of_a_stand_in(void **state)
 {
 	static const int failures[] = {-EIO, -ENOMEM};
@@ -439,6 +482,8 @@ int main(int argc, char **argv)
 		ON_BOTH(slots_in_a_hold),
 		ON_BOTH(as_many_lists_as_there_may_be),
 		ON_BOTH(lists_of_several_threads),
+		{"memory_is_asked_for_again", memory_is_asked_for_again, NULL, NULL,
+		 (void *)"stand-in"},
 		{"every_call_of_a_stand_in", every_call_of_a_stand_in, NULL, NULL,
 		 (void *)"stand-in"},
 		{"every_call_of_a_device", every_call_of_a_device, NULL, NULL, NULL},
