@@ -9,6 +9,7 @@
 
 enum pfs_probe {
 	PFS_PROBE_COPY,	   /* memory to memory: memcpy on all threads, or device to device */
+	PFS_PROBE_READ,	   /* the host's memory, read and summed on all threads */
 	PFS_PROBE_TO_HOST, /* device to pinned host memory */
 	PFS_PROBE_SCAN,	   /* scan the codes for n directories, without making bits by slot */
 	PFS_PROBE_BUILD,   /* make all codes from parents and primes */
@@ -20,7 +21,7 @@ struct pfs_figure {
 };
 
 /* Measures something `repeat` times, after two runs to warm up. slots are directories, for
- * PFS_PROBE_SCAN. -ENOTSUP: the host back end has no bus. */
+ * PFS_PROBE_SCAN. -ENOTSUP: the back end has no bus, or no memory of the host's. */
 PFS_MUST_CHECK int pfs_engine_probe(struct pfs_engine *engine, struct pfs_figure *figure,
 				    enum pfs_probe what, const uint32_t *slots, size_t n,
 				    unsigned repeat);

@@ -16,6 +16,8 @@ static int run_probe(struct pfs_cuda_job *job, enum pfs_probe what,
 	case PFS_PROBE_COPY:
 		return PFS_CUDA(cudaMemcpyAsync(g->probe[0].d_memory, g->probe[1].d_memory,
 						COPY_SIZE, cudaMemcpyDeviceToDevice, job->stream));
+	case PFS_PROBE_READ:
+		return -ENOTSUP;
 	case PFS_PROBE_TO_HOST:
 		return PFS_CUDA(cudaMemcpyAsync(pinned, g->probe[0].d_memory, TO_HOST_SIZE,
 						cudaMemcpyDeviceToHost, job->stream));

@@ -343,9 +343,12 @@ static int host_codes(struct pfs_codes_job *job, uint32_t *limbs, uint32_t *n_li
 
 #define PROBE_SIZE ((size_t)256 << 20)
 
+typedef uint64_t vector __attribute__((vector_size(16)));
+
 struct copy {
 	char *to;
 	const char *from;
+	uint64_t sum; /* atomic */
 };
 
 static void copy_piece(void *context, size_t from, size_t to)
@@ -355,7 +358,22 @@ static void copy_piece(void *context, size_t from, size_t to)
 	memcpy(copy->to + from, copy->from + from, to - from);
 }
 
-static int probe_copy(struct pfs_host *host, double *seconds)
+static void read_piece(void *context, size_t from, size_t to)
+{
+	struct copy *copy = context;
+	const vector *vectors = (const vector *)(const void *)copy->from;
+	vector even = {0}, odd = {0};
+
+	for (size_t i = from / sizeof(*vectors); i < to / sizeof(*vectors); i += 2) {
+		even += vectors[i];
+		odd += vectors[i + 1];
+	}
+	even += odd;
+	(void)__atomic_add_fetch(&copy->sum, even[0] + even[1], __ATOMIC_RELAXED);
+}
+
+static int probe_memory(struct pfs_host *host, double *seconds,
+			void (*piece)(void *context, size_t from, size_t to))
 {
 	char *memory PFS_FREE = malloc(2 * PROBE_SIZE);
 	struct copy copy;
@@ -366,7 +384,7 @@ static int probe_copy(struct pfs_host *host, double *seconds)
 	copy = (struct copy){.to = memory, .from = memory + PROBE_SIZE};
 	memset(memory, 1, 2 * PROBE_SIZE);
 	start = pfs_now_s();
-	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, copy_piece, &copy);
+	pfs_pool_run(host->codes.pool, PROBE_SIZE, PROBE_SIZE / 64, piece, &copy);
 	*seconds = pfs_now_s() - start;
 	return 0;
 }
@@ -385,7 +403,10 @@ int pfs_host_probe(struct pfs_codes_job *base, double *seconds, uint64_t *bytes,
 	switch (what) {
 	case PFS_PROBE_COPY:
 		*bytes = 2 * PROBE_SIZE;
-		return probe_copy(host, seconds);
+		return probe_memory(host, seconds, copy_piece);
+	case PFS_PROBE_READ:
+		*bytes = PROBE_SIZE;
+		return probe_memory(host, seconds, read_piece);
 	case PFS_PROBE_TO_HOST:
 		return -ENOTSUP;
 	case PFS_PROBE_SCAN:
