@@ -98,13 +98,10 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 			  .failed = NONE};
 	uint64_t failed;
 
-	if (!host)
+	if (!host || n <= grain)
 		return work_alone(run, n, grain, work, context);
 	pfs_crew_open(&job.crew);
-	if (n > grain)
-		pfs_pool_run(host->pool, pfs_host_workers(host), 1, work_as, &job);
-	else
-		work_off(&job, 0);
+	pfs_pool_run(host->pool, pfs_host_workers(host), 1, work_as, &job);
 	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));
