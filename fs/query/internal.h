@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/query/internal.h - what the files behind fs/query/query.h share: query.c (statements), hold.c
- * and frozen.c (the tree as a statement sees it), connections.c (connections of SQLite), columns.c
- * (which columns `nodes` has), attr_visibility.c (which attributes a viewer sees), nodes.c (rows of
- * `nodes`), gather.c (values of rows), push.c (conditions that the image answers), functions.c,
- * nodes_at.c (rows of the past), owners.c, patterns.c, errors.c, plan.c. */
+/* fs/query/internal.h - what the files behind fs/query/query.h share: query.c and prepare.c
+ * (statements), hold.c and frozen.c (the tree as a statement sees it), connections.c (connections
+ * of SQLite), columns.c (which columns `nodes` has), attr_visibility.c (which attributes a viewer
+ * sees), nodes.c (rows of `nodes`), gather.c (values of rows), push_plan.c and push.c (conditions
+ * that the image answers), functions.c, nodes_at.c (rows of the past), owners.c, patterns.c,
+ * errors.c, plan.c. */
 #ifndef PFS_FS_QUERY_INTERNAL_H
 #define PFS_FS_QUERY_INTERNAL_H
 
@@ -308,6 +309,13 @@ PFS_MUST_CHECK int pfs_query_reopen_attrs(struct pfs_query *query);
  * the viewer does not see it. The tree is held. */
 uint32_t pfs_query_node(struct pfs_query *query, const struct pfs_sql_value *value);
 
+/* ---- prepare.c ---- */
+
+/* Prepares the query's text, with the side tables as they are at one moment, unless a kept plan has
+ * it prepared. -EINVAL, and what SQLite says, in `problem`: it is no statement. */
+PFS_MUST_CHECK int pfs_query_prepare_text(struct pfs_query *query, struct pfs_sql_problem *problem);
+void pfs_query_forget_titles(struct pfs_query *query); /* frees the titles of the columns */
+
 /* ---- frozen.c ---- */
 
 /* Returns which columns a frozen tree needs to find out what the query's viewer sees. */
@@ -372,9 +380,7 @@ bool pfs_patterns_are_plain(const char *sql, size_t len);
 bool pfs_is_selected_member(const struct pfs_query *query,
 			    const struct pfs_sql_constraint *constraint);
 
-/* ---- push.c ---- */
-
-#define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints; the scope's and the viewer's */
+/* ---- push_plan.c ---- */
 
 enum { PFS_CALL_UNDER, PFS_CALL_CHILD_OF, PFS_CALL_ANCESTOR_OF }; /* of the source's functions */
 
@@ -384,6 +390,10 @@ const struct pfs_node_column *pfs_push_column(const struct pfs_node_table *table
 
 /* The function `plan` of pfs_sql_source (meta/sql/sqlquery.h). */
 void pfs_push_plan(void *user, struct pfs_sql_plan *plan);
+
+/* ---- push.c ---- */
+
+#define PFS_PREDICATES_MAX 136 /* two for each of 64 constraints; the scope's and the viewer's */
 
 struct pfs_pushed {
 	struct pfs_predicate predicates[PFS_PREDICATES_MAX];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* meta/sql/sqlquery_impl.h - what the files behind meta/sql/sqlquery.h share.
  *
- * sqlquery.c has connections, statements and their permissions; sqltable.c, sqltablefunction.c and
- * sqlpart.c the virtual tables of sources, of table functions and of parts; sqlvtab.c what these
- * three share; sqlside.c the copies of side tables; sqlfunction.c functions; sqltext.c, sqlformat.c
- * and sqljson.c replacements of SQLite's functions, which look at the clock; program.c SQLite's
- * program of a statement, from which it bounds the length of values. */
+ * sqlquery.c has connections and statements; sqlauthorize.c what these may do; sqltable.c,
+ * sqltablefunction.c and sqlpart.c the virtual tables of sources, of table functions and of parts;
+ * sqlvtab.c what these three share; sqlside.c the copies of side tables; sqlfunction.c functions;
+ * sqltext.c, sqlformat.c and sqljson.c replacements of SQLite's functions, which look at the clock;
+ * program.c SQLite's program of a statement, from which it bounds the length of values. */
 #ifndef PFS_META_SQLQUERY_IMPL_H
 #define PFS_META_SQLQUERY_IMPL_H
 
@@ -90,6 +90,13 @@ int pfs_sql_failed(struct pfs_sql *sql, int error);
 
 /* Returns the errno for a result of SQLite, and writes SQLite's text to *problem. */
 int pfs_sql_explain_result(struct pfs_sql *sql, struct pfs_sql_problem *problem, int result);
+
+/* ---- sqlauthorize.c ---- */
+
+/* The authorizer: returns SQLITE_DENY for what a statement may not do, and says in `refused` what
+ * to do instead; else notes what the statement reads and changes. `arg` is the struct pfs_sql. */
+int pfs_sql_authorize(void *arg, int action, const char *a, const char *b, const char *database,
+		      const char *inner);
 
 /* ---- sqlreads.c ---- */
 
