@@ -23,7 +23,7 @@ struct pfs_byprime *pfs_byprime_find(const struct pfs_byprime_table *table, uint
 	return entry;
 }
 
-static void push(struct pfs_byprime_table *table, struct pfs_byprime *entry)
+static void push(void *table, struct pfs_byprime *entry)
 {
 	struct pfs_byprime **chain = chain_of(table, entry->prime);
 
@@ -35,20 +35,10 @@ static void resize(struct pfs_byprime_table *table, size_t size)
 {
 	struct pfs_byprime_table larger = {
 		.chains = calloc(size, sizeof(void *)), .size = size, .count = table->count};
-	struct pfs_byprime *entry;
-	size_t i;
 
 	if (!larger.chains)
 		return;
-	for (i = 0; i < (table->size ? table->size : 1); i++) {
-		struct pfs_byprime **chain = table->size ? &table->chains[i] : &table->only;
-
-		while ((entry = *chain)) {
-			*chain = entry->next;
-			push(&larger, entry);
-		}
-	}
-	free(table->chains);
+	pfs_byprime_drain(table, push, &larger);
 	*table = larger;
 }
 
