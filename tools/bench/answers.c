@@ -18,17 +18,11 @@
 #define LOOKUPS	 5000
 #define FAR_AWAY (64L << 20) /* behind what the endless statement makes */
 
-static const struct pfs_cmd_option options[] = {
-	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
-	{0},
-};
-
 static const struct pfs_cmd command = {
 	"answers",
 	"",
 	"Times large answers as they are read, and lookups beside a thousand who wait.",
-	options,
+	pfs_bench_folder_options,
 	NULL,
 };
 

@@ -56,8 +56,10 @@ struct pfs_bench_folder {
 		mountpoint[PATH_MAX + 16];
 };
 
-/* The first options of such a subject, in this order. */
+/* The first options of such a subject, in this order; and those of one that has no others, and
+ * 1,000,000 nodes by default. */
 enum { PFS_BENCH_NODES, PFS_BENCH_FOLDER };
+extern const struct pfs_cmd_option pfs_bench_folder_options[];
 
 /* Takes --nodes (at least `least`; folder->nodes is the default) and --folder, and makes the folder
  * with an empty directory to mount on.  Returns -1, or the exit status to end with. */

@@ -43,6 +43,12 @@ void pfs_bench_folder_remove(const struct pfs_bench_folder *folder)
 	(void)rmdir(folder->path);
 }
 
+const struct pfs_cmd_option pfs_bench_folder_options[] = {
+	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
+	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
+	{0},
+};
+
 int pfs_bench_folder_begin(struct pfs_bench_folder *folder, const struct pfs_cmd *command,
 			   uint64_t least, int argc, char **argv)
 {

@@ -11,17 +11,11 @@
 
 #define ROUNDS 5
 
-static const struct pfs_cmd_option options[] = {
-	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
-	{0},
-};
-
 static const struct pfs_cmd command = {
 	"open",
 	"",
 	"Times opening a store from its image file and from its rows, beside find, plocate and duc.",
-	options,
+	pfs_bench_folder_options,
 	NULL,
 };
 

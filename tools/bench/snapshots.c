@@ -31,17 +31,11 @@
 #define CREATE_US 2000
 #define LOAD_S	  1.0 /* the least time of a load */
 
-static const struct pfs_cmd_option options[] = {
-	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
-	{0},
-};
-
 static const struct pfs_cmd command = {
 	"snapshots",
 	"",
 	"Times changes beside a snapshot, and lookups and creations beside statements.",
-	options,
+	pfs_bench_folder_options,
 	"Beside each kind of statement names are looked up, and a file is created every 2 ms; beside nothing, and "
 	"beside a busy loop at nice 10, for comparison.\n",
 };

@@ -14,17 +14,11 @@
 
 #define TIMES 201 /* runs of a short statement, whose median is one figure */
 
-static const struct pfs_cmd_option options[] = {
-	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
-	{0},
-};
-
 static const struct pfs_cmd command = {
 	"statements",
 	"",
 	"Times statements through .query/run, from open to close.",
-	options,
+	pfs_bench_folder_options,
 	NULL,
 };
 

@@ -18,17 +18,11 @@
 
 static const unsigned depths[] = {1, 10, 100};
 
-static const struct pfs_cmd_option options[] = {
-	[PFS_BENCH_NODES] = {"nodes", 'n', "N", "of the tree (1000000)"},
-	[PFS_BENCH_FOLDER] = {"folder", 'd', "DIR", "for the store ($TMPDIR or /tmp)"},
-	{0},
-};
-
 static const struct pfs_cmd command = {
 	"totals",
 	"",
 	"Times the totals of subtrees: made, kept and read.",
-	options,
+	pfs_bench_folder_options,
 	"Changes are timed in a tree that was never asked for totals, and again once it was.\n",
 };
 
