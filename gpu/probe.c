@@ -3,19 +3,13 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "gpu/engine_impl.h"
 #include "gpu/probe_impl.h"
 
-static int compare_seconds(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void pfs_figure_of(struct pfs_figure *figure, double *seconds, size_t n)
 {
-	qsort(seconds, n, sizeof(*seconds), compare_seconds);
+	qsort(seconds, n, sizeof(*seconds), pfs_compare_double);
 	figure->least = seconds[0];
 	figure->median = seconds[n / 2];
 	figure->most = seconds[n - 1];

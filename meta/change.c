@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 
 /* A copy of the store is read completely if more than an eighth of the nodes have changed. So of a
  * large store at most so many primes of one group are remembered, with about three bytes each. */
@@ -65,13 +66,6 @@ void pfs_change_end(struct pfs_store *store)
 	}
 }
 
-static int compare_primes(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static size_t number_size(uint64_t number)
 {
 	size_t size = 1;
@@ -98,7 +92,7 @@ static size_t encode(uint8_t **out, struct pfs_group_changes *changes)
 	size_t size = 0;
 	uint8_t *at;
 
-	qsort(changes->primes, changes->count, sizeof(*changes->primes), compare_primes);
+	qsort(changes->primes, changes->count, sizeof(*changes->primes), pfs_compare_u64);
 	for (size_t i = 0; i < changes->count; last = changes->primes[i++])
 		size += changes->primes[i] == last ? 0 : number_size(changes->primes[i] - last);
 	at = *out = malloc(PFS_MAX(size, 1));

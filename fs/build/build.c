@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "base/random.h"
 #include "fs/build/build_impl.h"
 
@@ -286,13 +287,6 @@ static int rewrite_changed(struct pfs_build *build)
 
 /* ---- finish ---- */
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Gives slots to new nodes, and lists new directories. */
 static int arrange(struct writer *writer, const uint32_t *weight)
 {
@@ -319,7 +313,7 @@ static int arrange(struct writer *writer, const uint32_t *weight)
 		else if (node && !(state & BUILD_FIXED))
 			writer->n_files++;
 	}
-	qsort(writer->directory, n, sizeof(*writer->directory), compare_u64);
+	qsort(writer->directory, n, sizeof(*writer->directory), pfs_compare_u64);
 	for (i = 0; i < n; i++)
 		writer->directory[i] = (uint32_t)writer->directory[i];
 	writer->n_directories = n;

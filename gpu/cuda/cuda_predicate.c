@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "gpu/cuda/cuda_range.h"
 
 #define STACK 16 /* truths, as select.cu has room for */
@@ -344,13 +345,6 @@ static int between(struct compiler *c, const struct pfs_step *s)
 	return emit(c, &(struct pfs_device_step){.op = PFS_DEVICE_AND});
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The list's numbers, ascending, as the column has them, at *d_list; step->n of them. */
 static int send_numbers(struct compiler *c, struct pfs_device_step *step, const struct pfs_step *s)
 {
@@ -366,7 +360,7 @@ static int send_numbers(struct compiler *c, struct pfs_device_step *step, const 
 			numbers[step->n++] = r.low;
 	}
 	if (step->n)
-		qsort(numbers, step->n, sizeof(*numbers), compare_numbers);
+		qsort(numbers, step->n, sizeof(*numbers), pfs_compare_i64);
 	error = pfs_job_upload(c->job, &step->d_list, numbers, step->n * sizeof(*numbers));
 	return error ? error : PFS_CUDA(cudaStreamSynchronize(c->job->stream));
 }

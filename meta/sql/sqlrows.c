@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/order.h"
 #include "meta/db.h"
 #include "meta/sql/sqlquery_impl.h"
 
@@ -122,13 +123,6 @@ int pfs_sql_all_rows(struct pfs_sql *sql, const char *table, row_fn *fn, void *a
 	return error || result == SQLITE_DONE ? error : pfs_sql_own_errno(sql, result);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
 /* Sorts the numbers, and keeps each once. */
 static void sort_rowids(struct pfs_sql *sql)
 {
@@ -137,7 +131,7 @@ static void sort_rowids(struct pfs_sql *sql)
 	for (size_t i = 1; i < sql->n_rowids; i++) {
 		if (sql->rowids[i] > sql->rowids[i - 1])
 			continue;
-		qsort(sql->rowids, sql->n_rowids, sizeof(*sql->rowids), by_number);
+		qsort(sql->rowids, sql->n_rowids, sizeof(*sql->rowids), pfs_compare_i64);
 		break;
 	}
 	for (size_t i = 0; i < sql->n_rowids; i++) {

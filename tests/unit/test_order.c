@@ -37,12 +37,22 @@ static void nothing_may_be_null(void **state)
 
 static void numbers_do_not_wrap(void **state)
 {
-	const uint32_t least = 0, most = UINT32_MAX;
+	const uint32_t u32[] = {0, UINT32_MAX};
+	const uint64_t u64[] = {0, UINT64_MAX};
+	const int64_t i64[] = {INT64_MIN, INT64_MAX};
+	const double real[] = {-1e300, 1e-300};
 
 	(void)state;
-	assert_true(pfs_compare_u32(&least, &most) < 0);
-	assert_true(pfs_compare_u32(&most, &least) > 0);
-	assert_int_equal(pfs_compare_u32(&most, &most), 0);
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			int order = (i > k) - (i < k);
+
+			assert_int_equal(pfs_compare_u32(&u32[i], &u32[k]), order);
+			assert_int_equal(pfs_compare_u64(&u64[i], &u64[k]), order);
+			assert_int_equal(pfs_compare_i64(&i64[i], &i64[k]), order);
+			assert_int_equal(pfs_compare_double(&real[i], &real[k]), order);
+		}
+	}
 }
 
 int main(void)

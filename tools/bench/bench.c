@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/order.h"
 
 extern char **environ;
 
@@ -112,16 +113,9 @@ void pfs_figures_add_yardstick(struct pfs_figures *figures, double theirs)
 		figures->theirs[figures->n_yardstick++] = theirs;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 double pfs_bench_median(double *values, size_t n)
 {
-	qsort(values, n, sizeof(*values), by_value);
+	qsort(values, n, sizeof(*values), pfs_compare_double);
 	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

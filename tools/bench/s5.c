@@ -12,6 +12,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/order.h"
 #include "gpu/index.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
@@ -76,13 +77,6 @@ static uint64_t scrambled(uint64_t x)
 	return x ^ x >> 32;
 }
 
-static int ascending(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int make(struct bench *b)
 {
 	b->keys = malloc(b->n * sizeof(*b->keys));
@@ -97,7 +91,7 @@ static int make(struct bench *b)
 		b->keys[i] = scrambled(i + 1);
 		b->values[i] = (uint32_t)i;
 	}
-	qsort(b->keys, b->n, sizeof(*b->keys), ascending);
+	qsort(b->keys, b->n, sizeof(*b->keys), pfs_compare_u64);
 	for (size_t i = 0; i < b->m; i++) {
 		uint64_t r = scrambled(b->n + b->m + i + 1);
 
