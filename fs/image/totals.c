@@ -177,14 +177,6 @@ static struct addition *addition_above(const struct additions *a, const struct p
 	return above == PFS_NO_SLOT ? NULL : &a->list[a->number[above] - 1];
 }
 
-static void add_to(struct pfs_totals *to, const struct pfs_totals *sum)
-{
-	to->count += sum->count;
-	to->size += sum->size;
-	to->blocks += sum->blocks;
-	to->mtime = PFS_MAX(to->mtime, sum->mtime);
-}
-
 /* Gives the addition to its directory and to the one above, and goes on with that when all below it
  * have come. */
 static void give(const struct additions *a, const struct pfs_tree *tree, struct pfs_dirtable *table,
@@ -195,11 +187,11 @@ static void give(const struct additions *a, const struct pfs_tree *tree, struct 
 		struct pfs_totals sum;
 
 		find_whole(&sum, tree, table, addition->directory);
-		add_to(&sum, &addition->sum);
+		pfs_totals_add(&sum, &addition->sum);
 		set_entry(pfs_dirtable_at(table, addition->directory), &sum);
 		addition->below = DONE;
 		if (above) {
-			add_to(&above->sum, &addition->sum);
+			pfs_totals_add(&above->sum, &addition->sum);
 			above->below--;
 		}
 		addition = above;
@@ -222,7 +214,7 @@ static int count(const struct pfs_tree *tree, struct pfs_dirtable *table, struct
 			continue;
 		PFS_TRY(want_additions(a, tree, table, directory));
 		own = pfs_totals_own(tree, slot);
-		add_to(&a->list[a->number[directory] - 1].sum, &own);
+		pfs_totals_add(&a->list[a->number[directory] - 1].sum, &own);
 	}
 	for (size_t i = 0; i < a->n; i++) {
 		struct addition *above = addition_above(a, tree, &a->list[i]);

@@ -21,6 +21,7 @@
 #ifndef PFS_FS_IMAGE_TOTALS_H
 #define PFS_FS_IMAGE_TOTALS_H
 
+#include "base/checked.h"
 #include "fs/tree/tree.h"
 
 PFS_MUST_CHECK int pfs_totals_create(struct pfs_tree *tree);
@@ -42,6 +43,14 @@ void pfs_totals_at(const struct pfs_tree *tree, struct pfs_totals *out, uint32_t
 
 /* Returns the node's own totals, without what lies below it. */
 struct pfs_totals pfs_totals_own(const struct pfs_tree *tree, uint32_t slot);
+/* Adds the totals of other nodes to `to`. */
+static inline void pfs_totals_add(struct pfs_totals *to, const struct pfs_totals *other)
+{
+	to->count += other->count;
+	to->size += other->size;
+	to->blocks += other->blocks;
+	to->mtime = PFS_MAX(to->mtime, other->mtime);
+}
 
 /* ---- for the image's file; no other thread sees the tree ---- */
 

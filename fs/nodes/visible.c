@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/bits.h"
-#include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/later.h"
 #include "fs/content/hardlink.h"
@@ -316,14 +315,6 @@ static int number_directories(struct counting *counting, size_t *n)
 	return 0;
 }
 
-static void add(struct pfs_totals *to, const struct pfs_totals *totals)
-{
-	to->count += totals->count;
-	to->size += totals->size;
-	to->blocks += totals->blocks;
-	to->mtime = PFS_MAX(to->mtime, totals->mtime);
-}
-
 /* Every node is added to the directory it lies in. */
 static int add_to_parents(struct counting *counting)
 {
@@ -341,11 +332,11 @@ static int add_to_parents(struct counting *counting)
 		own = pfs_totals_own(counting->tree, slot);
 		parent = image->parent[slot];
 		if (S_ISDIR(image->mode[slot])) {
-			add(&counts->totals[number_of(counts, slot)], &own);
+			pfs_totals_add(&counts->totals[number_of(counts, slot)], &own);
 			if (parent != PFS_NO_SLOT)
 				counting->below[number_of(counts, parent)]++;
 		} else {
-			add(&counts->totals[number_of(counts, parent)], &own);
+			pfs_totals_add(&counts->totals[number_of(counts, parent)], &own);
 		}
 	}
 	return 0;
@@ -368,7 +359,7 @@ static int add_upwards(struct counting *counting)
 			size_t up = number_of(counts, parents[at]), here = number_of(counts, at);
 
 			below[here] = UINT32_MAX; /* done */
-			add(&counts->totals[up], &counts->totals[here]);
+			pfs_totals_add(&counts->totals[up], &counts->totals[here]);
 			at = parents[at];
 			if (--below[up])
 				break;

@@ -80,13 +80,6 @@ static int reserve(struct pfs_text_buffer *out, size_t len)
 	return pfs_grow(&out->bytes, &out->capacity, out->size + len + 1, 1);
 }
 
-static void put(struct pfs_text_buffer *out, const void *bytes, size_t len)
-{
-	if (len)
-		memcpy(out->bytes + out->size, bytes, len);
-	out->size += len;
-}
-
 static void pad(struct pfs_text_buffer *out, size_t len)
 {
 	memset(out->bytes + out->size, ' ', len);
@@ -129,7 +122,7 @@ static int put_text(struct pfs_text_buffer *out, const struct pfs_sql_piece *pie
 	width = PFS_MAX(width, taken) - taken;
 	PFS_TRY(reserve(out, len + width));
 	pad(out, piece->at_left ? 0 : width);
-	put(out, text, len);
+	pfs_text_buffer_put(out, text, len);
 	pad(out, piece->at_left ? width : 0);
 	return 0;
 }
@@ -169,7 +162,7 @@ int pfs_printing_row(const struct pfs_printing *printing, struct pfs_text_buffer
 
 		if (piece->what == PFS_SQL_AS_IS) {
 			PFS_TRY(reserve(out, piece->len));
-			put(out, piece->text, piece->len);
+			pfs_text_buffer_put(out, piece->text, piece->len);
 		} else {
 			PFS_TRY(put_value(out, piece, values++, at));
 		}

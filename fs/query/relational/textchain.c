@@ -83,7 +83,7 @@ static int begin(struct pfs_text_buffer *out, size_t size)
 	return pfs_grow(&out->bytes, &out->capacity, size + 1, 1);
 }
 
-static void put(struct pfs_text_buffer *out, const void *bytes, size_t len)
+void pfs_text_buffer_put(struct pfs_text_buffer *out, const void *bytes, size_t len)
 {
 	if (len)
 		memcpy(out->bytes + out->size, bytes, len);
@@ -106,8 +106,8 @@ static int join(struct pfs_text_buffer *out, const void *a, size_t a_len, const 
 		size_t b_len)
 {
 	PFS_TRY(begin(out, a_len + b_len));
-	put(out, a, a_len);
-	put(out, b, b_len);
+	pfs_text_buffer_put(out, a, a_len);
+	pfs_text_buffer_put(out, b, b_len);
 	return 0;
 }
 
@@ -121,12 +121,12 @@ static int replace(struct pfs_text_buffer *out, struct text text, const struct p
 	while ((found = find(&text, part))) {
 		size_t before = (size_t)(found - text.bytes);
 
-		put(out, text.bytes, before);
-		put(out, by->text, by->len);
+		pfs_text_buffer_put(out, text.bytes, before);
+		pfs_text_buffer_put(out, by->text, by->len);
 		text.bytes = found + part->len;
 		text.len -= before + part->len;
 	}
-	put(out, text.bytes, text.len);
+	pfs_text_buffer_put(out, text.bytes, text.len);
 	return 0;
 }
 

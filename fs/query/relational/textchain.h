@@ -39,6 +39,8 @@ struct pfs_text_room {
 	} buffers[2];
 };
 void pfs_text_room_finish(struct pfs_text_room *room);
+/* Puts bytes behind those that the buffer has; there is room for them. */
+void pfs_text_buffer_put(struct pfs_text_buffer *out, const void *bytes, size_t len);
 
 /* Applies the steps to *text of *len bytes, which then are the result's: bytes of the text, the
  * room or a step. *place is the last one's result, if that is PLACE.  -ENOMEM; -EOPNOTSUPP: it
