@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/bench/bench.h - what benchmarks share: time, processes, clients, and figures beside a
- *
  * yardstick. */
 #ifndef PFS_TOOLS_BENCH_BENCH_H
 #define PFS_TOOLS_BENCH_BENCH_H
@@ -18,6 +17,15 @@
 #include "tools/bench/subjects.h"
 
 #define PFS_BENCH_RUNS_MAX 64
+
+/* Returns a number that looks as if it had been drawn, another one for each x: the last steps of
+ * SplitMix64. */
+static inline uint64_t pfs_bench_mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
 
 /* Returns the seconds since some fixed moment. */
 double pfs_bench_now(void);

@@ -40,10 +40,7 @@ struct bench {
 
 static uint64_t mix(uint64_t x)
 {
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	return pfs_bench_mix(x + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* limited: NULL, or the bench of whose limit the figure is a share. */

@@ -6,16 +6,14 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "tools/bench/bench.h"
 
 static const char *const types[PFS_KLADR_LEVELS + 1] = {"country", "region",	 "district",
 							"town",	   "settlement", "street"};
 
 static uint64_t mix(uint64_t x)
 {
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
+	return pfs_bench_mix(x + UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* The tree level by level; first[] and count[] tell a node's children, which follow each other. */

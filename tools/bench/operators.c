@@ -60,15 +60,6 @@ struct bench {
 	uint32_t *small_keys;
 };
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111eb;
-	return x ^ x >> 31;
-}
-
 /* ---- the rows ---- */
 
 #define FEW_GROUPS  1000u
@@ -113,20 +104,20 @@ static void fill(struct bench *b)
 	static const char needle[] = {'n', 'e', 'e', 'd', 'l', 'e'};
 
 	for (uint32_t i = 0; i < b->n; i++) {
-		uint64_t r = mix(i + 1), s = mix(r);
+		uint64_t r = pfs_bench_mix(i + 1), s = pfs_bench_mix(r);
 		uint8_t *text = b->names + (size_t)i * 24;
 
 		value[i] = (uint32_t)(r & 0xffffff);
 		large[i] = (int64_t)(s >> 29) - (int64_t)(UINT64_C(1) << 34);
 		few[i] = (uint32_t)(r >> 32) % FEW_GROUPS;
 		many[i] = (uint32_t)(s >> 32) % MANY_GROUPS;
-		skewed[i] = zipf(mix(s), MANY_GROUPS);
-		skewed_few[i] = zipf(mix(s), FEW_GROUPS);
+		skewed[i] = zipf(pfs_bench_mix(s), MANY_GROUPS);
+		skewed_few[i] = zipf(pfs_bench_mix(s), FEW_GROUPS);
 		chosen[i] = (uint32_t)(s & 0xffff);
 		name[i] = i * 3;
 		text[0] = NAME_BYTES;
 		for (unsigned k = 1; k <= NAME_BYTES; k++)
-			text[k] = (uint8_t)('a' + (mix(r + k) % 26));
+			text[k] = (uint8_t)('a' + (pfs_bench_mix(r + k) % 26));
 		if (i % 100 == 7)
 			memcpy(text + 5, needle, sizeof(needle));
 	}

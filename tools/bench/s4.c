@@ -63,15 +63,6 @@ struct bench {
 	bool bad, any_bad;
 };
 
-static uint64_t mix(uint64_t x)
-{
-	x ^= x >> 30;
-	x *= 0xbf58476d1ce4e5b9;
-	x ^= x >> 27;
-	x *= 0x94d049bb133111eb;
-	return x ^ x >> 31;
-}
-
 /* ---- the relations ---- */
 
 static int make_relation(struct relation *r, uint32_t n, bool unique)
@@ -122,7 +113,7 @@ static void *fill_share(void *arg)
 	struct bench *b = share->b;
 
 	for (uint32_t i = share->from; i < share->to; i++)
-		b->right.keys[i] = key_of(b, rank_of(b, mix(i + 1)));
+		b->right.keys[i] = key_of(b, rank_of(b, pfs_bench_mix(i + 1)));
 	return NULL;
 }
 
