@@ -56,7 +56,6 @@ int pfs_cuda_prefix_parallel(const struct pfs_device_prefix *prefix,
 int pfs_cuda_prefix_hierarchical(const struct pfs_device_prefix *prefix,
 				 const struct pfs_device_prefix_batch *batch, cudaStream_t stream);
 /* *d_found = the number of the name among n of PFS_PREFIX_NAME_ROOM bytes, a thread each; else it
- *
  * stays. */
 int pfs_cuda_prefix_name(uint32_t *d_found, const uint32_t *d_names, uint32_t n,
 			 const uint32_t *d_name, cudaStream_t stream);
