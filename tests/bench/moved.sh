@@ -5,7 +5,8 @@
 # of all nodes moves from the first to the second.  Milliseconds from the process's start to its end, the least and the
 # median of the rounds, the three by turns.  Each answer is checked.  Then one UPDATE moves a thousand directories of a
 # hundred files to another directory and the next one moves them back, by turns, each followed by a count of what moved; of these
-# two also the daemon's processor time, which says more on a machine that others keep busy.
+# two also the daemon's processor time, which says more on a machine that others keep busy.  Before all that, after the
+# directory moved, and after statements have made as many nodes as moved, a million random paths are resolved.
 #
 #	moved.sh DIR [NODES [ROUNDS [ENGINE]]]
 #
@@ -57,6 +58,19 @@ measure() { # NAME: times to moved.pfs-NAME-DIRECTORY
 	done
 }
 
+resolve() { # STATE: resolves random paths of all nodes there are, and prints how long it took
+	local round began
+	primefs tree moved.pfs subtree / | shuf -n 1000000 >moved.pfs-list
+	for ((round = 0; round < rounds; round++)); do
+		began=${EPOCHREALTIME/./}
+		primefs resolve moved.pfs <moved.pfs-list >moved.pfs-answer
+		echo $((${EPOCHREALTIME/./} - began))
+	done >moved.pfs-resolve
+	cut -f 2 moved.pfs-answer | cmp - moved.pfs-list
+	echo "$(wc -l <moved.pfs-answer) random paths resolved $1: ms $(figures <moved.pfs-resolve)"
+}
+
+resolve "of what was imported"
 measure before
 moving=$(primefs tree moved.pfs count /from/moving)
 expected[from]=$((count[from] - moving + 1))
@@ -73,6 +87,8 @@ for directory in "${directories[@]}"; do
 	echo "/$directory, ${count[$directory]} nodes afterwards: ms $(figures <"moved.pfs-before-$directory") before," \
 		"$(figures <"moved.pfs-after-$directory") after"
 done
+
+resolve "after the directory moved"
 
 mkdir mnt/thousand
 primefs query moved.pfs "CREATE TABLE chosen (ino INTEGER PRIMARY KEY)"
@@ -105,3 +121,14 @@ done
 ended=$(processor)
 echo "1,000 moves in one UPDATE: ms $(figures <moved.pfs-update), the count after it $(figures <moved.pfs-count)," \
 	"processor time of both $(awk -v a="$began" -v b="$ended" -v n=$((2 * rounds)) 'BEGIN { printf "%.2f", (b - a) / n }')"
+
+mkdir mnt/made
+made=$((nodes / 8))
+primefs query moved.pfs "INSERT INTO nodes (path, type) WITH RECURSIVE c(i) AS
+	(VALUES (0) UNION ALL SELECT i + 1 FROM c WHERE i < $made / 100) SELECT '/made/' || i, 'd' FROM c"
+for ((from = 0; from < made; from += 100000)); do
+	primefs query moved.pfs "INSERT INTO nodes (path, type) WITH RECURSIVE c(i) AS
+		(VALUES ($from) UNION ALL SELECT i + 1 FROM c WHERE i < $made - 1 AND i < $from + 99999)
+		SELECT '/made/' || (i / 100) || '/' || i, 'f' FROM c"
+done
+resolve "after $made more nodes"
