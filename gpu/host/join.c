@@ -188,7 +188,8 @@ static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
 	return positions->at ? positions->at[i] : positions->first + i;
 }
 
-static int add_pair(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left, uint32_t right)
+static inline int add_pair(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left,
+			   uint32_t right)
 {
 	if (pairs->n == pairs->capacity) {
 		PFS_TRY(pfs_run_poll(j->run));
@@ -215,7 +216,8 @@ static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_
 	return 0;
 }
 
-/* Reads the numbers of the span's tuples, and where their chains start; 0: nowhere. */
+/* Finds where the chains of the span's tuples start, 0: nowhere, and the numbers of those that have
+ * one. */
 static void find_chains(const struct joiner *j, const struct pfs_span *span, uint64_t *numbers,
 			uint32_t *tuple)
 {
@@ -248,7 +250,8 @@ static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
 		uint32_t left = pfs_span_at(span, i);
 		size_t before = pairs->n;
 
-		PFS_TRY(add_partners(j, pairs, left, numbers[i], tuple[i]));
+		if (tuple[i])
+			PFS_TRY(add_partners(j, pairs, left, numbers[i], tuple[i]));
 		if (j->keeps_left && pairs->n == before)
 			PFS_TRY(add_pair(j, pairs, left, PFS_NO_ROW));
 	}
