@@ -24,6 +24,12 @@ struct pfs_btree_entry {
 	pfs_btree_value slot;
 };
 
+/* Returns true if entry a comes before b. */
+static inline bool pfs_btree_is_less(struct pfs_btree_entry a, struct pfs_btree_entry b)
+{
+	return a.key < b.key || (a.key == b.key && a.slot < b.slot);
+}
+
 /* A position between two entries. A change of the tree invalidates it: seek again by key and slot.
  */
 struct pfs_btree_cursor {

@@ -18,11 +18,6 @@ static bool is_sound(const struct pfs_image_file *file, struct pfs_btree_entry e
 	       entry.key >> PFS_NAME_HASH_BITS < header->end;
 }
 
-static bool less(struct pfs_btree_entry a, struct pfs_btree_entry b)
-{
-	return a.key < b.key || (a.key == b.key && a.slot < b.slot);
-}
-
 /* Where somebody may be led to. The tree sees to their order. */
 bool pfs_imagefile_tops_are_sound(const struct pfs_image_file *file)
 {
@@ -46,12 +41,13 @@ bool pfs_imagefile_take_firsts(const struct pfs_image_file *file, size_t inner,
 	if (firsts[0].key != top->key || firsts[0].slot != top->slot)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_sound(file, firsts[i]) || (i && !less(firsts[i - 1], firsts[i])))
+		if (!is_sound(file, firsts[i]) ||
+		    (i && !pfs_btree_is_less(firsts[i - 1], firsts[i])))
 			return false;
 		words[i * WORDS] = firsts[i].key;
 		words[i * WORDS + 1] = firsts[i].slot;
 	}
-	if (inner + 1 < file->layout.n_inners && !less(firsts[n - 1], top[1]))
+	if (inner + 1 < file->layout.n_inners && !pfs_btree_is_less(firsts[n - 1], top[1]))
 		return false;
 	pfs_imagefile_put_known(&file->firsts, inner, first_leaf(file, inner) * WORDS, words,
 				n * WORDS);
@@ -91,8 +87,8 @@ bool pfs_imagefile_leaf_is_between(const struct pfs_image_file *file, size_t lea
 	if (first.key != its.key || first.slot != its.slot)
 		return false;
 	if (leaf + 1 < first_leaf(file, inner + 1))
-		return less(last, pfs_imagefile_first(file, leaf + 1));
-	return inner + 1 == file->layout.n_inners || less(last, file->tops[inner + 1]);
+		return pfs_btree_is_less(last, pfs_imagefile_first(file, leaf + 1));
+	return inner + 1 == file->layout.n_inners || pfs_btree_is_less(last, file->tops[inner + 1]);
 }
 
 void pfs_imagefile_make_inner(const struct pfs_image_file *file, void *to, size_t inner)
