@@ -216,14 +216,14 @@ static int add_partners(const struct joiner *j, struct pfs_pairs *pairs, uint32_
 	return 0;
 }
 
-/* Finds where the chains of the span's tuples start, 0: nowhere, and the numbers of those that have
- * one. */
+/* Reads the numbers of the span's tuples, and where their chains start; 0: nowhere. */
 static void find_chains(const struct joiner *j, const struct pfs_span *span, uint64_t *numbers,
 			uint32_t *tuple)
 {
 	uint64_t absent[PFS_SPAN_WORDS];
 
 	if (j->never) {
+		memset(numbers, 0, span->n * sizeof(*numbers));
 		memset(tuple, 0, span->n * sizeof(*tuple));
 		return;
 	}
@@ -250,8 +250,7 @@ static int look_up_span(const struct joiner *j, struct pfs_pairs *pairs,
 		uint32_t left = pfs_span_at(span, i);
 		size_t before = pairs->n;
 
-		if (tuple[i])
-			PFS_TRY(add_partners(j, pairs, left, numbers[i], tuple[i]));
+		PFS_TRY(add_partners(j, pairs, left, numbers[i], tuple[i]));
 		if (j->keeps_left && pairs->n == before)
 			PFS_TRY(add_pair(j, pairs, left, PFS_NO_ROW));
 	}
