@@ -12,16 +12,19 @@
 
 #define NSEC_PER_SEC INT64_C(1000000000)
 
+/* Columns are asked for as values: each further question about a value is a look at it, while each
+ * about a column of a row has to find it first. */
 bool pfs_column_int(int64_t *out, sqlite3_stmt *row, int column, int64_t low, int64_t high)
 {
-	int64_t value;
+	sqlite3_value *value = sqlite3_column_value(row, column);
+	int64_t integer;
 
-	if (sqlite3_column_type(row, column) != SQLITE_INTEGER)
+	if (sqlite3_value_type(value) != SQLITE_INTEGER)
 		return false;
-	value = sqlite3_column_int64(row, column);
-	if (value < low || value > high)
+	integer = sqlite3_value_int64(value);
+	if (integer < low || integer > high)
 		return false;
-	*out = value;
+	*out = integer;
 	return true;
 }
 
@@ -47,42 +50,45 @@ bool pfs_column_u64(uint64_t *out, sqlite3_stmt *row, int column)
 
 bool pfs_column_blob(const void **data, size_t *len, sqlite3_stmt *row, int column, size_t max_len)
 {
+	sqlite3_value *value = sqlite3_column_value(row, column);
 	size_t bytes;
 
-	if (sqlite3_column_type(row, column) != SQLITE_BLOB)
+	if (sqlite3_value_type(value) != SQLITE_BLOB)
 		return false;
-	bytes = (size_t)sqlite3_column_bytes(row, column);
+	bytes = (size_t)sqlite3_value_bytes(value);
 	if (bytes > max_len)
 		return false;
-	*data = bytes ? sqlite3_column_blob(row, column) : "";
+	*data = bytes ? sqlite3_value_blob(value) : "";
 	*len = bytes;
 	return *data != NULL;
 }
 
 void pfs_column_cell(struct pfs_cell *cell, sqlite3_stmt *row, int column)
 {
+	sqlite3_value *value = sqlite3_column_value(row, column);
+
 	*cell = (struct pfs_cell){.type = PFS_CELL_NULL};
-	switch (sqlite3_column_type(row, column)) {
+	switch (sqlite3_value_type(value)) {
 	case SQLITE_INTEGER:
 		cell->type = PFS_CELL_INTEGER;
-		cell->integer = sqlite3_column_int64(row, column);
+		cell->integer = sqlite3_value_int64(value);
 		return;
 	case SQLITE_FLOAT:
 		cell->type = PFS_CELL_REAL;
-		cell->real = sqlite3_column_double(row, column);
+		cell->real = sqlite3_value_double(value);
 		return;
 	case SQLITE_TEXT:
 		cell->type = PFS_CELL_TEXT;
-		cell->bytes = sqlite3_column_text(row, column);
+		cell->bytes = sqlite3_value_text(value);
 		break;
 	case SQLITE_BLOB:
 		cell->type = PFS_CELL_BLOB;
-		cell->bytes = sqlite3_column_blob(row, column);
+		cell->bytes = sqlite3_value_blob(value);
 		break;
 	default:
 		return;
 	}
-	cell->size = (size_t)sqlite3_column_bytes(row, column);
+	cell->size = (size_t)sqlite3_value_bytes(value);
 }
 
 /* Parses "SECONDS.NANOSECONDS", with nine digits: the form of times whose nanoseconds do not fit
@@ -106,14 +112,15 @@ static bool parse_time(struct pfs_time *out, const char *text)
 
 bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column)
 {
-	int type = sqlite3_column_type(row, column);
+	sqlite3_value *in = sqlite3_column_value(row, column);
+	int type = sqlite3_value_type(in);
 	char text[PFS_TIME_TEXT_SIZE];
 	const void *bytes;
 	int64_t value, rest;
 	int len;
 
 	if (type == SQLITE_INTEGER) {
-		value = sqlite3_column_int64(row, column);
+		value = sqlite3_value_int64(in);
 		rest = value % NSEC_PER_SEC;
 		out->sec = value / NSEC_PER_SEC - (rest < 0);
 		out->nsec = (uint32_t)(rest < 0 ? rest + NSEC_PER_SEC : rest);
@@ -121,8 +128,8 @@ bool pfs_column_time(struct pfs_time *out, sqlite3_stmt *row, int column)
 	}
 	if (type != SQLITE_TEXT)
 		return false;
-	bytes = sqlite3_column_blob(row, column); /* column_text may allocate */
-	len = sqlite3_column_bytes(row, column);
+	bytes = sqlite3_value_blob(in); /* value_text may allocate */
+	len = sqlite3_value_bytes(in);
 	if (!bytes || len < 0 || len >= PFS_TIME_TEXT_SIZE)
 		return false;
 	(void)memcpy(text, bytes, (size_t)len);
