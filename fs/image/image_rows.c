@@ -48,7 +48,10 @@ void pfs_image_numbers(const struct pfs_image *image, struct pfs_node_record *ou
 void pfs_image_load_numbers(struct pfs_image *image, uint32_t slot,
 			    const struct pfs_node_record *node)
 {
-#define NUMBER(id, name, type, since) image->name[slot] = node->name;
+	/* pages where all are zeros are not written, and so take no memory */
+#define NUMBER(id, name, type, since)                                                              \
+	if (image->name[slot] != node->name)                                                       \
+		image->name[slot] = node->name;
 	PFS_NODE_NUMBERS(NUMBER)
 #undef NUMBER
 }
