@@ -204,11 +204,11 @@ void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot)
 	image->free_count++;
 }
 
-void pfs_image_loaded(struct pfs_tree *tree)
+void pfs_image_loaded(void *tree, size_t from, size_t to)
 {
-	struct pfs_image *image = &tree->image;
+	struct pfs_image *image = &((struct pfs_tree *)tree)->image;
 
-	for (uint32_t slot = 0; slot < image->end; slot++)
+	for (size_t slot = from * 64; slot < PFS_MIN(to * 64, image->end); slot++)
 		image->live[slot / 64] |= (uint64_t)(image->mode[slot] != 0) << slot % 64;
 }
 

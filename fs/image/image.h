@@ -127,8 +127,9 @@ PFS_MUST_CHECK int pfs_image_grow(struct pfs_tree *tree, uint32_t end);
 void pfs_image_expect_filled(struct pfs_image *image);
 void pfs_image_chain_free(struct pfs_tree *tree, uint32_t slot);
 
-/* After loading: gives a name to each slot that has a mode. */
-void pfs_image_loaded(struct pfs_tree *tree);
+/* After loading: marks as live each slot that has a mode, in those words of 64 slots; for
+ * pfs_pool_run. */
+void pfs_image_loaded(void *tree, size_t from, size_t to);
 
 /* Returns true if the slot has a node with a name. */
 static inline bool pfs_image_is_live(const struct pfs_image *image, uint32_t slot)

@@ -4,7 +4,7 @@
  * Directories come first (their primes are the small ones), so that every parent of a file can be
  * looked up; then all others.  Each time as many threads as there are processors scan a range of
  * primes after the other.  Records know their slots, so the threads write to different places. Then
- * one fills the map of primes while the others make the index of names (load_index.c). */
+ * they share the slots, for the map of primes, and for the index of names (load_index.c). */
 #include "fs/image/load.h"
 
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/thread.h"
 #include "fs/image/image.h"
 #include "fs/image/imagefile.h"
 #include "fs/image/names.h"
@@ -22,9 +21,9 @@
 #include "fs/tree/tree_impl.h"
 
 #define DIRECTORY_PRIMES_END (UINT64_C(1) << 32)
-#define PREFETCH	     16u
 #define PARTS_A_THREAD	     4u /* ranges of primes are not equally full */
 #define PART_NODES	     4096u /* fewer are not worth a range of their own */
+#define GRAIN		     (8u << 10) /* slots that a thread takes at once */
 
 struct loader {
 	struct pfs_tree *tree;
@@ -32,13 +31,15 @@ struct loader {
 	pthread_mutex_t rare_lock;
 	struct pfs_store_totals totals;
 	uint64_t handed_out[2]; /* by enum pfs_prime_kind: primes are below */
+	struct pfs_slot_map *directories; /* by prime */
 	uint32_t *hashes;	/* by slot: of names */
-	int error;
+	uint8_t *known;		/* by slot: directories that lead to the root */
 };
 
 /* A range of primes, which one thread scans. */
 struct part {
 	struct loader *loader;
+	enum pfs_prime_kind kind;
 	uint64_t first, end; /* primes */
 	uint64_t handed_out; /* end of the valid ones */
 	struct pfs_name_region region;
@@ -48,6 +49,7 @@ struct part {
 	uint64_t *parents; /* directories: parent's prime by number of arrival; else NULL */
 	uint32_t *slots;   /* their slots */
 	size_t capacity, slots_capacity;
+	bool has_later_parents; /* a directory's parent does not lie before it */
 	int error;
 };
 
@@ -117,7 +119,8 @@ static int set_row(struct part *part, const struct pfs_node_record *node)
 		return pfs_load_damaged(tree, node->prime, "has another node's slot");
 	image->parent[slot] = PFS_NO_SLOT;
 	image->mode[slot] = (uint16_t)node->mode;
-	image->flags[slot] = (uint8_t)node->flags;
+	if (node->flags)
+		image->flags[slot] = (uint8_t)node->flags;
 	image->state[slot] = PFS_SLOT_STORED;
 	pfs_image_load_numbers(image, slot, node);
 	image->links[slot] = S_ISDIR(node->mode) ? 2 : 1;
@@ -156,7 +159,8 @@ static int load_other(void *arg, const struct pfs_node_record *node)
 					"is a directory but has another kind's prime");
 	if (node->parent != part->parent_prime) {
 		part->parent_prime = node->parent;
-		part->parent_slot = pfs_image_slot(tree, node->parent);
+		part->parent_slot = pfs_slot_map_find(part->loader->directories, tree->image.prime,
+						      node->parent);
 	}
 	if (part->parent_slot == PFS_NO_SLOT)
 		return pfs_load_damaged(tree, node->prime, "has a parent that does not exist");
@@ -165,38 +169,16 @@ static int load_other(void *arg, const struct pfs_node_record *node)
 	return 0;
 }
 
-/* Every directory must lead to the root: climbs until a directory that is known to. */
-static int check_circles(struct pfs_tree *tree, const struct part *part, uint8_t *known)
+static int scan_part(struct part *part)
 {
-	const struct pfs_image *image = &tree->image;
-
-	for (size_t i = 0; i < part->nodes; i++) {
-		uint32_t slot = part->slots[i];
-		uint64_t steps = 0;
-
-		for (; !known[slot]; slot = image->parent[slot])
-			if (steps++ > image->directories)
-				return pfs_load_damaged(tree, image->prime[slot],
-							"is its own ancestor");
-		for (slot = part->slots[i]; !known[slot]; slot = image->parent[slot])
-			known[slot] = 1;
-	}
-	return 0;
+	return pfs_store_scan_nodes(part->loader->tree->store, part->first, part->end,
+				    part->kind == PFS_PRIME_DIRECTORY ? load_directory : load_other,
+				    part);
 }
 
-static int map_directories(struct pfs_tree *tree, const struct part *part)
+static int connect_part(struct part *part)
 {
-	struct pfs_image *image = &tree->image;
-
-	for (size_t i = 0; i < part->nodes; i++) {
-		PFS_TRY(pfs_slot_map_reserve(image->by_prime, ++image->directories));
-		pfs_slot_map_insert(image->by_prime, image->prime, part->slots[i]);
-	}
-	return 0;
-}
-
-static int connect_directories(struct pfs_tree *tree, const struct part *part)
-{
+	struct pfs_tree *tree = part->loader->tree;
 	struct pfs_image *image = &tree->image;
 
 	for (size_t i = 0; i < part->nodes; i++) {
@@ -205,56 +187,67 @@ static int connect_directories(struct pfs_tree *tree, const struct part *part)
 
 		if (slot == image->root)
 			continue;
-		parent = pfs_image_slot(tree, part->parents[i]);
+		parent = pfs_slot_map_find(part->loader->directories, image->prime,
+					   part->parents[i]);
 		if (parent == PFS_NO_SLOT)
 			return pfs_load_damaged(tree, image->prime[slot],
 						"has a parent that does not exist");
 		image->parent[slot] = parent;
-		image->links[parent]++;
+		(void)__atomic_fetch_add(&image->links[parent], 1, __ATOMIC_RELAXED);
+		part->has_later_parents |= parent >= slot;
 	}
 	return 0;
 }
 
-static int connect_all(struct pfs_tree *tree, const struct part *parts, size_t n)
+/* Every directory must lead to the root: climbs until one that is known to. A circle has a parent
+ * that does not lie before its child, so it is enough to climb from there. */
+static int check_part(struct part *part)
 {
-	struct pfs_image *image = &tree->image;
-	uint8_t *known PFS_FREE = calloc(image->end ? image->end : 1, 1);
+	struct pfs_tree *tree = part->loader->tree;
+	const struct pfs_image *image = &tree->image;
+	uint8_t *known = part->loader->known;
 
-	if (!known)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		PFS_TRY(map_directories(tree, &parts[i]));
-	image->root = pfs_image_slot(tree, PFS_ROOT_PRIME);
-	if (image->root == PFS_NO_SLOT) {
-		pfs_info("%s: damaged: it has no root; run primefs check",
-			  pfs_store_path(tree->store));
-		return -EUCLEAN;
+	for (size_t i = 0; i < part->nodes; i++) {
+		uint32_t first = part->slots[i], slot;
+		uint64_t steps = 0;
+
+		if (first == image->root || image->parent[first] < first)
+			continue;
+		for (slot = first; !__atomic_load_n(&known[slot], __ATOMIC_RELAXED);
+		     slot = image->parent[slot])
+			if (steps++ > image->directories)
+				return pfs_load_damaged(tree, image->prime[slot],
+							"is its own ancestor");
+		for (; first != slot; first = image->parent[first])
+			__atomic_store_n(&known[first], 1, __ATOMIC_RELAXED);
 	}
-	for (size_t i = 0; i < n; i++)
-		PFS_TRY(connect_directories(tree, &parts[i]));
-	known[image->root] = 1;
-	for (size_t i = 0; i < n; i++)
-		PFS_TRY(check_circles(tree, &parts[i], known));
 	return 0;
 }
 
 /* ---- ranges of primes ---- */
 
-struct scan {
+struct job {
 	struct part *parts;
-	int (*fn)(void *arg, const struct pfs_node_record *node);
+	int (*work)(struct part *part);
 };
 
-static void scan_parts(void *context, size_t from, size_t to)
+static void work_on_parts(void *context, size_t from, size_t to)
 {
-	const struct scan *scan = context;
+	const struct job *job = context;
 
-	for (size_t i = from; i < to; i++) {
-		struct part *part = &scan->parts[i];
+	for (size_t i = from; i < to; i++)
+		job->parts[i].error = job->work(&job->parts[i]);
+}
 
-		part->error = pfs_store_scan_nodes(part->loader->tree->store, part->first,
-						   part->end, scan->fn, part);
-	}
+static int run_parts(struct pfs_pool *pool, struct part *parts, size_t n,
+		     int (*work)(struct part *part))
+{
+	struct job job = {parts, work};
+
+	pfs_pool_run(pool, n, 1, work_on_parts, &job);
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(parts[i].error);
+	return 0;
 }
 
 /* Scans the primes from `first` on in ranges that share what is below `end`, but for the last,
@@ -262,30 +255,26 @@ static void scan_parts(void *context, size_t from, size_t to)
 static int scan_all(struct loader *loader, struct part **parts, size_t *n, uint64_t first,
 		    uint64_t end, enum pfs_prime_kind kind)
 {
-	struct scan scan = {.fn = kind == PFS_PRIME_DIRECTORY ? load_directory : load_other};
 	uint64_t wanted = PFS_MIN(loader->totals.nodes / PART_NODES + 1,
 				  (uint64_t)pfs_pool_threads(loader->pool) * PARTS_A_THREAD);
-	uint64_t step;
+	uint64_t step = pfs_div_round_up(PFS_MAX(end, first + 1) - first, wanted);
 
-	step = pfs_div_round_up(PFS_MAX(end, first + 1) - first, wanted);
-	*parts = scan.parts = calloc(wanted, sizeof(**parts));
-	if (!scan.parts)
+	*parts = calloc(wanted, sizeof(**parts));
+	if (!*parts)
 		return -ENOMEM;
 	for (; *n < wanted; ++*n)
-		scan.parts[*n] = (struct part){
+		(*parts)[*n] = (struct part){
 			.loader = loader,
+			.kind = kind,
 			.first = first + *n * step,
 			.end = *n + 1 < wanted		     ? first + (*n + 1) * step
 			       : kind == PFS_PRIME_DIRECTORY ? DIRECTORY_PRIMES_END
 							     : (uint64_t)INT64_MAX,
 			.handed_out = loader->handed_out[kind],
 		};
-	pfs_pool_run(loader->pool, *n, 1, scan_parts, &scan);
-	for (size_t i = 0; i < *n; i++) {
-		if (scan.parts[i].error)
-			return scan.parts[i].error;
-		loader->tree->image.nodes += (uint32_t)scan.parts[i].nodes;
-	}
+	PFS_TRY(run_parts(loader->pool, *parts, *n, scan_part));
+	for (size_t i = 0; i < *n; i++)
+		loader->tree->image.nodes += (uint32_t)(*parts)[i].nodes;
 	return 0;
 }
 
@@ -309,6 +298,57 @@ static int load_others(struct loader *loader)
 	return error;
 }
 
+/* ---- what finds nodes ---- */
+
+struct filling {
+	const struct pfs_image *image;
+	struct pfs_slot_map *map;
+};
+
+static void fill_map(void *context, size_t from, size_t to)
+{
+	const struct filling *filling = context;
+
+	pfs_slot_map_fill(filling->map, filling->image->prime, (uint32_t)from, (uint32_t)to);
+}
+
+/* Makes a map, which is empty, one of all nodes that have been read. */
+static int map_nodes(struct loader *loader, struct pfs_slot_map *map)
+{
+	const struct pfs_image *image = &loader->tree->image;
+	struct filling filling = {image, map};
+
+	PFS_TRY(pfs_slot_map_reserve(map, (uint64_t)image->nodes + image->nodes / 16));
+	pfs_pool_run(loader->pool, image->end, GRAIN, fill_map, &filling);
+	return 0;
+}
+
+static int connect_directories(struct loader *loader, struct part *parts, size_t n)
+{
+	struct pfs_image *image = &loader->tree->image;
+	bool has_later_parents = false;
+
+	image->directories = image->nodes;
+	PFS_TRY(pfs_slot_map_create(&loader->directories));
+	PFS_TRY(map_nodes(loader, loader->directories));
+	image->root = pfs_slot_map_find(loader->directories, image->prime, PFS_ROOT_PRIME);
+	if (image->root == PFS_NO_SLOT) {
+		pfs_info("%s: damaged: it has no root; run primefs check",
+			 pfs_store_path(loader->tree->store));
+		return -EUCLEAN;
+	}
+	PFS_TRY(run_parts(loader->pool, parts, n, connect_part));
+	for (size_t i = 0; i < n; i++)
+		has_later_parents |= parts[i].has_later_parents;
+	if (!has_later_parents)
+		return 0;
+	loader->known = calloc(image->end, 1);
+	if (!loader->known)
+		return -ENOMEM;
+	loader->known[image->root] = 1;
+	return run_parts(loader->pool, parts, n, check_part);
+}
+
 static int load_directories(struct loader *loader)
 {
 	struct part *parts = NULL;
@@ -317,40 +357,21 @@ static int load_directories(struct loader *loader)
 			     PFS_PRIME_DIRECTORY);
 
 	if (!error)
-		error = connect_all(loader->tree, parts, n);
+		error = connect_directories(loader, parts, n);
 	release_parts(parts, n);
 	return error;
 }
 
-/* Makes the other nodes known by their primes; puts unused slots among the free. */
-static void *map_primes(void *arg)
+/* The first of the free is the one that lies first. */
+static void chain_unused(struct pfs_tree *tree)
 {
-	struct loader *loader = arg;
-	struct pfs_image *image = &loader->tree->image;
-	uint64_t count = image->directories;
+	const struct pfs_image *image = &tree->image;
 
-	for (uint32_t slot = 0; slot < image->end; slot++) {
-		if (slot + PREFETCH < image->end)
-			pfs_slot_map_prefetch(image->by_prime, image->prime[slot + PREFETCH]);
-		if (!image->prime[slot] || S_ISDIR(image->mode[slot]))
-			continue;
-		loader->error = pfs_slot_map_reserve(image->by_prime, ++count);
-		if (loader->error)
-			return NULL;
-		pfs_slot_map_insert(image->by_prime, image->prime, slot);
-	}
+	if (image->nodes == image->end)
+		return;
 	for (uint32_t slot = image->end; slot-- > 0;)
 		if (!image->prime[slot])
-			pfs_image_chain_free(loader->tree, slot);
-	return NULL;
-}
-
-static void *index_names(void *arg)
-{
-	struct pfs_load_index *index = arg;
-
-	index->error = pfs_load_index(index);
-	return NULL;
+			pfs_image_chain_free(tree, slot);
 }
 
 /* A store never used more slots than it handed out numbers; a damaged one may say what it likes,
@@ -371,37 +392,20 @@ static int bound_slots(struct loader *loader)
 static int prepare(struct loader *loader)
 {
 	struct pfs_image *image = &loader->tree->image;
-	uint64_t nodes;
 
 	PFS_TRY(pfs_store_totals(loader->tree->store, &loader->totals));
 	PFS_TRY(bound_slots(loader));
 	PFS_TRY(pfs_image_grow(loader->tree, image->end));
 	pfs_image_expect_filled(image);
 	loader->hashes = malloc(((size_t)image->end + 1) * sizeof(*loader->hashes));
-	if (!loader->hashes)
-		return -ENOMEM;
-	nodes = PFS_MIN(loader->totals.nodes, image->end);
-	return pfs_slot_map_reserve(image->by_prime, nodes + nodes / 16);
-}
-
-/* Calls both functions, at the same time if a thread is to be had. */
-static void call_both(void *(*fn)(void *), void *arg, void *(*other_fn)(void *), void *other_arg)
-{
-	static const struct pfs_thread_kind kind = {"pfs-load", 0, 0};
-	pthread_t thread;
-	bool started = pfs_thread_start(&thread, &kind, other_fn, other_arg) == 0;
-
-	if (!started)
-		(void)other_fn(other_arg);
-	(void)fn(arg);
-	if (started)
-		(void)pthread_join(thread, NULL);
+	return loader->hashes ? 0 : -ENOMEM;
 }
 
 static int load(struct loader *loader)
 {
 	struct pfs_load_index index = {.tree = loader->tree,
 				       .index = loader->tree->image.by_name};
+	struct pfs_image *image = &loader->tree->image;
 
 	PFS_TRY(prepare(loader));
 	PFS_TRY(pfs_pool_open(&loader->pool, loader->totals.nodes < PART_NODES ? 1 : 0, 0));
@@ -409,9 +413,12 @@ static int load(struct loader *loader)
 	PFS_TRY(load_others(loader));
 	index.hashes = loader->hashes;
 	index.pool = loader->pool;
-	call_both(map_primes, loader, index_names, &index);
-	pfs_image_loaded(loader->tree);
-	return loader->error ? loader->error : index.error;
+	PFS_TRY(map_nodes(loader, image->by_prime));
+	PFS_TRY(pfs_load_index(&index));
+	pfs_pool_run(loader->pool, pfs_div_round_up(image->end, 64), GRAIN / 64, pfs_image_loaded,
+		     loader->tree);
+	chain_unused(loader->tree);
+	return 0;
 }
 
 static int load_rows(struct pfs_tree *tree)
@@ -420,7 +427,9 @@ static int load_rows(struct pfs_tree *tree)
 	int error = load(&loader);
 
 	pfs_pool_close(loader.pool);
+	pfs_slot_map_destroy(loader.directories);
 	free(loader.hashes);
+	free(loader.known);
 	return error;
 }
 

@@ -21,8 +21,7 @@ struct pfs_load_index {
 	const struct pfs_tree *tree;
 	struct pfs_pool *pool;
 	struct pfs_btree *index; /* out; empty */
-	const uint32_t *hashes; /* by slot: pfs_image_hash of the name */
-	int error;
+	const uint32_t *hashes;	 /* by slot: pfs_image_hash of the name */
 };
 
 /* Fills the index of names from the columns. -ENOMEM; -EUCLEAN: two siblings have one name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The index of names at once: entries are counted out by parent, and sorted by hash within a
- * parent, which threads share by parents. */
+/* The index of names at once: entries are counted out by parent, for which threads share the slots,
+ * and sorted by hash within a parent, for which they share the parents. */
 #include "fs/image/load.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define INSERTION_MAX	   32u /* entries: insertion sort */
 #define DIGIT_BITS 8u
 #define DIGITS	   (1u << DIGIT_BITS)
-#define GRAIN	   ((size_t)1 << 15) /* parents that a thread takes at once */
+#define GRAIN		   ((size_t)1 << 13) /* slots or parents that a thread takes at once */
 
 int pfs_load_damaged(const struct pfs_tree *tree, uint64_t prime, const char *what)
 {
@@ -62,22 +62,24 @@ static void sort_digit(uint64_t *to, const uint64_t *from, size_t n, unsigned sh
 		to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-/* Entries come in order of slots, so that the hashes' digits alone decide. */
+/* Sorts by the hashes' digits, and then the few that have one hash. */
 static void sort_many(uint64_t *entries, uint64_t *room, size_t n)
 {
 	for (unsigned shift = 32; shift < 64; shift += 2 * DIGIT_BITS) {
 		sort_digit(room, entries, n, shift);
 		sort_digit(entries, room, n, shift + DIGIT_BITS);
 	}
+	sort_few(entries, n);
 }
 
 /* ---- directories ---- */
 
 struct work {
 	const struct pfs_tree *tree;
+	const uint32_t *hashes;
 	uint64_t *entries; /* by parent; becomes the sorted keys */
 	uint32_t *slots;   /* out */
-	const uint32_t *ends; /* by parent: where its entries end */
+	uint32_t *ends;	   /* by parent: where its entries end */
 	_Atomic int error;
 };
 
@@ -139,29 +141,73 @@ static void sort_parents(void *context, size_t from, size_t to)
 
 /* ---- all of it ---- */
 
-static bool has_parent(const struct pfs_image *image, uint32_t slot)
+static bool has_parent(const struct pfs_image *image, size_t slot)
 {
 	return image->prime[slot] && slot != image->root;
 }
 
-/* Puts the entries in order of parents; ends[parent] = where the parent's entries end. */
-static void count_out(const struct pfs_load_index *index, uint64_t *entries, uint32_t *ends)
+/* Returns where the slots end that follow `slot` and have its parent: siblings lie together, and
+ * threads that count for one parent meet once a run. */
+static size_t end_of_run(const struct pfs_image *image, size_t slot, size_t to)
 {
-	const struct pfs_image *image = &index->tree->image;
+	const uint32_t parent = image->parent[slot];
+
+	do
+		slot++;
+	while (slot < to && image->parent[slot] == parent && has_parent(image, slot));
+	return slot;
+}
+
+static void count_children(void *context, size_t from, size_t to)
+{
+	const struct work *work = context;
+	const struct pfs_image *image = &work->tree->image;
+
+	for (size_t slot = from, end; slot < to; slot = end) {
+		end = slot + 1;
+		if (!has_parent(image, slot))
+			continue;
+		end = end_of_run(image, slot, to);
+		(void)__atomic_fetch_add(&work->ends[image->parent[slot]], (uint32_t)(end - slot),
+					 __ATOMIC_RELAXED);
+	}
+}
+
+/* Puts entries behind those of their parents that are there. */
+static void place_entries(void *context, size_t from, size_t to)
+{
+	const struct work *work = context;
+	const struct pfs_image *image = &work->tree->image;
+
+	for (size_t slot = from, end; slot < to; slot = end) {
+		uint32_t place;
+
+		end = slot + 1;
+		if (!has_parent(image, slot))
+			continue;
+		end = end_of_run(image, slot, to);
+		place = __atomic_fetch_add(&work->ends[image->parent[slot]], (uint32_t)(end - slot),
+					   __ATOMIC_RELAXED);
+		for (size_t i = slot; i < end; i++)
+			work->entries[place++] = ENTRY(work->hashes[i], i);
+	}
+}
+
+/* Puts the entries in order of parents, without an order among siblings; ends[parent] = where the
+ * parent's entries end. */
+static void count_out(struct work *work, struct pfs_pool *pool)
+{
+	const uint32_t end = work->tree->image.end;
 	uint32_t sum = 0;
 
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		if (has_parent(image, slot))
-			ends[image->parent[slot]]++;
-	for (uint32_t parent = 0; parent < image->end; parent++) {
-		uint32_t count = ends[parent];
+	pfs_pool_run(pool, end, GRAIN, count_children, work);
+	for (uint32_t parent = 0; parent < end; parent++) {
+		uint32_t count = work->ends[parent];
 
-		ends[parent] = sum;
+		work->ends[parent] = sum;
 		sum += count;
 	}
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		if (has_parent(image, slot))
-			entries[ends[image->parent[slot]]++] = ENTRY(index->hashes[slot], slot);
+	pfs_pool_run(pool, end, GRAIN, place_entries, work);
 }
 
 int pfs_load_index(const struct pfs_load_index *index)
@@ -171,12 +217,16 @@ int pfs_load_index(const struct pfs_load_index *index)
 	uint64_t *entries PFS_FREE = malloc((n + 1) * sizeof(*entries));
 	uint32_t *slots PFS_FREE = malloc((n + 1) * sizeof(*slots));
 	uint32_t *ends PFS_FREE = calloc((size_t)image->end + 1, sizeof(*ends));
-	struct work work = {.tree = index->tree, .entries = entries, .slots = slots, .ends = ends};
+	struct work work = {.tree = index->tree,
+			    .hashes = index->hashes,
+			    .entries = entries,
+			    .slots = slots,
+			    .ends = ends};
 	int error;
 
 	if (!entries || !slots || !ends)
 		return -ENOMEM;
-	count_out(index, entries, ends);
+	count_out(&work, index->pool);
 	pfs_pool_run(index->pool, image->end, GRAIN, sort_parents, &work);
 	error = atomic_load(&work.error);
 	if (error)

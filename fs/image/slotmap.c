@@ -11,6 +11,7 @@
 #define EMPTY      0u	      /* cells hold slot + 1 */
 #define REMOVED    UINT32_MAX /* only in the old table, which nobody inserts into */
 #define CELLS_MIN  1024u
+#define PREFETCH   16u /* slots ahead */
 #define MOVE_CELLS 16u /* of the old table with every insert: it is empty before the new one is full */
 
 struct table {
@@ -175,9 +176,33 @@ void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint3
 	table_insert(&map->now, primes[slot], slot);
 }
 
-void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime)
+/* As table_insert, while others do the same. */
+static void table_insert_shared(struct table *table, uint64_t prime, uint32_t slot)
 {
-	__builtin_prefetch(&cells(&map->now)[home(&map->now, prime)], 1);
+	uint32_t i = home(table, prime), expected = EMPTY;
+
+	while (!__atomic_compare_exchange_n(&cells(table)[i], &expected, slot + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+		i = following(table, i);
+		expected = EMPTY;
+	}
+}
+
+void pfs_slot_map_fill(struct pfs_slot_map *map, const uint64_t *primes, uint32_t from, uint32_t to)
+{
+	uint32_t n = 0;
+
+	PFS_VERIFY_CHECK(!map->old.n_cells);
+	for (uint32_t slot = from; slot < to; slot++) {
+		if (slot + PREFETCH < to)
+			__builtin_prefetch(
+				&cells(&map->now)[home(&map->now, primes[slot + PREFETCH])], 1);
+		if (!primes[slot])
+			continue;
+		table_insert_shared(&map->now, primes[slot], slot);
+		n++;
+	}
+	(void)__atomic_fetch_add(&map->now.n_used, n, __ATOMIC_RELAXED);
 }
 
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)

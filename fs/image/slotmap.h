@@ -18,10 +18,12 @@ void pfs_slot_map_destroy(struct pfs_slot_map *map);
  * -ENOMEM. */
 PFS_MUST_CHECK int pfs_slot_map_reserve(struct pfs_slot_map *map, uint64_t count);
 void pfs_slot_map_insert(struct pfs_slot_map *map, const uint64_t *primes, uint32_t slot);
+/* Inserts the slots from `from` to before `to` that have a prime. Any number of threads may, each
+ * for slots of its own, if room for all was made while the map was empty. */
+void pfs_slot_map_fill(struct pfs_slot_map *map, const uint64_t *primes, uint32_t from,
+		       uint32_t to);
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
 uint32_t pfs_slot_map_find(const struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime);
-/* Makes an insert or find of that prime, a little later, faster. */
-void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime);
 
 /* Returns the cells as they lie in memory, for the image file. Only for a map from which nothing
  * was removed, and that has not grown since it was reserved. */
