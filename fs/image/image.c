@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/btree.h"
+#include "base/checked.h"
 #include "base/log.h"
 #include "base/siphash.h"
 #include "fs/image/feed.h"
