@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An index of numbers is the rows sorted by value as they were at some time, and those that changed
- * since: whoever asks looks at each row that it names, so that a row need not be in the place of
- * its value.  When many have changed they are merged in. */
+/* An index of numbers is the rows sorted by value as they were at some time, those that changed
+ * since, sorted as they were later, and those that changed after that: whoever asks looks at each
+ * row that it names, so that a row need not be in the place of its value, and may be named again.
+ * When many have changed they are merged in: each takes part in some merges of few rows, and in one
+ * of all. */
 #include "fs/query/relational/sidetable_impl.h"
 
 #include <stdlib.h>
@@ -11,12 +13,18 @@
 #include "base/cleanup.h"
 #include "base/radix.h"
 
-#define MERGED_SHARE 64u /* so many of the rows, */
-#define MERGED_MIN   64u /* and so many, may have changed */
+#define MERGED_SHARE 128u /* so many of the rows, */
+#define MERGED_MIN   64u  /* and so many, may have changed */
+#define LATE_SHARE   16u  /* so many of the rows may be late */
+
+/* By value; rows whose value was NULL are not among them. */
+struct run {
+	struct pfs_keyed *items;
+	size_t n, room;
+};
 
 struct pfs_side_index {
-	struct pfs_keyed *items; /* by value; rows whose value was NULL are not among them */
-	size_t n, room;
+	struct run all, late;
 	uint32_t *changed; /* rows, some of them twice */
 	size_t n_changed, capacity;
 	bool is_lost; /* there was no memory for them */
@@ -26,7 +34,8 @@ static void free_index(struct pfs_side_index *index)
 {
 	if (!index)
 		return;
-	free(index->items);
+	free(index->all.items);
+	free(index->late.items);
 	free(index->changed);
 	free(index);
 }
@@ -98,27 +107,27 @@ static int sort_changed(const struct pfs_side_entry *entry, struct pfs_side_inde
 }
 
 /* Drops rows that changed and rows that are gone: one that comes back counts as changed. */
-static void drop_old(const struct pfs_side_entry *entry, struct pfs_side_index *index,
+static void drop_old(const struct pfs_side_entry *entry, struct run *run,
 		     const uint64_t *is_changed)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < index->n; i++) {
-		uint32_t row = index->items[i].value;
+	for (size_t i = 0; i < run->n; i++) {
+		uint32_t row = run->items[i].value;
 
-		index->items[n] = index->items[i];
+		run->items[n] = run->items[i];
 		n += pfs_side_is_live(entry, row) && !(is_changed[row / 64] >> row % 64 & 1);
 	}
-	index->n = n;
+	run->n = n;
 }
 
 /* Adds items from the end, where there is room for them. */
-static void add_items(struct pfs_side_index *index, const struct pfs_keyed *more, size_t n_more)
+static void add_items(struct run *run, const struct pfs_keyed *more, size_t n_more)
 {
-	struct pfs_keyed *items = index->items;
-	size_t from = index->n, to = from + n_more;
+	struct pfs_keyed *items = run->items;
+	size_t from = run->n, to = from + n_more;
 
-	index->n = to;
+	run->n = to;
 	while (n_more) {
 		if (from && items[from - 1].key > more[n_more - 1].key)
 			items[--to] = items[--from];
@@ -127,37 +136,60 @@ static void add_items(struct pfs_side_index *index, const struct pfs_keyed *more
 	}
 }
 
-static int make_room(struct pfs_side_index *index, size_t n)
+static int make_room(struct run *run, size_t n)
 {
-	size_t room = index->n + n;
+	size_t room = run->n + n;
 	struct pfs_keyed *items;
 
-	if (room <= index->room)
+	if (room <= run->room)
 		return 0;
-	room += index->n ? room / MERGED_SHARE : 0;
-	items = realloc(index->items, (room + 1) * sizeof(*items));
+	room += run->n ? room / LATE_SHARE : 0;
+	items = realloc(run->items, (room + 1) * sizeof(*items));
 	if (!items)
 		return -ENOMEM;
-	index->items = items;
-	index->room = room;
+	run->items = items;
+	run->room = room;
+	return 0;
+}
+
+/* Chooses what the changed rows are merged into.  The late ones count as changed, if that is all.
+ */
+static int choose(const struct pfs_side_entry *entry, struct pfs_side_index *index,
+		  struct run **out)
+{
+	struct run *late = &index->late;
+
+	*out = late;
+	if (late->n + index->n_changed <= MERGED_MIN + entry->n_rows / LATE_SHARE)
+		return 0;
+	PFS_TRY(pfs_grow(&index->changed, &index->capacity, index->n_changed + late->n,
+			 sizeof(*index->changed)));
+	while (late->n)
+		index->changed[index->n_changed++] = late->items[--late->n].value;
+	*out = &index->all;
 	return 0;
 }
 
 /* Merges in place: new memory of that size would take longer than the merging. */
 static int merge(const struct pfs_side_entry *entry, struct pfs_side_index *index, size_t i)
 {
-	struct pfs_keyed *more = malloc((index->n_changed + 1) * sizeof(*more));
+	struct pfs_keyed *more = NULL;
 	uint64_t *is_changed = calloc(entry->n_rows / 64 + 1, sizeof(*is_changed));
-	int error = more && is_changed ? 0 : -ENOMEM;
+	struct run *run;
+	int error = is_changed ? choose(entry, index, &run) : -ENOMEM;
 	size_t n;
 
 	if (!error)
+		more = malloc((index->n_changed + 1) * sizeof(*more));
+	if (!more)
+		error = -ENOMEM;
+	if (!error)
 		error = sort_changed(entry, index, i, is_changed, more, &n);
 	if (!error)
-		error = make_room(index, n);
+		error = make_room(run, n);
 	if (!error) {
-		drop_old(entry, index, is_changed);
-		add_items(index, more, n);
+		drop_old(entry, run, is_changed);
+		add_items(run, more, n);
 		index->n_changed = 0;
 	}
 	free(more);
@@ -191,8 +223,8 @@ static bool is_up(const struct pfs_side_entry *entry, const struct pfs_side_inde
 static uint64_t needed(const struct pfs_side_entry *entry, size_t i)
 {
 	const struct pfs_side_index *index = entry->indexes[i];
-	uint64_t n_changed = index ? index->n_changed : entry->n_rows;
-	uint64_t n = n_changed + n_changed + (index ? index->n : 0);
+	uint64_t n_changed = index ? index->n_changed + index->late.n : entry->n_rows;
+	uint64_t n = n_changed + n_changed + (index ? index->all.n : 0);
 
 	if (is_up(entry, index))
 		return 0;
@@ -228,14 +260,14 @@ static int bring_up_on(struct pfs_account *account, struct pfs_side_entry *entry
 
 /* ---- asking ---- */
 
-static size_t place_of(const struct pfs_side_index *index, uint64_t key)
+static size_t place_of(const struct run *run, uint64_t key)
 {
-	size_t from = 0, to = index->n;
+	size_t from = 0, to = run->n;
 
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;
 
-		if (index->items[middle].key < key)
+		if (run->items[middle].key < key)
 			from = middle + 1;
 		else
 			to = middle;
@@ -243,9 +275,15 @@ static size_t place_of(const struct pfs_side_index *index, uint64_t key)
 	return from;
 }
 
-static size_t end_of(const struct pfs_side_index *index, uint64_t key)
+/* The part of a run that is in a range of values. */
+static struct run part_of(const struct run *run, const struct pfs_side_range *range)
 {
-	return key == UINT64_MAX ? index->n : place_of(index, key + 1);
+	size_t from = place_of(run, range->low);
+	size_t to = range->high == UINT64_MAX ? run->n : place_of(run, range->high + 1);
+
+	if (range->low > range->high || to < from)
+		to = from;
+	return (struct run){.items = run->items + from, .n = to - from};
 }
 
 bool pfs_side_table_is_indexed(const struct pfs_side_table *table, size_t column)
@@ -256,13 +294,14 @@ bool pfs_side_table_is_indexed(const struct pfs_side_table *table, size_t column
 	return entry->indexes[column] && !entry->indexes[column]->is_lost;
 }
 
-static size_t list(const struct pfs_side_entry *entry, const struct pfs_side_index *index,
-		   uint32_t *rows, size_t from, size_t to)
+static size_t list(const struct pfs_side_entry *entry, uint32_t *rows, const struct run parts[2],
+		   const struct pfs_side_index *index)
 {
-	size_t n = 0;
+	size_t n = 0, to;
 
-	for (size_t i = from; i < to; i++)
-		rows[n++] = index->items[i].value;
+	for (size_t part = 0; part < 2; part++)
+		for (size_t i = 0; i < parts[part].n; i++)
+			rows[n++] = parts[part].items[i].value;
 	for (size_t i = 0; i < index->n_changed; i++)
 		rows[n++] = index->changed[i];
 	if (pfs_radix_sort_u32(rows, n))
@@ -281,7 +320,8 @@ int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, siz
 {
 	struct pfs_side_entry *entry = (struct pfs_side_entry *)table;
 	const struct pfs_side_index *index;
-	size_t from, to;
+	struct run parts[2];
+	size_t named;
 	int error;
 	PFS_LOCKED(&entry->index_lock);
 
@@ -290,14 +330,13 @@ int pfs_side_table_find(const struct pfs_side_table *table, uint32_t **rows, siz
 	if (error)
 		return error == -E2BIG ? 0 : error;
 	index = entry->indexes[column];
-	from = place_of(index, range->low);
-	to = PFS_MAX(from, end_of(index, range->high));
-	if (range->low > range->high)
-		to = from;
-	if (to - from + index->n_changed > most)
+	parts[0] = part_of(&index->all, range);
+	parts[1] = part_of(&index->late, range);
+	named = parts[0].n + parts[1].n + index->n_changed;
+	if (named > most)
 		return 0;
-	*rows = malloc((to - from + index->n_changed + 1) * sizeof(**rows));
-	*n = *rows ? list(entry, index, *rows, from, to) : SIZE_MAX;
+	*rows = malloc((named + 1) * sizeof(**rows));
+	*n = *rows ? list(entry, *rows, parts, index) : SIZE_MAX;
 	if (*n != SIZE_MAX)
 		return 0;
 	free(PFS_TAKE(*rows));
