@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "fs/attr/attrfile.h"
 #include "fs/attr/attrnotes.h"
+#include "fs/attr/attrscan.h"
 #include "fs/attr/attrvalue.h"
 #include "fs/attr/xattr.h"
 #include "fs/content/register.h"
@@ -16,8 +17,6 @@
 #include "fs/journal/part.h"
 #include "fs/nodes/scan.h"
 #include "fs/tree/tree_impl.h"
-
-#define PLACED 4096u /* values that are placed in one hold of the tree's lock */
 
 /* The column as the store had it when it was read, without what was being changed at that time. */
 struct base {
@@ -31,8 +30,7 @@ struct base {
 	struct pfs_attr_value *values;
 	/* the texts of all values, as an image file has them; NULL: each value has its own */
 	char *texts;
-	uint64_t *primes; /* only while it is being read */
-	size_t n, capacity, primes_capacity;
+	size_t n;
 };
 
 struct pfs_attr_columns {
@@ -79,7 +77,6 @@ static void free_base(struct base *base)
 	free(base->name);
 	free(base->place);
 	free(base->values);
-	free(base->primes);
 	pfs_attr_notes_unref(base->notes);
 	free(base);
 }
@@ -173,63 +170,22 @@ static int begin_notes(struct pfs_attr_columns *columns, struct pfs_attr_notes *
 	return error;
 }
 
-static int take_value(void *arg, uint64_t prime, const struct pfs_attr_record *attr)
-{
-	struct base *base = arg;
-
-	PFS_TRY(pfs_grow(&base->values, &base->capacity, base->n + 1, sizeof(*base->values)));
-	PFS_TRY(pfs_grow(&base->primes, &base->primes_capacity, base->n + 1, sizeof(uint64_t)));
-	PFS_TRY(pfs_attr_value_of(&base->values[base->n], attr));
-	base->primes[base->n++] = prime;
-	return 0;
-}
-
-/* Finds the slots of the values' nodes, in short holds. If another node takes such a slot now or
- * later, it has none of these values: all attributes of that node are noted. */
-static int place_values(struct pfs_tree *tree, struct base *base)
-{
-	if (base->n >= UINT32_MAX)
-		return -ENOMEM;
-	(void)pfs_scan_lock(tree, __func__);
-	base->end = pfs_scan_end(tree);
-	pfs_scan_unlock(tree);
-	base->place = calloc(PFS_MAX(base->end, 1), sizeof(*base->place));
-	if (!base->place)
-		return -ENOMEM;
-	for (size_t i = 0; i < base->n;) {
-		const size_t end = PFS_MIN(base->n, i + PLACED);
-
-		(void)pfs_scan_lock(tree, __func__);
-		for (; i < end; i++) {
-			uint32_t slot = pfs_image_slot(tree, base->primes[i]);
-
-			if (slot < base->end) /* else the node is gone, or newer */
-				base->place[slot] = (uint32_t)i + 1;
-		}
-		pfs_scan_unlock(tree);
-	}
-	free(PFS_TAKE(base->primes));
-	return 0;
-}
-
-/* -ENOENT: the image's file does not have the column. */
-static int take_from_file(struct base *base, struct pfs_tree *tree)
+/* From the image's file, if that has it; else from the store. */
+static int take_column(struct base *base, struct pfs_tree *tree)
 {
 	struct pfs_attrfile_column column;
+	int error = pfs_attrfile_read(tree, &column, base->name, base->name_len);
 
-	PFS_TRY(pfs_attrfile_read(tree, &column, base->name, base->name_len));
+	if (error == -ENOENT)
+		error = pfs_attrscan_read(tree, &column, base->name, base->name_len);
+	if (error)
+		return error;
 	base->place = column.place;
 	base->end = column.end;
 	base->values = column.values;
 	base->n = column.n;
 	base->texts = column.texts;
 	return 0;
-}
-
-static int take_from_store(struct base *base, struct pfs_tree *tree)
-{
-	PFS_TRY(pfs_store_scan_values(tree->store, base->name, base->name_len, take_value, base));
-	return place_values(tree, base);
 }
 
 static int read_base(struct base **out, struct pfs_attr_columns *columns, const char *name,
@@ -247,9 +203,7 @@ static int read_base(struct base **out, struct pfs_attr_columns *columns, const 
 	if (!error) {
 		memcpy(base->name, name, name_len);
 		base->name_len = name_len;
-		error = take_from_file(base, tree);
-		if (error == -ENOENT)
-			error = take_from_store(base, tree);
+		error = take_column(base, tree);
 	}
 	if (error)
 		free_base(base);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fs/attr/attrvalue.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -28,30 +27,6 @@ void pfs_attr_value_in(struct pfs_attr_value *out, const struct pfs_value *set, 
 		out->text = attr.text;
 		out->text_len = attr.text_len;
 	}
-}
-
-int pfs_attr_value_of(struct pfs_attr_value *out, const struct pfs_attr_record *attr)
-{
-	char *text;
-
-	*out = (struct pfs_attr_value){.is_set = true, .type = attr->type};
-	switch (attr->type) {
-	case PFS_ATTR_INTEGER:
-		out->integer = attr->integer;
-		break;
-	case PFS_ATTR_REAL:
-		out->real = attr->real;
-		break;
-	case PFS_ATTR_TEXT:
-		text = malloc(attr->text_len + 1);
-		if (!text)
-			return -ENOMEM;
-		memcpy(text, attr->text, attr->text_len);
-		out->text = text;
-		out->text_len = attr->text_len;
-		break;
-	}
-	return 0;
 }
 
 static bool is_equal(const struct pfs_attr_value *a, const struct pfs_attr_value *b)

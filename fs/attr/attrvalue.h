@@ -11,10 +11,6 @@
 void pfs_attr_value_in(struct pfs_attr_value *out, const struct pfs_value *set, const char *name,
 		       size_t name_len);
 
-/* Sets *out to a value of the store's, its text copied, which the caller frees.  -ENOMEM. */
-PFS_MUST_CHECK int pfs_attr_value_of(struct pfs_attr_value *out,
-				     const struct pfs_attr_record *attr);
-
 /* Sets *differ to true if the set has another value of the attribute than the node had when the
  * tree was frozen. An attribute that cannot be read of the frozen tree does not differ. No lock of
  * the live tree is held. -ENOMEM. */
