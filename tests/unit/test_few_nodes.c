@@ -102,6 +102,26 @@ static void test_names(void **state)
 	     "SELECT count(*) FROM nodes", all);
 }
 
+/* A pattern that few names fit has the index made, too, where the rows are counted. */
+static void test_patterns(void **state)
+{
+	static const char sql[] = "SELECT count(*) FROM nodes WHERE name GLOB 'folder 99*'";
+	static const struct pfs_predicate name = {.field = PFS_FIELD_NAME,
+						  .test = PFS_TEST_GLOB,
+						  .text = "folder 99*",
+						  .text_len = sizeof("folder 99*") - 1};
+	char text[64];
+	bool is_short;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		query_text(text, sizeof(text), sql);
+	(void)pfs_scan_lock(tree, __func__);
+	is_short = pfs_scan_is_short(tree, &name, 1);
+	pfs_scan_unlock(tree);
+	assert_true(is_short);
+}
+
 /* Where a row that is not there is asked for, or one that only might be, all nodes are looked
  * at. */
 static void test_others(void **state)
@@ -178,5 +198,8 @@ int main(void)
 		cmocka_unit_test(test_once),
 	};
 
-	return cmocka_run_group_tests(tests, set_up_many, tear_down);
+	const struct CMUnitTest without_index[] = {cmocka_unit_test(test_patterns)};
+
+	return cmocka_run_group_tests(tests, set_up_many, tear_down) +
+	       cmocka_run_group_tests(without_index, set_up_many, tear_down);
 }

@@ -457,15 +457,17 @@ static int prepare_nodes(const struct pfs_block *block, struct pfs_run_context *
 	struct pfs_column_wish *wishes = wishes_of(context->arena, input);
 	struct pfs_query *query = context->query;
 	struct pfs_tie ties[PFS_TIES_MAX];
+	bool has_names = false;
 	size_t n = 0;
 
 	if (!wishes)
 		return -ENOMEM;
 	for (size_t i = 0; i < input->n_used; i++) {
+		has_names |= !wishes[i].attr && wishes[i].field == PFS_FIELD_NAME;
 		if (!is_total(&wishes[i]))
 			wishes[n++] = wishes[i];
 	}
-	if (pfs_ties_find(ties, block, number))
+	if (has_names || pfs_ties_find(ties, block, number))
 		pfs_scan_prepare(query->tree); /* few nodes are found by it */
 	PFS_TRY(pfs_columns_prepare(query->tree, wishes, n, tick, query));
 	return context->run->on == PFS_ENGINE_HOST ? 0 : mirror(context, wishes, n);
