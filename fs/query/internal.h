@@ -180,6 +180,7 @@ struct pfs_queries {
 		uint64_t version, left; /* the table's version, and the statement's memory left */
 	} sides_refused[PFS_SIDES_REFUSED];
 	unsigned n_sides_refused; /* how many there ever were */
+	_Atomic uint64_t operators_ns;		  /* for how long operators have run statements */
 	_Atomic uint64_t plans_made, plans_found; /* statements prepared; found in a plan cache */
 	_Atomic uint64_t plans_kept, plans_bytes; /* what all plan caches have now */
 	struct pfs_connection *idle; /* the latest first; protected by lock */

@@ -49,6 +49,10 @@ void pfs_queries_close(struct pfs_queries *queries);
  * nothing, if there is no device or it has not been started. */
 bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *device);
 
+/* Returns for how many nanoseconds operators have run statements, or parts of them, from what they
+ * read to rows of values; rows that are read one after the other do not count. */
+uint64_t pfs_queries_operators_ns(const struct pfs_queries *queries);
+
 /* Counts of the plan cache. */
 struct pfs_plan_counts {
 	uint64_t made, found; /* statements that were prepared; that were found in the cache */

@@ -90,6 +90,21 @@ static void figures_are_told_while_a_device_starts(void **state PFS_UNUSED)
 	(void)pthread_mutex_unlock(&queries->placing);
 }
 
+static void operators_take_time(void **state PFS_UNUSED)
+{
+	static const char sql[] = "SELECT type, count(*) FROM nodes GROUP BY type";
+	struct pfs_query *query;
+	int got;
+
+	assert_int_equal(pfs_queries_operators_ns(queries), 0);
+	assert_int_equal(pfs_query_start(&query, queries, &scope, sql, strlen(sql), &error), 0);
+	while ((got = pfs_query_next(query, &error)) == 1)
+		;
+	pfs_query_finish(query);
+	assert_int_equal(got, 0);
+	assert_int_not_equal(pfs_queries_operators_ns(queries), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +112,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_pauses_also_if_nobody_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(figures_are_told_while_a_device_starts, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(operators_take_time, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

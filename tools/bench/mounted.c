@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "tools/bench/duckdb.h"
+#include "tools/bench/shares.h"
 #include "tools/client/ask.h"
 
 #define VERB	      "mounted"
@@ -59,6 +60,7 @@ static const struct pfs_bench_question questions[] = {
 	 "SELECT depth, type, count(*), sum(size) FROM nodes GROUP BY depth, type", NULL, 0, NULL},
 	{"size range, counted and summed",
 	 "SELECT count(*), sum(size) FROM nodes WHERE size BETWEEN 1000 AND 100000", NULL, 0, NULL},
+	{"sum of sizes", "SELECT sum(size) FROM nodes", NULL, 0, NULL},
 	{"sum of sizes, latest mtime", "SELECT sum(size), max(mtime) FROM nodes", NULL, 0, NULL},
 	{"ten parents with most children, sizes summed",
 	 "SELECT parent, count(*), sum(size) FROM nodes GROUP BY parent ORDER BY 2 DESC, 1 LIMIT "
@@ -120,7 +122,7 @@ struct answer {
 	FILE *csv; /* to write all of it to, or NULL */
 	uint64_t lines;
 	size_t len;
-	char text[4096]; /* its beginning, as far as there is room */
+	char text[16384]; /* its beginning, as far as there is room */
 };
 
 /* Writes each byte from 128 on as the UTF-8 of the character with that number: DuckDB takes UTF-8
@@ -203,60 +205,12 @@ static int must(const struct mounted *mounted, struct answer *answer, const char
 	return error;
 }
 
-/* ---- who ran it ---- */
-
-struct operators {
-	bool has_device;
-	uint64_t host, device;
-};
-
-static uint64_t number_after(const char *text, const char *title)
-{
-	const char *at = strstr(text, title);
-
-	return at ? strtoull(at + strlen(title), NULL, 10) : 0;
-}
-
-/* Counts the operators that each back end has run so far. */
-static int count_operators(const struct mounted *mounted, struct operators *out)
-{
-	struct answer answer = {.csv = NULL};
-
-	PFS_TRY(must(mounted, &answer, "stats", NULL));
-	out->has_device = strstr(answer.text, "\"operators\": {\"device\": true") != NULL;
-	out->host = number_after(answer.text, "\"on_host\": ");
-	out->device = number_after(answer.text, "\"on_device\": ");
-	return 0;
-}
-
-static int print_operators(const struct mounted *mounted, const char *what,
-			   const struct operators *before)
-{
-	struct pfs_json *json = mounted->bench.json;
-	struct operators now;
-
-	PFS_TRY(count_operators(mounted, &now));
-	if (!now.has_device)
-		return 0;
-	if (!json) {
-		(void)printf("    operators: %llu by the device, %llu by the host\n",
-			     (unsigned long long)(now.device - before->device),
-			     (unsigned long long)(now.host - before->host));
-		return 0;
-	}
-	pfs_json_open(json, NULL, '{');
-	pfs_json_string(json, "what", what);
-	pfs_json_u64(json, "on_device", now.device - before->device);
-	pfs_json_u64(json, "on_host", now.host - before->host);
-	pfs_json_close(json, '}');
-	return 0;
-}
-
 /* ---- figures ---- */
 
 struct asked {
 	const struct mounted *mounted;
 	const char *sql;
+	struct pfs_bench_shares shares; /* of the runs since it was cleared */
 	uint64_t rows;
 	char row[256]; /* the values, if there is one row */
 };
@@ -269,6 +223,8 @@ static int time_ours(void *arg, double *seconds)
 
 	PFS_TRY(ask(asked->mounted, &answer, "run", asked->sql));
 	*seconds = pfs_bench_now() - started;
+	asked->shares.runs++;
+	asked->shares.seconds += *seconds;
 	asked->rows = answer.lines ? answer.lines - 1 : 0;
 	*asked->row = '\0';
 	if (asked->rows == 1)
@@ -320,21 +276,43 @@ static int run_duckdb(const struct mounted *mounted, struct pfs_figures *figures
 	return 0;
 }
 
+static int look_at_daemon(const struct mounted *mounted, struct pfs_bench_daemon *out)
+{
+	struct answer answer = {.csv = NULL};
+
+	PFS_TRY(must(mounted, &answer, "stats", NULL));
+	pfs_bench_daemon_read(out, answer.text);
+	return 0;
+}
+
+/* Times all runs but the first, and finds what of them took how long. */
+static int run_ours(struct pfs_figures *figures, struct asked *ours, struct pfs_bench_daemon *now)
+{
+	const struct mounted *mounted = ours->mounted;
+	struct pfs_bench_daemon before;
+
+	PFS_TRY(look_at_daemon(mounted, &before));
+	ours->shares = (struct pfs_bench_shares){.runs = 0};
+	PFS_TRY(pfs_bench_repeat(&mounted->bench, figures, pfs_figures_add, time_ours, ours));
+	PFS_TRY(look_at_daemon(mounted, now));
+	pfs_bench_shares_take(&ours->shares, &before, now);
+	return 0;
+}
+
 static int run_one(struct mounted *mounted, const struct pfs_bench_question *question)
 {
 	char sql[STATEMENT_MAX], what[128], reason[256];
 	struct asked ours = {.mounted = mounted, .sql = sql};
 	struct pfs_figures figures = {.what = what, .unit = "ms", .less_is_better = true};
-	struct operators before;
+	struct pfs_bench_daemon before, now;
 	int error;
 
 	PFS_TRY(fill_in(sql, mounted, question->ours));
-	PFS_TRY(count_operators(mounted, &before));
+	PFS_TRY(look_at_daemon(mounted, &before));
 	error = time_ours(&ours, &figures.first);
 	figures.first *= 1e3;
 	if (!error)
-		error = pfs_bench_repeat(&mounted->bench, &figures, pfs_figures_add, time_ours,
-					 &ours);
+		error = run_ours(&figures, &ours, &now);
 	if (error) {
 		get_reason(reason, sizeof(reason), mounted, error);
 		pfs_bench_query_failed(&mounted->bench, question->what, "primefs", reason);
@@ -345,7 +323,9 @@ static int run_one(struct mounted *mounted, const struct pfs_bench_question *que
 	if (mounted->duckdb)
 		PFS_TRY(run_duckdb(mounted, &figures, question, &ours));
 	PFS_TRY(pfs_bench_query_print(&mounted->bench, &figures));
-	return print_operators(mounted, what, &before);
+	pfs_bench_shares_print(&ours.shares, what, mounted->bench.json);
+	pfs_bench_operators_print(&before, &now, what, mounted->bench.json);
+	return 0;
 }
 
 /* ---- what is asked about ---- */

@@ -161,10 +161,12 @@ static int print_engine(struct pfs_call *call, struct pfs_out *out)
 		      is_busy ? "true" : "false", info.degraded ? "true" : "false", info.threads,
 		      (unsigned long long)info.device_bytes, (unsigned long long)info.directories,
 		      (unsigned long long)info.deep);
-	pfs_out_print(
-		out, ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": %llu}",
-		has_device ? "true" : "false", (unsigned long long)host,
-		(unsigned long long)device);
+	pfs_out_print(out,
+		      ",\n  \"operators\": {\"device\": %s, \"on_host\": %llu, \"on_device\": "
+		      "%llu, \"ns\": %llu}",
+		      has_device ? "true" : "false", (unsigned long long)host,
+		      (unsigned long long)device,
+		      (unsigned long long)pfs_queries_operators_ns(call->mount->queries));
 	pfs_queries_plans(call->mount->queries, &plans);
 	pfs_out_print(
 		out,

@@ -115,3 +115,8 @@ bool pfs_queries_count(struct pfs_queries *queries, uint64_t *host, uint64_t *de
 	*device = counts.device;
 	return has_device;
 }
+
+uint64_t pfs_queries_operators_ns(const struct pfs_queries *queries)
+{
+	return atomic_load(&queries->operators_ns);
+}

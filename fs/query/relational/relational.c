@@ -316,16 +316,18 @@ static int run_until_it_stands(struct pfs_relational *const *list, size_t n)
 
 int pfs_relational_run(struct pfs_relational *const *list, size_t n)
 {
-	uint64_t start = pfs_now_ns();
+	uint64_t start = pfs_now_ns(), took;
 	struct pfs_placement *placement;
 
 	for (size_t i = 0; i < n; i++)
 		list[i]->context.thread = pthread_self();
 	PFS_TRY(pfs_queries_placement(list[0]->query->queries, &placement));
 	PFS_TRY(run_until_it_stands(list, n));
+	took = pfs_now_ns() - start;
+	(void)atomic_fetch_add(&list[0]->query->queries->operators_ns, took);
 	for (size_t i = 0; i < n; i++) {
 		if (list[i]->run.on == PFS_ENGINE_HOST)
-			pfs_placement_took(placement, &list[i]->cost, (pfs_now_ns() - start) / n);
+			pfs_placement_took(placement, &list[i]->cost, took / n);
 	}
 	return 0;
 }
