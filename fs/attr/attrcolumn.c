@@ -359,14 +359,17 @@ static int hold_set(struct pfs_attr_reader *reader, struct pfs_value *set)
 /* Sets *noted if the node's attributes have changed since the column was read. Then *set is what
  * they changed to, with a reference; NULL: the node has none. */
 static int find_noted(struct pfs_attr_reader *reader, struct pfs_value **set, bool *noted,
-		      const struct base *base, uint64_t prime)
+		      const struct base *base, uint32_t slot)
 {
 	struct pfs_tree *live = reader->has_lock ? NULL : pfs_attrs_columns(reader->tree)->tree;
 	int error = 0;
 
 	if (live)
 		pfs_hold_read(live, __func__);
-	*noted = pfs_attr_notes_find(base->notes, set, prime, reader->number);
+	/* the column of primes may still lie in a file */
+	*noted = !pfs_attr_notes_empty(base->notes) &&
+		 pfs_attr_notes_find(base->notes, set, reader->tree->image.prime[slot],
+				     reader->number);
 	if (*noted && *set)
 		error = hold_set(reader, *set);
 	if (live)
@@ -385,7 +388,7 @@ static int read_kept(struct pfs_attr_reader *reader, struct pfs_attr_value *out,
 	*out = (struct pfs_attr_value){.is_set = false};
 	if (!(image->flags[slot] & PFS_NODE_ATTRS))
 		return 0;
-	PFS_TRY(find_noted(reader, &set, &noted, base, image->prime[slot]));
+	PFS_TRY(find_noted(reader, &set, &noted, base, slot));
 	if (noted && set)
 		pfs_attr_value_in(out, set, base->name, base->name_len);
 	else if (place && !noted)

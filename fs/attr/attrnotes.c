@@ -149,6 +149,11 @@ int pfs_attr_notes_put(struct pfs_attr_notes *notes, uint64_t prime, struct pfs_
 	return 0;
 }
 
+bool pfs_attr_notes_empty(const struct pfs_attr_notes *notes)
+{
+	return !notes->n;
+}
+
 bool pfs_attr_notes_find(const struct pfs_attr_notes *notes, struct pfs_value **set, uint64_t prime,
 			 uint64_t number)
 {

@@ -28,6 +28,8 @@ void pfs_attr_notes_unref(struct pfs_attr_notes *notes);
  * they are of no use for what comes, but still right for the snapshots before. */
 PFS_MUST_CHECK int pfs_attr_notes_put(struct pfs_attr_notes *notes, uint64_t prime,
 				      struct pfs_value *set);
+/* Returns true if nothing has been noted: no node needs to be looked for. */
+bool pfs_attr_notes_empty(const struct pfs_attr_notes *notes);
 /* Finds the set that the snapshot of that number, taken since the notes began, has of the node.
  * False: the node has what was read of the store. */
 bool pfs_attr_notes_find(const struct pfs_attr_notes *notes, struct pfs_value **set, uint64_t prime,
