@@ -216,7 +216,8 @@ struct pfs_join {
 
 /* Makes a tuple of each pair of tuples, one of each side, that belong together; it has the tables
  * and vectors of left, then those of right. LEFT: also makes one of each tuple of left without a
- * partner, with right's rows PFS_NO_ROW and values NULL. The tuples come in no particular order. */
+ * partner, with right's rows PFS_NO_ROW and values NULL. The host's come in left's order, and what
+ * belongs to one of left in right's; a device's in no particular order. */
 PFS_MUST_CHECK int pfs_join(const struct pfs_run *run, struct pfs_tuples **out,
 			    const struct pfs_source *left, const struct pfs_source *right,
 			    const struct pfs_join *join);

@@ -677,6 +677,12 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT k, n FROM (SELECT k, count(*) n FROM side GROUP BY k) LIMIT 2
 = SELECT x.size, (SELECT max(size) FROM nodes) FROM (SELECT size FROM nodes GROUP BY size) x LIMIT 5
 = WITH a AS (SELECT ext, count(*) c FROM nodes GROUP BY ext) SELECT ext FROM a WHERE c > (SELECT min(c) FROM a) LIMIT 2
+= SELECT x.ext, x.c FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x LEFT JOIN side s ON s.ext = x.ext LIMIT 5
+= SELECT x.size, a.name FROM (SELECT size, max(parent) p FROM nodes GROUP BY size) x LEFT JOIN nodes a ON a.ino = x.p LIMIT 4
+= SELECT x.t, x.n FROM (SELECT size n, type t, count(*) m FROM nodes GROUP BY size, type) x LEFT JOIN nodes a ON a.depth = x.m ORDER BY x.t LIMIT 5
+= SELECT x.ext, x.uid FROM (SELECT ext, uid FROM nodes UNION SELECT type, depth FROM nodes) x CROSS JOIN side s ON s.ext = x.ext LIMIT 4
+= SELECT x.parent, a.name, b.size FROM (SELECT parent, count(*) c FROM nodes GROUP BY parent) x CROSS JOIN nodes a ON a.ino = x.parent LEFT JOIN nodes b ON b.ino = a.parent ORDER BY x.c DESC LIMIT 6
+= SELECT x.k, a.ino FROM (SELECT size k, min(ino) i FROM nodes GROUP BY size UNION ALL SELECT depth, max(ino) FROM nodes GROUP BY depth) x LEFT JOIN nodes a ON a.ino = x.i AND a.depth > 1
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

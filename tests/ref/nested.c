@@ -350,59 +350,88 @@ void random_sub_select(FILE *out, uint64_t *seed)
 
 /* ---- the order of groups and sets, which is known ---- */
 
+/* Some sub-select has a LIMIT, for which SQLite may run the whole: rows of nodes that it makes
+ * distinct itself have ties as nodes come to it. */
+static bool cuts;
+
 static void put_keys(FILE *out)
 {
 	static const char *const forms[] = {
 		"SELECT ext AS t, depth AS n, count(*) AS m FROM nodes%s GROUP BY ext, depth",
 		"SELECT type AS t, size AS n, count(*) AS m FROM nodes%s GROUP BY size, type",
 		"SELECT max(name) AS t, parent AS n, count(*) AS m FROM nodes%s GROUP BY parent",
-		"SELECT DISTINCT ext AS t, depth AS n, uid AS m FROM nodes%s",
 		"SELECT ext AS t, uid AS n, 1 AS m FROM nodes UNION SELECT type, depth, 2 FROM "
 		"nodes%s",
 		"SELECT ext AS t, uid AS n, depth AS m FROM nodes INTERSECT SELECT ext, uid, "
 		"depth FROM nodes%s",
+		"SELECT DISTINCT ext AS t, depth AS n, uid AS m FROM nodes%s",
 	};
 	static const char *const conditions[] = {"", " WHERE size > 50", " WHERE depth < 3",
 						 " WHERE size < (SELECT max(size) FROM nodes)"};
-	const char *form = PICK(forms), *at = strchr(form, '%');
+	const char *form = forms[below((uint32_t)PFS_COUNT(forms) - cuts)], *at = strchr(form, '%');
 
 	(void)fprintf(out, "%.*s%s%s", (int)(at - form), form, PICK(conditions), at + 2);
+}
+
+/* Of groups that a LIMIT leaves the first ones of, others may be SQLite's. */
+static void put_member(FILE *out, bool is_first)
+{
+	bool is_wrapped = !is_first || below(4) == 0;
+
+	(void)fputs(is_wrapped ? "SELECT t, n, m FROM (" : "", out);
+	put_keys(out);
+	if (is_wrapped && cuts && below(2))
+		(void)fprintf(out, " LIMIT %u OFFSET %u", 1 + below(9), below(2));
+	(void)fputs(is_wrapped ? ")" : "", out);
 }
 
 static void put_known(FILE *out)
 {
 	unsigned n = below(3);
 
-	put_keys(out);
+	put_member(out, true);
 	while (n--) {
-		(void)fputs(" UNION ALL SELECT t, n, m FROM (", out);
-		put_keys(out);
-		(void)fputc(')', out);
+		(void)fputs(" UNION ALL ", out);
+		put_member(out, false);
 	}
 }
 
-/* What a LIMIT, a window or a text shows of it. */
+/* What a LIMIT, a window or a text shows of it, also where each of its rows is joined with others,
+ * of which one at most, or none, shows. */
 static void ask_known(FILE *out)
 {
-	static const char *const heads[] = {
-		"SELECT * FROM (",
-		"SELECT * FROM (SELECT t, m, n + 1 FROM (",
-		"SELECT t, n FROM (",
-		"SELECT DISTINCT m FROM (",
-		"SELECT DISTINCT t, m FROM (",
-		"SELECT group_concat(n) FROM (",
-		"SELECT n, row_number() OVER () FROM (",
-		"SELECT n, m > (SELECT avg(size) FROM nodes) FROM (",
+	static const struct {
+		const char *form;
+		bool is_one; /* a row, or a column */
+	} heads[] = {
+		{"SELECT * FROM (%)", false},
+		{"SELECT * FROM (SELECT t, m, n + 1 FROM (%))", false},
+		{"SELECT t, n FROM (%)", false},
+		{"SELECT DISTINCT m FROM (%)", true},
+		{"SELECT DISTINCT t, m FROM (%)", false},
+		{"SELECT group_concat(n) FROM (%)", true},
+		{"SELECT n, row_number() OVER () FROM (%)", false},
+		{"SELECT n, m > (SELECT avg(size) FROM nodes) FROM (%)", false},
+		{"SELECT x.n, a.name, x.m FROM (%) x LEFT JOIN nodes a ON a.ino = x.n", false},
+		{"SELECT x.m, a.depth, b.ino FROM (%) x LEFT JOIN nodes a ON a.ino = x.n LEFT JOIN "
+		 "nodes b ON b.ino = a.parent AND b.size < 100",
+		 false},
+		{"SELECT x.m, x.t, x.n FROM (%) x CROSS JOIN nodes a ON a.ext = x.t", false},
+		{"SELECT x.t, x.n FROM (%) x CROSS JOIN nodes a ON a.parent = x.n WHERE a.size > 9",
+		 false},
+		{"SELECT x.m, x.n FROM (%) x LEFT JOIN side s ON s.n = x.n AND x.m > 1", false},
+		{"SELECT x.n, x.t FROM (%) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.size > 50",
+		 false},
 	};
 	static const char *const ends[] = {"",	      "",	    " ORDER BY 1",
 					   " ORDER BY 2", " ORDER BY 1 DESC", " ORDER BY 2 DESC"};
-	const char *head = PICK(heads);
-	bool is_one = strchr(head, '(')[-1] == 't' || strstr(head, "DISTINCT m");
+	size_t which = below(PFS_COUNT(heads));
+	const char *form = heads[which].form, *at = strchr(form, '%');
 
-	(void)fputs(head, out);
+	(void)fprintf(out, "%.*s", (int)(at - form), form);
 	put_known(out);
-	(void)fputs(strstr(head, "n + 1") ? "))" : ")", out);
-	(void)fputs(is_one ? ends[below(2)] : PICK(ends), out);
+	(void)fputs(at + 1, out);
+	(void)fputs(heads[which].is_one ? ends[below(2)] : PICK(ends), out);
 	if (below(4))
 		(void)fprintf(out, " LIMIT %u", below(12));
 }
@@ -421,6 +450,7 @@ static void ask_members(FILE *out)
 bool random_known(FILE *out, uint64_t *seed)
 {
 	state = seed;
+	cuts = below(3) == 0;
 	below(4) ? ask_known(out) : ask_members(out);
 	return true;
 }

@@ -252,6 +252,7 @@ static void join(struct pfs_binder *binder, unsigned input, const struct pfs_fro
 	if (from->join & PFS_JOINS_RIGHT)
 		pfs_bind_refuse(binder, "a RIGHT or FULL JOIN");
 	bound->is_left = (from->join & PFS_JOINS_LEFT) != 0;
+	bound->is_cross = (from->join & PFS_JOINS_CROSS) != 0;
 	if (from->join & PFS_JOINS_NATURAL)
 		merge_natural(binder, input);
 	else if (from->using)

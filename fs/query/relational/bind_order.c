@@ -182,15 +182,48 @@ bool pfs_block_joins(const struct pfs_block *block)
 	return false;
 }
 
+/* Returns the inputs that some condition names that is not of a LEFT JOIN. */
+static uint32_t asked_for(const struct pfs_block *block)
+{
+	uint32_t asked = block->where ? pfs_term_inputs(block, block->where) : 0;
+
+	for (unsigned i = 1; i < block->n_inputs; i++) {
+		const struct pfs_input *input = &block->inputs[i];
+
+		if (input->on && !input->is_left)
+			asked |= pfs_term_inputs(block, input->on);
+		if (input->equal && !input->is_left)
+			asked |= pfs_term_inputs(block, input->equal);
+	}
+	return asked;
+}
+
+/* True if SQLite goes through the first input's rows one by one, and joins each with others. Of a
+ * LEFT JOIN it makes an inner one, whose tables it may exchange, where a condition is true only of
+ * rows that it has found. */
+static bool is_first_outermost(const struct pfs_block *block)
+{
+	uint32_t asked = asked_for(block);
+
+	for (unsigned i = 1; i < block->n_inputs; i++) {
+		const struct pfs_input *input = &block->inputs[i];
+
+		if (!input->is_lifted && !input->is_cross && (!input->is_left || asked >> i & 1))
+			return false;
+	}
+	return true;
+}
+
 /* What is sorted by all that it shows has no ties, and groups come by their keys. */
-void pfs_block_pass_order(const struct pfs_block *block)
+void pfs_block_pass_order(struct pfs_block *block)
 {
 	const struct pfs_input *input = &block->inputs[0];
 
-	if (!block->shows_order || block->is_grouped || block->is_set || pfs_block_joins(block) ||
-	    is_ordered_by_all(block, block->results, block->n_results))
-		return;
-	for (size_t i = 0; i < input->n_parts; i++)
+	block->passes_order = block->shows_order && !block->is_grouped && !block->is_set &&
+			      !(block->is_distinct && pfs_block_joins(block)) &&
+			      is_first_outermost(block) &&
+			      !is_ordered_by_all(block, block->results, block->n_results);
+	for (size_t i = 0; i < input->n_parts && block->passes_order; i++)
 		input->parts[i]->shows_order = true;
 }
 

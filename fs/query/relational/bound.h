@@ -118,6 +118,7 @@ struct pfs_input {
 	size_t n_used;
 	bool is_read; /* some column of it is */
 	bool is_left; /* LEFT JOIN */
+	bool is_cross; /* CROSS JOIN, by which SQLite keeps to the order of tables */
 	/* A sub-select of an expression (lift.c); is_value: of one row, joined with none,
 	 * whose numbers are constants once it has run. */
 	bool is_lifted, is_value;
@@ -218,6 +219,7 @@ struct pfs_block {
 	bool is_set;  /* distinct rows of a compound, which SQLite has in the order of all their
 			 columns */
 	bool shows_order; /* in which order its rows come is seen, if only by a LIMIT */
+	bool passes_order; /* and with that in which order those of its first input's parts come */
 	/* SQLite meets its rows in one scan of nodes alone, and each group's as they ascend: what
 	 * depends on the order of rows is known. */
 	bool is_scan;

@@ -408,6 +408,7 @@ static int join_input(struct pfs_joining *joining, unsigned input, uint32_t ther
 	struct pfs_join_key keys[CONDITIONS_MAX];
 	struct pfs_program condition;
 	struct pfs_join join = {.keys = keys, .kind = PFS_JOIN_INNER};
+	struct pfs_run run = *running->run;
 	struct pfs_source right;
 	struct pfs_tuples *tuples;
 	size_t n = 0;
@@ -429,7 +430,9 @@ static int join_input(struct pfs_joining *joining, unsigned input, uint32_t ther
 		PFS_TRY(take(joining, &condition, &n, is_of_left_join, &left_join));
 		join.condition = n ? &condition : NULL;
 	}
-	PFS_TRY(pfs_join(running->run, &tuples, &running->source, &right, &join));
+	if (running->block->passes_order && running->block->inputs[0].n_parts)
+		run.on = PFS_ENGINE_HOST; /* which keeps left's order */
+	PFS_TRY(pfs_join(&run, &tuples, &running->source, &right, &join));
 	pfs_running_go_on(running, tuples);
 	return 0;
 }
