@@ -227,6 +227,43 @@ void pfs_block_pass_order(struct pfs_block *block)
 		input->parts[i]->shows_order = true;
 }
 
+static bool is_in_known_order(const struct pfs_block *block);
+
+/* Ties of nodes come as the index has them that SQLite walks. */
+static bool are_in_known_order(const struct pfs_block *block, const struct pfs_input *input)
+{
+	bool are = !input->n_first;
+
+	for (size_t i = 0; i < input->n_parts; i++) {
+		const struct pfs_block *part = input->parts[i];
+
+		are &= is_in_known_order(part) &&
+		       (!block->n_order || part->is_grouped || part->is_set);
+	}
+	return are;
+}
+
+static bool is_in_known_order(const struct pfs_block *block)
+{
+	if (leaves_nothing_open(block) || block->is_grouped || block->is_set)
+		return true;
+	if (pfs_block_joins(block) || block->n_windows)
+		return false;
+	switch (block->inputs[0].kind) {
+	case PFS_INPUT_BLOCKS:
+		return are_in_known_order(block, &block->inputs[0]);
+	case PFS_INPUT_VALUES:
+		return true;
+	default:
+		return !block->n_order && is_scan(block);
+	}
+}
+
+bool pfs_block_is_known(const struct pfs_block *block)
+{
+	return !is_cut(block) || is_in_known_order(block);
+}
+
 /* SQLite makes a member's groups descend as the compound's ORDER BY does (groups_descend). */
 void pfs_bind_check_members(struct pfs_binder *binder)
 {

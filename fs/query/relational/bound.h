@@ -246,6 +246,9 @@ PFS_MUST_CHECK int pfs_bind(struct pfs_block **out, const char **why, struct pfs
 /* Returns true if the rows that a LIMIT leaves follow from the order alone; false: they may be some
  * of several that are equal, and another run may leave others. */
 bool pfs_block_is_determined(const struct pfs_block *block);
+/* Returns true if they are SQLite's, too, since it is known in which order it has those that the
+ * order leaves open. */
+bool pfs_block_is_known(const struct pfs_block *block);
 /* Returns true if there are more inputs than the first one and sub-selects in expressions. */
 bool pfs_block_joins(const struct pfs_block *block);
 /* Returns true for that column of an input of nodes. */

@@ -90,12 +90,6 @@ static void finish(struct lines *lines)
 	free(lines->line);
 }
 
-/* A LIMIT may leave any of the rows that its order has in one place. */
-static bool is_open(const struct pfs_block *block)
-{
-	return (block->limit != UINT64_MAX || block->offset) && !pfs_block_is_determined(block);
-}
-
 static void compare(const struct pfs_query *query, struct lines *ours, struct lines *theirs,
 		    bool is_cut)
 {
@@ -135,7 +129,7 @@ void pfs_relational_verify(struct pfs_query *query, const struct pfs_block *bloc
 		enough = add_line(&theirs, n_columns, sqlite_value, query, 0);
 	pfs_sql_reset(sql);
 	if (enough && !got)
-		compare(query, &ours, &theirs, is_open(block));
+		compare(query, &ours, &theirs, !pfs_block_is_known(block));
 	finish(&ours);
 	finish(&theirs);
 }
@@ -187,7 +181,7 @@ void pfs_relational_verify_rows(struct pfs_query *query, const struct pfs_block 
 
 	query->explains = false;
 	if (take_cursor(&ours, block, context) && take_rows(query, &theirs))
-		compare(query, &ours, &theirs, is_open(block));
+		compare(query, &ours, &theirs, !pfs_block_is_known(block));
 	query->explains = explains;
 	finish(&ours);
 	finish(&theirs);
