@@ -178,7 +178,7 @@ static void ends_are_refused(void **state)
 
 /* ---- constants ---- */
 
-static const int64_t ends[] = {
+static const int64_t ends[] = { /* they ascend */
 	INT64_MIN,
 	INT64_MIN + 1,
 	-(INT64_C(1) << 53) - 1,
@@ -201,50 +201,110 @@ static const int64_t ends[] = {
 	INT64_MAX,
 };
 
-/* The result of the operator, with the constant on the left or on the right: as a vector. */
-static struct pfs_tuples *apply(struct pfs_run *run, int64_t value, int64_t constant,
-				enum pfs_op op, bool is_left, bool is_constant)
-{
-	const int64_t both[] = {value, constant};
-	const struct pfs_table_column columns[] = {
-		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = &both[0]},
-		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = &both[1]},
-	};
-	const struct pfs_table table = {.n_rows = 1, .n_columns = 2, .columns = columns};
-	const struct pfs_source source = {.table = &table};
-	const struct pfs_step column = {.op = PFS_OP_COLUMN},
-			      other = {
-				      .op = is_constant ? PFS_OP_CONSTANT : PFS_OP_COLUMN,
-				      .ref = {0, 1},
-				      .constant = {.type = PFS_IS_INTEGER, .integer = constant},
-			      };
-	const struct pfs_step steps[] = {
-		is_left ? other : column, is_left ? column : other, {.op = op}};
-	const struct pfs_program program = {.steps = steps, .n = 3};
-	struct pfs_tuples *tuples;
+static const char *const signs[] = {"+", "-", "*", "/", "%"}; /* from PFS_OP_ADD on */
 
-	assert_int_equal(pfs_project(run, &tuples, &source, &program, 1), 0);
-	return tuples;
+/* By sign, left operand and right one, each the number of an end: what SQLite has. */
+static struct answer {
+	int type;
+	int64_t integer;
+	double real;
+} answers[PFS_COUNT(signs)][PFS_COUNT(ends)][PFS_COUNT(ends)];
+
+static void ask_sqlite(void)
+{
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	for (size_t i = 0; i < PFS_COUNT(signs) * PFS_COUNT(ends) * PFS_COUNT(ends); i++) {
+		size_t left = i % PFS_COUNT(ends), right = i / PFS_COUNT(ends) % PFS_COUNT(ends);
+		size_t sign = i / PFS_COUNT(ends) / PFS_COUNT(ends);
+		sqlite3_stmt *row;
+		char sql[32];
+
+		(void)snprintf(sql, sizeof(sql), "SELECT ?1 %s ?2", signs[sign]);
+		assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
+		assert_int_equal(sqlite3_bind_int64(row, 1, ends[left]), SQLITE_OK);
+		assert_int_equal(sqlite3_bind_int64(row, 2, ends[right]), SQLITE_OK);
+		assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+		answers[sign][left][right] = (struct answer){
+			.type = sqlite3_column_type(row, 0),
+			.integer = sqlite3_column_int64(row, 0),
+			.real = sqlite3_column_double(row, 0),
+		};
+		(void)sqlite3_finalize(row);
+	}
+	(void)sqlite3_close(db);
 }
 
-static void constants_are_as_columns(void **state)
+static struct pfs_step operand(uint16_t column, const int64_t *constant)
+{
+	struct pfs_step step = {.op = constant ? PFS_OP_CONSTANT : PFS_OP_COLUMN};
+
+	if (constant)
+		step.constant = (struct pfs_constant){.type = PFS_IS_INTEGER, .integer = *constant};
+	else
+		step.ref.column = column;
+	return step;
+}
+
+/* One operand is the ends from..to, row by row, and the other one the end `constant`, a constant if
+ * it is_constant, or else a column that has nothing else. */
+static void check_sign(struct pfs_run *run, size_t sign, size_t from, size_t to, size_t constant,
+		       bool is_left, bool is_constant)
+{
+	int64_t same[PFS_COUNT(ends)];
+	const struct pfs_table_column columns[] = {
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = &ends[from]},
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = same},
+	};
+	const struct pfs_table table = {
+		.n_rows = (uint32_t)(to - from), .n_columns = 2, .columns = columns};
+	const struct pfs_source source = {.table = &table};
+	const struct pfs_step column = operand(0, NULL),
+			      other = operand(1, is_constant ? &ends[constant] : NULL);
+	const struct pfs_step steps[] = {is_left ? other : column,
+					 is_left ? column : other,
+					 {.op = (enum pfs_op)(PFS_OP_ADD + sign)}};
+	const struct pfs_program program = {.steps = steps, .n = PFS_COUNT(steps)};
+	struct pfs_tuples *tuples;
+
+	for (size_t i = 0; i < PFS_COUNT(same); i++)
+		same[i] = ends[constant];
+	assert_int_equal(pfs_project(run, &tuples, &source, &program, 1), 0);
+	assert_int_equal(tuples->n, to - from);
+	for (size_t i = 0; i < tuples->n; i++) {
+		const struct answer *wanted = is_left ? &answers[sign][constant][from + i]
+						      : &answers[sign][from + i][constant];
+		const struct pfs_vector *v = &tuples->computed[0];
+
+		assert_int_equal(pfs_vector_is_null(v, i), wanted->type == SQLITE_NULL);
+		if (wanted->type == SQLITE_NULL)
+			continue;
+		assert_int_equal(is_real(v, i), wanted->type == SQLITE_FLOAT);
+		if (wanted->type == SQLITE_FLOAT)
+			assert_true(v->reals[i] == wanted->real);
+		else
+			assert_true(v->integers[i] == wanted->integer);
+	}
+	pfs_tuples_free(run, tuples);
+}
+
+/* Whether a span's rows are computed at once with a constant depends on the least and the greatest
+ * of them: so each stretch of the ends is a span. */
+static void constants_are_sqlites(void **state)
 {
 	struct pfs_run run = {.on = PFS_ENGINE_HOST};
 
 	(void)state;
+	ask_sqlite();
 	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
-	for (size_t i = 0; i < PFS_COUNT(ends) * PFS_COUNT(ends) * 10; i++) {
-		int64_t value = ends[i % PFS_COUNT(ends)];
-		int64_t constant = ends[i / PFS_COUNT(ends) % PFS_COUNT(ends)];
-		enum pfs_op op =
-			(enum pfs_op)(PFS_OP_ADD + i / PFS_COUNT(ends) / PFS_COUNT(ends) / 2);
-		bool is_left = i / PFS_COUNT(ends) / PFS_COUNT(ends) % 2;
-		struct pfs_tuples *a = apply(&run, value, constant, op, is_left, true);
-		struct pfs_tuples *b = apply(&run, value, constant, op, is_left, false);
+	for (size_t i = 0; i < PFS_COUNT(signs) * PFS_COUNT(ends) * 4; i++) {
+		size_t sign = i / 4 / PFS_COUNT(ends), constant = i / 4 % PFS_COUNT(ends);
 
-		compare(&a->computed[0], &b->computed[0], true);
-		pfs_tuples_free(&run, a);
-		pfs_tuples_free(&run, b);
+		for (size_t from = 0; from < PFS_COUNT(ends); from++) {
+			for (size_t to = from + 1; to <= PFS_COUNT(ends); to++)
+				check_sign(&run, sign, from, to, constant, i & 1, i & 2);
+		}
 	}
 	pfs_operators_close(run.operators);
 }
@@ -254,7 +314,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_computed),
 		cmocka_unit_test(ends_are_refused),
-		cmocka_unit_test(constants_are_as_columns),
+		cmocka_unit_test(constants_are_sqlites),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
