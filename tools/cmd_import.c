@@ -47,7 +47,7 @@ static void remove_and_die(int signal_number)
 	(void)raise(signal_number);
 }
 
-static const int fatal_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
+static const int fatal_signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU};
 
 /* Holds them back until a new file's name is known. */
 static void hold_signals(sigset_t *before)

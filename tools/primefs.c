@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,6 +83,8 @@ int main(int argc, char **argv)
 	const struct verb *verb;
 
 	occupy_standard_descriptors();
+	/* a file as large as ulimit -f lets it be is an error of a write, not the end of a mount */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (pfs_space_is_limited()) /* else each thread's heap takes 64 MiB of it */
 		(void)mallopt(M_ARENA_MAX, 1);
 	if (argc < 2) {

@@ -7,6 +7,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <regex.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,11 +135,19 @@ static bool test_holds(const struct pfs_find_node *node, const struct pfs_found 
 
 static bool run_command(struct pfs_find_run *run, char **command)
 {
+	posix_spawnattr_t as_found;
 	int status = 0, error;
+	sigset_t ignored;
 	pid_t child;
 
 	pfs_stdout_flush(run->out);
-	error = posix_spawnp(&child, command[0], NULL, NULL, command, environ);
+	(void)sigemptyset(&ignored);
+	(void)sigaddset(&ignored, SIGXFSZ); /* main() ignores it */
+	(void)posix_spawnattr_init(&as_found);
+	(void)posix_spawnattr_setsigdefault(&as_found, &ignored);
+	(void)posix_spawnattr_setflags(&as_found, POSIX_SPAWN_SETSIGDEF);
+	error = posix_spawnp(&child, command[0], NULL, &as_found, command, environ);
+	(void)posix_spawnattr_destroy(&as_found);
 	if (error) {
 		run->status = pfs_cmd_fail("find", "%s: %s", command[0], strerror(error));
 		return false;
