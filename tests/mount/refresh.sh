@@ -52,3 +52,17 @@ unmount_store
 echo 3 >"$work/young/three"
 ok 'a refresh' primefs refresh "$work/young.pfs"
 is 'what was removed from the store stays so' "$(primefs ls "$work/young.pfs" / | xargs)" 'one three'
+
+# A store that is mounted in its own source is no part of it: else its daemon would read what it answers, and would not end.
+mkdir -p "$work/round/mnt"
+echo 1 >"$work/round/one"
+primefs import "$work/round" "$work/round.pfs" >/dev/null
+primefs mount "$work/round.pfs" "$work/round/mnt"
+echo 2 >"$work/round/two"
+for _ in 1 2; do
+	ok 'a refresh that crosses mounts' primefs refresh --cross-mounts "$work/round.pfs"
+done
+is 'finds what is beside the mount, and not the mount again' "$(find "$work/round/mnt" -mindepth 1 -printf '%P ' | xargs -n 1 | sort | xargs)" \
+	'mnt one two'
+is 'what there is can be read' "$(cat "$work/round/mnt/two")" 2
+ok 'and it is unmounted' primefs umount "$work/round/mnt"

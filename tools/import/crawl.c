@@ -7,10 +7,14 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/thread.h"
+#include "fs/mount/kernel.h"
+#include "tools/client/holder.h"
 #include "tools/import/crawl_impl.h"
 
 #define THREADS_MIN 2 /* one may wait for the disk */
@@ -131,6 +135,18 @@ static int start_threads(struct pfs_crawl *crawl)
 
 /* ---- the reader's side ---- */
 
+/* What a daemon reads of its own mount it has to answer itself, and keeps itself mounted. */
+static dev_t mounted_as(const char *store)
+{
+	char *path PFS_FREE = realpath(store, NULL);
+	struct pfs_kernel_mount found;
+	uint64_t device = 0;
+
+	if (path && pfs_kernel_find(&found, NULL, path) == 0)
+		device = pfs_holder_device(found.mountpoint);
+	return makedev((unsigned)(device >> 32), (unsigned)device);
+}
+
 int pfs_crawl_know_store(struct pfs_crawl *crawl)
 {
 	const char *store = crawl->options.store, *slash = store ? strrchr(store, '/') : NULL;
@@ -144,6 +160,7 @@ int pfs_crawl_know_store(struct pfs_crawl *crawl)
 	(void)memcpy(folder, store, strlen(store) + 1);
 	if (stat(dirname(folder), &attr) < 0)
 		return -errno;
+	crawl->own = crawl->options.cross_mounts ? mounted_as(store) : 0;
 	crawl->store_dev = attr.st_dev;
 	crawl->store_ino = attr.st_ino;
 	crawl->store_name = slash ? slash + 1 : store;

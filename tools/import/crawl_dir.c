@@ -284,7 +284,7 @@ static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entr
 		      const struct statx *from)
 {
 	if (crawl->options.cross_mounts)
-		return false;
+		return crawl->own && entry->attr.st_dev == crawl->own;
 	if (crawl->mount_known && from->stx_mask & STATX_MNT_ID)
 		return from->stx_mnt_id != crawl->mount;
 	return entry->attr.st_dev != crawl->dev;

@@ -24,6 +24,7 @@ struct pfs_crawl {
 	uint64_t mount; /* the root's, where the kernel tells it */
 	bool mount_known;
 	bool is_exact; /* the root's filesystem stamps changes with this machine's clock */
+	dev_t own;     /* what the store is mounted as, which is never crossed into; 0: it is not */
 	dev_t store_dev; /* the folder that the store lies in */
 	ino_t store_ino;
 	const char *store_name;
