@@ -111,6 +111,9 @@ PFS_MUST_CHECK int pfs_store_open(struct pfs_store **out, const char *path,
  * closed all the same. */
 int pfs_store_close(struct pfs_store *store);
 
+/* Returns true if the file's header says that it is a store, of whatever version and state. */
+bool pfs_store_is_marked(const char *path);
+
 /* Renames a closed store durably, within its folder. -EEXIST: `to` exists. Removes a -wal and -shm
  * that an earlier store of that name may have left: SQLite would take them for this store's. */
 PFS_MUST_CHECK int pfs_store_publish(const char *from, const char *to);

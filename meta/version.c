@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "meta/version.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 
 /* How many bytes raising a version writes, twice (to the log and the file): some pages for each new
  * table, and those of the schema. */
 #define RAISE_BYTES ((uint64_t)2 << 20)
+#define MARK_OFFSET 68 /* in SQLite's header */
 #define MARK                                                                                       \
 	"PRAGMA application_id = " PFS_STRING_OF(                                                  \
 		PFS_DB_APPLICATION_ID) ";"                                                         \
@@ -125,6 +130,22 @@ int pfs_version_check(struct pfs_db *db)
 		return -EPROTONOSUPPORT;
 	db->version = (int)version;
 	return check_schema(db, schemas[version - 1], histories[version - 1]);
+}
+
+bool pfs_store_is_marked(const char *path)
+{
+	static const unsigned char mark[] = {
+		PFS_DB_APPLICATION_ID >> 24, PFS_DB_APPLICATION_ID >> 16 & 0xff,
+		PFS_DB_APPLICATION_ID >> 8 & 0xff, PFS_DB_APPLICATION_ID & 0xff};
+	unsigned char found[sizeof(mark)];
+	struct stat attr;
+	int fd PFS_CLOSE = -1;
+
+	/* no fifo's writer takes this for its reader */
+	if (stat(path, &attr) == 0 && S_ISREG(attr.st_mode))
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && pread(fd, found, sizeof(found), MARK_OFFSET) == (ssize_t)sizeof(found) &&
+	       memcmp(found, mark, sizeof(mark)) == 0;
 }
 
 int pfs_version_mark(struct pfs_db *db)

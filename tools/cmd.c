@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "meta/store.h"
 
 #define LINE_MAX_BYTES 95 /* of the notes */
 
@@ -303,4 +304,13 @@ int pfs_cmd_flush(const char *verb, int status)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	return pfs_cmd_fail(verb, "standard output: %s", strerror(errno));
+}
+
+int pfs_cmd_create(FILE **out, const char *verb, const char *file)
+{
+	if (pfs_store_is_marked(file))
+		return pfs_cmd_fail(verb, "%s: is a store; name another file, or remove it first",
+				    file);
+	*out = fopen(file, "we");
+	return *out ? PFS_EXIT_OK : pfs_cmd_fail(verb, "%s: %s", file, strerror(errno));
 }

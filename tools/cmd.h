@@ -139,6 +139,10 @@ void pfs_progress_clear(struct pfs_progress *progress);
  * get out. */
 int pfs_cmd_flush(const char *verb, int status);
 
+/* Makes a file for output, or empties it, unless it is a store. Returns an exit status;
+ * if it is not PFS_EXIT_OK, the reason has been printed. */
+PFS_MUST_CHECK int pfs_cmd_create(FILE **out, const char *verb, const char *file);
+
 /* Streams JSON: commas and indentation come by themselves.  Key NULL: an element of an array, or
  * the outermost value. */
 struct pfs_json {

@@ -351,7 +351,7 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 
 static int write_out(void *arg, const void *bytes, size_t size)
 {
-	return fwrite(bytes, 1, size, arg) == size ? 0 : -EIO;
+	return fwrite(bytes, 1, size, arg) == size ? 0 : -errno;
 }
 
 static int copy_file(const struct pfs_place *place, FILE *out)
@@ -362,9 +362,12 @@ static int copy_file(const struct pfs_place *place, FILE *out)
 	char piece[1 << 16];
 	ssize_t got = -1;
 
-	while (fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0)
-		if (write_out(out, piece, (size_t)got))
-			return PFS_EXIT_OK; /* an error shows when it is closed */
+	while (fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0) {
+		int error = write_out(out, piece, (size_t)got);
+
+		if (error)
+			return pfs_cmd_fail("du", "the answer: %s", strerror(-error));
+	}
 	return got < 0 ? pfs_cmd_fail("du", "%s/.query/treemap.svg: %s", place->folder,
 				      strerror(errno))
 		       : PFS_EXIT_OK;
@@ -374,21 +377,20 @@ static int draw(const struct pfs_place *place, const char *file)
 {
 	const char *const words[] = {"treemap", "--", place->path};
 	bool is_stdout = strcmp(file, "-") == 0;
-	FILE *out = is_stdout ? stdout : fopen(file, "we");
-	const struct pfs_sink sink = {out, write_out};
-	bool bad;
+	struct pfs_sink sink = {stdout, write_out};
+	FILE *out = stdout;
 	int status;
 
-	if (!out)
-		return pfs_cmd_fail("du", "%s: %s", file, strerror(errno));
+	if (!is_stdout)
+		PFS_TRY(pfs_cmd_create(&out, "du", file));
+	sink.arg = out;
 	status = place->store ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
 			      : copy_file(place, out);
 	if (is_stdout)
-		return status;
-	bad = ferror(out) != 0;
-	bad |= fclose(out) != 0;
-	return bad ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno))
-		   : status;
+		return status ? status : pfs_cmd_flush("du", status);
+	return fclose(out) && !status
+		       ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno))
+		       : status;
 }
 
 /* ---- the command ---- */
@@ -479,7 +481,7 @@ static int run(const struct settings *s, const char *svg, char **operands, size_
 	if (!status && svg && n > 1)
 		status = pfs_cmd_usage("du", "--svg draws one path, not %zu", n);
 	else if (!status && svg)
-		status = pfs_cmd_flush("du", draw(&places[0], svg));
+		status = draw(&places[0], svg);
 	else if (status != PFS_EXIT_USAGE && !svg && n)
 		status = pfs_cmd_worst(status, measure_all(s, places, n));
 	pfs_places_close(places, n);

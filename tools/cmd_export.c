@@ -117,22 +117,11 @@ static int write_all(struct job *job)
 	return job->format->write(to);
 }
 
-static bool is_store(const struct job *job)
-{
-	struct stat output, store;
-
-	return stat(job->output, &output) == 0 && stat(job->export.store, &store) == 0 &&
-	       output.st_dev == store.st_dev && output.st_ino == store.st_ino;
-}
-
 static int open_output(struct job *job)
 {
-	if (job->output && is_store(job))
-		return pfs_cmd_fail("export", "%s: is the store itself; name another file",
-				    job->output);
-	job->export.out = job->output ? fopen(job->output, "we") : stdout;
-	if (!job->export.out)
-		return pfs_cmd_fail("export", "%s: %s", job->output, strerror(errno));
+	job->export.out = stdout;
+	if (job->output)
+		PFS_TRY(pfs_cmd_create(&job->export.out, "export", job->output));
 	if (job->format->binary && isatty(fileno(job->export.out)))
 		return pfs_cmd_usage("export", "an archive is nothing for a terminal; use -o FILE");
 	return PFS_EXIT_OK;

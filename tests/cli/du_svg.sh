@@ -40,6 +40,8 @@ ok 'to standard output' cmp <(primefs du --svg - "$store") all.svg
 exits 'of two' 2 primefs du --svg two.svg "$store" / '/<dir&>'
 exits 'of what there is not' 3 primefs du --svg none.svg "$store" /nowhere
 exits 'where there is no folder' 3 primefs du --svg "$work/none/x.svg" "$store"
+fails_with 'the store itself is not written over' 'is a store; name another file' primefs du --svg "$store" "$store"
+ok 'and is whole' primefs check "$store"
 fails_with 'a full disk is noticed' 'No space' primefs du --svg /dev/full "$store"
 
 # ---- many ----
@@ -59,6 +61,7 @@ requires fuse
 mount_store
 ok 'the file of a mount is the same' cmp "$mnt/.query/treemap.svg" all.svg
 ok 'in each directory' cmp "$mnt/<dir&>/.query/treemap.svg" part.svg
+fails_with 'the store that is mounted is not written over' 'is a store' primefs du --svg "$store" "$mnt"
 ok 'asked by the command' cmp <(primefs du --svg - "$mnt/<dir&>") part.svg
 ok 'and by the store' cmp <(primefs du --svg - "$store" '/<dir&>') part.svg
 truncate -s 20M "$mnt/grown"

@@ -29,7 +29,8 @@ is "the root's attributes are there" "$(primefs export --columns=n "$work/root.p
 is 'in a table, too' "$(primefs export --format=csv "$work/root.pfs" | xargs)" 'path,n /,1 /d/,2'
 is 'and go in again' "$(primefs export --format=csv "$work/root.pfs" |
 	{ primefs import -q - "$work/root2.pfs" && primefs export --columns=n "$work/root2.pfs"; } | xargs)" '/ 1 /d/ 2'
-fails_with 'the store itself is not written over' 'the store itself' primefs export -o "$work/./root.pfs" "$work/root.pfs"
+fails_with 'the store itself is not written over' 'is a store' primefs export -o "$work/./root.pfs" "$work/root.pfs"
+fails_with 'nor another one' 'root.pfs: is a store; name another file' primefs export -o "$work/root.pfs" "$work/root2.pfs"
 ok 'and is whole' primefs check "$work/root.pfs"
 fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
 exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
