@@ -181,7 +181,7 @@ int pfs_answer_query(void *arg, struct pfs_reply *reply, const char *const *word
 
 static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 {
-	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+	return fwrite(bytes, 1, size, stdout) == size ? 0 : -errno;
 }
 
 /* Prints to a terminal, which names must not control. aligned.c has made one line of each row. */
@@ -193,7 +193,7 @@ static int print_visibly(void *arg PFS_UNUSED, const void *bytes, size_t size)
 		bool obeyed = (text[i] < ' ' && text[i] != '\n') || text[i] == 0x7f;
 
 		if (putc_unlocked(obeyed ? '?' : text[i], stdout) == EOF)
-			return -EIO;
+			return -errno;
 	}
 	return 0;
 }

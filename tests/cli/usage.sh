@@ -72,7 +72,16 @@ for command in '--at= list s.pfs' '--at=/a/.. list s.pfs' "--at=/$(printf %0256d
 	is 'in one line' "$(primefs import $command 2>&1 | wc -l)" 1
 done
 is 'and nothing is made' "$(find . -name 's.pfs*')" ''
+for command in 'tree STORE subtree' 'tree STORE node' 'dupes STORE' 'refresh STORE'; do
+	is "a name with a newline is shown in one line: $command" \
+		"$(eval "primefs ${command/STORE/\"\$store\"} \$'/no\nsuch'" 2>&1 | wc -l)" 1
+done
 is 'check prints no JSON about what it could not look at' "$(primefs check --json list 2>/dev/null)" ''
+seq -f /d/%g 20000 | primefs import --format=paths - many.pfs >/dev/null
+for command in "query many.pfs 'SELECT path FROM nodes'" 'tree many.pfs subtree /' 'du --svg=- many.pfs'; do
+	is "a full standard output amid the answer is told in one line: $command" \
+		"$(eval "primefs $command" 2>&1 >/dev/full | grep -c '')$(eval "primefs $command" 2>&1 >/dev/full | grep -c 'No space')" 11
+done
 fails_with 'a full standard output is noticed' 'No space' bash -c "primefs info '$store' >/dev/full"
 if command -v sqlite3 >/dev/null; then
 	cp "$store" "$work/newer.pfs"

@@ -30,19 +30,22 @@ struct noted {
 	const struct pfs_sink *sink;
 	const volatile sig_atomic_t *stop; /* NULL: the process that closes our stdout ends us */
 	bool any;
+	int error; /* of the sink, unless it only needs no more */
 };
 
 static int note(struct pfs_reply *reply, const void *bytes, size_t size)
 {
 	struct noted *noted = (struct noted *)reply;
+	int error = noted->sink->write(noted->sink->arg, bytes, size);
 
 	noted->any = true;
-	return noted->sink->write(noted->sink->arg, bytes, size);
+	noted->error = error == -ECANCELED ? 0 : error;
+	return error;
 }
 
 static int print(void *arg PFS_UNUSED, const void *bytes, size_t size)
 {
-	return fwrite(bytes, 1, size, stdout) == size ? 0 : -EIO;
+	return fwrite(bytes, 1, size, stdout) == size ? 0 : -errno;
 }
 
 static bool is_gone(void *reply)
@@ -57,12 +60,16 @@ static bool has_enough(struct pfs_reply *reply)
 	return noted->stop && *noted->stop;
 }
 
-/* Prints the sentence and, below it, the lines that show the place of an error. */
-static int finish(const char *verb, const struct noted *noted, int status)
+/* Prints the sentence and, below that about a statement, the lines that show the place of an error;
+ * any other sentence is one line, whatever the names in it hold. */
+static int finish(const char *verb, const char *word, const struct noted *noted, int status)
 {
 	const char *message = noted->reply.message;
-	size_t first = strcspn(message, "\n");
+	bool has_place = strcmp(word, "query") == 0;
+	size_t first = has_place ? strcspn(message, "\n") : strlen(message);
 
+	if (noted->error)
+		return pfs_cmd_fail(verb, "the answer: %s", strerror(-noted->error));
 	if (*message)
 		pfs_cmd_say(verb, "%.*s", (int)first, message);
 	if (message[first])
@@ -168,8 +175,8 @@ static bool ask_daemon(int *status, struct noted *noted, const struct pfs_answer
 	const char *store = answerer->store, *verb = answerer->verb;
 	int error = pfs_control_ask(status, &noted->reply, store, words, n);
 
-	if (!error)
-		*status = finish(verb, noted, *status);
+	if (!error || noted->error)
+		*status = finish(verb, words[0], noted, *status);
 	else if (error == -ENOENT || (error == -EPIPE && !noted->any))
 		return false; /* the store is not mounted, or no longer */
 	else if (error == -ECANCELED)
@@ -256,7 +263,7 @@ static int answer_here(struct pfs_answerer *answerer, struct noted *noted, const
 		return pfs_cmd_fail(answerer->verb,
 				    "cannot start a thread: %s; allow more (ulimit -v, -u)",
 				    strerror(-error));
-	return finish(answerer->verb, noted, job.status);
+	return finish(answerer->verb, words[0], noted, job.status);
 }
 
 int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,

@@ -50,7 +50,8 @@ struct pfs_answerer;
 PFS_MUST_CHECK int pfs_answerer_open(struct pfs_answerer **out, const char *verb,
 				     const char *store);
 void pfs_answerer_close(struct pfs_answerer *answerer); /* NULL is allowed */
-/* Asks one question; the answer's bytes go to the sink. An error of the sink ends the answer. */
+/* Asks one question; the answer's bytes go to the sink. An error of the sink ends the answer,
+ * and is printed, unless it is -ECANCELED. */
 PFS_MUST_CHECK int pfs_answerer_ask(struct pfs_answerer *answerer, const struct pfs_sink *sink,
 				   const char *const *words, size_t n);
 
