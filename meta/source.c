@@ -117,6 +117,8 @@ int pfs_store_trust(struct pfs_store *store, enum pfs_store_trust *out)
 
 /* ---- roots ---- */
 
+#define HAS_MOUNTS 0x10000u /* in a root's mode, above what st_mode has */
+
 int pfs_store_put_source_root(struct pfs_store *store, uint32_t *id,
 			      const struct pfs_source_root *root)
 {
@@ -140,7 +142,8 @@ int pfs_store_put_source_root(struct pfs_store *store, uint32_t *id,
 	pfs_bind_u64(put, 4, root->ino);
 	bind_mark(put, 5, &root->mark, birth);
 	for (i = 0; i < 3; i++) {
-		const uint32_t rights[] = {root->mode, root->uid, root->gid};
+		const uint32_t rights[] = {root->mode | (root->has_mounts ? HAS_MOUNTS : 0),
+					   root->uid, root->gid};
 
 		if (root->has_rights)
 			pfs_bind_int(put, 7 + i, rights[i]);
@@ -174,6 +177,8 @@ static bool root_from_row(struct pfs_source_root *out, char path[PATH_MAX], sqli
 	    (!pfs_column_u32(&out->mode, row, 6) || !pfs_column_u32(&out->uid, row, 7) ||
 	     !pfs_column_u32(&out->gid, row, 8)))
 		return false;
+	out->has_mounts = out->mode & HAS_MOUNTS;
+	out->mode &= ~HAS_MOUNTS;
 	(void)memcpy(path, bytes, len);
 	path[len] = 0;
 	out->path = path;

@@ -45,6 +45,7 @@ enum pfs_node_flag {
 	PFS_NODE_NAMED = 32,   /* one of several names of a file: it has a hard link record */
 	PFS_NODE_SETTLED = 64, /* a directory whose source was last changed well before it was read:
 				  its times tell whether it has been changed since */
+	PFS_NODE_MOUNT = 128,  /* a directory whose source was where something is mounted */
 	PFS_NODE_ELSEWHERE =
 		PFS_NODE_LINKED | PFS_NODE_ROW, /* a file whose content is not in chunks */
 };
@@ -366,6 +367,7 @@ struct pfs_source_root {
 	struct pfs_birthmark mark;
 	bool has_rights; /* mode, uid and gid are known; stores of version 1 do not have them */
 	uint32_t mode, uid, gid;
+	bool has_mounts; /* PFS_NODE_MOUNT tells of all its directories; only with has_rights */
 };
 
 /* A folder between a source root and an original, as it was at import. */

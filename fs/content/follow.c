@@ -131,6 +131,7 @@ static int list_subdirectory(const struct pfs_tree *tree, struct pfs_followers *
 		.mtime = image->mtime[slot],
 		.ctime = image->ctime[slot],
 		.settled = image->flags[slot] & PFS_NODE_SETTLED,
+		.mounted = image->flags[slot] & PFS_NODE_MOUNT,
 		.has_subdirectories = image->links[slot] != 2,
 	};
 	return 0;

@@ -41,6 +41,7 @@ struct pfs_subdirectory {
 	uint32_t name;		 /* in names, where a NUL follows */
 	int64_t mtime, ctime;	 /* nanoseconds, or PFS_TIME_PAST, or PFS_TIME_FUTURE (image.h) */
 	bool settled;		 /* PFS_NODE_SETTLED */
+	bool mounted;		 /* PFS_NODE_MOUNT */
 	bool has_subdirectories;
 };
 /* Children in no order. It is all zero at first, and may be filled again by the function that has

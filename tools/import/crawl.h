@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/err.h"
 #include "meta/store.h"
@@ -67,6 +68,7 @@ struct pfs_crawl_entry {
 	uint8_t handle_len; /* pfs_crawl_mark */
 	bool has_birth;
 	bool settled;  /* a directory whose times tell of each change since it was looked at */
+	bool mounted;  /* a directory below the root where something is mounted */
 	bool narrowed; /* attr's mode is less than st_mode, which had an ACL's mask in it */
 	bool left_out; /* the reader's: no content is wanted */
 	uint32_t node; /* the reader's */
@@ -118,6 +120,17 @@ void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *
 /* Gets what the entry is known by; empty without options.marks. */
 void pfs_crawl_mark(const struct pfs_crawl_batch *batch, struct pfs_birthmark *out,
 		    const struct pfs_crawl_entry *entry);
+
+/* Returns true if something is mounted where the directory lies, or it is of another device than
+ * the one above it, which is of the device `above`. */
+static inline bool pfs_crawl_is_mounted(const struct statx *directory, dev_t above)
+{
+	return directory->stx_attributes & STATX_ATTR_MOUNT_ROOT ||
+	       makedev(directory->stx_dev_major, directory->stx_dev_minor) != above;
+}
+/* The same of the open directory fd, which need not be asked for the one above it if it is of the
+ * root's device, and the kernel tells where something is mounted. */
+bool pfs_crawl_is_mounted_at(const struct statx *directory, int fd, dev_t root);
 
 /* Writes an entry's path for a message, without the beginning of a very long one; name NULL: the
  * path of dir. */

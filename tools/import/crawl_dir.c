@@ -290,6 +290,16 @@ static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entr
 	return entry->attr.st_dev != crawl->dev;
 }
 
+bool pfs_crawl_is_mounted_at(const struct statx *directory, int fd, dev_t root)
+{
+	struct stat above;
+
+	if (directory->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT &&
+	    !pfs_crawl_is_mounted(directory, root))
+		return false;
+	return pfs_crawl_is_mounted(directory, fstatat(fd, "..", &above, 0) ? root : above.st_dev);
+}
+
 bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name)
 {
 	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal",
@@ -344,6 +354,8 @@ int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name, const stru
 	};
 	PFS_TRY(keep(batch, name, entry->name_len));
 	take_stat(&entry->attr, from);
+	entry->mounted = S_ISDIR(from->stx_mode) && thread->dir &&
+			 pfs_crawl_is_mounted(from, thread->dir->dev);
 	if (S_ISLNK(from->stx_mode)) {
 		error = keep_target(thread, entry, name);
 		if (error)

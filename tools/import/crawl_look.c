@@ -157,15 +157,16 @@ int pfs_crawl_look_enter(struct pfs_crawl_look *look, int *fd, struct pfs_crawl_
 	if (*fd < 0)
 		return *fd;
 	thread->fd = *fd;
-	error = read_rules(look, dir);
+	error = fstat(*fd, &attr) ? -errno : read_rules(look, dir);
 	if (error) {
 		pfs_crawl_look_leave(look);
 		return error;
 	}
 	thread->at_cwd = false;
 	thread->without_attrs = 0;
-	look->store_here = look->crawl.store_name && !fstat(*fd, &attr) &&
-			   attr.st_dev == look->crawl.store_dev &&
+	dir->dev = attr.st_dev;
+	dir->ino = attr.st_ino;
+	look->store_here = look->crawl.store_name && attr.st_dev == look->crawl.store_dev &&
 			   attr.st_ino == look->crawl.store_ino;
 	return 0;
 }
@@ -199,6 +200,9 @@ static int look_at(struct pfs_crawl_look *look, const char *name)
 		thread->dir = NULL; /* its own name is not part of its path */
 	error = pfs_crawl_keep(thread, name, &from);
 	thread->dir = dir;
+	if (!*name && dir->path_len && thread->batch->n_entries)
+		thread->batch->entries[0].mounted =
+			pfs_crawl_is_mounted_at(&from, thread->fd, look->crawl.dev);
 	thread->batch->done = thread->own;
 	thread->own = NULL;
 	return error;

@@ -15,8 +15,8 @@ PFS_MUST_CHECK int pfs_crawl_look_open(struct pfs_crawl_look **out,
 				       const struct pfs_crawl_options *options);
 void pfs_crawl_look_close(struct pfs_crawl_look *look); /* NULL is allowed */
 
-/* Opens a directory below the root; dir is the caller's and stays until leave.  *fd is valid until
- * then.  What opening says. */
+/* Opens a directory below the root; dir is the caller's and stays until leave, and gets its device
+ * and number.  *fd is valid until then.  What opening says. */
 PFS_MUST_CHECK int pfs_crawl_look_enter(struct pfs_crawl_look *look, int *fd,
 					struct pfs_crawl_dir *dir);
 void pfs_crawl_look_leave(struct pfs_crawl_look *look);

@@ -253,8 +253,10 @@ static int take_other(struct pfs_import *import, const struct pfs_crawl_batch *b
 
 	if (import->options.content != PFS_CONTENT_LINK || len >= PATH_MAX)
 		return 0;
-	if (entry->settled)
-		pfs_build_set_flags(import->build, entry->node, PFS_NODE_SETTLED, 0);
+	pfs_build_set_flags(import->build, entry->node,
+			    (entry->settled ? PFS_NODE_SETTLED : 0u) |
+				    (entry->mounted ? PFS_NODE_MOUNT : 0u),
+			    0);
 	return note_original(import, batch, entry);
 }
 
