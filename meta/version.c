@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "meta/store.h"
 
 /* How many bytes raising a version writes, twice (to the log and the file): some pages for each new
  * table, and those of the schema. */

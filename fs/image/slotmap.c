@@ -205,6 +205,11 @@ void pfs_slot_map_fill(struct pfs_slot_map *map, const uint64_t *primes, uint32_
 	(void)__atomic_fetch_add(&map->now.n_used, n, __ATOMIC_RELAXED);
 }
 
+void pfs_slot_map_prefetch(const struct pfs_slot_map *map, uint64_t prime)
+{
+	__builtin_prefetch(&cells(&map->now)[home(&map->now, prime)]);
+}
+
 void pfs_slot_map_remove(struct pfs_slot_map *map, const uint64_t *primes, uint64_t prime)
 {
 	uint32_t i = table_find(&map->now, primes, prime);
