@@ -126,7 +126,7 @@ int pfs_host_index(struct pfs_operator_backend *b, const struct pfs_run *run,
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
 	error = pfs_sorting_open(&s, host, run, source, &positions, &key, 1);
 	if (!error) {
-		error = pfs_sort_all(&s, &order);
+		error = pfs_sort_all(&s, &order, positions.n);
 		if (!error)
 			error = fill_index(&s, index, order);
 		pfs_sorting_close(&s);

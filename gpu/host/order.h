@@ -48,6 +48,13 @@ int pfs_order_compare(const struct pfs_sorting *sorting, uint32_t a, uint32_t b)
 PFS_MUST_CHECK int pfs_sort_keys(const struct pfs_sorting *sorting, struct pfs_keyed *items,
 				 struct pfs_keyed *more, uint64_t n, uint64_t most);
 
+/* Writes the indexes of those items that can be among the first `most`, ascending, and *n, how many
+ * these are; `word`, by index, sorts as what comes first in the order, and is below `domain`, where
+ * 0 stands for 2^64. */
+PFS_MUST_CHECK int pfs_sort_bound(const struct pfs_sorting *sorting, struct pfs_keyed *items,
+				  uint64_t *n, const uint64_t *word, uint64_t domain,
+				  uint64_t most);
+
 struct pfs_comparing {
 	const struct pfs_run *run;
 	int (*compare)(const void *by, uint32_t a, uint32_t b); /* values of two items */
@@ -68,9 +75,9 @@ PFS_MUST_CHECK int pfs_sort_ties(const struct pfs_sorting *sorting, struct pfs_k
 PFS_MUST_CHECK int pfs_sorted_positions(const struct pfs_sorting *sorting, uint32_t **order,
 					const struct pfs_keyed *items, uint64_t n);
 
-/* Set *order, which pfs_run_free frees, to all n positions, sorted; or, with at least one key, to
- * the first `most` of that order, of which there are so many. */
-PFS_MUST_CHECK int pfs_sort_all(const struct pfs_sorting *sorting, uint32_t **order);
+/* Set *order, which pfs_run_free frees, to the first `most` positions in order, of which there are
+ * so many. pfs_sort_first, which is for few of many, wants at least one key. */
+PFS_MUST_CHECK int pfs_sort_all(const struct pfs_sorting *sorting, uint32_t **order, uint64_t most);
 #define PFS_FIRST_BYTES 64u /* that each thread takes then for each of those */
 PFS_MUST_CHECK int pfs_sort_first(const struct pfs_sorting *sorting, uint32_t **order,
 				  uint64_t most);

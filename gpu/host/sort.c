@@ -86,6 +86,7 @@ struct words {
 	uint64_t **word; /* n of them, the most significant first, each by index */
 	size_t n;
 	uint64_t domain; /* of the last word; 0: it is full, or there is none */
+	uint64_t first;  /* the same of the first word */
 	size_t told;  /* so many keys are in the words */
 	bool is_done; /* the next key is partly in them; from it on values are compared */
 	unsigned compared; /* values, since the last poll */
@@ -96,6 +97,13 @@ static void free_words(struct words *w, const struct pfs_sorting *s)
 	for (size_t i = 0; w->word && i < w->n; i++)
 		pfs_run_free(s->run, w->word[i], s->positions->n, sizeof(uint64_t));
 	pfs_run_free(s->run, w->word, 2 * s->n_keys, sizeof(*w->word));
+}
+
+static void set_domain(struct words *w, uint64_t domain)
+{
+	w->domain = domain;
+	if (w->n == 1)
+		w->first = domain;
 }
 
 /* Returns true if the last word has room for a digit below base, where 0 stands for 2^64. */
@@ -161,11 +169,11 @@ static int add_numbers_piece(void *context, unsigned worker, uint64_t from, uint
 static int add_nulls(struct words *w, const struct pfs_sorting *s, struct digits *d)
 {
 	if (is_room(w, 2)) {
-		w->domain *= 2;
+		set_domain(w, w->domain * 2);
 	} else {
 		PFS_TRY(pfs_run_alloc(s->run, &w->word[w->n], s->positions->n, sizeof(uint64_t)));
 		w->n++;
-		w->domain = 2;
+		set_domain(w, 2);
 	}
 	d->word = w->word[w->n - 1];
 	return pfs_host_for(s->host, s->run, s->positions->n, PFS_PIECE, add_nulls_piece, d);
@@ -181,10 +189,10 @@ static int add_numbers(struct words *w, const struct pfs_sorting *s, struct digi
 		return 0;
 	d->base = d->greatest - d->least + 1;
 	if (is_room(w, d->base)) {
-		w->domain *= d->base;
+		set_domain(w, w->domain * d->base);
 	} else { /* the numbers become a word where they are */
 		w->word[w->n++] = PFS_TAKE(*numbers);
-		w->domain = d->base;
+		set_domain(w, d->base);
 		d->base = 0;
 	}
 	d->word = w->word[w->n - 1];
@@ -502,11 +510,19 @@ int pfs_sorted_positions(const struct pfs_sorting *s, uint32_t **order,
 	return error;
 }
 
-int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
+/* Keeps the items that may be among the first ones, as far as the first word tells. */
+static int leave_out(const struct pfs_sorting *s, struct words *w, struct pfs_keyed *items,
+		     uint64_t *n, uint64_t most)
+{
+	PFS_TRY(fill_word(w, s, 0));
+	return w->n ? pfs_sort_bound(s, items, n, w->word[0], w->first, most) : 0;
+}
+
+int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order, uint64_t most)
 {
 	struct pfs_keyed *items = NULL, *more = NULL;
 	struct filling f;
-	uint64_t n = s->positions->n;
+	uint64_t n = s->positions->n, kept = n;
 	struct words w = {0};
 	int error = pfs_run_alloc(s->run, &w.word, 2 * s->n_keys, sizeof(*w.word));
 
@@ -518,11 +534,13 @@ int pfs_sort_all(const struct pfs_sorting *s, uint32_t **order)
 	f = (struct filling){.items = items};
 	if (!error)
 		error = pfs_host_for(s->host, s->run, n, PFS_PIECE, number_indexes, &f);
+	if (!error && most < n && n > PFS_SORT_SHARED)
+		error = leave_out(s, &w, items, &kept, most);
 	if (!error)
-		error = sort_from_word(s, &w, 0, items, more, n);
+		error = sort_from_word(s, &w, 0, items, more, kept);
 	free_words(&w, s);
 	if (!error)
-		error = pfs_sorted_positions(s, order, items, n);
+		error = pfs_sorted_positions(s, order, items, most);
 	pfs_run_free(s->run, items, n, sizeof(*items));
 	pfs_run_free(s->run, more, n, sizeof(*more));
 	return error;
@@ -548,16 +566,17 @@ int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 	struct pfs_positions positions, sorted = {0};
 	struct pfs_sorting s;
 	uint32_t *order = NULL;
-	uint64_t end, n;
+	uint64_t end;
 	int error;
 
 	PFS_TRY(pfs_positions_open(&positions, host, run, source));
 	offset = PFS_MIN(offset, positions.n);
 	end = offset + PFS_MIN(limit, positions.n - offset);
-	n = n_keys && are_few(host, end, positions.n, n_keys) ? end : positions.n;
 	error = pfs_sorting_open(&s, host, run, source, &positions, keys, n_keys);
 	if (!error) {
-		error = n < positions.n ? pfs_sort_first(&s, &order, n) : pfs_sort_all(&s, &order);
+		error = n_keys && are_few(host, end, positions.n, n_keys)
+				? pfs_sort_first(&s, &order, end)
+				: pfs_sort_all(&s, &order, end);
 		pfs_sorting_close(&s);
 	}
 	if (!error) {
@@ -565,7 +584,7 @@ int pfs_host_sort(struct pfs_operator_backend *b, const struct pfs_run *run,
 		sorted.n = end - offset;
 		error = pfs_host_batch(host, run, out, source, &sorted, 0);
 	}
-	pfs_run_free(run, order, n, sizeof(*order));
+	pfs_run_free(run, order, end, sizeof(*order));
 	pfs_positions_close(run, &positions);
 	return error;
 }

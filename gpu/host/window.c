@@ -324,7 +324,7 @@ int pfs_host_window(struct pfs_operator_backend *b, const struct pfs_run *run,
 	error = pfs_sorting_open(&sorting, host, run, source, &positions, window->keys,
 				 window->n_keys);
 	if (!error)
-		error = pfs_sort_all(&sorting, &sorted.at);
+		error = pfs_sort_all(&sorting, &sorted.at, positions.n);
 	if (!error) {
 		sorted.n = positions.n;
 		error = run_sorted(b, &marking, out, source, window);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sorting where the numbers by which values are sorted first do not tell all: NULLs that come last,
- * mixed numbers, texts that end in NUL. */
+ * mixed numbers, texts that end in NUL; and the first of many rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -143,12 +143,71 @@ static void a_nul_at_the_end_counts(void **state)
 	pfs_tuples_free(*state, sorted);
 }
 
+#define N_MANY 200001u /* several threads' pieces, and more than candidates are kept of */
+
+/* The first key has few values, or others in each row, or is most often the same or NULL. */
+static void fill_many(int64_t *first, int64_t *second, uint64_t *nulls, unsigned which)
+{
+	memset(nulls, 0, (N_MANY / 64 + 1) * sizeof(*nulls));
+	for (uint32_t i = 0; i < N_MANY; i++) {
+		uint64_t random = (i + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+
+		first[i] = (int64_t)(which == 0	  ? random >> 61
+				     : which == 1 ? random
+				     : which == 2 ? random >> 34
+						  : (uint64_t)(random >> 50 == 5));
+		second[i] = (int64_t)(random * random >> 3);
+		nulls[i / 64] |= (uint64_t)(which == 3 && i % 3 == 0) << i % 64;
+	}
+}
+
+/* The first rows by two keys are those of all rows by them, how many so ever. */
+static void a_limit_of_many_leaves_the_first(void **state)
+{
+	static const uint64_t limits[] = {1, 65537, 70000, 120000, N_MANY - 1};
+	static int64_t first[N_MANY], second[N_MANY];
+	static uint64_t nulls[N_MANY / 64 + 1];
+	const struct pfs_table_column columns[] = {
+		{.kind = PFS_KIND_INTEGER,
+		 .width = 8,
+		 .is_signed = true,
+		 .data = first,
+		 .nulls = nulls},
+		{.kind = PFS_KIND_INTEGER, .width = 8, .is_signed = true, .data = second},
+	};
+	const struct pfs_table table = {.n_rows = N_MANY, .n_columns = 2, .columns = columns};
+	const struct pfs_source source = {.table = &table};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+
+	(void)state;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 3), 0);
+	for (unsigned i = 0; i < 4 * 4 * PFS_COUNT(limits); i++) {
+		const struct pfs_sort_key keys[] = {
+			{.ref = {0, 0}, .descending = i & 1, .nulls_last = i & 2},
+			{.ref = {0, 1}, .descending = i & 2},
+		};
+		uint64_t limit = limits[i / 16], offset = i % 3 * 10;
+		struct pfs_tuples *all, *some;
+
+		fill_many(first, second, nulls, i / 4 % 4);
+		assert_int_equal(pfs_sort(&run, &all, &source, keys, 2, 0, UINT64_MAX), 0);
+		assert_int_equal(pfs_sort(&run, &some, &source, keys, 2, offset, limit), 0);
+		assert_int_equal(some->n, PFS_MIN(limit, N_MANY - offset));
+		assert_memory_equal(some->tables->rows, all->tables->rows + offset,
+				    some->n * sizeof(*some->tables->rows));
+		pfs_tuples_free(&run, some);
+		pfs_tuples_free(&run, all);
+	}
+	pfs_operators_close(run.operators);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_values_come_before_nulls),
 		cmocka_unit_test(mixed_numbers_are_compared_exactly),
 		cmocka_unit_test(a_nul_at_the_end_counts),
+		cmocka_unit_test(a_limit_of_many_leaves_the_first),
 	};
 
 	return cmocka_run_group_tests(tests, start, finish);
