@@ -33,6 +33,7 @@ WRAP_test_prefix := pfs_cuda_operators_open
 WRAP_test_prefix_calls := pfs_cuda_operators_open
 WRAP_test_rates := pfs_cuda_operators_open pfs_host_select_rows
 WRAP_test_query_hold := clock_gettime
+WRAP_test_query_partners := pfs_partners
 WRAP_test_turns := pthread_cond_timedwait
 WRAP_test_imagefile_names := pfs_imagefile_leave_out
 WRAP_test_held_sets := clock_gettime pfs_bitmap_read pfs_children_next pfs_fair_end pfs_fair_read pfs_old_places_is_before

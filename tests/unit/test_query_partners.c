@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* Conditions that only ask whether a node has a partner among other nodes mark those that have one,
+ * instead of a join with them, and have a join's rows. */
+#include "query_util.h"
+
+#include "gpu/relation.h"
+
+#define FOLDERS 60u
+#define FILES	40u
+
+static unsigned marked; /* times that nodes were marked */
+
+int __real_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
+			const struct pfs_source *left, const struct pfs_source *right,
+			const struct pfs_join_key *key);
+int __wrap_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
+			const struct pfs_source *left, const struct pfs_source *right,
+			const struct pfs_join_key *key);
+
+int __wrap_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
+			const struct pfs_source *left, const struct pfs_source *right,
+			const struct pfs_join_key *key)
+{
+	marked++;
+	return __real_pfs_partners(run, out, left, right, key);
+}
+
+/* Every third folder is empty. */
+static int set_up_many(void **state)
+{
+	char name[32];
+
+	if (set_up(state))
+		return -1;
+	for (unsigned i = 0; i < FOLDERS; i++) {
+		uint64_t folder;
+
+		(void)snprintf(name, sizeof(name), "folder %u", i);
+		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned j = 0; j < FILES && i % 3; j++) {
+			(void)snprintf(name, sizeof(name), "file %u.%s", j, j % 4 ? "c" : "txt");
+			(void)make(folder, name, S_IFREG | 0644);
+		}
+	}
+	return 0;
+}
+
+/* Both have the same rows; the first one marks nodes so many times, the other one never. */
+static void same(const char *sql, const char *other, unsigned times)
+{
+	static char a[1 << 20], b[1 << 20];
+
+	marked = 0;
+	query_text(a, sizeof(a), sql);
+	if (marked != times)
+		fail_msg("%s: marked %u times", sql, marked);
+	query_text(b, sizeof(b), other);
+	assert_int_equal(marked, times);
+	assert_string_equal(a, b);
+}
+
+static void test_marked(void **state)
+{
+	(void)state;
+	same("SELECT name FROM nodes d WHERE type = 'd' AND EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino) ORDER BY ino",
+	      "SELECT name FROM nodes d WHERE type = 'd' AND (SELECT count(*) FROM nodes f WHERE f.parent = d.ino) > 0 ORDER BY ino",
+	      1);
+	same("SELECT count(*) FROM nodes WHERE ino NOT IN (SELECT ino FROM nodes WHERE ext = 'c')",
+	      "SELECT count(*) FROM nodes WHERE ext IS NULL OR ext <> 'c'", 1);
+}
+
+/* Where something else is asked of the partners, or they have another key. */
+static void test_joined(void **state)
+{
+	(void)state;
+	same("SELECT name FROM nodes d WHERE type = 'd' AND (size > 0 OR EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino) AND NOT EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino AND f.ext = 'h')) ORDER BY ino",
+	      "SELECT name FROM nodes d WHERE type = 'd' AND (size > 0 OR (SELECT count(*) FROM nodes f WHERE f.parent = d.ino) > 0) ORDER BY ino",
+	      0);
+	same("SELECT count(*) FROM nodes n WHERE EXISTS (SELECT 1 FROM nodes o WHERE o.name = n.name AND o.ext = 'txt')",
+	      "SELECT count(*) FROM nodes WHERE ext = 'txt'", 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_marked),
+		cmocka_unit_test(test_joined),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_many, tear_down);
+}
