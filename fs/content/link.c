@@ -286,7 +286,8 @@ static bool is_another(const struct pfs_links *links, const struct pfs_source_re
 static bool same_access(const struct pfs_links *links, const struct pfs_source_record *record,
 			const struct pfs_original *now)
 {
-	return same_rights(record, &now->st) && record->dev == now->st.st_dev &&
+	return same_rights(record, &now->st) &&
+	       record->dev == pfs_original_number(links->originals, now, record) &&
 	       record->ino == now->st.st_ino && record->mark.handle_len == now->mark.handle_len &&
 	       record->mark.has_birth == now->mark.has_birth && !is_another(links, record, now);
 }
@@ -299,12 +300,13 @@ bool pfs_links_same(const struct pfs_source_record *record, const struct stat *s
 
 /* ---- refreshing ---- */
 
-static struct pfs_value *source_now(const struct pfs_value *before, const struct pfs_original *now)
+static struct pfs_value *source_now(const struct pfs_links *links, const struct pfs_value *before,
+				    const struct pfs_original *now)
 {
 	struct pfs_source_record record = *pfs_links_record(before);
 	const struct stat *st = &now->st;
 
-	record.dev = st->st_dev;
+	record.dev = pfs_original_number(links->originals, now, &record);
 	record.ino = st->st_ino;
 	record.mark = now->mark;
 	record.size = st->st_size;
@@ -357,7 +359,7 @@ static int take_over(struct pfs_tree *tree, uint64_t ino, const struct pfs_value
 {
 	struct pfs_records *sources = tree->links->sources;
 	bool another = is_another(tree->links, pfs_links_record(before), original);
-	struct pfs_value *now PFS_UNREF = source_now(before, original);
+	struct pfs_value *now PFS_UNREF = source_now(tree->links, before, original);
 	/* A tree that cannot store the change must show it all the same. */
 	bool store = !pfs_journal_reserve(tree, 1, now ? now->size : 0, false);
 	struct pfs_record *record;

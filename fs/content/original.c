@@ -174,6 +174,18 @@ bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_ori
 	return root && pfs_same_file(root, &now, &then);
 }
 
+uint64_t pfs_original_number(const struct pfs_originals *originals,
+			     const struct pfs_original *original,
+			     const struct pfs_source_record *record)
+{
+	const struct pfs_origin_root *root = pfs_origin_find(originals, record->root);
+	bool stays = root && record->dev != root->stored.dev &&
+		     original->st.st_dev != root->stored.dev &&
+		     !pfs_birthmark_is_empty(&original->mark);
+
+	return stays ? record->dev : original->st.st_dev;
+}
+
 /* A descriptor that is O_PATH gives its attributes only by its name in /proc. */
 mode_t pfs_granted_mode(int fd, mode_t mode)
 {

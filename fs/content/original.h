@@ -74,4 +74,11 @@ PFS_MUST_CHECK int pfs_original_see(struct pfs_originals *originals, const struc
 bool pfs_original_is(const struct pfs_originals *originals, const struct pfs_original *original,
 		     const struct pfs_source_record *record);
 
+/* Returns the number of the original's filesystem for the record that replaces `record`. A number
+ * other than the root's means nothing but that in the store (tools/refresh/refresh_mount.c), and
+ * stays; without marks it is all that tells files of one inode number from each other. */
+uint64_t pfs_original_number(const struct pfs_originals *originals,
+			     const struct pfs_original *original,
+			     const struct pfs_source_record *record);
+
 #endif
