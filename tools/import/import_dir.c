@@ -285,6 +285,7 @@ static int take_root(struct pfs_import *import, const struct pfs_crawl_batch *ba
 		.mode = entry->attr.st_mode,
 		.uid = entry->attr.st_uid,
 		.gid = entry->attr.st_gid,
+		.has_mounts = true,
 	};
 
 	pfs_crawl_mark(batch, &root.mark, entry);

@@ -53,8 +53,11 @@ static uint64_t find_above(struct pfs_refresh *refresh, const char *path, uint64
 	struct pfs_source_record record;
 	char above_path[PATH_MAX];
 
-	if (!*path || !above ||
-	    pfs_follow_record(refresh->tree, &record, above_path, above) != 0 ||
+	if (!*path || !above)
+		return 0;
+	if (above == refresh->root_ino) /* which need not have a record */
+		return slash ? 0 : above;
+	if (pfs_follow_record(refresh->tree, &record, above_path, above) != 0 ||
 	    record.root != refresh->root.id ||
 	    record.path_len != (slash ? (size_t)(slash - path) : 0) ||
 	    memcmp(path, above_path, record.path_len) != 0)
@@ -81,46 +84,76 @@ static int look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_batch
 	return error;
 }
 
-/* Sets *is if the source's directory of the path is the record's. */
-static int is_there(struct pfs_refresh *refresh, bool *is, const char *path,
-		    const struct pfs_source_record *record)
+/* Notes that nothing is mounted over the node's directory. *first is false if that was known. */
+static int pass(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 {
-	struct pfs_crawl_batch *batch;
-	int error = look_at_directory(refresh, &batch, path);
+	struct pfs_byprime *entry = NULL;
 
-	*is = !error && batch && pfs_refresh_same(refresh, batch, record);
-	pfs_crawl_look_free(batch);
-	return error == -ENOMEM ? error : 0;
+	*first = refresh->cut || !pfs_byprime_find(&refresh->passed, ino);
+	if (!*first || refresh->cut)
+		return 0;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->prime = ino;
+	pfs_byprime_add(&refresh->passed, entry);
+	return 0;
 }
 
-/* If the directory's filesystem was mounted in another and is not there, the refresh begins where
- * it was mounted: sets *ino and cuts the path. What lies below there now is of another. */
+/* Sets *unseen if the node's directory is not what is where it was, and something is or was mounted
+ * there. */
+static int look_above(struct pfs_refresh *refresh, bool *unseen, const char *path, uint64_t ino,
+		      uint64_t above)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	struct pfs_there there = {.was = false};
+	char recorded[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, recorded, ino), was;
+
+	*unseen = false;
+	if (!error)
+		error = pfs_follow_node(refresh->tree, &node, ino);
+	if (error)
+		return error == -ENOENT || error == -ESTALE ? 0 : error;
+	was = pfs_refresh_was_mounted(refresh, &record, node.flags, above);
+	if (was < 0)
+		return was;
+	there.was = was;
+	error = pfs_refresh_look_there(refresh, &there, path, &record, ino);
+	if (error == -ENOMEM)
+		return error;
+	*unseen = !refresh->options->unmounted && !there.same && (was || there.mounted);
+	return 0;
+}
+
+/* If something else is mounted in one of the directories above than was, or nothing, the refresh
+ * begins there: sets *ino and cuts the path. What lies below there now is of another. The directory
+ * itself is looked at when it is walked. */
 static int begin_at_mount(struct pfs_refresh *refresh, uint64_t *ino, char *path)
 {
-	char at_path[PATH_MAX], own_path[PATH_MAX];
+	char at_path[PATH_MAX];
 	uint64_t at = *ino, above;
-	int mounted = 0;
+	bool first = true, unseen = false, own = true;
 
 	(void)snprintf(at_path, sizeof(at_path), "%s", path);
-	while (!mounted && (above = find_above(refresh, at_path, at))) {
-		struct pfs_source_record record;
+	while (first && (above = find_above(refresh, at_path, at))) {
 		char *slash = strrchr(at_path, '/');
-		bool is = true;
-		int error = pfs_follow_record(refresh->tree, &record, own_path, at);
 
-		if (error)
-			return error == -ENOENT ? 0 : error;
-		mounted = pfs_refresh_was_mounted(refresh, &record, above);
-		if (mounted > 0)
-			PFS_TRY(is_there(refresh, &is, at_path, &record));
-		if (!is) {
+		if (!own)
+			PFS_TRY(pass(refresh, &first, at));
+		if (!own && first)
+			PFS_TRY(look_above(refresh, &unseen, at_path, at, above));
+		own = false;
+		if (unseen) {
 			*ino = at;
 			path[strlen(at_path)] = 0;
+			refresh->cut = true;
 		}
 		*(slash ? slash : at_path) = 0;
 		at = above;
 	}
-	return PFS_MIN(mounted, 0);
+	return 0;
 }
 
 /* What is no longer there needs none. */
@@ -185,6 +218,7 @@ static int begin(struct pfs_refresh *refresh)
 
 	if (begins_at_root(refresh))
 		return begin_at_root(refresh);
+	refresh->unlooked = true;
 	for (size_t i = 0; i < options->n_inos; i++)
 		PFS_TRY(begin_at(refresh, options->inos[i]));
 	return refresh->todo || options->shallow ? 0 : begin_at_root(refresh);
@@ -278,7 +312,7 @@ static int compare_root(struct pfs_refresh *refresh, struct pfs_source_root *rec
 		record->uid = now->st_uid;
 		record->gid = now->st_gid;
 		pfs_crawl_mark(batch, &record->mark, &batch->entries[0]);
-		refresh->root_record = record;
+		refresh->source_changed = true;
 	}
 	pfs_crawl_look_free(batch);
 	return 0;
@@ -343,6 +377,8 @@ static int refresh_root(struct pfs_refresh *refresh, char *why, size_t why_size)
 	error = pfs_follow_find(refresh->tree, find_root, refresh);
 	if (error != 1)
 		return error; /* nothing of it is left */
+	refresh->source = &record;
+	refresh->unread = refresh->report->count[PFS_REFRESH_UNREAD];
 	error = find_left_out(refresh, &options.leaving_out);
 	if (!error)
 		error = pfs_crawl_look_open(&refresh->look, &options);

@@ -27,17 +27,16 @@ static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t 
 	return size < PATH_MAX;
 }
 
-static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
-					  const struct pfs_finding *found, const char *path,
-					  size_t len)
+static int record_of(struct pfs_refresh *refresh, struct pfs_source_record *out,
+		     const struct pfs_finding *found, const char *path, size_t len)
 {
 	const struct stat *attr = &found->entry->attr;
-	struct pfs_source_record record = {
+
+	*out = (struct pfs_source_record){
 		.prime = found->ino,
 		.root = refresh->root.id,
 		.path = path,
 		.path_len = len,
-		.dev = pfs_refresh_dev(refresh, attr->st_dev),
 		.ino = attr->st_ino,
 		.size = attr->st_size,
 		.mtime = pfs_time_of(attr->st_mtim),
@@ -47,8 +46,8 @@ static struct pfs_source_record record_of(const struct pfs_refresh *refresh,
 		.gid = attr->st_gid,
 	};
 
-	pfs_crawl_mark(found->batch, &record.mark, found->entry);
-	return record;
+	pfs_crawl_mark(found->batch, &out->mark, found->entry);
+	return pfs_refresh_number(refresh, &out->dev, attr->st_dev);
 }
 
 /* ---- what lies below a node ---- */
@@ -193,7 +192,7 @@ static int add_record(void *arg, uint64_t ino PFS_UNUSED, const struct pfs_sourc
 }
 
 /* Lists the finding if it is a folder that needs a record. */
-static int add_folder(const struct pfs_refresh *refresh, struct folders *folders,
+static int add_folder(struct pfs_refresh *refresh, struct folders *folders,
 		      const struct pfs_finding *found)
 {
 	struct pfs_source_record record;
@@ -202,7 +201,7 @@ static int add_folder(const struct pfs_refresh *refresh, struct folders *folders
 
 	if (found->kind == PFS_FOUND_LEFT || !path_of(path, found, &len) || !len)
 		return 0;
-	record = record_of(refresh, found, path, len);
+	PFS_TRY(record_of(refresh, &record, found, path, len));
 	return add_record(folders, found->ino, &record);
 }
 
@@ -218,8 +217,8 @@ static int put_folders(struct pfs_refresh *refresh)
 	if (!error)
 		error = each_moved(refresh, add_record, &folders);
 	if (!error) {
-		const struct pfs_follow_folders put = {folders.list, folders.n,
-						       refresh->root_record};
+		const struct pfs_follow_folders put = {
+			folders.list, folders.n, refresh->source_changed ? refresh->source : NULL};
 
 		error = pfs_follow_put_folders(refresh->tree, &put);
 	}
@@ -406,6 +405,17 @@ static bool is_mistaken(struct pfs_refresh *refresh, const struct pfs_finding *f
 	       !pfs_refresh_same(refresh, found->batch, &record);
 }
 
+/* A directory takes over whether something is mounted there and, if it was read to its end, whether
+ * its times tell when it is to be read again. */
+static void take_flags(struct pfs_taking *taking, const struct pfs_crawl_entry *entry, bool read)
+{
+	taking->flags_cleared = PFS_NODE_SETTLED | PFS_NODE_MOUNT;
+	if (entry->mounted)
+		taking->flags_set |= PFS_NODE_MOUNT;
+	if (entry->settled && read)
+		taking->flags_set |= PFS_NODE_SETTLED;
+}
+
 /* Gives the node what it takes over from the entry. unfinished: the next refresh is to read the
  * directory again, so its record gets no times. */
 static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished)
@@ -419,16 +429,14 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 	int error;
 
 	if (path_of(path, found, &len)) {
-		record = record_of(refresh, found, path, len);
+		PFS_TRY(record_of(refresh, &record, found, path, len));
 		taking.record = &record;
 		taking.flags_set = is_new && is_file ? PFS_NODE_LINKED : 0;
 	} else if (is_new && is_file) {
 		taking.flags_set = PFS_NODE_NODATA;
 	}
 	if (S_ISDIR(attr->st_mode))
-		taking.flags_cleared = PFS_NODE_SETTLED;
-	if (S_ISDIR(attr->st_mode) && found->entry->settled && !unfinished && !refresh->otherwise)
-		taking.flags_set |= PFS_NODE_SETTLED;
+		take_flags(&taking, found->entry, !unfinished && !refresh->otherwise);
 	if (unfinished)
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 	if (!is_new && is_file && is_mistaken(refresh, found))
@@ -450,13 +458,17 @@ int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding 
 {
 	struct stat attr = found->entry->attr;
 	struct pfs_source_record record;
-	struct pfs_taking taking = {.attr = &attr, .set = found->set & ~(unsigned)PFS_SET_SIZE};
+	struct pfs_taking taking = {
+		.attr = &attr,
+		.set = found->set & ~(unsigned)PFS_SET_SIZE,
+		.flags_set = found->entry->mounted ? PFS_NODE_MOUNT : 0,
+	};
 	char path[PATH_MAX];
 	size_t len;
 
 	attr.st_mtim = attr.st_ctim = (struct timespec){.tv_sec = 0};
 	if (path_of(path, found, &len)) {
-		record = record_of(refresh, found, path, len);
+		PFS_TRY(record_of(refresh, &record, found, path, len));
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 		taking.record = &record;
 	}
@@ -551,7 +563,8 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	const struct pfs_refresh_place *kept;
 	int error;
 
-	if (!refresh->kept && !refresh->found && !refresh->loose && !refresh->root_record)
+	if (!refresh->kept && !refresh->found && !refresh->loose && !refresh->source_changed &&
+	    !pfs_refresh_tells_mounts(refresh))
 		return 0; /* nothing has changed, so there is no need to wait for the disk */
 	error = put_folders(refresh);
 	if (!error)
@@ -573,5 +586,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	}
 	if (!error)
 		error = remove_all_loose(refresh);
-	return error ? error : pfs_follow_end(refresh->tree);
+	if (!error)
+		error = pfs_follow_end(refresh->tree);
+	return error ? error : pfs_refresh_note_mounts(refresh);
 }

@@ -36,6 +36,7 @@ struct original {
 	uint64_t ino;
 	dev_t dev;
 	bool unchanged;
+	bool mounted; /* something is mounted there */
 };
 
 /* One that is looked at beside others, by any thread. */
@@ -75,13 +76,14 @@ static int add(struct closed_walk *walk, uint64_t ino, uint32_t slot, uint64_t a
 }
 
 /* Returns true if nothing in the directory would be looked at but directories, and nobody wants to
- * know that it is read. */
+ * know that it is read, or what is mounted there. */
 static bool may_stay_closed(const struct pfs_refresh *refresh, const struct original *original,
 			    uint64_t ino)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 
-	return original->unchanged && (!watcher || watcher->knows(watcher->arg, ino));
+	return original->unchanged && !original->mounted &&
+	       (!watcher || watcher->knows(watcher->arg, ino));
 }
 
 /* It is walked, as pfs_compare_children would have it. */
@@ -106,9 +108,10 @@ static bool is_time(int64_t column, struct statx_timestamp time)
 	       !__builtin_add_overflow(ns, (int64_t)time.tv_nsec, &ns) && column == ns;
 }
 
-/* Returns false if there is no such directory. */
+/* Returns false if there is no such directory, or something is mounted there, or is no more. above:
+ * the device of what is not mounted. */
 static bool look_at(struct original *out, int fd, const char *path,
-		    const struct pfs_subdirectory *child)
+		    const struct pfs_subdirectory *child, dev_t above)
 {
 	struct statx now;
 
@@ -120,8 +123,9 @@ static bool look_at(struct original *out, int fd, const char *path,
 		.dev = device_of(&now),
 		.unchanged = child->settled && is_time(child->mtime, now.stx_mtime) &&
 			     is_time(child->ctime, now.stx_ctime),
+		.mounted = pfs_crawl_is_mounted(&now, above),
 	};
-	return true;
+	return out->mounted == child->mounted;
 }
 
 /* All of them, before anything follows from one. */
@@ -138,7 +142,8 @@ static void look_at_children(const struct pfs_comparison *comparison, struct loo
 		const char *name = pfs_source_name(at->children.names + child->name);
 
 		memcpy(path + len + 1, name, strlen(name) + 1);
-		at->differs = !look_at(&at->originals[at->n], comparison->fd, path, child);
+		at->differs = !look_at(&at->originals[at->n], comparison->fd, path, child,
+				       comparison->dev);
 	}
 }
 
@@ -170,7 +175,7 @@ static int compare_one(struct closed_walk *walk, const struct looked_at *at, siz
 	bool stays = may_stay_closed(comparison->refresh, original, child->ino);
 	char path[PATH_MAX];
 
-	if (original->dev != comparison->dev && !comparison->refresh->options->cross_mounts)
+	if (original->mounted && !comparison->refresh->options->cross_mounts)
 		return 0;
 	if (stays)
 		PFS_TRY(pfs_refresh_note_read(comparison->refresh, child->ino, original->dev,
@@ -265,8 +270,9 @@ int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed,
 		       const struct pfs_follower *child, const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
+	bool mounted = pfs_crawl_is_mounted(now, comparison->dev);
 	const struct original original = {now->stx_ino, device_of(now),
-					  pfs_is_unchanged(child, now)};
+					  pfs_is_unchanged(child, now, mounted), mounted};
 
 	*closed = false;
 	if (!pfs_passes_over_files(comparison) || comparison->place->flat || refresh->otherwise)

@@ -20,6 +20,7 @@ struct pfs_comparison {
 	struct pfs_refresh_place *place;
 	int fd;
 	dev_t dev;
+	bool mounted;	      /* something is mounted where the directory lies */
 	const char *old_path; /* the path that the directory's record has */
 	bool listing;	      /* the directory's listing is read anew */
 	bool adopting;	      /* the store is an older one, with records of regular files alone */
@@ -39,10 +40,13 @@ static inline bool pfs_is_later(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* Returns true if the directory and its listing are as they were when it was last read. */
-static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now)
+/* Returns true if the directory and its listing are as they were when it was last read. mounted:
+ * something is mounted there. */
+static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now,
+				    bool mounted)
 {
 	return directory->flags & PFS_NODE_SETTLED &&
+	       (directory->flags & PFS_NODE_MOUNT) == (mounted ? PFS_NODE_MOUNT : 0) &&
 	       pfs_are_times_equal(directory->attr.st_mtim,
 				   pfs_timespec_of_statx(now->stx_mtime)) &&
 	       pfs_are_times_equal(directory->attr.st_ctim, pfs_timespec_of_statx(now->stx_ctime));

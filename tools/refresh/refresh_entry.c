@@ -75,21 +75,29 @@ static int note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 
 /* ---- one child ---- */
 
-/* Called for another filesystem's directory, which is not walked. If the one that it is in has
- * moved, it is there all the same, with all below it. */
+/* Called for a directory where something is mounted, which is not walked. If the one that it is in
+ * has moved, it is there all the same, with all below it. */
 static int leave_mounted(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_gone *gone = pfs_refresh_find(refresh, child->ino);
 	struct pfs_crawl_batch *batch;
+	bool is_gone = gone && !gone->claimed;
+	int error;
 
-	if (!gone || gone->claimed)
+	if (!is_gone && child->flags & PFS_NODE_MOUNT)
 		return 0;
-	gone->held = true;
+	if (is_gone)
+		gone->held = true;
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	if (!batch)
 		return 0;
+	if (!is_gone) {
+		error = pfs_refresh_leave_covered(refresh, child, batch);
+		pfs_crawl_look_free(batch);
+		return error;
+	}
 	PFS_TRY(pfs_refresh_found(refresh, &gone->stands, comparison->place, batch, name));
 	gone->stands->kind = PFS_FOUND_LEFT;
 	gone->stands->over = child->ino;
@@ -101,13 +109,12 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 			  const char *name, const struct statx *now)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
-	dev_t dev = makedev(now->stx_dev_major, now->stx_dev_minor);
+	bool mounted = pfs_crawl_is_mounted(now, comparison->dev), first, closed;
 	struct pfs_refresh_place *place;
-	bool first, closed;
 
-	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now))
+	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted))
 		return 0;
-	if (dev != comparison->dev && !refresh->options->cross_mounts)
+	if (mounted && !refresh->options->cross_mounts)
 		return leave_mounted(comparison, child, name);
 	PFS_TRY(pfs_compare_closed(comparison, &closed, child, name, now));
 	if (closed)
@@ -182,12 +189,13 @@ static int lose(struct pfs_comparison *comparison, struct pfs_gone **gone,
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place;
-	int mounted = 0;
+	bool unseen = false;
 
 	PFS_TRY(pfs_refresh_gone(refresh, gone, place, child->ino, record));
 	if (S_ISDIR(child->attr.st_mode))
-		mounted = pfs_refresh_was_mounted(refresh, record, place->ino);
-	return mounted > 0 ? pfs_refresh_unmounted(refresh, *gone) : mounted;
+		PFS_TRY(pfs_refresh_is_unseen(refresh, &unseen, record, child->flags, place->ino,
+					      false));
+	return unseen ? pfs_refresh_unmounted(refresh, *gone) : 0;
 }
 
 /* Compares a child with an entry of another type: the child is gone, and the entry is new. */
@@ -270,8 +278,10 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct statx now;
 
-	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(child->attr.st_mode)))
+	if (pfs_crawl_look_passes(refresh->look, name, S_ISDIR(child->attr.st_mode))) {
+		refresh->unlooked |= S_ISDIR(child->attr.st_mode);
 		return 0;
+	}
 	if (pfs_passes_over_files(comparison) && !S_ISDIR(child->attr.st_mode))
 		return 0;
 	refresh->report->looked_at++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
  * of things), refresh_walk.c, refresh_entry.c and refresh_closed.c (comparing), refresh_match.c
- * (what moved), refresh_plan.c (what has been found so far), refresh_apply.c and refresh_place.c
- * (changing the store). */
+ * (what moved), refresh_mount.c (what is mounted), refresh_plan.c (what has been found so far),
+ * refresh_apply.c and refresh_place.c (changing the store). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -80,6 +80,7 @@ struct pfs_gone {
 	bool claimed; /* its original was found elsewhere */
 	bool held;    /* stays with all below it unless claimed: it may have moved during this
 		       * refresh, or its filesystem is not seen */
+	bool mount;   /* PFS_NODE_MOUNT */
 	bool unmounted;		    /* with held: its filesystem is not seen, which is told */
 	struct pfs_finding *stands; /* with held: the entry of its name, where its filesystem, which
 				     * is not looked at, is or was mounted; or NULL */
@@ -97,6 +98,11 @@ struct pfs_read_directories {
 	struct pfs_read_directories *next;
 	size_t n, n_listed; /* so many of them can be found by their numbers */
 	struct pfs_read_directory list[PFS_READ_AT_ONCE];
+};
+
+/* A device of the source, and the number that records have for the filesystem on it. */
+struct pfs_device {
+	dev_t stored, dev;
 };
 
 /* A node that was moved in the store. */
@@ -128,7 +134,14 @@ struct pfs_refresh {
 		*read_listed; /* the last that can be found is in read_listed */
 	struct pfs_byprime_table read_by_source;
 	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
-	struct pfs_source_root *root_record; /* the root's record, if it is to be written */
+	struct pfs_device *devices;	/* others than the root's, as far as they are known */
+	size_t n_devices, devices_capacity;
+	struct pfs_byprime_table passed; /* directories that nothing is mounted over on their way */
+	bool cut;			 /* something is, on the way of another */
+	struct pfs_source_root *source;	 /* the root's record */
+	bool source_changed;		 /* which is to be written */
+	bool unlooked; /* there may be mount points of which their nodes do not say that they are */
+	uint64_t unread;       /* how many nodes were unread when this root was begun */
 	struct pfs_pool *pool; /* threads of a quick refresh; NULL: none has begun */
 };
 
@@ -160,7 +173,7 @@ uint64_t pfs_refresh_read_as(struct pfs_refresh *refresh, dev_t source_dev, uint
  * place->was to the node that it had when it was read before, by the watcher or, if it has no node
  * yet, in this refresh. */
 PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place,
-				     int fd, const struct stat *attr);
+				     int fd);
 
 /* Returns true if the directory found is that of the node `was`, which lies elsewhere in the store:
  * it has moved while the source was read, and is left to the next refresh. */
@@ -176,8 +189,8 @@ struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t in
 
 /* Returns a gone node whose original the entry found is, and that is neither present nor claimed;
  * or NULL. */
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh,
-				  const struct pfs_finding *found);
+PFS_MUST_CHECK int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
+				    const struct pfs_finding *found);
 
 /* pfs_refresh_displaced notes a node that was moved in the store, pfs_refresh_displaced_below all
  * nodes with a record below a directory that was made in the store. */
@@ -186,20 +199,8 @@ PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t i
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
-/* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
- * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
-PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
-
-/* Returns 1 if the node's directory began a filesystem that was mounted in that of the node
- * `above`: their records have different devices. 0: it did not, that is not known, or the options
- * say `unmounted`: what is not mounted is gone. */
-PFS_MUST_CHECK int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
-					   const struct pfs_source_record *record, uint64_t above);
-
-/* Returns the device's number as it would be if the root's device had kept its number. */
-dev_t pfs_refresh_dev(const struct pfs_refresh *refresh, dev_t dev);
-
-/* Returns true if the entry is the original that the record is of. */
+/* Returns true if the entry is the original that the record is of, both being in the same place: if
+ * that is a mount point, pfs_refresh_same_mounted tells, too. */
 bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_batch *batch,
 		   const struct pfs_source_record *record);
 
@@ -215,6 +216,74 @@ PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_
 
 /* Returns the name that an entry has in the store. */
 const char *pfs_refresh_name(const char *name);
+
+/* ---- refresh_mount.c: what is mounted below a source, and what was ---- */
+
+#define PFS_NOT_MOUNTED "its filesystem is not mounted there"
+
+/* Notes that the filesystem of that number is on the device, unless it is known where it is. */
+PFS_MUST_CHECK int pfs_refresh_learn(struct pfs_refresh *refresh, dev_t stored, dev_t dev);
+/* Gets the number of the filesystem on the device; if none is known, it gets one. */
+PFS_MUST_CHECK int pfs_refresh_number(struct pfs_refresh *refresh, dev_t *stored, dev_t dev);
+/* pfs_refresh_is_on returns true if the filesystem of that number is known to be on the device,
+ * pfs_refresh_may_be_on also if neither is known. */
+bool pfs_refresh_is_on(const struct pfs_refresh *refresh, dev_t stored, dev_t dev);
+bool pfs_refresh_may_be_on(const struct pfs_refresh *refresh, dev_t stored, dev_t dev);
+
+/* Sets *same if what is mounted at fd, which has the record's mark, is the filesystem that the
+ * record of the node `ino` is of: others may have the same mark at their roots. here: the record is
+ * of the same place. */
+PFS_MUST_CHECK int pfs_refresh_same_mounted(struct pfs_refresh *refresh, bool *same, int fd,
+					    const struct pfs_source_record *record, uint64_t ino,
+					    bool here);
+
+/* What is where a directory was. */
+struct pfs_there {
+	bool was;	      /* the caller's: something was mounted there */
+	bool elsewhere;	      /* the caller's: the record is of another place */
+	bool exists, mounted; /* a directory; something is mounted there */
+	bool same;	      /* it is the record's; only if something was or is mounted there */
+	dev_t dev;
+};
+/* Looks at the source's directory `path`, with which the node's record is compared; record may be
+ * NULL. What opening the directory returns, if it is there. */
+PFS_MUST_CHECK int pfs_refresh_look_there(struct pfs_refresh *refresh, struct pfs_there *there,
+					  const char *path, const struct pfs_source_record *record,
+					  uint64_t ino);
+
+/* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
+ * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
+PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
+
+/* Returns 1 if something was mounted where the directory of a node with these flags lay, in that of
+ * the node `above`. Where nodes do not say that yet, records with different numbers do. 0: nothing
+ * was, or that is not known. */
+PFS_MUST_CHECK int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
+					   const struct pfs_source_record *record, unsigned flags,
+					   uint64_t above);
+/* Sets *is if such a directory, in whose place another is or none, is not seen: what was mounted
+ * there is not, or (mounted) something is that was not. It is gone if the options say that what is
+ * not seen is. */
+PFS_MUST_CHECK int pfs_refresh_is_unseen(const struct pfs_refresh *refresh, bool *is,
+					 const struct pfs_source_record *record, unsigned flags,
+					 uint64_t above, bool mounted);
+/* Tells that something is mounted over what the directory had. batch: what is there, which is not
+ * walked. */
+PFS_MUST_CHECK int pfs_refresh_leave_covered(struct pfs_refresh *refresh,
+					     const struct pfs_follower *child,
+					     const struct pfs_crawl_batch *batch);
+
+/* pfs_refresh_tells_mounts returns true if all nodes say, once all changes are made, whether
+ * something is mounted where they are, but the root's record does not say so yet.
+ * pfs_refresh_note_mounts notes that, when they are committed. */
+bool pfs_refresh_tells_mounts(const struct pfs_refresh *refresh);
+PFS_MUST_CHECK int pfs_refresh_note_mounts(struct pfs_refresh *refresh);
+
+/* Sets *unseen if the original of a node that the store has moved may be where its record has it,
+ * but another filesystem is there. */
+PFS_MUST_CHECK int pfs_refresh_look_for(struct pfs_refresh *refresh, bool *unseen,
+					const struct pfs_source_record *record,
+					const struct pfs_follower *node);
 
 /* ---- refresh_walk.c ---- */
 

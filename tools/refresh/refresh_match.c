@@ -98,100 +98,68 @@ static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **b
 	return error;
 }
 
-/* Gets the device of the nearest directory of the path that there is. */
-static int find_device(struct pfs_refresh *refresh, dev_t *dev, const char *path)
-{
-	char *at PFS_FREE = strdup(path);
-	int error = at ? -ENOENT : -ENOMEM;
-
-	while (error == -ENOENT || error == -ENOTDIR || error == -ELOOP) {
-		struct pfs_refresh_place *place;
-		char *slash = strrchr(at, '/');
-		struct stat now;
-		bool last = !*at;
-		int fd;
-
-		PFS_TRY(pfs_refresh_place(refresh, &place, at, NULL));
-		refresh->todo = place->next;
-		error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
-		if (!error) {
-			error = fstat(fd, &now) < 0 ? -errno : 0;
-			pfs_crawl_look_leave(refresh->look);
-		}
-		pfs_refresh_place_free(place);
-		if (!error)
-			*dev = pfs_refresh_dev(refresh, now.st_dev);
-		if (last)
-			break;
-		*(slash ? slash : at) = 0;
-	}
-	return error;
-}
-
-/* Sets *is if the gone node's filesystem was mounted in one of the device, as far as the records of
- * the directories that it was in tell. The root's filesystem is mounted. A file that is not in its
- * directory's filesystem was covered by that. */
-static int was_mounted_in(struct pfs_refresh *refresh, bool *is, const struct pfs_gone *gone,
-			  dev_t dev)
-{
-	const dev_t root_dev = refresh->root.stored_dev;
-	char at[PATH_MAX], *name = at, *slash;
-	uint64_t ino = refresh->root_ino;
-	struct pfs_source_record record = {.dev = root_dev};
-	bool any = false;
-
-	*is = dev == root_dev;
-	if (*is || gone->record.dev == root_dev)
-		return 0;
-	(void)snprintf(at, sizeof(at), "%s", gone->path);
-	for (; (slash = strchr(name, '/')); name = slash + 1) {
-		char path[PATH_MAX];
-		int error;
-
-		*slash = 0;
-		error = pfs_follow_child(refresh->tree, &ino, ino, pfs_refresh_name(name));
-		if (!error)
-			error = pfs_follow_record(refresh->tree, &record, path, ino);
-		if (error)
-			return error == -ENOENT || error == -ESTALE ? 0 : error;
-		if (record.root != refresh->root.id || strcmp(path, at) != 0)
-			return 0;
-		any |= record.dev == dev;
-		*slash = '/';
-	}
-	*is = any && (S_ISDIR(gone->mode) || record.dev == gone->record.dev);
-	return 0;
-}
-
 /* Called if the original of a node that the store has moved is not where its record has it. If
  * another filesystem is there than it was in, it is not gone, but cannot be seen; unless that is
  * the one below, and the options say that what is not mounted is gone. */
 static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
 			  const struct pfs_source_record *record)
 {
+	struct pfs_follower node;
 	struct pfs_gone *gone;
-	bool unmounted = false;
-	dev_t dev = 0;
-	int error = find_device(refresh, &dev, displaced->path);
+	bool unseen = false;
+	int error = pfs_follow_node(refresh->tree, &node, displaced->ino);
 
+	if (!error)
+		error = pfs_refresh_look_for(refresh, &unseen, record, &node);
+	if (error == -ESTALE)
+		return 0;
 	if (error)
 		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
 					strerror(-error));
 	PFS_TRY(pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, record));
-	if (dev != record->dev && refresh->options->unmounted)
-		PFS_TRY(was_mounted_in(refresh, &unmounted, gone, dev));
-	return dev != record->dev && !unmounted ? pfs_refresh_unmounted(refresh, gone) : 0;
+	return unseen ? pfs_refresh_unmounted(refresh, gone) : 0;
 }
 
-/* Looks whether the original is where its record has it; a directory is walked from there. */
+/* The node is elsewhere in the store than its original, which the batch has; a directory is walked
+ * from there. */
+static int keep_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
+			  const struct pfs_crawl_batch *batch)
+{
+	struct pfs_refresh_place *place;
+
+	PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, displaced->ino, NULL, displaced->path,
+				 "moved in the store"));
+	if (!S_ISDIR(batch->entries[0].attr.st_mode))
+		return 0;
+	PFS_TRY(pfs_refresh_place(refresh, &place, displaced->path, NULL));
+	place->ino = displaced->ino;
+	place->flat = refresh->options->shallow;
+	return 0;
+}
+
+/* Sets *is if the entry of the batch, which may be NULL, is the record's. */
+static int is_original(struct pfs_refresh *refresh, bool *is, const struct pfs_displaced *displaced,
+		       const struct pfs_crawl_batch *batch, const struct pfs_source_record *record)
+{
+	struct pfs_there there = {.was = true};
+
+	*is = batch && pfs_refresh_same(refresh, batch, record);
+	if (!*is || !batch->entries[0].mounted)
+		return 0;
+	PFS_TRY(pfs_refresh_look_there(refresh, &there, displaced->path, record, displaced->ino));
+	*is = there.same;
+	return 0;
+}
+
+/* Looks whether the original is where its record has it. */
 static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
 {
 	const char *slash = strrchr(displaced->path, '/');
 	const char *name = slash ? slash + 1 : displaced->path;
 	struct pfs_crawl_batch *batch = NULL;
 	struct pfs_source_record record;
-	struct pfs_refresh_place *place;
 	char path[PATH_MAX];
+	bool is;
 	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino);
 
 	if (error)
@@ -200,23 +168,16 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	error = look_at_entry(refresh, &batch, path, name);
 	if (!error && !batch)
 		return 0;
-	if (error && error != -ENOENT && error != -ENOTDIR)
-		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
-				     strerror(-error));
 	record.path = displaced->path;
-	if (!batch || !pfs_refresh_same(refresh, batch, &record)) {
+	if (!error || error == -ENOENT || error == -ENOTDIR)
+		error = is_original(refresh, &is, displaced, batch, &record);
+	if (error)
+		error = pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
+					 strerror(-error));
+	else if (is)
+		error = keep_displaced(refresh, displaced, batch);
+	else
 		error = lose_displaced(refresh, displaced, &record);
-	} else {
-		error = pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, displaced->ino, NULL,
-				      displaced->path, "moved in the store");
-		if (!error && S_ISDIR(batch->entries[0].attr.st_mode)) {
-			error = pfs_refresh_place(refresh, &place, displaced->path, NULL);
-			if (!error) {
-				place->ino = displaced->ino;
-				place->flat = refresh->options->shallow;
-			}
-		}
-	}
 	pfs_crawl_look_free(batch);
 	return error;
 }
@@ -239,7 +200,7 @@ static bool is_open(const struct pfs_finding *found, bool directory)
 }
 
 /* The node comes to where the entry is; its name there may be the one that it has. */
-static int claim(struct pfs_finding *found, struct pfs_gone *gone)
+static int claim(struct pfs_refresh *refresh, struct pfs_finding *found, struct pfs_gone *gone)
 {
 	const struct pfs_source_record *record = &gone->record;
 	const struct stat *now = &found->entry->attr;
@@ -253,7 +214,7 @@ static int claim(struct pfs_finding *found, struct pfs_gone *gone)
 	found->set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
 	found->set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
 	found->set |= pfs_is_time(record->mtime, now->st_mtim) ? 0 : PFS_SET_MTIME;
-	return 0;
+	return pfs_refresh_learn(refresh, record->dev, now->st_dev);
 }
 
 /* The directory is walked, as that of the node; or, ino 0, all in it is new. */
@@ -284,10 +245,10 @@ static int match_directories(struct pfs_refresh *refresh, bool *any)
 
 		if (!is_open(found, true))
 			continue;
-		gone = pfs_refresh_twin(refresh, found);
+		PFS_TRY(pfs_refresh_twin(refresh, &gone, found));
 		if (!gone)
 			continue;
-		PFS_TRY(claim(found, gone));
+		PFS_TRY(claim(refresh, found, gone));
 		PFS_TRY(walk_found(refresh, found, found->ino, gone->path));
 		*any = true;
 	}
@@ -354,11 +315,12 @@ static int match_files(struct pfs_refresh *refresh)
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
-		struct pfs_gone *gone =
-			is_open(found, false) ? pfs_refresh_twin(refresh, found) : NULL;
+		struct pfs_gone *gone = NULL;
 
+		if (is_open(found, false))
+			PFS_TRY(pfs_refresh_twin(refresh, &gone, found));
 		if (gone)
-			PFS_TRY(claim(found, gone));
+			PFS_TRY(claim(refresh, found, gone));
 	}
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
@@ -418,9 +380,9 @@ static int hold_one(struct pfs_refresh *refresh, struct pfs_gone *gone)
 {
 	if (gone->claimed || !is_held(refresh, gone))
 		return 0;
-	gone->present = true;
+	gone->present = refresh->unlooked = true;
 	return gone->unmounted ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, gone->by_prime.prime,
-						  NULL, NULL, "its filesystem is not mounted there")
+						  NULL, NULL, PFS_NOT_MOUNTED)
 			       : 0;
 }
 

@@ -108,17 +108,17 @@ static void forget_read(struct pfs_refresh *refresh)
 	}
 }
 
-int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd,
-		      const struct stat *attr)
+int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int fd)
 {
+	const struct pfs_crawl_dir *dir = place->dir;
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 
 	if (watcher)
 		place->number = watcher->enter(watcher->arg, fd, place->ino, &place->was);
 	if (place->ino)
-		return pfs_refresh_note_read(refresh, place->ino, attr->st_dev, attr->st_ino);
+		return pfs_refresh_note_read(refresh, place->ino, dir->dev, dir->ino);
 	if (!place->was)
-		place->was = pfs_refresh_read_as(refresh, attr->st_dev, attr->st_ino);
+		place->was = pfs_refresh_read_as(refresh, dir->dev, dir->ino);
 	return 0;
 }
 
@@ -193,30 +193,6 @@ const char *pfs_refresh_name(const char *name)
 
 /* ---- what files are known by ---- */
 
-dev_t pfs_refresh_dev(const struct pfs_refresh *refresh, dev_t dev)
-{
-	const struct pfs_original_root *root = &refresh->root;
-
-	if (dev == root->dev)
-		return root->stored_dev;
-	return dev == root->stored_dev ? root->dev : dev;
-}
-
-struct known {
-	const struct pfs_birthmark *mark;
-	uint64_t dev, ino;
-};
-
-static bool is_same(const struct pfs_refresh *refresh, const struct known *a, const struct known *b)
-{
-	bool on_roots = a->dev == refresh->root.stored_dev;
-
-	if (on_roots != (b->dev == refresh->root.stored_dev) ||
-	    !pfs_birthmark_same(a->mark, b->mark))
-		return false;
-	return (a->mark->handle_len && b->mark->handle_len) || a->ino == b->ino;
-}
-
 /* Returns the key by which files that may be the same are found: the number, which goes with the
  * handle. */
 static uint64_t key_of(uint64_t ino)
@@ -228,13 +204,13 @@ bool pfs_refresh_same(const struct pfs_refresh *refresh, const struct pfs_crawl_
 		   const struct pfs_source_record *record)
 {
 	const struct pfs_crawl_entry *entry = &batch->entries[0];
+	bool on_roots = entry->attr.st_dev == refresh->root.dev;
 	struct pfs_birthmark mark;
-	const struct known now = {&mark, pfs_refresh_dev(refresh, entry->attr.st_dev),
-				  entry->attr.st_ino};
-	const struct known then = {&record->mark, record->dev, record->ino};
 
 	pfs_crawl_mark(batch, &mark, entry);
-	return is_same(refresh, &now, &then);
+	return on_roots == (record->dev == refresh->root.stored_dev) &&
+	       pfs_birthmark_same(&mark, &record->mark) &&
+	       ((mark.handle_len && record->mark.handle_len) || record->ino == entry->attr.st_ino);
 }
 
 /* ---- what is gone ---- */
@@ -266,18 +242,44 @@ static int list_mark(struct pfs_refresh *refresh, struct pfs_gone *gone)
 	return 0;
 }
 
-struct pfs_gone *pfs_refresh_twin(const struct pfs_refresh *refresh,
-				  const struct pfs_finding *found)
+/* Sets *is if the entry found, which has the mark of the gone node, is in the same filesystem. */
+static int is_in_same(struct pfs_refresh *refresh, bool *is, const struct pfs_finding *found,
+		      const struct pfs_gone *gone)
+{
+	const struct pfs_crawl_dir *dir = found->place->dir;
+	const struct pfs_crawl_entry *entry = found->entry;
+	struct pfs_there there = {.was = true, .elsewhere = true};
+	char path[PATH_MAX];
+	int size;
+
+	*is = pfs_refresh_may_be_on(refresh, gone->record.dev, entry->attr.st_dev);
+	if (!*is || !entry->mounted)
+		return 0;
+	size = snprintf(path, sizeof(path), "%s%s%s", dir->path, dir->path_len ? "/" : "",
+			found->name);
+	*is = (size_t)size < sizeof(path);
+	if (!*is)
+		return 0;
+	PFS_TRY(pfs_refresh_look_there(refresh, &there, path, &gone->record, gone->by_prime.prime));
+	*is = there.same;
+	return 0;
+}
+
+int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
+		     const struct pfs_finding *found)
 {
 	const struct marks *marks = (struct marks *)pfs_byprime_find(
 		&refresh->marks, key_of(found->entry->attr.st_ino));
 	struct pfs_gone *gone = marks ? marks->first : NULL;
+	bool is = false;
 
-	while (gone && (gone->present || gone->claimed ||
-			(gone->mode & S_IFMT) != (found->entry->attr.st_mode & S_IFMT) ||
-			!pfs_refresh_same(refresh, found->batch, &gone->record)))
-		gone = gone->alike;
-	return gone;
+	for (; gone && !is; gone = is ? gone : gone->alike)
+		if (!gone->present && !gone->claimed &&
+		    (gone->mode & S_IFMT) == (found->entry->attr.st_mode & S_IFMT) &&
+		    pfs_refresh_same(refresh, found->batch, &gone->record))
+			PFS_TRY(is_in_same(refresh, &is, found, gone));
+	*out = gone;
+	return 0;
 }
 
 static int note_gone(struct pfs_refresh *refresh, struct pfs_gone **out, uint64_t ino,
@@ -373,38 +375,6 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 	if (place)
 		place->in_use = true;
 	return 0;
-}
-
-/* ---- what is not seen ---- */
-
-int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone)
-{
-	struct pfs_followers children = {.n = 0};
-	int error = S_ISDIR(gone->mode) ? pfs_follow_list(refresh->tree, &children,
-							  gone->by_prime.prime, false)
-					: 0;
-
-	if (!error && (children.n || !S_ISDIR(gone->mode)))
-		gone->held = gone->unmounted = true;
-	pfs_followers_finish(&children);
-	return error;
-}
-
-int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
-			    const struct pfs_source_record *record, uint64_t above)
-{
-	struct pfs_source_record there;
-	char path[PATH_MAX];
-	int error;
-
-	if (refresh->options->unmounted)
-		return 0;
-	error = pfs_follow_record(refresh->tree, &there, path, above);
-	if (error && error != -ENOENT)
-		return error;
-	if (!error && there.root == record->root)
-		return there.dev != record->dev;
-	return above == refresh->root_ino && record->dev != refresh->root.stored_dev;
 }
 
 /* ---- what the store has moved ---- */
@@ -520,6 +490,8 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);
+	free(refresh->devices);
+	pfs_byprime_drain(&refresh->passed, free_gone, NULL);
 	pfs_followers_finish(&refresh->children);
 	pfs_pool_close(refresh->pool);
 }

@@ -99,29 +99,37 @@ static bool is_touched(const struct pfs_source_record *record, const struct pfs_
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
 }
 
-/* Returns true if the directory is one of the filesystem that the one above it is in. */
-static bool is_of_above(const struct pfs_comparison *comparison)
-{
-	struct stat above;
-
-	return fstatat(comparison->fd, "..", &above, 0) < 0 || above.st_dev == comparison->dev;
-}
-
 /* Another directory is there instead. If the node's was that of a filesystem mounted in the one
  * above it, and that one's own directory has its place now, it is not gone, but cannot be seen,
- * whatever has come into that directory since. Devices are compared as they were then and as they
- * are now: their numbers do not last, and all differ in a tree that has moved to another disk. */
+ * whatever has come into that directory since; nor if something is mounted over it. */
 static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			const struct pfs_follower *node, const struct pfs_source_record *record)
 {
-	int mounted =
-		pfs_refresh_was_mounted(comparison->refresh, record, comparison->place->above);
+	bool unseen;
+	int error = pfs_refresh_is_unseen(comparison->refresh, &unseen, record, node->flags,
+					  comparison->place->above, comparison->mounted);
 
-	if (mounted >= 0)
-		return replace_directory(comparison, batch, node, record,
-					 mounted && is_of_above(comparison));
+	if (!error)
+		return replace_directory(comparison, batch, node, record, unseen);
 	pfs_crawl_look_free(batch);
-	return mounted;
+	return error;
+}
+
+/* Sets *own if what is there is the record's. -ESTALE: it is not, and the directory above tells
+ * what has become of it. */
+static int compare_mark(struct pfs_comparison *comparison, bool *own,
+			const struct pfs_crawl_batch *batch, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	const struct pfs_refresh_place *place = comparison->place;
+
+	*own = pfs_refresh_same(refresh, batch, record);
+	if (*own && comparison->mounted && !place->matched)
+		PFS_TRY(pfs_refresh_same_mounted(refresh, own, comparison->fd, record, place->ino,
+						 true));
+	if (*own && comparison->mounted)
+		return pfs_refresh_learn(refresh, record->dev, comparison->dev);
+	return *own || place->matched || place->above || !refresh->options->shallow ? 0 : -ESTALE;
 }
 
 /* It may have changed. */
@@ -134,7 +142,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
 	struct pfs_gone *gone;
-	bool known, own, same, another;
+	bool known, own = false, same, another, mount = node->flags & PFS_NODE_MOUNT;
 	int error = pfs_follow_record(refresh->tree, &record, path, node->ino);
 
 	if (error && error != -ENOENT)
@@ -149,11 +157,11 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (!batch)
 		return -ESTALE;
 	/* else the record is another directory's, which may have the same times */
-	own = known && pfs_refresh_same(refresh, batch, &record);
+	error = known ? compare_mark(comparison, &own, batch, &record) : 0;
 	another = known && !place->matched && !own;
-	if (another && !place->above && refresh->options->shallow) {
+	if (error) {
 		pfs_crawl_look_free(batch);
-		return -ESTALE; /* the directory above tells what has become of it */
+		return error;
 	}
 	*replaced = another && place->above;
 	if (*replaced)
@@ -168,7 +176,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	comparison->adopting = !known;
 	same = own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
 	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
-	if (!same || place->old_path || place->matched ||
+	if (!same || place->old_path || place->matched || mount != comparison->mounted ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
 	pfs_crawl_look_free(batch);
@@ -181,15 +189,17 @@ static int compare_place(struct pfs_comparison *comparison)
 	struct pfs_refresh_place *place = comparison->place;
 	struct pfs_follower node = {.ino = place->ino};
 	bool replaced = false;
-	struct stat now;
+	struct statx now;
 
-	if (fstat(comparison->fd, &now) < 0)
+	if (statx(comparison->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &now) < 0)
 		return -errno;
-	comparison->dev = now.st_dev;
+	comparison->dev = place->dir->dev;
+	comparison->mounted = place->dir->path_len &&
+			      pfs_crawl_is_mounted_at(&now, comparison->fd, refresh->root.dev);
 	comparison->old_path = place->old_path ? place->old_path : place->dir->path;
 	comparison->listing = !place->ino;
 	refresh->report->looked_at++;
-	PFS_TRY(pfs_refresh_enter(refresh, place, comparison->fd, &now));
+	PFS_TRY(pfs_refresh_enter(refresh, place, comparison->fd));
 	if (!place->ino && pfs_refresh_has_moved(refresh, place->from, place->was)) {
 		place->from->kind = PFS_FOUND_LEFT;
 		place->from->place->unfinished = true;
@@ -199,10 +209,10 @@ static int compare_place(struct pfs_comparison *comparison)
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, place->ino));
 		place->before = node.attr;
 	}
-	if (place->ino && (!(node.flags & PFS_NODE_SETTLED) || place->old_path ||
-			   refresh->otherwise || pfs_refresh_find(refresh, place->ino) ||
-			   !pfs_are_times_equal(node.attr.st_mtim, now.st_mtim) ||
-			   !pfs_are_times_equal(node.attr.st_ctim, now.st_ctim)))
+	/* a mount point is looked at, too, so that its filesystem is known */
+	if (place->ino &&
+	    (comparison->mounted || place->old_path || refresh->otherwise ||
+	     pfs_refresh_find(refresh, place->ino) || !pfs_is_unchanged(&node, &now, false)))
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
 	return replaced ? 0 : pfs_compare_children(comparison);
 }
