@@ -153,11 +153,12 @@ static int compare_image_file(struct findings *findings, struct pfs_tree *tree,
 static int check_image_file(struct findings *findings)
 {
 	struct pfs_tree_options how = {.read_only = true, .wait_ms = PFS_READY_WAIT_MS};
+	const char *taken = pfs_imagefile_taken(findings->store);
 	struct pfs_tree *tree, *rows;
 	int error;
 
-	if (pfs_imagefile_is_taken(findings->store))
-		print_note(findings, PFS_IMAGE_FILE_TAKEN);
+	if (taken)
+		print_note(findings, taken);
 	PFS_TRY(pfs_tree_open(&tree, findings->store, &how));
 	how.no_image_file = true;
 	error = pfs_tree_open(&rows, findings->store, &how);

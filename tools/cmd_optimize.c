@@ -31,11 +31,13 @@ static const struct pfs_cmd command = {
 static int make_image(const char *store)
 {
 	char path[PATH_MAX];
+	const char *taken;
 
 	if (!realpath(store, path))
 		return pfs_cmd_fail("optimize", "%s: %s", store, strerror(errno));
-	if (pfs_imagefile_is_taken(path))
-		return pfs_cmd_fail("optimize", "%s: " PFS_IMAGE_FILE_TAKEN, store);
+	taken = pfs_imagefile_taken(path);
+	if (taken)
+		return pfs_cmd_fail("optimize", "%s: %s", store, taken);
 	pfs_imagefile_make_behind(path, pfs_ready_beside);
 	return PFS_EXIT_OK;
 }

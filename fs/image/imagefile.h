@@ -92,12 +92,9 @@ bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree);
  * files. */
 PFS_MUST_CHECK int pfs_imagefile_write(struct pfs_tree *tree);
 
-/* Returns true if the store can have no image file, since something else has the name of it; and
- * what people are then told of the store. */
-bool pfs_imagefile_is_taken(const char *store);
-#define PFS_IMAGE_FILE_TAKEN                                                                       \
-	"cannot have an image file: what has its name and " PFS_IMAGE_FILE_SUFFIX                  \
-	" is something else; move that away"
+/* Returns what people are told of the store if it can have no image file, since something else has
+ * the name of it, or the one that it has while it is written; else NULL. */
+const char *pfs_imagefile_taken(const char *store);
 
 /* Removes the store's image file, if it has one: the store has become another. */
 void pfs_imagefile_remove(const struct pfs_tree *tree);

@@ -85,23 +85,16 @@ static bool is_near(struct pfs_tree *tree)
 	       (!tree->extras || !tree->extras->is_wanted(tree));
 }
 
-bool pfs_imagefile_is_taken(const char *store)
-{
-	char name[PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX)];
-
-	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, store);
-	return !pfs_imagefile_may_replace(name);
-}
-
 void pfs_imagefile_write_behind(struct pfs_tree *tree)
 {
-	const char *store;
+	const char *store, *taken;
 
 	if (!is_wanted(tree) || is_near(tree)) /* nor of a store that could not be opened */
 		return;
 	store = pfs_store_path(tree->store);
-	if (pfs_imagefile_is_taken(store)) /* nobody hears the process that writes */
-		pfs_warning("%s: " PFS_IMAGE_FILE_TAKEN, store);
+	taken = pfs_imagefile_taken(store);
+	if (taken) /* nobody hears the process that writes */
+		pfs_warning("%s: %s", store, taken);
 	else if (is_writer(store, tree->image.file))
 		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
 }

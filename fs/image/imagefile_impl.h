@@ -140,8 +140,17 @@ uint64_t pfs_imagefile_sum_sums(const struct pfs_image_header *header,
  * memory. */
 char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
+/* ---- imagefile_place.c ---- */
+
+#define PFS_IMAGE_PART_SUFFIX ".part" /* of the file's name, while it is written */
+
 /* Returns true if nothing has that name, or an image file, whole or not. */
 bool pfs_imagefile_may_replace(const char *name);
+
+/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of
+ * it is used again. Returns a descriptor; -EPERM: something else has the name; -EBUSY: it is being
+ * written. */
+PFS_MUST_CHECK int pfs_imagefile_open_part(const char *name);
 
 struct pfs_lazy;
 struct pfs_lazy_part;

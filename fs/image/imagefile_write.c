@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -23,9 +22,8 @@
 #include "fs/image/totals.h"
 #include "fs/tree/tree_impl.h"
 
-#define PART_SUFFIX ".part"
-#define BUFFER	    ((size_t)1 << 20)
-#define FREE_PART   10u /* one of so many parts of the filesystem stays free */
+#define BUFFER	  ((size_t)1 << 20)
+#define FREE_PART 10u /* one of so many parts of the filesystem stays free */
 
 struct writer {
 	struct pfs_tree *tree;
@@ -475,62 +473,6 @@ static int write_file(struct writer *writer)
 
 /* ---- its place ---- */
 
-/* Nobody loses a file that only happens to have the name: it is empty, an image file, or one that
- * was never finished, which has no header. */
-static bool is_ours(int fd)
-{
-	static const char unfinished[sizeof(((struct pfs_image_header *)0)->magic)];
-	char magic[sizeof(unfinished)];
-	ssize_t n = pread(fd, magic, sizeof(magic), 0);
-
-	return n == 0 || (n == sizeof(magic) && (!memcmp(magic, PFS_IMAGE_FILE_BEGIN,
-							 sizeof(PFS_IMAGE_FILE_BEGIN) - 1) ||
-						 !memcmp(magic, unfinished, sizeof(magic))));
-}
-
-bool pfs_imagefile_may_replace(const char *name)
-{
-	int fd PFS_CLOSE = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct stat attr;
-
-	if (fd < 0)
-		return errno == ENOENT;
-	return !fstat(fd, &attr) && S_ISREG(attr.st_mode) && is_ours(fd);
-}
-
-/* The lock is ours alone and nobody can have prepared the file; nor has it become the image file,
- * by whoever had the lock before. */
-static int check_part(int fd, const char *name)
-{
-	struct stat opened, named;
-
-	if (fstat(fd, &opened))
-		return -errno;
-	if (!S_ISREG(opened.st_mode) || opened.st_nlink != 1 || opened.st_uid != geteuid() ||
-	    !is_ours(fd))
-		return -EPERM;
-	if (flock(fd, LOCK_EX | LOCK_NB) || lstat(name, &named) || named.st_ino != opened.st_ino ||
-	    named.st_dev != opened.st_dev)
-		return -EBUSY;
-	return fchmod(fd, S_IRUSR | S_IWUSR) || ftruncate(fd, 0) ? -errno : 0;
-}
-
-/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of
- * it is used again.  A descriptor. */
-static int open_part(const char *name)
-{
-	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	int error;
-
-	if (fd < 0)
-		return -errno;
-	error = check_part(fd, name);
-	if (!error)
-		return fd;
-	(void)close(fd);
-	return error;
-}
-
 /* Nobody may read it who may not read the store, and nobody but the owner write it. */
 static int take_rights(int fd, const struct stat *store)
 {
@@ -558,7 +500,7 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 	struct stat store;
 	struct writer writer = {.tree = tree, .image = &tree->image};
 	char *name PFS_FREE = pfs_imagefile_name(tree, "");
-	char *part PFS_FREE = pfs_imagefile_name(tree, PART_SUFFIX);
+	char *part PFS_FREE = pfs_imagefile_name(tree, PFS_IMAGE_PART_SUFFIX);
 	int fd PFS_CLOSE = -1;
 	int error;
 
@@ -568,7 +510,7 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 		return -errno;
 	if (!pfs_imagefile_may_replace(name))
 		return -EPERM;
-	fd = open_part(part);
+	fd = pfs_imagefile_open_part(part);
 	if (fd < 0)
 		return fd;
 	writer.fd = fd;

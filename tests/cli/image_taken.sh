@@ -4,8 +4,6 @@
 . "$(dirname "$0")/../lib.sh"
 requires awk
 
-image=$store.img
-told='cannot have an image file: what has its name and .img is something else'
 awk 'BEGIN { for (i = 0; i < 70000; i++) printf "/d%d/f%d\n", i % 50, i }' >"$work/list"
 echo 'not an image file' >"$work/other"
 
@@ -30,20 +28,25 @@ occupied() {
 	fi
 }
 
-ln -s "$work/other" "$image"
-occupied 'a symlink'
-is 'which is as it was' "$(cat "$work/other")" 'not an image file'
-rm "$image"
+for suffix in .img .img.part; do
+	image=$store$suffix
+	told="cannot have an image file: what has its name and $suffix is something else; move that away"
 
-mkdir "$image"
-occupied 'a directory'
-rmdir "$image"
+	ln -s "$work/other" "$image"
+	occupied "a symlink, $suffix"
+	is 'which is as it was' "$(cat "$work/other")" 'not an image file'
+	rm "$image"
 
-cp "$work/other" "$image"
-occupied 'a file'
-cmp "$work/other" "$image"
-rm "$image"
+	mkdir "$image"
+	occupied "a directory, $suffix"
+	rmdir "$image"
 
-primefs optimize --image "$store"
-ok 'else there is one' wait_for 60 test -e "$image"
+	cp "$work/other" "$image"
+	occupied "a file, $suffix"
+	cmp "$work/other" "$image"
+	rm "$image"
+done
+: >"$store.img.part"
+ok 'what was begun and never finished is nothing else' primefs optimize --image "$store"
+ok 'so there is one' wait_for 60 test -e "$store.img"
 is 'and nothing to tell' "$(primefs check "$store")" ''

@@ -18,6 +18,7 @@ void pfs_import_leave_image(const struct pfs_import *import)
 {
 	const char *path = import->options.store;
 	char name[PATH_MAX];
+	const char *taken;
 	struct stat store;
 
 	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, path);
@@ -25,8 +26,9 @@ void pfs_import_leave_image(const struct pfs_import *import)
 	    store.st_size < (off_t)PFS_IMAGE_FILE_NODES * NODE_BYTES ||
 	    (import->options.at && access(name, F_OK) != 0))
 		return;
-	if (pfs_imagefile_is_taken(path))
-		pfs_cmd_say("import", "%s: " PFS_IMAGE_FILE_TAKEN, path);
+	taken = pfs_imagefile_taken(path);
+	if (taken)
+		pfs_cmd_say("import", "%s: %s", path, taken);
 	else
 		pfs_imagefile_make_behind(path, pfs_ready_beside);
 }
