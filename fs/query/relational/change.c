@@ -440,11 +440,7 @@ static const char *why_failed(const struct changing *changing, int error)
 		return changing->why;
 	if (error == -EAGAIN)
 		return "nodes that others have waited for";
-	if (error == -ENOMEM || error == -E2BIG)
-		return "more rows than there is memory for";
-	return changing->context.is_slower
-		       ? "few rows to look for, which the operators take longer for"
-		       : "what the operators have no answer to";
+	return pfs_run_why_not(&changing->context, error);
 }
 
 int pfs_relational_change(struct pfs_query *query, struct pfs_side_rows *rows, const char **why)

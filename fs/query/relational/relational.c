@@ -261,7 +261,6 @@ static int run_block(struct pfs_relational *relational)
 	pfs_relational_forget(relational);
 	relational->context.owners[0].codes = relational->context.owners[1].codes = NULL;
 	relational->context.few.by = NULL;
-	relational->context.is_slower = false;
 	return pfs_block_run(&relational->rows, relational->block, &relational->context);
 }
 
@@ -277,8 +276,10 @@ static int run_once(struct pfs_relational *const *list, size_t n)
 	struct pfs_query *query = list[0]->query;
 	int error = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		list[i]->context.is_slower = false;
 		PFS_TRY(pfs_inputs_prepare(list[i]->block, &list[i]->context));
+	}
 	query->bound = false; /* nothing of it has been seen */
 	PFS_TRY(pfs_query_hold(query));
 	for (size_t i = 0; i < n && !error; i++)
@@ -337,6 +338,7 @@ void pfs_relational_restart(struct pfs_relational *relational)
 	if (!relational)
 		return;
 	pfs_row_cursor_close(PFS_TAKE(relational->cursor));
+	relational->context.is_slower = false;
 	relational->context.owners[0].codes = relational->context.owners[1].codes =
 		NULL; /* of the tree that it read */
 }
@@ -344,12 +346,7 @@ void pfs_relational_restart(struct pfs_relational *relational)
 static int fail(struct pfs_relational *relational, int error)
 {
 	relational->failed = true;
-	if (relational->context.is_slower)
-		relational->why = "few rows to look for, which the operators take longer for";
-	else if (error == -ENOMEM)
-		relational->why = "more rows than there is memory for";
-	else
-		relational->why = "what the operators have no answer to";
+	relational->why = pfs_run_why_not(&relational->context, error);
 	return -EOPNOTSUPP;
 }
 

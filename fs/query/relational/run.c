@@ -460,6 +460,14 @@ void pfs_running_end(struct pfs_running *running)
 	pfs_made_totals_free(running);
 }
 
+const char *pfs_run_why_not(const struct pfs_run_context *context, int error)
+{
+	if (error == -ENOMEM || error == -E2BIG)
+		return "more rows than there is memory for";
+	return context->is_slower ? "few rows to look for, which the operators take longer for"
+				  : "what the operators have no answer to";
+}
+
 int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 		  struct pfs_run_context *context)
 {

@@ -170,6 +170,9 @@ PFS_MUST_CHECK int pfs_running_find(struct pfs_running *running);
 /* Runs the block, with the tree held. -EOPNOTSUPP, and what else the operators return. */
 PFS_MUST_CHECK int pfs_block_run(struct pfs_answer_rows *out, const struct pfs_block *block,
 				 struct pfs_run_context *context);
+
+/* Returns for what the operators have given up with that error, for people. */
+const char *pfs_run_why_not(const struct pfs_run_context *context, int error);
 /* Runs the block of a part of an input, and makes its rows a batch whose last vectors are the
  * results. is_alone: no other part's rows are put behind it; so it may stay on a device. */
 PFS_MUST_CHECK int pfs_block_run_part(struct pfs_tuples **out, const struct pfs_block *block,
