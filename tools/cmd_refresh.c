@@ -74,6 +74,11 @@ struct request {
 	bool wanted[OPTIONS];
 	const char *const *paths;
 	size_t n_paths;
+	/* Nodes of the paths; the last n_sought are directories in which a path was not there when
+	 * the refresh began, which `sought` has in the same order. NULL: it has come since. */
+	uint64_t *inos;
+	const char **sought;
+	size_t n_sought;
 	struct pfs_leaving_out leaving_out;
 	struct pfs_json json;
 };
@@ -138,11 +143,29 @@ static void add_event(struct request *request, enum pfs_refresh_event event, con
 	pfs_json_close(json, '}');
 }
 
+/* True if it is the same path, which may end with slashes. */
+static bool is_path(const char *asked, const char *path)
+{
+	size_t len = strlen(path);
+
+	return !strncmp(asked, path, len) && asked[len + strspn(asked + len, "/")] == 0;
+}
+
+static void find_sought(struct request *request, enum pfs_refresh_event event, const char *path)
+{
+	if (event != PFS_REFRESH_ADDED && event != PFS_REFRESH_MOVED)
+		return;
+	for (size_t i = 0; i < request->n_sought; i++)
+		if (request->sought[i] && is_path(request->sought[i], path))
+			request->sought[i] = NULL;
+}
+
 static int take_event(void *arg, enum pfs_refresh_event event, const char *path, const char *from,
 		      const char *why)
 {
 	struct request *request = arg;
 
+	find_sought(request, event, path);
 	if (!request->wanted[LIST] && !request->wanted[DRY_RUN] && event != PFS_REFRESH_KEPT &&
 	    event != PFS_REFRESH_UNREAD)
 		return 0;
@@ -165,22 +188,61 @@ static int explain(struct pfs_reply *reply, const struct pfs_answered *answered,
 	char text[PFS_REFRESH_EXPLAINED];
 
 	pfs_refresh_explain(text, sizeof(text), error);
-	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s",
-			      error == -ESTALE ? why : answered->store, text);
+	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s", *why ? why : answered->store,
+			      text);
 }
 
-static int resolve(const struct pfs_answered *answered, const struct request *request,
-		   uint64_t *inos)
+static int explain_missing(struct pfs_reply *reply, const char *path, int error)
 {
-	for (size_t i = 0; i < request->n_paths; i++) {
-		int error = pfs_tree_resolve(answered->tree, &inos[i], request->paths[i]);
+	return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s in the store%s", path,
+			      strerror(-error), error == -ENOENT ? ", nor in its source" : "");
+}
 
-		if (error)
-			return pfs_reply_fail(request->reply, PFS_EXIT_FAILURE,
-					      "%s: %s in the store", request->paths[i],
-					      strerror(-error));
+/* Gets the nearest directory above the path that the store has. */
+static int resolve_above(struct pfs_tree *tree, uint64_t *ino, const char *path)
+{
+	char *above PFS_FREE = strdup(path), *slash;
+	int error = above ? -ENOENT : -ENOMEM;
+
+	while (error == -ENOENT && (slash = strrchr(above, '/'))) {
+		*slash = 0;
+		error = pfs_tree_resolve(tree, ino, *above ? above : "/");
 	}
+	return error;
+}
+
+/* What the store does not have may be in the source. */
+static int resolve(const struct pfs_answered *answered, struct request *request)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < request->n_paths; i++) {
+		const char *path = request->paths[i];
+		uint64_t ino;
+		int error = pfs_tree_resolve(answered->tree, &ino, path);
+
+		if (!error) {
+			request->inos[n++] = ino;
+			continue;
+		}
+		if (error == -ENOENT)
+			error = resolve_above(answered->tree, &ino, path);
+		if (error)
+			return explain_missing(request->reply, path, error);
+		request->n_sought++;
+		request->inos[request->n_paths - request->n_sought] = ino;
+		request->sought[request->n_paths - request->n_sought] = path;
+	}
+	request->sought += n;
 	return PFS_EXIT_OK;
+}
+
+static const char *still_sought(const struct request *request)
+{
+	for (size_t i = request->n_sought; i--;)
+		if (request->sought[i])
+			return request->sought[i];
+	return NULL;
 }
 
 static int print_report(struct request *request, const struct pfs_answered *answered,
@@ -218,13 +280,13 @@ static void end_json(struct request *request, const struct pfs_refresh_report *r
 	pfs_json_close(json, '}');
 }
 
-static int refresh(const struct pfs_answered *answered, struct request *request,
-		   const uint64_t *inos)
+static int refresh(const struct pfs_answered *answered, struct request *request)
 {
 	const struct pfs_refresh_options how = {
 		.store = answered->store,
-		.inos = inos,
+		.inos = request->inos,
 		.n_inos = request->n_paths,
+		.n_flat = request->n_sought,
 		.leaving_out = &request->leaving_out,
 		.quick = request->wanted[QUICK],
 		.keep = request->wanted[KEEP],
@@ -247,6 +309,8 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 		pfs_json_open(&request->json, "entries", '[');
 	}
 	error = pfs_refresh(answered->tree, &how, &report, why, sizeof(why));
+	if ((!error || error == -ENODATA) && still_sought(request))
+		return explain_missing(request->reply, still_sought(request), -ENOENT);
 	if (error)
 		return explain(request->reply, answered, error, why);
 	if (request->wanted[JSON])
@@ -254,7 +318,7 @@ static int refresh(const struct pfs_answered *answered, struct request *request,
 	else
 		error = print_report(request, answered, &report, pfs_now_s() - start);
 	if (error)
-		return explain(request->reply, answered, error, why);
+		return explain(request->reply, answered, error, "");
 	return report.count[PFS_REFRESH_UNREAD] ? PFS_EXIT_NO : PFS_EXIT_OK;
 }
 
@@ -262,19 +326,22 @@ static int answer(const struct pfs_answered *answered, struct request *request)
 {
 	struct pfs_reply *reply = request->reply;
 	uint64_t *inos PFS_FREE = calloc(request->n_paths + 1, sizeof(*inos));
+	const char **sought PFS_FREE = calloc(request->n_paths + 1, sizeof(*sought));
 	char *text PFS_FREE = NULL;
 	size_t size = 0;
 	int status, error = 0;
 
 	request->json.out = open_memstream(&text, &size);
-	if (!inos || !request->json.out) {
+	if (!inos || !sought || !request->json.out) {
 		if (request->json.out)
 			(void)fclose(request->json.out);
 		return explain(reply, answered, -ENOMEM, "");
 	}
-	status = resolve(answered, request, inos);
+	request->inos = inos;
+	request->sought = sought;
+	status = resolve(answered, request);
 	if (!status)
-		status = refresh(answered, request, inos);
+		status = refresh(answered, request);
 	if (fclose(request->json.out))
 		return explain(reply, answered, -ENOMEM, "");
 	if (status != PFS_EXIT_FAILURE)

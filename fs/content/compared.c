@@ -81,16 +81,39 @@ static void take_newer(struct pfs_compared_times *times, const struct pfs_compar
 		times->flat_s = 0;
 }
 
+/* Gets the root of the folder that the node came with; 0: it came with none. */
+static int find_root(struct pfs_tree *tree, uint32_t *root, uint64_t ino)
+{
+	struct pfs_value *record PFS_UNREF = NULL;
+
+	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &record, ino, PFS_RECORDS_LOOK));
+	*root = record ? pfs_links_record(record)->root : 0;
+	return 0;
+}
+
+/* Sets the stamp's root, and whether it begins there. Directories that the store has made belong to
+ * what they lie in. */
+static int place_stamp(struct pfs_tree *tree, struct pfs_compared_stamp *stamp)
+{
+	uint64_t above = stamp->ino;
+	uint32_t root = 0;
+
+	PFS_TRY(find_root(tree, &stamp->root, stamp->ino));
+	while (!root && (above = pfs_follow_parent(tree, above)))
+		PFS_TRY(find_root(tree, &root, above));
+	stamp->begins = root != stamp->root;
+	return 0;
+}
+
 static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_times *times,
 	       bool kept)
 {
 	struct pfs_compared *compared = tree->compared;
-	struct pfs_value *record PFS_UNREF = NULL;
-	struct pfs_compared_stamp *stamp;
+	struct pfs_compared_stamp *stamp, placed = {.ino = ino};
 	size_t at;
 	int error = 0;
 
-	PFS_TRY(pfs_records_get(pfs_links_sources(tree), &record, ino, PFS_RECORDS_LOOK));
+	PFS_TRY(place_stamp(tree, &placed));
 	(void)pthread_rwlock_wrlock(&compared->lock);
 	stamp = find(compared, ino);
 	if (!stamp)
@@ -100,12 +123,13 @@ static int put(struct pfs_tree *tree, uint64_t ino, const struct pfs_compared_ti
 		at = place_of(compared, ino);
 		stamp = &compared->list[at];
 		memmove(stamp + 1, stamp, (compared->n++ - at) * sizeof(*stamp));
-		*stamp = (struct pfs_compared_stamp){.ino = ino};
+		*stamp = placed;
 	}
 	if (!error) {
 		take_newer(&stamp->times, times);
 		stamp->kept = kept;
-		stamp->followed = record != NULL;
+		stamp->root = placed.root;
+		stamp->begins = placed.begins;
 	}
 	(void)pthread_rwlock_unlock(&compared->lock);
 	return error;
@@ -242,8 +266,8 @@ struct known {
 	bool followed;
 };
 
-static void take_stamp(struct known *known, const struct pfs_compared_stamp *stamp,
-		       unsigned distance)
+static void take_stamp(const struct pfs_tree *tree, struct known *known,
+		       const struct pfs_compared_stamp *stamp, unsigned distance)
 {
 	const struct pfs_compared_times *times = &stamp->times;
 
@@ -253,8 +277,9 @@ static void take_stamp(struct known *known, const struct pfs_compared_stamp *sta
 		known->times.flat_s = times->flat_s;
 	else if (distance == 1)
 		known->beside_s = times->flat_s;
-	known->followed |= stamp->followed &&
-			   (times->full_s || times->quick_s || (times->flat_s && distance < 2));
+	known->followed |= stamp->root &&
+			   (times->full_s || times->quick_s || (times->flat_s && distance < 2)) &&
+			   !pfs_originals_is_away(pfs_links_originals(tree), stamp->root);
 }
 
 static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot)
@@ -272,7 +297,9 @@ static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot
 		const struct pfs_compared_stamp *stamp = find(compared, tree->image.prime[slot]);
 
 		if (stamp)
-			take_stamp(known, stamp, distance);
+			take_stamp(tree, known, stamp, distance);
+		if (stamp && stamp->begins)
+			break;
 	}
 	if (known->followed)
 		known->times.full_s =
@@ -388,7 +415,7 @@ static int drop_below(struct pfs_tree *tree, uint64_t ino, const struct pfs_comp
 	for (size_t i = 0; i < n; i++) {
 		int error;
 
-		if (list[i].ino == ino || !says_no_more(&list[i].times, times) ||
+		if (list[i].ino == ino || list[i].begins || !says_no_more(&list[i].times, times) ||
 		    !is_below(tree, list[i].ino, ino))
 			continue;
 		error = tells_from_copy(tree, &list[i]);
@@ -442,7 +469,7 @@ void pfs_compared_set_live(struct pfs_tree *tree, bool live)
 
 static bool is_top(struct pfs_tree *tree, const struct pfs_compared_stamp *list, size_t n, size_t i)
 {
-	for (size_t j = 0; j < n; j++)
+	for (size_t j = 0; j < n && !list[i].begins; j++)
 		if (j != i && is_below(tree, list[i].ino, list[j].ino))
 			return false;
 	return true;

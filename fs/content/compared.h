@@ -4,9 +4,10 @@
  * A comparison that came to its end leaves a stamp at the directory where it began: an attribute of
  * that directory (PFS_COMPARED), which only this program sets and sees. It is valid for all nodes
  * below or, if only files were compared, for what is in the directory that they are in. There are
- * few stamps, so that they are also kept in memory, and a node finds the newest of those above it.
- * While a watch of the folders has nothing left to look at, each node with a stamp above it is
- * known to be as its original is now.
+ * few stamps, so that they are also kept in memory, and a node finds the newest of those above it,
+ * up to the directory where what came from the same source begins: what is above that says nothing
+ * of it. While a watch of the folders has nothing left to look at, each node with a stamp above it
+ * is known to be as its original is now, unless its folder is not there.
  *
  * Threads: any number. Locks: each function says what its caller holds. */
 #ifndef PFS_FS_CONTENT_COMPARED_H
@@ -32,8 +33,9 @@ struct pfs_compared_stamp {
 	uint64_t ino;
 	struct pfs_compared_times times;
 	bool kept;     /* the store has this stamp, too */
-	bool followed; /* the directory came with a folder, which a watch may follow; false: with a
-			  table or the like */
+	uint32_t root; /* of the folder that the directory came with, which a watch may follow; 0:
+			  it came with a table or the like */
+	bool begins;   /* what is above it came with something else */
 };
 
 /* Writes the attribute's text. Returns its length in bytes. */

@@ -72,6 +72,25 @@ int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out, c
 	return 0;
 }
 
+int pfs_follow_find_root(struct pfs_tree *tree, struct pfs_original_root *root)
+{
+	const uint32_t id = root->id;
+	struct pfs_source_root record;
+	char path[PATH_MAX];
+
+	PFS_TRY(pfs_follow_root_record(tree, &record, path, id));
+	PFS_TRY(pfs_originals_find_root(pfs_links_originals(tree), id, path));
+	for (size_t i = 0; pfs_follow_root(tree, root, i); i++)
+		if (root->id == id)
+			return 0;
+	return -ENOENT;
+}
+
+void pfs_follow_set_followed(struct pfs_tree *tree, uint32_t id)
+{
+	pfs_originals_set_followed(pfs_links_originals(tree), id);
+}
+
 /* ---- nodes ---- */
 
 static void show_node(const struct pfs_tree *tree, struct pfs_follower *out, uint32_t slot)

@@ -22,6 +22,13 @@ PFS_MUST_CHECK int pfs_follow_allowed(const struct pfs_tree *tree);
 /* Gets root number i, as pfs_originals_root has it. Returns false if there is none. */
 bool pfs_follow_root(const struct pfs_tree *tree, struct pfs_original_root *out, size_t i);
 
+/* Looks whether the root is there, as pfs_originals_find_root does, and sets *root to what it is
+ * then; root->id is given. -ENOENT: the store has none of that number. */
+PFS_MUST_CHECK int pfs_follow_find_root(struct pfs_tree *tree, struct pfs_original_root *root);
+
+/* Says that all that came with the root has been compared with it (pfs_originals_is_away). */
+void pfs_follow_set_followed(struct pfs_tree *tree, uint32_t id);
+
 /* Gets the root of that number as the store has it; its path is copied into `path`. -ENOENT: there
  * is none. */
 PFS_MUST_CHECK int pfs_follow_root_record(struct pfs_tree *tree, struct pfs_source_root *out,

@@ -34,11 +34,11 @@ static bool leads_straight(const char *path, const struct stat *st)
 	       found.st_ino == st->st_ino;
 }
 
-/* Returns true if this is the folder that was imported. The number of its device may differ after
- * the machine has started again, since most filesystems without a device of their own get the next
- * free number. Then the folder must be at its former path, on a mount that root has made: nobody
- * else can have put it there. */
-static bool is_root(int fd, dev_t *dev, const struct pfs_source_root *stored)
+/* Returns true if this is the folder that was imported, from the path. The number of its device may
+ * differ after the machine has started again, since most filesystems without a device of their own
+ * get the next free number. Then the folder must be at its former path, on a mount that root has
+ * made: nobody else can have put it there. */
+static bool is_root(int fd, dev_t *dev, const struct pfs_source_root *stored, const char *path)
 {
 	struct pfs_birthmark mark;
 	struct statfs fs;
@@ -51,32 +51,95 @@ static bool is_root(int fd, dev_t *dev, const struct pfs_source_root *stored)
 	if (!pfs_birthmark_same(&mark, &stored->mark) ||
 	    (st.st_ino != stored->ino && !(mark.handle_len && stored->mark.handle_len)))
 		return false;
-	return st.st_dev == stored->dev || (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC &&
-					    leads_straight(stored->path, &st));
+	return st.st_dev == stored->dev ||
+	       (!fstatfs(fd, &fs) && fs.f_type != FUSE_SUPER_MAGIC && leads_straight(path, &st));
+}
+
+/* Opens the folder at the path, which is the root's; -ESTALE: it is another one. */
+static int open_root(int *fd, dev_t *dev, const struct pfs_source_root *stored, const char *path)
+{
+	*fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd < 0)
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? -ESTALE : -errno;
+	if (is_root(*fd, dev, stored, path))
+		return 0;
+	(void)close(*fd);
+	*fd = -1;
+	return -ESTALE;
 }
 
 static int add_root(void *arg, const struct pfs_source_root *stored)
 {
 	struct pfs_originals *originals = arg;
-	struct pfs_origin_root root = {.stored = *stored};
+	struct pfs_origin_root *root;
+	dev_t dev = 0;
+	int fd;
+
+	PFS_TRY(pfs_grow(&originals->roots, &originals->capacity, originals->n_roots + 1,
+			 sizeof(*originals->roots)));
+	root = &originals->roots[originals->n_roots++];
+	root->stored = *stored;
+	root->stored.path = NULL; /* it lasts only as long as this call */
+	root->away = open_root(&fd, &dev, stored, stored->path) != 0;
+	if (root->away)
+		pfs_warning("%s: no longer the folder that was imported; files that are linked to "
+			    "it cannot be read: bring it back, then refresh, or mount again",
+			    stored->path);
+	root->dev = dev;
+	root->fd = fd;
+	return 0;
+}
+
+/* Takes the folder over that has been opened: it was gone, or its filesystem is mounted anew. The
+ * number of the descriptor stays: others may be about to use it. */
+static int take_folder(struct pfs_originals *originals, struct pfs_origin_root *root, int *fd,
+		       dev_t dev)
+{
+	PFS_LOCKED(&originals->mutex);
+
+	if (root->fd >= 0 && dev != root->dev && dup3(*fd, root->fd, O_CLOEXEC) < 0)
+		return -errno;
+	root->dev = dev;
+	if (root->fd < 0) {
+		root->fd = *fd;
+		*fd = -1;
+	}
+	return 0;
+}
+
+int pfs_originals_find_root(struct pfs_originals *originals, uint32_t id, const char *path)
+{
+	struct pfs_origin_root *root = (struct pfs_origin_root *)pfs_origin_find(originals, id);
+	int fd PFS_CLOSE = -1;
+	dev_t dev, before;
 	int error;
 
-	error = pfs_grow(&originals->roots, &originals->capacity, originals->n_roots + 1,
-			 sizeof(root));
+	if (!root)
+		return -ENOENT;
+	before = root->dev;
+	error = open_root(&fd, &dev, &root->stored, path);
+	if (!error)
+		error = take_folder(originals, root, &fd, dev);
 	if (error)
-		return error;
-	root.stored.path = NULL; /* it lasts only as long as this call */
-	root.fd = open(stored->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root.fd >= 0 && !is_root(root.fd, &root.dev, stored)) {
-		(void)close(root.fd);
-		root.fd = -1;
-	}
-	if (root.fd < 0)
-		pfs_warning("%s: no longer the folder that was imported; files that are linked to "
-			    "it cannot be read: bring it back and mount again",
-			    stored->path);
-	originals->roots[originals->n_roots++] = root;
-	return 0;
+		root->away = true;
+	else if (dev != before)
+		pfs_originals_shrink(originals);
+	return error;
+}
+
+void pfs_originals_set_followed(struct pfs_originals *originals, uint32_t id)
+{
+	struct pfs_origin_root *root = (struct pfs_origin_root *)pfs_origin_find(originals, id);
+
+	if (root)
+		root->away = false;
+}
+
+bool pfs_originals_is_away(const struct pfs_originals *originals, uint32_t id)
+{
+	const struct pfs_origin_root *root = pfs_origin_find(originals, id);
+
+	return root && root->away;
 }
 
 const struct pfs_origin_root *pfs_origin_find(const struct pfs_originals *originals, uint32_t id)
@@ -104,6 +167,7 @@ void pfs_originals_root(const struct pfs_originals *originals, struct pfs_origin
 		.stored_dev = root->stored.dev,
 		.dev = root->dev,
 		.fd = root->fd,
+		.away = root->away,
 		.has_rights = root->stored.has_rights,
 	};
 }

@@ -12,6 +12,7 @@
 #ifndef PFS_FS_CONTENT_ORIGINAL_H
 #define PFS_FS_CONTENT_ORIGINAL_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "meta/store.h"
@@ -32,9 +33,21 @@ struct pfs_original_root {
 	dev_t stored_dev, dev;
 	int fd;
 	bool has_rights; /* else the store was made by version 1 */
+	bool away;	 /* pfs_originals_is_away */
 };
 void pfs_originals_root(const struct pfs_originals *originals, struct pfs_original_root *out,
 			size_t i);
+
+/* Looks whether the root of that number is at the path, which is its own; if it was gone when the
+ * store was opened, or is mounted anew, its files can be read from then on. -ESTALE: it is gone, or
+ * another folder is there; -EACCES and others: it cannot be reached. */
+PFS_MUST_CHECK int pfs_originals_find_root(struct pfs_originals *originals, uint32_t id,
+					   const char *path);
+
+/* Returns true if the root was not there when somebody looked, and pfs_originals_set_followed has
+ * not been called since: once all that came with it is known to be as it is there again. */
+void pfs_originals_set_followed(struct pfs_originals *originals, uint32_t id);
+bool pfs_originals_is_away(const struct pfs_originals *originals, uint32_t id);
 
 /* An original as it is now. */
 struct pfs_original {

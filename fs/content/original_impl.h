@@ -13,8 +13,9 @@
 
 struct pfs_origin_root {
 	struct pfs_source_root stored; /* without the path */
-	int fd;			       /* O_PATH; -1: gone or replaced */
-	dev_t dev;		       /* the device's present number */
+	_Atomic int fd;		       /* O_PATH; -1: it has been gone or replaced all the time */
+	_Atomic dev_t dev;	       /* the device's present number; set before fd */
+	_Atomic bool away;	       /* pfs_originals_is_away */
 };
 
 struct pfs_rights {

@@ -61,6 +61,9 @@ struct pfs_refresh_options {
 	const char *store; /* the store's path: the store and its files are not compared */
 	const uint64_t *inos; /* nodes to refresh with all below them; none: refresh everything */
 	size_t n_inos;
+	/* So many of the last of them are directories of which only the entries are refreshed, and
+	 * what lies in directories that are new or have changed. */
+	size_t n_flat;
 	/* What is neither compared nor removed; NULL, or not given: what import left out. */
 	const struct pfs_leaving_out *leaving_out;
 	const struct pfs_refresh_watcher *watcher; /* or NULL */
@@ -97,10 +100,12 @@ PFS_MUST_CHECK int pfs_refresh_possible(const struct pfs_tree *tree);
 /* Writes what an error of pfs_refresh means, and what helps, without a name before it. */
 void pfs_refresh_explain(char *out, size_t size, int error);
 
-/* Refreshes the tree. A tree has one refresh at a time; others wait. -EPERM: originals are not
- * followed (pfs_tree_links_refused); -ENODATA: no node of the store was imported from a folder
- * whose files are linked; -ESTALE: the folder, whose path is in `why`, is gone or is another one;
- * else what reading the source and changing the tree return. */
+/* Refreshes the tree. A tree has one refresh at a time; others wait. A folder that is gone, is
+ * another one or cannot be read is told as UNREAD, at the node that stands for it, and keeps its
+ * nodes as they were, if another one of those that the refresh is about is there. -EPERM: originals
+ * are not followed (pfs_tree_links_refused); -ENODATA: no node of the store, or of the inos, was
+ * imported from a folder whose files are linked; -ESTALE, or why it cannot be read: none of the
+ * folders is there, and the path of one is in `why`; else what changing the tree returns. */
 PFS_MUST_CHECK int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 			       struct pfs_refresh_report *report, char *why, size_t why_size);
 

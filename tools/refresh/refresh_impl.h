@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
- * of things), refresh_walk.c, refresh_entry.c and refresh_closed.c (comparing), refresh_match.c
- * (what moved), refresh_mount.c (what is mounted), refresh_plan.c (what has been found so far),
- * refresh_apply.c and refresh_place.c (changing the store). */
+ * of things), refresh_begin.c (where it begins), refresh_walk.c, refresh_entry.c and
+ * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_mount.c (what is mounted),
+ * refresh_plan.c (what has been found so far), refresh_apply.c and refresh_place.c (changing the
+ * store). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -216,6 +217,29 @@ PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_
 
 /* Returns the name that an entry has in the store. */
 const char *pfs_refresh_name(const char *name);
+
+/* ---- refresh_begin.c ---- */
+
+/* Sets *is to true if the refresh is about the root: it is one of everything, or the root has
+ * something at, above or (but for the flat ones) below one of the inos. Needs no root_ino. */
+PFS_MUST_CHECK int pfs_refresh_is_asked(struct pfs_refresh *refresh, bool *is);
+
+/* Sets root_ino to the node that stands for the root; 0: nothing of it is left. */
+PFS_MUST_CHECK int pfs_refresh_find_root(struct pfs_refresh *refresh);
+
+/* Looks at the source's directory of the path itself. *batch is NULL if it cannot be looked at. */
+PFS_MUST_CHECK int pfs_refresh_look_at_directory(struct pfs_refresh *refresh,
+						 struct pfs_crawl_batch **batch, const char *path);
+
+/* Sets *is to true if the node, which has a record, is where its original is in the source: the
+ * store has not moved it. */
+PFS_MUST_CHECK int pfs_refresh_is_in_place(struct pfs_refresh *refresh, bool *is, uint64_t ino);
+
+/* Returns true if all that came with the root is refreshed. */
+bool pfs_refresh_begins_at_root(const struct pfs_refresh *refresh);
+
+/* Puts the places into `todo` at which the refresh begins. */
+PFS_MUST_CHECK int pfs_refresh_set_out(struct pfs_refresh *refresh);
 
 /* ---- refresh_mount.c: what is mounted below a source, and what was ---- */
 

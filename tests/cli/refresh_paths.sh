@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# refresh of paths that are gone, new or moved, and of stores that several folders were imported to.
+# timeout: 120
+. "$(dirname "$0")/../lib.sh"
+
+one=$work/one two=$work/two
+refresh() { primefs refresh "$@" >"$work/said" 2>&1; }
+said() { sed '$d' "$work/said" | sort; }
+summary() { tail -n 1 "$work/said" | sed 's/.*pfs: //; s/ in .*//'; }
+nodes() { primefs find "$store" "${1:-/}" -mindepth 1 | sort | xargs; }
+fill() {
+	rm -rf "$store"* "$one" "$two"
+	mkdir -p "$one"/{x/y/z,w} "$two/t"
+	for name in x/f x/y/g x/y/z/h w/i top; do echo "$name" >"$one/$name"; done
+	echo j >"$two/t/j"
+	primefs import -q "$one" "$store"
+}
+
+# ---- a path that is gone ----
+fill
+rm -r "$one/x/y"
+ok 'a directory that is gone' refresh -l "$store" /x/y
+is 'is removed' "$(said | xargs)" 'removed /x/y removed /x/y/g removed /x/y/z removed /x/y/z/h'
+is 'with what lay in it, alone' "$(nodes)" '/top /w /w/i /x /x/f'
+fails_with 'once more, it is nowhere' '^primefs refresh: /x/y: No such file or directory in the store, nor in its source$' \
+	primefs refresh "$store" /x/y
+rm "$one/x/f"
+ok 'a file' refresh -l "$store" /x/f
+is 'goes, too' "$(said)" 'removed /x/f'
+fill
+rm -r "$one/x"
+ok 'a file whose directory is gone with those above it' refresh -l "$store" /x/y/z/h
+is 'all of which go' "$(nodes)" '/top /w /w/i'
+fill
+rm -r "$one/x/y"
+ok 'what would go' refresh -n "$store" /x/y
+is 'is told' "$(said | xargs)" 'removed /x/y removed /x/y/g removed /x/y/z removed /x/y/z/h'
+ok 'what is gone is kept if so wished' refresh --keep "$store" /x/y
+is 'and marked' "$(primefs query --tsv "$store" "SELECT path FROM nodes WHERE gone IS NOT NULL ORDER BY path" | tail -n +2 | xargs)" \
+	'/x/y /x/y/g /x/y/z /x/y/z/h'
+fill
+rm -r "$one/x/y" && echo file >"$one/x/y"
+ok 'a directory that has become a file' refresh "$store" /x/y
+is 'is one' "$(primefs find "$store" /x -mindepth 1 -printf '%p:%y ')" '/x/f:f /x/y:f '
+rm "$one/x/y" && mkdir "$one/x/y" && echo k >"$one/x/y/k"
+ok 'and the other way round' refresh "$store" /x/y
+is 'with what is in it' "$(nodes /x)" '/x/f /x/y /x/y/k'
+
+# ---- a path that the store does not have yet ----
+fill
+mkdir -p "$one/x/new/deep" && echo n >"$one/x/new/deep/n" && echo beside >"$one/w/beside"
+ok 'what is new is added' refresh -l "$store" /x/new/deep/n
+is 'with what is above and below it, not elsewhere' "$(said | xargs)" 'added /x/new added /x/new/deep added /x/new/deep/n'
+fails_with 'what is nowhere is an error' '^primefs refresh: /nowhere: No such file or directory in the store, nor in its source$' \
+	primefs refresh "$store" /nowhere
+is 'of one line' "$(primefs refresh "$store" /nowhere /x 2>&1 | wc -l)" 1
+exits 'and a failure' 3 primefs refresh "$store" /w /nowhere
+ok 'nobody else is looked at' test "$(primefs refresh --json "$store" /w/beside 2>&1 | sed -n 's/.*"looked_at": *\([0-9]*\).*/\1/p' | head -n 1)" -lt 8
+echo later >"$one/w/later"
+ok 'a slash at the end does no harm' refresh "$store" /w/later/ /x/
+
+# ---- a path that the store has moved ----
+if has_fuse; then
+	fill
+	mount_store
+	mv "$mnt/x/f" "$mnt/w/f"
+	mv "$mnt/x/y" "$mnt/w/y"
+	unmount_store
+	ok 'a file that was moved in the store' refresh -l "$store" /w/f
+	is 'stays, and its directory is not taken for another one' "$(said)" 'kept /w/f <- x/f: moved in the store'
+	is 'nothing is lost' "$(nodes)" '/top /w /w/f /w/i /w/y /w/y/g /w/y/z /w/y/z/h /x'
+	echo more >"$one/x/y/more"
+	ok 'a directory that was' refresh "$store" /w/y
+	is 'is followed' "$(nodes /w/y)" '/w/y/g /w/y/more /w/y/z /w/y/z/h'
+	rm "$one/x/f"
+	ok 'and goes when its original does' refresh -l "$store" /w/f
+	is 'it alone' "$(said)" 'removed /w/f'
+else
+	skip 'moved in the store: no /dev/fuse'
+fi
+
+# ---- several folders ----
+# The times that nodes have, as many as they have different ones.
+compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }
+away="unread /b: $two: no longer the folder that was imported; bring it back"
+fill
+primefs import -q --at=/b "$two" "$store"
+b=$(compared "path GLOB '/b*'")
+sleep 1.1
+ok 'two folders' refresh "$store"
+newer=$(compared "path GLOB '/b*'")
+ok 'both are compared' test "$newer" -gt "$b"
+mv "$two" "$work/elsewhere"
+echo changed >>"$one/top" && rm "$one/x/f" && echo 2 >>"$work/elsewhere/t/j"
+sleep 1.1
+exits 'one of them is not there' 1 refresh "$store"
+is 'which is told in a line' "$(grep -c "^$away" "$work/said")/$(grep -c unread "$work/said")" 1/1
+is 'and the other one is refreshed' "$(summary)" '0 added, 1 removed, 0 moved, 1 changed, 0 kept'
+is 'what came with it stays' "$(nodes /b)" '/b/t /b/t/j'
+is 'and is as old as it was' "$(compared "path GLOB '/b*'")" "$newer"
+ok 'what came with the other one is newer' test "$(compared "NOT path GLOB '/b*'")" -gt "$newer"
+ok 'a path of the other one asks for nothing else' refresh "$store" /x
+fails_with 'a path of it fails' "^primefs refresh: $two: no longer the folder" primefs refresh "$store" /b/t
+if has_fuse; then
+	mount_store
+	is 'as_of has both' "$(sed -n 's/^compared [^ ]* //p' "$mnt/.query/as_of" | sort | head -n 2 | xargs)" '/ /b'
+	mv "$work/elsewhere" "$two"
+	ok 'when it is back, a mount that began without it refreshes it' refresh "$mnt"
+	is 'and reads it' "$(xargs <"$mnt/b/t/j")" 'j 2'
+	mv "$one" "$work/elsewhere" && mkdir "$one" && echo other >"$one/other"
+	exits 'another folder in the place of one' 1 refresh "$mnt"
+	is 'is not taken for it' "$(nodes /x)/$(test -e "$mnt/other" && echo other)" '/x/y /x/y/g /x/y/z /x/y/z/h/'
+	rm -r "$one" && mv "$work/elsewhere" "$one"
+	unmount_store
+else
+	mv "$work/elsewhere" "$two"
+	skip 'as_of: no /dev/fuse'
+fi
+begun=$(date +%s)
+ok 'all is well again' refresh "$store"
+is 'nothing is older than that' "$(compared "compared < $begun * 1000000000")" ''
+mv "$one" "$work/1" && mv "$two" "$work/2"
+fails_with 'both are gone' "^primefs refresh: $one: no longer the folder" primefs refresh "$store"
+mv "$work/1" "$one" && mv "$work/2" "$two"
+if ((EUID == 0)); then
+	skip 'root may read everything'
+else
+	chmod 0 "$two"
+	exits 'one that cannot be read' 1 refresh "$store"
+	is 'is told, too' "$(grep -c "^unread /b: $two: the folder that was imported cannot be read" "$work/said")" 1
+	chmod 755 "$two"
+fi
+
+# ---- a table in a folder ----
+fill
+printf '/t1/a\n/t1/b\n' | primefs import -q --format=paths --at=/x - "$store"
+list=$(compared "path GLOB '/x/t1*'")
+sleep 1.1
+ok 'a folder that a list was added to' refresh "$store"
+is 'is compared without it' "$(compared "path GLOB '/x/t1*'")" "$list"
+check_store

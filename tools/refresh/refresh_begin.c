@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a root is in the store, and at which directories of it a refresh begins. */
+#include "tools/refresh/refresh_impl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/cleanup.h"
+
+/* ---- where a root is in the store ---- */
+
+/* A node whose path in the store ends as the one in the source is below where the root was put. */
+static int find_root(void *arg, uint64_t ino, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = arg;
+	char *path PFS_FREE = NULL;
+	size_t len, end;
+	int error;
+
+	if (record->root != refresh->root.id)
+		return 0;
+	if (!record->path_len) {
+		refresh->root_ino = ino;
+		return 1;
+	}
+	error = pfs_tree_path(refresh->tree, &path, ino);
+	if (error)
+		return error == -ESTALE ? 0 : error;
+	len = strlen(path);
+	end = record->path_len;
+	if (len <= end || memcmp(path + len - end, record->path, end) != 0 ||
+	    path[len - end - 1] != '/')
+		return 0;
+	path[len - end - (len - end > 1)] = 0;
+	error = pfs_tree_resolve(refresh->tree, &refresh->root_ino, path);
+	return error ? error : 1;
+}
+
+int pfs_refresh_find_root(struct pfs_refresh *refresh)
+{
+	int error = pfs_follow_find(refresh->tree, find_root, refresh);
+
+	return PFS_MIN(error, 0);
+}
+
+/* ---- where to begin ---- */
+
+/* The node of the directory above, if it is that of the source's directory above; 0: not. */
+static uint64_t find_above(struct pfs_refresh *refresh, const char *path, uint64_t ino)
+{
+	uint64_t above = pfs_follow_parent(refresh->tree, ino);
+	const char *slash = strrchr(path, '/');
+	struct pfs_source_record record;
+	char above_path[PATH_MAX];
+
+	if (!*path || !above)
+		return 0;
+	if (above == refresh->root_ino) /* which need not have a record */
+		return slash ? 0 : above;
+	if (pfs_follow_record(refresh->tree, &record, above_path, above) != 0 ||
+	    record.root != refresh->root.id ||
+	    record.path_len != (slash ? (size_t)(slash - path) : 0) ||
+	    memcmp(path, above_path, record.path_len) != 0)
+		return 0;
+	return above;
+}
+
+int pfs_refresh_look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
+				  const char *path)
+{
+	struct pfs_refresh_place *place;
+	int error, fd;
+
+	*batch = NULL;
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		error = pfs_crawl_look_at(refresh->look, batch, NULL);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	return error;
+}
+
+/* Notes that nothing is mounted over the node's directory. *first is false if that was known. */
+static int pass(struct pfs_refresh *refresh, bool *first, uint64_t ino)
+{
+	struct pfs_byprime *entry = NULL;
+
+	*first = refresh->cut || !pfs_byprime_find(&refresh->passed, ino);
+	if (!*first || refresh->cut)
+		return 0;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	entry->prime = ino;
+	pfs_byprime_add(&refresh->passed, entry);
+	return 0;
+}
+
+/* Sets *unseen if the node's directory is not what is where it was, and something is or was mounted
+ * there. */
+static int look_above(struct pfs_refresh *refresh, bool *unseen, const char *path, uint64_t ino,
+		      uint64_t above)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	struct pfs_there there = {.was = false};
+	char recorded[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, recorded, ino), was;
+
+	*unseen = false;
+	if (!error)
+		error = pfs_follow_node(refresh->tree, &node, ino);
+	if (error)
+		return error == -ENOENT || error == -ESTALE ? 0 : error;
+	was = pfs_refresh_was_mounted(refresh, &record, node.flags, above);
+	if (was < 0)
+		return was;
+	there.was = was;
+	error = pfs_refresh_look_there(refresh, &there, path, &record, ino);
+	if (error == -ENOMEM)
+		return error;
+	*unseen = !refresh->options->unmounted && !there.same && (was || there.mounted);
+	return 0;
+}
+
+/* If something else is mounted in one of the directories above than was, or nothing, the refresh
+ * begins there: sets *ino and cuts the path. What lies below there now is of another. The directory
+ * itself is looked at when it is walked. */
+static int begin_at_mount(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	char at_path[PATH_MAX];
+	uint64_t at = *ino, above;
+	bool first = true, unseen = false, own = true;
+
+	(void)snprintf(at_path, sizeof(at_path), "%s", path);
+	while (first && (above = find_above(refresh, at_path, at))) {
+		char *slash = strrchr(at_path, '/');
+
+		if (!own)
+			PFS_TRY(pass(refresh, &first, at));
+		if (!own && first)
+			PFS_TRY(look_above(refresh, &unseen, at_path, at, above));
+		own = false;
+		if (unseen) {
+			*ino = at;
+			path[strlen(at_path)] = 0;
+			refresh->cut = true;
+		}
+		*(slash ? slash : at_path) = 0;
+		at = above;
+	}
+	return 0;
+}
+
+/* Removes the last name from the path. */
+static void cut(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	*(slash ? slash : path) = 0;
+}
+
+/* Sets *is to true if the node, whose record has the path, is where the original is in the source.
+ * Its directory may be another source's. */
+static int is_at(struct pfs_refresh *refresh, bool *is, const char *path, uint64_t ino)
+{
+	uint64_t at = refresh->root_ino;
+	char *copy PFS_FREE = NULL, *rest;
+	int error = 0;
+
+	*is = !*path || find_above(refresh, path, ino);
+	if (*is)
+		return 0;
+	copy = rest = strdup(path);
+	if (!copy)
+		return -ENOMEM;
+	for (const char *name; !error && (name = strsep(&rest, "/"));)
+		error = pfs_follow_child(refresh->tree, &at, at, pfs_refresh_name(name));
+	*is = !error && at == ino;
+	return error == -ENOENT || error == -ESTALE ? 0 : error;
+}
+
+int pfs_refresh_is_in_place(struct pfs_refresh *refresh, bool *is, uint64_t ino)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+
+	PFS_TRY(pfs_follow_record(refresh->tree, &record, path, ino));
+	return is_at(refresh, is, path, ino);
+}
+
+/* Sets *is to true if the source has no directory of that path. One that cannot be reached is not
+ * known to be gone. */
+static int is_gone(struct pfs_refresh *refresh, bool *is, const char *path)
+{
+	struct pfs_crawl_batch *batch;
+	int error = pfs_refresh_look_at_directory(refresh, &batch, path);
+
+	pfs_crawl_look_free(batch);
+	*is = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
+	return error == -ENOMEM ? error : 0;
+}
+
+/* A directory that is gone is found to be by the listing of the one above it. */
+static int begin_above_gone(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	bool gone;
+
+	for (; *path; cut(path)) {
+		PFS_TRY(is_gone(refresh, &gone, path));
+		if (!gone)
+			break;
+		*ino = pfs_follow_parent(refresh->tree, *ino);
+	}
+	return 0;
+}
+
+static int begin_at_directory(struct pfs_refresh *refresh, uint64_t ino, char *path, bool flat)
+{
+	struct pfs_refresh_place *place;
+	uint64_t asked = ino;
+	bool first;
+
+	PFS_TRY(begin_at_mount(refresh, &ino, path));
+	if (!refresh->options->shallow)
+		PFS_TRY(begin_above_gone(refresh, &ino, path));
+	PFS_TRY(pfs_refresh_begin(refresh, &first, ino));
+	if (!first)
+		return 0;
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	place->ino = ino;
+	place->above = find_above(refresh, path, ino);
+	place->flat = flat || refresh->options->shallow || ino != asked;
+	return 0;
+}
+
+/* What is no longer there needs none. What the store has moved is looked for where its original
+ * was: what is beside it there is not beside it in the store. */
+static int begin_at(struct pfs_refresh *refresh, uint64_t ino, bool flat)
+{
+	struct pfs_source_record record;
+	struct pfs_follower node;
+	char path[PATH_MAX];
+	bool in_place = true;
+	int error = pfs_follow_node(refresh->tree, &node, ino);
+
+	if (error)
+		return error == -ESTALE ? 0 : error;
+	error = pfs_follow_record(refresh->tree, &record, path, ino);
+	if (error && error != -ENOENT)
+		return error;
+	if (ino == refresh->root_ino)
+		*path = 0; /* whatever came to the same directory before */
+	else if (error || record.root != refresh->root.id)
+		return 0;
+	if (!refresh->options->shallow)
+		PFS_TRY(is_at(refresh, &in_place, path, ino));
+	if (!in_place)
+		return pfs_refresh_displaced(refresh, ino, path);
+	if (S_ISDIR(node.attr.st_mode))
+		return begin_at_directory(refresh, ino, path, flat);
+	cut(path); /* with what is beside it */
+	return begin_at_directory(refresh, pfs_follow_parent(refresh->tree, ino), path, true);
+}
+
+/* Returns true if the node is the directory or lies below it. */
+static bool is_below(const struct pfs_refresh *refresh, uint64_t ino, uint64_t directory)
+{
+	while (ino && ino != directory)
+		ino = pfs_follow_parent(refresh->tree, ino);
+	return ino;
+}
+
+bool pfs_refresh_begins_at_root(const struct pfs_refresh *refresh)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+
+	for (size_t i = 0; i + options->n_flat < options->n_inos && !options->shallow; i++)
+		if (is_below(refresh, refresh->root_ino, options->inos[i]))
+			return true;
+	return !options->n_inos;
+}
+
+static int begin_at_root(struct pfs_refresh *refresh)
+{
+	struct pfs_refresh_place *place;
+
+	PFS_TRY(pfs_refresh_place(refresh, &place, "", NULL));
+	place->ino = refresh->root_ino;
+	return 0;
+}
+
+int pfs_refresh_set_out(struct pfs_refresh *refresh)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+
+	if (pfs_refresh_begins_at_root(refresh))
+		return begin_at_root(refresh);
+	refresh->unlooked = true;
+	for (size_t i = 0; i < options->n_inos; i++)
+		PFS_TRY(begin_at(refresh, options->inos[i],
+				 i + options->n_flat >= options->n_inos));
+	/* a directory that the store has made may have anything in it */
+	return refresh->todo || refresh->n_displaced || options->shallow ||
+			       options->n_flat == options->n_inos
+		       ? 0
+		       : begin_at_root(refresh);
+}
+
+/* ---- which roots ---- */
+
+/* Returns true if the node, or the nearest one above it that came with any root, came with this. */
+static bool is_of(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+
+	for (; ino; ino = pfs_follow_parent(refresh->tree, ino))
+		if (!pfs_follow_record(refresh->tree, &record, path, ino))
+			return record.root == refresh->root.id;
+	return false;
+}
+
+/* Directories that are to be looked into. */
+struct pile {
+	uint64_t *list;
+	size_t n, capacity;
+};
+
+/* Sets *is to true if one of the directory's children came with the root; else adds those that are
+ * directories to the pile. */
+static int look_into(struct pfs_refresh *refresh, bool *is, struct pile *pile, uint64_t directory)
+{
+	struct pfs_followers children = {.n = 0};
+	int error = pfs_follow_list(refresh->tree, &children, directory, false);
+
+	for (size_t i = 0; i < children.n && !error && !*is; i++) {
+		const struct pfs_follower *child = &children.list[i];
+		struct pfs_source_record record;
+		char path[PATH_MAX];
+
+		*is = !pfs_follow_record(refresh->tree, &record, path, child->ino) &&
+		      record.root == refresh->root.id;
+		if (*is || !S_ISDIR(child->attr.st_mode))
+			continue;
+		error = pfs_grow(&pile->list, &pile->capacity, pile->n + 1, sizeof(*pile->list));
+		if (!error)
+			pile->list[pile->n++] = child->ino;
+	}
+	pfs_followers_finish(&children);
+	return error == -ESTALE || error == -ENOTDIR ? 0 : error;
+}
+
+/* Sets *is to true if something below the node came with the root. */
+static int has_below(struct pfs_refresh *refresh, bool *is, uint64_t ino)
+{
+	struct pile pile = {.n = 0};
+	int error = look_into(refresh, is, &pile, ino);
+
+	while (!error && !*is && pile.n)
+		error = look_into(refresh, is, &pile, pile.list[--pile.n]);
+	free(pile.list);
+	return error;
+}
+
+int pfs_refresh_is_asked(struct pfs_refresh *refresh, bool *is)
+{
+	const struct pfs_refresh_options *options = refresh->options;
+
+	*is = !options->n_inos;
+	for (size_t i = 0; i < options->n_inos && !*is; i++)
+		*is = is_of(refresh, options->inos[i]);
+	for (size_t i = 0; i + options->n_flat < options->n_inos && !*is && !options->shallow; i++)
+		PFS_TRY(has_below(refresh, is, options->inos[i]));
+	return 0;
+}
