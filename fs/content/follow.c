@@ -563,6 +563,14 @@ void pfs_follow_set_how(struct pfs_tree *tree, const char *how)
 	(void)snprintf(known->state.how, sizeof(known->state.how), "%s", how);
 }
 
+void pfs_follow_set_unread(struct pfs_tree *tree, const char *lines)
+{
+	struct pfs_follow_known *known = pfs_links_follow_known(tree);
+	PFS_LOCKED(&known->lock);
+
+	(void)snprintf(known->state.unread, sizeof(known->state.unread), "%s", lines);
+}
+
 void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out)
 {
 	struct pfs_follow_known *known = pfs_links_follow_known(tree);

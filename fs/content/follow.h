@@ -150,10 +150,13 @@ PFS_MUST_CHECK int pfs_follow_end(struct pfs_tree *tree);
 
 /* Says how the tree's sources are followed, for people. */
 #define PFS_FOLLOW_HOW 320
+#define PFS_FOLLOW_UNREAD 4096
 struct pfs_follow_state {
 	char how[PFS_FOLLOW_HOW]; /* "": not at all */
+	char unread[PFS_FOLLOW_UNREAD]; /* lines about what cannot be read, and is not followed */
 };
 void pfs_follow_set_how(struct pfs_tree *tree, const char *how);
+void pfs_follow_set_unread(struct pfs_tree *tree, const char *lines);
 void pfs_follow_get_state(const struct pfs_tree *tree, struct pfs_follow_state *out);
 
 /* Returns the epoch that pfs_tree_change is given. */

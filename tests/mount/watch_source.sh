@@ -98,16 +98,76 @@ if [[ -u $(command -v fusermount3) ]] && open_fuse_to_all; then
 	chmod 000 "$src/closed"
 	"${run_as[@]}" bash -c "echo on >$src/open/on"
 	ok 'what is beside a directory that cannot be read follows' wait_for 30 "${run_as[@]}" test -e "$mnt/open/on"
+	unread() { "${run_as[@]}" sed -n 's/^unread //p' "$mnt/.query/as_of"; }
+	is_unread() { [[ $(unread) == '/closed: Permission denied' ]]; }
+	ok 'as_of tells which it is' wait_for 30 is_unread
+	"${run_as[@]}" bash -c "echo further >$src/open/further"
+	ok 'what changes then follows, too' wait_for 30 "${run_as[@]}" test -e "$mnt/open/further"
+	is 'and as_of still tells it' "$(unread)" '/closed: Permission denied'
 	exits 'what cannot be read is told' 1 "${run_as[@]}" primefs refresh "$mnt"
 	is "and stays" "$("${run_as[@]}" primefs query --tsv "$mnt" "SELECT name FROM nodes WHERE name IN ('in')" | tail -n 1)" in
 	chmod 755 "$src/closed"
 	"${run_as[@]}" bash -c "echo again >$src/closed/again"
 	ok 'when it can be read again it follows' wait_for 30 equal
+	is_read() { [[ ! $(unread) ]]; }
+	ok 'and as_of has nothing to tell' wait_for 30 is_read
 	"${run_as[@]}" primefs umount "$mnt"
 	run_as=()
 else
 	skip 'an ordinary user: no fusermount3, or /dev/fuse is not open to all'
 fi
+
+# ---- one of two folders is not there ----
+src=$work/first mnt=$work/mnt store=$work/two.pfs
+other=$work/second
+mkdir -p "$src/d" "$other/e"
+echo one >"$src/d/one"
+echo two >"$other/e/two"
+primefs import -q "$src" "$store"
+primefs import -q --at=/other "$other" "$store"
+known() { sed -n "s|^compared \([^ ]*\) $1\$|\1|p" "$mnt/.query/as_of"; }
+for means in auto inotify; do
+	mv "$other" "$work/away"
+	mount_in_foreground -o "watch=$means,refresh=1"
+	settle
+	echo "$means" >"$src/d/$means"
+	ok "the other one is followed, $means" wait_for 10 test -e "$mnt/d/$means"
+	is "as_of tells which is not there, $means" "$(sed -n 's/^unread \([^;]*\);.*/\1/p' "$mnt/.query/as_of")" \
+		"/other: $other: no longer the folder that was imported"
+	before=$(known /other)
+	sleep 2.2
+	echo "$means" >>"$src/d/one"
+	ok "what it held is there, $means" test -d "$mnt/other/e"
+	is "and as old as it was, $means" "$(known /other)" "$before"
+	ok "while all else is newer, $means" test "$(known /)" '>' "$before"
+	is "the log tells it once, $means" \
+		"$(grep -c 'two.pfs: /other is not followed: .*/second: no longer' "$work/daemon.log")" 1
+	echo "$means" >>"$work/away/e/two"
+	mv "$work/away" "$other"
+	ok "it is followed when it is back, $means" wait_for 15 cmp -s "$mnt/other/e/two" "$other/e/two"
+	echo "$means" >"$other/e/$means"
+	ok "also later, $means" wait_for 10 test -e "$mnt/other/e/$means"
+	is_new() { [[ ! $(known /other)$(grep ^unread "$mnt/.query/as_of") ]]; }
+	ok "as_of has nothing to tell then, and it is as new as all else, $means" wait_for 10 is_new
+	unmount_store
+	wait "$daemon" || true
+	rm "$work/daemon.log"
+	check_store
+done
+mv "$src" "$work/away"
+mv "$other" "$work/away2"
+mount_in_foreground -o watch,refresh=1
+ok 'as_of tells that none is there' wait_for 10 grep -q "^source not followed: no longer the folder" "$mnt/.query/as_of"
+mv "$work/away" "$src"
+mv "$work/away2" "$other"
+echo back >"$src/back"
+ok 'both are followed when they are back' wait_for 15 test -e "$mnt/back"
+settle
+echo back >"$other/e/back"
+ok 'by what the kernel says' wait_for 10 test -e "$mnt/other/e/back"
+ok 'and not by refreshes alone' grep -q "^source [fi]" "$mnt/.query/as_of"
+unmount_store
+wait "$daemon" || true
 
 # ---- the source is unmounted in the middle ----
 src=$work/disk mnt=$work/mnt store=$work/disk.pfs

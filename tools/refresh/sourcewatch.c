@@ -114,7 +114,7 @@ static void end_means(struct pfs_sourcewatch *watch)
 	}
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->events = NULL;
-	watch->failed = watch->limited = false;
+	watch->failed = watch->limited = watch->limit_said = false;
 	watch->lost = true;
 	pfs_sourcewatch_forget_all(watch);
 	(void)pthread_mutex_unlock(&watch->lock);
@@ -143,6 +143,16 @@ static void choose_means(struct pfs_sourcewatch *watch)
 	}
 }
 
+/* Folders that have come back are watched, too. */
+static void renew_means(struct pfs_sourcewatch *watch)
+{
+	end_means(watch);
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->means = watch->options.best;
+	(void)pthread_mutex_unlock(&watch->lock);
+	choose_means(watch);
+}
+
 static void lower_means(struct pfs_sourcewatch *watch)
 {
 	pfs_warning("%s: is no longer watched by %s", watch->options.store,
@@ -161,6 +171,12 @@ static bool is_stopped(void *arg)
 	return atomic_load(&watch->stop);
 }
 
+static int take_event(void *arg, enum pfs_refresh_event event, const char *path,
+		      const char *from PFS_UNUSED, const char *why)
+{
+	return event == PFS_REFRESH_UNREAD ? pfs_sourcewatch_note_unread(arg, path, why) : 0;
+}
+
 static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n)
 {
 	const struct pfs_refresh_options options = {
@@ -170,6 +186,7 @@ static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n
 		.shallow = n != 0,
 		.watcher = &watch->watcher,
 		.repeated = watch->compared_once,
+		.event = take_event,
 		.gone = is_stopped,
 		.arg = watch,
 	};
@@ -177,6 +194,7 @@ static int refresh(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n
 	char why[PATH_MAX] = "", text[PFS_REFRESH_EXPLAINED];
 	int error = pfs_refresh(watch->tree, &options, &report, why, sizeof(why));
 
+	pfs_sourcewatch_take_unread(watch, !n, error);
 	if (error && error != -ECANCELED && error != watch->last) {
 		pfs_refresh_explain(text, sizeof(text), error);
 		pfs_warning("%s: cannot be refreshed: %s%s%s", watch->options.store, why,
@@ -244,6 +262,9 @@ static int refresh_stale(struct pfs_sourcewatch *watch)
 	(void)pthread_mutex_lock(&watch->lock);
 	pfs_sourcewatch_take_stale(watch, add_ino, &inos);
 	(void)pthread_mutex_unlock(&watch->lock);
+	for (size_t i = 0; i < watch->unread.n && inos.n; i++)
+		if (watch->unread.list[i].ino)
+			add_ino(&inos, watch->unread.list[i].ino);
 	if (!inos.error && inos.n)
 		inos.error = refresh(watch, inos.list, inos.n);
 	free(inos.list);
@@ -274,18 +295,34 @@ static struct news take_news(struct pfs_sourcewatch *watch)
 	return (struct news){watch->lost, watch->failed, watch->limited};
 }
 
-/* Returns how long it may be until everything is refreshed again; 0: for ever. */
+static bool repeats(struct pfs_sourcewatch *watch)
+{
+	return take_news(watch).limited || watch->means == PFS_SOURCEWATCH_REFRESH;
+}
+
+/* Returns true if one of the folders is not there; with is_back, if one of those is there again. */
+static bool is_away(struct pfs_sourcewatch *watch, bool is_back)
+{
+	struct pfs_original_root root;
+
+	for (size_t i = 0; pfs_follow_root(watch->tree, &root, i); i++)
+		if (root.away && (!is_back || !pfs_follow_find_root(watch->tree, &root)))
+			return true;
+	return false;
+}
+
+/* Returns how long it may be until everything is refreshed again, or folders that are not there are
+ * looked for; 0: for ever. */
 static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
 {
-	bool limited = take_news(watch).limited;
+	unsigned retry_ms = PFS_MIN(watch->retry_ms, watch->options.pause_ms);
 
 	if (!error) {
 		watch->retry_ms = RETRY_MS;
-		return limited || watch->means == PFS_SOURCEWATCH_REFRESH ? watch->options.pause_ms
-									  : 0;
+		return repeats(watch) || is_away(watch, false) ? watch->options.pause_ms : 0;
 	}
-	watch->retry_ms = PFS_MIN(2 * watch->retry_ms, watch->options.pause_ms);
-	return watch->retry_ms;
+	watch->retry_ms = 2 * retry_ms;
+	return retry_ms;
 }
 
 /* False: the pause is over.  After an error news alone do not end it. */
@@ -331,14 +368,19 @@ static void *run(void *arg)
 	choose_means(watch);
 	while (!is_stopped(watch)) {
 		struct news news;
+		bool over, back;
 
 		error = all ? refresh_all(watch) : refresh_stale(watch);
 		pfs_sourcewatch_forget_gone(watch);
 		pfs_sourcewatch_set_seen(watch, !error);
 		if (error != -ECANCELED)
 			say_means(watch, error);
-		all = !wait_for_news(watch, error) || error;
+		over = !wait_for_news(watch, error);
 		wait_for_quiet(watch);
+		back = is_away(watch, true);
+		if (back)
+			renew_means(watch);
+		all = error || back || (over && repeats(watch));
 		news = take_news(watch);
 		if (news.failed && !is_stopped(watch))
 			lower_means(watch);
@@ -369,6 +411,7 @@ int pfs_sourcewatch_open(struct pfs_sourcewatch **out, struct pfs_tree *tree,
 	watch->options = *options;
 	watch->options.pause_ms = options->pause_ms ? options->pause_ms : USUAL_PAUSE_MS;
 	watch->means = options->best;
+	watch->retry_ms = RETRY_MS;
 	watch->watcher = pfs_sourcewatch_tells(watch);
 	(void)pthread_mutex_init(&watch->lock, NULL);
 	(void)pthread_condattr_init(&attr);
@@ -413,6 +456,7 @@ void pfs_sourcewatch_close(struct pfs_sourcewatch *watch)
 		(void)close(watch->ended);
 	(void)pthread_cond_destroy(&watch->wake);
 	(void)pthread_mutex_destroy(&watch->lock);
+	pfs_sourcewatch_free_unread(&watch->unread);
 	free(watch);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/sourcewatch_impl.h - inside of tools/refresh/sourcewatch.h: sourcewatch.c (means,
- * refreshes, threads) and sourcewatch_note.c (which directories there are, and which may be
- * stale). */
+ * refreshes, threads), sourcewatch_note.c (which directories there are, and which may be stale) and
+ * sourcewatch_unread.c (what cannot be read). */
 #ifndef PFS_TOOLS_REFRESH_SOURCEWATCH_IMPL_H
 #define PFS_TOOLS_REFRESH_SOURCEWATCH_IMPL_H
 
@@ -12,6 +12,7 @@
 #include "tools/refresh/sourceevents.h"
 #include "tools/refresh/sourcewatch.h"
 
+#define PFS_UNREAD_MAX	   1024 /* of what cannot be read, so many are known by name */
 #define PFS_LINKED_AT_ONCE 64 /* changed files with several names; with more, all is refreshed */
 
 /* A directory of the source. */
@@ -23,6 +24,16 @@ struct pfs_source_directory {
 	bool stale;   /* it is in the list of stale directories: it may have changed */
 	bool missed;  /* it was taken off that list when it had no node yet */
 	bool gone;    /* with stale: it is freed when it is taken off the list */
+};
+
+/* What a refresh could not read, and left as it was. */
+struct pfs_unread {
+	struct pfs_unread_node {
+		uint64_t ino; /* 0: it has no node */
+		char *path, *why; /* in the store, or of what has no node */
+	} *list;
+	size_t n, capacity;
+	size_t n_more; /* that are not in the list */
 };
 
 struct pfs_sourcewatch {
@@ -54,6 +65,8 @@ struct pfs_sourcewatch {
 	/* for the thread that refreshes alone */
 	bool compared_once; /* everything has been compared since the start */
 	int last;	   /* the error that was logged last */
+	struct pfs_unread unread; /* by the refreshes so far */
+	struct pfs_unread found;  /* by this refresh */
 	unsigned retry_ms; /* time to wait after the next error */
 	int ended;	   /* eventfd: the thread that hears is to end */
 	pthread_t refresher, hearer;
@@ -61,6 +74,18 @@ struct pfs_sourcewatch {
 };
 
 extern const char *const pfs_sourcewatch_names[]; /* of the means */
+
+/* ---- sourcewatch_unread.c; for the thread that refreshes alone ---- */
+
+/* Notes in watch->found what a refresh could not read. -ENOMEM. */
+PFS_MUST_CHECK int pfs_sourcewatch_note_unread(struct pfs_sourcewatch *watch, const char *path,
+					       const char *why);
+
+/* Called after a refresh, which has come to its end if !error: what it found takes the place of
+ * what was known of the same nodes and, if it was one of everything, of all. What is new is
+ * logged, and as_of gets all. */
+void pfs_sourcewatch_take_unread(struct pfs_sourcewatch *watch, bool all, int error);
+void pfs_sourcewatch_free_unread(struct pfs_unread *unread);
 
 /* ---- sourcewatch_note.c ---- */
 

@@ -300,8 +300,8 @@ int pfs_call_compared(struct pfs_call *call, char **text)
 	return error;
 }
 
-/* Only users who see all are told the epoch: it also counts changes in directories that are closed
- * to others. */
+/* Only users who see all are told the epoch, which also counts changes in directories that are
+ * closed to others, and which directories cannot be read. */
 static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED,
 		      struct pfs_answer *answer)
 {
@@ -319,6 +319,8 @@ static int fill_as_of(struct pfs_call *call, struct pfs_virtual *file PFS_UNUSED
 	PFS_TRY(pfs_answer_text(answer, line));
 	(void)snprintf(line, sizeof(line), "source %s\n", *state.how ? state.how : "not followed");
 	PFS_TRY(pfs_answer_text(answer, line));
+	if (call->scope.sees_all)
+		PFS_TRY(pfs_answer_text(answer, state.unread));
 	PFS_TRY(pfs_call_compared(call, &compared));
 	return pfs_answer_text(answer, compared);
 }
