@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/checked.h"
 #include "gpu/engine_impl.h"
 
 #define N	20000u
