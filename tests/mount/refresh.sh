@@ -62,6 +62,7 @@ echo 2 >"$work/round/two"
 for _ in 1 2; do
 	ok 'a refresh that crosses mounts' primefs refresh --cross-mounts "$work/round.pfs"
 done
+ok 'and a quick one' primefs refresh --cross-mounts --quick "$work/round.pfs"
 is 'finds what is beside the mount, and not the mount again' "$(find "$work/round/mnt" -mindepth 1 -printf '%P ' | xargs -n 1 | sort | xargs)" \
 	'mnt one two'
 is 'what there is can be read' "$(cat "$work/round/mnt/two")" 2
