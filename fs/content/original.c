@@ -111,7 +111,7 @@ int pfs_originals_find_root(struct pfs_originals *originals, uint32_t id, const 
 {
 	struct pfs_origin_root *root = (struct pfs_origin_root *)pfs_origin_find(originals, id);
 	int fd PFS_CLOSE = -1;
-	dev_t dev, before;
+	dev_t dev = 0, before;
 	int error;
 
 	if (!root)

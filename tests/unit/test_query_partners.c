@@ -10,6 +10,7 @@
 
 static unsigned marked; /* times that nodes were marked */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
 			const struct pfs_source *left, const struct pfs_source *right,
 			const struct pfs_join_key *key);
@@ -24,6 +25,7 @@ int __wrap_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
 	marked++;
 	return __real_pfs_partners(run, out, left, right, key);
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* Every third folder is empty. */
 static int set_up_many(void **state)

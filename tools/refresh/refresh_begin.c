@@ -170,17 +170,21 @@ static void cut(char *path)
 static int is_at(struct pfs_refresh *refresh, bool *is, const char *path, uint64_t ino)
 {
 	uint64_t at = refresh->root_ino;
-	char *copy PFS_FREE = NULL, *rest;
+	char *copy PFS_FREE = NULL;
 	int error = 0;
 
 	*is = !*path || find_above(refresh, path, ino);
 	if (*is)
 		return 0;
-	copy = rest = strdup(path);
+	copy = strdup(path);
 	if (!copy)
 		return -ENOMEM;
-	for (const char *name; !error && (name = strsep(&rest, "/"));)
+	for (char *name = copy, *next; !error && name; name = next) {
+		next = strchr(name, '/');
+		if (next)
+			*next++ = 0;
 		error = pfs_follow_child(refresh->tree, &at, at, pfs_refresh_name(name));
+	}
 	*is = !error && at == ino;
 	return error == -ENOENT || error == -ESTALE ? 0 : error;
 }
