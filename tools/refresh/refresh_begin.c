@@ -170,15 +170,13 @@ static void cut(char *path)
 static int is_at(struct pfs_refresh *refresh, bool *is, const char *path, uint64_t ino)
 {
 	uint64_t at = refresh->root_ino;
-	char *copy PFS_FREE = NULL;
+	char copy[PATH_MAX];
 	int error = 0;
 
 	*is = !*path || find_above(refresh, path, ino);
 	if (*is)
 		return 0;
-	copy = strdup(path);
-	if (!copy)
-		return -ENOMEM;
+	(void)snprintf(copy, sizeof(copy), "%s", path);
 	for (char *name = copy, *next; !error && name; name = next) {
 		next = strchr(name, '/');
 		if (next)
