@@ -74,6 +74,7 @@ static int begin_tree(struct pfs_tree *tree, struct pfs_tree *live,
 	tree->operators = live->operators;
 	tree->registers = live->registers;
 	tree->compared = live->compared;
+	tree->links = live->links; /* what that asks: which folders are there */
 	PFS_TRY(pfs_attrs_frozen_open(tree, live, wish->attrs, wish->n_attrs));
 	PFS_TRY(pfs_image_copy_open(tree, live, wish->columns));
 	PFS_TRY(pfs_indexes_create(tree));

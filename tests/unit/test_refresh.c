@@ -5,7 +5,10 @@
 #include <fcntl.h>
 #include <limits.h>
 
+#include "fs/content/compared.h"
 #include "fs/content/follow.h"
+#include "fs/nodes/scan.h"
+#include "fs/tree/frozen.h"
 #include "tools/refresh/refresh.h"
 
 #define ATTEMPTS 100 /* until two changes have one time */
@@ -223,6 +226,24 @@ static void directories_that_are_exchanged(void **state PFS_UNUSED)
 	}
 }
 
+/* A frozen tree tells when its nodes were compared, as the tree does. */
+static void what_is_compared_in_a_frozen_tree(void **state PFS_UNUSED)
+{
+	const struct pfs_frozen_wish wish = {.columns = PFS_COLUMNS_ALL, .most = UINT64_MAX};
+	const uint64_t ino = ino_of("/1/file");
+	struct pfs_tree *frozen;
+	uint32_t slot;
+
+	refresh();
+	assert_int_equal(pfs_frozen_open(&frozen, tree, &wish), 0);
+	(void)pfs_scan_lock(tree, __func__);
+	slot = pfs_scan_slot_of(tree, ino);
+	assert_int_equal(pfs_compared_ns(frozen, slot), pfs_compared_ns(tree, slot));
+	assert_true(pfs_compared_ns(frozen, slot) > 0);
+	pfs_scan_unlock(tree);
+	pfs_frozen_close(frozen);
+}
+
 /* The directory's times are those of its source. */
 static void assert_as_source(const char *path)
 {
@@ -432,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_quick_one_opens_what_has_changed, begin, end),
 		cmocka_unit_test_setup_teardown(a_quick_one_looks_at_many, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_compared_in_a_frozen_tree, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_are_exchanged, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_come_elsewhere, begin, end),
 		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin,

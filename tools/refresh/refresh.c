@@ -86,8 +86,9 @@ static int tell_all(struct pfs_refresh *refresh)
 /* ---- a root ---- */
 
 /* What it takes to follow originals has changed, or was not known when the store was made. */
-static int compare_root(struct pfs_refresh *refresh, struct pfs_source_root *record)
+static int compare_root(struct pfs_refresh *refresh)
 {
+	struct pfs_source_root *record = &refresh->source;
 	struct pfs_crawl_batch *batch;
 	const struct stat *now;
 
@@ -145,18 +146,16 @@ static int find_left_out(struct pfs_refresh *refresh, const struct pfs_leaving_o
 	return pfs_leaving_out_read(&refresh->left_out, text, size);
 }
 
-static int open_folder(struct pfs_refresh *refresh, const struct pfs_crawl_options *options,
-		       struct pfs_source_root *record)
+static int open_folder(struct pfs_refresh *refresh, const struct pfs_crawl_options *options)
 {
 	PFS_TRY(pfs_follow_find_root(refresh->tree, &refresh->root));
 	PFS_TRY(pfs_crawl_look_open(&refresh->look, options));
-	return compare_root(refresh, record);
+	return compare_root(refresh);
 }
 
 /* Sets *away to true if it is the folder that fails: it is gone, another one or cannot be read. */
 static int refresh_root(struct pfs_refresh *refresh, bool *away)
 {
-	struct pfs_source_root record;
 	char path[PATH_MAX];
 	struct pfs_crawl_options options = {
 		.root = path,
@@ -168,12 +167,11 @@ static int refresh_root(struct pfs_refresh *refresh, bool *away)
 	};
 	int error;
 
-	PFS_TRY(pfs_follow_root_record(refresh->tree, &record, path, refresh->root.id));
-	refresh->source = &record;
+	PFS_TRY(pfs_follow_root_record(refresh->tree, &refresh->source, path, refresh->root.id));
 	refresh->unread = refresh->report->count[PFS_REFRESH_UNREAD];
 	error = find_left_out(refresh, &options.leaving_out);
 	if (!error) {
-		error = open_folder(refresh, &options, &record);
+		error = open_folder(refresh, &options);
 		*away = error && error != -ENOMEM && error != -EMFILE && error != -ENFILE;
 	}
 	if (!error)

@@ -218,7 +218,7 @@ static int put_folders(struct pfs_refresh *refresh)
 		error = each_moved(refresh, add_record, &folders);
 	if (!error) {
 		const struct pfs_follow_folders put = {
-			folders.list, folders.n, refresh->source_changed ? refresh->source : NULL};
+			folders.list, folders.n, refresh->source_changed ? &refresh->source : NULL};
 
 		error = pfs_follow_put_folders(refresh->tree, &put);
 	}

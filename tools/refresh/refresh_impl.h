@@ -139,7 +139,7 @@ struct pfs_refresh {
 	size_t n_devices, devices_capacity;
 	struct pfs_byprime_table passed; /* directories that nothing is mounted over on their way */
 	bool cut;			 /* something is, on the way of another */
-	struct pfs_source_root *source;	 /* the root's record */
+	struct pfs_source_root source;	 /* the root's record, while that is refreshed */
 	bool source_changed;		 /* which is to be written */
 	bool unlooked; /* there may be mount points of which their nodes do not say that they are */
 	uint64_t unread;       /* how many nodes were unread when this root was begun */

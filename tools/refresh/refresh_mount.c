@@ -239,7 +239,7 @@ int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
 	char path[PATH_MAX];
 	int error;
 
-	if (flags & PFS_NODE_MOUNT || refresh->source->has_mounts)
+	if (flags & PFS_NODE_MOUNT || refresh->source.has_mounts)
 		return (flags & PFS_NODE_MOUNT) != 0;
 	error = pfs_follow_record(refresh->tree, &there, path, above);
 	if (error && error != -ENOENT)
@@ -283,17 +283,17 @@ int pfs_refresh_leave_covered(struct pfs_refresh *refresh, const struct pfs_foll
 
 bool pfs_refresh_tells_mounts(const struct pfs_refresh *refresh)
 {
-	return !refresh->source->has_mounts && !refresh->unlooked && !refresh->otherwise &&
+	return !refresh->source.has_mounts && !refresh->unlooked && !refresh->otherwise &&
 	       refresh->report->count[PFS_REFRESH_UNREAD] == refresh->unread;
 }
 
 int pfs_refresh_note_mounts(struct pfs_refresh *refresh)
 {
-	const struct pfs_follow_folders put = {.root = refresh->source};
+	const struct pfs_follow_folders put = {.root = &refresh->source};
 
 	if (!pfs_refresh_tells_mounts(refresh))
 		return 0;
-	refresh->source->has_mounts = true;
+	refresh->source.has_mounts = true;
 	return pfs_follow_put_folders(refresh->tree, &put);
 }
 
