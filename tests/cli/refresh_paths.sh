@@ -60,6 +60,36 @@ ok 'nobody else is looked at' test "$(primefs refresh --json "$store" /w/beside 
 echo later >"$one/w/later"
 ok 'a slash at the end does no harm' refresh "$store" /w/later/ /x/
 
+# ---- paths that overlap ----
+fill
+for name in new n2 y/deep; do echo "$name" >"$one/x/$name"; done
+mkdir "$one/x/nd" && echo z >"$one/x/nd/z" && echo changed >>"$one/x/y/z/h"
+for paths in '/x/new /x/nd /x/n2' '/x /x' '/x/f /x/y/g' '/x /x/y' '/x/y /x' '/x/y/deep /x' '/x/y/z/h /x/new /x/y/deep' '/w /x/y/z /x/y'; do
+	read -ra asked <<<"$paths"
+	ok "a refresh of $paths" refresh -n "$store" "${asked[@]}"
+	is 'tells nothing twice' "$(said | uniq -d)" ''
+done
+ok 'a directory with one below it' refresh -l "$store" /x/y/deep /x/y /x /x/y/z
+is 'comes to each once, and to all' "$(said | xargs)" \
+	'added /x/n2 added /x/nd added /x/nd/z added /x/new added /x/y/deep changed /x/y/z/h'
+fill
+rm "$one/x/f" && mkdir "$one/x/f" "$one/x/nd" && echo n >"$one/x/new" && echo z >"$one/x/nd/z"
+ok 'two new ones beside a file that became a directory' refresh "$store" /x/new /x/nd
+is 'are added' "$(nodes /x)" '/x/f /x/nd /x/nd/z /x/new /x/y /x/y/g /x/y/z /x/y/z/h'
+fill
+mv "$one/x/y" "$work/aside" && mkdir -p "$one/x/y/z" && echo k >"$one/x/y/z/k"
+ok 'a directory whose place another one has, with one below it' refresh -l "$store" /x/y /x/y/z
+is 'comes once' "$(said | uniq -d)/$(nodes /x)" '//x/f /x/y /x/y/z /x/y/z/k'
+rm -r "$work/aside"
+fill
+mv "$one/x/y/z" "$one/w/z"
+ok 'what moved between two' refresh -l "$store" /w /x/f /x /x/y
+is 'has moved once' "$(said | xargs)" 'moved /w/z <- /x/y/z'
+fill
+mv "$one/x/y/z" "$one/w/z"
+ok 'quickly, too' refresh -ql "$store" / /x/y /w
+is 'once' "$(said | xargs)" 'moved /w/z <- /x/y/z'
+
 # ---- a path that the store has moved ----
 if has_fuse; then
 	fill
@@ -73,6 +103,8 @@ if has_fuse; then
 	echo more >"$one/x/y/more"
 	ok 'a directory that was' refresh "$store" /w/y
 	is 'is followed' "$(nodes /w/y)" '/w/y/g /w/y/more /w/y/z /w/y/z/h'
+	ok 'with what is above and below it' refresh -l "$store" /w/y /w /w/y/z
+	is 'it is told once' "$(said | uniq -c | xargs)" '1 kept /w/f <- x/f: moved in the store 1 kept /w/y <- x/y: moved in the store'
 	rm "$one/x/f"
 	ok 'and goes when its original does' refresh -l "$store" /w/f
 	is 'it alone' "$(said)" 'removed /w/f'

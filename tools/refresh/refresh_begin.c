@@ -88,17 +88,8 @@ int pfs_refresh_look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_
 /* Notes that nothing is mounted over the node's directory. *first is false if that was known. */
 static int pass(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 {
-	struct pfs_byprime *entry = NULL;
-
-	*first = refresh->cut || !pfs_byprime_find(&refresh->passed, ino);
-	if (!*first || refresh->cut)
-		return 0;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return -ENOMEM;
-	entry->prime = ino;
-	pfs_byprime_add(&refresh->passed, entry);
-	return 0;
+	*first = true;
+	return refresh->cut ? 0 : pfs_refresh_note(&refresh->passed, first, ino);
 }
 
 /* Sets *unseen if the node's directory is not what is where it was, and something is or was mounted
@@ -226,15 +217,12 @@ static int begin_at_directory(struct pfs_refresh *refresh, uint64_t ino, char *p
 {
 	struct pfs_refresh_place *place;
 	uint64_t asked = ino;
-	bool first;
 
 	PFS_TRY(begin_at_mount(refresh, &ino, path));
 	if (!refresh->options->shallow)
 		PFS_TRY(begin_above_gone(refresh, &ino, path));
-	PFS_TRY(pfs_refresh_begin(refresh, &first, ino));
-	if (!first)
-		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	place->start = true;
 	place->ino = ino;
 	place->above = find_above(refresh, path, ino);
 	place->flat = flat || refresh->options->shallow || ino != asked;
@@ -297,6 +285,38 @@ static int begin_at_root(struct pfs_refresh *refresh)
 	return 0;
 }
 
+/* Those that are walked whole are first, and what lies above others is before them. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct pfs_refresh_place *x = *(struct pfs_refresh_place *const *)a;
+	const struct pfs_refresh_place *y = *(struct pfs_refresh_place *const *)b;
+
+	if (x->flat != y->flat)
+		return x->flat - y->flat;
+	return (x->dir->path_len > y->dir->path_len) - (x->dir->path_len < y->dir->path_len);
+}
+
+/* Orders the places so that whichever is met below another one has been begun before its turn. */
+static int order_places(struct pfs_refresh *refresh)
+{
+	struct pfs_refresh_place **list PFS_FREE = NULL, **end = &refresh->todo, *place;
+	size_t n = 0, capacity = 0;
+
+	for (place = refresh->todo; place; place = place->next) {
+		PFS_TRY(pfs_grow(&list, &capacity, n + 1, sizeof(struct pfs_refresh_place *)));
+		list[n++] = place;
+	}
+	if (!n)
+		return 0;
+	qsort((void *)list, n, sizeof(struct pfs_refresh_place *), compare_places);
+	for (size_t i = 0; i < n; i++) {
+		*end = list[i];
+		end = &list[i]->next;
+	}
+	*end = NULL;
+	return 0;
+}
+
 int pfs_refresh_set_out(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_options *options = refresh->options;
@@ -307,6 +327,7 @@ int pfs_refresh_set_out(struct pfs_refresh *refresh)
 	for (size_t i = 0; i < options->n_inos; i++)
 		PFS_TRY(begin_at(refresh, options->inos[i],
 				 i + options->n_flat >= options->n_inos));
+	PFS_TRY(order_places(refresh));
 	/* a directory that the store has made may have anything in it */
 	return refresh->todo || refresh->n_displaced || options->shallow ||
 			       options->n_flat == options->n_inos

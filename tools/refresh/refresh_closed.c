@@ -92,7 +92,11 @@ static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t abo
 {
 	const struct pfs_comparison *comparison = walk->comparison;
 	struct pfs_refresh_place *place;
+	bool first;
 
+	PFS_TRY(pfs_refresh_begin(comparison->refresh, &first, ino));
+	if (!first)
+		return 0;
 	PFS_TRY(pfs_refresh_place(comparison->refresh, &place, comparison->place->dir->path, path));
 	place->ino = ino;
 	place->above = above;

@@ -36,6 +36,7 @@ struct pfs_refresh_place {
 	bool matched; /* its node is known without its record */
 	bool flat;    /* directories in it are walked only if they have changed */
 	bool in_use;  /* something refers to it */
+	bool start;   /* the refresh begins at it */
 };
 
 enum pfs_finding_kind {
@@ -130,11 +131,14 @@ struct pfs_refresh {
 	struct pfs_byprime_table gone, marks;
 	struct pfs_displaced *displaced;
 	size_t n_displaced, displaced_capacity;
+	struct pfs_byprime_table displaced_inos; /* the nodes in `displaced` */
 	struct pfs_followers children; /* of the directory at hand */
 	struct pfs_read_directories *read, *read_last,
 		*read_listed; /* the last that can be found is in read_listed */
 	struct pfs_byprime_table read_by_source;
-	struct pfs_byprime_table begun; /* if shallow: nodes of places that are or were in `todo` */
+	/* If shallow, or with several inos: nodes of places that are or were in `todo`, without
+	 * those at which the refresh has not begun yet. */
+	struct pfs_byprime_table begun;
 	struct pfs_device *devices;	/* others than the root's, as far as they are known */
 	size_t n_devices, devices_capacity;
 	struct pfs_byprime_table passed; /* directories that nothing is mounted over on their way */
@@ -160,8 +164,11 @@ PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_fin
 				  struct pfs_refresh_place *place, struct pfs_crawl_batch *batch,
 				  const char *name);
 
+/* Adds a node to a table of nodes; *first is false if it is there already. -ENOMEM. */
+PFS_MUST_CHECK int pfs_refresh_note(struct pfs_byprime_table *table, bool *first, uint64_t ino);
+
 /* Notes that the node's directory is to be walked. *first is false if it is noted already, as a
- * shallow refresh may come to it in several ways. */
+ * refresh that is shallow, or of several nodes, may come to it in several ways. */
 PFS_MUST_CHECK int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino);
 
 /* Notes that the source's directory of those numbers is read as that of the node `ino`. -ENOMEM. */
@@ -193,8 +200,8 @@ struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t in
 PFS_MUST_CHECK int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
 				    const struct pfs_finding *found);
 
-/* pfs_refresh_displaced notes a node that was moved in the store, pfs_refresh_displaced_below all
- * nodes with a record below a directory that was made in the store. */
+/* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
+ * all nodes with a record below a directory that was made in the store. */
 PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
 					 const char *path);
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);

@@ -37,19 +37,27 @@ int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **ou
 	return 0;
 }
 
-int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
+int pfs_refresh_note(struct pfs_byprime_table *table, bool *first, uint64_t ino)
 {
 	struct pfs_byprime *entry;
 
-	*first = !refresh->options->shallow || !pfs_byprime_find(&refresh->begun, ino);
-	if (!refresh->options->shallow || !*first)
+	*first = !pfs_byprime_find(table, ino);
+	if (!*first)
 		return 0;
 	entry = calloc(1, sizeof(*entry));
 	if (!entry)
 		return -ENOMEM;
 	entry->prime = ino;
-	pfs_byprime_add(&refresh->begun, entry);
+	pfs_byprime_add(table, entry);
 	return 0;
+}
+
+int pfs_refresh_begin(struct pfs_refresh *refresh, bool *first, uint64_t ino)
+{
+	*first = true;
+	return refresh->options->shallow || refresh->options->n_inos > 1
+		       ? pfs_refresh_note(&refresh->begun, first, ino)
+		       : 0;
 }
 
 int pfs_refresh_note_read(struct pfs_refresh *refresh, uint64_t ino, dev_t source_dev,
@@ -381,8 +389,13 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 
 int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path)
 {
-	char *copy = strdup(path);
+	char *copy;
+	bool first;
 
+	PFS_TRY(pfs_refresh_note(&refresh->displaced_inos, &first, ino));
+	if (!first)
+		return 0;
+	copy = strdup(path);
 	if (!copy ||
 	    pfs_grow(&refresh->displaced, &refresh->displaced_capacity, refresh->n_displaced + 1,
 		     sizeof(*refresh->displaced))) {
@@ -487,6 +500,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
 	forget_read(refresh);
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
+	pfs_byprime_drain(&refresh->displaced_inos, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);

@@ -236,11 +236,25 @@ static int lose(struct pfs_refresh *refresh, const struct pfs_refresh_place *pla
 	return error == -ENOENT || error == -ESTALE ? 0 : error;
 }
 
+/* Sets *is to false if the refresh has come to the place before, or has found a directory above it
+ * to be another one. */
+static int is_wanted(struct pfs_refresh *refresh, bool *is, const struct pfs_refresh_place *place)
+{
+	const struct pfs_gone *gone = pfs_refresh_find(refresh, place->ino);
+
+	*is = !place->start || !gone || gone->top;
+	return *is && place->start ? pfs_refresh_begin(refresh, is, place->ino) : 0;
+}
+
 static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
 	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
-	int error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
+	bool wanted;
+	int error = is_wanted(refresh, &wanted, place);
 
+	if (error || !wanted)
+		return error;
+	error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
 		return lose(refresh, place);
 	if (error)
