@@ -309,7 +309,9 @@ static int refresh(const struct pfs_answered *answered, struct request *request)
 		pfs_json_open(&request->json, "entries", '[');
 	}
 	error = pfs_refresh(answered->tree, &how, &report, why, sizeof(why));
-	if ((!error || error == -ENODATA) && still_sought(request))
+	/* what could not be read may have it */
+	if ((error ? error == -ENODATA : !report.count[PFS_REFRESH_UNREAD]) &&
+	    still_sought(request))
 		return explain_missing(request->reply, still_sought(request), -ENOENT);
 	if (error)
 		return explain(request->reply, answered, error, why);

@@ -163,6 +163,12 @@ else
 	is 'is told, too' "$(grep -c "^unread /b: $two: the folder that was imported cannot be read" "$work/said")" 1
 	chmod 755 "$two"
 fi
+fill
+primefs import -q --at=/b "$two" "$store"
+mv "$two" "$work/elsewhere"
+exits 'something new in one that is not there, and in one that is' 1 refresh "$store" /b/new /w
+is 'is not said to be nowhere' "$(grep -c "^$away" "$work/said")/$(summary)" '1/0 added, 0 removed, 0 moved, 0 changed, 0 kept'
+mv "$work/elsewhere" "$two"
 
 # ---- a table in a folder ----
 fill
