@@ -75,9 +75,9 @@ struct request {
 	const char *const *paths;
 	size_t n_paths;
 	/* Nodes of the paths; the last n_sought are directories in which a path was not there when
-	 * the refresh began, which `sought` has in the same order. NULL: it has come since. */
+	 * the refresh began, which `sought` has in the same order. NULL: it would come. */
 	uint64_t *inos;
-	const char **sought;
+	char **sought;
 	size_t n_sought;
 	struct pfs_leaving_out leaving_out;
 	struct pfs_json json;
@@ -143,21 +143,15 @@ static void add_event(struct request *request, enum pfs_refresh_event event, con
 	pfs_json_close(json, '}');
 }
 
-/* True if it is the same path, which may end with slashes. */
-static bool is_path(const char *asked, const char *path)
-{
-	size_t len = strlen(path);
-
-	return !strncmp(asked, path, len) && asked[len + strspn(asked + len, "/")] == 0;
-}
-
 static void find_sought(struct request *request, enum pfs_refresh_event event, const char *path)
 {
-	if (event != PFS_REFRESH_ADDED && event != PFS_REFRESH_MOVED)
+	if (!request->wanted[DRY_RUN] || (event != PFS_REFRESH_ADDED && event != PFS_REFRESH_MOVED))
 		return;
 	for (size_t i = 0; i < request->n_sought; i++)
-		if (request->sought[i] && is_path(request->sought[i], path))
+		if (request->sought[i] && strcmp(request->sought[i], path) == 0) {
+			free(request->sought[i]);
 			request->sought[i] = NULL;
+		}
 }
 
 static int take_event(void *arg, enum pfs_refresh_event event, const char *path, const char *from,
@@ -198,17 +192,39 @@ static int explain_missing(struct pfs_reply *reply, const char *path, int error)
 			      strerror(-error), error == -ENOENT ? ", nor in its source" : "");
 }
 
-/* Gets the nearest directory above the path that the store has. */
+/* Gets the nearest node above the path that the store has. The source may have a directory in a
+ * file's place. */
 static int resolve_above(struct pfs_tree *tree, uint64_t *ino, const char *path)
 {
 	char *above PFS_FREE = strdup(path), *slash;
 	int error = above ? -ENOENT : -ENOMEM;
 
-	while (error == -ENOENT && (slash = strrchr(above, '/'))) {
+	while ((error == -ENOENT || error == -ENOTDIR) && (slash = strrchr(above, '/'))) {
 		*slash = 0;
 		error = pfs_tree_resolve(tree, ino, *above ? above : "/");
 	}
 	return error;
+}
+
+/* Returns the path without dots and needless slashes, for the caller to free; NULL: no memory. */
+static char *normalise(const char *path)
+{
+	char *out = malloc(strlen(path) + 2), *end = out;
+
+	for (size_t len; out && *(path += strspn(path, "/")); path += len) {
+		len = strcspn(path, "/");
+		if (len == 2 && path[0] == '.' && path[1] == '.') {
+			while (end > out && *--end != '/')
+				;
+		} else if (len != 1 || *path != '.') {
+			*end++ = '/';
+			memcpy(end, path, len);
+			end += len;
+		}
+	}
+	if (out)
+		memcpy(end, end == out ? "/" : "", end == out ? 2 : 1);
+	return out;
 }
 
 /* What the store does not have may be in the source. */
@@ -225,24 +241,32 @@ static int resolve(const struct pfs_answered *answered, struct request *request)
 			request->inos[n++] = ino;
 			continue;
 		}
-		if (error == -ENOENT)
+		if (error == -ENOENT || error == -ENOTDIR)
 			error = resolve_above(answered->tree, &ino, path);
 		if (error)
 			return explain_missing(request->reply, path, error);
 		request->n_sought++;
 		request->inos[request->n_paths - request->n_sought] = ino;
-		request->sought[request->n_paths - request->n_sought] = path;
+		request->sought[request->n_paths - request->n_sought] = normalise(path);
+		if (!request->sought[request->n_paths - request->n_sought])
+			return explain(request->reply, answered, -ENOMEM, "");
 	}
 	request->sought += n;
 	return PFS_EXIT_OK;
 }
 
-static const char *still_sought(const struct request *request)
+/* Returns 0 if the store has all that was sought, or would have; else why it has not *path. */
+static int find_missing(const struct pfs_answered *answered, const struct request *request,
+			const char **path)
 {
-	for (size_t i = request->n_sought; i--;)
-		if (request->sought[i])
-			return request->sought[i];
-	return NULL;
+	uint64_t ino;
+	int error = 0;
+
+	for (size_t i = request->n_sought; i-- && !error;) {
+		*path = request->sought[i];
+		error = *path ? pfs_tree_resolve(answered->tree, &ino, *path) : 0;
+	}
+	return error;
 }
 
 static int print_report(struct request *request, const struct pfs_answered *answered,
@@ -300,8 +324,9 @@ static int refresh(const struct pfs_answered *answered, struct request *request)
 	};
 	struct pfs_refresh_report report;
 	char why[PATH_MAX] = "";
+	const char *path = NULL;
 	double start;
-	int error;
+	int error, missing = 0;
 
 	start = pfs_now_s();
 	if (request->wanted[JSON]) {
@@ -310,9 +335,10 @@ static int refresh(const struct pfs_answered *answered, struct request *request)
 	}
 	error = pfs_refresh(answered->tree, &how, &report, why, sizeof(why));
 	/* what could not be read may have it */
-	if ((error ? error == -ENODATA : !report.count[PFS_REFRESH_UNREAD]) &&
-	    still_sought(request))
-		return explain_missing(request->reply, still_sought(request), -ENOENT);
+	if (error ? error == -ENODATA : !report.count[PFS_REFRESH_UNREAD])
+		missing = find_missing(answered, request, &path);
+	if (missing)
+		return explain_missing(request->reply, path, missing);
 	if (error)
 		return explain(request->reply, answered, error, why);
 	if (request->wanted[JSON])
@@ -328,7 +354,7 @@ static int answer(const struct pfs_answered *answered, struct request *request)
 {
 	struct pfs_reply *reply = request->reply;
 	uint64_t *inos PFS_FREE = calloc(request->n_paths + 1, sizeof(*inos));
-	const char **sought PFS_FREE = calloc(request->n_paths + 1, sizeof(*sought));
+	char **sought PFS_FREE = calloc(request->n_paths + 1, sizeof(*sought));
 	char *text PFS_FREE = NULL;
 	size_t size = 0;
 	int status, error = 0;
@@ -344,6 +370,8 @@ static int answer(const struct pfs_answered *answered, struct request *request)
 	status = resolve(answered, request);
 	if (!status)
 		status = refresh(answered, request);
+	for (size_t i = 0; i < request->n_paths; i++)
+		free(sought[i]);
 	if (fclose(request->json.out))
 		return explain(reply, answered, -ENOMEM, "");
 	if (status != PFS_EXIT_FAILURE)

@@ -59,6 +59,21 @@ exits 'and a failure' 3 primefs refresh "$store" /w /nowhere
 ok 'nobody else is looked at' test "$(primefs refresh --json "$store" /w/beside 2>&1 | sed -n 's/.*"looked_at": *\([0-9]*\).*/\1/p' | head -n 1)" -lt 8
 echo later >"$one/w/later"
 ok 'a slash at the end does no harm' refresh "$store" /w/later/ /x/
+for path in //w/a /w//b /w/./c /w/d/. /./w/../w/e; do
+	mkdir "$one/w/${path: -1}" 2>/dev/null || mkdir "$one/w/d"
+	ok "$path would be added" refresh -n "$store" "$path"
+	ok 'and is' refresh "$store" "$path"
+done
+fails_with 'what lies below a file is nowhere' '^primefs refresh: /top/z: Not a directory in the store$' \
+	primefs refresh "$store" /top/z
+rm "$one/top" && mkdir "$one/top" && echo z >"$one/top/z"
+ok 'until that is a directory' refresh -n "$store" /top/z
+ok 'as it would be' refresh -l "$store" /top/z
+is 'with what is in it' "$(nodes /top)" '/top/z'
+mkdir "$one/w/old" && echo f >"$one/w/old/f"
+ok 'a directory' refresh "$store" /w
+mv "$one/w/old" "$one/w/renamed"
+ok 'that has moved brings what it has' refresh "$store" /w/renamed/f
 
 # ---- paths that overlap ----
 fill
