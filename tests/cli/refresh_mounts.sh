@@ -120,6 +120,27 @@ if has_fuse; then
 	unmount_store
 fi
 
+# ---- what a refresh stays out of ----
+begin
+tmpfs "$src/m"
+mkdir "$src/m/d"
+primefs import -q "$src" "$store"
+is 'a path where something is mounted that is not crossed' "$(said "$store" /m)" ''
+is 'nor is what lies there a path' "$(paths)" '/d /d/e /d/e/f /k/ /m/'
+if has_fuse; then
+	begin
+	import
+	mkdir "$src/d/e/mnt"
+	primefs mount "$store" "$src/d/e/mnt"
+	sleep 2 # so that directories are settled
+	primefs refresh --cross-mounts "$store" >/dev/null
+	before=$(paths)
+	primefs refresh -q --cross-mounts "$store" >/dev/null
+	is 'a quick refresh does not go where the store itself is mounted' "$(paths)" "$before"
+	is 'nor does one of a path' "$(said -n "$store" /d/e/mnt)" ''
+	primefs umount "$src/d/e/mnt"
+fi
+
 # ---- something is mounted over what the store has ----
 for how in 'tmpfs' "mount --bind $outside"; do
 	begin

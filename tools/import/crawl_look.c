@@ -184,13 +184,11 @@ bool pfs_crawl_look_passes(const struct pfs_crawl_look *look, const char *name, 
 	       pfs_crawl_leaves_out(&look->thread, name, directory);
 }
 
-bool pfs_crawl_look_stays_out(const struct pfs_crawl_look *look, const struct statx *mounted)
+bool pfs_crawl_look_stays_out(const struct pfs_crawl_look *look, dev_t mounted)
 {
 	const struct pfs_crawl *crawl = &look->crawl;
 
-	return !crawl->options.cross_mounts ||
-	       (crawl->own &&
-		makedev(mounted->stx_dev_major, mounted->stx_dev_minor) == crawl->own);
+	return !crawl->options.cross_mounts || (crawl->own && mounted == crawl->own);
 }
 
 /* What a directory of the batch is called later belongs to the batch. */

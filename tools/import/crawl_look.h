@@ -32,8 +32,8 @@ void pfs_crawl_look_free(struct pfs_crawl_batch *batch); /* NULL is allowed */
 /* Returns true for an entry of the entered directory that an import passes over: the store's, and
  * what is left out. */
 bool pfs_crawl_look_passes(const struct pfs_crawl_look *look, const char *name, bool directory);
-/* Returns true if what is mounted there is not walked: as mounts are not to be crossed, or it is
- * the store itself. */
-bool pfs_crawl_look_stays_out(const struct pfs_crawl_look *look, const struct statx *mounted);
+/* Returns true if what is mounted, of that device, is not walked: as mounts are not to be crossed,
+ * or it is the store itself. */
+bool pfs_crawl_look_stays_out(const struct pfs_crawl_look *look, dev_t mounted);
 
 #endif

@@ -2,9 +2,11 @@
 /* Where a root is in the store, and at which directories of it a refresh begins. */
 #include "tools/refresh/refresh_impl.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
@@ -213,11 +215,60 @@ static int begin_above_gone(struct pfs_refresh *refresh, uint64_t *ino, char *pa
 	return 0;
 }
 
+/* Sets *closed if something is mounted at the name in the directory of the path that the refresh
+ * stays out of. */
+static int is_closed(struct pfs_refresh *refresh, bool *closed, const char *path, const char *name)
+{
+	struct pfs_refresh_place *place;
+	struct statx now;
+	int error, fd;
+
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		*closed = statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
+				&now) == 0 &&
+			  S_ISDIR(now.stx_mode) && pfs_crawl_is_mounted(&now, place->dir->dev) &&
+			  pfs_crawl_look_stays_out(refresh->look,
+						   makedev(now.stx_dev_major, now.stx_dev_minor));
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	return error == -ENOMEM ? error : 0;
+}
+
+/* What is mounted on the way, and not read, is found by the directory that it is mounted in. */
+static int begin_above_closed(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	char above[PATH_MAX] = "", way[PATH_MAX], *name = way;
+	bool closed = false;
+
+	(void)snprintf(way, sizeof(way), "%s", path);
+	while (*name && !closed) {
+		char *end = strchrnul(name, '/');
+		bool last = !*end;
+
+		*end = 0;
+		PFS_TRY(is_closed(refresh, &closed, above, name));
+		if (closed || last)
+			break;
+		(void)memcpy(above, way, (size_t)(end - way) + 1);
+		*end = '/';
+		name = end + 1;
+	}
+	for (; closed && strlen(path) > (size_t)(name - way); cut(path))
+		*ino = pfs_follow_parent(refresh->tree, *ino);
+	return 0;
+}
+
 static int begin_at_directory(struct pfs_refresh *refresh, uint64_t ino, char *path, bool flat)
 {
 	struct pfs_refresh_place *place;
 	uint64_t asked = ino;
 
+	if (!refresh->options->shallow)
+		PFS_TRY(begin_above_closed(refresh, &ino, path));
 	PFS_TRY(begin_at_mount(refresh, &ino, path));
 	if (!refresh->options->shallow)
 		PFS_TRY(begin_above_gone(refresh, &ino, path));

@@ -179,7 +179,7 @@ static int compare_one(struct closed_walk *walk, const struct looked_at *at, siz
 	bool stays = may_stay_closed(comparison->refresh, original, child->ino);
 	char path[PATH_MAX];
 
-	if (original->mounted && !comparison->refresh->options->cross_mounts)
+	if (original->mounted && pfs_crawl_look_stays_out(comparison->refresh->look, original->dev))
 		return 0;
 	if (stays)
 		PFS_TRY(pfs_refresh_note_read(comparison->refresh, child->ino, original->dev,

@@ -114,7 +114,8 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 
 	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted))
 		return 0;
-	if (mounted && pfs_crawl_look_stays_out(refresh->look, now))
+	if (mounted &&
+	    pfs_crawl_look_stays_out(refresh->look, makedev(now->stx_dev_major, now->stx_dev_minor)))
 		return leave_mounted(comparison, child, name);
 	PFS_TRY(pfs_compare_closed(comparison, &closed, child, name, now));
 	if (closed)
