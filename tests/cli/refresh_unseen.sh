@@ -40,6 +40,23 @@ for mode in 0 111 444; do
 	chown "$nobody" "$src"/d/*
 done
 
+for moved in d2 k/d2 d2/e; do
+	rm -f "$store"*
+	user import -q "$src" "$store"
+	sleep 2 # so that directories are settled
+	if [[ $moved = */e ]]; then mv "$src/d" "$src/d2"; else mv "$src/d" "$src/$moved"; fi
+	chmod 0 "$src/$moved"
+	exits "a folder moves, and $moved may not be searched" 1 user refresh "$store"
+	is 'of which nothing is removed' "$(user refresh -l "$store" | grep -c '^removed')" 0
+	chmod 755 "$src/$moved"
+	ok 'it may be again' user refresh "$store"
+	echo x | tee -a "$src/${moved%/e}"/{f,e/h} >/dev/null
+	is 'two of its files change' "$(user refresh -l "$store" | sed '$d' | sort | xargs)" \
+		"changed /${moved%/e}/e/h changed /${moved%/e}/f"
+	is 'and nothing is left to do' "$(user refresh -l "$store" | sed '$d')" ''
+	mv "$src/${moved%/e}" "$src/d"
+done
+
 # ---- a filesystem that is not mounted ----
 mkdir -p "$src/m/inner"
 store=$work/crossed.pfs

@@ -69,7 +69,10 @@ static int note_new(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 	found->kind = PFS_FOUND_NEW;
 	found->over = gone->by_prime.prime;
 	found->set = PFS_TAKE_ALL;
-	gone->stands = gone->unmounted ? found : NULL;
+	if (gone->stands)
+		found->kind = PFS_FOUND_LEFT;
+	else if (gone->unmounted)
+		gone->stands = found;
 	return 0;
 }
 
@@ -114,8 +117,8 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 
 	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted))
 		return 0;
-	if (mounted &&
-	    pfs_crawl_look_stays_out(refresh->look, makedev(now->stx_dev_major, now->stx_dev_minor)))
+	if (mounted && pfs_crawl_look_stays_out(refresh->look,
+						makedev(now->stx_dev_major, now->stx_dev_minor)))
 		return leave_mounted(comparison, child, name);
 	PFS_TRY(pfs_compare_closed(comparison, &closed, child, name, now));
 	if (closed)

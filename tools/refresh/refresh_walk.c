@@ -13,7 +13,33 @@
 
 /* ---- the directory itself ---- */
 
-/* Another directory has the node's name.  Which one it is, is decided when all is known. */
+/* Makes a place of the directory above, which only says where, and is not walked again. Sets *name
+ * to the name that the place has in it. */
+static int make_above(struct pfs_refresh *refresh, struct pfs_refresh_place **above,
+		      const char **name, const struct pfs_refresh_place *place)
+{
+	const char *slash = strrchr(place->dir->path, '/');
+	char *path PFS_FREE =
+		strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	struct pfs_follower parent;
+
+	*name = slash ? slash + 1 : place->dir->path;
+	if (!path)
+		return -ENOMEM;
+	PFS_TRY(pfs_refresh_place(refresh, above, path, NULL));
+	refresh->todo = (*above)->next;
+	if (!refresh->kept)
+		refresh->kept_end = &(*above)->next;
+	(*above)->next = refresh->kept;
+	refresh->kept = *above;
+	(*above)->ino = place->above;
+	PFS_TRY(pfs_follow_node(refresh->tree, &parent, place->above));
+	(*above)->before = parent.attr;
+	return 0;
+}
+
+/* Another directory has the node's name.  Which one it is, is decided when all is known. The
+ * directory itself comes later, with its times. */
 static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
 			     const struct pfs_follower *node,
 			     const struct pfs_source_record *record, bool unmounted)
@@ -21,41 +47,21 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place, *above;
 	const struct stat *now = &batch->entries[0].attr;
-	const char *slash = strrchr(place->dir->path, '/');
-	const char *name = slash ? slash + 1 : place->dir->path;
-	char *path PFS_FREE =
-		strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	const char *name;
 	uint64_t was =
 		place->was ? place->was : pfs_refresh_read_as(refresh, now->st_dev, now->st_ino);
-	struct pfs_follower parent;
 	struct pfs_finding *found;
 	struct pfs_gone *gone;
-	int error = path ? pfs_refresh_place(refresh, &above, path, NULL) : -ENOMEM;
+	int error = make_above(refresh, &above, &name, place);
 
-	if (error) {
-		pfs_crawl_look_free(batch);
-		return error;
-	}
-	/* It only says where, and is not walked again.  The directory itself comes later, with its
-	 * times. */
-	refresh->todo = above->next;
-	if (!refresh->kept)
-		refresh->kept_end = &above->next;
-	above->next = refresh->kept;
-	refresh->kept = above;
-	above->ino = place->above;
-	comparison->place = above;
-	error = pfs_follow_node(refresh->tree, &parent, place->above);
 	if (!error)
 		error = pfs_refresh_gone(refresh, &gone, above, node->ino, record);
-	if (!error) {
-		above->before = parent.attr;
-		gone->maybe = true;
-	}
 	if (error) {
 		pfs_crawl_look_free(batch);
 		return error;
 	}
+	comparison->place = above;
+	gone->maybe = true;
 	PFS_TRY(pfs_refresh_found(refresh, &found, above, batch, name));
 	found->kind = PFS_FOUND_NEW;
 	found->over = node->ino;
@@ -63,7 +69,10 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	found->set = PFS_TAKE_ALL;
 	if (unmounted)
 		PFS_TRY(pfs_refresh_unmounted(refresh, gone));
-	gone->stands = gone->unmounted ? found : NULL;
+	if (gone->stands)
+		found->kind = PFS_FOUND_LEFT;
+	else if (gone->unmounted)
+		gone->stands = found;
 	return 0;
 }
 
@@ -246,6 +255,48 @@ static int is_wanted(struct pfs_refresh *refresh, bool *is, const struct pfs_ref
 	return *is && place->start ? pfs_refresh_begin(refresh, is, place->ino) : 0;
 }
 
+/* Called for a directory below one that has moved. It is there all the same, with all below it. */
+static int stay_below(struct pfs_refresh *refresh, const struct pfs_refresh_place *place,
+		      struct pfs_gone *gone)
+{
+	struct pfs_refresh_place *above;
+	struct pfs_crawl_batch *batch = NULL;
+	const char *name;
+	int error, fd;
+
+	PFS_TRY(make_above(refresh, &above, &name, place));
+	error = pfs_crawl_look_enter(refresh->look, &fd, above->dir);
+	if (!error) {
+		error = pfs_crawl_look_at(refresh->look, &batch, name);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	if (!batch)
+		return error == -ENOMEM ? error : 0;
+	PFS_TRY(pfs_refresh_found(refresh, &gone->stands, above, batch, name));
+	gone->stands->kind = PFS_FOUND_LEFT;
+	gone->stands->over = place->ino;
+	return 0;
+}
+
+/* Called for a directory that cannot be opened where its node comes to: what is in it is not known,
+ * so that all stays, until the next refresh finds the directory there again. */
+static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
+{
+	struct pfs_gone *gone = place->ino ? pfs_refresh_find(refresh, place->ino) : NULL;
+
+	if (!gone || (!place->from && !place->old_path))
+		return 0;
+	gone->held = true;
+	if (!place->from)
+		return stay_below(refresh, place, gone);
+	gone->claimed = false;
+	place->from->kind = PFS_FOUND_LEFT;
+	place->from->as = NULL;
+	place->from->place->unfinished = true;
+	place->in_use = false;
+	return 0;
+}
+
 static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
 	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
@@ -255,6 +306,8 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 	if (error || !wanted)
 		return error;
 	error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
+	if (error)
+		PFS_TRY(stay(refresh, place));
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
 		return lose(refresh, place);
 	if (error)
