@@ -81,6 +81,23 @@ bind
 change "UPDATE nodes SET path = '/k/zz' WHERE path = '/m/z'"
 umount "$src/m"
 stays 'what the store moved out of a bind mount' 'unread /k/zz unread /m'
+for how in without with; do
+	begin
+	echo f >"$outside/f"
+	mount --bind "$outside" "$src/m"
+	import
+	change "UPDATE nodes SET path = '/k/f' WHERE path = '/m/f'"
+	umount "$src/m"
+	if [[ $how = with ]]; then mkdir "$src/m/other"; fi
+	for _ in 1 2; do
+		is "all that a bind mount $how something below it had was moved in the store" "$(said --cross-mounts "$store")" "unread /k/f: $unread"
+		is 'and stays' "$(paths)" '/d /d/e /d/e/f /k /k/f /m/'
+	done
+	mount --bind "$outside" "$src/m"
+	rm "$outside/f"
+	ok 'it is mounted again, and has lost the file' primefs refresh --cross-mounts "$store"
+	is 'which goes' "$(paths)" '/d /d/e /d/e/f /k/ /m/'
+done
 bind
 change "UPDATE nodes SET path = '/k/m' WHERE path = '/m'"
 umount "$src/m"

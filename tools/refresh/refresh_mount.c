@@ -327,6 +327,21 @@ struct search {
 	struct pfs_there there;
 };
 
+/* What the store has moved out of a directory may be in the filesystem that was mounted there. As
+ * long as that is not seen, the node says so. */
+static void hold_mount_point(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
+
+	if (!gone || gone->claimed)
+		return;
+	gone->held = true;
+	for (struct pfs_finding *found = refresh->found; found && !gone->stands;
+	     found = found->following)
+		if (found->over == ino)
+			gone->stands = found;
+}
+
 /* Looks at a directory on the way. */
 static int look_at_node(struct pfs_refresh *refresh, struct search *search,
 			const struct pfs_follower *node, const struct pfs_source_record *record,
@@ -365,6 +380,8 @@ static int look_down(struct pfs_refresh *refresh, struct search *search, uint64_
 		error = find_directory(refresh, &directory, &record, recorded, *above, path);
 		if (!error)
 			error = look_at_node(refresh, search, &directory, &record, *above);
+		if (!error && search->unseen)
+			hold_mount_point(refresh, directory.ino);
 		*slash++ = '/';
 		*above = error ? 0 : directory.ino;
 		if (error)
