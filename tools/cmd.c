@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/cmd.h"
 
+#include <limits.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "fs/image/imagefile.h"
+#include "fs/mount/control/control.h"
 #include "meta/store.h"
 
 #define LINE_MAX_BYTES 95 /* of the notes */
@@ -306,11 +310,49 @@ int pfs_cmd_flush(const char *verb, int status)
 	return pfs_cmd_fail(verb, "standard output: %s", strerror(errno));
 }
 
+bool pfs_cmd_is_store_suffix(const char *text)
+{
+	static const char *const suffixes[] = {"-wal",
+					       "-shm",
+					       "-journal",
+					       PFS_IMAGE_FILE_SUFFIX,
+					       PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX,
+					       PFS_CONTROL_SUFFIX};
+
+	for (size_t i = 0; i < PFS_COUNT(suffixes); i++)
+		if (strcmp(text, suffixes[i]) == 0)
+			return true;
+	return strncmp(text, ".part-", 6) == 0;
+}
+
+static bool is_named_for_store(const char *file)
+{
+	char store[PATH_MAX];
+	const char *at;
+
+	for (at = file + strlen(file); at > file && at[-1] != '/'; at--)
+		if (pfs_cmd_is_store_suffix(at) && (size_t)(at - file) < sizeof(store)) {
+			(void)snprintf(store, sizeof(store), "%.*s", (int)(at - file), file);
+			if (pfs_store_is_marked(store))
+				return true;
+		}
+	return false;
+}
+
+bool pfs_cmd_is_beside_store(const char *file)
+{
+	char real[PATH_MAX];
+
+	return is_named_for_store(file) || (realpath(file, real) && is_named_for_store(real));
+}
+
 int pfs_cmd_create(FILE **out, const char *verb, const char *file)
 {
 	if (pfs_store_is_marked(file))
 		return pfs_cmd_fail(verb, "%s: is a store; name another file, or remove it first",
 				    file);
+	if (pfs_cmd_is_beside_store(file))
+		return pfs_cmd_fail(verb, "%s: " PFS_CMD_BESIDE_STORE, file);
 	*out = fopen(file, "we");
 	return *out ? PFS_EXIT_OK : pfs_cmd_fail(verb, "%s: %s", file, strerror(errno));
 }

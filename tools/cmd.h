@@ -139,8 +139,17 @@ void pfs_progress_clear(struct pfs_progress *progress);
  * get out. */
 int pfs_cmd_flush(const char *verb, int status);
 
-/* Makes a file for output, or empties it, unless it is a store. Returns an exit status;
- * if it is not PFS_EXIT_OK, the reason has been printed. */
+/* Returns true if a store's name with this text behind it names a file that the store has, or may
+ * have, beside it. */
+bool pfs_cmd_is_store_suffix(const char *text);
+
+#define PFS_CMD_BESIDE_STORE "has the name of a file that a store has beside it; name another file"
+/* Returns true if the file, be it there or not, or what it is a symlink to, has the name of one
+ * that an existing store has, or may have, beside it. */
+bool pfs_cmd_is_beside_store(const char *file);
+
+/* Makes a file for output, or empties it, unless it is a store or beside one. Returns an exit
+ * status; if it is not PFS_EXIT_OK, the reason has been printed. */
 PFS_MUST_CHECK int pfs_cmd_create(FILE **out, const char *verb, const char *file);
 
 /* Streams JSON: commas and indentation come by themselves.  Key NULL: an element of an array, or

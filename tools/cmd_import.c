@@ -530,6 +530,8 @@ int pfs_cmd_import(int argc, char **argv)
 		status = open_source(&import);
 	if (!status)
 		status = pfs_import_check_uses(&import.options);
+	if (!status && !import.options.at && pfs_cmd_is_beside_store(import.options.store))
+		status = pfs_cmd_fail("import", "%s: " PFS_CMD_BESIDE_STORE, import.options.store);
 	if (!status && import.options.at)
 		status = pfs_ready_unmounted("import", import.options.store);
 	if (!status)

@@ -15,6 +15,7 @@
 #include "fs/tree/tree.h"
 
 #define PFS_IMAGE_FILE_SUFFIX ".img"
+#define PFS_IMAGE_PART_SUFFIX ".part" /* behind that, while the file is written */
 #define PFS_IMAGE_FILE_NODES  65536u /* smaller trees have no image file: loading takes a moment */
 
 /* Fills an empty image.  load_rows fills one from the rows of its store, should that be needed

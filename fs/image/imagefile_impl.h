@@ -142,8 +142,6 @@ char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 
 /* ---- imagefile_place.c ---- */
 
-#define PFS_IMAGE_PART_SUFFIX ".part" /* of the file's name, while it is written */
-
 /* Returns true if nothing has that name, or an image file, whole or not. */
 bool pfs_imagefile_may_replace(const char *name);
 

@@ -62,6 +62,7 @@ mount_store
 ok 'the file of a mount is the same' cmp "$mnt/.query/treemap.svg" all.svg
 ok 'in each directory' cmp "$mnt/<dir&>/.query/treemap.svg" part.svg
 fails_with 'the store that is mounted is not written over' 'is a store' primefs du --svg "$store" "$mnt"
+fails_with 'nor what lies beside it' 'a store has beside it' primefs du --svg "$store-shm" "$mnt"
 ok 'asked by the command' cmp <(primefs du --svg - "$mnt/<dir&>") part.svg
 ok 'and by the store' cmp <(primefs du --svg - "$store" '/<dir&>') part.svg
 truncate -s 20M "$mnt/grown"

@@ -32,6 +32,14 @@ is 'and go in again' "$(primefs export --format=csv "$work/root.pfs" |
 fails_with 'the store itself is not written over' 'is a store' primefs export -o "$work/./root.pfs" "$work/root.pfs"
 fails_with 'nor another one' 'root.pfs: is a store; name another file' primefs export -o "$work/root.pfs" "$work/root2.pfs"
 ok 'and is whole' primefs check "$work/root.pfs"
+for suffix in -wal -shm -journal .img .img.part .sock .part-1-2; do
+	fails_with "nor what may lie beside one: $suffix" 'a store has beside it' \
+		primefs export -o "$work/root.pfs$suffix" "$work/root2.pfs"
+	ok 'which is not made' test ! -e "$work/root.pfs$suffix"
+	fails_with 'by an import, too' 'a store has beside it' primefs import "$work/in.csv" "$work/root.pfs$suffix"
+done
+ok 'a file named for what is no store is one like any other' \
+	primefs export -o "$work/paths-wal" "$work/root.pfs"
 fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
 exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
 fails_with 'a full disk is noticed' 'No space' bash -c "primefs export --format=paths '$store' >/dev/full"
@@ -48,6 +56,11 @@ if has_fuse; then
 	mount_store
 	echo new >"$mnt/new"
 	sync "$mnt/new"
+	ln -s "$store-wal" "$work/log"
+	for name in "$store-wal" "$store-shm" "$work/log"; do
+		fails_with "the files of a mounted store stay: ${name##*/}" 'a store has beside it' \
+			primefs export -o "$name" "$mnt"
+	done
 	if output=$(primefs export --format=paths "$store" 2>&1); then
 		ok 'a mounted store is exported as it is' grep -qx /new <<<"$output"
 	else

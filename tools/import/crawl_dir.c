@@ -15,9 +15,8 @@
 #include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
-#include "fs/image/imagefile.h"
-#include "fs/mount/control/control.h"
 #include "meta/birthmark.h"
+#include "tools/cmd.h"
 
 #define BATCH_ENTRIES 1024
 #define BATCH_BYTES   ((size_t)256 << 10)
@@ -302,16 +301,10 @@ bool pfs_crawl_is_mounted_at(const struct statx *directory, int fd, dev_t root)
 
 bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name)
 {
-	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal",
-					       PFS_IMAGE_FILE_SUFFIX, PFS_CONTROL_SUFFIX};
-	size_t len = strlen(crawl->store_name), i;
+	size_t len = strlen(crawl->store_name);
 
-	if (strncmp(name, crawl->store_name, len) != 0)
-		return false;
-	for (i = 0; i < PFS_COUNT(suffixes); i++)
-		if (strcmp(name + len, suffixes[i]) == 0)
-			return true;
-	return strncmp(name + len, ".part-", 6) == 0;
+	return strncmp(name, crawl->store_name, len) == 0 &&
+	       (!name[len] || pfs_cmd_is_store_suffix(name + len));
 }
 
 static int keep_mark(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *entry,
