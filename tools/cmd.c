@@ -33,6 +33,7 @@ static void print_escaped(FILE *out, const char *text)
 }
 
 const char *pfs_cmd_program = "primefs";
+bool pfs_cmd_found_xfsz_ignored;
 
 static PFS_PRINTF(3, 0) void say(const char *verb, const char *hint, const char *format,
 				 va_list values)

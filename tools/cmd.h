@@ -53,6 +53,8 @@ static inline int pfs_cmd_worst(int a, int b)
 
 /* The name that messages and help give the program, "primefs"; set before anything else. */
 extern const char *pfs_cmd_program;
+/* Whether who called the program ignores SIGXFSZ, which main() ignores in any case. */
+extern bool pfs_cmd_found_xfsz_ignored;
 
 /* ---- errors: "primefs VERB: MESSAGE" on stderr, control bytes in it escaped ---- */
 

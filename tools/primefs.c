@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 
 	occupy_standard_descriptors();
 	/* a file as large as ulimit -f lets it be is an error of a write, not the end of a mount */
-	(void)signal(SIGXFSZ, SIG_IGN);
+	pfs_cmd_found_xfsz_ignored = signal(SIGXFSZ, SIG_IGN) == SIG_IGN;
 	if (pfs_space_is_limited()) /* else each thread's heap takes 64 MiB of it */
 		(void)mallopt(M_ARENA_MAX, 1);
 	if (argc < 2) {

@@ -26,6 +26,11 @@ primefs mount "$work/run.pfs" "$mnt"
 ok 'a program that find runs is ended by the signal as it would be' \
 	primefs find "$mnt" -maxdepth 0 -exec bash -c 'bash -c "kill -XFSZ \$\$"; (($? == 153)) && touch "$1"/ended' - "$mnt" ';'
 ok 'which it was' test -e "$mnt/ended"
+# shellcheck disable=SC2016
+ok 'and is not where who called find ignores the signal' test -n "$(
+	trap '' XFSZ
+	primefs find "$mnt" -maxdepth 0 -exec bash -c 'kill -XFSZ $$; echo alive' ';' | grep alive
+)"
 primefs umount "$mnt"
 
 limited 1000 primefs mount "$store" "$mnt"

@@ -142,7 +142,8 @@ static bool run_command(struct pfs_find_run *run, char **command)
 
 	pfs_stdout_flush(run->out);
 	(void)sigemptyset(&ignored);
-	(void)sigaddset(&ignored, SIGXFSZ); /* main() ignores it */
+	if (!pfs_cmd_found_xfsz_ignored)
+		(void)sigaddset(&ignored, SIGXFSZ); /* main() ignores it */
 	(void)posix_spawnattr_init(&as_found);
 	(void)posix_spawnattr_setsigdefault(&as_found, &ignored);
 	(void)posix_spawnattr_setflags(&as_found, POSIX_SPAWN_SETSIGDEF);
