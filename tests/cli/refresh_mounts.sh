@@ -220,6 +220,33 @@ for how in /m /m/x /m/x/y /m/z; do
 	is 'stays' "$(paths)" "$before"
 done
 
+# ---- a directory into which two roots have put something ----
+begin
+fill "$outside"
+tmpfs "$src/m"
+mkdir "$src/m/y"
+echo g >"$src/m/y/g"
+mkdir "$work/first"
+mkdir "$work/first/m"
+touch "$work/first/m/f"
+primefs import -q "$work/first" "$store"
+primefs import -q --cross-mounts --at / "$src" "$store"
+before=$(paths)
+ok 'it is as it was' primefs refresh --cross-mounts "$store"
+umount "$src/m"
+for how in '' /m /m/y /m/y/g; do
+	# shellcheck disable=SC2086
+	is "a filesystem that was mounted there is not seen $how" \
+		"$(said --cross-mounts "$store" $how)" "unread /m: $unread"
+	is 'and stays' "$(paths)" "$before"
+done
+mount --bind "$outside" "$src/m"
+is 'nor if another one is there' "$(said --cross-mounts "$store")" "unread /m: $unread"
+umount "$src/m"
+ok 'it will not be mounted again' primefs refresh --unmounted "$store"
+is 'and goes, without what the other root has' "$(paths)" '/d /d/e /d/e/f /k/ /m /m/f'
+rm -r "$work/first"
+
 # ---- disks that get other numbers ----
 disk() { # NAME: makes one
 	truncate -s 16M "$work/$1"

@@ -49,24 +49,41 @@ int pfs_refresh_find_root(struct pfs_refresh *refresh)
 
 /* ---- where to begin ---- */
 
-/* The node of the directory above, if it is that of the source's directory above; 0: not. */
+/* Returns true if the names of the path lead from the root's node to the directory. */
+static bool is_named(struct pfs_refresh *refresh, const char *path, size_t len, uint64_t directory)
+{
+	uint64_t at = refresh->root_ino;
+	char copy[PATH_MAX];
+	int error = 0;
+
+	(void)snprintf(copy, sizeof(copy), "%.*s", (int)len, path);
+	for (char *name = copy, *next; !error && name; name = next) {
+		next = strchr(name, '/');
+		if (next)
+			*next++ = 0;
+		error = pfs_follow_child(refresh->tree, &at, at, pfs_refresh_name(name));
+	}
+	return !error && at == directory;
+}
+
+/* Returns the node of the directory above, if it is that of the source's directory above, though
+ * it may have come with another source; 0: it is not. */
 static uint64_t find_above(struct pfs_refresh *refresh, const char *path, uint64_t ino)
 {
 	uint64_t above = pfs_follow_parent(refresh->tree, ino);
 	const char *slash = strrchr(path, '/');
 	struct pfs_source_record record;
 	char above_path[PATH_MAX];
+	size_t len = slash ? (size_t)(slash - path) : 0;
 
 	if (!*path || !above)
 		return 0;
 	if (above == refresh->root_ino) /* which need not have a record */
 		return slash ? 0 : above;
-	if (pfs_follow_record(refresh->tree, &record, above_path, above) != 0 ||
-	    record.root != refresh->root.id ||
-	    record.path_len != (slash ? (size_t)(slash - path) : 0) ||
-	    memcmp(path, above_path, record.path_len) != 0)
-		return 0;
-	return above;
+	if (pfs_follow_record(refresh->tree, &record, above_path, above) == 0 &&
+	    record.root == refresh->root.id)
+		return record.path_len == len && memcmp(path, above_path, len) == 0 ? above : 0;
+	return slash && is_named(refresh, path, len, above) ? above : 0;
 }
 
 int pfs_refresh_look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
@@ -94,6 +111,23 @@ static int pass(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 	return refresh->cut ? 0 : pfs_refresh_note(&refresh->passed, first, ino);
 }
 
+/* The same for a directory whose record is another root's. */
+static int look_at_shared(struct pfs_refresh *refresh, bool *unseen, const char *path, uint64_t ino)
+{
+	struct pfs_refresh_place *place;
+	int error, fd;
+
+	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
+	refresh->todo = place->next;
+	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	if (!error) {
+		error = pfs_refresh_is_shared_unseen(refresh, unseen, fd, place->dir, ino);
+		pfs_crawl_look_leave(refresh->look);
+	}
+	pfs_refresh_place_free(place);
+	return error == -ENOMEM ? error : 0;
+}
+
 /* Sets *unseen if the node's directory is not what is where it was, and something is or was mounted
  * there. */
 static int look_above(struct pfs_refresh *refresh, bool *unseen, const char *path, uint64_t ino,
@@ -110,6 +144,8 @@ static int look_above(struct pfs_refresh *refresh, bool *unseen, const char *pat
 		error = pfs_follow_node(refresh->tree, &node, ino);
 	if (error)
 		return error == -ENOENT || error == -ESTALE ? 0 : error;
+	if (record.root != refresh->root.id)
+		return look_at_shared(refresh, unseen, path, ino);
 	was = pfs_refresh_was_mounted(refresh, &record, node.flags, above);
 	if (was < 0)
 		return was;
@@ -158,35 +194,14 @@ static void cut(char *path)
 	*(slash ? slash : path) = 0;
 }
 
-/* Sets *is to true if the node, whose record has the path, is where the original is in the source.
- * Its directory may be another source's. */
-static int is_at(struct pfs_refresh *refresh, bool *is, const char *path, uint64_t ino)
-{
-	uint64_t at = refresh->root_ino;
-	char copy[PATH_MAX];
-	int error = 0;
-
-	*is = !*path || find_above(refresh, path, ino);
-	if (*is)
-		return 0;
-	(void)snprintf(copy, sizeof(copy), "%s", path);
-	for (char *name = copy, *next; !error && name; name = next) {
-		next = strchr(name, '/');
-		if (next)
-			*next++ = 0;
-		error = pfs_follow_child(refresh->tree, &at, at, pfs_refresh_name(name));
-	}
-	*is = !error && at == ino;
-	return error == -ENOENT || error == -ESTALE ? 0 : error;
-}
-
 int pfs_refresh_is_in_place(struct pfs_refresh *refresh, bool *is, uint64_t ino)
 {
 	struct pfs_source_record record;
 	char path[PATH_MAX];
 
 	PFS_TRY(pfs_follow_record(refresh->tree, &record, path, ino));
-	return is_at(refresh, is, path, ino);
+	*is = !*path || find_above(refresh, path, ino);
+	return 0;
 }
 
 /* Sets *is to true if the source has no directory of that path. One that cannot be reached is not
@@ -300,7 +315,7 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino, bool flat)
 	else if (error || record.root != refresh->root.id)
 		return 0;
 	if (!refresh->options->shallow)
-		PFS_TRY(is_at(refresh, &in_place, path, ino));
+		in_place = !*path || find_above(refresh, path, ino);
 	if (!in_place)
 		return pfs_refresh_displaced(refresh, ino, path);
 	if (S_ISDIR(node.attr.st_mode))

@@ -268,6 +268,11 @@ PFS_MUST_CHECK int pfs_refresh_same_mounted(struct pfs_refresh *refresh, bool *s
 					    const struct pfs_source_record *record, uint64_t ino,
 					    bool here);
 
+/* Sets *is if the open directory fd is not of the filesystem that the root's nodes in the node of
+ * the directory came from. The node's record is another root's, and does not tell. */
+PFS_MUST_CHECK int pfs_refresh_is_shared_unseen(struct pfs_refresh *refresh, bool *is, int fd,
+						const struct pfs_crawl_dir *dir, uint64_t ino);
+
 /* What is where a directory was. */
 struct pfs_there {
 	bool was;	      /* the caller's: something was mounted there */

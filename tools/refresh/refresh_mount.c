@@ -165,6 +165,62 @@ int pfs_refresh_same_mounted(struct pfs_refresh *refresh, bool *same, int fd,
 	return *same ? 0 : compare_children(refresh, same, fd, record, ino, here);
 }
 
+/* Returns true if the path is that of an entry of the directory. */
+static bool is_entry(const struct pfs_crawl_dir *dir, const struct pfs_source_record *record)
+{
+	const char *path = record->path;
+	size_t len = dir->path_len;
+
+	return record->path_len > len && path[len] == '/' && !strchr(path + len + 1, '/') &&
+	       memcmp(path, dir->path, len) == 0;
+}
+
+/* Gets the number of the filesystem that the root's nodes in the directory came from: that of the
+ * device, if some came from there. Returns 1, or 0 if there are none. */
+static int find_stored(struct pfs_refresh *refresh, dev_t *stored, const struct pfs_crawl_dir *dir,
+		       uint64_t ino)
+{
+	struct pfs_followers children = {.n = 0};
+	int error = pfs_follow_list(refresh->tree, &children, ino, false);
+	bool on = false, any = false;
+
+	for (size_t i = 0; i < children.n && !error && !on; i++) {
+		struct pfs_source_record record;
+		char path[PATH_MAX];
+		int none = pfs_follow_record(refresh->tree, &record, path, children.list[i].ino);
+
+		if (none || record.root != refresh->root.id || !is_entry(dir, &record) ||
+		    children.list[i].flags & PFS_NODE_MOUNT) {
+			error = none == -ENOENT ? 0 : none;
+			continue;
+		}
+		any = true;
+		*stored = record.dev;
+		on = pfs_refresh_is_on(refresh, record.dev, dir->dev);
+	}
+	pfs_followers_finish(&children);
+	return error ? error : any;
+}
+
+int pfs_refresh_is_shared_unseen(struct pfs_refresh *refresh, bool *is, int fd,
+				 const struct pfs_crawl_dir *dir, uint64_t ino)
+{
+	struct pfs_source_record as = {
+		.root = refresh->root.id,
+		.path = dir->path,
+		.path_len = dir->path_len,
+	};
+	int any = find_stored(refresh, &as.dev, dir, ino);
+	bool same;
+
+	*is = false;
+	if (any <= 0 || refresh->options->unmounted || !dir->path_len)
+		return PFS_MIN(any, 0);
+	PFS_TRY(pfs_refresh_same_mounted(refresh, &same, fd, &as, ino, true));
+	*is = !same;
+	return same ? pfs_refresh_learn(refresh, as.dev, dir->dev) : 0;
+}
+
 /* ---- what is where a record says ---- */
 
 static int look_at_open(struct pfs_refresh *refresh, struct pfs_there *there, int fd,

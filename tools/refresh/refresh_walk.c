@@ -141,6 +141,20 @@ static int compare_mark(struct pfs_comparison *comparison, bool *own,
 	return *own || place->matched || place->above || !refresh->options->shallow ? 0 : -ESTALE;
 }
 
+/* Another root has put something in the directory, too, and it stays that one's. Sets *unseen if
+ * what this root has put in it is not seen. */
+static int compare_shared(struct pfs_comparison *comparison, bool *unseen)
+{
+	const struct pfs_refresh_place *place = comparison->place;
+
+	comparison->listing = true;
+	PFS_TRY(pfs_refresh_is_shared_unseen(comparison->refresh, unseen, comparison->fd,
+					     place->dir, place->ino));
+	return *unseen ? pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, place->ino, NULL,
+					  NULL, PFS_NOT_MOUNTED)
+		       : 0;
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -157,11 +171,8 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (error && error != -ENOENT)
 		return error;
 	known = !error;
-	if (known && record.root != refresh->root.id) { /* both have put something in it: it stays
-							   the other one's */
-		comparison->listing = true;
-		return 0;
-	}
+	if (known && record.root != refresh->root.id)
+		return compare_shared(comparison, replaced);
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
 	if (!batch)
 		return -ESTALE;
