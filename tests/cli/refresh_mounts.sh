@@ -121,6 +121,20 @@ rm -r "$src/d"
 ok 'when it goes' primefs refresh "$store"
 is 'it goes' "$(paths)" '/k/ /m/'
 
+begin
+mkdir "$src/b"
+mv "$src/d" "$src/b/d"
+import
+mount --bind "$src/b" "$src/m"
+ok 'a directory that the source has is mounted in it once more' primefs refresh --cross-mounts "$store"
+is 'and comes there, too' "$(paths)" '/b /b/d /b/d/e /b/d/e/f /k/ /m /m/d /m/d/e /m/d/e/f'
+mkdir -p "$src/b/d/g/h"
+primefs refresh --cross-mounts "$store" >/dev/null || true
+primefs refresh --cross-mounts "$store" >/dev/null || true
+is 'as does what comes to it' "$(paths)" \
+	'/b /b/d /b/d/e /b/d/e/f /b/d/g /b/d/g/h/ /k/ /m /m/d /m/d/e /m/d/e/f /m/d/g /m/d/g/h/'
+is 'from then on nothing changes' "$(counts --cross-mounts "$store")" '0 added, 0 removed, 0 moved'
+
 # ---- while the store is mounted, and watches ----
 if has_fuse; then
 	bind

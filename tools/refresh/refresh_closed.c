@@ -101,6 +101,7 @@ static int walk_later(const struct closed_walk *walk, uint64_t ino, uint64_t abo
 	place->ino = ino;
 	place->above = above;
 	place->met = true;
+	place->in_mount = comparison->place->in_mount;
 	return 0;
 }
 

@@ -132,6 +132,7 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	place->ino = child->ino;
 	place->above = comparison->place->ino;
 	place->met = true;
+	place->in_mount = comparison->place->in_mount;
 	if (!comparison->place->old_path)
 		return 0;
 	if (asprintf(&place->old_path, "%s/%s", comparison->old_path, name) < 0) {

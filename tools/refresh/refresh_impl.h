@@ -35,6 +35,7 @@ struct pfs_refresh_place {
 	bool touched; /* its listing was changed in the store: its times stay */
 	bool matched; /* its node is known without its record */
 	bool flat;    /* directories in it are walked only if they have changed */
+	bool in_mount; /* something is mounted there, or where it was met, or further up */
 	bool in_use;  /* something refers to it */
 	bool start;   /* the refresh begins at it */
 };
@@ -184,7 +185,8 @@ PFS_MUST_CHECK int pfs_refresh_enter(struct pfs_refresh *refresh, struct pfs_ref
 				     int fd);
 
 /* Returns true if the directory found is that of the node `was`, which lies elsewhere in the store:
- * it has moved while the source was read, and is left to the next refresh. */
+ * it has moved while the source was read, and is left to the next refresh. What is mounted, and all
+ * in it, may be in both places. */
 bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding *found,
 			   uint64_t was);
 

@@ -228,6 +228,7 @@ static int walk_found(struct pfs_refresh *refresh, struct pfs_finding *found, ui
 	found->as->from = found;
 	found->as->ino = ino;
 	found->as->above = found->place->ino;
+	found->as->in_mount = found->place->in_mount;
 	found->as->matched = true;
 	found->as->in_use = true;
 	if (!old_path)

@@ -137,7 +137,8 @@ bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding
 	struct pfs_follower node;
 	char path[PATH_MAX];
 
-	return was && was != found->over && !pfs_follow_node(refresh->tree, &node, was) &&
+	return was && was != found->over && !found->entry->mounted && !found->place->in_mount &&
+	       !pfs_follow_node(refresh->tree, &node, was) &&
 	       !pfs_follow_record(refresh->tree, &record, path, was) &&
 	       record.root == refresh->root.id && pfs_refresh_same(refresh, found->batch, &record);
 }

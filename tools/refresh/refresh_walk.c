@@ -216,6 +216,7 @@ static int compare_place(struct pfs_comparison *comparison)
 	comparison->dev = place->dir->dev;
 	comparison->mounted = place->dir->path_len &&
 			      pfs_crawl_is_mounted_at(&now, comparison->fd, refresh->root.dev);
+	place->in_mount |= comparison->mounted;
 	comparison->old_path = place->old_path ? place->old_path : place->dir->path;
 	comparison->listing = !place->ino;
 	refresh->report->looked_at++;
