@@ -317,7 +317,7 @@ bool pfs_cmd_is_store_suffix(const char *text)
 					       "-shm",
 					       "-journal",
 					       PFS_IMAGE_FILE_SUFFIX,
-					       PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX,
+					       (PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX),
 					       PFS_CONTROL_SUFFIX};
 
 	for (size_t i = 0; i < PFS_COUNT(suffixes); i++)

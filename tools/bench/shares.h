@@ -14,7 +14,7 @@ struct pfs_bench_daemon {
 	bool has_device;
 	uint64_t on_host, on_device; /* operators run by each */
 	uint64_t operators_ns;	     /* for which operators have run statements */
-	uint64_t requests_ns;	     /* of writes and reads; one counts only some time after its reply */
+	uint64_t requests_ns;	     /* of writes and reads; counted after the reply */
 };
 
 /* stats: what `.query/stats` says. What it lacks is 0. */
