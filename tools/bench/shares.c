@@ -25,15 +25,12 @@ static uint64_t number(const char *stats, const char *title)
 void pfs_bench_daemon_read(struct pfs_bench_daemon *out, const char *stats)
 {
 	const char *operators = after(stats, "\"operators\": {\"device\": ");
-	const char *requests = after(stats, "\"operations\": {");
 
 	*out = (struct pfs_bench_daemon){
 		.has_device = strncmp(operators, "true", 4) == 0,
 		.on_host = number(operators, "\"on_host\": "),
 		.on_device = number(operators, "\"on_device\": "),
 		.operators_ns = number(operators, "\"ns\": "),
-		.requests_ns = number(after(requests, "\"write\": {"), "\"ns\": ") +
-			       number(after(requests, "\"read\": {"), "\"ns\": "),
 	};
 }
 
@@ -43,7 +40,6 @@ void pfs_bench_shares_take(struct pfs_bench_shares *shares, const struct pfs_ben
 			   const struct pfs_bench_daemon *now)
 {
 	shares->operators_seconds = (double)(now->operators_ns - before->operators_ns) / 1e9;
-	shares->daemon_seconds = (double)(now->requests_ns - before->requests_ns) / 1e9;
 }
 
 void pfs_bench_shares_print(const struct pfs_bench_shares *shares, const char *what,
@@ -51,21 +47,17 @@ void pfs_bench_shares_print(const struct pfs_bench_shares *shares, const char *w
 {
 	double ms = 1e3 / shares->runs;
 	double operators = shares->operators_seconds * ms;
-	double text = (shares->daemon_seconds - shares->operators_seconds) * ms;
-	double fuse = (shares->seconds - shares->daemon_seconds) * ms;
+	double others = (shares->seconds - shares->operators_seconds) * ms;
 
 	if (!json) {
-		(void)printf(
-			"    on average: operators %.3f, preparing and text %.3f, FUSE and who "
-			"asks %.3f ms\n",
-			operators, text, fuse);
+		(void)printf("    on average: operators %.3f, preparing, text and FUSE %.3f ms\n",
+			     operators, others);
 		return;
 	}
 	pfs_json_open(json, NULL, '{');
 	pfs_json_string(json, "what", what);
 	pfs_json_real(json, "operators_ms", operators);
-	pfs_json_real(json, "text_ms", text);
-	pfs_json_real(json, "fuse_ms", fuse);
+	pfs_json_real(json, "others_ms", others);
 	pfs_json_close(json, '}');
 }
 

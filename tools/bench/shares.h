@@ -14,7 +14,6 @@ struct pfs_bench_daemon {
 	bool has_device;
 	uint64_t on_host, on_device; /* operators run by each */
 	uint64_t operators_ns;	     /* for which operators have run statements */
-	uint64_t requests_ns;	     /* of writes and reads; counted after the reply */
 };
 
 /* stats: what `.query/stats` says. What it lacks is 0. */
@@ -24,7 +23,6 @@ struct pfs_bench_shares {
 	unsigned runs;
 	double seconds; /* that they took who asked, all of them */
 	double operators_seconds;
-	double daemon_seconds; /* the operators' are among them */
 };
 
 /* Takes the daemon's part of the runs between the two. */
