@@ -683,6 +683,14 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT x.ext, x.uid FROM (SELECT ext, uid FROM nodes UNION SELECT type, depth FROM nodes) x CROSS JOIN side s ON s.ext = x.ext LIMIT 4
 = SELECT x.parent, a.name, b.size FROM (SELECT parent, count(*) c FROM nodes GROUP BY parent) x CROSS JOIN nodes a ON a.ino = x.parent LEFT JOIN nodes b ON b.ino = a.parent ORDER BY x.c DESC LIMIT 6
 = SELECT x.k, a.ino FROM (SELECT size k, min(ino) i FROM nodes GROUP BY size UNION ALL SELECT depth, max(ino) FROM nodes GROUP BY depth) x LEFT JOIN nodes a ON a.ino = x.i AND a.depth > 1
+= SELECT x.ext, h.k, h.m FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x LEFT JOIN (SELECT size k, uid u, -max(ino) m, count(*) c FROM nodes GROUP BY size, uid) h ON h.c = x.c LIMIT 4
+= SELECT x.ext, h.m FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x CROSS JOIN (SELECT name k, count(*) c, -max(ino) m FROM nodes GROUP BY name) h WHERE h.c <> 9 AND h.c = x.c LIMIT 5
+= SELECT e, m FROM (SELECT x.ext e, h.m FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x LEFT JOIN (SELECT size k, -max(ino) m, count(*) c FROM nodes GROUP BY size) h ON h.c = x.c) ORDER BY e DESC LIMIT 5
+= SELECT x.ext, h.m FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x LEFT JOIN (SELECT size k, -max(ino) m FROM nodes GROUP BY size) h ON h.k = x.c LIMIT 6
+= SELECT x.ext, x.c FROM (SELECT ext, count(*) c FROM nodes GROUP BY ext) x LEFT JOIN (SELECT size k, count(*) c FROM nodes GROUP BY size) h ON h.c = x.c LIMIT 6
+= SELECT x.size, a.name FROM (SELECT size, max(parent) p, count(*) c FROM nodes GROUP BY size ORDER BY c, size DESC) x LEFT JOIN nodes a ON a.ino = x.p LIMIT 4
+= SELECT x.size, h.m FROM (SELECT size, depth d, count(*) c FROM nodes GROUP BY size, depth ORDER BY c) x LEFT JOIN (SELECT depth d, max(ino) m FROM nodes GROUP BY depth) h ON h.d = x.d ORDER BY x.d LIMIT 4
+= SELECT x.size, x.c FROM (SELECT size, uid u, count(*) c FROM nodes GROUP BY size, uid ORDER BY u, size DESC) x ORDER BY x.c LIMIT 4
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

@@ -354,7 +354,8 @@ void random_sub_select(FILE *out, uint64_t *seed)
  * distinct itself have ties as nodes come to it. */
 static bool cuts;
 
-static void put_keys(FILE *out)
+/* Returns true for groups, of which SQLite keeps the ORDER BY whatever is asked of them. */
+static bool put_keys(FILE *out)
 {
 	static const char *const forms[] = {
 		"SELECT ext AS t, depth AS n, count(*) AS m FROM nodes%s GROUP BY ext, depth",
@@ -368,31 +369,36 @@ static void put_keys(FILE *out)
 	};
 	static const char *const conditions[] = {"", " WHERE size > 50", " WHERE depth < 3",
 						 " WHERE size < (SELECT max(size) FROM nodes)"};
-	const char *form = forms[below((uint32_t)PFS_COUNT(forms) - cuts)], *at = strchr(form, '%');
+	uint32_t which = below((uint32_t)PFS_COUNT(forms) - cuts);
+	const char *form = forms[which], *at = strchr(form, '%');
 
 	(void)fprintf(out, "%.*s%s%s", (int)(at - form), form, PICK(conditions), at + 2);
+	return which < 3;
 }
 
 /* Of groups that a LIMIT leaves the first ones of, others may be SQLite's. */
-static void put_member(FILE *out, bool is_first)
+static bool put_member(FILE *out, bool is_first)
 {
-	bool is_wrapped = !is_first || below(4) == 0;
+	bool is_wrapped = !is_first || below(4) == 0, is_grouped;
 
 	(void)fputs(is_wrapped ? "SELECT t, n, m FROM (" : "", out);
-	put_keys(out);
+	is_grouped = put_keys(out);
 	if (is_wrapped && cuts && below(2))
 		(void)fprintf(out, " LIMIT %u OFFSET %u", 1 + below(9), below(2));
 	(void)fputs(is_wrapped ? ")" : "", out);
+	return is_grouped && !is_wrapped;
 }
 
 static void put_known(FILE *out)
 {
+	static const char *const orders[] = {"", "", " ORDER BY n, t DESC", " ORDER BY m DESC"};
 	unsigned n = below(3);
 
-	put_member(out, true);
+	if (put_member(out, true) && !n)
+		(void)fputs(PICK(orders), out);
 	while (n--) {
 		(void)fputs(" UNION ALL ", out);
-		put_member(out, false);
+		(void)put_member(out, false);
 	}
 }
 
@@ -421,6 +427,12 @@ static void ask_known(FILE *out)
 		 false},
 		{"SELECT x.m, x.n FROM (%) x LEFT JOIN side s ON s.n = x.n AND x.m > 1", false},
 		{"SELECT x.n, x.t FROM (%) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.size > 50",
+		 false},
+		{"SELECT x.n, h.m, h.k FROM (%) x LEFT JOIN (SELECT depth k, -max(ino) m, count(*) "
+		 "c FROM nodes GROUP BY depth) h ON h.k = x.n",
+		 false},
+		{"SELECT x.t, x.n FROM (%) x CROSS JOIN (SELECT size k, count(*) c FROM nodes "
+		 "GROUP BY size) h WHERE h.c = x.m",
 		 false},
 	};
 	static const char *const ends[] = {"",	      "",	    " ORDER BY 1",

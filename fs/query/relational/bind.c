@@ -162,7 +162,7 @@ static void use_block(struct pfs_binder *binder, struct pfs_block *block)
 {
 	use_terms(binder, block);
 	pfs_block_join_inner(block);
-	pfs_block_pass_order(block);
+	pfs_bind_pass_order(binder, block);
 	for (size_t i = 0; i < block->n_inputs; i++) {
 		struct pfs_input *input = &block->inputs[i];
 

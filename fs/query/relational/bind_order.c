@@ -214,8 +214,91 @@ static bool is_first_outermost(const struct pfs_block *block)
 	return true;
 }
 
-/* What is sorted by all that it shows has no ties, and groups come by their keys. */
-void pfs_block_pass_order(struct pfs_block *block)
+/* True if AND ties a condition to the others that leaves of the column one value for each row of
+ * other inputs. */
+static bool ties_column(const struct pfs_block *block, const struct pfs_term *term, unsigned input,
+			unsigned column, const struct pfs_term *key)
+{
+	bool ties = false;
+
+	if (!term || term->kind != PFS_BOUND_STEP)
+		return false;
+	if (term->op == PFS_OP_AND)
+		return ties_column(block, term->args[0], input, column, key) ||
+		       ties_column(block, term->args[1], input, column, key);
+	if (term->op != PFS_OP_EQ ||
+	    (term->collation != PFS_BINARY && term->collation != key->collation))
+		return false;
+	for (unsigned own = 0; own < 2; own++) {
+		const struct pfs_term *at = term->args[own];
+
+		ties |= at->kind == PFS_BOUND_COLUMN && at->input == input &&
+			at->column == column &&
+			!(pfs_term_inputs(block, term->args[1 - own]) >> input & 1);
+	}
+	return ties;
+}
+
+/* True if the groups that some row is joined with have the key in common. */
+static bool is_key_tied(const struct pfs_block *block, unsigned input, const struct pfs_term *key)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	const struct pfs_block *part = from->parts[0];
+	bool is_tied = false;
+
+	for (unsigned i = 0; i < part->n_results; i++)
+		is_tied |= pfs_bound_equals(part->results[i], key) &&
+			   (ties_column(block, from->on, input, i, key) ||
+			    ties_column(block, from->equal, input, i, key) ||
+			    (!from->is_left && ties_column(block, block->where, input, i, key)));
+	return is_tied;
+}
+
+/* True if a row may be joined with several of the input's, of which SQLite makes an index of its
+ * own: their order is that of the columns that it puts there. */
+static bool has_several(const struct pfs_block *block, unsigned input)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	const struct pfs_block *part = from->n_parts == 1 ? from->parts[0] : NULL;
+	bool has = from->n_parts != 0 && !(part && part->is_grouped);
+
+	for (size_t i = 0; part && i < part->n_group; i++)
+		has |= !is_key_tied(block, input, part->group[i]);
+	return has && !from->is_lifted;
+}
+
+/* True if a result names the input, or one behind it, which may be joined with it. */
+static bool shows_from(const struct pfs_block *block, unsigned input)
+{
+	bool shows = false;
+
+	for (size_t i = 0; i < block->n_results; i++)
+		shows |= pfs_term_inputs(block, block->results[i]) >> input != 0;
+	return shows;
+}
+
+/* True if it shows in which order those come that a row of the first input is joined with. */
+static bool shows_partners(const struct pfs_block *block)
+{
+	for (unsigned i = 1; i < block->n_inputs; i++)
+		if (has_several(block, i) && shows_from(block, i))
+			return true;
+	return false;
+}
+
+/* SQLite keeps the ORDER BY of groups, whatever stands around them. */
+static void show_order(struct pfs_block *part)
+{
+	part->shows_order = true;
+	if (part->is_grouped && part->n_dropped) {
+		part->n_order = part->n_dropped;
+		part->order = part->dropped;
+	}
+}
+
+/* What is sorted by all that it shows has no ties, and groups come by their keys.  Of a part
+ * SQLite may leave out rows. */
+void pfs_bind_pass_order(struct pfs_binder *binder, struct pfs_block *block)
 {
 	const struct pfs_input *input = &block->inputs[0];
 
@@ -224,7 +307,10 @@ void pfs_block_pass_order(struct pfs_block *block)
 			      is_first_outermost(block) &&
 			      !is_ordered_by_all(block, block->results, block->n_results);
 	for (size_t i = 0; i < input->n_parts && block->passes_order; i++)
-		input->parts[i]->shows_order = true;
+		show_order(input->parts[i]);
+	if (block->passes_order && input->n_parts && shows_partners(block) &&
+	    (is_cut(binder->block) || binder->is_table))
+		pfs_bind_refuse(binder, "a LIMIT of joined rows in an order of SQLite's");
 }
 
 static bool is_in_known_order(const struct pfs_block *block);
