@@ -90,8 +90,8 @@ void pfs_bind_row_order(struct pfs_binder *binder, const struct pfs_core *writte
 			const struct pfs_select *end);
 /* Refuses a compound whose LIMIT shows an order of its members' groups that they have not. */
 void pfs_bind_check_members(struct pfs_binder *binder);
-/* Sets passes_order, and shows_order of those blocks whose order this block's shows.  Refuses joined
- * rows of which the binder's block leaves some out, in an order that is not known. */
+/* Sets passes_order, and shows_order of those blocks whose order this block's shows.  Refuses
+ * joined rows of which the binder's block leaves some out, in an order that is not known. */
 void pfs_bind_pass_order(struct pfs_binder *binder, struct pfs_block *block);
 
 /* ---- bind_values.c ---- */
