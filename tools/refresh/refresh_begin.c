@@ -93,14 +93,9 @@ int pfs_refresh_look_at_directory(struct pfs_refresh *refresh, struct pfs_crawl_
 	int error, fd;
 
 	*batch = NULL;
-	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
-	if (!error) {
-		error = pfs_crawl_look_at(refresh->look, batch, NULL);
-		pfs_crawl_look_leave(refresh->look);
-	}
-	pfs_refresh_place_free(place);
+	PFS_TRY(pfs_refresh_visit(refresh, &place, &fd, path));
+	error = pfs_crawl_look_at(refresh->look, batch, NULL);
+	pfs_refresh_leave(refresh, place);
 	return error;
 }
 
@@ -115,16 +110,12 @@ static int pass(struct pfs_refresh *refresh, bool *first, uint64_t ino)
 static int look_at_shared(struct pfs_refresh *refresh, bool *unseen, const char *path, uint64_t ino)
 {
 	struct pfs_refresh_place *place;
-	int error, fd;
+	int fd, error = pfs_refresh_visit(refresh, &place, &fd, path);
 
-	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
 	if (!error) {
 		error = pfs_refresh_is_shared_unseen(refresh, unseen, fd, place->dir, ino);
-		pfs_crawl_look_leave(refresh->look);
+		pfs_refresh_leave(refresh, place);
 	}
-	pfs_refresh_place_free(place);
 	return error == -ENOMEM ? error : 0;
 }
 
@@ -236,20 +227,16 @@ static int is_closed(struct pfs_refresh *refresh, bool *closed, const char *path
 {
 	struct pfs_refresh_place *place;
 	struct statx now;
-	int error, fd;
+	int fd, error = pfs_refresh_visit(refresh, &place, &fd, path);
 
-	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
 	if (!error) {
 		*closed = statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
 				&now) == 0 &&
 			  S_ISDIR(now.stx_mode) && pfs_crawl_is_mounted(&now, place->dir->dev) &&
 			  pfs_crawl_look_stays_out(refresh->look,
 						   makedev(now.stx_dev_major, now.stx_dev_minor));
-		pfs_crawl_look_leave(refresh->look);
+		pfs_refresh_leave(refresh, place);
 	}
-	pfs_refresh_place_free(place);
 	return error == -ENOMEM ? error : 0;
 }
 

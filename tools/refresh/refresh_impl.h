@@ -159,6 +159,12 @@ PFS_MUST_CHECK int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_ref
 				     const char *path, const char *name);
 void pfs_refresh_place_free(struct pfs_refresh_place *place);
 
+/* Enters the source's directory `path` to look at it, until pfs_refresh_leave. The place, which is
+ * not walked, has what is known of it. What opening the directory says. */
+PFS_MUST_CHECK int pfs_refresh_visit(struct pfs_refresh *refresh, struct pfs_refresh_place **out,
+				     int *fd, const char *path);
+void pfs_refresh_leave(struct pfs_refresh *refresh, struct pfs_refresh_place *place);
+
 /* Notes a finding about an entry of the place. Takes the batch over, also on failure. place->own is
  * not set. */
 PFS_MUST_CHECK int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out,

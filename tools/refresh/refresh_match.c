@@ -85,16 +85,11 @@ static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **b
 	int error, fd;
 
 	*batch = NULL;
-	PFS_TRY(pfs_refresh_place(refresh, &place, folder, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
-	if (!error) {
-		error = fstatat(fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-		if (!error)
-			error = pfs_crawl_look_at(refresh->look, batch, name);
-		pfs_crawl_look_leave(refresh->look);
-	}
-	pfs_refresh_place_free(place);
+	PFS_TRY(pfs_refresh_visit(refresh, &place, &fd, folder));
+	error = fstatat(fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+	if (!error)
+		error = pfs_crawl_look_at(refresh->look, batch, name);
+	pfs_refresh_leave(refresh, place);
 	return error;
 }
 

@@ -255,14 +255,11 @@ int pfs_refresh_look_there(struct pfs_refresh *refresh, struct pfs_there *there,
 	int error, fd;
 
 	there->exists = there->mounted = there->same = false;
-	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
-	refresh->todo = place->next;
-	error = pfs_crawl_look_enter(refresh->look, &fd, place->dir);
+	error = pfs_refresh_visit(refresh, &place, &fd, path);
 	if (!error) {
 		error = look_at_open(refresh, there, fd, place->dir, record, ino);
-		pfs_crawl_look_leave(refresh->look);
+		pfs_refresh_leave(refresh, place);
 	}
-	pfs_refresh_place_free(place);
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP ? 0 : error;
 }
 

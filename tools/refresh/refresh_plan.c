@@ -173,6 +173,25 @@ static void free_places(struct pfs_refresh_place *place)
 	}
 }
 
+int pfs_refresh_visit(struct pfs_refresh *refresh, struct pfs_refresh_place **out, int *fd,
+		      const char *path)
+{
+	int error;
+
+	PFS_TRY(pfs_refresh_place(refresh, out, path, NULL));
+	refresh->todo = (*out)->next;
+	error = pfs_crawl_look_enter(refresh->look, fd, (*out)->dir);
+	if (error)
+		pfs_refresh_place_free(*out);
+	return error;
+}
+
+void pfs_refresh_leave(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
+{
+	pfs_crawl_look_leave(refresh->look);
+	pfs_refresh_place_free(place);
+}
+
 int pfs_refresh_found(struct pfs_refresh *refresh, struct pfs_finding **out,
 		      struct pfs_refresh_place *place, struct pfs_crawl_batch *batch,
 		      const char *name)
