@@ -69,15 +69,25 @@ static const char *const names[PFS_REFRESH_EVENTS] = {
 
 /* ---- answering: words are "refresh", options, "--", paths ---- */
 
+/* A path that was not there when the refresh began. */
+struct sought {
+	char *path;
+	/* In a dry run: the path that it has without what would move, as far as the directories in
+	 * the first known_len bytes. */
+	char *now;
+	size_t known_len;
+	bool comes, goes; /* it would be added, or be removed from where it is now */
+};
+
 struct request {
 	struct pfs_reply *reply;
 	bool wanted[OPTIONS];
 	const char *const *paths;
 	size_t n_paths;
-	/* Nodes of the paths; the last n_sought are directories in which a path was not there when
-	 * the refresh began, which `sought` has in the same order. NULL: it would come. */
+	/* Nodes of the paths; the last n_sought are directories in which one of `sought`, which is
+	 * in the same order, was not there. */
 	uint64_t *inos;
-	char **sought;
+	struct sought *sought;
 	size_t n_sought;
 	struct pfs_leaving_out leaving_out;
 	struct pfs_json json;
@@ -143,15 +153,37 @@ static void add_event(struct request *request, enum pfs_refresh_event event, con
 	pfs_json_close(json, '}');
 }
 
-static void find_sought(struct request *request, enum pfs_refresh_event event, const char *path)
+/* Takes the path, or one above it, back to where it would move from. */
+static int move_back(struct sought *sought, const char *path, const char *from)
 {
-	if (!request->wanted[DRY_RUN] || (event != PFS_REFRESH_ADDED && event != PFS_REFRESH_MOVED))
-		return;
-	for (size_t i = 0; i < request->n_sought; i++)
-		if (request->sought[i] && strcmp(request->sought[i], path) == 0) {
-			free(request->sought[i]);
-			request->sought[i] = NULL;
-		}
+	size_t len = strlen(path);
+	char *now;
+
+	if (len <= sought->known_len || strncmp(sought->now, path, len) != 0 ||
+	    (sought->now[len] && sought->now[len] != '/'))
+		return 0;
+	if (asprintf(&now, "%s%s", from, sought->now + len) < 0)
+		return -ENOMEM;
+	free(sought->now);
+	sought->now = now;
+	sought->known_len = strlen(from);
+	return 0;
+}
+
+static int find_sought(struct request *request, enum pfs_refresh_event event, const char *path,
+		       const char *from)
+{
+	for (size_t i = 0; i < request->n_sought && request->wanted[DRY_RUN]; i++) {
+		struct sought *sought = &request->sought[i];
+
+		if (event == PFS_REFRESH_MOVED)
+			PFS_TRY(move_back(sought, path, from));
+		else if (strcmp(sought->now, path) != 0)
+			continue;
+		sought->comes |= event == PFS_REFRESH_ADDED;
+		sought->goes |= event == PFS_REFRESH_REMOVED && !request->wanted[KEEP];
+	}
+	return 0;
 }
 
 static int take_event(void *arg, enum pfs_refresh_event event, const char *path, const char *from,
@@ -159,7 +191,7 @@ static int take_event(void *arg, enum pfs_refresh_event event, const char *path,
 {
 	struct request *request = arg;
 
-	find_sought(request, event, path);
+	PFS_TRY(find_sought(request, event, path, from));
 	if (!request->wanted[LIST] && !request->wanted[DRY_RUN] && event != PFS_REFRESH_KEPT &&
 	    event != PFS_REFRESH_UNREAD)
 		return 0;
@@ -234,6 +266,7 @@ static int resolve(const struct pfs_answered *answered, struct request *request)
 
 	for (size_t i = 0; i < request->n_paths; i++) {
 		const char *path = request->paths[i];
+		struct sought *sought;
 		uint64_t ino;
 		int error = pfs_tree_resolve(answered->tree, &ino, path);
 
@@ -247,8 +280,10 @@ static int resolve(const struct pfs_answered *answered, struct request *request)
 			return explain_missing(request->reply, path, error);
 		request->n_sought++;
 		request->inos[request->n_paths - request->n_sought] = ino;
-		request->sought[request->n_paths - request->n_sought] = normalise(path);
-		if (!request->sought[request->n_paths - request->n_sought])
+		sought = &request->sought[request->n_paths - request->n_sought];
+		sought->path = normalise(path);
+		sought->now = sought->path ? strdup(sought->path) : NULL;
+		if (!sought->now)
 			return explain(request->reply, answered, -ENOMEM, "");
 	}
 	request->sought += n;
@@ -263,8 +298,12 @@ static int find_missing(const struct pfs_answered *answered, const struct reques
 	int error = 0;
 
 	for (size_t i = request->n_sought; i-- && !error;) {
-		*path = request->sought[i];
-		error = *path ? pfs_tree_resolve(answered->tree, &ino, *path) : 0;
+		const struct sought *sought = &request->sought[i];
+
+		*path = sought->path;
+		error = sought->goes ? -ENOENT : 0;
+		if (!sought->goes && !sought->comes)
+			error = pfs_tree_resolve(answered->tree, &ino, sought->now);
 	}
 	return error;
 }
@@ -354,7 +393,7 @@ static int answer(const struct pfs_answered *answered, struct request *request)
 {
 	struct pfs_reply *reply = request->reply;
 	uint64_t *inos PFS_FREE = calloc(request->n_paths + 1, sizeof(*inos));
-	char **sought PFS_FREE = calloc(request->n_paths + 1, sizeof(*sought));
+	struct sought *sought PFS_FREE = calloc(request->n_paths + 1, sizeof(*sought));
 	char *text PFS_FREE = NULL;
 	size_t size = 0;
 	int status, error = 0;
@@ -370,8 +409,10 @@ static int answer(const struct pfs_answered *answered, struct request *request)
 	status = resolve(answered, request);
 	if (!status)
 		status = refresh(answered, request);
-	for (size_t i = 0; i < request->n_paths; i++)
-		free(sought[i]);
+	for (size_t i = 0; i < request->n_paths; i++) {
+		free(sought[i].path);
+		free(sought[i].now);
+	}
 	if (fclose(request->json.out))
 		return explain(reply, answered, -ENOMEM, "");
 	if (status != PFS_EXIT_FAILURE)

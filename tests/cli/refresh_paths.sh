@@ -73,7 +73,22 @@ is 'with what is in it' "$(nodes /top)" '/top/z'
 mkdir "$one/w/old" && echo f >"$one/w/old/f"
 ok 'a directory' refresh "$store" /w
 mv "$one/w/old" "$one/w/renamed"
-ok 'that has moved brings what it has' refresh "$store" /w/renamed/f
+ok 'that has moved would bring what it has' refresh -n "$store" /w/renamed/f
+ok 'and brings it' refresh "$store" /w/renamed/f
+fill
+mkdir "$one/x/d" && echo k >"$one/x/y/k"
+primefs refresh -q "$store" >/dev/null
+mv "$one/w" "$one/v" && mv "$one/x" "$one/w" && mv "$one/w/y" "$one/w/d/y2" && mv "$one/w/d" "$one/w/d2"
+echo n >"$one/w/d2/y2/n" && rm "$one/w/d2/y2/k"
+for path in /w/d2/y2 /w/d2/y2/g /w/d2/y2/z/h /w/d2/y2/n /v/i; do
+	ok "what lies below directories that move and take each other's names: $path" refresh -n "$store" "$path"
+done
+for path in /w/d2/y2/k /w/d2/y2/i /v/f; do
+	exits "what does not: $path" 3 primefs refresh -n "$store" "$path"
+done
+ok 'what would be there' refresh "$store"
+ok 'is' primefs find "$store" /w/d2/y2 /w/d2/y2/g /w/d2/y2/z/h /w/d2/y2/n /v/i
+for path in /w/d2/y2/k /w/d2/y2/i /v/f; do not_ok "and what would not, is not: $path" primefs find "$store" "$path"; done
 
 # ---- paths that overlap ----
 fill
