@@ -40,6 +40,25 @@ for mode in 0 111 444; do
 	chown "$nobody" "$src"/d/*
 done
 
+# ---- what could not be read has not been compared ----
+# The times that nodes have, in seconds, as many as they have different ones.
+compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }
+rm -f "$store"*
+user import -q "$src" "$store"
+imported=$(compared 1)
+sleep 1.1
+chmod 0 "$src/d"
+for path in /d /d/e /d/e/h /d/f /d/new; do
+	exits "$path cannot be read" 1 user refresh "$store" "$path"
+	is 'and is as old as it was' "$(compared 1)" "$imported"
+done
+exits 'beside what can be' 1 user refresh "$store" /d /k
+ok 'that is newer' test "$(compared "path = '/k'")" -gt "$imported"
+is 'alone' "$(compared "path != '/k'")" "$imported"
+chmod 755 "$src/d"
+ok 'it may be read again' user refresh "$store" /d
+ok 'and is newer, too' test "$(compared "under(ino, '/d')")" -gt "$imported"
+
 for moved in d2 k/d2 d2/e; do
 	rm -f "$store"*
 	user import -q "$src" "$store"
@@ -74,8 +93,12 @@ if mount_inner 2>/dev/null; then
 		is 'and stays' "$(paths)" "$before"
 	done
 	ok 'which is said' grep -q '^unread /m/inner: its filesystem is not mounted' <(primefs refresh "$store" || true)
+	imported=$(compared "under(ino, '/m/inner')")
+	sleep 1.1
 	exits 'the path alone does not lose it either' 1 primefs refresh "$store" /m/inner
 	is 'it is there' "$(paths)" "$before"
+	exits 'nor does one below it' 1 primefs refresh "$store" /m/inner/x
+	is 'and neither is newer for it' "$(compared "under(ino, '/m/inner')")" "$imported"
 	touch "$src/m/other"
 	exits 'what is beside it follows' 1 primefs refresh "$store"
 	is 'and no more' "$(paths)" "$before /m/other"

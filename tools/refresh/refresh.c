@@ -153,35 +153,6 @@ static int open_folder(struct pfs_refresh *refresh, const struct pfs_crawl_optio
 	return compare_root(refresh);
 }
 
-/* Sets *away to true if it is the folder that fails: it is gone, another one or cannot be read. */
-static int refresh_root(struct pfs_refresh *refresh, bool *away)
-{
-	char path[PATH_MAX];
-	struct pfs_crawl_options options = {
-		.root = path,
-		.cross_mounts = refresh->options->cross_mounts,
-		.marks = true,
-		.store = refresh->store,
-		.problem = problem,
-		.arg = refresh,
-	};
-	int error;
-
-	PFS_TRY(pfs_follow_root_record(refresh->tree, &refresh->source, path, refresh->root.id));
-	refresh->unread = refresh->report->count[PFS_REFRESH_UNREAD];
-	error = find_left_out(refresh, &options.leaving_out);
-	if (!error) {
-		error = open_folder(refresh, &options);
-		*away = error && error != -ENOMEM && error != -EMFILE && error != -ENFILE;
-	}
-	if (!error)
-		error = refresh_compared(refresh);
-	pfs_refresh_finish(refresh);
-	pfs_crawl_look_close(refresh->look);
-	pfs_ignore_finish(&refresh->left_out.rules);
-	return error;
-}
-
 /* ---- when it was compared ---- */
 
 /* True if the node came with the root. */
@@ -192,6 +163,14 @@ static bool is_of_root(const struct pfs_refresh *refresh, uint64_t ino)
 
 	return !pfs_follow_record(refresh->tree, &record, path, ino) &&
 	       record.root == refresh->root.id;
+}
+
+/* Returns true if the node, or one that it lies in, was told as unread. */
+static bool is_unread(const struct pfs_refresh *refresh, uint64_t ino)
+{
+	while (ino && !pfs_byprime_find(&refresh->unread_inos, ino))
+		ino = pfs_follow_parent(refresh->tree, ino);
+	return ino;
 }
 
 static int note(const struct pfs_refresh *refresh, uint64_t ino,
@@ -210,7 +189,8 @@ static int note_node(struct pfs_refresh *refresh, uint64_t ino,
 	struct pfs_follower node;
 	bool in_place;
 
-	if (pfs_follow_node(refresh->tree, &node, ino) || !is_of_root(refresh, ino))
+	if (pfs_follow_node(refresh->tree, &node, ino) || !is_of_root(refresh, ino) ||
+	    is_unread(refresh, ino))
 		return 0;
 	if (S_ISDIR(node.attr.st_mode))
 		return note(refresh, ino, times);
@@ -240,14 +220,50 @@ static int note_compared(struct pfs_refresh *refresh, time_t begun)
 	};
 	const struct pfs_compared_times flat = {.flat_s = times.full_s};
 
+	if (options->shallow || options->dry_run)
+		return 0;
 	if (pfs_refresh_begins_at_root(refresh))
 		return is_of_root(refresh, refresh->root_ino)
-			       ? note(refresh, refresh->root_ino, &times)
+			       ? note_node(refresh, refresh->root_ino, &times)
 			       : note_children(refresh, &times);
 	for (size_t i = 0; i < options->n_inos; i++)
 		PFS_TRY(note_node(refresh, options->inos[i],
 				  i + options->n_flat < options->n_inos ? &times : &flat));
 	return 0;
+}
+
+/* ---- all of a root ---- */
+
+/* Sets *away to true if it is the folder that fails: it is gone, another one or cannot be read. */
+static int refresh_root(struct pfs_refresh *refresh, bool *away)
+{
+	char path[PATH_MAX];
+	struct pfs_crawl_options options = {
+		.root = path,
+		.cross_mounts = refresh->options->cross_mounts,
+		.marks = true,
+		.store = refresh->store,
+		.problem = problem,
+		.arg = refresh,
+	};
+	time_t begun = time(NULL);
+	int error;
+
+	PFS_TRY(pfs_follow_root_record(refresh->tree, &refresh->source, path, refresh->root.id));
+	refresh->unread = refresh->report->count[PFS_REFRESH_UNREAD];
+	error = find_left_out(refresh, &options.leaving_out);
+	if (!error) {
+		error = open_folder(refresh, &options);
+		*away = error && error != -ENOMEM && error != -EMFILE && error != -ENFILE;
+	}
+	if (!error)
+		error = refresh_compared(refresh);
+	if (!error)
+		error = note_compared(refresh, begun);
+	pfs_refresh_finish(refresh);
+	pfs_crawl_look_close(refresh->look);
+	pfs_ignore_finish(&refresh->left_out.rules);
+	return error;
 }
 
 int pfs_refresh_possible(const struct pfs_tree *tree)
@@ -309,7 +325,6 @@ struct outcome {
 static int refresh_one(struct pfs_refresh *refresh, struct outcome *outcome)
 {
 	const struct pfs_refresh_options *options = refresh->options;
-	time_t begun = time(NULL);
 	bool asked, away = false;
 	int error;
 
@@ -331,10 +346,8 @@ static int refresh_one(struct pfs_refresh *refresh, struct outcome *outcome)
 	}
 	PFS_TRY(error);
 	outcome->n_done++;
-	if (options->shallow || options->dry_run)
-		return 0;
-	PFS_TRY(note_compared(refresh, begun));
-	if (pfs_refresh_begins_at_root(refresh) && !options->quick)
+	if (!options->shallow && !options->dry_run && !options->quick &&
+	    pfs_refresh_begins_at_root(refresh))
 		pfs_follow_set_followed(refresh->tree, refresh->root.id);
 	return 0;
 }
@@ -345,7 +358,9 @@ static int tell_away(struct pfs_refresh *refresh, const struct outcome *outcome)
 	for (size_t i = 0; i < outcome->n_away; i++) {
 		const struct away *away = &outcome->away[i];
 		char why[PFS_REFRESH_EXPLAINED], path[PATH_MAX], *text PFS_FREE = NULL;
+		char *node PFS_FREE = NULL;
 		struct pfs_source_root record;
+		int error;
 
 		PFS_TRY(pfs_follow_root_record(refresh->tree, &record, path, away->id));
 		pfs_refresh_explain(why, sizeof(why), away->error);
@@ -353,9 +368,11 @@ static int tell_away(struct pfs_refresh *refresh, const struct outcome *outcome)
 			text = NULL;
 			return -ENOMEM;
 		}
-		refresh->root_ino = away->root_ino;
-		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, away->root_ino, NULL, NULL,
-					 text));
+		error = pfs_tree_path(refresh->tree, &node, away->root_ino);
+		if (!error)
+			error = problem(refresh, node, text);
+		if (error && error != -ESTALE)
+			return error;
 	}
 	return 0;
 }

@@ -148,6 +148,7 @@ struct pfs_refresh {
 	bool source_changed;		 /* which is to be written */
 	bool unlooked; /* there may be mount points of which their nodes do not say that they are */
 	uint64_t unread;       /* how many nodes were unread when this root was begun */
+	struct pfs_byprime_table unread_inos; /* those of this root */
 	struct pfs_pool *pool; /* threads of a quick refresh; NULL: none has begun */
 };
 

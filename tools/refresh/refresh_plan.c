@@ -470,9 +470,12 @@ int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, 
 {
 	const struct pfs_refresh_options *options = refresh->options;
 	char *folder PFS_FREE = NULL, *path PFS_FREE = NULL;
+	bool first;
 	int error;
 
 	refresh->report->count[event]++;
+	if (event == PFS_REFRESH_UNREAD)
+		PFS_TRY(pfs_refresh_note(&refresh->unread_inos, &first, ino));
 	if (!options->event || !ino)
 		return 0;
 	error = pfs_tree_path(refresh->tree, &folder, ino);
@@ -521,6 +524,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	forget_read(refresh);
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
 	pfs_byprime_drain(&refresh->displaced_inos, free_gone, NULL);
+	pfs_byprime_drain(&refresh->unread_inos, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);
