@@ -89,14 +89,29 @@ for how in without with; do
 	change "UPDATE nodes SET path = '/k/f' WHERE path = '/m/f'"
 	umount "$src/m"
 	if [[ $how = with ]]; then mkdir "$src/m/other"; fi
-	for _ in 1 2; do
-		is "all that a bind mount $how something below it had was moved in the store" "$(said --cross-mounts "$store")" "unread /k/f: $unread"
-		is 'and stays' "$(paths)" '/d /d/e /d/e/f /k /k/f /m/'
+	stays "all that a bind mount $how something below it had was moved in the store" 'unread /k/f unread /m'
+	for path in '/m' '--quick /m' '/ /m' '--quick /d /'; do
+		read -ra asked <<<"$path"
+		is "as of a refresh of '$path'" "$(said --cross-mounts "$store" "${asked[@]}" | grep -c "^unread /m: $unread")" 1
 	done
+	is 'which leave all' "$(paths)" '/d /d/e /d/e/f /k /k/f /m/'
+	exits 'as do two more of everything' 1 primefs refresh "$store"
+	is 'with what lies elsewhere' "$(paths)" '/d /d/e /d/e/f /k /k/f /m/'
 	mount --bind "$outside" "$src/m"
 	rm "$outside/f"
 	ok 'it is mounted again, and has lost the file' primefs refresh --cross-mounts "$store"
 	is 'which goes' "$(paths)" '/d /d/e /d/e/f /k/ /m/'
+done
+for how in without with; do
+	bind
+	change "DELETE FROM nodes WHERE under(ino, '/m') AND path != '/m'"
+	umount "$src/m"
+	if [[ $how = with ]]; then mkdir "$src/m/other"; fi
+	stays "a bind mount of which the store has removed all, $how something below it" 'unread /m'
+	mount --bind "$outside" "$src/m"
+	echo new >"$outside/new"
+	ok 'it is mounted again, and has something new' primefs refresh --cross-mounts "$store"
+	is 'that comes, and nothing else' "$(paths)" '/d /d/e /d/e/f /k/ /m /m/new'
 done
 bind
 change "UPDATE nodes SET path = '/k/m' WHERE path = '/m'"

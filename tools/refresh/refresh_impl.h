@@ -297,7 +297,8 @@ PFS_MUST_CHECK int pfs_refresh_look_there(struct pfs_refresh *refresh, struct pf
 					  uint64_t ino);
 
 /* Notes that the filesystem of a gone node is not seen: the node and all below it stay, and that is
- * told, unless they are found elsewhere. Does nothing for a directory with nothing below it. */
+ * told, unless they are found elsewhere. Does nothing for a directory in which nothing is, nor was
+ * before the store moved or removed all of it. */
 PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone);
 
 /* Returns 1 if something was mounted where the directory of a node with these flags lay, in that of

@@ -276,10 +276,21 @@ static int has_children(const struct pfs_refresh *refresh, uint64_t ino)
 	return error;
 }
 
+/* Returns 1 if the store has changed what is in the directory since it was read. */
+static int is_touched(const struct pfs_refresh *refresh, const struct pfs_gone *gone)
+{
+	struct pfs_follower node;
+
+	PFS_TRY(pfs_follow_node(refresh->tree, &node, gone->by_prime.prime));
+	return !pfs_is_time(gone->record.mtime, node.attr.st_mtim);
+}
+
 int pfs_refresh_unmounted(const struct pfs_refresh *refresh, struct pfs_gone *gone)
 {
 	int any = S_ISDIR(gone->mode) ? has_children(refresh, gone->by_prime.prime) : 1;
 
+	if (!any)
+		any = is_touched(refresh, gone);
 	if (any > 0)
 		gone->held = gone->unmounted = true;
 	return PFS_MIN(any, 0);
@@ -380,21 +391,6 @@ struct search {
 	struct pfs_there there;
 };
 
-/* What the store has moved out of a directory may be in the filesystem that was mounted there. As
- * long as that is not seen, the node says so. */
-static void hold_mount_point(struct pfs_refresh *refresh, uint64_t ino)
-{
-	struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
-
-	if (!gone || gone->claimed)
-		return;
-	gone->held = true;
-	for (struct pfs_finding *found = refresh->found; found && !gone->stands;
-	     found = found->following)
-		if (found->over == ino)
-			gone->stands = found;
-}
-
 /* Looks at a directory on the way. */
 static int look_at_node(struct pfs_refresh *refresh, struct search *search,
 			const struct pfs_follower *node, const struct pfs_source_record *record,
@@ -433,8 +429,6 @@ static int look_down(struct pfs_refresh *refresh, struct search *search, uint64_
 		error = find_directory(refresh, &directory, &record, recorded, *above, path);
 		if (!error)
 			error = look_at_node(refresh, search, &directory, &record, *above);
-		if (!error && search->unseen)
-			hold_mount_point(refresh, directory.ino);
 		*slash++ = '/';
 		*above = error ? 0 : directory.ino;
 		if (error)
