@@ -72,6 +72,7 @@ struct pfs_crawl_entry {
 	bool narrowed; /* attr's mode is less than st_mode, which had an ACL's mask in it */
 	bool left_out; /* the reader's: no content is wanted */
 	uint32_t node; /* the reader's */
+	uint64_t filesystem; /* mounted there, with options.marks and dir; pfs_filesystem_of */
 };
 
 struct pfs_crawl_batch {

@@ -15,6 +15,7 @@
 #include "base/acl.h"
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/filesystem.h"
 #include "meta/birthmark.h"
 #include "tools/cmd.h"
 
@@ -279,6 +280,17 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 	return 0;
 }
 
+/* Called for what is mounted and going to be read. */
+static uint64_t filesystem_at(const struct pfs_crawl_thread *thread, const char *name)
+{
+	int fd = pfs_crawl_openat(thread->fd, name, O_DIRECTORY);
+	uint64_t filesystem = fd < 0 ? 0 : pfs_filesystem_of(fd);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return filesystem;
+}
+
 static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entry *entry,
 		      const struct statx *from)
 {
@@ -358,6 +370,8 @@ int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name, const stru
 	PFS_TRY(keep_rest(thread, entry, name, from));
 	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
 		PFS_TRY(keep_dir(thread, entry, name));
+	if (entry->mounted && entry->dir && thread->crawl->options.marks)
+		entry->filesystem = filesystem_at(thread, name);
 	batch->has_files |=
 		thread->crawl->options.content && S_ISREG(from->stx_mode) && from->stx_size > 0;
 	batch->n_entries++;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fs/content/filesystem.h"
 #include "tools/import/crawl_impl.h"
 #include "tools/import/ignore.h"
 
@@ -207,9 +208,11 @@ static int look_at(struct pfs_crawl_look *look, const char *name)
 		thread->dir = NULL; /* its own name is not part of its path */
 	error = pfs_crawl_keep(thread, name, &from);
 	thread->dir = dir;
-	if (!*name && dir->path_len && thread->batch->n_entries)
-		thread->batch->entries[0].mounted =
-			pfs_crawl_is_mounted_at(&from, thread->fd, look->crawl.dev);
+	if (!*name && dir->path_len && thread->batch->n_entries &&
+	    pfs_crawl_is_mounted_at(&from, thread->fd, look->crawl.dev)) {
+		thread->batch->entries[0].mounted = true;
+		thread->batch->entries[0].filesystem = pfs_filesystem_of(thread->fd);
+	}
 	thread->batch->done = thread->own;
 	thread->own = NULL;
 	return error;

@@ -11,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/filesystem.h"
 #include "tools/import/crawl.h"
 #include "tools/import/ignore.h"
 #include "tools/import/import_attrs.h"
@@ -245,6 +246,15 @@ static int take_file(struct pfs_import *import, const struct pfs_crawl_batch *ba
 	return note_original(import, batch, entry);
 }
 
+static int take_filesystem(struct dir *dir, const struct pfs_crawl_entry *entry)
+{
+	char text[PFS_FILESYSTEM_TEXT_SIZE];
+
+	pfs_filesystem_print(text, entry->filesystem);
+	return pfs_attr_list_add(&dir->attrs, entry->node, PFS_FILESYSTEM,
+				 sizeof(PFS_FILESYSTEM) - 1, text, sizeof(text) - 1);
+}
+
 /* What has no content: refreshing knows it again. */
 static int take_other(struct pfs_import *import, const struct pfs_crawl_batch *batch,
 		      const struct pfs_crawl_entry *entry)
@@ -255,8 +265,11 @@ static int take_other(struct pfs_import *import, const struct pfs_crawl_batch *b
 		return 0;
 	pfs_build_set_flags(import->build, entry->node,
 			    (entry->settled ? PFS_NODE_SETTLED : 0u) |
-				    (entry->mounted ? PFS_NODE_MOUNT : 0u),
+				    (entry->mounted ? PFS_NODE_MOUNT : 0u) |
+				    (entry->filesystem ? PFS_NODE_ATTRS : 0u),
 			    0);
+	if (entry->filesystem)
+		PFS_TRY(take_filesystem(import->state, entry));
 	return note_original(import, batch, entry);
 }
 

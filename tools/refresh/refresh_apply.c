@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/change/change.h"
+#include "fs/content/filesystem.h"
 #include "tools/refresh/refresh_compare.h"
 
 /* ---- records ---- */
@@ -416,6 +417,22 @@ static void take_flags(struct pfs_taking *taking, const struct pfs_crawl_entry *
 		taking->flags_set |= PFS_NODE_SETTLED;
 }
 
+/* Which filesystem is mounted there and not walked is not known. */
+static int take_attributes(struct pfs_refresh *refresh, const struct pfs_finding *found)
+{
+	const struct pfs_crawl_entry *entry = found->entry;
+	bool is_new = found->kind == PFS_FOUND_NEW;
+	int error = 0;
+
+	if (is_new || found->another)
+		PFS_TRY(set_attributes(refresh, found));
+	if (S_ISDIR(entry->attr.st_mode) && (entry->dir || !entry->mounted))
+		error = pfs_filesystem_set(refresh->tree, found->ino, entry->filesystem);
+	if (!error && !is_new)
+		error = pfs_tree_removexattr(refresh->tree, found->ino, PFS_REFRESH_GONE);
+	return error == -ENODATA || error == -EPERM || error == -ESTALE ? 0 : error;
+}
+
 /* Gives the node what it takes over from the entry. unfinished: the next refresh is to read the
  * directory again, so its record gets no times. */
 static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished)
@@ -441,14 +458,7 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 	if (!is_new && is_file && is_mistaken(refresh, found))
 		taking.set = PFS_TAKE_ALL;
-	if (is_new || found->another)
-		PFS_TRY(set_attributes(refresh, found));
-	if (!is_new)
-		error = pfs_tree_removexattr(refresh->tree, found->ino, PFS_REFRESH_GONE);
-	else
-		error = 0;
-	if (error && error != -ENODATA && error != -EPERM && error != -ESTALE)
-		return error;
+	PFS_TRY(take_attributes(refresh, found));
 	error = pfs_follow_take(refresh->tree, found->ino, &taking);
 	return error == -ESTALE ? 0 : error; /* removed meanwhile */
 }

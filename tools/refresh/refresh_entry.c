@@ -199,7 +199,7 @@ static int lose(struct pfs_comparison *comparison, struct pfs_gone **gone,
 	PFS_TRY(pfs_refresh_gone(refresh, gone, place, child->ino, record));
 	if (S_ISDIR(child->attr.st_mode))
 		PFS_TRY(pfs_refresh_is_unseen(refresh, &unseen, record, child->flags, place->ino,
-					      false));
+					      NULL));
 	return unseen ? pfs_refresh_unmounted(refresh, *gone) : 0;
 }
 

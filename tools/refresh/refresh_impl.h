@@ -307,12 +307,12 @@ PFS_MUST_CHECK int pfs_refresh_unmounted(const struct pfs_refresh *refresh, stru
 PFS_MUST_CHECK int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
 					   const struct pfs_source_record *record, unsigned flags,
 					   uint64_t above);
-/* Sets *is if such a directory, in whose place another is or none, is not seen: what was mounted
- * there is not, or (mounted) something is that was not. It is gone if the options say that what is
- * not seen is. */
+/* Sets *is if such a directory, in whose place another is (`there`) or none (NULL), is not seen:
+ * what was mounted there is not, or something is that was not, or another filesystem. It is gone if
+ * the options say that what is not seen is. */
 PFS_MUST_CHECK int pfs_refresh_is_unseen(const struct pfs_refresh *refresh, bool *is,
 					 const struct pfs_source_record *record, unsigned flags,
-					 uint64_t above, bool mounted);
+					 uint64_t above, const struct pfs_crawl_entry *there);
 /* Tells that something is mounted over what the directory had. batch: what is there, which is not
  * walked. */
 PFS_MUST_CHECK int pfs_refresh_leave_covered(struct pfs_refresh *refresh,

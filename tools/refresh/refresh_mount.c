@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What is mounted below a source, and what was when it was last read.
  *
- * A node says whether its directory was where something was mounted (PFS_NODE_MOUNT). A record says
- * which filesystem its original is in, by a number that means nothing but that in this store: what
- * the machine calls the device changes. Where the same is mounted as before, a refresh learns which
+ * A node says whether its directory was where something was mounted (PFS_NODE_MOUNT), and which
+ * filesystem that was, if its disk identifies it (fs/content/filesystem.h). A record says which
+ * filesystem its original is in, by a number that means nothing but that in this store: what the
+ * machine calls the device changes. Where the same is mounted as before, a refresh learns which
  * device has which number. */
 #include "tools/refresh/refresh_impl.h"
 
@@ -13,6 +14,7 @@
 #include <sys/random.h>
 
 #include "base/checked.h"
+#include "fs/content/filesystem.h"
 #include "meta/birthmark.h"
 
 #define DIFFERENT_ENOUGH 16 /* entries of a filesystem that differ, so that it is another one */
@@ -150,12 +152,20 @@ static int compare_children(struct pfs_refresh *refresh, bool *same, int fd,
 int pfs_refresh_same_mounted(struct pfs_refresh *refresh, bool *same, int fd,
 			     const struct pfs_source_record *record, uint64_t ino, bool here)
 {
+	uint64_t was = 0, filesystem;
 	struct statx now;
 	dev_t dev;
 
 	*same = false;
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &now) < 0)
 		return -errno;
+	if (record->prime)
+		PFS_TRY(pfs_filesystem_get(refresh->tree, &was, record->prime));
+	filesystem = was ? pfs_filesystem_of(fd) : 0;
+	if (filesystem) {
+		*same = was == filesystem;
+		return 0;
+	}
 	dev = makedev(now.stx_dev_major, now.stx_dev_minor);
 	*same = pfs_refresh_is_on(refresh, record->dev, dev);
 	if (*same || !pfs_refresh_may_be_on(refresh, record->dev, dev) ||
@@ -315,11 +325,16 @@ int pfs_refresh_was_mounted(const struct pfs_refresh *refresh,
 
 int pfs_refresh_is_unseen(const struct pfs_refresh *refresh, bool *is,
 			  const struct pfs_source_record *record, unsigned flags, uint64_t above,
-			  bool mounted)
+			  const struct pfs_crawl_entry *there)
 {
 	int was = pfs_refresh_was_mounted(refresh, record, flags, above);
+	bool mounted = there && there->mounted;
+	uint64_t filesystem = 0;
 
-	*is = !refresh->options->unmounted && was != mounted;
+	if (was > 0 && mounted)
+		PFS_TRY(pfs_filesystem_get(refresh->tree, &filesystem, record->prime));
+	*is = !refresh->options->unmounted &&
+	      (was != mounted || (filesystem && filesystem != there->filesystem));
 	return PFS_MIN(was, 0);
 }
 

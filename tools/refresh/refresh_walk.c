@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/filesystem.h"
 #include "tools/refresh/refresh_compare.h"
 
 /* ---- the directory itself ---- */
@@ -116,7 +117,7 @@ static int take_another(struct pfs_comparison *comparison, struct pfs_crawl_batc
 {
 	bool unseen;
 	int error = pfs_refresh_is_unseen(comparison->refresh, &unseen, record, node->flags,
-					  comparison->place->above, comparison->mounted);
+					  comparison->place->above, &batch->entries[0]);
 
 	if (!error)
 		return replace_directory(comparison, batch, node, record, unseen);
@@ -155,6 +156,19 @@ static int compare_shared(struct pfs_comparison *comparison, bool *unseen)
 		       : 0;
 }
 
+/* Sets *is if the node does not say what is mounted where its directory is. */
+static int is_mounted_anew(const struct pfs_comparison *comparison, bool *is,
+			   const struct pfs_follower *node, const struct pfs_crawl_batch *batch)
+{
+	bool was = node->flags & PFS_NODE_MOUNT;
+	uint64_t filesystem = 0;
+
+	if (comparison->mounted)
+		PFS_TRY(pfs_filesystem_get(comparison->refresh->tree, &filesystem, node->ino));
+	*is = was != comparison->mounted || filesystem != batch->entries[0].filesystem;
+	return 0;
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -165,7 +179,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
 	struct pfs_gone *gone;
-	bool known, own = false, same, another, mount = node->flags & PFS_NODE_MOUNT;
+	bool known, own = false, same, another, anew = false;
 	int error = pfs_follow_record(refresh->tree, &record, path, node->ino);
 
 	if (error && error != -ENOENT)
@@ -178,6 +192,8 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 		return -ESTALE;
 	/* else the record is another directory's, which may have the same times */
 	error = known ? compare_mark(comparison, &own, batch, &record) : 0;
+	if (!error)
+		error = is_mounted_anew(comparison, &anew, node, batch);
 	another = known && !place->matched && !own;
 	if (error) {
 		pfs_crawl_look_free(batch);
@@ -196,7 +212,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	comparison->adopting = !known;
 	same = own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
 	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
-	if (!same || place->old_path || place->matched || mount != comparison->mounted ||
+	if (!same || place->old_path || place->matched || anew ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
 	pfs_crawl_look_free(batch);
