@@ -142,6 +142,28 @@ else
 	skip 'moved in the store: no /dev/fuse'
 fi
 
+# ---- what the store has removed of a directory that moves ----
+for how in '' --quick; do
+	fill
+	sleep 2 # so that directories are settled
+	primefs query "$store" "DELETE FROM nodes WHERE path IN ('/x/f', '/x/y/z/h')" >/dev/null
+	mv "$one/x" "$one/x2" && mv "$one/x2/y" "$one/w/y"
+	# shellcheck disable=SC2086
+	ok "two directories of which the store has removed something move $how" refresh -l $how "$store"
+	is 'they have moved' "$(said | grep '^moved' | xargs)" 'moved /w/y <- /x/y moved /x2 <- /x'
+	is 'without it' "$(nodes)" '/top /w /w/i /w/y /w/y/g /w/y/z /x2'
+	echo new >"$one/x2/new"
+	ok 'something comes' refresh "$store"
+	is 'and nothing else' "$(nodes)" '/top /w /w/i /w/y /w/y/g /w/y/z /x2 /x2/new'
+done
+fill
+primefs query "$store" "DELETE FROM nodes WHERE path = '/x/f'" >/dev/null
+mkdir "$work/other" && echo f >"$work/other/f"
+sleep 2
+rm -r "$one/x" && mv "$work/other" "$one/x"
+ok 'another directory comes in the place of one' refresh "$store"
+is 'with all that it has' "$(nodes /x)" '/x/f'
+
 # ---- several folders ----
 # The times that nodes have, as many as they have different ones.
 compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }

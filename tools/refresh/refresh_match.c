@@ -446,7 +446,8 @@ static int go_through_directories(struct pfs_refresh *refresh, bool *any)
 	PFS_TRY(match_directories(refresh, any));
 	if (!*any)
 		PFS_TRY(place_directories(refresh, any));
-	return pfs_refresh_walk(refresh);
+	PFS_TRY(pfs_refresh_walk(refresh));
+	return leave_removed(refresh);
 }
 
 int pfs_refresh_match(struct pfs_refresh *refresh)

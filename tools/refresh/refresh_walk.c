@@ -102,10 +102,14 @@ static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 }
 
 /* Returns true if the store's directory was changed since it was read. Without times the record is
- * of a directory that a refresh has not read to its end. */
-static bool is_touched(const struct pfs_source_record *record, const struct pfs_follower *node)
+ * of a directory that a refresh has not read to its end; one that takes a node by its name has not
+ * been read as that. */
+static bool is_touched(const struct pfs_refresh_place *place,
+		       const struct pfs_source_record *record, const struct pfs_follower *node)
 {
-	return (record->ctime.sec || record->ctime.nsec) &&
+	bool by_name = place->matched && place->from->kind != PFS_FOUND_MOVED;
+
+	return !by_name && (record->ctime.sec || record->ctime.nsec) &&
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
 }
 
@@ -205,7 +209,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	gone = pfs_refresh_find(refresh, node->ino);
 	if (gone && !gone->claimed)
 		gone->present = true;
-	place->touched = known && is_touched(&record, node);
+	place->touched = known && is_touched(place, &record, node);
 	place->settled = node->flags & PFS_NODE_SETTLED;
 	if (known)
 		place->listed = record.ctime;
