@@ -14,6 +14,7 @@ WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value rests) fstatvfs64
 WRAP_test_sql_number := sqlite3_value_dup
+WRAP_test_build := pfs_store_totals
 WRAP_test_parse := malloc calloc realloc
 WRAP_test_row_groups := pfs_store_put_node pfs_store_put_attr pfs_store_remove_attr \
 	pfs_store_commit pfs_row_changed

@@ -125,7 +125,7 @@ static int say_error(struct pfs_import *import, int error)
 		return PFS_EXIT_FAILURE; /* it has been said */
 	if (error == -ENOSPC)
 		what = "no space left for the store; nothing was imported";
-	else if (error == -EFBIG)
+	else if (error == -EOVERFLOW)
 		what = pfs_import_name_error(error);
 	if (error == -ENOTDIR && options->at)
 		(void)snprintf(why, sizeof(why),

@@ -14,6 +14,7 @@
 #include "base/order.h"
 #include "base/random.h"
 #include "fs/build/build_impl.h"
+#include "fs/image/image.h"
 
 #define THREADS 2u
 
@@ -298,8 +299,8 @@ static int arrange(struct writer *writer, const uint32_t *weight)
 	if (build->n_stored)
 		PFS_TRY(pfs_store_totals(build->store, &totals));
 	slot = totals.end_slot;
-	if (slot + pfs_build_count(build) > PFS_BUILD_NODES_MAX)
-		return -EFBIG;
+	if (slot + pfs_build_count(build) > PFS_SLOT_MAX)
+		return -EOVERFLOW;
 	for (i = 0; i < build->count; i++) {
 		uint32_t node = writer->order[i];
 		uint8_t state = build->state[node];

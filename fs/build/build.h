@@ -66,8 +66,8 @@ enum pfs_build_seen {
  * and a regular file's without attr; a regular file becomes a directory when it gets children.
  * ".query" is stored as ".query~", which is counted. -ENAMETOOLONG; -EINVAL: the name is empty, "."
  * or "..", or has '/' or NUL in it; -ENOTDIR: the parent is no directory and cannot become one;
- * -ENOTUNIQ: ".query" and ".query~" were both added; -ENOMEM; -EFBIG: there would be more than 2^32
- * - 2 nodes. */
+ * -ENOTUNIQ: ".query" and ".query~" were both added; -ENOMEM; -EOVERFLOW: there would be more
+ * than PFS_SLOT_MAX nodes. */
 PFS_MUST_CHECK int pfs_build_add(struct pfs_build *build, uint32_t *node, enum pfs_build_seen *seen,
 				 uint32_t parent, const void *name, size_t name_len,
 				 const struct stat *attr);
@@ -129,7 +129,8 @@ PFS_MUST_CHECK int pfs_build_fix(struct pfs_build *build, uint64_t *prime, uint3
 void pfs_build_unfix(struct pfs_build *build, uint32_t node);
 
 /* Writes all node records.  Afterwards, and in options.written, only the functions that look at a
- * build may be called, and commit and close. */
+ * build may be called, and commit and close. -EOVERFLOW: there would be more than PFS_SLOT_MAX
+ * slots; and what the store's functions return. */
 PFS_MUST_CHECK int pfs_build_finish(struct pfs_build *build);
 
 /* Returns the node's prime: of a fixed node, or of a node of the existing store, at once; of all

@@ -11,8 +11,6 @@
 #include "base/pool.h"
 #include "fs/build/build.h"
 
-#define PFS_BUILD_NODES_MAX (UINT32_MAX - 1) /* slots are 32 bits wide, one of them is "none" */
-
 enum pfs_build_state {
 	BUILD_DIRECTORY = 1, /* by its attributes or by its children */
 	BUILD_PARENT = 2,    /* has children */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/checked.h"
+#include "fs/image/image.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define TABLE_MIN 1024
@@ -113,8 +114,8 @@ static int grow_columns(struct pfs_build *build)
 
 	if (needed <= build->capacity)
 		return 0;
-	if (needed > PFS_BUILD_NODES_MAX)
-		return -EFBIG;
+	if (needed > PFS_SLOT_MAX)
+		return -EOVERFLOW;
 		/* Each column grows as pfs_grow decides; all grow alike, since they began alike. */
 #define GROW(column)                                                                               \
 	(capacity = build->capacity,                                                               \

@@ -5,6 +5,8 @@
 
 #include <dirent.h>
 
+#include "fs/image/image.h"
+
 static void an_empty_build_is_a_root(void **state PFS_UNUSED)
 {
 	complete(open_build(NULL));
@@ -403,6 +405,37 @@ static void both_names_of_query_are_one_too_many(void **state PFS_UNUSED)
 	complete(build);
 }
 
+static uint64_t more_slots; /* than the store has */
+
+int __real_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
+int __wrap_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
+int __wrap_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
+{
+	int error = __real_pfs_store_totals(store, out);
+
+	out->end_slot += more_slots;
+	return error;
+}
+
+/* The image of a store with more slots could not be loaded. */
+static void no_slot_is_beyond_those_of_an_image(void **state PFS_UNUSED)
+{
+	struct pfs_build *build = open_build(NULL);
+
+	complete(build);
+	more_slots = PFS_SLOT_MAX - 2;
+	build = open_build("/");
+	(void)add(build, PFS_BUILD_ROOT, "one", NULL);
+	assert_int_equal(pfs_build_finish(build), 0);
+	pfs_build_close(build);
+	build = open_build("/");
+	(void)add(build, PFS_BUILD_ROOT, "one", NULL);
+	(void)add(build, PFS_BUILD_ROOT, "too many", NULL);
+	assert_int_equal(pfs_build_finish(build), -EOVERFLOW);
+	pfs_build_close(build);
+	more_slots = 0;
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup(function, fresh)
@@ -420,6 +453,7 @@ int main(void)
 		TEST(giving_up_leaves_an_existing_store_alone),
 		TEST(query_is_stored_under_another_name),
 		TEST(both_names_of_query_are_one_too_many),
+		TEST(no_slot_is_beyond_those_of_an_image),
 	};
 	int failed = cmocka_run_group_tests(tests, make_folder, remove_folder);
 

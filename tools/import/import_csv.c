@@ -198,7 +198,7 @@ static int take_row(struct pfs_import *import)
 	int error;
 
 	if (n >= NONE - 1)
-		return -EFBIG;
+		return -EOVERFLOW;
 	PFS_TRY(pfs_grow(&csv->rows, &csv->rows_capacity, n + 1, sizeof(*csv->rows)));
 	csv->rows[n] = (struct pfs_csv_row){
 		.offset = csv->csv.offset,

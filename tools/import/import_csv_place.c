@@ -66,7 +66,7 @@ int pfs_csv_take_path(struct pfs_import *import, size_t row)
 	int error = path->len ? pfs_path_add(&csv->trail, &at, import->build, path->text, path->len)
 			      : -EINVAL;
 
-	if (error == -ENOMEM)
+	if (error == -ENOMEM || error == -EOVERFLOW)
 		return error;
 	csv->rows[row].state = ROW_LEFT_OUT;
 	if (!csv->path_told && path->len && *path->text == '/')
@@ -186,7 +186,7 @@ static int place_row(struct pfs_import *import, size_t n, uint32_t parent)
 	error = pfs_build_add(import->build, &node, &seen,
 			      parent == NONE ? PFS_BUILD_ROOT : csv->rows[parent].node,
 			      csv->names + row->name, row->name_len, NULL);
-	if (error == -ENOMEM)
+	if (error == -ENOMEM || error == -EOVERFLOW)
 		return error;
 	if (error)
 		return problem(import, row, pfs_import_name_error(error));

@@ -360,7 +360,7 @@ static int take_entry(struct pfs_import *import, const struct pfs_crawl_batch *b
 		return leave_out(import, entry);
 	error = pfs_build_add(import->build, &entry->node, &seen, entry->parent->node,
 			      batch->bytes + entry->name, entry->name_len, &entry->attr);
-	if (error == -ENOMEM || error == -EFBIG)
+	if (error == -ENOMEM || error == -EOVERFLOW)
 		return error;
 	if (!error && seen == PFS_BUILD_STORED &&
 	    (!S_ISDIR(entry->attr.st_mode) || !pfs_build_is_directory(import->build, entry->node)))

@@ -212,7 +212,7 @@ static int take_line(struct pfs_import *import, const char *line, size_t len, ui
 	if (!error && at.seen == PFS_BUILD_STORED &&
 	    !pfs_build_is_directory(import->build, at.node))
 		error = -EEXIST;
-	if (error == -ENOMEM)
+	if (error == -ENOMEM || error == -EOVERFLOW)
 		return error;
 	if (error)
 		return pfs_import_problem(import, "%s:%llu: %s", import->input.name,

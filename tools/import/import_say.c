@@ -76,8 +76,8 @@ const char *pfs_import_name_error(int error)
 		return "is in the store already; import it under another --at";
 	case -ENOTUNIQ:
 		return ".query is stored as .query~, and both are there";
-	case -EFBIG:
-		return "a store holds at most 4,294,967,294 nodes";
+	case -EOVERFLOW:
+		return "a store holds at most 1,073,741,824 nodes";
 	default:
 		return strerror(-error);
 	}

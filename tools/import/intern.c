@@ -63,7 +63,7 @@ int pfs_intern_add(struct pfs_intern *intern, uint32_t *number, const void *byte
 	uint32_t *entry;
 
 	if (intern->n >= UINT32_MAX - 1)
-		return -EFBIG;
+		return -EOVERFLOW;
 	PFS_TRY(grow(intern));
 	entry = entry_of(intern->table, intern->table_size, intern, bytes, len);
 	if (!*entry) {

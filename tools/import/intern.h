@@ -17,7 +17,7 @@ struct pfs_intern {
 	size_t table_size;
 };
 
-/* Sets *number to the string's number, and adds it if it is new. -ENOMEM; -EFBIG: there would be
+/* Sets *number to the string's number, and adds it if it is new. -ENOMEM; -EOVERFLOW: there would be
  * more than 2^32 - 2 strings. */
 PFS_MUST_CHECK int pfs_intern_add(struct pfs_intern *intern, uint32_t *number, const void *bytes,
 				  size_t len);
