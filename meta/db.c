@@ -31,15 +31,30 @@ static const char *const history[PFS_HISTORY_COUNT] = {
 
 /* ---- errors ---- */
 
+/* SQLite has no errno of a connection for what fails in a COMMIT; the files have. */
+static int system_errno(sqlite3 *handle)
+{
+	int error = sqlite3_system_errno(handle);
+	sqlite3_file *log = NULL;
+
+	if (!error)
+		(void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+	if (!error)
+		(void)sqlite3_file_control(handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+	return error;
+}
+
 static int io_errno(sqlite3 *handle, int result)
 {
-	int system = handle ? sqlite3_system_errno(handle) : 0;
+	int system = handle ? system_errno(handle) : 0;
 
 	if (result == SQLITE_IOERR_NOMEM)
 		return -ENOMEM;
 	if (result == SQLITE_IOERR_CORRUPTFS)
 		return -EUCLEAN;
-	return system == ENOSPC || system == EDQUOT ? -system : -EIO;
+	return system == ENOSPC || system == EDQUOT || system == EFBIG ? -system : -EIO;
 }
 
 /* SQLite tries in other ways after a refusal, so that its errno may be of one of these. */

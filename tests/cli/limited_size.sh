@@ -12,10 +12,10 @@ mkdir "$work/src"
 head -c 500000 /dev/urandom >"$work/src/large"
 primefs import -q --content=copy "$work/src" "$store"
 
-fails_with 'an import' 'new.pfs: .*error' limited 100 primefs import --content=copy "$work/src" "$work/new.pfs"
+fails_with 'an import' 'new.pfs: .*may not become larger here.*ulimit -f' limited 100 primefs import --content=copy "$work/src" "$work/new.pfs"
 is 'leaves nothing' "$(find "$work" -name 'new.pfs*')" ''
 fails_with 'an export' 'File too large' limited 100 primefs export --format=tar -o "$work/out" "$store"
-fails_with 'optimize' 'store.pfs: .*error' limited 100 primefs optimize "$store"
+fails_with 'optimize' 'store.pfs: .*may not become larger here' limited 100 primefs optimize "$store"
 check_store
 is 'and nothing is beside it' "$(find "$work" -name 'store.pfs?*')" ''
 
@@ -33,13 +33,14 @@ ok 'and is not where who called find ignores the signal' test -n "$(
 )"
 primefs umount "$mnt"
 
+fails_with 'a mount says what it needs' 'store.pfs: .*may not become larger here' limited 30 primefs mount "$store" "$mnt"
 limited 1000 primefs mount "$store" "$mnt"
 echo small >"$mnt/small"
 ok 'what has room is kept' sync "$mnt/small"
 not_ok 'what has none is not' dd if=/dev/urandom of="$mnt/huge" bs=64k count=64 conv=fsync status=none
 is 'the mount is there' "$(cat "$mnt/small")" small
 ok 'and what was in it' cmp "$mnt/large" "$work/src/large"
-fails_with 'an unmount says that not all is kept' 'cannot commit: .*; not unmounted' \
+fails_with 'an unmount says that not all is kept' 'cannot commit: File too large; not unmounted' \
 	primefs umount "$mnt"
 primefs umount -l "$mnt"
 check_store
