@@ -101,6 +101,8 @@ static const char *text_of(int error)
 		       "backup is restored after a crash; move the file that ends with -wal elsewhere";
 	case -ENOMEM:
 		return "there is not enough memory; where address space is limited (ulimit -v), allow it 2 GiB or more";
+	case -EMFILE:
+		return "this process may open no more files; raise the limit of descriptors (ulimit -n)";
 	case -EFBIG:
 		return "it, or a file beside it, may not become larger here; raise the limit of file sizes (ulimit -f), or "
 		       "use a filesystem that has larger files";

@@ -104,6 +104,13 @@ struct pfs_crawl_message {
 	char data[];
 };
 
+/* Returns true if it is this process that fails, not what it reads, about which an error of memory
+ * or of descriptors says nothing. A crawl ends with it. */
+static inline bool pfs_crawl_is_own(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+}
+
 /* Begins to crawl. What opening the root returns. */
 PFS_MUST_CHECK int pfs_crawl_open(struct pfs_crawl **out, const struct pfs_crawl_options *options);
 

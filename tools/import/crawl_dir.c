@@ -364,8 +364,7 @@ int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name, const stru
 	if (S_ISLNK(from->stx_mode)) {
 		error = keep_target(thread, entry, name);
 		if (error)
-			return error == -ENOMEM ? error
-						: pfs_crawl_problem(thread, name, strerror(-error));
+			return pfs_crawl_unreadable(thread, name, error);
 	}
 	PFS_TRY(keep_rest(thread, entry, name, from));
 	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
@@ -400,21 +399,26 @@ void pfs_crawl_free_batch(struct pfs_crawl_batch *batch)
 	free(batch);
 }
 
+static void leave_dirs(struct pfs_crawl *crawl, struct pfs_crawl_dir *list)
+{
+	while (list) {
+		struct pfs_crawl_dir *dir = list;
+
+		list = dir->next;
+		dir->next = crawl->done;
+		crawl->done = dir;
+	}
+}
+
 void pfs_crawl_drop(struct pfs_crawl_thread *thread)
 {
 	struct pfs_crawl *crawl = thread->crawl;
 
 	pfs_crawl_free_batch(thread->batch);
-	pfs_crawl_free_dirs(thread->own);
 	/* the reader may be looking at these: they live as long as the crawl */
 	(void)pthread_mutex_lock(&crawl->mutex);
-	while (thread->done) {
-		struct pfs_crawl_dir *dir = thread->done;
-
-		thread->done = dir->next;
-		dir->next = crawl->done;
-		crawl->done = dir;
-	}
+	leave_dirs(crawl, thread->own);
+	leave_dirs(crawl, thread->done);
 	(void)pthread_mutex_unlock(&crawl->mutex);
 }
 
@@ -487,9 +491,9 @@ static int take_entry(struct pfs_crawl_thread *thread, const char *name, bool st
 		return pfs_crawl_problem(thread, name, "a name is longer than 255 bytes");
 	if (statx(entries_from(thread), name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  PFS_CRAWL_STATX, &from) < 0)
-		return pfs_crawl_problem(thread, name,
-					 errno == ENOENT ? "vanished while it was imported"
-							 : strerror(errno));
+		return errno == ENOENT ? pfs_crawl_problem(thread, name,
+							   "vanished while it was imported")
+				       : pfs_crawl_unreadable(thread, name, -errno);
 	if (pfs_crawl_leaves_out(thread, name, S_ISDIR(from.stx_mode)))
 		return 0;
 	PFS_TRY(pfs_crawl_need_batch(thread));
@@ -509,7 +513,7 @@ static int read_entries(struct pfs_crawl_thread *thread)
 	for (;;) {
 		size = getdents64(thread->fd, thread->entries, sizeof(thread->entries));
 		if (size < 0)
-			return pfs_crawl_problem(thread, NULL, strerror(errno));
+			return pfs_crawl_unreadable(thread, NULL, -errno);
 		if (size == 0)
 			break;
 		for (at = 0; at < size;) {
@@ -529,7 +533,7 @@ static int read_dir(struct pfs_crawl_thread *thread)
 
 	thread->fd = pfs_crawl_open_dir(thread, thread->dir);
 	if (thread->fd < 0)
-		return pfs_crawl_problem(thread, NULL, strerror(-thread->fd));
+		return pfs_crawl_unreadable(thread, NULL, thread->fd);
 	thread->at_cwd = false;
 	thread->without_attrs = 0;
 	error = pfs_crawl_read_rules(thread, thread->dir->ignore);

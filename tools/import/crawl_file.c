@@ -58,9 +58,9 @@ static int copy_chunk(struct copy *copy, uint64_t n)
 		free(message);
 		copy->end = PFS_MIN(copy->end, offset);
 		copy->failed = len < 0;
-		return len < 0 ? pfs_crawl_problem(copy->thread,
-						   copy->batch->bytes + copy->entry->name,
-						   strerror((int)-len))
+		return len < 0 ? pfs_crawl_unreadable(copy->thread,
+						      copy->batch->bytes + copy->entry->name,
+						      (int)len)
 			       : 0;
 	}
 	message->len = (size_t)len;
@@ -152,12 +152,12 @@ static int crawl_file(struct pfs_crawl_thread *thread, struct pfs_crawl_batch *b
 	if (fd >= 0)
 		narrow(&message->attr, fd);
 	message->readable = fd >= 0 && !error && !copy.failed;
-	if (error == -ECANCELED || error == -ENOMEM) {
+	if (error == -ECANCELED) {
 		free(message);
 		return error;
 	}
 	if (!message->readable && !copy.failed)
-		error = pfs_crawl_problem(thread, name, strerror(fd < 0 ? -fd : -error));
+		error = pfs_crawl_unreadable(thread, name, fd < 0 ? fd : error);
 	if (error) {
 		free(message);
 		return error;

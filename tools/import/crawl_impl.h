@@ -36,7 +36,7 @@ struct pfs_crawl {
 	pthread_cond_t work;  /* there is a directory to read, or no more will come */
 	pthread_cond_t room;  /* the queue has room */
 	pthread_cond_t ready; /* there is a message, or no more will come */
-	struct pfs_crawl_dir *done;  /* read, but not freed with any batch */
+	struct pfs_crawl_dir *done;  /* not freed with any batch */
 	struct pfs_crawl_rules *rules; /* all, which live as long as the crawl */
 	struct pfs_crawl_dir *stack; /* to be read by whoever has nothing to do */
 	unsigned busy; /* threads that are reading directories */
@@ -94,6 +94,10 @@ struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
  * Returns 0 to go on. */
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
+
+/* Says that the entry cannot be read. The error itself, if it is this process's own. */
+PFS_MUST_CHECK int pfs_crawl_unreadable(struct pfs_crawl_thread *thread, const char *name,
+					int error);
 
 /* crawl_open.c: beyond PATH_MAX the way down is long: it is begun at the directory that was the
  * last one there, if this one lies below it.  A descriptor or a negative errno. */

@@ -110,8 +110,10 @@ static int read_level(struct pfs_crawl_look *look, const struct pfs_crawl_dir *d
 	thread->fd = pfs_crawl_open_dir(thread, above);
 	thread->dir = above;
 	thread->ignore = look->levels ? look->levels->ignore : NULL;
-	error = thread->fd < 0 ? 0 /* it has gone */
-			       : pfs_crawl_read_rules(thread, thread->ignore);
+	if (thread->fd >= 0)
+		error = pfs_crawl_read_rules(thread, thread->ignore);
+	else
+		error = pfs_crawl_is_own(thread->fd) ? thread->fd : 0; /* else it has gone */
 	if (thread->fd >= 0)
 		(void)close(thread->fd);
 	if (!error)
@@ -202,7 +204,7 @@ static int look_at(struct pfs_crawl_look *look, const char *name)
 
 	if (statx(thread->fd, name, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
 		  PFS_CRAWL_STATX, &from) < 0)
-		return errno == ENOENT ? 0 : pfs_crawl_problem(thread, name, strerror(errno));
+		return errno == ENOENT ? 0 : pfs_crawl_unreadable(thread, name, -errno);
 	PFS_TRY(pfs_crawl_need_batch(thread));
 	if (!*name)
 		thread->dir = NULL; /* its own name is not part of its path */

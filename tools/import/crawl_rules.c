@@ -20,10 +20,14 @@ int pfs_crawl_read_rules(struct pfs_crawl_thread *thread, const struct pfs_ignor
 	struct pfs_crawl *crawl = thread->crawl;
 	const struct pfs_leaving_out *leaving_out = crawl->options.leaving_out;
 	struct pfs_crawl_rules *rules;
-	int error;
+	int error = 0;
 
 	thread->ignore = above;
-	thread->tag_only = leaving_out && leaving_out->caches && pfs_is_cache(thread->fd);
+	thread->tag_only = false;
+	if (leaving_out && leaving_out->caches)
+		error = pfs_find_cache_tag(&thread->tag_only, thread->fd);
+	if (pfs_crawl_is_own(error))
+		return error;
 	if (!leaving_out || !leaving_out->gitignore)
 		return 0;
 	rules = calloc(1, sizeof(*rules));
@@ -37,8 +41,7 @@ int pfs_crawl_read_rules(struct pfs_crawl_thread *thread, const struct pfs_ignor
 		free(rules);
 		if (!error || error == -ENOENT || error == -ELOOP)
 			return 0;
-		return error == -ENOMEM ? error
-					: pfs_crawl_problem(thread, GITIGNORE, strerror(-error));
+		return pfs_crawl_unreadable(thread, GITIGNORE, error);
 	}
 	thread->ignore = &rules->ignore;
 	(void)pthread_mutex_lock(&crawl->mutex);

@@ -66,3 +66,8 @@ int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name, const c
 		       name ? strlen(name) : 0);
 	return options->problem(options->arg, path, what);
 }
+
+int pfs_crawl_unreadable(struct pfs_crawl_thread *thread, const char *name, int error)
+{
+	return pfs_crawl_is_own(error) ? error : pfs_crawl_problem(thread, name, strerror(-error));
+}

@@ -282,14 +282,15 @@ void pfs_ignore_finish(struct pfs_ignore *ignore)
 
 /* ---- caches ---- */
 
-bool pfs_is_cache(int dir)
+int pfs_find_cache_tag(bool *is, int dir)
 {
 	int fd PFS_CLOSE = openat(dir, PFS_CACHE_TAG,
 				  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	char text[sizeof(SIGNATURE) - 1];
 	struct stat attr;
 
-	return fd >= 0 && !fstat(fd, &attr) && S_ISREG(attr.st_mode) &&
-	       read(fd, text, sizeof(text)) == sizeof(text) &&
-	       memcmp(text, SIGNATURE, sizeof(text)) == 0;
+	*is = fd >= 0 && !fstat(fd, &attr) && S_ISREG(attr.st_mode) &&
+	      read(fd, text, sizeof(text)) == sizeof(text) &&
+	      memcmp(text, SIGNATURE, sizeof(text)) == 0;
+	return fd < 0 ? -errno : 0;
 }

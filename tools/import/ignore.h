@@ -65,9 +65,9 @@ PFS_MUST_CHECK int pfs_leaving_out_read(struct pfs_leaving_out *leaving_out, con
 
 void pfs_ignore_finish(struct pfs_ignore *ignore);
 
-/* Returns true if the open directory has a CACHEDIR.TAG (bford.info/cachedir): all but that is left
- * out then. */
+/* Sets *is to true if the open directory has a CACHEDIR.TAG (bford.info/cachedir): all but that is
+ * left out then. Returns 0, or why none can be opened: -ENOENT, mostly. */
 #define PFS_CACHE_TAG "CACHEDIR.TAG"
-bool pfs_is_cache(int dir);
+int pfs_find_cache_tag(bool *is, int dir);
 
 #endif

@@ -254,7 +254,7 @@ static int refresh_root(struct pfs_refresh *refresh, bool *away)
 	error = find_left_out(refresh, &options.leaving_out);
 	if (!error) {
 		error = open_folder(refresh, &options);
-		*away = error && error != -ENOMEM && error != -EMFILE && error != -ENFILE;
+		*away = error && !pfs_crawl_is_own(error);
 	}
 	if (!error)
 		error = refresh_compared(refresh);

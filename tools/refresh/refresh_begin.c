@@ -116,7 +116,7 @@ static int look_at_shared(struct pfs_refresh *refresh, bool *unseen, const char 
 		error = pfs_refresh_is_shared_unseen(refresh, unseen, fd, place->dir, ino);
 		pfs_refresh_leave(refresh, place);
 	}
-	return error == -ENOMEM ? error : 0;
+	return pfs_crawl_is_own(error) ? error : 0;
 }
 
 /* Sets *unseen if the node's directory is not what is where it was, and something is or was mounted
@@ -142,7 +142,7 @@ static int look_above(struct pfs_refresh *refresh, bool *unseen, const char *pat
 		return was;
 	there.was = was;
 	error = pfs_refresh_look_there(refresh, &there, path, &record, ino);
-	if (error == -ENOMEM)
+	if (pfs_crawl_is_own(error))
 		return error;
 	*unseen = !refresh->options->unmounted && !there.same && (was || there.mounted);
 	return 0;
@@ -204,7 +204,7 @@ static int is_gone(struct pfs_refresh *refresh, bool *is, const char *path)
 
 	pfs_crawl_look_free(batch);
 	*is = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
-	return error == -ENOMEM ? error : 0;
+	return pfs_crawl_is_own(error) ? error : 0;
 }
 
 /* A directory that is gone is found to be by the listing of the one above it. */
@@ -237,7 +237,7 @@ static int is_closed(struct pfs_refresh *refresh, bool *closed, const char *path
 						   makedev(now.stx_dev_major, now.stx_dev_minor));
 		pfs_refresh_leave(refresh, place);
 	}
-	return error == -ENOMEM ? error : 0;
+	return pfs_crawl_is_own(error) ? error : 0;
 }
 
 /* What is mounted on the way, and not read, is found by the directory that it is mounted in. */

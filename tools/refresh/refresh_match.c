@@ -166,12 +166,12 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	record.path = displaced->path;
 	if (!error || error == -ENOENT || error == -ENOTDIR)
 		error = is_original(refresh, &is, displaced, batch, &record);
-	if (error)
+	if (error && !pfs_crawl_is_own(error))
 		error = pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
 					 strerror(-error));
-	else if (is)
+	else if (!error && is)
 		error = keep_displaced(refresh, displaced, batch);
-	else
+	else if (!error)
 		error = lose_displaced(refresh, displaced, &record);
 	pfs_crawl_look_free(batch);
 	return error;

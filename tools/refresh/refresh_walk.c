@@ -303,7 +303,7 @@ static int stay_below(struct pfs_refresh *refresh, const struct pfs_refresh_plac
 		pfs_crawl_look_leave(refresh->look);
 	}
 	if (!batch)
-		return error == -ENOMEM ? error : 0;
+		return pfs_crawl_is_own(error) ? error : 0;
 	PFS_TRY(pfs_refresh_found(refresh, &gone->stands, above, batch, name));
 	gone->stands->kind = PFS_FOUND_LEFT;
 	gone->stands->over = place->ino;
@@ -338,6 +338,8 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 	if (error || !wanted)
 		return error;
 	error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
+	if (pfs_crawl_is_own(error))
+		return error;
 	if (error)
 		PFS_TRY(stay(refresh, place));
 	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
