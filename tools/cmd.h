@@ -150,10 +150,6 @@ bool pfs_cmd_is_store_suffix(const char *text);
  * that an existing store has, or may have, beside it. */
 bool pfs_cmd_is_beside_store(const char *file);
 
-/* Makes a file for output, or empties it, unless it is a store or beside one. Returns an exit
- * status; if it is not PFS_EXIT_OK, the reason has been printed. */
-PFS_MUST_CHECK int pfs_cmd_create(FILE **out, const char *verb, const char *file);
-
 /* Streams JSON: commas and indentation come by themselves.  Key NULL: an element of an array, or
  * the outermost value. */
 struct pfs_json {

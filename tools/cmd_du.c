@@ -16,6 +16,7 @@
 #include "tools/gnu/subtree.h"
 #include "tools/gnu/du_links.h"
 #include "tools/gnu/long_fields.h"
+#include "tools/output.h"
 #include "tools/stdout.h"
 
 enum { ALL, HUMAN, SUMMARY, DEPTH, TOTAL, KIB, MIB, BYTES, APPARENT, ZERO, SORT, TREE, SVG };
@@ -376,21 +377,15 @@ static int copy_file(const struct pfs_place *place, FILE *out)
 static int draw(const struct pfs_place *place, const char *file)
 {
 	const char *const words[] = {"treemap", "--", place->path};
-	bool is_stdout = strcmp(file, "-") == 0;
-	struct pfs_sink sink = {stdout, write_out};
-	FILE *out = stdout;
+	struct pfs_sink sink = {.write = write_out};
+	struct pfs_output out;
 	int status;
 
-	if (!is_stdout)
-		PFS_TRY(pfs_cmd_create(&out, "du", file));
-	sink.arg = out;
+	PFS_TRY(pfs_output_open(&out, "du", strcmp(file, "-") == 0 ? NULL : file));
+	sink.arg = out.file;
 	status = place->store ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
-			      : copy_file(place, out);
-	if (is_stdout)
-		return status ? status : pfs_cmd_flush("du", status);
-	return fclose(out) && !status
-		       ? pfs_cmd_fail("du", "%s: cannot be written: %s", file, strerror(errno))
-		       : status;
+			      : copy_file(place, out.file);
+	return pfs_output_close(&out, status, 0);
 }
 
 /* ---- the command ---- */

@@ -13,6 +13,7 @@
 #include "meta/store.h"
 #include "tools/export/export.h"
 #include "tools/client/ready.h"
+#include "tools/output.h"
 
 static const struct pfs_export_format *const formats[] = {&pfs_export_paths, &pfs_export_csv,
 							  &pfs_export_tar};
@@ -106,38 +107,42 @@ static int find_root(const struct job *job)
 	return 0;
 }
 
-static int write_all(struct job *job)
+/* All that may be wrong is found before the output is opened. */
+static int prepare(struct job *job)
 {
 	struct pfs_export *to = &job->export;
 
 	PFS_TRY(find_root(job));
 	if (job->columns)
 		PFS_TRY(take_columns(to, job->columns));
-	PFS_TRY(check_columns(to));
-	return job->format->write(to);
+	return check_columns(to);
 }
 
-static int open_output(struct job *job)
+/* Says why the export ends, unless that has been said. Returns an exit status. */
+static int fail(const struct job *job, int error)
 {
-	job->export.out = stdout;
-	if (job->output)
-		PFS_TRY(pfs_cmd_create(&job->export.out, "export", job->output));
-	if (job->format->binary && isatty(fileno(job->export.out)))
-		return pfs_cmd_usage("export", "an archive is nothing for a terminal; use -o FILE");
-	return PFS_EXIT_OK;
+	if (error != -ECANCELED)
+		(void)pfs_export_fail(&job->export, "%s", strerror(-error));
+	return PFS_EXIT_FAILURE;
 }
 
-static int close_output(const struct job *job, int status)
+static int write_out(struct job *job)
 {
-	FILE *out = job->export.out;
-	int error = job->export.out_error;
+	struct pfs_export *to = &job->export;
+	struct pfs_output out;
+	int error, status = PFS_EXIT_OK;
 
-	if ((out == stdout ? fflush(out) : fclose(out)) != 0 && !error)
-		error = errno;
-	if (!error || status == PFS_EXIT_FAILURE)
-		return status;
-	return pfs_cmd_fail("export", "%s: %s", out == stdout ? "standard output" : job->output,
-			    strerror(error));
+	PFS_TRY(pfs_output_open(&out, "export", job->output));
+	to->out = out.file;
+	if (job->format->binary && isatty(fileno(out.file)))
+		status = pfs_cmd_usage("export",
+				       "an archive is nothing for a terminal; use -o FILE");
+	error = status ? 0 : job->format->write(to);
+	if (error)
+		status = fail(job, error);
+	else if (!status && to->left_out)
+		status = PFS_EXIT_NO;
+	return pfs_output_close(&out, status, to->out_error);
 }
 
 static int run(struct job *job)
@@ -146,16 +151,8 @@ static int run(struct job *job)
 
 	if (status)
 		return status;
-	status = open_output(job);
-	if (!status) {
-		error = write_all(job);
-		if (error && error != -ECANCELED)
-			(void)pfs_export_fail(&job->export, "%s", strerror(-error));
-		status = error			? PFS_EXIT_FAILURE
-			 : job->export.left_out ? PFS_EXIT_NO
-						: PFS_EXIT_OK;
-		status = close_output(job, status);
-	}
+	error = prepare(job);
+	status = error ? fail(job, error) : write_out(job);
 	if (pfs_tree_close(job->export.tree)) {
 		(void)pfs_export_fail(&job->export,
 				      "its image file was damaged, and is removed; export again");

@@ -39,6 +39,10 @@ python 'its name is escaped, too' sound.py part.svg in
 ok 'to standard output' cmp <(primefs du --svg - "$store") all.svg
 exits 'of two' 2 primefs du --svg two.svg "$store" / '/<dir&>'
 exits 'of what there is not' 3 primefs du --svg none.svg "$store" /nowhere
+ok 'which makes no file' test ! -e none.svg
+echo before >was.svg
+exits 'nor takes the place of one' 3 primefs du --svg was.svg "$store" /nowhere
+is 'which stays' "$(cat was.svg)" before
 exits 'where there is no folder' 3 primefs du --svg "$work/none/x.svg" "$store"
 fails_with 'the store itself is not written over' 'is a store; name another file' primefs du --svg "$store" "$store"
 ok 'and is whole' primefs check "$store"

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/output.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "meta/store.h"
+#include "tools/cmd.h"
+
+#define PROC_PATH_SIZE 32 /* a descriptor's symlink in /proc, by which its file is given a name */
+
+static void print_proc_path(char proc_path[PROC_PATH_SIZE], int fd)
+{
+	(void)snprintf(proc_path, PROC_PATH_SIZE, "/proc/self/fd/%d", fd);
+}
+
+/* Finds the file whose name is to be taken, and how it is; old->st_nlink 0: it is not there.
+ * Returns false if it has to be written in place. */
+static bool find_replaced(struct pfs_output *out, struct stat *old)
+{
+	size_t len = strlen(out->name);
+
+	*old = (struct stat){.st_nlink = 0};
+	if (lstat(out->name, old) == 0)
+		return realpath(out->name, out->replaced) && stat(out->replaced, old) == 0 &&
+		       S_ISREG(old->st_mode) && old->st_nlink == 1 &&
+		       faccessat(AT_FDCWD, out->replaced, W_OK, AT_EACCESS) == 0;
+	if (errno != ENOENT || !len || out->name[len - 1] == '/' || len >= sizeof(out->replaced))
+		return false;
+	(void)memcpy(out->replaced, out->name, len + 1);
+	return true;
+}
+
+/* Writes the path of a name in the folder of the file that is replaced. False: it is too long. */
+static bool print_beside(char path[PATH_MAX], const struct pfs_output *out, const char *name)
+{
+	const char *slash = strrchr(out->replaced, '/');
+	int folder_len = slash ? (int)(slash - out->replaced) + 1 : 0;
+
+	return snprintf(path, PATH_MAX, "%.*s%s", folder_len, out->replaced, name) < PATH_MAX;
+}
+
+/* Returns a descriptor, or -1 if the file has to be written in place. */
+static int open_nameless(struct pfs_output *out)
+{
+	char folder[PATH_MAX], proc_path[PROC_PATH_SIZE];
+	struct stat old, new;
+	int fd;
+
+	if (!find_replaced(out, &old) || !print_beside(folder, out, "."))
+		return -1;
+	fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -1;
+	print_proc_path(proc_path, fd);
+	if (stat(proc_path, &new) == 0 &&
+	    (!old.st_nlink || (old.st_uid == new.st_uid &&old.st_gid ==
+			       new.st_gid &&fchmod(fd, old.st_mode & 07777) == 0)))
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+int pfs_output_open(struct pfs_output *out, const char *verb, const char *name)
+{
+	int fd;
+
+	*out = (struct pfs_output){.file = stdout, .verb = verb, .name = name};
+	if (!name) {
+		out->name = "standard output";
+		return PFS_EXIT_OK;
+	}
+	if (pfs_store_is_marked(name))
+		return pfs_cmd_fail(verb, "%s: is a store; name another file, or remove it first",
+				    name);
+	if (pfs_cmd_is_beside_store(name))
+		return pfs_cmd_fail(verb, "%s: " PFS_CMD_BESIDE_STORE, name);
+	fd = open_nameless(out);
+	if (fd < 0)
+		*out->replaced = 0;
+	out->file = fd < 0 ? fopen(name, "we") : fdopen(fd, "w");
+	return out->file ? PFS_EXIT_OK : pfs_cmd_fail(verb, "%s: %s", name, strerror(errno));
+}
+
+static int take_name(const struct pfs_output *out)
+{
+	char beside[PATH_MAX], name[40], proc_path[PROC_PATH_SIZE];
+	int error = 0;
+
+	(void)snprintf(name, sizeof(name), ".primefs-output-%d", (int)getpid());
+	if (!print_beside(beside, out, name))
+		return ENAMETOOLONG;
+	print_proc_path(proc_path, fileno(out->file));
+	(void)unlink(beside); /* of a process of that number that was killed */
+	if (linkat(AT_FDCWD, proc_path, AT_FDCWD, beside, AT_SYMLINK_FOLLOW))
+		return errno;
+	if (rename(beside, out->replaced)) {
+		error = errno;
+		(void)unlink(beside);
+	}
+	return error;
+}
+
+int pfs_output_close(struct pfs_output *out, int status, int error)
+{
+	bool fails = status == PFS_EXIT_FAILURE || status == PFS_EXIT_USAGE;
+
+	if (fflush(out->file) && !error)
+		error = errno;
+	if (!fails && !error && *out->replaced)
+		error = take_name(out);
+	if (out->file != stdout && fclose(out->file) && !error)
+		error = errno;
+	return fails || !error ? status
+			       : pfs_cmd_fail(out->verb, "%s: %s", out->name, strerror(error));
+}
