@@ -75,6 +75,23 @@ static inline int set_up(void **state)
 	return 0;
 }
 
+/* Makes "folder 0", "folder 1" and so on, in each of them the files that are named: name_file
+ * writes the name of a folder's file, or returns false if the folder has no more. */
+static inline void make_folders(unsigned n,
+				bool (*name_file)(char name[32], unsigned folder, unsigned file))
+{
+	char name[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t folder;
+
+		(void)snprintf(name, sizeof(name), "folder %u", i);
+		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
+		for (unsigned j = 0; name_file(name, i, j); j++)
+			(void)make(folder, name, S_IFREG | 0644);
+	}
+}
+
 static int tear_down(void **state)
 {
 	(void)state;

@@ -8,22 +8,17 @@
 #define FOLDERS 100u
 #define FILES	30u
 
+static bool name_file(char name[32], unsigned folder, unsigned file)
+{
+	(void)snprintf(name, 32, "file %u", folder * 7 + file);
+	return file < FILES;
+}
+
 static int set_up_many(void **state)
 {
-	char name[32];
-
 	if (set_up(state))
 		return -1;
-	for (unsigned i = 0; i < FOLDERS; i++) {
-		uint64_t folder;
-
-		(void)snprintf(name, sizeof(name), "folder %u", i);
-		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
-		for (unsigned j = 0; j < FILES; j++) {
-			(void)snprintf(name, sizeof(name), "file %u", i * 7 + j);
-			(void)make(folder, name, S_IFREG | 0644);
-		}
-	}
+	make_folders(FOLDERS, name_file);
 	pfs_query_finish(begin("CREATE TABLE few (i INTEGER, r REAL, n TEXT)"));
 	pfs_query_finish(begin(
 		"INSERT INTO few SELECT ino, ino, name FROM nodes WHERE name IN ('folder 3', 'file 20', 'file 21')"));

@@ -28,22 +28,17 @@ int __wrap_pfs_partners(const struct pfs_run *run, struct pfs_rows **out,
 /* NOLINTEND(bugprone-reserved-identifier) */
 
 /* Every third folder is empty. */
+static bool name_file(char name[32], unsigned folder, unsigned file)
+{
+	(void)snprintf(name, 32, "file %u.%s", file, file % 4 ? "c" : "txt");
+	return file < FILES && folder % 3;
+}
+
 static int set_up_many(void **state)
 {
-	char name[32];
-
 	if (set_up(state))
 		return -1;
-	for (unsigned i = 0; i < FOLDERS; i++) {
-		uint64_t folder;
-
-		(void)snprintf(name, sizeof(name), "folder %u", i);
-		folder = make(PFS_ROOT_PRIME, name, S_IFDIR | 0755);
-		for (unsigned j = 0; j < FILES && i % 3; j++) {
-			(void)snprintf(name, sizeof(name), "file %u.%s", j, j % 4 ? "c" : "txt");
-			(void)make(folder, name, S_IFREG | 0644);
-		}
-	}
+	make_folders(FOLDERS, name_file);
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "clock_util.h"
+
 #include "base/btree.h"
 #include "base/checked.h"
 #include "gpu/engine_impl.h"
@@ -35,20 +37,6 @@ struct model {
 	uint32_t end;
 	uint64_t random;
 };
-
-static uint64_t seconds_later;
-
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __real_clock_gettime(clockid_t id, struct timespec *out);
-int __wrap_clock_gettime(clockid_t id, struct timespec *out);
-int __wrap_clock_gettime(clockid_t id, struct timespec *out)
-{
-	int error = __real_clock_gettime(id, out);
-
-	out->tv_sec += (time_t)seconds_later;
-	return error;
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
 
 typedef int (*open_fn)(struct pfs_resident **out);
 

@@ -4,6 +4,8 @@
  * fails. */
 #include "resolve_util.h"
 
+#include "clock_util.h"
+
 #include <limits.h>
 #include <pthread.h>
 
@@ -22,7 +24,6 @@ long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the 
 static uint64_t seed = 20261126;
 static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
 static bool is_stand_in;
-static _Atomic unsigned seconds_later;
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out);
@@ -30,16 +31,6 @@ int __real_pfs_cuda_resident_open(struct pfs_resident_backend **out);
 int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out)
 {
 	return is_stand_in ? stand_in_resident_open(out) : __real_pfs_cuda_resident_open(out);
-}
-
-int __real_clock_gettime(clockid_t id, struct timespec *out);
-int __wrap_clock_gettime(clockid_t id, struct timespec *out);
-int __wrap_clock_gettime(clockid_t id, struct timespec *out)
-{
-	int error = __real_clock_gettime(id, out);
-
-	out->tv_sec += (time_t)seconds_later;
-	return error;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
