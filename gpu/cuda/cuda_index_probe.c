@@ -5,6 +5,7 @@
 #include "gpu/probe_impl.h"
 
 struct probe {
+	enum pfs_index_probe what; /* is timed */
 	const struct pfs_index_tree *tree;
 	struct pfs_device_find find;
 	/* where all entries are copied to, */
@@ -29,11 +30,12 @@ static int visit(struct pfs_job *job, struct probe *probe)
 }
 
 /* Everything that a search needs is inside: its memory and its sort, too. */
-static int run_once(struct pfs_job *job, struct probe *probe, enum pfs_index_probe what)
+static int run_once(struct pfs_job *job, void *context)
 {
+	struct probe *probe = context;
 	const struct pfs_device_find *find = &probe->find;
 
-	switch (what) {
+	switch (probe->what) {
 	case PFS_INDEX_SEARCHED:
 		return pfs_index_answer(job, probe->tree, find);
 	case PFS_INDEX_BISECTED:
@@ -49,29 +51,6 @@ static int run_once(struct pfs_job *job, struct probe *probe, enum pfs_index_pro
 		break;
 	}
 	return -EINVAL;
-}
-
-static int time_runs(struct pfs_job *job, double *seconds, unsigned n, struct probe *probe,
-		     enum pfs_index_probe what)
-{
-	cudaEvent_t from, to;
-	int error;
-	float ms;
-
-	PFS_TRY(PFS_CUDA(cudaEventCreate(&from)));
-	error = PFS_CUDA(cudaEventCreate(&to));
-	for (unsigned i = 0; !error && i < n + 2; i++) { /* two to warm up */
-		error = PFS_CUDA(cudaEventRecord(from, job->stream));
-		error = error ? error : run_once(job, probe, what);
-		error = error ? error : PFS_CUDA(cudaEventRecord(to, job->stream));
-		error = error ? error : PFS_CUDA(cudaEventSynchronize(to));
-		error = error ? error : PFS_CUDA(cudaEventElapsedTime(&ms, from, to));
-		if (!error && i >= 2)
-			seconds[i - 2] = ms / 1e3;
-	}
-	(void)cudaEventDestroy(from);
-	(void)cudaEventDestroy(to);
-	return error;
 }
 
 static int make_room(struct pfs_job *job, struct probe *probe)
@@ -104,9 +83,8 @@ static int probe_in(struct pfs_job *job, const struct pfs_index_tree *tree,
 	PFS_TRY(pfs_job_alloc(job, &probe.find.d_values, query->n * sizeof(*probe.find.d_values)));
 	PFS_TRY(make_room(job, &probe));
 	PFS_TRY(visit(job, &probe)); /* the array is searched, too */
-	for (unsigned what = 0; what < PFS_INDEX_PROBES; what++)
-		PFS_TRY(time_runs(job, out->seconds[what], out->repeat, &probe,
-				  (enum pfs_index_probe)what));
+	for (probe.what = 0; probe.what < PFS_INDEX_PROBES; probe.what++)
+		PFS_TRY(pfs_job_time(job, out->seconds[probe.what], out->repeat, run_once, &probe));
 	PFS_TRY(pfs_job_download(job, total, probe.d_total, sizeof(total)));
 	out->key_sum = total[0];
 	out->value_sum = total[1];

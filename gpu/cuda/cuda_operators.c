@@ -47,6 +47,42 @@ int pfs_job_begin(struct pfs_job *job, struct pfs_operator_backend *b, const str
 	return take_stream(job);
 }
 
+struct timed {
+	cudaEvent_t from, to;
+	int (*once)(struct pfs_job *job, void *context);
+	void *context;
+};
+
+static int time_once(struct pfs_job *job, double *seconds, const struct timed *timed)
+{
+	float ms = 0;
+
+	PFS_TRY(PFS_CUDA(cudaEventRecord(timed->from, job->stream)));
+	PFS_TRY(timed->once(job, timed->context));
+	PFS_TRY(PFS_CUDA(cudaEventRecord(timed->to, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaEventSynchronize(timed->to)));
+	PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms, timed->from, timed->to)));
+	*seconds = ms / 1e3;
+	return 0;
+}
+
+int pfs_job_time(struct pfs_job *job, double *seconds, unsigned n,
+		 int (*once)(struct pfs_job *job, void *context), void *context)
+{
+	struct timed timed = {.once = once, .context = context};
+	double warm_up;
+	int error;
+
+	PFS_TRY(PFS_CUDA(cudaEventCreate(&timed.from)));
+	error = PFS_CUDA(cudaEventCreate(&timed.to));
+	for (unsigned i = 0; !error && i < n + 2; i++)
+		error = time_once(job, i < 2 ? &warm_up : &seconds[i - 2], &timed);
+	(void)cudaEventDestroy(timed.from);
+	if (timed.to)
+		(void)cudaEventDestroy(timed.to);
+	return error;
+}
+
 int pfs_job_end(struct pfs_job *job, int error)
 {
 	struct pfs_cuda_operators *o = job->o;

@@ -99,6 +99,10 @@ PFS_MUST_CHECK int pfs_job_begin(struct pfs_job *job, struct pfs_operator_backen
 /* Waits for all that was queued, and ends the job. Returns `error`, or what went wrong
  * meanwhile. */
 PFS_MUST_CHECK int pfs_job_end(struct pfs_job *job, int error);
+/* For benchmarks: does it n times, and twice before to warm up. Sets seconds[0..n) to how long what
+ * it queued took on the device. */
+PFS_MUST_CHECK int pfs_job_time(struct pfs_job *job, double *seconds, unsigned n,
+				int (*once)(struct pfs_job *job, void *context), void *context);
 /* Sets *out to `size` bytes of device memory (a few more may be read), the job's until its end.
  * -ENOMEM, -EIO. */
 PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);

@@ -327,37 +327,18 @@ static int find_name(struct pfs_operator_backend *b, const struct pfs_run *run, 
 
 /* ---- for benchmarks ---- */
 
-static int time_once(struct pfs_job *job, struct ask *ask, const cudaEvent_t *events,
-		     double *seconds)
+static int ask_once(struct pfs_job *job, void *ask)
 {
-	float ms;
-
-	PFS_TRY(PFS_CUDA(cudaEventRecord(events[0], job->stream)));
-	PFS_TRY(ask_all(job, ask));
-	PFS_TRY(PFS_CUDA(cudaEventRecord(events[1], job->stream)));
-	PFS_TRY(PFS_CUDA(cudaEventSynchronize(events[1])));
-	PFS_TRY(PFS_CUDA(cudaEventElapsedTime(&ms, events[0], events[1])));
-	*seconds = ms / 1e3;
-	return 0;
+	return ask_all(job, ask);
 }
 
 static int probe_in(struct pfs_job *job, struct pfs_prefix *index, double *seconds, unsigned repeat,
 		    const struct pfs_prefix_texts *keys)
 {
-	cudaEvent_t events[2] = {NULL, NULL};
 	struct ask ask;
-	double warm_up;
-	int error;
 
 	PFS_TRY(begin_asking(job, index, &ask, keys));
-	error = PFS_CUDA(cudaEventCreate(&events[0]));
-	error = error ? error : PFS_CUDA(cudaEventCreate(&events[1]));
-	error = error ? error : time_once(job, &ask, events, &warm_up);
-	for (unsigned i = 0; i < repeat && !error; i++)
-		error = time_once(job, &ask, events, &seconds[i]);
-	(void)cudaEventDestroy(events[0]);
-	(void)cudaEventDestroy(events[1]);
-	return error;
+	return pfs_job_time(job, seconds, repeat, ask_once, &ask);
 }
 
 int pfs_cuda_prefix_probe(struct pfs_operator_backend *b, const struct pfs_run *run,

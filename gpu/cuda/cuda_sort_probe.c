@@ -11,33 +11,12 @@ struct probe {
 	uint64_t n;
 };
 
-static int sort_once(struct pfs_job *job, struct probe *p)
+static int sort_once(struct pfs_job *job, void *probe)
 {
+	struct probe *p = probe;
+
 	return pfs_cuda_sort_pairs(p->d_temporary, &p->size, p->d_keys_out, p->d_keys,
 				   p->d_places_out, p->d_places, p->n, 64, job->stream);
-}
-
-static int time_runs(struct pfs_job *job, double *seconds, unsigned n, struct probe *p)
-{
-	cudaEvent_t from, to = NULL;
-	int error;
-	float ms;
-
-	PFS_TRY(PFS_CUDA(cudaEventCreate(&from)));
-	error = PFS_CUDA(cudaEventCreate(&to));
-	for (unsigned i = 0; !error && i < n + 2; i++) { /* two to warm up */
-		error = PFS_CUDA(cudaEventRecord(from, job->stream));
-		error = error ? error : sort_once(job, p);
-		error = error ? error : PFS_CUDA(cudaEventRecord(to, job->stream));
-		error = error ? error : PFS_CUDA(cudaEventSynchronize(to));
-		error = error ? error : PFS_CUDA(cudaEventElapsedTime(&ms, from, to));
-		if (!error && i >= 2)
-			seconds[i - 2] = ms / 1e3;
-	}
-	(void)cudaEventDestroy(from);
-	if (to)
-		(void)cudaEventDestroy(to);
-	return error;
 }
 
 static int probe_in(struct pfs_job *job, double *seconds, unsigned repeat, const uint64_t *keys,
@@ -51,7 +30,7 @@ static int probe_in(struct pfs_job *job, double *seconds, unsigned repeat, const
 	PFS_TRY(pfs_job_alloc(job, &p.d_places_out, n * sizeof(*p.d_places)));
 	PFS_TRY(sort_once(job, &p)); /* tells the size */
 	PFS_TRY(pfs_job_alloc(job, &p.d_temporary, p.size));
-	return time_runs(job, seconds, repeat, &p);
+	return pfs_job_time(job, seconds, repeat, sort_once, &p);
 }
 
 int pfs_cuda_sort_probe(struct pfs_operator_backend *b, const struct pfs_run *run, double *seconds,
