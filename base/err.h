@@ -25,9 +25,12 @@
 /* The number of elements of an array (not of a pointer). */
 #define PFS_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#ifdef PFS_VERIFY /* invariants, checked in `make VERIFY=1` builds only */
+#if defined(PFS_VERIFY) && !defined(NDEBUG) /* invariants, checked in `make VERIFY=1` builds only  \
+					     */
 #include <assert.h>
 #define PFS_VERIFY_CHECK(condition) assert(condition)
+#elif defined(PFS_VERIFY) /* what is looked at for a check has been made */
+#define PFS_VERIFY_CHECK(condition) ((void)sizeof(condition))
 #else
 #define PFS_VERIFY_CHECK(condition) ((void)0)
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths below .query/where: every statement that a path makes has its quotes in pairs, and what a
  * value is listed as leads back to it. */
+#undef NDEBUG /* what is asserted is what is looked for */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

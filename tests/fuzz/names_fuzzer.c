@@ -3,6 +3,7 @@
  * looked up and read or listed, something is made, written to or removed there.  Whatever the
  * names, each operation is done or fails with an errno, and every name of a listing can be looked
  * up. */
+#undef NDEBUG /* what is asserted is what is looked for */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

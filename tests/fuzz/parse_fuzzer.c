@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Statements as trees: whatever the text, it is taken or not, and what was taken says the same when
  * it is written out with all its brackets and read again. */
+#undef NDEBUG /* what is asserted is what is looked for */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 /* Statements over a small tree: whatever the text, it runs within its limits or is refused with a
  * reason, and where that is shown lies in the text.  Whoever does not see all never meets the name
  * that lies in a closed directory. */
+#undef NDEBUG /* what is asserted is what is looked for */
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
