@@ -17,6 +17,12 @@ static void print_proc_path(char proc_path[PROC_PATH_SIZE], int fd)
 	(void)snprintf(proc_path, PROC_PATH_SIZE, "/proc/self/fd/%d", fd);
 }
 
+/* True if the name is that of an open descriptor, whose file others go on writing. */
+static bool is_descriptor(const char *name)
+{
+	return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
+}
+
 /* Finds the file whose name is to be taken, and how it is; old->st_nlink 0: it is not there.
  * Returns false if it has to be written in place. */
 static bool find_replaced(struct pfs_output *out, struct stat *old)
@@ -24,6 +30,8 @@ static bool find_replaced(struct pfs_output *out, struct stat *old)
 	size_t len = strlen(out->name);
 
 	*old = (struct stat){.st_nlink = 0};
+	if (is_descriptor(out->name))
+		return false;
 	if (lstat(out->name, old) == 0)
 		return realpath(out->name, out->replaced) && stat(out->replaced, old) == 0 &&
 		       S_ISREG(old->st_mode) && old->st_nlink == 1 &&

@@ -78,6 +78,12 @@ is 'and nothing is beside it' "$(ls -A)" out
 ln -s new link
 ok 'a symlink to what is not there' primefs export -o link "$work/root.pfs"
 is 'makes it' "$(cat new)" /d/
+: >appended
+{
+	primefs export -o /dev/stdout "$work/root.pfs"
+	echo last
+} >>appended
+is 'what a descriptor is of is written in place' "$(xargs <appended)" '/d/ last'
 fails_with 'a folder that is not there' 'none/out: No such file' primefs export -o none/out "$store"
 fails_with 'a folder' 'is a directory|Is a directory' primefs export -o "$work/outputs" "$store"
 cd "$work" || exit
