@@ -104,8 +104,8 @@ static const char *text_of(int error)
 	case -EMFILE:
 		return "this process may open no more files; raise the limit of descriptors (ulimit -n)";
 	case -EFBIG:
-		return "it, or a file beside it, may not become larger here; raise the limit of file sizes (ulimit -f), or "
-		       "use a filesystem that has larger files";
+		return "it, or a file beside it, may not become larger here; raise the limit of "
+		       "file sizes (ulimit -f), or use a filesystem that has larger files";
 	case -ENAMETOOLONG:
 		return "the path is longer than the 500 bytes that SQLite takes; move the store or reach it by a "
 		       "shorter path";
