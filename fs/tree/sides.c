@@ -343,13 +343,16 @@ static struct change *first_after(const struct pfs_sides *sides, uint32_t id, ui
 	return change && change->version > after ? change : NULL;
 }
 
-/* Returns true if the list has all that changed of the table after that version. */
+/* Returns true if the list has all that changed of the table after that version. What was taken out
+ * of it since may be of other tables. */
 static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
 {
 	const struct table *table = find_table(sides, id);
+	const struct change *change = first_after(sides, id, after);
 
 	return after >= atomic_load(&sides->schema) &&
-	       (after >= sides->since || !table || table->changed <= after);
+	       (after >= sides->since || !table || table->changed <= after ||
+		(change && change->before <= after));
 }
 
 bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other)

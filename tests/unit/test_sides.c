@@ -217,6 +217,28 @@ static void test_columns_are_not_made_anew(void **state)
 	check_operators("in the end");
 }
 
+/* Neither when all of a change is in the list that is kept, and changes of another table no longer
+ * are. */
+static void test_columns_outlive_changes_of_others(void **state)
+{
+	uint64_t made;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER)", 0);
+	change("CREATE TABLE u (s TEXT)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 5000) "
+		"SELECT v FROM i");
+	check("SELECT count(DISTINCT n), sum(n) FROM e", "5000 12502500");
+	for (int i = 0; i < 3; i++) {
+		change("INSERT INTO u VALUES (hex(zeroblob(3000000)))", 1);
+		assert_int_equal(pfs_tree_sync(tree), 0);
+		made = queries->sides_made;
+		change("UPDATE e SET n = n + 1 WHERE n > 0", 5000);
+		check("SELECT count(*) FROM e WHERE n > 1", "5000");
+		assert_int_equal(queries->sides_made, made);
+	}
+}
+
 /* ---- indexes of the operators ---- */
 
 static void test_indexes_follow_changes(void **state)
@@ -591,6 +613,7 @@ int main(int argc, char **argv)
 		TEST(test_connections_take_over_changes),
 		TEST(test_columns_follow_changes),
 		TEST(test_columns_are_not_made_anew),
+		TEST(test_columns_outlive_changes_of_others),
 		TEST(test_indexes_follow_changes),
 		TEST(test_indexes_know_the_largest),
 		TEST(test_indexes_forget_rows),
