@@ -225,7 +225,8 @@ bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes)
 {
 	uint64_t written, n = waiting(tree->journal, &written);
 
-	return fits(tree, n + rows, written + bytes, false);
+	written += pfs_space_of_rows(tree, &rows, bytes);
+	return fits(tree, n + rows, written, false);
 }
 
 /* Returns 0 if the change may go on. -EAGAIN: not before something is committed; -EBUSY: not before

@@ -30,8 +30,8 @@ PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nod
 PFS_MUST_CHECK int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 					   unsigned columns, bool removal);
 
-/* Returns true if `rows` rows of any size, each on a page of its own, and `bytes` bytes more fit in
- * the store's filesystem, together with all that is pending. */
+/* Returns true if changes of `rows` rows of tables beside `nodes`, which have `bytes` bytes and are
+ * written in their order, fit in the store's filesystem, together with all that is pending. */
 bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);
 
 /* Waits, without locks, for the committer to fetch primes.  -EROFS when it cannot. */

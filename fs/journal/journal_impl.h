@@ -118,6 +118,10 @@ void pfs_space_refresh(struct pfs_tree *tree, bool always);
  * emptied. */
 bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
 
+/* Returns how many bytes of content count for rows of a table that are written in their order,
+ * which have `bytes` bytes. Of *rows only as many are left as may need a page each besides. */
+uint64_t pfs_space_of_rows(const struct pfs_tree *tree, uint64_t *rows, uint64_t bytes);
+
 /* Returns true if a commit of so many rows and bytes of content would fit. removal: it may use the
  * last reserve, without which nothing could be deleted on a full disk. */
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal);

@@ -64,6 +64,17 @@ static uint64_t bytes_of_rows(const struct pfs_space *space, uint64_t rows)
 	       PFS_MIN(together * ROW_BYTES, 2 * atomic_load(&space->size) + together * ROW_GROWTH);
 }
 
+/* Beyond what may need a page each, rows change each page that is there once at most, and pages
+ * that are split are half full. */
+uint64_t pfs_space_of_rows(const struct pfs_tree *tree, uint64_t *rows, uint64_t bytes)
+{
+	uint64_t together = *rows - PFS_MIN(*rows, ROWS_APART);
+
+	*rows -= together;
+	return bytes +
+	       PFS_MIN(together * ROW_BYTES, 2 * atomic_load(&tree->journal->space.size) + bytes);
+}
+
 bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
 {
 	const struct pfs_space *space = &tree->journal->space;

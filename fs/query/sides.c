@@ -222,11 +222,13 @@ int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree)
 struct keeping {
 	struct pfs_sql *sql;
 	struct pfs_store *store;
+	struct pfs_account *account; /* the statement's */
 	uint32_t id; /* of the table at hand */
 	bool schema; /* other tables than before */
 	bool whole;  /* the table at hand has other rows than can be said one by one */
 	uint64_t bytes;
 	struct pfs_side_rows rows; /* that have changed, if no more has */
+	uint64_t charged;	   /* bytes of `rows` on the account */
 	struct pfs_sql_problem *problem;
 };
 
@@ -311,8 +313,27 @@ static int measure(void *arg, int64_t row PFS_UNUSED, const struct pfs_cell *cel
 	return size > PFS_TABLE_ROW_MAX ? -E2BIG : 0;
 }
 
-/* Packs rows up to what is left to the next commit; those beyond that are read once more as they
- * are written. */
+static void forget_rows(struct keeping *keeping)
+{
+	pfs_side_rows_finish(&keeping->rows);
+	pfs_account_discharge(keeping->account, keeping->charged);
+	keeping->charged = 0;
+}
+
+/* Adds the row to those that are packed. -ENOMEM: they are more than the statement has memory for.
+ */
+static int add(struct keeping *keeping, int64_t row, const struct pfs_cell *cells, size_t n)
+{
+	uint64_t more;
+
+	PFS_TRY(pfs_side_rows_add(&keeping->rows, row, cells, n));
+	more = keeping->rows.capacity - keeping->charged;
+	keeping->charged += more;
+	return more ? pfs_account_charge(keeping->account, (int64_t)more) : 0;
+}
+
+/* Packs rows as long as there is memory; if there is not, all are read once more as they are
+ * written. */
 static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
 	struct keeping *keeping = arg;
@@ -320,11 +341,11 @@ static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 
 	if (error || keeping->whole)
 		return error;
-	error = pfs_side_rows_add(&keeping->rows, row, cells, n);
-	keeping->whole = keeping->rows.size > PFS_SIDE_ROWS_MAX;
+	error = add(keeping, row, cells, n);
+	keeping->whole = error == -ENOMEM;
 	if (keeping->whole)
-		pfs_side_rows_finish(&keeping->rows);
-	return error;
+		forget_rows(keeping);
+	return keeping->whole ? 0 : error;
 }
 
 /* Whoever names the table later is to be able to. */
@@ -367,7 +388,8 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		   struct pfs_sql_problem *problem)
 {
-	struct keeping keeping = {.sql = connection->sql, .problem = problem};
+	struct keeping keeping = {
+		.sql = connection->sql, .account = connection->account, .problem = problem};
 	int error = pfs_sql_fates(connection->sql, check_fate, &keeping);
 
 	if (error == -EINVAL && !*problem->text)
@@ -386,7 +408,7 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		error = pfs_sides_apply(tree, &keeping.rows);
 	if (!error && keeping.id && !keeping.schema)
 		pfs_sql_side_is_of(connection->sql, keeping.id, pfs_sides_version(tree));
-	pfs_side_rows_finish(&keeping.rows);
+	forget_rows(&keeping);
 	if (error)
 		pfs_sql_rollback(connection->sql);
 	/* what has been made or dropped here is simply read anew; so is a copy that did not keep

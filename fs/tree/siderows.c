@@ -45,6 +45,16 @@ static uint8_t *put_cell(uint8_t *at, const struct pfs_cell *cell)
 	return at;
 }
 
+int pfs_side_rows_reserve(struct pfs_side_rows *rows, uint64_t n, size_t n_cells)
+{
+	size_t size;
+
+	if (__builtin_mul_overflow(n, HEAD_SIZE + n_cells * CELL_SIZE, &size) ||
+	    __builtin_add_overflow(rows->size, size, &size))
+		return -ENOMEM;
+	return pfs_grow(&rows->bytes, &rows->capacity, size, 1);
+}
+
 int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_cell *cells,
 		      size_t n)
 {

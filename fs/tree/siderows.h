@@ -24,6 +24,10 @@ struct pfs_side_rows {
 PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row,
 				     const struct pfs_cell *cells, size_t n);
 
+/* Makes room for n more rows of so many cells each, whose texts and blobs are empty; of rows that
+ * are removed n_cells is 0. -ENOMEM. */
+PFS_MUST_CHECK int pfs_side_rows_reserve(struct pfs_side_rows *rows, uint64_t n, size_t n_cells);
+
 /* Adds all rows of `more` behind those of `rows`. -ENOMEM: none is added. */
 PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows,
 					const struct pfs_side_rows *more);

@@ -14,8 +14,6 @@
 #include "meta/account.h"
 #include "meta/store.h"
 
-#define PFS_SIDE_ROWS_MAX ((size_t)64 << 20) /* bytes of rows that pfs_sides_apply takes */
-
 /* Returns the version of all side tables, a number that rises with each change. Any lock or none.
  */
 uint64_t pfs_sides_version(const struct pfs_tree *tree);
@@ -37,8 +35,9 @@ PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 bool pfs_sides_fit(struct pfs_tree *tree, const struct pfs_side_rows *rows);
 
 /* Makes changed rows visible to readers, and leaves them to the next commit. The caller holds
- * pfs_sides_hold. The call waits for nothing but room on the disk. On success the tree owns what
- * was in `rows`, at most PFS_SIDE_ROWS_MAX bytes, and `rows` is empty. -EROFS, -ENOSPC, -ENOMEM. */
+ * pfs_sides_hold. The call waits for room on the disk, and for a commit if these rows and others
+ * that wait are too many bytes together; rows of any size are taken if no others wait. On success
+ * the tree owns what was in `rows`, and `rows` is empty. -EROFS, -ENOSPC, -ENOMEM. */
 PFS_MUST_CHECK int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows);
 
 /* Calls `read` and returns what it returns. No change becomes visible meanwhile. */

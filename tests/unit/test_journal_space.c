@@ -134,7 +134,8 @@ static void test_no_space_for_what_goes(void **state)
 static void test_no_space_for_side_rows(void **state)
 {
 	const struct pfs_side_rows few = {.n = 10, .size = 1000},
-				   many = {.n = 10000, .size = 100000};
+				   many = {.n = 10000, .size = 100000},
+				   most = {.n = 10000000, .size = 300000000};
 
 	(void)state;
 	set_free(1 << 20, false);
@@ -142,6 +143,10 @@ static void test_no_space_for_side_rows(void **state)
 	assert_false(pfs_sides_fit(tree, &many));
 	set_free(UINT64_C(1) << 30, false);
 	assert_true(pfs_sides_fit(tree, &many));
+	assert_false(pfs_sides_fit(tree, &most));
+	atomic_store(&fake_size, 100 << 20);
+	set_free(UINT64_C(4) << 30, false); /* not a page each: they are written in their order */
+	assert_true(pfs_sides_fit(tree, &most));
 	atomic_store(&fake_space, 0);
 }
 

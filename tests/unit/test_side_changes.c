@@ -335,11 +335,11 @@ static void test_too_large_is_remembered(void **state)
 	assert_int_equal(queries->n_sides_refused - refused, 1);
 }
 
-/* More than is kept for older connections, and more than waits for a commit. */
+/* More than is kept for older connections, and more than makes the committer begin at once. */
 static void test_large_changes(void **state)
 {
 	struct pfs_query *held;
-	uint64_t seq;
+	uint64_t schema;
 
 	(void)state;
 	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
@@ -351,18 +351,66 @@ static void test_large_changes(void **state)
 	}
 	pfs_query_finish(held);
 	check("SELECT count(*), sum(length(b)) FROM t", "4 9000001");
-	seq = pfs_store_seq(tree->store);
-	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 24) "
-	       "SELECT 3, hex(zeroblob(1500000)) FROM i",
+	schema = pfs_sides_schema(tree);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+	       "LIMIT 24) SELECT 3, hex(zeroblob(1500000)) FROM i",
 	       24);
-	assert_true(pfs_store_seq(tree->store) > seq);
 	held = begin("SELECT 1");
 	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a",
 	      "1 1 1,2 3 9000000,3 24 72000000");
 	pfs_query_finish(held);
+	change("UPDATE t SET a = 4 WHERE a = 3", 24);
+	assert_false(is_sqlites("t"));
+	assert_int_equal(pfs_sides_schema(tree), schema); /* nothing was committed apart */
+	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a",
+	      "1 1 1,2 3 9000000,4 24 72000000");
 	reopen();
 	check("SELECT a, count(*), sum(length(b)) FROM t GROUP BY a",
-	      "1 1 1,2 3 9000000,3 24 72000000");
+	      "1 1 1,2 3 9000000,4 24 72000000");
+}
+
+/* What SQLite has changed is committed apart if there is no memory for its rows beside its copy;
+ * what there is no memory for at all changes nothing. */
+static void test_changes_need_memory(void **state)
+{
+	static const char large[] = "UPDATE t SET b = hex(substr(b, 1, 250000))";
+	uint64_t schema, size = 0;
+	struct pfs_query *query;
+	int code = -ENOMEM;
+
+	(void)state;
+	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+	       "LIMIT 24) SELECT v, hex(zeroblob(250000)) FROM i",
+	       24);
+	schema = pfs_sides_schema(tree);
+	while (code == -ENOMEM) {
+		check("SELECT count(*) FROM t WHERE b LIKE '3%'", "0");
+		scope.memory_limit = size += (uint64_t)4 << 20;
+		code = pfs_query_start(&query, queries, &scope, large, strlen(large), &error);
+		scope.memory_limit = 0;
+		if (code == -ENOMEM)
+			assert_non_null(strstr(error.text, "memory"));
+	}
+	assert_int_equal(code, 0);
+	pfs_query_finish(query);
+	assert_true(pfs_sides_schema(tree) > schema);
+	check("SELECT count(*), sum(length(b)) FROM t WHERE b LIKE '3%'", "24 12000000");
+}
+
+/* Numbers that take less room in SQLite's copy than packed. */
+static void test_rows_are_too_many_for_operators(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (a INTEGER, b INTEGER, c INTEGER, d INTEGER)", 0);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+	       "LIMIT 50000) SELECT v % 5, NULL, NULL, NULL FROM i",
+	       50000);
+	check("SELECT sum(a) FROM t", "100000");
+	scope.memory_limit = (uint64_t)2 << 20;
+	check_reason("UPDATE t SET a = a + 1", "for it has more rows than there is memory for\n");
+	scope.memory_limit = 0;
+	check("SELECT sum(a) FROM t", "150000");
 }
 
 int main(void)
@@ -373,6 +421,7 @@ int main(void)
 		TEST(test_operators_change_rows),   TEST(test_only_words_constrain),
 		TEST(test_too_large_is_remembered), TEST(test_large_changes),
 		TEST(test_zeros_have_signs),	    TEST(test_changes_of_small_tables),
+		TEST(test_changes_need_memory),	    TEST(test_rows_are_too_many_for_operators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,6 @@
 #include "fs/query/relational/side_lookup.h"
 #include "fs/query/relational/run.h"
 #include "fs/query/relational/sidetable.h"
-#include "fs/tree/sides.h"
 #include "meta/sql/sqlside.h"
 
 #define BOUND_BYTES ((size_t)16 << 20)	/* of a statement's plan */
@@ -365,6 +364,16 @@ static int charge_rows(struct changing *changing)
 	return pfs_account_charge(changing->query->account, (int64_t)more);
 }
 
+/* Rows that are too many are refused before any is made. */
+static int reserve(struct changing *changing, uint64_t n)
+{
+	bool is_delete = changing->statement->kind == PFS_STATEMENT_DELETE;
+	int error = pfs_side_rows_reserve(changing->rows, n,
+					  is_delete ? 0 : changing->table->table.n_columns);
+
+	return error ? error : charge_rows(changing);
+}
+
 static int add_rows(struct changing *changing)
 {
 	const struct pfs_answer_rows *answer = &changing->answer;
@@ -376,6 +385,7 @@ static int add_rows(struct changing *changing)
 
 	if (is_insert && (last < 0 || last > INT64_MAX - (int64_t)n))
 		return refuse(changing, "rows whose numbers SQLite chooses");
+	PFS_TRY(reserve(changing, n));
 	for (uint64_t i = 0; i < n && !error; i++) {
 		uint32_t place = is_insert ? 0 : answer->places[i];
 		int64_t number = is_insert ? ++last : pfs_side_table_number(changing->table, place);
@@ -386,8 +396,6 @@ static int add_rows(struct changing *changing)
 				  : add_row(changing, i, number, place);
 		if (!error)
 			error = charge_rows(changing);
-		if (!error && changing->rows->size > PFS_SIDE_ROWS_MAX)
-			error = refuse(changing, "more changes than are kept at once");
 	}
 	return error;
 }
