@@ -372,6 +372,7 @@ int pfs_db_close(struct pfs_db *db)
 	pfs_db_forget_rows(db);
 	pfs_db_end_history(db);
 	error = pfs_db_errno(db, sqlite3_close(db->handle));
+	free(db->rows);
 	free(db);
 	return error;
 }

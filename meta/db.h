@@ -25,11 +25,12 @@ struct pfs_db {
 	sqlite3_stmt *history[PFS_HISTORY_COUNT];
 	sqlite3_stmt *sql[PFS_SQL_COUNT];
 	struct pfs_db *next; /* in the list of idle readers */
-	/* For the writer alone (table.c): statements that write and remove a row of the side table
-	 * row_table, which was written last; NULL: none was. */
+	/* For the writer alone (tablerows.c): statements that write and remove rows of the side
+	 * table row_table, which was written last, and where they are; NULL: none was. */
 	sqlite3_stmt *row_put, *row_remove;
 	uint32_t row_table;
 	size_t row_columns;
+	struct pfs_packed_cursor *rows;
 	int logged; /* the error that was logged last; the same error again is not logged */
 	bool keeps; /* it is in one long read transaction: pfs_db_begin_reading and end do
 		     * nothing */

@@ -499,6 +499,8 @@ struct pfs_table_record {
 	size_t columns_len;
 };
 
+struct pfs_side_rows; /* meta/siderows.h */
+
 struct pfs_cell {
 	enum { PFS_CELL_NULL, PFS_CELL_INTEGER, PFS_CELL_REAL, PFS_CELL_TEXT, PFS_CELL_BLOB } type;
 	int64_t integer;
@@ -514,11 +516,15 @@ PFS_MUST_CHECK int pfs_store_put_table(struct pfs_store *store, uint32_t *id,
 				       const struct pfs_table_record *table, unsigned n_columns);
 PFS_MUST_CHECK int pfs_store_drop_table(struct pfs_store *store, uint32_t id);
 
-/* Inserts or replaces the row of that number. -E2BIG: it has more than PFS_TABLE_ROW_MAX bytes. */
-PFS_MUST_CHECK int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
-				     const struct pfs_cell *cells, size_t n);
-/* Removes a row. It is no error if there is none. */
-PFS_MUST_CHECK int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row);
+/* Inserts, replaces and removes rows of a table, in the order in which they are packed
+ * (meta/siderows.h); rising numbers take the least time. It is no error if a row that is removed is
+ * not there. */
+PFS_MUST_CHECK int pfs_store_write_rows(struct pfs_store *store, const struct pfs_side_rows *rows);
+/* Adds a row that has these cells (NULL: that is removed) to the batch, which is written and
+ * emptied when it is large; the caller writes what is left in the end, and finishes the batch.
+ * -E2BIG: the row has more than PFS_TABLE_ROW_MAX bytes; -ENOMEM. */
+PFS_MUST_CHECK int pfs_store_put_row(struct pfs_store *store, struct pfs_side_rows *batch,
+				     int64_t row, const struct pfs_cell *cells, size_t n);
 
 /* Calls fn for each table, in byte order of names, until it returns non-zero, which is returned. */
 PFS_MUST_CHECK int pfs_store_scan_tables(struct pfs_store *store,

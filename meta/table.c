@@ -13,11 +13,6 @@
 
 /* ---- statements: a table's number is all that is put into their texts ---- */
 
-static int prepare(struct pfs_db *db, sqlite3_stmt **out, const char *text, unsigned flags)
-{
-	return pfs_db_errno(db, sqlite3_prepare_v3(db->handle, text, -1, flags, out, NULL));
-}
-
 /* Runs the text once; a failure spoils the group. */
 static int run_text(struct pfs_store *store, const char *text)
 {
@@ -104,109 +99,6 @@ int pfs_store_drop_table(struct pfs_store *store, uint32_t id)
 		return error;
 	(void)snprintf(text, sizeof(text), "DROP TABLE side_%u", (unsigned)id);
 	return run_text(store, text);
-}
-
-static int prepare_put(struct pfs_db *db, uint32_t id, size_t n)
-{
-	sqlite3_str *text;
-	char *whole;
-	int error = -ENOMEM;
-
-	if (db->row_put && db->row_table == id && db->row_columns == n)
-		return 0;
-	if (db->row_table != id)
-		pfs_db_forget_rows(db);
-	(void)sqlite3_finalize(PFS_TAKE(db->row_put));
-	text = sqlite3_str_new(NULL);
-	sqlite3_str_appendf(text, "INSERT OR REPLACE INTO side_%u VALUES (?", (unsigned)id);
-	for (size_t i = 0; i < n; i++)
-		sqlite3_str_appendall(text, ", ?");
-	sqlite3_str_appendall(text, ")");
-	whole = sqlite3_str_finish(text);
-	if (whole)
-		error = prepare(db, &db->row_put, whole, SQLITE_PREPARE_PERSISTENT);
-	sqlite3_free(whole);
-	db->row_table = id;
-	db->row_columns = n;
-	return error;
-}
-
-static int bind_cell(sqlite3_stmt *put, int parameter, const struct pfs_cell *cell)
-{
-	switch (cell->type) {
-	case PFS_CELL_NULL:
-		return sqlite3_bind_null(put, parameter);
-	case PFS_CELL_INTEGER:
-		return sqlite3_bind_int64(put, parameter, cell->integer);
-	case PFS_CELL_REAL:
-		return sqlite3_bind_double(put, parameter, cell->real);
-	case PFS_CELL_TEXT:
-		return sqlite3_bind_text64(put, parameter, cell->size ? cell->bytes : "",
-					   cell->size, SQLITE_STATIC, SQLITE_UTF8);
-	case PFS_CELL_BLOB:
-		return sqlite3_bind_blob64(put, parameter, cell->size ? cell->bytes : "",
-					   cell->size, SQLITE_STATIC);
-	}
-	return SQLITE_MISUSE;
-}
-
-int pfs_store_put_row(struct pfs_store *store, uint32_t id, int64_t row,
-		      const struct pfs_cell *cells, size_t n)
-{
-	struct pfs_db *db = store->writer;
-	int error = pfs_group_ready(store), result = SQLITE_OK;
-	size_t size = 0;
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < n; i++)
-		size += cells[i].type >= PFS_CELL_TEXT ? cells[i].size : 8;
-	if (size > PFS_TABLE_ROW_MAX)
-		return -E2BIG;
-	error = prepare_put(db, id, n);
-	if (!error) {
-		sqlite3_stmt *put PFS_RESET = db->row_put;
-
-		pfs_bind_int(put, 1, row);
-		for (size_t i = 0; i < n && !result; i++)
-			result = bind_cell(put, (int)i + 2, &cells[i]);
-		error = result ? pfs_db_errno(db, result) : pfs_db_step(db, put);
-	}
-	if (error)
-		store->group_error = error;
-	return error;
-}
-
-static int prepare_remove(struct pfs_db *db, uint32_t id)
-{
-	char text[STATEMENT_SIZE];
-
-	if (db->row_remove && db->row_table == id)
-		return 0;
-	if (db->row_table != id)
-		pfs_db_forget_rows(db);
-	(void)snprintf(text, sizeof(text), "DELETE FROM side_%u WHERE id = ?", (unsigned)id);
-	db->row_table = id;
-	return prepare(db, &db->row_remove, text, SQLITE_PREPARE_PERSISTENT);
-}
-
-int pfs_store_remove_row(struct pfs_store *store, uint32_t id, int64_t row)
-{
-	struct pfs_db *db = store->writer;
-	int error = pfs_group_ready(store);
-
-	if (error)
-		return error;
-	error = prepare_remove(db, id);
-	if (!error) {
-		sqlite3_stmt *remove PFS_RESET = db->row_remove;
-
-		pfs_bind_int(remove, 1, row);
-		error = pfs_db_step(db, remove);
-	}
-	if (error)
-		store->group_error = error;
-	return error;
 }
 
 /* ---- reading ---- */

@@ -18,6 +18,7 @@
 #include "fs/image/imagefile.h"
 #include "fs/image/rare_values.h"
 #include "fs/tree/tree_impl.h"
+#include "meta/siderows.h"
 
 struct optimize {
 	struct pfs_tree *tree;
@@ -201,14 +202,14 @@ static int copy_register(void *arg, const struct pfs_register_record *record)
 
 struct rows {
 	struct pfs_store *from, *to;
-	uint32_t id; /* the number in `to` */
+	struct pfs_side_rows batch; /* of the table in `to` */
 };
 
 static int copy_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
-	const struct rows *rows = arg;
+	struct rows *rows = arg;
 
-	return pfs_store_put_row(rows->to, rows->id, row, cells, n);
+	return pfs_store_put_row(rows->to, &rows->batch, row, cells, n);
 }
 
 static int copy_table(void *arg, const struct pfs_table_record *table)
@@ -216,11 +217,16 @@ static int copy_table(void *arg, const struct pfs_table_record *table)
 	struct rows *rows = arg;
 	struct pfs_table_record record = *table;
 	unsigned n_columns;
+	int error;
 
 	record.id = 0;
 	PFS_TRY(pfs_store_table_width(rows->from, &n_columns, table->id));
-	PFS_TRY(pfs_store_put_table(rows->to, &rows->id, &record, n_columns));
-	return pfs_store_scan_rows(rows->from, table->id, NULL, copy_row, rows);
+	PFS_TRY(pfs_store_put_table(rows->to, &rows->batch.table, &record, n_columns));
+	error = pfs_store_scan_rows(rows->from, table->id, NULL, copy_row, rows);
+	if (!error)
+		error = pfs_store_write_rows(rows->to, &rows->batch);
+	pfs_side_rows_finish(&rows->batch);
+	return error;
 }
 
 /* The new file is as trusted as the old one was. */

@@ -16,6 +16,7 @@
 #include "fs/query/tables.h"
 #include "fs/tree/sides.h"
 #include "meta/declaration.h"
+#include "meta/siderows.h"
 #include "meta/sql/sqlside.h"
 
 bool pfs_side_is_named(const char *name, const char *other)
@@ -227,18 +228,33 @@ struct keeping {
 	bool schema; /* other tables than before */
 	bool whole;  /* the table at hand has other rows than can be said one by one */
 	uint64_t bytes;
-	struct pfs_side_rows rows; /* that have changed, if no more has */
+	struct pfs_side_rows rows; /* that have changed, if no more has; or are written next */
 	uint64_t charged;	   /* bytes of `rows` on the account */
 	struct pfs_sql_problem *problem;
 };
 
 static int put_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 {
-	const struct keeping *keeping = arg;
+	struct keeping *keeping = arg;
 
-	if (!cells)
-		return pfs_store_remove_row(keeping->store, keeping->id, row);
-	return pfs_store_put_row(keeping->store, keeping->id, row, cells, n);
+	return pfs_store_put_row(keeping->store, &keeping->rows, row, cells, n);
+}
+
+/* Writes those rows of the table at hand that `get` gives. */
+static int
+put_rows(struct keeping *keeping, const char *table,
+	 int (*get)(struct pfs_sql *sql, const char *table,
+		    int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
+		    void *arg))
+{
+	int error;
+
+	keeping->rows.table = keeping->id;
+	error = get(keeping->sql, table, put_row, keeping);
+	if (!error)
+		error = pfs_store_write_rows(keeping->store, &keeping->rows);
+	pfs_side_rows_finish(&keeping->rows);
+	return error;
 }
 
 static int put_table(struct keeping *keeping, const struct pfs_sql_side *side, uint32_t id)
@@ -263,7 +279,7 @@ static int put_table(struct keeping *keeping, const struct pfs_sql_side *side, u
 static int put_whole(struct keeping *keeping, const struct pfs_sql_side *side)
 {
 	PFS_TRY(put_table(keeping, side, 0));
-	return pfs_sql_all_rows(keeping->sql, side->name, put_row, keeping);
+	return put_rows(keeping, side->name, pfs_sql_all_rows);
 }
 
 static int write_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate)
@@ -284,7 +300,7 @@ static int write_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	case PFS_SQL_CHANGED:
 		break;
 	}
-	return pfs_sql_changed_rows(keeping->sql, side->name, put_row, keeping);
+	return put_rows(keeping, side->name, pfs_sql_changed_rows);
 }
 
 static int write_fates(void *arg, struct pfs_store *store)
@@ -402,10 +418,12 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 				 "a damaged one has its name; remove that one first");
 	if (!error && !keeping.schema && !keeping.whole)
 		keeping.whole = keeping.rows.n && !pfs_sides_fit(tree, &keeping.rows);
-	if (!error && (keeping.schema || keeping.whole))
+	if (!error && (keeping.schema || keeping.whole)) {
+		forget_rows(&keeping);
 		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
-	else if (!error && keeping.rows.n)
+	} else if (!error && keeping.rows.n) {
 		error = pfs_sides_apply(tree, &keeping.rows);
+	}
 	if (!error && keeping.id && !keeping.schema)
 		pfs_sql_side_is_of(connection->sql, keeping.id, pfs_sides_version(tree));
 	forget_rows(&keeping);

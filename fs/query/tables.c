@@ -18,6 +18,7 @@
 #include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "meta/declaration.h"
+#include "meta/siderows.h"
 #include "meta/sql/sqlside.h"
 
 #define CSV_MAX	 ((size_t)512 << 20) /* bytes */
@@ -393,11 +394,11 @@ static int write_table(void *arg, struct pfs_store *store)
 		.columns = import->declaration,
 		.columns_len = strlen(import->declaration),
 	};
-	uint32_t id;
+	struct pfs_side_rows batch PFS_SIDE_ROWS = {.table = 0};
 	int got;
 
 	PFS_TRY(drop_old(&target, store));
-	PFS_TRY(pfs_store_put_table(store, &id, &record, (unsigned)import->n));
+	PFS_TRY(pfs_store_put_table(store, &batch.table, &record, (unsigned)import->n));
 	import->csv.empty_lines = false;
 	PFS_TRY(pfs_csv_seek(&import->csv, 0));
 	got = next(import); /* the header */
@@ -405,9 +406,9 @@ static int write_table(void *arg, struct pfs_store *store)
 	for (int64_t row = 1; got == 1 && (got = next(import)) == 1; row++) {
 		for (size_t i = 0; i < import->n; i++)
 			set_cell(&import->cells[i], &import->columns[i], &import->csv.fields[i]);
-		PFS_TRY(pfs_store_put_row(store, id, row, import->cells, import->n));
+		PFS_TRY(pfs_store_put_row(store, &batch, row, import->cells, import->n));
 	}
-	return got;
+	return got ? got : pfs_store_write_rows(store, &batch);
 }
 
 static int run_import(struct import *import, const struct pfs_table_bytes *bytes)

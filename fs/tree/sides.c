@@ -85,29 +85,13 @@ static void free_change(struct change *change)
 
 /* ---- what the committer does ---- */
 
-struct writing {
-	struct pfs_store *store;
-	uint32_t table;
-};
-
-static int write_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
-{
-	const struct writing *writing = arg;
-
-	if (!cells)
-		return pfs_store_remove_row(writing->store, writing->table, row);
-	return pfs_store_put_row(writing->store, writing->table, row, cells, n);
-}
-
 /* Nobody takes them out meanwhile, and what stands behind the last one is not looked at. */
 static int write_up_to(const struct pfs_sides *sides, struct pfs_store *store, uint64_t version)
 {
 	const struct change *change = sides->pending;
 
 	while (change) {
-		struct writing writing = {store, change->rows.table};
-
-		PFS_TRY(pfs_side_rows_each(&change->rows, write_row, &writing));
+		PFS_TRY(pfs_store_write_rows(store, &change->rows));
 		if (change->version == version)
 			break;
 		change = change->next;

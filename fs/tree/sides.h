@@ -9,9 +9,9 @@
 #ifndef PFS_FS_TREE_SIDES_H
 #define PFS_FS_TREE_SIDES_H
 
-#include "fs/tree/siderows.h"
 #include "fs/tree/tree.h"
 #include "meta/account.h"
+#include "meta/siderows.h"
 #include "meta/store.h"
 
 /* Returns the version of all side tables, a number that rises with each change. Any lock or none.

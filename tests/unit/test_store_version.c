@@ -6,6 +6,7 @@
 
 #include <sys/wait.h>
 
+#include "meta/siderows.h"
 #include "tests/ref/version1.h"
 #include "tests/vfs/faultvfs.h"
 
@@ -37,8 +38,8 @@ static void make_old(const char *vfs)
 					       .columns = columns,
 					       .columns_len = sizeof(columns) - 1};
 	struct pfs_store *store;
+	struct pfs_side_rows rows PFS_SIDE_ROWS = {.table = 0};
 	uint64_t group = 0;
-	uint32_t id;
 
 	(void)unlink(test_path);
 	assert_int_equal(pfs_store_open(&store, test_path, &how), 0);
@@ -46,8 +47,9 @@ static void make_old(const char *vfs)
 		assert_int_equal(pfs_store_begin(store), 0);
 		assert_int_equal(model_group(store, g), 0);
 		if (g == GROUPS) {
-			assert_int_equal(pfs_store_put_table(store, &id, &table, 1), 0);
-			assert_int_equal(pfs_store_put_row(store, id, 1, &cell, 1), 0);
+			assert_int_equal(pfs_store_put_table(store, &rows.table, &table, 1), 0);
+			assert_int_equal(pfs_store_put_row(store, &rows, 1, &cell, 1), 0);
+			assert_int_equal(pfs_store_write_rows(store, &rows), 0);
 		}
 		assert_int_equal(pfs_store_commit(store, NULL), 0);
 	}

@@ -3,6 +3,7 @@
  * leave for another's. */
 #include "fs/query/internal.h"
 #include "fs/tree/sides.h"
+#include "meta/siderows.h"
 #include "meta/sql/sqlside.h"
 #include "tests/unit/query_util.h"
 
@@ -22,10 +23,12 @@ static int write_put(void *arg, struct pfs_store *to)
 		.columns = put->columns,
 		.columns_len = strlen(put->columns),
 	};
-	uint32_t id;
+	struct pfs_side_rows rows PFS_SIDE_ROWS = {.table = 0};
 
-	PFS_TRY(pfs_store_put_table(to, &id, &record, put->n));
-	return put->row ? pfs_store_put_row(to, id, 1, &cell, 1) : 0;
+	PFS_TRY(pfs_store_put_table(to, &rows.table, &record, put->n));
+	if (put->row)
+		PFS_TRY(pfs_store_put_row(to, &rows, 1, &cell, 1));
+	return pfs_store_write_rows(to, &rows);
 }
 
 static void put(const char *name, const char *columns)

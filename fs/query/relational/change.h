@@ -5,7 +5,7 @@
 #define PFS_FS_QUERY_RELATIONAL_CHANGE_H
 
 #include "fs/query/internal.h"
-#include "fs/tree/siderows.h"
+#include "meta/siderows.h"
 
 /* Finds what the statement, which SQLite has prepared, changes; nothing is changed yet. rows is
  * empty at first, and the caller's to be finished; the bytes that it has room for are charged to

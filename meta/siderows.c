@@ -2,7 +2,7 @@
 /* A packed row has its number, the number of its cells (GONE: the row was removed), and for each
  * cell its type, followed by nothing (NULL), eight bytes (a number), or a size and as many bytes.
  */
-#include "fs/tree/siderows.h"
+#include "meta/siderows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,7 @@ int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_
 	for (size_t i = 0; cells && i < n; i++) {
 		size_t len = has_bytes(&cells[i]) ? cells[i].size : 0;
 
-		size += 8 + len;
+		size += has_bytes(&cells[i]) ? len : 8;
 		most += len;
 	}
 	if (size > PFS_TABLE_ROW_MAX)
@@ -117,25 +117,39 @@ static const uint8_t *take_cell(const uint8_t *at, struct pfs_cell *cell)
 	return at;
 }
 
+void pfs_side_cursor_begin(struct pfs_side_cursor *cursor, const struct pfs_side_rows *rows,
+			   struct pfs_cell *cells)
+{
+	*cursor = (struct pfs_side_cursor){.at = rows->bytes, .n_left = rows->n, .cells = cells};
+}
+
+bool pfs_side_cursor_next(struct pfs_side_cursor *cursor)
+{
+	uint16_t count;
+
+	if (!cursor->n_left)
+		return false;
+	cursor->n_left--;
+	cursor->at = take(cursor->at, &cursor->row, sizeof(cursor->row));
+	cursor->at = take(cursor->at, &count, sizeof(count));
+	cursor->is_removed = count == GONE;
+	cursor->n = cursor->is_removed ? 0 : count;
+	for (size_t i = 0; i < cursor->n; i++)
+		cursor->at = take_cell(cursor->at, &cursor->cells[i]);
+	return true;
+}
+
 int pfs_side_rows_each(const struct pfs_side_rows *rows,
 		       int (*fn)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 		       void *arg)
 {
 	struct pfs_cell cells[PFS_TABLE_COLUMNS_MAX];
-	const uint8_t *at = rows->bytes;
-	int error = 0;
+	struct pfs_side_cursor cursor;
 
-	for (size_t i = 0; i < rows->n && !error; i++) {
-		uint16_t count;
-		int64_t row;
-
-		at = take(at, &row, sizeof(row));
-		at = take(at, &count, sizeof(count));
-		for (size_t j = 0; count != GONE && j < count; j++)
-			at = take_cell(at, &cells[j]);
-		error = count == GONE ? fn(arg, row, NULL, 0) : fn(arg, row, cells, count);
-	}
-	return error;
+	pfs_side_cursor_begin(&cursor, rows, cells);
+	while (pfs_side_cursor_next(&cursor))
+		PFS_TRY(fn(arg, cursor.row, cursor.is_removed ? NULL : cells, cursor.n));
+	return 0;
 }
 
 void pfs_side_rows_finish(struct pfs_side_rows *rows)

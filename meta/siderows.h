@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* fs/tree/siderows.h - the rows of a side table that one change has written or removed, packed one
+/* meta/siderows.h - the rows of a side table that one change has written or removed, packed one
  * behind the other.
  *
  * Threads: any number read at once while none adds. */
-#ifndef PFS_FS_TREE_SIDEROWS_H
-#define PFS_FS_TREE_SIDEROWS_H
+#ifndef PFS_META_SIDEROWS_H
+#define PFS_META_SIDEROWS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,22 @@ PFS_MUST_CHECK int pfs_side_rows_reserve(struct pfs_side_rows *rows, uint64_t n,
 PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows,
 					const struct pfs_side_rows *more);
 
+/* Where a reader of packed rows is. */
+struct pfs_side_cursor {
+	const uint8_t *at; /* behind the row */
+	size_t n_left;	   /* rows behind it */
+	int64_t row;	   /* its number */
+	bool is_removed;
+	size_t n; /* its cells, 0 if it is removed; texts and blobs of them belong to the rows */
+	struct pfs_cell *cells; /* the caller's, PFS_TABLE_COLUMNS_MAX */
+};
+
+/* begin goes before the first row; next to the next row, and returns false if there is none. Of a
+ * row that is removed no cell is touched. */
+void pfs_side_cursor_begin(struct pfs_side_cursor *cursor, const struct pfs_side_rows *rows,
+			   struct pfs_cell *cells);
+bool pfs_side_cursor_next(struct pfs_side_cursor *cursor);
+
 /* Calls fn for each row, in the order in which they were added, until it returns non-zero, which is
  * returned; cells is NULL for a row that was removed. Texts and blobs of cells belong to `rows`. */
 PFS_MUST_CHECK int pfs_side_rows_each(const struct pfs_side_rows *rows,
@@ -40,5 +57,8 @@ PFS_MUST_CHECK int pfs_side_rows_each(const struct pfs_side_rows *rows,
 				      void *arg);
 
 void pfs_side_rows_finish(struct pfs_side_rows *rows);
+
+/* struct pfs_side_rows rows PFS_SIDE_ROWS = {...}; finishes them at the end of the block. */
+#define PFS_SIDE_ROWS __attribute__((cleanup(pfs_side_rows_finish)))
 
 #endif
