@@ -398,6 +398,28 @@ static void test_changes_need_memory(void **state)
 	check("SELECT count(*), sum(length(b)) FROM t WHERE b LIKE '3%'", "24 12000000");
 }
 
+/* Nor does a table have to fit into memory to be dropped. */
+static void test_dropping_needs_no_rows(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (a INTEGER, b TEXT)", 0);
+	change("CREATE INDEX t_a ON t (a)", 0);
+	change("CREATE TABLE u (a INTEGER)", 0);
+	change("INSERT INTO u VALUES (7)", 1);
+	change("INSERT INTO t WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+	       "LIMIT 30) SELECT v, hex(zeroblob(100000)) FROM i",
+	       30);
+	reopen();
+	scope.memory_limit = (uint64_t)2 << 20;
+	refuse("DELETE FROM t WHERE hex(b) = ''", -ENOMEM, "memory");
+	change("DROP TABLE t", 0);
+	scope.memory_limit = 0;
+	refuse("SELECT * FROM t", -EINVAL, "no such table");
+	check("SELECT group_concat(name), (SELECT a FROM u) FROM sqlite_master", "u 7");
+	reopen();
+	refuse("SELECT * FROM t", -EINVAL, "no such table");
+}
+
 /* Numbers that take less room in SQLite's copy than packed. */
 static void test_rows_are_too_many_for_operators(void **state)
 {
@@ -417,11 +439,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_few_rows_are_found),	    TEST(test_reasons_are_told),
-		TEST(test_operators_change_rows),   TEST(test_only_words_constrain),
-		TEST(test_too_large_is_remembered), TEST(test_large_changes),
-		TEST(test_zeros_have_signs),	    TEST(test_changes_of_small_tables),
-		TEST(test_changes_need_memory),	    TEST(test_rows_are_too_many_for_operators),
+		TEST(test_few_rows_are_found),
+		TEST(test_reasons_are_told),
+		TEST(test_operators_change_rows),
+		TEST(test_only_words_constrain),
+		TEST(test_too_large_is_remembered),
+		TEST(test_large_changes),
+		TEST(test_zeros_have_signs),
+		TEST(test_changes_of_small_tables),
+		TEST(test_dropping_needs_no_rows),
+		TEST(test_changes_need_memory),
+		TEST(test_rows_are_too_many_for_operators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
