@@ -80,15 +80,6 @@ int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row, const struct pfs_
 	return 0;
 }
 
-int pfs_side_rows_append(struct pfs_side_rows *rows, const struct pfs_side_rows *more)
-{
-	PFS_TRY(pfs_grow(&rows->bytes, &rows->capacity, rows->size + more->size, 1));
-	(void)put(rows->bytes + rows->size, more->bytes, more->size);
-	rows->size += more->size;
-	rows->n += more->n;
-	return 0;
-}
-
 static const uint8_t *take(const uint8_t *at, void *value, size_t size)
 {
 	memcpy(value, at, size);

@@ -29,10 +29,6 @@ PFS_MUST_CHECK int pfs_side_rows_add(struct pfs_side_rows *rows, int64_t row,
  * are removed n_cells is 0. -ENOMEM. */
 PFS_MUST_CHECK int pfs_side_rows_reserve(struct pfs_side_rows *rows, uint64_t n, size_t n_cells);
 
-/* Adds all rows of `more` behind those of `rows`. -ENOMEM: none is added. */
-PFS_MUST_CHECK int pfs_side_rows_append(struct pfs_side_rows *rows,
-					const struct pfs_side_rows *more);
-
 /* Where a reader of packed rows is. */
 struct pfs_side_cursor {
 	const uint8_t *at; /* behind the row */

@@ -187,7 +187,7 @@ static int fill(const struct filling *filling)
 
 	if (!error)
 		error = pfs_sides_rows(filling->tree, id, version, pfs_sql_fill_row,
-				       pfs_sql_fill_changed, sql, filling->connection->account);
+				       pfs_sql_fill_changed, sql);
 	return pfs_sql_fill_end(sql, id, version, error);
 }
 

@@ -18,6 +18,7 @@
 
 struct change {
 	struct change *next;
+	_Atomic unsigned users;		/* the list, and who reads its rows without a lock */
 	struct change *earlier, *later; /* of the same table; earlier is gone if `before` is not in
 					   the list any more */
 	uint64_t version; /* that it made */
@@ -77,8 +78,10 @@ static void forget_tables(struct pfs_sides *sides)
 	}
 }
 
-static void free_change(struct change *change)
+static void put_change(struct change *change)
 {
+	if (atomic_fetch_sub(&change->users, 1) > 1)
+		return;
 	pfs_side_rows_finish(&change->rows);
 	free(change);
 }
@@ -141,7 +144,7 @@ static void forget_first(struct pfs_sides *sides)
 		sides->last = NULL;
 	sides->since = change->version;
 	sides->kept -= cost(change);
-	free_change(change);
+	put_change(change);
 }
 
 static void done(struct pfs_tree *tree)
@@ -217,7 +220,7 @@ void pfs_sides_destroy(struct pfs_tree *tree)
 		struct change *change = sides->first;
 
 		sides->first = change->next;
-		free_change(change);
+		put_change(change);
 	}
 	forget_tables(sides);
 	(void)pthread_rwlock_destroy(&sides->reading);
@@ -282,37 +285,49 @@ static int give_row(void *arg, int64_t row, const struct pfs_cell *cells, size_t
 	return rows->row(rows->arg, row, cells, n);
 }
 
-static int copy_pending(const struct pfs_sides *sides, struct pfs_side_rows *out)
+struct changes {
+	struct change **list;
+	size_t n, capacity;
+};
+
+/* `reading` is held. */
+static int use_pending(struct changes *out, const struct pfs_sides *sides, uint32_t table)
 {
-	for (const struct change *change = sides->pending; change; change = change->next)
-		if (change->rows.table == out->table)
-			PFS_TRY(pfs_side_rows_append(out, &change->rows));
+	for (struct change *change = sides->pending; change; change = change->next) {
+		if (change->rows.table != table)
+			continue;
+		PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(struct change *)));
+		atomic_fetch_add(&change->users, 1);
+		out->list[out->n++] = change;
+	}
 	return 0;
+}
+
+static void put_changes(struct changes *changes)
+{
+	for (size_t i = 0; i < changes->n; i++)
+		put_change(changes->list[i]);
+	free(changes->list);
 }
 
 int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		   int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 		   int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-		   void *arg, struct pfs_account *account)
+		   void *arg)
 {
 	struct rows rows = {.sides = tree->sides, .is_held = true, .row = row, .arg = arg};
-	struct pfs_side_rows pending = {.table = table};
-	uint64_t charged;
-	int error;
+	struct changes pending __attribute__((cleanup(put_changes))) = {.n = 0};
+	int error = 0;
 
 	(void)pthread_rwlock_rdlock(&tree->sides->reading);
-	error = pfs_sides_version(tree) == version ? copy_pending(tree->sides, &pending) : -EAGAIN;
-	charged = pending.capacity;
-	if (pfs_account_charge(account, (int64_t)charged) && !error)
-		error = -ENOMEM;
+	error = pfs_sides_version(tree) == version ? use_pending(&pending, tree->sides, table)
+						   : -EAGAIN;
 	if (!error)
 		error = pfs_store_scan_rows(tree->store, table, let_go, give_row, &rows);
 	if (rows.is_held)
 		let_go(&rows);
-	if (!error)
-		error = pfs_side_rows_each(&pending, changed, arg);
-	pfs_side_rows_finish(&pending);
-	pfs_account_discharge(account, charged);
+	for (size_t i = 0; i < pending.n && !error; i++)
+		error = pfs_side_rows_each(&pending.list[i]->rows, changed, arg);
 	return error;
 }
 
@@ -461,7 +476,8 @@ int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *rows)
 		return -ENOMEM;
 	}
 	(void)pthread_rwlock_wrlock(&sides->reading);
-	*change = (struct change){.version = atomic_load(&sides->version) + 1, .rows = *rows};
+	*change = (struct change){
+		.users = 1, .version = atomic_load(&sides->version) + 1, .rows = *rows};
 	*rows = (struct pfs_side_rows){.table = rows->table};
 	pfs_parts_lock(tree);
 	put_last(sides, change, get_table(sides, change->rows.table, &spare));

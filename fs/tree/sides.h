@@ -10,7 +10,6 @@
 #define PFS_FS_TREE_SIDES_H
 
 #include "fs/tree/tree.h"
-#include "meta/account.h"
 #include "meta/siderows.h"
 #include "meta/store.h"
 
@@ -50,14 +49,14 @@ uint64_t pfs_sides_schema(const struct pfs_tree *tree);
 
 /* Gives all rows of the table at that version. Calls `row` for each row in the store, in order of
  * their numbers, then `changed` for each row whose change waits for a commit, in the order of the
- * changes, with cells NULL if the row was removed. Changes and commits go on meanwhile. The waiting
- * rows are copied, and the copy is charged to the account (NULL: to none). -EAGAIN: the version has
- * risen; -ENOENT: there is no such table; -ENOMEM; and what `row` and `changed` return. */
+ * changes, with cells NULL if the row was removed. Changes and commits go on meanwhile. -EAGAIN:
+ * the version has risen; -ENOENT: there is no such table; -ENOMEM; and what `row` and `changed`
+ * return. */
 PFS_MUST_CHECK int
 pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 	       int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
 	       int (*changed)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),
-	       void *arg, struct pfs_account *account);
+	       void *arg);
 
 /* Returns true if it is known that the table has the same rows at both versions. The caller does
  * not hold the content lock. */

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "meta/sql/sqlside.h"
-
 #define SELECTS_MAX 500 /* SELECTs of a statement, each counted as often as it is used */
 
 /* Returns true for pragmas that only tell something. */
@@ -70,15 +68,6 @@ static void note_change(struct pfs_sql *sql, const char *table)
 	pfs_sql_side_seen(sql, table);
 }
 
-/* DROP TABLE deletes the table's rows, which need not be there for that. */
-static void note_drop(const struct pfs_sql *sql, const char *table)
-{
-	struct pfs_sql_side *side = pfs_sql_side_find(sql, table);
-
-	if (side)
-		side->wanted = false;
-}
-
 static int authorize_rows(struct pfs_sql *sql, int action, const char *table, const char *column)
 {
 	if (is_schema(table) || (sql->saw & PFS_SQL_SAW_SCHEMA && is_own(table)))
@@ -95,7 +84,7 @@ static int authorize_rows(struct pfs_sql *sql, int action, const char *table, co
 	if (action == SQLITE_UPDATE)
 		sql->updated |= pfs_sql_name_bit(column);
 	if (action == SQLITE_DELETE && sql->saw & PFS_SQL_SAW_SCHEMA) {
-		note_drop(sql, table);
+		pfs_sql_side_dropped(sql, table);
 		return SQLITE_OK;
 	}
 	note_change(sql, table);

@@ -234,3 +234,11 @@ void pfs_sql_side_seen(struct pfs_sql *sql, const char *name)
 	if (side)
 		side->wanted = true;
 }
+
+void pfs_sql_side_dropped(struct pfs_sql *sql, const char *name)
+{
+	struct pfs_sql_side *side = pfs_sql_side_find(sql, name);
+
+	if (side)
+		side->wanted = false;
+}

@@ -108,6 +108,8 @@ void pfs_sql_forget_reads(struct pfs_sql *sql);
 
 /* Notes that the statement being prepared names the table. */
 void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
+/* Notes that the statement being prepared drops the table, for which its rows need not be there. */
+void pfs_sql_side_dropped(struct pfs_sql *sql, const char *name);
 struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
 void pfs_sql_sides_forget(struct pfs_sql *sql); /* frees `sides`; the tables stay in the database */
 void pfs_sql_sides_close(struct pfs_sql *sql);

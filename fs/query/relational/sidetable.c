@@ -321,7 +321,7 @@ static int read_rows(struct pfs_side_entry *entry, struct pfs_query *query, bool
 {
 	if (!by_copy)
 		return pfs_sides_rows(query->queries->tree, entry->table.id, entry->version,
-				      add_stored_row, follow_row, entry, query->account);
+				      add_stored_row, follow_row, entry);
 	PFS_TRY(pfs_sides_fill(query->connection, query->queries->tree));
 	return pfs_sql_all_rows(query->connection->sql, entry->table.name, add_row, entry);
 }
