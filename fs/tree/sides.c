@@ -316,8 +316,8 @@ int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		   void *arg)
 {
 	struct rows rows = {.sides = tree->sides, .is_held = true, .row = row, .arg = arg};
-	struct changes pending __attribute__((cleanup(put_changes))) = {.n = 0};
-	int error = 0;
+	struct changes pending = {.n = 0};
+	int error;
 
 	(void)pthread_rwlock_rdlock(&tree->sides->reading);
 	error = pfs_sides_version(tree) == version ? use_pending(&pending, tree->sides, table)
@@ -328,6 +328,7 @@ int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		let_go(&rows);
 	for (size_t i = 0; i < pending.n && !error; i++)
 		error = pfs_side_rows_each(&pending.list[i]->rows, changed, arg);
+	put_changes(&pending);
 	return error;
 }
 
