@@ -9,19 +9,8 @@
 #include "base/fetch.h"
 
 #define SIDE_BY_SIDE 32u /* more cache lines than a core waits for at once */
-#define STEPS	     2u /* steps of one search in a node, before the next search has its turn */
-
-/* Searches side by side. Each step of one looks at a line that was fetched while the others took
- * theirs. */
-struct searches {
-	const struct pfs_btree *tree;
-	const uint64_t *wanted;
-	pfs_btree_value slot;
-	size_t n;
-	const void *node[SIDE_BY_SIDE]; /* all are of one level */
-	struct pfs_btree_search at[SIDE_BY_SIDE];
-	uint32_t rank[SIDE_BY_SIDE];
-};
+#define STEPS	     2u	 /* steps of one search in a leaf, before the next search has its turn */
+#define NEAR	     ((size_t)4 << 20) /* bytes of a tree, at most, whose lines come from a cache */
 
 /* Fetches what a search of a node reads first: its count, and the key in the middle if it is as
  * full as most. */
@@ -31,6 +20,7 @@ PFS_FETCHES void fetch_node(const void *node, const uint64_t *keys, uint32_t cap
 	__builtin_prefetch(&keys[pfs_btree_fill(capacity) / 2 - 1]);
 }
 
+/* leaf_max: that of the node; 0 says that it is an inner one. */
 PFS_FETCHES void fetch(const void *node, uint32_t leaf_max)
 {
 	if (leaf_max)
@@ -39,21 +29,60 @@ PFS_FETCHES void fetch(const void *node, uint32_t leaf_max)
 		fetch_node(node, ((const struct pfs_inner *)node)->keys, INNER_MAX);
 }
 
-/* Takes the first steps of each search that was begun, by turns: after them what is left is about a
- * line. */
-static void halve_all(struct searches *searches)
+/* Returns entry i of a leaf; of a leaf that has no such entry, the first one of the next. */
+static inline struct pfs_btree_entry entry_at(const struct pfs_btree *tree,
+					      const struct pfs_leaf *leaf, uint32_t i)
 {
-	for (unsigned step = 0; step < STEPS; step++) {
-		for (size_t i = 0; i < searches->n; i++) {
-			struct pfs_btree_search *at = &searches->at[i];
+	if (i == leaf->count) {
+		leaf = leaf->next;
+		i = 0;
+	}
+	return leaf ? (struct pfs_btree_entry){leaf->keys[i], pfs_btree_slots(tree, leaf)[i]}
+		    : (struct pfs_btree_entry){0, PFS_BTREE_NONE};
+}
 
-			if (at->n < 2)
-				continue;
-			pfs_btree_halve(at, searches->wanted[i]);
-			__builtin_prefetch(&at->base[at->n / 2]);
+/* ---- searches in a tree that is near ---- */
+
+/* Level by level: a core begins the next search while it waits for what one reads. */
+static void find_near(const struct pfs_btree *tree, struct pfs_btree_entry *out,
+		      const uint64_t *keys, pfs_btree_value slot, size_t n)
+{
+	const void *node[SIDE_BY_SIDE];
+
+	for (size_t i = 0; i < n; i++)
+		node[i] = tree->root;
+	for (unsigned level = 0; level < tree->height; level++) {
+		uint32_t leaf_max = level + 1 == tree->height ? tree->leaf_max : 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct pfs_inner *inner = node[i];
+
+			node[i] = inner->children[pfs_btree_child(inner, keys[i], slot)];
+			fetch(node[i], leaf_max);
 		}
 	}
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_leaf *leaf = node[i];
+
+		out[i] = entry_at(tree, leaf,
+				  pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf),
+						 leaf->count, keys[i], slot));
+	}
 }
+
+/* ---- searches in a tree that is far ---- */
+
+/* Searches side by side. Each step of one looks at a line that was fetched while the others took
+ * theirs. */
+struct searches {
+	const struct pfs_btree *tree;
+	const uint64_t *wanted;
+	pfs_btree_value slot;
+	size_t n;
+	const void *node[SIDE_BY_SIDE]; /* all are of one level */
+	uint32_t rank[SIDE_BY_SIDE]; /* in the node, or of the first key that is left to search, */
+	uint32_t left[SIDE_BY_SIDE]; /* and how many of them are */
+};
 
 /* Goes one level down. leaf_max is that of the nodes there; 0 says that they are inner ones. */
 static void descend(struct searches *searches, uint32_t leaf_max)
@@ -61,16 +90,7 @@ static void descend(struct searches *searches, uint32_t leaf_max)
 	for (size_t i = 0; i < searches->n; i++) {
 		const struct pfs_inner *inner = searches->node[i];
 
-		searches->at[i] = (struct pfs_btree_search){inner->keys, inner->count};
-	}
-	halve_all(searches);
-	for (size_t i = 0; i < searches->n; i++) {
-		const struct pfs_inner *inner = searches->node[i];
-		uint64_t key = searches->wanted[i];
-		uint32_t rank = pfs_btree_end(searches->at[i], inner->keys, inner->slots,
-					      inner->count, key, searches->slot);
-
-		searches->rank[i] = pfs_btree_child_of(inner, rank, key, searches->slot);
+		searches->rank[i] = pfs_btree_child(inner, searches->wanted[i], searches->slot);
 		__builtin_prefetch(&inner->children[searches->rank[i]]);
 	}
 	for (size_t i = 0; i < searches->n; i++) {
@@ -81,33 +101,46 @@ static void descend(struct searches *searches, uint32_t leaf_max)
 	}
 }
 
-/* Ends the searches in the leaves. A leaf in which everything is less gives way to the next one. */
+/* Takes the first steps of the searches in leaves, by turns: after them what is left is about a
+ * line. */
+static void begin_in_leaves(struct searches *searches)
+{
+	for (size_t i = 0; i < searches->n; i++) {
+		searches->rank[i] = 0;
+		searches->left[i] = ((const struct pfs_leaf *)searches->node[i])->count;
+	}
+	for (unsigned step = 0; step < STEPS; step++) {
+		for (size_t i = 0; i < searches->n; i++) {
+			const struct pfs_leaf *leaf = searches->node[i];
+			const uint64_t *at = leaf->keys + searches->rank[i];
+
+			if (searches->left[i] < 2)
+				continue;
+			at = pfs_btree_halve(at, &searches->left[i], searches->wanted[i]);
+			searches->rank[i] = (uint32_t)(at - leaf->keys);
+			__builtin_prefetch(&at[searches->left[i] / 2]);
+		}
+	}
+}
+
 static void end_in_leaves(struct searches *searches)
 {
 	for (size_t i = 0; i < searches->n; i++) {
 		const struct pfs_leaf *leaf = searches->node[i];
-
-		searches->at[i] = (struct pfs_btree_search){leaf->keys, leaf->count};
-	}
-	halve_all(searches);
-	for (size_t i = 0; i < searches->n; i++) {
-		const struct pfs_leaf *leaf = searches->node[i];
 		const pfs_btree_value *slots = pfs_btree_slots(searches->tree, leaf);
+		uint64_t key = searches->wanted[i];
+		uint32_t rank = searches->rank[i];
 
-		searches->rank[i] = pfs_btree_end(searches->at[i], leaf->keys, slots, leaf->count,
-						  searches->wanted[i], searches->slot);
-		if (searches->rank[i] == leaf->count) {
-			searches->node[i] = leaf = leaf->next;
-			searches->rank[i] = 0;
-		}
-		if (leaf)
-			__builtin_prefetch(
-				&pfs_btree_slots(searches->tree, leaf)[searches->rank[i]]);
+		rank += pfs_btree_below(&leaf->keys[rank], searches->left[i], key);
+		rank = pfs_btree_below_slot(leaf->keys, slots, leaf->count, rank, key,
+					    searches->slot);
+		searches->rank[i] = rank;
+		__builtin_prefetch(&slots[rank]);
 	}
 }
 
-static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
-		      const uint64_t *keys, pfs_btree_value slot, size_t n)
+static void find_far(const struct pfs_btree *tree, struct pfs_btree_entry *out,
+		     const uint64_t *keys, pfs_btree_value slot, size_t n)
 {
 	struct searches searches;
 
@@ -119,24 +152,23 @@ static void find_some(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 		searches.node[i] = tree->root;
 	for (unsigned level = 0; level < tree->height; level++)
 		descend(&searches, level + 1 == tree->height ? tree->leaf_max : 0);
+	begin_in_leaves(&searches);
 	end_in_leaves(&searches);
-	for (size_t i = 0; i < n; i++) {
-		const struct pfs_leaf *leaf = searches.node[i];
-		uint32_t at = searches.rank[i];
-
-		out[i] = (struct pfs_btree_entry){0, PFS_BTREE_NONE};
-		if (leaf)
-			out[i] = (struct pfs_btree_entry){leaf->keys[at],
-							  pfs_btree_slots(tree, leaf)[at]};
-	}
+	for (size_t i = 0; i < n; i++)
+		out[i] = entry_at(tree, searches.node[i], searches.rank[i]);
 }
 
 void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
 		    pfs_btree_value slot, size_t n)
 {
+	bool is_near = pfs_btree_memory(tree) <= NEAR;
+
 	for (size_t i = 0; i < n; i += SIDE_BY_SIDE)
-		find_some(tree, &out[i], &keys[i], slot, PFS_MIN(n - i, SIDE_BY_SIDE));
+		(is_near ? find_near : find_far)(tree, &out[i], &keys[i], slot,
+						 PFS_MIN(n - i, SIDE_BY_SIDE));
 }
+
+/* ---- ranges ---- */
 
 size_t pfs_btree_read(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor,
 		      uint64_t *keys, pfs_btree_value *slots, size_t capacity, uint64_t last)

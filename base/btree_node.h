@@ -18,6 +18,8 @@
 #define INNER_MIN  (INNER_MAX / 4)
 #define LEVELS_MAX 16u
 
+#define PFS_BTREE_SEARCHED 32u /* keys from which on a search takes steps of constant sizes */
+
 struct pfs_leaf {
 	struct pfs_leaf *previous, *next;
 	uint32_t count;
@@ -57,33 +59,52 @@ static inline uint32_t pfs_btree_fill(uint32_t leaf_max)
 	return leaf_max - leaf_max / 15;
 }
 
-/* A binary search among a node's keys. The first key that is not less than the one searched for is
- * among the n from `base` on, or right behind them. */
-struct pfs_btree_search {
-	const uint64_t *base;
-	uint32_t n;
-};
-
-/* Does one step of a search whose n is greater than 1. */
-static inline void pfs_btree_halve(struct pfs_btree_search *search, uint64_t key)
+/* Halves the *n keys, more than one, among or right behind which the first is that is not less than
+ * `key`, and returns where they begin then. */
+static inline const uint64_t *pfs_btree_halve(const uint64_t *at, uint32_t *n, uint64_t key)
 {
-	uint32_t half = search->n / 2;
+	uint32_t half = *n / 2;
 
+	*n -= half;
 	/* Arithmetic, since gcc makes a jump of `if`, which is mispredicted every other time. */
-	search->base += half & -(size_t)(search->base[half - 1] < key);
-	search->n -= half;
+	return at + (half & -(size_t)(at[half - 1] < key));
 }
 
-/* Finishes a search, and returns what pfs_btree_rank returns. */
-static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint64_t *keys,
-				     const pfs_btree_value *slots, uint32_t count, uint64_t key,
-				     pfs_btree_value slot)
+/* The same for 4 * step keys, of which it leaves `step`. It compares three of them at once, which
+ * waits less than halving twice. */
+static inline const uint64_t *pfs_btree_quarter(const uint64_t *at, uint32_t step, uint64_t key)
 {
-	uint32_t i;
+	size_t n_less =
+		(size_t)(at[step - 1] < key) + (at[2 * step - 1] < key) + (at[3 * step - 1] < key);
 
-	while (search.n > 1)
-		pfs_btree_halve(&search, key);
-	i = (uint32_t)(search.base - keys) + (search.n && *search.base < key);
+	return at + n_less * step;
+}
+
+/* Returns how many of a node's keys are less than `key`. */
+static inline uint32_t pfs_btree_below(const uint64_t *keys, uint32_t count, uint64_t key)
+{
+	const uint64_t *at = keys;
+	uint32_t n = count;
+
+	while (n >= 2 * PFS_BTREE_SEARCHED)
+		at = pfs_btree_halve(at, &n, key);
+	if (n >= PFS_BTREE_SEARCHED) {
+		at += (n - PFS_BTREE_SEARCHED) & -(size_t)(at[PFS_BTREE_SEARCHED - 1] < key);
+		at = pfs_btree_quarter(at, PFS_BTREE_SEARCHED / 4, key);
+		at = pfs_btree_quarter(at, PFS_BTREE_SEARCHED / 16, key);
+		return (uint32_t)(at - keys) + (at[0] < key) + (at[1] < key);
+	}
+	while (n > 1)
+		at = pfs_btree_halve(at, &n, key);
+	return (uint32_t)(at - keys) + (n && *at < key);
+}
+
+/* Returns how many of a node's entries are less than (key, slot); i of its keys are less than
+ * `key`. */
+static inline uint32_t pfs_btree_below_slot(const uint64_t *keys, const pfs_btree_value *slots,
+					    uint32_t count, uint32_t i, uint64_t key,
+					    pfs_btree_value slot)
+{
 	/* For slot 0 no slots are read: they are in other cache lines. */
 	while (slot && i < count && keys[i] == key && slots[i] < slot)
 		i++;
@@ -95,23 +116,20 @@ static inline uint32_t pfs_btree_end(struct pfs_btree_search search, const uint6
 static inline uint32_t pfs_btree_rank(const uint64_t *keys, const pfs_btree_value *slots,
 				      uint32_t count, uint64_t key, pfs_btree_value slot)
 {
-	return pfs_btree_end((struct pfs_btree_search){keys, count}, keys, slots, count, key, slot);
+	return pfs_btree_below_slot(keys, slots, count, pfs_btree_below(keys, count, key), key,
+				    slot);
 }
 
-/* Returns the number of the child in which (key, slot) is or would be. i is the rank of (key,
- * slot); an entry that equals a separator is in the child on the separator's right. */
-static inline uint32_t pfs_btree_child_of(const struct pfs_inner *node, uint32_t i, uint64_t key,
-					  pfs_btree_value slot)
-{
-	return i + (i < node->count && node->keys[i] == key && node->slots[i] == slot);
-}
-
-/* Returns the number of the child in which (key, slot) is or would be, from its rank. */
+/* Returns the number of the child in which (key, slot) is or would be. An entry that equals a
+ * separator is in the child on the separator's right. */
 static inline uint32_t pfs_btree_child(const struct pfs_inner *node, uint64_t key,
 				       pfs_btree_value slot)
 {
-	return pfs_btree_child_of(
-		node, pfs_btree_rank(node->keys, node->slots, node->count, key, slot), key, slot);
+	uint32_t i = pfs_btree_below(node->keys, node->count, key);
+
+	while (i < node->count && node->keys[i] == key && node->slots[i] <= slot)
+		i++;
+	return i;
 }
 
 #endif

@@ -52,6 +52,7 @@ static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 	const struct pfs_index_query *query = find->query;
 	pfs_index_value *values = query->values;
 	pfs_index_value slot = query->question == PFS_INDEX_GREATER ? PFS_VALUE_NONE : 0;
+	bool is_equal = query->question == PFS_INDEX_EQUAL;
 	struct pfs_btree_entry found[64];
 
 	(void)worker;
@@ -60,10 +61,10 @@ static int find_some(void *context, unsigned worker, uint64_t from, uint64_t to)
 
 		pfs_btree_find(find->btree, found, &query->keys[i], slot, n);
 		for (size_t k = 0; k < n; k++) {
-			bool other = query->question == PFS_INDEX_EQUAL &&
-				     found[k].key != query->keys[i + k];
+			bool other = is_equal && found[k].key != query->keys[i + k];
 
-			values[i + k] = other ? PFS_VALUE_NONE : found[k].slot;
+			/* Arithmetic, as nobody can predict which keys there are. */
+			values[i + k] = found[k].slot | -(pfs_index_value)other;
 			if (query->found_keys)
 				query->found_keys[i + k] = found[k].key;
 		}

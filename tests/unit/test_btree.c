@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/btree.h"
+#include "base/btree_node.h"
 #include "base/checked.h"
 #include "base/search.h"
 #include "tests/ref/random.h"
@@ -290,6 +291,27 @@ static void test_split_beside_full(void **state)
 	pfs_btree_destroy(tree);
 }
 
+/* Nodes of every number of keys, asked for what is at, before and after each of them, and for the
+ * least and the greatest key that there can be. */
+static void test_search_of_a_node(void **state)
+{
+	enum { MOST = 300 };
+	static uint64_t keys[MOST];
+
+	(void)state;
+	for (uint32_t i = 0; i < MOST; i++)
+		keys[i] = i * 3 + 1;
+	for (uint32_t n = 0; n < MOST; n++) {
+		for (uint64_t key = 0; key <= n * 3 + 1; key++)
+			assert_int_equal(pfs_btree_below(keys, n, key),
+					 PFS_MIN((key + 1) / 3, n));
+		assert_int_equal(pfs_btree_below(keys, n, UINT64_MAX), n);
+		keys[n] = UINT64_MAX;
+		assert_int_equal(pfs_btree_below(keys, n + 1, UINT64_MAX), n);
+		keys[n] = n * 3 + 1;
+	}
+}
+
 #define N_READ	20000
 #define N_FOUND 1003
 #define PIECE	37
@@ -383,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_load_refuses_together),
 		cmocka_unit_test(test_reserve),	     cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_split_beside_full),
+		cmocka_unit_test(test_search_of_a_node),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
