@@ -6,6 +6,9 @@
 
 #include "base/checked.h"
 #include "base/btree_node.h"
+#include "base/fetch.h"
+
+#define LINE 64u /* bytes of a processor's cache line */
 
 /* The way from the root to a leaf. */
 struct path {
@@ -15,9 +18,26 @@ struct path {
 
 /* ---- search ---- */
 
+/* Fetches memory of which a search reads a few lines one after the other, and a change most. */
+PFS_FETCHES void fetch(const void *memory, size_t size)
+{
+	for (size_t i = 0; i < size; i += LINE)
+		__builtin_prefetch((const char *)memory + i);
+}
+
+/* Fetches a node that has so many levels above it. */
+PFS_FETCHES void fetch_node(const struct pfs_btree *tree, const void *node, unsigned levels)
+{
+	if (levels == tree->height)
+		fetch(node, tree->leaves.node_size);
+	else
+		fetch(((const struct pfs_inner *)node)->keys, INNER_MAX * sizeof(uint64_t));
+}
+
 static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path, uint64_t key,
 			    pfs_btree_value slot)
 {
+	bool is_far = tree->count > PFS_BTREE_NEAR;
 	void *node = tree->root;
 
 	for (unsigned level = 0; level < tree->height; level++) {
@@ -27,6 +47,8 @@ static struct pfs_leaf *descend(const struct pfs_btree *tree, struct path *path,
 		path->node[level] = inner;
 		path->child[level] = i;
 		node = inner->children[i];
+		if (is_far)
+			fetch_node(tree, node, level + 1);
 	}
 	return node;
 }
@@ -147,6 +169,8 @@ int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 	if (__builtin_mul_overflow(n, (size_t)tree->height + 2, &inners) ||
 	    __builtin_add_overflow(n, tree->count, &most))
 		return -ENOMEM;
+	if (n <= tree->leaves.n_free && inners <= tree->inners.n_free)
+		return 0;
 	/* But all nodes except the last of each level are at least a quarter full. */
 	most = most / tree->leaf_min + 2;
 	leaves = PFS_MIN(n, most);
@@ -155,35 +179,74 @@ int pfs_btree_reserve(struct pfs_btree *tree, size_t n)
 	return error ? error : pfs_node_pool_reserve(&tree->inners, inners);
 }
 
-int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
+/* Makes the entry number i of the leaf at the end of the path. */
+static int insert_at(struct pfs_btree *tree, const struct path *path, struct pfs_leaf *leaf,
+		     uint32_t i, struct pfs_btree_entry entry)
 {
-	struct path path;
-	struct pfs_leaf *leaf, *right;
-	uint32_t i, from;
-	int error;
+	struct pfs_leaf *right;
+	uint32_t from;
 
-	leaf = descend(tree, &path, key, slot);
-	i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
-	if (holds(tree, leaf, i, key, slot))
-		return -EEXIST;
 	if (leaf->count < tree->leaf_max) {
-		leaf_open(tree, leaf, i, key, slot);
+		leaf_open(tree, leaf, i, entry.key, entry.slot);
 		tree->count++;
 		return 0;
 	}
-	error = pfs_btree_reserve(tree, 1);
-	if (error)
-		return error;
+	PFS_TRY(pfs_btree_reserve(tree, 1));
 	right = pfs_node_pool_take(&tree->leaves);
 	from = !leaf->next && i == leaf->count ? leaf->count : leaf->count / 2;
 	leaf_split(tree, leaf, right, from);
 	if (i < from || (i == from && from != tree->leaf_max))
-		leaf_open(tree, leaf, i, key, slot);
+		leaf_open(tree, leaf, i, entry.key, entry.slot);
 	else
-		leaf_open(tree, right, i - from, key, slot);
+		leaf_open(tree, right, i - from, entry.key, entry.slot);
 	tree->count++;
-	insert_up(tree, &path, right->keys[0], pfs_btree_slots(tree, right)[0], right);
+	insert_up(tree, path, right->keys[0], pfs_btree_slots(tree, right)[0], right);
 	return 0;
+}
+
+int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
+{
+	struct path path;
+	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
+	uint32_t i =
+		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+
+	if (holds(tree, leaf, i, key, slot))
+		return -EEXIST;
+	return insert_at(tree, &path, leaf, i, (struct pfs_btree_entry){key, slot});
+}
+
+/* Returns true if the entry before the leaf's place i, or the one there, has the key, and then sets
+ * *slot to its slot. Either may be in a leaf beside. */
+static bool has_beside(const struct pfs_btree *tree, const struct pfs_leaf *leaf, uint32_t i,
+		       uint64_t key, pfs_btree_value *slot)
+{
+	const struct pfs_leaf *before = i ? leaf : leaf->previous;
+	const struct pfs_leaf *after = i < leaf->count ? leaf : leaf->next;
+	uint32_t last = i ? i - 1 : before ? before->count - 1 : 0;
+	uint32_t first = i < leaf->count ? i : 0;
+
+	if (before && before->keys[last] == key) {
+		*slot = pfs_btree_slots(tree, before)[last];
+		return true;
+	}
+	if (!after || after->keys[first] != key)
+		return false;
+	*slot = pfs_btree_slots(tree, after)[first];
+	return true;
+}
+
+int pfs_btree_insert_key(struct pfs_btree *tree, pfs_btree_value *there, uint64_t key,
+			 pfs_btree_value slot)
+{
+	struct path path;
+	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
+	uint32_t i =
+		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+
+	if (has_beside(tree, leaf, i, key, there))
+		return -EEXIST;
+	return insert_at(tree, &path, leaf, i, (struct pfs_btree_entry){key, slot});
 }
 
 /* ---- removal ---- */
@@ -342,26 +405,49 @@ static void mend_up(struct pfs_btree *tree, const struct path *path)
 	}
 }
 
-bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
+/* Removes entry i of the leaf at the end of the path. */
+static void remove_at(struct pfs_btree *tree, const struct path *path, struct pfs_leaf *leaf,
+		      uint32_t i)
 {
-	struct path path;
-	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i =
-		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
 	pfs_btree_value *slots = pfs_btree_slots(tree, leaf);
-	uint32_t tail;
+	uint32_t tail = leaf->count - i - 1;
 
-	if (!holds(tree, leaf, i, key, slot))
-		return false;
-	tail = leaf->count - i - 1;
 	memmove(&leaf->keys[i], &leaf->keys[i + 1], tail * sizeof(leaf->keys[0]));
 	memmove(slots + i, slots + i + 1, tail * sizeof(*slots));
 	leaf->count--;
 	tree->count--;
 	/* The last leaf may have few entries, but not none. */
 	if (leaf->count < tree->leaf_min && (leaf->next || !leaf->count))
-		mend_up(tree, &path);
+		mend_up(tree, path);
+}
+
+bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
+{
+	struct path path;
+	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
+	uint32_t i =
+		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+
+	if (!holds(tree, leaf, i, key, slot))
+		return false;
+	remove_at(tree, &path, leaf, i);
 	return true;
+}
+
+bool pfs_btree_remove_key(struct pfs_btree *tree, uint64_t key)
+{
+	struct path path;
+	struct pfs_leaf *leaf = descend(tree, &path, key, 0);
+	uint32_t i = pfs_btree_below(leaf->keys, leaf->count, key);
+
+	if (i < leaf->count && leaf->keys[i] == key) {
+		remove_at(tree, &path, leaf, i);
+		return true;
+	}
+	/* A separator may be the key with a slot that went: then the entry is on its right. */
+	leaf = i == leaf->count ? leaf->next : NULL;
+	return leaf && leaf->count && leaf->keys[0] == key &&
+	       pfs_btree_remove(tree, key, pfs_btree_slots(tree, leaf)[0]);
 }
 
 /* ---- the rest ---- */
@@ -416,15 +502,9 @@ size_t pfs_btree_memory(const struct pfs_btree *tree)
 void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t key,
 		    pfs_btree_value slot)
 {
-	const void *node = tree->root;
-	const struct pfs_leaf *leaf;
+	struct path path;
+	const struct pfs_leaf *leaf = descend(tree, &path, key, slot);
 
-	for (unsigned level = 0; level < tree->height; level++) {
-		const struct pfs_inner *inner = node;
-
-		node = inner->children[pfs_btree_child(inner, key, slot)];
-	}
-	leaf = node;
 	cursor->leaf = leaf;
 	cursor->position =
 		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);

@@ -80,14 +80,24 @@ void pfs_btree_make_inner(void *to, void *leaves, size_t leaf, const struct pfs_
 /* Adds an entry. -EEXIST: it is there already; -ENOMEM: the tree is unchanged. */
 PFS_MUST_CHECK int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot);
 
+/* The same for a tree with at most one entry a key, in one descent. -EEXIST: the key has one, and
+ * *there is its slot. */
+PFS_MUST_CHECK int pfs_btree_insert_key(struct pfs_btree *tree, pfs_btree_value *there,
+					uint64_t key, pfs_btree_value slot);
+
 /* Takes memory, so that none of the next n inserts returns -ENOMEM. -ENOMEM. */
 PFS_MUST_CHECK int pfs_btree_reserve(struct pfs_btree *tree, size_t n);
 
 /* Removes an entry; returns false if it is not there. */
 bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot);
+/* Removes the first entry of the key; returns false if it has none. */
+bool pfs_btree_remove_key(struct pfs_btree *tree, uint64_t key);
 
 size_t pfs_btree_count(const struct pfs_btree *tree);
 size_t pfs_btree_memory(const struct pfs_btree *tree); /* bytes allocated */
+/* Entries of a tree, at most, of which a core's cache has most: a search waits for none of them, and
+ * many changes are quicker as they come than after they have been sorted. */
+#define PFS_BTREE_NEAR ((size_t)1 << 16)
 
 /* Puts the cursor before the first entry >= (key, slot). */
 void pfs_btree_seek(const struct pfs_btree *tree, struct pfs_btree_cursor *cursor, uint64_t key,

@@ -10,7 +10,6 @@
 
 #define SIDE_BY_SIDE 32u /* more cache lines than a core waits for at once */
 #define STEPS	     2u	 /* steps of one search in a leaf, before the next search has its turn */
-#define NEAR	     ((size_t)4 << 20) /* bytes of a tree, at most, whose lines come from a cache */
 
 /* Fetches what a search of a node reads first: its count, and the key in the middle if it is as
  * full as most. */
@@ -161,7 +160,7 @@ static void find_far(const struct pfs_btree *tree, struct pfs_btree_entry *out,
 void pfs_btree_find(const struct pfs_btree *tree, struct pfs_btree_entry *out, const uint64_t *keys,
 		    pfs_btree_value slot, size_t n)
 {
-	bool is_near = pfs_btree_memory(tree) <= NEAR;
+	bool is_near = tree->count <= PFS_BTREE_NEAR;
 
 	for (size_t i = 0; i < n; i += SIDE_BY_SIDE)
 		(is_near ? find_near : find_far)(tree, &out[i], &keys[i], slot,

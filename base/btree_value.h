@@ -23,6 +23,7 @@ typedef uint64_t pfs_btree_value;
 #define pfs_btree_first_leaf  pfs_wide_btree_first_leaf
 #define pfs_btree_inner_of    pfs_wide_btree_inner_of
 #define pfs_btree_insert      pfs_wide_btree_insert
+#define pfs_btree_insert_key  pfs_wide_btree_insert_key
 #define pfs_btree_load	      pfs_wide_btree_load
 #define pfs_btree_load_lazily pfs_wide_btree_load_lazily
 #define pfs_btree_make_inner  pfs_wide_btree_make_inner
@@ -32,6 +33,7 @@ typedef uint64_t pfs_btree_value;
 #define pfs_btree_read	      pfs_wide_btree_read
 #define pfs_btree_read_back   pfs_wide_btree_read_back
 #define pfs_btree_remove      pfs_wide_btree_remove
+#define pfs_btree_remove_key  pfs_wide_btree_remove_key
 #define pfs_btree_reserve     pfs_wide_btree_reserve
 #define pfs_btree_seek	      pfs_wide_btree_seek
 #define pfs_btree_verify      pfs_wide_btree_verify

@@ -13,7 +13,7 @@
 #include "gpu/index_value.h"
 
 #define GRAIN 2048u /* questions that a thread answers at once, between two polls */
-#define GROUP 64u   /* keys of a batch of changes that are found side by side */
+#define GROUP 64u   /* keys of the sample that are searched at once */
 
 #define SAMPLE	   16384u /* how many keys are searched to measure a page size */
 #define ROUNDS	   3u
@@ -279,97 +279,82 @@ static void adapt(struct pfs_operator_backend *b, const struct pfs_run *run,
 
 /* ---- changes ---- */
 
-/* Returns the value of the key in a unique index, or PFS_VALUE_NONE if it has none. */
-static pfs_index_value value_of(const struct pfs_btree *btree, uint64_t key)
-{
-	struct pfs_btree_entry found;
+/* Makes change i of a batch; returns how many entries it adds or removes. Room for what an
+ * insertion adds has been reserved. */
+typedef unsigned change_one(struct pfs_index_tree *tree, const struct pfs_index_change *change,
+			    size_t i);
 
-	pfs_btree_find(btree, &found, &key, 0, 1);
-	return found.slot != PFS_BTREE_NONE && found.key == key ? found.slot : PFS_VALUE_NONE;
-}
-
-/* Returns true if it adds an entry, rather than changing one or none. old: the key's value in a
- * unique index, or PFS_VALUE_NONE. Room has been reserved, so that no insertion fails. */
-static bool insert_one(struct pfs_index_tree *tree, uint64_t key, pfs_index_value value,
-		       pfs_index_value old, enum pfs_index_policy policy)
+static unsigned insert_one(struct pfs_index_tree *tree, const struct pfs_index_change *change,
+			   size_t i)
 {
-	if (old != PFS_VALUE_NONE && (policy == PFS_INDEX_REFUSE || old == value))
-		return false;
-	if (old != PFS_VALUE_NONE)
+	pfs_index_value value = ((const pfs_index_value *)change->values)[i], old;
+	uint64_t key = change->keys[i];
+
+	if (tree->kind == PFS_INDEX_DUPLICATES)
+		return pfs_btree_insert(tree->btree, key, value) == 0;
+	if (pfs_btree_insert_key(tree->btree, &old, key, value) == 0)
+		return 1;
+	if (change->policy == PFS_INDEX_REPLACE && old != value) {
 		(void)pfs_btree_remove(tree->btree, key, old);
-	return pfs_btree_insert(tree->btree, key, value) == 0 && old == PFS_VALUE_NONE;
+		(void)!pfs_btree_insert(tree->btree, key, value);
+	}
+	return 0;
 }
 
-/* A batch sorted by key, so that neighbours in the tree are changed one after the other. Equal keys
- * keep their order. */
-struct sorted {
-	struct pfs_keyed *items; /* value: index in the batch */
-	uint64_t keys[GROUP];	 /* of the group that is searched */
-	struct pfs_btree_entry found[GROUP];
-};
+static unsigned remove_one(struct pfs_index_tree *tree, const struct pfs_index_change *change,
+			   size_t i)
+{
+	const pfs_index_value *values = change->values;
 
-static int sort_batch(struct sorted *sorted, const struct pfs_run *run,
+	return values ? pfs_btree_remove(tree->btree, change->keys[i], values[i])
+		      : pfs_btree_remove_key(tree->btree, change->keys[i]);
+}
+
+/* Sorts a batch by key, so that neighbours in the tree are changed one after the other. Equal keys
+ * keep their order. value: index in the batch. */
+static int sort_batch(struct pfs_keyed **out, const struct pfs_run *run,
 		      const struct pfs_index_change *change)
 {
+	struct pfs_keyed *sorted;
 	int error;
+
+	PFS_TRY(pfs_run_alloc_raw(run, &sorted, change->n, sizeof(*sorted)));
+	for (size_t i = 0; i < change->n; i++)
+		sorted[i] = (struct pfs_keyed){change->keys[i], (uint32_t)i};
+	error = pfs_radix_sort(sorted, change->n);
+	if (error)
+		pfs_run_free(run, sorted, change->n, sizeof(*sorted));
+	else
+		*out = sorted;
+	return error;
+}
+
+/* Makes a batch of changes: as they come, if one is alone or the tree is near. */
+static int change_all(const struct pfs_run *run, struct pfs_index_tree *tree, uint64_t *n_changed,
+		      const struct pfs_index_change *change, change_one *one)
+{
+	bool is_far = pfs_btree_count(tree->btree) + change->n > PFS_BTREE_NEAR;
+	struct pfs_keyed *sorted = NULL;
+	uint64_t n = 0;
 
 	if (change->n > UINT32_MAX)
 		return -E2BIG;
 	PFS_TRY(pfs_run_poll(run)); /* not later, since a batch is applied as a whole */
-	PFS_TRY(pfs_run_alloc_raw(run, &sorted->items, change->n, sizeof(*sorted->items)));
+	if (is_far && change->n > 1)
+		PFS_TRY(sort_batch(&sorted, run, change));
 	for (size_t i = 0; i < change->n; i++)
-		sorted->items[i] = (struct pfs_keyed){change->keys[i], (uint32_t)i};
-	error = pfs_radix_sort(sorted->items, change->n);
-	if (error)
-		pfs_run_free(run, sorted->items, change->n, sizeof(*sorted->items));
-	return error;
-}
-
-static void find_group(struct sorted *sorted, const struct pfs_btree *btree, size_t from, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sorted->keys[i] = sorted->items[from + i].key;
-	pfs_btree_find(btree, sorted->found, sorted->keys, 0, n);
-}
-
-/* Returns the value that a unique index has for the group's key i, or PFS_VALUE_NONE. It was found
- * before the group was changed; if the key comes again, the tree is asked again. */
-static pfs_index_value old_value(const struct pfs_btree *btree, const struct sorted *sorted,
-				 size_t i)
-{
-	const struct pfs_btree_entry *found = &sorted->found[i];
-
-	if (i && sorted->keys[i - 1] == sorted->keys[i])
-		return value_of(btree, sorted->keys[i]);
-	return found->slot != PFS_BTREE_NONE && found->key == sorted->keys[i] ? found->slot
-									       : PFS_VALUE_NONE;
+		n += one(tree, change, sorted ? sorted[i].value : i);
+	pfs_run_free(run, sorted, change->n, sizeof(*sorted));
+	*n_changed = n;
+	return 0;
 }
 
 static int insert_batch(struct pfs_operator_backend *b, const struct pfs_run *run,
 			struct pfs_index_tree *tree, uint64_t *n_added,
 			const struct pfs_index_change *change)
 {
-	const pfs_index_value *values = change->values;
-	struct sorted sorted;
-
 	PFS_TRY(pfs_btree_reserve(tree->btree, change->n));
-	PFS_TRY(sort_batch(&sorted, run, change));
-	*n_added = 0;
-	for (size_t from = 0; from < change->n; from += GROUP) {
-		size_t n = PFS_MIN(change->n - from, GROUP);
-
-		find_group(&sorted, tree->btree, from, n);
-		for (size_t i = 0; i < n; i++) {
-			pfs_index_value old = tree->kind == PFS_INDEX_UNIQUE
-						      ? old_value(tree->btree, &sorted, i)
-						      : PFS_VALUE_NONE;
-
-			*n_added += insert_one(tree, sorted.keys[i],
-					       values[sorted.items[from + i].value], old,
-					       change->policy);
-		}
-	}
-	pfs_run_free(run, sorted.items, change->n, sizeof(*sorted.items));
+	PFS_TRY(change_all(run, tree, n_added, change, insert_one));
 	adapt(b, run, tree);
 	return 0;
 }
@@ -378,29 +363,8 @@ static int remove_batch(struct pfs_operator_backend *b, const struct pfs_run *ru
 			struct pfs_index_tree *tree, uint64_t *n_removed,
 			const struct pfs_index_change *change)
 {
-	const pfs_index_value *values = change->values;
-	struct sorted sorted;
-
 	(void)b;
-	PFS_TRY(sort_batch(&sorted, run, change));
-	*n_removed = 0;
-	for (size_t from = 0; from < change->n; from += GROUP) {
-		size_t n = PFS_MIN(change->n - from, GROUP);
-
-		find_group(&sorted, tree->btree, from, n);
-		for (size_t i = 0; i < n; i++) {
-			pfs_index_value value = sorted.found[i].slot;
-
-			if (values)
-				value = values[sorted.items[from + i].value];
-			else if (value == PFS_BTREE_NONE || sorted.found[i].key != sorted.keys[i])
-				continue; /* there is no such key */
-			/* a key that the group has twice is removed once */
-			*n_removed += pfs_btree_remove(tree->btree, sorted.keys[i], value);
-		}
-	}
-	pfs_run_free(run, sorted.items, change->n, sizeof(*sorted.items));
-	return 0;
+	return change_all(run, tree, n_removed, change, remove_one);
 }
 
 static void describe(const struct pfs_index_tree *tree, struct pfs_index_info *info)

@@ -291,6 +291,49 @@ static void test_split_beside_full(void **state)
 	pfs_btree_destroy(tree);
 }
 
+#define ONE_EACH 500u
+
+/* One entry a key, whose slots come and go, so that separators stay which have a key and a slot
+ * that is there no longer. */
+static void one_entry_a_key(uint32_t page)
+{
+	static uint32_t slots[ONE_EACH]; /* PFS_BTREE_NONE: the key is not there */
+	uint64_t random = seed + page;
+	struct pfs_btree *tree;
+	size_t n = 0;
+
+	memset(slots, 0xff, sizeof(slots));
+	assert_int_equal(pfs_btree_create_of(&tree, page), 0);
+	for (unsigned i = 0; i < 60000; i++) {
+		uint32_t key = random_below(&random, ONE_EACH), slot = random_below(&random, 99);
+		bool is_there = slots[key] != PFS_BTREE_NONE, grows = i / 6000 % 2 == 0;
+		uint32_t there = PFS_BTREE_NONE;
+
+		if (random_below(&random, 10) < (grows ? 3 : 7)) {
+			assert_int_equal(pfs_btree_remove_key(tree, key), is_there);
+			slots[key] = PFS_BTREE_NONE;
+			n -= is_there;
+		} else {
+			assert_int_equal(pfs_btree_insert_key(tree, &there, key, slot),
+					 is_there ? -EEXIST : 0);
+			assert_int_equal(there, slots[key]);
+			slots[key] = is_there ? slots[key] : slot;
+			n += !is_there;
+		}
+		assert_int_equal(pfs_btree_count(tree), n);
+		if (i % 50 == 0)
+			assert_int_equal(pfs_btree_verify(tree), 0);
+	}
+	pfs_btree_destroy(tree);
+}
+
+static void test_one_entry_a_key(void **state)
+{
+	(void)state;
+	one_entry_a_key(8);
+	one_entry_a_key(PFS_BTREE_PAGE);
+}
+
 /* Nodes of every number of keys, asked for what is at, before and after each of them, and for the
  * least and the greatest key that there can be. */
 static void test_search_of_a_node(void **state)
@@ -380,6 +423,30 @@ static void test_batches(void **state)
 	pfs_btree_destroy(tree);
 }
 
+/* Of a tree that no core's cache has, which is searched in another way. */
+static void test_a_large_batch(void **state)
+{
+	enum { LARGE = 150000 };
+	static uint64_t keys[LARGE], asked[N_FOUND];
+	static uint32_t slots[LARGE];
+	uint64_t random = seed;
+	struct pfs_btree *tree;
+
+	(void)state;
+	for (uint32_t i = 0; i < LARGE; i++) {
+		keys[i] = i / 2 * 2;
+		slots[i] = i;
+	}
+	assert_int_equal(pfs_btree_create(&tree), 0);
+	assert_int_equal(pfs_btree_load(tree, NULL, keys, slots, LARGE), 0);
+	assert_true(pfs_btree_count(tree) > PFS_BTREE_NEAR);
+	for (size_t i = 0; i < N_FOUND; i++)
+		asked[i] = i ? random_next(&random) % (LARGE + LARGE / 10) : UINT64_MAX;
+	for (uint32_t slot = 0; slot < LARGE; slot += LARGE / 2 - 1)
+		assert_found(tree, asked, slot);
+	pfs_btree_destroy(tree);
+}
+
 static void test_reserve(void **state)
 {
 	struct pfs_btree *tree;
@@ -406,6 +473,8 @@ int main(void)
 		cmocka_unit_test(test_reserve),	     cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_split_beside_full),
 		cmocka_unit_test(test_search_of_a_node),
+		cmocka_unit_test(test_one_entry_a_key),
+		cmocka_unit_test(test_a_large_batch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

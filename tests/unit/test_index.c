@@ -284,6 +284,31 @@ static void random_cases(struct pair_test *t)
 	random_batches(t, PFS_INDEX_DUPLICATES, 3000, 3, 3000);
 }
 
+/* More entries than a core's cache has; keys of which some are there or come twice. */
+static void large(struct pair_test *t)
+{
+	enum { N = 100000, MOST = 300 };
+	struct made made = {room(N, 8), N * 4, seed, room(N, 4), 9, MOST};
+
+	for (uint32_t i = 0; i < N; i++)
+		made.keys[i] = i * 4;
+	begin(t, PFS_INDEX_UNIQUE);
+	insert(t, made.keys, made.values, N, PFS_INDEX_REFUSE);
+	for (unsigned round = 0; round < 6; round++) {
+		make_pairs(&made, &t->ref, MOST, round < 4);
+		made.keys[MOST - 1] = made.keys[0];
+		if (round < 4)
+			insert(t, made.keys, made.values, MOST, (enum pfs_index_policy)(round % 2));
+		else
+			remove_pairs(t, made.keys, NULL, MOST);
+		assert_finds(t, made.keys, MOST);
+	}
+	assert_same(t);
+	end(t);
+	free(made.keys);
+	free(made.values);
+}
+
 /* Whole batches behind, before and between what is there. */
 static void in_order(struct pair_test *t)
 {
@@ -548,6 +573,7 @@ static void changes_of_eight(struct pair_test *t)
 CASES(exhaustive)
 CASES(built)
 CASES(random_cases)
+CASES(large)
 CASES(in_order)
 CASES(refusals)
 CASES(changes_on_the_way)
@@ -564,7 +590,7 @@ int main(int argc, char **argv)
 		EACH(random_cases), EACH(in_order),
 		EACH(refusals),	    EACH(changes_on_the_way),
 		EACH(pages),	    EACH(measured_pages),
-		EACH(steps),	    EACH(changes_of_eight),
+		EACH(steps),	    EACH(changes_of_eight), EACH(large),
 	};
 
 	if (argc > 1)
