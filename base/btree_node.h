@@ -18,8 +18,6 @@
 #define INNER_MIN  (INNER_MAX / 4)
 #define LEVELS_MAX 16u
 
-#define PFS_BTREE_SEARCHED 32u /* keys from which on a search takes steps of constant sizes */
-
 struct pfs_leaf {
 	struct pfs_leaf *previous, *next;
 	uint32_t count;
@@ -70,6 +68,13 @@ static inline const uint64_t *pfs_btree_halve(const uint64_t *at, uint32_t *n, u
 	return at + (half & -(size_t)(at[half - 1] < key));
 }
 
+/* The same for n keys, of which it leaves `most`, at least half. */
+static inline const uint64_t *pfs_btree_keep(const uint64_t *at, uint32_t n, uint32_t most,
+					     uint64_t key)
+{
+	return at + ((n - most) & -(size_t)(at[most - 1] < key));
+}
+
 /* The same for 4 * step keys, of which it leaves `step`. It compares three of them at once, which
  * waits less than halving twice. */
 static inline const uint64_t *pfs_btree_quarter(const uint64_t *at, uint32_t step, uint64_t key)
@@ -80,19 +85,26 @@ static inline const uint64_t *pfs_btree_quarter(const uint64_t *at, uint32_t ste
 	return at + n_less * step;
 }
 
-/* Returns how many of a node's keys are less than `key`. */
+/* Returns how many of a node's keys are less than `key`. Most nodes have 16 to 63 keys, and are
+ * searched in steps of constant sizes. */
 static inline uint32_t pfs_btree_below(const uint64_t *keys, uint32_t count, uint64_t key)
 {
 	const uint64_t *at = keys;
 	uint32_t n = count;
 
-	while (n >= 2 * PFS_BTREE_SEARCHED)
+	while (n >= 64)
 		at = pfs_btree_halve(at, &n, key);
-	if (n >= PFS_BTREE_SEARCHED) {
-		at += (n - PFS_BTREE_SEARCHED) & -(size_t)(at[PFS_BTREE_SEARCHED - 1] < key);
-		at = pfs_btree_quarter(at, PFS_BTREE_SEARCHED / 4, key);
-		at = pfs_btree_quarter(at, PFS_BTREE_SEARCHED / 16, key);
+	if (n >= 32) {
+		at = pfs_btree_keep(at, n, 32, key);
+		at = pfs_btree_quarter(at, 8, key);
+		at = pfs_btree_quarter(at, 2, key);
 		return (uint32_t)(at - keys) + (at[0] < key) + (at[1] < key);
+	}
+	if (n >= 16) {
+		at = pfs_btree_keep(at, n, 16, key);
+		at = pfs_btree_quarter(at, 4, key);
+		return (uint32_t)(at - keys) + (at[0] < key) + (at[1] < key) + (at[2] < key) +
+		       (at[3] < key);
 	}
 	while (n > 1)
 		at = pfs_btree_halve(at, &n, key);
