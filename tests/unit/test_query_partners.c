@@ -64,6 +64,14 @@ static void test_marked(void **state)
 	      1);
 	same("SELECT count(*) FROM nodes WHERE ino NOT IN (SELECT ino FROM nodes WHERE ext = 'c')",
 	      "SELECT count(*) FROM nodes WHERE ext IS NULL OR ext <> 'c'", 1);
+	same("SELECT name FROM nodes d WHERE type = 'd' AND NOT EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino) ORDER BY ino",
+	      "SELECT name FROM nodes d WHERE type = 'd' AND (SELECT count(*) FROM nodes f WHERE f.parent = d.ino) = 0 ORDER BY ino",
+	      1);
+	same("SELECT count(*) FROM nodes d WHERE NOT NOT EXISTS (SELECT 1 FROM nodes f WHERE f.parent = d.ino AND f.ext = 'txt')",
+	      "SELECT count(DISTINCT parent) FROM nodes WHERE ext = 'txt'", 1);
+	same("SELECT count(*) FROM nodes d WHERE NOT (ino IN (SELECT parent FROM nodes WHERE parent IS NOT NULL))",
+	      "SELECT count(*) FROM nodes d WHERE (SELECT count(*) FROM nodes f WHERE f.parent = d.ino) = 0",
+	      1);
 }
 
 /* Where something else is asked of the partners, or they have another key. */

@@ -7,8 +7,9 @@
 struct asking {
 	const struct pfs_block *block;
 	unsigned input;
-	const struct pfs_term *test; /* the condition of WHERE that asks for a row */
-	bool is_other;		     /* there is more that names the input */
+	const struct pfs_term *test; /* the condition of WHERE that asks for a row, */
+	bool wanted;		     /* or for none; */
+	bool is_other;		     /* and there is more that names the input */
 };
 
 static bool names(const struct asking *asking, const struct pfs_term *term)
@@ -16,9 +17,13 @@ static bool names(const struct asking *asking, const struct pfs_term *term)
 	return term && pfs_term_inputs(asking->block, term) >> asking->input & 1;
 }
 
-/* Finds the condition among those that AND ties together. */
+/* Finds the condition among those that AND ties together: IS [NOT] NULL is never NULL itself, so
+ * that NOT before it makes the contrary of it. */
 static void ask_where(struct asking *asking, const struct pfs_term *term)
 {
+	const struct pfs_term *test = term;
+	bool wanted = true;
+
 	if (!names(asking, term))
 		return;
 	if (term->kind == PFS_BOUND_STEP && term->op == PFS_OP_AND) {
@@ -26,10 +31,13 @@ static void ask_where(struct asking *asking, const struct pfs_term *term)
 		ask_where(asking, term->args[1]);
 		return;
 	}
-	asking->is_other |= asking->test || term->kind != PFS_BOUND_STEP ||
-			    (term->op != PFS_OP_IS_NULL && term->op != PFS_OP_NOT_NULL) ||
-			    term->args[0]->kind != PFS_BOUND_COLUMN;
+	for (; test->kind == PFS_BOUND_STEP && test->op == PFS_OP_NOT; test = test->args[0])
+		wanted = !wanted;
+	asking->is_other |= asking->test || test->kind != PFS_BOUND_STEP ||
+			    (test->op != PFS_OP_IS_NULL && test->op != PFS_OP_NOT_NULL) ||
+			    test->args[0]->kind != PFS_BOUND_COLUMN;
 	asking->test = term;
+	asking->wanted = wanted == (test->op == PFS_OP_NOT_NULL);
 }
 
 static void ask_others(struct asking *asking)
@@ -50,14 +58,16 @@ static void ask_others(struct asking *asking)
 		asking->is_other |= names(asking, block->order[i].value);
 }
 
-/* Returns the condition that asks for a row, if nothing else names the input; else NULL. */
-static const struct pfs_term *test_of(const struct pfs_block *block, unsigned input)
+/* Returns true if a condition asks for a row, or, *wanted false, for none, and nothing else names
+ * the input. */
+static bool is_only_asked(const struct pfs_block *block, unsigned input, bool *wanted)
 {
 	struct asking asking = {.block = block, .input = input};
 
 	ask_where(&asking, block->where);
 	ask_others(&asking);
-	return asking.is_other ? NULL : asking.test;
+	*wanted = asking.wanted;
+	return asking.test && !asking.is_other;
 }
 
 /* Returns the number of a node that the only key ties the input to; else NULL. */
@@ -90,14 +100,15 @@ static const struct pfs_term *key_of(const struct pfs_input *from)
 bool pfs_partners_ask(struct pfs_partners *partners, struct pfs_running *running, unsigned input)
 {
 	const struct pfs_block *block = running->block;
-	const struct pfs_term *test = test_of(block, input), *outer = outer_of(block, input);
+	const struct pfs_term *outer = outer_of(block, input);
+	bool wanted;
 
-	if (!test || !outer)
+	if (!outer || !is_only_asked(block, input, &wanted))
 		return false;
 	*partners = (struct pfs_partners){.outer = outer,
 					  .rows = key_of(&block->inputs[input]),
 					  .key = {.collation = PFS_BINARY},
-					  .wanted = test->op == PFS_OP_NOT_NULL};
+					  .wanted = wanted};
 	return partners->rows && running->run->on == PFS_ENGINE_HOST && running->source.table &&
 	       !running->source.where && !running->early &&
 	       block->inputs[outer->input].parent_of == outer->input &&
