@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* rows that SQLite assumes of a part, which has not run when the statement is planned */
-#define ROWS_ASSUMED 1000
-
 struct part_cursor {
 	sqlite3_vtab_cursor base;
 	uint64_t row, n;
@@ -35,8 +32,8 @@ static int best_index(sqlite3_vtab *table, sqlite3_index_info *info)
 	const struct pfs_sql_part *part = ((struct pfs_sql_vtab *)table)->of;
 
 	info->idxNum = (int)(PFS_SQL_PART_PLANS + part->number);
-	info->estimatedCost = ROWS_ASSUMED;
-	info->estimatedRows = ROWS_ASSUMED;
+	info->estimatedCost = part->rows_assumed;
+	info->estimatedRows = part->rows_assumed;
 	return SQLITE_OK;
 }
 

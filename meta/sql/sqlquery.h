@@ -170,6 +170,7 @@ struct pfs_sql_source {
 struct pfs_sql_part {
 	unsigned number;
 	const char *declaration; /* CREATE TABLE x (...) */
+	unsigned rows_assumed; /* by SQLite, when it plans the statement before the part has run */
 	void *arg;
 	uint64_t (*rows)(void *arg);
 	/* Gets a value, which is no blob; its bytes are valid until the statement is reset or

@@ -691,6 +691,13 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT x.size, a.name FROM (SELECT size, max(parent) p, count(*) c FROM nodes GROUP BY size ORDER BY c, size DESC) x LEFT JOIN nodes a ON a.ino = x.p LIMIT 4
 = SELECT x.size, h.m FROM (SELECT size, depth d, count(*) c FROM nodes GROUP BY size, depth ORDER BY c) x LEFT JOIN (SELECT depth d, max(ino) m FROM nodes GROUP BY depth) h ON h.d = x.d ORDER BY x.d LIMIT 4
 = SELECT x.size, x.c FROM (SELECT size, uid u, count(*) c FROM nodes GROUP BY size, uid ORDER BY u, size DESC) x ORDER BY x.c LIMIT 4
+= SELECT x.depth, s.ext, s.k FROM (SELECT depth, count(*) c FROM nodes GROUP BY depth) x LEFT JOIN side s ON s.n = x.depth LIMIT 4
+= SELECT x.uid, s.k FROM (SELECT uid, min(depth) d FROM nodes GROUP BY uid UNION ALL SELECT depth, depth FROM nodes GROUP BY depth) x CROSS JOIN side s ON s.n = x.d ORDER BY x.uid LIMIT 4
+= SELECT x.depth, s.ext FROM (SELECT DISTINCT depth FROM nodes) x LEFT JOIN side s ON s.n = x.depth LIMIT 4
+= SELECT x.depth, s.ext, c.w FROM (SELECT depth, count(*) c FROM nodes GROUP BY depth) x LEFT JOIN side s ON s.n = x.depth LEFT JOIN cased c ON c.v = s.n LIMIT 9
+= SELECT x.depth, s.ext, c.w FROM (SELECT depth, count(*) c FROM nodes GROUP BY depth) x CROSS JOIN side s ON s.n = x.depth CROSS JOIN cased c ON c.v = s.n LIMIT 9
+= SELECT x.ext, s.k FROM (SELECT ext, depth d, count(*) c FROM nodes GROUP BY ext, depth) x LEFT JOIN side s ON s.ext = x.ext WHERE s.k IS NULL LIMIT 4
+= SELECT x.t, x.n FROM (SELECT ext t, uid n FROM nodes UNION SELECT type, depth FROM nodes) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.ext IS NULL ORDER BY x.n LIMIT 5
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

@@ -389,10 +389,10 @@ static bool put_member(FILE *out, bool is_first)
 	return is_grouped && !is_wrapped;
 }
 
-static void put_known(FILE *out)
+/* n: further members. */
+static void put_known(FILE *out, unsigned n)
 {
 	static const char *const orders[] = {"", "", " ORDER BY n, t DESC", " ORDER BY m DESC"};
-	unsigned n = below(3);
 
 	if (put_member(out, true) && !n)
 		(void)fputs(PICK(orders), out);
@@ -409,42 +409,59 @@ static void ask_known(FILE *out)
 	static const struct {
 		const char *form;
 		bool is_one; /* a row, or a column */
+		bool is_cut; /* as what a row is joined with comes in no order without a LIMIT */
 	} heads[] = {
-		{"SELECT * FROM (%)", false},
-		{"SELECT * FROM (SELECT t, m, n + 1 FROM (%))", false},
-		{"SELECT t, n FROM (%)", false},
-		{"SELECT DISTINCT m FROM (%)", true},
-		{"SELECT DISTINCT t, m FROM (%)", false},
-		{"SELECT group_concat(n) FROM (%)", true},
-		{"SELECT n, row_number() OVER () FROM (%)", false},
-		{"SELECT n, m > (SELECT avg(size) FROM nodes) FROM (%)", false},
-		{"SELECT x.n, a.name, x.m FROM (%) x LEFT JOIN nodes a ON a.ino = x.n", false},
+		{"SELECT * FROM (%)", false, false},
+		{"SELECT * FROM (SELECT t, m, n + 1 FROM (%))", false, false},
+		{"SELECT t, n FROM (%)", false, false},
+		{"SELECT DISTINCT m FROM (%)", true, false},
+		{"SELECT DISTINCT t, m FROM (%)", false, false},
+		{"SELECT group_concat(n) FROM (%)", true, false},
+		{"SELECT n, row_number() OVER () FROM (%)", false, false},
+		{"SELECT n, m > (SELECT avg(size) FROM nodes) FROM (%)", false, false},
+		{"SELECT x.n, a.name, x.m FROM (%) x LEFT JOIN nodes a ON a.ino = x.n", false,
+		 false},
 		{"SELECT x.m, a.depth, b.ino FROM (%) x LEFT JOIN nodes a ON a.ino = x.n LEFT JOIN "
 		 "nodes b ON b.ino = a.parent AND b.size < 100",
-		 false},
-		{"SELECT x.m, x.t, x.n FROM (%) x CROSS JOIN nodes a ON a.ext = x.t", false},
+		 false, false},
+		{"SELECT x.m, x.t, x.n FROM (%) x CROSS JOIN nodes a ON a.ext = x.t", false, false},
 		{"SELECT x.t, x.n FROM (%) x CROSS JOIN nodes a ON a.parent = x.n WHERE a.size > 9",
+		 false, false},
+		{"SELECT x.m, x.n FROM (%) x LEFT JOIN side s ON s.n = x.n AND x.m > 1", false,
 		 false},
-		{"SELECT x.m, x.n FROM (%) x LEFT JOIN side s ON s.n = x.n AND x.m > 1", false},
 		{"SELECT x.n, x.t FROM (%) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.size > 50",
-		 false},
+		 false, false},
 		{"SELECT x.n, h.m, h.k FROM (%) x LEFT JOIN (SELECT depth k, -max(ino) m, count(*) "
 		 "c FROM nodes GROUP BY depth) h ON h.k = x.n",
-		 false},
+		 false, false},
 		{"SELECT x.t, x.n FROM (%) x CROSS JOIN (SELECT size k, count(*) c FROM nodes "
 		 "GROUP BY size) h WHERE h.c = x.m",
-		 false},
+		 false, false},
+		{"SELECT x.t, s.k, s.n FROM (%) x LEFT JOIN side s ON s.ext = x.t", false, true},
+		{"SELECT s.ext, x.m, s.k FROM (%) x CROSS JOIN side s ON s.n = x.n", false, true},
+		{"SELECT b.v, x.t, c.w FROM (%) x LEFT JOIN bare b ON b.v = x.n LEFT JOIN cased c "
+		 "ON c.v = b.v AND b.v > 1",
+		 false, true},
+		{"SELECT x.n, c.w FROM (%) x LEFT JOIN cased c ON c.v = x.m WHERE c.w IS NULL",
+		 false, true},
+		{"SELECT x.n, x.m FROM (%) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.ext IS NULL",
+		 false, false},
+		{"SELECT x.n, x.t FROM (%) x LEFT JOIN nodes a ON a.ino = x.n AND a.depth > 1 "
+		 "WHERE "
+		 "a.size > 50 OR x.m > 2",
+		 false, false},
 	};
-	static const char *const ends[] = {"",	      "",	    " ORDER BY 1",
-					   " ORDER BY 2", " ORDER BY 1 DESC", " ORDER BY 2 DESC"};
+	static const char *const ends[] = {
+		"", "", " ORDER BY 1", " ORDER BY 2", " ORDER BY 1 DESC", " ORDER BY 2 DESC"};
 	size_t which = below(PFS_COUNT(heads));
 	const char *form = heads[which].form, *at = strchr(form, '%');
 
 	(void)fprintf(out, "%.*s", (int)(at - form), form);
-	put_known(out);
+	/* How many rows SQLite takes a set with others for depends on the table of nodes. */
+	put_known(out, heads[which].is_cut ? 0 : below(3));
 	(void)fputs(at + 1, out);
 	(void)fputs(heads[which].is_one ? ends[below(2)] : PICK(ends), out);
-	if (below(4))
+	if (heads[which].is_cut || below(4))
 		(void)fprintf(out, " LIMIT %u", below(12));
 }
 
@@ -454,7 +471,7 @@ static void ask_members(FILE *out)
 	static const char *const ends[] = {"", " ORDER BY 3", " ORDER BY 2 DESC",
 					   " ORDER BY 3 DESC, 2"};
 
-	put_known(out);
+	put_known(out, below(3));
 	(void)fputs(PICK(ends), out);
 	(void)fprintf(out, " LIMIT %u", below(12));
 }

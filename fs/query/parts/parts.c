@@ -11,6 +11,8 @@
 #include "fs/query/tokens.h"
 #include "meta/sql/sqlside.h"
 
+#define ROWS_ASSUMED 1000 /* of what is neither grouped nor limited */
+
 /* Nodes that are looked for by their numbers: so many always, and more if they are not more than
  * that part of all. */
 #define MEMBERS_FEW   4096
@@ -65,12 +67,20 @@ static void give_value(void *arg, struct pfs_sql_value *out, uint64_t row, size_
 	pfs_relational_value_at(arg, row, column, out);
 }
 
+/* As many as SQLite would assume of what the part takes the place of, if they are few. */
+static unsigned rows_assumed(const struct pfs_statement_part *part)
+{
+	return pfs_block_is_few(pfs_relational_block(part->relational)) ? PFS_FEW_ROWS
+									: ROWS_ASSUMED;
+}
+
 static int make_tables(struct pfs_parts *parts)
 {
 	for (unsigned i = 0; i < parts->n; i++)
 		parts->tables[i] = (struct pfs_sql_part){
 			.number = i,
 			.declaration = parts->part[i].declaration,
+			.rows_assumed = rows_assumed(&parts->part[i]),
 			.arg = parts->part[i].relational,
 			.rows = count_rows,
 			.value = give_value,

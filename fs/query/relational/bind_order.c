@@ -2,6 +2,10 @@
 /* The order of rows: which one a block has, who sees it, and whether it is SQLite's. */
 #include "fs/query/relational/bind.h"
 
+#include "fs/query/relational/sidetable.h"
+
+#define FEW_PARTS_MAX 3 /* of few rows each: for four of them SQLite makes an index of a table */
+
 /* ---- what an order leaves open ---- */
 
 static bool is_ordered_by(const struct pfs_block *block, const struct pfs_term *term)
@@ -182,18 +186,38 @@ bool pfs_block_joins(const struct pfs_block *block)
 	return false;
 }
 
-/* Returns the inputs that some condition names that is not of a LEFT JOIN. */
+/* Returns the inputs without whose rows the condition may be false or NULL to SQLite, which looks
+ * at comparisons and what is computed, and no further. */
+static uint32_t needed_by(const struct pfs_block *block, const struct pfs_term *term)
+{
+	uint32_t needed = 0;
+
+	if (!term || term->kind != PFS_BOUND_STEP)
+		return term ? pfs_term_inputs(block, term) : 0;
+	switch (term->op) {
+	case PFS_OP_IS_NULL:
+	case PFS_OP_NOT_NULL: /* where AND does not tie it to the others (ties.c) */
+	case PFS_OP_IS:
+	case PFS_OP_IS_NOT:
+	case PFS_OP_OR:
+		return 0;
+	default:
+		for (unsigned i = 0; i < term->n_args; i++)
+			needed |= needed_by(block, term->args[i]);
+		return needed;
+	}
+}
+
+/* Returns the inputs that some condition needs that is not of a LEFT JOIN. */
 static uint32_t asked_for(const struct pfs_block *block)
 {
-	uint32_t asked = block->where ? pfs_term_inputs(block, block->where) : 0;
+	uint32_t asked = needed_by(block, block->where);
 
 	for (unsigned i = 1; i < block->n_inputs; i++) {
 		const struct pfs_input *input = &block->inputs[i];
 
-		if (input->on && !input->is_left)
-			asked |= pfs_term_inputs(block, input->on);
-		if (input->equal && !input->is_left)
-			asked |= pfs_term_inputs(block, input->equal);
+		if (!input->is_left)
+			asked |= needed_by(block, input->on) | needed_by(block, input->equal);
 	}
 	return asked;
 }
@@ -217,17 +241,17 @@ static bool is_first_outermost(const struct pfs_block *block)
 /* True if AND ties a condition to the others that leaves of the column one value for each row of
  * other inputs. */
 static bool ties_column(const struct pfs_block *block, const struct pfs_term *term, unsigned input,
-			unsigned column, const struct pfs_term *key)
+			unsigned column, enum pfs_collation collation)
 {
 	bool ties = false;
 
 	if (!term || term->kind != PFS_BOUND_STEP)
 		return false;
 	if (term->op == PFS_OP_AND)
-		return ties_column(block, term->args[0], input, column, key) ||
-		       ties_column(block, term->args[1], input, column, key);
+		return ties_column(block, term->args[0], input, column, collation) ||
+		       ties_column(block, term->args[1], input, column, collation);
 	if (term->op != PFS_OP_EQ ||
-	    (term->collation != PFS_BINARY && term->collation != key->collation))
+	    (term->collation != PFS_BINARY && term->collation != collation))
 		return false;
 	for (unsigned own = 0; own < 2; own++) {
 		const struct pfs_term *at = term->args[own];
@@ -239,19 +263,78 @@ static bool ties_column(const struct pfs_block *block, const struct pfs_term *te
 	return ties;
 }
 
+/* True if what a row is joined with of the input has one value in that column. */
+static bool is_column_tied(const struct pfs_block *block, unsigned input, unsigned column,
+			   enum pfs_collation collation)
+{
+	const struct pfs_input *from = &block->inputs[input];
+
+	return ties_column(block, from->on, input, column, collation) ||
+	       ties_column(block, from->equal, input, column, collation) ||
+	       (!from->is_left && ties_column(block, block->where, input, column, collation));
+}
+
 /* True if the groups that some row is joined with have the key in common. */
 static bool is_key_tied(const struct pfs_block *block, unsigned input, const struct pfs_term *key)
 {
-	const struct pfs_input *from = &block->inputs[input];
-	const struct pfs_block *part = from->parts[0];
+	const struct pfs_block *part = block->inputs[input].parts[0];
 	bool is_tied = false;
 
 	for (unsigned i = 0; i < part->n_results; i++)
 		is_tied |= pfs_bound_equals(part->results[i], key) &&
-			   (ties_column(block, from->on, input, i, key) ||
-			    ties_column(block, from->equal, input, i, key) ||
-			    (!from->is_left && ties_column(block, block->where, input, i, key)));
+			   is_column_tied(block, input, i, key->collation);
 	return is_tied;
+}
+
+/* True if SQLite takes the rows for so few that it makes no index of a table for them. */
+static bool are_few(const struct pfs_input *input)
+{
+	bool are = input->n_parts && input->n_parts <= FEW_PARTS_MAX;
+
+	for (size_t i = 0; are && i < input->n_parts; i++)
+		are = pfs_block_is_few(input->parts[i]);
+	return are;
+}
+
+bool pfs_block_is_few(const struct pfs_block *block)
+{
+	return block->groups_few || block->limit <= PFS_FEW_ROWS ||
+	       (!pfs_block_joins(block) && are_few(&block->inputs[0]));
+}
+
+/* True if SQLite goes through all rows of a side table for each row of few, rather than make an
+ * index of it: it takes a table for a million rows. */
+static bool is_gone_through(const struct pfs_block *block, unsigned input)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	bool has_index = false;
+
+	for (unsigned i = 0; i < from->n_columns; i++)
+		has_index |= from->side->columns[i].is_indexed;
+	return input == 1 && !has_index && are_few(&block->inputs[0]);
+}
+
+/* True if each row is joined with one row of a side table at most. */
+static bool is_number_tied(const struct pfs_block *block, unsigned input)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	bool is_tied = false;
+
+	for (unsigned i = 0; i < from->n_columns; i++)
+		is_tied |= from->side->columns[i].is_number &&
+			   is_column_tied(block, input, i, PFS_BINARY);
+	return is_tied;
+}
+
+static bool are_keys_tied(const struct pfs_block *block, unsigned input)
+{
+	const struct pfs_input *from = &block->inputs[input];
+	const struct pfs_block *part = from->n_parts == 1 ? from->parts[0] : NULL;
+	bool are_tied = part && part->is_grouped;
+
+	for (size_t i = 0; are_tied && i < part->n_group; i++)
+		are_tied = is_key_tied(block, input, part->group[i]);
+	return are_tied;
 }
 
 /* True if a row may be joined with several of the input's, of which SQLite makes an index of its
@@ -259,12 +342,17 @@ static bool is_key_tied(const struct pfs_block *block, unsigned input, const str
 static bool has_several(const struct pfs_block *block, unsigned input)
 {
 	const struct pfs_input *from = &block->inputs[input];
-	const struct pfs_block *part = from->n_parts == 1 ? from->parts[0] : NULL;
-	bool has = from->n_parts != 0 && !(part && part->is_grouped);
 
-	for (size_t i = 0; part && i < part->n_group; i++)
-		has |= !is_key_tied(block, input, part->group[i]);
-	return has && !from->is_lifted;
+	if (from->is_lifted)
+		return false;
+	switch (from->kind) {
+	case PFS_INPUT_SIDE:
+		return !is_number_tied(block, input) && !is_gone_through(block, input);
+	case PFS_INPUT_BLOCKS:
+		return !are_keys_tied(block, input);
+	default:
+		return false;
+	}
 }
 
 /* True if a result names the input, or one behind it, which may be joined with it. */

@@ -20,6 +20,7 @@
 #define PFS_INPUTS_MAX	   16
 #define PFS_MADE_MAX	   16 /* of a block; with more it is SQLite's */
 #define PFS_TERM_ARGS_MAX  8
+#define PFS_FEW_ROWS	   100 /* that SQLite takes groups for at most */
 
 enum pfs_class {		 /* of values that are not NULL */
 		 PFS_CLASS_NONE, /* always NULL */
@@ -211,6 +212,7 @@ struct pfs_block {
 	size_t n_made;
 	size_t n_printed; /* PRINTED terms and their arguments, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
+	bool groups_few; /* it is written so, and no compound: SQLite assumes PFS_FEW_ROWS */
 	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term
 	 * that stands where one of ORDER BY descends. That shows where ORDER BY leaves the order of
 	 * groups open. */
@@ -249,6 +251,8 @@ bool pfs_block_is_determined(const struct pfs_block *block);
 /* Returns true if they are SQLite's, too, since it is known in which order it has those that the
  * order leaves open. */
 bool pfs_block_is_known(const struct pfs_block *block);
+/* Returns true if SQLite plans with PFS_FEW_ROWS of them at most. */
+bool pfs_block_is_few(const struct pfs_block *block);
 /* Returns true if there are more inputs than the first one and sub-selects in expressions. */
 bool pfs_block_joins(const struct pfs_block *block);
 /* Returns true for that column of an input of nodes. */
