@@ -401,6 +401,24 @@ void pfs_bind_pass_order(struct pfs_binder *binder, struct pfs_block *block)
 		pfs_bind_refuse(binder, "a LIMIT of joined rows in an order of SQLite's");
 }
 
+/* True if the first input's rows are nodes that SQLite meets as they ascend. */
+static bool are_nodes_met(const struct pfs_block *block)
+{
+	bool are = block->inputs[0].kind == PFS_INPUT_NODES && !block->n_order &&
+		   !block->n_dropped && !has_alternatives(block->where);
+
+	for (unsigned i = 1; i < block->n_inputs; i++)
+		are &= block->inputs[i].is_left || (!has_alternatives(block->inputs[i].on) &&
+						    !has_alternatives(block->inputs[i].equal));
+	return are;
+}
+
+bool pfs_block_keeps_order(const struct pfs_block *block)
+{
+	return block->passes_order &&
+	       (block->inputs[0].n_parts || (is_cut(block) && are_nodes_met(block)));
+}
+
 static bool is_in_known_order(const struct pfs_block *block);
 
 /* Ties of nodes come as the index has them that SQLite walks. */
@@ -421,8 +439,11 @@ static bool is_in_known_order(const struct pfs_block *block)
 {
 	if (leaves_nothing_open(block) || block->is_grouped || block->is_set)
 		return true;
-	if (pfs_block_joins(block) || block->n_windows)
+	if (block->n_windows)
 		return false;
+	if (pfs_block_joins(block))
+		return pfs_block_keeps_order(block) && !shows_partners(block) &&
+		       are_in_known_order(block, &block->inputs[0]);
 	switch (block->inputs[0].kind) {
 	case PFS_INPUT_BLOCKS:
 		return are_in_known_order(block, &block->inputs[0]);

@@ -251,6 +251,8 @@ bool pfs_block_is_determined(const struct pfs_block *block);
 /* Returns true if they are SQLite's, too, since it is known in which order it has those that the
  * order leaves open. */
 bool pfs_block_is_known(const struct pfs_block *block);
+/* Returns true if it is seen that rows are joined in the order of the first input's. */
+bool pfs_block_keeps_order(const struct pfs_block *block);
 /* Returns true if SQLite plans with PFS_FEW_ROWS of them at most. */
 bool pfs_block_is_few(const struct pfs_block *block);
 /* Returns true if there are more inputs than the first one and sub-selects in expressions. */

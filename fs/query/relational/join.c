@@ -430,7 +430,7 @@ static int join_input(struct pfs_joining *joining, unsigned input, uint32_t ther
 		PFS_TRY(take(joining, &condition, &n, is_of_left_join, &left_join));
 		join.condition = n ? &condition : NULL;
 	}
-	if (running->block->passes_order && running->block->inputs[0].n_parts)
+	if (pfs_block_keeps_order(running->block))
 		run.on = PFS_ENGINE_HOST; /* which keeps left's order */
 	PFS_TRY(pfs_join(&run, &tuples, &running->source, &right, &join));
 	pfs_running_go_on(running, tuples);
