@@ -698,6 +698,10 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT x.depth, s.ext, c.w FROM (SELECT depth, count(*) c FROM nodes GROUP BY depth) x CROSS JOIN side s ON s.n = x.depth CROSS JOIN cased c ON c.v = s.n LIMIT 9
 = SELECT x.ext, s.k FROM (SELECT ext, depth d, count(*) c FROM nodes GROUP BY ext, depth) x LEFT JOIN side s ON s.ext = x.ext WHERE s.k IS NULL LIMIT 4
 = SELECT x.t, x.n FROM (SELECT ext t, uid n FROM nodes UNION SELECT type, depth FROM nodes) x LEFT JOIN nodes a ON a.ino = x.n WHERE a.ext IS NULL ORDER BY x.n LIMIT 5
+= SELECT n, t FROM (SELECT n, t, m FROM (SELECT DISTINCT t, n, 1 AS m FROM (SELECT ext t, depth n, uid, count(*) m FROM nodes GROUP BY ext, depth, uid) ORDER BY n DESC) WHERE n > 1) ORDER BY t IS NULL LIMIT 5
+= SELECT n, t FROM (SELECT n, t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 1) ORDER BY t > 'c' LIMIT 5
+= SELECT t, m FROM (SELECT ext t, uid n, depth m FROM nodes INTERSECT SELECT ext, uid, depth FROM nodes WHERE size > 50 ORDER BY n, t DESC) ORDER BY m LIMIT 5
+= SELECT x.t, x.n, s.n FROM (SELECT ext t, uid n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n, t DESC) x CROSS JOIN side s WHERE s.n > x.n + 1 LIMIT 5
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

@@ -354,7 +354,8 @@ void random_sub_select(FILE *out, uint64_t *seed)
  * distinct itself have ties as nodes come to it. */
 static bool cuts;
 
-/* Returns true for groups, of which SQLite keeps the ORDER BY whatever is asked of them. */
+/* Returns true for groups, of which SQLite keeps the ORDER BY whatever is asked of them, and sets,
+ * of which it leaves it out below another one; false: nodes that an ORDER BY leaves tied. */
 static bool put_keys(FILE *out)
 {
 	static const char *const forms[] = {
@@ -373,26 +374,26 @@ static bool put_keys(FILE *out)
 	const char *form = forms[which], *at = strchr(form, '%');
 
 	(void)fprintf(out, "%.*s%s%s", (int)(at - form), form, PICK(conditions), at + 2);
-	return which < 3;
+	return which < 5;
 }
 
 /* Of groups that a LIMIT leaves the first ones of, others may be SQLite's. */
 static bool put_member(FILE *out, bool is_first)
 {
-	bool is_wrapped = !is_first || below(4) == 0, is_grouped;
+	bool is_wrapped = !is_first || below(4) == 0, is_ordered;
 
 	(void)fputs(is_wrapped ? "SELECT t, n, m FROM (" : "", out);
-	is_grouped = put_keys(out);
+	is_ordered = put_keys(out);
 	if (is_wrapped && cuts && below(2))
 		(void)fprintf(out, " LIMIT %u OFFSET %u", 1 + below(9), below(2));
 	(void)fputs(is_wrapped ? ")" : "", out);
-	return is_grouped && !is_wrapped;
+	return is_ordered && !is_wrapped;
 }
 
-/* n: further members. */
-static void put_known(FILE *out, unsigned n)
+static void put_known(FILE *out)
 {
 	static const char *const orders[] = {"", "", " ORDER BY n, t DESC", " ORDER BY m DESC"};
+	unsigned n = below(3);
 
 	if (put_member(out, true) && !n)
 		(void)fputs(PICK(orders), out);
@@ -414,6 +415,7 @@ static void ask_known(FILE *out)
 		{"SELECT * FROM (%)", false, false},
 		{"SELECT * FROM (SELECT t, m, n + 1 FROM (%))", false, false},
 		{"SELECT t, n FROM (%)", false, false},
+		{"SELECT m, t FROM (SELECT n, t, m FROM (%) WHERE n > 0)", false, false},
 		{"SELECT DISTINCT m FROM (%)", true, false},
 		{"SELECT DISTINCT t, m FROM (%)", false, false},
 		{"SELECT group_concat(n) FROM (%)", true, false},
@@ -457,8 +459,12 @@ static void ask_known(FILE *out)
 	const char *form = heads[which].form, *at = strchr(form, '%');
 
 	(void)fprintf(out, "%.*s", (int)(at - form), form);
-	/* How many rows SQLite takes a set with others for depends on the table of nodes. */
-	put_known(out, heads[which].is_cut ? 0 : below(3));
+	/* How many rows SQLite takes a set for, with others or in an order, depends on the table of
+	 * nodes. */
+	if (heads[which].is_cut)
+		(void)put_member(out, true);
+	else
+		put_known(out);
 	(void)fputs(at + 1, out);
 	(void)fputs(heads[which].is_one ? ends[below(2)] : PICK(ends), out);
 	if (heads[which].is_cut || below(4))
@@ -471,7 +477,7 @@ static void ask_members(FILE *out)
 	static const char *const ends[] = {"", " ORDER BY 3", " ORDER BY 2 DESC",
 					   " ORDER BY 3 DESC, 2"};
 
-	put_known(out, below(3));
+	put_known(out);
 	(void)fputs(PICK(ends), out);
 	(void)fprintf(out, " LIMIT %u", below(12));
 }

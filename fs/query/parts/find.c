@@ -52,6 +52,12 @@ bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum
 static void walk_select(struct pfs_finder *finder, const struct pfs_select *select);
 
 /* One with a WITH of its own names what the statement's does not say. */
+static void look_into(struct pfs_finder *finder, const struct pfs_select *select)
+{
+	if (!select->with)
+		walk_select(finder, select);
+}
+
 static void look_at(struct pfs_finder *finder, const struct pfs_select *select,
 		    enum pfs_part_use use, bool is_whole)
 {
@@ -74,8 +80,8 @@ static void walk_expr(struct pfs_finder *finder, const struct pfs_expr *expr)
 		look_at(finder, expr->select, PFS_PART_VALUE, false);
 	else if (expr->kind == PFS_EXPR_IN_SELECT)
 		look_at(finder, expr->select, PFS_PART_SET, false);
-	else if (expr->select && !expr->select->with) /* EXISTS needs one row */
-		walk_select(finder, expr->select);
+	else if (expr->select) /* EXISTS needs one row */
+		look_into(finder, expr->select);
 }
 
 static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
@@ -86,21 +92,33 @@ static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
 	}
 }
 
-static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined)
+/* True if SQLite leaves out its ORDER BY where its rows are joined, or ordered by something else.
+ */
+static bool may_lose_order(const struct pfs_select *select)
+{
+	return select->order && !select->limit && (select->first->next || !select->first->group);
+}
+
+static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined,
+		      bool is_ordered)
 {
 	for (is_joined |= from && from->next; from; from = from->next) {
 		walk_expr(finder, from->on);
 		walk_items(finder, from->args);
-		if (from->kind == PFS_FROM_SELECT)
+		if (from->kind == PFS_FROM_JOIN)
+			walk_from(finder, from->inner, true, is_ordered);
+		if (from->kind != PFS_FROM_SELECT)
+			continue;
+		if ((is_joined || is_ordered) && may_lose_order(from->select))
+			look_into(finder, from->select);
+		else
 			look_at(finder, from->select, PFS_PART_ROWS, is_joined);
-		else if (from->kind == PFS_FROM_JOIN)
-			walk_from(finder, from->inner, true);
 	}
 }
 
-static void walk_core(struct pfs_finder *finder, const struct pfs_core *core)
+static void walk_core(struct pfs_finder *finder, const struct pfs_core *core, bool is_ordered)
 {
-	walk_from(finder, core->from, false);
+	walk_from(finder, core->from, false, is_ordered);
 	walk_items(finder, core->results);
 	walk_expr(finder, core->where);
 	walk_items(finder, core->group);
@@ -135,7 +153,7 @@ static void walk_select(struct pfs_finder *finder, const struct pfs_select *sele
 	for (const struct pfs_core *core = select->first; core; core = core->next) {
 		if (!has_parts || !core->results ||
 		    !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
-			walk_core(finder, core);
+			walk_core(finder, core, select->order != NULL);
 	}
 	walk_items(finder, select->order);
 	walk_expr(finder, select->limit);

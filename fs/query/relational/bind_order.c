@@ -298,7 +298,7 @@ static bool are_few(const struct pfs_input *input)
 
 bool pfs_block_is_few(const struct pfs_block *block)
 {
-	return block->groups_few || block->limit <= PFS_FEW_ROWS ||
+	return block->is_aggregate || block->limit <= PFS_FEW_ROWS ||
 	       (!pfs_block_joins(block) && are_few(&block->inputs[0]));
 }
 
@@ -378,10 +378,22 @@ static bool shows_partners(const struct pfs_block *block)
 static void show_order(struct pfs_block *part)
 {
 	part->shows_order = true;
-	if (part->is_grouped && part->n_dropped) {
+	if (part->is_aggregate && part->n_dropped) {
 		part->n_order = part->n_dropped;
 		part->order = part->dropped;
 	}
+}
+
+/* Of other rows SQLite leaves it out where they are joined or ordered by something else. */
+static void forget_order(struct pfs_block *part)
+{
+	struct pfs_input *input = &part->inputs[0];
+
+	if (part->is_aggregate || is_cut(part))
+		return;
+	part->n_order = 0;
+	for (size_t i = 0; i < input->n_parts; i++)
+		forget_order(input->parts[i]);
 }
 
 /* What is sorted by all that it shows has no ties, and groups come by their keys.  Of a part
@@ -389,7 +401,10 @@ static void show_order(struct pfs_block *part)
 void pfs_bind_pass_order(struct pfs_binder *binder, struct pfs_block *block)
 {
 	const struct pfs_input *input = &block->inputs[0];
+	bool is_hidden = block->n_order || pfs_block_joins(block);
 
+	for (size_t i = 0; i < input->n_parts && is_hidden; i++)
+		forget_order(input->parts[i]);
 	block->passes_order = block->shows_order && !block->is_grouped && !block->is_set &&
 			      !(block->is_distinct && pfs_block_joins(block)) &&
 			      is_first_outermost(block) &&

@@ -295,7 +295,7 @@ static bool shows_groups(const struct pfs_block *block)
 static void note_groups(struct pfs_block *block, bool is_distinct)
 {
 	block->is_grouped |= block->n_aggregates != 0;
-	block->groups_few = block->is_grouped;
+	block->is_aggregate = block->is_grouped;
 	block->is_distinct = is_distinct && !shows_groups(block);
 	block->groups_descend = block->n_group && block->n_group == block->n_order;
 }

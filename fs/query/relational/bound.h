@@ -212,7 +212,7 @@ struct pfs_block {
 	size_t n_made;
 	size_t n_printed; /* PRINTED terms and their arguments, equal ones included */
 	bool is_grouped; /* GROUP BY, or aggregates without it: n_group 0 */
-	bool groups_few; /* it is written so, and no compound: SQLite assumes PFS_FEW_ROWS */
+	bool is_aggregate; /* it is written so, and no compound that is made so */
 	/* GROUP BY has as many terms as ORDER BY, and SQLite makes its groups descend by each term
 	 * that stands where one of ORDER BY descends. That shows where ORDER BY leaves the order of
 	 * groups open. */
