@@ -26,8 +26,8 @@
 #endif
 
 static sqlite3 *reference;
-static unsigned long relational; /* statements that the operators ran, */
-static unsigned long with_parts; /* or parts of which they ran; */
+static unsigned long relational;   /* statements that the operators ran, */
+static unsigned long with_parts;   /* or parts of which they ran; */
 static unsigned long by_operators; /* and those that changed rows of a side table past SQLite */
 
 /* ---- the copy ---- */
@@ -677,9 +677,9 @@ static void test_made_tables(void **state)
 	with_parts = by_operators = 0;
 	for (unsigned long i = 0; i < n; i++)
 		wrong += !compare_made(makers[i % PFS_COUNT(makers)]);
-	print_message(
-		"%lu tables made of statements and filled again, %lu times in parts, %lu past SQLite, %u other ones\n",
-		n, with_parts, by_operators, wrong);
+	print_message("%lu tables made of statements and filled again, %lu times in parts, %lu "
+		      "past SQLite, %u other ones\n",
+		      n, with_parts, by_operators, wrong);
 	assert_int_equal(wrong, 0);
 	assert_true(with_parts > n / 2);
 	assert_true(by_operators > n / 8);
@@ -787,6 +787,25 @@ static void test_sides(void **state)
 	compare_changing(random_sides, fill_now_and_then, "of random side tables");
 }
 
+/* A text is a number beside a column of numbers, though that has none. */
+static void test_affinities(void **state)
+{
+	static const char *const statements[] = {
+		"SELECT a, count(*) FROM made WHERE b < a GROUP BY a",
+		"SELECT a, count(*) FROM made WHERE c > b GROUP BY a",
+		"SELECT b < a, count(*) FROM made GROUP BY 1",
+		"SELECT x.c, count(*) FROM made x JOIN made y ON x.c = y.a GROUP BY x.c",
+	};
+	bool equal;
+
+	(void)state;
+	assert_true(run_both("CREATE TABLE made (a, b NUMERIC, c TEXT)", &equal));
+	assert_true(run_both("INSERT INTO made VALUES ('12', '', '7'), ('x', 'y', 'z')", &equal));
+	for (size_t i = 0; i < PFS_COUNT(statements); i++)
+		assert_true(compare(statements[i], strlen(statements[i]), false));
+	assert_true(run_both("DROP TABLE made", &equal));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -799,6 +818,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_updated_nodes),  cmocka_unit_test(test_sides),
 		cmocka_unit_test(test_texts),	       cmocka_unit_test(test_classes),
 		cmocka_unit_test(test_corners),	       cmocka_unit_test(test_known),
+		cmocka_unit_test(test_affinities),
 	};
 
 	take_seed();

@@ -53,12 +53,15 @@ static bool apply_affinity(struct pfs_binder *binder, struct pfs_term **bound,
 	return convert(binder, &copy->constant, &copy->class, other->affinity);
 }
 
-/* Returns true if values of both can be compared without one becoming the other's class. */
+/* Returns true if values of both can be compared without one becoming the other's class, as a text
+ * may beside those of a column that is declared NUMERIC. */
 static bool is_comparable(const struct pfs_term *a, const struct pfs_term *b)
 {
 	if (a->class == PFS_CLASS_NONE || b->class == PFS_CLASS_NONE)
 		return true;
-	return (a->class == PFS_CLASS_TEXT) == (b->class == PFS_CLASS_TEXT);
+	if (a->class != PFS_CLASS_TEXT || b->class != PFS_CLASS_TEXT)
+		return a->class != PFS_CLASS_TEXT && b->class != PFS_CLASS_TEXT;
+	return (a->affinity == PFS_NUMERIC) == (b->affinity == PFS_NUMERIC);
 }
 
 static enum pfs_collation collation_of(const struct pfs_term *a, const struct pfs_term *b)
