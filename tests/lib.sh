@@ -164,14 +164,15 @@ is() {
 }
 
 # in_own_namespace: goes on in a mount namespace of this script's own, so that what it mounts outside
-# $work concerns nobody else.  Call it first of all; false if there are none to be had.
+# $work concerns nobody else, while what others unmount is gone there, too.  Call it first of all; false
+# if there are none to be had.
 in_own_namespace() {
 	[[ ${PFS_OWN_NAMESPACE-} != 1 ]] || return 0
-	unshare -m --propagation private true 2>/dev/null || return 1
+	unshare -m --propagation slave true 2>/dev/null || return 1
 	trap - EXIT ERR
 	cd "$top"
 	rm -rf "$work"
-	PFS_OWN_NAMESPACE=1 exec unshare -m --propagation private "$script"
+	PFS_OWN_NAMESPACE=1 exec unshare -m --propagation slave "$script"
 }
 
 # The programs where an ordinary user reaches them, should the source lie in root's home.
