@@ -6,9 +6,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/both.h"
+#include "base/words.h"
 
 PFS_BOTH uint64_t pfs_rotate_left(uint64_t x, unsigned bits)
 {
@@ -29,33 +29,40 @@ PFS_BOTH void pfs_sip_round(uint64_t v[4])
 	v[2] = pfs_rotate_left(v[2], 32);
 }
 
-PFS_BOTH uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint64_t key1)
+PFS_BOTH void pfs_sip_begin(uint64_t v[4], uint64_t key0, uint64_t key1)
 {
-	uint64_t v[4] = {
-		key0 ^ UINT64_C(0x736f6d6570736575), key1 ^ UINT64_C(0x646f72616e646f6d),
-		key0 ^ UINT64_C(0x6c7967656e657261), key1 ^ UINT64_C(0x7465646279746573),
-	};
-	const unsigned char *p = (const unsigned char *)data;
-	uint64_t last = (uint64_t)len << 56;
-	size_t left = len;
+	v[0] = key0 ^ UINT64_C(0x736f6d6570736575);
+	v[1] = key1 ^ UINT64_C(0x646f72616e646f6d);
+	v[2] = key0 ^ UINT64_C(0x6c7967656e657261);
+	v[3] = key1 ^ UINT64_C(0x7465646279746573);
+}
 
-	for (; left >= 8; left -= 8, p += 8) {
-		uint64_t word;
-
-		memcpy(&word, p, 8);
-		v[3] ^= word;
-		pfs_sip_round(v);
-		v[0] ^= word;
-	}
-	while (left-- > 0)
-		last |= (uint64_t)p[left] << (8 * left);
-	v[3] ^= last;
+PFS_BOTH void pfs_sip_word(uint64_t v[4], uint64_t word)
+{
+	v[3] ^= word;
 	pfs_sip_round(v);
-	v[0] ^= last;
+	v[0] ^= word;
+}
+
+/* last: the up to seven bytes behind the last whole word. */
+PFS_BOTH uint64_t pfs_sip_end(uint64_t v[4], uint64_t last, size_t len)
+{
+	pfs_sip_word(v, last | (uint64_t)len << 56);
 	v[2] ^= 0xff;
 	for (int i = 0; i < 3; i++)
 		pfs_sip_round(v);
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+PFS_BOTH uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint64_t key1)
+{
+	struct pfs_words words = pfs_words_begin(data, len);
+	uint64_t v[4];
+
+	pfs_sip_begin(v, key0, key1);
+	while (words.left >= 8)
+		pfs_sip_word(v, pfs_words_next(&words));
+	return pfs_sip_end(v, pfs_words_next(&words), len);
 }
 
 #endif

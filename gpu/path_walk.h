@@ -12,6 +12,7 @@
 
 #include "base/both.h"
 #include "base/siphash.h"
+#include "base/words.h"
 
 #define PFS_PATH_NOWHERE  0xffffffffu
 #define PFS_PATH_NAME_MAX 255u
@@ -23,7 +24,7 @@ struct pfs_path_columns {
 	const uint32_t *place;
 	const uint64_t *prime; /* a directory's is below 2^32 */
 	const uint32_t *parent;
-	uint64_t seed; /* of the names' hashes */
+	uint64_t seed;	    /* of the names' hashes */
 	uint32_t hash_bits; /* the lower bits of a key of the index; the others are the parent's
 			       slot */
 	uint32_t place_shift;
@@ -99,12 +100,7 @@ PFS_BOTH bool pfs_path_is_named(const struct pfs_path_way *walk, const struct pf
 	if (slot >= c->n_slots)
 		return false;
 	name = c->heap + ((uint64_t)c->place[slot] << c->place_shift);
-	if (*name != walk->len)
-		return false;
-	for (uint32_t i = 0; i < walk->len; i++)
-		if (name[1 + i] != (uint8_t)walk->name[i])
-			return false;
-	return true;
+	return *name == walk->len && pfs_same_bytes(name + 1, walk->name, walk->len);
 }
 
 #endif
