@@ -51,6 +51,7 @@ typedef pfs_btree_value pfs_index_value;
 #define pfs_cuda_index_find	    pfs_cuda_wide_index_find
 #define pfs_cuda_index_free_pages   pfs_cuda_wide_index_free_pages
 #define pfs_cuda_index_insert	    pfs_cuda_wide_index_insert
+#define pfs_cuda_index_insert_one   pfs_cuda_wide_index_insert_one
 #define pfs_cuda_index_insert_split pfs_cuda_wide_index_insert_split
 #define pfs_cuda_index_join	    pfs_cuda_wide_index_join
 #define pfs_cuda_index_links	    pfs_cuda_wide_index_links

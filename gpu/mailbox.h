@@ -8,22 +8,32 @@
  * `stop` has reached its number, when no question came for a while, or when its time is up; the
  * next run answers the questions that it left.
  *
- * Nothing here is atomic by type, since kernels are C++: both sides use acquire and release. */
+ * Nothing here is atomic by type, since kernels are C++: both sides use acquire and release, but
+ * for the question, which is read together with `asked` to save a way over the bus. */
 #ifndef PFS_GPU_MAILBOX_H
 #define PFS_GPU_MAILBOX_H
 
 #include <stdint.h>
 
-#define PFS_MAILBOX_SLOTS   16u	  /* questions at a time: a warp each */
-#define PFS_MAILBOX_ENTRIES 64u	  /* entries that an answer has at most */
+#include "base/both.h"
+
+#define PFS_MAILBOX_SLOTS   16u /* questions at a time: a warp each */
+#define PFS_MAILBOX_ENTRIES 64u /* entries that an answer has at most */
 /* Steps that the server makes on a way up before it answers how far it has come: a step waits for
  * memory for a microsecond at most, and the server has to be able to leave within a hundred. */
-#define PFS_MAILBOX_STEPS   64u
-#define PFS_MAILBOX_NONE    0xffffffffu
+#define PFS_MAILBOX_STEPS    64u
+#define PFS_MAILBOX_NONE     0xffffffffu
+#define PFS_MAILBOX_PATH_MAX 256u /* bytes of a path: a word for each lane of a warp */
 
 enum pfs_mailbox_op {
-	PFS_MAILBOX_LOOKUP,   /* the index's entries from (first, value) to key `last`, inclusive */
-	PFS_MAILBOX_LIST,     /* as LOOKUP, for a listing */
+	PFS_MAILBOX_LOOKUP, /* the index's entries from (first, value) to key `last`, inclusive */
+	PFS_MAILBOX_LIST,   /* as LOOKUP, for a listing */
+	/* As LOOKUP, of the key whose lower b bits are `first` in the directory whose path is the
+	 * first `value` bytes of the slot's path, with the hash `last` (gpu/path_table.h); or only
+	 * the node of the whole path, which has b_top bytes (0: is too long) and the hash a_top:a,
+	 * if the server knows that. The answer's a is the directory; PFS_MAILBOX_NONE: the server
+	 * has no such path, which says nothing. */
+	PFS_MAILBOX_PATH,
 	PFS_MAILBOX_ANCESTOR, /* is b on the way up from a? a itself counts */
 	PFS_MAILBOX_MOVE,     /* as ANCESTOR, for a move */
 	PFS_MAILBOX_CHILD,    /* is b the parent of a? */
@@ -55,13 +65,32 @@ struct pfs_mailbox_answer {
 	uint64_t keys[PFS_MAILBOX_ENTRIES];
 };
 
+#define PFS_MAILBOX_SUMS 2u
+
+/* The first 64 bytes are a line, which the server reads as a whole, its words in any order: the
+ * sums tell whether they belong together. */
 struct pfs_mailbox_slot {
 	struct pfs_mailbox_question question;
 	uint32_t asked;
-	uint32_t unused[3];
+	uint32_t sums[PFS_MAILBOX_SUMS];
+	uint32_t unused;
+	uint64_t path[PFS_MAILBOX_PATH_MAX / 8];
 	uint32_t answered; /* in another cache line; written by the server */
 	struct pfs_mailbox_answer answer;
 } __attribute__((aligned(64)));
+
+#define PFS_MAILBOX_ASKED  12u /* which word of the line it is */
+#define PFS_MAILBOX_SUMMED 13u /* words of the line that are summed up, and where the sums begin   \
+				*/
+#define PFS_MAILBOX_LINE 16u
+
+/* Returns what a word adds to the k-th sum. */
+PFS_BOTH uint32_t pfs_mailbox_term(uint32_t word, uint32_t i, uint32_t k)
+{
+	uint32_t x = (word + 1) * (0x9e3779b1u + 0x3c6ef372u * (2 * i + k));
+
+	return (x ^ x >> 15) * 0x85ebca6bu;
+}
 
 struct pfs_mailbox {
 	uint32_t stop; /* written by clients */

@@ -13,11 +13,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define MILLISECOND   UINT64_C(1000000)
-#define SPINS	      2000u /* how often an answer is looked at before others get the processor */
-#define START_NS      (1000 * MILLISECOND) /* the longest time that a run may take to begin */
-#define LEAVE_NS      (100 * MILLISECOND)
-#define RETRY_NS      (30000 * MILLISECOND) /* after this, refused memory is asked for again */
+#define MILLISECOND UINT64_C(1000000)
+#define SPINS	    2000u /* how often an answer is looked at before others get the processor */
+#define START_NS    (1000 * MILLISECOND) /* the longest time that a run may take to begin */
+#define LEAVE_NS    (100 * MILLISECOND)
+#define RETRY_NS    (30000 * MILLISECOND) /* after this, refused memory is asked for again */
 
 /* Memory for the paths of a list. Where it was refused, or the device's own for them, the list is
  * not to be had for RETRY_NS. */
@@ -35,11 +35,13 @@ struct pfs_resident {
 	struct list lists[PFS_RESIDENT_LISTS];
 	/* guards runs: held to start one, or to prevent it */
 	pthread_mutex_t lock;
-	uint32_t number;   /* of the last run; written under lock, read by any thread */
-	uint64_t started;  /* when that run was started; written and read likewise */
-	int failed; /* 0, or the error that each call returns */
-	uint32_t taken;	   /* a bit for each slot that has a client */
-	uint32_t falsify;  /* a bit for each operation */
+	uint32_t number;      /* of the last run; written under lock, read by any thread */
+	uint64_t started;     /* when that run was started; written and read likewise */
+	int failed;	      /* 0, or the error that each call returns */
+	uint32_t taken;	      /* a bit for each slot that has a client */
+	uint32_t falsify;     /* a bit for each operation */
+	size_t n_directories; /* new ones since all were known by their paths; only of who applies
+			       */
 	/* loads and batches: protected by data */
 	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked;
 	/* the part that `data` protects, as it was last described; protected by lock */
@@ -286,8 +288,20 @@ static int wait_for(struct pfs_resident *r, const struct pfs_mailbox_slot *slot,
 	return 0;
 }
 
+static void sum_up(struct pfs_mailbox_slot *slot, uint32_t asked)
+{
+	uint32_t words[PFS_MAILBOX_SUMMED] = {[PFS_MAILBOX_ASKED] = asked};
+
+	memcpy(words, &slot->question, sizeof(slot->question));
+	for (uint32_t k = 0; k < PFS_MAILBOX_SUMS; k++) {
+		slot->sums[k] = 0;
+		for (uint32_t i = 0; i < PFS_MAILBOX_SUMMED; i++)
+			slot->sums[k] += pfs_mailbox_term(words[i], i, k);
+	}
+}
+
 int pfs_resident_ask(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
-		     const struct pfs_mailbox_question *question)
+		     const struct pfs_mailbox_question *question, const char *path)
 {
 	struct pfs_mailbox_slot *slot;
 	uint32_t asked;
@@ -299,8 +313,11 @@ int pfs_resident_ask(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
 	i = take_slot(r);
 	slot = &r->backend->mailbox->slots[i];
 	slot->question = *question;
+	if (question->op == PFS_MAILBOX_PATH)
+		memcpy(slot->path, path, PFS_MAX(question->value, question->b_top));
 	slot->question.falsify = load_word(&r->falsify) >> question->op & 1;
 	asked = slot->asked + 1;
+	sum_up(slot, asked);
 	store_word(&slot->asked, asked);
 	error = wait_for(r, slot, asked);
 	if (error) /* the slot stays taken, since the kernel may still write there */
@@ -308,7 +325,7 @@ int pfs_resident_ask(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
 	answer->n = slot->answer.n;
 	answer->a = slot->answer.a;
 	answer->b = slot->answer.b;
-	if (question->op <= PFS_MAILBOX_LIST) {
+	if (question->op <= PFS_MAILBOX_PATH) {
 		answer->n = answer->n < question->capacity ? answer->n : question->capacity;
 		memcpy(answer->keys, slot->answer.keys, answer->n * sizeof(*answer->keys));
 		memcpy(answer->values, slot->answer.values, answer->n * sizeof(*answer->values));
@@ -322,7 +339,7 @@ static int climb(struct pfs_resident *r, struct pfs_mailbox_answer *answer,
 		 struct pfs_mailbox_question *question)
 {
 	do {
-		PFS_TRY(pfs_resident_ask(r, answer, question));
+		PFS_TRY(pfs_resident_ask(r, answer, question, NULL));
 		question->a = answer->a;
 		question->b = answer->b;
 	} while (!answer->n);
@@ -369,10 +386,11 @@ static bool has(const uint32_t *slots, size_t n, uint32_t slot)
 	return false;
 }
 
-/* Returns true if the kernel can make the changes: they are few, and none changes only a parent. */
+/* Returns true if the kernel can make the changes: they are few, none changes only a parent, and
+ * all paths that were right are. */
 static bool are_edits(const struct pfs_resident_changes *c)
 {
-	if (c->n_gone + c->n_new > PFS_RESIDENT_EDITS)
+	if (c->moves_directories || c->n_gone + c->n_new > PFS_RESIDENT_EDITS)
 		return false;
 	for (size_t i = 0; i < c->n_slots; i++)
 		if (!has(c->gone_values, c->n_gone, c->slots[i]) &&
@@ -394,7 +412,7 @@ static int edit_one(struct pfs_resident *r, const struct pfs_resident_changes *c
 	};
 	struct pfs_mailbox_answer answer;
 
-	PFS_TRY(pfs_resident_ask(r, &answer, &question));
+	PFS_TRY(pfs_resident_ask(r, &answer, &question, NULL));
 	if (answer.n && answer.a)
 		r->backend->ops->edited(r->backend, question.first, is_new);
 	(void)__atomic_add_fetch(&r->edits, answer.n, __ATOMIC_RELAXED);
@@ -426,11 +444,17 @@ static int apply_batch(struct pfs_resident *r, const struct pfs_resident_changes
 
 int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
 {
+	struct pfs_resident_changes c = *changes;
 	uint64_t began = pfs_now_ns();
-	int error = edit(r, changes);
+	int error;
 
+	r->n_directories += c.n_directories;
+	c.moves_directories = c.moves_directories || r->n_directories > PFS_RESIDENT_NEW;
+	if (c.moves_directories)
+		r->n_directories = 0;
+	error = edit(r, &c);
 	if (error > 0)
-		error = apply_batch(r, changes);
+		error = apply_batch(r, &c);
 	(void)__atomic_add_fetch(&r->change_ns, pfs_now_ns() - began, __ATOMIC_RELAXED);
 	return error;
 }
@@ -494,7 +518,7 @@ int pfs_resident_resolve(struct pfs_resident *r, struct pfs_resident_paths *path
 		return error;
 	error = r->backend->ops->resolve(r->backend, paths, columns, most,
 					 load_word(&r->falsify) >> PFS_MAILBOX_OPS & 1);
-	if (error == -ENOMEM)
+	if (error == -ENOMEM && paths->list < PFS_RESIDENT_LISTS)
 		r->lists[paths->list].refused_ns = pfs_now_ns();
 	return error == -EIO ? fail(r, error, strerror(-error)) : error;
 }

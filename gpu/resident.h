@@ -29,6 +29,9 @@
 #define PFS_RESIDENT_IDLE_MS  100u
 #define PFS_RESIDENT_LIMIT_MS 500u
 #define PFS_RESIDENT_EDITS    8u /* changes that are made one by one by the kernel, which stays */
+/* New directories after which those of the tree are known by their paths anew; until then these are
+ * found by components. */
+#define PFS_RESIDENT_NEW 4096u
 
 struct pfs_resident;
 struct pfs_resident_backend;
@@ -58,16 +61,19 @@ struct pfs_resident_changes {
 	size_t n_gone, n_new;
 	const uint32_t *slots, *parents; /* no slot twice; includes the slot of each pair */
 	size_t n_slots;
-	uint32_t end; /* all slots are below it */
+	uint32_t end;		/* all slots are below it */
+	bool moves_directories; /* a pair to remove is, or was, one of a directory */
+	size_t n_directories;	/* pairs to add that are */
 };
 
 PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
 				      const struct pfs_resident_changes *changes);
 
-/* Asks one question; op is LOOKUP, LIST or CHILD, as gpu/mailbox.h describes them. */
+/* Asks one question; op is LOOKUP, LIST, PATH or CHILD, as gpu/mailbox.h describes them. path: for
+ * PATH, of as many bytes as the longer one has, PFS_MAILBOX_PATH_MAX at most. */
 PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident,
 				    struct pfs_mailbox_answer *answer,
-				    const struct pfs_mailbox_question *question);
+				    const struct pfs_mailbox_question *question, const char *path);
 /* Sets *under if `slot` is `top` or lies under it. op: ANCESTOR or MOVE. */
 PFS_MUST_CHECK int pfs_resident_is_under(struct pfs_resident *resident, bool *under,
 					 enum pfs_mailbox_op op, uint32_t slot, uint32_t top);
@@ -77,21 +83,24 @@ PFS_MUST_CHECK int pfs_resident_common(struct pfs_resident *resident, uint32_t *
 
 /* ---- many paths ---- */
 
-#define PFS_RESIDENT_PATHS (1u << 18) /* that are resolved at once, at most */
+#define PFS_RESIDENT_PATHS (1u << 18)	      /* that are resolved at once, at most */
 #define PFS_RESIDENT_TEXT  ((size_t)24 << 20) /* bytes of theirs, at most */
 /* Lists of paths that are resolved at the same time, at most. While one of them is packed, another
  * one crosses the bus, and kernels of two fill more of the device than one does. */
 #define PFS_RESIDENT_LISTS 3u
 
-/* Memory for many paths and where they lead, of which a device copies at the speed of its bus. */
+/* Many paths and where they lead. What pfs_resident_paths_take gives is memory of which a device
+ * copies at the speed of its bus. */
 struct pfs_resident_paths {
 	char *text;	/* the paths, one behind the other */
 	uint32_t *ends; /* of each path in the text; it begins where the one before it ends */
 	size_t n;
+	/* Either may be set to NULL by who does not want it. */
 	uint32_t *slots;  /* where each leads; PFS_MAILBOX_NONE: nowhere */
 	uint64_t *primes; /* of these slots; 0: there is none */
-	/* Private. */
-	unsigned list; /* below PFS_RESIDENT_LISTS */
+	/* Below PFS_RESIDENT_LISTS; or that: the memory is the caller's, as any number of paths of
+	 * a benchmark's, which one thread at a time may have resolved. */
+	unsigned list;
 };
 
 /* The columns by slot of the tree whose names and parents were loaded, besides those. */
@@ -124,13 +133,13 @@ PFS_MUST_CHECK int pfs_resident_resolve(struct pfs_resident *resident,
 struct pfs_resident_info {
 	char device[64];
 	bool failed;
-	bool is_running; /* the kernel is on the device */
-	uint64_t runs;	 /* how often the kernel was started */
+	bool is_running;	 /* the kernel is on the device */
+	uint64_t runs;		 /* how often the kernel was started */
 	uint64_t loads, batches; /* how often all data was sent; batches of changes */
 	uint64_t edits;		 /* changes that the kernel itself made, one by one */
 	uint64_t change_ns;	 /* time that batches and edits took */
 	uint64_t leave_ns; /* the longest time that the kernel took to leave once it was told to */
-	uint64_t asked, bytes;	 /* questions answered; device memory */
+	uint64_t asked, bytes;	    /* questions answered; device memory */
 	uint64_t bus_ns, kernel_ns; /* time that paths took on the bus, and in the kernel */
 };
 void pfs_resident_describe(struct pfs_resident *resident, struct pfs_resident_info *info);
@@ -170,8 +179,8 @@ struct pfs_resident_ops {
 struct pfs_resident_backend {
 	const struct pfs_resident_ops *ops;
 	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
-	uint64_t patience_ns; /* nanoseconds that a running server may take for a question */
-	bool in_slices; /* a run ends as soon as there is nothing to answer */
+	uint64_t patience_ns;	     /* nanoseconds that a running server may take for a question */
+	bool in_slices;		     /* a run ends as soon as there is nothing to answer */
 };
 
 /* -ENODEV: built without CUDA, or no device. */

@@ -74,6 +74,27 @@ uint32_t pfs_image_child_of_hash(const struct pfs_tree *tree, uint32_t parent, c
 	return slot;
 }
 
+bool pfs_image_at_path(const struct pfs_tree *tree, uint32_t *slot, const char *path, size_t last,
+		       size_t len)
+{
+	const char *name = path + last + 1;
+	const size_t name_len = len - last - 1;
+	struct pfs_device_path asked = {.path = path, .len = len, .directory_len = last};
+	struct pfs_btree_entry some[CANDIDATES];
+	unsigned n;
+
+	if (!pfs_device_lookup_is_there(tree))
+		return false;
+	asked.hash = pfs_image_hash(tree, name, name_len);
+	if (!pfs_device_lookup_path(tree, some, &n, &asked, CANDIDATES))
+		return false;
+	*slot = PFS_NO_SLOT;
+	for (unsigned i = 0; i < n && *slot == PFS_NO_SLOT; i++)
+		if (has_name(tree, some[i].slot, name, name_len))
+			*slot = some[i].slot;
+	return *slot != PFS_NO_SLOT || n < CANDIDATES;
+}
+
 /* ---- listings ---- */
 
 static bool ask_device(struct pfs_children *c, unsigned capacity)

@@ -15,6 +15,11 @@ uint32_t pfs_image_child(const struct pfs_tree *tree, uint32_t parent, const cha
 uint32_t pfs_image_child_of_hash(const struct pfs_tree *tree, uint32_t parent, const char *name,
 				 size_t len, uint32_t hash);
 
+/* Sets *slot to the node with that absolute path, whose last name follows the '/' at `last`, or to
+ * PFS_NO_SLOT. Returns false if no device knows of the path or of the directory before that. */
+bool pfs_image_at_path(const struct pfs_tree *tree, uint32_t *slot, const char *path, size_t last,
+		       size_t len);
+
 /* Returns true if the directory has no entries. */
 bool pfs_image_is_empty(const struct pfs_tree *tree, uint32_t slot);
 

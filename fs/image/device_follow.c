@@ -96,6 +96,7 @@ static void sum_up(struct pfs_resident_changes *out, const struct lists *lists,
 	for (size_t i = 0; i < n; i++) {
 		const struct pfs_device_change *c = &changes[i];
 
+		out->moves_directories |= c->is_gone && c->is_directory;
 		if (i + 1 < n && c[1].key == c->key && c[1].slot == c->slot)
 			continue;
 		if (c->is_gone) {
@@ -104,6 +105,7 @@ static void sum_up(struct pfs_resident_changes *out, const struct lists *lists,
 		} else {
 			lists->new_keys[out->n_new] = c->key;
 			lists->new_slots[out->n_new++] = c->slot;
+			out->n_directories += c->is_directory;
 		}
 	}
 	qsort(changes, n, sizeof(*changes), by_slot);

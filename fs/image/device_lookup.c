@@ -12,6 +12,7 @@
 #include "fs/image/image.h"
 #include "fs/image/names.h"
 #include "fs/tree/tree_impl.h"
+#include "gpu/path_table.h"
 
 #define NOWHERE "the device named a node that is not there"
 
@@ -50,6 +51,7 @@ static void note_place(struct pfs_tree *tree, uint32_t slot, bool is_gone)
 			.slot = slot,
 			.parent = is_gone ? PFS_NO_SLOT : image->parent[slot],
 			.is_gone = is_gone,
+			.is_directory = S_ISDIR(image->mode[slot]),
 		});
 }
 
@@ -92,11 +94,26 @@ static bool end(const struct pfs_tree *tree, enum pfs_device_lookup_kind kind, i
 	return !error;
 }
 
+/* The entries of an answer, if the tree has them. */
+static int take_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out, unsigned *n,
+			const struct pfs_mailbox_answer *answer)
+{
+	const struct pfs_image *image = &tree->image;
+	int error = 0;
+
+	for (unsigned i = 0; !error && i < answer->n; i++) {
+		out[i] = (struct pfs_btree_entry){answer->keys[i], answer->values[i]};
+		if (answer->values[i] >= image->end || !pfs_image_is_live(image, answer->values[i]))
+			error = pfs_device_give_up(tree->single, NOWHERE);
+	}
+	*n = answer->n;
+	return error;
+}
+
 bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_entry *out,
 			       unsigned *n, enum pfs_device_lookup_kind kind,
 			       const struct pfs_btree_entry *from, uint64_t last, unsigned capacity)
 {
-	const struct pfs_image *image = &tree->image;
 	struct pfs_mailbox_question question;
 	struct pfs_mailbox_answer answer;
 	uint64_t began;
@@ -111,14 +128,39 @@ bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_ent
 		.value = from->slot,
 		.last = last,
 	};
-	error = pfs_resident_ask(tree->single->resident, &answer, &question);
-	for (unsigned i = 0; !error && i < answer.n; i++) {
-		out[i] = (struct pfs_btree_entry){answer.keys[i], answer.values[i]};
-		if (answer.values[i] >= image->end || !pfs_image_is_live(image, answer.values[i]))
-			error = pfs_device_give_up(tree->single, NOWHERE);
-	}
-	*n = answer.n;
+	error = pfs_resident_ask(tree->single->resident, &answer, &question, NULL);
+	error = error ? error : take_entries(tree, out, n, &answer);
 	return end(tree, kind, error, began);
+}
+
+bool pfs_device_lookup_path(const struct pfs_tree *tree, struct pfs_btree_entry *out, unsigned *n,
+			    const struct pfs_device_path *path, unsigned capacity)
+{
+	const size_t directory_len = path->directory_len;
+	const size_t len = path->len > PFS_MAILBOX_PATH_MAX ? 0 : path->len;
+	struct pfs_mailbox_question question;
+	struct pfs_mailbox_answer answer;
+	uint64_t began, seed, whole;
+	int error;
+
+	if (directory_len == 0 || directory_len > PFS_MAILBOX_PATH_MAX || !begin(tree, &began))
+		return false;
+	seed = pfs_store_seed(tree->store);
+	whole = pfs_path_hash(seed, path->path, (uint32_t)len);
+	question = (struct pfs_mailbox_question){
+		.op = PFS_MAILBOX_PATH,
+		.capacity = PFS_MIN(capacity, PFS_MAILBOX_ENTRIES),
+		.first = path->hash,
+		.last = pfs_path_hash(seed, path->path, (uint32_t)directory_len),
+		.value = (uint32_t)directory_len,
+		.b = PFS_NAME_HASH_BITS,
+		.a = (uint32_t)whole,
+		.a_top = (uint32_t)(whole >> 32),
+		.b_top = (uint32_t)len,
+	};
+	error = pfs_resident_ask(tree->single->resident, &answer, &question, path->path);
+	error = error ? error : take_entries(tree, out, n, &answer);
+	return end(tree, PFS_QUESTION_LOOKUP, error, began) && answer.a != PFS_MAILBOX_NONE;
 }
 
 bool pfs_device_lookup_is_under(const struct pfs_tree *tree, bool *under,
@@ -143,7 +185,7 @@ bool pfs_device_lookup_is_child(const struct pfs_tree *tree, bool *child, uint32
 
 	if (!begin(tree, &began))
 		return false;
-	error = pfs_resident_ask(tree->single->resident, &answer, &question);
+	error = pfs_resident_ask(tree->single->resident, &answer, &question, NULL);
 	*child = answer.a;
 	return end(tree, PFS_QUESTION_CHILD, error, began);
 }
@@ -390,6 +432,8 @@ static void falsify(struct pfs_device_lookup *single)
 		single->falsified |= UINT32_C(1) << kind;
 		if (kind != PFS_QUESTION_CODE && kind != PFS_QUESTION_TEXT)
 			operations |= UINT32_C(1) << ops[kind];
+		if (kind == PFS_QUESTION_LOOKUP)
+			operations |= UINT32_C(1) << PFS_MAILBOX_PATH;
 	}
 	pfs_resident_falsify(single->resident, operations);
 #else

@@ -49,6 +49,17 @@ bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_ent
 			       unsigned *n, enum pfs_device_lookup_kind kind,
 			       const struct pfs_btree_entry *from, uint64_t last,
 			       unsigned capacity);
+/* An absolute path, whose last name has that hash. */
+struct pfs_device_path {
+	const char *path;
+	size_t len, directory_len; /* of all of it, and of what is before the last '/' */
+	uint32_t hash;
+};
+
+/* Gets the path's entry, or up to `capacity` ones of that hash in the directory. Returns false also
+ * if the device knows neither, or for a path that is too long. */
+bool pfs_device_lookup_path(const struct pfs_tree *tree, struct pfs_btree_entry *out, unsigned *n,
+			    const struct pfs_device_path *path, unsigned capacity);
 /* Sets *under if `slot` is `top` or lies under it. kind: ANCESTOR or MOVE. */
 bool pfs_device_lookup_is_under(const struct pfs_tree *tree, bool *under,
 				enum pfs_device_lookup_kind kind, uint32_t slot, uint32_t top);

@@ -18,6 +18,7 @@ struct pfs_device_change {
 	uint32_t slot, parent;
 	uint32_t number; /* in order of time */
 	bool is_gone;
+	bool is_directory; /* the slot's node */
 };
 
 struct pfs_device_changes {

@@ -66,11 +66,26 @@ uint32_t pfs_image_depth(const struct pfs_image *image, uint32_t slot)
 	return n;
 }
 
+/* Looks for an absolute path on a device, if one knows it, or the directory before its last name.
+ */
+static bool resolve_whole(const struct pfs_tree *tree, uint32_t *out, const char *path)
+{
+	const char *last = *path == '/' ? strrchr(path, '/') : path;
+	size_t len = strlen(last);
+
+	return last != path && len > 1 && len <= PFS_NAME_MAX + 1 && strcmp(last, "/.") != 0 &&
+	       strcmp(last, "/..") != 0 &&
+	       pfs_image_at_path(tree, out, path, (size_t)(last - path),
+				 (size_t)(last - path) + len);
+}
+
 static int resolve(const struct pfs_tree *tree, uint32_t *out, const char *path)
 {
 	const struct pfs_image *image = &tree->image;
 	uint32_t slot = image->root;
 
+	if (resolve_whole(tree, out, path))
+		return *out == PFS_NO_SLOT ? -ENOENT : 0;
 	for (;;) {
 		size_t len;
 

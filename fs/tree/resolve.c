@@ -410,13 +410,15 @@ static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n,
 			      const struct pfs_path_text *paths,
 			      const struct pfs_resolve_from *from)
 {
-	struct pfs_resident_paths *packed;
+	struct pfs_resident_paths *packed, asked;
 	bool is_done;
 
 	if (!pfs_device_paths_take(tree, &packed))
 		return false;
 	pack(tree, packed, paths, *n, from->alone);
-	is_done = packed->n && !ask_device(tree, packed, from->ino);
+	asked = *packed;
+	asked.slots = NULL;
+	is_done = packed->n && !ask_device(tree, &asked, from->ino);
 	if (is_done)
 		memcpy(inos, packed->primes, packed->n * sizeof(*inos));
 	*n = PFS_MAX(packed->n, 1);
@@ -427,13 +429,15 @@ static bool resolve_by_device(struct pfs_tree *tree, uint64_t *inos, size_t *n,
 static bool resolve_held_by_device(struct pfs_tree *tree, uint32_t top, uint32_t *slots,
 				   const struct pfs_path_text *paths, size_t n)
 {
-	struct pfs_resident_paths *packed;
+	struct pfs_resident_paths *packed, asked;
 	bool is_done;
 
 	if (n == 0 || !pfs_device_paths_take(tree, &packed))
 		return false;
 	pack(tree, packed, paths, n, false);
-	is_done = packed->n == n && !pfs_device_paths_resolve(tree, packed, top);
+	asked = *packed;
+	asked.primes = NULL;
+	is_done = packed->n == n && !pfs_device_paths_resolve(tree, &asked, top);
 	if (is_done)
 		memcpy(slots, packed->slots, n * sizeof(*slots));
 	pfs_device_paths_return(tree, packed);

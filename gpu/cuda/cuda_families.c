@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "gpu/cuda/cuda_engine.h"
 #include "gpu/cuda/cuda_operators.h"
 #include "gpu/resident.h"
 
@@ -41,6 +42,7 @@ static void close_operators(struct pfs_operator_backend *b)
 		close_pool(o->pool);
 	pfs_resident_come_back();
 	pfs_staging_close(o);
+	pfs_pinned_free(o->windows);
 	(void)pthread_mutex_destroy(&o->staging_lock);
 	(void)pthread_cond_destroy(&o->changed);
 	(void)pthread_mutex_destroy(&o->lock);
@@ -95,6 +97,8 @@ int pfs_cuda_operators_open(struct pfs_operator_backend **out)
 	(void)pthread_cond_init(&o->changed, &attr);
 	(void)pthread_condattr_destroy(&attr);
 	error = open_pool(o);
+	if (!error && pfs_pinned_alloc(&o->windows, PFS_JOB_STREAMS * PFS_JOB_WINDOW))
+		o->windows = NULL; /* jobs do without */
 	if (error)
 		close_operators(&o->base);
 	else

@@ -49,8 +49,8 @@ static int make_free(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t 
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(pages.d_keys, old->d_keys, entries * sizeof(*old->d_keys),
 					 cudaMemcpyDeviceToDevice, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(pages.d_values, old->d_values,
-					 entries * sizeof(*old->d_values),
-					 cudaMemcpyDeviceToDevice, job->stream)));
+					 entries * sizeof(*old->d_values), cudaMemcpyDeviceToDevice,
+					 job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(pages.d_count, old->d_count, n * sizeof(*old->d_count),
 					 cudaMemcpyDeviceToDevice, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(pages.d_next, old->d_next, n * sizeof(*old->d_next),
@@ -221,6 +221,22 @@ static int insert_split(struct pfs_job *job, struct pfs_index_tree *tree,
 	return relink(job, tree);
 }
 
+/* One pair, by a kernel that sorts and splits nothing, and answers into the host's memory;
+ * *inserted says whether there was room. */
+static int insert_one(struct pfs_job *job, struct pfs_index_tree *tree,
+		      enum pfs_device_inserted *inserted, const struct pfs_index_change *change,
+		      bool replace)
+{
+	const pfs_index_value *values = change->values;
+	const uint32_t *answer = job->window;
+
+	PFS_TRY(pfs_cuda_index_insert_one(&tree->d, job->window, *change->keys, *values, replace,
+					  job->stream));
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
+	*inserted = *answer;
+	return 0;
+}
+
 static int insert_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t *n_added,
 		     const struct pfs_index_change *change)
 {
@@ -228,9 +244,18 @@ static int insert_in(struct pfs_job *job, struct pfs_index_tree *tree, uint64_t 
 	struct splitting splitting = {0};
 	struct batch batch;
 	bool replace = tree->d.is_unique && change->policy == PFS_INDEX_REPLACE;
+	enum pfs_device_inserted inserted = PFS_INSERTED_NO_ROOM;
 	uint32_t *d_place, n_out = 0;
 	uint64_t greatest;
 
+	if (change->n == 1 && job->window)
+		PFS_TRY(insert_one(job, tree, &inserted, change, replace));
+	if (inserted != PFS_INSERTED_NO_ROOM) {
+		*n_added = inserted == PFS_INSERTED_NEW;
+		tree->greatest = PFS_MAX(tree->greatest, *change->keys);
+		tree->n += *n_added;
+		return 0;
+	}
 	PFS_TRY(sort_batch(job, &batch, change, tree->d.is_unique));
 	PFS_TRY(pfs_job_download(job, &greatest, batch.d_keys + batch.n - 1, sizeof(greatest)));
 	PFS_TRY(choose_new(job, tree, &in, &d_place, &batch, replace));

@@ -18,6 +18,7 @@
 #include "gpu/engine_impl.h"
 
 #define PFS_JOB_STREAMS 16u
+#define PFS_JOB_WINDOW	256u /* bytes that a job fetches through pinned memory */
 
 /* A copy, in device memory, of an array that somebody else owns. */
 struct pfs_mirror {
@@ -40,15 +41,17 @@ struct pfs_cuda_operators {
 	struct pfs_operator_backend base;
 	cudaMemPool_t pool;
 	size_t mirror_limit; /* bytes */
+	void *windows;	     /* pinned, PFS_JOB_STREAMS of them; NULL: they could not be had */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a mirror is not busy any more, or has a lease less */
 	/* protected by lock */
 	cudaStream_t idle[PFS_JOB_STREAMS];
 	unsigned n_idle;
+	uint32_t windows_taken; /* a bit each */
 	struct pfs_mirror *mirrors;
 	size_t mirrored;
 	uint64_t clock;
-	int64_t failed_at; /* monotonic seconds; 0: the device is well */
+	int64_t failed_at;	      /* monotonic seconds; 0: the device is well */
 	struct pfs_codes_copy *codes; /* cuda_texts.c */
 	pthread_mutex_t staging_lock; /* held while a job copies; it may wait for the device */
 	/* protected by staging_lock */
@@ -60,11 +63,12 @@ struct pfs_job {
 	struct pfs_cuda_operators *o;
 	const struct pfs_run *run;
 	cudaStream_t stream;
+	void *window;	    /* pinned, PFS_JOB_WINDOW bytes; NULL: others have them all */
 	void **d_temporary; /* freed at the end */
 	size_t n_temporary, temporary_capacity;
 	struct pfs_mirror **leases;
 	size_t n_leases, lease_capacity;
-	size_t left; /* bytes that it may yet copy into mirrors, at least a block each time */
+	size_t left;	 /* bytes that it may yet copy into mirrors, at least a block each time */
 	bool is_hurried; /* it never waits for other jobs' copies and leases */
 };
 
@@ -226,8 +230,7 @@ PFS_MUST_CHECK int pfs_job_predicate(struct pfs_job *job, struct pfs_device_prog
  * ones. */
 PFS_MUST_CHECK int pfs_job_translate(struct pfs_job *job, const uint32_t **d_map,
 				     const struct pfs_dictionary *from,
-				     const struct pfs_dictionary *to,
-				     enum pfs_collation collation);
+				     const struct pfs_dictionary *to, enum pfs_collation collation);
 /* Gives for each code the first one that is equal by the collation; NULL: each is itself. */
 PFS_MUST_CHECK int pfs_job_fold(struct pfs_job *job, const uint32_t **d_map,
 				const struct pfs_dictionary *dictionary,

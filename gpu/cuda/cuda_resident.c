@@ -14,27 +14,29 @@
 #include "base/lazy.h"
 #include "gpu/cuda/cuda_engine.h"
 #include "gpu/cuda/cuda_index.h"
+#include "gpu/cuda/cuda_path_table.h"
 #include "gpu/cuda/resident_kernels.h"
 
-#define PATIENCE_NS	    UINT64_C(10000000)
-#define PATIENCE_WATCHED_NS UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
+#define PATIENCE_NS UINT64_C(10000000)
+#define PATIENCE_WATCHED_NS                                                                        \
+	UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
 
 #define MANY 16384u /* paths that take so long that a thread which waits leaves the processor */
 
 /* Moments of a batch of paths. */
 enum { BEGUN, SENT, RESOLVED, FETCHED, MARKS };
 
-/* The paths of a list. */
+/* What a list has. */
 struct list {
 	struct pfs_resident_paths paths;
-	void *memory; /* pinned */
+	void *memory; /* pinned; NULL: the paths' is the callers' */
 	cudaEvent_t marks[MARKS];
 	cudaEvent_t end; /* is after the last of them; who waits for it does not spin */
 };
 
 struct cuda_resident {
 	struct pfs_resident_backend base;
-	struct pfs_mailbox *d_mailbox; /* the same memory as the device sees it */
+	struct pfs_mailbox *d_mailbox;		/* the same memory as the device sees it */
 	struct pfs_operator_backend *operators; /* streams and memory */
 	struct pfs_run run;
 	struct pfs_index_tree *index;
@@ -42,18 +44,14 @@ struct cuda_resident {
 	size_t n_parents;
 	cudaStream_t stream; /* the kernel's */
 	char name[64];
-	struct list lists[PFS_RESIDENT_LISTS];
+	struct list lists[PFS_RESIDENT_LISTS + 1];
+	struct pfs_cuda_path_table table;
 	uint64_t bus_ns, kernel_ns; /* read by any thread */
 };
 
 static struct cuda_resident *resident_of(struct pfs_resident_backend *b)
 {
 	return (struct cuda_resident *)b; /* its first member */
-}
-
-static struct list *list_of(struct pfs_resident_paths *paths)
-{
-	return (struct list *)paths; /* its first member */
 }
 
 static const struct pfs_index_family *index_of(const struct cuda_resident *r)
@@ -88,12 +86,14 @@ static void close_resident(struct pfs_resident_backend *b)
 		index_of(r)->close(r->operators, &r->run, r->index);
 	if (r->operators) {
 		free_parents(r);
+		pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
 		r->operators->families->close(r->operators);
 	}
 	if (r->stream)
 		(void)cudaStreamDestroy(r->stream);
-	for (size_t i = 0; i < PFS_RESIDENT_LISTS; i++)
+	for (size_t i = 0; i <= PFS_RESIDENT_LISTS; i++)
 		free_list(&r->lists[i]);
+	(void)pthread_mutex_destroy(&r->table.lock);
 	(void)cudaFreeHost(r->base.mailbox);
 	free(r);
 }
@@ -106,7 +106,8 @@ static void describe(struct pfs_resident_backend *b, struct pfs_resident_info *i
 	(void)snprintf(info->device, sizeof(info->device), "%s", r->name);
 	if (r->index)
 		index_of(r)->describe(r->index, &index);
-	info->bytes = index.bytes + r->n_parents * sizeof(*r->d_parent);
+	info->bytes =
+		index.bytes + r->n_parents * sizeof(*r->d_parent) + atomic_load(&r->table.bytes);
 	info->bus_ns = __atomic_load_n(&r->bus_ns, __ATOMIC_RELAXED);
 	info->kernel_ns = __atomic_load_n(&r->kernel_ns, __ATOMIC_RELAXED);
 }
@@ -137,12 +138,15 @@ static int grow_parents(struct pfs_job *job, struct cuda_resident *r, size_t end
 static int write_parents(struct pfs_job *job, struct cuda_resident *r,
 			 const struct pfs_resident_changes *c)
 {
+	struct pfs_path_table table;
 	uint32_t *d_slots, *d_values;
 
 	PFS_TRY(grow_parents(job, r, c->end));
 	PFS_TRY(pfs_job_upload(job, &d_slots, c->slots, c->n_slots * sizeof(*d_slots)));
 	PFS_TRY(pfs_job_upload(job, &d_values, c->parents, c->n_slots * sizeof(*d_values)));
-	return pfs_cuda_resident_parents(r->d_parent, d_slots, d_values, c->n_slots, job->stream);
+	table = pfs_cuda_path_table_get(&r->table);
+	return pfs_cuda_resident_parents(r->d_parent, &table, d_slots, d_values, c->n_slots,
+					 job->stream);
 }
 
 static int load_parents(struct pfs_job *job, struct cuda_resident *r,
@@ -166,6 +170,7 @@ static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *
 		index_of(r)->close(r->operators, &r->run, r->index);
 	r->index = NULL;
 	free_parents(r);
+	pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
 	PFS_TRY(index_of(r)->build(r->operators, &r->run, &r->index, &shape, load->keys,
 				   load->values, load->n));
 	error = pfs_job_begin(&job, r->operators, &r->run);
@@ -194,6 +199,8 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	struct pfs_job job;
 	int error;
 
+	if (changes->moves_directories)
+		pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
 	PFS_TRY(change_index(r, changes));
 	if (!changes->n_slots)
 		return 0;
@@ -218,12 +225,24 @@ static int start(struct pfs_resident_backend *b, const struct pfs_mailbox_run *r
 		.index = r->index->d,
 		.d_parent = r->d_parent,
 		.n_parents = (uint32_t)PFS_MIN(r->n_parents, (size_t)UINT32_MAX),
+		.table = pfs_cuda_path_table_get(&r->table),
 	};
 
 	return pfs_cuda_resident_serve(r->d_mailbox, &names, run, r->stream);
 }
 
 /* ---- many paths ---- */
+
+static int make_marks(struct list *list)
+{
+	for (size_t i = 0; i < MARKS; i++)
+		if (!list->marks[i])
+			PFS_TRY(PFS_CUDA(cudaEventCreate(&list->marks[i])));
+	if (!list->end)
+		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(
+			&list->end, cudaEventDisableTiming | cudaEventBlockingSync)));
+	return 0;
+}
 
 static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths **out,
 		      unsigned number)
@@ -232,16 +251,10 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	struct pfs_resident_paths *paths = &list->paths;
 	const size_t n = PFS_RESIDENT_PATHS;
 
-	for (size_t i = 0; i < MARKS; i++)
-		if (!list->marks[i])
-			PFS_TRY(PFS_CUDA(cudaEventCreate(&list->marks[i])));
-	if (!list->end)
-		PFS_TRY(PFS_CUDA(cudaEventCreateWithFlags(
-			&list->end, cudaEventDisableTiming | cudaEventBlockingSync)));
-	PFS_TRY(pfs_pinned_alloc(
-		&list->memory,
-		n * (sizeof(*paths->primes) + sizeof(*paths->slots) + sizeof(*paths->ends)) +
-			PFS_RESIDENT_TEXT));
+	PFS_TRY(make_marks(list));
+	PFS_TRY(pfs_pinned_alloc(&list->memory, n * (sizeof(*paths->primes) +
+						     sizeof(*paths->slots) + sizeof(*paths->ends)) +
+							PFS_RESIDENT_TEXT));
 	paths->primes = list->memory;
 	paths->slots = (uint32_t *)(paths->primes + n);
 	paths->ends = paths->slots + n;
@@ -280,13 +293,13 @@ static int lease_columns(struct pfs_job *job, const void *d_columns[COLUMNS],
 	return 0;
 }
 
-static int mark(const struct pfs_job *job, struct pfs_resident_paths *paths, unsigned moment)
+static int mark(const struct pfs_job *job, const struct list *list, unsigned moment)
 {
-	return PFS_CUDA(cudaEventRecord(list_of(paths)->marks[moment], job->stream));
+	return PFS_CUDA(cudaEventRecord(list->marks[moment], job->stream));
 }
 
 static int send_paths(struct pfs_job *job, struct pfs_device_paths *out,
-		      struct pfs_resident_paths *paths)
+		      const struct pfs_resident_paths *paths, const struct list *list)
 {
 	const size_t n = paths->n, size = paths->ends[n - 1];
 	char *d_text;
@@ -294,9 +307,11 @@ static int send_paths(struct pfs_job *job, struct pfs_device_paths *out,
 
 	PFS_TRY(pfs_job_alloc(job, &d_text, size));
 	PFS_TRY(pfs_job_alloc(job, &d_ends, n * sizeof(*d_ends)));
-	PFS_TRY(pfs_job_alloc(job, &out->d_slots, n * sizeof(*out->d_slots)));
-	PFS_TRY(pfs_job_alloc(job, &out->d_primes, n * sizeof(*out->d_primes)));
-	PFS_TRY(mark(job, paths, BEGUN));
+	if (paths->slots)
+		PFS_TRY(pfs_job_alloc(job, &out->d_slots, n * sizeof(*out->d_slots)));
+	if (paths->primes)
+		PFS_TRY(pfs_job_alloc(job, &out->d_primes, n * sizeof(*out->d_primes)));
+	PFS_TRY(mark(job, list, BEGUN));
 	PFS_TRY(PFS_CUDA(
 		cudaMemcpyAsync(d_text, paths->text, size, cudaMemcpyHostToDevice, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_ends, paths->ends, n * sizeof(*d_ends),
@@ -304,21 +319,22 @@ static int send_paths(struct pfs_job *job, struct pfs_device_paths *out,
 	out->d_text = d_text;
 	out->d_ends = d_ends;
 	out->n = n;
-	return mark(job, paths, SENT);
+	return mark(job, list, SENT);
 }
 
-static int fetch_paths(struct pfs_job *job, struct pfs_resident_paths *out,
-		       const struct pfs_device_paths *from)
+static int fetch_paths(struct pfs_job *job, const struct pfs_resident_paths *out,
+		       const struct pfs_device_paths *from, const struct list *list)
 {
-	const struct list *list = list_of(out);
-
-	PFS_TRY(mark(job, out, RESOLVED));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots, from->n * sizeof(*out->slots),
-					 cudaMemcpyDeviceToHost, job->stream)));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes,
-					 from->n * sizeof(*out->primes), cudaMemcpyDeviceToHost,
-					 job->stream)));
-	PFS_TRY(mark(job, out, FETCHED));
+	PFS_TRY(mark(job, list, RESOLVED));
+	if (out->slots)
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->slots, from->d_slots,
+						 from->n * sizeof(*out->slots),
+						 cudaMemcpyDeviceToHost, job->stream)));
+	if (out->primes)
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(out->primes, from->d_primes,
+						 from->n * sizeof(*out->primes),
+						 cudaMemcpyDeviceToHost, job->stream)));
+	PFS_TRY(mark(job, list, FETCHED));
 	if (from->n < MANY)
 		return PFS_CUDA(cudaEventSynchronize(list->marks[FETCHED]));
 	PFS_TRY(PFS_CUDA(cudaEventRecord(list->end, job->stream)));
@@ -338,11 +354,13 @@ static int measure(struct cuda_resident *r, const struct list *list)
 }
 
 static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
-		      struct pfs_resident_paths *paths, const struct pfs_resident_columns *c,
+		      const struct pfs_resident_paths *paths, const struct pfs_resident_columns *c,
 		      size_t most, bool is_false)
 {
+	struct list *list = &r->lists[paths->list];
 	const void *d_columns[COLUMNS];
 	struct pfs_path_columns columns;
+	struct pfs_path_table table;
 	struct pfs_device_paths device = {.is_false = is_false};
 
 	PFS_TRY(lease_columns(job, d_columns, c, most));
@@ -358,10 +376,12 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 		.root = c->root,
 		.top = c->top,
 	};
-	PFS_TRY(send_paths(job, &device, paths));
-	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &device, job->stream));
-	PFS_TRY(fetch_paths(job, paths, &device));
-	return measure(r, list_of(paths));
+	PFS_TRY(pfs_cuda_path_table_use(&r->table, job, &table, &columns, paths->n));
+	PFS_TRY(make_marks(list));
+	PFS_TRY(send_paths(job, &device, paths, list));
+	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &table, &device, job->stream));
+	PFS_TRY(fetch_paths(job, paths, &device, list));
+	return measure(r, list);
 }
 
 static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *paths,
@@ -435,6 +455,7 @@ int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
+	(void)pthread_mutex_init(&r->table.lock, NULL);
 	r->base.ops = &ops;
 	r->base.patience_ns = is_watched() ? PATIENCE_WATCHED_NS : PATIENCE_NS;
 	error = open_device(r);

@@ -6,6 +6,23 @@
 
 /* ---- device code: insertion ---- */
 
+static __global__ void insert_one_kernel(pfs_device_btree t, uint32_t *inserted, uint64_t key,
+					 pfs_index_value value, bool replace)
+{
+	const uint32_t lane = threadIdx.x;
+	const uint32_t position = pfs_find_leaf(t, key, t.is_unique ? 0 : value, lane);
+	const size_t entry = (size_t)t.leaves.d_page[position] * PFS_PAGE + lane;
+	bool is_full;
+	bool is_there = pfs_add_pair(t, t.leaves.d_page[position], key, value, lane, &is_full);
+
+	if (is_there && replace && t.pages.d_keys[entry] == key)
+		t.pages.d_values[entry] = value;
+	if (lane == 0)
+		*inserted = is_full    ? PFS_INSERTED_NO_ROOM
+			    : is_there ? PFS_INSERTED_THERE
+				       : PFS_INSERTED_NEW;
+}
+
 static __global__ void mark_new_kernel(pfs_device_btree t, uint32_t *is_new, uint32_t *at,
 				       uint32_t *place_out, const uint64_t *__restrict__ keys,
 				       const pfs_index_value *__restrict__ values, uint32_t n,
@@ -344,6 +361,14 @@ static __global__ void drop_kernel(pfs_device_btree t, pfs_device_leaves out,
 }
 
 /* ---- launches ---- */
+
+extern "C" int pfs_cuda_index_insert_one(const struct pfs_device_btree *t, uint32_t *d_inserted,
+					 uint64_t key, pfs_index_value value, bool replace,
+					 cudaStream_t stream)
+{
+	insert_one_kernel<<<1, PFS_PAGE, 0, stream>>>(*t, d_inserted, key, value, replace);
+	return PFS_CUDA(cudaGetLastError());
+}
 
 extern "C" int pfs_cuda_index_mark_new(const pfs_device_btree *t, uint32_t *d_is_new,
 				       uint32_t *d_at, uint32_t *d_place, const uint64_t *d_keys,

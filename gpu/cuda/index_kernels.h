@@ -104,6 +104,12 @@ int pfs_cuda_index_sort_values(void *d_temporary, size_t *temporary_size,
 /* d_out[i] = i. */
 int pfs_cuda_index_numbers(uint32_t *d_out, uint32_t n, cudaStream_t stream);
 
+/* Inserts one pair into a page that has room; a unique index's value of the key is replaced, if
+ * that is wanted. */
+enum pfs_device_inserted { PFS_INSERTED_NEW, PFS_INSERTED_THERE, PFS_INSERTED_NO_ROOM };
+int pfs_cuda_index_insert_one(const struct pfs_device_btree *t, uint32_t *d_inserted, uint64_t key,
+			      pfs_index_value value, bool replace, cudaStream_t stream);
+
 /* Looks up sorted pairs: sets d_is_new[i] for one that is to be added, and its leaf's position in
  * d_at[i]; d_place[i] to where the value of pair i is to replace one, or to PFS_PAGE_NONE. */
 int pfs_cuda_index_mark_new(const struct pfs_device_btree *t, uint32_t *d_is_new, uint32_t *d_at,

@@ -30,47 +30,42 @@ static __device__ __forceinline__ uint64_t now_ns()
 	return now;
 }
 
-/* A question, one word a lane; all lanes have all of it. */
-static __device__ __forceinline__ pfs_mailbox_question
-read_question(const pfs_mailbox_question *from, uint32_t lane)
+/* A word a lane of a slot's line: its question, the number of it, and their sums. */
+static __device__ __forceinline__ uint32_t read_line(const pfs_mailbox_slot *slot, uint32_t lane)
 {
-	const volatile uint32_t *words = reinterpret_cast<const volatile uint32_t *>(from);
-	const uint32_t n = sizeof(*from) / sizeof(uint32_t);
-	uint32_t word = lane < n ? words[lane] : 0;
+	const volatile uint32_t *words = reinterpret_cast<const volatile uint32_t *>(slot);
+
+	return lane < PFS_MAILBOX_LINE ? words[lane] : 0;
+}
+
+/* Whether all words of the line are of the same question, though nothing orders them. */
+static __device__ __forceinline__ bool is_whole(uint32_t line, uint32_t lane)
+{
+	const bool counts = lane < PFS_MAILBOX_SUMMED;
+	bool is = true;
+
+#pragma unroll
+	for (uint32_t k = 0; k < PFS_MAILBOX_SUMS; k++) {
+		uint32_t term = counts ? pfs_mailbox_term(line, lane, k) : 0;
+
+		is = is && __reduce_add_sync(PFS_ALL_LANES, term) ==
+				   __shfl_sync(PFS_ALL_LANES, line, PFS_MAILBOX_SUMMED + k);
+	}
+	return is;
+}
+
+static __device__ __forceinline__ pfs_mailbox_question question_of(uint32_t line)
+{
 	pfs_mailbox_question q;
 	uint32_t *out = reinterpret_cast<uint32_t *>(&q);
 
 #pragma unroll
-	for (uint32_t i = 0; i < n; i++)
-		out[i] = __shfl_sync(PFS_ALL_LANES, word, (int)i);
+	for (uint32_t i = 0; i < sizeof(q) / sizeof(uint32_t); i++)
+		out[i] = __shfl_sync(PFS_ALL_LANES, line, (int)i);
 	return q;
 }
 
 /* ---- entries of the index, by a warp ---- */
-
-/* The last leaf whose fence is not greater than the pair: 32 fences at a look. */
-static __device__ __forceinline__ uint32_t find_leaf(const pfs_device_btree &t, uint64_t key,
-						     uint32_t value, uint32_t lane)
-{
-	uint32_t from = 0, to = t.leaves.n;
-
-	while (to - from > 1) {
-		uint32_t step = (to - from + 31) / 32, at = from + lane * step;
-		bool fits = lane == 0;
-		uint32_t last;
-
-		if (lane && at < to) {
-			uint64_t fence = t.leaves.d_fence[at];
-
-			fits = fence < key ||
-			       (fence == key && t.leaves.d_fence_value[at] <= value);
-		}
-		last = 31 - __clz(__ballot_sync(PFS_ALL_LANES, fits));
-		from += last * step;
-		to = min(to, from + step);
-	}
-	return from;
-}
 
 static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answer *out,
 				    const pfs_mailbox_question &q, uint32_t lane)
@@ -78,7 +73,7 @@ static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answe
 	uint32_t capacity = min(q.capacity, PFS_MAILBOX_ENTRIES), n = 0;
 	bool more = capacity != 0 && t.leaves.n != 0;
 
-	for (uint32_t at = more ? find_leaf(t, q.first, q.value, lane) : 0; more && at < t.leaves.n;
+	for (uint32_t at = more ? pfs_find_leaf(t, q.first, q.value, lane) : 0; more && at < t.leaves.n;
 	     at++) {
 		uint32_t page = t.leaves.d_page[at];
 		size_t entry = (size_t)page * PFS_PAGE + lane;
@@ -101,32 +96,73 @@ static __device__ void read_entries(const pfs_device_btree &t, pfs_mailbox_answe
 		*const_cast<volatile uint32_t *>(&out->n) = min(n, capacity);
 }
 
-/* ---- single changes, by a warp; nobody reads meanwhile ---- */
+struct found_path {
+	uint32_t slot, parent; /* PFS_MAILBOX_NONE: there is none */
+};
 
-/* Whether the pair was there. */
-static __device__ bool add_pair(const pfs_device_btree &t, uint32_t page,
-				const pfs_mailbox_question &q, uint32_t lane, bool *is_full)
+/* The node of the path that is the first len bytes of the lanes' words; all lanes compare. */
+static __device__ found_path find_path(const pfs_device_names &names, uint64_t hash, uint64_t word,
+				       uint32_t len, uint32_t lane)
 {
-	size_t entry = (size_t)page * PFS_PAGE + lane;
-	uint32_t count = t.pages.d_count[page], value = t.pages.d_values[entry];
-	uint64_t key = t.pages.d_keys[entry];
-	bool less = lane < count && pfs_pair_less(key, value, q.first, q.value);
-	bool same = lane < count && key == q.first && value == q.value;
-	uint32_t place = __popc(__ballot_sync(PFS_ALL_LANES, less));
-	bool is_there = __any_sync(PFS_ALL_LANES, same);
-	uint64_t key_before = __shfl_up_sync(PFS_ALL_LANES, key, 1);
-	uint32_t value_before = __shfl_up_sync(PFS_ALL_LANES, value, 1);
+	const pfs_path_table &t = names.table;
+	const bool compares = lane < (len + 7) / 8;
+	const uint64_t kept = lane == len / 8 ? (UINT64_C(1) << 8 * (len % 8)) - 1 : UINT64_MAX;
 
-	*is_full = !is_there && count == PFS_PAGE;
-	if (is_there || *is_full)
-		return is_there;
-	if (lane >= place && lane <= count) {
-		t.pages.d_keys[entry] = lane == place ? q.first : key_before;
-		t.pages.d_values[entry] = lane == place ? q.value : value_before;
+	for (uint32_t i = (uint32_t)hash & t.mask; t.mask; i = (i + 1) & t.mask) {
+		const pfs_path_entry node = t.nodes[i];
+		found_path found;
+
+		if (node.slot == PFS_PATH_NOWHERE)
+			break;
+		if (node.tag != hash >> 32 || node.len != len)
+			continue;
+		/* All that depends on the node is read before any of it is waited for. */
+		const uint64_t text = compares ? pfs_table_text(&t, &node)[lane] : 0;
+
+		found.slot = pfs_table_slot(&t, &node);
+		found.parent =
+			node.slot < names.n_parents ? names.d_parent[node.slot] : PFS_MAILBOX_NONE;
+		if (__all_sync(PFS_ALL_LANES, !compares || text == (word & kept)))
+			return found;
+	}
+	return {PFS_MAILBOX_NONE, PFS_MAILBOX_NONE};
+}
+
+static __device__ void read_by_path(const pfs_device_names &names, pfs_mailbox_slot *slot,
+				    const pfs_mailbox_question &q, uint32_t lane)
+{
+	/* It is on its way while the table is looked at. */
+	const uint64_t word = *const_cast<const volatile uint64_t *>(&slot->path[lane]);
+	const uint64_t hash = (uint64_t)q.a_top << 32 | q.a;
+	const found_path found = find_path(names, hash, word, q.b_top, lane);
+	uint32_t directory = found.parent;
+	volatile pfs_mailbox_answer *out = &slot->answer;
+
+	if (found.slot != PFS_MAILBOX_NONE && directory != PFS_MAILBOX_NONE) {
+		if (lane == 0) {
+			out->n = 1;
+			out->keys[0] = (uint64_t)directory << q.b | q.first;
+			out->values[0] = found.slot;
+		}
+	} else {
+		pfs_mailbox_question lookup = q;
+
+		directory = find_path(names, q.last, word, q.value, lane).slot;
+		lookup.first = lookup.last = (uint64_t)directory << q.b | q.first;
+		lookup.value = 0;
+		lookup.capacity = directory == PFS_MAILBOX_NONE ? 0 : q.capacity;
+		read_entries(names.index, &slot->answer, lookup, lane);
 	}
 	if (lane == 0)
-		t.pages.d_count[page] = count + 1;
-	return false;
+		out->a = directory;
+}
+
+/* ---- single changes, by a warp; nobody reads meanwhile ---- */
+
+static __device__ __forceinline__ void mark_changed(const pfs_path_table &table, uint32_t slot)
+{
+	if (table.mask && slot < table.n_slots)
+		(void)atomicOr(&table.changed[slot / 32], 1u << slot % 32);
 }
 
 static __device__ bool remove_pair(const pfs_device_btree &t, uint32_t page,
@@ -160,17 +196,19 @@ static __device__ void edit(const pfs_device_names &names, volatile pfs_mailbox_
 	bool fails = q.value >= names.n_parents || t.leaves.n == 0, was_there = false;
 
 	if (!fails) {
-		uint32_t page = t.leaves.d_page[find_leaf(t, q.first, q.value, lane)];
+		uint32_t page = t.leaves.d_page[pfs_find_leaf(t, q.first, q.value, lane)];
 
 		if (q.op == PFS_MAILBOX_ADD)
-			was_there = add_pair(t, page, q, lane, &fails);
+			was_there = pfs_add_pair(t, page, q.first, q.value, lane, &fails);
 		else
 			was_there = remove_pair(t, page, q, lane, &fails);
 	}
 	if (lane)
 		return;
-	if (!fails)
+	if (!fails) {
 		names.d_parent[q.value] = q.a;
+		mark_changed(names.table, q.value);
+	}
 	out->n = !fails;
 	out->a = was_there == (q.op == PFS_MAILBOX_REMOVE);
 }
@@ -229,13 +267,15 @@ static __device__ way_answer walk(const pfs_device_names &names, const pfs_mailb
 /* ---- the server ---- */
 
 static __device__ void answer_slot(pfs_mailbox_slot *slot, const pfs_device_names &names,
-				   uint32_t asked, uint32_t lane)
+				   const pfs_mailbox_question &q, uint32_t asked, uint32_t lane)
 {
-	const pfs_mailbox_question q = read_question(&slot->question, lane);
 	volatile pfs_mailbox_answer *out = &slot->answer;
 
-	if (q.op <= PFS_MAILBOX_LIST) {
-		read_entries(names.index, &slot->answer, q, lane);
+	if (q.op <= PFS_MAILBOX_PATH) {
+		if (q.op == PFS_MAILBOX_PATH)
+			read_by_path(names, slot, q, lane);
+		else
+			read_entries(names.index, &slot->answer, q, lane);
 		if (q.falsify && lane == 0)
 			out->n = 0;
 	} else if (q.op >= PFS_MAILBOX_ADD) {
@@ -247,8 +287,7 @@ static __device__ void answer_slot(pfs_mailbox_slot *slot, const pfs_device_name
 		out->a = answer.a;
 		out->b = answer.b;
 	}
-	__threadfence_system(); /* each lane's part before the word that says that it is there */
-	__syncwarp();
+	__syncwarp(); /* each lane's part before the word that says that it is there */
 	if (lane == 0)
 		store_release(&slot->answered, asked);
 }
@@ -272,19 +311,17 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 	if (lane == 0)
 		answered = load_acquire(&slot->answered);
 	for (;;) {
-		uint32_t asked = 0, end = 0;
+		uint32_t asked, line, end = 0;
 
-		if (lane == 0) {
-			end = atomicOr(&leave,
-				       0u); /* what is asked after this the next run finds */
-			asked = load_acquire(&slot->asked);
-		}
+		if (lane == 0)
+			end = atomicOr(&leave, 0u); /* what is asked after this the next run finds */
 		__syncwarp();
-		asked = __shfl_sync(PFS_ALL_LANES, asked, 0);
+		line = read_line(slot, lane);
+		asked = __shfl_sync(PFS_ALL_LANES, line, PFS_MAILBOX_ASKED);
 		end = __shfl_sync(PFS_ALL_LANES, end, 0);
 		answered = __shfl_sync(PFS_ALL_LANES, answered, 0);
-		if (asked != answered) {
-			answer_slot(slot, names, asked, lane);
+		if (asked != answered && is_whole(line, lane)) {
+			answer_slot(slot, names, question_of(line), asked, lane);
 			answered = asked;
 			if (lane == 0)
 				(void)atomicExch(&last, now_ns());
@@ -309,12 +346,14 @@ static __global__ void __launch_bounds__(SERVER_THREADS)
 	}
 }
 
-static __global__ void parents_kernel(uint32_t *parent, const uint32_t *__restrict__ slots,
+static __global__ void parents_kernel(uint32_t *parent, const pfs_path_table table,
+				      const uint32_t *__restrict__ slots,
 				      const uint32_t *__restrict__ values, size_t n)
 {
 	PFS_EACH(i, n)
 	{
 		parent[slots[i]] = values[i];
+		mark_changed(table, slots[i]);
 	}
 }
 
@@ -328,11 +367,12 @@ extern "C" int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox,
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_resident_parents(uint32_t *d_parent, const uint32_t *d_slots,
-					 const uint32_t *d_values, size_t n, cudaStream_t stream)
+extern "C" int pfs_cuda_resident_parents(uint32_t *d_parent, const struct pfs_path_table *table,
+					 const uint32_t *d_slots, const uint32_t *d_values,
+					 size_t n, cudaStream_t stream)
 {
 	if (n == 0)
 		return 0;
-	parents_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_parent, d_slots, d_values, n);
+	parents_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_parent, *table, d_slots, d_values, n);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -7,12 +7,13 @@
 
 #include "gpu/cuda/index_kernels.h"
 #include "gpu/mailbox.h"
-#include "gpu/path_walk.h"
+#include "gpu/path_table.h"
 
 struct pfs_device_names {
 	struct pfs_device_btree index; /* of (key, slot) pairs: not unique */
 	uint32_t *d_parent;
 	uint32_t n_parents;
+	struct pfs_path_table table;
 };
 
 #ifdef __cplusplus
@@ -23,11 +24,12 @@ extern "C" {
  * memory. */
 int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox, const struct pfs_device_names *names,
 			    const struct pfs_mailbox_run *run, cudaStream_t stream);
-/* d_parent[d_slots[i]] = d_values[i]. */
-int pfs_cuda_resident_parents(uint32_t *d_parent, const uint32_t *d_slots, const uint32_t *d_values,
-			      size_t n, cudaStream_t stream);
-/* Sets d_slots[i] and d_primes[i] to where the path in d_text that ends at d_ends[i] leads, for n
- * paths. is_false: to nothing. */
+/* d_parent[d_slots[i]] = d_values[i], and marks these slots in the table, if there is one. */
+int pfs_cuda_resident_parents(uint32_t *d_parent, const struct pfs_path_table *table,
+			      const uint32_t *d_slots, const uint32_t *d_values, size_t n,
+			      cudaStream_t stream);
+/* Sets d_slots[i] and d_primes[i], which may be NULL, to where the path in d_text that ends at
+ * d_ends[i] leads, for n paths. is_false: to nothing. */
 struct pfs_device_paths {
 	const char *d_text;
 	const uint32_t *d_ends;
@@ -37,7 +39,19 @@ struct pfs_device_paths {
 	bool is_false;
 };
 int pfs_cuda_resolve(const struct pfs_device_btree *index, const struct pfs_path_columns *columns,
-		     const struct pfs_device_paths *paths, cudaStream_t stream);
+		     const struct pfs_path_table *table, const struct pfs_device_paths *paths,
+		     cudaStream_t stream);
+
+struct pfs_path_size {
+	unsigned long long n, words; /* nodes that a table has, and its text, by PFS_PATH_ALIGN */
+};
+/* Adds to *d_size what a table of all slots needs. */
+int pfs_cuda_path_measure(struct pfs_path_size *d_size, const struct pfs_path_columns *columns,
+			  cudaStream_t stream);
+/* Fills the table, whose places are free, in device memory. *d_size is zero, and becomes what
+ * pfs_cuda_path_measure finds. */
+int pfs_cuda_path_fill(const struct pfs_path_table *table, struct pfs_path_size *d_size,
+		       const struct pfs_path_columns *columns, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

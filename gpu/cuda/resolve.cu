@@ -33,7 +33,7 @@ static __device__ uint32_t find_child(const pfs_device_btree &t, const pfs_path_
 
 static __global__ void __launch_bounds__(THREADS)
 	resolve_kernel(const pfs_device_btree t, const pfs_path_columns c,
-		       const pfs_device_paths paths)
+		       const pfs_path_table table, const pfs_device_paths paths)
 {
 	PFS_EACH(i, paths.n)
 	{
@@ -42,10 +42,13 @@ static __global__ void __launch_bounds__(THREADS)
 
 		if (paths.is_false)
 			walk.slot = PFS_PATH_NOWHERE;
+		pfs_path_jump(&walk, &table, &c);
 		while (pfs_path_go_on(&walk, &c))
 			walk.slot = find_child(t, c, walk);
-		paths.d_slots[i] = walk.slot;
-		paths.d_primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
+		if (paths.d_slots)
+			paths.d_slots[i] = walk.slot;
+		if (paths.d_primes)
+			paths.d_primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
 	}
 }
 
@@ -53,11 +56,12 @@ static __global__ void __launch_bounds__(THREADS)
 
 extern "C" int pfs_cuda_resolve(const struct pfs_device_btree *index,
 				const struct pfs_path_columns *columns,
+				const struct pfs_path_table *table,
 				const struct pfs_device_paths *paths, cudaStream_t stream)
 {
 	if (paths->n == 0)
 		return 0;
 	resolve_kernel<<<pfs_blocks(paths->n, THREADS), THREADS, 0, stream>>>(*index, *columns,
-									      *paths);
+									      *table, *paths);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -10,8 +10,9 @@
 
 #include "base/btree.h"
 #include "base/checked.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
-#include "gpu/path_walk.h"
+#include "gpu/path_table.h"
 #include "gpu/resident.h"
 #include "tests/ref/stand_in.h"
 
@@ -28,7 +29,10 @@ struct server {
 	long left; /* answers */
 	unsigned n_edits;
 	struct pfs_resident_paths lists[PFS_RESIDENT_LISTS];
-	size_t columns_sent; /* bytes; atomic */
+	size_t columns_sent;	    /* bytes; atomic */
+	pthread_mutex_t table_lock; /* held by who makes it */
+	struct pfs_path_table table;
+	uint64_t seed; /* of the table's hashes */
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
@@ -50,6 +54,39 @@ static void read_entries(const struct server *s, struct pfs_mailbox_answer *out,
 	pfs_btree_seek(s->index, &cursor, q->first, q->value);
 	out->n = (uint32_t)pfs_btree_read(s->index, &cursor, out->keys, out->values,
 					  PFS_MIN(q->capacity, PFS_MAILBOX_ENTRIES), q->last);
+}
+
+/* As a device does, which is told the hash. */
+static uint32_t find_path(const struct server *s, const struct pfs_mailbox_slot *slot,
+			  uint64_t hash, uint32_t len)
+{
+	const char *path = (const char *)slot->path;
+
+	if (!s->table.mask || pfs_path_hash(s->seed, path, len) != hash)
+		return PFS_MAILBOX_NONE;
+	return pfs_table_find(&s->table, s->seed, path, len);
+}
+
+static void read_by_path(struct server *s, struct pfs_mailbox_slot *slot)
+{
+	const struct pfs_mailbox_question *q = &slot->question;
+	struct pfs_mailbox_question lookup = *q;
+	uint32_t found, directory;
+	PFS_LOCKED(&s->table_lock);
+
+	found = find_path(s, slot, (uint64_t)q->a_top << 32 | q->a, q->b_top);
+	if (found != PFS_MAILBOX_NONE) {
+		slot->answer = (struct pfs_mailbox_answer){
+			.n = 1, .a = s->parent[found], .values = {found}};
+		slot->answer.keys[0] = (uint64_t)s->parent[found] << q->b | q->first;
+		return;
+	}
+	directory = find_path(s, slot, q->last, q->value);
+	lookup.first = lookup.last = (uint64_t)directory << q->b | q->first;
+	lookup.value = 0;
+	lookup.capacity = directory == PFS_MAILBOX_NONE ? 0 : q->capacity;
+	read_entries(s, &slot->answer, &lookup);
+	slot->answer.a = directory;
 }
 
 static uint32_t parent_of(const struct server *s, uint32_t slot)
@@ -90,6 +127,12 @@ static void meet(const struct server *s, struct pfs_mailbox_answer *out,
 	*out = (struct pfs_mailbox_answer){.n = a == b, .a = a, .b = b};
 }
 
+static void mark_changed(struct server *s, uint32_t slot)
+{
+	if (s->table.mask && slot < s->table.n_slots)
+		s->table.changed[slot / 32] |= UINT32_C(1) << slot % 32;
+}
+
 /* Every third edit is left to a batch. */
 static void edit(struct server *s, struct pfs_mailbox_answer *out,
 		 const struct pfs_mailbox_question *q)
@@ -100,11 +143,12 @@ static void edit(struct server *s, struct pfs_mailbox_answer *out,
 	out->a = q->op == PFS_MAILBOX_ADD ? pfs_btree_insert(s->index, q->first, q->value) == 0
 					  : pfs_btree_remove(s->index, q->first, q->value);
 	s->parent[q->value] = q->a;
+	mark_changed(s, q->value);
 }
 
 static void falsify(struct pfs_mailbox_answer *out, const struct pfs_mailbox_question *q)
 {
-	if (q->op <= PFS_MAILBOX_LIST)
+	if (q->op <= PFS_MAILBOX_PATH)
 		out->n = 0;
 	else if (q->op == PFS_MAILBOX_COMMON)
 		out->a = q->a_top;
@@ -117,7 +161,9 @@ static void answer(struct server *s, struct pfs_mailbox_slot *slot)
 	const struct pfs_mailbox_question *q = &slot->question;
 	struct pfs_mailbox_answer *out = &slot->answer;
 
-	if (q->op <= PFS_MAILBOX_LIST)
+	if (q->op == PFS_MAILBOX_PATH)
+		read_by_path(s, slot);
+	else if (q->op <= PFS_MAILBOX_LIST)
 		read_entries(s, out, q);
 	else if (q->op >= PFS_MAILBOX_ADD)
 		edit(s, out, q);
@@ -217,8 +263,10 @@ static int set_parents(struct server *s, const uint32_t *slots, const uint32_t *
 			larger[i] = PFS_MAILBOX_NONE;
 		s->n_parents = end + end / 2;
 	}
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		s->parent[slots ? slots[i] : i] = parents[i];
+		mark_changed(s, slots ? slots[i] : (uint32_t)i);
+	}
 	return 0;
 }
 
@@ -229,11 +277,20 @@ static void wait_for_all(void)
 	pfs_resident_come_back();
 }
 
+static void drop_table(struct server *s)
+{
+	free(s->table.nodes);
+	free(s->table.text);
+	free(s->table.changed);
+	s->table = (struct pfs_path_table){.mask = 0};
+}
+
 static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *load)
 {
 	struct server *s = server_of(b);
 
 	wait_for_all();
+	drop_table(s);
 	if (fails())
 		return stand_in.failure;
 	pfs_btree_destroy(s->index);
@@ -249,6 +306,8 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	struct server *s = server_of(b);
 
 	wait_for_all();
+	if (c->moves_directories)
+		drop_table(s);
 	if (fails())
 		return stand_in.failure;
 	for (size_t i = 0; i < c->n_gone; i++)
@@ -280,6 +339,70 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 	if (!paths->text || !paths->ends || !paths->slots || !paths->primes)
 		return -ENOMEM;
 	*out = paths;
+	return 0;
+}
+
+/* ---- paths ---- */
+
+static void add_node(const struct pfs_path_table *t, const struct pfs_path_columns *c,
+		     uint32_t slot, uint32_t len, uint32_t word)
+{
+	uint64_t *text = t->text + (size_t)word * PFS_PATH_ALIGN, hash;
+	uint32_t i;
+
+	pfs_table_path_write(c, slot, text, len);
+	hash = pfs_path_hash(c->seed, (const char *)text, len);
+	for (i = (uint32_t)hash & t->mask; t->nodes[i].slot != PFS_PATH_NOWHERE;)
+		i = (i + 1) & t->mask;
+	t->nodes[i] = (struct pfs_path_entry){slot, (uint32_t)(hash >> 32), len, word};
+}
+
+/* All nodes, as a device has them. */
+static int make_table(struct server *s, const struct pfs_path_columns *c)
+{
+	struct pfs_path_table t = {.mask = 1, .n_slots = c->n_slots};
+	uint32_t n = 0, words = 0;
+	size_t places;
+
+	for (uint32_t slot = 0; slot < c->n_slots; slot++) {
+		uint32_t len = pfs_table_path_length(c, slot);
+
+		n += len != 0;
+		words += pfs_table_path_size(len);
+	}
+	while (t.mask < 2 * n)
+		t.mask = 2 * t.mask + 1;
+	places = (size_t)t.mask + 1;
+	t.nodes = aligned_alloc(_Alignof(struct pfs_path_entry), places * sizeof(*t.nodes));
+	t.text = calloc((size_t)words + 1, PFS_PATH_ALIGN * sizeof(*t.text));
+	t.changed = calloc((size_t)t.n_slots / 32 + 1, sizeof(*t.changed));
+	if (!t.nodes || !t.text || !t.changed) {
+		free(t.nodes);
+		free(t.text);
+		free(t.changed);
+		return -ENOMEM;
+	}
+	memset(t.nodes, 0xff, places * sizeof(*t.nodes));
+	words = 0;
+	for (uint32_t slot = 0; slot < c->n_slots; slot++) {
+		uint32_t len = pfs_table_path_length(c, slot);
+
+		if (len)
+			add_node(&t, c, slot, len, words);
+		words += pfs_table_path_size(len);
+	}
+	s->table = t;
+	s->seed = c->seed;
+	return 0;
+}
+
+static int use_table(struct server *s, struct pfs_path_table *out, const struct pfs_path_columns *c)
+{
+	PFS_LOCKED(&s->table_lock);
+
+	if (!s->table.mask)
+		PFS_TRY(make_table(s, c));
+	*out = s->table;
 	return 0;
 }
 
@@ -316,6 +439,8 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 		.top = columns->top,
 	};
 
+	struct pfs_path_table table;
+
 	if (fails())
 		return stand_in.failure;
 	if (stand_in_resident.is_full)
@@ -324,6 +449,7 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 		(void)__atomic_add_fetch(&s->columns_sent, most, __ATOMIC_RELAXED);
 		return -EAGAIN;
 	}
+	PFS_TRY(use_table(s, &table, &c));
 	for (size_t i = 0; i < paths->n; i++) {
 		const uint32_t from = i ? paths->ends[i - 1] : 0;
 		struct pfs_path_way walk =
@@ -331,10 +457,13 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 
 		if (is_false)
 			walk.slot = PFS_PATH_NOWHERE;
+		pfs_path_jump(&walk, &table, &c);
 		while (pfs_path_go_on(&walk, &c))
 			walk.slot = find_child(s, &c, &walk);
-		paths->slots[i] = walk.slot;
-		paths->primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
+		if (paths->slots)
+			paths->slots[i] = walk.slot;
+		if (paths->primes)
+			paths->primes[i] = walk.slot < c.n_slots ? c.prime[walk.slot] : 0;
 	}
 	(void)__atomic_add_fetch(&stand_in_resident.paths, paths->n, __ATOMIC_RELAXED);
 	return 0;
@@ -361,6 +490,8 @@ static void close_server(struct pfs_resident_backend *b)
 	join(s);
 	pfs_btree_destroy(s->index);
 	free(s->parent);
+	drop_table(s);
+	(void)pthread_mutex_destroy(&s->table_lock);
 	for (unsigned i = 0; i < PFS_RESIDENT_LISTS; i++) {
 		free(s->lists[i].text);
 		free(s->lists[i].ends);
@@ -400,6 +531,7 @@ int stand_in_resident_open(struct pfs_resident_backend **out)
 		.patience_ns = stand_in_resident.patience_ns,
 		.in_slices = stand_in_resident.in_slices,
 	};
+	(void)pthread_mutex_init(&s->table_lock, NULL);
 	s->left = stand_in_resident.silent_after;
 	*out = &s->base;
 	return 0;

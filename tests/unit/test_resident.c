@@ -168,7 +168,7 @@ static int ask_entries(const struct model *m, uint64_t *random, enum pfs_mailbox
 
 	if (op == PFS_MAILBOX_LIST && random_below(random, 4) == 0)
 		q.last = UINT64_MAX;
-	PFS_TRY(pfs_resident_ask(m->resident, &answer, &q));
+	PFS_TRY(pfs_resident_ask(m->resident, &answer, &q, NULL));
 	pfs_btree_seek(m->index, &cursor, q.first, q.value);
 	n = pfs_btree_read(m->index, &cursor, keys, slots, q.capacity, q.last);
 	assert_int_equal(answer.n, n);
@@ -195,7 +195,7 @@ static int ask_ways(const struct model *m, uint64_t *random)
 
 	if (random_below(random, 2) && m->parent[a] != NONE)
 		q.b = b = m->parent[a];
-	PFS_TRY(pfs_resident_ask(m->resident, &answer, &q));
+	PFS_TRY(pfs_resident_ask(m->resident, &answer, &q, NULL));
 	assert_int_equal(answer.a, m->parent[a] == b);
 	PFS_TRY(pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_ANCESTOR, a, b));
 	assert_int_equal(under, is_under(m, a, b));
@@ -388,10 +388,10 @@ static void is_falsified(open_fn open_it)
 	bool under;
 
 	pfs_resident_falsify(m->resident, 1u << PFS_MAILBOX_LIST | 1u << PFS_MAILBOX_MOVE);
-	assert_int_equal(pfs_resident_ask(m->resident, &answer, &q), 0);
+	assert_int_equal(pfs_resident_ask(m->resident, &answer, &q, NULL), 0);
 	assert_int_equal(answer.n, 0);
 	q.op = PFS_MAILBOX_LOOKUP;
-	assert_int_equal(pfs_resident_ask(m->resident, &answer, &q), 0);
+	assert_int_equal(pfs_resident_ask(m->resident, &answer, &q, NULL), 0);
 	assert_int_equal(answer.n, 3);
 	assert_int_equal(pfs_resident_is_under(m->resident, &under, PFS_MAILBOX_MOVE, 5, 0), 0);
 	assert_false(under);

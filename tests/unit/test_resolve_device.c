@@ -17,9 +17,9 @@ long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the 
 
 #define WAIT_MS	   20000
 #define FAILING_MS 100
-#define FOLDERS 50u
-#define FILES	40u
-#define ALL	(FOLDERS * FILES)
+#define FOLDERS	   50u
+#define FILES	   40u
+#define ALL	   (FOLDERS * FILES)
 
 static uint64_t seed = 20261126;
 static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
@@ -101,6 +101,77 @@ static void random_paths(void **state)
 				 on_device + asked); /* who does not see all asks the host */
 		check_relative();
 		random_changes(&model, 10);
+	}
+	close_tree();
+}
+
+static uint64_t lookups(void)
+{
+	struct pfs_device_lookup_stats stats;
+
+	pfs_device_lookup_stats(model.tree, &stats);
+	return stats.device[PFS_QUESTION_LOOKUP].n;
+}
+
+/* A device that has resolved many paths knows directories by theirs, and so is asked once for a
+ * path, however long; not so those that have moved since. */
+static void single_paths(void **state)
+{
+	open_tree(state);
+	random_tree(model.tree, 400);
+	for (unsigned round = 0; round < 20; round++) {
+		uint64_t before, ino;
+
+		model_look(&model, model.tree);
+		for (size_t i = 1; i < model.n; i++) {
+			assert_int_equal(pfs_tree_resolve(model.tree, &ino, model.seen[i].path), 0);
+			assert_int_equal(ino, model.seen[i].ino);
+		}
+		wait_for_device();
+		check_paths(NULL, 1000);
+		before = lookups();
+		for (size_t i = 1; i < model.n; i++) {
+			assert_int_equal(pfs_tree_resolve(model.tree, &ino, model.seen[i].path), 0);
+			assert_int_equal(ino, model.seen[i].ino);
+		}
+		if (is_stand_in && round == 0)
+			assert_int_equal(lookups(), before + model.n - 1);
+		random_changes(&model, 10);
+	}
+	close_tree();
+}
+
+/* Directories that are made later are known by their paths, too, once they are many. */
+static void new_directories(void **state)
+{
+	static const char path[] = "/a/b/c/d";
+	uint64_t made[4], ino, at = PFS_ROOT_PRIME;
+
+	open_tree(state);
+	wait_for_device();
+	for (unsigned i = 0; i < 4; i++) {
+		const char name[] = {path[2 * i + 1], 0};
+
+		at = made[i] = temp_tree_make(model.tree, at, name, S_IFDIR | 0755);
+	}
+	for (unsigned i = 0; i < PFS_RESIDENT_NEW; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "%u", i);
+		(void)temp_tree_make(model.tree, made[i % 4], name, S_IFDIR | 0755);
+		if (i % 1000)
+			continue;
+		wait_for_device();
+		assert_int_equal(pfs_tree_resolve(model.tree, &ino, path), 0);
+		assert_int_equal(ino, made[3]);
+	}
+	wait_for_device();
+	if (is_stand_in) {
+		const uint64_t before = lookups();
+
+		assert_int_equal(pfs_tree_resolve(model.tree, &ino, path), 0);
+		assert_int_equal(ino, made[3]);
+		assert_int_equal(lookups(), before + 1);
 	}
 	close_tree();
 }
@@ -474,13 +545,19 @@ static void every_call_of_a_device(void **state)
 	pfs_cuda_fail_at(0);
 }
 
-#define ON_BOTH(test) {#test " (stand-in)", test, NULL, NULL, (void *)"stand-in"}, {#test " (cuda)", test, NULL, NULL, NULL}
+#define ON_BOTH(test)                                                                              \
+	{#test " (stand-in)", test, NULL, NULL, (void *)"stand-in"},                               \
+	{                                                                                          \
+#test " (cuda)", test, NULL, NULL, NULL                                            \
+	}
 
 /* With arguments, a pattern, only the tests that match it; and a seed. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(random_paths),
+		ON_BOTH(single_paths),
+		ON_BOTH(new_directories),
 		ON_BOTH(many_paths),
 		ON_BOTH(names_that_are_too_long),
 		ON_BOTH(paths_that_are_too_long),
