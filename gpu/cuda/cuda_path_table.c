@@ -5,9 +5,9 @@
 #include "gpu/cuda/resident_kernels.h"
 #include "gpu/resident.h"
 
-/* Slots that are looked through for a path. To look through so many takes less than to follow one
- * path by components. */
-#define WORTH 4096u
+/* Slots that are looked through for each path that was asked for: a table of 8 M nodes comes with the
+ * 32,000th path. */
+#define WORTH 256u
 #define SHARE 4u /* the table gets one part of so many of the memory that is free */
 
 static int measure(struct pfs_job *job, struct pfs_path_size *size, struct pfs_path_size **d_size,

@@ -24,6 +24,9 @@
 #define SINGLE	500000u	  /* of them are asked for one after the other */
 #define TRIPS	20000u	  /* of the paths of about 60 bytes are, to a device */
 #define AT_ONCE 10000000u /* paths, at most, that a kernel has before its clock starts */
+/* Bytes of a path that has about 60. */
+#define SHORT_LEAST 56
+#define SHORT_MOST  64
 #define WAIT_S	120	  /* seconds for the device to get the tree */
 
 enum { ENGINE = 2 };
@@ -42,6 +45,12 @@ static const struct pfs_cmd command = {
 	"Each number is compared with the one that a listing of the tree has.\n",
 };
 
+/* Paths that a kernel has before its clock starts. */
+struct at_once {
+	struct pfs_resident_paths paths;
+	uint64_t *wanted;
+};
+
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
@@ -55,10 +64,22 @@ struct bench {
 	uint64_t *wanted, *mixed_wanted, *got;
 	size_t n;
 	size_t mixed_size;
-	struct pfs_resident_paths at_once; /* in the random order */
+	struct at_once at_once, short_at_once; /* in the random order; and those of about 60 bytes */
 };
 
-enum { RANDOM, IN_ORDER, COMMAND, PROCESSOR, FILES, DEVICE, DEVICE_FILES, KERNEL, TRIP, FIGURES };
+enum {
+	RANDOM,
+	IN_ORDER,
+	COMMAND,
+	PROCESSOR,
+	FILES,
+	DEVICE,
+	DEVICE_FILES,
+	KERNEL,
+	KERNEL_SHORT,
+	TRIP,
+	FIGURES
+};
 
 static int keep(void *arg, const char *bytes, size_t size)
 {
@@ -188,7 +209,7 @@ static int time_trip(double *us, const struct bench *bench, struct pfs_tree *tre
 	for (size_t i = 0; i < all && n < TRIPS; i++) {
 		const struct pfs_path_text *path = &bench->mixed[i];
 
-		if (path->len < 56 || path->len > 64)
+		if (path->len < SHORT_LEAST || path->len > SHORT_MOST)
 			continue;
 		PFS_TRY(pfs_tree_resolve(tree, &ino, path->bytes));
 		if (ino != bench->mixed_wanted[i])
@@ -241,47 +262,67 @@ static uint64_t count_by_device(const struct bench *bench)
 	return stats.device[PFS_QUESTION_PATH].n;
 }
 
-static int pack_at_once(struct bench *bench)
+static int add_room(struct at_once *to, size_t n, size_t size)
 {
-	struct pfs_resident_paths *to = &bench->at_once;
-	size_t size = 0;
+	to->paths.list = PFS_RESIDENT_LISTS;
+	to->paths.text = malloc(size + 1);
+	to->paths.ends = calloc(n + 1, sizeof(*to->paths.ends));
+	to->paths.slots = calloc(n + 1, sizeof(*to->paths.slots));
+	to->wanted = calloc(n + 1, sizeof(*to->wanted));
+	return to->paths.text && to->paths.ends && to->paths.slots && to->wanted ? 0 : -ENOMEM;
+}
 
-	to->list = PFS_RESIDENT_LISTS;
-	while (to->n < PFS_MIN(bench->n, AT_ONCE) && size + bench->mixed[to->n].len <= UINT32_MAX)
-		size += bench->mixed[to->n++].len;
-	to->text = malloc(size + 1);
-	to->ends = calloc(to->n + 1, sizeof(*to->ends));
-	to->slots = calloc(to->n + 1, sizeof(*to->slots));
-	if (!to->text || !to->ends || !to->slots)
-		return -ENOMEM;
+/* Packs those of the random paths that have `least` to `most` bytes. */
+static int pack_at_once(const struct bench *bench, struct at_once *to, size_t least, size_t most)
+{
+	size_t size = 0, n = 0, end = 0;
+
+	for (; end < bench->n && n < AT_ONCE; end++) {
+		const size_t len = bench->mixed[end].len;
+
+		if (len < least || len > most)
+			continue;
+		if (size + len > UINT32_MAX)
+			break;
+		size += len;
+		n++;
+	}
+	PFS_TRY(add_room(to, n, size));
 	size = 0;
-	for (size_t i = 0; i < to->n; i++) {
-		memcpy(to->text + size, bench->mixed[i].bytes, bench->mixed[i].len);
-		size += bench->mixed[i].len;
-		to->ends[i] = (uint32_t)size;
+	for (size_t i = 0; i < end; i++) {
+		const struct pfs_path_text *path = &bench->mixed[i];
+
+		if (path->len < least || path->len > most)
+			continue;
+		memcpy(to->paths.text + size, path->bytes, path->len);
+		size += path->len;
+		to->wanted[to->paths.n] = bench->mixed_wanted[i];
+		to->paths.ends[to->paths.n++] = (uint32_t)size;
 	}
 	return 0;
 }
 
-/* Measures a kernel that has all of its paths, and keeps the slots: M/s. */
-static int time_kernel(double *rate, struct bench *bench)
+/* Measures a kernel that has all of its paths, and keeps the slots. */
+static int time_kernel(const struct bench *bench, struct pfs_figures *figures,
+		       struct at_once *asked)
 {
-	struct pfs_resident_paths *paths = &bench->at_once;
+	struct pfs_resident_paths *paths = &asked->paths;
 	struct pfs_tree *tree = bench->device;
 	struct pfs_device_lookup_stats before, after;
 	bool is_right = true;
 	int error;
 
+	if (paths->n == 0)
+		return 0;
 	pfs_device_lookup_stats(tree, &before);
 	(void)pfs_scan_lock(tree, __func__);
 	error = pfs_device_paths_resolve(tree, paths, PFS_NO_SLOT);
 	for (size_t i = 0; !error && i < paths->n; i++)
-		is_right = paths->slots[i] == pfs_scan_slot_of(tree, bench->mixed_wanted[i]) &&
-			   is_right;
+		is_right = paths->slots[i] == pfs_scan_slot_of(tree, asked->wanted[i]) && is_right;
 	pfs_scan_unlock(tree);
 	pfs_device_lookup_stats(tree, &after);
-	*rate = (double)paths->n /
-		((double)(after.info.kernel_ns - before.info.kernel_ns + 1) / 1e3);
+	pfs_figures_add(figures, (double)paths->n * 1e3 /
+					(double)(after.info.kernel_ns - before.info.kernel_ns + 1));
 	return !error && !is_right ? differs() : error;
 }
 
@@ -298,8 +339,8 @@ static int time_device(struct bench *bench, struct pfs_figures *figures, size_t 
 	pfs_figures_add(&figures[DEVICE], rate / 1e6);
 	us = (double)(after.info.kernel_ns - before.info.kernel_ns + 1) / 1e3;
 	pfs_figures_add_yardstick(&figures[KERNEL], (double)n / us);
-	PFS_TRY(time_kernel(&rate, bench));
-	pfs_figures_add(&figures[KERNEL], rate);
+	PFS_TRY(time_kernel(bench, &figures[KERNEL], &bench->at_once));
+	PFS_TRY(time_kernel(bench, &figures[KERNEL_SHORT], &bench->short_at_once));
 	PFS_TRY(time_trip(&us, bench, bench->tree));
 	pfs_figures_add_yardstick(&figures[TRIP], us);
 	PFS_TRY(time_trip(&us, bench, bench->device));
@@ -307,6 +348,12 @@ static int time_device(struct bench *bench, struct pfs_figures *figures, size_t 
 	if (before.device[PFS_QUESTION_LOOKUP].n > after.device[PFS_QUESTION_LOOKUP].n)
 		pfs_figures_add(&figures[TRIP], us);
 	return 0;
+}
+
+static int pack(struct bench *bench)
+{
+	PFS_TRY(pack_at_once(bench, &bench->at_once, 0, SIZE_MAX));
+	return pack_at_once(bench, &bench->short_at_once, SHORT_LEAST, SHORT_MOST);
 }
 
 /* Opens the tree and asks until the device has it. */
@@ -325,7 +372,7 @@ static int open_device(struct bench *bench)
 				  PFS_MIN(bench->n, PFS_RESIDENT_PATHS)));
 	}
 	if (count_by_device(bench))
-		return pack_at_once(bench);
+		return pack(bench);
 	(void)pfs_cmd_fail(command.verb, "no device resolves paths; leave --engine out");
 	return -ENODEV;
 }
@@ -338,7 +385,8 @@ static int run_device(struct bench *bench, struct pfs_figures *figures,
 	PFS_TRY(time_device(bench, figures, n));
 	PFS_TRY(time_files(stages, bench, bench->device, n));
 	pfs_figures_add(&figures[DEVICE_FILES], (double)n / stages->all / 1e6);
-	if (count_by_device(bench) - before == 2 * n + bench->at_once.n)
+	if (count_by_device(bench) - before ==
+	    2 * n + bench->at_once.paths.n + bench->short_at_once.paths.n)
 		return 0;
 	(void)pfs_cmd_fail(
 		command.verb,
@@ -405,6 +453,14 @@ static int run(struct bench *bench, bool on_device, struct pfs_figures *figures,
 	return close_tree(bench->device, close_tree(bench->tree, error));
 }
 
+static void free_at_once(struct at_once *asked)
+{
+	free(asked->paths.text);
+	free(asked->paths.ends);
+	free(asked->paths.slots);
+	free(asked->wanted);
+}
+
 static void clean_up(struct bench *bench)
 {
 	free(bench->text);
@@ -414,9 +470,8 @@ static void clean_up(struct bench *bench)
 	free(bench->wanted);
 	free(bench->mixed_wanted);
 	free(bench->got);
-	free(bench->at_once.text);
-	free(bench->at_once.ends);
-	free(bench->at_once.slots);
+	free_at_once(&bench->at_once);
+	free_at_once(&bench->short_at_once);
 }
 
 /* Returns -1, or the exit status to end with. */
@@ -474,8 +529,10 @@ int pfs_bench_resolve(int argc, char **argv)
 				  .wanted = 40},
 		[KERNEL] = {.what = "random paths that are on the device, the kernel's time alone",
 			    .unit = "M/s",
-			    .yardstick = "in lists, from memory to memory",
-			    .wanted = 9000},
+			    .yardstick = "in lists, from memory to memory"},
+		[KERNEL_SHORT] = {.what = "those of about 60 bytes, likewise",
+				  .unit = "M/s",
+				  .wanted = 9000},
 		[TRIP] = {.what = "a path of about 60 bytes at a time, by the kernel that stays",
 			  .unit = "us",
 			  .yardstick = "the processor",
