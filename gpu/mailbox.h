@@ -9,7 +9,9 @@
  * next run answers the questions that it left.
  *
  * Nothing here is atomic by type, since kernels are C++: both sides use acquire and release, but
- * for the question, which is read together with `asked` to save a way over the bus. */
+ * for the question, which is read together with `asked` to save a way over the bus. Its path is read
+ * behind it, and what is not the question's path is not found. What a question reads on the device
+ * after another one's change comes through the cache of the one processor that all warps are on. */
 #ifndef PFS_GPU_MAILBOX_H
 #define PFS_GPU_MAILBOX_H
 

@@ -442,6 +442,11 @@ static int apply_batch(struct pfs_resident *r, const struct pfs_resident_changes
 	return error ? fail(r, error, strerror(-error)) : 0;
 }
 
+bool pfs_resident_knows_paths(const struct pfs_resident *r)
+{
+	return load_word(&r->backend->knows_paths);
+}
+
 int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
 {
 	struct pfs_resident_changes c = *changes;
@@ -449,8 +454,9 @@ int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes
 	int error;
 
 	r->n_directories += c.n_directories;
-	c.moves_directories = c.moves_directories || r->n_directories > PFS_RESIDENT_NEW;
-	if (c.moves_directories)
+	c.moves_directories = pfs_resident_knows_paths(r) &&
+			      (c.moves_directories || r->n_directories > PFS_RESIDENT_NEW);
+	if (c.moves_directories || !pfs_resident_knows_paths(r))
 		r->n_directories = 0;
 	error = edit(r, &c);
 	if (error > 0)

@@ -69,6 +69,8 @@ struct pfs_resident_changes {
 PFS_MUST_CHECK int pfs_resident_apply(struct pfs_resident *resident,
 				      const struct pfs_resident_changes *changes);
 
+/* Returns true if PATH is worth asking. */
+bool pfs_resident_knows_paths(const struct pfs_resident *resident);
 /* Asks one question; op is LOOKUP, LIST, PATH or CHILD, as gpu/mailbox.h describes them. path: for
  * PATH, of as many bytes as the longer one has, PFS_MAILBOX_PATH_MAX at most. */
 PFS_MUST_CHECK int pfs_resident_ask(struct pfs_resident *resident,
@@ -181,6 +183,7 @@ struct pfs_resident_backend {
 	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
 	uint64_t patience_ns;	     /* nanoseconds that a running server may take for a question */
 	bool in_slices;		     /* a run ends as soon as there is nothing to answer */
+	uint32_t knows_paths; /* not 0: PATH can be answered; written and read by any thread */
 };
 
 /* -ENODEV: built without CUDA, or no device. */

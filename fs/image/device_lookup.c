@@ -136,6 +136,7 @@ bool pfs_device_lookup_entries(const struct pfs_tree *tree, struct pfs_btree_ent
 bool pfs_device_lookup_path(const struct pfs_tree *tree, struct pfs_btree_entry *out, unsigned *n,
 			    const struct pfs_device_path *path, unsigned capacity)
 {
+	const struct pfs_image *image = &tree->image;
 	const size_t directory_len = path->directory_len;
 	const size_t len = path->len > PFS_MAILBOX_PATH_MAX ? 0 : path->len;
 	struct pfs_mailbox_question question;
@@ -143,7 +144,8 @@ bool pfs_device_lookup_path(const struct pfs_tree *tree, struct pfs_btree_entry 
 	uint64_t began, seed, whole;
 	int error;
 
-	if (directory_len == 0 || directory_len > PFS_MAILBOX_PATH_MAX || !begin(tree, &began))
+	if (directory_len == 0 || directory_len > PFS_MAILBOX_PATH_MAX ||
+	    !pfs_resident_knows_paths(tree->single->resident) || !begin(tree, &began))
 		return false;
 	seed = pfs_store_seed(tree->store);
 	whole = pfs_path_hash(seed, path->path, (uint32_t)len);
@@ -160,7 +162,10 @@ bool pfs_device_lookup_path(const struct pfs_tree *tree, struct pfs_btree_entry 
 	};
 	error = pfs_resident_ask(tree->single->resident, &answer, &question, path->path);
 	error = error ? error : take_entries(tree, out, n, &answer);
-	return end(tree, PFS_QUESTION_LOOKUP, error, began) && answer.a != PFS_MAILBOX_NONE;
+	/* The server knows files, too: what is below one is not its to say. */
+	if (!error && (answer.a >= image->end || !S_ISDIR(image->mode[answer.a])))
+		return false;
+	return end(tree, PFS_QUESTION_LOOKUP, error, began);
 }
 
 bool pfs_device_lookup_is_under(const struct pfs_tree *tree, bool *under,

@@ -20,11 +20,13 @@ struct pfs_cuda_path_table {
 	_Atomic bool is_made;
 	_Atomic size_t asked; /* paths, since there was no table */
 	_Atomic size_t bytes; /* of device memory */
+	_Atomic uint64_t refused_ns; /* when memory was too short; 0: it was not */
 	pthread_mutex_t lock; /* held by who makes it */
 };
 
 /* Sets *out to the table, or to none if it is not there, is not worth while for n paths and those
- * before them, another thread makes it, or memory is short. The columns are on the device. */
+ * before them, another thread makes it, or memory is short, or was within half a minute. The
+ * columns are on the device. */
 PFS_MUST_CHECK int pfs_cuda_path_table_use(struct pfs_cuda_path_table *t, struct pfs_job *job,
 					   struct pfs_path_table *out,
 					   const struct pfs_path_columns *columns, size_t n);

@@ -59,6 +59,12 @@ static const struct pfs_index_family *index_of(const struct cuda_resident *r)
 	return r->operators->families->index;
 }
 
+static void drop_table(struct cuda_resident *r)
+{
+	__atomic_store_n(&r->base.knows_paths, 0, __ATOMIC_RELEASE);
+	pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
+}
+
 static void free_parents(struct cuda_resident *r)
 {
 	pfs_device_give(pfs_cuda_operators_of(r->operators), r->d_parent);
@@ -86,7 +92,7 @@ static void close_resident(struct pfs_resident_backend *b)
 		index_of(r)->close(r->operators, &r->run, r->index);
 	if (r->operators) {
 		free_parents(r);
-		pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
+		drop_table(r);
 		r->operators->families->close(r->operators);
 	}
 	if (r->stream)
@@ -170,7 +176,7 @@ static int load(struct pfs_resident_backend *b, const struct pfs_resident_load *
 		index_of(r)->close(r->operators, &r->run, r->index);
 	r->index = NULL;
 	free_parents(r);
-	pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
+	drop_table(r);
 	PFS_TRY(index_of(r)->build(r->operators, &r->run, &r->index, &shape, load->keys,
 				   load->values, load->n));
 	error = pfs_job_begin(&job, r->operators, &r->run);
@@ -200,7 +206,7 @@ static int apply(struct pfs_resident_backend *b, const struct pfs_resident_chang
 	int error;
 
 	if (changes->moves_directories)
-		pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
+		drop_table(r);
 	PFS_TRY(change_index(r, changes));
 	if (!changes->n_slots)
 		return 0;
@@ -377,6 +383,7 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 		.top = c->top,
 	};
 	PFS_TRY(pfs_cuda_path_table_use(&r->table, job, &table, &columns, paths->n));
+	__atomic_store_n(&r->base.knows_paths, table.mask != 0, __ATOMIC_RELEASE);
 	PFS_TRY(make_marks(list));
 	PFS_TRY(send_paths(job, &device, paths, list));
 	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &table, &device, job->stream));

@@ -12,10 +12,11 @@ static __global__ void insert_one_kernel(pfs_device_btree t, uint32_t *inserted,
 	const uint32_t lane = threadIdx.x;
 	const uint32_t position = pfs_find_leaf(t, key, t.is_unique ? 0 : value, lane);
 	const size_t entry = (size_t)t.leaves.d_page[position] * PFS_PAGE + lane;
+	const uint32_t count = t.pages.d_count[t.leaves.d_page[position]];
 	bool is_full;
 	bool is_there = pfs_add_pair(t, t.leaves.d_page[position], key, value, lane, &is_full);
 
-	if (is_there && replace && t.pages.d_keys[entry] == key)
+	if (is_there && replace && lane < count && t.pages.d_keys[entry] == key)
 		t.pages.d_values[entry] = value;
 	if (lane == 0)
 		*inserted = is_full    ? PFS_INSERTED_NO_ROOM

@@ -279,6 +279,7 @@ static void wait_for_all(void)
 
 static void drop_table(struct server *s)
 {
+	__atomic_store_n(&s->base.knows_paths, 0, __ATOMIC_RELEASE);
 	free(s->table.nodes);
 	free(s->table.text);
 	free(s->table.changed);
@@ -393,6 +394,7 @@ static int make_table(struct server *s, const struct pfs_path_columns *c)
 	}
 	s->table = t;
 	s->seed = c->seed;
+	__atomic_store_n(&s->base.knows_paths, 1, __ATOMIC_RELEASE);
 	return 0;
 }
 
