@@ -45,49 +45,6 @@ ok 'which is not made' test ! -e "$work/root.pfs-journal"
 ok 'a file named for what is no store is one like any other' \
 	primefs export -o "$work/paths-wal" "$work/root.pfs"
 
-# ---- the output takes the place of what was there when it is complete ----
-mkdir "$work/outputs"
-cd "$work/outputs" || exit
-stays() { # WHAT PATTERN COMMAND...
-	echo before >out
-	fails_with "$@"
-	is 'what was there stays' "$(cat out)" before
-	rm out
-	not_ok "without one, too" "${@:3}"
-	is 'and nothing is made' "$(ls)" ''
-}
-stays 'a path that there is not' '--at=/nowhere' primefs export --at=/nowhere -o out "$store"
-stays 'a column that there is not' 'no node has this attribute' primefs export --columns=no -o out "$store"
-if [[ $(stat -fc %T .) =~ ^(tmpfs|ext2/ext3|xfs|btrfs)$ ]]; then # which have files without a name
-	seq 9999 | primefs import --format=paths - "$work/many.pfs" >/dev/null
-	limited() { (ulimit -f 8 && "$@"); }
-	stays 'no room' 'out: File too large' limited primefs export -o out "$work/many.pfs"
-fi
-(umask 027 && primefs export -o out "$store")
-is 'a new file has the rights of any' "$(stat -c %a out)" 640
-chmod 604 out
-ln -s out link
-ok 'a symlink is followed' primefs export -o link "$work/root.pfs"
-is 'and stays one' "$(readlink link) $(cat out)" 'out /d/'
-is 'and the file has its rights' "$(stat -c %a out)" 604
-ln out other
-ok 'a file of two names' primefs export -o out "$store"
-ok 'keeps both' cmp out other
-rm link other
-is 'and nothing is beside it' "$(ls -A)" out
-ln -s new link
-ok 'a symlink to what is not there' primefs export -o link "$work/root.pfs"
-is 'makes it' "$(cat new)" /d/
-: >appended
-{
-	primefs export -o /dev/stdout "$work/root.pfs"
-	echo last
-} >>appended
-is 'what a descriptor is of is written in place' "$(xargs <appended)" '/d/ last'
-fails_with 'a folder that is not there' 'none/out: No such file' primefs export -o none/out "$store"
-fails_with 'a folder' 'is a directory|Is a directory' primefs export -o "$work/outputs" "$store"
-cd "$work" || exit
-
 fails_with 'a format there is not' 'nonsense' primefs export --format=nonsense "$store"
 exits 'is wrong usage' 2 primefs export --format=nonsense "$store"
 fails_with 'a full disk is noticed' 'No space' bash -c "primefs export --format=paths '$store' >/dev/full"

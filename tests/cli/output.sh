@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# An output file takes the place of what was there when it is complete, unless that cannot be replaced.
+. "$(dirname "$0")/../lib.sh"
+
+printf '/a\n/b\n' | primefs import --format=paths - "$store" >/dev/null
+printf '/d/\n' | primefs import --format=paths - "$work/root.pfs" >/dev/null
+mkdir outputs
+cd outputs
+stays() { # WHAT PATTERN COMMAND...
+	echo before >out
+	fails_with "$@"
+	is 'what was there stays' "$(cat out)" before
+	rm out
+	not_ok "without one, too" "${@:3}"
+	is 'and nothing is made' "$(ls)" ''
+}
+stays 'a path that there is not' '--at=/nowhere' primefs export --at=/nowhere -o out "$store"
+stays 'a column that there is not' 'no node has this attribute' primefs export --columns=no -o out "$store"
+nameless= # whether this filesystem has files without a name
+[[ ! $(stat -fc %T .) =~ ^(tmpfs|ext2/ext3|xfs|btrfs)$ ]] || nameless=1
+if [[ $nameless ]]; then
+	seq 9999 | primefs import --format=paths - "$work/many.pfs" >/dev/null
+	limited() { (ulimit -f 8 && "$@"); }
+	stays 'no room' 'out: File too large' limited primefs export -o out "$work/many.pfs"
+fi
+(umask 027 && primefs export -o out "$store")
+is 'a new file has the rights of any' "$(stat -c %a out)" 640
+chmod 604 out
+ln -s out link
+ok 'a symlink is followed' primefs export -o link "$work/root.pfs"
+is 'and stays one' "$(readlink link) $(cat out)" 'out /d/'
+is 'and the file has its rights' "$(stat -c %a out)" 604
+ln out other
+ok 'a file of two names' primefs export -o out "$store"
+ok 'keeps both' cmp out other
+rm link other
+is 'and nothing is beside it' "$(ls -A)" out
+ln -s new link
+ok 'a symlink to what is not there' primefs export -o link "$work/root.pfs"
+is 'makes it' "$(cat new)" /d/
+: >appended
+{
+	primefs export -o /dev/stdout "$work/root.pfs"
+	echo last
+} >>appended
+is 'what a descriptor is of is written in place' "$(xargs <appended)" '/d/ last'
+fails_with 'a folder that is not there' 'none/out: No such file' primefs export -o none/out "$store"
+fails_with 'a folder' 'is a directory|Is a directory' primefs export -o "$work/outputs" "$store"
