@@ -2,11 +2,13 @@
 #include "tools/output.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 
@@ -17,10 +19,28 @@ static void print_proc_path(char proc_path[PROC_PATH_SIZE], int fd)
 	(void)snprintf(proc_path, PROC_PATH_SIZE, "/proc/self/fd/%d", fd);
 }
 
-/* True if the name is that of an open descriptor, whose file others go on writing. */
-static bool is_descriptor(const char *name)
+/* True if somebody has the file open for writing, be it this process as its standard output: what
+ * is written to it would be lost if another file took its name. Only if nobody has, a lease for
+ * reading is granted. It ends when the descriptor is closed, and who opens the file for writing
+ * waits for that. */
+static bool is_written(int fd)
 {
-	return strncmp(name, "/dev/", 5) == 0 || strncmp(name, "/proc/", 6) == 0;
+	return fcntl(fd, F_SETSIG, SIGURG) || /* which is ignored; SIGIO ends a process */
+	       fcntl(fd, F_SETLEASE, F_RDLCK);
+}
+
+/* True if another file may take the name of out->replaced, which is to be the file of *old. */
+static bool is_replaceable(const struct pfs_output *out, const struct stat *old)
+{
+	int fd PFS_CLOSE = -1;
+	struct stat now;
+
+	if (!S_ISREG(old->st_mode) || old->st_nlink != 1 ||
+	    faccessat(AT_FDCWD, out->replaced, W_OK, AT_EACCESS) != 0)
+		return false;
+	fd = open(out->replaced, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == old->st_dev &&
+	       now.st_ino == old->st_ino && !is_written(fd);
 }
 
 /* Finds the file whose name is to be taken, and how it is; old->st_nlink 0: it is not there.
@@ -30,12 +50,9 @@ static bool find_replaced(struct pfs_output *out, struct stat *old)
 	size_t len = strlen(out->name);
 
 	*old = (struct stat){.st_nlink = 0};
-	if (is_descriptor(out->name))
-		return false;
 	if (lstat(out->name, old) == 0)
-		return realpath(out->name, out->replaced) && stat(out->replaced, old) == 0 &&
-		       S_ISREG(old->st_mode) && old->st_nlink == 1 &&
-		       faccessat(AT_FDCWD, out->replaced, W_OK, AT_EACCESS) == 0;
+		return stat(out->name, old) == 0 && realpath(out->name, out->replaced) &&
+		       is_replaceable(out, old);
 	if (errno != ENOENT || !len || out->name[len - 1] == '/' || len >= sizeof(out->replaced))
 		return false;
 	(void)memcpy(out->replaced, out->name, len + 1);
@@ -55,7 +72,7 @@ static bool print_beside(char path[PATH_MAX], const struct pfs_output *out, cons
 static int open_nameless(struct pfs_output *out)
 {
 	char folder[PATH_MAX], proc_path[PROC_PATH_SIZE];
-	struct stat old, new;
+	struct stat old, made;
 	int fd;
 
 	if (!find_replaced(out, &old) || !print_beside(folder, out, "."))
@@ -64,9 +81,9 @@ static int open_nameless(struct pfs_output *out)
 	if (fd < 0)
 		return -1;
 	print_proc_path(proc_path, fd);
-	if (stat(proc_path, &new) == 0 &&
-	    (!old.st_nlink || (old.st_uid == new.st_uid &&old.st_gid ==
-			       new.st_gid &&fchmod(fd, old.st_mode & 07777) == 0)))
+	if (stat(proc_path, &made) == 0 &&
+	    (!old.st_nlink || (old.st_uid == made.st_uid && old.st_gid == made.st_gid &&
+			       fchmod(fd, old.st_mode & 07777) == 0)))
 		return fd;
 	(void)close(fd);
 	return -1;

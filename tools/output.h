@@ -3,8 +3,8 @@
  *
  * It is written without a name, and takes that of the file when it is complete: until then, and
  * if the command fails, what was there stays. It is written in place if it is no regular file, has
- * several names, another owner or a symlink that leads nowhere, below /dev and /proc, or where
- * files have to have names. */
+ * several names, another owner or a symlink that leads nowhere, if somebody writes to it, such as
+ * this process if it is standard output, or where files have to have names. */
 #ifndef PFS_TOOLS_OUTPUT_H
 #define PFS_TOOLS_OUTPUT_H
 

@@ -39,11 +39,26 @@ is 'and nothing is beside it' "$(ls -A)" out
 ln -s new link
 ok 'a symlink to what is not there' primefs export -o link "$work/root.pfs"
 is 'makes it' "$(cat new)" /d/
-: >appended
-{
-	primefs export -o /dev/stdout "$work/root.pfs"
-	echo last
-} >>appended
-is 'what a descriptor is of is written in place' "$(xargs <appended)" '/d/ last'
 fails_with 'a folder that is not there' 'none/out: No such file' primefs export -o none/out "$store"
 fails_with 'a folder' 'is a directory|Is a directory' primefs export -o "$work/outputs" "$store"
+
+# ---- what others write to is written in place ----
+ln -s /dev/stdout stdout
+for name in /dev/stdout //dev/stdout /dev/fd/1 /proc/self/fd/1 stdout log; do
+	echo first >log
+	{
+		primefs export -o "$name" "$work/root.pfs"
+		echo last
+	} >>log
+	is "standard output by the name $name" "$(xargs <log)" '/d/ last'
+done
+file=$(stat -c %i log)
+sleep 100 3>>log &
+cleanup_fn kill_own $!
+primefs export -o log "$work/root.pfs"
+is "what another process writes to" "$(stat -c %i log) $(cat log)" "$file /d/"
+kill_own $!
+wait $! || true
+file=$(stat -c %i log)
+primefs export -o log "$work/root.pfs"
+[[ ! $nameless ]] || not_ok 'and what nobody does is replaced' test "$file" -eq "$(stat -c %i log)"
