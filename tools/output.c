@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/random.h"
 #include "meta/store.h"
 #include "tools/cmd.h"
 
@@ -110,22 +111,35 @@ int pfs_output_open(struct pfs_output *out, const char *verb, const char *name)
 	return out->file ? PFS_EXIT_OK : pfs_cmd_fail(verb, "%s: %s", name, strerror(errno));
 }
 
+/* Gives the file a name that nobody else has, in the folder of the one that is replaced. */
+static int link_beside(char beside[PATH_MAX], const struct pfs_output *out)
+{
+	char digits[PFS_RANDOM_SIZE], name[PFS_RANDOM_SIZE + 32], proc_path[PROC_PATH_SIZE];
+
+	print_proc_path(proc_path, fileno(out->file));
+	do {
+		PFS_TRY(pfs_random_digits(digits));
+		(void)snprintf(name, sizeof(name), ".primefs-output-%s", digits);
+		if (!print_beside(beside, out, name))
+			return -ENAMETOOLONG;
+		if (linkat(AT_FDCWD, proc_path, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0)
+			return 0;
+	} while (errno == EEXIST);
+	return -errno;
+}
+
 static int take_name(const struct pfs_output *out)
 {
-	char beside[PATH_MAX], name[40], proc_path[PROC_PATH_SIZE];
-	int error = 0;
+	char beside[PATH_MAX];
+	int error;
 
-	(void)snprintf(name, sizeof(name), ".primefs-output-%d", (int)getpid());
-	if (!print_beside(beside, out, name))
-		return ENAMETOOLONG;
-	print_proc_path(proc_path, fileno(out->file));
-	(void)unlink(beside); /* of a process of that number that was killed */
-	if (linkat(AT_FDCWD, proc_path, AT_FDCWD, beside, AT_SYMLINK_FOLLOW))
-		return errno;
-	if (rename(beside, out->replaced)) {
-		error = errno;
-		(void)unlink(beside);
-	}
+	if (fsync(fileno(out->file))) /* else a crash could leave the name without the content */
+		return -errno;
+	PFS_TRY(link_beside(beside, out));
+	if (rename(beside, out->replaced) == 0)
+		return 0;
+	error = -errno;
+	(void)unlink(beside);
 	return error;
 }
 
@@ -136,7 +150,7 @@ int pfs_output_close(struct pfs_output *out, int status, int error)
 	if (fflush(out->file) && !error)
 		error = errno;
 	if (!fails && !error && *out->replaced)
-		error = take_name(out);
+		error = -take_name(out);
 	if (out->file != stdout && fclose(out->file) && !error)
 		error = errno;
 	return fails || !error ? status

@@ -42,6 +42,11 @@ is 'makes it' "$(cat new)" /d/
 fails_with 'a folder that is not there' 'none/out: No such file' primefs export -o none/out "$store"
 fails_with 'a folder' 'is a directory|Is a directory' primefs export -o "$work/outputs" "$store"
 
+# two processes have the same number where each has numbers of its own
+bash -c 'echo mine >.primefs-output-$$; exec primefs export -o out "$1"' - "$work/root.pfs"
+is 'what has a name that another process may use stays' "$(cat .primefs-output-* out | xargs)" 'mine /d/'
+rm .primefs-output-*
+
 # ---- what others write to is written in place ----
 ln -s /dev/stdout stdout
 for name in /dev/stdout //dev/stdout /dev/fd/1 /proc/self/fd/1 stdout log; do
