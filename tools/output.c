@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -30,6 +31,22 @@ static bool is_written(int fd)
 	       fcntl(fd, F_SETLEASE, F_RDLCK);
 }
 
+static bool has_attributes(int fd)
+{
+	return flistxattr(fd, NULL, 0) > 0; /* ACLs are some */
+}
+
+/* True if the file is mounted there itself, must not be removed (chattr +a, +i), or the kernel does
+ * not tell. */
+static bool is_fixed(int fd)
+{
+	const uint64_t fixed = STATX_ATTR_MOUNT_ROOT | STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE;
+	struct statx st;
+
+	return statx(fd, "", AT_EMPTY_PATH, 0, &st) || (st.stx_attributes & fixed) ||
+	       !(st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT);
+}
+
 /* True if another file may take the name of out->replaced, which is to be the file of *old. */
 static bool is_replaceable(const struct pfs_output *out, const struct stat *old)
 {
@@ -41,7 +58,7 @@ static bool is_replaceable(const struct pfs_output *out, const struct stat *old)
 		return false;
 	fd = open(out->replaced, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == old->st_dev &&
-	       now.st_ino == old->st_ino && !is_written(fd);
+	       now.st_ino == old->st_ino && !has_attributes(fd) && !is_fixed(fd) && !is_written(fd);
 }
 
 /* Finds the file whose name is to be taken, and how it is; old->st_nlink 0: it is not there.
@@ -84,6 +101,7 @@ static int open_nameless(struct pfs_output *out)
 	print_proc_path(proc_path, fd);
 	if (stat(proc_path, &made) == 0 &&
 	    (!old.st_nlink || (old.st_uid == made.st_uid && old.st_gid == made.st_gid &&
+			       !has_attributes(fd) && /* which its folder gives it */
 			       fchmod(fd, old.st_mode & 07777) == 0)))
 		return fd;
 	(void)close(fd);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/output.h - a file that a command writes.
  *
- * It is written without a name, and takes that of the file when it is complete: until then, and
- * if the command fails, what was there stays. It is written in place if it is no regular file, has
- * several names, another owner or a symlink that leads nowhere, if somebody writes to it, such as
- * this process if it is standard output, or where files have to have names. */
+ * It is written without a name, and takes that of the file when it is complete: until then, and if
+ * the command fails, what was there stays. So it is if nothing was there, or what another file can
+ * stand for: a regular file of this user and group, of one name, without attributes or an ACL, that
+ * is not mounted there and that nobody writes to, such as this process if it is standard output.
+ * Anything else is written in place; so is what a symlink that leads nowhere makes, and all where
+ * the folder may not be written or files have to have names. */
 #ifndef PFS_TOOLS_OUTPUT_H
 #define PFS_TOOLS_OUTPUT_H
 

@@ -19,9 +19,9 @@ stays 'a path that there is not' '--at=/nowhere' primefs export --at=/nowhere -o
 stays 'a column that there is not' 'no node has this attribute' primefs export --columns=no -o out "$store"
 nameless= # whether this filesystem has files without a name
 [[ ! $(stat -fc %T .) =~ ^(tmpfs|ext2/ext3|xfs|btrfs)$ ]] || nameless=1
+seq 9999 | primefs import --format=paths - "$work/many.pfs" >/dev/null
+limited() { (ulimit -f 8 && "$@"); }
 if [[ $nameless ]]; then
-	seq 9999 | primefs import --format=paths - "$work/many.pfs" >/dev/null
-	limited() { (ulimit -f 8 && "$@"); }
 	stays 'no room' 'out: File too large' limited primefs export -o out "$work/many.pfs"
 fi
 (umask 027 && primefs export -o out "$store")
@@ -67,3 +67,48 @@ wait $! || true
 file=$(stat -c %i log)
 primefs export -o log "$work/root.pfs"
 [[ ! $nameless ]] || not_ok 'and what nobody does is replaced' test "$file" -eq "$(stat -c %i log)"
+
+# ---- what has more than its content and its rights is written in place ----
+same_file() { # WHAT: the output, which is not made anew
+	local before
+	before=$(stat -c %i out)
+	ok "$1" primefs export -o out "$work/root.pfs"
+	is 'is written in place' "$(stat -c %i out) $(cat out)" "$before /d/"
+}
+echo before >out
+if setfattr -n user.name -v value out 2>/dev/null; then
+	same_file 'a file with an attribute'
+	rm out
+	echo before >out
+	# by default user 65534 may do all with what is made in this folder
+	all=ffffffff
+	acl=02000000.0100.0700.$all.0200.0700.feff0000.0400.0500.$all.1000.0700.$all.2000.0500.$all
+	if setfattr -n system.posix_acl_default -v "0x${acl//./}" . 2>/dev/null; then
+		same_file 'a file without the ACL that others have'
+		setfattr -x system.posix_acl_default .
+	else
+		skip 'skipped: no ACLs'
+	fi
+else
+	skip 'skipped: no attributes, or no setfattr'
+fi
+if unshare -m true 2>/dev/null; then
+	echo before >out
+	echo mounted >mounted
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	ok 'a file that is mounted' unshare -m --propagation private \
+		bash -c 'mount --bind mounted out && exec primefs export -o out "$1"' - "$work/root.pfs"
+	is 'is written in place' "$(cat mounted out | xargs)" '/d/ before'
+else
+	skip 'skipped: no mount namespaces'
+fi
+for letter in a i; do
+	if chattr "+$letter" out 2>/dev/null; then
+		cleanup_fn chattr -ai "$PWD/out"
+		fails_with "what must not change (chattr +$letter) is refused before all is written" \
+			'out: Operation not permitted' limited primefs export -o out "$work/many.pfs"
+		chattr "-$letter" out
+	else
+		skip 'skipped: no chattr'
+	fi
+done
