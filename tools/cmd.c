@@ -342,7 +342,7 @@ static bool is_named_for_store(const char *file)
 
 bool pfs_cmd_is_beside_store(const char *file)
 {
-	char real[PATH_MAX];
+	char real[PATH_MAX] = ""; /* of an empty name nothing is written to it */
 
 	/* of what is not there glibc has the path, too */
 	return is_named_for_store(file) ||

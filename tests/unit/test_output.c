@@ -14,6 +14,8 @@ int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *
 int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
 int __wrap_unlink(const char *path);
 int __wrap_rename(const char *from, const char *to);
+char *__wrap_realpath(const char *path, char *real);
+char *__real_realpath(const char *path, char *real);
 int __real_rename(const char *from, const char *to);
 
 static void note(const char *call)
@@ -53,6 +55,13 @@ int __wrap_rename(const char *from, const char *to)
 {
 	note("r");
 	return __real_rename(from, to);
+}
+
+char *__wrap_realpath(const char *path, char *real)
+{
+	if (!*path)
+		assert_non_null(memchr(real, 0, PATH_MAX)); /* nothing is written to it */
+	return __real_realpath(path, real);
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
@@ -100,6 +109,24 @@ static void takes_nobody_elses_name(void **state PFS_UNUSED)
 	assert_int_equal(size_of_file(), 3);
 }
 
+/* Leaves a stack without a single 0 to whoever is called next. */
+static __attribute__((noinline)) void use_stack(void)
+{
+	char bytes[4 * PATH_MAX];
+
+	(void)memset(bytes, 'x', sizeof(bytes));
+	assert_int_equal(*(volatile char *)(bytes + PATH_MAX), 'x');
+}
+
+static void an_empty_name_has_no_path(void **state PFS_UNUSED)
+{
+	struct pfs_output out;
+
+	use_stack();
+	assert_false(pfs_cmd_is_beside_store(""));
+	assert_int_equal(pfs_output_open(&out, "test", ""), PFS_EXIT_FAILURE);
+}
+
 static int enter_folder(void **state)
 {
 	return make_folder(state) ? -1 : chdir(test_folder);
@@ -111,6 +138,7 @@ int main(void)
 		cmocka_unit_test(is_on_the_disk_first),
 		cmocka_unit_test(a_failure_leaves_what_was_there),
 		cmocka_unit_test(takes_nobody_elses_name),
+		cmocka_unit_test(an_empty_name_has_no_path),
 	};
 
 	return cmocka_run_group_tests(tests, enter_folder, remove_folder);
