@@ -350,12 +350,24 @@ static int measure(const struct settings *settings, const struct pfs_place *plac
 
 /* ---- the picture ---- */
 
+/* Its file is opened at its first bytes: a question that fails leaves one as it was, even if it has
+ * to be written in place. */
+struct picture {
+	const char *name;      /* NULL: standard output */
+	struct pfs_output out; /* whose file is NULL until then */
+	bool failed;	       /* it could not be opened, which has been said */
+};
+
 static int write_out(void *arg, const void *bytes, size_t size)
 {
-	return fwrite(bytes, 1, size, arg) == size ? 0 : -errno;
+	struct picture *picture = arg;
+
+	if (!picture->out.file && !picture->failed)
+		picture->failed = pfs_output_open(&picture->out, "du", picture->name);
+	return picture->failed || fwrite(bytes, 1, size, picture->out.file) == size ? 0 : -errno;
 }
 
-static int copy_file(const struct pfs_place *place, FILE *out)
+static int copy_file(const struct pfs_place *place, struct picture *picture)
 {
 	int folder PFS_CLOSE = open(place->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int fd PFS_CLOSE = folder < 0 ? -1
@@ -364,7 +376,7 @@ static int copy_file(const struct pfs_place *place, FILE *out)
 	ssize_t got = -1;
 
 	while (fd >= 0 && (got = read(fd, piece, sizeof(piece))) > 0) {
-		int error = write_out(out, piece, (size_t)got);
+		int error = write_out(picture, piece, (size_t)got);
 
 		if (error)
 			return pfs_cmd_fail("du", "the answer: %s", strerror(-error));
@@ -377,15 +389,15 @@ static int copy_file(const struct pfs_place *place, FILE *out)
 static int draw(const struct pfs_place *place, const char *file)
 {
 	const char *const words[] = {"treemap", "--", place->path};
-	struct pfs_sink sink = {.write = write_out};
-	struct pfs_output out;
-	int status;
+	struct picture picture = {.name = strcmp(file, "-") == 0 ? NULL : file};
+	struct pfs_sink sink = {&picture, write_out};
+	int status = place->store
+			     ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
+			     : copy_file(place, &picture);
 
-	PFS_TRY(pfs_output_open(&out, "du", strcmp(file, "-") == 0 ? NULL : file));
-	sink.arg = out.file;
-	status = place->store ? pfs_answerer_ask(place->store, &sink, words, PFS_COUNT(words))
-			      : copy_file(place, out.file);
-	return pfs_output_close(&out, status, 0);
+	if (picture.failed)
+		return PFS_EXIT_FAILURE;
+	return picture.out.file ? pfs_output_close(&picture.out, status, 0) : status;
 }
 
 /* ---- the command ---- */

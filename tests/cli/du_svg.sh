@@ -43,6 +43,11 @@ ok 'which makes no file' test ! -e none.svg
 echo before >was.svg
 exits 'nor takes the place of one' 3 primefs du --svg was.svg "$store" /nowhere
 is 'which stays' "$(cat was.svg)" before
+ln was.svg named.svg
+exits 'nor empties one of two names' 3 primefs du --svg was.svg "$store" /nowhere
+is 'which stays, too' "$(cat was.svg)" before
+ok 'which a picture' primefs du --svg was.svg "$store"
+ok 'has by both' cmp all.svg named.svg
 exits 'where there is no folder' 3 primefs du --svg "$work/none/x.svg" "$store"
 fails_with 'the store itself is not written over' 'is a store; name another file' primefs du --svg "$store" "$store"
 ok 'and is whole' primefs check "$store"
@@ -56,6 +61,8 @@ primefs import --content=none many many.pfs >/dev/null
 ok 'of many' primefs du --svg many.svg many.pfs
 python 'is sound' sound.py many.svg deep
 ok 'and no larger than a few megabytes' test "$(stat -c %s many.svg)" -lt 4000000
+said=$(primefs du --svg none/x.svg many.pfs 2>&1) || true
+is 'a file that cannot be made is told of in a line' "$said" 'primefs du: none/x.svg: No such file or directory'
 rm -r many
 primefs import --format=paths - nothing.pfs </dev/null >/dev/null
 ok 'of nothing' primefs du --svg nothing.svg nothing.pfs
@@ -67,6 +74,8 @@ ok 'the file of a mount is the same' cmp "$mnt/.query/treemap.svg" all.svg
 ok 'in each directory' cmp "$mnt/<dir&>/.query/treemap.svg" part.svg
 fails_with 'the store that is mounted is not written over' 'is a store' primefs du --svg "$store" "$mnt"
 fails_with 'nor what lies beside it' 'a store has beside it' primefs du --svg "$store-shm" "$mnt"
+said=$(primefs du --svg none/x.svg "$mnt" 2>&1) || true
+is 'a file that cannot be made is told of in a line' "$said" 'primefs du: none/x.svg: No such file or directory'
 ok 'asked by the command' cmp <(primefs du --svg - "$mnt/<dir&>") part.svg
 ok 'and by the store' cmp <(primefs du --svg - "$store" '/<dir&>') part.svg
 truncate -s 20M "$mnt/grown"
