@@ -278,12 +278,11 @@ static int remove_run(struct pfs_db *db)
 
 static int write_all(struct pfs_db *db, const struct pfs_side_rows *packed)
 {
-	struct pfs_packed_cursor *rows;
-	int error = 0;
+	int error = db->rows ? 0 : make_cursor(db);
+	struct pfs_packed_cursor *rows = db->rows;
 
-	if (!db->rows)
-		PFS_TRY(make_cursor(db));
-	rows = db->rows;
+	if (!rows) /* it could not be made */
+		return error;
 	if (db->row_table != packed->table)
 		pfs_db_forget_rows(db);
 	db->row_table = packed->table;

@@ -407,6 +407,7 @@ static void both_names_of_query_are_one_too_many(void **state PFS_UNUSED)
 
 static uint64_t more_slots; /* than the store has */
 
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
 int __wrap_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out);
 int __wrap_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *out)
@@ -416,6 +417,7 @@ int __wrap_pfs_store_totals(struct pfs_store *store, struct pfs_store_totals *ou
 	out->end_slot += more_slots;
 	return error;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 /* The image of a store with more slots could not be loaded. */
 static void no_slot_is_beyond_those_of_an_image(void **state PFS_UNUSED)
