@@ -164,6 +164,50 @@ rm -r "$one/x" && mv "$work/other" "$one/x"
 ok 'another directory comes in the place of one' refresh "$store"
 is 'with all that it has' "$(nodes /x)" '/x/f'
 
+# ---- what the store has moved out of a directory that moves ----
+move() { primefs query "$store" "UPDATE nodes SET path = '$2' WHERE path = '$1'" >/dev/null; }
+for how in '' --quick; do
+	fill
+	mkdir "$one/x/y/d" && echo e >"$one/x/y/d/e"
+	rm "$store" && primefs import -q "$one" "$store"
+	sleep 2
+	move /x/y /w/y
+	move /w/y/d /w/y/z/dd
+	move /w/y/z/h /w/y/hh
+	primefs query "$store" "DELETE FROM nodes WHERE path = '/w/y/z/dd/e'" >/dev/null
+	before=$(nodes)
+	mv "$one/x" "$one/x2"
+	# shellcheck disable=SC2086
+	ok "a directory moves of which the store has moved something out $how" refresh -l $how "$store"
+	is 'which stays there' "$(said | xargs)" "kept /w/y <- x2/y: moved in the store \
+kept /w/y/hh <- x2/y/z/h: moved in the store kept /w/y/z/dd <- x2/y/d: moved in the store \
+kept /w/y/z/dd/e: removed in the store moved /x2 <- /x"
+	is 'as all does' "$(nodes)" "${before//x/x2}"
+	ok 'once more' refresh -l "$store"
+	is 'and no more is kept than what was moved' "$(said | cut -d' ' -f1,2 | xargs)" 'kept /w/y kept /w/y/hh kept /w/y/z/dd'
+	is 'nothing else' "$(nodes)" "${before//x/x2}"
+	echo new >"$one/x2/y/d/new" && rm "$one/x2/y/g"
+	ok 'what it has in the source' refresh -l "$store"
+	is 'is followed' "$(said | grep -v '^kept' | xargs)" \
+		'added /w/y/z/dd/new removed /w/y/g'
+done
+fill
+move /x/f /w/f
+sleep 2
+mv "$one/x" "$one/x2" && mv "$one/x2/f" "$one/x2/ff"
+ok 'what moves in the source, too' refresh -l "$store"
+is 'goes where that has it' "$(said | grep f)" 'moved /x/ff <- /w/f'
+fill
+ln "$one/x/f" "$one/x/f2"
+primefs refresh "$store" >/dev/null
+sleep 2
+move /x/f /w/f
+f=$(primefs query "$store" "SELECT ino FROM nodes WHERE path = '/w/f'")
+mv "$one/x" "$one/v" && mv "$one/v/f2" "$one/v/f3"
+ok 'a file of two names, of which the store has moved one, and the source the other' refresh -l "$store"
+is 'has both' "$(said | xargs)" 'kept /w/f <- v/f: moved in the store moved /v <- /x moved /x/f3 <- /x/f2'
+is 'with their nodes' "$(primefs query "$store" "SELECT ino FROM nodes WHERE path = '/w/f'")" "$f"
+
 # ---- several folders ----
 # The times that nodes have, as many as they have different ones.
 compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }

@@ -59,7 +59,8 @@ struct pfs_finding {
 	uint64_t over;	      /* the node of its name, if that has another original; or 0 */
 	uint64_t was;	      /* a directory's node when it was last read; or 0 */
 	struct pfs_refresh_place *as; /* its place, if it is a directory that is new or has moved */
-	bool removed;	      /* it was there at the last refresh, and was removed in the store */
+	bool removed;	      /* it was there at the last refresh, and was removed, or moved to another
+			       * directory, in the store */
 	bool closed;	      /* a directory that is not walked, as it is another filesystem's */
 	bool listed;	      /* it is in the place's list */
 	bool silent;	      /* what changes is too little to be reported */
@@ -204,10 +205,11 @@ PFS_MUST_CHECK int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone
 				 const struct pfs_source_record *record);
 struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t ino);
 
-/* Returns a gone node whose original the entry found is, and that is neither present nor claimed;
- * or NULL. */
+/* Gets a gone node whose original the entry found is, and that is neither present nor claimed; or
+ * NULL. along: one whose original has but moved with the directory that it is in, out of which the
+ * store has moved the node. What was removed in the store has no other. */
 PFS_MUST_CHECK int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
-				    const struct pfs_finding *found);
+				    const struct pfs_finding *found, bool along);
 
 /* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
  * all nodes with a record below a directory that was made in the store. */

@@ -61,21 +61,6 @@ static int leave_displaced(struct pfs_refresh *refresh)
 	return 0;
 }
 
-/* So are those whose nodes were removed. */
-static int leave_removed(struct pfs_refresh *refresh)
-{
-	struct pfs_finding *found;
-
-	for (found = refresh->found; found; found = found->following) {
-		if (found->kind != PFS_FOUND_NEW || !found->removed)
-			continue;
-		found->kind = PFS_FOUND_LEFT;
-		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
-					 NULL, "removed in the store"));
-	}
-	return 0;
-}
-
 /* Looks at an entry of the folder. *batch is NULL if that was not possible, which was told. */
 static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
 			 const char *folder, const char *name)
@@ -232,21 +217,55 @@ static int walk_found(struct pfs_refresh *refresh, struct pfs_finding *found, ui
 	return found->as->old_path ? 0 : -ENOMEM;
 }
 
-static int match_directories(struct pfs_refresh *refresh, bool *any)
+/* The entry has moved with the directory that it is in. The store has moved the node out of that
+ * directory, and it stays where it is. */
+static int keep_moved(struct pfs_refresh *refresh, struct pfs_finding *found)
+{
+	char *path PFS_FREE = path_of(found);
+
+	if (!path)
+		return -ENOMEM;
+	found->kind = PFS_FOUND_CHANGED;
+	found->silent = true;
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
+				"moved in the store");
+}
+
+/* Claims nodes for entries that have moved with the directory that they are in, and then for
+ * others: of the names of a file, the store may have moved one. */
+static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories, bool along)
 {
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone;
 
-		if (!is_open(found, true))
+		if (!is_open(found, directories))
 			continue;
-		PFS_TRY(pfs_refresh_twin(refresh, &gone, found));
+		PFS_TRY(pfs_refresh_twin(refresh, &gone, found, along));
 		if (!gone)
 			continue;
-		PFS_TRY(claim(refresh, found, gone));
-		PFS_TRY(walk_found(refresh, found, found->ino, gone->path));
 		*any = true;
+		PFS_TRY(claim(refresh, found, gone));
+		if (along)
+			PFS_TRY(keep_moved(refresh, found));
+		if (directories)
+			PFS_TRY(walk_found(refresh, found, found->ino, gone->path));
+	}
+	return 0;
+}
+
+/* What the store has removed, and has not moved, is not new. */
+static int leave_removed(struct pfs_refresh *refresh, bool directories)
+{
+	struct pfs_finding *found;
+
+	for (found = refresh->found; found; found = found->following) {
+		if (!found->removed || !is_open(found, directories))
+			continue;
+		found->kind = PFS_FOUND_LEFT;
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
+					 NULL, "removed in the store"));
 	}
 	return 0;
 }
@@ -309,15 +328,11 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 static int match_files(struct pfs_refresh *refresh)
 {
 	struct pfs_finding *found;
+	bool any;
 
-	for (found = refresh->found; found; found = found->following) {
-		struct pfs_gone *gone = NULL;
-
-		if (is_open(found, false))
-			PFS_TRY(pfs_refresh_twin(refresh, &gone, found));
-		if (gone)
-			PFS_TRY(claim(refresh, found, gone));
-	}
+	PFS_TRY(match_marks(refresh, &any, false, true));
+	PFS_TRY(match_marks(refresh, &any, false, false));
+	PFS_TRY(leave_removed(refresh, false));
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
 
@@ -443,11 +458,13 @@ static void hand_out(struct pfs_refresh *refresh)
 static int go_through_directories(struct pfs_refresh *refresh, bool *any)
 {
 	*any = false;
-	PFS_TRY(match_directories(refresh, any));
-	if (!*any)
+	PFS_TRY(match_marks(refresh, any, true, true));
+	PFS_TRY(match_marks(refresh, any, true, false));
+	if (!*any) {
+		PFS_TRY(leave_removed(refresh, true));
 		PFS_TRY(place_directories(refresh, any));
-	PFS_TRY(pfs_refresh_walk(refresh));
-	return leave_removed(refresh);
+	}
+	return pfs_refresh_walk(refresh);
 }
 
 int pfs_refresh_match(struct pfs_refresh *refresh)
@@ -457,7 +474,6 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 
 	PFS_TRY(look_at_all_displaced(refresh));
 	PFS_TRY(leave_displaced(refresh));
-	PFS_TRY(leave_removed(refresh));
 	do
 		error = go_through_directories(refresh, &any);
 	while (!error && any);

@@ -293,16 +293,30 @@ static int is_in_same(struct pfs_refresh *refresh, bool *is, const struct pfs_fi
 	return 0;
 }
 
+/* Returns true if the entry found has the place that the gone node's record has, but that the
+ * directory that it is in has moved: the node has been moved by the store alone. */
+static bool has_moved_along(const struct pfs_finding *found, const struct pfs_gone *gone)
+{
+	const char *above = found->place->old_path;
+	size_t len = above ? strlen(above) : 0;
+
+	return above && gone->parent != found->place->ino &&
+	       strncmp(gone->path, above, len) == 0 && gone->path[len] == '/' &&
+	       strcmp(gone->path + len + 1, found->name) == 0;
+}
+
 int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
-		     const struct pfs_finding *found)
+		     const struct pfs_finding *found, bool along)
 {
 	const struct marks *marks = (struct marks *)pfs_byprime_find(
 		&refresh->marks, key_of(found->entry->attr.st_ino));
 	struct pfs_gone *gone = marks ? marks->first : NULL;
 	bool is = false;
 
+	if (found->removed && !along)
+		gone = NULL;
 	for (; gone && !is; gone = is ? gone : gone->alike)
-		if (!gone->present && !gone->claimed &&
+		if (!gone->present && !gone->claimed && (!along || has_moved_along(found, gone)) &&
 		    (gone->mode & S_IFMT) == (found->entry->attr.st_mode & S_IFMT) &&
 		    pfs_refresh_same(refresh, found->batch, &gone->record))
 			PFS_TRY(is_in_same(refresh, &is, found, gone));

@@ -107,7 +107,7 @@ static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 static bool is_touched(const struct pfs_refresh_place *place,
 		       const struct pfs_source_record *record, const struct pfs_follower *node)
 {
-	bool by_name = place->matched && place->from->kind != PFS_FOUND_MOVED;
+	bool by_name = place->matched && place->from->over == place->ino;
 
 	return !by_name && (record->ctime.sec || record->ctime.nsec) &&
 	       !pfs_is_time(record->mtime, node->attr.st_mtim);
@@ -173,6 +173,15 @@ static int is_mounted_anew(const struct pfs_comparison *comparison, bool *is,
 	return 0;
 }
 
+/* Returns true if the listing is to be read. In that of a directory that has moved, what the store
+ * has moved out of the directory is found. */
+static bool needs_listing(const struct pfs_refresh *refresh, const struct pfs_refresh_place *place,
+			  bool same)
+{
+	return !same || !place->settled || refresh->otherwise ||
+	       (place->touched && place->old_path);
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -215,7 +224,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 		place->listed = record.ctime;
 	comparison->adopting = !known;
 	same = own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
-	comparison->listing = !same || !(node->flags & PFS_NODE_SETTLED) || refresh->otherwise;
+	comparison->listing = needs_listing(refresh, place, same);
 	if (!same || place->old_path || place->matched || anew ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
