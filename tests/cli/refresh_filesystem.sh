@@ -111,6 +111,14 @@ one
 is 'a disk is known' "$(known)" 1
 is 'from its import on' "$(counts "$store")" '0 added, 0 removed, 0 moved'
 is 'which nobody sees' "$(primefs query --tsv "$store" 'PRAGMA table_info(nodes)' | grep -c filesystem || true)" 0
+done=0
+for n in {4..24}; do
+	rm -f "$store"*
+	(ulimit -n "$n" && import) 2>/dev/null || continue
+	is "also from one with $n descriptors" "$(known)" 1
+	done=$((done + 1))
+done
+ok 'of which there are some, and not all' test "$done" -gt 0 -a "$done" -lt 21
 exchange two
 stays 'another disk'
 umount "$src/m"

@@ -280,15 +280,17 @@ static int keep_dir(struct pfs_crawl_thread *thread, struct pfs_crawl_entry *ent
 	return 0;
 }
 
-/* Called for what is mounted and going to be read. */
-static uint64_t filesystem_at(const struct pfs_crawl_thread *thread, const char *name)
+/* Called for what is mounted and going to be read; that tells if it cannot be opened. */
+static int find_filesystem(const struct pfs_crawl_thread *thread, uint64_t *filesystem,
+			   const char *name)
 {
 	int fd = pfs_crawl_openat(thread->fd, name, O_DIRECTORY);
-	uint64_t filesystem = fd < 0 ? 0 : pfs_filesystem_of(fd);
 
-	if (fd >= 0)
-		(void)close(fd);
-	return filesystem;
+	if (fd < 0)
+		return pfs_crawl_is_own(fd) ? fd : 0;
+	*filesystem = pfs_filesystem_of(fd);
+	(void)close(fd);
+	return 0;
 }
 
 static bool stays_out(const struct pfs_crawl *crawl, const struct pfs_crawl_entry *entry,
@@ -370,7 +372,7 @@ int pfs_crawl_keep(struct pfs_crawl_thread *thread, const char *name, const stru
 	if (S_ISDIR(from->stx_mode) && !stays_out(thread->crawl, entry, from))
 		PFS_TRY(keep_dir(thread, entry, name));
 	if (entry->mounted && entry->dir && thread->crawl->options.marks)
-		entry->filesystem = filesystem_at(thread, name);
+		PFS_TRY(find_filesystem(thread, &entry->filesystem, name));
 	batch->has_files |=
 		thread->crawl->options.content && S_ISREG(from->stx_mode) && from->stx_size > 0;
 	batch->n_entries++;

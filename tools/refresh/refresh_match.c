@@ -93,6 +93,8 @@ static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displace
 		error = pfs_refresh_look_for(refresh, &unseen, record, &node);
 	if (error == -ESTALE)
 		return 0;
+	if (pfs_crawl_is_own(error))
+		return error;
 	if (error)
 		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
 					strerror(-error));
