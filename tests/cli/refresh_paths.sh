@@ -76,6 +76,15 @@ mv "$one/w/old" "$one/w/renamed"
 ok 'that has moved would bring what it has' refresh -n "$store" /w/renamed/f
 ok 'and brings it' refresh "$store" /w/renamed/f
 fill
+mv "$one/x" "$one/x2" && mkdir -p "$one/x2/n/n2" && mv "$one/x2/f" "$one/x2/n" && echo h >"$one/x2/n/n2/h"
+for path in /x2/n/f /x2/n/n2/h /x2/n; do ok "what lies in a new directory in it would be brought: $path" refresh -n "$store" "$path"; done
+exits 'and nothing else' 3 primefs refresh -n "$store" /x2/n/h
+fill
+primefs query "$store" "UPDATE nodes SET name = 'xx' WHERE path = '/x'" >/dev/null
+mkdir -p "$one/x/n/n2" && echo h >"$one/x/n/n2/h"
+ok 'a directory comes to one that the store has renamed' refresh -n "$store"
+is 'which is said of all that is in it' "$(said | grep '^added' | xargs)" 'added /xx/n added /xx/n/n2 added /xx/n/n2/h'
+fill
 mkdir "$one/x/d" && echo k >"$one/x/y/k"
 primefs refresh -q "$store" >/dev/null
 mv "$one/w" "$one/v" && mv "$one/x" "$one/w" && mv "$one/w/y" "$one/w/d/y2" && mv "$one/w/d" "$one/w/d2"
@@ -169,8 +178,8 @@ move() { primefs query "$store" "UPDATE nodes SET path = '$2' WHERE path = '$1'"
 for how in '' --quick; do
 	fill
 	mkdir "$one/x/y/d" && echo e >"$one/x/y/d/e"
+	sleep 2 # so that directories are settled
 	rm "$store" && primefs import -q "$one" "$store"
-	sleep 2
 	move /x/y /w/y
 	move /w/y/d /w/y/z/dd
 	move /w/y/z/h /w/y/hh
@@ -193,14 +202,12 @@ kept /w/y/z/dd/e: removed in the store moved /x2 <- /x"
 done
 fill
 move /x/f /w/f
-sleep 2
 mv "$one/x" "$one/x2" && mv "$one/x2/f" "$one/x2/ff"
 ok 'what moves in the source, too' refresh -l "$store"
 is 'goes where that has it' "$(said | grep f)" 'moved /x/ff <- /w/f'
 fill
 ln "$one/x/f" "$one/x/f2"
 primefs refresh "$store" >/dev/null
-sleep 2
 move /x/f /w/f
 f=$(primefs query "$store" "SELECT ino FROM nodes WHERE path = '/w/f'")
 mv "$one/x" "$one/v" && mv "$one/v/f2" "$one/v/f3"

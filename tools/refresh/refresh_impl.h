@@ -229,7 +229,8 @@ PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refres
 				    uint64_t ino, const char *name, const char *from,
 				    const char *why);
 
-/* As pfs_refresh_tell, for a finding, with the path where its node will be. */
+/* As pfs_refresh_tell, for a finding, with the path that its node would have if no directory above
+ * it moved. */
 PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
 				       const struct pfs_finding *found, const char *from);
 

@@ -508,17 +508,19 @@ int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event e
 			const struct pfs_finding *found, const char *from)
 {
 	const struct pfs_refresh_place *place = found->place;
+	const char *name = pfs_refresh_name(found->name), *below = place->dir->path;
 	char *path PFS_FREE = NULL;
 
 	if (place->ino)
-		return pfs_refresh_tell(refresh, event, place->ino, pfs_refresh_name(found->name),
-					from, NULL);
-	/* in a directory that is new, too */
-	if (asprintf(&path, "%s/%s", place->dir->path, pfs_refresh_name(found->name)) < 0) {
+		return pfs_refresh_tell(refresh, event, place->ino, name, from, NULL);
+	while (!place->ino)
+		place = place->from->place;
+	below += place->dir->path_len;
+	if (asprintf(&path, "%s/%s", below + (*below == '/'), name) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	return pfs_refresh_tell(refresh, event, refresh->root_ino, path, from, NULL);
+	return pfs_refresh_tell(refresh, event, place->ino, path, from, NULL);
 }
 
 /* ---- the end ---- */
