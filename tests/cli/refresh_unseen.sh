@@ -55,9 +55,28 @@ done
 exits 'beside what can be' 1 user refresh "$store" /d /k
 ok 'that is newer' test "$(compared "path = '/k'")" -gt "$imported"
 is 'alone' "$(compared "path != '/k'")" "$imported"
+newer=$(compared "path = '/k'")
+mkdir "$src/k/l"
+sleep 1.1
+exits 'nor does a refresh of everything' 1 user refresh "$store"
+is 'make it newer' "$(compared "under(ino, '/d')")" "$imported"
+ok 'as it does what lies in others' test "$(compared "under(ino, '/k') ORDER BY 1" | cut -d' ' -f1)" -gt "$newer"
+rm -r "$src/k/l"
 chmod 755 "$src/d"
 ok 'it may be read again' user refresh "$store" /d
 ok 'and is newer, too' test "$(compared "under(ino, '/d')")" -gt "$imported"
+
+echo none >"$src/k/.gitignore"
+chown -R "$nobody" "$src/k"
+rm -f "$store"*
+user import -q --gitignore "$src" "$store"
+imported=$(compared 1)
+sleep 1.1
+chmod 0 "$src/k/.gitignore"
+exits 'a folder whose rules cannot be read' 1 user refresh "$store"
+is 'is as old as it was' "$(compared "under(ino, '/k')")" "$imported"
+ok 'and no other' test "$(compared "under(ino, '/d')")" -gt "$imported"
+rm "$src/k/.gitignore"
 
 for moved in d2 k/d2 d2/e; do
 	rm -f "$store"*
@@ -95,6 +114,12 @@ if mount_inner 2>/dev/null; then
 	ok 'which is said' grep -q '^unread /m/inner: its filesystem is not mounted' <(primefs refresh "$store" || true)
 	imported=$(compared "under(ino, '/m/inner')")
 	sleep 1.1
+	for at in '' / /m; do
+		# shellcheck disable=SC2086
+		exits "nor is it newer by a refresh of ${at:-everything}" 1 primefs refresh --cross-mounts "$store" $at
+		is 'than it was' "$(compared "under(ino, '/m/inner')")" "$imported"
+		ok 'while what it lies in is' test "$(compared "path = '/m'")" -gt "$imported"
+	done
 	exits 'the path alone does not lose it either' 1 primefs refresh "$store" /m/inner
 	is 'it is there' "$(paths)" "$before"
 	exits 'nor does one below it' 1 primefs refresh "$store" /m/inner/x

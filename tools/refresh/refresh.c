@@ -122,8 +122,11 @@ static int problem(void *arg, const char *path, const char *what)
 {
 	struct pfs_refresh *refresh = arg;
 	const struct pfs_refresh_options *options = refresh->options;
+	bool first;
 
 	refresh->report->count[PFS_REFRESH_UNREAD]++;
+	if (refresh->reading)
+		PFS_TRY(pfs_refresh_note(&refresh->unread_inos, &first, refresh->reading));
 	return options->event ? options->event(options->arg, PFS_REFRESH_UNREAD, path, NULL, what)
 			      : 0;
 }
@@ -181,6 +184,85 @@ static int note(const struct pfs_refresh *refresh, uint64_t ino,
 	return error == -ESTALE || error == -ENOENT ? 0 : error;
 }
 
+static int note_above(struct pfs_refresh *refresh, uint64_t ino)
+{
+	bool first = true;
+
+	while (first && (ino = pfs_follow_parent(refresh->tree, ino)))
+		PFS_TRY(pfs_refresh_note(&refresh->partly, &first, ino));
+	return 0;
+}
+
+/* Lists the directories that something lies in which was told as unread. */
+static int find_partly(struct pfs_refresh *refresh)
+{
+	const struct pfs_byprime_table *table = &refresh->unread_inos;
+
+	for (size_t i = 0; i < PFS_MAX(table->size, 1); i++) {
+		const struct pfs_byprime *at = table->chains ? table->chains[i] : table->only;
+
+		for (; at; at = at->next)
+			PFS_TRY(note_above(refresh, at->prime));
+	}
+	return 0;
+}
+
+/* Directories that are still to be noted. */
+struct to_note {
+	uint64_t *list;
+	size_t n, capacity;
+};
+
+/* Notes that what lies in the directory itself was compared, unless some of it was unread, and adds
+ * the directories in it to those that are to be noted. */
+static int note_flat(struct pfs_refresh *refresh, struct to_note *todo, uint64_t ino,
+		     const struct pfs_compared_times *times)
+{
+	const struct pfs_compared_times flat = {.flat_s = times->full_s};
+	struct pfs_followers children = {.n = 0};
+	int error = pfs_follow_list(refresh->tree, &children, ino, false);
+	bool whole = flat.flat_s;
+
+	for (size_t i = 0; i < children.n && !error; i++) {
+		const struct pfs_follower *child = &children.list[i];
+
+		whole &= !pfs_byprime_find(&refresh->unread_inos, child->ino);
+		if (!S_ISDIR(child->attr.st_mode))
+			continue;
+		error = pfs_grow(&todo->list, &todo->capacity, todo->n + 1, sizeof(*todo->list));
+		if (!error)
+			todo->list[todo->n++] = child->ino;
+	}
+	pfs_followers_finish(&children);
+	if (!error && whole)
+		error = note(refresh, ino, &flat);
+	return error == -ESTALE ? 0 : error;
+}
+
+/* A stamp counts for all below it, so that one that something unread lies below is divided among
+ * the directories that it does not lie below. */
+static int note_directory(struct pfs_refresh *refresh, uint64_t top,
+			  const struct pfs_compared_times *times)
+{
+	struct to_note todo = {.n = 0};
+	uint64_t ino = top;
+	int error = 0;
+
+	for (;;) {
+		bool unread = pfs_byprime_find(&refresh->unread_inos, ino);
+
+		if (!unread && is_of_root(refresh, ino))
+			error = !times->flat_s && pfs_byprime_find(&refresh->partly, ino)
+					? note_flat(refresh, &todo, ino, times)
+					: note(refresh, ino, times);
+		if (error || !todo.n)
+			break;
+		ino = todo.list[--todo.n];
+	}
+	free(todo.list);
+	return error;
+}
+
 /* Files were compared with all that is in their directory, unless the store has moved them. */
 static int note_node(struct pfs_refresh *refresh, uint64_t ino,
 		     const struct pfs_compared_times *times)
@@ -193,7 +275,7 @@ static int note_node(struct pfs_refresh *refresh, uint64_t ino,
 	    is_unread(refresh, ino))
 		return 0;
 	if (S_ISDIR(node.attr.st_mode))
-		return note(refresh, ino, times);
+		return note_directory(refresh, ino, times);
 	PFS_TRY(pfs_refresh_is_in_place(refresh, &in_place, ino));
 	ino = pfs_follow_parent(refresh->tree, ino);
 	return in_place && flat.flat_s && is_of_root(refresh, ino) ? note(refresh, ino, &flat) : 0;
@@ -222,6 +304,7 @@ static int note_compared(struct pfs_refresh *refresh, time_t begun)
 
 	if (options->shallow || options->dry_run)
 		return 0;
+	PFS_TRY(find_partly(refresh));
 	if (pfs_refresh_begins_at_root(refresh))
 		return is_of_root(refresh, refresh->root_ino)
 			       ? note_node(refresh, refresh->root_ino, &times)

@@ -59,8 +59,8 @@ struct pfs_finding {
 	uint64_t over;	      /* the node of its name, if that has another original; or 0 */
 	uint64_t was;	      /* a directory's node when it was last read; or 0 */
 	struct pfs_refresh_place *as; /* its place, if it is a directory that is new or has moved */
-	bool removed;	      /* it was there at the last refresh, and was removed, or moved to another
-			       * directory, in the store */
+	bool removed;	      /* it was there at the last refresh, and was removed, or moved to
+			       * another directory, in the store */
 	bool closed;	      /* a directory that is not walked, as it is another filesystem's */
 	bool listed;	      /* it is in the place's list */
 	bool silent;	      /* what changes is too little to be reported */
@@ -150,6 +150,8 @@ struct pfs_refresh {
 	bool unlooked; /* there may be mount points of which their nodes do not say that they are */
 	uint64_t unread;       /* how many nodes were unread when this root was begun */
 	struct pfs_byprime_table unread_inos; /* those of this root */
+	struct pfs_byprime_table partly; /* at the end: directories that one of them lies in */
+	uint64_t reading; /* the node that is unread if crawling says that something is; or 0 */
 	struct pfs_pool *pool; /* threads of a quick refresh; NULL: none has begun */
 };
 

@@ -147,6 +147,7 @@ static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displ
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	path[slash ? slash - displaced->path : 0] = 0;
+	refresh->reading = displaced->ino;
 	error = look_at_entry(refresh, &batch, path, name);
 	if (!error && !batch)
 		return 0;

@@ -532,6 +532,7 @@ static void free_gone(void *arg PFS_UNUSED, struct pfs_byprime *entry)
 
 void pfs_refresh_finish(struct pfs_refresh *refresh)
 {
+	refresh->reading = 0;
 	free_found(refresh->found);
 	free_places(refresh->todo);
 	free_places(refresh->kept);
@@ -541,6 +542,7 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
 	pfs_byprime_drain(&refresh->displaced_inos, free_gone, NULL);
 	pfs_byprime_drain(&refresh->unread_inos, free_gone, NULL);
+	pfs_byprime_drain(&refresh->partly, free_gone, NULL);
 	for (size_t i = 0; i < refresh->n_displaced; i++)
 		free(refresh->displaced[i].path);
 	free(refresh->displaced);

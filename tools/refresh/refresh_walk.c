@@ -346,6 +346,7 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 
 	if (error || !wanted)
 		return error;
+	refresh->reading = place->ino ? place->ino : place->above;
 	error = pfs_crawl_look_enter(refresh->look, &comparison.fd, place->dir);
 	if (pfs_crawl_is_own(error))
 		return error;
