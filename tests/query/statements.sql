@@ -702,6 +702,9 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT n, t FROM (SELECT n, t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 1) ORDER BY t > 'c' LIMIT 5
 = SELECT t, m FROM (SELECT ext t, uid n, depth m FROM nodes INTERSECT SELECT ext, uid, depth FROM nodes WHERE size > 50 ORDER BY n, t DESC) ORDER BY m LIMIT 5
 = SELECT x.t, x.n, s.n FROM (SELECT ext t, uid n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n, t DESC) x CROSS JOIN side s WHERE s.n > x.n + 1 LIMIT 5
+= SELECT x.depth, s.ext, char(65) FROM (SELECT depth, hex(count(*)) c FROM nodes GROUP BY depth) x CROSS JOIN side s ON s.n = x.depth LIMIT 3
+= SELECT x.depth, s.ext, char(65) FROM (SELECT depth, count(*) || 'x' c FROM nodes GROUP BY depth HAVING count(*) > 0) x LEFT JOIN side s ON s.n = x.depth LIMIT 4
+= WITH x AS (SELECT depth, char(66) c FROM nodes GROUP BY depth ORDER BY depth DESC) SELECT x.depth, s.ext, char(65) FROM x CROSS JOIN side s ON s.n = x.depth LIMIT 2
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

@@ -424,19 +424,20 @@ static void put_names(struct split *split)
 	}
 }
 
-static void write_offset(FILE *out, const struct split *split PFS_UNUSED, size_t number PFS_UNUSED)
+static void write_offset(FILE *out, const struct split *split, size_t number PFS_UNUSED)
 {
-	(void)fputs(" OFFSET 0", out);
+	(void)fprintf(out, "%s OFFSET 0", split->select->limit ? "" : " LIMIT -1");
 }
 
-/* Without its groups SQLite would take the SELECT for one whose rows an ORDER BY around it may sort
- * before its LIMIT; not so if it has an offset. */
-static void keep_limit(struct split *split)
+/* Without its groups SQLite would merge the SELECT with the one around it, and join or sort its
+ * rows otherwise, the latter before its LIMIT; not so if it has an offset. */
+static void keep_apart(struct split *split)
 {
-	const struct pfs_expr *limit = split->select->limit;
+	const struct pfs_select *select = split->select;
 
-	if (limit && !split->select->offset && split->select != split->finder->select)
-		put(split, (struct pfs_text_range){end_of(limit->span), 0}, write_offset, 0);
+	if ((select->limit || split->is_grouped) && !select->offset &&
+	    select != split->finder->select)
+		put(split, (struct pfs_text_range){end_of(select->span), 0}, write_offset, 0);
 }
 
 static bool can_be_split(const struct pfs_select *select)
@@ -476,6 +477,6 @@ bool pfs_split(struct pfs_finder *finder, const struct pfs_select *select)
 	for (size_t i = 0; i < split.n; i++)
 		put(&split, split.needed[i].expr->span, write_column, i);
 	put_names(&split);
-	keep_limit(&split);
+	keep_apart(&split);
 	return true;
 }
