@@ -705,6 +705,12 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = SELECT x.depth, s.ext, char(65) FROM (SELECT depth, hex(count(*)) c FROM nodes GROUP BY depth) x CROSS JOIN side s ON s.n = x.depth LIMIT 3
 = SELECT x.depth, s.ext, char(65) FROM (SELECT depth, count(*) || 'x' c FROM nodes GROUP BY depth HAVING count(*) > 0) x LEFT JOIN side s ON s.n = x.depth LIMIT 4
 = WITH x AS (SELECT depth, char(66) c FROM nodes GROUP BY depth ORDER BY depth DESC) SELECT x.depth, s.ext, char(65) FROM x CROSS JOIN side s ON s.n = x.depth LIMIT 2
+= WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) SELECT x.t, x.n, s.k FROM x LEFT JOIN side s ON s.rowid = x.n WHERE x.t IS NOT NULL LIMIT 5
+= WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) SELECT n, t, char(65) FROM x WHERE n > 0 ORDER BY t > 'c' LIMIT 5
+= WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC), y AS (SELECT t, n FROM x WHERE n > 0) SELECT hex(n), t FROM y ORDER BY t > 'c' LIMIT 5
+= SELECT n, t, char(65) FROM (SELECT DISTINCT ext t, depth n FROM nodes ORDER BY n DESC) WHERE n > 0 ORDER BY t > 'c' LIMIT 5
+= SELECT hex(n), t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 0 UNION ALL SELECT n, t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) ORDER BY 2 LIMIT 9
+= SELECT * FROM (SELECT hex(n), t FROM (SELECT t, n FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 0)) ORDER BY t > 'c' LIMIT 5
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)
 = SELECT * FROM (SELECT DISTINCT depth, ext FROM nodes) LIMIT 4
 = SELECT ext, count(*) FROM nodes GROUP BY ext UNION ALL SELECT type, count(*) FROM nodes GROUP BY type LIMIT 4

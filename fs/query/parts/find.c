@@ -52,12 +52,6 @@ bool pfs_finder_take(struct pfs_finder *finder, struct pfs_text_range span, enum
 static void walk_select(struct pfs_finder *finder, const struct pfs_select *select);
 
 /* One with a WITH of its own names what the statement's does not say. */
-static void look_into(struct pfs_finder *finder, const struct pfs_select *select)
-{
-	if (!select->with)
-		walk_select(finder, select);
-}
-
 static void look_at(struct pfs_finder *finder, const struct pfs_select *select,
 		    enum pfs_part_use use, bool is_whole)
 {
@@ -80,8 +74,8 @@ static void walk_expr(struct pfs_finder *finder, const struct pfs_expr *expr)
 		look_at(finder, expr->select, PFS_PART_VALUE, false);
 	else if (expr->kind == PFS_EXPR_IN_SELECT)
 		look_at(finder, expr->select, PFS_PART_SET, false);
-	else if (expr->select) /* EXISTS needs one row */
-		look_into(finder, expr->select);
+	else if (expr->select && !expr->select->with) /* EXISTS needs one row */
+		walk_select(finder, expr->select);
 }
 
 static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
@@ -92,33 +86,26 @@ static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
 	}
 }
 
-/* True if SQLite leaves out its ORDER BY where its rows are joined, or ordered by something else.
- */
-static bool may_lose_order(const struct pfs_select *select)
+static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined)
 {
-	return select->order && !select->limit && (select->first->next || !select->first->group);
-}
+	bool was_hidden = finder->is_order_hidden;
 
-static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined,
-		      bool is_ordered)
-{
-	for (is_joined |= from && from->next; from; from = from->next) {
+	is_joined |= from && from->next;
+	finder->is_order_hidden |= is_joined;
+	for (; from; from = from->next) {
 		walk_expr(finder, from->on);
 		walk_items(finder, from->args);
 		if (from->kind == PFS_FROM_JOIN)
-			walk_from(finder, from->inner, true, is_ordered);
-		if (from->kind != PFS_FROM_SELECT)
-			continue;
-		if ((is_joined || is_ordered) && may_lose_order(from->select))
-			look_into(finder, from->select);
-		else
+			walk_from(finder, from->inner, true);
+		else if (from->kind == PFS_FROM_SELECT)
 			look_at(finder, from->select, PFS_PART_ROWS, is_joined);
 	}
+	finder->is_order_hidden = was_hidden;
 }
 
-static void walk_core(struct pfs_finder *finder, const struct pfs_core *core, bool is_ordered)
+static void walk_core(struct pfs_finder *finder, const struct pfs_core *core)
 {
-	walk_from(finder, core->from, false, is_ordered);
+	walk_from(finder, core->from, false);
 	walk_items(finder, core->results);
 	walk_expr(finder, core->where);
 	walk_items(finder, core->group);
@@ -127,10 +114,13 @@ static void walk_core(struct pfs_finder *finder, const struct pfs_core *core, bo
 	walk_items(finder, core->rows);
 }
 
+/* What names them may order or join their rows. */
 static void walk_ctes(struct pfs_finder *finder, const struct pfs_with *with)
 {
+	finder->is_order_hidden = true;
 	for (const struct pfs_cte *cte = with ? with->first : NULL; cte; cte = cte->next)
 		look_at(finder, cte->select, PFS_PART_ROWS, true);
+	finder->is_order_hidden = false;
 }
 
 /* SQLite asks each SELECT of a compound for its rows in the compound's order: in a descending one
@@ -144,20 +134,30 @@ static bool is_descending(const struct pfs_items *order)
 	return item != NULL;
 }
 
-static void walk_select(struct pfs_finder *finder, const struct pfs_select *select)
+static void walk_cores(struct pfs_finder *finder, const struct pfs_select *select)
 {
 	bool has_parts = select->first->next && !is_descending(select->order);
 
-	if (finder->error || pfs_split(finder, select))
-		return;
 	for (const struct pfs_core *core = select->first; core; core = core->next) {
 		if (!has_parts || !core->results ||
 		    !pfs_finder_take(finder, core->span, PFS_PART_ROWS, false))
-			walk_core(finder, core, select->order != NULL);
+			walk_core(finder, core);
 	}
 	walk_items(finder, select->order);
 	walk_expr(finder, select->limit);
 	walk_expr(finder, select->offset);
+}
+
+static void walk_select(struct pfs_finder *finder, const struct pfs_select *select)
+{
+	bool was_hidden = finder->is_order_hidden;
+
+	if (finder->error)
+		return;
+	finder->is_order_hidden = select->order || (was_hidden && !select->limit);
+	if (!pfs_split(finder, select))
+		walk_cores(finder, select);
+	finder->is_order_hidden = was_hidden;
 }
 
 /* ---- changes ---- */

@@ -10,7 +10,8 @@
 
 /* ---- what may be one ---- */
 
-static bool is_fit(const struct pfs_block *block, enum pfs_part_use use)
+static bool is_fit(const struct pfs_finder *finder, const struct pfs_block *block,
+		   enum pfs_part_use use)
 {
 	switch (use) {
 	case PFS_PART_VALUE: /* the first row is the only one */
@@ -19,7 +20,9 @@ static bool is_fit(const struct pfs_block *block, enum pfs_part_use use)
 	case PFS_PART_SET:
 	case PFS_PART_MEMBERS:
 		return block->n_results == 1 && pfs_block_is_determined(block);
-	case PFS_PART_ROWS:
+	case PFS_PART_ROWS: /* in their own order */
+		if (finder->is_order_hidden && pfs_block_may_lose_order(block))
+			return false;
 		break;
 	}
 	return pfs_block_is_determined(block);
@@ -173,7 +176,8 @@ bool pfs_part_take(struct pfs_finder *finder, enum pfs_part_use use, const char 
 	finder->is_prepared |= asked.is_prepared;
 	free(whole);
 	is_taken = !finder->error && pfs_relational_block(part->relational) &&
-		   is_fit(pfs_relational_block(part->relational), use) && declare(finder, part);
+		   is_fit(finder, pfs_relational_block(part->relational), use) &&
+		   declare(finder, part);
 	if (is_taken)
 		parts->n++;
 	else

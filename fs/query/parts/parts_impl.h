@@ -42,6 +42,9 @@ struct pfs_finder {
 	const struct pfs_select *select;
 	/* The statement changes something; its parts may be plain rows (struct pfs_row_plan). */
 	bool is_change;
+	/* What stands around the SELECT that is looked at orders its rows or joins them, or may do
+	 * so: SQLite leaves out its ORDER BY, and those within. */
+	bool is_order_hidden;
 	bool makes_table; /* CREATE TABLE AS: SQLite derives the types of the table's columns */
 	char *with; /* the statement's WITH, whose CTEs parts may name; owned; "": none */
 	struct pfs_substitute *places; /* owned, in no order */

@@ -384,6 +384,18 @@ static void show_order(struct pfs_block *part)
 	}
 }
 
+bool pfs_block_may_lose_order(const struct pfs_block *block)
+{
+	const struct pfs_input *input = &block->inputs[0];
+	bool may = block->n_order != 0;
+
+	if (block->is_aggregate || is_cut(block))
+		return false;
+	for (size_t i = 0; i < input->n_parts && !may; i++)
+		may = pfs_block_may_lose_order(input->parts[i]);
+	return may;
+}
+
 /* Of other rows SQLite leaves it out where they are joined or ordered by something else. */
 static void forget_order(struct pfs_block *part)
 {

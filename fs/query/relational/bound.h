@@ -253,6 +253,9 @@ bool pfs_block_is_determined(const struct pfs_block *block);
 bool pfs_block_is_known(const struct pfs_block *block);
 /* Returns true if it is seen that rows are joined in the order of the first input's. */
 bool pfs_block_keeps_order(const struct pfs_block *block);
+/* Returns true if it has an ORDER BY, or a sub-select has, that SQLite leaves out where something
+ * else orders the rows or joins them. */
+bool pfs_block_may_lose_order(const struct pfs_block *block);
 /* Returns true if SQLite plans with PFS_FEW_ROWS of them at most. */
 bool pfs_block_is_few(const struct pfs_block *block);
 /* Returns true if there are more inputs than the first one and sub-selects in expressions. */
