@@ -244,6 +244,8 @@ static const char *const left_out[] = {
 	"SELECT DISTINCT ext, size > (SELECT avg(size) FROM nodes) FROM nodes LIMIT 4",
 	("SELECT n, t, char(65) FROM (SELECT DISTINCT ext t, depth n FROM nodes ORDER BY n DESC) "
 	 "WHERE n > 0 ORDER BY t > 'c' LIMIT 5"),
+	("SELECT x.depth, s.ext FROM (SELECT DISTINCT depth FROM nodes) x LEFT JOIN side s "
+	 "ON s.n = x.depth LIMIT 4"),
 	("SELECT DISTINCT ext, depth FROM nodes WHERE size < (SELECT max(size) FROM nodes) ORDER BY "
 	 "depth LIMIT 3"),
 };
