@@ -164,17 +164,15 @@ static int take_over(void *arg, const struct pfs_side_rows *rows)
 	return pfs_side_rows_each(rows, pfs_sql_fill_changed, filling->connection->sql);
 }
 
-/* Nobody waits for what is taken over: it is no more than the list has. */
-static int follow(void *arg, struct pfs_store *store PFS_UNUSED)
+static int follow(struct filling *filling)
 {
-	const struct filling *filling = arg;
-	struct pfs_connection *connection = filling->connection;
+	const struct pfs_connection *connection = filling->connection;
 	uint32_t id = filling->side->id;
 	int error = pfs_sql_fill_begin(connection->sql, id, false);
 
 	if (!error)
 		error = pfs_sides_between(filling->tree, id, filling->side->version,
-					  connection->sides_version, take_over, arg);
+					  connection->sides_version, take_over, filling);
 	return pfs_sql_fill_end(connection->sql, id, connection->sides_version, error);
 }
 
@@ -200,7 +198,7 @@ static int bring_up(struct filling *filling)
 					       filling->connection->sides_version))
 		return 0;
 	if (side->filled)
-		error = pfs_sides_read(filling->tree, follow, filling);
+		error = follow(filling);
 	return error == -ENOENT ? fill(filling) : error;
 }
 

@@ -291,15 +291,19 @@ struct changes {
 };
 
 /* `reading` is held. */
+static int use(struct changes *out, struct change *change)
+{
+	PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(struct change *)));
+	atomic_fetch_add(&change->users, 1);
+	out->list[out->n++] = change;
+	return 0;
+}
+
 static int use_pending(struct changes *out, const struct pfs_sides *sides, uint32_t table)
 {
-	for (struct change *change = sides->pending; change; change = change->next) {
-		if (change->rows.table != table)
-			continue;
-		PFS_TRY(pfs_grow(&out->list, &out->capacity, out->n + 1, sizeof(struct change *)));
-		atomic_fetch_add(&change->users, 1);
-		out->list[out->n++] = change;
-	}
+	for (struct change *change = sides->pending; change; change = change->next)
+		if (change->rows.table == table)
+			PFS_TRY(use(out, change));
 	return 0;
 }
 
@@ -387,17 +391,30 @@ uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t vers
 	return PFS_MIN(rows, most);
 }
 
+static int use_between(struct changes *out, const struct pfs_sides *sides, uint32_t table,
+		       uint64_t after, uint64_t up_to)
+{
+	if (!is_known(sides, table, after))
+		return -ENOENT;
+	for (struct change *change = first_after(sides, table, after);
+	     change && change->version <= up_to; change = change->later)
+		PFS_TRY(use(out, change));
+	return 0;
+}
+
 int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after, uint64_t up_to,
 		      int (*fn)(void *arg, const struct pfs_side_rows *rows), void *arg)
 {
-	const struct pfs_sides *sides = tree->sides;
+	struct changes between = {.n = 0};
+	int error;
 
-	if (!is_known(sides, table, after))
-		return -ENOENT;
-	for (const struct change *change = first_after(sides, table, after);
-	     change && change->version <= up_to; change = change->later)
-		PFS_TRY(fn(arg, &change->rows));
-	return 0;
+	(void)pthread_rwlock_rdlock(&tree->sides->reading);
+	error = use_between(&between, tree->sides, table, after, up_to);
+	(void)pthread_rwlock_unlock(&tree->sides->reading);
+	for (size_t i = 0; i < between.n && !error; i++)
+		error = fn(arg, &between.list[i]->rows);
+	put_changes(&between);
+	return error;
 }
 
 /* ---- changing ---- */

@@ -67,8 +67,8 @@ bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version,
 uint64_t pfs_sides_distance(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t most);
 
 /* Calls fn for each change of the table after the version `after`, up to the version `up_to`, in
- * order, until it returns non-zero, which is returned. The caller is in pfs_sides_read. -ENOENT:
- * more than rows has changed, or the changes are no longer in the list. */
+ * order, until it returns non-zero, which is returned. Changes and commits go on meanwhile.
+ * -ENOENT: more than rows has changed, or the changes are no longer in the list; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sides_between(struct pfs_tree *tree, uint32_t table, uint64_t after,
 				     uint64_t up_to,
 				     int (*fn)(void *arg, const struct pfs_side_rows *rows),

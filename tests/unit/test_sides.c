@@ -4,6 +4,7 @@
 #include "tests/unit/side_util.h"
 
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdatomic.h>
 
 #include "fs/journal/journal.h"
@@ -449,6 +450,56 @@ static void test_reading_all_rows_holds_nobody_up(void **state)
 	check("SELECT count(*) FROM e", "203");
 }
 
+static unsigned n_taken_over;
+
+/* abs(x), which an index of the copy asks for as a row is taken over. */
+static void abs_meanwhile(sqlite3_context *context, int n, sqlite3_value **arguments)
+{
+	(void)n;
+	if (n_taken_over && --n_taken_over == 0) {
+		change("INSERT INTO u VALUES (hex(zeroblob(3000000)))", 1);
+		assert_int_equal(pfs_tree_sync(tree), 0); /* more than the list keeps */
+	}
+	sqlite3_result_int64(context, llabs(sqlite3_value_int64(arguments[0])));
+}
+
+static int replace_abs(sqlite3 *handle, const char **why, const void *routines)
+{
+	(void)why;
+	(void)routines;
+	return sqlite3_create_function(
+		handle, "abs", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+		abs_meanwhile, NULL, NULL);
+}
+
+/* Nor does whoever takes over a change, which may have any size. */
+static void test_taking_over_holds_nobody_up(void **state)
+{
+	(void)state;
+	(void)sqlite3_auto_extension((void (*)(void))replace_abs);
+	reopen();
+	change("CREATE TABLE u (s TEXT)", 0);
+	change("CREATE TABLE e (n INTEGER)", 0);
+	change("CREATE INDEX e_n ON e (abs(n))", 0);
+	change("INSERT INTO e VALUES (0)", 1);
+	check("SELECT count(*) FROM e NOT INDEXED", "1");
+	{
+		struct pfs_query *held = begin("SELECT 1");
+
+		change("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 "
+		       "FROM i LIMIT 500) SELECT v FROM i",
+		       500);
+		pfs_query_finish(held);
+	}
+	n_taken_over = 100;
+	(void)alarm(120); /* where it deadlocks */
+	check("SELECT count(*), sum(n) FROM e NOT INDEXED", "501 125250");
+	(void)alarm(0);
+	assert_int_equal(n_taken_over, 0);
+	check("SELECT count(*) FROM u", "1");
+	(void)sqlite3_cancel_auto_extension((void (*)(void))replace_abs);
+}
+
 /* Rows that wait are read where they are: they take no memory of who reads them. */
 static void test_rows_that_wait_take_no_memory(void **state)
 {
@@ -649,6 +700,7 @@ int main(int argc, char **argv)
 		TEST(test_a_join_makes_no_columns_anew),
 		TEST(test_only_who_reads_takes_over),
 		TEST(test_reading_all_rows_holds_nobody_up),
+		TEST(test_taking_over_holds_nobody_up),
 		TEST(test_rows_that_wait_take_no_memory),
 		TEST(test_rows_wait_for_the_next_commit),
 		TEST(test_what_fails_changes_nothing),

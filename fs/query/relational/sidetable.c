@@ -405,23 +405,6 @@ static int follow_rows(void *arg, const struct pfs_side_rows *rows)
 	return pfs_side_rows_each(rows, follow_row, arg);
 }
 
-struct following {
-	struct pfs_side_entry *entry;
-	struct pfs_query *query;
-};
-
-static int follow_all(void *arg, struct pfs_store *store PFS_UNUSED)
-{
-	const struct following *following = arg;
-	uint64_t version = following->query->connection->sides_version;
-
-	PFS_TRY(pfs_sides_between(following->query->queries->tree, following->entry->table.id,
-				  following->entry->version, version, follow_rows,
-				  following->entry));
-	following->entry->version = version;
-	return 0;
-}
-
 static void move_cells(struct pfs_side_entry *entry, size_t i)
 {
 	bool is_code = entry->has_value[i] && entry->columns[i].kind == PFS_KIND_CODE;
@@ -474,12 +457,15 @@ static bool is_worn(const struct pfs_side_entry *entry)
 
 int pfs_side_entry_follow(struct pfs_side_entry *entry, struct pfs_query *query)
 {
-	struct following following = {entry, query};
+	uint64_t version = query->connection->sides_version;
 	int error;
 
 	entry->account = query->account;
 	entry->query = query;
-	error = pfs_sides_read(query->queries->tree, follow_all, &following);
+	error = pfs_sides_between(query->queries->tree, entry->table.id, entry->version, version,
+				  follow_rows, entry);
+	if (!error)
+		entry->version = version;
 	entry->account = NULL;
 	entry->query = NULL;
 	if (!error && entry->n_dead > PFS_MAX(entry->n_rows / 2, 512))
