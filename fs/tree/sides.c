@@ -86,6 +86,17 @@ static void put_change(struct change *change)
 	free(change);
 }
 
+/* Puts each of a list, with no lock, as much memory may be freed. */
+static void put_list(struct change *first)
+{
+	while (first) {
+		struct change *change = first;
+
+		first = change->next;
+		put_change(change);
+	}
+}
+
 /* ---- what the committer does ---- */
 
 /* Nobody takes them out meanwhile, and what stands behind the last one is not looked at. */
@@ -132,7 +143,8 @@ static void settle(struct pfs_tree *tree, uint64_t version)
 	pfs_parts_unlock(tree);
 }
 
-static void forget_first(struct pfs_sides *sides)
+/* Moves the first of the list to those that are put once no lock is held. */
+static void forget_first(struct pfs_sides *sides, struct change **forgotten)
 {
 	struct change *change = sides->first;
 	struct table *table = find_table(sides, change->rows.table);
@@ -144,12 +156,14 @@ static void forget_first(struct pfs_sides *sides)
 		sides->last = NULL;
 	sides->since = change->version;
 	sides->kept -= cost(change);
-	put_change(change);
+	change->next = *forgotten;
+	*forgotten = change;
 }
 
 static void done(struct pfs_tree *tree)
 {
 	struct pfs_sides *sides = tree->sides;
+	struct change *forgotten = NULL;
 
 	if (!sides->group)
 		return;
@@ -157,9 +171,10 @@ static void done(struct pfs_tree *tree)
 	settle(tree, sides->group);
 	pfs_parts_lock(tree); /* for cutting and adding; both look at the last */
 	while (sides->kept > KEPT_MAX)
-		forget_first(sides);
+		forget_first(sides, &forgotten);
 	pfs_parts_unlock(tree);
 	(void)pthread_rwlock_unlock(&sides->reading);
+	put_list(forgotten);
 	sides->group = 0;
 }
 
@@ -167,6 +182,7 @@ static void done(struct pfs_tree *tree)
 static int commit_shown(struct pfs_tree *tree)
 {
 	struct pfs_sides *sides = tree->sides;
+	struct change *forgotten = NULL;
 	int error;
 
 	(void)pthread_rwlock_wrlock(&sides->reading);
@@ -175,7 +191,7 @@ static int commit_shown(struct pfs_tree *tree)
 		settle(tree, UINT64_MAX);
 		pfs_parts_lock(tree);
 		while (sides->first)
-			forget_first(sides);
+			forget_first(sides, &forgotten);
 		forget_tables(sides);
 		pfs_parts_unlock(tree);
 		sides->since = atomic_load(&sides->version) + 1;
@@ -183,6 +199,7 @@ static int commit_shown(struct pfs_tree *tree)
 		atomic_store(&sides->version, sides->since);
 	}
 	(void)pthread_rwlock_unlock(&sides->reading);
+	put_list(forgotten);
 	return error;
 }
 
@@ -216,12 +233,7 @@ void pfs_sides_destroy(struct pfs_tree *tree)
 
 	if (!sides)
 		return;
-	while (sides->first) {
-		struct change *change = sides->first;
-
-		sides->first = change->next;
-		put_change(change);
-	}
+	put_list(sides->first);
 	forget_tables(sides);
 	(void)pthread_rwlock_destroy(&sides->reading);
 	(void)pthread_mutex_destroy(&sides->change);
