@@ -274,6 +274,29 @@ uint64_t pfs_sides_schema(const struct pfs_tree *tree)
 	return atomic_load(&tree->sides->schema);
 }
 
+/* The table's first change after that version; NULL: there is none, or it is not in the list. */
+static struct change *first_after(const struct pfs_sides *sides, uint32_t id, uint64_t after)
+{
+	const struct table *table = find_table(sides, id);
+	struct change *change = table ? table->last : NULL;
+
+	while (change && change->before > after && change->before > sides->since)
+		change = change->earlier;
+	return change && change->version > after ? change : NULL;
+}
+
+/* Returns true if the list has all that changed of the table after that version. What was taken out
+ * of it since may be of other tables. */
+static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
+{
+	const struct table *table = find_table(sides, id);
+	const struct change *change = first_after(sides, id, after);
+
+	return after >= atomic_load(&sides->schema) &&
+	       (after >= sides->since || !table || table->changed <= after ||
+		(change && change->before <= after));
+}
+
 struct rows {
 	struct pfs_sides *sides;
 	bool is_held; /* `reading` */
@@ -336,8 +359,9 @@ int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 	int error;
 
 	(void)pthread_rwlock_rdlock(&tree->sides->reading);
-	error = pfs_sides_version(tree) == version ? use_pending(&pending, tree->sides, table)
-						   : -EAGAIN;
+	error = is_known(tree->sides, table, version) && !first_after(tree->sides, table, version)
+			? use_pending(&pending, tree->sides, table)
+			: -EAGAIN;
 	if (!error)
 		error = pfs_store_scan_rows(tree->store, table, let_go, give_row, &rows);
 	if (rows.is_held)
@@ -346,29 +370,6 @@ int pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 		error = pfs_side_rows_each(&pending.list[i]->rows, changed, arg);
 	put_changes(&pending);
 	return error;
-}
-
-/* The table's first change after that version; NULL: there is none, or it is not in the list. */
-static struct change *first_after(const struct pfs_sides *sides, uint32_t id, uint64_t after)
-{
-	const struct table *table = find_table(sides, id);
-	struct change *change = table ? table->last : NULL;
-
-	while (change && change->before > after && change->before > sides->since)
-		change = change->earlier;
-	return change && change->version > after ? change : NULL;
-}
-
-/* Returns true if the list has all that changed of the table after that version. What was taken out
- * of it since may be of other tables. */
-static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
-{
-	const struct table *table = find_table(sides, id);
-	const struct change *change = first_after(sides, id, after);
-
-	return after >= atomic_load(&sides->schema) &&
-	       (after >= sides->since || !table || table->changed <= after ||
-		(change && change->before <= after));
 }
 
 bool pfs_sides_are_same(struct pfs_tree *tree, uint32_t table, uint64_t version, uint64_t other)

@@ -50,8 +50,8 @@ uint64_t pfs_sides_schema(const struct pfs_tree *tree);
 /* Gives all rows of the table at that version. Calls `row` for each row in the store, in order of
  * their numbers, then `changed` for each row whose change waits for a commit, in the order of the
  * changes, with cells NULL if the row was removed. Changes and commits go on meanwhile. -EAGAIN:
- * the version has risen; -ENOENT: there is no such table; -ENOMEM; and what `row` and `changed`
- * return. */
+ * the table has changed since, or more than rows has; -ENOENT: there is no such table; -ENOMEM; and
+ * what `row` and `changed` return. */
 PFS_MUST_CHECK int
 pfs_sides_rows(struct pfs_tree *tree, uint32_t table, uint64_t version,
 	       int (*row)(void *arg, int64_t row, const struct pfs_cell *cells, size_t n),

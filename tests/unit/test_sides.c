@@ -431,9 +431,12 @@ static int count_changed(void *arg, int64_t row, const struct pfs_cell *cells, s
 static void test_reading_all_rows_holds_nobody_up(void **state)
 {
 	struct counting counting = {0, 0};
+	uint64_t version;
+	unsigned n = 0;
 
 	(void)state;
 	change("CREATE TABLE e (n INTEGER)", 0);
+	change("CREATE TABLE u (n INTEGER)", 0);
 	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i LIMIT 500) SELECT v FROM i");
 	assert_int_equal(pfs_tree_sync(tree), 0);
 	/* more than the list keeps when it is committed */
@@ -447,6 +450,10 @@ static void test_reading_all_rows_holds_nobody_up(void **state)
 	assert_int_equal(pfs_sides_rows(tree, 1, pfs_sides_version(tree) - 1, count_row, count_row,
 					&counting),
 			 -EAGAIN);
+	version = pfs_sides_version(tree);
+	change("INSERT INTO u VALUES (1)", 1); /* it is another table's change */
+	assert_int_equal(pfs_sides_rows(tree, 1, version, count_row, count_row, &n), 0);
+	assert_in_range(n, 203, 2 * 501); /* with those that wait */
 	check("SELECT count(*) FROM e", "203");
 }
 
