@@ -82,9 +82,8 @@ struct pfs_mailbox_slot {
 } __attribute__((aligned(64)));
 
 #define PFS_MAILBOX_ASKED  12u /* which word of the line it is */
-#define PFS_MAILBOX_SUMMED 13u /* words of the line that are summed up, and where the sums begin   \
-				*/
-#define PFS_MAILBOX_LINE 16u
+#define PFS_MAILBOX_SUMMED 13u /* words of the line that are summed up; the sums follow */
+#define PFS_MAILBOX_LINE   16u
 
 /* Returns what a word adds to the k-th sum. */
 PFS_BOTH uint32_t pfs_mailbox_term(uint32_t word, uint32_t i, uint32_t k)

@@ -40,8 +40,7 @@ struct pfs_resident {
 	int failed;	      /* 0, or the error that each call returns */
 	uint32_t taken;	      /* a bit for each slot that has a client */
 	uint32_t falsify;     /* a bit for each operation */
-	size_t n_directories; /* new ones since all were known by their paths; only of who applies
-			       */
+	size_t n_directories; /* new ones since all were known by path; only of who applies */
 	/* loads and batches: protected by data */
 	uint64_t runs, loads, batches, edits, change_ns, leave_ns, asked;
 	/* the part that `data` protects, as it was last described; protected by lock */

@@ -3,7 +3,6 @@
 #include "gpu/cuda/cuda_operators.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "base/checked.h"
@@ -11,9 +10,9 @@
 #include "base/log.h"
 #include "base/random.h"
 
-#define PAD	      64u /* kernels may read a little past an array */
-#define TABLE_MIN     1024u
-#define RETRY_SECONDS 30 /* a device that failed is tried again after so long */
+#define PAD		64u /* kernels may read a little past an array */
+#define TABLE_MIN	1024u
+#define RETRY_SECONDS	30  /* a device that failed is tried again after so long */
 
 static int64_t seconds_now(void)
 {
@@ -202,16 +201,10 @@ int pfs_job_upload(struct pfs_job *job, void *out, const void *from, size_t size
 
 int pfs_job_download(struct pfs_job *job, void *to, const void *d_from, size_t size)
 {
-	/* A few bytes to memory that is not pinned take twice as long. */
-	void *near = job->window && size <= PFS_JOB_WINDOW ? job->window : to;
-
 	if (size)
-		PFS_TRY(PFS_CUDA(
-			cudaMemcpyAsync(near, d_from, size, cudaMemcpyDeviceToHost, job->stream)));
-	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
-	if (near != to)
-		memcpy(to, near, size);
-	return 0;
+		PFS_TRY(PFS_CUDA(cudaMemcpyAsync(to, d_from, size, cudaMemcpyDeviceToHost,
+						 job->stream)));
+	return PFS_CUDA(cudaStreamSynchronize(job->stream));
 }
 
 /* ---- tables of numbers ---- */

@@ -18,7 +18,7 @@
 #include "gpu/engine_impl.h"
 
 #define PFS_JOB_STREAMS 16u
-#define PFS_JOB_WINDOW	256u /* bytes that a job fetches through pinned memory */
+#define PFS_JOB_WINDOW	256u /* bytes of the host's memory that a job's kernels may write to */
 
 /* A copy, in device memory, of an array that somebody else owns. */
 struct pfs_mirror {

@@ -17,9 +17,8 @@
 #include "gpu/cuda/cuda_path_table.h"
 #include "gpu/cuda/resident_kernels.h"
 
-#define PATIENCE_NS UINT64_C(10000000)
-#define PATIENCE_WATCHED_NS                                                                        \
-	UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
+#define PATIENCE_NS	    UINT64_C(10000000)
+#define PATIENCE_WATCHED_NS UINT64_C(5000000000) /* by a tool, under which kernels take a hundred times as long */
 
 #define MANY 16384u /* paths that take so long that a thread which waits leaves the processor */
 
