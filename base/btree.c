@@ -204,12 +204,21 @@ static int insert_at(struct pfs_btree *tree, const struct path *path, struct pfs
 	return 0;
 }
 
+/* Descends to the leaf of an entry, and sets *i to its place there. */
+static struct pfs_leaf *descend_to(struct pfs_btree *tree, struct path *path, uint32_t *i,
+				   uint64_t key, pfs_btree_value slot)
+{
+	struct pfs_leaf *leaf = descend(tree, path, key, slot);
+
+	*i = pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	return leaf;
+}
+
 int pfs_btree_insert(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 {
 	struct path path;
-	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i =
-		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	uint32_t i;
+	struct pfs_leaf *leaf = descend_to(tree, &path, &i, key, slot);
 
 	if (holds(tree, leaf, i, key, slot))
 		return -EEXIST;
@@ -240,9 +249,8 @@ int pfs_btree_insert_key(struct pfs_btree *tree, pfs_btree_value *there, uint64_
 			 pfs_btree_value slot)
 {
 	struct path path;
-	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i =
-		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	uint32_t i;
+	struct pfs_leaf *leaf = descend_to(tree, &path, &i, key, slot);
 
 	if (has_beside(tree, leaf, i, key, there))
 		return -EEXIST;
@@ -424,9 +432,8 @@ static void remove_at(struct pfs_btree *tree, const struct path *path, struct pf
 bool pfs_btree_remove(struct pfs_btree *tree, uint64_t key, pfs_btree_value slot)
 {
 	struct path path;
-	struct pfs_leaf *leaf = descend(tree, &path, key, slot);
-	uint32_t i =
-		pfs_btree_rank(leaf->keys, pfs_btree_slots(tree, leaf), leaf->count, key, slot);
+	uint32_t i;
+	struct pfs_leaf *leaf = descend_to(tree, &path, &i, key, slot);
 
 	if (!holds(tree, leaf, i, key, slot))
 		return false;
