@@ -325,7 +325,6 @@ void pfs_device_follow_start(struct pfs_tree *tree)
 	static const struct pfs_thread_kind kind = {"pfs-names", PFS_THREAD_NICE, 0};
 	struct pfs_device_lookup *single = tree->single;
 
-	single->is_wanted = true;
 	single->has_thread = pfs_thread_start(&single->thread, &kind, keep, tree) == 0;
 	if (!single->has_thread)
 		(void)pfs_device_give_up(single, "no thread for the device's index of names");
