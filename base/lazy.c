@@ -40,6 +40,10 @@
 /* time without a block to fill before stretches are joined; most commands end before */
 #define IDLE_MS	  1000
 
+/* All that have been started, for pfs_lazy_touch. */
+static pthread_mutex_t started_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct pfs_lazy *started;
+
 static size_t page_size(void)
 {
 	return (size_t)getpagesize();
@@ -214,14 +218,46 @@ static void provide(struct pfs_lazy_part *part, uint64_t number, uint64_t n)
 
 void pfs_lazy_provide(struct pfs_lazy_part *part, size_t at, size_t size)
 {
-	uint64_t end;
+	uint64_t end, most, least = 0;
 
 	if (!part || !size || at >= part->size)
 		return;
 	end = pfs_div_round_up(PFS_MIN(at + size, part->size), part->block_size);
+	most = PFS_MAX(AHEAD_MAX / part->block_size, 1);
 	for (uint64_t i = at / part->block_size; i < end; i++)
-		if (!pfs_lazy_is_there(part, i))
-			provide(part, i, PFS_MAX(ahead(part, i), end - i));
+		if (!pfs_lazy_is_there(part, i)) {
+			least = least ? 1 : ahead(part, i);
+			provide(part, i, PFS_MAX(PFS_MIN(end - i, most), least));
+		}
+}
+
+/* Returns the first part that has bytes in from..end, or NULL. */
+static struct pfs_lazy_part *next_part(const char *from, const char *end)
+{
+	struct pfs_lazy_part *next = NULL;
+	PFS_LOCKED(&started_lock);
+
+	for (struct pfs_lazy *lazy = started; lazy; lazy = lazy->next)
+		for (unsigned i = 0; i < lazy->n_parts; i++) {
+			struct pfs_lazy_part *part = &lazy->parts[i];
+
+			if (part->memory < end && part->memory + part->size > from &&
+			    (!next || part->memory < next->memory))
+				next = part;
+		}
+	return next;
+}
+
+void pfs_lazy_touch(const void *memory, size_t size)
+{
+	const char *from = memory, *end = from + size;
+	struct pfs_lazy_part *part;
+
+	while (from < end && (part = next_part(from, end)) != NULL) {
+		from = PFS_MAX(from, (const char *)part->memory);
+		pfs_lazy_provide(part, (size_t)(from - part->memory), (size_t)(end - from));
+		from = part->memory + part->size;
+	}
 }
 
 /* Returns true if the block was ABSENT, which makes it SEEN. */
@@ -431,7 +467,7 @@ static bool start_threads(struct pfs_lazy *lazy)
 	return lazy->n_threads > 0;
 }
 
-int pfs_lazy_start(struct pfs_lazy *lazy)
+static int start(struct pfs_lazy *lazy)
 {
 	for (unsigned i = 0; i < lazy->n_parts; i++)
 		if (madvise(lazy->parts[i].memory, whole_pages(lazy->parts[i].size), MADV_DONTNEED))
@@ -446,6 +482,16 @@ int pfs_lazy_start(struct pfs_lazy *lazy)
 		(void)close(lazy->faults);
 	lazy->faults = -1;
 	pfs_lazy_fill_all(lazy);
+	return 0;
+}
+
+int pfs_lazy_start(struct pfs_lazy *lazy)
+{
+	PFS_TRY(start(lazy));
+	(void)pthread_mutex_lock(&started_lock);
+	lazy->next = started;
+	started = lazy;
+	(void)pthread_mutex_unlock(&started_lock);
 	return 0;
 }
 
@@ -501,12 +547,24 @@ static void close_descriptor(int fd)
 		(void)close(fd);
 }
 
+static void forget(const struct pfs_lazy *lazy)
+{
+	PFS_LOCKED(&started_lock);
+
+	for (struct pfs_lazy **at = &started; *at; at = &(*at)->next)
+		if (*at == lazy) {
+			*at = lazy->next;
+			return;
+		}
+}
+
 void pfs_lazy_close(struct pfs_lazy *lazy)
 {
 	const uint64_t one = 1;
 
 	if (!lazy)
 		return;
+	forget(lazy);
 	if (lazy->n_threads && !lazy->is_child) {
 		(void)!write(lazy->ending, &one, sizeof(one));
 		for (unsigned i = 0; i < lazy->n_threads; i++)
@@ -533,6 +591,7 @@ static void begin_child(struct pfs_lazy *lazy)
 	close_descriptor(lazy->ending);
 	lazy->faults = lazy->ending = -1;
 	lazy->is_child = true;
+	(void)pthread_mutex_init(&started_lock, NULL);
 	(void)pthread_mutex_init(&lazy->lock, NULL);
 	(void)pthread_cond_init(&lazy->filled, NULL);
 	(void)pthread_rwlock_init(&lazy->putting, NULL);
@@ -554,6 +613,7 @@ pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 {
 	pid_t child;
 
+	(void)pthread_mutex_lock(&started_lock);
 	(void)pthread_rwlock_wrlock(&lazy->putting);
 	(void)pthread_mutex_lock(&lazy->lock);
 	child = fork();
@@ -563,6 +623,7 @@ pid_t pfs_lazy_fork(struct pfs_lazy *lazy)
 	}
 	(void)pthread_mutex_unlock(&lazy->lock);
 	(void)pthread_rwlock_unlock(&lazy->putting);
+	(void)pthread_mutex_unlock(&started_lock);
 	return child;
 }
 
@@ -579,15 +640,4 @@ bool pfs_lazy_is_absent(const struct pfs_lazy_part *part, uint64_t number)
 uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy)
 {
 	return lazy ? atomic_load(&lazy->n_filled) : 0;
-}
-
-void pfs_lazy_touch(const void *memory, size_t size)
-{
-	const volatile char *at = memory;
-	size_t page = page_size();
-
-	for (size_t i = 0; i < size; i += page)
-		(void)at[i];
-	if (size)
-		(void)at[size - 1];
 }

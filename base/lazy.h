@@ -79,7 +79,8 @@ uint64_t pfs_lazy_filled(const struct pfs_lazy *lazy);
 /* Returns true if this system allows filling on demand; false if pfs_lazy_start fills all. */
 bool pfs_lazy_is_possible(void);
 
-/* Touches these bytes of any memory, lazy or not, so that they are filled. */
+/* Fills what is lazy of these bytes of any memory, on the thread that calls. It is as if they were
+ * touched, without a fault for each stretch of them: who is about to read many calls it first. */
 void pfs_lazy_touch(const void *memory, size_t size);
 
 #endif

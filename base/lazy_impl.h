@@ -28,6 +28,7 @@ struct pfs_lazy_part {
 };
 
 struct pfs_lazy {
+	struct pfs_lazy *next; /* of all that have been started */
 	int faults;  /* userfaultfd; -1: the thread that fills a block puts it in place */
 	int ending;  /* eventfd */
 	bool is_child;

@@ -3,7 +3,7 @@
  * is not pinned the driver copies with one thread, which moves a sixth of what the bus does.  So
  * several threads copy pieces to pinned memory, and each sends its own; one waits for another only
  * where all places are taken, and at the array's end.  Memory that is filled when it is touched is
- * so filled by all of them.  One array goes this way at a time; whoever comes meanwhile leaves it
+ * filled by all of them.  One array goes this way at a time; whoever comes meanwhile leaves it
  * to the driver. */
 #include "gpu/cuda/cuda_operators.h"
 
@@ -19,7 +19,7 @@
 #include "base/thread.h"
 #include "gpu/cuda/cuda_engine.h"
 
-#define WORTH	((size_t)4 << 20) /* bytes */
+#define WORTH	((size_t)1 << 20) /* bytes */
 #define PIECE	((size_t)512 << 10)
 #define THREADS 16u
 #define PLACES	(2 * THREADS) /* for pieces: a thread fills one while its last one is on the bus */
@@ -101,6 +101,7 @@ static int send_piece(const struct copy *copy, size_t from, size_t to)
 	uint8_t *pinned = copy->staging->memory + number * PIECE;
 	PFS_LOCKED(&place->lock);
 
+	pfs_lazy_touch(copy->from + from, to - from);
 	PFS_TRY(PFS_CUDA(cudaEventSynchronize(place->taken)));
 	memcpy(pinned, copy->from + from, to - from);
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(copy->d_to + from, pinned, to - from,

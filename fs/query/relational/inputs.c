@@ -12,7 +12,10 @@
 /* SQLite finds what belongs to one node in as long as the operators take for so many. */
 #define FEW_OF_NODES 400
 #define LOOKED_AT (1u << 14) /* rows, before others who wait for the tree are looked for */
-#define MIRRORED_HELD ((size_t)2 << 20) /* bytes copied to a device in one hold, before the statement's own */
+/* Bytes copied to a device in one hold, before the statement's own: as much as a thread reads from
+ * the image file, verifies and sends in two milliseconds, by the most threads that do so. */
+#define HELD_EACH ((size_t)1 << 20)
+#define HELD_BY	  16u
 
 static int tick(void *arg)
 {
@@ -413,7 +416,8 @@ int pfs_running_lifted(struct pfs_running *running)
 /* Copies more of the columns to the device, in one hold. Returns 1 if there is yet more; 0 also if
  * it does not work: then the statement's own hold shows why. */
 static int mirror_some(struct pfs_run_context *context, struct pfs_table_column *columns,
-		       const struct pfs_column_wish *wishes, size_t n, uint64_t *size)
+		       const struct pfs_column_wish *wishes, size_t n, size_t held,
+		       uint64_t *size)
 {
 	struct pfs_tree *tree = context->query->tree;
 	struct pfs_table table;
@@ -425,7 +429,7 @@ static int mirror_some(struct pfs_run_context *context, struct pfs_table_column 
 	for (size_t i = 0; i < n && !error; i++)
 		error = pfs_columns_get(tree, &columns[table.n_columns++], &wishes[i]);
 	if (!error)
-		error = pfs_table_mirror(context->run, &table, MIRRORED_HELD);
+		error = pfs_table_mirror(context->run, &table, held);
 	pfs_scan_unlock(tree);
 	*size = (uint64_t)table.n_rows * (n + 1) * sizeof(int64_t);
 	return error == -EINTR || error == 1 ? error : 0;
@@ -437,15 +441,17 @@ static int mirror(struct pfs_run_context *context, const struct pfs_column_wish 
 {
 	struct pfs_table_column *columns =
 		pfs_arena_get(context->arena, (n + 1) * sizeof(*columns));
+	unsigned threads = context->query->queries->placement.processors;
+	size_t held = PFS_MAX(PFS_MIN(threads, HELD_BY), 1u) * HELD_EACH;
 	uint64_t size = 0, copied = 0;
 	int more = 1;
 
 	if (!columns)
 		return -ENOMEM;
-	for (; more == 1 && copied <= 2 * size; copied += MIRRORED_HELD) {
+	for (; more == 1 && copied <= 2 * size; copied += held) {
 		if (pfs_query_tick(context->query))
 			return -EINTR;
-		more = mirror_some(context, columns, wishes, n, &size);
+		more = mirror_some(context, columns, wishes, n, held, &size);
 	}
 	return more < 0 ? more : 0;
 }
