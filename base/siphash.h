@@ -44,10 +44,10 @@ PFS_BOTH void pfs_sip_word(uint64_t v[4], uint64_t word)
 	v[0] ^= word;
 }
 
-/* last: the up to seven bytes behind the last whole word. */
-PFS_BOTH uint64_t pfs_sip_end(uint64_t v[4], uint64_t last, size_t len)
+/* To be called when the last word has been added, which has the up to seven bytes behind the other
+ * words, and the number of bytes in its highest byte. */
+PFS_BOTH uint64_t pfs_sip_finish(uint64_t v[4])
 {
-	pfs_sip_word(v, last | (uint64_t)len << 56);
 	v[2] ^= 0xff;
 	for (int i = 0; i < 3; i++)
 		pfs_sip_round(v);
@@ -62,7 +62,8 @@ PFS_BOTH uint64_t pfs_siphash(const void *data, size_t len, uint64_t key0, uint6
 	pfs_sip_begin(v, key0, key1);
 	while (words.left >= 8)
 		pfs_sip_word(v, pfs_words_next(&words));
-	return pfs_sip_end(v, pfs_words_next(&words), len);
+	pfs_sip_word(v, pfs_words_next(&words) | (uint64_t)len << 56);
+	return pfs_sip_finish(v);
 }
 
 #endif

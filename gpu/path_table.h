@@ -116,14 +116,44 @@ struct pfs_path_pair {
 	uint64_t a, b;
 } __attribute__((aligned(16)));
 
+/* Lanes of a warp have paths of several lengths: what each does with a word is the same, and only
+ * what it keeps of it differs, so that they stay together. */
 PFS_BOTH struct pfs_path_block pfs_path_block_read(const char *path, uint32_t left)
 {
-	struct pfs_words words = pfs_words_begin(path, left);
 	struct pfs_path_block block;
 
+#ifdef __CUDA_ARCH__
+	const uint64_t *const at = (const uint64_t *)((uintptr_t)path & ~(uintptr_t)7);
+	const uint32_t skip = (uint32_t)(uintptr_t)path & 7;
+	const uint32_t end = left ? skip + min(left, PFS_PATH_BLOCK) : 0;
+	uint32_t half[PFS_PATH_BLOCK / 4 + 2];
+
+	PFS_UNROLL
+	for (uint32_t i = 0; i <= PFS_PATH_BLOCK / 8; i++) {
+		const uint64_t word = 8 * i < end ? at[i] : 0;
+
+		half[2 * i] = (uint32_t)word;
+		half[2 * i + 1] = (uint32_t)(word >> 32);
+	}
+	PFS_UNROLL
+	for (uint32_t i = 0; i <= PFS_PATH_BLOCK / 4; i++)
+		half[i] = skip & 4 ? half[i + 1] : half[i];
+	PFS_UNROLL
+	for (uint32_t i = 0; i < PFS_PATH_BLOCK / 4; i++) {
+		const int beyond = 8 * (int)(4 * i + 4) - 8 * (int)min(left, PFS_PATH_BLOCK);
+
+		half[i] = __funnelshift_r(half[i], half[i + 1], 8 * (skip & 3)) &
+			  __funnelshift_rc(0xffffffffu, 0, (uint32_t)max(beyond, 0));
+	}
 	PFS_UNROLL
 	for (uint32_t i = 0; i < PFS_PATH_BLOCK / 8; i++)
+		block.word[i] = half[2 * i] | (uint64_t)half[2 * i + 1] << 32;
+#else
+	struct pfs_words words = pfs_words_begin(path, left);
+
+	for (uint32_t i = 0; i < PFS_PATH_BLOCK / 8; i++)
 		block.word[i] = pfs_words_next(&words);
+#endif
 	return block;
 }
 
@@ -136,20 +166,19 @@ PFS_BOTH uint64_t pfs_path_block_hash(uint64_t seed, const struct pfs_path_block
 
 	pfs_sip_begin(v, ~seed, seed);
 	for (uint32_t left = len;; left -= PFS_PATH_BLOCK) {
-		uint64_t last = 0;
-
 		PFS_UNROLL
 		for (uint32_t i = 0; i < PFS_PATH_BLOCK / 8; i++) {
-			if (8 * i + 8 <= left)
-				pfs_sip_word(v, block.word[i]);
-			else if (8 * i <= left)
-				last = block.word[i];
+			const uint64_t end = 8 * i + 8 > left ? (uint64_t)len << 56 : 0;
+
+			if (8 * i <= left)
+				pfs_sip_word(v, block.word[i] | end);
 		}
 		if (left < PFS_PATH_BLOCK)
-			return pfs_sip_end(v, last, len);
+			break;
 		path += PFS_PATH_BLOCK;
 		block = pfs_path_block_read(path, left - PFS_PATH_BLOCK);
 	}
+	return pfs_sip_finish(v);
 }
 
 /* Returns true if the text of a node is a path of len bytes, which begins with that block. */
@@ -164,11 +193,10 @@ PFS_BOTH bool pfs_path_block_is(const struct pfs_path_block *first, const char *
 
 		PFS_UNROLL
 		for (uint32_t i = 0; i < PFS_PATH_BLOCK / 16; i++) {
-			struct pfs_path_pair pair;
+			struct pfs_path_pair pair = {0, 0};
 
-			if (16 * i >= left)
-				break;
-			pair = pairs[i];
+			if (16 * i < left)
+				pair = pairs[i];
 			differs |= pair.a ^ block.word[2 * i];
 			differs |= pair.b ^ block.word[2 * i + 1];
 		}
@@ -180,7 +208,8 @@ PFS_BOTH bool pfs_path_block_is(const struct pfs_path_block *first, const char *
 	}
 }
 
-/* Returns the slot with this path; or PFS_PATH_NOWHERE. */
+/* Returns the slot with this path; or PFS_PATH_NOWHERE. Lanes look for their entries before one of
+ * them compares texts. */
 PFS_BOTH uint32_t pfs_table_find(const struct pfs_path_table *t, uint64_t seed, const char *path,
 				 uint32_t len)
 {
@@ -188,12 +217,16 @@ PFS_BOTH uint32_t pfs_table_find(const struct pfs_path_table *t, uint64_t seed, 
 	const uint64_t hash = pfs_path_block_hash(seed, &first, path, len);
 
 	for (uint32_t i = (uint32_t)hash & t->mask;; i = (i + 1) & t->mask) {
-		const struct pfs_path_entry node = t->nodes[i];
+		struct pfs_path_entry node = t->nodes[i];
 
+		while (node.slot != PFS_PATH_NOWHERE &&
+		       (node.tag != hash >> 32 || node.len != len)) {
+			i = (i + 1) & t->mask;
+			node = t->nodes[i];
+		}
 		if (node.slot == PFS_PATH_NOWHERE)
 			return PFS_PATH_NOWHERE;
-		if (node.tag == hash >> 32 && node.len == len &&
-		    pfs_path_block_is(&first, path, len, pfs_table_text(t, &node)))
+		if (pfs_path_block_is(&first, path, len, pfs_table_text(t, &node)))
 			return pfs_table_slot(t, &node);
 	}
 }
