@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/output.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "meta/store.h"
 #include "tools/cmd.h"
 
+#define BESIDE	       ".primefs-output-" /* followed by pfs_random_digits */
 #define PROC_PATH_SIZE 32 /* a descriptor's symlink in /proc, by which its file is given a name */
 
 static void print_proc_path(char proc_path[PROC_PATH_SIZE], int fd)
@@ -86,6 +88,33 @@ static bool print_beside(char path[PATH_MAX], const struct pfs_output *out, cons
 	return snprintf(path, PATH_MAX, "%.*s%s", folder_len, out->replaced, name) < PATH_MAX;
 }
 
+/* True if no process is going to give the file, which has a name of link_beside, that of its output
+ * any more: who is keeps it open for writing. */
+static bool is_stale(int folder, const char *name)
+{
+	int fd PFS_CLOSE = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+	       st.st_uid == geteuid() && !is_written(fd);
+}
+
+/* Removes what this user's processes left in the folder that were killed before their outputs took
+ * their names. Names are random, so that none can become another file's meanwhile. */
+static void remove_stale(const char *folder)
+{
+	DIR *dir PFS_CLOSEDIR = opendir(folder);
+	const size_t len = sizeof(BESIDE) - 1;
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (entry->d_type == DT_REG && strncmp(entry->d_name, BESIDE, len) == 0 &&
+		    strlen(entry->d_name) == len + PFS_RANDOM_SIZE - 1 &&
+		    strspn(entry->d_name + len, "0123456789abcdef") == PFS_RANDOM_SIZE - 1 &&
+		    is_stale(dirfd(dir), entry->d_name))
+			(void)unlinkat(dirfd(dir), entry->d_name, 0);
+}
+
 /* Returns a descriptor, or -1 if the file has to be written in place. */
 static int open_nameless(struct pfs_output *out)
 {
@@ -102,8 +131,10 @@ static int open_nameless(struct pfs_output *out)
 	if (stat(proc_path, &made) == 0 &&
 	    (!old.st_nlink || (old.st_uid == made.st_uid && old.st_gid == made.st_gid &&
 			       !has_attributes(fd) && /* which its folder gives it */
-			       fchmod(fd, old.st_mode & 07777) == 0)))
+			       fchmod(fd, old.st_mode & 07777) == 0))) {
+		remove_stale(folder);
 		return fd;
+	}
 	(void)close(fd);
 	return -1;
 }
@@ -132,12 +163,13 @@ int pfs_output_open(struct pfs_output *out, const char *verb, const char *name)
 /* Gives the file a name that nobody else has, in the folder of the one that is replaced. */
 static int link_beside(char beside[PATH_MAX], const struct pfs_output *out)
 {
-	char digits[PFS_RANDOM_SIZE], name[PFS_RANDOM_SIZE + 32], proc_path[PROC_PATH_SIZE];
+	char digits[PFS_RANDOM_SIZE], name[sizeof(BESIDE) + PFS_RANDOM_SIZE],
+		proc_path[PROC_PATH_SIZE];
 
 	print_proc_path(proc_path, fileno(out->file));
 	do {
 		PFS_TRY(pfs_random_digits(digits));
-		(void)snprintf(name, sizeof(name), ".primefs-output-%s", digits);
+		(void)snprintf(name, sizeof(name), BESIDE "%s", digits);
 		if (!print_beside(beside, out, name))
 			return -ENAMETOOLONG;
 		if (linkat(AT_FDCWD, proc_path, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0)

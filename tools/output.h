@@ -6,7 +6,8 @@
  * stand for: a regular file of this user and group, of one name, without attributes or an ACL, that
  * is not mounted there and that nobody writes to, such as this process if it is standard output.
  * Anything else is written in place; so is what a symlink that leads nowhere makes, and all where
- * the folder may not be written or files have to have names. */
+ * the folder may not be written or files have to have names. What a command leaves that is killed
+ * while its file takes the name, .primefs-output-HEX, goes with this user's next output there. */
 #ifndef PFS_TOOLS_OUTPUT_H
 #define PFS_TOOLS_OUTPUT_H
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* An output file takes its name once its content is on the disk, and takes none from others. */
+/* An output file takes its name once its content is on the disk, and takes none from others; what
+ * one leaves that is killed meanwhile goes with the next. */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+
 #include "tests/unit/store_util.h"
 #include "tools/cmd.h"
 #include "tools/output.h"
 
 static char calls[32]; /* a letter for each call of the following */
 static int sync_error; /* with which fsync fails */
+static bool is_killed; /* by its rename */
 static int n_taken;    /* names that others have taken meanwhile */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
@@ -54,6 +60,8 @@ int __wrap_unlink(const char *path PFS_UNUSED)
 int __wrap_rename(const char *from, const char *to)
 {
 	note("r");
+	if (is_killed)
+		(void)raise(SIGKILL);
 	return __real_rename(from, to);
 }
 
@@ -109,6 +117,91 @@ static void takes_nobody_elses_name(void **state PFS_UNUSED)
 	assert_int_equal(size_of_file(), 3);
 }
 
+/* Counts the files beside the output, and copies the name of one to `name` if it is not NULL. */
+static int n_beside(char name[NAME_MAX + 1])
+{
+	DIR *dir = opendir(".");
+	struct dirent *entry;
+	int n = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)) != NULL)
+		if (strncmp(entry->d_name, ".primefs-output-", 16) == 0) {
+			n++;
+			if (name)
+				(void)memcpy(name, entry->d_name, strlen(entry->d_name) + 1);
+		}
+	(void)closedir(dir);
+	return n;
+}
+
+static void kill_writer(void)
+{
+	struct pfs_output out;
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (!child) {
+		is_killed = true;
+		if (pfs_output_open(&out, "test", "out") == PFS_EXIT_OK &&
+		    fputs("new", out.file) >= 0)
+			(void)!pfs_output_close(&out, PFS_EXIT_OK, 0);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (!WIFSIGNALED(status))
+		skip(); /* this filesystem has no files without a name */
+	assert_int_equal(WTERMSIG(status), SIGKILL);
+}
+
+static void removes_what_a_killed_one_left(void **state PFS_UNUSED)
+{
+	kill_writer();
+	assert_int_equal(n_beside(NULL), 1);
+	kill_writer();
+	assert_int_equal(n_beside(NULL), 1);
+	assert_string_equal(write_file(PFS_EXIT_OK), "slr");
+	assert_int_equal(n_beside(NULL), 0);
+}
+
+/* Checks that the next output leaves the file, and removes it. */
+static void stays(const char *name)
+{
+	assert_string_equal(write_file(PFS_EXIT_OK), "slr");
+	assert_int_equal(n_beside(NULL), 1);
+	assert_int_equal(unlinkat(AT_FDCWD, name, 0), 0);
+}
+
+static void removes_nothing_else(void **state PFS_UNUSED)
+{
+	char name[NAME_MAX + 1];
+	int fd;
+
+	kill_writer();
+	assert_int_equal(n_beside(name), 1);
+	fd = open(name, O_WRONLY | O_CLOEXEC); /* as one that is not killed has it */
+	assert_true(fd >= 0);
+	assert_string_equal(write_file(PFS_EXIT_OK), "slr");
+	assert_int_equal(n_beside(NULL), 1);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(__real_linkat(AT_FDCWD, name, AT_FDCWD, "other", 0), 0);
+	stays(name);
+	assert_int_equal(__real_rename("other", ".primefs-output-0123456789abcde"), 0);
+	stays(".primefs-output-0123456789abcde");
+	assert_int_equal(symlink("out", name), 0);
+	stays(name);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	stays(name);
+	assert_int_equal(size_of_file(), 3);
+	if (geteuid())
+		return;
+	kill_writer();
+	assert_int_equal(n_beside(name), 1);
+	assert_int_equal(chown(name, 65534, 65534), 0);
+	stays(name);
+}
+
 /* Leaves a stack without a single 0 to whoever is called next. */
 static __attribute__((noinline)) void use_stack(void)
 {
@@ -138,6 +231,8 @@ int main(void)
 		cmocka_unit_test(is_on_the_disk_first),
 		cmocka_unit_test(a_failure_leaves_what_was_there),
 		cmocka_unit_test(takes_nobody_elses_name),
+		cmocka_unit_test(removes_what_a_killed_one_left),
+		cmocka_unit_test(removes_nothing_else),
 		cmocka_unit_test(an_empty_name_has_no_path),
 	};
 
