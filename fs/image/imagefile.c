@@ -108,20 +108,18 @@ int pfs_imagefile_make_cells(const struct pfs_image_file *file, void *to, const 
 			     size_t offset, size_t size)
 {
 	const struct pfs_image_header *header = &file->header;
-	uint32_t left = header->nodes, *cells = NULL;
+	uint32_t end = 0, left = header->nodes, *cells = NULL;
 	struct pfs_slot_map *map = NULL;
 	int error;
 
 	PFS_TRY(pfs_slot_map_create(&map));
 	error = pfs_slot_map_adopt(map, &cells, header->cells, 0);
-	for (uint32_t slot = 0; !error && slot < header->end && left; slot++) {
-		if (!primes[slot])
-			continue;
-		pfs_slot_map_insert(map, primes, slot);
-		left--;
-	}
-	if (!error)
+	for (; end < header->end && left; end++)
+		left -= primes[end] != 0;
+	if (!error) {
+		pfs_slot_map_fill(map, primes, 0, end);
 		memcpy(to, (char *)cells + offset, size);
+	}
 	pfs_slot_map_destroy(map);
 	return error;
 }

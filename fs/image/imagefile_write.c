@@ -389,9 +389,13 @@ static int make_map(const struct pfs_image *image, struct pfs_slot_map **map)
 		pfs_slot_map_destroy(*map);
 		return error;
 	}
-	for (uint32_t slot = 0; slot < image->end; slot++)
-		if (is_live(image, slot))
-			pfs_slot_map_insert(*map, image->prime, slot);
+	for (uint32_t from = 0, to = 0; to < image->end; from = to) {
+		while (from < image->end && !is_live(image, from))
+			from++;
+		for (to = from; to < image->end && is_live(image, to);)
+			to++;
+		pfs_slot_map_fill(*map, image->prime, from, to);
+	}
 	return 0;
 }
 
