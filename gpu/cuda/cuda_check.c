@@ -2,7 +2,6 @@
 #include "gpu/cuda/cuda_check.h"
 
 #include <cuda_runtime_api.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,6 +9,10 @@
 #include "base/checked.h"
 #include "base/log.h"
 #include "gpu/engine_impl.h"
+
+_Static_assert(PFS_CUDA_NO_MEMORY == cudaErrorMemoryAllocation &&
+		       PFS_CUDA_FAILURE == cudaErrorUnknown,
+	       "they are CUDA's own");
 
 static atomic_long calls_left; /* 0: none is to fail */
 
@@ -44,11 +47,8 @@ bool pfs_cuda_injected(void)
 	return false;
 }
 
-int pfs_cuda_errno(int error, const char *call, const char *file, int line)
+void pfs_cuda_log(int error, const char *call, const char *file, int line)
 {
-	if (error == cudaSuccess)
-		return 0;
 	pfs_error("%s:%d: %s: %s", file, line, call, cudaGetErrorString((cudaError_t)error));
 	(void)cudaGetLastError(); /* not to be seen again by the next launch */
-	return error == cudaErrorMemoryAllocation ? -ENOMEM : -EIO;
 }
