@@ -39,3 +39,10 @@ primefs import --content=copy -q "$src" other.pfs
 ok 'so does another of the same folder' primefs diff before.pfs other.pfs
 fails_with 'a store that is not there' 'none.pfs' primefs diff "$store" none.pfs
 is 'nothing is changed' "$(echo ./*.pfs*)" './before.pfs ./other.pfs ./same.pfs ./store.pfs'
+
+printf '/d%.0s' {1..5000} | primefs import --format=paths - deep.pfs >/dev/null
+cp deep.pfs deeper.pfs
+ok 'a tree that is deeper than a path is long' primefs diff deep.pfs deeper.pfs
+last=$(primefs query deep.pfs 'SELECT ino FROM nodes ORDER BY depth DESC LIMIT 1' | tail -n 1)
+primefs query deeper.pfs "UPDATE nodes SET mode = 384 WHERE ino = $last" >/dev/null
+is 'differs at its end' "$(differs deep.pfs deeper.pfs | tail -c 27)" '/d/d: mode was 420, is 384'

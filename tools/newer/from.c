@@ -15,7 +15,8 @@
 
 struct listing {
 	struct pfs_from_list *list;
-	uint32_t above[PATH_MAX]; /* by depth */
+	uint32_t *above; /* by depth */
+	size_t capacity;
 };
 
 static int add_node(void *arg, const struct pfs_walk_node *walked)
@@ -24,9 +25,10 @@ static int add_node(void *arg, const struct pfs_walk_node *walked)
 	struct pfs_from_list *list = listing->list;
 	struct pfs_from_node *node;
 
-	if (list->n >= PFS_FROM_NONE || walked->depth >= PFS_COUNT(listing->above))
-		return -EFBIG;
+	PFS_VERIFY_CHECK(list->n < PFS_FROM_NONE); /* as there are slots */
 	PFS_TRY(pfs_grow(&list->nodes, &list->capacity, list->n + 1, sizeof(*list->nodes)));
+	PFS_TRY(pfs_grow(&listing->above, &listing->capacity, (size_t)walked->depth + 1,
+			 sizeof(*listing->above)));
 	node = &list->nodes[list->n];
 	*node = (struct pfs_from_node){
 		.path = strndup(walked->path, walked->path_len),
@@ -85,12 +87,12 @@ static int compare_keys(const void *a, const void *b, void *arg)
 static int read_list(const struct pfs_from_options *options, struct pfs_tree *tree, uint64_t root,
 		     struct pfs_from_list *list, char *why, size_t why_size)
 {
-	struct listing *listing PFS_FREE = malloc(sizeof(*listing));
+	struct listing listing = {.list = list};
+	int error = pfs_tree_walk(tree, root, add_node, &listing);
 
-	if (!listing)
-		return -ENOMEM;
-	listing->list = list;
-	PFS_TRY(pfs_tree_walk(tree, root, add_node, listing));
+	free(listing.above);
+	if (error)
+		return error;
 	list->by_key = calloc(list->n, sizeof(*list->by_key));
 	if (!list->by_key)
 		return -ENOMEM;
