@@ -66,7 +66,6 @@ int pfs_stamps_reserve(struct pfs_stamps *stamps, struct pfs_reserve *blocks)
 	const size_t size = ((size_t)UINT32_MAX / PFS_BLOCK_ROWS + 2) * sizeof(*stamps->block);
 
 	PFS_TRY(pfs_reserve_whole(blocks, size));
-	stamps->block = blocks->base;
-	stamps->id = pfs_table_new_id();
+	*stamps = (struct pfs_stamps){.id = pfs_table_new_id(), .block = blocks->base};
 	return 0;
 }

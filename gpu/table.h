@@ -65,6 +65,9 @@ struct pfs_heap {
 struct pfs_stamps {
 	uint64_t id;	 /* the array's; another one after it moved or changed its width */
 	uint64_t *block; /* epochs; written by pfs_stamps_touch alone, read by any thread */
+	/* The owner's clock, which moves whenever any of the stamps does, so that they need not be
+	 * compared while it stands; NULL: there is none. Read by whoever may read the array. */
+	const uint64_t *clock;
 };
 /* Reserves room for the stamps of any number of rows; the caller closes `blocks` (base/reserve.h).
  * -ENOMEM. */

@@ -27,8 +27,10 @@ int pfs_feed_create(struct pfs_image *image)
 	image->feed = feed;
 	if (!feed)
 		return -ENOMEM;
-	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++)
+	for (size_t i = 0; i < PFS_COLUMN_COUNT; i++) {
 		PFS_TRY(pfs_stamps_reserve(&feed->stamps[i], &feed->blocks[i]));
+		feed->stamps[i].clock = &image->epoch;
+	}
 	PFS_TRY(pfs_reserve_whole(&feed->ring_memory, PFS_FEED_CHANGES * sizeof(*feed->ring)));
 	feed->ring = feed->ring_memory.base;
 	return 0;

@@ -29,6 +29,7 @@ struct pfs_mirror {
 	size_t held;	 /* bytes that are a copy */
 	uint64_t *epoch; /* of each block, as it was copied */
 	size_t n_blocks;
+	uint64_t compared; /* the clock of the stamps when they were last found to be the same */
 	unsigned leases; /* jobs that read it */
 	unsigned pins;	 /* jobs that look at it, so that it stays in the list */
 	bool busy;	 /* a job changes it */
