@@ -132,11 +132,11 @@ static int compute_one(struct pfs_job *job, struct pfs_tuples *tuples, size_t at
 		return -EOPNOTSUPP;
 	tuples->computed[at].kind = types >> PFS_CELL_REAL & 1 ? PFS_KIND_REAL : PFS_KIND_INTEGER;
 	tuples->computed[at].n = tuples->n;
-	pfs_job_keep(job, d_out);
+	pfs_device_tuples_own(job, tuples, d_out);
 	device->d_data[at] = d_out;
 	if (!(types >> PFS_CELL_NULL & 1))
 		return 0;
-	pfs_job_keep(job, d_nulls);
+	pfs_device_tuples_own(job, tuples, d_nulls);
 	device->d_nulls[at] = d_nulls;
 	return 0;
 }

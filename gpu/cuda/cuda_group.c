@@ -181,9 +181,9 @@ static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, co
 	if (a->d_code)
 		out->computed[at].dictionary = pfs_source_dictionary(w->source, aggregate->ref);
 	PFS_TRY(pfs_job_alloc(job, &device->d_data[at], out->n * 8));
-	pfs_job_keep(job, device->d_data[at]);
+	pfs_device_tuples_own(job, out, device->d_data[at]);
 	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[at], pfs_div_round_up(out->n, 64) * 8));
-	pfs_job_keep(job, device->d_nulls[at]);
+	pfs_device_tuples_own(job, out, device->d_nulls[at]);
 	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, w->groups.d_count,
 				     d_list, out->n, job->stream);
 }

@@ -335,7 +335,7 @@ static int write_merged(struct pfs_job *job, struct pfs_tuples *out, const struc
 			      (pfs_cuda_merge_shares(m->total) + 1) * sizeof(*d_share_keys)));
 	for (size_t i = 0; i < 2; i++) {
 		PFS_TRY(pfs_job_alloc(job, &device->d_rows[i], m->total * sizeof(uint32_t)));
-		pfs_job_keep(job, device->d_rows[i]);
+		pfs_device_tuples_own(job, out, device->d_rows[i]);
 	}
 	return pfs_cuda_merge_write(device->d_rows[m->swapped], device->d_rows[!m->swapped],
 				    d_share_keys, m->d_starts, m->few->to - m->few->from,

@@ -167,14 +167,15 @@ void pfs_job_free_since(struct pfs_job *job, size_t n)
 		(void)cudaFreeAsync(job->d_temporary[--job->n_temporary], job->stream);
 }
 
-void pfs_job_keep(struct pfs_job *job, const void *d_memory)
+bool pfs_job_keep(struct pfs_job *job, const void *d_memory)
 {
 	for (size_t i = 0; i < job->n_temporary; i++) {
 		if (job->d_temporary[i] != d_memory)
 			continue;
 		job->d_temporary[i] = job->d_temporary[--job->n_temporary];
-		return;
+		return true;
 	}
+	return false;
 }
 
 void pfs_job_adopt(struct pfs_job *job, void *d_memory)

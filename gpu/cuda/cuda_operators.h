@@ -77,7 +77,9 @@ struct pfs_job {
 struct pfs_device_tuples {
 	uint32_t **d_rows; /* NULL: tables[i].from + place */
 	void **d_data;
-	uint32_t **d_nulls;
+	uint32_t **d_nulls; /* NULL: none is NULL */
+	void **d_owned;	    /* the memory that these lie in */
+	size_t n_owned;
 };
 
 struct pfs_device_index {
@@ -114,8 +116,9 @@ PFS_MUST_CHECK int pfs_job_alloc(struct pfs_job *job, void *out, size_t size);
 PFS_MUST_CHECK int pfs_job_alloc_zero(struct pfs_job *job, void *out, size_t size);
 /* Frees the job's memory beyond the first n (job->n_temporary as it was), behind what is queued. */
 void pfs_job_free_since(struct pfs_job *job, size_t n);
-/* Makes memory outlive the job; whoever has it frees it by pfs_device_give. */
-void pfs_job_keep(struct pfs_job *job, const void *d_memory);
+/* Makes memory outlive the job; whoever has it frees it by pfs_device_give. False: it is none that
+ * the job would free. */
+bool pfs_job_keep(struct pfs_job *job, const void *d_memory);
 /* Takes over memory that outlived another job; it is freed at the end of this one. */
 void pfs_job_adopt(struct pfs_job *job, void *d_memory);
 void pfs_device_give(struct pfs_cuda_operators *o, void *d_memory);
@@ -192,6 +195,9 @@ const struct pfs_dictionary *pfs_source_dictionary(const struct pfs_source *sour
 /* Makes a batch on the device: n tuples, whose tables and vectors pfs_job_put fills. */
 PFS_MUST_CHECK int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
 					  size_t n_tables, size_t n_computed);
+/* Makes the job's memory the batch's, which frees it. Memory that lies in some that the batch has
+ * already may be given, too. */
+void pfs_device_tuples_own(struct pfs_job *job, struct pfs_tuples *tuples, void *d_memory);
 /* Puts the source's tables and vectors at these places into the batch, from its tables first_table
  * and vectors first_computed on.  `adopt`: the places, the job's memory, may become the batch's. */
 PFS_MUST_CHECK int pfs_job_put(struct pfs_job *job, struct pfs_tuples *tuples, size_t first_table,

@@ -326,15 +326,8 @@ static void release_tuples(struct pfs_operator_backend *b, const struct pfs_run 
 	struct pfs_device_tuples *device = tuples->device;
 
 	(void)run;
-	for (size_t i = 0; i < tuples->n_tables; i++)
-		pfs_device_give(o, device->d_rows[i]);
-	for (size_t i = 0; i < tuples->n_computed; i++) {
-		pfs_device_give(o, device->d_data[i]);
-		pfs_device_give(o, device->d_nulls[i]);
-	}
-	free(device->d_rows);
-	free(device->d_data);
-	free(device->d_nulls);
+	for (size_t i = 0; i < device->n_owned; i++)
+		pfs_device_give(o, device->d_owned[i]);
 	free(device);
 	tuples->device = NULL;
 	tuples->backend = NULL;
@@ -343,22 +336,31 @@ static void release_tuples(struct pfs_operator_backend *b, const struct pfs_run 
 int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_t n,
 			   size_t n_tables, size_t n_computed)
 {
+	const size_t n_arrays = n_tables + 2 * n_computed;
 	struct pfs_device_tuples *device;
 
 	PFS_TRY(pfs_tuples_make(job->run, out, n, n_tables, n_computed));
-	device = calloc(1, sizeof(*device));
-	if (device) {
-		device->d_rows = calloc(n_tables + 1, sizeof(*device->d_rows));
-		device->d_data = calloc(n_computed + 1, sizeof(*device->d_data));
-		device->d_nulls = calloc(n_computed + 1, sizeof(*device->d_nulls));
-		(*out)->device = device;
-		(*out)->backend = &job->o->base;
-		if (device->d_rows && device->d_data && device->d_nulls)
-			return 0;
+	device = calloc(1, sizeof(*device) + 2 * n_arrays * sizeof(void *));
+	if (!device) {
+		pfs_tuples_free(job->run, *out);
+		*out = NULL;
+		return -ENOMEM;
 	}
-	pfs_tuples_free(job->run, *out);
-	*out = NULL;
-	return -ENOMEM;
+	device->d_owned = (void **)(device + 1); /* each array alone, at most */
+	device->d_data = device->d_owned + n_arrays;
+	device->d_nulls = (uint32_t **)(device->d_data + n_computed);
+	device->d_rows = device->d_nulls + n_computed;
+	(*out)->device = device;
+	(*out)->backend = &job->o->base;
+	return 0;
+}
+
+void pfs_device_tuples_own(struct pfs_job *job, struct pfs_tuples *tuples, void *d_memory)
+{
+	struct pfs_device_tuples *device = tuples->device;
+
+	if (pfs_job_keep(job, d_memory))
+		device->d_owned[device->n_owned++] = d_memory;
 }
 
 static int put_table(struct pfs_job *job, struct pfs_tuples *tuples, size_t to,
@@ -370,7 +372,7 @@ static int put_table(struct pfs_job *job, struct pfs_tuples *tuples, size_t to,
 
 	tuples->tables[to].table = source->table ? source->table : source->tuples->tables[at].table;
 	if (source->table && adopt) { /* places are rows */
-		pfs_job_keep(job, d_places);
+		pfs_device_tuples_own(job, tuples, d_places);
 		device->d_rows[to] = d_places;
 		return 0;
 	}
@@ -379,7 +381,7 @@ static int put_table(struct pfs_job *job, struct pfs_tuples *tuples, size_t to,
 		PFS_TRY(table_rows(job, &d_rows, source->tuples, at));
 	}
 	PFS_TRY(pfs_job_alloc(job, &device->d_rows[to], tuples->n * sizeof(uint32_t)));
-	pfs_job_keep(job, device->d_rows[to]);
+	pfs_device_tuples_own(job, tuples, device->d_rows[to]);
 	return pfs_cuda_rows_at(device->d_rows[to], d_rows, first, d_places, tuples->n,
 				job->stream);
 }
@@ -398,9 +400,9 @@ static int put_computed(struct pfs_job *job, struct pfs_tuples *tuples, size_t t
 	tuples->computed[to].dictionary = v->dictionary;
 	tuples->computed[to].heap = v->heap;
 	PFS_TRY(pfs_job_alloc(job, &device->d_data[to], tuples->n * (is_text ? 4 : 8)));
-	pfs_job_keep(job, device->d_data[to]);
+	pfs_device_tuples_own(job, tuples, device->d_data[to]);
 	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[to], pfs_div_round_up(tuples->n, 64) * 8));
-	pfs_job_keep(job, device->d_nulls[to]);
+	pfs_device_tuples_own(job, tuples, device->d_nulls[to]);
 	return pfs_cuda_values_at(device->d_data[to], is_text, device->d_nulls[to], &value,
 				  d_places, tuples->n, job->stream);
 }
