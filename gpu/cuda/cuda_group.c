@@ -10,17 +10,36 @@
 #define DENSE_MAX  ((uint64_t)1 << 30)
 #define SUM_LIMIT  0x1p62 /* sums below it are exact in any order, whatever doubles round */
 #define GROUPS_MAX ((uint64_t)1 << 31)
-#define LISTED_AT_ONCE 16384u
+#define LISTED_AT_ONCE 16384u /* groups that a block lists faster than several launches do */
+#define ALIGNED	       256u   /* where memory of its own would begin */
 #define SEEN_MIN   ((uint64_t)1 << 26) /* bits of combinations with values, however few rows */
 #define SEEN_MAX   ((uint64_t)1 << 36)
 
 struct work {
 	const struct pfs_source *source;
+	const struct pfs_aggregate *aggregates;
 	struct pfs_device_places places;
 	struct pfs_device_keys keys;
 	struct pfs_device_table table;
 	struct pfs_device_groups groups;
+	/* Of groups that are listed by one launch; else NULL. */
+	uint32_t *d_list;
+	struct pfs_device_listed *listed; /* in the job's window, or on the device */
 };
+
+/* Memory for several arrays. Their sizes are added up first, then each has its place. */
+struct room {
+	uint8_t *d_memory; /* NULL: sizes are added up */
+	size_t size;
+};
+
+static void *place_in(struct room *room, size_t size)
+{
+	void *at = room->d_memory ? room->d_memory + room->size : NULL;
+
+	room->size += pfs_div_round_up(size, ALIGNED) * ALIGNED;
+	return at;
+}
 
 /* Where totals lie: at the numbers themselves, or in a table. */
 static int make_table(struct pfs_job *job, struct work *w, uint64_t limit)
@@ -72,19 +91,6 @@ static int check_sum(struct pfs_job *job, const struct pfs_source *source,
 	return bounds.above < SUM_LIMIT && bounds.below < SUM_LIMIT ? 0 : -EOPNOTSUPP;
 }
 
-static int neutral_values(struct pfs_job *job, struct pfs_device_aggregate *a, uint64_t n)
-{
-	if (a->op == PFS_DEVICE_COUNT)
-		return 0;
-	if (a->op != PFS_DEVICE_MIN && a->op != PFS_DEVICE_MAX)
-		return pfs_job_alloc_zero(job, &a->d_value, n * 8);
-	PFS_TRY(pfs_job_alloc(job, &a->d_value, n * 8));
-	return pfs_cuda_fill_64(a->d_value,
-				(unsigned long long)(a->op == PFS_DEVICE_MIN ? INT64_MAX
-									     : INT64_MIN),
-				n, job->stream);
-}
-
 /* The least and largest text are those of the least and largest rank. */
 static int rank_texts(struct pfs_job *job, struct pfs_device_aggregate *a,
 		      const struct pfs_source *source, const struct pfs_aggregate *aggregate)
@@ -123,9 +129,53 @@ static int add_aggregate(struct pfs_job *job, struct work *w,
 	if (kind == PFS_KIND_CODE && (a->op == PFS_DEVICE_MIN || a->op == PFS_DEVICE_MAX))
 		PFS_TRY(rank_texts(job, a, w->source, aggregate));
 	a->can_be_null = pfs_value_can_be_null(&a->value);
-	if (a->can_be_null && a->op != PFS_DEVICE_DISTINCT)
-		PFS_TRY(pfs_job_alloc_zero(job, &a->d_count, w->groups.n * sizeof(uint32_t)));
-	return neutral_values(job, a, w->groups.n);
+	return 0;
+}
+
+/* True: the groups' numbers are as it happened, by hashes and by which thread came first. */
+static bool is_by_chance(const struct work *w)
+{
+	bool is = w->table.capacity;
+
+	for (uint32_t k = 0; k < w->keys.n; k++)
+		is |= w->keys.key[k].is_text;
+	return is;
+}
+
+static void place_totals(struct work *w, struct room *room)
+{
+	struct pfs_device_groups *groups = &w->groups;
+
+	groups->d_first = place_in(room, groups->n * sizeof(*groups->d_first));
+	groups->d_count = place_in(room, groups->n * sizeof(*groups->d_count));
+	for (uint32_t k = 0; k < groups->n_aggregates; k++) {
+		struct pfs_device_aggregate *a = &groups->aggregate[k];
+
+		if (a->op != PFS_DEVICE_COUNT)
+			a->d_value = place_in(room, groups->n * sizeof(*a->d_value));
+		if (a->can_be_null && a->op != PFS_DEVICE_DISTINCT)
+			a->d_count = place_in(room, groups->n * sizeof(*a->d_count));
+	}
+	if (groups->n > LISTED_AT_ONCE || is_by_chance(w))
+		return;
+	w->d_list = place_in(room, groups->n * sizeof(*w->d_list));
+	w->listed = place_in(room, sizeof(*w->listed));
+}
+
+/* The aggregates' totals, for as many groups as there can be. */
+static int make_totals(struct pfs_job *job, struct work *w, size_t n_aggregates)
+{
+	struct room room = {0};
+
+	for (size_t k = 0; k < n_aggregates; k++)
+		PFS_TRY(add_aggregate(job, w, &w->aggregates[k]));
+	place_totals(w, &room);
+	PFS_TRY(pfs_job_alloc(job, &room.d_memory, room.size));
+	room.size = 0;
+	place_totals(w, &room);
+	if (w->listed && job->window)
+		w->listed = job->window;
+	return pfs_cuda_group_clear(&w->groups, job->stream);
 }
 
 /* ---- different values ---- */
@@ -170,32 +220,47 @@ static enum pfs_kind result_kind(const struct pfs_device_aggregate *a, enum pfs_
 	return pfs_aggregate_kind(&pfs_aggregate_traits[op], a->d_code ? PFS_KIND_CODE : kind);
 }
 
-static int put_result(struct pfs_job *job, struct pfs_tuples *out, size_t at, const struct work *w,
-		      size_t k, const struct pfs_aggregate *aggregate, const uint32_t *d_list)
+static void place_shown(struct pfs_device_shown *shown, struct room *room, const struct work *w,
+			uint64_t n)
 {
-	const struct pfs_device_aggregate *a = &w->groups.aggregate[k];
-	struct pfs_device_tuples *device = out->device;
+	shown->d_places = place_in(room, n * sizeof(*shown->d_places));
+	for (uint32_t k = 0; k < w->groups.n_aggregates; k++) {
+		const struct pfs_device_aggregate *a = &w->groups.aggregate[k];
+		bool has_nulls = a->is_null_of_none && (a->d_count || w->keys.n == 0);
 
-	out->computed[at].kind = result_kind(a, aggregate->op);
-	out->computed[at].n = out->n;
-	if (a->d_code)
-		out->computed[at].dictionary = pfs_source_dictionary(w->source, aggregate->ref);
-	PFS_TRY(pfs_job_alloc(job, &device->d_data[at], out->n * 8));
-	pfs_device_tuples_own(job, out, device->d_data[at]);
-	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[at], pfs_div_round_up(out->n, 64) * 8));
-	pfs_device_tuples_own(job, out, device->d_nulls[at]);
-	return pfs_cuda_group_result(device->d_data[at], device->d_nulls[at], a, w->groups.d_count,
-				     d_list, out->n, job->stream);
+		shown->d_data[k] = place_in(room, n * 8);
+		shown->d_nulls[k] = has_nulls ? place_in(room, pfs_div_round_up(n, 64) * 8) : NULL;
+	}
 }
 
-/* True: the groups' numbers are as it happened, by hashes and by which thread came first. */
-static bool is_by_chance(const struct work *w)
+/* A batch of n groups, and where in it their results are to be. */
+static int make_batch(struct pfs_job *job, struct pfs_tuples **out, struct pfs_device_shown *shown,
+		      const struct work *w, uint64_t n)
 {
-	bool is = w->table.capacity;
+	size_t before = pfs_source_computed(w->source);
+	struct pfs_device_tuples *device;
+	struct room room = {0};
 
-	for (uint32_t k = 0; k < w->keys.n; k++)
-		is |= w->keys.key[k].is_text;
-	return is;
+	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(w->source),
+				       before + w->groups.n_aggregates));
+	place_shown(shown, &room, w, n);
+	PFS_TRY(pfs_job_alloc(job, &room.d_memory, room.size));
+	pfs_device_tuples_own(job, *out, room.d_memory);
+	room.size = 0;
+	place_shown(shown, &room, w, n);
+	device = (*out)->device;
+	for (uint32_t k = 0; k < w->groups.n_aggregates; k++) {
+		const struct pfs_device_aggregate *a = &w->groups.aggregate[k];
+		struct pfs_vector *v = &(*out)->computed[before + k];
+
+		v->kind = result_kind(a, w->aggregates[k].op);
+		v->n = n;
+		if (a->d_code)
+			v->dictionary = pfs_source_dictionary(w->source, w->aggregates[k].ref);
+		device->d_data[before + k] = shown->d_data[k];
+		device->d_nulls[before + k] = shown->d_nulls[k];
+	}
+	return 0;
 }
 
 /* Puts groups into the order of their first tuples. */
@@ -226,25 +291,13 @@ static int order_groups(struct pfs_job *job, uint32_t **d_list, uint64_t n, cons
 	return 0;
 }
 
-/* Lists the groups that have a tuple; without keys the one, in any case.  *d_n is NULL, or *n is
- * how many groups there can be, and *d_n how many of them are listed, which is not waited for;
- * numbers behind them are 0. */
-static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, uint64_t **d_n,
-		       const struct work *w)
+/* Lists many groups, those that have a tuple. */
+static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, const struct work *w)
 {
 	struct pfs_device_places all = {.to = w->groups.n};
 	uint32_t *d_bits;
 
-	*d_n = NULL;
-	*n = w->keys.n ? w->groups.n : 1;
-	if (w->keys.n == 0)
-		return pfs_job_alloc_zero(job, d_list, sizeof(**d_list));
-	if (w->groups.n <= LISTED_AT_ONCE && !is_by_chance(w)) {
-		PFS_TRY(pfs_job_alloc(job, d_list, w->groups.n * sizeof(**d_list)));
-		PFS_TRY(pfs_job_alloc(job, d_n, sizeof(**d_n)));
-		return pfs_cuda_group_list(*d_list, *d_n, w->groups.d_count, (uint32_t)w->groups.n,
-					   job->stream);
-	}
+	PFS_TRY(pfs_cuda_group_late(&w->groups, &w->keys, &w->table, &w->places, job->stream));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
 	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));
 	all.d_mask = d_bits;
@@ -252,36 +305,58 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, uint
 	return is_by_chance(w) ? order_groups(job, d_list, *n, w) : 0;
 }
 
-/* Makes the batch as long as there are groups. */
-static int shorten(struct pfs_job *job, struct pfs_tuples *out, const uint64_t *d_n)
+/* Queues all that makes the batch; of few groups it is for as many as there can be. */
+static int queue_batch(struct pfs_job *job, struct pfs_tuples **out, const struct work *w)
 {
-	PFS_TRY(pfs_job_download(job, &out->n, d_n, sizeof(out->n)));
-	for (size_t i = 0; i < out->n_computed; i++)
-		out->computed[i].n = out->n;
+	struct pfs_device_shown shown;
+	uint32_t *d_list = w->d_list;
+	uint64_t n = w->groups.n;
+
+	if (!d_list)
+		PFS_TRY(list_groups(job, &d_list, &n, w));
+	PFS_TRY(make_batch(job, out, &shown, w, n));
+	PFS_TRY(w->d_list ? pfs_cuda_group_list(&shown, d_list, w->listed, &w->groups,
+						w->keys.n == 0, job->stream)
+			  : pfs_cuda_group_show(&shown, &w->groups, d_list, n, job->stream));
+	return pfs_job_put(job, *out, 0, 0, w->source, shown.d_places, true);
+}
+
+/* Waits for the batch, and reads how many groups it has. */
+static int wait_for_batch(struct pfs_job *job, struct pfs_device_listed *listed,
+			  const struct work *w)
+{
+	if (w->listed != job->window)
+		return pfs_job_download(job, listed, w->listed, sizeof(*listed));
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
+	*listed = *w->listed;
 	return 0;
 }
 
-static int read_out(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
-		    const struct pfs_aggregate *aggregates, size_t n_aggregates)
+static int read_out(struct pfs_job *job, struct pfs_tuples **out, const struct work *w)
 {
-	const struct pfs_source *source = w->source;
-	size_t n_computed = pfs_source_computed(source);
-	uint32_t *d_list, *d_first;
-	uint64_t n, *d_n;
+	struct pfs_device_listed listed;
 
-	PFS_TRY(list_groups(job, &d_list, &n, &d_n, w));
-	PFS_TRY(pfs_device_tuples_make(job, out, n, pfs_source_tables(source),
-				       n_computed + n_aggregates));
-	PFS_TRY(pfs_job_alloc(job, &d_first, n * sizeof(*d_first)));
-	PFS_TRY(pfs_cuda_rows_at(d_first, w->groups.d_first, 0, d_list, n, job->stream));
-	PFS_TRY(pfs_job_put(job, *out, 0, 0, source, d_first, true));
-	for (size_t k = 0; k < n_aggregates; k++)
-		PFS_TRY(put_result(job, *out, n_computed + k, w, k, &aggregates[k], d_list));
-	return d_n ? shorten(job, *out, d_n) : 0;
+	PFS_TRY(queue_batch(job, out, w));
+	if (!w->d_list)
+		return 0;
+	PFS_TRY(wait_for_batch(job, &listed, w));
+	if (listed.is_late) { /* seldom, and then the rows are read once more */
+		pfs_tuples_free(job->run, *out);
+		*out = NULL;
+		PFS_TRY(pfs_cuda_group_late(&w->groups, &w->keys, &w->table, &w->places,
+					    job->stream));
+		PFS_TRY(queue_batch(job, out, w));
+		PFS_TRY(wait_for_batch(job, &listed, w));
+	}
+	job->is_idle = true;
+	(*out)->n = listed.n;
+	for (size_t i = 0; i < (*out)->n_computed; i++)
+		(*out)->computed[i].n = listed.n;
+	return 0;
 }
 
-/* The keys as numbers, and totals for as many groups as there can be. */
-static int make_groups(struct pfs_job *job, struct work *w, const struct pfs_group_key *keys,
+/* The keys as numbers, and how many groups there can be. */
+static int number_keys(struct pfs_job *job, struct work *w, const struct pfs_group_key *keys,
 		       size_t n_keys)
 {
 	struct pfs_ref refs[PFS_DEVICE_KEYS];
@@ -295,11 +370,7 @@ static int make_groups(struct pfs_job *job, struct work *w, const struct pfs_gro
 	PFS_TRY(pfs_job_keys(job, &w->keys, &limit,
 			     &(struct pfs_key_refs){w->source, refs, collations, n_keys,
 						    &w->places}));
-	PFS_TRY(make_table(job, w, limit));
-	PFS_TRY(pfs_job_alloc(job, &w->groups.d_first, w->groups.n * sizeof(uint32_t)));
-	PFS_TRY(PFS_CUDA(cudaMemsetAsync(w->groups.d_first, 0xff, w->groups.n * sizeof(uint32_t),
-					 job->stream)));
-	return pfs_job_alloc_zero(job, &w->groups.d_count, w->groups.n * sizeof(uint32_t));
+	return make_table(job, w, limit);
 }
 
 static int add_rows(struct pfs_job *job, const struct work *w)
@@ -315,20 +386,18 @@ static int add_rows(struct pfs_job *job, const struct work *w)
 }
 
 static int group(struct pfs_job *job, struct pfs_tuples **out, struct work *w,
-		 const struct pfs_group_key *keys, size_t n_keys,
-		 const struct pfs_aggregate *aggregates, size_t n_aggregates)
+		 const struct pfs_group_key *keys, size_t n_keys, size_t n_aggregates)
 {
 	if (n_keys > PFS_DEVICE_KEYS || n_aggregates > PFS_DEVICE_AGGREGATES)
 		return -EOPNOTSUPP;
 	PFS_TRY(pfs_job_places(job, &w->places, w->source));
-	PFS_TRY(make_groups(job, w, keys, n_keys));
-	for (size_t k = 0; k < n_aggregates; k++)
-		PFS_TRY(add_aggregate(job, w, &aggregates[k]));
+	PFS_TRY(number_keys(job, w, keys, n_keys));
+	PFS_TRY(make_totals(job, w, n_aggregates));
 	PFS_TRY(add_rows(job, w));
 	for (size_t k = 0; k < n_aggregates; k++)
-		if (pfs_fold_of(aggregates[k].op)->groups_again)
-			PFS_TRY(count_distinct(job, w, k, &aggregates[k]));
-	return read_out(job, out, w, aggregates, n_aggregates);
+		if (pfs_fold_of(w->aggregates[k].op)->groups_again)
+			PFS_TRY(count_distinct(job, w, k, &w->aggregates[k]));
+	return read_out(job, out, w);
 }
 
 static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,
@@ -336,13 +405,11 @@ static int cuda_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 		      const struct pfs_group_key *keys, size_t n_keys,
 		      const struct pfs_aggregate *aggregates, size_t n_aggregates)
 {
-	struct work w = {.source = source};
+	struct work w = {.source = source, .aggregates = aggregates};
 	struct pfs_job job;
 	int error = pfs_job_begin(&job, b, run);
 
-	error = pfs_job_end(&job, error ? error
-					: group(&job, out, &w, keys, n_keys, aggregates,
-						n_aggregates));
+	error = pfs_job_end(&job, error ? error : group(&job, out, &w, keys, n_keys, n_aggregates));
 	if (error) {
 		pfs_tuples_free(run, *out);
 		*out = NULL;

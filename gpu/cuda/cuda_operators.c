@@ -109,7 +109,7 @@ int pfs_job_end(struct pfs_job *job, int error)
 
 	if (job->stream) {
 		pfs_job_free_since(job, 0);
-		late = PFS_CUDA(cudaStreamSynchronize(job->stream));
+		late = job->is_idle ? 0 : PFS_CUDA(cudaStreamSynchronize(job->stream));
 	}
 	pfs_job_return_leases(job);
 	free(job->d_temporary);

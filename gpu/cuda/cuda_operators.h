@@ -71,6 +71,7 @@ struct pfs_job {
 	size_t n_leases, lease_capacity;
 	size_t left;	 /* bytes that it may yet copy into mirrors, at least a block each time */
 	bool is_hurried; /* it never waits for other jobs' copies and leases */
+	bool is_idle;	 /* all that was queued has been waited for: the job's end need not */
 };
 
 /* Holds what of a batch lies on the device, by table and by computed vector. */

@@ -4,6 +4,7 @@
 #define PFS_GPU_CUDA_DEVICE_CUH
 
 #include <algorithm>
+#include <atomic>
 
 #include "gpu/cuda/cuda_check.h"
 #include "gpu/cuda/kernels.h"
@@ -26,6 +27,20 @@ static inline unsigned pfs_blocks(size_t n, size_t per_block)
 static inline unsigned pfs_grid(size_t n)
 {
 	return (unsigned)std::max<size_t>(1, std::min<size_t>((n + 255) / 256, 132 * 32));
+}
+
+/* Lets a kernel have so many bytes of shared memory. That is asked for once: *is_allowed says if it
+ * has been. */
+static inline int pfs_allow_shared(std::atomic<bool> *is_allowed, const void *kernel, size_t bytes)
+{
+	int error;
+
+	if (*is_allowed)
+		return 0;
+	error = PFS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+					      (int)bytes));
+	*is_allowed = !error;
+	return error;
 }
 
 /* Read once: past the caches' favour. */

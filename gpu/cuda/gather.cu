@@ -43,13 +43,6 @@ static __global__ void count_up_kernel(uint32_t *out, uint32_t from, uint64_t n)
 	out[i] = from + (uint32_t)i;
 }
 
-static __global__ void fill_64_kernel(unsigned long long *values, unsigned long long value,
-				      uint64_t n)
-{
-	PFS_EACH(i, n)
-	values[i] = value;
-}
-
 /* ---- launches ---- */
 
 extern "C" int pfs_cuda_values_at(void *d_out, bool as_32_bit, uint32_t *d_nulls,
@@ -73,15 +66,6 @@ extern "C" int pfs_cuda_rows_at(uint32_t *d_out, const uint32_t *d_rows, uint32_
 	if (n == 0)
 		return 0;
 	rows_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_out, d_rows, from, d_places, n);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
-				cudaStream_t stream)
-{
-	if (n == 0)
-		return 0;
-	fill_64_kernel<<<pfs_grid(n), 256, 0, stream>>>(d_values, value, n);
 	return PFS_CUDA(cudaGetLastError());
 }
 

@@ -3,13 +3,13 @@
  *
  * A block keeps totals in shared memory and adds them to the device's at its end.  Few groups have
  * all of theirs there, in several copies, interleaved so that neighbouring lanes seldom meet. Their
- * first places are looked for afterwards: most often few rows show them all, and a word less for
- * each copy is room for more copies.  Of many, those that a block meets first have theirs there:
- * where some groups are much larger than others these are among them, and the second-level cache is
- * spared what it is worst at, additions to one place.  Neighbours of one group, such as the nodes
- * of a directory, are added up first.  Many whose numbers are dense are split first
- * (group_parts.cu).  What is asked for most of few groups is compiled on its own
- * (group_plain.cu). */
+ * first places are looked for among early rows and, where these do not show them all, afterwards
+ * among the others: a word less for each copy is room for more copies.  Of many, those that a block
+ * meets first have theirs there: where some groups are much larger than others these are among
+ * them, and the second-level cache is spared what it is worst at, additions to one place.
+ * Neighbours of one group, such as the nodes of a directory, are added up first.  Many whose
+ * numbers are dense are split first (group_parts.cu).  What is asked for most of few groups is
+ * compiled on its own (group_plain.cu). */
 #include "gpu/cuda/keys.cuh"
 #include "gpu/cuda/totals.cuh"
 #include "gpu/relation.h"
@@ -19,7 +19,8 @@
 #define SHARED_TWO (110u << 10) /* bytes: two blocks of half as many threads fit a multiprocessor */
 #define MOST_THREADS 768u
 #define SHARED_ONE (220u << 10) /* one of MOST_THREADS does */
-#define EARLY	   (1u << 18)	/* places among which first ones are looked for at first */
+#define EARLY	     (UINT64_C(1) << 16) /* places among which first ones are looked for at first */
+#define EARLY_EACH   64u /* or so many for each group: of groups alike a fifth would do */
 
 /* ---- device code ---- */
 
@@ -251,7 +252,7 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 		     const __grid_constant__ pfs_device_keys keys,
 		     const __grid_constant__ pfs_device_table table,
 		     const __grid_constant__ pfs_device_places places,
-		     const __grid_constant__ pfs_total_planes t, uint32_t copies)
+		     const __grid_constant__ pfs_total_planes t, uint32_t copies, uint64_t early_to)
 {
 	extern __shared__ unsigned long long shared[];
 	uint32_t *memory = reinterpret_cast<uint32_t *>(shared);
@@ -259,6 +260,11 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 	const uint64_t tile = (uint64_t)blockDim.x * ROWS;
 
 	pfs_clear(memory, t, groups);
+	if constexpr (DIRECT)
+		pfs_note_firsts(groups.d_first, {places.from, early_to, places.d_mask},
+				[&](uint32_t(&group)[4], const pfs_fours<1> &f) {
+					pfs_numbers<1>(group, keys, f);
+				});
 	for (uint64_t base = (places.from & ~UINT64_C(3)) + blockIdx.x * tile; base < places.to;
 	     base += gridDim.x * tile) {
 		uint32_t group[ROWS], at[ROWS], known, led;
@@ -332,6 +338,25 @@ static __global__ void __launch_bounds__(MOST_THREADS)
 			pfs_earlier(&groups.d_first[g], first[g]);
 }
 
+/* Totals of no places. */
+static __global__ void __launch_bounds__(256)
+	clear_kernel(const __grid_constant__ pfs_device_groups groups)
+{
+	PFS_EACH(i, groups.n)
+	{
+		groups.d_first[i] = PFS_NOWHERE;
+		groups.d_count[i] = 0;
+		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
+			const pfs_device_aggregate &a = groups.aggregate[k];
+
+			if (a.d_value)
+				a.d_value[i] = pfs_neutral(a.op);
+			if (a.d_count)
+				a.d_count[i] = 0;
+		}
+	}
+}
+
 static __global__ void __launch_bounds__(256)
 	bounds_kernel(pfs_device_bounds *bounds,
 		      const __grid_constant__ pfs_device_value value, uint64_t n)
@@ -389,10 +414,10 @@ static uint32_t copies_in(const pfs_total_planes &t, uint64_t groups, size_t byt
 	return copies;
 }
 
-static int allow_shared(const void *kernel)
+/* Behind the places among which first ones are looked for at first. */
+static uint64_t early_to(const pfs_device_groups *groups, const pfs_device_places *places)
 {
-	return PFS_CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-					     SHARED_ONE));
+	return std::min(places->to, places->from + std::max(EARLY, groups->n * EARLY_EACH));
 }
 
 template <bool DIRECT>
@@ -400,45 +425,21 @@ static int launch(const pfs_device_groups &groups, const pfs_device_keys *keys,
 		  const pfs_device_table *table, const pfs_device_places *places,
 		  pfs_total_planes t, uint32_t copies, cudaStream_t stream)
 {
+	static std::atomic<bool> is_allowed;
 	size_t bytes = (size_t)t.n * t.planes * 4;
 	unsigned threads = bytes > SHARED_TWO ? MOST_THREADS : MOST_THREADS / 2,
 		 most = 132 * MOST_THREADS / threads;
-	int error = allow_shared(reinterpret_cast<const void *>(group_kernel<DIRECT>));
+	int error = pfs_allow_shared(
+		&is_allowed, reinterpret_cast<const void *>(group_kernel<DIRECT>), SHARED_ONE);
 
 	if (error)
 		return error;
-	group_kernel<DIRECT><<<std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(3)),
-						   threads * ROWS),
-					most),
-			       threads, bytes, stream>>>(groups, *keys, *table, *places, t, copies);
+	group_kernel<DIRECT>
+		<<<std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(3)), threads * ROWS),
+			    most),
+		   threads, bytes, stream>>>(groups, *keys, *table, *places, t, copies,
+					     early_to(&groups, places));
 	return PFS_CUDA(cudaGetLastError());
-}
-
-static int find_first(const pfs_device_groups &groups, const pfs_device_keys *keys,
-		      const pfs_device_places *places, cudaStream_t stream)
-{
-	unsigned blocks = std::min(pfs_blocks(places->to - (places->from & ~UINT64_C(3)),
-					      MOST_THREADS * ROWS),
-				   132u);
-
-	first_kernel<<<blocks, MOST_THREADS, groups.n * sizeof(uint32_t), stream>>>(groups, *keys,
-										    *places);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-/* Nearly always all are among the early ones, and the second kernel ends at once. */
-static int find_firsts(const pfs_device_groups &groups, const pfs_device_keys *keys,
-		       const pfs_device_places *places, cudaStream_t stream)
-{
-	pfs_device_places early = *places, late = *places;
-	int error = allow_shared(reinterpret_cast<const void *>(first_kernel));
-
-	early.to = late.from = std::min(places->to, places->from + EARLY);
-	if (!error)
-		error = find_first(groups, keys, &early, stream);
-	if (!error && late.from < late.to)
-		error = find_first(groups, keys, &late, stream);
-	return error;
 }
 
 static uint32_t copies_of(const pfs_device_groups *groups, const pfs_device_table *table)
@@ -460,6 +461,12 @@ extern "C" size_t pfs_cuda_group_room(const pfs_device_groups *groups,
 	return pfs_cuda_group_parts_room(groups, places);
 }
 
+extern "C" int pfs_cuda_group_clear(const pfs_device_groups *groups, cudaStream_t stream)
+{
+	clear_kernel<<<pfs_grid(groups->n), 256, 0, stream>>>(*groups);
+	return PFS_CUDA(cudaGetLastError());
+}
+
 extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_keys *keys,
 			      const pfs_device_table *table, const pfs_device_places *places,
 			      void *d_temporary, cudaStream_t stream)
@@ -467,7 +474,6 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 	uint32_t copies = copies_of(groups, table);
 	pfs_device_groups added;
 	pfs_total_planes t;
-	int error;
 
 	if (places->to <= places->from)
 		return 0;
@@ -481,10 +487,30 @@ extern "C" int pfs_cuda_group(const pfs_device_groups *groups, const pfs_device_
 		t.n *= 2;
 	if (!copies)
 		return launch<false>(added, keys, table, places, t, 1, stream);
-	error = pfs_cuda_group_is_plain(groups, keys, places)
-			? pfs_cuda_group_plain(groups, keys, places, copies, stream)
-			: launch<true>(added, keys, table, places, t, copies, stream);
-	return error ? error : find_firsts(added, keys, places, stream);
+	return pfs_cuda_group_is_plain(groups, keys, places)
+		       ? pfs_cuda_group_plain(groups, keys, places, copies,
+					      early_to(groups, places), stream)
+		       : launch<true>(added, keys, table, places, t, copies, stream);
+}
+
+extern "C" int pfs_cuda_group_late(const pfs_device_groups *groups, const pfs_device_keys *keys,
+				   const pfs_device_table *table, const pfs_device_places *places,
+				   cudaStream_t stream)
+{
+	static std::atomic<bool> is_allowed;
+	pfs_device_places late = *places;
+	int error;
+
+	late.from = early_to(groups, places);
+	if (keys->n == 0 || late.from >= late.to || !copies_of(groups, table))
+		return 0;
+	error = pfs_allow_shared(&is_allowed, reinterpret_cast<const void *>(first_kernel),
+				 SHARED_ONE);
+	if (error)
+		return error;
+	first_kernel<<<std::min(pfs_blocks(late.to - late.from, MOST_THREADS * ROWS), 132u),
+		       MOST_THREADS, groups->n * sizeof(uint32_t), stream>>>(*groups, *keys, late);
+	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_bounds(pfs_device_bounds *d_bounds, const pfs_device_value *value,

@@ -14,7 +14,7 @@
 struct plain_columns {
 	const void *d_keys, *d_values;
 	uint32_t less; /* than a key by as much as its group's number */
-	uint64_t from, to;
+	uint64_t from, to, early_to; /* first places are looked for below this */
 };
 
 /* ---- device code ---- */
@@ -67,6 +67,14 @@ static __global__ void __launch_bounds__(THREADS, 1)
 	const plain_totals totals = {pfs_plane(memory, t, t.count) + copy, low, low + t.n, copies};
 
 	pfs_clear(memory, t, groups);
+	pfs_note_firsts(groups.d_first, {columns.from, columns.early_to, NULL},
+			[&](uint32_t(&group)[4], const pfs_fours<1> &f) {
+				if (f.valid)
+					pfs_load_four<K>(group, columns.d_keys, f.first[0]);
+#pragma unroll
+				for (int r = 0; r < 4; r++)
+					group[r] -= columns.less;
+			});
 	for (uint64_t four = columns.from / 4 + blockIdx.x * THREADS + threadIdx.x;
 	     four * 4 < columns.to; four += (uint64_t)gridDim.x * THREADS) {
 		const uint64_t first = four * 4;
@@ -134,9 +142,10 @@ static int launch(const pfs_device_groups &groups, const plain_columns &columns,
 {
 	const size_t bytes = (size_t)t.n * t.planes * 4;
 	const unsigned most = bytes > SHARED_HALF ? BLOCKS : 2 * BLOCKS;
-	int error = PFS_CUDA(cudaFuncSetAttribute(group_plain_kernel<K, V, HAS_VALUE>,
-						  cudaFuncAttributeMaxDynamicSharedMemorySize,
-						  SHARED_MOST));
+	static std::atomic<bool> is_allowed;
+	int error = pfs_allow_shared(
+		&is_allowed, reinterpret_cast<const void *>(group_plain_kernel<K, V, HAS_VALUE>),
+		SHARED_MOST);
 
 	if (error)
 		return error;
@@ -160,15 +169,18 @@ static int launch_by(const pfs_device_groups &groups, const plain_columns &colum
 
 extern "C" int pfs_cuda_group_plain(const pfs_device_groups *groups, const pfs_device_keys *keys,
 				    const pfs_device_places *places, uint32_t copies,
-				    cudaStream_t stream)
+				    uint64_t early_to, cudaStream_t stream)
 {
 	const pfs_device_key &key = keys->key[0];
 	pfs_total_planes t;
 	const pfs_device_groups added = pfs_lay_out(&t, groups, false, false);
-	plain_columns columns = {element_at(key.value), NULL,
+	plain_columns columns = {element_at(key.value),
+				 NULL,
 				 (uint32_t)((uint64_t)key.least - (uint64_t)key.value.column.base) -
 					 1,
-				 places->from, places->to};
+				 places->from,
+				 places->to,
+				 early_to};
 
 	t.n = (uint32_t)groups->n * copies;
 	if (added.n_aggregates)

@@ -3,6 +3,8 @@
  * different values each has, which groups have a row, and what is shown of their totals. */
 #include "gpu/cuda/keys.cuh"
 
+#define LISTING 1024u /* threads: a warp's lanes have a sum of each warp */
+
 /* ---- device code ---- */
 
 /* True: nobody had the combination of the place's group and value before. */
@@ -68,37 +70,6 @@ static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restr
 	}
 }
 
-/* The groups that have a tuple, ascending, by one block; the rest of the list is 0. */
-static __global__ void __launch_bounds__(1024)
-	list_groups_kernel(uint32_t *list, uint64_t *n_listed, const uint32_t *__restrict__ count,
-			   uint32_t n)
-{
-	__shared__ uint32_t sums[32];
-	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-	uint32_t before = 0;
-
-	for (uint32_t base = 0; base < n; base += 1024) {
-		uint32_t i = base + threadIdx.x, at = before;
-		bool is_listed = i < n && count[i] != 0;
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_listed);
-
-		if (lane == 0)
-			sums[warp] = __popc(word);
-		__syncthreads();
-		for (uint32_t w = 0; w < 32; w++) {
-			at += w < warp ? sums[w] : 0;
-			before += sums[w];
-		}
-		if (is_listed)
-			list[at + __popc(word & ((1u << lane) - 1))] = i;
-		__syncthreads();
-	}
-	for (uint32_t i = before + threadIdx.x; i < n; i += 1024)
-		list[i] = 0;
-	if (threadIdx.x == 0)
-		*n_listed = before;
-}
-
 /* What SQLite shows of a total: a number as 8 bytes. */
 static __device__ unsigned long long shown(const pfs_device_aggregate &a, unsigned long long value,
 					   uint32_t count)
@@ -123,28 +94,97 @@ static __device__ unsigned long long shown(const pfs_device_aggregate &a, unsign
 	return value;
 }
 
-static __global__ void group_result_kernel(unsigned long long *out, uint32_t *nulls,
-					   pfs_device_aggregate a,
-					   const uint32_t *__restrict__ group_count,
-					   const uint32_t *__restrict__ list, uint64_t n)
+/* What is shown of list[from], list[from + step], ...; a warp has 32 neighbours. */
+static __device__ __forceinline__ void show_groups(const pfs_device_shown &to,
+						   const pfs_device_groups &groups,
+						   const uint32_t *list, uint64_t n, uint64_t from,
+						   uint64_t step)
 {
-	PFS_EACH(i, (n + 31) / 32 * 32)
-	{
-		bool is_null = false;
+	for (uint64_t i = from; i < (n + 63) / 64 * 64; i += step) {
+		const bool is_listed = i < n;
+		const uint32_t g = is_listed ? list[i] : 0, rows = groups.d_count[g];
 
-		if (i < n) {
-			uint32_t g = list[i], count = (a.d_count ? a.d_count : group_count)[g];
+		if (is_listed)
+			to.d_places[i] = groups.d_first[g];
+		for (uint32_t k = 0; k < groups.n_aggregates; k++) {
+			const pfs_device_aggregate &a = groups.aggregate[k];
+			uint32_t count = a.d_count ? a.d_count[g] : rows, *nulls = to.d_nulls[k];
+			bool is_null = is_listed && count == 0 && a.is_null_of_none;
+			uint32_t word = __ballot_sync(PFS_ALL_LANES, is_null);
 
-			is_null = count == 0 && a.is_null_of_none;
+			if (nulls && (threadIdx.x & 31) == 0)
+				nulls[i / 32] = word;
+			if (!is_listed)
+				continue;
 			if (a.d_code)
-				reinterpret_cast<uint32_t *>(out)[i] =
+				static_cast<uint32_t *>(to.d_data[k])[i] =
 					is_null ? 0 : a.d_code[a.d_value[g]];
 			else
-				out[i] = shown(a, a.d_value ? a.d_value[g] : 0, count);
+				static_cast<unsigned long long *>(to.d_data[k])[i] =
+					shown(a, a.d_value ? a.d_value[g] : 0, count);
 		}
-		uint32_t word = __ballot_sync(PFS_ALL_LANES, is_null);
-		if ((threadIdx.x & 31) == 0)
-			nulls[i / 32] = word;
+	}
+}
+
+static __global__ void __launch_bounds__(256)
+	show_groups_kernel(const __grid_constant__ pfs_device_shown to,
+			   const __grid_constant__ pfs_device_groups groups, const uint32_t *list,
+			   uint64_t n)
+{
+	show_groups(to, groups, list, n, (uint64_t)blockIdx.x * blockDim.x + threadIdx.x,
+		    (uint64_t)gridDim.x * blockDim.x);
+}
+
+/* By one block. Lists four groups a thread and turn. */
+static __global__ void __launch_bounds__(LISTING)
+	list_groups_kernel(const __grid_constant__ pfs_device_shown to, uint32_t *list,
+			   pfs_device_listed *listed,
+			   const __grid_constant__ pfs_device_groups groups, bool has_all)
+{
+	__shared__ uint32_t sums[LISTING / 32];
+	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32, n = (uint32_t)groups.n;
+	uint32_t before = 0;
+	bool is_late = false;
+
+	for (uint32_t base = 0; base < n; base += 4 * LISTING) {
+		const uint32_t first = base + 4 * threadIdx.x;
+		uint32_t is_listed = 0, at, sum;
+
+#pragma unroll
+		for (uint32_t r = 0; r < 4; r++) {
+			if (first + r >= n)
+				continue;
+			bool has_rows = groups.d_count[first + r] != 0;
+
+			is_listed |= (uint32_t)(has_rows || has_all) << r;
+			is_late |= has_rows && groups.d_first[first + r] == PFS_NOWHERE;
+		}
+		at = __popc(is_listed);
+		for (uint32_t d = 1; d < 32; d *= 2) {
+			uint32_t below = __shfl_up_sync(PFS_ALL_LANES, at, d);
+
+			at += lane >= d ? below : 0;
+		}
+		if (lane == 31)
+			sums[warp] = at;
+		__syncthreads();
+		sum = sums[lane];
+		at += before - __popc(is_listed) +
+		      __reduce_add_sync(PFS_ALL_LANES, lane < warp ? sum : 0);
+		before += __reduce_add_sync(PFS_ALL_LANES, sum);
+#pragma unroll
+		for (uint32_t r = 0; r < 4; r++)
+			if (is_listed >> r & 1)
+				list[at++] = first + r;
+		__syncthreads();
+	}
+	show_groups(to, groups, list, before, threadIdx.x, LISTING);
+	for (uint32_t i = before + threadIdx.x; i < n; i += LISTING)
+		to.d_places[i] = PFS_NOWHERE;
+	is_late = __syncthreads_or(is_late);
+	if (threadIdx.x == 0) {
+		listed->n = before;
+		listed->is_late = is_late;
 	}
 }
 
@@ -170,22 +210,19 @@ extern "C" int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, ui
 	return PFS_CUDA(cudaGetLastError());
 }
 
-extern "C" int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count,
-				   uint32_t n, cudaStream_t stream)
-{
-	list_groups_kernel<<<1, 1024, 0, stream>>>(d_list, d_n, d_count, n);
-	return PFS_CUDA(cudaGetLastError());
-}
-
-extern "C" int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
-				     const pfs_device_aggregate *aggregate,
-				     const uint32_t *d_group_count, const uint32_t *d_list,
-				     uint64_t n, cudaStream_t stream)
+extern "C" int pfs_cuda_group_show(const pfs_device_shown *shown, const pfs_device_groups *groups,
+				   const uint32_t *d_list, uint64_t n, cudaStream_t stream)
 {
 	if (n == 0)
 		return 0;
-	group_result_kernel<<<pfs_grid(n), 256, 0, stream>>>(
-		static_cast<unsigned long long *>(d_out), d_nulls, *aggregate, d_group_count,
-		d_list, n);
+	show_groups_kernel<<<pfs_grid(n), 256, 0, stream>>>(*shown, *groups, d_list, n);
+	return PFS_CUDA(cudaGetLastError());
+}
+
+extern "C" int pfs_cuda_group_list(const pfs_device_shown *shown, uint32_t *d_list,
+				   pfs_device_listed *listed, const pfs_device_groups *groups,
+				   bool has_all, cudaStream_t stream)
+{
+	list_groups_kernel<<<1, LISTING, 0, stream>>>(*shown, d_list, listed, *groups, has_all);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -13,6 +13,23 @@ template <int FOURS> struct pfs_fours {
 	uint32_t valid;
 };
 
+/* The rows of the four at `first` that are among `places`, a bit each. */
+static __device__ __forceinline__ uint32_t pfs_valid_of(const pfs_device_places &places,
+							uint64_t first)
+{
+	uint32_t bits = 15;
+
+	if (first >= places.to)
+		bits = 0;
+	else if (first + 4 > places.to)
+		bits >>= first + 4 - places.to;
+	if (first < places.from)
+		bits = first + 4 <= places.from ? 0 : bits & 15u << (places.from - first);
+	if (bits && places.d_mask)
+		bits &= places.d_mask[first >> 5] >> (first & 31);
+	return bits;
+}
+
 /* Takes those of `places` that lie in the tile at `base`, a multiple of four, for `threads`
  * threads. */
 template <int FOURS>
@@ -23,19 +40,9 @@ static __device__ __forceinline__ void pfs_take(pfs_fours<FOURS> &f, const pfs_d
 #pragma unroll
 	for (int i = 0; i < FOURS; i++) {
 		uint64_t first = base + ((uint64_t)i * threads + threadIdx.x) * 4;
-		uint32_t bits = 15;
 
 		f.first[i] = (uint32_t)first;
-		if (first >= places.to)
-			bits = 0;
-		else if (first + 4 > places.to)
-			bits >>= first + 4 - places.to;
-		if (first < places.from)
-			bits = first + 4 <= places.from ? 0
-							: bits & 15u << (places.from - first);
-		if (bits && places.d_mask)
-			bits &= places.d_mask[first >> 5] >> (first & 31);
-		f.valid |= bits << 4 * i;
+		f.valid |= pfs_valid_of(places, first) << 4 * i;
 	}
 }
 

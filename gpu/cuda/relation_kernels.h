@@ -236,20 +236,27 @@ struct pfs_device_aggregate {
 
 struct pfs_device_groups {
 	uint64_t n; /* groups that there is room for */
-	uint32_t *d_first; /* all ones at first: the least place */
+	uint32_t *d_first; /* the least place; all ones: there is none */
 	uint32_t *d_count;
 	struct pfs_device_aggregate aggregate[PFS_DEVICE_AGGREGATES];
 	uint32_t n_aggregates;
 };
 
-/* Adds the places to their groups. The d_ arrays hold 0 before, for MIN INT64_MAX, for MAX
- * INT64_MIN. d_temporary has pfs_cuda_group_room() bytes, which may be none. */
+/* Makes the totals those of groups without places. */
+int pfs_cuda_group_clear(const struct pfs_device_groups *groups, cudaStream_t stream);
+/* Adds the places to their groups, whose totals have been cleared. d_temporary has
+ * pfs_cuda_group_room() bytes, which may be none. Few groups that come late have no first place
+ * then: see pfs_cuda_group_late. */
 int pfs_cuda_group(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
 		   const struct pfs_device_table *table, const struct pfs_device_places *places,
 		   void *d_temporary, cudaStream_t stream);
 size_t pfs_cuda_group_room(const struct pfs_device_groups *groups,
 			   const struct pfs_device_table *table,
 			   const struct pfs_device_places *places);
+/* Finds the first places that pfs_cuda_group has not, which most often are none. */
+int pfs_cuda_group_late(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
+			const struct pfs_device_table *table,
+			const struct pfs_device_places *places, cudaStream_t stream);
 /* total.cu: The same without keys: all places are of group 0. */
 int pfs_cuda_group_all(const struct pfs_device_groups *groups,
 		       const struct pfs_device_places *places, cudaStream_t stream);
@@ -260,16 +267,15 @@ int pfs_cuda_group_parts(const struct pfs_device_groups *groups, const struct pf
 			 cudaStream_t stream);
 size_t pfs_cuda_group_parts_room(const struct pfs_device_groups *groups,
 				 const struct pfs_device_places *places);
-/* group_plain.cu: As pfs_cuda_group, without first places, of columns that are read as they lie,
- * which pfs_cuda_group_is_plain tells; copies: of each group's totals in a block. */
+/* group_plain.cu: As pfs_cuda_group, of columns that are read as they lie, which
+ * pfs_cuda_group_is_plain tells; copies: of each group's totals in a block. First places are looked
+ * for below early_to. */
 bool pfs_cuda_group_is_plain(const struct pfs_device_groups *groups,
 			     const struct pfs_device_keys *keys,
 			     const struct pfs_device_places *places);
 int pfs_cuda_group_plain(const struct pfs_device_groups *groups, const struct pfs_device_keys *keys,
-			 const struct pfs_device_places *places, uint32_t copies,
+			 const struct pfs_device_places *places, uint32_t copies, uint64_t early_to,
 			 cudaStream_t stream);
-int pfs_cuda_fill_64(unsigned long long *d_values, unsigned long long value, uint64_t n,
-		     cudaStream_t stream);
 
 /* ---- group_results.cu ---- */
 
@@ -283,15 +289,27 @@ int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device
 			    const struct pfs_device_places *places, cudaStream_t stream);
 /* Sets the bits of the groups that have a tuple. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
-/* Lists their numbers, ascending, and how many they are; numbers behind these, up to n, are 0. Of a
- * few thousand groups at most, by one block. */
-int pfs_cuda_group_list(uint32_t *d_list, uint64_t *d_n, const uint32_t *d_count, uint32_t n,
+
+/* Where results of listed groups go, in the list's order. */
+struct pfs_device_shown {
+	uint32_t *d_places; /* first ones */
+	void *d_data[PFS_DEVICE_AGGREGATES];
+	uint32_t *d_nulls[PFS_DEVICE_AGGREGATES]; /* words of 64 bits; NULL: no result is NULL */
+};
+/* Fills them in for n groups. */
+int pfs_cuda_group_show(const struct pfs_device_shown *shown,
+			const struct pfs_device_groups *groups, const uint32_t *d_list, uint64_t n,
 			cudaStream_t stream);
-/* d_out[i] = what the aggregate shows of group list[i]. */
-int pfs_cuda_group_result(void *d_out, uint32_t *d_nulls,
-			  const struct pfs_device_aggregate *aggregate,
-			  const uint32_t *d_group_count, const uint32_t *d_list, uint64_t n,
-			  cudaStream_t stream);
+/* The same, after listing the groups that have a tuple (has_all: all groups), ascending; places
+ * behind these, up to groups->n, are none. Of a few thousand groups at most, by one block. What it
+ * says of them may lie in the host's memory. */
+struct pfs_device_listed {
+	uint64_t n;
+	bool is_late; /* one lacks its first place: after pfs_cuda_group_late it is done again */
+};
+int pfs_cuda_group_list(const struct pfs_device_shown *shown, uint32_t *d_list,
+			struct pfs_device_listed *listed, const struct pfs_device_groups *groups,
+			bool has_all, cudaStream_t stream);
 
 /* ---- text_numbers.cu ---- */
 

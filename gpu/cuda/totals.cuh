@@ -77,6 +77,39 @@ static __device__ __forceinline__ void pfs_earlier(uint32_t *first, uint32_t pla
 		atomicMin(first, place);
 }
 
+/* Notes in d_first what the earliest place of each group is among `places`, which are few.  All
+ * blocks share them, few warps of each, so that the others are not kept from their rows; lanes of
+ * one group let the first one note it.  number(group, f) gets the groups of a four. */
+template <class Number>
+static __device__ __forceinline__ void pfs_note_firsts(uint32_t *d_first,
+						       const pfs_device_places &places,
+						       Number number)
+{
+	const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+	const uint64_t step = (uint64_t)gridDim.x * (blockDim.x / 32) * 128;
+
+	for (uint64_t base = (places.from & ~UINT64_C(3)) +
+			     ((uint64_t)warp * gridDim.x + blockIdx.x) * 128;
+	     base < places.to; base += step) {
+		const uint64_t first = base + lane * 4;
+		uint32_t group[4] = {};
+		pfs_fours<1> f;
+
+		f.first[0] = (uint32_t)first;
+		f.valid = pfs_valid_of(places, first);
+		number(group, f);
+#pragma unroll
+		for (int r = 0; r < 4; r++) {
+			bool is_row = f.valid >> r & 1;
+			uint32_t peers = __match_any_sync(PFS_ALL_LANES,
+							  is_row ? group[r] : PFS_NOWHERE);
+
+			if (is_row && lane == (uint32_t)__ffs((int)peers) - 1)
+				pfs_earlier(&d_first[group[r]], (uint32_t)first + r);
+		}
+	}
+}
+
 /* Into two planes: the carry is the low word's. */
 static __device__ __forceinline__ void pfs_add_wide(uint32_t *low, uint32_t *high, uint64_t x)
 {

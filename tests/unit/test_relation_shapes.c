@@ -249,20 +249,22 @@ static void run_joins(unsigned threads, enum pfs_engine_kind kind)
 
 struct expected {
 	uint64_t count;
-	int64_t sum;
+	int64_t sum, most;
 	uint32_t first;
 };
 
 /* Rows from..to by column 0, whose elements are below `limit`: how many, and the sum of column 1,
- * if there is one. */
+ * if there is one, and the most. */
 static void group(const struct pfs_run *run, const struct made *m, uint32_t limit, uint32_t from,
-		  uint32_t to)
+		  uint32_t to, bool has_most)
 {
 	const struct pfs_source source = {.table = &m->table, .from = from, .to = to};
 	const struct pfs_group_key key = {.ref = {0, 0}};
 	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
-						   {.op = PFS_SUM, .ref = {0, 1}}};
+						   {.op = PFS_SUM, .ref = {0, 1}},
+						   {.op = PFS_MAX, .ref = {0, 1}}};
 	const bool has_sum = m->table.n_columns > 1;
+	const size_t n_aggregates = has_sum ? 2 + has_most : 1;
 	struct expected *expected = calloc(limit, sizeof(*expected));
 	struct pfs_tuples *tuples;
 	uint64_t n = 0;
@@ -273,11 +275,15 @@ static void group(const struct pfs_run *run, const struct made *m, uint32_t limi
 
 		if (e->count++ == 0) {
 			e->first = i;
+			e->most = INT64_MIN;
 			n++;
 		}
-		e->sum += has_sum ? value_of(m, 1, i) : 0;
+		if (!has_sum)
+			continue;
+		e->sum += value_of(m, 1, i);
+		e->most = PFS_MAX(e->most, value_of(m, 1, i));
 	}
-	assert_int_equal(pfs_group(run, &tuples, &source, &key, 1, aggregates, has_sum ? 2 : 1), 0);
+	assert_int_equal(pfs_group(run, &tuples, &source, &key, 1, aggregates, n_aggregates), 0);
 	assert_int_equal(pfs_tuples_here(run, tuples), 0);
 	assert_int_equal(tuples->n, n);
 	for (uint64_t i = 0; i < n; i++) {
@@ -288,6 +294,8 @@ static void group(const struct pfs_run *run, const struct made *m, uint32_t limi
 		assert_int_equal(tuples->computed[0].integers[i], e->count);
 		if (has_sum)
 			assert_int_equal(tuples->computed[1].integers[i], e->sum);
+		if (n_aggregates > 2)
+			assert_int_equal(tuples->computed[2].integers[i], e->most);
 		e->count = 0; /* each is there once */
 	}
 	pfs_tuples_free(run, tuples);
@@ -332,7 +340,7 @@ static void run_groups(unsigned threads, uint32_t limit, enum pfs_engine_kind ki
 			make_column(&m, 1, value_width, value_width == 8);
 		fill_groups(&m, limit);
 		for (size_t r = 0; r < PFS_COUNT(ranges); r++)
-			group(&run, &m, limit, ranges[r][0], ranges[r][1]);
+			group(&run, &m, limit, ranges[r][0], ranges[r][1], (i + r) % 2);
 		free_made(&m);
 	}
 	close_operators(&run);
@@ -341,13 +349,14 @@ static void run_groups(unsigned threads, uint32_t limit, enum pfs_engine_kind ki
 ON_BOTH(merges, run_merges, 2)
 ON_BOTH(joins, run_joins, 2)
 ON_BOTH(few_groups, run_groups, 2, 200)
+ON_BOTH(several_groups, run_groups, 2, 9000)
 ON_BOTH(many_groups, run_groups, 2, 50000)
 
 /* With an argument, a pattern, only the tests that match it. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {BOTH(merges), BOTH(joins), BOTH(few_groups),
-					   BOTH(many_groups)};
+					   BOTH(several_groups), BOTH(many_groups)};
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
