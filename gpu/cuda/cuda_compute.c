@@ -123,7 +123,7 @@ static int compute_one(struct pfs_job *job, struct pfs_tuples *tuples, size_t at
 	PFS_TRY(pfs_run_check(job->run));
 	PFS_TRY(read_program(job, &expression, source, program));
 	PFS_TRY(pfs_job_alloc_zero(job, &d_types, sizeof(*d_types)));
-	PFS_TRY(pfs_job_alloc_zero(job, &d_nulls, pfs_div_round_up(tuples->n, 64) * 8));
+	PFS_TRY(pfs_job_alloc(job, &d_nulls, pfs_div_round_up(tuples->n, 64) * 8));
 	PFS_TRY(pfs_job_alloc(job, &d_out, tuples->n * 8));
 	PFS_TRY(pfs_cuda_evaluate(d_out, d_nulls, d_types, &expression, d_list, 0, tuples->n,
 				  job->stream));

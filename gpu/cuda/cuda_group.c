@@ -298,7 +298,7 @@ static int list_groups(struct pfs_job *job, uint32_t **d_list, uint64_t *n, cons
 	uint32_t *d_bits;
 
 	PFS_TRY(pfs_cuda_group_late(&w->groups, &w->keys, &w->table, &w->places, job->stream));
-	PFS_TRY(pfs_job_alloc_zero(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
+	PFS_TRY(pfs_job_alloc(job, &d_bits, pfs_div_round_up(w->groups.n, 64) * 8));
 	PFS_TRY(pfs_cuda_group_bits(d_bits, w->groups.d_count, w->groups.n, job->stream));
 	all.d_mask = d_bits;
 	PFS_TRY(pfs_job_list(job, d_list, n, &all));

@@ -401,7 +401,7 @@ static int put_computed(struct pfs_job *job, struct pfs_tuples *tuples, size_t t
 	tuples->computed[to].heap = v->heap;
 	PFS_TRY(pfs_job_alloc(job, &device->d_data[to], tuples->n * (is_text ? 4 : 8)));
 	pfs_device_tuples_own(job, tuples, device->d_data[to]);
-	PFS_TRY(pfs_job_alloc_zero(job, &device->d_nulls[to], pfs_div_round_up(tuples->n, 64) * 8));
+	PFS_TRY(pfs_job_alloc(job, &device->d_nulls[to], pfs_div_round_up(tuples->n, 64) * 8));
 	pfs_device_tuples_own(job, tuples, device->d_nulls[to]);
 	return pfs_cuda_values_at(device->d_data[to], is_text, device->d_nulls[to], &value,
 				  d_places, tuples->n, job->stream);
@@ -492,7 +492,7 @@ static int gather_column(struct pfs_job *job, struct pfs_vector *out,
 		value.from = (uint32_t)places.from;
 	PFS_TRY(pfs_job_alloc(job, &d_out, n * (is_text ? 4 : 8)));
 	if (pfs_value_can_be_null(&value))
-		PFS_TRY(pfs_job_alloc_zero(job, &d_nulls, pfs_div_round_up(n, 64) * 8));
+		PFS_TRY(pfs_job_alloc(job, &d_nulls, pfs_div_round_up(n, 64) * 8));
 	PFS_TRY(pfs_cuda_values_at(d_out, is_text, d_nulls, &value, d_list, n, job->stream));
 	*out = (struct pfs_vector){.kind = kind, .n = n};
 	out->dictionary = pfs_source_dictionary(source, ref);

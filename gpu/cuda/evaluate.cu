@@ -255,7 +255,7 @@ static __global__ void __launch_bounds__(256)
 {
 	uint32_t met = 0;
 
-	PFS_EACH(i, (n + 31) / 32 * 32)
+	PFS_EACH(i, (n + 63) / 64 * 64)
 	{
 		cell x = {0, PFS_CELL_NULL};
 		uint32_t word;

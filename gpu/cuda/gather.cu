@@ -4,12 +4,13 @@
 
 /* ---- device code ---- */
 
-/* NULLs are collected by ballot, so a warp keeps to 32 neighbouring places. */
+/* NULLs are collected by ballot, so a warp keeps to 32 neighbouring places; of the bits all words
+ * of 64 are written. */
 template <class T>
 static __global__ void gather_kernel(T *out, uint32_t *nulls, pfs_device_value value,
 				     const uint32_t *__restrict__ places, uint64_t n)
 {
-	PFS_EACH(i, (n + 31) / 32 * 32)
+	PFS_EACH(i, (n + 63) / 64 * 64)
 	{
 		int64_t x = 0;
 		uint32_t place = i < n ? (places ? places[i] : (uint32_t)i) : PFS_NOWHERE;

@@ -61,7 +61,7 @@ distinct_kernel(unsigned long long *counts, const __grid_constant__ pfs_device_k
 static __global__ void group_bits_kernel(uint32_t *bits, const uint32_t *__restrict__ count,
 					 uint64_t n)
 {
-	PFS_EACH(i, (n + 31) / 32 * 32)
+	PFS_EACH(i, (n + 63) / 64 * 64)
 	{
 		uint32_t word = __ballot_sync(PFS_ALL_LANES, i < n && count[i] != 0);
 

@@ -128,7 +128,7 @@ int pfs_cuda_rows_list(uint32_t *d_list, uint64_t *d_n, void *d_temporary, size_
 /* ---- gather.cu ---- */
 
 /* out[i] = the value at place places ? places[i] : i, as 8 bytes (32-bit: as 4), and a bit where it
- * is NULL (d_nulls may be NULL: not asked). */
+ * is NULL, in whole words of 64 (d_nulls may be NULL: not asked). */
 int pfs_cuda_values_at(void *d_out, bool as_32_bit, uint32_t *d_nulls,
 			   const struct pfs_device_value *value, const uint32_t *d_places,
 			   uint64_t n, cudaStream_t stream);
@@ -159,8 +159,8 @@ struct pfs_device_expression {
 	struct pfs_device_operation operation[PFS_EXPRESSION_STEPS];
 };
 
-/* out[i] = the value at places ? places[i] : from + i, and a bit where it is NULL; *d_types gets
- * the bits 1 << PFS_CELL_ of those met. */
+/* out[i] = the value at places ? places[i] : from + i, and a bit where it is NULL, in whole words
+ * of 64; *d_types gets the bits 1 << PFS_CELL_ of those met. */
 int pfs_cuda_evaluate(uint64_t *d_out, uint32_t *d_nulls, uint32_t *d_types,
 		      const struct pfs_device_expression *expression, const uint32_t *d_places,
 		      uint32_t from, uint64_t n, cudaStream_t stream);
@@ -287,7 +287,7 @@ int pfs_cuda_group_distinct(unsigned long long *d_value, const struct pfs_device
 			    const struct pfs_device_table *table, uint32_t *d_seen,
 			    const struct pfs_device_table *pairs,
 			    const struct pfs_device_places *places, cudaStream_t stream);
-/* Sets the bits of the groups that have a tuple. */
+/* Sets the bits of the groups that have a tuple, and clears the others, in whole words of 64. */
 int pfs_cuda_group_bits(uint32_t *d_bits, const uint32_t *d_count, uint64_t n, cudaStream_t stream);
 
 /* Where results of listed groups go, in the list's order. */
