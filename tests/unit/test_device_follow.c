@@ -151,6 +151,8 @@ static void start_with_folders(void)
 	gate.begun = gate.allowed = gate.loads = gate.applies = 0;
 	gate.was_late = false;
 	start_tree(&options);
+	assert_int_equal(gate.begun, 0); /* nobody has asked */
+	assert_false(finds(PFS_ROOT_PRIME, "d1"));
 	wait_until_begun(1);
 	for (unsigned i = 0; i < FOLDERS; i++) {
 		char name[16];
