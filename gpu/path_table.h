@@ -5,7 +5,13 @@
  * The table is made from a tree's columns. It is right as long as no directory of it is moved,
  * renamed or removed, and the slots of other nodes that are have been marked. It need not have all
  * nodes: what it lacks is found by components, as are paths that are written in another way than a
- * listing does ("//", "..") and relative ones. */
+ * listing does ("//", "..") and relative ones.
+ *
+ * It is made in pieces, each by somebody who asks for paths while the tree is held, so that a
+ * change waits for one piece. First all paths are measured, then there is room, then it is filled;
+ * only then is it asked. From before the first piece on slots are marked, and one that is gets no
+ * place: so no path is longer than when it was measured. A directory that moves meanwhile makes it
+ * begin anew. */
 #ifndef PFS_GPU_PATH_TABLE_H
 #define PFS_GPU_PATH_TABLE_H
 
@@ -13,6 +19,10 @@
 
 #define PFS_PATH_TABLE_MAX 4096u /* bytes of a path; a node with a longer one is left out */
 #define PFS_PATH_ALIGN	   4u	 /* words: a path begins where a device reads its memory */
+/* Slots that are looked through for each path that was asked for: a table of 8 M nodes is begun
+ * with the 32,000th path; and by one who asks, at most, which is some milliseconds. */
+#define PFS_PATH_WORTH 256u
+#define PFS_PATH_PIECE (UINT32_C(1) << 20)
 
 struct pfs_path_entry {
 	uint32_t slot; /* PFS_PATH_NOWHERE: none */
@@ -22,14 +32,28 @@ struct pfs_path_entry {
 } __attribute__((aligned(16)));
 
 /* A hash table, where one that does not find its place free takes the next. At most half are
- * taken. */
+ * taken. A table that is being made has no places for who asks, but slots that are marked. */
 struct pfs_path_table {
 	struct pfs_path_entry *nodes;
 	uint64_t *text;	   /* zeros follow a path up to where the next may begin */
 	uint32_t *changed; /* a bit for each slot that the table was made from */
 	uint32_t n_slots;
-	uint32_t mask; /* the number of places less one; 0: there is no table */
+	uint32_t mask; /* the number of places less one; 0: there is no table to ask */
 };
+
+/* Where the piece of somebody ends who asks for n paths; it begins at the slot `from`. */
+PFS_BOTH uint32_t pfs_table_piece_end(const struct pfs_path_table *t, uint32_t from, size_t n)
+{
+	const size_t most =
+		n < PFS_PATH_PIECE / PFS_PATH_WORTH ? n * PFS_PATH_WORTH : PFS_PATH_PIECE;
+
+	return t->n_slots - from < most ? t->n_slots : from + (uint32_t)most;
+}
+
+PFS_BOTH bool pfs_table_is_marked(const struct pfs_path_table *t, uint32_t slot)
+{
+	return t->changed[slot / 32] >> slot % 32 & 1;
+}
 
 PFS_BOTH uint64_t pfs_path_hash(uint64_t seed, const char *path, uint32_t len)
 {
@@ -95,7 +119,7 @@ PFS_BOTH const uint64_t *pfs_table_text(const struct pfs_path_table *t,
 /* Returns the slot of a node that was found, unless it is another node's now. */
 PFS_BOTH uint32_t pfs_table_slot(const struct pfs_path_table *t, const struct pfs_path_entry *node)
 {
-	return t->changed[node->slot / 32] >> node->slot % 32 & 1 ? PFS_PATH_NOWHERE : node->slot;
+	return pfs_table_is_marked(t, node->slot) ? PFS_PATH_NOWHERE : node->slot;
 }
 
 /* Bytes of a path, with zeros behind its end. A kernel has them in registers from when it hashes

@@ -443,19 +443,20 @@ static int apply_batch(struct pfs_resident *r, const struct pfs_resident_changes
 
 bool pfs_resident_knows_paths(const struct pfs_resident *r)
 {
-	return load_word(&r->backend->knows_paths);
+	return load_word(&r->backend->paths) == PFS_PATHS_KNOWN;
 }
 
 int pfs_resident_apply(struct pfs_resident *r, const struct pfs_resident_changes *changes)
 {
+	const bool has_paths = load_word(&r->backend->paths) != PFS_PATHS_UNKNOWN;
 	struct pfs_resident_changes c = *changes;
 	uint64_t began = pfs_now_ns();
 	int error;
 
 	r->n_directories += c.n_directories;
-	c.moves_directories = pfs_resident_knows_paths(r) &&
-			      (c.moves_directories || r->n_directories > PFS_RESIDENT_NEW);
-	if (c.moves_directories || !pfs_resident_knows_paths(r))
+	c.moves_directories =
+		has_paths && (c.moves_directories || r->n_directories > PFS_RESIDENT_NEW);
+	if (c.moves_directories || !has_paths)
 		r->n_directories = 0;
 	error = edit(r, &c);
 	if (error > 0)
@@ -550,6 +551,7 @@ void pfs_resident_describe(struct pfs_resident *r, struct pfs_resident_info *inf
 	*info = r->told;
 	info->failed = failure_of(r);
 	info->is_running = is_running(r);
+	info->knows_paths = pfs_resident_knows_paths(r);
 	info->runs = r->runs;
 	info->edits = __atomic_load_n(&r->edits, __ATOMIC_RELAXED);
 	info->change_ns = __atomic_load_n(&r->change_ns, __ATOMIC_RELAXED);

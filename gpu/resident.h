@@ -136,6 +136,7 @@ struct pfs_resident_info {
 	char device[64];
 	bool failed;
 	bool is_running;	 /* the kernel is on the device */
+	bool knows_paths;	 /* PATH is worth asking */
 	uint64_t runs;		 /* how often the kernel was started */
 	uint64_t loads, batches; /* how often all data was sent; batches of changes */
 	uint64_t edits;		 /* changes that the kernel itself made, one by one */
@@ -183,7 +184,13 @@ struct pfs_resident_backend {
 	struct pfs_mailbox *mailbox; /* zeroed; freed by close, unless a run has not left */
 	uint64_t patience_ns;	     /* nanoseconds that a running server may take for a question */
 	bool in_slices;		     /* a run ends as soon as there is nothing to answer */
-	uint32_t knows_paths; /* not 0: PATH can be answered; written and read by any thread */
+	uint32_t paths;		     /* enum pfs_paths_state; written and read by any thread */
+};
+
+enum pfs_paths_state {
+	PFS_PATHS_UNKNOWN,
+	PFS_PATHS_LEARNT, /* a table of them is being made: changes are told as if it were there */
+	PFS_PATHS_KNOWN,  /* PATH can be answered */
 };
 
 /* -ENODEV: built without CUDA, or no device. */

@@ -30,7 +30,7 @@ kit_tests := $(addprefix $(kit)/,test_engine test_engine_sets test_engine_large 
 	test_engine_threads test_code_index test_modexact test_tree_codes test_relation test_relation_ends test_relation_shapes \
 	test_relation_texts test_relation_chosen test_index test_index_device \
 	test_index_history test_prefix test_prefix_calls test_resident \
-	test_resolve_device)
+	test_resolve_device test_path_table)
 kit_probes := $(mount_programs:$(B)/%=$(kit)/%)
 
 gpu-kit: ## build/gpu-kit: what tests/gpu-kit needs on a GPU machine where nothing can be installed

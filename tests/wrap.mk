@@ -44,4 +44,5 @@ WRAP_test_resident := clock_gettime
 WRAP_test_index_history := pfs_cuda_operators_open
 WRAP_test_index_paths_frozen := pfs_image_copy_index pfs_span_layout_begin
 WRAP_test_resolve_device := pfs_cuda_resident_open clock_gettime
+WRAP_test_path_table := pfs_cuda_resident_open
 WRAP_test_output := fsync linkat realpath rename unlink

@@ -3,24 +3,49 @@
 
 #include "base/clock.h"
 #include "gpu/cuda/cuda_engine.h"
-#include "gpu/cuda/resident_kernels.h"
-#include "gpu/resident.h"
 
-/* Slots that are looked through for each path that was asked for: a table of 8 M nodes comes with the
- * 32,000th path. */
-#define WORTH	 256u
 #define SHARE	 4u /* the table gets one part of so many of the memory that is free */
 #define RETRY_NS (UINT64_C(30) * 1000000000) /* after this, refused memory is asked for again */
 
-static int measure(struct pfs_job *job, struct pfs_path_size *size, struct pfs_path_size **d_size,
-		   const struct pfs_path_columns *columns)
+/* The next run of the kernel that answers single questions has the table as it is, or marks what
+ * changes. */
+static void set_state(struct pfs_cuda_path_table *t, enum pfs_paths_state state)
 {
-	PFS_TRY(pfs_job_alloc_zero(job, d_size, sizeof(**d_size)));
-	PFS_TRY(pfs_cuda_path_measure(*d_size, columns, job->stream));
-	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(size, *d_size, sizeof(*size), cudaMemcpyDeviceToHost,
-					 job->stream)));
-	PFS_TRY(PFS_CUDA(cudaMemsetAsync(*d_size, 0, sizeof(**d_size), job->stream)));
-	return PFS_CUDA(cudaStreamSynchronize(job->stream));
+	__atomic_store_n(t->state, state, __ATOMIC_RELEASE);
+	pfs_resident_keep_away();
+	pfs_resident_come_back();
+}
+
+static bool is_in(const struct pfs_cuda_path_table *t, enum pfs_paths_state state)
+{
+	return __atomic_load_n(t->state, __ATOMIC_ACQUIRE) == state;
+}
+
+/* ---- pieces; the lock is held ---- */
+
+static size_t size_of_changed(const struct pfs_path_table *table)
+{
+	return ((size_t)table->n_slots / 32 + 1) * sizeof(*table->changed);
+}
+
+static int begin(struct pfs_cuda_path_table *t, struct pfs_job *job, uint32_t n_slots)
+{
+	struct pfs_path_table table = {.n_slots = n_slots};
+	struct pfs_path_size *d_size;
+
+	PFS_TRY(pfs_job_alloc_zero(job, &d_size, sizeof(*d_size)));
+	PFS_TRY(pfs_job_alloc_zero(job, &table.changed, size_of_changed(&table)));
+	/* Others, who have streams of their own, mark slots at once. */
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
+	pfs_job_keep(job, d_size);
+	pfs_job_keep(job, table.changed);
+	t->table = table;
+	t->d_size = d_size;
+	t->step = PFS_PATHS_MEASURE;
+	t->at = 0;
+	atomic_store(&t->bytes, size_of_changed(&table));
+	set_state(t, PFS_PATHS_LEARNT);
+	return 0;
 }
 
 /* Memory that is free, also of what the pool keeps. */
@@ -37,42 +62,93 @@ static int read_free(size_t *out, cudaMemPool_t pool)
 	return 0;
 }
 
-static int make(struct pfs_cuda_path_table *t, struct pfs_job *job,
-		const struct pfs_path_columns *columns)
+/* One allocation a piece, since a large one takes long. */
+static int make_text(struct pfs_cuda_path_table *t, struct pfs_job *job)
 {
-	struct pfs_path_table table = {.mask = 1};
-	struct pfs_path_size size, *d_size;
-	size_t nodes_size, text_size, changed_size, free_size;
+	struct pfs_path_table *table = &t->table;
+	struct pfs_path_size size;
+	size_t nodes_size, text_size, free_size;
+	uint64_t *text;
 
-	PFS_TRY(measure(job, &size, &d_size, columns));
+	PFS_TRY(pfs_job_download(job, &size, t->d_size, sizeof(size)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(t->d_size, 0, sizeof(*t->d_size), job->stream)));
 	if (size.words > UINT32_MAX || size.n > UINT32_MAX / 4)
 		return -ENOMEM;
-	while (table.mask < 2 * size.n)
-		table.mask = 2 * table.mask + 1;
-	table.n_slots = columns->n_slots;
-	nodes_size = ((size_t)table.mask + 1) * sizeof(*table.nodes);
-	text_size = size.words * PFS_PATH_ALIGN * sizeof(*table.text);
-	changed_size = ((size_t)table.n_slots / 32 + 1) * sizeof(*table.changed);
+	for (table->mask = 1; table->mask < 2 * size.n;)
+		table->mask = 2 * table->mask + 1;
+	nodes_size = ((size_t)table->mask + 1) * sizeof(*table->nodes);
+	text_size = size.words * PFS_PATH_ALIGN * sizeof(*text);
 	PFS_TRY(read_free(&free_size, job->o->pool));
-	if (nodes_size + text_size + changed_size > free_size / SHARE)
+	if (nodes_size + text_size > free_size / SHARE)
 		return -ENOMEM;
-	PFS_TRY(pfs_job_alloc(job, &table.nodes, nodes_size));
-	PFS_TRY(pfs_job_alloc(job, &table.text, text_size));
-	PFS_TRY(pfs_job_alloc_zero(job, &table.changed, changed_size));
-	PFS_TRY(PFS_CUDA(cudaMemsetAsync(table.nodes, 0xff, nodes_size, job->stream)));
-	PFS_TRY(pfs_cuda_path_fill(&table, d_size, columns, job->stream));
-	/* Others, who have streams of their own, use it at once. */
+	PFS_TRY(pfs_job_alloc(job, &text, text_size));
 	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
-	pfs_job_keep(job, table.nodes);
-	pfs_job_keep(job, table.text);
-	pfs_job_keep(job, table.changed);
-	t->table = table;
-	atomic_store(&t->bytes, nodes_size + text_size + changed_size);
-	atomic_store(&t->is_made, true);
-	/* The next run of the kernel that answers single questions has it. */
-	pfs_resident_keep_away();
-	pfs_resident_come_back();
+	pfs_job_keep(job, text);
+	table->text = text;
+	atomic_fetch_add(&t->bytes, text_size);
 	return 0;
+}
+
+static int make_places(struct pfs_cuda_path_table *t, struct pfs_job *job)
+{
+	const size_t size = ((size_t)t->table.mask + 1) * sizeof(*t->table.nodes);
+	struct pfs_path_entry *nodes;
+
+	PFS_TRY(pfs_job_alloc(job, &nodes, size));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(nodes, 0xff, size, job->stream)));
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
+	pfs_job_keep(job, nodes);
+	t->table.nodes = nodes;
+	atomic_fetch_add(&t->bytes, size);
+	return 0;
+}
+
+/* *is_last: it was the last piece of this step. */
+static int look_through(struct pfs_cuda_path_table *t, struct pfs_job *job,
+			const struct pfs_path_columns *columns, size_t n, bool *is_last)
+{
+	const struct pfs_path_piece piece = {t->at, pfs_table_piece_end(&t->table, t->at, n)};
+
+	if (t->step == PFS_PATHS_MEASURE)
+		PFS_TRY(pfs_cuda_path_measure(t->d_size, columns, &piece, job->stream));
+	else
+		PFS_TRY(pfs_cuda_path_fill(&t->table, t->d_size, columns, &piece, job->stream));
+	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
+	*is_last = piece.to == t->table.n_slots;
+	t->at = *is_last ? 0 : piece.to;
+	return 0;
+}
+
+static int make_piece(struct pfs_cuda_path_table *t, struct pfs_job *job,
+		      const struct pfs_path_columns *columns, size_t n)
+{
+	bool is_last = true;
+
+	if (is_in(t, PFS_PATHS_UNKNOWN))
+		PFS_TRY(begin(t, job, columns->n_slots));
+	if (t->step == PFS_PATHS_TEXT)
+		PFS_TRY(make_text(t, job));
+	else if (t->step == PFS_PATHS_PLACES)
+		PFS_TRY(make_places(t, job));
+	else
+		PFS_TRY(look_through(t, job, columns, n, &is_last));
+	if (!is_last)
+		return 0;
+	if (t->step == PFS_PATHS_FILL)
+		set_state(t, PFS_PATHS_KNOWN);
+	else
+		t->step++;
+	return 0;
+}
+
+/* ---- using it ---- */
+
+/* Returns true if a piece is to be made; the lock is held. */
+static bool is_wanted(struct pfs_cuda_path_table *t)
+{
+	const uint64_t refused_ns = atomic_load(&t->refused_ns);
+
+	return !is_in(t, PFS_PATHS_KNOWN) && (!refused_ns || pfs_now_ns() - refused_ns > RETRY_NS);
 }
 
 int pfs_cuda_path_table_use(struct pfs_cuda_path_table *t, struct pfs_job *job,
@@ -82,19 +158,18 @@ int pfs_cuda_path_table_use(struct pfs_cuda_path_table *t, struct pfs_job *job,
 	const size_t n_temporary = job->n_temporary;
 	int error = 0;
 
-	if (!atomic_load(&t->is_made) &&
-	    atomic_fetch_add(&t->asked, n) + n >= columns->n_slots / WORTH &&
+	if ((is_in(t, PFS_PATHS_LEARNT) ||
+	     (is_in(t, PFS_PATHS_UNKNOWN) &&
+	      atomic_fetch_add(&t->asked, n) + n >= columns->n_slots / PFS_PATH_WORTH)) &&
 	    pthread_mutex_trylock(&t->lock) == 0) {
-		const uint64_t refused_ns = atomic_load(&t->refused_ns);
-
-		atomic_store(&t->asked, 0);
-		if (!atomic_load(&t->is_made) &&
-		    (!refused_ns || pfs_now_ns() - refused_ns > RETRY_NS)) {
-			error = make(t, job, columns);
+		if (is_wanted(t)) {
+			error = make_piece(t, job, columns, n);
 			atomic_store(&t->refused_ns, error ? pfs_now_ns() : 0);
 		}
-		if (error)
+		if (error) { /* nobody looks at one that is being made */
 			pfs_job_free_since(job, n_temporary);
+			pfs_cuda_path_table_drop(t, job->o);
+		}
 		(void)pthread_mutex_unlock(&t->lock);
 	}
 	*out = pfs_cuda_path_table_get(t);
@@ -103,11 +178,13 @@ int pfs_cuda_path_table_use(struct pfs_cuda_path_table *t, struct pfs_job *job,
 
 void pfs_cuda_path_table_drop(struct pfs_cuda_path_table *t, struct pfs_cuda_operators *o)
 {
-	if (!atomic_exchange(&t->is_made, false))
+	if (is_in(t, PFS_PATHS_UNKNOWN))
 		return;
+	set_state(t, PFS_PATHS_UNKNOWN);
 	pfs_device_give(o, t->table.nodes);
 	pfs_device_give(o, t->table.text);
 	pfs_device_give(o, t->table.changed);
+	pfs_device_give(o, t->d_size);
 	atomic_store(&t->bytes, 0);
 	atomic_store(&t->asked, 0);
 }

@@ -60,7 +60,6 @@ static const struct pfs_index_family *index_of(const struct cuda_resident *r)
 
 static void drop_table(struct cuda_resident *r)
 {
-	__atomic_store_n(&r->base.knows_paths, 0, __ATOMIC_RELEASE);
 	pfs_cuda_path_table_drop(&r->table, pfs_cuda_operators_of(r->operators));
 }
 
@@ -382,7 +381,6 @@ static int resolve_in(struct pfs_job *job, struct cuda_resident *r,
 		.top = c->top,
 	};
 	PFS_TRY(pfs_cuda_path_table_use(&r->table, job, &table, &columns, paths->n));
-	__atomic_store_n(&r->base.knows_paths, table.mask != 0, __ATOMIC_RELEASE);
 	PFS_TRY(make_marks(list));
 	PFS_TRY(send_paths(job, &device, paths, list));
 	PFS_TRY(pfs_cuda_resolve(&r->index->d, &columns, &table, &device, job->stream));
@@ -462,6 +460,7 @@ int pfs_cuda_resident_open(struct pfs_resident_backend **out)
 	if (!r)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&r->table.lock, NULL);
+	r->table.state = &r->base.paths;
 	r->base.ops = &ops;
 	r->base.patience_ns = is_watched() ? PATIENCE_WATCHED_NS : PATIENCE_NS;
 	error = open_device(r);

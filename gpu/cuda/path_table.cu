@@ -6,9 +6,10 @@
 
 /* ---- device code ---- */
 
-static __device__ __forceinline__ uint32_t length_of(const pfs_path_columns &c, size_t slot)
+static __device__ __forceinline__ uint32_t length_of(const pfs_path_columns &c,
+						     const pfs_path_piece &piece, size_t slot)
 {
-	return slot < c.n_slots ? pfs_table_path_length(&c, (uint32_t)slot) : 0;
+	return slot < min(piece.to, c.n_slots) ? pfs_table_path_length(&c, (uint32_t)slot) : 0;
 }
 
 /* Adds the warp's nodes and what their paths take to *size; returns where this lane's begins. */
@@ -46,20 +47,23 @@ static __device__ void insert(const pfs_path_table &t, const pfs_path_columns &c
 }
 
 /* All lanes of a warp go through as many rounds. */
-static __global__ void measure_kernel(pfs_path_size *size, const pfs_path_columns c)
+static __global__ void measure_kernel(pfs_path_size *size, const pfs_path_columns c,
+				      const pfs_path_piece piece)
 {
-	for (size_t from = (size_t)blockIdx.x * blockDim.x; from < c.n_slots;
+	for (size_t from = piece.from + (size_t)blockIdx.x * blockDim.x; from < piece.to;
 	     from += (size_t)gridDim.x * blockDim.x)
-		(void)add(size, length_of(c, from + threadIdx.x));
+		(void)add(size, length_of(c, piece, from + threadIdx.x));
 }
 
 static __global__ void fill_kernel(const pfs_path_table t, pfs_path_size *size,
-				   const pfs_path_columns c)
+				   const pfs_path_columns c, const pfs_path_piece piece)
 {
-	for (size_t from = (size_t)blockIdx.x * blockDim.x; from < c.n_slots;
+	for (size_t from = piece.from + (size_t)blockIdx.x * blockDim.x; from < piece.to;
 	     from += (size_t)gridDim.x * blockDim.x) {
 		const size_t slot = from + threadIdx.x;
-		const uint32_t len = length_of(c, slot);
+		const bool is_marked =
+			slot < piece.to && pfs_table_is_marked(&t, (uint32_t)slot);
+		const uint32_t len = is_marked ? 0 : length_of(c, piece, slot);
 		const unsigned long long word = add(size, len);
 
 		if (!len)
@@ -72,15 +76,19 @@ static __global__ void fill_kernel(const pfs_path_table t, pfs_path_size *size,
 /* ---- launches ---- */
 
 extern "C" int pfs_cuda_path_measure(struct pfs_path_size *d_size,
-				     const struct pfs_path_columns *columns, cudaStream_t stream)
+				     const struct pfs_path_columns *columns,
+				     const struct pfs_path_piece *piece, cudaStream_t stream)
 {
-	measure_kernel<<<pfs_grid(columns->n_slots), 256, 0, stream>>>(d_size, *columns);
+	measure_kernel<<<pfs_grid(piece->to - piece->from), 256, 0, stream>>>(d_size, *columns,
+									      *piece);
 	return PFS_CUDA(cudaGetLastError());
 }
 
 extern "C" int pfs_cuda_path_fill(const struct pfs_path_table *table, struct pfs_path_size *d_size,
-				  const struct pfs_path_columns *columns, cudaStream_t stream)
+				  const struct pfs_path_columns *columns,
+				  const struct pfs_path_piece *piece, cudaStream_t stream)
 {
-	fill_kernel<<<pfs_grid(columns->n_slots), 256, 0, stream>>>(*table, d_size, *columns);
+	fill_kernel<<<pfs_grid(piece->to - piece->from), 256, 0, stream>>>(*table, d_size,
+									   *columns, *piece);
 	return PFS_CUDA(cudaGetLastError());
 }

@@ -161,7 +161,7 @@ static __device__ void read_by_path(const pfs_device_names &names, pfs_mailbox_s
 
 static __device__ __forceinline__ void mark_changed(const pfs_path_table &table, uint32_t slot)
 {
-	if (table.mask && slot < table.n_slots)
+	if (slot < table.n_slots)
 		(void)atomicOr(&table.changed[slot / 32], 1u << slot % 32);
 }
 

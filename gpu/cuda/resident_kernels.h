@@ -24,7 +24,8 @@ extern "C" {
  * memory. */
 int pfs_cuda_resident_serve(struct pfs_mailbox *d_mailbox, const struct pfs_device_names *names,
 			    const struct pfs_mailbox_run *run, cudaStream_t stream);
-/* d_parent[d_slots[i]] = d_values[i], and marks these slots in the table, if there is one. */
+/* d_parent[d_slots[i]] = d_values[i], and marks these slots in the table, if there is one or is
+ * going to be. */
 int pfs_cuda_resident_parents(uint32_t *d_parent, const struct pfs_path_table *table,
 			      const uint32_t *d_slots, const uint32_t *d_values, size_t n,
 			      cudaStream_t stream);
@@ -45,13 +46,18 @@ int pfs_cuda_resolve(const struct pfs_device_btree *index, const struct pfs_path
 struct pfs_path_size {
 	unsigned long long n, words; /* nodes that a table has, and its text, by PFS_PATH_ALIGN */
 };
-/* Adds to *d_size what a table of all slots needs. */
+/* Some slots of a table that is being made; there is at least one. */
+struct pfs_path_piece {
+	uint32_t from, to;
+};
+/* Adds to *d_size what a table of these slots needs. */
 int pfs_cuda_path_measure(struct pfs_path_size *d_size, const struct pfs_path_columns *columns,
-			  cudaStream_t stream);
-/* Fills the table, whose places are free, in device memory. *d_size is zero, and becomes what
- * pfs_cuda_path_measure finds. */
+			  const struct pfs_path_piece *piece, cudaStream_t stream);
+/* Puts those of them that are not marked into the table, in device memory. *d_size is zero before
+ * the first piece, and becomes what pfs_cuda_path_measure found at most. */
 int pfs_cuda_path_fill(const struct pfs_path_table *table, struct pfs_path_size *d_size,
-		       const struct pfs_path_columns *columns, cudaStream_t stream);
+		       const struct pfs_path_columns *columns, const struct pfs_path_piece *piece,
+		       cudaStream_t stream);
 
 #ifdef __cplusplus
 }

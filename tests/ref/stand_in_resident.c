@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/ref/stand_in_resident.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,9 +31,12 @@ struct server {
 	unsigned n_edits;
 	struct pfs_resident_paths lists[PFS_RESIDENT_LISTS];
 	size_t columns_sent;	    /* bytes; atomic */
-	pthread_mutex_t table_lock; /* held by who makes it */
-	struct pfs_path_table table;
-	uint64_t seed; /* of the table's hashes */
+	pthread_mutex_t table_lock; /* held by who makes a piece of it, or looks there */
+	struct pfs_path_table table; /* its mask is 0 until all of it is there */
+	uint64_t seed;		     /* of the table's hashes */
+	/* of a table that is being made */
+	uint32_t at, mask; /* the first slot of the next piece; the mask that it will have */
+	uint32_t n, words; /* nodes, and words of their paths, by PFS_PATH_ALIGN, that are left */
 };
 
 /* The patience is generous: a thread waits for a processor, too. */
@@ -129,7 +133,7 @@ static void meet(const struct server *s, struct pfs_mailbox_answer *out,
 
 static void mark_changed(struct server *s, uint32_t slot)
 {
-	if (s->table.mask && slot < s->table.n_slots)
+	if (slot < s->table.n_slots)
 		s->table.changed[slot / 32] |= UINT32_C(1) << slot % 32;
 }
 
@@ -279,7 +283,7 @@ static void wait_for_all(void)
 
 static void drop_table(struct server *s)
 {
-	__atomic_store_n(&s->base.knows_paths, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->base.paths, PFS_PATHS_UNKNOWN, __ATOMIC_RELEASE);
 	free(s->table.nodes);
 	free(s->table.text);
 	free(s->table.changed);
@@ -345,65 +349,95 @@ static int make_paths(struct pfs_resident_backend *b, struct pfs_resident_paths 
 
 /* ---- paths ---- */
 
-static void add_node(const struct pfs_path_table *t, const struct pfs_path_columns *c,
-		     uint32_t slot, uint32_t len, uint32_t word)
+static void add_node(struct server *s, const struct pfs_path_columns *c, uint32_t slot,
+		     uint32_t len)
 {
-	uint64_t *text = t->text + (size_t)word * PFS_PATH_ALIGN, hash;
+	const struct pfs_path_table *t = &s->table;
+	uint64_t *text, hash;
 	uint32_t i;
 
+	assert(s->n > 0 && s->words >= pfs_table_path_size(len));
+	s->n--;
+	s->words -= pfs_table_path_size(len);
+	text = t->text + (size_t)s->words * PFS_PATH_ALIGN;
 	pfs_table_path_write(c, slot, text, len);
 	hash = pfs_path_hash(c->seed, (const char *)text, len);
-	for (i = (uint32_t)hash & t->mask; t->nodes[i].slot != PFS_PATH_NOWHERE;)
-		i = (i + 1) & t->mask;
-	t->nodes[i] = (struct pfs_path_entry){slot, (uint32_t)(hash >> 32), len, word};
+	for (i = (uint32_t)hash & s->mask; t->nodes[i].slot != PFS_PATH_NOWHERE;)
+		i = (i + 1) & s->mask;
+	t->nodes[i] = (struct pfs_path_entry){slot, (uint32_t)(hash >> 32), len, s->words};
 }
 
-/* All nodes, as a device has them. */
-static int make_table(struct server *s, const struct pfs_path_columns *c)
+static int begin_table(struct server *s, const struct pfs_path_columns *c)
 {
-	struct pfs_path_table t = {.mask = 1, .n_slots = c->n_slots};
-	uint32_t n = 0, words = 0;
-	size_t places;
+	uint32_t *changed = calloc((size_t)c->n_slots / 32 + 1, sizeof(*changed));
 
-	for (uint32_t slot = 0; slot < c->n_slots; slot++) {
-		uint32_t len = pfs_table_path_length(c, slot);
-
-		n += len != 0;
-		words += pfs_table_path_size(len);
-	}
-	while (t.mask < 2 * n)
-		t.mask = 2 * t.mask + 1;
-	places = (size_t)t.mask + 1;
-	t.nodes = aligned_alloc(_Alignof(struct pfs_path_entry), places * sizeof(*t.nodes));
-	t.text = calloc((size_t)words + 1, PFS_PATH_ALIGN * sizeof(*t.text));
-	t.changed = calloc((size_t)t.n_slots / 32 + 1, sizeof(*t.changed));
-	if (!t.nodes || !t.text || !t.changed) {
-		free(t.nodes);
-		free(t.text);
-		free(t.changed);
+	if (!changed)
 		return -ENOMEM;
-	}
-	memset(t.nodes, 0xff, places * sizeof(*t.nodes));
-	words = 0;
-	for (uint32_t slot = 0; slot < c->n_slots; slot++) {
-		uint32_t len = pfs_table_path_length(c, slot);
-
-		if (len)
-			add_node(&t, c, slot, len, words);
-		words += pfs_table_path_size(len);
-	}
-	s->table = t;
+	s->table = (struct pfs_path_table){.changed = changed, .n_slots = c->n_slots};
 	s->seed = c->seed;
-	__atomic_store_n(&s->base.knows_paths, 1, __ATOMIC_RELEASE);
+	s->at = s->n = s->words = 0;
+	__atomic_store_n(&s->base.paths, PFS_PATHS_LEARNT, __ATOMIC_RELEASE);
 	return 0;
 }
 
-static int use_table(struct server *s, struct pfs_path_table *out, const struct pfs_path_columns *c)
+static int make_table_room(struct server *s)
+{
+	struct pfs_path_table *t = &s->table;
+	size_t size;
+
+	for (s->mask = 1; s->mask < 2 * s->n;)
+		s->mask = 2 * s->mask + 1;
+	size = ((size_t)s->mask + 1) * sizeof(*t->nodes);
+	t->nodes = aligned_alloc(_Alignof(struct pfs_path_entry), size);
+	t->text = calloc((size_t)s->words + 1, PFS_PATH_ALIGN * sizeof(*t->text));
+	if (!t->nodes || !t->text)
+		return -ENOMEM;
+	memset(t->nodes, 0xff, size);
+	s->at = 0;
+	return 0;
+}
+
+/* Measures slots while there is no room, else puts them into the table. */
+static void look_through(struct server *s, const struct pfs_path_columns *c, uint32_t to)
+{
+	stand_in_resident.looked_most = PFS_MAX(stand_in_resident.looked_most, to - s->at);
+	for (; s->at < to; s->at++) {
+		const uint32_t slot = s->at;
+		const uint32_t len = slot < c->n_slots ? pfs_table_path_length(c, slot) : 0;
+
+		if (!s->table.nodes) {
+			s->n += len != 0;
+			s->words += pfs_table_path_size(len);
+		} else if (len && !pfs_table_is_marked(&s->table, slot)) {
+			add_node(s, c, slot, len);
+		}
+	}
+}
+
+/* A piece, as a device makes it; n paths are asked for. */
+static int make_piece(struct server *s, const struct pfs_path_columns *c, size_t n)
+{
+	struct pfs_path_table *t = &s->table;
+
+	if (!t->changed)
+		PFS_TRY(begin_table(s, c));
+	if (s->at == t->n_slots)
+		return make_table_room(s);
+	look_through(s, c, pfs_table_piece_end(t, s->at, n));
+	if (s->at < t->n_slots || !t->nodes)
+		return 0;
+	t->mask = s->mask;
+	__atomic_store_n(&s->base.paths, PFS_PATHS_KNOWN, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int use_table(struct server *s, struct pfs_path_table *out, const struct pfs_path_columns *c,
+		     size_t n)
 {
 	PFS_LOCKED(&s->table_lock);
 
 	if (!s->table.mask)
-		PFS_TRY(make_table(s, c));
+		PFS_TRY(make_piece(s, c, n));
 	*out = s->table;
 	return 0;
 }
@@ -451,7 +485,7 @@ static int resolve(struct pfs_resident_backend *b, struct pfs_resident_paths *pa
 		(void)__atomic_add_fetch(&s->columns_sent, most, __ATOMIC_RELAXED);
 		return -EAGAIN;
 	}
-	PFS_TRY(use_table(s, &table, &c));
+	PFS_TRY(use_table(s, &table, &c, paths->n));
 	for (size_t i = 0; i < paths->n; i++) {
 		const uint32_t from = i ? paths->ends[i - 1] : 0;
 		struct pfs_path_way walk =

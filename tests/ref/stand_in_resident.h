@@ -23,6 +23,8 @@ struct stand_in_resident {
 	unsigned refused; /* lists that are given no memory, the last ones */
 	unsigned asked;	  /* atomic; how often memory for a list was asked for */
 	bool is_full;	  /* it has no memory for the paths of a list */
+	size_t looked_most; /* slots for the table of paths, by one who asks; nobody asks meanwhile
+			     */
 };
 
 extern struct stand_in_resident stand_in_resident; /* all that are opened from now on */

@@ -62,7 +62,7 @@ static uint64_t expected_of(const struct pfs_visible *visible, const struct pfs_
 	return slot == PFS_NO_SLOT ? 0 : pfs_relation_ino(model.tree, slot);
 }
 
-static void check_paths(const struct pfs_viewer *viewer, size_t n)
+static inline void check_paths(const struct pfs_viewer *viewer, size_t n)
 {
 	struct pfs_path_text *paths = calloc(n + 1, sizeof(*paths));
 	uint64_t *inos = calloc(n + 1, sizeof(*inos));
@@ -90,7 +90,7 @@ static void check_paths(const struct pfs_viewer *viewer, size_t n)
 }
 
 /* From each directory, one of its children by its name alone. */
-static void check_relative(void)
+static inline void check_relative(void)
 {
 	for (size_t i = 1; i < model.n; i++) {
 		const struct seen *parent = &model.seen[model.seen[i].parent];

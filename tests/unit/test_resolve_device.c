@@ -2,77 +2,21 @@
 /* Many paths that a device resolves, or a stand-in for one: it finds what each path leads to if it
  * is asked for alone, after changes, too; and the host does where the device may not, cannot, or
  * fails. */
-#include "resolve_util.h"
+#include "resolve_device_util.h"
 
 #include "clock_util.h"
 
 #include <limits.h>
 #include <pthread.h>
 
-#include "fs/image/device_lookup.h"
 #include "tests/ref/stand_in.h"
-#include "tests/ref/stand_in_resident.h"
 
 long pfs_cuda_fail_at(long n); /* gpu/engine_impl.h, which does not go with the store's headers */
 
-#define WAIT_MS	   20000
 #define FAILING_MS 100
 #define FOLDERS	   50u
 #define FILES	   40u
 #define ALL	   (FOLDERS * FILES)
-
-static uint64_t seed = 20261126;
-static const struct pfs_tree_options options = {.engine = PFS_ENGINE_CUDA, .no_atime = true};
-static bool is_stand_in;
-
-/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
-int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out);
-int __real_pfs_cuda_resident_open(struct pfs_resident_backend **out);
-int __wrap_pfs_cuda_resident_open(struct pfs_resident_backend **out)
-{
-	return is_stand_in ? stand_in_resident_open(out) : __real_pfs_cuda_resident_open(out);
-}
-/* NOLINTEND(bugprone-reserved-identifier) */
-
-static uint64_t count(bool on_device)
-{
-	struct pfs_device_lookup_stats stats;
-
-	pfs_device_lookup_stats(model.tree, &stats);
-	return (on_device ? stats.device : stats.host)[PFS_QUESTION_PATH].n;
-}
-
-/* Asks until the device has all of the tree. */
-static bool is_on_device(unsigned most_ms)
-{
-	const struct pfs_path_text path = {"/", 1};
-	const struct pfs_resolve_from from = {0};
-	uint64_t before = count(true), ino;
-
-	for (unsigned ms = 0; ms < most_ms && count(true) == before; ms++) {
-		assert_int_equal(pfs_tree_resolve_many(model.tree, &ino, &path, 1, &from), 0);
-		assert_int_equal(ino, PFS_ROOT_PRIME);
-		(void)usleep(1000);
-	}
-	return count(true) > before;
-}
-
-static void wait_for_device(void)
-{
-	assert_true(is_on_device(WAIT_MS));
-}
-
-/* cmocka's state is not NULL for a stand-in. */
-static void open_tree(void **state)
-{
-	is_stand_in = *state != NULL;
-	if (!is_stand_in && access("/dev/nvidiactl", F_OK))
-		skip();
-	random_state = seed;
-	print_message("seed %llu\n", (unsigned long long)seed);
-	temp_store_create(&temp);
-	model.tree = temp_tree_open_with(&temp, &options);
-}
 
 /* ---- the same as the host finds ---- */
 
@@ -101,155 +45,6 @@ static void random_paths(void **state)
 				 on_device + asked); /* who does not see all asks the host */
 		check_relative();
 		random_changes(&model, 10);
-	}
-	close_tree();
-}
-
-static uint64_t lookups(void)
-{
-	struct pfs_device_lookup_stats stats;
-
-	pfs_device_lookup_stats(model.tree, &stats);
-	return stats.device[PFS_QUESTION_LOOKUP].n;
-}
-
-/* Every path that there was, also of what has moved or is gone since. */
-struct past {
-	struct pfs_path_text *paths;
-	size_t n;
-};
-
-static void remember(struct past *past)
-{
-	past->paths = realloc(past->paths, (past->n + model.n) * sizeof(*past->paths));
-	assert_non_null(past->paths);
-	for (size_t i = 1; i < model.n; i++) {
-		const char *path = strdup(model.seen[i].path);
-
-		past->paths[past->n++] = (struct pfs_path_text){path, strlen(path)};
-	}
-}
-
-static void forget(struct past *past)
-{
-	for (size_t i = 0; i < past->n; i++)
-		free((char *)past->paths[i].bytes);
-	free(past->paths);
-}
-
-static uint64_t expected_now(const struct pfs_path_text *path)
-{
-	uint64_t ino;
-
-	(void)pfs_scan_lock(model.tree, __func__);
-	ino = expected_of(NULL, path);
-	pfs_scan_unlock(model.tree);
-	return ino;
-}
-
-/* One by one, and all at once. */
-static void check_past(const struct past *past)
-{
-	const struct pfs_resolve_from from = {.alone = true};
-	uint64_t *inos = calloc(past->n + 1, sizeof(*inos));
-
-	assert_non_null(inos);
-	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, past->paths, past->n, &from), 0);
-	for (size_t i = 0; i < past->n; i++) {
-		const struct pfs_path_text *path = &past->paths[i];
-		uint64_t wanted = expected_now(path), ino = 0;
-
-		if (pfs_tree_resolve(model.tree, &ino, path->bytes))
-			ino = 0;
-		if (inos[i] != wanted || ino != wanted)
-			fail_msg("%s: %llu and %llu instead of %llu", path->bytes,
-				 (unsigned long long)inos[i], (unsigned long long)ino,
-				 (unsigned long long)wanted);
-	}
-	free(inos);
-}
-
-/* A device that has resolved many paths knows nodes by theirs, and so is asked once for one whose
- * directory it can be told; not so what has changed since. */
-static void single_paths(void **state)
-{
-	struct past past = {.n = 0};
-
-	open_tree(state);
-	random_tree(model.tree, 400);
-	for (unsigned round = 0; round < 30; round++) {
-		uint64_t before, ino;
-		size_t short_ones = 0;
-
-		model_look(&model, model.tree);
-		remember(&past);
-		wait_for_device();
-		check_past(&past);
-		before = lookups();
-		for (size_t i = 1; i < model.n; i++) {
-			const char *path = model.seen[i].path;
-
-			if (strrchr(path, '/') - path > (ptrdiff_t)PFS_MAILBOX_PATH_MAX)
-				continue;
-			short_ones++;
-			assert_int_equal(pfs_tree_resolve(model.tree, &ino, path), 0);
-			assert_int_equal(ino, model.seen[i].ino);
-		}
-		if (is_stand_in && round == 0)
-			assert_int_equal(lookups(), before + short_ones);
-		random_changes(&model, 1 + rnd(3));
-	}
-	forget(&past);
-	close_tree();
-}
-
-/* What is said to be below a file has the same error whatever the device knows. */
-static void below_a_file(void **state)
-{
-	uint64_t ino, directory;
-
-	open_tree(state);
-	directory = temp_tree_make(model.tree, PFS_ROOT_PRIME, "a", S_IFDIR | 0755);
-	(void)temp_tree_make(model.tree, directory, "file", S_IFREG | 0644);
-	for (unsigned round = 0; round < 2; round++) {
-		assert_int_equal(pfs_tree_resolve(model.tree, &ino, "/a/file/x"), -ENOTDIR);
-		assert_int_equal(pfs_tree_resolve(model.tree, &ino, "/a/none/x"), -ENOENT);
-		wait_for_device();
-	}
-	close_tree();
-}
-
-/* Directories that are made later are known by their paths, too, once they are many. */
-static void new_directories(void **state)
-{
-	static const char path[] = "/a/b/c/d";
-	uint64_t made[4], ino, at = PFS_ROOT_PRIME;
-
-	open_tree(state);
-	wait_for_device();
-	for (unsigned i = 0; i < 4; i++) {
-		const char name[] = {path[2 * i + 1], 0};
-
-		at = made[i] = temp_tree_make(model.tree, at, name, S_IFDIR | 0755);
-	}
-	for (unsigned i = 0; i < PFS_RESIDENT_NEW; i++) {
-		char name[16];
-
-		(void)snprintf(name, sizeof(name), "%u", i);
-		(void)temp_tree_make(model.tree, made[i % 4], name, S_IFDIR | 0755);
-		if (i % 1000)
-			continue;
-		wait_for_device();
-		assert_int_equal(pfs_tree_resolve(model.tree, &ino, path), 0);
-		assert_int_equal(ino, made[3]);
-	}
-	wait_for_device();
-	if (is_stand_in) {
-		const uint64_t before = lookups();
-
-		assert_int_equal(pfs_tree_resolve(model.tree, &ino, path), 0);
-		assert_int_equal(ino, made[3]);
-		assert_int_equal(lookups(), before + 1);
 	}
 	close_tree();
 }
@@ -623,20 +418,11 @@ static void every_call_of_a_device(void **state)
 	pfs_cuda_fail_at(0);
 }
 
-#define ON_BOTH(test)                                                                              \
-	{#test " (stand-in)", test, NULL, NULL, (void *)"stand-in"},                               \
-	{                                                                                          \
-#test " (cuda)", test, NULL, NULL, NULL                                            \
-	}
-
 /* With arguments, a pattern, only the tests that match it; and a seed. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		ON_BOTH(random_paths),
-		ON_BOTH(single_paths),
-		ON_BOTH(below_a_file),
-		ON_BOTH(new_directories),
 		ON_BOTH(many_paths),
 		ON_BOTH(names_that_are_too_long),
 		ON_BOTH(paths_that_are_too_long),
