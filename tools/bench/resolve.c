@@ -5,7 +5,8 @@
  * received them would have them, and the numbers go to memory. For the command, paths come from a
  * file, and numbers go nowhere. From file to file both are files of memory (memfd_create), and how
  * many threads each stage keeps busy is shown. With --engine=cuda a second tree over the same store
- * has a device, which has its index, columns and parents when the clock starts. */
+ * has a device, which has its index, columns, parents and table of paths when the clock starts;
+ * then a third one is changed. */
 #include "tools/bench/bench.h"
 
 #include <limits.h>
@@ -14,19 +15,14 @@
 
 #include "base/checked.h"
 #include "fs/image/device_lookup.h"
-#include "fs/nodes/scan.h"
-#include "meta/store.h"
-#include "tools/bench/gen.h"
+#include "tools/bench/resolve_changed.h"
 #include "tools/bench/resolve_files.h"
+#include "tools/bench/resolve_list.h"
 
 #define ROUNDS	5
 #define ASKED	4000000u  /* paths, at most */
 #define SINGLE	500000u	  /* of them are asked for one after the other */
 #define TRIPS	20000u	  /* of the paths of about 60 bytes are, to a device */
-#define AT_ONCE 10000000u /* paths, at most, that a kernel has before its clock starts */
-/* Bytes of a path that has about 60. */
-#define SHORT_LEAST 56
-#define SHORT_MOST  64
 #define WAIT_S	120	  /* seconds for the device to get the tree */
 
 enum { ENGINE = 2 };
@@ -45,26 +41,18 @@ static const struct pfs_cmd command = {
 	"Each number is compared with the one that a listing of the tree has.\n",
 };
 
-/* Paths that a kernel has before its clock starts. */
-struct at_once {
-	struct pfs_resident_paths paths;
-	uint64_t *wanted;
-};
-
 struct bench {
 	struct pfs_bench_folder folder;
 	struct pfs_tree *tree;
 	/* a second tree over the same store, with a device; NULL: none is wanted */
 	struct pfs_tree *device;
-	char *text; /* number, tab, path, NUL: of each node */
-	size_t size, capacity;
-	char *mixed_text;	     /* the paths in a random order */
-	struct pfs_path_text *paths; /* in pre-order, */
-	struct pfs_path_text *mixed; /* and in a random one, */
-	uint64_t *wanted, *mixed_wanted, *got;
-	size_t n;
+	struct pfs_resolve_list list;
+	uint64_t *got;
+	char *mixed_text; /* the paths in a random order */
 	size_t mixed_size;
-	struct at_once at_once, short_at_once; /* in the random order; and those of about 60 bytes */
+	/* in the random order; and those of about 60 bytes */
+	struct pfs_resolve_at_once at_once, short_at_once;
+	struct pfs_resolve_changed changed;
 };
 
 enum {
@@ -81,40 +69,10 @@ enum {
 	FIGURES
 };
 
-static int keep(void *arg, const char *bytes, size_t size)
+static int make_room(struct bench *bench)
 {
-	struct bench *bench = arg;
-
-	PFS_TRY(pfs_grow(&bench->text, &bench->capacity, bench->size + size, 1));
-	memcpy(bench->text + bench->size, bytes, size);
-	bench->size += size;
-	return 0;
-}
-
-/* Splits the text into paths and numbers. */
-static int list_paths(struct bench *bench)
-{
-	const uint64_t root = PFS_ROOT_PRIME;
-	const struct pfs_question all = {PFS_SUBTREE, &root, 1};
-	struct pfs_path_text path;
-	size_t at = 0, room = bench->folder.nodes + 1;
-
-	PFS_TRY(pfs_tree_list(bench->tree, &all, PFS_LIST_INO | PFS_LIST_ZERO, keep, bench));
-	bench->paths = calloc(room, sizeof(*bench->paths));
-	bench->mixed = calloc(room, sizeof(*bench->mixed));
-	bench->wanted = calloc(room, sizeof(*bench->wanted));
-	bench->mixed_wanted = calloc(room, sizeof(*bench->mixed_wanted));
-	bench->got = calloc(room, sizeof(*bench->got));
-	if (!bench->paths || !bench->mixed || !bench->wanted || !bench->mixed_wanted || !bench->got)
-		return -ENOMEM;
-	while (bench->n < room && pfs_path_next(&path, bench->text, bench->size, &at, 0)) {
-		char *end;
-
-		bench->wanted[bench->n] = strtoull(path.bytes, &end, 10);
-		bench->paths[bench->n].bytes = end + 1;
-		bench->paths[bench->n++].len = path.len - (size_t)(end + 1 - path.bytes);
-	}
-	return 0;
+	bench->got = calloc(bench->list.n + 1, sizeof(*bench->got));
+	return bench->got ? 0 : -ENOMEM;
 }
 
 /* Copies the first n of the mixed paths to where they follow each other, each with its NUL. */
@@ -124,13 +82,13 @@ static int line_up(struct bench *bench, size_t n)
 	char *to;
 
 	for (size_t i = 0; i < n; i++)
-		size += bench->mixed[i].len + 1;
+		size += bench->list.mixed[i].len + 1;
 	bench->mixed_size = size;
 	to = bench->mixed_text = malloc(size + 1);
 	if (!to)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		struct pfs_path_text *path = &bench->mixed[i];
+		struct pfs_path_text *path = &bench->list.mixed[i];
 
 		if (path->len)
 			memcpy(to, path->bytes, path->len);
@@ -141,20 +99,6 @@ static int line_up(struct bench *bench, size_t n)
 	return 0;
 }
 
-static void mix(struct bench *bench)
-{
-	uint64_t state = 1;
-
-	for (size_t i = 0; i < bench->n; i++) {
-		size_t other = pfs_gen_random(&state) % (i + 1);
-
-		bench->mixed[i] = bench->mixed[other];
-		bench->mixed_wanted[i] = bench->mixed_wanted[other];
-		bench->mixed[other] = bench->paths[i];
-		bench->mixed_wanted[other] = bench->wanted[i];
-	}
-}
-
 static int write_mixed(const struct bench *bench, size_t n)
 {
 	FILE *out = fopen(bench->folder.list, "we");
@@ -162,16 +106,10 @@ static int write_mixed(const struct bench *bench, size_t n)
 	if (!out)
 		return -errno;
 	for (size_t i = 0; i < n; i++) {
-		(void)fwrite(bench->mixed[i].bytes, 1, bench->mixed[i].len, out);
+		(void)fwrite(bench->list.mixed[i].bytes, 1, bench->list.mixed[i].len, out);
 		(void)fputc('\n', out);
 	}
 	return fclose(out) ? -EIO : 0;
-}
-
-static int differs(void)
-{
-	(void)pfs_cmd_fail(command.verb, "a path has another number than in the listing");
-	return -EUCLEAN;
 }
 
 /* Measures paths a second. */
@@ -183,7 +121,8 @@ static int time_many(double *rate, const struct bench *bench, struct pfs_tree *t
 
 	PFS_TRY(pfs_tree_resolve_many(tree, bench->got, paths, n, &from));
 	*rate = (double)n / (pfs_bench_now() - started);
-	return memcmp(bench->got, wanted, n * sizeof(*wanted)) ? differs() : 0;
+	return memcmp(bench->got, wanted, n * sizeof(*wanted)) ? pfs_resolve_differs(command.verb)
+							       : 0;
 }
 
 static int time_single(double *rate, const struct bench *bench, const struct pfs_path_text *paths,
@@ -201,19 +140,19 @@ static int time_single(double *rate, const struct bench *bench, const struct pfs
 /* Measures the time for a path of about 60 bytes, asked for alone, in microseconds. */
 static int time_trip(double *us, const struct bench *bench, struct pfs_tree *tree)
 {
-	const size_t all = PFS_MIN(bench->n, ASKED);
+	const size_t all = PFS_MIN(bench->list.n, ASKED);
 	double started = pfs_bench_now();
 	size_t n = 0;
 	uint64_t ino;
 
 	for (size_t i = 0; i < all && n < TRIPS; i++) {
-		const struct pfs_path_text *path = &bench->mixed[i];
+		const struct pfs_path_text *path = &bench->list.mixed[i];
 
-		if (path->len < SHORT_LEAST || path->len > SHORT_MOST)
+		if (path->len < PFS_RESOLVE_SHORT_LEAST || path->len > PFS_RESOLVE_SHORT_MOST)
 			continue;
 		PFS_TRY(pfs_tree_resolve(tree, &ino, path->bytes));
-		if (ino != bench->mixed_wanted[i])
-			return differs();
+		if (ino != bench->list.mixed_wanted[i])
+			return pfs_resolve_differs(command.verb);
 		n++;
 	}
 	*us = (pfs_bench_now() - started) / (double)PFS_MAX(n, (size_t)1) * 1e6;
@@ -245,7 +184,7 @@ static int time_files(struct pfs_resolve_stages *stages, const struct bench *ben
 		.by_device = tree == bench->device,
 		.text = bench->mixed_text,
 		.size = bench->mixed_size,
-		.wanted = bench->mixed_wanted,
+		.wanted = bench->list.mixed_wanted,
 		.n = n,
 	};
 
@@ -262,70 +201,6 @@ static uint64_t count_by_device(const struct bench *bench)
 	return stats.device[PFS_QUESTION_PATH].n;
 }
 
-static int add_room(struct at_once *to, size_t n, size_t size)
-{
-	to->paths.list = PFS_RESIDENT_LISTS;
-	to->paths.text = malloc(size + 1);
-	to->paths.ends = calloc(n + 1, sizeof(*to->paths.ends));
-	to->paths.slots = calloc(n + 1, sizeof(*to->paths.slots));
-	to->wanted = calloc(n + 1, sizeof(*to->wanted));
-	return to->paths.text && to->paths.ends && to->paths.slots && to->wanted ? 0 : -ENOMEM;
-}
-
-/* Packs those of the random paths that have `least` to `most` bytes. */
-static int pack_at_once(const struct bench *bench, struct at_once *to, size_t least, size_t most)
-{
-	size_t size = 0, n = 0, end = 0;
-
-	for (; end < bench->n && n < AT_ONCE; end++) {
-		const size_t len = bench->mixed[end].len;
-
-		if (len < least || len > most)
-			continue;
-		if (size + len > UINT32_MAX)
-			break;
-		size += len;
-		n++;
-	}
-	PFS_TRY(add_room(to, n, size));
-	size = 0;
-	for (size_t i = 0; i < end; i++) {
-		const struct pfs_path_text *path = &bench->mixed[i];
-
-		if (path->len < least || path->len > most)
-			continue;
-		memcpy(to->paths.text + size, path->bytes, path->len);
-		size += path->len;
-		to->wanted[to->paths.n] = bench->mixed_wanted[i];
-		to->paths.ends[to->paths.n++] = (uint32_t)size;
-	}
-	return 0;
-}
-
-/* Measures a kernel that has all of its paths, and keeps the slots. */
-static int time_kernel(const struct bench *bench, struct pfs_figures *figures,
-		       struct at_once *asked)
-{
-	struct pfs_resident_paths *paths = &asked->paths;
-	struct pfs_tree *tree = bench->device;
-	struct pfs_device_lookup_stats before, after;
-	bool is_right = true;
-	int error;
-
-	if (paths->n == 0)
-		return 0;
-	pfs_device_lookup_stats(tree, &before);
-	(void)pfs_scan_lock(tree, __func__);
-	error = pfs_device_paths_resolve(tree, paths, PFS_NO_SLOT);
-	for (size_t i = 0; !error && i < paths->n; i++)
-		is_right = paths->slots[i] == pfs_scan_slot_of(tree, asked->wanted[i]) && is_right;
-	pfs_scan_unlock(tree);
-	pfs_device_lookup_stats(tree, &after);
-	pfs_figures_add(figures, (double)paths->n * 1e3 /
-					(double)(after.info.kernel_ns - before.info.kernel_ns + 1));
-	return !error && !is_right ? differs() : error;
-}
-
 /* Measures lists of paths one after the other, so that no kernel is beside another, and single
  * paths, each a question. */
 static int time_device(struct bench *bench, struct pfs_figures *figures, size_t n)
@@ -334,13 +209,16 @@ static int time_device(struct bench *bench, struct pfs_figures *figures, size_t 
 	double rate, us;
 
 	pfs_device_lookup_stats(bench->device, &before);
-	PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted, n));
+	PFS_TRY(time_many(&rate, bench, bench->device, bench->list.mixed, bench->list.mixed_wanted,
+			  n));
 	pfs_device_lookup_stats(bench->device, &after);
 	pfs_figures_add(&figures[DEVICE], rate / 1e6);
 	us = (double)(after.info.kernel_ns - before.info.kernel_ns + 1) / 1e3;
 	pfs_figures_add_yardstick(&figures[KERNEL], (double)n / us);
-	PFS_TRY(time_kernel(bench, &figures[KERNEL], &bench->at_once));
-	PFS_TRY(time_kernel(bench, &figures[KERNEL_SHORT], &bench->short_at_once));
+	PFS_TRY(pfs_resolve_at_once_time(&figures[KERNEL], &bench->at_once, command.verb,
+					 bench->device));
+	PFS_TRY(pfs_resolve_at_once_time(&figures[KERNEL_SHORT], &bench->short_at_once,
+					 command.verb, bench->device));
 	PFS_TRY(time_trip(&us, bench, bench->tree));
 	pfs_figures_add_yardstick(&figures[TRIP], us);
 	PFS_TRY(time_trip(&us, bench, bench->device));
@@ -352,11 +230,21 @@ static int time_device(struct bench *bench, struct pfs_figures *figures, size_t 
 
 static int pack(struct bench *bench)
 {
-	PFS_TRY(pack_at_once(bench, &bench->at_once, 0, SIZE_MAX));
-	return pack_at_once(bench, &bench->short_at_once, SHORT_LEAST, SHORT_MOST);
+	PFS_TRY(pfs_resolve_at_once_make(&bench->at_once, bench->device, &bench->list, 0,
+					 SIZE_MAX));
+	return pfs_resolve_at_once_make(&bench->short_at_once, bench->device, &bench->list,
+					PFS_RESOLVE_SHORT_LEAST, PFS_RESOLVE_SHORT_MOST);
 }
 
-/* Opens the tree and asks until the device has it. */
+static bool knows_paths(const struct bench *bench)
+{
+	struct pfs_device_lookup_stats stats;
+
+	pfs_device_lookup_stats(bench->device, &stats);
+	return stats.info.knows_paths;
+}
+
+/* Opens the tree and asks until the device has it, and its table of paths. */
 static int open_device(struct bench *bench)
 {
 	const struct pfs_tree_options with_device = {.read_only = true, .engine = PFS_ENGINE_CUDA};
@@ -365,15 +253,17 @@ static int open_device(struct bench *bench)
 	PFS_TRY(pfs_tree_open(&bench->device, bench->folder.store, &with_device));
 	PFS_TRY(pfs_tree_start(bench->device));
 	until = pfs_bench_now() + WAIT_S;
-	while (!count_by_device(bench) && pfs_bench_now() < until) {
+	while (!knows_paths(bench) && pfs_bench_now() < until) {
 		double rate;
 
-		PFS_TRY(time_many(&rate, bench, bench->device, bench->mixed, bench->mixed_wanted,
-				  PFS_MIN(bench->n, PFS_RESIDENT_PATHS)));
+		PFS_TRY(time_many(&rate, bench, bench->device, bench->list.mixed,
+				  bench->list.mixed_wanted,
+				  PFS_MIN(bench->list.n, PFS_RESIDENT_PATHS)));
 	}
-	if (count_by_device(bench))
+	if (knows_paths(bench))
 		return pack(bench);
-	(void)pfs_cmd_fail(command.verb, "no device resolves paths; leave --engine out");
+	(void)pfs_cmd_fail(command.verb,
+			   "no device resolves paths by a table of them; leave --engine out");
 	return -ENODEV;
 }
 
@@ -399,21 +289,22 @@ static int run_device(struct bench *bench, struct pfs_figures *figures,
 static int run_round(struct bench *bench, struct pfs_figures *figures,
 		     struct pfs_resolve_stages *stages)
 {
-	size_t n = PFS_MIN(bench->n, ASKED), single = PFS_MIN(n, SINGLE);
+	size_t n = PFS_MIN(bench->list.n, ASKED), single = PFS_MIN(n, SINGLE);
 	double rate = 0, started = pfs_bench_cpu();
 
-	PFS_TRY(time_many(&rate, bench, bench->tree, bench->mixed, bench->mixed_wanted, n));
+	PFS_TRY(time_many(&rate, bench, bench->tree, bench->list.mixed, bench->list.mixed_wanted,
+			  n));
 	pfs_figures_add(&figures[RANDOM], rate / 1e6);
 	pfs_figures_add_yardstick(&figures[DEVICE], rate / 1e6);
 	pfs_figures_add(&figures[PROCESSOR], (pfs_bench_cpu() - started) / (double)n * 1e9);
 	started = pfs_bench_cpu();
-	PFS_TRY(time_single(&rate, bench, bench->mixed, single));
+	PFS_TRY(time_single(&rate, bench, bench->list.mixed, single));
 	pfs_figures_add_yardstick(&figures[RANDOM], rate / 1e6);
 	pfs_figures_add_yardstick(&figures[PROCESSOR],
 				  (pfs_bench_cpu() - started) / (double)single * 1e9);
-	PFS_TRY(time_many(&rate, bench, bench->tree, bench->paths, bench->wanted, n));
+	PFS_TRY(time_many(&rate, bench, bench->tree, bench->list.paths, bench->list.wanted, n));
 	pfs_figures_add(&figures[IN_ORDER], rate / 1e6);
-	PFS_TRY(time_single(&rate, bench, bench->paths, single));
+	PFS_TRY(time_single(&rate, bench, bench->list.paths, single));
 	pfs_figures_add_yardstick(&figures[IN_ORDER], rate / 1e6);
 	PFS_TRY(time_command(&rate, bench, n));
 	pfs_figures_add(&figures[COMMAND], rate / 1e6);
@@ -439,39 +330,33 @@ static int run(struct bench *bench, bool on_device, struct pfs_figures *figures,
 		error = pfs_tree_open(&bench->tree, bench->folder.store,
 				      &(struct pfs_tree_options){.read_only = true});
 	if (!error)
-		error = list_paths(bench);
-	if (!error) {
-		mix(bench);
-		error = line_up(bench, PFS_MIN(bench->n, ASKED));
-	}
+		error = pfs_resolve_list_make(&bench->list, bench->tree, bench->folder.nodes + 1);
 	if (!error)
-		error = write_mixed(bench, PFS_MIN(bench->n, ASKED));
+		error = make_room(bench);
+	if (!error)
+		error = line_up(bench, PFS_MIN(bench->list.n, ASKED));
+	if (!error)
+		error = write_mixed(bench, PFS_MIN(bench->list.n, ASKED));
 	if (!error && on_device)
 		error = open_device(bench);
 	for (int round = 0; round < ROUNDS && !error; round++)
 		error = run_round(bench, figures, stages);
-	return close_tree(bench->device, close_tree(bench->tree, error));
-}
-
-static void free_at_once(struct at_once *asked)
-{
-	free(asked->paths.text);
-	free(asked->paths.ends);
-	free(asked->paths.slots);
-	free(asked->wanted);
+	error = close_tree(bench->device, close_tree(bench->tree, error));
+	if (error || !on_device)
+		return error;
+	pfs_resolve_at_once_free(&bench->at_once);
+	pfs_resolve_at_once_free(&bench->short_at_once);
+	return pfs_resolve_changed_run(&bench->changed, command.verb, bench->folder.store,
+				       &bench->list);
 }
 
 static void clean_up(struct bench *bench)
 {
-	free(bench->text);
 	free(bench->mixed_text);
-	free(bench->paths);
-	free(bench->mixed);
-	free(bench->wanted);
-	free(bench->mixed_wanted);
 	free(bench->got);
-	free_at_once(&bench->at_once);
-	free_at_once(&bench->short_at_once);
+	pfs_resolve_list_free(&bench->list);
+	pfs_resolve_at_once_free(&bench->at_once);
+	pfs_resolve_at_once_free(&bench->short_at_once);
 }
 
 /* Returns -1, or the exit status to end with. */
@@ -547,14 +432,16 @@ int pfs_bench_resolve(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	error = run(&bench, on_device, figures, stages);
-	clean_up(&bench);
 	if (!error)
-		(void)printf("%zu nodes\n", bench.n);
+		(void)printf("%zu nodes\n", bench.list.n);
 	for (size_t i = 0; i < (on_device ? FIGURES : DEVICE) && !error; i++)
 		pfs_figures_print(&figures[i], NULL);
+	if (!error && on_device)
+		pfs_resolve_changed_print(&bench.changed);
 	if (!error)
 		pfs_resolve_stages_print("the processor", &stages[0]);
 	if (!error && on_device)
 		pfs_resolve_stages_print("a kernel", &stages[1]);
+	clean_up(&bench);
 	return pfs_bench_folder_end(&bench.folder, error);
 }
