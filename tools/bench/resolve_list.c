@@ -11,6 +11,7 @@
 #include "tools/bench/gen.h"
 
 #define AT_ONCE 10000000u /* paths, at most */
+#define ROUNDS	16u	  /* in which they are taken where there are fewer of such lengths */
 
 /* ---- the list ---- */
 
@@ -97,8 +98,8 @@ int pfs_resolve_at_once_make(struct pfs_resolve_at_once *asked, struct pfs_tree 
 {
 	size_t size = 0, n = 0, end = 0;
 
-	for (; end < list->n && n < AT_ONCE; end++) {
-		const size_t len = list->mixed[end].len;
+	for (; end < ROUNDS * list->n && n < AT_ONCE; end++) {
+		const size_t len = list->mixed[end % list->n].len;
 
 		if (len < least || len > most)
 			continue;
@@ -111,13 +112,13 @@ int pfs_resolve_at_once_make(struct pfs_resolve_at_once *asked, struct pfs_tree 
 	size = 0;
 	(void)pfs_scan_lock(tree, __func__);
 	for (size_t i = 0; i < end; i++) {
-		const struct pfs_path_text *path = &list->mixed[i];
+		const struct pfs_path_text *path = &list->mixed[i % list->n];
 
 		if (path->len < least || path->len > most)
 			continue;
 		memcpy(asked->paths.text + size, path->bytes, path->len);
 		size += path->len;
-		asked->wanted[asked->paths.n] = pfs_scan_slot_of(tree, list->mixed_wanted[i]);
+		asked->wanted[asked->paths.n] = pfs_scan_slot_of(tree, list->mixed_wanted[i % list->n]);
 		asked->paths.ends[asked->paths.n++] = (uint32_t)size;
 	}
 	pfs_scan_unlock(tree);

@@ -39,8 +39,9 @@ struct pfs_resolve_at_once {
 	uint32_t *wanted; /* the slots that they lead to */
 };
 
-/* Packs those of the mixed paths that have `least` to `most` bytes, some million at most; to be
- * freed whatever this returns. The tree is the one that will be asked. */
+/* Packs those of the mixed paths that have `least` to `most` bytes, some million at most, again and
+ * again if there are few: the start of a kernel would count. To be freed whatever this returns. The
+ * tree is the one that will be asked. */
 PFS_MUST_CHECK int pfs_resolve_at_once_make(struct pfs_resolve_at_once *asked,
 					    struct pfs_tree *tree,
 					    const struct pfs_resolve_list *list, size_t least,
