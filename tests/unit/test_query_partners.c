@@ -3,6 +3,7 @@
  * instead of a join with them, and have a join's rows. */
 #include "query_util.h"
 
+#include "fs/query/internal.h"
 #include "gpu/relation.h"
 
 #define FOLDERS 60u
@@ -74,6 +75,60 @@ static void test_marked(void **state)
 	      1);
 }
 
+/* Also where nothing else is asked of the nodes, and where these are joined with others. */
+static void test_all_marked(void **state)
+{
+	(void)state;
+	same("SELECT count(*) FROM nodes d WHERE EXISTS (SELECT 1 FROM nodes f WHERE f.parent = "
+	     "d.ino)",
+	     "SELECT count(DISTINCT parent) FROM nodes", 1);
+	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT parent FROM nodes)",
+	     "SELECT count(DISTINCT parent) FROM nodes", 1);
+	same("SELECT name FROM nodes WHERE type = 'd' AND ino IN (SELECT parent FROM nodes WHERE "
+	     "ext = 'txt') ORDER BY ino",
+	     "SELECT name FROM nodes d WHERE (SELECT count(*) FROM nodes f WHERE f.parent = d.ino "
+	     "AND f.ext = 'txt') > 0 ORDER BY ino",
+	     1);
+	same("SELECT count(*) FROM nodes d JOIN nodes e ON e.name = d.name WHERE EXISTS (SELECT 1 "
+	     "FROM nodes f WHERE f.parent = d.ino AND f.ext = 'txt')",
+	     "SELECT count(DISTINCT parent) FROM nodes WHERE ext = 'txt'", 1);
+	same("SELECT count(*) FROM nodes d LEFT JOIN nodes e ON e.parent = d.ino AND e.ext = 'txt' "
+	     "WHERE d.ino IN (SELECT parent FROM nodes WHERE name = 'file 3.c')",
+	     "SELECT count(*) FROM nodes WHERE name GLOB 'file *.txt'", 1);
+	same("SELECT count(*) FROM nodes d LEFT JOIN nodes e ON e.parent = d.ino AND e.ino IN "
+	     "(SELECT ino FROM nodes WHERE ext = 'txt')",
+	     "SELECT count(*) + (SELECT count(*) FROM nodes) - count(DISTINCT parent) FROM nodes "
+	     "WHERE ext = 'txt'",
+	     0);
+	scope.ino = ino_of("/folder 4");
+	same("SELECT count(*) FROM nodes WHERE ino IN (SELECT parent FROM nodes)", "SELECT 1", 1);
+	scope.ino = PFS_ROOT_PRIME;
+}
+
+/* What is marked has no table in the batch, and others that are behind it have one. */
+static void test_mixed(void **state)
+{
+	static const char sql[] =
+		"SELECT sum((SELECT count(*) FROM nodes f WHERE f.parent = d.ino)) FROM nodes d "
+		"WHERE NOT EXISTS (SELECT 1 FROM nodes g WHERE g.parent = d.ino AND g.type = 'd') "
+		"AND d.ino IN (SELECT parent FROM nodes WHERE ext = 'txt')";
+	struct pfs_query *query = begin(sql);
+	char text[256], *plan;
+
+	(void)state;
+	query->explains = true;
+	rest_text(text, sizeof(text), query);
+	assert_int_equal(pfs_query_plan(query, &plan), 0);
+	if (!strstr(plan, "run by the relational operators"))
+		fail_msg("%s", plan);
+	free(plan);
+	pfs_query_finish(query);
+	same(sql,
+	     "SELECT sum(n) FROM (SELECT count(*) AS n FROM nodes GROUP BY parent "
+	     "HAVING sum(ext = 'txt') > 0 AND sum(type = 'd') = 0)",
+	     2);
+}
+
 /* Where something else is asked of the partners, or they have another key. */
 static void test_joined(void **state)
 {
@@ -89,6 +144,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_marked),
+		cmocka_unit_test(test_all_marked),
+		cmocka_unit_test(test_mixed),
 		cmocka_unit_test(test_joined),
 	};
 

@@ -323,9 +323,10 @@ static int count_rows(const struct pfs_running *running, uint64_t *n)
 	return 0;
 }
 
-/* Runs the sub-select as far as its rows are found, and selects what has one, or has none. */
-static int select_by_partners(struct pfs_running *running, const struct pfs_partners *partners,
-			      unsigned input)
+/* Runs the sub-select as far as its rows are found, and marks what has one. */
+static int mark(struct pfs_running *running, struct pfs_rows **marked,
+		const struct pfs_partners *partners, const struct pfs_source *source,
+		unsigned input)
 {
 	const struct pfs_block *block = running->block->inputs[input].parts[0];
 	struct pfs_running part;
@@ -334,11 +335,20 @@ static int select_by_partners(struct pfs_running *running, const struct pfs_part
 	if (!error)
 		error = pfs_running_find(&part);
 	if (!error)
-		error = pfs_partners_select(partners, running, &part);
+		error = pfs_partners_mark(partners, marked, running, source, &part);
 	pfs_running_end(&part);
-	if (!error)
-		pfs_running_joined(running, input);
 	return error;
+}
+
+static int select_by_partners(struct pfs_running *running, const struct pfs_partners *partners,
+			      unsigned input)
+{
+	struct pfs_rows **marked = &running->marked[input];
+
+	PFS_TRY(mark(running, marked, partners, &running->source, input));
+	PFS_TRY(pfs_partners_select(partners, running, &running->source, *marked));
+	pfs_running_joined(running, input);
+	return 0;
 }
 
 /* A sub-select of an expression runs when it is known how many rows it is for: for few of them
@@ -355,7 +365,7 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 		running->context->is_slower = true;
 		return -EOPNOTSUPP;
 	}
-	return pfs_partners_ask(&partners, running, input)
+	return !running->early && pfs_partners_ask(&partners, running, &running->source, input)
 		       ? select_by_partners(running, &partners, input)
 		       : get_table(running, input);
 }
@@ -373,7 +383,9 @@ static bool has_own(const struct pfs_block *block, const struct pfs_term *term, 
 /* Where the nodes may be few without them, whether SQLite's way takes less is found out first. */
 static int run_tied(struct pfs_running *running, unsigned input)
 {
+	const struct pfs_source nodes = {.table = &running->tables[input]};
 	const struct pfs_block *block = running->block;
+	struct pfs_partners partners;
 	struct pfs_tie ties[PFS_TIES_MAX];
 	size_t n = pfs_ties_find(ties, block, input);
 	bool of_all = n && !has_own(block, block->where, input);
@@ -388,8 +400,10 @@ static int run_tied(struct pfs_running *running, unsigned input)
 		    (!of_all && !block->inputs[by].is_once &&
 		     is_found_at_once(block->inputs[by].parts[0])))
 			continue;
-		PFS_TRY(get_table(running, by));
 		running->has_lifted |= UINT32_C(1) << by;
+		PFS_TRY(pfs_partners_ask(&partners, running, &nodes, by)
+				? mark(running, &running->marked[by], &partners, &nodes, by)
+				: get_table(running, by));
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
  * afterwards; but for those of a LEFT JOIN's ON, which decide what belongs together and leave
  * nothing out. */
 #include "fs/query/relational/eager_groups.h"
+#include "fs/query/relational/partners.h"
 #include "fs/query/relational/side_lookup.h"
 
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct pfs_joining {
 	size_t n;
 	struct pfs_eager_plan early;
 	bool has_early;
+	uint16_t *table_of; /* the stage's */
 	uint32_t there; /* the inputs that are joined, bit by bit */
 };
 
@@ -312,6 +314,21 @@ static bool is_left_to_groups(const struct pfs_joining *joining, const struct pf
 	       !(source->rows && source->rows->form == PFS_ROWS_LIST);
 }
 
+/* Leaves those of the input's rows that lifted inputs have marked. */
+static int leave_marked(struct pfs_running *running, unsigned input)
+{
+	struct pfs_source nodes = {.table = &running->tables[input], .rows = running->rows[input]};
+	struct pfs_partners partners;
+
+	for (unsigned i = 0; i < running->block->n_inputs; i++) {
+		if (!running->marked[i] || !pfs_partners_ask(&partners, running, &nodes, i))
+			continue;
+		PFS_TRY(pfs_partners_select(&partners, running, &nodes, running->marked[i]));
+		pfs_running_joined(running, i);
+	}
+	return 0;
+}
+
 /* The rows that are had without a look at each; running->rows[input] NULL: there is no such way. */
 static int find_rows(struct pfs_joining *joining, unsigned input, const struct selecting *selecting)
 {
@@ -323,6 +340,7 @@ static int find_rows(struct pfs_joining *joining, unsigned input, const struct s
 		PFS_TRY(pfs_running_few_nodes(running, rows, input));
 		if (!*rows)
 			PFS_TRY(scan(joining, rows, input, selecting));
+		PFS_TRY(leave_marked(running, input));
 		return pfs_running_totals(running, input);
 	case PFS_INPUT_SIDE:
 		return running->block->n_inputs == 1 ? pfs_side_find(running, rows) : 0;
@@ -505,6 +523,7 @@ int pfs_running_join(struct pfs_running *running)
 	if (!joining || !table_of)
 		return -ENOMEM;
 	joining->running = running;
+	joining->table_of = table_of;
 	running->joining = joining;
 	PFS_TRY(begin(joining, table_of));
 	return join_all(joining, false);
@@ -517,6 +536,8 @@ void pfs_running_joined(struct pfs_running *running, unsigned input)
 
 	for (size_t i = 0; i < joining->n; i++)
 		joining->conditions[i].is_done |= (joining->conditions[i].inputs & own) != 0;
+	for (unsigned i = input + 1; i < running->block->n_inputs; i++)
+		joining->table_of[i]--; /* the batch has no table of it */
 	joining->there |= own;
 }
 

@@ -97,7 +97,8 @@ static const struct pfs_term *key_of(const struct pfs_input *from)
 		       : NULL;
 }
 
-bool pfs_partners_ask(struct pfs_partners *partners, struct pfs_running *running, unsigned input)
+bool pfs_partners_ask(struct pfs_partners *partners, const struct pfs_running *running,
+		      const struct pfs_source *source, unsigned input)
 {
 	const struct pfs_block *block = running->block;
 	const struct pfs_term *outer = outer_of(block, input);
@@ -105,39 +106,31 @@ bool pfs_partners_ask(struct pfs_partners *partners, struct pfs_running *running
 
 	if (!outer || !is_only_asked(block, input, &wanted))
 		return false;
-	*partners = (struct pfs_partners){.outer = outer,
-					  .rows = key_of(&block->inputs[input]),
-					  .key = {.collation = PFS_BINARY},
-					  .wanted = wanted};
-	return partners->rows && running->run->on == PFS_ENGINE_HOST && running->source.table &&
-	       !running->source.where && !running->early &&
-	       block->inputs[outer->input].parent_of == outer->input &&
-	       running->source.table == &running->tables[outer->input] &&
-	       pfs_stage_ref(&running->stage, &partners->key.left, outer);
+	*partners = (struct pfs_partners){
+		.outer = outer, .rows = key_of(&block->inputs[input]), .wanted = wanted};
+	return partners->rows && running->run->on == PFS_ENGINE_HOST && source->table &&
+	       !source->where && block->inputs[outer->input].parent_of == outer->input &&
+	       source->table == &running->tables[outer->input];
 }
 
-/* Selects the rows of the source that are marked, or those that are not. */
-static int select_marked(const struct pfs_partners *partners, struct pfs_running *running,
-			 struct pfs_rows *marked)
+int pfs_partners_mark(const struct pfs_partners *partners, struct pfs_rows **marked,
+		      const struct pfs_running *running, const struct pfs_source *source,
+		      struct pfs_running *part)
+{
+	struct pfs_join_key key = {.collation = PFS_BINARY};
+
+	PFS_TRY(pfs_running_settle(part));
+	key.left.column = (uint16_t)pfs_stage_column(&running->stage, partners->outer);
+	if (!pfs_stage_ref(&part->stage, &key.right, partners->rows))
+		return -EOPNOTSUPP;
+	return pfs_partners(running->run, marked, source, &part->source, &key);
+}
+
+int pfs_partners_select(const struct pfs_partners *partners, struct pfs_running *running,
+			struct pfs_source *source, struct pfs_rows *marked)
 {
 	const struct pfs_step steps[] = {{.op = PFS_OP_BITS, .bits = marked}, {.op = PFS_OP_NOT}};
 	const struct pfs_program program = {.steps = steps, .n = partners->wanted ? 1 : 2};
 
-	return pfs_running_select(running, &running->source, partners->outer->input, &program);
-}
-
-int pfs_partners_select(const struct pfs_partners *partners, struct pfs_running *running,
-			struct pfs_running *part)
-{
-	struct pfs_join_key key = partners->key;
-	struct pfs_rows *marked;
-	int error;
-
-	PFS_TRY(pfs_running_settle(part));
-	if (!pfs_stage_ref(&part->stage, &key.right, partners->rows))
-		return -EOPNOTSUPP;
-	PFS_TRY(pfs_partners(running->run, &marked, &running->source, &part->source, &key));
-	error = select_marked(partners, running, marked);
-	pfs_rows_free(running->run, marked);
-	return error;
+	return pfs_running_select(running, source, partners->outer->input, &program);
 }

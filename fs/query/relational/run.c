@@ -451,8 +451,10 @@ int pfs_running_begin(struct pfs_running *running, const struct pfs_block *block
 void pfs_running_end(struct pfs_running *running)
 {
 	pfs_tuples_free(running->run, running->tuples);
-	for (size_t i = 0; i < PFS_COUNT(running->rows); i++)
+	for (size_t i = 0; i < PFS_COUNT(running->rows); i++) {
 		pfs_rows_free(running->run, running->rows[i]);
+		pfs_rows_free(running->run, running->marked[i]);
+	}
 	for (size_t i = 0; i < running->stage.n_sets; i++)
 		pfs_rows_free(running->run, running->sets[i].rows);
 	pfs_eager_free(running);

@@ -105,7 +105,8 @@ struct pfs_running {
 	struct pfs_table *tables;	       /* by input */
 	struct pfs_subselect *subselects;      /* what keeps the tables of sub-selects */
 	struct pfs_made_totals *totals;	       /* what keeps the totals that were made */
-	uint32_t has_lifted; /* bit i is set if input i is lifted and has its table */
+	uint32_t has_lifted; /* bit i is set if input i is lifted and has its table, or marks */
+	struct pfs_rows *marked[PFS_INPUTS_MAX]; /* by lifted input: the nodes that it marks */
 	struct pfs_rows *rows[PFS_INPUTS_MAX]; /* by input: the selected rows; NULL: all */
 	struct pfs_node_set *sets;
 	struct pfs_eager *early;   /* NULL: inputs are joined as they are */
@@ -226,7 +227,7 @@ PFS_MUST_CHECK int pfs_inputs_prepare(const struct pfs_block *block,
  * lifted inputs only those that are values get one. */
 PFS_MUST_CHECK int pfs_running_tables(struct pfs_running *running);
 /* Makes the tables of those lifted inputs whose values may name few nodes, before these are looked
- * for. */
+ * for; or marks these. */
 PFS_MUST_CHECK int pfs_running_tied(struct pfs_running *running);
 /* Makes the tables of the other lifted inputs, once the rows that they belong to are the source.
  * -EOPNOTSUPP: these are so few that SQLite is faster, row by row. */
