@@ -21,6 +21,7 @@ WRAP_test_row_groups := pfs_store_put_node pfs_store_put_attr pfs_store_remove_a
 WRAP_test_tree_codes_fill := pfs_snapshot_fetch pfs_snapshot_is_given_up pfs_engine_load
 WRAP_test_visible_changes := pfs_scan_lock
 WRAP_test_columns := pfs_attr_reader_close
+WRAP_test_sides := pfs_query_tick
 WRAP_test_plancache := pfs_sql_sides_named pfs_side_table_get
 WRAP_test_query_replay_corpus := clock_gettime
 WRAP_test_pending := fuse_req_interrupt_func pfs_respond_error

@@ -241,6 +241,34 @@ static void test_columns_outlive_changes_of_others(void **state)
 	}
 }
 
+static unsigned ticks; /* looks at a statement's time */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pfs_query_tick(void *user);
+int __wrap_pfs_query_tick(void *user);
+
+int __wrap_pfs_query_tick(void *user)
+{
+	ticks++;
+	return __real_pfs_query_tick(user);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* A statement's time is looked at while columns take over what has changed. */
+static void test_columns_follow_in_time(void **state)
+{
+	(void)state;
+	change("CREATE TABLE e (n INTEGER)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+		"LIMIT 200000) "
+		"SELECT v FROM i");
+	check("SELECT count(DISTINCT n) FROM e", "200000");
+	change("UPDATE e SET n = n + unicode('a') - 96", 200000);
+	ticks = 0;
+	check("SELECT sum(n) FROM e", "20000300000");
+	assert_true(ticks >= 200000 / 4096);
+}
+
 /* ---- indexes of the operators ---- */
 
 static void test_indexes_follow_changes(void **state)
@@ -701,6 +729,7 @@ int main(int argc, char **argv)
 		TEST(test_columns_follow_changes),
 		TEST(test_columns_are_not_made_anew),
 		TEST(test_columns_outlive_changes_of_others),
+		TEST(test_columns_follow_in_time),
 		TEST(test_indexes_follow_changes),
 		TEST(test_indexes_know_the_largest),
 		TEST(test_indexes_forget_rows),

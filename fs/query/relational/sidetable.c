@@ -391,6 +391,8 @@ static int follow_row(void *arg, int64_t number, const struct pfs_cell *cells, s
 	size_t row = place_of(entry, number);
 	bool is_there = row < entry->n_rows && entry->numbers[row] == number;
 
+	if (entry->n_followed++ % ROWS_A_LOOK == 0 && pfs_query_tick(entry->query))
+		return -EINTR;
 	entry->behind = row + 1;
 	if (!cells)
 		return is_there && pfs_side_is_live(entry, row) ? remove_at(entry, row) : 0;

@@ -33,6 +33,7 @@ struct pfs_side_entry {
 		*indexes; /* by column; NULL: none yet; protected by index_lock, and the array */
 	pthread_mutex_t index_lock;
 	size_t behind; /* the row behind the one that changed last */
+	uint64_t n_followed; /* rows that have changed */
 };
 
 struct pfs_sql_side;
