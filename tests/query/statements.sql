@@ -709,6 +709,8 @@ WITH RECURSIVE t(i) AS (SELECT 2 UNION ALL SELECT ino FROM nodes, t WHERE parent
 = WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) SELECT n, t, char(65) FROM x WHERE n > 0 ORDER BY t > 'c' LIMIT 5
 = WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC), y AS (SELECT t, n FROM x WHERE n > 0) SELECT hex(n), t FROM y ORDER BY t > 'c' LIMIT 5
 = SELECT n, t, char(65) FROM (SELECT DISTINCT ext t, depth n FROM nodes ORDER BY n DESC) WHERE n > 0 ORDER BY t > 'c' LIMIT 5
+= WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) SELECT hex(n), x.t FROM x WHERE n > 0 LIMIT 5
+= WITH x AS (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) SELECT hex(n), t FROM x WHERE n > (SELECT min(n) FROM x) LIMIT 5
 = SELECT hex(n), t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 0 UNION ALL SELECT n, t FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) ORDER BY 2 LIMIT 9
 = SELECT * FROM (SELECT hex(n), t FROM (SELECT t, n FROM (SELECT ext t, depth n FROM nodes UNION SELECT type, depth FROM nodes ORDER BY n DESC) WHERE n > 0)) ORDER BY t > 'c' LIMIT 5
 = SELECT DISTINCT n FROM (SELECT size, count(*) n FROM nodes GROUP BY size)

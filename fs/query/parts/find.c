@@ -8,6 +8,8 @@
 #include <strings.h>
 
 #include "base/checked.h"
+#include "base/cleanup.h"
+#include "fs/query/tokens.h"
 
 void pfs_finder_put(struct pfs_finder *finder, struct pfs_text_range span, char *text)
 {
@@ -86,6 +88,37 @@ static void walk_items(struct pfs_finder *finder, const struct pfs_items *items)
 	}
 }
 
+/* Counts the places that may name the CTE, that of its definition among them. */
+static unsigned count_named(const struct pfs_finder *finder, const struct pfs_name *name)
+{
+	size_t len = finder->parts->query->text.len;
+	struct pfs_token token = pfs_token_next(finder->text, len, 0), next;
+	unsigned n = 0;
+
+	for (; token.kind != PFS_TOKEN_END; token = next) {
+		bool is_quoted = !pfs_token_is_letter(finder->text[token.at]);
+
+		next = pfs_token_next(finder->text, len, token.at + token.len);
+		n += (token.kind == PFS_TOKEN_WORD || token.kind == PFS_TOKEN_STRING) &&
+		     next.kind != PFS_TOKEN_DOT && token.len == name->len + 2 * is_quoted &&
+		     strncasecmp(finder->text + token.at + is_quoted, name->text, name->len) == 0;
+	}
+	return n;
+}
+
+/* Returns true if all that names the CTE is the statement's SELECT, which neither orders nor joins
+ * its rows. */
+static bool is_alone(const struct pfs_finder *finder, const struct pfs_cte *cte)
+{
+	const struct pfs_select *select = finder->select;
+	const struct pfs_from *from = select ? select->first->from : NULL;
+
+	return from && !select->order && !select->first->next && !from->next &&
+	       from->kind == PFS_FROM_TABLE && !from->schema && from->name->len == cte->name.len &&
+	       strncasecmp(from->name->text, cte->name.text, cte->name.len) == 0 &&
+	       count_named(finder, &cte->name) == 2;
+}
+
 static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bool is_joined)
 {
 	bool was_hidden = finder->is_order_hidden;
@@ -99,6 +132,8 @@ static void walk_from(struct pfs_finder *finder, const struct pfs_from *from, bo
 			walk_from(finder, from->inner, true);
 		else if (from->kind == PFS_FROM_SELECT)
 			look_at(finder, from->select, PFS_PART_ROWS, is_joined);
+		else if (finder->alone && from == finder->select->first->from)
+			look_at(finder, PFS_TAKE(finder->alone)->select, PFS_PART_ROWS, true);
 	}
 	finder->is_order_hidden = was_hidden;
 }
@@ -114,12 +149,17 @@ static void walk_core(struct pfs_finder *finder, const struct pfs_core *core)
 	walk_items(finder, core->rows);
 }
 
-/* What names them may order or join their rows. */
+/* What names them may order or join their rows.  One that is named alone waits until what names it
+ * is looked at, which may be a part itself. */
 static void walk_ctes(struct pfs_finder *finder, const struct pfs_with *with)
 {
 	finder->is_order_hidden = true;
-	for (const struct pfs_cte *cte = with ? with->first : NULL; cte; cte = cte->next)
-		look_at(finder, cte->select, PFS_PART_ROWS, true);
+	for (const struct pfs_cte *cte = with ? with->first : NULL; cte; cte = cte->next) {
+		if (is_alone(finder, cte))
+			finder->alone = cte;
+		else
+			look_at(finder, cte->select, PFS_PART_ROWS, true);
+	}
 	finder->is_order_hidden = false;
 }
 

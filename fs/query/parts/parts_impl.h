@@ -45,6 +45,8 @@ struct pfs_finder {
 	/* What stands around the SELECT that is looked at orders its rows or joins them, or may do
 	 * so: SQLite leaves out its ORDER BY, and those within. */
 	bool is_order_hidden;
+	const struct pfs_cte
+		*alone;	  /* that `select` alone names, until this is looked at; or NULL */
 	bool makes_table; /* CREATE TABLE AS: SQLite derives the types of the table's columns */
 	char *with; /* the statement's WITH, whose CTEs parts may name; owned; "": none */
 	struct pfs_substitute *places; /* owned, in no order */
