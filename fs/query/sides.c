@@ -30,14 +30,19 @@ struct reading {
 	struct pfs_connection *connection;
 	struct pfs_tree *tree;
 	struct pfs_query *query; /* whose clock runs; NULL: none */
+	uint64_t schema;	 /* the tables that the connection keeps are those of this one */
 };
 
 static int add_table(void *arg, const struct pfs_table_record *table)
 {
 	const struct reading *reading = arg;
 	bool has_indexes = memmem(table->columns, table->columns_len, "INDEX", 5);
-	int error = pfs_sql_side_add(reading->connection->sql, table->id, table->name,
-				     table->name_len, has_indexes);
+	int error;
+
+	if (pfs_sql_side_has(reading->connection->sql, table->id, table->name, table->name_len))
+		return 0;
+	error = pfs_sql_side_add(reading->connection->sql, table->id, table->name, table->name_len,
+				 has_indexes);
 
 	if (error != -EUCLEAN)
 		return error;
@@ -91,8 +96,9 @@ static int declare_named(void *arg, struct pfs_store *store)
 
 int pfs_sides_declare(struct pfs_query *query, const char *text, size_t len)
 {
-	struct reading reading = {query->connection, query->queries->tree,
-				  query}; /* its own may be frozen */
+	struct reading reading = {.connection = query->connection,
+				  .tree = query->queries->tree, /* its own may be frozen */
+				  .query = query};
 	size_t n;
 	const struct pfs_sql_side *sides = pfs_sql_sides(query->connection->sql, &n);
 
@@ -120,12 +126,35 @@ static int look(void *arg, struct pfs_store *store PFS_UNUSED)
 	return 0;
 }
 
+static bool keeps(void *arg, uint32_t id)
+{
+	const struct reading *reading = arg;
+
+	return pfs_sides_is_as_declared(reading->tree, id, reading->connection->sides_version);
+}
+
+/* -ENOENT: they are others by now. */
 static int read_catalogue(void *arg, struct pfs_store *store)
 {
 	struct reading *reading = arg;
+	size_t n_kept;
 
+	(void)pfs_sql_sides(reading->connection->sql, &n_kept);
+	if (n_kept && reading->schema != pfs_sides_schema(reading->tree))
+		return -ENOENT;
 	reading->connection->sides_version = pfs_sides_version(reading->tree);
 	return pfs_store_scan_tables(store, add_table, reading);
+}
+
+/* Those that `is_kept` is true for stay as they are. */
+static int read_tables(struct reading *reading, bool (*is_kept)(void *arg, uint32_t id))
+{
+	struct pfs_sql *sql = reading->connection->sql;
+
+	pfs_sql_finish(sql);
+	reading->schema = pfs_sides_schema(reading->tree);
+	PFS_TRY(pfs_sql_sides_clear(sql, is_kept, reading));
+	return pfs_sides_read(reading->tree, read_catalogue, reading);
 }
 
 int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
@@ -136,12 +165,10 @@ int pfs_sides_refresh(struct pfs_connection *connection, struct pfs_tree *tree)
 	if (connection->sides_version == pfs_sides_version(tree))
 		return 0;
 	error = pfs_sides_read(tree, look, &reading);
-	if (error == -ENOENT) {
-		pfs_sql_finish(connection->sql);
-		error = pfs_sql_sides_clear(connection->sql);
-		if (!error)
-			error = pfs_sides_read(tree, read_catalogue, &reading);
-	}
+	if (error == -ENOENT)
+		error = read_tables(&reading, keeps);
+	if (error == -ENOENT)
+		error = read_tables(&reading, NULL);
 	if (error) {
 		connection->sides_version = 0;
 		connection->spent = true;
@@ -220,6 +247,7 @@ int pfs_sides_fill(struct pfs_connection *connection, struct pfs_tree *tree)
 
 struct keeping {
 	struct pfs_sql *sql;
+	struct pfs_tree *tree;
 	struct pfs_store *store;
 	struct pfs_account *account; /* the statement's */
 	uint32_t id; /* of the table at hand */
@@ -271,7 +299,7 @@ static int put_table(struct keeping *keeping, const struct pfs_sql_side *side, u
 	error = pfs_store_put_table(keeping->store, &keeping->id, &record,
 				    (unsigned)side->n_columns);
 	free(text);
-	return error;
+	return error ? error : pfs_sides_touch(keeping->tree, keeping->id);
 }
 
 static int put_whole(struct keeping *keeping, const struct pfs_sql_side *side)
@@ -285,6 +313,8 @@ static int write_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	struct keeping *keeping = arg;
 
 	keeping->id = side->id;
+	if (side->id)
+		PFS_TRY(pfs_sides_touch(keeping->tree, side->id));
 	switch (fate) {
 	case PFS_SQL_DROPPED:
 		return pfs_store_drop_table(keeping->store, side->id);
@@ -402,8 +432,10 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		   struct pfs_sql_problem *problem)
 {
-	struct keeping keeping = {
-		.sql = connection->sql, .account = connection->account, .problem = problem};
+	struct keeping keeping = {.sql = connection->sql,
+				  .tree = tree,
+				  .account = connection->account,
+				  .problem = problem};
 	int error = pfs_sql_fates(connection->sql, check_fate, &keeping);
 
 	if (error == -EINVAL && !*problem->text)
@@ -427,10 +459,11 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 	forget_rows(&keeping);
 	if (error)
 		pfs_sql_rollback(connection->sql);
-	/* what has been made or dropped here is simply read anew; so is a copy that did not keep
-	 * what the store has by now */
-	connection->spent |= error || pfs_sql_commit(connection->sql) || keeping.schema;
-	if (!connection->spent)
+	/* what has been made or dropped here is simply read anew, at the next refresh; so is a copy
+	 * that did not keep what the store has by now */
+	connection->spent |= error || pfs_sql_commit(connection->sql) ||
+			     (keeping.schema && pfs_sql_sides_drop_new(connection->sql));
+	if (!connection->spent && !keeping.schema)
 		connection->sides_version = pfs_sides_version(tree);
 	return error;
 }

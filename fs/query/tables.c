@@ -362,6 +362,7 @@ static void set_cell(struct pfs_cell *cell, const struct column *column,
 }
 
 struct target {
+	struct pfs_tree *tree;
 	struct pfs_store *store;
 	const char *name;
 	uint32_t id; /* of the table that has the name; 0: none */
@@ -380,14 +381,17 @@ static int find_table(void *arg, const struct pfs_table_record *table)
 static int drop_old(struct target *target, struct pfs_store *store)
 {
 	PFS_TRY(pfs_store_scan_tables(store, find_table, target));
-	return target->id ? pfs_store_drop_table(store, target->id) : 0;
+	if (!target->id)
+		return 0;
+	PFS_TRY(pfs_sides_touch(target->tree, target->id));
+	return pfs_store_drop_table(store, target->id);
 }
 
 /* In a group of the store's. */
 static int write_table(void *arg, struct pfs_store *store)
 {
 	struct import *import = arg;
-	struct target target = {.name = import->name};
+	struct target target = {.tree = import->tree, .name = import->name};
 	struct pfs_table_record record = {
 		.name = import->name,
 		.name_len = strlen(import->name),
@@ -399,6 +403,7 @@ static int write_table(void *arg, struct pfs_store *store)
 
 	PFS_TRY(drop_old(&target, store));
 	PFS_TRY(pfs_store_put_table(store, &batch.table, &record, (unsigned)import->n));
+	PFS_TRY(pfs_sides_touch(import->tree, batch.table));
 	import->csv.empty_lines = false;
 	PFS_TRY(pfs_csv_seek(&import->csv, 0));
 	got = next(import); /* the header */
@@ -467,7 +472,7 @@ static int write_drop(void *arg, struct pfs_store *store)
 
 int pfs_table_drop(struct pfs_queries *queries, const char *name, struct pfs_query_error *error)
 {
-	struct target target = {.name = name};
+	struct target target = {.tree = queries->tree, .name = name};
 	int code;
 
 	pfs_sides_hold(queries->tree);

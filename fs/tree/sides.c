@@ -14,7 +14,8 @@
 
 #define KEPT_MAX ((size_t)4 << 20) /* bytes of changes that are committed */
 
-#define CHAINS	 64	       /* of tables by their numbers */
+#define CHAINS	   64	 /* of tables by their numbers */
+#define TABLES_MAX 1024u /* of which something is known; all is forgotten where they are more */
 
 struct change {
 	struct change *next;
@@ -26,12 +27,13 @@ struct change {
 	struct pfs_side_rows rows;
 };
 
-/* A table of which rows have changed. */
+/* A table that has changed. */
 struct table {
 	struct table *next; /* of the chain */
 	uint32_t id;
+	uint64_t schema;  /* the version of its last change of more than rows; 0: there was none */
 	uint64_t changed; /* the version of its last change, */
-	struct change *last; /* which may have left the list: NULL */
+	struct change *last; /* which may have left the list, or was of more than rows: NULL */
 };
 
 struct pfs_sides {
@@ -44,8 +46,11 @@ struct pfs_sides {
 	struct change *first, *last;
 	struct change *pending;	 /* the first that is not committed; NULL: none */
 	struct table *tables[CHAINS]; /* as the list */
+	size_t n_tables;
+	struct table *touched; /* by the errand that is being written; the committer's */
 	_Atomic uint64_t
 		schema; /* the version that the last change made which was one of more than rows */
+	uint64_t floor; /* what any table was before this version is not known; as `since` */
 	uint64_t since; /* the list has all that came after this version; protected by `reading` */
 	size_t kept;		 /* bytes of those before `pending`; the committer's */
 	_Atomic uint64_t n_pending; /* rows that are not committed */
@@ -66,16 +71,36 @@ static struct table *find_table(const struct pfs_sides *sides, uint32_t id)
 	return table;
 }
 
+static void forget_chain(struct table **first)
+{
+	while (*first) {
+		struct table *table = *first;
+
+		*first = table->next;
+		free(table);
+	}
+}
+
 static void forget_tables(struct pfs_sides *sides)
 {
-	for (size_t i = 0; i < CHAINS; i++) {
-		while (sides->tables[i]) {
-			struct table *table = sides->tables[i];
+	for (size_t i = 0; i < CHAINS; i++)
+		forget_chain(&sides->tables[i]);
+	sides->n_tables = 0;
+}
 
-			sides->tables[i] = table->next;
-			free(table);
-		}
-	}
+/* The table's entry; it becomes *spare, which is taken then, if it has none.  The change lock and
+ * `reading` are held. */
+static struct table *get_table(struct pfs_sides *sides, uint32_t id, struct table **spare)
+{
+	struct table *table = find_table(sides, id);
+
+	if (table)
+		return table;
+	table = PFS_TAKE(*spare);
+	*table = (struct table){.next = sides->tables[id % CHAINS], .id = id};
+	sides->tables[id % CHAINS] = table;
+	sides->n_tables++;
+	return table;
 }
 
 static void put_change(struct change *change)
@@ -178,25 +203,47 @@ static void done(struct pfs_tree *tree)
 	sides->group = 0;
 }
 
+/* Nothing is known of tables that the errand has touched, or, if it does not say which these are,
+ * of any.  Who reads older changes of theirs does not find them any more. */
+static void forget_touched(struct pfs_sides *sides, struct change **forgotten, uint64_t version)
+{
+	bool is_all = !sides->touched || sides->n_tables > TABLES_MAX;
+
+	while (sides->first && (is_all || sides->kept > KEPT_MAX))
+		forget_first(sides, forgotten);
+	if (is_all) {
+		forget_tables(sides);
+		sides->floor = sides->since = version;
+	}
+	while (sides->touched) {
+		struct table *spare = sides->touched, *table;
+
+		sides->touched = spare->next;
+		table = get_table(sides, spare->id, &spare);
+		table->schema = table->changed = version;
+		table->last = NULL;
+		free(spare);
+	}
+}
+
 /* Commits an errand, which has written all rows that were pending: no change comes in between. */
 static int commit_shown(struct pfs_tree *tree)
 {
 	struct pfs_sides *sides = tree->sides;
 	struct change *forgotten = NULL;
+	uint64_t version;
 	int error;
 
 	(void)pthread_rwlock_wrlock(&sides->reading);
 	error = pfs_store_commit(tree->store, NULL);
 	if (!error) {
 		settle(tree, UINT64_MAX);
+		version = atomic_load(&sides->version) + 1;
 		pfs_parts_lock(tree);
-		while (sides->first)
-			forget_first(sides, &forgotten);
-		forget_tables(sides);
+		forget_touched(sides, &forgotten, version);
 		pfs_parts_unlock(tree);
-		sides->since = atomic_load(&sides->version) + 1;
-		atomic_store(&sides->schema, sides->since);
-		atomic_store(&sides->version, sides->since);
+		atomic_store(&sides->schema, version);
+		atomic_store(&sides->version, version);
 	}
 	(void)pthread_rwlock_unlock(&sides->reading);
 	put_list(forgotten);
@@ -221,7 +268,7 @@ int pfs_sides_create(struct pfs_tree *tree)
 	(void)pthread_rwlock_init(&sides->reading, NULL);
 	atomic_store(&sides->version, 1);
 	atomic_store(&sides->schema, 1);
-	sides->since = 1;
+	sides->floor = sides->since = 1;
 	tree->sides = sides;
 	pfs_take_part(tree, &part);
 	return 0;
@@ -235,6 +282,7 @@ void pfs_sides_destroy(struct pfs_tree *tree)
 		return;
 	put_list(sides->first);
 	forget_tables(sides);
+	forget_chain(&sides->touched);
 	(void)pthread_rwlock_destroy(&sides->reading);
 	(void)pthread_mutex_destroy(&sides->change);
 	free(sides);
@@ -292,9 +340,31 @@ static bool is_known(const struct pfs_sides *sides, uint32_t id, uint64_t after)
 	const struct table *table = find_table(sides, id);
 	const struct change *change = first_after(sides, id, after);
 
-	return after >= atomic_load(&sides->schema) &&
+	return after >= sides->floor && (!table || after >= table->schema) &&
 	       (after >= sides->since || !table || table->changed <= after ||
 		(change && change->before <= after));
+}
+
+bool pfs_sides_is_known(struct pfs_tree *tree, uint32_t table, uint64_t version)
+{
+	bool is;
+
+	(void)pthread_rwlock_rdlock(&tree->sides->reading);
+	is = is_known(tree->sides, table, version);
+	(void)pthread_rwlock_unlock(&tree->sides->reading);
+	return is;
+}
+
+bool pfs_sides_is_as_declared(struct pfs_tree *tree, uint32_t id, uint64_t version)
+{
+	const struct table *table;
+	bool is;
+
+	(void)pthread_rwlock_rdlock(&tree->sides->reading);
+	table = find_table(tree->sides, id);
+	is = version >= tree->sides->floor && (!table || version >= table->schema);
+	(void)pthread_rwlock_unlock(&tree->sides->reading);
+	return is;
 }
 
 struct rows {
@@ -443,8 +513,20 @@ static int write_apart(void *arg, struct pfs_store *store)
 	const struct apart *apart = arg;
 
 	PFS_VERIFY_CHECK(!apart->sides->group);
+	forget_chain(&apart->sides->touched); /* of one that came to nothing */
 	PFS_TRY(write_up_to(apart->sides, store, UINT64_MAX));
 	return apart->write(apart->arg, store);
+}
+
+int pfs_sides_touch(struct pfs_tree *tree, uint32_t table)
+{
+	struct table *touched = malloc(sizeof(*touched));
+
+	if (!touched)
+		return -ENOMEM;
+	*touched = (struct table){.next = tree->sides->touched, .id = table};
+	tree->sides->touched = touched;
+	return 0;
 }
 
 int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
@@ -455,19 +537,6 @@ int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 
 	PFS_TRY(pfs_journal_reserve(tree, 1, bytes, false));
 	return pfs_journal_send(tree, &errand);
-}
-
-/* The table's entry; made, if it has none, under the change lock and `reading`. */
-static struct table *get_table(struct pfs_sides *sides, uint32_t id, struct table **spare)
-{
-	struct table *table = find_table(sides, id);
-
-	if (table)
-		return table;
-	table = PFS_TAKE(*spare);
-	*table = (struct table){.next = sides->tables[id % CHAINS], .id = id};
-	sides->tables[id % CHAINS] = table;
-	return table;
 }
 
 /* Both locks are held. */

@@ -28,6 +28,10 @@ void pfs_sides_release(struct pfs_tree *tree);
  * -ENOSPC; the store's errors. */
 PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 				    int (*write)(void *arg, struct pfs_store *store), void *arg);
+/* Inside of `write`: notes that it makes the table, removes it, or changes it by more than rows
+ * that were applied (pfs_sides_apply). A `write` that notes no table may have changed all. -ENOMEM.
+ */
+PFS_MUST_CHECK int pfs_sides_touch(struct pfs_tree *tree, uint32_t table);
 
 /* Returns true if the disk certainly has room for a later commit of the rows, even if each changes
  * a page of its own. Otherwise use pfs_sides_commit, which fails at once if there is no room. */
@@ -43,9 +47,14 @@ PFS_MUST_CHECK int pfs_sides_apply(struct pfs_tree *tree, struct pfs_side_rows *
 PFS_MUST_CHECK int pfs_sides_read(struct pfs_tree *tree,
 				  int (*read)(void *arg, struct pfs_store *store), void *arg);
 
-/* Returns the version of the last change that changed tables or names, and not only rows. What
- * changed before it is not known any more. Any lock or none. */
+/* Returns the version of the last change that changed tables or names, and not only rows. Any lock
+ * or none. */
 uint64_t pfs_sides_schema(const struct pfs_tree *tree);
+/* Returns true if no more than rows of the table has changed since that version. */
+bool pfs_sides_is_as_declared(struct pfs_tree *tree, uint32_t table, uint64_t version);
+/* Returns true if it is known how the table has changed since that version. Like all that follows,
+ * the caller of both does not hold the content lock. */
+bool pfs_sides_is_known(struct pfs_tree *tree, uint32_t table, uint64_t version);
 
 /* Gives all rows of the table at that version. Calls `row` for each row in the store, in order of
  * their numbers, then `changed` for each row whose change waits for a commit, in the order of the

@@ -52,6 +52,15 @@ static struct pfs_sql_side *find(const struct pfs_sql *sql, const char *name, si
 	return number ? &sql->sides[number - 1] : NULL;
 }
 
+static void put_names(struct pfs_sql *sql)
+{
+	for (size_t i = 0; i < sql->n_sides; i++) {
+		const char *name = sql->sides[i].name;
+
+		*place_of(sql, name, strlen(name)) = (uint32_t)i + 1;
+	}
+}
+
 static int make_room(struct pfs_sql *sql)
 {
 	size_t size = PFS_MAX(sql->by_name_size * 2, 64);
@@ -67,11 +76,7 @@ static int make_room(struct pfs_sql *sql)
 	free(sql->sides_by_name);
 	sql->sides_by_name = grown;
 	sql->by_name_size = size;
-	for (size_t i = 0; i < sql->n_sides; i++) {
-		const char *name = sql->sides[i].name;
-
-		*place_of(sql, name, strlen(name)) = (uint32_t)i + 1;
-	}
+	put_names(sql);
 	return 0;
 }
 
@@ -87,6 +92,13 @@ struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id)
 			return &sql->sides[i];
 	}
 	return NULL;
+}
+
+bool pfs_sql_side_has(const struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len)
+{
+	const struct pfs_sql_side *side = find(sql, name, name_len);
+
+	return side && side->id == id;
 }
 
 int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len,
@@ -118,14 +130,13 @@ const struct pfs_sql_side *pfs_sql_sides(const struct pfs_sql *sql, size_t *n)
 	return sql->sides;
 }
 
-void pfs_sql_sides_forget(struct pfs_sql *sql)
+void pfs_sql_sides_leave(struct pfs_sql *sql, size_t n)
 {
 	sql->tables_made++;
-	for (size_t i = 0; i < sql->n_sides; i++)
-		free(sql->sides[i].name);
-	free(sql->sides_by_name);
-	sql->sides_by_name = NULL;
-	sql->n_sides = sql->by_name_size = 0;
+	sql->n_sides = n;
+	if (sql->sides_by_name)
+		memset(sql->sides_by_name, 0, sql->by_name_size * sizeof(*sql->sides_by_name));
+	put_names(sql);
 }
 
 /* ---- names in statements ---- */

@@ -111,7 +111,8 @@ void pfs_sql_side_seen(struct pfs_sql *sql, const char *name);
 /* Notes that the statement being prepared drops the table, for which its rows need not be there. */
 void pfs_sql_side_dropped(struct pfs_sql *sql, const char *name);
 struct pfs_sql_side *pfs_sql_side_by_id(const struct pfs_sql *sql, uint32_t id);
-void pfs_sql_sides_forget(struct pfs_sql *sql); /* frees `sides`; the tables stay in the database */
+/* Leaves the first n of `sides`; nothing is freed, and the tables stay in the database. */
+void pfs_sql_sides_leave(struct pfs_sql *sql, size_t n);
 void pfs_sql_sides_close(struct pfs_sql *sql);
 /* Prepare and step a statement of the connection's own, for which the authorizer allows all.
  * prepare frees the text, which sqlite3_mprintf made. Both return SQLite's results. */

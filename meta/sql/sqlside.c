@@ -125,21 +125,31 @@ static int drop(struct pfs_sql *sql, const char *name)
 	return result ? -ENOMEM : 0;
 }
 
-int pfs_sql_sides_clear(struct pfs_sql *sql)
+int pfs_sql_sides_clear(struct pfs_sql *sql, bool (*keeps)(void *arg, uint32_t id), void *arg)
 {
+	size_t n = sql->n_sides, n_kept = 0;
 	int error = 0;
 
-	for (size_t i = 0; i < sql->n_sides; i++) {
-		if (sql->sides[i].declared && drop(sql, sql->sides[i].name))
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_sql_side side = sql->sides[i];
+
+		if (keeps && keeps(arg, side.id)) {
+			sql->sides[n_kept++] = side;
+			continue;
+		}
+		if (side.declared && drop(sql, side.name))
 			error = -ENOMEM;
+		free(side.name);
 	}
-	pfs_sql_sides_forget(sql);
+	pfs_sql_sides_leave(sql, n_kept);
 	return error;
 }
 
 void pfs_sql_sides_close(struct pfs_sql *sql)
 {
-	pfs_sql_sides_forget(sql);
+	for (size_t i = 0; i < sql->n_sides; i++)
+		free(sql->sides[i].name);
+	free(sql->sides_by_name);
 	free(sql->sides);
 	free(sql->rowids);
 }
@@ -461,13 +471,18 @@ static int fate_of(struct pfs_sql *sql, const struct pfs_sql_side *side, enum pf
 
 typedef int fate_fn(void *arg, const struct pfs_sql_side *side, enum pfs_sql_fate fate);
 
+static int prepare_names(struct pfs_sql *sql, sqlite3_stmt **row)
+{
+	return pfs_sql_own_prepare(
+		sql, row,
+		sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
+				"AND name NOT GLOB 'sqlite_*'"));
+}
+
 static int tell_new(struct pfs_sql *sql, fate_fn *fn, void *arg)
 {
 	sqlite3_stmt *row;
-	int result = pfs_sql_own_prepare(
-		sql, &row,
-		sqlite3_mprintf("SELECT name FROM sqlite_schema WHERE type = 'table' "
-				"AND name NOT GLOB 'sqlite_*'"));
+	int result = prepare_names(sql, &row);
 	int error = 0;
 
 	while (!result && !error && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
@@ -514,6 +529,44 @@ int pfs_sql_fates(struct pfs_sql *sql, fate_fn *fn, void *arg)
 		return 0;
 	PFS_TRY(fate_of(sql, changed, &fate));
 	return fn(arg, changed, fate);
+}
+
+/* *name: of a table that is there and not known; NULL: there is none. */
+static int find_new(struct pfs_sql *sql, char **name)
+{
+	sqlite3_stmt *row;
+	int result = prepare_names(sql, &row), error = 0;
+
+	*name = NULL;
+	while (!result && !*name && (result = pfs_sql_own_step(sql, row)) == SQLITE_ROW) {
+		const char *found = (const char *)sqlite3_column_text(row, 0);
+
+		result = SQLITE_OK;
+		if (pfs_sql_side_find(sql, found))
+			continue;
+		*name = found ? strdup(found) : NULL;
+		if (!*name)
+			result = SQLITE_NOMEM;
+	}
+	if (result && result != SQLITE_DONE)
+		error = pfs_sql_own_errno(sql, result);
+	(void)sqlite3_finalize(row);
+	return error;
+}
+
+int pfs_sql_sides_drop_new(struct pfs_sql *sql)
+{
+	char *name;
+	int error = find_new(sql, &name);
+
+	while (!error && name) {
+		error = drop(sql, name);
+		free(name);
+		name = NULL;
+		if (!error)
+			error = find_new(sql, &name);
+	}
+	return error;
 }
 
 int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table)

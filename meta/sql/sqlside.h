@@ -27,12 +27,17 @@ struct pfs_sql_side {
 
 /* ---- copies ---- */
 
-/* Removes all tables. -ENOMEM: some may be left; the connection must be closed. */
-PFS_MUST_CHECK int pfs_sql_sides_clear(struct pfs_sql *sql);
+/* Removes all tables but those that `keeps`, unless it is NULL, returns true for. -ENOMEM: some may
+ * be left; the connection must be closed. */
+PFS_MUST_CHECK int pfs_sql_sides_clear(struct pfs_sql *sql, bool (*keeps)(void *arg, uint32_t id),
+				       void *arg);
 
 /* Adds the name of a table. -EUCLEAN: no table can have that name, or another has it; -ENOMEM. */
 PFS_MUST_CHECK int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name,
 				    size_t name_len, bool has_indexes);
+
+/* Returns true if the connection has the table of that number and name. */
+bool pfs_sql_side_has(const struct pfs_sql *sql, uint32_t id, const void *name, size_t name_len);
 
 /* Sets `wanted` of the tables that a statement, which is prepared next, may need: those that it
  * names; those with indexes, if it names an index or makes something; all, if it reads SQLite's
@@ -114,6 +119,10 @@ PFS_MUST_CHECK int pfs_sql_fates(struct pfs_sql *sql,
 				 int (*fn)(void *arg, const struct pfs_sql_side *side,
 					   enum pfs_sql_fate fate),
 				 void *arg);
+
+/* Removes the tables that a statement has made and the connection does not know. Outside of a
+ * transaction. */
+PFS_MUST_CHECK int pfs_sql_sides_drop_new(struct pfs_sql *sql);
 
 /* Sets *text to the table's declaration, which the caller frees. */
 PFS_MUST_CHECK int pfs_sql_declaration(struct pfs_sql *sql, char **text, const char *table);

@@ -5,19 +5,21 @@
 
 #include "fs/query/internal.h"
 #include "fs/query/relational/relational.h"
+#include "fs/query/sides.h"
 #include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 #include "meta/sql/sqlside.h"
 
-/* Whether SQLite has changed the table last: its copy is of that version, or the connection, which
- * made more than rows, is gone. */
+/* Whether SQLite has changed the table last: its copy is of that version, or the connection has
+ * made more than rows, and looks at the tables again. */
 static bool is_sqlites(const char *table)
 {
 	struct pfs_connection *connection = queries->idle;
 	const struct pfs_sql_side *side =
 		connection ? pfs_sql_side_find(connection->sql, table) : NULL;
 
-	return !connection || (side && side->filled && side->version == pfs_sides_version(tree));
+	return !connection || !pfs_sides_are_known(connection, tree) ||
+	       (side && side->filled && side->version == pfs_sides_version(tree));
 }
 
 /* Who runs it, and that the rows are the other's. */

@@ -401,6 +401,66 @@ static void test_a_join_makes_no_columns_anew(void **state)
 	assert_int_equal(queries->sides_made, made);
 }
 
+static unsigned fills; /* of copies of SQLite's */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+int __real_pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew);
+int __wrap_pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew);
+
+int __wrap_pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew)
+{
+	fills++;
+	return __real_pfs_sql_fill_begin(sql, id, anew);
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* Other tables are made, dropped, replaced and get indexes; rows change meanwhile. */
+static void test_other_tables_make_no_copy_anew(void **state)
+{
+	struct pfs_query_error problem;
+	uint64_t made;
+
+	(void)state;
+	change("CREATE TABLE e (n INTEGER, s TEXT)", 0);
+	run_any("INSERT INTO e WITH RECURSIVE i(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM i "
+		"LIMIT 3000) "
+		"SELECT v, 's' || (v % 30) FROM i");
+	check("SELECT count(DISTINCT n), sum(n) FROM e", "3000 4501500");
+	check("SELECT count(*) FROM e NOT INDEXED", "3000");
+	made = queries->sides_made;
+	for (unsigned i = 1; i <= 5; i++) {
+		change("CREATE TABLE f (n INTEGER UNIQUE)", 0);
+		check("SELECT count(DISTINCT n) FROM e", "3000");
+		change("INSERT INTO f VALUES (1)", 1);
+		change("UPDATE e SET n = n WHERE n = 7", 1);
+		change("CREATE TABLE g AS SELECT * FROM f", 0);
+		check("SELECT sum(n) FROM e", "4501500");
+		change("CREATE INDEX on_g ON g (n)", 0);
+		change("DROP TABLE g", 0);
+		assert_int_equal(pfs_table_drop(queries, "f", &problem), 0);
+		check("SELECT max(n), count(DISTINCT s) FROM e", "3000 30");
+	}
+	assert_in_range(queries->sides_made - made, 0, 10); /* of f, and of g */
+	check("SELECT count(*) FROM e NOT INDEXED", "3000");
+	fills = 0;
+	made = queries->sides_made;
+	for (unsigned i = 1; i <= 5; i++) {
+		change("CREATE TABLE f (n INTEGER)", 0);
+		check("SELECT count(*), sum(n) FROM e", "3000 4501500");
+		check("SELECT count(*), sum(n) FROM e NOT INDEXED", "3000 4501500");
+		change("DROP TABLE f", 0);
+		check("SELECT count(*), max(n) FROM e NOT INDEXED", "3000 3000");
+	}
+	assert_int_equal(queries->sides_made, made);
+	assert_int_equal(fills, 0);
+	/* one that is dropped, and another one that has its name, or its number */
+	change("DROP TABLE e", 0);
+	change("CREATE TABLE e (n TEXT)", 0);
+	change("INSERT INTO e VALUES ('x')", 1);
+	check("SELECT max(n) FROM e", "x");
+	check("SELECT count(*) FROM e NOT INDEXED", "1");
+}
+
 /* Who does not name a table does not take over what has changed of it. */
 static void test_only_who_reads_takes_over(void **state)
 {
@@ -734,6 +794,7 @@ int main(int argc, char **argv)
 		TEST(test_indexes_know_the_largest),
 		TEST(test_indexes_forget_rows),
 		TEST(test_a_join_makes_no_columns_anew),
+		TEST(test_other_tables_make_no_copy_anew),
 		TEST(test_only_who_reads_takes_over),
 		TEST(test_reading_all_rows_holds_nobody_up),
 		TEST(test_taking_over_holds_nobody_up),

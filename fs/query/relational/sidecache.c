@@ -21,7 +21,7 @@ static const struct pfs_sql_side *find_side(struct pfs_query *query, const char 
 	return NULL;
 }
 
-/* The next of the table's, from then on used; `after` is no longer. */
+/* The next of the table's, or, if id is 0, of any, from then on used; `after` is no longer. */
 static struct pfs_side_entry *use_next(struct pfs_queries *queries, struct pfs_side_entry *after,
 				       uint32_t id)
 {
@@ -29,7 +29,7 @@ static struct pfs_side_entry *use_next(struct pfs_queries *queries, struct pfs_s
 	PFS_LOCKED(&queries->lock);
 
 	entry = after ? after->next : queries->sides;
-	while (entry && entry->table.id != id)
+	while (entry && id && entry->table.id != id)
 		entry = entry->next;
 	if (entry)
 		entry->users++;
@@ -79,20 +79,30 @@ static bool is_in(const struct pfs_side_entry *first, const struct pfs_side_entr
 	return first != end;
 }
 
-/* Takes those out that nobody uses and that there is a later one of, that are of tables of former
- * days, or too many; the latest stand first. */
+/* Finds those of tables of which more than rows has changed, and what is not in the list of changes
+ * any more: nobody will want them. */
+static void find_lost(struct pfs_queries *queries)
+{
+	struct pfs_side_entry *entry = NULL;
+
+	while ((entry = use_next(queries, entry, 0)))
+		if (!pfs_sides_is_known(queries->tree, entry->table.id, entry->version))
+			atomic_store(&entry->is_lost, true);
+}
+
+/* Takes those out that nobody uses and that there is a later one of, that are lost, or too many;
+ * the latest stand first. */
 static struct pfs_side_entry *take_old(struct pfs_queries *queries)
 {
 	struct pfs_side_entry **link = &queries->sides, *old = NULL;
-	uint64_t schema = pfs_sides_schema(queries->tree);
 	unsigned n = 0;
 
 	while (*link) {
 		struct pfs_side_entry *entry = *link;
 
 		if (entry->users ||
-		    (entry->version >= schema && !is_in(queries->sides, entry, entry->table.id) &&
-		     ++n <= KEPT_MAX)) {
+		    (!atomic_load(&entry->is_lost) &&
+		     !is_in(queries->sides, entry, entry->table.id) && ++n <= KEPT_MAX)) {
 			link = &entry->next;
 			continue;
 		}
@@ -185,6 +195,7 @@ static int get_own(struct pfs_side_entry **out, struct pfs_query *query,
 	if (error)
 		return error;
 	*out = entry;
+	find_lost(queries);
 	{
 		PFS_LOCKED(&queries->lock);
 		queries->sides_made += is_new;

@@ -6,6 +6,7 @@
 #define PFS_FS_QUERY_RELATIONAL_SIDETABLE_IMPL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "fs/nodes/dictionary.h"
 #include "fs/query/relational/sidetable.h"
@@ -16,6 +17,7 @@ struct pfs_side_entry {
 	struct pfs_side_table table; /* the first member */
 	uint64_t version;	     /* of all side tables */
 	unsigned users;
+	_Atomic bool is_lost;		   /* what has changed since that version is not known */
 	const struct pfs_account *account; /* while it is being made */
 	struct pfs_query *query;	   /* likewise */
 	struct pfs_side_entry *next;
