@@ -15,224 +15,10 @@
 #include "fs/content/filesystem.h"
 #include "tools/refresh/refresh_compare.h"
 
-/* ---- records ---- */
-
-/* Gets the path of a finding in the source. Returns false if it is too long for a record. */
-static bool path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len)
-{
-	const struct pfs_crawl_dir *dir = found->place->dir;
-	const char *slash = dir->path_len && *found->name ? "/" : "";
-	int size = snprintf(out, PATH_MAX, "%s%s%s", dir->path, slash, found->name);
-
-	*len = (size_t)size;
-	return size < PATH_MAX;
-}
-
-static int record_of(struct pfs_refresh *refresh, struct pfs_source_record *out,
-		     const struct pfs_finding *found, const char *path, size_t len)
-{
-	const struct stat *attr = &found->entry->attr;
-
-	*out = (struct pfs_source_record){
-		.prime = found->ino,
-		.root = refresh->root.id,
-		.path = path,
-		.path_len = len,
-		.ino = attr->st_ino,
-		.size = attr->st_size,
-		.mtime = pfs_time_of(attr->st_mtim),
-		.ctime = pfs_time_of(attr->st_ctim),
-		.mode = attr->st_mode,
-		.uid = attr->st_uid,
-		.gid = attr->st_gid,
-	};
-
-	pfs_crawl_mark(found->batch, &out->mark, found->entry);
-	return pfs_refresh_number(refresh, &out->dev, attr->st_dev);
-}
-
-/* ---- what lies below a node ---- */
-
-/* A gone node or one below it. Each is listed after the node that it lies in. */
-struct below {
-	uint64_t ino;
-	size_t above; /* index of the node that it lies in; of the first: 0 */
-	bool stays;
-};
-
-/* Lists the node `top` and all nodes below it. */
-static int list_below(struct pfs_refresh *refresh, struct below **out, size_t *n, uint64_t top)
-{
-	struct pfs_followers children = {.n = 0};
-	size_t capacity = 0;
-	int error = pfs_grow(out, &capacity, 1, sizeof(**out));
-
-	if (!error)
-		(*out)[(*n)++] = (struct below){.ino = top};
-	for (size_t i = 0; i < *n && !error; i++) {
-		error = pfs_follow_list(refresh->tree, &children, (*out)[i].ino, false);
-		if (error == -ENOTDIR) {
-			error = 0;
-			continue;
-		}
-		for (size_t j = 0; j < children.n && !error; j++) {
-			error = pfs_grow(out, &capacity, *n + 1, sizeof(**out));
-			if (!error)
-				(*out)[(*n)++] = (struct below){.ino = children.list[j].ino,
-								.above = i};
-		}
-	}
-	pfs_followers_finish(&children);
-	return error;
-}
-
-/* ---- folders whose filesystem is not looked at, and which have moved ---- */
-
-/* Gets the record that the node has once what it lies in, `top`, is where the entry found is.
- * Returns 1, or 0 if it keeps its own. */
-static int move_record(struct pfs_refresh *refresh, struct pfs_source_record *record,
-		       char path[PATH_MAX], uint64_t ino, const struct pfs_gone *top)
-{
-	size_t from = top->record.path_len, to;
-	char was[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, record, was, ino);
-
-	if (error || record->root != refresh->root.id || record->path_len < from ||
-	    memcmp(was, top->path, from) != 0 || !path_of(path, top->stands, &to) ||
-	    to + record->path_len - from >= PATH_MAX ||
-	    (record->path_len > from && was[from] != '/'))
-		return error == -ENOENT ? 0 : error;
-	memcpy(path + to, was + from, record->path_len - from);
-	record->path = path;
-	record->path_len += to - from;
-	return 1;
-}
-
-/* Calls fn with the records of the node and of all below it, its own last: until that is written,
- * the next refresh finds them to have moved. */
-static int each_below(struct pfs_refresh *refresh, const struct pfs_gone *top,
-		      int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
-		      void *arg)
-{
-	struct below *list = NULL;
-	size_t n = 0;
-	int error = list_below(refresh, &list, &n, top->by_prime.prime);
-
-	while (!error && n) {
-		uint64_t ino = list[--n].ino;
-		struct pfs_source_record record;
-		char path[PATH_MAX];
-
-		error = move_record(refresh, &record, path, ino, top);
-		if (error == 1)
-			error = fn(arg, ino, &record);
-	}
-	free(list);
-	return error == -ESTALE ? 0 : error;
-}
-
-/* Does that for each such folder that is elsewhere in the source than its record says. */
-static int each_moved(struct pfs_refresh *refresh,
-		      int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
-		      void *arg)
-{
-	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
-		const struct pfs_gone *gone =
-			found->over ? pfs_refresh_find(refresh, found->over) : NULL;
-		char path[PATH_MAX];
-		size_t len;
-
-		if (gone && gone->stands == found && !gone->claimed && path_of(path, found, &len) &&
-		    strcmp(path, gone->path) != 0)
-			PFS_TRY(each_below(refresh, gone, fn, arg));
-	}
-	return 0;
-}
-
-static int take_record(void *arg, uint64_t ino, const struct pfs_source_record *record)
-{
-	const struct pfs_refresh *refresh = arg;
-	struct pfs_follower node;
-
-	PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
-	return pfs_follow_take(refresh->tree, ino,
-			       &(struct pfs_taking){.record = record, .attr = &node.attr});
-}
-
-/* ---- folders on the way to originals ---- */
-
-struct folders {
-	struct pfs_source_dir *list;
-	size_t n, capacity;
-};
-
-static int add_record(void *arg, uint64_t ino PFS_UNUSED, const struct pfs_source_record *record)
-{
-	struct folders *folders = arg;
-	char *copy;
-
-	if (!S_ISDIR(record->mode))
-		return 0;
-	PFS_TRY(pfs_grow(&folders->list, &folders->capacity, folders->n + 1,
-			 sizeof(*folders->list)));
-	copy = strndup(record->path, record->path_len);
-	if (!copy)
-		return -ENOMEM;
-	folders->list[folders->n++] = (struct pfs_source_dir){
-		.root = record->root,
-		.path = copy,
-		.path_len = record->path_len,
-		.dev = record->dev,
-		.ino = record->ino,
-		.mark = record->mark,
-		.mode = record->mode,
-		.uid = record->uid,
-		.gid = record->gid,
-	};
-	return 0;
-}
-
-/* Lists the finding if it is a folder that needs a record. */
-static int add_folder(struct pfs_refresh *refresh, struct folders *folders,
-		      const struct pfs_finding *found)
-{
-	struct pfs_source_record record;
-	char path[PATH_MAX];
-	size_t len;
-
-	if (found->kind == PFS_FOUND_LEFT || !path_of(path, found, &len) || !len)
-		return 0;
-	PFS_TRY(record_of(refresh, &record, found, path, len));
-	return add_record(folders, found->ino, &record);
-}
-
-/* Writes records of the folders found, before any file below them is linked. */
-static int put_folders(struct pfs_refresh *refresh)
-{
-	struct folders folders = {.n = 0};
-	const struct pfs_finding *found;
-	int error = 0;
-
-	for (found = refresh->found; found && !error; found = found->following)
-		error = add_folder(refresh, &folders, found);
-	if (!error)
-		error = each_moved(refresh, add_record, &folders);
-	if (!error) {
-		const struct pfs_follow_folders put = {
-			folders.list, folders.n, refresh->source_changed ? &refresh->source : NULL};
-
-		error = pfs_follow_put_folders(refresh->tree, &put);
-	}
-	while (folders.n)
-		free((void *)folders.list[--folders.n].path);
-	free(folders.list);
-	return error;
-}
-
 /* ---- what goes ---- */
 
 /* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
-static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t n)
+static void find_staying(struct pfs_refresh *refresh, struct pfs_below *list, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
 		const struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
@@ -245,7 +31,7 @@ static void find_staying(struct pfs_refresh *refresh, struct below *list, size_t
 }
 
 /* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
-static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size_t n)
+static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
 {
 	time_t now = time(NULL);
 	char text[64];
@@ -266,7 +52,7 @@ static int mark_gone(struct pfs_refresh *refresh, const struct below *list, size
 	return 0;
 }
 
-static int remove_listed(struct pfs_refresh *refresh, const struct below *list, size_t n)
+static int remove_listed(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
 	struct pfs_change_set set = {.kind = PFS_CHANGE_REMOVE};
@@ -294,9 +80,9 @@ static bool goes(const struct pfs_gone *gone)
 /* Removes a gone node and what goes below it, or marks them if options->keep is set. */
 static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
-	struct below *list = NULL;
+	struct pfs_below *list = NULL;
 	size_t n = 0;
-	int error = list_below(refresh, &list, &n, gone->by_prime.prime);
+	int error = pfs_refresh_list_below(refresh, &list, &n, gone->by_prime.prime);
 
 	if (!error) {
 		find_staying(refresh, list, n);
@@ -445,8 +231,8 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 	size_t len;
 	int error;
 
-	if (path_of(path, found, &len)) {
-		PFS_TRY(record_of(refresh, &record, found, path, len));
+	if (pfs_refresh_path_of(path, found, &len)) {
+		PFS_TRY(pfs_refresh_record_of(refresh, &record, found, path, len));
 		taking.record = &record;
 		taking.flags_set = is_new && is_file ? PFS_NODE_LINKED : 0;
 	} else if (is_new && is_file) {
@@ -477,8 +263,8 @@ int pfs_refresh_take_made(struct pfs_refresh *refresh, const struct pfs_finding 
 	size_t len;
 
 	attr.st_mtim = attr.st_ctim = (struct timespec){.tv_sec = 0};
-	if (path_of(path, found, &len)) {
-		PFS_TRY(record_of(refresh, &record, found, path, len));
+	if (pfs_refresh_path_of(path, found, &len)) {
+		PFS_TRY(pfs_refresh_record_of(refresh, &record, found, path, len));
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 		taking.record = &record;
 	}
@@ -576,7 +362,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	if (!refresh->kept && !refresh->found && !refresh->loose && !refresh->source_changed &&
 	    !pfs_refresh_tells_mounts(refresh))
 		return 0; /* nothing has changed, so there is no need to wait for the disk */
-	error = put_folders(refresh);
+	error = pfs_refresh_put_folders(refresh);
 	if (!error)
 		error = fetch_primes(refresh);
 	for (kept = refresh->kept; kept && !error; kept = kept->next)
@@ -584,7 +370,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	if (!error)
 		error = pfs_refresh_move(refresh);
 	if (!error)
-		error = each_moved(refresh, take_record, refresh);
+		error = pfs_refresh_move_records(refresh);
 	for (struct pfs_refresh_place *place = refresh->kept; place && !error;
 	     place = place->next) {
 		error = pfs_refresh_reserve_place(refresh, place);

@@ -2,8 +2,8 @@
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
  * of things), refresh_begin.c (where it begins), refresh_walk.c, refresh_entry.c and
  * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_mount.c (what is mounted),
- * refresh_plan.c (what has been found so far), refresh_apply.c and refresh_place.c (changing the
- * store). */
+ * refresh_plan.c (what has been found so far), refresh_apply.c, refresh_place.c and refresh_record.c
+ * (changing the store). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -168,6 +168,9 @@ void pfs_refresh_place_free(struct pfs_refresh_place *place);
 PFS_MUST_CHECK int pfs_refresh_visit(struct pfs_refresh *refresh, struct pfs_refresh_place **out,
 				     int *fd, const char *path);
 void pfs_refresh_leave(struct pfs_refresh *refresh, struct pfs_refresh_place *place);
+
+/* Gets the path of a finding in the source. Returns false if it is too long for a record. */
+bool pfs_refresh_path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len);
 
 /* Notes a finding about an entry of the place. Takes the batch over, also on failure. place->own is
  * not set. */
@@ -352,6 +355,29 @@ PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
 
 /* Decides what each entry found is. */
 PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
+
+/* ---- refresh_record.c: records of originals ---- */
+
+/* Makes the record that the finding's node gets. path: its path in the source. */
+PFS_MUST_CHECK int pfs_refresh_record_of(struct pfs_refresh *refresh, struct pfs_source_record *out,
+					 const struct pfs_finding *found, const char *path,
+					 size_t len);
+
+/* A node or one below it. Each is listed after the node that it lies in. */
+struct pfs_below {
+	uint64_t ino;
+	size_t above; /* index of the node that it lies in; of the first: 0 */
+	bool stays;   /* the caller's */
+};
+/* Lists the node `top` and all nodes below it. The caller frees the list, also on failure. */
+PFS_MUST_CHECK int pfs_refresh_list_below(struct pfs_refresh *refresh, struct pfs_below **out,
+					  size_t *n, uint64_t top);
+
+/* Gives what has moved with the directory that it is in, and was not looked at, records that say
+ * so. */
+PFS_MUST_CHECK int pfs_refresh_move_records(struct pfs_refresh *refresh);
+/* Writes records of the folders found, before any file below them is linked. */
+PFS_MUST_CHECK int pfs_refresh_put_folders(struct pfs_refresh *refresh);
 
 /* ---- refresh_place.c: what changes places, and room for it ---- */
 

@@ -143,6 +143,16 @@ bool pfs_refresh_has_moved(struct pfs_refresh *refresh, const struct pfs_finding
 	       record.root == refresh->root.id && pfs_refresh_same(refresh, found->batch, &record);
 }
 
+bool pfs_refresh_path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len)
+{
+	const struct pfs_crawl_dir *dir = found->place->dir;
+	const char *slash = dir->path_len && *found->name ? "/" : "";
+	int size = snprintf(out, PATH_MAX, "%s%s%s", dir->path, slash, found->name);
+
+	*len = (size_t)size;
+	return size < PATH_MAX;
+}
+
 static void free_found(struct pfs_finding *found)
 {
 	while (found) {
