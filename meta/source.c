@@ -380,6 +380,29 @@ int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 	return 0;
 }
 
+int pfs_store_scan_sources(struct pfs_store *store, uint32_t root,
+			   int (*fn)(void *arg, uint64_t prime, const char *path, size_t path_len),
+			   void *arg)
+{
+	struct pfs_reader reader PFS_READER = {.store = store};
+	int got;
+
+	PFS_TRY(pfs_reader_begin(&reader, PFS_SQL_SOURCE_SCAN));
+	pfs_bind_int(reader.row, 1, root);
+	for (got = 0; !got && (got = pfs_reader_step(&reader)) == 1;) {
+		const void *path;
+		uint64_t prime;
+		size_t len;
+
+		if (!pfs_column_u64(&prime, reader.row, 0) ||
+		    !pfs_column_blob(&path, &len, reader.row, 1, PATH_MAX - 1))
+			return pfs_db_damaged(reader.db, "source of root", root,
+					      "a value is of the wrong type or out of range");
+		got = fn(arg, prime, path, len);
+	}
+	return got;
+}
+
 int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};

@@ -147,6 +147,7 @@
 	X(PATH_INDEX_DELETE, WRITE, "DELETE FROM path_index WHERE name = ?1")                      \
 	X(PATH_INDEX_SCAN, READ, "SELECT name, definition FROM path_index ORDER BY name")          \
 	X(SOURCE_DELETE, WRITE, "DELETE FROM source WHERE prime = ?1")                             \
+	X(SOURCE_SCAN, READ, "SELECT prime, path FROM source WHERE root = ?1")                     \
 	X(SOURCE_GET, READ, "SELECT " PFS_SOURCE_COLUMNS " FROM source WHERE prime = ?1")
 
 #define PFS_SQL_ENUM(name, kind, text) PFS_SQL_##name,

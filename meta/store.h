@@ -422,6 +422,13 @@ PFS_MUST_CHECK int pfs_store_remove_source(struct pfs_store *store, uint64_t pri
 PFS_MUST_CHECK int pfs_store_get_source(struct pfs_store *store, struct pfs_source_record *out,
 					char *path, uint64_t prime);
 
+/* Calls fn with the prime and the path of each source of the root, in no order, until fn returns
+ * non-zero, which is returned. */
+PFS_MUST_CHECK int pfs_store_scan_sources(struct pfs_store *store, uint32_t root,
+					  int (*fn)(void *arg, uint64_t prime, const char *path,
+						    size_t path_len),
+					  void *arg);
+
 /* Counts the files that read through to originals below the root. */
 PFS_MUST_CHECK int pfs_store_count_sources(struct pfs_store *store, uint64_t *count, uint32_t root);
 

@@ -94,6 +94,18 @@ PFS_MUST_CHECK int pfs_follow_find(struct pfs_tree *tree,
 					     const struct pfs_source_record *record),
 				   void *arg);
 
+/* Calls fn with the number and the path of each record of the root that the store has, until fn
+ * returns non-zero, which is returned. fn uses no record. What has changed since the last commit is
+ * not seen. */
+PFS_MUST_CHECK int
+pfs_follow_paths(struct pfs_tree *tree, uint32_t root,
+		 int (*fn)(void *arg, uint64_t ino, const char *path, size_t path_len), void *arg);
+
+/* Gets the record of a folder that has been on the way to originals: it is older than that of the
+ * node, if it has moved. -ENOENT: there is none. */
+PFS_MUST_CHECK int pfs_follow_folder(struct pfs_tree *tree, struct pfs_source_dir *out,
+				     uint32_t root, const char *path);
+
 /* Calls fn for the directory of each regular file that has the size and times of one of the n
  * `of`: it may be another name of that file, since all names of a file have the same. Scans the
  * image; fn may be called more than once for a directory. */

@@ -66,6 +66,19 @@ int pfs_follow_record(struct pfs_tree *tree, struct pfs_source_record *out, char
 	return 0;
 }
 
+int pfs_follow_paths(struct pfs_tree *tree, uint32_t root,
+		     int (*fn)(void *arg, uint64_t ino, const char *path, size_t path_len),
+		     void *arg)
+{
+	return pfs_store_scan_sources(tree->store, root, fn, arg);
+}
+
+int pfs_follow_folder(struct pfs_tree *tree, struct pfs_source_dir *out, uint32_t root,
+		      const char *path)
+{
+	return pfs_store_get_source_dir(tree->store, out, root, path, strlen(path));
+}
+
 int pfs_follow_left_out(struct pfs_tree *tree, char **out, size_t *size, uint64_t ino)
 {
 	struct pfs_value *set PFS_UNREF = NULL;

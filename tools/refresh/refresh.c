@@ -502,6 +502,7 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 			.store = options->store,
 		};
 		refresh.kept_end = &refresh.kept;
+		refresh.displaced_end = &refresh.displaced;
 		refresh.found_end = &refresh.found;
 		error = refresh_one(&refresh, &outcome);
 	}

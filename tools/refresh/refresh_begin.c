@@ -304,7 +304,7 @@ static int begin_at(struct pfs_refresh *refresh, uint64_t ino, bool flat)
 	if (!refresh->options->shallow)
 		in_place = !*path || find_above(refresh, path, ino);
 	if (!in_place)
-		return pfs_refresh_displaced(refresh, ino, path);
+		return pfs_refresh_displaced(refresh, ino, path, NULL);
 	if (S_ISDIR(node.attr.st_mode))
 		return begin_at_directory(refresh, ino, path, flat);
 	cut(path); /* with what is beside it */
@@ -382,7 +382,7 @@ int pfs_refresh_set_out(struct pfs_refresh *refresh)
 				 i + options->n_flat >= options->n_inos));
 	PFS_TRY(order_places(refresh));
 	/* a directory that the store has made may have anything in it */
-	return refresh->todo || refresh->n_displaced || options->shallow ||
+	return refresh->todo || refresh->displaced || options->shallow ||
 			       options->n_flat == options->n_inos
 		       ? 0
 		       : begin_at_root(refresh);

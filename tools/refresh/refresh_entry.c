@@ -91,8 +91,10 @@ static int leave_mounted(struct pfs_comparison *comparison, const struct pfs_fol
 
 	if (!is_gone && child->flags & PFS_NODE_MOUNT)
 		return 0;
-	if (is_gone)
+	if (is_gone) {
 		gone->held = true;
+		PFS_TRY(pfs_refresh_seek(refresh, gone->path));
+	}
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	if (!batch)
 		return 0;
@@ -140,18 +142,6 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 		return -ENOMEM;
 	}
 	return 0;
-}
-
-/* Returns true if the record's path lies in the directory, by the path of the directory's own
- * record. Sets *name to the path's last component. */
-static bool is_recorded_here(const struct pfs_comparison *comparison,
-			     const struct pfs_source_record *record, const char **name)
-{
-	const char *path = record->path, *slash = strrchr(path, '/');
-	size_t len = slash ? (size_t)(slash - path) : 0;
-
-	*name = slash ? slash + 1 : path;
-	return strlen(comparison->old_path) == len && memcmp(comparison->old_path, path, len) == 0;
 }
 
 /* Compares a child with an entry of the name and directory that are in the child's record. */
@@ -203,6 +193,28 @@ static int lose(struct pfs_comparison *comparison, struct pfs_gone **gone,
 	return unseen ? pfs_refresh_unmounted(refresh, *gone) : 0;
 }
 
+/* Returns true if the record's path lies in the directory, by the path of the directory's own
+ * record. Sets *name to the path's last component. */
+static bool is_recorded_here(const struct pfs_comparison *comparison,
+			     const struct pfs_source_record *record, const char **name)
+{
+	const char *path = record->path, *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+
+	*name = slash ? slash + 1 : path;
+	return strlen(comparison->old_path) == len && memcmp(comparison->old_path, path, len) == 0;
+}
+
+/* Returns true if the child's record is of the entry `name` of the directory: the store has not
+ * moved it. */
+static bool is_of_entry(const struct pfs_comparison *comparison,
+			const struct pfs_source_record *record, const char *name)
+{
+	const char *recorded;
+
+	return is_recorded_here(comparison, record, &recorded) && strcmp(recorded, name) == 0;
+}
+
 /* Compares a child with an entry of another type: the child is gone, and the entry is new. */
 static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -216,6 +228,8 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 
 	if (error == -ENOENT || (!error && record.root != refresh->root.id))
 		return tell_own(refresh, child);
+	if (!error && !is_of_entry(comparison, &record, name))
+		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
 	if (!error)
 		error = pfs_crawl_look_at(refresh->look, &batch, name);
 	if (error || !batch)
@@ -251,6 +265,20 @@ static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *c
 			     "content is the store's own");
 }
 
+/* Notes that the store has moved the child, perhaps to where the source has moved its original. */
+static int displace(struct pfs_comparison *comparison, const struct pfs_follower *child,
+		    const char *path, const char *name)
+{
+	const char *folder = comparison->place->dir->path;
+	char *met PFS_FREE = NULL;
+
+	if (asprintf(&met, "%s%s%s", folder, *folder ? "/" : "", name) < 0) {
+		met = NULL;
+		return -ENOMEM;
+	}
+	return pfs_refresh_displaced(comparison->refresh, child->ino, path, met);
+}
+
 /* Compares a child by its record, since its attributes do not show that nothing has changed. */
 static int compare_closely(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			   const char *name)
@@ -259,7 +287,6 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 	struct pfs_source_record record;
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
-	const char *recorded;
 	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 
 	if (error == -ENOENT)
@@ -268,8 +295,8 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 		return error;
 	if (record.root != refresh->root.id)
 		return tell_own(refresh, child);
-	if (!is_recorded_here(comparison, &record, &recorded) || strcmp(recorded, name) != 0)
-		return pfs_refresh_displaced(refresh, child->ino, path);
+	if (!is_of_entry(comparison, &record, name))
+		return displace(comparison, child, path, name);
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	return batch ? compare_known(comparison, batch, child, &record, name) : 0;
 }
@@ -361,7 +388,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	if (error)
 		return error;
 	if (!is_recorded_here(comparison, &record, &name))
-		return pfs_refresh_displaced(refresh, child->ino, path);
+		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
 	renamed = strcmp(name, here) != 0 && strcmp(pfs_refresh_name(name), here) != 0;
 	/* What cannot be looked at for another reason is there, which compare_child tells. */
 	if ((fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) ||

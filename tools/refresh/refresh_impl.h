@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
  * of things), refresh_begin.c (where it begins), refresh_walk.c, refresh_entry.c and
- * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_mount.c (what is mounted),
- * refresh_plan.c (what has been found so far), refresh_apply.c, refresh_place.c and refresh_record.c
- * (changing the store). */
+ * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_displaced.c (what the store
+ * has moved), refresh_mount.c (what is mounted), refresh_plan.c (what has been found so far),
+ * refresh_apply.c, refresh_place.c and refresh_record.c (changing the store). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -111,8 +111,21 @@ struct pfs_device {
 
 /* A node that was moved in the store. */
 struct pfs_displaced {
-	uint64_t ino;
-	char *path; /* of the original */
+	struct pfs_byprime by_prime;
+	struct pfs_displaced *next; /* in the order of finding */
+	char *path;		    /* in its record */
+	char *met;	  /* that of the entry that has its name where the node is; or NULL */
+	char *now;	  /* by the directory that has moved with the original; NULL: none has */
+	size_t n_moves;	  /* those among which `now` was sought */
+	size_t moved_len; /* of that directory's old path */
+	const char *at;	  /* the one of these where the original is; NULL: it is not known to be */
+	bool looked;	  /* at `path` */
+	bool unread;	  /* what is at `now` could not be looked at */
+};
+
+/* A directory of the source that has moved. */
+struct pfs_move {
+	char *from, *to;
 };
 
 struct pfs_refresh {
@@ -131,9 +144,12 @@ struct pfs_refresh {
 	struct pfs_finding *found, **found_end;
 	struct pfs_gone *loose; /* gone nodes (top) without a place */
 	struct pfs_byprime_table gone, marks;
-	struct pfs_displaced *displaced;
-	size_t n_displaced, displaced_capacity;
+	struct pfs_displaced *displaced, **displaced_end;
 	struct pfs_byprime_table displaced_inos; /* the nodes in `displaced` */
+	struct pfs_move *moves;
+	size_t n_moves, moves_capacity;
+	char **sought; /* old paths of directories that the store may have moved something out of */
+	size_t n_sought, sought_capacity;
 	struct pfs_followers children; /* of the directory at hand */
 	struct pfs_read_directories *read, *read_last,
 		*read_listed; /* the last that can be found is in read_listed */
@@ -168,6 +184,11 @@ void pfs_refresh_place_free(struct pfs_refresh_place *place);
 PFS_MUST_CHECK int pfs_refresh_visit(struct pfs_refresh *refresh, struct pfs_refresh_place **out,
 				     int *fd, const char *path);
 void pfs_refresh_leave(struct pfs_refresh *refresh, struct pfs_refresh_place *place);
+
+/* Makes a place of the source's directory `path` that only says where, and is not walked. ino: the
+ * directory in which the nodes are. */
+PFS_MUST_CHECK int pfs_refresh_where(struct pfs_refresh *refresh, struct pfs_refresh_place **out,
+				     const char *path, uint64_t ino);
 
 /* Gets the path of a finding in the source. Returns false if it is too long for a record. */
 bool pfs_refresh_path_of(char out[PATH_MAX], const struct pfs_finding *found, size_t *len);
@@ -218,16 +239,10 @@ static inline bool pfs_refresh_was_removed(const struct pfs_finding *found)
 }
 
 /* Gets a gone node whose original the entry found is, and that is neither present nor claimed; or
- * NULL. along: one whose original has but moved with the directory that it is in, out of which the
- * store has moved the node. What was removed in the store has no other. */
+ * NULL. What was removed in the store has none. */
 PFS_MUST_CHECK int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
-				    const struct pfs_finding *found, bool along);
+				    const struct pfs_finding *found);
 
-/* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
- * all nodes with a record below a directory that was made in the store. */
-PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
-					 const char *path);
-PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 void pfs_refresh_finish(struct pfs_refresh *refresh);
 
 /* Returns true if the entry is the original that the record is of, both being in the same place: if
@@ -350,6 +365,25 @@ PFS_MUST_CHECK int pfs_refresh_look_for(struct pfs_refresh *refresh, bool *unsee
 
 /* Walks the places that are to be walked. */
 PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
+
+/* ---- refresh_displaced.c: what the store has moved ---- */
+
+/* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
+ * all nodes with a record below a directory that was made in the store. met: the path of the entry
+ * that the source has where the node is now; or NULL. */
+PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
+					 const char *path, const char *met);
+PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
+/* Notes that a directory of the source has moved. */
+PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from,
+					 const char *to);
+/* Notes that the store may have moved something out of the directory of that path in records, which
+ * is about to have another one. */
+PFS_MUST_CHECK int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path);
+/* Looks for the originals of all that was moved, as far as directories have been found to move, and
+ * walks directories that were. What has an original stays and follows it; else it is gone. */
+PFS_MUST_CHECK int pfs_refresh_look_for_displaced(struct pfs_refresh *refresh);
+void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 
 /* ---- refresh_match.c ---- */
 

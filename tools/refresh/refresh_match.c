@@ -6,173 +6,11 @@
  * up more of everything.  An original's own mark decides before its name does. */
 #include "tools/refresh/refresh_impl.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
-
-/* ---- nodes that the store has moved ---- */
-
-static int compare_displaced(const void *a, const void *b)
-{
-	const struct pfs_displaced *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
-/* The source's path of an entry found, allocated. */
-static char *path_of(const struct pfs_finding *found)
-{
-	const char *folder = found->place->dir->path;
-	char *path;
-
-	if (asprintf(&path, "%s%s%s", folder, *folder ? "/" : "", found->name) < 0)
-		return NULL;
-	return path;
-}
-
-/* Entries whose node is elsewhere in the store are not new. */
-static int leave_displaced(struct pfs_refresh *refresh)
-{
-	struct pfs_finding *found;
-
-	if (!refresh->n_displaced)
-		return 0;
-	qsort(refresh->displaced, refresh->n_displaced, sizeof(*refresh->displaced),
-	      compare_displaced);
-	for (found = refresh->found; found; found = found->following) {
-		struct pfs_displaced key = {.path = NULL};
-		const struct pfs_displaced *at;
-		char *path PFS_FREE = NULL;
-
-		if (found->kind != PFS_FOUND_NEW)
-			continue;
-		path = key.path = path_of(found);
-		if (!path)
-			return -ENOMEM;
-		at = bsearch(&key, refresh->displaced, refresh->n_displaced, sizeof(key),
-			     compare_displaced);
-		if (at && !pfs_refresh_find(refresh, at->ino))
-			found->kind = PFS_FOUND_LEFT;
-	}
-	return 0;
-}
-
-/* Looks at an entry of the folder. *batch is NULL if that was not possible, which was told. */
-static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
-			 const char *folder, const char *name)
-{
-	struct pfs_refresh_place *place;
-	struct stat now;
-	int error, fd;
-
-	*batch = NULL;
-	PFS_TRY(pfs_refresh_visit(refresh, &place, &fd, folder));
-	error = fstatat(fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-	if (!error)
-		error = pfs_crawl_look_at(refresh->look, batch, name);
-	pfs_refresh_leave(refresh, place);
-	return error;
-}
-
-/* Called if the original of a node that the store has moved is not where its record has it. If
- * another filesystem is there than it was in, it is not gone, but cannot be seen; unless that is
- * the one below, and the options say that what is not mounted is gone. */
-static int lose_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
-			  const struct pfs_source_record *record)
-{
-	struct pfs_follower node;
-	struct pfs_gone *gone;
-	bool unseen = false;
-	int error = pfs_follow_node(refresh->tree, &node, displaced->ino);
-
-	if (!error)
-		error = pfs_refresh_look_for(refresh, &unseen, record, &node);
-	if (error == -ESTALE)
-		return 0;
-	if (pfs_crawl_is_own(error))
-		return error;
-	if (error)
-		return pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
-					strerror(-error));
-	PFS_TRY(pfs_refresh_gone(refresh, &gone, NULL, displaced->ino, record));
-	return unseen ? pfs_refresh_unmounted(refresh, gone) : 0;
-}
-
-/* The node is elsewhere in the store than its original, which the batch has; a directory is walked
- * from there. */
-static int keep_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced,
-			  const struct pfs_crawl_batch *batch)
-{
-	struct pfs_refresh_place *place;
-
-	PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, displaced->ino, NULL, displaced->path,
-				 "moved in the store"));
-	if (!S_ISDIR(batch->entries[0].attr.st_mode))
-		return 0;
-	PFS_TRY(pfs_refresh_place(refresh, &place, displaced->path, NULL));
-	place->ino = displaced->ino;
-	place->flat = refresh->options->shallow;
-	return 0;
-}
-
-/* Sets *is if the entry of the batch, which may be NULL, is the record's. */
-static int is_original(struct pfs_refresh *refresh, bool *is, const struct pfs_displaced *displaced,
-		       const struct pfs_crawl_batch *batch, const struct pfs_source_record *record)
-{
-	struct pfs_there there = {.was = true};
-
-	*is = batch && pfs_refresh_same(refresh, batch, record);
-	if (!*is || !batch->entries[0].mounted)
-		return 0;
-	PFS_TRY(pfs_refresh_look_there(refresh, &there, displaced->path, record, displaced->ino));
-	*is = there.same;
-	return 0;
-}
-
-/* Looks whether the original is where its record has it. */
-static int look_at_displaced(struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
-{
-	const char *slash = strrchr(displaced->path, '/');
-	const char *name = slash ? slash + 1 : displaced->path;
-	struct pfs_crawl_batch *batch = NULL;
-	struct pfs_source_record record;
-	char path[PATH_MAX];
-	bool is;
-	int error = pfs_follow_record(refresh->tree, &record, path, displaced->ino);
-
-	if (error)
-		return error == -ENOENT ? 0 : error;
-	path[slash ? slash - displaced->path : 0] = 0;
-	refresh->reading = displaced->ino;
-	error = look_at_entry(refresh, &batch, path, name);
-	if (!error && !batch)
-		return 0;
-	record.path = displaced->path;
-	if (!error || error == -ENOENT || error == -ENOTDIR)
-		error = is_original(refresh, &is, displaced, batch, &record);
-	if (error && !pfs_crawl_is_own(error))
-		error = pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, displaced->ino, NULL, NULL,
-					 strerror(-error));
-	else if (!error && is)
-		error = keep_displaced(refresh, displaced, batch);
-	else if (!error)
-		error = lose_displaced(refresh, displaced, &record);
-	pfs_crawl_look_free(batch);
-	return error;
-}
-
-static int look_at_all_displaced(struct pfs_refresh *refresh)
-{
-	for (size_t i = 0; i < refresh->n_displaced; i++) {
-		PFS_TRY(look_at_displaced(refresh, &refresh->displaced[i]));
-		PFS_TRY(pfs_refresh_walk(refresh)); /* may find others */
-	}
-	return 0;
-}
 
 /* ---- directories ---- */
 
@@ -217,26 +55,12 @@ static int walk_found(struct pfs_refresh *refresh, struct pfs_finding *found, ui
 	if (!old_path)
 		return 0;
 	found->as->old_path = strdup(old_path);
-	return found->as->old_path ? 0 : -ENOMEM;
+	return found->as->old_path ? pfs_refresh_note_move(refresh, old_path, found->as->dir->path)
+				   : -ENOMEM;
 }
 
-/* The entry has moved with the directory that it is in. The store has moved the node out of that
- * directory, and it stays where it is. */
-static int keep_moved(struct pfs_refresh *refresh, struct pfs_finding *found)
-{
-	char *path PFS_FREE = path_of(found);
-
-	if (!path)
-		return -ENOMEM;
-	found->kind = PFS_FOUND_CHANGED;
-	found->silent = true;
-	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
-				"moved in the store");
-}
-
-/* Claims nodes for entries that have moved with the directory that they are in, and then for
- * others: of the names of a file, the store may have moved one. */
-static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories, bool along)
+/* Claims nodes for entries that are where they have moved to. */
+static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories)
 {
 	struct pfs_finding *found;
 
@@ -245,13 +69,11 @@ static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories,
 
 		if (!is_open(found, directories))
 			continue;
-		PFS_TRY(pfs_refresh_twin(refresh, &gone, found, along));
+		PFS_TRY(pfs_refresh_twin(refresh, &gone, found));
 		if (!gone)
 			continue;
 		*any = true;
 		PFS_TRY(claim(refresh, found, gone));
-		if (along)
-			PFS_TRY(keep_moved(refresh, found));
 		if (directories)
 			PFS_TRY(walk_found(refresh, found, found->ino, gone->path));
 	}
@@ -290,15 +112,14 @@ static void hold(struct pfs_gone *gone)
  * moved. */
 static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, struct pfs_gone *gone)
 {
-	char *path PFS_FREE = path_of(found);
+	char path[PATH_MAX];
+	size_t len;
+	bool here = pfs_refresh_path_of(path, found, &len) && strcmp(path, gone->path) == 0;
 
-	if (!path)
-		return -ENOMEM;
 	gone->claimed = gone->present = true;
 	found->kind = PFS_FOUND_CHANGED;
 	found->ino = found->over;
-	return walk_found(refresh, found, found->ino,
-			  strcmp(path, gone->path) != 0 ? gone->path : NULL);
+	return walk_found(refresh, found, found->ino, here ? NULL : gone->path);
 }
 
 /* Those that no mark was found for go by their names. */
@@ -333,8 +154,7 @@ static int match_files(struct pfs_refresh *refresh)
 	struct pfs_finding *found;
 	bool any;
 
-	PFS_TRY(match_marks(refresh, &any, false, true));
-	PFS_TRY(match_marks(refresh, &any, false, false));
+	PFS_TRY(match_marks(refresh, &any, false));
 	PFS_TRY(leave_removed(refresh, false));
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
@@ -432,6 +252,8 @@ static int hold_gone(struct pfs_refresh *refresh)
 
 	bool restless = watcher && watcher->restless(watcher->arg);
 
+	if (restless)
+		(void)hold_tops(refresh->loose);
 	for (struct pfs_refresh_place *place = refresh->kept; place; place = place->next) {
 		if (restless && place->number)
 			place->unfinished |= hold_tops(place->gone);
@@ -461,8 +283,8 @@ static void hand_out(struct pfs_refresh *refresh)
 static int go_through_directories(struct pfs_refresh *refresh, bool *any)
 {
 	*any = false;
-	PFS_TRY(match_marks(refresh, any, true, true));
-	PFS_TRY(match_marks(refresh, any, true, false));
+	PFS_TRY(pfs_refresh_look_for_displaced(refresh));
+	PFS_TRY(match_marks(refresh, any, true));
 	if (!*any) {
 		PFS_TRY(leave_removed(refresh, true));
 		PFS_TRY(place_directories(refresh, any));
@@ -475,8 +297,6 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 	bool any = true;
 	int error;
 
-	PFS_TRY(look_at_all_displaced(refresh));
-	PFS_TRY(leave_displaced(refresh));
 	do
 		error = go_through_directories(refresh, &any);
 	while (!error && any);

@@ -37,6 +37,19 @@ int pfs_refresh_place(struct pfs_refresh *refresh, struct pfs_refresh_place **ou
 	return 0;
 }
 
+int pfs_refresh_where(struct pfs_refresh *refresh, struct pfs_refresh_place **out, const char *path,
+		      uint64_t ino)
+{
+	PFS_TRY(pfs_refresh_place(refresh, out, path, NULL));
+	refresh->todo = (*out)->next;
+	if (!refresh->kept)
+		refresh->kept_end = &(*out)->next;
+	(*out)->next = refresh->kept;
+	refresh->kept = *out;
+	(*out)->ino = ino;
+	return 0;
+}
+
 int pfs_refresh_note(struct pfs_byprime_table *table, bool *first, uint64_t ino)
 {
 	struct pfs_byprime *entry;
@@ -303,30 +316,18 @@ static int is_in_same(struct pfs_refresh *refresh, bool *is, const struct pfs_fi
 	return 0;
 }
 
-/* Returns true if the entry found has the place that the gone node's record has, but that the
- * directory that it is in has moved: the node has been moved by the store alone. */
-static bool has_moved_along(const struct pfs_finding *found, const struct pfs_gone *gone)
-{
-	const char *above = found->place->old_path;
-	size_t len = above ? strlen(above) : 0;
-
-	return above && gone->parent != found->place->ino &&
-	       strncmp(gone->path, above, len) == 0 && gone->path[len] == '/' &&
-	       strcmp(gone->path + len + 1, found->name) == 0;
-}
-
 int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
-		     const struct pfs_finding *found, bool along)
+		     const struct pfs_finding *found)
 {
 	const struct marks *marks = (struct marks *)pfs_byprime_find(
 		&refresh->marks, key_of(found->entry->attr.st_ino));
 	struct pfs_gone *gone = marks ? marks->first : NULL;
 	bool is = false;
 
-	if (pfs_refresh_was_removed(found) && !along)
+	if (pfs_refresh_was_removed(found))
 		gone = NULL;
 	for (; gone && !is; gone = is ? gone : gone->alike)
-		if (!gone->present && !gone->claimed && (!along || has_moved_along(found, gone)) &&
+		if (!gone->present && !gone->claimed &&
 		    (gone->mode & S_IFMT) == (found->entry->attr.st_mode & S_IFMT) &&
 		    pfs_refresh_same(refresh, found->batch, &gone->record))
 			PFS_TRY(is_in_same(refresh, &is, found, gone));
@@ -367,7 +368,7 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 		return error == -ENOENT ? 0 : error;
 	if (record.path_len <= top->path_len || path[top->path_len] != '/' ||
 	    memcmp(path, top->path, top->path_len) != 0)
-		return pfs_refresh_displaced(refresh, child->ino, path);
+		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
 	if (pfs_refresh_find(refresh, child->ino)) /* noted before what it lies in was */
 		return 0;
 	return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
@@ -427,64 +428,6 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 	if (place)
 		place->in_use = true;
 	return 0;
-}
-
-/* ---- what the store has moved ---- */
-
-int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path)
-{
-	char *copy;
-	bool first;
-
-	PFS_TRY(pfs_refresh_note(&refresh->displaced_inos, &first, ino));
-	if (!first)
-		return 0;
-	copy = strdup(path);
-	if (!copy ||
-	    pfs_grow(&refresh->displaced, &refresh->displaced_capacity, refresh->n_displaced + 1,
-		     sizeof(*refresh->displaced))) {
-		free(copy);
-		return -ENOMEM;
-	}
-	refresh->displaced[refresh->n_displaced++] = (struct pfs_displaced){ino, copy};
-	return 0;
-}
-
-static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
-			  uint64_t **todo, size_t *n, size_t *capacity)
-{
-	struct pfs_source_record record;
-	char path[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
-
-	if (!error && record.root == refresh->root.id)
-		return pfs_refresh_displaced(refresh, child->ino, path);
-	if (error && error != -ENOENT)
-		return error;
-	if (!S_ISDIR(child->attr.st_mode))
-		return 0;
-	PFS_TRY(pfs_grow(todo, capacity, *n + 1, sizeof(**todo)));
-	(*todo)[(*n)++] = child->ino;
-	return 0;
-}
-
-int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
-{
-	struct pfs_followers children = {.n = 0};
-	uint64_t *todo = NULL;
-	size_t n = 0, capacity = 0;
-	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
-
-	if (!error)
-		todo[n++] = ino;
-	while (!error && n) {
-		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
-		for (size_t i = 0; i < children.n && !error; i++)
-			error = displace_child(refresh, &children.list[i], &todo, &n, &capacity);
-	}
-	pfs_followers_finish(&children);
-	free(todo);
-	return error;
 }
 
 /* ---- telling ---- */
@@ -550,12 +493,9 @@ void pfs_refresh_finish(struct pfs_refresh *refresh)
 	pfs_byprime_drain(&refresh->marks, free_gone, NULL);
 	forget_read(refresh);
 	pfs_byprime_drain(&refresh->begun, free_gone, NULL);
-	pfs_byprime_drain(&refresh->displaced_inos, free_gone, NULL);
 	pfs_byprime_drain(&refresh->unread_inos, free_gone, NULL);
 	pfs_byprime_drain(&refresh->partly, free_gone, NULL);
-	for (size_t i = 0; i < refresh->n_displaced; i++)
-		free(refresh->displaced[i].path);
-	free(refresh->displaced);
+	pfs_refresh_displaced_finish(refresh);
 	free(refresh->devices);
 	pfs_byprime_drain(&refresh->passed, free_gone, NULL);
 	pfs_followers_finish(&refresh->children);

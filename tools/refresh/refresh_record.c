@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records of originals: of those found, of what has moved without being looked at, and of folders on
- * the way to them. */
+/* Records of originals: of those found, of what has moved without being looked at, and of folders
+ * on the way to them. */
 #include "tools/refresh/refresh_impl.h"
 
 #include <stdlib.h>
@@ -53,8 +53,8 @@ int pfs_refresh_list_below(struct pfs_refresh *refresh, struct pfs_below **out, 
 		for (size_t j = 0; j < children.n && !error; j++) {
 			error = pfs_grow(out, &capacity, *n + 1, sizeof(**out));
 			if (!error)
-				(*out)[(*n)++] = (struct pfs_below){.ino = children.list[j].ino,
-								.above = i};
+				(*out)[(*n)++] =
+					(struct pfs_below){.ino = children.list[j].ino, .above = i};
 		}
 	}
 	pfs_followers_finish(&children);
@@ -113,11 +113,13 @@ static int each_below(struct pfs_refresh *refresh, const struct moved *moved,
 }
 
 /* Does that for each folder whose filesystem is not looked at, or that cannot be, and that is
- * elsewhere in the source than its record says. */
+ * elsewhere in the source than its record says; and for what the store has moved likewise. */
 static int each_moved(struct pfs_refresh *refresh,
 		      int (*fn)(void *arg, uint64_t ino, const struct pfs_source_record *record),
 		      void *arg)
 {
+	const struct pfs_displaced *displaced = refresh->displaced;
+
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
 		const struct pfs_gone *gone =
 			found->over ? pfs_refresh_find(refresh, found->over) : NULL;
@@ -129,6 +131,12 @@ static int each_moved(struct pfs_refresh *refresh,
 			PFS_TRY(each_below(refresh, &(struct moved){found->over, gone->path, path},
 					   fn, arg));
 	}
+	for (; displaced; displaced = displaced->next)
+		if (displaced->unread)
+			PFS_TRY(each_below(refresh,
+					   &(struct moved){displaced->by_prime.prime,
+							   displaced->path, displaced->now},
+					   fn, arg));
 	return 0;
 }
 

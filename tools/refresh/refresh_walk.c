@@ -22,19 +22,14 @@ static int make_above(struct pfs_refresh *refresh, struct pfs_refresh_place **ab
 	const char *slash = strrchr(place->dir->path, '/');
 	char *path PFS_FREE =
 		strndup(place->dir->path, slash ? (size_t)(slash - place->dir->path) : 0);
+	uint64_t ino = place->above ? place->above : pfs_follow_parent(refresh->tree, place->ino);
 	struct pfs_follower parent;
 
 	*name = slash ? slash + 1 : place->dir->path;
 	if (!path)
 		return -ENOMEM;
-	PFS_TRY(pfs_refresh_place(refresh, above, path, NULL));
-	refresh->todo = (*above)->next;
-	if (!refresh->kept)
-		refresh->kept_end = &(*above)->next;
-	(*above)->next = refresh->kept;
-	refresh->kept = *above;
-	(*above)->ino = place->above;
-	PFS_TRY(pfs_follow_node(refresh->tree, &parent, place->above));
+	PFS_TRY(pfs_refresh_where(refresh, above, path, ino));
+	PFS_TRY(pfs_follow_node(refresh->tree, &parent, ino));
 	(*above)->before = parent.attr;
 	return 0;
 }
@@ -173,8 +168,53 @@ static int is_mounted_anew(const struct pfs_comparison *comparison, bool *is,
 	return 0;
 }
 
+/* Called for a directory whose record has another path. If it is the record's, it has moved, and
+ * what has been moved out of it by the store is sought, unless the store has changed nothing in it:
+ * then its times are those of the record. Else it is another one by the name that the store has
+ * given the node (*displaced). */
+static int compare_path(struct pfs_comparison *comparison, bool *displaced, bool own,
+			const struct pfs_source_record *record, const struct pfs_follower *node)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_refresh_place *place = comparison->place;
+	const char *recorded = record->path;
+
+	if (strcmp(comparison->old_path, recorded) != 0) {
+		*displaced = !own && !place->matched;
+		if (*displaced)
+			return pfs_refresh_displaced(refresh, place->ino, recorded, NULL);
+		free(place->old_path);
+		comparison->old_path = place->old_path = strdup(recorded);
+		if (!place->old_path)
+			return -ENOMEM;
+		PFS_TRY(pfs_refresh_note_move(refresh, recorded, place->dir->path));
+	}
+	return !place->old_path || pfs_is_time(record->ctime, node->attr.st_ctim)
+		       ? 0
+		       : pfs_refresh_seek(refresh, place->old_path);
+}
+
+/* Which directory is there. */
+struct identity {
+	bool own;	/* the record's */
+	bool anew;	/* the node does not say what is mounted there */
+	bool displaced; /* another one by the name that the store has given the node */
+};
+
+/* record NULL: there is none. */
+static int identify(struct pfs_comparison *comparison, struct identity *is,
+		    const struct pfs_follower *node, const struct pfs_crawl_batch *batch,
+		    const struct pfs_source_record *record)
+{
+	*is = (struct identity){.own = false};
+	if (record)
+		PFS_TRY(compare_mark(comparison, &is->own, batch, record));
+	PFS_TRY(is_mounted_anew(comparison, &is->anew, node, batch));
+	return record ? compare_path(comparison, &is->displaced, is->own, record, node) : 0;
+}
+
 /* Returns true if the listing is to be read. In that of a directory that has moved, what the store
- * has moved out of the directory is found. */
+ * has removed from the directory is found. */
 static bool needs_listing(const struct pfs_refresh *refresh, const struct pfs_refresh_place *place,
 			  bool same)
 {
@@ -192,7 +232,8 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	struct pfs_crawl_batch *batch;
 	char path[PATH_MAX];
 	struct pfs_gone *gone;
-	bool known, own = false, same, another, anew = false;
+	struct identity is;
+	bool known, same;
 	int error = pfs_follow_record(refresh->tree, &record, path, node->ino);
 
 	if (error && error != -ENOENT)
@@ -203,16 +244,12 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, NULL));
 	if (!batch)
 		return -ESTALE;
-	/* else the record is another directory's, which may have the same times */
-	error = known ? compare_mark(comparison, &own, batch, &record) : 0;
-	if (!error)
-		error = is_mounted_anew(comparison, &anew, node, batch);
-	another = known && !place->matched && !own;
-	if (error) {
+	error = identify(comparison, &is, node, batch, known ? &record : NULL);
+	*replaced = is.displaced || (known && !place->matched && !is.own && place->above);
+	if (error || is.displaced) {
 		pfs_crawl_look_free(batch);
 		return error;
 	}
-	*replaced = another && place->above;
 	if (*replaced)
 		return take_another(comparison, batch, node, &record);
 	gone = pfs_refresh_find(refresh, node->ino);
@@ -223,9 +260,10 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	if (known)
 		place->listed = record.ctime;
 	comparison->adopting = !known;
-	same = own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
+	/* else the record is another directory's, which may have the same times */
+	same = is.own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
 	comparison->listing = needs_listing(refresh, place, same);
-	if (!same || place->old_path || place->matched || anew ||
+	if (!same || place->old_path || place->matched || is.anew ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
 	pfs_crawl_look_free(batch);
@@ -327,10 +365,11 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 
 	if (!gone || (!place->from && !place->old_path))
 		return 0;
+	PFS_TRY(pfs_refresh_seek(refresh, gone->path));
 	gone->held = true;
+	gone->claimed = false;
 	if (!place->from)
 		return stay_below(refresh, place, gone);
-	gone->claimed = false;
 	place->from->kind = PFS_FOUND_LEFT;
 	place->from->as = NULL;
 	place->from->place->unfinished = true;

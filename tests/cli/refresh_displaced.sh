@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# refresh: what the store has moved is not lost, whatever moves in the source, and is followed.
+# timeout: 300
+. "$(dirname "$0")/../lib.sh"
+
+src=$work/src
+refresh() { # OPTION... [PATH...]
+	local options=()
+	while [[ ${1-} == -* ]]; do options+=("$1") && shift; done
+	primefs refresh -l "${options[@]}" "$store" "$@" >"$work/said" 2>&1
+}
+said() { sed '$d' "$work/said" | sort; }
+summary() { tail -n 1 "$work/said" | sed 's/.*pfs: //; s/ in .*//'; }
+move() { primefs query "$store" "UPDATE nodes SET path = '$2' WHERE path = '$1'" >/dev/null; }
+make() { primefs query "$store" "INSERT INTO nodes (path, type) VALUES ('$1', '${2:-f}')" >/dev/null; }
+drop() { primefs query "$store" "DELETE FROM nodes WHERE path = '$1'" >/dev/null; }
+nodes() { primefs find "$store" / -mindepth 1 | sort | xargs; }
+inos() { # PATHS...
+	local paths
+	read -ra paths <<<"$*"
+	primefs find "$store" "${paths[@]}" -printf '%p:%i\n' | sort -u
+}
+size() { primefs find "$store" "$1" -printf %s; }
+fill() {
+	local name
+	rm -rf "$store"* "$src"
+	mkdir -p "$src"/{x/y/z,w,v}
+	for name in x/f x/g x/y/h x/y/z/i w/j top; do echo "$name" >"$src/$name"; done
+	touch -d '2020-02-02' "$src"/{x/{f,g,y/{h,z/i,z},y},x,w/j,w,v,top}
+	primefs import -q "$src" "$store"
+}
+
+# follows NAME NODES KEPT: the store's part is `store_moves`, the source's `source_moves`; every refresh leaves the
+# nodes KEPT where they are, and one that looks at what moved makes all of NODES.
+follows() {
+	local name=$1 there=$2 kept before way first
+	read -ra kept <<<"$3"
+	for way in '' --quick /x2 '/w /x2' '/w' "${kept[0]}" '--quick /x2'; do
+		fill
+		store_moves
+		before=$(inos "${kept[@]}")
+		source_moves
+		# shellcheck disable=SC2086
+		refresh -n $way || true
+		first=$(said)
+		# shellcheck disable=SC2086
+		refresh $way || true
+		is "$name: refresh $way does what its dry run has said" "$(said)" "$first"
+		is "$name: refresh $way loses nothing" "$(inos "${kept[@]}" 2>&1)" "$before"
+		[[ $way == *x2* || ${way-} != */* ]] && is "$name: refresh $way follows" "$(nodes)" "$there"
+		ok "$name: then one of everything" refresh
+		is "$name: follows after $way" "$(nodes)" "$there"
+		is "$name: and loses nothing after $way" "$(inos "${kept[@]}" 2>&1)" "$before"
+		ok "$name: the next one" refresh
+		is "$name: has nothing to do after $way" "$(said | grep -v ^kept)/$(summary | sed 's/, [0-9]* kept//')" \
+			'/0 added, 0 removed, 0 moved, 0 changed'
+		is "$name: and leaves all as it is after $way" "$(nodes)" "$there"
+		# what it is the node of is known: it follows
+		echo more >>"$src/$followed"
+		ok "$name: a file changes" refresh
+		is "$name: which is followed after $way" "$(size "${kept[0]}")" "$(stat -c %s "$src/$followed")"
+	done
+}
+source_moves() { mv "$src/x" "$src/x2"; }
+
+followed=x2/f
+store_moves() { move /x/f /w/f; }
+follows 'a file' '/top /v /w /w/f /w/j /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
+store_moves() { move /x/f /w/f && make /x/f; }
+follows 'something else by the old name' '/top /v /w /w/f /w/j /x2 /x2/f /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' '/w/f'
+store_moves() { move /x/f /w/f && move /x/g /x/f; }
+follows 'another one by the old name' '/top /v /w /w/f /w/j /x2 /x2/f /x2/y /x2/y/h /x2/y/z /x2/y/z/i' '/w/f'
+store_moves() { make /w/n d && move /x/f /w/n/f && move /w/n/f /v/f2 && drop /w/n; }
+follows 'twice' '/top /v /v/f2 /w /w/j /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /v/f2
+store_moves() { make /n d && make /n/m d && move /x/f /n/m/f; }
+follows 'to what the store has made' '/n /n/m /n/m/f /top /v /w /w/j /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /n/m/f
+followed=x2/y/h
+store_moves() { move /x/y/h /v/h && make /x/y/h; }
+follows 'from further below' '/top /v /v/h /w /w/j /x2 /x2/f /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /v/h
+followed=x2/y/z/i
+store_moves() { move /x/y /w/y && move /w/y/z /v/z && move /v/z/i /i; }
+follows 'one after the other' '/i /top /v /v/z /w /w/j /w/y /w/y/h /x2 /x2/f /x2/g' '/i /v/z /w/y /w/y/h'
+store_moves() { move /x/y /w/y && move /w/y/z/i /v/i && make /w/y/z/i; }
+follows 'out of what was moved' '/top /v /v/i /w /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x2 /x2/f /x2/g' '/v/i /w/y /w/y/h /w/y/z/i'
+
+# ---- more that moves in the source ----
+followed=x2/f
+store_moves() { move /x/f /w/f; }
+source_moves() { mv "$src/x" "$src/x2" && mkdir "$src/x" && echo new >"$src/x/f"; }
+follows 'and another one takes the name' '/top /v /w /w/f /w/j /x /x/f /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
+source_moves() { mv "$src/x" "$src/t" && mv "$src/v" "$src/x" && mv "$src/t" "$src/x/x" && mv "$src/x" "$src/x2"; }
+followed=x2/x/f
+follows 'into another one that moves' '/top /w /w/f /w/j /x2 /x2/x /x2/x/g /x2/x/y /x2/x/y/h /x2/x/y/z /x2/x/y/z/i' /w/f
+source_moves() { mv "$src/x/y" "$src/v/y2" && mv "$src/x" "$src/x2" && mv "$src/v" "$src/x2/v"; }
+followed=x2/v/y2/h
+store_moves() { move /x/y/h /w/h; }
+follows 'out of one that moves out of another' '/top /w /w/h /w/j /x2 /x2/f /x2/g /x2/v /x2/v/y2 /x2/v/y2/z /x2/v/y2/z/i' /w/h
+source_moves() { mv "$src/x" "$src/x2" && ln -s x2 "$src/x"; }
+followed=x2/f
+store_moves() { move /x/f /w/f; }
+follows 'and a symlink takes the name' '/top /v /w /w/f /w/j /x /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
+source_moves() { mv "$src/x" "$src/t" && mv "$src/v" "$src/x" && mv "$src/t" "$src/v" && mv "$src/v" "$src/x2"; }
+follows 'and another one is moved to the name' '/top /w /w/f /w/j /x /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
+
+# ---- the source moves it, too ----
+# same NAME NODES KEPT: to where the store has moved it.
+same() {
+	local before
+	fill
+	store_moves
+	before=$(inos "$3")
+	source_moves
+	ok "$1: to where the store has moved it" refresh "${@:4}"
+	is "$1: is where it is" "$(inos "$3")" "$before"
+	is "$1: with all below it" "$(nodes)" "$2"
+	for file in $(cd "$src" && find . -type f -printf '/%P\n'); do
+		echo more >>"$src$file"
+	done
+	ok "$1: files change" refresh
+	is "$1: and are followed" "$(said | xargs)" 'changed /top changed /w/f changed /w/j changed /w/y/h changed /w/y/z/i changed /x/g'
+}
+store_moves() { move /x/f /w/f && move /x/y /w/y; }
+source_moves() { mv "$src/x/f" "$src/w/f" && mv "$src/x/y" "$src/w/y"; }
+same 'a file and a directory' '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i'
+same 'a file and a directory, by a path' '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i' /w
+
+# ---- another one comes to where the store has moved it ----
+fill
+move /x/f /w/f && move /x/y /w/y && move /x/g /w/g
+before=$(inos /w/f /w/y /w/y/h /w/y/z/i /w/g)
+mkdir -p "$src"/w/{y/z,g} && echo other >"$src/w/f" && echo other >"$src/w/y/h" && echo other >"$src/w/g/g"
+ok 'others by the names that nodes have got' refresh
+is 'do not take their places' "$(inos /w/f /w/y /w/y/h /w/y/z/i /w/g)" "$before"
+is 'nor change anything' "$(nodes)" '/top /v /w /w/f /w/g /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x'
+ok 'once more' refresh
+is 'neither' "$(inos /w/f /w/y /w/y/h /w/y/z/i /w/g)/$(summary | sed 's/, [0-9]* kept//')" "$before/0 added, 0 removed, 0 moved, 0 changed"
+
+# ---- what changes in the source ----
+fill
+move /x/f /w/f && move /x/g /w/g && move /x/y /w/y
+if has_fuse; then
+	mount_store
+	echo mine >>"$mnt/w/g"
+	unmount_store
+	echo more and more >>"$src/x/g"
+else
+	skip 'content: no /dev/fuse'
+fi
+mine=$(size /w/g)
+echo more >>"$src/x/f" && chmod 600 "$src/x/y/h" && touch -d '2021-01-01' "$src/x/f"
+ok 'files that the store has moved change' refresh
+is 'which is said' "$(said | grep '^changed' | xargs)" 'changed /w/f changed /w/y/h'
+is 'they have their size and time' "$(primefs find "$store" /w/f -printf '%s %T@')" "$(stat -c '%s %.9Y0' "$src/x/f")"
+is 'and mode' "$(primefs find "$store" /w/y/h -printf %m)" 600
+is 'what the store has written stays' "$(size /w/g)" "$mine"
+ok 'once more' refresh
+is 'nothing has changed' "$(summary | sed 's/, [0-9]* kept//')" '0 added, 0 removed, 0 moved, 0 changed'
+if has_fuse; then
+	mount_store
+	is 'what is read is theirs' "$(cat "$mnt/w/f" "$mnt/w/y/h")" "$(cat "$src/x/f" "$src/x/y/h")"
+	unmount_store
+fi
+# ---- what cannot be read ----
+# unread NAME NODES KEPT CLOSED: nothing is lost by a refresh that may not read CLOSED.
+unread() {
+	local before
+	fill
+	store_moves
+	before=$(inos "$3")
+	source_moves
+	chmod 0 "$src/$4"
+	exits "$1: $4 cannot be read" 1 refresh
+	exits "$1: once more" 1 refresh
+	is "$1: nothing is lost" "$(inos "$3")" "$before"
+	chmod 755 "$src/$4"
+	ok "$1: it can be read again" refresh
+	is "$1: nor then" "$(inos "$3")" "$before"
+	is "$1: all is followed" "$(nodes)" "$2"
+	ok "$1: the next one" refresh
+	is "$1: has nothing to do" "$(said | grep -v ^kept)" ''
+}
+if ((EUID == 0)); then
+	skip 'root may read everything'
+else
+	source_moves() { mv "$src/x" "$src/x2"; }
+	store_moves() { move /x/f /w/f && move /x/y /w/y && move /w/y/h /v/h; }
+	all='/top /v /v/h /w /w/f /w/j /w/y /w/y/z /w/y/z/i /x2 /x2/g'
+	moved='/w/f /w/y /w/y/z /w/y/z/i /v/h'
+	for closed in w v x2 x2/y x2/y/z; do unread 'all that was moved' "$all" "$moved" "$closed"; done
+	store_moves() { move /x/y/h /v/h && move /x/y/z /w/z; }
+	all='/top /v /v/h /w /w/j /w/z /w/z/i /x2 /x2/f /x2/g /x2/y'
+	for closed in w v x2 x2/y; do unread 'out of what lies in it' "$all" '/v/h /w/z /w/z/i' "$closed"; done
+fi
+
+# ---- what goes ----
+rm -r "$store"* "$src"
+fill
+move /x/f /w/f
+rm "$src/x/f"
+ok 'one goes' refresh
+is 'with it the node' "$(said | grep '^removed')" 'removed /w/f'
+check_store
