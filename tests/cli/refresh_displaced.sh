@@ -161,6 +161,18 @@ if has_fuse; then
 	is 'what is read is theirs' "$(cat "$mnt/w/f" "$mnt/w/y/h")" "$(cat "$src/x/f" "$src/x/y/h")"
 	unmount_store
 fi
+# ---- into one another ----
+fill
+move /v /x/y/v
+before=$(inos /x /x/y/v)
+mv "$src/x" "$src/v/x"
+ok 'a directory comes to one that the store has moved below it' refresh
+is 'which stays, and so does the other one' "$(inos /x /x/y/v)" "$before"
+is 'which is said' "$(said | xargs)" 'kept /x <- v/x: moved in the store kept /x/y/v <- v: moved in the store'
+echo more >>"$src/v/x/f"
+ok 'something changes' refresh
+is 'and is followed' "$(said | grep -v ^kept)" 'changed /x/f'
+
 # ---- what cannot be read ----
 # unread NAME NODES KEPT CLOSED: nothing is lost by a refresh that may not read CLOSED.
 unread() {

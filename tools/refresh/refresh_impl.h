@@ -86,6 +86,7 @@ struct pfs_gone {
 		       * refresh, or its filesystem is not seen */
 	bool mount;   /* PFS_NODE_MOUNT */
 	bool unmounted;		    /* with held: its filesystem is not seen, which is told */
+	struct pfs_finding *found;  /* with claimed: the entry, if that is new or has moved */
 	struct pfs_finding *stands; /* with held: the entry of its name, where its filesystem, which
 				     * is not looked at, is or was mounted; or NULL */
 	char path[];

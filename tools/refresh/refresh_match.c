@@ -27,6 +27,7 @@ static int claim(struct pfs_refresh *refresh, struct pfs_finding *found, struct 
 	const struct stat *now = &found->entry->attr;
 
 	gone->claimed = true;
+	gone->found = found;
 	found->kind = PFS_FOUND_MOVED;
 	found->ino = gone->by_prime.prime;
 	found->set = PFS_SET_CTIME;
@@ -173,6 +174,48 @@ static int match_files(struct pfs_refresh *refresh)
 	return 0;
 }
 
+/* Returns the directory that the place's is in once all has moved; 0: there is none. */
+static uint64_t place_above(const struct pfs_refresh_place *place)
+{
+	while (!place->ino && place->from)
+		place = place->from->place;
+	return place->ino;
+}
+
+/* Returns the directory that the node is in once all has moved; 0: there is none. */
+static uint64_t new_parent(const struct pfs_refresh *refresh, uint64_t ino)
+{
+	const struct pfs_gone *gone = pfs_refresh_find(refresh, ino);
+
+	return gone && gone->found && gone->found->kind == PFS_FOUND_MOVED
+		       ? place_above(gone->found->place)
+		       : pfs_follow_parent(refresh->tree, ino);
+}
+
+/* A directory that would come to lie in itself, as the store has moved what it comes to, stays
+ * where it is. */
+static int settle_moves(struct pfs_refresh *refresh)
+{
+	for (struct pfs_finding *found = refresh->found; found; found = found->following) {
+		char path[PATH_MAX];
+		uint64_t above;
+		size_t len;
+
+		if (found->kind != PFS_FOUND_MOVED || !S_ISDIR(found->entry->attr.st_mode))
+			continue;
+		above = place_above(found->place);
+		while (above && above != found->ino)
+			above = new_parent(refresh, above);
+		if (!above || !pfs_refresh_path_of(path, found, &len))
+			continue;
+		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
+					 "moved in the store"));
+		found->kind = PFS_FOUND_CHANGED;
+		found->silent = true;
+	}
+	return 0;
+}
+
 /* A name that something of the store's own has is left to it; so is the node that would have come
  * there where it is. */
 static int settle_names(struct pfs_refresh *refresh)
@@ -304,6 +347,7 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 		return error;
 	PFS_TRY(match_files(refresh));
 	PFS_TRY(hold_gone(refresh));
+	PFS_TRY(settle_moves(refresh));
 	PFS_TRY(settle_names(refresh));
 	hand_out(refresh);
 	return 0;
