@@ -161,6 +161,19 @@ if has_fuse; then
 	is 'what is read is theirs' "$(cat "$mnt/w/f" "$mnt/w/y/h")" "$(cat "$src/x/f" "$src/x/y/h")"
 	unmount_store
 fi
+# ---- what the store has renamed ----
+for what in f d; do
+	fill
+	move /x/f /x/f2 && make /x/f $what && move /x/y /x/y2 && make /x/y
+	before=$(inos /x/f2 /x/y2 /x/y2/h)
+	echo new >"$src/x/new" # so that the listing is read
+	ok 'a name that the store has given to something else' refresh
+	is 'takes no node away' "$(inos /x/f2 /x/y2 /x/y2/h)" "$before"
+	echo more >>"$src/x/f" && echo more >>"$src/x/y/h" && echo new >"$src/x/new2"
+	ok 'originals change' refresh
+	is 'which is followed' "$(said | grep -v ^kept | xargs)" 'added /x/new2 changed /x/f2 changed /x/y2/h'
+done
+
 # ---- into one another ----
 fill
 move /v /x/y/v

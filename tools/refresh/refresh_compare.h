@@ -79,11 +79,15 @@ PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *c
 				      const struct pfs_follower *child, const char *name,
 				      const struct statx *now);
 
+/* ---- refresh_record.c ---- */
+
 /* Returns what a node takes over (bits of enum pfs_set) if its original was as the record says and
  * is as `now` says. */
 unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
 			  const struct stat *now);
 bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
+
+/* ---- refresh_entry.c ---- */
 
 /* Compares the entries of the place's directory, which has been entered (pfs_refresh_enter). */
 PFS_MUST_CHECK int pfs_compare_children(struct pfs_comparison *comparison);

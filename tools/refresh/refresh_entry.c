@@ -14,29 +14,7 @@
 #include "base/search.h"
 #include "fs/change/change.h"
 
-/* ---- what a node takes over ---- */
-
-unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
-			     const struct stat *now)
-{
-	unsigned set = 0;
-
-	set |= record->mode != now->st_mode ? PFS_SET_MODE : 0;
-	set |= record->uid != now->st_uid ? PFS_SET_UID : 0;
-	set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
-	set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
-	set |= !pfs_is_time(record->mtime, now->st_mtim) ? PFS_SET_MTIME : 0;
-	set |= !pfs_is_later(node->st_ctim, now->st_ctim) ? PFS_SET_CTIME : 0;
-	return set;
-}
-
-bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now)
-{
-	return record->mode == now->st_mode && record->uid == now->st_uid &&
-	       record->gid == now->st_gid && pfs_is_time(record->mtime, now->st_mtim) &&
-	       pfs_is_time(record->ctime, now->st_ctim) &&
-	       (!S_ISREG(now->st_mode) || record->size == now->st_size);
-}
+/* ---- what is found ---- */
 
 /* Notes that the child takes something over from the entry. record NULL: it has none yet. */
 static int note_changed(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
@@ -361,6 +339,23 @@ static bool is_aside(const char *here, const char *name, uint64_t ino)
 	return strcmp(here, aside) == 0;
 }
 
+/* Sets *is if the child was given another name by a refresh, or its original's is another entry's
+ * now: a listing has that entry as no unknown one, and it need not be the store's own. */
+static int is_renamed_away(const struct pfs_comparison *comparison, bool *is, const char *here,
+			   const char *name, const struct pfs_source_record *record)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_crawl_batch *batch;
+
+	*is = is_aside(here, name, record->prime);
+	if (*is || !comparison->listing || take_unknown(comparison, name))
+		return 0;
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	*is = batch && !pfs_refresh_same(refresh, batch, record);
+	pfs_crawl_look_free(batch);
+	return 0;
+}
+
 /* Called for a child whose name the source lacks: it is gone, or was renamed or moved in the
  * store. */
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child)
@@ -371,7 +366,7 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	struct pfs_gone *gone;
 	const char *name, *here = comparison->refresh->children.names + child->name;
 	struct stat now;
-	bool renamed;
+	bool renamed, away;
 	int error;
 
 	if (pfs_crawl_look_passes(refresh->look, here, S_ISDIR(child->attr.st_mode)))
@@ -391,9 +386,10 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
 	renamed = strcmp(name, here) != 0 && strcmp(pfs_refresh_name(name), here) != 0;
 	/* What cannot be looked at for another reason is there, which compare_child tells. */
-	if ((fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) ||
-	    (renamed && (is_aside(here, name, child->ino) ||
-			 (comparison->listing && !take_unknown(comparison, name)))))
+	away = fstatat(comparison->fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+	if (!away && renamed)
+		PFS_TRY(is_renamed_away(comparison, &away, here, name, &record));
+	if (away)
 		return lose(comparison, &gone, child, &record);
 	if (renamed)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, name,

@@ -7,8 +7,31 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "tools/refresh/refresh_compare.h"
 
 /* ---- records ---- */
+
+unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
+			  const struct stat *now)
+{
+	unsigned set = 0;
+
+	set |= record->mode != now->st_mode ? PFS_SET_MODE : 0;
+	set |= record->uid != now->st_uid ? PFS_SET_UID : 0;
+	set |= record->gid != now->st_gid ? PFS_SET_GID : 0;
+	set |= S_ISREG(now->st_mode) ? PFS_SET_SIZE : 0;
+	set |= !pfs_is_time(record->mtime, now->st_mtim) ? PFS_SET_MTIME : 0;
+	set |= !pfs_is_later(node->st_ctim, now->st_ctim) ? PFS_SET_CTIME : 0;
+	return set;
+}
+
+bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now)
+{
+	return record->mode == now->st_mode && record->uid == now->st_uid &&
+	       record->gid == now->st_gid && pfs_is_time(record->mtime, now->st_mtim) &&
+	       pfs_is_time(record->ctime, now->st_ctim) &&
+	       (!S_ISREG(now->st_mode) || record->size == now->st_size);
+}
 
 int pfs_refresh_record_of(struct pfs_refresh *refresh, struct pfs_source_record *out,
 			  const struct pfs_finding *found, const char *path, size_t len)
