@@ -87,6 +87,8 @@ follows 'out of what was moved' '/top /v /v/i /w /w/j /w/y /w/y/h /w/y/z /w/y/z/
 # ---- more that moves in the source ----
 followed=x2/f
 store_moves() { move /x/f /w/f; }
+source_moves() { mv "$src/x" "$src/x2" && rm -r "$src/w"; }
+follows 'to a directory that goes' '/top /v /w /w/f /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
 source_moves() { mv "$src/x" "$src/x2" && mkdir "$src/x" && echo new >"$src/x/f"; }
 follows 'and another one takes the name' '/top /v /w /w/f /w/j /x /x/f /x2 /x2/g /x2/y /x2/y/h /x2/y/z /x2/y/z/i' /w/f
 source_moves() { mv "$src/x" "$src/t" && mv "$src/v" "$src/x" && mv "$src/t" "$src/x/x" && mv "$src/x" "$src/x2"; }
@@ -185,6 +187,22 @@ is 'which is said' "$(said | xargs)" 'kept /x <- v/x: moved in the store kept /x
 echo more >>"$src/v/x/f"
 ok 'something changes' refresh
 is 'and is followed' "$(said | grep -v ^kept)" 'changed /x/f'
+
+# ---- a directory that goes, with something that does not ----
+fill
+make /x/y/z/own && move /w/j /x/j
+rm -r "$src/x"
+ok 'a directory goes in which the store has something' refresh
+is 'of which the rest goes' "$(said)" 'kept /x/j <- w/j: moved in the store
+kept /x: something in it is not gone
+removed /x/f
+removed /x/g
+removed /x/y/h
+removed /x/y/z/i'
+is 'the directories stay' "$(nodes)" '/top /v /w /x /x/j /x/y /x/y/z /x/y/z/own'
+ok 'once more' refresh
+is 'they are not said to go' "$(said | xargs)/$(nodes)" \
+	'kept /x/j <- w/j: moved in the store kept /x: something in it is not gone//top /v /w /x /x/j /x/y /x/y/z /x/y/z/own'
 
 # ---- what cannot be read ----
 # unread NAME NODES KEPT CLOSED: nothing is lost by a refresh that may not read CLOSED.

@@ -60,7 +60,7 @@ static int tell_gone(struct pfs_refresh *refresh)
 		for (; at; at = at->next) {
 			const struct pfs_gone *gone = (const struct pfs_gone *)at;
 
-			if (!gone->present && !gone->claimed)
+			if (!gone->present && !gone->claimed && !gone->stays)
 				list[n++] = gone;
 		}
 	}
@@ -80,6 +80,7 @@ static int tell_all(struct pfs_refresh *refresh)
 {
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following)
 		PFS_TRY(tell_found(refresh, found));
+	PFS_TRY(pfs_refresh_note_staying(refresh));
 	return tell_gone(refresh);
 }
 

@@ -17,17 +17,62 @@
 
 /* ---- what goes ---- */
 
+static bool goes(const struct pfs_gone *gone)
+{
+	return !gone->present && !gone->claimed;
+}
+
 /* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
 static void find_staying(struct pfs_refresh *refresh, struct pfs_below *list, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
 		const struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
 
-		if (!gone || gone->present || gone->claimed)
+		if (!gone || !goes(gone))
 			list[i].stays = true;
 		if (list[i].stays)
 			list[list[i].above].stays = true;
 	}
+}
+
+/* Notes which directories stay with a gone node, and tells that it does if what stays is the
+ * store's own, or was moved there. */
+static int note_staying(struct pfs_refresh *refresh, struct pfs_gone *top)
+{
+	struct pfs_below *list = NULL;
+	size_t n = 0;
+	int error = pfs_refresh_list_below(refresh, &list, &n, top->by_prime.prime);
+	bool own = false;
+
+	if (!error)
+		find_staying(refresh, list, n);
+	for (size_t i = 0; i < n && !error; i++) {
+		struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
+
+		own |= !gone;
+		if (gone && goes(gone))
+			gone->stays = list[i].stays;
+	}
+	free(list);
+	if (!error && top->stays && own)
+		error = pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, top->by_prime.prime, NULL, NULL,
+					 "something in it is not gone");
+	return error == -ESTALE ? 0 : error;
+}
+
+static int note_all_staying(struct pfs_refresh *refresh, struct pfs_gone *gone)
+{
+	for (; gone; gone = gone->next)
+		if (goes(gone) && S_ISDIR(gone->mode))
+			PFS_TRY(note_staying(refresh, gone));
+	return 0;
+}
+
+int pfs_refresh_note_staying(struct pfs_refresh *refresh)
+{
+	for (const struct pfs_refresh_place *place = refresh->kept; place; place = place->next)
+		PFS_TRY(note_all_staying(refresh, place->gone));
+	return note_all_staying(refresh, refresh->loose);
 }
 
 /* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
@@ -70,11 +115,6 @@ static int remove_listed(struct pfs_refresh *refresh, const struct pfs_below *li
 	pfs_change_set_finish(&set);
 	/* nodes have changed meanwhile: all stay until the next refresh */
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
-}
-
-static bool goes(const struct pfs_gone *gone)
-{
-	return !gone->present && !gone->claimed;
 }
 
 /* Removes a gone node and what goes below it, or marks them if options->keep is set. */

@@ -81,6 +81,7 @@ struct pfs_gone {
 	bool top;     /* its own name is gone; else a directory above it is */
 	bool maybe;   /* another file has its name, and may turn out to be its original */
 	bool present; /* its original is where it was, after all */
+	bool stays;   /* it is gone, but something in it stays, and so does the directory */
 	bool claimed; /* its original was found elsewhere */
 	bool held;    /* stays with all below it unless claimed: it may have moved during this
 		       * refresh, or its filesystem is not seen */
@@ -433,6 +434,8 @@ PFS_MUST_CHECK int pfs_refresh_move(struct pfs_refresh *refresh);
 
 /* ---- refresh_apply.c ---- */
 
+/* Notes which gone directories stay, as something in them does, and tells of each. */
+PFS_MUST_CHECK int pfs_refresh_note_staying(struct pfs_refresh *refresh);
 /* Gives a directory that has just been made what it takes over, before anything is made in it. */
 PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh,
 					 const struct pfs_finding *found);
