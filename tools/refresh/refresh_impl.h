@@ -233,13 +233,6 @@ PFS_MUST_CHECK int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone
 				 const struct pfs_source_record *record);
 struct pfs_gone *pfs_refresh_find(const struct pfs_refresh *refresh, uint64_t ino);
 
-/* Returns true if the entry's node was removed in the store. Of a directory that has moved it cannot
- * be told from one that was moved, unless that is found; so what was removed there comes back. */
-static inline bool pfs_refresh_was_removed(const struct pfs_finding *found)
-{
-	return found->removed && !found->place->old_path;
-}
-
 /* Gets a gone node whose original the entry found is, and that is neither present nor claimed; or
  * NULL. What was removed in the store has none. */
 PFS_MUST_CHECK int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,

@@ -87,7 +87,7 @@ static int leave_removed(struct pfs_refresh *refresh, bool directories)
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
-		if (!pfs_refresh_was_removed(found) || !is_open(found, directories))
+		if (!found->removed || !is_open(found, directories))
 			continue;
 		found->kind = PFS_FOUND_LEFT;
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,

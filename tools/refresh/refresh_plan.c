@@ -324,7 +324,7 @@ int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
 	struct pfs_gone *gone = marks ? marks->first : NULL;
 	bool is = false;
 
-	if (pfs_refresh_was_removed(found))
+	if (found->removed)
 		gone = NULL;
 	for (; gone && !is; gone = is ? gone : gone->alike)
 		if (!gone->present && !gone->claimed &&

@@ -213,15 +213,6 @@ static int identify(struct pfs_comparison *comparison, struct identity *is,
 	return record ? compare_path(comparison, &is->displaced, is->own, record, node) : 0;
 }
 
-/* Returns true if the listing is to be read. In that of a directory that has moved, what the store
- * has removed from the directory is found. */
-static bool needs_listing(const struct pfs_refresh *refresh, const struct pfs_refresh_place *place,
-			  bool same)
-{
-	return !same || !place->settled || refresh->otherwise ||
-	       (place->touched && place->old_path);
-}
-
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -262,7 +253,7 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 	comparison->adopting = !known;
 	/* else the record is another directory's, which may have the same times */
 	same = is.own && pfs_is_as_recorded(&record, &batch->entries[0].attr);
-	comparison->listing = needs_listing(refresh, place, same);
+	comparison->listing = !same || !place->settled || refresh->otherwise;
 	if (!same || place->old_path || place->matched || is.anew ||
 	    (comparison->listing && batch->entries[0].settled && !refresh->otherwise))
 		return note_own(comparison, batch, node, known ? &record : NULL);
