@@ -152,9 +152,17 @@ else
 fi
 
 # ---- what the store has removed of a directory that moves ----
+# Imports once directories are settled, and have been changed later than the files in them.
+settle() {
+	sleep 0.1
+	find "$one" -type d -exec touch {} +
+	sleep 3.1
+	rm -f "$store"*
+	primefs import -q "$one" "$store"
+}
 for how in '' --quick; do
 	fill
-	sleep 2 # so that directories are settled
+	settle
 	primefs query "$store" "DELETE FROM nodes WHERE path IN ('/x/f', '/x/y/z/h')" >/dev/null
 	mv "$one/x" "$one/x2" && mv "$one/x2/y" "$one/w/y"
 	# shellcheck disable=SC2086
@@ -166,9 +174,9 @@ for how in '' --quick; do
 	is 'and nothing else' "$(nodes)" '/top /w /w/i /w/y /w/y/g /w/y/z /x2 /x2/new'
 done
 fill
+settle
 primefs query "$store" "DELETE FROM nodes WHERE path = '/x/f'" >/dev/null
 mkdir "$work/other" && echo f >"$work/other/f"
-sleep 2
 rm -r "$one/x" && mv "$work/other" "$one/x"
 ok 'another directory comes in the place of one' refresh "$store"
 is 'with all that it has' "$(nodes /x)" '/x/f'
@@ -178,8 +186,7 @@ move() { primefs query "$store" "UPDATE nodes SET path = '$2' WHERE path = '$1'"
 for how in '' --quick; do
 	fill
 	mkdir "$one/x/y/d" && echo e >"$one/x/y/d/e"
-	sleep 2 # so that directories are settled
-	rm "$store" && primefs import -q "$one" "$store"
+	settle
 	move /x/y /w/y
 	move /w/y/d /w/y/z/dd
 	move /w/y/z/h /w/y/hh
