@@ -236,6 +236,25 @@ else
 	for closed in w v x2 x2/y; do unread 'out of what lies in it' "$all" '/v/h /w/z /w/z/i' "$closed"; done
 fi
 
+# ---- watched ----
+if has_fuse; then
+	fill
+	mount_store -o watch
+	mv "$mnt/x/f" "$mnt/w/f" && mv "$mnt/x/y" "$mnt/w/y" && mv "$mnt/w/y/h" "$mnt/v/h"
+	before=$(stat -c %i "$mnt/w/f" "$mnt/w/y" "$mnt/w/y/z/i" "$mnt/v/h")
+	mv "$src/x" "$src/x2"
+	ok 'a directory moves that is watched' wait_for 30 test -e "$mnt/x2/g"
+	is 'nothing is lost' "$(stat -c %i "$mnt/w/f" "$mnt/w/y" "$mnt/w/y/z/i" "$mnt/v/h")" "$before"
+	is 'nor comes twice' "$(ls "$mnt/x2")" g
+	is 'all is read' "$(cat "$mnt/w/f" "$mnt/w/y/z/i" "$mnt/v/h" | xargs)" 'x/f x/y/z/i x/y/h'
+	touch "$src/w/new"
+	ok 'something comes where they are' wait_for 30 test -e "$mnt/w/new"
+	is 'and takes nothing away' "$(stat -c %i "$mnt/w/f" "$mnt/w/y" "$mnt/w/y/z/i" "$mnt/v/h")" "$before"
+	unmount_store
+else
+	skip 'watched: no /dev/fuse'
+fi
+
 # ---- what goes ----
 rm -r "$store"* "$src"
 fill
