@@ -35,11 +35,6 @@ static inline bool pfs_are_times_equal(struct timespec a, struct timespec b)
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-static inline bool pfs_is_later(struct timespec a, struct timespec b)
-{
-	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
-}
-
 /* Returns true if the directory and its listing are as they were when it was last read. mounted:
  * something is mounted there. */
 static inline bool pfs_is_unchanged(const struct pfs_follower *directory, const struct statx *now,
@@ -78,14 +73,6 @@ static inline const char *pfs_source_name(const char *name)
 PFS_MUST_CHECK int pfs_compare_closed(struct pfs_comparison *comparison, bool *closed,
 				      const struct pfs_follower *child, const char *name,
 				      const struct statx *now);
-
-/* ---- refresh_record.c ---- */
-
-/* Returns what a node takes over (bits of enum pfs_set) if its original was as the record says and
- * is as `now` says. */
-unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
-			  const struct stat *now);
-bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
 
 /* ---- refresh_entry.c ---- */
 

@@ -16,82 +16,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/search.h"
-#include "tools/refresh/refresh_compare.h"
-
-/* ---- which nodes ---- */
-
-int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path,
-			  const char *met)
-{
-	struct pfs_displaced *displaced;
-
-	if (pfs_byprime_find(&refresh->displaced_inos, ino))
-		return 0;
-	displaced = calloc(1, sizeof(*displaced));
-	if (!displaced)
-		return -ENOMEM;
-	displaced->by_prime.prime = ino;
-	pfs_byprime_add(&refresh->displaced_inos, &displaced->by_prime);
-	*refresh->displaced_end = displaced;
-	refresh->displaced_end = &displaced->next;
-	displaced->path = strdup(path);
-	displaced->met = met ? strdup(met) : NULL;
-	return !displaced->path || (met && !displaced->met) ? -ENOMEM : 0;
-}
-
-static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
-			  uint64_t **todo, size_t *n, size_t *capacity)
-{
-	struct pfs_source_record record;
-	char path[PATH_MAX];
-	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
-
-	if (!error && record.root == refresh->root.id)
-		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
-	if (error && error != -ENOENT)
-		return error;
-	if (!S_ISDIR(child->attr.st_mode))
-		return 0;
-	PFS_TRY(pfs_grow(todo, capacity, *n + 1, sizeof(**todo)));
-	(*todo)[(*n)++] = child->ino;
-	return 0;
-}
-
-int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
-{
-	struct pfs_followers children = {.n = 0};
-	uint64_t *todo = NULL;
-	size_t n = 0, capacity = 0;
-	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
-
-	if (!error)
-		todo[n++] = ino;
-	while (!error && n) {
-		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
-		for (size_t i = 0; i < children.n && !error; i++)
-			error = displace_child(refresh, &children.list[i], &todo, &n, &capacity);
-	}
-	pfs_followers_finish(&children);
-	free(todo);
-	return error;
-}
 
 /* ---- where originals are now ---- */
-
-int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from, const char *to)
-{
-	struct pfs_move move = {strdup(from), strdup(to)};
-
-	if (!move.from || !move.to ||
-	    pfs_grow(&refresh->moves, &refresh->moves_capacity, refresh->n_moves + 1,
-		     sizeof(*refresh->moves))) {
-		free(move.from);
-		free(move.to);
-		return -ENOMEM;
-	}
-	refresh->moves[refresh->n_moves++] = move;
-	return 0;
-}
 
 /* Sets `now` by the moves that have been found since the last call, the one of the lowest directory
  * on the way. *another is false if it stays as it was. */
@@ -102,7 +28,7 @@ static int find_now(const struct pfs_refresh *refresh, struct pfs_displaced *dis
 
 	*another = false;
 	for (; displaced->n_moves < refresh->n_moves; displaced->n_moves++) {
-		const struct pfs_move *move = &refresh->moves[displaced->n_moves];
+		const struct pfs_source_move *move = &refresh->moves[displaced->n_moves];
 		size_t len = strlen(move->from);
 
 		if (len < displaced->moved_len || strncmp(path, move->from, len) != 0 ||
@@ -374,25 +300,6 @@ static int look_for(struct pfs_refresh *refresh, struct pfs_displaced *displaced
 
 /* ---- those that are not met ---- */
 
-int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path)
-{
-	char *copy = strdup(path);
-
-	if (!copy || pfs_grow(&refresh->sought, &refresh->sought_capacity, refresh->n_sought + 1,
-			      sizeof(char *))) {
-		free(copy);
-		return -ENOMEM;
-	}
-	refresh->sought[refresh->n_sought++] = copy;
-	return 0;
-}
-
-static void forget_sought(struct pfs_refresh *refresh)
-{
-	while (refresh->n_sought)
-		free(refresh->sought[--refresh->n_sought]);
-}
-
 static int compare_sought(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -465,7 +372,7 @@ static int seek(struct pfs_refresh *refresh)
 		return 0;
 	qsort((void *)refresh->sought, refresh->n_sought, sizeof(char *), compare_sought);
 	error = pfs_follow_paths(refresh->tree, refresh->root.id, meet, &met);
-	forget_sought(refresh);
+	pfs_refresh_forget_sought(refresh);
 	if (!error)
 		error = displace_met(refresh, &met);
 	free(met.list);
@@ -522,25 +429,4 @@ int pfs_refresh_look_for_displaced(struct pfs_refresh *refresh)
 		}
 	} while (refresh->n_sought);
 	return leave_entries(refresh);
-}
-
-void pfs_refresh_displaced_finish(struct pfs_refresh *refresh)
-{
-	while (refresh->displaced) {
-		struct pfs_displaced *next = refresh->displaced->next;
-
-		free(refresh->displaced->path);
-		free(refresh->displaced->met);
-		free(refresh->displaced->now);
-		free(refresh->displaced);
-		refresh->displaced = next;
-	}
-	free(refresh->displaced_inos.chains);
-	for (size_t i = 0; i < refresh->n_moves; i++) {
-		free(refresh->moves[i].from);
-		free(refresh->moves[i].to);
-	}
-	free(refresh->moves);
-	forget_sought(refresh);
-	free((void *)refresh->sought);
 }

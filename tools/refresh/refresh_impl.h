@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
  * of things), refresh_begin.c (where it begins), refresh_walk.c, refresh_entry.c and
- * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_displaced.c (what the store
- * has moved), refresh_mount.c (what is mounted), refresh_plan.c (what has been found so far),
- * refresh_apply.c, refresh_place.c and refresh_record.c (changing the store). */
+ * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_moved.c and
+ * refresh_displaced.c (what the store has moved), refresh_mount.c (what is mounted), refresh_plan.c
+ * (what has been found so far), refresh_apply.c, refresh_place.c and refresh_record.c (changing the
+ * store). */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 #define PFS_TOOLS_REFRESH_REFRESH_IMPL_H
 
@@ -126,7 +127,7 @@ struct pfs_displaced {
 };
 
 /* A directory of the source that has moved. */
-struct pfs_move {
+struct pfs_source_move {
 	char *from, *to;
 };
 
@@ -148,7 +149,7 @@ struct pfs_refresh {
 	struct pfs_byprime_table gone, marks;
 	struct pfs_displaced *displaced, **displaced_end;
 	struct pfs_byprime_table displaced_inos; /* the nodes in `displaced` */
-	struct pfs_move *moves;
+	struct pfs_source_move *moves;
 	size_t n_moves, moves_capacity;
 	char **sought; /* old paths of directories that the store may have moved something out of */
 	size_t n_sought, sought_capacity;
@@ -361,7 +362,7 @@ PFS_MUST_CHECK int pfs_refresh_look_for(struct pfs_refresh *refresh, bool *unsee
 /* Walks the places that are to be walked. */
 PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
 
-/* ---- refresh_displaced.c: what the store has moved ---- */
+/* ---- refresh_moved.c: what is known of what the store has moved ---- */
 
 /* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
  * all nodes with a record below a directory that was made in the store. met: the path of the entry
@@ -375,10 +376,14 @@ PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char
 /* Notes that the store may have moved something out of the directory of that path in records, which
  * is about to have another one. */
 PFS_MUST_CHECK int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path);
+void pfs_refresh_forget_sought(struct pfs_refresh *refresh);
+void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
+
+/* ---- refresh_displaced.c: what becomes of it ---- */
+
 /* Looks for the originals of all that was moved, as far as directories have been found to move, and
  * walks directories that were. What has an original stays and follows it; else it is gone. */
 PFS_MUST_CHECK int pfs_refresh_look_for_displaced(struct pfs_refresh *refresh);
-void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 
 /* ---- refresh_match.c ---- */
 
@@ -386,6 +391,17 @@ void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 PFS_MUST_CHECK int pfs_refresh_match(struct pfs_refresh *refresh);
 
 /* ---- refresh_record.c: records of originals ---- */
+
+static inline bool pfs_is_later(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+/* Returns what a node takes over (bits of enum pfs_set) if its original was as the record says and
+ * is as `now` says. */
+unsigned pfs_what_to_take(const struct pfs_source_record *record, const struct stat *node,
+			  const struct stat *now);
+bool pfs_is_as_recorded(const struct pfs_source_record *record, const struct stat *now);
 
 /* Makes the record that the finding's node gets. path: its path in the source. */
 PFS_MUST_CHECK int pfs_refresh_record_of(struct pfs_refresh *refresh, struct pfs_source_record *out,

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "tools/refresh/refresh_compare.h"
 
 /* ---- records ---- */
 

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of nodes that the store has moved, and of directories that the source has. */
+#include "tools/refresh/refresh_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+
+/* ---- nodes that the store has moved ---- */
+
+int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path,
+			  const char *met)
+{
+	struct pfs_displaced *displaced;
+
+	if (pfs_byprime_find(&refresh->displaced_inos, ino))
+		return 0;
+	displaced = calloc(1, sizeof(*displaced));
+	if (!displaced)
+		return -ENOMEM;
+	displaced->by_prime.prime = ino;
+	pfs_byprime_add(&refresh->displaced_inos, &displaced->by_prime);
+	*refresh->displaced_end = displaced;
+	refresh->displaced_end = &displaced->next;
+	displaced->path = strdup(path);
+	displaced->met = met ? strdup(met) : NULL;
+	return !displaced->path || (met && !displaced->met) ? -ENOMEM : 0;
+}
+
+static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
+			  uint64_t **todo, size_t *n, size_t *capacity)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
+
+	if (!error && record.root == refresh->root.id)
+		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
+	if (error && error != -ENOENT)
+		return error;
+	if (!S_ISDIR(child->attr.st_mode))
+		return 0;
+	PFS_TRY(pfs_grow(todo, capacity, *n + 1, sizeof(**todo)));
+	(*todo)[(*n)++] = child->ino;
+	return 0;
+}
+
+int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_followers children = {.n = 0};
+	uint64_t *todo = NULL;
+	size_t n = 0, capacity = 0;
+	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
+
+	if (!error)
+		todo[n++] = ino;
+	while (!error && n) {
+		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
+		for (size_t i = 0; i < children.n && !error; i++)
+			error = displace_child(refresh, &children.list[i], &todo, &n, &capacity);
+	}
+	pfs_followers_finish(&children);
+	free(todo);
+	return error;
+}
+
+/* ---- directories that have moved in the source ---- */
+
+int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from, const char *to)
+{
+	struct pfs_source_move move = {strdup(from), strdup(to)};
+
+	if (!move.from || !move.to ||
+	    pfs_grow(&refresh->moves, &refresh->moves_capacity, refresh->n_moves + 1,
+		     sizeof(*refresh->moves))) {
+		free(move.from);
+		free(move.to);
+		return -ENOMEM;
+	}
+	refresh->moves[refresh->n_moves++] = move;
+	return 0;
+}
+
+int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy || pfs_grow(&refresh->sought, &refresh->sought_capacity, refresh->n_sought + 1,
+			      sizeof(char *))) {
+		free(copy);
+		return -ENOMEM;
+	}
+	refresh->sought[refresh->n_sought++] = copy;
+	return 0;
+}
+
+void pfs_refresh_forget_sought(struct pfs_refresh *refresh)
+{
+	while (refresh->n_sought)
+		free(refresh->sought[--refresh->n_sought]);
+}
+
+void pfs_refresh_displaced_finish(struct pfs_refresh *refresh)
+{
+	while (refresh->displaced) {
+		struct pfs_displaced *next = refresh->displaced->next;
+
+		free(refresh->displaced->path);
+		free(refresh->displaced->met);
+		free(refresh->displaced->now);
+		free(refresh->displaced);
+		refresh->displaced = next;
+	}
+	free(refresh->displaced_inos.chains);
+	for (size_t i = 0; i < refresh->n_moves; i++) {
+		free(refresh->moves[i].from);
+		free(refresh->moves[i].to);
+	}
+	free(refresh->moves);
+	pfs_refresh_forget_sought(refresh);
+	free((void *)refresh->sought);
+}
