@@ -8,9 +8,9 @@
  * it answers a request for attributes, and the reply brings the new ones. A notice that overtakes
  * this reply, or reaches the kernel before the asking process has taken the reply over, makes the
  * kernel throw the new attributes away and decide on access by the old ones. So if an inode goes on
- * changing, its notice is sent when it pauses, and if its mode or owner changed, when these have
- * been the same for PFS_NOTICE_RIGHTS_MS. Until then a process that has the file open may read
- * cached bytes; one that opens it anew does not. */
+ * changing, its notice is sent when it pauses, and if it is a linked file whose mode or owner
+ * changed, when these have been the same for PFS_NOTICE_RIGHTS_MS, even if a flush waits. Until
+ * then a process that has the file open may read cached bytes; one that opens it anew does not. */
 #ifndef PFS_FS_MOUNT_NOTIFY_H
 #define PFS_FS_MOUNT_NOTIFY_H
 
@@ -33,8 +33,9 @@ PFS_MUST_CHECK int pfs_notifier_start(struct pfs_notifier **out,
  * logged. */
 void pfs_notifier_push(struct pfs_notifier *notifier, uint64_t ino, const char *name);
 
-/* Sends the queued notices, and returns when the kernel has them. Not to be called by a thread that
- * serves a request: the kernel may make a notice wait for that request. */
+/* Sends the queued notices, and returns when the kernel has them or send() has pushed them again.
+ * Not to be called by a thread that serves a request: the kernel may make a notice wait for that
+ * request. */
 void pfs_notifier_flush(struct pfs_notifier *notifier);
 
 /* Sends no more notices: drops those pushed from now on, and makes calls of flush return at once,

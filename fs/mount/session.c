@@ -354,13 +354,15 @@ void pfs_session_process(void *arg, void *buffer, size_t len)
 
 /* Returns true if a notice about the inode must wait: its rights changed lately, and the notice
  * could make the kernel ignore a reply with the new ones. Looks at the original once more, so that
- * a change that nobody has seen yet counts, too. */
+ * a change that nobody has seen yet counts, too. An inode whose attributes the kernel keeps does
+ * not wait: until the notice comes, the kernel grants its old rights and does not ask. */
 static bool must_wait(struct pfs_mount *mount, uint64_t ino)
 {
 	struct pfs_entry entry;
 	int error = pfs_tree_getattr(mount->tree, &entry, ino);
 
-	return !error && pfs_access_changed_within(&mount->access, ino, PFS_NOTICE_RIGHTS_MS);
+	return !error && entry.volatile_attr &&
+	       pfs_access_changed_within(&mount->access, ino, PFS_NOTICE_RIGHTS_MS);
 }
 
 void pfs_session_notify(void *arg, uint64_t ino, const char *name)

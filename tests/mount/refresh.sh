@@ -32,6 +32,17 @@ primefs refresh "$mnt" >/dev/null
 is 'what it has found is listed when it has ended' "$(names "$mnt")" "$(names "$src")"
 ok 'a name that there was none of is there' test -e "$mnt/d/asked"
 not_ok 'and one that moved is not' test -e "$mnt/moved"
+mkdir "$src/closed"
+mkfifo "$src/pipe"
+primefs refresh "$mnt" >/dev/null
+for mode in 700 711; do
+	stat "$mnt/closed" "$mnt/pipe" >/dev/null # the kernel keeps them
+	chmod "$mode" "$src/closed" "$src/pipe"
+	primefs refresh "$mnt" >/dev/null
+	is "rights of directories and pipes are new when it has ended: $mode" \
+		"$(stat -c %a "$mnt/closed" "$mnt/pipe" | xargs)" "$mode $mode"
+done
+rm "$src/pipe"
 unmount_store
 check_store
 echo later >"$src/later"

@@ -49,12 +49,13 @@ number=$(stat -c %i "$work/one")
 "$probes/exchange" "$work/one" "$work/other"
 is 'names can be exchanged' "$(stat -c %i "$work/other")" "$number"
 rounds() { rounds_ "$@" >"$work/log" 2>&1 || { tail -n 12 "$work/log"; return 1; }; }
-rounds_() { # COMMAND...: after each round's changes
-	local round n
+rounds_() { # SECONDS COMMAND...: after each round's changes, and how long it may be until they show
+	local round n wait=$1
+	shift
 	for ((round = 1; round <= n_rounds; round++)); do
 		for ((n = RANDOM % 5 + 1; n; n--)); do change; done
 		"$@"
-		if ! wait_for 30 equal; then
+		if ! wait_for "$wait" equal; then
 			echo "round $round"
 			diff <(listing "$src") <(listing "$mnt") || true
 			return 1
@@ -83,17 +84,17 @@ same_content() { ok "$1" wait_for 30 nothing_differs; }
 
 RANDOM=$seed
 mount_store
-ok 'random changes, each time refreshed' rounds primefs refresh "$mnt"
+ok 'random changes, each time refreshed' rounds 0 primefs refresh "$mnt"
 same_content 'the content is the same'
 quick=right
-ok 'random changes, refreshed quickly and then wholly' rounds quick_first
+ok 'random changes, refreshed quickly and then wholly' rounds 0 quick_first
 is 'quick refreshes have found each name' "$quick" right
 same_content 'the content is the same again'
 unmount_store
 check_store
 
 mount_store -o watch
-ok 'random changes, watched' rounds true
+ok 'random changes, watched' rounds 30 true
 same_content 'the content is the same, watched'
 grep "^source" "$mnt/.query/as_of"
 unmount_store
