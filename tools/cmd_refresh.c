@@ -373,6 +373,8 @@ static int refresh(const struct pfs_answered *answered, struct request *request)
 		pfs_json_open(&request->json, "entries", '[');
 	}
 	error = pfs_refresh(answered->tree, &how, &report, why, sizeof(why));
+	if (error || report.count[PFS_REFRESH_UNREAD])
+		pfs_sourcewatch_look(answered->watch);
 	/* what could not be read may have it */
 	if (error ? error == -ENODATA : !report.count[PFS_REFRESH_UNREAD])
 		missing = find_missing(answered, request, &path);

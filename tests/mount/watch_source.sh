@@ -170,6 +170,38 @@ ok 'and not by refreshes alone' grep -q "^source [fi]" "$mnt/.query/as_of"
 unmount_store
 wait "$daemon" || true
 
+# ---- another one comes to its path, and the kernel says nothing ----
+missed() { grep -q "^$1: no longer the folder" "$mnt/.query/as_of"; }
+for means in auto inotify; do
+	mount_in_foreground -o "watch=$means,refresh=1"
+	settle
+	mv "$src" "$work/away"
+	mkdir "$src"
+	ok "replaced, $means: as_of tells" wait_for 10 missed "unread /: $src"
+	before=$(known /)
+	sleep 2.1
+	is "replaced, $means: what it held is as old as it was" "$(known /)" "$before"
+	ok "replaced, $means: it is still there" test -e "$mnt/back"
+	rmdir "$src"
+	mv "$work/away" "$src"
+	ok "back, $means: it is followed" wait_for 15 settle
+	echo "$means" >"$src/again $means"
+	ok "back, $means: what changes then shows" wait_for 10 test -e "$mnt/again $means"
+	unmount_store
+	wait "$daemon" || true
+done
+mount_in_foreground -o watch,refresh=600
+settle
+mv "$src" "$work/away"
+mv "$other" "$work/away2"
+not_ok 'a refresh that is asked for finds none' primefs refresh "$mnt"
+ok 'as_of tells it at once' wait_for 5 missed 'source not followed'
+mv "$work/away" "$src"
+mv "$work/away2" "$other"
+unmount_store
+wait "$daemon" || true
+check_store
+
 # ---- the source is unmounted in the middle ----
 src=$work/disk mnt=$work/mnt store=$work/disk.pfs
 mkdir "$src"
@@ -186,6 +218,7 @@ for means in auto inotify; do
 	ok "unmounted, $means: nothing is lost" test "$(find "$mnt/d" -mindepth 1 | wc -l)" = 200
 	ok "unmounted, $means: the daemon answers" grep -q "^source" "$mnt/.query/as_of"
 	ok "unmounted, $means: it still runs" kill -0 "$daemon"
+	ok "unmounted, $means: as_of tells" wait_for 10 grep -q '^source not followed: no longer the folder' "$mnt/.query/as_of"
 	mount -t tmpfs none "$src" # another one: not the folder that was imported
 	echo other >"$src/other"
 	sleep 1.2

@@ -26,7 +26,7 @@ struct pfs_answered {
 	uint64_t memory_limit; /* of a statement, in bytes; 0: none */
 	uint64_t value_limit;  /* of a value, in bytes; 0: that of meta/sql/sqlquery.h */
 	unsigned time_limit_ms;
-	const struct pfs_sourcewatch *watch; /* of the tree's sources; NULL: none */
+	struct pfs_sourcewatch *watch; /* of the tree's sources; NULL: none */
 };
 
 /* Sets *scope for a statement of a verb: it sees all nodes, has the limits of `answered`, and ends

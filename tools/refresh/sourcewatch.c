@@ -300,44 +300,49 @@ static bool repeats(struct pfs_sourcewatch *watch)
 	return take_news(watch).limited || watch->means == PFS_SOURCEWATCH_REFRESH;
 }
 
-/* Returns true if one of the folders is not there; with is_back, if one of those is there again. */
-static bool is_away(struct pfs_sourcewatch *watch, bool is_back)
+/* Looks for each folder at its path: no event says that one was renamed, or lies below a filesystem
+ * that is no longer mounted. Returns how many are not there; *back: one is there again, or its
+ * filesystem is mounted anew. */
+static size_t look_for_folders(struct pfs_sourcewatch *watch, bool *back)
 {
 	struct pfs_original_root root;
+	size_t n = 0;
 
-	for (size_t i = 0; pfs_follow_root(watch->tree, &root, i); i++)
-		if (root.away && (!is_back || !pfs_follow_find_root(watch->tree, &root)))
-			return true;
-	return false;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->look = false;
+	(void)pthread_mutex_unlock(&watch->lock);
+	*back = false;
+	if (pfs_refresh_possible(watch->tree))
+		return 0;
+	for (size_t i = 0; pfs_follow_root(watch->tree, &root, i); i++) {
+		struct pfs_original_root before = root;
+		int error = pfs_follow_find_root(watch->tree, &root);
+
+		n += error != 0;
+		*back |= !error && (before.away || before.dev != root.dev);
+	}
+	return n;
 }
 
-/* Returns how long it may be until everything is refreshed again, or folders that are not there are
- * looked for; 0: for ever. */
+/* Returns how long it may be until the folders are looked for, and everything is refreshed again if
+ * that is needed. */
 static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
 {
 	unsigned retry_ms = PFS_MIN(watch->retry_ms, watch->options.pause_ms);
 
-	if (!error) {
-		watch->retry_ms = RETRY_MS;
-		return repeats(watch) || is_away(watch, false) ? watch->options.pause_ms : 0;
-	}
-	watch->retry_ms = 2 * retry_ms;
-	return retry_ms;
+	watch->retry_ms = error ? 2 * retry_ms : RETRY_MS;
+	return error ? retry_ms : watch->options.pause_ms;
 }
 
 /* False: the pause is over.  After an error news alone do not end it. */
 static bool wait_for_news(struct pfs_sourcewatch *watch, int error)
 {
-	unsigned pause_ms = pause_of(watch, error);
-	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, pause_ms);
+	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, pause_of(watch, error));
 	PFS_LOCKED(&watch->lock);
 
-	while (!(error ? atomic_load(&watch->stop) : pfs_sourcewatch_has_news(watch))) {
-		if (!pause_ms)
-			(void)pthread_cond_wait(&watch->wake, &watch->lock);
-		else if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) == ETIMEDOUT)
+	while (!(error ? atomic_load(&watch->stop) : pfs_sourcewatch_has_news(watch)))
+		if (pthread_cond_timedwait(&watch->wake, &watch->lock, &until) == ETIMEDOUT)
 			return false;
-	}
 	return true;
 }
 
@@ -362,13 +367,14 @@ static void wait_for_quiet(struct pfs_sourcewatch *watch)
 static void *run(void *arg)
 {
 	struct pfs_sourcewatch *watch = arg;
-	bool all = true;
+	bool all = true, back;
+	size_t n_away = look_for_folders(watch, &back), n;
 	int error;
 
 	choose_means(watch);
 	while (!is_stopped(watch)) {
 		struct news news;
-		bool over, back;
+		bool over;
 
 		error = all ? refresh_all(watch) : refresh_stale(watch);
 		pfs_sourcewatch_forget_gone(watch);
@@ -377,10 +383,11 @@ static void *run(void *arg)
 			say_means(watch, error);
 		over = !wait_for_news(watch, error);
 		wait_for_quiet(watch);
-		back = is_away(watch, true);
+		n = look_for_folders(watch, &back);
 		if (back)
 			renew_means(watch);
-		all = error || back || (over && repeats(watch));
+		all = error || back || n > n_away || (over && repeats(watch));
+		n_away = n;
 		news = take_news(watch);
 		if (news.failed && !is_stopped(watch))
 			lower_means(watch);
@@ -458,6 +465,16 @@ void pfs_sourcewatch_close(struct pfs_sourcewatch *watch)
 	(void)pthread_mutex_destroy(&watch->lock);
 	pfs_sourcewatch_free_unread(&watch->unread);
 	free(watch);
+}
+
+void pfs_sourcewatch_look(struct pfs_sourcewatch *watch)
+{
+	if (!watch)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->look = true;
+	(void)pthread_cond_signal(&watch->wake);
+	(void)pthread_mutex_unlock(&watch->lock);
 }
 
 const struct pfs_refresh_watcher *pfs_sourcewatch_watcher(const struct pfs_sourcewatch *watch)

@@ -31,7 +31,9 @@ struct pfs_sourcewatch_options {
 	const char *store; /* the store's path */
 	enum pfs_sourcewatch_means best; /* the first means to try; those before it are not used */
 	size_t limit;	   /* directories inotify may watch; 0: 3/4 of the user's limit */
-	unsigned pause_ms; /* between refreshes of everything, if needed; 0: half a minute */
+	/* between looks whether the folders are there, and refreshes of everything, if needed; 0:
+	 * half a minute */
+	unsigned pause_ms;
 };
 
 struct pfs_sourcewatch;
@@ -48,6 +50,10 @@ PFS_MUST_CHECK int pfs_sourcewatch_start(struct pfs_sourcewatch *watch);
  * for. NULL is allowed, and so is a watch that was not started. */
 void pfs_sourcewatch_stop(struct pfs_sourcewatch *watch);
 void pfs_sourcewatch_close(struct pfs_sourcewatch *watch); /* after stop; NULL is allowed */
+
+/* Has the watch look at once whether its folders are there: another refresh has missed something.
+ * NULL is allowed. */
+void pfs_sourcewatch_look(struct pfs_sourcewatch *watch);
 
 /* Returns the watcher for the options of other refreshes of the tree; watch NULL: NULL. */
 const struct pfs_refresh_watcher *pfs_sourcewatch_watcher(const struct pfs_sourcewatch *watch);

@@ -54,6 +54,7 @@ struct pfs_sourcewatch {
 	uint64_t heard_ns; /* when the last event came */
 	bool lost;	   /* everything may be stale */
 	bool failed;	   /* the events have ended */
+	bool look;	   /* it is to be looked at once whether the folders are there */
 	bool limited;	   /* not all directories are watched */
 	bool limit_said;   /* that not all are watched has been logged */
 	enum pfs_sourcewatch_means means; /* changed by the thread that refreshes alone */

@@ -252,7 +252,8 @@ static void hear(void *arg, enum pfs_sourceevent event, uint64_t number)
 
 bool pfs_sourcewatch_has_news(const struct pfs_sourcewatch *watch)
 {
-	return watch->stale || watch->lost || watch->failed || atomic_load(&watch->stop);
+	return watch->stale || watch->lost || watch->failed || watch->look ||
+	       atomic_load(&watch->stop);
 }
 
 void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen)
