@@ -16,6 +16,7 @@ int pfs_attr_edit_begin(struct pfs_tree *tree, struct pfs_attr_edit *edit, uint6
 	*edit = (struct pfs_attr_edit){.tree = tree, .ino = ino, .in_use = true};
 	if (!ino)
 		return 0;
+	PFS_TRY(pfs_attr_allowed(tree, ino));
 	PFS_TRY(pfs_attr_base(tree, &edit->before, &edit->flagged, ino, PFS_RECORDS_HOLD));
 	edit->is_held = edit->flagged;
 	edit->after = pfs_value_ref(edit->before);

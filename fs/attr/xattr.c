@@ -205,6 +205,15 @@ bool pfs_attr_set_fits(const struct pfs_value *set)
 	return set->size <= PFS_ATTR_SET_LIMIT && list_size(set) <= LIST_LIMIT;
 }
 
+int pfs_attr_allowed(struct pfs_tree *tree, uint64_t ino)
+{
+	uint8_t flags;
+	mode_t mode;
+
+	PFS_TRY(pfs_attr_look(tree, &flags, &mode, ino));
+	return S_ISREG(mode) || S_ISDIR(mode) ? 0 : -EPERM;
+}
+
 int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, uint64_t ino,
 		  enum pfs_records_for purpose)
 {
@@ -214,8 +223,6 @@ int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged, 
 
 	*out = NULL;
 	PFS_TRY(pfs_attr_look(tree, &node_flags, &mode, ino));
-	if (!S_ISREG(mode) && !S_ISDIR(mode))
-		return -EPERM;
 	*flagged = node_flags & PFS_NODE_ATTRS;
 	if (*flagged)
 		return pfs_records_get(tree->attrs->sets, out, ino, purpose);
@@ -355,6 +362,7 @@ int pfs_tree_setxattr(struct pfs_tree *tree, uint64_t ino, const char *name, con
 		return -EPERM;
 	if (size > PFS_ATTR_VALUE_MAX)
 		return -E2BIG;
+	PFS_TRY(pfs_attr_allowed(tree, ino));
 	attr.name_len = (uint16_t)len;
 	attr.type = pfs_attr_type_of(tree->attrs, &attr);
 	return change(tree, ino, &attr, flags);
@@ -370,6 +378,7 @@ int pfs_tree_removexattr(struct pfs_tree *tree, uint64_t ino, const char *name)
 		return error;
 	if (pfs_attr_is_ours(attr.name, len) || pfs_row_is_computed(tree, ino, attr.name, len))
 		return -EPERM;
+	PFS_TRY(pfs_attr_allowed(tree, ino));
 	attr.name_len = (uint16_t)len;
 	return change(tree, ino, &attr, XATTR_REPLACE);
 }

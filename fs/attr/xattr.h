@@ -21,9 +21,9 @@ struct pfs_value;
 /* Gets the node's set, which the caller drops; NULL if it has none. No lock is held. -ESTALE, and
  * what the store returns. */
 PFS_MUST_CHECK int pfs_attr_set_of(struct pfs_tree *tree, struct pfs_value **out, uint64_t ino);
-/* Sets an attribute that only this program sets, or removes it (text NULL); nothing of the node
- * changes that anybody else sees, its ctime included. No lock is held. Errors as of
- * pfs_tree_setxattr. */
+/* Sets an attribute that this program sets by itself, or removes it (text NULL). Any node may have
+ * it. If its name is one that users cannot set, nothing of the node changes that anybody else sees,
+ * its ctime included. No lock is held. Errors as of pfs_tree_setxattr. */
 struct pfs_attr;
 PFS_MUST_CHECK int pfs_attr_change_ours(struct pfs_tree *tree, uint64_t ino,
 					const struct pfs_attr *attr);

@@ -38,9 +38,13 @@ enum pfs_attr_type pfs_attr_type_of(const struct pfs_attrs *attrs, const struct 
 /* Gets what the image has of the node. No lock is held. -ESTALE. */
 PFS_MUST_CHECK int pfs_attr_look(struct pfs_tree *tree, uint8_t *flags, mode_t *mode, uint64_t ino);
 
+/* Returns 0 if users may set attributes of the node. No lock is held. -ESTALE; -EPERM: it is no
+ * file and no directory. */
+PFS_MUST_CHECK int pfs_attr_allowed(struct pfs_tree *tree, uint64_t ino);
+
 /* Gets the set that the node has now, for a change of it, and whether the node is flagged as having
  * any. A set that is flagged is held, if that is the purpose (records.h). No locks are held.
- * -ESTALE; -EPERM: it is no file and no directory. */
+ * -ESTALE. */
 PFS_MUST_CHECK int pfs_attr_base(struct pfs_tree *tree, struct pfs_value **out, bool *flagged,
 				 uint64_t ino, enum pfs_records_for purpose);
 

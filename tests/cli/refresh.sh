@@ -132,6 +132,24 @@ ok 'once' refresh --keep -l
 is 'and no more' "$(said | grep '^removed' || true)" ''
 refresh
 is 'it goes without keep' "$(prime /c/second)" -
+ln -s zz "$src/c/weak"
+mkfifo "$src/c/reed"
+refresh
+mv "$src/c/weak" "$src/c/reed" "$work"
+ok 'keep a symlink and a pipe' refresh --keep -l
+is 'says that they are gone' "$(said | grep '^removed' | xargs)" 'removed /c/reed removed /c/weak'
+gone() { primefs query --tsv "$store" "SELECT path, gone > '2' FROM nodes WHERE gone IS NOT NULL ORDER BY path" | tail -n +2 | xargs; }
+is 'and marks them' "$(gone)" '/c/reed 1 /c/weak 1'
+ok 'only once' refresh --keep -l
+is 'as said' "$(said | grep '^removed' || true)" ''
+ok 'an archive takes the mark' primefs export --format=tar -o "$work/marked.tar" "$store"
+mv "$work/weak" "$src/c"
+refresh --keep
+is 'what comes back loses its mark' "$(gone)" '/c/reed 1'
+check_store
+rm "$src/c/weak"
+refresh
+is 'what is marked goes without keep' "$(prime /c/reed)$(prime /c/weak)" --
 echo 1 >>"$src/a/other"
 echo 2 >>"$src/c/d/other"
 ok 'a path alone' primefs refresh "$store" /c

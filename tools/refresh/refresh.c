@@ -68,8 +68,7 @@ static int tell_gone(struct pfs_refresh *refresh)
 	for (size_t i = 0; i < n; i++) {
 		uint64_t ino = list[i]->by_prime.prime;
 
-		if (refresh->options->keep &&
-		    pfs_tree_getxattr(refresh->tree, NULL, 0, ino, PFS_REFRESH_GONE) >= 0)
+		if (refresh->options->keep && pfs_refresh_is_marked(refresh, ino))
 			continue; /* told before */
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_REMOVED, ino, NULL, NULL, NULL));
 	}

@@ -55,7 +55,8 @@ struct pfs_refresh_watcher {
 	void (*linked)(void *arg, const struct stat *node);
 };
 
-#define PFS_REFRESH_GONE "user.gone" /* the attribute that `keep` sets: since when it is gone */
+/* the attribute that `keep` sets, without "user.": since when it is gone */
+#define PFS_REFRESH_GONE "gone"
 
 struct pfs_refresh_options {
 	const char *store; /* the store's path: the store and its files are not compared */

@@ -5,12 +5,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/attr/attrset.h"
+#include "fs/attr/xattr.h"
 #include "fs/change/change.h"
 #include "fs/content/filesystem.h"
 #include "tools/refresh/refresh_compare.h"
@@ -75,6 +76,28 @@ int pfs_refresh_note_staying(struct pfs_refresh *refresh)
 	return note_all_staying(refresh, refresh->loose);
 }
 
+bool pfs_refresh_is_marked(const struct pfs_refresh *refresh, uint64_t ino)
+{
+	return pfs_tree_getxattr(refresh->tree, NULL, 0, ino, "user." PFS_REFRESH_GONE) >= 0;
+}
+
+/* Sets the attribute PFS_REFRESH_GONE, or removes it (text NULL). */
+static int mark(struct pfs_refresh *refresh, uint64_t ino, const char *text)
+{
+	const struct pfs_attr attr = {
+		.name = PFS_REFRESH_GONE,
+		.name_len = sizeof(PFS_REFRESH_GONE) - 1,
+		.text = text,
+		.text_len = text ? (uint32_t)strlen(text) : 0,
+		.type = PFS_ATTR_TEXT,
+	};
+	int error = pfs_refresh_is_marked(refresh, ino) == !text
+			    ? pfs_attr_change_ours(refresh->tree, ino, &attr)
+			    : 0;
+
+	return error == -ESTALE ? 0 : error; /* removed meanwhile */
+}
+
 /* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
 static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
 {
@@ -84,16 +107,9 @@ static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, 
 
 	(void)gmtime_r(&now, &utc);
 	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	for (size_t i = 0; i < n; i++) {
-		int error = list[i].stays ? 0
-					  : pfs_tree_setxattr(refresh->tree, list[i].ino,
-							      PFS_REFRESH_GONE, text, strlen(text),
-							      XATTR_CREATE);
-
-		/* it is marked already; or it is a symlink, which has no attributes */
-		if (error && error != -EEXIST && error != -EPERM && error != -ESTALE)
-			return error;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (!list[i].stays)
+			PFS_TRY(mark(refresh, list[i].ino, text));
 	return 0;
 }
 
@@ -255,8 +271,8 @@ static int take_attributes(struct pfs_refresh *refresh, const struct pfs_finding
 	if (S_ISDIR(entry->attr.st_mode) && (entry->dir || !entry->mounted))
 		error = pfs_filesystem_set(refresh->tree, found->ino, entry->filesystem);
 	if (!error && !is_new)
-		error = pfs_tree_removexattr(refresh->tree, found->ino, PFS_REFRESH_GONE);
-	return error == -ENODATA || error == -EPERM || error == -ESTALE ? 0 : error;
+		error = mark(refresh, found->ino, NULL);
+	return error == -ESTALE ? 0 : error;
 }
 
 /* Gives the node what it takes over from the entry. unfinished: the next refresh is to read the

@@ -448,6 +448,8 @@ PFS_MUST_CHECK int pfs_refresh_note_staying(struct pfs_refresh *refresh);
 /* Gives a directory that has just been made what it takes over, before anything is made in it. */
 PFS_MUST_CHECK int pfs_refresh_take_made(struct pfs_refresh *refresh,
 					 const struct pfs_finding *found);
+/* Returns true if the node has the attribute PFS_REFRESH_GONE. */
+bool pfs_refresh_is_marked(const struct pfs_refresh *refresh, uint64_t ino);
 /* Makes all other changes, those of each place as one group. */
 PFS_MUST_CHECK int pfs_refresh_apply(struct pfs_refresh *refresh);
 
