@@ -103,6 +103,18 @@ fails_with 'no file' '^primefs refresh: none.csv: No such file' primefs refresh 
 fails_with 'options for folders' 'with --from there are only' primefs refresh --from=new.csv --keep "$store"
 fails_with 'columns alone' 'goes with --from' primefs refresh --columns=a "$store"
 is 'nothing is left beside the store' "$(echo store.pfs*)" store.pfs
+cp "$store" logged.pfs
+primefs query logged.pfs "DROP TABLE refreshes" >/dev/null
+primefs query logged.pfs "CREATE TABLE refreshes (time TEXT, mine TEXT)" >/dev/null
+all_paths() { primefs find logged.pfs / -printf '%i %p\n' | sort; }
+was=$(all_paths)
+fails_with 'a table of that name with other columns' 'table refreshes cannot be written, and nothing was changed: .*what' \
+	primefs refresh --from=new.csv logged.pfs
+is 'nothing has changed' "$(all_paths)" "$was"
+primefs query logged.pfs "DROP TABLE refreshes" >/dev/null
+primefs query logged.pfs "CREATE TABLE refreshes (mine TEXT, what TEXT, time TEXT, ino, source, id, path, was, field, before, after)" >/dev/null
+ok 'one that has these columns, too, is used' primefs refresh --from=new.csv logged.pfs
+ok 'each for what it is' test "$(primefs query --tsv logged.pfs "SELECT count(*) FROM refreshes WHERE what = 'moved' AND time > '2' AND mine IS NULL" | tail -n 1)" -gt 0
 
 # ---- random tables, and refreshes that are killed ----
 store=$work/random.pfs

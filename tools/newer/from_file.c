@@ -248,8 +248,14 @@ static int take(struct job *job, const struct pfs_from_lists *from)
 {
 	const struct pfs_compared_times times = {.full_s = job->begun_s};
 	char why[512] = "";
-	int error = pfs_from_apply((struct pfs_from_lists *)from);
+	int error = pfs_from_log_prepare(job->tree, why, sizeof(why));
 
+	if (error)
+		return pfs_cmd_fail(VERB,
+				    "%s: the table refreshes cannot be written, and nothing was "
+				    "changed: %s",
+				    job->store, *why ? why : strerror(-error));
+	error = pfs_from_apply((struct pfs_from_lists *)from);
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s; do it again to go on", job->store,
 				    strerror(-error));

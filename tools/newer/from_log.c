@@ -14,7 +14,8 @@
 #include "tools/newer/from_print.h"
 
 #define VALUE_MAX 1000
-#define BEGINNING "INSERT INTO refreshes VALUES "
+#define COLUMNS	  "time, what, ino, source, id, path, was, field, before, after"
+#define INSERTION "INSERT INTO refreshes (" COLUMNS ") "
 
 struct log {
 	struct pfs_queries *queries;
@@ -76,13 +77,13 @@ static int add_value(struct log *log, const char *value)
 static int add_row(void *arg, const struct pfs_from_event *event)
 {
 	struct log *log = arg;
-	char beginning[128];
+	char beginning[256];
 	const char *values[] = {log->source,   event->key,    event->path, event->from,
 				event->column, event->before, event->after};
 
 	(void)snprintf(beginning, sizeof(beginning), "%s('%s', '%s', %llu",
-		       log->len ? ", " : BEGINNING, log->time, pfs_from_names[event->what],
-		       (unsigned long long)event->ino);
+		       log->len ? ", " : INSERTION "VALUES ", log->time,
+		       pfs_from_names[event->what], (unsigned long long)event->ino);
 	PFS_TRY(add(log, beginning, strlen(beginning)));
 	for (size_t i = 0; i < PFS_COUNT(values); i++)
 		PFS_TRY(add_value(log, values[i]));
@@ -90,12 +91,27 @@ static int add_row(void *arg, const struct pfs_from_event *event)
 	return log->len > PFS_STATEMENT_MAX / 2 ? flush(log) : 0;
 }
 
+int pfs_from_log_prepare(struct pfs_tree *tree, char *why, size_t why_size)
+{
+	static const char *const statements[] = {
+		"CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
+		"source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)",
+		/* fails if it has other columns */
+		INSERTION "SELECT " COLUMNS " FROM refreshes WHERE 0",
+	};
+	struct log log = {.source = NULL};
+	int error = pfs_queries_open(&log.queries, tree);
+
+	for (size_t i = 0; i < PFS_COUNT(statements) && !error; i++)
+		error = run(&log, statements[i], strlen(statements[i]));
+	pfs_queries_close(log.queries);
+	(void)snprintf(why, why_size, "%s", log.error.text);
+	return error;
+}
+
 int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const char *source,
 		 char *why, size_t why_size)
 {
-	static const char table[] =
-		"CREATE TABLE IF NOT EXISTS refreshes (time TEXT, what TEXT, ino INTEGER, "
-		"source TEXT, id TEXT, path TEXT, was TEXT, field TEXT, before TEXT, after TEXT)";
 	struct log log = {.source = source};
 	time_t seconds = time(NULL);
 	struct tm utc;
@@ -104,9 +120,7 @@ int pfs_from_log(struct pfs_tree *tree, const struct pfs_from_lists *from, const
 	(void)gmtime_r(&seconds, &utc);
 	(void)strftime(log.time, sizeof(log.time), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	PFS_TRY(pfs_queries_open(&log.queries, tree));
-	error = run(&log, table, sizeof(table) - 1);
-	if (!error)
-		error = pfs_from_tell(from, add_row, &log);
+	error = pfs_from_tell(from, add_row, &log);
 	if (!error)
 		error = flush(&log);
 	pfs_queries_close(log.queries);
