@@ -192,13 +192,14 @@ static int take_event(void *arg, enum pfs_refresh_event event, const char *path,
 	struct request *request = arg;
 
 	PFS_TRY(find_sought(request, event, path, from));
+	if (request->wanted[JSON]) {
+		add_event(request, event, path, from, why);
+		return ferror(request->json.out) ? -ENOMEM : 0;
+	}
 	if (!request->wanted[LIST] && !request->wanted[DRY_RUN] && event != PFS_REFRESH_KEPT &&
 	    event != PFS_REFRESH_UNREAD)
 		return 0;
-	if (!request->wanted[JSON])
-		return print_event(request, event, path, from, why);
-	add_event(request, event, path, from, why);
-	return ferror(request->json.out) ? -ENOMEM : 0;
+	return print_event(request, event, path, from, why);
 }
 
 static bool is_gone(void *arg)

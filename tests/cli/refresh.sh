@@ -177,7 +177,9 @@ sleep 3.1
 refresh
 is 'no listing is read when nothing changed' "$(primefs refresh --json "$store" | field listed)" 0
 touch "$src/c/d/another"
-is 'that of a directory that changed is' "$(primefs refresh --json "$store" | field listed)" 1
+is 'that of a directory that changed is' "$(primefs refresh --json "$store" | tee "$work/json" | field listed)" 1
+is 'JSON has each node that changed' "$(tr -d ' \n' <"$work/json" | grep -o '"entries":\[.*\]' | grep -o '{[^}]*another[^}]*}')" \
+	'{"what":"added","path":"/c/d/another"}'
 mkdir -p "$src/quick/er/lowest"
 refresh
 sleep 2.1

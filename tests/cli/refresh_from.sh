@@ -114,6 +114,7 @@ is 'nothing has changed' "$(all_paths)" "$was"
 primefs query logged.pfs "DROP TABLE refreshes" >/dev/null
 primefs query logged.pfs "CREATE TABLE refreshes (mine TEXT, what TEXT, time TEXT, ino, source, id, path, was, field, before, after)" >/dev/null
 ok 'one that has these columns, too, is used' primefs refresh --from=new.csv logged.pfs
+ok 'JSON has each node that changed' grep -q '/life/plants' <(primefs refresh --from=old.csv --json logged.pfs)
 ok 'each for what it is' test "$(primefs query --tsv logged.pfs "SELECT count(*) FROM refreshes WHERE what = 'moved' AND time > '2' AND mine IS NULL" | tail -n 1)" -gt 0
 
 # ---- random tables, and refreshes that are killed ----

@@ -215,11 +215,9 @@ static int tell(void *arg, const struct pfs_from_event *event)
 	struct job *job = arg;
 	const struct pfs_from_file *file = job->file;
 
-	if (!file->list && !file->dry_run && event->what != PFS_FROM_KEPT)
-		return 0;
 	if (file->json)
 		pfs_from_print_json(&job->json, event);
-	else
+	else if (file->list || file->dry_run || event->what == PFS_FROM_KEPT)
 		pfs_from_print(event);
 	return 0;
 }
@@ -292,13 +290,13 @@ static int compare_and_take(struct job *job, double begun)
 				    job->store, why);
 	if (error)
 		return pfs_cmd_fail(VERB, "%s: %s", job->store, strerror(-error));
+	if (!job->file->dry_run)
+		status = take(job, from);
 	job->json.out = stdout;
-	if (job->file->json) {
+	if (!status && job->file->json) {
 		pfs_json_open(&job->json, NULL, '{');
 		pfs_json_open(&job->json, "entries", '[');
 	}
-	if (!job->file->dry_run)
-		status = take(job, from);
 	if (!status && !pfs_from_tell(from, tell, job))
 		report(job, from, pfs_now_s() - begun);
 	pfs_from_close(from);
