@@ -16,6 +16,7 @@
 #include "fs/attr/xattr.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/follow.h"
+#include "fs/content/original.h"
 #include "fs/image/image.h"
 #include "fs/journal/records.h"
 #include "fs/tree/tree_impl.h"

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
+#include "fs/content/original.h"
 #include "fs/image/image.h"
 #include "fs/image/primes.h"
 #include "fs/journal/journal.h"

@@ -12,8 +12,10 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include "fs/content/original.h"
 #include "fs/tree/tree.h"
+#include "meta/store.h"
+
+struct pfs_original_root;
 
 /* Returns 0 if originals may be compared. -EPERM: the store is not trusted, or originals are not
  * followed (pfs_tree_links_refused). */

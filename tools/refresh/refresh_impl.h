@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "fs/content/follow.h"
+#include "fs/content/original.h"
 #include "fs/image/byprime.h"
 #include "tools/import/crawl_look.h"
 #include "tools/import/ignore.h"

@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "fs/content/compared.h"
 #include "fs/content/follow.h"
+#include "fs/content/original.h"
 #include "tools/refresh/sourcewatch_impl.h"
 
 #define USUAL_PAUSE_MS	30000
