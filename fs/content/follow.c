@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "fs/attr/xattr.h"
 #include "fs/content/content_impl.h"
 #include "fs/content/hardlink.h"
 #include "fs/content/original.h"
@@ -140,16 +141,18 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 	pfs_tell_changed(tree, parent, name);
 }
 
-int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
-{
-	/* reserves what the largest change of an attribute needs */
-	return pfs_journal_reserve(tree, nodes,
-				   bytes + pfs_journal_former(tree, PFS_ATTR_VALUE_MAX), false);
-}
-
 void pfs_follow_hold(struct pfs_tree *tree)
 {
 	pfs_journal_hold(tree);
+}
+
+int pfs_follow_hold_for(struct pfs_tree *tree, uint64_t *lacking,
+			const struct pfs_journal_need *need)
+{
+	struct pfs_journal_need all = *need;
+
+	all.bytes += pfs_journal_former(tree, PFS_ATTR_VALUE_MAX); /* the largest attribute */
+	return pfs_journal_hold_for(tree, lacking, &all);
 }
 
 void pfs_follow_let_go(struct pfs_tree *tree)

@@ -135,13 +135,12 @@ PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino,
 /* Tells the kernel that the name has come or gone. */
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
 
-/* Makes sure that the changes of a hold fit: rows of `nodes` nodes, and `bytes` of records,
- * attributes and targets. To be called before the hold, not in it, since it may wait for a commit,
- * which would end the hold's group. -ENOSPC, and other errors of pfs_journal_reserve. */
-PFS_MUST_CHECK int pfs_follow_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes);
-
 /* Makes changes between the two calls one group (pfs_journal_hold). */
 void pfs_follow_hold(struct pfs_tree *tree);
+/* As pfs_follow_hold, once it is sure that changes of so much fit (pfs_journal_hold_for). */
+struct pfs_journal_need;
+PFS_MUST_CHECK int pfs_follow_hold_for(struct pfs_tree *tree, uint64_t *lacking,
+				       const struct pfs_journal_need *need);
 void pfs_follow_let_go(struct pfs_tree *tree);
 
 /* Fetches primes for directories, or for other nodes, that are to be made in a hold; without it the

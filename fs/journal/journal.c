@@ -140,6 +140,11 @@ void pfs_journal_pending(struct pfs_tree *tree, int64_t bytes)
 /* The journal whose cuts this thread holds back, and how often it has asked for that. */
 static _Thread_local const struct pfs_journal *held;
 static _Thread_local unsigned n_held;
+/* While not more than this waits, this thread's changes are among those that it holds for. */
+static _Thread_local struct {
+	uint64_t rows;
+	uint64_t bytes; /* of a change, beside what history has of those before it */
+} promised;
 
 void pfs_journal_hold(struct pfs_tree *tree)
 {
@@ -160,6 +165,9 @@ void pfs_journal_let_go(struct pfs_tree *tree)
 	if (--n_held)
 		return;
 	held = NULL;
+	if (promised.rows)
+		atomic_store(&journal->promised, 0);
+	promised.rows = 0;
 	(void)pthread_mutex_unlock(&journal->whole);
 }
 
@@ -203,22 +211,24 @@ static bool room_may_come(const struct pfs_journal *journal, uint64_t pending)
 	return pending || atomic_load(&journal->reaping);
 }
 
-/* Returns how many rows wait for the store, and how many bytes wait beside them. */
+/* Returns how many rows wait for the store, and how many bytes wait beside them or are promised to
+ * another thread. */
 static uint64_t waiting(const struct pfs_journal *journal, uint64_t *bytes)
 {
 	int64_t content = atomic_load(&journal->content);
 
-	*bytes = (content > 0 ? (uint64_t)content : 0) + atomic_load(&journal->former);
+	*bytes = (content > 0 ? (uint64_t)content : 0) + atomic_load(&journal->former) +
+		 (held == journal ? 0 : atomic_load(&journal->promised));
 	return (uint64_t)atomic_load(&journal->n_dirty) + atomic_load(&journal->n_writing);
 }
 
-static bool fits(struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
+static bool fits(struct pfs_tree *tree, const struct pfs_journal_need *need)
 {
 	pfs_space_refresh(tree, false);
-	if (pfs_space_fits(tree, rows, bytes, removal))
+	if (pfs_space_fits(tree, need))
 		return true;
 	pfs_space_refresh(tree, true);
-	return pfs_space_fits(tree, rows, bytes, removal);
+	return pfs_space_fits(tree, need);
 }
 
 bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes)
@@ -226,17 +236,19 @@ bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes)
 	uint64_t written, n = waiting(tree->journal, &written);
 
 	written += pfs_space_of_rows(tree, &rows, bytes);
-	return fits(tree, n + rows, written, false);
+	return fits(tree, &(struct pfs_journal_need){.rows = n + rows, .bytes = written});
 }
 
 /* Returns 0 if the change may go on. -EAGAIN: not before something is committed; -EBUSY: not before
  * a commit begins. */
-static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool removal)
+static int admit(struct pfs_tree *tree, const struct pfs_journal_need *need)
 {
 	struct pfs_journal *journal = tree->journal;
+	uint64_t nodes = need->rows + need->made + need->gone;
 	uint64_t written, rows = waiting(journal, &written);
 	int64_t content = atomic_load(&journal->content);
 	uint64_t pending = content > 0 ? (uint64_t)content : 0;
+	struct pfs_journal_need all = *need;
 
 	PFS_TRY(pfs_imagefile_failure(tree));
 	if (atomic_load(&tree->read_only) || !atomic_load(&journal->running) ||
@@ -246,25 +258,31 @@ static int admit(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, bool rem
 		return -EBUSY;
 	/* A change of many nodes waits for earlier large changes; all other changes do not. */
 	if ((nodes > PFS_DIRTY_COMMIT && rows >= PFS_DIRTY_WAIT) ||
-	    (pending && pending + bytes > pending_limit(tree)))
+	    (pending && pending + need->bytes > pending_limit(tree)))
 		return -EAGAIN;
-	if (fits(tree, rows + nodes, written + bytes, removal))
+	if (held == journal && rows + nodes <= promised.rows &&
+	    atomic_load(&journal->former) + need->bytes <= promised.bytes)
 		return 0;
-	return room_may_come(journal, rows + pending) ? -EAGAIN : -ENOSPC;
+	all.rows += rows;
+	all.bytes += written;
+	if (fits(tree, &all))
+		return 0;
+	return room_may_come(journal, rows + written) ? -EAGAIN : -ENOSPC;
 }
 
 /* After so many tries without room the disk counts as full. Changes by others must not make it look
  * as if it could become empty. */
 #define PATIENCE 5
 
-static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsigned columns,
-		   bool removal, bool nowait)
+static int reserve(struct pfs_tree *tree, const struct pfs_journal_need *need, unsigned columns,
+		   bool nowait)
 {
 	struct pfs_journal *journal = tree->journal;
+	uint64_t nodes = need->rows + need->made + need->gone;
 	unsigned tries = 0;
 
 	for (;;) {
-		int error = admit(tree, nodes, bytes, removal);
+		int error = admit(tree, need);
 
 		if (!error) {
 			pfs_snapshots_reserve(tree, nodes, columns);
@@ -274,8 +292,7 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsign
 			return error;
 		if (nowait)
 			return -EAGAIN;
-		if (error == -EAGAIN && tries >= PATIENCE &&
-		    !pfs_space_fits(tree, nodes, bytes, removal))
+		if (error == -EAGAIN && tries >= PATIENCE && !pfs_space_fits(tree, need))
 			return -ENOSPC;
 		wait_for_commit(tree, error == -EBUSY);
 		tries += error == -EAGAIN && !atomic_load(&journal->reaping);
@@ -284,18 +301,46 @@ static int reserve(struct pfs_tree *tree, uint64_t nodes, uint64_t bytes, unsign
 
 int pfs_journal_reserve(struct pfs_tree *tree, size_t nodes, uint64_t bytes, bool nowait)
 {
-	return reserve(tree, nodes, bytes, PFS_COLUMNS_ALL, false, nowait);
+	return reserve(tree, &(struct pfs_journal_need){.rows = nodes, .bytes = bytes},
+		       PFS_COLUMNS_ALL, nowait);
 }
 
 int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nodes, uint64_t bytes)
 {
-	return reserve(tree, nodes, bytes, PFS_COLUMNS_ALL, true, false);
+	return pfs_journal_reserve_set(tree, nodes, bytes, PFS_COLUMNS_ALL, true);
 }
 
 int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes, unsigned columns,
 			    bool removal)
 {
-	return reserve(tree, nodes, bytes, columns, removal, false);
+	const struct pfs_journal_need need = {.rows = nodes, .bytes = bytes, .removal = removal};
+
+	return reserve(tree, &need, columns, false);
+}
+
+/* A change may reserve twice the rows that it changes. */
+static void promise(struct pfs_tree *tree, const struct pfs_journal_need *need)
+{
+	struct pfs_journal *journal = tree->journal;
+	uint64_t bytes;
+
+	promised.rows = waiting(journal, &bytes) + need->rows + 2 * (need->made + need->gone);
+	promised.bytes = atomic_load(&journal->former) + need->bytes;
+	atomic_store(&journal->promised, pfs_space_needed(tree, need) / 2);
+}
+
+int pfs_journal_hold_for(struct pfs_tree *tree, uint64_t *lacking,
+			 const struct pfs_journal_need *need)
+{
+	int error = reserve(tree, need, PFS_COLUMNS_ALL, false);
+
+	if (error == -ENOSPC)
+		*lacking = pfs_space_needed(tree, need);
+	if (error)
+		return error;
+	pfs_journal_hold(tree);
+	promise(tree, need);
+	return 0;
 }
 
 int pfs_journal_fetch_primes(struct pfs_tree *tree)

@@ -30,6 +30,21 @@ PFS_MUST_CHECK int pfs_journal_reserve_removal(struct pfs_tree *tree, size_t nod
 PFS_MUST_CHECK int pfs_journal_reserve_set(struct pfs_tree *tree, size_t nodes, uint64_t bytes,
 					   unsigned columns, bool removal);
 
+/* What a set of changes that is known before it begins needs at most. */
+struct pfs_journal_need {
+	uint64_t rows;	/* rows that change, each of which may have a page of its own */
+	uint64_t made;	/* rows of new nodes: they follow each other at the ends of their tables */
+	uint64_t gone;	/* rows that are removed: the store does not become larger by these */
+	uint64_t bytes; /* of content, records, attributes and targets */
+	bool removal;	/* as pfs_journal_reserve_removal */
+};
+
+/* Reserves what the changes need, and holds as pfs_journal_hold does. Until the last let_go this
+ * thread's changes need no more room than that, and other threads' changes leave it. On failure
+ * nothing is held; -ENOSPC: *lacking is how many bytes would have to be free. -EROFS, -ENOMEM. */
+PFS_MUST_CHECK int pfs_journal_hold_for(struct pfs_tree *tree, uint64_t *lacking,
+					const struct pfs_journal_need *need);
+
 /* Returns true if changes of `rows` rows of tables beside `nodes`, which have `bytes` bytes and are
  * written in their order, fit in the store's filesystem, together with all that is pending. */
 bool pfs_journal_has_room(struct pfs_tree *tree, uint64_t rows, uint64_t bytes);

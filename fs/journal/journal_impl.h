@@ -122,9 +122,10 @@ bool pfs_space_is_held_by_log(const struct pfs_tree *tree);
  * which have `bytes` bytes. Of *rows only as many are left as may need a page each besides. */
 uint64_t pfs_space_of_rows(const struct pfs_tree *tree, uint64_t *rows, uint64_t bytes);
 
-/* Returns true if a commit of so many rows and bytes of content would fit. removal: it may use the
+/* Returns how many bytes have to be free for a commit of these changes. removal: it may use the
  * last reserve, without which nothing could be deleted on a full disk. */
-bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal);
+uint64_t pfs_space_needed(const struct pfs_tree *tree, const struct pfs_journal_need *need);
+bool pfs_space_fits(const struct pfs_tree *tree, const struct pfs_journal_need *need);
 
 /* ---- part.c ---- */
 
@@ -152,6 +153,8 @@ struct pfs_journal {
 	_Atomic int64_t content;    /* bytes of content pending, also in the group being written */
 	/* Bytes that the store's history will keep of pending changes, apart from rows of nodes. */
 	_Atomic uint64_t former;
+	/* Bytes that may become pending while somebody holds for them (pfs_journal_hold_for). */
+	_Atomic uint64_t promised;
 	_Atomic int failure;	    /* the error of the last commit, or 0 */
 	_Atomic bool running;
 	_Atomic bool reaping; /* content without a node is still to be removed */

@@ -19,6 +19,10 @@
 #define ROW_BYTES  4096u
 #define ROWS_APART	    (2 * PFS_DIRTY_WAIT) /* half of them being written */
 #define ROW_GROWTH 512u
+/* A row that goes may be the only one that goes of a page of nodes and of one of sources, and
+ * leaves its number with what is told of the group and with the content that is to be removed. */
+#define GONE_BYTES  (2 * ROW_BYTES)
+#define GONE_GROWTH 32u
 /* with the heads of pages, indexes and frames */
 #define CONTENT_BYTES(n) ((n) + (n) / 8)
 #define LAST_RESERVE(total) PFS_MIN(UINT64_C(4) << 20, (total) / 64) /* left for removals */
@@ -75,23 +79,36 @@ uint64_t pfs_space_of_rows(const struct pfs_tree *tree, uint64_t *rows, uint64_t
 	       PFS_MIN(together * ROW_BYTES, 2 * atomic_load(&tree->journal->space.size) + bytes);
 }
 
-bool pfs_space_fits(const struct pfs_tree *tree, uint64_t rows, uint64_t bytes, bool removal)
+/* Returns how many bytes the rows that are made or go add to the tables. What history has of them
+ * is put at the end of its tables. */
+static uint64_t bytes_at_ends(const struct pfs_space *space, const struct pfs_journal_need *need)
+{
+	const bool history = atomic_load(&space->keeps_history);
+
+	return (need->made + (history ? need->made + need->gone : 0)) * ROW_GROWTH +
+	       need->gone * GONE_GROWTH;
+}
+
+uint64_t pfs_space_needed(const struct pfs_tree *tree, const struct pfs_journal_need *need)
 {
 	const struct pfs_space *space = &tree->journal->space;
 	uint64_t reusable = atomic_load(&space->reusable), total = atomic_load(&space->total);
 	uint64_t needed, growth;
 
-	if (bytes > (uint64_t)PFS_FILE_SIZE_MAX / 4)
-		return false;
-	needed = bytes_of_rows(space, rows) + CONTENT_BYTES(bytes);
+	if (need->bytes > (uint64_t)PFS_FILE_SIZE_MAX / 4)
+		return UINT64_MAX;
+	needed = bytes_of_rows(space, need->rows) +
+		 CONTENT_BYTES(need->bytes + bytes_at_ends(space, need));
 	growth = needed > reusable ? needed - reusable : 0;
-	if (removal)
-		needed += growth;
-	else if (growth)
-		needed += growth + LOG_ROOM(total);
-	else
-		needed += LAST_RESERVE(total);
-	return needed <= atomic_load(&space->free);
+	needed += PFS_MIN(need->gone * GONE_BYTES, CONTENT_BYTES(atomic_load(&space->size)));
+	if (need->removal)
+		return needed + growth;
+	return needed + (growth ? growth + LOG_ROOM(total) : LAST_RESERVE(total));
+}
+
+bool pfs_space_fits(const struct pfs_tree *tree, const struct pfs_journal_need *need)
+{
+	return pfs_space_needed(tree, need) <= atomic_load(&tree->journal->space.free);
 }
 
 bool pfs_space_is_held_by_log(const struct pfs_tree *tree)

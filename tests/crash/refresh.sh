@@ -74,7 +74,9 @@ if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=6m tmpfs "$wor
 	status=0
 	primefs refresh "$store" >"$work/said" 2>&1 || status=$?
 	is 'a refresh that fills the disk fails' "$status" 3
-	is 'and says so in one line' "$(cat "$work/said")" "primefs refresh: $store: refreshing: No space left on device"
+	is 'and says so in one line, with the directory and what it needs' \
+		"$(sed -E 's,/[0-9]+: ,/N: ,; s,[0-9]+ bytes,N bytes,' "$work/said")" \
+		"primefs refresh: /N: its changes need up to N bytes free where the store is: refreshing: No space left on device"
 	generations >"$work/generations"
 	cut -d ' ' -f 1 "$work/generations" | sort | uniq -c
 	ok 'some directories are as they are now' grep -q "^$many .*/[0-9]* 1$" "$work/generations"
@@ -87,6 +89,20 @@ if ((EUID == 0)) && mkdir "$work/small" && mount -t tmpfs -o size=6m tmpfs "$wor
 	ok 'with room the next one goes on' primefs refresh "$store"
 	is 'to the end' "$(primefs find "$store" / -mindepth 1 -printf '%P %y %T@\n' | sort)" \
 		"$(cd "$src" && find . -mindepth 1 -printf '%P %y %T@\n' | sort)"
+	check_store
+
+	# What goes needs no more room than the store has, and what comes only its own.
+	rm -rf "$src" "$store"*
+	mkdir -p "$src/one" "$src/two"
+	(cd "$src" && touch one/{1..5000} two/{1..5000})
+	mount -o remount,size=9m "$work/small"
+	primefs import -q "$src" "$store"
+	rm -rf "$src/two"
+	ok 'a directory of 5,000 goes from a small filesystem' primefs refresh "$store"
+	is 'with all in it' "$(primefs find "$store" / | wc -l)" 5002
+	touch "$src"/one/{a..z}{1..40}
+	ok '1,040 files come to it' primefs refresh "$store"
+	is 'all of them' "$(primefs find "$store" / | wc -l)" 6042
 	check_store
 else
 	skip 'skipped: a full disk needs root and a tmpfs'

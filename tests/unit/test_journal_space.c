@@ -4,6 +4,7 @@
 #include "journal_util.h"
 
 #include "fs/change/change.h"
+#include "fs/content/follow.h"
 #include "fs/tree/sides.h"
 
 static bool is_forgotten(void)
@@ -82,6 +83,51 @@ static void test_many_rows_need_no_page_each(void **state)
 	assert_int_equal(pfs_journal_reserve(tree, 1000000, 0, true), -ENOSPC);
 	set_free(UINT64_C(3) << 30, true);
 	assert_int_equal(pfs_journal_reserve(tree, 2000000, 0, true), -ENOSPC);
+	atomic_store(&fake_space, 0);
+}
+
+/* Who holds for changes that are known needs no page for each row of them, and what was promised is
+ * enough for one group. */
+static void test_a_hold_has_its_room(void **state)
+{
+	const struct pfs_journal_need making = {.rows = 4, .made = 2000},
+				      going = {.rows = 4, .gone = 2000, .removal = true};
+	uint64_t lacking = 0;
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(pfs_follow_fetch(tree, false, true), 0);
+	sync_and_reset();
+	atomic_store(&fake_size, 4 << 20);
+	set_free(1 << 20, false);
+	assert_int_equal(pfs_journal_hold_for(tree, &lacking, &making), -ENOSPC);
+	assert_in_range(lacking, (64 << 20) + (2 << 20), (64 << 20) + (4 << 20));
+	set_free(4 << 20, false);
+	assert_int_equal(pfs_journal_reserve(tree, 2000, 0, false), -ENOSPC);
+	assert_int_equal(pfs_journal_hold_for(tree, &lacking, &making), 0);
+	before = n_commits;
+	for (int i = 0; i < 2000; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "n%d", i);
+		(void)make(name);
+	}
+	pfs_journal_let_go(tree);
+	assert_int_equal(n_commits, before);
+	assert_int_equal(atomic_load(&tree->journal->n_dirty), 2001);
+	assert_int_equal(atomic_load(&tree->journal->promised), 0);
+	sync_and_reset();
+	atomic_store(&fake_space, 4 << 20);
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_journal_hold_for(tree, &lacking, &going), -ENOSPC);
+	assert_in_range(lacking, 4 << 20, 5 << 20); /* all pages once, none more than once */
+	atomic_store(&fake_space, 5 << 20);
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_journal_hold_for(tree, &lacking, &going), 0);
+	pfs_journal_let_go(tree);
+	atomic_store(&fake_history, true); /* has each of them */
+	pfs_space_refresh(tree, true);
+	assert_int_equal(pfs_journal_hold_for(tree, &lacking, &going), -ENOSPC);
 	atomic_store(&fake_space, 0);
 }
 
@@ -203,6 +249,7 @@ int main(void)
 		TEST(test_no_space),
 		TEST(test_no_space_for_history),
 		TEST(test_many_rows_need_no_page_each),
+		TEST(test_a_hold_has_its_room),
 		TEST(test_no_space_for_what_goes),
 		TEST(test_no_space_for_side_rows),
 		TEST(test_history_cannot_be_forgotten),

@@ -500,6 +500,8 @@ int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options
 			.report = report,
 			.root = root,
 			.store = options->store,
+			.why = why,
+			.why_size = why_size,
 		};
 		refresh.kept_end = &refresh.kept;
 		refresh.displaced_end = &refresh.displaced;

@@ -106,7 +106,8 @@ void pfs_refresh_explain(char *out, size_t size, int error);
  * nodes as they were, if another one of those that the refresh is about is there. -EPERM: originals
  * are not followed (pfs_tree_links_refused); -ENODATA: no node of the store, or of the inos, was
  * imported from a folder whose files are linked; -ESTALE, or why it cannot be read: none of the
- * folders is there, and the path of one is in `why`; else what changing the tree returns. */
+ * folders is there, and the path of one is in `why`; -ENOSPC, of which `why` may say
+ * which directory's changes need how much room; else what changing the tree returns. */
 PFS_MUST_CHECK int pfs_refresh(struct pfs_tree *tree, const struct pfs_refresh_options *options,
 			       struct pfs_refresh_report *report, char *why, size_t why_size);
 

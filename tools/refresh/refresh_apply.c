@@ -165,8 +165,7 @@ static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone
 	struct pfs_follower before;
 	int error;
 
-	PFS_TRY(pfs_refresh_reserve_loose(refresh, gone));
-	pfs_follow_hold(refresh->tree);
+	PFS_TRY(pfs_refresh_hold_loose(refresh, gone));
 	error = pfs_follow_node(refresh->tree, &before, above);
 	if (!error)
 		error = remove_one(refresh, gone);
@@ -429,10 +428,9 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 		error = pfs_refresh_move_records(refresh);
 	for (struct pfs_refresh_place *place = refresh->kept; place && !error;
 	     place = place->next) {
-		error = pfs_refresh_reserve_place(refresh, place);
+		error = pfs_refresh_hold_place(refresh, place);
 		if (error)
 			break;
-		pfs_follow_hold(refresh->tree);
 		error = apply_place(refresh, place);
 		pfs_follow_let_go(refresh->tree);
 	}

@@ -173,6 +173,8 @@ struct pfs_refresh {
 	struct pfs_byprime_table partly; /* at the end: directories that one of them lies in */
 	uint64_t reading; /* the node that is unread if crawling says that something is; or 0 */
 	struct pfs_pool *pool; /* threads of a quick refresh; NULL: none has begun */
+	char *why;	       /* what an error is about */
+	size_t why_size;
 };
 
 /* ---- refresh_plan.c ---- */
@@ -427,13 +429,12 @@ PFS_MUST_CHECK int pfs_refresh_put_folders(struct pfs_refresh *refresh);
 
 /* ---- refresh_place.c: what changes places, and room for it ---- */
 
-/* To be called before the journal is held (pfs_follow_hold): makes sure that there is room for all
- * changes of the place. -ENOSPC: nothing has been changed. */
-PFS_MUST_CHECK int pfs_refresh_reserve_place(struct pfs_refresh *refresh,
-					     const struct pfs_refresh_place *place);
+/* Holds the journal (pfs_follow_hold_for) once there is room for all changes of the place. -ENOSPC:
+ * nothing has been changed, and refresh->why says what room they need. */
+PFS_MUST_CHECK int pfs_refresh_hold_place(struct pfs_refresh *refresh,
+					  const struct pfs_refresh_place *place);
 /* The same for a node that goes and has no place. */
-PFS_MUST_CHECK int pfs_refresh_reserve_loose(struct pfs_refresh *refresh,
-					     const struct pfs_gone *gone);
+PFS_MUST_CHECK int pfs_refresh_hold_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone);
 
 /* Gives a directory the times back that it had before something in it was changed. */
 PFS_MUST_CHECK int pfs_refresh_restore(struct pfs_refresh *refresh, uint64_t ino,

@@ -2,6 +2,7 @@
 /* Makes new directories, moves nodes, and reserves room for the changes of a hold. */
 #include "tools/refresh/refresh_impl.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/change/change.h"
+#include "fs/journal/journal.h"
 
 #define ATTEMPTS       16 /* how often a set is tried if its nodes change meanwhile */
 #define DIRECTORY_ROWS 4u /* rows of a directory whose entries change, and of one change more */
@@ -30,21 +32,19 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 
 /* ---- room ----
  *
- * Room is reserved before a hold. A change by itself finds out that the disk is full only when it
- * is made, in the middle of the hold, which would leave a directory with half of its entries. */
+ * Room is reserved for all changes of a hold. A change by itself finds out that the disk is full
+ * only when it is made, in the middle of the hold, which would leave a directory with half of its
+ * entries. */
 
-/* What the next group needs, at most: rows, and bytes of records, attributes and targets. */
-struct need {
-	size_t rows;
-	uint64_t bytes;
-};
-
-static void add_found(struct need *need, const struct pfs_finding *found)
+static void add_found(struct pfs_journal_need *need, const struct pfs_finding *found)
 {
 	const struct pfs_crawl_entry *entry = found->entry;
 	size_t at = entry->attrs;
 
-	need->rows++;
+	if (found->kind == PFS_FOUND_NEW)
+		need->made++;
+	else
+		need->rows++;
 	need->bytes += sizeof(struct pfs_source_record) + found->place->dir->path_len +
 		       strlen(found->name) + entry->target_len;
 	for (uint32_t i = 0; i < entry->n_attrs; i++) {
@@ -55,28 +55,36 @@ static void add_found(struct need *need, const struct pfs_finding *found)
 	}
 }
 
-/* Returns how many rows it needs to remove the node with all below it: each is changed, and
- * removing reserves as many again. */
-static size_t rows_of(const struct pfs_gone *gone)
+/* Adds a node that goes with all below it. One that stays is marked, and does not go. */
+static void add_gone(struct pfs_refresh *refresh, struct pfs_journal_need *need,
+		     const struct pfs_gone *gone)
 {
-	return 2 * (gone->n_below + 1);
+	if (refresh->options->keep)
+		need->rows += gone->n_below + 1;
+	else
+		need->gone += gone->n_below + 1;
 }
 
-static void add_gone(struct need *need, const struct pfs_gone *gone)
+/* Holds for the changes of the node's directory. What only removes may use the last reserve. */
+static int hold(struct pfs_refresh *refresh, struct pfs_journal_need *need, uint64_t ino)
 {
-	for (; gone; gone = gone->next)
-		if (!gone->present && !gone->claimed)
-			need->rows += rows_of(gone);
+	char *path PFS_FREE = NULL;
+	uint64_t lacking;
+	int error;
+
+	need->rows += DIRECTORY_ROWS;
+	error = pfs_follow_hold_for(refresh->tree, &lacking, need);
+	if (error == -ENOSPC && !pfs_tree_path(refresh->tree, &path, ino))
+		(void)snprintf(refresh->why, refresh->why_size,
+			       "%s: its changes need up to %" PRIu64
+			       " bytes free where the store is",
+			       path, lacking);
+	return error;
 }
 
-static int reserve(struct pfs_refresh *refresh, const struct need *need)
+static int hold_moves(struct pfs_refresh *refresh)
 {
-	return pfs_follow_reserve(refresh->tree, need->rows, need->bytes);
-}
-
-static int reserve_moves(struct pfs_refresh *refresh)
-{
-	struct need need = {.rows = DIRECTORY_ROWS};
+	struct pfs_journal_need need = {.rows = 0};
 
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
 		bool is_new = found->kind == PFS_FOUND_NEW && S_ISDIR(found->entry->attr.st_mode);
@@ -86,24 +94,30 @@ static int reserve_moves(struct pfs_refresh *refresh)
 		add_found(&need, found);
 		need.rows += 3; /* both directories of a move, and a node that has its new name */
 	}
-	return reserve(refresh, &need);
+	return hold(refresh, &need, refresh->root_ino);
 }
 
-int pfs_refresh_reserve_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
+int pfs_refresh_hold_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
-	struct need need = {.rows = DIRECTORY_ROWS};
+	struct pfs_journal_need need = {.removal = !place->found};
 
 	for (const struct pfs_finding *found = place->found; found; found = found->next)
 		add_found(&need, found);
 	if (place->own)
 		add_found(&need, place->own);
-	add_gone(&need, place->gone);
-	return reserve(refresh, &need);
+	for (const struct pfs_gone *gone = place->gone; gone; gone = gone->next)
+		if (!gone->present && !gone->claimed)
+			add_gone(refresh, &need, gone);
+	need.removal &= need.gone > 0;
+	return hold(refresh, &need, place->ino);
 }
 
-int pfs_refresh_reserve_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+int pfs_refresh_hold_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
-	return reserve(refresh, &(struct need){.rows = DIRECTORY_ROWS + rows_of(gone)});
+	struct pfs_journal_need need = {.removal = !refresh->options->keep};
+
+	add_gone(refresh, &need, gone);
+	return hold(refresh, &need, gone->parent);
 }
 
 /* ---- names that are taken ---- */
@@ -286,8 +300,7 @@ int pfs_refresh_move(struct pfs_refresh *refresh)
 		found = found->following;
 	if (!found)
 		return 0;
-	PFS_TRY(reserve_moves(refresh));
-	pfs_follow_hold(refresh->tree);
+	PFS_TRY(hold_moves(refresh));
 	error = move_locked(refresh);
 	pfs_follow_let_go(refresh->tree);
 	return error;
