@@ -65,6 +65,38 @@ if command -v git >/dev/null; then
 	git init -q "$src" 2>/dev/null
 	is 'git says so, too' "$(cd "$src" && git ls-files -co --exclude-standard | sort | xargs)" \
 		"$(primefs find "$store" / -type f -printf '%P\n' | sort | xargs)"
+	# and of random rules, each folder having its own
+	echo "PFS_SEED=${PFS_SEED:-$$}"
+	RANDOM=${PFS_SEED:-$$}
+	pieces=(a b c A 1 - '*' '?' '[a-c]' '[!a]' '[^[:digit:]]' '[[:alpha:]]' '[[:upper:]-c]' '[[:digit:]b]' '[[:none:]a]'
+		'[[:lower]' '[]a]' '[a' '[[:' '\a' '[\a-b]' '[a-[:digit:]]' '**' '/' '**/' '[[:xdigit:][:punct:]]')
+	letters=(a b c A B 1 - ']' ':' _ x/ b/ '[')
+	random=$work/random
+	for ((i = 0; i < 60; i++)); do
+		mkdir -p "$random/$i"
+		for ((n = 0; n < 4; n++)); do
+			rule=
+			((RANDOM % 5)) || rule='!'
+			for ((k = RANDOM % 4; k >= 0; k--)); do rule+=${pieces[RANDOM % ${#pieces[@]}]}; done
+			[[ $rule == *[!/*]'**'* ]] || echo "$rule" # of which git says one thing and does another
+		done >"$random/$i/.gitignore"
+		for ((n = 0; n < 25; n++)); do
+			name=x
+			((RANDOM % 3)) || name=
+			for ((k = RANDOM % 3; k >= 0; k--)); do name+=${letters[RANDOM % ${#letters[@]}]}; done
+			name=$random/$i/${name#x}
+			name=${name%/}
+			[[ -d ${name%/*} ]] || mkdir "${name%/*}" || continue
+			[[ -d $name ]] || true >"$name"
+		done 2>/dev/null
+	done
+	git init -q "$random" 2>/dev/null
+	(cd "$random" && git -c core.quotePath=false ls-files -zco --exclude-standard | tr '\0' '\n' | sort >"$work/git")
+	rm -rf "$random/.git"
+	primefs import -q --gitignore "$random" "$work/random.pfs"
+	primefs find "$work/random.pfs" / -type f -printf '%P\n' | sort >"$work/own"
+	ok 'so it does of random rules' diff "$work/git" "$work/own"
+	ok 'of which some leave out something' test "$(wc -l <"$work/own")" -lt "$(find "$random" -type f | wc -l)"
 	rm -rf "$src/.git"
 else
 	skip 'no git'

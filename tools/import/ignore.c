@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/import/ignore.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,28 +23,67 @@ struct pfs_ignore_rule {
 
 /* ---- patterns ---- */
 
-/* One of [...], whose bytes begin behind the bracket; *end: behind its end.  -1: it has none. */
-static int match_set(const char *set, const char **end, char c)
+static const struct {
+	const char *name;
+	int (*has)(int c);
+} classes[] = {
+	{"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl},
+	{"digit", isdigit}, {"graph", isgraph}, {"lower", islower}, {"print", isprint},
+	{"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
+};
+
+/* Returns whether the class of that name has the byte; -1: there is no such class. */
+static int match_class(const char *name, size_t len, char c)
+{
+	for (size_t i = 0; i < PFS_COUNT(classes); i++)
+		if (strlen(classes[i].name) == len && memcmp(classes[i].name, name, len) == 0)
+			return isascii((unsigned char)c) && classes[i].has((unsigned char)c);
+	return -1;
+}
+
+/* Returns the end of the class "[:...:]" that the set goes on with, its last bracket; NULL: it does
+ * not. */
+static const char *end_of_class(const char *set)
+{
+	const char *end = set[0] == '[' && set[1] == ':' ? strchr(set + 2, ']') : NULL;
+
+	return end && end > set + 2 && end[-1] == ':' ? end : NULL;
+}
+
+/* Returns the byte at the pattern, and moves to it if it is escaped; 0: the pattern ends. */
+static char escaped(const char **pattern)
+{
+	return **pattern == '\\' ? *++*pattern : **pattern;
+}
+
+/* Matches one of [...], whose bytes begin behind the bracket; *end: behind its end. A set that has
+ * none, or has a class that there is not, matches nothing. */
+static bool match_set(const char *set, const char **end, char c)
 {
 	bool negated = *set == '!' || *set == '^', found = false, first = true;
 
 	for (set += negated; first || *set != ']'; set++) {
-		char low, high;
+		const char *class_end = end_of_class(set);
+		unsigned char low, high;
 
 		first = false;
-		if (*set == '\\' && set[1])
-			set++;
-		if (!*set || *set == '/')
-			return -1;
-		low = high = *set;
-		if (set[1] == '-' && set[2] && set[2] != ']') {
-			set += 2;
-			if (*set == '\\' && set[1])
-				set++;
-			high = *set;
+		if (class_end) {
+			int has = match_class(set + 2, (size_t)(class_end - set) - 3, c);
+
+			if (has < 0)
+				return false;
+			found |= has;
+			set = class_end;
+			continue;
 		}
-		found |= (unsigned char)c >= (unsigned char)low &&
-			 (unsigned char)c <= (unsigned char)high;
+		low = high = (unsigned char)escaped(&set);
+		if (low && set[1] == '-' && set[2] && set[2] != ']') {
+			set += 2;
+			high = (unsigned char)escaped(&set);
+		}
+		if (!low || !high)
+			return false;
+		found |= (unsigned char)c >= low && (unsigned char)c <= high;
 	}
 	*end = set + 1;
 	return c != '/' && found != negated;
@@ -53,14 +93,12 @@ static int match_set(const char *set, const char **end, char c)
 static bool match_one(const char **pattern, char c)
 {
 	const char *at = *pattern, *end;
-	int fits;
 
 	if (*at == '[') {
-		fits = match_set(at + 1, &end, c);
-		if (fits >= 0) {
-			*pattern = end;
-			return fits;
-		}
+		if (!match_set(at + 1, &end, c))
+			return false;
+		*pattern = end;
+		return true;
 	}
 	if (*at == '\\' && at[1])
 		at++;
@@ -72,11 +110,16 @@ static bool match_one(const char **pattern, char c)
 	return *at == c && c;
 }
 
-/* Double stars count where they stand for whole folders. */
-static bool stands_for_folders(const char *pattern, const char *begin)
+/* Double stars, or more, count where they stand for whole folders. Returns how many they are; 0:
+ * they do not. */
+static size_t stand_for_folders(const char *pattern, const char *begin)
 {
-	return pattern[0] == '*' && pattern[1] == '*' && (!pattern[2] || pattern[2] == '/') &&
-	       (pattern == begin || pattern[-1] == '/');
+	size_t n = strspn(pattern, "*");
+
+	return n > 1 && (!pattern[n] || pattern[n] == '/') &&
+			       (pattern == begin || pattern[-1] == '/')
+		       ? n
+		       : 0;
 }
 
 /* What does not fit is tried again with one byte more for the last star, then with one folder more
@@ -87,10 +130,12 @@ static bool match(const char *pattern, const char *text)
 	const char *begin = pattern, *star = NULL, *from = NULL, *deep = NULL, *folder = NULL;
 
 	for (;;) {
-		if (stands_for_folders(pattern, begin)) {
-			if (!pattern[2])
+		size_t stars = stand_for_folders(pattern, begin);
+
+		if (stars) {
+			if (!pattern[stars])
 				return *text;
-			pattern += 3;
+			pattern += stars + 1;
 			deep = pattern;
 			folder = text;
 			star = NULL;
