@@ -47,6 +47,10 @@ static void explain_busy(char *out, size_t size, const char *path)
 		       path, process);
 }
 
+#define ONLY_READ                                                                                  \
+	"; what changes something needs one that may be written; a mount that only reads takes "   \
+	"-o ro"
+
 static void explain_access(char *out, size_t size, const char *path, int error)
 {
 	const char *reason = error == -EROFS ? "is on a read-only filesystem"
@@ -56,12 +60,10 @@ static void explain_access(char *out, size_t size, const char *path, int error)
 		(void)snprintf(out, size, "%s: %s; check its permissions and its folder's", path,
 			       strerror(errno));
 	else if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
-		(void)snprintf(out, size, "%s: the store %s; open it read-only (-o ro)", path,
-			       reason);
+		(void)snprintf(out, size, "%s: the store %s" ONLY_READ, path, reason);
 	else
 		(void)snprintf(out, size,
-			       "%s: the folder of the store %s, and its log is kept there; open it "
-			       "read-only (-o ro)",
+			       "%s: the folder of the store %s, and its log is kept there" ONLY_READ,
 			       path, reason);
 }
 
@@ -132,7 +134,7 @@ static void explain_full(char *out, size_t size, const char *path)
 		(void)snprintf(
 			out, size,
 			"%s: no room on its disk to bring it up to version %d of the format; free 2 MiB, "
-			"or open it read-only (-o ro)",
+			"or open it read-only (primefs mount -o ro)",
 			path, PFS_STORE_SCHEMA);
 	else
 		(void)snprintf(out, size, "%s: no room on its disk", path);

@@ -49,6 +49,9 @@ if [[ $EUID == 0 ]]; then
 	else
 		skip 'ordinary users may not mount'
 	fi
+	is 'nor for a statement that changes something, of which it is said' \
+		"$(user primefs query "$work/locked/s.pfs" "UPDATE nodes SET mode = mode" 2>&1)" \
+		"primefs query: $work/locked/s.pfs: the store may not be written by this user; what changes something needs one that may be written; a mount that only reads takes -o ro"
 	is 'nothing was left in the folder' "$(ls "$work/locked")" s.pfs
 
 	# What a killed daemon leaves can only be read with something written beside it.
