@@ -17,6 +17,8 @@ static const char text[] =
 	"# answer is read from the same descriptor.\n"
 	"exec 3<> .query/run; echo 'SELECT count(*) FROM nodes' >&3; cat <&3; exec 3>&-\n"
 	"echo \"UPDATE nodes SET mode = mode | 256 WHERE type = 'f'\" > .query/run\n"
+	"# What they changed, be it nodes or rows of tables, is on the disk within a second, or now:\n"
+	"sync .\n"
 	"\n"
 	"# What was wrong with your last one, with a caret below the place.\n"
 	"cat .query/error\n"
