@@ -18,6 +18,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "fs/image/imagefile.h"
 #include "fs/mount/kernel.h"
 #include "meta/store.h"
 #include "tools/client/holder.h"
@@ -35,7 +36,7 @@ static const struct pfs_cmd_option options[] = {
 	[LAZY] = {"lazy", 'l', NULL,
 		  "detach now, finish when nobody uses it any more; do not wait"},
 	[WAIT] = {"wait", 0, "SECONDS",
-		  "give up after so long; 0: do not wait; without it: 120 for the daemon"},
+		  "wait for its image file, too, so long at most; 0: do not wait at all"},
 	{0},
 };
 
@@ -132,6 +133,31 @@ static int await_exit(int daemon, const struct wait *wait)
 	return PFS_EXIT_OK;
 }
 
+/* Waits until nobody writes the store's image file any more, if everything is waited for: the
+ * filesystem that the store is on is busy until then. */
+static int await_image_file(const char *store, const struct wait *wait)
+{
+	const struct timespec pause = {.tv_nsec = 50000000};
+	int fd PFS_CLOSE =
+		wait->retries && wait->seconds ? pfs_imagefile_open_written(store) : -1;
+	bool said = false;
+
+	while (fd >= 0 && pfs_imagefile_is_written(fd)) {
+		if (is_over(wait))
+			return pfs_cmd_fail("umount",
+					    "%s: unmounted, but %s.img is still being written; "
+					    "the filesystem that it is on is busy until then",
+					    wait->operand, store);
+		if (!said && pfs_now_ms() - wait->began_ms >= SAY_MS) {
+			pfs_cmd_say("umount", "%s: unmounted; waiting: %s.img is being written",
+				    wait->operand, store);
+			said = true;
+		}
+		(void)nanosleep(&pause, NULL);
+	}
+	return PFS_EXIT_OK;
+}
+
 /* Unmounts; a busy mount is tried again if that was asked for. */
 static int detach(const struct wait *wait, const char *mountpoint, bool lazy)
 {
@@ -177,7 +203,13 @@ static int unmount(struct wait *wait, const struct pfs_kernel_mount *mount, bool
 			operand);
 	if (error)
 		return pfs_cmd_fail("umount", "%s: cannot unmount: %s", operand, strerror(-error));
-	return daemon >= 0 ? await_exit(daemon, wait) : PFS_EXIT_OK;
+	if (daemon >= 0) {
+		int status = await_exit(daemon, wait);
+
+		if (status)
+			return status;
+	}
+	return lazy ? PFS_EXIT_OK : await_image_file(mount->source, wait);
 }
 
 static int unmount_operand(struct wait *wait, bool lazy)

@@ -93,6 +93,11 @@ bool pfs_imagefile_may_ask_store(const struct pfs_tree *tree);
  * files. */
 PFS_MUST_CHECK int pfs_imagefile_write(struct pfs_tree *tree);
 
+/* Returns the image file that a process writes for the store; -1: there is none, as far as this
+ * user may know. It is written until that process has ended. */
+int pfs_imagefile_open_written(const char *store);
+bool pfs_imagefile_is_written(int fd);
+
 /* Returns what people are told of the store if it can have no image file, since something else has
  * the name of it, or the one that it has while it is written; else NULL. */
 const char *pfs_imagefile_taken(const char *store);

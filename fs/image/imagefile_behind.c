@@ -18,7 +18,9 @@
 
 #define NICE 10
 #define FEW_ROWS 2 /* that opening reads as soon as none: what a refresh that changed nothing leaves, and another */
-#define KEPT 3 /* the descriptor that is */
+/* The descriptors that are kept: of the file that is written, which is locked since before there
+ * was a process for it, so that whoever waits for it never finds it missing; and of the old one. */
+enum { PART = 3, KEPT };
 
 static bool is_wanted(struct pfs_tree *tree)
 {
@@ -35,20 +37,22 @@ static bool is_wanted(struct pfs_tree *tree)
 }
 
 /* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe, but not
- * of the image file that the image still is in, in part. */
-static void let_go(struct pfs_image_file *file)
+ * of the file that is to be written, nor of the image file that the image still is in, in part. */
+static void let_go(struct pfs_image_file *file, int part)
 {
 	sigset_t none;
-	int fd;
+	int fd = fcntl(part, F_DUPFD_CLOEXEC, KEPT + 1);
 
 	pfs_log_open(PFS_LOG_NOTHING, false);
 	if (file) {
 		file->fd = dup2(file->fd, KEPT);
 		file->load_rows = NULL;
 	}
-	(void)close_range(0, KEPT - 1, 0);
+	if (fd < 0 || dup3(fd, PART, O_CLOEXEC) < 0) /* what PART is would be written to */
+		_exit(EXIT_FAILURE);
+	(void)close_range(0, PART - 1, 0);
 	(void)close_range(file ? KEPT + 1 : KEPT, ~0U, 0);
-	for (fd = 0; fd < KEPT; fd++)
+	for (fd = 0; fd < PART; fd++)
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -61,16 +65,24 @@ static void let_go(struct pfs_image_file *file)
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 }
 
-/* Forks; returns true in the child, which is to write. */
+/* Forks; returns true in the child, which is to write to PART, or to remove it. */
 static bool is_writer(const char *store, struct pfs_image_file *file)
 {
-	pid_t writer = file ? pfs_lazy_fork(file->lazy) : fork();
+	int part = pfs_imagefile_begin(store);
+	pid_t writer;
 
-	if (writer < 0)
-		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
-	if (writer)
+	if (part < 0) /* another process writes it, or it cannot be written */
 		return false;
-	let_go(file);
+	writer = file ? pfs_lazy_fork(file->lazy) : fork();
+	if (writer < 0) {
+		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
+		pfs_imagefile_give_up(store);
+	}
+	if (writer) {
+		(void)close(part);
+		return false;
+	}
+	let_go(file, part);
 	if (file)
 		pfs_lazy_fill_all(file->lazy);
 	return true;
@@ -96,7 +108,7 @@ void pfs_imagefile_write_behind(struct pfs_tree *tree)
 	if (taken) /* nobody hears the process that writes */
 		pfs_warning("%s: %s", store, taken);
 	else if (is_writer(store, tree->image.file))
-		_exit(pfs_imagefile_write(tree) ? EXIT_FAILURE : EXIT_SUCCESS);
+		_exit(pfs_imagefile_write_to(tree, PART) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 /* Nobody is held up, so that the store is not locked and others may have written to it while it was
@@ -127,8 +139,8 @@ void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const
 	if (!realpath(store, path) || !is_writer(path, NULL))
 		return;
 	tree = open(path);
-	if (!tree)
-		_exit(EXIT_FAILURE);
-	_exit(is_wanted(tree) && is_unchanged(tree) && pfs_imagefile_write(tree) ? EXIT_FAILURE
-										 : EXIT_SUCCESS);
+	if (tree && is_wanted(tree) && is_unchanged(tree))
+		_exit(pfs_imagefile_write_to(tree, PART) ? EXIT_FAILURE : EXIT_SUCCESS);
+	pfs_imagefile_give_up(path);
+	_exit(tree ? EXIT_SUCCESS : EXIT_FAILURE);
 }

@@ -145,10 +145,15 @@ char *pfs_imagefile_name(const struct pfs_tree *tree, const char *suffix);
 /* Returns true if nothing has that name, or an image file, whole or not. */
 bool pfs_imagefile_may_replace(const char *name);
 
-/* Opens the file that is going to be the new one, and locks it: what an earlier attempt has left of
- * it is used again. Returns a descriptor; -EPERM: something else has the name; -EBUSY: it is being
- * written. */
-PFS_MUST_CHECK int pfs_imagefile_open_part(const char *name);
+/* Opens the file that is going to be the store's new one, and locks it: what an earlier attempt has
+ * left of it is used again. Returns a descriptor; -EPERM: something else has the name; -EBUSY: it
+ * is being written. */
+PFS_MUST_CHECK int pfs_imagefile_begin(const char *store);
+/* Removes that file, which this process or the one that it comes from has begun. */
+void pfs_imagefile_give_up(const char *store);
+
+/* As pfs_imagefile_write, to the file that was begun, which stays the caller's. */
+PFS_MUST_CHECK int pfs_imagefile_write_to(struct pfs_tree *tree, int fd);
 
 struct pfs_lazy;
 struct pfs_lazy_part;

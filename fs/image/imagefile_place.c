@@ -58,11 +58,21 @@ static int check_part(int fd, const char *name)
 	return fchmod(fd, S_IRUSR | S_IWUSR) || ftruncate(fd, 0) ? -errno : 0;
 }
 
-int pfs_imagefile_open_part(const char *name)
-{
-	int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	int error;
+#define NAME_MAX_BYTES (PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX))
 
+static void name_part(char *out, const char *store)
+{
+	(void)snprintf(out, NAME_MAX_BYTES, "%s" PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX,
+		       store);
+}
+
+int pfs_imagefile_begin(const char *store)
+{
+	char name[NAME_MAX_BYTES];
+	int fd, error;
+
+	name_part(name, store);
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return -errno;
 	error = check_part(fd, name);
@@ -70,6 +80,43 @@ int pfs_imagefile_open_part(const char *name)
 		return fd;
 	(void)close(fd);
 	return error;
+}
+
+void pfs_imagefile_give_up(const char *store)
+{
+	char name[NAME_MAX_BYTES];
+
+	name_part(name, store);
+	(void)unlink(name);
+}
+
+bool pfs_imagefile_is_written(int fd)
+{
+	return flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
+static int open_written(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd < 0 || pfs_imagefile_is_written(fd))
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+/* A process that ends may still have the file locked when that has its name. */
+int pfs_imagefile_open_written(const char *store)
+{
+	char name[NAME_MAX_BYTES];
+	int fd;
+
+	name_part(name, store);
+	fd = open_written(name);
+	if (fd >= 0)
+		return fd;
+	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, store);
+	return open_written(name);
 }
 
 /* Returns true if whoever writes the image file, this process or the store's owner, could not write
@@ -89,13 +136,13 @@ static bool is_part_taken(const char *name, uid_t owner)
 
 const char *pfs_imagefile_taken(const char *store)
 {
-	char name[PATH_MAX + sizeof(PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX)];
+	char name[NAME_MAX_BYTES];
 	struct stat attr;
 
 	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX, store);
 	if (!pfs_imagefile_may_replace(name))
 		return TAKEN(PFS_IMAGE_FILE_SUFFIX);
-	(void)snprintf(name, sizeof(name), "%s" PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX, store);
+	name_part(name, store);
 	if (!stat(store, &attr) && is_part_taken(name, attr.st_uid))
 		return TAKEN(PFS_IMAGE_FILE_SUFFIX PFS_IMAGE_PART_SUFFIX);
 	return NULL;

@@ -498,27 +498,22 @@ static bool is_still_there(const struct stat *store, const char *path)
 	return !stat(path, &now) && now.st_dev == store->st_dev && now.st_ino == store->st_ino;
 }
 
-int pfs_imagefile_write(struct pfs_tree *tree)
+int pfs_imagefile_write_to(struct pfs_tree *tree, int fd)
 {
 	const char *path = pfs_store_path(tree->store);
 	struct stat store;
-	struct writer writer = {.tree = tree, .image = &tree->image};
+	struct writer writer = {.tree = tree, .image = &tree->image, .fd = fd};
 	char *name PFS_FREE = pfs_imagefile_name(tree, "");
 	char *part PFS_FREE = pfs_imagefile_name(tree, PFS_IMAGE_PART_SUFFIX);
-	int fd PFS_CLOSE = -1;
 	int error;
 
 	if (!name || !part)
 		return -ENOMEM;
-	if (stat(path, &store))
-		return -errno;
-	if (!pfs_imagefile_may_replace(name))
-		return -EPERM;
-	fd = pfs_imagefile_open_part(part);
-	if (fd < 0)
-		return fd;
-	writer.fd = fd;
-	error = take_rights(fd, &store);
+	error = stat(path, &store) ? -errno : 0;
+	if (!error && !pfs_imagefile_may_replace(name))
+		error = -EPERM;
+	if (!error)
+		error = take_rights(fd, &store);
 	if (!error)
 		error = write_file(&writer);
 	free(writer.extra);
@@ -531,6 +526,13 @@ int pfs_imagefile_write(struct pfs_tree *tree)
 	if (error)
 		(void)unlink(part);
 	return error ? error : pfs_store_sync_folder(name);
+}
+
+int pfs_imagefile_write(struct pfs_tree *tree)
+{
+	int fd PFS_CLOSE = pfs_imagefile_begin(pfs_store_path(tree->store));
+
+	return fd < 0 ? fd : pfs_imagefile_write_to(tree, fd);
 }
 
 void pfs_imagefile_remove(const struct pfs_tree *tree)

@@ -113,14 +113,35 @@ if ((EUID == 0)) && mkdir "$work/small"; then
 		unmount_store
 		if ((percent > 120)); then
 			ok 'with room there is one' wait_for 60 test -e "$work/small/store.pfs.img"
+			primefs mount "$work/small/store.pfs" "$mnt"
+			touch "$mnt"/new{1..9}
+			ok 'umount --wait returns' primefs umount --wait=60 "$mnt"
+			ok 'when the filesystem of the store is free' umount "$work/small"
 		else
 			sleep 1
 			not_ok 'without room there is none' test -e "$work/small/store.pfs.img"
+			wait_for 60 umount "$work/small"
 		fi
-		wait_for 60 umount "$work/small"
 	done
 else
 	skip 'too little room: needs root'
+fi
+
+# Somebody else writes it.
+if command -v flock >/dev/null; then
+	mount_store
+	touch "$mnt/more"
+	exec 9>"$image.part"
+	flock 9
+	fails_with 'umount --wait waits for who writes it' 'unmounted, but .*img is still being written' primefs umount --wait=1 "$mnt"
+	mount_store
+	ok 'without nobody does' primefs umount "$mnt"
+	exec 9>&-
+	mount_store
+	ok 'nor is there more to wait for' primefs umount --wait=60 "$mnt"
+	rm -f "$image.part"
+else
+	skip 'no flock'
 fi
 
 # Cut and overwritten while it is used.
