@@ -141,6 +141,15 @@ void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name)
 	pfs_tell_changed(tree, parent, name);
 }
 
+int pfs_follow_former(struct pfs_tree *tree, uint64_t *bytes, uint64_t ino)
+{
+	struct pfs_value *set PFS_UNREF = NULL;
+	int error = pfs_journal_former(tree, 1) ? pfs_attr_set_of(tree, &set, ino) : 0;
+
+	*bytes += set ? set->size : 0;
+	return error == -ESTALE ? 0 : error;
+}
+
 void pfs_follow_hold(struct pfs_tree *tree)
 {
 	pfs_journal_hold(tree);

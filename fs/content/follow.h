@@ -135,6 +135,9 @@ PFS_MUST_CHECK int pfs_follow_take(struct pfs_tree *tree, uint64_t ino,
 /* Tells the kernel that the name has come or gone. */
 void pfs_follow_tell(struct pfs_tree *tree, uint64_t parent, const char *name);
 
+/* Adds how many bytes of attributes history keeps of the node when it goes. -ENOMEM, -EIO. */
+PFS_MUST_CHECK int pfs_follow_former(struct pfs_tree *tree, uint64_t *bytes, uint64_t ino);
+
 /* Makes changes between the two calls one group (pfs_journal_hold). */
 void pfs_follow_hold(struct pfs_tree *tree);
 /* As pfs_follow_hold, once it is sure that changes of so much fit (pfs_journal_hold_for). */

@@ -54,3 +54,24 @@ rm "$work/small/hog"
 ok 'goes on when there is room' wait_for 30 again
 ok 'unmounts' unmount_store
 check_store
+
+# A refresh of which history keeps what goes has room for that, too, or says what it lacks.
+mkdir -p "$work/src/gone"
+touch "$work/src/gone"/{1..800}
+ln -s target "$work/src/gone/link"
+if setfattr -n user.large -v "$(printf '%03000d' 0)" "$work/src/gone"/{1..600} 2>/dev/null; then
+	rm -f "$store"*
+	primefs import -q "$work/src" "$store"
+	rm -r "$work/src/gone"
+	mount -o remount,size=8m "$work/small"
+	mount_store -o history=2d,links=yes
+	fails_with 'a refresh without room for that' '/: its changes need up to [0-9]+ bytes free' primefs refresh "$mnt"
+	is 'changes nothing' "$(primefs find "$store" /gone | wc -l)" 802
+	mount -o remount,size=24m "$work/small"
+	ok 'with room it goes on' primefs refresh "$mnt"
+	is 'and has removed all' "$(find "$mnt" -mindepth 1 | wc -l)" 0
+	unmount_store
+	check_store
+else
+	skip 'no attributes'
+fi

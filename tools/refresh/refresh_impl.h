@@ -80,6 +80,7 @@ struct pfs_gone {
 	uint64_t parent;	    /* its directory, in the store */
 	mode_t mode;
 	size_t n_below; /* if `top`: how many nodes lie below it in the store */
+	uint64_t former; /* if `top`: bytes that history keeps of attributes of these and its own */
 	bool top;     /* its own name is gone; else a directory above it is */
 	bool maybe;   /* another file has its name, and may turn out to be its original */
 	bool present; /* its original is where it was, after all */

@@ -59,6 +59,7 @@ static void add_found(struct pfs_journal_need *need, const struct pfs_finding *f
 static void add_gone(struct pfs_refresh *refresh, struct pfs_journal_need *need,
 		     const struct pfs_gone *gone)
 {
+	need->bytes += gone->former;
 	if (refresh->options->keep)
 		need->rows += gone->n_below + 1;
 	else

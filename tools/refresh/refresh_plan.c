@@ -376,7 +376,7 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 
 /* All with a record below a directory that is gone; what the store has moved there is not gone with
  * it. */
-static int note_below(struct pfs_refresh *refresh, size_t *n_below, uint64_t top,
+static int note_below(struct pfs_refresh *refresh, struct pfs_gone *gone, uint64_t top,
 		      const struct pfs_source_record *top_record)
 {
 	struct pfs_followers children = {.n = 0};
@@ -388,11 +388,13 @@ static int note_below(struct pfs_refresh *refresh, size_t *n_below, uint64_t top
 		todo[n++] = top;
 	while (!error && n) {
 		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
-		*n_below += children.n;
+		gone->n_below += children.n;
 		for (size_t i = 0; i < children.n && !error; i++) {
 			const struct pfs_follower *child = &children.list[i];
 
 			error = note_below_one(refresh, child, top_record);
+			if (!error)
+				error = pfs_follow_former(refresh->tree, &gone->former, child->ino);
 			if (error || !S_ISDIR(child->attr.st_mode))
 				continue;
 			error = pfs_grow(&todo, &capacity, n + 1, sizeof(*todo));
@@ -417,11 +419,12 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
 		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
 		if (S_ISDIR(node.attr.st_mode))
-			PFS_TRY(note_below(refresh, &gone->n_below, ino, record));
+			PFS_TRY(note_below(refresh, gone, ino, record));
 	}
 	*out = gone;
 	if (gone->top)
 		return 0;
+	PFS_TRY(pfs_follow_former(refresh->tree, &gone->former, ino));
 	gone->top = true;
 	gone->next = *list;
 	*list = gone;
