@@ -134,7 +134,8 @@ static void work_alone(size_t n, size_t grain, void (*work)(void *context, size_
 }
 
 static void work_together(struct pfs_pool *pool, size_t n, size_t grain,
-			  void (*work)(void *context, size_t from, size_t to), void *context)
+			  void (*work)(void *context, size_t from, size_t to),
+			  void (*last)(void *context), void *context)
 {
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->work = work;
@@ -147,6 +148,8 @@ static void work_together(struct pfs_pool *pool, size_t n, size_t grain,
 	(void)pthread_cond_broadcast(&pool->start);
 	(void)pthread_mutex_unlock(&pool->lock);
 	work_off(pool);
+	if (last)
+		last(context);
 	(void)pthread_mutex_lock(&pool->lock);
 	pool->is_open = false; /* a thread that has not joined by now finds nothing to do */
 	while (pool->busy)
@@ -154,8 +157,9 @@ static void work_together(struct pfs_pool *pool, size_t n, size_t grain,
 	(void)pthread_mutex_unlock(&pool->lock);
 }
 
-void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
-		  void (*work)(void *context, size_t from, size_t to), void *context)
+void pfs_pool_run_last(struct pfs_pool *pool, size_t n, size_t grain,
+		       void (*work)(void *context, size_t from, size_t to),
+		       void (*last)(void *context), void *context)
 {
 	/* one piece is not worth waking threads */
 	bool is_mine =
@@ -167,8 +171,14 @@ void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 	}
 	start_threads(pool);
 	if (pool->n_threads)
-		work_together(pool, n, grain, work, context);
+		work_together(pool, n, grain, work, last, context);
 	else
 		work_alone(n, grain, work, context);
 	(void)pthread_mutex_unlock(&pool->taken);
+}
+
+void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
+		  void (*work)(void *context, size_t from, size_t to), void *context)
+{
+	pfs_pool_run_last(pool, n, grain, work, NULL, context);
 }

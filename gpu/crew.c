@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "gpu/crew.h"
 
+#include "base/checked.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "gpu/run.h"
 
 #define PAUSING 1
+/* Between two polls of a leader that waits. */
+#define WAIT_MS 1
 
 /* The crew that this thread leads, and the one that it helps; NULL: none. */
 static _Thread_local struct pfs_crew *led, *helped;
 
 void pfs_crew_open(struct pfs_crew *crew)
 {
+	pthread_condattr_t attr;
+
 	*crew = (struct pfs_crew){.state = 0};
 	(void)pthread_mutex_init(&crew->lock, NULL);
-	(void)pthread_cond_init(&crew->changed, NULL);
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&crew->changed, &attr);
+	(void)pthread_condattr_destroy(&attr);
 	led = crew;
 }
 
@@ -51,7 +60,7 @@ void pfs_crew_leave(struct pfs_crew *crew)
 	(void)pthread_cond_broadcast(&crew->changed);
 }
 
-/* For a helper: waits for the end of a pause, and returns the error of a pause. */
+/* For a helper: waits for the end of a pause, and returns the leader's error. */
 static int stop(struct pfs_crew *crew)
 {
 	if (!atomic_load_explicit(&crew->state, memory_order_relaxed))
@@ -73,7 +82,8 @@ static void begin_pause(struct pfs_crew *crew)
 		(void)pthread_cond_wait(&crew->changed, &crew->lock);
 }
 
-static void end_pause(struct pfs_crew *crew, int error)
+/* Ends a pause, or with an error all helpers. */
+static void go_on(struct pfs_crew *crew, int error)
 {
 	PFS_LOCKED(&crew->lock);
 
@@ -92,14 +102,16 @@ static int pause_together(const struct pfs_run *run)
 		begin_pause(crew);
 	error = run->pause(run->context);
 	if (crew)
-		end_pause(crew, error);
+		go_on(crew, error);
 	return error;
 }
 
 int pfs_run_check(const struct pfs_run *run)
 {
-	int error = run->poll ? run->poll(run->context) : 0;
+	int error = helped ? PFS_MIN(atomic_load(&helped->state), 0) : 0;
 
+	if (!error && run->poll)
+		error = run->poll(run->context);
 	return error == PFS_RUN_PAUSE ? 0 : error;
 }
 
@@ -112,5 +124,29 @@ int pfs_run_poll(const struct pfs_run *run)
 	error = run->poll ? run->poll(run->context) : 0;
 	if (error == PFS_RUN_PAUSE)
 		return run->pause ? pause_together(run) : 0;
+	if (error && led)
+		go_on(led, error);
+	return error;
+}
+
+/* Waits for a helper to leave, but not for long. Returns whether all have. */
+static bool wait_a_little(struct pfs_crew *crew)
+{
+	const struct timespec until = pfs_clock_in_ms(CLOCK_MONOTONIC, WAIT_MS);
+
+	PFS_LOCKED(&crew->lock);
+	if (crew->helpers)
+		(void)pthread_cond_timedwait(&crew->changed, &crew->lock, &until);
+	return !crew->helpers;
+}
+
+int pfs_crew_wait(struct pfs_crew *crew, const struct pfs_run *run)
+{
+	int error = atomic_load(&crew->state);
+
+	while (!wait_a_little(crew)) {
+		if (!error)
+			error = pfs_run_poll(run);
+	}
 	return error;
 }

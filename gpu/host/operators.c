@@ -69,6 +69,17 @@ static void work_as(void *context, size_t from, size_t to)
 	pfs_crew_leave(&job->crew);
 }
 
+/* A helper's piece may take long. Meanwhile others may want to change what it reads, or the run may
+ * have to end. */
+static void wait_for_helpers(void *context)
+{
+	struct job *job = context;
+	int error = pfs_crew_wait(&job->crew, job->run);
+
+	if (error)
+		note_failed(job, job->n / job->grain + 1, error);
+}
+
 struct pfs_pool *pfs_host_pool(const struct pfs_host_operators *host)
 {
 	return host->pool;
@@ -101,7 +112,7 @@ int pfs_host_for(struct pfs_host_operators *host, const struct pfs_run *run, uin
 	if (!host || n <= grain)
 		return work_alone(run, n, grain, work, context);
 	pfs_crew_open(&job.crew);
-	pfs_pool_run(host->pool, pfs_host_workers(host), 1, work_as, &job);
+	pfs_pool_run_last(host->pool, pfs_host_workers(host), 1, work_as, wait_for_helpers, &job);
 	pfs_crew_close(&job.crew);
 	failed = atomic_load(&job.failed);
 	return failed == NONE ? 0 : -(int)(failed & ((1u << ERROR_BITS) - 1));

@@ -75,3 +75,13 @@ ok 'that, a pattern' primefs query "$store" "$pattern"
 fails_with 'a prompt on the store' 'more than 500 SELECTs' \
 	bash -c 'printf "%s;" "$1" | primefs query "$2"' - "$chain" "$store"
 check_store
+
+# ---- threads: of a join's, the one that leads has to end before the others ----
+seq -f '/d/f%.0f.c' 200000 | primefs import -f paths - "$work/wide.pfs" >/dev/null
+store=$work/wide.pfs mount_store -o query_time=1
+joins='SELECT DISTINCT a.ino+b.ino FROM nodes a JOIN nodes b ON a.uid=b.uid'
+for _ in 1 2 3 4; do
+	fails_with 'a join ends in time' 'longer than it may' primefs query "$mnt" "$joins"
+	timeout -s KILL 0.3 primefs query "$mnt" "$joins" >/dev/null 2>&1 || true
+done
+ok 'nobody was kept out for long' awk -F'[:,]' '/"holds"/ && $4 > 2000000 { print; exit 1 }' "$mnt/.query/stats"

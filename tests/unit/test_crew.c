@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads of an operator stop together when its run pauses, and all end if a pause fails. */
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -99,6 +101,102 @@ static void a_pause_that_fails_ends_all(void **state PFS_UNUSED)
 	}
 }
 
+/* ---- a helper's piece that is as long as all ---- */
+
+#define LONG_POLLS_MAX 20000u /* far more than are made before it ends */
+
+struct long_piece {
+	pthread_t caller;
+	int error; /* of the caller's poll, or 0 */
+	bool is_error_of_pause, caller_fails;
+	atomic_bool is_joined, has_left; /* a helper's piece has begun, and ended */
+	atomic_uint pauses, polls;	 /* of the caller meanwhile; of the helper */
+};
+
+static int poll_beside(void *context)
+{
+	struct long_piece *work = context;
+
+	if (!pthread_equal(pthread_self(), work->caller))
+		return 0;
+	if (!atomic_load(&work->is_joined))
+		return 0;
+	return work->error && !work->is_error_of_pause ? work->error : PFS_RUN_PAUSE;
+}
+
+static int pause_beside(void *context)
+{
+	struct long_piece *work = context;
+
+	atomic_fetch_add(&work->pauses, 1);
+	return work->error;
+}
+
+static const struct pfs_run *long_run;
+
+/* A helper works until the caller has paused three times, or its poll fails; the caller has
+ * nothing more to do when the helper begins, or fails itself. */
+static int work_long(void *context, unsigned worker PFS_UNUSED, uint64_t from PFS_UNUSED,
+		     uint64_t to PFS_UNUSED)
+{
+	struct long_piece *work = context;
+	int error = 0;
+
+	if (pthread_equal(pthread_self(), work->caller)) {
+		while (!atomic_load(&work->is_joined))
+			(void)sched_yield();
+		return work->caller_fails ? -ENOMEM : 0;
+	}
+	if (atomic_exchange(&work->is_joined, true))
+		return 0;
+	while (!error && atomic_load(&work->pauses) < 3 &&
+	       atomic_fetch_add(&work->polls, 1) < LONG_POLLS_MAX) {
+		(void)usleep(100);
+		error = pfs_run_check(long_run);
+		if (!error)
+			error = pfs_run_poll(long_run);
+	}
+	atomic_store(&work->has_left, true);
+	return error;
+}
+
+static int run_long(struct long_piece *work)
+{
+	struct pfs_run run = {
+		.on = PFS_ENGINE_HOST, .poll = poll_beside, .pause = pause_beside, .context = work};
+	int error;
+
+	work->caller = pthread_self();
+	long_run = &run;
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 2), 0);
+	error = pfs_operators_for(&run, 2, 1, work_long, work);
+	pfs_operators_close(run.operators);
+	assert_true(work->has_left);
+	assert_in_range(work->polls, 0, LONG_POLLS_MAX - 1);
+	return error;
+}
+
+static void a_leader_that_waits_pauses(void **state PFS_UNUSED)
+{
+	struct long_piece work = {.error = 0}, failing = {.caller_fails = true};
+
+	assert_int_equal(run_long(&work), 0);
+	assert_in_range(work.pauses, 3, UINT_MAX);
+	assert_int_equal(run_long(&failing), -ENOMEM);
+	assert_in_range(failing.pauses, 3, UINT_MAX);
+}
+
+static void a_leader_that_has_to_end_ends_its_helpers(void **state PFS_UNUSED)
+{
+	struct long_piece late = {.error = -EINTR},
+			  changed = {.error = -EAGAIN, .is_error_of_pause = true};
+
+	assert_int_equal(run_long(&late), -EINTR);
+	assert_int_equal(late.pauses, 0);
+	assert_int_equal(run_long(&changed), -EAGAIN);
+	assert_int_equal(changed.pauses, 1);
+}
+
 /* ---- arrays that grow ---- */
 
 #define GROWN ((size_t)1 << 20) /* elements */
@@ -162,6 +260,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_thread_works_during_a_pause),
 		cmocka_unit_test(a_pause_that_fails_ends_all),
+		cmocka_unit_test(a_leader_that_waits_pauses),
+		cmocka_unit_test(a_leader_that_has_to_end_ends_its_helpers),
 		cmocka_unit_test(an_array_that_grows_lets_others_in),
 	};
 

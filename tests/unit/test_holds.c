@@ -54,6 +54,9 @@ int __real_clock_gettime(clockid_t id, struct timespec *out);
 int __real_pfs_bitmap_count(const struct pfs_bitmap *bitmap, uint64_t *count);
 void __real_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 			 void (*work)(void *context, size_t from, size_t to), void *context);
+void __real_pfs_pool_run_last(struct pfs_pool *pool, size_t n, size_t grain,
+			      void (*work)(void *context, size_t from, size_t to),
+			      void (*last)(void *context), void *context);
 
 static void keep_most(_Atomic size_t *most, size_t n)
 {
@@ -131,6 +134,19 @@ void __wrap_pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		work(context, 0, n);
 	else
 		__real_pfs_pool_run(pool, n, grain, work, context);
+}
+
+void __wrap_pfs_pool_run_last(struct pfs_pool *pool, size_t n, size_t grain,
+			      void (*work)(void *context, size_t from, size_t to),
+			      void (*last)(void *context), void *context);
+void __wrap_pfs_pool_run_last(struct pfs_pool *pool, size_t n, size_t grain,
+			      void (*work)(void *context, size_t from, size_t to),
+			      void (*last)(void *context), void *context)
+{
+	if (is_alone)
+		work(context, 0, n);
+	else
+		__real_pfs_pool_run_last(pool, n, grain, work, last, context);
 }
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *out);
