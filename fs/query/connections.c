@@ -24,7 +24,7 @@ static void close_connection(struct pfs_connection *connection, struct pfs_queri
 	free(connection);
 }
 
-static const struct pfs_sql_table_function *const tables[] = {
+const struct pfs_sql_table_function *const pfs_table_functions[] = {
 	&pfs_resolve_table, &pfs_nodes_at_table, &pfs_attrs_at_table, NULL};
 
 static int open_connection(struct pfs_connection **out, struct pfs_queries *queries,
@@ -34,7 +34,7 @@ static int open_connection(struct pfs_connection **out, struct pfs_queries *quer
 	struct pfs_sql_options options = {
 		.source = &pfs_nodes_source,
 		.functions = pfs_tree_functions,
-		.tables = tables,
+		.tables = pfs_table_functions,
 		.tick = pfs_query_tick,
 		.plain_patterns = plain_patterns,
 	};

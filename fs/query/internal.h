@@ -360,6 +360,8 @@ extern const struct pfs_sql_function pfs_tree_functions[];
 extern const struct pfs_sql_table_function
 	pfs_resolve_table; /* resolve(TEXT): its lines as paths */
 extern const struct pfs_sql_table_function pfs_nodes_at_table, pfs_attrs_at_table; /* nodes_at.c */
+extern const struct pfs_sql_table_function
+	*const pfs_table_functions[]; /* connections.c: all of them; the last is NULL */
 
 /* ---- change.c: changes of nodes by a statement ---- */
 

@@ -69,8 +69,9 @@ static int add_name(void *arg, const struct pfs_table_record *table)
 		return 0; /* damaged */
 	memcpy(name, table->name, table->name_len);
 	name[table->name_len] = 0;
-	if (pfs_table_check_name(name))
-		return 0;
+	error = pfs_table_check_name(name);
+	if (error)
+		return error == -EEXIST ? naming->fn(naming->arg, name) : 0;
 	error = pfs_declaration_parse(NULL, why, name, table->columns, table->columns_len);
 	if (error)
 		return error == -EUCLEAN ? 0 : error;
@@ -116,14 +117,42 @@ static int look_up(void *arg, struct pfs_store *store)
 			      : pfs_store_get_table(store, side->id, check_declaration, side->name);
 }
 
+struct target {
+	struct pfs_tree *tree;
+	struct pfs_store *store;
+	const char *name;
+	uint32_t id; /* of the table that has the name; 0: none */
+};
+
+static int find_table(void *arg, const struct pfs_table_record *table)
+{
+	struct target *target = arg;
+
+	if (strlen(target->name) == table->name_len &&
+	    strncasecmp(target->name, table->name, table->name_len) == 0)
+		target->id = table->id;
+	return 0;
+}
+
+/* Connections do not know a table whose name is reserved. */
+static int look_up_reserved(void *arg, struct pfs_store *store)
+{
+	struct target *target = arg;
+
+	PFS_TRY(pfs_store_scan_tables(store, find_table, target));
+	return target->id ? 0 : -ENOENT;
+}
+
 int pfs_table_is_there(struct pfs_queries *queries, const char *name)
 {
 	const struct pfs_attr_visibility all = {.shown = NULL};
 	struct search search = {.tree = queries->tree, .name = name};
-	int error = pfs_connection_get(&search.connection, queries, &all, false, NULL);
+	struct target reserved = {.name = name};
+	int error;
 
-	if (error)
-		return error;
+	if (pfs_table_check_name(name) == -EEXIST)
+		return pfs_sides_read(queries->tree, look_up_reserved, &reserved);
+	PFS_TRY(pfs_connection_get(&search.connection, queries, &all, false, NULL));
 	do {
 		error = pfs_sides_refresh(search.connection, queries->tree);
 		if (!error)
@@ -144,6 +173,8 @@ int pfs_table_export(struct pfs_queries *queries, const char *name, const struct
 	if (code)
 		return fail(error, code, "%s: %s", name,
 			    code == -ENOENT ? "there is no such table" : strerror(-code));
+	if (pfs_table_check_name(name))
+		return fail(error, -EINVAL, "%s: the name is reserved; remove the table", name);
 	if (asprintf(&sql, "SELECT * FROM \"%s\" ORDER BY rowid", name) < 0) {
 		sql = NULL;
 		return fail(error, -ENOMEM, "%s: out of memory", name);
@@ -359,23 +390,6 @@ static void set_cell(struct pfs_cell *cell, const struct column *column,
 		cell->bytes = field->text;
 		cell->size = field->len;
 	}
-}
-
-struct target {
-	struct pfs_tree *tree;
-	struct pfs_store *store;
-	const char *name;
-	uint32_t id; /* of the table that has the name; 0: none */
-};
-
-static int find_table(void *arg, const struct pfs_table_record *table)
-{
-	struct target *target = arg;
-
-	if (strlen(target->name) == table->name_len &&
-	    strncasecmp(target->name, table->name, table->name_len) == 0)
-		target->id = table->id;
-	return 0;
 }
 
 static int drop_old(struct target *target, struct pfs_store *store)

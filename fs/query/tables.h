@@ -4,8 +4,9 @@
  *
  * Names of tables and columns are UTF-8 without control characters, 1 to 250 bytes, compared as SQL
  * does: a to z and A to Z are the same.  A table's name has neither '/' nor '"', does not begin
- * with
- * '.' or "sqlite_", and is not `nodes`.
+ * with '.' or "sqlite_", and is neither `nodes` nor a function's that statements read as a table. A
+ * store of an earlier version may have a table of such a reserved name, which is there to be
+ * removed.
  *
  * Threads: any number of callers. */
 #ifndef PFS_FS_QUERY_TABLES_H
@@ -15,13 +16,13 @@
 
 #define PFS_TABLE_NAME_MAX 250 /* bytes: ".csv" fits behind it */
 
-/* Calls fn for the name of each table that statements can see, in byte order, until it returns
- * non-zero, which is returned.  Tables are not opened for it: a name costs a few microseconds,
- * however many there are. */
+/* Calls fn for the name of each table that statements can see, or that is reserved, in byte order,
+ * until it returns non-zero, which is returned.  Tables are not opened for it: a name costs a few
+ * microseconds, however many there are. */
 PFS_MUST_CHECK int pfs_tables_names(struct pfs_queries *queries,
 				    int (*fn)(void *arg, const char *name), void *arg);
 
-/* Returns 0 if statements can see a table of that name, without opening it; -ENOENT. */
+/* Returns 0 if pfs_tables_names would name the table, without opening it; -ENOENT. */
 PFS_MUST_CHECK int pfs_table_is_there(struct pfs_queries *queries, const char *name);
 
 /* Returns 0 if a table can have that name; -EEXIST: it is reserved; -EINVAL, -ENAMETOOLONG. */
@@ -29,7 +30,8 @@ PFS_MUST_CHECK int pfs_table_check_name(const char *name);
 bool pfs_table_is_text(const char *name,
 		       size_t len); /* UTF-8 without control characters, not empty */
 
-/* Writes the table as CSV, as it is at one moment. -ENOENT, or what the sink returns. */
+/* Writes the table as CSV, as it is at one moment. -ENOENT, or what the sink returns; -EINVAL: its
+ * name is reserved. */
 PFS_MUST_CHECK int pfs_table_export(struct pfs_queries *queries, const char *name,
 				    const struct pfs_sink *sink, struct pfs_query_error *error);
 

@@ -98,8 +98,7 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 		return SQLITE_OK;
 	if (!sql->may_change)
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
-	if (action == SQLITE_CREATE_TABLE &&
-	    (sqlite3_stricmp(name, sql->source->name) == 0 || pfs_sql_is_table_function(sql, name)))
+	if (action == SQLITE_CREATE_TABLE && pfs_sql_is_reserved(sql, name))
 		return refuse(sql, "the name", name, "it is the tree's");
 	sql->saw |= PFS_SQL_SAW_SCHEMA;
 	if (action == SQLITE_CREATE_INDEX || action == SQLITE_DROP_INDEX)

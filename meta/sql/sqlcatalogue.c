@@ -114,8 +114,7 @@ int pfs_sql_side_add(struct pfs_sql *sql, uint32_t id, const void *name, size_t 
 	side.name = strndup(name, name_len);
 	if (!side.name)
 		return -ENOMEM;
-	if (sqlite3_stricmp(side.name, sql->source->name) == 0 ||
-	    sqlite3_strnicmp(side.name, "sqlite_", 7) == 0) {
+	if (pfs_sql_is_reserved(sql, side.name) || sqlite3_strnicmp(side.name, "sqlite_", 7) == 0) {
 		free(side.name);
 		return -EUCLEAN;
 	}

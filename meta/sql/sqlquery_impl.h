@@ -166,7 +166,7 @@ void pfs_sql_vtab_give(sqlite3_context *context, const struct pfs_sql_value *val
  * results. */
 PFS_MUST_CHECK int pfs_sql_add_table(struct pfs_sql *sql);
 PFS_MUST_CHECK int pfs_sql_add_table_functions(struct pfs_sql *sql);
-bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name);
+bool pfs_sql_is_reserved(const struct pfs_sql *sql, const char *name);
 void pfs_sql_close_opened(struct pfs_sql *sql); /* closes `opened`, at the end of a statement */
 PFS_MUST_CHECK int pfs_sql_add_functions(struct pfs_sql *sql);
 

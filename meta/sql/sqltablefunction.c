@@ -337,7 +337,7 @@ int pfs_sql_add_table_functions(struct pfs_sql *sql)
 	return result;
 }
 
-bool pfs_sql_is_table_function(const struct pfs_sql *sql, const char *name)
+bool pfs_sql_is_reserved(const struct pfs_sql *sql, const char *name)
 {
-	return find_function(sql, name);
+	return find_function(sql, name) || sqlite3_stricmp(name, sql->source->name) == 0;
 }

@@ -42,6 +42,8 @@ is 'so does cp -p' "$(cp -p kinds.csv "$t/brought.csv" 2>&1)" ''
 is 'and install' "$(install -m 600 kinds.csv "$t/brought.csv" 2>&1)" ''
 ok 'it goes' rm "$t/brought.csv"
 fails_with 'nodes is reserved' 'File exists' cp kinds.csv "$t/nodes.csv"
+fails_with "so are functions'" 'File exists' cp kinds.csv "$t/resolve.csv"
+is 'which are there as before' "$(sql "SELECT path FROM resolve(char(47) || 'a')" | tail -n 1)" /a
 not_ok 'other names' cp kinds.csv "$t/kinds.tsv"
 not_ok 'no directories' mkdir "$t/d.csv"
 ok 'mv into it' mv kinds.csv "$t/moved.csv"

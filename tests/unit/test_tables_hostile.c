@@ -87,6 +87,31 @@ static void test_declarations(void **state PFS_UNUSED)
 	open_queries();
 }
 
+/* An earlier version accepted them. */
+static void test_names_of_functions(void **state PFS_UNUSED)
+{
+	static const char *const names[] = {"resolve", "Nodes_At", "attrs_at"};
+	struct pfs_sink sink = {NULL, NULL};
+	char columns[64];
+
+	for (size_t i = 0; pfs_table_functions[i]; i++)
+		assert_int_equal(pfs_table_check_name(pfs_table_functions[i]->name), -EEXIST);
+	for (size_t i = 0; i < PFS_COUNT(names); i++) {
+		assert_int_equal(pfs_table_check_name(names[i]), -EEXIST);
+		(void)snprintf(columns, sizeof(columns), "CREATE TABLE %s(a);\n", names[i]);
+		put(names[i], columns);
+	}
+	check("SELECT path FROM resolve('/a/d.c')", "/a/d.c");
+	check("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%_at'", "0");
+	for (size_t i = 0; i < PFS_COUNT(names); i++) {
+		assert_int_equal(pfs_table_is_there(queries, names[i]), 0);
+		assert_int_equal(pfs_table_export(queries, names[i], &sink, &error), -EINVAL);
+		assert_non_null(strstr(error.text, "reserved"));
+		assert_int_equal(pfs_table_drop(queries, names[i], &error), 0);
+		assert_int_equal(pfs_table_is_there(queries, names[i]), -ENOENT);
+	}
+}
+
 static size_t declared(size_t *filled)
 {
 	size_t n, found = 0;
@@ -181,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_declarations, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_names_of_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_viewers, set_up, tear_down),
 	};
