@@ -180,7 +180,7 @@ static void read_statement(struct statement *statement, const char *sql, size_t 
 struct search {
 	const char *name; /* that is looked for */
 	const char *what; /* has it; NULL: nothing */
-	bool is_path_index;
+	bool is_path_index, is_index; /* of paths; of a table, too */
 	char as[PFS_PATH_INDEX_NAME_LIMIT + 1]; /* the store has it */
 	size_t as_len, n; /* how many others */
 };
@@ -199,7 +199,7 @@ static int look_at_index(void *arg, const char *name, size_t len)
 		return 0;
 	}
 	search->what = "an index";
-	search->is_path_index = true;
+	search->is_path_index = search->is_index = true;
 	memcpy(search->as, name, len);
 	search->as_len = len;
 	return 0;
@@ -228,10 +228,12 @@ static int look_at_table(void *arg, const struct pfs_table_record *table)
 {
 	struct search *search = arg;
 
-	if (is_same(search->name, table->name, table->name_len))
+	if (is_same(search->name, table->name, table->name_len)) {
 		search->what = "a table";
-	else if (has_index(search, table->columns, table->columns_len))
+	} else if (has_index(search, table->columns, table->columns_len)) {
 		search->what = "an index";
+		search->is_index = true;
+	}
 	return 0;
 }
 
@@ -270,8 +272,8 @@ int pfs_path_index_leaves(struct pfs_tree *tree, const char *table)
 {
 	struct search search = {.name = table};
 
-	PFS_TRY(pfs_sides_read(tree, look_at_indexes, &search));
-	return search.is_path_index ? -EEXIST : 0;
+	PFS_TRY(pfs_sides_read(tree, look_at_all, &search));
+	return search.is_index ? -EEXIST : 0;
 }
 
 /* ---- running it ---- */

@@ -19,7 +19,7 @@ PFS_MUST_CHECK int pfs_path_index_statement(struct pfs_query *query, bool *is_on
  * name of a path index. *is_done: the name is used, but the statement says IF NOT EXISTS. */
 PFS_MUST_CHECK int pfs_path_index_leaves_name(struct pfs_tree *tree, bool *is_done, const char *sql,
 					      size_t len, struct pfs_sql_problem *problem);
-/* Checks the name of a table. -EEXIST: it is the name of a path index. */
+/* Checks the name of a table, which may replace another table. -EEXIST: an index has it. */
 PFS_MUST_CHECK int pfs_path_index_leaves(struct pfs_tree *tree, const char *table);
 
 /* Calls fn with each name, in byte order, until it returns non-zero, which is returned. */

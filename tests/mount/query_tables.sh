@@ -54,6 +54,16 @@ ok 'rm drops it' rm "$t/moved.csv"
 not_ok 'it is gone' cat "$t/moved.csv"
 not_ok 'from statements, too' sql 'SELECT * FROM moved'
 not_ok 'not the schema' rm "$t/nodes.schema"
+sql_run() { printf '%s' "$1" >"$mnt/.query/run"; }
+ok 'an index' sql_run 'CREATE TABLE indexed AS SELECT 1 AS a'
+ok 'of a table' sql_run 'CREATE INDEX of_a ON indexed(a)'
+printf 'b\n2\n' >other.csv
+fails_with 'keeps its name' 'File exists' cp other.csv "$t/Of_A.csv"
+ok 'and error says why' grep -q 'Of_A.csv: Of_A: an index has that name' "$mnt/.query/error"
+is 'the table is there as before' "$(table indexed)" "$(printf 'a\n1')"
+ok 'which goes with it' rm "$t/indexed.csv"
+ok 'then the name is free' cp other.csv "$t/of_a.csv"
+ok 'for a table' rm "$t/of_a.csv"
 seq 200000 | sed 's/.*/row &,&/; 1i name,n' | sed 's/$/\r/' >large.csv
 ok 'a large one' cp large.csv "$t/large.csv"
 ok 'reads back' cmp large.csv "$t/large.csv"
