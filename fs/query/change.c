@@ -312,6 +312,9 @@ static int set_columns(struct row *row, const struct pfs_sql_update *update)
 {
 	const struct pfs_node_table *table = row->query->connection->table;
 
+	row->column = "rowid";
+	if (update->sets_rowid)
+		return set_never(row, NULL);
 	for (size_t i = 0; i < update->n; i++) {
 		const struct pfs_node_column *column = &table->columns[i];
 

@@ -137,6 +137,7 @@ struct pfs_sql_update {
 	int64_t rowid; /* of the row that is changed; not set for an INSERT */
 	const struct pfs_sql_value *columns; /* the new values of n columns; n is 0 for a DELETE */
 	const bool *given; /* UPDATE: the statement sets this column; INSERT: it is not NULL */
+	bool sets_rowid;   /* to another one */
 	size_t n;
 };
 

@@ -421,6 +421,12 @@ static int make_update_room(struct pfs_sql *sql, size_t n)
 	return 0;
 }
 
+static bool is_rowid(sqlite3_value *value, sqlite3_value *other)
+{
+	return sqlite3_value_type(value) == sqlite3_value_type(other) &&
+	       sqlite3_value_int64(value) == sqlite3_value_int64(other);
+}
+
 /* argv has the row's number or NULL and, unless the row is deleted, its new number and the columns.
  */
 static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_int64 *rowid)
@@ -440,6 +446,7 @@ static int update(sqlite3_vtab *table, int argc, sqlite3_value **argv, sqlite_in
 		asked.kind = sqlite3_value_type(argv[0]) == SQLITE_NULL ? PFS_SQL_INSERTS
 									 : PFS_SQL_UPDATES;
 		asked.n = (size_t)argc - 2;
+		asked.sets_rowid = !is_rowid(argv[0], argv[1]);
 	}
 	error = make_update_room(sql, asked.n);
 	for (size_t i = 0; i < asked.n && !error; i++) {

@@ -52,6 +52,10 @@ static void test_attributes(void **state)
 	refuse("UPDATE nodes SET depth = 1", -EINVAL, "depth: this column cannot be set");
 	refuse("UPDATE nodes SET preorder = 'x'", -EINVAL, "preorder: this column cannot be set");
 	refuse("UPDATE nodes SET ino = 1 WHERE path = '/a'", -EINVAL, "ino: ");
+	refuse("UPDATE nodes SET rowid = 5 WHERE path = '/a'", -EINVAL,
+	       "rowid: this column cannot");
+	refuse("UPDATE nodes SET oid = NULL, uid = 3", -EINVAL, "rowid: this column cannot");
+	refuse("INSERT INTO nodes (_rowid_, path) VALUES (5, '/new')", -EINVAL, "rowid: ");
 	refuse("UPDATE nodes SET name = NULL WHERE path = '/a'", -EINVAL, "never NULL");
 	refuse("UPDATE OR IGNORE nodes SET mode = 1", -EINVAL, "OR IGNORE");
 	check_tree(TREE);
