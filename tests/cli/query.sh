@@ -23,6 +23,10 @@ exits 'the plan of a statement that fails on the way' 2 query --plan 'SELECT sum
 is 'says what the statement says' "$(query --plan 'SELECT sum(9223372036854775807) FROM nodes' 2>&1)" 'primefs query: integer overflow'
 is 'several from standard input' "$(printf 'SELECT 1;\n\nSELECT\n2;SELECT 3' | primefs query --csv "$store" 2>&1 | tr -d '\r' | head -n 2 | tail -n 1)" 1
 is 'the last without a semicolon' "$(printf 'SELECT count(*) AS n FROM nodes' | primefs query "$store")" $'n\n6'
+printf 'SELECT 1;\nSELECT 2\0 + 1;\nSELECT 3;' >nul.sql
+exits 'a NUL byte' 2 bash -c "primefs query '$store' <nul.sql"
+fails_with 'is not the end' 'a NUL byte; leave it out' bash -c "primefs query '$store' <nul.sql"
+is 'what comes before it is run' "$(primefs query "$store" <nul.sql 2>/dev/null)" $'1\n1'
 is 'quit' "$(printf 'quit\nSELECT 1;' | primefs query "$store")" ''
 exits 'no such column' 2 query 'SELECT nam FROM nodes'
 is 'says which, and where' "$(query 'SELECT nam FROM nodes' 2>&1)" \

@@ -219,17 +219,22 @@ static char *edit_line(const char *prompt)
 #endif
 
 /* Reads a line. Returns NULL at the end of input, or if *stop is set, and then drops what was
- * typed. */
-static char *read_line(bool terminal, bool continued)
+ * typed. *has_nul: there is more behind its end. */
+static char *read_line(bool *has_nul, bool terminal, bool continued)
 {
 	char *line = NULL;
 	size_t capacity = 0;
+	ssize_t len;
 
 	stop = 0;
+	*has_nul = false;
 	if (terminal)
 		return edit_line(continued ? "   ...> " : "primefs> ");
-	if (getline(&line, &capacity, stdin) >= 0)
+	len = getline(&line, &capacity, stdin);
+	if (len >= 0) {
+		*has_nul = memchr(line, 0, (size_t)len);
 		return line;
+	}
 	free(line);
 	return NULL;
 }
@@ -329,16 +334,21 @@ static bool add_line(struct text *text, char **statement, const char *line)
 static int read_statements(const struct pfs_prompt *prompt, struct text *text, bool terminal)
 {
 	int status = PFS_EXIT_OK;
-	bool go_on = true;
+	bool go_on = true, has_nul;
 	char *line, *statement;
 
 	while (go_on) {
-		line = read_line(terminal, text->size);
+		line = read_line(&has_nul, terminal, text->size);
 		if (!line && !stop)
 			break;
 		if (!line) {
 			text->size = 0;
 			continue;
+		}
+		if (has_nul) {
+			free(line);
+			(void)pfs_cmd_fail("query", "standard input: a NUL byte; leave it out");
+			return PFS_EXIT_USAGE;
 		}
 		if (pfs_grow(&text->bytes, &text->capacity, text->size + strlen(line) + 2, 1) ||
 		    !text->bytes) {
