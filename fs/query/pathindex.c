@@ -2,9 +2,11 @@
 #include "fs/query/pathindex.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/cleanup.h"
 #include "fs/nodes/index_paths.h"
 #include "fs/query/tokens.h"
 #include "fs/tree/sides.h"
@@ -28,6 +30,7 @@ struct statement {
 	char name[PFS_PATH_INDEX_NAME_LIMIT + 1];
 	size_t name_len; /* 0: none that one can have */
 	size_t name_at, wrong_at;
+	size_t written_at, written_end; /* the name as it is written, with its database */
 	bool is_wrong;
 };
 
@@ -90,6 +93,7 @@ static size_t unquote(char *out, size_t room, const char *sql, const struct pfs_
 static void take_name(struct reader *reader, struct statement *statement)
 {
 	for (;;) {
+		statement->written_end = reader->token.at + reader->token.len;
 		statement->name_at = reader->token.at;
 		statement->name_len = unquote(statement->name, sizeof(statement->name) - 1,
 					      reader->sql, &reader->token);
@@ -142,8 +146,11 @@ static void read_create(struct reader *reader, struct statement *statement)
 		if (is_unique || !take(reader, "TABLE"))
 			return;
 	}
+	statement->written_at = reader->token.at;
 	if (take(reader, "IF"))
 		statement->is_careful = take(reader, "NOT") && take(reader, "EXISTS");
+	if (statement->is_careful)
+		statement->written_at = reader->token.at;
 	take_name(reader, statement);
 	statement->kind = MAKES_TABLE;
 	if (!is_index)
@@ -167,8 +174,11 @@ static void read_statement(struct statement *statement, const char *sql, size_t 
 	if (take(&reader, "CREATE")) {
 		read_create(&reader, statement);
 	} else if (take(&reader, "DROP") && take(&reader, "INDEX")) {
+		statement->written_at = reader.token.at;
 		if (take(&reader, "IF"))
 			statement->is_careful = take(&reader, "EXISTS");
+		if (statement->is_careful)
+			statement->written_at = reader.token.at;
 		take_name(&reader, statement);
 		if (is_end(&reader))
 			statement->kind = DROPS_INDEX;
@@ -297,6 +307,29 @@ static int is_there(const struct statement *statement, const char *what,
 	return -EINVAL;
 }
 
+/* Lets SQLite read the name and its database: a table's are written as an index's are. */
+static int check_written(struct pfs_query *query, const struct statement *statement,
+			 struct pfs_sql_problem *problem)
+{
+	static const char before[] = "CREATE TABLE IF NOT EXISTS ";
+	struct pfs_sql *sql = query->connection->sql;
+	char *text PFS_FREE = NULL;
+	int len = asprintf(&text, "%s%.*s(a)", before,
+			   (int)(statement->written_end - statement->written_at),
+			   query->sql + statement->written_at);
+	int error;
+
+	if (len < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	error = pfs_sql_prepare(sql, text, (size_t)len, problem);
+	pfs_sql_finish(sql);
+	if (error && problem->offset >= (long)strlen(before))
+		problem->offset += (long)statement->written_at - (long)strlen(before);
+	return error;
+}
+
 static int put(void *arg, struct pfs_store *store)
 {
 	const struct search *search = arg;
@@ -311,10 +344,12 @@ static int drop(void *arg, struct pfs_store *store)
 	return pfs_store_drop_path_index(store, search->as, search->as_len);
 }
 
-static int make(struct pfs_tree *tree, const struct statement *statement,
+static int make(struct pfs_query *query, const struct statement *statement,
 		struct pfs_sql_problem *problem)
 {
+	struct pfs_tree *tree = query->queries->tree;
 	struct search search = {.name = statement->name};
+	bool is_done;
 
 	if (statement->is_wrong)
 		return wrong(problem, statement->wrong_at, statement->name,
@@ -328,19 +363,22 @@ static int make(struct pfs_tree *tree, const struct statement *statement,
 						 : "a name of no byte, or over 255",
 			     "no index can have that name; choose another");
 	PFS_TRY(pfs_sides_read(tree, look_at_all, &search));
-	if (search.what && search.is_path_index && statement->is_careful)
-		return 0;
-	if (search.what)
+	is_done = search.is_path_index && statement->is_careful;
+	if (search.what && !is_done)
 		return is_there(statement, search.what, problem);
+	PFS_TRY(check_written(query, statement, problem));
+	if (is_done)
+		return 0;
 	PFS_TRY(pfs_sides_commit(tree, ROW_BYTES, put, &search));
 	pfs_path_index_want(tree, true, true);
 	return 0;
 }
 
 /* *is_one: the name is a path index's, or nobody's. */
-static int unmake(struct pfs_tree *tree, bool *is_one, const struct statement *statement,
-		  bool may_change)
+static int unmake(struct pfs_query *query, bool *is_one, const struct statement *statement,
+		  bool may_change, struct pfs_sql_problem *problem)
 {
+	struct pfs_tree *tree = query->queries->tree;
 	struct search search = {.name = statement->name};
 
 	PFS_TRY(pfs_sides_read(tree, look_at_indexes, &search));
@@ -349,6 +387,7 @@ static int unmake(struct pfs_tree *tree, bool *is_one, const struct statement *s
 		return 0;
 	if (!may_change)
 		return -EACCES;
+	PFS_TRY(check_written(query, statement, problem));
 	PFS_TRY(pfs_sides_commit(tree, ROW_BYTES, drop, &search));
 	if (search.n == 0)
 		pfs_path_index_want(tree, false, false);
@@ -369,11 +408,11 @@ int pfs_path_index_statement(struct pfs_query *query, bool *is_one, bool may_cha
 	error = *is_one && !may_change ? -EACCES : 0;
 	if (!error) {
 		pfs_sides_hold(tree);
-		error = *is_one ? make(tree, &statement, problem)
-				: unmake(tree, is_one, &statement, may_change);
+		error = *is_one ? make(query, &statement, problem)
+				: unmake(query, is_one, &statement, may_change, problem);
 		pfs_sides_release(tree);
 	}
-	if (error == -EACCES)
+	if (error == -EACCES && !may_change)
 		(void)snprintf(problem->text, sizeof(problem->text),
 			       "this kind of statement cannot be used here; write a SELECT");
 	return error;

@@ -50,6 +50,13 @@ fails_with 'no table has it' 'File exists' bash -c "printf 'a\n1\n' | dd of='$q/
 ok 'no other column' bash -c "! echo 'CREATE INDEX n ON nodes(name)' >'$q/run'"
 fails_with 'not downwards' 'Invalid argument' run 'CREATE INDEX d ON nodes(path DESC)'
 ok 'and error says that' grep -q 'ascending' "$q/error"
+for name in nowhere.ix main.p.q select 'if x' temp.zz; do
+	not_ok "not named $name" run "CREATE INDEX $name ON nodes(path)" 2>/dev/null
+	is 'nor made' "$(stat_of | grep -o '"names":[^]]*]')" '"names":["p"]'
+done
+not_ok 'nor dropped from elsewhere' run 'DROP INDEX nowhere.p'
+ok 'quoted ones are names, and main is the database' run 'CREATE INDEX main."select" ON nodes(path)'
+ok 'for both' run 'DROP INDEX main."select"'
 ok 'UNIQUE is true anyway' run 'CREATE UNIQUE INDEX "a ""b" ON nodes(path)'
 definition=$(sed -n 's/.*"definitions": \["\([^,]*\)", .*/\1/p' "$q/stats" | sed 's/\\"/"/g')
 is 'its definition' "$definition" 'CREATE INDEX "a ""b" ON nodes(path)'
