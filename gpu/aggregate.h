@@ -66,6 +66,8 @@ enum pfs_fold_takes {
 	PFS_TAKES_NUMBERS, /* values, which are numbers */
 };
 
+#define PFS_REAL_EXACT (UINT64_C(1) << 53) /* reals add integers up to this exactly */
+
 struct pfs_fold_traits {
 	enum pfs_fold_takes takes;
 	/* The result is the least or greatest value. So it has the argument's class and collation,

@@ -187,7 +187,8 @@ struct pfs_group_key {
  * its values NULL. GROUP_CONCAT has the values of a group's tuples in the source's order, which for
  * a table is that of its rows: the caller asks for it only where SQLite meets them in that order,
  * too. -EOVERFLOW: SQLite's "integer overflow" of SUM. -EOPNOTSUPP also if SUM overflows in some
- * orders of the rows only, for SUM, TOTAL and AVG of texts, and for GROUP_CONCAT of reals. */
+ * orders of the rows only, if TOTAL or AVG of integers of both signs would round in some, for SUM,
+ * TOTAL and AVG of texts, and for GROUP_CONCAT of reals. */
 PFS_MUST_CHECK int pfs_group(const struct pfs_run *run, struct pfs_tuples **out,
 			     const struct pfs_source *source, const struct pfs_group_key *keys,
 			     size_t n_keys, const struct pfs_aggregate *aggregates,

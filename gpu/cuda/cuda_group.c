@@ -9,6 +9,7 @@
 #define DENSE_MIN  ((uint64_t)1 << 20) /* numbers that need no table, however few rows */
 #define DENSE_MAX  ((uint64_t)1 << 30)
 #define SUM_LIMIT  0x1p62 /* sums below it are exact in any order, whatever doubles round */
+#define REAL_LIMIT 0x1p52 /* of both signs, too, if they are reals */
 #define GROUPS_MAX ((uint64_t)1 << 31)
 #define LISTED_AT_ONCE 16384u /* groups that a block lists faster than several launches do */
 #define ALIGNED	       256u   /* where memory of its own would begin */
@@ -71,24 +72,28 @@ static const struct {
 	[PFS_MAX] = {true, PFS_DEVICE_MAX, PFS_DEVICE_MAX, PFS_SHOW_EXTREME},
 };
 
-/* -EOPNOTSUPP unless no sum, in any order, can leave 64 bits. */
+/* -EOPNOTSUPP unless no sum, in any order, can leave 64 bits, nor round as a real where there are
+ * both signs. */
 static int check_sum(struct pfs_job *job, const struct pfs_source *source,
 		     const struct pfs_aggregate *aggregate, const struct pfs_device_value *value)
 {
 	struct pfs_device_bounds bounds;
 	double n = source->table ? source->table->n_rows : (double)source->tuples->n;
-	double most;
+	double most, limit = SUM_LIMIT;
 
 	PFS_TRY(pfs_job_bounds(job, &bounds, source, aggregate->ref, value));
 	if (bounds.least > bounds.most)
 		return 0;
 	most = PFS_MAX((double)bounds.most, -(double)bounds.least) * n;
-	if (most < SUM_LIMIT)
+	if (pfs_aggregate_traits[aggregate->op].result != PFS_RESULT_ARGUMENT && bounds.least < 0 &&
+	    bounds.most > 0)
+		limit = REAL_LIMIT;
+	if (most < limit)
 		return 0;
 	/* The array's own sum, where the source's rows are among its elements, once each. */
 	if (source->tuples || (bounds.above == 0 && bounds.below == 0))
 		return -EOPNOTSUPP;
-	return bounds.above < SUM_LIMIT && bounds.below < SUM_LIMIT ? 0 : -EOPNOTSUPP;
+	return bounds.above < limit && bounds.below < limit ? 0 : -EOPNOTSUPP;
 }
 
 /* The least and largest text are those of the least and largest rank. */

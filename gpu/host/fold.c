@@ -476,9 +476,24 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 	}
 }
 
-bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table,
-			   uint64_t n)
+/* None of the groups' integers is negative; their sum fits 64 bits. */
+static bool none_is_negative(const struct pfs_fold_table *table, const uint32_t *order,
+			     size_t n_groups)
 {
-	return pfs_fold_traits[fold->traits->fold].can_overflow && !fold->exact &&
-	       table->size + n > INT64_MAX;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < n_groups; i++)
+		sum += (uint64_t)table->integer[order[i]];
+	return sum == (uint64_t)table->size;
+}
+
+bool pfs_fold_wants_exact(const struct pfs_fold *fold, const struct pfs_fold_table *table,
+			  uint64_t n, const uint32_t *order, size_t n_groups)
+{
+	if (!pfs_fold_traits[fold->traits->fold].can_overflow || fold->exact)
+		return false;
+	if (table->size + n > INT64_MAX)
+		return true;
+	return fold->traits->result != PFS_RESULT_ARGUMENT && table->size + n > PFS_REAL_EXACT &&
+	       !none_is_negative(table, order, n_groups);
 }

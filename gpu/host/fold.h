@@ -75,10 +75,11 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *table,
 void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t into,
 		    const struct pfs_fold_table *other, size_t from);
 
-/* Returns true if the sum of a group of n integers may leave 64 bits, in some order of them, and
- * the fold is not `exact` yet. */
-bool pfs_fold_may_overflow(const struct pfs_fold *fold, const struct pfs_fold_table *table,
-			   uint64_t n);
+/* Returns true if the result depends on an exact sum, and the fold is not `exact` yet: the sum of a
+ * group of n integers may leave 64 bits, in some order of them; or integers of both signs become a
+ * real, and reals would round on the way. The table has the groups order[0..n_groups). */
+bool pfs_fold_wants_exact(const struct pfs_fold *fold, const struct pfs_fold_table *table,
+			  uint64_t n, const uint32_t *order, size_t n_groups);
 
 /* Makes the results for groups order[0..n), or, order NULL, 0..n. -EOVERFLOW, -EOPNOTSUPP as of
  * pfs_group. */

@@ -38,6 +38,15 @@ static int check_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t
 	return -EOPNOTSUPP;
 }
 
+/* -EOPNOTSUPP if SQLite, which adds reals, may lose more than the last bits of the sum, by which
+ * order it meets the integers in. */
+static int check_real_sum(const struct pfs_fold *fold, const struct pfs_fold_table *t, size_t group)
+{
+	if (!fold->exact || !t->positive[group] || !t->negative[group])
+		return 0;
+	return t->positive[group] + t->negative[group] > PFS_REAL_EXACT ? -EOPNOTSUPP : 0;
+}
+
 static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 		      const struct pfs_fold_table *t, size_t group, uint64_t i)
 {
@@ -56,10 +65,13 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 		is_integer = !(t->is_real && t->is_real[group]);
 		break;
 	case PFS_RESULT_MEAN:
+		PFS_TRY(check_real_sum(fold, t, group));
 		real /= (double)t->count[group];
 		break;
-	case PFS_RESULT_INTEGER:
 	case PFS_RESULT_REAL:
+		PFS_TRY(check_real_sum(fold, t, group));
+		break;
+	case PFS_RESULT_INTEGER:
 	case PFS_RESULT_TEXT:
 		break;
 	}

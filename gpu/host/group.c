@@ -169,14 +169,15 @@ static int make_groups(struct groups *groups, const struct pfs_grouping *g, bool
 	return error ? error : order_groups(groups, g, sorted);
 }
 
-/* Marks the sums that may have left 64 bits, and returns true if there are any. */
+/* Marks the sums that have to be exact, and returns true if there are any. */
 static bool mark_exact(struct pfs_fold *folds, const struct pfs_grouping *g,
 		       const struct groups *groups)
 {
 	bool any = false;
 
 	for (size_t i = 0; i < g->n_folds; i++) {
-		if (!pfs_fold_may_overflow(&folds[i], &groups->table.folds[i], g->bound))
+		if (!pfs_fold_wants_exact(&folds[i], &groups->table.folds[i], g->bound,
+					  groups->order, groups->n))
 			continue;
 		folds[i].exact = true;
 		any = true;

@@ -4,11 +4,10 @@
 #include "gpu/window.h"
 
 #include "base/checked.h"
+#include "gpu/aggregate.h"
 #include "gpu/host/families.h"
 #include "gpu/host/order.h"
 #include "gpu/host/positions.h"
-
-#define EXACT (INT64_C(1) << 53) /* reals add integers below this exactly */
 
 /* ---- where what begins ---- */
 
@@ -99,8 +98,7 @@ static int add(struct fold *f, uint64_t i)
 	if (__builtin_add_overflow(f->sum, value, &f->sum))
 		return -EOPNOTSUPP;
 	f->magnitude += value < 0 ? -(uint64_t)value : (uint64_t)value;
-	return f->function->op == PFS_WINDOW_AVG && f->magnitude >= (uint64_t)EXACT ? -EOPNOTSUPP
-										    : 0;
+	return f->function->op == PFS_WINDOW_AVG && f->magnitude > PFS_REAL_EXACT ? -EOPNOTSUPP : 0;
 }
 
 /* Gives tuples from..to, which are peers, what the partition up to the last of them has. */

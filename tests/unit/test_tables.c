@@ -291,6 +291,36 @@ static void test_values(void **state)
 	check("SELECT count(*) FROM v", "5");
 }
 
+/* NOT INDEXED leaves a statement to SQLite, which adds reals. */
+static void test_means_of_both_signs(void **state)
+{
+	static const char *const asked[][2] = {
+		{"SELECT avg(v) FROM m", ""},
+		{"SELECT total(v) FROM m", ""},
+		{"SELECT avg(v), total(v), count(v) FROM m", " WHERE g = 1"},
+		{"SELECT avg(v) FROM m", " WHERE g = 2"},
+		{"SELECT avg(v), total(v) FROM m", " WHERE g > 2"},
+		{"SELECT g, avg(v), total(v) FROM m", " GROUP BY g ORDER BY g"},
+		{"SELECT g, avg(v), total(v) FROM m", " WHERE g > 2 GROUP BY g ORDER BY g"},
+	};
+	char sql[128], ours[512], its[512];
+
+	(void)state;
+	change("CREATE TABLE m (g INTEGER, v INTEGER)", 0);
+	change("INSERT INTO m VALUES (1, 1152921504606846976), (1, 1), (1, -1152921504606846976), "
+	       "(2, 3), (2, 9223372036854775807), (2, -9223372036854775807), (2, 5), "
+	       "(3, -4), (3, 7), (3, NULL), (4, 9223372036854775807), (4, 4611686018427387904)",
+	       12);
+	for (size_t i = 0; i < PFS_COUNT(asked); i++) {
+		(void)snprintf(sql, sizeof(sql), "%s%s", asked[i][0], asked[i][1]);
+		query_text(ours, sizeof(ours), sql);
+		(void)snprintf(sql, sizeof(sql), "%s NOT INDEXED%s", asked[i][0], asked[i][1]);
+		query_text(its, sizeof(its), sql);
+		assert_string_equal(ours, its);
+	}
+	check("SELECT avg(v), total(v) FROM m WHERE g = 3", "1.5 3");
+}
+
 static uint64_t random_state = 20240517;
 
 static uint32_t rnd(uint32_t n)
@@ -413,6 +443,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_means_of_both_signs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_optimize_and_check, set_up, tear_down),
