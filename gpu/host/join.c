@@ -16,6 +16,7 @@
 #define DENSE_PER_ROW 4u     /* a direct table has at most so many places for each tuple, */
 #define DENSE_ALWAYS  65536u /* or so many in all */
 #define POLL_STEP     65536u /* tuples between two polls */
+#define PAIRS_STEP    4096u  /* pairs between two polls */
 
 struct joiner {
 	struct pfs_host_operators *host;
@@ -188,13 +189,14 @@ static uint32_t position_of(const struct pfs_positions *positions, uint32_t i)
 	return positions->at ? positions->at[i] : positions->first + i;
 }
 
+/* However many partners a tuple has. */
 static inline int add_pair(const struct joiner *j, struct pfs_pairs *pairs, uint32_t left,
 			   uint32_t right)
 {
-	if (pairs->n == pairs->capacity) {
+	if (pairs->n % PAIRS_STEP == 0)
 		PFS_TRY(pfs_run_poll(j->run));
+	if (pairs->n == pairs->capacity)
 		PFS_TRY(pfs_pairs_reserve(j->run, pairs, PFS_SPAN));
-	}
 	pfs_pairs_add(pairs, left, right);
 	return 0;
 }

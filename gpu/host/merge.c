@@ -48,10 +48,9 @@ static int add_pairs(const struct merging *m, struct pfs_pairs *pairs, uint64_t 
 	while (from < to) {
 		uint64_t n = PFS_MIN(to - from, RUN_STEP);
 
-		if (pairs->n + n > pairs->capacity) {
+		if (pairs->n % RUN_STEP + n >= RUN_STEP)
 			PFS_TRY(pfs_run_poll(m->run));
-			PFS_TRY(pfs_pairs_reserve(m->run, pairs, n));
-		}
+		PFS_TRY(pfs_pairs_reserve(m->run, pairs, n));
 		for (uint64_t i = from; i < from + n; i++)
 			pfs_pairs_add(pairs, m->left->rows[left], m->right->rows[i]);
 		from += n;

@@ -6,6 +6,8 @@
 #include "base/checked.h"
 #include "gpu/host/positions.h"
 
+#define COPIED ((size_t)65536) /* pairs between two polls */
+
 int pfs_pairs_reserve(const struct pfs_run *run, struct pfs_pairs *pairs, size_t more)
 {
 	size_t wanted = pairs->n + more, capacity = PFS_MAX(wanted, pairs->capacity * 2);
@@ -39,21 +41,27 @@ struct joining {
 	size_t *before;
 };
 
+static int copy_piece(const struct joining *j, size_t to, const struct pfs_pairs *piece)
+{
+	for (size_t at = 0; at < piece->n; at += COPIED) {
+		size_t n = PFS_MIN(piece->n - at, COPIED);
+
+		if (at)
+			PFS_TRY(pfs_run_poll(j->run));
+		memcpy(j->out->left + to + at, piece->left + at, n * sizeof(*piece->left));
+		memcpy(j->out->right + to + at, piece->right + at, n * sizeof(*piece->right));
+	}
+	return 0;
+}
+
 static int copy_pieces(void *context, unsigned worker, uint64_t from, uint64_t to)
 {
 	const struct joining *j = context;
 
 	(void)worker;
 	for (uint64_t i = from; i < to; i++) {
-		struct pfs_pairs *piece = &j->pieces[i];
-
-		if (piece->n) {
-			memcpy(j->out->left + j->before[i], piece->left,
-			       piece->n * sizeof(*piece->left));
-			memcpy(j->out->right + j->before[i], piece->right,
-			       piece->n * sizeof(*piece->right));
-		}
-		pfs_pairs_close(j->run, piece);
+		PFS_TRY(copy_piece(j, j->before[i], &j->pieces[i]));
+		pfs_pairs_close(j->run, &j->pieces[i]);
 	}
 	return 0;
 }

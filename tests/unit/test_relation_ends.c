@@ -552,6 +552,45 @@ static void cutting_candidates_asks_whether_to_go_on(void **state PFS_UNUSED)
 	pfs_operators_close(run.operators);
 }
 
+#define N_PAIRED 2000u
+
+static void check_pairs(struct pfs_run *run, struct budget *b, struct pfs_tuples *tuples)
+{
+	assert_int_equal(tuples->n, N_PAIRED * N_PAIRED);
+	pfs_tuples_free(run, tuples);
+	assert_true((1u << 30) - b->polls_left > N_PAIRED * N_PAIRED / 5000);
+	b->polls_left = 1u << 30;
+}
+
+/* A few tuples have as many partners as many have otherwise. */
+static void joining_asks_by_pairs(void **state PFS_UNUSED)
+{
+	static const uint32_t same[N_PAIRED];
+	static const struct pfs_table_column column = {
+		.kind = PFS_KIND_INTEGER, .width = 4, .data = same};
+	static const struct pfs_table pairing = {
+		.n_rows = N_PAIRED, .n_columns = 1, .columns = &column};
+	static const struct pfs_source source = {.table = &pairing};
+	static const struct pfs_join_key key = {{0, 0}, {0, 0}, PFS_BINARY};
+	const struct pfs_join join = {.keys = &key, .n_keys = 1, .how = PFS_JOIN_HASH};
+	struct budget b = {.most = INT64_MAX, .polls_left = 1u << 30};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .poll = poll, .context = &b};
+	struct pfs_index_fragment all = {.from = 0, .to = N_PAIRED};
+	struct pfs_column_index *index;
+	struct pfs_tuples *tuples;
+
+	assert_int_equal(pfs_operators_open(&run.operators, PFS_ENGINE_HOST, 1), 0);
+	assert_int_equal(pfs_join(&run, &tuples, &source, &source, &join), 0);
+	check_pairs(&run, &b, tuples);
+	assert_int_equal(pfs_column_index_build(&run, &index, &source, 0, PFS_BINARY), 0);
+	all.index = index;
+	assert_int_equal(pfs_column_index_join(&run, &tuples, &all, &all), 0);
+	check_pairs(&run, &b, tuples);
+	pfs_column_index_free(&run, index);
+	assert_int_equal(b.charged, 0);
+	pfs_operators_close(run.operators);
+}
+
 #define N_RANKED   20000u
 #define RANKED_LEN 8u
 
@@ -642,6 +681,7 @@ int main(void)
 		cmocka_unit_test(ties_are_sorted_by_the_next_key),
 		cmocka_unit_test(comparing_texts_asks_whether_to_go_on),
 		cmocka_unit_test(cutting_candidates_asks_whether_to_go_on),
+		cmocka_unit_test(joining_asks_by_pairs),
 		cmocka_unit_test(ranking_texts_asks_whether_to_go_on),
 		cmocka_unit_test(threads_share_ties),
 	};
