@@ -337,17 +337,18 @@ int pfs_device_tuples_make(struct pfs_job *job, struct pfs_tuples **out, uint64_
 			   size_t n_tables, size_t n_computed)
 {
 	const size_t n_arrays = n_tables + 2 * n_computed;
+	const size_t n_owned = n_arrays + 1; /* each array alone, and a room for several */
 	struct pfs_device_tuples *device;
 
 	PFS_TRY(pfs_tuples_make(job->run, out, n, n_tables, n_computed));
-	device = calloc(1, sizeof(*device) + 2 * n_arrays * sizeof(void *));
+	device = calloc(1, sizeof(*device) + (n_owned + n_arrays) * sizeof(void *));
 	if (!device) {
 		pfs_tuples_free(job->run, *out);
 		*out = NULL;
 		return -ENOMEM;
 	}
-	device->d_owned = (void **)(device + 1); /* each array alone, at most */
-	device->d_data = device->d_owned + n_arrays;
+	device->d_owned = (void **)(device + 1);
+	device->d_data = device->d_owned + n_owned;
 	device->d_nulls = (uint32_t **)(device->d_data + n_computed);
 	device->d_rows = device->d_nulls + n_computed;
 	(*out)->device = device;

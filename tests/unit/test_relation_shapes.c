@@ -346,17 +346,55 @@ static void run_groups(unsigned threads, uint32_t limit, enum pfs_engine_kind ki
 	close_operators(&run);
 }
 
+/* ---- groups of a batch, without aggregates ---- */
+
+#define DIFFERENT 90u /* keys of left; right has a second of them */
+
+static void run_different(unsigned threads, enum pfs_engine_kind kind)
+{
+	const struct pfs_join_key on = {.left = {0, 0}, .right = {0, 0}};
+	const struct pfs_join what = {.kind = PFS_JOIN_INNER, .keys = &on, .n_keys = 1};
+	const struct pfs_group_key key = {.ref = {0, 0}};
+	struct pfs_run run = {.on = kind};
+	struct made left = {0}, right = {0};
+	struct pfs_tuples *pairs, *tuples;
+
+	run.operators = operators_or_skip(kind, threads);
+	make_column(&left, 0, 4, false);
+	make_column(&right, 0, 4, false);
+	fill_keys(&left, MOST, 0, 1, DIFFERENT);
+	fill_keys(&right, DIFFERENT / 2, 0, 2, DIFFERENT / 2);
+	assert_int_equal(pfs_join(&run, &pairs, &(struct pfs_source){.table = &left.table},
+				  &(struct pfs_source){.table = &right.table}, &what),
+			 0);
+	assert_int_equal(pfs_group(&run, &tuples, &(struct pfs_source){.tuples = pairs}, &key, 1,
+				   NULL, 0),
+			 0);
+	assert_int_equal(pfs_tuples_here(&run, tuples), 0);
+	assert_int_equal(tuples->n, DIFFERENT / 2);
+	for (uint64_t i = 0; i < tuples->n; i++)
+		assert_int_equal(value_of(&left, 0, row_of(tuples, 0, i)),
+				 value_of(&right, 0, row_of(tuples, 1, i)));
+	pfs_tuples_free(&run, tuples);
+	pfs_tuples_free(&run, pairs);
+	free_made(&left);
+	free_made(&right);
+	close_operators(&run);
+}
+
 ON_BOTH(merges, run_merges, 2)
 ON_BOTH(joins, run_joins, 2)
 ON_BOTH(few_groups, run_groups, 2, 200)
 ON_BOTH(several_groups, run_groups, 2, 9000)
 ON_BOTH(many_groups, run_groups, 2, 50000)
+ON_BOTH(different, run_different, 2)
 
 /* With an argument, a pattern, only the tests that match it. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {BOTH(merges), BOTH(joins), BOTH(few_groups),
-					   BOTH(several_groups), BOTH(many_groups)};
+					   BOTH(several_groups), BOTH(many_groups),
+					   BOTH(different)};
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
