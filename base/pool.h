@@ -28,7 +28,7 @@ unsigned pfs_pool_threads(const struct pfs_pool *pool);
 void pfs_pool_run(struct pfs_pool *pool, size_t n, size_t grain,
 		  void (*work)(void *context, size_t from, size_t to), void *context);
 /* As pfs_pool_run, but calls last(context) on the caller when no pieces are left, while other
- * threads may work on theirs: it can wait for them in a way of its own. It is not called if the
+ * threads may work on theirs: it can wait for them in a way of its own. It may not be called if the
  * caller does all pieces. */
 void pfs_pool_run_last(struct pfs_pool *pool, size_t n, size_t grain,
 		       void (*work)(void *context, size_t from, size_t to),

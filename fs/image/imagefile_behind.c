@@ -18,8 +18,8 @@
 
 #define NICE 10
 #define FEW_ROWS 2 /* that opening reads as soon as none: what a refresh that changed nothing leaves, and another */
-/* The descriptors that are kept: of the file that is written, which is locked since before there
- * was a process for it, so that whoever waits for it never finds it missing; and of the old one. */
+/* The descriptors that are kept: of the file that is written, which a daemon locks before there is
+ * a process for it, so that whoever waits for it never finds it missing; and of the old one. */
 enum { PART = 3, KEPT };
 
 static bool is_wanted(struct pfs_tree *tree)
@@ -37,21 +37,22 @@ static bool is_wanted(struct pfs_tree *tree)
 }
 
 /* Lets go of the store's lock, of the terminal and of whoever waits for the end of a pipe, but not
- * of the file that is to be written, nor of the image file that the image still is in, in part. */
+ * of the file that is to be written, if it has been begun, nor of the image file that the image
+ * still is in, in part. */
 static void let_go(struct pfs_image_file *file, int part)
 {
 	sigset_t none;
-	int fd = fcntl(part, F_DUPFD_CLOEXEC, KEPT + 1);
+	int fd = part < 0 ? -1 : fcntl(part, F_DUPFD_CLOEXEC, KEPT + 1);
 
 	pfs_log_open(PFS_LOG_NOTHING, false);
 	if (file) {
 		file->fd = dup2(file->fd, KEPT);
 		file->load_rows = NULL;
 	}
-	if (fd < 0 || dup3(fd, PART, O_CLOEXEC) < 0) /* what PART is would be written to */
-		_exit(EXIT_FAILURE);
+	if (part >= 0 && (fd < 0 || dup3(fd, PART, O_CLOEXEC) < 0))
+		_exit(EXIT_FAILURE); /* what PART is would be written to */
 	(void)close_range(0, PART - 1, 0);
-	(void)close_range(file ? KEPT + 1 : KEPT, ~0U, 0);
+	(void)close_range(file ? KEPT + 1 : part >= 0 ? KEPT : PART, ~0U, 0);
 	for (fd = 0; fd < PART; fd++)
 		if (open("/dev/null", O_RDWR) < 0)
 			break;
@@ -65,27 +66,35 @@ static void let_go(struct pfs_image_file *file, int part)
 	(void)setpriority(PRIO_PROCESS, 0, NICE);
 }
 
-/* Forks; returns true in the child, which is to write to PART, or to remove it. */
-static bool is_writer(const char *store, struct pfs_image_file *file)
+/* Forks; returns true in the child, which is to write; part: or -1. */
+static bool is_child(const char *store, struct pfs_image_file *file, int part)
 {
-	int part = pfs_imagefile_begin(store);
-	pid_t writer;
+	pid_t writer = file ? pfs_lazy_fork(file->lazy) : fork();
 
-	if (part < 0) /* another process writes it, or it cannot be written */
-		return false;
-	writer = file ? pfs_lazy_fork(file->lazy) : fork();
-	if (writer < 0) {
+	if (writer < 0)
 		pfs_warning("%s" PFS_IMAGE_FILE_SUFFIX ": not written: %s", store, strerror(errno));
+	if (writer < 0 && part >= 0)
 		pfs_imagefile_give_up(store);
-	}
-	if (writer) {
-		(void)close(part);
+	if (writer)
 		return false;
-	}
 	let_go(file, part);
 	if (file)
 		pfs_lazy_fill_all(file->lazy);
 	return true;
+}
+
+/* Returns true in the child, which is to write to PART. */
+static bool is_writer(const char *store, struct pfs_image_file *file)
+{
+	int part = pfs_imagefile_begin(store);
+	bool is;
+
+	if (part < 0) /* another process writes it, or it cannot be written */
+		return false;
+	is = is_child(store, file, part);
+	if (!is)
+		(void)close(part);
+	return is;
 }
 
 /* Next to nothing has changed since the file was written. */
@@ -131,16 +140,20 @@ static bool is_unchanged(const struct pfs_tree *tree)
 	return same;
 }
 
+/* The file is begun when all has been read: a daemon that ends meanwhile writes its own. */
 void pfs_imagefile_make_behind(const char *store, struct pfs_tree *(*open)(const char *store))
 {
 	char path[PATH_MAX];
 	struct pfs_tree *tree;
+	int part;
 
-	if (!realpath(store, path) || !is_writer(path, NULL))
+	if (!realpath(store, path) || !is_child(path, NULL, -1))
 		return;
 	tree = open(path);
-	if (tree && is_wanted(tree) && is_unchanged(tree))
-		_exit(pfs_imagefile_write_to(tree, PART) ? EXIT_FAILURE : EXIT_SUCCESS);
-	pfs_imagefile_give_up(path);
-	_exit(tree ? EXIT_SUCCESS : EXIT_FAILURE);
+	if (!tree)
+		_exit(EXIT_FAILURE);
+	if (!is_wanted(tree) || !is_unchanged(tree))
+		_exit(EXIT_SUCCESS);
+	part = pfs_imagefile_begin(path);
+	_exit(part < 0 || pfs_imagefile_write_to(tree, part) ? EXIT_FAILURE : EXIT_SUCCESS);
 }

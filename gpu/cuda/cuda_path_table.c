@@ -71,7 +71,6 @@ static int make_text(struct pfs_cuda_path_table *t, struct pfs_job *job)
 	uint64_t *text;
 
 	PFS_TRY(pfs_job_download(job, &size, t->d_size, sizeof(size)));
-	PFS_TRY(PFS_CUDA(cudaMemsetAsync(t->d_size, 0, sizeof(*t->d_size), job->stream)));
 	if (size.words > UINT32_MAX || size.n > UINT32_MAX / 4)
 		return -ENOMEM;
 	for (table->mask = 1; table->mask < 2 * size.n;)
@@ -81,6 +80,7 @@ static int make_text(struct pfs_cuda_path_table *t, struct pfs_job *job)
 	PFS_TRY(read_free(&free_size, job->o->pool));
 	if (nodes_size + text_size > free_size / SHARE)
 		return -ENOMEM;
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(t->d_size, 0, sizeof(*t->d_size), job->stream)));
 	PFS_TRY(pfs_job_alloc(job, &text, text_size));
 	PFS_TRY(PFS_CUDA(cudaStreamSynchronize(job->stream)));
 	pfs_job_keep(job, text);

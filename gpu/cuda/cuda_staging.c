@@ -60,7 +60,8 @@ static int make_staging(struct pfs_staging *staging)
 		PFS_TRY(PFS_CUDA(
 			cudaEventCreateWithFlags(&staging->places[i].taken,
 						 cudaEventDisableTiming | cudaEventBlockingSync)));
-	return pfs_pool_open(&staging->pool, n, PFS_THREAD_NICE);
+	/* Requests may wait for the memory that they fill. */
+	return pfs_pool_open(&staging->pool, n, 0);
 }
 
 static int open_staging(struct pfs_staging **out)

@@ -483,7 +483,7 @@ static bool none_is_negative(const struct pfs_fold_table *table, const uint32_t 
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < n_groups; i++)
-		sum += (uint64_t)table->integer[order[i]];
+		sum += (uint64_t)table->integer[order ? order[i] : i];
 	return sum == (uint64_t)table->size;
 }
 

@@ -77,7 +77,8 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, s
 
 /* Returns true if the result depends on an exact sum, and the fold is not `exact` yet: the sum of a
  * group of n integers may leave 64 bits, in some order of them; or integers of both signs become a
- * real, and reals would round on the way. The table has the groups order[0..n_groups). */
+ * real, and reals would round on the way. The table has the groups order[0..n_groups), or,
+ * order NULL, 0..n_groups. */
 bool pfs_fold_wants_exact(const struct pfs_fold *fold, const struct pfs_fold_table *table,
 			  uint64_t n, const uint32_t *order, size_t n_groups);
 

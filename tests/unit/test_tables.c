@@ -321,6 +321,18 @@ static void test_means_of_both_signs(void **state)
 	check("SELECT avg(v), total(v) FROM m WHERE g = 3", "1.5 3");
 }
 
+/* More groups than are put in order, and sums that reals do not hold exactly. */
+static void test_means_of_many_groups(void **state)
+{
+	(void)state;
+	change("CREATE TABLE m (k INTEGER, v INTEGER)", 0);
+	change("INSERT INTO m WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c "
+	       "WHERE i < 69999) SELECT i * 7919, 1000000000000 + i FROM c",
+	       70000);
+	check("SELECT count(*), max(a) FROM (SELECT k, avg(v) AS a FROM m GROUP BY k)",
+	      "70000 1000000069999");
+}
+
 static uint64_t random_state = 20240517;
 
 static uint32_t rnd(uint32_t n)
@@ -444,6 +456,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_means_of_both_signs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_means_of_many_groups, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_optimize_and_check, set_up, tear_down),
