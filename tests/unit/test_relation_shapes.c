@@ -354,10 +354,11 @@ static void run_different(unsigned threads, enum pfs_engine_kind kind)
 {
 	const struct pfs_join_key on = {.left = {0, 0}, .right = {0, 0}};
 	const struct pfs_join what = {.kind = PFS_JOIN_INNER, .keys = &on, .n_keys = 1};
-	const struct pfs_group_key key = {.ref = {0, 0}};
+	const struct pfs_group_key key = {.ref = {0, 0}}, by_count = {.ref = {PFS_COMPUTED, 0}};
+	const struct pfs_aggregate count = {.op = PFS_COUNT_ALL};
 	struct pfs_run run = {.on = kind};
 	struct made left = {0}, right = {0};
-	struct pfs_tuples *pairs, *tuples;
+	struct pfs_tuples *pairs, *tuples, *counts;
 
 	run.operators = operators_or_skip(kind, threads);
 	make_column(&left, 0, 4, false);
@@ -375,6 +376,19 @@ static void run_different(unsigned threads, enum pfs_engine_kind kind)
 	for (uint64_t i = 0; i < tuples->n; i++)
 		assert_int_equal(value_of(&left, 0, row_of(tuples, 0, i)),
 				 value_of(&right, 0, row_of(tuples, 1, i)));
+	pfs_tuples_free(&run, tuples);
+	assert_int_equal(pfs_group(&run, &tuples, &(struct pfs_source){.tuples = pairs}, &key, 1,
+				   &count, 1),
+			 0);
+	assert_int_equal(pfs_group(&run, &counts, &(struct pfs_source){.tuples = tuples},
+				   &by_count, 1, NULL, 0),
+			 0);
+	assert_int_equal(pfs_tuples_here(&run, counts), 0);
+	assert_in_range(counts->n, 1, 2);
+	for (uint64_t i = 0; i < counts->n; i++)
+		assert_in_range(counts->computed[0].integers[i], MOST / DIFFERENT,
+				MOST / DIFFERENT + 1);
+	pfs_tuples_free(&run, counts);
 	pfs_tuples_free(&run, tuples);
 	pfs_tuples_free(&run, pairs);
 	free_made(&left);
