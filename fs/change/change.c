@@ -174,7 +174,8 @@ static void move(struct pfs_changing *changing)
 	for (size_t i = 0; i < n; i++) {
 		const struct pfs_move *one = changing->order[i];
 
-		pfs_image_move(tree, one->slot, one->parent, one->place, one->hash, changing->now);
+		pfs_image_move(tree, one->slot, one->parent, one->place, one->hash,
+			       pfs_stamp_ctime(tree, one->slot, changing->now));
 		pfs_journal_touch(tree, one->slot);
 	}
 }

@@ -109,7 +109,7 @@ static void move(struct pfs_tree *tree, uint32_t slot, const struct place *to, u
 	pfs_stamp(tree, from, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
 	if (to->directory != from)
 		pfs_stamp(tree, to->directory, PFS_COLUMN_MTIME | PFS_COLUMN_CTIME, now);
-	pfs_image_move(tree, slot, to->directory, name, to->hash, now);
+	pfs_image_move(tree, slot, to->directory, name, to->hash, pfs_stamp_ctime(tree, slot, now));
 	pfs_journal_touch(tree, slot);
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 
+#include "fs/change/change.h"
 #include "fs/content/compared.h"
 #include "fs/content/follow.h"
 #include "fs/nodes/scan.h"
@@ -360,6 +361,64 @@ static void modes_that_change_at_once(void **state PFS_UNUSED)
 	}
 }
 
+static int rename_by_statement(uint64_t ino, const char *name)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	const struct pfs_change_basis basis = {.epoch = pfs_follow_epoch(tree)};
+	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
+	char why[512];
+	int error = pfs_change_set_move(&set, ino, ino_of("/"), name);
+
+	if (!error)
+		error = pfs_tree_change(tree, &set, &basis, &caller, why, sizeof(why));
+	pfs_change_set_finish(&set);
+	return error;
+}
+
+/* The same of a directory that the store changes and moves, in each of the ways that it can. */
+static void directories_that_the_store_moves(void **state PFS_UNUSED)
+{
+	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
+	uint64_t root = ino_of("/"), ino = ino_of("/1");
+	const char *from = "1", *to = "moved";
+
+	for (int way = 0; way < 2; way++) {
+		char own[32], name[32], path[64];
+		struct timespec now = {0};
+		struct stat theirs;
+
+		(void)usleep(2200000);
+		refresh(); /* by now times tell of changes */
+		for (int i = 0; i < ATTEMPTS; i++) {
+			struct pfs_entry made;
+			const char *old = from;
+
+			(void)snprintf(own, sizeof(own), "own%d_%d", way, i);
+			(void)snprintf(name, sizeof(name), "1/new%d_%d", way, i);
+			/* A time that somebody has read is followed by one between two ticks. */
+			assert_int_equal(chmod(path_of("1"), 0755), 0);
+			(void)usleep(10000);
+			(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+			assert_int_equal(
+				pfs_tree_make(tree, &made, ino, own, S_IFREG | 0644, 0, &caller),
+				0);
+			assert_int_equal(way ? rename_by_statement(ino, to)
+					     : pfs_tree_rename(tree, root, from, root, to, 0),
+					 0);
+			put(name);
+			pfs_tree_forget(tree, made.attr.st_ino, 1);
+			from = to;
+			to = old;
+			assert_int_equal(lstat(path_of("1"), &theirs), 0);
+			if (memcmp(&now, &theirs.st_ctim, sizeof(now)) == 0)
+				break;
+		}
+		refresh();
+		(void)snprintf(path, sizeof(path), "/%s/%s", from, name + 2);
+		assert_true(ino_of(path));
+	}
+}
+
 static void nothing(void)
 {
 }
@@ -459,6 +518,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_store_that_changes_when_its_source_does, begin,
 						end),
 		cmocka_unit_test_setup_teardown(modes_that_change_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(directories_that_the_store_moves, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
 	};
 
