@@ -192,21 +192,33 @@ static uint64_t new_parent(const struct pfs_refresh *refresh, uint64_t ino)
 		       : pfs_follow_parent(refresh->tree, ino);
 }
 
+/* Returns true if the directory would come to lie in itself. If others above it would, the way up
+ * from it has no end: it comes again to where it was after a power of two of steps. */
+static bool comes_below_itself(const struct pfs_refresh *refresh, const struct pfs_finding *found)
+{
+	uint64_t above = place_above(found->place), met = above;
+
+	for (size_t steps = 1; above && above != found->ino; steps++) {
+		above = new_parent(refresh, above);
+		if (above == met)
+			return false;
+		if ((steps & (steps - 1)) == 0)
+			met = above;
+	}
+	return above;
+}
+
 /* A directory that would come to lie in itself, as the store has moved what it comes to, stays
  * where it is. */
 static int settle_moves(struct pfs_refresh *refresh)
 {
 	for (struct pfs_finding *found = refresh->found; found; found = found->following) {
 		char path[PATH_MAX];
-		uint64_t above;
 		size_t len;
 
-		if (found->kind != PFS_FOUND_MOVED || !S_ISDIR(found->entry->attr.st_mode))
-			continue;
-		above = place_above(found->place);
-		while (above && above != found->ino)
-			above = new_parent(refresh, above);
-		if (!above || !pfs_refresh_path_of(path, found, &len))
+		if (found->kind != PFS_FOUND_MOVED || !S_ISDIR(found->entry->attr.st_mode) ||
+		    !comes_below_itself(refresh, found) ||
+		    !pfs_refresh_path_of(path, found, &len))
 			continue;
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
 					 "moved in the store"));

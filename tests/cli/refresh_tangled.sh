@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# refresh: store and source both have moved directories, so that some cannot be where the source has them.
+. "$(dirname "$0")/../lib.sh"
+
+src=$work/src
+refresh() { timeout 20 primefs refresh -l "$@" "$store" >"$work/said" 2>&1; }
+said() { sed '$d' "$work/said" | sort | xargs; }
+done_by_it() { sed '$d' "$work/said" | grep -v ^kept | sort | xargs; }
+move() { primefs query "$store" "UPDATE nodes SET path = '$2' WHERE path = '$1'" >/dev/null; }
+nodes() { primefs find "$store" / -mindepth 1 | sort | xargs; }
+inos() { # PATHS...: in this order
+	local path
+	for path; do primefs find "$store" "$path" -maxdepth 0 -printf '%i '; done
+}
+
+# begin DIR...: a store of directories with a file each, of the same name.
+begin() {
+	local dir
+	rm -rf "$store"* "$src"
+	mkdir "$src"
+	for dir; do mkdir "$src/$dir" && echo "$dir" >"$src/$dir/$dir"; done
+	find "$src" -exec touch -d 2020-02-02 {} +
+	primefs import -q "$src" "$store"
+}
+
+# settled: nothing is left to do, and all is followed.
+settled() {
+	local what=$1 file before
+	before=$(nodes)
+	ok "$what: once more" refresh
+	is "$what: nothing is left to do" "$(done_by_it)" ''
+	is "$what: all is as it was" "$(nodes)" "$before"
+	for file in "${@:2}"; do echo more >>"$src/$file"; done
+	ok "$what: files change" refresh
+	is "$what: which is followed" "$(done_by_it | wc -w)" $((2 * ($# - 1)))
+	check_store
+}
+
+# ---- others would come to lie in themselves ----
+begin c k m
+move /k /m/k
+before=$(inos /c /c/c /m/k /m/k/k /m /m/m)
+mv "$src/c" "$src/k/c" && mv "$src/m" "$src/k/m"
+ok 'one comes to two of which each would come below the other' refresh
+is 'it comes to where they are' "$(nodes)" '/m /m/k /m/k/c /m/k/c/c /m/k/k /m/m'
+is 'and all are what they were' "$(inos /m/k/c /m/k/c/c /m/k /m/k/k /m /m/m)" "$before"
+settled 'two' k/c/c k/k k/m/m
