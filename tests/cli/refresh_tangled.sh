@@ -14,12 +14,12 @@ inos() { # PATHS...: in this order
 	for path; do primefs find "$store" "$path" -maxdepth 0 -printf '%i '; done
 }
 
-# begin DIR...: a store of directories with a file each, of the same name.
+# begin DIR...: a store of directories with a file each, of the last name.
 begin() {
 	local dir
 	rm -rf "$store"* "$src"
 	mkdir "$src"
-	for dir; do mkdir "$src/$dir" && echo "$dir" >"$src/$dir/$dir"; done
+	for dir; do mkdir "$src/$dir" && echo "$dir" >"$src/$dir/${dir#*/}"; done
 	find "$src" -exec touch -d 2020-02-02 {} +
 	primefs import -q "$src" "$store"
 }
@@ -46,3 +46,35 @@ ok 'one comes to two of which each would come below the other' refresh
 is 'it comes to where they are' "$(nodes)" '/m /m/k /m/k/c /m/k/c/c /m/k/k /m/m'
 is 'and all are what they were' "$(inos /m/k/c /m/k/c/c /m/k /m/k/k /m /m/m)" "$before"
 settled 'two' k/c/c k/k k/m/m
+
+# ---- names that do not get free ----
+# keeps NAME NODES: each that comes by the name of one that stays stays, too.
+keeps() {
+	local before
+	move /k /m/k
+	before=$(nodes)
+	mv "$src/m" "$src/k/m"
+	source_moves
+	ok "$1" refresh
+	is "$1: all are where they were" "$(nodes)" "$before"
+	is "$1: which is said" "$(done_by_it)" ''
+}
+source_moves() { mv "$src/n" "$src/m"; }
+begin k m n
+keeps 'one comes by the name of one that stays'
+settled 'one' k/m/m k/k m/n
+source_moves() { mv "$src/b" "$src/m" && mv "$src/o" "$src/b" && mv "$src/a" "$src/o"; }
+begin a b k m o
+keeps 'one comes by the name of another one that would'
+settled 'another' k/m/m k/k m/b b/o o/a
+source_moves() { mv "$src/y/x" "$src/m" && mv "$src/y" "$src/m/y"; }
+begin k m y y/x
+keeps 'one comes to what it would have left'
+settled 'left' k/m/m k/k m/x m/y/y
+source_moves() {
+	mkdir -p "$src/m/d" && touch "$src/m/"{h,d/h} && mv "$src/b/b" "$src/m/d/b"
+	mv "$src/n" "$src/m" && mv "$src/o" "$src/n"
+}
+begin b k m n o
+keeps 'a new one comes by the name of one that stays'
+settled 'a new one' k/m/m k/k m/d/b m/n/n n/o

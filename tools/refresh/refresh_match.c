@@ -208,52 +208,117 @@ static bool comes_below_itself(const struct pfs_refresh *refresh, const struct p
 	return above;
 }
 
+/* The node stays where it is, and keeps its name from others. */
+static void leave_in_place(const struct pfs_refresh *refresh, struct pfs_finding *found)
+{
+	struct pfs_gone *gone = pfs_refresh_find(refresh, found->ino);
+
+	if (gone)
+		gone->present = true;
+	found->kind = PFS_FOUND_CHANGED;
+	found->silent = true;
+}
+
 /* A directory that would come to lie in itself, as the store has moved what it comes to, stays
  * where it is. */
-static int settle_moves(struct pfs_refresh *refresh)
+static int settle_moves(struct pfs_refresh *refresh, bool *any)
 {
 	for (struct pfs_finding *found = refresh->found; found; found = found->following) {
 		char path[PATH_MAX];
 		size_t len;
 
 		if (found->kind != PFS_FOUND_MOVED || !S_ISDIR(found->entry->attr.st_mode) ||
-		    !comes_below_itself(refresh, found) ||
-		    !pfs_refresh_path_of(path, found, &len))
+		    !comes_below_itself(refresh, found) || !pfs_refresh_path_of(path, found, &len))
 			continue;
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
 					 "moved in the store"));
-		found->kind = PFS_FOUND_CHANGED;
-		found->silent = true;
+		leave_in_place(refresh, found);
+		*any = true;
 	}
 	return 0;
 }
 
-/* A name that something of the store's own has is left to it; so is the node that would have come
- * there where it is. */
-static int settle_names(struct pfs_refresh *refresh)
+/* Sets *is if the finding's name is and stays another node's. */
+static int is_taken(struct pfs_refresh *refresh, bool *is, const struct pfs_finding *found)
 {
-	struct pfs_finding *found;
+	const struct pfs_gone *gone;
+	uint64_t occupant;
+	int error = pfs_follow_child(refresh->tree, &occupant, found->place->ino,
+				     pfs_refresh_name(found->name));
 
-	for (found = refresh->found; found; found = found->following) {
-		const struct pfs_gone *gone;
-		uint64_t occupant;
-		int error;
+	*is = false;
+	if (error)
+		return error == -ENOENT || error == -ESTALE ? 0 : error;
+	gone = pfs_refresh_find(refresh, occupant);
+	*is = occupant != found->ino && (!gone || gone->present);
+	return 0;
+}
 
-		if ((found->kind != PFS_FOUND_NEW && found->kind != PFS_FOUND_MOVED) ||
-		    !found->place->ino)
-			continue;
-		error = pfs_follow_child(refresh->tree, &occupant, found->place->ino,
-					 pfs_refresh_name(found->name));
-		if (error && error != -ENOENT && error != -ESTALE)
-			return error;
-		gone = error ? NULL : pfs_refresh_find(refresh, occupant);
-		if (error || occupant == found->ino || (gone && !gone->present))
-			continue;
-		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
-					 NULL, "the store has something of its own by this name"));
-		found->kind = found->ino ? PFS_FOUND_CHANGED : PFS_FOUND_LEFT;
-		found->silent = true;
+/* A name that something else keeps is left to it; so is the node that would have come there where
+ * it is. */
+static int settle_name(struct pfs_refresh *refresh, struct pfs_finding *found, bool *any)
+{
+	bool taken;
+
+	PFS_TRY(is_taken(refresh, &taken, found));
+	if (!taken)
+		return 0;
+	*any = true;
+	if (found->kind == PFS_FOUND_MOVED)
+		leave_in_place(refresh, found);
+	else
+		found->kind = PFS_FOUND_LEFT;
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name, NULL,
+				"the store has something of its own by this name");
+}
+
+/* What would have come to a directory that is not made stays where it is, too. */
+static int settle_below(struct pfs_refresh *refresh, struct pfs_finding *found, bool *any)
+{
+	struct pfs_refresh_place *place;
+	char path[PATH_MAX];
+	size_t len;
+
+	*any = true;
+	if (found->kind == PFS_FOUND_NEW) {
+		found->kind = PFS_FOUND_LEFT;
+		return 0;
 	}
+	PFS_TRY(pfs_refresh_where(refresh, &place, found->place->dir->path,
+				  pfs_follow_parent(refresh->tree, found->ino)));
+	found->place = place;
+	leave_in_place(refresh, found);
+	(void)pfs_refresh_path_of(path, found, &len);
+	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
+				"the name of its directory is taken in the store");
+}
+
+static int settle_names(struct pfs_refresh *refresh, bool *any)
+{
+	for (struct pfs_finding *found = refresh->found; found; found = found->following) {
+		const struct pfs_finding *from = found->place->from;
+
+		if (found->kind != PFS_FOUND_NEW && found->kind != PFS_FOUND_MOVED)
+			continue;
+		if (found->place->ino)
+			PFS_TRY(settle_name(refresh, found, any));
+		else if (from && from->kind == PFS_FOUND_LEFT)
+			PFS_TRY(settle_below(refresh, found, any));
+	}
+	return 0;
+}
+
+/* What stays where it is has a name that others were to get, and may have been on its way out of
+ * what comes to it. */
+static int settle(struct pfs_refresh *refresh)
+{
+	bool any;
+
+	do {
+		any = false;
+		PFS_TRY(settle_moves(refresh, &any));
+		PFS_TRY(settle_names(refresh, &any));
+	} while (any);
 	return 0;
 }
 
@@ -359,8 +424,7 @@ int pfs_refresh_match(struct pfs_refresh *refresh)
 		return error;
 	PFS_TRY(match_files(refresh));
 	PFS_TRY(hold_gone(refresh));
-	PFS_TRY(settle_moves(refresh));
-	PFS_TRY(settle_names(refresh));
+	PFS_TRY(settle(refresh));
 	hand_out(refresh);
 	return 0;
 }
