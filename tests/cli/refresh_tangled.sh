@@ -78,3 +78,32 @@ source_moves() {
 begin b k m n o
 keeps 'a new one comes by the name of one that stays'
 settled 'a new one' k/m/m k/k m/d/b m/n/n n/o
+
+# ---- what came with a directory that the store has moved to one that goes ----
+# stays_below NAME NODES OPTION...: of that only the directory counts as moved in the store, not what lies in it.
+stays_below() {
+	local before file
+	begin d0 d3 d5
+	for file in f g; do echo "$file" >"$src/d3/$file"; done
+	ok "$1: more comes" refresh
+	move /d3 /d0/s && move /d5/d5 /d0/s/own
+	sleep 2.1
+	ok "$1: by now times tell of changes" refresh
+	before=$(inos /d0/s /d0/s/f /d0/s/g /d0/s/own)
+	echo new >"$src/t" && mv "$src/t" "$src/d3/f"
+	source_moves
+	ok "$1" refresh "${@:3}"
+	is "$1: is told once" "$(said | grep -o 'kept [^ ]* <-' | xargs)" 'kept /d0/s <- kept /d0/s/own <-'
+	ok "$1: then one of everything" refresh
+	# shellcheck disable=SC2086
+	is "$1: has all" "$(nodes)" "$(printf "/%s\n" $2 | sort | xargs)"
+	# shellcheck disable=SC2046
+	is "$1: and they are what they were" "$(inos $(printf "/${2%% *}/s%s " '' /f /g /own))" "$before"
+	settled "$1" d3/f d3/g d5/d5
+}
+for option in --quick --list; do
+	source_moves() { mv "$src/d0" "$src/z"; }
+	stays_below "moves, $option" 'z z/d0 z/s z/s/d3 z/s/f z/s/g z/s/own d5' $option
+	source_moves() { rm -r "$src/d0"; }
+	stays_below "goes, $option" 'd0 d0/s d0/s/d3 d0/s/f d0/s/g d0/s/own d5' $option
+done

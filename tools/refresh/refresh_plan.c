@@ -353,9 +353,40 @@ static int note_gone(struct pfs_refresh *refresh, struct pfs_gone **out, uint64_
 	return list_mark(refresh, gone);
 }
 
-static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower *child,
-			  const struct pfs_source_record *top)
+/* A directory below one that is gone. */
+struct below {
+	uint64_t ino;
+	const char *path; /* in the record of the lowest one, among it and those above it, that the
+			   * store has moved, or of the one that is gone */
+};
+
+/* Those that are still to be listed. */
+struct to_list {
+	struct below *list;
+	size_t n, capacity;
+};
+
+static int add_to_list(struct to_list *todo, uint64_t ino, const char *path)
 {
+	PFS_TRY(pfs_grow(&todo->list, &todo->capacity, todo->n + 1, sizeof(*todo->list)));
+	todo->list[todo->n++] = (struct below){ino, path};
+	return 0;
+}
+
+static bool is_below(const struct pfs_source_record *record, const char *path)
+{
+	const char *recorded = record->path;
+	size_t len = strlen(path);
+
+	return record->path_len > len && recorded[len] == '/' && memcmp(recorded, path, len) == 0;
+}
+
+/* *above is the path in the record of the directory that the child came there with; if the store
+ * has moved it by itself, its own. */
+static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower *child,
+			  const struct pfs_gone *top, const char **above)
+{
+	const struct pfs_displaced *displaced;
 	struct pfs_source_record record;
 	struct pfs_gone *gone;
 	char path[PATH_MAX];
@@ -366,44 +397,42 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 	if (error || record.root != refresh->root.id)
 		return error == -ENOENT ? 0 : error;
-	if (record.path_len <= top->path_len || path[top->path_len] != '/' ||
-	    memcmp(path, top->path, top->path_len) != 0)
-		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
-	if (pfs_refresh_find(refresh, child->ino)) /* noted before what it lies in was */
+	if (is_below(&record, top->path))
+		return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
+	if (is_below(&record, *above))
 		return 0;
-	return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
+	PFS_TRY(pfs_refresh_displaced(refresh, child->ino, path, NULL));
+	displaced = (struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, child->ino);
+	*above = displaced->path;
+	return 0;
 }
 
 /* All with a record below a directory that is gone; what the store has moved there is not gone with
- * it. */
-static int note_below(struct pfs_refresh *refresh, struct pfs_gone *gone, uint64_t top,
-		      const struct pfs_source_record *top_record)
+ * it, nor is what came there with that. */
+static int note_below(struct pfs_refresh *refresh, struct pfs_gone *gone)
 {
 	struct pfs_followers children = {.n = 0};
-	uint64_t *todo = NULL;
-	size_t n = 0, capacity = 0;
-	int error = pfs_grow(&todo, &capacity, 1, sizeof(*todo));
+	struct to_list todo = {.n = 0};
+	int error = add_to_list(&todo, gone->by_prime.prime, gone->path);
 
-	if (!error)
-		todo[n++] = top;
-	while (!error && n) {
-		error = pfs_follow_list(refresh->tree, &children, todo[--n], false);
+	while (!error && todo.n) {
+		const struct below above = todo.list[--todo.n];
+
+		error = pfs_follow_list(refresh->tree, &children, above.ino, false);
 		gone->n_below += children.n;
 		for (size_t i = 0; i < children.n && !error; i++) {
 			const struct pfs_follower *child = &children.list[i];
+			const char *path = above.path;
 
-			error = note_below_one(refresh, child, top_record);
+			error = note_below_one(refresh, child, gone, &path);
 			if (!error)
 				error = pfs_follow_former(refresh->tree, &gone->former, child->ino);
-			if (error || !S_ISDIR(child->attr.st_mode))
-				continue;
-			error = pfs_grow(&todo, &capacity, n + 1, sizeof(*todo));
-			if (!error)
-				todo[n++] = child->ino;
+			if (!error && S_ISDIR(child->attr.st_mode))
+				error = add_to_list(&todo, child->ino, path);
 		}
 	}
 	pfs_followers_finish(&children);
-	free(todo);
+	free(todo.list);
 	return error;
 }
 
@@ -419,7 +448,7 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
 		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
 		if (S_ISDIR(node.attr.st_mode))
-			PFS_TRY(note_below(refresh, gone, ino, record));
+			PFS_TRY(note_below(refresh, gone));
 	}
 	*out = gone;
 	if (gone->top)
