@@ -188,6 +188,7 @@ static void read_statement(struct statement *statement, const char *sql, size_t 
 /* ---- names ---- */
 
 struct search {
+	struct pfs_tree *tree;
 	const char *name; /* that is looked for */
 	const char *what; /* has it; NULL: nothing */
 	bool is_path_index, is_index; /* of paths; of a table, too */
@@ -334,6 +335,7 @@ static int put(void *arg, struct pfs_store *store)
 {
 	const struct search *search = arg;
 
+	PFS_TRY(pfs_sides_touch(search->tree, 0));
 	return pfs_store_put_path_index(store, search->name, strlen(search->name));
 }
 
@@ -341,6 +343,7 @@ static int drop(void *arg, struct pfs_store *store)
 {
 	const struct search *search = arg;
 
+	PFS_TRY(pfs_sides_touch(search->tree, 0));
 	return pfs_store_drop_path_index(store, search->as, search->as_len);
 }
 
@@ -348,7 +351,7 @@ static int make(struct pfs_query *query, const struct statement *statement,
 		struct pfs_sql_problem *problem)
 {
 	struct pfs_tree *tree = query->queries->tree;
-	struct search search = {.name = statement->name};
+	struct search search = {.tree = tree, .name = statement->name};
 	bool is_done;
 
 	if (statement->is_wrong)
@@ -379,7 +382,7 @@ static int unmake(struct pfs_query *query, bool *is_one, const struct statement 
 		  bool may_change, struct pfs_sql_problem *problem)
 {
 	struct pfs_tree *tree = query->queries->tree;
-	struct search search = {.name = statement->name};
+	struct search search = {.tree = tree, .name = statement->name};
 
 	PFS_TRY(pfs_sides_read(tree, look_at_indexes, &search));
 	*is_one = search.is_path_index;

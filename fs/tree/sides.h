@@ -29,8 +29,8 @@ void pfs_sides_release(struct pfs_tree *tree);
 PFS_MUST_CHECK int pfs_sides_commit(struct pfs_tree *tree, uint64_t bytes,
 				    int (*write)(void *arg, struct pfs_store *store), void *arg);
 /* Inside of `write`: notes that it makes the table, removes it, or changes it by more than rows
- * that were applied (pfs_sides_apply). A `write` that notes no table may have changed all. -ENOMEM.
- */
+ * that were applied (pfs_sides_apply). A `write` that notes no table may have changed all;
+ * one that changes none notes number 0, which no table has. -ENOMEM. */
 PFS_MUST_CHECK int pfs_sides_touch(struct pfs_tree *tree, uint32_t table);
 
 /* Returns true if the disk certainly has room for a later commit of the rows, even if each changes

@@ -414,7 +414,7 @@ int __wrap_pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew)
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
-/* Other tables are made, dropped, replaced and get indexes; rows change meanwhile. */
+/* Other tables are made, dropped, replaced and get indexes, as nodes do; rows change meanwhile. */
 static void test_other_tables_make_no_copy_anew(void **state)
 {
 	struct pfs_query_error problem;
@@ -449,6 +449,12 @@ static void test_other_tables_make_no_copy_anew(void **state)
 		check("SELECT count(*), sum(n) FROM e", "3000 4501500");
 		check("SELECT count(*), sum(n) FROM e NOT INDEXED", "3000 4501500");
 		change("DROP TABLE f", 0);
+		check("SELECT count(*), max(n) FROM e NOT INDEXED", "3000 3000");
+		change("CREATE INDEX paths ON nodes(path)", 0);
+		check("SELECT count(*), sum(n) FROM e", "3000 4501500");
+		check("SELECT count(*), sum(n) FROM e NOT INDEXED", "3000 4501500");
+		change("DROP INDEX paths", 0);
+		check("SELECT count(*), max(n) FROM e", "3000 3000");
 		check("SELECT count(*), max(n) FROM e NOT INDEXED", "3000 3000");
 	}
 	assert_int_equal(queries->sides_made, made);
