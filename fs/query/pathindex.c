@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "fs/nodes/index_paths.h"
+#include "fs/query/tables.h"
 #include "fs/query/tokens.h"
 #include "fs/tree/sides.h"
 #include "meta/store.h"
@@ -308,16 +309,18 @@ static int is_there(const struct statement *statement, const char *what,
 	return -EINVAL;
 }
 
-/* Lets SQLite read the name and its database: a table's are written as an index's are. */
+/* Lets SQLite read the name and its database: a table's are written as an index's are. What only
+ * tables cannot be called is none of its keywords, and reads as `a`. */
 static int check_written(struct pfs_query *query, const struct statement *statement,
 			 struct pfs_sql_problem *problem)
 {
 	static const char before[] = "CREATE TABLE IF NOT EXISTS ";
 	struct pfs_sql *sql = query->connection->sql;
+	bool is_tables = !pfs_table_check_name(statement->name);
+	size_t end = is_tables ? statement->written_end : statement->name_at;
 	char *text PFS_FREE = NULL;
-	int len = asprintf(&text, "%s%.*s(a)", before,
-			   (int)(statement->written_end - statement->written_at),
-			   query->sql + statement->written_at);
+	int len = asprintf(&text, "%s%.*s%s(a)", before, (int)(end - statement->written_at),
+			   query->sql + statement->written_at, is_tables ? "" : "a");
 	int error;
 
 	if (len < 0) {

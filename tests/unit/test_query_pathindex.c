@@ -6,6 +6,8 @@
 #include "fs/nodes/index_paths.h"
 #include "fs/query/internal.h"
 #include "fs/query/pathindex.h"
+#include "fs/tree/sides.h"
+#include "meta/store.h"
 
 static void make_now(void)
 {
@@ -86,6 +88,38 @@ static void test_one_space_with_tables(void **state)
 	change("DROP INDEX p", 0);
 	change("CREATE INDEX p ON t(x)", 0);
 	check_names("ti");
+}
+
+static int put(void *arg, struct pfs_store *into)
+{
+	return pfs_store_put_path_index(into, arg, strlen(arg));
+}
+
+/* An earlier version made indexes with all of them but the last four, which are damage. */
+static void test_names_that_no_table_has(void **state)
+{
+	static const char *const names[] = {"resolve",	"Nodes_At", "attrs_at", "nodes",
+					    "sqlite_p", "a/b",	    ".p"};
+	char sql[64];
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(names); i++) {
+		assert_int_equal(pfs_sides_commit(tree, 64, put, (void *)names[i]), 0);
+		pfs_path_index_want(tree, true, true);
+		check_names(names[i]);
+		(void)snprintf(sql, sizeof(sql), "DROP INDEX temp.\"%s\"", names[i]);
+		refuse(sql, -EACCES, "the database temp cannot be used");
+		(void)snprintf(sql, sizeof(sql), "DROP INDEX main.\"%s\"", names[i]);
+		change(sql, 0);
+		check_names("");
+	}
+	change("CREATE INDEX resolve ON nodes(path)", 0);
+	change("CREATE INDEX main.NODES_AT ON nodes(path)", 0);
+	change("CREATE INDEX IF NOT EXISTS resolve ON nodes(path)", 0);
+	check_names("NODES_AT resolve");
+	change("DROP INDEX resolve", 0);
+	change("DROP INDEX IF EXISTS nodes_at", 0);
+	check("SELECT path FROM resolve('/a')", "/a");
 }
 
 static void test_refused(void **state)
@@ -240,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_space_with_tables, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_names_that_no_table_has, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_plan, set_up, tear_down),
