@@ -27,7 +27,7 @@ static bool is_reserved(const char *name)
 		if (pfs_side_is_named(name, reserved[i]))
 			return true;
 	}
-	return false;
+	return pfs_sql_is_sqlites(name);
 }
 
 int pfs_table_check_name(const char *name)

@@ -99,7 +99,7 @@ static int authorize_schema(struct pfs_sql *sql, int action, const char *name, c
 	if (!sql->may_change)
 		return refuse(sql, "this kind of statement", NULL, "write a SELECT");
 	if (action == SQLITE_CREATE_TABLE && pfs_sql_is_reserved(sql, name))
-		return refuse(sql, "the name", name, "it is the tree's");
+		return refuse(sql, "the name", name, "it is reserved; choose another");
 	sql->saw |= PFS_SQL_SAW_SCHEMA;
 	if (action == SQLITE_CREATE_INDEX || action == SQLITE_DROP_INDEX)
 		note_change(sql, table);

@@ -235,6 +235,10 @@ struct pfs_sql_table_function {
 	void (*pause)(void *rows);
 };
 
+/* Returns true if the name is that of a function of SQLite's own that is read as a table. A table
+ * cannot have it, which would stand in the function's place. */
+bool pfs_sql_is_sqlites(const char *name);
+
 /* ---- connections and statements ---- */
 
 struct pfs_sql_options {

@@ -337,7 +337,15 @@ int pfs_sql_add_table_functions(struct pfs_sql *sql)
 	return result;
 }
 
+/* Statements of meta/sql read the pragmas so. */
+bool pfs_sql_is_sqlites(const char *name)
+{
+	return sqlite3_strnicmp(name, "pragma_", 7) == 0 ||
+	       sqlite3_stricmp(name, "json_each") == 0 || sqlite3_stricmp(name, "json_tree") == 0;
+}
+
 bool pfs_sql_is_reserved(const struct pfs_sql *sql, const char *name)
 {
-	return find_function(sql, name) || sqlite3_stricmp(name, sql->source->name) == 0;
+	return find_function(sql, name) || sqlite3_stricmp(name, sql->source->name) == 0 ||
+	       pfs_sql_is_sqlites(name);
 }

@@ -249,7 +249,13 @@ static void test_refused(void **state)
 	(void)state;
 	change("CREATE TABLE t (a)", 0);
 	refuse("CREATE TABLE t (a)", -EINVAL, "already exists");
-	refuse("CREATE TABLE nodes (a)", -EACCES, "the tree's");
+	refuse("CREATE TABLE nodes (a)", -EACCES, "it is reserved");
+	refuse("CREATE TABLE JSON_each (a)", -EACCES, "it is reserved");
+	refuse("CREATE TABLE json_tree AS SELECT * FROM json_each('[1]')", -EACCES, "is reserved");
+	refuse("CREATE TABLE pragma_index_list (a)", -EACCES, "it is reserved");
+	change("CREATE TABLE w AS SELECT value AS v FROM json_each('[7,8]')", 0);
+	check("SELECT v FROM w", "7,8");
+	change("DROP TABLE w", 0);
 	refuse("CREATE TABLE \"a/b\" (a)", -EINVAL, "none can have that name");
 	refuse("CREATE TABLE w (a PRIMARY KEY) WITHOUT ROWID", -EINVAL, "WITHOUT ROWID");
 	refuse("CREATE TABLE w (rowid, oid, _rowid_)", -EINVAL, "another name");

@@ -90,7 +90,9 @@ static void test_declarations(void **state PFS_UNUSED)
 /* An earlier version accepted them. */
 static void test_names_of_functions(void **state PFS_UNUSED)
 {
-	static const char *const names[] = {"resolve", "Nodes_At", "attrs_at"};
+	static const char *const names[] = {"resolve",		"Nodes_At",  "attrs_at",
+					    "json_Each",	"json_tree", "Pragma_index_list",
+					    "pragma_table_info"};
 	struct pfs_sink sink = {NULL, NULL};
 	char columns[64];
 
@@ -103,6 +105,12 @@ static void test_names_of_functions(void **state PFS_UNUSED)
 	}
 	check("SELECT path FROM resolve('/a/d.c')", "/a/d.c");
 	check("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%_at'", "0");
+	check("SELECT value FROM json_each('[1,2]')", "1,2");
+	check("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'j%' OR name LIKE 'p%'", "0");
+	change("CREATE TABLE t (a UNIQUE)", 0);
+	change("INSERT INTO t VALUES (5)", 1);
+	change("UPDATE OR REPLACE t SET a = a + 1", 1);
+	check("SELECT a FROM t", "6");
 	for (size_t i = 0; i < PFS_COUNT(names); i++) {
 		assert_int_equal(pfs_table_is_there(queries, names[i]), 0);
 		assert_int_equal(pfs_table_export(queries, names[i], &sink, &error), -EINVAL);
