@@ -176,6 +176,39 @@ for what in f d; do
 	is 'which is followed' "$(said | grep -v ^kept | xargs)" 'added /x/new2 changed /x/f2 changed /x/y2/h'
 done
 
+# ---- another file takes the place of the original ----
+save() { echo saved >"$src/t" && mv "$src/t" "$src/$1"; } # as editors do
+for way in '' /w /w/f; do
+	fill
+	move /x/f /w/f
+	before=$(inos /w/f)
+	save x/f
+	# shellcheck disable=SC2086
+	ok "an original is saved anew, refresh $way" refresh $way
+	is "its node is changed by refresh $way" "$(said | xargs)" 'changed /w/f kept /w/f <- x/f: moved in the store'
+	ok "refresh after $way" refresh
+	is "leaves it after $way" "$(said | grep -v ^kept)/$(inos /w/f)/$(nodes)" "/$before//top /v /w /w/f /w/j /x /x/g /x/y /x/y/h /x/y/z /x/y/z/i"
+	is "with the size of the new one after $way" "$(size /w/f)" 6
+done
+fill
+move /x/f /w/f && make /x/f
+before=$(inos /w/f /x/f)
+save x/f
+ok 'an original is saved anew by whose name the store has something else' refresh
+is 'and its node is changed' "$(said | grep -v ^kept)/$(inos /w/f /x/f)" "changed /w/f/$before"
+fill
+move /x/f /w/f
+before=$(inos /x/g | cut -d: -f2)
+mv "$src/x/g" "$src/x/f"
+ok 'an original goes, since another one has its name' refresh
+is 'and so does its node' "$(said | grep -v ^kept | xargs)/$(inos /x/f | cut -d: -f2)" "moved /x/f <- /x/g removed /w/f/$before"
+fill
+move /x/f /w/f && move /x/g /x/f
+before=$(inos /x/f)
+mv "$src/x/g" "$src/x/f"
+ok 'and if the store has given it that name, too' refresh
+is 'it keeps it' "$(said | grep -v ^kept | xargs)/$(inos /x/f)" "removed /w/f/$before"
+
 # ---- into one another ----
 fill
 move /v /x/y/v

@@ -158,7 +158,8 @@ static int take_from(struct pfs_refresh *refresh, const struct pfs_displaced *di
 	struct pfs_finding *found;
 	struct pfs_follower node;
 	char *folder PFS_FREE = strndup(at, slash ? (size_t)(slash - at) : 0);
-	bool same = pfs_is_as_recorded(record, now);
+	bool another = !pfs_refresh_same(refresh, batch, record);
+	bool same = !another && pfs_is_as_recorded(record, now);
 	int error = folder ? pfs_follow_node(refresh->tree, &node, ino) : -ENOMEM;
 
 	if (!error && same && at == displaced->path) {
@@ -175,12 +176,13 @@ static int take_from(struct pfs_refresh *refresh, const struct pfs_displaced *di
 	PFS_TRY(pfs_refresh_found(refresh, &found, place, batch, slash ? slash + 1 : at));
 	found->kind = PFS_FOUND_CHANGED;
 	found->ino = ino;
+	found->another = another;
 	found->silent = same || at != displaced->path;
 	found->set = pfs_what_to_take(record, &node.attr, now);
 	return 0;
 }
 
-/* The node's original is what the batch has. Takes the batch over, also on failure. */
+/* The node's original is what the batch has from now on. Takes the batch over, also on failure. */
 static int keep(struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 		struct pfs_crawl_batch *batch, const struct pfs_source_record *record,
 		const char *at)
@@ -254,7 +256,10 @@ static int look_at(struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 		error = is_original(refresh, &is, displaced, batch, record, at);
 	if (!error && is)
 		return keep(refresh, displaced, batch, record, at);
-	pfs_crawl_look_free(batch);
+	if (!error && batch && at == displaced->path && S_ISREG(batch->entries[0].attr.st_mode))
+		displaced->another = batch;
+	else
+		pfs_crawl_look_free(batch);
 	*gone = !error;
 	if (!error || pfs_crawl_is_own(error))
 		return error;
@@ -388,6 +393,13 @@ static int compare_at(const void *a, const void *b)
 	return strcmp((*x)->at, (*y)->at);
 }
 
+static int compare_recorded(const void *a, const void *b)
+{
+	const struct pfs_displaced *const *x = a, *const *y = b;
+
+	return strcmp((*x)->path, (*y)->path);
+}
+
 static int compare_path(const void *path, const void *displaced)
 {
 	return strcmp(path, (*(const struct pfs_displaced *const *)displaced)->at);
@@ -414,6 +426,89 @@ static int leave_entries(struct pfs_refresh *refresh)
 		    pfs_refresh_path_of(path, found, &len) &&
 		    bsearch(path, (void *)list, n, sizeof(struct pfs_displaced *), compare_path))
 			found->kind = PFS_FOUND_LEFT;
+	return 0;
+}
+
+/* Returns true if the file that has come to where the original was is what becomes of it, as far as
+ * the node alone tells. */
+static bool may_take_over(const struct pfs_refresh *refresh, const struct pfs_displaced *displaced)
+{
+	const struct pfs_gone *gone = pfs_refresh_find(refresh, displaced->by_prime.prime);
+
+	return displaced->another && !displaced->at && gone && S_ISREG(gone->mode) &&
+	       !gone->present && !gone->claimed && !gone->held;
+}
+
+/* Lists the nodes that may take over, in the order of their paths. */
+static int list_another(struct pfs_refresh *refresh, struct pfs_displaced ***list, size_t *n)
+{
+	size_t capacity = 0;
+
+	for (struct pfs_displaced *at = refresh->displaced; at; at = at->next) {
+		if (!may_take_over(refresh, at))
+			continue;
+		PFS_TRY(pfs_grow(list, &capacity, *n + 1, sizeof(struct pfs_displaced *)));
+		(*list)[(*n)++] = at;
+	}
+	if (*n)
+		qsort((void *)*list, *n, sizeof(struct pfs_displaced *), compare_recorded);
+	return 0;
+}
+
+static struct pfs_displaced *find_another(struct pfs_displaced **list, size_t n, const char *path)
+{
+	uint64_t at = PFS_SEARCH(i, 0, n, strcmp(list[i]->path, path) < 0);
+
+	return at < n && strcmp(list[at]->path, path) == 0 ? list[at] : NULL;
+}
+
+static void drop_another(struct pfs_displaced *displaced)
+{
+	if (!displaced)
+		return;
+	pfs_crawl_look_free(displaced->another);
+	displaced->another = NULL;
+}
+
+/* Drops files that are the originals of other nodes. All others are not new. */
+static void drop_claimed(struct pfs_refresh *refresh, struct pfs_displaced **list, size_t n)
+{
+	char path[PATH_MAX];
+	size_t len;
+
+	for (const struct pfs_displaced *at = refresh->displaced; at; at = at->next)
+		if (at->at)
+			drop_another(find_another(list, n, at->at));
+	for (struct pfs_finding *found = refresh->found; found; found = found->following) {
+		struct pfs_displaced *displaced =
+			pfs_refresh_path_of(path, found, &len) ? find_another(list, n, path) : NULL;
+
+		if (displaced && found->kind == PFS_FOUND_NEW && !found->as)
+			found->kind = PFS_FOUND_LEFT;
+		else if (found->kind != PFS_FOUND_LEFT)
+			drop_another(displaced);
+	}
+}
+
+int pfs_refresh_replace_displaced(struct pfs_refresh *refresh)
+{
+	struct pfs_displaced **list PFS_FREE = NULL;
+	size_t n = 0;
+
+	PFS_TRY(list_another(refresh, &list, &n));
+	if (!n)
+		return 0;
+	drop_claimed(refresh, list, n);
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_displaced *at = list[i];
+		struct pfs_crawl_batch *batch = at->another;
+
+		at->another = NULL;
+		if (batch)
+			PFS_TRY(keep(refresh, at, batch,
+				     &pfs_refresh_find(refresh, at->by_prime.prime)->record,
+				     at->path));
+	}
 	return 0;
 }
 

@@ -124,6 +124,7 @@ struct pfs_displaced {
 	size_t n_moves;	  /* those among which `now` was sought */
 	size_t moved_len; /* of that directory's old path */
 	const char *at;	  /* the one of these where the original is; NULL: it is not known to be */
+	struct pfs_crawl_batch *another; /* a file at `path` that is not the original; or NULL */
 	bool looked;	  /* at `path` */
 	bool unread;	  /* what is at `now` could not be looked at */
 };
@@ -388,6 +389,10 @@ void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 /* Looks for the originals of all that was moved, as far as directories have been found to move, and
  * walks directories that were. What has an original stays and follows it; else it is gone. */
 PFS_MUST_CHECK int pfs_refresh_look_for_displaced(struct pfs_refresh *refresh);
+/* A file that was moved, and whose original another file has taken the place of that is no other
+ * node's, takes everything over from that one. Called once originals have been matched by their
+ * marks. */
+PFS_MUST_CHECK int pfs_refresh_replace_displaced(struct pfs_refresh *refresh);
 
 /* ---- refresh_match.c ---- */
 

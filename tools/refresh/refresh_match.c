@@ -156,6 +156,7 @@ static int match_files(struct pfs_refresh *refresh)
 	bool any;
 
 	PFS_TRY(match_marks(refresh, &any, false));
+	PFS_TRY(pfs_refresh_replace_displaced(refresh));
 	PFS_TRY(leave_removed(refresh, false));
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;

@@ -109,6 +109,7 @@ void pfs_refresh_displaced_finish(struct pfs_refresh *refresh)
 		free(refresh->displaced->path);
 		free(refresh->displaced->met);
 		free(refresh->displaced->now);
+		pfs_crawl_look_free(refresh->displaced->another);
 		free(refresh->displaced);
 		refresh->displaced = next;
 	}
