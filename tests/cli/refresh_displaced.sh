@@ -177,8 +177,9 @@ for what in f d; do
 done
 
 # ---- another file takes the place of the original ----
+has_size() { [[ $(stat -c %s "$1") == "$2" ]]; }
 save() { echo saved >"$src/t" && mv "$src/t" "$src/$1"; } # as editors do
-for way in '' /w /w/f; do
+for way in '' --quick /w /w/f /x; do
 	fill
 	move /x/f /w/f
 	before=$(inos /w/f)
@@ -189,6 +190,19 @@ for way in '' /w /w/f; do
 	ok "refresh after $way" refresh
 	is "leaves it after $way" "$(said | grep -v ^kept)/$(inos /w/f)/$(nodes)" "/$before//top /v /w /w/f /w/j /x /x/g /x/y /x/y/h /x/y/z /x/y/z/i"
 	is "with the size of the new one after $way" "$(size /w/f)" 6
+done
+for to in x/n v/n; do
+	for way in '' --quick '/x /v'; do
+		fill
+		move /x/f /w/f
+		before=$(inos /w/f | cut -d: -f2)
+		mv "$src/x/f" "$src/$to"
+		# shellcheck disable=SC2086
+		ok "an original gets the name $to, refresh $way" refresh $way
+		is "its node follows to $to, refresh $way" "$(said)" "moved /$to <- /w/f"
+		ok "refresh after $way, $to" refresh
+		is "$to stays what it is after $way" "$(inos "/$to" | cut -d: -f2)/$(said)" "$before/"
+	done
 done
 fill
 move /x/f /w/f && make /x/f
@@ -283,6 +297,16 @@ if has_fuse; then
 	touch "$src/w/new"
 	ok 'something comes where they are' wait_for 30 test -e "$mnt/w/new"
 	is 'and takes nothing away' "$(stat -c %i "$mnt/w/f" "$mnt/w/y" "$mnt/w/y/z/i" "$mnt/v/h")" "$before"
+	unmount_store
+	fill
+	mount_store -o watch
+	mv "$mnt/x/f" "$mnt/w/f" && mv "$mnt/x/g" "$mnt/w/g"
+	before=$(stat -c %i "$mnt/w/f" "$mnt/w/g")
+	mv "$src/x/f" "$src/x/n" && save x/g
+	ok 'originals in a directory that is watched get other names, and are saved' wait_for 30 test -e "$mnt/x/n"
+	ok 'and what is saved has its size' wait_for 30 has_size "$mnt/w/g" 6
+	is 'their nodes follow' "$(stat -c %i "$mnt/x/n" "$mnt/w/g")" "$before"
+	is 'and come once' "$(cd "$mnt" && echo x/[fgn] w/[fgn])" 'x/n w/g'
 	unmount_store
 else
 	skip 'watched: no /dev/fuse'

@@ -5,7 +5,8 @@
  *
  * Most are met where they are now. Those that are not, as a quick refresh looks at no files and one
  * of paths not everywhere, are sought among all records when a directory moves that the store has
- * changed: once its record has its new path, nothing tells any more where they belong. */
+ * changed: once its record has its new path, nothing tells any more where they belong. So are those
+ * that were moved out of a directory whose listing is read: it may have another name for them. */
 #include "tools/refresh/refresh_impl.h"
 
 #include <fcntl.h>
@@ -317,51 +318,72 @@ static int compare_start(const char *sought, const char *path, size_t len)
 	return order ? order : sought[len] != 0;
 }
 
-/* Returns true if the path lies in one of the directories that are sought in. */
-static bool is_sought(const struct pfs_refresh *refresh, const char *path, size_t path_len)
+static bool is_listed(const struct pfs_refresh *refresh, const char *path, size_t len)
 {
-	for (size_t len = 0; len < path_len; len++) {
-		uint64_t at;
+	uint64_t at = PFS_SEARCH(i, 0, refresh->n_sought,
+				 compare_start(refresh->sought[i], path, len) < 0);
 
+	return at < refresh->n_sought && !compare_start(refresh->sought[at], path, len);
+}
+
+/* Returns true if the path lies in one of the directories that are sought in. *below: the directory
+ * is sought with all below it. */
+static bool is_sought(const struct pfs_refresh *refresh, bool *below, const char *path,
+		      size_t path_len)
+{
+	size_t slash = path_len;
+
+	*below = true;
+	for (size_t len = 0; len < path_len; len++) {
 		if (path[len] != '/')
 			continue;
-		at = PFS_SEARCH(i, 0, refresh->n_sought,
-				compare_start(refresh->sought[i], path, len) < 0);
-		if (at < refresh->n_sought && !compare_start(refresh->sought[at], path, len))
+		if (is_listed(refresh, path, len))
 			return true;
+		slash = len;
 	}
-	return false;
+	*below = false;
+	return slash < path_len ? is_listed(refresh, path, slash + 1) : is_listed(refresh, "/", 1);
 }
 
 /* Nodes whose records have a path in one of the directories. */
 struct met {
 	const struct pfs_refresh *refresh;
-	uint64_t *list;
+	struct met_node {
+		uint64_t ino;
+		bool below;
+	} *list;
 	size_t n, capacity;
 };
 
 static int meet(void *arg, uint64_t ino, const char *path, size_t path_len)
 {
 	struct met *met = arg;
+	bool below;
 
-	if (!is_sought(met->refresh, path, path_len) || pfs_refresh_find(met->refresh, ino))
+	if (!is_sought(met->refresh, &below, path, path_len) || pfs_refresh_find(met->refresh, ino))
 		return 0;
 	PFS_TRY(pfs_grow(&met->list, &met->capacity, met->n + 1, sizeof(*met->list)));
-	met->list[met->n++] = ino;
+	met->list[met->n++] = (struct met_node){ino, below};
 	return 0;
 }
 
-/* What lies below the directories in the store is in `gone` since they were missed, so that all
+/* What lies below directories that have moved is in `gone` since they were missed, so that all
  * others have been moved; or were removed, and are open. */
 static int displace_met(struct pfs_refresh *refresh, const struct met *met)
 {
 	for (size_t i = 0; i < met->n; i++) {
+		uint64_t ino = met->list[i].ino;
 		struct pfs_source_record record;
 		char path[PATH_MAX];
-		int error = pfs_follow_record(refresh->tree, &record, path, met->list[i]);
+		bool stays = !pfs_follow_parent(refresh->tree, ino);
+		int error = 0;
 
-		if (!error && pfs_follow_parent(refresh->tree, met->list[i]))
-			error = pfs_refresh_displaced(refresh, met->list[i], path, NULL);
+		if (!stays && !met->list[i].below)
+			error = pfs_refresh_is_in_place(refresh, &stays, ino);
+		if (!error && !stays)
+			error = pfs_follow_record(refresh->tree, &record, path, ino);
+		if (!error && !stays)
+			error = pfs_refresh_displaced(refresh, ino, path, NULL);
 		if (error && error != -ENOENT)
 			return error;
 	}

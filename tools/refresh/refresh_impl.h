@@ -154,7 +154,9 @@ struct pfs_refresh {
 	struct pfs_byprime_table displaced_inos; /* the nodes in `displaced` */
 	struct pfs_source_move *moves;
 	size_t n_moves, moves_capacity;
-	char **sought; /* old paths of directories that the store may have moved something out of */
+	/* Paths in records of directories that the store may have moved something out of, with a
+	 * slash at the end if not out of what lies below them. */
+	char **sought;
 	size_t n_sought, sought_capacity;
 	struct pfs_followers children; /* of the directory at hand */
 	struct pfs_read_directories *read, *read_last,
@@ -381,6 +383,8 @@ PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char
 /* Notes that the store may have moved something out of the directory of that path in records, which
  * is about to have another one. */
 PFS_MUST_CHECK int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path);
+/* The same of a directory that may have another name for what the store has moved out of it. */
+PFS_MUST_CHECK int pfs_refresh_seek_renamed(struct pfs_refresh *refresh, const char *path);
 void pfs_refresh_forget_sought(struct pfs_refresh *refresh);
 void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 

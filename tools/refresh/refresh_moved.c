@@ -2,6 +2,7 @@
 /* What is known of nodes that the store has moved, and of directories that the source has. */
 #include "tools/refresh/refresh_impl.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,10 +83,12 @@ int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from, const c
 	return 0;
 }
 
-int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path)
+static int seek(struct pfs_refresh *refresh, const char *path, const char *end)
 {
-	char *copy = strdup(path);
+	char *copy;
 
+	if (asprintf(&copy, "%s%s", path, end) < 0)
+		copy = NULL;
 	if (!copy || pfs_grow(&refresh->sought, &refresh->sought_capacity, refresh->n_sought + 1,
 			      sizeof(char *))) {
 		free(copy);
@@ -93,6 +96,16 @@ int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path)
 	}
 	refresh->sought[refresh->n_sought++] = copy;
 	return 0;
+}
+
+int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path)
+{
+	return seek(refresh, path, "");
+}
+
+int pfs_refresh_seek_renamed(struct pfs_refresh *refresh, const char *path)
+{
+	return seek(refresh, path, "/");
 }
 
 void pfs_refresh_forget_sought(struct pfs_refresh *refresh)

@@ -213,6 +213,18 @@ static int identify(struct pfs_comparison *comparison, struct identity *is,
 	return record ? compare_path(comparison, &is->displaced, is->own, record, node) : 0;
 }
 
+/* Those that the store has moved out of a directory are met elsewhere only by a refresh that looks
+ * at all files. */
+static int seek_renamed(const struct pfs_comparison *comparison)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+
+	return comparison->place->touched && comparison->listing &&
+			       (refresh->options->quick || !pfs_refresh_begins_at_root(refresh))
+		       ? pfs_refresh_seek_renamed(refresh, comparison->old_path)
+		       : 0;
+}
+
 /* It may have changed. */
 static int compare_directory(struct pfs_comparison *comparison, const struct pfs_follower *node,
 			     bool *replaced)
@@ -293,7 +305,10 @@ static int compare_place(struct pfs_comparison *comparison)
 	    (comparison->mounted || place->old_path || refresh->otherwise ||
 	     pfs_refresh_find(refresh, place->ino) || !pfs_is_unchanged(&node, &now, false)))
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
-	return replaced ? 0 : pfs_compare_children(comparison);
+	if (replaced)
+		return 0;
+	PFS_TRY(seek_renamed(comparison));
+	return pfs_compare_children(comparison);
 }
 
 /* It was there a moment ago.  Where it is not found it stays: the next refresh finds the directory
