@@ -138,6 +138,42 @@ is 'nor change anything' "$(nodes)" '/top /v /w /w/f /w/g /w/j /w/y /w/y/h /w/y/
 ok 'once more' refresh
 is 'neither' "$(inos /w/f /w/y /w/y/h /w/y/z/i /w/g)/$(summary | sed 's/, [0-9]* kept//')" "$before/0 added, 0 removed, 0 moved, 0 changed"
 
+# appears NAME KIND ORIGINAL: something else comes to where the store has moved the original, which goes then, at once
+# or later; it is added, and the node removed.
+appears() {
+	local to=/w/${3##*/} added
+	for later in 0 1; do
+		fill
+		move "/$3" "$to"
+		before=$(inos "$to")
+		"$2" "$src$to"
+		((!later)) || ok "$1 comes to where the store has moved it" refresh
+		((!later)) || is "$1 does not change it" "$(said | grep -v ^kept)/$(inos "$to")" "/$before"
+		rm -r "${src:?}/$3"
+		ok "$1 is there, the original is not ($later)" refresh
+		added=$(cd "$src" && find ".$to" | sed 's/^\./added /' | sort | xargs)
+		is "$1 is added ($later)" "$(said | grep ^added | xargs)" "$added"
+		is "$1 takes the name ($later)" "$(said | grep ^removed | head -n 1)" "removed $to"
+		is "$1 is all there ($later)" "$(nodes)" "$(cd "$src" && find . -mindepth 1 -printf '/%P\n' | sort | xargs)"
+		ok "$1: once more ($later)" refresh
+		is "$1: nothing is left ($later)" "$(said)" ''
+	done
+}
+a_file() { echo other >"$1"; }
+a_directory() { mkdir "$1" && echo other >"$1/h"; }
+appears 'a file' a_file x/f
+appears 'a directory' a_directory x/f
+appears 'another directory' a_directory x/y
+appears 'a file by the name of a directory' a_file x/y
+fill
+move /x/f /w/f
+before=$(inos /w/f /w/j)
+mv "$src/w/j" "$src/w/f"
+ok 'a file gets the name that the store has given to another one' refresh
+is 'its node stays, and so does the other one' "$(inos /w/f /w/j)" "$before"
+ok 'once more' refresh
+is 'nor is there more to do' "$(said | grep -v ^kept)/$(inos /w/f /w/j)" "/$before"
+
 # ---- what changes in the source ----
 fill
 move /x/f /w/f && move /x/g /w/g && move /x/y /w/y

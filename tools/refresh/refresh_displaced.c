@@ -121,7 +121,8 @@ static int lose(struct pfs_refresh *refresh, const struct pfs_displaced *displac
 		return error;
 	if (error)
 		return tell_unread(refresh, ino, error);
-	PFS_TRY(pfs_refresh_gone(refresh, &gone, NULL, ino, record));
+	PFS_TRY(pfs_refresh_gone(refresh, &gone, displaced->here ? displaced->here->place : NULL,
+				 ino, record));
 	if (unseen)
 		return pfs_refresh_unmounted(refresh, gone);
 	if (!pfs_refresh_begins_at_root(refresh))
@@ -302,6 +303,14 @@ static int look_for(struct pfs_refresh *refresh, struct pfs_displaced *displaced
 		return 0;
 	PFS_TRY(find_now(refresh, displaced, &another));
 	return another ? look_at(refresh, displaced, displaced->now, &record, &is_gone) : 0;
+}
+
+bool pfs_refresh_is_covered(const struct pfs_refresh *refresh, const struct pfs_finding *found)
+{
+	const struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+
+	return found->over && pfs_byprime_find(&refresh->displaced_inos, found->over) &&
+	       (!gone || gone->present || gone->held);
 }
 
 /* ---- those that are not met ---- */

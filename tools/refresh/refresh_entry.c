@@ -193,6 +193,25 @@ static bool is_of_entry(const struct pfs_comparison *comparison,
 	return is_recorded_here(comparison, record, &recorded) && strcmp(recorded, name) == 0;
 }
 
+/* Notes that the store has moved the child, perhaps to where the source has moved its original. The
+ * entry of the child's name is new if neither is so. */
+static int displace(struct pfs_comparison *comparison, const struct pfs_follower *child,
+		    const char *path, const char *name)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_crawl_batch *batch;
+	struct pfs_finding *found;
+
+	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
+	if (!batch)
+		return 0;
+	PFS_TRY(pfs_refresh_found(refresh, &found, comparison->place, batch, name));
+	found->kind = PFS_FOUND_NEW;
+	found->over = child->ino;
+	found->set = PFS_TAKE_ALL;
+	return pfs_refresh_displaced(refresh, child->ino, path, found);
+}
+
 /* Compares a child with an entry of another type: the child is gone, and the entry is new. */
 static int compare_other(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -207,7 +226,7 @@ static int compare_other(struct pfs_comparison *comparison, const struct pfs_fol
 	if (error == -ENOENT || (!error && record.root != refresh->root.id))
 		return tell_own(refresh, child);
 	if (!error && !is_of_entry(comparison, &record, name))
-		return pfs_refresh_displaced(refresh, child->ino, path, NULL);
+		return displace(comparison, child, path, name);
 	if (!error)
 		error = pfs_crawl_look_at(refresh->look, &batch, name);
 	if (error || !batch)
@@ -241,20 +260,6 @@ static int adopt(struct pfs_comparison *comparison, const struct pfs_follower *c
 	pfs_crawl_look_free(batch);
 	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
 			     "content is the store's own");
-}
-
-/* Notes that the store has moved the child, perhaps to where the source has moved its original. */
-static int displace(struct pfs_comparison *comparison, const struct pfs_follower *child,
-		    const char *path, const char *name)
-{
-	const char *folder = comparison->place->dir->path;
-	char *met PFS_FREE = NULL;
-
-	if (asprintf(&met, "%s%s%s", folder, *folder ? "/" : "", name) < 0) {
-		met = NULL;
-		return -ENOMEM;
-	}
-	return pfs_refresh_displaced(comparison->refresh, child->ino, path, met);
 }
 
 /* Compares a child by its record, since its attributes do not show that nothing has changed. */

@@ -119,7 +119,8 @@ struct pfs_displaced {
 	struct pfs_byprime by_prime;
 	struct pfs_displaced *next; /* in the order of finding */
 	char *path;		    /* in its record */
-	char *met;	  /* that of the entry that has its name where the node is; or NULL */
+	struct pfs_finding *here; /* the entry that has its name where the node is; or NULL */
+	char *met;	  /* that entry's; or NULL */
 	char *now;	  /* by the directory that has moved with the original; NULL: none has */
 	size_t n_moves;	  /* those among which `now` was sought */
 	size_t moved_len; /* of that directory's old path */
@@ -372,10 +373,10 @@ PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
 /* ---- refresh_moved.c: what is known of what the store has moved ---- */
 
 /* pfs_refresh_displaced notes a node that was moved in the store, once, pfs_refresh_displaced_below
- * all nodes with a record below a directory that was made in the store. met: the path of the entry
- * that the source has where the node is now; or NULL. */
+ * all nodes with a record below a directory that was made in the store. here: the entry that the
+ * source has where the node is now, which may be new, `over` the node; or NULL. */
 PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
-					 const char *path, const char *met);
+					 const char *path, struct pfs_finding *here);
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
 /* Notes that a directory of the source has moved. */
 PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from,
@@ -393,6 +394,8 @@ void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
 /* Looks for the originals of all that was moved, as far as directories have been found to move, and
  * walks directories that were. What has an original stays and follows it; else it is gone. */
 PFS_MUST_CHECK int pfs_refresh_look_for_displaced(struct pfs_refresh *refresh);
+/* Returns true if what the store has moved to where the entry is stays there. */
+bool pfs_refresh_is_covered(const struct pfs_refresh *refresh, const struct pfs_finding *found);
 /* A file that was moved, and whose original another file has taken the place of that is no other
  * node's, takes everything over from that one. Called once originals have been matched by their
  * marks. */

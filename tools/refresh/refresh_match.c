@@ -81,17 +81,21 @@ static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories)
 	return 0;
 }
 
-/* What the store has removed, and has not moved, is not new. */
+/* What the store has removed, and has not moved, is not new; nor is what it has moved something over
+ * that stays. */
 static int leave_removed(struct pfs_refresh *refresh, bool directories)
 {
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
-		if (!found->removed || !is_open(found, directories))
+		bool covered = pfs_refresh_is_covered(refresh, found);
+
+		if ((!found->removed && !covered) || !is_open(found, directories))
 			continue;
 		found->kind = PFS_FOUND_LEFT;
-		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
-					 NULL, "removed in the store"));
+		if (!covered)
+			PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino,
+						 found->name, NULL, "removed in the store"));
 	}
 	return 0;
 }

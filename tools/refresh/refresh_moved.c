@@ -10,13 +10,28 @@
 
 /* ---- nodes that the store has moved ---- */
 
-int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path,
-			  const char *met)
+/* The node is gone with what else the entry's place loses. Its original may be the entry, unless
+ * that is a directory: one that moved likewise is known when it is walked. */
+static int meet(struct pfs_displaced *displaced, struct pfs_finding *here)
 {
-	struct pfs_displaced *displaced;
+	char path[PATH_MAX];
+	size_t len;
 
-	if (pfs_byprime_find(&refresh->displaced_inos, ino))
+	displaced->here = here;
+	if (S_ISDIR(here->entry->attr.st_mode))
 		return 0;
+	displaced->met = pfs_refresh_path_of(path, here, &len) ? strdup(path) : NULL;
+	return displaced->met || len >= sizeof(path) ? 0 : -ENOMEM;
+}
+
+int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char *path,
+			  struct pfs_finding *here)
+{
+	struct pfs_displaced *displaced =
+		(struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, ino);
+
+	if (displaced)
+		return here && !displaced->here && !displaced->looked ? meet(displaced, here) : 0;
 	displaced = calloc(1, sizeof(*displaced));
 	if (!displaced)
 		return -ENOMEM;
@@ -25,8 +40,9 @@ int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char 
 	*refresh->displaced_end = displaced;
 	refresh->displaced_end = &displaced->next;
 	displaced->path = strdup(path);
-	displaced->met = met ? strdup(met) : NULL;
-	return !displaced->path || (met && !displaced->met) ? -ENOMEM : 0;
+	if (!displaced->path)
+		return -ENOMEM;
+	return here ? meet(displaced, here) : 0;
 }
 
 static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,

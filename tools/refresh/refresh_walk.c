@@ -34,11 +34,9 @@ static int make_above(struct pfs_refresh *refresh, struct pfs_refresh_place **ab
 	return 0;
 }
 
-/* Another directory has the node's name.  Which one it is, is decided when all is known. The
- * directory itself comes later, with its times. */
-static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
-			     const struct pfs_follower *node,
-			     const struct pfs_source_record *record, bool unmounted)
+/* Notes that another directory has the node's name. Takes the batch over, also on failure. */
+static int note_another(struct pfs_comparison *comparison, struct pfs_finding **out,
+			struct pfs_crawl_batch *batch)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
 	struct pfs_refresh_place *place = comparison->place, *above;
@@ -46,23 +44,34 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	const char *name;
 	uint64_t was =
 		place->was ? place->was : pfs_refresh_read_as(refresh, now->st_dev, now->st_ino);
-	struct pfs_finding *found;
-	struct pfs_gone *gone;
 	int error = make_above(refresh, &above, &name, place);
 
-	if (!error)
-		error = pfs_refresh_gone(refresh, &gone, above, node->ino, record);
 	if (error) {
 		pfs_crawl_look_free(batch);
 		return error;
 	}
-	comparison->place = above;
+	PFS_TRY(pfs_refresh_found(refresh, out, above, batch, name));
+	(*out)->kind = PFS_FOUND_NEW;
+	(*out)->over = place->ino;
+	(*out)->was = was != place->ino ? was : 0;
+	(*out)->set = PFS_TAKE_ALL;
+	return 0;
+}
+
+/* Another directory has the node's name.  Which one it is, is decided when all is known. The
+ * directory itself comes later, with its times. */
+static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			     const struct pfs_follower *node,
+			     const struct pfs_source_record *record, bool unmounted)
+{
+	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_finding *found;
+	struct pfs_gone *gone;
+
+	PFS_TRY(note_another(comparison, &found, batch));
+	PFS_TRY(pfs_refresh_gone(refresh, &gone, found->place, node->ino, record));
+	comparison->place = found->place;
 	gone->maybe = true;
-	PFS_TRY(pfs_refresh_found(refresh, &found, above, batch, name));
-	found->kind = PFS_FOUND_NEW;
-	found->over = node->ino;
-	found->was = was != node->ino ? was : 0;
-	found->set = PFS_TAKE_ALL;
 	if (unmounted)
 		PFS_TRY(pfs_refresh_unmounted(refresh, gone));
 	if (gone->stands)
@@ -70,6 +79,17 @@ static int replace_directory(struct pfs_comparison *comparison, struct pfs_crawl
 	else if (gone->unmounted)
 		gone->stands = found;
 	return 0;
+}
+
+/* The store has moved the node to the name of another directory, which is new if the node goes. */
+static int displace_directory(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
+			      const struct pfs_source_record *record)
+{
+	struct pfs_finding *found;
+
+	PFS_TRY(note_another(comparison, &found, batch));
+	return pfs_refresh_displaced(comparison->refresh, comparison->place->ino, record->path,
+				     found);
 }
 
 static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *batch,
@@ -182,7 +202,7 @@ static int compare_path(struct pfs_comparison *comparison, bool *displaced, bool
 	if (strcmp(comparison->old_path, recorded) != 0) {
 		*displaced = !own && !place->matched;
 		if (*displaced)
-			return pfs_refresh_displaced(refresh, place->ino, recorded, NULL);
+			return 0;
 		free(place->old_path);
 		comparison->old_path = place->old_path = strdup(recorded);
 		if (!place->old_path)
@@ -249,10 +269,12 @@ static int compare_directory(struct pfs_comparison *comparison, const struct pfs
 		return -ESTALE;
 	error = identify(comparison, &is, node, batch, known ? &record : NULL);
 	*replaced = is.displaced || (known && !place->matched && !is.own && place->above);
-	if (error || is.displaced) {
+	if (error) {
 		pfs_crawl_look_free(batch);
 		return error;
 	}
+	if (is.displaced)
+		return displace_directory(comparison, batch, &record);
 	if (*replaced)
 		return take_another(comparison, batch, node, &record);
 	gone = pfs_refresh_find(refresh, node->ino);
