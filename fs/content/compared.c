@@ -264,6 +264,7 @@ int pfs_compared_load(struct pfs_tree *tree)
 struct known {
 	struct pfs_compared_times times; /* flat_s: of the node's own stamp */
 	int64_t beside_s;		 /* flat_s of the directory that it is in */
+	int64_t begun_s;		 /* the newest of its times without a watch */
 	bool followed;
 };
 
@@ -302,6 +303,8 @@ static void know(const struct pfs_tree *tree, struct known *known, uint32_t slot
 		if (stamp && stamp->begins)
 			break;
 	}
+	known->begun_s = PFS_MAX(known->times.full_s, known->times.quick_s);
+	known->begun_s = PFS_MAX(known->begun_s, known->times.flat_s);
 	if (known->followed)
 		known->times.full_s =
 			PFS_MAX(known->times.full_s,
@@ -333,6 +336,22 @@ int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uin
 	if (slot != PFS_NO_SLOT) {
 		know(tree, &known, slot);
 		*out = known.times;
+	}
+	pfs_hold_end(tree);
+	return slot == PFS_NO_SLOT ? -ESTALE : 0;
+}
+
+int pfs_compared_begun(struct pfs_tree *tree, int64_t *time_s, uint64_t ino)
+{
+	struct known known;
+	uint32_t slot;
+
+	PFS_TRY(pfs_compared_load(tree));
+	pfs_hold_read(tree, __func__);
+	slot = pfs_image_slot(tree, ino);
+	if (slot != PFS_NO_SLOT) {
+		know(tree, &known, slot);
+		*time_s = known.begun_s;
 	}
 	pfs_hold_end(tree);
 	return slot == PFS_NO_SLOT ? -ESTALE : 0;

@@ -74,6 +74,12 @@ PFS_MUST_CHECK int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_
 PFS_MUST_CHECK int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out,
 				     size_t *n);
 
+/* Gets when the newest comparison of the directory that has come to its end began, in seconds since
+ * 1970; 0: none has. The directory was looked at then or later. A watch that follows the folder
+ * does not count, since it may not have come to it yet. No lock is held. -ESTALE: the directory is
+ * gone; what pfs_compared_load returns. */
+PFS_MUST_CHECK int pfs_compared_begun(struct pfs_tree *tree, int64_t *time_s, uint64_t ino);
+
 /* Returns 1 if something in the directory, or the directory itself, came with a folder that was
  * copied or imported without content, else 0. A directory that got something from such a folder has
  * the attribute PFS_COPIED. What else the directory came with is said by the nearest attribute

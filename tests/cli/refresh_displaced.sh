@@ -199,6 +199,30 @@ if has_fuse; then
 	is 'what is read is theirs' "$(cat "$mnt/w/f" "$mnt/w/y/h")" "$(cat "$src/x/f" "$src/x/y/h")"
 	unmount_store
 fi
+# ---- what the store has removed ----
+fill
+for name in a b c; do echo "$name" >"$src/v/$name"; done
+sleep 0.1 && echo more >>"$src/v/a" # later than the directory's own change
+sleep 3.1 && rm "$store" && primefs import -q "$src" "$store"
+drop /v/a && drop /v/b
+echo new >"$src/v/n" && echo old >"$src/v/o" && touch -d '2001-01-01' "$src/v/o" && mv "$src/w/j" "$src/v/j"
+ok 'something comes beside what the store has removed' refresh
+is 'which stays away, also if it was changed before the import' "$(said)" 'added /v/n
+added /v/o
+kept /v/a: removed in the store
+kept /v/b: removed in the store
+moved /v/j <- /w/j'
+sleep 0.1 && echo more >>"$src/v/n"
+sleep 3.1
+ok 'a file that has come is changed' refresh
+drop /v/n
+echo more >>"$src/v/b" && echo new >"$src/v/p"
+ok 'the store removes it' refresh
+is 'it stays away; what has changed since comes back' "$(said)" 'added /v/b
+added /v/p
+kept /v/a: removed in the store
+kept /v/n: removed in the store'
+
 # ---- what the store has renamed ----
 for what in f d; do
 	fill

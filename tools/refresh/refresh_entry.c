@@ -404,7 +404,8 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 
 /* Returns true if an entry without a node was removed in the store: the directory was changed
  * there, and had the entry when it was last read. An entry that came since has a later ctime or, if
- * it came at once and the directory was not settled, the same. */
+ * it came at once and the directory was not settled, the same. So has one that the directory had,
+ * and that has changed since. */
 static bool was_removed(const struct pfs_comparison *comparison, const struct stat *attr)
 {
 	const struct pfs_refresh_place *place = comparison->place;

@@ -29,7 +29,8 @@ struct pfs_refresh_place {
 	struct pfs_finding *own;	   /* the finding about it, if it takes something over */
 	struct pfs_finding *found;   /* findings about entries in it */
 	struct pfs_gone *gone;	   /* children that are gone */
-	struct pfs_time listed;    /* ctime when it was last read; sec INT64_MIN: not known */
+	struct pfs_time listed;    /* what came later was not in the listing when that was last
+				    * compared; sec INT64_MIN: not known */
 	struct stat before;	   /* of the node, before anything changes; st_mode 0: it is new */
 	bool settled; /* PFS_NODE_SETTLED */
 	bool met;	 /* the listing of the directory above, read before, has it */

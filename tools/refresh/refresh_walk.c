@@ -9,8 +9,12 @@
 
 #include "base/checked.h"
 #include "base/cleanup.h"
+#include "fs/content/compared.h"
 #include "fs/content/filesystem.h"
 #include "tools/refresh/refresh_compare.h"
+
+/* By how much times of a filesystem may be coarser than the clock, or of another one. */
+#define COARSE_SECONDS 2
 
 /* ---- the directory itself ---- */
 
@@ -233,16 +237,25 @@ static int identify(struct pfs_comparison *comparison, struct identity *is,
 	return record ? compare_path(comparison, &is->displaced, is->own, record, node) : 0;
 }
 
-/* Those that the store has moved out of a directory are met elsewhere only by a refresh that looks
- * at all files. */
-static int seek_renamed(const struct pfs_comparison *comparison)
+/* Called before the listing of a directory is read that the store has changed. What the store has
+ * moved out of it is met elsewhere only by a refresh that looks at all files. */
+static int prepare_listing(const struct pfs_comparison *comparison)
 {
 	struct pfs_refresh *refresh = comparison->refresh;
+	struct pfs_refresh_place *place = comparison->place;
+	int64_t begun_s;
 
-	return comparison->place->touched && comparison->listing &&
-			       (refresh->options->quick || !pfs_refresh_begins_at_root(refresh))
-		       ? pfs_refresh_seek_renamed(refresh, comparison->old_path)
-		       : 0;
+	if (!place->touched || !comparison->listing)
+		return 0;
+	if (refresh->options->quick || !pfs_refresh_begins_at_root(refresh))
+		PFS_TRY(pfs_refresh_seek_renamed(refresh, comparison->old_path));
+	/* a file that is changed may let in what was left out */
+	if (!place->settled || refresh->left_out.gitignore || refresh->left_out.caches)
+		return 0;
+	PFS_TRY(pfs_compared_begun(refresh->tree, &begun_s, place->ino));
+	if (begun_s - COARSE_SECONDS > place->listed.sec)
+		place->listed = (struct pfs_time){.sec = begun_s - COARSE_SECONDS};
+	return 0;
 }
 
 /* It may have changed. */
@@ -329,7 +342,7 @@ static int compare_place(struct pfs_comparison *comparison)
 		PFS_TRY(compare_directory(comparison, &node, &replaced));
 	if (replaced)
 		return 0;
-	PFS_TRY(seek_renamed(comparison));
+	PFS_TRY(prepare_listing(comparison));
 	return pfs_compare_children(comparison);
 }
 
