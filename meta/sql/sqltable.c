@@ -421,10 +421,17 @@ static int make_update_room(struct pfs_sql *sql, size_t n)
 	return 0;
 }
 
-static bool is_rowid(sqlite3_value *value, sqlite3_value *other)
+/* Returns true if the row keeps its number, which is NULL for a new row. As SQLite's own rowids,
+ * the number may be given as a text or a real. */
+static bool is_rowid(sqlite3_value *rowid, sqlite3_value *given)
 {
-	return sqlite3_value_type(value) == sqlite3_value_type(other) &&
-	       sqlite3_value_int64(value) == sqlite3_value_int64(other);
+	int type = sqlite3_value_numeric_type(given); /* which makes a text one */
+	sqlite3_int64 number = sqlite3_value_int64(given);
+
+	if (type == SQLITE_FLOAT && (double)number == sqlite3_value_double(given))
+		type = SQLITE_INTEGER;
+	return type == sqlite3_value_type(rowid) &&
+	       (type == SQLITE_NULL || number == sqlite3_value_int64(rowid));
 }
 
 /* argv has the row's number or NULL and, unless the row is deleted, its new number and the columns.

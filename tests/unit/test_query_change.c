@@ -56,6 +56,14 @@ static void test_attributes(void **state)
 	       "rowid: this column cannot");
 	refuse("UPDATE nodes SET oid = NULL, uid = 3", -EINVAL, "rowid: this column cannot");
 	refuse("INSERT INTO nodes (_rowid_, path) VALUES (5, '/new')", -EINVAL, "rowid: ");
+	change("UPDATE nodes SET oid = CAST(ino AS TEXT), uid = 8 WHERE path = '/a'", 1);
+	change("UPDATE nodes SET rowid = ino + 0.0, gid = 9 WHERE path = '/a'", 1);
+	change("UPDATE nodes SET _rowid_ = ino || '.0', gid = 9 WHERE path = '/a'", 1);
+	check("SELECT uid, gid FROM nodes WHERE path = '/a'", "8 9");
+	refuse("UPDATE nodes SET rowid = ino + 0.5", -EINVAL, "rowid: this column cannot");
+	refuse("UPDATE nodes SET rowid = ino || 'x'", -EINVAL, "rowid: this column cannot");
+	refuse("UPDATE nodes SET rowid = CAST(ino AS BLOB)", -EINVAL, "rowid: this column cannot");
+	refuse("UPDATE nodes SET rowid = 1e300", -EINVAL, "rowid: this column cannot");
 	refuse("UPDATE nodes SET name = NULL WHERE path = '/a'", -EINVAL, "never NULL");
 	refuse("UPDATE OR IGNORE nodes SET mode = 1", -EINVAL, "OR IGNORE");
 	check_tree(TREE);
