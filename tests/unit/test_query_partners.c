@@ -129,6 +129,21 @@ static void test_mixed(void **state)
 	     2);
 }
 
+/* Earlier sub-selects leave no row, or few, for the later ones. */
+static void test_few_left(void **state)
+{
+	(void)state;
+	same("SELECT count(*) FROM nodes n "
+	     "WHERE NOT EXISTS (SELECT 1 FROM nodes k WHERE k.ino = n.ino AND k.ext = 'c') "
+	     "AND NOT EXISTS (SELECT 1 FROM nodes k WHERE k.ino = n.ino) "
+	     "AND NOT EXISTS (SELECT 1 FROM nodes k WHERE k.parent = n.ino AND k.depth = 1)",
+	     "SELECT 0", 3);
+	same("SELECT name FROM nodes n "
+	     "WHERE EXISTS (SELECT 1 FROM nodes k WHERE k.parent = n.ino AND k.depth = 1) "
+	     "AND EXISTS (SELECT 1 FROM nodes k WHERE k.parent = n.ino AND k.type = 'd')",
+	     "SELECT name FROM nodes WHERE depth = 0", 2);
+}
+
 /* Where something else is asked of the partners, or they have another key. */
 static void test_joined(void **state)
 {
@@ -146,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_marked),
 		cmocka_unit_test(test_all_marked),
 		cmocka_unit_test(test_mixed),
+		cmocka_unit_test(test_few_left),
 		cmocka_unit_test(test_joined),
 	};
 

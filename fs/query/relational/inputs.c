@@ -351,8 +351,21 @@ static int select_by_partners(struct pfs_running *running, const struct pfs_part
 	return 0;
 }
 
+/* Returns true if a sub-select that SQLite would run once a row has been marked by: rows are few
+ * because of it. */
+static bool has_marked_each(const struct pfs_running *running)
+{
+	const struct pfs_block *block = running->block;
+	bool has = false;
+
+	for (unsigned i = 0; i < block->n_inputs; i++)
+		has |= running->marked[i] && !block->inputs[i].is_once;
+	return has;
+}
+
 /* A sub-select of an expression runs when it is known how many rows it is for: for few of them
- * SQLite's way, which looks at what belongs to each, takes less than all keys at once. */
+ * SQLite's way, which looks at what belongs to each, takes less than all keys at once. If it was
+ * other sub-selects that left few, SQLite would run those for all. */
 static int run_lifted(struct pfs_running *running, unsigned input)
 {
 	const struct pfs_input *from = &running->block->inputs[input];
@@ -361,7 +374,8 @@ static int run_lifted(struct pfs_running *running, unsigned input)
 
 	PFS_TRY(count_rows(running, &n));
 	if (!from->is_once && is_found_at_once(from->parts[0]) &&
-	    n < running->query->n_nodes / FEW_OF_NODES && !running->query->piece) {
+	    n < running->query->n_nodes / FEW_OF_NODES && !has_marked_each(running) &&
+	    !running->query->piece) {
 		running->context->is_slower = true;
 		return -EOPNOTSUPP;
 	}
