@@ -154,6 +154,26 @@ check_store
 rm "$src/c/weak"
 refresh
 is 'what is marked goes without keep' "$(prime /c/reed)$(prime /c/weak)" --
+ln -s x "$src/c/weak"
+mkfifo "$src/c/reed"
+mkdir "$src/c/dir"
+refresh
+weak=$(prime /c/weak) reed=$(prime /c/reed) dir=$(prime /c/dir)
+mv "$src/c/weak" "$src/c/reed" "$work" # so that their numbers are not used again
+ln -s y "$src/c/weak"
+mkfifo "$src/c/reed"
+mv "$src/c/dir" "$work" && touch "$src/c/dir"
+ok 'keep what others have taken the place of' refresh --keep -l
+is 'the others are added' "$(said | grep '^added' | xargs)" 'added /c/dir added /c/reed added /c/weak'
+is 'and are there' "$(primefs find "$store" /c \( -name dir -o -name reed -o -name weak \) -printf '%f %y %l\n' | sort | xargs)" 'dir f reed p weak l y'
+is 'what was there is kept aside' "$(gone)" "/c/dir~$dir 1 /c/reed~$reed 1 /c/weak~$weak 1"
+ok 'and once more' refresh --keep -l
+is 'nothing is new' "$(said)" "$(said | grep '^kept')"
+check_store
+refresh
+is 'what is aside goes without keep' "$(gone)" ''
+rm -r "$src"/c/{weak,reed,dir} "$work"/{weak,reed,dir}
+refresh
 echo 1 >>"$src/a/other"
 echo 2 >>"$src/c/d/other"
 ok 'a path alone' primefs refresh "$store" /c

@@ -30,6 +30,29 @@ static int change(struct pfs_refresh *refresh, struct pfs_change_set *set)
 	return error;
 }
 
+static bool is_directory(const struct pfs_finding *found)
+{
+	return S_ISDIR(found->entry->attr.st_mode);
+}
+
+static bool makes_directory(const struct pfs_finding *found)
+{
+	return found->kind == PFS_FOUND_NEW && is_directory(found);
+}
+
+/* Returns true if the finding's name is needed before gone nodes go, or if options->keep is set, so
+ * that they do not. A directory stays in the way of a file if something in it stays. */
+static bool needs_name(const struct pfs_refresh *refresh, const struct pfs_finding *found)
+{
+	const struct pfs_gone *gone;
+
+	if (found->kind != PFS_FOUND_NEW || is_directory(found))
+		return found->kind == PFS_FOUND_NEW || found->kind == PFS_FOUND_MOVED;
+	gone = refresh->options->keep && found->over ? pfs_refresh_find(refresh, found->over)
+						     : NULL;
+	return gone && !gone->stays;
+}
+
 /* ---- room ----
  *
  * Room is reserved for all changes of a hold. A change by itself finds out that the disk is full
@@ -88,9 +111,7 @@ static int hold_moves(struct pfs_refresh *refresh)
 	struct pfs_journal_need need = {.rows = 0};
 
 	for (const struct pfs_finding *found = refresh->found; found; found = found->following) {
-		bool is_new = found->kind == PFS_FOUND_NEW && S_ISDIR(found->entry->attr.st_mode);
-
-		if (!is_new && found->kind != PFS_FOUND_MOVED)
+		if (!needs_name(refresh, found))
 			continue;
 		add_found(&need, found);
 		need.rows += 3; /* both directories of a move, and a node that has its new name */
@@ -144,16 +165,6 @@ static int clear_name(struct pfs_refresh *refresh, struct pfs_change_set *set,
 	return pfs_change_set_move(set, occupant, found->place->ino, other);
 }
 
-static bool is_directory(const struct pfs_finding *found)
-{
-	return S_ISDIR(found->entry->attr.st_mode);
-}
-
-static bool makes_directory(const struct pfs_finding *found)
-{
-	return found->kind == PFS_FOUND_NEW && is_directory(found);
-}
-
 static int clear_names(struct pfs_refresh *refresh)
 {
 	struct pfs_change_set set = {.kind = PFS_CHANGE_UPDATE};
@@ -161,7 +172,7 @@ static int clear_names(struct pfs_refresh *refresh)
 	int error = 0;
 
 	for (found = refresh->found; found && !error; found = found->following)
-		if (found->place->ino && (makes_directory(found) || found->kind == PFS_FOUND_MOVED))
+		if (found->place->ino && needs_name(refresh, found))
 			error = clear_name(refresh, &set, found);
 	if (!error)
 		error = change(refresh, &set);
@@ -297,7 +308,7 @@ int pfs_refresh_move(struct pfs_refresh *refresh)
 	const struct pfs_finding *found = refresh->found;
 	int error;
 
-	while (found && !makes_directory(found) && found->kind != PFS_FOUND_MOVED)
+	while (found && !needs_name(refresh, found))
 		found = found->following;
 	if (!found)
 		return 0;
