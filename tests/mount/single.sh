@@ -24,7 +24,7 @@ begin() {
 	[[ $* != *cuda* ]] || wait_for 20 device_has_names
 }
 device_has_names() { # it is filled when somebody has asked
-	! [[ -e $mnt/nothing ]]
+	[[ ! -e $mnt/nothing ]] || return 1
 	[[ $(warnings) -gt 0 ]] || grep -q '"single": {"by": "cuda"' "$mnt/.query/stats"
 }
 end() {
