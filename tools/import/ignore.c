@@ -83,7 +83,8 @@ static bool match_set(const char *set, const char **end, char c)
 		}
 		if (!low || !high)
 			return false;
-		found |= (unsigned char)c >= low && (unsigned char)c <= high;
+		found |= (unsigned char)c == low || /* also where the range is empty */
+			 ((unsigned char)c >= low && (unsigned char)c <= high);
 	}
 	*end = set + 1;
 	return c != '/' && found != negated;
