@@ -241,7 +241,7 @@ static void test_columns_outlive_changes_of_others(void **state)
 	}
 }
 
-static unsigned ticks; /* looks at a statement's time */
+static _Atomic unsigned ticks; /* looks at a statement's time */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_query_tick(void *user);
