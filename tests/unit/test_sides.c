@@ -401,7 +401,7 @@ static void test_a_join_makes_no_columns_anew(void **state)
 	assert_int_equal(queries->sides_made, made);
 }
 
-static unsigned fills; /* of copies of SQLite's */
+static _Atomic unsigned fills; /* of copies of SQLite's */
 
 /* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
 int __real_pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew);
