@@ -551,7 +551,7 @@ static void test_reading_all_rows_holds_nobody_up(void **state)
 	check("SELECT count(*) FROM e", "203");
 }
 
-static unsigned n_taken_over;
+static _Atomic unsigned n_taken_over;
 
 /* abs(x), which an index of the copy asks for as a row is taken over. */
 static void abs_meanwhile(sqlite3_context *context, int n, sqlite3_value **arguments)
