@@ -326,35 +326,36 @@ int64_t pfs_compared_ns(const struct pfs_tree *tree, uint32_t slot)
 	return time_s > 0 && time_s <= INT64_MAX / NS ? time_s * NS : INT64_MIN;
 }
 
-int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino)
+/* What is known of the node of that number. -ESTALE: there is none. */
+static int know_node(struct pfs_tree *tree, struct known *known, uint64_t ino)
 {
-	struct known known;
 	uint32_t slot;
 
 	pfs_hold_read(tree, __func__);
 	slot = pfs_image_slot(tree, ino);
-	if (slot != PFS_NO_SLOT) {
-		know(tree, &known, slot);
-		*out = known.times;
-	}
+	if (slot != PFS_NO_SLOT)
+		know(tree, known, slot);
 	pfs_hold_end(tree);
 	return slot == PFS_NO_SLOT ? -ESTALE : 0;
+}
+
+int pfs_compared_node(struct pfs_tree *tree, struct pfs_compared_times *out, uint64_t ino)
+{
+	struct known known;
+
+	PFS_TRY(know_node(tree, &known, ino));
+	*out = known.times;
+	return 0;
 }
 
 int pfs_compared_begun(struct pfs_tree *tree, int64_t *time_s, uint64_t ino)
 {
 	struct known known;
-	uint32_t slot;
 
 	PFS_TRY(pfs_compared_load(tree));
-	pfs_hold_read(tree, __func__);
-	slot = pfs_image_slot(tree, ino);
-	if (slot != PFS_NO_SLOT) {
-		know(tree, &known, slot);
-		*time_s = known.begun_s;
-	}
-	pfs_hold_end(tree);
-	return slot == PFS_NO_SLOT ? -ESTALE : 0;
+	PFS_TRY(know_node(tree, &known, ino));
+	*time_s = known.begun_s;
+	return 0;
 }
 
 int pfs_compared_list(struct pfs_tree *tree, struct pfs_compared_stamp **out, size_t *n)

@@ -71,8 +71,8 @@ void pfs_device_follow_note(struct pfs_device_lookup *single,
 /* Brings the device up to date if little is missing, else asks the thread to. tree->lock is held.
  * -EAGAIN: the device is not to be asked now; -EIO, -ENOMEM: never again. */
 PFS_MUST_CHECK int pfs_device_follow(const struct pfs_tree *tree);
-/* Starts the thread, which fills the device when it is first asked (pfs_device_follow): at the mount
- * it would take the processors and the bus from the first statement. No lock is held. */
+/* Starts the thread, which fills the device when it is first asked (pfs_device_follow): at the
+ * mount it would take the processors and the bus from the first statement. No lock is held. */
 void pfs_device_follow_start(struct pfs_tree *tree);
 void pfs_device_follow_stop(struct pfs_device_lookup *single);
 
