@@ -114,7 +114,8 @@ unsigned pfs_pool_threads(const struct pfs_pool *pool)
 
 static void start_threads(struct pfs_pool *pool)
 {
-	const struct pfs_thread_kind kind = {"pfs-pool", pool->niceness, 0};
+	const struct pfs_thread_kind kind = {pool->niceness ? "pfs-pool" : "pfs-piece",
+					     pool->niceness, 0};
 
 	if (pool->has_started)
 		return;

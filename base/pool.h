@@ -13,8 +13,9 @@ struct pfs_pool;
 
 /* Opens a pool of n_threads, of which the caller of pfs_pool_run is one; 0: as many as there are
  * processors, if address space is not limited. The others start with the first job that has more
- * than one piece. niceness is theirs (thread.h): PFS_THREAD_NICE, or 0 in a program that serves
- * nobody meanwhile. -ENOMEM. */
+ * than one piece. niceness is theirs (thread.h): PFS_THREAD_NICE, or 0 if nobody is served
+ * meanwhile or somebody waits. They are called pfs-pool if they are nice, else pfs-piece.
+ * -ENOMEM. */
 PFS_MUST_CHECK int pfs_pool_open(struct pfs_pool **out, unsigned n_threads, int niceness);
 void pfs_pool_close(struct pfs_pool *pool); /* NULL is allowed */
 /* Returns how many threads work on a job at the most, the caller included; NULL: 1. Fewer do if no

@@ -82,6 +82,21 @@ int pfs_index_alloc_pages(struct pfs_job *job, struct pfs_device_pages *pages, u
 	return pfs_job_alloc(job, &pages->d_next, n * sizeof(*pages->d_next));
 }
 
+int pfs_index_clear_pages(struct pfs_job *job, struct pfs_device_pages *pages, uint32_t from,
+			  uint32_t n)
+{
+	size_t first = (size_t)from * PFS_PAGE, entries = (size_t)n * PFS_PAGE;
+
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(pages->d_keys + first, 0, entries * sizeof(*pages->d_keys),
+					 job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(pages->d_values + first, 0,
+					 entries * sizeof(*pages->d_values), job->stream)));
+	PFS_TRY(PFS_CUDA(cudaMemsetAsync(pages->d_count + from, 0, n * sizeof(*pages->d_count),
+					 job->stream)));
+	return PFS_CUDA(cudaMemsetAsync(pages->d_next + from, 0, n * sizeof(*pages->d_next),
+					job->stream));
+}
+
 int pfs_index_sums(struct pfs_job *job, uint32_t *d_out, const uint32_t *d_in, uint64_t n)
 {
 	void *d_temporary;
@@ -154,6 +169,7 @@ static int build_in(struct pfs_job *job, struct pfs_index_tree *tree, const uint
 	PFS_TRY(pfs_job_upload(job, &d_values, values, n * sizeof(*d_values)));
 	PFS_TRY(pfs_cuda_index_build(&tree->d, d_keys, d_values, n, job->stream));
 	tree->n_free = tree->n_pages - n_leaves;
+	PFS_TRY(pfs_index_clear_pages(job, &tree->d.pages, n_leaves, tree->n_free));
 	PFS_TRY(pfs_cuda_index_free_pages(tree->d_free, n_leaves, tree->n_free, job->stream));
 	tree->n = n;
 	tree->greatest = n ? keys[n - 1] : 0;

@@ -33,6 +33,9 @@ PFS_MUST_CHECK int pfs_index_alloc_leaves(struct pfs_job *job, struct pfs_device
 					  uint32_t n);
 PFS_MUST_CHECK int pfs_index_alloc_pages(struct pfs_job *job, struct pfs_device_pages *pages,
 					 uint32_t n);
+/* Zeroes n free pages, from..: they are copied with the others when there are to be more. */
+PFS_MUST_CHECK int pfs_index_clear_pages(struct pfs_job *job, struct pfs_device_pages *pages,
+					 uint32_t from, uint32_t n);
 /* Exclusive sums. */
 PFS_MUST_CHECK int pfs_index_sums(struct pfs_job *job, uint32_t *d_out, const uint32_t *d_in,
 				  uint64_t n);

@@ -57,6 +57,7 @@ static int make_free(struct pfs_job *job, struct pfs_index_tree *tree, uint32_t 
 					 cudaMemcpyDeviceToDevice, job->stream)));
 	PFS_TRY(PFS_CUDA(cudaMemcpyAsync(d_free, tree->d_free, tree->n_free * sizeof(*d_free),
 					 cudaMemcpyDeviceToDevice, job->stream)));
+	PFS_TRY(pfs_index_clear_pages(job, &pages, n, more));
 	PFS_TRY(pfs_cuda_index_free_pages(d_free + tree->n_free, n, more, job->stream));
 	swap_array(job, &old->d_keys, pages.d_keys);
 	swap_array(job, &old->d_values, pages.d_values);

@@ -59,7 +59,7 @@ primefs query "$store" 'SELECT count(*) FROM nodes' >/dev/null
 
 # ---- all of them; one that has just started has neither yet ----
 beside='pfs-ahead|pfs-committer|pfs-hurry|pfs-measure|pfs-names|pfs-path-index|pfs-pool|pfs-rest'
-others='pfs-client|pfs-control|pfs-lazy|pfs-monitor|pfs-notifier|pfs-receiver|cuda[^ ]*'
+others='pfs-client|pfs-control|pfs-lazy|pfs-monitor|pfs-notifier|pfs-piece|pfs-receiver|cuda[^ ]*'
 as_expected() { ! grep -qvE "^(($beside) $nicer|($others) $own)\$" <<<"$(each print)"; }
 ok 'all have a name and its niceness' wait_for 5 as_expected
 unmount_store

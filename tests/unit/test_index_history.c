@@ -14,11 +14,12 @@
 #include "tests/unit/index_util.h"
 
 #define N_THREADS 8u
-#define STEPS	  250u /* of a thread */
+#define STEPS	  250u /* of a thread, at the most */
 #define N_KEYS	  300u /* that each batch is about: several pages */
 #define N_VALUES  (N_THREADS * STEPS + 1)
 
 static const uint64_t seed = 0x5eed0056;
+static uint32_t n_steps = STEPS;
 
 /* A batch that set all keys to a value, or that found them with it. Value 0 was there before. */
 struct step {
@@ -87,7 +88,7 @@ static void *make_steps(void *context)
 	uint32_t number = atomic_fetch_add(&history->n_threads, 1);
 	uint64_t state = seed + number;
 
-	for (uint32_t i = 0; i < STEPS; i++) {
+	for (uint32_t i = 0; i < n_steps; i++) {
 		if (random_next(&state) % 3 == 0)
 			write_all(history, &history->steps[number][i]);
 		else
@@ -170,7 +171,7 @@ static void one_order(struct pair_test *t)
 	assert_int_equal(atomic_load(&history->bad), 0);
 	add_beginning(zones);
 	for (size_t i = 0; i < N_THREADS; i++)
-		for (size_t k = 0; k < STEPS; k++)
+		for (size_t k = 0; k < n_steps; k++)
 			add_step(zones, &history->steps[i][k]);
 	assert_true(is_one_order(zones));
 	pfs_index_close(&t->run, t->index);
@@ -220,5 +221,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
+	if (getenv("PFS_TEST_SMALL"))
+		n_steps = STEPS / 10;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
