@@ -35,6 +35,7 @@ typedef pfs_btree_value pfs_index_value;
 #define pfs_cuda_index_remove_batch pfs_cuda_wide_index_remove_batch
 #define pfs_index_alloc_leaves	    pfs_wide_index_alloc_leaves
 #define pfs_index_alloc_pages	    pfs_wide_index_alloc_pages
+#define pfs_index_clear_pages	    pfs_wide_index_clear_pages
 #define pfs_index_answer	    pfs_wide_index_answer
 #define pfs_index_arrays	    pfs_wide_index_arrays
 #define pfs_index_set_levels	    pfs_wide_index_set_levels
