@@ -8,6 +8,7 @@
 #define SEARCH_THREADS	 1024
 #define SEARCH_BLOCKS	 132u  /* one each of a large device's processors, for the whole top */
 #define FEW_QUESTIONS	 8192u /* loading the top into shared memory is not worth it */
+#define LEAVES_AT_ONCE	 2     /* of 1, 2, 4, 8 and 16 the fastest (docs/BENCHMARKS.md) */
 
 /* ---- device code: building ---- */
 
@@ -187,23 +188,46 @@ static __global__ void range_counts_kernel(pfs_device_btree t, uint64_t *counts,
 	}
 }
 
-/* A warp a leaf. */
+/* A warp a few leaves: a lane each looks where they lie, and all load the entries of all of them
+ * before the first is stored, so that more loads are under way. */
 static __global__ void range_copy_kernel(pfs_device_btree t, uint64_t *keys_out,
 					 pfs_index_value *values_out,
 					 const uint64_t *__restrict__ sums, pfs_device_range r)
 {
-	size_t n = r.to - r.from + 1;
-	uint32_t lane = threadIdx.x & 31, first, end;
+	uint32_t n = r.to - r.from + 1, lane = threadIdx.x & 31;
+	size_t warps = (n + LEAVES_AT_ONCE - 1) / LEAVES_AT_ONCE;
 
-	PFS_EACH(thread, n * 32)
+	PFS_EACH(thread, warps * 32)
 	{
-		size_t i = thread / 32, page = t.leaves.d_page[r.from + i];
+		uint32_t leaf = (uint32_t)(thread / 32 * LEAVES_AT_ONCE) + lane;
+		uint32_t first = 0, end = 0, page = 0;
+		uint64_t to = 0, keys[LEAVES_AT_ONCE];
+		pfs_index_value values[LEAVES_AT_ONCE];
+		bool is_in[LEAVES_AT_ONCE];
 
-		clip(t, r, (uint32_t)i, &first, &end);
-		if (lane < first || lane >= end)
-			continue;
-		keys_out[sums[i] + lane - first] = t.pages.d_keys[page * PFS_PAGE + lane];
-		values_out[sums[i] + lane - first] = t.pages.d_values[page * PFS_PAGE + lane];
+		if (lane < LEAVES_AT_ONCE && leaf < n) {
+			page = t.leaves.d_page[r.from + leaf];
+			clip(t, r, leaf, &first, &end);
+			to = sums[leaf] - first;
+		}
+#pragma unroll
+		for (uint32_t i = 0; i < LEAVES_AT_ONCE; i++) {
+			size_t entry = (size_t)__shfl_sync(PFS_ALL_LANES, page, i) * PFS_PAGE + lane;
+
+			is_in[i] = lane >= __shfl_sync(PFS_ALL_LANES, first, i) &&
+				   lane < __shfl_sync(PFS_ALL_LANES, end, i);
+			keys[i] = is_in[i] ? __ldcs(t.pages.d_keys + entry) : 0;
+			values[i] = is_in[i] ? __ldcs(t.pages.d_values + entry) : 0;
+		}
+#pragma unroll
+		for (uint32_t i = 0; i < LEAVES_AT_ONCE; i++) {
+			uint64_t at = __shfl_sync(PFS_ALL_LANES, to, i) + lane;
+
+			if (!is_in[i])
+				continue;
+			__stcs(keys_out + at, keys[i]);
+			__stcs(values_out + at, values[i]);
+		}
 	}
 }
 

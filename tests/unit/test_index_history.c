@@ -222,6 +222,6 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	if (getenv("PFS_TEST_SMALL"))
-		n_steps = STEPS / 10;
+		n_steps = STEPS / 50;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,11 @@ static void random_paths(void **state)
 {
 	static const size_t sizes[] = {0, 1, 2, 31, 33, 1025, PFS_RESOLVE_HELD + 100};
 
-	const unsigned rounds = getenv("PFS_TEST_SMALL") ? 2 : 6;
+	const bool is_small = getenv("PFS_TEST_SMALL");
+	const unsigned rounds = is_small ? 2 : 6;
 
 	open_tree(state);
-	random_tree(model.tree, 400);
+	random_tree(model.tree, is_small ? 60 : 400);
 	model_look(&model, model.tree);
 	random_rights(&model);
 	for (unsigned round = 0; round < rounds; round++) {
