@@ -213,9 +213,10 @@ static __global__ void range_copy_kernel(pfs_device_btree t, uint64_t *keys_out,
 #pragma unroll
 		for (uint32_t i = 0; i < LEAVES_AT_ONCE; i++) {
 			size_t entry = (size_t)__shfl_sync(PFS_ALL_LANES, page, i) * PFS_PAGE + lane;
+			uint32_t its_first = __shfl_sync(PFS_ALL_LANES, first, i);
+			uint32_t its_end = __shfl_sync(PFS_ALL_LANES, end, i);
 
-			is_in[i] = lane >= __shfl_sync(PFS_ALL_LANES, first, i) &&
-				   lane < __shfl_sync(PFS_ALL_LANES, end, i);
+			is_in[i] = lane >= its_first && lane < its_end;
 			keys[i] = is_in[i] ? __ldcs(t.pages.d_keys + entry) : 0;
 			values[i] = is_in[i] ? __ldcs(t.pages.d_values + entry) : 0;
 		}
