@@ -565,6 +565,8 @@ PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char
 PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
 					       int (*fn)(void *arg, const char *name, size_t len),
 					       void *arg);
+/* Adds to the one store all that the other has, those of newer programs, too. */
+PFS_MUST_CHECK int pfs_store_copy_path_indexes(struct pfs_store *from, struct pfs_store *to);
 
 /* ---- checking ---- */
 

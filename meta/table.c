@@ -221,22 +221,34 @@ int pfs_store_table_width(struct pfs_store *store, unsigned *n_columns, uint32_t
 
 static const char definition[] = "path"; /* the only definition that exists */
 
+struct path_index {
+	const char *name, *definition;
+	size_t name_len, definition_len;
+};
+
 static bool is_index_name(const void *name, size_t len)
 {
 	return len > 0 && len <= PFS_PATH_INDEX_NAME_LIMIT && !memchr(name, 0, len);
 }
 
-int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len)
+static int put_path_index(struct pfs_store *store, const struct path_index *index)
 {
 	sqlite3_stmt *put;
 
 	PFS_TRY(pfs_group_ready(store));
-	if (!is_index_name(name, len))
+	if (!is_index_name(index->name, index->name_len))
 		return -EINVAL;
 	put = store->writer->sql[PFS_SQL_PATH_INDEX_PUT];
-	pfs_bind_blob(put, 1, name, len);
-	pfs_bind_blob(put, 2, definition, sizeof(definition) - 1);
+	pfs_bind_blob(put, 1, index->name, index->name_len);
+	pfs_bind_blob(put, 2, index->definition, index->definition_len);
 	return pfs_group_run(store, PFS_SQL_PATH_INDEX_PUT);
+}
+
+int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len)
+{
+	const struct path_index index = {name, definition, len, sizeof(definition) - 1};
+
+	return put_path_index(store, &index);
 }
 
 int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len)
@@ -246,25 +258,60 @@ int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t 
 	return pfs_group_run(store, PFS_SQL_PATH_INDEX_DELETE);
 }
 
-int pfs_store_scan_path_indexes(struct pfs_store *store,
-				int (*fn)(void *arg, const char *name, size_t len), void *arg)
+/* Calls fn for each row, whatever its definition. */
+static int each_path_index(struct pfs_store *store,
+			   int (*fn)(void *arg, const struct path_index *index), void *arg)
 {
 	struct pfs_reader reader PFS_READER = {.store = store};
 	int got = pfs_reader_begin(&reader, PFS_SQL_PATH_INDEX_SCAN);
 
 	while (!got && (got = pfs_reader_step(&reader)) == 1) {
+		struct path_index index;
 		const void *name, *what;
-		size_t len, what_len;
 
-		if (!pfs_column_blob(&name, &len, reader.row, 0, PFS_PATH_INDEX_NAME_LIMIT) ||
-		    !pfs_column_blob(&what, &what_len, reader.row, 1, sizeof(definition)) ||
-		    !is_index_name(name, len))
+		if (!pfs_column_blob(&name, &index.name_len, reader.row, 0,
+				     PFS_PATH_INDEX_NAME_LIMIT) ||
+		    !pfs_column_blob(&what, &index.definition_len, reader.row, 1,
+				     PFS_TABLE_ROW_MAX) ||
+		    !is_index_name(name, index.name_len))
 			return pfs_db_damaged(reader.db, "path index", 0,
 					      "its name or definition is none");
-		if (what_len == sizeof(definition) - 1 && memcmp(what, definition, what_len) == 0)
-			got = fn(arg, name, len);
-		else
-			got = 0; /* a newer program has made it */
+		index.name = name;
+		index.definition = what;
+		got = fn(arg, &index);
 	}
 	return got;
+}
+
+struct scan {
+	int (*fn)(void *arg, const char *name, size_t len);
+	void *arg;
+};
+
+static int give_name(void *arg, const struct path_index *index)
+{
+	const struct scan *scan = arg;
+
+	if (index->definition_len != sizeof(definition) - 1 ||
+	    memcmp(index->definition, definition, sizeof(definition) - 1) != 0)
+		return 0; /* a newer program has made it */
+	return scan->fn(scan->arg, index->name, index->name_len);
+}
+
+int pfs_store_scan_path_indexes(struct pfs_store *store,
+				int (*fn)(void *arg, const char *name, size_t len), void *arg)
+{
+	struct scan scan = {fn, arg};
+
+	return each_path_index(store, give_name, &scan);
+}
+
+static int copy_path_index(void *arg, const struct path_index *index)
+{
+	return put_path_index(arg, index);
+}
+
+int pfs_store_copy_path_indexes(struct pfs_store *from, struct pfs_store *to)
+{
+	return each_path_index(from, copy_path_index, to);
 }

@@ -238,16 +238,22 @@ static int copy_stamp(struct pfs_store *from, struct pfs_store *to)
 	return trust == PFS_TRUST_OWN ? pfs_store_stamp(to) : 0;
 }
 
-static int build(struct optimize *optimize)
+/* Copies what belongs to no node. */
+static int copy_rest(struct pfs_store *from, struct pfs_store *to)
 {
-	struct pfs_store *to = pfs_build_store(optimize->build);
-	struct pfs_store *from = optimize->tree->store;
-
 	PFS_TRY(copy_stamp(from, to));
 	PFS_TRY(pfs_store_scan_columns(from, copy_column, to));
 	PFS_TRY(pfs_store_scan_source_roots(from, copy_root, to));
 	PFS_TRY(pfs_store_scan_source_dirs(from, copy_dir, to));
 	PFS_TRY(pfs_store_scan_tables(from, copy_table, &(struct rows){.from = from, .to = to}));
+	return pfs_store_copy_path_indexes(from, to);
+}
+
+static int build(struct optimize *optimize)
+{
+	struct pfs_store *from = optimize->tree->store;
+
+	PFS_TRY(copy_rest(from, pfs_build_store(optimize->build)));
 	PFS_TRY(pfs_tree_walk(optimize->tree, PFS_ROOT_PRIME, add_walked, optimize));
 	PFS_TRY(pfs_build_finish(optimize->build));
 	PFS_TRY(pfs_store_scan_registers(from, copy_register, optimize));

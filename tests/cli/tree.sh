@@ -80,8 +80,19 @@ fails_with 'a path through what is no directory' 'Not a directory' primefs tree 
 fails_with 'no store' "$work/none.pfs" primefs tree "$work/none.pfs" count /
 exits 'no path is wrong usage' 2 primefs tree "$store" subtree
 
+primefs query "$store" 'CREATE INDEX p ON nodes(path)' >/dev/null
+if command -v sqlite3 >/dev/null; then
+	sqlite3 "$store" "INSERT INTO path_index (name, definition) VALUES (x'71', CAST('path of a newer program' AS BLOB))"
+fi
 ok 'optimize a store of paths' primefs optimize "$store"
 questions 'optimized'
+fails_with 'the index of paths is still there' 'already an index named p' \
+	primefs query "$store" 'CREATE INDEX p ON nodes(path)'
+if command -v sqlite3 >/dev/null; then
+	is 'so is one that a newer program has made' "$(sqlite3 "$store" \
+		"SELECT CAST(name AS TEXT), CAST(definition AS TEXT) FROM path_index ORDER BY name")" \
+		"$(printf 'p|path\nq|path of a newer program')"
+fi
 
 mkdir source
 mkdir -p source/deep/er
