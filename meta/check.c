@@ -272,7 +272,11 @@ static const struct {
 	 "NOT EXISTS (SELECT 1 FROM node WHERE node.prime = hard_link.prime)"},
 	{"a path index that is none, number",
 	 "SELECT id FROM path_index WHERE typeof(name) <> 'blob' OR typeof(definition) <> 'blob' "
-	 "OR length(name) NOT BETWEEN 1 AND 255"},
+	 "OR length(name) NOT BETWEEN 1 AND 255 OR instr(name, x'00')"},
+	{"a path index with the name of another, or of a side table, number",
+	 "SELECT max(id) FROM path_index GROUP BY lower(CAST(name AS TEXT)) HAVING count(*) > 1 "
+	 "UNION SELECT id FROM path_index WHERE lower(CAST(name AS TEXT)) IN "
+	 "(SELECT lower(CAST(name AS TEXT)) FROM side_table)"},
 	{"an original recorded for a node that does not read through to it, node",
 	 "SELECT prime FROM source WHERE "
 	 "EXISTS (SELECT 1 FROM node WHERE node.prime = source.prime AND node.flags & 1 = 0 "

@@ -94,6 +94,7 @@ struct pfs_store {
 	struct pfs_history_state history;
 	uint64_t pages, free_pages; /* after the last commit; atomic */
 	bool keeps_history;	    /* atomic */
+	bool told_path_index;	    /* that a row of path_index is none; atomic */
 	uint64_t end_slot; /* the highest meta.end_slot so far; readers check rows by it; atomic */
 
 	pthread_mutex_t mutex;

@@ -561,7 +561,8 @@ PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_co
 PFS_MUST_CHECK int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len);
 /* Removes a name. It is no error if there is none. */
 PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len);
-/* Calls fn for each name, in byte order, until it returns non-zero, which is returned. */
+/* Calls fn for each name, in byte order, until it returns non-zero, which is returned. Damaged
+ * names are passed over, with a warning when the first is met. */
 PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
 					       int (*fn)(void *arg, const char *name, size_t len),
 					       void *arg);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "meta/internal.h"
 
 #define STATEMENT_SIZE 64 /* bytes of a statement without its list of columns */
@@ -258,7 +259,16 @@ int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t 
 	return pfs_group_run(store, PFS_SQL_PATH_INDEX_DELETE);
 }
 
-/* Calls fn for each row, whatever its definition. */
+/* Says it once, and not with each statement that looks at the names. */
+static void tell_unsound(struct pfs_store *store)
+{
+	if (!__atomic_exchange_n(&store->told_path_index, true, __ATOMIC_RELAXED))
+		pfs_warning("%s: the name of a path index is none, and passed over; see "
+			    "`primefs check`",
+			    store->path);
+}
+
+/* Calls fn for each row that has a name, whatever its definition. */
 static int each_path_index(struct pfs_store *store,
 			   int (*fn)(void *arg, const struct path_index *index), void *arg)
 {
@@ -273,9 +283,11 @@ static int each_path_index(struct pfs_store *store,
 				     PFS_PATH_INDEX_NAME_LIMIT) ||
 		    !pfs_column_blob(&what, &index.definition_len, reader.row, 1,
 				     PFS_TABLE_ROW_MAX) ||
-		    !is_index_name(name, index.name_len))
-			return pfs_db_damaged(reader.db, "path index", 0,
-					      "its name or definition is none");
+		    !is_index_name(name, index.name_len)) {
+			tell_unsound(store);
+			got = 0;
+			continue;
+		}
 		index.name = name;
 		index.definition = what;
 		got = fn(arg, &index);

@@ -71,6 +71,23 @@ broken 'content of nobody' "INSERT INTO chunk (prime, n, data) VALUES (429500002
 broken 'an attribute of nobody' \
 	"INSERT INTO attr_name (name) VALUES (CAST('x' AS BLOB)); INSERT INTO attr SELECT 4295000023, id, 'x' FROM attr_name LIMIT 1"
 broken 'one slot twice' "UPDATE node SET slot = (SELECT slot FROM node WHERE $(named e)) WHERE $(named d)"
+# An index of paths whose name is none closes nothing.
+cp "$work/sound.pfs" "$work/named.pfs"
+primefs query "$work/named.pfs" 'CREATE INDEX p ON nodes(path)' >/dev/null
+primefs query "$work/named.pfs" 'CREATE TABLE t(x)' >/dev/null
+exits 'a path index and a table' 0 primefs check "$work/named.pfs"
+# misnamed NAME FINDING: an index of that name, as SQL, is found, and the store can be used.
+misnamed() {
+	cp "$work/named.pfs" "$store"
+	sqlite3 "$store" "INSERT INTO path_index (name, definition) VALUES ($1, CAST('path' AS BLOB))"
+	is "a path index named $1" "$(primefs check "$store")" "$store: $2: 2"
+	is 'with statements' "$(primefs query "$store" 'SELECT count(*) FROM nodes' | tail -n 1)" 6
+	ok 'and changes of the other' primefs query "$store" 'DROP INDEX p'
+}
+misnamed "x'610062'" 'a path index that is none, number'
+misnamed "x''" 'a path index that is none, number'
+misnamed "x'54'" 'a path index with the name of another, or of a side table, number'
+misnamed "x'50'" 'a path index with the name of another, or of a side table, number'
 cp "$work/sound.pfs" "$store"
 dd if=/dev/zero of="$store" bs=1 seek=8192 count=64 conv=notrunc status=none
 exits 'a page of zeros at the beginning is damage' 1 primefs check "$store"
