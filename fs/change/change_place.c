@@ -134,8 +134,10 @@ static int resolve_folder(struct placing *placing, size_t row, const char *folde
 		placing->parent_row = found - 1;
 	else if (found)
 		placing->parent = changing->slots[found - 1];
-	else
+	else if (len)
 		placing->parent = pfs_relation_resolve(changing->tree, NULL, folder, len);
+	else
+		placing->parent = changing->tree->image.root;
 	if (!found && placing->parent == PFS_NO_SLOT)
 		return pfs_change_fail_row(placing->changing, -ENOENT, row,
 					   "there is no such directory");

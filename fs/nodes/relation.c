@@ -25,7 +25,7 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visi
 			      const char *path, size_t len)
 {
 	const char *end = path + len;
-	uint32_t slot = tree->image.root;
+	uint32_t slot = len ? tree->image.root : PFS_NO_SLOT;
 
 	while (path < end && slot != PFS_NO_SLOT) {
 		const char *slash = memchr(path, '/', (size_t)(end - path));
@@ -38,7 +38,7 @@ uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visi
 			slot = PFS_NO_SLOT;
 		path = slash ? slash + 1 : end;
 	}
-	if (slot != PFS_NO_SLOT && len && end[-1] == '/' && !S_ISDIR(tree->image.mode[slot]))
+	if (slot != PFS_NO_SLOT && end[-1] == '/' && !S_ISDIR(tree->image.mode[slot]))
 		return PFS_NO_SLOT;
 	return slot;
 }

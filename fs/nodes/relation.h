@@ -9,8 +9,8 @@
 #include "fs/nodes/visible.h"
 
 /* Returns the node at an absolute path (a relative one begins at the root, too), as
- * path_resolution(7) finds it; PFS_NO_SLOT: there is none, or the way there leads over a node that
- * is not to be seen. */
+ * path_resolution(7) finds it; PFS_NO_SLOT: there is none, the path is empty, or the way there
+ * leads over a node that is not to be seen. */
 uint32_t pfs_relation_resolve(const struct pfs_tree *tree, const struct pfs_visible *visible,
 			      const char *path, size_t len);
 

@@ -55,9 +55,7 @@ static char *random_path(size_t *len)
 
 static uint64_t expected_of(const struct pfs_visible *visible, const struct pfs_path_text *path)
 {
-	uint32_t slot = path->len
-				? pfs_relation_resolve(model.tree, visible, path->bytes, path->len)
-				: PFS_NO_SLOT;
+	uint32_t slot = pfs_relation_resolve(model.tree, visible, path->bytes, path->len);
 
 	return slot == PFS_NO_SLOT ? 0 : pfs_relation_ino(model.tree, slot);
 }

@@ -121,6 +121,16 @@ static void test_functions(void **state)
 	check("SELECT path FROM nodes WHERE NOT under(ino, '/a') ORDER BY path",
 	      "/,/.rc,/e.tar.gz");
 	check("SELECT count(*) FROM nodes WHERE under(ino, '/nowhere')", "0");
+	check("SELECT ino_of(''), path_of(''), ino_of(x''), under(2, ''), child_of('', '/')",
+	      "- - - - -");
+	check("SELECT common_ancestor('/a', ''), ancestor_of('', '/a')", "- -");
+	check("SELECT common_ancestor(p) FROM (SELECT '' AS p)", "-");
+	check("SELECT count(*) FROM nodes WHERE under(ino, '')", "0");
+	check("SELECT count(*) FROM nodes WHERE NOT under(ino, '')", "0");
+	check("SELECT count(*) FROM nodes WHERE child_of(ino, '')", "0");
+	check("SELECT count(*) FROM nodes WHERE ancestor_of(ino, x'')", "0");
+	check("SELECT count(*) FROM nodes WHERE child_of(ino, '') OR under(ino, '')", "0");
+	check("SELECT count(*) FROM nodes n JOIN nodes m USING (ino) WHERE under(n.ino, '')", "0");
 	check("SELECT count(*) FROM nodes WHERE NOT under(ino, '/nowhere')", "0");
 	check("SELECT under(2, '/nowhere'), ino_of('/x'), path_of(9), path_of('/a/./b/..'), "
 	      "ino_of('/') ",

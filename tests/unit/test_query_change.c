@@ -118,6 +118,8 @@ static void test_members(void **state)
 		2, "part 0", true);
 	change_as("DELETE FROM nodes WHERE substr(name, 1, 4) = 'new-' AND size % 1 = 0", 2, part,
 		  true);
+	change("DELETE FROM nodes WHERE child_of(ino, '') AND name = 'e.tar.gz'", 0);
+	change("DELETE FROM nodes WHERE under(ino, '')", 0);
 	check_tree(TREE);
 }
 
