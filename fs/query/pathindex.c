@@ -28,11 +28,13 @@ enum kind {
 struct statement {
 	enum kind kind;
 	bool is_careful; /* IF EXISTS, IF NOT EXISTS */
+	bool is_explained;
 	char name[PFS_PATH_INDEX_NAME_LIMIT + 1];
 	size_t name_len; /* 0: none that one can have */
 	size_t name_at, wrong_at;
 	size_t written_at, written_end; /* the name as it is written, with its database */
 	bool is_wrong;
+	size_t rest_at; /* what stands here should be nothing more than semicolons */
 };
 
 struct reader {
@@ -59,13 +61,6 @@ static bool take(struct reader *reader, const char *word)
 	if (taken)
 		next(reader);
 	return taken;
-}
-
-static bool is_end(struct reader *reader)
-{
-	while (reader->token.kind == PFS_TOKEN_OTHER && reader->sql[reader->token.at] == ';')
-		next(reader);
-	return reader->token.kind == PFS_TOKEN_END;
 }
 
 /* A name without its quotes: its length, 0 if it is none or too long. */
@@ -133,9 +128,10 @@ static void take_columns(struct reader *reader, struct statement *statement)
 	statement->wrong_at = reader->token.at;
 	if (reader->token.kind != PFS_TOKEN_CLOSE)
 		return;
+	statement->rest_at = reader->token.at + reader->token.len;
 	next(reader);
 	statement->wrong_at = reader->token.at;
-	statement->is_wrong = !is_end(reader);
+	statement->is_wrong = is(reader, "WHERE");
 }
 
 static void read_create(struct reader *reader, struct statement *statement)
@@ -166,12 +162,16 @@ static void read_create(struct reader *reader, struct statement *statement)
 
 static void read_statement(struct statement *statement, const char *sql, size_t len)
 {
-	struct reader reader = {sql, len, {.kind = PFS_TOKEN_OTHER}};
+	/* SQLite reads up to a NUL */
+	struct reader reader = {sql, strnlen(sql, len), {.kind = PFS_TOKEN_OTHER}};
 
 	*statement = (struct statement){.kind = OTHER};
 	if (!pfs_token_may_be(sql, len, "create") && !pfs_token_may_be(sql, len, "drop"))
 		return;
 	next(&reader);
+	statement->is_explained = take(&reader, "EXPLAIN");
+	if (statement->is_explained && take(&reader, "QUERY"))
+		(void)take(&reader, "PLAN");
 	if (take(&reader, "CREATE")) {
 		read_create(&reader, statement);
 	} else if (take(&reader, "DROP") && take(&reader, "INDEX")) {
@@ -181,8 +181,8 @@ static void read_statement(struct statement *statement, const char *sql, size_t 
 		if (statement->is_careful)
 			statement->written_at = reader.token.at;
 		take_name(&reader, statement);
-		if (is_end(&reader))
-			statement->kind = DROPS_INDEX;
+		statement->rest_at = statement->written_end;
+		statement->kind = DROPS_INDEX;
 	}
 }
 
@@ -309,18 +309,13 @@ static int is_there(const struct statement *statement, const char *what,
 	return -EINVAL;
 }
 
-/* Lets SQLite read the name and its database: a table's are written as an index's are. What only
- * tables cannot be called is none of its keywords, and reads as `a`. */
-static int check_written(struct pfs_query *query, const struct statement *statement,
-			 struct pfs_sql_problem *problem)
+/* Lets SQLite read a part of the statement between two other texts, and say what is wrong there. */
+static int check_part(struct pfs_query *query, const char *before, size_t at, size_t end,
+		      const char *after, struct pfs_sql_problem *problem)
 {
-	static const char before[] = "CREATE TABLE IF NOT EXISTS ";
 	struct pfs_sql *sql = query->connection->sql;
-	bool is_tables = !pfs_table_check_name(statement->name);
-	size_t end = is_tables ? statement->written_end : statement->name_at;
 	char *text PFS_FREE = NULL;
-	int len = asprintf(&text, "%s%.*s%s(a)", before, (int)(end - statement->written_at),
-			   query->sql + statement->written_at, is_tables ? "" : "a");
+	int len = asprintf(&text, "%s%.*s%s", before, (int)(end - at), query->sql + at, after);
 	int error;
 
 	if (len < 0) {
@@ -330,8 +325,25 @@ static int check_written(struct pfs_query *query, const struct statement *statem
 	error = pfs_sql_prepare(sql, text, (size_t)len, problem);
 	pfs_sql_finish(sql);
 	if (error && problem->offset >= (long)strlen(before))
-		problem->offset += (long)statement->written_at - (long)strlen(before);
+		problem->offset += (long)at - (long)strlen(before);
 	return error;
+}
+
+/* A table's name and its database are written as an index's are. What only tables cannot be called
+ * is none of SQLite's keywords, and reads as `a`. */
+static int check_written(struct pfs_query *query, const struct statement *statement,
+			 struct pfs_sql_problem *problem)
+{
+	bool is_tables = !pfs_table_check_name(statement->name);
+
+	PFS_TRY(check_part(query,
+			   statement->is_explained ? "EXPLAIN CREATE TABLE IF NOT EXISTS "
+						   : "CREATE TABLE IF NOT EXISTS ",
+			   statement->written_at,
+			   is_tables ? statement->written_end : statement->name_at,
+			   is_tables ? "(a)" : "a(a)", problem));
+	return check_part(query, "DROP INDEX IF EXISTS main.a ", statement->rest_at,
+			  strnlen(query->sql, query->len), "", problem);
 }
 
 static int put(void *arg, struct pfs_store *store)
@@ -357,6 +369,10 @@ static int make(struct pfs_query *query, const struct statement *statement,
 	struct search search = {.tree = tree, .name = statement->name};
 	bool is_done;
 
+	if (statement->is_wrong && statement->wrong_at == strnlen(query->sql, query->len)) {
+		(void)snprintf(problem->text, sizeof(problem->text), "incomplete input");
+		return -EINVAL;
+	}
 	if (statement->is_wrong)
 		return wrong(problem, statement->wrong_at, statement->name,
 			     "of nodes only (path) can be indexed, alone, whole and ascending, "

@@ -17,7 +17,9 @@ static size_t skip_blank(const char *sql, size_t len, size_t at)
 
 		while (at < len && isspace((unsigned char)sql[at]))
 			at++;
-		if (at + 1 < len && sql[at] == '-' && sql[at + 1] == '-') {
+		if (len - at >= 3 && memcmp(sql + at, "\xef\xbb\xbf", 3) == 0)
+			at += 3; /* a byte order mark is a blank to SQLite, too */
+		else if (at + 1 < len && sql[at] == '-' && sql[at + 1] == '-') {
 			end = memchr(sql + at, '\n', len - at);
 			at = end ? (size_t)(end - sql) : len;
 		} else if (at + 1 < len && sql[at] == '/' && sql[at + 1] == '*') {

@@ -23,7 +23,7 @@ struct pfs_token {
 	size_t at, len;
 };
 
-/* Returns the first token from `from` on, past blanks and comments. */
+/* Returns the first token from `from` on, past blanks, comments and byte order marks. */
 struct pfs_token pfs_token_next(const char *sql, size_t len, size_t from);
 
 /* Returns true if the token is that word, not quoted, in any case of letters. */

@@ -282,6 +282,9 @@ static int check_one(struct pfs_sql *sql, const char *text, int len, const char 
 	if (sqlite3_stmt_isexplain(sql->statement) == 1 && !sql->may_change)
 		return complain(problem, -EACCES, -1,
 				"EXPLAIN shows addresses in memory; write EXPLAIN QUERY PLAN");
+	if (!sqlite3_stmt_readonly(sql->statement) && sqlite3_stmt_isexplain(sql->statement))
+		return complain(problem, -EINVAL, -1,
+				"what changes something cannot be explained; explain a SELECT");
 	if (!sqlite3_stmt_readonly(sql->statement) && sqlite3_column_count(sql->statement))
 		return complain(problem, -EINVAL, -1,
 				"RETURNING cannot be used here; write a SELECT afterwards");

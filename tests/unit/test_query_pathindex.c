@@ -75,6 +75,10 @@ static void test_one_space_with_tables(void **state)
 	(void)state;
 	change("CREATE TABLE t(x INTEGER)", 0);
 	change("CREATE INDEX ti ON t(x)", 0);
+	change("CREATE INDEX a ON t(x)", 0);
+	change("CREATE INDEX q ON nodes(path)", 0);
+	change("DROP INDEX q", 0);
+	change("DROP INDEX a", 0);
 	refuse("CREATE INDEX T ON nodes(path)", -EINVAL, "there is already a table named T");
 	refuse("CREATE INDEX \"TI\" ON nodes(path)", -EINVAL, "there is already an index named TI");
 	change("CREATE INDEX p ON nodes(path)", 0);
@@ -138,7 +142,7 @@ static void test_refused(void **state)
 	       "alone, whole and ascending");
 	refuse("CREATE INDEX p ON nodes(path) WHERE size > 1", -EINVAL,
 	       "only (path) can be indexed");
-	refuse("CREATE INDEX p ON nodes", -EINVAL, "only (path) can be indexed");
+	refuse("CREATE INDEX p ON nodes", -EINVAL, "incomplete input; something has to follow");
 	refuse("CREATE INDEX sqlite_p ON nodes(path)", -EINVAL, "can have that name");
 	refuse("CREATE INDEX nodes ON nodes(path)", -EINVAL, "can have that name");
 	refuse("CREATE INDEX \"\" ON nodes(path)", -EINVAL, "can have that name");
@@ -152,6 +156,48 @@ static void test_refused(void **state)
 	scope.may_change = false;
 	refuse("DROP INDEX p", -EACCES, "write a SELECT");
 	scope.may_change = true;
+	check_names("p");
+}
+
+static void refuse_at(const char *sql, const char *part, const char *text)
+{
+	refuse(sql, -EINVAL, text);
+	assert_int_equal(error.offset, strstr(sql, part) - sql);
+}
+
+/* What is wrong around a statement, and not in it, is what SQLite finds wrong. */
+static void test_around(void **state)
+{
+	struct pfs_query *query;
+
+	(void)state;
+	refuse_at("CREATE INDEX p ON nodes(path); SELECT 1", " SELECT", "a second statement");
+	refuse_at("CREATE INDEX p ON nodes(path) x", "x", "near \"x\": syntax error");
+	refuse_at("CREATE INDEX p ON nodes(path).x", ".x", "near \".\": syntax error");
+	refuse("CREATE INDEX p ON nodes(path", -EINVAL,
+	       "incomplete input; something has to follow");
+	assert_int_equal(error.offset, strlen("CREATE INDEX p ON nodes(path"));
+	refuse("EXPLAIN CREATE INDEX p ON nodes(path)", -EINVAL, "cannot be explained");
+	check_names("");
+	change("\xef\xbb\xbf"
+	       "CREATE \xef\xbb\xbf INDEX p ON nodes(path);; -- it is one",
+	       0);
+	check_names("p");
+	refuse_at("DROP INDEX p; SELECT 1", " SELECT", "a second statement");
+	refuse_at("DROP INDEX p x", "x", "near \"x\": syntax error");
+	refuse("EXPLAIN DROP INDEX p", -EINVAL, "cannot be explained");
+	refuse("EXPLAIN QUERY PLAN DROP INDEX p", -EINVAL, "cannot be explained");
+	refuse("EXPLAIN DELETE FROM nodes", -EINVAL, "cannot be explained");
+	check_names("p");
+	change("\xef\xbb\xbf"
+	       "DROP INDEX p ; /* it goes */ ;",
+	       0);
+	check_names("");
+	assert_int_equal(pfs_query_start(&query, queries, &scope,
+					 "CREATE INDEX p ON nodes(path)\0x",
+					 strlen("CREATE INDEX p ON nodes(path)") + 2, &error),
+			 0);
+	pfs_query_finish(query);
 	check_names("p");
 }
 
@@ -276,6 +322,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_space_with_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_names_that_no_table_has, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_around, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_plan, set_up, tear_down),
 	};
