@@ -10,6 +10,7 @@ WRAP_test_original := pfs_store_commit openat64
 WRAP_test_journal := pfs_store_commit pfs_store_space pfs_store_put_node pfs_store_remove_node pfs_history_prune
 WRAP_test_journal_space := $(WRAP_test_journal)
 WRAP_test_part := pfs_store_commit
+WRAP_test_tables := pfs_journal_reserve pfs_journal_reserve_set
 WRAP_test_content_memory := pfs_store_commit
 WRAP_test_temporary := fstatvfs64
 WRAP_test_answer := $(addprefix pfs_query_,start finish columns column_name next parts value rests) fstatvfs64

@@ -18,6 +18,7 @@
 #include "fs/image/names.h"
 #include "fs/journal/journal.h"
 #include "fs/journal/part.h"
+#include "fs/tree/sides.h"
 #include "fs/tree/tree_impl.h"
 
 #define SETATTR (PFS_CHANGE_MODE | PFS_CHANGE_UID | PFS_CHANGE_GID | PFS_CHANGE_SIZE |              \
@@ -510,8 +511,7 @@ static int reserve(struct pfs_changing *changing)
 	if (error == -EROFS)
 		return pfs_change_fail_path(changing, error, "the store", 9, "it is read-only");
 	if (error == -ENOSPC)
-		return pfs_change_fail_path(changing, error, "the store", 9,
-					    "its filesystem has no room for these changes");
+		return pfs_change_fail_path(changing, error, "the store", 9, PFS_STORE_IS_FULL);
 	return error;
 }
 

@@ -228,8 +228,10 @@ static const char *sentence(int code)
 int pfs_query_complain(const struct pfs_query *query, struct pfs_query_error *error, int code,
 		       const struct pfs_sql_problem *problem)
 {
-	const char *text = problem && *problem->text && code != -ETIMEDOUT ? problem->text
-									    : sentence(code);
+	const char *text = code == -ETIMEDOUT	       ? sentence(code)
+			   : *query->why	       ? query->why
+			   : problem && *problem->text ? problem->text
+						       : sentence(code);
 	long offset = problem ? problem->offset : -1;
 	char advice[128] = "";
 

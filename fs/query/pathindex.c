@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "fs/nodes/index_paths.h"
+#include "fs/query/sides.h"
 #include "fs/query/tables.h"
 #include "fs/query/tokens.h"
 #include "fs/tree/sides.h"
@@ -391,7 +392,7 @@ static int make(struct pfs_query *query, const struct statement *statement,
 	PFS_TRY(check_written(query, statement, problem));
 	if (is_done)
 		return 0;
-	PFS_TRY(pfs_sides_commit(tree, ROW_BYTES, put, &search));
+	PFS_TRY(pfs_sides_tell_space(query, pfs_sides_commit(tree, ROW_BYTES, put, &search)));
 	pfs_path_index_want(tree, true, true);
 	return 0;
 }
@@ -410,7 +411,7 @@ static int unmake(struct pfs_query *query, bool *is_one, const struct statement 
 	if (!may_change)
 		return -EACCES;
 	PFS_TRY(check_written(query, statement, problem));
-	PFS_TRY(pfs_sides_commit(tree, ROW_BYTES, drop, &search));
+	PFS_TRY(pfs_sides_tell_space(query, pfs_sides_commit(tree, ROW_BYTES, drop, &search)));
 	if (search.n == 0)
 		pfs_path_index_want(tree, false, false);
 	return 0;

@@ -224,7 +224,7 @@ static int change_copy(struct pfs_query *query, struct pfs_sql_problem *problem)
 	PFS_TRY(pfs_parts_plan(&query->parts, query, query->relational));
 	PFS_TRY(pfs_sides_fill(connection, tree));
 	PFS_TRY(run(query, problem));
-	PFS_TRY(pfs_sides_keep(connection, tree, problem));
+	PFS_TRY(pfs_sides_keep(query, problem));
 	if (pfs_sql_effect(connection->sql) == PFS_SQL_CHANGES_ROWS)
 		query->changes = pfs_sql_changes(connection->sql);
 	return 0;
@@ -281,8 +281,6 @@ static int change_nodes(struct pfs_query *query, struct pfs_sql_problem *problem
 			error = pfs_nodes_change(query, again == AGAIN_MAX);
 	}
 	query->changes = query->set.n;
-	if (error && *query->why)
-		(void)snprintf(problem->text, sizeof(problem->text), "%s", query->why);
 	return error;
 }
 

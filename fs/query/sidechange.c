@@ -100,7 +100,7 @@ int pfs_sides_change(struct pfs_query *query, struct pfs_sql_problem *problem)
 	if (!error && rows.n) {
 		uint32_t table = rows.table;
 
-		error = pfs_sides_apply(tree, &rows);
+		error = pfs_sides_tell_space(query, pfs_sides_apply(tree, &rows));
 		if (!error)
 			error = pfs_sides_refresh(query->connection, tree);
 		if (!error)

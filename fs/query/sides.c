@@ -429,9 +429,18 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	return error == -E2BIG ? complain(keeping, error, "a row has more than 8 MiB") : error;
 }
 
-int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
-		   struct pfs_sql_problem *problem)
+int pfs_sides_tell_space(struct pfs_query *query, int error)
 {
+	if (error == -ENOSPC)
+		(void)snprintf(query->why, sizeof(query->why), "the store: %s", PFS_STORE_IS_FULL);
+	return error;
+}
+
+int pfs_sides_keep(struct pfs_query *query, struct pfs_sql_problem *problem)
+{
+	struct pfs_connection *connection = query->connection;
+	struct pfs_tree *tree =
+		query->queries->tree; /* the statement's own may get frozen while it runs */
 	struct keeping keeping = {.sql = connection->sql,
 				  .tree = tree,
 				  .account = connection->account,
@@ -450,9 +459,10 @@ int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
 		keeping.whole = keeping.rows.n && !pfs_sides_fit(tree, &keeping.rows);
 	if (!error && (keeping.schema || keeping.whole)) {
 		forget_rows(&keeping);
-		error = pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping);
+		error = pfs_sides_tell_space(
+			query, pfs_sides_commit(tree, keeping.bytes, write_fates, &keeping));
 	} else if (!error && keeping.rows.n) {
-		error = pfs_sides_apply(tree, &keeping.rows);
+		error = pfs_sides_tell_space(query, pfs_sides_apply(tree, &keeping.rows));
 	}
 	if (!error && keeping.id && !keeping.schema)
 		pfs_sql_side_is_of(connection->sql, keeping.id, pfs_sides_version(tree));

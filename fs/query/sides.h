@@ -25,8 +25,11 @@ PFS_MUST_CHECK int pfs_sides_fill(struct pfs_connection *connection, struct pfs_
 /* Keeps what a statement that has run (pfs_sql_run) did to side tables, or undoes it. Changed rows
  * are durable with the next commit; all other changes are when this returns. pfs_sides_hold is
  * held. */
-PFS_MUST_CHECK int pfs_sides_keep(struct pfs_connection *connection, struct pfs_tree *tree,
-				  struct pfs_sql_problem *problem);
+PFS_MUST_CHECK int pfs_sides_keep(struct pfs_query *query, struct pfs_sql_problem *problem);
+
+/* Returns the error of pfs_sides_commit or pfs_sides_apply. -ENOSPC: the query will say that the
+ * store has no room; else it would be temporary files that have none. */
+int pfs_sides_tell_space(struct pfs_query *query, int error);
 
 /* sidechange.c: changes rows of a side table as the prepared statement says, by the operators.
  * pfs_sides_hold is held, and the connection is refreshed. -EOPNOTSUPP: SQLite has to do it. */

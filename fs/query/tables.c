@@ -446,7 +446,8 @@ static int run_import(struct import *import, const struct pfs_table_bytes *bytes
 		      : pfs_sides_commit(import->tree, import->size + 16 * import->rows,
 					 write_table, import);
 	pfs_sides_release(import->tree);
-	return error;
+	return error == -ENOSPC ? fail(import->error, error, "the store: %s", PFS_STORE_IS_FULL)
+				: error;
 }
 
 int pfs_table_import(struct pfs_queries *queries, const char *name,
@@ -492,6 +493,8 @@ int pfs_table_drop(struct pfs_queries *queries, const char *name, struct pfs_que
 	pfs_sides_hold(queries->tree);
 	code = pfs_sides_commit(queries->tree, 0, write_drop, &target);
 	pfs_sides_release(queries->tree);
+	if (code == -ENOSPC)
+		return fail(error, code, "the store: %s", PFS_STORE_IS_FULL);
 	if (code)
 		return fail(error, code, "%s: %s", name,
 			    code == -ENOENT ? "there is no such table" : strerror(-code));

@@ -22,6 +22,9 @@ uint64_t pfs_sides_version(const struct pfs_tree *tree);
 void pfs_sides_hold(struct pfs_tree *tree);
 void pfs_sides_release(struct pfs_tree *tree);
 
+/* What is said of the store where a change gets -ENOSPC. */
+#define PFS_STORE_IS_FULL "its filesystem has no room for these changes"
+
 /* Makes the committer begin a group, write all rows that changed before, call `write`, and commit.
  * All of this is durable on return. The caller holds pfs_sides_hold. bytes: about how many bytes
  * `write` writes. If `write` returns non-zero, the group is undone, and that is returned. -EROFS;

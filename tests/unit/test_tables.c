@@ -1,8 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* Side tables: from CSV and back, in statements, changed by statements, kept. */
+#include "fs/journal/journal.h"
 #include "fs/query/internal.h"
 #include "tests/unit/query_util.h"
 #include "tests/ref/random.h"
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the linker's names */
+
+static bool is_full; /* the store's filesystem */
+
+int __real_pfs_journal_reserve(struct pfs_tree *of, size_t nodes, uint64_t bytes, bool nowait);
+int __wrap_pfs_journal_reserve(struct pfs_tree *of, size_t nodes, uint64_t bytes, bool nowait);
+int __wrap_pfs_journal_reserve(struct pfs_tree *of, size_t nodes, uint64_t bytes, bool nowait)
+{
+	return is_full ? -ENOSPC : __real_pfs_journal_reserve(of, nodes, bytes, nowait);
+}
+
+int __real_pfs_journal_reserve_set(struct pfs_tree *of, size_t nodes, uint64_t bytes,
+				   unsigned columns, bool removal);
+int __wrap_pfs_journal_reserve_set(struct pfs_tree *of, size_t nodes, uint64_t bytes,
+				   unsigned columns, bool removal);
+int __wrap_pfs_journal_reserve_set(struct pfs_tree *of, size_t nodes, uint64_t bytes,
+				   unsigned columns, bool removal)
+{
+	return is_full ? -ENOSPC
+		       : __real_pfs_journal_reserve_set(of, nodes, bytes, columns, removal);
+}
+
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 struct csv {
 	const char *text;
@@ -451,6 +476,41 @@ static void test_collations(void **state)
 	check("SELECT b FROM c ORDER BY n DESC, b", "x,ABC,abc");
 }
 
+/* It is not temporary files that have no room. */
+static void test_no_space(void **state)
+{
+	static const char *const statements[] = {
+		"CREATE INDEX p ON nodes(path)",
+		"DROP INDEX q",
+		"CREATE TABLE u(x)",
+		"DROP TABLE t",
+		"CREATE INDEX i ON t(k)",
+		"INSERT INTO t VALUES (2, 'b')",
+		"UPDATE t SET v = 'c'",
+		"UPDATE t SET v = (SELECT max(path) FROM nodes)",
+		"DELETE FROM t",
+		"UPDATE nodes SET mtime = 0",
+	};
+	static const char why[] = "the store: its filesystem has no room for these changes";
+
+	(void)state;
+	import("t", "k,v\n1,a\n");
+	change("CREATE INDEX q ON nodes(path)", 0);
+	is_full = true;
+	for (size_t i = 0; i < PFS_COUNT(statements); i++) {
+		refuse(statements[i], -ENOSPC, why);
+		assert_string_equal(error.text, why);
+	}
+	assert_int_equal(import_bytes("t", "a\n", 2), -ENOSPC);
+	assert_string_equal(error.text, why);
+	assert_int_equal(pfs_table_drop(queries, "t", &error), -ENOSPC);
+	assert_string_equal(error.text, why);
+	check("SELECT * FROM t", "1 a");
+	is_full = false;
+	change("DROP INDEX q", 0);
+	change("DELETE FROM t", 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -467,6 +527,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_optimize_and_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_collations, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_no_space, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
