@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -129,6 +130,29 @@ static void test_chain(void **state)
 	pfs_ignore_finish(&below);
 }
 
+/* The byte order mark that some editors begin a file with is no part of its first rule. */
+static void test_byte_order_mark(void **state)
+{
+	struct pfs_ignore ignore = {.n = 0};
+	char name[] = "/tmp/primefs-ignore-XXXXXX";
+	const char text[] = "\xEF\xBB\xBF*.o\n\xEF\xBB\xBF*.c\n";
+	int fd = mkstemp(name);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(pfs_ignore_read(&ignore, AT_FDCWD, name, true), 0);
+	assert_int_equal(unlink(name), 0);
+	assert_true(pfs_ignores(&ignore, "", 0, "a.o", false));
+	assert_false(pfs_ignores(&ignore, "", 0, "a.c", false)); /* it begins no file */
+	assert_true(pfs_ignores(&ignore, "", 0,
+				"\xEF\xBB\xBF"
+				"a.c",
+				false));
+	pfs_ignore_finish(&ignore);
+}
+
 /* Stars that hardly fit cost no more than their product. */
 static void test_hostile(void **state)
 {
@@ -153,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_chain),
+		cmocka_unit_test(test_byte_order_mark),
 		cmocka_unit_test(test_hostile),
 	};
 

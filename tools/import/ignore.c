@@ -12,7 +12,8 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 
-#define SIGNATURE "Signature: 8a477f597d28d172789f06886806bc55"
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* which a file may begin with, as for git */
+#define SIGNATURE	"Signature: 8a477f597d28d172789f06886806bc55"
 
 struct pfs_ignore_rule {
 	char *pattern;
@@ -208,6 +209,15 @@ int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t siz
 	return 0;
 }
 
+/* Adds all lines of what a file has. */
+static int add_content(struct pfs_ignore *ignore, const char *text, size_t size)
+{
+	const size_t mark = sizeof(BYTE_ORDER_MARK) - 1;
+	size_t from = size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+
+	return pfs_ignore_add_lines(ignore, text + from, size - from);
+}
+
 int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name, bool strict)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | (strict ? O_NOFOLLOW | O_NONBLOCK : 0);
@@ -230,7 +240,7 @@ int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name, bool s
 		if (got < 0)
 			return -errno;
 		if (got == 0)
-			return pfs_ignore_add_lines(ignore, text, size);
+			return add_content(ignore, text, size);
 		size += (size_t)got;
 		if (size > PFS_IGNORE_FILE_MAX)
 			return -EFBIG;

@@ -33,7 +33,8 @@ PFS_MUST_CHECK int pfs_ignore_add(struct pfs_ignore *ignore, const char *line, s
 PFS_MUST_CHECK int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t size);
 
 /* Adds all lines of the file `name` below the directory dir (or AT_FDCWD), which is no symlink if
- * `strict`. What opening and reading return; -EFBIG: it has more than PFS_IGNORE_FILE_MAX bytes. */
+ * `strict`; a byte order mark that it begins with is passed over. What opening and reading return;
+ * -EFBIG: it has more than PFS_IGNORE_FILE_MAX bytes. */
 #define PFS_IGNORE_FILE_MAX ((size_t)1 << 20)
 PFS_MUST_CHECK int pfs_ignore_read(struct pfs_ignore *ignore, int dir, const char *name,
 				   bool strict);
