@@ -19,12 +19,13 @@ change "UPDATE nodes SET mode = 448 WHERE path = '/a/b'"
 exits 'one that was changed does' 1 primefs diff before.pfs "$store"
 differs() { primefs diff "$@" || true; } # which it says by its status, too
 said=$(differs before.pfs "$store" | sort)
-is 'what has changed' "$said" "$(printf '%s\n' 'added /a/new' 'changed /a/b: mode was 493, is 448' \
+is 'what has changed' "$said" "$(printf '%s\n' 'added /a/new' 'changed /a/b: mode was 0755, is 0700' \
 	'moved /moved <- /a/b/two' 'renamed /a/uno <- /a/one')"
 is 'the totals' "$(differs -s before.pfs "$store")" '1 added, 0 removed, 1 moved, 1 renamed, 1 changed'
-is 'the other way' "$(differs "$store" before.pfs | sort | head -n 1)" 'changed /a/b: mode was 448, is 493'
+is 'the other way' "$(differs "$store" before.pfs | sort | head -n 1)" 'changed /a/b: mode was 0700, is 0755'
 ok 'the other way, removed' grep -qx 'removed /a/new' <(differs "$store" before.pfs)
 ok 'by paths' grep -qx 'removed /a/one' <(differs --by-path before.pfs "$store")
+ok 'a mode in JSON' grep -q '"before": "0755", "after": "0700"' <(differs --json before.pfs "$store" | tr '\n' ' ' | tr -s ' ')
 ok 'JSON' grep -q '"renamed": 1' <(differs --json before.pfs "$store")
 if has_fuse; then
 	mount_store
@@ -45,4 +46,4 @@ cp deep.pfs deeper.pfs
 ok 'a tree that is deeper than a path is long' primefs diff deep.pfs deeper.pfs
 last=$(primefs query deep.pfs 'SELECT ino FROM nodes ORDER BY depth DESC LIMIT 1' | tail -n 1)
 primefs query deeper.pfs "UPDATE nodes SET mode = 384 WHERE ino = $last" >/dev/null
-is 'differs at its end' "$(differs deep.pfs deeper.pfs | tail -c 27)" '/d/d: mode was 420, is 384'
+is 'differs at its end' "$(differs deep.pfs deeper.pfs | tail -c 29)" '/d/d: mode was 0644, is 0600'

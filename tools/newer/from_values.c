@@ -150,6 +150,20 @@ static int compare_number(struct pfs_from_lists *from, uint32_t newer, const cha
 	return note_value(from, newer, column, &old, &now);
 }
 
+/* Modes are told as chmod(1) takes them. */
+static int compare_mode(struct pfs_from_lists *from, uint32_t newer, mode_t before, mode_t after)
+{
+	char *old PFS_FREE = NULL, *now PFS_FREE = NULL;
+
+	before &= 07777;
+	after &= 07777;
+	if (before == after)
+		return 0;
+	if (asprintf(&old, "%04o", before) < 0 || asprintf(&now, "%04o", after) < 0)
+		return -ENOMEM;
+	return note_value(from, newer, "mode", &old, &now);
+}
+
 static int compare_target(struct pfs_from_lists *from, uint32_t newer)
 {
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
@@ -167,7 +181,7 @@ static int compare_archived(struct pfs_from_lists *from, uint32_t newer)
 	const struct pfs_from_node *node = &from->newer.nodes[newer];
 	const struct stat *old = &from->old.nodes[node->other].attr, *now = &node->attr;
 
-	PFS_TRY(compare_number(from, newer, "mode", old->st_mode & 07777, now->st_mode & 07777));
+	PFS_TRY(compare_mode(from, newer, old->st_mode, now->st_mode));
 	PFS_TRY(compare_number(from, newer, "uid", old->st_uid, now->st_uid));
 	PFS_TRY(compare_number(from, newer, "gid", old->st_gid, now->st_gid));
 	if (S_ISLNK(now->st_mode))
