@@ -55,6 +55,33 @@ is 'a store that is not to be written' "$(primefs dupes --min-size=7 "$store" | 
 chmod 600 "$store"
 check_store
 
+# ---- where nothing can be kept ----
+mkdir "$work/closed"
+primefs import -q --content=copy "$src" "$work/closed/own.pfs"
+if ((EUID == 0)); then
+	reachable_programs
+	chown "$nobody" "$work/closed/own.pfs"
+	is 'a folder that may not be written' "$(as "$nobody" primefs dupes --min-size=7 "$work/closed/own.pfs" 2>&1 | sort | xargs)" '/a/copy /large'
+	if mkdir "$work/full" && mount -t tmpfs -o size=24m tmpfs "$work/full" 2>/dev/null; then
+		primefs import -q --content=copy "$src" "$work/full/own.pfs"
+		dd if=/dev/zero of="$work/full/rest" bs=64k 2>/dev/null || true
+		dd if=/dev/zero bs=1 count=65536 2>/dev/null >>"$work/full/rest" || true
+		is 'a full disk' "$(primefs dupes --min-size=7 "$work/full/own.pfs" 2>&1 | sort | xargs)" '/a/copy /large'
+		mount -o remount,ro "$work/full"
+		is 'a disk that is read only' "$(primefs dupes --min-size=7 "$work/full/own.pfs" 2>&1 | sort | xargs)" '/a/copy /large'
+		umount "$work/full"
+	else
+		skip 'no tmpfs'
+	fi
+else
+	chmod 500 "$work/closed"
+	is 'a folder that may not be written' "$(primefs dupes --min-size=7 "$work/closed/own.pfs" 2>&1 | sort | xargs)" '/a/copy /large'
+	chmod 700 "$work/closed"
+	skip 'a full disk: needs root'
+fi
+rm -r "$work/closed"
+fails_with 'a store that is not there' 'none.pfs: no such store' primefs dupes "$work/none.pfs"
+
 # ---- mounted, and content that is in the store ----
 query_mounted() {
 	exec 7<>"$mnt/.query/run"

@@ -113,10 +113,10 @@ static void close_here(struct pfs_answered *here)
 		(void)pfs_tree_close(PFS_TAKE(here->tree));
 }
 
-static bool may_change(const char *store, const char *const *words, size_t n)
+static bool may_change(const char *const *words, size_t n)
 {
-	if (strcmp(words[0], "dupes") == 0) /* it keeps what it has found out */
-		return access(store, W_OK) == 0;
+	if (strcmp(words[0], "dupes") == 0)
+		return true; /* it keeps what it has found out, where it can */
 	if (strcmp(words[0], "refresh") == 0) {
 		for (size_t i = 1; i < n && strcmp(words[i], "--") != 0; i++)
 			if (strcmp(words[i], "dry-run") == 0)
@@ -130,15 +130,20 @@ static bool may_change(const char *store, const char *const *words, size_t n)
 /* Opens the tree, for writing only if the question may change something. */
 static int open_here(struct pfs_answerer *answerer, const char *const *words, size_t n)
 {
-	bool changes = may_change(answerer->store, words, n);
+	bool changes = may_change(words, n);
 	int status;
 
 	if (answerer->here.tree && (answerer->changing || !changes))
 		return PFS_EXIT_OK;
 	close_here(&answerer->here);
-	status = changes ? pfs_ready_changing(&answerer->here.tree, answerer->verb, answerer->store)
-			 : pfs_ready_tree(&answerer->here.tree, answerer->verb, answerer->store);
-	answerer->changing = changes && !status;
+	if (strcmp(words[0], "dupes") == 0)
+		status = pfs_ready_either(&answerer->here.tree, answerer->verb, answerer->store);
+	else
+		status = changes ? pfs_ready_changing(&answerer->here.tree, answerer->verb,
+						      answerer->store)
+				 : pfs_ready_tree(&answerer->here.tree, answerer->verb,
+						  answerer->store);
+	answerer->changing = !status && !pfs_tree_is_read_only(answerer->here.tree);
 	if (status || pfs_queries_open(&answerer->here.queries, answerer->here.tree) == 0)
 		return status;
 	close_here(&answerer->here);

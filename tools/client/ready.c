@@ -79,10 +79,9 @@ static void commit(const char *mountpoint)
 		(void)fsync(fd);
 }
 
-static int open_tree(struct pfs_tree **tree, const char *verb, const char *store,
-		     const struct pfs_tree_options *options)
+static int try_tree(struct pfs_tree **tree, const char *store,
+		    const struct pfs_tree_options *options)
 {
-	char why[PATH_MAX + 512];
 	int error;
 
 	*tree = NULL;
@@ -92,11 +91,27 @@ static int open_tree(struct pfs_tree **tree, const char *verb, const char *store
 	if (!error)
 		error = pfs_tree_start(*tree);
 	if (!error)
-		return PFS_EXIT_OK;
+		return 0;
 	(void)pfs_tree_close(*tree);
 	*tree = NULL;
+	return error;
+}
+
+/* Says why the store could not be opened; error 0: it was. */
+static int tell(const char *verb, const char *store, int error)
+{
+	char why[PATH_MAX + 512];
+
+	if (!error)
+		return PFS_EXIT_OK;
 	pfs_store_explain(why, sizeof(why), store, error);
 	return pfs_cmd_fail(verb, "%s", why);
+}
+
+static int open_tree(struct pfs_tree **tree, const char *verb, const char *store,
+		     const struct pfs_tree_options *options)
+{
+	return tell(verb, store, try_tree(tree, store, options));
 }
 
 static int ready(struct pfs_tree **tree, const char *verb, const char *store, bool read_only,
@@ -119,6 +134,32 @@ int pfs_ready_tree(struct pfs_tree **tree, const char *verb, const char *store)
 int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store)
 {
 	return ready(tree, verb, store, false, 0);
+}
+
+/* Returns true if the error is one of writing, which need not be one of reading. */
+static bool may_be_readable(int error)
+{
+	return error == -EACCES || error == -EPERM || error == -EROFS || error == -ENOSPC ||
+	       error == -EFBIG || error == -ENOLCK;
+}
+
+int pfs_ready_either(struct pfs_tree **tree, const char *verb, const char *store)
+{
+	struct pfs_tree_options options = {.wait_ms = PFS_READY_WAIT_MS};
+	struct pfs_kernel_mount found;
+	struct pfs_kernel_daemon daemon;
+	int error;
+
+	*tree = NULL;
+	if (check_mounts(verb, store, false))
+		return PFS_EXIT_FAILURE;
+	if (!is_mounted(&found, &daemon, store)) {
+		error = try_tree(tree, store, &options);
+		if (!may_be_readable(error))
+			return tell(verb, store, error);
+	}
+	options.read_only = true;
+	return open_tree(tree, verb, store, &options);
 }
 
 static int ready_group(struct pfs_tree **tree, const char *verb, const char *store, int64_t at)

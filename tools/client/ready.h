@@ -41,4 +41,8 @@ struct pfs_tree *pfs_ready_beside(const char *store);
 /* Opens a store for writing; it must not be mounted. */
 PFS_MUST_CHECK int pfs_ready_changing(struct pfs_tree **tree, const char *verb, const char *store);
 
+/* Opens a store for writing if it can be, else for reading (pfs_tree_is_read_only); it must not be
+ * mounted for writing. */
+PFS_MUST_CHECK int pfs_ready_either(struct pfs_tree **tree, const char *verb, const char *store);
+
 #endif
