@@ -20,7 +20,9 @@
 struct file {
 	uint64_t size, ino;
 	uint64_t dev, number;  /* of the original; 0: there is none */
+	uint64_t mark;	       /* a hash of its handle, or birth; 0: neither is known */
 	XXH128_hash_t hash;
+	uint32_t root;
 	bool hashed;
 };
 
@@ -80,7 +82,43 @@ static int compare_originals(const void *a, const void *b)
 		return x->dev < y->dev ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
+	if (x->mark != y->mark)
+		return x->mark < y->mark ? -1 : 1;
+	if (x->root != y->root)
+		return x->root < y->root ? -1 : 1;
 	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* Imports at different times may have met different files of one device and inode number: what was
+ * mounted, say, has been another disk. Where nothing else tells, those of one import are meant. */
+static bool is_same_original(const struct file *a, const struct file *b)
+{
+	return a->number && a->dev == b->dev && a->number == b->number && a->mark == b->mark &&
+	       (a->mark || a->root == b->root);
+}
+
+static uint64_t hash_mark(const struct pfs_birthmark *mark)
+{
+	if (mark->handle_len)
+		return XXH3_64bits(mark->handle, mark->handle_len);
+	return mark->has_birth ? XXH3_64bits_withSeed(&mark->birth.sec, sizeof(mark->birth.sec),
+						      mark->birth.nsec)
+			       : 0;
+}
+
+static int note_original(const struct finding *finding, struct file *file)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	int error = pfs_follow_record(finding->tree, &record, path, file->ino);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	file->dev = record.dev;
+	file->number = record.ino;
+	file->mark = hash_mark(&record.mark);
+	file->root = record.root;
+	return 0;
 }
 
 /* Drops further names of an original, and a node that comes twice as it was moved meanwhile. *n
@@ -89,21 +127,12 @@ static int drop_names(struct finding *finding, struct file *files, size_t *n)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; i < *n; i++) {
-		struct pfs_source_record record;
-		char path[PATH_MAX];
-		int error = pfs_follow_record(finding->tree, &record, path, files[i].ino);
-
-		if (error && error != -ENOENT)
-			return error;
-		files[i].dev = error ? 0 : record.dev;
-		files[i].number = error ? 0 : record.ino;
-	}
+	for (size_t i = 0; i < *n; i++)
+		PFS_TRY(note_original(finding, &files[i]));
 	qsort(files, *n, sizeof(*files), compare_originals);
 	for (size_t i = 0; i < *n; i++)
 		if (!left || (files[i].ino != files[left - 1].ino &&
-			      (!files[i].number || files[i].dev != files[left - 1].dev ||
-			       files[i].number != files[left - 1].number)))
+			      !is_same_original(&files[i], &files[left - 1])))
 			files[left++] = files[i];
 	*n = left;
 	return 0;
