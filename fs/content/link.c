@@ -571,8 +571,10 @@ bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size)
 		return false;
 	if (pfs_store_scan_source_roots(tree->store, note_root, &refused) || !refused.n_roots)
 		return false; /* nodes need not be looked at */
+	pfs_hold_read(tree, __func__);
 	for (slot = 0; slot < image->end; slot++)
 		files += (image->flags[slot] & PFS_NODE_LINKED) != 0;
+	pfs_hold_end(tree);
 	if (!files)
 		return false;
 	(void)snprintf(out, size,

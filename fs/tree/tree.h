@@ -92,8 +92,8 @@ bool pfs_tree_has_links(const struct pfs_tree *tree);
 bool pfs_tree_has_rows(const struct pfs_tree *tree);
 
 /* Returns true if PFS_LINKS_AUTO has decided not to follow originals, and writes a line to `out`
- * that says how many there are, where, and what to do. It takes no lock: call it before
- * pfs_tree_start. */
+ * that says how many there are, where, and what to do. It looks at all nodes, with the tree held.
+ */
 bool pfs_tree_links_refused(struct pfs_tree *tree, char *out, size_t size);
 
 /* The caller of an operation, who becomes the owner of what the operation creates. Callers with uid
