@@ -2,6 +2,7 @@
 /* primefs dupes - finds files with the same content. */
 #include "tools/client/answer.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static const struct pfs_cmd command = {
 	"Prints the paths of each group, an empty line behind it, the largest files first.\n"
 	"Files of equal size are hashed, and those of equal hash compared byte by byte.\n"
 	"A mounted store, or its mountpoint, is asked through the daemon that serves it.\n"
-	"Exit status: 1 when there are none.",
+	"Exit status: 1 when there are none, 3 when a file could not be read.",
 };
 
 /* ---- answering: words are "dupes", options, "--", a path ---- */
@@ -92,9 +93,21 @@ static int take_unread(void *arg, const char *path, int error)
 {
 	const struct request *request = arg;
 
-	(void)pfs_reply_fail(request->reply, PFS_EXIT_FAILURE, "%s: cannot be read: %s", path,
-			     strerror(-error));
+	(void)pfs_reply_fail(
+		request->reply, PFS_EXIT_FAILURE, "%s: cannot be read: %s", path,
+		error == -ESTALE ? "its original is gone, or is another file; see primefs refresh"
+				 : strerror(-error));
 	return 0;
+}
+
+/* Says why originals are not followed, if they are not: that is why no linked file can be read. */
+static int fail_unread(const struct pfs_answered *answered, const struct request *request)
+{
+	char why[PATH_MAX + 2048];
+
+	if (pfs_tree_links_refused(answered->tree, why, sizeof(why)))
+		(void)pfs_reply_fail(request->reply, PFS_EXIT_FAILURE, "%s", why);
+	return PFS_EXIT_FAILURE;
 }
 
 static bool is_gone(void *arg)
@@ -147,7 +160,7 @@ static int find(const struct pfs_answered *answered, struct request *request,
 		return pfs_reply_fail(request->reply, PFS_EXIT_FAILURE, "%s: comparing files: %s",
 				      answered->store, strerror(-error));
 	if (report->unread)
-		return PFS_EXIT_FAILURE;
+		return fail_unread(answered, request);
 	return report->groups ? PFS_EXIT_OK : PFS_EXIT_NO;
 }
 

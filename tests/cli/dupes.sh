@@ -131,3 +131,29 @@ fi
 rm "$store"
 primefs import --content=none "$src" "$store" >/dev/null
 exits 'files without content are not the same' 1 primefs dupes "$store"
+
+# ---- what cannot be read is no answer ----
+mkdir "$work/some"
+echo equal >"$work/some/one"
+echo equal >"$work/some/two"
+rm "$store"
+primefs import -q "$work/some" "$store"
+cp "$store" copy.pfs
+exits 'a copy, whose links are not followed' 3 primefs dupes copy.pfs
+is 'which is said once, with what to do' "$(primefs dupes copy.pfs 2>&1 | grep -c 'copy.pfs: 2 files .* have no data: .*--trust')" 1
+is 'and counted' "$(primefs dupes --json copy.pfs 2>/dev/null | field unread)" 2
+primefs dupes -s "$store" >/dev/null
+cp "$store" copy.pfs
+exits 'a copy that has hashes' 3 primefs dupes copy.pfs
+is 'each file of it is counted once' "$(primefs dupes --json copy.pfs 2>/dev/null | field unread)" 2
+if ((EUID == 0)); then
+	chmod 644 "$store"
+	fails_with 'another user' 'the store belongs to another user' as "$nobody" primefs dupes "$store"
+	exits 'by the status, too' 3 as "$nobody" primefs dupes "$store"
+fi
+rm "$work/some/two"
+fails_with 'an original that is gone' '/two: cannot be read: its original is gone' primefs dupes "$store"
+is 'the other one can be read' "$(primefs dupes --json "$store" 2>/dev/null | field unread)" 1
+mv "$work/some" "$work/away"
+exits 'a folder that is gone' 3 primefs dupes "$store"
+is 'both are counted' "$(primefs dupes --json "$store" 2>/dev/null | field unread)" 2

@@ -23,7 +23,7 @@ struct file {
 	uint64_t mark;	       /* a hash of its handle, or birth; 0: neither is known */
 	XXH128_hash_t hash;
 	uint32_t root;
-	bool hashed;
+	bool readable; /* and it has a hash */
 };
 
 struct finding {
@@ -67,7 +67,7 @@ static int compare_sizes(const void *a, const void *b)
 static int compare_hashes(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
-	int order = y->hashed - x->hashed; /* files that could not be read come last */
+	int order = y->readable - x->readable; /* files that could not be read come last */
 
 	if (!order)
 		order = XXH128_cmp(&x->hash, &y->hash);
@@ -211,8 +211,10 @@ static int read_all(struct finding *finding, struct file *file)
 	}
 	file->hash = XXH3_128bits_digest(state);
 	(void)XXH3_freeState(state);
+	if (got < 0)
+		return (int)got;
 	finding->report->hashed++;
-	return got < 0 ? (int)got : at < file->size ? -EAGAIN : 0;
+	return at < file->size ? -EAGAIN : 0;
 }
 
 static bool is_same_state(const struct stat *a, const struct stat *b)
@@ -227,57 +229,80 @@ static int hash_content(struct finding *finding, struct file *file)
 	struct pfs_entry before, after;
 	bool volatile_attr;
 
+	if (file->number && pfs_follow_allowed(finding->tree))
+		return -ENODATA; /* a kept hash does not make it readable */
 	PFS_TRY(pfs_tree_open_file(finding->tree, &volatile_attr, file->ino, O_RDONLY, false,
 				   false));
 	PFS_TRY(pfs_tree_getattr(finding->tree, &before, file->ino));
 	if ((uint64_t)before.attr.st_size != file->size)
 		return -EAGAIN;
 	if (recall(finding, file, &before.attr)) {
-		file->hashed = true;
+		file->readable = true;
 		return 0;
 	}
 	PFS_TRY(read_all(finding, file));
 	PFS_TRY(pfs_tree_getattr(finding->tree, &after, file->ino));
 	if (!is_same_state(&before.attr, &after.attr))
 		return -EAGAIN;
-	file->hashed = true;
+	file->readable = true;
 	return keep(finding, file, &after.attr);
 }
 
+/* A file that changes, is gone, or was imported without content need not be read. */
 static int tell_unread(struct finding *finding, const struct file *file, int error)
 {
+	struct pfs_follower node;
 	char *path PFS_FREE = NULL;
+	int gone;
 
 	if (error == -ENOMEM || error == -ECANCELED)
 		return error;
-	if (error == -EAGAIN || error == -ESTALE || error == -ENODATA)
-		return 0; /* it changes, is gone, or was imported without content */
+	if (error == -EAGAIN)
+		return 0;
+	gone = pfs_follow_node(finding->tree, &node, file->ino);
+	if (!gone && node.flags & PFS_NODE_NODATA)
+		return 0;
+	if (!gone)
+		gone = pfs_tree_path(finding->tree, &path, file->ino);
+	if (gone)
+		return gone == -ESTALE ? 0 : gone;
 	finding->report->unread++;
-	PFS_TRY(pfs_tree_path(finding->tree, &path, file->ino));
 	return finding->options->unread(finding->options->arg, path, error);
 }
 
 /* ---- bytes ---- */
 
-static int compare_bytes(struct finding *finding, bool *equal, const struct file *a,
-			 const struct file *b)
+/* Reads BLOCK bytes, or what there is of them. A file whose hash was kept may turn out here to be
+ * one that cannot be read: it is told of, once, and *got is 0. */
+static int read_piece(struct finding *finding, size_t *got, char *block, struct file *file,
+		      uint64_t at)
+{
+	ssize_t n = pfs_tree_read(finding->tree, block, BLOCK, file->ino, (int64_t)at,
+				  PFS_READ_NOATIME);
+
+	*got = n < 0 ? 0 : (size_t)n;
+	if (n >= 0)
+		return 0;
+	file->readable = false;
+	return tell_unread(finding, file, (int)n);
+}
+
+static int compare_bytes(struct finding *finding, bool *equal, struct file *a, struct file *b)
 {
 	uint64_t at = 0;
 
 	*equal = false;
 	while (at < a->size) {
-		ssize_t got = pfs_tree_read(finding->tree, finding->block, BLOCK, a->ino,
-					    (int64_t)at, PFS_READ_NOATIME);
-		ssize_t other = got < 0 ? 0
-					: pfs_tree_read(finding->tree, finding->other, BLOCK,
-							b->ino, (int64_t)at, PFS_READ_NOATIME);
+		size_t got, other = 0;
 
+		PFS_TRY(read_piece(finding, &got, finding->block, a, at));
+		if (got)
+			PFS_TRY(read_piece(finding, &other, finding->other, b, at));
 		if (finding->options->gone(finding->options->arg))
 			return -ECANCELED;
-		if (got <= 0 || got != other ||
-		    memcmp(finding->block, finding->other, (size_t)got) != 0)
+		if (!got || got != other || memcmp(finding->block, finding->other, got) != 0)
 			return 0; /* or one of them has just changed */
-		at += (uint64_t)got;
+		at += got;
 	}
 	*equal = true;
 	return 0;
@@ -308,11 +333,12 @@ static int split(struct finding *finding, struct file *files, size_t n)
 	while (n > 1) {
 		size_t same = 1;
 
-		for (size_t i = 1; i < n; i++) {
+		for (size_t i = 1; i < n && files[0].readable; i++) {
 			struct file swapped = files[i];
-			bool equal;
+			bool equal = false;
 
-			PFS_TRY(compare_bytes(finding, &equal, &files[0], &files[i]));
+			if (files[i].readable)
+				PFS_TRY(compare_bytes(finding, &equal, &files[0], &files[i]));
 			if (!equal)
 				continue;
 			files[i] = files[same];
@@ -340,8 +366,8 @@ static int compare_run(struct finding *finding, struct file *files, size_t n)
 			PFS_TRY(tell_unread(finding, &files[i], error));
 	}
 	qsort(files, n, sizeof(*files), compare_hashes);
-	for (size_t i = 0, end; i < n && files[i].hashed; i = end) {
-		for (end = i + 1; end < n && files[end].hashed &&
+	for (size_t i = 0, end; i < n && files[i].readable; i = end) {
+		for (end = i + 1; end < n && files[end].readable &&
 				  XXH128_isEqual(files[i].hash, files[end].hash);)
 			end++;
 		PFS_TRY(split(finding, files + i, end - i));
