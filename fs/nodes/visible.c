@@ -253,6 +253,13 @@ bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tr
 	return !visible || pfs_viewer_may(&tree->image, &visible->viewer, slot, R_OK);
 }
 
+bool pfs_visible_may_surely_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
+				 uint32_t slot)
+{
+	return !visible || (!(tree->image.flags[slot] & PFS_NODE_LINKED) &&
+			    pfs_visible_may_read(visible, tree, slot));
+}
+
 bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree,
 		       uint32_t slot)
 {

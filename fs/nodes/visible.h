@@ -47,6 +47,11 @@ void pfs_visible_words(const struct pfs_visible *visible, const struct pfs_tree 
 bool pfs_visible_may_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
 			  uint32_t slot);
 
+/* As pfs_visible_may_read, but never of a linked node, whose rights are those that its original had
+ * when somebody looked at it last: for what tells of content. */
+bool pfs_visible_may_surely_read(const struct pfs_visible *visible, const struct pfs_tree *tree,
+				 uint32_t slot);
+
 /* Returns true if the slot has a node that is seen and that has, or had, attributes that may be
  * read. */
 bool pfs_visible_bears(const struct pfs_visible *visible, const struct pfs_tree *tree,

@@ -189,13 +189,16 @@ static int gather_attrs(struct pfs_gathered *gather, size_t i)
 	const struct pfs_query *query = gather->query;
 	const struct pfs_node_column *column = &query->connection->table->columns[i];
 	struct buffer *buffer = &gather->buffers[i];
+	bool (*may_read)(const struct pfs_visible *, const struct pfs_tree *, uint32_t) =
+		pfs_visible_may_read; /* as getxattr(2) would have it */
 
 	PFS_TRY(pfs_attr_read(gather->attrs[i], buffer->attrs, gather->slots, gather->n));
-	if (pfs_node_column_is_hash(column))
+	if (pfs_node_column_is_hash(column)) {
 		PFS_TRY(from_hashes(gather, buffer->attrs));
+		may_read = pfs_visible_may_surely_read;
+	}
 	for (size_t row = 0; row < gather->n; row++) {
-		/* as getxattr(2) would have it */
-		if (!pfs_visible_may_read(query->visible, query->tree, gather->slots[row]))
+		if (!may_read(query->visible, query->tree, gather->slots[row]))
 			buffer->attrs[row].is_set = false;
 		from_attr(&buffer->values[row], &buffer->attrs[row], column->type);
 	}

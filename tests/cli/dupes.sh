@@ -118,13 +118,21 @@ if has_fuse; then
 	is 'what is written is read anew' "$(primefs dupes --min-size=7 "$store" | sort | xargs)" '/a/copy /large'
 	is 'a hash that was kept' "$(echo "SELECT count(hash) FROM nodes WHERE path = '/large'" | query_mounted)" 1
 	if ((EUID == 0)); then
+		# what a linked file's original lets others do is known only when somebody looks
+		cp "$src/large" "$mnt/own"
+		chmod 644 "$mnt/own"
+		primefs dupes -s "$mnt" >/dev/null
 		unmount_store
-		chmod 600 "$src/large"
-		primefs refresh "$store" >/dev/null
 		mount_store -o query_others
-		query="SELECT count(hash) FROM nodes WHERE path IN ('/large', '/a/copy')"
-		is 'who can read the files sees both' "$(echo "$query" | query_mounted)" 2
-		is 'who cannot read one does not' "$(echo "$query" | as "$nobody" bash -c "$(declare -f query_mounted); mnt=$mnt; query_mounted")" 1
+		chmod 600 "$src/large" "$src/a/copy"
+		query="SELECT count(hash) FROM nodes WHERE path IN ('/large', '/a/copy', '/own')"
+		theirs() { as "$nobody" bash -c "$(declare -f query_mounted); mnt=$mnt; query_mounted"; }
+		is 'root sees all' "$(echo "$query" | query_mounted)" 3
+		is 'others those of content in the store' "$(echo "$query" | theirs)" 1
+		not_ok 'not of what they cannot read' as "$nobody" cat "$mnt/large"
+		is 'which they find, too' "$(echo "SELECT group_concat(path, ' ') FROM nodes WHERE hash IS NOT NULL" | theirs)" /own
+		chmod 600 "$mnt/own"
+		is 'as long as they may read it' "$(echo "$query" | theirs)" 0
 	fi
 	unmount_store
 fi
