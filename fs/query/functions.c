@@ -197,7 +197,7 @@ static void node_of_code(void *user, struct pfs_sql_call *call,
 
 /* ---- resolve(TEXT): paths, a line each ---- */
 
-#define LINES 1024 /* that are resolved at once */
+#define LINES 1024 /* that are resolved at once, if they are not long */
 
 enum { LINE, PATH, INO, RESOLVE_COLUMNS };
 
@@ -228,19 +228,53 @@ static int open_lines(void *user, void **rows, const struct pfs_sql_value *value
 	return 0;
 }
 
-static int number_paths(struct resolving *resolving)
+static int number_held(struct resolving *resolving, uint32_t *slots, uint32_t top,
+		       const struct pfs_path_text *paths)
 {
 	const struct pfs_query *query = resolving->query;
-	uint32_t slots[LINES];
 
 	PFS_TRY(pfs_query_hold(resolving->query));
-	pfs_resolve_held(query->tree, query->visible, pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME),
-			 slots, resolving->paths, resolving->n);
+	if (top == PFS_NO_SLOT)
+		top = pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME);
+	pfs_resolve_held(query->tree, query->visible, top, slots, paths, resolving->n);
 	for (size_t i = 0; i < resolving->n; i++)
 		resolving->inos[i] =
 			slots[i] == PFS_NO_SLOT ? 0 : pfs_relation_ino(query->tree, slots[i]);
 	pfs_query_release(resolving->query);
 	return 0;
+}
+
+/* A path that is too long for one hold is a batch of its own, and resolved piece by piece: the
+ * statement sees one state of the tree, in which a slot stays the same node's. */
+static int number_paths(struct resolving *resolving)
+{
+	struct pfs_path_text rest = resolving->paths[0];
+	uint32_t slots[LINES] = {PFS_NO_SLOT};
+
+	if (rest.len <= PFS_RESOLVE_HELD_BYTES)
+		return number_held(resolving, slots, PFS_NO_SLOT, resolving->paths);
+	do {
+		const struct pfs_path_text piece = pfs_path_piece(&rest);
+
+		PFS_TRY(number_held(resolving, slots, slots[0], &piece));
+	} while (slots[0] != PFS_NO_SLOT && rest.len);
+	return 0;
+}
+
+static void read_batch(struct resolving *resolving)
+{
+	size_t at = resolving->at, left = PFS_RESOLVE_HELD_BYTES;
+	struct pfs_path_text path;
+
+	resolving->n = 0;
+	while (resolving->n < LINES &&
+	       pfs_path_next(&path, resolving->text, resolving->size, &at, '\n')) {
+		if (resolving->n && path.len > left)
+			break;
+		left -= PFS_MIN(left, path.len);
+		resolving->paths[resolving->n++] = path;
+		resolving->at = at;
+	}
 }
 
 static int next_line(void *rows)
@@ -251,15 +285,7 @@ static int next_line(void *rows)
 		return 1;
 	resolving->before += (int64_t)resolving->n;
 	resolving->row = 0;
-	for (resolving->n = 0; resolving->n < LINES && resolving->at < resolving->size;
-	     resolving->n++) {
-		const char *line = resolving->text + resolving->at;
-		const char *end = memchr(line, '\n', resolving->size - resolving->at);
-		size_t len = end ? (size_t)(end - line) : resolving->size - resolving->at;
-
-		resolving->paths[resolving->n] = (struct pfs_path_text){line, len};
-		resolving->at += len + (end != NULL);
-	}
+	read_batch(resolving);
 	if (!resolving->n)
 		return 0;
 	PFS_TRY(number_paths(resolving));

@@ -17,7 +17,8 @@
 #include "fs/tree/directories.h"
 #include "fs/tree/tree_impl.h"
 
-#define PIECE 512u /* paths that a thread takes at once */
+#define PIECE 512u /* paths that a thread takes at once, or less, of about */
+#define PIECE_BYTES (PFS_RESOLVE_HELD_BYTES / 8)
 #define GROUP 32u   /* walks side by side */
 #define MANY  256u  /* paths that are worth remembering directories for */
 #define TRIES  16u /* to find what the viewer sees beside others who change directories */
@@ -333,6 +334,23 @@ static void resolve_piece(void *arg, size_t from, size_t to)
 							    : job->tree->image.prime[job->slots[i]];
 }
 
+static size_t bytes_of(const struct pfs_path_text *paths, size_t n)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < n; i++)
+		size += paths[i].len;
+	return size;
+}
+
+/* Returns how many paths a thread takes at once. */
+static size_t grain_of(const struct job *job)
+{
+	size_t fit = job->n * PIECE_BYTES / PFS_MAX(bytes_of(job->paths, job->n), 1);
+
+	return PFS_MAX(GROUP, PFS_MIN(PIECE, fit));
+}
+
 /* Uses remembered directories only if the viewer sees all: for others each directory on a path has
  * to be checked each time. */
 static void run_job(struct job *job)
@@ -341,7 +359,8 @@ static void run_job(struct job *job)
 
 	if (job->n >= MANY && !job->visible)
 		job->known = pfs_directories_take(job->tree);
-	pfs_pool_run(job->alone ? NULL : pfs_scan_pool(job->tree), job->n, PIECE, resolve_piece, job);
+	pfs_pool_run(job->alone ? NULL : pfs_scan_pool(job->tree), job->n, grain_of(job),
+		     resolve_piece, job);
 	pfs_device_lookup_count_many(job->tree, PFS_QUESTION_PATH, false, job->n,
 				     pfs_now_ns() - began);
 	if (job->known)
@@ -494,19 +513,56 @@ static int resolve_part(struct pfs_tree *tree, uint64_t *inos, uint32_t *slots,
 	return 0;
 }
 
+static bool is_gone(const struct pfs_resolve_from *from)
+{
+	return from->gone && from->gone(from->arg);
+}
+
+/* A path that is too long for one hold. Between two pieces the node is known by its number. */
+static int resolve_long(struct pfs_tree *tree, uint64_t *ino, const struct pfs_path_text *path,
+			const struct pfs_resolve_from *from)
+{
+	struct pfs_resolve_from here = *from;
+	struct pfs_path_text rest = *path;
+	uint32_t slot;
+
+	do {
+		const struct pfs_path_text piece = pfs_path_piece(&rest);
+
+		if (is_gone(from))
+			return -EINTR;
+		PFS_TRY(resolve_part(tree, ino, &slot, &piece, 1, &here));
+		here.ino = *ino;
+	} while (*ino && rest.len);
+	return 0;
+}
+
+/* Returns how many of the paths one hold resolves, or 1 if the first one is too long for it. */
+static size_t part_of(const struct pfs_path_text *paths, size_t n)
+{
+	size_t left = PFS_RESOLVE_HELD_BYTES, i = 0;
+
+	for (; i < PFS_MIN(n, PFS_RESOLVE_HELD) && paths[i].len <= left; i++)
+		left -= paths[i].len;
+	return PFS_MAX(i, 1);
+}
+
 static int resolve_by_host(struct pfs_tree *tree, uint64_t *inos, const struct pfs_path_text *paths,
 			   size_t n, const struct pfs_resolve_from *from)
 {
-	size_t room = PFS_MIN(n, PFS_RESOLVE_HELD);
-	uint32_t *slots PFS_FREE = malloc(PFS_MAX(room, 1) * sizeof(*slots));
+	uint32_t *slots PFS_FREE =
+		malloc(PFS_MAX(PFS_MIN(n, PFS_RESOLVE_HELD), 1) * sizeof(*slots));
 
 	if (!slots)
 		return -ENOMEM;
-	for (size_t at = 0; at < n; at += PFS_MIN(n - at, room)) {
-		if (from->gone && from->gone(from->arg))
+	for (size_t at = 0, some; at < n; at += some) {
+		some = part_of(paths + at, n - at);
+		if (paths[at].len > PFS_RESOLVE_HELD_BYTES)
+			PFS_TRY(resolve_long(tree, inos + at, paths + at, from));
+		else if (is_gone(from))
 			return -EINTR;
-		PFS_TRY(resolve_part(tree, inos + at, slots, paths + at, PFS_MIN(n - at, room),
-				     from));
+		else
+			PFS_TRY(resolve_part(tree, inos + at, slots, paths + at, some, from));
 	}
 	return 0;
 }
@@ -515,7 +571,7 @@ int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pf
 			  size_t n, const struct pfs_resolve_from *from)
 {
 	for (size_t at = 0, some; at < n; at += some) {
-		if (from->gone && from->gone(from->arg))
+		if (is_gone(from))
 			return -EINTR;
 		some = n - at;
 		if (from->viewer ||
@@ -526,6 +582,23 @@ int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos, const struct pf
 }
 
 /* ---- lists of paths ---- */
+
+struct pfs_path_text pfs_path_piece(struct pfs_path_text *rest)
+{
+	struct pfs_path_text piece = *rest;
+	const char *slash;
+
+	if (piece.len > PFS_RESOLVE_HELD_BYTES) {
+		/* without a slash there is a component that is longer than any name: no node's */
+		slash = memrchr(piece.bytes, '/', PFS_RESOLVE_HELD_BYTES);
+		piece.len = slash ? (size_t)(slash - piece.bytes) + 1 : PFS_RESOLVE_HELD_BYTES;
+	}
+	rest->bytes += piece.len;
+	rest->len -= piece.len;
+	for (; rest->len && *rest->bytes == '/'; rest->len--) /* it would begin at the root */
+		rest->bytes++;
+	return piece;
+}
 
 bool pfs_path_next(struct pfs_path_text *out, const char *text, size_t size, size_t *at,
 		   char delimiter)

@@ -41,12 +41,20 @@ PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 					 const struct pfs_path_text *paths, size_t n,
 					 const struct pfs_resolve_from *from);
 
-/* As pfs_tree_resolve_many, for at most PFS_RESOLVE_HELD paths, while the caller holds
- * pfs_scan_lock. Sets slots[i], to PFS_NO_SLOT if there is no such node. top: the slot at which
- * relative paths begin, of a visible node with a name, or PFS_NO_SLOT. */
-#define PFS_RESOLVE_HELD 8192u
+/* What one hold of the tree resolves: so many paths, of so many bytes together, or else a piece of
+ * one path. */
+#define PFS_RESOLVE_HELD       8192u
+#define PFS_RESOLVE_HELD_BYTES ((size_t)1 << 18)
+
+/* As pfs_tree_resolve_many, for as much as one hold resolves, while the caller holds pfs_scan_lock.
+ * Sets slots[i], to PFS_NO_SLOT if there is no such node. top: the slot at which relative paths
+ * begin, of a visible node with a name, or PFS_NO_SLOT. */
 void pfs_resolve_held(struct pfs_tree *tree, const struct pfs_visible *visible, uint32_t top,
 		      uint32_t *slots, const struct pfs_path_text *paths, size_t n);
+
+/* Cuts a piece of at most PFS_RESOLVE_HELD_BYTES off the beginning of a path. What is left, unless
+ * it is empty, is a path that begins at the piece's node. */
+struct pfs_path_text pfs_path_piece(struct pfs_path_text *rest);
 
 /* ---- lists of paths ---- */
 

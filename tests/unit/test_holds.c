@@ -16,6 +16,7 @@
 #include "fs/image/span.h"
 #include "fs/nodes/ordered.h"
 #include "fs/nodes/paths.h"
+#include "fs/tree/resolve.h"
 #include "fs/tree/tree_impl.h"
 
 #define FILES	40000u
@@ -552,6 +553,34 @@ static void a_listing_is_measured_in_pieces(void **state PFS_UNUSED)
 	free(text);
 }
 
+/* Paths that a statement resolves are bounded by their bytes: a long one, many, and such as fit. */
+static void a_part_of_long_paths_is_resolved_in_one_hold(void **state PFS_UNUSED)
+{
+	static const struct {
+		const char *sql, *rows;
+		size_t bytes;
+	} cases[] = {
+		{"SELECT count(ino) FROM resolve("
+		 "replace(hex(zeroblob(400000)), '00', '/a/..') || '/a/b')",
+		 "1", 400000 * 5},
+		{"SELECT count(ino) FROM resolve(replace(hex(zeroblob(1000)), '00', "
+		 "replace(hex(zeroblob(400)), '00', '/a/..') || '/a/b' || char(10)))",
+		 "1000", 1000 * 2000},
+		{"SELECT max(line) || min(path) || count(ino) FROM resolve("
+		 "'/a' || char(10) || replace(hex(zeroblob(200000)), '00', '/./..') || "
+		 "char(10) || char(10) || '/nope')",
+		 "42", 200000 * 5},
+	};
+	char text[1024];
+
+	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
+		count_anew();
+		query_text(text, sizeof(text), cases[i].sql);
+		assert_string_equal(text, cases[i].rows);
+		assert_in_range(holds, cases[i].bytes / PFS_RESOLVE_HELD_BYTES, UINT_MAX);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,6 +598,7 @@ int main(void)
 		cmocka_unit_test(pieces_of_a_listing_let_others_have_the_tree),
 		cmocka_unit_test(a_change_between_pieces_is_not_listed),
 		cmocka_unit_test(a_listing_is_measured_in_pieces),
+		cmocka_unit_test(a_part_of_long_paths_is_resolved_in_one_hold),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_files, tear_down);

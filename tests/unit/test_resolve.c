@@ -383,6 +383,104 @@ static void test_nobody_waits(void **state)
 	free(inos);
 }
 
+/* ---- long paths ---- */
+
+static bool count_parts(void *arg)
+{
+	++*(size_t *)arg;
+	return false;
+}
+
+/* Adds ways to random nodes and back to the root, with more slashes than are needed, up to `size`
+ * bytes, and then a way to a node, or something like one. */
+static char *long_path(size_t *len, size_t size)
+{
+	char *path = malloc(size + 2 * PFS_RESOLVE_HELD_BYTES);
+	size_t n = 0, tail;
+
+	assert_non_null(path);
+	while (n < size) {
+		const struct seen *node = &model.seen[rnd((uint32_t)model.n)];
+		size_t depth = 0, slashes = rnd(2000) ? 1 : 1 + rnd(PFS_RESOLVE_HELD_BYTES / 2);
+
+		if (!S_ISDIR(node->attr.st_mode))
+			continue;
+		memset(path + n, '/', slashes);
+		n += slashes;
+		n += (size_t)sprintf(path + n, "%s", node->path);
+		for (const char *at = node->path; *at; at++)
+			depth += *at == '/' && at[1];
+		for (size_t i = 0; i < depth; i++)
+			n += (size_t)sprintf(path + n, "/..");
+	}
+	path[n++] = '/';
+	*len = n;
+	if (rnd(8)) {
+		char *end = random_path(&tail);
+
+		memcpy(path + n, end, tail);
+		*len = n + tail;
+		free(end);
+	}
+	return path;
+}
+
+/* Holds of the tree are bounded by bytes, too: those of one path and those of many. */
+static void check_long(const struct pfs_viewer *viewer, size_t n, size_t size)
+{
+	struct pfs_path_text paths[400];
+	uint64_t inos[PFS_COUNT(paths)];
+	struct pfs_visible *visible = NULL;
+	size_t parts = 0, bytes = 0;
+	const struct pfs_resolve_from from = {
+		.viewer = viewer, .alone = rnd(2), .gone = count_parts, .arg = &parts};
+
+	for (size_t i = 0; i < n; i++) {
+		paths[i].bytes = long_path(&paths[i].len, size);
+		bytes += paths[i].len;
+	}
+	assert_int_equal(pfs_tree_resolve_many(model.tree, inos, paths, n, &from), 0);
+	if (viewer)
+		assert_int_equal(pfs_visible_make(model.tree, viewer), 0);
+	else
+		assert_in_range(parts, bytes / PFS_RESOLVE_HELD_BYTES, SIZE_MAX);
+	(void)pfs_scan_lock(model.tree, __func__);
+	if (viewer)
+		assert_int_equal(pfs_visible_get(&visible, model.tree, viewer), 0);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(inos[i], expected_of(visible, &paths[i]));
+	pfs_scan_unlock(model.tree);
+	pfs_visible_unref(visible);
+	for (size_t i = 0; i < n; i++)
+		free((char *)paths[i].bytes);
+}
+
+static void test_long_paths(void **state)
+{
+	const struct pfs_viewer viewer = {.uid = 1, .gid = 1};
+	char *name = calloc(1, 2 * PFS_RESOLVE_HELD_BYTES);
+	const struct pfs_path_text longer = {memset(name, 'a', 2 * PFS_RESOLVE_HELD_BYTES),
+					     2 * PFS_RESOLVE_HELD_BYTES};
+	const struct pfs_resolve_from from = {0};
+	uint64_t ino = 1;
+
+	(void)state;
+	open_tree(seed);
+	random_tree(model.tree, 400);
+	model_look(&model, model.tree);
+	for (unsigned i = 0; i < 20; i++) {
+		check_long(NULL, 1, 5 * PFS_RESOLVE_HELD_BYTES);
+		check_long(NULL, 3, PFS_RESOLVE_HELD_BYTES - rnd(200));
+	}
+	check_long(NULL, 400, 4000);
+	random_rights(&model);
+	check_long(&viewer, 3, PFS_RESOLVE_HELD_BYTES);
+	assert_int_equal(pfs_tree_resolve_many(model.tree, &ino, &longer, 1, &from), 0);
+	assert_int_equal(ino, 0);
+	close_tree();
+	free(name);
+}
+
 static void test_lists(void **state)
 {
 	static const char text[] = "a\n\nb/c";
@@ -535,6 +633,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_remembered_directories),
 		cmocka_unit_test(test_directories_on_the_way),
 		cmocka_unit_test(test_answers_as_text),
+		cmocka_unit_test(test_long_paths),
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_long_codes),
 		cmocka_unit_test(test_equal_hashes),
