@@ -44,6 +44,7 @@ WRAP_test_holds := calloc clock_gettime free madvise pfs_attr_read pfs_bitmap_co
 WRAP_test_mirror := cudaMallocFromPoolAsync cudaFreeAsync cudaMemcpyAsync cudaStreamSynchronize cudaStreamCreateWithFlags
 WRAP_test_resident := clock_gettime
 WRAP_test_index_history := pfs_cuda_operators_open
+WRAP_test_index_paths_given_up := pfs_quarter_of_memory
 WRAP_test_index_paths_frozen := pfs_image_copy_index pfs_span_layout_begin
 WRAP_test_resolve_device := pfs_cuda_resident_open clock_gettime
 WRAP_test_path_table := pfs_cuda_resident_open

@@ -16,7 +16,7 @@
 #define CHANGED_PART 16u    /* of the nodes: so many may have changed besides */
 #define PIECE	     16384u /* slots read in one hold of the tree */
 #define APPLIED	     512u   /* changes applied in one hold */
-#define NODE_BYTES   96u    /* of memory, about */
+#define KEY_BYTES    64u    /* of memory, about, beside the name */
 
 static const struct pfs_run host = {.on = PFS_ENGINE_HOST};
 static const struct pfs_prefix_shape shape = {
@@ -216,6 +216,14 @@ static void changing(struct pfs_tree *tree, uint32_t slot, unsigned columns PFS_
 		follow(tree, slot);
 }
 
+static bool is_too_large(const struct pfs_path_entries *entries)
+{
+	struct pfs_prefix_info info;
+
+	pfs_prefix_describe(entries->prefix, &info);
+	return info.tree_bytes + info.list_bytes >= pfs_quarter_of_memory();
+}
+
 /* Applies the last changes that were noted, `most` of them.  The tree is held, and
  * entries->lock. */
 static int apply(struct pfs_path_entries *entries, const struct pfs_image *image, size_t most)
@@ -242,6 +250,8 @@ static int apply(struct pfs_path_entries *entries, const struct pfs_image *image
 	}
 	if (!error)
 		error = pfs_path_keys_insert(entries->prefix, &fresh);
+	if (!error && is_too_large(entries))
+		error = -ENOMEM;
 	pfs_path_keys_finish(&fresh);
 	pfs_path_keys_cut(&entries->old, first);
 	entries->n_changes = from;
@@ -393,6 +403,8 @@ static int fill(struct pfs_tree *tree, struct pfs_path_entries *entries)
 		error = read_some(tree, entries, &keys, &done);
 		error = error ? error : pfs_path_keys_insert(entries->prefix, &keys);
 		pfs_path_keys_cut(&keys, 0);
+		if (!error && is_too_large(entries))
+			error = -EFBIG;
 		if (!error && is_given_up(tree->path_index, entries))
 			error = -EAGAIN;
 	}
@@ -400,20 +412,34 @@ static int fill(struct pfs_tree *tree, struct pfs_path_entries *entries)
 	return error;
 }
 
-static bool has_room(struct pfs_tree *tree)
+static int fail_for_room(void)
 {
-	uint64_t nodes;
+	pfs_warning("the path index is not made: it would take more than a quarter of the "
+		    "machine's memory");
+	return -ENOMEM;
+}
+
+/* Returns true if an index of so many nodes will not have too much memory, by the length of an
+ * average name. */
+static bool has_room(struct pfs_tree *tree, uint64_t *nodes)
+{
+	const struct pfs_image *image = &tree->image;
+	uint64_t keys, names;
 
 	(void)pfs_scan_lock(tree, __func__);
-	nodes = tree->image.nodes;
+	*nodes = image->nodes;
+	keys = image->nodes + image->directories;
+	names = pfs_names_bytes(image->names);
 	pfs_scan_unlock(tree);
-	return nodes * NODE_BYTES < pfs_quarter_of_memory();
+	return *nodes < tree->path_index->too_many &&
+	       keys * (KEY_BYTES + names / PFS_MAX(*nodes, 1)) < pfs_quarter_of_memory();
 }
 
 int pfs_path_index_make(struct pfs_tree *tree)
 {
 	struct pfs_path_index *index = tree->path_index;
 	struct pfs_path_entries *entries;
+	uint64_t nodes;
 	bool is_there;
 	int error;
 
@@ -425,13 +451,14 @@ int pfs_path_index_make(struct pfs_tree *tree)
 	pfs_path_entries_unref(entries);
 	if (is_there)
 		return 0;
-	if (!has_room(tree)) {
-		pfs_warning("the path index is not made: it would take more than a quarter of the "
-			    "machine's memory");
-		return -ENOMEM;
-	}
+	if (!has_room(tree, &nodes))
+		return fail_for_room();
 	PFS_TRY(begin(tree, &entries));
 	error = fill(tree, entries);
+	if (error == -EFBIG) {
+		index->too_many = nodes;
+		error = fail_for_room();
+	}
 	if (error)
 		forget(index, entries);
 	else
@@ -487,6 +514,7 @@ int pfs_path_index_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&index->lock, NULL);
 	(void)pthread_mutex_init(&index->making, NULL);
+	index->too_many = UINT64_MAX;
 	tree->path_index = index;
 	pfs_watch(tree, &watcher);
 	PFS_TRY(pfs_store_scan_path_indexes(tree->store, note_name, &is_wanted));

@@ -22,9 +22,9 @@
  * have changed when a question begins, or memory is short for these keys, the frozen tree has no
  * index.
  *
- * Memory: some 90 bytes a node, a quarter of the machine's at most; for a frozen tree as much for
- * each node whose place has changed since, and a bit a slot, which count for all statements
- * together. Locks: tree->lock; a mutex of its own, taken after it. */
+ * Memory: some 65 bytes a key and the name, a quarter of the machine's at most: an index that would
+ * take more is not made, or given up; for a frozen tree as much for each node whose place has
+ * changed since, and a bit a slot, which count for all statements together. Locks: tree->lock; a mutex of its own, taken after it. */
 #ifndef PFS_FS_NODES_INDEX_PATHS_H
 #define PFS_FS_NODES_INDEX_PATHS_H
 
@@ -39,7 +39,8 @@ void pfs_path_index_destroy(struct pfs_tree *tree);
 void pfs_path_index_want(struct pfs_tree *tree, bool is_wanted, bool now);
 
 /* Makes the index, in this thread, if it is wanted and not there (tests). The tree is not held.
- * -ENOENT: it is not wanted; -ENOMEM; -EAGAIN: too much has changed meanwhile. */
+ * -ENOENT: it is not wanted; -ENOMEM, also if it would be too large; -EAGAIN: too much has
+ * changed meanwhile. */
 PFS_MUST_CHECK int pfs_path_index_make(struct pfs_tree *tree);
 
 /* Applies changes, so that the next question need not do that while it holds the tree. The tree is

@@ -201,6 +201,116 @@ static void test_behind_the_feed(void **state)
 	close_tree();
 }
 
+/* ---- a quarter of memory ---- */
+
+static uint64_t quarter; /* of this machine's memory; 0: the real one */
+
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker's --wrap gives */
+uint64_t __real_pfs_quarter_of_memory(void);
+uint64_t __wrap_pfs_quarter_of_memory(void);
+uint64_t __wrap_pfs_quarter_of_memory(void)
+{
+	return quarter ? quarter : __real_pfs_quarter_of_memory();
+}
+/* NOLINTEND(bugprone-reserved-identifier) */
+
+/* Makes nodes in a directory of their own, whose names have so many bytes. */
+static void make_named(uint32_t n, size_t len, mode_t mode)
+{
+	char name[PFS_NAME_MAX + 1], top[32];
+	uint64_t directory;
+
+	(void)snprintf(top, sizeof(top), "%zu %o", len, (unsigned)mode);
+	directory = make(PFS_ROOT_PRIME, top, S_IFDIR | 0755);
+	for (uint32_t i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof(name), "%08u%0*u", i, (int)len - 8, 0);
+		(void)make(directory, name, mode);
+	}
+}
+
+/* What an index takes of which nothing is known before. */
+static uint64_t measure(void)
+{
+	struct pfs_path_index_info info;
+
+	quarter = 0;
+	pfs_path_index_want(model.tree, true, false);
+	assert_int_equal(pfs_path_index_make(model.tree), 0);
+	assert_true(pfs_path_index_describe(model.tree, &info));
+	pfs_path_index_want(model.tree, false, false);
+	pfs_path_index_want(model.tree, true, false);
+	return info.bytes;
+}
+
+static void check_state(const char *state, uint64_t made)
+{
+	struct pfs_path_index_info info;
+
+	assert_true(pfs_path_index_describe(model.tree, &info));
+	assert_string_equal(info.state, state);
+	assert_int_equal(info.made, made);
+}
+
+/* An index that would take more than a quarter is not made, however long names are, and one that
+ * takes less by a fifth is. */
+static void test_quarter(void **state)
+{
+	static const struct {
+		size_t len;
+		mode_t mode;
+	} cases[] = {{12, S_IFREG | 0644},
+		     {30, S_IFREG | 0644},
+		     {200, S_IFREG | 0644},
+		     {20, S_IFDIR | 0755},
+		     {200, S_IFDIR | 0755}};
+
+	(void)state;
+	for (size_t i = 0; i < PFS_COUNT(cases); i++) {
+		uint64_t bytes;
+
+		open_tree();
+		make_named(2000, cases[i].len, cases[i].mode);
+		bytes = measure();
+		print_message("names of %zu bytes, %s: %.1f bytes a node\n", cases[i].len,
+			      S_ISDIR(cases[i].mode) ? "directories" : "files",
+			      (double)bytes / 2000);
+		quarter = bytes;
+		assert_int_equal(pfs_path_index_make(model.tree), -ENOMEM);
+		check_state("wanted", 1);
+		quarter = bytes / 5 * 6;
+		assert_int_equal(pfs_path_index_make(model.tree), 0);
+		check_state("ready", 2);
+		/* it grows beyond, and goes */
+		make_named(1000, cases[i].len + 1, cases[i].mode);
+		pfs_path_index_follow(model.tree);
+		check_state("wanted", 2);
+		quarter = 0;
+		close_tree();
+	}
+}
+
+/* If directories alone have long names an index takes more than the average name says, which shows
+ * when it is made. */
+static void test_quarter_while_filling(void **state)
+{
+	uint64_t bytes;
+
+	(void)state;
+	open_tree();
+	make_named(300, 250, S_IFDIR | 0755);
+	make_named(3000, 9, S_IFREG | 0644);
+	bytes = measure();
+	quarter = bytes - 1;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(pfs_path_index_make(model.tree), -ENOMEM);
+		check_state("wanted", 1);
+	}
+	quarter = bytes + 1;
+	assert_int_equal(pfs_path_index_make(model.tree), -ENOMEM); /* known from before */
+	quarter = 0;
+	close_tree();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +318,8 @@ int main(void)
 		cmocka_unit_test(test_memory_counts),
 		cmocka_unit_test(test_memory_is_lost),
 		cmocka_unit_test(test_behind_the_feed),
+		cmocka_unit_test(test_quarter),
+		cmocka_unit_test(test_quarter_while_filling),
 	};
 	int failed;
 
