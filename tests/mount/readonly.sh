@@ -27,6 +27,13 @@ for command in "touch $mnt/new" "mkdir $mnt/new" "rm $mnt/d/f" "mv $mnt/d $mnt/e
 	# shellcheck disable=SC2086 # a command and its operands
 	fails_with "refuses: ${command//"$mnt"/}" 'Read-only file system' $command
 done
+while IFS= read -r line; do
+	[[ -n $line && $line != '#'* ]] || continue
+	(cd "$mnt" && bash -c "${line//\/tmp\//$work\/}" 2>&1) || true
+done <"$mnt/.query/help" >output
+is 'no example of .query/help needs a mount that can be written' "$(grep 'Read-only' output)" ''
+ok 'others are there' grep -q '^epoch ' output
+ok 'it says what is left out' grep -q 'read-only: .*query/run and .query/resolve' "$mnt/.query/help"
 unmount_store
 is 'the store is the same, byte for byte' "$(sha256sum <"$store")" "$sum"
 
