@@ -157,3 +157,8 @@ if has_fuse; then
 	is 'many' "$(primefs resolve "$mnt" <longer 2>&1 | cut -f2- | cksum)" "$(cksum <longer)"
 	unmount_store
 fi
+
+# ---- its benchmark ----
+TMPDIR=$work primefs-bench resolve --nodes=20 >figures
+rate=$(grep -A 1 '^random paths, primefs resolve from a file' figures | sed -n 's/^ *\([0-9.]*\) M\/s .*/\1/p')
+ok "few paths are not found in no time: ${rate:=none} M/s" awk -v rate="$rate" 'BEGIN { exit !(rate > 0 && rate < 1000) }'
