@@ -27,10 +27,14 @@ is 'a single key, beside SQLite' "$(grep -A 2 '^insertion, a single key' "$work/
 
 primefs-bench s3 --keys=1000 --questions=100 --set=urls >"$work/s3"
 is 's3 has every size' "$(sed -n 's/^urls, on demand, \([0-9]*\) keys.*/\1/p' "$work/s3" | xargs)" '100 1000'
-for what in 'get, a batch' 'get, one by one, serial' 'beside a sorted array, one thread'; do
+primefs-bench s3 --keys=10000 --questions=100 --set=components >>"$work/s3"
+for what in 'get, a batch' 'get, one by one, serial' 'get, a batch, in a sorted array, one thread' 'next, all keys' \
+	'get, a batch, and the next ten of each key' 'prefix scan, a key of 12 on average' 'deletion, a batch' \
+	'beside a sorted array, one thread' 'an index of 1000 by its name'; do
 	n=$(grep -c "^    $what  " "$work/s3")
 	is "s3, $what: medians" "$(grep -c "^    $what  *[0-9.]* us $range " "$work/s3")" "${n/#0/some}"
 done
+is 'pages out and in, beside a copy' "$(grep -cE "^    (pages out|in again|beside a copy).* ms $range .*GB/s\$" "$work/s3")" 6
 not_ok 'every answer of s3 is right' grep -q BAD "$work/s3"
 
 primefs-bench s5 --keys=3000 --columns >"$work/columns"

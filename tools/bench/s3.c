@@ -15,21 +15,19 @@
 #include "base/cleanup.h"
 #include "base/order.h"
 #include "base/search.h"
-#include "gpu/prefix.h"
 #include "gpu/probe.h"
 #include "gpu/relation.h"
 #include "tools/bench/gen.h"
+#include "tools/bench/s3.h"
 
 #define LINE	  128u /* bytes of a key of the first two sets */
 #define URL_MAX	  147u
-#define TAIL	  32u /* a number of 17 digits, and what snprintf needs */
-#define RUNS	  5
+#define TAIL	  32u	  /* a number of 17 digits, and what snprintf needs */
 #define SINGLES	  64u	  /* so many are asked for one after the other, */
 #define MORE	  100000u /* or, if they take little time, so many */
 #define FEW	  100u
 
 enum { KEYS, ENGINE, QUESTIONS, BITS, MEMORY, SET, CPU };
-enum { PARTITIONS, CONSECUTIVE, URLS, PATHS, COMPONENTS };
 
 static const struct pfs_cmd_option options[] = {
 	[KEYS] = {"keys", 'k', "N", "of a compact tree, at most (1000000)"},
@@ -59,28 +57,7 @@ static const char *const traversals[] = {
 	[PFS_PREFIX_PARALLEL] = "parallel results",
 };
 
-struct asked {
-	uint8_t *bytes;
-	uint64_t *at, *numbers;
-	size_t n;
-};
-
-struct bench {
-	struct pfs_run run;
-	size_t set, most, questions; /* most: the largest number of keys */
-	uint64_t memory;
-	unsigned bits;
-	bool is_cpu; /* times are processor times */
-	uint8_t *bytes;
-	uint64_t *at, *numbers; /* the payloads are 0, 1, ... */
-	uint64_t *got;
-	uint32_t *places;
-	struct asked batch, singles;
-	const uint8_t **sorted; /* for the yardstick */
-	bool bad;
-};
-
-static double clock_of(const struct bench *b)
+double pfs_s3_clock(const struct pfs_s3 *b)
 {
 	return b->is_cpu ? pfs_bench_cpu() : pfs_bench_now();
 }
@@ -154,14 +131,14 @@ static size_t component_key(uint8_t *out, uint64_t i)
 	return 4 + (size_t)n;
 }
 
-static int make_keys(struct bench *b)
+static int make_keys(struct pfs_s3 *b)
 {
-	static size_t (*const make[])(uint8_t *out, uint64_t i) = {
-		[PARTITIONS] = partition_key,
-		[CONSECUTIVE] = consecutive_key,
-		[URLS] = url_key,
-		[PATHS] = path_key,
-		[COMPONENTS] = component_key,
+	static size_t (*const make[])(uint8_t * out, uint64_t i) = {
+		[PFS_S3_PARTITIONS] = partition_key,
+		[PFS_S3_CONSECUTIVE] = consecutive_key,
+		[PFS_S3_URLS] = url_key,
+		[PFS_S3_PATHS] = path_key,
+		[PFS_S3_COMPONENTS] = component_key,
 	};
 	size_t size = 0;
 
@@ -183,7 +160,7 @@ static int make_keys(struct bench *b)
 }
 
 /* Chooses any keys of the first n. */
-static int make_asked(const struct bench *b, struct asked *out, size_t most, size_t n,
+static int make_asked(const struct pfs_s3 *b, struct pfs_s3_asked *out, size_t most, size_t n,
 		      uint64_t seed)
 {
 	size_t size = 0;
@@ -210,8 +187,7 @@ static int make_asked(const struct bench *b, struct asked *out, size_t most, siz
 
 /* ---- figures ---- */
 
-/* The median of the runs, with the least and the most where there are several. */
-static void line(const char *what, double *seconds, unsigned runs, size_t n, bool is_right)
+void pfs_s3_line(const char *what, double *seconds, unsigned runs, size_t n, bool is_right)
 {
 	struct pfs_figure figure;
 	char range[40] = "";
@@ -226,7 +202,7 @@ static void line(const char *what, double *seconds, unsigned runs, size_t n, boo
 	(void)fflush(stdout);
 }
 
-static bool is_right(struct bench *b, const struct asked *asked)
+static bool is_right(struct pfs_s3 *b, const struct pfs_s3_asked *asked)
 {
 	bool right = true;
 
@@ -236,30 +212,30 @@ static bool is_right(struct bench *b, const struct asked *asked)
 	return right;
 }
 
-static int get_batch(struct bench *b, struct pfs_prefix *index)
+static int get_batch(struct pfs_s3 *b, struct pfs_prefix *index)
 {
 	const struct pfs_prefix_keys keys = {b->batch.bytes, b->batch.at, b->batch.n};
-	double seconds[RUNS];
+	double seconds[PFS_S3_RUNS];
 
-	for (int i = 0; i < RUNS; i++) {
-		double started = clock_of(b);
+	for (int i = 0; i < PFS_S3_RUNS; i++) {
+		double started = pfs_s3_clock(b);
 
 		PFS_TRY(pfs_prefix_get(&b->run, index, b->got, b->places, &keys,
 				       PFS_PREFIX_SERIAL));
-		seconds[i] = clock_of(b) - started;
+		seconds[i] = pfs_s3_clock(b) - started;
 	}
-	line("get, a batch", seconds, RUNS, b->batch.n, is_right(b, &b->batch));
+	pfs_s3_line("get, a batch", seconds, PFS_S3_RUNS, b->batch.n, is_right(b, &b->batch));
 	return 0;
 }
 
-static int get_singles(struct bench *b, struct pfs_prefix *index,
+static int get_singles(struct pfs_s3 *b, struct pfs_prefix *index,
 		       enum pfs_prefix_traversal traversal)
 {
-	double seconds[RUNS];
+	double seconds[PFS_S3_RUNS];
 	char what[64];
 
-	for (int run = 0; run < RUNS; run++) {
-		double started = clock_of(b);
+	for (int run = 0; run < PFS_S3_RUNS; run++) {
+		double started = pfs_s3_clock(b);
 
 		for (size_t i = 0; i < b->singles.n; i++) {
 			const struct pfs_prefix_keys key = {b->singles.bytes, b->singles.at + i, 1};
@@ -267,35 +243,35 @@ static int get_singles(struct bench *b, struct pfs_prefix *index,
 			PFS_TRY(pfs_prefix_get(&b->run, index, b->got + i, b->places + i, &key,
 					       traversal));
 		}
-		seconds[run] = clock_of(b) - started;
+		seconds[run] = pfs_s3_clock(b) - started;
 	}
 	(void)snprintf(what, sizeof(what), "get, one by one, %s", traversals[traversal]);
-	line(what, seconds, RUNS, b->singles.n, is_right(b, &b->singles));
+	pfs_s3_line(what, seconds, PFS_S3_RUNS, b->singles.n, is_right(b, &b->singles));
 	return 0;
 }
 
 /* Measures questions and answers that are on the device. */
-static int get_on_device(struct bench *b, struct pfs_prefix *index, const struct asked *asked,
-			 enum pfs_prefix_traversal traversal)
+static int get_on_device(struct pfs_s3 *b, struct pfs_prefix *index,
+			 const struct pfs_s3_asked *asked, enum pfs_prefix_traversal traversal)
 {
 	const struct pfs_prefix_keys keys = {asked->bytes, asked->at,
 					     asked == &b->singles ? 1 : asked->n};
-	double seconds[RUNS];
+	double seconds[PFS_S3_RUNS];
 	char what[64];
-	int error = pfs_prefix_probe(&b->run, index, seconds, RUNS, &keys, traversal);
+	int error = pfs_prefix_probe(&b->run, index, seconds, PFS_S3_RUNS, &keys, traversal);
 
 	if (error == -EOPNOTSUPP)
 		return 0;
 	PFS_TRY(error);
 	(void)snprintf(what, sizeof(what), "on the device, %s, %s", keys.n == 1 ? "one" : "a batch",
 		       traversals[traversal]);
-	line(what, seconds, RUNS, keys.n, true);
+	pfs_s3_line(what, seconds, PFS_S3_RUNS, keys.n, true);
 	return 0;
 }
 
 /* ---- yardsticks ---- */
 
-static size_t len_of(const struct bench *b, const uint8_t *key)
+static size_t len_of(const struct pfs_s3 *b, const uint8_t *key)
 {
 	const uint64_t *at = b->at;
 	size_t offset = (size_t)(key - b->bytes);
@@ -306,9 +282,9 @@ static size_t len_of(const struct bench *b, const uint8_t *key)
 }
 
 /* Looks at every key, as the paper's scan with a thread for each key. */
-static void scan_keys(struct bench *b, size_t n)
+static void scan_keys(struct pfs_s3 *b, size_t n)
 {
-	double started = clock_of(b);
+	double started = pfs_s3_clock(b);
 
 	for (size_t i = 0; i < b->singles.n; i++) {
 		const uint8_t *key = b->singles.bytes + b->singles.at[i];
@@ -323,20 +299,20 @@ static void scan_keys(struct bench *b, size_t n)
 			b->places[i] = 1;
 		}
 	}
-	started = clock_of(b) - started;
-	line("beside a scan of all keys, one thread", &started, 1, b->singles.n,
-	     is_right(b, &b->singles));
+	started = pfs_s3_clock(b) - started;
+	pfs_s3_line("get, one by one, in a scan of all keys", &started, 1, b->singles.n,
+		    is_right(b, &b->singles));
 }
 
 static int compare(const void *x, const void *y, void *context)
 {
-	const struct bench *b = context;
+	const struct pfs_s3 *b = context;
 	const uint8_t *a = *(const uint8_t *const *)x, *c = *(const uint8_t *const *)y;
 
 	return pfs_compare_bytes(a, len_of(b, a), c, len_of(b, c));
 }
 
-static size_t search_sorted(const struct bench *b, size_t n, const uint8_t *key, size_t len)
+static size_t search_sorted(const struct pfs_s3 *b, size_t n, const uint8_t *key, size_t len)
 {
 	size_t from = 0;
 
@@ -351,15 +327,15 @@ static size_t search_sorted(const struct bench *b, size_t n, const uint8_t *key,
 	return from;
 }
 
-static void search_array(struct bench *b, size_t n)
+static void search_array(struct pfs_s3 *b, size_t n)
 {
-	double seconds[RUNS];
+	double seconds[PFS_S3_RUNS];
 
 	for (size_t i = 0; i < n; i++)
 		b->sorted[i] = b->bytes + b->at[i];
 	qsort_r(b->sorted, n, sizeof(*b->sorted), compare, b);
-	for (int run = 0; run < RUNS; run++) {
-		double started = clock_of(b);
+	for (int run = 0; run < PFS_S3_RUNS; run++) {
+		double started = pfs_s3_clock(b);
 
 		for (size_t i = 0; i < b->batch.n; i++) {
 			const uint8_t *key = b->batch.bytes + b->batch.at[i];
@@ -369,15 +345,15 @@ static void search_array(struct bench *b, size_t n)
 			b->places[i] = memcmp(b->sorted[k], key, len) == 0 ? 1 : PFS_PREFIX_NONE;
 			b->got[i] = b->batch.numbers[i];
 		}
-		seconds[run] = clock_of(b) - started;
+		seconds[run] = pfs_s3_clock(b) - started;
 	}
-	line("beside a sorted array, one thread", seconds, RUNS, b->batch.n,
-	     is_right(b, &b->batch));
+	pfs_s3_line("get, a batch, in a sorted array, one thread", seconds, PFS_S3_RUNS, b->batch.n,
+		    is_right(b, &b->batch));
 }
 
 /* ---- the experiments ---- */
 
-static int insert_some(struct bench *b, struct pfs_prefix *index, size_t from, size_t to)
+static int insert_some(struct pfs_s3 *b, struct pfs_prefix *index, size_t from, size_t to)
 {
 	const struct pfs_prefix_keys keys = {b->bytes, b->at + from, to - from};
 	uint64_t added;
@@ -385,7 +361,7 @@ static int insert_some(struct bench *b, struct pfs_prefix *index, size_t from, s
 	return pfs_prefix_insert(&b->run, index, &added, &keys, b->numbers + from);
 }
 
-static void print_head(struct bench *b, struct pfs_prefix *index, const char *what, double seconds)
+static void print_head(struct pfs_s3 *b, struct pfs_prefix *index, const char *what, double seconds)
 {
 	struct pfs_prefix_info info;
 
@@ -396,27 +372,24 @@ static void print_head(struct bench *b, struct pfs_prefix *index, const char *wh
 		sets[b->set], what, (unsigned long long)info.n_keys, info.shape.bits,
 		info.shape.levels, (unsigned long long)info.n_partitions,
 		(double)info.tree_bytes / 1e6, (double)info.list_bytes / 1e6);
-	line("insertion, all keys once", &seconds, 1, info.n_keys, true);
+	pfs_s3_line("insertion, all keys once", &seconds, 1, info.n_keys, true);
 }
 
 /* Keys of which only compact trees are made, and these at once as large as they are to be. */
-static bool is_large(const struct bench *b)
+static bool is_large(const struct pfs_s3 *b)
 {
-	return b->set == PATHS || b->set == COMPONENTS;
+	return b->set == PFS_S3_PATHS || b->set == PFS_S3_COMPONENTS;
 }
 
 /* Few questions are asked if each walks through all partitions, or is looked for among all keys. */
-static size_t n_singles(const struct bench *b)
+static size_t n_singles(const struct pfs_s3 *b)
 {
 	return is_large(b) ? PFS_MIN(MORE, b->questions) : SINGLES;
 }
 
-static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_compact)
+/* last: of the traversals. */
+static int get_all(struct pfs_s3 *b, struct pfs_prefix *index, int last)
 {
-	int last = is_compact ? PFS_PREFIX_SERIAL : PFS_PREFIX_PARALLEL;
-
-	PFS_TRY(make_asked(b, &b->batch, b->questions, n, 5));
-	PFS_TRY(make_asked(b, &b->singles, n_singles(b), n, 6));
 	PFS_TRY(get_batch(b, index));
 	PFS_TRY(get_on_device(b, index, &b->batch, PFS_PREFIX_SERIAL));
 	for (int t = PFS_PREFIX_SERIAL; t <= last; t++) {
@@ -426,9 +399,20 @@ static int measure(struct bench *b, struct pfs_prefix *index, size_t n, bool is_
 	return 0;
 }
 
+static int measure(struct pfs_s3 *b, struct pfs_prefix *index, size_t n, bool is_compact)
+{
+	PFS_TRY(make_asked(b, &b->batch, b->questions, n, 5));
+	PFS_TRY(make_asked(b, &b->singles, n_singles(b), n, 6));
+	PFS_TRY(get_all(b, index, is_compact ? PFS_PREFIX_SERIAL : PFS_PREFIX_PARALLEL));
+	if (!is_compact)
+		return 0;
+	PFS_TRY(pfs_s3_order(b, index, n));
+	return pfs_s3_pages(b, index);
+}
+
 /* Measures one index of n keys. *is_full: the tree would have more memory than is allowed, and was
  * not measured. */
-static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, const char *what,
+static int one_index(struct pfs_s3 *b, const struct pfs_prefix_shape *shape, const char *what,
 		     size_t n, bool *is_full)
 {
 	uint64_t most = shape->layout == PFS_PREFIX_COMPACT ? UINT64_MAX : b->memory;
@@ -438,13 +422,13 @@ static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, cons
 	int error = 0;
 
 	PFS_TRY(pfs_prefix_create(&b->run, &index, shape));
-	started = clock_of(b);
+	started = pfs_s3_clock(b);
 	for (size_t from = 0, to; from < n && !error && info.tree_bytes <= most; from = to) {
 		to = PFS_MIN(n, from + 1000);
 		error = insert_some(b, index, from, to);
 		pfs_prefix_describe(index, &info);
 	}
-	started = clock_of(b) - started;
+	started = pfs_s3_clock(b) - started;
 	*is_full = info.tree_bytes > most;
 	if (*is_full)
 		(void)printf("%s, %s: %llu keys need more than %llu MB: the limit\n", sets[b->set],
@@ -459,7 +443,7 @@ static int one_index(struct bench *b, const struct pfs_prefix_shape *shape, cons
 }
 
 /* Measures from 100 keys on, ten times as many each time. */
-static int grow(struct bench *b, enum pfs_prefix_layout layout, const char *what, size_t from)
+static int grow(struct pfs_s3 *b, enum pfs_prefix_layout layout, const char *what, size_t from)
 {
 	const struct pfs_prefix_shape shape = {.layout = layout, .bits = b->bits};
 	bool is_full = false;
@@ -475,7 +459,7 @@ static int grow(struct bench *b, enum pfs_prefix_layout layout, const char *what
 }
 
 /* Partitions of other heights; the tree is the same. */
-static int vary_levels(struct bench *b)
+static int vary_levels(struct pfs_s3 *b)
 {
 	bool is_full;
 
@@ -487,15 +471,15 @@ static int vary_levels(struct bench *b)
 	return 0;
 }
 
-static void free_asked(struct asked *asked)
+static void free_asked(struct pfs_s3_asked *asked)
 {
 	free(asked->bytes);
 	free(asked->at);
 	free(asked->numbers);
-	*asked = (struct asked){0};
+	*asked = (struct pfs_s3_asked){0};
 }
 
-static void free_keys(struct bench *b)
+static void free_keys(struct pfs_s3 *b)
 {
 	free(b->bytes);
 	free(b->at);
@@ -508,7 +492,7 @@ static void free_keys(struct bench *b)
 	b->sorted = NULL;
 }
 
-static int bench_set(struct bench *b)
+static int bench_set(struct pfs_s3 *b)
 {
 	const struct pfs_prefix_shape compact = {.layout = PFS_PREFIX_COMPACT, .bits = b->bits};
 	int error = make_keys(b);
@@ -530,7 +514,7 @@ static int bench_set(struct bench *b)
 	return error;
 }
 
-static int bench(struct bench *b, size_t only)
+static int bench(struct pfs_s3 *b, size_t only)
 {
 	b->got = malloc(b->questions * sizeof(*b->got));
 	b->places = malloc(b->questions * sizeof(*b->places));
@@ -540,7 +524,7 @@ static int bench(struct bench *b, size_t only)
 	for (b->set = 0; b->set < PFS_COUNT(sets); b->set++)
 		if (only == PFS_COUNT(sets) || only == b->set)
 			PFS_TRY(bench_set(b));
-	return 0;
+	return pfs_s3_names(b);
 }
 
 static size_t set_of(const char *name)
@@ -554,7 +538,7 @@ static size_t set_of(const char *name)
 
 int pfs_bench_s3(int argc, char **argv)
 {
-	struct bench b = {.run.on = PFS_ENGINE_HOST};
+	struct pfs_s3 b = {.run.on = PFS_ENGINE_HOST};
 	uint64_t keys = 1000000, questions = 100000, bits = 4, memory = 1024;
 	size_t only = PFS_COUNT(sets);
 	struct pfs_cmd_args args;
