@@ -9,7 +9,6 @@
 #include "base/later.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
-#define LARGE	  (2 * HUGE_PAGE)
 #define STEP	  ((size_t)256 << 10) /* bytes of an array that grows between two polls */
 
 static int charge(const struct pfs_run *run, size_t *size, size_t count, size_t element_size)
@@ -30,41 +29,49 @@ static void prefer_huge_pages(void *memory, size_t size)
 {
 	char *from = memory, *to = from + size;
 
+	if (size < HUGE_PAGE)
+		return;
 	from += -(uintptr_t)from % HUGE_PAGE;
 	to -= (uintptr_t)to % HUGE_PAGE;
 	if (from < to)
 		(void)madvise(from, (size_t)(to - from), MADV_HUGEPAGE);
 }
 
-#define CLEARED	  1u
-#define HUGE_PAGES 2u
+/* Returns memory that begins with a huge page, if it is that large. */
+static void *allocate_raw(size_t size)
+{
+	void *memory;
+
+	if (size < HUGE_PAGE)
+		return malloc(size + 1); /* of nothing, too, a pointer */
+	return posix_memalign(&memory, HUGE_PAGE, size) == 0 ? memory : NULL;
+}
 
 static int allocate(const struct pfs_run *run, void *out, size_t count, size_t element_size,
-		    unsigned how)
+		    bool clear)
 {
 	void **pointer = out;
 	size_t size;
 
 	*pointer = NULL;
 	PFS_TRY(charge(run, &size, count, element_size));
-	*pointer = how & CLEARED ? calloc(1, size + 1)
-				 : malloc(size + 1); /* of nothing, too, a pointer */
-	if (*pointer && how & HUGE_PAGES && size >= LARGE)
-		prefer_huge_pages(*pointer, size);
-	if (*pointer)
-		return 0;
-	give_back(run, size);
-	return -ENOMEM;
+	*pointer = clear ? calloc(1, size + 1) : allocate_raw(size);
+	if (!*pointer) {
+		give_back(run, size);
+		return -ENOMEM;
+	}
+	prefer_huge_pages(*pointer, size);
+	return 0;
 }
 
 int pfs_run_alloc(const struct pfs_run *run, void *out, size_t count, size_t element_size)
 {
-	return allocate(run, out, count, element_size, CLEARED | HUGE_PAGES);
+	return allocate(run, out, count, element_size, true);
 }
 
 int pfs_run_alloc_raw(const struct pfs_run *run, void *out, size_t count, size_t element_size)
 {
-	return allocate(run, out, count, element_size, HUGE_PAGES);
+	return allocate(run, out, count, element_size, false);
 }
 
 void pfs_run_free(const struct pfs_run *run, void *memory, size_t count, size_t element_size)
@@ -99,8 +106,7 @@ int pfs_run_grow(const struct pfs_run *run, void *array, size_t old, size_t coun
 	size_t copied = *at ? old * element_size : 0;
 	int error;
 
-	/* Between two polls no huge page is cleared. */
-	PFS_TRY(allocate(run, &grown, count, element_size, clear || copied ? 0 : HUGE_PAGES));
+	PFS_TRY(allocate(run, &grown, count, element_size, false));
 	error = fill_grown(run, grown, clear ? count * element_size : copied, *at, copied);
 	if (error) {
 		pfs_run_free(run, grown, count, element_size);

@@ -251,6 +251,7 @@ static void an_array_that_grows_lets_others_in(void **state PFS_UNUSED)
 	assert_int_equal(growth.bytes, GROWN * sizeof(*array));
 	assert_int_equal(pfs_run_grow(&run, &array, GROWN, 2 * GROWN, sizeof(*array), false), 0);
 	assert_true(array[1] == 2 && array[GROWN - 1] == 3);
+	assert_int_equal((uintptr_t)array % (2u << 20), 0); /* a huge page */
 	pfs_run_free(&run, array, 2 * GROWN, sizeof(*array));
 	assert_int_equal(growth.bytes, 0);
 }
