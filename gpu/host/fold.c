@@ -161,6 +161,18 @@ int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 	return 0;
 }
 
+void pfs_fold_clear(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t from, size_t n)
+{
+	struct part parts[N_PARTS];
+
+	list_parts(parts, fold, t);
+	for (size_t i = 0; i < N_PARTS; i++) {
+		if (parts[i].wanted)
+			memset(*(char **)parts[i].array + from * parts[i].size, 0,
+			       n * parts[i].size);
+	}
+}
+
 void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t at,
 		   struct pfs_fold_table *other, size_t from, size_t n)
 {

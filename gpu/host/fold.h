@@ -59,6 +59,9 @@ void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
 /* Makes room for groups 0..capacity; new ones are empty, or, clear false, undefined. -ENOMEM. */
 PFS_MUST_CHECK int pfs_fold_reserve(const struct pfs_fold *fold, const struct pfs_run *run,
 				    struct pfs_fold_table *table, size_t capacity, bool clear);
+/* Makes groups from..from + n empty. */
+void pfs_fold_clear(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t from,
+		    size_t n);
 /* Copies n groups of other from `from` on, as they are, to `at` of table; `size` stays. Several
  * threads may do so for different groups. */
 void pfs_fold_copy(const struct pfs_fold *fold, struct pfs_fold_table *table, size_t at,

@@ -15,6 +15,7 @@
 #define PARTITION_BITS_MAX 10u
 #define BATCH		   32768u /* tuples at most that are sorted by partition together */
 #define FIRST_SLOTS	   1024u
+#define CLEARED		   4096u  /* groups that are made empty at a time */
 #define POLL_STEP	   16384u /* tuples between two questions whether to go on, in whole spans */
 
 /* ---- tables of groups ---- */
@@ -70,19 +71,22 @@ void pfs_group_table_close(struct pfs_group_table *table, const struct pfs_group
 
 /* ---- by hash ---- */
 
-static int grow_slots(struct pfs_group_hash *t)
+/* Makes at least so many slots, a power of two, with all groups. -ENOMEM. */
+static int grow_slots(struct pfs_group_hash *t, size_t least)
 {
 	size_t wanted = t->n_slots ? t->n_slots * 4 : FIRST_SLOTS;
 	const struct pfs_run *run = t->grouping->run;
 	uint32_t *slots;
 
+	while (wanted < least)
+		wanted *= 2;
 	PFS_TRY(pfs_run_alloc(run, &slots, wanted, sizeof(*slots)));
-	for (size_t i = 0; i < t->groups->n; i++) {
+	for (size_t i = 0; i < t->groups->n - t->before; i++) {
 		size_t at = pfs_hash_number(t->keys[i], t->grouping->keys.seed) & (wanted - 1);
 
 		while (slots[at])
 			at = (at + 1) & (wanted - 1);
-		slots[at] = (uint32_t)i + 1;
+		slots[at] = (uint32_t)(t->before + i) + 1;
 	}
 	pfs_run_free(run, t->slots, t->n_slots, sizeof(*slots));
 	t->slots = slots;
@@ -90,22 +94,17 @@ static int grow_slots(struct pfs_group_hash *t)
 	return 0;
 }
 
-int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity)
+void pfs_group_hash_clear(struct pfs_group_hash *t, size_t n)
 {
-	PFS_TRY(pfs_group_table_reserve(t->groups, t->grouping, capacity, true));
-	PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, capacity, sizeof(*t->keys),
-			     false));
-	t->capacity = capacity;
-	return 0;
-}
+	size_t from = t->cleared;
 
-/* Makes room for more groups, and slots for them; slots have all groups then. -ENOMEM. */
-static int grow(struct pfs_group_hash *t)
-{
-	size_t wanted = t->capacity ? t->capacity * 2 : FIRST_SLOTS / 2;
-
-	PFS_TRY(pfs_group_hash_reserve(t, wanted));
-	return !t->slots || t->n_slots < 2 * wanted ? grow_slots(t) : 0;
+	if (from - t->groups->n >= n)
+		return;
+	t->cleared = PFS_MIN(PFS_MAX(from + CLEARED, t->groups->n + n), t->groups->capacity);
+	n = t->cleared - from;
+	memset(t->groups->rows + from, 0, n * sizeof(*t->groups->rows));
+	for (size_t i = 0; i < t->grouping->n_folds; i++)
+		pfs_fold_clear(&t->grouping->folds[i], &t->groups->folds[i], from, n);
 }
 
 void pfs_group_hash_free(struct pfs_group_hash *t)
@@ -130,9 +129,19 @@ struct partitioning {
 	uint64_t *unsorted; /* by worker: the keys of its batch */
 	uint64_t *keys; /* keys and positions by batch, in it by partition, in the tuples' order */
 	uint32_t *at;
-	uint32_t *end;			/* by batch and partition: behind its last tuple */
-	struct pfs_group_table *tables; /* by partition */
-	size_t *before;			/* how many groups come before the partition's */
+	uint32_t *end; /* by batch and partition: behind its last tuple */
+	struct partition_worker {
+		struct pfs_group_table table; /* groups of its partitions */
+		struct pfs_group_hash hash;   /* the last one's */
+		size_t n;		      /* partitions that it has met */
+		size_t share, most;	      /* partitions that it may expect; groups at most */
+		uint8_t apart[64];	      /* workers write, each in its own cache line */
+	} * of_worker;
+	struct partition {
+		const struct pfs_group_table *table; /* that has its n groups, from `from` on */
+		size_t from, n;
+		size_t before; /* groups of the partitions before */
+	} * parts;
 	struct pfs_group_table *all;
 };
 
@@ -206,15 +215,50 @@ struct some {
 	uint32_t at[PFS_SPAN];
 };
 
-static int add_tuples(struct pfs_group_hash *t, const struct some *some)
+/* Makes room for so many groups in the worker's table, or for more: for an eighth more than those
+ * that its partitions have had so far let expect. -ENOMEM. */
+static int grow_table(struct partition_worker *worker, size_t wanted)
 {
+	size_t expected = 0;
+
+	if (worker->n)
+		expected = worker->hash.before / worker->n * worker->share / 8 * 9;
+	wanted = PFS_MAX(wanted, expected);
+	wanted = PFS_MAX(wanted, 2 * worker->table.capacity);
+	return pfs_group_table_reserve(&worker->table, worker->hash.grouping,
+				       PFS_MIN(wanted, worker->most), false);
+}
+
+/* Makes room for n more groups, which are empty, and slots for them. -ENOMEM. */
+static int make_room(struct partition_worker *worker, size_t n)
+{
+	struct pfs_group_hash *t = &worker->hash;
+	size_t wanted = PFS_MAX(t->capacity, FIRST_SLOTS / 2);
+
+	while (wanted - (t->groups->n - t->before) < n)
+		wanted *= 2;
+	if (wanted > t->capacity) {
+		PFS_TRY(pfs_run_grow(t->grouping->run, &t->keys, t->capacity, wanted,
+				     sizeof(*t->keys), false));
+		t->capacity = wanted;
+	}
+	if (t->n_slots < 2 * wanted)
+		PFS_TRY(grow_slots(t, 2 * wanted));
+	if (t->groups->capacity - t->groups->n < n)
+		PFS_TRY(grow_table(worker, t->before + wanted));
+	pfs_group_hash_clear(t, n);
+	return 0;
+}
+
+static int add_tuples(struct partition_worker *worker, const struct some *some)
+{
+	struct pfs_group_hash *t = &worker->hash;
 	const struct pfs_grouping *g = t->grouping;
 	struct pfs_span span = {.n = some->n, .at = some->at};
 	uint32_t group[PFS_SPAN];
 
+	PFS_TRY(make_room(worker, some->n));
 	for (uint32_t i = 0; i < some->n; i++) {
-		if (t->groups->n == t->capacity)
-			PFS_TRY(grow(t));
 		group[i] = pfs_group_hash_find(t, some->keys[i], some->at[i]);
 		t->groups->rows[group[i]]++;
 	}
@@ -224,19 +268,19 @@ static int add_tuples(struct pfs_group_hash *t, const struct some *some)
 }
 
 /* Does the same for groups. */
-static int merge_groups(struct pfs_group_hash *t, const struct pfs_near_worker *worker,
+static int merge_groups(struct partition_worker *to, const struct pfs_near_worker *worker,
 			const struct some *some)
 {
+	struct pfs_group_hash *t = &to->hash;
 	const struct pfs_grouping *g = t->grouping;
 
+	PFS_TRY(make_room(to, some->n));
 	for (uint32_t i = 0; i < some->n; i++) {
 		uint32_t group;
 		size_t k;
 
 		worker = pfs_near_worker_of(worker, some->at[i]);
 		k = some->at[i] - worker->before;
-		if (t->groups->n == t->capacity)
-			PFS_TRY(grow(t));
 		group = pfs_group_hash_find(t, some->keys[i], worker->table.first[k]);
 		t->groups->first[group] = PFS_MIN(t->groups->first[group], worker->table.first[k]);
 		t->groups->rows[group] += worker->table.rows[k];
@@ -247,19 +291,20 @@ static int merge_groups(struct pfs_group_hash *t, const struct pfs_near_worker *
 	return 0;
 }
 
-static int add_some(struct pfs_group_hash *t, const struct partitioning *p, struct some *some)
+static int add_some(struct partition_worker *worker, const struct partitioning *p,
+		    struct some *some)
 {
-	PFS_TRY(p->near ? merge_groups(t, p->near->of_worker, some) : add_tuples(t, some));
+	PFS_TRY(p->near ? merge_groups(worker, p->near->of_worker, some)
+			: add_tuples(worker, some));
 	some->n = 0;
 	return pfs_run_poll(p->grouping->run);
 }
 
 /* Adds the partition's stretches of all batches. */
-static int add_partition(struct pfs_group_hash *t, const struct partitioning *p, size_t part)
+static int add_partition(struct partition_worker *worker, const struct partitioning *p, size_t part)
 {
 	struct some some = {.n = 0};
 
-	PFS_TRY(grow(t));
 	for (uint64_t batch = 0; batch < p->n_batches; batch++) {
 		const uint32_t *end = p->end + (batch << p->bits) + part;
 		uint64_t from = part ? end[-1] : batch * p->batch;
@@ -279,27 +324,42 @@ static int add_partition(struct pfs_group_hash *t, const struct partitioning *p,
 			some.n += n;
 			from += n;
 			if (some.n == PFS_SPAN)
-				PFS_TRY(add_some(t, p, &some));
+				PFS_TRY(add_some(worker, p, &some));
 		}
 	}
-	return add_some(t, p, &some);
+	return add_some(worker, p, &some);
 }
 
-static int group_partition(void *context, unsigned worker, uint64_t from, uint64_t to)
+static int open_worker(struct partition_worker *worker, const struct partitioning *p)
+{
+	const struct pfs_grouping *g = p->grouping;
+
+	if (worker->hash.grouping)
+		return 0;
+	worker->hash = (struct pfs_group_hash){.grouping = g, .groups = &worker->table};
+	worker->most = p->n;
+	worker->share = pfs_div_round_up((size_t)1 << p->bits, pfs_host_workers(g->host));
+	return pfs_group_table_open(&worker->table, g);
+}
+
+static int group_partition(void *context, unsigned number, uint64_t from, uint64_t to)
 {
 	const struct partitioning *p = context;
-	int error = 0;
+	struct partition_worker *worker = &p->of_worker[number];
+	struct pfs_group_hash *t = &worker->hash;
 
-	(void)worker;
-	for (uint64_t part = from; part < to && !error; part++) {
-		struct pfs_group_hash t = {.grouping = p->grouping, .groups = &p->tables[part]};
-
-		error = pfs_group_table_open(t.groups, p->grouping);
-		if (!error)
-			error = add_partition(&t, p, part);
-		pfs_group_hash_free(&t);
+	PFS_TRY(open_worker(worker, p));
+	for (uint64_t part = from; part < to; part++) {
+		t->before = worker->table.n;
+		if (t->slots)
+			memset(t->slots, 0, t->n_slots * sizeof(*t->slots));
+		PFS_TRY(add_partition(worker, p, part));
+		p->parts[part] = (struct partition){.table = &worker->table,
+						    .from = t->before,
+						    .n = worker->table.n - t->before};
+		worker->n++;
 	}
-	return error;
+	return 0;
 }
 
 /* ---- one table of all ---- */
@@ -310,13 +370,19 @@ static int join_partition(void *context, unsigned worker, uint64_t from, uint64_
 	const struct pfs_grouping *g = p->grouping;
 
 	(void)worker;
-	for (uint64_t part = from; part < to; part++) {
-		struct pfs_group_table *table = &p->tables[part];
+	for (uint64_t i = from; i < to; i++) {
+		const struct partition *part = &p->parts[i];
 
-		pfs_group_table_copy(p->all, p->before[part], g, table, 0, table->n);
-		pfs_group_table_close(table, g);
+		pfs_group_table_copy(p->all, part->before, g, part->table, part->from, part->n);
 	}
 	return 0;
+}
+
+static void add_sizes(struct pfs_group_table *to, const struct pfs_grouping *g,
+		      const struct pfs_group_table *table)
+{
+	for (size_t k = 0; table->folds && k < g->n_folds; k++)
+		to->folds[k].size += table->folds[k].size;
 }
 
 static int join_partitions(struct partitioning *p)
@@ -326,14 +392,13 @@ static int join_partitions(struct partitioning *p)
 	size_t n_parts = (size_t)1 << p->bits;
 
 	for (size_t part = 0; part < n_parts; part++) {
-		p->before[part] = n;
-		n += p->tables[part].n;
-		for (size_t k = 0; k < g->n_folds; k++)
-			p->all->folds[k].size += p->tables[part].folds[k].size;
+		p->parts[part].before = n;
+		n += p->parts[part].n;
 	}
-	for (unsigned i = 0; p->near && i < p->near->n; i++) {
-		for (size_t k = 0; p->near->of_worker[i].table.folds && k < g->n_folds; k++)
-			p->all->folds[k].size += p->near->of_worker[i].table.folds[k].size;
+	for (unsigned i = 0; i < pfs_host_workers(g->host); i++) {
+		add_sizes(p->all, g, &p->of_worker[i].table);
+		if (p->near)
+			add_sizes(p->all, g, &p->near->of_worker[i].table);
 	}
 	PFS_TRY(pfs_group_table_reserve(p->all, g, n, false));
 	p->all->n = n;
@@ -342,39 +407,53 @@ static int join_partitions(struct partitioning *p)
 	return pfs_host_for(g->host, g->run, n_parts, 1, join_partition, p);
 }
 
+/* Frees what is of no use any more once all partitions have their groups. */
+static void free_tuples(struct partitioning *p)
+{
+	const struct pfs_run *run = p->grouping->run;
+	unsigned workers = pfs_host_workers(p->grouping->host);
+
+	pfs_run_free(run, p->end, p->n_batches << p->bits, sizeof(*p->end));
+	pfs_run_free(run, p->at, p->n, sizeof(*p->at));
+	pfs_run_free(run, p->keys, p->n, sizeof(*p->keys));
+	pfs_run_free(run, p->unsorted, workers * p->batch, sizeof(*p->unsorted));
+	p->end = p->at = NULL;
+	p->keys = p->unsorted = NULL;
+	for (unsigned i = 0; p->of_worker && i < workers; i++)
+		pfs_group_hash_free(&p->of_worker[i].hash);
+}
+
 static int run_partitions(struct partitioning *p)
 {
 	const struct pfs_grouping *g = p->grouping;
 
 	PFS_TRY(pfs_host_for(g->host, g->run, p->n, p->batch, distribute_batch, p));
 	PFS_TRY(pfs_host_for(g->host, g->run, UINT64_C(1) << p->bits, 1, group_partition, p));
+	free_tuples(p);
 	return join_partitions(p);
 }
 
-static int alloc_partitions(struct partitioning *p, size_t n_unsorted, size_t n_parts)
+static int alloc_partitions(struct partitioning *p, unsigned workers, size_t n_parts)
 {
 	const struct pfs_run *run = p->grouping->run;
 
-	PFS_TRY(pfs_run_alloc_raw(run, &p->unsorted, n_unsorted, sizeof(*p->unsorted)));
+	PFS_TRY(pfs_run_alloc(run, &p->of_worker, workers, sizeof(*p->of_worker)));
+	PFS_TRY(pfs_run_alloc_raw(run, &p->unsorted, workers * p->batch, sizeof(*p->unsorted)));
 	PFS_TRY(pfs_run_alloc_raw(run, &p->keys, p->n, sizeof(*p->keys)));
 	PFS_TRY(pfs_run_alloc_raw(run, &p->at, p->n, sizeof(*p->at)));
 	PFS_TRY(pfs_run_alloc(run, &p->end, p->n_batches * n_parts, sizeof(*p->end)));
-	PFS_TRY(pfs_run_alloc(run, &p->before, n_parts, sizeof(*p->before)));
-	return pfs_run_alloc(run, &p->tables, n_parts, sizeof(*p->tables));
+	return pfs_run_alloc(run, &p->parts, n_parts, sizeof(*p->parts));
 }
 
-static void free_partitions(struct partitioning *p, size_t n_unsorted, size_t n_parts)
+static void free_partitions(struct partitioning *p, unsigned workers, size_t n_parts)
 {
 	const struct pfs_run *run = p->grouping->run;
 
-	for (size_t i = 0; p->tables && i < n_parts; i++)
-		pfs_group_table_close(&p->tables[i], p->grouping);
-	pfs_run_free(run, p->tables, n_parts, sizeof(*p->tables));
-	pfs_run_free(run, p->before, n_parts, sizeof(*p->before));
-	pfs_run_free(run, p->end, p->n_batches * n_parts, sizeof(*p->end));
-	pfs_run_free(run, p->at, p->n, sizeof(*p->at));
-	pfs_run_free(run, p->keys, p->n, sizeof(*p->keys));
-	pfs_run_free(run, p->unsorted, n_unsorted, sizeof(*p->unsorted));
+	free_tuples(p);
+	for (unsigned i = 0; p->of_worker && i < workers; i++)
+		pfs_group_table_close(&p->of_worker[i].table, p->grouping);
+	pfs_run_free(run, p->of_worker, workers, sizeof(*p->of_worker));
+	pfs_run_free(run, p->parts, n_parts, sizeof(*p->parts));
 }
 
 static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g,
@@ -395,10 +474,10 @@ static int group_items(struct pfs_group_table *out, const struct pfs_grouping *g
 	spans = pfs_div_round_up(pfs_div_round_up(p.n, PFS_SPAN), 4ul * workers);
 	p.batch = PFS_SPAN * PFS_MIN(PFS_MAX(spans, 1), BATCH / PFS_SPAN);
 	p.n_batches = pfs_div_round_up(p.n, p.batch);
-	error = alloc_partitions(&p, workers * p.batch, n_parts);
+	error = alloc_partitions(&p, workers, n_parts);
 	if (!error)
 		error = run_partitions(&p);
-	free_partitions(&p, workers * p.batch, n_parts);
+	free_partitions(&p, workers, n_parts);
 	return error;
 }
 

@@ -11,15 +11,19 @@ struct pfs_group_hash {
 	struct pfs_group_table *groups;
 	uint32_t *slots; /* group + 1; 0: free */
 	size_t n_slots;
-	uint64_t *keys; /* by group */
-	size_t capacity;
+	size_t before;	 /* groups before that are not in the slots, and have no keys here */
+	uint64_t *keys;	 /* by group */
+	size_t capacity; /* of keys */
+	size_t cleared;	 /* groups, at least those in use: what is kept for others is undefined */
 };
 
-/* Makes room for so many groups, but for them no slots. -ENOMEM. */
-PFS_MUST_CHECK int pfs_group_hash_reserve(struct pfs_group_hash *t, size_t capacity);
+/* Makes the next n groups, for which there is room, empty. Few are at a time, so that they are in
+ * the cache when tuples are added. */
+void pfs_group_hash_clear(struct pfs_group_hash *t, size_t n);
 void pfs_group_hash_free(struct pfs_group_hash *t); /* but for the groups; {0} is allowed */
 
-/* Returns the group of the key, which a tuple at `at` has; there is room for one more. */
+/* Returns the group of the key, which a tuple at `at` has; there is room for one more, which is
+ * empty. */
 static inline uint32_t pfs_group_hash_find(struct pfs_group_hash *t, uint64_t key, uint32_t at)
 {
 	const struct pfs_keys *keys = &t->grouping->keys;
@@ -28,13 +32,13 @@ static inline uint32_t pfs_group_hash_find(struct pfs_group_hash *t, uint64_t ke
 
 	for (; t->slots[slot]; slot = (slot + 1) & (t->n_slots - 1)) {
 		group = t->slots[slot] - 1;
-		if (t->keys[group] == key &&
+		if (t->keys[group - t->before] == key &&
 		    (keys->exact || pfs_keys_equal(keys, t->groups->first[group], keys, at)))
 			return group;
 	}
 	group = (uint32_t)t->groups->n++;
 	t->slots[slot] = group + 1;
-	t->keys[group] = key;
+	t->keys[group - t->before] = key;
 	t->groups->first[group] = at;
 	return group;
 }
@@ -49,10 +53,11 @@ struct pfs_near_groups {
 	struct pfs_near_worker {
 		struct pfs_group_table table;
 		struct pfs_group_hash hash;
-		size_t since;	 /* groups before that are not in the slots any more */
-		size_t expected; /* groups */
-		uint64_t seen;	 /* tuples */
-		uint64_t before; /* groups of the workers before */
+		size_t since;	   /* groups before that are not in the slots any more */
+		size_t expected;   /* groups */
+		uint64_t seen;	   /* tuples */
+		uint64_t before;   /* groups of the workers before */
+		uint8_t apart[64]; /* workers write, each in its own cache line */
 	} * of_worker;
 	uint64_t n_groups; /* of all workers */
 	/* Groups that may be there several times, by a bit of each key: */

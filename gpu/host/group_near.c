@@ -38,6 +38,16 @@ static void close_worker(struct pfs_near_worker *worker, const struct pfs_groupi
 	pfs_group_table_close(&worker->table, g);
 }
 
+/* Makes room for so many groups, but for them no slots. */
+static int reserve(struct pfs_group_hash *hash, size_t capacity)
+{
+	PFS_TRY(pfs_group_table_reserve(hash->groups, hash->grouping, capacity, false));
+	PFS_TRY(pfs_run_grow(hash->grouping->run, &hash->keys, hash->capacity, capacity,
+			     sizeof(*hash->keys), false));
+	hash->capacity = capacity;
+	return 0;
+}
+
 /* Adds the span's tuples to groups, but not to their aggregates. */
 static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *span, uint32_t *group)
 {
@@ -52,9 +62,9 @@ static int find_groups(struct pfs_near_worker *worker, const struct pfs_span *sp
 		/* what a sample lets expect is for groups that do not come again */
 		size_t expected = worker->since ? worker->expected : 0;
 
-		PFS_TRY(pfs_group_hash_reserve(
-			hash, PFS_MAX(2 * hash->capacity, PFS_MAX(expected, GROUPS))));
+		PFS_TRY(reserve(hash, PFS_MAX(2 * hash->capacity, PFS_MAX(expected, GROUPS))));
 	}
+	pfs_group_hash_clear(hash, PFS_SPAN);
 	pfs_keys_read(&hash->grouping->keys, span, keys, NULL);
 	for (uint32_t i = 0; i < span->n; i++) {
 		group[i] = i && keys[i] == keys[i - 1] && hash->grouping->keys.exact

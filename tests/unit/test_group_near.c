@@ -329,7 +329,8 @@ static int64_t peak_of_count(struct pfs_operators *operators, uint32_t step, siz
 }
 
 /* Groups whose first tuples are far from each other take no more memory than sorting them would,
- * and without keys they are not sorted. */
+ * and without keys they are not sorted. What their tuples were distributed into is given back
+ * before all groups come into one table. */
 static void test_sparse(void **state)
 {
 	const int64_t sorting = (int64_t)SPARSE_GROUPS * 32;
@@ -340,6 +341,7 @@ static void test_sparse(void **state)
 	assert_int_equal(pfs_operators_open(&operators, PFS_ENGINE_HOST, 1), 0);
 	dense = peak_of_count(operators, 1, 1);
 	sparse = peak_of_count(operators, SPARSE_STEP, 1);
+	assert_in_range(dense, 0, (int64_t)SPARSE_GROUPS * 44);
 	assert_in_range(sparse, 0, dense + sorting);
 	assert_in_range(peak_of_count(operators, SPARSE_STEP, 0), 0, sparse);
 	pfs_operators_close(operators);
