@@ -85,11 +85,10 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *table, s
 bool pfs_fold_wants_exact(const struct pfs_fold *fold, const struct pfs_fold_table *table,
 			  uint64_t n, const uint32_t *order, size_t n_groups);
 
-/* Makes the results for groups order[0..n), or, order NULL, 0..n. -EOVERFLOW, -EOPNOTSUPP as of
- * pfs_group. */
+/* Makes the results for groups order[0..n), or, order NULL, 0..n, for which the table may lose an
+ * array. -EOVERFLOW, -EOPNOTSUPP as of pfs_group. */
 PFS_MUST_CHECK int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host,
 				   const struct pfs_run *run, struct pfs_vector *out,
-				   const struct pfs_fold_table *table, const uint32_t *order,
-				   uint64_t n);
+				   struct pfs_fold_table *table, const uint32_t *order, uint64_t n);
 
 #endif

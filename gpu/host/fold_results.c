@@ -149,19 +149,45 @@ static int finish_piece(void *context, unsigned worker, uint64_t from, uint64_t 
 	return 0;
 }
 
-int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host,
-		    const struct pfs_run *run, struct pfs_vector *out,
-		    const struct pfs_fold_table *table, const uint32_t *order, uint64_t n)
+/* Returns where the table has an array of integers that are the results; NULL: it has none. */
+static int64_t **array_of_results(const struct pfs_fold *fold, struct pfs_fold_table *table)
 {
-	struct finishing f = {.fold = fold, .table = table, .order = order, .out = out};
+	if (fold->traits->fold == PFS_FOLD_VALUES)
+		return &table->count;
+	if (fold->traits->fold == PFS_FOLD_SUM && fold->reader.kind == PFS_KIND_INTEGER &&
+	    fold->traits->result == PFS_RESULT_ARGUMENT)
+		return &table->integer;
+	return NULL;
+}
+
+/* Makes the vector, of the table's array if each result is to be written where it was read. */
+static int make_vector(const struct pfs_fold *fold, const struct pfs_run *run,
+		       struct pfs_vector *out, struct pfs_fold_table *table, const uint32_t *order,
+		       uint64_t n)
+{
 	enum pfs_kind kind = pfs_aggregate_kind(fold->traits, fold->reader.kind);
+	int64_t **results = array_of_results(fold, table);
+
+	if (results && !order && table->capacity == n) {
+		*out = (struct pfs_vector){.kind = kind, .integers = *results, .n = n};
+		*results = NULL;
+	} else {
+		PFS_TRY(pfs_vector_make(run, out, kind, n));
+	}
+	PFS_TRY(pfs_vector_make_bits(run, &out->nulls, n));
+	return kind == PFS_KIND_NUMBER ? pfs_vector_make_bits(run, &out->is_real, n) : 0;
+}
+
+int pfs_fold_finish(const struct pfs_fold *fold, struct pfs_host_operators *host,
+		    const struct pfs_run *run, struct pfs_vector *out, struct pfs_fold_table *table,
+		    const uint32_t *order, uint64_t n)
+{
+	const struct pfs_fold_table kept = *table;
+	struct finishing f = {.fold = fold, .table = &kept, .order = order, .out = out};
 	const struct pfs_cell_reader *reader = &fold->reader;
 
 	PFS_TRY(fold->evaluator ? atomic_load(&fold->evaluator->error) : 0);
-	PFS_TRY(pfs_vector_make(run, out, kind, n));
-	PFS_TRY(pfs_vector_make_bits(run, &out->nulls, n));
-	if (kind == PFS_KIND_NUMBER)
-		PFS_TRY(pfs_vector_make_bits(run, &out->is_real, n));
+	PFS_TRY(make_vector(fold, run, out, table, order, n));
 	if (!fold->evaluator) {
 		out->dictionary =
 			reader->column ? reader->column->dictionary : reader->vector->dictionary;

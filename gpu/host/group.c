@@ -319,23 +319,41 @@ static int count_piece(void *context, unsigned worker, uint64_t from, uint64_t t
 	return 0;
 }
 
-static int count_all(struct pfs_vector *out, const struct pfs_grouping *g,
-		     const struct groups *groups)
+/* is_last: the table may lose the numbers of tuples. */
+static int count_all(struct pfs_vector *out, const struct pfs_grouping *g, struct groups *groups,
+		     bool is_last)
 {
 	struct counting c = {groups, out};
 
+	if (is_last && !groups->order && groups->table.capacity == groups->n) {
+		*out = (struct pfs_vector){
+			.kind = PFS_KIND_INTEGER, .integers = groups->table.rows, .n = groups->n};
+		groups->table.rows = NULL;
+		return 0;
+	}
 	PFS_TRY(pfs_vector_make(g->run, out, PFS_KIND_INTEGER, groups->n));
 	return pfs_host_for(g->host, g->run, groups->n, PFS_PIECE, count_piece, &c);
 }
 
-/* Computes one aggregate for all groups. fold: how many aggregates before it have a fold. */
-static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
-		      const struct operation *o, const struct groups *groups,
-		      const struct pfs_aggregate *aggregate, size_t fold)
+/* Returns true if no aggregate behind number i counts the tuples of groups. */
+static bool is_last_count(const struct operation *o, size_t i)
 {
+	for (i++; i < o->n_aggregates; i++) {
+		if (fold_of(&o->aggregates[i]) == PFS_FOLD_TUPLES)
+			return false;
+	}
+	return true;
+}
+
+/* Computes aggregate number i for all groups. fold: how many aggregates before it have a fold. */
+static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
+		      const struct operation *o, struct groups *groups, size_t i, size_t fold)
+{
+	const struct pfs_aggregate *aggregate = &o->aggregates[i];
+
 	switch (fold_of(aggregate)) {
 	case PFS_FOLD_TUPLES:
-		return count_all(out, g, groups);
+		return count_all(out, g, groups, is_last_count(o, i));
 	case PFS_FOLD_DIFFERENT:
 		return count_distinct(out, g, o->keys, o->n_keys, aggregate, groups->n);
 	case PFS_FOLD_VALUES:
@@ -350,31 +368,47 @@ static int finish_one(struct pfs_vector *out, const struct pfs_grouping *g,
 }
 
 static int finish_aggregates(struct pfs_vector *out, const struct pfs_grouping *g,
-			     const struct operation *o, const struct groups *groups)
+			     const struct operation *o, struct groups *groups)
 {
 	size_t fold = 0;
 
 	for (size_t i = 0; i < o->n_aggregates; i++) {
-		PFS_TRY(finish_one(&out[i], g, o, groups, &o->aggregates[i], fold));
+		PFS_TRY(finish_one(&out[i], g, o, groups, i, fold));
 		fold += has_fold(&o->aggregates[i]);
 	}
 	return 0;
+}
+
+/* Makes a batch of the groups' first tuples; of rows, their list is the batch's. */
+static int make_batch(struct pfs_tuples **out, const struct pfs_grouping *g, struct groups *groups,
+		      size_t more)
+{
+	struct pfs_positions first = {0};
+	int error = list_first(&first, groups, g->run);
+
+	if (!error && g->source->table && first.allocated == first.n) {
+		error = pfs_tuples_make(g->run, out, first.n, 1, more);
+		if (!error) {
+			(*out)->tables[0].table = g->source->table;
+			(*out)->tables[0].rows = first.at;
+			first.at = NULL;
+		}
+	} else if (!error) {
+		error = pfs_host_batch(g->host, g->run, out, g->source, &first, more);
+	}
+	pfs_positions_close(g->run, &first);
+	return error;
 }
 
 static int make_tuples(struct pfs_tuples **out, const struct pfs_grouping *g,
 		       const struct operation *o, struct groups *groups)
 {
 	struct pfs_tuples *tuples = NULL;
-	struct pfs_positions first = {0};
-	int error = list_first(&first, groups, g->run);
+	int error = make_batch(&tuples, g, groups, o->n_aggregates);
 
-	if (!error)
-		error = pfs_host_batch(g->host, g->run, &tuples, g->source, &first,
-				       o->n_aggregates);
 	if (!error)
 		error = finish_aggregates(tuples->computed + pfs_source_computed(g->source), g, o,
 					  groups);
-	pfs_positions_close(g->run, &first);
 	if (error)
 		pfs_tuples_free(g->run, tuples);
 	else
@@ -442,8 +476,7 @@ static bool is_streamed(const struct pfs_grouping *g, const struct operation *o)
 	bool only_counts = o->n_keys == 0 && g->n_folds == 0 && !source->where;
 
 	return source->table && !(source->rows && source->rows->form == PFS_ROWS_LIST) &&
-	       !only_counts && !groups_again(o) &&
-	       pfs_keys_are_known(source, o->keys, o->n_keys);
+	       !only_counts && !groups_again(o) && pfs_keys_are_known(source, o->keys, o->n_keys);
 }
 
 /* Opens the tuples, as a reader or as a list of positions, and the keys. */

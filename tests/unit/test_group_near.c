@@ -347,22 +347,43 @@ static void test_sparse(void **state)
 	pfs_operators_close(operators);
 }
 
+/* What is counted and summed in group i of misleading rows, of which `expected` are in it. */
+static void assert_aggregates(const struct pfs_tuples *tuples, uint64_t i, int64_t expected)
+{
+	const struct pfs_vector *sums = &tuples->computed[3];
+	uint32_t row = tuples->tables[0].rows[i];
+	bool is_null = pfs_vector_is_null(sums, i);
+
+	assert_int_equal(tuples->computed[0].integers[i], expected);
+	assert_int_equal(tuples->computed[1].integers[i], expected * (int64_t)numbers[row]);
+	assert_int_equal(tuples->computed[4].integers[i], expected);
+	if (expected > 1)
+		return;
+	assert_int_equal(tuples->computed[2].integers[i], !is_null);
+	assert_int_equal(is_null, via[row] == PFS_NO_ROW);
+	assert_int_equal(sums->integers[i], is_null ? 0 : elements[via[row]]);
+}
+
 /* Wherever a sample looks at a large table, tuples of a group lie beside each other, and nowhere
  * else. */
 static void test_misleading(void **state)
 {
-	const struct pfs_table_column column = {
-		.kind = PFS_KIND_INTEGER, .width = 8, .not_null = true, .data = numbers};
-	const struct pfs_table large = {.n_rows = ROWS, .n_columns = 1, .columns = &column};
+	const struct pfs_table_column both[] = {columns[NUMBER], columns[BY_WAY]};
+	const struct pfs_table large = {.n_rows = ROWS, .n_columns = 2, .columns = both};
 	const struct pfs_group_key keys[] = {{.ref = {0, 0}}};
-	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL}};
+	const struct pfs_aggregate aggregates[] = {{.op = PFS_COUNT_ALL},
+						   {.op = PFS_SUM, .ref = {0, 0}},
+						   {.op = PFS_COUNT, .ref = {0, 1}},
+						   {.op = PFS_SUM, .ref = {0, 1}},
+						   {.op = PFS_COUNT_ALL}};
 	const struct pfs_step steps[] = {
 		{.op = PFS_OP_COLUMN, .ref = {0, 0}},
 		{.op = PFS_OP_CONSTANT, .constant = {.type = PFS_IS_INTEGER, .integer = -1}},
 		{.op = PFS_OP_NE},
 	};
 	const struct pfs_program where = {.steps = steps, .n = PFS_COUNT(steps)};
-	struct pfs_run run = {.on = PFS_ENGINE_HOST};
+	struct allowance a = {.most = INT64_MAX};
+	struct pfs_run run = {.on = PFS_ENGINE_HOST, .charge = charge, .context = &a};
 	uint64_t n = 0;
 
 	(void)state;
@@ -380,17 +401,19 @@ static void test_misleading(void **state)
 
 			assert_int_equal(
 				pfs_operators_open(&run.operators, PFS_ENGINE_HOST, workers), 0);
-			assert_int_equal(pfs_group(&run, &tuples, &source, keys, 1, aggregates, 1),
+			assert_int_equal(pfs_group(&run, &tuples, &source, keys, 1, aggregates,
+						   PFS_COUNT(aggregates)),
 					 0);
 			assert_int_equal(tuples->n, n);
 			for (uint64_t i = 0; i < n; i++) {
 				uint32_t row = tuples->tables[0].rows[i];
 
-				assert_int_equal(tuples->computed[0].integers[i],
-						 row % SAMPLED ? 1
-							       : PFS_MIN(SAMPLED / 3, ROWS - row));
+				assert_aggregates(tuples, i,
+						  row % SAMPLED ? 1
+								: PFS_MIN(SAMPLED / 3, ROWS - row));
 			}
 			pfs_tuples_free(&run, tuples);
+			assert_int_equal(a.charged, 0);
 			pfs_operators_close(run.operators);
 		}
 	}
