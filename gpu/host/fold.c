@@ -61,6 +61,14 @@ int pfs_fold_open(struct pfs_fold *fold, size_t n_before, const struct pfs_run *
 	return pfs_codes_rank(&fold->rank, run, dictionary, fold->collation);
 }
 
+void pfs_fold_has_tuples(struct pfs_fold *fold)
+{
+	fold->is_full = fold->traits->fold == PFS_FOLD_SUM && !fold->evaluator &&
+			fold->traits->result == PFS_RESULT_ARGUMENT &&
+			fold->reader.kind == PFS_KIND_INTEGER &&
+			pfs_cell_reader_has_values(&fold->reader);
+}
+
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold)
 {
 	if (fold->evaluator && !fold->back) {
@@ -114,7 +122,7 @@ static void list_parts(struct part parts[N_PARTS], const struct pfs_fold *fold,
 	const enum kept kept = kept_of(fold);
 	const bool is_number = kept == KEEPS_NUMBER || kept == KEEPS_PLACE;
 	const struct part all[N_PARTS] = {
-		{&t->count, sizeof(*t->count), true},
+		{&t->count, sizeof(*t->count), !fold->is_full},
 		{&t->integer, sizeof(*t->integer), is_number || kept == KEEPS_INTEGER},
 		{&t->real, sizeof(*t->real), is_number},
 		{&t->is_real, sizeof(*t->is_real), is_number},
@@ -231,21 +239,24 @@ static void sum_integers(struct pfs_fold_table *t, const struct pfs_cells *cells
 	t->size += ((pfs_u128)high << 32) + low;
 	if (!group) {
 		t->integer[0] = (int64_t)((uint64_t)t->integer[0] + sum);
-		t->count[0] += values_of(cells, n);
+		if (t->count)
+			t->count[0] += values_of(cells, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t g = group[i];
 
 		t->integer[g] = (int64_t)((uint64_t)t->integer[g] + (uint64_t)cells->integers[i]);
-		t->count[g]++;
 	}
+	for (uint32_t i = 0; t->count && i < n; i++)
+		t->count[group[i]]++;
 }
 
 static void sum_one(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t group,
 		    struct pfs_number value)
 {
-	t->count[group]++;
+	if (!fold->is_full)
+		t->count[group]++;
 	if (value.is_real) {
 		t->real[group] += value.real;
 		t->is_real[group] = 1;
@@ -446,7 +457,8 @@ void pfs_fold_add(const struct pfs_fold *fold, struct pfs_fold_table *t,
 static void merge_sums(const struct pfs_fold *fold, struct pfs_fold_table *t, size_t into,
 		       const struct pfs_fold_table *other, size_t from)
 {
-	t->count[into] += other->count[from];
+	if (!fold->is_full)
+		t->count[into] += other->count[from];
 	t->integer[into] = (int64_t)((uint64_t)t->integer[into] + (uint64_t)other->integer[from]);
 	if (t->real) {
 		t->real[into] += other->real[from];
@@ -463,7 +475,7 @@ void pfs_fold_merge(const struct pfs_fold *fold, struct pfs_fold_table *t, size_
 {
 	struct pfs_number value;
 
-	if (other->count[from] == 0)
+	if (!fold->is_full && other->count[from] == 0)
 		return;
 	switch (fold->traits->fold) {
 	case PFS_FOLD_VALUES:

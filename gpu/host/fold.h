@@ -21,6 +21,7 @@ struct pfs_fold {
 	size_t back; /* the fold so many before it has the same one, and computes; 0: it does */
 	struct pfs_codes_map rank; /* MIN and MAX of codes */
 	bool exact;		   /* sums of integers in 128 bits, positive and negative apart */
+	bool is_full; /* a sum of integers: each group has a value, and they are not counted */
 	/* GROUP_CONCAT (concat.h): */
 	uint32_t *next; /* by position of a tuple: that of the next one of its group, if there is
 			   one */
@@ -34,7 +35,7 @@ __extension__ typedef unsigned __int128 pfs_u128;
 /* Holds what is kept for one aggregate, by group; what the aggregate does not need is NULL. */
 struct pfs_fold_table {
 	size_t capacity;
-	int64_t *count;	  /* values that are not NULL */
+	int64_t *count;	  /* values that are not NULL; none if the fold is full */
 	int64_t *integer; /* sum of the integers, modulo 2^64; MIN, MAX: what is compared */
 	double *real;	  /* sum of the reals, not of INTEGER; MIN, MAX: what is compared */
 	uint8_t *is_real; /* SUM, not of INTEGER: there was a real; MIN, MAX: it is one */
@@ -54,6 +55,8 @@ struct pfs_fold_table {
 PFS_MUST_CHECK int pfs_fold_open(struct pfs_fold *fold, size_t n_before, const struct pfs_run *run,
 				 const struct pfs_source *source,
 				 const struct pfs_aggregate *aggregate);
+/* Says that each group has tuples. */
+void pfs_fold_has_tuples(struct pfs_fold *fold);
 void pfs_fold_close(const struct pfs_run *run, struct pfs_fold *fold);
 
 /* Makes room for groups 0..capacity; new ones are empty, or, clear false, undefined. -ENOMEM. */

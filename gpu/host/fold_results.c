@@ -54,7 +54,7 @@ static int finish_sum(const struct pfs_fold *fold, struct pfs_vector *out,
 	uint64_t bit = UINT64_C(1) << i % 64;
 	bool is_integer = false;
 
-	if (t->count[group] == 0 && !fold->traits->is_zero_of_none) {
+	if (!fold->is_full && t->count[group] == 0 && !fold->traits->is_zero_of_none) {
 		out->nulls[i / 64] |= bit;
 		out->integers[i] = 0;
 		return 0;

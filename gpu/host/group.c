@@ -532,6 +532,8 @@ int pfs_host_group(struct pfs_operator_backend *b, const struct pfs_run *run,
 		if (!has_fold(&aggregates[i]))
 			continue;
 		error = pfs_fold_open(&o.folds[g.n_folds], g.n_folds, run, source, &aggregates[i]);
+		if (!error && n_keys)
+			pfs_fold_has_tuples(&o.folds[g.n_folds]);
 		g.n_folds++;
 	}
 	g.folds = o.folds;
