@@ -239,6 +239,10 @@ bool pfs_cmd_end(struct pfs_cmd_args *args, int min, int max)
 		pfs_cmd_reject(args, "'%s' is one operand too many", args->operands[max]);
 	else if (args->n_operands < args->argc - 1)
 		args->operands[args->n_operands] = NULL;
+	/* As of a script's variable that is not set, which must not mean all there is. */
+	for (int i = 0; i < args->n_operands; i++)
+		if (!*args->operands[i])
+			pfs_cmd_reject(args, "an operand is empty: %s", args->cmd->operands);
 	return args->stop;
 }
 

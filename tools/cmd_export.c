@@ -176,6 +176,13 @@ static void choose_format(struct job *job, struct pfs_cmd_args *args)
 	pfs_cmd_reject(args, "--format=%s: not one of paths, csv, tar", args->value);
 }
 
+static void choose_top(struct job *job, struct pfs_cmd_args *args)
+{
+	job->at = args->value;
+	if (!*job->at)
+		pfs_cmd_reject(args, "--at= is empty; that of the root is /");
+}
+
 int pfs_cmd_export(int argc, char **argv)
 {
 	struct job job = {.format = &pfs_export_paths};
@@ -188,7 +195,7 @@ int pfs_cmd_export(int argc, char **argv)
 		if (option == FORMAT)
 			choose_format(&job, &args);
 		else if (option == AT)
-			job.at = args.value;
+			choose_top(&job, &args);
 		else if (option == COLUMNS)
 			job.columns = args.value;
 		else if (option == NEW_IDS)

@@ -135,12 +135,8 @@ static int resolve(struct pfs_tree *tree, struct pfs_reply *reply, uint64_t *ino
 		   const struct request *request)
 {
 	for (size_t i = 0; i < request->n_paths; i++) {
-		int error;
+		int error = pfs_tree_resolve(tree, &inos[i], request->paths[i]);
 
-		if (!*request->paths[i])
-			return pfs_reply_fail(reply, PFS_EXIT_FAILURE,
-					      "an empty path is no node's; that of the root is /");
-		error = pfs_tree_resolve(tree, &inos[i], request->paths[i]);
 		if (error)
 			return pfs_reply_fail(reply, PFS_EXIT_FAILURE, "%s: %s in the store",
 					      request->paths[i], strerror(-error));

@@ -40,10 +40,6 @@ questions() {
 questions 'imported'
 ino=$(primefs tree --ino "$store" subtree / | sed -n 's|\t/$||p')
 is 'the root has prime 2' "$ino" 2
-for question in subtree count ancestors children; do
-	fails_with "$question of an empty path, as of a variable that is not set" \
-		'^primefs tree: .*an empty path is no node' primefs tree "$store" "$question" /a ''
-done
 fails_with 'no such path' '/nowhere: No such file' primefs tree "$store" subtree /nowhere
 is 'the node of a code' "$(primefs tree --ino "$store" node 2)" "$(printf '2\t/')"
 prime=$(primefs tree --ino "$store" subtree / | sed -n 's|\t/a$||p')

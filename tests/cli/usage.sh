@@ -76,6 +76,11 @@ for command in 'tree STORE subtree' 'tree STORE node' 'dupes STORE' 'refresh STO
 	is "a name with a newline is shown in one line: $command" \
 		"$(eval "primefs ${command/STORE/\"\$store\"} \$'/no\nsuch'" 2>&1 | wc -l)" 1
 done
+for command in "tree STORE subtree ''" "tree STORE children /d ''" "dupes STORE ''" "refresh STORE ''" "export --at= STORE" \
+	"du STORE ''" "query STORE ''" "import '' s.pfs" "info ''"; do
+	exits "what is empty, as a variable that is not set, is wrong usage: $command" 2 \
+		eval "primefs ${command/STORE/\"\$store\"}"
+done
 is 'check prints no JSON about what it could not look at' "$(primefs check --json list 2>/dev/null)" ''
 seq -f /d/%g 20000 | primefs import --format=paths - many.pfs >/dev/null
 for command in "query many.pfs 'SELECT path FROM nodes'" 'tree many.pfs subtree /' 'du --svg=- many.pfs'; do
