@@ -245,6 +245,11 @@ void pfs_sql_set_up(struct pfs_sql *sql, const struct pfs_sql_terms *terms)
 
 /* ---- statements ---- */
 
+bool pfs_sql_is_complete(const char *text)
+{
+	return sqlite3_complete(text) == 1;
+}
+
 /* Returns true if the text has more than blanks, comments and semicolons; SQLite itself tells. */
 static bool is_statement(struct pfs_sql *sql, const char *text, int len)
 {

@@ -363,6 +363,10 @@ const char *pfs_sql_column_affinity(const struct pfs_sql *sql, size_t column);
  * memory for it, the value is empty, and the next step returns -ENOMEM. */
 void pfs_sql_value(struct pfs_sql *sql, struct pfs_sql_value *out, size_t column);
 
+/* Returns true if the text ends with the semicolon of a statement, with nothing but blanks and
+ * comments after it. */
+bool pfs_sql_is_complete(const char *text);
+
 /* Calls fn for each line of EXPLAIN QUERY PLAN of the statement `text`, outer steps first, until fn
  * returns non-zero, which is returned. Errors as pfs_sql_prepare. */
 PFS_MUST_CHECK int pfs_sql_explain(struct pfs_sql *sql, const char *text, size_t len,

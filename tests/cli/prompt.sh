@@ -101,6 +101,22 @@ see Tab completes
 see primefs> 
 say quit\r
 END
+converses 'several statements in a line, up to one that fails' <<'END'
+see primefs> 
+say SELECT 11 AS one; SELECT 12 AS two; -- done;\r
+see one\s+-+\s+11
+see two\s+-+\s+12\s+primefs> 
+say SELECT nam FROM nodes; SELECT 13 AS three;\r
+see name\?
+see \^\s+primefs> 
+say SELECT 14 /* a;\r
+see \.\.\.> 
+say */ AS four;;\r
+see four\s+-+\s+14\s+primefs> 
+say -- nothing;\r
+see nothing;\s+primefs> 
+say SELECT 1; quit\r
+END
 if [[ $(primefs query --help) == *prompt* ]] && ldd "$(command -v primefs)" | grep -q libedit; then
 	is 'history is the user'"'"'s alone' "$(stat -c %a .primefs_history)" 600
 	ok 'and has what was typed' grep -q 'answer' .primefs_history

@@ -23,6 +23,24 @@ exits 'the plan of a statement that fails on the way' 2 query --plan 'SELECT sum
 is 'says what the statement says' "$(query --plan 'SELECT sum(9223372036854775807) FROM nodes' 2>&1)" 'primefs query: integer overflow'
 is 'several from standard input' "$(printf 'SELECT 1;\n\nSELECT\n2;SELECT 3' | primefs query --csv "$store" 2>&1 | tr -d '\r' | head -n 2 | tail -n 1)" 1
 is 'the last without a semicolon' "$(printf 'SELECT count(*) AS n FROM nodes' | primefs query "$store")" $'n\n6'
+# a statement ends where SQLite says so
+script() { printf %b "$1" | primefs query --csv "$store" 2>&1 | tr -d '\r' | tr '\n' ' '; }
+query "CREATE TABLE cut (k INTEGER)"
+query "INSERT INTO cut VALUES (1), (2)"
+is 'not in a comment at the end of a line' "$(script 'DELETE FROM cut -- the first;\nWHERE k = 1;\nSELECT k FROM cut;')" 'k 2 '
+is 'nor in one of several lines' "$(script 'UPDATE cut SET k = 0 /* all;\n but */ WHERE k = 7;\nSELECT k FROM cut;')" 'k 2 '
+is 'nor in a text' "$(script "SELECT 'a;  \n;' AS a;\nSELECT \"k\" FROM [cut] WHERE ';\n' <> \"k\";")" 'a "a;   ;" k 2 '
+query 'DROP TABLE cut'
+is 'several in a line' "$(script 'SELECT 1 AS a; SELECT 2 AS b;SELECT\n3 AS c')" 'a 1 b 2 c 3 '
+is 'empty ones are none' "$(script ';\n ; ;SELECT 1 AS a;;\n-- end;\n/* ; */;\n')" 'a 1 '
+is 'comments belong to the next' "$(script '/* a;\n b */ SELECT 2 AS b; -- to\n')" 'b 2 '
+is 'a trigger is one statement' "$(script 'CREATE TRIGGER a INSERT ON b BEGIN DELETE FROM nodes; END; SELECT 1;' | wc -w)" \
+	"$(query 'CREATE TRIGGER a INSERT ON b BEGIN DELETE FROM nodes; END' 2>&1 | wc -w)"
+is 'a word among them' "$(script 'SELECT 1 AS a; quit; SELECT 2;')$(script 'SELECT 1 AS a; quit\nSELECT 2;')" 'a 1 a 1 '
+is 'one that fails is the last' "$(script 'SELECT 1 AS a; SELECT x; SELECT 2;' | head -c 30)" 'a 1 primefs query: no such col'
+fails_with 'a comment without end' 'no statement' bash -c "printf 'SELECT 1; /* a;' | primefs query '$store'"
+{ printf "SELECT '" && yes 'a;' | head -n 60000 && printf "';\nSELECT 7;\n"; } >long.sql
+fails_with 'one that is too long' 'more than 65536 bytes' bash -c "primefs query '$store' <long.sql"
 printf 'SELECT 1;\nSELECT 2\0 + 1;\nSELECT 3;' >nul.sql
 exits 'a NUL byte' 2 bash -c "primefs query '$store' <nul.sql"
 fails_with 'is not the end' 'a NUL byte; leave it out' bash -c "primefs query '$store' <nul.sql"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/client/prompt.h"
 
-#include <ctype.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "base/checked.h"
 #include "base/cleanup.h"
 #include "fs/query/query.h"
+#include "meta/sql/sqlquery.h"
 #include "tools/cmd.h"
 
 /* Set by Ctrl-C, which ends the statement that runs or drops the one that is being typed. */
@@ -239,20 +239,6 @@ static char *read_line(bool *has_nul, bool terminal, bool continued)
 	return NULL;
 }
 
-/* Cuts off blanks at both ends, and a semicolon at the end; *ended tells whether there was one. */
-static char *trim(char *text, bool *ended)
-{
-	char *end = strchr(text, 0);
-
-	while (isspace((unsigned char)*text))
-		text++;
-	while (end > text && isspace((unsigned char)end[-1]))
-		end--;
-	*end = 0;
-	*ended = end > text && end[-1] == ';';
-	return text;
-}
-
 static void help(void)
 {
 	(void)puts(
@@ -263,6 +249,8 @@ static void help(void)
 		"  SELECT name FROM pragma_table_info('nodes');\n"
 		"Tab completes; Ctrl-C stops a statement; quit or end of input leaves.");
 }
+
+#define BLANKS " \t\n\v\f\r"
 
 enum { NONE, QUIT, HELP };
 
@@ -275,11 +263,13 @@ static int word_of(const char *text)
 		int word;
 	} list[] = {{"quit", QUIT}, {"exit", QUIT}, {".quit", QUIT}, {".exit", QUIT}, {"\\q", QUIT},
 		    {"help", HELP}, {".help", HELP}, {"\\?", HELP}};
-	size_t len = strlen(text);
+	size_t len;
 
-	len -= len && text[len - 1] == ';';
+	text += strspn(text, BLANKS);
+	len = strcspn(text, BLANKS ";");
 	for (size_t i = 0; i < PFS_COUNT(list); i++)
-		if (strlen(list[i].name) == len && strncasecmp(text, list[i].name, len) == 0)
+		if (strlen(list[i].name) == len && strncasecmp(text, list[i].name, len) == 0 &&
+		    !text[len + strspn(text + len, BLANKS ";")])
 			return list[i].word;
 	return NONE;
 }
@@ -289,6 +279,7 @@ static bool take(const struct pfs_prompt *prompt, const char *text, bool termina
 {
 	int word = word_of(text);
 
+	text += strspn(text, BLANKS);
 	if (word == QUIT)
 		return false;
 	if (word == HELP) {
@@ -307,35 +298,94 @@ static bool take(const struct pfs_prompt *prompt, const char *text, bool termina
 
 /* Statements as their lines come. */
 struct text {
-	char *bytes;
+	char *bytes; /* a semicolon, which ends what was run before, and what has come since */
 	size_t size, capacity;
+	size_t seen; /* no semicolon before this one ends a statement */
 };
 
-/* Adds a line. Returns true if *statement is complete. */
-static bool add_line(struct text *text, char **statement, const char *line)
+/* Adds a line. */
+static int add_line(struct text *text, const char *line)
 {
 	size_t len = strlen(line);
-	bool ended;
 
+	PFS_TRY(pfs_grow(&text->bytes, &text->capacity, text->size + len + 3, 1));
+	if (!text->size) {
+		text->bytes[text->size++] = ';';
+		text->seen = 1;
+	}
 	(void)memcpy(text->bytes + text->size, line, len);
 	text->size += len;
-	text->bytes[text->size++] = '\n';
+	if (!len || line[len - 1] != '\n')
+		text->bytes[text->size++] = '\n';
 	text->bytes[text->size] = 0;
-	*statement = trim(text->bytes, &ended);
-	if (ended || !**statement || word_of(*statement)) {
-		text->size = 0;
-		return true;
+	return 0;
+}
+
+/* Returns true if the text is complete that begins with a semicolon and ends before `end`. A
+ * semicolon, blanks and comments are. */
+static bool is_complete(const char *text, char *end)
+{
+	char after = *end;
+	bool is;
+
+	*end = 0;
+	is = pfs_sql_is_complete(text);
+	*end = after;
+	return is;
+}
+
+/* Returns the semicolon that ends the statement behind the one at `from`; NULL: it has none yet. A
+ * statement that is too long to be run counts as ended, so that no time goes into its end. */
+static char *end_of(const struct text *text, const char *from, bool terminal)
+{
+	const char *start = from + 1 + strspn(from + 1, BLANKS);
+	char *end = text->bytes + text->seen;
+
+	while ((end = strchr(end, ';')) && !is_complete(from, end + 1) &&
+	       (terminal || end < start + PFS_STATEMENT_MAX))
+		end++;
+	return end;
+}
+
+/* Runs the statements that are complete. At a terminal what is behind one that fails, or is
+ * stopped, is dropped. Returns true to go on. */
+static bool run_complete(const struct pfs_prompt *prompt, struct text *text, bool terminal,
+			 int *status)
+{
+	char *from = text->bytes, *end, after;
+	bool go_on = true;
+
+	while (go_on && (end = end_of(text, from, terminal))) {
+		bool is_blank = is_complete(from, end);
+
+		after = end[1];
+		end[1] = 0;
+		*status = PFS_EXIT_OK;
+		if (!is_blank)
+			go_on = take(prompt, from + 1, terminal, status);
+		end[1] = after;
+		from = end;
+		text->seen = (size_t)(end + 1 - text->bytes);
+		if (*status || stop)
+			end[1] = 0;
 	}
-	text->size = strlen(text->bytes);
-	text->bytes[text->size++] = '\n';
-	return false;
+	if (go_on && word_of(from + 1)) {
+		go_on = take(prompt, from + 1, terminal, status);
+		from[1] = 0;
+	}
+	text->size = strlen(from);
+	if (is_complete(from, from + text->size))
+		text->size = 0; /* nothing has begun */
+	(void)memmove(text->bytes, from, text->size);
+	text->seen = text->size;
+	return go_on;
 }
 
 static int read_statements(const struct pfs_prompt *prompt, struct text *text, bool terminal)
 {
-	int status = PFS_EXIT_OK;
+	int status = PFS_EXIT_OK, error;
 	bool go_on = true, has_nul;
-	char *line, *statement;
+	char *line;
 
 	while (go_on) {
 		line = read_line(&has_nul, terminal, text->size);
@@ -350,19 +400,14 @@ static int read_statements(const struct pfs_prompt *prompt, struct text *text, b
 			(void)pfs_cmd_fail("query", "standard input: a NUL byte; leave it out");
 			return PFS_EXIT_USAGE;
 		}
-		if (pfs_grow(&text->bytes, &text->capacity, text->size + strlen(line) + 2, 1) ||
-		    !text->bytes) {
-			free(line);
-			return pfs_cmd_fail("query", "no memory");
-		}
-		if (add_line(text, &statement, line))
-			go_on = !*statement || take(prompt, statement, terminal, &status);
+		error = add_line(text, line);
 		free(line);
+		if (error)
+			return pfs_cmd_fail("query", "no memory");
+		go_on = run_complete(prompt, text, terminal, &status);
 	}
-	if (go_on && text->size) { /* the last statement needs no semicolon */
-		text->bytes[text->size] = 0;
-		(void)take(prompt, text->bytes, terminal, &status);
-	}
+	if (go_on && text->size) /* the last statement needs no semicolon */
+		(void)take(prompt, text->bytes + 1, terminal, &status);
 	return status;
 }
 
