@@ -291,13 +291,13 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv)
 		return;
 	f.out = sqlite3_str_new(sqlite3_context_db_handle(context));
 	format(&f, text);
-	if (!f.is_over && sqlite3_str_errcode(f.out) != SQLITE_TOOBIG) {
+	/* SQLite makes NULL of a longer one than may be, but its limit is a thousand million */
+	if (!f.is_over) {
 		pfs_sql_return_str(context, f.out);
 		return;
 	}
 	sqlite3_free(sqlite3_str_finish(f.out));
-	if (f.is_over) /* a result that is too long is NULL, as in SQLite */
-		sqlite3_result_error_code(context, SQLITE_INTERRUPT);
+	sqlite3_result_error_code(context, SQLITE_INTERRUPT);
 }
 
 /* ---- a format taken apart ---- */

@@ -236,7 +236,12 @@ static void test_memory_is_bounded(void **state)
 	assert_int_equal(run_text(), -ENOMEM);
 	write_repeated("SELECT randomblob(200000000)", "", 0, "");
 	refused(-ENOMEM, "query_value");
+	write_repeated("SELECT typeof(printf('%17000000d', ino)), count(*) FROM nodes GROUP BY 1",
+		       "", 0, "");
+	refused(-ENOMEM, "ask in several statements");
 	scope.value_limit = 1 << 20;
+	write_repeated("SELECT format('%s%1048570d', 'abcdef', 1) IS NULL", "", 0, "");
+	refused(-ENOMEM, "query_value");
 	write_repeated("SELECT randomblob(1048577)", "", 0, "");
 	refused(-ENOMEM, "query_value");
 	write_repeated("SELECT randomblob(1048000)", "", 0, "");

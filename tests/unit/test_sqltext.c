@@ -105,6 +105,9 @@ static void compare(const char *sql, sqlite3_stmt *a, sqlite3_stmt *b)
 	int got = sqlite3_step(a), wanted = sqlite3_step(b);
 	const void *x, *y;
 
+	if (got == SQLITE_TOOBIG && wanted == SQLITE_ROW && /* printf: ours is an error */
+	    sqlite3_column_type(b, 0) == SQLITE_NULL)
+		return;
 	if (got != wanted)
 		fail_msg("%s: %d (%s), not %d (%s)", sqlite3_expanded_sql(a), got,
 			 sqlite3_errmsg(ours.handle), wanted, sqlite3_errmsg(theirs));

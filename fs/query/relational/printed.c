@@ -75,7 +75,7 @@ bool pfs_printing_same(const struct pfs_printing *printing, uint64_t a, uint64_t
 
 static int reserve(struct pfs_text_buffer *out, size_t len)
 {
-	if (out->size + len >= PFS_SQL_VALUE_MIN) /* what is too long is NULL in SQLite */
+	if (out->size + len >= PFS_SQL_VALUE_MIN) /* the statement may not have longer values */
 		return -EOPNOTSUPP;
 	return pfs_grow(&out->bytes, &out->capacity, out->size + len + 1, 1);
 }
