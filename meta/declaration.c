@@ -441,6 +441,16 @@ int pfs_declaration_parse(char **sql, char why[PFS_DECLARATION_WHY], const char 
 	return error;
 }
 
+bool pfs_declaration_counts(const char *text, size_t len)
+{
+	struct parser p = {.at = text, .end = text + len};
+
+	look(&p);
+	while (p.token.kind != END && p.token.kind != BAD && !is_word(&p.token, "AUTOINCREMENT"))
+		skip(&p);
+	return is_word(&p.token, "AUTOINCREMENT");
+}
+
 bool pfs_declaration_constrains(const char *text, size_t len)
 {
 	static const char *const reserved[] = {"CHECK", "AUTOINCREMENT", NULL};

@@ -29,4 +29,7 @@ PFS_MUST_CHECK int pfs_declaration_parse(char **sql, char why[PFS_DECLARATION_WH
  * CONFLICT or STRICT. Names, texts and comments do not count. */
 bool pfs_declaration_constrains(const char *text, size_t len);
 
+/* Returns true if a CREATE TABLE that SQLite accepts has the keyword AUTOINCREMENT. */
+bool pfs_declaration_counts(const char *text, size_t len);
+
 #endif

@@ -393,13 +393,18 @@ static int pack(void *arg, int64_t row, const struct pfs_cell *cells, size_t n)
 }
 
 /* Whoever names the table later is to be able to. */
-static int check_declaration(struct keeping *keeping, const char *table)
+static int check_declaration(struct keeping *keeping, const char *table, bool is_new)
 {
 	char why[PFS_DECLARATION_WHY], what[PFS_DECLARATION_WHY + 32];
 	char *text PFS_FREE = NULL;
 	int error;
 
 	PFS_TRY(pfs_sql_declaration(keeping->sql, &text, table));
+	/* former versions have made such tables */
+	if (is_new && pfs_declaration_counts(text, strlen(text)))
+		return complain(
+			keeping, -EINVAL,
+			"numbers of rows that are gone come again; leave out AUTOINCREMENT");
 	error = pfs_declaration_parse(NULL, why, table, text, strlen(text));
 	if (error != -EUCLEAN)
 		return error;
@@ -425,7 +430,7 @@ static int check_fate(void *arg, const struct pfs_sql_side *side, enum pfs_sql_f
 	else if (fate == PFS_SQL_CHANGED)
 		error = pfs_sql_changed_rows(keeping->sql, side->name, pack, keeping);
 	if (!error && (fate == PFS_SQL_MADE || fate == PFS_SQL_INDEXED))
-		error = check_declaration(keeping, side->name);
+		error = check_declaration(keeping, side->name, fate == PFS_SQL_MADE);
 	return error == -E2BIG ? complain(keeping, error, "a row has more than 8 MiB") : error;
 }
 

@@ -266,7 +266,6 @@ static void test_only_words_constrain(void **state)
 		{"a INTEGER, b INTEGER CHECK (b > 0)", false},
 		{"a INTEGER, CHECK (a > 0)", false},
 		{"a INTEGER NOT NULL ON CONFLICT IGNORE", false},
-		{"a INTEGER PRIMARY KEY AUTOINCREMENT", false},
 		{"a INTEGER) STRICT --", false},
 	};
 

@@ -31,13 +31,18 @@ static int write_put(void *arg, struct pfs_store *to)
 	return pfs_store_write_rows(to, &rows);
 }
 
-static void put(const char *name, const char *columns)
+static void put_row(const char *name, const char *columns, int64_t number)
 {
-	struct put what = {name, columns, 1, 2};
+	struct put what = {name, columns, 1, number};
 
 	pfs_sides_hold(tree);
 	assert_int_equal(pfs_sides_commit(tree, 1000, write_put, &what), 0);
 	pfs_sides_release(tree);
+}
+
+static void put(const char *name, const char *columns)
+{
+	put_row(name, columns, 2);
 }
 
 /* Values are not stored that are not everybody's. */
@@ -85,6 +90,20 @@ static void test_declarations(void **state PFS_UNUSED)
 	close_queries();
 	assert_int_equal(temp_store_findings(&store), 3);
 	open_queries();
+}
+
+static void test_numbers_that_come_again(void **state PFS_UNUSED)
+{
+	put_row("old", "CREATE TABLE old(i INTEGER PRIMARY KEY AUTOINCREMENT);\n", 1);
+	check("SELECT i FROM old", "1");
+	change("INSERT INTO old VALUES (NULL)", 1);
+	change("CREATE INDEX old_i ON old(i)", 0);
+	refuse("DELETE FROM sqlite_sequence", -EACCES, "SQLite's own");
+	reopen();
+	check("SELECT i FROM old", "1,2");
+	refuse("CREATE TABLE t (i INTEGER PRIMARY KEY AUTOINCREMENT)", -EINVAL,
+	       "leave out AUTOINCREMENT");
+	change("CREATE TABLE t (autoincrement_ INTEGER, \"autoincrement\" TEXT)", 0);
 }
 
 /* An earlier version accepted them. */
@@ -214,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_declarations, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_numbers_that_come_again, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_names_of_functions, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_many, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_viewers, set_up, tear_down),
