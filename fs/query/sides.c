@@ -457,6 +457,8 @@ int pfs_sides_keep(struct pfs_query *query, struct pfs_sql_problem *problem)
 			&keeping, error,
 			"its rows have no number; leave out WITHOUT ROWID, or give a column "
 			"another name than rowid, _rowid_ and oid");
+	if (error == -E2BIG && !*problem->text)
+		error = complain(&keeping, error, "it has more than 500 columns");
 	if (error == -EEXIST && !*problem->text)
 		error = complain(&keeping, error,
 				 "a damaged one has its name; remove that one first");

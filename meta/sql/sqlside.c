@@ -101,9 +101,10 @@ int pfs_sql_list_columns(struct pfs_sql *sql, char **list, size_t *n, const char
 
 	while (i < PFS_COUNT(rowid_names) && columns.taken & 1u << i)
 		i++;
-	if (!error && (i == PFS_COUNT(rowid_names) || !columns.n ||
-		       columns.n > PFS_TABLE_COLUMNS_MAX))
+	if (!error && (i == PFS_COUNT(rowid_names) || !columns.n))
 		error = -EINVAL;
+	if (!error && columns.n > PFS_TABLE_COLUMNS_MAX)
+		error = -E2BIG;
 	if (!error) {
 		*list = names ? sqlite3_mprintf("%s%s", rowid_names[i], names) : NULL;
 		*n = columns.n;

@@ -316,6 +316,29 @@ static void test_values(void **state)
 	check("SELECT count(*) FROM v", "5");
 }
 
+static void create_wide(unsigned n, int code, const char *why)
+{
+	char sql[8192];
+	size_t at = (size_t)snprintf(sql, sizeof(sql), "CREATE TABLE wide (c0");
+
+	for (unsigned i = 1; i < n; i++)
+		at += (size_t)snprintf(sql + at, sizeof(sql) - at, ", c%u", i);
+	(void)snprintf(sql + at, sizeof(sql) - at, ")");
+	if (code)
+		refuse(sql, code, why);
+	else
+		change(sql, 0);
+}
+
+static void test_columns_are_few(void **state)
+{
+	(void)state;
+	create_wide(501, -E2BIG, "more than 500 columns");
+	create_wide(500, 0, NULL);
+	reopen();
+	check("SELECT count(*) FROM pragma_table_info('wide')", "500");
+}
+
 /* NOT INDEXED leaves a statement to SQLite, which adds reals. */
 static void test_means_of_both_signs(void **state)
 {
@@ -515,6 +538,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_parts, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_columns_are_few, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_means_of_both_signs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_means_of_many_groups, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
