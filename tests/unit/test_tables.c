@@ -339,6 +339,20 @@ static void test_columns_are_few(void **state)
 	check("SELECT count(*) FROM pragma_table_info('wide')", "500");
 }
 
+/* Also where SQLite would keep what was done before a row that fails. */
+static void test_all_or_nothing(void **state)
+{
+	(void)state;
+	change("CREATE TABLE t (a INTEGER UNIQUE)", 0);
+	change("INSERT INTO t VALUES (1), (2)", 2);
+	refuse("INSERT OR FAIL INTO t VALUES (3), (1), (4)", -EINVAL, "UNIQUE constraint failed");
+	refuse("UPDATE OR FAIL t SET a = 7", -EINVAL, "UNIQUE constraint failed");
+	check("SELECT a FROM t", "1,2");
+	change("INSERT OR IGNORE INTO t VALUES (3), (1), (4)", 2);
+	reopen();
+	check("SELECT a FROM t", "1,2,3,4");
+}
+
 /* NOT INDEXED leaves a statement to SQLite, which adds reals. */
 static void test_means_of_both_signs(void **state)
 {
@@ -539,6 +553,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_columns_are_few, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_all_or_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_means_of_both_signs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_means_of_many_groups, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
