@@ -213,6 +213,14 @@ int pfs_sql_bound_values(struct pfs_sql *sql)
 	return result;
 }
 
+void pfs_sql_let_rows(struct pfs_sql *sql, bool let)
+{
+	uint64_t limit = sql->steps_limit ? sql->steps_limit : sql->value_limit;
+
+	(void)sqlite3_limit(sql->handle, SQLITE_LIMIT_LENGTH,
+			    (int)(let ? PFS_MAX(limit, PFS_SQL_ROW_MAX) : limit));
+}
+
 int pfs_sql_value_limit(struct pfs_sql *sql, uint64_t *limit)
 {
 	*limit = sql->steps_limit;

@@ -127,8 +127,7 @@ bool pfs_sql_use_cached(struct pfs_sql *sql, struct pfs_sql_cached *cached)
 	(void)stpcpy(sql->changed, cached->changed);
 	sql->statement = cached->statement;
 	sql->selects = 0;
-	/* Side tables are filled under the general limit of values; the next step lowers it again.
-	 */
+	/* the general limit of values holds until the next step, which lowers it again */
 	sql->steps_limit = cached->steps_limit < cached->value_limit ? 0 : cached->steps_limit;
 	sql->saw = cached->saw;
 	sql->updated = cached->updated;

@@ -12,10 +12,14 @@
 #include <sqlite3.h>
 
 #include "meta/sql/sqlquery.h"
+#include "meta/store.h"
 
 #if SQLITE_VERSION_NUMBER < 3038000
 #error "SQLite 3.38 or newer is needed"
 #endif
+
+/* The most bytes of a side table's row in SQLite, with what that says about the columns. */
+#define PFS_SQL_ROW_MAX (PFS_TABLE_ROW_MAX + (uint64_t)16 * PFS_TABLE_COLUMNS_MAX)
 
 enum { /* what SQLite asked the authorizer about a statement: it */
 	PFS_SQL_SAW_SOURCE = 1,	/* changes rows of the source */
@@ -192,6 +196,10 @@ void pfs_sql_format(sqlite3_context *context, int argc, sqlite3_value **argv);
  * only a short time between two looks at the clock. Returns SQLite's results; SQLITE_AUTH: the
  * statement has more operations than are allowed, and sql->refused says so. */
 PFS_MUST_CHECK int pfs_sql_bound_values(struct pfs_sql *sql);
+
+/* Sets how long values may be: as the statement's; or, if rows of side tables are read and written
+ * as they are, as those may be, too. */
+void pfs_sql_let_rows(struct pfs_sql *sql, bool let);
 
 /* ---- sqltable.c ---- */
 

@@ -227,6 +227,7 @@ int pfs_sql_fill_begin(struct pfs_sql *sql, uint32_t id, bool anew)
 	size_t n;
 	int result;
 
+	pfs_sql_let_rows(sql, true);
 	PFS_TRY(pfs_sql_list_columns(sql, &list, &n, side->name));
 	text = sqlite3_str_new(NULL);
 	sqlite3_str_appendf(text, "INSERT INTO \"%w\" (%s) VALUES (?", side->name, list);
@@ -319,6 +320,7 @@ int pfs_sql_fill_end(struct pfs_sql *sql, uint32_t id, uint64_t version, int err
 		if (!error)
 			error = pfs_sql_own_errno(sql, result);
 	}
+	pfs_sql_let_rows(sql, false);
 	if (!error && side) {
 		side->filled = true;
 		side->version = version;
@@ -353,17 +355,17 @@ int pfs_sql_run(struct pfs_sql *sql, struct pfs_sql_problem *problem)
 	/* there was no memory to roll the last run back */
 	if (!sqlite3_get_autocommit(sql->handle))
 		return -ENOMEM;
-	error = pfs_sql_own_errno(sql, exec(sql, "BEGIN"));
+	PFS_TRY(pfs_sql_own_errno(sql, exec(sql, "BEGIN")));
 	sql->n_rowids = 0;
 	sql->rowids_lost = false;
-	if (error)
-		return error;
+	pfs_sql_let_rows(sql, false);
 	(void)sqlite3_update_hook(sql->handle, pfs_sql_row_changed, sql);
 	do
 		error = pfs_sql_step(sql, problem);
 	while (error == 1);
 	(void)sqlite3_update_hook(sql->handle, NULL, NULL);
 	(void)sqlite3_reset(sql->statement);
+	pfs_sql_let_rows(sql, true); /* the caller reads what has changed */
 	if (error)
 		pfs_sql_rollback(sql);
 	return error;

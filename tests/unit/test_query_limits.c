@@ -321,6 +321,27 @@ static void test_copies_count(void **state)
 	do_statement("SELECT count(*) FROM t NOT INDEXED");
 }
 
+/* However long the values are that a statement may make. */
+static void test_copies_have_long_rows(void **state)
+{
+	(void)state;
+	do_statement("CREATE TABLE t(k INTEGER UNIQUE, x TEXT)");
+	do_statement("INSERT INTO t VALUES (1, hex(zeroblob(1500000))), (2, 'a')");
+	reopen();
+	scope.value_limit = 64 << 10;
+	do_statement("SELECT 1 / (sum(k) = 3) FROM t NOT INDEXED");
+	do_statement("UPDATE t SET k = 3 WHERE k = 2");
+	do_statement("SELECT 1 / (max(k) = 3) FROM t NOT INDEXED");
+	write_repeated("SELECT x FROM t NOT INDEXED", "", 0, "");
+	refused(-ENOMEM, "query_value");
+	write_repeated("UPDATE t SET k = 4 WHERE k = 1", "", 0, "");
+	refused(-ENOMEM, "query_value");
+	do_statement("DELETE FROM t WHERE k = 1");
+	reopen();
+	do_statement("SELECT 1 / (group_concat(x) = 'a') FROM t NOT INDEXED");
+	scope.value_limit = 0;
+}
+
 static void write_doubling(unsigned n)
 {
 	open_text();
@@ -418,6 +439,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_text_of_rows_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_copies_have_long_rows, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_patterns_go_by_indexes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_are_stopped, set_up, end),
