@@ -13,6 +13,7 @@
 
 #define STEPS_FREE 4	 /* so many operations may work on the longest values: some 50 ms */
 #define SHORT	   16	 /* bytes: a shorter text, such as SELECT 1, need not be checked */
+#define STEPS_SORT 16	 /* a sort counts as so many */
 #define STEPS_MAX  20000 /* so many may work on values of LEAST bytes: the same time again */
 #define LEAST	   4096	 /* the least bytes that a value may have: a path */
 
@@ -64,6 +65,7 @@ static int each_op(struct pfs_sql *sql, int (*fn)(void *arg, const struct instru
 
 struct steps {
 	uint64_t n;
+	uint64_t sorts; /* of them, those of sorts that compare bytes */
 	/* registers that are set from others or from columns, perhaps for arguments */
 	uint64_t moved;
 	bool has_variadic; /* a function of any number of arguments */
@@ -108,7 +110,7 @@ static const struct cost costs[] = {
 	{"PureFunc0", 1},
 	{"VFilter", 2},
 	/* up to 16 runs are merged at a time: so many rows are compared at once */
-	{"SorterOpen", 16},
+	{"SorterOpen", STEPS_SORT},
 };
 /* How long functions take for a byte, by the beginnings of their names: longer than other
  * functions, or no time except in the allocator, which looks at the clock. */
@@ -144,6 +146,13 @@ static bool is_call(const char *name)
 	return false;
 }
 
+/* A sorter's p4 lists the columns that are compared, with their collations. */
+static bool compares_bytes(const struct instruction *op)
+{
+	return strcmp(op->name, "SorterOpen") == 0 && op->p4 && !strstr(op->p4, "NOCASE") &&
+	       !strstr(op->p4, "RTRIM");
+}
+
 static int add_step(void *arg, const struct instruction *op)
 {
 	struct steps *steps = arg;
@@ -162,6 +171,7 @@ static int add_step(void *arg, const struct instruction *op)
 	else
 		for (size_t i = 0; i < PFS_COUNT(costs); i++)
 			steps->n += strcmp(op->name, costs[i].name) == 0 ? costs[i].n : 0;
+	steps->sorts += compares_bytes(op) ? STEPS_SORT : 0;
 	return 0;
 }
 
@@ -199,6 +209,9 @@ static int find_limit(struct pfs_sql *sql, uint64_t *limit)
 	if (steps.n > STEPS_MAX)
 		return refuse(sql);
 	most = PFS_MAX(sql->value_limit, PFS_SQL_VALUE_MAX) * STEPS_FREE / PFS_MAX(steps.n, 1);
+	/* bytes are compared faster, and one sort comes after the other */
+	if (steps.n - steps.sorts <= STEPS_FREE)
+		most = PFS_MAX(most, PFS_SQL_ROW_MAX);
 	if (most < sql->value_limit)
 		*limit = PFS_MAX(most, least);
 	return SQLITE_OK;

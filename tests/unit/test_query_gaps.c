@@ -326,8 +326,9 @@ static void test_rows(void **state)
 
 #define ROWS(n) "WITH RECURSIVE i(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i LIMIT " #n ") "
 
-/* As long as what is sorted may be. */
+/* As long as what is sorted may be; the second one, if only bytes are compared. */
 #define SORTED "replace(hex(zeroblob(1200000)), '0', 'a')"
+#define ROW    "zeroblob(8380000)"
 
 static void test_sorts(void **state)
 {
@@ -346,6 +347,7 @@ static void test_sorts(void **state)
 		ROWS(100000) "SELECT count(DISTINCT random()) FROM i",
 		ROWS(40) "SELECT " SORTED " || i AS x FROM i ORDER BY x DESC",
 		ROWS(40) "SELECT " SORTED " || i AS x FROM i ORDER BY x COLLATE NOCASE",
+		ROWS(18) "SELECT " ROW " || i AS x FROM i ORDER BY x DESC",
 		ROWS(40) "SELECT DISTINCT " SORTED " || i FROM i",
 		ROWS(40) "SELECT DISTINCT x COLLATE NOCASE FROM (SELECT " SORTED
 			 " || i AS x FROM i)",

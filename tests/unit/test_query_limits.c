@@ -342,6 +342,31 @@ static void test_copies_have_long_rows(void **state)
 	scope.value_limit = 0;
 }
 
+/* The longest that a side table may have. */
+static void test_rows_can_be_sorted(void **state)
+{
+	static const char *const orders[] = {
+		"ORDER BY k",
+		"ORDER BY x, k DESC",
+		"WHERE k > 0 AND x <> 'b' ORDER BY x DESC",
+		"GROUP BY x ORDER BY k",
+	};
+
+	(void)state;
+	do_statement("CREATE TABLE t(k INTEGER, x TEXT)");
+	do_statement("INSERT INTO t VALUES (1, hex(zeroblob(4194296))), (2, 'a'), "
+		     "(3, hex(zeroblob(4194296)))");
+	for (size_t i = 0; i < PFS_COUNT(orders); i++) {
+		write_repeated("SELECT x, k FROM t NOT INDEXED ", "", 0, orders[i]);
+		if (run_text())
+			fail_msg("%s: %s", sql, error.text);
+	}
+	write_repeated("SELECT x FROM t NOT INDEXED ORDER BY x COLLATE NOCASE", "", 0, "");
+	refused(-ENOMEM, "beside so many operations");
+	write_repeated("SELECT x FROM t NOT INDEXED ORDER BY quote(x) || quote(x)", "", 0, "");
+	refused(-ENOMEM, "beside so many operations");
+}
+
 static void write_doubling(unsigned n)
 {
 	open_text();
@@ -440,6 +465,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_total_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_copies_have_long_rows, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rows_can_be_sorted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_preparing_is_bounded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_patterns_go_by_indexes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_all_are_stopped, set_up, end),
