@@ -151,6 +151,16 @@ else
 	skip 'moved in the store: no /dev/fuse'
 fi
 
+# in a directory that the store has moved, and its original likewise, out of one that is gone since
+fill
+primefs query "$store" "UPDATE nodes SET path = '/y' WHERE path = '/x/y'" >/dev/null
+before=$(primefs find "$store" /y -printf '%i ')
+mv "$one/x/y" "$one/y" && rm -r "$one/x"
+ok 'a file of a directory that is no longer below where it was' refresh -l "$store" /y/g
+is 'nothing is lost' "$(primefs find "$store" /y -printf '%i ')" "$before"
+ok 'then everything' refresh "$store"
+is 'nor then' "$(primefs find "$store" /y -printf '%i ')/$(nodes)" "$before//top /w /w/i /y /y/g /y/z /y/z/h"
+
 # ---- what the store has removed of a directory that moves ----
 # Imports once directories are settled, and have been changed later than the files in them.
 settle() {

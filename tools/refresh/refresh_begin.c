@@ -207,20 +207,6 @@ static int is_gone(struct pfs_refresh *refresh, bool *is, const char *path)
 	return pfs_crawl_is_own(error) ? error : 0;
 }
 
-/* A directory that is gone is found to be by the listing of the one above it. */
-static int begin_above_gone(struct pfs_refresh *refresh, uint64_t *ino, char *path)
-{
-	bool gone;
-
-	for (; *path; cut(path)) {
-		PFS_TRY(is_gone(refresh, &gone, path));
-		if (!gone)
-			break;
-		*ino = pfs_follow_parent(refresh->tree, *ino);
-	}
-	return 0;
-}
-
 /* Sets *closed if something is mounted at the name in the directory of the path that the refresh
  * stays out of. */
 static int is_closed(struct pfs_refresh *refresh, bool *closed, const char *path, const char *name)
@@ -238,6 +224,19 @@ static int is_closed(struct pfs_refresh *refresh, bool *closed, const char *path
 		pfs_refresh_leave(refresh, place);
 	}
 	return pfs_crawl_is_own(error) ? error : 0;
+}
+
+/* Goes on with the directory above. *ino is 0 if the store has moved the node out of that: it is
+ * looked for where its original was. */
+static int go_up(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	uint64_t above = find_above(refresh, path, *ino);
+
+	if (!above)
+		PFS_TRY(pfs_refresh_displaced(refresh, *ino, path, NULL));
+	*ino = above;
+	cut(path);
+	return 0;
 }
 
 /* What is mounted on the way, and not read, is found by the directory that it is mounted in. */
@@ -259,8 +258,21 @@ static int begin_above_closed(struct pfs_refresh *refresh, uint64_t *ino, char *
 		*end = '/';
 		name = end + 1;
 	}
-	for (; closed && strlen(path) > (size_t)(name - way); cut(path))
-		*ino = pfs_follow_parent(refresh->tree, *ino);
+	while (closed && *ino && strlen(path) > (size_t)(name - way))
+		PFS_TRY(go_up(refresh, ino, path));
+	return 0;
+}
+
+/* A directory that is gone is found to be by the listing of the one above it. */
+static int begin_above_gone(struct pfs_refresh *refresh, uint64_t *ino, char *path)
+{
+	bool gone = true;
+
+	while (*path && *ino && gone) {
+		PFS_TRY(is_gone(refresh, &gone, path));
+		if (gone)
+			PFS_TRY(go_up(refresh, ino, path));
+	}
 	return 0;
 }
 
@@ -271,9 +283,12 @@ static int begin_at_directory(struct pfs_refresh *refresh, uint64_t ino, char *p
 
 	if (!refresh->options->shallow)
 		PFS_TRY(begin_above_closed(refresh, &ino, path));
-	PFS_TRY(begin_at_mount(refresh, &ino, path));
+	if (ino)
+		PFS_TRY(begin_at_mount(refresh, &ino, path));
 	if (!refresh->options->shallow)
 		PFS_TRY(begin_above_gone(refresh, &ino, path));
+	if (!ino)
+		return 0;
 	PFS_TRY(pfs_refresh_place(refresh, &place, path, NULL));
 	place->start = true;
 	place->ino = ino;
