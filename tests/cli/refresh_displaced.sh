@@ -125,8 +125,10 @@ same() {
 store_moves() { move /x/f /w/f && move /x/y /w/y; }
 source_moves() { mv "$src/x/f" "$src/w/f" && mv "$src/x/y" "$src/w/y"; }
 same 'a file and a directory' '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i'
-same 'a file and a directory, by a path' '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i' /w
-
+for way in --quick /w /x '--quick /w' '--quick /x'; do
+	# shellcheck disable=SC2086
+	same "a file and a directory, $way" '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i' $way
+done
 # ---- another one comes to where the store has moved it ----
 fill
 move /x/f /w/f && move /x/y /w/y && move /x/g /w/g
@@ -141,8 +143,8 @@ is 'neither' "$(inos /w/f /w/y /w/y/h /w/y/z/i /w/g)/$(summary | sed 's/, [0-9]*
 # appears NAME KIND ORIGINAL: something else comes to where the store has moved the original, which goes then, at once
 # or later; it is added, and the node removed.
 appears() {
-	local to=/w/${3##*/} added
-	for later in 0 1; do
+	local to=/w/${3##*/} added way later
+	for way in '' --quick /x; do for later in 0 1; do
 		fill
 		move "/$3" "$to"
 		before=$(inos "$to")
@@ -150,14 +152,15 @@ appears() {
 		((!later)) || ok "$1 comes to where the store has moved it" refresh
 		((!later)) || is "$1 does not change it" "$(said | grep -v ^kept)/$(inos "$to")" "/$before"
 		rm -r "${src:?}/$3"
-		ok "$1 is there, the original is not ($later)" refresh
+		# shellcheck disable=SC2086
+		ok "$1 is there, the original is not ($later), refresh $way" refresh $way
 		added=$(cd "$src" && find ".$to" | sed 's/^\./added /' | sort | xargs)
-		is "$1 is added ($later)" "$(said | grep ^added | xargs)" "$added"
-		is "$1 takes the name ($later)" "$(said | grep ^removed | head -n 1)" "removed $to"
-		is "$1 is all there ($later)" "$(nodes)" "$(cd "$src" && find . -mindepth 1 -printf '/%P\n' | sort | xargs)"
-		ok "$1: once more ($later)" refresh
-		is "$1: nothing is left ($later)" "$(said)" ''
-	done
+		is "$1 is added ($later) by refresh $way" "$(said | grep ^added | xargs)" "$added"
+		is "$1 takes the name ($later), $way" "$(said | grep ^removed | head -n 1)" "removed $to"
+		is "$1 is all there ($later), $way" "$(nodes)" "$(cd "$src" && find . -mindepth 1 -printf '/%P\n' | sort | xargs)"
+		ok "$1: once more ($later), $way" refresh
+		is "$1: nothing is left ($later), $way" "$(said)" ''
+	done; done
 }
 a_file() { echo other >"$1"; }
 a_directory() { mkdir "$1" && echo other >"$1/h"; }
@@ -165,6 +168,20 @@ appears 'a file' a_file x/f
 appears 'a directory' a_directory x/f
 appears 'another directory' a_directory x/y
 appears 'a file by the name of a directory' a_file x/y
+for way in '' --quick '/x /v'; do
+	fill
+	move /x/f /w/f
+	before=$(inos /w/f | cut -d: -f2)
+	a_file "$src/w/f"
+	ok "another file comes to where the store has moved one, $way" refresh
+	mv "$src/x/f" "$src/v/n"
+	# shellcheck disable=SC2086
+	ok "the original is moved, refresh $way" refresh $way
+	is "which its node follows, and the other one is added, $way" "$(said)/$(inos /v/n | cut -d: -f2)" "added /w/f
+moved /v/n <- /w/f/$before"
+	ok "once more, $way" refresh
+	is "nor is anything left to do, $way" "$(said)" ''
+done
 fill
 move /x/f /w/f
 before=$(inos /w/f /w/j)
@@ -367,6 +384,14 @@ if has_fuse; then
 	ok 'and what is saved has its size' wait_for 30 has_size "$mnt/w/g" 6
 	is 'their nodes follow' "$(stat -c %i "$mnt/x/n" "$mnt/w/g")" "$before"
 	is 'and come once' "$(cd "$mnt" && echo x/[fgn] w/[fgn])" 'x/n w/g'
+	unmount_store
+	fill
+	mount_store -o watch
+	mv "$mnt/x/f" "$mnt/w/f"
+	echo other >"$src/w/f" && echo new >"$src/w/new"
+	ok 'something comes to where the store has moved one, which is watched' wait_for 30 test -e "$mnt/w/new"
+	rm "$src/x/f"
+	ok 'the original goes, and it is added' wait_for 30 grep -qs other "$mnt/w/f"
 	unmount_store
 else
 	skip 'watched: no /dev/fuse'

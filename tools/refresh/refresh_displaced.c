@@ -20,30 +20,21 @@
 
 /* ---- where originals are now ---- */
 
-/* Sets `now` by the moves that have been found since the last call, the one of the lowest directory
- * on the way. *another is false if it stays as it was. */
+/* Sets `now` by the moves that have been found since the last call. *another is false if it stays
+ * as it was. */
 static int find_now(const struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 		    bool *another)
 {
-	const char *path = displaced->path;
+	const struct pfs_source_move *move = pfs_refresh_move_of(
+		refresh, displaced->path, &displaced->n_moves, &displaced->moved_len);
 
-	*another = false;
-	for (; displaced->n_moves < refresh->n_moves; displaced->n_moves++) {
-		const struct pfs_source_move *move = &refresh->moves[displaced->n_moves];
-		size_t len = strlen(move->from);
-
-		if (len < displaced->moved_len || strncmp(path, move->from, len) != 0 ||
-		    path[len] != '/')
-			continue;
-		free(displaced->now);
-		if (asprintf(&displaced->now, "%s%s", move->to, path + len) < 0) {
-			displaced->now = NULL;
-			return -ENOMEM;
-		}
-		displaced->moved_len = len;
-		*another = true;
-	}
-	return 0;
+	*another = move;
+	if (!move)
+		return 0;
+	free(displaced->now);
+	if (asprintf(&displaced->now, "%s%s", move->to, displaced->path + displaced->moved_len) < 0)
+		displaced->now = NULL;
+	return displaced->now ? 0 : -ENOMEM;
 }
 
 /* ---- what becomes of one ---- */
@@ -52,21 +43,14 @@ static int find_now(const struct pfs_refresh *refresh, struct pfs_displaced *dis
 static int look_at_entry(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
 			 const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *slash = strrchr(path, '/');
 	char *folder PFS_FREE = strndup(path, slash ? (size_t)(slash - path) : 0);
-	struct pfs_refresh_place *place;
-	struct stat now;
-	int error, fd;
+	bool passes;
 
 	*batch = NULL;
-	if (!folder)
-		return -ENOMEM;
-	PFS_TRY(pfs_refresh_visit(refresh, &place, &fd, folder));
-	error = fstatat(fd, name, &now, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
-	if (!error)
-		error = pfs_crawl_look_at(refresh->look, batch, name);
-	pfs_refresh_leave(refresh, place);
-	return error;
+	return folder ? pfs_refresh_look_in(refresh, batch, &passes, folder,
+					    slash ? slash + 1 : path)
+		      : -ENOMEM;
 }
 
 /* Sets *is if the folder that the path lies in is the one that it was. */
@@ -144,7 +128,9 @@ static int walk_from(struct pfs_refresh *refresh, const struct pfs_displaced *di
 		return 0;
 	}
 	place->old_path = strdup(displaced->path);
-	return place->old_path ? 0 : -ENOMEM;
+	if (!place->old_path)
+		return -ENOMEM;
+	return at == displaced->met ? pfs_refresh_note_move(refresh, displaced->path, at) : 0;
 }
 
 /* Any other node takes over what has changed, and where the original is now. Takes the batch over,
@@ -238,6 +224,14 @@ static int leave_unread(struct pfs_refresh *refresh, struct pfs_displaced *displ
 	return displaced->unread ? pfs_refresh_seek(refresh, displaced->path) : 0;
 }
 
+static void drop_another(struct pfs_displaced *displaced)
+{
+	if (!displaced)
+		return;
+	pfs_crawl_look_free(displaced->another);
+	displaced->another = NULL;
+}
+
 /* Looks whether the original is there. *gone: it is not. */
 static int look_at(struct pfs_refresh *refresh, struct pfs_displaced *displaced, const char *at,
 		   const struct pfs_source_record *record, bool *gone)
@@ -258,6 +252,8 @@ static int look_at(struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 		error = is_original(refresh, &is, displaced, batch, record, at);
 	if (!error && is)
 		return keep(refresh, displaced, batch, record, at);
+	if (at == displaced->path)
+		drop_another(displaced);
 	if (!error && batch && at == displaced->path && S_ISREG(batch->entries[0].attr.st_mode))
 		displaced->another = batch;
 	else
@@ -269,15 +265,16 @@ static int look_at(struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 	return tell_unread(refresh, ino, error);
 }
 
-/* Looks where the original is: where the record has it; where the node is, as the source may have
- * moved it likewise. */
+/* Looks where the original is: where the record has it; where the node is. */
 static int look_first(struct pfs_refresh *refresh, struct pfs_displaced *displaced,
 		      const struct pfs_source_record *record)
 {
 	bool gone;
 
-	displaced->looked = true;
 	PFS_TRY(look_at(refresh, displaced, displaced->path, record, &gone));
+	if (gone)
+		PFS_TRY(pfs_refresh_look_behind(refresh, displaced));
+	displaced->looked = true;
 	if (gone && displaced->met)
 		PFS_TRY(look_at(refresh, displaced, displaced->met, record, &gone));
 	return gone ? lose(refresh, displaced, record) : 0;
@@ -335,14 +332,11 @@ static bool is_listed(const struct pfs_refresh *refresh, const char *path, size_
 	return at < refresh->n_sought && !compare_start(refresh->sought[at], path, len);
 }
 
-/* Returns true if the path lies in one of the directories that are sought in. *below: the directory
- * is sought with all below it. */
-static bool is_sought(const struct pfs_refresh *refresh, bool *below, const char *path,
-		      size_t path_len)
+/* Returns true if the path lies in one of the directories that are sought in. */
+static bool is_sought(const struct pfs_refresh *refresh, const char *path, size_t path_len)
 {
 	size_t slash = path_len;
 
-	*below = true;
 	for (size_t len = 0; len < path_len; len++) {
 		if (path[len] != '/')
 			continue;
@@ -350,44 +344,40 @@ static bool is_sought(const struct pfs_refresh *refresh, bool *below, const char
 			return true;
 		slash = len;
 	}
-	*below = false;
 	return slash < path_len ? is_listed(refresh, path, slash + 1) : is_listed(refresh, "/", 1);
 }
 
 /* Nodes whose records have a path in one of the directories. */
 struct met {
 	const struct pfs_refresh *refresh;
-	struct met_node {
-		uint64_t ino;
-		bool below;
-	} *list;
+	uint64_t *list;
 	size_t n, capacity;
 };
 
 static int meet(void *arg, uint64_t ino, const char *path, size_t path_len)
 {
 	struct met *met = arg;
-	bool below;
 
-	if (!is_sought(met->refresh, &below, path, path_len) || pfs_refresh_find(met->refresh, ino))
+	if (!is_sought(met->refresh, path, path_len) || pfs_refresh_find(met->refresh, ino))
 		return 0;
 	PFS_TRY(pfs_grow(&met->list, &met->capacity, met->n + 1, sizeof(*met->list)));
-	met->list[met->n++] = (struct met_node){ino, below};
+	met->list[met->n++] = ino;
 	return 0;
 }
 
-/* What lies below directories that have moved is in `gone` since they were missed, so that all
- * others have been moved; or were removed, and are open. */
+/* What lies below directories that have moved is in `gone` since they were missed. Of all others
+ * those have been moved that are not in the directory of their record; or were removed, and are
+ * open. */
 static int displace_met(struct pfs_refresh *refresh, const struct met *met)
 {
 	for (size_t i = 0; i < met->n; i++) {
-		uint64_t ino = met->list[i].ino;
+		uint64_t ino = met->list[i];
 		struct pfs_source_record record;
 		char path[PATH_MAX];
 		bool stays = !pfs_follow_parent(refresh->tree, ino);
 		int error = 0;
 
-		if (!stays && !met->list[i].below)
+		if (!stays)
 			error = pfs_refresh_is_in_place(refresh, &stays, ino);
 		if (!error && !stays)
 			error = pfs_follow_record(refresh->tree, &record, path, ino);
@@ -491,14 +481,6 @@ static struct pfs_displaced *find_another(struct pfs_displaced **list, size_t n,
 	uint64_t at = PFS_SEARCH(i, 0, n, strcmp(list[i]->path, path) < 0);
 
 	return at < n && strcmp(list[at]->path, path) == 0 ? list[at] : NULL;
-}
-
-static void drop_another(struct pfs_displaced *displaced)
-{
-	if (!displaced)
-		return;
-	pfs_crawl_look_free(displaced->another);
-	displaced->another = NULL;
 }
 
 /* Drops files that are the originals of other nodes. All others are not new. */

@@ -95,7 +95,8 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	bool mounted = pfs_crawl_is_mounted(now, comparison->dev), first, closed;
 	struct pfs_refresh_place *place;
 
-	if (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted))
+	if (pfs_refresh_is_found(refresh, child->ino) ||
+	    (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted)))
 		return 0;
 	if (mounted && pfs_crawl_look_stays_out(refresh->look,
 						makedev(now->stx_dev_major, now->stx_dev_minor)))
@@ -202,6 +203,8 @@ static int displace(struct pfs_comparison *comparison, const struct pfs_follower
 	struct pfs_crawl_batch *batch;
 	struct pfs_finding *found;
 
+	if (pfs_refresh_is_found(refresh, child->ino))
+		return 0;
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	if (!batch)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_impl.h - inside of tools/refresh/refresh.h: refresh.c (roots, and the order
  * of things), refresh_begin.c (where it begins), refresh_walk.c, refresh_entry.c and
- * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_moved.c and
+ * refresh_closed.c (comparing), refresh_match.c (what moved), refresh_moved.c, refresh_behind.c and
  * refresh_displaced.c (what the store has moved), refresh_mount.c (what is mounted), refresh_plan.c
  * (what has been found so far), refresh_apply.c, refresh_place.c and refresh_record.c (changing the
  * store). */
@@ -379,9 +379,20 @@ PFS_MUST_CHECK int pfs_refresh_walk(struct pfs_refresh *refresh);
 PFS_MUST_CHECK int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino,
 					 const char *path, struct pfs_finding *here);
 PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino);
+/* Notes the same of a directory that is walked, as its original is at `at`, where the node is. */
+PFS_MUST_CHECK int pfs_refresh_displaced_to(struct pfs_refresh *refresh, uint64_t ino,
+					    const char *path, const char *at);
+/* Returns true if the node was moved in the store, and it is known where its original is, or what
+ * the source has where the node is. */
+bool pfs_refresh_is_found(const struct pfs_refresh *refresh, uint64_t ino);
 /* Notes that a directory of the source has moved. */
 PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from,
 					 const char *to);
+/* Returns the move of the lowest directory that the path in records is or lies in, of those from
+ * number *n on, if none of length *len before was of a lower one; or NULL. Sets *len to the length of
+ * its old path, and *n to where to go on. */
+const struct pfs_source_move *pfs_refresh_move_of(const struct pfs_refresh *refresh,
+						  const char *path, size_t *n, size_t *len);
 /* Notes that the store may have moved something out of the directory of that path in records, which
  * is about to have another one. */
 PFS_MUST_CHECK int pfs_refresh_seek(struct pfs_refresh *refresh, const char *path);
@@ -389,6 +400,16 @@ PFS_MUST_CHECK int pfs_refresh_seek(struct pfs_refresh *refresh, const char *pat
 PFS_MUST_CHECK int pfs_refresh_seek_renamed(struct pfs_refresh *refresh, const char *path);
 void pfs_refresh_forget_sought(struct pfs_refresh *refresh);
 void pfs_refresh_displaced_finish(struct pfs_refresh *refresh);
+
+/* ---- refresh_behind.c: what the source has where the store has moved it ---- */
+
+/* Looks at the entry of the source's directory `folder`. *passes: it is left out. *batch is NULL if
+ * that was not possible, which was told. What opening the directory says. */
+PFS_MUST_CHECK int pfs_refresh_look_in(struct pfs_refresh *refresh, struct pfs_crawl_batch **batch,
+				       bool *passes, const char *folder, const char *name);
+/* Finds the entry that the source has where the node is (displaced->here), unless it is known. */
+PFS_MUST_CHECK int pfs_refresh_look_behind(struct pfs_refresh *refresh,
+					   struct pfs_displaced *displaced);
 
 /* ---- refresh_displaced.c: what becomes of it ---- */
 

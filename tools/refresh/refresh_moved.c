@@ -10,16 +10,14 @@
 
 /* ---- nodes that the store has moved ---- */
 
-/* The node is gone with what else the entry's place loses. Its original may be the entry, unless
- * that is a directory: one that moved likewise is known when it is walked. */
+/* The node is gone with what else the entry's place loses. Its original may be the entry. */
 static int meet(struct pfs_displaced *displaced, struct pfs_finding *here)
 {
 	char path[PATH_MAX];
 	size_t len;
 
 	displaced->here = here;
-	if (S_ISDIR(here->entry->attr.st_mode))
-		return 0;
+	displaced->looked = false;
 	displaced->met = pfs_refresh_path_of(path, here, &len) ? strdup(path) : NULL;
 	return displaced->met || len >= sizeof(path) ? 0 : -ENOMEM;
 }
@@ -31,7 +29,7 @@ int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char 
 		(struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, ino);
 
 	if (displaced)
-		return here && !displaced->here && !displaced->looked ? meet(displaced, here) : 0;
+		return here && !displaced->here ? meet(displaced, here) : 0;
 	displaced = calloc(1, sizeof(*displaced));
 	if (!displaced)
 		return -ENOMEM;
@@ -43,6 +41,26 @@ int pfs_refresh_displaced(struct pfs_refresh *refresh, uint64_t ino, const char 
 	if (!displaced->path)
 		return -ENOMEM;
 	return here ? meet(displaced, here) : 0;
+}
+
+int pfs_refresh_displaced_to(struct pfs_refresh *refresh, uint64_t ino, const char *path,
+			     const char *at)
+{
+	struct pfs_displaced *displaced;
+
+	PFS_TRY(pfs_refresh_displaced(refresh, ino, path, NULL));
+	displaced = (struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, ino);
+	free(displaced->met);
+	displaced->at = displaced->met = strdup(at);
+	return displaced->at ? 0 : -ENOMEM;
+}
+
+bool pfs_refresh_is_found(const struct pfs_refresh *refresh, uint64_t ino)
+{
+	const struct pfs_displaced *displaced =
+		(struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, ino);
+
+	return displaced && (displaced->at || displaced->here);
 }
 
 static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
@@ -83,6 +101,24 @@ int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint64_t ino)
 }
 
 /* ---- directories that have moved in the source ---- */
+
+const struct pfs_source_move *pfs_refresh_move_of(const struct pfs_refresh *refresh,
+						  const char *path, size_t *n, size_t *len)
+{
+	const struct pfs_source_move *found = NULL;
+
+	for (; *n < refresh->n_moves; (*n)++) {
+		const struct pfs_source_move *move = &refresh->moves[*n];
+		size_t from = strlen(move->from);
+
+		if (from < *len || strncmp(path, move->from, from) != 0 ||
+		    (path[from] && path[from] != '/'))
+			continue;
+		*len = from;
+		found = move;
+	}
+	return found;
+}
 
 int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from, const char *to)
 {

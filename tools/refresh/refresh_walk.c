@@ -212,6 +212,7 @@ static int compare_path(struct pfs_comparison *comparison, bool *displaced, bool
 		if (!place->old_path)
 			return -ENOMEM;
 		PFS_TRY(pfs_refresh_note_move(refresh, recorded, place->dir->path));
+		PFS_TRY(pfs_refresh_displaced_to(refresh, place->ino, recorded, place->dir->path));
 	}
 	return !place->old_path || pfs_is_time(record->ctime, node->attr.st_ctim)
 		       ? 0
