@@ -129,6 +129,40 @@ for way in --quick /w /x '--quick /w' '--quick /x'; do
 	# shellcheck disable=SC2086
 	same "a file and a directory, $way" '/top /v /w /w/f /w/j /w/y /w/y/h /w/y/z /w/y/z/i /x /x/g' '/w/f /w/y /w/y/h /w/y/z/i' $way
 done
+# again NAME OPTION...: once that is known, the store moves it on.
+again() {
+	local before
+	fill
+	store_moves
+	before=$(inos "$moved" | cut -d: -f2)
+	source_moves
+	ok "$1: to where the store has moved it" refresh "${@:2}"
+	move "$moved" /v/on
+	ok "$1: the store moves it on" refresh
+	is "$1: nothing is lost" "$(inos /v/on | cut -d: -f2)/$(said | grep -v ^kept)" "$before/"
+}
+moved=/w/f
+store_moves() { move /x/f /w/f; }
+source_moves() { mv "$src/x/f" "$src/w/f"; }
+for way in --quick '--quick /w'; do
+	# shellcheck disable=SC2086
+	again "a file, $way" $way
+done
+moved=/x/n
+store_moves() { move /x/f /x/n; }
+source_moves() { mv "$src/x/f" "$src/x/n"; }
+again 'a name, --quick' --quick
+moved=/w/h
+store_moves() { move /x/y/h /w/h; }
+source_moves() { mv "$src/x/y/h" "$src/w/h" && rm -r "$src/x/y"; }
+again 'out of a directory that is gone since, --quick' --quick
+fill
+move /x/f /x/n
+before=$(inos /x/n /w/j)
+mv "$src/w/j" "$src/x/n"
+ok 'another one comes to the name that the store has given it, --quick' refresh --quick
+is 'both stay what they are' "$(inos /x/n /w/j)/$(nodes)" "$before//top /v /w /w/j /x /x/g /x/n /x/y /x/y/h /x/y/z /x/y/z/i"
+
 # ---- another one comes to where the store has moved it ----
 fill
 move /x/f /w/f && move /x/y /w/y && move /x/g /w/g

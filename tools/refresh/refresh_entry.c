@@ -289,6 +289,16 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child);
 
+/* Returns true if the child is not looked at: it is a file, and the refresh a quick one. But where
+ * both store and source have changed a directory, names do not tell whose original an entry is, and
+ * the next refresh finds the listing unchanged. */
+static bool is_passed_over(const struct pfs_comparison *comparison,
+			   const struct pfs_follower *child)
+{
+	return !S_ISDIR(child->attr.st_mode) && pfs_passes_over_files(comparison) &&
+	       !(comparison->listing && comparison->place->touched);
+}
+
 /* Compares a child with the entry `name` of the source, if there is one. */
 static int compare_child(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -300,7 +310,7 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 		refresh->unlooked |= S_ISDIR(child->attr.st_mode);
 		return 0;
 	}
-	if (pfs_passes_over_files(comparison) && !S_ISDIR(child->attr.st_mode))
+	if (is_passed_over(comparison, child))
 		return 0;
 	refresh->report->looked_at++;
 	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,

@@ -389,8 +389,8 @@ bool pfs_refresh_is_found(const struct pfs_refresh *refresh, uint64_t ino);
 PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from,
 					 const char *to);
 /* Returns the move of the lowest directory that the path in records is or lies in, of those from
- * number *n on, if none of length *len before was of a lower one; or NULL. Sets *len to the length of
- * its old path, and *n to where to go on. */
+ * number *n on, unless that of a lower one is known, whose old path had the length *len; or NULL.
+ * Sets *len likewise, and *n to where to go on. */
 const struct pfs_source_move *pfs_refresh_move_of(const struct pfs_refresh *refresh,
 						  const char *path, size_t *n, size_t *len);
 /* Notes that the store may have moved something out of the directory of that path in records, which
