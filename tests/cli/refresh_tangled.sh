@@ -107,3 +107,14 @@ for option in --quick --list; do
 	source_moves() { rm -r "$src/d0"; }
 	stays_below "goes, $option" 'd0 d0/s d0/s/d3 d0/s/f d0/s/g d0/s/own d5' $option
 done
+
+# ---- what comes to a directory by whose name the store has another one ----
+for option in --quick --list; do
+	begin a b k
+	move /a /b/n
+	before=$(inos /b/n /b/n/a /k /k/k /b/b)
+	mkdir "$src/b/n" && mv "$src/k" "$src/b/n/k" && mv "$src/b/b" "$src/b/n/b"
+	ok "some come to a directory by whose name the store has another one, $option" refresh $option
+	is "they stay where they are, $option" "$(inos /b/n /b/n/a /k /k/k /b/b)/$(nodes)" "$before//b /b/b /b/n /b/n/a /k /k/k"
+	settled "to another, $option" a/a b/n/b b/n/k/k
+done

@@ -81,16 +81,36 @@ static int match_marks(struct pfs_refresh *refresh, bool *any, bool directories)
 	return 0;
 }
 
+/* Returns true if something is gone whose original may be where the refresh has not looked. */
+static bool has_lost(const struct pfs_refresh *refresh)
+{
+	const struct pfs_byprime_table *table = &refresh->gone;
+
+	for (size_t i = 0; i < PFS_MAX(table->size, 1); i++) {
+		const struct pfs_byprime *at = table->chains ? table->chains[i] : table->only;
+
+		for (; at; at = at->next) {
+			const struct pfs_gone *gone = (const struct pfs_gone *)at;
+
+			if (!gone->present && !gone->claimed && !gone->held)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* What the store has removed, and has not moved, is not new; nor is what it has moved something over
- * that stays. */
+ * that stays. A directory of the latter is walked all the same if something may have moved to it,
+ * which stays where it is then. */
 static int leave_removed(struct pfs_refresh *refresh, bool directories)
 {
+	bool walks = directories && has_lost(refresh);
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		bool covered = pfs_refresh_is_covered(refresh, found);
 
-		if ((!found->removed && !covered) || !is_open(found, directories))
+		if ((!found->removed && (!covered || walks)) || !is_open(found, directories))
 			continue;
 		found->kind = PFS_FOUND_LEFT;
 		if (!covered)
@@ -263,18 +283,20 @@ static int is_taken(struct pfs_refresh *refresh, bool *is, const struct pfs_find
  * it is. */
 static int settle_name(struct pfs_refresh *refresh, struct pfs_finding *found, bool *any)
 {
-	bool taken;
+	bool taken, silent;
 
 	PFS_TRY(is_taken(refresh, &taken, found));
 	if (!taken)
 		return 0;
 	*any = true;
+	silent = found->kind == PFS_FOUND_NEW && pfs_refresh_is_covered(refresh, found);
 	if (found->kind == PFS_FOUND_MOVED)
 		leave_in_place(refresh, found);
 	else
 		found->kind = PFS_FOUND_LEFT;
-	return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name, NULL,
-				"the store has something of its own by this name");
+	return silent ? 0
+		      : pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
+					 NULL, "the store has something of its own by this name");
 }
 
 /* What would have come to a directory that is not made stays where it is, too. */
