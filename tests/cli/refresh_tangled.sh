@@ -118,3 +118,13 @@ for option in --quick --list; do
 	is "they stay where they are, $option" "$(inos /b/n /b/n/a /k /k/k /b/b)/$(nodes)" "$before//b /b/b /b/n /b/n/a /k /k/k"
 	settled "to another, $option" a/a b/n/b b/n/k/k
 done
+
+# ---- what lies in a directory that is gone ----
+begin v w x x/y
+move /w/w /x/y/w
+mv "$src/x/y" "$src/v/n"
+ok 'a directory in which the store has something is gone from the path' primefs refresh "$store" /x
+is 'the rest of it goes' "$(nodes)" '/v /v/v /w /x /x/x /x/y /x/y/w'
+ok 'it is found elsewhere' refresh
+is 'and has what it had' "$(nodes)" '/v /v/n /v/n/w /v/n/y /v/v /w /x /x/x'
+settled 'found elsewhere' v/n/y v/v w/w x/x

@@ -133,6 +133,41 @@ static int remove_listed(struct pfs_refresh *refresh, const struct pfs_below *li
 	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
 }
 
+/* Clears the times in the directory's record: it has not been read. */
+static int forget_times(struct pfs_refresh *refresh, uint64_t ino, const struct stat *node)
+{
+	struct pfs_source_record record;
+	const struct pfs_taking taking = {
+		.record = &record,
+		.attr = node,
+		.flags_cleared = PFS_NODE_SETTLED,
+	};
+	char path[PATH_MAX];
+	int error = pfs_follow_record(refresh->tree, &record, path, ino);
+
+	if (!error && (record.ctime.sec || record.ctime.nsec)) {
+		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
+		error = pfs_follow_take(refresh->tree, ino, &taking);
+	}
+	return error == -ENOENT || error == -ESTALE ? 0 : error;
+}
+
+/* What a refresh has removed from a directory that stays, the store has not: if that directory is
+ * found after all, all in it is new. */
+static int forget_staying(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
+{
+	struct pfs_follower node;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
+
+		if (list[i].stays && gone && goes(gone) && S_ISDIR(gone->mode) &&
+		    !pfs_follow_node(refresh->tree, &node, list[i].ino))
+			PFS_TRY(forget_times(refresh, list[i].ino, &node.attr));
+	}
+	return 0;
+}
+
 /* Removes a gone node and what goes below it, or marks them if options->keep is set. */
 static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 {
@@ -145,6 +180,8 @@ static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 		error = refresh->options->keep ? mark_gone(refresh, list, n)
 					       : remove_listed(refresh, list, n);
 	}
+	if (!error && !refresh->options->keep)
+		error = forget_staying(refresh, list, n);
 	free(list);
 	return error == -ESTALE ? 0 : error;
 }
@@ -385,28 +422,13 @@ static int fetch_primes(struct pfs_refresh *refresh)
 	return pfs_follow_fetch(refresh->tree, directories, others);
 }
 
-/* Clears the times in the record of the place, until the place takes over its own. If this refresh
- * ends early, the next one finds a directory that has not been read, not one that the store has
- * changed. */
-static int forget_times(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
+/* If this refresh ends early, the next one finds a place that has not been read, not one that the
+ * store has changed, until the place takes its own times over. */
+static int forget_place(struct pfs_refresh *refresh, const struct pfs_refresh_place *place)
 {
-	struct pfs_source_record record;
-	const struct pfs_taking taking = {
-		.record = &record,
-		.attr = &place->before,
-		.flags_cleared = PFS_NODE_SETTLED,
-	};
-	char path[PATH_MAX];
-	int error;
-
-	if (!place->ino || !place->own || place->own->kind == PFS_FOUND_LEFT || place->touched)
-		return 0;
-	error = pfs_follow_record(refresh->tree, &record, path, place->ino);
-	if (!error) {
-		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
-		error = pfs_follow_take(refresh->tree, place->ino, &taking);
-	}
-	return error == -ENOENT || error == -ESTALE ? 0 : error;
+	return !place->ino || !place->own || place->own->kind == PFS_FOUND_LEFT || place->touched
+		       ? 0
+		       : forget_times(refresh, place->ino, &place->before);
 }
 
 int pfs_refresh_apply(struct pfs_refresh *refresh)
@@ -421,7 +443,7 @@ int pfs_refresh_apply(struct pfs_refresh *refresh)
 	if (!error)
 		error = fetch_primes(refresh);
 	for (kept = refresh->kept; kept && !error; kept = kept->next)
-		error = forget_times(refresh, kept);
+		error = forget_place(refresh, kept);
 	if (!error)
 		error = pfs_refresh_move(refresh);
 	if (!error)
