@@ -128,3 +128,17 @@ is 'the rest of it goes' "$(nodes)" '/v /v/v /w /x /x/x /x/y /x/y/w'
 ok 'it is found elsewhere' refresh
 is 'and has what it had' "$(nodes)" '/v /v/n /v/n/w /v/n/y /v/v /w /x /x/x'
 settled 'found elsewhere' v/n/y v/v w/w x/x
+
+begin w x x/y
+before=$(inos /x/x)
+move /x/x /x/y/x
+rm -r "$src/x/y"
+ok 'a directory goes to which the store has moved what was beside it' refresh
+move /x /w/x
+mv "$src/x" "$src/w/x"
+ok 'the one above it moves in both' refresh
+mv "$src/w" "$src/n"
+ok 'and what that is in moves, too' refresh
+is 'what was moved is there' "$(nodes)" '/n /n/w /n/x /n/x/y /n/x/y/x'
+is 'and is what it was' "$(inos /n/x/y/x)" "$before"
+settled 'moves, too' n/w n/x/x

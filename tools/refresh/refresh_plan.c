@@ -392,13 +392,14 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 	char path[PATH_MAX];
 	int error;
 
-	if (pfs_refresh_find(refresh, child->ino))
-		return 0;
 	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 	if (error || record.root != refresh->root.id)
 		return error == -ENOENT ? 0 : error;
 	if (is_below(&record, top->path))
-		return note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode);
+		return pfs_refresh_find(refresh, child->ino)
+			       ? 0
+			       : note_gone(refresh, &gone, child->ino, &record,
+					   child->attr.st_mode);
 	if (is_below(&record, *above))
 		return 0;
 	PFS_TRY(pfs_refresh_displaced(refresh, child->ino, path, NULL));
