@@ -274,6 +274,18 @@ added /v/p
 kept /v/a: removed in the store
 kept /v/n: removed in the store'
 
+# ---- both have changed a directory in the same tick ----
+fill
+sleep 3.1 && rm "$store" && primefs import -q "$src" "$store"
+move /x/f /w/f
+before=$(inos /w/f)
+mv "$src/x/g" "$src/v/g" && touch -d "@$(primefs find "$store" /x -maxdepth 0 -printf %T@)" "$src/x"
+ok 'both have changed a directory' refresh
+sleep 3.1 && mv "$src/x/f" "$src/x/n"
+ok 'the source changes it again' refresh --quick
+is 'and what the store has moved follows' "$(inos /x/n | cut -d: -f2)/$(nodes)" \
+	"${before#*:}//top /v /v/g /w /w/j /x /x/n /x/y /x/y/h /x/y/z /x/y/z/i"
+
 # ---- what the store has renamed ----
 for what in f d; do
 	fill

@@ -15,6 +15,7 @@
 
 /* By how much times of a filesystem may be coarser than the clock, or of another one. */
 #define COARSE_SECONDS 2
+#define NSEC	       INT64_C(1000000000)
 
 /* ---- the directory itself ---- */
 
@@ -120,6 +121,16 @@ static int note_own(struct pfs_comparison *comparison, struct pfs_crawl_batch *b
 	return 0;
 }
 
+/* Returns true if the node's times are those that pfs_stamp gives a listing, and not the record's:
+ * its mtime may be the same, if the source has changed the directory in the same tick. */
+static bool is_stamped(const struct pfs_source_record *record, const struct stat *node)
+{
+	const struct timespec *mtime = &node->st_mtim, *ctime = &node->st_ctim;
+
+	return !pfs_is_time(record->ctime, *ctime) &&
+	       (ctime->tv_sec - mtime->tv_sec) * NSEC + ctime->tv_nsec - mtime->tv_nsec == 1;
+}
+
 /* Returns true if the store's directory was changed since it was read. Without times the record is
  * of a directory that a refresh has not read to its end; one that takes a node by its name has not
  * been read as that. */
@@ -129,7 +140,8 @@ static bool is_touched(const struct pfs_refresh_place *place,
 	bool by_name = place->matched && place->from->over == place->ino;
 
 	return !by_name && (record->ctime.sec || record->ctime.nsec) &&
-	       !pfs_is_time(record->mtime, node->attr.st_mtim);
+	       (!pfs_is_time(record->mtime, node->attr.st_mtim) ||
+		is_stamped(record, &node->attr));
 }
 
 /* Another directory is there instead. If the node's was that of a filesystem mounted in the one
