@@ -142,3 +142,13 @@ ok 'and what that is in moves, too' refresh
 is 'what was moved is there' "$(nodes)" '/n /n/w /n/x /n/x/y /n/x/y/x'
 is 'and is what it was' "$(inos /n/x/y/x)" "$before"
 settled 'moves, too' n/w n/x/x
+begin w x x/y
+before=$(inos /x/x)
+move /x/x /x/y/x
+rm -r "$src/x/y"
+ok 'a directory goes to which the store has moved what was beside it' refresh
+mv "$src/x" "$src/n"
+ok 'and the one above it moves' refresh
+is 'what was moved goes with it' "$(nodes)" '/n /n/y /n/y/x /w /w/w'
+is 'and is what it was' "$(inos /n/y/x)" "$before"
+settled 'goes with it' n/x w/w

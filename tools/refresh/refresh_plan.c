@@ -448,12 +448,12 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 	if (!gone) {
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
 		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
-		if (S_ISDIR(node.attr.st_mode))
-			PFS_TRY(note_below(refresh, gone));
 	}
 	*out = gone;
 	if (gone->top)
 		return 0;
+	if (S_ISDIR(gone->mode))
+		PFS_TRY(note_below(refresh, gone));
 	PFS_TRY(pfs_follow_former(refresh->tree, &gone->former, ino));
 	gone->top = true;
 	gone->next = *list;
