@@ -152,3 +152,14 @@ ok 'and the one above it moves' refresh
 is 'what was moved goes with it' "$(nodes)" '/n /n/y /n/y/x /w /w/w'
 is 'and is what it was' "$(inos /n/y/x)" "$before"
 settled 'goes with it' n/x w/w
+
+# ---- one moves to where the store has another one ----
+for option in --quick --list; do
+	begin d0 d0/d5 f
+	move /f/f /d0/d5/d0
+	before=$(inos /d0/d0 /d0/d5/d0)
+	mv "$src/d0/d0" "$src/d0/d5/d0" && mv "$src/d0" "$src/d3"
+	ok "a file moves to where the store has another one, with the directory, $option" refresh $option
+	is "both stay what they are, $option" "$(inos /d3/d0 /d3/d5/d0)" "$before"
+	settled "moves to where another is, $option" d3/d5/d0 d3/d5/d5 f/f
+done

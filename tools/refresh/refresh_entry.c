@@ -95,7 +95,7 @@ static int push_directory(struct pfs_comparison *comparison, const struct pfs_fo
 	bool mounted = pfs_crawl_is_mounted(now, comparison->dev), first, closed;
 	struct pfs_refresh_place *place;
 
-	if (pfs_refresh_is_found(refresh, child->ino) ||
+	if (pfs_refresh_is_met(refresh, child->ino, comparison->place, name) ||
 	    (comparison->place->flat && !refresh->otherwise && pfs_is_unchanged(child, now, mounted)))
 		return 0;
 	if (mounted && pfs_crawl_look_stays_out(refresh->look,
@@ -203,7 +203,7 @@ static int displace(struct pfs_comparison *comparison, const struct pfs_follower
 	struct pfs_crawl_batch *batch;
 	struct pfs_finding *found;
 
-	if (pfs_refresh_is_found(refresh, child->ino))
+	if (pfs_refresh_is_met(refresh, child->ino, comparison->place, name))
 		return 0;
 	PFS_TRY(pfs_crawl_look_at(refresh->look, &batch, name));
 	if (!batch)

@@ -382,9 +382,10 @@ PFS_MUST_CHECK int pfs_refresh_displaced_below(struct pfs_refresh *refresh, uint
 /* Notes the same of a directory that is walked, as its original is at `at`, where the node is. */
 PFS_MUST_CHECK int pfs_refresh_displaced_to(struct pfs_refresh *refresh, uint64_t ino,
 					    const char *path, const char *at);
-/* Returns true if the node was moved in the store, and it is known where its original is, or what
- * the source has where the node is. */
-bool pfs_refresh_is_found(const struct pfs_refresh *refresh, uint64_t ino);
+/* Returns true if the node was moved in the store, and what the source has where the node is, by
+ * that name in the place, is noted or, if it is its original, followed. */
+bool pfs_refresh_is_met(const struct pfs_refresh *refresh, uint64_t ino,
+			const struct pfs_refresh_place *place, const char *name);
 /* Notes that a directory of the source has moved. */
 PFS_MUST_CHECK int pfs_refresh_note_move(struct pfs_refresh *refresh, const char *from,
 					 const char *to);

@@ -55,12 +55,18 @@ int pfs_refresh_displaced_to(struct pfs_refresh *refresh, uint64_t ino, const ch
 	return displaced->at ? 0 : -ENOMEM;
 }
 
-bool pfs_refresh_is_found(const struct pfs_refresh *refresh, uint64_t ino)
+bool pfs_refresh_is_met(const struct pfs_refresh *refresh, uint64_t ino,
+			const struct pfs_refresh_place *place, const char *name)
 {
 	const struct pfs_displaced *displaced =
 		(struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, ino);
+	size_t len = place->dir->path_len;
+	const char *at = displaced ? displaced->at : NULL;
 
-	return displaced && (displaced->at || displaced->here);
+	if (!displaced || displaced->here || !at)
+		return displaced && displaced->here;
+	return strncmp(at, place->dir->path, len) == 0 &&
+	       strcmp(at + len + (at[len] == '/'), name) == 0;
 }
 
 static int displace_child(struct pfs_refresh *refresh, const struct pfs_follower *child,
