@@ -152,6 +152,13 @@ ok 'and the one above it moves' refresh
 is 'what was moved goes with it' "$(nodes)" '/n /n/y /n/y/x /w /w/w'
 is 'and is what it was' "$(inos /n/y/x)" "$before"
 settled 'goes with it' n/x w/w
+begin d4 d4/d0 d5 w
+before=$(inos /d4/d0/d0)
+move /d4/d0/d0 /d4/f && move /d4/d0 /e
+mv "$src/d4/d0" "$src/e" && rm -r "$src/d4"
+ok 'a directory goes to which the store has moved something out of one that has left it' refresh
+is 'which stays' "$(inos /d4/f)/$(nodes)" "$before//d4 /d4/f /d5 /d5/d5 /e /w /w/w"
+settled 'left it' d5/d5 e/d0 w/w
 
 # ---- one moves to where the store has another one ----
 for option in --quick --list; do

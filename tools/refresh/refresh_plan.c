@@ -381,31 +381,52 @@ static bool is_below(const struct pfs_source_record *record, const char *path)
 	return record->path_len > len && recorded[len] == '/' && memcmp(recorded, path, len) == 0;
 }
 
-/* *above is the path in the record of the directory that the child came there with; if the store
- * has moved it by itself, its own. */
+/* Returns true if the record is of an entry of the directory of that path. */
+static bool is_in(const struct pfs_source_record *record, const char *path)
+{
+	const char *recorded = record->path;
+
+	return is_below(record, path) && !strchr(recorded + strlen(path) + 1, '/');
+}
+
+/* Notes that the store has moved the child by itself. *path: its own, as long as the refresh. */
+static int displace_below(struct pfs_refresh *refresh, const struct pfs_follower *child,
+			  const struct pfs_source_record *record, const char **path)
+{
+	const struct pfs_displaced *displaced;
+
+	PFS_TRY(pfs_refresh_displaced(refresh, child->ino, record->path, NULL));
+	displaced = (struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, child->ino);
+	*path = displaced->path;
+	return 0;
+}
+
+/* *above is the path in the record of the directory that the child came there with, "" if the
+ * store has made that, and NULL if it came with another root; if the store has moved the child by
+ * itself, its own. */
 static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower *child,
 			  const struct pfs_gone *top, const char **above)
 {
-	const struct pfs_displaced *displaced;
 	struct pfs_source_record record;
-	struct pfs_gone *gone;
+	struct pfs_gone *gone = pfs_refresh_find(refresh, child->ino);
+	const char *came_with = *above;
 	char path[PATH_MAX];
-	int error;
+	int error = pfs_follow_record(refresh->tree, &record, path, child->ino);
 
-	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
-	if (error || record.root != refresh->root.id)
+	if (error || record.root != refresh->root.id) {
+		*above = error ? "" : NULL;
 		return error == -ENOENT ? 0 : error;
-	if (is_below(&record, top->path))
-		return pfs_refresh_find(refresh, child->ino)
+	}
+	if (!is_below(&record, top->path))
+		return is_below(&record, came_with ? came_with : top->path)
 			       ? 0
-			       : note_gone(refresh, &gone, child->ino, &record,
-					   child->attr.st_mode);
-	if (is_below(&record, *above))
-		return 0;
-	PFS_TRY(pfs_refresh_displaced(refresh, child->ino, path, NULL));
-	displaced = (struct pfs_displaced *)pfs_byprime_find(&refresh->displaced_inos, child->ino);
-	*above = displaced->path;
-	return 0;
+			       : displace_below(refresh, child, &record, above);
+	if (!gone)
+		PFS_TRY(note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode));
+	*above = gone->path;
+	return !came_with || is_in(&record, came_with)
+		       ? 0
+		       : displace_below(refresh, child, &record, above);
 }
 
 /* All with a record below a directory that is gone; what the store has moved there is not gone with
