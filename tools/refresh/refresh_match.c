@@ -399,8 +399,11 @@ static int hold_gone(struct pfs_refresh *refresh)
 
 	bool restless = watcher && watcher->restless(watcher->arg);
 
-	if (restless)
+	if (restless) {
 		(void)hold_tops(refresh->loose);
+		for (const struct pfs_displaced *at = refresh->displaced; at; at = at->next)
+			hold(pfs_refresh_find(refresh, at->by_prime.prime));
+	}
 	for (struct pfs_refresh_place *place = refresh->kept; place; place = place->next) {
 		if (restless && place->number)
 			place->unfinished |= hold_tops(place->gone);
