@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tools/refresh/refresh_compare.h - what refresh_walk.c (directories), refresh_closed.c
- * (directories that need not be opened) and refresh_entry.c (entries) share. No other file includes
- * it. */
+ * (directories that need not be opened) and refresh_entry.c (entries) share; refresh_behind.c and
+ * refresh_apply.c need some of it. No other file includes it. */
 #ifndef PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 #define PFS_TOOLS_REFRESH_REFRESH_COMPARE_H
 
@@ -57,6 +57,16 @@ static inline bool pfs_passes_over_files(const struct pfs_comparison *comparison
 
 	return refresh->options->quick && !place->old_path &&
 	       !pfs_refresh_find(refresh, place->ino);
+}
+
+/* Returns true if the child is not looked at: it is a file, and the refresh a quick one. But where
+ * both store and source have changed a directory, names do not tell whose original an entry is, and
+ * the next refresh finds the listing unchanged. */
+static inline bool pfs_passes_over(const struct pfs_comparison *comparison,
+				   const struct pfs_follower *child)
+{
+	return !S_ISDIR(child->attr.st_mode) && pfs_passes_over_files(comparison) &&
+	       !(comparison->listing && comparison->place->touched);
 }
 
 /* Returns a node's name as the source has it. */

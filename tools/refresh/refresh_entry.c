@@ -289,16 +289,6 @@ static int compare_closely(struct pfs_comparison *comparison, const struct pfs_f
 
 static int miss(struct pfs_comparison *comparison, const struct pfs_follower *child);
 
-/* Returns true if the child is not looked at: it is a file, and the refresh a quick one. But where
- * both store and source have changed a directory, names do not tell whose original an entry is, and
- * the next refresh finds the listing unchanged. */
-static bool is_passed_over(const struct pfs_comparison *comparison,
-			   const struct pfs_follower *child)
-{
-	return !S_ISDIR(child->attr.st_mode) && pfs_passes_over_files(comparison) &&
-	       !(comparison->listing && comparison->place->touched);
-}
-
 /* Compares a child with the entry `name` of the source, if there is one. */
 static int compare_child(struct pfs_comparison *comparison, const struct pfs_follower *child,
 			 const char *name)
@@ -310,7 +300,7 @@ static int compare_child(struct pfs_comparison *comparison, const struct pfs_fol
 		refresh->unlooked |= S_ISDIR(child->attr.st_mode);
 		return 0;
 	}
-	if (is_passed_over(comparison, child))
+	if (pfs_passes_over(comparison, child))
 		return 0;
 	refresh->report->looked_at++;
 	if (statx(comparison->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS,
@@ -390,7 +380,6 @@ static int miss(struct pfs_comparison *comparison, const struct pfs_follower *ch
 	if (pfs_crawl_look_passes(refresh->look, here, S_ISDIR(child->attr.st_mode)))
 		return 0;
 	error = pfs_follow_record(refresh->tree, &record, path, child->ino);
-
 	if (error == -ENOENT)
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, child->ino, NULL, NULL,
 				      "it is the store's own"));
