@@ -170,3 +170,10 @@ for option in --quick --list; do
 	is "both stay what they are, $option" "$(inos /d3/d0 /d3/d5/d0)" "$before"
 	settled "moves to where another is, $option" d3/d5/d0 d3/d5/d5 f/f
 done
+begin d w
+before=$(inos /d/d)
+move /d/d /w/n
+mv "$src/d/d" "$src/f" && rm -r "$src/d"
+ok 'a directory goes, and what the store has moved out of it had left it, --quick' refresh --quick
+is 'which follows' "$(inos /f)/$(nodes)" "$before//f /w /w/w"
+settled 'had left it' f w/w

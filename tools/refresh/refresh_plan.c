@@ -335,8 +335,9 @@ int pfs_refresh_twin(struct pfs_refresh *refresh, struct pfs_gone **out,
 	return 0;
 }
 
+/* If it is a directory that the store has changed, what that has moved out of it is sought. */
 static int note_gone(struct pfs_refresh *refresh, struct pfs_gone **out, uint64_t ino,
-		     const struct pfs_source_record *record, mode_t mode)
+		     const struct pfs_source_record *record, const struct stat *node)
 {
 	struct pfs_gone *gone = calloc(1, sizeof(*gone) + record->path_len + 1);
 
@@ -345,12 +346,15 @@ static int note_gone(struct pfs_refresh *refresh, struct pfs_gone **out, uint64_
 	memcpy(gone->path, record->path, record->path_len);
 	gone->record = *record;
 	gone->record.path = gone->path;
-	gone->mode = mode;
+	gone->mode = node->st_mode;
 	gone->by_prime.prime = ino;
 	gone->parent = pfs_follow_parent(refresh->tree, ino);
 	pfs_byprime_add(&refresh->gone, &gone->by_prime);
 	*out = gone;
-	return list_mark(refresh, gone);
+	PFS_TRY(list_mark(refresh, gone));
+	return S_ISDIR(node->st_mode) && !pfs_is_time(record->ctime, node->st_ctim)
+		       ? pfs_refresh_seek(refresh, gone->path)
+		       : 0;
 }
 
 /* A directory below one that is gone. */
@@ -422,7 +426,7 @@ static int note_below_one(struct pfs_refresh *refresh, const struct pfs_follower
 			       ? 0
 			       : displace_below(refresh, child, &record, above);
 	if (!gone)
-		PFS_TRY(note_gone(refresh, &gone, child->ino, &record, child->attr.st_mode));
+		PFS_TRY(note_gone(refresh, &gone, child->ino, &record, &child->attr));
 	*above = gone->path;
 	return !came_with || is_in(&record, came_with)
 		       ? 0
@@ -468,7 +472,7 @@ int pfs_refresh_gone(struct pfs_refresh *refresh, struct pfs_gone **out,
 
 	if (!gone) {
 		PFS_TRY(pfs_follow_node(refresh->tree, &node, ino));
-		PFS_TRY(note_gone(refresh, &gone, ino, record, node.attr.st_mode));
+		PFS_TRY(note_gone(refresh, &gone, ino, record, &node.attr));
 	}
 	*out = gone;
 	if (gone->top)
