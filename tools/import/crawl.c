@@ -86,6 +86,21 @@ static int next_dir(struct pfs_crawl_thread *thread)
 	return 0;
 }
 
+/* What is unread is asked for at the end; all else goes with the next batch. */
+static void put_away(struct pfs_crawl_thread *thread, struct pfs_crawl_dir *dir)
+{
+	if (dir->unread) {
+		PFS_LOCKED(&thread->crawl->mutex);
+
+		dir->next = thread->crawl->unread;
+		thread->crawl->unread = dir;
+		return;
+	}
+	dir->next = thread->done;
+	thread->done = dir;
+	thread->done_bytes += dir->path_len;
+}
+
 static void *run(void *arg)
 {
 	struct pfs_crawl *crawl = arg;
@@ -101,10 +116,10 @@ static void *run(void *arg)
 	thread->own_cwd = unshare(CLONE_FS) == 0;
 	while (!error) {
 		error = next_dir(thread);
-		if (!error && !thread->dir)
+		if (error || !thread->dir)
 			break;
-		if (!error)
-			error = pfs_crawl_directory(thread);
+		error = pfs_crawl_directory(thread);
+		put_away(thread, thread->dir);
 	}
 	if (error)
 		stop_with(crawl, error);
@@ -226,6 +241,11 @@ int pfs_crawl_error(struct pfs_crawl *crawl)
 	return error;
 }
 
+const struct pfs_crawl_dir *pfs_crawl_unread(const struct pfs_crawl *crawl)
+{
+	return crawl->unread;
+}
+
 void pfs_crawl_attr(const struct pfs_crawl_batch *batch, struct pfs_crawl_attr *out, size_t *at)
 {
 	const char *bytes = batch->bytes + *at;
@@ -257,6 +277,7 @@ void pfs_crawl_close(struct pfs_crawl *crawl)
 		;
 	pfs_crawl_free_dirs(crawl->stack);
 	pfs_crawl_free_dirs(crawl->done);
+	pfs_crawl_free_dirs(crawl->unread);
 	pfs_crawl_free_rules(crawl);
 	if (crawl->root >= 0)
 		(void)close(crawl->root);

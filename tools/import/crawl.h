@@ -45,6 +45,7 @@ struct pfs_crawl_dir {
 	dev_t dev;
 	ino_t ino;
 	const struct pfs_ignore *ignore; /* what .gitignore files above it say */
+	bool unread; /* it, or something in it, could not be read, which was told */
 	size_t path_len;
 	char path[]; /* below the root; "" is the root itself */
 };
@@ -120,6 +121,10 @@ struct pfs_crawl_message *pfs_crawl_next(struct pfs_crawl *crawl);
 
 /* Returns the error that ended the crawl early, or 0. */
 int pfs_crawl_error(struct pfs_crawl *crawl);
+
+/* Returns the directories that are unread, as a list (next), once there are no more messages. They
+ * stay the crawl's. */
+const struct pfs_crawl_dir *pfs_crawl_unread(const struct pfs_crawl *crawl);
 
 /* Gets the attribute at *at, which goes from entry->attrs on to the next; there are
  * entry->n_attrs. */

@@ -529,7 +529,7 @@ static int read_entries(struct pfs_crawl_thread *thread)
 	return thread->batch && thread->batch->has_files ? send_batch(thread) : 0;
 }
 
-static int read_dir(struct pfs_crawl_thread *thread)
+int pfs_crawl_directory(struct pfs_crawl_thread *thread)
 {
 	int error;
 
@@ -542,16 +542,6 @@ static int read_dir(struct pfs_crawl_thread *thread)
 	if (!error)
 		error = read_entries(thread);
 	pfs_crawl_leave_dir(thread, thread->dir);
-	return error;
-}
-
-int pfs_crawl_directory(struct pfs_crawl_thread *thread)
-{
-	int error = read_dir(thread);
-
-	thread->dir->next = thread->done;
-	thread->done = thread->dir;
-	thread->done_bytes += thread->dir->path_len;
 	return error;
 }
 

@@ -37,6 +37,7 @@ struct pfs_crawl {
 	pthread_cond_t room;  /* the queue has room */
 	pthread_cond_t ready; /* there is a message, or no more will come */
 	struct pfs_crawl_dir *done;  /* not freed with any batch */
+	struct pfs_crawl_dir *unread; /* nor are these */
 	struct pfs_crawl_rules *rules; /* all, which live as long as the crawl */
 	struct pfs_crawl_dir *stack; /* to be read by whoever has nothing to do */
 	unsigned busy; /* threads that are reading directories */
@@ -134,8 +135,7 @@ bool pfs_crawl_is_store(const struct pfs_crawl *crawl, const char *name);
 /* crawl_dir.c: sends the root as the first entry; the threads do not run yet. */
 PFS_MUST_CHECK int pfs_crawl_root(struct pfs_crawl *crawl);
 
-/* crawl_dir.c: reads thread->dir, which it takes over, into thread->batch; its subdirectories go to
- * thread->own. */
+/* crawl_dir.c: reads thread->dir into thread->batch; its subdirectories go to thread->own. */
 PFS_MUST_CHECK int pfs_crawl_directory(struct pfs_crawl_thread *thread);
 
 /* Sends the batch, with the content of its files; then all may have thread->own. */

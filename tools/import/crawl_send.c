@@ -62,6 +62,7 @@ int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name, const c
 	const struct pfs_crawl_options *options = &thread->crawl->options;
 	char path[2 * PATH_MAX];
 
+	thread->dir->unread = true;
 	pfs_crawl_path(path, sizeof(path), options->root, thread->dir, name,
 		       name ? strlen(name) : 0);
 	return options->problem(options->arg, path, what);

@@ -26,6 +26,7 @@ struct original {
 	uint64_t dev, ino; /* ino 0: none */
 	struct pfs_time birth;
 	bool has_birth;
+	bool unread; /* a directory that was not read, or not all of it */
 	uint8_t handle_len;
 	size_t handle; /* offset in the handles */
 };
@@ -121,11 +122,10 @@ static int compare_nodes(const void *a, const void *b)
 static void mark_names(struct pfs_import *import)
 {
 	struct dir *dir = import->state;
-	size_t i;
 
 	if (dir->n_named)
 		qsort(dir->named, dir->n_named, sizeof(*dir->named), compare_nodes);
-	for (i = 0; i < dir->n_named; i++)
+	for (size_t i = 0; i < dir->n_named; i++)
 		if (find_names(dir, dir->named[i].key)->count > 1)
 			pfs_build_set_flags(import->build, dir->named[i].node, PFS_NODE_NAMED, 0);
 }
@@ -464,6 +464,19 @@ static int take_message(struct pfs_import *import, const struct pfs_crawl_messag
 	}
 }
 
+/* Refreshes read these directories again, whatever their times say. */
+static void mark_unread(struct pfs_import *import)
+{
+	struct dir *dir = import->state;
+	const struct pfs_crawl_dir *unread = pfs_crawl_unread(dir->crawl);
+
+	for (; unread; unread = unread->next)
+		if (unread->node < dir->n_originals) {
+			pfs_build_set_flags(import->build, unread->node, 0, PFS_NODE_SETTLED);
+			dir->originals[unread->node].unread = true;
+		}
+}
+
 static int open_dir(struct pfs_import *import)
 {
 	struct dir *dir = calloc(1, sizeof(*dir));
@@ -492,10 +505,9 @@ static int open_dir(struct pfs_import *import)
 static int read_dir(struct pfs_import *import)
 {
 	struct pfs_crawl_message *message;
-	struct dir *dir;
 	int error = open_dir(import);
+	struct dir *dir = import->state;
 
-	dir = import->state;
 	while (!error && (message = pfs_crawl_next(dir->crawl)) != NULL) {
 		error = take_message(import, message);
 		if (++dir->n_messages % PROGRESS == 0)
@@ -505,6 +517,8 @@ static int read_dir(struct pfs_import *import)
 		error = pfs_crawl_error(dir->crawl);
 	if (!error)
 		mark_names(import);
+	if (!error)
+		mark_unread(import);
 	if (dir) {
 		pfs_crawl_close(dir->crawl);
 		dir->crawl = NULL;
@@ -540,6 +554,8 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 		.uid = attr.st_uid,
 		.gid = attr.st_gid,
 	};
+	if (original->unread)
+		source.mtime = source.ctime = (struct pfs_time){.sec = 0};
 	(void)memcpy(source.mark.handle, dir->handles + original->handle, original->handle_len);
 	return pfs_store_put_source(pfs_build_store(import->build), &source);
 }
