@@ -40,6 +40,45 @@ for mode in 0 111 444; do
 	chown "$nobody" "$src"/d/*
 done
 
+# ---- what nobody could read yet is read once that is permitted ----
+# The permission comes with a group, so that no time of the folders tells.
+team() { setpriv --reuid "$nobody" --regid "$nobody" --groups 1234 --inh-caps=-all -- "$(command -v primefs)" "$@"; }
+shut() { # FOLDER MODE: makes it, with a file and a folder, for those of the group
+	mkdir -p "$1/in"
+	touch "$1/f" "$1/in/g"
+	chown root:1234 "$1"
+	chmod "$2" "$1"
+}
+later() { echo "$1/f $1/in $1/in/g"; }
+team="/team $(later /team)"
+for mode in 750 754; do # it cannot be opened, or what it lists not be looked at
+	rm -rf "$store"* "$work/new"
+	mkdir "$work/new"
+	chown "$nobody" "$work/new"
+	shut "$work/new/team" "$mode"
+	sleep 2.1 # by now times tell of changes
+	exits "import says that a folder of mode $mode cannot be read" 1 user import "$work/new" "$store"
+	is 'which is there' "$(paths)" /team/
+	exits 'and a refresh does' 1 user refresh "$store"
+	ok 'those who may read it find what it has' team refresh "$store"
+	is 'all of it' "$(paths)" "$team"
+	mkdir "$work/new/above"
+	shut "$work/new/above/later" "$mode"
+	shut "$work/new/soon" "$mode"
+	sleep 2.1
+	user refresh -l "$store" >said || true
+	is 'new ones are told' "$(grep -c "^unread .*Permission denied" said)" "$((mode == 750 ? 3 : 6))"
+	ok 'by their paths' grep -q '^unread .*/above/later' said
+	ok 'at each depth' grep -q '^unread .*/soon' said
+	is 'and are there' "$(paths)" "/above /above/later/ /soon/ $team"
+	exits 'they are told again' 1 user refresh --quick "$store"
+	ok 'and read when that is permitted' team refresh --quick "$store"
+	is 'with all that they have' "$(paths)" \
+		"/above /above/later $(later /above/later) /soon $(later /soon) $team"
+	is 'once' "$(team refresh -l "$store" | grep -c '^[a-z]* /' || true)" 0
+done
+rm -rf "$work/new" said
+
 # ---- what could not be read has not been compared ----
 # The times that nodes have, in seconds, as many as they have different ones.
 compared() { primefs query --tsv "$store" "SELECT DISTINCT compared / 1000000000 FROM nodes WHERE $1" | tail -n +2 | xargs; }

@@ -469,6 +469,41 @@ static void a_quick_one_opens_what_has_changed(void **state PFS_UNUSED)
 	assert_true(ino_of("/1/a/b/other"));
 }
 
+/* Makes the directory "new" old enough that its times, and those of what is in it, tell of changes. */
+static void make_new(void)
+{
+	make_dir("new");
+	make_dir("new/a");
+	put("new/a/file");
+	make_dir("new/a/b");
+	put("new/a/b/file");
+	(void)usleep(2200000);
+}
+
+static void rename_new(void)
+{
+	move("new", "new2");
+}
+
+/* What is in them cannot be opened any more by the path that they had; no time of theirs changes
+ * with that. */
+static void what_is_new_where_something_is_renamed(void **state PFS_UNUSED)
+{
+	make_new();
+	scene.at = "new";
+	scene.change = rename_new;
+	refresh();
+	assert_null(scene.at);
+	(void)usleep(2200000);
+	refresh();
+	assert_true(ino_of("/new2/a/file"));
+	assert_true(ino_of("/new2/a/b/file"));
+	assert_int_equal(ino_of("/new"), 0);
+	assert_as_source("/new2/a");
+	assert_as_source("/new2/a/b");
+	assert_int_equal(scene.left, 1);
+}
+
 static const char *name_of(unsigned i, const char *below)
 {
 	static char name[64];
@@ -520,6 +555,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(modes_that_change_at_once, begin, end),
 		cmocka_unit_test_setup_teardown(directories_that_the_store_moves, begin, end),
 		cmocka_unit_test_setup_teardown(what_is_gone_while_the_source_changes, begin, end),
+		cmocka_unit_test_setup_teardown(what_is_new_where_something_is_renamed, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, make_source, remove_folder);

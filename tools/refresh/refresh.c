@@ -22,10 +22,10 @@ static int tell_found(struct pfs_refresh *refresh, const struct pfs_finding *fou
 
 	switch (found->kind) {
 	case PFS_FOUND_NEW:
-		return pfs_refresh_tell_found(refresh, PFS_REFRESH_ADDED, found, NULL);
+		return pfs_refresh_tell_found(refresh, PFS_REFRESH_ADDED, found, NULL, NULL);
 	case PFS_FOUND_MOVED:
 		PFS_TRY(pfs_tree_path(refresh->tree, &from, found->ino));
-		return pfs_refresh_tell_found(refresh, PFS_REFRESH_MOVED, found, from);
+		return pfs_refresh_tell_found(refresh, PFS_REFRESH_MOVED, found, from, NULL);
 	case PFS_FOUND_CHANGED:
 		if (found->silent || found->as)
 			return 0;

@@ -312,8 +312,10 @@ static int take_attributes(struct pfs_refresh *refresh, const struct pfs_finding
 }
 
 /* Gives the node what it takes over from the entry. unfinished: the next refresh is to read the
- * directory again, so its record gets no times. */
-static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished)
+ * directory again, so its record gets no times. partly: it was read, but not each of its entries;
+ * the next refresh reads its listing again, and what the store has removed stays away. */
+static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bool unfinished,
+		bool partly)
 {
 	const struct stat *attr = &found->entry->attr;
 	bool is_new = found->kind == PFS_FOUND_NEW, is_file = S_ISREG(attr->st_mode);
@@ -331,7 +333,7 @@ static int take(struct pfs_refresh *refresh, const struct pfs_finding *found, bo
 		taking.flags_set = PFS_NODE_NODATA;
 	}
 	if (S_ISDIR(attr->st_mode))
-		take_flags(&taking, found->entry, !unfinished && !refresh->otherwise);
+		take_flags(&taking, found->entry, !unfinished && !partly && !refresh->otherwise);
 	if (unfinished)
 		record.mtime = record.ctime = (struct pfs_time){.sec = 0};
 	if (!is_new && is_file && is_mistaken(refresh, found))
@@ -372,7 +374,7 @@ static int take_found(struct pfs_refresh *refresh, struct pfs_finding *found)
 	/* take_own does it for a directory that was walked, when all its entries are there */
 	if (found->kind == PFS_FOUND_LEFT || (directory && found->as) || !found->ino)
 		return 0;
-	return take(refresh, found, false);
+	return take(refresh, found, false, false);
 }
 
 /* Gives the place's node its old times back. They are not the source's, so the next refresh reads
@@ -394,7 +396,7 @@ static int take_own(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 		own->set &= ~(unsigned)(PFS_SET_MTIME | PFS_SET_CTIME);
 	else
 		own->set |= PFS_SET_MTIME | PFS_SET_CTIME;
-	return take(refresh, own, place->unfinished);
+	return take(refresh, own, place->unfinished || place->unread, place->dir->unread);
 }
 
 static int apply_place(struct pfs_refresh *refresh, struct pfs_refresh_place *place)

@@ -522,12 +522,14 @@ static int give_up(struct pfs_comparison *comparison, const char *why)
 	struct pfs_refresh_place *place = comparison->place;
 
 	comparison->listing = false;
+	place->unread = true;
 	if (place->own)
 		place->own->kind = PFS_FOUND_LEFT;
 	place->own = NULL;
 	return place->ino ? pfs_refresh_tell(comparison->refresh, PFS_REFRESH_UNREAD, place->ino,
 					     NULL, NULL, why)
-			  : 0;
+			  : pfs_refresh_tell_found(comparison->refresh, PFS_REFRESH_UNREAD,
+						   place->from, NULL, why);
 }
 
 static int read_names(struct pfs_comparison *comparison)

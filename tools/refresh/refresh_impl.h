@@ -35,6 +35,7 @@ struct pfs_refresh_place {
 	bool settled; /* PFS_NODE_SETTLED */
 	bool met;	 /* the listing of the directory above, read before, has it */
 	bool unfinished; /* something in it is left to the next refresh, which will read it again */
+	bool unread; /* it could not be opened, or its listing not be read to its end */
 	bool touched; /* its listing was changed in the store: its times stay */
 	bool matched; /* its node is known without its record */
 	bool flat;    /* directories in it are walked only if they have changed */
@@ -264,7 +265,8 @@ PFS_MUST_CHECK int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refres
 /* As pfs_refresh_tell, for a finding, with the path that its node would have if no directory above
  * it moved. */
 PFS_MUST_CHECK int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
-				       const struct pfs_finding *found, const char *from);
+				       const struct pfs_finding *found, const char *from,
+				       const char *why);
 
 /* Returns the name that an entry has in the store. */
 const char *pfs_refresh_name(const char *name);

@@ -516,14 +516,14 @@ int pfs_refresh_tell(struct pfs_refresh *refresh, enum pfs_refresh_event event, 
 }
 
 int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event event,
-			const struct pfs_finding *found, const char *from)
+			const struct pfs_finding *found, const char *from, const char *why)
 {
 	const struct pfs_refresh_place *place = found->place;
 	const char *name = pfs_refresh_name(found->name), *below = place->dir->path;
 	char *path PFS_FREE = NULL;
 
 	if (place->ino)
-		return pfs_refresh_tell(refresh, event, place->ino, name, from, NULL);
+		return pfs_refresh_tell(refresh, event, place->ino, name, from, why);
 	while (!place->ino)
 		place = place->from->place;
 	below += place->dir->path_len;
@@ -531,7 +531,7 @@ int pfs_refresh_tell_found(struct pfs_refresh *refresh, enum pfs_refresh_event e
 		path = NULL;
 		return -ENOMEM;
 	}
-	return pfs_refresh_tell(refresh, event, place->ino, path, from, NULL);
+	return pfs_refresh_tell(refresh, event, place->ino, path, from, why);
 }
 
 /* ---- the end ---- */

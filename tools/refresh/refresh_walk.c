@@ -431,6 +431,24 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 	return 0;
 }
 
+/* Called for a directory that cannot be opened. The listing of the one above it gives a new node the
+ * directory's times, which do not change when it can be opened. */
+static int leave_unread(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int error)
+{
+	bool vanished = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
+
+	place->unread = true;
+	PFS_TRY(stay(refresh, place));
+	if (vanished && place->from)
+		place->from->place->unfinished = true;
+	if (vanished)
+		return lose(refresh, place);
+	return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL, NULL,
+					     strerror(-error))
+			  : pfs_refresh_tell_found(refresh, PFS_REFRESH_UNREAD, place->from, NULL,
+						   strerror(-error));
+}
+
 static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
 	struct pfs_comparison comparison = {.refresh = refresh, .place = place};
@@ -444,13 +462,7 @@ static int walk_one(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 	if (pfs_crawl_is_own(error))
 		return error;
 	if (error)
-		PFS_TRY(stay(refresh, place));
-	if (error == -ENOENT || error == -ENOTDIR || error == -ELOOP)
-		return lose(refresh, place);
-	if (error)
-		return place->ino ? pfs_refresh_tell(refresh, PFS_REFRESH_UNREAD, place->ino, NULL,
-						     NULL, strerror(-error))
-				  : 0;
+		return leave_unread(refresh, place, error);
 	error = compare_place(&comparison);
 	pfs_crawl_look_leave(refresh->look);
 	free(comparison.by_name);

@@ -118,6 +118,10 @@ void pfs_sourcewatch_take_unread(struct pfs_sourcewatch *watch, bool all, int er
 		pfs_sourcewatch_free_unread(found);
 		return;
 	}
+	for (size_t i = 0; i < found->n; i++) /* some have been made since they were told */
+		if (!found->list[i].ino &&
+		    pfs_tree_resolve(watch->tree, &found->list[i].ino, found->list[i].path))
+			found->list[i].ino = 0;
 	log_new(watch);
 	for (size_t i = 0; i < unread->n && !all; i++) { /* of those with a node it has asked */
 		const struct pfs_unread_node *node = &unread->list[i];
