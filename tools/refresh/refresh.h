@@ -48,7 +48,8 @@ struct pfs_refresh_watcher {
 	 * entry that looks gone may then have moved to a directory that was read before, and is
 	 * kept until the next refresh. */
 	bool (*restless)(void *arg);
-	/* Called when something in the directory of that number is left to the next refresh. */
+	/* Called when something in the directory of that number is left to the next refresh; 0: to
+	 * the next one of everything. */
 	void (*left)(void *arg, uint64_t number);
 	/* Called for a file with several names that has changed; node: how its node was before. Its
 	 * other names may be in directories about which the kernel reports nothing. */

@@ -113,7 +113,9 @@ static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, 
 	return 0;
 }
 
-static int remove_listed(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
+/* Sets *left if nodes have changed meanwhile: all stay until the next refresh. */
+static int remove_listed(struct pfs_refresh *refresh, bool *left, const struct pfs_below *list,
+			 size_t n)
 {
 	const struct pfs_caller caller = {.uid = geteuid(), .gid = getegid()};
 	struct pfs_change_set set = {.kind = PFS_CHANGE_REMOVE};
@@ -129,8 +131,8 @@ static int remove_listed(struct pfs_refresh *refresh, const struct pfs_below *li
 			&(struct pfs_change_basis){.epoch = pfs_follow_epoch(refresh->tree)},
 			&caller, why, sizeof(why));
 	pfs_change_set_finish(&set);
-	/* nodes have changed meanwhile: all stay until the next refresh */
-	return error == -EAGAIN || error == -ENOTEMPTY ? 0 : error;
+	*left = error == -EAGAIN || error == -ENOTEMPTY;
+	return *left ? 0 : error;
 }
 
 /* Clears the times in the directory's record: it has not been read. */
@@ -168,9 +170,11 @@ static int forget_staying(struct pfs_refresh *refresh, const struct pfs_below *l
 	return 0;
 }
 
-/* Removes a gone node and what goes below it, or marks them if options->keep is set. */
-static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+/* Removes a gone node and what goes below it, or marks them if options->keep is set. Sets *left if
+ * that is left to the next refresh. */
+static int remove_one(struct pfs_refresh *refresh, bool *left, const struct pfs_gone *gone)
 {
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	struct pfs_below *list = NULL;
 	size_t n = 0;
 	int error = pfs_refresh_list_below(refresh, &list, &n, gone->by_prime.prime);
@@ -178,19 +182,25 @@ static int remove_one(struct pfs_refresh *refresh, const struct pfs_gone *gone)
 	if (!error) {
 		find_staying(refresh, list, n);
 		error = refresh->options->keep ? mark_gone(refresh, list, n)
-					       : remove_listed(refresh, list, n);
+					       : remove_listed(refresh, left, list, n);
 	}
-	if (!error && !refresh->options->keep)
+	if (!error && !*left && !refresh->options->keep)
 		error = forget_staying(refresh, list, n);
 	free(list);
+	if (*left && watcher)
+		watcher->left(watcher->arg, 0);
 	return error == -ESTALE ? 0 : error;
 }
 
-static int remove_gone(struct pfs_refresh *refresh, const struct pfs_gone *gone)
+static int remove_gone(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
-	for (; gone; gone = gone->next)
+	for (const struct pfs_gone *gone = place->gone; gone; gone = gone->next) {
+		bool left = false;
+
 		if (goes(gone))
-			PFS_TRY(remove_one(refresh, gone));
+			PFS_TRY(remove_one(refresh, &left, gone));
+		place->unfinished |= left;
+	}
 	return 0;
 }
 
@@ -200,12 +210,13 @@ static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone
 {
 	uint64_t above = pfs_follow_parent(refresh->tree, gone->by_prime.prime);
 	struct pfs_follower before;
+	bool left = false;
 	int error;
 
 	PFS_TRY(pfs_refresh_hold_loose(refresh, gone));
 	error = pfs_follow_node(refresh->tree, &before, above);
 	if (!error)
-		error = remove_one(refresh, gone);
+		error = remove_one(refresh, &left, gone);
 	if (!error && !refresh->options->keep)
 		error = pfs_refresh_restore(refresh, above, &before.attr);
 	pfs_follow_let_go(refresh->tree);
@@ -401,7 +412,7 @@ static int take_own(struct pfs_refresh *refresh, struct pfs_refresh_place *place
 
 static int apply_place(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 {
-	PFS_TRY(remove_gone(refresh, place->gone));
+	PFS_TRY(remove_gone(refresh, place));
 	if (!place->ino)
 		return 0;
 	for (struct pfs_finding *found = place->found; found; found = found->next)

@@ -392,18 +392,41 @@ static bool hold_tops(struct pfs_gone *gone)
 	return any;
 }
 
+/* Returns true if what has no place is held until it is seen where it is. */
+static bool is_any_held(const struct pfs_gone *gone)
+{
+	while (gone && (!gone->held || gone->claimed || gone->unmounted))
+		gone = gone->next;
+	return gone;
+}
+
+/* Returns true if there was one that nothing had said to be there. */
+static bool hold_displaced(struct pfs_refresh *refresh)
+{
+	bool any = false;
+
+	for (const struct pfs_displaced *at = refresh->displaced; at; at = at->next) {
+		struct pfs_gone *gone = pfs_refresh_find(refresh, at->by_prime.prime);
+
+		any |= gone && !gone->claimed && !gone->present;
+		hold(gone);
+	}
+	return any;
+}
+
 /* While the source changes, what is gone is perhaps where was looked before it came there. */
 static int hold_gone(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 
-	bool restless = watcher && watcher->restless(watcher->arg);
+	bool restless = watcher && watcher->restless(watcher->arg), any = false;
 
 	if (restless) {
 		(void)hold_tops(refresh->loose);
-		for (const struct pfs_displaced *at = refresh->displaced; at; at = at->next)
-			hold(pfs_refresh_find(refresh, at->by_prime.prime));
+		any = hold_displaced(refresh);
 	}
+	if (watcher && (any || is_any_held(refresh->loose)))
+		watcher->left(watcher->arg, 0);
 	for (struct pfs_refresh_place *place = refresh->kept; place; place = place->next) {
 		if (restless && place->number)
 			place->unfinished |= hold_tops(place->gone);

@@ -426,7 +426,7 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 		return stay_below(refresh, place, gone);
 	place->from->kind = PFS_FOUND_LEFT;
 	place->from->as = NULL;
-	place->from->place->unfinished = true;
+	place->from->place->unread = true;
 	place->in_use = false;
 	return 0;
 }
@@ -435,8 +435,12 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
  * directory's times, which do not change when it can be opened. */
 static int leave_unread(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int error)
 {
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	bool vanished = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
 
+	/* nobody says again that it may have changed */
+	if (vanished && place->start && watcher && !pfs_refresh_find(refresh, place->ino))
+		watcher->left(watcher->arg, 0);
 	place->unread = true;
 	PFS_TRY(stay(refresh, place));
 	if (vanished && place->from)

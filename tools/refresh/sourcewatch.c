@@ -272,28 +272,47 @@ static int refresh_stale(struct pfs_sourcewatch *watch)
 	return inos.error ? inos.error : refresh_linked(watch);
 }
 
+/* Another one that something has been left to comes soon, but takes a fifth of the time at most, and
+ * less and less where it leaves that again though nothing has changed. */
+static void rest(struct pfs_sourcewatch *watch, uint64_t begun_ms, bool again)
+{
+	uint64_t ms;
+
+	watch->all_ms = pfs_now_ms();
+	ms = again ? 2 * watch->rest_ms : 4 * (watch->all_ms - begun_ms);
+	watch->rest_ms = PFS_MIN(PFS_MAX(ms, RETRY_MS), watch->options.pause_ms);
+}
+
 static int refresh_all(struct pfs_sourcewatch *watch)
 {
+	uint64_t begun_ms = pfs_now_ms();
+	bool again;
+	int error;
+
 	(void)pthread_mutex_lock(&watch->lock);
+	again = watch->behind && watch->heard_ns / PFS_NS_PER_MS < watch->all_ms;
+	watch->behind = false;
 	watch->lost = false;
 	watch->n_linked = 0;
 	watch->limited = false;
 	pfs_sourcewatch_take_stale(watch, NULL, NULL);
 	(void)pthread_mutex_unlock(&watch->lock);
-	return refresh(watch, NULL, 0);
+	error = refresh(watch, NULL, 0);
+	rest(watch, begun_ms, again);
+	return error;
 }
 
 /* ---- the thread that refreshes ---- */
 
 struct news {
-	bool lost, failed, limited;
+	bool lost, failed, limited, behind;
 };
 
 static struct news take_news(struct pfs_sourcewatch *watch)
 {
 	PFS_LOCKED(&watch->lock);
 
-	return (struct news){watch->lost, watch->failed, watch->limited};
+	return (struct news){watch->lost, watch->failed, watch->limited, watch->behind};
 }
 
 static bool repeats(struct pfs_sourcewatch *watch)
@@ -325,14 +344,24 @@ static size_t look_for_folders(struct pfs_sourcewatch *watch, bool *back)
 	return n;
 }
 
+/* Returns how long what is left to a refresh of everything still waits. */
+static uint64_t time_left(const struct pfs_sourcewatch *watch)
+{
+	uint64_t now = pfs_now_ms(), due = watch->all_ms + watch->rest_ms;
+
+	return due > now ? due - now : 0;
+}
+
 /* Returns how long it may be until the folders are looked for, and everything is refreshed again if
  * that is needed. */
-static unsigned pause_of(struct pfs_sourcewatch *watch, int error)
+static uint64_t pause_of(struct pfs_sourcewatch *watch, int error)
 {
 	unsigned retry_ms = PFS_MIN(watch->retry_ms, watch->options.pause_ms);
 
 	watch->retry_ms = error ? 2 * retry_ms : RETRY_MS;
-	return error ? retry_ms : watch->options.pause_ms;
+	if (error)
+		return retry_ms;
+	return take_news(watch).behind ? time_left(watch) : watch->options.pause_ms;
 }
 
 /* False: the pause is over.  After an error news alone do not end it. */
@@ -392,7 +421,7 @@ static void *run(void *arg)
 		news = take_news(watch);
 		if (news.failed && !is_stopped(watch))
 			lower_means(watch);
-		all |= news.lost || news.failed;
+		all |= news.lost || news.failed || (news.behind && !time_left(watch));
 	}
 	pfs_sourcewatch_set_seen(watch, false);
 	error = pfs_compared_keep(watch->tree);

@@ -53,6 +53,7 @@ struct pfs_sourcewatch {
 	size_t n_stale;
 	uint64_t heard_ns; /* when the last event came */
 	bool lost;	   /* everything may be stale */
+	bool behind;	   /* a refresh has left something to the next one of everything */
 	bool failed;	   /* the events have ended */
 	bool look;	   /* it is to be looked at once whether the folders are there */
 	bool limited;	   /* not all directories are watched */
@@ -69,6 +70,8 @@ struct pfs_sourcewatch {
 	struct pfs_unread unread; /* by the refreshes so far */
 	struct pfs_unread found;  /* by this refresh */
 	unsigned retry_ms; /* time to wait after the next error */
+	uint64_t all_ms;   /* when the last refresh of everything ended */
+	uint64_t rest_ms;  /* time from then on in which what is left to one waits */
 	int ended;	   /* eventfd: the thread that hears is to end */
 	pthread_t refresher, hearer;
 	bool started, hearing;

@@ -204,6 +204,7 @@ static void left(void *arg, uint64_t number)
 	struct pfs_source_directory *directory;
 	PFS_LOCKED(&watch->lock);
 
+	watch->behind |= !number;
 	directory = number ? find(watch, number) : NULL;
 	if (directory)
 		mark(watch, directory);
@@ -261,6 +262,7 @@ void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen)
 	PFS_LOCKED(&watch->lock);
 
 	pfs_compared_set_live(watch->tree, seen && watch->events && !watch->limited &&
+						   !watch->behind &&
 						   !pfs_sourcewatch_has_news(watch));
 }
 
