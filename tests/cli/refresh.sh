@@ -174,6 +174,24 @@ refresh
 is 'what is aside goes without keep' "$(gone)" ''
 rm -r "$src"/c/{weak,reed,dir} "$work"/{weak,reed,dir}
 refresh
+mkdir -p "$src/c/back/deep/er"
+touch "$src"/c/back/{first,deep/{second,third},deep/er/fourth}
+refresh
+rm "$src/c/back/first"
+refresh --keep
+sleep 1.1 # marks are of another second
+mv "$src/c/back" "$work"
+refresh --keep
+is 'a directory is kept with all below it' "$(gone | wc -w)" 14
+rm "$work/back/deep/third"
+mv "$work/back" "$src/c"
+for how in --quick --keep; do
+	refresh --keep "$how"
+	is "what comes back with it loses its mark, $how" "$(gone)" '/c/back/deep/third 1 /c/back/first 1'
+done
+check_store
+rm -r "$src/c/back"
+refresh
 echo 1 >>"$src/a/other"
 echo 2 >>"$src/c/d/other"
 ok 'a path alone' primefs refresh "$store" /c

@@ -98,11 +98,13 @@ static int mark(struct pfs_refresh *refresh, uint64_t ino, const char *text)
 	return error == -ESTALE ? 0 : error; /* removed meanwhile */
 }
 
+#define MARK_SIZE 64 /* bytes of the time in a mark */
+
 /* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
 static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
 {
 	time_t now = time(NULL);
-	char text[64];
+	char text[MARK_SIZE];
 	struct tm utc;
 
 	(void)gmtime_r(&now, &utc);
@@ -111,6 +113,38 @@ static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, 
 		if (!list[i].stays)
 			PFS_TRY(mark(refresh, list[i].ino, text));
 	return 0;
+}
+
+/* Gets the length of the node's mark; 0: it has none. */
+static size_t mark_of(const struct pfs_refresh *refresh, char text[MARK_SIZE], uint64_t ino)
+{
+	ssize_t len = pfs_tree_getxattr(refresh->tree, text, MARK_SIZE, ino,
+					"user." PFS_REFRESH_GONE);
+
+	return len < 0 ? 0 : (size_t)len;
+}
+
+/* Removes the mark of a directory, and of what lies below it, got the mark with it, and is not
+ * gone: nothing in a directory that has only been away shows that it is back. */
+static int unmark_directory(struct pfs_refresh *refresh, uint64_t ino)
+{
+	struct pfs_below *list = NULL;
+	size_t n = 0, len;
+	char text[MARK_SIZE], other[MARK_SIZE];
+	int error = 0;
+
+	len = mark_of(refresh, text, ino);
+	if (len)
+		error = pfs_refresh_list_below(refresh, &list, &n, ino);
+	for (size_t i = 1; i < n && !error; i++) {
+		const struct pfs_gone *gone = pfs_refresh_find(refresh, list[i].ino);
+
+		if ((!gone || !goes(gone)) && mark_of(refresh, other, list[i].ino) == len &&
+		    memcmp(text, other, len) == 0)
+			error = mark(refresh, list[i].ino, NULL);
+	}
+	free(list);
+	return error ? error : mark(refresh, ino, NULL);
 }
 
 /* Sets *left if nodes have changed meanwhile: all stay until the next refresh. */
@@ -318,7 +352,8 @@ static int take_attributes(struct pfs_refresh *refresh, const struct pfs_finding
 	if (S_ISDIR(entry->attr.st_mode) && (entry->dir || !entry->mounted))
 		error = pfs_filesystem_set(refresh->tree, found->ino, entry->filesystem);
 	if (!error && !is_new)
-		error = mark(refresh, found->ino, NULL);
+		error = S_ISDIR(entry->attr.st_mode) ? unmark_directory(refresh, found->ino)
+						     : mark(refresh, found->ino, NULL);
 	return error == -ESTALE ? 0 : error;
 }
 

@@ -89,6 +89,21 @@ static void add_gone(struct pfs_refresh *refresh, struct pfs_journal_need *need,
 		need->gone += gone->n_below + 1;
 }
 
+/* Adds what loses its mark with the directory. */
+static int add_marked(struct pfs_refresh *refresh, struct pfs_journal_need *need,
+		      const struct pfs_finding *own)
+{
+	struct pfs_below *list = NULL;
+	size_t n = 0;
+	int error = own->ino && pfs_refresh_is_marked(refresh, own->ino)
+			    ? pfs_refresh_list_below(refresh, &list, &n, own->ino)
+			    : 0;
+
+	free(list);
+	need->rows += n;
+	return error == -ESTALE ? 0 : error;
+}
+
 /* Holds for the changes of the node's directory. What only removes may use the last reserve. */
 static int hold(struct pfs_refresh *refresh, struct pfs_journal_need *need, uint64_t ino)
 {
@@ -125,8 +140,10 @@ int pfs_refresh_hold_place(struct pfs_refresh *refresh, const struct pfs_refresh
 
 	for (const struct pfs_finding *found = place->found; found; found = found->next)
 		add_found(&need, found);
-	if (place->own)
+	if (place->own) {
 		add_found(&need, place->own);
+		PFS_TRY(add_marked(refresh, &need, place->own));
+	}
 	for (const struct pfs_gone *gone = place->gone; gone; gone = gone->next)
 		if (!gone->present && !gone->claimed)
 			add_gone(refresh, &need, gone);
