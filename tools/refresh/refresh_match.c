@@ -133,6 +133,12 @@ static void hold(struct pfs_gone *gone)
 		gone->present = gone->held = true;
 }
 
+static void leave(struct pfs_finding *found, struct pfs_gone *over)
+{
+	found->kind = PFS_FOUND_LEFT;
+	hold(over);
+}
+
 /* The directory takes the node of its name, whose record has another path if what both lie in has
  * moved. */
 static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, struct pfs_gone *gone)
@@ -157,10 +163,13 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 
 		if (!is_open(found, true))
 			continue;
-		if (pfs_refresh_has_moved(refresh, found, found->was) ||
-		    is_stand_in(found, gone)) {
-			found->kind = PFS_FOUND_LEFT;
-			hold(gone);
+		if (pfs_refresh_has_moved(refresh, found, found->was)) {
+			found->place->unfinished = true;
+			leave(found, gone);
+			continue;
+		}
+		if (is_stand_in(found, gone)) {
+			leave(found, gone);
 			continue;
 		}
 		*any = true;

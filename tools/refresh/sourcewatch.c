@@ -268,6 +268,7 @@ static int refresh_stale(struct pfs_sourcewatch *watch)
 			add_ino(&inos, watch->unread.list[i].ino);
 	if (!inos.error && inos.n)
 		inos.error = refresh(watch, inos.list, inos.n);
+	pfs_sourcewatch_note_asked(watch, inos.list, inos.n);
 	free(inos.list);
 	return inos.error ? inos.error : refresh_linked(watch);
 }

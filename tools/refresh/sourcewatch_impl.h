@@ -23,6 +23,7 @@ struct pfs_source_directory {
 	uint64_t ino; /* its node; 0: none yet */
 	bool stale;   /* it is in the list of stale directories: it may have changed */
 	bool missed;  /* it was taken off that list when it had no node yet */
+	bool asked;   /* it was taken off that list, and has not been read since */
 	bool gone;    /* with stale: it is freed when it is taken off the list */
 };
 
@@ -112,6 +113,10 @@ void pfs_sourcewatch_set_seen(struct pfs_sourcewatch *watch, bool seen);
  * held. */
 void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *arg, uint64_t ino),
 				void *arg);
+
+/* Called after a refresh of these nodes. If the directory of one that is still there was not read,
+ * as it had just moved, what has changed in it is left to a refresh of everything. */
+void pfs_sourcewatch_note_asked(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n);
 
 /* pfs_sourcewatch_forget_all drops all directories; the lock is held. pfs_sourcewatch_forget_gone
  * drops those whose nodes are gone, if there may be many. */

@@ -38,6 +38,14 @@ static struct pfs_source_directory *find(const struct pfs_sourcewatch *watch, ui
 	return (struct pfs_source_directory *)pfs_byprime_find(&watch->directories, number);
 }
 
+static struct pfs_source_directory *find_node(const struct pfs_sourcewatch *watch, uint64_t ino)
+{
+	struct pfs_byprime *by_ino = pfs_byprime_find(&watch->by_ino, ino);
+
+	return by_ino ? (void *)((char *)by_ino - offsetof(struct pfs_source_directory, by_ino))
+		      : NULL;
+}
+
 static void set_ino(struct pfs_sourcewatch *watch, struct pfs_source_directory *directory,
 		    uint64_t ino)
 {
@@ -69,10 +77,26 @@ void pfs_sourcewatch_take_stale(struct pfs_sourcewatch *watch, void (*fn)(void *
 		next = at->next_stale;
 		at->stale = false;
 		at->missed |= !at->ino;
+		at->asked = at->ino;
 		if (at->gone)
 			forget(watch, at);
 		else if (at->ino && fn)
 			fn(arg, at->ino);
+	}
+}
+
+void pfs_sourcewatch_note_asked(struct pfs_sourcewatch *watch, const uint64_t *inos, size_t n)
+{
+	PFS_LOCKED(&watch->lock);
+
+	for (size_t i = 0; i < n; i++) {
+		struct pfs_source_directory *directory = find_node(watch, inos[i]);
+		struct pfs_follower node;
+
+		if (!directory || !directory->asked)
+			continue;
+		directory->asked = false;
+		watch->behind |= !pfs_follow_node(watch->tree, &node, inos[i]);
 	}
 }
 
@@ -158,7 +182,7 @@ static uint64_t enter(void *arg, int fd, uint64_t ino, uint64_t *was)
 	if (directory) {
 		*was = directory->ino == ino ? 0 : directory->ino;
 		set_ino(watch, directory, ino);
-		directory->gone = directory->missed = false;
+		directory->gone = directory->missed = directory->asked = false;
 	}
 	return directory ? number : 0;
 }
