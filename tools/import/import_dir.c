@@ -468,9 +468,9 @@ static int take_message(struct pfs_import *import, const struct pfs_crawl_messag
 static void mark_unread(struct pfs_import *import)
 {
 	struct dir *dir = import->state;
-	const struct pfs_crawl_dir *unread = pfs_crawl_unread(dir->crawl);
+	const struct pfs_crawl_dir *unread;
 
-	for (; unread; unread = unread->next)
+	for (unread = pfs_crawl_unread(dir->crawl); unread; unread = unread->next)
 		if (unread->node < dir->n_originals) {
 			pfs_build_set_flags(import->build, unread->node, 0, PFS_NODE_SETTLED);
 			dir->originals[unread->node].unread = true;
@@ -515,10 +515,10 @@ static int read_dir(struct pfs_import *import)
 	}
 	if (!error)
 		error = pfs_crawl_error(dir->crawl);
-	if (!error)
+	if (!error) {
 		mark_names(import);
-	if (!error)
 		mark_unread(import);
+	}
 	if (dir) {
 		pfs_crawl_close(dir->crawl);
 		dir->crawl = NULL;
@@ -532,6 +532,7 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 	char path[PATH_MAX];
 	ssize_t len = pfs_build_path(import->build, path, sizeof(path), node);
 	const struct original *original = &dir->originals[node];
+	const struct pfs_time none = {.sec = 0};
 	struct pfs_source_record source;
 	struct stat attr;
 
@@ -548,14 +549,12 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 			 .has_birth = original->has_birth,
 			 .handle_len = original->handle_len},
 		.size = attr.st_size,
-		.mtime = pfs_time_of(attr.st_mtim),
-		.ctime = pfs_time_of(attr.st_ctim),
+		.mtime = original->unread ? none : pfs_time_of(attr.st_mtim),
+		.ctime = original->unread ? none : pfs_time_of(attr.st_ctim),
 		.mode = attr.st_mode,
 		.uid = attr.st_uid,
 		.gid = attr.st_gid,
 	};
-	if (original->unread)
-		source.mtime = source.ctime = (struct pfs_time){.sec = 0};
 	(void)memcpy(source.mark.handle, dir->handles + original->handle, original->handle_len);
 	return pfs_store_put_source(pfs_build_store(import->build), &source);
 }
