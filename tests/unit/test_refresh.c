@@ -83,8 +83,9 @@ static void made(void *arg PFS_UNUSED, uint64_t number PFS_UNUSED, uint64_t ino 
 {
 }
 
-static bool restless(void *arg PFS_UNUSED)
+static bool restless(void *arg PFS_UNUSED, bool *changed)
 {
+	*changed = scene.restless;
 	return scene.restless;
 }
 
@@ -494,7 +495,7 @@ static void a_quick_one_opens_what_has_changed(void **state PFS_UNUSED)
 	assert_true(ino_of("/1/a/b/other"));
 }
 
-/* Makes the directory "new" old enough that its times, and those of what is in it, tell of changes. */
+/* Makes the directory "new" so old that its times, and those of what is in it, tell of changes. */
 static void make_new(void)
 {
 	make_dir("new");

@@ -44,10 +44,10 @@ struct pfs_refresh_watcher {
 	bool (*knows)(void *arg, uint64_t ino);
 	/* Called when the directory of that number has got its node. */
 	void (*made)(void *arg, uint64_t number, uint64_t ino);
-	/* Called once everything was compared: returns true if the source changed meanwhile. An
-	 * entry that looks gone may then have moved to a directory that was read before, and is
-	 * kept until the next refresh. */
-	bool (*restless)(void *arg);
+	/* Called once everything was compared: sets *changed if the source changed meanwhile. An
+	 * entry that looks gone may then have moved to a directory that was read before; if it
+	 * returns true, that is kept until the next refresh. */
+	bool (*restless)(void *arg, bool *changed);
 	/* Called when something in the directory of that number is left to the next refresh; 0: to
 	 * the next one of everything. */
 	void (*left)(void *arg, uint64_t number);

@@ -238,6 +238,22 @@ static int remove_gone(struct pfs_refresh *refresh, struct pfs_refresh_place *pl
 	return 0;
 }
 
+/* Gives the directory that such a node lay in the times back that it had. The next refresh reads
+ * its listing again: if the source changed meanwhile, it may have the original. */
+static int restore_above(struct pfs_refresh *refresh, uint64_t above, const struct stat *before)
+{
+	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
+	const struct pfs_taking taking = {
+		.attr = before,
+		.set = PFS_SET_MTIME | PFS_SET_CTIME,
+		.flags_cleared = PFS_NODE_SETTLED,
+	};
+
+	if (watcher)
+		watcher->left(watcher->arg, 0);
+	return pfs_follow_take(refresh->tree, above, &taking);
+}
+
 /* Removes a gone node that has no place. The directory that it lies in takes nothing over, and
  * keeps its times, since others would say that the store has changed it. */
 static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone)
@@ -252,7 +268,7 @@ static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone
 	if (!error)
 		error = remove_one(refresh, &left, gone);
 	if (!error && !refresh->options->keep)
-		error = pfs_refresh_restore(refresh, above, &before.attr);
+		error = restore_above(refresh, above, &before.attr);
 	pfs_follow_let_go(refresh->tree);
 	return error == -ESTALE ? 0 : error;
 }

@@ -299,6 +299,8 @@ static int settle_name(struct pfs_refresh *refresh, struct pfs_finding *found, b
 		return 0;
 	*any = true;
 	silent = found->kind == PFS_FOUND_NEW && pfs_refresh_is_covered(refresh, found);
+	if (!silent) /* perhaps the name is taken only until all has moved */
+		found->place->dir->unread = true;
 	if (found->kind == PFS_FOUND_MOVED)
 		leave_in_place(refresh, found);
 	else
@@ -423,17 +425,38 @@ static bool hold_displaced(struct pfs_refresh *refresh)
 	return any;
 }
 
+/* Returns true if directories have come or moved. */
+static bool has_new_directories(const struct pfs_refresh *refresh)
+{
+	const struct pfs_finding *found = refresh->found;
+
+	while (found && (!S_ISDIR(found->entry->attr.st_mode) || found->kind == PFS_FOUND_CHANGED))
+		found = found->following;
+	return found;
+}
+
+static bool has_gone_directories(const struct pfs_refresh *refresh)
+{
+	for (const struct pfs_refresh_place *place = refresh->kept; place; place = place->next)
+		for (const struct pfs_gone *gone = place->gone; gone; gone = gone->next)
+			if (S_ISDIR(gone->mode))
+				return true;
+	return false;
+}
+
 /* While the source changes, what is gone is perhaps where was looked before it came there. */
 static int hold_gone(struct pfs_refresh *refresh)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
-
-	bool restless = watcher && watcher->restless(watcher->arg), any = false;
+	bool any = false, changed = false;
+	bool restless = watcher && watcher->restless(watcher->arg, &changed);
 
 	if (restless) {
 		(void)hold_tops(refresh->loose);
 		any = hold_displaced(refresh);
 	}
+	/* some are perhaps there twice, and no events come for one of the two */
+	any |= changed && (has_new_directories(refresh) || has_gone_directories(refresh));
 	if (watcher && (any || is_any_held(refresh->loose)))
 		watcher->left(watcher->arg, 0);
 	for (struct pfs_refresh_place *place = refresh->kept; place; place = place->next) {

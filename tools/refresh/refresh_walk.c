@@ -431,8 +431,8 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 	return 0;
 }
 
-/* Called for a directory that cannot be opened. The listing of the one above it gives a new node the
- * directory's times, which do not change when it can be opened. */
+/* Called for a directory that cannot be opened. The listing of the one above it gives a new node
+ * the directory's times, which do not change when it can be opened. */
 static int leave_unread(struct pfs_refresh *refresh, struct pfs_refresh_place *place, int error)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;

@@ -273,8 +273,8 @@ static int refresh_stale(struct pfs_sourcewatch *watch)
 	return inos.error ? inos.error : refresh_linked(watch);
 }
 
-/* Another one that something has been left to comes soon, but takes a fifth of the time at most, and
- * less and less where it leaves that again though nothing has changed. */
+/* Another one that something has been left to comes soon, but takes a fifth of the time at most,
+ * and less and less where it leaves that again though nothing has changed. */
 static void rest(struct pfs_sourcewatch *watch, uint64_t begun_ms, bool again)
 {
 	uint64_t ms;

@@ -213,11 +213,12 @@ static void made(void *arg, uint64_t number, uint64_t ino)
 }
 
 /* Not twice in a row: while the source changes all the time, what is gone has to go some day. */
-static bool restless(void *arg)
+static bool restless(void *arg, bool *changed)
 {
 	struct pfs_sourcewatch *watch = arg;
 	PFS_LOCKED(&watch->lock);
 
+	*changed = watch->stale;
 	watch->held_back = !watch->held_back && watch->stale;
 	return watch->held_back;
 }
