@@ -439,7 +439,8 @@ static int leave_unread(struct pfs_refresh *refresh, struct pfs_refresh_place *p
 	bool vanished = error == -ENOENT || error == -ENOTDIR || error == -ELOOP;
 
 	/* nobody says again that it may have changed */
-	if (vanished && place->start && watcher && !pfs_refresh_find(refresh, place->ino))
+	if (vanished && watcher &&
+	    (place->old_path || (place->start && !pfs_refresh_find(refresh, place->ino))))
 		watcher->left(watcher->arg, 0);
 	place->unread = true;
 	PFS_TRY(stay(refresh, place));
