@@ -271,7 +271,8 @@ static bool apply_some(struct pfs_tree *tree, struct pfs_path_entries *entries)
 	done = entries->n_changes == 0;
 	(void)pthread_mutex_unlock(&entries->lock);
 	if (atomic_load(&entries->is_broken)) {
-		pfs_warning("the path index is given up: memory is short");
+		pfs_warning("the path index is given up: memory is short, or it would take more "
+			    "than a quarter");
 		forget(tree->path_index, entries);
 		done = true;
 	}
@@ -431,7 +432,7 @@ static bool has_room(struct pfs_tree *tree, uint64_t *nodes)
 	keys = image->nodes + image->directories;
 	names = pfs_names_bytes(image->names);
 	pfs_scan_unlock(tree);
-	return *nodes < tree->path_index->too_many &&
+	return *nodes < atomic_load(&tree->path_index->too_many) &&
 	       keys * (KEY_BYTES + names / PFS_MAX(*nodes, 1)) < pfs_quarter_of_memory();
 }
 
@@ -456,7 +457,7 @@ int pfs_path_index_make(struct pfs_tree *tree)
 	PFS_TRY(begin(tree, &entries));
 	error = fill(tree, entries);
 	if (error == -EFBIG) {
-		index->too_many = nodes;
+		atomic_store(&index->too_many, nodes);
 		error = fail_for_room();
 	}
 	if (error)
@@ -514,7 +515,7 @@ int pfs_path_index_create(struct pfs_tree *tree)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&index->lock, NULL);
 	(void)pthread_mutex_init(&index->making, NULL);
-	index->too_many = UINT64_MAX;
+	atomic_init(&index->too_many, UINT64_MAX);
 	tree->path_index = index;
 	pfs_watch(tree, &watcher);
 	PFS_TRY(pfs_store_scan_path_indexes(tree->store, note_name, &is_wanted));
@@ -550,6 +551,7 @@ void pfs_path_index_want(struct pfs_tree *tree, bool is_wanted, bool now)
 			start(tree);
 		return;
 	}
+	atomic_store(&index->too_many, UINT64_MAX); /* who wants it again has perhaps made room */
 	entries = take(index);
 	forget(index, entries);
 	pfs_path_entries_unref(entries);

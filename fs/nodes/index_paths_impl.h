@@ -49,7 +49,7 @@ struct pfs_path_index {
 	atomic_bool is_wanted, stop;
 	atomic_uint missed;
 	pthread_mutex_t making; /* one at a time; taken before tree->lock */
-	uint64_t too_many; /* nodes, whose index was found too large; protected by making */
+	atomic_uint_least64_t too_many; /* nodes, whose index was found too large */
 	bool has_thread; /* protected by lock */
 	atomic_bool thread_ended;
 	pthread_t thread;

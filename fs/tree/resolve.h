@@ -35,8 +35,9 @@ struct pfs_resolve_from {
  * viewer, if no symlink were followed anywhere; 0: there is no such node, the path is empty, or a
  * directory on it is not visible to the viewer. ".." of the root is the root. Takes tree->lock for
  * reading, for a few milliseconds at a time, so some paths may be resolved before and others after
- * a change. -ENOMEM; -EINTR: from->gone returned true; -EAGAIN: directories change too fast for
- * finding what the viewer sees. */
+ * a change, and so may pieces of a path that is longer than a hold resolves. -ENOMEM; -EINTR:
+ * from->gone returned true; -EAGAIN: directories change too fast for finding what the viewer
+ * sees. */
 PFS_MUST_CHECK int pfs_tree_resolve_many(struct pfs_tree *tree, uint64_t *inos,
 					 const struct pfs_path_text *paths, size_t n,
 					 const struct pfs_resolve_from *from);

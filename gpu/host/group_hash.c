@@ -216,7 +216,8 @@ struct some {
 };
 
 /* Makes room for so many groups in the worker's table, or for more: for an eighth more than those
- * that its partitions have had so far let expect. -ENOMEM. */
+ * that its partitions have had so far let expect; then by quarters, since other threads may have
+ * the rest of the partitions. -ENOMEM. */
 static int grow_table(struct partition_worker *worker, size_t wanted)
 {
 	size_t expected = 0;
@@ -224,7 +225,7 @@ static int grow_table(struct partition_worker *worker, size_t wanted)
 	if (worker->n)
 		expected = worker->hash.before / worker->n * worker->share / 8 * 9;
 	wanted = PFS_MAX(wanted, expected);
-	wanted = PFS_MAX(wanted, 2 * worker->table.capacity);
+	wanted = PFS_MAX(wanted, worker->table.capacity * (worker->n ? 5 : 8) / 4);
 	return pfs_group_table_reserve(&worker->table, worker->hash.grouping,
 				       PFS_MIN(wanted, worker->most), false);
 }
