@@ -466,10 +466,12 @@ static int add_rules(struct words *words, const char *path)
 	ssize_t len;
 	int error = file ? 0 : -errno;
 
-	while (!error && (len = getline(&line, &size, file)) >= 0) {
+	for (size_t n = 0; !error && (len = getline(&line, &size, file)) >= 0; n++) {
+		size_t mark = n ? 0 : pfs_ignore_mark_len(line, (size_t)len);
+
 		if (len && line[len - 1] == '\n')
 			len--;
-		error = add_word(words, "rule=", line, (size_t)len);
+		error = add_word(words, "rule=", line + mark, (size_t)len - mark);
 	}
 	if (!error && ferror(file))
 		error = -EIO;

@@ -37,6 +37,11 @@ ok 'refresh with rules' primefs refresh --exclude-from="$work/rules" --exclude='
 is 'adds and removes nothing that they fit' "$(paths)" "$was"
 primefs refresh --exclude-from="$work/rules" "$store" >/dev/null
 is 'and the rest when they are fewer' "$(paths)" "${was/a.o b.c/b.c}$(printf ' new.o')"
+printf '\357\273\277*.o\n*.tmp\ncache\n' >"$work/marked"
+echo x >"$src/more.o"
+primefs refresh --exclude-from="$work/marked" "$store" >/dev/null
+is 'a byte order mark is in no rule' "$(paths | tr ' ' '\n' | grep -c more.o)" 0
+rm "$src/more.o"
 
 # ---- the store remembers ----
 import --exclude-from="$work/rules" --exclude='/lib/build/' --exclude-caches --exclude='!z.tmp'

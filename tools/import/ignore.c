@@ -209,11 +209,17 @@ int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t siz
 	return 0;
 }
 
+size_t pfs_ignore_mark_len(const char *text, size_t size)
+{
+	const size_t mark = sizeof(BYTE_ORDER_MARK) - 1;
+
+	return size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+}
+
 /* Adds all lines of what a file has. */
 static int add_content(struct pfs_ignore *ignore, const char *text, size_t size)
 {
-	const size_t mark = sizeof(BYTE_ORDER_MARK) - 1;
-	size_t from = size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
+	size_t from = pfs_ignore_mark_len(text, size);
 
 	return pfs_ignore_add_lines(ignore, text + from, size - from);
 }

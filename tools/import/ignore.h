@@ -32,6 +32,10 @@ PFS_MUST_CHECK int pfs_ignore_add(struct pfs_ignore *ignore, const char *line, s
 /* Adds all lines of a text. -ENOMEM. */
 PFS_MUST_CHECK int pfs_ignore_add_lines(struct pfs_ignore *ignore, const char *text, size_t size);
 
+/* Returns how many bytes the byte order mark takes that a file of this text begins with; 0: none.
+ * It is not part of the first rule. */
+size_t pfs_ignore_mark_len(const char *text, size_t size);
+
 /* Adds all lines of the file `name` below the directory dir (or AT_FDCWD), which is no symlink if
  * `strict`; a byte order mark that it begins with is passed over. What opening and reading return;
  * -EFBIG: it has more than PFS_IGNORE_FILE_MAX bytes. */
