@@ -248,6 +248,12 @@ static int hash_content(struct finding *finding, struct file *file)
 	return keep(finding, file, &after.attr);
 }
 
+/* True of what asking about a node returns that was removed, even if somebody has it open. */
+static bool is_gone(int error)
+{
+	return error == -ESTALE || error == -ENOENT;
+}
+
 /* A file that changes, is gone, or was imported without content need not be read. */
 static int tell_unread(struct finding *finding, const struct file *file, int error)
 {
@@ -265,7 +271,7 @@ static int tell_unread(struct finding *finding, const struct file *file, int err
 	if (!gone)
 		gone = pfs_tree_path(finding->tree, &path, file->ino);
 	if (gone)
-		return gone == -ESTALE ? 0 : gone;
+		return is_gone(gone) ? 0 : gone;
 	finding->report->unread++;
 	return finding->options->unread(finding->options->arg, path, error);
 }
@@ -311,19 +317,24 @@ static int compare_bytes(struct finding *finding, bool *equal, struct file *a, s
 static int tell_group(struct finding *finding, const struct file *files, size_t n)
 {
 	char **paths PFS_FREE = calloc(n, sizeof(char *));
+	size_t left = 0;
 	int error = paths ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < n && !error; i++)
-		error = pfs_tree_path(finding->tree, &paths[i], files[i].ino);
-	if (!error) {
-		finding->report->groups++;
-		finding->report->files += n;
-		finding->report->spare += (n - 1) * files[0].size;
-		error = finding->options->group(finding->options->arg, files[0].size, paths, n);
+	for (size_t i = 0; i < n && !error; i++) {
+		error = pfs_tree_path(finding->tree, &paths[left], files[i].ino);
+		left += !error;
+		if (is_gone(error))
+			error = 0;
 	}
-	for (size_t i = 0; paths && i < n; i++)
+	if (!error && left > 1) {
+		finding->report->groups++;
+		finding->report->files += left;
+		finding->report->spare += (left - 1) * files[0].size;
+		error = finding->options->group(finding->options->arg, files[0].size, paths, left);
+	}
+	for (size_t i = 0; i < left; i++)
 		free(paths[i]);
-	return error == -ESTALE ? 0 : error;
+	return error;
 }
 
 /* Files of one hash: those equal to the first, then those equal to the first of the rest, and so
