@@ -103,6 +103,30 @@ else
 	skip 'inode numbers are not given anew here'
 fi
 
+# ---- names of one file ----
+mkdir "$work/names"
+echo name >"$work/names/a"
+ln "$work/names/a" "$work/names/b"
+echo name >"$work/names/c"
+ln "$work/names/c" "$work/names/d"
+primefs import -q "$work/names" "$work/names.pfs"
+is 'one of each' "$(primefs dupes "$work/names.pfs" | xargs)" '/a /c'
+if command -v sqlite3 >/dev/null; then
+	forget() { # what is known of an original beside its number
+		sqlite3 "$work/names.pfs" "UPDATE source SET $1 WHERE CAST(path AS TEXT) = 'a'"
+		primefs import --trust "$work/names.pfs" >/dev/null
+		primefs dupes "$work/names.pfs" | sort | xargs
+	}
+	is 'a record without a handle is compared by birth' "$(forget 'handle = NULL')" '/b /c'
+	is 'one without either by its import' "$(forget 'handle = NULL, birth = NULL')" '/b /c'
+	rm "$work/names.pfs"
+	primefs import -q "$work/names" "$work/names.pfs"
+else
+	skip 'no sqlite3'
+fi
+rm "$work/names/a"
+is 'a name that is gone is not needed' "$(primefs dupes "$work/names.pfs" 2>&1 | xargs)" '/b /c'
+
 # ---- mounted, and content that is in the store ----
 query_mounted() {
 	exec 7<>"$mnt/.query/run"

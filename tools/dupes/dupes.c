@@ -19,8 +19,8 @@
 
 struct file {
 	uint64_t size, ino;
-	uint64_t dev, number;  /* of the original; 0: there is none */
-	uint64_t mark;	       /* a hash of its handle, or birth; 0: neither is known */
+	uint64_t dev, number;	/* of the original; 0: there is none */
+	uint64_t handle, birth; /* hashes of what its birthmark has; 0: not known */
 	XXH128_hash_t hash;
 	uint32_t root;
 	bool readable; /* and it has a hash */
@@ -74,36 +74,44 @@ static int compare_hashes(const void *a, const void *b)
 	return order ? order : (x->ino > y->ino) - (x->ino < y->ino);
 }
 
+static int count_known(const struct file *file)
+{
+	return (file->handle != 0) + (file->birth != 0);
+}
+
+/* Orders files by their originals' numbers, and those of one number by how much is known of it. */
 static int compare_originals(const void *a, const void *b)
 {
 	const struct file *x = a, *y = b;
+	int order = count_known(y) - count_known(x);
 
 	if (x->dev != y->dev)
 		return x->dev < y->dev ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
-	if (x->mark != y->mark)
-		return x->mark < y->mark ? -1 : 1;
-	if (x->root != y->root)
-		return x->root < y->root ? -1 : 1;
-	return (x->ino > y->ino) - (x->ino < y->ino);
+	return order ? order : (x->ino > y->ino) - (x->ino < y->ino);
 }
 
 /* Imports at different times may have met different files of one device and inode number: what was
- * mounted, say, has been another disk. Where nothing else tells, those of one import are meant. */
+ * mounted, say, has been another disk. They are told apart as by pfs_birthmark_same; where a mark
+ * is empty, those of one import are meant. */
 static bool is_same_original(const struct file *a, const struct file *b)
 {
-	return a->number && a->dev == b->dev && a->number == b->number && a->mark == b->mark &&
-	       (a->mark || a->root == b->root);
+	if (a->handle && b->handle)
+		return a->handle == b->handle;
+	if (a->birth && b->birth)
+		return a->birth == b->birth;
+	return a->root == b->root && (!count_known(a) || !count_known(b));
 }
 
-static uint64_t hash_mark(const struct pfs_birthmark *mark)
+static void note_mark(struct file *file, const struct pfs_birthmark *mark)
 {
+	const struct pfs_time *birth = &mark->birth;
+
 	if (mark->handle_len)
-		return XXH3_64bits(mark->handle, mark->handle_len);
-	return mark->has_birth ? XXH3_64bits_withSeed(&mark->birth.sec, sizeof(mark->birth.sec),
-						      mark->birth.nsec)
-			       : 0;
+		file->handle = XXH3_64bits(mark->handle, mark->handle_len);
+	if (mark->has_birth)
+		file->birth = XXH3_64bits_withSeed(&birth->sec, sizeof(birth->sec), birth->nsec);
 }
 
 static int note_original(const struct finding *finding, struct file *file)
@@ -116,26 +124,29 @@ static int note_original(const struct finding *finding, struct file *file)
 		return error == -ENOENT ? 0 : error;
 	file->dev = record.dev;
 	file->number = record.ino;
-	file->mark = hash_mark(&record.mark);
+	note_mark(file, &record.mark);
 	file->root = record.root;
 	return 0;
 }
 
-/* Drops further names of an original, and a node that comes twice as it was moved meanwhile. *n
- * becomes how many files are left. */
-static int drop_names(struct finding *finding, struct file *files, size_t *n)
+/* Brings the names of the first file's original behind it, from among n files in order of
+ * originals, and returns how many names those are. A node comes twice if it was moved meanwhile. */
+static size_t gather_names(struct file *files, size_t n)
 {
-	size_t left = 0;
+	size_t same = 1;
 
-	for (size_t i = 0; i < *n; i++)
-		PFS_TRY(note_original(finding, &files[i]));
-	qsort(files, *n, sizeof(*files), compare_originals);
-	for (size_t i = 0; i < *n; i++)
-		if (!left || (files[i].ino != files[left - 1].ino &&
-			      !is_same_original(&files[i], &files[left - 1])))
-			files[left++] = files[i];
-	*n = left;
-	return 0;
+	for (size_t i = 1;
+	     i < n && files[i].dev == files[0].dev && files[i].number == files[0].number &&
+	     (files[0].number || files[i].ino == files[0].ino);
+	     i++) {
+		struct file swapped = files[i];
+
+		if (files[i].ino != files[0].ino && !is_same_original(&files[0], &files[i]))
+			continue;
+		files[i] = files[same];
+		files[same++] = swapped;
+	}
+	return same;
 }
 
 /* ---- hashes ---- */
@@ -276,6 +287,26 @@ static int tell_unread(struct finding *finding, const struct file *file, int err
 	return finding->options->unread(finding->options->arg, path, error);
 }
 
+/* Hashes what the n names are of. The first of them becomes one that can be read. */
+static int hash_original(struct finding *finding, struct file *names, size_t n)
+{
+	int first = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int error = hash_content(finding, &names[i]);
+
+		if (!error) {
+			names[0] = names[i];
+			return 0;
+		}
+		if (error == -ENOMEM || error == -ECANCELED)
+			return error;
+		if (!i)
+			first = error;
+	}
+	return tell_unread(finding, &names[0], first);
+}
+
 /* ---- bytes ---- */
 
 /* Reads BLOCK bytes, or what there is of them. A file whose hash was kept may turn out here to be
@@ -367,15 +398,19 @@ static int split(struct finding *finding, struct file *files, size_t n)
 
 static int compare_run(struct finding *finding, struct file *files, size_t n)
 {
-	PFS_TRY(drop_names(finding, files, &n));
-	if (n < 2)
-		return 0;
-	for (size_t i = 0; i < n; i++) {
-		int error = hash_content(finding, &files[i]);
+	size_t n_originals = 0;
 
-		if (error)
-			PFS_TRY(tell_unread(finding, &files[i], error));
+	for (size_t i = 0; i < n; i++)
+		PFS_TRY(note_original(finding, &files[i]));
+	qsort(files, n, sizeof(*files), compare_originals);
+	for (size_t i = 0, names; i < n; i += names) {
+		names = gather_names(files + i, n - i);
+		if (names == n)
+			return 0; /* all are one file */
+		PFS_TRY(hash_original(finding, files + i, names));
+		files[n_originals++] = files[i];
 	}
+	n = n_originals;
 	qsort(files, n, sizeof(*files), compare_hashes);
 	for (size_t i = 0, end; i < n && files[i].readable; i = end) {
 		for (end = i + 1; end < n && files[end].readable &&
