@@ -38,6 +38,7 @@ struct request {
 	uint64_t min_size;
 	bool zero, summary, wants_json;
 	const char *path;
+	uint64_t unread; /* files that could not be read so far */
 };
 
 static bool parse(struct request *request, const char *const *words, size_t n)
@@ -91,12 +92,17 @@ static int take_group(void *arg, uint64_t size, char *const *paths, size_t n)
 
 static int take_unread(void *arg, const char *path, int error)
 {
-	const struct request *request = arg;
+	struct request *request = arg;
+	char count[48] = "";
 
+	if (++request->unread > 1)
+		(void)snprintf(count, sizeof(count), " (the last of %llu)",
+			       (unsigned long long)request->unread);
 	(void)pfs_reply_fail(
-		request->reply, PFS_EXIT_FAILURE, "%s: cannot be read: %s", path,
+		request->reply, PFS_EXIT_FAILURE, "%s: cannot be read: %s%s", path,
 		error == -ESTALE ? "its original is gone, or is another file; see primefs refresh"
-				 : strerror(-error));
+				 : strerror(-error),
+		count);
 	return 0;
 }
 

@@ -126,6 +126,8 @@ else
 fi
 rm "$work/names/a"
 is 'a name that is gone is not needed' "$(primefs dupes "$work/names.pfs" 2>&1 | xargs)" '/b /c'
+primefs import -q --content=copy "$work/names" "$work/copied.pfs"
+is 'copies are files of their own' "$(primefs dupes "$work/copied.pfs" | sort | xargs)" '/b /c /d'
 
 # ---- mounted, and content that is in the store ----
 query_mounted() {
@@ -189,3 +191,4 @@ is 'the other one can be read' "$(primefs dupes --json "$store" 2>/dev/null | fi
 mv "$work/some" "$work/away"
 exits 'a folder that is gone' 3 primefs dupes "$store"
 is 'both are counted' "$(primefs dupes --json "$store" 2>/dev/null | field unread)" 2
+fails_with 'also where the last one is told' '(/one|/two): cannot be read: .*\(the last of 2\)$' primefs dupes "$store"
