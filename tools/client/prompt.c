@@ -309,6 +309,8 @@ static int add_line(struct text *text, const char *line)
 	size_t len = strlen(line);
 
 	PFS_TRY(pfs_grow(&text->bytes, &text->capacity, text->size + len + 3, 1));
+	if (!text->bytes)
+		return -ENOMEM; /* for the analyzer: there is room */
 	if (!text->size) {
 		text->bytes[text->size++] = ';';
 		text->seen = 1;

@@ -323,6 +323,7 @@ static int make_node(struct pfs_refresh *refresh, struct pfs_finding *found)
 	}
 	if (error == -EEXIST || error == -ENOENT || error == -ESTALE) {
 		found->kind = PFS_FOUND_LEFT;
+		found->place->dir->unread = true;
 		return 0;
 	}
 	if (error)

@@ -300,12 +300,12 @@ static int settle_name(struct pfs_refresh *refresh, struct pfs_finding *found, b
 		return 0;
 	*any = true;
 	silent = found->kind == PFS_FOUND_NEW && pfs_refresh_is_covered(refresh, found);
-	if (!silent) /* perhaps the name is taken only until all has moved */
-		found->place->dir->unread = true;
-	if (found->kind == PFS_FOUND_MOVED)
+	if (found->kind == PFS_FOUND_MOVED) {
+		found->place->dir->unread = true; /* perhaps only until all has moved */
 		leave_in_place(refresh, found);
-	else
+	} else {
 		found->kind = PFS_FOUND_LEFT;
+	}
 	return silent ? 0
 		      : pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, found->name,
 					 NULL, "the store has something of its own by this name");
@@ -469,7 +469,16 @@ static int hold_gone(struct pfs_refresh *refresh)
 	return hold_below(refresh);
 }
 
-/* Each place gets what was found in it. */
+/* Returns true if the store wants it so that the entry has no node. */
+static bool is_left_for_good(struct pfs_refresh *refresh, const struct pfs_finding *found)
+{
+	const struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+
+	return found->removed || is_stand_in(found, gone) || pfs_refresh_is_covered(refresh, found);
+}
+
+/* Each place gets what was found in it. A directory that has an entry which is left is read again:
+ * perhaps it was only for the moment that it could have no node. */
 static void hand_out(struct pfs_refresh *refresh)
 {
 	struct pfs_finding *found;
@@ -477,6 +486,8 @@ static void hand_out(struct pfs_refresh *refresh)
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_refresh_place *place = found->place;
 
+		if (found->kind == PFS_FOUND_LEFT && !is_left_for_good(refresh, found))
+			place->dir->unread = true;
 		if (found->kind == PFS_FOUND_LEFT || place->own == found || found->listed ||
 		    (found->kind == PFS_FOUND_CHANGED && found->as))
 			continue;

@@ -217,6 +217,7 @@ static int make_directory(struct pfs_refresh *refresh, struct pfs_finding *found
 			      &caller);
 	if (error == -EEXIST || error == -ENOENT || error == -ESTALE) {
 		found->kind = PFS_FOUND_LEFT;
+		found->place->dir->unread = true;
 		return pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->place->ino, name, NULL,
 				     "the store has something of its own by this name");
 	}
@@ -247,6 +248,7 @@ static int move_all(struct pfs_refresh *refresh)
 			continue;
 		if (!found->place->ino) {
 			found->kind = PFS_FOUND_LEFT;
+			found->place->dir->unread = true;
 			continue;
 		}
 		if (found->as && !found->as->own) /* it could not be read; its new place counts */
