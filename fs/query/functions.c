@@ -229,15 +229,15 @@ static int open_lines(void *user, void **rows, const struct pfs_sql_value *value
 }
 
 static int number_held(struct resolving *resolving, uint32_t *slots, uint32_t top,
-		       const struct pfs_path_text *paths)
+		       const struct pfs_path_text *paths, size_t n)
 {
 	const struct pfs_query *query = resolving->query;
 
 	PFS_TRY(pfs_query_hold(resolving->query));
 	if (top == PFS_NO_SLOT)
 		top = pfs_scan_slot_of(query->tree, PFS_ROOT_PRIME);
-	pfs_resolve_held(query->tree, query->visible, top, slots, paths, resolving->n);
-	for (size_t i = 0; i < resolving->n; i++)
+	pfs_resolve_held(query->tree, query->visible, top, slots, paths, n);
+	for (size_t i = 0; i < n; i++)
 		resolving->inos[i] =
 			slots[i] == PFS_NO_SLOT ? 0 : pfs_relation_ino(query->tree, slots[i]);
 	pfs_query_release(resolving->query);
@@ -252,11 +252,11 @@ static int number_paths(struct resolving *resolving)
 	uint32_t slots[LINES] = {PFS_NO_SLOT};
 
 	if (rest.len <= PFS_RESOLVE_HELD_BYTES)
-		return number_held(resolving, slots, PFS_NO_SLOT, resolving->paths);
+		return number_held(resolving, slots, PFS_NO_SLOT, resolving->paths, resolving->n);
 	do {
 		const struct pfs_path_text piece = pfs_path_piece(&rest);
 
-		PFS_TRY(number_held(resolving, slots, slots[0], &piece));
+		PFS_TRY(number_held(resolving, slots, slots[0], &piece, 1));
 	} while (slots[0] != PFS_NO_SLOT && rest.len);
 	return 0;
 }
@@ -267,7 +267,7 @@ static void read_batch(struct resolving *resolving)
 	struct pfs_path_text path;
 
 	resolving->n = 0;
-	while (resolving->n < LINES &&
+	while (resolving->n < LINES && left > 0 && /* an empty line fits where nothing is left */
 	       pfs_path_next(&path, resolving->text, resolving->size, &at, '\n')) {
 		if (resolving->n && path.len > left)
 			break;

@@ -570,6 +570,10 @@ static void a_part_of_long_paths_is_resolved_in_one_hold(void **state PFS_UNUSED
 		 "'/a' || char(10) || replace(hex(zeroblob(200000)), '00', '/./..') || "
 		 "char(10) || char(10) || '/nope')",
 		 "42", 200000 * 5},
+		{"SELECT max(line) || ' ' || count(ino) || ' ' || max(path) FROM resolve("
+		 "replace(hex(zeroblob(200000)), '00', './') || "
+		 "replace(hex(zeroblob(1000)), '00', char(10)) || '/a')",
+		 "1001 2 /a", 200000 * 2},
 	};
 	char text[1024];
 
