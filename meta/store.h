@@ -561,10 +561,12 @@ PFS_MUST_CHECK int pfs_store_table_width(struct pfs_store *store, unsigned *n_co
 PFS_MUST_CHECK int pfs_store_put_path_index(struct pfs_store *store, const char *name, size_t len);
 /* Removes a name. It is no error if there is none. */
 PFS_MUST_CHECK int pfs_store_drop_path_index(struct pfs_store *store, const char *name, size_t len);
-/* Calls fn for each name, in byte order, until it returns non-zero, which is returned. Damaged
- * names are passed over, with a warning when the first is met. */
+/* Calls fn for each name, in byte order, until it returns non-zero, which is returned. is_newer: a
+ * newer program has made the index, and only that knows of what; the name is taken. Damaged names
+ * are passed over, with a warning when the first is met. */
 PFS_MUST_CHECK int pfs_store_scan_path_indexes(struct pfs_store *store,
-					       int (*fn)(void *arg, const char *name, size_t len),
+					       int (*fn)(void *arg, const char *name, size_t len,
+							 bool is_newer),
 					       void *arg);
 /* Adds to the one store all that the other has, those of newer programs, too. */
 PFS_MUST_CHECK int pfs_store_copy_path_indexes(struct pfs_store *from, struct pfs_store *to);

@@ -296,22 +296,22 @@ static int each_path_index(struct pfs_store *store,
 }
 
 struct scan {
-	int (*fn)(void *arg, const char *name, size_t len);
+	int (*fn)(void *arg, const char *name, size_t len, bool is_newer);
 	void *arg;
 };
 
 static int give_name(void *arg, const struct path_index *index)
 {
 	const struct scan *scan = arg;
+	bool is_newer = index->definition_len != sizeof(definition) - 1 ||
+			memcmp(index->definition, definition, sizeof(definition) - 1) != 0;
 
-	if (index->definition_len != sizeof(definition) - 1 ||
-	    memcmp(index->definition, definition, sizeof(definition) - 1) != 0)
-		return 0; /* a newer program has made it */
-	return scan->fn(scan->arg, index->name, index->name_len);
+	return scan->fn(scan->arg, index->name, index->name_len, is_newer);
 }
 
 int pfs_store_scan_path_indexes(struct pfs_store *store,
-				int (*fn)(void *arg, const char *name, size_t len), void *arg)
+				int (*fn)(void *arg, const char *name, size_t len, bool is_newer),
+				void *arg)
 {
 	struct scan scan = {fn, arg};
 

@@ -500,9 +500,9 @@ static void start(struct pfs_tree *tree)
 
 /* ---- the tree's ---- */
 
-static int note_name(void *arg, const char *name PFS_UNUSED, size_t len PFS_UNUSED)
+static int note_name(void *arg, const char *name PFS_UNUSED, size_t len PFS_UNUSED, bool is_newer)
 {
-	*(bool *)arg = true;
+	*(bool *)arg |= !is_newer;
 	return 0;
 }
 

@@ -193,7 +193,7 @@ struct search {
 	struct pfs_tree *tree;
 	const char *name; /* that is looked for */
 	const char *what; /* has it; NULL: nothing */
-	bool is_path_index, is_index; /* of paths; of a table, too */
+	bool is_path_index, is_index; /* of paths; of a table, or a newer program's, too */
 	char as[PFS_PATH_INDEX_NAME_LIMIT + 1]; /* the store has it */
 	size_t as_len, n; /* how many others */
 };
@@ -203,16 +203,19 @@ static bool is_same(const char *name, const char *other, size_t len)
 	return strlen(name) == len && strncasecmp(name, other, len) == 0;
 }
 
-static int look_at_index(void *arg, const char *name, size_t len)
+static int look_at_index(void *arg, const char *name, size_t len, bool is_newer)
 {
 	struct search *search = arg;
 
 	if (!is_same(search->name, name, len)) {
-		search->n++;
+		search->n += !is_newer;
 		return 0;
 	}
 	search->what = "an index";
-	search->is_path_index = search->is_index = true;
+	search->is_index = true;
+	if (is_newer)
+		return 0;
+	search->is_path_index = true;
 	memcpy(search->as, name, len);
 	search->as_len = len;
 	return 0;
@@ -266,11 +269,16 @@ struct listing {
 	void *arg;
 };
 
-static int list(void *arg, struct pfs_store *store)
+static int list_name(void *arg, const char *name, size_t len, bool is_newer)
 {
 	const struct listing *listing = arg;
 
-	return pfs_store_scan_path_indexes(store, listing->fn, listing->arg);
+	return is_newer ? 0 : listing->fn(listing->arg, name, len);
+}
+
+static int list(void *arg, struct pfs_store *store)
+{
+	return pfs_store_scan_path_indexes(store, list_name, arg);
 }
 
 int pfs_path_index_names(struct pfs_tree *tree, int (*fn)(void *arg, const char *name, size_t len),
@@ -405,12 +413,15 @@ static int unmake(struct pfs_query *query, bool *is_one, const struct statement 
 	struct search search = {.tree = tree, .name = statement->name};
 
 	PFS_TRY(pfs_sides_read(tree, look_at_indexes, &search));
-	*is_one = search.is_path_index;
+	*is_one = search.is_index;
 	if (!*is_one)
 		return 0;
 	if (!may_change)
 		return -EACCES;
 	PFS_TRY(check_written(query, statement, problem));
+	if (!search.is_path_index)
+		return wrong(problem, statement->name_at, statement->name,
+			     "a newer primefs has made that index; drop it with that one");
 	PFS_TRY(pfs_sides_tell_space(query, pfs_sides_commit(tree, ROW_BYTES, drop, &search)));
 	if (search.n == 0)
 		pfs_path_index_want(tree, false, false);
@@ -452,6 +463,6 @@ int pfs_path_index_leaves_name(struct pfs_tree *tree, bool *is_done, const char 
 	if (statement.kind != MAKES_INDEX && statement.kind != MAKES_TABLE)
 		return 0;
 	PFS_TRY(pfs_sides_read(tree, look_at_indexes, &search));
-	*is_done = search.is_path_index && statement.is_careful && statement.kind == MAKES_INDEX;
-	return search.is_path_index && !*is_done ? is_there(&statement, search.what, problem) : 0;
+	*is_done = search.is_index && statement.is_careful && statement.kind == MAKES_INDEX;
+	return search.is_index && !*is_done ? is_there(&statement, search.what, problem) : 0;
 }

@@ -22,7 +22,8 @@ PFS_MUST_CHECK int pfs_path_index_leaves_name(struct pfs_tree *tree, bool *is_do
 /* Checks the name of a table, which may replace another table. -EEXIST: an index has it. */
 PFS_MUST_CHECK int pfs_path_index_leaves(struct pfs_tree *tree, const char *table);
 
-/* Calls fn with each name, in byte order, until it returns non-zero, which is returned. */
+/* Calls fn with each name, in byte order, until it returns non-zero, which is returned. Names of a
+ * newer program's indexes, which nothing here follows, are left out. */
 PFS_MUST_CHECK int pfs_path_index_names(struct pfs_tree *tree,
 					int (*fn)(void *arg, const char *name, size_t len),
 					void *arg);

@@ -3,6 +3,8 @@
  * same. */
 #include "query_util.h"
 
+#include <sqlite3.h>
+
 #include "fs/nodes/index_paths.h"
 #include "fs/query/internal.h"
 #include "fs/query/pathindex.h"
@@ -124,6 +126,57 @@ static void test_names_that_no_table_has(void **state)
 	change("DROP INDEX resolve", 0);
 	change("DROP INDEX IF EXISTS nodes_at", 0);
 	check("SELECT path FROM resolve('/a')", "/a");
+}
+
+static ssize_t read_table(void *arg PFS_UNUSED, void *data, size_t size, uint64_t offset)
+{
+	static const char text[] = "a\n1\n";
+
+	if (offset >= sizeof(text) - 1)
+		return 0;
+	size = PFS_MIN(size, sizeof(text) - 1 - offset);
+	memcpy(data, text + offset, size);
+	return (ssize_t)size;
+}
+
+static void test_of_a_newer_program(void **state)
+{
+	const struct pfs_table_bytes bytes = {NULL, read_table};
+	sqlite3 *db;
+
+	(void)state;
+	change("CREATE TABLE t(x)", 0);
+	close_queries();
+	assert_int_equal(sqlite3_open(store.path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db,
+				      "INSERT INTO path_index (name, definition) VALUES "
+				      "(CAST('q' AS BLOB), CAST('path of newer' AS BLOB))",
+				      NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	open_queries();
+	check_names("");
+	for (const char *const *sql =
+		     (const char *const[]){"CREATE INDEX q ON nodes(path)",
+					   "CREATE INDEX Q ON nodes(path)",
+					   "CREATE INDEX IF NOT EXISTS q ON nodes(path)",
+					   "CREATE INDEX q ON t(x)", "CREATE TABLE q(a)", NULL};
+	     *sql; sql++)
+		refuse(*sql, -EINVAL, "there is already an index named ");
+	change("CREATE INDEX IF NOT EXISTS q ON t(x)", 0);
+	assert_int_equal(pfs_table_import(queries, "Q", &bytes, &error), -EEXIST);
+	refuse("DROP INDEX Q", -EINVAL, "a newer primefs has made that index");
+	refuse("DROP INDEX IF EXISTS q", -EINVAL, "a newer primefs has made that index");
+	scope.may_change = false;
+	refuse("DROP INDEX q", -EACCES, "write a SELECT");
+	scope.may_change = true;
+	change("CREATE INDEX p ON nodes(path)", 0);
+	check_names("p");
+	change("DROP INDEX p", 0);
+	check_names("");
+	close_queries();
+	assert_int_equal(temp_store_findings(&store), 0);
+	open_queries();
 }
 
 static void test_refused(void **state)
@@ -321,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_one_space_with_tables, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_names_that_no_table_has, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_of_a_newer_program, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_around, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
