@@ -31,6 +31,7 @@ is 'not in a comment at the end of a line' "$(script 'DELETE FROM cut -- the fir
 is 'nor in one of several lines' "$(script 'UPDATE cut SET k = 0 /* all;\n but */ WHERE k = 7;\nSELECT k FROM cut;')" 'k 2 '
 is 'nor in a text' "$(script "SELECT 'a;  \n;' AS a;\nSELECT \"k\" FROM [cut] WHERE ';\n' <> \"k\";")" 'a "a;   ;" k 2 '
 query 'DROP TABLE cut'
+is 'the last one, without a semicolon, in a line of several' "$(script 'SELECT 1 AS a;SELECT 100-1 AS b\n')" 'a 1 b 99 '
 is 'several in a line' "$(script 'SELECT 1 AS a; SELECT 2 AS b;SELECT\n3 AS c')" 'a 1 b 2 c 3 '
 is 'empty ones are none' "$(script ';\n ; ;SELECT 1 AS a;;\n-- end;\n/* ; */;\n')" 'a 1 '
 is 'comments belong to the next' "$(script '/* a;\n b */ SELECT 2 AS b; -- to\n')" 'b 2 '

@@ -40,6 +40,30 @@ for mode in 0 111 444; do
 	chown "$nobody" "$src"/d/*
 done
 
+# ---- what the store has removed from a folder of which something could not be read stays away ----
+rm -rf "$store"* "$work/partly"
+mkdir -p "$work/partly/d/sub"
+touch "$work/partly/d"/{a,b,c,.gitignore}
+chown -R "$nobody" "$work/partly"
+chmod 0 "$work/partly/d/.gitignore"
+sleep 2.1
+exits 'an import tells of rules that it cannot read' 1 user import --gitignore -q "$work/partly" "$store"
+change "DELETE FROM nodes WHERE name = 'b'"
+chown "$nobody" "$store"
+chmod 644 "$work/partly/d/.gitignore"
+ok 'they can be read' user refresh "$store"
+is 'what the store has removed stays away' "$(paths)" '/d /d/.gitignore /d/a /d/c /d/sub/'
+mv "$work/partly/d/sub" "$work/partly/d/moved"
+chmod 0 "$work/partly/d/moved"
+exits 'a folder that has moved cannot be opened' 1 user refresh "$store"
+change "DELETE FROM nodes WHERE name = 'c'"
+chown "$nobody" "$store"
+user refresh "$store" >/dev/null || true
+not_ok 'nor does that bring it back' primefs find "$store" /d/c
+chmod 755 "$work/partly/d/moved"
+ok 'it can be opened' user refresh "$store"
+is 'and is where it is' "$(paths)" '/d /d/.gitignore /d/a /d/moved/'
+
 # ---- what nobody could read yet is read once that is permitted ----
 # The permission comes with a group, so that no time of the folders tells.
 team() { setpriv --reuid "$nobody" --regid "$nobody" --groups 1234 --inh-caps=-all -- "$(command -v primefs)" "$@"; }

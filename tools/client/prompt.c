@@ -338,13 +338,13 @@ static bool is_complete(const char *text, char *end)
 
 /* Returns the semicolon that ends the statement behind the one at `from`; NULL: it has none yet. A
  * statement that is too long to be run counts as ended, so that no time goes into its end. */
-static char *end_of(const struct text *text, const char *from, bool terminal)
+static char *end_of(const struct text *text, const char *from)
 {
 	const char *start = from + 1 + strspn(from + 1, BLANKS);
 	char *end = text->bytes + text->seen;
 
 	while ((end = strchr(end, ';')) && !is_complete(from, end + 1) &&
-	       (terminal || end < start + PFS_STATEMENT_MAX))
+	       end < start + PFS_STATEMENT_MAX)
 		end++;
 	return end;
 }
@@ -357,7 +357,7 @@ static bool run_complete(const struct pfs_prompt *prompt, struct text *text, boo
 	char *from = text->bytes, *end, after;
 	bool go_on = true;
 
-	while (go_on && (end = end_of(text, from, terminal))) {
+	while (go_on && (end = end_of(text, from))) {
 		bool is_blank = is_complete(from, end);
 
 		after = end[1];
@@ -379,6 +379,7 @@ static bool run_complete(const struct pfs_prompt *prompt, struct text *text, boo
 	if (is_complete(from, from + text->size))
 		text->size = 0; /* nothing has begun */
 	(void)memmove(text->bytes, from, text->size);
+	text->bytes[text->size] = 0;
 	text->seen = text->size;
 	return go_on;
 }

@@ -46,6 +46,7 @@ struct pfs_crawl_dir {
 	ino_t ino;
 	const struct pfs_ignore *ignore; /* what .gitignore files above it say */
 	bool unread; /* it, or something in it, could not be read, which was told */
+	bool unlisted; /* it could not be opened, or its listing not be read to its end */
 	size_t path_len;
 	char path[]; /* below the root; "" is the root itself */
 };
@@ -146,7 +147,7 @@ static inline bool pfs_crawl_is_mounted(const struct statx *directory, dev_t abo
 bool pfs_crawl_is_mounted_at(const struct statx *directory, int fd, dev_t root);
 
 /* Writes an entry's path for a message, without the beginning of a very long one; name NULL: the
- * path of dir. */
+ * path of dir; dir NULL: of the root. */
 void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
 		    const char *name, size_t name_len);
 

@@ -515,7 +515,7 @@ static int read_entries(struct pfs_crawl_thread *thread)
 	for (;;) {
 		size = getdents64(thread->fd, thread->entries, sizeof(thread->entries));
 		if (size < 0)
-			return pfs_crawl_unreadable(thread, NULL, -errno);
+			return pfs_crawl_unlisted(thread, -errno);
 		if (size == 0)
 			break;
 		for (at = 0; at < size;) {
@@ -535,7 +535,7 @@ int pfs_crawl_directory(struct pfs_crawl_thread *thread)
 
 	thread->fd = pfs_crawl_open_dir(thread, thread->dir);
 	if (thread->fd < 0)
-		return pfs_crawl_unreadable(thread, NULL, thread->fd);
+		return pfs_crawl_unlisted(thread, thread->fd);
 	thread->at_cwd = false;
 	thread->without_attrs = 0;
 	error = pfs_crawl_read_rules(thread, thread->dir->ignore);

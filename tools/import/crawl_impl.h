@@ -96,6 +96,8 @@ struct pfs_crawl_message *pfs_crawl_message_create(enum pfs_crawl_kind kind,
 PFS_MUST_CHECK int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name,
 				     const char *what);
 
+/* Says that the thread's directory cannot be opened, or its listing not be read to its end. */
+PFS_MUST_CHECK int pfs_crawl_unlisted(struct pfs_crawl_thread *thread, int error);
 /* Says that the entry cannot be read. The error itself, if it is this process's own. */
 PFS_MUST_CHECK int pfs_crawl_unreadable(struct pfs_crawl_thread *thread, const char *name,
 					int error);

@@ -50,10 +50,11 @@ int pfs_crawl_send(struct pfs_crawl *crawl, struct pfs_crawl_message *message)
 void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_crawl_dir *dir,
 		    const char *name, size_t name_len)
 {
-	size_t from = dir->path_len > SHOWN_MAX ? dir->path_len - SHOWN_MAX : 0;
+	const char *path = dir ? dir->path : "";
+	size_t len = strlen(path), from = len > SHOWN_MAX ? len - SHOWN_MAX : 0;
 
 	(void)snprintf(out, size, "%s%s%s%s%s%.*s", strcmp(root, "/") == 0 ? "" : root,
-		       dir->path_len || !name ? "/" : "", from ? "..." : "", dir->path + from,
+		       len || !name ? "/" : "", from ? "..." : "", path + from,
 		       name ? "/" : "", (int)name_len, name ? name : "");
 }
 
@@ -62,10 +63,17 @@ int pfs_crawl_problem(struct pfs_crawl_thread *thread, const char *name, const c
 	const struct pfs_crawl_options *options = &thread->crawl->options;
 	char path[2 * PATH_MAX];
 
-	thread->dir->unread = true;
+	if (thread->dir)
+		thread->dir->unread = true;
 	pfs_crawl_path(path, sizeof(path), options->root, thread->dir, name,
 		       name ? strlen(name) : 0);
 	return options->problem(options->arg, path, what);
+}
+
+int pfs_crawl_unlisted(struct pfs_crawl_thread *thread, int error)
+{
+	thread->dir->unlisted = true;
+	return pfs_crawl_unreadable(thread, NULL, error);
 }
 
 int pfs_crawl_unreadable(struct pfs_crawl_thread *thread, const char *name, int error)

@@ -26,7 +26,7 @@ struct original {
 	uint64_t dev, ino; /* ino 0: none */
 	struct pfs_time birth;
 	bool has_birth;
-	bool unread; /* a directory that was not read, or not all of it */
+	bool unlisted; /* as that of struct pfs_crawl_dir */
 	uint8_t handle_len;
 	size_t handle; /* offset in the handles */
 };
@@ -473,7 +473,7 @@ static void mark_unread(struct pfs_import *import)
 	for (unread = pfs_crawl_unread(dir->crawl); unread; unread = unread->next)
 		if (unread->node < dir->n_originals) {
 			pfs_build_set_flags(import->build, unread->node, 0, PFS_NODE_SETTLED);
-			dir->originals[unread->node].unread = true;
+			dir->originals[unread->node].unlisted = unread->unlisted;
 		}
 }
 
@@ -549,8 +549,8 @@ static int put_source(struct pfs_import *import, uint32_t node, uint64_t prime)
 			 .has_birth = original->has_birth,
 			 .handle_len = original->handle_len},
 		.size = attr.st_size,
-		.mtime = original->unread ? none : pfs_time_of(attr.st_mtim),
-		.ctime = original->unread ? none : pfs_time_of(attr.st_ctim),
+		.mtime = original->unlisted ? none : pfs_time_of(attr.st_mtim),
+		.ctime = original->unlisted ? none : pfs_time_of(attr.st_ctim),
 		.mode = attr.st_mode,
 		.uid = attr.st_uid,
 		.gid = attr.st_gid,

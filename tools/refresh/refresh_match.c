@@ -266,7 +266,6 @@ static int settle_moves(struct pfs_refresh *refresh, bool *any)
 			continue;
 		PFS_TRY(pfs_refresh_tell(refresh, PFS_REFRESH_KEPT, found->ino, NULL, path,
 					 "moved in the store"));
-		found->place->dir->unread = true; /* perhaps only until all has moved */
 		leave_in_place(refresh, found);
 		*any = true;
 	}

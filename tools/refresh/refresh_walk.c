@@ -426,7 +426,7 @@ static int stay(struct pfs_refresh *refresh, struct pfs_refresh_place *place)
 		return stay_below(refresh, place, gone);
 	place->from->kind = PFS_FOUND_LEFT;
 	place->from->as = NULL;
-	place->from->place->unread = true;
+	place->from->place->dir->unread = true;
 	place->in_use = false;
 	return 0;
 }
