@@ -46,6 +46,8 @@ mkdir -p "$work/partly/d/sub"
 touch "$work/partly/d"/{a,b,c,.gitignore}
 chown -R "$nobody" "$work/partly"
 chmod 0 "$work/partly/d/.gitignore"
+sleep 0.1
+touch "$work/partly/d" # it is younger than what it has
 sleep 2.1
 exits 'an import tells of rules that it cannot read' 1 user import --gitignore -q "$work/partly" "$store"
 change "DELETE FROM nodes WHERE name = 'b'"
