@@ -51,7 +51,7 @@ void pfs_crawl_path(char *out, size_t size, const char *root, const struct pfs_c
 		    const char *name, size_t name_len)
 {
 	const char *path = dir ? dir->path : "";
-	size_t len = strlen(path), from = len > SHOWN_MAX ? len - SHOWN_MAX : 0;
+	size_t len = dir ? dir->path_len : 0, from = len > SHOWN_MAX ? len - SHOWN_MAX : 0;
 
 	(void)snprintf(out, size, "%s%s%s%s%s%.*s", strcmp(root, "/") == 0 ? "" : root,
 		       len || !name ? "/" : "", from ? "..." : "", path + from,
