@@ -23,6 +23,7 @@
 #define LOG_HEADER_SIZE	   32
 #define FRAME_HEADER_SIZE  24
 #define SALTS_SIZE	   8 /* at byte 16 of the header, 8 of a frame; an old frame has others */
+#define SUMMED		   8 /* bytes of a frame's header that its checksum covers, with the page */
 
 struct group {
 	uint64_t seed, seq;
@@ -89,32 +90,72 @@ static bool read_at(int fd, uint8_t *bytes, size_t size, uint64_t at)
 	return pread(fd, bytes, size, (off_t)at) == (ssize_t)size;
 }
 
-/* Gets the first and the last group in the log. Returns false if there is none. The rest of an
- * older group that was not committed may lie behind the last one, which was written over its
- * beginning. A lower number shows that, since numbers of groups never fall. */
+/* SQLite's checksum of a log, of all that comes before. */
+struct checksum {
+	uint32_t a, b;
+	bool is_big; /* the order of the words' bytes */
+};
+
+static uint32_t word(const uint8_t *bytes, bool is_big)
+{
+	uint32_t value = number(bytes, 4);
+
+	return is_big ? value : __builtin_bswap32(value);
+}
+
+static void add(struct checksum *sum, const uint8_t *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i += 8) {
+		sum->a += word(bytes + i, sum->is_big) + sum->b;
+		sum->b += word(bytes + i + 4, sum->is_big) + sum->a;
+	}
+}
+
+static bool is_sum(const struct checksum *sum, const uint8_t *bytes)
+{
+	return sum->a == number(bytes, 4) && sum->b == number(bytes + 4, 4);
+}
+
+/* Begins the checksum with the log's header. Returns false if the log has none of ours. */
+static bool read_header(struct checksum *sum, uint8_t header[LOG_HEADER_SIZE], int fd)
+{
+	if (!read_at(fd, header, LOG_HEADER_SIZE, 0) || number(header + 8, 4) != PFS_DB_PAGE_SIZE)
+		return false;
+	*sum = (struct checksum){.is_big = header[3] & 1};
+	add(sum, header, LOG_HEADER_SIZE - SUMMED);
+	return is_sum(sum, header + LOG_HEADER_SIZE - SUMMED);
+}
+
+/* Gets the first and the last group that SQLite would play back from the log. Returns false if
+ * there is none. A crash may leave a frame's header with the page that an older frame had there:
+ * its checksum shows that. */
 static bool read_log(struct group *first, struct group *last, int fd)
 {
+	struct checksum sum;
 	struct group group;
-	uint8_t header[LOG_HEADER_SIZE], frame[FRAME_HEADER_SIZE], page[PFS_DB_PAGE_SIZE];
-	uint64_t at = sizeof(header);
-	bool found = false;
+	uint8_t header[LOG_HEADER_SIZE], frame[FRAME_HEADER_SIZE + PFS_DB_PAGE_SIZE];
+	const uint8_t *page = frame + FRAME_HEADER_SIZE;
+	bool found = false, written = false;
 
-	*last = (struct group){0};
-	if (!read_at(fd, header, sizeof(header), 0) || number(header + 8, 4) != PFS_DB_PAGE_SIZE)
+	if (!read_header(&sum, header, fd))
 		return false;
-	for (; read_at(fd, frame, sizeof(frame), at); at += sizeof(frame) + sizeof(page)) {
-		if (number(frame, 4) == 0 || memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
+	for (uint64_t at = sizeof(header); read_at(fd, frame, sizeof(frame), at);
+	     at += sizeof(frame)) {
+		if (memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
 			break;
-		if (number(frame, 4) != META_PAGE ||
-		    !read_at(fd, page, sizeof(page), at + sizeof(frame)) ||
-		    !read_group(&group, page))
-			continue;
-		if (group.seq < last->seq)
+		add(&sum, frame, SUMMED);
+		add(&sum, page, PFS_DB_PAGE_SIZE);
+		if (!is_sum(&sum, frame + 8 + SALTS_SIZE))
 			break;
+		if (number(frame, 4) == META_PAGE)
+			written = read_group(&group, page);
+		if (!number(frame + 4, 4) || !written)
+			continue; /* not the end of a group */
 		if (!found)
 			*first = group;
 		*last = group;
 		found = true;
+		written = false;
 	}
 	return found;
 }
