@@ -375,6 +375,20 @@ mv "$src/moves" "$src/moved" && rm "$src/moved/goes"
 refresh --keep
 ok 'what went from a directory that moved goes, too' refresh
 follows 'and the directory has the times of the source'
+mkdir -p "$src/way/low/goes" "$src/way/comes" && touch "$src/way/low/goes/file" "$src/way/comes/file"
+refresh
+rm -r "$src/way/low/goes" && mv "$src/way/comes/file" "$src/way/low/was" && mv "$src/way" "$src/ways"
+echo >"$src/way" && rm "$src/ways/low/was"
+refresh --keep
+ok 'what went from below one that moved goes, where a file is what that was' refresh
+follows 'and all else is as in the source'
+mkdir "$src/one" && echo 1 >"$src/one/file"
+refresh
+rm "$src/one/file" && mv "$src/one" "$src/two" && mkdir "$src/one" && echo 2 >"$src/one/file"
+refresh --keep
+echo 3 >"$src/another" && mv "$src/another" "$src/one/file"
+ok 'and does not take over what comes to where it was' refresh
+follows 'the store follows'
 
 # ---- random changes ----
 ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least

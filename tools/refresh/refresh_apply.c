@@ -100,8 +100,11 @@ static int mark(struct pfs_refresh *refresh, uint64_t ino, const char *text)
 
 #define MARK_SIZE 64 /* bytes of the time in a mark */
 
-/* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. */
-static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, size_t n)
+/* Gives the nodes that go the attribute PFS_REFRESH_GONE, which has the time. If the directory that
+ * they are missed in has moved, so do their records, or the next refresh would find that the store
+ * has moved them. */
+static int mark_gone(struct pfs_refresh *refresh, const struct pfs_refresh_place *place,
+		     const struct pfs_below *list, size_t n)
 {
 	time_t now = time(NULL);
 	char text[MARK_SIZE];
@@ -109,9 +112,14 @@ static int mark_gone(struct pfs_refresh *refresh, const struct pfs_below *list, 
 
 	(void)gmtime_r(&now, &utc);
 	(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	for (size_t i = 0; i < n; i++)
-		if (!list[i].stays)
-			PFS_TRY(mark(refresh, list[i].ino, text));
+	for (size_t i = 0; i < n; i++) {
+		if (list[i].stays)
+			continue;
+		PFS_TRY(mark(refresh, list[i].ino, text));
+		if (place && place->old_path)
+			PFS_TRY(pfs_refresh_move_record(refresh, list[i].ino, place->old_path,
+							place->dir->path));
+	}
 	return 0;
 }
 
@@ -205,8 +213,9 @@ static int forget_staying(struct pfs_refresh *refresh, const struct pfs_below *l
 }
 
 /* Removes a gone node and what goes below it, or marks them if options->keep is set. Sets *left if
- * that is left to the next refresh. */
-static int remove_one(struct pfs_refresh *refresh, bool *left, const struct pfs_gone *gone)
+ * that is left to the next refresh. place: where it is missed, or NULL. */
+static int remove_one(struct pfs_refresh *refresh, bool *left, const struct pfs_gone *gone,
+		      const struct pfs_refresh_place *place)
 {
 	const struct pfs_refresh_watcher *watcher = refresh->options->watcher;
 	struct pfs_below *list = NULL;
@@ -215,7 +224,7 @@ static int remove_one(struct pfs_refresh *refresh, bool *left, const struct pfs_
 
 	if (!error) {
 		find_staying(refresh, list, n);
-		error = refresh->options->keep ? mark_gone(refresh, list, n)
+		error = refresh->options->keep ? mark_gone(refresh, place, list, n)
 					       : remove_listed(refresh, left, list, n);
 	}
 	if (!error && !*left && !refresh->options->keep)
@@ -232,7 +241,7 @@ static int remove_gone(struct pfs_refresh *refresh, struct pfs_refresh_place *pl
 		bool left = false;
 
 		if (goes(gone))
-			PFS_TRY(remove_one(refresh, &left, gone));
+			PFS_TRY(remove_one(refresh, &left, gone, place));
 		place->unfinished |= left;
 	}
 	return 0;
@@ -266,7 +275,7 @@ static int remove_loose(struct pfs_refresh *refresh, const struct pfs_gone *gone
 	PFS_TRY(pfs_refresh_hold_loose(refresh, gone));
 	error = pfs_follow_node(refresh->tree, &before, above);
 	if (!error)
-		error = remove_one(refresh, &left, gone);
+		error = remove_one(refresh, &left, gone, NULL);
 	if (!error && !refresh->options->keep)
 		error = restore_above(refresh, above, &before.attr);
 	pfs_follow_let_go(refresh->tree);

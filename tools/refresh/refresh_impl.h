@@ -462,6 +462,10 @@ PFS_MUST_CHECK int pfs_refresh_list_below(struct pfs_refresh *refresh, struct pf
 /* Gives what has moved with the directory that it is in, and was not looked at, records that say
  * so. */
 PFS_MUST_CHECK int pfs_refresh_move_records(struct pfs_refresh *refresh);
+/* The same for a node whose original was below the path `from`, which is `to` now. Does nothing if
+ * its record has another path. */
+PFS_MUST_CHECK int pfs_refresh_move_record(struct pfs_refresh *refresh, uint64_t ino,
+					   const char *from, const char *to);
 /* Writes records of the folders found, before any file below them is linked. */
 PFS_MUST_CHECK int pfs_refresh_put_folders(struct pfs_refresh *refresh);
 

@@ -395,7 +395,7 @@ static int find_directory(struct pfs_refresh *refresh, struct pfs_follower *node
 		error = pfs_follow_record(refresh->tree, record, recorded, ino);
 	if (!error && (record->root != refresh->root.id || strcmp(recorded, path) != 0))
 		error = -ENOENT;
-	return error == -ESTALE ? -ENOENT : error;
+	return error == -ESTALE || error == -ENOTDIR ? -ENOENT : error;
 }
 
 /* What is known of what the store has moved. */

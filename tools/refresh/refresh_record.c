@@ -177,6 +177,18 @@ int pfs_refresh_move_records(struct pfs_refresh *refresh)
 	return each_moved(refresh, take_record, refresh);
 }
 
+int pfs_refresh_move_record(struct pfs_refresh *refresh, uint64_t ino, const char *from,
+			    const char *to)
+{
+	struct pfs_source_record record;
+	char path[PATH_MAX];
+	int error = move_record(refresh, &record, path, ino, &(struct moved){ino, from, to});
+
+	if (error == 1)
+		error = take_record(refresh, ino, &record);
+	return error == -ESTALE ? 0 : error;
+}
+
 /* ---- folders on the way to originals ---- */
 
 struct folders {
