@@ -100,7 +100,8 @@ static const char *text_of(int error)
 		       "local disk";
 	case -EXDEV:
 		return "its log (-wal) was left by another store of this name, or by other changes of this one, as when a "
-		       "backup is restored after a crash; move the file that ends with -wal elsewhere";
+		       "backup is restored after a crash, or is damaged; copy both, then move the file that ends with -wal "
+		       "elsewhere";
 	case -ENOMEM:
 		return "there is not enough memory; where address space is limited (ulimit -v), allow it 2 GiB or more";
 	case -EMFILE:

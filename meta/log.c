@@ -4,8 +4,8 @@
  * SQLite plays back any log beside a store. If a crash leaves a store with a log, and a backup is
  * put in the place of that store, the log would destroy the backup. Each group writes the page with
  * the row of `meta`, so the bytes of a store and of a log tell which store they belong to and which
- * groups they have. Not handled here: copies of one store that were changed separately and have
- * groups with the same numbers. */
+ * groups they have. Not handled here: a copy of the store that was changed separately and has one
+ * group less than the log begins with; and one whose pages lie elsewhere (VACUUM INTO). */
 #include "meta/log.h"
 
 #include <fcntl.h>
@@ -18,15 +18,25 @@
 #include "base/cleanup.h"
 #include "meta/db.h"
 
+#define HEADER_PAGE	   1
 #define META_PAGE	   2 /* root of the schema's first table, `meta`, which has one row */
 #define LEAF		   0x0d
+#define ID_AT		   68 /* of the application's id, in the header page */
+#define MAGIC		   0x377f0682
+#define FORMAT		   3007000
 #define LOG_HEADER_SIZE	   32
 #define FRAME_HEADER_SIZE  24
 #define SALTS_SIZE	   8 /* at byte 16 of the header, 8 of a frame; an old frame has others */
+#define SUM_SIZE	   8 /* at the end of either header */
 #define SUMMED		   8 /* bytes of a frame's header that its checksum covers, with the page */
+#define TOKEN_SIZE	   16
+
+enum { ID, SEED, SEQ, TOKEN = 11, COLUMNS }; /* of `meta`; older stores have no token */
 
 struct group {
 	uint64_t seed, seq;
+	uint8_t token[TOKEN_SIZE];
+	bool has_token;
 };
 
 static uint32_t number(const uint8_t *bytes, size_t size)
@@ -51,38 +61,62 @@ static bool take_small(const uint8_t *page, size_t *at, size_t *value)
 	return page[(*at)++] < 0x80;
 }
 
-/* Reads an integer of a record. Returns false if its serial type is that of another value. */
-static bool take_integer(const uint8_t *page, size_t *at, size_t type, uint64_t *value)
+/* Returns the number of bytes that a value of this serial type has. */
+static size_t size_of(size_t type)
 {
-	static const uint8_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 0, 0, 0};
-	size_t size = type < sizeof(sizes) ? sizes[type] : 0;
+	static const uint8_t sizes[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
 
-	if (type == 0 || type == 7 || type >= sizeof(sizes) || *at + size > PFS_DB_PAGE_SIZE)
+	return type < sizeof(sizes) ? sizes[type] : (type - sizeof(sizes)) / 2;
+}
+
+/* Reads an integer of a record. Returns false if its serial type is that of another value. */
+static bool take_integer(const uint8_t *bytes, size_t type, uint64_t *value)
+{
+	size_t size = size_of(type);
+
+	if (type == 0 || type == 7 || type > 9)
 		return false;
 	*value = type == 9;
-	if (size && page[*at] & 0x80)
+	if (size && bytes[0] & 0x80)
 		*value = UINT64_MAX;
 	while (size--)
-		*value = *value << 8 | page[(*at)++];
+		*value = *value << 8 | *bytes++;
 	return true;
 }
 
-/* Gets seed and seq from the row of `meta`, which begins with id (stored as NULL), seed and seq.
- * Returns false if the page is not that table's. */
+/* Gets the group from the row of `meta`, whose id is stored as NULL. Returns false if the page is
+ * not that table's. */
 static bool read_group(struct group *out, const uint8_t *page)
 {
-	size_t at = number(page + 8, 2), size, rowid, header, id, seed, seq, values;
+	size_t at = number(page + 8, 2), size, rowid, header, end, value;
+	unsigned column = ID;
+	bool taken = true;
 
 	if (page[0] != LEAF || number(page + 3, 2) != 1 || !take_small(page, &at, &size) ||
 	    !take_small(page, &at, &rowid) || rowid != 1)
 		return false;
-	values = at;
-	if (!take_small(page, &at, &header) || !take_small(page, &at, &id) || id != 0 ||
-	    !take_small(page, &at, &seed) || !take_small(page, &at, &seq))
+	end = at;
+	if (!take_small(page, &at, &header))
 		return false;
-	values += header;
-	return take_integer(page, &values, seed, &out->seed) &&
-	       take_integer(page, &values, seq, &out->seq);
+	end += header;
+	value = end;
+	*out = (struct group){.has_token = false};
+	for (; column < COLUMNS && at < end && taken; column++) {
+		size_t type;
+
+		if (!take_small(page, &at, &type) || value + size_of(type) > PFS_DB_PAGE_SIZE)
+			return false;
+		taken = column != ID || type == 0;
+		if (column == SEED)
+			taken = take_integer(page + value, type, &out->seed);
+		if (column == SEQ)
+			taken = take_integer(page + value, type, &out->seq);
+		out->has_token = column == TOKEN && size_of(type) == TOKEN_SIZE;
+		if (out->has_token)
+			memcpy(out->token, page + value, TOKEN_SIZE);
+		value += size_of(type);
+	}
+	return taken && column > SEQ;
 }
 
 static bool read_at(int fd, uint8_t *bytes, size_t size, uint64_t at)
@@ -116,64 +150,90 @@ static bool is_sum(const struct checksum *sum, const uint8_t *bytes)
 	return sum->a == number(bytes, 4) && sum->b == number(bytes + 4, 4);
 }
 
-/* Begins the checksum with the log's header. Returns false if the log has none of ours. */
+/* Begins the checksum with the log's header. Returns false if SQLite takes it for none. */
 static bool read_header(struct checksum *sum, uint8_t header[LOG_HEADER_SIZE], int fd)
 {
-	if (!read_at(fd, header, LOG_HEADER_SIZE, 0) || number(header + 8, 4) != PFS_DB_PAGE_SIZE)
+	if (!read_at(fd, header, LOG_HEADER_SIZE, 0) || (number(header, 4) & ~1u) != MAGIC ||
+	    number(header + 4, 4) != FORMAT)
 		return false;
 	*sum = (struct checksum){.is_big = header[3] & 1};
-	add(sum, header, LOG_HEADER_SIZE - SUMMED);
-	return is_sum(sum, header + LOG_HEADER_SIZE - SUMMED);
+	add(sum, header, LOG_HEADER_SIZE - SUM_SIZE);
+	return is_sum(sum, header + LOG_HEADER_SIZE - SUM_SIZE);
 }
 
-/* Gets the first and the last group that SQLite would play back from the log. Returns false if
- * there is none. A crash may leave a frame's header with the page that an older frame had there:
- * its checksum shows that. */
-static bool read_log(struct group *first, struct group *last, int fd)
+/* What the groups of a log tell. */
+struct log {
+	struct group first, last;
+	bool found;
+	bool another; /* it has pages of another file, or another group of the store's number */
+};
+
+static void end_group(struct log *log, const struct group *group, const struct group *is)
+{
+	if (!log->found)
+		log->first = *group;
+	log->last = *group;
+	log->found = true;
+	log->another |= group->seq == is->seq && group->has_token && is->has_token &&
+			memcmp(group->token, is->token, TOKEN_SIZE) != 0;
+}
+
+/* Reads the groups that SQLite would play back. A crash may leave a frame's header with the page
+ * that an older frame had there: its checksum shows that. */
+static void read_log(struct log *log, int fd, const struct group *is)
 {
 	struct checksum sum;
 	struct group group;
 	uint8_t header[LOG_HEADER_SIZE], frame[FRAME_HEADER_SIZE + PFS_DB_PAGE_SIZE];
 	const uint8_t *page = frame + FRAME_HEADER_SIZE;
-	bool found = false, written = false;
+	bool written = false;
 
+	*log = (struct log){.found = false};
 	if (!read_header(&sum, header, fd))
-		return false;
-	for (uint64_t at = sizeof(header); read_at(fd, frame, sizeof(frame), at);
+		return;
+	log->another = number(header + 8, 4) != PFS_DB_PAGE_SIZE;
+	for (uint64_t at = sizeof(header); !log->another && read_at(fd, frame, sizeof(frame), at);
 	     at += sizeof(frame)) {
-		if (memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
+		uint32_t number_of_page = number(frame, 4);
+
+		if (!number_of_page || memcmp(frame + 8, header + 16, SALTS_SIZE) != 0)
 			break;
 		add(&sum, frame, SUMMED);
 		add(&sum, page, PFS_DB_PAGE_SIZE);
-		if (!is_sum(&sum, frame + 8 + SALTS_SIZE))
+		if (!is_sum(&sum, frame + FRAME_HEADER_SIZE - SUM_SIZE))
 			break;
-		if (number(frame, 4) == META_PAGE)
+		log->another = number_of_page == HEADER_PAGE &&
+			       number(page + ID_AT, 4) != PFS_DB_APPLICATION_ID;
+		if (number_of_page == META_PAGE)
 			written = read_group(&group, page);
 		if (!number(frame + 4, 4) || !written)
 			continue; /* not the end of a group */
-		if (!found)
-			*first = group;
-		*last = group;
-		found = true;
+		end_group(log, &group, is);
 		written = false;
 	}
-	return found;
 }
 
 int pfs_log_check(const char *path, int store)
 {
-	int log PFS_CLOSE = -1;
+	int fd PFS_CLOSE = -1;
 	uint8_t page[PFS_DB_PAGE_SIZE];
-	struct group is, first, last;
+	struct group is;
+	struct log log;
 	char name[PATH_MAX];
 	struct stat attr;
 
 	if (snprintf(name, sizeof(name), "%s-wal", path) >= (int)sizeof(name) ||
 	    lstat(name, &attr) || !S_ISREG(attr.st_mode) || !attr.st_size)
 		return 0;
-	log = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (log < 0 || !read_at(store, page, sizeof(page), (META_PAGE - 1) * sizeof(page)) ||
-	    !read_group(&is, page) || !read_log(&first, &last, log))
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || !read_at(store, page, sizeof(page), (META_PAGE - 1) * sizeof(page)) ||
+	    !read_group(&is, page))
 		return 0;
-	return is.seed != first.seed || is.seq + 1 < first.seq || is.seq > last.seq ? -EXDEV : 0;
+	read_log(&log, fd, &is);
+	if (log.another)
+		return -EXDEV;
+	return log.found && (is.seed != log.first.seed || is.seq + 1 < log.first.seq ||
+			     is.seq > log.last.seq)
+		       ? -EXDEV
+		       : 0;
 }

@@ -317,6 +317,9 @@ static int raise_in_transaction(struct pfs_db *db)
 		error = query_int(db, &number, "PRAGMA schema_version");
 	if (!error) /* makes every connection read the schema again */
 		error = run_made(db, sqlite3_mprintf("PRAGMA schema_version = %lld", number + 1));
+	if (!error) /* writes the page by which the log is known to be this store's (meta/log.h) */
+		error = pfs_db_exec(db,
+				    "UPDATE meta SET seq = seq + 1; UPDATE meta SET seq = seq - 1");
 	return error ? error : pfs_db_exec(db, "COMMIT");
 }
 

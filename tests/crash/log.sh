@@ -79,6 +79,36 @@ rm "$store-wal"
 check_store
 is 'which is whole, too' "$(nodes "$store")" 3002
 
+# Copies of one store that were changed separately have groups of the same numbers.
+seq 3000 | sed 's|^|/d/|' | primefs import -q --format=paths - copy.pfs
+cp copy.pfs "$store"
+mount_in_foreground
+for i in 1 2 3 4 5; do touch "$mnt/one$i" && sync "$mnt"; done
+kill -9 "$daemon"
+wait_for 5 gone "$daemon"
+primefs umount "$mnt"
+primefs mount copy.pfs "$mnt"
+for i in 1 2 3; do touch "$mnt/other$i" && sync "$mnt"; done
+primefs umount --wait=60 "$mnt"
+mv copy.pfs "$store"
+refused 'a copy with other changes'
+rm "$store-wal"
+check_store
+is 'which has its own' "$(nodes "$store")" 3005
+
+crash
+for size in 4096 8192; do
+	python 'the log of another database' - "$size" "$store-wal" <<'END'
+import os, shutil, sqlite3, sys
+db = sqlite3.connect("other.db")
+db.executescript(f"PRAGMA page_size = {sys.argv[1]}; PRAGMA journal_mode = wal; CREATE TABLE a (b); INSERT INTO a VALUES (1)")
+shutil.copy("other.db-wal", sys.argv[2])
+db.close()
+os.remove("other.db")
+END
+	refused "the log of another database, pages of $size"
+done
+
 crash
 rm "$store"
 empty_store

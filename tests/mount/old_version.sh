@@ -56,6 +56,22 @@ is 'the next time it says nothing' "$(mount_store 2>&1)" ''
 is 'and what was written is there' "$(cat "$mnt/d/f")" $'text\nmore'
 unmount_store
 
+# A crash after that leaves a log that is known to be its own.
+old_store
+mv "$store" other.pfs
+old_store
+mount_in_foreground
+kill -9 "$daemon"
+wait_for 5 gone "$daemon"
+primefs umount "$mnt"
+cp "$store" own.pfs
+cp "$store-wal" own.pfs-wal
+mv other.pfs "$store"
+fails_with 'a store put in its place is not given that log' 'its log .-wal. was left by another store' primefs check "$store"
+ok 'it itself is whole with it' primefs check own.pfs
+rm "$store-wal"
+check_store
+
 # Other commands that write do so, too.
 old_store
 is 'a query that only reads changes nothing' "$(primefs query "$store" 'SELECT count(*) FROM nodes' 2>&1 | tail -n 1)$(version "$store")" 31
