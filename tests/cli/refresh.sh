@@ -235,6 +235,7 @@ ok 'quick, after changes in directories without others' primefs refresh --quick 
 is 'finds what is new and what has moved' "$(primefs find "$store" /c/d/below -printf '%P|')" '|er|er/lowest|er/lowest/file|'
 is 'which keeps its prime' "$(prime /c/d/below/er/lowest)" "$lowest"
 rm -r "$src/quick" "$src/c/d/below"
+sleep 2.1 # or the folder counts as changed
 refresh
 echo quick >>"$src/c/d/another"
 ok 'quick' primefs refresh --quick "$store"
@@ -389,6 +390,24 @@ refresh --keep
 echo 3 >"$src/another" && mv "$src/another" "$src/one/file"
 ok 'and does not take over what comes to where it was' refresh
 follows 'the store follows'
+mkdir -p "$src/left/moves" && touch "$src/left/goes"
+refresh
+mv "$src/left/moves" "$src/moves" && rm -r "$src/left" && echo x >"$src/left"
+ok 'keep a directory that something moved out of, and whose name a file got' refresh --keep
+is 'the file is there' "$(primefs find "$store" /left -printf '%y')" f
+ok 'and so is what it had' test -n "$(primefs find "$store" / -path '/left~*/goes')"
+ok 'all at once' refresh -l --keep
+is 'with nothing left to do' "$(said)" ''
+refresh
+follows 'without keep it goes'
+touch "$src/first" && refresh
+twice=$(prime /first)
+rm "$src/first" && mkdir "$src/first" && refresh --keep
+echo 2 >"$src/first~$twice" && refresh --keep
+ok 'a kept node that gave its name up twice' refresh -l --keep
+is 'was not renamed in the store' "$(said)" ''
+refresh
+follows 'and goes without keep'
 
 # ---- random changes ----
 ROUNDS_TIME=900 # seconds, after which no other round begins: 10,000 take half an hour at least

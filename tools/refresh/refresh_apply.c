@@ -23,6 +23,12 @@ static bool goes(const struct pfs_gone *gone)
 	return !gone->present && !gone->claimed;
 }
 
+/* Returns true if the node is to lie elsewhere, or does already. */
+static bool leaves(const struct pfs_gone *gone)
+{
+	return gone && gone->claimed && gone->found && gone->found->kind == PFS_FOUND_MOVED;
+}
+
 /* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
 static void find_staying(struct pfs_refresh *refresh, struct pfs_below *list, size_t n)
 {
@@ -31,7 +37,7 @@ static void find_staying(struct pfs_refresh *refresh, struct pfs_below *list, si
 
 		if (!gone || !goes(gone))
 			list[i].stays = true;
-		if (list[i].stays)
+		if (list[i].stays && !leaves(gone))
 			list[list[i].above].stays = true;
 	}
 }

@@ -337,14 +337,22 @@ static bool take_unknown(const struct pfs_comparison *comparison, const char *na
 	return false;
 }
 
-/* Returns true if a refresh that keeps gone nodes named the node `here`, as another got its
- * name. */
+/* Returns true if refreshes that keep gone nodes named the node `here`, as another got its name,
+ * or the name that it had got then. */
 static bool is_aside(const char *here, const char *name, uint64_t ino)
 {
-	char aside[PFS_NAME_MAX + 1];
+	char was[PFS_NAME_MAX + 1], aside[PFS_NAME_MAX + 1];
+	size_t len;
 
-	pfs_change_name_aside(aside, pfs_refresh_name(name), ino);
-	return strcmp(here, aside) == 0;
+	(void)snprintf(aside, sizeof(aside), "%s", pfs_refresh_name(name));
+	do {
+		len = strlen(aside);
+		memcpy(was, aside, len + 1);
+		pfs_change_name_aside(aside, was, ino);
+		if (strcmp(here, aside) == 0)
+			return true;
+	} while (strlen(aside) > len && len < strlen(here));
+	return false;
 }
 
 /* Sets *is if the child was given another name by a refresh, or its original's is another entry's
