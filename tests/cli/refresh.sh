@@ -353,6 +353,13 @@ replace "$src/elsewhere/inner" && mv "$src/t" "$src/elsewhere/inner/inner"
 rm "$src/elsewhere/inner/inner/goes" && touch "$src/elsewhere/inner/both"
 ok 'and of one that lies in a directory that moved' refresh
 follows 'the store follows'
+mkdir "$src/low" && touch "$src/low/file"
+refresh
+low=$(prime /low)
+mkdir "$src/high" && mv "$src/low" "$src/high/low" && mkdir "$src/low"
+ok 'and of one that moved into a new one' refresh
+is 'which keeps its prime' "$(prime /high/low)" "$low"
+follows 'the store follows'
 mkdir "$src/n" "$src/n/n" "$src/n/n/n" && touch "$src/n/n/n/file" && mkdir "$src/n/n/n/n" # which two have the same times
 sleep 2.1
 refresh

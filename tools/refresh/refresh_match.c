@@ -153,13 +153,15 @@ static int take_over(struct pfs_refresh *refresh, struct pfs_finding *found, str
 	return walk_found(refresh, found, found->ino, here ? NULL : gone->path);
 }
 
-/* Those that no mark was found for go by their names. */
-static int place_directories(struct pfs_refresh *refresh, bool *any)
+/* Those that no mark was found for go by their names, if by_name is set: until all that are new
+ * have been walked, what is in them may have a node that a name would give to another. */
+static int place_directories(struct pfs_refresh *refresh, bool *any, bool by_name)
 {
 	struct pfs_finding *found;
 
 	for (found = refresh->found; found; found = found->following) {
 		struct pfs_gone *gone = found->over ? pfs_refresh_find(refresh, found->over) : NULL;
+		bool takes = gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode);
 
 		if (!is_open(found, true))
 			continue;
@@ -172,8 +174,10 @@ static int place_directories(struct pfs_refresh *refresh, bool *any)
 			leave(found, gone);
 			continue;
 		}
+		if (takes && !by_name)
+			continue;
 		*any = true;
-		if (gone && gone->maybe && !gone->claimed && S_ISDIR(gone->mode))
+		if (takes)
 			PFS_TRY(take_over(refresh, found, gone));
 		else
 			PFS_TRY(walk_found(refresh, found, 0, NULL));
@@ -503,7 +507,9 @@ static int go_through_directories(struct pfs_refresh *refresh, bool *any)
 	PFS_TRY(match_marks(refresh, any, true));
 	if (!*any) {
 		PFS_TRY(leave_removed(refresh, true));
-		PFS_TRY(place_directories(refresh, any));
+		PFS_TRY(place_directories(refresh, any, false));
+		if (!*any)
+			PFS_TRY(place_directories(refresh, any, true));
 	}
 	return pfs_refresh_walk(refresh);
 }
