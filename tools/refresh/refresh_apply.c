@@ -29,7 +29,8 @@ static bool leaves(const struct pfs_gone *gone)
 	return gone && gone->claimed && gone->found && gone->found->kind == PFS_FOUND_MOVED;
 }
 
-/* Marks nodes that stay: those that are not gone, and the directories that these lie in. */
+/* Marks nodes that stay: those that are not gone, and the directories that these lie in, unless
+ * they leave. */
 static void find_staying(struct pfs_refresh *refresh, struct pfs_below *list, size_t n)
 {
 	for (size_t i = n; i-- > 0;) {
